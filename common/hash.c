@@ -1,0 +1,156 @@
+#include "common/hash.h"
+
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <sys/random.h>
+
+struct hash_slot {
+	str_t key;
+	uint64_t hash;
+	void *value; /* NULL: free */
+};
+
+static uint64_t seed[2];
+static pthread_once_t seed_once = PTHREAD_ONCE_INIT;
+
+static void make_seed(void)
+{
+	if (getrandom(seed, sizeof seed, 0) != sizeof seed)
+		abort();
+}
+
+static uint64_t rotate(uint64_t x, int bits)
+{
+	return (x << bits) | (x >> (64 - bits));
+}
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[1] = rotate(v[1], 13) ^ v[0];
+	v[0] = rotate(v[0], 32);
+	v[2] += v[3];
+	v[3] = rotate(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = rotate(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = rotate(v[1], 17) ^ v[2];
+	v[2] = rotate(v[2], 32);
+}
+
+/* SipHash-2-4, Aumasson and Bernstein 2012. */
+uint64_t hash_bytes(const void *data, size_t len)
+{
+	pthread_once(&seed_once, make_seed);
+	uint64_t v[4] = { seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
+			  seed[0] ^ 0x6c7967656e657261u, seed[1] ^ 0x7465646279746573u };
+	const unsigned char *bytes = data;
+	uint64_t word;
+	size_t whole = len & ~(size_t)7;
+	for (size_t i = 0; i < whole; i += 8) {
+		memcpy(&word, bytes + i, 8);
+		v[3] ^= word;
+		sip_round(v);
+		sip_round(v);
+		v[0] ^= word;
+	}
+	word = (uint64_t)len << 56;
+	for (size_t i = whole; i < len; i++)
+		word |= (uint64_t)bytes[i] << (8 * (i - whole));
+	v[3] ^= word;
+	sip_round(v);
+	sip_round(v);
+	v[0] ^= word;
+	v[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint32_t hash_crc32(const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+	uint32_t crc = 0xffffffffu;
+	for (size_t i = 0; i < len; i++) {
+		crc ^= bytes[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1u)));
+	}
+	return ~crc;
+}
+
+void digest_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES])
+{
+	if (!EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL))
+		abort();
+}
+
+void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE])
+{
+	unsigned char digest[DIGEST_BYTES];
+	digest_sha256(data, len, digest);
+	for (size_t i = 0; i < DIGEST_BYTES; i++)
+		snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+void hash_map_init(struct hash_map *map, struct arena *arena, size_t expected)
+{
+	*map = (struct hash_map){ .arena = arena };
+	if (expected == 0)
+		return;
+	map->capacity = 16;
+	while (map->capacity < expected * 2)
+		map->capacity *= 2;
+	map->slots = ARENA_ARRAY(arena, struct hash_slot, map->capacity);
+}
+
+static struct hash_slot *find_slot(const struct hash_map *map, str_t key, uint64_t hash)
+{
+	size_t mask = map->capacity - 1;
+	for (size_t i = hash & mask;; i = (i + 1) & mask) {
+		struct hash_slot *slot = &map->slots[i];
+		if (!slot->value || (slot->hash == hash && str_equal(slot->key, key)))
+			return slot;
+	}
+}
+
+void *hash_map_get(const struct hash_map *map, str_t key)
+{
+	if (map->count == 0)
+		return NULL;
+	return find_slot(map, key, hash_bytes(key.ptr, key.len))->value;
+}
+
+static void grow(struct hash_map *map)
+{
+	struct hash_map larger;
+	hash_map_init(&larger, map->arena, map->capacity ? map->capacity : 8);
+	for (size_t i = 0; i < map->capacity; i++) {
+		const struct hash_slot *slot = &map->slots[i];
+		if (slot->value)
+			*find_slot(&larger, slot->key, slot->hash) = *slot;
+	}
+	larger.count = map->count;
+	*map = larger;
+}
+
+void *hash_map_set(struct hash_map *map, str_t key, void *value)
+{
+	if (2 * (map->count + 1) > map->capacity)
+		grow(map);
+	uint64_t hash = hash_bytes(key.ptr, key.len);
+	struct hash_slot *slot = find_slot(map, key, hash);
+	void *old = slot->value;
+	if (!old)
+		map->count++;
+	*slot = (struct hash_slot){ old ? slot->key : key, hash, value };
+	return old;
+}
+
+void hash_map_each(const struct hash_map *map, void (*visit)(str_t key, void *value, void *context),
+		   void *context)
+{
+	for (size_t i = 0; i < map->capacity; i++)
+		if (map->slots[i].value)
+			visit(map->slots[i].key, map->slots[i].value, context);
+}

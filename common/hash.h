@@ -1,0 +1,47 @@
+/*
+ * Hashes and a hash map.
+ *
+ * hash_bytes is for tables in memory (seeded per process, so that hostile keys cannot be chosen to collide);
+ * digest_* is SHA-256, for names of configurations, prompts and catalogs that outlive the process.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+/* Seeded 64-bit hash (SipHash-2-4). Not stable across processes. */
+uint64_t hash_bytes(const void *data, size_t len);
+
+/* CRC-32 (IEEE 802.3), for checks of stored bytes. */
+uint32_t hash_crc32(const void *data, size_t len);
+
+#define DIGEST_BYTES	32
+#define DIGEST_HEX_SIZE 65
+
+/* SHA-256 of the data. */
+void digest_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES]);
+
+/* SHA-256 of the data as 64 lower-case hexadecimal digits and a NUL. */
+void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE]);
+
+/*
+ * Map from texts to pointers; open addressing, memory from an arena (growing leaves the old table there, so
+ * it suits maps that are built once). Keys are not copied. Reading is safe in any thread once nobody writes.
+ */
+struct hash_map {
+	struct arena *arena;
+	struct hash_slot *slots;
+	size_t capacity; /* power of two, or 0 */
+	size_t count;
+};
+
+void hash_map_init(struct hash_map *map, struct arena *arena, size_t expected);
+
+/* The value of `key`, or NULL. */
+void *hash_map_get(const struct hash_map *map, str_t key);
+
+/* Sets `key` to `value` (not NULL) and returns the value that it had, or NULL. */
+void *hash_map_set(struct hash_map *map, str_t key, void *value);
+
+/* Calls `visit` for every entry in no particular order. */
+void hash_map_each(const struct hash_map *map, void (*visit)(str_t key, void *value, void *context),
+		   void *context);

@@ -1,0 +1,70 @@
+#include "common/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+struct member {
+	struct pool *pool;
+	pthread_t thread;
+	unsigned index;
+};
+
+struct pool {
+	char name[13];
+	void (*run)(void *context, unsigned index);
+	void *context;
+	unsigned started;
+	struct member members[];
+};
+
+static void *member_main(void *argument)
+{
+	struct member *member = argument;
+	char name[16];
+	snprintf(name, sizeof name, "%.12s%u", member->pool->name, member->index % 1000);
+	pthread_setname_np(pthread_self(), name);
+	member->pool->run(member->pool->context, member->index);
+	return NULL;
+}
+
+/* Signals belong to the main thread: the new thread starts with all of them blocked. */
+static int start_member(struct member *member)
+{
+	sigset_t all, before;
+	pthread_attr_t attributes;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&member->thread, &attributes, member_main, member);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return failed;
+}
+
+struct pool *pool_start(const char *name, unsigned threads, void (*run)(void *context, unsigned index),
+			void *context)
+{
+	struct pool *pool = calloc(1, sizeof *pool + threads * sizeof pool->members[0]);
+	if (!pool)
+		abort();
+	snprintf(pool->name, sizeof pool->name, "%s", name);
+	pool->run = run;
+	pool->context = context;
+	for (unsigned i = 0; i < threads; i++) {
+		pool->members[i] = (struct member){ .pool = pool, .index = i };
+		if (start_member(&pool->members[i]))
+			abort();
+		pool->started++;
+	}
+	return pool;
+}
+
+void pool_join(struct pool *pool)
+{
+	if (!pool)
+		return;
+	for (unsigned i = 0; i < pool->started; i++)
+		pthread_join(pool->members[i].thread, NULL);
+	free(pool);
+}

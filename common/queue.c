@@ -1,0 +1,126 @@
+#include "common/queue.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <sys/eventfd.h>
+#include <time.h>
+
+void queue_init(struct queue *queue, bool with_fd)
+{
+	pthread_condattr_t attributes;
+	pthread_mutex_init(&queue->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&queue->filled, &attributes);
+	pthread_condattr_destroy(&attributes);
+	list_init(&queue->items);
+	queue->closed = false;
+	queue->wakeup_fd = with_fd ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (with_fd && queue->wakeup_fd < 0)
+		abort();
+}
+
+void queue_destroy(struct queue *queue)
+{
+	if (queue->wakeup_fd >= 0)
+		close(queue->wakeup_fd);
+	pthread_cond_destroy(&queue->filled);
+	pthread_mutex_destroy(&queue->mutex);
+}
+
+static void raise_fd(const struct queue *queue)
+{
+	uint64_t one = 1;
+	if (queue->wakeup_fd >= 0 && write(queue->wakeup_fd, &one, sizeof one) < 0)
+		return; /* full: it is readable already */
+}
+
+static void drain_fd(const struct queue *queue)
+{
+	uint64_t count;
+	if (queue->wakeup_fd >= 0 && read(queue->wakeup_fd, &count, sizeof count) < 0)
+		return; /* empty */
+}
+
+void queue_push(struct queue *queue, struct list_node *node)
+{
+	pthread_mutex_lock(&queue->mutex);
+	list_append(&queue->items, node);
+	pthread_cond_signal(&queue->filled);
+	pthread_mutex_unlock(&queue->mutex);
+	raise_fd(queue);
+}
+
+static struct timespec deadline_after(int64_t timeout_ms)
+{
+	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
+	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
+}
+
+/* Waits once; false when the time is up. The mutex is held. */
+static bool wait_filled(struct queue *queue, int64_t timeout_ms, const struct timespec *deadline)
+{
+	if (timeout_ms < 0)
+		return pthread_cond_wait(&queue->filled, &queue->mutex) == 0;
+	return pthread_cond_timedwait(&queue->filled, &queue->mutex, deadline) == 0;
+}
+
+struct list_node *queue_take(struct queue *queue, int64_t timeout_ms)
+{
+	struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+	pthread_mutex_lock(&queue->mutex);
+	while (list_empty(&queue->items) && !queue->closed && timeout_ms != 0)
+		if (!wait_filled(queue, timeout_ms, &deadline))
+			break;
+	struct list_node *node = list_take(&queue->items);
+	pthread_mutex_unlock(&queue->mutex);
+	return node;
+}
+
+size_t queue_take_all(struct queue *queue, struct list *to)
+{
+	drain_fd(queue);
+	pthread_mutex_lock(&queue->mutex);
+	size_t count = queue->items.count;
+	list_splice(to, &queue->items);
+	pthread_mutex_unlock(&queue->mutex);
+	return count;
+}
+
+size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms)
+{
+	struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+	pthread_mutex_lock(&queue->mutex);
+	while (queue->items.count < count && !queue->closed && timeout_ms != 0)
+		if (!wait_filled(queue, timeout_ms, &deadline))
+			break;
+	size_t held = queue->items.count;
+	pthread_mutex_unlock(&queue->mutex);
+	return held;
+}
+
+void queue_close(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->closed = true;
+	pthread_cond_broadcast(&queue->filled);
+	pthread_mutex_unlock(&queue->mutex);
+	raise_fd(queue);
+}
+
+bool queue_closed(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	bool closed = queue->closed;
+	pthread_mutex_unlock(&queue->mutex);
+	return closed;
+}
+
+size_t queue_count(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->mutex);
+	size_t count = queue->items.count;
+	pthread_mutex_unlock(&queue->mutex);
+	return count;
+}

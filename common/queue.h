@@ -1,0 +1,40 @@
+/*
+ * Thread-safe intrusive FIFO. Pushing never blocks and never allocates: what may be in a queue is bounded by
+ * the credits that its items hold. Any number of threads may push and take.
+ */
+#pragma once
+
+#include "common/list.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+struct queue {
+	pthread_mutex_t mutex;
+	pthread_cond_t filled;
+	struct list items;
+	bool closed;
+	int wakeup_fd; /* eventfd made readable by a push, or -1 */
+};
+
+/* An empty queue. `with_fd`: also an eventfd that a push makes readable, for threads that poll. */
+void queue_init(struct queue *queue, bool with_fd);
+void queue_destroy(struct queue *queue);
+
+void queue_push(struct queue *queue, struct list_node *node);
+
+/* Takes the oldest item; waits up to `timeout_ms` (0: not at all, −1: until one comes or the queue is
+ * closed). NULL: none came, or the queue is closed and empty. */
+struct list_node *queue_take(struct queue *queue, int64_t timeout_ms);
+
+/* Moves everything into `to` (behind what it holds) without waiting; returns how many. Drains the eventfd. */
+size_t queue_take_all(struct queue *queue, struct list *to);
+
+/* Waits up to `timeout_ms` until the queue holds at least `count` items or is closed; returns how many. */
+size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms);
+
+/* Wakes all that wait; what is inside can still be taken. */
+void queue_close(struct queue *queue);
+bool queue_closed(struct queue *queue);
+
+size_t queue_count(struct queue *queue);

@@ -1,0 +1,64 @@
+/*
+ * Text with its length. `ptr` is NULL for an absent text (never the same as an empty one) and otherwise
+ * points at `len` bytes followed by a NUL, so that C functions can read it; bytes may include NULs where the
+ * source allows them. A str_t owns nothing: it lives as long as the arena or literal that it points into.
+ */
+#pragma once
+
+#include "common/err.h"
+
+typedef struct str {
+	const char *ptr;
+	size_t len;
+} str_t;
+
+#define STR(literal)   ((str_t){ (literal), sizeof(literal) - 1 })
+#define STR_NONE       ((str_t){ NULL, 0 })
+#define STR_FMT	       "%.*s"
+#define STR_ARG(value) ((int)(value).len), ((value).ptr ? (value).ptr : "")
+
+static inline str_t str_from(const char *text)
+{
+	return (str_t){ text, text ? strlen(text) : 0 };
+}
+
+static inline bool str_present(str_t text)
+{
+	return text.ptr != NULL;
+}
+
+static inline bool str_equal(str_t a, str_t b)
+{
+	return a.len == b.len && (a.len == 0 ? !a.ptr == !b.ptr : memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool str_is(str_t a, const char *text)
+{
+	return a.ptr && strlen(text) == a.len && memcmp(a.ptr, text, a.len) == 0;
+}
+
+/* Values that can be absent. An absent one is never the same as 0. */
+typedef struct opt_double {
+	bool set;
+	double value;
+} opt_double_t;
+
+typedef struct opt_int64 {
+	bool set;
+	int64_t value;
+} opt_int64_t;
+
+typedef struct opt_bool {
+	bool set;
+	bool value;
+} opt_bool_t;
+
+#define OPT_NONE                                                                                             \
+	{                                                                                                    \
+		false, 0                                                                                     \
+	}
+
+static inline opt_double_t opt_double(double value)
+{
+	return (opt_double_t){ true, value };
+}

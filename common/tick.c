@@ -1,0 +1,23 @@
+#include "common/tick.h"
+
+#include "common/clock.h"
+
+#include <stddef.h>
+
+void tick(struct ticker *ticker)
+{
+	atomic_store_explicit(&ticker->waiting_for, NULL, memory_order_relaxed);
+	atomic_store_explicit(&ticker->last_us, clock_monotonic_us(), memory_order_relaxed);
+}
+
+void tick_waiting(struct ticker *ticker, const char *dependency)
+{
+	atomic_store_explicit(&ticker->last_us, clock_monotonic_us(), memory_order_relaxed);
+	atomic_store_explicit(&ticker->waiting_for, dependency, memory_order_relaxed);
+}
+
+void tick_stop(struct ticker *ticker)
+{
+	atomic_store_explicit(&ticker->waiting_for, NULL, memory_order_relaxed);
+	atomic_store_explicit(&ticker->last_us, 0, memory_order_relaxed);
+}

@@ -1,0 +1,24 @@
+/*
+ * Signs of life. Every long-lived thread owns one ticker and touches it in each round of its loop; the main
+ * thread reads them all to feed the watchdog. Waiting for a *named* dependency counts as alive, however long
+ * it takes.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct ticker {
+	const char *name;
+	_Atomic int64_t last_us;	   /* monotonic; 0: not started */
+	_Atomic(const char *) waiting_for; /* name of a dependency (static text), or NULL */
+};
+
+/* The owner is alive and busy with its own work. Any thread. */
+void tick(struct ticker *ticker);
+
+/* The owner waits for a dependency outside of its control; `dependency` is a static text. */
+void tick_waiting(struct ticker *ticker, const char *dependency);
+
+/* The thread has ended in an orderly way and is not watched any more. */
+void tick_stop(struct ticker *ticker);

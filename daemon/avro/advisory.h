@@ -1,0 +1,43 @@
+/* Advisory: a doubtful event or a drifting calibration, as a plain value (schemas/advisory.avsc). */
+#pragma once
+
+#include "avro/scored_query.h"
+
+enum advisory_kind {
+	ADVISORY_LOW_CONFIDENCE,
+	ADVISORY_UNSAFE_QUERY,
+	ADVISORY_LOW_RELEVANCE,
+	ADVISORY_GROUND_TRUTH_FAILED,
+	ADVISORY_PERFORMANCE_REGRESSION,
+	ADVISORY_CALIBRATION_DRIFT,
+	ADVISORY_KIND_COUNT_
+};
+
+struct advisory {
+	str_t advisory_id; /* deterministic: topic-partition-offset-kind, or the episode's id */
+	int kind;	   /* enum advisory_kind */
+	str_t event_type;  /* RAG_ADVISORY_LOW_CONFIDENCE, … */
+	int64_t raised_at; /* ms since 1970 */
+	int level;	   /* enum confidence_level or ENUM_ABSENT */
+	opt_double_t threshold;
+	opt_double_t value;
+	str_t limiting_factor; /* or absent */
+	str_t summary;
+	str_t event_id; /* or absent (drift), likewise below */
+	opt_int64_t occurred_at;
+	str_t application;
+	str_t model;
+	str_t prompt_version;
+	str_t target;
+	str_t topic;
+	opt_int64_t partition;
+	opt_int64_t offset;
+	str_t episode_id;
+	int64_t suppressed; /* advisories of this kind and segment that were held back since the last one */
+};
+
+/* "LOW_CONFIDENCE", …: the symbol, also sent as the header `kind`. */
+const char *advisory_kind_name(enum advisory_kind kind);
+
+/* "HIGH_CONFIDENCE", …: the symbol of a level, also sent as the header `level`. */
+const char *confidence_level_name(enum confidence_level level);

@@ -1,0 +1,53 @@
+/*
+ * Wire formats: bytes of Kafka messages and JSON texts to plain values and back.
+ *
+ * A codec is immutable and shared by all threads. Foreign bytes are checked by our own bounds check
+ * (avro/bounds.h) before any library sees them; fields are bound by name through a plan made once per
+ * writer's schema, with our own defaults, so that readers and writers a version apart understand each other.
+ */
+#pragma once
+
+#include "avro/advisory.h"
+#include "common/arena.h"
+#include "common/buf.h"
+
+enum wire_format { WIRE_SINGLE_OBJECT, WIRE_JSON, WIRE_CONFLUENT };
+
+struct codec;
+
+struct codec_options {
+	enum wire_format output;      /* WIRE_SINGLE_OBJECT or WIRE_JSON */
+	const char *schema_directory; /* further writers' schemas (*.avsc) that single-object messages may
+					 name; or NULL */
+	size_t max_event_bytes;	      /* 0: 4 MiB */
+	size_t max_items;	      /* of one array or map; 0: 100,000 */
+};
+
+err_t codec_new(const struct codec_options *options, struct codec **ret_codec, struct err_detail *detail);
+void codec_free(struct codec *codec);
+
+/* Decodes an input message of either format (told apart by its first bytes) into the arena. */
+err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			 struct generated_query **ret_query, struct err_detail *detail);
+
+/* The same for one JSON text typed by a person: what has an obvious default may be absent (only `sql` has to
+ * be there; event_id stays empty, occurred_at is `now_ms`, application and question are empty). */
+err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
+				      struct arena *arena, struct generated_query **ret_query,
+				      struct err_detail *detail);
+
+/* Decodes an output record of either format; for the calibrator and for reading back. */
+err_t codec_decode_scored(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			  struct scored_query **ret_scored, struct err_detail *detail);
+err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct advisory **ret_advisory, struct err_detail *detail);
+
+/* Appends the encoded record in the codec's output format. */
+err_t codec_encode_query(const struct codec *codec, const struct generated_query *query, struct buf *out);
+err_t codec_encode_scored(const struct codec *codec, const struct scored_query *scored, struct buf *out);
+err_t codec_encode_advisory(const struct codec *codec, const struct advisory *advisory, struct buf *out);
+
+/* Appends the record as one line of JSON without a line end, whatever the codec's output format. */
+void codec_json_query(const struct generated_query *query, struct buf *out);
+void codec_json_scored(const struct scored_query *scored, struct buf *out);
+void codec_json_advisory(const struct advisory *advisory, struct buf *out);

@@ -1,0 +1,223 @@
+/*
+ * ScoredQuery: what the daemon publishes for every event, as a plain value (schemas/scored_query.avsc). It
+ * holds all that an auditor needs to recompute every number in it. Lives in the event's arena.
+ */
+#pragma once
+
+#include "avro/generated_query.h"
+
+enum confidence_level { LEVEL_VERY_LOW, LEVEL_LOW, LEVEL_MEDIUM, LEVEL_HIGH };
+
+enum severity { SEVERITY_WARNING, SEVERITY_ERROR };
+
+struct record_diagnostic {
+	str_t code;
+	str_t sub_code; /* or absent */
+	int severity;	/* enum severity */
+	str_t message;
+	int64_t offset; /* bytes into the event's sql; −1: none */
+};
+
+struct record_technical {
+	double score; /* 0..100 */
+	bool valid;
+	struct record_diagnostic *diagnostics;
+	size_t diagnostics_count;
+};
+
+struct record_retrieval {
+	double confidence;
+	int level; /* enum confidence_level */
+	bool flagged;
+	double top_score;
+	double score_gap;
+	double score_spread;
+	int64_t consensus_count;
+	opt_double_t bm25_dense_agreement;
+	opt_double_t reranker_impact;
+	bool graph_support;
+	double document_diversity;
+	str_t interpretation;
+	int64_t non_finite_scores; /* scores that were NaN or infinite and counted as missing */
+};
+
+struct record_advisory_confidence {
+	double confidence;
+	int level;
+	double retrieval_quality; /* points, 0..0.4 */
+	double source_quality;	  /* points, 0..0.3 */
+	double response_quality;  /* points, 0..0.3 */
+};
+
+struct record_confidence {
+	opt_double_t overall;
+	int level;	       /* enum confidence_level or ENUM_ABSENT */
+	str_t limiting_factor; /* or absent */
+	struct record_technical *technical;
+	struct record_retrieval *retrieval;
+	struct record_advisory_confidence *advisory;
+	opt_double_t generator;
+};
+
+enum safety_verdict { VERDICT_SAFE, VERDICT_UNSAFE, VERDICT_UNKNOWN };
+
+struct record_violation {
+	str_t code;
+	str_t detail;
+	int64_t offset;
+};
+
+struct record_safety {
+	int verdict; /* enum safety_verdict */
+	struct record_violation *violations;
+	size_t violations_count;
+};
+
+struct record_structure {
+	double structural;
+	opt_double_t semantic;
+	opt_double_t table_accuracy;
+	str_t *tables;
+	size_t tables_count;
+};
+
+struct record_execution {
+	int64_t rows;
+	double time_ms;
+	str_t sqlstate; /* or absent */
+};
+
+struct record_result_validation {
+	str_t status; /* name of a validation status */
+	double score;
+	int64_t truth_index; /* 0: ground_truth.sql, n: alternatives[n−1] */
+	double weight;
+	int match_confidence; /* enum confidence_level; HIGH, MEDIUM or LOW */
+	bool schema_match;
+	bool row_count_match;
+	double content_match_rate;
+	bool ordering_matters;
+	bool truncated;
+	struct record_execution generated;
+	struct record_execution truth;
+};
+
+struct record_judge_score {
+	double score; /* relevance: 0..100; correctness: 0, 0.5, 1 */
+	str_t reason;
+	str_t status; /* "ok", "identical", or the name of an error (then score is 0) */
+	bool cached;
+};
+
+enum judge_decision {
+	DECISION_REJECT,
+	DECISION_WARN,
+	DECISION_ACCEPT,
+	DECISION_ACCEPT_HIGH,
+	DECISION_UNJUDGED
+};
+
+struct record_judge {
+	struct record_judge_score *relevance;
+	struct record_judge_score *correctness;
+	int decision;	       /* enum judge_decision */
+	str_t unjudged_reason; /* or absent */
+	double sampling_probability;
+	str_t provider; /* or absent */
+	str_t model;	/* or absent */
+	int64_t prompt_tokens;
+	int64_t completion_tokens;
+};
+
+struct record_grade {
+	double score;
+	str_t classification; /* field `class`: TRUE_NEGATIVE, CORRECT_ACCEPTANCE, … */
+	str_t category;	      /* of a rejection: syntax, schema, safety; or absent */
+};
+
+struct record_grading {
+	struct record_grade *safety;
+	struct record_grade *validation;
+	struct record_grade *upstream_safety;
+	struct record_grade *upstream_validation;
+};
+
+struct record_weight {
+	str_t key; /* structural, semantic, judge, result */
+	double value;
+};
+
+struct record_evaluation {
+	double score;
+	bool passed;
+	bool degraded;
+	struct record_weight *weights; /* the ones used, before division by their sum */
+	size_t weights_count;
+};
+
+enum label_source { LABEL_FEEDBACK, LABEL_RESULT, LABEL_CORRECTNESS, LABEL_RELEVANCE };
+
+struct record_label {
+	double value;
+	bool correct;
+	int source; /* enum label_source */
+	double weight;
+};
+
+struct record_recommendation {
+	str_t code;
+	str_t text;
+};
+
+struct record_error {
+	str_t metric;
+	str_t code;
+	str_t message;
+	str_t input;  /* identity of the input: event_id */
+	int64_t time; /* ms since 1970 */
+};
+
+struct record_stage {
+	str_t name;
+	str_t status; /* ok, failed, skipped */
+	int64_t duration_us;
+};
+
+struct record_provenance {
+	str_t topic;
+	int64_t partition;
+	int64_t offset;
+	str_t program_version;
+	str_t config_digest;
+	str_t prompt_digest;  /* or absent */
+	str_t catalog_digest; /* or absent */
+	opt_double_t catalog_age_s;
+};
+
+struct scored_query {
+	str_t event_id;
+	int64_t occurred_at;
+	int64_t scored_at;
+	str_t application;
+	str_t model;
+	str_t prompt_version;
+	str_t target;
+	struct generated_query *input; /* or NULL */
+	bool input_shortened; /* the input was left out because the record was too large for its topic */
+	struct record_confidence confidence;
+	struct record_safety safety;
+	struct record_structure structure;
+	struct record_result_validation *result_validation;
+	struct record_judge judge;
+	struct record_grading *grading;
+	struct record_evaluation *evaluation;
+	struct record_label *label;
+	bool review_required;
+	struct record_recommendation *recommendations;
+	size_t recommendations_count;
+	struct record_error *errors;
+	size_t errors_count;
+	struct record_stage *stages;
+	size_t stages_count;
+	struct record_provenance provenance;
+};

@@ -1,0 +1,73 @@
+/*
+ * The judge: asks a language model over HTTP whether a query answers its question (relevance) and whether it
+ * is equivalent to the ground truth (correctness). One thread drives all calls (curl_multi). Submitting never
+ * blocks.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/list.h"
+#include "common/tick.h"
+
+struct judge;
+
+enum judge_question { JUDGE_RELEVANCE, JUDGE_CORRECTNESS };
+
+struct judge_settings {
+	const char *provider; /* "openai" */
+	const char *base_url; /* calls go to base_url + "/chat/completions" */
+	const char *model;
+	const char *api_key_file;     /* or NULL */
+	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
+	int64_t timeout_ms;	      /* of one call from sending, retries included */
+	int64_t queue_wait_ms;	      /* the longest wait for a place when skipping */
+	bool wait_when_saturated;     /* wait for a place however long it takes */
+	unsigned max_in_flight;
+	unsigned max_attempts;
+	int64_t cache_ttl_s;
+	size_t cache_bytes;
+};
+
+struct judge_verdict {
+	err_t error;   /* ERR_OK, or ERR_JUDGE_* and then `score` means nothing */
+	str_t message; /* of the error, for a person; or absent */
+	double score;  /* relevance: 0..100; correctness: 0.0, 0.5 or 1.0 */
+	str_t reason;
+	bool cached;
+	int64_t prompt_tokens; /* all attempts together */
+	int64_t completion_tokens;
+};
+
+/* One question. The caller owns it and its arena until `done` is called, exactly once, from the judge thread.
+ */
+struct judge_call {
+	struct list_node node; /* the judge's */
+	struct arena *arena;   /* of this call alone: the verdict's texts are allocated here */
+	enum judge_question kind;
+	str_t question;
+	str_t sql;
+	str_t truth_sql;     /* correctness */
+	const char *dialect; /* "PostgreSQL", … for the prompt */
+	struct judge_verdict verdict;
+	int64_t duration_us;
+	void (*done)(struct judge_call *call, void *context);
+	void *context;
+	int64_t submitted_us; /* the judge's, likewise below */
+	void *state;
+};
+
+err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail);
+
+/* Answers what is still open with SHUTTING_DOWN and joins the thread. NULL is fine. */
+void judge_stop(struct judge *judge);
+
+void judge_submit(struct judge *judge, struct judge_call *call);
+
+/* SHA-256 of the prompts in use, in hexadecimal; lives as long as the judge. */
+const char *judge_prompt_digest(const struct judge *judge);
+
+/* One cheap request that shows whether the endpoint and the key work: for `assayd check`. Blocks up to the
+ * timeout. */
+err_t judge_check(const struct judge_settings *settings, struct err_detail *detail);
+
+struct ticker *judge_ticker(struct judge *judge);

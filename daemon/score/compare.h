@@ -1,0 +1,80 @@
+/*
+ * Comparison of two result sets: do they hold the same data? (ladder and rules: see compare_results)
+ *
+ * Pure and engine-neutral: cells come as text with a type class, so that the same data from different engines
+ * is equal. Any thread; scratch memory comes from the arena of the call.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+/* What a column holds, as far as comparing needs to know. */
+enum cell_class {
+	CELL_UNKNOWN, /* the engine does not say: compared as number where both sides look like one, else as
+			 text */
+	CELL_INTEGER,
+	CELL_DECIMAL,
+	CELL_FLOAT,
+	CELL_BOOLEAN,
+	CELL_TEXT,
+	CELL_DATE,
+	CELL_TIME,
+	CELL_TIMESTAMP,	   /* without zone */
+	CELL_TIMESTAMP_TZ, /* with zone */
+	CELL_INTERVAL,
+	CELL_BYTES, /* as lower-case hexadecimal */
+	CELL_JSON,
+	CELL_ARRAY, /* PostgreSQL's text form {…} */
+	CELL_NULL,  /* nothing but NULL was seen */
+};
+
+struct result_column {
+	str_t name;
+	enum cell_class type;
+};
+
+struct result_set {
+	const struct result_column *columns;
+	size_t columns_count;
+	const str_t *cells; /* row by row; absent: NULL */
+	size_t rows_count;
+	bool truncated; /* more rows were there than were fetched */
+};
+
+/* A sort key of the ground truth that is one of its output columns. */
+struct compare_order_key {
+	size_t column; /* of the truth, from 0 */
+};
+
+struct compare_options {
+	bool ordered; /* the truth has a top-level ORDER BY */
+	/* its leading sort keys that are output columns; a key that is not ends the list (ties cannot be told
+	 * there) */
+	const struct compare_order_key *order_keys;
+	size_t order_keys_count;
+	bool all_keys_visible; /* no sort key had to be left out */
+	bool limited; /* the truth has a top-level LIMIT: a cut through a tie is reported, not punished */
+	double absolute_tolerance; /* 0: 1e-4 */
+	double relative_tolerance; /* 0: 1e-9 */
+};
+
+struct compare_verdict {
+	double score; /* by the ladder: 0.1 schema, 0.3 row count, else by match rate */
+	bool schema_match;
+	bool row_count_match;
+	double content_match_rate; /* matched rows / the larger count */
+	bool ordering_matters;
+	bool truncated;
+	bool limit_cut_tie; /* rows tied at the end of a LIMIT differ: they count as matched */
+};
+
+/*
+ * Columns: counts differ → schema mismatch, 0.1. Paired by name (lower-cased, trimmed), else by content, in
+ * less than factorial time. Rows: bags, whole rows, duplicates count; with `ordered` by position up to ties
+ * of the keys. Unequal counts → 0.3 (not when truncated). Match rate ≥ 0.99 → 1.0; ≥ 0.95 → 0.95; ≥ 0.80 →
+ * 0.80; else the rate; empty against empty → 1.0. Numbers are equal within the absolute or relative
+ * tolerance; NULL equals only NULL.
+ */
+void compare_results(const struct result_set *generated, const struct result_set *truth,
+		     const struct compare_options *options, struct arena *arena,
+		     struct compare_verdict *ret_verdict);

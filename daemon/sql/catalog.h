@@ -1,0 +1,39 @@
+/*
+ * Catalog snapshot: what names mean on a target. Immutable once compiled and reference-counted: an event
+ * keeps the one that it started with. Reading is safe in any thread.
+ */
+#pragma once
+
+#include "common/str.h"
+
+enum sql_dialect { SQL_POSTGRESQL, SQL_SQLITE, SQL_MYSQL, SQL_MONGODB };
+
+struct catalog;
+
+/* Compiles what CATALOG_QUERY_POSTGRESQL returned (one JSON text). */
+err_t catalog_compile_postgresql(str_t json, struct catalog **ret_catalog, struct err_detail *detail);
+
+/* Compiles a SQLite schema: the statements of sqlite_schema, one per line of a JSON array of texts. */
+err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct err_detail *detail);
+
+/* Compiles a file of CREATE TABLE, VIEW and FUNCTION statements (PostgreSQL's dialect, built-in functions
+ * included). */
+err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
+
+/* The one query whose single JSON cell catalog_compile_postgresql reads. */
+extern const char CATALOG_QUERY_POSTGRESQL[];
+
+struct catalog *catalog_ref(const struct catalog *catalog);
+void catalog_unref(struct catalog *catalog);
+
+/* SHA-256 of the content, in hexadecimal: equal catalogs have equal digests wherever they were compiled. */
+const char *catalog_digest(const struct catalog *catalog);
+
+enum sql_dialect catalog_dialect(const struct catalog *catalog);
+
+/* When the content was read from the target (wall clock, ms); set once by the owner before sharing. */
+void catalog_set_read_at_ms(struct catalog *catalog, int64_t wall_ms);
+int64_t catalog_read_at_ms(const struct catalog *catalog);
+
+/* The JSON text that it was compiled from, to be kept in the state directory. */
+str_t catalog_source(const struct catalog *catalog);

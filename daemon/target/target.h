@@ -1,0 +1,135 @@
+/*
+ * Target databases: runs a generated query and its ground truths on the database that the event names, in
+ * worker processes, and reports how well the results agree. Also where the catalog snapshots come from.
+ *
+ * One supervisor thread owns all worker processes, their deadlines and their replacement. Submitting never
+ * blocks.
+ */
+#pragma once
+
+#include "common/arena.h"
+#include "common/list.h"
+#include "common/tick.h"
+#include "sql/analysis.h"
+
+struct targets;
+
+enum target_engine { TARGET_POSTGRESQL, TARGET_SQLITE, TARGET_MARIADB, TARGET_MONGODB };
+
+struct target_settings {
+	const char *name;
+	enum target_engine engine;
+	const char *dsn;	   /* PostgreSQL: libpq connection string without a password */
+	const char *password_file; /* or NULL */
+	const char *path;	   /* SQLite: the database file */
+	unsigned connections;	   /* worker processes at most */
+	int64_t statement_timeout_ms;
+	int64_t lock_timeout_ms;
+	int64_t max_rows;
+	int64_t max_result_bytes;
+	int64_t worker_memory_bytes;
+	int64_t catalog_ttl_s;
+	struct sql_policy policy;
+};
+
+/* Every way in which a validation can end (validation_status_name gives the record's text). */
+enum validation_status {
+	VALIDATION_COMPARED,		/* both ran: score by the ladder */
+	VALIDATION_EXECUTION_FAILED,	/* the generated query failed: 0.0 */
+	VALIDATION_TIMEOUT,		/* the generated query ran into the statement timeout: 0.0 */
+	VALIDATION_GROUND_TRUTH_FAILED, /* no truth could be run: flagged */
+	VALIDATION_UNSAFE,		/* the generated query is UNSAFE and was not run: 0.0, never passes */
+	VALIDATION_UNAVAILABLE,		/* the target failed: flagged, error says how */
+	VALIDATION_STATUS_COUNT_
+};
+
+const char *validation_status_name(enum validation_status status);
+
+struct validation_truth {
+	str_t sql;
+	bool ordered;
+	const struct sql_order_key *order_keys;
+	size_t order_keys_count;
+	bool limited;
+};
+
+struct validation_execution {
+	int64_t rows;
+	double time_ms;
+	char sqlstate[6]; /* "": none */
+};
+
+struct validation_result {
+	enum validation_status status;
+	err_t error;   /* ERR_OK unless flagged (GROUND_TRUTH_FAILED, UNAVAILABLE) */
+	str_t message; /* for a person, of an error or a failed query; or absent */
+	double score;  /* 0..1 by the ladder */
+	size_t truth_index;
+	bool schema_match;
+	bool row_count_match;
+	double content_match_rate;
+	bool ordering_matters;
+	bool truncated;
+	struct validation_execution generated;
+	struct validation_execution truth;
+};
+
+/* One validation. The caller owns it and its arena until `done` is called, exactly once, from the supervisor
+ * thread (also on shutdown, with an error). Inputs stay untouched. */
+struct target_call {
+	struct list_node node; /* the supervisor's */
+	struct arena *arena;   /* results are allocated here */
+	const char *target;
+	str_t generated_sql;
+	const struct validation_truth *truths;
+	size_t truths_count;
+	struct validation_result result;
+	int64_t duration_us; /* from submission to done */
+	void (*done)(struct target_call *call, void *context);
+	void *context;
+	int64_t submitted_us; /* the supervisor's, likewise below */
+	unsigned attempts;
+};
+
+struct targets_options {
+	const struct target_settings *targets;
+	size_t targets_count;
+	const char *state_directory; /* catalogs are kept here between runs; NULL: nowhere */
+	size_t queue_limit;	     /* calls that may wait; beyond: UNAVAILABLE at once */
+};
+
+/* Copies the settings, loads kept catalogs and starts the supervisor thread, which fetches the catalogs. */
+err_t targets_start(const struct targets_options *options, struct targets **ret_targets,
+		    struct err_detail *detail);
+
+/* Answers what is still waiting with SHUTTING_DOWN, ends the processes, joins the thread. NULL is fine. */
+void targets_stop(struct targets *targets);
+
+/* The settings of a target, or NULL when no such target is configured. Any thread. */
+const struct target_settings *targets_find(const struct targets *targets, str_t name);
+
+/* The current catalog of a target with a reference of the caller's own, or NULL when there is none (yet). Any
+ * thread. */
+struct catalog *targets_catalog(struct targets *targets, const struct target_settings *target);
+
+/* A name was not found in the catalog: fetch it anew, at most once per `catalog_ttl` / 10 (10 s at least).
+ * Any thread. */
+void targets_catalog_suspect(struct targets *targets, const struct target_settings *target);
+
+/* Waits up to `timeout_ms` until every target has a catalog or has failed to give one. For `assayd score` and
+ * tests. */
+void targets_wait_catalogs(struct targets *targets, int64_t timeout_ms);
+
+/* Queues a validation; never blocks. Any thread. */
+void targets_submit(struct targets *targets, struct target_call *call);
+
+/* Connects once and reports what is wrong with a target: for `assayd check`. Blocks up to its statement
+ * timeout. On success `ret_notes` (in the arena) holds warnings for a person, one per line, e.g. a role that
+ * may write. */
+err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
+		   struct err_detail *detail);
+
+struct ticker *targets_ticker(struct targets *targets);
+
+/* main() of a worker process, whose socket is `fd`; returns its exit status. */
+int target_worker_main(int fd);
