@@ -1,0 +1,49 @@
+/*
+ * Diagnostics: the list that every front end reports into, and the checks of a PostgreSQL statement that
+ * need no more than its resolution. Codes come from diagnostics.def. One diagnostic per (code, object).
+ */
+#pragma once
+
+#include "sql/analysis.h"
+
+enum sql_diagnostic_code {
+#define DIAGNOSTIC(symbol, code, severity, meaning) DIAG_##symbol,
+#include "sql/diagnostics.def"
+#undef DIAGNOSTIC
+	DIAG_COUNT_
+};
+
+struct diagnostics {
+	struct arena *arena;
+	size_t text_offset; /* of the text that offsets count in, within the SQL as given */
+	struct sql_diagnostic *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Stable name of the code. */
+const char *diagnostic_name(enum sql_diagnostic_code code);
+
+/* Adds a diagnostic unless (code, sub code, object) is there already. `offset`: bytes into the statement's
+ * text, negative where unknown. `sub_code` is static or NULL; object and message are copied. */
+void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
+		     str_t object, int64_t offset, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+
+/* The candidate nearest to `name` for a hint, or absent when none is near (edit distance, at most a third of
+ * its length). */
+struct nearest {
+	str_t name;
+	str_t best;
+	size_t distance;
+};
+void nearest_init(struct nearest *nearest, str_t name);
+void nearest_offer(struct nearest *nearest, str_t candidate);
+
+struct parsed_statement;
+struct resolution;
+
+/* The checks of a resolved PostgreSQL statement beyond names: ungrouped columns, required columns, warnings.
+ */
+void diagnose_statement(const struct parsed_statement *parsed, const struct resolution *resolution,
+			const struct sql_request *request, struct diagnostics *diagnostics);
