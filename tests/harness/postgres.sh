@@ -123,7 +123,8 @@ kill_server() {
 	while [ -e "/proc/$pid/exe" ]; do # gone or a zombie
 		sleep 0.02
 	done
-	rm -f "$1/data/postmaster.pid"
+	# Their locks name a process that may still be waiting to be reaped.
+	rm -f "$1"/data/postmaster.pid "$1"/.s.PGSQL.*
 }
 
 halt() {
