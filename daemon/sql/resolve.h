@@ -7,9 +7,10 @@
  */
 #pragma once
 
+#include "sql/parse.h" // first: see pg_nodes.h
+
 #include "sql/catalog_content.h"
 #include "sql/diagnose.h"
-#include "sql/parse.h"
 
 /* Something in FROM that columns can belong to. */
 enum range_kind { RANGE_RELATION, RANGE_CTE, RANGE_SUBQUERY, RANGE_FUNCTION, RANGE_JOIN };
