@@ -1,0 +1,225 @@
+#!/bin/bash
+# One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
+#
+#   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
+#   kafka.sh start [--owner PID]    fetches if need be, starts a broker, waits until it serves and prints, one a line:
+#           dir=FOLDER              names the broker to the commands below
+#           bootstrap=HOST:PORT
+#       The broker goes away with its owner, the calling process unless named.
+#   kafka.sh kill FOLDER            kill -9
+#   kafka.sh halt FOLDER            orderly shutdown; the data stay
+#   kafka.sh resume FOLDER          starts it again after kill or halt, on the same port, and waits until it serves
+#   kafka.sh restart FOLDER         halt and resume
+#   kafka.sh stop FOLDER            ends the broker and removes the folder
+#
+# KAFKA_BOOTSTRAP=HOST:PORT: `start` prints that broker, starts none and `dir` is empty.
+# ASSAYD_CACHE: the cache folder (default ${XDG_CACHE_HOME:-~/.cache}/assayd).
+# Exit status 77: no broker can be had here, with the reason on standard error.
+set -euo pipefail
+
+self=$(readlink -f "${BASH_SOURCE[0]}")
+readonly self
+readonly java_home=/usr/lib/jvm/java-17-openjdk-amd64
+readonly cache=${ASSAYD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assayd}
+version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$(dirname "$self")/pom.xml")
+readonly version
+readonly jars=$cache/kafka-$version
+
+fail() {
+	echo "kafka.sh: $*" >&2
+	exit 1
+}
+
+unavailable() {
+	echo "kafka.sh: no broker: $*" >&2
+	exit 77
+}
+
+fetch() {
+	[ -d "$jars" ] && return 0
+	local work reason
+	[ -x "$java_home/bin/java" ] || unavailable "no Java 17 in $java_home (package openjdk-17-jre-headless)"
+	command -v mvn >/dev/null || unavailable "Maven is not installed and $jars is empty"
+	mkdir -p "$cache"
+	work=$(mktemp -d "$cache/fetch.XXXXXX")
+	cp "$(dirname "$self")/pom.xml" "$work/"
+	if ! JAVA_HOME=$java_home mvn -B -q -f "$work/pom.xml" dependency:copy-dependencies \
+		-DincludeScope=runtime "-DoutputDirectory=$work/jars" >"$work/log" 2>&1 </dev/null; then
+		reason=$(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")
+		rm -rf "$work"
+		unavailable "Maven cannot fetch it and $jars is empty: $reason"
+	fi
+	# A rename: whoever fetches at the same time sees all of it or nothing.
+	mv -T "$work/jars" "$jars" 2>/dev/null || [ -d "$jars" ] || fail "cannot write $jars"
+	rm -rf "$work"
+}
+
+port_is_free() {
+	! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+free_port() {
+	local port
+	for _ in $(seq 50); do
+		port=$((20000 + RANDOM % 12000))
+		port_is_free "$port" && echo "$port" && return
+	done
+	fail "no free port"
+}
+
+# java FOLDER CLASS ARGUMENT…: becomes that program.
+java() {
+	local dir=$1
+	shift
+	cd "$dir"
+	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC "-Djava.io.tmpdir=$dir" -cp "$jars/*:$dir" "$@"
+}
+
+write_properties() {
+	local dir=$1 port=$2 controller=$3
+	cat >"$dir/server.properties" <<-PROPERTIES
+		process.roles=broker,controller
+		node.id=1
+		controller.quorum.voters=1@127.0.0.1:$controller
+		listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
+		advertised.listeners=PLAINTEXT://127.0.0.1:$port
+		controller.listener.names=CONTROLLER
+		log.dirs=$dir/data
+		auto.create.topics.enable=false
+		group.initial.rebalance.delay.ms=0
+		offsets.topic.replication.factor=1
+		offsets.topic.num.partitions=4
+		transaction.state.log.replication.factor=1
+		transaction.state.log.min.isr=1
+		transaction.state.log.num.partitions=4
+		transaction.partition.verification.enable=true
+		transaction.abort.timed.out.transaction.cleanup.interval.ms=500
+		group.min.session.timeout.ms=1000
+		broker.session.timeout.ms=2000
+		broker.heartbeat.interval.ms=300
+		log.cleaner.enable=false
+		num.network.threads=2
+		num.io.threads=2
+		message.max.bytes=20000000
+		replica.fetch.max.bytes=20000000
+	PROPERTIES
+}
+
+write_logging() {
+	cat >"$1/log4j.properties" <<-LOGGING
+		log4j.rootLogger=INFO, stdout
+		log4j.appender.stdout=org.apache.log4j.ConsoleAppender
+		log4j.appender.stdout.layout=org.apache.log4j.PatternLayout
+		log4j.appender.stdout.layout.ConversionPattern=%d{ISO8601} %p %c{1} %m%n
+	LOGGING
+}
+
+format_storage() {
+	local dir=$1 id
+	id=$(head -c 16 /dev/urandom | base64 | tr '+/' 'AA' | tr -d '=')
+	(java "$dir" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties") >"$dir/format.log" 2>&1
+}
+
+# Running, that is: neither gone nor waiting to be reaped.
+alive() {
+	[ -e "/proc/$1/exe" ]
+}
+
+launch() {
+	local dir=$1 pid
+	: >"$dir/log"
+	# A session of its own: Ctrl-C in a terminal is for the tests, the broker ends with its owner.
+	(exec setsid "$self" serve "$dir") </dev/null >"$dir/log" 2>&1 &
+	pid=$!
+	echo "$pid" >"$dir/pid"
+	for _ in $(seq 600); do
+		grep -q 'Kafka Server started' "$dir/log" && return 0
+		alive "$pid" || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+watch_owner() {
+	local dir=$1 owner=$2
+	setsid bash -c '
+		tail --pid="$2" -f /dev/null
+		rm -f "$1/watcher"
+		[ -d "$1" ] && exec "$0" stop "$1"
+	' "$self" "$dir" "$owner" </dev/null >/dev/null 2>&1 &
+	echo $! >"$dir/watcher"
+}
+
+why() {
+	grep -m 2 -E 'ERROR|FATAL|Exception' "$1/log" "$1/format.log" 2>/dev/null || tail -n 3 "$1/log"
+}
+
+start() {
+	local owner=$PPID dir port=""
+	if [ "${1:-}" = --owner ]; then
+		owner=$2
+	fi
+	if [ -n "${KAFKA_BOOTSTRAP:-}" ]; then
+		printf 'dir=\nbootstrap=%s\n' "$KAFKA_BOOTSTRAP"
+		return
+	fi
+	fetch
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-kafka.XXXXXX")
+	trap '[ -n "${dir:-}" ] && end_server "$dir" KILL && rm -rf "$dir"' EXIT
+	write_logging "$dir"
+	for _ in 1 2 3; do
+		port=$(free_port)
+		write_properties "$dir" "$port" "$(free_port)"
+		rm -rf "$dir/data"
+		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"
+		launch "$dir" && break
+		end_server "$dir" KILL
+		port=""
+	done
+	[ -n "$port" ] || fail "the broker does not start: $(why "$dir")"
+	watch_owner "$dir" "$owner"
+	trap - EXIT
+	printf 'dir=%s\nbootstrap=127.0.0.1:%s\n' "$dir" "$port"
+}
+
+# end_server FOLDER SIGNAL: sends it, waits, insists after 20 s.
+end_server() {
+	local pid
+	pid=$(cat "$1/pid" 2>/dev/null) || return 0
+	kill "-$2" "$pid" 2>/dev/null || true
+	for _ in $(seq 400); do
+		alive "$pid" || break
+		sleep 0.05
+	done
+	kill -KILL "$pid" 2>/dev/null || true
+	rm -f "$1/pid"
+}
+
+stop() {
+	local watcher
+	end_server "$1" KILL
+	if watcher=$(cat "$1/watcher" 2>/dev/null); then
+		kill -- "-$watcher" 2>/dev/null || true
+	fi
+	rm -rf "$1"
+}
+
+command=${1:-}
+[ $# -gt 0 ] && shift
+case $command in
+fetch) fetch ;;
+start) start "$@" ;;
+serve) java "$1" kafka.Kafka "$1/server.properties" ;;
+kill | halt | resume | restart | stop)
+	[ $# = 1 ] || fail "$command needs the broker's folder"
+	[ -d "$1/data" ] || fail "$1 holds no broker"
+	case $command in
+	kill) end_server "$1" KILL ;;
+	halt) end_server "$1" TERM ;;
+	resume) launch "$1" || fail "the broker does not start: $(why "$1")" ;;
+	restart) end_server "$1" TERM && { launch "$1" || fail "the broker does not start: $(why "$1")"; } ;;
+	stop) stop "$1" ;;
+	esac
+	;;
+*) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
+esac
