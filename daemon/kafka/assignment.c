@@ -1,0 +1,292 @@
+#include "kafka/assignment.h"
+
+#include "common/clock.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+struct partition {
+	int32_t id;
+	struct offsets *offsets;
+	int64_t committed;  /* prefix of the last commit, or OFFSETS_UNKNOWN */
+	bool joined;	    /* events of it are in the open transaction */
+	unsigned unchecked; /* joins since the size of its map was last measured */
+};
+
+struct assignment {
+	_Atomic unsigned references;
+	char *topic;
+	rd_kafka_consumer_group_metadata_t *group;
+	struct partition *partitions;
+	size_t count, capacity;
+	size_t *index; /* partition id → place in `partitions` plus 1; 0: not ours */
+	size_t index_size;
+
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	enum assignment_state state;
+	bool in_transaction;
+	size_t in_flight;
+};
+
+struct assignment *assignment_new(const char *topic, rd_kafka_consumer_group_metadata_t *group)
+{
+	pthread_condattr_t attributes;
+	struct assignment *assignment = calloc(1, sizeof *assignment);
+	if (!assignment || !(assignment->topic = strdup(topic)))
+		abort();
+	atomic_init(&assignment->references, 1);
+	assignment->group = group;
+	pthread_mutex_init(&assignment->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&assignment->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return assignment;
+}
+
+struct assignment *assignment_ref(struct assignment *assignment)
+{
+	atomic_fetch_add(&assignment->references, 1);
+	return assignment;
+}
+
+void assignment_unref(struct assignment *assignment)
+{
+	if (!assignment || atomic_fetch_sub(&assignment->references, 1) != 1)
+		return;
+	for (size_t i = 0; i < assignment->count; i++)
+		offsets_free(assignment->partitions[i].offsets);
+	if (assignment->group)
+		rd_kafka_consumer_group_metadata_destroy(assignment->group);
+	pthread_cond_destroy(&assignment->changed);
+	pthread_mutex_destroy(&assignment->mutex);
+	free(assignment->partitions);
+	free(assignment->index);
+	free(assignment->topic);
+	free(assignment);
+}
+
+static void *grown(void *items, size_t count, size_t size)
+{
+	void *larger = reallocarray(items, count, size);
+	if (!larger)
+		abort();
+	return larger;
+}
+
+void assignment_add(struct assignment *assignment, int32_t partition, struct offsets *offsets)
+{
+	size_t id = (size_t)partition;
+	if (assignment->count == assignment->capacity) {
+		assignment->capacity = assignment->capacity ? assignment->capacity * 2 : 8;
+		assignment->partitions =
+			grown(assignment->partitions, assignment->capacity, sizeof *assignment->partitions);
+	}
+	if (id >= assignment->index_size) {
+		assignment->index = grown(assignment->index, id + 1, sizeof *assignment->index);
+		memset(assignment->index + assignment->index_size, 0,
+		       (id + 1 - assignment->index_size) * sizeof *assignment->index);
+		assignment->index_size = id + 1;
+	}
+	assignment->partitions[assignment->count++] = (struct partition){
+		.id = partition, .offsets = offsets, .committed = offsets_prefix(offsets)
+	};
+	assignment->index[id] = assignment->count;
+}
+
+static struct partition *find(struct assignment *assignment, int32_t partition)
+{
+	size_t id = (size_t)partition;
+	size_t place = partition >= 0 && id < assignment->index_size ? assignment->index[id] : 0;
+	return place ? &assignment->partitions[place - 1] : NULL;
+}
+
+enum assignment_state assignment_state(struct assignment *assignment)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	enum assignment_state state = assignment->state;
+	pthread_mutex_unlock(&assignment->mutex);
+	return state;
+}
+
+const char *assignment_topic(const struct assignment *assignment)
+{
+	return assignment->topic;
+}
+
+const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignment *assignment)
+{
+	return assignment->group;
+}
+
+enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset)
+{
+	enum offsets_arrival arrival = OFFSETS_STALE;
+	pthread_mutex_lock(&assignment->mutex);
+	struct partition *found = find(assignment, partition);
+	if (found && assignment->state == ASSIGNMENT_OPEN)
+		arrival = offsets_arrive(found->offsets, offset);
+	if (arrival == OFFSETS_FRESH) {
+		assignment->in_flight++;
+		assignment_ref(assignment);
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return arrival;
+}
+
+void assignment_leave(struct assignment *assignment)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	assert(assignment->in_flight > 0);
+	assignment->in_flight--;
+	pthread_cond_broadcast(&assignment->changed);
+	pthread_mutex_unlock(&assignment->mutex);
+	assignment_unref(assignment);
+}
+
+static struct timespec deadline_after(int64_t timeout_ms)
+{
+	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
+	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
+}
+
+bool assignment_drain(struct assignment *assignment, int64_t timeout_ms)
+{
+	struct timespec deadline = deadline_after(timeout_ms);
+	pthread_mutex_lock(&assignment->mutex);
+	if (assignment->state == ASSIGNMENT_OPEN)
+		assignment->state = ASSIGNMENT_DRAINING;
+	while (assignment->in_flight > 0)
+		if (pthread_cond_timedwait(&assignment->changed, &assignment->mutex, &deadline) != 0)
+			break;
+	bool drained = assignment->in_flight == 0;
+	pthread_mutex_unlock(&assignment->mutex);
+	return drained;
+}
+
+bool assignment_close(struct assignment *assignment, int64_t timeout_ms)
+{
+	struct timespec deadline = deadline_after(timeout_ms);
+	pthread_mutex_lock(&assignment->mutex);
+	assignment->state = ASSIGNMENT_CLOSED;
+	while (assignment->in_transaction)
+		if (pthread_cond_timedwait(&assignment->changed, &assignment->mutex, &deadline) != 0)
+			break;
+	bool closed = !assignment->in_transaction;
+	pthread_mutex_unlock(&assignment->mutex);
+	return closed;
+}
+
+bool assignment_begin(struct assignment *assignment)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	bool open = assignment->state != ASSIGNMENT_CLOSED;
+	if (open)
+		assignment->in_transaction = true;
+	pthread_mutex_unlock(&assignment->mutex);
+	return open;
+}
+
+/* Measuring a map costs time linear in what is unfinished; a join changes its size by a few bytes at most, so
+ * measuring every so many joins with a margin for the ones between is enough. */
+enum { JOINS_BETWEEN_MEASURES = 64, MARGIN_BYTES = JOINS_BETWEEN_MEASURES * 8 };
+
+static bool fits(struct partition *partition)
+{
+	if (++partition->unchecked < JOINS_BETWEEN_MEASURES)
+		return true;
+	if (offsets_metadata_bytes(partition->offsets) > OFFSETS_METADATA_BYTES - MARGIN_BYTES)
+		return false;
+	partition->unchecked = 0;
+	return true;
+}
+
+bool assignment_join(struct assignment *assignment, int32_t partition, int64_t offset)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	struct partition *found = find(assignment, partition);
+	bool first = !found->joined;
+	bool prefix_moves = offsets_prefix(found->offsets) == offset;
+	if (first)
+		found->unchecked = JOINS_BETWEEN_MEASURES - 1;
+	offsets_join(found->offsets, offset);
+	bool fitting = prefix_moves || fits(found);
+	if (fitting)
+		found->joined = true;
+	else
+		offsets_withdraw(found->offsets, offset);
+	pthread_mutex_unlock(&assignment->mutex);
+	return fitting;
+}
+
+void assignment_withdraw(struct assignment *assignment, int32_t partition, int64_t offset)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	offsets_withdraw(find(assignment, partition)->offsets, offset);
+	pthread_mutex_unlock(&assignment->mutex);
+}
+
+rd_kafka_topic_partition_list_t *assignment_offsets(struct assignment *assignment)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)assignment->count);
+	pthread_mutex_lock(&assignment->mutex);
+	for (size_t i = 0; i < assignment->count; i++) {
+		struct partition *partition = &assignment->partitions[i];
+		int64_t prefix = offsets_prefix(partition->offsets);
+		if (prefix == OFFSETS_UNKNOWN || (!partition->joined && prefix == partition->committed))
+			continue;
+		struct buf metadata = BUF_INIT;
+		offsets_encode(partition->offsets, &metadata);
+		rd_kafka_topic_partition_t *entry =
+			rd_kafka_topic_partition_list_add(list, assignment->topic, partition->id);
+		entry->offset = prefix;
+		entry->metadata = metadata.data; /* librdkafka frees it with the list */
+		entry->metadata_size = metadata.len;
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return list;
+}
+
+void assignment_end(struct assignment *assignment, bool committed)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	for (size_t i = 0; i < assignment->count; i++) {
+		struct partition *partition = &assignment->partitions[i];
+		if (committed)
+			partition->committed = offsets_prefix(partition->offsets);
+		if (partition->joined)
+			offsets_end(partition->offsets, committed);
+		partition->joined = false;
+	}
+	assignment->in_transaction = false;
+	pthread_cond_broadcast(&assignment->changed);
+	pthread_mutex_unlock(&assignment->mutex);
+}
+
+double assignment_fill(struct assignment *assignment, int32_t *ret_partition)
+{
+	double fullest = 0;
+	*ret_partition = -1;
+	pthread_mutex_lock(&assignment->mutex);
+	for (size_t i = 0; i < assignment->count; i++) {
+		double fill = offsets_fill(assignment->partitions[i].offsets);
+		if (*ret_partition < 0 || fill > fullest) {
+			fullest = fill;
+			*ret_partition = assignment->partitions[i].id;
+		}
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return fullest;
+}
+
+double assignment_partition_fill(struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	double fill = found ? offsets_fill(found->offsets) : 0;
+	pthread_mutex_unlock(&assignment->mutex);
+	return fill;
+}

@@ -1,0 +1,71 @@
+/*
+ * Assignment: the partitions that one generation of the consumer group gave to this instance, with their
+ * offsets and the group metadata captured when they were given.
+ *
+ * A transaction carries events of one assignment and commits with its capture, so that a generation that is
+ * over can commit nothing. States: OPEN → DRAINING (no arrivals; what is done may still be committed) →
+ * CLOSED (events are discarded). Closing waits for a transaction that is under way. Reference-counted; every
+ * in-flight event holds one.
+ *
+ * The source thread opens, arrives and closes; the publisher begins and ends transactions. All functions
+ * lock.
+ */
+#pragma once
+
+#include "kafka/offsets.h"
+
+#include <librdkafka/rdkafka.h>
+
+struct assignment;
+
+enum assignment_state { ASSIGNMENT_OPEN, ASSIGNMENT_DRAINING, ASSIGNMENT_CLOSED };
+
+/* New assignment of `topic`; takes over `group` (may be NULL in tests). */
+struct assignment *assignment_new(const char *topic, rd_kafka_consumer_group_metadata_t *group);
+struct assignment *assignment_ref(struct assignment *assignment);
+void assignment_unref(struct assignment *assignment);
+
+/* Adds a partition before the assignment is shared; takes over `offsets`. */
+void assignment_add(struct assignment *assignment, int32_t partition, struct offsets *offsets);
+
+enum assignment_state assignment_state(struct assignment *assignment);
+const char *assignment_topic(const struct assignment *assignment);
+
+/* A message has come. OFFSETS_FRESH: the event that it becomes holds a reference and counts as in flight
+ * until assignment_leave. Partitions that were not added answer OFFSETS_STALE. */
+enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset);
+
+/* An event that had arrived is committed or discarded: drops its reference. */
+void assignment_leave(struct assignment *assignment);
+
+/* Stops arrivals and waits up to `timeout_ms` until no event is in flight; true if so. */
+bool assignment_drain(struct assignment *assignment, int64_t timeout_ms);
+
+/* Ends the assignment; waits (up to `timeout_ms`) until the publisher is out of its transaction. */
+bool assignment_close(struct assignment *assignment, int64_t timeout_ms);
+
+/* Publisher: enters a transaction; false when the assignment is CLOSED. */
+bool assignment_begin(struct assignment *assignment);
+
+/* Publisher: the event's offset joins the transaction. False: its partition's map would be too large for a
+ * commit, the event has to wait for the prefix to move. */
+bool assignment_join(struct assignment *assignment, int32_t partition, int64_t offset);
+
+/* Publisher: an event that had joined leaves again, before the commit. */
+void assignment_withdraw(struct assignment *assignment, int32_t partition, int64_t offset);
+
+/* Publisher: what the transaction has to commit, with the maps as metadata; only partitions that moved since
+ * the last commit. The caller destroys the list. */
+rd_kafka_topic_partition_list_t *assignment_offsets(struct assignment *assignment);
+
+/* Publisher: the transaction is over. */
+void assignment_end(struct assignment *assignment, bool committed);
+
+/* Captured at assignment; lives as long as the assignment. */
+const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignment *assignment);
+
+/* Fill of the fullest completion map, 0..1, and its partition (−1: none). */
+double assignment_fill(struct assignment *assignment, int32_t *ret_partition);
+
+/* Fill of one partition's map. */
+double assignment_partition_fill(struct assignment *assignment, int32_t partition);

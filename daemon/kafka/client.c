@@ -1,0 +1,67 @@
+#include "kafka/client.h"
+
+#include "common/log.h"
+
+/* librdkafka's log levels are syslog's. Its own retries are no news of ours: what it warns of is for
+ * debugging. */
+static void log_line(const rd_kafka_t *client, int level, const char *facility, const char *text)
+{
+	(void)client;
+	enum log_level ours = level <= 2 ? LOG_LEVEL_ERROR : level <= 4 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;
+	log_write(ours, NULL, "kafka client: %s: %s", facility, text);
+}
+
+err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err_detail *detail)
+{
+	char reason[256];
+	if (rd_kafka_conf_set(conf, name, value, reason, sizeof reason) == RD_KAFKA_CONF_OK)
+		return ERR_OK;
+	return err_fail(detail, ERR_KAFKA_CONFIG, "Kafka property \"%s\": %s", name, reason);
+}
+
+err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long value, struct err_detail *detail)
+{
+	char text[32];
+	snprintf(text, sizeof text, "%lld", value);
+	return kafka_conf_set(conf, name, text, detail);
+}
+
+static err_t set_property(rd_kafka_conf_t *conf, const char *property, struct err_detail *detail)
+{
+	char name[128];
+	const char *equals = strchr(property, '=');
+	if (!equals || equals == property || (size_t)(equals - property) >= sizeof name)
+		return err_fail(detail, ERR_KAFKA_CONFIG,
+				"kafka.properties: an entry has no \"name=value\" form; write for example "
+				"\"security.protocol=SSL\"");
+	snprintf(name, sizeof name, "%.*s", (int)(equals - property), property);
+	return kafka_conf_set(conf, name, equals + 1, detail);
+}
+
+err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
+		     struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_set_log_cb(conf, log_line);
+	err_t err = kafka_conf_set(conf, "bootstrap.servers", settings->bootstrap_servers, detail);
+	if (!err)
+		err = kafka_conf_set(conf, "client.id", "assayd", detail);
+	for (size_t i = 0; !err && i < settings->properties_count; i++)
+		err = set_property(conf, settings->properties[i], detail);
+	if (!err)
+		*ret_conf = TAKE_PTR(conf);
+	return err;
+}
+
+err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
+		       struct err_detail *detail)
+{
+	char reason[256];
+	rd_kafka_t *client = rd_kafka_new(type, *conf, reason, sizeof reason);
+	if (!client)
+		return err_fail(detail, ERR_KAFKA_CONFIG, "Kafka %s: %s",
+				type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason);
+	*conf = NULL;
+	*ret_client = client;
+	return ERR_OK;
+}

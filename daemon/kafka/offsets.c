@@ -1,0 +1,439 @@
+#include "kafka/offsets.h"
+
+#include "common/hash.h"
+
+#include <assert.h>
+
+/*
+ * Metadata, before base64: version, form, base offset (u64), CRC-32 of the rest (u32), payload.
+ * Runs: varints, in turn the length of an unfinished run and of a done run, from the base on.
+ * Bits: one for each offset from the base on, least significant first; 1: done.
+ */
+enum { VERSION = 1, FORM_RUNS = 1, FORM_BITS = 2, HEADER_BYTES = 14 };
+
+/* First character of base64 for the version byte; foreign metadata has to be told apart from ours. */
+static const char mark[] = "a1:";
+#define MARK_LEN (sizeof mark - 1)
+
+struct hole {
+	int64_t offset;
+	bool in_transaction;
+};
+
+struct range {
+	int64_t from, to; /* to: exclusive */
+};
+
+struct offsets {
+	int64_t next;	    /* above every arrival, or OFFSETS_UNKNOWN */
+	struct hole *holes; /* arrived and not done, ascending */
+	size_t holes_count, holes_capacity;
+	size_t lead;	    /* holes before this one are all in the open transaction */
+	struct range *done; /* restored: done by an earlier owner, ascending, disjoint */
+	size_t done_count, done_capacity;
+	size_t done_first; /* ranges before this one lie below `next` */
+};
+
+struct offsets *offsets_new(int64_t start)
+{
+	struct offsets *offsets = calloc(1, sizeof *offsets);
+	if (!offsets)
+		abort();
+	offsets->next = start;
+	return offsets;
+}
+
+void offsets_free(struct offsets *offsets)
+{
+	if (!offsets)
+		return;
+	free(offsets->holes);
+	free(offsets->done);
+	free(offsets);
+}
+
+DEFINE_CLEANUP(struct offsets, offsets_cleanup, offsets_free)
+
+static void *grow(void *items, size_t count, size_t *capacity, size_t size)
+{
+	if (count < *capacity)
+		return items;
+	*capacity = *capacity ? *capacity * 2 : 64;
+	void *larger = reallocarray(items, *capacity, size);
+	if (!larger)
+		abort();
+	return larger;
+}
+
+static void add_done(struct offsets *offsets, int64_t from, int64_t to)
+{
+	offsets->done =
+		grow(offsets->done, offsets->done_count, &offsets->done_capacity, sizeof *offsets->done);
+	offsets->done[offsets->done_count++] = (struct range){ from, to };
+}
+
+/* ---- arrivals and transactions ---- */
+
+static bool restored_done(struct offsets *offsets, int64_t offset)
+{
+	while (offsets->done_first < offsets->done_count && offsets->done[offsets->done_first].to <= offset)
+		offsets->done_first++;
+	return offsets->done_first < offsets->done_count && offsets->done[offsets->done_first].from <= offset;
+}
+
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset)
+{
+	if (offset < offsets->next)
+		return OFFSETS_STALE;
+	offsets->next = offset + 1;
+	if (restored_done(offsets, offset))
+		return OFFSETS_DONE;
+	offsets->holes =
+		grow(offsets->holes, offsets->holes_count, &offsets->holes_capacity, sizeof *offsets->holes);
+	offsets->holes[offsets->holes_count++] = (struct hole){ offset, false };
+	return OFFSETS_FRESH;
+}
+
+static struct hole *find_hole(struct offsets *offsets, int64_t offset)
+{
+	size_t low = 0, high = offsets->holes_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (offsets->holes[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	assert(low < offsets->holes_count && offsets->holes[low].offset == offset);
+	return &offsets->holes[low];
+}
+
+void offsets_join(struct offsets *offsets, int64_t offset)
+{
+	struct hole *hole = find_hole(offsets, offset);
+	assert(!hole->in_transaction);
+	hole->in_transaction = true;
+	while (offsets->lead < offsets->holes_count && offsets->holes[offsets->lead].in_transaction)
+		offsets->lead++;
+}
+
+void offsets_withdraw(struct offsets *offsets, int64_t offset)
+{
+	struct hole *hole = find_hole(offsets, offset);
+	assert(hole->in_transaction);
+	hole->in_transaction = false;
+	size_t place = (size_t)(hole - offsets->holes);
+	if (place < offsets->lead)
+		offsets->lead = place;
+}
+
+void offsets_end(struct offsets *offsets, bool committed)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < offsets->holes_count; i++) {
+		struct hole hole = offsets->holes[i];
+		if (committed && hole.in_transaction)
+			continue;
+		offsets->holes[kept++] = (struct hole){ hole.offset, false };
+	}
+	offsets->holes_count = kept;
+	offsets->lead = 0;
+}
+
+int64_t offsets_prefix(const struct offsets *offsets)
+{
+	return offsets->lead < offsets->holes_count ? offsets->holes[offsets->lead].offset : offsets->next;
+}
+
+size_t offsets_unfinished(const struct offsets *offsets)
+{
+	return offsets->holes_count;
+}
+
+/* ---- encoding ---- */
+
+/* Calls `emit` with the unfinished runs above the prefix, in order, and returns the end of the map. */
+static int64_t each_unfinished_run(const struct offsets *offsets,
+				   void (*emit)(void *context, struct range run), void *context)
+{
+	struct range run = { 0, 0 };
+	for (size_t i = 0; i < offsets->holes_count; i++) {
+		const struct hole *hole = &offsets->holes[i];
+		if (hole->in_transaction)
+			continue;
+		if (run.to > run.from && hole->offset == run.to) {
+			run.to++;
+			continue;
+		}
+		if (run.to > run.from)
+			emit(context, run);
+		run = (struct range){ hole->offset, hole->offset + 1 };
+	}
+	/* restored ranges that have not come by yet: what lies between them is unfinished as well */
+	int64_t end = offsets->next;
+	for (size_t i = offsets->done_first; i < offsets->done_count; i++) {
+		const struct range *done = &offsets->done[i];
+		if (done->to <= end)
+			continue;
+		if (done->from > end) {
+			if (run.to > run.from && run.to == end) {
+				run.to = done->from;
+			} else {
+				if (run.to > run.from)
+					emit(context, run);
+				run = (struct range){ end, done->from };
+			}
+		}
+		end = done->to;
+	}
+	if (run.to > run.from)
+		emit(context, run);
+	return end;
+}
+
+static void append_varint(struct buf *out, uint64_t value)
+{
+	while (value >= 0x80) {
+		buf_append_char(out, (char)(value | 0x80));
+		value >>= 7;
+	}
+	buf_append_char(out, (char)value);
+}
+
+struct run_encoder {
+	struct buf *out;
+	int64_t at;
+};
+
+static void emit_run(void *context, struct range run)
+{
+	struct run_encoder *encoder = context;
+	if (run.from > encoder->at) {
+		/* a done run precedes; the very first unfinished run may be empty */
+		if (encoder->out->len == 0)
+			append_varint(encoder->out, 0);
+		append_varint(encoder->out, (uint64_t)(run.from - encoder->at));
+	}
+	append_varint(encoder->out, (uint64_t)(run.to - run.from));
+	encoder->at = run.to;
+}
+
+static void emit_bits(void *context, struct range run)
+{
+	struct run_encoder *encoder = context;
+	for (int64_t offset = run.from; offset < run.to; offset++) {
+		size_t bit = (size_t)(offset - encoder->at);
+		encoder->out->data[bit / 8] &= (char)~(1u << (bit % 8));
+	}
+}
+
+static void encode_runs(const struct offsets *offsets, int64_t base, struct buf *out)
+{
+	struct run_encoder encoder = { out, base };
+	int64_t end = each_unfinished_run(offsets, emit_run, &encoder);
+	if (end > encoder.at) {
+		if (out->len == 0)
+			append_varint(out, 0);
+		append_varint(out, (uint64_t)(end - encoder.at));
+	}
+}
+
+static void ignore_run(void *context, struct range run)
+{
+	(void)context;
+	(void)run;
+}
+
+/* Bits past the end are 0: they would otherwise claim offsets that nobody has seen. */
+static void encode_bits(const struct offsets *offsets, int64_t base, size_t bits, struct buf *out)
+{
+	size_t bytes = (bits + 7) / 8;
+	char *to = buf_reserve(out, bytes);
+	memset(to, 0xff, bytes);
+	out->len += bytes;
+	out->data[out->len] = '\0';
+	struct run_encoder encoder = { out, base };
+	each_unfinished_run(offsets, emit_bits, &encoder);
+	if (bits % 8)
+		out->data[bytes - 1] &= (char)((1u << (bits % 8)) - 1);
+}
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void append_base64(struct buf *out, const struct buf *bytes)
+{
+	for (size_t i = 0; i < bytes->len; i += 3) {
+		uint32_t word = 0;
+		size_t have = bytes->len - i < 3 ? bytes->len - i : 3;
+		for (size_t j = 0; j < 3; j++)
+			word = word << 8 | (j < have ? (unsigned char)bytes->data[i + j] : 0u);
+		for (size_t j = 0; j < 4; j++)
+			buf_append_char(out, j <= have ? base64_digits[word >> (18 - 6 * j) & 63] : '=');
+	}
+}
+
+void offsets_encode(const struct offsets *offsets, struct buf *out)
+{
+	int64_t base = offsets_prefix(offsets);
+	int64_t end = each_unfinished_run(offsets, ignore_run, NULL);
+	if (base == OFFSETS_UNKNOWN || end <= base)
+		return;
+	_cleanup_(buf_free) struct buf payload = BUF_INIT;
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	char form = FORM_RUNS;
+	encode_runs(offsets, base, &payload);
+	size_t bits = (size_t)(end - base);
+	if ((bits + 7) / 8 < payload.len) {
+		form = FORM_BITS;
+		buf_reset(&payload);
+		encode_bits(offsets, base, bits, &payload);
+	}
+	buf_append_char(&message, VERSION);
+	buf_append_char(&message, form);
+	buf_append_u64(&message, (uint64_t)base);
+	buf_append_u32(&message, hash_crc32(payload.data, payload.len));
+	buf_append(&message, payload.data, payload.len);
+	buf_append_text(out, mark);
+	append_base64(out, &message);
+}
+
+size_t offsets_metadata_bytes(const struct offsets *offsets)
+{
+	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
+	offsets_encode(offsets, &metadata);
+	return metadata.len;
+}
+
+double offsets_fill(const struct offsets *offsets)
+{
+	return (double)offsets_metadata_bytes(offsets) / OFFSETS_METADATA_BYTES;
+}
+
+/* ---- decoding ---- */
+
+static int base64_value(char digit)
+{
+	const char *at = digit ? strchr(base64_digits, digit) : NULL;
+	return at ? (int)(at - base64_digits) : -1;
+}
+
+static bool decode_base64(str_t text, struct buf *out)
+{
+	if (text.len % 4 != 0)
+		return false;
+	for (size_t i = 0; i < text.len; i += 4) {
+		size_t have = 4;
+		if (i + 4 == text.len)
+			while (have > 2 && text.ptr[i + have - 1] == '=')
+				have--;
+		uint32_t word = 0;
+		for (size_t j = 0; j < 4; j++) {
+			int value = j < have ? base64_value(text.ptr[i + j]) : 0;
+			if (value < 0)
+				return false;
+			word = word << 6 | (uint32_t)value;
+		}
+		for (size_t j = 0; j + 1 < have; j++)
+			buf_append_char(out, (char)(word >> (16 - 8 * j)));
+	}
+	return true;
+}
+
+static uint64_t read_little(const char *bytes, size_t count)
+{
+	uint64_t value = 0;
+	for (size_t i = 0; i < count; i++)
+		value |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
+	return value;
+}
+
+static bool read_varint(const char **at, const char *end, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 63 && *at < end; shift += 7) {
+		unsigned char byte = (unsigned char)*(*at)++;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret_value = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool decode_runs(struct offsets *offsets, int64_t base, const char *at, const char *end)
+{
+	int64_t position = base;
+	for (bool done = false; at < end; done = !done) {
+		uint64_t length;
+		int64_t to;
+		if (!read_varint(&at, end, &length) || length > INT64_MAX ||
+		    __builtin_add_overflow(position, (int64_t)length, &to))
+			return false;
+		if (length == 0 && (done || position != base))
+			return false;
+		if (done)
+			add_done(offsets, position, to);
+		position = to;
+	}
+	return true;
+}
+
+static bool decode_bits(struct offsets *offsets, int64_t base, const char *at, const char *end)
+{
+	size_t bits = (size_t)(end - at) * 8;
+	if (base > INT64_MAX - (int64_t)bits)
+		return false;
+	for (size_t i = 0; i < bits; i++) {
+		if (!((unsigned char)at[i / 8] >> (i % 8) & 1))
+			continue;
+		int64_t offset = base + (int64_t)i;
+		if (offsets->done_count && offsets->done[offsets->done_count - 1].to == offset)
+			offsets->done[offsets->done_count - 1].to++;
+		else
+			add_done(offsets, offset, offset + 1);
+	}
+	return true;
+}
+
+static bool decode_payload(struct offsets *offsets, int64_t base, const struct buf *message)
+{
+	const char *payload = message->data + HEADER_BYTES, *end = message->data + message->len;
+	if (hash_crc32(payload, (size_t)(end - payload)) != read_little(message->data + 10, 4))
+		return false;
+	switch (message->data[1]) {
+	case FORM_RUNS:
+		return decode_runs(offsets, base, payload, end);
+	case FORM_BITS:
+		return decode_bits(offsets, base, payload, end);
+	default:
+		return false;
+	}
+}
+
+err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_ignored)
+{
+	_cleanup_(offsets_cleanup) struct offsets *offsets = offsets_new(committed);
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	bool ours = metadata.len >= MARK_LEN && memcmp(metadata.ptr, mark, MARK_LEN) == 0;
+	*ret_ignored = false;
+	if (!ours) {
+		*ret_ignored = metadata.len > 0;
+		*ret_offsets = TAKE_PTR(offsets);
+		return ERR_OK;
+	}
+	if (metadata.len > OFFSETS_METADATA_BYTES * 16 ||
+	    !decode_base64((str_t){ metadata.ptr + MARK_LEN, metadata.len - MARK_LEN }, &message) ||
+	    message.len < HEADER_BYTES || message.data[0] != VERSION)
+		return ERR_OFFSETS_METADATA;
+	uint64_t base = read_little(message.data + 2, 8);
+	if (base > INT64_MAX)
+		return ERR_OFFSETS_METADATA;
+	if ((int64_t)base != committed) {
+		*ret_ignored = true;
+	} else if (!decode_payload(offsets, committed, &message)) {
+		return ERR_OFFSETS_METADATA;
+	}
+	*ret_offsets = TAKE_PTR(offsets);
+	return ERR_OK;
+}

@@ -1,0 +1,65 @@
+/*
+ * Which offsets of one partition are done: the contiguous prefix that can be committed, and a compact map of
+ * what is committed above it, so that a slow event holds up nobody and nothing is done twice.
+ *
+ * Goes by arrival, since offsets have gaps (control records, compaction): a range that spans absent offsets
+ * is fine, because these never come. Holds only the unfinished offsets, so its memory is bounded by what is
+ * in flight. Pure; not thread-safe: the owner of the assignment serialises.
+ *
+ * States of an arrived offset: unfinished → in the open transaction → done, or back to unfinished when the
+ * transaction is aborted. The map of a transaction holds what is done and what is in that very transaction.
+ */
+#pragma once
+
+#include "common/buf.h"
+
+struct offsets;
+
+/* Largest metadata of a commit that a broker takes by default (offset.metadata.max.bytes). */
+#define OFFSETS_METADATA_BYTES 4096
+
+/* Where a partition starts when nothing was ever committed: the first arrival tells. */
+#define OFFSETS_UNKNOWN (-1)
+
+/* New tracker of a partition whose next offset is `start` or OFFSETS_UNKNOWN. */
+struct offsets *offsets_new(int64_t start);
+void offsets_free(struct offsets *offsets);
+
+/*
+ * Tracker from what was committed: the offset and the map in its metadata. A map that belongs to another
+ * offset (somebody reset it) is left out and `*ret_ignored` set. A map of an unknown version or a damaged
+ * one: ERR_OFFSETS_METADATA, the partition must not be consumed. Foreign metadata without our mark is ignored
+ * like a reset.
+ */
+err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_ignored);
+
+enum offsets_arrival {
+	OFFSETS_FRESH, /* to be processed, and unfinished from now on */
+	OFFSETS_DONE,  /* finished by an earlier owner: skip it */
+	OFFSETS_STALE, /* below the prefix or seen already: skip it */
+};
+
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset);
+
+/* The offset joins the open transaction, or leaves it again before it was committed. It must have arrived. */
+void offsets_join(struct offsets *offsets, int64_t offset);
+void offsets_withdraw(struct offsets *offsets, int64_t offset);
+
+/* The transaction's outcome: all that joined are done, or all are unfinished again. */
+void offsets_end(struct offsets *offsets, bool committed);
+
+/* The offset to commit: the first that is neither done nor in the open transaction; OFFSETS_UNKNOWN before
+ * any arrival on a partition without a commit. */
+int64_t offsets_prefix(const struct offsets *offsets);
+
+/* Appends the metadata for that commit: empty when nothing is done above the prefix. */
+void offsets_encode(const struct offsets *offsets, struct buf *out);
+
+/* Length of that metadata. */
+size_t offsets_metadata_bytes(const struct offsets *offsets);
+
+/* How full the map is, 0..1 and above: share of OFFSETS_METADATA_BYTES. */
+double offsets_fill(const struct offsets *offsets);
+
+/* Arrived and not done, in the open transaction or not. */
+size_t offsets_unfinished(const struct offsets *offsets);

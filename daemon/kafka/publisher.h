@@ -1,0 +1,54 @@
+/*
+ * Publisher: sends what events have to say, together with the offsets and completion maps that make them
+ * done, in one Kafka transaction.
+ *
+ * One thread. Publications are taken in the order in which they became ready, up to so many events, bytes or
+ * milliseconds a transaction, all of one assignment. An aborted transaction returns its publications; they
+ * are published again, never executed again. A commit whose outcome is not known yet is asked for again,
+ * never aborted.
+ *
+ * Messages that the broker refuses (their size, say) are found by halving the batch, then their event is
+ * asked for something shorter or a dead letter; when even that is refused, the partition is given up, loudly.
+ *
+ * At least once: the same without transactions. Outputs are confirmed first, then the offsets are committed;
+ * a crash in between publishes some events twice.
+ */
+#pragma once
+
+#include "kafka/client.h"
+#include "kafka/publication.h"
+
+struct publisher;
+
+struct publisher_callbacks {
+	/* A partition's dead letter was refused: nothing of it can be finished. Publisher thread. */
+	void (*stuck)(struct assignment *assignment, int32_t partition, void *context);
+	kafka_fatal_fn fatal;
+	void *context;
+};
+
+/* Counters since the start; read with publisher_statistics. */
+struct publisher_statistics {
+	uint64_t transactions_committed;
+	uint64_t transactions_aborted;
+	uint64_t publications_committed;
+	uint64_t publications_discarded;
+	uint64_t publications_refused;
+};
+
+/* Creates the producer, waits until its transactional id is its own (up to `init_timeout_ms`), starts the
+ * thread. */
+err_t publisher_start(const struct kafka_settings *settings, const struct publisher_callbacks *callbacks,
+		      int init_timeout_ms, struct publisher **ret_publisher, struct err_detail *detail);
+
+/* For at least once: the consumer that commits offsets. Before the first publication. */
+void publisher_set_consumer(struct publisher *publisher, rd_kafka_t *consumer);
+
+/* Hands a publication over; never blocks. Any thread. */
+void publisher_push(struct publisher *publisher, struct publication *publication);
+
+/* Publishes what was handed over within `timeout_ms`, discards the rest, joins the thread; NULL is fine. */
+void publisher_stop(struct publisher *publisher, int64_t timeout_ms);
+
+void publisher_statistics(struct publisher *publisher, struct publisher_statistics *ret_statistics);
+struct ticker *publisher_ticker(struct publisher *publisher);

@@ -1,0 +1,509 @@
+#include "kafka/source.h"
+
+#include "common/log.h"
+#include "common/pool.h"
+#include "common/queue.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+enum {
+	POLL_MS = 100,
+	CREDIT_WAIT_MS = 20,
+	COMMITTED_TIMEOUT_MS = 10000,
+	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
+	ARRIVALS_BETWEEN_FILLS = 256,
+};
+
+#define FILL_PAUSE  0.75
+#define FILL_RESUME 0.50
+
+/* A partition that is paused on its own. */
+struct paused {
+	int32_t partition;
+	bool for_good;
+};
+
+struct source {
+	const struct kafka_settings *settings;
+	struct credits *credits;
+	struct source_callbacks callbacks;
+	rd_kafka_t *consumer;
+	struct pool *pool;
+	struct ticker ticker;
+	_Atomic bool pausing;
+	_Atomic bool stopping;
+	struct assignment *assignment; /* the source thread's, likewise below */
+	rd_kafka_message_t *held;      /* waits for credits */
+	bool all_paused;
+	struct paused *paused;
+	size_t paused_count;
+	unsigned arrivals;
+
+	pthread_mutex_t stop_mutex; /* guards the order below */
+	struct assignment *stop_assignment;
+	int32_t stop_partition;
+};
+
+/* ---- pausing ---- */
+
+static void pause_partitions(struct source *source, bool pause)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
+	if (rd_kafka_assignment(source->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
+		return;
+	if (!pause)
+		for (size_t i = 0; i < source->paused_count; i++)
+			rd_kafka_topic_partition_list_del(list, source->settings->input_topic,
+							  source->paused[i].partition);
+	if (pause)
+		rd_kafka_pause_partitions(source->consumer, list);
+	else
+		rd_kafka_resume_partitions(source->consumer, list);
+	source->all_paused = pause;
+}
+
+static void switch_partition(struct source *source, int32_t partition, bool pause)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, source->settings->input_topic, partition);
+	if (pause)
+		rd_kafka_pause_partitions(source->consumer, list);
+	else if (!source->all_paused)
+		rd_kafka_resume_partitions(source->consumer, list);
+}
+
+static void pause_partition(struct source *source, int32_t partition, bool for_good)
+{
+	for (size_t i = 0; i < source->paused_count; i++)
+		if (source->paused[i].partition == partition) {
+			source->paused[i].for_good |= for_good;
+			return;
+		}
+	struct paused *larger = reallocarray(source->paused, source->paused_count + 1, sizeof *larger);
+	if (!larger)
+		abort();
+	source->paused = larger;
+	source->paused[source->paused_count++] = (struct paused){ partition, for_good };
+	switch_partition(source, partition, true);
+}
+
+/* A partition whose map is nearly full waits until the slow events at its prefix are done. */
+static void check_fill(struct source *source, int32_t partition)
+{
+	if (++source->arrivals % ARRIVALS_BETWEEN_FILLS != 0)
+		return;
+	double fill = assignment_partition_fill(source->assignment, partition);
+	if (fill <= FILL_PAUSE)
+		return;
+	log_warning("partition %d: paused, the completion map is %.0f %% full because a slow event holds up "
+		    "its prefix",
+		    (int)partition, fill * 100);
+	pause_partition(source, partition, false);
+}
+
+static void resume_emptied(struct source *source)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < source->paused_count; i++) {
+		struct paused paused = source->paused[i];
+		if (!paused.for_good && source->assignment &&
+		    assignment_partition_fill(source->assignment, paused.partition) < FILL_RESUME)
+			switch_partition(source, paused.partition, false);
+		else
+			source->paused[kept++] = paused;
+	}
+	source->paused_count = kept;
+}
+
+static void obey_stop_order(struct source *source)
+{
+	pthread_mutex_lock(&source->stop_mutex);
+	struct assignment *assignment = source->stop_assignment;
+	int32_t partition = source->stop_partition;
+	source->stop_assignment = NULL;
+	pthread_mutex_unlock(&source->stop_mutex);
+	if (assignment && assignment == source->assignment)
+		pause_partition(source, partition, true);
+}
+
+void source_stop_partition(struct source *source, struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&source->stop_mutex);
+	source->stop_assignment = assignment;
+	source->stop_partition = partition;
+	pthread_mutex_unlock(&source->stop_mutex);
+}
+
+/* ---- rebalance ---- */
+
+static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *list)
+{
+	for (int i = 0; i < list->cnt; i++)
+		if (list->elems[i].err)
+			return list->elems[i].err;
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Committed offsets and maps of all partitions; asks again while a transaction of the former owner is pending
+ * or the coordinator is away. False: the source is stopping or the assignment was lost meanwhile. */
+static bool fetch_committed(struct source *source, rd_kafka_topic_partition_list_t *list)
+{
+	for (;;) {
+		rd_kafka_resp_err_t err = rd_kafka_committed(source->consumer, list, COMMITTED_TIMEOUT_MS);
+		if (!err)
+			err = first_error(list);
+		if (!err)
+			return true;
+		tick_waiting(&source->ticker, "Kafka group coordinator");
+		log_warning("committed offsets cannot be read yet: %s", rd_kafka_err2str(err));
+		if (atomic_load(&source->stopping) || rd_kafka_assignment_lost(source->consumer))
+			return false;
+		rd_kafka_poll(source->consumer, POLL_MS);
+	}
+}
+
+static void restore_partition(struct assignment *assignment, const rd_kafka_topic_partition_t *committed,
+			      rd_kafka_topic_partition_list_t *positions)
+{
+	struct offsets *offsets;
+	bool ignored = false;
+	str_t metadata = { committed->metadata, committed->metadata_size };
+	if (committed->offset < 0) {
+		offsets = offsets_new(OFFSETS_UNKNOWN);
+	} else if (offsets_restore(committed->offset, metadata, &offsets, &ignored) != ERR_OK) {
+		log_write(LOG_LEVEL_CRITICAL, NULL,
+			  "partition %d of %s is not consumed: the metadata of its committed offset %lld "
+			  "cannot be read "
+			  "(written by a newer version?); run that version, or reset the group's offset by "
+			  "hand",
+			  (int)committed->partition, committed->topic, (long long)committed->offset);
+		return;
+	}
+	if (ignored)
+		log_warning("partition %d of %s: the committed offset %lld was set by somebody else; "
+			    "events above it that were finished are done again",
+			    (int)committed->partition, committed->topic, (long long)committed->offset);
+	assignment_add(assignment, committed->partition, offsets);
+	rd_kafka_topic_partition_list_add(positions, committed->topic, committed->partition)->offset =
+		committed->offset < 0 ? RD_KAFKA_OFFSET_BEGINNING : committed->offset;
+}
+
+static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *list)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
+		rd_kafka_topic_partition_list_new(list->cnt);
+	if (list->cnt > 0 && !fetch_committed(source, list)) {
+		rd_kafka_assign(source->consumer, positions);
+		return;
+	}
+	struct assignment *assignment = assignment_new(source->settings->input_topic,
+						       rd_kafka_consumer_group_metadata(source->consumer));
+	for (int i = 0; i < list->cnt; i++)
+		restore_partition(assignment, &list->elems[i], positions);
+	rd_kafka_resp_err_t err = rd_kafka_assign(source->consumer, positions);
+	if (err)
+		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
+	source->assignment = assignment;
+	source->all_paused = false;
+	source->paused_count = 0;
+	if (atomic_load(&source->pausing))
+		pause_partitions(source, true);
+	log_info("assigned %d partitions of %s", positions->cnt, source->settings->input_topic);
+	source->callbacks.assigned(assignment, source->callbacks.context);
+}
+
+static void drop_held(struct source *source)
+{
+	if (source->held)
+		rd_kafka_message_destroy(TAKE_PTR(source->held));
+}
+
+static void on_revoke(struct source *source)
+{
+	struct assignment *assignment = source->assignment;
+	bool lost = rd_kafka_assignment_lost(source->consumer);
+	drop_held(source);
+	if (assignment) {
+		bool drained = !lost && assignment_drain(assignment, source->settings->drain_on_revoke_ms);
+		if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
+			log_error("the transaction of the former assignment is still open");
+		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
+			 drained ? "" : "; what was in flight is left to the next owner");
+		source->callbacks.assigned(NULL, source->callbacks.context);
+		source->assignment = NULL;
+		assignment_unref(assignment);
+	}
+	rd_kafka_assign(source->consumer, NULL);
+}
+
+static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list,
+			 void *opaque)
+{
+	struct source *source = opaque;
+	(void)consumer;
+	tick_waiting(&source->ticker, "Kafka rebalance");
+	if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+		on_assign(source, list);
+	else
+		on_revoke(source);
+	tick(&source->ticker);
+}
+
+/* ---- messages ---- */
+
+static str_t message_text(const void *data, size_t len)
+{
+	return data ? (str_t){ data, len } : STR_NONE;
+}
+
+/* Hands a message on whose credits are taken, and lets go of it. */
+static void deliver(struct source *source, rd_kafka_message_t *message)
+{
+	enum offsets_arrival arrival =
+		assignment_arrive(source->assignment, message->partition, message->offset);
+	if (arrival != OFFSETS_FRESH) {
+		credits_return(source->credits, message->len);
+		rd_kafka_message_destroy(message);
+		return;
+	}
+	rd_kafka_headers_t *headers = NULL;
+	if (rd_kafka_message_headers(message, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		headers = NULL;
+	struct source_message event = {
+		.assignment = source->assignment,
+		.partition = message->partition,
+		.offset = message->offset,
+		.key = message_text(message->key, message->key_len),
+		.value = message_text(message->payload, message->len),
+		.headers = headers,
+		.credit_bytes = message->len,
+	};
+	source->callbacks.message(&event, source->callbacks.context);
+	check_fill(source, message->partition);
+	rd_kafka_message_destroy(message);
+}
+
+/* Delivers the held message when there is room for it; true when none is held any more. */
+static bool deliver_held(struct source *source)
+{
+	if (!source->held)
+		return true;
+	if (!credits_take(source->credits, source->held->len, CREDIT_WAIT_MS))
+		return false;
+	deliver(source, TAKE_PTR(source->held));
+	return true;
+}
+
+static void report_fatal(struct source *source)
+{
+	char reason[256];
+	rd_kafka_resp_err_t err = rd_kafka_fatal_error(source->consumer, reason, sizeof reason);
+	char message[512];
+	if (err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
+		snprintf(message, sizeof message,
+			 "another instance named \"%s\" has joined the group %s; give each instance a "
+			 "kafka.instance_id of its own",
+			 source->settings->instance_id, source->settings->group_id);
+		source->callbacks.fatal(ERR_KAFKA_FENCED, message, source->callbacks.context);
+	} else {
+		snprintf(message, sizeof message, "the Kafka consumer has failed for good: %s", reason);
+		source->callbacks.fatal(ERR_KAFKA_FATAL, message, source->callbacks.context);
+	}
+}
+
+static void handle_error(struct source *source, const rd_kafka_message_t *message)
+{
+	switch (message->err) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		return;
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+		log_write(LOG_LEVEL_CRITICAL, NULL,
+			  "partition %d of %s is stopped: its committed offset is gone from the topic (%s); "
+			  "events may be "
+			  "lost. Reset the group's offset by hand to go on",
+			  (int)message->partition, source->settings->input_topic,
+			  rd_kafka_message_errstr(message));
+		return;
+	case RD_KAFKA_RESP_ERR__FATAL:
+		report_fatal(source);
+		return;
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+		tick_waiting(&source->ticker, "Kafka broker");
+		return;
+	default:
+		log_warning("consumer: %s", rd_kafka_message_errstr(message));
+	}
+}
+
+static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaque)
+{
+	struct source *source = opaque;
+	(void)client;
+	if (err == RD_KAFKA_RESP_ERR__FATAL)
+		report_fatal(source);
+	else if (err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		log_warning("no Kafka broker can be reached: %s", reason);
+	else
+		log_debug("consumer: %s", reason);
+}
+
+/* One round: deliver what is held, else fetch. Paused, the poll only serves the group. */
+static void run_once(struct source *source)
+{
+	bool pausing = atomic_load(&source->pausing);
+	if (pausing && !source->all_paused)
+		pause_partitions(source, true);
+	if (!pausing && deliver_held(source) && source->all_paused)
+		pause_partitions(source, false);
+	if (source->held && !source->all_paused)
+		pause_partitions(source, true);
+	if (source->paused_count)
+		resume_emptied(source);
+	obey_stop_order(source);
+
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, source->held ? 0 : POLL_MS);
+	if (!message)
+		return;
+	if (message->err || source->held || pausing) {
+		/* a message that slipped past a pause is fetched again: the position has not moved past an
+		 * arrival */
+		if (message->err)
+			handle_error(source, message);
+		else
+			rd_kafka_seek(message->rkt, message->partition, message->offset, 0);
+		rd_kafka_message_destroy(message);
+		return;
+	}
+	source->held = message;
+	deliver_held(source);
+}
+
+static void source_main(void *context, unsigned index)
+{
+	struct source *source = context;
+	(void)index;
+	while (!atomic_load(&source->stopping)) {
+		tick(&source->ticker);
+		run_once(source);
+	}
+	tick_waiting(&source->ticker, "Kafka consumer close");
+	drop_held(source);
+	rd_kafka_consumer_close(source->consumer);
+	tick_stop(&source->ticker);
+}
+
+/* ---- life ---- */
+
+static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
+			struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	const struct {
+		const char *name, *value;
+	} fixed[] = {
+		{ "group.id", settings->group_id },
+		{ "group.instance.id", settings->instance_id },
+		{ "isolation.level", "read_committed" },
+		{ "enable.auto.commit", "false" },
+		{ "enable.auto.offset.store", "false" },
+		{ "auto.offset.reset", "error" },
+		{ "enable.partition.eof", "false" },
+		{ "partition.assignment.strategy", "range,roundrobin" },
+	};
+	const struct {
+		const char *name;
+		long long value;
+	} numbers[] = {
+		{ "session.timeout.ms", settings->session_timeout_ms },
+		{ "heartbeat.interval.ms", settings->heartbeat_ms },
+		{ "queued.max.messages.kbytes", (long long)(settings->max_in_flight_bytes / 4096) + 1024 },
+		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
+		{ "message.max.bytes", (long long)settings->max_message_bytes },
+		{ "max.partition.fetch.bytes", 1 << 20 },
+	};
+	err_t err = kafka_conf_new(settings, &conf, detail);
+	for (size_t i = 0; !err && i < sizeof fixed / sizeof fixed[0]; i++)
+		err = kafka_conf_set(conf, fixed[i].name, fixed[i].value, detail);
+	for (size_t i = 0; !err && i < sizeof numbers / sizeof numbers[0]; i++)
+		err = kafka_conf_set_int(conf, numbers[i].name, numbers[i].value, detail);
+	if (!err)
+		*ret_conf = TAKE_PTR(conf);
+	return err;
+}
+
+static err_t subscribe(struct source *source, struct err_detail *detail)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
+		rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(topics, source->settings->input_topic, RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t err = rd_kafka_subscribe(source->consumer, topics);
+	if (err)
+		return err_fail(detail, ERR_KAFKA_TOPIC, "topic \"%s\" cannot be subscribed to: %s",
+				source->settings->input_topic, rd_kafka_err2str(err));
+	return ERR_OK;
+}
+
+err_t source_start(const struct kafka_settings *settings, struct credits *credits,
+		   const struct source_callbacks *callbacks, struct source **ret_source,
+		   struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	err_t err = build_conf(settings, &conf, detail);
+	if (err)
+		return err;
+	struct source *source = calloc(1, sizeof *source);
+	if (!source)
+		abort();
+	*source = (struct source){ .settings = settings, .credits = credits, .callbacks = *callbacks };
+	source->ticker.name = "source";
+	pthread_mutex_init(&source->stop_mutex, NULL);
+	rd_kafka_conf_set_opaque(conf, source);
+	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
+	rd_kafka_conf_set_error_cb(conf, on_error);
+	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &source->consumer, detail);
+	if (!err) {
+		rd_kafka_poll_set_consumer(source->consumer);
+		err = subscribe(source, detail);
+	}
+	if (err) {
+		if (source->consumer)
+			rd_kafka_destroy(source->consumer);
+		free(source);
+		return err;
+	}
+	tick(&source->ticker);
+	source->pool = pool_start("source", 1, source_main, source);
+	*ret_source = source;
+	return ERR_OK;
+}
+
+rd_kafka_t *source_consumer(struct source *source)
+{
+	return source->consumer;
+}
+
+void source_pause(struct source *source)
+{
+	atomic_store(&source->pausing, true);
+}
+
+void source_stop(struct source *source)
+{
+	if (!source)
+		return;
+	atomic_store(&source->stopping, true);
+	pool_join(source->pool);
+	rd_kafka_destroy(source->consumer);
+	pthread_mutex_destroy(&source->stop_mutex);
+	free(source->paused);
+	free(source);
+}
+
+struct ticker *source_ticker(struct source *source)
+{
+	return &source->ticker;
+}

@@ -1,0 +1,58 @@
+/*
+ * Source: consumes the input topic as a static member of the group, tracks what has arrived, and stops
+ * reading when credits or a completion map run out.
+ *
+ * One thread. On assignment it reads the committed offsets with their maps and starts exactly there; on
+ * revocation it stops, lets what is in flight finish for a moment, and closes the assignment; what is left is
+ * discarded and done by the next owner. A lost assignment is closed at once.
+ */
+#pragma once
+
+#include "kafka/assignment.h"
+#include "kafka/client.h"
+#include "kafka/credits.h"
+#include "kafka/offsets.h"
+
+struct source;
+
+/* One message; all of it is valid during the call only. */
+struct source_message {
+	struct assignment *assignment; /* the event that the message becomes holds a reference already:
+					  assignment_leave */
+	int32_t partition;
+	int64_t offset;
+	str_t key; /* or absent */
+	str_t value;
+	const rd_kafka_headers_t *headers; /* or NULL */
+	size_t credit_bytes;		   /* taken for it: credits_return */
+};
+
+struct source_callbacks {
+	/* A fresh message. Source thread; must not block. */
+	void (*message)(const struct source_message *message, void *context);
+	/* Another assignment holds (NULL: none). Source thread. */
+	void (*assigned)(struct assignment *assignment, void *context);
+	kafka_fatal_fn fatal;
+	void *context;
+};
+
+/* Creates the consumer and starts the thread. `settings` and `credits` outlive the source. */
+err_t source_start(const struct kafka_settings *settings, struct credits *credits,
+		   const struct source_callbacks *callbacks, struct source **ret_source,
+		   struct err_detail *detail);
+
+/* The consumer, for commits without a transaction; lives as long as the source. */
+rd_kafka_t *source_consumer(struct source *source);
+
+/* Stops reading; the thread goes on serving the group. Any thread. */
+void source_pause(struct source *source);
+
+/* Gives a partition up for good (its dead letters are refused): it is paused until the next assignment. Any
+ * thread. */
+void source_stop_partition(struct source *source, struct assignment *assignment, int32_t partition);
+
+/* Closes the assignment, leaves the consumer and joins the thread; NULL is fine. The publisher must still
+ * run. */
+void source_stop(struct source *source);
+
+struct ticker *source_ticker(struct source *source);

@@ -1,0 +1,262 @@
+#include "kafka/offsets.h"
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static struct offsets *restored(const struct offsets *from)
+{
+	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
+	offsets_encode(from, &metadata);
+	struct offsets *offsets;
+	bool ignored;
+	assert_int_equal(offsets_restore(offsets_prefix(from), buf_str(&metadata), &offsets, &ignored),
+			 ERR_OK);
+	assert_false(ignored);
+	return offsets;
+}
+
+static void arrive(struct offsets *offsets, int64_t from, int64_t to)
+{
+	for (int64_t offset = from; offset < to; offset++)
+		assert_int_equal(offsets_arrive(offsets, offset), OFFSETS_FRESH);
+}
+
+static void commit(struct offsets *offsets, const int64_t *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		offsets_join(offsets, list[i]);
+	offsets_end(offsets, true);
+}
+
+#define COMMIT(offsets, ...)                                                                                 \
+	commit(offsets, (const int64_t[]){ __VA_ARGS__ },                                                    \
+	       sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+static void prefix_follows_the_first_unfinished_arrival(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(10);
+	assert_int_equal(offsets_prefix(offsets), 10);
+	arrive(offsets, 10, 15);
+	assert_int_equal(offsets_prefix(offsets), 10);
+	COMMIT(offsets, 11, 13);
+	assert_int_equal(offsets_prefix(offsets), 10);
+	assert_int_equal(offsets_unfinished(offsets), 3);
+	COMMIT(offsets, 10);
+	assert_int_equal(offsets_prefix(offsets), 12);
+	COMMIT(offsets, 12, 14);
+	assert_int_equal(offsets_prefix(offsets), 15);
+	assert_int_equal(offsets_metadata_bytes(offsets), 0);
+	offsets_free(offsets);
+}
+
+static void start_is_unknown_until_the_first_arrival(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(OFFSETS_UNKNOWN);
+	assert_int_equal(offsets_prefix(offsets), OFFSETS_UNKNOWN);
+	assert_int_equal(offsets_metadata_bytes(offsets), 0);
+	assert_int_equal(offsets_arrive(offsets, 1000), OFFSETS_FRESH);
+	assert_int_equal(offsets_prefix(offsets), 1000);
+	offsets_free(offsets);
+}
+
+static void offsets_with_gaps_advance_by_arrival(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(0);
+	static const int64_t arrivals[] = { 3, 4, 9, 20 };
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(offsets_arrive(offsets, arrivals[i]), OFFSETS_FRESH);
+	COMMIT(offsets, 3, 4);
+	assert_int_equal(offsets_prefix(offsets), 9);
+	COMMIT(offsets, 9, 20);
+	assert_int_equal(offsets_prefix(offsets), 21);
+	offsets_free(offsets);
+}
+
+static void seen_offsets_are_stale(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(5);
+	assert_int_equal(offsets_arrive(offsets, 4), OFFSETS_STALE);
+	assert_int_equal(offsets_arrive(offsets, 5), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(offsets, 5), OFFSETS_STALE);
+	offsets_free(offsets);
+}
+
+static void the_open_transaction_counts_as_done_and_nothing_else_does(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(0);
+	arrive(offsets, 0, 4);
+	offsets_join(offsets, 0);
+	offsets_join(offsets, 2);
+	assert_int_equal(offsets_prefix(offsets), 1);
+	struct offsets *next_owner = restored(offsets);
+	assert_int_equal(offsets_arrive(next_owner, 1), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 2), OFFSETS_DONE);
+	assert_int_equal(offsets_arrive(next_owner, 3), OFFSETS_FRESH);
+	offsets_free(next_owner);
+
+	offsets_end(offsets, false); /* aborted: all of it is unfinished again */
+	assert_int_equal(offsets_prefix(offsets), 0);
+	assert_int_equal(offsets_unfinished(offsets), 4);
+	offsets_join(offsets, 0);
+	offsets_withdraw(offsets, 0);
+	assert_int_equal(offsets_prefix(offsets), 0);
+	offsets_free(offsets);
+}
+
+static void a_map_survives_owners_that_saw_only_part_of_it(void **state)
+{
+	(void)state;
+	struct offsets *first = offsets_new(0);
+	arrive(first, 0, 10);
+	COMMIT(first, 1, 2, 5, 8);
+	struct offsets *second = restored(first);
+	assert_int_equal(offsets_arrive(second, 0), OFFSETS_FRESH);
+	COMMIT(second, 0); /* the prefix now ends where nothing has arrived yet */
+	assert_int_equal(offsets_prefix(second), 1);
+	struct offsets *third = restored(second);
+	static const enum offsets_arrival expected[] = { OFFSETS_DONE,	OFFSETS_DONE, OFFSETS_FRESH,
+							 OFFSETS_FRESH, OFFSETS_DONE, OFFSETS_FRESH,
+							 OFFSETS_FRESH, OFFSETS_DONE, OFFSETS_FRESH };
+	for (int64_t offset = 1; offset < 10; offset++)
+		assert_int_equal(offsets_arrive(third, offset), expected[offset - 1]);
+	offsets_free(first);
+	offsets_free(second);
+	offsets_free(third);
+}
+
+static void a_reset_offset_makes_the_map_ignored(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(0);
+	arrive(offsets, 0, 5);
+	COMMIT(offsets, 2);
+	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
+	offsets_encode(offsets, &metadata);
+	struct offsets *reset;
+	bool ignored;
+	assert_int_equal(offsets_restore(1, buf_str(&metadata), &reset, &ignored), ERR_OK);
+	assert_true(ignored);
+	assert_int_equal(offsets_arrive(reset, 1), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(reset, 2), OFFSETS_FRESH);
+	offsets_free(reset);
+	offsets_free(offsets);
+}
+
+static void damaged_and_unknown_metadata_is_refused_and_foreign_is_ignored(void **state)
+{
+	(void)state;
+	struct offsets *offsets = offsets_new(0), *other;
+	bool ignored;
+	arrive(offsets, 0, 5);
+	COMMIT(offsets, 2);
+	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
+	offsets_encode(offsets, &metadata);
+	assert_int_equal(offsets_restore(0, STR("somebody's note"), &other, &ignored), ERR_OK);
+	assert_true(ignored);
+	offsets_free(other);
+	assert_int_equal(offsets_restore(0, STR("a1:AgEA"), &other, &ignored), ERR_OFFSETS_METADATA);
+	assert_int_equal(offsets_restore(0, STR("a1:*"), &other, &ignored), ERR_OFFSETS_METADATA);
+	for (size_t i = 3; i < metadata.len; i++) {
+		_cleanup_(buf_free) struct buf damaged = BUF_INIT;
+		buf_append(&damaged, metadata.data, metadata.len);
+		damaged.data[i] = damaged.data[i] == 'B' ? 'C' : 'B';
+		err_t err = offsets_restore(0, buf_str(&damaged), &other, &ignored);
+		assert_true(err == ERR_OFFSETS_METADATA || ignored); /* a damaged base looks like a reset */
+		if (err == ERR_OK)
+			offsets_free(other);
+	}
+	offsets_free(offsets);
+}
+
+static void the_smaller_form_is_chosen(void **state)
+{
+	(void)state;
+	/* one hole below a hundred thousand finished ones: runs */
+	struct offsets *offsets = offsets_new(0);
+	for (int64_t offset = 0; offset < 100000; offset++) {
+		offsets_arrive(offsets, offset);
+		if (offset)
+			offsets_join(offsets, offset);
+	}
+	offsets_end(offsets, true);
+	assert_true(offsets_metadata_bytes(offsets) < 40);
+	offsets_free(offsets);
+	/* every other one finished: bits, a sixth of a character each after base64 */
+	offsets = offsets_new(0);
+	for (int64_t offset = 0; offset < 18000; offset++) {
+		offsets_arrive(offsets, offset);
+		if (offset % 2)
+			offsets_join(offsets, offset);
+	}
+	offsets_end(offsets, true);
+	assert_true(offsets_metadata_bytes(offsets) < 3100);
+	assert_true(offsets_fill(offsets) > 0.7 && offsets_fill(offsets) < 0.8);
+	offsets_free(offsets);
+}
+
+/* Owners come and go at random; a plain array of what was committed is the oracle. */
+static void random_owners_agree_with_a_plain_array(void **state)
+{
+	(void)state;
+	enum { SPAN = 300 };
+	for (unsigned seed = 1; seed <= 300; seed++) {
+		bool exists[SPAN], done[SPAN] = { false };
+		for (int i = 0; i < SPAN; i++)
+			exists[i] = rand_r(&seed) % 8 != 0;
+		struct offsets *offsets = offsets_new(0);
+		for (int owner = 0; owner < 12; owner++) {
+			int64_t unfinished[SPAN];
+			size_t count = 0;
+			int64_t to = offsets_prefix(offsets) + rand_r(&seed) % 60;
+			for (int64_t i = offsets_prefix(offsets); i < to && i < SPAN; i++) {
+				if (!exists[i])
+					continue;
+				enum offsets_arrival arrival = offsets_arrive(offsets, i);
+				assert_int_equal(arrival, done[i] ? OFFSETS_DONE : OFFSETS_FRESH);
+				if (arrival == OFFSETS_FRESH)
+					unfinished[count++] = i;
+			}
+			bool committed = rand_r(&seed) % 4 != 0;
+			for (size_t i = 0; i < count; i++)
+				if (rand_r(&seed) % 2) {
+					offsets_join(offsets, unfinished[i]);
+					done[unfinished[i]] = committed;
+				}
+			struct offsets *aborted_view = NULL;
+			if (!committed) {
+				offsets_end(offsets, false);
+				aborted_view = restored(offsets);
+			} else {
+				aborted_view = restored(
+					offsets); /* what the commit carries, before its outcome is known */
+				offsets_end(offsets, true);
+			}
+			offsets_free(offsets);
+			offsets = aborted_view;
+		}
+		offsets_free(offsets);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prefix_follows_the_first_unfinished_arrival),
+		cmocka_unit_test(start_is_unknown_until_the_first_arrival),
+		cmocka_unit_test(offsets_with_gaps_advance_by_arrival),
+		cmocka_unit_test(seen_offsets_are_stale),
+		cmocka_unit_test(the_open_transaction_counts_as_done_and_nothing_else_does),
+		cmocka_unit_test(a_map_survives_owners_that_saw_only_part_of_it),
+		cmocka_unit_test(a_reset_offset_makes_the_map_ignored),
+		cmocka_unit_test(damaged_and_unknown_metadata_is_refused_and_foreign_is_ignored),
+		cmocka_unit_test(the_smaller_form_is_chosen),
+		cmocka_unit_test(random_owners_agree_with_a_plain_array),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
