@@ -1,0 +1,25 @@
+#include "score/level.h"
+
+enum score_level level_of(double score, const struct level_thresholds *thresholds)
+{
+	if (score >= thresholds->high)
+		return SCORE_HIGH;
+	if (score >= thresholds->medium)
+		return SCORE_MEDIUM;
+	return score >= thresholds->low ? SCORE_LOW : SCORE_VERY_LOW;
+}
+
+const char *level_action(enum score_level level)
+{
+	switch (level) {
+	case SCORE_HIGH:
+		return "use the answer directly and cite its sources";
+	case SCORE_MEDIUM:
+		return "use the answer with caution and verify it";
+	case SCORE_LOW:
+		return "take the answer as advice only; verification is required";
+	case SCORE_VERY_LOW:
+		break;
+	}
+	return "do not use the answer; flag it for review";
+}

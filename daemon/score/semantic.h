@@ -1,0 +1,47 @@
+/*
+ * Structure and meaning of a query against its ground truth. Pure; any thread; scratch memory from the
+ * caller's arena.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+/* 0 for SQL that is not valid, 0.5 for valid SQL with errors, else 1. */
+double structural_score(bool valid, size_t errors);
+
+/* Clauses that are compared, in the analysis' order. `where` includes having and set operations, `order` the
+ * limit. */
+enum semantic_clause {
+	SEMANTIC_SELECT,
+	SEMANTIC_WHERE,
+	SEMANTIC_FROM,
+	SEMANTIC_GROUP,
+	SEMANTIC_ORDER,
+	SEMANTIC_JOIN,
+	SEMANTIC_CLAUSE_COUNT_
+};
+
+struct semantic_items {
+	const str_t *items; /* canonical texts in any order; duplicates count */
+	size_t count;
+};
+
+struct semantic_query {
+	str_t canonical; /* canonical form, absent when the SQL does not parse */
+	struct semantic_items clauses[SEMANTIC_CLAUSE_COUNT_];
+};
+
+/*
+ * 1.0 when both have the same canonical form; else the sum over the clauses of weight × multiset Jaccard
+ * (select 0.40, where 0.20, from 0.15, group 0.10, order 0.10, join 0.05; both empty 1, one empty 0), at most
+ * 0.99. A generated query that does not parse has 0; against a truth that does not parse there is no score.
+ */
+opt_double_t semantic_score(const struct semantic_query *generated, const struct semantic_query *truth,
+			    struct arena *arena);
+
+/*
+ * Jaccard of two sets of table names: in any case of letters, and schema-qualified names equal the
+ * unqualified ones where the schema is on the search path. Both empty: 1.
+ */
+double table_accuracy(const str_t *used, size_t used_count, const str_t *expected, size_t expected_count,
+		      const str_t *search_path, size_t search_path_count, struct arena *arena);

@@ -1,0 +1,48 @@
+#include "score/level.h"
+
+#include "unit/score/close.h"
+
+static void bands_are_half_open(void **state)
+{
+	(void)state;
+	static const struct {
+		double score;
+		enum score_level answer, retrieval;
+	} cases[] = {
+		{ 1.0, SCORE_HIGH, SCORE_HIGH },
+		{ 0.9, SCORE_HIGH, SCORE_HIGH },
+		{ 0.8999999, SCORE_MEDIUM, SCORE_HIGH },
+		{ 0.85, SCORE_MEDIUM, SCORE_HIGH },
+		{ 0.8499999, SCORE_MEDIUM, SCORE_MEDIUM },
+		{ 0.7, SCORE_MEDIUM, SCORE_MEDIUM },
+		{ 0.6999999, SCORE_LOW, SCORE_LOW },
+		{ 0.5, SCORE_LOW, SCORE_LOW },
+		{ 0.4999999, SCORE_VERY_LOW, SCORE_VERY_LOW },
+		{ 0.0, SCORE_VERY_LOW, SCORE_VERY_LOW },
+		{ -1.0, SCORE_VERY_LOW, SCORE_VERY_LOW },
+		{ NAN, SCORE_VERY_LOW, SCORE_VERY_LOW },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		assert_case("answer", level_of(cases[i].score, &LEVEL_THRESHOLDS_ANSWER), cases[i].answer);
+		assert_case("retrieval", level_of(cases[i].score, &LEVEL_THRESHOLDS_RETRIEVAL),
+			    cases[i].retrieval);
+	}
+}
+
+static void every_level_has_an_action(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(level_action(SCORE_HIGH), "cite"));
+	assert_non_null(strstr(level_action(SCORE_MEDIUM), "caution"));
+	assert_non_null(strstr(level_action(SCORE_LOW), "advice only"));
+	assert_non_null(strstr(level_action(SCORE_VERY_LOW), "do not use"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bands_are_half_open),
+		cmocka_unit_test(every_level_has_an_action),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

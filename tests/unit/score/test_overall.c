@@ -1,0 +1,109 @@
+#include "score/overall.h"
+
+#include "unit/score/close.h"
+
+static const enum confidence_factor usual[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY };
+static const enum confidence_factor all[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY, FACTOR_RETRIEVAL,
+					      FACTOR_GENERATOR };
+
+static const struct {
+	const char *name;
+	struct overall_input input;
+	opt_double_t confidence;
+	enum score_level level;
+	const char *limiting_factor;
+} cases[] = {
+	{ "the smaller one limits",
+	  { { SOME(0.8), SOME(0.95) }, usual, 2, .unsafe = false },
+	  SOME(0.8),
+	  SCORE_MEDIUM,
+	  "technical" },
+	{ "the other one limits",
+	  { { SOME(1), SOME(0.45) }, usual, 2, .unsafe = false },
+	  SOME(0.45),
+	  SCORE_VERY_LOW,
+	  "advisory" },
+	{ "one missing",
+	  { { SOME(0.9), NONE }, usual, 2, .unsafe = false },
+	  SOME(0.9),
+	  SCORE_HIGH,
+	  "technical" },
+	{ "the other missing",
+	  { { NONE, SOME(0.7) }, usual, 2, .unsafe = false },
+	  SOME(0.7),
+	  SCORE_MEDIUM,
+	  "advisory" },
+	{ "none there",
+	  { { NONE, NONE, SOME(1), SOME(1) }, usual, 2, .unsafe = false },
+	  NONE,
+	  SCORE_VERY_LOW,
+	  NULL },
+	{ "no factors chosen",
+	  { { SOME(1), SOME(1) }, usual, 0, .unsafe = false },
+	  NONE,
+	  SCORE_VERY_LOW,
+	  NULL },
+	{ "factors not chosen do not limit",
+	  { { SOME(1), SOME(0.9), SOME(0), SOME(0) }, usual, 2, .unsafe = false },
+	  SOME(0.9),
+	  SCORE_HIGH,
+	  "advisory" },
+	{ "all four",
+	  { { SOME(0.9), SOME(0.8), SOME(0.6), SOME(0.7) }, all, 4, .unsafe = false },
+	  SOME(0.6),
+	  SCORE_LOW,
+	  "retrieval" },
+	{ "the generator",
+	  { { SOME(0.9), SOME(0.8), SOME(0.6), SOME(0.5) }, all, 4, .unsafe = false },
+	  SOME(0.5),
+	  SCORE_LOW,
+	  "generator" },
+	{ "of equals the first",
+	  { { SOME(0.5), SOME(0.5) }, usual, 2, .unsafe = false },
+	  SOME(0.5),
+	  SCORE_LOW,
+	  "technical" },
+	{ "zero is zero",
+	  { { SOME(0), SOME(1) }, usual, 2, .unsafe = false },
+	  SOME(0),
+	  SCORE_VERY_LOW,
+	  "technical" },
+	{ "unsafe", { { SOME(1), SOME(1) }, usual, 2, .unsafe = true }, SOME(0), SCORE_VERY_LOW, "safety" },
+	{ "unsafe without factors",
+	  { { NONE, NONE }, usual, 2, .unsafe = true },
+	  SOME(0),
+	  SCORE_VERY_LOW,
+	  "safety" },
+	{ "not a number is missing",
+	  { { SOME(0.8), NONE, NONE, SOME(NAN) }, all, 4, .unsafe = false },
+	  SOME(0.8),
+	  SCORE_MEDIUM,
+	  "technical" },
+	{ "out of range is clamped",
+	  { { NONE, NONE, NONE, SOME(1.5) }, all, 4, .unsafe = false },
+	  SOME(1),
+	  SCORE_HIGH,
+	  "generator" },
+};
+
+static void smallest_factor(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct overall_input input = cases[i].input;
+		struct overall_score score;
+		input.thresholds = LEVEL_THRESHOLDS_ANSWER;
+		overall_score(&input, &score);
+		assert_opt_close(cases[i].name, score.confidence, cases[i].confidence);
+		assert_case(cases[i].name, score.level, cases[i].level);
+		assert_case(cases[i].name, score.limiting_factor != NULL, cases[i].limiting_factor != NULL);
+		if (score.limiting_factor)
+			assert_string_equal(score.limiting_factor, cases[i].limiting_factor);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(smallest_factor) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
