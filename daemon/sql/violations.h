@@ -1,0 +1,40 @@
+/*
+ * Violations: the list that every front end reports into. Codes come from violations.def; one violation per
+ * (code, offset, detail).
+ */
+#pragma once
+
+#include "sql/analysis.h"
+
+enum sql_violation_code {
+#define VIOLATION(symbol, code, text) VIOLATION_##symbol,
+#include "sql/violations.def"
+#undef VIOLATION
+	VIOLATION_COUNT_
+};
+
+struct violations {
+	struct arena *arena;
+	size_t text_offset; /* of the text that offsets count in, within the SQL as given */
+	struct sql_violation *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Stable name of the code. */
+const char *violation_name(enum sql_violation_code code);
+
+/* General sentence of the code. */
+const char *violation_text(enum sql_violation_code code);
+
+/* Continues the list that `analysis` holds. */
+struct violations violations_begin(const struct sql_analysis *analysis, struct arena *arena);
+
+/* Adds a violation at `offset` bytes into the text (negative: unknown, its start). The detail is copied. */
+void violations_add(struct violations *violations, enum sql_violation_code code, int64_t offset,
+		    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Stores the list in `analysis` and sets its verdict: UNSAFE with a violation, else UNKNOWN when a target is
+ * named and its catalog is missing, else SAFE. */
+void violations_end(const struct violations *violations, const struct sql_request *request,
+		    struct sql_analysis *analysis);
