@@ -1,0 +1,104 @@
+#include "score/compare.h"
+
+#include "score/compare_order.h"
+
+/* Columns that nothing tells apart are tried in this many ways at most. */
+#define CHOICES_LIMIT 8
+
+struct comparison {
+	const struct result_set *generated, *truth;
+	const struct compare_options *options;
+	struct compare_tolerance tolerance;
+	struct arena *arena;
+};
+
+static double ladder(double rate)
+{
+	static const struct {
+		double at_least;
+		double score;
+	} steps[] = { { 0.99, 1.0 }, { 0.95, 0.95 }, { 0.80, 0.80 } };
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+		if (rate >= steps[i].at_least)
+			return steps[i].score;
+	return rate;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t match_rows(const struct comparison *comparison, const struct compare_pairing *pairing,
+			 bool *ret_cut_tie)
+{
+	const struct result_set *generated = comparison->generated, *truth = comparison->truth;
+	struct compare_order order = {
+		.generated = generated,
+		.truth = truth,
+		.pairing = pairing,
+		.options = comparison->options,
+		.tolerance = comparison->tolerance,
+		.generated_rows = compare_read_rows(generated, pairing, false, comparison->arena),
+		.truth_rows = compare_read_rows(truth, pairing, true, comparison->arena),
+	};
+	*ret_cut_tie = false;
+	if (comparison->options->ordered)
+		return compare_match_ordered(&order, comparison->arena, ret_cut_tie);
+	return compare_match_bags(order.generated_rows, generated->rows_count, order.truth_rows,
+				  truth->rows_count, &comparison->tolerance, comparison->arena);
+}
+
+/* The best of the pairings that have equal right. */
+static size_t match_best(const struct comparison *comparison, bool *ret_cut_tie)
+{
+	size_t best = 0, choices = 1;
+	size_t full = larger(comparison->generated->rows_count, comparison->truth->rows_count);
+	*ret_cut_tie = false;
+	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT; choice++) {
+		struct compare_pairing pairing;
+		bool cut_tie;
+		compare_pair_columns(comparison->generated, comparison->truth, choice, comparison->arena,
+				     &pairing);
+		size_t matched = match_rows(comparison, &pairing, &cut_tie);
+		choices = pairing.choices;
+		if (choice == 0 || matched > best) {
+			best = matched;
+			*ret_cut_tie = cut_tie;
+		}
+		if (best == full)
+			break;
+	}
+	return best;
+}
+
+void compare_results(const struct result_set *generated, const struct result_set *truth,
+		     const struct compare_options *options, struct arena *arena,
+		     struct compare_verdict *ret_verdict)
+{
+	struct comparison comparison = {
+		.generated = generated,
+		.truth = truth,
+		.options = options,
+		.tolerance = { options->absolute_tolerance > 0 ? options->absolute_tolerance : 1e-4,
+			       options->relative_tolerance > 0 ? options->relative_tolerance : 1e-9 },
+		.arena = arena,
+	};
+	struct compare_verdict verdict = {
+		.score = 0.1,
+		.schema_match = generated->columns_count == truth->columns_count,
+		.row_count_match = generated->rows_count == truth->rows_count &&
+				   generated->truncated == truth->truncated,
+		.ordering_matters = options->ordered,
+		.truncated = generated->truncated || truth->truncated,
+	};
+	if (verdict.schema_match) {
+		size_t rows = larger(generated->rows_count, truth->rows_count);
+		size_t matched = match_best(&comparison, &verdict.limit_cut_tie);
+		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
+		verdict.score = verdict.row_count_match || verdict.truncated
+					? ladder(verdict.content_match_rate)
+					: 0.3;
+	}
+	*ret_verdict = verdict;
+}

@@ -1,0 +1,493 @@
+#include "score/compare_columns.h"
+
+#include "common/hash.h"
+
+#include <ctype.h>
+
+/* Values hashed anew at most while pairing; beyond, what is left is paired by what is known. */
+#define HASHING_BUDGET ((size_t)1 << 26)
+
+#define SKETCH_MOST  256
+#define SKETCH_LEAST 16
+
+/* Sketches are merged for every pair of columns: their size follows from how many pairs there are. */
+#define MERGING_BUDGET ((size_t)1 << 24)
+
+#define NOT_PAIRED SIZE_MAX
+
+/* The smallest distinct hashes of a column's values, and how often each occurs: a fair sample of the values,
+ * and the same one on both sides. */
+struct sketch {
+	uint64_t *hashes;
+	size_t *counts;
+	size_t size;
+};
+
+/* A column that has no partner yet. */
+struct candidate {
+	size_t column;
+	const uint64_t *values; /* fingerprint of every row */
+	uint64_t sequence;	/* hash of all of them in order */
+	struct sketch plain;	/* of the values alone */
+	struct sketch joint;	/* of the values together with the columns already paired */
+};
+
+struct side {
+	const struct result_set *set;
+	struct candidate *open; /* columns without partner */
+	size_t open_count;
+	uint64_t *anchors; /* for every row the hash of the columns that are surely paired */
+};
+
+struct pairing {
+	struct side generated, truth;
+	struct compare_pairing *out;
+	struct arena *arena;
+	size_t sketch_size;
+	size_t choice;
+	size_t budget;
+	uint64_t *scratch;
+};
+
+struct proposal {
+	size_t truth, generated; /* indexes of open columns */
+	double similarity;
+	bool same_name;
+	size_t distance; /* between their positions */
+};
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdu;
+	x ^= x >> 32;
+	x *= 0xc4ceb9fe1a85ec53u;
+	return x ^ (x >> 29);
+}
+
+static str_t fold_name(str_t name, struct arena *arena)
+{
+	str_t trimmed = compare_trim(name);
+	char *folded = arena_alloc(arena, trimmed.len + 1);
+	for (size_t i = 0; i < trimmed.len; i++)
+		folded[i] = (char)tolower((unsigned char)trimmed.ptr[i]);
+	return (str_t){ folded, trimmed.len };
+}
+
+static str_t *fold_names(const struct result_set *set, struct arena *arena)
+{
+	str_t *names = ARENA_ARRAY(arena, str_t, set->columns_count);
+	for (size_t i = 0; i < set->columns_count; i++)
+		names[i] = fold_name(set->columns[i].name, arena);
+	return names;
+}
+
+/* Where a name stands on each side, counted from 1; more than one place is as good as none. */
+struct name_use {
+	size_t generated, truth;
+	size_t generated_uses, truth_uses;
+};
+
+static struct name_use *name_use(struct hash_map *map, str_t name)
+{
+	struct name_use *use = hash_map_get(map, name);
+	if (!use) {
+		use = ARENA_NEW(map->arena, struct name_use);
+		hash_map_set(map, name, use);
+	}
+	return use;
+}
+
+static void set_pair(struct compare_pairing *pairing, const struct result_set *generated,
+		     const struct result_set *truth, size_t truth_column, size_t generated_column)
+{
+	pairing->pairs[truth_column] = (struct compare_pair){
+		generated_column,
+		compare_mode_of(generated->columns[generated_column].type, truth->columns[truth_column].type),
+	};
+}
+
+/* Pairs the names that stand once on either side; returns how many columns are left. */
+static size_t pair_names(const struct result_set *generated, const struct result_set *truth,
+			 struct compare_pairing *pairing, bool *generated_taken, struct arena *arena)
+{
+	size_t count = truth->columns_count, left = count;
+	const str_t *generated_names = fold_names(generated, arena), *truth_names = fold_names(truth, arena);
+	struct hash_map map;
+	hash_map_init(&map, arena, 2 * count);
+	for (size_t i = 0; i < count; i++) {
+		struct name_use *use = name_use(&map, generated_names[i]);
+		use->generated = i;
+		use->generated_uses++;
+		use = name_use(&map, truth_names[i]);
+		use->truth = i;
+		use->truth_uses++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct name_use *use = name_use(&map, truth_names[i]);
+		pairing->pairs[i].generated = NOT_PAIRED;
+		if (use->generated_uses != 1 || use->truth_uses != 1)
+			continue;
+		set_pair(pairing, generated, truth, i, use->generated);
+		generated_taken[use->generated] = true;
+		left--;
+	}
+	return left;
+}
+
+static const uint64_t *hash_column(const struct result_set *set, size_t column, struct arena *arena,
+				   struct compare_reading *scratch)
+{
+	uint64_t *values = ARENA_ARRAY(arena, uint64_t, set->rows_count);
+	for (size_t row = 0; row < set->rows_count; row++)
+		values[row] = compare_fingerprint(scratch, set->columns[column].type,
+						  set->cells[row * set->columns_count + column]);
+	return values;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+	return (left > right) - (left < right);
+}
+
+/* Sorts what was gathered and keeps the smallest distinct hashes; returns how many entries remain. */
+static size_t shrink(uint64_t *hashes, size_t count, size_t distinct)
+{
+	size_t kept = 0, seen = 0;
+	qsort(hashes, count, sizeof *hashes, by_value);
+	while (kept < count) {
+		seen += kept == 0 || hashes[kept] != hashes[kept - 1];
+		if (seen > distinct)
+			break;
+		kept++;
+	}
+	return kept;
+}
+
+/* The sketch of `values`, each together with its row's anchor where there are anchors. `scratch` has room for
+ * all rows. */
+static void make_sketch(struct sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
+			size_t size, uint64_t *scratch)
+{
+	size_t gathered = 0, next_shrink = 8 * size;
+	uint64_t limit = UINT64_MAX;
+	for (size_t row = 0; row < rows; row++) {
+		uint64_t hash = mix(values[row], anchors ? anchors[row] : 0);
+		if (hash > limit)
+			continue;
+		scratch[gathered++] = hash;
+		if (gathered < next_shrink)
+			continue;
+		gathered = shrink(scratch, gathered, size);
+		limit = scratch[gathered - 1];
+		next_shrink = 2 * gathered + 8 * size;
+	}
+	gathered = shrink(scratch, gathered, size);
+	sketch->size = 0;
+	for (size_t i = 0; i < gathered; i++) {
+		if (i > 0 && scratch[i] == scratch[i - 1]) {
+			sketch->counts[sketch->size - 1]++;
+			continue;
+		}
+		sketch->hashes[sketch->size] = scratch[i];
+		sketch->counts[sketch->size++] = 1;
+	}
+}
+
+/* Estimated multiset Jaccard similarity: over the hashes that both samples reach. */
+static double similarity(const struct sketch *a, const struct sketch *b, size_t full_size)
+{
+	size_t i = 0, j = 0, shared = 0, either = 0;
+	while (i < a->size || j < b->size) {
+		/* Behind the end of a full sample nothing is known. */
+		if ((i == a->size && a->size == full_size) || (j == b->size && b->size == full_size))
+			break;
+		if (j == b->size || (i < a->size && a->hashes[i] < b->hashes[j])) {
+			either += a->counts[i++];
+		} else if (i == a->size || b->hashes[j] < a->hashes[i]) {
+			either += b->counts[j++];
+		} else {
+			size_t x = a->counts[i++], y = b->counts[j++];
+			shared += x < y ? x : y;
+			either += x < y ? y : x;
+		}
+	}
+	return either == 0 ? 1 : (double)shared / (double)either;
+}
+
+static void init_sketch(struct sketch *sketch, size_t size, struct arena *arena)
+{
+	sketch->hashes = ARENA_ARRAY(arena, uint64_t, size);
+	sketch->counts = ARENA_ARRAY(arena, size_t, size);
+}
+
+static void open_column(struct pairing *pairing, struct side *side, size_t column,
+			struct compare_reading *scratch)
+{
+	struct candidate *candidate = &side->open[side->open_count++];
+	size_t rows = side->set->rows_count;
+	candidate->column = column;
+	candidate->values = hash_column(side->set, column, pairing->arena, scratch);
+	candidate->sequence = hash_bytes(candidate->values, rows * sizeof *candidate->values);
+	init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
+	init_sketch(&candidate->joint, pairing->sketch_size, pairing->arena);
+	make_sketch(&candidate->plain, candidate->values, NULL, rows, pairing->sketch_size, pairing->scratch);
+}
+
+static void add_anchor(struct side *side, const uint64_t *values)
+{
+	for (size_t row = 0; row < side->set->rows_count; row++)
+		side->anchors[row] = mix(side->anchors[row], values[row]);
+}
+
+static void make_joint_sketches(struct pairing *pairing, struct side *side)
+{
+	for (size_t i = 0; i < side->open_count; i++)
+		make_sketch(&side->open[i].joint, side->open[i].values, side->anchors, side->set->rows_count,
+			    pairing->sketch_size, pairing->scratch);
+	size_t hashed = side->open_count * side->set->rows_count;
+	pairing->budget -= hashed < pairing->budget ? hashed : pairing->budget;
+}
+
+static int by_merit(const void *a, const void *b)
+{
+	const struct proposal *left = a, *right = b;
+	if (left->similarity < right->similarity || left->similarity > right->similarity)
+		return left->similarity > right->similarity ? -1 : 1;
+	if (left->same_name != right->same_name)
+		return left->same_name ? -1 : 1;
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	return (left->truth > right->truth) - (left->truth < right->truth);
+}
+
+static bool same_name(const struct pairing *pairing, size_t generated, size_t truth)
+{
+	str_t a = compare_trim(pairing->generated.set->columns[generated].name);
+	str_t b = compare_trim(pairing->truth.set->columns[truth].name);
+	return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+static void propose(const struct pairing *pairing, struct proposal *proposals)
+{
+	size_t count = pairing->truth.open_count;
+	for (size_t i = 0; i < count * count; i++) {
+		const struct candidate *truth = &pairing->truth.open[i / count];
+		const struct candidate *generated = &pairing->generated.open[i % count];
+		proposals[i] = (struct proposal){
+			.truth = i / count,
+			.generated = i % count,
+			.similarity = similarity(&truth->plain, &generated->plain, pairing->sketch_size) +
+				      similarity(&truth->joint, &generated->joint, pairing->sketch_size),
+			.same_name = same_name(pairing, generated->column, truth->column),
+			.distance = truth->column > generated->column ? truth->column - generated->column
+								      : generated->column - truth->column,
+		};
+	}
+	qsort(proposals, count * count, sizeof *proposals, by_merit);
+}
+
+static void accept(struct pairing *pairing, const struct proposal *proposal)
+{
+	const struct candidate *truth = &pairing->truth.open[proposal->truth];
+	const struct candidate *generated = &pairing->generated.open[proposal->generated];
+	set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column, generated->column);
+	/* A column that holds something else on the other side would tell rows apart that belong together. */
+	if (proposal->similarity >= 1) {
+		add_anchor(&pairing->generated, generated->values);
+		add_anchor(&pairing->truth, truth->values);
+	}
+}
+
+/* Bits of an open column in a round. */
+enum { SEEN = 1, TIED = 2, TAKEN = 4 };
+
+/* Marks the columns whose best similarity occurs with more than one partner. Proposals come best first. */
+static void mark_ties(const struct proposal *proposals, size_t count, bool by_truth, unsigned char *marks,
+		      double *best)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t column = by_truth ? proposals[i].truth : proposals[i].generated;
+		if (!(marks[column] & SEEN)) {
+			marks[column] |= SEEN;
+			best[column] = proposals[i].similarity;
+		} else if (proposals[i].similarity >= best[column]) {
+			marks[column] |= TIED;
+		}
+	}
+}
+
+/* One round's working memory. */
+struct round {
+	struct proposal *proposals;
+	size_t count;
+	unsigned char *truth_marks, *generated_marks;
+};
+
+static void take_proposal(struct pairing *pairing, struct round *round, const struct proposal *proposal)
+{
+	accept(pairing, proposal);
+	round->truth_marks[proposal->truth] |= TAKEN;
+	round->generated_marks[proposal->generated] |= TAKEN;
+}
+
+static bool is_open(const struct round *round, const struct proposal *proposal)
+{
+	return !(round->truth_marks[proposal->truth] & TAKEN) &&
+	       !(round->generated_marks[proposal->generated] & TAKEN);
+}
+
+/* Accepts the pairs that are each other's only best partner. */
+static size_t take_clear(struct pairing *pairing, struct round *round)
+{
+	size_t open = pairing->truth.open_count, taken = 0;
+	double *best = ARENA_ARRAY(pairing->arena, double, 2 * open);
+	mark_ties(round->proposals, round->count, true, round->truth_marks, best);
+	mark_ties(round->proposals, round->count, false, round->generated_marks, best + open);
+	for (size_t i = 0; i < round->count; i++) {
+		const struct proposal *proposal = &round->proposals[i];
+		if (!is_open(round, proposal) || (round->truth_marks[proposal->truth] & TIED) ||
+		    (round->generated_marks[proposal->generated] & TIED) ||
+		    best[proposal->truth] > proposal->similarity ||
+		    best[open + proposal->generated] > proposal->similarity)
+			continue;
+		take_proposal(pairing, round, proposal);
+		taken++;
+	}
+	return taken;
+}
+
+/* Columns that hold the same in every row as the ones just paired can be paired in any way. */
+static void take_twins(struct pairing *pairing, struct round *round, const struct proposal *chosen)
+{
+	uint64_t truth = pairing->truth.open[chosen->truth].sequence;
+	uint64_t generated = pairing->generated.open[chosen->generated].sequence;
+	for (size_t i = 0; i < round->count; i++) {
+		const struct proposal *proposal = &round->proposals[i];
+		if (is_open(round, proposal) && pairing->truth.open[proposal->truth].sequence == truth &&
+		    pairing->generated.open[proposal->generated].sequence == generated)
+			take_proposal(pairing, round, proposal);
+	}
+}
+
+/* Nothing tells the best proposals apart: takes one of them. The first such decision can be made in another
+ * way by `choice`, between the partners of one column of the truth. */
+static void take_arbitrary(struct pairing *pairing, struct round *round)
+{
+	const struct proposal *chosen = &round->proposals[0];
+	if (pairing->out->choices == 0) {
+		for (size_t i = 0; i < round->count; i++) {
+			const struct proposal *proposal = &round->proposals[i];
+			if (proposal->truth != round->proposals[0].truth ||
+			    proposal->similarity < round->proposals[0].similarity)
+				continue;
+			if (pairing->out->choices++ == pairing->choice)
+				chosen = proposal;
+		}
+	}
+	take_proposal(pairing, round, chosen);
+	take_twins(pairing, round, chosen);
+}
+
+static void close_taken(struct side *side, const unsigned char *marks)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < side->open_count; i++)
+		if (!(marks[i] & TAKEN))
+			side->open[kept++] = side->open[i];
+	side->open_count = kept;
+}
+
+static void run_round(struct pairing *pairing, struct proposal *proposals)
+{
+	size_t open = pairing->truth.open_count;
+	struct round round = { proposals, open * open, ARENA_ARRAY(pairing->arena, unsigned char, open),
+			       ARENA_ARRAY(pairing->arena, unsigned char, open) };
+	bool last = pairing->budget == 0;
+	if (!last) {
+		make_joint_sketches(pairing, &pairing->truth);
+		make_joint_sketches(pairing, &pairing->generated);
+	}
+	propose(pairing, proposals);
+	if (take_clear(pairing, &round) == 0)
+		take_arbitrary(pairing, &round);
+	for (size_t i = 0; last && i < round.count; i++)
+		if (is_open(&round, &proposals[i]))
+			take_proposal(pairing, &round, &proposals[i]);
+	close_taken(&pairing->truth, round.truth_marks);
+	close_taken(&pairing->generated, round.generated_marks);
+}
+
+static void init_side(struct pairing *pairing, struct side *side, const struct result_set *set, size_t open)
+{
+	side->set = set;
+	side->open = ARENA_ARRAY(pairing->arena, struct candidate, open);
+	side->anchors = ARENA_ARRAY(pairing->arena, uint64_t, set->rows_count);
+}
+
+/* Columns paired by name say which rows belong together, unless their contents have nothing in common. */
+static void anchor_named(struct pairing *pairing, struct compare_reading *scratch)
+{
+	const struct result_set *generated = pairing->generated.set, *truth = pairing->truth.set;
+	struct sketch ours = { 0 }, theirs = { 0 };
+	init_sketch(&ours, pairing->sketch_size, pairing->arena);
+	init_sketch(&theirs, pairing->sketch_size, pairing->arena);
+	for (size_t i = 0; i < truth->columns_count; i++) {
+		size_t partner = pairing->out->pairs[i].generated;
+		if (partner == NOT_PAIRED)
+			continue;
+		const uint64_t *values = hash_column(truth, i, pairing->arena, scratch);
+		const uint64_t *partner_values = hash_column(generated, partner, pairing->arena, scratch);
+		make_sketch(&ours, values, NULL, truth->rows_count, pairing->sketch_size, pairing->scratch);
+		make_sketch(&theirs, partner_values, NULL, generated->rows_count, pairing->sketch_size,
+			    pairing->scratch);
+		if (similarity(&ours, &theirs, pairing->sketch_size) < 0.9)
+			continue;
+		add_anchor(&pairing->truth, values);
+		add_anchor(&pairing->generated, partner_values);
+	}
+}
+
+static size_t sketch_size(size_t open)
+{
+	size_t size = MERGING_BUDGET / (open * open);
+	return size > SKETCH_MOST ? SKETCH_MOST : size < SKETCH_LEAST ? SKETCH_LEAST : size;
+}
+
+static void pair_contents(struct pairing *pairing, size_t open, const bool *generated_taken)
+{
+	const struct result_set *generated = pairing->generated.set, *truth = pairing->truth.set;
+	_cleanup_(compare_reading_free) struct compare_reading scratch = { .arena = pairing->arena };
+	size_t rows = generated->rows_count > truth->rows_count ? generated->rows_count : truth->rows_count;
+	pairing->sketch_size = sketch_size(open);
+	pairing->scratch = ARENA_ARRAY(pairing->arena, uint64_t, rows);
+	pairing->budget = HASHING_BUDGET;
+	init_side(pairing, &pairing->generated, generated, open);
+	init_side(pairing, &pairing->truth, truth, open);
+	for (size_t i = 0; i < truth->columns_count; i++) {
+		if (pairing->out->pairs[i].generated == NOT_PAIRED)
+			open_column(pairing, &pairing->truth, i, &scratch);
+		if (!generated_taken[i])
+			open_column(pairing, &pairing->generated, i, &scratch);
+	}
+	anchor_named(pairing, &scratch);
+	struct proposal *proposals = ARENA_ARRAY(pairing->arena, struct proposal, open * open);
+	while (pairing->truth.open_count > 0)
+		run_round(pairing, proposals);
+}
+
+void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
+			  struct arena *arena, struct compare_pairing *ret_pairing)
+{
+	size_t count = truth->columns_count;
+	bool *generated_taken = ARENA_ARRAY(arena, bool, count);
+	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 0 };
+	size_t open = pair_names(generated, truth, ret_pairing, generated_taken, arena);
+	struct pairing pairing = { .generated.set = generated,
+				   .truth.set = truth,
+				   .out = ret_pairing,
+				   .arena = arena,
+				   .choice = choice };
+	if (open > 0)
+		pair_contents(&pairing, open, generated_taken);
+}

@@ -1,0 +1,24 @@
+/*
+ * Pairing of the columns of two result sets with equally many columns: by name, and where names differ by
+ * content. Content is judged by hashes of values and, where several columns hold the same values, by how they
+ * go together with columns that are already paired. Time grows with the square of the number of columns at
+ * most. Pure; any thread.
+ */
+#pragma once
+
+#include "score/compare_value.h"
+
+struct compare_pair {
+	size_t generated; /* column */
+	enum compare_mode mode;
+};
+
+struct compare_pairing {
+	struct compare_pair *pairs; /* by column of the truth */
+	size_t count;
+	size_t choices; /* between how many columns the first arbitrary decision was; 0: there was none */
+};
+
+/* `choice` below the `choices` of an earlier pairing takes another way at its first arbitrary decision. */
+void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
+			  struct arena *arena, struct compare_pairing *ret_pairing);

@@ -1,0 +1,91 @@
+#include "score/compare_order.h"
+
+static void read_keys(const struct compare_order *order, bool is_truth, size_t row,
+		      struct compare_reading *reading)
+{
+	const struct result_set *set = is_truth ? order->truth : order->generated;
+	compare_reading_reset(reading);
+	for (size_t i = 0; i < order->options->order_keys_count; i++) {
+		size_t column = order->options->order_keys[i].column;
+		const struct compare_pair *pair = &order->pairing->pairs[column];
+		compare_read(reading, pair->mode,
+			     set->cells[row * set->columns_count + (is_truth ? column : pair->generated)]);
+	}
+}
+
+/* Ties are told by the database, which knows no tolerance. */
+static bool tied(const struct compare_reading *a, const struct compare_reading *b)
+{
+	static const struct compare_tolerance none = { 0, 0 };
+	return compare_readings_equal(a, b, &none);
+}
+
+/* Whether ties can be told: every key is an output column. */
+static bool keys_known(const struct compare_order *order)
+{
+	const struct compare_options *options = order->options;
+	for (size_t i = 0; i < options->order_keys_count; i++)
+		if (options->order_keys[i].column >= order->truth->columns_count)
+			return false;
+	return options->all_keys_visible && options->order_keys_count > 0;
+}
+
+/* Where the run of rows that tie with `start` ends in the truth. */
+static size_t end_of_tie(const struct compare_order *order, size_t start, struct compare_reading *first,
+			 struct compare_reading *other)
+{
+	size_t end = start + 1;
+	if (!keys_known(order))
+		return end;
+	read_keys(order, true, start, first);
+	for (; end < order->truth->rows_count; end++) {
+		read_keys(order, true, end, other);
+		if (!tied(first, other))
+			break;
+	}
+	return end;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Generated rows of the last tie that have the keys of the truth there. */
+static size_t count_with_keys(const struct compare_order *order, size_t start, size_t end,
+			      struct compare_reading *keys, struct compare_reading *other)
+{
+	size_t count = 0;
+	read_keys(order, true, start, keys);
+	for (size_t row = start; row < end; row++) {
+		read_keys(order, false, row, other);
+		count += compare_readings_equal(keys, other, &order->tolerance);
+	}
+	return count;
+}
+
+size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie)
+{
+	_cleanup_(compare_reading_free) struct compare_reading first = { .arena = arena };
+	_cleanup_(compare_reading_free) struct compare_reading other = { .arena = arena };
+	size_t rows = order->truth->rows_count, matched = 0;
+	bool cut = order->options->limited || order->truth->truncated;
+	bool ties_known = keys_known(order);
+	*ret_cut_tie = false;
+	for (size_t start = 0, end; start < rows; start = end) {
+		end = end_of_tie(order, start, &first, &other);
+		size_t ours = smaller(end, order->generated->rows_count);
+		if (ours <= start)
+			break;
+		size_t found =
+			compare_match_bags(order->generated_rows + start, ours - start,
+					   order->truth_rows + start, end - start, &order->tolerance, arena);
+		if (cut && ties_known && end == rows && found < ours - start) {
+			size_t with_keys = count_with_keys(order, start, ours, &first, &other);
+			*ret_cut_tie = with_keys > found;
+			found = with_keys > found ? with_keys : found;
+		}
+		matched += found;
+	}
+	return matched;
+}

@@ -1,0 +1,28 @@
+/*
+ * Matching of rows: how many rows of one bag have an equal partner in the other. Pure; any thread.
+ *
+ * Rows are grouped by their exact parts, and groups are cut wherever the sorted numbers of one column leave a
+ * gap wider than the tolerance, which separates no two rows that are close. What is left is nearly always a
+ * set of rows that are all close; only where close values form a chain is a bipartite matching computed.
+ */
+#pragma once
+
+#include "score/compare_columns.h"
+
+struct compare_row {
+	str_t exact;
+	const double *numbers; /* equally many in rows with equal exact parts */
+	size_t numbers_count;
+};
+
+/* Reads the rows of one side in the order of the truth's columns. */
+struct compare_row *compare_read_rows(const struct result_set *set, const struct compare_pairing *pairing,
+				      bool is_truth, struct arena *arena);
+
+/* Two rows alone. */
+bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,
+		       const struct compare_tolerance *tolerance);
+
+/* The largest number of disjoint pairs of equal rows. */
+size_t compare_match_bags(const struct compare_row *left, size_t left_count, const struct compare_row *right,
+			  size_t right_count, const struct compare_tolerance *tolerance, struct arena *arena);

@@ -1,0 +1,72 @@
+/*
+ * Cells as comparable values.
+ *
+ * A cell is read as an exact part (bytes that have to be equal) and the finite numbers in it (which have to
+ * be close). The exact part of a document keeps a mark where a number stood, so that equal exact parts always
+ * come with equally many numbers. Pure; any thread.
+ */
+#pragma once
+
+#include "common/buf.h"
+#include "score/compare.h"
+
+struct compare_tolerance {
+	double absolute;
+	double relative;
+};
+
+/* How the cells of two paired columns are read. */
+enum compare_mode {
+	COMPARE_TEXT,	  /* trimmed; what has the form of a date or timestamp is one */
+	COMPARE_LOOSE,	  /* a number where it looks like one, else as text */
+	COMPARE_BOOLEAN,  /* t, true and 1; f, false and 0 */
+	COMPARE_MOMENT,	  /* dates and timestamps: a date is its midnight, no zone is UTC */
+	COMPARE_TIME,	  /* time of day */
+	COMPARE_INTERVAL, /* a month is 30 days, as PostgreSQL compares intervals */
+	COMPARE_BYTES,
+	COMPARE_JSON,
+	COMPARE_ARRAY,
+};
+
+/* What was read of one or more cells, one behind the other. */
+struct compare_reading {
+	struct buf exact;
+	struct arena *arena; /* of the numbers */
+	double *numbers;
+	size_t numbers_count;
+	size_t numbers_capacity;
+};
+
+/* Releases the exact part; the numbers go with their arena. */
+void compare_reading_free(struct compare_reading *reading);
+
+/* Forgets what was read, keeps the memory. */
+void compare_reading_reset(struct compare_reading *reading);
+
+/* The mode in which columns of these classes are compared; symmetric. */
+enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b);
+
+/* Appends a cell to the reading. What cannot be read in the mode is text. */
+void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell);
+
+/* |a − b| is within the absolute or the relative tolerance; both are finite. */
+bool compare_close(double a, double b, const struct compare_tolerance *tolerance);
+
+/* Two readings: equal exact parts and close numbers. */
+bool compare_readings_equal(const struct compare_reading *a, const struct compare_reading *b,
+			    const struct compare_tolerance *tolerance);
+
+/* Hash of the cell's value whatever the class of its column, for guessing which columns belong together:
+ * close numbers nearly always have the same one. `scratch` is reset. */
+uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class type, str_t cell);
+
+/* The text without white space at its ends. */
+str_t compare_trim(str_t text);
+
+/* Length of the decimal number at the start of `text`, 0 when there is none. */
+size_t compare_number_length(str_t text);
+
+void compare_push_number(struct compare_reading *reading, double number);
+
+/* Appends text to the exact part in a form that nothing else has. */
+void compare_push_text(struct compare_reading *reading, str_t text);
