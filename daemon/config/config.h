@@ -1,0 +1,228 @@
+/*
+ * Configuration: the file assayd.conf as a plain value (settings.def has every setting with its unit, range,
+ * default and sentence). Immutable once loaded and reference-counted: whoever works with one keeps it while a
+ * reload brings another. Reading is safe in any thread.
+ */
+#pragma once
+
+#include "common/conf_table.h"
+
+enum config_delivery { CONFIG_EXACTLY_ONCE, CONFIG_AT_LEAST_ONCE };
+enum config_wire_format { CONFIG_SINGLE_OBJECT, CONFIG_CONFLUENT, CONFIG_JSON };
+enum config_engine { CONFIG_POSTGRESQL, CONFIG_SQLITE, CONFIG_MARIADB, CONFIG_MONGODB };
+enum config_user_functions { CONFIG_FUNCTIONS_NON_VOLATILE, CONFIG_FUNCTIONS_NONE, CONFIG_FUNCTIONS_LIST };
+enum config_provider { CONFIG_OPENAI, CONFIG_ANTHROPIC };
+enum config_saturated { CONFIG_SATURATED_SKIP, CONFIG_SATURATED_WAIT };
+enum config_diagnostic_source { CONFIG_DIAGNOSTIC_OWN, CONFIG_DIAGNOSTIC_EVENT, CONFIG_DIAGNOSTIC_WORST };
+
+/* In the order of the records' levels. */
+enum config_level { CONFIG_VERY_LOW, CONFIG_LOW, CONFIG_MEDIUM, CONFIG_HIGH };
+
+/* In the order of the scores' factors. */
+enum config_factor { CONFIG_TECHNICAL, CONFIG_ADVISORY, CONFIG_RETRIEVAL, CONFIG_GENERATOR };
+
+/* In the order of the log's levels. */
+enum config_log_level {
+	CONFIG_LOG_CRITICAL,
+	CONFIG_LOG_ERROR,
+	CONFIG_LOG_WARNING,
+	CONFIG_LOG_NOTICE,
+	CONFIG_LOG_INFO,
+	CONFIG_LOG_DEBUG
+};
+
+struct config_kafka {
+	const char *bootstrap_servers;
+	const char *group_id;
+	const char *instance_id; /* never NULL: the host name where it is not given */
+	const char *input_topic;
+	const char *scored_topic;
+	const char *advisory_topic;
+	const char *dead_letter_topic;
+	const char *feedback_topic;
+	enum config_delivery delivery;
+	enum config_wire_format wire_format;   /* of the outputs */
+	struct conf_strings properties;	       /* "name=value" */
+	struct conf_strings secret_properties; /* "name=file" */
+	const char *schema_directory;	       /* or NULL */
+	int64_t transaction_max_events;
+	int64_t transaction_max_bytes;
+	int64_t transaction_linger_ms;
+	int64_t transaction_timeout_ms;
+	int64_t session_timeout_ms;
+	int64_t heartbeat_ms;
+	int64_t drain_on_revoke_ms;
+	int64_t max_message_bytes;
+};
+
+struct config_target {
+	const char *name;
+	enum config_engine engine;
+	const char *dsn;	   /* or NULL, likewise below */
+	const char *password_file; /* resolved: see config_secret_file */
+	const char *path;
+	int64_t connections;
+	int64_t statement_timeout_ms;
+	int64_t lock_timeout_ms;
+	int64_t max_rows;
+	int64_t max_result_bytes;
+	int64_t worker_memory_bytes;
+	int64_t catalog_ttl_s;
+	enum config_user_functions user_functions;
+	struct conf_strings allowed_functions;
+	struct conf_strings required_columns; /* "table.column" or "schema.table.column" */
+};
+
+struct config_judge {
+	bool configured; /* false: no judge; the rest has its defaults */
+	enum config_provider provider;
+	const char *base_url;
+	const char *model;
+	const char *api_key_file; /* or NULL; resolved */
+	int64_t timeout_ms;
+	int64_t max_in_flight;
+	double sample_rate;
+	enum config_level always_below; /* events below this level are always judged */
+	int64_t cache_ttl_s;
+	int64_t cache_bytes;
+	int64_t queue_wait_ms;
+	enum config_saturated when_saturated;
+	int64_t max_attempts;
+	bool unsafe;
+	const char *prompt_directory; /* or NULL: the built-in prompts */
+};
+
+struct config_calibration {
+	bool configured;
+	const char *dsn;
+	const char *password_file; /* or NULL; resolved */
+	int64_t bucket_s;
+	int64_t retention_days;
+	int64_t max_segments;
+	int64_t min_cases;
+	double drift_opens_below;
+	double drift_closes_at;
+	int64_t feedback_horizon_s; /* 0: feedback is not read */
+};
+
+struct config_thresholds {
+	double high;
+	double medium;
+	double low;
+};
+
+struct config_confidence {
+	struct conf_enums factors; /* enum config_factor */
+};
+
+struct config_retrieval {
+	double rrf_scale;
+};
+
+struct config_retrieval_weights {
+	double top;
+	double gap;
+	double consensus;
+	double agreement;
+	double low_spread;
+	double graph;
+	double low_diversity;
+};
+
+struct config_advisories {
+	int64_t max_per_minute; /* per kind and segment; 0: none at all */
+	double low_confidence_below;
+	double advisory_only_below;
+	double low_relevance_below;
+};
+
+struct config_diagnostic {
+	enum config_diagnostic_source source;
+};
+
+struct config_result {
+	double absolute_tolerance;
+	double relative_tolerance;
+	double performance_factor;
+	double performance_floor_ms;
+};
+
+struct config_evaluation {
+	double pass_score;
+};
+
+struct config_records {
+	bool embed_input;
+	bool redact_literals;
+};
+
+struct config_http {
+	const char *listen; /* "address:port"; "": no server */
+};
+
+struct config_pipeline {
+	int64_t workers;
+	int64_t max_in_flight;
+	int64_t max_in_flight_bytes;
+	int64_t drain_timeout_ms;
+	const char *state_directory; /* or NULL: nothing is kept */
+};
+
+struct config_log {
+	enum config_log_level level;
+};
+
+struct config {
+	struct config_kafka kafka;
+	struct config_target *targets;
+	size_t targets_count;
+	struct config_judge judge;
+	struct config_calibration calibration;
+	struct config_confidence confidence;
+	struct config_thresholds confidence_thresholds;
+	struct config_retrieval retrieval;
+	struct config_retrieval_weights retrieval_weights;
+	struct config_thresholds retrieval_thresholds;
+	struct config_advisories advisories;
+	struct config_diagnostic diagnostic;
+	struct config_result result;
+	struct config_evaluation evaluation;
+	struct config_records records;
+	struct config_http http;
+	struct config_pipeline pipeline;
+	struct config_log log;
+};
+
+/* Reads and checks the file. The error says file, line, setting and what is allowed. NULL for `path`: the
+ * defaults alone, without targets, judge and calibration. The caller owns one reference. Secrets are not
+ * read. */
+err_t config_load(const char *path, struct config **ret_config, struct err_detail *detail);
+
+struct config *config_ref(const struct config *config);
+void config_unref(struct config *config); /* NULL is fine */
+
+DEFINE_CLEANUP(struct config, config_cleanup, config_unref)
+
+/* SHA-256 of the effective settings in hexadecimal, without the names of secrets and without what is filled
+ * in from the machine (host name, state directory); lives as long as the configuration. */
+const char *config_digest(const struct config *config);
+
+/* Appends the settings that differ and that a running daemon cannot take over, separated by ", "; returns how
+ * many. */
+size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names);
+
+/* Where a secret's file is: a relative name is looked for in the credentials directory of systemd first, then
+ * from the working directory. In the arena. Settings named *_file are resolved when they are loaded. */
+const char *config_secret_file(const char *name, struct arena *arena);
+
+/* Reads a secret: the file's content without one trailing newline. Empty files, NULs and more than 64 KiB are
+ * errors, and none of them shows the content. The caller frees it. */
+err_t config_read_secret(const char *file, char **ret_secret, struct err_detail *detail);
+
+/* All properties to pass to librdkafka, "name=value", those with secrets read from their files; in the arena.
+ */
+err_t config_kafka_properties(const struct config *config, struct arena *arena,
+			      struct conf_strings *ret_properties, struct err_detail *detail);
+
+/* Writes the reference of all settings as man(7) source. */
+void config_print_reference(FILE *out);
