@@ -1,0 +1,164 @@
+#include "judge/endpoint.h"
+
+#include "common/log.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#define KEY_MAX	  4096u
+#define QUOTE_MAX 200u /* bytes of a server's sentence in a message */
+
+static void url_cleanup(CURLU **url)
+{
+	curl_url_cleanup(*url);
+}
+
+static bool url_has(CURLU *url, CURLUPart part)
+{
+	char *value = NULL;
+	bool has = curl_url_get(url, part, &value, 0) == CURLUE_OK;
+	curl_free(value);
+	return has;
+}
+
+static bool url_part_is(CURLU *url, CURLUPart part, const char *expected)
+{
+	char *value = NULL;
+	bool same = curl_url_get(url, part, &value, 0) == CURLUE_OK && strcasecmp(value, expected) == 0;
+	curl_free(value);
+	return same;
+}
+
+static void warn_of_plain_text(CURLU *url)
+{
+	static const char *const loopback[] = { "127.0.0.1", "[::1]", "localhost" };
+	if (!url_part_is(url, CURLUPART_SCHEME, "http"))
+		return;
+	for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++)
+		if (url_part_is(url, CURLUPART_HOST, loopback[i]))
+			return;
+	log_warning("judge.base_url is plain http to another host: the API key travels unencrypted");
+}
+
+static err_t read_url(struct endpoint *endpoint, const char *base_url, struct err_detail *detail)
+{
+	_cleanup_(url_cleanup) CURLU *url = curl_url();
+	if (!base_url || !*base_url)
+		return err_fail(detail, ERR_CONFIG_MISSING, "judge.base_url is missing");
+	if (!url || curl_url_set(url, CURLUPART_URL, base_url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+		return err_fail(detail, ERR_CONFIG_RANGE, "judge.base_url is no URL");
+	if (!url_part_is(url, CURLUPART_SCHEME, "http") && !url_part_is(url, CURLUPART_SCHEME, "https"))
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"judge.base_url must begin with http:// or https://");
+	if (url_has(url, CURLUPART_USER) || url_has(url, CURLUPART_PASSWORD))
+		return err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"judge.base_url must not hold a password: put the key into judge.api_key_file");
+	if (url_has(url, CURLUPART_QUERY) || url_has(url, CURLUPART_FRAGMENT))
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"judge.base_url must not hold a query or a fragment");
+	size_t len = strlen(base_url);
+	while (len > 0 && base_url[len - 1] == '/')
+		len--;
+	endpoint->url =
+		arena_printf(endpoint->arena, "%.*s%s", (int)len, base_url, endpoint->provider->path).ptr;
+	if (endpoint->header)
+		warn_of_plain_text(url);
+	return ERR_OK;
+}
+
+/* The key is one line of printable ASCII; white space around it is dropped. */
+static err_t take_key(struct endpoint *endpoint, char *text, size_t len, const char *path,
+		      struct err_detail *detail)
+{
+	while (len > 0 && (unsigned char)text[len - 1] <= ' ')
+		len--;
+	while (len > 0 && (unsigned char)*text <= ' ')
+		text++, len--;
+	if (len == 0)
+		return err_fail(detail, ERR_CONFIG_RANGE, "the key file %s (judge.api_key_file) is empty",
+				path);
+	for (size_t i = 0; i < len; i++)
+		if (text[i] <= ' ' || text[i] > '~')
+			return err_fail(detail, ERR_CONFIG_RANGE,
+					"the key file %s (judge.api_key_file) must hold one key on one line",
+					path);
+	endpoint->key = arena_text(endpoint->arena, text, len);
+	str_t header = arena_printf(endpoint->arena, "%s" STR_FMT, endpoint->provider->key_header,
+				    STR_ARG(endpoint->key));
+	endpoint->header = arena_alloc(endpoint->arena, header.len + 1);
+	memcpy(endpoint->header, header.ptr, header.len);
+	return ERR_OK;
+}
+
+static err_t read_key(struct endpoint *endpoint, const char *path, struct err_detail *detail)
+{
+	char text[KEY_MAX];
+	if (!path)
+		return ERR_OK;
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
+	if (len < 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"cannot read the key file %s (judge.api_key_file): %s", path,
+				strerror(errno));
+	err_t err = take_key(endpoint, text, (size_t)len, path, detail);
+	explicit_bzero(text, sizeof text);
+	return err;
+}
+
+err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,
+		    struct err_detail *detail)
+{
+	*endpoint = (struct endpoint){ .arena = arena_new(), .provider = provider_find(settings->provider) };
+	if (!endpoint->provider)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"judge.provider \"%s\" is not known: use \"openai\"",
+				settings->provider ? settings->provider : "");
+	if (!settings->model || !*settings->model)
+		return err_fail(detail, ERR_CONFIG_MISSING, "judge.model is missing");
+	endpoint->model = arena_strdup(endpoint->arena, settings->model);
+	err_t err = read_key(endpoint, settings->api_key_file, detail);
+	if (err == ERR_OK)
+		err = read_url(endpoint, settings->base_url, detail);
+	if (err == ERR_OK)
+		err = prompts_load(settings->prompt_directory, &endpoint->prompts, detail);
+	return err;
+}
+
+void endpoint_close(struct endpoint *endpoint)
+{
+	prompts_free(endpoint->prompts);
+	arena_free(endpoint->arena);
+	*endpoint = (struct endpoint){ 0 };
+}
+
+/* Appends `text` with every occurrence of the key replaced. */
+static void append_redacted(struct buf *out, str_t text, str_t key)
+{
+	const char *at = text.ptr, *end = text.ptr + text.len, *hit;
+	while (key.len > 0 && (hit = memmem(at, (size_t)(end - at), key.ptr, key.len))) {
+		buf_append(out, at, (size_t)(hit - at));
+		buf_append_text(out, "***");
+		at = hit + key.len;
+	}
+	buf_append(out, at, (size_t)(end - at));
+}
+
+str_t endpoint_quote(const struct endpoint *endpoint, str_t sentence, struct arena *arena)
+{
+	_cleanup_(buf_free) struct buf quote = BUF_INIT;
+	if (!str_present(sentence))
+		return STR_NONE;
+	append_redacted(&quote, sentence, endpoint->key);
+	if (quote.len > QUOTE_MAX) {
+		quote.len = QUOTE_MAX;
+		while (quote.len > 0 && ((unsigned char)quote.data[quote.len] & 0xc0) == 0x80)
+			quote.len--;
+	}
+	for (size_t i = 0; i < quote.len; i++)
+		if ((unsigned char)quote.data[i] < ' ')
+			quote.data[i] = ' ';
+	return arena_text(arena, quote.data ? quote.data : "", quote.len);
+}

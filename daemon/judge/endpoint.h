@@ -1,0 +1,30 @@
+/*
+ * The language model server that the judge asks: its address, key, model and prompts, checked when they are
+ * loaded. Holds the key, which never leaves it except in the request's header.
+ */
+#pragma once
+
+#include "judge/prompt.h"
+#include "judge/provider.h"
+
+struct endpoint {
+	struct arena *arena;
+	const struct provider *provider;
+	const char *url;
+	const char *model;
+	char *header; /* with the key, secret; NULL without a key */
+	str_t key;    /* secret; absent without a key */
+	struct prompts *prompts;
+	enum structured_output structured; /* what the server is known to take */
+};
+
+/* Reads the settings, the key and the prompts. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names
+ * the setting. */
+err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,
+		    struct err_detail *detail);
+
+/* Wipes the key and releases all. */
+void endpoint_close(struct endpoint *endpoint);
+
+/* The server's sentence made fit for messages: without the key, on one line, of bounded length. */
+str_t endpoint_quote(const struct endpoint *endpoint, str_t sentence, struct arena *arena);

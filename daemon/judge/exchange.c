@@ -1,0 +1,208 @@
+#include "judge/exchange.h"
+
+#include "common/log.h"
+#include "judge/reply.h"
+
+#define BACKOFF_BASE_MS 250
+#define BACKOFF_CAP_MS	8000
+
+/* A transfer that ends this close to the deadline has used it up. */
+#define DEADLINE_SLACK_US 20000
+
+static const struct judge_call *first_call(const struct exchange *exchange)
+{
+	return container_of(exchange->calls.head.next, const struct judge_call, node);
+}
+
+static struct prompt_values values_of(const struct judge_call *call)
+{
+	return (struct prompt_values){ call->question, call->sql, call->truth_sql, call->dialect };
+}
+
+static void append_counted(struct buf *buf, const char *text)
+{
+	buf_append_u64(buf, strlen(text));
+	buf_append_text(buf, text);
+}
+
+void exchange_key(const struct endpoint *endpoint, const struct judge_call *call,
+		  unsigned char ret_key[DIGEST_BYTES])
+{
+	_cleanup_(buf_free) struct buf image = BUF_INIT;
+	struct prompt_values values = values_of(call);
+	append_counted(&image, endpoint->provider->name);
+	append_counted(&image, endpoint->model);
+	append_counted(&image, "temperature=0");
+	buf_append_u32(&image, (uint32_t)call->kind);
+	prompt_image(endpoint->prompts, call->kind, &values, &image);
+	digest_sha256(image.data, image.len, ret_key);
+}
+
+struct exchange *exchange_new(const unsigned char key[DIGEST_BYTES], unsigned max_attempts)
+{
+	struct exchange *exchange = calloc(1, sizeof *exchange);
+	if (!exchange)
+		abort();
+	memcpy(exchange->by_key.key, key, DIGEST_BYTES);
+	list_init(&exchange->calls);
+	exchange->arena = arena_new();
+	exchange->max_attempts = max_attempts;
+	exchange->backoff = (struct backoff){ .base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS };
+	return exchange;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+	buf_free(&exchange->request);
+	buf_free(&exchange->transfer.response);
+	arena_free(exchange->arena);
+	free(exchange);
+}
+
+static void set_error(struct exchange *exchange, err_t err, str_t message)
+{
+	exchange->verdict.error = err;
+	exchange->verdict.message = message;
+}
+
+void exchange_fail(struct exchange *exchange, err_t err)
+{
+	set_error(exchange, err, str_from(err_text(err)));
+}
+
+err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint)
+{
+	_cleanup_(buf_free) struct buf system = BUF_INIT;
+	_cleanup_(buf_free) struct buf user = BUF_INIT;
+	const struct judge_call *call = first_call(exchange);
+	struct prompt_values values = values_of(call);
+	prompt_draw_nonce(&values, NULL, exchange->nonce);
+	prompt_render(endpoint->prompts, call->kind, &values, exchange->nonce, &system, &user);
+	buf_reset(&exchange->request);
+	exchange->structured = endpoint->structured;
+	struct provider_request request = { endpoint->model, call->kind, exchange->structured,
+					    buf_str(&system), buf_str(&user) };
+	if (!endpoint->provider->write_request(&request, &exchange->request)) {
+		set_error(exchange, ERR_JUDGE_REFUSED, STR("the question or the SQL is not valid UTF-8"));
+		return ERR_JUDGE_REFUSED;
+	}
+	exchange->transfer.body = buf_str(&exchange->request);
+	return ERR_OK;
+}
+
+/* Notes the error, and tries again after a pause where tries and time are left for it. */
+static enum exchange_step retry(struct exchange *exchange, err_t err, str_t message, int64_t now_us)
+{
+	int64_t pause_ms = backoff_next_ms(&exchange->backoff);
+	if (exchange->transfer.retry_after_ms > 0)
+		pause_ms += exchange->transfer.retry_after_ms;
+	exchange->due_us = now_us + pause_ms * 1000;
+	set_error(exchange, err, message);
+	bool again = exchange->attempts < exchange->max_attempts && exchange->due_us < exchange->deadline_us;
+	return again ? EXCHANGE_LATER : EXCHANGE_DONE;
+}
+
+/* The reply is no verdict: one more sample, with a new nonce. */
+static enum exchange_step resample(struct exchange *exchange, str_t message)
+{
+	set_error(exchange, ERR_JUDGE_REPLY, message);
+	if (exchange->resampled)
+		return EXCHANGE_DONE;
+	exchange->resampled = true;
+	return EXCHANGE_AGAIN;
+}
+
+static err_t read_verdict(struct exchange *exchange, str_t text, struct err_detail *detail)
+{
+	struct reply reply;
+	enum judge_question kind = first_call(exchange)->kind;
+	if (!str_present(text))
+		return err_fail(detail, ERR_JUDGE_REPLY, "the judge's answer holds no text");
+	if (strstr(text.ptr, exchange->nonce))
+		return err_fail(detail, ERR_JUDGE_REPLY, "the judge's reply repeats the prompt's code");
+	err_t err = kind == JUDGE_RELEVANCE ? reply_read_relevance(text, exchange->arena, &reply, detail)
+					    : reply_read_correctness(text, exchange->arena, &reply, detail);
+	if (err != ERR_OK)
+		return err;
+	exchange->verdict.score = reply.score;
+	exchange->verdict.reason = reply.reason;
+	set_error(exchange, ERR_OK, STR_NONE);
+	return ERR_OK;
+}
+
+static enum exchange_step read_success(struct exchange *exchange, const struct endpoint *endpoint)
+{
+	struct provider_answer answer;
+	struct err_detail detail = { "" };
+	str_t body = buf_str(&exchange->transfer.response);
+	if (endpoint->provider->read_answer(body, exchange->arena, &answer) != ERR_OK)
+		return resample(exchange, STR("the judge's answer has not the shape of a completion"));
+	exchange->verdict.prompt_tokens += answer.prompt_tokens;
+	exchange->verdict.completion_tokens += answer.completion_tokens;
+	if (read_verdict(exchange, answer.text, &detail) != ERR_OK)
+		return resample(exchange,
+				arena_text(exchange->arena, detail.message, strlen(detail.message)));
+	return EXCHANGE_DONE;
+}
+
+/* The server does not take the way in which the form of the answer was asked for: ask in a plainer way, and
+ * keep to it. */
+static bool ask_plainer(const struct exchange *exchange, struct endpoint *endpoint, str_t sentence)
+{
+	long status = exchange->transfer.status;
+	if ((status != 400 && status != 422) || exchange->structured == STRUCTURED_NONE ||
+	    !endpoint->provider->refuses_structured(sentence))
+		return false;
+	if (endpoint->structured == exchange->structured) {
+		endpoint->structured++;
+		log_notice("the judge does not take structured output as it was asked for: asking in a "
+			   "plainer way");
+	}
+	return true;
+}
+
+static enum exchange_step read_failure(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
+{
+	long status = exchange->transfer.status;
+	str_t body = buf_str(&exchange->transfer.response);
+	str_t sentence = endpoint->provider->read_error(body, exchange->arena);
+	if (ask_plainer(exchange, endpoint, sentence))
+		return EXCHANGE_AGAIN;
+	str_t quote = endpoint_quote(endpoint, sentence, exchange->arena);
+	str_t message = arena_printf(exchange->arena, "the judge answered HTTP %ld%s" STR_FMT, status,
+				     quote.len ? ": " : "", STR_ARG(quote));
+	if (status == 429)
+		return retry(exchange, ERR_JUDGE_RATE_LIMITED, message, now_us);
+	if (status == 408 || status >= 500)
+		return retry(exchange, ERR_JUDGE_UNAVAILABLE, message, now_us);
+	set_error(exchange, ERR_JUDGE_REFUSED, message);
+	return EXCHANGE_DONE;
+}
+
+static str_t fault_message(const struct exchange *exchange)
+{
+	return arena_printf(exchange->arena, "the judge cannot be reached: %s", exchange->transfer.fault);
+}
+
+enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
+{
+	long status = exchange->transfer.status;
+	switch (exchange->transfer.outcome) {
+	case TRANSFER_ANSWERED:
+		return status >= 200 && status < 300 ? read_success(exchange, endpoint)
+						     : read_failure(exchange, endpoint, now_us);
+	case TRANSFER_TOO_LARGE:
+		return resample(exchange, STR("the judge's answer is larger than 1 MiB"));
+	case TRANSFER_TIMED_OUT:
+		if (now_us < exchange->deadline_us - DEADLINE_SLACK_US)
+			break; /* of connecting */
+		exchange_fail(exchange, ERR_JUDGE_TIMEOUT);
+		return EXCHANGE_DONE;
+	case TRANSFER_FAULT:
+		break;
+	case TRANSFER_IMPOSSIBLE:
+		set_error(exchange, ERR_JUDGE_UNAVAILABLE, fault_message(exchange));
+		return EXCHANGE_DONE;
+	}
+	return retry(exchange, ERR_JUDGE_UNAVAILABLE, fault_message(exchange), now_us);
+}

@@ -1,0 +1,52 @@
+/*
+ * An exchange: one distinct request to the language model, from its first sending to its verdict, and the
+ * calls that wait for it. Decides what an answer means and what comes next; sending and waiting are the
+ * judge's. Everything belongs to the judge's thread.
+ */
+#pragma once
+
+#include "common/backoff.h"
+#include "judge/digest_table.h"
+#include "judge/endpoint.h"
+#include "judge/transport.h"
+
+enum exchange_step {
+	EXCHANGE_DONE,	/* `verdict` holds */
+	EXCHANGE_AGAIN, /* send once more, at once */
+	EXCHANGE_LATER, /* send once more at `due_us` */
+};
+
+struct exchange {
+	struct list_node node;	   /* in the judge's list for its state */
+	struct digest_node by_key; /* among the open ones */
+	struct list calls;	   /* never empty while the exchange is open */
+	struct arena *arena;
+	struct transfer transfer;
+	struct buf request;
+	char nonce[PROMPT_NONCE_SIZE];
+	enum structured_output structured; /* as the request was written */
+	int64_t deadline_us;		   /* 0 until it is first sent */
+	int64_t due_us;
+	unsigned attempts;
+	unsigned max_attempts;
+	bool resampled;
+	struct backoff backoff;
+	struct judge_verdict verdict; /* texts in `arena` */
+};
+
+/* Key of what a call asks of the endpoint: calls of one key have one answer. */
+void exchange_key(const struct endpoint *endpoint, const struct judge_call *call,
+		  unsigned char ret_key[DIGEST_BYTES]);
+
+struct exchange *exchange_new(const unsigned char key[DIGEST_BYTES], unsigned max_attempts);
+void exchange_free(struct exchange *exchange);
+
+/* Writes the request with a fresh nonce. ERR_JUDGE_REFUSED, and the verdict says why, when it cannot be
+ * written. */
+err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint);
+
+/* Reads how the transfer ended and decides. May note in the endpoint what the server does not take. */
+enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us);
+
+/* Ends it with an error; the message is the error's own text. */
+void exchange_fail(struct exchange *exchange, err_t err);

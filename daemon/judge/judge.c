@@ -1,0 +1,378 @@
+#include "judge/judge.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pool.h"
+#include "common/queue.h"
+#include "judge/breaker.h"
+#include "judge/cache.h"
+#include "judge/exchange.h"
+
+#include <stdatomic.h>
+
+#define ROUND_MS	   1000 /* the longest wait between two signs of life */
+#define BREAKER_FAILURES   10
+#define BREAKER_PAUSE_MS   1000
+#define BREAKER_BACKOFF_MS 1000
+#define BREAKER_CAP_MS	   30000
+
+struct judge {
+	struct endpoint endpoint;
+	int64_t timeout_us;
+	int64_t queue_wait_us; /* −1: without end */
+	unsigned max_in_flight;
+	unsigned max_attempts;
+
+	struct queue submitted;
+	_Atomic bool stopping;
+	struct pool *thread;
+	struct ticker ticker;
+
+	/* the thread's own */
+	struct transport *transport;
+	struct cache *cache;
+	struct breaker breaker;
+	struct digest_table open; /* every exchange that is not done, by key */
+	struct list waiting;	  /* for a place */
+	struct list sending;
+	struct list pausing; /* between two tries; keeps its place */
+	int64_t next_expiry_us;
+};
+
+static struct judge_call *call_of(struct list_node *node)
+{
+	return container_of(node, struct judge_call, node);
+}
+
+static struct exchange *exchange_of(struct list_node *node)
+{
+	return container_of(node, struct exchange, node);
+}
+
+/* Hands the verdict out; the call is its owner's again. */
+static void answer(struct judge_call *call, const struct judge_verdict *verdict, bool cached)
+{
+	call->verdict = *verdict;
+	call->verdict.message = arena_str(call->arena, verdict->message);
+	call->verdict.reason = arena_str(call->arena, verdict->reason);
+	call->verdict.cached = cached && verdict->error == ERR_OK;
+	if (cached)
+		call->verdict.prompt_tokens = call->verdict.completion_tokens = 0;
+	call->duration_us = clock_monotonic_us() - call->submitted_us;
+	call->done(call, call->context);
+}
+
+static void answer_error(struct judge_call *call, err_t err)
+{
+	struct judge_verdict verdict = { .error = err, .message = str_from(err_text(err)) };
+	answer(call, &verdict, false);
+}
+
+/* Answers all calls of the exchange and releases it. It is in no list any more. Only the first call has cost
+ * tokens. */
+static void close_exchange(struct judge *judge, struct exchange *exchange)
+{
+	struct list_node *node;
+	digest_table_remove(&judge->open, &exchange->by_key);
+	for (bool shared = false; (node = list_take(&exchange->calls)); shared = true)
+		answer(call_of(node), &exchange->verdict, shared);
+	exchange_free(exchange);
+}
+
+/* An exchange that was sent has its verdict or its error. */
+static void conclude(struct judge *judge, struct exchange *exchange)
+{
+	const struct judge_verdict *verdict = &exchange->verdict;
+	bool silent = verdict->error == ERR_JUDGE_UNAVAILABLE || verdict->error == ERR_JUDGE_TIMEOUT;
+	int64_t now_us = clock_monotonic_us();
+	if (!silent)
+		breaker_succeeded(&judge->breaker);
+	else if (breaker_failed(&judge->breaker, now_us))
+		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
+			    ")",
+			    STR_ARG(verdict->message));
+	if (verdict->error == ERR_OK) {
+		struct cached_verdict kept = { verdict->score, verdict->reason };
+		cache_put(judge->cache, exchange->by_key.key, now_us, &kept);
+	}
+	close_exchange(judge, exchange);
+}
+
+static void send_exchange(struct judge *judge, struct exchange *exchange)
+{
+	if (exchange_write(exchange, &judge->endpoint) != ERR_OK) {
+		conclude(judge, exchange);
+		return;
+	}
+	int64_t now_us = clock_monotonic_us();
+	if (exchange->deadline_us == 0)
+		exchange->deadline_us = now_us + judge->timeout_us;
+	int64_t left_ms = (exchange->deadline_us - now_us) / 1000;
+	if (left_ms <= 0) {
+		exchange_fail(exchange, ERR_JUDGE_TIMEOUT);
+		conclude(judge, exchange);
+		return;
+	}
+	exchange->transfer.timeout_ms = left_ms;
+	list_append(&judge->sending, &exchange->node);
+	transport_start(judge->transport, &exchange->transfer);
+}
+
+static void open_exchange(struct judge *judge, struct judge_call *call, const unsigned char key[DIGEST_BYTES])
+{
+	struct exchange *exchange = exchange_new(key, judge->max_attempts);
+	list_append(&exchange->calls, &call->node);
+	digest_table_add(&judge->open, &exchange->by_key);
+	list_append(&judge->waiting, &exchange->node);
+}
+
+static void admit(struct judge *judge, struct judge_call *call)
+{
+	unsigned char key[DIGEST_BYTES];
+	struct cached_verdict kept;
+	exchange_key(&judge->endpoint, call, key);
+	if (cache_get(judge->cache, key, clock_monotonic_us(), &kept)) {
+		struct judge_verdict verdict = { .score = kept.score, .reason = kept.reason };
+		answer(call, &verdict, true);
+		return;
+	}
+	struct digest_node *open = digest_table_get(&judge->open, key);
+	if (open)
+		list_append(&container_of(open, struct exchange, by_key)->calls, &call->node);
+	else
+		open_exchange(judge, call, key);
+	if (judge->queue_wait_us >= 0 && call->submitted_us + judge->queue_wait_us < judge->next_expiry_us)
+		judge->next_expiry_us = call->submitted_us + judge->queue_wait_us;
+}
+
+static void admit_submitted(struct judge *judge)
+{
+	struct list calls = LIST_INIT(calls);
+	struct list_node *node;
+	queue_take_all(&judge->submitted, &calls);
+	while ((node = list_take(&calls)))
+		admit(judge, call_of(node));
+}
+
+static void read_finished(struct judge *judge)
+{
+	struct list finished = LIST_INIT(finished);
+	struct list_node *node;
+	transport_run(judge->transport, &finished);
+	while ((node = list_take(&finished))) {
+		struct transfer *transfer = container_of(node, struct transfer, node);
+		struct exchange *exchange = container_of(transfer, struct exchange, transfer);
+		list_remove(&judge->sending, &exchange->node);
+		switch (exchange_read(exchange, &judge->endpoint, clock_monotonic_us())) {
+		case EXCHANGE_DONE:
+			conclude(judge, exchange);
+			break;
+		case EXCHANGE_AGAIN:
+			send_exchange(judge, exchange);
+			break;
+		case EXCHANGE_LATER:
+			list_append(&judge->pausing, &exchange->node);
+			break;
+		}
+	}
+}
+
+static void resume_paused(struct judge *judge, int64_t now_us)
+{
+	LIST_FOREACH_SAFE (node, &judge->pausing) {
+		struct exchange *exchange = exchange_of(node);
+		if (now_us < exchange->due_us)
+			continue;
+		list_remove(&judge->pausing, node);
+		exchange->attempts++;
+		send_exchange(judge, exchange);
+	}
+}
+
+/* Gives places to those that wait, in their order; turns them away while the breaker is open. */
+static void start_waiting(struct judge *judge, int64_t now_us)
+{
+	while (!list_empty(&judge->waiting)) {
+		struct exchange *exchange = exchange_of(judge->waiting.head.next);
+		bool allowed = breaker_allows(&judge->breaker, now_us);
+		if (allowed && judge->sending.count + judge->pausing.count >= judge->max_in_flight)
+			return;
+		list_remove(&judge->waiting, &exchange->node);
+		if (allowed) {
+			breaker_started(&judge->breaker);
+			exchange->attempts = 1;
+			send_exchange(judge, exchange);
+		} else {
+			exchange_fail(exchange, ERR_JUDGE_UNAVAILABLE);
+			close_exchange(judge, exchange);
+		}
+	}
+}
+
+/* Answers the calls of a waiting exchange that have waited too long; returns when the next one will have. */
+static int64_t expire_calls(struct judge *judge, struct exchange *exchange, int64_t now_us)
+{
+	int64_t next_us = INT64_MAX;
+	LIST_FOREACH_SAFE (node, &exchange->calls) {
+		struct judge_call *call = call_of(node);
+		int64_t expires_us = call->submitted_us + judge->queue_wait_us;
+		if (expires_us <= now_us) {
+			list_remove(&exchange->calls, node);
+			answer_error(call, ERR_JUDGE_SATURATED);
+		} else if (expires_us < next_us) {
+			next_us = expires_us;
+		}
+	}
+	return next_us;
+}
+
+static void expire_waiting(struct judge *judge, int64_t now_us)
+{
+	if (now_us < judge->next_expiry_us)
+		return;
+	judge->next_expiry_us = INT64_MAX;
+	LIST_FOREACH_SAFE (node, &judge->waiting) {
+		struct exchange *exchange = exchange_of(node);
+		int64_t next_us = expire_calls(judge, exchange, now_us);
+		if (next_us < judge->next_expiry_us)
+			judge->next_expiry_us = next_us;
+		if (list_empty(&exchange->calls)) {
+			list_remove(&judge->waiting, node);
+			close_exchange(judge, exchange);
+		}
+	}
+}
+
+static int64_t time_to_next(const struct judge *judge, int64_t now_us)
+{
+	int64_t next_us = now_us + ROUND_MS * 1000;
+	if (judge->next_expiry_us < next_us)
+		next_us = judge->next_expiry_us;
+	LIST_FOREACH (node, &judge->pausing)
+		if (exchange_of(node)->due_us < next_us)
+			next_us = exchange_of(node)->due_us;
+	return next_us <= now_us ? 0 : (next_us - now_us + 999) / 1000;
+}
+
+static void show_life(struct judge *judge)
+{
+	if (judge->sending.count + judge->pausing.count > 0)
+		tick_waiting(&judge->ticker, "judge");
+	else
+		tick(&judge->ticker);
+}
+
+static void abandon(struct judge *judge, struct list *exchanges)
+{
+	struct list_node *node;
+	while ((node = list_take(exchanges))) {
+		struct exchange *exchange = exchange_of(node);
+		transport_cancel(judge->transport, &exchange->transfer);
+		exchange_fail(exchange, ERR_SHUTTING_DOWN);
+		close_exchange(judge, exchange);
+	}
+}
+
+static void abandon_submitted(struct judge *judge)
+{
+	struct list calls = LIST_INIT(calls);
+	struct list_node *node;
+	queue_take_all(&judge->submitted, &calls);
+	while ((node = list_take(&calls)))
+		answer_error(call_of(node), ERR_SHUTTING_DOWN);
+}
+
+static void run(void *context, unsigned index)
+{
+	struct judge *judge = context;
+	(void)index;
+	while (!atomic_load(&judge->stopping)) {
+		admit_submitted(judge);
+		read_finished(judge);
+		int64_t now_us = clock_monotonic_us();
+		resume_paused(judge, now_us);
+		start_waiting(judge, now_us);
+		expire_waiting(judge, now_us);
+		show_life(judge);
+		transport_wait(judge->transport, time_to_next(judge, clock_monotonic_us()));
+	}
+	abandon(judge, &judge->sending);
+	abandon(judge, &judge->pausing);
+	abandon(judge, &judge->waiting);
+	tick_stop(&judge->ticker);
+}
+
+static void release(struct judge *judge)
+{
+	if (judge->transport)
+		queue_destroy(&judge->submitted);
+	transport_free(judge->transport);
+	cache_free(judge->cache);
+	digest_table_free(&judge->open);
+	endpoint_close(&judge->endpoint);
+	free(judge);
+}
+
+static struct judge *judge_new(const struct judge_settings *settings)
+{
+	struct judge *judge = calloc(1, sizeof *judge);
+	if (!judge)
+		abort();
+	judge->timeout_us = settings->timeout_ms * 1000;
+	judge->queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000;
+	judge->max_in_flight = settings->max_in_flight ? settings->max_in_flight : 1;
+	judge->max_attempts = settings->max_attempts ? settings->max_attempts : 1;
+	judge->next_expiry_us = INT64_MAX;
+	judge->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
+	judge->breaker.backoff = (struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
+	judge->ticker.name = "judge";
+	list_init(&judge->waiting);
+	list_init(&judge->sending);
+	list_init(&judge->pausing);
+	return judge;
+}
+
+err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail)
+{
+	struct judge *judge = judge_new(settings);
+	err_t err = endpoint_open(&judge->endpoint, settings, detail);
+	if (err != ERR_OK) {
+		release(judge);
+		return err;
+	}
+	queue_init(&judge->submitted, false);
+	judge->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
+	judge->transport = transport_new(judge->endpoint.url, judge->endpoint.header, judge->max_in_flight);
+	judge->thread = pool_start("judge", 1, run, judge);
+	*ret_judge = judge;
+	return ERR_OK;
+}
+
+void judge_stop(struct judge *judge)
+{
+	if (!judge)
+		return;
+	atomic_store(&judge->stopping, true);
+	transport_wake(judge->transport);
+	pool_join(judge->thread);
+	abandon_submitted(judge);
+	release(judge);
+}
+
+void judge_submit(struct judge *judge, struct judge_call *call)
+{
+	call->submitted_us = clock_monotonic_us();
+	call->verdict = (struct judge_verdict){ .error = ERR_OK };
+	queue_push(&judge->submitted, &call->node);
+	transport_wake(judge->transport);
+}
+
+const char *judge_prompt_digest(const struct judge *judge)
+{
+	return prompts_digest(judge->endpoint.prompts);
+}
+
+struct ticker *judge_ticker(struct judge *judge)
+{
+	return &judge->ticker;
+}

@@ -1,0 +1,8 @@
+/*
+ * OpenAI-compatible chat completions: hosted services, vLLM, Ollama, llama.cpp.
+ */
+#pragma once
+
+#include "judge/provider.h"
+
+extern const struct provider openai_provider;

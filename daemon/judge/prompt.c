@@ -1,0 +1,329 @@
+#include "judge/prompt.h"
+
+#include "common/arena.h"
+#include "common/hash.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/random.h>
+
+#include "judge/builtin_prompts.inc"
+
+enum slot { SLOT_LITERAL, SLOT_QUESTION, SLOT_SQL, SLOT_TRUTH_SQL, SLOT_DIALECT, SLOT_NONCE, SLOT_COUNT };
+
+static const char *const slot_names[SLOT_COUNT] = {
+	[SLOT_QUESTION] = "question", [SLOT_SQL] = "sql",     [SLOT_TRUTH_SQL] = "truth_sql",
+	[SLOT_DIALECT] = "dialect",   [SLOT_NONCE] = "nonce",
+};
+
+struct part {
+	enum slot slot;
+	str_t text; /* of a literal */
+	unsigned line;
+};
+
+struct section {
+	struct part *parts;
+	size_t count, capacity;
+};
+
+struct template
+{
+	struct section system, user;
+};
+
+struct prompts {
+	struct arena *arena;
+	struct template templates[JUDGE_CORRECTNESS + 1];
+	char digest[DIGEST_HEX_SIZE];
+};
+
+static const struct {
+	const char *file;
+	const char *builtin;
+	size_t builtin_len;
+} sources[] = {
+	[JUDGE_RELEVANCE] = { "relevance.txt", builtin_relevance, sizeof builtin_relevance - 1 },
+	[JUDGE_CORRECTNESS] = { "correctness.txt", builtin_correctness, sizeof builtin_correctness - 1 },
+};
+
+/* Where a template is being read. */
+struct reader {
+	struct arena *arena;
+	const char *name; /* of the file, for errors */
+	enum judge_question kind;
+	unsigned line;
+	struct err_detail *detail;
+};
+
+static err_t malformed(const struct reader *reader, unsigned line, const char *what, str_t name)
+{
+	return err_fail(reader->detail, ERR_CONFIG_SYNTAX, "%s:%u: " STR_FMT "%s", reader->name, line,
+			STR_ARG(name), what);
+}
+
+static bool is_data(enum slot slot)
+{
+	return slot == SLOT_QUESTION || slot == SLOT_SQL || slot == SLOT_TRUTH_SQL;
+}
+
+static bool is_known(enum judge_question kind, enum slot slot)
+{
+	return slot != SLOT_TRUTH_SQL || kind == JUDGE_CORRECTNESS;
+}
+
+static enum slot find_slot(enum judge_question kind, str_t name)
+{
+	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
+		if (str_is(name, slot_names[slot]) && is_known(kind, slot))
+			return slot;
+	return SLOT_LITERAL;
+}
+
+static void add_part(struct reader *reader, struct section *section, enum slot slot, str_t text)
+{
+	struct part part = { slot, text, reader->line };
+	if (slot != SLOT_LITERAL || text.len > 0)
+		ARENA_PUSH(reader->arena, section->parts, section->count, section->capacity, part);
+}
+
+static void count_lines(struct reader *reader, const char *from, const char *to)
+{
+	for (const char *c = from; c < to; c++)
+		reader->line += *c == '\n';
+}
+
+/* Cuts the text of a section into literals and placeholders. */
+static err_t read_section(struct reader *reader, str_t text, struct section *section)
+{
+	const char *end = text.ptr + text.len;
+	for (const char *at = text.ptr; at < end;) {
+		const char *open = memmem(at, (size_t)(end - at), "{{", 2);
+		const char *stop = open ? open : end;
+		add_part(reader, section, SLOT_LITERAL, (str_t){ at, (size_t)(stop - at) });
+		count_lines(reader, at, stop);
+		if (!open)
+			break;
+		const char *close = memmem(open, (size_t)(end - open), "}}", 2);
+		if (!close)
+			return malformed(reader, reader->line, "a placeholder is not closed", STR(""));
+		str_t name = { open + 2, (size_t)(close - open - 2) };
+		enum slot slot = find_slot(reader->kind, name);
+		if (slot == SLOT_LITERAL)
+			return malformed(reader, reader->line, " is not a placeholder of this prompt", name);
+		add_part(reader, section, slot, STR_NONE);
+		at = close + 2;
+	}
+	return ERR_OK;
+}
+
+/* The placeholder before (step −1) or after (step 1) the part at `at`; SLOT_LITERAL when there is none. */
+static enum slot neighbour(const struct section *section, size_t at, int step)
+{
+	for (size_t i = at + (size_t)step; i < section->count; i += (size_t)step)
+		if (section->parts[i].slot != SLOT_LITERAL)
+			return section->parts[i].slot;
+	return SLOT_LITERAL;
+}
+
+static err_t check_data(const struct reader *reader, const struct template *template)
+{
+	for (size_t i = 0; i < template->system.count; i++)
+		if (is_data(template->system.parts[i].slot))
+			return malformed(reader, template->system.parts[i].line,
+					 " may stand only in the [user] section",
+					 str_from(slot_names[template->system.parts[i].slot]));
+	for (size_t i = 0; i < template->user.count; i++) {
+		const struct part *part = &template->user.parts[i];
+		if (is_data(part->slot) && (neighbour(&template->user, i, -1) != SLOT_NONCE ||
+					    neighbour(&template->user, i, 1) != SLOT_NONCE))
+			return malformed(reader, part->line, " needs {{nonce}} before and after it",
+					 str_from(slot_names[part->slot]));
+	}
+	return ERR_OK;
+}
+
+static bool uses(const struct section *section, enum slot slot)
+{
+	for (size_t i = 0; i < section->count; i++)
+		if (section->parts[i].slot == slot)
+			return true;
+	return false;
+}
+
+static err_t check_template(const struct reader *reader, const struct template *template)
+{
+	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
+		if (is_known(reader->kind, slot) && !uses(&template->system, slot) &&
+		    !uses(&template->user, slot))
+			return malformed(reader, reader->line,
+					 " is missing: the prompt must use this placeholder",
+					 str_from(slot_names[slot]));
+	return check_data(reader, template);
+}
+
+static err_t read_template(struct reader *reader, str_t text, struct template *template)
+{
+	static const str_t opening = { "[system]\n", 9 }, middle = { "\n[user]\n", 8 };
+	reader->line = 1;
+	if (text.len < opening.len || memcmp(text.ptr, opening.ptr, opening.len) != 0)
+		return malformed(reader, 1, "the prompt must begin with a line [system]", STR(""));
+	const char *user = memmem(text.ptr, text.len, middle.ptr, middle.len);
+	if (!user)
+		return malformed(reader, 1, "the prompt has no line [user]", STR(""));
+	if (user < text.ptr + opening.len)
+		return malformed(reader, 2, "the [system] section is empty", STR(""));
+	str_t system_text = { text.ptr + opening.len, (size_t)(user - text.ptr) - opening.len };
+	str_t user_text = { user + middle.len, (size_t)(text.ptr + text.len - user) - middle.len };
+	reader->line = 2;
+	err_t err = read_section(reader, system_text, &template->system);
+	if (err != ERR_OK)
+		return err;
+	reader->line += 2;
+	err = read_section(reader, user_text, &template->user);
+	return err != ERR_OK ? err : check_template(reader, template);
+}
+
+static err_t read_file(struct arena *arena, const char *path, str_t *ret_text, struct err_detail *detail)
+{
+	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");
+	if (!file)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "cannot read the prompt %s: %s", path,
+				strerror(errno));
+	char *data = arena_alloc(arena, PROMPT_FILE_MAX + 1);
+	size_t len = fread(data, 1, PROMPT_FILE_MAX + 1, file);
+	if (ferror(file))
+		return err_fail(detail, ERR_FILE_UNREADABLE, "cannot read the prompt %s: %s", path,
+				strerror(errno));
+	if (len > PROMPT_FILE_MAX || memchr(data, 0, len))
+		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:1: the prompt is no text of at most %zu KiB",
+				path, PROMPT_FILE_MAX / 1024);
+	*ret_text = (str_t){ data, len };
+	return ERR_OK;
+}
+
+static err_t load_one(struct prompts *prompts, const char *directory, enum judge_question kind,
+		      struct buf *digested, struct err_detail *detail)
+{
+	char path[PATH_MAX];
+	str_t text = { sources[kind].builtin, sources[kind].builtin_len };
+	snprintf(path, sizeof path, "%s/%s", directory ? directory : "built-in", sources[kind].file);
+	err_t err = directory ? read_file(prompts->arena, path, &text, detail) : ERR_OK;
+	if (err != ERR_OK)
+		return err;
+	buf_append_u64(digested, text.len);
+	buf_append_str(digested, text);
+	struct reader reader = { .arena = prompts->arena, .name = path, .kind = kind, .detail = detail };
+	return read_template(&reader, text, &prompts->templates[kind]);
+}
+
+err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct err_detail *detail)
+{
+	_cleanup_(prompts_cleanup) struct prompts *prompts = calloc(1, sizeof *prompts);
+	if (!prompts)
+		abort();
+	prompts->arena = arena_new();
+	_cleanup_(buf_free) struct buf digested = BUF_INIT;
+	for (enum judge_question kind = JUDGE_RELEVANCE; kind <= JUDGE_CORRECTNESS; kind++) {
+		err_t err = load_one(prompts, directory, kind, &digested, detail);
+		if (err != ERR_OK)
+			return err;
+	}
+	digest_sha256_hex(digested.data, digested.len, prompts->digest);
+	*ret_prompts = TAKE_PTR(prompts);
+	return ERR_OK;
+}
+
+void prompts_free(struct prompts *prompts)
+{
+	if (!prompts)
+		return;
+	arena_free(prompts->arena);
+	free(prompts);
+}
+
+const char *prompts_digest(const struct prompts *prompts)
+{
+	return prompts->digest;
+}
+
+static void draw_system(unsigned char bytes[16])
+{
+	if (getrandom(bytes, 16, 0) != 16)
+		abort();
+}
+
+static bool occurs(str_t text, const char *nonce)
+{
+	return text.len > 0 && memmem(text.ptr, text.len, nonce, PROMPT_NONCE_SIZE - 1);
+}
+
+void prompt_draw_nonce(const struct prompt_values *values, void (*draw)(unsigned char bytes[16]),
+		       char ret_nonce[PROMPT_NONCE_SIZE])
+{
+	do {
+		unsigned char bytes[16];
+		(draw ? draw : draw_system)(bytes);
+		for (size_t i = 0; i < sizeof bytes; i++)
+			snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
+	} while (occurs(values->question, ret_nonce) || occurs(values->sql, ret_nonce) ||
+		 occurs(values->truth_sql, ret_nonce));
+}
+
+static str_t slot_value(const struct part *part, const struct prompt_values *values, const char *nonce)
+{
+	switch (part->slot) {
+	case SLOT_QUESTION:
+		return values->question;
+	case SLOT_SQL:
+		return values->sql;
+	case SLOT_TRUTH_SQL:
+		return values->truth_sql;
+	case SLOT_DIALECT:
+		return str_from(values->dialect ? values->dialect : "SQL");
+	case SLOT_NONCE:
+		return str_from(nonce);
+	case SLOT_LITERAL:
+	case SLOT_COUNT:
+		break;
+	}
+	return part->text;
+}
+
+static void render_section(const struct section *section, const struct prompt_values *values,
+			   const char *nonce, struct buf *text)
+{
+	for (size_t i = 0; i < section->count; i++) {
+		str_t value = slot_value(&section->parts[i], values, nonce);
+		if (value.len > 0)
+			buf_append_str(text, value);
+	}
+}
+
+void prompt_render(const struct prompts *prompts, enum judge_question kind,
+		   const struct prompt_values *values, const char *nonce, struct buf *system,
+		   struct buf *user)
+{
+	render_section(&prompts->templates[kind].system, values, nonce, system);
+	render_section(&prompts->templates[kind].user, values, nonce, user);
+}
+
+static void image_section(const struct section *section, const struct prompt_values *values,
+			  struct buf *image)
+{
+	buf_append_u64(image, section->count);
+	for (size_t i = 0; i < section->count; i++) {
+		str_t value = slot_value(&section->parts[i], values, "");
+		buf_append_u32(image, (uint32_t)section->parts[i].slot);
+		buf_append_u64(image, value.len);
+		if (value.len > 0)
+			buf_append_str(image, value);
+	}
+}
+
+void prompt_image(const struct prompts *prompts, enum judge_question kind, const struct prompt_values *values,
+		  struct buf *image)
+{
+	image_section(&prompts->templates[kind].system, values, image);
+	image_section(&prompts->templates[kind].user, values, image);
+}
