@@ -1,0 +1,37 @@
+#include "avro/builtin.h"
+
+/* The included lists of byte values are made from the .avsc files by the build. */
+static const unsigned char QUERY_SCHEMA[] = {
+#include "schemas/generated_query.avsc.inc"
+};
+static const unsigned char SCORED_SCHEMA[] = {
+#include "schemas/scored_query.avsc.inc"
+};
+static const unsigned char ADVISORY_SCHEMA[] = {
+#include "schemas/advisory.avsc.inc"
+};
+
+/* The last byte is the NUL that the build adds. */
+#define TEXT_OF(bytes) ((str_t){ (const char *)(bytes), sizeof(bytes) - 1 })
+
+str_t builtin_schema(enum record_id id)
+{
+	switch (id) {
+	case RECORD_QUERY:
+		return TEXT_OF(QUERY_SCHEMA);
+	case RECORD_SCORED:
+		return TEXT_OF(SCORED_SCHEMA);
+	default:
+		return TEXT_OF(ADVISORY_SCHEMA);
+	}
+}
+
+const struct record_type *builtin_record(enum record_id id)
+{
+	static const struct record_type *const RECORDS[RECORD_COUNT_] = {
+		[RECORD_QUERY] = &GENERATED_QUERY_RECORD,
+		[RECORD_SCORED] = &SCORED_QUERY_RECORD,
+		[RECORD_ADVISORY] = &ADVISORY_RECORD,
+	};
+	return RECORDS[id];
+}

@@ -1,0 +1,12 @@
+/* The schemas under schemas/, compiled in. */
+#pragma once
+
+#include "avro/fields.h"
+
+enum record_id { RECORD_QUERY, RECORD_SCORED, RECORD_ADVISORY, RECORD_COUNT_ };
+
+/* The schema's JSON text. */
+str_t builtin_schema(enum record_id id);
+
+/* The table of the record. */
+const struct record_type *builtin_record(enum record_id id);

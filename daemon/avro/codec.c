@@ -1,0 +1,338 @@
+#include "avro/codec.h"
+
+#include "avro/builtin.h"
+#include "avro/canonical.h"
+#include "avro/encode.h"
+#include "avro/framing.h"
+#include "avro/json.h"
+#include "avro/plan.h"
+
+#include <dirent.h>
+
+#define DEFAULT_EVENT_BYTES ((size_t)4 << 20)
+#define SCHEMA_FILE_MAX	    ((size_t)1 << 20)
+#define SUFFIX		    ".avsc"
+
+/* A schema that messages may name, and how it is read as each record. */
+struct writer {
+	struct writer *next;
+	uint64_t fingerprint;
+	struct schema *schema;
+	const struct plan *plans[RECORD_COUNT_]; /* NULL: it is no such record */
+	struct err_detail refusals[RECORD_COUNT_];
+};
+
+struct codec {
+	struct arena *arena;
+	enum wire_format output;
+	size_t max_event_bytes;
+	struct bounds_limits limits;
+	struct writer *writers;
+	uint64_t fingerprints[RECORD_COUNT_]; /* of the compiled-in schemas */
+};
+
+DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
+DEFINE_CLEANUP(DIR, dir_cleanup, closedir)
+
+static const struct writer *find_writer(const struct codec *codec, uint64_t fingerprint)
+{
+	for (const struct writer *writer = codec->writers; writer; writer = writer->next)
+		if (writer->fingerprint == fingerprint)
+			return writer;
+	return NULL;
+}
+
+static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerprint, struct err_detail *detail)
+{
+	struct schema *schema;
+	err_t err = schema_parse(text, &schema, detail);
+	if (err)
+		return err;
+	uint64_t fingerprint = canonical_fingerprint(schema);
+	*ret_fingerprint = fingerprint;
+	if (find_writer(codec, fingerprint)) {
+		schema_free(schema);
+		return ERR_OK;
+	}
+	struct writer *writer = ARENA_NEW(codec->arena, struct writer);
+	writer->fingerprint = fingerprint;
+	writer->schema = schema;
+	for (int id = 0; id < RECORD_COUNT_; id++)
+		plan_make(schema, builtin_record((enum record_id)id), codec->arena, &writer->plans[id],
+			  &writer->refusals[id]);
+	writer->next = codec->writers;
+	codec->writers = writer;
+	return ERR_OK;
+}
+
+static err_t read_file(const char *path, struct buf *ret_text, struct err_detail *detail)
+{
+	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");
+	if (!file)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "cannot open the schema %s: %m", path);
+	size_t got = fread(buf_reserve(ret_text, SCHEMA_FILE_MAX), 1, SCHEMA_FILE_MAX, file);
+	if (ferror(file) || got == SCHEMA_FILE_MAX)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"cannot read the schema %s, or it is larger than 1 MiB", path);
+	ret_text->len += got;
+	ret_text->data[ret_text->len] = '\0';
+	return ERR_OK;
+}
+
+static err_t add_file(struct codec *codec, const char *path, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	struct err_detail why = { "" };
+	uint64_t fingerprint;
+	err_t err = read_file(path, &text, detail);
+	if (err)
+		return err;
+	err = add_writer(codec, buf_str(&text), &fingerprint, &why);
+	return err ? err_fail(detail, err, "%s: %s", path, err_message(err, &why)) : ERR_OK;
+}
+
+static err_t add_directory(struct codec *codec, const char *path, struct err_detail *detail)
+{
+	_cleanup_(dir_cleanup) DIR *directory = opendir(path);
+	if (!directory)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "cannot open the schema directory %s: %m", path);
+	const struct dirent *entry;
+	while ((entry = readdir(directory))) {
+		size_t len = strlen(entry->d_name);
+		if (len <= strlen(SUFFIX) || strcmp(entry->d_name + len - strlen(SUFFIX), SUFFIX) != 0)
+			continue;
+		str_t file = arena_printf(codec->arena, "%s/%s", path, entry->d_name);
+		err_t err = add_file(codec, file.ptr, detail);
+		if (err)
+			return err;
+	}
+	return ERR_OK;
+}
+
+static bool nullable_as_bound(const struct schema_node *node, const struct field *field)
+{
+	bool nullable =
+		node->type == SCHEMA_UNION && node->count == 2 && node->children[0]->type == SCHEMA_NULL;
+	return nullable == field_nullable(field);
+}
+
+/* Whether a compiled-in schema lists just the fields of the table, in its order: encoding relies on it. */
+static bool matches(const struct schema_node *node, const struct record_type *type)
+{
+	if (node->type != SCHEMA_RECORD || node->count != type->count)
+		return false;
+	for (size_t i = 0; i < type->count; i++) {
+		const struct field *field = &type->fields[i];
+		const struct schema_node *child = node->children[i];
+		if (!str_is(node->labels[i], field->name) || !nullable_as_bound(child, field))
+			return false;
+		if (child->type == SCHEMA_UNION)
+			child = child->children[1];
+		const struct record_type *record = field->record;
+		if (field->kind == FIELD_ARRAY && field->item->kind == FIELD_RECORD) {
+			record = field->item->record;
+			child = child->children[0];
+		}
+		if (record && !matches(child, record))
+			return false;
+	}
+	return true;
+}
+
+static err_t add_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
+{
+	err_t err = add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
+	if (err)
+		return err;
+	const struct writer *writer = find_writer(codec, codec->fingerprints[id]);
+	if (!writer->plans[id] || !matches(writer->schema->root, builtin_record(id)))
+		return err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
+				builtin_record(id)->name);
+	return ERR_OK;
+}
+
+err_t codec_new(const struct codec_options *options, struct codec **ret_codec, struct err_detail *detail)
+{
+	_cleanup_(codec_cleanup) struct codec *codec = calloc(1, sizeof *codec);
+	if (!codec)
+		abort();
+	codec->arena = arena_new();
+	codec->output = options->output;
+	codec->max_event_bytes = options->max_event_bytes ? options->max_event_bytes : DEFAULT_EVENT_BYTES;
+	codec->limits.max_items = options->max_items ? options->max_items : BOUNDS_MAX_ITEMS;
+	codec->limits.max_depth = BOUNDS_MAX_DEPTH;
+	if (options->output == WIRE_CONFLUENT)
+		return err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"records cannot be written with Confluent framing: it needs a schema registry");
+	err_t err = ERR_OK;
+	for (int id = 0; id < RECORD_COUNT_ && !err; id++)
+		err = add_builtin(codec, (enum record_id)id, detail);
+	if (!err && options->schema_directory)
+		err = add_directory(codec, options->schema_directory, detail);
+	if (!err)
+		*ret_codec = TAKE_PTR(codec);
+	return err;
+}
+
+void codec_free(struct codec *codec)
+{
+	if (!codec)
+		return;
+	for (const struct writer *writer = codec->writers; writer; writer = writer->next)
+		schema_free(writer->schema);
+	arena_free(codec->arena);
+	free(codec);
+}
+
+static err_t decode_avro(const struct codec *codec, enum record_id id, const struct frame *frame,
+			 struct arena *arena, void *record, struct err_detail *detail)
+{
+	const struct writer *writer = find_writer(codec, frame->fingerprint);
+	if (!writer)
+		return err_fail(
+			detail, ERR_SCHEMA_UNKNOWN,
+			"no schema of fingerprint %016llx is known; its .avsc file belongs in the schema "
+			"directory",
+			(unsigned long long)frame->fingerprint);
+	if (!writer->plans[id])
+		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s", writer->refusals[id].message);
+	err_t err = bounds_check(writer->schema->root, frame->payload.ptr, frame->payload.len, &codec->limits,
+				 detail);
+	return err ? err
+		   : plan_decode(writer->plans[id], frame->payload, &codec->limits, arena, record, detail);
+}
+
+static err_t decode_frame(const struct codec *codec, enum record_id id, const struct frame *frame,
+			  struct arena *arena, void *record, struct err_detail *detail)
+{
+	const struct json_limits json = { codec->limits.max_items, JSON_BY_PROGRAM };
+	switch (frame->kind) {
+	case FRAME_SINGLE_OBJECT:
+		return decode_avro(codec, id, frame, arena, record, detail);
+	case FRAME_JSON:
+		return json_read(builtin_record(id), frame->payload, &json, arena, record, detail);
+	default:
+		return err_fail(
+			detail, ERR_FRAME_UNKNOWN,
+			"the message is framed for schema %u of a schema registry, and none is configured",
+			frame->schema_id);
+	}
+}
+
+static err_t check_size(const struct codec *codec, size_t len, struct err_detail *detail)
+{
+	if (len <= codec->max_event_bytes)
+		return ERR_OK;
+	return err_fail(detail, ERR_EVENT_TOO_LARGE, "the event has %zu bytes, more than the %zu allowed",
+			len, codec->max_event_bytes);
+}
+
+static err_t decode(const struct codec *codec, enum record_id id, const void *data, size_t len,
+		    struct arena *arena, void **ret_record, struct err_detail *detail)
+{
+	struct frame frame;
+	const struct record_type *type = builtin_record(id);
+	err_t err = check_size(codec, len, detail);
+	if (!err)
+		err = frame_read(data, len, &frame, detail);
+	if (err)
+		return err;
+	void *record = arena_alloc(arena, type->size_bytes);
+	fields_init(type, record);
+	err = decode_frame(codec, id, &frame, arena, record, detail);
+	if (!err)
+		*ret_record = record;
+	return err;
+}
+
+err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			 struct generated_query **ret_query, struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_QUERY, data, len, arena, &record, detail);
+	if (!err)
+		*ret_query = record;
+	return err;
+}
+
+err_t codec_decode_scored(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			  struct scored_query **ret_scored, struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_SCORED, data, len, arena, &record, detail);
+	if (!err)
+		*ret_scored = record;
+	return err;
+}
+
+err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct advisory **ret_advisory, struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_ADVISORY, data, len, arena, &record, detail);
+	if (!err)
+		*ret_advisory = record;
+	return err;
+}
+
+err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
+				      struct arena *arena, struct generated_query **ret_query,
+				      struct err_detail *detail)
+{
+	const struct json_limits limits = { codec->limits.max_items, JSON_BY_PERSON };
+	err_t err = check_size(codec, json.len, detail);
+	if (err)
+		return err;
+	struct generated_query *query = ARENA_NEW(arena, struct generated_query);
+	fields_init(&GENERATED_QUERY_RECORD, query);
+	query->occurred_at = now_ms;
+	err = json_read(&GENERATED_QUERY_RECORD, json, &limits, arena, query, detail);
+	if (!err)
+		*ret_query = query;
+	return err;
+}
+
+static err_t encode(const struct codec *codec, enum record_id id, const void *record, struct buf *out)
+{
+	if (codec->output == WIRE_JSON) {
+		json_write(builtin_record(id), record, out);
+		return ERR_OK;
+	}
+	size_t start = out->len;
+	frame_write_single_object(codec->fingerprints[id], out);
+	err_t err = encode_record(id, record, out);
+	if (err)
+		out->len = start;
+	return err;
+}
+
+err_t codec_encode_query(const struct codec *codec, const struct generated_query *query, struct buf *out)
+{
+	return encode(codec, RECORD_QUERY, query, out);
+}
+
+err_t codec_encode_scored(const struct codec *codec, const struct scored_query *scored, struct buf *out)
+{
+	return encode(codec, RECORD_SCORED, scored, out);
+}
+
+err_t codec_encode_advisory(const struct codec *codec, const struct advisory *advisory, struct buf *out)
+{
+	return encode(codec, RECORD_ADVISORY, advisory, out);
+}
+
+void codec_json_query(const struct generated_query *query, struct buf *out)
+{
+	json_write(&GENERATED_QUERY_RECORD, query, out);
+}
+
+void codec_json_scored(const struct scored_query *scored, struct buf *out)
+{
+	json_write(&SCORED_QUERY_RECORD, scored, out);
+}
+
+void codec_json_advisory(const struct advisory *advisory, struct buf *out)
+{
+	json_write(&ADVISORY_RECORD, advisory, out);
+}

@@ -1,0 +1,409 @@
+#include "avro/json.h"
+#include "avro/timestamp.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <math.h>
+#include <strings.h>
+
+#define DEPTH_MAX 64
+#define EXACT_MAX 9007199254740992.0 /* 2^53: whole numbers up to here are exact as doubles */
+#define NAME_MAX_ 48u		     /* longer names are not compared for slips */
+#define SLIPS_MAX 2u		     /* letters by which a slip may differ */
+#define PATH_SIZE 160u
+
+/* Where a value stands, as a chain up to the root. */
+struct place {
+	const struct place *parent;
+	const char *name; /* NULL: an item */
+	size_t index;
+};
+
+struct reader {
+	const struct json_limits *limits;
+	struct arena *arena;
+	struct err_detail *detail;
+};
+
+DEFINE_CLEANUP(json_t, json_cleanup, json_decref)
+
+static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
+			const struct place *place, void *record);
+static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
+			 const struct place *place, void *record);
+
+static size_t format_place(const struct place *place, char *text, size_t size)
+{
+	if (!place)
+		return 0;
+	size_t len = format_place(place->parent, text, size);
+	int more = place->name ? snprintf(text + len, size - len, "%s%.48s", len ? "." : "", place->name)
+			       : snprintf(text + len, size - len, "[%zu]", place->index);
+	size_t end = len + (size_t)more;
+	return end < size ? end : size - 1;
+}
+
+static const char *type_of(const json_t *json)
+{
+	switch (json_typeof(json)) {
+	case JSON_OBJECT:
+		return "an object";
+	case JSON_ARRAY:
+		return "an array";
+	case JSON_STRING:
+		return "a string";
+	case JSON_INTEGER:
+	case JSON_REAL:
+		return "a number";
+	case JSON_NULL:
+		return "null";
+	default:
+		return "a boolean";
+	}
+}
+
+static err_t refuse(struct reader *reader, const struct place *place, const char *expected,
+		    const json_t *found)
+{
+	char path[PATH_SIZE] = "";
+	format_place(place, path, sizeof path);
+	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s",
+			path[0] ? path : "the record", expected, type_of(found));
+}
+
+static str_t text_of(const json_t *json)
+{
+	return (str_t){ json_string_value(json), json_string_length(json) };
+}
+
+static bool whole_number(const json_t *json, int64_t *ret_value)
+{
+	if (json_is_integer(json)) {
+		*ret_value = json_integer_value(json);
+		return true;
+	}
+	double value = json_real_value(json);
+	if (!json_is_real(json) || value != trunc(value) || fabs(value) > EXACT_MAX)
+		return false;
+	*ret_value = (int64_t)value;
+	return true;
+}
+
+static err_t read_long(struct reader *reader, const struct field *field, const json_t *json,
+		       const struct place *place, void *record)
+{
+	int64_t value;
+	bool time = field->kind == FIELD_TIME;
+	if (!whole_number(json, &value) &&
+	    !(time && json_is_string(json) && timestamp_parse(text_of(json), &value)))
+		return refuse(reader, place,
+			      time ? "whole milliseconds since 1970 or an ISO 8601 time" : "a whole number",
+			      json);
+	field_set_long(field, record, value);
+	return ERR_OK;
+}
+
+static err_t read_double(struct reader *reader, const struct field *field, const json_t *json,
+			 const struct place *place, void *record)
+{
+	if (!json_is_number(json))
+		return refuse(reader, place, field_nullable(field) ? "a number or null" : "a number", json);
+	field_set_double(field, record, json_number_value(json));
+	return ERR_OK;
+}
+
+static err_t read_bool(struct reader *reader, const struct field *field, const json_t *json,
+		       const struct place *place, void *record)
+{
+	if (!json_is_boolean(json))
+		return refuse(reader, place, "true or false", json);
+	field_set_bool(field, record, json_is_true(json));
+	return ERR_OK;
+}
+
+static err_t read_text(struct reader *reader, const struct field *field, const json_t *json,
+		       const struct place *place, void *record)
+{
+	if (!json_is_string(json))
+		return refuse(reader, place, field_nullable(field) ? "a string or null" : "a string", json);
+	*(str_t *)field_at(field, record) = arena_str(reader->arena, text_of(json));
+	return ERR_OK;
+}
+
+static int symbol_of(const struct reader *reader, const struct enumeration *symbols, str_t text)
+{
+	int index = enumeration_find(symbols, text);
+	if (index >= 0 || reader->limits->author == JSON_BY_PROGRAM)
+		return index;
+	for (size_t i = 0; i < symbols->count; i++)
+		if (strlen(symbols->symbols[i]) == text.len && !strcasecmp(symbols->symbols[i], text.ptr))
+			return (int)i;
+	return -1;
+}
+
+static err_t refuse_symbol(struct reader *reader, const struct field *field, const json_t *json,
+			   const struct place *place)
+{
+	char symbols[256] = "one of";
+	size_t len = strlen(symbols);
+	for (size_t i = 0; i < field->symbols->count && len < sizeof symbols; i++)
+		len += (size_t)snprintf(symbols + len, sizeof symbols - len, "%s %s", i ? "," : "",
+					field->symbols->symbols[i]);
+	if (!json_is_string(json))
+		return refuse(reader, place, symbols, json);
+	char path[PATH_SIZE] = "";
+	format_place(place, path, sizeof path);
+	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found \"%.40s\"", path, symbols,
+			json_string_value(json));
+}
+
+static err_t read_enum(struct reader *reader, const struct field *field, const json_t *json,
+		       const struct place *place, void *record)
+{
+	int index = json_is_string(json) ? symbol_of(reader, field->symbols, text_of(json)) : -1;
+	bool must = reader->limits->author == JSON_BY_PERSON || (field->flags & FIELD_REQUIRED);
+	if (index < 0 && (must || !json_is_string(json)))
+		return refuse_symbol(reader, field, json, place);
+	if (index < 0)
+		field_init(field, record);
+	else
+		*(int *)field_at(field, record) = index;
+	return ERR_OK;
+}
+
+static err_t check_count(struct reader *reader, const struct place *place, size_t count)
+{
+	if (count <= reader->limits->max_items)
+		return ERR_OK;
+	char path[PATH_SIZE] = "";
+	format_place(place, path, sizeof path);
+	return err_fail(reader->detail, ERR_AVRO_ITEMS, "%s: %zu items are more than the %zu allowed", path,
+			count, reader->limits->max_items);
+}
+
+static err_t read_array(struct reader *reader, const struct field *field, const json_t *json,
+			const struct place *place, void *record)
+{
+	if (!json_is_array(json))
+		return refuse(reader, place, field_nullable(field) ? "an array or null" : "an array", json);
+	struct field_items items = { NULL, json_array_size(json) };
+	err_t err = check_count(reader, place, items.count);
+	if (err)
+		return err;
+	items.data = arena_calloc(reader->arena, items.count, field->item_size_bytes);
+	for (size_t i = 0; i < items.count; i++) {
+		struct place at = { .parent = place, .index = i };
+		err = read_value(reader, field->item, json_array_get(json, i), &at,
+				 items.data + i * field->item_size_bytes);
+		if (err)
+			return err;
+	}
+	field_set_items(field, record, items);
+	return ERR_OK;
+}
+
+static err_t read_map(struct reader *reader, const struct field *field, const json_t *json,
+		      const struct place *place, void *record)
+{
+	if (!json_is_object(json))
+		return refuse(reader, place, "an object", json);
+	struct field_items items = { NULL, json_object_size(json) };
+	err_t err = check_count(reader, place, items.count);
+	if (err)
+		return err;
+	items.data = arena_calloc(reader->arena, items.count, field->item_size_bytes);
+	char *item = items.data;
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json, key, value)
+	{
+		struct place at = { .parent = place, .name = key };
+		str_t name = str_from(key);
+		*(str_t *)(void *)item = arena_str(reader->arena, name);
+		err = read_value(reader, field->item, value, &at, item);
+		if (err)
+			return err;
+		item += field->item_size_bytes;
+	}
+	field_set_items(field, record, items);
+	return ERR_OK;
+}
+
+static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
+			const struct place *place, void *record)
+{
+	if (json_is_null(json) && !(field->flags & FIELD_REQUIRED)) {
+		field_init(field, record);
+		return ERR_OK;
+	}
+	switch (field->kind) {
+	case FIELD_BOOL:
+		return read_bool(reader, field, json, place, record);
+	case FIELD_LONG:
+	case FIELD_TIME:
+		return read_long(reader, field, json, place, record);
+	case FIELD_DOUBLE:
+		return read_double(reader, field, json, place, record);
+	case FIELD_TEXT:
+		return read_text(reader, field, json, place, record);
+	case FIELD_ENUM:
+		return read_enum(reader, field, json, place, record);
+	case FIELD_RECORD:
+		if (!json_is_object(json))
+			return refuse(reader, place,
+				      field_nullable(field) ? "an object or null" : "an object", json);
+		return read_object(reader, field->record, json, place,
+				   field_make_record(field, record, reader->arena));
+	case FIELD_ARRAY:
+		return read_array(reader, field, json, place, record);
+	default:
+		return read_map(reader, field, json, place, record);
+	}
+}
+
+/* Letters and digits in lower case, so that eventId and event-id are event_id. */
+static size_t normalise(const char *name, char text[NAME_MAX_])
+{
+	size_t len = 0;
+	for (; *name && len < NAME_MAX_; name++)
+		if (isalnum((unsigned char)*name))
+			text[len++] = (char)tolower((unsigned char)*name);
+	return *name ? NAME_MAX_ : len;
+}
+
+/* Letters to insert, remove or change to make one name the other (Levenshtein's distance). */
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t row[NAME_MAX_ + 1];
+	for (size_t j = 0; j <= b_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a_len; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= b_len; j++) {
+			size_t change = diagonal + (a[i - 1] != b[j - 1]);
+			size_t shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+			diagonal = row[j];
+			row[j] = change < shift ? change : shift;
+		}
+	}
+	return row[b_len];
+}
+
+/* The field that somebody who wrote `name` may have meant, or NULL. Short names need to be closer. */
+static const char *nearly(const struct record_type *type, const char *name)
+{
+	char wrong[NAME_MAX_], right[NAME_MAX_];
+	size_t wrong_len = normalise(name, wrong);
+	for (size_t i = 0; i < type->count; i++) {
+		size_t right_len = normalise(type->fields[i].name, right);
+		size_t slips = right_len < 6 ? SLIPS_MAX / 2 : SLIPS_MAX;
+		if (distance(wrong, wrong_len, right, right_len) <= slips)
+			return type->fields[i].name;
+	}
+	return NULL;
+}
+
+static bool known(const struct record_type *type, const char *name)
+{
+	for (size_t i = 0; i < type->count; i++)
+		if (strcmp(type->fields[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static err_t refuse_slips(struct reader *reader, const struct record_type *type, const json_t *json,
+			  const struct place *place)
+{
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json, key, value)
+	{
+		const char *meant = known(type, key) ? NULL : nearly(type, key);
+		if (!meant)
+			continue;
+		struct place at = { .parent = place, .name = key };
+		char path[PATH_SIZE] = "";
+		format_place(&at, path, sizeof path);
+		return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: unknown field; is \"%s\" meant?", path,
+				meant);
+	}
+	return ERR_OK;
+}
+
+static bool may_miss(const struct reader *reader, const struct field *field)
+{
+	return !(field->flags & FIELD_REQUIRED) ||
+	       (reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS));
+}
+
+static err_t refuse_missing(struct reader *reader, const struct place *place)
+{
+	char path[PATH_SIZE] = "";
+	format_place(place, path, sizeof path);
+	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: the field is missing", path);
+}
+
+static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
+			 const struct place *place, void *record)
+{
+	err_t err =
+		reader->limits->author == JSON_BY_PERSON ? refuse_slips(reader, type, json, place) : ERR_OK;
+	for (size_t i = 0; i < type->count && !err; i++) {
+		const struct field *field = &type->fields[i];
+		const json_t *value = json_object_get(json, field->name);
+		struct place at = { .parent = place, .name = field->name };
+		if (value)
+			err = read_value(reader, field, value, &at, record);
+		else if (!may_miss(reader, field))
+			err = refuse_missing(reader, &at);
+	}
+	return err;
+}
+
+/* Deepest nesting of brackets outside of strings: bounded before the parser recurses into it. */
+static bool too_deep(str_t json)
+{
+	int depth = 0;
+	bool quoted = false;
+	for (size_t i = 0; i < json.len; i++) {
+		char byte = json.ptr[i];
+		if (quoted && byte == '\\')
+			i++;
+		else if (byte == '"')
+			quoted = !quoted;
+		else if (!quoted && (byte == '{' || byte == '['))
+			depth++;
+		else if (!quoted && (byte == '}' || byte == ']'))
+			depth--;
+		if (depth > DEPTH_MAX)
+			return true;
+	}
+	return false;
+}
+
+static err_t refuse_text(const json_error_t *error, struct err_detail *detail)
+{
+	enum json_error_code code = json_error_code(error);
+	err_t err = code == json_error_invalid_utf8	  ? ERR_TEXT_ENCODING
+		    : code == json_error_numeric_overflow ? ERR_JSON_SHAPE
+							  : ERR_JSON_SYNTAX;
+	return err_fail(detail, err, "line %d, column %d: %s", error->line, error->column, error->text);
+}
+
+err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
+		struct arena *arena, void *record, struct err_detail *detail)
+{
+	struct reader reader = { limits, arena, detail };
+	json_error_t error;
+	if (too_deep(json))
+		return err_fail(detail, ERR_JSON_SYNTAX, "the JSON is nested deeper than %d levels",
+				DEPTH_MAX);
+	_cleanup_(json_cleanup) json_t *root = json_loadb(
+		json.ptr, json.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+	if (!root)
+		return refuse_text(&error, detail);
+	if (!json_is_object(root))
+		return refuse(&reader, NULL, "an object", root);
+	return read_object(&reader, type, root, NULL, record);
+}

@@ -1,0 +1,54 @@
+/*
+ * Avro schemas as a tree, parsed from JSON: what the canonical form, the bounds check and the decoding plans
+ * walk. Defaults, aliases, docs and logical types are left out, as they do not change what the bytes mean.
+ *
+ * (Not named schema.h: the Avro library has an avro/schema.h.) A recursive schema is a graph: a reference to
+ * a named type is the node of its definition. Immutable once parsed, and then safe in any thread.
+ */
+#pragma once
+
+#include "common/str.h"
+
+enum schema_type {
+	SCHEMA_NULL,
+	SCHEMA_BOOLEAN,
+	SCHEMA_INT,
+	SCHEMA_LONG,
+	SCHEMA_FLOAT,
+	SCHEMA_DOUBLE,
+	SCHEMA_BYTES,
+	SCHEMA_STRING,
+	SCHEMA_RECORD,
+	SCHEMA_ENUM,
+	SCHEMA_ARRAY,
+	SCHEMA_MAP,
+	SCHEMA_UNION,
+	SCHEMA_FIXED,
+	SCHEMA_TYPE_COUNT_
+};
+
+struct schema_node {
+	enum schema_type type;
+	str_t name;		       /* full name of a record, enum or fixed */
+	size_t count;		       /* fields, branches or symbols; 1 for an array or map */
+	struct schema_node **children; /* of each field or branch; items or values; NULL for an enum */
+	str_t *labels;		       /* names of fields or symbols */
+	size_t size_bytes;	       /* of a fixed */
+	size_t number;		       /* 0, 1, … in order of definition, over the whole schema */
+	bool empty;		       /* its values take no bytes at all */
+};
+
+struct schema {
+	struct arena *arena; /* owned */
+	struct schema_node *root;
+	size_t nodes_count;
+};
+
+/* Parses the JSON text of one schema; the caller owns the result. ERR_JSON_SYNTAX when it is not JSON,
+ * ERR_SCHEMA_INCOMPATIBLE (with what is wrong) when it is not a schema, nested deeper than 64 or of more
+ * than 10,000 types. */
+err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *detail);
+void schema_free(struct schema *schema);
+
+/* "record", "null", …: the name of a type in JSON. */
+const char *schema_type_name(enum schema_type type);

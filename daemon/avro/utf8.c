@@ -1,0 +1,50 @@
+#include "avro/utf8.h"
+
+#define HIGH_BITS 0x8080808080808080u
+
+/* Length of the valid multi-byte sequence that starts at `at`, or 0. Source: RFC 3629, section 4. */
+static size_t sequence_length(const unsigned char *at, size_t left)
+{
+	unsigned char lead = at[0], low = 0x80, high = 0xbf;
+	size_t len;
+	if (lead >= 0xc2 && lead <= 0xdf) {
+		len = 2;
+	} else if (lead >= 0xe0 && lead <= 0xef) {
+		len = 3;
+		low = lead == 0xe0 ? 0xa0 : low;
+		high = lead == 0xed ? 0x9f : high;
+	} else if (lead >= 0xf0 && lead <= 0xf4) {
+		len = 4;
+		low = lead == 0xf0 ? 0x90 : low;
+		high = lead == 0xf4 ? 0x8f : high;
+	} else {
+		return 0;
+	}
+	if (left < len || at[1] < low || at[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+size_t utf8_valid_prefix(const char *data, size_t len)
+{
+	const unsigned char *bytes = (const unsigned char *)data;
+	size_t i = 0;
+	while (i < len) {
+		uint64_t word;
+		if (len - i >= sizeof word) {
+			memcpy(&word, bytes + i, sizeof word);
+			if (!(word & HIGH_BITS)) {
+				i += sizeof word;
+				continue;
+			}
+		}
+		size_t step = bytes[i] < 0x80 ? 1 : sequence_length(bytes + i, len - i);
+		if (step == 0)
+			return i;
+		i += step;
+	}
+	return i;
+}
