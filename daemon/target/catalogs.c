@@ -1,0 +1,220 @@
+#include "target/supervisor.h"
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+/* A kept catalog is one line of header (format, version, digest of where it was read, time, digest of the
+ * content) and the content. */
+#define HEADER_FORMAT	 "assayd-catalog 1 %64s %" SCNd64 " %64s"
+#define HEADER_MAX_BYTES 256
+#define KEPT_MAX_BYTES	 ((off_t)256 << 20)
+#define COMPILE_RETRY_US ((int64_t)60 * 1000000)
+
+void catalog_settle(struct target *target, int64_t due_us, bool failed)
+{
+	struct targets *targets = target->targets;
+	pthread_mutex_lock(&targets->mutex);
+	target->catalog_due_us = due_us;
+	target->catalog_settled = true;
+	target->catalog_failed = failed;
+	pthread_cond_broadcast(&targets->changed);
+	pthread_mutex_unlock(&targets->mutex);
+}
+
+static void put_in_place(struct target *target, struct catalog *catalog)
+{
+	pthread_mutex_lock(&target->targets->mutex);
+	struct catalog *before = target->catalog;
+	target->catalog = catalog;
+	pthread_mutex_unlock(&target->targets->mutex);
+	if (before)
+		catalog_unref(before);
+}
+
+static err_t compile(const struct target *target, str_t json, struct catalog **ret_catalog,
+		     struct err_detail *detail)
+{
+	return target->settings.engine == TARGET_POSTGRESQL
+		       ? catalog_compile_postgresql(json, ret_catalog, detail)
+		       : catalog_compile_sqlite(json, ret_catalog, detail);
+}
+
+/* --- keeping --- */
+
+/* Names of targets are free text: what is not plain is written as %XX. */
+static void path_of(const struct target *target, const char *suffix, struct buf *ret_path)
+{
+	buf_printf(ret_path, "%s/catalog-", target->targets->state_directory);
+	for (const char *at = target->settings.name; *at; at++) {
+		if (isalnum((unsigned char)*at) || *at == '_' || *at == '-')
+			buf_append_char(ret_path, *at);
+		else
+			buf_printf(ret_path, "%%%02X", (unsigned)(unsigned char)*at);
+	}
+	buf_printf(ret_path, ".%s%s", target_engine_name(target->settings.engine), suffix);
+}
+
+/* A target whose connection has changed is another database: its kept catalog is of no use. */
+static void origin_of(const struct target *target, char ret_hex[DIGEST_HEX_SIZE])
+{
+	const char *where =
+		target->settings.engine == TARGET_SQLITE ? target->settings.path : target->settings.dsn;
+	digest_sha256_hex(where, strlen(where), ret_hex);
+}
+
+static bool write_all(int fd, const struct buf *content)
+{
+	for (size_t written = 0; written < content->len;) {
+		ssize_t count = write(fd, content->data + written, content->len - written);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return false;
+		written += (size_t)count;
+	}
+	return true;
+}
+
+static bool write_file(const char *path, const struct buf *content)
+{
+	_cleanup_(cleanup_close) int fd =
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd >= 0 && write_all(fd, content) && fsync(fd) == 0;
+}
+
+static void sync_directory(const char *path)
+{
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		fsync(fd);
+}
+
+/* What cannot be kept is fetched again after the next start. */
+static void keep(const struct fetched_catalog *fetched)
+{
+	_cleanup_(buf_free) struct buf path = BUF_INIT;
+	_cleanup_(buf_free) struct buf unfinished = BUF_INIT;
+	_cleanup_(buf_free) struct buf content = BUF_INIT;
+	const struct target *target = fetched->target;
+	char origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
+	if (!target->targets->state_directory)
+		return;
+	path_of(target, "", &path);
+	path_of(target, ".new", &unfinished);
+	origin_of(target, origin);
+	digest_sha256_hex(fetched->json.data, fetched->json.len, digest);
+	buf_printf(&content, "assayd-catalog 1 %s %" PRId64 " %s\n", origin, fetched->read_at_ms, digest);
+	buf_append_str(&content, buf_str(&fetched->json));
+	if (!write_file(unfinished.data, &content) || rename(unfinished.data, path.data) != 0) {
+		log_warning("the catalog of target %s cannot be kept in %s: %s", target->settings.name,
+			    path.data, strerror(errno));
+		unlink(unfinished.data);
+		return;
+	}
+	sync_directory(target->targets->state_directory);
+}
+
+static bool read_file(const char *path, struct buf *ret_content)
+{
+	struct stat status;
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > KEPT_MAX_BYTES)
+		return false;
+	size_t size = (size_t)status.st_size;
+	buf_reserve(ret_content, size);
+	while (ret_content->len < size) {
+		ssize_t got = read(fd, ret_content->data + ret_content->len, size - ret_content->len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		ret_content->len += (size_t)got;
+	}
+	ret_content->data[size] = '\0';
+	return size > 0;
+}
+
+/* The content behind a header that fits; absent when this is no catalog of the target. */
+static str_t check_kept(const struct target *target, const struct buf *file, int64_t *ret_read_at_ms)
+{
+	char header[HEADER_MAX_BYTES], origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
+	char expected[DIGEST_HEX_SIZE];
+	const char *line_end = memchr(file->data, '\n', file->len);
+	if (!line_end || line_end - file->data >= HEADER_MAX_BYTES)
+		return STR_NONE;
+	size_t header_len = (size_t)(line_end - file->data);
+	memcpy(header, file->data, header_len);
+	header[header_len] = '\0';
+	if (sscanf(header, HEADER_FORMAT, origin, ret_read_at_ms, digest) != 3)
+		return STR_NONE;
+	origin_of(target, expected);
+	if (strcmp(origin, expected) != 0)
+		return STR_NONE;
+	str_t content = { line_end + 1, file->len - header_len - 1 };
+	digest_sha256_hex(content.ptr, content.len, expected);
+	return strcmp(digest, expected) == 0 ? content : STR_NONE;
+}
+
+static void load_kept(struct target *target)
+{
+	_cleanup_(buf_free) struct buf path = BUF_INIT;
+	_cleanup_(buf_free) struct buf file = BUF_INIT;
+	struct err_detail detail = { "" };
+	struct catalog *catalog;
+	int64_t read_at_ms;
+	path_of(target, "", &path);
+	if (!read_file(path.data, &file))
+		return;
+	str_t json = check_kept(target, &file, &read_at_ms);
+	if (!str_present(json) || compile(target, json, &catalog, &detail)) {
+		log_warning("the kept catalog %s is of no use and will be fetched anew", path.data);
+		return;
+	}
+	catalog_set_read_at_ms(catalog, read_at_ms);
+	put_in_place(target, catalog);
+}
+
+/* --- the thread --- */
+
+static void take_fetched(struct fetched_catalog *fetched)
+{
+	struct target *target = fetched->target;
+	struct err_detail detail = { "" };
+	struct catalog *catalog;
+	err_t err = compile(target, buf_str(&fetched->json), &catalog, &detail);
+	if (err) {
+		log_error("the catalog of target %s cannot be understood: %s", target->settings.name,
+			  err_message(err, &detail));
+		catalog_settle(target, clock_monotonic_us() + COMPILE_RETRY_US, true);
+		return;
+	}
+	catalog_set_read_at_ms(catalog, fetched->read_at_ms);
+	put_in_place(target, catalog);
+	catalog_settle(target, clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000, false);
+	keep(fetched);
+}
+
+void catalogs_run(void *context, unsigned index)
+{
+	struct targets *targets = context;
+	(void)index;
+	for (size_t i = 0; targets->state_directory && i < targets->count; i++)
+		load_kept(&targets->items[i]);
+	pthread_mutex_lock(&targets->mutex);
+	targets->loaded = true;
+	pthread_cond_broadcast(&targets->changed);
+	pthread_mutex_unlock(&targets->mutex);
+	for (struct list_node *node; (node = queue_take(&targets->fetched, -1));) {
+		struct fetched_catalog *fetched = container_of(node, struct fetched_catalog, node);
+		take_fetched(fetched);
+		buf_free(&fetched->json);
+		free(fetched);
+	}
+}

@@ -1,0 +1,15 @@
+#include "target/engine.h"
+
+const struct engine *engine_of(enum target_engine kind)
+{
+	switch (kind) {
+	case TARGET_POSTGRESQL:
+		return &engine_postgresql;
+	case TARGET_SQLITE:
+		return &engine_sqlite;
+	case TARGET_MARIADB:
+	case TARGET_MONGODB:
+		break;
+	}
+	return NULL;
+}

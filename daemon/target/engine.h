@@ -1,0 +1,59 @@
+/*
+ * What a kind of database has to offer to a worker process. All functions run in the worker's only thread
+ * and may block up to their timeouts; the supervisor ends the process that does not come back.
+ *
+ * Errors that a function *returns* are the target's (it cannot be reached, the connection is lost, it is out
+ * of resources); what is wrong with a query is an outcome of running it.
+ */
+#pragma once
+
+#include "target/message.h"
+#include "target/result.h"
+
+/* Slack of the client-side timer behind the server's own statement timeout. */
+#define CLIENT_TIMER_SLACK_MS 500
+
+enum query_outcome {
+	QUERY_RETURNED, /* the result is there, maybe truncated */
+	QUERY_FAILED,	/* the database refused it or gave it up */
+	QUERY_TIMEOUT,
+};
+
+struct query_run {
+	enum query_outcome outcome;
+	struct validation_execution execution;
+	str_t message; /* why it failed; in the result's arena */
+	struct result_builder result;
+};
+
+struct engine {
+	/* Connects; the session is the caller's. ERR_TARGET_UNAVAILABLE. */
+	err_t (*open)(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);
+	void (*close)(void *session);
+
+	/* Starts a read-only transaction that holds its snapshot when this returns. */
+	err_t (*begin)(void *session, struct err_detail *detail);
+
+	/* Runs one statement in the transaction and fetches its result within the limits set in
+	 * `run->result`. A failed one does not disturb those after it, unless the session was lost with it.
+	 */
+	err_t (*run)(void *session, str_t sql, struct query_run *run, struct err_detail *detail);
+
+	/* Ends the transaction and wipes what the queries may have left in the session. */
+	void (*end)(void *session);
+
+	/* Whether the session can still be used. */
+	bool (*usable)(const void *session);
+
+	/* The source text of the catalog. */
+	err_t (*catalog)(void *session, struct arena *arena, str_t *ret_json, struct err_detail *detail);
+
+	/* Warnings for a person about the target and the role, one per line. */
+	err_t (*check)(void *session, struct arena *arena, str_t *ret_notes, struct err_detail *detail);
+};
+
+extern const struct engine engine_postgresql;
+extern const struct engine engine_sqlite;
+
+/* The engine of a kind, or NULL when this build cannot run it. */
+const struct engine *engine_of(enum target_engine kind);

@@ -1,0 +1,419 @@
+#include "target/message.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#define LENGTH_BYTES 4u
+#define ABSENT	     UINT32_MAX
+
+/* Least bytes that a truth and a sort key take: an announced count above what is left is a lie. */
+#define TRUTH_MIN_BYTES 10u
+#define KEY_BYTES	6u
+
+/* --- writing --- */
+
+static size_t frame_begin(struct buf *out, enum message_kind kind)
+{
+	size_t start = out->len;
+	buf_append_u32(out, 0);
+	buf_append_char(out, (char)kind);
+	return start;
+}
+
+/* Fills in the length; takes the frame back when it is too long. */
+static err_t frame_end(struct buf *out, size_t start)
+{
+	size_t length = out->len - start - LENGTH_BYTES;
+	if (length > MESSAGE_MAX_BYTES) {
+		out->len = start;
+		out->data[start] = '\0';
+		return ERR_TARGET_PROTOCOL;
+	}
+	for (size_t i = 0; i < LENGTH_BYTES; i++)
+		out->data[start + i] = (char)(unsigned char)(length >> (8 * i) & 0xff);
+	return ERR_OK;
+}
+
+static void put_bool(struct buf *out, bool value)
+{
+	buf_append_char(out, value ? 1 : 0);
+}
+
+static void put_i64(struct buf *out, int64_t value)
+{
+	buf_append_u64(out, (uint64_t)value);
+}
+
+static void put_double(struct buf *out, double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	buf_append_u64(out, bits);
+}
+
+static void put_text(struct buf *out, str_t text)
+{
+	bool present = str_present(text) && text.len < ABSENT;
+	buf_append_u32(out, present ? (uint32_t)text.len : ABSENT);
+	if (present)
+		buf_append_str(out, text);
+}
+
+err_t message_put_settings(struct buf *out, const struct worker_settings *settings)
+{
+	const struct target_settings *target = &settings->target;
+	size_t start = frame_begin(out, MESSAGE_SETTINGS);
+	put_text(out, str_from(target->name));
+	buf_append_u32(out, (uint32_t)target->engine);
+	put_text(out, str_from(target->dsn));
+	put_text(out, settings->password);
+	put_text(out, str_from(target->path));
+	put_i64(out, target->statement_timeout_ms);
+	put_i64(out, target->lock_timeout_ms);
+	put_i64(out, target->max_rows);
+	put_i64(out, target->max_result_bytes);
+	put_i64(out, target->worker_memory_bytes);
+	return frame_end(out, start);
+}
+
+static void put_truth(struct buf *out, const struct validation_truth *truth)
+{
+	put_text(out, truth->sql);
+	put_bool(out, truth->ordered);
+	put_bool(out, truth->limited);
+	buf_append_u32(out, (uint32_t)truth->order_keys_count);
+	for (size_t i = 0; i < truth->order_keys_count; i++) {
+		buf_append_u32(out, (uint32_t)truth->order_keys[i].column);
+		put_bool(out, truth->order_keys[i].descending);
+		put_bool(out, truth->order_keys[i].nulls_first);
+	}
+}
+
+err_t message_put_validate(struct buf *out, const struct validation_request *request)
+{
+	size_t start = frame_begin(out, MESSAGE_VALIDATE);
+	put_text(out, request->generated_sql);
+	buf_append_u32(out, (uint32_t)request->truths_count);
+	for (size_t i = 0; i < request->truths_count; i++)
+		put_truth(out, &request->truths[i]);
+	return frame_end(out, start);
+}
+
+err_t message_put_request(struct buf *out, enum message_kind kind)
+{
+	return frame_end(out, frame_begin(out, kind));
+}
+
+static void put_execution(struct buf *out, const struct validation_execution *execution)
+{
+	put_i64(out, execution->rows);
+	put_double(out, execution->time_ms);
+	put_text(out, str_from(execution->sqlstate));
+}
+
+err_t message_put_validated(struct buf *out, const struct validation_result *result)
+{
+	size_t start = frame_begin(out, MESSAGE_VALIDATED);
+	buf_append_u32(out, (uint32_t)result->status);
+	buf_append_u32(out, (uint32_t)result->error);
+	put_text(out, result->message);
+	put_double(out, result->score);
+	buf_append_u64(out, result->truth_index);
+	put_bool(out, result->schema_match);
+	put_bool(out, result->row_count_match);
+	put_double(out, result->content_match_rate);
+	put_bool(out, result->ordering_matters);
+	put_bool(out, result->truncated);
+	put_execution(out, &result->generated);
+	put_execution(out, &result->truth);
+	return frame_end(out, start);
+}
+
+err_t message_put_text(struct buf *out, const struct text_reply *reply)
+{
+	size_t start = frame_begin(out, MESSAGE_TEXT);
+	buf_append_u32(out, (uint32_t)reply->error);
+	put_text(out, reply->text);
+	return frame_end(out, start);
+}
+
+/* --- reading --- */
+
+/* Once something does not fit, `bad` stays set and every further field reads as zero. */
+struct reader {
+	const unsigned char *at;
+	size_t left;
+	struct arena *arena;
+	bool bad;
+};
+
+static struct reader reader_init(str_t payload, struct arena *arena)
+{
+	return (struct reader){ (const unsigned char *)payload.ptr, payload.len, arena, false };
+}
+
+static err_t reader_end(const struct reader *reader)
+{
+	return reader->bad || reader->left ? ERR_TARGET_PROTOCOL : ERR_OK;
+}
+
+static const unsigned char *get_bytes(struct reader *reader, size_t count)
+{
+	if (reader->bad || reader->left < count) {
+		reader->bad = true;
+		return NULL;
+	}
+	const unsigned char *bytes = reader->at;
+	reader->at += count;
+	reader->left -= count;
+	return bytes;
+}
+
+static uint64_t get_integer(struct reader *reader, size_t size_bytes)
+{
+	const unsigned char *bytes = get_bytes(reader, size_bytes);
+	uint64_t value = 0;
+	for (size_t i = 0; bytes && i < size_bytes; i++)
+		value |= (uint64_t)bytes[i] << (8 * i);
+	return value;
+}
+
+static uint32_t get_u32(struct reader *reader)
+{
+	return (uint32_t)get_integer(reader, 4);
+}
+
+static int64_t get_i64(struct reader *reader)
+{
+	return (int64_t)get_integer(reader, 8);
+}
+
+static bool get_bool(struct reader *reader)
+{
+	uint64_t value = get_integer(reader, 1);
+	if (value > 1)
+		reader->bad = true;
+	return value == 1;
+}
+
+static double get_double(struct reader *reader)
+{
+	uint64_t bits = get_integer(reader, 8);
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
+
+/* A number below `limit`. */
+static uint32_t get_below(struct reader *reader, uint32_t limit)
+{
+	uint32_t value = get_u32(reader);
+	if (value >= limit)
+		reader->bad = true;
+	return reader->bad ? 0 : value;
+}
+
+static str_t get_text(struct reader *reader)
+{
+	uint32_t length = get_u32(reader);
+	if (reader->bad || length == ABSENT)
+		return STR_NONE;
+	const unsigned char *bytes = get_bytes(reader, length);
+	return bytes ? arena_text(reader->arena, (const char *)bytes, length) : STR_NONE;
+}
+
+/* The number of items of at least `item_bytes` that follow. */
+static size_t get_count(struct reader *reader, size_t item_bytes)
+{
+	uint32_t count = get_u32(reader);
+	if (count > reader->left / item_bytes)
+		reader->bad = true;
+	return reader->bad ? 0 : count;
+}
+
+err_t message_get_settings(str_t payload, struct arena *arena, struct worker_settings *ret_settings)
+{
+	struct reader reader = reader_init(payload, arena);
+	struct worker_settings settings = { 0 };
+	settings.target.name = get_text(&reader).ptr;
+	settings.target.engine = (enum target_engine)get_below(&reader, TARGET_MONGODB + 1);
+	settings.target.dsn = get_text(&reader).ptr;
+	settings.password = get_text(&reader);
+	settings.target.path = get_text(&reader).ptr;
+	settings.target.statement_timeout_ms = get_i64(&reader);
+	settings.target.lock_timeout_ms = get_i64(&reader);
+	settings.target.max_rows = get_i64(&reader);
+	settings.target.max_result_bytes = get_i64(&reader);
+	settings.target.worker_memory_bytes = get_i64(&reader);
+	err_t err = reader_end(&reader);
+	if (!err)
+		*ret_settings = settings;
+	return err;
+}
+
+static void get_truth(struct reader *reader, struct validation_truth *truth)
+{
+	truth->sql = get_text(reader);
+	truth->ordered = get_bool(reader);
+	truth->limited = get_bool(reader);
+	truth->order_keys_count = get_count(reader, KEY_BYTES);
+	struct sql_order_key *keys =
+		ARENA_ARRAY(reader->arena, struct sql_order_key, truth->order_keys_count);
+	for (size_t i = 0; i < truth->order_keys_count; i++) {
+		keys[i].column = (int)get_u32(reader);
+		keys[i].descending = get_bool(reader);
+		keys[i].nulls_first = get_bool(reader);
+	}
+	truth->order_keys = keys;
+}
+
+err_t message_get_validate(str_t payload, struct arena *arena, struct validation_request *ret_request)
+{
+	struct reader reader = reader_init(payload, arena);
+	struct validation_request request = { .generated_sql = get_text(&reader) };
+	request.truths_count = get_count(&reader, TRUTH_MIN_BYTES);
+	struct validation_truth *truths = ARENA_ARRAY(arena, struct validation_truth, request.truths_count);
+	for (size_t i = 0; i < request.truths_count; i++)
+		get_truth(&reader, &truths[i]);
+	request.truths = truths;
+	err_t err = reader_end(&reader);
+	if (!err)
+		*ret_request = request;
+	return err;
+}
+
+static struct validation_execution get_execution(struct reader *reader)
+{
+	struct validation_execution execution = { .rows = get_i64(reader), .time_ms = get_double(reader) };
+	str_t sqlstate = get_text(reader);
+	if (sqlstate.len >= sizeof execution.sqlstate)
+		reader->bad = true;
+	else if (sqlstate.len)
+		memcpy(execution.sqlstate, sqlstate.ptr, sqlstate.len);
+	return execution;
+}
+
+err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)
+{
+	struct reader reader = reader_init(payload, arena);
+	struct validation_result result = { 0 };
+	result.status = (enum validation_status)get_below(&reader, VALIDATION_STATUS_COUNT_);
+	result.error = (err_t)get_below(&reader, ERR_COUNT_);
+	result.message = get_text(&reader);
+	result.score = get_double(&reader);
+	result.truth_index = get_integer(&reader, 8);
+	result.schema_match = get_bool(&reader);
+	result.row_count_match = get_bool(&reader);
+	result.content_match_rate = get_double(&reader);
+	result.ordering_matters = get_bool(&reader);
+	result.truncated = get_bool(&reader);
+	result.generated = get_execution(&reader);
+	result.truth = get_execution(&reader);
+	/* written so that a NaN is out of range too */
+	bool in_range = result.score >= 0 && result.score <= 1 && result.content_match_rate >= 0 &&
+			result.content_match_rate <= 1;
+	if (reader_end(&reader) || !in_range)
+		return ERR_TARGET_PROTOCOL;
+	*ret_result = result;
+	return ERR_OK;
+}
+
+err_t message_get_text(str_t payload, struct arena *arena, struct text_reply *ret_reply)
+{
+	struct reader reader = reader_init(payload, arena);
+	struct text_reply reply = { .error = (err_t)get_below(&reader, ERR_COUNT_) };
+	reply.text = get_text(&reader);
+	err_t err = reader_end(&reader);
+	if (!err)
+		*ret_reply = reply;
+	return err;
+}
+
+err_t message_peek(str_t in, bool *ret_complete, struct message *ret_message)
+{
+	struct reader reader = reader_init(in, NULL);
+	*ret_complete = false;
+	if (in.len < LENGTH_BYTES)
+		return ERR_OK;
+	size_t length = get_u32(&reader);
+	if (length < 1 || length > MESSAGE_MAX_BYTES)
+		return ERR_TARGET_PROTOCOL;
+	if (reader.left < length)
+		return ERR_OK;
+	ret_message->kind = (enum message_kind)get_integer(&reader, 1);
+	ret_message->payload = (str_t){ (const char *)reader.at, length - 1 };
+	ret_message->frame_bytes = LENGTH_BYTES + length;
+	*ret_complete = true;
+	return ERR_OK;
+}
+
+/* --- blocking --- */
+
+err_t message_send(int fd, const struct buf *frame)
+{
+	for (size_t sent = 0; sent < frame->len;) {
+		ssize_t count = send(fd, frame->data + sent, frame->len - sent, MSG_NOSIGNAL);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0)
+			return ERR_IO;
+		sent += (size_t)count;
+	}
+	return ERR_OK;
+}
+
+/* Waits until `fd` can be read. */
+static err_t wait_readable(int fd, int64_t deadline_us)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	for (;;) {
+		int64_t left_us = deadline_us - clock_monotonic_us();
+		int timeout_ms = deadline_us < 0 ? -1 : left_us <= 0 ? 0 : (int)(left_us / 1000 + 1);
+		int ready = poll(&poll_fd, 1, timeout_ms);
+		if (ready > 0)
+			return ERR_OK;
+		if (ready == 0)
+			return ERR_TIMEOUT;
+		if (errno != EINTR)
+			return ERR_IO;
+	}
+}
+
+static err_t receive_bytes(int fd, int64_t deadline_us, size_t count, struct buf *buffer)
+{
+	while (count > 0) {
+		err_t err = wait_readable(fd, deadline_us);
+		if (err)
+			return err;
+		size_t step = count < 65536 ? count : 65536;
+		ssize_t got = recv(fd, buf_reserve(buffer, step), step, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return ERR_IO;
+		buffer->len += (size_t)got;
+		buffer->data[buffer->len] = '\0';
+		count -= (size_t)got;
+	}
+	return ERR_OK;
+}
+
+err_t message_receive(int fd, int64_t timeout_ms, struct buf *buffer, struct message *ret_message)
+{
+	int64_t deadline_us = timeout_ms < 0 ? -1 : clock_monotonic_us() + timeout_ms * 1000;
+	bool complete = false;
+	buf_reset(buffer);
+	err_t err = receive_bytes(fd, deadline_us, LENGTH_BYTES, buffer);
+	if (!err)
+		err = message_peek(buf_str(buffer), &complete, ret_message);
+	if (err)
+		return err;
+	struct reader reader = reader_init(buf_str(buffer), NULL);
+	err = receive_bytes(fd, deadline_us, get_u32(&reader), buffer);
+	if (!err)
+		err = message_peek(buf_str(buffer), &complete, ret_message);
+	return err;
+}

@@ -1,0 +1,536 @@
+#include "target/engine.h"
+
+#include "common/clock.h"
+
+#include <catalog/pg_type_d.h>
+#include <libpq-fe.h>
+#include <poll.h>
+
+#define SESSION_MAGIC	     0x50475353u
+#define CONNECT_TIMEOUT_S    "5"
+#define GIVE_UP_AFTER_MS     2000 /* a cancel that is not heard for so long costs the connection */
+#define IDLE_SLACK_MS	     60000
+#define CATALOG_MAX_BYTES    ((int64_t)192 << 20)
+#define OLDEST_TRIED_VERSION 120000
+
+struct session {
+	unsigned magic;
+	const struct worker_settings *settings;
+	PGconn *connection;
+	bool abandoned; /* in a state that nobody wants to bring in order */
+};
+
+static struct session *session_of(void *pointer)
+{
+	struct session *session = pointer;
+	if (session->magic != SESSION_MAGIC)
+		abort();
+	return session;
+}
+
+/* --- messages --- */
+
+/* Overwrites every occurrence of the password, whoever put it into the message. */
+static void redact(char *message, str_t password)
+{
+	if (password.len == 0)
+		return;
+	for (char *at = message; (at = strstr(at, password.ptr)); at += password.len)
+		memset(at, '*', password.len);
+}
+
+/* First line, without what libpq adds around it. */
+static err_t fail_with(const struct session *session, err_t err, const char *text, struct err_detail *detail)
+{
+	struct err_detail own;
+	int len = (int)strcspn(text, "\n");
+	if (len == 0)
+		text = err_text(err), len = (int)strlen(text);
+	snprintf(own.message, sizeof own.message, "%.*s", len, text);
+	redact(own.message, session->settings->password);
+	return err_fail(detail, err, "%s", own.message);
+}
+
+static err_t fail_lost(const struct session *session, struct err_detail *detail)
+{
+	return fail_with(session, ERR_TARGET_LOST, PQerrorMessage(session->connection), detail);
+}
+
+/* The message of a query's error, in the arena. */
+static str_t message_of(const struct session *session, const PGresult *result, struct arena *arena)
+{
+	const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *text = primary ? primary : PQresultErrorMessage(result);
+	str_t message = arena_text(arena, text, strcspn(text, "\n"));
+	char *bytes = arena_strdup(arena, message.ptr);
+	redact(bytes, session->settings->password);
+	return str_from(bytes);
+}
+
+/* --- connection --- */
+
+static void ignore_notice(void *context, const PGresult *result)
+{
+	(void)context;
+	(void)result;
+}
+
+static void pg_close(void *pointer)
+{
+	struct session *session = session_of(pointer);
+	PQfinish(session->connection);
+	session->magic = 0;
+	free(session);
+}
+
+static bool pg_usable(const void *pointer)
+{
+	const struct session *session = pointer;
+	return !session->abandoned && PQstatus(session->connection) == CONNECTION_OK;
+}
+
+/* Runs statements of our own that return nothing that we need. */
+static err_t execute(const struct session *session, const char *sql, struct err_detail *detail)
+{
+	PGresult *result = PQexec(session->connection, sql);
+	ExecStatusType status = PQresultStatus(result);
+	PQclear(result);
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+		return ERR_OK;
+	return fail_lost(session, detail);
+}
+
+/* Holds for everything that does not begin a transaction of its own kind. */
+static err_t configure(const struct session *session, struct err_detail *detail)
+{
+	return execute(session, "SET default_transaction_read_only = on", detail);
+}
+
+static err_t pg_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
+{
+	/* what stands behind the connection string overrides it */
+	const char *const keywords[] = { "dbname",	     "password",	"connect_timeout",
+					 "application_name", "client_encoding", NULL };
+	const char *const values[] = {
+		settings->target.dsn, settings->password.ptr, CONNECT_TIMEOUT_S, "assayd", "UTF8", NULL
+	};
+	struct session *session = calloc(1, sizeof *session);
+	if (!session)
+		abort();
+	session->magic = SESSION_MAGIC;
+	session->settings = settings;
+	session->connection = PQconnectdbParams(keywords, values, 1);
+	err_t err = ERR_OK;
+	if (PQstatus(session->connection) != CONNECTION_OK)
+		err = fail_with(session, ERR_TARGET_UNAVAILABLE, PQerrorMessage(session->connection), detail);
+	PQsetNoticeReceiver(session->connection, ignore_notice, NULL);
+	if (!err)
+		err = configure(session, detail);
+	if (err)
+		pg_close(session);
+	else
+		*ret_session = session;
+	return err;
+}
+
+/* --- transaction --- */
+
+/* standard_conforming_strings: the safety verdict was made for texts where a backslash is nothing special.
+ * The other settings make the text forms of values the same whatever the role's own settings are. The last
+ * statement takes the snapshot. */
+static err_t pg_begin(void *pointer, struct err_detail *detail)
+{
+	const struct session *session = session_of(pointer);
+	const struct target_settings *target = &session->settings->target;
+	char sql[640];
+	snprintf(sql, sizeof sql,
+		 "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
+		 "SET LOCAL statement_timeout = %lld; SET LOCAL lock_timeout = %lld;"
+		 "SET LOCAL idle_in_transaction_session_timeout = %lld;"
+		 "SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO';"
+		 "SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex';"
+		 "SET LOCAL extra_float_digits = 1; SELECT 1",
+		 (long long)target->statement_timeout_ms, (long long)target->lock_timeout_ms,
+		 (long long)target->statement_timeout_ms + IDLE_SLACK_MS);
+	return execute(session, sql, detail);
+}
+
+static void pg_end(void *pointer)
+{
+	struct session *session = session_of(pointer);
+	if (!pg_usable(session))
+		return;
+	err_t err = execute(session, "ROLLBACK", NULL);
+	if (!err)
+		err = execute(session, "DISCARD ALL", NULL);
+	if (!err)
+		err = configure(session, NULL);
+	if (err) /* a session that cannot be wiped is not used again */
+		session->abandoned = true;
+}
+
+/* --- one query --- */
+
+enum fetch_phase {
+	FETCH_RUNNING,
+	FETCH_CANCELLED_TIME, /* we asked for an end because the time is up */
+	FETCH_CANCELLED_FULL, /* … because we have all rows that we want */
+};
+
+struct fetch {
+	struct session *session;
+	struct query_run *run;
+	enum fetch_phase phase;
+	int64_t deadline_us;
+	bool described; /* the columns are known */
+	err_t target_error;
+	struct err_detail *detail;
+};
+
+struct type_class {
+	Oid type;
+	enum cell_class cell;
+};
+
+static const struct type_class type_classes[] = {
+	{ BOOLOID, CELL_BOOLEAN },	  { BYTEAOID, CELL_BYTES },
+	{ INT2OID, CELL_INTEGER },	  { INT4OID, CELL_INTEGER },
+	{ INT8OID, CELL_INTEGER },	  { OIDOID, CELL_INTEGER },
+	{ NUMERICOID, CELL_DECIMAL },	  { FLOAT4OID, CELL_FLOAT },
+	{ FLOAT8OID, CELL_FLOAT },	  { TEXTOID, CELL_TEXT },
+	{ VARCHAROID, CELL_TEXT },	  { BPCHAROID, CELL_TEXT },
+	{ NAMEOID, CELL_TEXT },		  { CHAROID, CELL_TEXT },
+	{ UUIDOID, CELL_TEXT },		  { DATEOID, CELL_DATE },
+	{ TIMEOID, CELL_TIME },		  { TIMETZOID, CELL_TIME },
+	{ TIMESTAMPOID, CELL_TIMESTAMP }, { TIMESTAMPTZOID, CELL_TIMESTAMP_TZ },
+	{ INTERVALOID, CELL_INTERVAL },	  { JSONOID, CELL_JSON },
+	{ JSONBOID, CELL_JSON },
+};
+
+static const Oid array_types[] = {
+	BOOLARRAYOID, BYTEAARRAYOID,  CHARARRAYOID,	 NAMEARRAYOID,	      INT2ARRAYOID,
+	INT4ARRAYOID, INT8ARRAYOID,   TEXTARRAYOID,	 BPCHARARRAYOID,      VARCHARARRAYOID,
+	OIDARRAYOID,  FLOAT4ARRAYOID, FLOAT8ARRAYOID,	 NUMERICARRAYOID,     DATEARRAYOID,
+	TIMEARRAYOID, TIMETZARRAYOID, TIMESTAMPARRAYOID, TIMESTAMPTZARRAYOID, INTERVALARRAYOID,
+	UUIDARRAYOID, JSONARRAYOID,   JSONBARRAYOID,
+};
+
+static enum cell_class class_of(Oid type)
+{
+	for (size_t i = 0; i < sizeof type_classes / sizeof type_classes[0]; i++)
+		if (type_classes[i].type == type)
+			return type_classes[i].cell;
+	for (size_t i = 0; i < sizeof array_types / sizeof array_types[0]; i++)
+		if (array_types[i] == type)
+			return CELL_ARRAY;
+	return CELL_UNKNOWN;
+}
+
+static void describe(struct fetch *fetch, const PGresult *result)
+{
+	struct result_builder *builder = &fetch->run->result;
+	if (fetch->described)
+		return;
+	fetch->described = true;
+	result_begin(builder, (size_t)PQnfields(result));
+	for (size_t i = 0; i < builder->columns_count; i++) {
+		const char *name = PQfname(result, (int)i);
+		builder->columns[i].name = arena_text(builder->arena, name, strlen(name));
+		builder->columns[i].type = class_of(PQftype(result, (int)i));
+	}
+}
+
+static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
+{
+	char ignored[256];
+	PGcancel *cancel = PQgetCancel(fetch->session->connection);
+	if (cancel)
+		PQcancel(cancel, ignored, sizeof ignored);
+	PQfreeCancel(cancel);
+	fetch->phase = phase;
+	fetch->deadline_us = clock_monotonic_us() + GIVE_UP_AFTER_MS * 1000;
+}
+
+/* Where the text of a cell starts: bytes are published without PostgreSQL's `\x`. */
+static size_t prefix_of(const struct result_column *column, const char *value)
+{
+	return column->type == CELL_BYTES && value[0] == '\\' && value[1] == 'x' ? 2 : 0;
+}
+
+static void take_row(struct fetch *fetch, const PGresult *result, int row)
+{
+	struct result_builder *builder = &fetch->run->result;
+	size_t text_bytes = 0;
+	char *text = NULL;
+	for (size_t i = 0; i < builder->columns_count; i++)
+		text_bytes += (size_t)PQgetlength(result, row, (int)i);
+	str_t *cells = result_add_row(builder, text_bytes, &text);
+	if (!cells) {
+		request_cancel(fetch, FETCH_CANCELLED_FULL);
+		return;
+	}
+	for (size_t i = 0; i < builder->columns_count; i++) {
+		if (PQgetisnull(result, row, (int)i))
+			continue;
+		const char *value = PQgetvalue(result, row, (int)i);
+		size_t prefix = prefix_of(&builder->columns[i], value);
+		size_t len = (size_t)PQgetlength(result, row, (int)i) - prefix;
+		memcpy(text, value + prefix, len);
+		cells[i] = (str_t){ text, len };
+		text += len + 1;
+	}
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What speaks of the server's state and not of the query: worth another try. 08P01 is how the server answers
+ * a query with parameters. */
+static err_t error_of_target(const char *sqlstate)
+{
+	static const char *const busy[] = { "53", "40001", "40P01", "55P03" };
+	if ((starts_with(sqlstate, "08") && strcmp(sqlstate, "08P01") != 0) || starts_with(sqlstate, "57P"))
+		return ERR_TARGET_LOST;
+	for (size_t i = 0; i < sizeof busy / sizeof busy[0]; i++)
+		if (starts_with(sqlstate, busy[i]))
+			return ERR_TARGET_BUSY;
+	return ERR_OK;
+}
+
+/* libpq drops the connection when it cannot hold one message in memory: the server is well. */
+static bool out_of_memory(const PGconn *connection)
+{
+	const char *message = PQerrorMessage(connection);
+	return strstr(message, "cannot allocate memory") || strstr(message, "out of memory") ||
+	       strstr(message, "lost synchronization");
+}
+
+static void query_failed(struct fetch *fetch, enum query_outcome outcome, str_t message)
+{
+	fetch->run->outcome = outcome;
+	if (!str_present(fetch->run->message))
+		fetch->run->message = message;
+}
+
+static void take_error(struct fetch *fetch, const PGresult *result)
+{
+	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	if (fetch->phase == FETCH_CANCELLED_FULL && sqlstate && strcmp(sqlstate, "57014") == 0)
+		return; /* as asked for */
+	snprintf(fetch->run->execution.sqlstate, sizeof fetch->run->execution.sqlstate, "%s",
+		 sqlstate ? sqlstate : "");
+	str_t message = message_of(fetch->session, result, fetch->run->result.arena);
+	err_t err = sqlstate ? error_of_target(sqlstate) : ERR_OK;
+	bool lost = PQstatus(fetch->session->connection) != CONNECTION_OK;
+	if (!sqlstate && out_of_memory(fetch->session->connection))
+		message = STR("a row of the result does not fit into the worker's memory");
+	else if (!err && lost)
+		err = ERR_TARGET_LOST;
+	if (err)
+		fetch->target_error = err_fail(fetch->detail, err, "%s", message.ptr);
+	else
+		query_failed(fetch, sqlstate && strcmp(sqlstate, "57014") == 0 ? QUERY_TIMEOUT : QUERY_FAILED,
+			     message);
+}
+
+static void take_result(struct fetch *fetch, const PGresult *result)
+{
+	switch (PQresultStatus(result)) {
+	case PGRES_SINGLE_TUPLE:
+	case PGRES_TUPLES_OK:
+		describe(fetch, result);
+		for (int row = 0; row < PQntuples(result) && fetch->phase == FETCH_RUNNING; row++)
+			take_row(fetch, result, row);
+		break;
+	case PGRES_FATAL_ERROR:
+	case PGRES_BAD_RESPONSE:
+	case PGRES_NONFATAL_ERROR:
+		take_error(fetch, result);
+		break;
+	case PGRES_COPY_IN:
+	case PGRES_COPY_OUT:
+	case PGRES_COPY_BOTH:
+		query_failed(fetch, QUERY_FAILED, STR("COPY is not a query"));
+		fetch->session->abandoned = true;
+		break;
+	default:
+		query_failed(fetch, QUERY_FAILED, STR("the statement returns no result"));
+	}
+}
+
+/* The time of the current phase is up: ask for the end of the query, then stop listening. False: give up. */
+static bool deadline_passed(struct fetch *fetch)
+{
+	if (fetch->phase != FETCH_RUNNING)
+		return false;
+	query_failed(fetch, QUERY_TIMEOUT, STR("the query was cancelled at its time limit"));
+	request_cancel(fetch, FETCH_CANCELLED_TIME);
+	return true;
+}
+
+/* Waits until libpq has a whole result. False: nobody waits any longer. */
+static bool wait_for_result(struct fetch *fetch)
+{
+	PGconn *connection = fetch->session->connection;
+	while (PQisBusy(connection)) {
+		int64_t left_us = fetch->deadline_us - clock_monotonic_us();
+		struct pollfd socket = { .fd = PQsocket(connection), .events = POLLIN };
+		if (left_us <= 0 && !deadline_passed(fetch))
+			return false;
+		if (left_us > 0 && poll(&socket, 1, (int)(left_us / 1000 + 1)) > 0 &&
+		    !PQconsumeInput(connection))
+			return true; /* PQgetResult tells what happened */
+	}
+	return true;
+}
+
+static void fetch_all(struct fetch *fetch)
+{
+	PGconn *connection = fetch->session->connection;
+	while (wait_for_result(fetch)) {
+		PGresult *result = PQgetResult(connection);
+		if (!result)
+			return;
+		take_result(fetch, result);
+		PQclear(result);
+		if (fetch->session->abandoned)
+			return;
+	}
+	fetch->session->abandoned = true;
+}
+
+static err_t send_query(const struct session *session, str_t sql, struct err_detail *detail)
+{
+	err_t err = execute(session, "SAVEPOINT query", detail);
+	if (!err && !PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
+		err = fail_lost(session, detail);
+	if (!err)
+		PQsetSingleRowMode(session->connection);
+	return err;
+}
+
+/* After an error or a cancel the transaction goes on from the savepoint, with the snapshot that it had. */
+static err_t after_query(struct session *session, struct err_detail *detail)
+{
+	if (!pg_usable(session))
+		return ERR_OK;
+	PGTransactionStatusType status = PQtransactionStatus(session->connection);
+	if (status == PQTRANS_INERROR)
+		return execute(session, "ROLLBACK TO SAVEPOINT query", detail);
+	if (status != PQTRANS_INTRANS) /* the statement ended our transaction */
+		session->abandoned = true;
+	return ERR_OK;
+}
+
+static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
+{
+	struct session *session = session_of(pointer);
+	int64_t limit_ms = session->settings->target.statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
+	err_t err = send_query(session, sql, detail);
+	if (err)
+		return err;
+	int64_t start_us = clock_monotonic_us();
+	struct fetch fetch = {
+		session, run, FETCH_RUNNING, start_us + limit_ms * 1000, false, ERR_OK, detail
+	};
+	run->outcome = QUERY_RETURNED;
+	fetch_all(&fetch);
+	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;
+	run->execution.rows = (int64_t)run->result.rows_count;
+	if (fetch.target_error)
+		return fetch.target_error;
+	return after_query(session, detail);
+}
+
+/* --- catalog and check --- */
+
+static str_t join_lines(const struct result_builder *result, struct arena *arena)
+{
+	struct buf lines = BUF_INIT;
+	for (size_t i = 0; i < result->cells_count; i += result->columns_count) {
+		if (i)
+			buf_append_char(&lines, '\n');
+		buf_append_str(&lines, result->cells[i]);
+	}
+	str_t text = arena_str(arena, buf_str(&lines));
+	buf_free(&lines);
+	return text;
+}
+
+/* Runs a query of our own and takes its first column, one line per row. */
+static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_t *ret_text,
+		       struct err_detail *detail)
+{
+	struct query_run run = {
+		.result = { .arena = arena, .max_rows = INT32_MAX, .max_bytes = CATALOG_MAX_BYTES }
+	};
+	err_t err = pg_begin(pointer, detail);
+	if (!err)
+		err = pg_run(pointer, str_from(sql), &run, detail);
+	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))
+		err = err_fail(detail, ERR_CATALOG_UNAVAILABLE, "%s",
+			       str_present(run.message) ? run.message.ptr : "the catalog is too large");
+	if (!err)
+		*ret_text = join_lines(&run.result, arena);
+	result_free(&run.result);
+	pg_end(pointer);
+	return err;
+}
+
+static err_t pg_catalog(void *session, struct arena *arena, str_t *ret_json, struct err_detail *detail)
+{
+	return read_text(session, CATALOG_QUERY_POSTGRESQL, arena, ret_json, detail);
+}
+
+/* The role's own default is the reset value: the current one is what we set. */
+static const char check_query[] =
+	"SELECT format('the role \"%s\" is a superuser: use one that may only read', current_user)"
+	" FROM pg_catalog.pg_roles WHERE rolname = current_user AND rolsuper"
+	" UNION ALL "
+	"SELECT format('the role \"%s\" may write %s tables, for example %s: grant it SELECT only', "
+	"current_user,"
+	" count(*), min(c.oid::pg_catalog.regclass::text)) FROM pg_catalog.pg_class c"
+	" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+	" WHERE c.relkind IN ('r', 'p') AND n.nspname NOT IN ('pg_catalog', 'information_schema')"
+	" AND n.nspname NOT LIKE 'pg\\_t%'"
+	" AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')"
+	" AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = current_user AND rolsuper)"
+	" HAVING count(*) > 0"
+	" UNION ALL "
+	"SELECT format('the role \"%s\" may run programs or reach files of the server through %s', "
+	"current_user,"
+	" string_agg(r.rolname, ', ' ORDER BY r.rolname)) FROM pg_catalog.pg_roles r WHERE r.rolname IN"
+	" ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')"
+	" AND pg_catalog.pg_has_role(r.oid, 'USAGE')"
+	" AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = current_user AND rolsuper)"
+	" HAVING count(*) > 0"
+	" UNION ALL "
+	"SELECT format('the role \"%s\" may write by default: ALTER ROLE … SET default_transaction_read_only "
+	"= on',"
+	" current_user) FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only' AND "
+	"reset_val = 'off'";
+
+static err_t pg_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
+{
+	const struct session *session = session_of(pointer);
+	int version = PQserverVersion(session->connection);
+	err_t err = read_text(pointer, check_query, arena, ret_notes, detail);
+	if (!err && version < OLDEST_TRIED_VERSION)
+		*ret_notes =
+			arena_printf(arena, "PostgreSQL %d is older than what is known to work (%d)" STR_FMT,
+				     version / 10000, OLDEST_TRIED_VERSION / 10000, STR_ARG(*ret_notes));
+	return err;
+}
+
+const struct engine engine_postgresql = {
+	.open = pg_open,
+	.close = pg_close,
+	.begin = pg_begin,
+	.run = pg_run,
+	.end = pg_end,
+	.usable = pg_usable,
+	.catalog = pg_catalog,
+	.check = pg_check,
+};

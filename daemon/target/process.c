@@ -1,0 +1,156 @@
+#include "target/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define PASSWORD_MAX_BYTES 4096
+
+/* What libpq's TLS, Kerberos and service files need, and nothing that could name another server or role. */
+static const char *const kept_variables[] = {
+	"HOME",		"PGSERVICEFILE", "PGSYSCONFDIR", "PGPASSFILE",	  "PGSSLMODE",	  "PGSSLROOTCERT",
+	"PGSSLCERT",	"PGSSLKEY",	 "PGSSLCRL",	 "KRB5CCNAME",	  "KRB5_CONFIG",  "SSL_CERT_FILE",
+	"SSL_CERT_DIR", "OPENSSL_CONF",	 "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS",
+};
+
+#define KEPT_COUNT (sizeof kept_variables / sizeof kept_variables[0])
+
+extern char **environ;
+
+static bool is_kept(const char *variable)
+{
+	for (size_t i = 0; i < KEPT_COUNT; i++) {
+		size_t len = strlen(kept_variables[i]);
+		if (strncmp(variable, kept_variables[i], len) == 0 && variable[len] == '=')
+			return true;
+	}
+	return false;
+}
+
+static void clean_environment(char *ret_environment[KEPT_COUNT + 1])
+{
+	size_t count = 0;
+	for (char **variable = environ; *variable && count < KEPT_COUNT; variable++)
+		if (is_kept(*variable))
+			ret_environment[count++] = *variable;
+	ret_environment[count] = NULL;
+}
+
+void secret_free(struct buf *buf)
+{
+	if (buf->data)
+		explicit_bzero(buf->data, buf->capacity);
+	buf_free(buf);
+}
+
+/* Reads the file but for one line end behind the password. */
+static err_t read_password(const char *path, struct buf *ret_password, struct err_detail *detail)
+{
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "the password file %s cannot be read: %s", path,
+				strerror(errno));
+	ssize_t got = read(fd, buf_reserve(ret_password, PASSWORD_MAX_BYTES), PASSWORD_MAX_BYTES);
+	if (got < 0 || got == PASSWORD_MAX_BYTES)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "the password file %s %s", path,
+				got < 0 ? "cannot be read" : "is longer than a password");
+	size_t len = (size_t)got;
+	if (len > 0 && ret_password->data[len - 1] == '\n')
+		len--;
+	if (len > 0 && ret_password->data[len - 1] == '\r')
+		len--;
+	ret_password->len = len;
+	ret_password->data[len] = '\0';
+	return ERR_OK;
+}
+
+static err_t put_first_message(const struct target_settings *target, struct buf *out,
+			       struct err_detail *detail)
+{
+	_cleanup_(secret_free) struct buf password = BUF_INIT;
+	struct worker_settings settings = { .target = *target };
+	if (target->password_file) {
+		err_t err = read_password(target->password_file, &password, detail);
+		if (err)
+			return err;
+		settings.password = buf_str(&password);
+	}
+	return message_put_settings(out, &settings);
+}
+
+static int prepare_actions(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int fd)
+{
+	sigset_t all, none;
+	sigfillset(&all);
+	sigemptyset(&none);
+	int code = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	code = code ? code
+		    : posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	code = code ? code : posix_spawn_file_actions_adddup2(actions, fd, WORKER_FD);
+	code = code ? code : posix_spawnattr_setsigdefault(attributes, &all);
+	code = code ? code : posix_spawnattr_setsigmask(attributes, &none);
+	code = code ? code : posix_spawnattr_setpgroup(attributes, 0);
+	code = code ? code
+		    : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+								   POSIX_SPAWN_SETPGROUP);
+	return code;
+}
+
+/* The process gets a group of its own: an interrupt typed at a terminal is for the supervisor alone. */
+static int spawn(int fd, pid_t *ret_pid)
+{
+	char name[] = "assayd", argument[] = WORKER_ARGUMENT;
+	char *const arguments[] = { name, argument, NULL };
+	char *environment[KEPT_COUNT + 1];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	clean_environment(environment);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	int code = prepare_actions(&actions, &attributes, fd);
+	if (code == 0)
+		code = posix_spawn(ret_pid, "/proc/self/exe", &actions, &attributes, arguments, environment);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return code;
+}
+
+err_t worker_spawn(const struct target_settings *target, bool nonblocking, struct buf *ret_first,
+		   pid_t *ret_pid, int *ret_fd, struct err_detail *detail)
+{
+	int pair[2];
+	buf_reset(ret_first);
+	err_t err = put_first_message(target, ret_first, detail);
+	if (err)
+		return err;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return err_fail(detail, ERR_OS, "no socket for a worker process: %s", strerror(errno));
+	_cleanup_(cleanup_close) int ours = pair[0];
+	_cleanup_(cleanup_close) int theirs = pair[1];
+	if (nonblocking && fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
+		return err_fail(detail, ERR_OS, "fcntl: %s", strerror(errno));
+	int code = spawn(theirs, ret_pid);
+	if (code != 0)
+		return err_fail(detail, ERR_OS, "a worker process cannot be started: %s", strerror(code));
+	*ret_fd = TAKE_FD(ours);
+	return ERR_OK;
+}
+
+void worker_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+}
+
+bool worker_reap(pid_t pid, bool wait, int *ret_status)
+{
+	pid_t reaped;
+	do
+		reaped = waitpid(pid, ret_status, wait ? 0 : WNOHANG);
+	while (reaped < 0 && errno == EINTR);
+	if (reaped < 0)
+		*ret_status = 0; /* somebody else has reaped it */
+	return reaped != 0;
+}

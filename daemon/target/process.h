@@ -1,0 +1,30 @@
+/*
+ * Worker processes: the same binary, started with the argument `target-worker` and its end of a socketpair as
+ * descriptor 3. Whoever starts one owns it and reaps it by its id.
+ */
+#pragma once
+
+#include "target/message.h"
+
+#include <sys/types.h>
+
+#define WORKER_ARGUMENT "target-worker"
+#define WORKER_FD	3
+
+/* Time for connecting and comparing that every deadline of a worker grants besides its statements. */
+#define WORKER_SLACK_MS 15000
+
+/* Starts a process and writes its settings into `ret_first`, to be sent before anything else. The password is
+ * read anew from its file each time. `ret_fd` is non-blocking when `nonblocking`. Errors: ERR_OS,
+ * ERR_FILE_UNREADABLE. */
+err_t worker_spawn(const struct target_settings *target, bool nonblocking, struct buf *ret_first,
+		   pid_t *ret_pid, int *ret_fd, struct err_detail *detail);
+
+/* Kills the process at once; it still has to be reaped. */
+void worker_kill(pid_t pid);
+
+/* Reaps without waiting, or with. True when the process is gone, with its wait status. */
+bool worker_reap(pid_t pid, bool wait, int *ret_status);
+
+/* Wipes and releases a buffer that has held a password. */
+void secret_free(struct buf *buf);

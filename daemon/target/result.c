@@ -1,0 +1,66 @@
+#include "target/result.h"
+
+void result_begin(struct result_builder *builder, size_t columns_count)
+{
+	builder->columns = ARENA_ARRAY(builder->arena, struct result_column, columns_count);
+	builder->columns_count = columns_count;
+	builder->cells_count = 0;
+	builder->rows_count = 0;
+	builder->bytes = 0;
+	builder->truncated = false;
+}
+
+/* False when the process's memory limit is reached, which truncates the result and does not end the process.
+ */
+static bool make_room(struct result_builder *builder)
+{
+	size_t need = builder->cells_count + builder->columns_count;
+	if (need <= builder->cells_capacity)
+		return true;
+	size_t capacity = builder->cells_capacity ? builder->cells_capacity * 2 : 64;
+	while (capacity < need)
+		capacity *= 2;
+	str_t *cells = realloc(builder->cells, capacity * sizeof *cells);
+	if (!cells)
+		return false;
+	builder->cells = cells;
+	builder->cells_capacity = capacity;
+	return true;
+}
+
+str_t *result_add_row(struct result_builder *builder, size_t text_bytes, char **ret_text)
+{
+	size_t cost = text_bytes + builder->columns_count * (sizeof(str_t) + 1);
+	bool fits = (int64_t)builder->rows_count < builder->max_rows &&
+		    (int64_t)cost <= builder->max_bytes - builder->bytes;
+	if (!fits || !make_room(builder)) {
+		builder->truncated = true;
+		return NULL;
+	}
+	str_t *row = builder->cells + builder->cells_count;
+	for (size_t i = 0; i < builder->columns_count; i++)
+		row[i] = STR_NONE;
+	builder->cells_count += builder->columns_count;
+	builder->rows_count++;
+	builder->bytes += (int64_t)cost;
+	*ret_text = arena_alloc(builder->arena, text_bytes + builder->columns_count);
+	return row;
+}
+
+struct result_set result_finish(const struct result_builder *builder)
+{
+	return (struct result_set){
+		.columns = builder->columns,
+		.columns_count = builder->columns_count,
+		.cells = builder->cells,
+		.rows_count = builder->rows_count,
+		.truncated = builder->truncated,
+	};
+}
+
+void result_free(struct result_builder *builder)
+{
+	free(builder->cells);
+	builder->cells = NULL;
+	builder->cells_count = builder->cells_capacity = 0;
+}

@@ -1,0 +1,118 @@
+#include "target/engine.h"
+#include "target/supervisor.h"
+
+#include <libpq-fe.h>
+
+const char *target_engine_name(enum target_engine engine)
+{
+	static const char *const names[] = {
+		[TARGET_POSTGRESQL] = "postgresql",
+		[TARGET_SQLITE] = "sqlite",
+		[TARGET_MARIADB] = "mariadb",
+		[TARGET_MONGODB] = "mongodb",
+	};
+	return names[engine];
+}
+
+static const char *copy_text(struct arena *arena, const char *text)
+{
+	return text ? arena_strdup(arena, text) : NULL;
+}
+
+static void copy_policy(struct sql_policy *policy, struct arena *arena)
+{
+	str_t *functions = ARENA_ARRAY(arena, str_t, policy->allowed_functions_count);
+	struct sql_required_column *columns =
+		ARENA_ARRAY(arena, struct sql_required_column, policy->required_columns_count);
+	for (size_t i = 0; i < policy->allowed_functions_count; i++)
+		functions[i] = arena_str(arena, policy->allowed_functions[i]);
+	for (size_t i = 0; i < policy->required_columns_count; i++) {
+		columns[i].table = arena_str(arena, policy->required_columns[i].table);
+		columns[i].column = arena_str(arena, policy->required_columns[i].column);
+	}
+	policy->allowed_functions = functions;
+	policy->required_columns = columns;
+}
+
+static bool holds_password(const PQconninfoOption *options)
+{
+	for (const PQconninfoOption *option = options; option->keyword; option++)
+		if (strcmp(option->keyword, "password") == 0 && option->val && option->val[0])
+			return true;
+	return false;
+}
+
+/* The library's own message may quote the string, and with it a secret: it is not repeated. */
+static err_t check_dsn(const struct target_settings *settings, struct err_detail *detail)
+{
+	char *ignored = NULL;
+	if (!settings->dsn)
+		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": dsn is missing", settings->name);
+	PQconninfoOption *options = PQconninfoParse(settings->dsn, &ignored);
+	bool secret = options && holds_password(options);
+	bool parsed = options != NULL;
+	PQconninfoFree(options);
+	PQfreemem(ignored);
+	if (!parsed)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"target \"%s\": dsn is not a libpq connection string (key=value pairs or "
+				"postgresql://…)",
+				settings->name);
+	if (secret)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"target \"%s\": the dsn holds a password: put it into a file and name that "
+				"in password_file",
+				settings->name);
+	return ERR_OK;
+}
+
+static err_t check_engine(const struct target_settings *settings, struct err_detail *detail)
+{
+	if (!engine_of(settings->engine))
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"target \"%s\": engine \"%s\" cannot be run by this version; it runs "
+				"\"postgresql\" and \"sqlite\"",
+				settings->name, target_engine_name(settings->engine));
+	if (settings->engine == TARGET_POSTGRESQL)
+		return check_dsn(settings, detail);
+	if (!settings->path)
+		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": path is missing", settings->name);
+	return ERR_OK;
+}
+
+static err_t check_numbers(const struct target_settings *settings, struct err_detail *detail)
+{
+	const struct {
+		const char *name;
+		int64_t value;
+	} positive[] = {
+		{ "connections", settings->connections },
+		{ "statement_timeout_ms", settings->statement_timeout_ms },
+		{ "max_rows", settings->max_rows },
+		{ "max_result_bytes", settings->max_result_bytes },
+		{ "catalog_ttl_s", settings->catalog_ttl_s },
+	};
+	for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++)
+		if (positive[i].value < 1 || positive[i].value > INT32_MAX)
+			return err_fail(detail, ERR_CONFIG_RANGE, "target \"%s\": %s = %lld is out of range",
+					settings->name, positive[i].name, (long long)positive[i].value);
+	return ERR_OK;
+}
+
+err_t target_settings_copy(const struct target_settings *from, struct arena *arena,
+			   struct target_settings *ret_settings, struct err_detail *detail)
+{
+	err_t err = from->name ? check_engine(from, detail)
+			       : err_fail(detail, ERR_CONFIG_MISSING, "a target has no name");
+	if (!err)
+		err = check_numbers(from, detail);
+	if (err)
+		return err;
+	*ret_settings = *from;
+	ret_settings->name = copy_text(arena, from->name);
+	ret_settings->dsn = copy_text(arena, from->dsn);
+	ret_settings->password_file = copy_text(arena, from->password_file);
+	ret_settings->path = copy_text(arena, from->path);
+	copy_policy(&ret_settings->policy, arena);
+	return ERR_OK;
+}

@@ -1,0 +1,434 @@
+#include "target/engine.h"
+
+#include "common/clock.h"
+
+#include <ctype.h>
+#include <sqlite3.h>
+
+#define SESSION_MAGIC	   0x53514c53u
+#define OPCODES_PER_CHECK  1000
+#define SQL_MAX_BYTES	   (64 << 10)
+#define VALUE_MAX_BYTES	   (64 << 20)
+#define EXPRESSION_DEPTH   200
+#define COMPOUND_SELECTS   100
+#define LIKE_PATTERN_BYTES 1000
+#define PROGRAM_OPCODES	   250000
+#define BIGGEST_BUSY_MS	   INT32_MAX
+
+struct session {
+	unsigned magic;
+	const struct worker_settings *settings;
+	sqlite3 *database;
+	int64_t deadline_us; /* of the running query */
+	bool lost;
+};
+
+static struct session *session_of(void *pointer)
+{
+	struct session *session = pointer;
+	if (session->magic != SESSION_MAGIC)
+		abort();
+	return session;
+}
+
+/* --- what a query may do --- */
+
+/* Functions that reach outside of the database, or fill the memory with one call. */
+static bool is_denied_function(const char *name)
+{
+	static const char *const denied[] = { "load_extension", "fts3_tokenizer",  "readfile", "writefile",
+					      "edit",		"randomblob",	   "zeroblob", "lsdir",
+					      "sqlite_log",	"sqlite_offset",   "zipfile",  "fsdir",
+					      "sqlar_compress", "sqlar_uncompress" };
+	for (size_t i = 0; i < sizeof denied / sizeof denied[0]; i++)
+		if (sqlite3_stricmp(name, denied[i]) == 0)
+			return true;
+	return false;
+}
+
+static int authorize(void *context, int action, const char *first, const char *second, const char *database,
+		     const char *trigger)
+{
+	(void)context;
+	(void)first;
+	(void)database;
+	(void)trigger;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return is_denied_function(second) ? SQLITE_DENY : SQLITE_OK;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+static int watch_deadline(void *context)
+{
+	const struct session *session = context;
+	return clock_monotonic_us() >= session->deadline_us;
+}
+
+static void set_limits(const struct session *session)
+{
+	const struct {
+		int limit;
+		int value;
+	} limits[] = {
+		{ SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES },
+		{ SQLITE_LIMIT_SQL_LENGTH, SQL_MAX_BYTES },
+		{ SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH },
+		{ SQLITE_LIMIT_COMPOUND_SELECT, COMPOUND_SELECTS },
+		{ SQLITE_LIMIT_LIKE_PATTERN_LENGTH, LIKE_PATTERN_BYTES },
+		{ SQLITE_LIMIT_VDBE_OP, PROGRAM_OPCODES },
+		{ SQLITE_LIMIT_ATTACHED, 0 },
+		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
+		{ SQLITE_LIMIT_VARIABLE_NUMBER, 0 },
+	};
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
+		sqlite3_limit(session->database, limits[i].limit, limits[i].value);
+	const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+			    SQLITE_DBCONFIG_DQS_DML,
+			    SQLITE_DBCONFIG_DQS_DDL,
+			    SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+			    SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER,
+			    SQLITE_DBCONFIG_ENABLE_TRIGGER,
+			    SQLITE_DBCONFIG_WRITABLE_SCHEMA };
+	for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
+		sqlite3_db_config(session->database, off[i], 0, NULL);
+	sqlite3_db_config(session->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+}
+
+/* --- connection --- */
+
+static err_t fail_target(struct session *session, err_t err, struct err_detail *detail)
+{
+	session->lost = true;
+	return err_fail(detail, err, "%s: %s", session->settings->target.path,
+			sqlite3_errmsg(session->database));
+}
+
+static void lite_close(void *pointer)
+{
+	struct session *session = session_of(pointer);
+	sqlite3_close(session->database);
+	session->magic = 0;
+	free(session);
+}
+
+static bool lite_usable(const void *pointer)
+{
+	const struct session *session = pointer;
+	return !session->lost;
+}
+
+static err_t execute(struct session *session, const char *sql, struct err_detail *detail)
+{
+	int code = sqlite3_exec(session->database, sql, NULL, NULL, NULL);
+	if (code == SQLITE_OK)
+		return ERR_OK;
+	bool busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+	return fail_target(session, busy ? ERR_TARGET_BUSY : ERR_TARGET_UNAVAILABLE, detail);
+}
+
+/* Reading the schema proves that the file is there and is a database. */
+static err_t prepare_session(struct session *session, struct err_detail *detail)
+{
+	const struct target_settings *target = &session->settings->target;
+	int64_t busy_ms =
+		target->lock_timeout_ms < BIGGEST_BUSY_MS ? target->lock_timeout_ms : BIGGEST_BUSY_MS;
+	if (target->worker_memory_bytes > 0)
+		sqlite3_hard_heap_limit64(target->worker_memory_bytes / 2);
+	sqlite3_busy_timeout(session->database, (int)busy_ms);
+	set_limits(session);
+	return execute(session,
+		       "PRAGMA query_only = 1; PRAGMA temp_store = memory; PRAGMA cell_size_check = 1;"
+		       "SELECT count(*) FROM sqlite_schema",
+		       detail);
+}
+
+static err_t lite_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
+{
+	struct session *session = calloc(1, sizeof *session);
+	if (!session)
+		abort();
+	session->magic = SESSION_MAGIC;
+	session->settings = settings;
+	int code = sqlite3_open_v2(settings->target.path, &session->database,
+				   SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+	err_t err = code == SQLITE_OK ? prepare_session(session, detail)
+				      : fail_target(session, ERR_TARGET_UNAVAILABLE, detail);
+	if (err)
+		lite_close(session);
+	else
+		*ret_session = session;
+	return err;
+}
+
+/* The first read takes the snapshot. */
+static err_t lite_begin(void *pointer, struct err_detail *detail)
+{
+	return execute(session_of(pointer), "BEGIN; SELECT count(*) FROM sqlite_schema", detail);
+}
+
+static void lite_end(void *pointer)
+{
+	struct session *session = session_of(pointer);
+	if (!session->lost && !sqlite3_get_autocommit(session->database))
+		execute(session, "ROLLBACK", NULL);
+}
+
+/* --- one query --- */
+
+/* Storage classes that were seen in a column. */
+enum { SEEN_INTEGER = 1, SEEN_FLOAT = 2, SEEN_TEXT = 4, SEEN_BLOB = 8 };
+
+static bool declares(const char *declared, const char *word)
+{
+	return declared && strcasestr(declared, word);
+}
+
+static enum cell_class class_of_texts(const char *declared)
+{
+	if (declares(declared, "TIMESTAMP") || declares(declared, "DATETIME"))
+		return CELL_TIMESTAMP;
+	if (declares(declared, "DATE"))
+		return CELL_DATE;
+	if (declares(declared, "TIME"))
+		return CELL_TIME;
+	if (declares(declared, "JSON"))
+		return CELL_JSON;
+	return CELL_TEXT;
+}
+
+/* Columns of SQLite hold what they like: what was seen comes first, the declaration refines it. */
+static enum cell_class class_of(unsigned seen, const char *declared)
+{
+	switch (seen) {
+	case 0:
+		return CELL_NULL;
+	case SEEN_INTEGER:
+		return declares(declared, "BOOL") ? CELL_BOOLEAN : CELL_INTEGER;
+	case SEEN_FLOAT:
+	case SEEN_FLOAT | SEEN_INTEGER:
+		return declares(declared, "DEC") || declares(declared, "NUM") ? CELL_DECIMAL : CELL_FLOAT;
+	case SEEN_TEXT:
+		return class_of_texts(declared);
+	case SEEN_BLOB:
+		return CELL_BYTES;
+	default:
+		return CELL_UNKNOWN;
+	}
+}
+
+static void describe(sqlite3_stmt *statement, struct result_builder *builder)
+{
+	result_begin(builder, (size_t)sqlite3_column_count(statement));
+	for (size_t i = 0; i < builder->columns_count; i++) {
+		const char *name = sqlite3_column_name(statement, (int)i);
+		builder->columns[i].name =
+			arena_text(builder->arena, name ? name : "", name ? strlen(name) : 0);
+	}
+}
+
+static unsigned note_class(int storage_class)
+{
+	switch (storage_class) {
+	case SQLITE_INTEGER:
+		return SEEN_INTEGER;
+	case SQLITE_FLOAT:
+		return SEEN_FLOAT;
+	case SQLITE_TEXT:
+		return SEEN_TEXT;
+	case SQLITE_BLOB:
+		return SEEN_BLOB;
+	default:
+		return 0;
+	}
+}
+
+static size_t write_hex(char *to, const unsigned char *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	for (size_t i = 0; i < len; i++) {
+		to[2 * i] = digits[bytes[i] >> 4];
+		to[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	return 2 * len;
+}
+
+/* Bytes that the cell takes as text; also turns numbers into their texts inside of SQLite. */
+static size_t cell_bytes(sqlite3_stmt *statement, int column, int storage_class)
+{
+	if (storage_class == SQLITE_BLOB)
+		return 2 * (size_t)sqlite3_column_bytes(statement, column);
+	if (storage_class == SQLITE_NULL || !sqlite3_column_text(statement, column))
+		return 0;
+	return (size_t)sqlite3_column_bytes(statement, column);
+}
+
+static str_t write_cell(sqlite3_stmt *statement, int column, int storage_class, char *to)
+{
+	size_t len = (size_t)sqlite3_column_bytes(statement, column);
+	if (storage_class == SQLITE_BLOB)
+		return (str_t){ to, write_hex(to, sqlite3_column_blob(statement, column), len) };
+	const unsigned char *text = sqlite3_column_text(statement, column);
+	if (text && len)
+		memcpy(to, text, len);
+	return (str_t){ to, text ? len : 0 };
+}
+
+/* False when a limit is reached. */
+static bool take_row(sqlite3_stmt *statement, struct result_builder *builder, unsigned *seen, int *classes)
+{
+	size_t text_bytes = 0;
+	char *text = NULL;
+	for (size_t i = 0; i < builder->columns_count; i++) {
+		classes[i] = sqlite3_column_type(statement, (int)i); /* before it is turned into a text */
+		text_bytes += cell_bytes(statement, (int)i, classes[i]);
+	}
+	str_t *cells = result_add_row(builder, text_bytes, &text);
+	if (!cells)
+		return false;
+	for (size_t i = 0; i < builder->columns_count; i++) {
+		seen[i] |= note_class(classes[i]);
+		if (classes[i] == SQLITE_NULL)
+			continue;
+		cells[i] = write_cell(statement, (int)i, classes[i], text);
+		text += cells[i].len + 1;
+	}
+	return true;
+}
+
+static int fetch_rows(sqlite3_stmt *statement, struct result_builder *builder)
+{
+	size_t columns = (size_t)sqlite3_column_count(statement);
+	unsigned *seen = ARENA_ARRAY(builder->arena, unsigned, columns);
+	int *classes = ARENA_ARRAY(builder->arena, int, columns);
+	int code;
+	describe(statement, builder);
+	while ((code = sqlite3_step(statement)) == SQLITE_ROW)
+		if (!take_row(statement, builder, seen, classes))
+			break;
+	for (size_t i = 0; i < columns; i++)
+		builder->columns[i].type = class_of(seen[i], sqlite3_column_decltype(statement, (int)i));
+	return code == SQLITE_ROW ? SQLITE_DONE : code;
+}
+
+static bool is_blank(const char *text)
+{
+	return text[strspn(text, " \t\r\n\f;")] == '\0';
+}
+
+static void refuse(struct query_run *run, const char *why)
+{
+	run->outcome = QUERY_FAILED;
+	run->message = arena_text(run->result.arena, why, strlen(why));
+}
+
+/* Errors of the file or of its locks are not the query's. */
+static err_t classify(struct session *session, struct query_run *run, int code, struct err_detail *detail)
+{
+	switch (code & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_DONE:
+		run->outcome = QUERY_RETURNED;
+		return ERR_OK;
+	case SQLITE_INTERRUPT:
+		refuse(run, "the query was cancelled at its time limit");
+		run->outcome = QUERY_TIMEOUT;
+		return ERR_OK;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return fail_target(session, ERR_TARGET_BUSY, detail);
+	case SQLITE_IOERR:
+	case SQLITE_CORRUPT:
+	case SQLITE_CANTOPEN:
+	case SQLITE_NOTADB:
+		return fail_target(session, ERR_TARGET_LOST, detail);
+	default:
+		refuse(run, sqlite3_errmsg(session->database));
+		return ERR_OK;
+	}
+}
+
+static err_t run_statement(struct session *session, str_t sql, struct query_run *run,
+			   struct err_detail *detail)
+{
+	sqlite3_stmt *statement = NULL;
+	const char *tail = "";
+	err_t err = ERR_OK;
+	int code = sqlite3_prepare_v3(session->database, sql.ptr, (int)sql.len + 1, 0, &statement, &tail);
+	if (code != SQLITE_OK)
+		err = classify(session, run, code, detail);
+	else if (!statement)
+		refuse(run, "there is no statement");
+	else if (!is_blank(tail))
+		refuse(run, "there is more than one statement");
+	else if (!sqlite3_stmt_readonly(statement) || sqlite3_column_count(statement) == 0)
+		refuse(run, "the statement does not only read");
+	else
+		err = classify(session, run, fetch_rows(statement, &run->result), detail);
+	sqlite3_finalize(statement);
+	return err;
+}
+
+static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
+{
+	struct session *session = session_of(pointer);
+	int64_t start_us = clock_monotonic_us();
+	if (sql.len > SQL_MAX_BYTES) {
+		refuse(run, "the statement is too long");
+		return ERR_OK;
+	}
+	session->deadline_us = start_us + session->settings->target.statement_timeout_ms * 1000;
+	sqlite3_set_authorizer(session->database, authorize, session);
+	sqlite3_progress_handler(session->database, OPCODES_PER_CHECK, watch_deadline, session);
+	err_t err = run_statement(session, sql, run, detail);
+	sqlite3_progress_handler(session->database, 0, NULL, NULL);
+	sqlite3_set_authorizer(session->database, NULL, NULL);
+	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;
+	run->execution.rows = (int64_t)run->result.rows_count;
+	return err;
+}
+
+/* --- catalog and check --- */
+
+static err_t lite_catalog(void *pointer, struct arena *arena, str_t *ret_json, struct err_detail *detail)
+{
+	struct session *session = session_of(pointer);
+	sqlite3_stmt *statement = NULL;
+	int code = sqlite3_prepare_v2(session->database,
+				      "SELECT json_group_array(sql) FROM"
+				      " (SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid)",
+				      -1, &statement, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		*ret_json = arena_text(arena, (const char *)sqlite3_column_text(statement, 0),
+				       (size_t)sqlite3_column_bytes(statement, 0));
+	sqlite3_finalize(statement);
+	return code == SQLITE_ROW ? ERR_OK : fail_target(session, ERR_CATALOG_UNAVAILABLE, detail);
+}
+
+/* Opening has read the schema already; the file is only opened for reading whatever its permissions say. */
+static err_t lite_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
+{
+	(void)session_of(pointer);
+	(void)detail;
+	*ret_notes = arena_text(arena, "", 0);
+	return ERR_OK;
+}
+
+const struct engine engine_sqlite = {
+	.open = lite_open,
+	.close = lite_close,
+	.begin = lite_begin,
+	.run = lite_run,
+	.end = lite_end,
+	.usable = lite_usable,
+	.catalog = lite_catalog,
+	.check = lite_check,
+};

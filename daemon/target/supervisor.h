@@ -1,0 +1,103 @@
+/*
+ * Inside of the targets: what the supervisor thread, the catalog thread and the public functions share.
+ *
+ * Who may touch what: fields marked [mutex] only under targets->mutex; fields marked [fixed] are not changed
+ * after the start; all others belong to the supervisor thread.
+ */
+#pragma once
+
+#include "common/backoff.h"
+#include "common/buf.h"
+#include "common/pool.h"
+#include "common/queue.h"
+#include "target/target.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+
+enum worker_state {
+	WORKER_ABSENT, /* no process */
+	WORKER_IDLE,   /* waits for a request; its first messages may still be on their way */
+	WORKER_BUSY,   /* has a request and a deadline */
+	WORKER_DYING,  /* killed or gone, not reaped yet */
+	WORKER_STATE_COUNT_
+};
+
+struct worker {
+	enum worker_state state;
+	pid_t pid;
+	int fd;
+	struct buf in;
+	struct buf out;
+	size_t out_sent;
+	int64_t deadline_us;
+	struct target_call *call; /* of a BUSY one; NULL: it fetches the catalog */
+};
+
+/* A target that does not answer is not asked by every call: one of them tries, from time to time. */
+enum reach {
+	REACH_UP,
+	REACH_DOWN,    /* calls fail at once until `retry_us` */
+	REACH_PROBING, /* one request tries; calls fail at once meanwhile */
+};
+
+struct target {
+	struct targets *targets;	 /* [fixed] */
+	struct target_settings settings; /* [fixed] */
+	struct list waiting;
+	struct worker *workers; /* settings.connections of them */
+	enum reach reach;
+	int64_t retry_us;
+	struct err_detail down_reason;
+	struct backoff reconnect;
+	struct backoff respawn;
+	int64_t spawn_after_us;
+	bool catalog_in_flight;
+	struct backoff catalog_retry;
+	struct catalog *catalog; /* [mutex] or NULL */
+	int64_t catalog_due_us;	 /* [mutex] when it is fetched next */
+	int64_t suspected_us;	 /* [mutex] when names were last in doubt; 0: never */
+	bool catalog_settled;	 /* [mutex] a fetch has ended since the start, well or not */
+	bool catalog_failed;	 /* [mutex] the last fetch failed: said once */
+};
+
+struct targets {
+	struct arena *arena;	     /* [fixed] */
+	struct target *items;	     /* [fixed] pointer and count */
+	size_t count;		     /* [fixed] */
+	size_t queue_limit;	     /* [fixed] */
+	const char *state_directory; /* [fixed] or NULL */
+	pthread_mutex_t mutex;
+	pthread_cond_t changed; /* with the mutex: catalogs were settled, or loading has ended */
+	struct list submitted;	/* [mutex] */
+	bool closed;		/* [mutex] */
+	bool loaded;		/* [mutex] kept catalogs are in place */
+	int wake_fd;		/* eventfd */
+	struct queue fetched;	/* struct fetched_catalog, to the catalog thread */
+	struct pool *supervisor;
+	struct pool *catalogs;
+	struct ticker ticker;
+};
+
+/* A catalog's source as a worker has read it. */
+struct fetched_catalog {
+	struct list_node node;
+	struct target *target;
+	int64_t read_at_ms;
+	struct buf json;
+};
+
+/* settings.c: copies settings into the arena. Says what is wrong with them: ERR_CONFIG_*. */
+err_t target_settings_copy(const struct target_settings *from, struct arena *arena,
+			   struct target_settings *ret_settings, struct err_detail *detail);
+const char *target_engine_name(enum target_engine engine);
+
+/* supervisor.c: the thread; answering a call (calls `done`); waking the thread. */
+void supervisor_run(void *context, unsigned index);
+void call_fail(struct target_call *call, err_t err, const char *message);
+void targets_wake(const struct targets *targets);
+
+/* catalogs.c: the thread that compiles and keeps catalogs; loads the kept ones first. */
+void catalogs_run(void *context, unsigned index);
+/* Notes the end of a fetch; [mutex] is taken inside. */
+void catalog_settle(struct target *target, int64_t due_us, bool failed);

@@ -1,0 +1,167 @@
+#include "target/process.h"
+#include "target/validation.h"
+
+#include "common/clock.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+
+#define CHOSEN_FIRST_BY_OOM_KILLER "500"
+
+/* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ADDRESS_SPACE_CAN_BE_LIMITED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ADDRESS_SPACE_CAN_BE_LIMITED 0
+#endif
+#endif
+#ifndef ADDRESS_SPACE_CAN_BE_LIMITED
+#define ADDRESS_SPACE_CAN_BE_LIMITED 1
+#endif
+
+struct worker {
+	int fd;
+	struct worker_settings settings;
+	const struct engine *engine;
+	void *session;
+	struct buf out;
+};
+
+static void set_limit(__rlimit_resource_t resource, rlim_t value)
+{
+	struct rlimit limit = { value, value };
+	setrlimit(resource, &limit);
+}
+
+static void offer_to_oom_killer(void)
+{
+	_cleanup_(cleanup_close) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, CHOSEN_FIRST_BY_OOM_KILLER, strlen(CHOSEN_FIRST_BY_OOM_KILLER)) < 0)
+		return; /* then the kernel chooses as it would have */
+}
+
+/* No descriptor of the daemon, no core with a password in it, no life without the daemon. */
+static void confine(int fd)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "assayd-target");
+	close_range((unsigned)fd + 1, ~0u, 0);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	signal(SIGPIPE, SIG_IGN);
+	set_limit(RLIMIT_CORE, 0);
+	offer_to_oom_killer();
+}
+
+static void limit_memory(int64_t memory_bytes)
+{
+	if (ADDRESS_SPACE_CAN_BE_LIMITED && memory_bytes > 0)
+		set_limit(RLIMIT_AS, (rlim_t)memory_bytes);
+}
+
+/* The limit of the kernel counts from the start of the process: it is moved on for every request. */
+static void grant_cpu(const struct worker *worker, size_t statements)
+{
+	struct rusage usage;
+	struct rlimit limit;
+	int64_t budget_ms =
+		2 * worker->settings.target.statement_timeout_ms * (int64_t)statements + WORKER_SLACK_MS;
+	if (getrusage(RUSAGE_SELF, &usage) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + budget_ms / 1000 + 2);
+	setrlimit(RLIMIT_CPU, &limit);
+}
+
+static void answer_validate(struct worker *worker, str_t payload, struct arena *arena)
+{
+	struct validation_request request;
+	struct validation_result result = { .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_PROTOCOL };
+	if (message_get_validate(payload, arena, &request) == ERR_OK) {
+		grant_cpu(worker, 1 + request.truths_count);
+		validation_run(worker->engine, &worker->settings, &worker->session, &request, arena, &result);
+	}
+	message_put_validated(&worker->out, &result);
+}
+
+static void answer_text(struct worker *worker, enum message_kind kind, struct arena *arena)
+{
+	struct text_reply reply = { 0 };
+	struct err_detail detail = { "" };
+	grant_cpu(worker, 1);
+	reply.error = session_ensure(worker->engine, &worker->settings, &worker->session, &detail);
+	if (!reply.error && kind == MESSAGE_CATALOG)
+		reply.error = worker->engine->catalog(worker->session, arena, &reply.text, &detail);
+	else if (!reply.error)
+		reply.error = worker->engine->check(worker->session, arena, &reply.text, &detail);
+	if (reply.error)
+		reply.text = str_from(err_message(reply.error, &detail));
+	if (message_put_text(&worker->out, &reply)) {
+		reply = (struct text_reply){ ERR_CATALOG_UNAVAILABLE, STR("the catalog is too large") };
+		message_put_text(&worker->out, &reply);
+	}
+}
+
+/* False: the request is none. */
+static bool answer(struct worker *worker, const struct message *message)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	buf_reset(&worker->out);
+	switch (message->kind) {
+	case MESSAGE_VALIDATE:
+		answer_validate(worker, message->payload, arena);
+		return true;
+	case MESSAGE_CATALOG:
+	case MESSAGE_CHECK:
+		answer_text(worker, message->kind, arena);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static err_t receive_settings(struct worker *worker, struct arena *arena)
+{
+	_cleanup_(secret_free) struct buf in = BUF_INIT;
+	struct message message;
+	err_t err = message_receive(worker->fd, -1, &in, &message);
+	if (!err && message.kind != MESSAGE_SETTINGS)
+		err = ERR_TARGET_PROTOCOL;
+	if (!err)
+		err = message_get_settings(message.payload, arena, &worker->settings);
+	worker->engine = err ? NULL : engine_of(worker->settings.target.engine);
+	return !err && !worker->engine ? ERR_TARGET_PROTOCOL : err;
+}
+
+/* Requests until the supervisor closes the socket. */
+static int serve(struct worker *worker)
+{
+	_cleanup_(buf_free) struct buf in = BUF_INIT;
+	struct message message;
+	for (;;) {
+		err_t err = message_receive(worker->fd, -1, &in, &message);
+		if (err)
+			return err == ERR_IO ? EX_OK : EX_PROTOCOL;
+		if (!answer(worker, &message))
+			return EX_PROTOCOL;
+		if (message_send(worker->fd, &worker->out))
+			return EX_OK;
+	}
+}
+
+int target_worker_main(int fd)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct worker worker = { .fd = fd };
+	confine(fd);
+	if (receive_settings(&worker, arena))
+		return EX_PROTOCOL;
+	limit_memory(worker.settings.target.worker_memory_bytes);
+	int status = serve(&worker);
+	session_close(worker.engine, &worker.session);
+	buf_free(&worker.out);
+	return status;
+}
