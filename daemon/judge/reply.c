@@ -99,7 +99,9 @@ static err_t open_reply(str_t text, struct arena *arena, json_t **ret_json, str_
 	err_t err = find_object(text, &object, detail);
 	if (err != ERR_OK)
 		return err;
-	json_t *json = json_loadb(object.ptr, object.len, JSON_REJECT_DUPLICATES, NULL);
+	/* the parser skips NUL bytes */
+	bool has_nul = memchr(object.ptr, 0, object.len) != NULL;
+	json_t *json = has_nul ? NULL : json_loadb(object.ptr, object.len, JSON_REJECT_DUPLICATES, NULL);
 	if (!json)
 		return unreadable(detail, "its object is not valid JSON");
 	const json_t *reason = json_object_get(json, "reason");
