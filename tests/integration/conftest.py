@@ -1,0 +1,168 @@
+"""Fixtures of the integration suites: servers for the session, topics and a daemon for each test."""
+
+import itertools
+import os
+import pathlib
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
+
+import events  # noqa: E402
+import wire  # noqa: E402
+from daemon import Daemon  # noqa: E402
+from judge_server import Judge  # noqa: E402
+from servers import Kafka, Postgres, Unavailable  # noqa: E402
+
+EXIT_SKIPPED = 77  # what ctest takes for "skipped"
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """A suite of which nothing could run is a skipped one, not a passed one."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == 0 and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+        session.exitstatus = EXIT_SKIPPED
+
+
+def required(start):
+    """A server, or the test is skipped by name; in CI it has to be there."""
+    try:
+        return start()
+    except Unavailable as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(reason))
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def kafka():
+    server = required(Kafka)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    server = required(Postgres)
+    server.new_database("shop", events.SHOP)
+    server.execute("CREATE ROLE assayd LOGIN")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def calibration_database(postgres):
+    """A new, empty database that belongs to the daemon's role; its name."""
+    name = f"calibration_{uuid.uuid4().hex[:8]}"
+    postgres.execute(f"CREATE DATABASE {name} OWNER assayd")
+    return name
+
+
+@pytest.fixture
+def judge():
+    server = Judge()
+    yield server
+    server.close()
+
+
+class Topics:
+    """The five topics of one test, with names of their own."""
+
+    KINDS = ("input", "scored", "advisory", "dead_letter", "feedback")
+
+    def __init__(self, kafka, partitions, **config):
+        self.name = f"t{uuid.uuid4().hex[:10]}"
+        self.partitions = partitions
+        for kind in self.KINDS:
+            setattr(self, kind, f"{self.name}.{kind}")
+            kafka.create_topic(getattr(self, kind), partitions, **config)
+
+    def settings(self, kafka, **changes):
+        """The daemon's `kafka` group for them."""
+        return {"bootstrap_servers": kafka.bootstrap, "group_id": self.name, "instance_id": f"{self.name}-1",
+                **{f"{kind}_topic": getattr(self, kind) for kind in self.KINDS}, **changes}
+
+
+@pytest.fixture
+def topics(kafka):
+    """topics(partitions=…, setting=…) makes the topics of a test."""
+    return lambda partitions=4, **config: Topics(kafka, partitions, **config)
+
+
+@pytest.fixture
+def make_daemon():
+    """make_daemon(config, **environment): a daemon, not started yet, that goes away with the test."""
+    made = []
+
+    def make(config, **environment):
+        made.append(Daemon(config, environment))
+        return made[-1]
+
+    yield make
+    for daemon in made:
+        # What it said is what one wants to read when the test fails; pytest shows it then and only then.
+        print(f"--- log of the daemon\n{daemon.log_tail(60)}")
+        daemon.close()
+
+
+@pytest.fixture
+def shop_target(postgres):
+    """The `targets` entry for the shop's database."""
+    return {"name": "shop", "engine": "postgresql", "dsn": postgres.dsn("shop", "assayd_ro"), "connections": 2}
+
+
+class Rig:
+    """Topics, daemon and all servers put together in the usual way."""
+
+    def __init__(self, kafka, topics, postgres, judge, calibration_database, shop_target, make_daemon):
+        self.kafka, self.postgres, self.judge = kafka, postgres, judge
+        self.calibration_server, self.calibration_database = postgres, calibration_database
+        self._make_topics, self._make_daemon, self._shop_target = topics, make_daemon, shop_target
+        self.topics = None
+        self.daemon = None
+
+    def config(self, partitions=4, topic_config=None, **changes):
+        """The whole configuration; `changes` replaces groups (None leaves one out)."""
+        self.topics = self._make_topics(partitions, **(topic_config or {}))
+        config = {
+            "kafka": self.topics.settings(self.kafka),
+            "targets": (self._shop_target,),
+            "judge": self.judge.settings(),
+            "calibration": {"dsn": self.calibration_server.dsn(self.calibration_database, "assayd")},
+            "pipeline": {"workers": 2},
+        }
+        for group, settings in changes.items():
+            config[group] = {**config.get(group, {}), **settings} if isinstance(settings, dict) else settings
+        return {name: group for name, group in config.items() if group is not None}
+
+    def start(self, **changes):
+        self.daemon = self._make_daemon(self.config(**changes))
+        return self.daemon.start()
+
+    def send(self, messages, topic=None):
+        self.kafka.produce(topic or self.topics.input, messages)
+
+    def scored(self, count=None, timeout=60, settle=0.5):
+        """All scored records, decoded by Apache's avro, with their messages."""
+        return [(message, self.decode(message)) for message in
+                self.kafka.read(self.topics.scored, count, timeout, settle=settle)]
+
+    @staticmethod
+    def decode(message):
+        return wire.SCORED_QUERY.decode(message.value())
+
+    def dead_letters(self, count=None, timeout=60, settle=0.5):
+        return self.kafka.read(self.topics.dead_letter, count, timeout, settle=settle)
+
+
+@pytest.fixture
+def rig(kafka, topics, postgres, judge, calibration_database, shop_target, make_daemon):
+    return Rig(kafka, topics, postgres, judge, calibration_database, shop_target, make_daemon)
+
+
+@pytest.fixture
+def spread():
+    """Numbers partitions round robin."""
+    return lambda partitions: itertools.cycle(range(partitions))

@@ -1,0 +1,255 @@
+"""The command line: what a person types, and what comes back when it is wrong."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import events
+from daemon import BINARY, config_text, free_port
+
+USAGE, DATA, NO_INPUT, UNAVAILABLE, CONFIG = 64, 65, 66, 69, 78
+COMMANDS = ("run", "score", "check", "calibration", "produce", "tail", "redrive")
+
+
+def assayd(*arguments, stdin="", timeout=60):
+    return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC"}, check=False)
+
+
+def one_sentence(done):
+    """What it says when it refuses: one line, for a person, on standard error alone."""
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def config_file(tmp_path):
+    """config_file(text or dict): its path."""
+    def write(content):
+        path = tmp_path / "assayd.conf"
+        path.write_text(content if isinstance(content, str) else config_text(content))
+        return str(path)
+
+    return write
+
+
+def test_help_and_version():
+    for arguments in (["--help"], ["-h"]):
+        done = assayd(*arguments)
+        assert done.returncode == 0 and done.stderr == ""
+        for command in COMMANDS:
+            assert re.search(rf"\b{command}\b", done.stdout), command
+    done = assayd("--version")
+    assert done.returncode == 0
+    assert re.fullmatch(r"assayd \d+\.\d+\.\d+\n?", done.stdout)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    done = assayd(command, "--help")
+    assert done.returncode == 0 and done.stderr == ""
+    assert command in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["sing"], ["--loud"], ["score", "--loud"], ["score", "--config"],
+                                       ["run", "--config", "a", "b"]], ids=" ".join)
+def test_wrong_usage(arguments):
+    done = assayd(*arguments)
+    assert done.returncode == USAGE, done
+    assert done.stdout == "" and done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "score"])
+def test_missing_file(command, tmp_path):
+    done = assayd(command, "--config", str(tmp_path / "nowhere.conf"))
+    assert done.returncode == NO_INPUT
+    assert "nowhere.conf" in one_sentence(done)
+
+
+WRONG_CONFIGURATIONS = {
+    "unknown setting": ('kafka:\n{\n  group_id = "a";\n  bootstrap_server = "localhost:9092";\n};\n',
+                        ["bootstrap_server", "4"]),
+    "unknown group": ('kafca: { };\n', ["kafca", "1"]),
+    "wrong type": ('pipeline:\n{\n  workers = "two";\n};\n', ["workers", "3"]),
+    "out of range": ('pipeline:\n{\n\n  workers = 0;\n};\n', ["workers", "4"]),
+    "not one of its values": ('kafka:\n{\n  wire_format = "xml";\n};\n', ["wire_format", "xml", "3"]),
+    "syntax": ('kafka:\n{\n  group_id = ;\n};\n', ["3"]),
+    "unfinished": ('kafka:\n{\n', ["assayd.conf"]),
+    "target without name": ('targets = ( { engine = "postgresql"; dsn = "host=db"; } );\n', ["name"]),
+    "two targets of one name": ('targets = ( { name = "a"; engine = "sqlite"; path = "/x"; },\n'
+                                '  { name = "a"; engine = "sqlite"; path = "/y"; } );\n', ["a"]),
+    "weights that do not sum to 1": ('retrieval_weights: { top = 0.9; };\n', ["1"]),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_CONFIGURATIONS)
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_wrong_configuration(command, wrong, config_file):
+    text, mentioned = WRONG_CONFIGURATIONS[wrong]
+    done = assayd(command, "--config", config_file(text))
+    assert done.returncode == CONFIG, done
+    sentence = one_sentence(done)
+    for word in ["assayd.conf", *mentioned]:
+        assert word in sentence
+
+
+def test_unreachable_servers(config_file):
+    """check names each server that it cannot reach, and ends with the status for that."""
+    broker, database, judge = free_port(), free_port(), free_port()
+    done = assayd("check", "--config", config_file({
+        "kafka": {"bootstrap_servers": f"127.0.0.1:{broker}"},
+        "targets": ({"name": "shop", "engine": "postgresql", "dsn": f"host=127.0.0.1 port={database} user=a"},),
+        "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{judge}/v1", "model": "m",
+                  "timeout_ms": 2000},
+        "calibration": {"dsn": f"host=127.0.0.1 port={database} user=a"}}))
+    assert done.returncode == UNAVAILABLE
+    said = done.stdout + done.stderr
+    for place in (f"127.0.0.1:{broker}", str(database), str(judge), "shop"):
+        assert place in said
+
+
+def test_missing_password_file(config_file):
+    done = assayd("check", "--config", config_file({
+        "targets": ({"name": "shop", "engine": "postgresql", "dsn": "host=127.0.0.1", "password_file": "/no/such"},)}))
+    assert done.returncode != 0
+    assert "/no/such" in done.stdout + done.stderr
+
+
+def plain(event):
+    return events.encode_json(event).decode()
+
+
+def test_score_answers_line_by_line():
+    lines = [plain(events.sure("SELECT count(*) FROM t")), "not JSON", plain(events.event("DROP TABLE t")),
+             '{"question": "no SQL"}', "[]", '{"sql": "SELECT 1 AS one LIMIT 1"}']
+    done = assayd("score", stdin="\n".join(lines) + "\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(lines)
+    assert answers[0]["confidence"]["technical"]["score"] == 100
+    assert answers[0]["confidence"]["level"] == "HIGH_CONFIDENCE"
+    assert answers[0]["event_id"] == json.loads(lines[0])["event_id"]
+    assert answers[2]["safety"]["verdict"] == "UNSAFE"
+    assert answers[2]["confidence"]["overall"] == 0
+    assert answers[2]["confidence"]["limiting_factor"] == "safety"
+    for number in (2, 4, 5):
+        assert answers[number - 1]["line"] == number
+        assert answers[number - 1]["error"]
+    assert answers[5]["confidence"]["technical"]["score"] == 100
+    assert done.returncode in (0, DATA)
+
+
+def test_score_answers_as_lines_come():
+    with subprocess.Popen([BINARY, "score"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for number in range(3):
+            event = events.event(f"SELECT {number} AS n LIMIT 1")
+            process.stdin.write(plain(event) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["event_id"] == event["event_id"]
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_score_keeps_the_order_of_many_lines():
+    names = [events.event() for _ in range(500)]
+    done = assayd("score", stdin="".join(plain(event) + "\n" for event in names))
+    assert [json.loads(line)["event_id"] for line in done.stdout.splitlines()] == [
+        event["event_id"] for event in names]
+
+
+def test_score_of_the_last_line_without_its_end():
+    event = events.event()
+    done = assayd("score", stdin=plain(event))
+    assert json.loads(done.stdout)["event_id"] == event["event_id"]
+
+
+def test_score_of_a_huge_line():
+    done = assayd("score", stdin="x" * 20_000_000 + "\n" + plain(events.event("SELECT 1 AS n LIMIT 1")) + "\n")
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["line"] == 1 and first["error"]
+    assert second["confidence"]["technical"]["score"] == 100
+
+
+# Technical confidence: 20 an error, 5 a warning, nothing left of what does not parse or names no known table.
+TECHNICAL = [
+    ("SELECT id, name FROM customers LIMIT 5", 100, True),
+    ("SELECT id, nope FROM customers LIMIT 5", 80, True),
+    ("SELECT nope, nada FROM customers LIMIT 5", 60, True),
+    ("SELECT id FROM nowhere LIMIT 5", 0, True),
+    ("SELEC id FROM customers", 0, False),
+    ("SELECT id FROM customers", 95, True),
+]
+
+
+@pytest.mark.parametrize("sql, score, valid", TECHNICAL)
+def test_score_with_a_catalog(sql, score, valid, tmp_path):
+    catalog = tmp_path / "catalog.sql"
+    catalog.write_text("CREATE TABLE customers (id integer PRIMARY KEY, name text);\n")
+    done = assayd("score", "--catalog", str(catalog), stdin=json.dumps({"sql": sql}) + "\n")
+    technical = json.loads(done.stdout)["confidence"]["technical"]
+    assert (technical["score"], technical["valid"]) == (score, valid), technical
+    for diagnostic in technical["diagnostics"]:
+        assert diagnostic["code"] and diagnostic["message"]
+
+
+def test_score_with_a_wrong_catalog(tmp_path):
+    catalog = tmp_path / "catalog.sql"
+    catalog.write_text("CREATE TABEL customers (id integer);\n")
+    done = assayd("score", "--catalog", str(catalog), stdin="")
+    assert done.returncode == DATA
+    assert "catalog.sql" in one_sentence(done)
+    assert assayd("score", "--catalog", str(tmp_path / "none.sql")).returncode == NO_INPUT
+
+
+def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_target, config_file):
+    config = config_file({"targets": (shop_target,), "judge": judge.settings()})
+    truth = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+    done = assayd("score", "--config", config, stdin=plain(events.sure(target="shop", ground_truth=truth)) + "\n")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["result_validation"]["score"] == 1.0
+    assert record["judge"]["decision"] == "ACCEPT_HIGH"
+    assert record["evaluation"]["passed"] is True
+    assert record["provenance"]["catalog_digest"]
+
+
+def test_check_of_a_working_setup(kafka, topics, postgres, judge, shop_target, calibration_database, config_file):
+    config = {"kafka": topics(2).settings(kafka), "targets": (shop_target,), "judge": judge.settings(),
+              "calibration": {"dsn": postgres.dsn(calibration_database, "assayd")}}
+    done = assayd("check", "--config", config_file(config))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_check_names_a_missing_topic(kafka, topics, config_file):
+    settings = topics(1).settings(kafka, scored_topic="no-such-topic")
+    done = assayd("check", "--config", config_file({"kafka": settings}))
+    assert done.returncode == UNAVAILABLE
+    assert "no-such-topic" in done.stdout + done.stderr
+
+
+def test_run_without_its_topic(kafka, topics, config_file):
+    settings = topics(1).settings(kafka, input_topic="no-such-topic")
+    done = assayd("run", "--config", config_file({"kafka": settings}), timeout=90)
+    assert done.returncode == UNAVAILABLE
+    assert "no-such-topic" in done.stderr
+
+
+def test_produce_and_tail(kafka, topics, config_file, make_daemon):
+    config = {"kafka": topics(1).settings(kafka)}
+    path = config_file(config)
+    made = [events.sure() for _ in range(20)]
+    done = assayd("produce", "--config", path, stdin="".join(plain(event) + "\n" for event in made))
+    assert done.returncode == 0, done.stderr
+    make_daemon(config).start()
+    scored = kafka.read(config["kafka"]["scored_topic"], 20, 60)
+    assert [message.key().decode() for message in scored] and len(scored) == 20
+    with subprocess.Popen([BINARY, "tail", "--config", path, "scored", "--json", "--from-beginning"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = [json.loads(process.stdout.readline()) for _ in range(20)]
+        process.terminate()
+        process.wait(20)
+    assert {line["event_id"] for line in lines} == {event["event_id"] for event in made}

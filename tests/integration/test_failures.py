@@ -1,0 +1,185 @@
+"""What the daemon depends on fails: events come out all the same, and say what they lack."""
+
+import collections
+import time
+
+import pytest
+
+import events
+from judge_server import Answer
+from servers import Postgres
+
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+
+
+def judged(number, **fields):
+    """An event that no cache knows."""
+    return events.sure(question=f"Question {number} of {time.monotonic_ns()}?", target="shop", **fields)
+
+
+def one(rig, event, timeout=40):
+    """Sends one event and returns its record."""
+    rig.send([events.message(event)])
+    before = 0
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        scored = rig.scored(settle=0.1)
+        for _, record in scored[before:]:
+            if str(record["event_id"]) == event["event_id"]:
+                return record
+        before = 0
+    raise AssertionError(f"no record after {timeout} s\n{rig.daemon.log_tail()}")
+
+
+def assert_unjudged(record):
+    assert record["judge"]["decision"] == "UNJUDGED"
+    assert record["judge"]["unjudged_reason"]
+    assert record["confidence"]["overall"] == pytest.approx(1.0), "confidence does not hang on the judge"
+    errors = [error for error in record["errors"] if error["code"]]
+    assert errors and all(error["input"] == str(record["event_id"]) and error["metric"] for error in errors)
+
+
+def assert_judged_again(rig, patience_s=60):
+    """A circuit breaker may take its time before it lets the next call through."""
+    deadline = time.monotonic() + patience_s
+    number = 0
+    while time.monotonic() < deadline:
+        number += 1
+        if one(rig, judged(number))["judge"]["decision"] == "ACCEPT_HIGH":
+            return
+        time.sleep(1)
+    raise AssertionError(f"still not judging after {patience_s} s")
+
+
+RUBBISH = {
+    "no JSON": dict(text="I think this query is fine."),
+    "no number": dict(text='{"score": "very good", "reason": "x"}'),
+    "out of range": dict(text='{"score": 150, "reason": "x"}'),
+    "a fraction of a point": dict(text='{"score": 80.5, "reason": "x"}'),
+    "two verdicts": dict(text='{"score": 10, "reason": "x"} {"score": 100, "reason": "x"}'),
+    "empty reply": dict(text=""),
+    "body that is no JSON": dict(body="<html>gateway</html>"),
+    "empty body": dict(body=""),
+    "JSON of another kind": dict(body='{"choices": []}'),
+    "a megabyte of nothing": dict(body=" " * 1_000_000),
+    "server error": dict(status=500),
+    "not authorised": dict(status=401),
+}
+
+
+@pytest.mark.parametrize("kind", RUBBISH)
+def test_judge_that_talks_rubbish(rig, kind):
+    rig.judge.answer = lambda prompt: Answer(**RUBBISH[kind])
+    rig.start(partitions=1, judge={"timeout_ms": 3000})
+    record = one(rig, judged(1))
+    assert_unjudged(record)
+    rig.judge.answer = lambda prompt: Answer()
+    assert_judged_again(rig)
+
+
+def test_judge_that_is_down(rig):
+    rig.judge.halt()
+    rig.start(partitions=1, judge={"timeout_ms": 3000})
+    event = judged(1, ground_truth=TRUTH)
+    record = one(rig, event)
+    assert_unjudged(record)
+    assert record["result_validation"]["score"] == 1.0, "the other metrics go on"
+    assert record["evaluation"]["degraded"]
+    assert "judge" not in record["evaluation"]["weights"]
+    rig.judge.resume()
+    assert_judged_again(rig)
+
+
+def test_judge_that_is_too_slow(rig):
+    rig.judge.answer = lambda prompt: Answer(delay_s=6)
+    rig.start(partitions=1, judge={"timeout_ms": 1000})
+    started = time.monotonic()
+    record = one(rig, judged(1))
+    assert time.monotonic() - started < 5
+    assert_unjudged(record)
+    assert any("timeout" in error["message"].lower() for error in record["errors"])
+
+
+@pytest.fixture
+def own_target():
+    """A target server that may be broken."""
+    server = Postgres()
+    server.new_database("shop", events.SHOP)
+    yield server
+    server.stop()
+
+
+def target_entry(server):
+    return ({"name": "shop", "engine": "postgresql", "dsn": server.dsn("shop", "assayd_ro"), "connections": 2},)
+
+
+def test_target_that_goes_away_and_comes_back(rig, own_target):
+    rig.start(partitions=1, targets=target_entry(own_target))
+    record = one(rig, judged(1, ground_truth=TRUTH))
+    assert record["result_validation"]["score"] == 1.0 and not record["evaluation"]["degraded"]
+
+    own_target.kill()
+    # The truth has to be another one: a result of the first may be remembered.
+    record = one(rig, judged(2, ground_truth={"sql": TRUTH["sql"] + " HAVING count(*) > 0"}))
+    assert record["result_validation"]["status"] == "UNAVAILABLE"
+    assert record["evaluation"]["degraded"] and "result" not in record["evaluation"]["weights"]
+    assert record["errors"] and record["errors"][0]["message"]
+    assert record["safety"]["verdict"] == "SAFE", "the catalog is still there"
+    assert record["confidence"]["technical"]["score"] == 100
+    assert record["judge"]["decision"] == "ACCEPT_HIGH"
+    assert not record["label"] or record["label"]["source"] != "RESULT"
+
+    own_target.resume()
+    deadline = time.monotonic() + 40
+    while True:
+        record = one(rig, judged(3, ground_truth={"sql": TRUTH["sql"] + " HAVING count(*) > 1"}))
+        if record["result_validation"]["status"] != "UNAVAILABLE":
+            break
+        assert time.monotonic() < deadline
+    assert record["result_validation"]["score"] == 1.0
+
+
+def test_target_that_was_never_there(rig, own_target):
+    own_target.halt()
+    rig.start(partitions=1, targets=target_entry(own_target))
+    record = one(rig, judged(1, ground_truth=TRUTH))
+    assert record["safety"]["verdict"] == "UNKNOWN"
+    assert record["confidence"]["technical"] is None
+    assert record["confidence"]["overall"] == pytest.approx(1.0), "the other factors decide"
+    unsafe = one(rig, events.event("DELETE FROM orders", target="shop"))
+    assert unsafe["safety"]["verdict"] == "UNSAFE"
+    kinds = collections.Counter(dict(message.headers())["kind"] for message in rig.kafka.read(rig.topics.advisory))
+    assert set(kinds) <= {b"UNSAFE_QUERY", b"LOW_CONFIDENCE"}
+
+    own_target.resume()
+    deadline = time.monotonic() + 60
+    while one(rig, judged(2))["safety"]["verdict"] != "SAFE":
+        assert time.monotonic() < deadline, "its catalog is never read"
+        time.sleep(1)
+
+
+@pytest.mark.parametrize("when", ["from the start", "in the middle"])
+def test_lost_calibration_database_is_made_up_for(rig, when):
+    database = Postgres()
+    try:
+        database.execute("CREATE ROLE assayd LOGIN")
+        database.execute("CREATE DATABASE calibration OWNER assayd")
+        rig.calibration_server, rig.calibration_database = database, "calibration"
+        if when == "from the start":
+            database.halt()
+        rig.start(partitions=2)
+        template = events.Template(events.sure(target="shop"))
+        expected = collections.Counter()
+        for part in range(4):
+            if when == "in the middle" and part == 1:
+                database.kill()
+            rig.send([template.message(partition=number % 2)[1] for number in range(200)])
+            assert len(rig.scored(200 * (part + 1), timeout=30)) == 200 * (part + 1), "scoring waits for nobody"
+        database.resume()
+        for _, record in rig.scored():
+            expected[(record["label"]["source"], record["confidence"]["level"]), "n"] += 1
+            expected[(record["label"]["source"], record["confidence"]["level"]), "correct"] += record["label"]["correct"]
+        assert sum(count for (_, what), count in expected.items() if what == "n") == 800
+        rig.await_calibration(expected)
+    finally:
+        database.stop()

@@ -1,0 +1,86 @@
+"""Slow things wait beside each other and delay nobody else."""
+
+import collections
+import time
+
+import events
+from judge_server import Answer
+from servers import Reader
+
+SLOW_JUDGE = "take your time"
+SLOW_COUNT = "SELECT city, count(*) AS customers FROM customers WHERE (SELECT count(*) FROM slow_orders({})) > 0 GROUP BY city"
+
+
+def test_judge_and_target_work_at_the_same_time(rig):
+    rig.judge.answer = lambda prompt: Answer(delay_s=0.3 if "slow" in prompt else 0.0)
+    rig.start(partitions=1)
+    warm = [events.event(question=f"warm {n}", target="shop", ground_truth={"sql": events.CITY_COUNT})
+            for n in range(8)]
+    rig.send([events.message(event) for event in warm])
+    reader = Reader(rig.kafka, rig.topics.scored)
+    reader.until(len(warm), 60)
+
+    took, seen = [], []
+    for number in range(8):
+        # The query differs each time, so that no cached result of the truth or verdict shortens it.
+        event = events.event(SLOW_COUNT.format(f"0.3 + {number} * 0.0001"), question=f"slow {number}",
+                             target="shop", ground_truth={"sql": events.CITY_COUNT})
+        sent = time.monotonic()
+        sent_ms = events.now_ms()
+        rig.send([events.message(event)])
+        message = reader.until_match(lambda message, name=event["event_id"]: message.key() == name.encode())
+        seen.append(time.monotonic() - sent)
+        record = rig.decode(message)
+        took.append(record["scored_at"].timestamp() * 1000 - sent_ms)
+        assert record["result_validation"]["score"] == 1.0, record["result_validation"]
+        assert record["judge"]["relevance"]["score"] == 92
+        assert not record["judge"]["relevance"]["cached"]
+    reader.close()
+    assert min(took) >= 290, f"the test itself is not slow: {took}"
+    assert sorted(took)[len(took) // 2] < 500, took
+    assert sorted(seen)[len(seen) // 2] < 800, seen
+
+
+def test_a_slow_event_delays_itself_alone(rig):
+    partitions, quick_each = 4, 150
+    slow_for = {"seconds": 20.0}
+    rig.judge.answer = lambda prompt: Answer(delay_s=slow_for["seconds"] if SLOW_JUDGE in prompt else 0.0)
+    rig.start(partitions=partitions)
+    slow = [events.sure(question=f"{SLOW_JUDGE}, partition {partition}") for partition in range(partitions)]
+    rig.send([events.message(event, partition=partition) for partition, event in enumerate(slow)])
+    deadline = time.monotonic() + 15
+    while rig.judge.calls(SLOW_JUDGE) < partitions and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert rig.judge.calls(SLOW_JUDGE) == partitions
+
+    quick = events.Template(events.sure(target="shop"))
+    names, messages = zip(*(quick.message(partition=number % partitions)
+                            for number in range(quick_each * partitions)))
+    started = time.monotonic()
+    rig.send(messages)
+    keys = collections.Counter(message.key().decode() for message, _ in rig.scored(len(names), timeout=12))
+    assert time.monotonic() - started < 15, "they were not out while the judge was still thinking"
+    assert keys == dict.fromkeys(names, 1)
+
+    # Everything above the prefix is remembered beyond the process.
+    rig.daemon.kill()
+    slow_for["seconds"] = 0.0
+    rig.daemon.start()
+    everything = {*names, *(event["event_id"] for event in slow)}
+    keys = collections.Counter(message.key().decode()
+                               for message, _ in rig.scored(len(everything), timeout=60, settle=3))
+    assert keys == dict.fromkeys(everything, 1)
+    assert rig.judge.calls(SLOW_JUDGE) == 2 * partitions
+
+
+def test_slow_targets_do_not_hold_up_events_without_one(rig):
+    rig.start(partitions=1)
+    slow = [events.event(SLOW_COUNT.format(4 + number / 1000), target="shop",
+                         ground_truth={"sql": events.CITY_COUNT}) for number in range(4)]
+    rig.send([events.message(event) for event in slow])
+    quick = [events.sure() for _ in range(100)]
+    rig.send([events.message(event) for event in quick])
+    names = {event["event_id"] for event in quick}
+    first = rig.scored(len(quick), timeout=30, settle=0)[:len(quick)]
+    assert {str(record["event_id"]) for _, record in first} == names
+    assert len(rig.scored(len(quick) + len(slow), timeout=40)) == len(quick) + len(slow)

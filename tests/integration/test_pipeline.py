@@ -1,0 +1,231 @@
+"""From the input topic to the scored topic: everything, once, with the right numbers."""
+
+import collections
+import json
+
+import pytest
+
+import events
+import wire
+from judge_server import Answer
+from servers import headers_of
+
+QUESTIONS = 10
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+NOBODY = "SELECT city, 0 AS customers FROM customers GROUP BY city"
+UNKNOWN_COLUMN = "SELECT city, country FROM customers LIMIT 5"
+TRACEPARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+# What each kind of event has to come out as: a kind is (event's fields, expectations of its record).
+KINDS = {
+    "right": (
+        dict(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH, retrieval=events.GOOD_RETRIEVAL,
+             response=events.GOOD_RESPONSE),
+        dict(technical=100, overall=1.0, level="HIGH_CONFIDENCE", verdict="SAFE", result=1.0,
+             label=("RESULT", True))),
+    "wrong": (
+        dict(sql=NOBODY, target="shop", ground_truth=TRUTH),
+        dict(technical=100, overall=1.0, level="HIGH_CONFIDENCE", verdict="SAFE", result=0.0,
+             label=("RESULT", False))),
+    "unknown column": (
+        dict(sql=UNKNOWN_COLUMN, target="shop"),
+        dict(technical=80, overall=0.8, level="MEDIUM_CONFIDENCE", verdict="SAFE", result=None,
+             label=("RELEVANCE", True))),
+    "unsafe": (
+        dict(sql="DELETE FROM orders", target="shop"),
+        dict(overall=0.0, level="VERY_LOW_CONFIDENCE", verdict="UNSAFE", result=None, label=None)),
+    "no target": (
+        dict(sql="SELECT count(*) FROM anything"),
+        dict(technical=100, overall=1.0, level="HIGH_CONFIDENCE", verdict="SAFE", result=None,
+             label=("RELEVANCE", True))),
+}
+# One event in ten runs on the target.
+SEQUENCE = ["right", "unsafe", "no target", "unknown column", "no target", "wrong", "unknown column", "no target",
+            "unknown column", "no target"] + ["no target", "unknown column"] * 5
+
+
+def question(number):
+    return f"Question {number}: how many customers live in each city?"
+
+
+def make_events(count, encoders, partitions):
+    """(messages, kind by event_id)"""
+    templates = {(kind, number): events.Template(events.event(question=question(number), **KINDS[kind][0]))
+                 for kind in KINDS for number in range(QUESTIONS)}
+    messages, kinds = [], {}
+    for index in range(count):
+        kind = SEQUENCE[index % len(SEQUENCE)]
+        template = templates[kind, index // len(SEQUENCE) % QUESTIONS]
+        name, message = template.message(encoders[index % len(encoders)], partition=index % partitions)
+        kinds[name] = kind
+        messages.append(message)
+    return messages, kinds
+
+
+def check(record, kind):
+    """Holds a record against what its kind expects."""
+    expected = KINDS[kind][1]
+    confidence = record["confidence"]
+    assert record["safety"]["verdict"] == expected["verdict"]
+    assert confidence["overall"] == pytest.approx(expected["overall"], abs=1e-9)
+    assert confidence["level"] == expected["level"]
+    if "technical" in expected:
+        assert confidence["technical"]["score"] == expected["technical"]
+    if expected["result"] is None:
+        assert record["result_validation"] is None or record["result_validation"]["status"] == "UNSAFE"
+    else:
+        assert record["result_validation"]["score"] == expected["result"]
+    label = record["label"]
+    assert (label and (label["source"], label["correct"])) == expected["label"]
+    assert record["errors"] == []
+
+
+def recount(records):
+    """What calibration has to hold, counted from the records themselves: n and correct by source and level."""
+    counts = collections.Counter()
+    for record in records:
+        if record["label"]:
+            key = (record["label"]["source"], record["confidence"]["level"])
+            counts[key, "n"] += 1
+            counts[key, "correct"] += record["label"]["correct"]
+    return counts
+
+
+def test_ten_thousand_events_come_out_once_with_the_right_numbers(rig):
+    count, partitions = 10_000, 4
+    rig.start(partitions=partitions)
+    messages, kinds = make_events(count, [events.encode], partitions)
+    rig.send(messages)
+
+    scored = rig.scored(count, timeout=120, settle=2)
+    assert len(scored) == count
+    names = collections.Counter(str(record["event_id"]) for _, record in scored)
+    assert names == dict.fromkeys(kinds, 1)
+    places = {(record["provenance"]["partition"], record["provenance"]["offset"]) for _, record in scored}
+    assert len(places) == count
+    for message, record in scored:
+        assert message.key() == str(record["event_id"]).encode()
+        assert record["provenance"]["topic"] == rig.topics.input
+        check(record, kinds[str(record["event_id"])])
+    assert rig.dead_letters() == []
+
+    # Equal questions are asked once, however many events ask them; what is unsafe is never sent.
+    assert rig.judge.calls(correctness=False) == QUESTIONS * (len(KINDS) - 1)
+    assert rig.judge.calls(correctness=True) <= QUESTIONS * 2
+    assert rig.judge.calls("DELETE FROM orders") == 0
+
+    rig.await_calibration(recount(record for _, record in scored))
+
+
+def test_json_and_avro_go_in_side_by_side(rig):
+    rig.start(partitions=2)
+    messages, kinds = make_events(200, [events.encode, events.encode_json, events.encode_json], 2)
+    rig.send(messages)
+    scored = rig.scored(200)
+    assert {str(record["event_id"]) for _, record in scored} == set(kinds)
+    for _, record in scored:
+        check(record, kinds[str(record["event_id"])])
+
+
+def test_json_comes_out_where_it_is_asked_for(rig):
+    rig.start(partitions=1, kafka={"wire_format": "json"})
+    event = events.sure(target="shop", ground_truth=TRUTH, attributes={"tenant": "a"})
+    rig.send([events.message(event, events.encode_json)])
+    [message] = rig.kafka.read(rig.topics.scored, 1, 60)
+    record = json.loads(message.value())
+    assert record["event_id"] == event["event_id"]
+    assert record["occurred_at"] == int(event["occurred_at"].timestamp() * 1000)
+    assert set(record) == {field.name for field in wire.SCORED_QUERY.schema.fields}
+    assert record["input"]["sql"] == events.CITY_COUNT
+    assert record["input"]["attributes"] == {"tenant": "a"}
+    assert record["input"]["generator_confidence"] is None
+    check(record, "right")
+
+
+def test_the_record_explains_its_numbers(rig):
+    rig.start(partitions=1)
+    event = events.sure(target="shop", ground_truth={**TRUTH, "should_pass": True}, attributes={"tenant": "a"},
+                        generator_confidence=0.0)
+    rig.send([events.message(event)])
+    [(_, record)] = rig.scored(1)
+    for field in ("application", "model", "prompt_version", "target", "occurred_at"):
+        assert record[field] == event[field]
+    assert record["input"] == wire.with_defaults(wire.GENERATED_QUERY.schema, event)
+    assert record["confidence"]["generator"] == 0.0
+    advisory = record["confidence"]["advisory"]
+    assert advisory["confidence"] == pytest.approx(1.0)
+    assert [advisory[part] for part in ("retrieval_quality", "source_quality", "response_quality")] == [
+        pytest.approx(0.4), pytest.approx(0.3), pytest.approx(0.3)]
+    # By hand: scores 1.0 and 0.9, gap 0.1/0.3, both above 0.75, r = 1, deviation 0.05, graph, one document of two.
+    assert record["confidence"]["retrieval"]["confidence"] == pytest.approx(
+        0.30 * 1.0 + 0.20 * (0.1 / 0.3) + 0.15 * 1 + 0.15 * 1 + 0.10 * (1 - 0.05 / 0.2) + 0.05 * 1 + 0.05 * 0.5)
+    assert record["structure"]["structural"] == 1.0
+    assert record["structure"]["table_accuracy"] == 1.0
+    assert record["structure"]["tables"] == ["customers"]
+    assert record["result_validation"]["generated"]["rows"] == 3
+    assert record["judge"]["relevance"]["score"] == 92
+    assert record["judge"]["decision"] == "ACCEPT_HIGH"
+    assert record["judge"]["sampling_probability"] == 1.0
+    assert record["judge"]["model"] == "judge-model"
+    assert record["grading"]["safety"]["class"] == "TRUE_NEGATIVE"
+    assert record["grading"]["validation"]["class"] == "CORRECT_ACCEPTANCE"
+    weights = record["evaluation"]["weights"]
+    assert weights == pytest.approx({"structural": 0.40, "semantic": 0.15, "judge": 0.15, "result": 0.30})
+    assert record["evaluation"]["score"] == pytest.approx(
+        0.40 + 0.15 * record["structure"]["semantic"] + 0.15 + 0.30)
+    assert record["evaluation"]["passed"] and not record["evaluation"]["degraded"]
+    assert record["provenance"]["partition"] == 0 and record["provenance"]["offset"] == 0
+    assert len(record["provenance"]["catalog_digest"]) == 64
+
+
+def test_advisories_can_be_told_apart_by_their_headers(rig):
+    answers = {"off topic": 20}
+    rig.judge.answer = lambda prompt: Answer(
+        score=next((score for text, score in answers.items() if text in prompt), 92))
+    rig.start(partitions=1)
+    doubtful = {
+        "UNSAFE_QUERY": events.event("DROP TABLE orders", target="shop"),
+        "LOW_CONFIDENCE": events.event("SELECT nope, nada FROM customers LIMIT 1", target="shop"),
+        "LOW_RELEVANCE": events.event(question="off topic", target="shop"),
+        "GROUND_TRUTH_FAILED": events.event(target="shop", ground_truth={"sql": "SELECT city FROM nowhere"}),
+    }
+    levels = {"UNSAFE_QUERY": "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE": "LOW_CONFIDENCE",
+              "LOW_RELEVANCE": "HIGH_CONFIDENCE", "GROUND_TRUTH_FAILED": "HIGH_CONFIDENCE"}
+    fine = events.sure(target="shop")
+    rig.send([events.message(event, headers=[("traceparent", TRACEPARENT), ("other", b"x")])
+              for event in [*doubtful.values(), fine]])
+    assert len(rig.scored(5)) == 5
+
+    seen = {}
+    for message in rig.kafka.read(rig.topics.advisory, len(doubtful), settle=1):
+        headers = headers_of(message)
+        record = wire.ADVISORY.decode(message.value())
+        assert headers["kind"].decode() == record["kind"]
+        assert headers["level"].decode() == record["level"]
+        assert headers["traceparent"] == TRACEPARENT
+        assert record["summary"]
+        seen.setdefault(str(record["event_id"]), set()).add(record["kind"])
+        if str(record["event_id"]) == doubtful.get(record["kind"], {}).get("event_id"):
+            assert record["level"] == levels[record["kind"]]
+    for kind, event in doubtful.items():
+        assert kind in seen[event["event_id"]]
+    assert fine["event_id"] not in seen
+
+
+def test_traceparent_is_carried_through(rig):
+    rig.start(partitions=1)
+    traced, plain = events.sure(), events.sure()
+    rig.send([events.message(traced, headers=[("traceparent", TRACEPARENT)]), events.message(plain)])
+    headers = {str(record["event_id"]): headers_of(message) for message, record in rig.scored(2)}
+    assert headers[traced["event_id"]]["traceparent"] == TRACEPARENT
+    assert "traceparent" not in headers[plain["event_id"]]
+
+
+def test_two_events_of_one_name_are_both_scored(rig):
+    rig.start(partitions=2)
+    event = events.sure()
+    rig.send([events.message(event, partition=0), events.message(event, partition=1),
+              events.message(event, partition=1)])
+    places = sorted((record["provenance"]["partition"], record["provenance"]["offset"])
+                    for _, record in rig.scored(3, settle=1))
+    assert places == [(0, 0), (1, 0), (1, 1)]

@@ -1,0 +1,146 @@
+"""Exactly once for read_committed readers, whatever dies when."""
+
+import collections
+import random
+import time
+
+import pytest
+
+import events
+from judge_server import Answer
+from servers import Reader
+
+QUESTIONS = 50
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+
+
+def templates():
+    """Quick ones, judged ones, some that run on the target and some that cannot be read at all."""
+    made = [events.Template(events.sure(question=f"Question {number}?", target="shop"))
+            for number in range(QUESTIONS)]
+    made += [events.Template(events.event(question=f"Question {number}?", target="shop", ground_truth=TRUTH))
+             for number in range(5)]
+    return made
+
+
+def load(count, partitions, seed=7):
+    """(messages, names that have to be scored, number of dead letters)"""
+    pick = random.Random(seed)
+    choices = templates()
+    messages, names, letters = [], [], 0
+    for number in range(count):
+        name, message = pick.choice(choices).message(partition=number % partitions)
+        if number % 97 == 0:
+            message["value"] = b"\xc3\x01 not an event %d" % number
+            letters += 1
+        else:
+            names.append(name)
+        messages.append(message)
+    return messages, names, letters
+
+
+def assert_once(rig, names, letters, timeout=120):
+    keys = collections.Counter(message.key().decode() for message, _ in
+                               rig.scored(len(names), timeout=timeout, settle=3))
+    doubled = [name for name, times in keys.items() if times > 1]
+    assert not doubled, f"{len(doubled)} doubled"
+    assert set(keys) == set(names)
+    values = collections.Counter(letter.value() for letter in rig.dead_letters(letters))
+    assert len(values) == letters and set(values.values()) <= {1}
+
+
+def slow_judge(rig):
+    """Answers take 5 to 400 ms: at every moment some events are done and some before them are not."""
+    pick = random.Random(3)
+    rig.judge.answer = lambda prompt: Answer(delay_s=pick.choice([0.005, 0.05, 0.4]))
+
+
+def wait_for_some(rig, count, timeout=60):
+    reader = Reader(rig.kafka, rig.topics.scored)
+    try:
+        reader.until(count, timeout)
+    finally:
+        reader.close()
+
+
+def test_kill_in_the_middle_again_and_again(rig):
+    count, partitions = 5_000, 4
+    slow_judge(rig)
+    # No cache: the judge keeps events waiting until the end.
+    rig.start(partitions=partitions, judge={"cache_ttl_s": 1, "max_in_flight": 16})
+    messages, names, letters = load(count, partitions)
+    pick = random.Random(11)
+    for part in range(5):
+        rig.send(messages[part * count // 5:(part + 1) * count // 5])
+        time.sleep(pick.uniform(0.1, 1.2))
+        rig.daemon.kill()
+        deadline = time.monotonic() + 5
+        while rig.daemon.leftovers():
+            assert time.monotonic() < deadline, "its workers outlive it"
+            time.sleep(0.05)
+        rig.daemon.start()
+    assert_once(rig, names, letters)
+
+
+def test_orderly_shutdown_in_the_middle(rig):
+    count, partitions = 3_000, 2
+    slow_judge(rig)
+    rig.start(partitions=partitions, judge={"cache_ttl_s": 1, "max_in_flight": 16})
+    messages, names, letters = load(count, partitions, seed=8)
+    rig.send(messages)
+    for _ in range(2):
+        time.sleep(0.7)
+        assert rig.daemon.terminate(timeout=30) == 0
+        assert not rig.daemon.leftovers()
+        rig.daemon.start()
+    assert_once(rig, names, letters)
+    assert rig.daemon.terminate() == 0
+
+
+def test_another_instance_takes_over(rig, make_daemon):
+    count, partitions = 3_000, 4
+    slow_judge(rig)
+    first = rig.start(partitions=partitions, judge={"cache_ttl_s": 1, "max_in_flight": 16})
+    messages, names, letters = load(count, partitions, seed=9)
+    rig.send(messages[:count // 2])
+    wait_for_some(rig, 50)
+    second = make_daemon({**first.config, "http": None,
+                          "kafka": {**first.config["kafka"], "instance_id": f"{rig.topics.name}-2"}})
+    second.start()
+    rig.send(messages[count // 2:])
+    time.sleep(2)
+    first.kill()  # and it never comes back: its session runs out
+    assert_once(rig, names, letters, timeout=120)
+    assert second.running()
+
+
+def test_a_second_instance_of_one_name_fences_the_first(rig, make_daemon):
+    first = rig.start(partitions=2)
+    twin = make_daemon({**first.config, "http": None})
+    twin.start()
+    messages, names, letters = load(500, 2, seed=10)
+    rig.send(messages)
+    status = first.wait(timeout=60)
+    assert status != 0
+    assert rig.topics.settings(rig.kafka)["instance_id"] in first.log()
+    assert_once(rig, names, letters)
+    assert twin.running()
+
+
+@pytest.mark.parametrize("how", ["kill", "halt"])
+def test_broker_restart(rig, how):
+    if not rig.kafka.own:
+        pytest.skip("KAFKA_BOOTSTRAP names a broker that is not ours to restart")
+    count, partitions = 2_000, 2
+    slow_judge(rig)
+    rig.start(partitions=partitions, judge={"cache_ttl_s": 1, "max_in_flight": 16})
+    messages, names, letters = load(count, partitions, seed=12)
+    rig.send(messages)
+    wait_for_some(rig, 100)
+    getattr(rig.kafka, how)()
+    time.sleep(1)
+    rig.kafka.resume()
+    if not rig.daemon.running():  # fenced: the supervisor would start it again
+        rig.daemon.wait(1)
+        rig.daemon.start()
+    assert_once(rig, names, letters, timeout=150)
