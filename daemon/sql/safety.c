@@ -30,6 +30,7 @@ struct walk {
 	str_t text;
 	unsigned depth;
 	double rows;	       /* of the SELECT under way, from constants alone */
+	int rows_location;     /* of the last part that brought rows */
 	struct cte_size *ctes; /* in scope, innermost first */
 	size_t locking_offset; /* where the search for the next FOR UPDATE starts */
 	size_t views_vetted;
@@ -37,6 +38,7 @@ struct walk {
 };
 
 static void walk_node(struct walk *walk, const Node *node);
+static void refuse_statement(struct walk *walk, const Node *node);
 
 static void walk_list(struct walk *walk, const List *list)
 {
@@ -77,6 +79,17 @@ static void judge_operator(struct walk *walk, const List *names, int location)
 
 /* Functions */
 
+/* What joins, subqueries and set-returning calls multiply up to. */
+static void multiply_rows(struct walk *walk, double rows, int location)
+{
+	bool below = walk->rows < BOMB_QUERY_ROWS && rows < BOMB_QUERY_ROWS;
+	walk->rows *= rows;
+	walk->rows_location = location;
+	if (below && walk->rows >= BOMB_QUERY_ROWS)
+		violations_add(&walk->list, VIOLATION_RESOURCE_BOMB, location, "%.0f rows by multiplication",
+			       walk->rows);
+}
+
 static void judge_size(struct walk *walk, const FuncCall *call)
 {
 	struct call_size size = bomb_call_size(call);
@@ -87,10 +100,8 @@ static void judge_size(struct walk *walk, const FuncCall *call)
 	else if (size.bytes >= BOMB_CALL_BYTES || size.bytes * walk->rows >= BOMB_QUERY_BYTES)
 		violations_add(&walk->list, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " of %.0f bytes",
 			       STR_ARG(name.name), size.bytes);
-	walk->rows *= size.rows;
-	if (size.rows > 1 && size.rows < BOMB_CALL_ROWS && walk->rows >= BOMB_QUERY_ROWS)
-		violations_add(&walk->list, VIOLATION_RESOURCE_BOMB, call->location,
-			       "%.0f rows by multiplication", walk->rows);
+	if (size.rows > 1 && size.rows < BOMB_CALL_ROWS)
+		multiply_rows(walk, size.rows, call->location);
 }
 
 static void walk_call(struct walk *walk, const FuncCall *call)
@@ -244,10 +255,7 @@ static void walk_range(struct walk *walk, const RangeVar *range)
 	str_t name = str_from(range->relname);
 	for (const struct cte_size *cte = range->schemaname ? NULL : walk->ctes; cte; cte = cte->outer)
 		if (strcmp(cte->name, range->relname) == 0) {
-			walk->rows *= cte->rows;
-			if (cte->rows > 1 && walk->rows >= BOMB_QUERY_ROWS)
-				violations_add(&walk->list, VIOLATION_RESOURCE_BOMB, range->location,
-					       "%.0f rows by multiplication", walk->rows);
+			multiply_rows(walk, cte->rows, range->location);
 			return;
 		}
 	if (item && item->kind == RANGE_CTE)
@@ -295,18 +303,28 @@ static void walk_join(struct walk *walk, const JoinExpr *join)
 
 /* Queries */
 
+static bool modifies_data(const Node *query)
+{
+	return IsA(query, InsertStmt) || IsA(query, UpdateStmt) || IsA(query, DeleteStmt) ||
+	       IsA(query, MergeStmt);
+}
+
+static void walk_cte_query(struct walk *walk, const CommonTableExpr *cte)
+{
+	if (modifies_data(cte->ctequery)) {
+		violations_add(&walk->list, VIOLATION_DATA_MODIFYING_CTE, cte->location, "%s", cte->ctename);
+		refuse_statement(walk, cte->ctequery);
+	} else {
+		walk_node(walk, cte->ctequery);
+	}
+	if (cte->cycle_clause) {
+		walk_node(walk, cte->cycle_clause->cycle_mark_value);
+		walk_node(walk, cte->cycle_clause->cycle_mark_default);
+	}
+}
+
 static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursive)
 {
-	switch ((int)nodeTag(cte->ctequery)) {
-	case T_InsertStmt:
-	case T_UpdateStmt:
-	case T_DeleteStmt:
-	case T_MergeStmt:
-		violations_add(&walk->list, VIOLATION_DATA_MODIFYING_CTE, cte->location, "%s", cte->ctename);
-		break;
-	default:
-		break;
-	}
 	if (recursive && bomb_recursion(cte))
 		violations_add(&walk->list, VIOLATION_RESOURCE_BOMB, cte->location,
 			       "recursion of %s without a bound", cte->ctename);
@@ -316,11 +334,7 @@ static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursi
 	*size = (struct cte_size){ cte->ctename, 1, walk->ctes };
 	if (recursive)
 		walk->ctes = size;
-	walk_node(walk, cte->ctequery);
-	if (cte->cycle_clause) {
-		walk_node(walk, cte->cycle_clause->cycle_mark_value);
-		walk_node(walk, cte->cycle_clause->cycle_mark_default);
-	}
+	walk_cte_query(walk, cte);
 	size->rows = walk->rows;
 	walk->ctes = size;
 	walk->rows = outer_rows;
@@ -385,7 +399,7 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 	walk_list(walk, select->groupClause);
 	walk_node(walk, select->havingClause);
 	walk_list(walk, select->windowClause);
-	walk->rows *= outer_rows;
+	multiply_rows(walk, outer_rows, walk->rows_location);
 }
 
 static void walk_select(struct walk *walk, const SelectStmt *select)
