@@ -1,16 +1,19 @@
 """Fixtures of the integration suites: servers for the session, topics and a daemon for each test."""
 
-import itertools
+import contextlib
 import os
 import pathlib
 import sys
+import time
 import uuid
 
+import psycopg2
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
 
 import events  # noqa: E402
+import recount  # noqa: E402
 import wire  # noqa: E402
 from daemon import Daemon  # noqa: E402
 from judge_server import Judge  # noqa: E402
@@ -156,13 +159,19 @@ class Rig:
     def dead_letters(self, count=None, timeout=60, settle=0.5):
         return self.kafka.read(self.topics.dead_letter, count, timeout, settle=settle)
 
+    def await_calibration(self, records, timeout=60):
+        """Waits until PostgreSQL holds what a recount of these records gives, to the last digit."""
+        expected, found = recount.cells(records), None
+        assert expected, "the test itself has no label"
+        deadline = time.monotonic() + timeout
+        while found != expected and time.monotonic() < deadline:
+            time.sleep(0.2)
+            with contextlib.suppress(psycopg2.errors.UndefinedTable):
+                found = recount.stored(self.calibration_server.execute(recount.TABLE, self.calibration_database))
+        assert found == expected
+
 
 @pytest.fixture
 def rig(kafka, topics, postgres, judge, calibration_database, shop_target, make_daemon):
     return Rig(kafka, topics, postgres, judge, calibration_database, shop_target, make_daemon)
 
-
-@pytest.fixture
-def spread():
-    """Numbers partitions round robin."""
-    return lambda partitions: itertools.cycle(range(partitions))

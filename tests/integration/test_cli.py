@@ -11,7 +11,7 @@ import events
 from daemon import BINARY, config_text, free_port
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, CONFIG = 64, 65, 66, 69, 78
-COMMANDS = ("run", "score", "check", "calibration", "produce", "tail", "redrive")
+COMMANDS = ("run", "score", "check", "calibration")
 
 
 def assayd(*arguments, stdin="", timeout=60):
@@ -83,7 +83,7 @@ WRONG_CONFIGURATIONS = {
     "target without name": ('targets = ( { engine = "postgresql"; dsn = "host=db"; } );\n', ["name"]),
     "two targets of one name": ('targets = ( { name = "a"; engine = "sqlite"; path = "/x"; },\n'
                                 '  { name = "a"; engine = "sqlite"; path = "/y"; } );\n', ["a"]),
-    "weights that do not sum to 1": ('retrieval_weights: { top = 0.9; };\n', ["1"]),
+    "weights that do not sum to 1": ('retrieval: { weights: { top = 0.9; }; };\n', ["1"]),
 }
 
 
@@ -236,20 +236,3 @@ def test_run_without_its_topic(kafka, topics, config_file):
     done = assayd("run", "--config", config_file({"kafka": settings}), timeout=90)
     assert done.returncode == UNAVAILABLE
     assert "no-such-topic" in done.stderr
-
-
-def test_produce_and_tail(kafka, topics, config_file, make_daemon):
-    config = {"kafka": topics(1).settings(kafka)}
-    path = config_file(config)
-    made = [events.sure() for _ in range(20)]
-    done = assayd("produce", "--config", path, stdin="".join(plain(event) + "\n" for event in made))
-    assert done.returncode == 0, done.stderr
-    make_daemon(config).start()
-    scored = kafka.read(config["kafka"]["scored_topic"], 20, 60)
-    assert [message.key().decode() for message in scored] and len(scored) == 20
-    with subprocess.Popen([BINARY, "tail", "--config", path, "scored", "--json", "--from-beginning"],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        lines = [json.loads(process.stdout.readline()) for _ in range(20)]
-        process.terminate()
-        process.wait(20)
-    assert {line["event_id"] for line in lines} == {event["event_id"] for event in made}

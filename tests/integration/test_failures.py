@@ -7,7 +7,7 @@ import pytest
 
 import events
 from judge_server import Answer
-from servers import Postgres
+from servers import Postgres, Reader
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 
@@ -19,16 +19,13 @@ def judged(number, **fields):
 
 def one(rig, event, timeout=40):
     """Sends one event and returns its record."""
-    rig.send([events.message(event)])
-    before = 0
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        scored = rig.scored(settle=0.1)
-        for _, record in scored[before:]:
-            if str(record["event_id"]) == event["event_id"]:
-                return record
-        before = 0
-    raise AssertionError(f"no record after {timeout} s\n{rig.daemon.log_tail()}")
+    reader = Reader(rig.kafka, rig.topics.scored)
+    try:
+        rig.send([events.message(event)])
+        message = reader.until_match(lambda message: message.key() == event["event_id"].encode(), timeout)
+        return rig.decode(message)
+    finally:
+        reader.close()
 
 
 def assert_unjudged(record):
@@ -67,14 +64,15 @@ RUBBISH = {
 }
 
 
-@pytest.mark.parametrize("kind", RUBBISH)
-def test_judge_that_talks_rubbish(rig, kind):
-    rig.judge.answer = lambda prompt: Answer(**RUBBISH[kind])
-    rig.start(partitions=1, judge={"timeout_ms": 3000})
-    record = one(rig, judged(1))
-    assert_unjudged(record)
-    rig.judge.answer = lambda prompt: Answer()
-    assert_judged_again(rig)
+def test_judge_that_talks_rubbish(rig):
+    # One attempt each, so that no row of failures is long enough to look like an outage.
+    rig.start(partitions=1, judge={"timeout_ms": 5000, "max_attempts": 1})
+    for number, (kind, answer) in enumerate(RUBBISH.items()):
+        rig.judge.answer = lambda prompt, answer=answer: Answer(**answer)
+        record = one(rig, judged(number))
+        assert_unjudged(record)
+        rig.judge.answer = lambda prompt: Answer()
+        assert one(rig, judged(number))["judge"]["decision"] == "ACCEPT_HIGH", kind
 
 
 def test_judge_that_is_down(rig):
@@ -169,17 +167,14 @@ def test_lost_calibration_database_is_made_up_for(rig, when):
             database.halt()
         rig.start(partitions=2)
         template = events.Template(events.sure(target="shop"))
-        expected = collections.Counter()
         for part in range(4):
             if when == "in the middle" and part == 1:
                 database.kill()
             rig.send([template.message(partition=number % 2)[1] for number in range(200)])
             assert len(rig.scored(200 * (part + 1), timeout=30)) == 200 * (part + 1), "scoring waits for nobody"
         database.resume()
-        for _, record in rig.scored():
-            expected[(record["label"]["source"], record["confidence"]["level"]), "n"] += 1
-            expected[(record["label"]["source"], record["confidence"]["level"]), "correct"] += record["label"]["correct"]
-        assert sum(count for (_, what), count in expected.items() if what == "n") == 800
-        rig.await_calibration(expected)
+        records = [record for _, record in rig.scored()]
+        assert sum(record["label"] is not None for record in records) == 800
+        rig.await_calibration(records)
     finally:
         database.stop()
