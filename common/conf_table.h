@@ -113,9 +113,5 @@ void conf_render(const struct conf_table *table, const void *values, unsigned wi
 size_t conf_restart_needed(const struct conf_table *table, const void *before, const void *after,
 			   struct buf *names);
 
-/* Calls `visit` for every setting with a field of every group that there is, in the table's order. */
-void conf_each(const struct conf_table *table, void *values,
-	       void (*visit)(const struct conf_setting *setting, void *field, void *context), void *context);
-
 /* Writes the reference of all settings as man(7) source. */
 void conf_print_reference(const struct conf_table *table, FILE *out);

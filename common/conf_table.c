@@ -1,0 +1,615 @@
+#include "common/conf_table.h"
+
+#include "common/conf_scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libconfig.h>
+#include <limits.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#define FILE_BYTES_MAX ((size_t)1 << 20)
+#define SHOWN_MAX      60 /* bytes of a value in a message */
+#define NAME_MAX_BYTES 128
+
+struct conf_file {
+	char *name;
+	config_t parsed;
+};
+
+struct reader {
+	const struct conf_table *table;
+	struct conf_file *file;
+	struct arena *arena;
+	char *values;
+	struct err_detail *detail;
+};
+
+/* One setting or group in the file, with its path for people. */
+struct place {
+	const struct config_setting_t *node;
+	char path[NAME_MAX_BYTES];
+};
+
+void conf_file_free(struct conf_file *file)
+{
+	if (!file)
+		return;
+	config_destroy(&file->parsed);
+	free(file->name);
+	free(file);
+}
+
+/* --- messages --- */
+
+__attribute__((format(printf, 4, 5))) static err_t
+fail_at(const struct reader *reader, const struct place *place, err_t err, const char *format, ...)
+{
+	char message[sizeof reader->detail->message];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	return err_fail(reader->detail, err, "%s:%u: %s: %s", reader->file->name, place->node->line,
+			place->path, message);
+}
+
+/* The innermost setting on the way to `path` ("targets[1].name") that the file has. */
+static const config_setting_t *find_nearest(const struct conf_file *file, const char *path, bool *ret_exact)
+{
+	const config_setting_t *node = config_root_setting(&file->parsed);
+	*ret_exact = false;
+	while (*path) {
+		char name[NAME_MAX_BYTES];
+		size_t len = *path == '[' ? strcspn(path, "]") + 1 : strcspn(path, ".[");
+		const config_setting_t *next = NULL;
+		snprintf(name, sizeof name, "%.*s", (int)len, path);
+		if (*path == '[' && config_setting_is_aggregate(node))
+			next = config_setting_get_elem(node, (unsigned)strtoul(name + 1, NULL, 10));
+		else if (*path != '[' && config_setting_is_group(node))
+			next = config_setting_get_member(node, name);
+		if (!next)
+			return node;
+		node = next;
+		path += len;
+		path += *path == '.';
+	}
+	*ret_exact = true;
+	return node;
+}
+
+err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
+		     const char *format, ...)
+{
+	char message[sizeof detail->message];
+	bool exact;
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	const config_setting_t *node = find_nearest(file, setting, &exact);
+	if (config_setting_is_root(node))
+		return err_fail(detail, err, "%s: %s: %s", file->name, setting, message);
+	return err_fail(detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message);
+}
+
+bool conf_file_has(const struct conf_file *file, const char *setting)
+{
+	bool exact;
+	find_nearest(file, setting, &exact);
+	return exact;
+}
+
+/* --- hints --- */
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Levenshtein distance of two names; names beyond the buffer are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_BYTES + 1], b_len = strlen(b);
+	if (b_len > NAME_MAX_BYTES)
+		return SIZE_MAX;
+	for (size_t k = 0; k <= b_len; k++)
+		row[k] = k;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = row[0];
+		row[0] = i + 1;
+		for (size_t k = 1; k <= b_len; k++) {
+			size_t above = row[k];
+			size_t changed = diagonal + (a[i] != b[k - 1]);
+			row[k] = smaller(changed, smaller(above, row[k - 1]) + 1);
+			diagonal = above;
+		}
+	}
+	return row[b_len];
+}
+
+struct hint {
+	const char *wanted;
+	const char *best;
+	size_t best_distance;
+	char all[256];
+};
+
+static void hint_add(struct hint *hint, const char *name)
+{
+	size_t len = strlen(hint->all), far = distance(hint->wanted, name);
+	snprintf(hint->all + len, sizeof hint->all - len, "%s%s", len ? ", " : "", name);
+	if (far < hint->best_distance) {
+		hint->best_distance = far;
+		hint->best = name;
+	}
+}
+
+static bool hint_is_near(const struct hint *hint)
+{
+	return hint->best && hint->best_distance <= 2 + strlen(hint->wanted) / 5;
+}
+
+/* --- defaults --- */
+
+static size_t symbol_index(const char *const *symbols, const char *text, size_t len)
+{
+	size_t i = 0;
+	while (symbols[i] && (strlen(symbols[i]) != len || memcmp(symbols[i], text, len) != 0))
+		i++;
+	return symbols[i] ? i : SIZE_MAX;
+}
+
+static void set_enums_default(const struct conf_setting *setting, struct arena *arena, void *field)
+{
+	struct conf_enums list = { NULL, 0 };
+	int *items = ARENA_ARRAY(arena, int, strlen(setting->default_text) + 1);
+	for (const char *at = setting->default_text; *at;) {
+		size_t len = strcspn(at, " ");
+		items[list.count++] = (int)symbol_index(setting->symbols, at, len);
+		at += len + strspn(at + len, " ");
+	}
+	list.items = items;
+	memcpy(field, &list, sizeof list);
+}
+
+static void set_default(const struct conf_setting *setting, struct arena *arena, void *field)
+{
+	const char *text = setting->default_text;
+	if (!text)
+		return;
+	switch (setting->type) {
+	case CONF_BOOL:
+		*(bool *)field = strcmp(text, "true") == 0;
+		break;
+	case CONF_INT:
+		*(int64_t *)field = strtoll(text, NULL, 10);
+		break;
+	case CONF_DOUBLE:
+		*(double *)field = strtod(text, NULL);
+		break;
+	case CONF_STRING:
+		*(const char **)field = arena_strdup(arena, text);
+		break;
+	case CONF_ENUM:
+		*(int *)field = (int)symbol_index(setting->symbols, text, strlen(text));
+		break;
+	case CONF_ENUMS:
+		set_enums_default(setting, arena, field);
+		break;
+	case CONF_STRINGS:
+	case CONF_FORBIDDEN:
+		break;
+	}
+}
+
+static void set_group_defaults(const struct reader *reader, size_t group, char *base)
+{
+	for (size_t i = 0; i < reader->table->settings_count; i++) {
+		const struct conf_setting *setting = &reader->table->settings[i];
+		if (setting->group == group)
+			set_default(setting, reader->arena, base + setting->offset);
+	}
+}
+
+/* --- values --- */
+
+static const char *found_type(const config_setting_t *node)
+{
+	switch (config_setting_type(node)) {
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64:
+		return "a whole number";
+	case CONFIG_TYPE_FLOAT:
+		return "a number with a fraction";
+	case CONFIG_TYPE_STRING:
+		return "a text";
+	case CONFIG_TYPE_BOOL:
+		return "true or false";
+	case CONFIG_TYPE_GROUP:
+		return "a group";
+	default:
+		return "a list";
+	}
+}
+
+static err_t fail_type(const struct reader *reader, const struct place *place, const char *expected)
+{
+	return fail_at(reader, place, ERR_CONFIG_TYPE, "%s is expected here, not %s", expected,
+		       found_type(place->node));
+}
+
+static bool is_integer(const config_setting_t *node)
+{
+	return config_setting_type(node) == CONFIG_TYPE_INT || config_setting_type(node) == CONFIG_TYPE_INT64;
+}
+
+static int64_t integer_of(const config_setting_t *node)
+{
+	return config_setting_type(node) == CONFIG_TYPE_INT ? config_setting_get_int(node)
+							    : config_setting_get_int64(node);
+}
+
+static err_t check_range(const struct reader *reader, const struct place *place,
+			 const struct conf_setting *setting, double value, const char *shown)
+{
+	if (value >= setting->min && value <= setting->max)
+		return ERR_OK;
+	return fail_at(reader, place, ERR_CONFIG_RANGE, "%s is out of range; allowed is %.15g to %.15g%s%s",
+		       shown, setting->min, setting->max, setting->unit ? " " : "",
+		       setting->unit ? setting->unit : "");
+}
+
+static err_t read_int(const struct reader *reader, const struct place *place,
+		      const struct conf_setting *setting, void *field)
+{
+	char shown[32];
+	if (!is_integer(place->node))
+		return fail_type(reader, place, "a whole number");
+	int64_t value = integer_of(place->node);
+	snprintf(shown, sizeof shown, "%lld", (long long)value);
+	err_t err = check_range(reader, place, setting, (double)value, shown);
+	if (!err)
+		*(int64_t *)field = value;
+	return err;
+}
+
+static err_t read_double(const struct reader *reader, const struct place *place,
+			 const struct conf_setting *setting, void *field)
+{
+	char shown[32];
+	bool whole = is_integer(place->node);
+	if (!whole && config_setting_type(place->node) != CONFIG_TYPE_FLOAT)
+		return fail_type(reader, place, "a number");
+	double value = whole ? (double)integer_of(place->node) : config_setting_get_float(place->node);
+	snprintf(shown, sizeof shown, "%.15g", value);
+	err_t err = check_range(reader, place, setting, value, shown);
+	if (!err)
+		*(double *)field = value;
+	return err;
+}
+
+static err_t read_bool(const struct reader *reader, const struct place *place, void *field)
+{
+	if (config_setting_type(place->node) != CONFIG_TYPE_BOOL)
+		return fail_type(reader, place, "true or false");
+	*(bool *)field = config_setting_get_bool(place->node);
+	return ERR_OK;
+}
+
+static err_t read_string(const struct reader *reader, const struct place *place,
+			 const struct conf_setting *setting, const char **field)
+{
+	if (config_setting_type(place->node) != CONFIG_TYPE_STRING)
+		return fail_type(reader, place, "a text");
+	const char *text = config_setting_get_string(place->node);
+	size_t len = strlen(text);
+	if (len == 0 && setting->min > 0)
+		return fail_at(reader, place, ERR_CONFIG_RANGE,
+			       "the text is empty; leave the setting out instead");
+	if ((double)len > setting->max)
+		return fail_at(reader, place, ERR_CONFIG_RANGE, "the text has %zu bytes; allowed are %.0f",
+			       len, setting->max);
+	*field = arena_strdup(reader->arena, text);
+	return ERR_OK;
+}
+
+static err_t read_symbol(const struct reader *reader, const struct place *place,
+			 const struct conf_setting *setting, int *field)
+{
+	if (config_setting_type(place->node) != CONFIG_TYPE_STRING)
+		return fail_type(reader, place, "a text");
+	const char *text = config_setting_get_string(place->node);
+	size_t index = symbol_index(setting->symbols, text, strlen(text));
+	if (index != SIZE_MAX) {
+		*field = (int)index;
+		return ERR_OK;
+	}
+	struct hint hint = { text, NULL, SIZE_MAX, "" };
+	for (size_t i = 0; setting->symbols[i]; i++)
+		hint_add(&hint, setting->symbols[i]);
+	return fail_at(reader, place, ERR_CONFIG_RANGE, "\"%.*s\" is not one of %s%s%s", SHOWN_MAX, text,
+		       hint.all, hint_is_near(&hint) ? "; did you mean " : "",
+		       hint_is_near(&hint) ? hint.best : "");
+}
+
+/* The i-th element of a list as a place of its own. */
+static struct place element(const struct place *list, size_t i)
+{
+	struct place place = { config_setting_get_elem(list->node, (unsigned)i), "" };
+	snprintf(place.path, sizeof place.path, "%.*s[%zu]", NAME_MAX_BYTES - 24, list->path, i);
+	return place;
+}
+
+static err_t list_count(const struct reader *reader, const struct place *place,
+			const struct conf_setting *setting, size_t *ret_count)
+{
+	if (!config_setting_is_list(place->node) && !config_setting_is_array(place->node))
+		return fail_type(reader, place, "a list of texts, [ \"…\" ],");
+	size_t count = (size_t)config_setting_length(place->node);
+	if ((double)count < setting->min)
+		return fail_at(reader, place, ERR_CONFIG_RANGE, "the list needs at least %.0f", setting->min);
+	if ((double)count > setting->max)
+		return fail_at(reader, place, ERR_CONFIG_RANGE, "the list has %zu items; allowed are %.0f",
+			       count, setting->max);
+	*ret_count = count;
+	return ERR_OK;
+}
+
+static err_t read_strings(const struct reader *reader, const struct place *place,
+			  const struct conf_setting *setting, struct conf_strings *field)
+{
+	static const struct conf_setting item = { .min = 1, .max = 65536 };
+	size_t count = 0;
+	err_t err = list_count(reader, place, setting, &count);
+	if (err)
+		return err;
+	const char **items = ARENA_ARRAY(reader->arena, const char *, count);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct place at = element(place, i);
+		err = read_string(reader, &at, &item, &items[i]);
+	}
+	if (!err)
+		*field = (struct conf_strings){ items, count };
+	return err;
+}
+
+static err_t read_enums(const struct reader *reader, const struct place *place,
+			const struct conf_setting *setting, struct conf_enums *field)
+{
+	size_t count = 0;
+	err_t err = list_count(reader, place, setting, &count);
+	if (err)
+		return err;
+	int *items = ARENA_ARRAY(reader->arena, int, count);
+	for (size_t i = 0; i < count && !err; i++) {
+		struct place at = element(place, i);
+		err = read_symbol(reader, &at, setting, &items[i]);
+		for (size_t k = 0; k < i && !err; k++) {
+			if (items[k] == items[i])
+				err = fail_at(reader, &at, ERR_CONFIG_RANGE, "%s is there twice",
+					      setting->symbols[items[i]]);
+		}
+	}
+	if (!err)
+		*field = (struct conf_enums){ items, count };
+	return err;
+}
+
+static err_t read_setting(const struct reader *reader, const struct place *place,
+			  const struct conf_setting *setting, char *base)
+{
+	void *field = base + setting->offset;
+	switch (setting->type) {
+	case CONF_BOOL:
+		return read_bool(reader, place, field);
+	case CONF_INT:
+		return read_int(reader, place, setting, field);
+	case CONF_DOUBLE:
+		return read_double(reader, place, setting, field);
+	case CONF_STRING:
+		return read_string(reader, place, setting, field);
+	case CONF_STRINGS:
+		return read_strings(reader, place, setting, field);
+	case CONF_ENUM:
+		return read_symbol(reader, place, setting, field);
+	case CONF_ENUMS:
+		return read_enums(reader, place, setting, field);
+	case CONF_FORBIDDEN:
+		break;
+	}
+	return fail_at(reader, place, ERR_CONFIG_UNKNOWN, "%s", setting->sentence);
+}
+
+/* --- groups --- */
+
+#define ROOT SIZE_MAX
+
+static const struct conf_setting *find_setting(const struct conf_table *table, size_t group, const char *name)
+{
+	for (size_t i = 0; i < table->settings_count; i++) {
+		if (table->settings[i].group == group && strcmp(table->settings[i].name, name) == 0)
+			return &table->settings[i];
+	}
+	return NULL;
+}
+
+/* The name of the group `candidate` within the group `parent`, or NULL where it is not directly in there. */
+static const char *name_within(const struct conf_table *table, size_t parent, size_t candidate)
+{
+	const char *path = table->groups[candidate].path;
+	if (parent == ROOT)
+		return strchr(path, '.') ? NULL : path;
+	size_t len = strlen(table->groups[parent].path);
+	return strncmp(path, table->groups[parent].path, len) == 0 && path[len] == '.' ? path + len + 1
+										       : NULL;
+}
+
+static size_t find_group(const struct conf_table *table, size_t parent, const char *name)
+{
+	for (size_t i = 0; i < table->groups_count; i++) {
+		const char *candidate = name_within(table, parent, i);
+		if (candidate && strcmp(candidate, name) == 0)
+			return i;
+	}
+	return ROOT;
+}
+
+static err_t fail_unknown(const struct reader *reader, const struct place *place, size_t group)
+{
+	const struct conf_table *table = reader->table;
+	struct hint hint = { place->node->name, NULL, SIZE_MAX, "" };
+	for (size_t i = 0; i < table->settings_count; i++) {
+		if (table->settings[i].group == group && table->settings[i].type != CONF_FORBIDDEN)
+			hint_add(&hint, table->settings[i].name);
+	}
+	for (size_t i = 0; i < table->groups_count; i++) {
+		if (name_within(table, group, i))
+			hint_add(&hint, name_within(table, group, i));
+	}
+	if (hint_is_near(&hint))
+		return fail_at(reader, place, ERR_CONFIG_UNKNOWN,
+			       "there is no such setting; did you mean %s?", hint.best);
+	return fail_at(reader, place, ERR_CONFIG_UNKNOWN, "there is no such setting; known here are %s",
+		       hint.all);
+}
+
+static err_t check_required(const struct reader *reader, const struct place *place, size_t group)
+{
+	for (size_t i = 0; i < reader->table->settings_count; i++) {
+		const struct conf_setting *setting = &reader->table->settings[i];
+		if (setting->group != group || !(setting->flags & CONF_REQUIRED))
+			continue;
+		if (!config_setting_get_member(place->node, setting->name))
+			return fail_at(reader, place, ERR_CONFIG_MISSING, "%s is missing: %s", setting->name,
+				       setting->sentence);
+	}
+	return ERR_OK;
+}
+
+static err_t read_group(const struct reader *reader, const struct place *place, size_t group, char *base);
+
+static err_t read_group_list(const struct reader *reader, const struct place *place, size_t index)
+{
+	const struct conf_group *group = &reader->table->groups[index];
+	bool list = config_setting_is_list(place->node) ||
+		    (config_setting_is_array(place->node) && config_setting_length(place->node) == 0);
+	if (!list)
+		return fail_type(reader, place, "a list of groups, ( { … } ),");
+	struct conf_groups groups = { NULL, (size_t)config_setting_length(place->node) };
+	groups.items = arena_calloc(reader->arena, groups.count, group->size_bytes);
+	for (size_t i = 0; i < groups.count; i++) {
+		char *base = (char *)groups.items + i * group->size_bytes;
+		struct place at = element(place, i);
+		set_group_defaults(reader, index, base);
+		err_t err = config_setting_is_group(at.node) ? read_group(reader, &at, index, base)
+							     : fail_type(reader, &at, "a group, { … },");
+		if (err)
+			return err;
+	}
+	memcpy(reader->values + group->offset, &groups, sizeof groups);
+	return ERR_OK;
+}
+
+static err_t read_child_group(const struct reader *reader, const struct place *place, size_t index)
+{
+	const struct conf_group *group = &reader->table->groups[index];
+	if (group->kind == CONF_GROUP_LIST)
+		return read_group_list(reader, place, index);
+	if (!config_setting_is_group(place->node))
+		return fail_type(reader, place, "a group, { … },");
+	if (group->kind == CONF_GROUP_OPTIONAL)
+		*(bool *)(void *)(reader->values + group->offset) = true;
+	return read_group(reader, place, index, reader->values + group->offset);
+}
+
+static err_t read_member(const struct reader *reader, const struct place *place, size_t group, char *base)
+{
+	const struct conf_setting *setting = find_setting(reader->table, group, place->node->name);
+	if (setting)
+		return read_setting(reader, place, setting, base);
+	size_t child = find_group(reader->table, group, place->node->name);
+	return child == ROOT ? fail_unknown(reader, place, group) : read_child_group(reader, place, child);
+}
+
+/* Reads all members of a group; `base` is its struct. */
+static err_t read_group(const struct reader *reader, const struct place *place, size_t group, char *base)
+{
+	size_t count = (size_t)config_setting_length(place->node);
+	for (size_t i = 0; i < count; i++) {
+		struct place at = { config_setting_get_elem(place->node, (unsigned)i), "" };
+		snprintf(at.path, sizeof at.path, "%.*s%s%.60s", NAME_MAX_BYTES - 64, place->path,
+			 place->path[0] ? "." : "", at.node->name);
+		err_t err = read_member(reader, &at, group, base);
+		if (err)
+			return err;
+	}
+	return group == ROOT ? ERR_OK : check_required(reader, place, group);
+}
+
+/* --- files --- */
+
+static err_t parse(const char *name, str_t text, struct conf_file *file, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf prepared = BUF_INIT;
+	buf_append_text(&prepared, "");
+	err_t err = conf_scan(name, text, &prepared, detail);
+	if (err)
+		return err;
+	if (!config_read_string(&file->parsed, buf_str(&prepared).ptr))
+		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:%d: %s", name,
+				config_error_line(&file->parsed), config_error_text(&file->parsed));
+	return ERR_OK;
+}
+
+err_t conf_text_read(const struct conf_table *table, const char *name, str_t text, struct arena *arena,
+		     void *values, struct conf_file **ret_file, struct err_detail *detail)
+{
+	_cleanup_(conf_file_cleanup) struct conf_file *file = calloc(1, sizeof *file);
+	if (!file || !(file->name = strdup(name)))
+		abort();
+	config_init(&file->parsed);
+	struct reader reader = { table, file, arena, values, detail };
+	for (size_t i = 0; i < table->groups_count; i++) {
+		if (table->groups[i].kind != CONF_GROUP_LIST)
+			set_group_defaults(&reader, i, reader.values + table->groups[i].offset);
+	}
+	err_t err = parse(name, text, file, detail);
+	if (err)
+		return err;
+	struct place root = { config_root_setting(&file->parsed), "" };
+	err = read_group(&reader, &root, ROOT, NULL);
+	if (!err)
+		*ret_file = TAKE_PTR(file);
+	return err;
+}
+
+static err_t read_text(const char *path, struct buf *text, struct err_detail *detail)
+{
+	struct stat status;
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) != 0)
+		return err_fail(detail, ERR_CONFIG_FILE, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return err_fail(detail, ERR_CONFIG_FILE, "%s: not a regular file", path);
+	buf_append_text(text, "");
+	while (text->len <= FILE_BYTES_MAX) {
+		ssize_t got = read(fd, buf_reserve(text, 4096), 4096);
+		if (got < 0)
+			return err_fail(detail, ERR_CONFIG_FILE, "%s: %s", path, strerror(errno));
+		if (got == 0)
+			return ERR_OK;
+		text->len += (size_t)got;
+		text->data[text->len] = 0;
+	}
+	return err_fail(detail, ERR_CONFIG_FILE, "%s: larger than %zu bytes", path, FILE_BYTES_MAX);
+}
+
+err_t conf_file_read(const struct conf_table *table, const char *path, struct arena *arena, void *values,
+		     struct conf_file **ret_file, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	err_t err = read_text(path, &text, detail);
+	return err ? err : conf_text_read(table, path, buf_str(&text), arena, values, ret_file, detail);
+}

@@ -1,0 +1,345 @@
+#include "config/table.h"
+
+#include <math.h>
+
+struct checker {
+	const struct config *config;
+	const struct conf_file *file;
+	struct err_detail *detail;
+};
+
+#define FAIL(checker, err, setting, ...)                                                                     \
+	conf_file_fail((checker)->file, (checker)->detail, err, setting, __VA_ARGS__)
+
+/* --- secrets in the wrong place --- */
+
+/* Whether a connection string holds a password: as a keyword, or in the authority of a URI. */
+static bool dsn_has_password(const char *dsn)
+{
+	const char *authority = strstr(dsn, "://");
+	for (const char *at = strcasestr(dsn, "password"); at; at = strcasestr(at + 1, "password")) {
+		if (at[8 + strspn(at + 8, " \t\n")] == '=')
+			return true;
+	}
+	if (!authority)
+		return false;
+	authority += 3;
+	size_t len = strcspn(authority, "/?#");
+	const char *at_sign = memrchr(authority, '@', len);
+	return at_sign && memchr(authority, ':', (size_t)(at_sign - authority));
+}
+
+static err_t check_dsn(const struct checker *checker, const char *dsn, const char *setting)
+{
+	if (!dsn || !dsn_has_password(dsn))
+		return ERR_OK;
+	return FAIL(
+		checker, ERR_CONFIG_RANGE, setting,
+		"the connection string holds a password; write it to a file and name that as password_file");
+}
+
+static bool is_secret_property(const char *property, size_t len)
+{
+	static const char *const endings[] = { "password", "secret", "key.pem" };
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+		size_t ending = strlen(endings[i]);
+		if (len >= ending && memcmp(property + len - ending, endings[i], ending) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* --- kafka --- */
+
+/* Properties with a setting of their own, or on which the guarantees of delivery stand. */
+static const char *own_property(const char *property, size_t len)
+{
+	static const char *const own[][2] = {
+		{ "bootstrap.servers", "kafka.bootstrap_servers" },
+		{ "metadata.broker.list", "kafka.bootstrap_servers" },
+		{ "group.id", "kafka.group_id" },
+		{ "group.instance.id", "kafka.instance_id" },
+		{ "transactional.id", "kafka.instance_id" },
+		{ "session.timeout.ms", "kafka.session_timeout_ms" },
+		{ "heartbeat.interval.ms", "kafka.heartbeat_ms" },
+		{ "transaction.timeout.ms", "kafka.transaction_timeout_ms" },
+		{ "enable.auto.commit", "kafka.delivery" },
+		{ "enable.auto.offset.store", "kafka.delivery" },
+		{ "enable.idempotence", "kafka.delivery" },
+		{ "isolation.level", "kafka.delivery" },
+		{ "auto.offset.reset", "kafka.delivery" },
+	};
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+		if (strlen(own[i][0]) == len && memcmp(own[i][0], property, len) == 0)
+			return own[i][1];
+	}
+	return NULL;
+}
+
+static err_t check_property(const struct checker *checker, const char *property, const char *setting,
+			    bool secret)
+{
+	size_t len = strcspn(property, "=");
+	if (len == 0 || property[len] != '=')
+		return FAIL(checker, ERR_CONFIG_RANGE, setting, "a property is written \"name=%s\"",
+			    secret ? "file" : "value");
+	if (own_property(property, len))
+		return FAIL(checker, ERR_CONFIG_RANGE, setting,
+			    "%.*s cannot be passed through; it follows from %s", (int)len, property,
+			    own_property(property, len));
+	if (!secret && is_secret_property(property, len))
+		return FAIL(checker, ERR_CONFIG_RANGE, setting,
+			    "%.*s is a secret; write it to a file and name that in kafka.secret_properties",
+			    (int)(len < 100 ? len : 100), property);
+	if (secret && !property[len + 1])
+		return FAIL(checker, ERR_CONFIG_RANGE, setting, "the name of the file is missing");
+	return ERR_OK;
+}
+
+static err_t check_properties(const struct checker *checker, const struct conf_strings *properties,
+			      const char *name, bool secret)
+{
+	err_t err = ERR_OK;
+	for (size_t i = 0; i < properties->count && !err; i++) {
+		char setting[64];
+		snprintf(setting, sizeof setting, "%s[%zu]", name, i);
+		err = check_property(checker, properties->items[i], setting, secret);
+	}
+	return err;
+}
+
+static err_t check_topics(const struct checker *checker)
+{
+	const struct config_kafka *kafka = &checker->config->kafka;
+	const struct {
+		const char *setting;
+		const char *topic;
+	} topics[] = {
+		{ "kafka.input_topic", kafka->input_topic },
+		{ "kafka.scored_topic", kafka->scored_topic },
+		{ "kafka.advisory_topic", kafka->advisory_topic },
+		{ "kafka.dead_letter_topic", kafka->dead_letter_topic },
+		{ "kafka.feedback_topic", kafka->feedback_topic },
+	};
+	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
+		size_t legal = strspn(topics[i].topic,
+				      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+		if (topics[i].topic[legal])
+			return FAIL(
+				checker, ERR_CONFIG_RANGE, topics[i].setting,
+				"a topic's name consists of letters, digits, dots, underscores and hyphens");
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(topics[i].topic, topics[k].topic) == 0)
+				return FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
+					    "\"%s\" is %s already", topics[i].topic, topics[k].setting);
+		}
+	}
+	return ERR_OK;
+}
+
+static err_t check_kafka(const struct checker *checker)
+{
+	const struct config_kafka *kafka = &checker->config->kafka;
+	err_t err = check_topics(checker);
+	if (!err)
+		err = check_properties(checker, &kafka->properties, "kafka.properties", false);
+	if (!err)
+		err = check_properties(checker, &kafka->secret_properties, "kafka.secret_properties", true);
+	if (err)
+		return err;
+	if (kafka->wire_format == CONFIG_CONFLUENT)
+		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.wire_format",
+			    "\"confluent\" is not available for outputs yet; use single_object or json");
+	if (kafka->heartbeat_ms * 3 > kafka->session_timeout_ms)
+		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.heartbeat_ms",
+			    "%lld ms is more than a third of session_timeout_ms, %lld ms",
+			    (long long)kafka->heartbeat_ms, (long long)kafka->session_timeout_ms);
+	if (kafka->transaction_linger_ms >= kafka->transaction_timeout_ms)
+		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.transaction_linger_ms",
+			    "%lld ms is not below transaction_timeout_ms, %lld ms",
+			    (long long)kafka->transaction_linger_ms,
+			    (long long)kafka->transaction_timeout_ms);
+	return ERR_OK;
+}
+
+/* --- targets --- */
+
+#define TARGET_FAIL(checker, index, err, name, ...)                                                          \
+	({                                                                                                   \
+		char setting_[64];                                                                           \
+		snprintf(setting_, sizeof setting_, "targets[%zu]%s%s", (index), *(name) ? "." : "",         \
+			 (name));                                                                            \
+		FAIL(checker, err, setting_, __VA_ARGS__);                                                   \
+	})
+
+static err_t check_address(const struct checker *checker, size_t index)
+{
+	const struct config_target *target = &checker->config->targets[index];
+	bool sqlite = target->engine == CONFIG_SQLITE;
+	char setting[64];
+	if (sqlite && !target->path)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
+				   "a target of the engine sqlite needs path");
+	if (!sqlite && !target->dsn)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
+				   "a target of this engine needs dsn");
+	if (sqlite && target->dsn)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "dsn",
+				   "the engine sqlite has path instead");
+	if (!sqlite && target->path)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "path",
+				   "only the engine sqlite has one");
+	snprintf(setting, sizeof setting, "targets[%zu].dsn", index);
+	return check_dsn(checker, target->dsn, setting);
+}
+
+static err_t check_functions(const struct checker *checker, size_t index)
+{
+	const struct config_target *target = &checker->config->targets[index];
+	bool list = target->user_functions == CONFIG_FUNCTIONS_LIST;
+	if (list && target->allowed_functions.count == 0)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "user_functions",
+				   "\"list\" needs allowed_functions");
+	if (!list && target->allowed_functions.count)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "allowed_functions",
+				   "only used with user_functions = \"list\"");
+	return ERR_OK;
+}
+
+/* "table.column" or "schema.table.column", no part empty. */
+static bool is_column(const char *text)
+{
+	size_t parts = 0;
+	for (; parts < 4; parts++) {
+		size_t len = strcspn(text, ".");
+		if (len == 0)
+			return false;
+		if (!text[len])
+			return parts == 1 || parts == 2;
+		text += len + 1;
+	}
+	return false;
+}
+
+static err_t check_columns(const struct checker *checker, size_t index)
+{
+	const struct conf_strings *columns = &checker->config->targets[index].required_columns;
+	for (size_t i = 0; i < columns->count; i++) {
+		char name[48];
+		snprintf(name, sizeof name, "required_columns[%zu]", i);
+		if (!is_column(columns->items[i]))
+			return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, name,
+					   "a column is written \"table.column\" or \"schema.table.column\"");
+	}
+	return ERR_OK;
+}
+
+static err_t check_target(const struct checker *checker, size_t index)
+{
+	const struct config_target *targets = checker->config->targets;
+	for (size_t i = 0; i < index; i++) {
+		if (strcmp(targets[i].name, targets[index].name) == 0)
+			return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "name",
+					   "\"%s\" is the name of another target already", targets[i].name);
+	}
+	err_t err = check_address(checker, index);
+	if (!err)
+		err = check_functions(checker, index);
+	return err ? err : check_columns(checker, index);
+}
+
+static err_t check_targets(const struct checker *checker)
+{
+	err_t err = ERR_OK;
+	for (size_t i = 0; i < checker->config->targets_count && !err; i++)
+		err = check_target(checker, i);
+	return err;
+}
+
+/* --- the other groups --- */
+
+static err_t check_judge(const struct checker *checker)
+{
+	const struct config_judge *judge = &checker->config->judge;
+	if (!judge->configured)
+		return ERR_OK;
+	if (judge->provider == CONFIG_ANTHROPIC)
+		return FAIL(checker, ERR_CONFIG_RANGE, "judge.provider",
+			    "\"anthropic\" is not available yet; use openai");
+	if (strncmp(judge->base_url, "http://", 7) != 0 && strncmp(judge->base_url, "https://", 8) != 0)
+		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
+			    "an address begins with http:// or https://");
+	if (dsn_has_password(judge->base_url))
+		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
+			    "the address holds a password; use api_key_file");
+	return ERR_OK;
+}
+
+static err_t check_calibration(const struct checker *checker)
+{
+	const struct config_calibration *calibration = &checker->config->calibration;
+	if (!calibration->configured)
+		return ERR_OK;
+	if (3600 % calibration->bucket_s != 0)
+		return FAIL(checker, ERR_CONFIG_RANGE, "calibration.bucket_s",
+			    "an hour is not a multiple of %lld s", (long long)calibration->bucket_s);
+	if (calibration->drift_closes_at < calibration->drift_opens_below)
+		return FAIL(checker, ERR_CONFIG_RANGE, "calibration.drift_closes_at",
+			    "%g is below drift_opens_below, %g", calibration->drift_closes_at,
+			    calibration->drift_opens_below);
+	return check_dsn(checker, calibration->dsn, "calibration.dsn");
+}
+
+static err_t check_thresholds(const struct checker *checker, const struct config_thresholds *thresholds,
+			      const char *setting)
+{
+	if (thresholds->high >= thresholds->medium && thresholds->medium >= thresholds->low)
+		return ERR_OK;
+	return FAIL(checker, ERR_CONFIG_RANGE, setting,
+		    "high %g, medium %g and low %g are not in descending order", thresholds->high,
+		    thresholds->medium, thresholds->low);
+}
+
+static err_t check_weights(const struct checker *checker)
+{
+	const struct config_retrieval_weights *weights = &checker->config->retrieval_weights;
+	double sum = weights->top + weights->gap + weights->consensus + weights->agreement +
+		     weights->low_spread + weights->graph + weights->low_diversity;
+	if (fabs(sum - 1) <= 1e-9)
+		return ERR_OK;
+	return FAIL(checker, ERR_CONFIG_RANGE, "retrieval.weights",
+		    "the seven weights sum to %.10g instead of 1 (those not given have their defaults)", sum);
+}
+
+static err_t check_listen(const struct checker *checker)
+{
+	const char *listen = checker->config->http.listen;
+	const char *colon = strrchr(listen, ':');
+	if (!*listen)
+		return ERR_OK;
+	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+	bool port = digits > 0 && digits <= 5 && !colon[1 + digits] && strtol(colon + 1, NULL, 10) <= 65535;
+	if (!port || colon == listen)
+		return FAIL(checker, ERR_CONFIG_RANGE, "http.listen",
+			    "\"%.60s\" is not an address and a port, such as 127.0.0.1:9464", listen);
+	return ERR_OK;
+}
+
+err_t config_check(const struct config *config, const struct conf_file *file, struct err_detail *detail)
+{
+	const struct checker checker = { config, file, detail };
+	err_t err = check_kafka(&checker);
+	if (!err)
+		err = check_targets(&checker);
+	if (!err)
+		err = check_judge(&checker);
+	if (!err)
+		err = check_calibration(&checker);
+	if (!err)
+		err = check_thresholds(&checker, &config->confidence_thresholds, "confidence.thresholds");
+	if (!err)
+		err = check_thresholds(&checker, &config->retrieval_thresholds, "retrieval.thresholds");
+	if (!err)
+		err = check_weights(&checker);
+	return err ? err : check_listen(&checker);
+}

@@ -1,0 +1,92 @@
+#include "config/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define SECRET_BYTES_MAX 65536u
+
+const char *config_secret_file(const char *name, struct arena *arena)
+{
+	const char *directory = getenv("CREDENTIALS_DIRECTORY");
+	if (*name == '/' || !directory)
+		return name;
+	str_t path = arena_printf(arena, "%s/%s", directory, name);
+	return access(path.ptr, F_OK) == 0 ? path.ptr : name;
+}
+
+static err_t read_all(int fd, const char *file, char *content, size_t *ret_len, struct err_detail *detail)
+{
+	size_t len = 0;
+	for (;;) {
+		ssize_t got = read(fd, content + len, SECRET_BYTES_MAX + 1 - len);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
+		len += (size_t)got;
+		if (len > SECRET_BYTES_MAX)
+			return err_fail(detail, ERR_FILE_UNREADABLE, "%s: larger than %u bytes", file,
+					SECRET_BYTES_MAX);
+		if (got == 0)
+			break;
+	}
+	*ret_len = len;
+	return ERR_OK;
+}
+
+static void wipe_and_free(char **secret)
+{
+	if (*secret)
+		explicit_bzero(*secret, SECRET_BYTES_MAX + 1);
+	free(*secret);
+}
+
+err_t config_read_secret(const char *file, char **ret_secret, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(wipe_and_free) char *content = calloc(1, SECRET_BYTES_MAX + 1);
+	const char *path = config_secret_file(file, arena);
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	if (!content)
+		abort();
+	if (fd < 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
+	err_t err = read_all(fd, path, content, &len, detail);
+	if (err)
+		return err;
+	if (len && content[len - 1] == '\n')
+		content[--len] = 0;
+	if (len == 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file is empty; it has to hold a secret",
+				path);
+	if (memchr(content, 0, len))
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret holds NUL bytes", path);
+	*ret_secret = strdup(content);
+	if (!*ret_secret)
+		abort();
+	return ERR_OK;
+}
+
+err_t config_kafka_properties(const struct config *config, struct arena *arena,
+			      struct conf_strings *ret_properties, struct err_detail *detail)
+{
+	const struct conf_strings *plain = &config->kafka.properties,
+				  *secret = &config->kafka.secret_properties;
+	const char **items = ARENA_ARRAY(arena, const char *, plain->count + secret->count);
+	for (size_t i = 0; i < plain->count; i++)
+		items[i] = plain->items[i];
+	for (size_t i = 0; i < secret->count; i++) {
+		char *value = NULL;
+		size_t len = strcspn(secret->items[i], "=");
+		err_t err = config_read_secret(secret->items[i] + len + 1, &value, detail);
+		if (err)
+			return err;
+		items[plain->count + i] =
+			arena_printf(arena, "%.*s=%s", (int)len, secret->items[i], value).ptr;
+		explicit_bzero(value, strlen(value));
+		free(value);
+	}
+	*ret_properties = (struct conf_strings){ items, plain->count + secret->count };
+	return ERR_OK;
+}

@@ -1,0 +1,542 @@
+#include "config/config.h"
+
+#include "unit/config/files.h"
+
+static err_t load_text(const char *text, struct config **ret_config, struct err_detail *detail)
+{
+	_cleanup_(temporary_cleanup) struct temporary_file file = temporary_text(text);
+	return config_load(file.path, ret_config, detail);
+}
+
+static struct config *load(const char *text)
+{
+	struct config *config = NULL;
+	struct err_detail detail = { "" };
+	err_t err = load_text(text, &config, &detail);
+	if (err)
+		fail_msg("%s: %s", err_name(err), detail.message);
+	return config;
+}
+
+/* The example of the documentation, with every kind of setting in it. */
+static const char example[] =
+	"kafka: { bootstrap_servers = \"localhost:9092\"; group_id = \"assayd\"; instance_id = \"…\"; # "
+	"static\n"
+	"         input_topic = \"generated-queries\"; scored_topic = \"scored-queries\";\n"
+	"         advisory_topic = \"confidence-advisories\";\n"
+	"         dead_letter_topic = \"generated-queries.dlq\"; feedback_topic = \"query-feedback\";\n"
+	"         delivery = \"exactly_once\"; wire_format = \"single_object\"; # or \"confluent\", "
+	"\"json\"\n"
+	"         properties = ( \"security.protocol=SASL_SSL\" ); }; # any librdkafka property\n"
+	"targets = ( { name = \"sales\"; engine = \"postgresql\"; dsn = \"host=db dbname=sales "
+	"user=assayd_ro\";\n"
+	"              password_file = \"…\"; connections = 4; statement_timeout_ms = 10000; max_rows = "
+	"10000; },\n"
+	"            { name = \"shop\"; engine = \"sqlite\"; path = \"/srv/shop.db\"; } ); # engines: …\n"
+	"judge: { provider = \"openai\"; base_url = \"http://127.0.0.1:8080/v1\"; model = \"…\";\n"
+	"         api_key_file = \"…\"; timeout_ms = 30000;\n"
+	"         max_in_flight = 64; sample_rate = 1.0; cache_ttl_s = 86400; }; # no group: no judge\n"
+	"calibration: { dsn = \"…\"; }; confidence: { factors = [ \"technical\", \"advisory\" ]; };\n"
+	"http: { listen = \"127.0.0.1:9464\"; };\n"
+	"pipeline: { workers = 2; max_in_flight = 4096; max_in_flight_bytes = 67108864; };\n";
+
+static void documented_example_loads(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *config = load(example);
+	assert_string_equal(config->kafka.instance_id, "…");
+	assert_int_equal(config->kafka.delivery, CONFIG_EXACTLY_ONCE);
+	assert_int_equal(config->kafka.properties.count, 1);
+	assert_string_equal(config->kafka.properties.items[0], "security.protocol=SASL_SSL");
+	assert_int_equal(config->targets_count, 2);
+	assert_string_equal(config->targets[0].name, "sales");
+	assert_int_equal(config->targets[0].engine, CONFIG_POSTGRESQL);
+	assert_string_equal(config->targets[0].dsn, "host=db dbname=sales user=assayd_ro");
+	assert_int_equal(config->targets[1].engine, CONFIG_SQLITE);
+	assert_string_equal(config->targets[1].path, "/srv/shop.db");
+	assert_null(config->targets[1].dsn);
+	assert_true(config->judge.configured);
+	assert_string_equal(config->judge.base_url, "http://127.0.0.1:8080/v1");
+	assert_true(config->calibration.configured);
+	assert_int_equal(config->confidence.factors.count, 2);
+	assert_int_equal(config->confidence.factors.items[1], CONFIG_ADVISORY);
+}
+
+static void assert_kafka_defaults(const struct config_kafka *kafka)
+{
+	char host[256] = "";
+	assert_int_equal(gethostname(host, sizeof host - 1), 0);
+	assert_string_equal(kafka->bootstrap_servers, "localhost:9092");
+	assert_string_equal(kafka->group_id, "assayd");
+	assert_string_equal(kafka->instance_id, host);
+	assert_string_equal(kafka->input_topic, "generated-queries");
+	assert_string_equal(kafka->scored_topic, "scored-queries");
+	assert_string_equal(kafka->advisory_topic, "confidence-advisories");
+	assert_string_equal(kafka->dead_letter_topic, "generated-queries.dlq");
+	assert_string_equal(kafka->feedback_topic, "query-feedback");
+	assert_int_equal(kafka->delivery, CONFIG_EXACTLY_ONCE);
+	assert_int_equal(kafka->wire_format, CONFIG_SINGLE_OBJECT);
+	assert_int_equal(kafka->properties.count, 0);
+	assert_int_equal(kafka->transaction_max_events, 5000);
+	assert_int_equal(kafka->transaction_max_bytes, 4 << 20);
+	assert_int_equal(kafka->transaction_linger_ms, 50);
+	assert_int_equal(kafka->transaction_timeout_ms, 15000);
+	assert_int_equal(kafka->session_timeout_ms, 10000);
+	assert_int_equal(kafka->heartbeat_ms, 1000);
+}
+
+static void assert_number(double actual, double expected)
+{
+	if (actual < expected || actual > expected)
+		fail_msg("%.17g is not %.17g", actual, expected);
+}
+
+static void assert_scoring_defaults(const struct config *config)
+{
+	assert_int_equal(config->confidence.factors.count, 2);
+	assert_int_equal(config->confidence.factors.items[0], CONFIG_TECHNICAL);
+	assert_int_equal(config->confidence.factors.items[1], CONFIG_ADVISORY);
+	assert_number(config->confidence_thresholds.high, 0.9);
+	assert_number(config->confidence_thresholds.medium, 0.7);
+	assert_number(config->confidence_thresholds.low, 0.5);
+	assert_number(config->retrieval.rrf_scale, 1);
+	assert_number(config->retrieval_weights.top, 0.30);
+	assert_number(config->retrieval_weights.gap, 0.20);
+	assert_number(config->retrieval_weights.consensus, 0.15);
+	assert_number(config->retrieval_weights.agreement, 0.15);
+	assert_number(config->retrieval_weights.low_spread, 0.10);
+	assert_number(config->retrieval_weights.graph, 0.05);
+	assert_number(config->retrieval_weights.low_diversity, 0.05);
+	assert_number(config->retrieval_thresholds.high, 0.85);
+	assert_number(config->retrieval_thresholds.medium, 0.70);
+	assert_number(config->retrieval_thresholds.low, 0.50);
+	assert_int_equal(config->diagnostic.source, CONFIG_DIAGNOSTIC_OWN);
+	assert_number(config->result.absolute_tolerance, 1e-4);
+	assert_number(config->result.relative_tolerance, 1e-9);
+	assert_number(config->result.performance_factor, 5);
+	assert_number(config->result.performance_floor_ms, 250);
+	assert_number(config->evaluation.pass_score, 0.7);
+}
+
+static void defaults(void **state)
+{
+	(void)state;
+	struct config *config = NULL;
+	unsetenv("STATE_DIRECTORY");
+	assert_int_equal(config_load(NULL, &config, NULL), ERR_OK);
+	assert_kafka_defaults(&config->kafka);
+	assert_scoring_defaults(config);
+	assert_int_equal(config->targets_count, 0);
+	assert_false(config->judge.configured);
+	assert_int_equal(config->judge.max_in_flight, 64);
+	assert_false(config->calibration.configured);
+	assert_int_equal(config->advisories.max_per_minute, 60);
+	assert_number(config->advisories.low_confidence_below, 0.7);
+	assert_number(config->advisories.low_relevance_below, 50);
+	assert_true(config->records.embed_input);
+	assert_false(config->records.redact_literals);
+	assert_string_equal(config->http.listen, "127.0.0.1:9464");
+	assert_int_equal(config->pipeline.workers, 2);
+	assert_int_equal(config->pipeline.max_in_flight, 4096);
+	assert_int_equal(config->pipeline.max_in_flight_bytes, 67108864);
+	assert_null(config->pipeline.state_directory);
+	assert_int_equal(config->log.level, CONFIG_LOG_INFO);
+	config_unref(config);
+}
+
+static void target_and_judge_defaults(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *config =
+		load("targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\"; } );\n"
+		     "judge: { base_url = \"https://h/v1\"; model = \"m\"; };\n");
+	const struct config_target *target = &config->targets[0];
+	assert_int_equal(target->connections, 4);
+	assert_int_equal(target->statement_timeout_ms, 10000);
+	assert_int_equal(target->lock_timeout_ms, 1000);
+	assert_int_equal(target->max_rows, 10000);
+	assert_int_equal(target->max_result_bytes, 64 << 20);
+	assert_int_equal(target->worker_memory_bytes, 512 << 20);
+	assert_int_equal(target->catalog_ttl_s, 300);
+	assert_int_equal(target->user_functions, CONFIG_FUNCTIONS_NON_VOLATILE);
+	assert_int_equal(config->judge.provider, CONFIG_OPENAI);
+	assert_int_equal(config->judge.timeout_ms, 30000);
+	assert_number(config->judge.sample_rate, 1);
+	assert_int_equal(config->judge.always_below, CONFIG_LOW);
+	assert_int_equal(config->judge.cache_ttl_s, 86400);
+	assert_int_equal(config->judge.queue_wait_ms, 1000);
+	assert_int_equal(config->judge.when_saturated, CONFIG_SATURATED_SKIP);
+	assert_int_equal(config->judge.max_attempts, 4);
+	assert_false(config->judge.unsafe);
+	assert_null(config->judge.api_key_file);
+	assert_null(config->judge.prompt_directory);
+}
+
+static void values_of_every_type(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *config = load(
+		"kafka: { delivery = \"at_least_once\"; wire_format = \"json\"; properties = []; };\n"
+		"targets = ( { name = \"a\"; engine = \"postgresql\"; dsn = \"host=h passfile=/p\";\n"
+		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x100000000;\n"
+		"  user_functions = \"list\"; allowed_functions = [ \"f\", \"g\" ];\n"
+		"  required_columns = ( \"t.c\", \"s.t.c\" ); } );\n"
+		"confidence: { factors = ( \"generator\" ); thresholds: { high = 1; medium = 0.5; }; };\n"
+		"retrieval: { rrf_scale = 61; weights: { top = 0.25; gap = 0.25; }; };\n"
+		"diagnostic: { source = \"worst\"; }; records: { embed_input = false; };\n"
+		"http: { listen = \"\"; }; log: { level = \"debug\"; };\n"
+		"result: { absolute_tolerance = 1e-6; };\n");
+	assert_int_equal(config->kafka.delivery, CONFIG_AT_LEAST_ONCE);
+	assert_int_equal(config->kafka.wire_format, CONFIG_JSON);
+	assert_int_equal(config->targets[0].max_result_bytes, 4294967296);
+	assert_int_equal(config->targets[0].worker_memory_bytes, 4294967296);
+	assert_int_equal(config->targets[0].user_functions, CONFIG_FUNCTIONS_LIST);
+	assert_int_equal(config->targets[0].allowed_functions.count, 2);
+	assert_string_equal(config->targets[0].allowed_functions.items[1], "g");
+	assert_string_equal(config->targets[0].required_columns.items[1], "s.t.c");
+	assert_int_equal(config->confidence.factors.count, 1);
+	assert_int_equal(config->confidence.factors.items[0], CONFIG_GENERATOR);
+	assert_number(config->confidence_thresholds.high, 1);
+	assert_number(config->confidence_thresholds.low, 0.5);
+	assert_number(config->retrieval.rrf_scale, 61);
+	assert_number(config->retrieval_weights.gap, 0.25);
+	assert_int_equal(config->diagnostic.source, CONFIG_DIAGNOSTIC_WORST);
+	assert_false(config->records.embed_input);
+	assert_string_equal(config->http.listen, "");
+	assert_int_equal(config->log.level, CONFIG_LOG_DEBUG);
+	assert_number(config->result.absolute_tolerance, 1e-6);
+}
+
+#define PG(rest)    "targets = (\n{ name = \"a\"; engine = \"postgresql\"; dsn = \"host=h\";\n" rest " } );"
+#define JUDGE(rest) "judge: { base_url = \"http://h\"; model = \"m\";\n" rest " };"
+#define STORE(rest) "calibration: { dsn = \"host=h\";\n" rest " };"
+
+static const struct {
+	const char *text;
+	err_t err;
+	const char *place;   /* behind the file's name */
+	const char *message; /* part of what follows */
+} bad_files[] = {
+	/* syntax */
+	{ "kafka: {\n group_id = ;\n};", ERR_CONFIG_SYNTAX, ":2: ", "syntax error" },
+	{ "log: { level = \"info\"; };\nlog: { };", ERR_CONFIG_SYNTAX, ":2: ", "duplicate" },
+	{ "log: {\n level = \"info\";\n", ERR_CONFIG_SYNTAX, ":", "syntax error" },
+	{ "\n@include \"/etc\"\n", ERR_CONFIG_SYNTAX, ":2: ", "@include" },
+	/* unknown settings and groups */
+	{ "kafka: {\n\n groupid = \"a\"; };", ERR_CONFIG_UNKNOWN,
+	  ":3: kafka.groupid: ", "did you mean group_id?" },
+	{ "kafak: { };", ERR_CONFIG_UNKNOWN, ":1: kafak: ", "did you mean kafka?" },
+	{ "\nzebra = 1;", ERR_CONFIG_UNKNOWN, ":2: zebra: ", "known here are kafka, targets, judge" },
+	{ "http: { port = 1; };", ERR_CONFIG_UNKNOWN, ":1: http.port: ", "known here are listen" },
+	{ "retrieval: {\n weights: {\n  topp = 1.0; }; };", ERR_CONFIG_UNKNOWN,
+	  ":3: retrieval.weights.topp: ", "did you mean top?" },
+	{ "weights: { };", ERR_CONFIG_UNKNOWN, ":1: weights: ", "no such setting" },
+	{ "targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\"; },\n{ nam = \"b\"; } );",
+	  ERR_CONFIG_UNKNOWN, ":2: targets[1].nam: ", "did you mean name?" },
+	/* types */
+	{ "kafka = 5;", ERR_CONFIG_TYPE, ":1: kafka: ", "a group" },
+	{ "kafka: {\n group_id = 5; };", ERR_CONFIG_TYPE,
+	  ":2: kafka.group_id: ", "a text is expected here, not a whole number" },
+	{ "pipeline: { workers = \"2\"; };", ERR_CONFIG_TYPE,
+	  ":1: pipeline.workers: ", "a whole number is expected here, not a text" },
+	{ "pipeline: { workers = 2.0; };", ERR_CONFIG_TYPE,
+	  ":1: pipeline.workers: ", "not a number with a fraction" },
+	{ "result: { performance_factor = true; };", ERR_CONFIG_TYPE,
+	  ":1: result.performance_factor: ", "a number is expected" },
+	{ "records: {\n\n embed_input = 1; };", ERR_CONFIG_TYPE,
+	  ":3: records.embed_input: ", "true or false is expected" },
+	{ "kafka: { properties = \"a=b\"; };", ERR_CONFIG_TYPE, ":1: kafka.properties: ", "a list of texts" },
+	{ "kafka: { properties = ( \"a=b\",\n 5 ); };", ERR_CONFIG_TYPE,
+	  ":2: kafka.properties[1]: ", "a text is expected" },
+	{ "log: { level = 3; };", ERR_CONFIG_TYPE, ":1: log.level: ", "a text is expected" },
+	{ "targets: { };", ERR_CONFIG_TYPE, ":1: targets: ", "a list of groups" },
+	{ "targets = ( 5 );", ERR_CONFIG_TYPE, ":1: targets[0]: ", "a group" },
+	{ "retrieval: { weights = 1; };", ERR_CONFIG_TYPE, ":1: retrieval.weights: ", "a group" },
+	/* ranges */
+	{ "pipeline: {\n workers = 0; };", ERR_CONFIG_RANGE,
+	  ":2: pipeline.workers: ", "0 is out of range; allowed is 1 to 256 threads" },
+	{ "pipeline: { workers = -1; };", ERR_CONFIG_RANGE, ":1: pipeline.workers: ", "-1 is out of range" },
+	{ "pipeline: { workers = 4294967297; };", ERR_CONFIG_RANGE,
+	  ":1: pipeline.workers: ", "4294967297 is out of range" },
+	{ "pipeline: {\n workers = 99999999999999999999; };", ERR_CONFIG_RANGE,
+	  ":2: ", "does not fit into 64 bits" },
+	{ JUDGE("sample_rate = 1.5;"), ERR_CONFIG_RANGE,
+	  ":2: judge.sample_rate: ", "1.5 is out of range; allowed is 0 to 1" },
+	{ JUDGE("sample_rate = -1e999;"), ERR_CONFIG_RANGE,
+	  ":2: judge.sample_rate: ", "-inf is out of range" },
+	{ "kafka: { group_id = \"\"; };", ERR_CONFIG_RANGE, ":1: kafka.group_id: ", "empty" },
+	{ "kafka: { delivery = \"exactly_onec\"; };", ERR_CONFIG_RANGE, ":1: kafka.delivery: ",
+	  "\"exactly_onec\" is not one of exactly_once, at_least_once; did you mean exactly_once" },
+	{ "confidence: { factors = [ ]; };", ERR_CONFIG_RANGE, ":1: confidence.factors: ", "at least 1" },
+	{ "confidence: { factors = [ \"technical\",\n \"technical\" ]; };", ERR_CONFIG_RANGE,
+	  "confidence.factors[1]: ", "technical is there twice" },
+	{ "confidence: { factors = [ \"safety\" ]; };", ERR_CONFIG_RANGE,
+	  ":1: confidence.factors[0]: ", "not one of technical, advisory, retrieval, generator" },
+	/* missing */
+	{ "\njudge: { model = \"m\"; };", ERR_CONFIG_MISSING, ":2: judge: ", "base_url is missing" },
+	{ "judge: { base_url = \"http://h\"; };", ERR_CONFIG_MISSING, ":1: judge: ", "model is missing" },
+	{ "\n\ncalibration: { };", ERR_CONFIG_MISSING, ":3: calibration: ", "dsn is missing" },
+	{ "targets = (\n{ engine = \"sqlite\"; path = \"/a\"; } );", ERR_CONFIG_MISSING,
+	  ":2: targets[0]: ", "name is missing" },
+	{ "targets = (\n{ name = \"a\"; path = \"/a\"; } );", ERR_CONFIG_MISSING,
+	  ":2: targets[0]: ", "engine is missing" },
+	{ "targets = (\n{ name = \"a\"; engine = \"sqlite\"; } );", ERR_CONFIG_MISSING,
+	  ":2: targets[0]: ", "needs path" },
+	{ "targets = (\n{ name = \"a\"; engine = \"mariadb\"; } );", ERR_CONFIG_MISSING,
+	  ":2: targets[0]: ", "needs dsn" },
+	{ PG("user_functions = \"list\";"), ERR_CONFIG_MISSING,
+	  ":3: targets[0].user_functions: ", "needs allowed_functions" },
+	/* secrets */
+	{ PG("password = \"hunter2\";"), ERR_CONFIG_UNKNOWN, ":3: targets[0].password: ", "password_file" },
+	{ JUDGE("api_key = \"hunter2\";"), ERR_CONFIG_UNKNOWN, ":2: judge.api_key: ", "api_key_file" },
+	{ STORE("password = \"hunter2\";"), ERR_CONFIG_UNKNOWN,
+	  ":2: calibration.password: ", "password_file" },
+	{ "calibration: {\n dsn = \"host=h password=hunter2\"; };", ERR_CONFIG_RANGE,
+	  ":2: calibration.dsn: ", "password_file" },
+	{ "calibration: { dsn = \"host=h PassWord = hunter2\"; };", ERR_CONFIG_RANGE,
+	  ":1: calibration.dsn: ", "password_file" },
+	{ "calibration: { dsn = \"postgresql://u:hunter2@h/d\"; };", ERR_CONFIG_RANGE,
+	  ":1: calibration.dsn: ", "password_file" },
+	{ "targets = ( { name = \"a\"; engine = \"postgresql\";\n dsn = "
+	  "\"postgres://u@h/d?password=hunter2\"; } );",
+	  ERR_CONFIG_RANGE, ":2: targets[0].dsn: ", "password_file" },
+	{ "judge: { model = \"m\"; base_url = \"https://u:hunter2@h/v1\"; };", ERR_CONFIG_RANGE,
+	  ":1: judge.base_url: ", "api_key_file" },
+	{ "kafka: { properties = ( \"a=b\",\n \"sasl.password=hunter2\" ); };", ERR_CONFIG_RANGE,
+	  ":2: kafka.properties[1]: ", "secret_properties" },
+	{ "kafka: { properties = ( \"ssl.key.pem=hunter2\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "secret_properties" },
+	/* kafka */
+	{ "kafka: { properties = ( \"novalue\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "name=value" },
+	{ "kafka: { properties = ( \"=v\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "name=value" },
+	{ "kafka: { properties = ( \"group.id=x\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "kafka.group_id" },
+	{ "kafka: { secret_properties = ( \"sasl.password=\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.secret_properties[0]: ", "file is missing" },
+	{ "kafka: {\n wire_format = \"confluent\"; };", ERR_CONFIG_RANGE,
+	  ":2: kafka.wire_format: ", "not available" },
+	{ "kafka: { heartbeat_ms = 5000; };", ERR_CONFIG_RANGE,
+	  ":1: kafka.heartbeat_ms: ", "session_timeout_ms" },
+	{ "kafka: { transaction_timeout_ms = 1000;\n transaction_linger_ms = 1000; };", ERR_CONFIG_RANGE,
+	  ":2: kafka.transaction_linger_ms: ", "transaction_timeout_ms" },
+	{ "kafka: {\n scored_topic = \"generated-queries\"; };", ERR_CONFIG_RANGE,
+	  ":2: kafka.scored_topic: ", "is kafka.input_topic already" },
+	{ "kafka: { input_topic = \"a b\"; };", ERR_CONFIG_RANGE, ":1: kafka.input_topic: ", "letters" },
+	/* targets */
+	{ "targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\"; },\n{ name = \"a\"; engine = "
+	  "\"sqlite\"; path = \"/b\"; } );",
+	  ERR_CONFIG_RANGE, ":2: targets[1].name: ", "another target" },
+	{ PG("path = \"/a\";"), ERR_CONFIG_RANGE, ":3: targets[0].path: ", "only the engine sqlite" },
+	{ "targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\";\n dsn = \"x\"; } );",
+	  ERR_CONFIG_RANGE, ":2: targets[0].dsn: ", "has path instead" },
+	{ PG("allowed_functions = ( \"f\" );"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].allowed_functions: ", "user_functions" },
+	{ PG("required_columns = ( \"a.b\",\n\"tenant\" );"), ERR_CONFIG_RANGE,
+	  ":4: targets[0].required_columns[1]: ", "table.column" },
+	{ PG("required_columns = ( \"a..b\" );"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].required_columns[0]: ", "table.column" },
+	{ PG("required_columns = ( \"a.b.c.d\" );"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].required_columns[0]: ", "table.column" },
+	/* the rest */
+	{ JUDGE("provider = \"anthropic\";"), ERR_CONFIG_RANGE, ":2: judge.provider: ", "not available" },
+	{ "judge: { model = \"m\"; base_url = \"h:80\"; };", ERR_CONFIG_RANGE,
+	  ":1: judge.base_url: ", "http://" },
+	{ STORE("bucket_s = 7;"), ERR_CONFIG_RANGE, ":2: calibration.bucket_s: ", "multiple of 7 s" },
+	{ STORE("drift_closes_at = 0.4;"), ERR_CONFIG_RANGE,
+	  ":2: calibration.drift_closes_at: ", "0.4 is below" },
+	{ "confidence: {\n thresholds: { high = 0.6; }; };", ERR_CONFIG_RANGE,
+	  ":2: confidence.thresholds: ", "high 0.6, medium 0.7" },
+	{ "retrieval: { thresholds: { low = 0.9; }; };", ERR_CONFIG_RANGE,
+	  ":1: retrieval.thresholds: ", "descending" },
+	{ "retrieval: {\n weights: { top = 0.31; }; };", ERR_CONFIG_RANGE,
+	  ":2: retrieval.weights: ", "sum to 1.01 instead of 1" },
+	{ "http: { listen = \"9464\"; };", ERR_CONFIG_RANGE, ":1: http.listen: ", "address and a port" },
+	{ "http: { listen = \"localhost:99999\"; };", ERR_CONFIG_RANGE,
+	  ":1: http.listen: ", "address and a port" },
+	{ "http: { listen = \":80\"; };", ERR_CONFIG_RANGE, ":1: http.listen: ", "address and a port" },
+};
+
+static void bad_files_are_explained(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_files); i++) {
+		_cleanup_(temporary_cleanup) struct temporary_file file = temporary_text(bad_files[i].text);
+		struct config *config = NULL;
+		struct err_detail detail = { "" };
+		err_t err = config_load(file.path, &config, &detail);
+		const char *rest = detail.message + strlen(file.path);
+		if (err != bad_files[i].err || strncmp(detail.message, file.path, strlen(file.path)) != 0 ||
+		    !strstr(rest, bad_files[i].place) || !strstr(rest, bad_files[i].message))
+			fail_msg("%s\n  gives %s: %s", bad_files[i].text, err_name(err), detail.message);
+		if (strstr(detail.message, "hunter2"))
+			fail_msg("the message shows a secret: %s", detail.message);
+		assert_null(config);
+	}
+}
+
+static void files_that_cannot_be_read(void **state)
+{
+	(void)state;
+	struct config *config = NULL;
+	struct err_detail detail = { "" };
+	assert_int_equal(config_load("/nonexistent/assayd.conf", &config, &detail), ERR_CONFIG_FILE);
+	assert_string_equal(detail.message, "/nonexistent/assayd.conf: No such file or directory");
+	assert_int_equal(config_load("/tmp", &config, &detail), ERR_CONFIG_FILE);
+	assert_string_equal(detail.message, "/tmp: not a regular file");
+	assert_int_equal(config_load("/dev/zero", &config, &detail), ERR_CONFIG_FILE);
+
+	_cleanup_(temporary_cleanup) struct temporary_file nul = temporary_file("http: {\0};", 10);
+	assert_int_equal(config_load(nul.path, &config, &detail), ERR_CONFIG_SYNTAX);
+	assert_non_null(strstr(detail.message, "NUL"));
+
+	_cleanup_(cleanup_free) char *blanks = malloc(2 << 20);
+	memset(blanks, ' ', 2 << 20);
+	_cleanup_(temporary_cleanup) struct temporary_file large = temporary_file(blanks, 2 << 20);
+	assert_int_equal(config_load(large.path, &config, &detail), ERR_CONFIG_FILE);
+	assert_non_null(strstr(detail.message, "larger than"));
+	assert_null(config);
+}
+
+static void detail_may_be_missing(void **state)
+{
+	(void)state;
+	struct config *config = NULL;
+	assert_int_equal(load_text("zebra = 1;", &config, NULL), ERR_CONFIG_UNKNOWN);
+	assert_int_equal(load_text("http: { listen = \"x\"; };", &config, NULL), ERR_CONFIG_RANGE);
+}
+
+static void digest(void **state)
+{
+	(void)state;
+	_cleanup_(config_cleanup) struct config *empty = load("");
+	_cleanup_(config_cleanup) struct config *same = load("# nothing\npipeline: { workers = 2; };");
+	_cleanup_(config_cleanup) struct config *other = load("pipeline: { workers = 3; };");
+	_cleanup_(config_cleanup) struct config *quoted =
+		load("kafka: { properties = ( \"a=b\", \"c=d\" ); };");
+	_cleanup_(config_cleanup) struct config *joined =
+		load("kafka: { properties = ( \"a=b\\\",\\\"c=d\" ); };");
+	_cleanup_(config_cleanup) struct config *key = load(JUDGE("api_key_file = \"/a\";"));
+	_cleanup_(config_cleanup) struct config *other_key = load(JUDGE("api_key_file = \"/b\";"));
+	assert_int_equal(strlen(config_digest(empty)), 64);
+	assert_string_equal(config_digest(empty), config_digest(same));
+	assert_string_not_equal(config_digest(empty), config_digest(other));
+	assert_string_not_equal(config_digest(quoted), config_digest(joined));
+	assert_string_equal(config_digest(key), config_digest(other_key));
+	assert_string_not_equal(config_digest(key), config_digest(empty));
+}
+
+static void restart_needed(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *before, *after, *names;
+		size_t count;
+	} cases[] = {
+		{ "", "", "", 0 },
+		{ "", "log: { level = \"debug\"; }; confidence: { thresholds: { high = 0.95; }; };", "", 0 },
+		{ "", "kafka: { group_id = \"b\"; }; pipeline: { workers = 3; };",
+		  "kafka.group_id, pipeline.workers", 2 },
+		{ JUDGE(""), JUDGE("sample_rate = 0.5; max_in_flight = 1;"), "", 0 },
+		{ JUDGE(""), JUDGE("api_key_file = \"/k\";"), "judge.api_key_file", 1 },
+		{ "", JUDGE(""), "judge", 1 },
+		{ "", PG(""), "targets", 1 },
+		{ PG(""), PG("max_rows = 5;"), "targets[0].max_rows", 1 },
+		{ "kafka: { properties = ( \"a=b\" ); };", "kafka: { properties = ( \"a=c\" ); };",
+		  "kafka.properties", 1 },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(config_cleanup) struct config *before = load(cases[i].before);
+		_cleanup_(config_cleanup) struct config *after = load(cases[i].after);
+		_cleanup_(buf_free) struct buf names = BUF_INIT;
+		assert_int_equal(config_restart_needed(before, after, &names), cases[i].count);
+		assert_string_equal(buf_str(&names).ptr, cases[i].names);
+	}
+}
+
+static void references(void **state)
+{
+	(void)state;
+	struct config *config = load("");
+	struct config *again = config_ref(config);
+	assert_ptr_equal(config, again);
+	config_unref(config);
+	assert_string_equal(again->kafka.group_id, "assayd");
+	config_unref(again);
+	config_unref(NULL);
+}
+
+static void state_directory_of_systemd(void **state)
+{
+	(void)state;
+	setenv("STATE_DIRECTORY", "/var/lib/assayd:/var/lib/other", 1);
+	_cleanup_(config_cleanup) struct config *config = load("");
+	_cleanup_(config_cleanup) struct config *chosen = load("pipeline: { state_directory = \"/x\"; };");
+	unsetenv("STATE_DIRECTORY");
+	assert_string_equal(config->pipeline.state_directory, "/var/lib/assayd");
+	assert_string_equal(chosen->pipeline.state_directory, "/x");
+}
+
+/* The file that is installed, as it is and with all that is commented out put in. */
+static void installed_file_loads(void **state)
+{
+	(void)state;
+	_cleanup_(cleanup_free) char *text = slurp(ASSAYD_SOURCE_DIR "/conf/assayd.conf");
+	_cleanup_(config_cleanup) struct config *plain = load(text);
+	assert_false(plain->judge.configured);
+	for (char *at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
+		if (*at == '#' && at[1] != ' ' && at[1] != '\n')
+			*at = ' ';
+	}
+	_cleanup_(config_cleanup) struct config *full = load(text);
+	assert_true(full->judge.configured);
+	assert_true(full->calibration.configured);
+	assert_int_equal(full->targets_count, 2);
+	assert_number(full->judge.sample_rate, 0.1);
+}
+
+static void reference_is_complete(void **state)
+{
+	(void)state;
+	static const char *const parts[] = {
+		".SS kafka\n",
+		".SS retrieval.weights\n",
+		".B workers\n(whole number 1 to 256 threads; default 2)\n",
+		".B delivery\n(one of exactly_once, at_least_once; default \"exactly_once\")\n",
+		".B base_url\n(text; required)\n",
+		"; default 1.0; reloadable)\n",
+		".B factors\n(list of any of technical, advisory, retrieval, generator; default technical "
+		"advisory; ",
+	};
+	_cleanup_(cleanup_free) char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	config_print_reference(out);
+	fclose(out);
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		if (!strstr(text, parts[i]))
+			fail_msg("the reference lacks: %s", parts[i]);
+	}
+	assert_null(strstr(text, ".B password\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(documented_example_loads),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(target_and_judge_defaults),
+		cmocka_unit_test(values_of_every_type),
+		cmocka_unit_test(bad_files_are_explained),
+		cmocka_unit_test(files_that_cannot_be_read),
+		cmocka_unit_test(detail_may_be_missing),
+		cmocka_unit_test(digest),
+		cmocka_unit_test(restart_needed),
+		cmocka_unit_test(references),
+		cmocka_unit_test(state_directory_of_systemd),
+		cmocka_unit_test(installed_file_loads),
+		cmocka_unit_test(reference_is_complete),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
