@@ -1,0 +1,234 @@
+#include "calibration/database.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+
+enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000, PASSWORD_SIZE = 1024 };
+
+/* The server gives up before we do, so that a slow statement costs no connection. */
+#define SESSION_SETTINGS                                                                                     \
+	"SET statement_timeout = '15s'; SET lock_timeout = '10s'; SET TimeZone = 'UTC'; "                    \
+	"SET idle_in_transaction_session_timeout = '60s'; SET client_encoding = 'UTF8'; "                    \
+	"SET client_min_messages = 'warning'"
+
+struct database {
+	char *dsn;
+	char *password_file;
+	PGconn *connection; /* or NULL */
+};
+
+static char *copy_text(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+	if (text && !copy)
+		abort();
+	return copy;
+}
+
+struct database *database_new(const char *dsn, const char *password_file)
+{
+	struct database *database = calloc(1, sizeof *database);
+	if (!database)
+		abort();
+	database->dsn = copy_text(dsn);
+	database->password_file = copy_text(password_file);
+	return database;
+}
+
+void database_disconnect(struct database *database)
+{
+	PQfinish(TAKE_PTR(database->connection));
+}
+
+void database_free(struct database *database)
+{
+	if (!database)
+		return;
+	database_disconnect(database);
+	free(database->dsn);
+	free(database->password_file);
+	free(database);
+}
+
+int database_version(const struct database *database)
+{
+	return database->connection ? PQserverVersion(database->connection) : 0;
+}
+
+/* Libpq's messages end with a line feed and can have several lines; the first says what is wrong. */
+static err_t fail_with(struct err_detail *detail, err_t err, const char *message)
+{
+	return err_fail(detail, err, "%.*s", (int)strcspn(message, "\n"), message);
+}
+
+static err_t read_password(const char *file, char password[PASSWORD_SIZE], struct err_detail *detail)
+{
+	_cleanup_(cleanup_fclose) FILE *stream = fopen(file, "re");
+	if (!stream)
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
+	if (!fgets(password, PASSWORD_SIZE, stream))
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: no password in it", file);
+	password[strcspn(password, "\r\n")] = '\0';
+	return ERR_OK;
+}
+
+/* Waits until the socket is ready for what libpq wants; false at the deadline. */
+static bool wait_socket(PGconn *connection, short events, int64_t deadline_us)
+{
+	int64_t left_ms = (deadline_us - clock_monotonic_us()) / 1000;
+	struct pollfd descriptor = { PQsocket(connection), events, 0 };
+	if (left_ms <= 0 || descriptor.fd < 0)
+		return false;
+	return poll(&descriptor, 1, (int)left_ms) > 0 || errno == EINTR;
+}
+
+static err_t finish_connect(PGconn *connection, struct err_detail *detail)
+{
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(1000) * CONNECT_TIMEOUT_MS;
+	if (PQstatus(connection) == CONNECTION_BAD)
+		return fail_with(detail, ERR_DATABASE_UNAVAILABLE, PQerrorMessage(connection));
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+	while (status != PGRES_POLLING_OK) {
+		if (!wait_socket(connection, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
+			return err_fail(detail, ERR_DATABASE_UNAVAILABLE,
+					"PostgreSQL did not answer within %d s", CONNECT_TIMEOUT_MS / 1000);
+		status = PQconnectPoll(connection);
+		if (status == PGRES_POLLING_FAILED)
+			return fail_with(detail, ERR_DATABASE_UNAVAILABLE, PQerrorMessage(connection));
+	}
+	return ERR_OK;
+}
+
+/* Notices of the server would go to standard error. */
+static void drop_notice(void *context, const PGresult *result)
+{
+	(void)context;
+	(void)result;
+}
+
+static err_t open_connection(struct database *database, struct err_detail *detail)
+{
+	char password[PASSWORD_SIZE] = "";
+	if (database->password_file) {
+		err_t err = read_password(database->password_file, password, detail);
+		if (err)
+			return err;
+	}
+	const char *const keywords[] = { "dbname", "fallback_application_name",
+					 password[0] ? "password" : NULL, NULL };
+	const char *const values[] = { database->dsn, "assayd calibration", password, NULL };
+	database->connection = PQconnectStartParams(keywords, values, 1);
+	explicit_bzero(password, sizeof password);
+	if (!database->connection)
+		abort();
+	err_t err = finish_connect(database->connection, detail);
+	if (!err) {
+		PQsetNoticeReceiver(database->connection, drop_notice, NULL);
+		err = database_script(database, SESSION_SETTINGS, detail);
+	}
+	if (err)
+		database_disconnect(database);
+	return err;
+}
+
+err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail)
+{
+	bool fresh = !database->connection;
+	err_t err = fresh ? open_connection(database, detail) : ERR_OK;
+	if (!err && ret_fresh)
+		*ret_fresh = fresh;
+	return err;
+}
+
+static err_t error_of(const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	static const char *const unavailable[] = { "08", "53", "57" };
+	if (!state)
+		return ERR_DATABASE_UNAVAILABLE;
+	if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0)
+		return ERR_CONFLICT;
+	/* 55P03: a lock was not to be had in time; 25P03: idle for too long in a transaction. */
+	if (strcmp(state, "55P03") == 0 || strcmp(state, "25P03") == 0)
+		return ERR_DATABASE_UNAVAILABLE;
+	for (size_t i = 0; i < sizeof unavailable / sizeof *unavailable; i++)
+		if (strncmp(state, unavailable[i], 2) == 0)
+			return ERR_DATABASE_UNAVAILABLE;
+	return ERR_DATABASE_REFUSED;
+}
+
+/* Sends what is buffered and reads until a result is complete; false: deadline or connection lost. */
+static bool wait_result(PGconn *connection, int64_t deadline_us)
+{
+	for (;;) {
+		int unsent = PQflush(connection);
+		if (unsent < 0)
+			return false;
+		if (unsent == 0 && !PQisBusy(connection))
+			return true;
+		if (!wait_socket(connection, (short)(unsent ? POLLIN | POLLOUT : POLLIN), deadline_us))
+			return false;
+		if (!PQconsumeInput(connection))
+			return false;
+	}
+}
+
+static err_t lose_connection(struct database *database, struct err_detail *detail)
+{
+	const char *message = PQerrorMessage(database->connection);
+	err_t err = message[0] ? fail_with(detail, ERR_DATABASE_UNAVAILABLE, message)
+			       : err_fail(detail, ERR_DATABASE_UNAVAILABLE,
+					  "PostgreSQL did not answer within %d s", QUERY_TIMEOUT_MS / 1000);
+	database_disconnect(database);
+	return err;
+}
+
+/* Collects the results of what was sent; keeps the first failed one, else the last. */
+static err_t collect(struct database *database, PGresult **ret_result, struct err_detail *detail)
+{
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(1000) * QUERY_TIMEOUT_MS;
+	_cleanup_(database_result_cleanup) PGresult *kept = NULL;
+	err_t err = ERR_OK;
+	for (;;) {
+		if (!wait_result(database->connection, deadline_us))
+			return lose_connection(database, detail);
+		PGresult *result = PQgetResult(database->connection);
+		if (!result)
+			break;
+		ExecStatusType status = PQresultStatus(result);
+		if (!err && status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+			err = fail_with(detail, error_of(result), PQresultErrorMessage(result));
+		PQclear(kept);
+		kept = result;
+	}
+	if (PQstatus(database->connection) == CONNECTION_BAD) {
+		database_disconnect(database);
+		return err ? ERR_DATABASE_UNAVAILABLE
+			   : err_fail(detail, ERR_DATABASE_UNAVAILABLE, "connection lost");
+	}
+	if (!err && ret_result)
+		*ret_result = TAKE_PTR(kept);
+	return err;
+}
+
+err_t database_query(struct database *database, const char *sql, int parameters_count,
+		     const char *const *parameters, PGresult **ret_result, struct err_detail *detail)
+{
+	if (!database->connection)
+		return err_fail(detail, ERR_DATABASE_UNAVAILABLE, "not connected to PostgreSQL");
+	if (PQsetnonblocking(database->connection, 1) != 0 ||
+	    !PQsendQueryParams(database->connection, sql, parameters_count, NULL, parameters, NULL, NULL, 0))
+		return lose_connection(database, detail);
+	return collect(database, ret_result, detail);
+}
+
+err_t database_script(struct database *database, const char *sql, struct err_detail *detail)
+{
+	if (!database->connection)
+		return err_fail(detail, ERR_DATABASE_UNAVAILABLE, "not connected to PostgreSQL");
+	if (PQsetnonblocking(database->connection, 1) != 0 || !PQsendQuery(database->connection, sql))
+		return lose_connection(database, detail);
+	return collect(database, NULL, detail);
+}

@@ -1,0 +1,43 @@
+/*
+ * A connection to PostgreSQL whose every wait has a deadline. Reconnects when it is next used after a loss.
+ * Not thread-safe.
+ */
+#pragma once
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/str.h"
+
+#include <libpq-fe.h>
+
+struct database;
+
+/* Nothing is connected yet. `dsn` is a libpq connection string without a password, `password_file` may be
+ * NULL; it is read at every connect, so that a password can be changed. Copies both. */
+struct database *database_new(const char *dsn, const char *password_file);
+void database_free(struct database *database);
+
+/* Connects unless it is connected. DATABASE_UNAVAILABLE: try again later. `ret_fresh` (may be NULL) tells
+ * whether the connection is a new one. */
+err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail);
+
+/* Closes the connection; the next use opens another. */
+void database_disconnect(struct database *database);
+
+/* The message is the server's; what to do about it depends on the SQLSTATE:
+ *   ERR_CONFLICT              deadlock or serialization failure: the transaction can be run again
+ *   ERR_DATABASE_UNAVAILABLE  connection lost, deadline, server shutting down or out of resources
+ *   ERR_DATABASE_REFUSED      all else
+ * Parameters are text, NULL is NULL. The caller clears the result (may be asked for with NULL: not wanted).
+ */
+err_t database_query(struct database *database, const char *sql, int parameters_count,
+		     const char *const *parameters, PGresult **ret_result, struct err_detail *detail);
+
+/* Several statements without parameters. */
+err_t database_script(struct database *database, const char *sql, struct err_detail *detail);
+
+/* Major and minor version as libpq counts them, 150004 for 15.4. */
+int database_version(const struct database *database);
+
+DEFINE_CLEANUP(PGresult, database_result_cleanup, PQclear)
+DEFINE_CLEANUP(struct database, database_cleanup, database_free)

@@ -1,0 +1,17 @@
+/*
+ * The calibration tables: made and brought up to date by the migrations of schemas/calibration.sql, which are
+ * part of the program.
+ */
+#pragma once
+
+#include "calibration/database.h"
+
+/* The newest version that this program knows. */
+int calibration_schema_version(void);
+
+/* Applies what is missing, one transaction a migration; instances that start together wait for each other.
+ * A database that is newer than the program is refused. */
+err_t calibration_schema_migrate(struct database *database, struct err_detail *detail);
+
+/* The version in the database, 0: there are no tables yet. */
+err_t calibration_schema_read(struct database *database, int *ret_version, struct err_detail *detail);

@@ -1,0 +1,77 @@
+/*
+ * Calibration store: adds counted cases to the time buckets in PostgreSQL, in one transaction with the
+ * positions of the scored topic that they came from. A position only moves from the value that the writer
+ * knows, so what is delivered twice, or counted by two, changes nothing.
+ *
+ * Reconnects by itself. Not thread-safe.
+ */
+#pragma once
+
+#include "avro/scored_query.h"
+#include "calibration/database.h"
+
+/* Buckets of a coarser width besides the configured one, for windows of days. */
+#define CALIBRATION_COARSE_S 3600
+
+/* Application under which the cases of segments beyond the limit are counted. */
+#define CALIBRATION_OTHER "other"
+
+struct calibration_store;
+
+struct calibration_store_options {
+	const char *dsn;	   /* libpq connection string without a password */
+	const char *password_file; /* or NULL */
+	int64_t bucket_s;
+	int64_t max_segments;
+};
+
+/* One scored event with a label. The texts are the caller's. */
+struct calibration_case {
+	int64_t scored_at_ms;
+	str_t application;
+	str_t model;	      /* or absent */
+	str_t prompt_version; /* or absent */
+	int label_source;     /* enum label_source */
+	int level;	      /* enum confidence_level */
+	double confidence;    /* 0..1 */
+	double weight;	      /* above 0 */
+	bool correct;
+};
+
+/* No position is stored yet. */
+#define CALIBRATION_POSITION_NONE (-1)
+
+/* A partition's position moves. */
+struct calibration_step {
+	int32_t partition;
+	int64_t from; /* next offset as it was read, or CALIBRATION_POSITION_NONE */
+	int64_t to;
+};
+
+/* Copies the options; connects when first used. */
+struct calibration_store *calibration_store_new(const struct calibration_store_options *options);
+void calibration_store_free(struct calibration_store *store);
+
+DEFINE_CLEANUP(struct calibration_store, calibration_store_cleanup, calibration_store_free)
+
+/* Whether the case can be counted: times, confidence and weight within range, texts storable. */
+bool calibration_case_valid(const struct calibration_case *item);
+
+/* Reads the stored next offset of each partition, or CALIBRATION_POSITION_NONE. Brings the tables up to date
+ * on a fresh connection. */
+err_t calibration_store_positions(struct calibration_store *store, const char *topic,
+				  const int32_t *partitions, size_t count, int64_t *ret_next_offsets,
+				  struct err_detail *detail);
+
+/*
+ * Counts valid cases and moves the positions, both or neither. ERR_CONFLICT: a position is not where the
+ * caller believes; nothing was counted, read the positions again. On DATABASE_UNAVAILABLE the transaction may
+ * have been committed or not: trying the same again is safe, and answers CONFLICT in the former case.
+ */
+err_t calibration_store_apply(struct calibration_store *store, const char *topic,
+			      const struct calibration_case *cases, size_t cases_count,
+			      const struct calibration_step *steps, size_t steps_count,
+			      struct err_detail *detail);
+
+/* "FEEDBACK", "RESULT", …: how tables and reports name a label source. */
+const char *calibration_source_name(int label_source);

@@ -1,0 +1,48 @@
+-- Calibration of confidence against correctness. Each section is applied once, in order, in a transaction of its own;
+-- a section that has been released is never changed, a further one is added.
+
+-- migration 1: time buckets, positions, segments
+
+-- What has been counted of the scored topic: everything below next_offset, and nothing else. Changes in the transaction
+-- that changes the counts, and only from the value that the writer knows.
+CREATE TABLE calibration_positions (
+	topic text NOT NULL,
+	partition integer NOT NULL CHECK (partition >= 0),
+	next_offset bigint NOT NULL CHECK (next_offset >= 0),
+	updated_at timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (topic, partition)
+);
+
+-- Segments that are counted by themselves; beyond the configured number the rest is counted as application 'other'.
+-- An absent model or prompt version is the empty text.
+CREATE TABLE calibration_segments (
+	application text NOT NULL,
+	model text NOT NULL,
+	prompt_version text NOT NULL,
+	first_seen timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (application, model, prompt_version)
+);
+
+-- Sums over the cases that were scored in [bucket_start, bucket_start + width_s). Every case is counted once per width.
+-- Exact decimals of whatever length, so that the order of adding does not matter and a recount agrees to the last digit.
+CREATE TABLE calibration_buckets (
+	width_s integer NOT NULL CHECK (width_s > 0),
+	bucket_start timestamptz NOT NULL,
+	application text NOT NULL,
+	model text NOT NULL,
+	prompt_version text NOT NULL,
+	label_source text NOT NULL CHECK (label_source IN ('FEEDBACK', 'RESULT', 'CORRECTNESS', 'RELEVANCE')),
+	level text NOT NULL CHECK (level IN ('HIGH_CONFIDENCE', 'MEDIUM_CONFIDENCE', 'LOW_CONFIDENCE', 'VERY_LOW_CONFIDENCE')),
+	bin smallint NOT NULL CHECK (bin BETWEEN 0 AND 9),
+	cases bigint NOT NULL,
+	weight numeric NOT NULL,
+	weight_squared numeric NOT NULL,
+	weight_correct numeric NOT NULL,
+	weight_confidence numeric NOT NULL,
+	weight_squared_error numeric NOT NULL,
+	PRIMARY KEY (width_s, bucket_start, application, model, prompt_version, label_source, level, bin)
+);
+
+COMMENT ON TABLE calibration_positions IS 'how far the scored topic is counted';
+COMMENT ON TABLE calibration_segments IS 'segments that are counted by themselves';
+COMMENT ON TABLE calibration_buckets IS 'sums of confidence and correctness by time, segment, label source, level and bin';
