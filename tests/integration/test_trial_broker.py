@@ -1,0 +1,63 @@
+"""The in-memory broker that the quickstart starts."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient
+
+BINARY = os.environ.get("ASSAYD_TRIAL_BROKER", str(
+    pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "tests" / "harness" / "trial_broker"))
+QUIET = {"log_level": 0}
+
+
+@pytest.fixture
+def broker():
+    process = subprocess.Popen([BINARY, "events:3", "scored.records:1"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    yield process
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_topics_and_messages(broker):
+    bootstrap = broker.stdout.readline().strip()
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    topics = admin.list_topics(timeout=10).topics
+    assert {name: len(topic.partitions) for name, topic in topics.items()} == {"events": 3, "scored.records": 1}
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **QUIET})
+    producer.produce("events", b"one", partition=2, headers=[("kind", b"x")])
+    assert producer.flush(10) == 0
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "g", **QUIET,
+                                         "auto.offset.reset": "earliest"})
+    consumer.subscribe(["events"])
+    message = consumer.poll(20)
+    assert (message.value(), message.partition(), message.headers()) == (b"one", 2, [("kind", b"x")])
+    consumer.close()
+
+
+def test_ends_with_its_input(broker):
+    broker.stdout.readline()
+    broker.stdin.close()
+    assert broker.wait(10) == 0
+
+
+def test_ends_on_sigterm_and_runs_without_input():
+    with subprocess.Popen([BINARY, "events:1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["events"], ["events:0"], ["events:x"], [":3"], ["x:"]])
+def test_wrong_usage(arguments):
+    done = subprocess.run([BINARY, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
+                          check=False)
+    assert done.returncode == 64 and done.stdout == "" and done.stderr
