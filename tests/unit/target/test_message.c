@@ -1,0 +1,215 @@
+/* Frames of the supervisor and its workers: what goes in comes out, and foreign bytes do no harm. */
+#include "target/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct message only_message(const struct buf *frame)
+{
+	struct message message;
+	bool complete;
+	assert_int_equal(message_peek(buf_str(frame), &complete, &message), ERR_OK);
+	assert_true(complete);
+	assert_int_equal(message.frame_bytes, frame->len);
+	return message;
+}
+
+static void settings_come_out_as_they_went_in(void **state)
+{
+	(void)state;
+	const struct worker_settings settings = {
+		.target = { .name = "sales",
+			    .engine = TARGET_SQLITE,
+			    .path = "/srv/ä.db",
+			    .statement_timeout_ms = 10000,
+			    .lock_timeout_ms = 1000,
+			    .max_rows = 10000,
+			    .max_result_bytes = 67108864,
+			    .worker_memory_bytes = 536870912 },
+		.password = STR("s3cret"),
+	};
+	struct buf frame = BUF_INIT;
+	struct worker_settings got;
+	struct arena *arena = arena_new();
+	assert_int_equal(message_put_settings(&frame, &settings), ERR_OK);
+	struct message message = only_message(&frame);
+	assert_int_equal(message.kind, MESSAGE_SETTINGS);
+	assert_int_equal(message_get_settings(message.payload, arena, &got), ERR_OK);
+	assert_string_equal(got.target.name, "sales");
+	assert_int_equal(got.target.engine, TARGET_SQLITE);
+	assert_null(got.target.dsn);
+	assert_string_equal(got.target.path, "/srv/ä.db");
+	assert_string_equal(got.password.ptr, "s3cret");
+	assert_int_equal(got.target.statement_timeout_ms, 10000);
+	assert_int_equal(got.target.worker_memory_bytes, 536870912);
+	arena_free(arena);
+	buf_free(&frame);
+}
+
+static void a_request_comes_out_as_it_went_in(void **state)
+{
+	(void)state;
+	const struct sql_order_key keys[] = { { 2, true, false }, { -1, false, true } };
+	const struct validation_truth truths[] = {
+		{ .sql = STR("SELECT 1"), .ordered = true, .order_keys = keys, .order_keys_count = 2 },
+		{ .sql = STR(""), .limited = true },
+	};
+	const struct validation_request request = { STR("SELECT 2"), truths, 2 };
+	struct buf frame = BUF_INIT;
+	struct validation_request got;
+	struct arena *arena = arena_new();
+	assert_int_equal(message_put_validate(&frame, &request), ERR_OK);
+	assert_int_equal(message_get_validate(only_message(&frame).payload, arena, &got), ERR_OK);
+	assert_true(str_is(got.generated_sql, "SELECT 2"));
+	assert_int_equal(got.truths_count, 2);
+	assert_true(str_is(got.truths[0].sql, "SELECT 1"));
+	assert_true(got.truths[0].ordered);
+	assert_false(got.truths[0].limited);
+	assert_int_equal(got.truths[0].order_keys_count, 2);
+	assert_int_equal(got.truths[0].order_keys[0].column, 2);
+	assert_true(got.truths[0].order_keys[0].descending);
+	assert_int_equal(got.truths[0].order_keys[1].column, -1);
+	assert_true(got.truths[0].order_keys[1].nulls_first);
+	assert_true(str_is(got.truths[1].sql, ""));
+	assert_true(got.truths[1].limited);
+	arena_free(arena);
+	buf_free(&frame);
+}
+
+static struct validation_result some_result(void)
+{
+	return (struct validation_result){
+		.status = VALIDATION_COMPARED,
+		.error = ERR_OK,
+		.message = STR("why"),
+		.score = 0.95,
+		.truth_index = 3,
+		.schema_match = true,
+		.row_count_match = true,
+		.content_match_rate = 0.9625,
+		.ordering_matters = true,
+		.generated = { 12, 3.5, "" },
+		.truth = { 13, 0.25, "42P01" },
+	};
+}
+
+static void a_result_comes_out_as_it_went_in(void **state)
+{
+	(void)state;
+	const struct validation_result result = some_result();
+	struct buf frame = BUF_INIT;
+	struct validation_result got;
+	struct arena *arena = arena_new();
+	assert_int_equal(message_put_validated(&frame, &result), ERR_OK);
+	assert_int_equal(message_get_validated(only_message(&frame).payload, arena, &got), ERR_OK);
+	assert_int_equal(got.status, VALIDATION_COMPARED);
+	assert_true(str_is(got.message, "why"));
+	assert_true(got.score == 0.95 && got.content_match_rate == 0.9625);
+	assert_int_equal(got.truth_index, 3);
+	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated);
+	assert_int_equal(got.generated.rows, 12);
+	assert_true(got.generated.time_ms == 3.5);
+	assert_string_equal(got.generated.sqlstate, "");
+	assert_string_equal(got.truth.sqlstate, "42P01");
+	arena_free(arena);
+	buf_free(&frame);
+}
+
+/* Every prefix of a payload lacks something; every longer one has something left. */
+static void a_payload_of_the_wrong_length_is_refused(void **state)
+{
+	(void)state;
+	const struct validation_result result = some_result();
+	struct buf frame = BUF_INIT;
+	struct validation_result got;
+	struct arena *arena = arena_new();
+	message_put_validated(&frame, &result);
+	str_t payload = only_message(&frame).payload;
+	for (size_t len = 0; len < payload.len; len++)
+		assert_int_equal(message_get_validated((str_t){ payload.ptr, len }, arena, &got),
+				 ERR_TARGET_PROTOCOL);
+	buf_append_char(&frame, 'x');
+	payload = (str_t){ frame.data + 5, frame.len - 5 };
+	assert_int_equal(message_get_validated(payload, arena, &got), ERR_TARGET_PROTOCOL);
+	arena_free(arena);
+	buf_free(&frame);
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	struct validation_result results[5];
+	struct arena *arena = arena_new();
+	for (size_t i = 0; i < 5; i++)
+		results[i] = some_result();
+	results[0].status = VALIDATION_STATUS_COUNT_;
+	results[1].error = ERR_COUNT_;
+	results[2].score = 1.5;
+	results[3].score = __builtin_nan("");
+	results[4].content_match_rate = -0.1;
+	for (size_t i = 0; i < 5; i++) {
+		struct buf frame = BUF_INIT;
+		struct validation_result got;
+		message_put_validated(&frame, &results[i]);
+		assert_int_equal(message_get_validated(only_message(&frame).payload, arena, &got),
+				 ERR_TARGET_PROTOCOL);
+		buf_free(&frame);
+	}
+	arena_free(arena);
+}
+
+/* A count that the bytes behind it cannot hold must not be believed: it would cost memory. */
+static void announced_counts_are_checked(void **state)
+{
+	(void)state;
+	const char lie[] = "\x01\0\0\0q\xff\xff\xff\xff";
+	struct validation_request got;
+	struct arena *arena = arena_new();
+	assert_int_equal(message_get_validate((str_t){ lie, sizeof lie - 1 }, arena, &got),
+			 ERR_TARGET_PROTOCOL);
+	assert_true(arena_size_bytes(arena) < 65536);
+	arena_free(arena);
+}
+
+static void frames_are_seen_when_they_are_complete(void **state)
+{
+	(void)state;
+	const struct {
+		str_t bytes;
+		err_t err;
+		bool complete;
+	} cases[] = {
+		{ STR(""), ERR_OK, false },
+		{ STR("\x02\0\0"), ERR_OK, false },
+		{ STR("\x02\0\0\0\x06"), ERR_OK, false },
+		{ STR("\x02\0\0\0\x06x"), ERR_OK, true },
+		{ STR("\x02\0\0\0\x06xyz"), ERR_OK, true },
+		{ STR("\0\0\0\0"), ERR_TARGET_PROTOCOL, false },
+		{ STR("\x01\0\0\x10"), ERR_TARGET_PROTOCOL, false },
+		{ STR("\xff\xff\xff\xff"), ERR_TARGET_PROTOCOL, false },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct message message;
+		bool complete;
+		assert_int_equal(message_peek(cases[i].bytes, &complete, &message), cases[i].err);
+		assert_int_equal(complete, cases[i].complete);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_come_out_as_they_went_in),
+		cmocka_unit_test(a_request_comes_out_as_it_went_in),
+		cmocka_unit_test(a_result_comes_out_as_it_went_in),
+		cmocka_unit_test(a_payload_of_the_wrong_length_is_refused),
+		cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(announced_counts_are_checked),
+		cmocka_unit_test(frames_are_seen_when_they_are_complete),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
