@@ -1,0 +1,352 @@
+/* The first half of an event's way: decode, analyse, score what the text allows, and decide who is to be
+ * asked. */
+#include "event/event.h"
+
+#include "common/clock.h"
+#include "event/pipeline.h"
+#include "event/response.h"
+#include "event/sampling.h"
+#include "score/semantic.h"
+#include "score/technical.h"
+
+#include <inttypes.h>
+
+/* ---- decoding ---- */
+
+static err_t decode(struct event *event, struct err_detail *detail)
+{
+	const struct codec *codec = pipeline_codec(event->pipeline);
+	if (!pipeline_lenient(event->pipeline))
+		return codec_decode_query(codec, event->raw.ptr, event->raw.len, event->arena, &event->query,
+					  detail);
+	err_t err = codec_decode_query_json_lenient(codec, event->raw, clock_wall_ms(), event->arena,
+						    &event->query, detail);
+	if (!err && event->query->event_id.len == 0)
+		event->query->event_id = arena_printf(event->arena, "line-%" PRIu64, event->sequence);
+	return err;
+}
+
+/* ---- the SQL ---- */
+
+static enum sql_dialect engine_dialect(enum target_engine engine)
+{
+	switch (engine) {
+	case TARGET_SQLITE:
+		return SQL_SQLITE;
+	case TARGET_MARIADB:
+		return SQL_MYSQL;
+	case TARGET_MONGODB:
+		return SQL_MONGODB;
+	case TARGET_POSTGRESQL:
+		break;
+	}
+	return SQL_POSTGRESQL;
+}
+
+static const char *dialect_name(enum sql_dialect dialect)
+{
+	static const char *const names[] = { [SQL_POSTGRESQL] = "PostgreSQL",
+					     [SQL_SQLITE] = "SQLite",
+					     [SQL_MYSQL] = "MySQL",
+					     [SQL_MONGODB] = "MongoDB" };
+	return names[dialect];
+}
+
+/* The dialect is the target's; one that the event names besides has to agree, or the query is not run. */
+static void choose_target(struct event *event)
+{
+	const struct generated_query *query = event->query;
+	struct event_analysis *analysis = &event->analysis;
+	struct targets *targets = pipeline_targets(event->pipeline);
+	analysis->dialect = query->dialect == ENUM_ABSENT ? SQL_POSTGRESQL : (enum sql_dialect)query->dialect;
+	if (!str_present(query->target)) {
+		analysis->catalog = pipeline_default_catalog(event->pipeline);
+		return;
+	}
+	const struct target_settings *target = targets ? targets_find(targets, query->target) : NULL;
+	if (!target) {
+		struct err_detail detail;
+		err_fail(&detail, ERR_TARGET_UNKNOWN,
+			 "no target \"" STR_FMT "\" is configured; add it to targets",
+			 STR_ARG(query->target));
+		event_add_error(event, "target", ERR_TARGET_UNKNOWN, detail.message);
+		return;
+	}
+	enum sql_dialect dialect = engine_dialect(target->engine);
+	if (query->dialect != ENUM_ABSENT && dialect != analysis->dialect) {
+		struct err_detail detail;
+		err_fail(&detail, ERR_DIALECT_MISMATCH, "the event says %s, its target \"%s\" speaks %s",
+			 dialect_name(analysis->dialect), target->name, dialect_name(dialect));
+		event_add_error(event, "target", ERR_DIALECT_MISMATCH, detail.message);
+		return;
+	}
+	analysis->dialect = dialect;
+	analysis->target = target;
+	analysis->catalog = targets_catalog(targets, target);
+}
+
+static void analyse_sql(struct event *event, str_t sql, struct sql_analysis *ret_analysis)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	const struct sql_request request = {
+		.sql = sql,
+		.dialect = analysis->dialect,
+		.target_named = str_present(event->query->target),
+		.catalog = analysis->catalog,
+		.policy = analysis->target ? &analysis->target->policy : NULL,
+	};
+	sql_analyse(&request, event->arena, ret_analysis);
+}
+
+static void analyse_truths(struct event *event)
+{
+	const struct ground_truth *truth = event->query->ground_truth;
+	struct event_analysis *analysis = &event->analysis;
+	if (!truth || !str_present(truth->sql))
+		return;
+	analysis->truth_texts[analysis->truths_count++] = truth->sql;
+	for (size_t i = 0; i < truth->alternatives_count && analysis->truths_count < EVENT_TRUTHS_MAX; i++)
+		analysis->truth_texts[analysis->truths_count++] = truth->alternatives[i];
+	for (size_t i = 0; i < analysis->truths_count; i++)
+		analyse_sql(event, analysis->truth_texts[i], &analysis->truths[i]);
+}
+
+/* ---- technical confidence ---- */
+
+static bool unknown_name(const struct sql_diagnostic *diagnostic)
+{
+	return strcmp(diagnostic->code, "unknown_table") == 0 ||
+	       strcmp(diagnostic->code, "unknown_column") == 0 ||
+	       strcmp(diagnostic->code, "unknown_function") == 0;
+}
+
+/* Counts our findings; a name that the catalog lacks may be newer than the catalog. */
+static struct technical_findings own_findings(struct event *event)
+{
+	const struct sql_analysis *sql = &event->analysis.sql;
+	struct technical_findings findings = { .valid = sql->valid };
+	bool suspect = false;
+	for (size_t i = 0; i < sql->diagnostics_count; i++) {
+		const struct sql_diagnostic *diagnostic = &sql->diagnostics[i];
+		if (diagnostic->severity == SQL_ERROR)
+			findings.errors++;
+		else
+			findings.warnings++;
+		findings.unknown_table |= strcmp(diagnostic->code, "unknown_table") == 0;
+		suspect |= unknown_name(diagnostic);
+	}
+	if (suspect && event->analysis.target)
+		targets_catalog_suspect(pipeline_targets(event->pipeline), event->analysis.target);
+	return findings;
+}
+
+static opt_double_t upstream_technical(const struct upstream_diagnostic *diagnostic)
+{
+	if (!diagnostic)
+		return (opt_double_t)OPT_NONE;
+	struct technical_findings findings = { .valid = diagnostic->valid,
+					       .errors = diagnostic->errors_count,
+					       .warnings = diagnostic->warnings_count };
+	for (size_t i = 0; i < diagnostic->errors_count; i++)
+		findings.unknown_table |= technical_text_is_unknown_table(diagnostic->errors[i]);
+	return opt_double(technical_score(&findings));
+}
+
+static void score_technical(struct event *event)
+{
+	struct event_analysis *analysis = &event->analysis;
+	const struct technical_findings findings = own_findings(event);
+	opt_double_t own = opt_double(technical_score(&findings));
+	if (str_present(event->query->target) && !analysis->catalog)
+		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
+	analysis->errors_count = findings.errors;
+	analysis->structural = structural_score(analysis->sql.valid, findings.errors);
+	analysis->technical = technical_choose((enum technical_source)event->config->diagnostic.source, own,
+					       upstream_technical(event->query->diagnostic));
+}
+
+/* ---- retrieval, advisory, overall ---- */
+
+static struct retrieval_chunk *score_chunks(struct event *event, const struct retrieval *retrieval)
+{
+	struct retrieval_chunk *chunks =
+		ARENA_ARRAY(event->arena, struct retrieval_chunk, retrieval->chunks_count);
+	for (size_t i = 0; i < retrieval->chunks_count; i++) {
+		const struct retrieved_chunk *from = &retrieval->chunks[i];
+		chunks[i] = (struct retrieval_chunk){
+			.document_id = from->document_id,
+			.source = (enum chunk_source)from->source_type,
+			.bm25 = from->bm25_score,
+			.dense = from->dense_score,
+			.rrf = from->rrf_score,
+			.boosted = from->boosted_score,
+			.rerank = from->rerank_score,
+			.graph_boost = from->graph_boost,
+		};
+	}
+	return chunks;
+}
+
+static struct level_thresholds thresholds_of(const struct config_thresholds *thresholds)
+{
+	return (struct level_thresholds){ thresholds->high, thresholds->medium, thresholds->low };
+}
+
+static void score_retrieval(struct event *event)
+{
+	const struct generated_query *query = event->query;
+	struct event_analysis *analysis = &event->analysis;
+	if (!query->retrieval)
+		return;
+	const struct config *config = event->config;
+	struct retrieval_chunk *chunks = score_chunks(event, query->retrieval);
+	const struct config_retrieval_weights *weights = &config->retrieval_weights;
+	const struct retrieval_options options = {
+		.weights = { [RETRIEVAL_TOP] = weights->top,
+			     [RETRIEVAL_GAP] = weights->gap,
+			     [RETRIEVAL_CONSENSUS] = weights->consensus,
+			     [RETRIEVAL_AGREEMENT] = weights->agreement,
+			     [RETRIEVAL_SPREAD] = weights->low_spread,
+			     [RETRIEVAL_GRAPH] = weights->graph,
+			     [RETRIEVAL_DIVERSITY] = weights->low_diversity },
+		.rrf_scale = config->retrieval.rrf_scale,
+		.thresholds = thresholds_of(&config->retrieval_thresholds),
+	};
+	retrieval_score(chunks, query->retrieval->chunks_count, &options, event->arena, &analysis->retrieval);
+	analysis->has_retrieval = true;
+	if (!query->response)
+		return;
+	const struct level_thresholds thresholds = thresholds_of(&config->confidence_thresholds);
+	advisory_score(chunks, query->retrieval->chunks_count, options.rrf_scale,
+		       response_check(query->response), &thresholds, &analysis->advisory);
+	analysis->has_advisory = true;
+}
+
+static void score_overall(struct event *event)
+{
+	struct event_analysis *analysis = &event->analysis;
+	const struct config *config = event->config;
+	enum confidence_factor factors[FACTOR_COUNT_];
+	struct overall_input input = {
+		.factors = factors,
+		.unsafe = analysis->sql.verdict == SQL_UNSAFE,
+		.thresholds = thresholds_of(&config->confidence_thresholds),
+	};
+	for (size_t i = 0; i < config->confidence.factors.count && i < FACTOR_COUNT_; i++)
+		factors[input.factors_count++] = (enum confidence_factor)config->confidence.factors.items[i];
+	if (analysis->technical.set)
+		input.values[FACTOR_TECHNICAL] = opt_double(analysis->technical.value / 100);
+	if (analysis->has_advisory)
+		input.values[FACTOR_ADVISORY] = opt_double(analysis->advisory.confidence);
+	if (analysis->has_retrieval)
+		input.values[FACTOR_RETRIEVAL] = opt_double(analysis->retrieval.confidence);
+	input.values[FACTOR_GENERATOR] = event->query->generator_confidence;
+	overall_score(&input, &analysis->overall);
+}
+
+/* ---- who is asked ---- */
+
+static void ask_target(struct event *event)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	if (analysis->truths_count == 0 || !analysis->target || analysis->sql.verdict != SQL_SAFE)
+		return;
+	struct validation_truth *truths =
+		ARENA_ARRAY(event->arena, struct validation_truth, analysis->truths_count);
+	for (size_t i = 0; i < analysis->truths_count; i++) {
+		const struct sql_analysis *truth = &analysis->truths[i];
+		truths[i] = (struct validation_truth){
+			.sql = str_present(truth->text) ? truth->text : analysis->truth_texts[i],
+			.ordered = truth->ordered,
+			.order_keys = truth->order_keys,
+			.order_keys_count = truth->order_keys_count,
+			.limited = truth->limited,
+		};
+	}
+	event->validation = (struct target_call){
+		.arena = arena_new(),
+		.target = analysis->target->name,
+		.generated_sql = analysis->sql.text,
+		.truths = truths,
+		.truths_count = analysis->truths_count,
+	};
+	event->validation_asked = true;
+}
+
+static bool is_identical(const struct event_analysis *analysis, size_t truth)
+{
+	const struct sql_analysis *sql = &analysis->sql, *expected = &analysis->truths[truth];
+	if (str_equal(sql->text, expected->text))
+		return true;
+	return str_present(sql->canonical) && str_present(expected->canonical) &&
+	       str_equal(sql->canonical, expected->canonical);
+}
+
+static void prepare_call(struct event *event, struct judge_call *call, enum judge_question kind)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	*call = (struct judge_call){
+		.arena = arena_new(),
+		.kind = kind,
+		.question = event->query->question,
+		.sql = analysis->sql.text,
+		.truth_sql = analysis->truths_count ? analysis->truth_texts[0] : STR_NONE,
+		.dialect = dialect_name(analysis->dialect),
+	};
+}
+
+/* Why the judge is not asked, or NULL; sets the probability with which it is. */
+static const char *unjudged_reason(const struct event *event, double *ret_probability)
+{
+	const struct config *config = event->config;
+	const struct overall_score *overall = &event->analysis.overall;
+	*ret_probability = 1;
+	if (!pipeline_judge(event->pipeline))
+		return "NO_JUDGE";
+	if (event->analysis.sql.verdict == SQL_UNSAFE && !config->judge.unsafe)
+		return "UNSAFE";
+	if (overall->confidence.set && (int)overall->level < (int)config->judge.always_below)
+		return NULL;
+	*ret_probability = config->judge.sample_rate;
+	return sampling_includes(event->query->event_id, config->judge.sample_rate) ? NULL : "NOT_SAMPLED";
+}
+
+static void ask_judge(struct event *event)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	struct event_judging *judging = &event->judging;
+	judging->unjudged_reason = unjudged_reason(event, &judging->sampling_probability);
+	if (analysis->sql.verdict != SQL_UNSAFE)
+		for (size_t i = 0; i < analysis->truths_count && !judging->identical; i++)
+			judging->identical = is_identical(analysis, i);
+	if (judging->unjudged_reason)
+		return;
+	judging->relevance_asked = true;
+	prepare_call(event, &judging->relevance, JUDGE_RELEVANCE);
+	if (analysis->truths_count == 0 || judging->identical)
+		return;
+	judging->correctness_asked = true;
+	prepare_call(event, &judging->correctness, JUDGE_CORRECTNESS);
+}
+
+err_t event_analyse(struct event *event, struct err_detail *detail)
+{
+	int64_t started_us = clock_monotonic_us();
+	err_t err = decode(event, detail);
+	if (err)
+		return err;
+	int64_t decoded_us = clock_monotonic_us();
+	choose_target(event);
+	analyse_sql(event, event->query->sql, &event->analysis.sql);
+	analyse_truths(event);
+	score_technical(event);
+	int64_t analysed_us = clock_monotonic_us();
+	score_retrieval(event);
+	score_overall(event);
+	ask_target(event);
+	ask_judge(event);
+	event_add_stage(event, "decode", "ok", decoded_us - started_us);
+	event_add_stage(event, "sql", event->analysis.sql.valid ? "ok" : "failed", analysed_us - decoded_us);
+	event_add_stage(event, "confidence", "ok", clock_monotonic_us() - analysed_us);
+	return ERR_OK;
+}

@@ -1,0 +1,195 @@
+/* The outputs of an event: scored record and advisories, or a dead letter; and what to do when one is
+ * refused. */
+#include "event/event.h"
+
+#include "common/hash.h"
+#include "common/log.h"
+#include "event/advisories.h"
+#include "event/pipeline.h"
+
+#include <inttypes.h>
+
+enum { OUTPUTS_MAX = 1 + ADVISORIES_MAX, HEADERS_MAX = 10, SHORTENED_DEAD_LETTER_BYTES = 64 * 1024 };
+
+/* Where an output's value lies in the event's buffer, until the buffer grows no more. */
+struct piece {
+	size_t from, to;
+};
+
+static size_t trace_headers(const struct event *event, struct output_header *headers)
+{
+	size_t count = 0;
+	if (str_present(event->traceparent))
+		headers[count++] = (struct output_header){ "traceparent", event->traceparent };
+	if (str_present(event->tracestate))
+		headers[count++] = (struct output_header){ "tracestate", event->tracestate };
+	return count;
+}
+
+static void set_outputs(struct event *event, struct output *outputs, const struct piece *pieces, size_t count)
+{
+	struct publication *publication = &event->publication;
+	publication->outputs = outputs;
+	publication->outputs_count = count;
+	publication->bytes = event->encoded.len;
+	for (size_t i = 0; i < count; i++)
+		outputs[i].value =
+			(str_t){ event->encoded.data + pieces[i].from, pieces[i].to - pieces[i].from };
+}
+
+/* ---- scored ---- */
+
+static err_t encode_advisory(struct event *event, const struct advisory *advisory, struct output *output,
+			     struct piece *piece)
+{
+	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
+	size_t count = trace_headers(event, headers);
+	headers[count++] =
+		(struct output_header){ "kind",
+					str_from(advisory_kind_name((enum advisory_kind)advisory->kind)) };
+	if (advisory->level != ENUM_ABSENT)
+		headers[count++] = (struct output_header){
+			"level", str_from(confidence_level_name((enum confidence_level)advisory->level))
+		};
+	piece->from = event->encoded.len;
+	err_t err = codec_encode_advisory(pipeline_codec(event->pipeline), advisory, &event->encoded);
+	piece->to = event->encoded.len;
+	*output = (struct output){ .topic = OUTPUT_ADVISORY,
+				   .key = advisory->event_id,
+				   .headers = headers,
+				   .headers_count = count };
+	return err;
+}
+
+static err_t encode_scored(struct event *event, struct err_detail *detail)
+{
+	struct output *outputs = ARENA_ARRAY(event->arena, struct output, OUTPUTS_MAX);
+	struct piece pieces[OUTPUTS_MAX];
+	struct advisory advisories[ADVISORIES_MAX];
+	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
+	buf_reset(&event->encoded);
+	err_t err = codec_encode_scored(pipeline_codec(event->pipeline), event->scored, &event->encoded);
+	outputs[0] = (struct output){ .topic = OUTPUT_SCORED,
+				      .key = event->scored->event_id,
+				      .headers = headers,
+				      .headers_count = trace_headers(event, headers) };
+	pieces[0] = (struct piece){ 0, event->encoded.len };
+	size_t count = 1;
+	size_t advisories_count = err ? 0 : advisories_of(event, advisories);
+	for (size_t i = 0; !err && i < advisories_count; i++, count++)
+		err = encode_advisory(event, &advisories[i], &outputs[count], &pieces[count]);
+	if (err)
+		return err_fail(detail, err, "the record cannot be encoded: %s", err_text(err));
+	set_outputs(event, outputs, pieces, count);
+	return ERR_OK;
+}
+
+/* ---- dead letters ---- */
+
+/* The untouched bytes, or their beginning with length and digest where the topic cannot take them all. */
+static void encode_dead_letter(struct event *event, size_t most_bytes)
+{
+	struct arena *arena = event->arena;
+	struct output *output = ARENA_NEW(arena, struct output);
+	struct output_header *headers = ARENA_ARRAY(arena, struct output_header, HEADERS_MAX);
+	size_t count = trace_headers(event, headers);
+	headers[count++] = (struct output_header){ "reason", str_from(err_name(event->dead_reason)) };
+	headers[count++] = (struct output_header){ "detail", event->dead_detail };
+	headers[count++] = (struct output_header){ "topic", event->origin.topic };
+	headers[count++] = (struct output_header){ "partition",
+						   arena_printf(arena, "%" PRId32, event->origin.partition) };
+	headers[count++] =
+		(struct output_header){ "offset", arena_printf(arena, "%" PRId64, event->origin.offset) };
+	size_t len = event->raw.len;
+	if (len > most_bytes) {
+		char *digest = arena_alloc(arena, DIGEST_HEX_SIZE);
+		digest_sha256_hex(event->raw.ptr, event->raw.len, digest);
+		headers[count++] =
+			(struct output_header){ "length", arena_printf(arena, "%zu", event->raw.len) };
+		headers[count++] = (struct output_header){ "sha256", str_from(digest) };
+		len = most_bytes;
+	}
+	buf_reset(&event->encoded);
+	buf_append(&event->encoded, event->raw.ptr, len);
+	*output = (struct output){
+		.topic = OUTPUT_DEAD_LETTER, .key = event->key, .headers = headers, .headers_count = count
+	};
+	set_outputs(event, output, &(struct piece){ 0, event->encoded.len }, 1);
+}
+
+/* ---- refusals ---- */
+
+static bool drop_output(struct event *event, size_t index)
+{
+	struct publication *publication = &event->publication;
+	log_error("an advisory of event " STR_FMT
+		  " was refused by its topic and is left out; its scored record holds the same",
+		  STR_ARG(event->query->event_id));
+	publication->outputs_count--;
+	memmove(&publication->outputs[index], &publication->outputs[index + 1],
+		(publication->outputs_count - index) * sizeof publication->outputs[0]);
+	return true;
+}
+
+static bool shorten_scored(struct event *event)
+{
+	struct err_detail detail;
+	event->scored->input = NULL;
+	event->scored->input_shortened = true;
+	return event_encode(event, &detail) == ERR_OK;
+}
+
+static bool refused(struct publication *publication, size_t index, bool too_large, const char *reason)
+{
+	struct event *event = container_of(publication, struct event, publication);
+	struct output *output = &publication->outputs[index];
+	if (output->topic == OUTPUT_ADVISORY)
+		return drop_output(event, index);
+	if (output->topic == OUTPUT_SCORED && too_large && event->scored->input && shorten_scored(event))
+		return true;
+	if (output->topic == OUTPUT_SCORED) {
+		struct err_detail detail;
+		err_fail(&detail, ERR_OUTPUT_REFUSED, "the scored record was refused by its topic: %s",
+			 reason);
+		event_kill(event, ERR_OUTPUT_REFUSED, detail.message);
+		encode_dead_letter(event, SIZE_MAX);
+		event_set_step(event, STEP_READY);
+		return true;
+	}
+	if (!too_large || output->value.len <= SHORTENED_DEAD_LETTER_BYTES)
+		return false;
+	encode_dead_letter(event, SHORTENED_DEAD_LETTER_BYTES);
+	return true;
+}
+
+static void changed(struct publication *publication, enum publication_change change);
+
+err_t event_encode(struct event *event, struct err_detail *detail)
+{
+	struct publication *publication = &event->publication;
+	err_t err = ERR_OK;
+	publication->assignment = event->origin.assignment;
+	publication->partition = event->origin.partition;
+	publication->offset = event->origin.offset;
+	publication->refused = refused;
+	publication->changed = changed;
+	if (event->dead_reason)
+		encode_dead_letter(event, SIZE_MAX);
+	else
+		err = encode_scored(event, detail);
+	return err;
+}
+
+/* ---- the publisher's reports ---- */
+
+static void changed(struct publication *publication, enum publication_change change)
+{
+	static const enum step steps[] = { [PUBLICATION_JOINED] = STEP_IN_TXN,
+					   [PUBLICATION_RETURNED] = STEP_READY,
+					   [PUBLICATION_COMMITTED] = STEP_COMMITTED,
+					   [PUBLICATION_DISCARDED] = STEP_DISCARDED };
+	struct event *event = container_of(publication, struct event, publication);
+	event_set_step(event, steps[change]);
+	if (change == PUBLICATION_COMMITTED || change == PUBLICATION_DISCARDED)
+		pipeline_published(event->pipeline, event);
+}

@@ -1,0 +1,68 @@
+/*
+ * Pipeline: the bounded pool of workers that takes events through their stages, and the branches beside it.
+ *
+ * An event that is submitted comes out exactly once, through `ready`: scored, as a dead letter, or (when its
+ * assignment has ended meanwhile) discarded. The last of the branches to answer wakes a worker. The queue is
+ * bounded by the credits of the source, or by whoever submits.
+ */
+#pragma once
+
+#include "event/event.h"
+
+struct pipeline;
+struct flood_gate;
+
+struct pipeline_options {
+	const struct config *config; /* the first settings; a reference is taken */
+	const struct codec *codec;
+	struct targets *targets;	       /* or NULL */
+	struct judge *judge;		       /* or NULL */
+	const struct catalog *default_catalog; /* of events without a target, or NULL; a reference is taken */
+	unsigned workers;
+	bool lenient; /* events are JSON typed by people */
+
+	/* The event is READY (publish it) or was DISCARDED (free it). A worker's thread. */
+	void (*ready)(struct event *event, void *context);
+
+	/* A READY event that was handed to the publisher is COMMITTED or DISCARDED (free it). The publisher's
+	 * thread. */
+	void (*published)(struct event *event, void *context);
+	void *context;
+};
+
+struct pipeline *pipeline_start(const struct pipeline_options *options);
+
+/* Waits until the workers have finished what they have and joins them; the branches must have been stopped
+ * before. NULL is fine. */
+void pipeline_stop(struct pipeline *pipeline);
+
+/* Any thread; never blocks. */
+void pipeline_submit(struct pipeline *pipeline, struct event *event);
+
+/* Events from now on get these settings. Any thread. */
+void pipeline_reload(struct pipeline *pipeline, const struct config *config);
+
+/* Counts since the start, for the status line and metrics. */
+struct pipeline_statistics {
+	uint64_t scored;
+	uint64_t dead;
+	uint64_t discarded;
+	uint64_t levels[4]; /* by enum confidence_level */
+};
+
+void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
+
+/* Tickers of the workers. */
+size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers);
+
+/* For the event's outputs alone: reports that the publisher has let go of the event. */
+void pipeline_published(struct pipeline *pipeline, struct event *event);
+
+/* What the stages need to know. Any thread. */
+struct config *pipeline_config(struct pipeline *pipeline); /* a reference of the caller's own */
+const struct codec *pipeline_codec(const struct pipeline *pipeline);
+bool pipeline_lenient(const struct pipeline *pipeline);
+struct targets *pipeline_targets(const struct pipeline *pipeline);
+struct judge *pipeline_judge(const struct pipeline *pipeline);
+struct catalog *pipeline_default_catalog(const struct pipeline *pipeline); /* a reference, or NULL */
+struct flood_gate *pipeline_flood_gate(const struct pipeline *pipeline);
