@@ -15,6 +15,7 @@ struct catalog_column {
 	str_t type; /* as the engine writes it, e.g. "integer", "character varying", "text[]" */
 	enum type_category category;
 	bool not_null;
+	bool is_key; /* of the primary key */
 };
 
 struct catalog_relation {
@@ -22,6 +23,7 @@ struct catalog_relation {
 	str_t name;
 	bool is_view;
 	bool is_system;	  /* of pg_catalog or information_schema (PostgreSQL) */
+	bool is_open;	  /* its columns are not (all) known */
 	str_t definition; /* query of a user's view, or absent */
 	const struct catalog_column *columns;
 	size_t columns_count;
@@ -40,6 +42,8 @@ struct catalog_function {
 	unsigned defaults;  /* how many of them may be left out */
 	str_t result;	    /* type as the engine writes it */
 	enum type_category category;
+	const str_t *outputs; /* names of OUT and TABLE parameters ("": none); none: see `result` */
+	size_t outputs_count;
 };
 
 /* The relation of exactly that schema, or NULL. */
@@ -51,6 +55,9 @@ const struct catalog_relation *catalog_relation_on_path(const struct catalog *ca
 /* All relations in order of schema and name, for hints. */
 const struct catalog_relation *catalog_relations(const struct catalog *catalog, size_t *ret_count);
 
+/* Category of a type as the engine writes it. */
+enum type_category catalog_type_category(str_t type);
+
 bool catalog_has_schema(const struct catalog *catalog, str_t schema);
 bool catalog_on_path(const struct catalog *catalog, str_t schema);
 
@@ -58,6 +65,9 @@ bool catalog_on_path(const struct catalog *catalog, str_t schema);
  * where there is none. */
 const struct catalog_function *const *catalog_functions(const struct catalog *catalog, str_t schema,
 							str_t name, size_t *ret_count);
+
+/* "; did you mean …?" with the function on the search path whose name is nearest, or "". */
+str_t catalog_function_hint(const struct catalog *catalog, str_t name, struct arena *arena);
 
 /* Whether a call with that many arguments can mean the function. */
 bool catalog_function_accepts(const struct catalog_function *function, size_t arguments);

@@ -6,6 +6,9 @@
 
 #include "sql/analysis.h"
 
+/* More than these are not reported: the score is 0 long before. */
+#define DIAGNOSTICS_MAX 200
+
 enum sql_diagnostic_code {
 #define DIAGNOSTIC(symbol, code, severity, meaning) DIAG_##symbol,
 #include "sql/diagnostics.def"

@@ -32,9 +32,10 @@ struct range_item {
 	str_t alias;				 /* the name that it is visible by; absent: none */
 	const struct catalog_relation *relation; /* RANGE_RELATION in the catalog, else NULL */
 	const CommonTableExpr *cte;		 /* RANGE_CTE */
-	str_t schema; /* RANGE_RELATION: resolved schema, or as written, or absent */
-	str_t name;   /* RANGE_RELATION, RANGE_CTE: name of what is read */
-	bool open;    /* its columns are not (all) known */
+	str_t schema;  /* RANGE_RELATION: resolved schema, or as written, or absent */
+	str_t name;    /* RANGE_RELATION, RANGE_CTE: name of what is read */
+	bool open;     /* its columns are not (all) known */
+	bool nullable; /* on the side of an outer join that may be missing */
 	const struct range_column *columns;
 	size_t columns_count;
 };

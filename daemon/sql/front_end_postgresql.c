@@ -1,0 +1,114 @@
+#include "sql/resolve.h" // first: see pg_nodes.h
+
+#include "sql/canonical.h"
+#include "sql/fence.h"
+#include "sql/front_end.h"
+#include "sql/gate.h"
+#include "sql/safety.h"
+
+static const enum sql_violation_code gate_violations[] = {
+	[GATE_TOO_LONG] = VIOLATION_TOO_LONG,
+	[GATE_ENCODING] = VIOLATION_UNANALYSABLE,
+	[GATE_NUL] = VIOLATION_UNANALYSABLE,
+	[GATE_TOO_DEEP] = VIOLATION_TOO_DEEP,
+};
+
+static struct fence_result trimmed(str_t sql)
+{
+	size_t start = 0, end = sql.len;
+	while (start < end && strchr(" \t\r\n\f\v", sql.ptr[start]))
+		start++;
+	while (end > start && strchr(" \t\r\n\f\v", sql.ptr[end - 1]))
+		end--;
+	return (struct fence_result){ { sql.ptr + start, end - start }, start, false };
+}
+
+static void parse_part(const struct fence_result *part, struct arena *arena, struct parsed_statement *parsed)
+{
+	parse_begin(arena_text(arena, part->text.ptr, part->text.len), arena, parsed);
+}
+
+/* The text as given is tried first: a fence inside a literal is no fence. Leaves `parsed` begun. */
+static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struct parsed_statement *parsed)
+{
+	struct fence_result part = trimmed(sql);
+	parse_part(&part, arena, parsed);
+	if (!str_present(parsed->error))
+		return part;
+	struct fence_result unwrapped = fence_unwrap(sql);
+	if (!unwrapped.wrapped)
+		return part;
+	parse_end(parsed);
+	parse_part(&unwrapped, arena, parsed);
+	return unwrapped;
+}
+
+/* The only statement, without what the grammar left outside of it (a closing semicolon and what follows). */
+static str_t statement_text(const struct parsed_statement *parsed, struct arena *arena)
+{
+	size_t length = parsed->text.len;
+	if (parsed->count == 1) {
+		const RawStmt *raw = linitial_node(RawStmt, parsed->statements);
+		if (raw->stmt_len > 0)
+			length = (size_t)raw->stmt_location + (size_t)raw->stmt_len;
+	}
+	while (length > 0 && strchr(" \t\r\n\f\v;", parsed->text.ptr[length - 1]))
+		length--;
+	return arena_text(arena, parsed->text.ptr, length);
+}
+
+static void report_parse(const struct parsed_statement *parsed, bool wrapped, struct diagnostics *diagnostics)
+{
+	if (wrapped)
+		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
+				"the statement is wrapped in a fence or in prose; return the SQL alone");
+	if (str_present(parsed->error))
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"),
+				(int64_t)parsed->error_offset, STR_FMT, STR_ARG(parsed->error));
+	else if (parsed->count == 0)
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+				"there is no statement");
+	else if (parsed->count > 1)
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"),
+				((const RawStmt *)lsecond(parsed->statements))->stmt_location,
+				"there are %zu statements instead of one", parsed->count);
+}
+
+static void analyse_parsed(const struct parsed_statement *parsed, const struct sql_request *request,
+			   struct diagnostics *diagnostics, struct arena *arena,
+			   struct sql_analysis *analysis)
+{
+	struct resolution resolution = { 0 };
+	if (analysis->valid) {
+		resolve_statement(parsed, request->catalog, arena, diagnostics, &resolution);
+		diagnose_statement(parsed, &resolution, request, diagnostics);
+	}
+	analysis->names_resolved = request->catalog != NULL && analysis->valid && !resolution.too_deep;
+	safety_check(parsed, &resolution, request, arena, analysis);
+	canonical_build(parsed, &resolution, request, arena, analysis);
+}
+
+void sql_analyse_postgresql(const struct sql_request *request, struct arena *arena,
+			    struct sql_analysis *ret_analysis)
+{
+	struct gate_result gate = gate_check(request->sql);
+	if (gate.verdict != GATE_PASSED) {
+		front_end_refuse(request, arena, gate_violations[gate.verdict], gate.reason,
+				 (int64_t)gate.offset, ret_analysis);
+		return;
+	}
+	struct parsed_statement parsed;
+	struct fence_result part = parse_unwrapped(request->sql, arena, &parsed);
+	struct diagnostics diagnostics = { .arena = arena, .text_offset = part.offset };
+	*ret_analysis = (struct sql_analysis){ .text = statement_text(&parsed, arena),
+					       .text_offset = part.offset,
+					       .valid = parsed.count == 1 && !str_present(parsed.error) };
+	report_parse(&parsed, part.wrapped, &diagnostics);
+	if (request->target_named && !request->catalog)
+		diagnostics_add(&diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
+				"the target's catalog cannot be had: names are not checked");
+	analyse_parsed(&parsed, request, &diagnostics, arena, ret_analysis);
+	parse_end(&parsed);
+	ret_analysis->diagnostics = diagnostics.items;
+	ret_analysis->diagnostics_count = diagnostics.count;
+}

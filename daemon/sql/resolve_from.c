@@ -1,0 +1,616 @@
+#include "sql/resolve_internal.h"
+
+#include "sql/node_children.h"
+
+static void from_item(struct resolver *resolver, struct scope *scope, const Node *node,
+		      struct namespace *ret_names);
+
+struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node)
+{
+	struct range_item *item = ARENA_NEW(resolver->arena, struct range_item);
+	item->kind = kind;
+	item->node = node;
+	item->number = resolver->items++;
+	resolver_record(resolver, node, item);
+	return item;
+}
+
+static void namespace_add(struct resolver *resolver, struct namespace *names, struct visible entry)
+{
+	ARENA_PUSH(resolver->arena, names->entries, names->count, names->capacity, entry);
+}
+
+static void namespace_append(struct resolver *resolver, struct namespace *names, const struct namespace *more)
+{
+	for (size_t i = 0; i < more->count; i++)
+		namespace_add(resolver, names, more->entries[i]);
+}
+
+static void namespace_set_lateral(struct namespace *names, bool only, bool ok)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		names->entries[i].lateral_only = only;
+		names->entries[i].lateral_ok = ok;
+	}
+}
+
+/* Two relations of different schemas may share their name as long as neither has an alias. */
+static bool may_share_name(const struct range_item *a, const struct range_item *b)
+{
+	if (a->kind != RANGE_RELATION || b->kind != RANGE_RELATION || ((const RangeVar *)a->node)->alias ||
+	    ((const RangeVar *)b->node)->alias)
+		return false;
+	return a->relation && b->relation ? a->relation != b->relation : !str_equal(a->schema, b->schema);
+}
+
+static int item_location(const struct range_item *item)
+{
+	return IsA(item->node, RangeVar) ? ((const RangeVar *)item->node)->location : -1;
+}
+
+static void check_conflicts(struct resolver *resolver, const struct namespace *left,
+			    const struct namespace *right)
+{
+	for (size_t i = 0; i < left->count; i++) {
+		const struct visible *a = &left->entries[i];
+		for (size_t j = 0; j < right->count; j++) {
+			const struct visible *b = &right->entries[j];
+			if (!a->relation_visible || !b->relation_visible || !str_present(a->item->alias) ||
+			    !str_equal(a->item->alias, b->item->alias) || may_share_name(a->item, b->item))
+				continue;
+			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, b->item->alias,
+					item_location(b->item),
+					"table name \"" STR_FMT
+					"\" stands for two relations; give one an alias",
+					STR_ARG(b->item->alias));
+		}
+	}
+}
+
+void rename_columns(struct outputs *outputs, const List *names)
+{
+	const ListCell *cell;
+	size_t at = 0;
+	foreach(cell, names)
+	{
+		if (at < outputs->count)
+			outputs->columns[at++].name = str_from(NODE_STRING(lfirst(cell)));
+	}
+}
+
+/* Aliases may also name columns of an item that are not known: those are known by that. */
+static void add_named_columns(struct resolver *resolver, struct outputs *outputs, const List *names)
+{
+	for (int i = (int)outputs->count; i < list_length(names); i++)
+		outputs_add(resolver, outputs,
+			    (struct range_column){ .name = str_from(NODE_STRING(list_nth(names, i))) });
+}
+
+/* Gives the item its columns under its aliases. The columns belong to the item then. */
+static void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+			  const Alias *alias)
+{
+	if (alias) {
+		if (outputs->open)
+			add_named_columns(resolver, outputs, alias->colnames);
+		rename_columns(outputs, alias->colnames);
+		item->alias = str_from(alias->aliasname);
+	}
+	for (size_t i = 0; i < outputs->count; i++) {
+		if (outputs->columns[i].source)
+			continue;
+		outputs->columns[i].source = item;
+		outputs->columns[i].source_index = i;
+	}
+	item->columns = outputs->columns;
+	item->columns_count = outputs->count;
+	item->open = outputs->open;
+}
+
+/* A copy whose columns come from nowhere yet; at most the budget. */
+static struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from)
+{
+	struct outputs copy = { .open = from->open };
+	for (size_t i = 0; i < from->count; i++) {
+		struct range_column column = from->columns[i];
+		column.source = NULL;
+		outputs_add(resolver, &copy, column);
+	}
+	return copy;
+}
+
+static void add_item(struct resolver *resolver, struct namespace *names, struct range_item *item)
+{
+	namespace_add(resolver, names,
+		      (struct visible){ .item = item,
+					.relation_visible = str_present(item->alias),
+					.columns_visible = true,
+					.lateral_ok = true });
+}
+
+static void report_unknown_table(struct resolver *resolver, const RangeVar *var)
+{
+	struct nearest nearest;
+	size_t count = 0;
+	str_t name = str_from(var->relname);
+	const struct catalog_relation *relations = catalog_relations(resolver->catalog, &count);
+	nearest_init(&nearest, name);
+	for (size_t i = 0; i < count; i++) {
+		if (!relations[i].is_system)
+			nearest_offer(&nearest, relations[i].name);
+	}
+	str_t object = var->schemaname ? arena_printf(resolver->arena, "%s.%s", var->schemaname, var->relname)
+				       : name;
+	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean \"" STR_FMT "\"?",
+						     STR_ARG(nearest.best))
+				      : STR("");
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, NULL, object, var->location,
+			"relation \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object), STR_ARG(hint));
+}
+
+static const struct catalog_relation *find_relation(struct resolver *resolver, const RangeVar *var)
+{
+	str_t name = str_from(var->relname);
+	return var->schemaname ? catalog_relation(resolver->catalog, str_from(var->schemaname), name)
+			       : catalog_relation_on_path(resolver->catalog, name);
+}
+
+static void relation_columns(struct resolver *resolver, const struct catalog_relation *relation,
+			     struct outputs *outputs)
+{
+	outputs->open = relation->is_open;
+	for (size_t i = 0; i < relation->columns_count; i++)
+		outputs_add(resolver, outputs,
+			    (struct range_column){ .name = relation->columns[i].name,
+						   .category = relation->columns[i].category,
+						   .not_null = relation->columns[i].not_null });
+}
+
+static bool is_temporary_schema(const char *schema)
+{
+	return schema && strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
+}
+
+static struct range_item *base_relation(struct resolver *resolver, const RangeVar *var)
+{
+	struct range_item *item = range_item_new(resolver, RANGE_RELATION, (const Node *)var);
+	struct outputs outputs = { 0 };
+	item->schema = str_from(var->schemaname);
+	item->name = str_from(var->relname);
+	item->alias = item->name;
+	item->relation = resolver->catalog ? find_relation(resolver, var) : NULL;
+	if (item->relation) {
+		item->schema = item->relation->schema;
+		relation_columns(resolver, item->relation, &outputs);
+	} else {
+		outputs.open = true;
+		if (resolver->catalog && !is_temporary_schema(var->schemaname))
+			report_unknown_table(resolver, var);
+	}
+	adopt_columns(resolver, item, &outputs, var->alias);
+	return item;
+}
+
+static struct range_item *cte_reference(struct resolver *resolver, const RangeVar *var,
+					struct cte_entry *entry)
+{
+	struct range_item *item = range_item_new(resolver, RANGE_CTE, (const Node *)var);
+	if (entry->state == CTE_PENDING)
+		resolve_cte(resolver, entry);
+	struct outputs outputs = copy_outputs(resolver, &entry->outputs);
+	outputs.open |= !entry->has_outputs;
+	item->cte = entry->cte;
+	item->name = item->alias = str_from(var->relname);
+	adopt_columns(resolver, item, &outputs, var->alias);
+	return item;
+}
+
+static void from_relation(struct resolver *resolver, struct scope *scope, const RangeVar *var,
+			  struct namespace *ret_names)
+{
+	struct cte_entry *entry = var->schemaname ? NULL : lookup_cte(scope, str_from(var->relname));
+	add_item(resolver, ret_names,
+		 entry ? cte_reference(resolver, var, entry) : base_relation(resolver, var));
+}
+
+static void from_subselect(struct resolver *resolver, struct scope *scope, const RangeSubselect *sub,
+			   struct namespace *ret_names)
+{
+	struct outputs outputs = { 0 };
+	bool lateral = scope->lateral_active;
+	scope->lateral_active = sub->lateral;
+	if (IsA(sub->subquery, SelectStmt))
+		resolve_select(resolver, scope, (const SelectStmt *)sub->subquery, &outputs);
+	else
+		outputs.open = true;
+	scope->lateral_active = lateral;
+	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)sub);
+	outputs = copy_outputs(resolver, &outputs);
+	adopt_columns(resolver, item, &outputs, sub->alias);
+	add_item(resolver, ret_names, item);
+}
+
+/* Functions that surely return one column of a plain type, named like the function or its alias. */
+static bool returns_one_column(const struct resolved_function *function, const char *name)
+{
+	bool plain = function && function->overloads_count > 0;
+	for (size_t i = 0; plain && i < function->overloads_count; i++)
+		plain = function->overloads[i]->category != TYPE_OTHER;
+	if (plain)
+		return true;
+	static const char *const names[] = { "generate_series", "generate_subscripts", "string_to_table",
+					     "regexp_split_to_table" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (name && strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Columns of one function of FROM, as far as they are sure. */
+static void function_columns(struct resolver *resolver, const Node *expression, const List *definitions,
+			     const Alias *alias, struct outputs *outputs)
+{
+	const ListCell *cell;
+	foreach(cell, definitions)
+		outputs_add(resolver, outputs,
+			    (struct range_column){ .name = str_from(lfirst_node(ColumnDef, cell)->colname) });
+	if (definitions)
+		return;
+	const FuncCall *call = IsA(expression, FuncCall) ? (const FuncCall *)expression : NULL;
+	const char *name = call ? names_last(call->funcname) : NULL;
+	const struct resolved_function *function =
+		call ? resolution_function(resolver->resolution, call) : NULL;
+	if (function && function->overloads_count == 1 && function->overloads[0]->outputs_count > 0 &&
+	    function->overloads[0]->outputs[0].len > 0) {
+		for (size_t i = 0; i < function->overloads[0]->outputs_count; i++)
+			outputs_add(resolver, outputs,
+				    (struct range_column){ .name = function->overloads[0]->outputs[i] });
+		return;
+	}
+	outputs->open |= !returns_one_column(function, name);
+	if (alias || name)
+		outputs_add(resolver, outputs,
+			    (struct range_column){ .name = str_from(alias ? alias->aliasname : name) });
+}
+
+static void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
+			  struct namespace *ret_names)
+{
+	struct outputs outputs = { 0 };
+	const ListCell *cell;
+	bool lateral = scope->lateral_active;
+	bool several = list_length(range->functions) > 1;
+	scope->lateral_active = true;
+	foreach(cell, range->functions)
+	{
+		const List *pair = lfirst_node(List, cell);
+		resolve_expression(resolver, scope, linitial(pair));
+		const List *definitions = lsecond(pair) ? (const List *)lsecond(pair) : range->coldeflist;
+		function_columns(resolver, linitial(pair), definitions, several ? NULL : range->alias,
+				 &outputs);
+	}
+	scope->lateral_active = lateral;
+	if (range->ordinality)
+		outputs_add(resolver, &outputs,
+			    (struct range_column){
+				    .name = STR("ordinality"), .category = TYPE_INTEGER, .not_null = true });
+	struct range_item *item = range_item_new(resolver, RANGE_FUNCTION, (const Node *)range);
+	if (!range->alias && list_length(range->functions) == 1) {
+		const Node *first = linitial(lfirst_node(List, list_head(range->functions)));
+		item->alias = IsA(first, FuncCall) ? str_from(names_last(((const FuncCall *)first)->funcname))
+						   : expression_name(first);
+	}
+	adopt_columns(resolver, item, &outputs, range->alias);
+	add_item(resolver, ret_names, item);
+}
+
+static void from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
+				struct namespace *ret_names)
+{
+	struct outputs outputs = { 0 };
+	const ListCell *cell;
+	bool lateral = scope->lateral_active;
+	scope->lateral_active = true;
+	resolve_expression(resolver, scope, range->docexpr);
+	resolve_expression(resolver, scope, range->rowexpr);
+	resolve_list(resolver, scope, range->namespaces);
+	foreach(cell, range->columns)
+	{
+		const RangeTableFuncCol *column = lfirst_node(RangeTableFuncCol, cell);
+		resolve_expression(resolver, scope, column->colexpr);
+		resolve_expression(resolver, scope, column->coldefexpr);
+		outputs_add(resolver, &outputs, (struct range_column){ .name = str_from(column->colname) });
+	}
+	scope->lateral_active = lateral;
+	struct range_item *item = range_item_new(resolver, RANGE_FUNCTION, (const Node *)range);
+	item->alias = STR("xmltable");
+	adopt_columns(resolver, item, &outputs, range->alias);
+	add_item(resolver, ret_names, item);
+}
+
+static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,
+			struct namespace *ret_names)
+{
+	from_item(resolver, scope, sample->relation, ret_names);
+	resolve_list(resolver, scope, sample->args);
+	resolve_expression(resolver, scope, sample->repeatable);
+}
+
+/* Finds a column of one side of a join by name. */
+static enum lookup find_in_side(struct resolver *resolver, const struct namespace *side, str_t name,
+				struct found_column *ret_found)
+{
+	struct scope scope = { .names = *side };
+	return lookup_column(resolver, &scope, name, true, ret_found);
+}
+
+static bool side_is_open(const struct namespace *side)
+{
+	for (size_t i = 0; i < side->count; i++) {
+		if (side->entries[i].item->open || side->entries[i].doubtful)
+			return true;
+	}
+	return false;
+}
+
+static void report_using(struct resolver *resolver, str_t name, enum lookup result, const char *side)
+{
+	enum sql_diagnostic_code code =
+		result == LOOKUP_AMBIGUOUS ? DIAG_AMBIGUOUS_COLUMN : DIAG_UNKNOWN_COLUMN;
+	diagnostics_add(resolver->diagnostics, code, NULL, name, -1,
+			"column \"" STR_FMT "\" of USING %s the %s side of the join", STR_ARG(name),
+			result == LOOKUP_AMBIGUOUS ? "is more than once on" : "does not exist on", side);
+}
+
+static bool incomparable(enum type_category a, enum type_category b)
+{
+	bool numbers = (a == TYPE_INTEGER || a == TYPE_NUMERIC) && (b == TYPE_INTEGER || b == TYPE_NUMERIC);
+	return a != TYPE_OTHER && b != TYPE_OTHER && a != b && !numbers;
+}
+
+/* The column that USING (name) makes of both sides. */
+static void merge_column(struct resolver *resolver, const JoinExpr *join, const struct namespace *left,
+			 const struct namespace *right, str_t name, struct outputs *merged)
+{
+	struct found_column in_left = { 0 }, in_right = { 0 };
+	struct range_column column = { .name = name };
+	enum lookup left_result = find_in_side(resolver, left, name, &in_left);
+	enum lookup right_result = find_in_side(resolver, right, name, &in_right);
+	if (left_result == LOOKUP_MISSING || left_result == LOOKUP_AMBIGUOUS)
+		report_using(resolver, name, left_result, "left");
+	if (right_result == LOOKUP_MISSING || right_result == LOOKUP_AMBIGUOUS)
+		report_using(resolver, name, right_result, "right");
+	bool both = left_result == LOOKUP_FOUND && right_result == LOOKUP_FOUND && !in_left.is_system &&
+		    !in_right.is_system;
+	if (both) {
+		const struct range_column *a = &in_left.item->columns[in_left.column];
+		const struct range_column *b = &in_right.item->columns[in_right.column];
+		const struct found_column *kept = join->jointype == JOIN_RIGHT ? &in_right : &in_left;
+		column = *(join->jointype == JOIN_RIGHT ? b : a);
+		column.not_null = join->jointype == JOIN_FULL ? a->not_null && b->not_null : column.not_null;
+		column.source = kept->item;
+		column.source_index = kept->column;
+		if (incomparable(a->category, b->category))
+			diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, name, -1,
+					"the two columns \"" STR_FMT "\" have types that cannot be compared",
+					STR_ARG(name));
+	}
+	outputs_add(resolver, merged, column);
+}
+
+static bool has_name(const struct outputs *outputs, str_t name)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		if (str_equal(outputs->columns[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Merged columns of a NATURAL join: those that both sides have. Unknown when a side is. */
+static void merge_natural(struct resolver *resolver, const JoinExpr *join, const struct namespace *left,
+			  const struct namespace *right, struct outputs *merged)
+{
+	struct outputs names = { 0 };
+	struct found_column found;
+	struct scope side = { .names = *left };
+	expand_star(resolver, &side, &names);
+	for (size_t i = 0; i < names.count; i++) {
+		str_t name = names.columns[i].name;
+		enum lookup result = find_in_side(resolver, right, name, &found);
+		if ((result == LOOKUP_FOUND && !found.is_system) || result == LOOKUP_AMBIGUOUS) {
+			if (!has_name(merged, name))
+				merge_column(resolver, join, left, right, name, merged);
+		}
+	}
+}
+
+static void set_nullable(struct namespace *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		names->entries[i].item->nullable = true;
+}
+
+/* Hides the merged names on both sides, marks what is in doubt. */
+static void hide_names(struct resolver *resolver, struct namespace *names, const struct outputs *merged,
+		       bool doubtful)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		struct visible *entry = &names->entries[i];
+		struct hidden_names *hidden = ARENA_NEW(resolver->arena, struct hidden_names);
+		*hidden = (struct hidden_names){ entry->hidden, merged->columns, merged->count };
+		entry->hidden = hidden;
+		entry->doubtful |= doubtful;
+	}
+}
+
+/* Both sides plus, in front (as `*` expands), the merged columns of the join. */
+static struct namespace joined_names(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
+				     const struct namespace *sides, struct outputs *merged, bool doubtful)
+{
+	struct namespace names = { 0 };
+	adopt_columns(resolver, item, merged, NULL);
+	if (merged->count > 0 || doubtful) {
+		struct namespace copy = { 0 };
+		namespace_append(resolver, &copy, sides);
+		hide_names(resolver, &copy, merged, doubtful);
+		if (join->join_using_alias)
+			item->alias = str_from(join->join_using_alias->aliasname);
+		namespace_add(resolver, &names,
+			      (struct visible){ .item = item,
+						.relation_visible = str_present(item->alias),
+						.columns_visible = true,
+						.lateral_ok = true });
+		namespace_append(resolver, &names, &copy);
+	} else {
+		names = *sides;
+	}
+	return names;
+}
+
+/* An alias on a join hides both sides and shows all of their columns as its own. */
+static void alias_join(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
+		       struct namespace *names)
+{
+	struct outputs all = { 0 };
+	struct scope scope = { .names = *names };
+	expand_star(resolver, &scope, &all);
+	adopt_columns(resolver, item, &all, join->alias);
+	*names = (struct namespace){ 0 };
+	add_item(resolver, names, item);
+}
+
+static void join_condition(struct resolver *resolver, struct scope *scope, const struct namespace *names,
+			   const Node *condition)
+{
+	struct namespace outside = scope->names;
+	scope->names = (struct namespace){ 0 };
+	namespace_append(resolver, &scope->names, names);
+	namespace_set_lateral(&scope->names, false, true);
+	resolve_expression(resolver, scope, condition);
+	scope->names = outside;
+}
+
+static void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join,
+		      struct namespace *ret_names)
+{
+	struct namespace left = { 0 }, right = { 0 }, outside = scope->names;
+	from_item(resolver, scope, join->larg, &left);
+	if (left.count + outside.count > RESOLVE_MAX_RELATIONS)
+		resolver_give_up(resolver);
+	bool lateral_ok = join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT;
+	namespace_set_lateral(&left, true, lateral_ok);
+	scope->names = (struct namespace){ 0 };
+	namespace_append(resolver, &scope->names, &outside);
+	namespace_append(resolver, &scope->names, &left);
+	from_item(resolver, scope, join->rarg, &right);
+	scope->names = outside;
+	check_conflicts(resolver, &left, &right);
+	namespace_set_lateral(&left, false, true);
+	struct outputs merged = { 0 };
+	const ListCell *cell;
+	bool doubtful = join->isNatural && (side_is_open(&left) || side_is_open(&right));
+	if (join->isNatural)
+		merge_natural(resolver, join, &left, &right, &merged);
+	foreach(cell, join->usingClause)
+		merge_column(resolver, join, &left, &right, str_from(NODE_STRING(lfirst(cell))), &merged);
+	if (join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL)
+		set_nullable(&right);
+	if (join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL)
+		set_nullable(&left);
+	namespace_append(resolver, &left, &right);
+	struct range_item *item = range_item_new(resolver, RANGE_JOIN, (const Node *)join);
+	*ret_names = joined_names(resolver, join, item, &left, &merged, doubtful);
+	if (join->quals)
+		join_condition(resolver, scope, ret_names, join->quals);
+	if (join->alias)
+		alias_join(resolver, join, item, ret_names);
+}
+
+static void from_item(struct resolver *resolver, struct scope *scope, const Node *node,
+		      struct namespace *ret_names)
+{
+	if (!resolver_enter(resolver))
+		return;
+	switch (nodeTag(node)) {
+	case T_RangeVar:
+		from_relation(resolver, scope, (const RangeVar *)node, ret_names);
+		break;
+	case T_RangeSubselect:
+		from_subselect(resolver, scope, (const RangeSubselect *)node, ret_names);
+		break;
+	case T_RangeFunction:
+		from_function(resolver, scope, (const RangeFunction *)node, ret_names);
+		break;
+	case T_RangeTableFunc:
+		from_table_function(resolver, scope, (const RangeTableFunc *)node, ret_names);
+		break;
+	case T_RangeTableSample:
+		from_sample(resolver, scope, (const RangeTableSample *)node, ret_names);
+		break;
+	case T_JoinExpr:
+		from_join(resolver, scope, (const JoinExpr *)node, ret_names);
+		break;
+	default:
+		break;
+	}
+	resolver_leave(resolver);
+}
+
+void resolve_from(struct resolver *resolver, struct scope *scope, const List *from)
+{
+	const ListCell *cell;
+	foreach(cell, from)
+	{
+		struct namespace names = { 0 };
+		from_item(resolver, scope, lfirst(cell), &names);
+		check_conflicts(resolver, &scope->names, &names);
+		namespace_set_lateral(&names, true, true);
+		namespace_append(resolver, &scope->names, &names);
+	}
+	namespace_set_lateral(&scope->names, false, true);
+}
+
+static void expand_entry(struct resolver *resolver, const struct visible *entry, struct outputs *outputs)
+{
+	const struct range_item *item = entry->item;
+	outputs->open |= item->open || entry->doubtful;
+	for (size_t i = 0; i < item->columns_count; i++) {
+		bool hidden = false;
+		for (const struct hidden_names *names = entry->hidden; names && !hidden;
+		     names = names->next) {
+			for (size_t j = 0; j < names->count && !hidden; j++)
+				hidden = str_equal(names->names[j].name, item->columns[i].name);
+		}
+		if (hidden)
+			continue;
+		struct range_column column = item->columns[i];
+		column.not_null = column.not_null && !item->nullable;
+		column.source = item;
+		column.source_index = i;
+		column.expression = NULL;
+		outputs_add(resolver, outputs, column);
+	}
+}
+
+void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs)
+{
+	outputs->open |= item->open;
+	for (size_t i = 0; i < item->columns_count; i++) {
+		struct range_column column = item->columns[i];
+		column.not_null = column.not_null && !item->nullable;
+		column.source = item;
+		column.source_index = i;
+		column.expression = NULL;
+		outputs_add(resolver, outputs, column);
+	}
+}
+
+void expand_star(struct resolver *resolver, const struct scope *scope, struct outputs *outputs)
+{
+	for (size_t i = 0; i < scope->names.count; i++) {
+		if (scope->names.entries[i].columns_visible)
+			expand_entry(resolver, &scope->names.entries[i], outputs);
+	}
+}

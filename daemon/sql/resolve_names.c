@@ -1,0 +1,340 @@
+#include "sql/resolve_internal.h"
+
+#include "sql/node_children.h"
+
+static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid" };
+
+static bool is_system_column(str_t name)
+{
+	for (size_t i = 0; i < sizeof system_columns / sizeof *system_columns; i++) {
+		if (str_is(name, system_columns[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool work_left(struct resolver *resolver, size_t comparisons)
+{
+	resolver->comparisons += comparisons;
+	if (resolver->comparisons > RESOLVE_MAX_COMPARISONS)
+		resolver_give_up(resolver);
+	return resolver->comparisons <= RESOLVE_MAX_COMPARISONS;
+}
+
+enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
+			   struct found_column *ret_found)
+{
+	enum lookup result = LOOKUP_MISSING;
+	if (!work_left(resolver, item->columns_count))
+		return LOOKUP_UNSURE;
+	for (size_t i = 0; i < item->columns_count; i++) {
+		if (!str_equal(item->columns[i].name, name))
+			continue;
+		if (result == LOOKUP_FOUND)
+			return LOOKUP_AMBIGUOUS;
+		*ret_found = (struct found_column){ item, i, false };
+		result = LOOKUP_FOUND;
+	}
+	if (result == LOOKUP_FOUND)
+		return result;
+	if (item->relation && !item->relation->is_view && is_system_column(name)) {
+		*ret_found = (struct found_column){ item, 0, true };
+		return LOOKUP_FOUND;
+	}
+	return item->open ? LOOKUP_UNSURE : LOOKUP_MISSING;
+}
+
+static bool is_hidden(const struct hidden_names *hidden, str_t name)
+{
+	for (; hidden; hidden = hidden->next) {
+		for (size_t i = 0; i < hidden->count; i++) {
+			if (str_equal(hidden->names[i].name, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What one level has found so far. */
+struct level_search {
+	size_t matches;
+	bool ambiguous_inside;
+	bool doubtful;
+	bool open;
+	bool forbidden;
+	struct found_column found;
+};
+
+static void search_entry(struct resolver *resolver, const struct visible *entry, str_t name,
+			 struct level_search *search)
+{
+	struct found_column found;
+	if (is_hidden(entry->hidden, name))
+		return;
+	switch (lookup_in_item(resolver, entry->item, name, &found)) {
+	case LOOKUP_FOUND:
+		if (search->matches++ == 0)
+			search->found = found;
+		search->doubtful |= entry->doubtful;
+		search->forbidden |= entry->lateral_only && !entry->lateral_ok;
+		break;
+	case LOOKUP_AMBIGUOUS:
+		search->ambiguous_inside = true;
+		break;
+	case LOOKUP_UNSURE:
+		search->open = true;
+		break;
+	case LOOKUP_MISSING:
+	case LOOKUP_FORBIDDEN:
+		search->open |= entry->doubtful;
+		break;
+	}
+}
+
+static enum lookup search_level(struct resolver *resolver, const struct scope *scope, str_t name,
+				struct found_column *ret_found)
+{
+	struct level_search search = { 0 };
+	for (size_t i = 0; i < scope->names.count; i++) {
+		const struct visible *entry = &scope->names.entries[i];
+		if (entry->columns_visible && !(entry->lateral_only && !scope->lateral_active))
+			search_entry(resolver, entry, name, &search);
+	}
+	if (search.matches + search.ambiguous_inside == 0)
+		return search.open ? LOOKUP_UNSURE : LOOKUP_MISSING;
+	if (search.matches > 1 || search.ambiguous_inside)
+		return search.doubtful ? LOOKUP_UNSURE : LOOKUP_AMBIGUOUS;
+	*ret_found = search.found;
+	return search.forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+}
+
+enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
+			  struct found_column *ret_found)
+{
+	for (; scope; scope = scope->parent) {
+		enum lookup result = search_level(resolver, scope, name, ret_found);
+		if (local || result != LOOKUP_MISSING)
+			return result;
+	}
+	return LOOKUP_MISSING;
+}
+
+/* `schema.table` names a relation that has no alias of its own. */
+static bool item_matches(const struct range_item *item, str_t schema, str_t name)
+{
+	if (!str_present(schema))
+		return str_equal(item->alias, name);
+	if (item->kind != RANGE_RELATION || !str_equal(item->name, name) || !str_equal(item->alias, name))
+		return false;
+	return str_equal(item->schema, schema) || (!item->relation && !str_present(item->schema));
+}
+
+enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
+			const struct range_item **ret_item)
+{
+	for (; scope; scope = scope->parent) {
+		size_t matches = 0;
+		bool forbidden = false;
+		for (size_t i = 0; i < scope->names.count; i++) {
+			const struct visible *entry = &scope->names.entries[i];
+			if (!entry->relation_visible || (entry->lateral_only && !scope->lateral_active) ||
+			    !item_matches(entry->item, schema, name))
+				continue;
+			if (matches++ == 0)
+				*ret_item = entry->item;
+			forbidden |= entry->lateral_only && !entry->lateral_ok;
+		}
+		if (matches > 1)
+			return LOOKUP_AMBIGUOUS;
+		if (matches == 1)
+			return forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+	}
+	return LOOKUP_MISSING;
+}
+
+struct cte_entry *lookup_cte(const struct scope *scope, str_t name)
+{
+	for (; scope; scope = scope->parent) {
+		for (size_t i = 0; i < scope->ctes_count; i++) {
+			if (str_is(name, scope->ctes[i].cte->ctename))
+				return &scope->ctes[i];
+		}
+	}
+	return NULL;
+}
+
+static str_t hint(struct resolver *resolver, str_t best)
+{
+	return best.ptr ? arena_printf(resolver->arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(best))
+			: STR("");
+}
+
+static void offer_columns(struct nearest *nearest, const struct range_item *item)
+{
+	for (size_t i = 0; i < item->columns_count; i++)
+		nearest_offer(nearest, item->columns[i].name);
+}
+
+static void report_unknown(struct resolver *resolver, const struct scope *scope, const ColumnRef *column,
+			   str_t name)
+{
+	struct nearest nearest;
+	nearest_init(&nearest, name);
+	for (; scope; scope = scope->parent) {
+		for (size_t i = 0; i < scope->names.count; i++)
+			offer_columns(&nearest, scope->names.entries[i].item);
+	}
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, name, column->location,
+			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(name),
+			STR_ARG(hint(resolver, nearest.best)));
+}
+
+static void report_out_of_scope(struct resolver *resolver, const ColumnRef *column, str_t relation)
+{
+	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, relation, column->location,
+			"\"" STR_FMT "\" is not a relation that can be referred to here", STR_ARG(relation));
+}
+
+static struct resolved_column *record(struct resolver *resolver, const ColumnRef *column,
+				      struct resolved_column resolved)
+{
+	struct resolved_column *copy = ARENA_NEW(resolver->arena, struct resolved_column);
+	*copy = resolved;
+	resolver_record(resolver, column, copy);
+	return copy;
+}
+
+static void record_found(struct resolver *resolver, const ColumnRef *column, struct found_column found)
+{
+	record(resolver, column,
+	       (struct resolved_column){ .kind = found.is_system ? COLUMN_SYSTEM : COLUMN_OF_ITEM,
+					 .item = found.item,
+					 .column = found.column });
+}
+
+static void resolve_unqualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
+				str_t name)
+{
+	struct found_column found;
+	const struct range_item *item;
+	enum lookup result = lookup_column(resolver, scope, name, false, &found);
+	if (result == LOOKUP_FOUND) {
+		record_found(resolver, column, found);
+	} else if (result == LOOKUP_FORBIDDEN) {
+		report_out_of_scope(resolver, column, name);
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+	} else if (result == LOOKUP_AMBIGUOUS) {
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+				"column reference \"" STR_FMT "\" is ambiguous: several relations have it",
+				STR_ARG(name));
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+	} else if (lookup_item(scope, STR_NONE, name, &item) == LOOKUP_FOUND) {
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item });
+	} else if (result == LOOKUP_UNSURE || resolver->resolution->too_deep) {
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNSURE });
+	} else {
+		report_unknown(resolver, scope, column, name);
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+	}
+}
+
+static bool is_function(const struct resolver *resolver, str_t name)
+{
+	size_t count = 0;
+	return resolver->catalog && catalog_functions(resolver->catalog, STR_NONE, name, &count) != NULL;
+}
+
+/* `item.name` that is no column: attribute notation for name(item), or a cast, or nothing. */
+static void resolve_attribute(struct resolver *resolver, const ColumnRef *column,
+			      const struct range_item *item, str_t name)
+{
+	struct resolved_column resolved = { .kind = COLUMN_UNKNOWN, .item = item };
+	if (is_function(resolver, name)) {
+		resolved.kind = COLUMN_SUSPECTED_CALL;
+		resolved.call = name;
+		resolver_suspect(resolver, name, column->location, true, (const Node *)column);
+	} else if (resolver->catalog && catalog_has_type(resolver->catalog, STR(""), name)) {
+		resolved.kind = COLUMN_UNSURE;
+	} else {
+		struct nearest nearest;
+		nearest_init(&nearest, name);
+		offer_columns(&nearest, item);
+		str_t object = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias),
+					    STR_ARG(name));
+		resolver_suspect(resolver, name, column->location, true, (const Node *)column);
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
+				"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object),
+				STR_ARG(hint(resolver, nearest.best)));
+	}
+	record(resolver, column, resolved);
+}
+
+static void resolve_in_item(struct resolver *resolver, const ColumnRef *column, const struct range_item *item,
+			    str_t name)
+{
+	struct found_column found;
+	switch (lookup_in_item(resolver, item, name, &found)) {
+	case LOOKUP_FOUND:
+		record_found(resolver, column, found);
+		break;
+	case LOOKUP_AMBIGUOUS:
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+				"column reference \"" STR_FMT "\" is ambiguous: \"" STR_FMT
+				"\" has it more than once",
+				STR_ARG(name), STR_ARG(item->alias));
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN, .item = item });
+		break;
+	case LOOKUP_UNSURE:
+		resolver_suspect(resolver, name, column->location, false, (const Node *)column);
+		record(resolver, column,
+		       (struct resolved_column){ .kind = COLUMN_UNSURE, .item = item, .call = name });
+		break;
+	case LOOKUP_MISSING:
+	case LOOKUP_FORBIDDEN:
+		resolve_attribute(resolver, column, item, name);
+		break;
+	}
+}
+
+static str_t field_at(const List *fields, int at)
+{
+	return str_from(NODE_STRING(list_nth(fields, at)));
+}
+
+/* `[database.][schema.]relation.column`, or `.*` for the column. */
+static void resolve_qualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
+{
+	int count = list_length(column->fields);
+	str_t relation = field_at(column->fields, count - 2);
+	str_t schema = count > 2 ? field_at(column->fields, count - 3) : STR_NONE;
+	const struct range_item *item = NULL;
+	const Node *last = llast(column->fields);
+	enum lookup result = lookup_item(scope, schema, relation, &item);
+	if (result == LOOKUP_AMBIGUOUS) {
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, relation,
+				column->location, "table reference \"" STR_FMT "\" is ambiguous",
+				STR_ARG(relation));
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+	} else if (result != LOOKUP_FOUND) {
+		report_out_of_scope(resolver, column, relation);
+		str_t call = IsA(last, String) ? str_from(NODE_STRING(last)) : STR_NONE;
+		if (call.ptr)
+			resolver_suspect(resolver, call, column->location, true, (const Node *)column);
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+	} else if (IsA(last, A_Star)) {
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_STAR, .item = item });
+	} else {
+		resolve_in_item(resolver, column, item, str_from(NODE_STRING(last)));
+	}
+}
+
+void resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
+{
+	const Node *first = linitial(column->fields);
+	if (IsA(first, A_Star))
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_STAR });
+	else if (list_length(column->fields) == 1)
+		resolve_unqualified(resolver, scope, column, str_from(NODE_STRING(first)));
+	else
+		resolve_qualified(resolver, scope, column);
+}
