@@ -57,11 +57,8 @@ static str_t statement_text(const struct parsed_statement *parsed, struct arena 
 	return arena_text(arena, parsed->text.ptr, length);
 }
 
-static void report_parse(const struct parsed_statement *parsed, bool wrapped, struct diagnostics *diagnostics)
+static void report_parse(const struct parsed_statement *parsed, struct diagnostics *diagnostics)
 {
-	if (wrapped)
-		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
-				"the statement is wrapped in a fence or in prose; return the SQL alone");
 	if (str_present(parsed->error))
 		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"),
 				(int64_t)parsed->error_offset, STR_FMT, STR_ARG(parsed->error));
@@ -99,11 +96,15 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
 	}
 	struct parsed_statement parsed;
 	struct fence_result part = parse_unwrapped(request->sql, arena, &parsed);
-	struct diagnostics diagnostics = { .arena = arena, .text_offset = part.offset };
+	struct diagnostics diagnostics = { .arena = arena };
+	if (part.wrapped)
+		diagnostics_add(&diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
+				"the statement is wrapped in a fence or in prose; return the SQL alone");
+	diagnostics.text_offset = part.offset;
 	*ret_analysis = (struct sql_analysis){ .text = statement_text(&parsed, arena),
 					       .text_offset = part.offset,
 					       .valid = parsed.count == 1 && !str_present(parsed.error) };
-	report_parse(&parsed, part.wrapped, &diagnostics);
+	report_parse(&parsed, &diagnostics);
 	if (request->target_named && !request->catalog)
 		diagnostics_add(&diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
 				"the target's catalog cannot be had: names are not checked");
