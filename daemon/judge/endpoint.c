@@ -114,7 +114,7 @@ err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *sett
 	*endpoint = (struct endpoint){ .arena = arena_new(), .provider = provider_find(settings->provider) };
 	if (!endpoint->provider)
 		return err_fail(detail, ERR_CONFIG_RANGE,
-				"judge.provider \"%s\" is not known: use \"openai\"",
+				"judge.provider \"%s\" is not known: use \"openai\" or \"anthropic\"",
 				settings->provider ? settings->provider : "");
 	if (!settings->model || !*settings->model)
 		return err_fail(detail, ERR_CONFIG_MISSING, "judge.model is missing");

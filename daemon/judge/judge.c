@@ -7,6 +7,7 @@
 #include "judge/breaker.h"
 #include "judge/cache.h"
 #include "judge/exchange.h"
+#include "judge/limits.h"
 
 #include <stdatomic.h>
 
@@ -20,23 +21,27 @@ struct judge {
 	struct endpoint endpoint;
 	int64_t timeout_us;
 	int64_t queue_wait_us; /* −1: without end */
-	unsigned max_in_flight;
 	unsigned max_attempts;
 
 	struct queue submitted;
 	_Atomic bool stopping;
 	struct pool *thread;
 	struct ticker ticker;
+	pthread_mutex_t stats_mutex;
+	struct judge_stats published; /* under the mutex */
 
 	/* the thread's own */
 	struct transport *transport;
 	struct cache *cache;
 	struct breaker breaker;
+	struct limits limits;
+	struct judge_stats stats;
 	struct digest_table open; /* every exchange that is not done, by key */
 	struct list waiting;	  /* for a place */
 	struct list sending;
 	struct list pausing; /* between two tries; keeps its place */
 	int64_t next_expiry_us;
+	int64_t next_start_us; /* when the limits let the next one start; INT64_MAX: not by time */
 };
 
 static struct judge_call *call_of(struct list_node *node)
@@ -50,7 +55,8 @@ static struct exchange *exchange_of(struct list_node *node)
 }
 
 /* Hands the verdict out; the call is its owner's again. */
-static void answer(struct judge_call *call, const struct judge_verdict *verdict, bool cached)
+static void answer(struct judge *judge, struct judge_call *call, const struct judge_verdict *verdict,
+		   bool cached)
 {
 	call->verdict = *verdict;
 	call->verdict.message = arena_str(call->arena, verdict->message);
@@ -59,13 +65,15 @@ static void answer(struct judge_call *call, const struct judge_verdict *verdict,
 	if (cached)
 		call->verdict.prompt_tokens = call->verdict.completion_tokens = 0;
 	call->duration_us = clock_monotonic_us() - call->submitted_us;
+	judge->stats.saturated += verdict->error == ERR_JUDGE_SATURATED;
+	judge->stats.failed += verdict->error != ERR_OK && verdict->error != ERR_JUDGE_SATURATED;
 	call->done(call, call->context);
 }
 
-static void answer_error(struct judge_call *call, err_t err)
+static void answer_error(struct judge *judge, struct judge_call *call, err_t err)
 {
 	struct judge_verdict verdict = { .error = err, .message = str_from(err_text(err)) };
-	answer(call, &verdict, false);
+	answer(judge, call, &verdict, false);
 }
 
 /* Answers all calls of the exchange and releases it. It is in no list any more. Only the first call has cost
@@ -75,7 +83,7 @@ static void close_exchange(struct judge *judge, struct exchange *exchange)
 	struct list_node *node;
 	digest_table_remove(&judge->open, &exchange->by_key);
 	for (bool shared = false; (node = list_take(&exchange->calls)); shared = true)
-		answer(call_of(node), &exchange->verdict, shared);
+		answer(judge, call_of(node), &exchange->verdict, shared);
 	exchange_free(exchange);
 }
 
@@ -94,6 +102,7 @@ static void conclude(struct judge *judge, struct exchange *exchange)
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
 		cache_put(judge->cache, exchange->by_key.key, now_us, &kept);
+		judge->stats.verdicts++;
 	}
 	close_exchange(judge, exchange);
 }
@@ -114,6 +123,8 @@ static void send_exchange(struct judge *judge, struct exchange *exchange)
 		return;
 	}
 	exchange->transfer.timeout_ms = left_ms;
+	judge->stats.requests++;
+	limits_sent(&judge->limits, now_us);
 	list_append(&judge->sending, &exchange->node);
 	transport_start(judge->transport, &exchange->transfer);
 }
@@ -132,11 +143,13 @@ static void admit(struct judge *judge, struct judge_call *call)
 	struct cached_verdict kept;
 	exchange_key(&judge->endpoint, call, key);
 	if (cache_get(judge->cache, key, clock_monotonic_us(), &kept)) {
+		judge->stats.hits++;
 		struct judge_verdict verdict = { .score = kept.score, .reason = kept.reason };
-		answer(call, &verdict, true);
+		answer(judge, call, &verdict, true);
 		return;
 	}
 	struct digest_node *open = digest_table_get(&judge->open, key);
+	judge->stats.shared += open != NULL;
 	if (open)
 		list_append(&container_of(open, struct exchange, by_key)->calls, &call->node);
 	else
@@ -154,6 +167,31 @@ static void admit_submitted(struct judge *judge)
 		admit(judge, call_of(node));
 }
 
+/* What the end of a transfer says about the server's limits. */
+static void note_limits(struct judge *judge, const struct exchange *exchange, int64_t prompt_tokens,
+			int64_t completion_tokens, int64_t now_us)
+{
+	const struct transfer *transfer = &exchange->transfer;
+	judge->stats.prompt_tokens += prompt_tokens;
+	judge->stats.completion_tokens += completion_tokens;
+	if (transfer->outcome != TRANSFER_ANSWERED)
+		return;
+	if (transfer->status == 429)
+		limits_refused(&judge->limits, transfer->retry_after_ms, now_us);
+	else if (transfer->status < 300)
+		limits_answered(&judge->limits, prompt_tokens + completion_tokens, now_us);
+}
+
+static enum exchange_step read_transfer(struct judge *judge, struct exchange *exchange)
+{
+	int64_t now_us = clock_monotonic_us();
+	struct judge_verdict before = exchange->verdict;
+	enum exchange_step step = exchange_read(exchange, &judge->endpoint, now_us);
+	note_limits(judge, exchange, exchange->verdict.prompt_tokens - before.prompt_tokens,
+		    exchange->verdict.completion_tokens - before.completion_tokens, now_us);
+	return step;
+}
+
 static void read_finished(struct judge *judge)
 {
 	struct list finished = LIST_INIT(finished);
@@ -163,7 +201,7 @@ static void read_finished(struct judge *judge)
 		struct transfer *transfer = container_of(node, struct transfer, node);
 		struct exchange *exchange = container_of(transfer, struct exchange, transfer);
 		list_remove(&judge->sending, &exchange->node);
-		switch (exchange_read(exchange, &judge->endpoint, clock_monotonic_us())) {
+		switch (read_transfer(judge, exchange)) {
 		case EXCHANGE_DONE:
 			conclude(judge, exchange);
 			break;
@@ -189,13 +227,21 @@ static void resume_paused(struct judge *judge, int64_t now_us)
 	}
 }
 
+static unsigned in_flight(const struct judge *judge)
+{
+	return (unsigned)(judge->sending.count + judge->pausing.count);
+}
+
 /* Gives places to those that wait, in their order; turns them away while the breaker is open. */
 static void start_waiting(struct judge *judge, int64_t now_us)
 {
+	judge->next_start_us = INT64_MAX;
 	while (!list_empty(&judge->waiting)) {
 		struct exchange *exchange = exchange_of(judge->waiting.head.next);
 		bool allowed = breaker_allows(&judge->breaker, now_us);
-		if (allowed && judge->sending.count + judge->pausing.count >= judge->max_in_flight)
+		if (allowed)
+			judge->next_start_us = limits_ready_us(&judge->limits, in_flight(judge), now_us);
+		if (allowed && judge->next_start_us > now_us)
 			return;
 		list_remove(&judge->waiting, &exchange->node);
 		if (allowed) {
@@ -218,7 +264,7 @@ static int64_t expire_calls(struct judge *judge, struct exchange *exchange, int6
 		int64_t expires_us = call->submitted_us + judge->queue_wait_us;
 		if (expires_us <= now_us) {
 			list_remove(&exchange->calls, node);
-			answer_error(call, ERR_JUDGE_SATURATED);
+			answer_error(judge, call, ERR_JUDGE_SATURATED);
 		} else if (expires_us < next_us) {
 			next_us = expires_us;
 		}
@@ -248,15 +294,29 @@ static int64_t time_to_next(const struct judge *judge, int64_t now_us)
 	int64_t next_us = now_us + ROUND_MS * 1000;
 	if (judge->next_expiry_us < next_us)
 		next_us = judge->next_expiry_us;
+	if (judge->next_start_us > now_us && judge->next_start_us < next_us)
+		next_us = judge->next_start_us;
 	LIST_FOREACH (node, &judge->pausing)
 		if (exchange_of(node)->due_us < next_us)
 			next_us = exchange_of(node)->due_us;
 	return next_us <= now_us ? 0 : (next_us - now_us + 999) / 1000;
 }
 
+static void publish_stats(struct judge *judge)
+{
+	judge->stats.in_flight = in_flight(judge);
+	judge->stats.waiting = (int64_t)judge->waiting.count;
+	judge->stats.places = (int64_t)judge->limits.places;
+	judge->stats.breaker_open = judge->breaker.state != BREAKER_CLOSED;
+	pthread_mutex_lock(&judge->stats_mutex);
+	judge->published = judge->stats;
+	pthread_mutex_unlock(&judge->stats_mutex);
+}
+
 static void show_life(struct judge *judge)
 {
-	if (judge->sending.count + judge->pausing.count > 0)
+	publish_stats(judge);
+	if (in_flight(judge) > 0)
 		tick_waiting(&judge->ticker, "judge");
 	else
 		tick(&judge->ticker);
@@ -279,7 +339,7 @@ static void abandon_submitted(struct judge *judge)
 	struct list_node *node;
 	queue_take_all(&judge->submitted, &calls);
 	while ((node = list_take(&calls)))
-		answer_error(call_of(node), ERR_SHUTTING_DOWN);
+		answer_error(judge, call_of(node), ERR_SHUTTING_DOWN);
 }
 
 static void run(void *context, unsigned index)
@@ -310,6 +370,7 @@ static void release(struct judge *judge)
 	cache_free(judge->cache);
 	digest_table_free(&judge->open);
 	endpoint_close(&judge->endpoint);
+	pthread_mutex_destroy(&judge->stats_mutex);
 	free(judge);
 }
 
@@ -320,9 +381,12 @@ static struct judge *judge_new(const struct judge_settings *settings)
 		abort();
 	judge->timeout_us = settings->timeout_ms * 1000;
 	judge->queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000;
-	judge->max_in_flight = settings->max_in_flight ? settings->max_in_flight : 1;
+	limits_init(&judge->limits, settings->max_in_flight ? settings->max_in_flight : 1,
+		    settings->requests_per_minute, settings->tokens_per_minute, settings->tokens_per_day,
+		    clock_monotonic_us());
 	judge->max_attempts = settings->max_attempts ? settings->max_attempts : 1;
-	judge->next_expiry_us = INT64_MAX;
+	judge->next_expiry_us = judge->next_start_us = INT64_MAX;
+	pthread_mutex_init(&judge->stats_mutex, NULL);
 	judge->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
 	judge->breaker.backoff = (struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
 	judge->ticker.name = "judge";
@@ -342,7 +406,9 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 	}
 	queue_init(&judge->submitted, false);
 	judge->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
-	judge->transport = transport_new(judge->endpoint.url, judge->endpoint.header, judge->max_in_flight);
+	judge->transport = transport_new(judge->endpoint.url, judge->endpoint.header,
+					 judge->endpoint.provider->more_header, judge->limits.max_in_flight);
+
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;
@@ -375,4 +441,12 @@ const char *judge_prompt_digest(const struct judge *judge)
 struct ticker *judge_ticker(struct judge *judge)
 {
 	return &judge->ticker;
+}
+
+struct judge_stats judge_stats(struct judge *judge)
+{
+	pthread_mutex_lock(&judge->stats_mutex);
+	struct judge_stats stats = judge->published;
+	pthread_mutex_unlock(&judge->stats_mutex);
+	return stats;
 }

@@ -14,8 +14,8 @@ struct judge;
 enum judge_question { JUDGE_RELEVANCE, JUDGE_CORRECTNESS };
 
 struct judge_settings {
-	const char *provider; /* "openai" */
-	const char *base_url; /* calls go to base_url + "/chat/completions" */
+	const char *provider; /* "openai" or "anthropic" */
+	const char *base_url; /* calls go to base_url + "/chat/completions" or "/messages" */
 	const char *model;
 	const char *api_key_file;     /* or NULL */
 	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
@@ -26,6 +26,25 @@ struct judge_settings {
 	unsigned max_attempts;
 	int64_t cache_ttl_s;
 	size_t cache_bytes;
+	int64_t requests_per_minute; /* 0: no limit; likewise the two below */
+	int64_t tokens_per_minute;
+	int64_t tokens_per_day;
+};
+
+/* What the judge has done since it started, and how it stands; for metrics. */
+struct judge_stats {
+	int64_t requests;  /* sent, retries and samples included */
+	int64_t verdicts;  /* of requests */
+	int64_t hits;	   /* calls answered from the cache */
+	int64_t shared;	   /* calls that joined a request that was open already */
+	int64_t saturated; /* calls that found no place in time */
+	int64_t failed;	   /* calls that ended in another error */
+	int64_t prompt_tokens;
+	int64_t completion_tokens;
+	int64_t in_flight;
+	int64_t waiting;      /* requests without a place */
+	int64_t places;	      /* requests that may be in flight, as adapted */
+	int64_t breaker_open; /* 1 while the judge is left alone */
 };
 
 struct judge_verdict {
@@ -71,3 +90,6 @@ const char *judge_prompt_digest(const struct judge *judge);
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail);
 
 struct ticker *judge_ticker(struct judge *judge);
+
+/* Any thread; the figures are of one round of the judge's thread. */
+struct judge_stats judge_stats(struct judge *judge);

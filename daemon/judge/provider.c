@@ -1,8 +1,9 @@
 #include "judge/provider.h"
 
+#include "judge/anthropic.h"
 #include "judge/openai.h"
 
-static const struct provider *const providers[] = { &openai_provider };
+static const struct provider *const providers[] = { &openai_provider, &anthropic_provider };
 
 const struct provider *provider_find(const char *name)
 {

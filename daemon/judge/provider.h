@@ -26,8 +26,9 @@ struct provider_answer {
 
 struct provider {
 	const char *name;
-	const char *path;	/* behind the base URL */
-	const char *key_header; /* what precedes the key */
+	const char *path;	 /* behind the base URL */
+	const char *key_header;	 /* what precedes the key */
+	const char *more_header; /* that every request carries; or NULL */
 
 	/* Appends the body; false when a text is not valid UTF-8. */
 	bool (*write_request)(const struct provider_request *request, struct buf *body);

@@ -14,16 +14,26 @@ static void must(bool done)
 		abort(); /* out of memory, or an option that this libcurl does not have */
 }
 
-struct transport *transport_new(const char *url, const char *header, unsigned connections)
+static void add_header(struct transport *transport, const char *header)
+{
+	if (!header)
+		return;
+	transport->headers = curl_slist_append(transport->headers, header);
+	must(transport->headers != NULL);
+}
+
+struct transport *transport_new(const char *url, const char *key_header, const char *more_header,
+				unsigned connections)
 {
 	struct transport *transport = calloc(1, sizeof *transport);
 	must(transport && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
 	transport->multi = curl_multi_init();
 	transport->url = strdup(url);
-	transport->headers = curl_slist_append(NULL, "Content-Type: application/json");
-	struct curl_slist *more = curl_slist_append(transport->headers, "Expect:");
-	must(transport->multi && transport->url && transport->headers && more);
-	must(!header || curl_slist_append(transport->headers, header));
+	must(transport->multi && transport->url);
+	add_header(transport, "Content-Type: application/json");
+	add_header(transport, "Expect:");
+	add_header(transport, key_header);
+	add_header(transport, more_header);
 	curl_multi_setopt(transport->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)connections);
 	curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)connections);
 	curl_multi_setopt(transport->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);

@@ -35,8 +35,10 @@ struct transfer {
 	CURL *handle;		     /* the transport's */
 };
 
-/* `header` (may be NULL) goes with every request and is a secret. The caller owns the transport. */
-struct transport *transport_new(const char *url, const char *header, unsigned connections);
+/* Both headers (each may be NULL) go with every request; `key_header` is a secret. The caller owns the
+ * transport. */
+struct transport *transport_new(const char *url, const char *key_header, const char *more_header,
+				unsigned connections);
 
 /* Every transfer must have finished or been cancelled. */
 void transport_free(struct transport *transport);

@@ -116,7 +116,7 @@ def verdict_of(system, text):
     if tag(text, "rubbish") is not None:
         return "I would rather talk about the weather."
     if tag(text, "echo") is not None:
-        return '{"reason": "%s", "score": 100}' % re.search(r"[0-9a-f]{32}", system).group(0)
+        return '{"reason": "%s", "score": 100}' % re.search(r"[0-9a-f]{32}", text).group(0)
     if '"verdict"' in system:
         verdict = '{"reason": "as scripted", "verdict": "%s"}' % (tag(text, "verdict") or "correct")
     else:

@@ -220,10 +220,11 @@ static bool read_file(const char *path, struct buf *text)
 	return true;
 }
 
-/* Valid JSON that we refuse on purpose: further objects and U+0000. */
+/* Valid JSON that we refuse on purpose: further objects, and U+0000 (unless its backslash is escaped). */
 static bool refused_on_purpose(str_t text)
 {
-	return memchr(text.ptr, '{', text.len) || memmem(text.ptr, text.len, "\\u0000", 6);
+	return memchr(text.ptr, '{', text.len) ||
+	       (memmem(text.ptr, text.len, "\\u0000", 6) && !memmem(text.ptr, text.len, "\\\\u0000", 7));
 }
 
 static void check_corpus_file(const char *path, char kind)
