@@ -219,7 +219,7 @@ static void print_setting(FILE *out, const struct conf_setting *setting)
 	fputs("\n(", out);
 	print_type(out, setting);
 	print_default(out, setting);
-	fputs(")\n", out);
+	fputs(")\n.br\n", out);
 	print_roff(out, setting->sentence);
 	fputs("\n", out);
 }

@@ -18,6 +18,10 @@ static void copy(struct scanner *scanner, size_t len)
 	scanner->at += len;
 }
 
+/* Lengths of what starts at `at`: 0 where nothing of the kind does, UNENDED where it goes on to the end of
+ * the file. */
+#define UNENDED SIZE_MAX
+
 static size_t comment_length(const char *at)
 {
 	if (at[0] == '#' || (at[0] == '/' && at[1] == '/'))
@@ -25,15 +29,17 @@ static size_t comment_length(const char *at)
 	if (at[0] != '/' || at[1] != '*')
 		return 0;
 	const char *end = strstr(at + 2, "*/");
-	return end ? (size_t)(end - at) + 2 : strlen(at);
+	return end ? (size_t)(end - at) + 2 : UNENDED;
 }
 
 static size_t text_length(const char *at)
 {
 	size_t len = 1;
+	if (*at != '"')
+		return 0;
 	while (at[len] && at[len] != '"')
 		len += at[len] == '\\' && at[len + 1] ? 2 : 1;
-	return at[len] ? len + 1 : len;
+	return at[len] ? len + 1 : UNENDED;
 }
 
 static size_t name_length(const char *at)
@@ -86,14 +92,15 @@ static err_t copy_token(struct scanner *scanner, struct err_detail *detail)
 				scanner->name, scanner->line);
 	if (starts_number(at))
 		return copy_number(scanner, detail);
-	if (comment_length(at))
-		copy(scanner, comment_length(at));
-	else if (*at == '"')
-		copy(scanner, text_length(at));
-	else if (isalpha((unsigned char)*at) || *at == '*')
-		copy(scanner, name_length(at));
-	else
-		copy(scanner, 1);
+	size_t len = comment_length(at);
+	if (len == 0)
+		len = text_length(at);
+	if (len == UNENDED)
+		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:%u: the %s that begins here never ends",
+				scanner->name, scanner->line, *at == '"' ? "text" : "comment");
+	if (len == 0)
+		len = isalpha((unsigned char)*at) || *at == '*' ? name_length(at) : 1;
+	copy(scanner, len);
 	return ERR_OK;
 }
 

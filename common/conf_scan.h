@@ -8,5 +8,6 @@
 #include "common/buf.h"
 
 /* Appends the text with an `L` behind every integer that needs it; lines stay where they are. Fails on
- * integers beyond 64 bits, on @include and on NUL bytes, naming `name` and the line. */
+ * integers beyond 64 bits, on @include, on texts and comments without an end, and on NUL bytes, naming `name`
+ * and the line. */
 err_t conf_scan(const char *name, str_t text, struct buf *prepared, struct err_detail *detail);

@@ -506,8 +506,7 @@ static void reference_is_complete(void **state)
 		".B delivery\n(one of exactly_once, at_least_once; default \"exactly_once\")\n",
 		".B base_url\n(text; required)\n",
 		"; default 1.0; reloadable)\n",
-		".B factors\n(list of any of technical, advisory, retrieval, generator; default technical "
-		"advisory; ",
+		".B factors\n(list of any of technical, advisory, retrieval, generator; default ",
 	};
 	_cleanup_(cleanup_free) char *text = NULL;
 	size_t len = 0;
