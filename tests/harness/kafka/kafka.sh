@@ -42,8 +42,9 @@ fetch() {
 	command -v mvn >/dev/null || unavailable "Maven is not installed and $jars is empty"
 	mkdir -p "$cache"
 	work=$(mktemp -d "$cache/fetch.XXXXXX")
+	trap 'rm -rf "$work"; exit 143' TERM INT
 	cp "$(dirname "$self")/pom.xml" "$work/"
-	if ! JAVA_HOME=$java_home mvn -B -q -f "$work/pom.xml" dependency:copy-dependencies \
+	if ! JAVA_HOME=$java_home mvn -B -q -Dstyle.color=never -f "$work/pom.xml" dependency:copy-dependencies \
 		-DincludeScope=runtime "-DoutputDirectory=$work/jars" >"$work/log" 2>&1 </dev/null; then
 		reason=$(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")
 		rm -rf "$work"
@@ -52,6 +53,7 @@ fetch() {
 	# A rename: whoever fetches at the same time sees all of it or nothing.
 	mv -T "$work/jars" "$jars" 2>/dev/null || [ -d "$jars" ] || fail "cannot write $jars"
 	rm -rf "$work"
+	trap - TERM INT
 }
 
 port_is_free() {
