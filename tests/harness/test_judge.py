@@ -2,10 +2,10 @@
 """A scripted language model server for tests: OpenAI-compatible POST …/chat/completions and Anthropic POST …/messages.
 
     test_judge.py [--port N] [--latency MS | MIN-MAX] [--key KEY] [--refuse-structured schema|all]
-                  [--steps 'STEP;STEP;…'] [--script FILE.json]
+                  [--steps 'STEP;STEP;…'] [--script FILE.json] [--tls FILE.pem] [--stop-with-stdin]
 
 The first line on standard output is the port; the server then listens on 127.0.0.1 until its standard input is
-closed (only with --stop-with-stdin) or it is killed.
+closed (only with --stop-with-stdin) or it is killed. --tls: speaks TLS with the key and certificate of that file.
 
 Each request is answered by the first of these that applies:
 1. --key: without that key (Authorization: Bearer, or x-api-key) → 401, whose message repeats the key it was sent.
@@ -43,6 +43,7 @@ import json
 import random
 import re
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -290,6 +291,7 @@ def options_of(arguments):
     parser.add_argument("--refuse-structured", choices=["schema", "all"])
     parser.add_argument("--steps", default="")
     parser.add_argument("--script")
+    parser.add_argument("--tls")
     parser.add_argument("--stop-with-stdin", action="store_true")
     options = parser.parse_args(arguments)
     if options.script:
@@ -303,6 +305,10 @@ def main():
     options = options_of(sys.argv[1:])
     Handler.script = Script(options)
     server = Server(("127.0.0.1", options.port), Handler)
+    if options.tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options.tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     print(server.server_address[1], flush=True)
     if not options.stop_with_stdin:
         server.serve_forever()

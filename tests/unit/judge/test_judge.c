@@ -546,6 +546,104 @@ static void test_settings_are_checked(void **state)
 	}
 }
 
+static void test_anthropic(void **state)
+{
+	(void)state;
+	static const struct {
+		enum judge_question kind;
+		const char *question;
+		double score;
+	} cases[] = { { JUDGE_RELEVANCE, "[score 42]", 42 },
+		      { JUDGE_CORRECTNESS, "[verdict partial]", 0.5 } };
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.provider = "anthropic";
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct judge_batch batch;
+		struct judge_call *call =
+			ask_one(&batch, &settings, "", str_from(cases[i].question), cases[i].kind);
+		assert_int_equal(call->verdict.error, ERR_OK);
+		assert_true(call->verdict.score == cases[i].score);
+		assert_int_equal(call->verdict.prompt_tokens, 100);
+		assert_int_equal(call->verdict.completion_tokens, 20);
+		json_t *stats = judge_server_ask(&server, "/stats", NULL);
+		json_t *headers = json_object_get(stats, "last_headers");
+		assert_string_equal(json_string_value(json_object_get(headers, "anthropic-version")),
+				    "2023-06-01");
+		json_decref(stats);
+		finish(&batch);
+	}
+}
+
+/* 4 requests a minute: the fifth and sixth find no place in time. */
+static void test_requests_a_minute(void **state)
+{
+	(void)state;
+	struct judge_batch batch;
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.requests_per_minute = 4;
+	settings.queue_wait_ms = 200;
+	judge_server_script(&server, "");
+	judge_batch_init(&batch, start(&settings), 6);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < batch.count; i++)
+		assert_int_equal(batch.calls[i].verdict.error, i < 4 ? ERR_OK : ERR_JUDGE_SATURATED);
+	assert_int_equal(judge_server_count(&server, "requests"), 4);
+	finish(&batch);
+}
+
+static void test_refusals_narrow_the_places(void **state)
+{
+	(void)state;
+	struct judge_batch batch;
+	struct judge_settings settings = judge_server_settings(&server);
+	judge_server_script(&server, "status=429;status=429");
+	judge_batch_init(&batch, start(&settings), 2);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	usleep(50000);
+	struct judge_stats stats = judge_stats(batch.judge);
+	assert_int_equal(stats.requests, 4);
+	assert_int_equal(stats.verdicts, 2);
+	assert_int_equal(stats.prompt_tokens, 200);
+	assert_int_equal(stats.completion_tokens, 40);
+	assert_int_equal(stats.failed, 0);
+	assert_int_equal(stats.in_flight, 0);
+	assert_int_equal(stats.places, 4); /* 8 / 2, and 0.49 for the two successes */
+	finish(&batch);
+}
+
+/* A certificate that nobody vouches for: no request, no second try. */
+static void test_untrusted_certificate(void **state)
+{
+	(void)state;
+	struct judge_server impostor;
+	struct judge_batch batch;
+	char pem[] = "/tmp/judge-pem-XXXXXX", command[512];
+	close(mkstemp(pem));
+	snprintf(command, sizeof command,
+		 "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext "
+		 "subjectAltName=IP:127.0.0.1 -keyout %s.key -out %s.crt 2>/dev/null && cat %s.key %s.crt > "
+		 "%s",
+		 pem, pem, pem, pem, pem);
+	if (system(command) != 0)
+		skip();
+	judge_server_start(&impostor, (const char *const[]){ "--tls", pem, NULL });
+	struct judge_settings settings = judge_server_settings(&impostor);
+	char url[64];
+	snprintf(url, sizeof url, "https://127.0.0.1:%d/v1", impostor.port);
+	settings.base_url = url;
+	struct judge_call *call = ask_one(&batch, &settings, "", STR("q"), JUDGE_RELEVANCE);
+	assert_int_equal(call->verdict.error, ERR_JUDGE_UNAVAILABLE);
+	assert_non_null(strstr(call->verdict.message.ptr, "certificate"));
+	usleep(20000);
+	assert_int_equal(judge_stats(batch.judge).requests, 1);
+	finish(&batch);
+	judge_server_stop(&impostor);
+	snprintf(command, sizeof command, "rm -f %s %s.key %s.crt", pem, pem, pem);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +668,10 @@ int main(void)
 		cmocka_unit_test(test_reply_that_repeats_the_code_is_refused),
 		cmocka_unit_test(test_text_that_is_not_utf8_is_refused),
 		cmocka_unit_test(test_settings_are_checked),
+		cmocka_unit_test(test_anthropic),
+		cmocka_unit_test(test_requests_a_minute),
+		cmocka_unit_test(test_refusals_narrow_the_places),
+		cmocka_unit_test(test_untrusted_certificate),
 	};
 	return cmocka_run_group_tests_name("judge", tests, start_server, stop_server);
 }

@@ -1,0 +1,127 @@
+#include "judge/endpoint.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+static struct judge_settings settings_of(const char *base_url, const char *key_file)
+{
+	return (struct judge_settings){
+		.provider = "openai", .base_url = base_url, .model = "m", .api_key_file = key_file
+	};
+}
+
+static void test_address(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *base_url;
+		const char *url; /* NULL: refused */
+	} cases[] = {
+		{ "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/chat/completions" },
+		{ "https://api.example.com/v1/", "https://api.example.com/v1/chat/completions" },
+		{ "HTTPS://h", "HTTPS://h/chat/completions" },
+		{ "http://[::1]:1//", "http://[::1]:1/chat/completions" },
+		{ "ftp://h/v1", NULL },
+		{ "127.0.0.1:8080", NULL },
+		{ "http://", NULL },
+		{ "http://h:99999/", NULL },
+		{ "http://u@h/", NULL },
+		{ "http://h/#f", NULL },
+		{ "", NULL },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct endpoint endpoint;
+		struct judge_settings settings = settings_of(cases[i].base_url, NULL);
+		struct err_detail detail = { "" };
+		err_t err = endpoint_open(&endpoint, &settings, &detail);
+		if ((err == ERR_OK) != (cases[i].url != NULL))
+			fail_msg("%s: %s", cases[i].base_url, detail.message);
+		if (cases[i].url)
+			assert_string_equal(endpoint.url, cases[i].url);
+		else
+			assert_non_null(strstr(detail.message, "judge.base_url"));
+		endpoint_close(&endpoint);
+	}
+}
+
+static void write_key(char *path, const char *content)
+{
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+	close(fd);
+}
+
+static void test_key(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *content;
+		const char *header; /* NULL: refused */
+	} cases[] = {
+		{ "sk-1", "Authorization: Bearer sk-1" },
+		{ " \tsk-1\r\n\n", "Authorization: Bearer sk-1" },
+		{ "sk-1\nX-Forged: yes", NULL },
+		{ "sk 1", NULL },
+		{ "sk-\xc3\xa4", NULL },
+		{ " \n", NULL },
+		{ "", NULL },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct endpoint endpoint;
+		char path[] = "/tmp/judge-key-XXXXXX";
+		write_key(path, cases[i].content);
+		struct judge_settings settings = settings_of("http://127.0.0.1/v1", path);
+		struct err_detail detail = { "" };
+		assert_int_equal(endpoint_open(&endpoint, &settings, &detail),
+				 cases[i].header ? ERR_OK : ERR_CONFIG_RANGE);
+		if (cases[i].header)
+			assert_string_equal(endpoint.header, cases[i].header);
+		assert_null(strstr(detail.message, "sk"));
+		endpoint_close(&endpoint);
+		unlink(path);
+	}
+}
+
+static void test_quote(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *sentence, *quote;
+	} cases[] = {
+		{ "no such model", "no such model" },
+		{ "two\nlines\x1b[0m", "two lines [0m" },
+		{ "key SECRET and SECRETSECRET.", "key *** and ******." },
+		{ "", "" },
+	};
+	struct endpoint endpoint = { .key = STR("SECRET") };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		assert_string_equal(endpoint_quote(&endpoint, str_from(cases[i].sentence), arena).ptr,
+				    cases[i].quote);
+	assert_false(str_present(endpoint_quote(&endpoint, STR_NONE, arena)));
+	/* the key at the bound of 200 bytes, and a character across it */
+	char text[320];
+	memset(text, 'x', sizeof text);
+	memcpy(text + 197, "SECRET", 7);
+	assert_int_equal(endpoint_quote(&endpoint, str_from(text), arena).len, 200);
+	assert_null(strstr(endpoint_quote(&endpoint, str_from(text), arena).ptr, "SEC"));
+	memcpy(text + 199, "\xc3\xa4", 3);
+	memset(text + 197, 'x', 2);
+	assert_int_equal(endpoint_quote(&endpoint, str_from(text), arena).len, 199);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_key),
+		cmocka_unit_test(test_quote),
+	};
+	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);
+}
