@@ -263,9 +263,6 @@ static err_t check_judge(const struct checker *checker)
 	const struct config_judge *judge = &checker->config->judge;
 	if (!judge->configured)
 		return ERR_OK;
-	if (judge->provider == CONFIG_ANTHROPIC)
-		return FAIL(checker, ERR_CONFIG_RANGE, "judge.provider",
-			    "\"anthropic\" is not available yet; use openai");
 	if (strncmp(judge->base_url, "http://", 7) != 0 && strncmp(judge->base_url, "https://", 8) != 0)
 		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
 			    "an address begins with http:// or https://");

@@ -88,6 +88,9 @@ struct config_judge {
 	int64_t queue_wait_ms;
 	enum config_saturated when_saturated;
 	int64_t max_attempts;
+	int64_t requests_per_minute; /* 0: no limit, likewise below */
+	int64_t tokens_per_minute;
+	int64_t tokens_per_day;
 	bool unsafe;
 	const char *prompt_directory; /* or NULL: the built-in prompts */
 };

@@ -167,6 +167,9 @@ static void target_and_judge_defaults(void **state)
 	assert_int_equal(config->judge.queue_wait_ms, 1000);
 	assert_int_equal(config->judge.when_saturated, CONFIG_SATURATED_SKIP);
 	assert_int_equal(config->judge.max_attempts, 4);
+	assert_int_equal(config->judge.requests_per_minute, 0);
+	assert_int_equal(config->judge.tokens_per_minute, 0);
+	assert_int_equal(config->judge.tokens_per_day, 0);
 	assert_false(config->judge.unsafe);
 	assert_null(config->judge.api_key_file);
 	assert_null(config->judge.prompt_directory);
@@ -340,7 +343,6 @@ static const struct {
 	{ PG("required_columns = ( \"a.b.c.d\" );"), ERR_CONFIG_RANGE,
 	  ":3: targets[0].required_columns[0]: ", "table.column" },
 	/* the rest */
-	{ JUDGE("provider = \"anthropic\";"), ERR_CONFIG_RANGE, ":2: judge.provider: ", "not available" },
 	{ "judge: { model = \"m\"; base_url = \"h:80\"; };", ERR_CONFIG_RANGE,
 	  ":1: judge.base_url: ", "http://" },
 	{ STORE("bucket_s = 7;"), ERR_CONFIG_RANGE, ":2: calibration.bucket_s: ", "multiple of 7 s" },
