@@ -26,12 +26,14 @@ struct codec_options {
 err_t codec_new(const struct codec_options *options, struct codec **ret_codec, struct err_detail *detail);
 void codec_free(struct codec *codec);
 
-/* Decodes an input message of either format (told apart by its first bytes) into the arena. */
+/* Decodes an input message of either format (told apart by its first bytes) into the arena. JSON is read as
+ * from a program (avro/json.h): unknown fields and symbols of newer writers are tolerated as in Avro. */
 err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			 struct generated_query **ret_query, struct err_detail *detail);
 
 /* The same for one JSON text typed by a person: what has an obvious default may be absent (only `sql` has to
- * be there; event_id stays empty, occurred_at is `now_ms`, application and question are empty). */
+ * be there; event_id stays empty, occurred_at is `now_ms`, application and question are empty). A field whose
+ * name is nearly a known one is refused with the name that was meant; other unknown fields are skipped. */
 err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
 				      struct arena *arena, struct generated_query **ret_query,
 				      struct err_detail *detail);

@@ -331,6 +331,13 @@ static err_t refuse_slips(struct reader *reader, const struct record_type *type,
 	return ERR_OK;
 }
 
+/* Whether the field counts as left out: a person may write null for what has an obvious default. */
+static bool left_out(const struct reader *reader, const struct field *field, const json_t *value)
+{
+	bool obvious = reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS);
+	return !value || (obvious && json_is_null(value));
+}
+
 static bool may_miss(const struct reader *reader, const struct field *field)
 {
 	return !(field->flags & FIELD_REQUIRED) ||
@@ -353,7 +360,7 @@ static err_t read_object(struct reader *reader, const struct record_type *type, 
 		const struct field *field = &type->fields[i];
 		const json_t *value = json_object_get(json, field->name);
 		struct place at = { .parent = place, .name = field->name };
-		if (value)
+		if (!left_out(reader, field, value))
 			err = read_value(reader, field, value, &at, record);
 		else if (!may_miss(reader, field))
 			err = refuse_missing(reader, &at);

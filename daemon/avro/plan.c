@@ -1,6 +1,7 @@
 #include "avro/plan.h"
 
 #include "avro/utf8.h"
+#include "common/hash.h"
 
 /* What one writer's value becomes. */
 struct plan {
@@ -260,6 +261,25 @@ static err_t decode_block(struct decoder *decoder, const struct plan *plan, char
 	return ERR_OK;
 }
 
+/* Leaves one entry for each key of a map, the last one that was sent; returns how many are left. */
+static size_t drop_repeated(struct arena *arena, struct field_items items, size_t size)
+{
+	struct hash_map seen;
+	hash_map_init(&seen, arena, items.count);
+	size_t kept = 0;
+	for (size_t i = 0; i < items.count; i++) {
+		char *entry = items.data + i * size;
+		char *place = hash_map_get(&seen, *(const str_t *)(void *)entry);
+		if (!place) {
+			place = items.data + kept++ * size;
+			hash_map_set(&seen, *(const str_t *)(void *)entry, place);
+		}
+		if (place != entry)
+			memcpy(place, entry, size);
+	}
+	return kept;
+}
+
 /* Items of all blocks in one array. Nearly every writer sends one block, so that the copy is rare. */
 static err_t decode_items(struct decoder *decoder, const struct plan *plan, void *record)
 {
@@ -283,6 +303,8 @@ static err_t decode_items(struct decoder *decoder, const struct plan *plan, void
 			return err;
 		items = (struct field_items){ grown, items.count + count };
 	}
+	if (plan->field->kind == FIELD_MAP)
+		items.count = drop_repeated(decoder->arena, items, size);
 	field_set_items(plan->field, record, items);
 	return ERR_OK;
 }

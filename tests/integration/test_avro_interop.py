@@ -1,0 +1,236 @@
+"""The codec against Apache's own Avro: what one writes the other reads, also a version apart."""
+
+import datetime
+import io
+import json
+import os
+import pathlib
+import random
+import subprocess
+
+import avro.io
+import avro.schema
+import pytest
+
+import wire
+
+UTC = datetime.timezone.utc
+FILES = {"query": "generated_query", "scored": "scored_query", "advisory": "advisory"}
+
+
+def tool_path():
+    """avro_tool is built beside the other tools of the harness."""
+    if "ASSAYD_AVRO_TOOL" in os.environ:
+        return os.environ["ASSAYD_AVRO_TOOL"]
+    return str(pathlib.Path(os.environ["ASSAYD_TRIAL_BROKER"]).with_name("avro_tool"))
+
+
+def tool(*arguments, data, status=0):
+    done = subprocess.run([tool_path(), *arguments], input=data, capture_output=True, check=False, timeout=60)
+    assert done.returncode == status, done.stderr.decode()
+    return done.stdout if status == 0 else done.stderr.decode()
+
+
+def schema_json(kind):
+    return json.loads((wire.SCHEMAS / f"{FILES[kind]}.avsc").read_text())
+
+
+def without_uuid(schema):
+    """Apache's writer fails on the null of a nullable uuid; the type on the wire is a string all the same."""
+    if isinstance(schema, list):
+        return [without_uuid(part) for part in schema]
+    if isinstance(schema, dict):
+        return {key: without_uuid(part) for key, part in schema.items() if (key, part) != ("logicalType", "uuid")}
+    return schema
+
+
+RECORDS = {kind: wire.Codec(json.dumps(without_uuid(schema_json(kind)))) for kind in FILES}
+
+
+def plain(value):
+    """A datum as the JSON form has it."""
+    if isinstance(value, datetime.datetime):
+        return round((value - datetime.datetime(1970, 1, 1, tzinfo=UTC)) / datetime.timedelta(milliseconds=1))
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+class Generator:
+    """Random data of a schema given as JSON."""
+
+    def __init__(self, seed):
+        self._random = random.Random(seed)
+        self._names = {}
+
+    def text(self):
+        letters = "aZ09 _'\"\\/\n\t\x00\x1fäß€😀"
+        return "".join(self._random.choices(letters, k=self._random.choice([0, 1, 7, 40])))
+
+    def number(self):
+        return self._random.choice([0.0, 1.0, -1.5, 0.1, 1e-300, 1.7976931348623157e308,
+                                    self._random.uniform(-1, 1), self._random.gauss(0, 1e9)])
+
+    def whole(self):
+        return self._random.choice([0, -1, 63, 64, 2**31, -2**63, 2**63 - 1, self._random.randrange(10**6)])
+
+    def datum(self, schema):
+        if isinstance(schema, list):
+            return self.datum(self._random.choice(schema))
+        if isinstance(schema, str) and schema in self._names:
+            return self.datum(self._names[schema])
+        kind = schema if isinstance(schema, str) else schema["type"]
+        if isinstance(schema, dict) and "name" in schema:
+            self._names[schema["name"]] = schema
+        if isinstance(schema, dict) and schema.get("logicalType") == "timestamp-millis":
+            return datetime.datetime(2000, 1, 1, tzinfo=UTC) + datetime.timedelta(
+                milliseconds=self._random.randrange(-10**11, 10**12))
+        make = {"null": lambda: None, "boolean": lambda: self._random.random() < 0.5, "long": self.whole,
+                "double": self.number, "string": self.text,
+                "enum": lambda: self._random.choice(schema["symbols"]),
+                "array": lambda: [self.datum(schema["items"]) for _ in range(self._random.randrange(4))],
+                "map": lambda: {self.text().replace("\x00", ""): self.datum(schema["values"])
+                                for _ in range(self._random.randrange(4))},
+                "record": lambda: {field["name"]: self.datum(field["type"]) for field in schema["fields"]}}
+        return make[kind]()
+
+    def learn(self, schema):
+        """Enters named types first, so that a reference to one whose definition was not drawn is found."""
+        if isinstance(schema, list):
+            for branch in schema:
+                self.learn(branch)
+        elif isinstance(schema, dict):
+            if "name" in schema:
+                self._names[schema["name"]] = schema
+            for part in [schema.get("items"), schema.get("values"), schema.get("type")]:
+                if isinstance(part, (dict, list)):
+                    self.learn(part)
+            for field in schema.get("fields", []):
+                self.learn(field["type"])
+        return self
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_canonical_form_and_fingerprint(kind):
+    text = (wire.SCHEMAS / f"{FILES[kind]}.avsc").read_bytes()
+    form = wire.canonical_form(json.loads(text))
+    assert tool("canonical", data=text).decode() == form
+    assert int(tool("fingerprint", data=text), 16) == wire.crc_64_avro(form) == RECORDS[kind].fingerprint
+
+
+def test_scored_query_embeds_the_generated_query():
+    """scored_query.avsc stands alone: the copy of the other schema inside is the same to the letter."""
+    query, scored = schema_json("query"), schema_json("scored")
+    del query["namespace"]  # the copy inherits it
+    embedded = next(field for field in scored["fields"] if field["name"] == "input")["type"][1]
+    assert embedded == query
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize("seed", range(20))
+def test_both_ways(kind, seed):
+    schema = schema_json(kind)
+    datum = Generator(seed).learn(schema).datum(schema)
+    message = RECORDS[kind].encode(datum)
+    text = tool("decode", kind, data=message)
+    assert json.loads(text) == plain(datum)
+    assert RECORDS[kind].decode(tool("encode", kind, data=text)) == datum
+    assert RECORDS[kind].decode(tool("encode", kind, data=message)) == datum
+
+
+def minimal_query():
+    return {"event_id": "e", "occurred_at": datetime.datetime(2026, 1, 1, tzinfo=UTC), "application": "a",
+            "question": "q", "sql": "s"}
+
+
+def other_version(change):
+    """The query's schema after `change`, as a codec."""
+    schema = without_uuid(schema_json("query"))
+    change(schema)
+    text = json.dumps(schema)
+    return text, wire.Codec(text)
+
+
+def older(schema):
+    """Before most of the fields were thought of."""
+    keep = ("event_id", "occurred_at", "application", "question", "sql", "retrieval")
+    schema["fields"] = [field for field in schema["fields"] if field["name"] in keep]
+    chunk = schema["fields"][-1]["type"][1]["fields"][0]["type"]["items"]
+    chunk["fields"] = [field for field in chunk["fields"] if field["name"] in ("chunk_id", "bm25_score")]
+
+
+def newer(schema):
+    """With fields of every shape that this version does not know, and in another order."""
+    schema["fields"].reverse()
+    schema["fields"][2:2] = [
+        {"name": "tags", "type": {"type": "array", "items": "string"}, "default": []},
+        {"name": "trace", "type": ["null", {"type": "record", "name": "Trace", "fields": [
+            {"name": "parent", "type": ["null", "Trace"]}, {"name": "id", "type": "bytes"}]}], "default": None},
+        {"name": "costs", "type": {"type": "map", "values": "float"}, "default": {}}]
+    for field in schema["fields"]:
+        if field["name"] == "dialect":
+            field["type"][1]["symbols"].insert(0, "ORACLE")
+
+
+def test_older_writer(tmp_path):
+    text, codec = other_version(older)
+    (tmp_path / "older.avsc").write_text(text)
+    datum = {**minimal_query(), "retrieval": {"chunks": [{"chunk_id": "c", "bm25_score": 0.5}]}}
+    read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
+    assert read["sql"] == "s" and read["model"] is None and read["attributes"] == {}
+    assert read["retrieval"]["chunks"][0]["bm25_score"] == 0.5
+    assert read["retrieval"]["chunks"][0]["source_type"] == "UNKNOWN"
+    # without its schema the message cannot be read, and the message says what to do
+    assert "schema directory" in tool("decode", "query", data=codec.encode(datum), status=65)
+
+
+def test_newer_writer(tmp_path):
+    text, codec = other_version(newer)
+    (tmp_path / "newer.avsc").write_text(text)
+    datum = {**minimal_query(), "tags": ["x", "y"], "costs": {"a": 1.5}, "dialect": "ORACLE", "target": "sales",
+             "trace": {"parent": {"parent": None, "id": b"1234"}, "id": b"5678"}}
+    read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
+    assert (read["sql"], read["target"], read["dialect"]) == ("s", "sales", None)
+    datum["dialect"] = "MYSQL"
+    read = json.loads(tool("decode", "query", str(tmp_path), data=codec.encode(datum)))
+    assert read["dialect"] == "MYSQL"
+
+
+@pytest.mark.parametrize("change", [older, newer])
+def test_reader_of_another_version(change):
+    """What we write can be read by Apache's schema resolution with an older or newer schema."""
+    text, _ = other_version(change)
+    datum = {**minimal_query(), "model": "m", "dialect": "SQLITE",
+             "retrieval": {"chunks": [{"chunk_id": "c", "bm25_score": 0.5}]}}
+    message = tool("encode", "query", data=json.dumps(plain(datum)).encode())
+    reader = avro.io.DatumReader(RECORDS["query"].schema, avro.schema.parse(text))
+    read = reader.read(avro.io.BinaryDecoder(io.BytesIO(message[10:])))
+    assert read["sql"] == "s" and read["occurred_at"] == datum["occurred_at"]
+    assert read["retrieval"]["chunks"][0]["bm25_score"] == 0.5
+    if change is newer:
+        assert read["tags"] == [] and read["trace"] is None and read["model"] == "m"
+        assert read["dialect"] == "SQLITE"
+
+
+def test_blocks_with_sizes():
+    """Some writers announce the bytes of each block, or send several."""
+    schema = RECORDS["query"]
+    body = schema.body({**minimal_query(), "attributes": {"k": "v"}})
+    assert body.endswith(b"\x02\x02k\x02v\x00")
+    blocks = b"\x01\x08\x02k\x02v" + b"\x02\x02l\x02w" + b"\x00"
+    read = json.loads(tool("decode", "query", data=schema.header + body[:-6] + blocks))
+    assert read["attributes"] == {"k": "v", "l": "w"}
+
+
+@pytest.mark.parametrize("name, change", [
+    ("avro_truncated", lambda body: body[:-1]),
+    ("avro_trailing_bytes", lambda body: body + b"\x00"),
+    ("avro_bad_length", lambda body: b"\x7e" + body[1:]),
+    ("avro_too_many_items", lambda body: body[:-1] + b"\xfe\xff\xff\xff\x0f"),
+])
+def test_damaged_messages(name, change):
+    schema = RECORDS["query"]
+    message = schema.header + change(schema.body(minimal_query()))
+    assert tool("decode", "query", data=message, status=65).startswith(name + ": ")

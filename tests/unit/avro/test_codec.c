@@ -1,0 +1,510 @@
+#include "support.h"
+
+#include "avro/builtin.h"
+#include "avro/canonical.h"
+#include "avro/codec.h"
+#include "avro/framing.h"
+#include "avro/plan.h"
+
+#include <math.h>
+#include <pthread.h>
+
+static struct codec *codec_of(enum wire_format output)
+{
+	const struct codec_options options = { .output = output };
+	struct codec *codec;
+	struct err_detail detail = { "" };
+	if (codec_new(&options, &codec, &detail))
+		fail_msg("%s", detail.message);
+	return codec;
+}
+
+/* Every field is set, and to something that its neighbours do not have. */
+static struct generated_query *full_query(struct arena *arena)
+{
+	struct generated_query *query = ARENA_NEW(arena, struct generated_query);
+	str_t *texts = ARENA_ARRAY(arena, str_t, 3);
+	texts[0] = STR("one");
+	texts[1] = STR("");
+	texts[2] = STR("zw\xc3\xb6lf\0!");
+	*query = (struct generated_query){
+		.event_id = STR("6f1c0a5e-6c1f-4a63-9f0c-0d6d4a9f3b11"),
+		.occurred_at = -1,
+		.application = STR("app"),
+		.model = STR("model"),
+		.prompt_version = STR(""),
+		.question = STR("wie viele?"),
+		.sql = STR("SELECT 1"),
+		.dialect = DIALECT_MONGODB,
+		.target = STR("sales"),
+		.generator_confidence = opt_double(0.0),
+		.diagnostic = ARENA_NEW(arena, struct upstream_diagnostic),
+		.validator = ARENA_NEW(arena, struct upstream_validator),
+		.retrieval = ARENA_NEW(arena, struct retrieval),
+		.response = ARENA_NEW(arena, struct model_response),
+		.ground_truth = ARENA_NEW(arena, struct ground_truth),
+		.attributes = ARENA_ARRAY(arena, struct attribute, 2),
+		.attributes_count = 2,
+	};
+	*query->diagnostic = (struct upstream_diagnostic){ true, texts, 1, texts + 1, 2 };
+	*query->validator = (struct upstream_validator){ { true, false }, { true, true }, texts + 2, 1 };
+	query->retrieval->chunks = ARENA_ARRAY(arena, struct retrieved_chunk, 2);
+	query->retrieval->chunks_count = 2;
+	query->retrieval->chunks[0] =
+		(struct retrieved_chunk){ STR("c1"),	      STR("d1"),	SOURCE_REGULATORY,
+					  opt_double(0.1),    opt_double(-2.5), opt_double(1e300),
+					  opt_double(5e-324), opt_double(0.0),	opt_double(0.25) };
+	query->retrieval->chunks[1] =
+		(struct retrieved_chunk){ .chunk_id = STR("c2"), .source_type = SOURCE_UNKNOWN };
+	*query->response = (struct model_response){ STR("{}"), texts, 2, NULL, 0 };
+	*query->ground_truth = (struct ground_truth){
+		.sql = STR("SELECT 2"),
+		.alternatives = texts,
+		.alternatives_count = 3,
+		.question = STR("how many?"),
+		.similarity = opt_double(0.75),
+		.tables_set = true,
+		.should_pass = { true, false },
+		.expected_failure = EXPECTED_SAFETY,
+	};
+	query->attributes[0] = (struct attribute){ STR("k1"), STR("v1") };
+	query->attributes[1] = (struct attribute){ STR("k2"), STR("") };
+	return query;
+}
+
+static const char FULL_QUERY_JSON[] =
+	"{\"event_id\":\"6f1c0a5e-6c1f-4a63-9f0c-0d6d4a9f3b11\",\"occurred_at\":-1,\"application\":\"app\","
+	"\"model\":\"model\",\"prompt_version\":\"\",\"question\":\"wie viele?\",\"sql\":\"SELECT 1\","
+	"\"dialect\":\"MONGODB\",\"target\":\"sales\",\"generator_confidence\":0,"
+	"\"diagnostic\":{\"valid\":true,\"errors\":[\"one\"],\"warnings\":[\"\",\"zw\xc3\xb6lf\\u0000!\"]},"
+	"\"validator\":{\"safety_valid\":false,\"is_valid\":true,\"errors\":[\"zw\xc3\xb6lf\\u0000!\"]},"
+	"\"retrieval\":{\"chunks\":[{\"chunk_id\":\"c1\",\"document_id\":\"d1\",\"source_type\":"
+	"\"REGULATORY\","
+	"\"bm25_score\":0.1,\"dense_score\":-2.5,\"rrf_score\":1e+300,\"boosted_score\":4.94065645841247e-"
+	"324,"
+	"\"rerank_score\":0,\"graph_boost\":0.25},{\"chunk_id\":\"c2\",\"document_id\":null,"
+	"\"source_type\":\"UNKNOWN\",\"bm25_score\":null,\"dense_score\":null,\"rrf_score\":null,"
+	"\"boosted_score\":null,\"rerank_score\":null,\"graph_boost\":null}]},"
+	"\"response\":{\"raw\":\"{}\",\"required_fields\":[\"one\",\"\"],\"optional_fields\":[]},"
+	"\"ground_truth\":{\"sql\":\"SELECT 2\",\"alternatives\":[\"one\",\"\",\"zw\xc3\xb6lf\\u0000!\"],"
+	"\"question\":\"how many?\",\"similarity\":0.75,\"tables\":[],\"should_pass\":false,"
+	"\"expected_failure\":\"SAFETY\"},\"attributes\":{\"k1\":\"v1\",\"k2\":\"\"}}";
+
+static void test_query_round_trips(void **state)
+{
+	(void)state;
+	static const enum wire_format FORMATS[] = { WIRE_SINGLE_OBJECT, WIRE_JSON };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < COUNT_OF(FORMATS); i++) {
+		struct codec *codec = codec_of(FORMATS[i]);
+		_cleanup_(buf_free) struct buf message = BUF_INIT;
+		_cleanup_(buf_free) struct buf json = BUF_INIT;
+		struct generated_query *back;
+		struct err_detail detail = { "" };
+		assert_int_equal(codec_encode_query(codec, full_query(arena), &message), ERR_OK);
+		if (codec_decode_query(codec, message.data, message.len, arena, &back, &detail))
+			fail_msg("%s", detail.message);
+		codec_json_query(back, &json);
+		assert_string_equal(json.data, FULL_QUERY_JSON);
+		assert_true(back->ground_truth->tables_set);
+		assert_int_equal(back->retrieval->chunks[1].source_type, SOURCE_UNKNOWN);
+		assert_int_equal(back->diagnostic->warnings[1].len, 8);
+		codec_free(codec);
+	}
+}
+
+static void test_absent_stays_absent(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	const struct generated_query query = { .event_id = STR("e"),
+					       .application = STR("a"),
+					       .question = STR("q"),
+					       .sql = STR(""),
+					       .dialect = ENUM_ABSENT,
+					       .ground_truth = &(struct ground_truth){
+						       .expected_failure = ENUM_ABSENT } };
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	struct generated_query *back;
+	assert_int_equal(codec_encode_query(codec, &query, &message), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &back, NULL), ERR_OK);
+	assert_true(str_present(back->sql));
+	assert_int_equal(back->dialect, ENUM_ABSENT);
+	assert_false(str_present(back->model));
+	assert_false(back->generator_confidence.set);
+	assert_null(back->retrieval);
+	assert_null(back->response);
+	assert_false(back->ground_truth->tables_set);
+	assert_false(back->ground_truth->should_pass.set);
+	assert_false(back->ground_truth->similarity.set);
+	assert_int_equal(back->ground_truth->expected_failure, ENUM_ABSENT);
+	assert_int_equal(back->attributes_count, 0);
+	codec_free(codec);
+}
+
+static struct scored_query *full_scored(struct arena *arena)
+{
+	static struct record_diagnostic diagnostics[] = {
+		{ STR("risky_pattern"), STR("select_star"), SEVERITY_WARNING, STR("m"), 7 },
+		{ STR("syntax_error"), STR_NONE, SEVERITY_ERROR, STR(""), -1 },
+	};
+	static struct record_technical technical = { 80, true, diagnostics, 2 };
+	static struct record_retrieval retrieval = {
+		0.875,		LEVEL_HIGH,   false, 0.9, 0.25,	       0.01, 3,
+		{ true, -0.5 }, { false, 0 }, true,  0.5, STR("HIGH"), 2
+	};
+	static struct record_advisory_confidence advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
+	static struct record_violation violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
+	static str_t tables[] = { STR("users"), STR("orders") };
+	static struct record_result_validation validation = {
+		STR("ok"), 1,	 2,    0.5,   LEVEL_MEDIUM,	     true,
+		false,	   0.99, true, false, { 10, 1.5, STR_NONE }, { 11, 2.5, STR("57014") }
+	};
+	static struct record_judge_score relevance = { 85, STR("good"), STR("ok"), true };
+	static struct record_judge_score correctness = { 0.5, STR(""), STR("identical"), false };
+	static struct record_grade grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
+	static struct record_grading grading = { .validation = &grade, .upstream_safety = &grade };
+	static struct record_weight weights[] = { { STR("structural"), 0.4 }, { STR("judge"), 0.15 } };
+	static struct record_evaluation evaluation = { 0.7, true, true, weights, 2 };
+	static struct record_label label = { 0.5, true, LABEL_CORRECTNESS, 4 };
+	static struct record_recommendation advice[] = { { STR("expand_query"), STR("t") } };
+	static struct record_error errors[] = { { STR("judge"), STR("judge_timeout"),
+						  STR("LLM judge timeout"), STR("e"), 1700000000000 } };
+	static struct record_stage stages[] = { { STR("decode"), STR("ok"), 12 } };
+	struct scored_query *scored = ARENA_NEW(arena, struct scored_query);
+	*scored = (struct scored_query){
+		.event_id = STR("e"),
+		.occurred_at = 1,
+		.scored_at = 2,
+		.application = STR("app"),
+		.target = STR("sales"),
+		.input = full_query(arena),
+		.input_shortened = true,
+		.confidence = { { true, 0.5 },
+				LEVEL_LOW,
+				STR("advisory"),
+				&technical,
+				&retrieval,
+				&advisory,
+				{ true, 0.25 } },
+		.safety = { VERDICT_UNSAFE, violations, 1 },
+		.structure = { 0.5, { false, 0 }, { true, 1 }, tables, 2 },
+		.result_validation = &validation,
+		.judge = { &relevance, &correctness, DECISION_ACCEPT_HIGH, STR_NONE, 0.25, STR("openai"),
+			   STR("gpt"), 100, 20 },
+		.grading = &grading,
+		.evaluation = &evaluation,
+		.label = &label,
+		.review_required = true,
+		.recommendations = advice,
+		.recommendations_count = 1,
+		.errors = errors,
+		.errors_count = 1,
+		.stages = stages,
+		.stages_count = 1,
+		.provenance = { STR("in"),
+				3,
+				9000000000,
+				STR("0.1.0"),
+				STR("cafe"),
+				STR_NONE,
+				STR("beef"),
+				{ true, 1.5 } },
+	};
+	return scored;
+}
+
+static const char SCORED_JSON[] =
+	"\"input_shortened\":true,\"confidence\":{\"overall\":0.5,\"level\":\"LOW_CONFIDENCE\","
+	"\"limiting_factor\":\"advisory\",\"technical\":{\"score\":80,\"valid\":true,\"diagnostics\":["
+	"{\"code\":\"risky_pattern\",\"sub_code\":\"select_star\",\"severity\":\"WARNING\",\"message\":\"m\","
+	"\"offset\":7},{\"code\":\"syntax_error\",\"sub_code\":null,\"severity\":\"ERROR\",\"message\":\"\","
+	"\"offset\":-1}]},\"retrieval\":{\"confidence\":0.875,\"level\":\"HIGH_CONFIDENCE\",\"flagged\":"
+	"false,"
+	"\"top_score\":0.9,\"score_gap\":0.25,\"score_spread\":0.01,\"consensus_count\":3,"
+	"\"bm25_dense_agreement\":-0.5,\"reranker_impact\":null,\"graph_support\":true,"
+	"\"document_diversity\":0.5,\"interpretation\":\"HIGH\",\"non_finite_scores\":2},"
+	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
+	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25},"
+	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
+	"\"detail\":\"pg_read_file\",\"offset\":12}]},\"structure\":{\"structural\":0.5,\"semantic\":null,"
+	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
+	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
+	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
+	"\"ordering_matters\":true,\"truncated\":false,\"generated\":{\"rows\":10,\"time_ms\":1.5,"
+	"\"sqlstate\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\"}},"
+	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
+	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
+	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"
+	"\"provider\":\"openai\",\"model\":\"gpt\",\"prompt_tokens\":100,\"completion_tokens\":20},"
+	"\"grading\":{\"safety\":null,\"validation\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
+	"\"category\":\"schema\"},\"upstream_safety\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
+	"\"category\":\"schema\"},\"upstream_validation\":null},\"evaluation\":{\"score\":0.7,\"passed\":"
+	"true,"
+	"\"degraded\":true,\"weights\":{\"structural\":0.4,\"judge\":0.15}},\"label\":{\"value\":0.5,"
+	"\"correct\":true,\"source\":\"CORRECTNESS\",\"weight\":4},\"review_required\":true,"
+	"\"recommendations\":[{\"code\":\"expand_query\",\"text\":\"t\"}],\"errors\":[{\"metric\":\"judge\","
+	"\"code\":\"judge_timeout\",\"message\":\"LLM judge "
+	"timeout\",\"input\":\"e\",\"time\":1700000000000}],"
+	"\"stages\":[{\"name\":\"decode\",\"status\":\"ok\",\"duration_us\":12}],"
+	"\"provenance\":{\"topic\":\"in\",\"partition\":3,\"offset\":9000000000,\"program_version\":\"0.1."
+	"0\","
+	"\"config_digest\":\"cafe\",\"prompt_digest\":null,\"catalog_digest\":\"beef\",\"catalog_age_s\":1.5}"
+	"}";
+
+static void check_scored(const struct scored_query *scored)
+{
+	_cleanup_(buf_free) struct buf json = BUF_INIT;
+	_cleanup_(buf_free) struct buf expected = BUF_INIT;
+	codec_json_scored(scored, &json);
+	buf_append_text(&expected,
+			"{\"event_id\":\"e\",\"occurred_at\":1,\"scored_at\":2,\"application\":\"app\","
+			"\"model\":null,\"prompt_version\":null,\"target\":\"sales\",\"input\":");
+	buf_append_text(&expected, FULL_QUERY_JSON);
+	buf_append_text(&expected, ",");
+	buf_append_text(&expected, SCORED_JSON);
+	assert_string_equal(json.data, expected.data);
+}
+
+static void test_scored_round_trips(void **state)
+{
+	(void)state;
+	static const enum wire_format FORMATS[] = { WIRE_SINGLE_OBJECT, WIRE_JSON, WIRE_SINGLE_OBJECT };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct scored_query *scored = full_scored(arena);
+	check_scored(scored);
+	for (size_t i = 0; i < COUNT_OF(FORMATS); i++) {
+		struct codec *codec = codec_of(FORMATS[i]);
+		_cleanup_(buf_free) struct buf message = BUF_INIT;
+		struct scored_query *back;
+		assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+		assert_int_equal(codec_decode_scored(codec, message.data, message.len, arena, &back, NULL),
+				 ERR_OK);
+		check_scored(back);
+		codec_free(codec);
+	}
+}
+
+static void test_advisory_round_trips(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	const struct advisory drift = {
+		.advisory_id = STR("episode-1"),
+		.kind = ADVISORY_CALIBRATION_DRIFT,
+		.event_type = STR("CALIBRATION_DRIFT"),
+		.raised_at = 5,
+		.level = ENUM_ABSENT,
+		.threshold = { true, 0.5 },
+		.value = { true, 0.49 },
+		.summary = STR("s"),
+		.episode_id = STR("episode-1"),
+		.suppressed = 3,
+	};
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	_cleanup_(buf_free) struct buf json = BUF_INIT;
+	struct advisory *back;
+	assert_int_equal(codec_encode_advisory(codec, &drift, &message), ERR_OK);
+	assert_int_equal(codec_decode_advisory(codec, message.data, message.len, arena, &back, NULL), ERR_OK);
+	codec_json_advisory(back, &json);
+	assert_string_equal(
+		json.data,
+		"{\"advisory_id\":\"episode-1\",\"kind\":\"CALIBRATION_DRIFT\","
+		"\"event_type\":\"CALIBRATION_DRIFT\",\"raised_at\":5,\"level\":null,\"threshold\":0.5,"
+		"\"value\":0.49,\"limiting_factor\":null,\"summary\":\"s\",\"event_id\":null,"
+		"\"occurred_at\":null,\"application\":null,\"model\":null,\"prompt_version\":null,"
+		"\"target\":null,\"topic\":null,\"partition\":null,\"offset\":null,"
+		"\"episode_id\":\"episode-1\",\"suppressed\":3}");
+	codec_free(codec);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(advisory_kind_name(ADVISORY_LOW_CONFIDENCE), "LOW_CONFIDENCE");
+	assert_string_equal(advisory_kind_name(ADVISORY_CALIBRATION_DRIFT), "CALIBRATION_DRIFT");
+	assert_string_equal(confidence_level_name(LEVEL_VERY_LOW), "VERY_LOW_CONFIDENCE");
+	assert_string_equal(confidence_level_name(LEVEL_LOW), "LOW_CONFIDENCE");
+	assert_string_equal(confidence_level_name(LEVEL_MEDIUM), "MEDIUM_CONFIDENCE");
+	assert_string_equal(confidence_level_name(LEVEL_HIGH), "HIGH_CONFIDENCE");
+}
+
+/* NaN is carried through Avro, for the score to count it, and is null in JSON. */
+static void test_not_a_number(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct generated_query *query = full_query(arena), *back;
+	query->generator_confidence = opt_double(NAN);
+	query->retrieval->chunks[0].rrf_score = opt_double(-INFINITY);
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	_cleanup_(buf_free) struct buf json = BUF_INIT;
+	assert_int_equal(codec_encode_query(codec, query, &message), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &back, NULL), ERR_OK);
+	assert_true(back->generator_confidence.set && isnan(back->generator_confidence.value));
+	assert_true(isinf(back->retrieval->chunks[0].rrf_score.value));
+	codec_json_query(back, &json);
+	assert_non_null(strstr(json.data, "\"generator_confidence\":null"));
+	assert_non_null(strstr(json.data, "\"rrf_score\":null"));
+	codec_free(codec);
+}
+
+/* What is written is valid for every reader, even where a text of ours was cut inside a character. */
+static void test_broken_text_is_repaired(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct generated_query *query = full_query(arena), *back;
+	query->question = STR("a\xe2\x82z\xff");
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	_cleanup_(buf_free) struct buf json = BUF_INIT;
+	assert_int_equal(codec_encode_query(codec, query, &message), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &back, NULL), ERR_OK);
+	assert_string_equal(back->question.ptr, "a\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd");
+	codec_json_query(query, &json);
+	assert_non_null(strstr(json.data, "\"a\\ufffd\\ufffdz\\ufffd\""));
+	codec_free(codec);
+}
+
+static void test_enumeration_without_value_is_refused(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct scored_query *scored = full_scored(arena);
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	buf_append_text(&message, "before");
+	scored->safety.verdict = 3;
+	assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_AVRO_CODEC);
+	assert_int_equal(message.len, 6);
+	scored->safety.verdict = VERDICT_SAFE;
+	assert_int_equal(codec_encode_scored(codec, scored, &message), ERR_OK);
+	codec_free(codec);
+}
+
+static void test_messages_refused(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct codec_options options = { .max_event_bytes = 1000, .max_items = 2 };
+	struct codec *codec;
+	assert_int_equal(codec_new(&options, &codec, NULL), ERR_OK);
+	struct codec *writer = codec_of(WIRE_SINGLE_OBJECT);
+	_cleanup_(buf_free) struct buf query = BUF_INIT;
+	_cleanup_(buf_free) struct buf scored = BUF_INIT;
+	struct generated_query *full = full_query(arena), *back;
+	full->ground_truth->alternatives_count = 2;
+	assert_int_equal(codec_encode_query(writer, full, &query), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, query.data, query.len, arena, &back, NULL), ERR_OK);
+	for (size_t len = 0; len < query.len; len++)
+		assert_int_not_equal(codec_decode_query(codec, query.data, len, arena, &back, NULL), ERR_OK);
+	buf_append_char(&query, 0);
+	assert_int_equal(codec_decode_query(codec, query.data, query.len, arena, &back, NULL),
+			 ERR_AVRO_TRAILING);
+	buf_reset(&query);
+	full->ground_truth->alternatives_count = 3;
+	assert_int_equal(codec_encode_query(writer, full, &query), ERR_OK);
+	assert_int_equal(codec_decode_query(codec, query.data, query.len, arena, &back, NULL),
+			 ERR_AVRO_ITEMS);
+	assert_int_equal(codec_decode_query(codec, query.data, 1001, arena, &back, NULL),
+			 ERR_EVENT_TOO_LARGE);
+	query.data[2]++;
+	assert_int_equal(codec_decode_query(codec, query.data, query.len, arena, &back, NULL),
+			 ERR_SCHEMA_UNKNOWN);
+	assert_int_equal(codec_decode_query(codec, "\0\0\0\0\1x", 6, arena, &back, NULL), ERR_FRAME_UNKNOWN);
+	assert_int_equal(codec_decode_query(codec, "hello", 5, arena, &back, NULL), ERR_FRAME_UNKNOWN);
+	assert_int_equal(codec_encode_scored(writer, full_scored(arena), &scored), ERR_OK);
+	struct err_detail detail = { "" };
+	assert_int_equal(codec_decode_query(writer, scored.data, scored.len, arena, &back, &detail),
+			 ERR_SCHEMA_INCOMPATIBLE);
+	assert_non_null(strstr(detail.message, "\"question\""));
+	codec_free(codec);
+	codec_free(writer);
+	codec_free(NULL);
+}
+
+/* Records above what a thread keeps give their memory up and are still whole. */
+static void test_large_records(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	struct generated_query *query = full_query(arena), *back;
+	char *text = arena_alloc(arena, 200001);
+	memset(text, 'x', 200000);
+	for (int round = 0; round < 3; round++) {
+		_cleanup_(buf_free) struct buf message = BUF_INIT;
+		query->sql = round == 1 ? STR("short") : (str_t){ text, 200000 };
+		assert_int_equal(codec_encode_query(codec, query, &message), ERR_OK);
+		assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &back, NULL),
+				 ERR_OK);
+		assert_true(str_equal(back->sql, query->sql));
+	}
+	codec_free(codec);
+}
+
+static void *encode_many(void *context)
+{
+	struct codec *codec = context;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct scored_query *scored = full_scored(arena);
+	_cleanup_(buf_free) struct buf first = BUF_INIT;
+	_cleanup_(buf_free) struct buf again = BUF_INIT;
+	err_t err = codec_encode_scored(codec, scored, &first);
+	for (int i = 0; i < 200 && !err; i++) {
+		buf_reset(&again);
+		err = codec_encode_scored(codec, scored, &again);
+		if (first.len != again.len || memcmp(first.data, again.data, first.len) != 0)
+			err = ERR_AVRO_CODEC;
+	}
+	return err ? context : NULL;
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	struct codec *codec = codec_of(WIRE_SINGLE_OBJECT);
+	pthread_t threads[4];
+	for (size_t i = 0; i < COUNT_OF(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, encode_many, codec), 0);
+	for (size_t i = 0; i < COUNT_OF(threads); i++) {
+		void *failed;
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	codec_free(codec);
+}
+
+static void test_confluent_output_is_refused(void **state)
+{
+	(void)state;
+	const struct codec_options options = { .output = WIRE_CONFLUENT };
+	struct codec *codec = NULL;
+	struct err_detail detail = { "" };
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_CONFIG_RANGE);
+	assert_null(codec);
+	assert_non_null(strstr(detail.message, "registry"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_query_round_trips),
+		cmocka_unit_test(test_absent_stays_absent),
+		cmocka_unit_test(test_scored_round_trips),
+		cmocka_unit_test(test_advisory_round_trips),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_not_a_number),
+		cmocka_unit_test(test_broken_text_is_repaired),
+		cmocka_unit_test(test_enumeration_without_value_is_refused),
+		cmocka_unit_test(test_messages_refused),
+		cmocka_unit_test(test_large_records),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_confluent_output_is_refused),
+	};
+	return cmocka_run_group_tests_name("codec", tests, NULL, NULL);
+}

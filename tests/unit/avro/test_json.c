@@ -1,0 +1,271 @@
+#include "support.h"
+
+#include "avro/codec.h"
+#include "avro/json.h"
+
+#include <dirent.h>
+#include <locale.h>
+
+#define NEEDED "\"event_id\":\"e\",\"occurred_at\":1,\"application\":\"a\",\"question\":\"q\",\"sql\":\"s\""
+
+static err_t read_query(const char *json, enum json_author author, struct arena *arena,
+			struct generated_query *query, struct err_detail *detail)
+{
+	const struct json_limits limits = { .max_items = 3, .author = author };
+	fields_init(&GENERATED_QUERY_RECORD, query);
+	query->occurred_at = 42;
+	return json_read(&GENERATED_QUERY_RECORD, str_from(json), &limits, arena, query, detail);
+}
+
+struct refusal {
+	const char *json;
+	err_t err;
+	const char *message;
+};
+
+static void check_refusals(const struct refusal *cases, size_t count, enum json_author author)
+{
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct generated_query query;
+		struct err_detail detail = { "" };
+		err_t err = read_query(cases[i].json, author, arena, &query, &detail);
+		if (err != cases[i].err || !strstr(detail.message, cases[i].message))
+			fail_msg("%s\n%s: %s", cases[i].json, err_name(err), detail.message);
+	}
+}
+
+static void test_refused_of_programs(void **state)
+{
+	(void)state;
+	static const struct refusal CASES[] = {
+		{ "", ERR_JSON_SYNTAX, "line 1" },
+		{ "{", ERR_JSON_SYNTAX, "line 1, column 1" },
+		{ "{} x", ERR_JSON_SYNTAX, "end of file" },
+		{ "[]", ERR_JSON_SHAPE, "the record: expected an object, found an array" },
+		{ "{\"sql\":\"a\",\"sql\":\"b\"}", ERR_JSON_SYNTAX, "duplicate" },
+		{ "{\"sql\":\"\\ud800\"}", ERR_JSON_SYNTAX, "\\uD800" },
+		{ "{\"sql\":\"\xff\"}", ERR_TEXT_ENCODING, "line 1" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":1,\"application\":\"a\",\"question\":\"q\"}",
+		  ERR_JSON_SHAPE, "sql: the field is missing" },
+		{ "{" NEEDED ",\"dialect\":7}", ERR_JSON_SHAPE,
+		  "dialect: expected one of POSTGRESQL, SQLITE, MYSQL, MONGODB, found a number" },
+		{ "{" NEEDED ",\"model\":7}", ERR_JSON_SHAPE,
+		  "model: expected a string or null, found a number" },
+		{ "{" NEEDED ",\"generator_confidence\":\"NaN\"}", ERR_JSON_SHAPE,
+		  "generator_confidence: expected a number or null, found a string" },
+		{ "{" NEEDED ",\"generator_confidence\":1e400}", ERR_JSON_SHAPE, "overflow" },
+		{ "{" NEEDED ",\"response\":{\"raw\":null}}", ERR_JSON_SHAPE,
+		  "response.raw: expected a string, found null" },
+		{ "{" NEEDED ",\"response\":[]}", ERR_JSON_SHAPE,
+		  "response: expected an object or null, found an array" },
+		{ "{" NEEDED ",\"diagnostic\":{\"valid\":1}}", ERR_JSON_SHAPE,
+		  "diagnostic.valid: expected true or false, found a number" },
+		{ "{" NEEDED ",\"retrieval\":{\"chunks\":[{\"chunk_id\":\"a\"},{\"chunk_id\":\"b\","
+		  "\"bm25_score\":true}]}}",
+		  ERR_JSON_SHAPE,
+		  "retrieval.chunks[1].bm25_score: expected a number or null, found a boolean" },
+		{ "{" NEEDED ",\"retrieval\":{\"chunks\":[{}]}}", ERR_JSON_SHAPE,
+		  "retrieval.chunks[0].chunk_id: the field is missing" },
+		{ "{" NEEDED ",\"ground_truth\":{\"tables\":[\"a\",\"b\",\"c\",\"d\"]}}", ERR_AVRO_ITEMS,
+		  "ground_truth.tables: 4 items are more than the 3 allowed" },
+		{ "{" NEEDED ",\"attributes\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\",\"d\":\"4\"}}",
+		  ERR_AVRO_ITEMS, "attributes" },
+		{ "{" NEEDED ",\"attributes\":{\"k\":1}}", ERR_JSON_SHAPE,
+		  "attributes.k: expected a string, found a number" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":1.5}", ERR_JSON_SHAPE, "occurred_at: expected whole" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":\"yesterday\"}", ERR_JSON_SHAPE, "ISO 8601" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":99999999999999999999}", ERR_JSON_SHAPE, "too big" },
+	};
+	check_refusals(CASES, COUNT_OF(CASES), JSON_BY_PROGRAM);
+}
+
+static void test_refused_of_people(void **state)
+{
+	(void)state;
+	static const struct refusal CASES[] = {
+		{ "{}", ERR_JSON_SHAPE, "sql: the field is missing" },
+		{ "{\"sql\":null}", ERR_JSON_SHAPE, "sql: expected a string" },
+		{ "{\"sql\":\"s\",\"eventId\":\"e\"}", ERR_JSON_SHAPE,
+		  "eventId: unknown field; is \"event_id\" meant?" },
+		{ "{\"sql\":\"s\",\"retreival\":{}}", ERR_JSON_SHAPE, "is \"retrieval\" meant?" },
+		{ "{\"sql\":\"s\",\"retrieval\":{\"chunks\":[{\"rerank-score\":1}]}}", ERR_JSON_SHAPE,
+		  "retrieval.chunks[0].rerank-score: unknown field; is \"rerank_score\" meant?" },
+		{ "{\"sqll\":\"s\"}", ERR_JSON_SHAPE, "is \"sql\" meant?" },
+		{ "{\"sql\":\"s\",\"dialect\":\"oracle\"}", ERR_JSON_SHAPE,
+		  "dialect: expected one of POSTGRESQL, SQLITE, MYSQL, MONGODB, found \"oracle\"" },
+	};
+	check_refusals(CASES, COUNT_OF(CASES), JSON_BY_PERSON);
+}
+
+static void test_programs_may_be_newer(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct generated_query query;
+	assert_int_equal(read_query("{" NEEDED
+				    ",\"eventId\":[{}],\"dialect\":\"ORACLE\",\"retrieval\":{\"chunks\":"
+				    "[{\"chunk_id\":\"c\",\"source_type\":\"BLOG\"}]},\"attributes\":null}",
+				    JSON_BY_PROGRAM, arena, &query, NULL),
+			 ERR_OK);
+	assert_int_equal(query.dialect, ENUM_ABSENT);
+	assert_int_equal(query.retrieval->chunks[0].source_type, SOURCE_UNKNOWN);
+	assert_int_equal(query.attributes_count, 0);
+}
+
+static void test_people_may_leave_out(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct generated_query query;
+	assert_int_equal(read_query("{\"sql\":\"s\",\"occurred_at\":null,\"ticket\":7,\"dialect\":\"sqlite\","
+				    "\"retrieval\":{\"chunks\":[{\"rerank_score\":1}]}}",
+				    JSON_BY_PERSON, arena, &query, NULL),
+			 ERR_OK);
+	assert_int_equal(query.occurred_at, 42);
+	assert_true(str_is(query.event_id, ""));
+	assert_true(str_is(query.question, ""));
+	assert_int_equal(query.dialect, DIALECT_SQLITE);
+	assert_true(str_is(query.retrieval->chunks[0].chunk_id, ""));
+	assert_int_equal(query.retrieval->chunks[0].source_type, SOURCE_UNKNOWN);
+	assert_true(query.retrieval->chunks[0].rerank_score.value == 1);
+}
+
+static void test_values(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct generated_query query;
+	assert_int_equal(
+		read_query(
+			"{\"event_id\":\"\\ud83d\\ude00\\u0000x\",\"occurred_at\":"
+			"\"2024-02-29T12:30:00Z\",\"application\":\"\",\"question\":\"q\",\"sql\":\"s\","
+			"\"generator_confidence\":1,\"ground_truth\":{\"tables\":[],\"should_pass\":false}}",
+			JSON_BY_PROGRAM, arena, &query, NULL),
+		ERR_OK);
+	assert_true(str_equal(query.event_id, BYTES("\xf0\x9f\x98\x80\0x")));
+	assert_int_equal(query.occurred_at, 1709209800000);
+	assert_true(query.generator_confidence.value == 1);
+	assert_true(query.ground_truth->tables_set && query.ground_truth->should_pass.set);
+	assert_false(query.ground_truth->should_pass.value);
+	assert_int_equal(
+		read_query("{\"event_id\":\"e\",\"occurred_at\":1e3,\"application\":\"\",\"question\":"
+			   "\"q\",\"sql\":\"s\"}",
+			   JSON_BY_PROGRAM, arena, &query, NULL),
+		ERR_OK);
+	assert_int_equal(query.occurred_at, 1000);
+}
+
+static void test_nesting_is_bounded(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const struct {
+		int levels;
+		err_t err;
+	} CASES[] = { { 63, ERR_OK }, { 64, ERR_JSON_SYNTAX }, { 100000, ERR_JSON_SYNTAX } };
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		_cleanup_(buf_free) struct buf json = BUF_INIT;
+		struct generated_query query;
+		buf_append_text(&json, "{" NEEDED ",\"model\":\"[[[[\\\"[\",\"new\":");
+		for (int level = 0; level < CASES[i].levels; level++)
+			buf_append_char(&json, '[');
+		for (int level = 0; level < CASES[i].levels; level++)
+			buf_append_char(&json, ']');
+		buf_append_char(&json, '}');
+		assert_int_equal(read_query(json.data, JSON_BY_PROGRAM, arena, &query, NULL), CASES[i].err);
+	}
+}
+
+/* Numbers as written: the fewest digits of 15, 16 and 17 that read back the same, in any locale. */
+static void test_numbers(void **state)
+{
+	(void)state;
+	static const struct {
+		double value;
+		const char *text;
+	} CASES[] = {
+		{ 0, "0" },
+		{ 0.1, "0.1" },
+		{ 0.30000000000000004, "0.30000000000000004" },
+		{ 1.0 / 3, "0.3333333333333333" },
+		{ -1234.5, "-1234.5" },
+		{ 1e22, "1e+22" },
+		{ 123456789012345680.0, "1.2345678901234568e+17" },
+		{ 1.7976931348623157e308, "1.7976931348623157e+308" },
+	};
+	static const char *const LOCALES[] = { "C", "de_DE.UTF-8" };
+	for (size_t l = 0; l < COUNT_OF(LOCALES); l++) {
+		if (!setlocale(LC_NUMERIC, LOCALES[l]))
+			print_message("skipped: there is no locale %s\n", LOCALES[l]);
+		for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+			_cleanup_(buf_free) struct buf json = BUF_INIT;
+			const struct advisory advisory = { .value = opt_double(CASES[i].value),
+							   .level = ENUM_ABSENT };
+			char expected[64];
+			codec_json_advisory(&advisory, &json);
+			snprintf(expected, sizeof expected, "\"value\":%s,", CASES[i].text);
+			if (!strstr(json.data, expected))
+				fail_msg("%s is not in %s", expected, json.data);
+		}
+	}
+	setlocale(LC_NUMERIC, "C");
+}
+
+static void test_escapes(void **state)
+{
+	(void)state;
+	_cleanup_(buf_free) struct buf json = BUF_INIT;
+	const struct advisory advisory = { .summary = BYTES("\"\\/\b\f\n\r\t\x01\x1f\x7f\xe2\x82\xac"),
+					   .level = ENUM_ABSENT };
+	codec_json_advisory(&advisory, &json);
+	assert_non_null(
+		strstr(json.data, "\"summary\":\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xe2\x82\xac\""));
+}
+
+/* Nothing of the corpus is a query, but what is JSON is refused for its shape alone. */
+static void test_corpus(void **state)
+{
+	(void)state;
+	const char *folder = corpus_path("json/test_parsing");
+	if (!folder)
+		skip();
+	DIR *directory = opendir(folder);
+	assert_non_null(directory);
+	size_t count = 0;
+	for (const struct dirent *file; (file = readdir(directory)); count++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		_cleanup_(buf_free) struct buf text = BUF_INIT;
+		const struct json_limits limits = { 100000, JSON_BY_PERSON };
+		struct generated_query query;
+		char path[2048];
+		snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
+		if (!strstr(path, ".json") || !read_whole_file(path, &text))
+			continue;
+		fields_init(&GENERATED_QUERY_RECORD, &query);
+		err_t err = json_read(&GENERATED_QUERY_RECORD, buf_str(&text), &limits, arena, &query, NULL);
+		bool refused = err == ERR_JSON_SYNTAX || err == ERR_TEXT_ENCODING;
+		bool is_valid = file->d_name[0] == 'y' && !strstr(file->d_name, "duplicated_key") &&
+				!strstr(file->d_name, "escaped_null_in_key");
+		if (err == ERR_OK || (is_valid && refused))
+			fail_msg("%s: %s", file->d_name, err_name(err));
+	}
+	closedir(directory);
+	assert_true(count > 300);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused_of_programs),
+		cmocka_unit_test(test_refused_of_people),
+		cmocka_unit_test(test_programs_may_be_newer),
+		cmocka_unit_test(test_people_may_leave_out),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_nesting_is_bounded),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_corpus),
+	};
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+#include "support.h"
+
+#include "avro/utf8.h"
+
+static void test_prefix(void **state)
+{
+	(void)state;
+	static const struct {
+		str_t text;
+		size_t valid;
+	} CASES[] = {
+		{ BYTES(""), 0 },
+		{ BYTES("a\0b"), 3 },
+		{ BYTES("12345678\xc3\xa4zz"), 12 },
+		{ BYTES("1234567\xff"), 7 },
+		{ BYTES("12345678\xff"), 8 },
+		{ BYTES("\x7f\xc2\x80\xdf\xbf"), 5 },
+		{ BYTES("\xc0\x80"), 0 }, /* overlong */
+		{ BYTES("\xc1\xbf"), 0 },
+		{ BYTES("\xe0\xa0\x80"), 3 },
+		{ BYTES("\xe0\x9f\xbf"), 0 }, /* overlong */
+		{ BYTES("\xed\x9f\xbf"), 3 },
+		{ BYTES("\xed\xa0\x80"), 0 }, /* surrogate */
+		{ BYTES("\xf0\x90\x80\x80"), 4 },
+		{ BYTES("\xf0\x8f\xbf\xbf"), 0 }, /* overlong */
+		{ BYTES("\xf4\x8f\xbf\xbf"), 4 },
+		{ BYTES("\xf4\x90\x80\x80"), 0 }, /* above U+10FFFF */
+		{ BYTES("\xf5\x80\x80\x80"), 0 },
+		{ BYTES("a\xe2\x82"), 1 }, /* cut off */
+		{ BYTES("a\xe2\x82x"), 1 },
+		{ BYTES("\x80"), 0 },
+	};
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		size_t valid = utf8_valid_prefix(CASES[i].text.ptr, CASES[i].text.len);
+		if (valid != CASES[i].valid)
+			fail_msg("case %zu: %zu, not %zu", i, valid, CASES[i].valid);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_prefix) };
+	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* Readers and writers a version apart: data of other schemas than ours, read into our structs. */
+#include "support.h"
+
+#include "avro/canonical.h"
+#include "avro/codec.h"
+#include "avro/framing.h"
+#include "avro/plan.h"
+
+#define FIELD(name, type) "{\"name\":\"" name "\",\"type\":" type "}"
+#define RECORD(name, ...) "{\"type\":\"record\",\"name\":\"" name "\",\"fields\":[" __VA_ARGS__ "]}"
+#define NEEDED                                                                                               \
+	FIELD("event_id", "\"string\"")                                                                      \
+	"," FIELD("occurred_at", "\"long\"") "," FIELD("application", "\"string\"") "," FIELD(               \
+		"question", "\"string\"") "," FIELD("sql", "\"string\"")
+#define NEEDED_DATA "\2e\2\2a\2q\2s"
+
+/* Reads one record of the writer's schema; NULL and the error when it cannot be. */
+static struct generated_query *read_as_query(const char *schema_text, str_t data, struct arena *arena,
+					     err_t *ret_err, struct err_detail *detail)
+{
+	const struct bounds_limits limits = { BOUNDS_MAX_ITEMS, BOUNDS_MAX_DEPTH };
+	struct schema *schema = parse_schema(schema_text);
+	struct generated_query *query = ARENA_NEW(arena, struct generated_query);
+	const struct plan *plan;
+	fields_init(&GENERATED_QUERY_RECORD, query);
+	*ret_err = plan_make(schema, &GENERATED_QUERY_RECORD, arena, &plan, detail);
+	if (!*ret_err)
+		*ret_err = bounds_check(schema->root, data.ptr, data.len, &limits, detail);
+	if (!*ret_err)
+		*ret_err = plan_decode(plan, data, &limits, arena, query, detail);
+	schema_free(schema);
+	return *ret_err ? NULL : query;
+}
+
+static struct generated_query *must_read(const char *schema, str_t data, struct arena *arena)
+{
+	err_t err;
+	struct err_detail detail = { "" };
+	struct generated_query *query = read_as_query(schema, data, arena, &err, &detail);
+	if (err)
+		fail_msg("%s: %s", err_name(err), detail.message);
+	return query;
+}
+
+static void test_fewer_fields(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct generated_query *query = must_read(RECORD("Q", NEEDED), BYTES(NEEDED_DATA), arena);
+	assert_string_equal(query->event_id.ptr, "e");
+	assert_int_equal(query->occurred_at, 1);
+	assert_string_equal(query->sql.ptr, "s");
+	assert_false(str_present(query->model));
+	assert_int_equal(query->dialect, ENUM_ABSENT);
+	assert_false(query->generator_confidence.set);
+	assert_null(query->ground_truth);
+	assert_int_equal(query->attributes_count, 0);
+}
+
+/* Fields in another order, fields of a later version of every shape in between, and another name. */
+static void test_more_and_reordered_fields(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const char SCHEMA[] = RECORD(
+		"later.Query",
+		FIELD("sql", "\"string\"") "," FIELD("n1", "{\"type\":\"map\",\"values\":\"int\"}") "," FIELD("question", "[\"string\",\"null\"]") "," FIELD(
+			"n2",
+			"{\"type\":\"array\",\"items\":" RECORD(
+				"New",
+				FIELD("x",
+				      "[\"null\",\"New\"]")) "}") "," FIELD("application",
+									    "\"bytes\"") "," FIELD("n3",
+												   "{\"type\""
+												   ":\"fixed"
+												   "\","
+												   "\"name\":"
+												   "\"F\","
+												   "\"size\":"
+												   "2}") "," FIELD("occurred_at",
+														   "\"int\"") "," FIELD("target",
+																	"\"string\"") "," FIELD("n4",
+																				"\"double\"") "," FIELD("event_id",
+																							"\"string\""));
+	static const char DATA[] = "\2s"	/* sql */
+				   "\2\2k\2\0"	/* n1 {k: 1} */
+				   "\0\2q"	/* question */
+				   "\4\2\0\0\0" /* n2 [{x: {x: null}}, {x: null}] */
+				   "\4\xc3\xa4" /* application */
+				   "FF"		/* n3 */
+				   "\x0d"	/* occurred_at −7 */
+				   "\2t"	/* target */
+				   "12345678"	/* n4 */
+				   "\2e";	/* event_id */
+	const struct generated_query *query = must_read(SCHEMA, BYTES(DATA), arena);
+	assert_string_equal(query->sql.ptr, "s");
+	assert_string_equal(query->question.ptr, "q");
+	assert_string_equal(query->application.ptr, "\xc3\xa4");
+	assert_int_equal(query->occurred_at, -7);
+	assert_string_equal(query->target.ptr, "t");
+	assert_string_equal(query->event_id.ptr, "e");
+}
+
+static void test_promotions(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const struct {
+		const char *type;
+		str_t data;
+		double value;
+	} CASES[] = {
+		{ "\"int\"", BYTES(NEEDED_DATA "\4"), 2 },
+		{ "\"long\"", BYTES(NEEDED_DATA "\3"), -2 },
+		{ "\"float\"", BYTES(NEEDED_DATA "\0\0\xc0\x3f"), 1.5 },
+		{ "\"double\"", BYTES(NEEDED_DATA "\0\0\0\0\0\0\xf8\x3f"), 1.5 },
+		{ "[\"string\",\"float\",\"null\"]", BYTES(NEEDED_DATA "\2\0\0\xc0\x3f"), 1.5 },
+	};
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		_cleanup_(buf_free) struct buf schema = BUF_INIT;
+		buf_printf(&schema, RECORD("Q", NEEDED ",{\"name\":\"generator_confidence\",\"type\":%s}"),
+			   CASES[i].type);
+		const struct generated_query *query = must_read(schema.data, CASES[i].data, arena);
+		assert_true(query->generator_confidence.set);
+		assert_true(query->generator_confidence.value == CASES[i].value);
+	}
+}
+
+#define DIALECTS_LATER "{\"type\":\"enum\",\"name\":\"D\",\"symbols\":[\"ORACLE\",\"SQLITE\"]}"
+#define CHUNKS(source)                                                                                       \
+	FIELD("retrieval",                                                                                   \
+	      RECORD("Ret", FIELD("chunks", "{\"type\":\"array\",\"items\":" RECORD(                         \
+						    "Chunk", FIELD("chunk_id", "\"string\"") "," FIELD(      \
+								     "source_type", source)) "}")))
+
+static void test_unknown_symbols(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const char DIALECT[] = RECORD("Q", NEEDED "," FIELD("dialect", DIALECTS_LATER));
+	static const char SOURCE[] = RECORD(
+		"Q", NEEDED
+		"," CHUNKS("{\"type\":\"enum\",\"name\":\"S\",\"symbols\":[\"BLOG\",\"GOVERNMENT\"]}"));
+	assert_int_equal(must_read(DIALECT, BYTES(NEEDED_DATA "\0"), arena)->dialect, ENUM_ABSENT);
+	assert_int_equal(must_read(DIALECT, BYTES(NEEDED_DATA "\2"), arena)->dialect, DIALECT_SQLITE);
+	const struct generated_query *query = must_read(SOURCE, BYTES(NEEDED_DATA "\4\2x\0\2y\2\0"), arena);
+	assert_int_equal(query->retrieval->chunks_count, 2);
+	assert_int_equal(query->retrieval->chunks[0].source_type, SOURCE_UNKNOWN);
+	assert_int_equal(query->retrieval->chunks[1].source_type, SOURCE_GOVERNMENT);
+	assert_string_equal(query->retrieval->chunks[1].chunk_id.ptr, "y");
+}
+
+static void test_unknown_symbol_where_one_is_needed(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct bounds_limits limits = { BOUNDS_MAX_ITEMS, BOUNDS_MAX_DEPTH };
+	struct schema *schema = parse_schema(RECORD(
+		"A", FIELD("advisory_id", "\"string\"") "," FIELD(
+			     "kind",
+			     "{\"type\":\"enum\",\"name\":\"K\",\"symbols\":[\"NEW_KIND\",\"UNSAFE_QUERY\"]"
+			     "}") "," FIELD("event_type",
+					    "\"string\"") "," FIELD("raised_at",
+								    "\"long\"") "," FIELD("summary",
+											  "\"string\"")));
+	const struct plan *plan;
+	struct advisory advisory;
+	struct err_detail detail = { "" };
+	assert_int_equal(plan_make(schema, &ADVISORY_RECORD, arena, &plan, NULL), ERR_OK);
+	fields_init(&ADVISORY_RECORD, &advisory);
+	assert_int_equal(plan_decode(plan, BYTES("\0\2\0\0\0"), &limits, arena, &advisory, &detail), ERR_OK);
+	assert_int_equal(advisory.kind, ADVISORY_UNSAFE_QUERY);
+	assert_int_equal(plan_decode(plan, BYTES("\0\0\0\0\0"), &limits, arena, &advisory, &detail),
+			 ERR_AVRO_VALUE);
+	assert_non_null(strstr(detail.message, "\"kind\""));
+	schema_free(schema);
+}
+
+static void test_blocks_and_repeated_keys(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const char SCHEMA[] =
+		RECORD("Q", NEEDED "," FIELD("attributes", "{\"type\":\"map\",\"values\":\"string\"}"));
+	/* a block of two, one of one with its size, the end; the key a comes twice */
+	const struct generated_query *query = must_read(SCHEMA,
+							BYTES(NEEDED_DATA "\4\2a\2"
+									  "1\2b\2"
+									  "2\1\x08\2a\2"
+									  "3\0"),
+							arena);
+	assert_int_equal(query->attributes_count, 2);
+	assert_string_equal(query->attributes[0].key.ptr, "a");
+	assert_string_equal(query->attributes[0].value.ptr, "3");
+	assert_string_equal(query->attributes[1].key.ptr, "b");
+	assert_string_equal(query->attributes[1].value.ptr, "2");
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *schema;
+		str_t data;
+		err_t err;
+		const char *message;
+	} CASES[] = {
+		{ "\"string\"", BYTES("\0"), ERR_SCHEMA_INCOMPATIBLE, "string" },
+		{ RECORD("Q", FIELD("event_id", "\"string\"")), BYTES("\0"), ERR_SCHEMA_INCOMPATIBLE,
+		  "\"occurred_at\"" },
+		{ RECORD("Q", NEEDED "," FIELD("model", "\"int\"")), BYTES(NEEDED_DATA "\0"),
+		  ERR_SCHEMA_INCOMPATIBLE, "\"model\"" },
+		{ RECORD("Q", NEEDED "," FIELD("generator_confidence", "\"string\"")),
+		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"generator_confidence\"" },
+		{ RECORD("Q", NEEDED "," FIELD("attributes", "{\"type\":\"map\",\"values\":\"int\"}")),
+		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"value\"" },
+		{ RECORD("Q", NEEDED "," FIELD("response", RECORD("Resp", FIELD("x", "\"int\"")))),
+		  BYTES(NEEDED_DATA "\0"), ERR_SCHEMA_INCOMPATIBLE, "\"raw\"" },
+		{ RECORD("Q", NEEDED "," FIELD("response", RECORD("Resp", FIELD("raw", "\"null\"")))),
+		  BYTES(NEEDED_DATA ""), ERR_SCHEMA_INCOMPATIBLE, "\"raw\"" },
+		/* a union may hold what our field cannot, as long as it does not come */
+		{ RECORD("Q", NEEDED "," FIELD("model", "[\"null\",\"string\",\"int\"]")),
+		  BYTES(NEEDED_DATA "\2\2m"), ERR_OK, "" },
+		{ RECORD("Q", NEEDED "," FIELD("model", "[\"null\",\"string\",\"int\"]")),
+		  BYTES(NEEDED_DATA "\4\2"), ERR_AVRO_VALUE, "\"model\"" },
+		{ RECORD("Q",
+			 FIELD("event_id", "[\"null\",\"string\"]") "," FIELD(
+				 "occurred_at",
+				 "\"long\"") "," FIELD("application",
+						       "\"string\"") "," FIELD("question",
+									       "\"string\"") "," FIELD("sql",
+												       "\"str"
+												       "ing"
+												       "\"")),
+		  BYTES("\0\2\0\0\0"), ERR_AVRO_VALUE, "\"event_id\"" },
+		{ RECORD("Q", NEEDED "," FIELD("model", "\"bytes\"")), BYTES(NEEDED_DATA "\2\xff"),
+		  ERR_TEXT_ENCODING, "" },
+		{ RECORD("Q", NEEDED "," FIELD("attributes", "{\"type\":\"map\",\"values\":\"string\"}")),
+		  BYTES(NEEDED_DATA "\2\4a\0\0\0"), ERR_AVRO_VALUE, "NUL" },
+	};
+	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct err_detail detail = { "" };
+		err_t err;
+		read_as_query(CASES[i].schema, CASES[i].data, arena, &err, &detail);
+		if (err != CASES[i].err || !strstr(detail.message, CASES[i].message))
+			fail_msg("case %zu: %s: %s", i, err_name(err), detail.message);
+	}
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	unlink(path);
+}
+
+static void test_schema_directory(void **state)
+{
+	(void)state;
+	static const char OLD[] = RECORD("io.assayd.GeneratedQuery", NEEDED);
+	char folder[] = "/tmp/assayd-schemas-XXXXXX";
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "old.avsc", OLD);
+	write_file(folder, "notes.txt", "not a schema");
+	const struct codec_options options = { .schema_directory = folder };
+	struct codec *codec = NULL;
+	assert_int_equal(codec_new(&options, &codec, NULL), ERR_OK);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf message = BUF_INIT;
+	struct schema *schema = parse_schema(OLD);
+	frame_write_single_object(canonical_fingerprint(schema), &message);
+	schema_free(schema);
+	buf_append(&message, NEEDED_DATA, sizeof(NEEDED_DATA) - 1);
+	struct generated_query *query;
+	assert_int_equal(codec_decode_query(codec, message.data, message.len, arena, &query, NULL), ERR_OK);
+	assert_string_equal(query->sql.ptr, "s");
+	codec_free(codec);
+
+	struct err_detail detail = { "" };
+	write_file(folder, "bad.avsc", "{\"type\":\"panther\"}");
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_SCHEMA_INCOMPATIBLE);
+	assert_non_null(strstr(detail.message, "bad.avsc"));
+	remove_file(folder, "bad.avsc");
+	remove_file(folder, "old.avsc");
+	remove_file(folder, "notes.txt");
+	rmdir(folder);
+	assert_int_equal(codec_new(&options, &codec, &detail), ERR_FILE_UNREADABLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fewer_fields),
+		cmocka_unit_test(test_more_and_reordered_fields),
+		cmocka_unit_test(test_promotions),
+		cmocka_unit_test(test_unknown_symbols),
+		cmocka_unit_test(test_unknown_symbol_where_one_is_needed),
+		cmocka_unit_test(test_blocks_and_repeated_keys),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_schema_directory),
+	};
+	return cmocka_run_group_tests_name("versions", tests, NULL, NULL);
+}
