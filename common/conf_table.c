@@ -56,49 +56,37 @@ fail_at(const struct reader *reader, const struct place *place, err_t err, const
 }
 
 /* The innermost setting on the way to `path` ("targets[1].name") that the file has. */
-static const config_setting_t *find_nearest(const struct conf_file *file, const char *path, bool *ret_exact)
+static const config_setting_t *find_nearest(const struct conf_file *file, const char *path)
 {
-	const config_setting_t *node = config_root_setting(&file->parsed);
-	*ret_exact = false;
-	while (*path) {
+	const config_setting_t *node = config_root_setting(&file->parsed), *next = node;
+	while (*path && next) {
 		char name[NAME_MAX_BYTES];
 		size_t len = *path == '[' ? strcspn(path, "]") + 1 : strcspn(path, ".[");
-		const config_setting_t *next = NULL;
 		snprintf(name, sizeof name, "%.*s", (int)len, path);
+		node = next;
+		next = NULL;
 		if (*path == '[' && config_setting_is_aggregate(node))
 			next = config_setting_get_elem(node, (unsigned)strtoul(name + 1, NULL, 10));
 		else if (*path != '[' && config_setting_is_group(node))
 			next = config_setting_get_member(node, name);
-		if (!next)
-			return node;
-		node = next;
 		path += len;
 		path += *path == '.';
 	}
-	*ret_exact = true;
-	return node;
+	return next ? next : node;
 }
 
 err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
 		     const char *format, ...)
 {
 	char message[sizeof detail->message];
-	bool exact;
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(message, sizeof message, format, arguments);
 	va_end(arguments);
-	const config_setting_t *node = find_nearest(file, setting, &exact);
+	const config_setting_t *node = find_nearest(file, setting);
 	if (config_setting_is_root(node))
 		return err_fail(detail, err, "%s: %s: %s", file->name, setting, message);
 	return err_fail(detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message);
-}
-
-bool conf_file_has(const struct conf_file *file, const char *setting)
-{
-	bool exact;
-	find_nearest(file, setting, &exact);
-	return exact;
 }
 
 /* --- hints --- */

@@ -101,9 +101,6 @@ DEFINE_CLEANUP(struct conf_file, conf_file_cleanup, conf_file_free)
 err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Whether the setting was given in the file. */
-bool conf_file_has(const struct conf_file *file, const char *setting);
-
 /* Appends `path=value` and a newline for every value in the table's order, settings with any of the flags
  * `without` left out: equal values give equal texts. */
 void conf_render(const struct conf_table *table, const void *values, unsigned without, struct buf *text);

@@ -39,7 +39,7 @@ static void sip_round(uint64_t v[4])
 }
 
 /* SipHash-2-4, Aumasson and Bernstein 2012. */
-uint64_t hash_bytes(const void *data, size_t len)
+uint64_t hash_seeded(const void *data, size_t len)
 {
 	pthread_once(&seed_once, make_seed);
 	uint64_t v[4] = { seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
@@ -118,7 +118,7 @@ void *hash_map_get(const struct hash_map *map, str_t key)
 {
 	if (map->count == 0)
 		return NULL;
-	return find_slot(map, key, hash_bytes(key.ptr, key.len))->value;
+	return find_slot(map, key, hash_seeded(key.ptr, key.len))->value;
 }
 
 static void grow(struct hash_map *map)
@@ -138,7 +138,7 @@ void *hash_map_set(struct hash_map *map, str_t key, void *value)
 {
 	if (2 * (map->count + 1) > map->capacity)
 		grow(map);
-	uint64_t hash = hash_bytes(key.ptr, key.len);
+	uint64_t hash = hash_seeded(key.ptr, key.len);
 	struct hash_slot *slot = find_slot(map, key, hash);
 	void *old = slot->value;
 	if (!old)

@@ -1,7 +1,7 @@
 /*
  * Hashes and a hash map.
  *
- * hash_bytes is for tables in memory (seeded per process, so that hostile keys cannot be chosen to collide);
+ * hash_seeded is for tables in memory (seeded per process, so that hostile keys cannot be chosen to collide);
  * digest_* is SHA-256, for names of configurations, prompts and catalogs that outlive the process.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include "common/arena.h"
 
 /* Seeded 64-bit hash (SipHash-2-4). Not stable across processes. */
-uint64_t hash_bytes(const void *data, size_t len);
+uint64_t hash_seeded(const void *data, size_t len);
 
 /* CRC-32 (IEEE 802.3), for checks of stored bytes. */
 uint32_t hash_crc32(const void *data, size_t len);

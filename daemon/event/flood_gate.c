@@ -40,7 +40,7 @@ void flood_gate_free(struct flood_gate *gate)
 bool flood_gate_pass(struct flood_gate *gate, int kind, str_t segment, unsigned most_a_minute, int64_t now_us,
 		     int64_t *ret_suppressed)
 {
-	uint64_t hash = hash_bytes(segment.ptr ? segment.ptr : "", segment.len) +
+	uint64_t hash = hash_seeded(segment.ptr ? segment.ptr : "", segment.len) +
 			(uint64_t)kind * 0x9e3779b97f4a7c15u;
 	pthread_mutex_lock(&gate->mutex);
 	struct slot *slot = &gate->slots[(hash >> 20) % SLOTS];

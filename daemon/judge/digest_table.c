@@ -2,7 +2,7 @@
 
 static struct digest_node **bucket_of(const struct digest_table *table, const unsigned char key[DIGEST_BYTES])
 {
-	return &table->buckets[hash_bytes(key, DIGEST_BYTES) & (table->capacity - 1)];
+	return &table->buckets[hash_seeded(key, DIGEST_BYTES) & (table->capacity - 1)];
 }
 
 void digest_table_free(struct digest_table *table)

@@ -228,7 +228,7 @@ static void open_column(struct pairing *pairing, struct side *side, size_t colum
 	size_t rows = side->set->rows_count;
 	candidate->column = column;
 	candidate->values = hash_column(side->set, column, pairing->arena, scratch);
-	candidate->sequence = hash_bytes(candidate->values, rows * sizeof *candidate->values);
+	candidate->sequence = hash_seeded(candidate->values, rows * sizeof *candidate->values);
 	init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
 	init_sketch(&candidate->joint, pairing->sketch_size, pairing->arena);
 	make_sketch(&candidate->plain, candidate->values, NULL, rows, pairing->sketch_size, pairing->scratch);

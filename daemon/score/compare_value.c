@@ -276,5 +276,5 @@ uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class ty
 		int64_t step = quantise(scratch->numbers[i]);
 		buf_append(&scratch->exact, &step, sizeof step);
 	}
-	return hash_bytes(scratch->exact.data, scratch->exact.len);
+	return hash_seeded(scratch->exact.data, scratch->exact.len);
 }

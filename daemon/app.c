@@ -1,0 +1,391 @@
+#include "app.h"
+
+#include "calibration/calibrator.h"
+#include "command/settings.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "event/pipeline.h"
+#include "kafka/publisher.h"
+#include "kafka/source.h"
+#include "kafka/topics.h"
+#include "notify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+
+enum {
+	KAFKA_START_MS = 30000,
+	ROUND_MS = 500,		   /* of the main loop */
+	STATUS_MS = 5000,	   /* between status lines */
+	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
+	PUBLISHER_STOP_MS = 20000, /* above the transaction timeout */
+	MOST_TICKERS = 80,
+};
+
+/* Everything that runs. Parts are started from the top and stopped as stop_parts says. */
+struct app {
+	const char *config_file;
+	struct arena *arena;
+	struct config *config;
+	struct kafka_settings kafka;
+	struct codec *codec;
+	struct targets *targets;
+	struct judge *judge;
+	struct credits credits;
+	struct publisher *publisher;
+	struct pipeline *pipeline;
+	struct source *source;
+	struct calibrator *calibrator;
+	struct ticker *tickers[MOST_TICKERS];
+	size_t tickers_count;
+
+	int fatal_fd;		     /* eventfd: a part can go on no longer */
+	pthread_mutex_t fatal_mutex; /* guards the two below */
+	err_t fatal;
+	struct err_detail fatal_detail;
+};
+
+static void on_fatal(err_t err, const char *message, void *context)
+{
+	struct app *app = context;
+	uint64_t one = 1;
+	pthread_mutex_lock(&app->fatal_mutex);
+	if (!app->fatal) {
+		app->fatal = err;
+		err_fail(&app->fatal_detail, err, "%s", message);
+	}
+	pthread_mutex_unlock(&app->fatal_mutex);
+	if (write(app->fatal_fd, &one, sizeof one) < 0)
+		abort();
+}
+
+/* ---- the way of an event between the parts ---- */
+
+static str_t header_text(const rd_kafka_headers_t *headers, const char *name)
+{
+	const void *value;
+	size_t len;
+	if (!headers || rd_kafka_header_get_last(headers, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    !value)
+		return STR_NONE;
+	return (str_t){ value, len };
+}
+
+static void on_message(const struct source_message *message, void *context)
+{
+	struct app *app = context;
+	const struct event_origin origin = {
+		.topic = str_from(app->kafka.input_topic),
+		.partition = message->partition,
+		.offset = message->offset,
+		.assignment = message->assignment,
+		.credit_bytes = message->credit_bytes,
+	};
+	struct event *event = event_new(app->pipeline, message->value, message->key, &origin);
+	event->traceparent = arena_str(event->arena, header_text(message->headers, "traceparent"));
+	event->tracestate = arena_str(event->arena, header_text(message->headers, "tracestate"));
+	pipeline_submit(app->pipeline, event);
+}
+
+static void let_go(struct app *app, struct event *event)
+{
+	struct assignment *assignment = event->origin.assignment;
+	size_t bytes = event->origin.credit_bytes;
+	event_free(event);
+	assignment_leave(assignment);
+	credits_return(&app->credits, bytes);
+}
+
+static void on_ready(struct event *event, void *context)
+{
+	struct app *app = context;
+	if (atomic_load(&event->step) == STEP_DISCARDED) {
+		let_go(app, event);
+		return;
+	}
+	event->origin.credit_bytes += event->encoded.len;
+	credits_grow(&app->credits, event->encoded.len);
+	publisher_push(app->publisher, &event->publication);
+}
+
+static void on_published(struct event *event, void *context)
+{
+	let_go(context, event);
+}
+
+static void on_assigned(struct assignment *assignment, void *context)
+{
+	(void)assignment;
+	(void)context;
+}
+
+static void on_stuck(struct assignment *assignment, int32_t partition, void *context)
+{
+	struct app *app = context;
+	source_stop_partition(app->source, assignment, partition);
+}
+
+/* ---- start ---- */
+
+static err_t start_judge(struct app *app, struct err_detail *detail)
+{
+	struct judge_settings settings;
+	if (!app->config->judge.configured)
+		return ERR_OK;
+	settings_judge(app->config, &settings);
+	return judge_start(&settings, &app->judge, detail);
+}
+
+static err_t start_targets(struct app *app, struct err_detail *detail)
+{
+	struct targets_options options;
+	if (app->config->targets_count == 0)
+		return ERR_OK;
+	settings_targets(app->config, app->arena, &options);
+	return targets_start(&options, &app->targets, detail);
+}
+
+static void start_pipeline(struct app *app)
+{
+	const struct pipeline_options options = {
+		.config = app->config,
+		.codec = app->codec,
+		.targets = app->targets,
+		.judge = app->judge,
+		.workers = (unsigned)app->config->pipeline.workers,
+		.ready = on_ready,
+		.published = on_published,
+		.context = app,
+	};
+	app->pipeline = pipeline_start(&options);
+}
+
+static err_t start_kafka(struct app *app, struct err_detail *detail)
+{
+	const struct publisher_callbacks publisher = { .stuck = on_stuck, .fatal = on_fatal, .context = app };
+	const struct source_callbacks source = {
+		.message = on_message, .assigned = on_assigned, .fatal = on_fatal, .context = app
+	};
+	err_t err = topics_check(&app->kafka, KAFKA_START_MS, detail);
+	if (!err)
+		err = publisher_start(&app->kafka, &publisher, KAFKA_START_MS, &app->publisher, detail);
+	if (err)
+		return err;
+	start_pipeline(app);
+	err = source_start(&app->kafka, &app->credits, &source, &app->source, detail);
+	if (!err)
+		publisher_set_consumer(app->publisher, source_consumer(app->source));
+	return err;
+}
+
+static err_t start_calibrator(struct app *app, struct err_detail *detail)
+{
+	const struct config_calibration *calibration = &app->config->calibration;
+	if (!calibration->configured)
+		return ERR_OK;
+	const struct calibrator_options options = {
+		.kafka = &app->kafka,
+		.codec = app->codec,
+		.store = { .dsn = calibration->dsn,
+			   .password_file = calibration->password_file,
+			   .bucket_s = calibration->bucket_s,
+			   .max_segments = calibration->max_segments },
+	};
+	return calibrator_start(&options, &app->calibrator, detail);
+}
+
+static err_t start_parts(struct app *app, struct err_detail *detail)
+{
+	const struct config *config = app->config;
+	const struct codec_options codec = {
+		.output = config->kafka.wire_format == CONFIG_JSON ? WIRE_JSON : WIRE_SINGLE_OBJECT,
+		.schema_directory = config->kafka.schema_directory,
+		.max_event_bytes = (size_t)config->kafka.max_message_bytes,
+	};
+	credits_init(&app->credits, (size_t)config->pipeline.max_in_flight,
+		     (size_t)config->pipeline.max_in_flight_bytes);
+	err_t err = settings_kafka(config, app->arena, &app->kafka, detail);
+	if (!err)
+		err = codec_new(&codec, &app->codec, detail);
+	if (!err)
+		err = start_targets(app, detail);
+	if (!err)
+		err = start_judge(app, detail);
+	if (!err)
+		err = start_kafka(app, detail);
+	if (!err)
+		err = start_calibrator(app, detail);
+	return err;
+}
+
+static void collect_tickers(struct app *app)
+{
+	struct ticker *const *workers;
+	size_t count = pipeline_tickers(app->pipeline, &workers);
+	app->tickers[app->tickers_count++] = source_ticker(app->source);
+	app->tickers[app->tickers_count++] = publisher_ticker(app->publisher);
+	if (app->targets)
+		app->tickers[app->tickers_count++] = targets_ticker(app->targets);
+	if (app->judge)
+		app->tickers[app->tickers_count++] = judge_ticker(app->judge);
+	if (app->calibrator)
+		app->tickers[app->tickers_count++] = calibrator_ticker(app->calibrator);
+	for (size_t i = 0; i < count && app->tickers_count < MOST_TICKERS; i++)
+		app->tickers[app->tickers_count++] = workers[i];
+}
+
+/* ---- stop ---- */
+
+/*
+ * The source first: it closes the assignment, so that whatever finishes from here on is discarded. Then the
+ * branches, which answer all open calls; then the workers, which see these answers; the publisher last of
+ * them, since workers push to it.
+ */
+static void stop_parts(struct app *app)
+{
+	source_stop(app->source);
+	targets_stop(app->targets);
+	judge_stop(app->judge);
+	pipeline_stop(app->pipeline);
+	publisher_stop(app->publisher, PUBLISHER_STOP_MS);
+	calibrator_stop(app->calibrator);
+	codec_free(app->codec);
+	credits_destroy(&app->credits);
+}
+
+/* Reads no more and lets what is in flight finish, for as long as the configuration allows. */
+static void drain(struct app *app)
+{
+	const char *waiting_for;
+	int64_t deadline_us = clock_monotonic_us() + app->config->pipeline.drain_timeout_ms * 1000;
+	source_pause(app->source);
+	while (clock_monotonic_us() < deadline_us && !credits_wait_below(&app->credits, 0, ROUND_MS))
+		notify_alive(app->tickers, app->tickers_count, STALL_MS, &waiting_for);
+	size_t events, bytes;
+	credits_used(&app->credits, &events, &bytes);
+	if (events)
+		log_notice("%zu events are left uncommitted; they are done again after the next start",
+			   events);
+}
+
+/* ---- main loop ---- */
+
+static void reload(struct app *app)
+{
+	struct err_detail detail = { "" };
+	struct config *fresh;
+	notify_reloading();
+	err_t err = config_load(app->config_file, &fresh, &detail);
+	if (err) {
+		log_error("the configuration stays as it was: %s", err_message(err, &detail));
+		notify_ready();
+		return;
+	}
+	_cleanup_(buf_free) struct buf names = BUF_INIT;
+	if (config_restart_needed(app->config, fresh, &names) > 0)
+		log_warning("these settings take effect at the next start only: %s", names.data);
+	pipeline_reload(app->pipeline, fresh);
+	log_set_level((enum log_level)fresh->log.level);
+	config_unref(fresh);
+	log_notice("the configuration was loaded again");
+	notify_ready();
+}
+
+static void show_status(struct app *app, const char *waiting_for)
+{
+	struct pipeline_statistics statistics;
+	size_t events, bytes;
+	pipeline_statistics(app->pipeline, &statistics);
+	credits_used(&app->credits, &events, &bytes);
+	notify_status("Scored %" PRIu64 ", dead letters %" PRIu64 ", in flight %zu%s%s", statistics.scored,
+		      statistics.dead, events, waiting_for ? "; waiting for " : "",
+		      waiting_for ? waiting_for : "");
+}
+
+/* The next signal within a round, 0 when there was none, −1 when a part has failed for good. */
+static int next_signal(const struct app *app, int signals)
+{
+	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
+				{ .fd = app->fatal_fd, .events = POLLIN } };
+	struct signalfd_siginfo info;
+	if (poll(fds, 2, ROUND_MS) <= 0)
+		return 0;
+	if (fds[1].revents)
+		return -1;
+	return read(signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+static void serve(struct app *app, int signals)
+{
+	int64_t watchdog_ms = notify_watchdog_ms(), next_status_us = 0;
+	for (;;) {
+		const char *waiting_for;
+		int signal = next_signal(app, signals);
+		if (signal == -1 || signal == SIGTERM || signal == SIGINT)
+			return;
+		if (signal == SIGHUP)
+			reload(app);
+		notify_alive(app->tickers, app->tickers_count, watchdog_ms ? watchdog_ms : STALL_MS,
+			     &waiting_for);
+		if (clock_monotonic_us() < next_status_us)
+			continue;
+		next_status_us = clock_monotonic_us() + (int64_t)STATUS_MS * 1000;
+		show_status(app, waiting_for);
+	}
+}
+
+/* Blocked in every thread, read by the main loop alone. */
+static int block_signals(void)
+{
+	sigset_t mask;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	return signalfd(-1, &mask, SFD_CLOEXEC);
+}
+
+static err_t run(struct app *app, struct err_detail *detail)
+{
+	_cleanup_(cleanup_close) int signals = block_signals();
+	if (signals < 0 || app->fatal_fd < 0)
+		return err_fail(detail, ERR_OS, "signals cannot be received: %s", strerror(errno));
+	notify_status("Starting");
+	err_t err = start_parts(app, detail);
+	if (!err) {
+		collect_tickers(app);
+		log_notice("assayd " ASSAYD_VERSION " is ready, instance %s", app->kafka.instance_id);
+		notify_ready();
+		serve(app, signals);
+		notify_stopping();
+		if (!app->fatal)
+			drain(app);
+	}
+	stop_parts(app);
+	if (!err && app->fatal)
+		err = err_fail(detail, app->fatal, "%s", app->fatal_detail.message);
+	return err;
+}
+
+err_t app_run(const char *config_file, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(config_cleanup) struct config *config = NULL;
+	err_t err = config_load(config_file, &config, detail);
+	if (err)
+		return err;
+	log_set_level((enum log_level)config->log.level);
+	struct app app = { .config_file = config_file, .arena = arena, .config = config };
+	pthread_mutex_init(&app.fatal_mutex, NULL);
+	app.fatal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = run(&app, detail);
+	close(app.fatal_fd);
+	pthread_mutex_destroy(&app.fatal_mutex);
+	return err;
+}

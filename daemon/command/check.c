@@ -1,0 +1,104 @@
+#include "command/check.h"
+
+#include "calibration/check.h"
+#include "command/settings.h"
+#include "common/log.h"
+#include "kafka/topics.h"
+
+enum { KAFKA_MS = 10000 };
+
+/* What was tried so far: the first error decides the exit status. */
+struct check {
+	struct arena *arena;
+	const struct config *config;
+	err_t first;
+	unsigned failed;
+};
+
+/* One line each; notes are indented below it. */
+static void report(struct check *check, const char *what, err_t err, const struct err_detail *detail,
+		   str_t notes)
+{
+	if (err) {
+		printf("FAILED  %s: %s\n", what, err_message(err, detail));
+		check->failed++;
+		if (!check->first)
+			check->first = err;
+		return;
+	}
+	printf("ok      %s\n", what);
+	for (const char *line = notes.ptr; line && *line;) {
+		size_t len = strcspn(line, "\n");
+		printf("        note: %.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+static void check_kafka(struct check *check)
+{
+	struct kafka_settings settings;
+	struct err_detail detail = { "" };
+	err_t err = settings_kafka(check->config, check->arena, &settings, &detail);
+	if (!err)
+		err = topics_check(&settings, KAFKA_MS, &detail);
+	report(check, "kafka", err, &detail, STR_NONE);
+}
+
+static void check_targets(struct check *check)
+{
+	struct targets_options options;
+	settings_targets(check->config, check->arena, &options);
+	for (size_t i = 0; i < options.targets_count; i++) {
+		struct err_detail detail = { "" };
+		str_t notes = STR_NONE;
+		err_t err = target_check(&options.targets[i], check->arena, &notes, &detail);
+		report(check, arena_printf(check->arena, "target \"%s\"", options.targets[i].name).ptr, err,
+		       &detail, notes);
+	}
+}
+
+static void check_judge(struct check *check)
+{
+	struct judge_settings settings;
+	struct err_detail detail = { "" };
+	if (!check->config->judge.configured) {
+		puts("-       judge: none is configured; events stay UNJUDGED");
+		return;
+	}
+	settings_judge(check->config, &settings);
+	err_t err = judge_check(&settings, &detail);
+	report(check, "judge", err, &detail, STR_NONE);
+}
+
+static void check_calibration(struct check *check)
+{
+	const struct config_calibration *calibration = &check->config->calibration;
+	struct err_detail detail = { "" };
+	str_t notes = STR_NONE;
+	if (!calibration->configured) {
+		puts("-       calibration: none is configured");
+		return;
+	}
+	err_t err = calibration_check(calibration->dsn, calibration->password_file, check->arena, &notes,
+				      &detail);
+	report(check, "calibration", err, &detail, notes);
+}
+
+err_t check_run(const char *config_file, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(config_cleanup) struct config *config = NULL;
+	log_set_level(LOG_LEVEL_ERROR);
+	err_t err = config_load(config_file, &config, detail);
+	if (err)
+		return err;
+	printf("ok      configuration %s\n", config_file);
+	struct check check = { .arena = arena, .config = config };
+	check_kafka(&check);
+	check_targets(&check);
+	check_judge(&check);
+	check_calibration(&check);
+	if (check.first)
+		return err_fail(detail, check.first, "%u of the checks failed", check.failed);
+	return ERR_OK;
+}

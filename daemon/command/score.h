@@ -1,0 +1,15 @@
+/* `assayd score`: the daemon's stages without Kafka and calibration, from standard input to standard output.
+ */
+#pragma once
+
+#include "common/err.h"
+
+struct score_options {
+	const char *config_file;  /* or NULL: the defaults, no targets, no judge */
+	const char *catalog_file; /* CREATE statements: the catalog of events without a target; or NULL */
+	bool for_people;	  /* the terminal's view instead of JSON */
+};
+
+/* Reads GeneratedQuery objects, one JSON text per line, and prints one ScoredQuery each, in the same order.
+ */
+err_t score_run(const struct score_options *options, struct err_detail *detail);

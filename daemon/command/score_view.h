@@ -1,0 +1,7 @@
+/* A scored query for a person at a terminal: level, score, what limits it, what to do. */
+#pragma once
+
+#include "avro/scored_query.h"
+#include "common/buf.h"
+
+void score_view(const struct scored_query *scored, struct buf *out);

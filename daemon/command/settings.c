@@ -1,0 +1,102 @@
+#include "command/settings.h"
+
+/* Calls that may wait for a worker process of a target, beyond which a target counts as overloaded. */
+enum { TARGET_QUEUE_LIMIT = 8192 };
+
+err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
+		     struct err_detail *detail)
+{
+	const struct config_kafka *kafka = &config->kafka;
+	struct conf_strings properties;
+	err_t err = config_kafka_properties(config, arena, &properties, detail);
+	if (err)
+		return err;
+	*ret_settings = (struct kafka_settings){
+		.bootstrap_servers = kafka->bootstrap_servers,
+		.group_id = kafka->group_id,
+		.instance_id = kafka->instance_id,
+		.input_topic = kafka->input_topic,
+		.scored_topic = kafka->scored_topic,
+		.advisory_topic = kafka->advisory_topic,
+		.dead_letter_topic = kafka->dead_letter_topic,
+		.properties = properties.items,
+		.properties_count = properties.count,
+		.exactly_once = kafka->delivery == CONFIG_EXACTLY_ONCE,
+		.session_timeout_ms = (int)kafka->session_timeout_ms,
+		.heartbeat_ms = (int)kafka->heartbeat_ms,
+		.transaction_timeout_ms = (int)kafka->transaction_timeout_ms,
+		.transaction_max_events = (size_t)kafka->transaction_max_events,
+		.transaction_max_bytes = (size_t)kafka->transaction_max_bytes,
+		.transaction_linger_ms = (int)kafka->transaction_linger_ms,
+		.max_in_flight_bytes = (size_t)config->pipeline.max_in_flight_bytes,
+		.drain_on_revoke_ms = (int)kafka->drain_on_revoke_ms,
+		.max_message_bytes = (size_t)kafka->max_message_bytes,
+	};
+	return ERR_OK;
+}
+
+static struct sql_policy policy_of(const struct config_target *target, struct arena *arena)
+{
+	size_t functions = target->allowed_functions.count, columns = target->required_columns.count;
+	str_t *allowed = ARENA_ARRAY(arena, str_t, functions);
+	struct sql_required_column *required = ARENA_ARRAY(arena, struct sql_required_column, columns);
+	for (size_t i = 0; i < functions; i++)
+		allowed[i] = str_from(target->allowed_functions.items[i]);
+	for (size_t i = 0; i < columns; i++) {
+		const char *name = target->required_columns.items[i];
+		const char *dot = strrchr(name, '.'); /* the configuration has checked that there is one */
+		required[i] = (struct sql_required_column){ arena_text(arena, name, (size_t)(dot - name)),
+							    str_from(dot + 1) };
+	}
+	return (struct sql_policy){ .user_functions = (enum sql_user_functions)target->user_functions,
+				    .allowed_functions = allowed,
+				    .allowed_functions_count = functions,
+				    .required_columns = required,
+				    .required_columns_count = columns };
+}
+
+void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options)
+{
+	struct target_settings *targets = ARENA_ARRAY(arena, struct target_settings, config->targets_count);
+	for (size_t i = 0; i < config->targets_count; i++) {
+		const struct config_target *from = &config->targets[i];
+		targets[i] = (struct target_settings){
+			.name = from->name,
+			.engine = (enum target_engine)from->engine,
+			.dsn = from->dsn,
+			.password_file = from->password_file,
+			.path = from->path,
+			.connections = (unsigned)from->connections,
+			.statement_timeout_ms = from->statement_timeout_ms,
+			.lock_timeout_ms = from->lock_timeout_ms,
+			.max_rows = from->max_rows,
+			.max_result_bytes = from->max_result_bytes,
+			.worker_memory_bytes = from->worker_memory_bytes,
+			.catalog_ttl_s = from->catalog_ttl_s,
+			.policy = policy_of(from, arena),
+		};
+	}
+	*ret_options = (struct targets_options){ .targets = targets,
+						 .targets_count = config->targets_count,
+						 .state_directory = config->pipeline.state_directory,
+						 .queue_limit = TARGET_QUEUE_LIMIT };
+}
+
+void settings_judge(const struct config *config, struct judge_settings *ret_settings)
+{
+	const struct config_judge *judge = &config->judge;
+	*ret_settings = (struct judge_settings){
+		.provider = judge->provider == CONFIG_ANTHROPIC ? "anthropic" : "openai",
+		.base_url = judge->base_url,
+		.model = judge->model,
+		.api_key_file = judge->api_key_file,
+		.prompt_directory = judge->prompt_directory,
+		.timeout_ms = judge->timeout_ms,
+		.queue_wait_ms = judge->queue_wait_ms,
+		.wait_when_saturated = judge->when_saturated == CONFIG_SATURATED_WAIT,
+		.max_in_flight = (unsigned)judge->max_in_flight,
+		.max_attempts = (unsigned)judge->max_attempts,
+		.cache_ttl_s = judge->cache_ttl_s,
+		.cache_bytes = (size_t)judge->cache_bytes,
+	};
+}

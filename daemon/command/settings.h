@@ -1,0 +1,18 @@
+/*
+ * From the configuration to what each room asks for. All results live in the arena and point into the
+ * configuration, which has to outlive them.
+ */
+#pragma once
+
+#include "config/config.h"
+#include "judge/judge.h"
+#include "kafka/client.h"
+#include "target/target.h"
+
+/* Reads the secrets that properties name. */
+err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
+		     struct err_detail *detail);
+
+void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
+
+void settings_judge(const struct config *config, struct judge_settings *ret_settings);

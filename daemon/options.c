@@ -1,0 +1,111 @@
+#include "options.h"
+
+#include <getopt.h>
+
+const char options_help[] =
+	"assayd scores the SQL that language models write.\n"
+	"\n"
+	"Usage:\n"
+	"  assayd run --config FILE          the daemon: from Kafka to scored records and calibration\n"
+	"  assayd score [--config FILE] [--catalog FILE.sql] [--json]\n"
+	"                                    the same stages for JSON lines: one query in, one scored query "
+	"out\n"
+	"  assayd check --config FILE        reach everything that a configuration names and say what is "
+	"wrong\n"
+	"  assayd calibration --config FILE [--window 1h|24h|7d] [--application NAME] [--json]\n"
+	"                                    how well confidence predicts correctness\n"
+	"  assayd --help, --version\n"
+	"\n"
+	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
+	"unavailable,\n"
+	"75 try again, 78 configuration).\n";
+
+static const struct {
+	const char *name;
+	enum command command;
+	bool needs_config;
+} commands[] = {
+	{ "run", COMMAND_RUN, true },
+	{ "score", COMMAND_SCORE, false },
+	{ "check", COMMAND_CHECK, true },
+	{ "calibration", COMMAND_CALIBRATION, true },
+};
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },	    { NULL, 0, NULL, 0 },
+};
+
+static err_t parse_flags(int argc, char **argv, struct options *options, struct err_detail *detail)
+{
+	int flag;
+	opterr = 0;
+	optind = 1;
+	while ((flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL)) != -1) {
+		switch (flag) {
+		case 'c':
+			options->config_file = optarg;
+			break;
+		case 's':
+			options->catalog_file = optarg;
+			break;
+		case 'w':
+			options->window = optarg;
+			break;
+		case 'a':
+			options->application = optarg;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		case 'h':
+			options->command = COMMAND_HELP;
+			break;
+		case 'V':
+			options->command = COMMAND_VERSION;
+			break;
+		case ':':
+			return err_fail(detail, ERR_USAGE, "%s needs a value; see assayd --help",
+					argv[optind - 1]);
+		default:
+			return err_fail(detail, ERR_USAGE, "unknown option %s; see assayd --help",
+					argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return err_fail(detail, ERR_USAGE, "\"%s\" is too much; see assayd --help", argv[optind]);
+	return ERR_OK;
+}
+
+static bool is_flag(const char *argument, const char *longer, const char *shorter)
+{
+	return strcmp(argument, longer) == 0 || strcmp(argument, shorter) == 0;
+}
+
+err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail)
+{
+	struct options options = { .command = COMMAND_HELP };
+	if (argc < 2)
+		return err_fail(detail, ERR_USAGE, "a command is missing; see assayd --help");
+	if (is_flag(argv[1], "--help", "-h") || is_flag(argv[1], "--version", "-V")) {
+		options.command = is_flag(argv[1], "--help", "-h") ? COMMAND_HELP : COMMAND_VERSION;
+		*ret_options = options;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		if (strcmp(argv[1], commands[i].name) != 0)
+			continue;
+		options.command = commands[i].command;
+		err_t err = parse_flags(argc - 1, argv + 1, &options, detail);
+		if (err)
+			return err;
+		if (commands[i].needs_config && options.command == commands[i].command &&
+		    !options.config_file)
+			return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", argv[1]);
+		*ret_options = options;
+		return ERR_OK;
+	}
+	return err_fail(detail, ERR_USAGE, "unknown command \"%s\"; see assayd --help", argv[1]);
+}
