@@ -209,16 +209,11 @@ static err_t check_functions(const struct checker *checker, size_t index)
 /* "table.column" or "schema.table.column", no part empty. */
 static bool is_column(const char *text)
 {
-	size_t parts = 0;
-	for (; parts < 4; parts++) {
-		size_t len = strcspn(text, ".");
-		if (len == 0)
-			return false;
-		if (!text[len])
-			return parts == 1 || parts == 2;
-		text += len + 1;
-	}
-	return false;
+	size_t dots = 0;
+	for (const char *at = text; *at; at++)
+		dots += *at == '.';
+	bool empty_part = *text == '.' || strstr(text, "..") || text[strlen(text) - 1] == '.';
+	return !empty_part && (dots == 1 || dots == 2);
 }
 
 static err_t check_columns(const struct checker *checker, size_t index)

@@ -2,17 +2,13 @@
 
 #include "score/number.h"
 
-/* Deviations from the mean, in units of the largest absolute value: no square can overflow or vanish, and
- * equal values deviate by exactly 0. Returns that unit. */
+/* Deviations from the mean, in units of the largest absolute value, which is returned: no square can overflow
+ * or vanish. The values are not all the same. */
 static double deviations(const double *values, size_t count, double *ret_deviations)
 {
 	double unit = 0, mean = 0;
 	for (size_t i = 0; i < count; i++)
 		unit = fmax(unit, fabs(values[i]));
-	if (unit == 0) {
-		memset(ret_deviations, 0, count * sizeof *ret_deviations);
-		return 0;
-	}
 	for (size_t i = 0; i < count; i++)
 		mean += values[i] / unit;
 	mean /= (double)count;
@@ -47,8 +43,6 @@ opt_double_t correlation_pearson(const double *x, const double *y, size_t count,
 	deviations(x, count, dx);
 	deviations(y, count, dy);
 	double scale = sqrt(product_sum(dx, dx, count)) * sqrt(product_sum(dy, dy, count));
-	if (scale == 0)
-		return (opt_double_t)OPT_NONE;
 	double r = product_sum(dx, dy, count) / scale;
 	return opt_double(settle(fmax(-1, fmin(1, r))));
 }

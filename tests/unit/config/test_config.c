@@ -275,6 +275,24 @@ static const struct {
 	  "confidence.factors[1]: ", "technical is there twice" },
 	{ "confidence: { factors = [ \"safety\" ]; };", ERR_CONFIG_RANGE,
 	  ":1: confidence.factors[0]: ", "not one of technical, advisory, retrieval, generator" },
+	{ "kafka: {\n group_id = "
+	  "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; };",
+	  ERR_CONFIG_RANGE, ":2: kafka.group_id: ", "the text has 250 bytes; allowed are 249" },
+	{ "kafka: { properties = ( \"a=b\", \"\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[1]: ", "empty" },
+	{ "http: { listen = [ \"a\" ]; };", ERR_CONFIG_TYPE, ":1: http.listen: ", "not a list" },
+	{ "http: { listen = { }; };", ERR_CONFIG_TYPE, ":1: http.listen: ", "not a group" },
+	{ "confidence: { factors = [\"technical\", \"technical\", \"technical\", \"technical\", "
+	  "\"technical\", \"technical\", \"technical\", \"technical\", \"technical\", \"technical\", "
+	  "\"technical\", \"technical\", \"technical\", \"technical\", \"technical\", \"technical\", "
+	  "\"technical\" ]; };",
+	  ERR_CONFIG_RANGE, ":1: confidence.factors: ", "17 items; allowed are 16" },
+	{ "axxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	  "xxxxx = 1;",
+	  ERR_CONFIG_UNKNOWN, ":1: axxx", "known here are kafka" },
 	/* missing */
 	{ "\njudge: { model = \"m\"; };", ERR_CONFIG_MISSING, ":2: judge: ", "base_url is missing" },
 	{ "judge: { base_url = \"http://h\"; };", ERR_CONFIG_MISSING, ":1: judge: ", "model is missing" },
@@ -339,6 +357,10 @@ static const struct {
 	{ PG("required_columns = ( \"a.b\",\n\"tenant\" );"), ERR_CONFIG_RANGE,
 	  ":4: targets[0].required_columns[1]: ", "table.column" },
 	{ PG("required_columns = ( \"a..b\" );"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].required_columns[0]: ", "table.column" },
+	{ PG("required_columns = ( \".b\" );"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].required_columns[0]: ", "table.column" },
+	{ PG("required_columns = ( \"a.\" );"), ERR_CONFIG_RANGE,
 	  ":3: targets[0].required_columns[0]: ", "table.column" },
 	{ PG("required_columns = ( \"a.b.c.d\" );"), ERR_CONFIG_RANGE,
 	  ":3: targets[0].required_columns[0]: ", "table.column" },

@@ -1,3 +1,4 @@
+#include "score/advisory.h"
 #include "score/retrieval.h"
 
 #include "unit/score/close.h"
@@ -363,6 +364,63 @@ static void no_results_even_with_zero_thresholds(void **state)
 	assert_true(score.flagged);
 }
 
+/* A value of any kind that a publisher may send, from a small generator with a fixed seed. */
+static opt_double_t any_score(uint64_t *seed)
+{
+	static const double odd[] = {
+		0,	-0.0,	1,	  -1,	     1e308, -1e308, 1.7976931348623157e308,
+		1e-300, 5e-324, INFINITY, -INFINITY, NAN,   0.75,   0.5
+	};
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	uint64_t draw = *seed >> 33;
+	if (draw % 4 == 0)
+		return (opt_double_t)OPT_NONE;
+	if (draw % 4 == 1)
+		return opt_double(odd[draw / 4 % COUNT(odd)]);
+	return opt_double((double)(draw / 4 % 1000) / 800);
+}
+
+static void assert_within(double value, double low, double high)
+{
+	if (!(value >= low && value <= high))
+		fail_msg("%.17g is not within %g and %g", value, low, high);
+}
+
+static void any_ranking_gives_figures_in_range(void **state)
+{
+	(void)state;
+	static const str_t documents[] = { { NULL, 0 }, DOC("a"), DOC("b") };
+	uint64_t seed = 1;
+	for (size_t round = 0; round < 20000; round++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct retrieval_chunk chunks[5];
+		struct retrieval_score score;
+		struct advisory_score advisory;
+		size_t count = round % (COUNT(chunks) + 1);
+		for (size_t i = 0; i < count; i++)
+			chunks[i] = (struct retrieval_chunk){
+				documents[(round + i) % 3], (enum chunk_source)(i % 5),
+				any_score(&seed),	    any_score(&seed),
+				any_score(&seed),	    any_score(&seed),
+				any_score(&seed),	    any_score(&seed)
+			};
+		retrieval_score(chunks, count, &RETRIEVAL_OPTIONS_DEFAULT, arena, &score);
+		assert_within(score.confidence, 0, 1);
+		assert_within(score.score_gap, 0, 1.7976931348623157e308);
+		assert_within(score.score_spread, 0, 1.7976931348623157e308);
+		assert_true(isfinite(score.top_score));
+		assert_within(score.document_diversity, 0, 1);
+		assert_within(score.bm25_dense_agreement.set ? score.bm25_dense_agreement.value : 0, -1, 1);
+		assert_within(score.reranker_impact.set ? score.reranker_impact.value : 0, 0, 2);
+		assert_true(score.recommendations_count <= RETRIEVAL_RECOMMENDATIONS_MAX);
+		advisory_score(chunks, count, 60, (enum response_quality)(round % 4),
+			       &LEVEL_THRESHOLDS_ANSWER, &advisory);
+		assert_within(advisory.confidence, 0, 1);
+		assert_within(advisory.source_quality, 0, 0.3);
+		assert_within(advisory.retrieval_quality, 0, 0.4);
+	}
+}
+
 static void interpretations_have_names(void **state)
 {
 	(void)state;
@@ -380,6 +438,7 @@ int main(void)
 		cmocka_unit_test(rankings),
 		cmocka_unit_test(levels_at_their_bounds),
 		cmocka_unit_test(no_results_even_with_zero_thresholds),
+		cmocka_unit_test(any_ranking_gives_figures_in_range),
 		cmocka_unit_test(interpretations_have_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
