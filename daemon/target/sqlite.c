@@ -13,12 +13,14 @@
 #define COMPOUND_SELECTS   100
 #define LIKE_PATTERN_BYTES 1000
 #define PROGRAM_OPCODES	   250000
+#define FORMAT_DIGITS	   3
 #define BIGGEST_BUSY_MS	   INT32_MAX
 
 struct session {
 	unsigned magic;
 	const struct worker_settings *settings;
 	sqlite3 *database;
+	sqlite3 *formatter;  /* in memory: runs the real printf for ours */
 	int64_t deadline_us; /* of the running query */
 	bool lost;
 };
@@ -50,7 +52,6 @@ static int authorize(void *context, int action, const char *first, const char *s
 		     const char *trigger)
 {
 	(void)context;
-	(void)first;
 	(void)database;
 	(void)trigger;
 	switch (action) {
@@ -58,11 +59,79 @@ static int authorize(void *context, int action, const char *first, const char *s
 	case SQLITE_READ:
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
+	case SQLITE_UPDATE: /* how SQLite declares a virtual table to itself; a real one does not only read */
+		return strcmp(first, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
+	case SQLITE_PRAGMA: /* full-text tables ask for it when they are opened */
+		return sqlite3_stricmp(first, "data_version") == 0 && !second ? SQLITE_OK : SQLITE_DENY;
 	case SQLITE_FUNCTION:
 		return is_denied_function(second) ? SQLITE_DENY : SQLITE_OK;
 	default:
 		return SQLITE_DENY;
 	}
+}
+
+/* A width or precision in digits, or `*`, makes one call of printf run for minutes, out of reach of the
+ * progress handler: a bounded printf takes its place. */
+static bool is_harmless_format(const char *format)
+{
+	for (const char *at = strchr(format, '%'); at; at = strchr(at + 1, '%')) {
+		size_t len = strspn(at + 1, "-+ 0#!,.123456789*");
+		size_t digits = 0;
+		for (size_t i = 1; i <= len; i++) {
+			digits = isdigit((unsigned char)at[i]) ? digits + 1 : 0;
+			if (at[i] == '*' || digits > FORMAT_DIGITS)
+				return false;
+		}
+		at += len;
+	}
+	return true;
+}
+
+/* Lets the real function format the same arguments in the database beside. */
+static void format_with(sqlite3 *formatter, sqlite3_context *context, int count, sqlite3_value **values)
+{
+	_cleanup_(buf_free) struct buf sql = BUF_INIT;
+	sqlite3_stmt *statement = NULL;
+	buf_append_text(&sql, "SELECT printf(?");
+	for (int i = 1; i < count; i++)
+		buf_append_text(&sql, ",?");
+	buf_append_char(&sql, ')');
+	int code = sqlite3_prepare_v2(formatter, sql.data, (int)sql.len, &statement, NULL);
+	for (int i = 0; code == SQLITE_OK && i < count; i++)
+		code = sqlite3_bind_value(statement, i + 1, values[i]);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		sqlite3_result_value(context, sqlite3_column_value(statement, 0));
+	else
+		sqlite3_result_error(context, sqlite3_errmsg(formatter), -1);
+	sqlite3_finalize(statement);
+}
+
+static void bounded_printf(sqlite3_context *context, int count, sqlite3_value **values)
+{
+	const struct session *session = sqlite3_user_data(context);
+	const char *format = count > 0 ? (const char *)sqlite3_value_text(values[0]) : NULL;
+	if (!format)
+		return; /* NULL, as the real one */
+	if (is_harmless_format(format))
+		format_with(session->formatter, context, count, values);
+	else
+		sqlite3_result_error(context, "printf: the width or precision is too large", -1);
+}
+
+static int bound_printf(struct session *session)
+{
+	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+	int code = sqlite3_open_v2(":memory:", &session->formatter,
+				   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_create_function(session->database, "printf", -1, flags, session,
+					       bounded_printf, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_create_function(session->database, "format", -1, flags, session,
+					       bounded_printf, NULL, NULL);
+	return code;
 }
 
 static int watch_deadline(void *context)
@@ -85,7 +154,6 @@ static void set_limits(const struct session *session)
 		{ SQLITE_LIMIT_VDBE_OP, PROGRAM_OPCODES },
 		{ SQLITE_LIMIT_ATTACHED, 0 },
 		{ SQLITE_LIMIT_WORKER_THREADS, 0 },
-		{ SQLITE_LIMIT_VARIABLE_NUMBER, 0 },
 	};
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
 		sqlite3_limit(session->database, limits[i].limit, limits[i].value);
@@ -114,6 +182,7 @@ static void lite_close(void *pointer)
 {
 	struct session *session = session_of(pointer);
 	sqlite3_close(session->database);
+	sqlite3_close(session->formatter);
 	session->magic = 0;
 	free(session);
 }
@@ -143,6 +212,8 @@ static err_t prepare_session(struct session *session, struct err_detail *detail)
 		sqlite3_hard_heap_limit64(target->worker_memory_bytes / 2);
 	sqlite3_busy_timeout(session->database, (int)busy_ms);
 	set_limits(session);
+	if (bound_printf(session) != SQLITE_OK)
+		return fail_target(session, ERR_TARGET_UNAVAILABLE, detail);
 	return execute(session,
 		       "PRAGMA query_only = 1; PRAGMA temp_store = memory; PRAGMA cell_size_check = 1;"
 		       "SELECT count(*) FROM sqlite_schema",
@@ -328,6 +399,12 @@ static void refuse(struct query_run *run, const char *why)
 	run->message = arena_text(run->result.arena, why, strlen(why));
 }
 
+static void time_is_up(struct query_run *run)
+{
+	refuse(run, "the query was cancelled at its time limit");
+	run->outcome = QUERY_TIMEOUT;
+}
+
 /* Errors of the file or of its locks are not the query's. */
 static err_t classify(struct session *session, struct query_run *run, int code, struct err_detail *detail)
 {
@@ -337,8 +414,7 @@ static err_t classify(struct session *session, struct query_run *run, int code, 
 		run->outcome = QUERY_RETURNED;
 		return ERR_OK;
 	case SQLITE_INTERRUPT:
-		refuse(run, "the query was cancelled at its time limit");
-		run->outcome = QUERY_TIMEOUT;
+		time_is_up(run);
 		return ERR_OK;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -369,6 +445,8 @@ static err_t run_statement(struct session *session, str_t sql, struct query_run 
 		refuse(run, "there is more than one statement");
 	else if (!sqlite3_stmt_readonly(statement) || sqlite3_column_count(statement) == 0)
 		refuse(run, "the statement does not only read");
+	else if (sqlite3_bind_parameter_count(statement) > 0)
+		refuse(run, "the statement has parameters that nobody gives");
 	else
 		err = classify(session, run, fetch_rows(statement, &run->result), detail);
 	sqlite3_finalize(statement);
@@ -391,6 +469,8 @@ static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct er
 	sqlite3_set_authorizer(session->database, NULL, NULL);
 	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;
 	run->execution.rows = (int64_t)run->result.rows_count;
+	if (!err && watch_deadline(session)) /* maybe in one long call of a function, unseen until now */
+		time_is_up(run);
 	return err;
 }
 

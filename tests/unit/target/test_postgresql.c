@@ -302,16 +302,20 @@ static void a_huge_value_is_a_failed_query(void **state)
 	(void)state;
 	if (!MEMORY_IS_LIMITED)
 		skip();
-	const struct validation_result *result =
-		validate(&test, "SELECT repeat(repeat('x', 1000), 300000)", "SELECT 'x'");
-	if (result->status != VALIDATION_EXECUTION_FAILED)
-		fail_msg("%s after %g ms: %s", validation_status_name(result->status),
-			 result->generated.time_ms, result->message.ptr);
+	struct target_settings settings = reader_settings();
+	settings.statement_timeout_ms = 20000; /* the server takes its time */
+	struct targets *patient = start_targets(&settings, 1, NULL);
+	test_call_init(&test, "sales", "SELECT repeat(repeat('x', 1000), 300000)", "SELECT 'x'");
+	targets_submit(patient, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
 	assert_string_equal(result->message.ptr, "a row of the result does not fit into the worker's memory");
 	test_call_free(&test);
-	result = validate(&test, "SELECT 1", "SELECT 1");
-	assert_true(result->score == 1.0);
+	test_call_init(&test, "sales", "SELECT 1", "SELECT 1");
+	targets_submit(patient, &test.call);
+	assert_true(test_call_wait(&test)->score == 1.0);
 	test_call_free(&test);
+	targets_stop(patient);
 }
 
 /* The truth's query waits for a commit that happens between the two. */

@@ -1,0 +1,270 @@
+/* Validation on real SQLite files, through real worker processes. */
+#include "tests/unit/target/calls.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+static char directory[] = "/tmp/assayd-test-sqlite-XXXXXX";
+static char path[256];
+static struct targets *targets;
+
+static const char schema[] =
+	"CREATE TABLE shop (id INTEGER PRIMARY KEY, name TEXT, price REAL, sold_on DATE, stamp DATETIME, "
+	"flag BOOLEAN,"
+	" raw BLOB, mixed);"
+	"INSERT INTO shop VALUES (1, 'apple', 1.5, '2024-01-01', '2024-01-01 10:00:00', 1, x'00ff', 1),"
+	" (2, 'pear', 2.25, '2024-01-02', '2024-01-02 10:00:00', 0, x'', 'two'),"
+	" (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL);"
+	"CREATE VIEW cheap AS SELECT * FROM shop WHERE price < 2;"
+	"CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('red apple'), ('green pear');"
+	"CREATE TRIGGER t AFTER INSERT ON shop BEGIN DELETE FROM shop WHERE id < 0; END;";
+
+static void change(const char *sql)
+{
+	sqlite3 *database;
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(database));
+	sqlite3_close(database);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof path, "%s/shop.db", directory);
+	change(schema);
+	struct target_settings settings = sqlite_settings("shop", path);
+	targets = start_targets(&settings, 1, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	targets_stop(targets);
+	unlink(path);
+	return rmdir(directory);
+}
+
+static const struct validation_result *validate(struct test_call *test, const char *generated,
+						const char *truth)
+{
+	test_call_init(test, "shop", generated, truth);
+	targets_submit(targets, &test->call);
+	return test_call_wait(test);
+}
+
+static const struct {
+	const char *generated, *truth;
+	double score;
+} compared_cases[] = {
+	{ "SELECT * FROM shop", "SELECT * FROM shop", 1.0 },
+	{ "SELECT name FROM shop WHERE id = 1", "SELECT 'apple'", 1.0 },
+	{ "SELECT sum(price) FROM shop", "SELECT 3.75 AS total", 1.0 },
+	{ "SELECT sum(price) FROM shop", "SELECT 3.5", 0.0 },
+	{ "SELECT hex(raw) FROM shop WHERE id = 1", "SELECT '00FF'", 1.0 },
+	{ "SELECT count(*) FROM cheap", "SELECT 1", 1.0 },
+	{ "SELECT count(*) FROM words WHERE words MATCH 'apple'", "SELECT 1", 1.0 },
+	{ "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT sum(i) FROM n",
+	  "SELECT 15", 1.0 },
+	{ "SELECT value FROM json_each('[1,2]')", "VALUES (1), (2)", 1.0 },
+	{ "SELECT id FROM shop WHERE id < 0", "SELECT id FROM shop WHERE id < 0", 1.0 },
+	{ "SELECT id FROM shop", "SELECT id FROM shop LIMIT 2", 0.3 },
+	{ "SELECT id, name FROM shop", "SELECT id FROM shop", 0.1 },
+	{ "SELECT printf('%.2f', price) FROM shop WHERE id = 2", "SELECT '2.25'", 1.0 },
+	{ "SELECT 1; ; ", "SELECT 1", 1.0 },
+};
+
+static void results_are_compared(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof compared_cases / sizeof compared_cases[0]; i++) {
+		struct test_call test;
+		const struct validation_result *result =
+			validate(&test, compared_cases[i].generated, compared_cases[i].truth);
+		if (result->status != VALIDATION_COMPARED || result->score != compared_cases[i].score)
+			fail_msg("%s: %s, score %g: " STR_FMT, compared_cases[i].generated,
+				 validation_status_name(result->status), result->score,
+				 STR_ARG(result->message));
+		test_call_free(&test);
+	}
+}
+
+/* Each has to end by itself, quickly, and without the loss of the worker. */
+static const struct {
+	const char *generated;
+	enum validation_status status;
+	const char *message; /* or NULL: any */
+} failing_cases[] = {
+	{ "SELECT 1 FROM nowhere", VALIDATION_EXECUTION_FAILED, "no such table: nowhere" },
+	{ "SELECT \"no column\" FROM shop", VALIDATION_EXECUTION_FAILED, "no such column: no column" },
+	{ "SELEC 1", VALIDATION_EXECUTION_FAILED, "near \"SELEC\": syntax error" },
+	{ "", VALIDATION_EXECUTION_FAILED, "there is no statement" },
+	{ "-- nothing", VALIDATION_EXECUTION_FAILED, "there is no statement" },
+	{ "SELECT 1; SELECT 2", VALIDATION_EXECUTION_FAILED, "there is more than one statement" },
+	{ "SELECT 1; x", VALIDATION_EXECUTION_FAILED, "there is more than one statement" },
+	{ "DELETE FROM shop", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "INSERT INTO shop (id) VALUES (9) RETURNING id", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "CREATE TEMP TABLE t (i)", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "ATTACH '/tmp/other.db' AS other", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "PRAGMA writable_schema = 1", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "SELECT * FROM pragma_table_info('shop')", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "VACUUM INTO '/tmp/assayd-copy.db'", VALIDATION_EXECUTION_FAILED,
+	  "the statement does not only read" },
+	{ "UPDATE sqlite_master SET type = 'x'", VALIDATION_EXECUTION_FAILED,
+	  "table sqlite_master may not be modified" },
+	{ "SELECT ?1", VALIDATION_EXECUTION_FAILED, "the statement has parameters that nobody gives" },
+	{ "UPDATE shop SET id = 7", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "BEGIN", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "COMMIT", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "SAVEPOINT s", VALIDATION_EXECUTION_FAILED, "not authorized" },
+	{ "SELECT load_extension('x.so')", VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT randomblob(900000000)", VALIDATION_EXECUTION_FAILED,
+	  "not authorized to use function: randomblob" },
+	{ "SELECT zeroblob(900000000)", VALIDATION_EXECUTION_FAILED,
+	  "not authorized to use function: zeroblob" },
+	{ "SELECT hex(ZeroBlob(900000000))", VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT printf('%.*c', 900000000, 'x')", VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT printf('%900000000d', 1)", VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT printf('%.900000000f', 1.0)", VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT replace(replace(printf('%.*c', 60000, 'x'), 'x', printf('%.*c', 60000, 'y')), 'y', 'zz')",
+	  VALIDATION_EXECUTION_FAILED, NULL },
+	{ "SELECT group_concat(printf('%.*c', 1000000, 'x')) FROM json_each('[' || replace(printf('%.*c', "
+	  "1000, 'x'),"
+	  " 'x', '1,') || '1]')",
+	  VALIDATION_EXECUTION_FAILED, NULL },
+	{ "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+	  VALIDATION_TIMEOUT, "the query was cancelled at its time limit" },
+	{ "WITH RECURSIVE n(i, t) AS (SELECT 1, '' UNION SELECT i + 1, printf('%.*c', 10000, 'x') FROM n)"
+	  " SELECT max(t) FROM n ORDER BY i",
+	  VALIDATION_EXECUTION_FAILED, NULL },
+};
+
+static void a_failing_query_scores_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof failing_cases / sizeof failing_cases[0]; i++) {
+		struct test_call test;
+		const struct validation_result *result =
+			validate(&test, failing_cases[i].generated, "SELECT 1");
+		bool said = !failing_cases[i].message || str_is(result->message, failing_cases[i].message);
+		if (result->status != failing_cases[i].status || !said || test.call.duration_us > 4000000)
+			fail_msg("%s: %s, " STR_FMT ", %lld us", failing_cases[i].generated,
+				 validation_status_name(result->status), STR_ARG(result->message),
+				 (long long)test.call.duration_us);
+		assert_int_equal(result->error, ERR_OK);
+		assert_true(result->score == 0.0);
+		assert_true(str_present(result->message) && result->message.len > 0);
+		test_call_free(&test);
+	}
+}
+
+static void a_broken_truth_is_flagged(void **state)
+{
+	struct test_call test;
+	(void)state;
+	const struct validation_result *result = validate(&test, "SELECT 1", "SELECT gone FROM shop");
+	assert_int_equal(result->status, VALIDATION_GROUND_TRUTH_FAILED);
+	assert_int_equal(result->error, ERR_GROUND_TRUTH_FAILED);
+	assert_string_equal(result->message.ptr, "no such column: gone");
+	test_call_free(&test);
+}
+
+static void too_many_rows_are_cut(void **state)
+{
+	struct test_call test;
+	(void)state;
+	const char *many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200000) "
+			   "SELECT i FROM n";
+	const struct validation_result *result = validate(&test, many, many);
+	assert_int_equal(result->status, VALIDATION_COMPARED);
+	assert_true(result->truncated);
+	assert_int_equal(result->generated.rows, 10000);
+	assert_true(result->score == 1.0);
+	test_call_free(&test);
+}
+
+/* The file may change while queries are validated; what was there before is what they see. */
+static void new_content_is_seen_by_the_next_call(void **state)
+{
+	struct test_call test;
+	(void)state;
+	assert_true(validate(&test, "SELECT count(*) FROM shop", "SELECT 3")->score == 1.0);
+	test_call_free(&test);
+	change("INSERT INTO shop (id) VALUES (4); CREATE TABLE added (i)");
+	assert_true(validate(&test, "SELECT count(*) FROM shop", "SELECT 4")->score == 1.0);
+	test_call_free(&test);
+	assert_true(validate(&test, "SELECT i FROM added", "SELECT i FROM added")->score == 1.0);
+	test_call_free(&test);
+}
+
+static void a_locked_file_is_not_the_fault_of_the_query(void **state)
+{
+	struct test_call test;
+	sqlite3 *database;
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+	const struct validation_result *result = validate(&test, "SELECT id FROM shop", "SELECT 1");
+	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
+	assert_int_equal(result->error, ERR_TARGET_BUSY);
+	test_call_free(&test);
+	sqlite3_close(database);
+	assert_true(validate(&test, "SELECT 1", "SELECT 1")->score == 1.0);
+	test_call_free(&test);
+}
+
+static void what_is_no_database_is_unavailable(void **state)
+{
+	char text_path[256];
+	struct err_detail detail = { "" };
+	struct arena *arena = arena_new();
+	str_t notes;
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_OK);
+	assert_string_equal(notes.ptr, "");
+	settings.path = "/nowhere/shop.db";
+	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_TARGET_UNAVAILABLE);
+	assert_string_equal(detail.message,
+			    "target \"shop\": /nowhere/shop.db: unable to open database file");
+	snprintf(text_path, sizeof text_path, "%s/text", directory);
+	FILE *file = fopen(text_path, "w");
+	for (int i = 0; i < 200; i++)
+		fprintf(file, "this is no database at all\n");
+	fclose(file);
+	settings.path = text_path;
+	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_TARGET_UNAVAILABLE);
+	assert_non_null(strstr(detail.message, "file is not a database"));
+	unlink(text_path);
+	arena_free(arena);
+}
+
+static void the_catalog_is_the_schema(void **state)
+{
+	(void)state;
+	targets_wait_catalogs(targets, 30000);
+	struct catalog *catalog = targets_catalog(targets, targets_find(targets, STR("shop")));
+	assert_non_null(catalog);
+	assert_int_equal(catalog_dialect(catalog), SQL_SQLITE);
+	assert_non_null(strstr(catalog_source(catalog).ptr, "CREATE VIEW cheap"));
+	catalog_unref(catalog);
+}
+
+int main(int argc, char **argv)
+{
+	if (is_worker(argc, argv))
+		return target_worker_main(WORKER_FD);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_catalog_is_the_schema),
+		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(a_failing_query_scores_nothing),
+		cmocka_unit_test(a_broken_truth_is_flagged),
+		cmocka_unit_test(too_many_rows_are_cut),
+		cmocka_unit_test(new_content_is_seen_by_the_next_call),
+		cmocka_unit_test(a_locked_file_is_not_the_fault_of_the_query),
+		cmocka_unit_test(what_is_no_database_is_unavailable),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
