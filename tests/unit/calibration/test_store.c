@@ -114,7 +114,8 @@ static void test_sums_are_exact(void **state)
 	expect("SELECT string_agg(bin || ':' || cases, ' ' ORDER BY bin) FROM calibration_buckets WHERE "
 	       "width_s = 300",
 	       "0:1 1:1 7:2 9:1");
-	expect("SELECT trim_scale(sum(weight_correct)) FROM calibration_buckets WHERE width_s = 3600", "3.501");
+	expect("SELECT trim_scale(sum(weight_correct)) FROM calibration_buckets WHERE width_s = 3600",
+	       "3.501");
 	expect("SELECT sum(weight_squared) FROM calibration_buckets WHERE width_s = 3600 AND bin <> 7",
 	       "8.25");
 }

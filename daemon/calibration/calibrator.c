@@ -1,0 +1,498 @@
+#include "calibration/calibrator.h"
+
+#include "calibration/batch.h"
+#include "common/backoff.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pool.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+enum {
+	POLL_MS = 100,
+	BATCH_CASES = 1000,
+	BATCH_RECORDS = 10000,
+	BATCH_AGE_MS = 500,
+	RETRY_BASE_MS = 200,
+	RETRY_CAP_MS = 10000,
+	WATERMARK_TIMEOUT_MS = 5000,
+	WARNING_PAUSE_MS = 10000,
+};
+
+#define CALIBRATOR_MAGIC 0xca11b8a7u
+
+/* What the thread waits for, in tickers and logs. */
+#define DATABASE_NAME "calibration database"
+
+struct calibrator {
+	uint32_t magic;
+	char *topic;
+	const struct codec *codec;
+	rd_kafka_t *consumer;
+	struct pool *pool;
+	struct ticker ticker;
+	_Atomic bool stopping;
+
+	struct calibration_store *store; /* the thread's, likewise below */
+	struct batch batch;
+	bool positioned; /* the assignment's positions are read and the partitions are fetched */
+	bool paused;
+	int64_t batch_since_us; /* of the first record of the batch */
+	int64_t retry_at_us;	/* 0: the database took the last attempt */
+	int64_t warned_us;
+	uint64_t skipped_silently;
+	struct backoff backoff;
+
+	pthread_mutex_t mutex; /* guards the statistics */
+	struct calibrator_statistics statistics;
+};
+
+/* ---- the database ---- */
+
+/* An attempt failed: the next one comes later, meanwhile nothing more is read. */
+static void postpone(struct calibrator *calibrator, err_t err, const struct err_detail *detail)
+{
+	int64_t delay_ms = RETRY_BASE_MS / 2 + backoff_next_ms(&calibrator->backoff);
+	if (calibrator->retry_at_us == 0)
+		log_warning("the calibration database does not take what was counted, scoring goes on: %s",
+			    err_message(err, detail));
+	calibrator->retry_at_us = clock_monotonic_us() + delay_ms * 1000;
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.failures++;
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
+static void database_works(struct calibrator *calibrator)
+{
+	if (calibrator->retry_at_us)
+		log_notice("the calibration database takes counts again");
+	calibrator->retry_at_us = 0;
+	backoff_reset(&calibrator->backoff);
+}
+
+static bool retry_is_due(const struct calibrator *calibrator)
+{
+	return clock_monotonic_us() >= calibrator->retry_at_us;
+}
+
+static void count_commit(struct calibrator *calibrator)
+{
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.cases += calibrator->batch.cases_count;
+	calibrator->statistics.batches++;
+	calibrator->statistics.last_commit_ms = clock_wall_ms();
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
+/* Somebody else has counted (a former owner, or this batch itself when its commit was not confirmed): what
+ * was read is dropped and the positions are read again. */
+static void give_up_batch(struct calibrator *calibrator, const struct err_detail *detail)
+{
+	log_notice("calibration goes on from the stored positions: %s", err_message(ERR_CONFLICT, detail));
+	calibrator->positioned = false;
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.conflicts++;
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
+static err_t flush(struct calibrator *calibrator, struct err_detail *detail)
+{
+	size_t steps_count;
+	_cleanup_(cleanup_free) struct calibration_step *steps =
+		batch_steps(&calibrator->batch, &steps_count);
+	if (steps_count == 0)
+		return ERR_OK;
+	tick_waiting(&calibrator->ticker, DATABASE_NAME);
+	return calibration_store_apply(calibrator->store, calibrator->topic, calibrator->batch.cases,
+				       calibrator->batch.cases_count, steps, steps_count, detail);
+}
+
+/* Counts the batch; whatever the outcome, nothing is lost or doubled. */
+static void commit_batch(struct calibrator *calibrator)
+{
+	struct err_detail detail = { "" };
+	err_t err = flush(calibrator, &detail);
+	if (err == ERR_CONFLICT) {
+		database_works(calibrator);
+		give_up_batch(calibrator, &detail);
+	} else if (err) {
+		postpone(calibrator, err, &detail);
+	} else {
+		database_works(calibrator);
+		count_commit(calibrator);
+		batch_committed(&calibrator->batch);
+	}
+}
+
+static bool batch_is_due(const struct calibrator *calibrator)
+{
+	const struct batch *batch = &calibrator->batch;
+	if (batch->records == 0)
+		return false;
+	return batch->cases_count >= BATCH_CASES || batch->records >= BATCH_RECORDS ||
+	       clock_monotonic_us() - calibrator->batch_since_us >= INT64_C(1000) * BATCH_AGE_MS;
+}
+
+/* ---- assignment ---- */
+
+/* A stored position that the topic does not have: older records are gone, or it is another topic. */
+static int64_t start_offset(struct calibrator *calibrator, const struct batch_partition *partition)
+{
+	int64_t low, high;
+	if (partition->stored == CALIBRATION_POSITION_NONE)
+		return RD_KAFKA_OFFSET_BEGINNING;
+	if (rd_kafka_query_watermark_offsets(calibrator->consumer, calibrator->topic, partition->partition,
+					     &low, &high, WATERMARK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return partition->stored;
+	if (partition->stored < low)
+		log_error(
+			"partition %d of %s: records from %lld to %lld were deleted before they were counted",
+			(int)partition->partition, calibrator->topic, (long long)partition->stored,
+			(long long)low - 1);
+	if (partition->stored > high)
+		log_error("partition %d of %s ends at %lld, but %lld is counted already: is it another topic "
+			  "of "
+			  "that name? It is not counted; use another database, or delete its row of "
+			  "calibration_positions",
+			  (int)partition->partition, calibrator->topic, (long long)high,
+			  (long long)partition->stored);
+	return partition->stored < low	  ? low
+	       : partition->stored > high ? RD_KAFKA_OFFSET_INVALID
+					  : partition->stored;
+}
+
+static err_t read_positions(struct calibrator *calibrator, struct err_detail *detail)
+{
+	size_t count = calibrator->batch.partitions_count;
+	_cleanup_(cleanup_free) int64_t *positions = calloc(count + 1, sizeof *positions);
+	_cleanup_(cleanup_free) int32_t *partitions = calloc(count + 1, sizeof *partitions);
+	if (!positions || !partitions)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		partitions[i] = calibrator->batch.partitions[i].partition;
+	tick_waiting(&calibrator->ticker, DATABASE_NAME);
+	err_t err = calibration_store_positions(calibrator->store, calibrator->topic, partitions, count,
+						positions, detail);
+	if (!err)
+		batch_restart(&calibrator->batch, positions);
+	return err;
+}
+
+/* Lets the consumer fetch from the stored positions. */
+static void fetch_from_positions(struct calibrator *calibrator)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)calibrator->batch.partitions_count);
+	tick_waiting(&calibrator->ticker, "Kafka broker");
+	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
+		const struct batch_partition *partition = &calibrator->batch.partitions[i];
+		int64_t offset = start_offset(calibrator, partition);
+		if (offset != RD_KAFKA_OFFSET_INVALID)
+			rd_kafka_topic_partition_list_add(list, calibrator->topic, partition->partition)
+				->offset = offset;
+	}
+	rd_kafka_resp_err_t err = rd_kafka_assign(calibrator->consumer, list);
+	if (err)
+		log_error("partitions of %s cannot be assigned: %s", calibrator->topic,
+			  rd_kafka_err2str(err));
+	/* The pause of a former assignment must not outlive it. */
+	rd_kafka_resume_partitions(calibrator->consumer, list);
+	calibrator->positioned = !err;
+	calibrator->paused = false;
+}
+
+static void take_positions(struct calibrator *calibrator)
+{
+	struct err_detail detail = { "" };
+	err_t err = read_positions(calibrator, &detail);
+	if (err) {
+		postpone(calibrator, err, &detail);
+		return;
+	}
+	database_works(calibrator);
+	fetch_from_positions(calibrator);
+}
+
+/* The partitions are only noted: the database tells where they start, and it may be away for longer than a
+ * rebalance may take. */
+static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partition_list_t *list)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *none =
+		rd_kafka_topic_partition_list_new(0);
+	_cleanup_(cleanup_free) int32_t *partitions = calloc((size_t)list->cnt + 1, sizeof *partitions);
+	if (!partitions)
+		abort();
+	for (int i = 0; i < list->cnt; i++)
+		partitions[i] = list->elems[i].partition;
+	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
+	calibrator->positioned = false;
+	rd_kafka_assign(calibrator->consumer, none);
+	log_info("calibration: assigned %d partitions of %s", list->cnt, calibrator->topic);
+}
+
+/* What was read is counted if that succeeds at once, else the next owner reads it again. */
+static void on_revoke(struct calibrator *calibrator)
+{
+	if (calibrator->positioned && calibrator->retry_at_us == 0 && calibrator->batch.records > 0)
+		commit_batch(calibrator);
+	batch_free(&calibrator->batch);
+	calibrator->positioned = false;
+	rd_kafka_assign(calibrator->consumer, NULL);
+}
+
+static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list,
+			 void *opaque)
+{
+	struct calibrator *calibrator = opaque;
+	(void)consumer;
+	assert(calibrator->magic == CALIBRATOR_MAGIC);
+	if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+		on_assign(calibrator, list);
+	else
+		on_revoke(calibrator);
+}
+
+/* While the database is away nothing is fetched, but the consumer stays in its group. */
+static void set_paused(struct calibrator *calibrator, bool pause)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
+	if (calibrator->paused == pause ||
+	    rd_kafka_assignment(calibrator->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
+		return;
+	if (pause)
+		rd_kafka_pause_partitions(calibrator->consumer, list);
+	else
+		rd_kafka_resume_partitions(calibrator->consumer, list);
+	calibrator->paused = pause;
+}
+
+/* ---- records ---- */
+
+/* A topic full of foreign records must not flood the log. */
+static void skip(struct calibrator *calibrator, const rd_kafka_message_t *message, const char *reason)
+{
+	int64_t now_us = clock_monotonic_us();
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.skipped++;
+	pthread_mutex_unlock(&calibrator->mutex);
+	if (calibrator->warned_us && now_us - calibrator->warned_us < INT64_C(1000) * WARNING_PAUSE_MS) {
+		calibrator->skipped_silently++;
+		return;
+	}
+	log_warning("partition %d of %s, offset %lld is not counted: %s (and %llu before it)",
+		    (int)message->partition, calibrator->topic, (long long)message->offset, reason,
+		    (unsigned long long)calibrator->skipped_silently);
+	calibrator->warned_us = now_us;
+	calibrator->skipped_silently = 0;
+}
+
+static void count_scored(struct calibrator *calibrator, const rd_kafka_message_t *message,
+			 const struct scored_query *scored)
+{
+	if (!scored->label || !scored->confidence.overall.set)
+		return;
+	struct calibration_case item = {
+		.scored_at_ms = scored->scored_at,
+		.application = scored->application,
+		.model = scored->model,
+		.prompt_version = scored->prompt_version,
+		.label_source = scored->label->source,
+		.level = scored->confidence.level,
+		.confidence = scored->confidence.overall.value,
+		.weight = scored->label->weight,
+		.correct = scored->label->correct,
+	};
+	if (calibration_case_valid(&item))
+		batch_add(&calibrator->batch, &item);
+	else
+		skip(calibrator, message, "its time, confidence, weight or segment is out of range");
+}
+
+static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct scored_query *scored;
+	struct err_detail detail = { "" };
+	if (!batch_reach(&calibrator->batch, message->partition, message->offset))
+		return;
+	if (calibrator->batch.records == 1)
+		calibrator->batch_since_us = clock_monotonic_us();
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.records++;
+	pthread_mutex_unlock(&calibrator->mutex);
+	err_t err = codec_decode_scored(calibrator->codec, message->payload, message->len, arena, &scored,
+					&detail);
+	if (err)
+		skip(calibrator, message, err_message(err, &detail));
+	else
+		count_scored(calibrator, message, scored);
+}
+
+static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	switch (message->err) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		return;
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+		tick_waiting(&calibrator->ticker, "Kafka broker");
+		return;
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+		/* Deleted while we were reading: start_offset says so and goes on from what is left. */
+		calibrator->positioned = false;
+		return;
+	default:
+		log_warning("calibration consumer: %s", rd_kafka_message_errstr(message));
+	}
+}
+
+static void poll_once(struct calibrator *calibrator)
+{
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(calibrator->consumer, POLL_MS);
+	if (!message)
+		return;
+	if (message->err)
+		handle_error(calibrator, message);
+	else if (calibrator->positioned)
+		read_record(calibrator, message);
+	rd_kafka_message_destroy(message);
+}
+
+/* ---- the thread ---- */
+
+static void run_once(struct calibrator *calibrator)
+{
+	bool assigned = calibrator->batch.partitions_count > 0;
+	if (assigned && !calibrator->positioned && retry_is_due(calibrator))
+		take_positions(calibrator);
+	else if (calibrator->positioned && batch_is_due(calibrator) && retry_is_due(calibrator))
+		commit_batch(calibrator);
+	set_paused(calibrator, calibrator->retry_at_us != 0);
+	if (calibrator->retry_at_us)
+		tick_waiting(&calibrator->ticker, DATABASE_NAME);
+	else
+		tick(&calibrator->ticker);
+	poll_once(calibrator);
+}
+
+static void calibrator_main(void *context, unsigned index)
+{
+	struct calibrator *calibrator = context;
+	(void)index;
+	while (!atomic_load(&calibrator->stopping))
+		run_once(calibrator);
+	if (calibrator->positioned && calibrator->batch.records > 0)
+		commit_batch(calibrator);
+	tick_waiting(&calibrator->ticker, "Kafka consumer close");
+	rd_kafka_consumer_close(calibrator->consumer);
+	tick_stop(&calibrator->ticker);
+}
+
+/* ---- life ---- */
+
+static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
+			    struct err_detail *detail)
+{
+	char group[256];
+	snprintf(group, sizeof group, "%s.calibration", settings->group_id);
+	const struct {
+		const char *name, *value;
+	} properties[] = {
+		{ "group.id", group },
+		{ "isolation.level", "read_committed" },
+		{ "enable.auto.commit", "false" },
+		{ "enable.auto.offset.store", "false" },
+		{ "auto.offset.reset", "error" },
+		{ "partition.assignment.strategy", "range,roundrobin" },
+		{ "queued.max.messages.kbytes", "16384" },
+	};
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i < sizeof properties / sizeof *properties; i++)
+		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
+	return err;
+}
+
+static err_t create_consumer(struct calibrator *calibrator, const struct kafka_settings *settings,
+			     struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	err_t err = kafka_conf_new(settings, &conf, detail);
+	if (!err)
+		err = set_properties(conf, settings, detail);
+	if (err)
+		return err;
+	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
+	rd_kafka_conf_set_opaque(conf, calibrator);
+	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &calibrator->consumer, detail);
+	if (err)
+		return err;
+	rd_kafka_poll_set_consumer(calibrator->consumer);
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
+		rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(topics, calibrator->topic, RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t code = rd_kafka_subscribe(calibrator->consumer, topics);
+	return code ? err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s", calibrator->topic, rd_kafka_err2str(code))
+		    : ERR_OK;
+}
+
+static void calibrator_free(struct calibrator *calibrator)
+{
+	if (calibrator->consumer)
+		rd_kafka_destroy(calibrator->consumer);
+	calibration_store_free(calibrator->store);
+	batch_free(&calibrator->batch);
+	pthread_mutex_destroy(&calibrator->mutex);
+	free(calibrator->topic);
+	calibrator->magic = 0;
+	free(calibrator);
+}
+
+DEFINE_CLEANUP(struct calibrator, calibrator_cleanup, calibrator_free)
+
+err_t calibrator_start(const struct calibrator_options *options, struct calibrator **ret_calibrator,
+		       struct err_detail *detail)
+{
+	_cleanup_(calibrator_cleanup) struct calibrator *calibrator = calloc(1, sizeof *calibrator);
+	if (!calibrator)
+		abort();
+	calibrator->magic = CALIBRATOR_MAGIC;
+	calibrator->topic = strdup(options->kafka->scored_topic);
+	calibrator->codec = options->codec;
+	calibrator->ticker.name = "calibrator";
+	calibrator->backoff = (struct backoff){ .base_ms = RETRY_BASE_MS, .cap_ms = RETRY_CAP_MS };
+	calibrator->store = calibration_store_new(&(struct calibration_store_options){
+		options->dsn, options->password_file, options->bucket_s, (int64_t)options->max_segments });
+	pthread_mutex_init(&calibrator->mutex, NULL);
+	if (!calibrator->topic)
+		abort();
+	err_t err = create_consumer(calibrator, options->kafka, detail);
+	if (err)
+		return err;
+	tick(&calibrator->ticker);
+	calibrator->pool = pool_start("calibrator", 1, calibrator_main, calibrator);
+	*ret_calibrator = TAKE_PTR(calibrator);
+	return ERR_OK;
+}
+
+void calibrator_stop(struct calibrator *calibrator)
+{
+	if (!calibrator)
+		return;
+	atomic_store(&calibrator->stopping, true);
+	pool_join(calibrator->pool);
+	calibrator_free(calibrator);
+}
+
+void calibrator_statistics(struct calibrator *calibrator, struct calibrator_statistics *ret_statistics)
+{
+	pthread_mutex_lock(&calibrator->mutex);
+	*ret_statistics = calibrator->statistics;
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
+struct ticker *calibrator_ticker(struct calibrator *calibrator)
+{
+	return &calibrator->ticker;
+}

@@ -1,0 +1,52 @@
+/*
+ * Calibrator: counts what the scored topic says into the calibration database.
+ *
+ * One thread with a consumer of its own (read_committed, group "<group_id>.calibration"). Where it goes on is
+ * stored with the counts, not in Kafka: on assignment the positions are read from PostgreSQL, and every batch
+ * moves them in the transaction that counts it. So crashes, rebalances and two owners at once neither lose
+ * nor double a case. While the database is away partitions are paused and the batch is kept; scoring never
+ * waits.
+ *
+ * A record that cannot be decoded is skipped with a warning. Records without label or overall confidence
+ * only move the position.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "calibration/store.h"
+#include "common/tick.h"
+#include "kafka/client.h"
+
+struct calibrator;
+
+struct calibrator_options {
+	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic; only
+					       read by calibrator_start */
+	const struct codec *codec;	    /* outlives the calibrator */
+	const char *dsn;		    /* libpq connection string without a password */
+	const char *password_file;	    /* or NULL */
+	int64_t bucket_s;
+	size_t max_segments; /* counted by themselves, the rest as "other" */
+};
+
+/* Since the start. */
+struct calibrator_statistics {
+	uint64_t records;	/* consumed */
+	uint64_t cases;		/* counted, in committed transactions */
+	uint64_t skipped;	/* undecodable, or with values that cannot be counted */
+	uint64_t batches;	/* committed transactions */
+	uint64_t conflicts;	/* batches given up because somebody else had counted them */
+	uint64_t failures;	/* attempts that the database did not take */
+	int64_t last_commit_ms; /* wall clock; 0: none yet */
+};
+
+/* Creates the consumer and starts the thread; needs neither Kafka nor the database to be there yet. */
+err_t calibrator_start(const struct calibrator_options *options, struct calibrator **ret_calibrator,
+		       struct err_detail *detail);
+
+/* Counts what was read (one attempt), leaves the group and joins the thread; NULL is fine. */
+void calibrator_stop(struct calibrator *calibrator);
+
+/* Any thread. */
+void calibrator_statistics(struct calibrator *calibrator, struct calibrator_statistics *ret_statistics);
+struct ticker *calibrator_ticker(struct calibrator *calibrator);

@@ -1,0 +1,230 @@
+#include "calibration/reader.h"
+
+#include "avro/advisory.h"
+#include "calibration/schema.h"
+#include "calibration/store.h"
+#include "common/clock.h"
+
+enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
+
+/* The window from $2 to $5: hourly buckets from $3 to $4, fine ones before and after. Sums are exact until
+ * they leave the database. */
+#define READ_BUCKETS                                                                                         \
+	"SELECT CASE WHEN $9::boolean THEN application END, CASE WHEN $9::boolean THEN model END, "          \
+	"CASE WHEN $9::boolean THEN prompt_version END, label_source, level, bin, "                          \
+	"least((extract(epoch FROM bucket_start)::bigint - $2::bigint) * $11::bigint / "                     \
+	"($5::bigint - $2::bigint), $11::bigint - 1) AS step, "                                              \
+	"sum(cases), sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "        \
+	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 FROM calibration_buckets "        \
+	"WHERE ((width_s = $1::integer AND bucket_start >= to_timestamp($2::bigint) "                        \
+	"AND bucket_start < to_timestamp($3::bigint)) "                                                      \
+	"OR (width_s = 3600 AND bucket_start >= to_timestamp($3::bigint) "                                   \
+	"AND bucket_start < to_timestamp($4::bigint)) "                                                      \
+	"OR (width_s = $1::integer AND bucket_start >= to_timestamp($4::bigint) "                            \
+	"AND bucket_start < to_timestamp($5::bigint))) AND ($6::text IS NULL OR application = $6) "          \
+	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
+	"AND ($10::text IS NULL OR label_source = $10) GROUP BY 1, 2, 3, 4, 5, 6, 7 "                        \
+	"ORDER BY 1 COLLATE \"C\" NULLS FIRST, 2 COLLATE \"C\", 3 COLLATE \"C\", 4 COLLATE \"C\""
+
+enum {
+	APPLICATION,
+	MODEL,
+	PROMPT_VERSION,
+	LABEL_SOURCE,
+	LEVEL,
+	BIN,
+	STEP,
+	CASES,
+	WEIGHT,
+	WEIGHT_SQUARED,
+	WEIGHT_CORRECT,
+	WEIGHT_CONFIDENCE,
+	WEIGHT_SQUARED_ERROR
+};
+
+/* An entry while its rows are read. */
+struct gathering {
+	struct calibration_entry entry;
+	struct calibration_cells cells;
+	struct calibration_sums steps[CALIBRATION_GROUPS][CALIBRATION_STEPS];
+};
+
+bool calibration_parse_window(const char *text, int64_t *ret_window_s)
+{
+	static const struct {
+		const char *unit;
+		int64_t seconds;
+	} units[] = { { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", DAY_S } };
+	char *end;
+	long long count = strtoll(text, &end, 10);
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (count > 0 && count <= LONGEST_WINDOW_S / units[i].seconds &&
+		    strcmp(end, units[i].unit) == 0) {
+			*ret_window_s = count * units[i].seconds;
+			return true;
+		}
+	return false;
+}
+
+static double number_at(const PGresult *result, int row, int column)
+{
+	return strtod(PQgetvalue(result, row, column), NULL);
+}
+
+static str_t text_at(const PGresult *result, int row, int column, struct arena *arena)
+{
+	if (PQgetisnull(result, row, column))
+		return STR_NONE;
+	return arena_text(arena, PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
+}
+
+static struct calibration_sums sums_at(const PGresult *result, int row)
+{
+	return (struct calibration_sums){
+		.cases = strtoll(PQgetvalue(result, row, CASES), NULL, 10),
+		.weight = number_at(result, row, WEIGHT),
+		.weight_squared = number_at(result, row, WEIGHT_SQUARED),
+		.weight_correct = number_at(result, row, WEIGHT_CORRECT),
+		.weight_confidence = number_at(result, row, WEIGHT_CONFIDENCE),
+		.weight_squared_error = number_at(result, row, WEIGHT_SQUARED_ERROR),
+	};
+}
+
+static int source_at(const PGresult *result, int row)
+{
+	int source = LABEL_FEEDBACK;
+	while (source < LABEL_RELEVANCE &&
+	       strcmp(calibration_source_name(source), PQgetvalue(result, row, LABEL_SOURCE)) != 0)
+		source++;
+	return source;
+}
+
+static int level_at(const PGresult *result, int row)
+{
+	int level = LEVEL_VERY_LOW;
+	while (level < LEVEL_HIGH && strcmp(confidence_level_name((enum confidence_level)level),
+					    PQgetvalue(result, row, LEVEL)) != 0)
+		level++;
+	return level;
+}
+
+static bool same_entry(const PGresult *result, int a, int b)
+{
+	for (int column = APPLICATION; column <= LABEL_SOURCE; column++)
+		if (strcmp(PQgetvalue(result, a, column), PQgetvalue(result, b, column)) != 0)
+			return false;
+	return true;
+}
+
+static void gather_row(struct gathering *gathering, const PGresult *result, int row)
+{
+	struct calibration_sums sums = sums_at(result, row);
+	int level = level_at(result, row);
+	long bin = strtol(PQgetvalue(result, row, BIN), NULL, 10);
+	long step = strtol(PQgetvalue(result, row, STEP), NULL, 10);
+	calibration_sums_add(&gathering->cells.cells[level][bin], &sums);
+	calibration_sums_add(&gathering->steps[level][step], &sums);
+}
+
+static struct calibration_entry finish_entry(struct gathering *gathering, int64_t min_cases)
+{
+	calibration_report_make(&gathering->cells, min_cases, &gathering->entry.report);
+	for (int group = 0; group < CALIBRATION_GROUPS; group++)
+		for (int step = 0; step < CALIBRATION_STEPS; step++) {
+			const struct calibration_sums *sums = &gathering->steps[group][step];
+			gathering->entry.trend[group][step] = (struct calibration_moment){
+				sums->cases, sums->cases ? sums->weight_correct / sums->weight : 0
+			};
+		}
+	return gathering->entry;
+}
+
+/* Rows of one entry follow each other. */
+static void gather(const PGresult *result, const struct calibration_query *query, struct arena *arena,
+		   struct calibration_reports *reports)
+{
+	size_t capacity = 0;
+	int rows = PQntuples(result);
+	struct gathering gathering = { 0 };
+	for (int row = 0; row < rows; row++) {
+		if (row == 0 || !same_entry(result, row - 1, row)) {
+			gathering = (struct gathering){ 0 };
+			gathering.entry.application = text_at(result, row, APPLICATION, arena);
+			gathering.entry.model = text_at(result, row, MODEL, arena);
+			gathering.entry.prompt_version = text_at(result, row, PROMPT_VERSION, arena);
+			gathering.entry.label_source = source_at(result, row);
+		}
+		gather_row(&gathering, result, row);
+		if (row + 1 == rows || !same_entry(result, row, row + 1))
+			ARENA_PUSH(arena, reports->entries, reports->count, capacity,
+				   finish_entry(&gathering, query->min_cases));
+	}
+}
+
+struct number_text {
+	char text[24];
+};
+
+static const char *number_text(struct number_text *to, int64_t number)
+{
+	snprintf(to->text, sizeof to->text, "%lld", (long long)number);
+	return to->text;
+}
+
+static int64_t round_down(int64_t value, int64_t step)
+{
+	return value / step * step;
+}
+
+/* The window is made of whole buckets, from the one that it begins in to the one that it ends in. Whole hours
+ * within it are read from hourly buckets. */
+static err_t read_buckets(struct database *database, const struct calibration_query *query,
+			  struct calibration_reports *reports, PGresult **ret_result,
+			  struct err_detail *detail)
+{
+	int64_t width_s = query->bucket_s < CALIBRATION_COARSE_S ? query->bucket_s : CALIBRATION_COARSE_S;
+	int64_t since_s = round_down(reports->since_ms / 1000, width_s);
+	int64_t until_s = round_down(reports->until_ms / 1000, width_s) + width_s;
+	int64_t hours_since_s = round_down(since_s + CALIBRATION_COARSE_S - 1, CALIBRATION_COARSE_S);
+	int64_t hours_until_s = round_down(until_s, CALIBRATION_COARSE_S);
+	bool hours = hours_since_s < hours_until_s, any_source = query->label_source == ENUM_ABSENT;
+	struct number_text width, since, hours_since, hours_until, until, steps;
+	const char *const parameters[] = {
+		number_text(&width, width_s),
+		number_text(&since, since_s),
+		number_text(&hours_since, hours ? hours_since_s : until_s),
+		number_text(&hours_until, hours ? hours_until_s : until_s),
+		number_text(&until, until_s),
+		query->application,
+		query->model,
+		query->prompt_version,
+		query->by_segment ? "true" : "false",
+		any_source ? NULL : calibration_source_name(query->label_source),
+		number_text(&steps, CALIBRATION_STEPS),
+	};
+	return database_query(database, READ_BUCKETS, 11, parameters, ret_result, detail);
+}
+
+err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
+		       struct calibration_reports *ret_reports, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
+	struct calibration_reports reports = {
+		.window_s = query->window_s,
+		.since_ms = until_ms - query->window_s * 1000,
+		.until_ms = until_ms,
+	};
+	int version = 0;
+	err_t err = database_connect(database, NULL, detail);
+	if (!err)
+		err = calibration_schema_read(database, &version, detail);
+	if (!err && version > 0)
+		err = read_buckets(database, query, &reports, &result, detail);
+	if (err)
+		return err;
+	if (result)
+		gather(result, query, arena, &reports);
+	*ret_reports = reports;
+	return ERR_OK;
+}

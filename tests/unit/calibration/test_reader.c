@@ -1,0 +1,376 @@
+/* Reports read back from a real PostgreSQL, printed for people and as JSON; the check of the database. */
+#include "calibration/reader.h"
+
+#include "calibration/check.h"
+#include "calibration/print.h"
+#include "calibration/store.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "harness/postgres.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* 2026-01-08 12:00:00 UTC */
+#define NOON_MS	  INT64_C(1767873600000)
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS	  (60 * MINUTE_MS)
+
+static struct test_postgres server;
+
+static void run_sql(const char *sql)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	struct err_detail detail = { "" };
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_script(database, sql, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+}
+
+static int start_server(void **state)
+{
+	(void)state;
+	int status = test_postgres_start(&server, NULL);
+	if (status == 77) {
+		print_message("skipped: PostgreSQL is not installed\n");
+		exit(77);
+	}
+	return status;
+}
+
+static int stop_server(void **state)
+{
+	(void)state;
+	return test_postgres_do(&server, "stop");
+}
+
+static int drop_tables(void **state)
+{
+	(void)state;
+	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+	return 0;
+}
+
+/* Like cases, `correct` of them right. */
+struct portion {
+	int64_t age_ms; /* before noon */
+	const char *application, *model;
+	int label_source, level;
+	double confidence;
+	int cases, correct;
+};
+
+static void count(const struct portion *portions, size_t portions_count)
+{
+	struct calibration_store_options options = { server.socket_dsn, NULL, 300, 100 };
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store =
+		calibration_store_new(&options);
+	for (size_t i = 0; i < portions_count; i++) {
+		const struct portion *portion = &portions[i];
+		struct calibration_step step = { (int32_t)i, CALIBRATION_POSITION_NONE, portion->cases };
+		struct calibration_case *cases = calloc((size_t)portion->cases, sizeof *cases);
+		assert_non_null(cases);
+		for (int j = 0; j < portion->cases; j++)
+			cases[j] = (struct calibration_case){
+				NOON_MS - portion->age_ms, str_from(portion->application),
+				str_from(portion->model),  STR_NONE,
+				portion->label_source,	   portion->level,
+				portion->confidence,	   1,
+				j < portion->correct
+			};
+		assert_int_equal(
+			calibration_store_apply(store, "t", cases, (size_t)portion->cases, &step, 1, NULL),
+			ERR_OK);
+		free(cases);
+	}
+}
+
+static struct calibration_query new_query(int64_t window_s)
+{
+	return (struct calibration_query){ .window_s = window_s,
+					   .bucket_s = 300,
+					   .until_ms = NOON_MS,
+					   .min_cases = 20,
+					   .label_source = ENUM_ABSENT };
+}
+
+static struct calibration_reports read_reports(const struct calibration_query *query, struct arena *arena)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	struct calibration_reports reports;
+	struct err_detail detail = { "" };
+	if (calibration_read(database, query, arena, &reports, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return reports;
+}
+
+static const struct portion example[] = {
+	{ 10 * MINUTE_MS, "app", "m1", LABEL_RESULT, LEVEL_HIGH, 0.95, 20, 19 },
+	{ 10 * MINUTE_MS, "app", "m2", LABEL_RESULT, LEVEL_MEDIUM, 0.75, 15, 12 },
+	{ 10 * MINUTE_MS, "other app", NULL, LABEL_RESULT, LEVEL_LOW, 0.55, 10, 4 },
+	{ 10 * MINUTE_MS, "app", "m1", LABEL_RELEVANCE, LEVEL_HIGH, 0.95, 3, 0 },
+	{ 5 * HOUR_MS, "app", "m1", LABEL_RESULT, LEVEL_HIGH, 0.95, 100, 0 },
+	{ 48 * HOUR_MS, "app", "m1", LABEL_RESULT, LEVEL_VERY_LOW, 0.05, 1000, 1000 },
+	{ 8 * 24 * HOUR_MS, "app", "m1", LABEL_RESULT, LEVEL_VERY_LOW, 0.05, 7, 7 },
+};
+
+#define COUNT_EXAMPLE() count(example, sizeof example / sizeof *example)
+
+static void test_windows_and_sources(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	assert_int_equal(reports.count, 2);
+	assert_int_equal(reports.entries[0].label_source, LABEL_RELEVANCE);
+	assert_int_equal(reports.entries[0].report.cases, 3);
+	assert_int_equal(reports.entries[1].label_source, LABEL_RESULT);
+	assert_int_equal(reports.entries[1].report.cases, 45);
+	assert_float_equal(reports.entries[1].report.band_score.value, 0.9166666666666667, 1e-9);
+	assert_false(str_present(reports.entries[1].application));
+	query.label_source = LABEL_RESULT;
+	query.window_s = 86400;
+	assert_int_equal(read_reports(&query, arena).entries[0].report.cases, 145);
+	query.window_s = 7 * 86400;
+	assert_int_equal(read_reports(&query, arena).entries[0].report.cases, 1145);
+}
+
+static void test_segments(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	struct calibration_query query = new_query(3600);
+	query.by_segment = true;
+	query.label_source = LABEL_RESULT;
+	struct calibration_reports reports = read_reports(&query, arena);
+	assert_int_equal(reports.count, 3);
+	assert_true(str_is(reports.entries[0].model, "m1"));
+	assert_true(str_is(reports.entries[1].model, "m2"));
+	assert_true(str_is(reports.entries[2].application, "other app"));
+	query.application = "app";
+	assert_int_equal(read_reports(&query, arena).count, 2);
+	query.model = "m2";
+	reports = read_reports(&query, arena);
+	assert_int_equal(reports.count, 1);
+	assert_int_equal(reports.entries[0].report.groups[LEVEL_MEDIUM].cases, 15);
+	query.application = "nobody";
+	assert_int_equal(read_reports(&query, arena).count, 0);
+}
+
+static void test_trend(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const struct portion portions[] = {
+		{ 58 * MINUTE_MS, "app", NULL, LABEL_RESULT, LEVEL_HIGH, 0.95, 4, 4 },
+		{ 0, "app", NULL, LABEL_RESULT, LEVEL_HIGH, 0.95, 4, 1 },
+	};
+	count(portions, 2);
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	const struct calibration_moment *trend = reports.entries[0].trend[LEVEL_HIGH];
+	assert_int_equal(trend[0].cases, 4);
+	assert_float_equal(trend[0].accuracy, 1, 1e-12);
+	assert_int_equal(trend[5].cases, 0);
+	assert_int_equal(trend[CALIBRATION_STEPS - 1].cases, 4);
+	assert_float_equal(trend[CALIBRATION_STEPS - 1].accuracy, 0.25, 1e-12);
+}
+
+static void test_database_without_tables(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct calibration_query query = new_query(3600);
+	assert_int_equal(read_reports(&query, arena).count, 0);
+}
+
+static char *print_reports(const struct calibration_reports *reports,
+			   void (*print)(FILE *, const struct calibration_reports *))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	assert_non_null(stream);
+	print(stream, reports);
+	fclose(stream);
+	return text;
+}
+
+static void test_person_reads_it(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(text, "Calibration over 1 h until 2026-01-08 12:00:00 UTC"));
+	assert_non_null(strstr(text, "45 cases (weight 45): well calibrated"));
+	assert_non_null(strstr(text, "insufficient data (need ≥ 20 cases)"));
+	assert_non_null(strstr(text, "band score     0.9167"));
+	assert_non_null(strstr(text, "●"));
+}
+
+static void test_names_do_not_speak_to_the_terminal(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static const struct portion portion = {
+		0, "evil\x1b[2J", NULL, LABEL_RESULT, LEVEL_HIGH, 0.95, 1, 1
+	};
+	count(&portion, 1);
+	struct calibration_query query = new_query(3600);
+	query.by_segment = true;
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_null(strchr(text, '\x1b'));
+}
+
+static void test_program_reads_it(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print_json);
+	json_t *root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	json_t *list = json_object_get(root, "reports");
+	assert_int_equal(json_array_size(list), 2);
+	json_t *few = json_array_get(list, 0), *many = json_array_get(list, 1);
+	assert_true(json_is_null(json_object_get(few, "band_score")));
+	assert_true(json_is_null(json_object_get(few, "application")));
+	assert_float_equal(json_real_value(json_object_get(many, "band_score")), 0.9166666666666667, 1e-9);
+	assert_int_equal(json_array_size(json_object_get(many, "bins")), CALIBRATION_BINS);
+	json_t *high = json_object_get(json_object_get(many, "groups"), "high");
+	assert_int_equal(json_integer_value(json_object_get(high, "cases")), 20);
+	assert_int_equal(json_array_size(json_object_get(high, "trend")), CALIBRATION_STEPS);
+	json_decref(root);
+}
+
+static void test_windows_in_words(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t seconds; /* 0: refused */
+	} cases[] = { { "90s", 90 },	    { "30m", 1800 },
+		      { "24h", 86400 },	    { "7d", 604800 },
+		      { "366d", 31622400 }, { "", 0 },
+		      { "24", 0 },	    { "h", 0 },
+		      { "-1h", 0 },	    { "1w", 0 },
+		      { "1hh", 0 },	    { "99999d", 0 },
+		      { "0h", 0 },	    { "9999999999999999999d", 0 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t seconds = 0;
+		bool read = calibration_parse_window(cases[i].text, &seconds);
+		assert_int_equal(read, cases[i].seconds != 0);
+		assert_true(seconds == cases[i].seconds);
+	}
+}
+
+static err_t check(const char *role, str_t *ret_notes, struct arena *arena, struct err_detail *detail)
+{
+	char dsn[512];
+	snprintf(dsn, sizeof dsn, "%s user=%s", server.socket_dsn, role);
+	return calibration_check(dsn, NULL, arena, ret_notes, detail);
+}
+
+static void test_check_names_what_is_wrong(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail detail = { "" };
+	str_t notes;
+	run_sql("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN");
+	assert_int_equal(check("poor", &notes, arena, &detail), ERR_DATABASE_REFUSED);
+	assert_non_null(strstr(detail.message, "CREATE"));
+	run_sql("GRANT CREATE, USAGE ON SCHEMA public TO poor");
+	assert_int_equal(check("poor", &notes, arena, &detail), ERR_OK);
+	assert_non_null(strstr(notes.ptr, "version 0"));
+	COUNT_EXAMPLE();
+	assert_int_equal(check("poor", &notes, arena, &detail), ERR_DATABASE_REFUSED);
+	run_sql("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO poor");
+	assert_int_equal(check("poor", &notes, arena, &detail), ERR_OK);
+	assert_string_equal(notes.ptr, "");
+	assert_int_equal(check("postgres", &notes, arena, &detail), ERR_OK);
+	assert_non_null(strstr(notes.ptr, "superuser"));
+	assert_int_equal(check("nobody_of_that_name", &notes, arena, &detail), ERR_DATABASE_UNAVAILABLE);
+	run_sql("DROP OWNED BY poor; DROP ROLE poor");
+}
+
+static void test_secrets_stay_secret(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail detail = { "" };
+	str_t notes;
+	char file[] = "/tmp/assayd-password-XXXXXX";
+	int fd = mkstemp(file);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "hunter2\n", 8), 8);
+	close(fd);
+	assert_int_equal(
+		calibration_check("host=127.0.0.1 port=1 user=postgres", file, arena, &notes, &detail),
+		ERR_DATABASE_UNAVAILABLE);
+	assert_null(strstr(detail.message, "hunter2"));
+	unlink(file);
+	assert_int_equal(calibration_check(server.socket_dsn, file, arena, &notes, &detail),
+			 ERR_FILE_UNREADABLE);
+}
+
+/* A week of dense traffic in twenty segments: a full report stays below 100 ms (the bound here leaves room
+ * for sanitizers and busy machines). */
+static void test_full_report_is_fast(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	run_sql("INSERT INTO calibration_buckets SELECT w, to_timestamp(1767873600 - w * b), 'app' || s, "
+		"'m', 'p', "
+		"'RESULT', CASE WHEN n = 9 THEN 'HIGH_CONFIDENCE' WHEN n >= 7 THEN 'MEDIUM_CONFIDENCE' WHEN "
+		"n >= 5 THEN "
+		"'LOW_CONFIDENCE' ELSE 'VERY_LOW_CONFIDENCE' END, n, 10, 33.333333333333335, 111.1111111111, "
+		"17.5, "
+		"8.1234567890123456789, 2.98765432109876543 "
+		"FROM (VALUES (300, 288), (3600, 168)) AS v (w, count), generate_series(1, count) AS b, "
+		"generate_series(1, 20) AS s, generate_series(0, 9) AS n; ANALYZE calibration_buckets");
+	static const int64_t windows_s[] = { 3600, 86400, 7 * 86400 };
+	for (size_t i = 0; i < 3; i++) {
+		struct calibration_query query = new_query(windows_s[i]);
+		query.by_segment = true;
+		int64_t start_us = clock_monotonic_us();
+		struct calibration_reports reports = read_reports(&query, arena);
+		int64_t took_ms = (clock_monotonic_us() - start_us) / 1000;
+		print_message("window of %lld h: %zu reports in %lld ms\n", (long long)windows_s[i] / 3600,
+			      reports.count, (long long)took_ms);
+		assert_in_range(took_ms, 0, 1000);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_windows_and_sources, drop_tables),
+		cmocka_unit_test_setup(test_segments, drop_tables),
+		cmocka_unit_test_setup(test_trend, drop_tables),
+		cmocka_unit_test_setup(test_database_without_tables, drop_tables),
+		cmocka_unit_test_setup(test_person_reads_it, drop_tables),
+		cmocka_unit_test_setup(test_names_do_not_speak_to_the_terminal, drop_tables),
+		cmocka_unit_test_setup(test_program_reads_it, drop_tables),
+		cmocka_unit_test(test_windows_in_words),
+		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
+		cmocka_unit_test(test_secrets_stay_secret),
+		cmocka_unit_test_setup(test_full_report_is_fast, drop_tables),
+	};
+	log_set_level(LOG_LEVEL_WARNING);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
+}
