@@ -6,7 +6,7 @@
 struct entry {
 	struct list_node node; /* in `used`, the most recently used last */
 	struct digest_node by_key;
-	int64_t expires_us;
+	int64_t stored_us;
 	double score;
 	bool has_reason;
 	size_t reason_len;
@@ -26,17 +26,6 @@ static size_t cost(size_t reason_len)
 	return sizeof(struct entry) + reason_len + 1 + sizeof(struct digest_node *);
 }
 
-struct cache *cache_new(size_t size_bytes, int64_t ttl_s)
-{
-	struct cache *cache = calloc(1, sizeof *cache);
-	if (!cache)
-		abort();
-	cache->limit_bytes = ttl_s > 0 ? size_bytes : 0;
-	cache->ttl_us = ttl_s * 1000000;
-	list_init(&cache->used);
-	return cache;
-}
-
 static void drop(struct cache *cache, struct entry *entry)
 {
 	list_remove(&cache->used, &entry->node);
@@ -48,6 +37,30 @@ static void drop(struct cache *cache, struct entry *entry)
 static struct entry *oldest(const struct cache *cache)
 {
 	return container_of(cache->used.head.next, struct entry, node);
+}
+
+/* Drops the oldest until `more` bytes have room. */
+static void make_room(struct cache *cache, size_t more)
+{
+	while (cache->used_bytes > 0 && cache->used_bytes + more > cache->limit_bytes)
+		drop(cache, oldest(cache));
+}
+
+void cache_resize(struct cache *cache, size_t size_bytes, int64_t ttl_s)
+{
+	cache->limit_bytes = ttl_s > 0 ? size_bytes : 0;
+	cache->ttl_us = ttl_s * 1000000;
+	make_room(cache, 0);
+}
+
+struct cache *cache_new(size_t size_bytes, int64_t ttl_s)
+{
+	struct cache *cache = calloc(1, sizeof *cache);
+	if (!cache)
+		abort();
+	list_init(&cache->used);
+	cache_resize(cache, size_bytes, ttl_s);
+	return cache;
 }
 
 void cache_free(struct cache *cache)
@@ -72,7 +85,7 @@ bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 	struct entry *entry = find(cache, key);
 	if (!entry)
 		return false;
-	if (now_us >= entry->expires_us) {
+	if (now_us >= entry->stored_us + cache->ttl_us) {
 		drop(cache, entry);
 		return false;
 	}
@@ -93,13 +106,12 @@ void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 		drop(cache, former);
 	if (size_bytes > cache->limit_bytes)
 		return;
-	while (cache->used_bytes + size_bytes > cache->limit_bytes)
-		drop(cache, oldest(cache));
+	make_room(cache, size_bytes);
 	struct entry *entry = calloc(1, sizeof *entry + verdict->reason.len + 1);
 	if (!entry)
 		abort();
 	memcpy(entry->by_key.key, key, DIGEST_BYTES);
-	entry->expires_us = now_us + cache->ttl_us;
+	entry->stored_us = now_us;
 	entry->score = verdict->score;
 	entry->has_reason = str_present(verdict->reason);
 	entry->reason_len = verdict->reason.len;

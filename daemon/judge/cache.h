@@ -19,6 +19,9 @@ struct cached_verdict {
 struct cache *cache_new(size_t size_bytes, int64_t ttl_s);
 void cache_free(struct cache *cache);
 
+/* New bounds; what no longer fits leaves at once, what is too old when it is asked for. */
+void cache_resize(struct cache *cache, size_t size_bytes, int64_t ttl_s);
+
 /* Whether there is a verdict; its texts live until the next cache_put. */
 bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
 	       struct cached_verdict *ret_verdict);

@@ -38,7 +38,8 @@ void exchange_key(const struct endpoint *endpoint, const struct judge_call *call
 	digest_sha256(image.data, image.len, ret_key);
 }
 
-struct exchange *exchange_new(const unsigned char key[DIGEST_BYTES], unsigned max_attempts)
+struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
+			      unsigned max_attempts)
 {
 	struct exchange *exchange = calloc(1, sizeof *exchange);
 	if (!exchange)
@@ -46,6 +47,7 @@ struct exchange *exchange_new(const unsigned char key[DIGEST_BYTES], unsigned ma
 	memcpy(exchange->by_key.key, key, DIGEST_BYTES);
 	list_init(&exchange->calls);
 	exchange->arena = arena_new();
+	exchange->prompts = prompts_share(endpoint->prompts);
 	exchange->max_attempts = max_attempts;
 	exchange->backoff = (struct backoff){ .base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS };
 	return exchange;
@@ -55,6 +57,7 @@ void exchange_free(struct exchange *exchange)
 {
 	buf_free(&exchange->request);
 	buf_free(&exchange->transfer.response);
+	prompts_free(exchange->prompts);
 	arena_free(exchange->arena);
 	free(exchange);
 }
@@ -77,7 +80,7 @@ err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint)
 	const struct judge_call *call = first_call(exchange);
 	struct prompt_values values = values_of(call);
 	prompt_draw_nonce(&values, NULL, exchange->nonce);
-	prompt_render(endpoint->prompts, call->kind, &values, exchange->nonce, &system, &user);
+	prompt_render(exchange->prompts, call->kind, &values, exchange->nonce, &system, &user);
 	buf_reset(&exchange->request);
 	exchange->structured = endpoint->structured;
 	struct provider_request request = { endpoint->model, call->kind, exchange->structured,

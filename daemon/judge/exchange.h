@@ -21,6 +21,7 @@ struct exchange {
 	struct digest_node by_key; /* among the open ones */
 	struct list calls;	   /* never empty while the exchange is open */
 	struct arena *arena;
+	struct prompts *prompts; /* those that its key was made with */
 	struct transfer transfer;
 	struct buf request;
 	char nonce[PROMPT_NONCE_SIZE];
@@ -38,7 +39,8 @@ struct exchange {
 void exchange_key(const struct endpoint *endpoint, const struct judge_call *call,
 		  unsigned char ret_key[DIGEST_BYTES]);
 
-struct exchange *exchange_new(const unsigned char key[DIGEST_BYTES], unsigned max_attempts);
+struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
+			      unsigned max_attempts);
 void exchange_free(struct exchange *exchange);
 
 /* Writes the request with a fresh nonce. ERR_JUDGE_REFUSED, and the verdict says why, when it cannot be

@@ -17,18 +17,31 @@
 #define BREAKER_BACKOFF_MS 1000
 #define BREAKER_CAP_MS	   30000
 
-struct judge {
-	struct endpoint endpoint;
+/* What can change while the judge runs. */
+struct terms {
 	int64_t timeout_us;
 	int64_t queue_wait_us; /* −1: without end */
 	unsigned max_attempts;
+	unsigned max_in_flight;
+	int64_t requests_per_minute, tokens_per_minute, tokens_per_day; /* 0: no limit */
+	size_t cache_bytes;
+	int64_t cache_ttl_s;
+};
+
+struct judge {
+	struct endpoint endpoint;
+	struct terms terms;
 
 	struct queue submitted;
 	_Atomic bool stopping;
 	struct pool *thread;
 	struct ticker ticker;
-	pthread_mutex_t stats_mutex;
-	struct judge_stats published; /* under the mutex */
+	pthread_mutex_t mutex; /* for the next four */
+	struct judge_stats published;
+	struct terms next_terms;
+	struct prompts *next_prompts; /* NULL: nothing changes */
+	struct arena *digests;	      /* of all prompts that were ever in use */
+	_Atomic(const char *) digest;
 
 	/* the thread's own */
 	struct transport *transport;
@@ -110,12 +123,13 @@ static void conclude(struct judge *judge, struct exchange *exchange)
 static void send_exchange(struct judge *judge, struct exchange *exchange)
 {
 	if (exchange_write(exchange, &judge->endpoint) != ERR_OK) {
-		conclude(judge, exchange);
+		close_exchange(judge, exchange); /* says nothing about the server */
 		return;
 	}
 	int64_t now_us = clock_monotonic_us();
+	breaker_started(&judge->breaker);
 	if (exchange->deadline_us == 0)
-		exchange->deadline_us = now_us + judge->timeout_us;
+		exchange->deadline_us = now_us + judge->terms.timeout_us;
 	int64_t left_ms = (exchange->deadline_us - now_us) / 1000;
 	if (left_ms <= 0) {
 		exchange_fail(exchange, ERR_JUDGE_TIMEOUT);
@@ -131,7 +145,7 @@ static void send_exchange(struct judge *judge, struct exchange *exchange)
 
 static void open_exchange(struct judge *judge, struct judge_call *call, const unsigned char key[DIGEST_BYTES])
 {
-	struct exchange *exchange = exchange_new(key, judge->max_attempts);
+	struct exchange *exchange = exchange_new(&judge->endpoint, key, judge->terms.max_attempts);
 	list_append(&exchange->calls, &call->node);
 	digest_table_add(&judge->open, &exchange->by_key);
 	list_append(&judge->waiting, &exchange->node);
@@ -154,8 +168,9 @@ static void admit(struct judge *judge, struct judge_call *call)
 		list_append(&container_of(open, struct exchange, by_key)->calls, &call->node);
 	else
 		open_exchange(judge, call, key);
-	if (judge->queue_wait_us >= 0 && call->submitted_us + judge->queue_wait_us < judge->next_expiry_us)
-		judge->next_expiry_us = call->submitted_us + judge->queue_wait_us;
+	if (judge->terms.queue_wait_us >= 0 &&
+	    call->submitted_us + judge->terms.queue_wait_us < judge->next_expiry_us)
+		judge->next_expiry_us = call->submitted_us + judge->terms.queue_wait_us;
 }
 
 static void admit_submitted(struct judge *judge)
@@ -245,7 +260,6 @@ static void start_waiting(struct judge *judge, int64_t now_us)
 			return;
 		list_remove(&judge->waiting, &exchange->node);
 		if (allowed) {
-			breaker_started(&judge->breaker);
 			exchange->attempts = 1;
 			send_exchange(judge, exchange);
 		} else {
@@ -261,7 +275,7 @@ static int64_t expire_calls(struct judge *judge, struct exchange *exchange, int6
 	int64_t next_us = INT64_MAX;
 	LIST_FOREACH_SAFE (node, &exchange->calls) {
 		struct judge_call *call = call_of(node);
-		int64_t expires_us = call->submitted_us + judge->queue_wait_us;
+		int64_t expires_us = call->submitted_us + judge->terms.queue_wait_us;
 		if (expires_us <= now_us) {
 			list_remove(&exchange->calls, node);
 			answer_error(judge, call, ERR_JUDGE_SATURATED);
@@ -308,9 +322,9 @@ static void publish_stats(struct judge *judge)
 	judge->stats.waiting = (int64_t)judge->waiting.count;
 	judge->stats.places = (int64_t)judge->limits.places;
 	judge->stats.breaker_open = judge->breaker.state != BREAKER_CLOSED;
-	pthread_mutex_lock(&judge->stats_mutex);
+	pthread_mutex_lock(&judge->mutex);
 	judge->published = judge->stats;
-	pthread_mutex_unlock(&judge->stats_mutex);
+	pthread_mutex_unlock(&judge->mutex);
 }
 
 static void show_life(struct judge *judge)
@@ -342,11 +356,35 @@ static void abandon_submitted(struct judge *judge)
 		answer_error(judge, call_of(node), ERR_SHUTTING_DOWN);
 }
 
+static void apply_terms(struct judge *judge, const struct terms *terms)
+{
+	judge->terms = *terms;
+	limits_change(&judge->limits, terms->max_in_flight, terms->requests_per_minute,
+		      terms->tokens_per_minute, terms->tokens_per_day, clock_monotonic_us());
+	cache_resize(judge->cache, terms->cache_bytes, terms->cache_ttl_s);
+	transport_set_connections(judge->transport, terms->max_in_flight);
+	judge->next_expiry_us = terms->queue_wait_us < 0 ? INT64_MAX : 0;
+}
+
+static void apply_change(struct judge *judge)
+{
+	pthread_mutex_lock(&judge->mutex);
+	struct prompts *prompts = TAKE_PTR(judge->next_prompts);
+	struct terms terms = judge->next_terms;
+	pthread_mutex_unlock(&judge->mutex);
+	if (!prompts)
+		return;
+	prompts_free(judge->endpoint.prompts);
+	judge->endpoint.prompts = prompts;
+	apply_terms(judge, &terms);
+}
+
 static void run(void *context, unsigned index)
 {
 	struct judge *judge = context;
 	(void)index;
 	while (!atomic_load(&judge->stopping)) {
+		apply_change(judge);
 		admit_submitted(judge);
 		read_finished(judge);
 		int64_t now_us = clock_monotonic_us();
@@ -369,9 +407,26 @@ static void release(struct judge *judge)
 	transport_free(judge->transport);
 	cache_free(judge->cache);
 	digest_table_free(&judge->open);
+	prompts_free(judge->next_prompts);
+	arena_free(judge->digests);
 	endpoint_close(&judge->endpoint);
-	pthread_mutex_destroy(&judge->stats_mutex);
+	pthread_mutex_destroy(&judge->mutex);
 	free(judge);
+}
+
+static struct terms terms_of(const struct judge_settings *settings)
+{
+	return (struct terms){
+		.timeout_us = settings->timeout_ms * 1000,
+		.queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000,
+		.max_attempts = settings->max_attempts ? settings->max_attempts : 1,
+		.max_in_flight = settings->max_in_flight ? settings->max_in_flight : 1,
+		.requests_per_minute = settings->requests_per_minute,
+		.tokens_per_minute = settings->tokens_per_minute,
+		.tokens_per_day = settings->tokens_per_day,
+		.cache_bytes = settings->cache_bytes,
+		.cache_ttl_s = settings->cache_ttl_s,
+	};
 }
 
 static struct judge *judge_new(const struct judge_settings *settings)
@@ -379,14 +434,12 @@ static struct judge *judge_new(const struct judge_settings *settings)
 	struct judge *judge = calloc(1, sizeof *judge);
 	if (!judge)
 		abort();
-	judge->timeout_us = settings->timeout_ms * 1000;
-	judge->queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000;
-	limits_init(&judge->limits, settings->max_in_flight ? settings->max_in_flight : 1,
-		    settings->requests_per_minute, settings->tokens_per_minute, settings->tokens_per_day,
-		    clock_monotonic_us());
-	judge->max_attempts = settings->max_attempts ? settings->max_attempts : 1;
+	judge->terms = terms_of(settings);
+	limits_init(&judge->limits, judge->terms.max_in_flight, judge->terms.requests_per_minute,
+		    judge->terms.tokens_per_minute, judge->terms.tokens_per_day, clock_monotonic_us());
 	judge->next_expiry_us = judge->next_start_us = INT64_MAX;
-	pthread_mutex_init(&judge->stats_mutex, NULL);
+	pthread_mutex_init(&judge->mutex, NULL);
+	judge->digests = arena_new();
 	judge->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
 	judge->breaker.backoff = (struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
 	judge->ticker.name = "judge";
@@ -394,6 +447,12 @@ static struct judge *judge_new(const struct judge_settings *settings)
 	list_init(&judge->sending);
 	list_init(&judge->pausing);
 	return judge;
+}
+
+/* Keeps the digest beyond the prompts' life. The mutex is held, or nobody else is there yet. */
+static void name_prompts(struct judge *judge, const struct prompts *prompts)
+{
+	atomic_store(&judge->digest, arena_strdup(judge->digests, prompts_digest(prompts)));
 }
 
 err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail)
@@ -404,6 +463,7 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 		release(judge);
 		return err;
 	}
+	name_prompts(judge, judge->endpoint.prompts);
 	queue_init(&judge->submitted, false);
 	judge->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
 	judge->transport = transport_new(judge->endpoint.url, judge->endpoint.header,
@@ -425,6 +485,22 @@ void judge_stop(struct judge *judge)
 	release(judge);
 }
 
+err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail)
+{
+	struct prompts *prompts = NULL;
+	err_t err = prompts_load(settings->prompt_directory, &prompts, detail);
+	if (err != ERR_OK)
+		return err;
+	pthread_mutex_lock(&judge->mutex);
+	prompts_free(judge->next_prompts); /* of a change that nobody has seen yet */
+	judge->next_prompts = prompts;
+	judge->next_terms = terms_of(settings);
+	name_prompts(judge, prompts);
+	pthread_mutex_unlock(&judge->mutex);
+	transport_wake(judge->transport);
+	return ERR_OK;
+}
+
 void judge_submit(struct judge *judge, struct judge_call *call)
 {
 	call->submitted_us = clock_monotonic_us();
@@ -435,7 +511,7 @@ void judge_submit(struct judge *judge, struct judge_call *call)
 
 const char *judge_prompt_digest(const struct judge *judge)
 {
-	return prompts_digest(judge->endpoint.prompts);
+	return atomic_load(&judge->digest);
 }
 
 struct ticker *judge_ticker(struct judge *judge)
@@ -445,8 +521,8 @@ struct ticker *judge_ticker(struct judge *judge)
 
 struct judge_stats judge_stats(struct judge *judge)
 {
-	pthread_mutex_lock(&judge->stats_mutex);
+	pthread_mutex_lock(&judge->mutex);
 	struct judge_stats stats = judge->published;
-	pthread_mutex_unlock(&judge->stats_mutex);
+	pthread_mutex_unlock(&judge->mutex);
 	return stats;
 }

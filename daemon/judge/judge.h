@@ -80,9 +80,14 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 /* Answers what is still open with SHUTTING_DOWN and joins the thread. NULL is fine. */
 void judge_stop(struct judge *judge);
 
+/* Takes over the timeouts, limits, cache bounds and prompts of `settings`; what is open goes on with the
+ * prompts that it began with. The address, the model and the key stay. On an error everything stays as it
+ * was. Any thread. */
+err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail);
+
 void judge_submit(struct judge *judge, struct judge_call *call);
 
-/* SHA-256 of the prompts in use, in hexadecimal; lives as long as the judge. */
+/* SHA-256 of the prompts in use, in hexadecimal; lives as long as the judge. Any thread. */
 const char *judge_prompt_digest(const struct judge *judge);
 
 /* One cheap request that shows whether the endpoint and the key work: for `assayd check`. Blocks up to the

@@ -37,6 +37,29 @@ static void refill(struct rate *rate, int64_t now_us)
 	rate->at_us = now_us;
 }
 
+/* A budget that was not limited starts full; one that was keeps what is missing from it. */
+static void change_rate(struct rate *rate, int64_t limit, int64_t now_us)
+{
+	if (rate->limit != 0)
+		refill(rate, now_us);
+	double missing = rate->limit != 0 ? (double)rate->limit - rate->level : 0;
+	rate->limit = limit;
+	rate->level = (double)limit - missing;
+	rate->at_us = now_us;
+}
+
+void limits_change(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
+		   int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us)
+{
+	bool adapted = limits->places < limits->max_in_flight;
+	if (!adapted || limits->places > max_in_flight)
+		limits->places = max_in_flight;
+	limits->max_in_flight = max_in_flight;
+	change_rate(&limits->requests, requests_per_minute, now_us);
+	change_rate(&limits->minute_tokens, tokens_per_minute, now_us);
+	change_rate(&limits->day_tokens, tokens_per_day, now_us);
+}
+
 static void spend(struct rate *rate, int64_t amount, int64_t now_us)
 {
 	if (rate->limit == 0)

@@ -30,6 +30,10 @@ struct limits {
 void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
 		 int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us);
 
+/* New limits; what was spent stays spent, and places are as they were where the new number has room. */
+void limits_change(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
+		   int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us);
+
 /* When a request may start, as far as is known: now_us or before (at once), later, or INT64_MAX (when one in
  * flight ends). */
 int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us);

@@ -33,6 +33,7 @@ struct template
 };
 
 struct prompts {
+	unsigned shares;
 	struct arena *arena;
 	struct template templates[JUDGE_CORRECTNESS + 1];
 	char digest[DIGEST_HEX_SIZE];
@@ -222,6 +223,7 @@ err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct e
 	_cleanup_(prompts_cleanup) struct prompts *prompts = calloc(1, sizeof *prompts);
 	if (!prompts)
 		abort();
+	prompts->shares = 1;
 	prompts->arena = arena_new();
 	_cleanup_(buf_free) struct buf digested = BUF_INIT;
 	for (enum judge_question kind = JUDGE_RELEVANCE; kind <= JUDGE_CORRECTNESS; kind++) {
@@ -234,9 +236,15 @@ err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct e
 	return ERR_OK;
 }
 
+struct prompts *prompts_share(struct prompts *prompts)
+{
+	prompts->shares++;
+	return prompts;
+}
+
 void prompts_free(struct prompts *prompts)
 {
-	if (!prompts)
+	if (!prompts || --prompts->shares > 0)
 		return;
 	arena_free(prompts->arena);
 	free(prompts);

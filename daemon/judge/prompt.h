@@ -28,6 +28,9 @@ struct prompt_values {
 /* Loads relevance.txt and correctness.txt of `directory`, or the built-in ones when it is NULL. The caller
  * owns the prompts. ERR_FILE_UNREADABLE, or ERR_CONFIG_SYNTAX with file and line in `detail`. */
 err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct err_detail *detail);
+
+/* The prompts are shared by counting, within one thread: each holder gives its share back. NULL is fine. */
+struct prompts *prompts_share(struct prompts *prompts);
 void prompts_free(struct prompts *prompts);
 
 DEFINE_CLEANUP(struct prompts, prompts_cleanup, prompts_free)

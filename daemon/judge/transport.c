@@ -34,10 +34,15 @@ struct transport *transport_new(const char *url, const char *key_header, const c
 	add_header(transport, "Expect:");
 	add_header(transport, key_header);
 	add_header(transport, more_header);
-	curl_multi_setopt(transport->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)connections);
-	curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)connections);
+	transport_set_connections(transport, connections);
 	curl_multi_setopt(transport->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 	return transport;
+}
+
+void transport_set_connections(struct transport *transport, unsigned connections)
+{
+	curl_multi_setopt(transport->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)connections);
+	curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)connections);
 }
 
 void transport_free(struct transport *transport)

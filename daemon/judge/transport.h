@@ -40,6 +40,9 @@ struct transfer {
 struct transport *transport_new(const char *url, const char *key_header, const char *more_header,
 				unsigned connections);
 
+/* The most connections from now on. */
+void transport_set_connections(struct transport *transport, unsigned connections);
+
 /* Every transfer must have finished or been cancelled. */
 void transport_free(struct transport *transport);
 

@@ -99,6 +99,25 @@ static void test_stays_within_its_bytes(void **state)
 	cache_free(cache);
 }
 
+static void test_resizing(void **state)
+{
+	(void)state;
+	struct cache *cache = cache_new(1 << 20, 60);
+	for (unsigned n = 1; n <= 10; n++)
+		put(cache, n, 0, STR("0123456789"));
+	size_t one = cache_used_bytes(cache) / 10;
+	cache_resize(cache, 4 * one, 60);
+	assert_int_equal(cache_used_bytes(cache), 4 * one);
+	assert_false(has(cache, 6, 0));
+	assert_true(has(cache, 7, 0));
+	cache_resize(cache, 4 * one, 30); /* for what is inside, too */
+	assert_true(has(cache, 8, 30 * S - 1));
+	assert_false(has(cache, 8, 30 * S));
+	cache_resize(cache, 0, 30);
+	assert_int_equal(cache_used_bytes(cache), 0);
+	cache_free(cache);
+}
+
 static void test_what_does_not_fit_is_not_kept(void **state)
 {
 	(void)state;
@@ -119,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_time_to_live),
 		cmocka_unit_test(test_least_recently_used_leaves),
 		cmocka_unit_test(test_stays_within_its_bytes),
+		cmocka_unit_test(test_resizing),
 		cmocka_unit_test(test_what_does_not_fit_is_not_kept),
 	};
 	return cmocka_run_group_tests_name("cache", tests, NULL, NULL);

@@ -546,6 +546,76 @@ static void test_settings_are_checked(void **state)
 	}
 }
 
+static void write_prompts(const char *folder, const char *system)
+{
+	static const char *const names[] = { "relevance", "correctness" };
+	for (size_t i = 0; i < 2; i++) {
+		char path[256];
+		snprintf(path, sizeof path, "%s/%s.txt", folder, names[i]);
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fprintf(file,
+			"[system]\n%s\n[user]\n{{dialect}} "
+			"{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}%s{{nonce}}",
+			system, i ? "{{truth_sql}}" : "");
+		fclose(file);
+	}
+}
+
+static void ask_again(struct judge *judge, str_t question, bool cached)
+{
+	struct judge_batch batch;
+	judge_batch_init(&batch, judge, 1);
+	batch.calls[0].question = question;
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
+	assert_int_equal(batch.calls[0].verdict.cached, cached);
+	judge_batch_free(&batch);
+}
+
+/* A call that is open keeps its prompt; the next ones use the new one, and the old one's verdicts are not
+ * mixed with it. A faulty prompt changes nothing. */
+static void test_reload(void **state)
+{
+	(void)state;
+	struct judge_batch batch;
+	struct judge_settings settings = judge_server_settings(&server);
+	struct err_detail detail = { "" };
+	char folder[] = "/tmp/judge-prompts-XXXXXX", command[64];
+	assert_non_null(mkdtemp(folder));
+	judge_server_script(&server, "latency=300");
+	judge_batch_init(&batch, start(&settings), 1);
+	const char *before = judge_prompt_digest(batch.judge);
+	batch.calls[0].question = STR("q");
+	judge_batch_submit(&batch);
+	usleep(100000);
+	settings.prompt_directory = folder;
+	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_FILE_UNREADABLE);
+	assert_ptr_equal(judge_prompt_digest(batch.judge), before);
+	write_prompts(folder, "first");
+	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	write_prompts(folder, "other words");
+	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	assert_string_not_equal(judge_prompt_digest(batch.judge), before);
+	judge_batch_wait(&batch);
+	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
+	ask_again(batch.judge, STR("q"), false);
+	json_t *stats = judge_server_ask(&server, "/stats", NULL);
+	json_t *messages = json_object_get(json_object_get(stats, "last"), "messages");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 0), "content")),
+			    "other words");
+	json_decref(stats);
+	ask_again(batch.judge, STR("q"), true);
+	settings.prompt_directory = NULL;
+	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	ask_again(batch.judge, STR("q"), true);
+	assert_string_equal(judge_prompt_digest(batch.judge), before);
+	finish(&batch);
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_anthropic(void **state)
 {
 	(void)state;
@@ -668,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_reply_that_repeats_the_code_is_refused),
 		cmocka_unit_test(test_text_that_is_not_utf8_is_refused),
 		cmocka_unit_test(test_settings_are_checked),
+		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_anthropic),
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_refusals_narrow_the_places),

@@ -99,6 +99,24 @@ static void test_tokens_a_day(void **state)
 	assert_true(limits.day_tokens.level == 86400); /* never more than a day's */
 }
 
+static void test_change(void **state)
+{
+	(void)state;
+	struct limits limits = limits_of(8, 60, 0, 0);
+	for (int i = 0; i < 50; i++)
+		limits_sent(&limits, 100 * S);
+	limits_change(&limits, 16, 51, 10, 0, 100 * S);
+	assert_true(limits.places == 16);
+	assert_true(limits.requests.level == 1); /* 50 of 51 are spent */
+	assert_true(limits.minute_tokens.level == 10);
+	limits_refused(&limits, -1, 100 * S);
+	limits_change(&limits, 12, 0, 0, 0, 100 * S);
+	assert_true(limits.places == 8); /* as adapted */
+	limits_change(&limits, 4, 0, 0, 0, 100 * S);
+	assert_true(limits.places == 4);
+	assert_int_equal(limits_ready_us(&limits, 3, 100 * S), 100 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +126,7 @@ int main(void)
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_tokens_a_minute_are_paid_back),
 		cmocka_unit_test(test_tokens_a_day),
+		cmocka_unit_test(test_change),
 	};
 	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }
