@@ -6,7 +6,7 @@
 -- What has been counted of the scored topic: everything below next_offset, and nothing else. Changes in the transaction
 -- that changes the counts, and only from the value that the writer knows.
 CREATE TABLE calibration_positions (
-	topic text NOT NULL,
+	topic text COLLATE "C" NOT NULL,
 	partition integer NOT NULL CHECK (partition >= 0),
 	next_offset bigint NOT NULL CHECK (next_offset >= 0),
 	updated_at timestamptz NOT NULL DEFAULT now(),
@@ -16,9 +16,9 @@ CREATE TABLE calibration_positions (
 -- Segments that are counted by themselves; beyond the configured number the rest is counted as application 'other'.
 -- An absent model or prompt version is the empty text.
 CREATE TABLE calibration_segments (
-	application text NOT NULL,
-	model text NOT NULL,
-	prompt_version text NOT NULL,
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
 	first_seen timestamptz NOT NULL DEFAULT now(),
 	PRIMARY KEY (application, model, prompt_version)
 );
@@ -28,11 +28,11 @@ CREATE TABLE calibration_segments (
 CREATE TABLE calibration_buckets (
 	width_s integer NOT NULL CHECK (width_s > 0),
 	bucket_start timestamptz NOT NULL,
-	application text NOT NULL,
-	model text NOT NULL,
-	prompt_version text NOT NULL,
-	label_source text NOT NULL CHECK (label_source IN ('FEEDBACK', 'RESULT', 'CORRECTNESS', 'RELEVANCE')),
-	level text NOT NULL CHECK (level IN ('HIGH_CONFIDENCE', 'MEDIUM_CONFIDENCE', 'LOW_CONFIDENCE', 'VERY_LOW_CONFIDENCE')),
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	label_source text COLLATE "C" NOT NULL CHECK (label_source IN ('FEEDBACK', 'RESULT', 'CORRECTNESS', 'RELEVANCE')),
+	level text COLLATE "C" NOT NULL CHECK (level IN ('HIGH_CONFIDENCE', 'MEDIUM_CONFIDENCE', 'LOW_CONFIDENCE', 'VERY_LOW_CONFIDENCE')),
 	bin smallint NOT NULL CHECK (bin BETWEEN 0 AND 9),
 	cases bigint NOT NULL,
 	weight numeric NOT NULL,

@@ -24,7 +24,7 @@ enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
 	"AND bucket_start < to_timestamp($5::bigint))) AND ($6::text IS NULL OR application = $6) "          \
 	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
 	"AND ($10::text IS NULL OR label_source = $10) GROUP BY 1, 2, 3, 4, 5, 6, 7 "                        \
-	"ORDER BY 1 COLLATE \"C\" NULLS FIRST, 2 COLLATE \"C\", 3 COLLATE \"C\", 4 COLLATE \"C\""
+	"ORDER BY 1 NULLS FIRST, 2, 3, 4"
 
 enum {
 	APPLICATION,
