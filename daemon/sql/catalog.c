@@ -233,14 +233,31 @@ static void index_types(struct catalog *catalog)
 	}
 }
 
-void catalog_index(struct catalog_builder *builder)
+void catalog_index_relations(struct catalog_builder *builder)
 {
 	struct catalog *catalog = builder->catalog;
 	sort(catalog->relations, catalog->relations_count, sizeof *catalog->relations, compare_relations);
+	index_relations(catalog);
+}
+
+struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name)
+{
+	struct catalog *catalog = builder->catalog;
+	for (size_t i = catalog->relations_count; i-- > 0;) {
+		if (str_equal(catalog->relations[i].name, name) &&
+		    str_equal(catalog->relations[i].schema, schema))
+			return &catalog->relations[i];
+	}
+	return NULL;
+}
+
+void catalog_index(struct catalog_builder *builder)
+{
+	struct catalog *catalog = builder->catalog;
 	sort(catalog->functions, catalog->functions_count, sizeof *catalog->functions, compare_functions);
 	sort(catalog->types, catalog->types_count, sizeof *catalog->types, compare_types);
 	sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, compare_texts);
-	index_relations(catalog);
+	catalog_index_relations(builder);
 	index_functions(catalog);
 	index_types(catalog);
 }

@@ -27,6 +27,13 @@ void catalog_add_type(struct catalog_builder *builder, str_t schema, str_t name)
 /* The system's own schemas, relations, functions and types of PostgreSQL 15 (catalog_builtin.def). */
 void catalog_add_builtins(struct catalog_builder *builder);
 
+/* Only the relations; what catalog_index does for all. */
+void catalog_index_relations(struct catalog_builder *builder);
+
+/* A relation that was added, to be changed before catalog_finish; NULL when there is none. The pointer is
+ * good until the next addition. */
+struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name);
+
 /* Makes what was added so far visible to the lookups; may be called again after adding more. */
 void catalog_index(struct catalog_builder *builder);
 

@@ -141,3 +141,18 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 	if (diagnostics->count > 1)
 		qsort(diagnostics->items, diagnostics->count, sizeof *diagnostics->items, by_offset);
 }
+
+void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
+			   struct outputs *ret_outputs)
+{
+	struct resolution resolution = { .names_known = true };
+	struct diagnostics ignored = { .arena = arena };
+	resolution.nodes = ARENA_NEW(arena, struct node_map);
+	resolution.nodes->arena = arena;
+	struct resolver resolver = {
+		.arena = arena, .catalog = catalog, .diagnostics = &ignored, .resolution = &resolution
+	};
+	*ret_outputs = (struct outputs){ 0 };
+	resolve_select(&resolver, NULL, select, ret_outputs);
+	ret_outputs->open |= resolution.too_deep;
+}

@@ -137,6 +137,10 @@ enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
 struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
 void resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
 
+/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported. */
+void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
+			   struct outputs *ret_outputs);
+
 /* types.c: category of an expression's value; OTHER where it is not sure. */
 /* Outputs of a SELECT; NULL where the walk did not come by. */
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
