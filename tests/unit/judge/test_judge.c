@@ -562,16 +562,15 @@ static void write_prompts(const char *folder, const char *system)
 	}
 }
 
-static void ask_again(struct judge *judge, str_t question, bool cached)
+/* One more call of that judge; the batch is freed after the judge has stopped. */
+static void ask_again(struct judge_batch *batch, struct judge *judge, str_t question, bool cached)
 {
-	struct judge_batch batch;
-	judge_batch_init(&batch, judge, 1);
-	batch.calls[0].question = question;
-	judge_batch_submit(&batch);
-	judge_batch_wait(&batch);
-	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
-	assert_int_equal(batch.calls[0].verdict.cached, cached);
-	judge_batch_free(&batch);
+	judge_batch_init(batch, judge, 1);
+	batch->calls[0].question = question;
+	judge_batch_submit(batch);
+	judge_batch_wait(batch);
+	assert_int_equal(batch->calls[0].verdict.error, ERR_OK);
+	assert_int_equal(batch->calls[0].verdict.cached, cached);
 }
 
 /* A call that is open keeps its prompt; the next ones use the new one, and the old one's verdicts are not
@@ -579,7 +578,7 @@ static void ask_again(struct judge *judge, str_t question, bool cached)
 static void test_reload(void **state)
 {
 	(void)state;
-	struct judge_batch batch;
+	struct judge_batch batch, again[3];
 	struct judge_settings settings = judge_server_settings(&server);
 	struct err_detail detail = { "" };
 	char folder[] = "/tmp/judge-prompts-XXXXXX", command[64];
@@ -600,18 +599,20 @@ static void test_reload(void **state)
 	assert_string_not_equal(judge_prompt_digest(batch.judge), before);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
-	ask_again(batch.judge, STR("q"), false);
+	ask_again(&again[0], batch.judge, STR("q"), false);
 	json_t *stats = judge_server_ask(&server, "/stats", NULL);
 	json_t *messages = json_object_get(json_object_get(stats, "last"), "messages");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 0), "content")),
 			    "other words");
 	json_decref(stats);
-	ask_again(batch.judge, STR("q"), true);
+	ask_again(&again[1], batch.judge, STR("q"), true);
 	settings.prompt_directory = NULL;
 	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
-	ask_again(batch.judge, STR("q"), true);
+	ask_again(&again[2], batch.judge, STR("q"), true);
 	assert_string_equal(judge_prompt_digest(batch.judge), before);
 	finish(&batch);
+	for (size_t i = 0; i < 3; i++)
+		judge_batch_free(&again[i]);
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	assert_int_equal(system(command), 0);
 }
