@@ -60,6 +60,9 @@ static void target_is_down(struct target *target, const char *reason)
 	target->retry_us =
 		clock_monotonic_us() + (pause_ms > LEAST_DOWN_MS ? pause_ms : LEAST_DOWN_MS) * 1000;
 	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
+	if (!target->catalog_in_flight) /* to be read when the target is back: it may have changed meanwhile
+					 */
+		catalog_settle(target, target->retry_us, true);
 	fail_all(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
 }
 
@@ -116,7 +119,8 @@ static void catalog_fetch_failed(struct target *target, err_t err, const char *m
 	pthread_mutex_lock(&target->targets->mutex);
 	bool said = target->catalog_failed;
 	pthread_mutex_unlock(&target->targets->mutex);
-	if (!said && err != ERR_TARGET_UNAVAILABLE) /* that has been said of the target */
+	bool known = err == ERR_TARGET_UNAVAILABLE || err == ERR_SHUTTING_DOWN;
+	if (!said && !known) /* what is known has been said of the target or the daemon */
 		log_warning("the catalog of target %s cannot be read: %s", target->settings.name, message);
 	catalog_settle(target, clock_monotonic_us() + pause_us, true);
 }
