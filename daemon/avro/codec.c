@@ -109,43 +109,13 @@ static err_t add_directory(struct codec *codec, const char *path, struct err_det
 	return ERR_OK;
 }
 
-static bool nullable_as_bound(const struct schema_node *node, const struct field *field)
-{
-	bool nullable =
-		node->type == SCHEMA_UNION && node->count == 2 && node->children[0]->type == SCHEMA_NULL;
-	return nullable == field_nullable(field);
-}
-
-/* Whether a compiled-in schema lists just the fields of the table, in its order: encoding relies on it. */
-static bool matches(const struct schema_node *node, const struct record_type *type)
-{
-	if (node->type != SCHEMA_RECORD || node->count != type->count)
-		return false;
-	for (size_t i = 0; i < type->count; i++) {
-		const struct field *field = &type->fields[i];
-		const struct schema_node *child = node->children[i];
-		if (!str_is(node->labels[i], field->name) || !nullable_as_bound(child, field))
-			return false;
-		if (child->type == SCHEMA_UNION)
-			child = child->children[1];
-		const struct record_type *record = field->record;
-		if (field->kind == FIELD_ARRAY && field->item->kind == FIELD_RECORD) {
-			record = field->item->record;
-			child = child->children[0];
-		}
-		if (record && !matches(child, record))
-			return false;
-	}
-	return true;
-}
-
 static err_t add_builtin(struct codec *codec, enum record_id id, struct err_detail *detail)
 {
 	err_t err = add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
 	if (err)
 		return err;
 	const struct writer *writer = find_writer(codec, codec->fingerprints[id]);
-	if (!writer->plans[id] || !matches(writer->schema->root, builtin_record(id)))
+	if (!writer->plans[id] || !encode_matches(writer->schema->root, builtin_record(id)))
 		return err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
 				builtin_record(id)->name);
 	return ERR_OK;
@@ -301,9 +271,11 @@ static err_t encode(const struct codec *codec, enum record_id id, const void *re
 	}
 	size_t start = out->len;
 	frame_write_single_object(codec->fingerprints[id], out);
-	err_t err = encode_record(id, record, out);
-	if (err)
+	err_t err = encode_record(builtin_record(id), record, out);
+	if (err) {
 		out->len = start;
+		out->data[start] = '\0';
+	}
 	return err;
 }
 

@@ -2,188 +2,169 @@
 
 #include "avro/utf8.h"
 
-#include <assert.h>
-#include <avro.h>
-#include <pthread.h>
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Values keep the memory of the largest record that they held; after one above this they are given up. */
-#define KEEP_MAX_BYTES 65536
+static err_t put_value(const struct field *field, const void *record, struct buf *out);
 
-struct values {
-	avro_value_t value[RECORD_COUNT_]; /* iface NULL: not made */
-};
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t values_key;
-static avro_value_iface_t *interfaces[RECORD_COUNT_];
-
-static int put_value(const struct field *field, const void *record, avro_value_t *to);
-
-static void drop_value(avro_value_t *value)
+/* Zig-zag variable-length integer. Source: Apache Avro specification, "Binary Encoding". */
+static void put_long(int64_t value, struct buf *out)
 {
-	if (value->iface)
-		avro_value_decref(value);
-	*value = (avro_value_t){ 0 };
+	char bytes[10];
+	size_t len = 0;
+	uint64_t left = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+	for (; left > 0x7f; left >>= 7)
+		bytes[len++] = (char)(left | 0x80);
+	bytes[len++] = (char)left;
+	buf_append(out, bytes, len);
 }
 
-static void values_free(void *memory)
+static void put_double(double value, struct buf *out)
 {
-	struct values *values = memory;
-	for (int id = 0; id < RECORD_COUNT_; id++)
-		drop_value(&values->value[id]);
-	free(values);
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	buf_append_u64(out, bits);
 }
 
-static void prepare(void)
-{
-	if (pthread_key_create(&values_key, values_free))
-		abort();
-	for (int id = 0; id < RECORD_COUNT_; id++) {
-		str_t text = builtin_schema((enum record_id)id);
-		avro_schema_t schema;
-		if (avro_schema_from_json_length(text.ptr, text.len, &schema))
-			abort();
-		interfaces[id] = avro_generic_class_from_schema(schema);
-		avro_schema_decref(schema);
-		if (!interfaces[id])
-			abort();
-	}
-}
-
-static avro_value_t *thread_value(enum record_id id)
-{
-	pthread_once(&once, prepare);
-	struct values *values = pthread_getspecific(values_key);
-	if (!values) {
-		values = calloc(1, sizeof *values);
-		if (!values || pthread_setspecific(values_key, values))
-			abort();
-	}
-	avro_value_t *value = &values->value[id];
-	if (!value->iface && avro_generic_value_new(interfaces[id], value))
-		abort();
-	return value;
-}
-
-static void append_repaired(struct buf *out, str_t text)
+static void append_repaired(str_t text, struct buf *out)
 {
 	while (text.len > 0) {
 		size_t valid = utf8_valid_prefix(text.ptr, text.len);
 		buf_append(out, text.ptr, valid);
 		if (valid == text.len)
 			return;
-		buf_append_text(out, "\xef\xbf\xbd");
+		buf_append_text(out, REPLACEMENT);
 		text = (str_t){ text.ptr + valid + 1, text.len - valid - 1 };
 	}
 }
 
-/* The library counts the final NUL as part of a string. */
-static int put_text(str_t text, avro_value_t *to)
+static void put_text(str_t text, struct buf *out)
 {
-	if (utf8_valid(text.ptr, text.len))
-		return avro_value_set_string_len(to, text.ptr ? text.ptr : "", text.len + 1);
 	_cleanup_(buf_free) struct buf repaired = BUF_INIT;
-	append_repaired(&repaired, text);
-	return avro_value_set_string_len(to, repaired.data, repaired.len + 1);
+	if (!utf8_valid(text.ptr, text.len)) {
+		append_repaired(text, &repaired);
+		text = buf_str(&repaired);
+	}
+	put_long((int64_t)text.len, out);
+	buf_append(out, text.ptr, text.len);
 }
 
-static int put_enum(const struct field *field, int index, avro_value_t *to)
+static err_t put_enum(const struct field *field, int index, struct buf *out)
 {
 	if (index < 0 || (size_t)index >= field->symbols->count)
-		return EINVAL;
-	return avro_value_set_enum(to, index);
+		return ERR_AVRO_CODEC;
+	put_long(index, out);
+	return ERR_OK;
 }
 
-static int put_record(const struct record_type *type, const void *record, avro_value_t *to)
-{
-	for (size_t i = 0; i < type->count; i++) {
-		avro_value_t child;
-		int failed = avro_value_get_by_index(to, i, &child, NULL);
-		if (!failed)
-			failed = put_value(&type->fields[i], record, &child);
-		if (failed)
-			return failed;
-	}
-	return 0;
-}
-
-static int put_items(const struct field *field, const void *record, avro_value_t *to)
+/* All items in one block, then the empty block that ends them. */
+static err_t put_items(const struct field *field, const void *record, struct buf *out)
 {
 	struct field_items items = field_items(field, record);
-	int failed = avro_value_reset(to);
-	for (size_t i = 0; i < items.count && !failed; i++) {
-		const char *item = items.data + i * field->item_size_bytes;
-		avro_value_t child;
+	if (items.count > 0)
+		put_long((int64_t)items.count, out);
+	for (size_t i = 0; i < items.count; i++) {
+		const void *item = items.data + i * field->item_size_bytes;
 		if (field->kind == FIELD_MAP)
-			failed = avro_value_add(to, ((const str_t *)(const void *)item)->ptr, &child, NULL,
-						NULL);
-		else
-			failed = avro_value_append(to, &child, NULL);
-		if (!failed)
-			failed = put_value(field->item, item, &child);
+			put_text(*(const str_t *)item, out);
+		err_t err = put_value(field->item, item, out);
+		if (err)
+			return err;
 	}
-	return failed;
+	put_long(0, out);
+	return ERR_OK;
 }
 
-static int put_content(const struct field *field, const void *record, avro_value_t *to)
+static err_t put_content(const struct field *field, const void *record, struct buf *out)
 {
 	switch (field->kind) {
 	case FIELD_BOOL:
-		return avro_value_set_boolean(to, field_bool(field, record));
+		buf_append_char(out, field_bool(field, record));
+		return ERR_OK;
 	case FIELD_LONG:
 	case FIELD_TIME:
-		return avro_value_set_long(to, field_long(field, record));
+		put_long(field_long(field, record), out);
+		return ERR_OK;
 	case FIELD_DOUBLE:
-		return avro_value_set_double(to, field_double(field, record));
+		put_double(field_double(field, record), out);
+		return ERR_OK;
 	case FIELD_TEXT:
-		return put_text(*(const str_t *)field_in(field, record), to);
+		put_text(*(const str_t *)field_in(field, record), out);
+		return ERR_OK;
 	case FIELD_ENUM:
-		return put_enum(field, *(const int *)field_in(field, record), to);
+		return put_enum(field, *(const int *)field_in(field, record), out);
 	case FIELD_RECORD:
-		return put_record(field->record, field_record(field, record), to);
+		return encode_record(field->record, field_record(field, record), out);
 	default:
-		return put_items(field, record, to);
+		return put_items(field, record, out);
 	}
 }
 
 /* A nullable field is a union of null and its content, in this order. */
-static int put_value(const struct field *field, const void *record, avro_value_t *to)
+static err_t put_value(const struct field *field, const void *record, struct buf *out)
 {
-	if (!field_nullable(field))
-		return put_content(field, record, to);
-	avro_value_t branch;
-	bool present = field_present(field, record);
-	int failed = avro_value_set_branch(to, present, &branch);
-	if (failed)
-		return failed;
-	return present ? put_content(field, record, &branch) : avro_value_set_null(&branch);
+	if (field_nullable(field)) {
+		bool present = field_present(field, record);
+		put_long(present, out);
+		if (!present)
+			return ERR_OK;
+	}
+	return put_content(field, record, out);
 }
 
-static int write_value(avro_value_t *value, size_t size, struct buf *out)
+err_t encode_record(const struct record_type *type, const void *record, struct buf *out)
 {
-	avro_writer_t writer = avro_writer_memory(buf_reserve(out, size), (int64_t)size);
-	if (!writer)
-		return ENOMEM;
-	int failed = avro_value_write(writer, value);
-	assert(failed || avro_writer_tell(writer) == (int64_t)size);
-	avro_writer_free(writer);
-	if (failed)
-		return failed;
-	out->len += size;
-	out->data[out->len] = '\0';
-	return 0;
+	for (size_t i = 0; i < type->count; i++) {
+		err_t err = put_value(&type->fields[i], record, out);
+		if (err)
+			return err;
+	}
+	return ERR_OK;
 }
 
-err_t encode_record(enum record_id id, const void *record, struct buf *out)
+static bool symbols_match(const struct schema_node *node, const struct enumeration *symbols)
 {
-	avro_value_t *value = thread_value(id);
-	size_t size = 0;
-	int failed = put_record(builtin_record(id), record, value);
-	if (!failed)
-		failed = avro_value_sizeof(value, &size);
-	if (!failed)
-		failed = write_value(value, size, out);
-	if (failed || size > KEEP_MAX_BYTES)
-		drop_value(value);
-	return failed ? ERR_AVRO_CODEC : ERR_OK;
+	if (node->count != symbols->count)
+		return false;
+	for (size_t i = 0; i < node->count; i++)
+		if (!str_is(node->labels[i], symbols->symbols[i]))
+			return false;
+	return true;
+}
+
+static bool field_matches(const struct schema_node *node, const struct field *field)
+{
+	static const enum schema_type TYPES[] = {
+		[FIELD_BOOL] = SCHEMA_BOOLEAN,	[FIELD_LONG] = SCHEMA_LONG,   [FIELD_TIME] = SCHEMA_LONG,
+		[FIELD_DOUBLE] = SCHEMA_DOUBLE, [FIELD_TEXT] = SCHEMA_STRING, [FIELD_ENUM] = SCHEMA_ENUM,
+		[FIELD_RECORD] = SCHEMA_RECORD, [FIELD_ARRAY] = SCHEMA_ARRAY, [FIELD_MAP] = SCHEMA_MAP,
+	};
+	if (field_nullable(field)) {
+		if (node->type != SCHEMA_UNION || node->count != 2 || node->children[0]->type != SCHEMA_NULL)
+			return false;
+		node = node->children[1];
+	}
+	if (node->type != TYPES[field->kind])
+		return false;
+	switch (field->kind) {
+	case FIELD_ENUM:
+		return symbols_match(node, field->symbols);
+	case FIELD_RECORD:
+		return encode_matches(node, field->record);
+	case FIELD_ARRAY:
+	case FIELD_MAP:
+		return field_matches(node->children[0], field->item);
+	default:
+		return true;
+	}
+}
+
+bool encode_matches(const struct schema_node *schema, const struct record_type *type)
+{
+	if (schema->type != SCHEMA_RECORD || schema->count != type->count)
+		return false;
+	for (size_t i = 0; i < type->count; i++)
+		if (!str_is(schema->labels[i], type->fields[i].name) ||
+		    !field_matches(schema->children[i], &type->fields[i]))
+			return false;
+	return true;
 }
