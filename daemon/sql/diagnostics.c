@@ -61,25 +61,35 @@ void nearest_init(struct nearest *nearest, str_t name)
 	*nearest = (struct nearest){ .name = name, .best = STR_NONE, .distance = name.len / 3 + 1 };
 }
 
-/* Levenshtein distance with transpositions left out; two rows. */
+static size_t least(size_t a, size_t b, size_t c)
+{
+	size_t smaller = a < b ? a : b;
+	return smaller < c ? smaller : c;
+}
+
+/* Optimal string alignment: insertions, removals, substitutions and swaps of neighbours; three rows. */
 static size_t edit_distance(str_t a, str_t b)
 {
-	size_t row[NEAREST_MAX_BYTES + 1];
+	size_t rows[3][NEAREST_MAX_BYTES + 1];
+	size_t *above2 = rows[0], *above = rows[1], *row = rows[2];
 	for (size_t j = 0; j <= b.len; j++)
-		row[j] = j;
+		above[j] = j;
 	for (size_t i = 1; i <= a.len; i++) {
-		size_t diagonal = row[0];
 		row[0] = i;
 		for (size_t j = 1; j <= b.len; j++) {
-			size_t substituted = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
-			size_t removed = row[j] + 1, added = row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = removed < added ? removed : added;
-			if (substituted < row[j])
-				row[j] = substituted;
+			bool differ = a.ptr[i - 1] != b.ptr[j - 1];
+			row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + differ);
+			bool swapped = i > 1 && j > 1 && a.ptr[i - 1] == b.ptr[j - 2] &&
+				       a.ptr[i - 2] == b.ptr[j - 1];
+			if (swapped && above2[j - 2] + 1 < row[j])
+				row[j] = above2[j - 2] + 1;
 		}
+		size_t *oldest = above2;
+		above2 = above;
+		above = row;
+		row = oldest;
 	}
-	return row[b.len];
+	return above[b.len];
 }
 
 void nearest_offer(struct nearest *nearest, str_t candidate)

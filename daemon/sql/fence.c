@@ -2,11 +2,13 @@
 
 #include <ctype.h>
 
-static const char *const statement_words[] = { "select", "with",     "values", "table",	  "explain", "show",
-					       "insert", "update",   "delete", "merge",	  "create",  "drop",
-					       "alter",	 "truncate", "grant",  "revoke",  "copy",    "call",
-					       "do",	 "begin",    "set",    "execute", "prepare", "vacuum",
-					       "lock",	 "pragma",   "attach", "listen",  "notify" };
+static const char *const statement_words[] = {
+	"select", "with",    "values",	"table",      "explain", "show",    "insert",	 "update",
+	"delete", "merge",   "replace", "create",     "drop",	 "alter",   "truncate",	 "grant",
+	"revoke", "copy",    "call",	"do",	      "begin",	 "commit",  "rollback",	 "set",
+	"reset",  "execute", "prepare", "deallocate", "vacuum",	 "reindex", "refresh",	 "lock",
+	"pragma", "attach",  "detach",	"listen",     "notify",	 "discard", "checkpoint"
+};
 
 static bool space(char c)
 {
@@ -67,12 +69,14 @@ static size_t find_fence(str_t sql, size_t at, size_t end)
 	return found ? (size_t)(found - sql.ptr) : end;
 }
 
-/* Content of the only fenced block. Two blocks are two statements at least: left alone. */
-static bool take_fence(str_t sql, size_t *start, size_t *end)
+enum fence { FENCE_NONE, FENCE_TAKEN, FENCE_REFUSED };
+
+/* Content of the only fenced block. Two blocks are two statements at least: refused. */
+static enum fence take_fence(str_t sql, size_t *start, size_t *end)
 {
 	size_t open = find_fence(sql, *start, *end);
 	if (open == *end)
-		return false;
+		return FENCE_NONE;
 	size_t content = open + 3;
 	while (content < *end && (isalnum((unsigned char)sql.ptr[content]) || sql.ptr[content] == '_') &&
 	       !statement_at(sql, content, *end))
@@ -80,15 +84,15 @@ static bool take_fence(str_t sql, size_t *start, size_t *end)
 	size_t close = find_fence(sql, content, *end);
 	if (statement_at(sql, *start, open) && close == *end) {
 		*end = open; /* only the closing fence was written */
-		return true;
+		return FENCE_TAKEN;
 	}
 	size_t after = close == *end ? *end : close + 3;
 	if (find_fence(sql, after, *end) != *end || has_statement_line(sql, *start, open) ||
 	    has_statement_line(sql, after, *end))
-		return false;
+		return FENCE_REFUSED;
 	*start = content;
 	*end = close;
-	return true;
+	return FENCE_TAKEN;
 }
 
 /* `…` around the whole text. */
@@ -140,12 +144,15 @@ struct fence_result fence_unwrap(str_t sql)
 {
 	size_t start = 0, end = sql.len;
 	trim(sql, &start, &end);
-	bool wrapped = take_fence(sql, &start, &end);
-	if (!wrapped)
+	enum fence fence = take_fence(sql, &start, &end);
+	bool wrapped = fence == FENCE_TAKEN;
+	if (fence == FENCE_NONE)
 		wrapped = take_backticks(sql, &start, &end);
 	trim(sql, &start, &end);
-	wrapped |= drop_lead(sql, &start, end);
-	wrapped |= drop_tail(sql, start, &end);
-	trim(sql, &start, &end);
+	if (fence != FENCE_REFUSED) {
+		wrapped |= drop_lead(sql, &start, end);
+		wrapped |= drop_tail(sql, start, &end);
+		trim(sql, &start, &end);
+	}
 	return (struct fence_result){ { sql.ptr + start, end - start }, start, wrapped };
 }

@@ -43,5 +43,8 @@ void parse_end(struct parsed_statement *parsed)
 	if (!parsed->memory_context)
 		return;
 	pg_query_exit_memory_context(parsed->memory_context);
-	*parsed = (struct parsed_statement){ .text = parsed->text };
+	parsed->memory_context = NULL;
+	parsed->statements = NIL;
+	parsed->statement = NULL;
+	parsed->count = 0;
 }
