@@ -84,11 +84,11 @@ static err_t take_key(struct endpoint *endpoint, char *text, size_t len, const c
 			return err_fail(detail, ERR_CONFIG_RANGE,
 					"the key file %s (judge.api_key_file) must hold one key on one line",
 					path);
-	endpoint->key = arena_text(endpoint->arena, text, len);
-	str_t header = arena_printf(endpoint->arena, "%s" STR_FMT, endpoint->provider->key_header,
-				    STR_ARG(endpoint->key));
-	endpoint->header = arena_alloc(endpoint->arena, header.len + 1);
-	memcpy(endpoint->header, header.ptr, header.len);
+	size_t before = strlen(endpoint->provider->key_header);
+	endpoint->header = arena_alloc(endpoint->arena, before + len + 1);
+	memcpy(endpoint->header, endpoint->provider->key_header, before);
+	memcpy(endpoint->header + before, text, len);
+	endpoint->key = (str_t){ endpoint->header + before, len };
 	return ERR_OK;
 }
 
@@ -129,6 +129,8 @@ err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *sett
 
 void endpoint_close(struct endpoint *endpoint)
 {
+	if (endpoint->header)
+		explicit_bzero(endpoint->header, strlen(endpoint->header));
 	prompts_free(endpoint->prompts);
 	arena_free(endpoint->arena);
 	*endpoint = (struct endpoint){ 0 };

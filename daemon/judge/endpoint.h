@@ -13,7 +13,7 @@ struct endpoint {
 	const char *url;
 	const char *model;
 	char *header; /* with the key, secret; NULL without a key */
-	str_t key;    /* secret; absent without a key */
+	str_t key;    /* within the header, secret; absent without a key */
 	struct prompts *prompts;
 	enum structured_output structured; /* what the server is known to take */
 };

@@ -78,6 +78,8 @@ static bool set_safety(CURL *handle)
 	       curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS) == CURLE_OK &&
+	       /* a name server that does not answer must not hold up the end of a transfer */
+	       curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK;
 }

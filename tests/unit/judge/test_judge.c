@@ -617,6 +617,61 @@ static void test_reload(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static void *submit_batch(void *argument)
+{
+	judge_batch_submit(argument);
+	return NULL;
+}
+
+/* Several threads submit calls that fare well and badly in every way. Whatever happens, each is answered once
+ * (judge_batch_done checks it), and the figures add up. */
+static void test_storm(void **state)
+{
+	(void)state;
+	static const char *const tags[] = { "",	       "[score 5]",    "[status 500]", "[status 400]",
+					    "[reset]", "[close]",      "[rubbish]",    "[slow 0.05]",
+					    "",	       "[status 429]", "[two]",	       "[score 5000]",
+					    "[html]",  "[slow 2]" };
+	struct judge_settings settings = judge_server_settings(&server);
+	struct judge_batch batches[4];
+	pthread_t threads[4];
+	judge_server_script(&server, "");
+	settings.timeout_ms = 800;
+	settings.max_in_flight = 32;
+	settings.queue_wait_ms = 600;
+	settings.cache_bytes = 4096;
+	struct judge *judge = start(&settings);
+	for (size_t t = 0; t < 4; t++) {
+		judge_batch_init(&batches[t], judge, 150);
+		for (size_t i = 0; i < 150; i++) {
+			struct judge_call *call = &batches[t].calls[i];
+			const char *tag = tags[i % (sizeof tags / sizeof tags[0])];
+			call->kind = i % 3 == 0 ? JUDGE_CORRECTNESS : JUDGE_RELEVANCE;
+			call->truth_sql = STR("SELECT 2");
+			call->question =
+				arena_printf(call->arena, "question %zu %s", (i + t * 40) % 200, tag);
+		}
+		assert_int_equal(pthread_create(&threads[t], NULL, submit_batch, &batches[t]), 0);
+	}
+	int64_t ends[ERR_COUNT_] = { 0 };
+	for (size_t t = 0; t < 4; t++) {
+		pthread_join(threads[t], NULL);
+		judge_batch_wait(&batches[t]);
+		for (size_t i = 0; i < 150; i++)
+			ends[batches[t].calls[i].verdict.error]++;
+	}
+	usleep(50000);
+	struct judge_stats stats = judge_stats(judge);
+	assert_int_equal(stats.in_flight + stats.waiting, 0);
+	assert_int_equal(stats.saturated, ends[ERR_JUDGE_SATURATED]);
+	assert_int_equal(stats.failed + stats.saturated + ends[ERR_OK], 600);
+	assert_int_equal(stats.prompt_tokens, 5 * stats.completion_tokens);
+	assert_true(ends[ERR_OK] > 0);
+	judge_stop(judge);
+	for (size_t t = 0; t < 4; t++)
+		judge_batch_free(&batches[t]);
+}
+
 static void test_anthropic(void **state)
 {
 	(void)state;
@@ -740,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_text_that_is_not_utf8_is_refused),
 		cmocka_unit_test(test_settings_are_checked),
 		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_anthropic),
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_refusals_narrow_the_places),
