@@ -336,7 +336,17 @@ static void test_breaker_opens(void **state)
 					   : "the judge cannot be reached");
 	}
 	assert_int_equal(judge_server_count(&server, "requests"), 10);
+	assert_int_equal(judge_stats(batch.judge).breaker_open, 1);
+	usleep(2100000); /* the pause, and the most of the first backoff */
+	struct judge_batch later;
+	judge_batch_init(&later, batch.judge, 3);
+	later.calls[0].question = STR("\xff"); /* cannot be sent, so it is no probe */
+	judge_batch_submit(&later);
+	judge_batch_wait(&later);
+	assert_int_equal(later.calls[0].verdict.error, ERR_JUDGE_REFUSED);
+	assert_int_equal(later.calls[1].verdict.error, ERR_OK);
 	finish(&batch);
+	judge_batch_free(&later);
 }
 
 static void test_stop_answers_all(void **state)
