@@ -10,7 +10,7 @@ closed (only with --stop-with-stdin) or it is killed. --tls: speaks TLS with the
 Each request is answered by the first of these that applies:
 1. --key: without that key (Authorization: Bearer, or x-api-key) → 401, whose message repeats the key it was sent.
 2. --refuse-structured: 400 for response_format json_schema (schema), or for any response_format (all).
-3. The steps, each used up by one request, in the order of arrival. A step is a comma-separated list of
+3. The steps, each used up by one request (one that 1 or 2 answers, too), in the order of arrival. A step is a comma-separated list of
        status=N           answer with that status and an error body   retry_after=N   its Retry-After header
        location=URL       Location header (with status=302)           latency=MS      wait first
        body=TEXT          answer 200 with TEXT as the model's reply   raw=TEXT        answer 200 with TEXT as the whole body
