@@ -47,12 +47,9 @@ static void set_order(struct canon *canon, const SelectStmt *select, struct sql_
 	analysis->order_keys_count = count;
 	for (size_t i = 0; i < count; i++) {
 		const SortBy *sort = list_nth(select->sortClause, (int)i);
-		bool descending = sort->sortby_dir == SORTBY_DESC;
 		struct sql_order_key *key = &analysis->order_keys[i];
-		key->descending = descending;
-		key->nulls_first = sort->sortby_nulls == SORTBY_NULLS_DEFAULT
-					   ? descending
-					   : sort->sortby_nulls == SORTBY_NULLS_FIRST;
+		key->descending = sort->sortby_dir == SORTBY_DESC;
+		key->nulls_first = canon_nulls_first(canon, sort);
 		key->column = canon_sort_output(canon, select, sort->node);
 	}
 }

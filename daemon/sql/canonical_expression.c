@@ -91,15 +91,21 @@ static str_t type_of(struct canon *canon, const TypeName *type)
 			    STR_ARG(texts_join(canon, "", &bounds, "")), type->setof ? " setof" : "");
 }
 
-str_t canon_sort(struct canon *canon, const SortBy *sort, str_t expression)
+/* NULL is the largest value for PostgreSQL and the smallest for SQLite. */
+bool canon_nulls_first(const struct canon *canon, const SortBy *sort)
 {
 	bool descending = sort->sortby_dir == SORTBY_DESC;
-	bool nulls_first = sort->sortby_nulls == SORTBY_NULLS_DEFAULT
-				   ? descending
-				   : sort->sortby_nulls == SORTBY_NULLS_FIRST;
+	if (sort->sortby_nulls == SORTBY_NULLS_DEFAULT)
+		return canon->request->dialect == SQL_SQLITE ? !descending : descending;
+	return sort->sortby_nulls == SORTBY_NULLS_FIRST;
+}
+
+str_t canon_sort(struct canon *canon, const SortBy *sort, str_t expression)
+{
 	str_t using = sort->sortby_dir == SORTBY_USING ? operator_of(canon, sort->useOp) : STR("");
 	return canon_printf(canon, STR_FMT "%s" STR_FMT "%s", STR_ARG(expression),
-			    descending ? " desc" : " asc", STR_ARG(using), nulls_first ? " nulls first" : "");
+			    sort->sortby_dir == SORTBY_DESC ? " desc" : " asc", STR_ARG(using),
+			    canon_nulls_first(canon, sort) ? " nulls first" : "");
 }
 
 static str_t sorted_by(struct canon *canon, const char *open, const List *list)

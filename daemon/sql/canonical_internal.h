@@ -106,6 +106,7 @@ str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena);
 str_t canon_expression(struct canon *canon, const Node *node);
 void canon_expressions(struct canon *canon, const List *list, struct texts *texts);
 void canon_conditions(struct canon *canon, const Node *node, struct texts *texts); /* of an AND */
+bool canon_nulls_first(const struct canon *canon, const SortBy *sort);
 str_t canon_sort(struct canon *canon, const SortBy *sort, str_t expression);
 
 /* canonical_names.c */

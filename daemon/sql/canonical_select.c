@@ -305,15 +305,29 @@ static void order_and_limit(struct canon *canon, const SelectStmt *select, const
 				       STR_ARG(canon_expression(canon, select->limitOffset))));
 }
 
+/* Whether the text names a column of the relation. */
+static bool names_range(str_t text, str_t range)
+{
+	const char *at = text.ptr;
+	const char *end = text.ptr + text.len;
+	while ((at = memmem(at, (size_t)(end - at), range.ptr, range.len))) {
+		bool starts = at == text.ptr || strchr("( ,;", at[-1]);
+		at += range.len;
+		if (starts && at < end && *at == '.')
+			return true;
+	}
+	return false;
+}
+
+/* An equation between columns of two relations. */
 static bool is_join_condition(const struct canon *canon, str_t text)
 {
 	size_t named = 0;
-	for (size_t i = 0; i < canon->scope->ranges_count; i++) {
-		str_t prefix = canon->scope->ranges[i].name;
-		const char *found = memmem(text.ptr, text.len, prefix.ptr, prefix.len);
-		named += found && found + prefix.len < text.ptr + text.len && found[prefix.len] == '.';
-	}
-	return named >= 2 && text.len > 2 && text.ptr[0] == '(' && memmem(text.ptr, text.len, " = ", 3);
+	if (text.len < 2 || text.ptr[0] != '(' || !memmem(text.ptr, text.len, " = ", 3))
+		return false;
+	for (size_t i = 0; i < canon->scope->ranges_count && named < 2; i++)
+		named += names_range(text, canon->scope->ranges[i].name);
+	return named >= 2;
 }
 
 static void from_and_where(struct canon *canon, const SelectStmt *select, struct canon_from *from,

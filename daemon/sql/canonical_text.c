@@ -133,6 +133,8 @@ str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena)
 	size_t end = 0;
 	struct scan_token token = scan_next(sql, 0, dialect);
 	for (; token.kind != SCAN_END; token = scan_next(sql, token.offset + token.len, dialect)) {
+		if (scan_is_char(sql, token, ';'))
+			continue; /* there is one statement */
 		if (needs_space(previous, token.kind, token.offset > end))
 			buf_append_char(&buf, ' ');
 		append_token(&buf, sql, token);

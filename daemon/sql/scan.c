@@ -44,10 +44,11 @@ static struct scan_token quoted(str_t sql, size_t offset, size_t start, char clo
 	return broken(sql, offset);
 }
 
-static struct scan_token line_comment(str_t sql, size_t offset)
+/* A carriage return ends it for PostgreSQL alone. */
+static struct scan_token line_comment(str_t sql, size_t offset, enum sql_dialect dialect)
 {
 	size_t end = offset;
-	while (end < sql.len && sql.ptr[end] != '\n' && sql.ptr[end] != '\r')
+	while (end < sql.len && sql.ptr[end] != '\n' && (sql.ptr[end] != '\r' || dialect != SQL_POSTGRESQL))
 		end++;
 	return token(SCAN_COMMENT, offset, end);
 }
@@ -161,11 +162,11 @@ static struct scan_token special(str_t sql, size_t offset, enum sql_dialect dial
 		break;
 	case '-':
 		if (byte_at(sql, offset + 1) == '-')
-			return line_comment(sql, offset);
+			return line_comment(sql, offset, dialect);
 		break;
 	case '#':
 		if (mysql)
-			return line_comment(sql, offset);
+			return line_comment(sql, offset, dialect);
 		break;
 	case '/':
 		if (byte_at(sql, offset + 1) == '*')

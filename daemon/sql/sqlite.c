@@ -1,0 +1,262 @@
+#include "sql/parse.h" // first: see pg_nodes.h
+
+#include "sql/sqlite.h"
+
+#include "sql/canonical.h"
+#include "sql/canonical_internal.h"
+#include "sql/fence.h"
+#include "sql/front_end.h"
+#include "sql/gate.h"
+#include "sql/safety_bombs.h"
+#include "sql/sqlite_database.h"
+#include "sql/sqlite_tokens.h"
+
+#define MAX_REPAIRS 64 /* problems that are worked around to find the next one */
+
+struct sqlite_analysis {
+	const struct sql_request *request;
+	struct arena *arena;
+	struct diagnostics diagnostics;
+	struct violations violations;
+	struct sqlite_trace trace;
+	struct sqlite_database *database;
+	str_t text;   /* the statement */
+	char *masked; /* the same with what cannot be resolved masked */
+	bool proven;  /* the library has prepared all of it as a read */
+	bool broken;  /* it does not parse */
+};
+
+static void report(struct sqlite_analysis *state, enum sql_diagnostic_code code,
+		   const struct sqlite_result *result)
+{
+	if (!state->request->catalog && code != DIAG_SYNTAX_ERROR)
+		return; /* no names can be unknown */
+	diagnostics_add(&state->diagnostics, code, NULL,
+			str_present(result->name) ? result->name : result->message, result->offset, STR_FMT,
+			STR_ARG(result->message));
+}
+
+static bool stub_table(struct sqlite_analysis *state, str_t name)
+{
+	struct buf names = BUF_INIT;
+	sqlite_tokens_names(state->text, &names);
+	bool done = names.len > 0 && sqlite_database_stub_table(state->database, name, buf_str(&names));
+	buf_free(&names);
+	return done;
+}
+
+static bool stub_function(struct sqlite_analysis *state, const struct sqlite_result *result)
+{
+	if (!state->request->catalog && !state->request->target_named)
+		violations_add(&state->violations, VIOLATION_UNANALYSABLE, result->offset,
+			       "function " STR_FMT " is not known", STR_ARG(result->name));
+	return sqlite_database_stub_function(state->database, result->name);
+}
+
+static void refuse_parse(struct sqlite_analysis *state, const struct sqlite_result *result,
+			 enum sql_violation_code code)
+{
+	state->broken = true;
+	report(state, DIAG_SYNTAX_ERROR, result);
+	violations_add(&state->violations, code, result->offset, STR_FMT, STR_ARG(result->message));
+}
+
+/* Reports a problem and works around it; false: there is no way on. */
+static bool repair(struct sqlite_analysis *state, const struct sqlite_result *result)
+{
+	switch (result->problem) {
+	case SQLITE_PROBLEM_TABLE:
+		report(state, DIAG_UNKNOWN_TABLE, result);
+		return stub_table(state, result->name);
+	case SQLITE_PROBLEM_COLUMN:
+		report(state, DIAG_UNKNOWN_COLUMN, result);
+		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
+	case SQLITE_PROBLEM_AMBIGUOUS:
+		report(state, DIAG_AMBIGUOUS_COLUMN, result);
+		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
+	case SQLITE_PROBLEM_FUNCTION:
+		report(state, DIAG_UNKNOWN_FUNCTION, result);
+		return stub_function(state, result);
+	case SQLITE_PROBLEM_JOIN:
+		report(state, DIAG_INVALID_JOIN, result);
+		return false;
+	case SQLITE_PROBLEM_AGGREGATE:
+		report(state, DIAG_UNGROUPED_COLUMN, result);
+		return false;
+	case SQLITE_PROBLEM_TOO_DEEP:
+		refuse_parse(state, result, VIOLATION_TOO_DEEP);
+		return false;
+	case SQLITE_PROBLEM_SYNTAX:
+		refuse_parse(state, result, VIOLATION_UNANALYSABLE);
+		return false;
+	case SQLITE_PROBLEM_DENIED:
+		return false;
+	case SQLITE_PROBLEM_NONE:
+	case SQLITE_PROBLEM_OTHER:
+	default:
+		report(state, DIAG_SYNTAX_ERROR, result);
+		return false;
+	}
+}
+
+/* Prepares until nothing is left to report. */
+static void prepare(struct sqlite_analysis *state)
+{
+	str_t masked = { state->masked, state->text.len };
+	for (unsigned i = 0; i < MAX_REPAIRS; i++) {
+		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &state->trace);
+		if (result.problem == SQLITE_PROBLEM_NONE) {
+			state->proven = result.read_only;
+			if (!result.read_only)
+				violations_add(&state->violations, VIOLATION_NOT_A_READ, 0,
+					       "the statement writes");
+			return;
+		}
+		if (!repair(state, &result))
+			return;
+	}
+}
+
+/* The grammar of PostgreSQL covers most queries: it gives canonical form and clauses where it can. */
+static bool recursion_unbounded(const Node *statement)
+{
+	if (!statement || !IsA(statement, SelectStmt))
+		return false;
+	const WithClause *with = ((const SelectStmt *)statement)->withClause;
+	const ListCell *cell;
+	foreach(cell, with ? with->ctes : NULL) if (bomb_recursion(lfirst(cell))) return true;
+	return false;
+}
+
+static void check_recursion(struct sqlite_analysis *state, const struct parsed_statement *parsed)
+{
+	bool parses = parsed->statement != NULL;
+	bool unbounded = parses ? recursion_unbounded(parsed->statement)
+				: sqlite_tokens_have(state->text, "WITH") &&
+					  sqlite_tokens_have(state->text, "UNION") &&
+					  !sqlite_tokens_have(state->text, "WHERE") &&
+					  !sqlite_tokens_have(state->text, "JOIN") &&
+					  !sqlite_tokens_have(state->text, "LIMIT");
+	if (unbounded)
+		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
+}
+
+static void set_tables(struct sqlite_trace *trace, struct sql_analysis *analysis)
+{
+	size_t kept = 0;
+	if (trace->tables_count > 1)
+		qsort(trace->tables, trace->tables_count, sizeof trace->tables[0], compare);
+	for (size_t i = 0; i < trace->tables_count; i++)
+		if (kept == 0 || !str_equal(trace->tables[kept - 1], trace->tables[i]))
+			trace->tables[kept++] = trace->tables[i];
+	analysis->tables = trace->tables;
+	analysis->tables_count = kept;
+	analysis->tables_known = true;
+}
+
+static void describe(struct sqlite_analysis *state, struct sql_analysis *analysis)
+{
+	struct parsed_statement parsed;
+	struct sql_request request = *state->request;
+	request.catalog = NULL; /* its names are folded another way */
+	parse_begin(state->text, state->arena, &parsed);
+	check_recursion(state, &parsed);
+	if (parsed.statement) {
+		canonical_build(&parsed, NULL, &request, state->arena, analysis);
+	} else {
+		analysis->canonical =
+			arena_printf(state->arena, "text: " STR_FMT,
+				     STR_ARG(canon_tokens(state->text, SQL_SQLITE, state->arena)));
+		analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
+		analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
+		set_tables(&state->trace, analysis);
+	}
+	parse_end(&parsed);
+}
+
+static void judge(struct sqlite_analysis *state)
+{
+	sqlite_tokens_check(state->text, &state->violations);
+	if (state->trace.reads_schema && state->trace.tables_count > 0 &&
+	    sqlite_tokens_have(state->text, "UNION"))
+		violations_add(&state->violations, VIOLATION_INJECTION_PATTERN, 0,
+			       "a set operation joins the schema to tables");
+	if (!state->proven && !state->broken && !state->request->catalog && !state->request->target_named &&
+	    state->violations.count == 0)
+		violations_add(&state->violations, VIOLATION_UNANALYSABLE, 0,
+			       "the statement cannot be proven to be a read");
+}
+
+static void begin(const struct sql_request *request, const struct fence_result *part, struct arena *arena,
+		  struct sqlite_analysis *state)
+{
+	*state = (struct sqlite_analysis){ .request = request, .arena = arena };
+	state->text = arena_text(arena, part->text.ptr, part->text.len);
+	state->masked = arena_strdup(arena, state->text.ptr);
+	state->diagnostics = (struct diagnostics){ .arena = arena, .text_offset = part->offset };
+	state->violations = (struct violations){ .arena = arena, .text_offset = part->offset };
+	state->trace = (struct sqlite_trace){ .arena = arena, .target_named = request->target_named };
+}
+
+static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret_analysis)
+{
+	_cleanup_(sqlite_database_cleanup) struct sqlite_database *database =
+		sqlite_database_open(state->request->catalog);
+	state->database = database;
+	state->trace.violations = &state->violations;
+	prepare(state);
+	judge(state);
+	bool several = false;
+	for (size_t i = 0; i < state->violations.count; i++)
+		several = several || strcmp(state->violations.items[i].code,
+					    violation_name(VIOLATION_MULTIPLE_STATEMENTS)) == 0;
+	*ret_analysis = (struct sql_analysis){ .text = state->text,
+					       .text_offset = state->diagnostics.text_offset,
+					       .valid = !state->broken && !several,
+					       .names_resolved = state->request->catalog != NULL };
+	if (several)
+		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+				"there is more than one statement");
+	if (ret_analysis->valid) {
+		describe(state, ret_analysis);
+		sqlite_tokens_warn(state->text, &state->diagnostics);
+	}
+}
+
+void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
+			struct sql_analysis *ret_analysis)
+{
+	static const enum sql_violation_code refusals[] = { [GATE_TOO_LONG] = VIOLATION_TOO_LONG,
+							    [GATE_ENCODING] = VIOLATION_UNANALYSABLE,
+							    [GATE_NUL] = VIOLATION_UNANALYSABLE,
+							    [GATE_TOO_DEEP] = VIOLATION_TOO_DEEP };
+	struct gate_result gate = gate_check(request->sql);
+	if (gate.verdict != GATE_PASSED) {
+		front_end_refuse(request, arena, refusals[gate.verdict], gate.reason, (int64_t)gate.offset,
+				 ret_analysis);
+		return;
+	}
+	struct sqlite_analysis state;
+	struct fence_result part = { request->sql, 0, false };
+	begin(request, &part, arena, &state);
+	analyse_part(&state, ret_analysis);
+	struct fence_result unwrapped = fence_unwrap(request->sql);
+	if (state.broken && unwrapped.wrapped) {
+		begin(request, &unwrapped, arena, &state);
+		diagnostics_add(&state.diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"),
+				-(int64_t)unwrapped.offset,
+				"the statement is wrapped in a fence or in prose; return the SQL alone");
+		analyse_part(&state, ret_analysis);
+	}
+	if (request->target_named && !request->catalog)
+		diagnostics_add(&state.diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
+				"the target's catalog cannot be had: names are not checked");
+	ret_analysis->diagnostics = state.diagnostics.items;
+	ret_analysis->diagnostics_count = state.diagnostics.count;
+	violations_end(&state.violations, request, ret_analysis);
+}

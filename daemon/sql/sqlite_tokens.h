@@ -1,0 +1,24 @@
+/*
+ * What the tokens of a SQLite statement show without its grammar: kind of the statement, calls that are
+ * dangerous whatever they mean, select list and limit. Errs on the side of refusing. Pure.
+ */
+#pragma once
+
+#include "common/buf.h"
+#include "sql/diagnose.h"
+#include "sql/violations.h"
+
+/* Reports every violation that the tokens show. */
+void sqlite_tokens_check(str_t sql, struct violations *violations);
+
+/* Warnings about a valid statement: missing_limit, select_star. */
+void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
+
+/* All names that could be columns, quoted and separated by commas, for a CREATE TABLE. */
+void sqlite_tokens_names(str_t sql, struct buf *names);
+
+/* Puts a `1` in the place of every mention of the column (`name` or `table.name`) in `sql` (writable); keeps
+ * all offsets. False: it is not mentioned. */
+bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
+
+bool sqlite_tokens_have(str_t sql, const char *word);
