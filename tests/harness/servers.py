@@ -89,11 +89,21 @@ class Kafka(Server):
         self.own = bool(self.dir)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
 
-    def create_topic(self, name, partitions=1, **config):
+    def create_topics(self, names, partitions=1, **config):
+        """Makes topics and waits until brokers tell about them: the controller knows of a topic a moment earlier."""
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-        topic = NewTopic(name, partitions, 1, config=settings)
-        for result in self._admin.create_topics([topic]).values():
+        topics = [NewTopic(name, partitions, 1, config=settings) for name in names]
+        for result in self._admin.create_topics(topics).values():
             result.result(20)
+        deadline = time.monotonic() + 20
+        while not all(self._is_there(name, partitions) for name in names):
+            assert time.monotonic() < deadline, f"{names} do not appear"
+            time.sleep(0.05)
+
+    def _is_there(self, name, partitions):
+        topic = self._admin.list_topics(name, timeout=20).topics[name]
+        return topic.error is None and len(topic.partitions) == partitions and all(
+            partition.leader >= 0 for partition in topic.partitions.values())
 
     def produce(self, topic, messages):
         """Sends messages: values, or dicts with value and any of key, headers, partition. All are acknowledged."""

@@ -80,7 +80,7 @@ class Topics:
         self.partitions = partitions
         for kind in self.KINDS:
             setattr(self, kind, f"{self.name}.{kind}")
-            kafka.create_topic(getattr(self, kind), partitions, **config)
+        kafka.create_topics([getattr(self, kind) for kind in self.KINDS], partitions, **config)
 
     def settings(self, kafka, **changes):
         """The daemon's `kafka` group for them."""

@@ -31,8 +31,7 @@ def templates():
 
 def run(total, kafka, postgres, judge):
     topics = {f"{kind}_topic": f"memory.{kind}" for kind in ("input", "scored", "advisory", "dead_letter", "feedback")}
-    for topic in topics.values():
-        kafka.create_topic(topic, 4)
+    kafka.create_topics(topics.values(), 4)
     daemon = Daemon({
         "kafka": {"bootstrap_servers": kafka.bootstrap, "group_id": "memory", "instance_id": "memory-1", **topics},
         "targets": ({"name": "shop", "engine": "postgresql", "dsn": postgres.dsn("shop", "assayd_ro")},),
