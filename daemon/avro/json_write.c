@@ -87,6 +87,10 @@ static void write_double(struct buf *out, double value)
 		buf_append_text(out, "null");
 		return;
 	}
+	if (value == 0 && signbit(value)) { /* "-0" would be read back as the integer 0 */
+		buf_append_text(out, "-0.0");
+		return;
+	}
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof text, "%.*g", digits, value);
 		if (digits == 17 || strtod(text, NULL) == value)
