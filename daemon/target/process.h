@@ -14,6 +14,18 @@
 /* Time for connecting and comparing that every deadline of a worker grants besides its statements. */
 #define WORKER_SLACK_MS 15000
 
+/* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ADDRESS_SPACE_CAN_BE_LIMITED 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ADDRESS_SPACE_CAN_BE_LIMITED 0
+#endif
+#endif
+#ifndef ADDRESS_SPACE_CAN_BE_LIMITED
+#define ADDRESS_SPACE_CAN_BE_LIMITED 1
+#endif
+
 /* Starts a process and writes its settings into `ret_first`, to be sent before anything else. The password is
  * read anew from its file each time. `ret_fd` is non-blocking when `nonblocking`. Errors: ERR_OS,
  * ERR_FILE_UNREADABLE. */

@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #define LONGEST_PAUSE_US ((int64_t)1000000) /* a sign of life at least so often */
 #define REAP_PAUSE_US	 ((int64_t)10000)
 #define FAREWELL_US	 ((int64_t)500000) /* for idle workers to take leave of their servers */
 #define WAIT_LIMIT_US	 ((int64_t)600 * 1000000)
+#define FEWER_PAUSE_US	 ((int64_t)5000000) /* before more connections are tried again */
+#define ATTEMPTS	 2
 #define LEAST_DOWN_MS	 100
 #define RECEIVE_BYTES	 65536u
 
@@ -57,6 +60,7 @@ static void target_is_down(struct target *target, const char *reason)
 		log_warning("target %s cannot be reached: %s", target->settings.name, reason);
 	int64_t pause_ms = backoff_next_ms(&target->reconnect);
 	target->reach = REACH_DOWN;
+	target->spawn_after_us = 0; /* the retry alone says when */
 	target->retry_us =
 		clock_monotonic_us() + (pause_ms > LEAST_DOWN_MS ? pause_ms : LEAST_DOWN_MS) * 1000;
 	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
@@ -73,15 +77,6 @@ static void target_is_up(struct target *target)
 	target->reach = REACH_UP;
 	backoff_reset(&target->reconnect);
 	backoff_reset(&target->respawn);
-}
-
-/* What the error of an answer says about the target. */
-static void note_reach(struct target *target, err_t err, const char *message)
-{
-	if (err == ERR_TARGET_UNAVAILABLE)
-		target_is_down(target, message);
-	else
-		target_is_up(target);
 }
 
 /* --- processes --- */
@@ -107,6 +102,8 @@ static err_t worker_start(struct target *target, struct worker *worker, struct e
 		return err;
 	}
 	worker->out_sent = 0;
+	worker->proven = false;
+	worker->died_while = NULL;
 	buf_reset(&worker->in);
 	worker_set_state(worker, WORKER_IDLE);
 	return ERR_OK;
@@ -157,19 +154,36 @@ static void worker_discard(struct target *target, struct worker *worker, err_t e
 		worker_fail_request(target, worker, err, text);
 }
 
-static void worker_crashed(struct target *target, struct worker *worker)
+static void delay_respawn(struct target *target)
 {
 	target->spawn_after_us = clock_monotonic_us() + backoff_next_ms(&target->respawn) * 1000;
-	log_warning("a worker process of target %s has died %s", target->settings.name,
-		    worker->state == WORKER_BUSY ? "while it ran a query" : "while it was idle");
+}
+
+static void worker_crashed(struct target *target, struct worker *worker)
+{
+	delay_respawn(target);
+	worker->died_while = worker->state == WORKER_BUSY ? "while it ran a query" : "while it was idle";
 	worker_discard(target, worker, ERR_TARGET_WORKER_DIED, NULL);
 }
 
-static void worker_try_reap(struct worker *worker, bool wait)
+static void log_death(const struct target *target, const struct worker *worker, int status)
+{
+	if (WIFSIGNALED(status))
+		log_warning("a worker process of target %s has died %s: %s", target->settings.name,
+			    worker->died_while, strsignal(WTERMSIG(status)));
+	else
+		log_warning("a worker process of target %s has ended %s with exit status %d",
+			    target->settings.name, worker->died_while, WEXITSTATUS(status));
+}
+
+static void worker_try_reap(const struct target *target, struct worker *worker, bool wait)
 {
 	int status;
-	if (worker->state == WORKER_DYING && worker_reap(worker->pid, wait, &status))
-		worker_set_state(worker, WORKER_ABSENT);
+	if (worker->state != WORKER_DYING || !worker_reap(worker->pid, wait, &status))
+		return;
+	if (worker->died_while)
+		log_death(target, worker, status);
+	worker_set_state(worker, WORKER_ABSENT);
 }
 
 /* --- requests --- */
@@ -230,6 +244,37 @@ static void send_catalog_request(struct target *target, struct worker *worker)
 
 /* --- answers --- */
 
+/* One process cannot connect while others can: the server has no more connections for us. */
+static bool others_are_connected(const struct target *target, const struct worker *worker)
+{
+	for (size_t i = 0; i < target->settings.connections; i++) {
+		const struct worker *other = &target->workers[i];
+		bool alive = other->state == WORKER_IDLE || other->state == WORKER_BUSY;
+		if (other != worker && alive && other->proven)
+			return true;
+	}
+	return false;
+}
+
+/* What an answer says about the target. False: nothing, the request deserves another worker. */
+static bool note_reach(struct target *target, struct worker *worker, err_t err, const char *message)
+{
+	worker->proven = err != ERR_TARGET_UNAVAILABLE;
+	if (worker->proven) {
+		target_is_up(target);
+		return true;
+	}
+	if (target->reach == REACH_UP && others_are_connected(target, worker)) {
+		log_warning("target %s goes on with fewer connections than configured: %s",
+			    target->settings.name, message);
+		target->spawn_after_us = clock_monotonic_us() + FEWER_PAUSE_US;
+		worker_end(worker);
+		return false;
+	}
+	target_is_down(target, message);
+	return true;
+}
+
 static void take_validated(struct target *target, struct worker *worker, str_t payload)
 {
 	struct target_call *call = worker->call;
@@ -239,8 +284,11 @@ static void take_validated(struct target *target, struct worker *worker, str_t p
 	}
 	worker->call = NULL;
 	worker_set_state(worker, WORKER_IDLE);
-	note_reach(target, call->result.error, call->result.message.ptr);
-	call_finish(call);
+	bool answered = note_reach(target, worker, call->result.error, call->result.message.ptr);
+	if (answered || call->attempts >= ATTEMPTS)
+		call_finish(call);
+	else
+		list_prepend(&target->waiting, &call->node);
 }
 
 /* The next fetch is a whole lifetime away, unless compiling this one fails. */
@@ -261,7 +309,7 @@ static void take_catalog(struct target *target, struct worker *worker, str_t pay
 		return;
 	}
 	worker_set_state(worker, WORKER_IDLE);
-	note_reach(target, reply.error, reply.text.ptr);
+	note_reach(target, worker, reply.error, reply.text.ptr);
 	if (reply.error) {
 		catalog_fetch_failed(target, reply.error, reply.text.ptr);
 		return;
@@ -412,7 +460,7 @@ static void target_round(struct target *target)
 {
 	int64_t now_us = clock_monotonic_us();
 	for (size_t i = 0; i < target->settings.connections; i++)
-		worker_try_reap(&target->workers[i], false);
+		worker_try_reap(target, &target->workers[i], false);
 	expire_workers(target, now_us);
 	expire_waiting(target, now_us);
 	give_catalog_request(target);
@@ -562,7 +610,7 @@ static bool all_gone(const struct targets *targets, bool wait)
 	for (size_t i = 0; i < targets->count; i++) {
 		const struct target *target = &targets->items[i];
 		for (size_t j = 0; j < target->settings.connections; j++) {
-			worker_try_reap(&target->workers[j], wait);
+			worker_try_reap(target, &target->workers[j], wait);
 			gone = gone && target->workers[j].state == WORKER_ABSENT;
 		}
 	}

@@ -30,6 +30,8 @@ struct worker {
 	struct buf in;
 	struct buf out;
 	size_t out_sent;
+	bool proven;		/* its last answer came from the target */
+	const char *died_while; /* what it did when it ended by itself; NULL: we ended it */
 	int64_t deadline_us;
 	struct target_call *call; /* of a BUSY one; NULL: it fetches the catalog */
 };

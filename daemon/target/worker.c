@@ -11,18 +11,6 @@
 
 #define CHOSEN_FIRST_BY_OOM_KILLER "500"
 
-/* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ADDRESS_SPACE_CAN_BE_LIMITED 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ADDRESS_SPACE_CAN_BE_LIMITED 0
-#endif
-#endif
-#ifndef ADDRESS_SPACE_CAN_BE_LIMITED
-#define ADDRESS_SPACE_CAN_BE_LIMITED 1
-#endif
-
 struct worker {
 	int fd;
 	struct worker_settings settings;

@@ -289,18 +289,12 @@ static void too_many_bytes_are_cut(void **state)
 	test_call_free(&test);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEMORY_IS_LIMITED 0
-#else
-#define MEMORY_IS_LIMITED 1
-#endif
-
 /* A value that does not fit into the worker's memory costs a connection at most. */
 static void a_huge_value_is_a_failed_query(void **state)
 {
 	struct test_call test;
 	(void)state;
-	if (!MEMORY_IS_LIMITED)
+	if (!ADDRESS_SPACE_CAN_BE_LIMITED)
 		skip();
 	struct target_settings settings = reader_settings();
 	settings.statement_timeout_ms = 20000; /* the server takes its time */
@@ -378,6 +372,31 @@ static void connections_work_side_by_side(void **state)
 		test_call_free(&tests[i]);
 	}
 	assert_true(clock_monotonic_us() - start_us < 3000000);
+}
+
+/* The target goes on with the connections that it can have. */
+static void fewer_connections_than_configured_are_enough(void **state)
+{
+	struct test_call tests[12];
+	(void)state;
+	admin("CREATE ROLE narrow LOGIN CONNECTION LIMIT 2");
+	char dsn[320];
+	snprintf(dsn, sizeof dsn, "%s user=narrow", server.socket_dsn);
+	struct target_settings settings = postgresql_settings("narrow", dsn);
+	settings.connections = 4;
+	struct targets *narrow = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(narrow, 30000);
+	for (size_t i = 0; i < 12; i++) {
+		test_call_init(&tests[i], "narrow", "SELECT 1", "SELECT 1 FROM pg_sleep(0.2)");
+		targets_submit(narrow, &tests[i].call);
+	}
+	for (size_t i = 0; i < 12; i++) {
+		const struct validation_result *result = test_call_wait(&tests[i]);
+		if (result->score != 1.0)
+			fail_msg("call %zu: %s", i, result->message.ptr);
+		test_call_free(&tests[i]);
+	}
+	targets_stop(narrow);
 }
 
 static void a_lock_is_not_the_fault_of_the_query(void **state)
@@ -537,6 +556,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(sessions_are_wiped),
 		cmocka_unit_test(connections_work_side_by_side),
+		cmocka_unit_test(fewer_connections_than_configured_are_enough),
 		cmocka_unit_test(a_lock_is_not_the_fault_of_the_query),
 		cmocka_unit_test(a_killed_backend_is_tried_once_more),
 		cmocka_unit_test(a_wrong_password_is_said_without_it),
