@@ -290,8 +290,9 @@ static void write_function(struct buf *buf, const struct catalog_function *funct
 	write_text(buf, function->schema);
 	write_text(buf, function->name);
 	write_text(buf, function->result);
-	buf_printf(buf, "%c%c%d%d%d,%u,%u,", function->volatility, function->kind, function->is_public,
-		   function->returns_set, function->is_variadic, function->arguments, function->defaults);
+	buf_printf(buf, "%c%c%d%d%d%d,%u,%u,", function->volatility, function->kind, function->is_public,
+		   function->returns_set, function->is_variadic, function->takes_row, function->arguments,
+		   function->defaults);
 	buf_append_u64(buf, function->outputs_count);
 	for (size_t i = 0; i < function->outputs_count; i++)
 		write_text(buf, function->outputs[i]);

@@ -7,6 +7,7 @@ struct builtin_function {
 	bool is_public;
 	bool returns_set;
 	bool is_variadic;
+	bool takes_row;
 	unsigned arguments;
 	unsigned defaults;
 	const char *result;
@@ -69,6 +70,7 @@ static void add_function(struct catalog_builder *builder, const struct builtin_f
 					     .is_public = builtin->is_public,
 					     .returns_set = builtin->returns_set,
 					     .is_variadic = builtin->is_variadic,
+					     .takes_row = builtin->takes_row,
 					     .arguments = builtin->arguments,
 					     .defaults = builtin->defaults,
 					     .result = str_from(builtin->result),

@@ -38,6 +38,7 @@ struct catalog_function {
 	bool is_system;	 /* built in: of pg_catalog or information_schema */
 	bool returns_set;
 	bool is_variadic;
+	bool takes_row;	    /* its first argument may be a row of some relation */
 	unsigned arguments; /* declared input arguments */
 	unsigned defaults;  /* how many of them may be left out */
 	str_t result;	    /* type as the engine writes it */
@@ -72,5 +73,5 @@ str_t catalog_function_hint(const struct catalog *catalog, str_t name, struct ar
 /* Whether a call with that many arguments can mean the function. */
 bool catalog_function_accepts(const struct catalog_function *function, size_t arguments);
 
-/* Whether a type of that name exists (so that f(x) may be a cast). Schema absent: anywhere on the path. */
+/* Whether a type of that name exists that f(x) may cast to (no array, no row). Schema absent: anywhere on the path. */
 bool catalog_has_type(const struct catalog *catalog, str_t schema, str_t name);

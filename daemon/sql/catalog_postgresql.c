@@ -16,7 +16,8 @@ enum {
 	FUNCTION_ARGUMENTS,
 	FUNCTION_DEFAULTS,
 	FUNCTION_RESULT,
-	FUNCTION_OUTPUTS
+	FUNCTION_OUTPUTS,
+	FUNCTION_TAKES_ROW
 };
 
 static str_t text_of(const json_t *value)
@@ -87,6 +88,7 @@ static bool add_function(struct catalog_builder *builder, const json_t *row)
 					     .is_public = true_at(row, FUNCTION_PUBLIC),
 					     .returns_set = true_at(row, FUNCTION_RETURNS_SET),
 					     .is_variadic = true_at(row, FUNCTION_VARIADIC),
+					     .takes_row = true_at(row, FUNCTION_TAKES_ROW),
 					     .arguments = number_at(row, FUNCTION_ARGUMENTS),
 					     .defaults = number_at(row, FUNCTION_DEFAULTS),
 					     .result = text_at(row, FUNCTION_RESULT),

@@ -32,7 +32,10 @@ const char CATALOG_QUERY_POSTGRESQL[] =
 	"     pg_catalog.format_type(p.prorettype, NULL),"
 	"     (SELECT pg_catalog.json_agg(coalesce(o.name, '') ORDER BY o.position)"
 	"      FROM ROWS FROM (pg_catalog.unnest(p.proargmodes), pg_catalog.unnest(p.proargnames))"
-	"           WITH ORDINALITY AS o (mode, name, position) WHERE o.mode IN ('o', 'b', 't')))"
+	"           WITH ORDINALITY AS o (mode, name, position) WHERE o.mode IN ('o', 'b', 't')),"
+	"     p.pronargs > 0 AND EXISTS (SELECT FROM pg_catalog.pg_type y WHERE y.oid = p.proargtypes[0]"
+	"       AND (y.typtype = 'c' OR y.typname IN ('record', 'any', 'anyelement', 'anynonarray',"
+	"                                             'anycompatible', 'anycompatiblenonarray'))))"
 	"   ORDER BY n.nspname COLLATE \"C\", p.proname COLLATE \"C\", p.pronargs, "
 	"p.proargtypes::pg_catalog.text)"
 	"   FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
@@ -41,5 +44,5 @@ const char CATALOG_QUERY_POSTGRESQL[] =
 	" 'types', (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(n.nspname, t.typname)"
 	"     ORDER BY n.nspname COLLATE \"C\", t.typname COLLATE \"C\")"
 	"   FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
-	"   WHERE n.nspname !~ '^pg_(toast|temp)' AND t.typcategory <> 'A' AND t.typtype <> "
-	"'p'))::pg_catalog.text";
+	"   WHERE n.nspname !~ '^pg_(toast|temp)' AND t.typcategory <> 'A' AND t.typtype <> 'p'"
+	"     AND t.typrelid = 0))::pg_catalog.text";

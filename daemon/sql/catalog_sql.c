@@ -236,6 +236,10 @@ static void add_function(struct compiler *compiler, const CreateFunctionStmt *cr
 		if (output || mode == FUNC_PARAM_INOUT)
 			outputs[function.outputs_count++] =
 				arena_str(builder->arena, str_from(parameter->name ? parameter->name : ""));
+		if (!output && function.arguments == 0)
+			function.takes_row =
+				catalog_type_category(
+					type_text(builder->arena, parameter->argType, &serial)) == TYPE_OTHER;
 		function.arguments += !output;
 		function.defaults += parameter->defexpr != NULL;
 		function.is_variadic |= mode == FUNC_PARAM_VARIADIC;
@@ -303,13 +307,6 @@ static void compile_statement(struct compiler *compiler, const Node *statement, 
 		break;
 	case T_CreateDomainStmt:
 		add_type(compiler, ((const CreateDomainStmt *)statement)->domainname);
-		break;
-	case T_CompositeTypeStmt:
-		catalog_add_type(
-			&compiler->builder,
-			schema_or_default(compiler,
-					  ((const CompositeTypeStmt *)statement)->typevar->schemaname),
-			str_from(((const CompositeTypeStmt *)statement)->typevar->relname));
 		break;
 	default:
 		break;

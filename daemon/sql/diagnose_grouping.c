@@ -178,6 +178,31 @@ static bool note_aggregates(const Node *node, void *context)
 	return node_children(node, note_aggregates, context);
 }
 
+static void report(const struct grouping *grouping, const ColumnRef *node, str_t object)
+{
+	diagnostics_add(grouping->diagnosis->diagnostics, DIAG_UNGROUPED_COLUMN, NULL, object, node->location,
+			"\"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate", STR_ARG(object));
+}
+
+/* A column, or the whole row, of this level outside of aggregates. */
+static void check_column(const struct grouping *grouping, const ColumnRef *node,
+			 const struct resolved_column *column)
+{
+	struct arena *arena = grouping->diagnosis->diagnostics->arena;
+	if (column->kind == COLUMN_WHOLE_ROW && !is_determined(grouping, column->item)) {
+		report(grouping, node, arena_printf(arena, STR_FMT ".*", STR_ARG(column->item->alias)));
+		return;
+	}
+	if (column->kind != COLUMN_OF_ITEM)
+		return;
+	struct base_column base = base_of(column);
+	if (base.item->kind != RANGE_JOIN && !is_grouped(grouping, base) &&
+	    !is_determined(grouping, base.item))
+		report(grouping, node,
+		       arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(base.item->alias),
+				    STR_ARG(base.item->columns[base.column].name)));
+}
+
 static bool check_columns(const Node *node, void *context)
 {
 	const struct grouping *grouping = context;
@@ -188,18 +213,8 @@ static bool check_columns(const Node *node, void *context)
 		return IsA(node, GroupingFunc) || node_children(node, check_columns, context);
 	const struct resolved_column *column =
 		resolution_column(grouping->diagnosis->resolution, (const ColumnRef *)node);
-	if (!column || column->kind != COLUMN_OF_ITEM || !is_local(grouping, column->item))
-		return true;
-	struct base_column base = base_of(column);
-	if (base.item->kind == RANGE_JOIN || is_grouped(grouping, base) || is_determined(grouping, base.item))
-		return true;
-	str_t name = base.item->columns[base.column].name;
-	diagnostics_add(grouping->diagnosis->diagnostics, DIAG_UNGROUPED_COLUMN, NULL,
-			arena_printf(grouping->diagnosis->diagnostics->arena, STR_FMT "." STR_FMT,
-				     STR_ARG(base.item->alias), STR_ARG(name)),
-			((const ColumnRef *)node)->location,
-			"column \"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate",
-			STR_ARG(name));
+	if (column && column->item && is_local(grouping, column->item))
+		check_column(grouping, (const ColumnRef *)node, column);
 	return true;
 }
 

@@ -26,10 +26,14 @@ static size_t argument_count(const FuncCall *call)
 			(call->agg_within_group ? list_length(call->agg_order) : 0));
 }
 
-static bool some_accepts(const struct resolved_function *function, size_t arguments)
+/* An aggregate without arguments has to be called with `*`. */
+static bool some_accepts(const struct resolved_function *function, const FuncCall *call)
 {
+	size_t arguments = argument_count(call);
 	for (size_t i = 0; i < function->overloads_count; i++) {
-		if (catalog_function_accepts(function->overloads[i], arguments))
+		const struct catalog_function *overload = function->overloads[i];
+		bool bare = overload->kind == 'a' && arguments == 0 && !call->agg_star;
+		if (!bare && catalog_function_accepts(overload, arguments))
 			return true;
 	}
 	return false;
@@ -62,7 +66,7 @@ void resolve_function(struct resolver *resolver, const FuncCall *call)
 		return;
 	function->overloads = catalog_functions(resolver->catalog, function->schema, function->name,
 						&function->overloads_count);
-	if (some_accepts(function, argument_count(call)))
+	if (some_accepts(function, call))
 		function->kind = FUNCTION_KNOWN;
 	else if (is_cast_or_column(resolver, call, function->schema, function->name))
 		function->kind = FUNCTION_CAST;

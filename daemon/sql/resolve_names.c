@@ -238,30 +238,35 @@ static void resolve_unqualified(struct resolver *resolver, struct scope *scope, 
 	}
 }
 
-static bool is_function(const struct resolver *resolver, str_t name)
+/* Whether name(row) can be a call. */
+static bool is_function_of_row(const struct resolver *resolver, str_t name)
 {
 	size_t count = 0;
-	return resolver->catalog && catalog_functions(resolver->catalog, STR_NONE, name, &count) != NULL;
+	const struct catalog_function *const *overloads =
+		resolver->catalog ? catalog_functions(resolver->catalog, STR_NONE, name, &count) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (overloads[i]->takes_row && catalog_function_accepts(overloads[i], 1))
+			return true;
+	}
+	return false;
 }
 
-/* `item.name` that is no column: attribute notation for name(item), or a cast, or nothing. */
+/* `item.name` that is no column: attribute notation for name(item), or nothing. In doubt it is a call to
+ * safety. */
 static void resolve_attribute(struct resolver *resolver, const ColumnRef *column,
 			      const struct range_item *item, str_t name)
 {
 	struct resolved_column resolved = { .kind = COLUMN_UNKNOWN, .item = item };
-	if (is_function(resolver, name)) {
+	resolver_suspect(resolver, name, column->location, true, (const Node *)column);
+	if (is_function_of_row(resolver, name)) {
 		resolved.kind = COLUMN_SUSPECTED_CALL;
 		resolved.call = name;
-		resolver_suspect(resolver, name, column->location, true, (const Node *)column);
-	} else if (resolver->catalog && catalog_has_type(resolver->catalog, STR(""), name)) {
-		resolved.kind = COLUMN_UNSURE;
 	} else {
 		struct nearest nearest;
 		nearest_init(&nearest, name);
 		offer_columns(&nearest, item);
 		str_t object = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias),
 					    STR_ARG(name));
-		resolver_suspect(resolver, name, column->location, true, (const Node *)column);
 		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
 				"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object),
 				STR_ARG(hint(resolver, nearest.best)));

@@ -1,5 +1,7 @@
 #include "sql/resolve_internal.h"
 
+#include "sql/node_children.h"
+
 /* One SELECT level: its outputs and, parallel to them, the targets that they come from (NULL: from `*`). */
 struct level {
 	struct scope *scope;
@@ -184,9 +186,22 @@ static void record_output(struct resolver *resolver, const struct level *level, 
 	resolver_record(resolver, column, resolved);
 }
 
-/* Two outputs of one name are the same to PostgreSQL when they are equal expressions. */
-static bool surely_differ(const struct range_column *a, const struct range_column *b)
+static const FuncCall *known_call(const struct resolver *resolver, const struct range_column *column)
 {
+	if (!column->expression || !IsA(column->expression, FuncCall))
+		return NULL;
+	const FuncCall *call = (const FuncCall *)column->expression;
+	const struct resolved_function *function = resolution_function(resolver->resolution, call);
+	return function && function->kind == FUNCTION_KNOWN ? call : NULL;
+}
+
+/* Two outputs of one name are the same to PostgreSQL when they are equal expressions. */
+static bool surely_differ(const struct resolver *resolver, const struct range_column *a,
+			  const struct range_column *b)
+{
+	const FuncCall *one = known_call(resolver, a), *other = known_call(resolver, b);
+	if (one && other)
+		return strcmp(names_last(one->funcname), names_last(other->funcname)) != 0;
 	return a->source && b->source && (a->source != b->source || a->source_index != b->source_index);
 }
 
@@ -203,7 +218,7 @@ static bool resolve_output_name(struct resolver *resolver, const struct level *l
 		if (!first) {
 			first = output;
 			record_output(resolver, level, column, i);
-		} else if (surely_differ(first, output)) {
+		} else if (surely_differ(resolver, first, output)) {
 			diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name,
 					column->location,
 					"\"" STR_FMT "\" is ambiguous: two output columns have the name",

@@ -1,0 +1,176 @@
+#include "sql/analysis.h"
+
+#include "common/buf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *sql;
+	const char *text;
+	size_t text_offset;
+	bool valid;
+	enum sql_verdict verdict;
+	const char *diagnostics; /* code@offset, separated by spaces */
+};
+
+static const struct row rows[] = {
+	{ "SELECT 1", "SELECT 1", 0, true, SQL_SAFE, "" },
+	{ " SELECT a.id FROM t a LIMIT 1; ", "SELECT a.id FROM t a LIMIT 1", 1, true, SQL_SAFE, "" },
+	{ "SELECT 1; -- done", "SELECT 1", 0, true, SQL_SAFE, "" },
+	{ "SELECT nope, 1 FROM t LIMIT 1", "SELECT nope, 1 FROM t LIMIT 1", 0, true, SQL_SAFE,
+	  "unknown_column@7" },
+	{ "```sql\nSELECT nope FROM t LIMIT 1;\n```", "SELECT nope FROM t LIMIT 1", 7, true, SQL_SAFE,
+	  "markdown_fence@0 unknown_column@14" },
+	{ "SELECT '\n```\n'", "SELECT '\n```\n'", 0, true, SQL_SAFE, "" },
+	{ "SELECT 1; SELECT 2", "SELECT 1; SELECT 2", 0, false, SQL_UNSAFE, "syntax_error@9" },
+	{ "SELEC 1", "SELEC 1", 0, false, SQL_UNSAFE, "syntax_error@0" },
+	{ "", "", 0, false, SQL_UNSAFE, "syntax_error@0" },
+	{ "DROP TABLE t", "DROP TABLE t", 0, true, SQL_UNSAFE, "" },
+	{ "SELECT x, y FROM t, t2 WHERE z", "SELECT x, y FROM t, t2 WHERE z", 0, true, SQL_SAFE,
+	  "unknown_table@20 missing_limit@0" },
+};
+
+static struct catalog *catalog;
+
+static str_t codes(const struct sql_analysis *analysis, struct arena *arena)
+{
+	struct buf buf = BUF_INIT;
+	for (size_t i = 0; i < analysis->diagnostics_count; i++)
+		buf_printf(&buf, "%s%s@%lld", i > 0 ? " " : "", analysis->diagnostics[i].code,
+			   (long long)analysis->diagnostics[i].offset);
+	str_t text = arena_str(arena, buf_str(&buf));
+	buf_free(&buf);
+	return text;
+}
+
+static struct sql_analysis analyse(struct sql_request request, struct arena *arena)
+{
+	struct sql_analysis analysis;
+	sql_analyse(&request, arena, &analysis);
+	return analysis;
+}
+
+static void analyses_postgresql(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse((struct sql_request){ .sql = str_from(rows[i].sql),
+									     .target_named = true,
+									     .catalog = catalog },
+						       arena);
+		assert_string_equal(analysis.text.ptr, rows[i].text);
+		assert_int_equal(analysis.text_offset, rows[i].text_offset);
+		assert_int_equal(analysis.valid, rows[i].valid);
+		assert_int_equal(analysis.verdict, rows[i].verdict);
+		assert_int_equal(analysis.names_resolved, rows[i].valid);
+		assert_string_equal(codes(&analysis, arena).ptr, rows[i].diagnostics);
+		arena_free(arena);
+	}
+}
+
+static void says_that_the_catalog_is_missing(void **state)
+{
+	struct arena *arena = arena_new();
+	(void)state;
+	struct sql_analysis analysis = analyse(
+		(struct sql_request){ .sql = STR("SELECT a FROM b LIMIT 1"), .target_named = true }, arena);
+	assert_string_equal(codes(&analysis, arena).ptr, "catalog_unavailable@0");
+	assert_int_equal(analysis.verdict, SQL_UNKNOWN);
+	assert_false(analysis.names_resolved);
+	analysis = analyse((struct sql_request){ .sql = STR("SELECT a FROM b LIMIT 1") }, arena);
+	assert_string_equal(codes(&analysis, arena).ptr, "");
+	assert_int_equal(analysis.verdict, SQL_SAFE);
+	arena_free(arena);
+}
+
+static void refuses_what_it_cannot_analyse(void **state)
+{
+	static const struct {
+		str_t sql;
+		enum sql_dialect dialect;
+		const char *violation;
+	} refused[] = {
+		{ { "SELECT '\0'", 10 }, SQL_POSTGRESQL, "unanalysable" },
+		{ STR("SELECT '\xFF'"), SQL_POSTGRESQL, "unanalysable" },
+		{ STR("SELECT /*/*/*/*/*/*/*/*/* 1"), SQL_POSTGRESQL, "too_deep" },
+		{ STR("SELECT 1"), SQL_MYSQL, "unanalysable" },
+		{ STR("db.c.find()"), SQL_MONGODB, "unanalysable" },
+		{ STR_NONE, SQL_MYSQL, "unanalysable" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(
+			(struct sql_request){ .sql = refused[i].sql, .dialect = refused[i].dialect }, arena);
+		assert_false(analysis.valid);
+		assert_int_equal(analysis.verdict, SQL_UNSAFE);
+		assert_int_equal(analysis.violations_count, 1);
+		assert_string_equal(analysis.violations[0].code, refused[i].violation);
+		assert_string_equal(analysis.diagnostics[0].code, "syntax_error");
+		assert_true(str_present(analysis.text));
+		arena_free(arena);
+	}
+}
+
+/* Deep trees that the gate lets pass end as too deep, in little stack. */
+static void survives_depth(void **state)
+{
+	static const struct {
+		const char *head, *unit, *tail;
+		int times;
+	} shapes[] = {
+		{ "SELECT 1", "+1", "", 4000 },
+		{ "SELECT ", "NOT ", "true", 4000 },
+		{ "SELECT 1", "::int", "", 2000 },
+		{ "SELECT ", "- ", "1", 4000 },
+		{ "SELECT 1", " UNION SELECT 1", "", 500 },
+		{ "SELECT 1 FROM t a0", " NATURAL JOIN t", "", 1300 },
+		{ "SELECT 1 FROM t", ",t", "", 9000 },
+		{ "SELECT a", "[1]", "", 4000 },
+		{ "SELECT ", "(SELECT ", "1", 120 },
+		{ "SELECT (x)", ".a", "", 2000 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		struct arena *arena = arena_new();
+		struct buf sql = BUF_INIT;
+		buf_append_text(&sql, shapes[i].head);
+		for (int n = 0; n < shapes[i].times; n++)
+			buf_append_text(&sql, shapes[i].unit);
+		buf_append_text(&sql, shapes[i].tail);
+		struct sql_analysis analysis =
+			analyse((struct sql_request){ .sql = buf_str(&sql), .catalog = catalog }, arena);
+		assert_true(analysis.verdict == SQL_UNSAFE || analysis.valid);
+		buf_free(&sql);
+		arena_free(arena);
+	}
+}
+
+static int compile(void **state)
+{
+	(void)state;
+	return catalog_compile_sql(STR("CREATE TABLE t (id int, a int)"), &catalog, NULL) == ERR_OK ? 0 : -1;
+}
+
+static int release(void **state)
+{
+	(void)state;
+	catalog_unref(catalog);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(analyses_postgresql),
+		cmocka_unit_test(says_that_the_catalog_is_missing),
+		cmocka_unit_test(refuses_what_it_cannot_analyse),
+		cmocka_unit_test(survives_depth),
+	};
+	return cmocka_run_group_tests(tests, compile, release);
+}
