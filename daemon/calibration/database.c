@@ -11,7 +11,7 @@ enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000, PASSWORD_SIZE = 102
 #define SESSION_SETTINGS                                                                                     \
 	"SET statement_timeout = '15s'; SET lock_timeout = '10s'; SET TimeZone = 'UTC'; "                    \
 	"SET idle_in_transaction_session_timeout = '60s'; SET client_encoding = 'UTF8'; "                    \
-	"SET jit = off; SET client_min_messages = 'warning'"
+	"SET jit = off; SET work_mem = '64MB'; SET client_min_messages = 'warning'"
 
 struct database {
 	char *dsn;

@@ -3,7 +3,7 @@
 #include "score/compare_order.h"
 
 /* Columns that nothing tells apart are tried in this many ways at most. */
-#define CHOICES_LIMIT 8
+#define CHOICES_LIMIT 16
 
 struct comparison {
 	const struct result_set *generated, *truth;
@@ -61,7 +61,7 @@ static size_t match_best(const struct comparison *comparison, bool *ret_cut_tie)
 		compare_pair_columns(comparison->generated, comparison->truth, choice, comparison->arena,
 				     &pairing);
 		size_t matched = match_rows(comparison, &pairing, &cut_tie);
-		choices = pairing.choices;
+		choices = larger(choices, pairing.choices);
 		if (choice == 0 || matched > best) {
 			best = matched;
 			*ret_cut_tie = cut_tie;

@@ -15,6 +15,9 @@
 
 #define NOT_PAIRED SIZE_MAX
 
+/* More ways to decide are not told apart. */
+#define CHOICES_MOST 1024
+
 /* The smallest distinct hashes of a column's values, and how often each occurs: a fair sample of the values,
  * and the same one on both sides. */
 struct sketch {
@@ -370,21 +373,26 @@ static void take_twins(struct pairing *pairing, struct round *round, const struc
 	}
 }
 
-/* Nothing tells the best proposals apart: takes one of them. The first such decision can be made in another
- * way by `choice`, between the partners of one column of the truth. */
+/* Whether the proposal is as good as the best one, for the same column of the truth. */
+static bool is_rival(const struct proposal *proposal, const struct proposal *best)
+{
+	return proposal->truth == best->truth && proposal->similarity >= best->similarity;
+}
+
+/* Nothing tells the best proposals apart: takes one of them. `choice` says which: its digits, in the bases of
+ * how many there are to choose from, are the decisions one after the other. */
 static void take_arbitrary(struct pairing *pairing, struct round *round)
 {
-	const struct proposal *chosen = &round->proposals[0];
-	if (pairing->out->choices == 0) {
-		for (size_t i = 0; i < round->count; i++) {
-			const struct proposal *proposal = &round->proposals[i];
-			if (proposal->truth != round->proposals[0].truth ||
-			    proposal->similarity < round->proposals[0].similarity)
-				continue;
-			if (pairing->out->choices++ == pairing->choice)
-				chosen = proposal;
-		}
-	}
+	const struct proposal *best = &round->proposals[0], *chosen = best;
+	size_t rivals = 0, seen = 0;
+	for (size_t i = 0; i < round->count; i++)
+		rivals += is_rival(&round->proposals[i], best);
+	for (size_t i = 0; i < round->count; i++)
+		if (is_rival(&round->proposals[i], best) && seen++ == pairing->choice % rivals)
+			chosen = &round->proposals[i];
+	pairing->choice /= rivals;
+	if (pairing->out->choices < CHOICES_MOST)
+		pairing->out->choices *= rivals;
 	take_proposal(pairing, round, chosen);
 	take_twins(pairing, round, chosen);
 }
@@ -481,7 +489,7 @@ void compare_pair_columns(const struct result_set *generated, const struct resul
 {
 	size_t count = truth->columns_count;
 	bool *generated_taken = ARENA_ARRAY(arena, bool, count);
-	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 0 };
+	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 1 };
 	size_t open = pair_names(generated, truth, ret_pairing, generated_taken, arena);
 	struct pairing pairing = { .generated.set = generated,
 				   .truth.set = truth,

@@ -16,9 +16,10 @@ struct compare_pair {
 struct compare_pairing {
 	struct compare_pair *pairs; /* by column of the truth */
 	size_t count;
-	size_t choices; /* between how many columns the first arbitrary decision was; 0: there was none */
+	size_t choices; /* how many ways there were to make the arbitrary decisions, about; 1: there were none
+			 */
 };
 
-/* `choice` below the `choices` of an earlier pairing takes another way at its first arbitrary decision. */
+/* `choice` from 0 up to the `choices` of an earlier pairing: each takes another way. */
 void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
 			  struct arena *arena, struct compare_pairing *ret_pairing);

@@ -480,6 +480,122 @@ static void test_dense_chains_are_matched(void **state)
 	arena_free(arena);
 }
 
+static uint32_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*state >> 33);
+}
+
+#define ORACLE_ROWS 6
+
+/* Rows of two numbers in steps of 0.4 tolerances and a text of two values: chains in every direction. */
+struct oracle_row {
+	int a, b, text;
+};
+
+static bool oracle_equal(const struct oracle_row *left, const struct oracle_row *right)
+{
+	return abs(left->a - right->a) <= 2 && abs(left->b - right->b) <= 2 && left->text == right->text;
+}
+
+/* The largest matching, by trying everything. */
+static int oracle_match(const struct oracle_row *left, int left_count, const struct oracle_row *right,
+			int right_count, unsigned used)
+{
+	if (left_count == 0)
+		return 0;
+	int best = oracle_match(left + 1, left_count - 1, right, right_count, used);
+	for (int i = 0; i < right_count; i++)
+		if (!(used & 1u << i) && oracle_equal(left, &right[i])) {
+			int found = 1 + oracle_match(left + 1, left_count - 1, right, right_count,
+						     used | 1u << i);
+			best = found > best ? found : best;
+		}
+	return best;
+}
+
+static struct result_set oracle_set(const struct oracle_row *rows, int count, struct arena *arena)
+{
+	static const struct result_column columns[] = { { { "a", 1 }, CELL_FLOAT },
+							{ { "b", 1 }, CELL_DECIMAL },
+							{ { "t", 1 }, CELL_TEXT } };
+	str_t *cells = ARENA_ARRAY(arena, str_t, 3 * (size_t)count);
+	for (int i = 0; i < count; i++) {
+		cells[3 * i] = arena_printf(arena, "%.5f", rows[i].a * 0.00004);
+		cells[3 * i + 1] = arena_printf(arena, "%.5f", 7 + rows[i].b * 0.00004);
+		cells[3 * i + 2] = rows[i].text ? STR("x") : STR("y");
+	}
+	return (struct result_set){ columns, 3, cells, (size_t)count, false };
+}
+
+static void test_matching_is_the_largest_there_is(void **state)
+{
+	(void)state;
+	uint64_t random = 42;
+	for (int round = 0; round < 3000; round++) {
+		struct oracle_row rows[2][ORACLE_ROWS];
+		for (int i = 0; i < 2 * ORACLE_ROWS; i++)
+			rows[i / ORACLE_ROWS][i % ORACLE_ROWS] =
+				(struct oracle_row){ (int)(next_random(&random) % 8),
+						     (int)(next_random(&random) % 8),
+						     next_random(&random) % 8 == 0 };
+		struct arena *arena = arena_new();
+		struct result_set sets[2] = { oracle_set(rows[0], ORACLE_ROWS, arena),
+					      oracle_set(rows[1], ORACLE_ROWS, arena) };
+		struct compare_verdict verdict;
+		compare_results(&sets[0], &sets[1], &unordered, arena, &verdict);
+		int expected = oracle_match(rows[0], ORACLE_ROWS, rows[1], ORACLE_ROWS, 0);
+		if (fabs(verdict.content_match_rate * ORACLE_ROWS - expected) > 1e-9)
+			fail_msg("round %d: %.0f rows matched, %d can be", round,
+				 verdict.content_match_rate * ORACLE_ROWS, expected);
+		arena_free(arena);
+	}
+}
+
+/* Columns of few distinct values under other names, columns and rows shuffled: everything can be paired. */
+static void test_shuffled_and_renamed_results_are_equal(void **state)
+{
+	(void)state;
+	enum { ROUNDS = 2000, ROWS = 12, COLUMNS = 5 };
+	uint64_t random = 7;
+	int failures = 0;
+	for (int round = 0; round < ROUNDS; round++) {
+		struct arena *arena = arena_new();
+		struct result_column columns[2][COLUMNS];
+		str_t cells[2][ROWS * COLUMNS];
+		size_t column_at[COLUMNS], row_at[ROWS];
+		uint32_t variety = 2 + next_random(&random) % 5;
+		for (size_t i = 0; i < COLUMNS; i++) {
+			size_t other = next_random(&random) % (i + 1);
+			column_at[i] = column_at[other];
+			column_at[other] = i;
+			columns[0][i] =
+				(struct result_column){ arena_printf(arena, "g%zu", i), CELL_INTEGER };
+			columns[1][i] =
+				(struct result_column){ arena_printf(arena, "t%zu", i), CELL_INTEGER };
+		}
+		for (size_t i = 0; i < ROWS; i++) {
+			size_t other = next_random(&random) % (i + 1);
+			row_at[i] = row_at[other];
+			row_at[other] = i;
+		}
+		for (size_t row = 0; row < ROWS; row++)
+			for (size_t column = 0; column < COLUMNS; column++) {
+				str_t cell = arena_printf(arena, "%u", next_random(&random) % variety);
+				cells[0][row * COLUMNS + column] = cell;
+				cells[1][row_at[row] * COLUMNS + column_at[column]] = cell;
+			}
+		struct result_set sets[2] = { { columns[0], COLUMNS, cells[0], ROWS, false },
+					      { columns[1], COLUMNS, cells[1], ROWS, false } };
+		struct compare_verdict verdict;
+		compare_results(&sets[0], &sets[1], &unordered, arena, &verdict);
+		failures += verdict.content_match_rate < 1;
+		arena_free(arena);
+	}
+	print_message("%d of %d not recognised\n", failures, ROUNDS);
+	assert_int_equal(failures, 0);
+}
+
 /* Deep documents must neither overflow the stack nor take for ever. */
 static void test_deep_documents_are_text(void **state)
 {
@@ -511,6 +627,8 @@ int main(void)
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_wide_results_take_no_factorial_time),
 		cmocka_unit_test(test_dense_chains_are_matched),
+		cmocka_unit_test(test_matching_is_the_largest_there_is),
+		cmocka_unit_test(test_shuffled_and_renamed_results_are_equal),
 		cmocka_unit_test(test_deep_documents_are_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
