@@ -96,6 +96,7 @@ err_t message_put_validate(struct buf *out, const struct validation_request *req
 {
 	size_t start = frame_begin(out, MESSAGE_VALIDATE);
 	put_text(out, request->generated_sql);
+	put_text(out, request->catalog_digest);
 	buf_append_u32(out, (uint32_t)request->truths_count);
 	for (size_t i = 0; i < request->truths_count; i++)
 		put_truth(out, &request->truths[i]);
@@ -274,6 +275,7 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 {
 	struct reader reader = reader_init(payload, arena);
 	struct validation_request request = { .generated_sql = get_text(&reader) };
+	request.catalog_digest = get_text(&reader);
 	request.truths_count = get_count(&reader, TRUTH_MIN_BYTES);
 	struct validation_truth *truths = ARENA_ARRAY(arena, struct validation_truth, request.truths_count);
 	for (size_t i = 0; i < request.truths_count; i++)

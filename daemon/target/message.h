@@ -30,6 +30,7 @@ struct worker_settings {
 
 struct validation_request {
 	str_t generated_sql;
+	str_t catalog_digest; /* of the catalog in force, or absent */
 	const struct validation_truth *truths;
 	size_t truths_count;
 };

@@ -1,6 +1,7 @@
 #include "target/supervisor.h"
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "target/process.h"
 
@@ -223,9 +224,19 @@ static void worker_request(struct target *target, struct worker *worker, size_t 
 	worker_flush(target, worker);
 }
 
+static void copy_catalog_digest(struct target *target, char ret_digest[DIGEST_HEX_SIZE])
+{
+	pthread_mutex_lock(&target->targets->mutex);
+	snprintf(ret_digest, DIGEST_HEX_SIZE, "%s", target->catalog ? catalog_digest(target->catalog) : "");
+	pthread_mutex_unlock(&target->targets->mutex);
+}
+
 static void send_call(struct target *target, struct worker *worker, struct target_call *call)
 {
-	const struct validation_request request = { call->generated_sql, call->truths, call->truths_count };
+	char digest[DIGEST_HEX_SIZE];
+	copy_catalog_digest(target, digest);
+	const struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
+						    call->truths_count };
 	if (message_put_validate(&worker->out, &request)) {
 		call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
 		return;

@@ -12,9 +12,13 @@ struct validation {
 	const struct engine *engine;
 	const struct worker_settings *settings;
 	void **session;
+	struct truth_cache *cache;
 	const struct validation_request *request;
-	struct arena *arena; /* of the answer */
-	bool compared;	     /* at least one truth ran */
+	struct arena *arena;	       /* of the answer */
+	struct arena *generated_arena; /* of the generated query's result */
+	struct query_run generated;
+	bool generated_ran; /* in the transaction that is open */
+	bool compared;	    /* at least one truth ran */
 	struct validation_result result;
 };
 
@@ -71,8 +75,8 @@ static struct compare_options options_of(const struct validation_truth *truth, s
 }
 
 /* Takes the verdict over when it is the first or the best so far. */
-static void take_verdict(struct validation *validation, size_t index, const struct query_run *truth,
-			 const struct compare_verdict *verdict)
+static void take_verdict(struct validation *validation, size_t index,
+			 const struct validation_execution *truth, const struct compare_verdict *verdict)
 {
 	struct validation_result *result = &validation->result;
 	if (validation->compared && verdict->score <= result->score)
@@ -80,7 +84,7 @@ static void take_verdict(struct validation *validation, size_t index, const stru
 	validation->compared = true;
 	result->status = VALIDATION_COMPARED;
 	result->truth_index = index;
-	result->truth = truth->execution;
+	result->truth = *truth;
 	result->score = verdict->score;
 	result->schema_match = verdict->schema_match;
 	result->row_count_match = verdict->row_count_match;
@@ -89,25 +93,24 @@ static void take_verdict(struct validation *validation, size_t index, const stru
 	result->truncated = verdict->truncated;
 }
 
-static void compare_runs(struct validation *validation, size_t index, const struct query_run *generated,
-			 const struct query_run *truth, struct arena *arena)
+static struct compare_verdict compare_with(const struct validation *validation, size_t index,
+					   const struct result_set *truth, struct arena *arena)
 {
-	struct result_set ours = result_finish(&generated->result), theirs = result_finish(&truth->result);
+	struct result_set ours = result_finish(&validation->generated.result);
 	struct compare_options options = options_of(&validation->request->truths[index], arena);
 	struct compare_verdict verdict = { 0 };
-	compare_results(&ours, &theirs, &options, arena, &verdict);
-	take_verdict(validation, index, truth, &verdict);
+	compare_results(&ours, truth, &options, arena, &verdict);
+	return verdict;
 }
 
 /* The generated query could not be run although a truth could. */
-static void take_failure(struct validation *validation, size_t index, const struct query_run *generated,
-			 const struct query_run *truth)
+static void take_failure(struct validation *validation, size_t index, const struct query_run *truth)
 {
 	struct validation_result *result = &validation->result;
 	validation->compared = true;
-	result->status =
-		generated->outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT : VALIDATION_EXECUTION_FAILED;
-	result->message = arena_str(validation->arena, generated->message);
+	result->status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
+									: VALIDATION_EXECUTION_FAILED;
+	result->message = arena_str(validation->arena, validation->generated.message);
 	result->truth_index = index;
 	result->truth = truth->execution;
 	result->ordering_matters = validation->request->truths[index].ordered;
@@ -123,65 +126,109 @@ static void take_broken_truth(struct validation *validation, size_t index, const
 	result->message = arena_str(validation->arena, truth->message);
 }
 
-/* A failed query may have taken the session with it. Nothing is compared yet where this is called, so that a
- * new snapshot mixes nothing. */
+static void forget_generated(struct validation *validation)
+{
+	result_free(&validation->generated.result);
+	arena_free(validation->generated_arena);
+	validation->generated_arena = NULL;
+	validation->generated_ran = false;
+}
+
+/* A failed query may have taken the session with it. What was run before belongs to another snapshot then. */
 static err_t begin_again(struct validation *validation, struct err_detail *detail)
 {
 	if (*validation->session && validation->engine->usable(*validation->session))
 		return ERR_OK;
+	forget_generated(validation);
 	err_t err = session_ensure(validation->engine, validation->settings, validation->session, detail);
 	return err ? err : validation->engine->begin(*validation->session, detail);
 }
 
-static err_t run_generated(struct validation *validation, struct arena *arena, struct query_run *generated,
-			   struct err_detail *detail)
+/* Runs the generated query once per transaction. */
+static err_t ensure_generated(struct validation *validation, struct err_detail *detail)
 {
-	err_t err = run_query(validation, validation->request->generated_sql, arena, generated, detail);
-	validation->result.generated = generated->execution;
+	if (validation->generated_ran)
+		return ERR_OK;
+	forget_generated(validation);
+	validation->generated_arena = arena_new();
+	err_t err = run_query(validation, validation->request->generated_sql, validation->generated_arena,
+			      &validation->generated, detail);
+	validation->generated_ran = !err;
+	validation->result.generated = validation->generated.execution;
 	return err;
 }
 
-/* Runs one truth, and behind the first that works the generated query; compares them. `ret_finished`: no
- * other truth can change the outcome. */
-static err_t try_truth(struct validation *validation, size_t index, struct arena *generated_arena,
-		       struct query_run *generated, bool *ret_finished, struct err_detail *detail)
+/* Whether the generated query returns exactly what one of the cached truths did: that is final. */
+static err_t try_cached(struct validation *validation, bool *ret_matched, struct err_detail *detail)
+{
+	const struct validation_request *request = validation->request;
+	*ret_matched = false;
+	for (size_t i = 0; !*ret_matched && i < request->truths_count; i++) {
+		const struct cached_truth *cached =
+			truth_cache_get(validation->cache, request->truths[i].sql, request->catalog_digest);
+		if (!cached)
+			continue;
+		err_t err = ensure_generated(validation, detail);
+		if (err || validation->generated.outcome != QUERY_RETURNED)
+			return err;
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
+		*ret_matched = verdict.score >= 1.0 && !verdict.truncated;
+		if (*ret_matched)
+			take_verdict(validation, i, &cached->execution, &verdict);
+	}
+	return ERR_OK;
+}
+
+/* A truth that ran well, and behind the first of them the generated query. */
+static err_t compare_fresh(struct validation *validation, size_t index, const struct query_run *truth,
+			   struct arena *arena, struct err_detail *detail)
+{
+	const struct validation_request *request = validation->request;
+	struct result_set result = result_finish(&truth->result);
+	truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest, truth);
+	err_t err = ensure_generated(validation, detail);
+	if (err)
+		return err;
+	if (validation->generated.outcome != QUERY_RETURNED) {
+		take_failure(validation, index, truth);
+		return ERR_OK;
+	}
+	struct compare_verdict verdict = compare_with(validation, index, &result, arena);
+	take_verdict(validation, index, &truth->execution, &verdict);
+	return ERR_OK;
+}
+
+/* `ret_finished`: no other truth can change the outcome. */
+static err_t try_truth(struct validation *validation, size_t index, bool *ret_finished,
+		       struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct query_run truth;
 	err_t err = run_query(validation, validation->request->truths[index].sql, arena, &truth, detail);
-	*ret_finished = false;
-	if (!err && truth.outcome != QUERY_RETURNED) {
-		if (!validation->compared)
-			take_broken_truth(validation, index, &truth);
-		*ret_finished = validation->compared && !validation->engine->usable(*validation->session);
-	} else if (!err) {
-		if (!validation->compared)
-			err = run_generated(validation, generated_arena, generated, detail);
-		if (!err && generated->outcome != QUERY_RETURNED)
-			take_failure(validation, index, generated, &truth);
-		else if (!err)
-			compare_runs(validation, index, generated, &truth, arena);
-		*ret_finished = generated->outcome != QUERY_RETURNED || validation->result.score >= 1.0;
-	}
+	if (!err && truth.outcome == QUERY_RETURNED)
+		err = compare_fresh(validation, index, &truth, arena, detail);
+	else if (!err && !validation->compared)
+		take_broken_truth(validation, index, &truth);
 	result_free(&truth.result);
+	const struct validation_result *result = &validation->result;
+	bool usable = validation->engine->usable(*validation->session);
+	*ret_finished = validation->compared &&
+			(!usable || result->status != VALIDATION_COMPARED || result->score >= 1.0);
 	return err;
 }
 
-/* The truths warm the database's caches for the generated query, not the other way round: a slow generated
+/* The truth warms the database's caches for the generated query, not the other way round: a slow generated
  * query is slow by its own fault. */
 static err_t run_all(struct validation *validation, struct err_detail *detail)
 {
-	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct query_run generated = { 0 };
 	bool finished = false;
-	err_t err = ERR_OK;
+	err_t err = try_cached(validation, &finished, detail);
 	for (size_t i = 0; !err && !finished && i < validation->request->truths_count; i++) {
-		if (!validation->compared)
-			err = begin_again(validation, detail);
+		err = begin_again(validation, detail);
 		if (!err)
-			err = try_truth(validation, i, arena, &generated, &finished, detail);
+			err = try_truth(validation, i, &finished, detail);
 	}
-	result_free(&generated.result);
 	if (!err && validation->compared) {
 		validation->result.error = ERR_OK;
 		if (validation->result.status == VALIDATION_COMPARED)
@@ -203,6 +250,7 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 		err = validation->engine->begin(*validation->session, detail);
 	if (!err)
 		err = run_all(validation, detail);
+	forget_generated(validation);
 	if (*validation->session)
 		validation->engine->end(*validation->session);
 	if (*validation->session && !validation->engine->usable(*validation->session))
@@ -217,10 +265,17 @@ static void pause_before_retry(void)
 }
 
 void validation_run(const struct engine *engine, const struct worker_settings *settings, void **session,
-		    const struct validation_request *request, struct arena *arena,
+		    struct truth_cache *cache, const struct validation_request *request, struct arena *arena,
 		    struct validation_result *ret_result)
 {
-	struct validation validation = { engine, settings, session, request, arena, false, { 0 } };
+	struct validation validation = {
+		.engine = engine,
+		.settings = settings,
+		.session = session,
+		.cache = cache,
+		.request = request,
+		.arena = arena,
+	};
 	struct err_detail detail = { "" };
 	err_t err = run_once(&validation, &detail);
 	for (int attempt = 1; err && attempt < ATTEMPTS; attempt++) {

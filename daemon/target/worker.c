@@ -16,6 +16,7 @@ struct worker {
 	struct worker_settings settings;
 	const struct engine *engine;
 	void *session;
+	struct truth_cache *truths;
 	struct buf out;
 };
 
@@ -70,7 +71,8 @@ static void answer_validate(struct worker *worker, str_t payload, struct arena *
 	struct validation_result result = { .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_PROTOCOL };
 	if (message_get_validate(payload, arena, &request) == ERR_OK) {
 		grant_cpu(worker, 1 + request.truths_count);
-		validation_run(worker->engine, &worker->settings, &worker->session, &request, arena, &result);
+		validation_run(worker->engine, &worker->settings, &worker->session, worker->truths, &request,
+			       arena, &result);
 	}
 	message_put_validated(&worker->out, &result);
 }
@@ -148,7 +150,9 @@ int target_worker_main(int fd)
 	if (receive_settings(&worker, arena))
 		return EX_PROTOCOL;
 	limit_memory(worker.settings.target.worker_memory_bytes);
+	worker.truths = truth_cache_new();
 	int status = serve(&worker);
+	truth_cache_free(worker.truths);
 	session_close(worker.engine, &worker.session);
 	buf_free(&worker.out);
 	return status;

@@ -58,13 +58,14 @@ static void a_request_comes_out_as_it_went_in(void **state)
 		{ .sql = STR("SELECT 1"), .ordered = true, .order_keys = keys, .order_keys_count = 2 },
 		{ .sql = STR(""), .limited = true },
 	};
-	const struct validation_request request = { STR("SELECT 2"), truths, 2 };
+	const struct validation_request request = { STR("SELECT 2"), STR("abc"), truths, 2 };
 	struct buf frame = BUF_INIT;
 	struct validation_request got;
 	struct arena *arena = arena_new();
 	assert_int_equal(message_put_validate(&frame, &request), ERR_OK);
 	assert_int_equal(message_get_validate(only_message(&frame).payload, arena, &got), ERR_OK);
 	assert_true(str_is(got.generated_sql, "SELECT 2"));
+	assert_true(str_is(got.catalog_digest, "abc"));
 	assert_int_equal(got.truths_count, 2);
 	assert_true(str_is(got.truths[0].sql, "SELECT 1"));
 	assert_true(got.truths[0].ordered);
@@ -166,7 +167,7 @@ static void values_out_of_range_are_refused(void **state)
 static void announced_counts_are_checked(void **state)
 {
 	(void)state;
-	const char lie[] = "\x01\0\0\0q\xff\xff\xff\xff";
+	const char lie[] = "\x01\0\0\0q\xff\xff\xff\xff\xff\xff\xff\x7f";
 	struct validation_request got;
 	struct arena *arena = arena_new();
 	assert_int_equal(message_get_validate((str_t){ lie, sizeof lie - 1 }, arena, &got),

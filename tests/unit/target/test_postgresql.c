@@ -329,6 +329,42 @@ static void both_queries_see_one_snapshot(void **state)
 	test_call_free(&test);
 }
 
+/* A truth that was run lately is not run again for a query that matches it; one that does not match it is
+ * compared with a fresh one. */
+static void cached_truths_are_believed_only_when_they_match(void **state)
+{
+	static const char truth[] = "SELECT count(*) FROM counted, (SELECT pg_sleep(0.5)) AS pause";
+	static const struct {
+		const char *generated, *change;
+		double score;
+		bool cached;
+	} cases[] = {
+		{ "SELECT count(*) FROM counted", "INSERT INTO counted VALUES (1)", 1.0, false },
+		{ "SELECT count(i) FROM counted", "SELECT 1", 1.0, true },
+		{ "SELECT count(i) FROM counted", "INSERT INTO counted VALUES (2)", 1.0, false },
+		{ "SELECT 1", "SELECT 1", 0.0, false },
+		{ "SELECT 2", "SELECT 1", 1.0, true },
+		{ "SELECT broken", "SELECT 1", 0.0, false },
+	};
+	(void)state;
+	admin("CREATE TABLE counted (i int); GRANT SELECT ON counted TO reader");
+	struct target_settings settings = reader_settings();
+	struct targets *single = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(single, 30000);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct test_call test;
+		admin(cases[i].change);
+		test_call_init(&test, "sales", cases[i].generated, truth);
+		targets_submit(single, &test.call);
+		const struct validation_result *result = test_call_wait(&test);
+		assert_true(result->score == cases[i].score);
+		assert_int_equal(test.call.duration_us < 500000, cases[i].cached);
+		assert_true(result->truth.time_ms >= 500);
+		test_call_free(&test);
+	}
+	targets_stop(single);
+}
+
 static void nothing_can_be_written(void **state)
 {
 	struct test_call test;
@@ -419,7 +455,7 @@ static void a_killed_backend_is_tried_once_more(void **state)
 {
 	struct test_call test;
 	(void)state;
-	test_call_init(&test, "sales", "SELECT 1", "SELECT 1 FROM pg_sleep(1)");
+	test_call_init(&test, "sales", "SELECT 1", "SELECT 1 FROM pg_sleep(1.1)");
 	targets_submit(targets, &test.call);
 	sleep_ms(400);
 	admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'");
@@ -553,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(too_many_bytes_are_cut),
 		cmocka_unit_test(a_huge_value_is_a_failed_query),
 		cmocka_unit_test(both_queries_see_one_snapshot),
+		cmocka_unit_test(cached_truths_are_believed_only_when_they_match),
 		cmocka_unit_test(nothing_can_be_written),
 		cmocka_unit_test(sessions_are_wiped),
 		cmocka_unit_test(connections_work_side_by_side),
