@@ -285,6 +285,12 @@ static str_t group_text(struct canon *canon, const struct target_list *list, con
 
 /* SELECT */
 
+/* libpg_query numbers this enum in another order than the server's header: default, count, with ties. */
+static bool with_ties(const SelectStmt *select)
+{
+	return (int)select->limitOption == 2;
+}
+
 static void order_and_limit(struct canon *canon, const SelectStmt *select, const struct target_list *list,
 			    struct texts *order)
 {
@@ -298,7 +304,7 @@ static void order_and_limit(struct canon *canon, const SelectStmt *select, const
 	if (select->limitCount && !str_is(limit, "null"))
 		texts_add(canon, order,
 			  canon_printf(canon, "limit " STR_FMT "%s", STR_ARG(limit),
-				       select->limitOption == LIMIT_OPTION_WITH_TIES ? " with ties" : ""));
+				       with_ties(select) ? " with ties" : ""));
 	if (select->limitOffset)
 		texts_add(canon, order,
 			  canon_printf(canon, "offset " STR_FMT,

@@ -31,9 +31,11 @@ static void report(struct sqlite_analysis *state, enum sql_diagnostic_code code,
 {
 	if (!state->request->catalog && code != DIAG_SYNTAX_ERROR)
 		return; /* no names can be unknown */
-	diagnostics_add(&state->diagnostics, code, NULL,
-			str_present(result->name) ? result->name : result->message, result->offset, STR_FMT,
-			STR_ARG(result->message));
+	bool named = str_present(result->name);
+	int64_t offset =
+		named && result->offset < 0 ? sqlite_tokens_find(state->text, result->name) : result->offset;
+	diagnostics_add(&state->diagnostics, code, NULL, named ? result->name : result->message, offset,
+			STR_FMT, STR_ARG(result->message));
 }
 
 static bool stub_table(struct sqlite_analysis *state, str_t name)
@@ -43,14 +45,6 @@ static bool stub_table(struct sqlite_analysis *state, str_t name)
 	bool done = names.len > 0 && sqlite_database_stub_table(state->database, name, buf_str(&names));
 	buf_free(&names);
 	return done;
-}
-
-static bool stub_function(struct sqlite_analysis *state, const struct sqlite_result *result)
-{
-	if (!state->request->catalog && !state->request->target_named)
-		violations_add(&state->violations, VIOLATION_UNANALYSABLE, result->offset,
-			       "function " STR_FMT " is not known", STR_ARG(result->name));
-	return sqlite_database_stub_function(state->database, result->name);
 }
 
 static void refuse_parse(struct sqlite_analysis *state, const struct sqlite_result *result,
@@ -76,7 +70,8 @@ static bool repair(struct sqlite_analysis *state, const struct sqlite_result *re
 		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
 	case SQLITE_PROBLEM_FUNCTION:
 		report(state, DIAG_UNKNOWN_FUNCTION, result);
-		return stub_function(state, result);
+		/* The library's functions are all there are: what it does not have does nothing. */
+		return sqlite_database_stub_function(state->database, result->name);
 	case SQLITE_PROBLEM_JOIN:
 		report(state, DIAG_INVALID_JOIN, result);
 		return false;
@@ -248,9 +243,10 @@ void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
 	struct fence_result unwrapped = fence_unwrap(request->sql);
 	if (state.broken && unwrapped.wrapped) {
 		begin(request, &unwrapped, arena, &state);
-		diagnostics_add(&state.diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"),
-				-(int64_t)unwrapped.offset,
+		state.diagnostics.text_offset = 0; /* the fence is around the text */
+		diagnostics_add(&state.diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
 				"the statement is wrapped in a fence or in prose; return the SQL alone");
+		state.diagnostics.text_offset = unwrapped.offset;
 		analyse_part(&state, ret_analysis);
 	}
 	if (request->target_named && !request->catalog)

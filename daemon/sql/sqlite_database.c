@@ -1,5 +1,7 @@
 #include "sql/sqlite_database.h"
 
+#include "common/hash.h"
+
 #include <ctype.h>
 #include <jansson.h>
 #include <strings.h>
@@ -7,7 +9,8 @@
 struct sqlite_database {
 	sqlite3 *handle;
 	struct sqlite_trace *trace; /* of the statement under way; NULL: the schema is being built */
-	struct arena *arena;	    /* names of stub functions */
+	struct arena *arena;
+	struct hash_map relations; /* names in lower case */
 	str_t *stubs;
 	size_t stubs_count;
 	size_t stubs_capacity;
@@ -178,18 +181,26 @@ static int authorize_function(const struct sqlite_database *database, const char
 	return deny(database->trace, VIOLATION_DANGEROUS_FUNCTION, "function", name);
 }
 
-static bool is_relation(const struct sqlite_database *database, const char *name)
+static str_t lower_case(struct arena *arena, const char *name)
 {
-	return sqlite3_table_column_metadata(database->handle, "main", name, NULL, NULL, NULL, NULL, NULL,
-					     NULL) == SQLITE_OK;
-}
-
-static void record_table(struct sqlite_trace *trace, const char *name)
-{
-	char *lower = arena_strdup(trace->arena, name);
+	char *lower = arena_strdup(arena, name);
 	for (char *at = lower; *at; at++)
 		*at = (char)tolower((unsigned char)*at);
-	ARENA_PUSH(trace->arena, trace->tables, trace->tables_count, trace->tables_capacity, str_from(lower));
+	return str_from(lower);
+}
+
+static void add_relation(struct sqlite_database *database, const char *name)
+{
+	hash_map_set(&database->relations, lower_case(database->arena, name), database);
+}
+
+/* A name in FROM may be a WITH query's too. */
+static void record_table(const struct sqlite_database *database, const char *name)
+{
+	struct sqlite_trace *trace = database->trace;
+	str_t lower = lower_case(trace->arena, name);
+	if (hash_map_get(&database->relations, lower))
+		ARENA_PUSH(trace->arena, trace->tables, trace->tables_count, trace->tables_capacity, lower);
 }
 
 /* `inside`: the view or trigger that reads, or NULL for the statement itself. */
@@ -205,8 +216,8 @@ static int authorize_read(const struct sqlite_database *database, const char *ta
 	if (strncasecmp(table, "pragma_", 7) == 0 || strncasecmp(table, "sqlite_", 7) == 0 ||
 	    strcasecmp(table, "dbstat") == 0 || strcasecmp(table, "fsdir") == 0)
 		return deny(trace, VIOLATION_SYSTEM_CATALOG, "table", table);
-	if (!inside && is_relation(database, table))
-		record_table(trace, table);
+	if (!inside)
+		record_table(database, table);
 	return SQLITE_OK;
 }
 
@@ -231,8 +242,12 @@ static int authorize(void *context, int action, const char *first, const char *s
 	case SQLITE_PRAGMA:
 		return deny(database->trace, VIOLATION_NOT_A_READ, "PRAGMA", first);
 	default:
-		return deny(database->trace, VIOLATION_NOT_A_READ, "the statement writes", first);
+		break;
 	}
+	/* In a query, this is a table-valued function that is being built. */
+	if (first && listed(first, schema_tables, COUNT(schema_tables)))
+		return deny(database->trace, VIOLATION_SYSTEM_CATALOG, "the statement touches", first);
+	return deny(database->trace, VIOLATION_NOT_A_READ, "the statement writes", first);
 }
 
 static void limit(sqlite3 *handle)
@@ -276,6 +291,21 @@ static void build_schema(sqlite3 *handle, const struct catalog *catalog)
 	json_decref(definitions);
 }
 
+static int visit_relation(void *context, int count, char **values, char **names)
+{
+	(void)count, (void)names;
+	add_relation(context, values[0]);
+	return 0;
+}
+
+/* Table-valued functions are built when they are first named, which the authorizer could not tell from a
+ * write. */
+static void build_modules(sqlite3 *handle)
+{
+	define(handle, "SELECT 1 FROM json_each('[]')");
+	define(handle, "SELECT 1 FROM json_tree('[]')");
+}
+
 struct sqlite_database *sqlite_database_open(const struct catalog *catalog)
 {
 	struct arena *arena = arena_new();
@@ -291,6 +321,10 @@ struct sqlite_database *sqlite_database_open(const struct catalog *catalog)
 	sqlite3_set_authorizer(database->handle, authorize, database);
 	if (catalog && catalog_dialect(catalog) == SQL_SQLITE)
 		build_schema(database->handle, catalog);
+	build_modules(database->handle);
+	hash_map_init(&database->relations, arena, 16);
+	(void)sqlite3_exec(database->handle, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')",
+			   visit_relation, database, NULL);
 	return database;
 }
 
@@ -334,7 +368,8 @@ static void classify(const char *message, struct arena *arena, struct sqlite_res
 		if (strncmp(message, messages[i].text, len) != 0)
 			continue;
 		const char *name = message + len;
-		size_t name_len = strcspn(name, "(");
+		bool call = strncmp(message, "wrong number", 12) == 0;
+		size_t name_len = call ? strcspn(name, "(") : strlen(name);
 		result->problem = messages[i].problem;
 		result->name = arena_text(arena, name, name_len);
 		return;
@@ -375,6 +410,8 @@ bool sqlite_database_stub_table(struct sqlite_database *database, str_t name, st
 	char *sql = sqlite3_mprintf("CREATE TABLE \"%w\" (%.*s)", bare, (int)columns.len, columns.ptr);
 	bool done = sql && sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
 	sqlite3_free(sql);
+	if (done)
+		add_relation(database, bare);
 	return done;
 }
 

@@ -302,6 +302,31 @@ static bool same_name(str_t sql, struct scan_token token, str_t name)
 	return is_name(token) && text.len == name.len && strncasecmp(text.ptr, name.ptr, name.len) == 0;
 }
 
+/* A quoted name may have dots of its own: then it is no qualified one. */
+static const char *qualifier_dot(str_t sql, str_t name)
+{
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token))
+		if (token.kind == SCAN_QUOTED && same_name(sql, token, name))
+			return NULL;
+	return memchr(name.ptr, '.', name.len);
+}
+
+int64_t sqlite_tokens_find(str_t sql, str_t name)
+{
+	const char *dot = qualifier_dot(sql, name);
+	str_t last = dot ? (str_t){ dot + 1, (size_t)(name.ptr + name.len - dot) - 1 } : name;
+	struct scan_token before = { SCAN_END, 0, 0 };
+	struct scan_token previous = { SCAN_END, 0, 0 };
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+		bool qualified = scan_is_char(sql, previous, '.');
+		if (same_name(sql, token, last) && (!dot || qualified))
+			return (int64_t)(dot ? before.offset : token.offset);
+		before = previous;
+		previous = token;
+	}
+	return -1;
+}
+
 static void mask(char *text, size_t from, size_t to)
 {
 	memset(text + from, ' ', to - from);
@@ -311,7 +336,7 @@ static void mask(char *text, size_t from, size_t to)
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
 {
 	str_t sql = { text, len };
-	const char *dot = memchr(name.ptr, '.', name.len);
+	const char *dot = qualifier_dot(sql, name);
 	str_t table = dot ? (str_t){ name.ptr, (size_t)(dot - name.ptr) } : STR_NONE;
 	str_t column = dot ? (str_t){ dot + 1, name.len - table.len - 1 } : name;
 	bool found = false;

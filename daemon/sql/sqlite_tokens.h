@@ -21,4 +21,7 @@ void sqlite_tokens_names(str_t sql, struct buf *names);
  * all offsets. False: it is not mentioned. */
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
 
+/* Offset of the first mention of the name (`name`, `table.name`), or −1. */
+int64_t sqlite_tokens_find(str_t sql, str_t name);
+
 bool sqlite_tokens_have(str_t sql, const char *word);

@@ -1,0 +1,294 @@
+/*
+ * The SQLite front end: diagnostics, safety, tables and canonical form against a small schema and without
+ * one.
+ */
+#include "sql/analysis.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const char schema[] = "[\"CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, city TEXT)\","
+			     " \"CREATE TABLE orders (id INTEGER PRIMARY KEY, user_id INTEGER, total REAL)\","
+			     " \"CREATE VIEW big AS SELECT * FROM orders WHERE total > 100\"]";
+
+DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
+
+static struct catalog *catalog;
+
+static int load_catalog(void **state)
+{
+	(void)state;
+	return catalog_compile_sqlite(str_from(schema), &catalog, NULL) == ERR_OK ? 0 : -1;
+}
+
+static int drop_catalog(void **state)
+{
+	(void)state;
+	catalog_unref(catalog);
+	return 0;
+}
+
+static struct sql_analysis analyse(const char *sql, bool with_catalog, bool target_named, struct arena *arena)
+{
+	struct sql_request request = { .sql = arena_text(arena, sql, strlen(sql)),
+				       .dialect = SQL_SQLITE,
+				       .target_named = target_named,
+				       .catalog = with_catalog ? catalog : NULL };
+	struct sql_analysis analysis = { 0 };
+	sql_analyse(&request, arena, &analysis);
+	return analysis;
+}
+
+static bool has_violation(const struct sql_analysis *analysis, const char *code)
+{
+	for (size_t i = 0; i < analysis->violations_count; i++)
+		if (strcmp(analysis->violations[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+static void print_analysis(const char *sql, const struct sql_analysis *analysis)
+{
+	print_error("%s\n  verdict %d valid %d\n", sql, (int)analysis->verdict, analysis->valid);
+	for (size_t i = 0; i < analysis->violations_count; i++)
+		print_error("  %s: " STR_FMT "\n", analysis->violations[i].code,
+			    STR_ARG(analysis->violations[i].detail));
+	for (size_t i = 0; i < analysis->diagnostics_count; i++)
+		print_error("  %s at %lld: " STR_FMT "\n", analysis->diagnostics[i].code,
+			    (long long)analysis->diagnostics[i].offset,
+			    STR_ARG(analysis->diagnostics[i].message));
+}
+
+static void test_attacks(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *code;
+	} attacks[] = {
+		{ "DELETE FROM users", "not_a_read" },
+		{ "INSERT INTO users VALUES (1, 'a', 'b')", "not_a_read" },
+		{ "REPLACE INTO users VALUES (1, 'a', 'b')", "not_a_read" },
+		{ "UPDATE users SET name = 'x'", "not_a_read" },
+		{ "WITH x AS (SELECT 1) DELETE FROM users", "not_a_read" },
+		{ "WITH x AS (SELECT 1) INSERT INTO users SELECT 1, 'a', 'b'", "not_a_read" },
+		{ "EXPLAIN DELETE FROM users", "not_a_read" },
+		{ "DROP TABLE users", "not_a_read" },
+		{ "CREATE TABLE x (a)", "not_a_read" },
+		{ "CREATE TEMP TABLE x AS SELECT 1", "not_a_read" },
+		{ "ALTER TABLE users ADD COLUMN x", "not_a_read" },
+		{ "ATTACH DATABASE '/tmp/x.db' AS x", "not_a_read" },
+		{ "DETACH DATABASE main", "not_a_read" },
+		{ "PRAGMA writable_schema = 1", "not_a_read" },
+		{ "PRAGMA table_info(users)", "not_a_read" },
+		{ "BEGIN", "not_a_read" },
+		{ "COMMIT", "not_a_read" },
+		{ "SAVEPOINT x", "not_a_read" },
+		{ "VACUUM", "not_a_read" },
+		{ "VACUUM INTO '/tmp/x'", "not_a_read" },
+		{ "REINDEX", "not_a_read" },
+		{ "ANALYZE", "not_a_read" },
+		{ "SELECT 1; DROP TABLE users", "multiple_statements" },
+		{ "SELECT 1; SELECT 2", "multiple_statements" },
+		{ "SELECT 1 -- \r ' \n; DROP TABLE users --'", "multiple_statements" },
+		{ "SELECT load_extension('x')", "file_access" },
+		{ "SELECT Load_Extension /* x */ ('x')", "file_access" },
+		{ "SELECT \"load_extension\"('x')", "file_access" },
+		{ "SELECT [load_extension]('x')", "file_access" },
+		{ "SELECT readfile('/etc/passwd')", "file_access" },
+		{ "SELECT writefile('/tmp/x', 'y')", "file_access" },
+		{ "SELECT edit('x')", "file_access" },
+		{ "SELECT fts3_tokenizer('simple')", "dangerous_function" },
+		{ "SELECT last_insert_rowid()", "volatile_function" },
+		{ "SELECT randomblob(1000000000)", "resource_bomb" },
+		{ "SELECT zeroblob(1000 * 1000 * 1000)", "resource_bomb" },
+		{ "SELECT hex(zeroblob(500000000))", "resource_bomb" },
+		{ "SELECT printf('%.*c', 900000000, 'x')", "resource_bomb" },
+		{ "SELECT format('%900000000d', 1)", "resource_bomb" },
+		{ "SELECT printf(name, 1) FROM users", "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+		  "resource_bomb" },
+		{ "WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r", "resource_bomb" },
+		{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
+		{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
+		{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },
+		{ "SELECT name FROM users WHERE name = '' OR '1'='1' --", "injection_pattern" },
+		{ "SELECT name FROM users WHERE name = 'admin'--' AND city = ''", "injection_pattern" },
+		{ "SELECT $a(') , load_extension('x') --'", "unanalysable" },
+		{ "SELEC 1", "not_a_read" },
+		{ "SELECT (", "unanalysable" },
+		{ "", "unanalysable" },
+	};
+	(void)state;
+	unsigned missed = 0;
+	for (size_t i = 0; i < COUNT(attacks) * 2; i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(attacks[i / 2].sql, i % 2 == 0, i % 2 == 0, arena);
+		if (analysis.verdict == SQL_UNSAFE && has_violation(&analysis, attacks[i / 2].code))
+			continue;
+		print_error("expected %s%s\n", attacks[i / 2].code, i % 2 ? " without a catalog" : "");
+		print_analysis(attacks[i / 2].sql, &analysis);
+		missed++;
+	}
+	assert_int_equal(missed, 0);
+}
+
+static void test_reads(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT name FROM users LIMIT 3",
+		"SELECT u.name, sum(o.total) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY u.name",
+		"SELECT count(*) FROM big",
+		"WITH x AS (SELECT * FROM orders) SELECT max(total) FROM x",
+		"SELECT `name`, [city] FROM \"users\" LIMIT 1 OFFSET 2",
+		"SELECT replace(name, 'DELETE', 'x'), printf('%5d', id) FROM users LIMIT 1",
+		"SELECT hex(randomblob(16)), strftime('%Y', 'now'), json_extract('{}', '$.a')",
+		"SELECT value FROM json_each('[1]') LIMIT 1",
+		"EXPLAIN QUERY PLAN SELECT name FROM users LIMIT 1",
+		"VALUES (1), (2)",
+		"SELECT 1; -- done",
+		"SELECT name FROM sqlite_master LIMIT 5",
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT "
+		"count(*) FROM r",
+		"SELECT row_number() OVER (ORDER BY total DESC) FROM orders LIMIT 3",
+		"SELECT name FROM users WHERE name GLOB 'a*' AND city == 'x' LIMIT 2, 3",
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(queries) * 2; i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(queries[i / 2], i % 2 == 0, i % 2 == 0, arena);
+		if (analysis.verdict != SQL_SAFE || !analysis.valid || analysis.diagnostics_count > 0)
+			print_analysis(queries[i / 2], &analysis);
+		assert_int_equal(analysis.verdict, SQL_SAFE);
+		assert_true(analysis.valid);
+		assert_int_equal(analysis.diagnostics_count, 0);
+		assert_true(str_present(analysis.canonical));
+	}
+}
+
+static void test_diagnostics(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *codes; /* joined by spaces, in order */
+		int64_t offset;	   /* of the first */
+		bool valid;
+	} cases[] = {
+		{ "SELECT a FROM nowhere LIMIT 1", "unknown_table", -1, true },
+		{ "SELECT nope FROM users LIMIT 1", "unknown_column", 7, true },
+		{ "SELECT users.nope, gone FROM users LIMIT 1", "unknown_column unknown_column", 7, true },
+		{ "SELECT id FROM users, orders LIMIT 1", "ambiguous_column", 7, true },
+		{ "SELECT frob(id) FROM users LIMIT 1", "unknown_function", 7, true },
+		{ "SELECT a FROM x JOIN y ON x.i = y.i LIMIT 1",
+		  "unknown_table unknown_table ambiguous_column", -1, true },
+		{ "SELECT name FROM users WHERE count(*) > 1 LIMIT 1", "ungrouped_column", -1, true },
+		{ "SELECT FROM users", "syntax_error", 7, false },
+		{ "SELECT \"x\" FROM users LIMIT 1", "unknown_column", 7, true },
+		{ "SELECT name FROM users", "missing_limit", 0, true },
+		{ "SELECT * FROM users LIMIT 1", "risky_pattern", 7, true },
+		{ "SELECT 1; SELECT 2", "syntax_error", 0, false },
+		{ "```sql\nSELECT name FROM users LIMIT 1\n```", "markdown_fence", 0, true },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, true, true, arena);
+		char codes[256] = "";
+		for (size_t d = 0; d < analysis.diagnostics_count; d++)
+			snprintf(codes + strlen(codes), sizeof codes - strlen(codes), "%s%s", d ? " " : "",
+				 analysis.diagnostics[d].code);
+		if (strcmp(codes, cases[i].codes) != 0)
+			print_analysis(cases[i].sql, &analysis);
+		assert_string_equal(codes, cases[i].codes);
+		assert_int_equal(analysis.valid, cases[i].valid);
+		if (cases[i].offset >= 0)
+			assert_int_equal(analysis.diagnostics[0].offset, cases[i].offset);
+	}
+}
+
+static void test_tables(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *tables;
+	} cases[] = {
+		{ "SELECT u.name FROM Users u JOIN orders o ON o.user_id = u.id LIMIT 1", "orders users" },
+		{ "SELECT count(*) FROM users", "users" },
+		{ "WITH x AS (SELECT * FROM orders) SELECT max(total) FROM x", "orders" },
+		{ "SELECT total FROM big LIMIT 1, 2", "big" },
+		{ "SELECT [name] FROM [users] LIMIT 1", "users" },
+		{ "SELECT [name] FROM [nowhere] LIMIT 1", "nowhere" },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, true, true, arena);
+		char joined[128] = "";
+		for (size_t t = 0; t < analysis.tables_count; t++)
+			snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s" STR_FMT,
+				 t ? " " : "", STR_ARG(analysis.tables[t]));
+		assert_true(analysis.tables_known);
+		assert_string_equal(joined, cases[i].tables);
+	}
+}
+
+static void test_no_catalog(void **state)
+{
+	static const struct {
+		const char *sql;
+		bool target_named;
+		enum sql_verdict verdict;
+	} cases[] = {
+		{ "SELECT a.x, y FROM a JOIN b ON a.i = b.i LIMIT 1", false, SQL_SAFE },
+		{ "SELECT a.x, y FROM a JOIN b ON a.i = b.i LIMIT 1", true, SQL_UNKNOWN },
+		{ "SELECT my_function(x) FROM a LIMIT 1", false, SQL_SAFE },
+		{ "SELECT writefile(x, y) FROM a LIMIT 1", false, SQL_UNSAFE },
+		{ "SELECT my_function(x) FROM a LIMIT 1", true, SQL_UNKNOWN },
+		{ "DELETE FROM a", true, SQL_UNSAFE },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, false, cases[i].target_named, arena);
+		if (analysis.verdict != cases[i].verdict)
+			print_analysis(cases[i].sql, &analysis);
+		assert_int_equal(analysis.verdict, cases[i].verdict);
+	}
+}
+
+static void test_canonical(void **state)
+{
+	static const struct {
+		const char *a;
+		const char *b;
+		bool equal;
+	} cases[] = {
+		{ "SELECT name FROM users", "select u.NAME from Users as u", true },
+		{ "SELECT name FROM users ORDER BY id", "SELECT name FROM users ORDER BY id NULLS FIRST",
+		  true },
+		{ "SELECT name FROM users LIMIT 1, 2", "select name\nfrom USERS limit 1,2", true },
+		{ "SELECT name FROM users LIMIT 1, 2", "SELECT name FROM users LIMIT 2, 1", false },
+		{ "SELECT name FROM users", "SELECT city FROM users", false },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis a = analyse(cases[i].a, true, true, arena);
+		struct sql_analysis b = analyse(cases[i].b, true, true, arena);
+		assert_int_equal(str_equal(a.canonical, b.canonical), cases[i].equal);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attacks),	    cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_no_catalog),  cmocka_unit_test(test_canonical),
+	};
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
+}
