@@ -48,8 +48,8 @@ void queue_push(struct queue *queue, struct list_node *node)
 	pthread_mutex_lock(&queue->mutex);
 	list_append(&queue->items, node);
 	pthread_cond_signal(&queue->filled);
+	raise_fd(queue); /* while locked: whoever takes the item may be about to destroy the queue */
 	pthread_mutex_unlock(&queue->mutex);
-	raise_fd(queue);
 }
 
 static struct timespec deadline_after(int64_t timeout_ms)

@@ -20,6 +20,7 @@
 
 enum {
 	KAFKA_START_MS = 30000,
+	CATALOGS_START_MS = 10000,
 	ROUND_MS = 500,		   /* of the main loop */
 	STATUS_MS = 5000,	   /* between status lines */
 	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
@@ -147,7 +148,10 @@ static err_t start_targets(struct app *app, struct err_detail *detail)
 	if (app->config->targets_count == 0)
 		return ERR_OK;
 	settings_targets(app->config, app->arena, &options);
-	return targets_start(&options, &app->targets, detail);
+	err_t err = targets_start(&options, &app->targets, detail);
+	if (!err) /* the first events would otherwise meet targets without a catalog, and be UNKNOWN */
+		targets_wait_catalogs(app->targets, CATALOGS_START_MS);
+	return err;
 }
 
 static void start_pipeline(struct app *app)
@@ -191,10 +195,10 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 	const struct calibrator_options options = {
 		.kafka = &app->kafka,
 		.codec = app->codec,
-		.store = { .dsn = calibration->dsn,
-			   .password_file = calibration->password_file,
-			   .bucket_s = calibration->bucket_s,
-			   .max_segments = calibration->max_segments },
+		.dsn = calibration->dsn,
+		.password_file = calibration->password_file,
+		.bucket_s = calibration->bucket_s,
+		.max_segments = (size_t)calibration->max_segments,
 	};
 	return calibrator_start(&options, &app->calibrator, detail);
 }
@@ -275,12 +279,23 @@ static void drain(struct app *app)
 
 /* ---- main loop ---- */
 
+static err_t reload_judge(struct app *app, const struct config *fresh, struct err_detail *detail)
+{
+	struct judge_settings settings;
+	if (!app->judge || !fresh->judge.configured)
+		return ERR_OK;
+	settings_judge(fresh, &settings);
+	return judge_reload(app->judge, &settings, detail);
+}
+
 static void reload(struct app *app)
 {
 	struct err_detail detail = { "" };
 	struct config *fresh;
 	notify_reloading();
 	err_t err = config_load(app->config_file, &fresh, &detail);
+	if (!err && (err = reload_judge(app, fresh, &detail)))
+		config_unref(fresh);
 	if (err) {
 		log_error("the configuration stays as it was: %s", err_message(err, &detail));
 		notify_ready();

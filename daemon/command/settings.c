@@ -98,5 +98,8 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 		.max_attempts = (unsigned)judge->max_attempts,
 		.cache_ttl_s = judge->cache_ttl_s,
 		.cache_bytes = (size_t)judge->cache_bytes,
+		.requests_per_minute = judge->requests_per_minute,
+		.tokens_per_minute = judge->tokens_per_minute,
+		.tokens_per_day = judge->tokens_per_day,
 	};
 }

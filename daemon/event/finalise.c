@@ -406,6 +406,7 @@ static void fill_evaluation(struct outcome *outcome)
 		.has_target = str_present(event->query->target),
 		.unsafe = event->analysis.sql.verdict == SQL_UNSAFE,
 		.result_factor = outcome->match.factor,
+		.pass_score = event->config->evaluation.pass_score,
 	};
 	input.metrics[EVALUATION_STRUCTURAL] =
 		(struct evaluation_value){ METRIC_COMPUTED, structure->structural };

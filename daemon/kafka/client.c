@@ -7,7 +7,7 @@
 static void log_line(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
 	(void)client;
-	enum log_level ours = level <= 2 ? LOG_LEVEL_ERROR : level <= 4 ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG;
+	enum log_level ours = level <= 2 ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 	log_write(ours, NULL, "kafka client: %s: %s", facility, text);
 }
 
