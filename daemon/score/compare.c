@@ -5,6 +5,9 @@
 /* Columns that nothing tells apart are tried in this many ways at most. */
 #define CHOICES_LIMIT 16
 
+/* Values looked at while pairing columns, all ways together. */
+#define PAIRING_BUDGET ((size_t)1 << 24)
+
 struct comparison {
 	const struct result_set *generated, *truth;
 	const struct compare_options *options;
@@ -52,15 +55,18 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 /* The best of the pairings that have equal right. */
 static size_t match_best(const struct comparison *comparison, bool *ret_cut_tie)
 {
-	size_t best = 0, choices = 1;
+	size_t best = 0, choices = 1, budget = PAIRING_BUDGET;
+	size_t cells = comparison->truth->columns_count *
+		       (comparison->generated->rows_count + comparison->truth->rows_count);
 	size_t full = larger(comparison->generated->rows_count, comparison->truth->rows_count);
 	*ret_cut_tie = false;
-	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT; choice++) {
+	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT && budget > 0; choice++) {
 		struct compare_pairing pairing;
 		bool cut_tie;
-		compare_pair_columns(comparison->generated, comparison->truth, choice, comparison->arena,
-				     &pairing);
+		compare_pair_columns(comparison->generated, comparison->truth, choice, &budget,
+				     comparison->arena, &pairing);
 		size_t matched = match_rows(comparison, &pairing, &cut_tie);
+		compare_spend(&budget, 4 * cells);
 		choices = larger(choices, pairing.choices);
 		if (choice == 0 || matched > best) {
 			best = matched;

@@ -4,14 +4,11 @@
 
 #include <ctype.h>
 
-/* Values hashed anew at most while pairing; beyond, what is left is paired by what is known. */
-#define HASHING_BUDGET ((size_t)1 << 26)
-
 #define SKETCH_MOST  256
 #define SKETCH_LEAST 16
 
 /* Sketches are merged for every pair of columns: their size follows from how many pairs there are. */
-#define MERGING_BUDGET ((size_t)1 << 24)
+#define MERGING_BUDGET ((size_t)1 << 22)
 
 #define NOT_PAIRED SIZE_MAX
 
@@ -29,6 +26,7 @@ struct sketch {
 /* A column that has no partner yet. */
 struct candidate {
 	size_t column;
+	size_t index;		/* among the columns that names did not pair */
 	const uint64_t *values; /* fingerprint of every row */
 	uint64_t sequence;	/* hash of all of them in order */
 	struct sketch plain;	/* of the values alone */
@@ -48,8 +46,10 @@ struct pairing {
 	struct arena *arena;
 	size_t sketch_size;
 	size_t choice;
-	size_t budget;
+	size_t *budget;
 	uint64_t *scratch;
+	size_t columns;	    /* that names did not pair */
+	double *similarity; /* of the values alone, for each of them on either side */
 };
 
 struct proposal {
@@ -230,6 +230,7 @@ static void open_column(struct pairing *pairing, struct side *side, size_t colum
 	struct candidate *candidate = &side->open[side->open_count++];
 	size_t rows = side->set->rows_count;
 	candidate->column = column;
+	candidate->index = side->open_count - 1;
 	candidate->values = hash_column(side->set, column, pairing->arena, scratch);
 	candidate->sequence = hash_seeded(candidate->values, rows * sizeof *candidate->values);
 	init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
@@ -248,8 +249,7 @@ static void make_joint_sketches(struct pairing *pairing, struct side *side)
 	for (size_t i = 0; i < side->open_count; i++)
 		make_sketch(&side->open[i].joint, side->open[i].values, side->anchors, side->set->rows_count,
 			    pairing->sketch_size, pairing->scratch);
-	size_t hashed = side->open_count * side->set->rows_count;
-	pairing->budget -= hashed < pairing->budget ? hashed : pairing->budget;
+	compare_spend(pairing->budget, side->open_count * side->set->rows_count);
 }
 
 static int by_merit(const void *a, const void *b)
@@ -280,14 +280,16 @@ static void propose(const struct pairing *pairing, struct proposal *proposals)
 		proposals[i] = (struct proposal){
 			.truth = i / count,
 			.generated = i % count,
-			.similarity = similarity(&truth->plain, &generated->plain, pairing->sketch_size) +
-				      similarity(&truth->joint, &generated->joint, pairing->sketch_size),
+			.similarity =
+				pairing->similarity[truth->index * pairing->columns + generated->index] +
+				similarity(&truth->joint, &generated->joint, pairing->sketch_size),
 			.same_name = same_name(pairing, generated->column, truth->column),
 			.distance = truth->column > generated->column ? truth->column - generated->column
 								      : generated->column - truth->column,
 		};
 	}
 	qsort(proposals, count * count, sizeof *proposals, by_merit);
+	compare_spend(pairing->budget, count * count * pairing->sketch_size);
 }
 
 static void accept(struct pairing *pairing, const struct proposal *proposal)
@@ -411,7 +413,7 @@ static void run_round(struct pairing *pairing, struct proposal *proposals)
 	size_t open = pairing->truth.open_count;
 	struct round round = { proposals, open * open, ARENA_ARRAY(pairing->arena, unsigned char, open),
 			       ARENA_ARRAY(pairing->arena, unsigned char, open) };
-	bool last = pairing->budget == 0;
+	bool last = *pairing->budget == 0;
 	if (!last) {
 		make_joint_sketches(pairing, &pairing->truth);
 		make_joint_sketches(pairing, &pairing->generated);
@@ -456,6 +458,17 @@ static void anchor_named(struct pairing *pairing, struct compare_reading *scratc
 	}
 }
 
+static void compare_values_alone(struct pairing *pairing)
+{
+	size_t count = pairing->columns;
+	pairing->similarity = ARENA_ARRAY(pairing->arena, double, count *count);
+	for (size_t i = 0; i < count * count; i++)
+		pairing->similarity[i] =
+			similarity(&pairing->truth.open[i / count].plain,
+				   &pairing->generated.open[i % count].plain, pairing->sketch_size);
+	compare_spend(pairing->budget, count * count * pairing->sketch_size);
+}
+
 static size_t sketch_size(size_t open)
 {
 	size_t size = MERGING_BUDGET / (open * open);
@@ -469,7 +482,7 @@ static void pair_contents(struct pairing *pairing, size_t open, const bool *gene
 	size_t rows = generated->rows_count > truth->rows_count ? generated->rows_count : truth->rows_count;
 	pairing->sketch_size = sketch_size(open);
 	pairing->scratch = ARENA_ARRAY(pairing->arena, uint64_t, rows);
-	pairing->budget = HASHING_BUDGET;
+	pairing->columns = open;
 	init_side(pairing, &pairing->generated, generated, open);
 	init_side(pairing, &pairing->truth, truth, open);
 	for (size_t i = 0; i < truth->columns_count; i++) {
@@ -479,13 +492,19 @@ static void pair_contents(struct pairing *pairing, size_t open, const bool *gene
 			open_column(pairing, &pairing->generated, i, &scratch);
 	}
 	anchor_named(pairing, &scratch);
+	compare_values_alone(pairing);
 	struct proposal *proposals = ARENA_ARRAY(pairing->arena, struct proposal, open * open);
 	while (pairing->truth.open_count > 0)
 		run_round(pairing, proposals);
 }
 
+void compare_spend(size_t *budget, size_t work)
+{
+	*budget -= work < *budget ? work : *budget;
+}
+
 void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
-			  struct arena *arena, struct compare_pairing *ret_pairing)
+			  size_t *budget, struct arena *arena, struct compare_pairing *ret_pairing)
 {
 	size_t count = truth->columns_count;
 	bool *generated_taken = ARENA_ARRAY(arena, bool, count);
@@ -495,7 +514,8 @@ void compare_pair_columns(const struct result_set *generated, const struct resul
 				   .truth.set = truth,
 				   .out = ret_pairing,
 				   .arena = arena,
-				   .choice = choice };
+				   .choice = choice,
+				   .budget = budget };
 	if (open > 0)
 		pair_contents(&pairing, open, generated_taken);
 }

@@ -20,6 +20,10 @@ struct compare_pairing {
 			 */
 };
 
-/* `choice` from 0 up to the `choices` of an earlier pairing: each takes another way. */
+/* `choice` from 0 up to the `choices` of an earlier pairing: each takes another way. `budget` is what may
+ * still be done, about in values looked at; when it is used up, what is left is paired by what is known. */
 void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
-			  struct arena *arena, struct compare_pairing *ret_pairing);
+			  size_t *budget, struct arena *arena, struct compare_pairing *ret_pairing);
+
+/* Takes `work` from the budget, which does not go below 0. */
+void compare_spend(size_t *budget, size_t work);
