@@ -401,9 +401,11 @@ static void fetch_all(struct fetch *fetch)
 	fetch->session->abandoned = true;
 }
 
-static err_t send_query(const struct session *session, str_t sql, struct err_detail *detail)
+static err_t send_query(const struct session *session, str_t sql, int64_t *ret_start_us,
+			struct err_detail *detail)
 {
 	err_t err = execute(session, "SAVEPOINT query", detail);
+	*ret_start_us = clock_monotonic_us();
 	if (!err && !PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
 		err = fail_lost(session, detail);
 	if (!err)
@@ -428,10 +430,10 @@ static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_
 {
 	struct session *session = session_of(pointer);
 	int64_t limit_ms = session->settings->target.statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
-	err_t err = send_query(session, sql, detail);
+	int64_t start_us;
+	err_t err = send_query(session, sql, &start_us, detail);
 	if (err)
 		return err;
-	int64_t start_us = clock_monotonic_us();
 	struct fetch fetch = {
 		session, run, FETCH_RUNNING, start_us + limit_ms * 1000, false, ERR_OK, detail
 	};

@@ -187,10 +187,13 @@ static void lite_close(void *pointer)
 	free(session);
 }
 
+/* A file that was replaced by another of its name is to be opened anew. */
 static bool lite_usable(const void *pointer)
 {
 	const struct session *session = pointer;
-	return !session->lost;
+	int moved = 0;
+	int code = sqlite3_file_control(session->database, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	return !session->lost && (code != SQLITE_OK || !moved);
 }
 
 static err_t execute(struct session *session, const char *sql, struct err_detail *detail)

@@ -199,6 +199,29 @@ static void new_content_is_seen_by_the_next_call(void **state)
 	test_call_free(&test);
 }
 
+static void a_replaced_file_is_opened_anew(void **state)
+{
+	char old_path[300], new_path[300];
+	struct test_call test;
+	(void)state;
+	assert_int_equal(validate(&test, "SELECT 1 FROM replaced", "SELECT 1")->status,
+			 VALIDATION_EXECUTION_FAILED);
+	test_call_free(&test);
+	snprintf(old_path, sizeof old_path, "%s/old.db", directory);
+	snprintf(new_path, sizeof new_path, "%s/new.db", directory);
+	sqlite3 *database;
+	assert_int_equal(sqlite3_open(new_path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(database, "CREATE TABLE replaced (i); INSERT INTO replaced VALUES (1)",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(database);
+	assert_int_equal(rename(path, old_path), 0);
+	assert_int_equal(rename(new_path, path), 0);
+	assert_true(validate(&test, "SELECT 1 FROM replaced", "SELECT 1")->score == 1.0);
+	test_call_free(&test);
+	assert_int_equal(rename(old_path, path), 0);
+}
+
 static void a_locked_file_is_not_the_fault_of_the_query(void **state)
 {
 	struct test_call test;
@@ -263,6 +286,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_broken_truth_is_flagged),
 		cmocka_unit_test(too_many_rows_are_cut),
 		cmocka_unit_test(new_content_is_seen_by_the_next_call),
+		cmocka_unit_test(a_replaced_file_is_opened_anew),
 		cmocka_unit_test(a_locked_file_is_not_the_fault_of_the_query),
 		cmocka_unit_test(what_is_no_database_is_unavailable),
 	};
