@@ -3,6 +3,9 @@
 
 #include <libpq-fe.h>
 
+#define CONNECTIONS_MOST 1000
+#define BYTES_MOST	 ((int64_t)1 << 40)
+
 const char *target_engine_name(enum target_engine engine)
 {
 	static const char *const names[] = {
@@ -84,16 +87,16 @@ static err_t check_numbers(const struct target_settings *settings, struct err_de
 {
 	const struct {
 		const char *name;
-		int64_t value;
+		int64_t value, largest;
 	} positive[] = {
-		{ "connections", settings->connections },
-		{ "statement_timeout_ms", settings->statement_timeout_ms },
-		{ "max_rows", settings->max_rows },
-		{ "max_result_bytes", settings->max_result_bytes },
-		{ "catalog_ttl_s", settings->catalog_ttl_s },
+		{ "connections", settings->connections, CONNECTIONS_MOST },
+		{ "statement_timeout_ms", settings->statement_timeout_ms, INT32_MAX },
+		{ "max_rows", settings->max_rows, INT32_MAX },
+		{ "max_result_bytes", settings->max_result_bytes, BYTES_MOST },
+		{ "catalog_ttl_s", settings->catalog_ttl_s, INT32_MAX },
 	};
 	for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++)
-		if (positive[i].value < 1 || positive[i].value > INT32_MAX)
+		if (positive[i].value < 1 || positive[i].value > positive[i].largest)
 			return err_fail(detail, ERR_CONFIG_RANGE, "target \"%s\": %s = %lld is out of range",
 					settings->name, positive[i].name, (long long)positive[i].value);
 	return ERR_OK;

@@ -289,6 +289,38 @@ static void too_many_bytes_are_cut(void **state)
 	test_call_free(&test);
 }
 
+/* With the settings that a target has by default: long values, and many columns. */
+static void results_up_to_the_limits_fit_into_the_worker(void **state)
+{
+	struct buf wide = BUF_INIT;
+	(void)state;
+	buf_append_text(&wide, "SELECT i");
+	for (int i = 0; i < 150; i++)
+		buf_printf(&wide, ", i + %d AS c%d", i, i);
+	buf_append_text(&wide, " FROM generate_series(1, 10000) AS i");
+	const char *const queries[] = { "SELECT i, repeat('x', 6000) FROM generate_series(1, 10000) AS i",
+					wide.data };
+	struct target_settings settings = reader_settings();
+	settings.statement_timeout_ms = 10000;
+	settings.max_result_bytes = 67108864;
+	settings.worker_memory_bytes = 536870912;
+	struct targets *usual = start_targets(&settings, 1, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		struct test_call test;
+		test_call_init(&test, "sales", queries[i], queries[i]);
+		targets_submit(usual, &test.call);
+		const struct validation_result *result = test_call_wait(&test);
+		if (result->status != VALIDATION_COMPARED)
+			fail_msg("%s", result->message.ptr);
+		assert_true(result->score == 1.0);
+		assert_false(result->truncated);
+		assert_int_equal(result->generated.rows, 10000);
+		test_call_free(&test);
+	}
+	targets_stop(usual);
+	buf_free(&wide);
+}
+
 /* A value that does not fit into the worker's memory costs a connection at most. */
 static void a_huge_value_is_a_failed_query(void **state)
 {
@@ -587,6 +619,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(order_counts_when_the_truth_has_one),
 		cmocka_unit_test(too_many_rows_are_cut),
 		cmocka_unit_test(too_many_bytes_are_cut),
+		cmocka_unit_test(results_up_to_the_limits_fit_into_the_worker),
 		cmocka_unit_test(a_huge_value_is_a_failed_query),
 		cmocka_unit_test(both_queries_see_one_snapshot),
 		cmocka_unit_test(cached_truths_are_believed_only_when_they_match),
