@@ -44,9 +44,9 @@ enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b)
 		return right;
 	if (left == COMPARE_JSON || right == COMPARE_JSON)
 		return COMPARE_JSON;
-	if (a == CELL_TEXT || a == CELL_UNKNOWN)
+	if (left == COMPARE_TEXT || (a == CELL_UNKNOWN && right != COMPARE_TEXT))
 		return right;
-	if (b == CELL_TEXT || b == CELL_UNKNOWN)
+	if (right == COMPARE_TEXT || b == CELL_UNKNOWN)
 		return left;
 	if ((left == COMPARE_BOOLEAN && right == COMPARE_LOOSE) ||
 	    (left == COMPARE_LOOSE && right == COMPARE_BOOLEAN))

@@ -228,6 +228,8 @@ static void test_numbers(void **state)
 		{ "infinities differ", "a:f", "Infinity\n", "a:f", "inf\n", 0, 1, 1, false },
 		{ "the sign of infinity is lost", "a:f", "-Infinity\n", "a:f", "Infinity\n", 0, 0, 0, false },
 		{ "unknown classes compare as text", "a:u", "1.0\n", "a:u", "1\n", 0, 1, 1, false },
+		{ "an unknown class beside a text is text", "a:u", "02\n", "a:t", "2\n", 0, 1, 1, false },
+		{ "a text beside an unknown class is text", "a:t", "02\n", "a:u", "2\n", 0, 1, 1, false },
 		{ "leading zeros of a text are lost", "a:t", "007\n", "a:t", "7\n", 0, 0, 0, false },
 		{ "a number with a tail is a number", "a:u", "12abc\n", "a:u", "12\n", 0, 0, 0, false },
 		{ "hexadecimal is a number", "a:u", "0x10\n", "a:u", "16\n", 0, 0, 0, false },
