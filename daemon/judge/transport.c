@@ -80,13 +80,20 @@ static bool set_safety(CURL *handle)
 	       curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS) == CURLE_OK &&
 	       /* a name server that does not answer must not hold up the end of a transfer */
 	       curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK;
+}
+
+/* Over TLS a new call waits until it is known whether an open connection takes several at once. In the clear
+ * that would only show with the first answer, and one slow call would hold up all behind it. */
+static long may_wait_for_multiplexing(const struct transport *transport)
+{
+	return strncmp(transport->url, "https:", 6) == 0;
 }
 
 static bool set_request(CURL *handle, const struct transport *transport, struct transfer *transfer)
 {
-	return curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
+	return curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.len) ==
