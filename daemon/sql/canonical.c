@@ -23,7 +23,10 @@ static void set_clauses(struct canon *canon, struct canon_select *select, struct
 	add_all(canon, &targets, &select->targets);
 	if (select->distinct)
 		texts_add(canon, &targets,
-			  canon_printf(canon, "distinct" STR_FMT, STR_ARG(select->distinct_on)));
+			  canon_printf(canon,
+				       "distinct"
+				       "%s",
+				       select->distinct_on.ptr));
 	add_all(canon, &select->where, &select->having);
 	set_clause(analysis, SQL_CLAUSE_SELECT, &targets);
 	set_clause(analysis, SQL_CLAUSE_WHERE, &select->where);
@@ -73,9 +76,10 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 	if (is_select)
 		canon_select(&canon, (const SelectStmt *)statement->statement, &select);
 	if (!is_select || canon.failed) {
-		analysis->canonical =
-			arena_printf(arena, "text: " STR_FMT,
-				     STR_ARG(canon_tokens(statement->text, SQL_POSTGRESQL, arena)));
+		analysis->canonical = arena_printf(arena,
+						   "text: "
+						   "%s",
+						   canon_tokens(statement->text, SQL_POSTGRESQL, arena).ptr);
 	} else {
 		analysis->canonical = select.text;
 		set_clauses(&canon, &select, analysis);

@@ -39,7 +39,10 @@ static void add_relation(struct canon *canon, const RangeVar *relation)
 		struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, name);
 		range->schema = str_from(relation->schemaname);
 		range->text = relation->inh ? range->name
-					    : canon_printf(canon, "only " STR_FMT, STR_ARG(range->name));
+					    : canon_printf(canon,
+							   "only "
+							   "%s",
+							   range->name.ptr);
 		if (relation->alias && relation->alias->colnames)
 			canon->failed = true;
 		return;
@@ -47,12 +50,19 @@ static void add_relation(struct canon *canon, const RangeVar *relation)
 	struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, STR("q"));
 	if (!str_present(cte->text)) {
 		cte->recursive = true;
-		range->text = canon_printf(canon, STR_FMT "=recursion %u", STR_ARG(range->name), cte->number);
+		range->text = canon_printf(canon,
+					   "%s"
+					   "=recursion %u",
+					   range->name.ptr, cte->number);
 		if (relation->alias && relation->alias->colnames)
 			canon->failed = true;
 		return;
 	}
-	range->text = canon_printf(canon, STR_FMT "=" STR_FMT, STR_ARG(range->name), STR_ARG(cte->text));
+	range->text = canon_printf(canon,
+				   "%s"
+				   "="
+				   "%s",
+				   range->name.ptr, cte->text.ptr);
 	set_outputs(canon, range, relation->alias, cte->outputs, cte->outputs_count);
 }
 
@@ -71,8 +81,12 @@ static void add_subquery(struct canon *canon, const RangeSubselect *subquery)
 	canon->scope = scope;
 	struct canon_range *range =
 		canon_range_add(canon, (const Node *)subquery, alias_name(subquery->alias, NULL), STR("q"));
-	range->text = canon_printf(canon, STR_FMT "=%s(" STR_FMT ")", STR_ARG(range->name),
-				   subquery->lateral ? "lateral" : "", STR_ARG(select.text));
+	range->text = canon_printf(canon,
+				   "%s"
+				   "=%s("
+				   "%s"
+				   ")",
+				   range->name.ptr, subquery->lateral ? "lateral" : "", select.text.ptr);
 	set_outputs(canon, range, subquery->alias, select.outputs, select.outputs_count);
 }
 
@@ -94,10 +108,15 @@ static void add_function(struct canon *canon, const RangeFunction *function)
 	const char *called = IsA(first, FuncCall) ? names_last(((const FuncCall *)first)->funcname) : NULL;
 	str_t shown = alias_name(alias, called);
 	struct canon_range *range = canon_range_add(canon, (const Node *)function, shown, STR("f"));
-	range->text = canon_printf(canon, STR_FMT "=" STR_FMT "%s" STR_FMT, STR_ARG(range->name),
-				   STR_ARG(texts_join(canon, "(", &calls, ")")),
+	range->text = canon_printf(canon,
+				   "%s"
+				   "="
+				   "%s"
+				   "%s"
+				   "%s",
+				   range->name.ptr, texts_join(canon, "(", &calls, ")").ptr,
 				   function->ordinality ? " ordinality" : "",
-				   STR_ARG(texts_join(canon, " as ", &names, "")));
+				   texts_join(canon, " as ", &names, "").ptr);
 }
 
 static void add_sample(struct canon *canon, const RangeTableSample *sample)
@@ -107,10 +126,15 @@ static void add_sample(struct canon *canon, const RangeTableSample *sample)
 	canon_expressions(canon, sample->args, &arguments);
 	struct canon_scope *scope = canon->scope;
 	struct canon_range *range = &scope->ranges[scope->ranges_count - 1];
-	range->text =
-		canon_printf(canon, STR_FMT " sample %s" STR_FMT " " STR_FMT, STR_ARG(range->text),
-			     names_last(sample->method), STR_ARG(texts_join(canon, "(", &arguments, ")")),
-			     STR_ARG(canon_expression(canon, sample->repeatable)));
+	range->text = canon_printf(canon,
+				   "%s"
+				   " sample %s"
+				   "%s"
+				   " "
+				   "%s",
+				   range->text.ptr, names_last(sample->method),
+				   texts_join(canon, "(", &arguments, ")").ptr,
+				   canon_expression(canon, sample->repeatable).ptr);
 }
 
 void canon_ranges(struct canon *canon, const Node *node)
@@ -201,8 +225,11 @@ static str_t side_column(struct canon *canon, const Node *side, str_t name)
 	if (owner && !doubt)
 		return canon_range_column(canon, owner, name);
 	texts_sort(&names);
-	return canon_printf(canon, "?." STR_FMT STR_FMT, STR_ARG(canon_identifier(canon, name)),
-			    STR_ARG(texts_join(canon, "(", &names, ")")));
+	return canon_printf(canon,
+			    "?."
+			    "%s"
+			    "%s",
+			    canon_identifier(canon, name).ptr, texts_join(canon, "(", &names, ")").ptr);
 }
 
 static void merge_column(struct canon *canon, str_t name, str_t text)
@@ -230,8 +257,13 @@ static void join_conditions(struct canon *canon, const JoinExpr *join, struct te
 		texts_add(canon, conditions, canon_compared(canon, "=", left, right));
 		str_t merged = join->jointype == JOIN_RIGHT ? right : left;
 		if (join->jointype == JOIN_FULL)
-			merged = canon_printf(canon, "coalesce(" STR_FMT ", " STR_FMT ")", STR_ARG(left),
-					      STR_ARG(right));
+			merged = canon_printf(canon,
+					      "coalesce("
+					      "%s"
+					      ", "
+					      "%s"
+					      ")",
+					      left.ptr, right.ptr);
 		merge_column(canon, name, merged);
 	}
 	canon_conditions(canon, join->quals, conditions);
@@ -241,10 +273,13 @@ static str_t side_text(struct canon *canon, struct canon_from *side)
 {
 	texts_sort(&side->items);
 	texts_unique(&side->conditions);
-	return canon_printf(canon, STR_FMT STR_FMT, STR_ARG(texts_join(canon, "(", &side->items, ")")),
-			    STR_ARG(side->conditions.count
-					    ? texts_join(canon, " where(", &side->conditions, ")")
-					    : STR("")));
+	return canon_printf(
+		canon,
+		"%s"
+		"%s",
+		texts_join(canon, "(", &side->items, ")").ptr,
+		(side->conditions.count ? texts_join(canon, " where(", &side->conditions, ")") : STR(""))
+			.ptr);
 }
 
 static void append_all(struct canon *canon, struct texts *to, const struct texts *from)
@@ -269,11 +304,22 @@ static void outer_join(struct canon *canon, const JoinExpr *join, struct canon_f
 	str_t first = side_text(canon, swapped ? &right : &left);
 	str_t second = side_text(canon, swapped ? &left : &right);
 	texts_add(canon, &from->items,
-		  canon_printf(canon, "%s(" STR_FMT "; " STR_FMT "; " STR_FMT ")", kind, STR_ARG(first),
-			       STR_ARG(second), STR_ARG(on)));
+		  canon_printf(canon,
+			       "%s("
+			       "%s"
+			       "; "
+			       "%s"
+			       "; "
+			       "%s"
+			       ")",
+			       kind, first.ptr, second.ptr, on.ptr));
 	append_all(canon, &from->outer_joins, &left.outer_joins);
 	append_all(canon, &from->outer_joins, &right.outer_joins);
-	texts_add(canon, &from->outer_joins, canon_printf(canon, "%s " STR_FMT, kind, STR_ARG(on)));
+	texts_add(canon, &from->outer_joins,
+		  canon_printf(canon,
+			       "%s "
+			       "%s",
+			       kind, on.ptr));
 }
 
 void canon_from(struct canon *canon, const Node *node, struct canon_from *from)

@@ -53,10 +53,16 @@ static str_t cte_text(struct canon *canon, const struct canon_cte *cte, str_t bo
 	struct texts names = { 0 };
 	for (size_t i = 0; cte->recursive && i < cte->outputs_count; i++)
 		texts_add(canon, &names, canon_identifier(canon, cte->outputs[i]));
-	str_t text = canon_printf(canon, "%s(" STR_FMT ")", cte->recursive ? "recursive" : "", STR_ARG(body));
+	str_t text = canon_printf(canon,
+				  "%s("
+				  "%s"
+				  ")",
+				  cte->recursive ? "recursive" : "", body.ptr);
 	if (cte->recursive)
-		text = canon_printf(canon, STR_FMT STR_FMT, STR_ARG(text),
-				    STR_ARG(texts_join(canon, " as ", &names, "")));
+		text = canon_printf(canon,
+				    "%s"
+				    "%s",
+				    text.ptr, texts_join(canon, " as ", &names, "").ptr);
 	if (text.len <= CANON_LONG_TEXT)
 		return text;
 	char hex[DIGEST_HEX_SIZE];
@@ -81,7 +87,10 @@ static void add_cte(struct canon *canon, const CommonTableExpr *query, bool recu
 	cte_outputs(canon, query, &select, cte);
 	cte->text = cte_text(canon, cte, select.text);
 	if (canon_volatile(cte->text)) /* evaluated once, however often it is named */
-		cte->text = canon_printf(canon, "once %u" STR_FMT, cte->number, STR_ARG(cte->text));
+		cte->text = canon_printf(canon,
+					 "once %u"
+					 "%s",
+					 cte->number, cte->text.ptr);
 	canon->ctes = cte;
 }
 
@@ -211,8 +220,12 @@ static struct texts named_targets(struct canon *canon, const struct target_list 
 	struct texts texts = { 0 };
 	for (size_t i = 0; i < list->texts.count; i++)
 		texts_add(canon, &texts,
-			  named ? canon_printf(canon, STR_FMT " as " STR_FMT, STR_ARG(list->texts.items[i]),
-					       STR_ARG(canon_identifier(canon, list->names.items[i])))
+			  named ? canon_printf(canon,
+					       "%s"
+					       " as "
+					       "%s",
+					       list->texts.items[i].ptr,
+					       canon_identifier(canon, list->names.items[i]).ptr)
 				: list->texts.items[i]);
 	return texts;
 }
@@ -280,7 +293,11 @@ static str_t group_text(struct canon *canon, const struct target_list *list, con
 	str_t text = canon_expression(canon, key);
 	if (str_equal(text, list->texts.items[index]))
 		return text;
-	return canon_printf(canon, STR_FMT "|" STR_FMT, STR_ARG(text), STR_ARG(list->texts.items[index]));
+	return canon_printf(canon,
+			    "%s"
+			    "|"
+			    "%s",
+			    text.ptr, list->texts.items[index].ptr);
 }
 
 /* SELECT */
@@ -303,12 +320,17 @@ static void order_and_limit(struct canon *canon, const SelectStmt *select, const
 	str_t limit = canon_expression(canon, select->limitCount);
 	if (select->limitCount && !str_is(limit, "null"))
 		texts_add(canon, order,
-			  canon_printf(canon, "limit " STR_FMT "%s", STR_ARG(limit),
-				       with_ties(select) ? " with ties" : ""));
+			  canon_printf(canon,
+				       "limit "
+				       "%s"
+				       "%s",
+				       limit.ptr, with_ties(select) ? " with ties" : ""));
 	if (select->limitOffset)
 		texts_add(canon, order,
-			  canon_printf(canon, "offset " STR_FMT,
-				       STR_ARG(canon_expression(canon, select->limitOffset))));
+			  canon_printf(canon,
+				       "offset "
+				       "%s",
+				       canon_expression(canon, select->limitOffset).ptr));
 }
 
 /* Whether the text names a column of the relation. */
@@ -379,17 +401,23 @@ static void body_text(struct canon *canon, const SelectStmt *select, const struc
 {
 	bool named = !result->outputs && canon->depth > 1;
 	struct texts targets = named_targets(canon, list, named);
-	result->text =
-		canon_printf(canon, "select%s" STR_FMT STR_FMT STR_FMT STR_FMT STR_FMT STR_FMT STR_FMT "%s",
-			     result->distinct ? " distinct" : "", STR_ARG(result->distinct_on),
-			     STR_ARG(texts_join(canon, "(", &targets, ")")),
-			     STR_ARG(clause(canon, " from(", &from->items)),
-			     STR_ARG(clause(canon, " where(", &from->conditions)),
-			     STR_ARG(clause(canon, select->groupDistinct ? " group distinct(" : " group(",
-					    &result->group)),
-			     STR_ARG(clause(canon, " having(", &result->having)),
-			     STR_ARG(clause(canon, " order(", &result->order)),
-			     select->groupClause && result->group.count == 0 ? " group()" : "");
+	result->text = canon_printf(
+		canon,
+		"select%s"
+		"%s"
+		"%s"
+		"%s"
+		"%s"
+		"%s"
+		"%s"
+		"%s"
+		"%s",
+		result->distinct ? " distinct" : "", result->distinct_on.ptr,
+		texts_join(canon, "(", &targets, ")").ptr, clause(canon, " from(", &from->items).ptr,
+		clause(canon, " where(", &from->conditions).ptr,
+		clause(canon, select->groupDistinct ? " group distinct(" : " group(", &result->group).ptr,
+		clause(canon, " having(", &result->having).ptr, clause(canon, " order(", &result->order).ptr,
+		select->groupClause && result->group.count == 0 ? " group()" : "");
 }
 
 static void plain_select(struct canon *canon, const SelectStmt *select, struct canon_select *result)
@@ -428,8 +456,11 @@ static void values(struct canon *canon, const SelectStmt *select, struct canon_s
 	for (size_t i = 0; i < result->targets.count; i++)
 		texts_add(canon, &rows, result->targets.items[i]);
 	texts_sort(&rows);
-	result->text = canon_printf(canon, STR_FMT STR_FMT, STR_ARG(texts_join(canon, "values(", &rows, ")")),
-				    STR_ARG(clause(canon, " order(", &result->order)));
+	result->text = canon_printf(canon,
+				    "%s"
+				    "%s",
+				    texts_join(canon, "values(", &rows, ")").ptr,
+				    clause(canon, " order(", &result->order).ptr);
 }
 
 /* Set operations */
@@ -510,14 +541,19 @@ static void set_operation(struct canon *canon, const SelectStmt *select, struct 
 	struct texts order = { 0 };
 	order_and_limit(canon, select, &list, &order);
 	append(canon, &result->order, &order);
-	result->text = canon_printf(canon, "%s%s" STR_FMT STR_FMT, names[select->op],
-				    select->all ? " all" : "", STR_ARG(texts_join(canon, "(", &texts, ")")),
-				    STR_ARG(clause(canon, " order(", &order)));
+	result->text =
+		canon_printf(canon,
+			     "%s%s"
+			     "%s"
+			     "%s",
+			     names[select->op], select->all ? " all" : "",
+			     texts_join(canon, "(", &texts, ")").ptr, clause(canon, " order(", &order).ptr);
 }
 
 void canon_select(struct canon *canon, const SelectStmt *select, struct canon_select *ret_select)
 {
 	ret_select->text = STR("");
+	ret_select->distinct_on = STR("");
 	if (!canon_enter(canon))
 		return;
 	struct canon_cte *outer_ctes = canon->ctes;

@@ -1,0 +1,221 @@
+/*
+ * Safety verdicts and canonical forms of PostgreSQL statements where a catalog says what names mean.
+ */
+#include "sql/analysis.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const char schema[] =
+	"CREATE TABLE users (id integer PRIMARY KEY, name text, pg_sleep text);"
+	"CREATE TABLE orders (id integer, user_id integer, total numeric);"
+	"CREATE TABLE pg_shadow_copy (id integer);"
+	"CREATE FUNCTION tax(numeric) RETURNS numeric LANGUAGE sql IMMUTABLE AS 'SELECT 1.0';"
+	"CREATE FUNCTION rate() RETURNS numeric LANGUAGE sql STABLE AS 'SELECT 1.0';"
+	"CREATE FUNCTION wipe(users) RETURNS integer LANGUAGE sql VOLATILE AS 'SELECT 1';"
+	"CREATE FUNCTION audit() RETURNS integer LANGUAGE sql AS 'SELECT 1';"
+	"CREATE FUNCTION mixed(integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1';"
+	"CREATE FUNCTION mixed(text) RETURNS integer LANGUAGE sql VOLATILE AS 'SELECT 1';"
+	"CREATE FUNCTION round(users) RETURNS integer LANGUAGE sql VOLATILE AS 'SELECT 1';"
+	"CREATE VIEW tame AS SELECT id, name FROM users;"
+	"CREATE VIEW sneaky AS SELECT id, audit() AS a FROM users;"
+	"CREATE VIEW nested AS SELECT s.id FROM sneaky s;"
+	"CREATE VIEW locks AS SELECT pg_advisory_lock(1) AS l;"
+	"CREATE VIEW secrets AS SELECT rolname FROM pg_catalog.pg_authid;";
+
+static struct catalog *catalog;
+
+DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
+
+static int load_catalog(void **state)
+{
+	struct err_detail detail = { "" };
+	(void)state;
+	if (catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK)
+		return 0;
+	print_error("%s\n", detail.message);
+	return -1;
+}
+
+static int drop_catalog(void **state)
+{
+	(void)state;
+	catalog_unref(catalog);
+	return 0;
+}
+
+static struct sql_analysis analyse(const char *sql, const struct sql_policy *policy, struct arena *arena)
+{
+	struct sql_request request = { .sql = arena_text(arena, sql, strlen(sql)),
+				       .dialect = SQL_POSTGRESQL,
+				       .target_named = true,
+				       .catalog = catalog,
+				       .policy = policy };
+	struct sql_analysis analysis = { 0 };
+	sql_analyse(&request, arena, &analysis);
+	return analysis;
+}
+
+struct expectation {
+	const char *sql;
+	const char *code; /* of the first violation; NULL: safe */
+};
+
+static void check_all(const struct expectation *cases, size_t count, const struct sql_policy *policy)
+{
+	unsigned wrong = 0;
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, policy, arena);
+		const char *code = analysis.violations_count > 0 ? analysis.violations[0].code : NULL;
+		bool same =
+			code && cases[i].code ? strcmp(code, cases[i].code) == 0 : !code && !cases[i].code;
+		if (same && analysis.verdict == (code ? SQL_UNSAFE : SQL_SAFE))
+			continue;
+		print_error("%s\n  %s instead of %s\n", cases[i].sql, code ? code : "safe",
+			    cases[i].code ? cases[i].code : "safe");
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void test_functions(void **state)
+{
+	static const struct expectation cases[] = {
+		{ "SELECT tax(total), rate() FROM orders LIMIT 1", NULL },
+		{ "SELECT lower(name), count(*) FROM users GROUP BY 1", NULL },
+		{ "SELECT audit()", "volatile_function" },
+		{ "SELECT public.audit()", "volatile_function" },
+		{ "SELECT mixed(1)", "volatile_function" },
+		{ "SELECT round(1.5)", "volatile_function" },
+		{ "SELECT pg_catalog.round(1.5)", NULL },
+		{ "SELECT nobody_knows(1)", NULL },
+		{ "SELECT dblink('x', 'y')", "network_access" },
+		{ "SELECT random(), clock_timestamp(), gen_random_uuid()", NULL },
+		{ "SELECT pg_read_file('x')", "file_access" },
+		{ "SELECT wipe(u) FROM users u", "volatile_function" },
+		{ "SELECT u.wipe FROM users u", "volatile_function" },
+		{ "SELECT (u).wipe FROM users u", "volatile_function" },
+		{ "SELECT (u.*).wipe FROM users u", "volatile_function" },
+		{ "SELECT 1 FROM users u WHERE u.wipe = 1", "volatile_function" },
+		{ "SELECT 1 FROM users u GROUP BY u.id ORDER BY u.wipe", "volatile_function" },
+		{ "SELECT s.wipe FROM (SELECT u FROM users u) s", "volatile_function" }, /* by its name */
+		{ "SELECT (s.u).wipe FROM (SELECT u FROM users u) s", "volatile_function" },
+		{ "SELECT u.pg_sleep FROM users u LIMIT 1", NULL },
+		{ "SELECT pg_sleep FROM users LIMIT 1", NULL },
+		{ "SELECT s.pg_sleep FROM generate_series(1, 2) s", "time_based" },
+		{ "SELECT ('x'::text).length", NULL },
+		{ "SELECT ('x'::text).pg_read_file", "file_access" },
+	};
+	(void)state;
+	check_all(cases, COUNT(cases), NULL);
+}
+
+static void test_relations(void **state)
+{
+	static const struct expectation cases[] = {
+		{ "SELECT name FROM tame LIMIT 1", NULL },
+		{ "SELECT id FROM pg_shadow_copy LIMIT 1", NULL },
+		{ "SELECT id FROM sneaky LIMIT 1", "volatile_function" },
+		{ "SELECT id FROM nested LIMIT 1", "volatile_function" },
+		{ "SELECT l FROM locks", "dangerous_function" },
+		{ "SELECT rolname FROM secrets", "system_catalog" },
+		{ "WITH sneaky AS (SELECT 1 AS id) SELECT id FROM sneaky", NULL },
+		{ "SELECT * FROM pg_authid", "system_catalog" },
+		{ "SELECT relname FROM pg_class LIMIT 1", NULL },
+	};
+	(void)state;
+	check_all(cases, COUNT(cases), NULL);
+}
+
+static void test_policies(void **state)
+{
+	static const str_t allowed[] = { { "audit", 5 }, { "public.rate", 11 } };
+	static const struct sql_policy none = { .user_functions = SQL_USER_FUNCTIONS_NONE };
+	static const struct sql_policy list = { .user_functions = SQL_USER_FUNCTIONS_LIST,
+						.allowed_functions = allowed,
+						.allowed_functions_count = 2 };
+	static const struct expectation with_none[] = {
+		{ "SELECT rate()", "dangerous_function" },
+		{ "SELECT lower('X')", NULL },
+	};
+	static const struct expectation with_list[] = {
+		{ "SELECT audit()", NULL },
+		{ "SELECT rate()", NULL },
+		{ "SELECT tax(1)", "dangerous_function" },
+		{ "SELECT lower('X')", NULL },
+		{ "SELECT dblink('x', 'y')", "network_access" },
+	};
+	(void)state;
+	check_all(with_none, COUNT(with_none), &none);
+	check_all(with_list, COUNT(with_list), &list);
+}
+
+static void test_canonical_with_catalog(void **state)
+{
+	static const struct {
+		const char *a;
+		const char *b;
+		bool equal;
+	} cases[] = {
+		{ "SELECT name, total FROM users JOIN orders ON user_id = users.id",
+		  "SELECT u.name, o.total FROM orders o, users u WHERE u.id = o.user_id", true },
+		{ "SELECT * FROM orders", "SELECT id, user_id, total FROM orders", true },
+		{ "SELECT o.* FROM orders o", "SELECT id, user_id, total FROM orders", true },
+		{ "SELECT * FROM orders", "SELECT user_id, id, total FROM orders", false },
+		{ "SELECT 1 FROM users WHERE id IN (SELECT user_id FROM orders)",
+		  "SELECT 1 FROM users u WHERE u.id IN (SELECT o.user_id FROM orders o)", true },
+		{ "SELECT 1 FROM users WHERE id IN (SELECT name FROM orders)",
+		  "SELECT 1 FROM users u WHERE u.id IN (SELECT u.name FROM orders o)", true },
+		{ "SELECT name FROM users JOIN orders USING (id)",
+		  "SELECT name FROM users u JOIN orders o ON o.id = u.id", true },
+		{ "SELECT count(*), lower(name) AS n FROM users GROUP BY n",
+		  "SELECT count(*), lower(name) FROM users GROUP BY 2", true },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis a = analyse(cases[i].a, NULL, arena);
+		struct sql_analysis b = analyse(cases[i].b, NULL, arena);
+		if (str_equal(a.canonical, b.canonical) != cases[i].equal)
+			print_error(STR_FMT "\n" STR_FMT "\n", STR_ARG(a.canonical), STR_ARG(b.canonical));
+		assert_int_equal(str_equal(a.canonical, b.canonical), cases[i].equal);
+	}
+}
+
+static void test_order_keys_of_stars(void **state)
+{
+	static const struct {
+		const char *sql;
+		int column;
+	} cases[] = {
+		{ "SELECT * FROM orders ORDER BY total", 2 },
+		{ "SELECT o.*, 1 AS one FROM orders o ORDER BY one", 3 },
+		{ "SELECT * FROM users JOIN orders ON true ORDER BY orders.user_id", 4 },
+		{ "SELECT name FROM users ORDER BY id", -1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, NULL, arena);
+		assert_int_equal(analysis.order_keys_count, 1);
+		assert_int_equal(analysis.order_keys[0].column, cases[i].column);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_relations),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_canonical_with_catalog),
+		cmocka_unit_test(test_order_keys_of_stars),
+	};
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
+}
