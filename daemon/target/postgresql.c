@@ -247,8 +247,12 @@ static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
 	if (cancel)
 		PQcancel(cancel, ignored, sizeof ignored);
 	PQfreeCancel(cancel);
+	/* rows that are on their way already have to be read off before the next query: that may take a while
+	 */
+	int64_t patience_ms =
+		phase == FETCH_CANCELLED_FULL ? fetch->session->settings->target.statement_timeout_ms : 0;
 	fetch->phase = phase;
-	fetch->deadline_us = clock_monotonic_us() + GIVE_UP_AFTER_MS * 1000;
+	fetch->deadline_us = clock_monotonic_us() + (GIVE_UP_AFTER_MS + patience_ms) * 1000;
 }
 
 /* Where the text of a cell starts: bytes are published without PostgreSQL's `\x`. */
