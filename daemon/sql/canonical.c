@@ -22,11 +22,7 @@ static void set_clauses(struct canon *canon, struct canon_select *select, struct
 	struct texts targets = { 0 };
 	add_all(canon, &targets, &select->targets);
 	if (select->distinct)
-		texts_add(canon, &targets,
-			  canon_printf(canon,
-				       "distinct"
-				       "%s",
-				       select->distinct_on.ptr));
+		texts_add(canon, &targets, canon_printf(canon, "distinct%s", select->distinct_on.ptr));
 	add_all(canon, &select->where, &select->having);
 	set_clause(analysis, SQL_CLAUSE_SELECT, &targets);
 	set_clause(analysis, SQL_CLAUSE_WHERE, &select->where);
@@ -76,9 +72,7 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 	if (is_select)
 		canon_select(&canon, (const SelectStmt *)statement->statement, &select);
 	if (!is_select || canon.failed) {
-		analysis->canonical = arena_printf(arena,
-						   "text: "
-						   "%s",
+		analysis->canonical = arena_printf(arena, "text: %s",
 						   canon_tokens(statement->text, SQL_POSTGRESQL, arena).ptr);
 	} else {
 		analysis->canonical = select.text;

@@ -23,11 +23,7 @@ static str_t operator_of(struct canon *canon, const List *names)
 	if (list_length(names) == 1 ||
 	    (list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0))
 		return str_from(NODE_STRING(llast(names)));
-	return canon_printf(canon,
-			    "operator("
-			    "%s"
-			    ")",
-			    name_of(canon, names).ptr);
+	return canon_printf(canon, "operator(%s)", name_of(canon, names).ptr);
 }
 
 static str_t quoted(struct canon *canon, const char *text)
@@ -90,12 +86,7 @@ static str_t type_of(struct canon *canon, const TypeName *type)
 		(void)cell;
 		texts_add(canon, &bounds, STR("[]"));
 	}
-	return canon_printf(canon,
-			    "%s"
-			    "%s"
-			    "%s"
-			    "%s",
-			    name_of(canon, type->names).ptr,
+	return canon_printf(canon, "%s%s%s%s", name_of(canon, type->names).ptr,
 			    (type->typmods ? listed(canon, "(", type->typmods, false) : STR("")).ptr,
 			    texts_join(canon, "", &bounds, "").ptr, type->setof ? " setof" : "");
 }
@@ -112,12 +103,8 @@ bool canon_nulls_first(const struct canon *canon, const SortBy *sort)
 str_t canon_sort(struct canon *canon, const SortBy *sort, str_t expression)
 {
 	str_t using = sort->sortby_dir == SORTBY_USING ? operator_of(canon, sort->useOp) : STR("");
-	return canon_printf(canon,
-			    "%s"
-			    "%s"
-			    "%s"
-			    "%s",
-			    expression.ptr, sort->sortby_dir == SORTBY_DESC ? " desc" : " asc", using.ptr,
+	return canon_printf(canon, "%s%s%s%s", expression.ptr,
+			    sort->sortby_dir == SORTBY_DESC ? " desc" : " asc", using.ptr,
 			    canon_nulls_first(canon, sort) ? " nulls first" : "");
 }
 
@@ -163,17 +150,8 @@ static str_t window(struct canon *canon, const WindowDef *def)
 		base = window(canon, named);
 		canon_leave(canon);
 	}
-	return canon_printf(canon,
-			    "over("
-			    "%s"
-			    "%s"
-			    "%s"
-			    " %x "
-			    "%s"
-			    " "
-			    "%s"
-			    ")",
-			    base.ptr, listed(canon, "by(", def->partitionClause, true).ptr,
+	return canon_printf(canon, "over(%s%s%s %x %s %s)", base.ptr,
+			    listed(canon, "by(", def->partitionClause, true).ptr,
 			    sorted_by(canon, "order(", def->orderClause).ptr, (unsigned)def->frameOptions,
 			    canon_expression(canon, def->startOffset).ptr,
 			    canon_expression(canon, def->endOffset).ptr);
@@ -207,45 +185,24 @@ static str_t call(struct canon *canon, const FuncCall *function)
 		texts_add(canon, &arguments, STR("*"));
 	else
 		canon_expressions(canon, function->args, &arguments);
-	str_t text = canon_printf(canon,
-				  "%s"
-				  "%s",
-				  name_of(canon, function->funcname).ptr,
+	str_t text = canon_printf(canon, "%s%s", name_of(canon, function->funcname).ptr,
 				  texts_join(canon, function->agg_distinct ? "(distinct " : "(", &arguments,
 					     function->func_variadic ? " variadic)" : ")")
 					  .ptr);
 	if (function->agg_order)
-		text = canon_printf(canon,
-				    "%s"
-				    " %s"
-				    "%s",
-				    text.ptr, function->agg_within_group ? "within" : "",
+		text = canon_printf(canon, "%s %s%s", text.ptr, function->agg_within_group ? "within" : "",
 				    sorted_by(canon, "order(", function->agg_order).ptr);
 	if (function->agg_filter)
-		text = canon_printf(canon,
-				    "%s"
-				    " filter("
-				    "%s"
-				    ")",
-				    text.ptr, canon_expression(canon, function->agg_filter).ptr);
+		text = canon_printf(canon, "%s filter(%s)", text.ptr,
+				    canon_expression(canon, function->agg_filter).ptr);
 	if (function->over)
-		text = canon_printf(canon,
-				    "%s"
-				    " "
-				    "%s",
-				    text.ptr, call_window(canon, function->over).ptr);
+		text = canon_printf(canon, "%s %s", text.ptr, call_window(canon, function->over).ptr);
 	return text;
 }
 
 static str_t binary(struct canon *canon, const char *op, str_t left, str_t right)
 {
-	return canon_printf(canon,
-			    "("
-			    "%s"
-			    " %s "
-			    "%s"
-			    ")",
-			    left.ptr, op, right.ptr);
+	return canon_printf(canon, "(%s %s %s)", left.ptr, op, right.ptr);
 }
 
 static bool before(str_t a, str_t b)
@@ -279,12 +236,8 @@ static str_t in_list(struct canon *canon, const char *op, const A_Expr *expr)
 	struct texts texts = { 0 };
 	canon_expressions(canon, list, &texts);
 	texts_unique(&texts);
-	return canon_printf(canon,
-			    "%s("
-			    "%s"
-			    "; "
-			    "%s",
-			    negated ? "notin" : "in", left.ptr, texts_join(canon, "", &texts, ")").ptr);
+	return canon_printf(canon, "%s(%s; %s", negated ? "notin" : "in", left.ptr,
+			    texts_join(canon, "", &texts, ")").ptr);
 }
 
 /* BETWEEN as its two comparisons, unless its operand would be called twice. */
@@ -297,16 +250,8 @@ static str_t between(struct canon *canon, const A_Expr *expr)
 	bool negated = expr->kind == AEXPR_NOT_BETWEEN || expr->kind == AEXPR_NOT_BETWEEN_SYM;
 	bool symmetric = expr->kind == AEXPR_BETWEEN_SYM || expr->kind == AEXPR_NOT_BETWEEN_SYM;
 	if (symmetric || canon_volatile(value))
-		return canon_printf(canon,
-				    "%sbetween%s("
-				    "%s"
-				    "; "
-				    "%s"
-				    "; "
-				    "%s"
-				    ")",
-				    negated ? "not" : "", symmetric ? "symmetric" : "", value.ptr, low.ptr,
-				    high.ptr);
+		return canon_printf(canon, "%sbetween%s(%s; %s; %s)", negated ? "not" : "",
+				    symmetric ? "symmetric" : "", value.ptr, low.ptr, high.ptr);
 	struct texts parts = { 0 };
 	texts_add(canon, &parts,
 		  canon_compared(canon, negated ? "<" : "<=", negated ? value : low, negated ? low : value));
@@ -341,22 +286,8 @@ static str_t operation(struct canon *canon, const A_Expr *expr)
 	str_t right = canon_expression(canon, expr->rexpr);
 	if (expr->kind == AEXPR_OP)
 		return expr->lexpr ? canon_compared(canon, op.ptr, left, right)
-				   : canon_printf(canon,
-						  "("
-						  "%s"
-						  " "
-						  "%s"
-						  ")",
-						  op.ptr, right.ptr);
-	return canon_printf(canon,
-			    "%s("
-			    "%s"
-			    "; "
-			    "%s"
-			    "; "
-			    "%s"
-			    ")",
-			    names[expr->kind], op.ptr, left.ptr, right.ptr);
+				   : canon_printf(canon, "(%s %s)", op.ptr, right.ptr);
+	return canon_printf(canon, "%s(%s; %s; %s)", names[expr->kind], op.ptr, left.ptr, right.ptr);
 }
 
 static void gather(struct canon *canon, BoolExprType op, const Node *node, struct texts *texts)
@@ -434,11 +365,7 @@ static str_t negation(struct canon *canon, const Node *node)
 			return canon_compared(canon, op, canon_expression(canon, expr->lexpr),
 					      canon_expression(canon, expr->rexpr));
 	}
-	return canon_printf(canon,
-			    "not("
-			    "%s"
-			    ")",
-			    canon_expression(canon, node).ptr);
+	return canon_printf(canon, "not(%s)", canon_expression(canon, node).ptr);
 }
 
 static str_t boolean(struct canon *canon, const BoolExpr *expr)
@@ -497,16 +424,8 @@ static str_t sublink(struct canon *canon, const SubLink *link)
 		[ARRAY_SUBLINK] = "array",    [CTE_SUBLINK] = "cte"
 	};
 	str_t op = link->operName ? operator_of(canon, link->operName) : STR("=");
-	return canon_printf(canon,
-			    "%s("
-			    "%s"
-			    "; "
-			    "%s"
-			    "; "
-			    "%s"
-			    ")",
-			    names[link->subLinkType], (link->testexpr ? op : STR("")).ptr,
-			    canon_expression(canon, link->testexpr).ptr,
+	return canon_printf(canon, "%s(%s; %s; %s)", names[link->subLinkType],
+			    (link->testexpr ? op : STR("")).ptr, canon_expression(canon, link->testexpr).ptr,
 			    subquery_text(canon, link->subselect, link->subLinkType == EXISTS_SUBLINK).ptr);
 }
 
@@ -521,15 +440,8 @@ static str_t case_text(struct canon *canon, const CaseExpr *expr)
 		texts_add(canon, &parts, canon_expression(canon, (const Node *)when->result));
 	}
 	return canon_printf(
-		canon,
-		"case("
-		"%s"
-		"; "
-		"%s"
-		"; "
-		"%s"
-		")",
-		canon_expression(canon, (const Node *)expr->arg).ptr, texts_join(canon, "", &parts, "").ptr,
+		canon, "case(%s; %s; %s)", canon_expression(canon, (const Node *)expr->arg).ptr,
+		texts_join(canon, "", &parts, "").ptr,
 		(expr->defresult ? canon_expression(canon, (const Node *)expr->defresult) : STR("null")).ptr);
 }
 
@@ -541,32 +453,15 @@ static str_t indirection(struct canon *canon, const A_Indirection *node)
 	{
 		const Node *part = lfirst(cell);
 		if (IsA(part, String)) {
-			text = canon_printf(canon,
-					    "("
-					    "%s"
-					    ")."
-					    "%s",
-					    text.ptr,
+			text = canon_printf(canon, "(%s).%s", text.ptr,
 					    canon_identifier(canon, str_from(NODE_STRING(part))).ptr);
 		} else if (IsA(part, A_Indices)) {
 			const A_Indices *indices = (const A_Indices *)part;
-			text = canon_printf(canon,
-					    "("
-					    "%s"
-					    ")["
-					    "%s"
-					    "%s"
-					    "%s"
-					    "]",
-					    text.ptr, canon_expression(canon, indices->lidx).ptr,
-					    indices->is_slice ? ":" : "",
-					    canon_expression(canon, indices->uidx).ptr);
+			text = canon_printf(
+				canon, "(%s)[%s%s%s]", text.ptr, canon_expression(canon, indices->lidx).ptr,
+				indices->is_slice ? ":" : "", canon_expression(canon, indices->uidx).ptr);
 		} else {
-			text = canon_printf(canon,
-					    "("
-					    "%s"
-					    ").*",
-					    text.ptr);
+			text = canon_printf(canon, "(%s).*", text.ptr);
 		}
 	}
 	return text;
@@ -584,11 +479,7 @@ static str_t grouping_set(struct canon *canon, const GroupingSet *set)
 
 static str_t wrapped(struct canon *canon, const char *name, const void *argument)
 {
-	return canon_printf(canon,
-			    "%s("
-			    "%s"
-			    ")",
-			    name, canon_expression(canon, argument).ptr);
+	return canon_printf(canon, "%s(%s)", name, canon_expression(canon, argument).ptr);
 }
 
 static str_t boolean_test(struct canon *canon, const BooleanTest *test)
@@ -623,20 +514,12 @@ static str_t composed(struct canon *canon, const Node *node)
 	case T_BooleanTest:
 		return boolean_test(canon, (const BooleanTest *)node);
 	case T_CollateClause:
-		return canon_printf(canon,
-				    "collate("
-				    "%s"
-				    "; "
-				    "%s"
-				    ")",
+		return canon_printf(canon, "collate(%s; %s)",
 				    canon_expression(canon, ((const CollateClause *)node)->arg).ptr,
 				    name_of(canon, ((const CollateClause *)node)->collname).ptr);
 	case T_NamedArgExpr:
 		return canon_printf(
-			canon,
-			"%s => "
-			"%s",
-			((const NamedArgExpr *)node)->name,
+			canon, "%s => %s", ((const NamedArgExpr *)node)->name,
 			canon_expression(canon, (const Node *)((const NamedArgExpr *)node)->arg).ptr);
 	case T_SQLValueFunction:
 		return canon_printf(canon, "now%d(%d)", (int)((const SQLValueFunction *)node)->op,
@@ -659,12 +542,7 @@ static str_t dispatch(struct canon *canon, const Node *node)
 	case T_FuncCall:
 		return call(canon, (const FuncCall *)node);
 	case T_TypeCast:
-		return canon_printf(canon,
-				    "cast("
-				    "%s"
-				    " as "
-				    "%s"
-				    ")",
+		return canon_printf(canon, "cast(%s as %s)",
 				    canon_expression(canon, ((const TypeCast *)node)->arg).ptr,
 				    type_of(canon, ((const TypeCast *)node)->typeName).ptr);
 	case T_A_Expr:

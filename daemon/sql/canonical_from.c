@@ -38,11 +38,7 @@ static void add_relation(struct canon *canon, const RangeVar *relation)
 		str_t name = canon_relation(canon, relation);
 		struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, name);
 		range->schema = str_from(relation->schemaname);
-		range->text = relation->inh ? range->name
-					    : canon_printf(canon,
-							   "only "
-							   "%s",
-							   range->name.ptr);
+		range->text = relation->inh ? range->name : canon_printf(canon, "only %s", range->name.ptr);
 		if (relation->alias && relation->alias->colnames)
 			canon->failed = true;
 		return;
@@ -50,19 +46,12 @@ static void add_relation(struct canon *canon, const RangeVar *relation)
 	struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, STR("q"));
 	if (!str_present(cte->text)) {
 		cte->recursive = true;
-		range->text = canon_printf(canon,
-					   "%s"
-					   "=recursion %u",
-					   range->name.ptr, cte->number);
+		range->text = canon_printf(canon, "%s=recursion %u", range->name.ptr, cte->number);
 		if (relation->alias && relation->alias->colnames)
 			canon->failed = true;
 		return;
 	}
-	range->text = canon_printf(canon,
-				   "%s"
-				   "="
-				   "%s",
-				   range->name.ptr, cte->text.ptr);
+	range->text = canon_printf(canon, "%s=%s", range->name.ptr, cte->text.ptr);
 	set_outputs(canon, range, relation->alias, cte->outputs, cte->outputs_count);
 }
 
@@ -81,12 +70,8 @@ static void add_subquery(struct canon *canon, const RangeSubselect *subquery)
 	canon->scope = scope;
 	struct canon_range *range =
 		canon_range_add(canon, (const Node *)subquery, alias_name(subquery->alias, NULL), STR("q"));
-	range->text = canon_printf(canon,
-				   "%s"
-				   "=%s("
-				   "%s"
-				   ")",
-				   range->name.ptr, subquery->lateral ? "lateral" : "", select.text.ptr);
+	range->text = canon_printf(canon, "%s=%s(%s)", range->name.ptr, subquery->lateral ? "lateral" : "",
+				   select.text.ptr);
 	set_outputs(canon, range, subquery->alias, select.outputs, select.outputs_count);
 }
 
@@ -108,15 +93,9 @@ static void add_function(struct canon *canon, const RangeFunction *function)
 	const char *called = IsA(first, FuncCall) ? names_last(((const FuncCall *)first)->funcname) : NULL;
 	str_t shown = alias_name(alias, called);
 	struct canon_range *range = canon_range_add(canon, (const Node *)function, shown, STR("f"));
-	range->text = canon_printf(canon,
-				   "%s"
-				   "="
-				   "%s"
-				   "%s"
-				   "%s",
-				   range->name.ptr, texts_join(canon, "(", &calls, ")").ptr,
-				   function->ordinality ? " ordinality" : "",
-				   texts_join(canon, " as ", &names, "").ptr);
+	range->text = canon_printf(
+		canon, "%s=%s%s%s", range->name.ptr, texts_join(canon, "(", &calls, ")").ptr,
+		function->ordinality ? " ordinality" : "", texts_join(canon, " as ", &names, "").ptr);
 }
 
 static void add_sample(struct canon *canon, const RangeTableSample *sample)
@@ -126,13 +105,7 @@ static void add_sample(struct canon *canon, const RangeTableSample *sample)
 	canon_expressions(canon, sample->args, &arguments);
 	struct canon_scope *scope = canon->scope;
 	struct canon_range *range = &scope->ranges[scope->ranges_count - 1];
-	range->text = canon_printf(canon,
-				   "%s"
-				   " sample %s"
-				   "%s"
-				   " "
-				   "%s",
-				   range->text.ptr, names_last(sample->method),
+	range->text = canon_printf(canon, "%s sample %s%s %s", range->text.ptr, names_last(sample->method),
 				   texts_join(canon, "(", &arguments, ")").ptr,
 				   canon_expression(canon, sample->repeatable).ptr);
 }
@@ -225,11 +198,8 @@ static str_t side_column(struct canon *canon, const Node *side, str_t name)
 	if (owner && !doubt)
 		return canon_range_column(canon, owner, name);
 	texts_sort(&names);
-	return canon_printf(canon,
-			    "?."
-			    "%s"
-			    "%s",
-			    canon_identifier(canon, name).ptr, texts_join(canon, "(", &names, ")").ptr);
+	return canon_printf(canon, "?.%s%s", canon_identifier(canon, name).ptr,
+			    texts_join(canon, "(", &names, ")").ptr);
 }
 
 static void merge_column(struct canon *canon, str_t name, str_t text)
@@ -257,13 +227,7 @@ static void join_conditions(struct canon *canon, const JoinExpr *join, struct te
 		texts_add(canon, conditions, canon_compared(canon, "=", left, right));
 		str_t merged = join->jointype == JOIN_RIGHT ? right : left;
 		if (join->jointype == JOIN_FULL)
-			merged = canon_printf(canon,
-					      "coalesce("
-					      "%s"
-					      ", "
-					      "%s"
-					      ")",
-					      left.ptr, right.ptr);
+			merged = canon_printf(canon, "coalesce(%s, %s)", left.ptr, right.ptr);
 		merge_column(canon, name, merged);
 	}
 	canon_conditions(canon, join->quals, conditions);
@@ -274,10 +238,7 @@ static str_t side_text(struct canon *canon, struct canon_from *side)
 	texts_sort(&side->items);
 	texts_unique(&side->conditions);
 	return canon_printf(
-		canon,
-		"%s"
-		"%s",
-		texts_join(canon, "(", &side->items, ")").ptr,
+		canon, "%s%s", texts_join(canon, "(", &side->items, ")").ptr,
 		(side->conditions.count ? texts_join(canon, " where(", &side->conditions, ")") : STR(""))
 			.ptr);
 }
@@ -304,22 +265,10 @@ static void outer_join(struct canon *canon, const JoinExpr *join, struct canon_f
 	str_t first = side_text(canon, swapped ? &right : &left);
 	str_t second = side_text(canon, swapped ? &left : &right);
 	texts_add(canon, &from->items,
-		  canon_printf(canon,
-			       "%s("
-			       "%s"
-			       "; "
-			       "%s"
-			       "; "
-			       "%s"
-			       ")",
-			       kind, first.ptr, second.ptr, on.ptr));
+		  canon_printf(canon, "%s(%s; %s; %s)", kind, first.ptr, second.ptr, on.ptr));
 	append_all(canon, &from->outer_joins, &left.outer_joins);
 	append_all(canon, &from->outer_joins, &right.outer_joins);
-	texts_add(canon, &from->outer_joins,
-		  canon_printf(canon,
-			       "%s "
-			       "%s",
-			       kind, on.ptr));
+	texts_add(canon, &from->outer_joins, canon_printf(canon, "%s %s", kind, on.ptr));
 }
 
 void canon_from(struct canon *canon, const Node *node, struct canon_from *from)

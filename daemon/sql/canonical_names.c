@@ -14,19 +14,12 @@ const struct canon_range *canon_range_of(const struct canon *canon, const Node *
 struct canon_range *canon_range_add(struct canon *canon, const Node *node, str_t alias, str_t base)
 {
 	struct canon_scope *scope = canon->scope;
-	str_t name = scope->depth ? canon_printf(canon,
-						 "%s"
-						 "@%u",
-						 base.ptr, scope->depth)
-				  : base;
+	str_t name = scope->depth ? canon_printf(canon, "%s@%u", base.ptr, scope->depth) : base;
 	str_t first = name;
 	unsigned same = 1;
 	for (size_t i = 0; i < scope->ranges_count; i++)
 		if (str_equal(scope->ranges[i].name, name)) {
-			name = canon_printf(canon,
-					    "%s"
-					    "#%u",
-					    first.ptr, ++same);
+			name = canon_printf(canon, "%s#%u", first.ptr, ++same);
 			i = 0;
 		}
 	struct canon_range range = { .node = node, .alias = alias, .name = name };
@@ -49,11 +42,7 @@ str_t canon_relation(struct canon *canon, const RangeVar *range)
 	name = canon_identifier(canon, name);
 	if (!str_present(schema))
 		return name;
-	return canon_printf(canon,
-			    "%s"
-			    "."
-			    "%s",
-			    canon_identifier(canon, schema).ptr, name.ptr);
+	return canon_printf(canon, "%s.%s", canon_identifier(canon, schema).ptr, name.ptr);
 }
 
 static size_t output_of(const struct canon_range *range, str_t name)
@@ -68,15 +57,8 @@ str_t canon_range_column(struct canon *canon, const struct canon_range *range, s
 {
 	size_t output = output_of(range, name);
 	if (output)
-		return canon_printf(canon,
-				    "%s"
-				    ".%zu",
-				    range->name.ptr, output);
-	return canon_printf(canon,
-			    "%s"
-			    "."
-			    "%s",
-			    range->name.ptr, canon_identifier(canon, name).ptr);
+		return canon_printf(canon, "%s.%zu", range->name.ptr, output);
+	return canon_printf(canon, "%s.%s", range->name.ptr, canon_identifier(canon, name).ptr);
 }
 
 str_t canon_whole_row(struct canon *canon, const struct canon_range *range)
@@ -84,12 +66,7 @@ str_t canon_whole_row(struct canon *canon, const struct canon_range *range)
 	struct texts names = { 0 };
 	for (size_t i = 0; i < range->outputs_count; i++)
 		texts_add(canon, &names, canon_identifier(canon, range->outputs[i]));
-	return canon_printf(canon,
-			    "row("
-			    "%s"
-			    "%s"
-			    ")",
-			    range->name.ptr, texts_join(canon, " as ", &names, "").ptr);
+	return canon_printf(canon, "row(%s%s)", range->name.ptr, texts_join(canon, " as ", &names, "").ptr);
 }
 
 static str_t field_of(const ColumnRef *column, int index)
@@ -150,11 +127,8 @@ static str_t unsure_column(struct canon *canon, str_t name)
 	if (canon->scope && canon->scope->ranges_count == 1 && meanings.count == 1 &&
 	    output_of(&canon->scope->ranges[0], name))
 		return meanings.items[0];
-	return canon_printf(canon,
-			    "?."
-			    "%s"
-			    "%s",
-			    canon_identifier(canon, name).ptr, texts_join(canon, "|", &meanings, "").ptr);
+	return canon_printf(canon, "?.%s%s", canon_identifier(canon, name).ptr,
+			    texts_join(canon, "|", &meanings, "").ptr);
 }
 
 static const struct canon_range *range_by_alias(const struct canon *canon, str_t alias, str_t schema)

@@ -53,16 +53,9 @@ static str_t cte_text(struct canon *canon, const struct canon_cte *cte, str_t bo
 	struct texts names = { 0 };
 	for (size_t i = 0; cte->recursive && i < cte->outputs_count; i++)
 		texts_add(canon, &names, canon_identifier(canon, cte->outputs[i]));
-	str_t text = canon_printf(canon,
-				  "%s("
-				  "%s"
-				  ")",
-				  cte->recursive ? "recursive" : "", body.ptr);
+	str_t text = canon_printf(canon, "%s(%s)", cte->recursive ? "recursive" : "", body.ptr);
 	if (cte->recursive)
-		text = canon_printf(canon,
-				    "%s"
-				    "%s",
-				    text.ptr, texts_join(canon, " as ", &names, "").ptr);
+		text = canon_printf(canon, "%s%s", text.ptr, texts_join(canon, " as ", &names, "").ptr);
 	if (text.len <= CANON_LONG_TEXT)
 		return text;
 	char hex[DIGEST_HEX_SIZE];
@@ -87,10 +80,7 @@ static void add_cte(struct canon *canon, const CommonTableExpr *query, bool recu
 	cte_outputs(canon, query, &select, cte);
 	cte->text = cte_text(canon, cte, select.text);
 	if (canon_volatile(cte->text)) /* evaluated once, however often it is named */
-		cte->text = canon_printf(canon,
-					 "once %u"
-					 "%s",
-					 cte->number, cte->text.ptr);
+		cte->text = canon_printf(canon, "once %u%s", cte->number, cte->text.ptr);
 	canon->ctes = cte;
 }
 
@@ -220,11 +210,7 @@ static struct texts named_targets(struct canon *canon, const struct target_list 
 	struct texts texts = { 0 };
 	for (size_t i = 0; i < list->texts.count; i++)
 		texts_add(canon, &texts,
-			  named ? canon_printf(canon,
-					       "%s"
-					       " as "
-					       "%s",
-					       list->texts.items[i].ptr,
+			  named ? canon_printf(canon, "%s as %s", list->texts.items[i].ptr,
 					       canon_identifier(canon, list->names.items[i]).ptr)
 				: list->texts.items[i]);
 	return texts;
@@ -293,11 +279,7 @@ static str_t group_text(struct canon *canon, const struct target_list *list, con
 	str_t text = canon_expression(canon, key);
 	if (str_equal(text, list->texts.items[index]))
 		return text;
-	return canon_printf(canon,
-			    "%s"
-			    "|"
-			    "%s",
-			    text.ptr, list->texts.items[index].ptr);
+	return canon_printf(canon, "%s|%s", text.ptr, list->texts.items[index].ptr);
 }
 
 /* SELECT */
@@ -319,18 +301,12 @@ static void order_and_limit(struct canon *canon, const SelectStmt *select, const
 	}
 	str_t limit = canon_expression(canon, select->limitCount);
 	if (select->limitCount && !str_is(limit, "null"))
-		texts_add(canon, order,
-			  canon_printf(canon,
-				       "limit "
-				       "%s"
-				       "%s",
-				       limit.ptr, with_ties(select) ? " with ties" : ""));
+		texts_add(
+			canon, order,
+			canon_printf(canon, "limit %s%s", limit.ptr, with_ties(select) ? " with ties" : ""));
 	if (select->limitOffset)
 		texts_add(canon, order,
-			  canon_printf(canon,
-				       "offset "
-				       "%s",
-				       canon_expression(canon, select->limitOffset).ptr));
+			  canon_printf(canon, "offset %s", canon_expression(canon, select->limitOffset).ptr));
 }
 
 /* Whether the text names a column of the relation. */
@@ -402,19 +378,9 @@ static void body_text(struct canon *canon, const SelectStmt *select, const struc
 	bool named = !result->outputs && canon->depth > 1;
 	struct texts targets = named_targets(canon, list, named);
 	result->text = canon_printf(
-		canon,
-		"select%s"
-		"%s"
-		"%s"
-		"%s"
-		"%s"
-		"%s"
-		"%s"
-		"%s"
-		"%s",
-		result->distinct ? " distinct" : "", result->distinct_on.ptr,
-		texts_join(canon, "(", &targets, ")").ptr, clause(canon, " from(", &from->items).ptr,
-		clause(canon, " where(", &from->conditions).ptr,
+		canon, "select%s%s%s%s%s%s%s%s%s", result->distinct ? " distinct" : "",
+		result->distinct_on.ptr, texts_join(canon, "(", &targets, ")").ptr,
+		clause(canon, " from(", &from->items).ptr, clause(canon, " where(", &from->conditions).ptr,
 		clause(canon, select->groupDistinct ? " group distinct(" : " group(", &result->group).ptr,
 		clause(canon, " having(", &result->having).ptr, clause(canon, " order(", &result->order).ptr,
 		select->groupClause && result->group.count == 0 ? " group()" : "");
@@ -456,10 +422,7 @@ static void values(struct canon *canon, const SelectStmt *select, struct canon_s
 	for (size_t i = 0; i < result->targets.count; i++)
 		texts_add(canon, &rows, result->targets.items[i]);
 	texts_sort(&rows);
-	result->text = canon_printf(canon,
-				    "%s"
-				    "%s",
-				    texts_join(canon, "values(", &rows, ")").ptr,
+	result->text = canon_printf(canon, "%s%s", texts_join(canon, "values(", &rows, ")").ptr,
 				    clause(canon, " order(", &result->order).ptr);
 }
 
@@ -542,11 +505,7 @@ static void set_operation(struct canon *canon, const SelectStmt *select, struct 
 	order_and_limit(canon, select, &list, &order);
 	append(canon, &result->order, &order);
 	result->text =
-		canon_printf(canon,
-			     "%s%s"
-			     "%s"
-			     "%s",
-			     names[select->op], select->all ? " all" : "",
+		canon_printf(canon, "%s%s%s%s", names[select->op], select->all ? " all" : "",
 			     texts_join(canon, "(", &texts, ")").ptr, clause(canon, " order(", &order).ptr);
 }
 

@@ -56,12 +56,9 @@ static void add_relation(struct collector *collector, const RangeVar *range)
 			return;
 	str_t schema = str_from(range->schemaname);
 	str_t name = str_from(range->relname);
-	str_t table = needs_schema(collector, schema, name) ? arena_printf(collector->arena,
-									   "%s"
-									   "."
-									   "%s",
-									   schema.ptr, name.ptr)
-							    : name;
+	str_t table = needs_schema(collector, schema, name)
+			      ? arena_printf(collector->arena, "%s.%s", schema.ptr, name.ptr)
+			      : name;
 	char *lower = arena_alloc(collector->arena, table.len + 1);
 	for (size_t i = 0; i < table.len; i++)
 		lower[i] = (char)tolower((unsigned char)table.ptr[i]);

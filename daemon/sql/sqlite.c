@@ -164,9 +164,8 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 	if (parsed.statement) {
 		canonical_build(&parsed, NULL, &request, state->arena, analysis);
 	} else {
-		analysis->canonical =
-			arena_printf(state->arena, "text: " STR_FMT,
-				     STR_ARG(canon_tokens(state->text, SQL_SQLITE, state->arena)));
+		analysis->canonical = arena_printf(state->arena, "text: %s",
+						   canon_tokens(state->text, SQL_SQLITE, state->arena).ptr);
 		analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
 		analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
 		set_tables(&state->trace, analysis);
