@@ -186,6 +186,8 @@ static int64_t each_unfinished_run(const struct offsets *offsets,
 		}
 		end = done->to;
 	}
+	if (run.to == end) /* nothing is done behind it: the map ends before */
+		return run.from;
 	if (run.to > run.from)
 		emit(context, run);
 	return end;

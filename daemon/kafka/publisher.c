@@ -11,6 +11,7 @@
 
 enum {
 	IDLE_MS = 100,
+	ABORT_FLUSH_MS = 1000,
 	CALL_TIMEOUT_MS = 5000,	  /* of one librdkafka call; unfinished ones are called again */
 	FLUSH_TIMEOUT_MS = 30000, /* at least once: until outputs count as not delivered */
 };
@@ -267,6 +268,9 @@ static enum outcome abort_transaction(struct publisher *publisher)
 	enum outcome outcome = OUTCOME_ABORT;
 	rd_kafka_error_t *error;
 	atomic_fetch_add(&publisher->aborted, 1);
+	/* what is on its way arrives before the abort; purging it would leave the broker's view of the
+	 * sequence open */
+	rd_kafka_flush(publisher->producer, ABORT_FLUSH_MS);
 	while ((error = rd_kafka_abort_transaction(publisher->producer, CALL_TIMEOUT_MS))) {
 		if (!classify(publisher, "abort of a transaction", error, &outcome))
 			return outcome == OUTCOME_FATAL ? OUTCOME_FATAL : OUTCOME_ABORT;

@@ -1,0 +1,154 @@
+#include "kafka/assignment.h"
+
+#include "common/pool.h"
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+static struct assignment *assignment_of(int32_t partitions, int64_t start)
+{
+	struct assignment *assignment = assignment_new("input", NULL);
+	for (int32_t i = 0; i < partitions; i++)
+		assignment_add(assignment, i * 3, offsets_new(start));
+	return assignment;
+}
+
+static void arrivals_are_told_apart_by_partition(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(2, 10);
+	assert_int_equal(assignment_arrive(assignment, 0, 10), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 3, 10), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 0, 10), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 1, 10), OFFSETS_STALE); /* not ours */
+	assert_int_equal(assignment_arrive(assignment, -1, 10), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 999, 10), OFFSETS_STALE);
+	assignment_leave(assignment);
+	assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
+/* The list's entry of a partition, or NULL. */
+static const rd_kafka_topic_partition_t *entry_of(const rd_kafka_topic_partition_list_t *list,
+						  int32_t partition)
+{
+	for (int i = 0; i < list->cnt; i++)
+		if (list->elems[i].partition == partition)
+			return &list->elems[i];
+	return NULL;
+}
+
+static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(2, 0);
+	for (int64_t offset = 0; offset < 4; offset++)
+		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+	assert_true(assignment_begin(assignment));
+	assert_true(assignment_join(assignment, 0, 0));
+	assert_true(assignment_join(assignment, 0, 2));
+	rd_kafka_topic_partition_list_t *list = assignment_offsets(assignment);
+	assert_int_equal(list->cnt, 1); /* the other partition has not moved */
+	assert_int_equal(entry_of(list, 0)->offset, 1);
+	struct offsets *next_owner;
+	bool ignored;
+	assert_int_equal(
+		offsets_restore(1, (str_t){ entry_of(list, 0)->metadata, entry_of(list, 0)->metadata_size },
+				&next_owner, &ignored),
+		ERR_OK);
+	assert_int_equal(offsets_arrive(next_owner, 1), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 2), OFFSETS_DONE);
+	assert_int_equal(offsets_arrive(next_owner, 3), OFFSETS_FRESH);
+	offsets_free(next_owner);
+	rd_kafka_topic_partition_list_destroy(list);
+
+	assignment_end(assignment, false); /* aborted: the next transaction starts from nothing */
+	assert_true(assignment_begin(assignment));
+	list = assignment_offsets(assignment);
+	assert_int_equal(list->cnt, 0);
+	rd_kafka_topic_partition_list_destroy(list);
+	assert_true(assignment_join(assignment, 0, 1));
+	list = assignment_offsets(assignment);
+	assert_int_equal(entry_of(list, 0)->offset, 0);
+	rd_kafka_topic_partition_list_destroy(list);
+	assignment_end(assignment, true);
+	for (int i = 0; i < 4; i++)
+		assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
+static void closed_assignments_take_part_in_nothing(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(1, 0);
+	assert_int_equal(assignment_arrive(assignment, 0, 0), OFFSETS_FRESH);
+	assert_false(assignment_drain(assignment, 10));
+	assert_int_equal(assignment_state(assignment), ASSIGNMENT_DRAINING);
+	assert_int_equal(assignment_arrive(assignment, 0, 1), OFFSETS_STALE);
+	assert_true(assignment_begin(assignment));	/* what is done may still be committed */
+	assert_false(assignment_close(assignment, 10)); /* a transaction is under way */
+	assignment_end(assignment, true);
+	assert_true(assignment_close(assignment, 10));
+	assert_false(assignment_begin(assignment));
+	assignment_leave(assignment);
+	assert_true(assignment_drain(assignment, 0));
+	assignment_unref(assignment);
+}
+
+/* A map that would not fit into a commit makes events wait, but never the one at the prefix. */
+static void joins_stop_before_the_map_is_too_large(void **state)
+{
+	(void)state;
+	enum { COUNT = 120000 };
+	struct assignment *assignment = assignment_of(1, 0);
+	for (int64_t offset = 0; offset < COUNT; offset++)
+		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+	assert_true(assignment_begin(assignment));
+	int64_t joined = 0, at = 1;
+	for (; at < COUNT && assignment_join(assignment, 0, at); at += 2)
+		joined++;
+	assert_true(joined > 5000 && at < COUNT); /* it did end */
+	rd_kafka_topic_partition_list_t *list = assignment_offsets(assignment);
+	assert_true(list->elems[0].metadata_size > 0 &&
+		    list->elems[0].metadata_size <= OFFSETS_METADATA_BYTES);
+	rd_kafka_topic_partition_list_destroy(list);
+	assert_true(assignment_fill(assignment, &(int32_t){ 0 }) > 0.5);
+	assert_false(assignment_join(assignment, 0, at));
+	assert_true(assignment_join(assignment, 0, 0));
+	assignment_end(assignment, true);
+	for (int i = 0; i < COUNT; i++)
+		assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
+static void leaver(void *context, unsigned index)
+{
+	(void)index;
+	usleep(20000);
+	assignment_leave(context);
+}
+
+static void draining_waits_for_what_is_in_flight(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(1, 0);
+	for (int64_t offset = 0; offset < 3; offset++)
+		assignment_arrive(assignment, 0, offset);
+	struct pool *pool = pool_start("leaver", 3, leaver, assignment);
+	assert_true(assignment_drain(assignment, 10000));
+	pool_join(pool);
+	assignment_unref(assignment);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrivals_are_told_apart_by_partition),
+		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
+		cmocka_unit_test(closed_assignments_take_part_in_nothing),
+		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
+		cmocka_unit_test(draining_waits_for_what_is_in_flight),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
