@@ -82,7 +82,9 @@ static void analyse_parsed(const struct parsed_statement *parsed, const struct s
 	}
 	analysis->names_resolved = request->catalog != NULL && analysis->valid && !resolution.too_deep;
 	safety_check(parsed, &resolution, request, arena, analysis);
-	canonical_build(parsed, &resolution, request, arena, analysis);
+	/* What the resolver gave up on is refused: comparing it would only cost time. */
+	if (!resolution.too_deep)
+		canonical_build(parsed, &resolution, request, arena, analysis);
 }
 
 void sql_analyse_postgresql(const struct sql_request *request, struct arena *arena,

@@ -499,6 +499,8 @@ static void from_join(struct resolver *resolver, struct scope *scope, const Join
 	from_item(resolver, scope, join->larg, &left);
 	if (left.count + outside.count > RESOLVE_MAX_RELATIONS)
 		resolver_give_up(resolver);
+	if (resolver->resolution->too_deep)
+		return;
 	bool lateral_ok = join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT;
 	namespace_set_lateral(&left, true, lateral_ok);
 	scope->names = (struct namespace){ 0 };
@@ -568,6 +570,10 @@ void resolve_from(struct resolver *resolver, struct scope *scope, const List *fr
 		check_conflicts(resolver, &scope->names, &names);
 		namespace_set_lateral(&names, true, true);
 		namespace_append(resolver, &scope->names, &names);
+		if (scope->names.count > RESOLVE_MAX_RELATIONS)
+			resolver_give_up(resolver);
+		if (resolver->resolution->too_deep)
+			return;
 	}
 	namespace_set_lateral(&scope->names, false, true);
 }
