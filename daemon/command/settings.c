@@ -73,6 +73,8 @@ void settings_targets(const struct config *config, struct arena *arena, struct t
 			.max_result_bytes = from->max_result_bytes,
 			.worker_memory_bytes = from->worker_memory_bytes,
 			.catalog_ttl_s = from->catalog_ttl_s,
+			.absolute_tolerance = config->result.absolute_tolerance,
+			.relative_tolerance = config->result.relative_tolerance,
 			.policy = policy_of(from, arena),
 		};
 	}

@@ -29,6 +29,9 @@ struct target_settings {
 	int64_t max_result_bytes;
 	int64_t worker_memory_bytes;
 	int64_t catalog_ttl_s;
+	double absolute_tolerance; /* of numbers that are compared; 0: the comparison's default, likewise
+				      below */
+	double relative_tolerance;
 	struct sql_policy policy;
 };
 

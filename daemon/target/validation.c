@@ -56,7 +56,8 @@ static err_t run_query(const struct validation *validation, str_t sql, struct ar
 }
 
 /* The sort keys that can be seen in the output; the first that cannot ends them. */
-static struct compare_options options_of(const struct validation_truth *truth, struct arena *arena)
+static struct compare_options options_of(const struct target_settings *target,
+					 const struct validation_truth *truth, struct arena *arena)
 {
 	struct compare_order_key *keys =
 		ARENA_ARRAY(arena, struct compare_order_key, truth->order_keys_count);
@@ -71,6 +72,8 @@ static struct compare_options options_of(const struct validation_truth *truth, s
 		.order_keys_count = visible,
 		.all_keys_visible = visible == truth->order_keys_count,
 		.limited = truth->limited,
+		.absolute_tolerance = target->absolute_tolerance,
+		.relative_tolerance = target->relative_tolerance,
 	};
 }
 
@@ -97,7 +100,8 @@ static struct compare_verdict compare_with(const struct validation *validation, 
 					   const struct result_set *truth, struct arena *arena)
 {
 	struct result_set ours = result_finish(&validation->generated.result);
-	struct compare_options options = options_of(&validation->request->truths[index], arena);
+	struct compare_options options =
+		options_of(&validation->settings->target, &validation->request->truths[index], arena);
 	struct compare_verdict verdict = { 0 };
 	compare_results(&ours, truth, &options, arena, &verdict);
 	return verdict;
