@@ -29,6 +29,7 @@ struct publisher {
 	bool failed;		    /* fatal: everything is discarded */
 
 	/* the publisher thread's */
+	bool full;	      /* the last transaction had no room for more */
 	struct list waiting;  /* taken from `ready`, not in a transaction */
 	struct list joined;   /* in the open transaction */
 	struct list suspects; /* were in a transaction in which messages were refused */
@@ -354,7 +355,9 @@ static struct assignment *join(struct publisher *publisher, struct list *from, s
 				continue;
 			assignment = assignment_ref(publication->assignment);
 		}
-		if (publisher->joined.count == most || bytes >= publisher->settings->transaction_max_bytes)
+		publisher->full = publisher->joined.count == most ||
+				  bytes >= publisher->settings->transaction_max_bytes;
+		if (publisher->full)
 			break;
 		if (publication->assignment != assignment ||
 		    !assignment_join(assignment, publication->partition, publication->offset))
@@ -473,10 +476,12 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 
 /* ---- thread ---- */
 
+/* Under load the time that a transaction takes fills the next one; only a trickle is waited for. */
 static void collect(struct publisher *publisher)
 {
 	if (list_empty(&publisher->waiting) && list_empty(&publisher->suspects) &&
-	    queue_wait(&publisher->ready, 1, IDLE_MS) > 0 && atomic_load(&publisher->stop_at_us) == 0)
+	    queue_wait(&publisher->ready, 1, IDLE_MS) > 0 && !publisher->full &&
+	    atomic_load(&publisher->stop_at_us) == 0)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
 			   publisher->settings->transaction_linger_ms);
 	queue_take_all(&publisher->ready, &publisher->waiting);
