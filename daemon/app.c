@@ -4,6 +4,7 @@
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/pool.h"
 #include "event/pipeline.h"
 #include "kafka/publisher.h"
 #include "kafka/source.h"
@@ -21,8 +22,10 @@
 enum {
 	KAFKA_START_MS = 30000,
 	CATALOGS_START_MS = 10000,
-	ROUND_MS = 500,		   /* of the main loop */
-	STATUS_MS = 5000,	   /* between status lines */
+	ROUND_MS = 250,		   /* of the main loop */
+	ERRAND_ROUND_MS = 50,	   /* of the main loop while a start or a stop is under way */
+	START_GRACE_MS = 2000,	   /* for a start that is not wanted any more */
+	STATUS_MS = 2000,	   /* between status lines */
 	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
 	PUBLISHER_STOP_MS = 20000, /* above the transaction timeout */
 	MOST_TICKERS = 80,
@@ -44,6 +47,7 @@ struct app {
 	struct calibrator *calibrator;
 	struct ticker *tickers[MOST_TICKERS];
 	size_t tickers_count;
+	int64_t drain_timeout_ms; /* as last loaded */
 
 	int fatal_fd;		     /* eventfd: a part can go on no longer */
 	pthread_mutex_t fatal_mutex; /* guards the two below */
@@ -147,6 +151,7 @@ static err_t start_targets(struct app *app, struct err_detail *detail)
 	struct targets_options options;
 	if (app->config->targets_count == 0)
 		return ERR_OK;
+	notify_status("Starting; waiting for the catalogs of the targets");
 	settings_targets(app->config, app->arena, &options);
 	err_t err = targets_start(&options, &app->targets, detail);
 	if (!err) /* the first events would otherwise meet targets without a catalog, and be UNKNOWN */
@@ -175,6 +180,7 @@ static err_t start_kafka(struct app *app, struct err_detail *detail)
 	const struct source_callbacks source = {
 		.message = on_message, .assigned = on_assigned, .fatal = on_fatal, .context = app
 	};
+	notify_status("Starting; waiting for the Kafka broker");
 	err_t err = topics_check(&app->kafka, KAFKA_START_MS, detail);
 	if (!err)
 		err = publisher_start(&app->kafka, &publisher, KAFKA_START_MS, &app->publisher, detail);
@@ -250,8 +256,9 @@ static void collect_tickers(struct app *app)
  * branches, which answer all open calls; then the workers, which see these answers; the publisher last of
  * them, since workers push to it.
  */
-static void stop_parts(struct app *app)
+static err_t stop_parts(struct app *app, struct err_detail *detail)
 {
+	(void)detail;
 	source_stop(app->source);
 	targets_stop(app->targets);
 	judge_stop(app->judge);
@@ -260,21 +267,104 @@ static void stop_parts(struct app *app)
 	calibrator_stop(app->calibrator);
 	codec_free(app->codec);
 	credits_destroy(&app->credits);
+	return ERR_OK;
+}
+
+static bool has_failed(const struct app *app)
+{
+	struct pollfd fd = { .fd = app->fatal_fd, .events = POLLIN };
+	return poll(&fd, 1, 0) > 0;
 }
 
 /* Reads no more and lets what is in flight finish, for as long as the configuration allows. */
 static void drain(struct app *app)
 {
-	const char *waiting_for;
-	int64_t deadline_us = clock_monotonic_us() + app->config->pipeline.drain_timeout_ms * 1000;
-	source_pause(app->source);
-	while (clock_monotonic_us() < deadline_us && !credits_wait_below(&app->credits, 0, ROUND_MS))
-		notify_alive(app->tickers, app->tickers_count, STALL_MS, &waiting_for);
+	int64_t left_us, deadline_us = clock_monotonic_us() + app->drain_timeout_ms * 1000;
 	size_t events, bytes;
+	source_pause(app->source);
 	credits_used(&app->credits, &events, &bytes);
+	while (events && !has_failed(app) && (left_us = deadline_us - clock_monotonic_us()) > 0) {
+		const char *waiting_for;
+		int64_t left_ms = left_us / 1000 + 1;
+		credits_wait_below(&app->credits, 0, left_ms < ROUND_MS ? left_ms : ROUND_MS);
+		notify_alive(app->tickers, app->tickers_count, STALL_MS, &waiting_for);
+		credits_used(&app->credits, &events, &bytes);
+		notify_status("Stopping, in flight %zu%s%s", events, waiting_for ? "; waiting for " : "",
+			      waiting_for ? waiting_for : "");
+	}
 	if (events)
 		log_notice("%zu events are left uncommitted; they are done again after the next start",
 			   events);
+}
+
+/* ---- start and stop beside the main loop ---- */
+
+struct errand {
+	struct app *app;
+	err_t (*work)(struct app *app, struct err_detail *detail);
+	struct err_detail *detail;
+	err_t err;
+	_Atomic bool done;
+};
+
+static void run_errand(void *context, unsigned index)
+{
+	struct errand *errand = context;
+	(void)index;
+	errand->err = errand->work(errand->app, errand->detail);
+	atomic_store(&errand->done, true);
+}
+
+/* The next of `signals` (blocked ones) within a round, 0 when there was none. */
+static int wait_signal(const sigset_t *signals)
+{
+	const struct timespec round = { 0, ERRAND_ROUND_MS * 1000000L };
+	int signal = sigtimedwait(signals, NULL, &round);
+	return signal > 0 ? signal : 0;
+}
+
+/*
+ * Starts all parts in a thread of its own, so that this one can feed the watchdog and hear that the start is
+ * not wanted any more (`*ret_unwanted`). One that hangs then is left behind by ending the process: nothing
+ * has been read yet that is not guarded by a transaction, and worker processes end with us.
+ */
+static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail *detail)
+{
+	struct errand errand = { .app = app, .work = start_parts, .detail = detail };
+	struct pool *pool = pool_start("start", 1, run_errand, &errand);
+	int64_t unwanted_us = 0;
+	sigset_t stops;
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGTERM);
+	sigaddset(&stops, SIGINT);
+	while (!atomic_load(&errand.done)) {
+		if (wait_signal(&stops) && !unwanted_us) {
+			unwanted_us = clock_monotonic_us();
+			notify_stopping();
+		}
+		if (unwanted_us && clock_monotonic_us() - unwanted_us > (int64_t)START_GRACE_MS * 1000) {
+			log_notice("stopped before the start was complete");
+			_exit(EXIT_SUCCESS);
+		}
+		notify_watchdog();
+	}
+	pool_join(pool);
+	*ret_unwanted = unwanted_us != 0;
+	return errand.err;
+}
+
+/* Every wait in there has its own deadline: the watchdog is fed meanwhile. */
+static void stop_beside(struct app *app)
+{
+	struct errand errand = { .app = app, .work = stop_parts };
+	struct pool *pool = pool_start("stop", 1, run_errand, &errand);
+	sigset_t none;
+	sigemptyset(&none);
+	while (!atomic_load(&errand.done)) {
+		wait_signal(&none);
+		notify_watchdog();
+	}
+	pool_join(pool);
 }
 
 /* ---- main loop ---- */
@@ -305,6 +395,7 @@ static void reload(struct app *app)
 	if (config_restart_needed(app->config, fresh, &names) > 0)
 		log_warning("these settings take effect at the next start only: %s", names.data);
 	pipeline_reload(app->pipeline, fresh);
+	app->drain_timeout_ms = fresh->pipeline.drain_timeout_ms;
 	log_set_level((enum log_level)fresh->log.level);
 	config_unref(fresh);
 	log_notice("the configuration was loaded again");
@@ -371,18 +462,21 @@ static err_t run(struct app *app, struct err_detail *detail)
 	_cleanup_(cleanup_close) int signals = block_signals();
 	if (signals < 0 || app->fatal_fd < 0)
 		return err_fail(detail, ERR_OS, "signals cannot be received: %s", strerror(errno));
+	bool unwanted = false;
 	notify_status("Starting");
-	err_t err = start_parts(app, detail);
-	if (!err) {
+	err_t err = start_beside(app, &unwanted, detail);
+	if (!err && !unwanted) {
 		collect_tickers(app);
 		log_notice("assayd " ASSAYD_VERSION " is ready, instance %s", app->kafka.instance_id);
 		notify_ready();
 		serve(app, signals);
 		notify_stopping();
-		if (!app->fatal)
+		if (!has_failed(app))
 			drain(app);
 	}
-	stop_parts(app);
+	stop_beside(app);
+	if (unwanted)
+		return ERR_OK;
 	if (!err && app->fatal)
 		err = err_fail(detail, app->fatal, "%s", app->fatal_detail.message);
 	return err;
@@ -396,7 +490,10 @@ err_t app_run(const char *config_file, struct err_detail *detail)
 	if (err)
 		return err;
 	log_set_level((enum log_level)config->log.level);
-	struct app app = { .config_file = config_file, .arena = arena, .config = config };
+	struct app app = { .config_file = config_file,
+			   .arena = arena,
+			   .config = config,
+			   .drain_timeout_ms = config->pipeline.drain_timeout_ms };
 	pthread_mutex_init(&app.fatal_mutex, NULL);
 	app.fatal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = run(&app, detail);

@@ -32,6 +32,11 @@ void notify_status(const char *format, ...)
 	sd_notifyf(0, "STATUS=%s", status);
 }
 
+void notify_watchdog(void)
+{
+	sd_notify(0, "WATCHDOG=1");
+}
+
 int64_t notify_watchdog_ms(void)
 {
 	uint64_t interval_us;
@@ -46,7 +51,7 @@ bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms,
 	for (size_t i = 0; i < count; i++) {
 		int64_t last_us = atomic_load(&tickers[i]->last_us);
 		const char *waiting_for = atomic_load(&tickers[i]->waiting_for);
-		if (waiting_for)
+		if (waiting_for && !*ret_waiting_for)
 			*ret_waiting_for = waiting_for;
 		if (last_us == 0 || waiting_for || now_us - last_us <= limit_ms * 1000)
 			continue;
@@ -57,6 +62,6 @@ bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms,
 		return false;
 	}
 	reported = NULL;
-	sd_notify(0, "WATCHDOG=1");
+	notify_watchdog();
 	return true;
 }

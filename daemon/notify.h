@@ -15,7 +15,12 @@ void notify_status(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* How often the watchdog wants to hear from us, in ms; 0: there is none. */
 int64_t notify_watchdog_ms(void);
 
+/* Feeds the watchdog unconditionally: while a start or a stop is under way, whose waits all have deadlines.
+ */
+void notify_watchdog(void);
+
 /* Feeds the watchdog when every ticker has ticked within `limit_ms` or waits for a named dependency; else
- * says which has not, once. `*ret_waiting_for`: one of those dependencies, or NULL. True when all is well. */
+ * says which has not, once. `*ret_waiting_for`: the first of those dependencies, or NULL. True when all is
+ * well. */
 bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms,
 		  const char **ret_waiting_for);

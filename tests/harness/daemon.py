@@ -52,6 +52,7 @@ class NotifySocket:
         self._socket.bind(path)
         self._socket.settimeout(0.2)
         self.messages = []
+        self.times = []  # when each of them was heard
         self.ready = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -61,6 +62,7 @@ class NotifySocket:
         while not self._ended.is_set():
             with contextlib.suppress(socket.timeout):
                 for line in self._socket.recv(65536).decode(errors="replace").splitlines():
+                    self.times.append(time.monotonic())
                     self.messages.append(line)
                     if line == "READY=1":
                         self.ready.set()
@@ -127,6 +129,10 @@ class Daemon:
 
     def status(self):
         return self._notify.status()
+
+    def notified(self):
+        """What the service manager has heard since the last start: (when, line)."""
+        return list(zip(self._notify.times, self._notify.messages))
 
     def log(self):
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
