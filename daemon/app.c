@@ -71,14 +71,27 @@ static void on_fatal(err_t err, const char *message, void *context)
 
 /* ---- the way of an event between the parts ---- */
 
-static str_t header_text(const rd_kafka_headers_t *headers, const char *name)
+enum { MOST_HEADERS = 64, MOST_HEADER_BYTES = 65536 };
+
+/* Copies the message's headers, as far as they are sane. */
+static void copy_headers(struct event *event, const rd_kafka_headers_t *from)
 {
+	const char *name;
 	const void *value;
-	size_t len;
-	if (!headers || rd_kafka_header_get_last(headers, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR ||
-	    !value)
-		return STR_NONE;
-	return (str_t){ value, len };
+	size_t len, bytes = 0, count = from ? rd_kafka_header_cnt(from) : 0;
+	if (count > MOST_HEADERS)
+		count = MOST_HEADERS;
+	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, count);
+	event->headers = headers;
+	for (size_t i = 0; i < count; i++) {
+		if (rd_kafka_header_get_all(from, i, &name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+		    bytes + len > MOST_HEADER_BYTES)
+			continue;
+		bytes += len;
+		headers[event->headers_count++] =
+			(struct output_header){ arena_strdup(event->arena, name),
+						arena_text(event->arena, value, len) };
+	}
 }
 
 static void on_message(const struct source_message *message, void *context)
@@ -92,8 +105,7 @@ static void on_message(const struct source_message *message, void *context)
 		.credit_bytes = message->credit_bytes,
 	};
 	struct event *event = event_new(app->pipeline, message->value, message->key, &origin);
-	event->traceparent = arena_str(event->arena, header_text(message->headers, "traceparent"));
-	event->tracestate = arena_str(event->arena, header_text(message->headers, "tracestate"));
+	copy_headers(event, message->headers);
 	pipeline_submit(app->pipeline, event);
 }
 
@@ -205,6 +217,9 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 		.password_file = calibration->password_file,
 		.bucket_s = calibration->bucket_s,
 		.max_segments = (size_t)calibration->max_segments,
+		.drift = { calibration->drift_opens_below, calibration->drift_closes_at,
+			   calibration->min_cases },
+		.retention_days = calibration->retention_days,
 	};
 	return calibrator_start(&options, &app->calibrator, detail);
 }

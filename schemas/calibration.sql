@@ -46,3 +46,34 @@ CREATE TABLE calibration_buckets (
 COMMENT ON TABLE calibration_positions IS 'how far the scored topic is counted';
 COMMENT ON TABLE calibration_segments IS 'segments that are counted by themselves';
 COMMENT ON TABLE calibration_buckets IS 'sums of confidence and correctness by time, segment, label source, level and bin';
+
+-- migration 2: drift episodes
+
+-- A time in which the band score of a segment was too low over a window, by label source. Opened, judged and closed in
+-- transactions that hold an advisory lock, so that each judgement sees what the one before it decided.
+CREATE TABLE calibration_drift_episodes (
+	id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	label_source text COLLATE "C" NOT NULL CHECK (label_source IN ('FEEDBACK', 'RESULT', 'CORRECTNESS', 'RELEVANCE')),
+	window_s integer NOT NULL CHECK (window_s > 0),
+	opened_at timestamptz NOT NULL,
+	threshold double precision NOT NULL,
+	opening_score double precision NOT NULL,
+	opening_cases bigint NOT NULL,
+	judged_at timestamptz NOT NULL,
+	score double precision NOT NULL,
+	cases bigint NOT NULL,
+	closed_at timestamptz,
+	published_at timestamptz
+);
+
+-- However many instances judge: one open episode.
+CREATE UNIQUE INDEX calibration_drift_open ON calibration_drift_episodes
+	(application, model, prompt_version, label_source, window_s) WHERE closed_at IS NULL;
+CREATE INDEX calibration_drift_unpublished ON calibration_drift_episodes (opened_at) WHERE published_at IS NULL;
+
+COMMENT ON TABLE calibration_drift_episodes IS 'times in which confidence did not predict correctness, one row each';
+COMMENT ON COLUMN calibration_drift_episodes.score IS 'band score at judged_at, over so many cases';
+COMMENT ON COLUMN calibration_drift_episodes.published_at IS 'when the advisory topic had acknowledged its advisory';

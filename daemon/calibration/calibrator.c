@@ -1,6 +1,7 @@
 #include "calibration/calibrator.h"
 
 #include "calibration/batch.h"
+#include "calibration/watch.h"
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -18,6 +19,7 @@ enum {
 	RETRY_CAP_MS = 10000,
 	WATERMARK_TIMEOUT_MS = 5000,
 	WARNING_PAUSE_MS = 10000,
+	FINISH_MS = 2000, /* for advisories under way at a stop */
 };
 
 #define CALIBRATOR_MAGIC 0xca11b8a7u
@@ -35,6 +37,7 @@ struct calibrator {
 	_Atomic bool stopping;
 
 	struct calibration_store *store; /* the thread's, likewise below */
+	struct drift_watch *watch;
 	struct batch batch;
 	bool positioned; /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
@@ -105,7 +108,8 @@ static err_t flush(struct calibrator *calibrator, struct err_detail *detail)
 		return ERR_OK;
 	tick_waiting(&calibrator->ticker, DATABASE_NAME);
 	return calibration_store_apply(calibrator->store, calibrator->topic, calibrator->batch.cases,
-				       calibrator->batch.cases_count, steps, steps_count, detail);
+				       calibrator->batch.cases_count, steps, steps_count,
+				       drift_watch_touched(calibrator->watch), detail);
 }
 
 /* Counts the batch; whatever the outcome, nothing is lost or doubled. */
@@ -362,6 +366,20 @@ static void poll_once(struct calibrator *calibrator)
 
 /* ---- the thread ---- */
 
+/* Only while the database takes what was counted: that comes first. */
+static void watch_drift(struct calibrator *calibrator)
+{
+	struct drift_watch_statistics drift;
+	if (calibrator->retry_at_us || !drift_watch_step(calibrator->watch))
+		return;
+	drift_watch_statistics(calibrator->watch, &drift);
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.drift_opened = drift.opened;
+	calibrator->statistics.drift_closed = drift.closed;
+	calibrator->statistics.drift_published = drift.published;
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
 static void run_once(struct calibrator *calibrator)
 {
 	bool assigned = calibrator->batch.partitions_count > 0;
@@ -369,6 +387,8 @@ static void run_once(struct calibrator *calibrator)
 		take_positions(calibrator);
 	else if (calibrator->positioned && batch_is_due(calibrator) && retry_is_due(calibrator))
 		commit_batch(calibrator);
+	else
+		watch_drift(calibrator);
 	set_paused(calibrator, calibrator->retry_at_us != 0);
 	if (calibrator->retry_at_us)
 		tick_waiting(&calibrator->ticker, DATABASE_NAME);
@@ -385,6 +405,7 @@ static void calibrator_main(void *context, unsigned index)
 		run_once(calibrator);
 	if (calibrator->positioned && calibrator->batch.records > 0)
 		commit_batch(calibrator);
+	drift_watch_finish(calibrator->watch, FINISH_MS);
 	tick_waiting(&calibrator->ticker, "Kafka consumer close");
 	rd_kafka_consumer_close(calibrator->consumer);
 	tick_stop(&calibrator->ticker);
@@ -441,12 +462,28 @@ static void calibrator_free(struct calibrator *calibrator)
 {
 	if (calibrator->consumer)
 		rd_kafka_destroy(calibrator->consumer);
+	drift_watch_free(calibrator->watch);
 	calibration_store_free(calibrator->store);
 	batch_free(&calibrator->batch);
 	pthread_mutex_destroy(&calibrator->mutex);
 	free(calibrator->topic);
 	calibrator->magic = 0;
 	free(calibrator);
+}
+
+static err_t create_watch(struct calibrator *calibrator, const struct calibrator_options *options,
+			  struct err_detail *detail)
+{
+	const struct drift_watch_options watch = {
+		.store = calibrator->store,
+		.codec = options->codec,
+		.ticker = &calibrator->ticker,
+		.kafka = options->kafka,
+		.limits = options->drift,
+		.bucket_s = options->bucket_s,
+		.retention_days = options->retention_days,
+	};
+	return drift_watch_new(&watch, &calibrator->watch, detail);
 }
 
 DEFINE_CLEANUP(struct calibrator, calibrator_cleanup, calibrator_free)
@@ -467,7 +504,9 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 	pthread_mutex_init(&calibrator->mutex, NULL);
 	if (!calibrator->topic)
 		abort();
-	err_t err = create_consumer(calibrator, options->kafka, detail);
+	err_t err = create_watch(calibrator, options, detail);
+	if (!err)
+		err = create_consumer(calibrator, options->kafka, detail);
 	if (err)
 		return err;
 	tick(&calibrator->ticker);

@@ -7,12 +7,15 @@
  * nor double a case. While the database is away partitions are paused and the batch is kept; scoring never
  * waits.
  *
+ * Between batches it judges drift, publishes its advisories and deletes what is too old (watch.h).
+ *
  * A record that cannot be decoded is skipped with a warning. Records without label or overall confidence
  * only move the position.
  */
 #pragma once
 
 #include "avro/codec.h"
+#include "calibration/drift.h"
 #include "calibration/store.h"
 #include "common/tick.h"
 #include "kafka/client.h"
@@ -20,24 +23,29 @@
 struct calibrator;
 
 struct calibrator_options {
-	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic; only
-					       read by calibrator_start */
+	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic,
+					       advisory_topic; only read by calibrator_start */
 	const struct codec *codec;	    /* outlives the calibrator */
 	const char *dsn;		    /* libpq connection string without a password */
 	const char *password_file;	    /* or NULL */
 	int64_t bucket_s;
 	size_t max_segments; /* counted by themselves, the rest as "other" */
+	struct drift_limits drift;
+	int64_t retention_days; /* 0: nothing is deleted */
 };
 
 /* Since the start. */
 struct calibrator_statistics {
-	uint64_t records;	/* consumed */
-	uint64_t cases;		/* counted, in committed transactions */
-	uint64_t skipped;	/* undecodable, or with values that cannot be counted */
-	uint64_t batches;	/* committed transactions */
-	uint64_t conflicts;	/* batches given up because somebody else had counted them */
-	uint64_t failures;	/* attempts that the database did not take */
-	int64_t last_commit_ms; /* wall clock; 0: none yet */
+	uint64_t records;      /* consumed */
+	uint64_t cases;	       /* counted, in committed transactions */
+	uint64_t skipped;      /* undecodable, or with values that cannot be counted */
+	uint64_t batches;      /* committed transactions */
+	uint64_t conflicts;    /* batches given up because somebody else had counted them */
+	uint64_t failures;     /* attempts that the database did not take */
+	uint64_t drift_opened; /* episodes, by this instance, likewise below */
+	uint64_t drift_closed;
+	uint64_t drift_published; /* advisories */
+	int64_t last_commit_ms;	  /* wall clock; 0: none yet */
 };
 
 /* Creates the consumer and starts the thread; needs neither Kafka nor the database to be there yet. */

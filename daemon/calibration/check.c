@@ -19,8 +19,9 @@ static err_t query_flag(struct database *database, const char *sql, bool *ret_fl
 
 #define MAY_WRITE                                                                                            \
 	"SELECT bool_and(has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') "             \
-	"AND has_table_privilege(t, 'UPDATE')) FROM unnest(ARRAY['calibration_positions', "                  \
-	"'calibration_segments', 'calibration_buckets']) AS t"
+	"AND has_table_privilege(t, 'UPDATE') AND has_table_privilege(t, 'DELETE')) "                        \
+	"FROM unnest(ARRAY['calibration_positions', 'calibration_segments', 'calibration_buckets', "         \
+	"'calibration_drift_episodes']) AS t"
 
 static err_t check_rights(struct database *database, int version, struct err_detail *detail)
 {
@@ -34,9 +35,9 @@ static err_t check_rights(struct database *database, int version, struct err_det
 				"the role may not create the calibration tables; grant it CREATE on the "
 				"schema, or let its "
 				"owner apply schemas/calibration.sql");
-	return err_fail(
-		detail, ERR_DATABASE_REFUSED,
-		"the role may not use the calibration tables; grant it SELECT, INSERT and UPDATE on them");
+	return err_fail(detail, ERR_DATABASE_REFUSED,
+			"the role may not use the calibration tables; grant it SELECT, INSERT, UPDATE and "
+			"DELETE on them");
 }
 
 static err_t check_version(struct database *database, int version, struct err_detail *detail)

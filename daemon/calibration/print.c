@@ -152,6 +152,29 @@ static void print_entry(FILE *stream, const struct calibration_entry *entry)
 	print_diagram(stream, &entry->report);
 }
 
+static void print_episodes(FILE *stream, const struct calibration_reports *reports)
+{
+	if (reports->episodes_count == 0)
+		return;
+	fputs("\nOpen drift episodes: confidence does not predict correctness\n", stream);
+	for (size_t i = 0; i < reports->episodes_count; i++) {
+		const struct drift_episode *episode = &reports->episodes[i];
+		fputs("  application ", stream);
+		print_name(stream, episode->segment.application);
+		fputs(", model ", stream);
+		print_name(stream, episode->segment.model);
+		fputs(", prompt version ", stream);
+		print_name(stream, episode->segment.prompt_version);
+		fprintf(stream, ", label source %s, window ", calibration_source_name(episode->label_source));
+		print_window(stream, episode->window_s);
+		fputs("\n    since ", stream);
+		print_time(stream, episode->opened_at_ms);
+		fprintf(stream, ": band score %.4f (%lld cases), last %.4f (%lld cases)\n",
+			episode->opening_score, (long long)episode->opening_cases, episode->score,
+			(long long)episode->cases);
+	}
+}
+
 void calibration_print(FILE *stream, const struct calibration_reports *reports)
 {
 	fputs("Calibration over ", stream);
@@ -165,6 +188,7 @@ void calibration_print(FILE *stream, const struct calibration_reports *reports)
 	}
 	if (reports->count == 0)
 		fputs("\nNo labelled events were scored in this time.\n", stream);
+	print_episodes(stream, reports);
 }
 
 /* ---- JSON ---- */
@@ -244,14 +268,32 @@ static json_t *json_entry(const struct calibration_entry *entry)
 		json_groups(entry), "bins", json_bins(report));
 }
 
+static json_t *json_episode(const struct drift_episode *episode)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:f, s:I}", "episode_id",
+			 episode->id, "application", json_name(episode->segment.application), "model",
+			 json_name(episode->segment.model), "prompt_version",
+			 json_name(episode->segment.prompt_version), "label_source",
+			 calibration_source_name(episode->label_source), "window_s",
+			 (json_int_t)episode->window_s, "opened_at_ms", (json_int_t)episode->opened_at_ms,
+			 "threshold", episode->threshold, "opening_score", episode->opening_score,
+			 "opening_cases", (json_int_t)episode->opening_cases, "judged_at_ms",
+			 (json_int_t)episode->judged_at_ms, "score", episode->score, "cases",
+			 (json_int_t)episode->cases);
+}
+
 void calibration_print_json(FILE *stream, const struct calibration_reports *reports)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < reports->count; i++)
 		json_array_append_new(list, json_entry(&reports->entries[i]));
-	json_t *root = json_pack("{s:I, s:I, s:I, s:o}", "window_s", (json_int_t)reports->window_s,
-				 "since_ms", (json_int_t)reports->since_ms, "until_ms",
-				 (json_int_t)reports->until_ms, "reports", list);
+	json_t *episodes = json_array();
+	for (size_t i = 0; i < reports->episodes_count; i++)
+		json_array_append_new(episodes, json_episode(&reports->episodes[i]));
+	json_t *root =
+		json_pack("{s:I, s:I, s:I, s:o, s:o}", "window_s", (json_int_t)reports->window_s, "since_ms",
+			  (json_int_t)reports->since_ms, "until_ms", (json_int_t)reports->until_ms, "reports",
+			  list, "open_drift_episodes", episodes);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);
 	json_decref(root);

@@ -23,7 +23,9 @@ enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
 	"OR (width_s = $1::integer AND bucket_start >= to_timestamp($4::bigint) "                            \
 	"AND bucket_start < to_timestamp($5::bigint))) AND ($6::text IS NULL OR application = $6) "          \
 	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
-	"AND ($10::text IS NULL OR label_source = $10) GROUP BY 1, 2, 3, 4, 5, 6, 7 "                        \
+	"AND ($10::text IS NULL OR label_source = $10) AND ($12::text[] IS NULL OR "                         \
+	"(application, model, prompt_version) IN (SELECT * FROM unnest($12::text[], $13::text[], "           \
+	"$14::text[]))) GROUP BY 1, 2, 3, 4, 5, 6, 7 "                                                       \
 	"ORDER BY 1 NULLS FIRST, 2, 3, 4"
 
 enum {
@@ -90,15 +92,6 @@ static struct calibration_sums sums_at(const PGresult *result, int row)
 	};
 }
 
-static int source_at(const PGresult *result, int row)
-{
-	int source = LABEL_FEEDBACK;
-	while (source < LABEL_RELEVANCE &&
-	       strcmp(calibration_source_name(source), PQgetvalue(result, row, LABEL_SOURCE)) != 0)
-		source++;
-	return source;
-}
-
 static int level_at(const PGresult *result, int row)
 {
 	int level = LEVEL_VERY_LOW;
@@ -152,7 +145,8 @@ static void gather(const PGresult *result, const struct calibration_query *query
 			gathering.entry.application = text_at(result, row, APPLICATION, arena);
 			gathering.entry.model = text_at(result, row, MODEL, arena);
 			gathering.entry.prompt_version = text_at(result, row, PROMPT_VERSION, arena);
-			gathering.entry.label_source = source_at(result, row);
+			gathering.entry.label_source =
+				calibration_source_of(PQgetvalue(result, row, LABEL_SOURCE));
 		}
 		gather_row(&gathering, result, row);
 		if (row + 1 == rows || !same_entry(result, row, row + 1))
@@ -189,6 +183,8 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 	int64_t hours_until_s = round_down(until_s, CALIBRATION_COARSE_S);
 	bool hours = hours_since_s < hours_until_s, any_source = query->label_source == ENUM_ABSENT;
 	struct number_text width, since, hours_since, hours_until, until, steps;
+	_cleanup_(segment_arrays_free) struct segment_arrays only = { BUF_INIT, BUF_INIT, BUF_INIT };
+	segment_arrays_make(&only, query->segments, query->segments_count);
 	const char *const parameters[] = {
 		number_text(&width, width_s),
 		number_text(&since, since_s),
@@ -201,14 +197,35 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 		query->by_segment ? "true" : "false",
 		any_source ? NULL : calibration_source_name(query->label_source),
 		number_text(&steps, CALIBRATION_STEPS),
+		query->segments ? only.application.data : NULL,
+		query->segments ? only.model.data : NULL,
+		query->segments ? only.prompt_version.data : NULL,
 	};
-	return database_query(database, READ_BUCKETS, 11, parameters, ret_result, detail);
+	return database_query(database, READ_BUCKETS, 14, parameters, ret_result, detail);
+}
+
+err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
+			       struct arena *arena, struct calibration_reports *ret_reports,
+			       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
+	struct calibration_reports reports = {
+		.window_s = query->window_s,
+		.since_ms = until_ms - query->window_s * 1000,
+		.until_ms = until_ms,
+	};
+	err_t err = read_buckets(database, query, &reports, &result, detail);
+	if (err)
+		return err;
+	gather(result, query, arena, &reports);
+	*ret_reports = reports;
+	return ERR_OK;
 }
 
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
 	struct calibration_reports reports = {
 		.window_s = query->window_s,
@@ -220,11 +237,11 @@ err_t calibration_read(struct database *database, const struct calibration_query
 	if (!err)
 		err = calibration_schema_read(database, &version, detail);
 	if (!err && version > 0)
-		err = read_buckets(database, query, &reports, &result, detail);
-	if (err)
-		return err;
-	if (result)
-		gather(result, query, arena, &reports);
-	*ret_reports = reports;
-	return ERR_OK;
+		err = calibration_read_entries(database, query, arena, &reports, detail);
+	if (!err && version >= EPISODES_SINCE_VERSION)
+		err = episodes_open(database, query->application, arena, &reports.episodes,
+				    &reports.episodes_count, detail);
+	if (!err)
+		*ret_reports = reports;
+	return err;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "calibration/database.h"
+#include "calibration/episodes.h"
 #include "calibration/report.h"
 #include "common/arena.h"
 
@@ -21,6 +22,8 @@ struct calibration_query {
 	const char *prompt_version;
 	int label_source; /* enum label_source, or ENUM_ABSENT: all, each in a report of its own */
 	bool by_segment;  /* a report for each segment instead of all together */
+	const struct calibration_segment *segments; /* only these, or NULL: all */
+	size_t segments_count;
 };
 
 /* Accuracy in one step of the window. */
@@ -44,11 +47,18 @@ struct calibration_reports {
 	int64_t since_ms, until_ms;
 	struct calibration_entry *entries; /* by segment and label source */
 	size_t count;
+	struct drift_episode *episodes; /* open ones of the query's application, whatever their window */
+	size_t episodes_count;
 };
 
 /* Reads the reports into the arena. A database without tables has no entries. */
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail);
+
+/* The same without episodes, on a connection that is open and has the tables; may be in a transaction. */
+err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
+			       struct arena *arena, struct calibration_reports *ret_reports,
+			       struct err_detail *detail);
 
 /* Seconds of "90s", "30m", "24h" or "7d". */
 bool calibration_parse_window(const char *text, int64_t *ret_window_s);

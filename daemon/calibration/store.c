@@ -2,6 +2,7 @@
 
 #include "avro/advisory.h"
 #include "avro/utf8.h"
+#include "calibration/array.h"
 #include "calibration/schema.h"
 #include "common/backoff.h"
 #include "common/buf.h"
@@ -49,6 +50,14 @@ const char *calibration_source_name(int label_source)
 		[LABEL_RELEVANCE] = "RELEVANCE",
 	};
 	return names[label_source];
+}
+
+int calibration_source_of(const char *name)
+{
+	int source = LABEL_FEEDBACK;
+	while (source < LABEL_RELEVANCE && strcmp(calibration_source_name(source), name) != 0)
+		source++;
+	return source;
 }
 
 static bool storable(str_t text)
@@ -101,13 +110,7 @@ static void append_text(struct buf *out, str_t text)
 {
 	size_t len =
 		text.len > SEGMENT_TEXT_BYTES ? utf8_valid_prefix(text.ptr, SEGMENT_TEXT_BYTES) : text.len;
-	buf_append_char(out, '"');
-	for (size_t i = 0; i < len; i++) {
-		if (text.ptr[i] == '"' || text.ptr[i] == '\\')
-			buf_append_char(out, '\\');
-		buf_append_char(out, text.ptr[i]);
-	}
-	buf_append_char(out, '"');
+	array_append_quoted(out, (str_t){ text.ptr, len });
 }
 
 static void append_case(struct columns *columns, const struct calibration_case *item)
@@ -201,7 +204,7 @@ static err_t add_segments(struct calibration_store *store, const struct columns 
 /* Rows are added in the order of the key, so that two writers wait for each other instead of locking each
  * other out. */
 #define ADD_CASES                                                                                            \
-	"INSERT INTO calibration_buckets AS b "                                                              \
+	"WITH counted AS (INSERT INTO calibration_buckets AS b "                                             \
 	"SELECT w.width_s, to_timestamp(c.scored_at / (1000 * w.width_s) * w.width_s), "                     \
 	"coalesce(s.application, '" CALIBRATION_OTHER "'), coalesce(s.model, ''), "                          \
 	"coalesce(s.prompt_version, ''), c.label_source, c.level, "                                          \
@@ -219,11 +222,26 @@ static err_t add_segments(struct calibration_store *store, const struct columns 
 	"weight_squared = b.weight_squared + excluded.weight_squared, "                                      \
 	"weight_correct = b.weight_correct + excluded.weight_correct, "                                      \
 	"weight_confidence = b.weight_confidence + excluded.weight_confidence, "                             \
-	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error"
+	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error "                     \
+	"RETURNING b.application, b.model, b.prompt_version) SELECT DISTINCT * FROM counted"
+
+static str_t text_at(const PGresult *result, int row, int column)
+{
+	return (str_t){ PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column) };
+}
+
+static void touch_segments(struct segments *touched, const PGresult *result)
+{
+	for (int row = 0; touched && row < PQntuples(result); row++)
+		segments_add(touched,
+			     &(struct calibration_segment){ text_at(result, row, 0), text_at(result, row, 1),
+							    text_at(result, row, 2) });
+}
 
 static err_t add_cases(struct calibration_store *store, const struct columns *columns,
-		       struct err_detail *detail)
+		       struct segments *touched, struct err_detail *detail)
 {
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const struct buf *buffers = (const struct buf *)columns;
 	const char *parameters[COLUMNS_COUNT + 2];
 	char fine[24], coarse[24];
@@ -233,7 +251,11 @@ static err_t add_cases(struct calibration_store *store, const struct columns *co
 		parameters[i] = buffers[i].data;
 	parameters[COLUMNS_COUNT] = fine;
 	parameters[COLUMNS_COUNT + 1] = coarse;
-	return database_query(store->database, ADD_CASES, COLUMNS_COUNT + 2, parameters, NULL, detail);
+	err_t err =
+		database_query(store->database, ADD_CASES, COLUMNS_COUNT + 2, parameters, &result, detail);
+	if (!err)
+		touch_segments(touched, result);
+	return err;
 }
 
 /* A transaction's work: positions first, they are what two writers meet at. */
@@ -242,6 +264,7 @@ struct transaction {
 	const struct columns *columns; /* NULL: no case */
 	const struct calibration_step *steps;
 	size_t steps_count;
+	struct segments *touched; /* or NULL */
 };
 
 static err_t run_transaction(struct calibration_store *store, const struct transaction *transaction,
@@ -256,7 +279,7 @@ static err_t run_transaction(struct calibration_store *store, const struct trans
 	if (!err && transaction->columns)
 		err = add_segments(store, transaction->columns, detail);
 	if (!err && transaction->columns)
-		err = add_cases(store, transaction->columns, detail);
+		err = add_cases(store, transaction->columns, transaction->touched, detail);
 	if (!err)
 		err = database_script(store->database, "COMMIT", detail);
 	if (err && database_script(store->database, "ROLLBACK", NULL) != ERR_OK)
@@ -282,14 +305,24 @@ static err_t prepare(struct calibration_store *store, struct err_detail *detail)
 	return err;
 }
 
+err_t calibration_store_database(struct calibration_store *store, struct database **ret_database,
+				 struct err_detail *detail)
+{
+	err_t err = prepare(store, detail);
+	if (!err)
+		*ret_database = store->database;
+	return err;
+}
+
 err_t calibration_store_apply(struct calibration_store *store, const char *topic,
 			      const struct calibration_case *cases, size_t cases_count,
 			      const struct calibration_step *steps, size_t steps_count,
-			      struct err_detail *detail)
+			      struct segments *touched, struct err_detail *detail)
 {
 	struct backoff backoff = { .base_ms = 10, .cap_ms = 500 };
 	_cleanup_(free_columns) struct columns columns = { 0 };
-	struct transaction transaction = { topic, cases_count ? &columns : NULL, steps, steps_count };
+	struct transaction transaction = { topic, cases_count ? &columns : NULL, steps, steps_count,
+					   touched };
 	bool moved_on = false;
 	make_columns(&columns, cases, cases_count);
 	err_t err = prepare(store, detail);

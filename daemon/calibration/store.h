@@ -9,6 +9,7 @@
 
 #include "avro/scored_query.h"
 #include "calibration/database.h"
+#include "calibration/segments.h"
 
 /* Buckets of a coarser width besides the configured one, for windows of days. */
 #define CALIBRATION_COARSE_S 3600
@@ -67,11 +68,21 @@ err_t calibration_store_positions(struct calibration_store *store, const char *t
  * Counts valid cases and moves the positions, both or neither. ERR_CONFLICT: a position is not where the
  * caller believes; nothing was counted, read the positions again. On DATABASE_UNAVAILABLE the transaction may
  * have been committed or not: trying the same again is safe, and answers CONFLICT in the former case.
+ * Segments that were counted are added to `touched` (may be NULL), as they are named in the tables; also when
+ * the transaction fails after that.
  */
 err_t calibration_store_apply(struct calibration_store *store, const char *topic,
 			      const struct calibration_case *cases, size_t cases_count,
 			      const struct calibration_step *steps, size_t steps_count,
-			      struct err_detail *detail);
+			      struct segments *touched, struct err_detail *detail);
+
+/* Connects and brings the tables up to date; the connection is the store's, for what else is kept in the same
+ * database. */
+err_t calibration_store_database(struct calibration_store *store, struct database **ret_database,
+				 struct err_detail *detail);
 
 /* "FEEDBACK", "RESULT", …: how tables and reports name a label source. */
 const char *calibration_source_name(int label_source);
+
+/* The label source of that name. */
+int calibration_source_of(const char *name);

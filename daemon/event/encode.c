@@ -16,13 +16,19 @@ struct piece {
 	size_t from, to;
 };
 
+static bool is_trace(const char *name)
+{
+	return strcmp(name, "traceparent") == 0 || strcmp(name, "tracestate") == 0;
+}
+
+/* The message's trace context (W3C), each name once. */
 static size_t trace_headers(const struct event *event, struct output_header *headers)
 {
 	size_t count = 0;
-	if (str_present(event->traceparent))
-		headers[count++] = (struct output_header){ "traceparent", event->traceparent };
-	if (str_present(event->tracestate))
-		headers[count++] = (struct output_header){ "tracestate", event->tracestate };
+	for (size_t i = 0; i < event->headers_count && count < 2; i++)
+		if (is_trace(event->headers[i].name) &&
+		    (count == 0 || strcmp(headers[0].name, event->headers[i].name) != 0))
+			headers[count++] = event->headers[i];
 	return count;
 }
 
@@ -86,13 +92,34 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 
 /* ---- dead letters ---- */
 
+static bool is_ours(const char *name)
+{
+	static const char *const ours[] = { "reason", "detail", "topic", "partition",
+					    "offset", "length", "sha256" };
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The headers that the message had, but for those of an earlier stay among the dead letters. */
+static size_t original_headers(const struct event *event, struct output_header *headers)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < event->headers_count; i++)
+		if (!is_ours(event->headers[i].name))
+			headers[count++] = event->headers[i];
+	return count;
+}
+
 /* The untouched bytes, or their beginning with length and digest where the topic cannot take them all. */
 static void encode_dead_letter(struct event *event, size_t most_bytes)
 {
 	struct arena *arena = event->arena;
 	struct output *output = ARENA_NEW(arena, struct output);
-	struct output_header *headers = ARENA_ARRAY(arena, struct output_header, HEADERS_MAX);
-	size_t count = trace_headers(event, headers);
+	struct output_header *headers =
+		ARENA_ARRAY(arena, struct output_header, event->headers_count + HEADERS_MAX);
+	size_t count = original_headers(event, headers);
 	headers[count++] = (struct output_header){ "reason", str_from(err_name(event->dead_reason)) };
 	headers[count++] = (struct output_header){ "detail", event->dead_detail };
 	headers[count++] = (struct output_header){ "topic", event->origin.topic };

@@ -73,10 +73,11 @@ struct event {
 	int64_t received_us;	  /* monotonic */
 
 	struct event_origin origin;
-	str_t key;	   /* of the message, or absent */
-	str_t raw;	   /* untouched bytes */
-	str_t traceparent; /* or absent */
-	str_t tracestate;  /* or absent */
+	str_t key; /* of the message, or absent */
+	str_t raw; /* untouched bytes */
+	/* as the message had them; outputs carry the trace, a dead letter all of them */
+	const struct output_header *headers;
+	size_t headers_count;
 	uint64_t sequence; /* of one that comes from no topic: its line */
 
 	struct generated_query *query;

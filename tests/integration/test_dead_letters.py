@@ -66,6 +66,10 @@ UNREADABLE = {
 }
 
 
+# All but those of an earlier stay among the dead letters are kept.
+HEADERS = [("traceparent", TRACEPARENT), ("tenant", b"\x00\xff"), ("reason", b"of an earlier stay")]
+
+
 @pytest.fixture
 def running(rig):
     rig.start(partitions=1, topic_config={"max_message_bytes": 20_000_000})
@@ -76,7 +80,7 @@ def test_unreadable_messages_are_set_aside_untouched(running):
     messages, good, bad = [], [], []
     for name, value in UNREADABLE.items():
         bad.append((len(messages), name, value))
-        messages.append({"value": value, "key": name.encode(), "headers": [("traceparent", TRACEPARENT)]})
+        messages.append({"value": value, "key": name.encode(), "headers": HEADERS})
         event = events.sure()
         good.append(event["event_id"])
         messages.append(events.message(event))
@@ -94,6 +98,8 @@ def test_unreadable_messages_are_set_aside_untouched(running):
         assert headers["reason"], name
         assert headers["detail"], name
         assert headers["traceparent"] == TRACEPARENT
+        assert headers["tenant"] == b"\x00\xff"
+        assert headers["reason"] != b"of an earlier stay"
     assert not letters
 
 

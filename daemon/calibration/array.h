@@ -1,0 +1,13 @@
+/* Arrays of PostgreSQL as the text of a parameter: {"a","b"}. Pure. */
+#pragma once
+
+#include "common/buf.h"
+
+/* Appends an item behind those that the buffer holds; an empty buffer begins a new array. */
+void array_append(struct buf *array, str_t text);
+
+/* Ends the array, an empty one as well. */
+void array_end(struct buf *array);
+
+/* Appends the text as an item of its own, quoted. */
+void array_append_quoted(struct buf *out, str_t text);

@@ -1,0 +1,12 @@
+/*
+ * Retention: what is too old leaves the calibration database. Buckets and closed episodes go by their age; an
+ * open episode that was not judged for that long has no counts left to be judged by and goes as well.
+ */
+#pragma once
+
+#include "calibration/database.h"
+
+/* Deletes a bounded number of rows that are older than `days` before `now_ms` (0: now). `ret_more`: there may
+ * be others. Needs an open connection with the tables. */
+err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
+		      struct err_detail *detail);

@@ -1,0 +1,285 @@
+#include "calibration/watch.h"
+
+#include "calibration/retention.h"
+#include "common/clock.h"
+#include "common/log.h"
+
+enum {
+	JUDGED_AT_ONCE = 50, /* segments */
+	JUDGE_PAUSE_MS = 3000,
+	JUDGE_ON_PAUSE_MS = 100, /* while segments are left of those that were to be judged */
+	JUDGE_SHARE = 10,	 /* pauses are this much longer than judging took */
+	PUBLISH_PAUSE_MS = 60000,
+	PUBLISH_RETRY_MS = 5000,
+	RETENTION_PAUSE_MS = 3600000,
+	RETENTION_ON_PAUSE_MS = 1000, /* while rows are left */
+	FAILURE_PAUSE_MS = 10000,
+	FINISH_POLL_MS = 50,
+};
+
+/* One kind of work and when it is due. */
+enum work { WORK_SETTLE, WORK_START, WORK_JUDGE, WORK_PUBLISH, WORK_RETENTION, WORK_COUNT_ };
+
+struct drift_watch {
+	struct calibration_store *store;
+	struct ticker *ticker;
+	struct announcer *announcer;
+	struct episodes_options episodes;
+	int64_t retention_days;
+
+	struct segments touched; /* since the last round of judging began */
+	struct segments judged;	 /* what is left of this round */
+	int64_t due_us[WORK_COUNT_];
+	bool failing[WORK_COUNT_]; /* its last attempt failed, and that was logged */
+	int64_t away_until_us;	   /* the database could not be reached; 0: it could */
+	bool undelivered;	   /* the last advisory did not arrive */
+	struct drift_watch_statistics statistics;
+};
+
+static void set_due(struct drift_watch *watch, enum work work, int64_t pause_ms)
+{
+	watch->due_us[work] = clock_monotonic_us() + pause_ms * 1000;
+}
+
+/* ---- the work ---- */
+
+/* What was counted before the start may not have been judged. */
+static err_t take_all_segments(struct drift_watch *watch, struct database *database,
+			       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database,
+				   "SELECT application, model, prompt_version FROM calibration_segments "
+				   "UNION SELECT '" CALIBRATION_OTHER "', '', ''",
+				   0, NULL, &result, detail);
+	if (err)
+		return err;
+	for (int row = 0; row < PQntuples(result); row++)
+		segments_add(&watch->touched,
+			     &(struct calibration_segment){ str_from(PQgetvalue(result, row, 0)),
+							    str_from(PQgetvalue(result, row, 1)),
+							    str_from(PQgetvalue(result, row, 2)) });
+	watch->due_us[WORK_START] = INT64_MAX;
+	return ERR_OK;
+}
+
+static void begin_round(struct drift_watch *watch)
+{
+	struct segments empty = watch->judged;
+	if (watch->judged.count > 0)
+		return;
+	watch->judged = watch->touched;
+	watch->touched = empty;
+}
+
+static void note_outcome(struct drift_watch *watch, const struct episodes_outcome *outcome)
+{
+	watch->statistics.opened += outcome->opened;
+	watch->statistics.closed += outcome->closed;
+	if (outcome->closed)
+		log_notice("calibration drift: %zu episodes closed", outcome->closed);
+	if (outcome->opened) {
+		log_warning("calibration drift: %zu episodes opened; see \"assayd calibration\"",
+			    outcome->opened);
+		set_due(watch, WORK_PUBLISH, 0);
+	}
+}
+
+static err_t judge(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	struct episodes_outcome outcome;
+	begin_round(watch);
+	struct segments *judged = &watch->judged;
+	size_t count = judged->count < JUDGED_AT_ONCE ? judged->count : JUDGED_AT_ONCE;
+	int64_t start_us = clock_monotonic_us();
+	err_t err = episodes_judge(database, &watch->episodes, judged->items + (judged->count - count), count,
+				   &outcome, detail);
+	if (err)
+		return err;
+	if (!outcome.busy) {
+		segments_drop(judged, count);
+		note_outcome(watch, &outcome);
+	}
+	int64_t pause_ms = (clock_monotonic_us() - start_us) / 1000 * JUDGE_SHARE;
+	int64_t least_ms = judged->count ? JUDGE_ON_PAUSE_MS : JUDGE_PAUSE_MS;
+	set_due(watch, WORK_JUDGE, pause_ms > least_ms ? pause_ms : least_ms);
+	return ERR_OK;
+}
+
+static err_t publish(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct drift_episode *episodes;
+	size_t count;
+	err_t err = episodes_unpublished(database, ANNOUNCER_MOST, arena, &episodes, &count, detail);
+	for (size_t i = 0; !err && i < count; i++)
+		err = announcer_send(watch->announcer, &episodes[i], detail);
+	if (!err)
+		set_due(watch, WORK_PUBLISH, count == ANNOUNCER_MOST ? PUBLISH_RETRY_MS : PUBLISH_PAUSE_MS);
+	return err;
+}
+
+/* An advisory failed to arrive: its row is still without a mark and is found again. */
+static void note_refusal(struct drift_watch *watch, const char *error)
+{
+	if (!watch->undelivered)
+		log_warning("an advisory of calibration drift did not arrive, sent again later: %s", error);
+	watch->undelivered = true;
+	set_due(watch, WORK_PUBLISH, PUBLISH_RETRY_MS);
+}
+
+/* One advisory whose fate is known; while the database is away the knowledge is kept. */
+static err_t settle(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	const char *id, *error;
+	if (!announcer_outcome(watch->announcer, &id, &error))
+		return ERR_OK;
+	err_t err = error ? ERR_OK : episodes_set_published(database, id, detail);
+	if (err)
+		return err;
+	if (error)
+		note_refusal(watch, error);
+	else
+		watch->undelivered = false;
+	watch->statistics.published += !error;
+	announcer_forget(watch->announcer, id);
+	return ERR_OK;
+}
+
+static err_t delete_old(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	bool more;
+	err_t err = retention_apply(database, watch->retention_days, watch->episodes.now_ms, &more, detail);
+	if (!err)
+		set_due(watch, WORK_RETENTION, more ? RETENTION_ON_PAUSE_MS : RETENTION_PAUSE_MS);
+	return err;
+}
+
+static const struct {
+	const char *name;
+	err_t (*run)(struct drift_watch *watch, struct database *database, struct err_detail *detail);
+} works[WORK_COUNT_] = {
+	[WORK_SETTLE] = { "published advisories of calibration drift cannot be marked", settle },
+	[WORK_START] = { "the segments of the calibration database cannot be read", take_all_segments },
+	[WORK_JUDGE] = { "calibration drift cannot be judged", judge },
+	[WORK_PUBLISH] = { "advisories of calibration drift cannot be published", publish },
+	[WORK_RETENTION] = { "old calibration data cannot be deleted", delete_old },
+};
+
+/* ---- its order ---- */
+
+static bool is_due(const struct drift_watch *watch, enum work work)
+{
+	const char *id, *error;
+	if (work == WORK_SETTLE && !announcer_outcome(watch->announcer, &id, &error))
+		return false;
+	if (work == WORK_JUDGE && watch->judged.count == 0 && watch->touched.count == 0)
+		return false;
+	return clock_monotonic_us() >= watch->due_us[work];
+}
+
+static void note_failure(struct drift_watch *watch, enum work work, err_t err,
+			 const struct err_detail *detail)
+{
+	set_due(watch, work, FAILURE_PAUSE_MS);
+	if (!watch->failing[work])
+		log_warning("%s, tried again later: %s", works[work].name, err_message(err, detail));
+	watch->failing[work] = true;
+}
+
+/* All work needs the database: when it is away, none is done for a while, and that is said once. */
+static void note_away(struct drift_watch *watch, const struct err_detail *detail)
+{
+	if (watch->away_until_us == 0)
+		log_warning("calibration drift is judged later: %s",
+			    err_message(ERR_DATABASE_UNAVAILABLE, detail));
+	watch->away_until_us = clock_monotonic_us() + INT64_C(1000) * FAILURE_PAUSE_MS;
+}
+
+static void do_work(struct drift_watch *watch, enum work work)
+{
+	struct err_detail detail = { "" };
+	struct database *database = NULL;
+	tick_waiting(watch->ticker, "calibration database");
+	err_t err = calibration_store_database(watch->store, &database, &detail);
+	if (!err)
+		err = works[work].run(watch, database, &detail);
+	tick(watch->ticker);
+	if (err == ERR_DATABASE_UNAVAILABLE) {
+		note_away(watch, &detail);
+		return;
+	}
+	watch->away_until_us = 0;
+	if (err)
+		note_failure(watch, work, err, &detail);
+	else
+		watch->failing[work] = false;
+}
+
+bool drift_watch_step(struct drift_watch *watch)
+{
+	const struct drift_watch_statistics before = watch->statistics;
+	announcer_poll(watch->announcer, 0);
+	if (watch->away_until_us && clock_monotonic_us() < watch->away_until_us)
+		return false;
+	for (enum work work = 0; work < WORK_COUNT_; work++)
+		if (is_due(watch, work)) {
+			do_work(watch, work);
+			break;
+		}
+	return memcmp(&before, &watch->statistics, sizeof before) != 0;
+}
+
+void drift_watch_finish(struct drift_watch *watch, int64_t timeout_ms)
+{
+	int64_t deadline_us = clock_monotonic_us() + timeout_ms * 1000;
+	while (announcer_under_way(watch->announcer) > 0 && !watch->away_until_us &&
+	       clock_monotonic_us() < deadline_us) {
+		announcer_poll(watch->announcer, FINISH_POLL_MS);
+		if (is_due(watch, WORK_SETTLE))
+			do_work(watch, WORK_SETTLE);
+	}
+}
+
+/* ---- life ---- */
+
+err_t drift_watch_new(const struct drift_watch_options *options, struct drift_watch **ret_watch,
+		      struct err_detail *detail)
+{
+	struct announcer *announcer;
+	err_t err = announcer_new(options->kafka, options->codec, &announcer, detail);
+	if (err)
+		return err;
+	struct drift_watch *watch = calloc(1, sizeof *watch);
+	if (!watch)
+		abort();
+	watch->store = options->store;
+	watch->ticker = options->ticker;
+	watch->announcer = announcer;
+	watch->episodes = (struct episodes_options){ options->limits, options->bucket_s, 0 };
+	watch->retention_days = options->retention_days;
+	if (watch->retention_days <= 0)
+		watch->due_us[WORK_RETENTION] = INT64_MAX;
+	*ret_watch = watch;
+	return ERR_OK;
+}
+
+void drift_watch_free(struct drift_watch *watch)
+{
+	if (!watch)
+		return;
+	announcer_free(watch->announcer);
+	segments_free(&watch->touched);
+	segments_free(&watch->judged);
+	free(watch);
+}
+
+struct segments *drift_watch_touched(struct drift_watch *watch)
+{
+	return &watch->touched;
+}
+
+void drift_watch_statistics(const struct drift_watch *watch, struct drift_watch_statistics *ret_statistics)
+{
+	*ret_statistics = watch->statistics;
+}

@@ -1,0 +1,49 @@
+/*
+ * Drift watch: what the calibrator does besides counting. Judges segments that were counted, publishes the
+ * advisories of drift episodes, and deletes what is too old. Belongs to the calibrator's thread.
+ *
+ * Segments are judged when cases of them were counted, and all of them once after a start. Not more often
+ * than every few seconds, and at most for a small share of the time however long it takes.
+ *
+ * An episode's advisory is published at least once: the row is marked after the broker's acknowledgement, and
+ * rows without the mark are looked for after a start and every minute, whoever opened them.
+ */
+#pragma once
+
+#include "calibration/announcer.h"
+#include "calibration/store.h"
+
+struct drift_watch;
+
+struct drift_watch_options {
+	struct calibration_store *store; /* outlives the watch, likewise below */
+	const struct codec *codec;
+	struct ticker *ticker;
+	const struct kafka_settings *kafka; /* read by drift_watch_new only */
+	struct drift_limits limits;
+	int64_t bucket_s;
+	int64_t retention_days; /* 0: nothing is deleted */
+};
+
+struct drift_watch_statistics {
+	uint64_t opened, closed; /* episodes, by this instance */
+	uint64_t published;	 /* advisories */
+};
+
+err_t drift_watch_new(const struct drift_watch_options *options, struct drift_watch **ret_watch,
+		      struct err_detail *detail);
+
+/* NULL is fine. */
+void drift_watch_free(struct drift_watch *watch);
+
+/* Where to put segments that are to be judged. */
+struct segments *drift_watch_touched(struct drift_watch *watch);
+
+/* Does what is due, at most one piece of work in the database; never waits for Kafka. Returns whether the
+ * statistics have changed. What fails is tried again later and logged once. */
+bool drift_watch_step(struct drift_watch *watch);
+
+/* Publishes what it can within `timeout_ms` before a stop. */
+void drift_watch_finish(struct drift_watch *watch, int64_t timeout_ms);
+
+void drift_watch_statistics(const struct drift_watch *watch, struct drift_watch_statistics *ret_statistics);
