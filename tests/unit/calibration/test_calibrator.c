@@ -31,7 +31,7 @@ static struct test_postgres server;
 static char kafka_dir[128], bootstrap[64];
 static struct codec *codec;
 static rd_kafka_t *producer;
-static char topic[64];
+static char topic[64], advisory_topic[64];
 static int sent;
 
 /* ---- servers ---- */
@@ -168,10 +168,15 @@ static struct calibrator *start_calibrator(void)
 {
 	const struct kafka_settings kafka = { .bootstrap_servers = bootstrap,
 					      .group_id = topic,
-					      .scored_topic = topic };
-	const struct calibrator_options options = {
-		.kafka = &kafka, .codec = codec, .dsn = server.socket_dsn, .bucket_s = 300, .max_segments = 10
-	};
+					      .scored_topic = topic,
+					      .advisory_topic = advisory_topic };
+	const struct calibrator_options options = { .kafka = &kafka,
+						    .codec = codec,
+						    .dsn = server.socket_dsn,
+						    .bucket_s = 300,
+						    .max_segments = 10,
+						    .drift = { 0.5, 0.55, 20 },
+						    .retention_days = 3650 };
 	struct calibrator *calibrator = NULL;
 	struct err_detail detail = { "" };
 	if (calibrator_start(&options, &calibrator, &detail) != ERR_OK)
@@ -235,6 +240,7 @@ static int begin_test(void **state)
 	assert_int_equal(database_script(database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public", NULL),
 			 ERR_OK);
 	snprintf(topic, sizeof topic, "scored-%d", ++number);
+	snprintf(advisory_topic, sizeof advisory_topic, "advisories-%d", number);
 	create_topic();
 	sent = 0;
 	return 0;

@@ -65,7 +65,7 @@ static err_t apply(struct calibration_store *store, const struct calibration_cas
 {
 	struct calibration_step step = { partition, from, to };
 	struct err_detail detail = { "" };
-	err_t err = calibration_store_apply(store, TOPIC, cases, count, &step, 1, &detail);
+	err_t err = calibration_store_apply(store, TOPIC, cases, count, &step, 1, NULL, &detail);
 	if (err)
 		print_message("%s\n", detail.message);
 	return err;
@@ -164,7 +164,7 @@ static void test_one_moved_position_refuses_the_whole_batch(void **state)
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store(10);
 	struct calibration_case item = new_case("app", 0.5, 1, true);
 	const struct calibration_step steps[] = { { 0, CALIBRATION_POSITION_NONE, 4 }, { 1, 9, 10 } };
-	assert_int_equal(calibration_store_apply(store, TOPIC, &item, 1, steps, 2, NULL), ERR_CONFLICT);
+	assert_int_equal(calibration_store_apply(store, TOPIC, &item, 1, steps, 2, NULL, NULL), ERR_CONFLICT);
 	expect("SELECT count(*) FROM calibration_positions", "0");
 	expect("SELECT count(*) FROM calibration_buckets", "0");
 }
@@ -177,7 +177,7 @@ static void test_positions_are_read_back(void **state)
 						  { 7, CALIBRATION_POSITION_NONE, 1234567890123 } };
 	const int32_t partitions[] = { 7, 3, 0 };
 	int64_t positions[3];
-	assert_int_equal(calibration_store_apply(store, TOPIC, NULL, 0, steps, 2, NULL), ERR_OK);
+	assert_int_equal(calibration_store_apply(store, TOPIC, NULL, 0, steps, 2, NULL, NULL), ERR_OK);
 	assert_int_equal(calibration_store_positions(store, TOPIC, partitions, 3, positions, NULL), ERR_OK);
 	assert_true(positions[0] == 1234567890123);
 	assert_true(positions[1] == CALIBRATION_POSITION_NONE);
@@ -291,7 +291,8 @@ static void *write_batches(void *context)
 		struct calibration_step step = { writer->partition,
 						 batch ? batch * 8 : CALIBRATION_POSITION_NONE,
 						 batch * 8 + 8 };
-		writer->failures += calibration_store_apply(store, TOPIC, cases, 8, &step, 1, NULL) != ERR_OK;
+		writer->failures +=
+			calibration_store_apply(store, TOPIC, cases, 8, &step, 1, NULL, NULL) != ERR_OK;
 	}
 	return NULL;
 }

@@ -1,0 +1,121 @@
+"""Confidence that stops to predict correctness: one episode for each window, and somebody is told."""
+
+import time
+
+import psycopg2
+
+import events
+import wire
+
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
+WINDOWS_S = [3600, 86400, 604800]
+EPISODES = """
+SELECT id::text, application, model, prompt_version, label_source, window_s, opening_score, opening_cases,
+       closed_at IS NULL AS open, published_at IS NOT NULL AS published
+FROM calibration_drift_episodes ORDER BY window_s, opened_at"""
+
+
+def answers(count, sql, application):
+    return [events.message(events.sure(sql=sql, target="shop", application=application, ground_truth=TRUTH))
+            for _ in range(count)]
+
+
+def episodes(rig):
+    try:
+        return rig.postgres.execute(EPISODES, rig.calibration_database)
+    except psycopg2.errors.UndefinedTable:  # the daemon is about to make it
+        return []
+
+
+def await_episodes(rig, fulfilled, timeout=40):
+    deadline = time.monotonic() + timeout
+    while not fulfilled(episodes(rig)):
+        assert time.monotonic() < deadline, episodes(rig)
+        time.sleep(0.2)
+    return episodes(rig)
+
+
+def all_published(rows):
+    return len(rows) == len(WINDOWS_S) and all(row[-1] for row in rows)
+
+
+def advisories(rig, count):
+    """Advisories of drift with their messages."""
+    found = [(message, wire.ADVISORY.decode(message.value())) for message in
+             rig.kafka.read(rig.topics.advisory, count, 30, settle=0.5)]
+    return [(message, advisory) for message, advisory in found if advisory["kind"] == "CALIBRATION_DRIFT"]
+
+
+def test_an_episode_opens_once_is_told_and_closes(rig):
+    rig.start(judge=None)
+    rig.send(answers(60, events.CITY_COUNT, "good"))
+    rig.send(answers(30, WRONG, "overconfident"))
+    rows = await_episodes(rig, all_published)
+    assert [row[5] for row in rows] == WINDOWS_S
+    for row in rows:
+        assert row[1:5] == ("overconfident", "model-a", "v1", "RESULT")
+        assert row[6] == 0 and 20 <= row[7] <= 30
+
+    told = advisories(rig, 3)
+    assert len(told) == 3
+    assert {advisory["episode_id"] for _, advisory in told} == {row[0] for row in rows}
+    for message, advisory in told:
+        assert dict(message.headers()) == {"kind": b"CALIBRATION_DRIFT"}
+        assert advisory["advisory_id"] == advisory["episode_id"] == message.key().decode()
+        assert (advisory["application"], advisory["model"], advisory["prompt_version"]) == (
+            "overconfident", "model-a", "v1")
+        assert (advisory["threshold"], advisory["value"]) == (0.5, 0.0)
+        assert "overconfident" in advisory["summary"]
+        for absent in ("level", "event_id", "occurred_at", "topic", "partition", "offset", "target"):
+            assert advisory[absent] is None, absent
+
+    # More of the same changes nothing.
+    rig.send(answers(30, WRONG, "overconfident"))
+    rig.scored(120)
+    time.sleep(5)
+    assert {row[0] for row in episodes(rig)} == {row[0] for row in rows}
+
+    # 60 wrong, 340 right: 1 − 3·|0.85 − 0.95| = 0.70.
+    rig.send(answers(340, events.CITY_COUNT, "overconfident"))
+    closed = await_episodes(rig, lambda found: not any(row[-2] for row in found))
+    assert {row[0] for row in closed} == {row[0] for row in rows}
+    assert len(advisories(rig, 3)) == 3
+
+
+def test_what_was_not_told_before_a_stop_is_told_after_it(rig):
+    rig.start(judge=None)
+    rig.send(answers(30, WRONG, "overconfident"))
+    rows = await_episodes(rig, all_published)
+    rig.daemon.terminate()
+    rig.postgres.execute("UPDATE calibration_drift_episodes SET published_at = NULL WHERE window_s = 86400",
+                         rig.calibration_database)
+    rig.daemon.start()
+    assert await_episodes(rig, all_published) == rows
+    told = [advisory["episode_id"] for _, advisory in advisories(rig, 4)]
+    assert sorted(told) == sorted([row[0] for row in rows] + [rows[1][0]])
+
+
+def test_what_was_counted_before_a_start_is_judged_after_it(rig):
+    rig.start(judge=None)
+    rig.send(answers(30, WRONG, "overconfident"))
+    await_episodes(rig, all_published)
+    rig.daemon.terminate()
+    rig.postgres.execute("DELETE FROM calibration_drift_episodes", rig.calibration_database)
+    rig.daemon.start()
+    await_episodes(rig, all_published)
+
+
+def test_what_is_old_is_deleted(rig):
+    rig.start(judge=None, calibration={"retention_days": 8})
+    rig.send(answers(30, events.CITY_COUNT, "good"))
+    records = [record for _, record in rig.scored(30)]
+    rig.await_calibration(records)
+    rig.daemon.terminate()
+    rig.postgres.execute("""
+        INSERT INTO calibration_buckets
+        SELECT width_s, bucket_start - interval '9 days', application, model, prompt_version, label_source, level, bin,
+               cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error
+        FROM calibration_buckets""", rig.calibration_database)
+    rig.daemon.start()
+    rig.await_calibration(records)

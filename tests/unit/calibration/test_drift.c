@@ -1,0 +1,420 @@
+/* When a drift episode opens and closes: by its rules, and in a real PostgreSQL with several that judge. */
+#include "calibration/drift.h"
+
+#include "calibration/announcer.h"
+#include "calibration/episodes.h"
+#include "calibration/retention.h"
+#include "calibration/store.h"
+#include "common/log.h"
+#include "harness/postgres.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* 2026-01-08 12:00:00 UTC */
+#define NOON_MS	  INT64_C(1767873600000)
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS	  (60 * MINUTE_MS)
+#define DAY_MS	  (24 * HOUR_MS)
+
+static struct test_postgres server;
+
+static const struct drift_limits limits = { 0.5, 0.55, 20 };
+
+/* ---- the rules ---- */
+
+static void test_rules(void **state)
+{
+	(void)state;
+	static const struct {
+		bool open;
+		int64_t cases;
+		opt_double_t score;
+		enum drift_change change;
+	} cases[] = {
+		{ false, 20, { true, 0.15 }, DRIFT_OPENS },
+		{ false, 20, { true, 0.0 }, DRIFT_OPENS },
+		{ false, 20, { true, 0.499999 }, DRIFT_OPENS },
+		{ false, 20, { true, 0.5 }, DRIFT_STAYS },
+		{ false, 20, { true, 1 - 3 * (1.0 / 6) }, DRIFT_STAYS },
+		{ false, 20, { true, 0.92 }, DRIFT_STAYS },
+		{ false, 19, { true, 0.15 }, DRIFT_STAYS },
+		{ false, 0, OPT_NONE, DRIFT_STAYS },
+		{ false, 1000, OPT_NONE, DRIFT_STAYS },
+		{ true, 20, { true, 0.15 }, DRIFT_STAYS },
+		{ true, 20, { true, 0.5 }, DRIFT_STAYS },
+		{ true, 20, { true, 0.549999 }, DRIFT_STAYS },
+		{ true, 20, { true, 0.55 }, DRIFT_CLOSES },
+		{ true, 20, { true, 1 - 3 * 0.15 }, DRIFT_CLOSES },
+		{ true, 20, { true, 1 }, DRIFT_CLOSES },
+		{ true, 19, { true, 1 }, DRIFT_STAYS },
+		{ true, 0, OPT_NONE, DRIFT_STAYS },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (drift_judge(&limits, cases[i].open, cases[i].cases, cases[i].score) != cases[i].change)
+			fail_msg("case %zu", i);
+}
+
+/* ---- servers ---- */
+
+static void run_sql(const char *sql)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	struct err_detail detail = { "" };
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_script(database, sql, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+}
+
+static void expect(const char *sql, const char *expected)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct err_detail detail = { "" };
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_query(database, sql, 0, NULL, &result, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+	assert_string_equal(PQntuples(result) ? PQgetvalue(result, 0, 0) : "no row", expected);
+}
+
+static int start_server(void **state)
+{
+	(void)state;
+	int status = test_postgres_start(&server, NULL);
+	if (status == 77) {
+		print_message("skipped: PostgreSQL is not installed\n");
+		exit(77);
+	}
+	return status;
+}
+
+static int stop_server(void **state)
+{
+	(void)state;
+	return test_postgres_do(&server, "stop");
+}
+
+static struct calibration_store *new_store(void)
+{
+	struct calibration_store_options options = { server.socket_dsn, NULL, 300, 3 };
+	return calibration_store_new(&options);
+}
+
+static struct database *database_of(struct calibration_store *store)
+{
+	struct database *database = NULL;
+	struct err_detail detail = { "" };
+	if (calibration_store_database(store, &database, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return database;
+}
+
+static int drop_tables(void **state)
+{
+	(void)state;
+	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	database_of(store);
+	return 0;
+}
+
+/* ---- counting and judging ---- */
+
+/* Cases of the high group, `correct` of them right, that many minutes before noon. */
+static void count_cases(struct calibration_store *store, const char *application, int64_t age_ms, int cases,
+			int correct, struct segments *touched)
+{
+	static int32_t partition;
+	struct calibration_step step = { partition++, CALIBRATION_POSITION_NONE, cases };
+	struct calibration_case *items = calloc((size_t)cases, sizeof *items);
+	assert_non_null(items);
+	for (int i = 0; i < cases; i++)
+		items[i] = (struct calibration_case){ .scored_at_ms = NOON_MS - age_ms,
+						      .application = str_from(application),
+						      .model = STR("m\"1"),
+						      .label_source = LABEL_RESULT,
+						      .level = LEVEL_HIGH,
+						      .confidence = 0.95,
+						      .weight = 1,
+						      .correct = i < correct };
+	assert_int_equal(calibration_store_apply(store, "t", items, (size_t)cases, &step, 1, touched, NULL),
+			 ERR_OK);
+	free(items);
+}
+
+static struct episodes_outcome judge(struct calibration_store *store, const struct segments *segments,
+				     int64_t now_ms)
+{
+	const struct episodes_options options = { limits, 300, now_ms };
+	struct episodes_outcome outcome;
+	struct err_detail detail = { "" };
+	if (episodes_judge(database_of(store), &options, segments->items, segments->count, &outcome,
+			   &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return outcome;
+}
+
+#define EPISODES                                                                                             \
+	"SELECT coalesce(string_agg(concat_ws(' ', application, window_s / 3600, opening_cases, "            \
+	"round(opening_score::numeric, 4), CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END), "     \
+	"', ' ORDER BY application, window_s, opened_at), 'none') FROM calibration_drift_episodes"
+
+static void test_touched_segments_are_named_as_in_the_tables(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_cases(store, "b", 0, 2, 1, &touched);
+	count_cases(store, "a", 0, 2, 1, &touched);
+	count_cases(store, "b", HOUR_MS, 2, 1, &touched);
+	count_cases(store, "c", 0, 2, 1, &touched);
+	count_cases(store, "beyond the limit", 0, 2, 1, &touched);
+	count_cases(store, "beyond it as well", 0, 2, 1, &touched);
+	static const char *const names[] = { "a", "b", "c", "other" };
+	assert_int_equal(touched.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(str_is(touched.items[i].application, names[i]));
+		assert_true(str_is(touched.items[i].model, i < 3 ? "m\"1" : ""));
+		assert_true(str_is(touched.items[i].prompt_version, ""));
+	}
+}
+
+/* 20 of 100 right: 1 − 3·|0.20 − 0.95| is below 0. 80 of 100: 1 − 3·0.15 = 0.55. */
+static void test_opens_once_and_closes(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_cases(store, "app", 0, 19, 0, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
+	expect(EPISODES, "none");
+	count_cases(store, "app", 0, 6, 5, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
+	expect(EPISODES, "app 1 25 0.0000 open, app 24 25 0.0000 open, app 168 25 0.0000 open");
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
+	/* 78 of 100 is 0.49, 79 of 100 is 0.52: neither closes. */
+	count_cases(store, "app", 0, 75, 74, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).closed, 0);
+	expect("SELECT DISTINCT concat_ws(' ', cases, round(score::numeric, 4)) FROM "
+	       "calibration_drift_episodes",
+	       "100 0.5200");
+	count_cases(store, "app", 0, 20, 17, &touched);
+	struct episodes_outcome outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.closed, 3);
+	assert_int_equal(outcome.opened, 0);
+	expect(EPISODES, "app 1 25 0.0000 closed, app 24 25 0.0000 closed, app 168 25 0.0000 closed");
+	/* Again below the bound: a second episode of each window. */
+	count_cases(store, "app", 0, 80, 0, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
+	expect("SELECT count(*) FROM calibration_drift_episodes WHERE closed_at IS NULL", "3");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "6");
+}
+
+/* What lies outside of a window does not count for it; without enough cases an episode stays open. */
+static void test_windows_roll_on(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_cases(store, "app", 10 * MINUTE_MS, 20, 0, &touched);
+	count_cases(store, "app", 12 * HOUR_MS, 200, 190, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect(EPISODES, "app 1 20 0.0000 open");
+	assert_int_equal(judge(store, &touched, NOON_MS + 3 * HOUR_MS).closed, 0);
+	expect(EPISODES, "app 1 20 0.0000 open");
+	count_cases(store, "app", -5 * HOUR_MS, 20, 19, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS + 5 * HOUR_MS).closed, 1);
+	expect(EPISODES, "app 1 20 0.0000 closed");
+}
+
+/* The well calibrated segment of the same application is left alone, and only what is asked for is judged. */
+static void test_segments_are_judged_apart(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments good = { 0 }, bad = { 0 };
+	count_cases(store, "good", 0, 100, 95, &good);
+	count_cases(store, "bad", 0, 30, 3, &bad);
+	assert_int_equal(judge(store, &good, NOON_MS).opened, 0);
+	assert_int_equal(judge(store, &bad, NOON_MS).opened, 3);
+	expect("SELECT string_agg(DISTINCT application, ' ') FROM calibration_drift_episodes", "bad");
+}
+
+struct judge_thread {
+	const struct segments *segments;
+	_Atomic size_t *opened;
+};
+
+static void *judge_until_done(void *context)
+{
+	struct judge_thread *thread = context;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	struct episodes_outcome outcome = { .busy = true };
+	const struct episodes_options options = { limits, 300, NOON_MS };
+	for (int attempt = 0; attempt < 10000 && outcome.busy; attempt++) {
+		struct database *database;
+		if (calibration_store_database(store, &database, NULL) != ERR_OK ||
+		    episodes_judge(database, &options, thread->segments->items, thread->segments->count,
+				   &outcome, NULL) != ERR_OK)
+			return thread;
+	}
+	*thread->opened += outcome.opened;
+	return outcome.busy ? thread : NULL;
+}
+
+static void test_many_judges_open_one(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	_Atomic size_t opened = 0;
+	pthread_t threads[4];
+	struct judge_thread context = { &touched, &opened };
+	count_cases(store, "app", 0, 30, 3, &touched);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, judge_until_done, &context), 0);
+	for (size_t i = 0; i < 4; i++) {
+		void *failed;
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(opened, 3);
+	expect("SELECT count(*) FROM calibration_drift_episodes", "3");
+}
+
+static void test_a_judge_does_not_wait_for_another(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(database_cleanup) struct database *other = database_new(server.socket_dsn, NULL);
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_cases(store, "app", 0, 30, 3, &touched);
+	assert_int_equal(database_connect(other, NULL, NULL), ERR_OK);
+	assert_int_equal(database_script(other, "BEGIN; SELECT pg_advisory_xact_lock(7236837203)", NULL),
+			 ERR_OK);
+	assert_true(judge(store, &touched, NOON_MS).busy);
+	expect(EPISODES, "none");
+	assert_int_equal(database_script(other, "COMMIT", NULL), ERR_OK);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
+}
+
+/* ---- publishing ---- */
+
+static void test_unpublished_until_marked(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct drift_episode *episodes;
+	size_t count;
+	count_cases(store, "app", 0, 30, 3, &touched);
+	judge(store, &touched, NOON_MS);
+	struct database *database = database_of(store);
+	assert_int_equal(episodes_unpublished(database, 2, arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(episodes_set_published(database, episodes[0].id, NULL), ERR_OK);
+	assert_int_equal(episodes_unpublished(database, 9, arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(episodes_open(database, "app", arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 3);
+	assert_true(episodes[2].window_s == 604800);
+	assert_true(episodes[2].opened_at_ms == NOON_MS);
+	assert_int_equal(episodes[2].opening_cases, 30);
+	assert_int_equal(episodes_open(database, "nobody", arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 0);
+}
+
+static void test_advisory_says_what_is_wrong(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct drift_episode episode = { .id = "7a3e2c1e-0000-4000-8000-000000000000",
+					 .segment = { STR("app"), STR(""), STR("v1") },
+					 .label_source = LABEL_RESULT,
+					 .window_s = 604800,
+					 .opened_at_ms = NOON_MS,
+					 .threshold = 0.5,
+					 .opening_score = 0.15,
+					 .opening_cases = 45 };
+	struct advisory advisory = announcer_advisory(&episode, arena);
+	assert_int_equal(advisory.kind, ADVISORY_CALIBRATION_DRIFT);
+	assert_true(str_is(advisory.advisory_id, episode.id));
+	assert_true(str_is(advisory.episode_id, episode.id));
+	assert_int_equal(advisory.level, ENUM_ABSENT);
+	assert_false(str_present(advisory.event_id));
+	assert_false(str_present(advisory.model));
+	assert_false(advisory.offset.set);
+	assert_float_equal(advisory.threshold.value, 0.5, 0);
+	assert_float_equal(advisory.value.value, 0.15, 0);
+	assert_string_equal(
+		advisory.summary.ptr,
+		"Confidence of app, prompt version v1 does not predict correctness (RESULT): over "
+		"the last 7 days the band score is 0.15, below 0.50, from 45 cases");
+}
+
+/* ---- retention ---- */
+
+static void test_what_is_old_is_deleted(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	bool more;
+	count_cases(store, "app", 100 * DAY_MS, 30, 3, &touched);
+	judge(store, &touched, NOON_MS - 100 * DAY_MS);
+	run_sql("UPDATE calibration_drift_episodes SET closed_at = opened_at WHERE window_s = 3600");
+	count_cases(store, "app", 10 * DAY_MS, 30, 3, &touched);
+	judge(store, &touched, NOON_MS - 10 * DAY_MS);
+	struct database *database = database_of(store);
+	/* Of the windows of a day and a week, episodes from the old days are still judged: they stay. */
+	expect("SELECT count(*) FROM calibration_drift_episodes", "4");
+	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
+	assert_false(more);
+	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300", "30");
+	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 3600", "30");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "3");
+	assert_int_equal(retention_apply(database, 8, NOON_MS, &more, NULL), ERR_OK);
+	expect("SELECT count(*) FROM calibration_buckets", "0");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "0");
+}
+
+static void test_much_is_deleted_in_pieces(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	bool more;
+	struct database *database = database_of(store);
+	run_sql("INSERT INTO calibration_buckets SELECT 300, to_timestamp(1700000000 + 300 * n), 'a', 'm', "
+		"'p', "
+		"'RESULT', 'HIGH_CONFIDENCE', 9, 1, 1, 1, 1, 1, 0 FROM generate_series(1, 7000) AS n");
+	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
+	assert_true(more);
+	expect("SELECT count(*) FROM calibration_buckets", "2000");
+	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
+	assert_false(more);
+	expect("SELECT count(*) FROM calibration_buckets", "0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_advisory_says_what_is_wrong),
+		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, drop_tables),
+		cmocka_unit_test_setup(test_opens_once_and_closes, drop_tables),
+		cmocka_unit_test_setup(test_windows_roll_on, drop_tables),
+		cmocka_unit_test_setup(test_segments_are_judged_apart, drop_tables),
+		cmocka_unit_test_setup(test_many_judges_open_one, drop_tables),
+		cmocka_unit_test_setup(test_a_judge_does_not_wait_for_another, drop_tables),
+		cmocka_unit_test_setup(test_unpublished_until_marked, drop_tables),
+		cmocka_unit_test_setup(test_what_is_old_is_deleted, drop_tables),
+		cmocka_unit_test_setup(test_much_is_deleted_in_pieces, drop_tables),
+	};
+	log_set_level(LOG_LEVEL_WARNING);
+	return cmocka_run_group_tests(tests, start_server, stop_server);
+}
