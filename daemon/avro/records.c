@@ -258,6 +258,7 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	REQUIRED(content_match_rate, FIELD_DOUBLE),
 	REQUIRED(ordering_matters, FIELD_BOOL),
 	DEFAULTED(truncated, FIELD_BOOL, 0),
+	DEFAULTED(limit_cut_tie, FIELD_BOOL, 0),
 	EMBEDDED(generated, EXECUTION),
 	EMBEDDED(truth, EXECUTION),
 };

@@ -98,6 +98,7 @@ struct record_result_validation {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
+	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches */
 	struct record_execution generated;
 	struct record_execution truth;
 };

@@ -189,6 +189,7 @@ static void fill_result(struct outcome *outcome)
 		.content_match_rate = result->content_match_rate,
 		.ordering_matters = result->ordering_matters,
 		.truncated = result->truncated,
+		.limit_cut_tie = result->limit_cut_tie,
 		.generated = record_execution(event->arena, &result->generated),
 		.truth = record_execution(event->arena, &result->truth),
 	};

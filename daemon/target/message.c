@@ -130,6 +130,7 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_double(out, result->content_match_rate);
 	put_bool(out, result->ordering_matters);
 	put_bool(out, result->truncated);
+	put_bool(out, result->limit_cut_tie);
 	put_execution(out, &result->generated);
 	put_execution(out, &result->truth);
 	return frame_end(out, start);
@@ -316,6 +317,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.content_match_rate = get_double(&reader);
 	result.ordering_matters = get_bool(&reader);
 	result.truncated = get_bool(&reader);
+	result.limit_cut_tie = get_bool(&reader);
 	result.generated = get_execution(&reader);
 	result.truth = get_execution(&reader);
 	/* written so that a NaN is out of range too */

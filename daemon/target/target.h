@@ -73,6 +73,7 @@ struct validation_result {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
+	bool limit_cut_tie; /* see score/compare.h */
 	struct validation_execution generated;
 	struct validation_execution truth;
 };

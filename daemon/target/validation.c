@@ -94,6 +94,7 @@ static void take_verdict(struct validation *validation, size_t index,
 	result->content_match_rate = verdict->content_match_rate;
 	result->ordering_matters = verdict->ordering_matters;
 	result->truncated = verdict->truncated;
+	result->limit_cut_tie = verdict->limit_cut_tie;
 }
 
 static struct compare_verdict compare_with(const struct validation *validation, size_t index,

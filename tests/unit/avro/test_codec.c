@@ -157,10 +157,19 @@ static struct scored_query *full_scored(struct arena *arena)
 	static struct record_advisory_confidence advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
 	static struct record_violation violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 	static str_t tables[] = { STR("users"), STR("orders") };
-	static struct record_result_validation validation = {
-		STR("ok"), 1,	 2,    0.5,   LEVEL_MEDIUM,	     true,
-		false,	   0.99, true, false, { 10, 1.5, STR_NONE }, { 11, 2.5, STR("57014") }
-	};
+	static struct record_result_validation validation = { STR("ok"),
+							      1,
+							      2,
+							      0.5,
+							      LEVEL_MEDIUM,
+							      true,
+							      false,
+							      0.99,
+							      true,
+							      false,
+							      false,
+							      { 10, 1.5, STR_NONE },
+							      { 11, 2.5, STR("57014") } };
 	static struct record_judge_score relevance = { 85, STR("good"), STR("ok"), true };
 	static struct record_judge_score correctness = { 0.5, STR(""), STR("identical"), false };
 	static struct record_grade grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
@@ -232,7 +241,8 @@ static const char SCORED_JSON[] =
 	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
-	"\"ordering_matters\":true,\"truncated\":false,\"generated\":{\"rows\":10,\"time_ms\":1.5,"
+	"\"ordering_matters\":true,\"truncated\":false,\"limit_cut_tie\":false,\"generated\":{\"rows\":10,"
+	"\"time_ms\":1.5,"
 	"\"sqlstate\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\"}},"
 	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
 	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"

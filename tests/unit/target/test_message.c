@@ -92,6 +92,7 @@ static struct validation_result some_result(void)
 		.schema_match = true,
 		.row_count_match = true,
 		.content_match_rate = 0.9625,
+		.limit_cut_tie = true,
 		.ordering_matters = true,
 		.generated = { 12, 3.5, "" },
 		.truth = { 13, 0.25, "42P01" },
@@ -111,7 +112,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(str_is(got.message, "why"));
 	assert_true(got.score == 0.95 && got.content_match_rate == 0.9625);
 	assert_int_equal(got.truth_index, 3);
-	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated);
+	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated &&
+		    got.limit_cut_tie);
 	assert_int_equal(got.generated.rows, 12);
 	assert_true(got.generated.time_ms == 3.5);
 	assert_string_equal(got.generated.sqlstate, "");
