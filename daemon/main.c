@@ -3,6 +3,7 @@
 #include "command/calibration.h"
 #include "command/check.h"
 #include "command/score.h"
+#include "common/log.h"
 #include "options.h"
 #include "target/target.h"
 
@@ -42,7 +43,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 int main(int argc, char **argv)
 {
 	struct err_detail detail = { "" };
-	struct options options;
+	struct options options = { .command = COMMAND_HELP };
 	if (argc == 2 && strcmp(argv[1], "target-worker") == 0)
 		return target_worker_main(3);
 	signal(SIGPIPE, SIG_IGN);
@@ -50,7 +51,9 @@ int main(int argc, char **argv)
 	err_t err = options_parse(argc, argv, &options, &detail);
 	if (!err)
 		err = dispatch(&options, &detail);
-	if (err)
+	if (err && options.command == COMMAND_RUN) /* the journal gets to know how grave it is */
+		log_write(LOG_LEVEL_CRITICAL, NULL, "%s", err_message(err, &detail));
+	else if (err)
 		fprintf(stderr, "assayd: %s\n", err_message(err, &detail));
 	return err_exit_status(err);
 }
