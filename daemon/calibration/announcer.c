@@ -117,14 +117,14 @@ static str_t summarise(const struct drift_episode *episode, struct arena *arena)
 {
 	str_t application = episode->segment.application, model = episode->segment.model;
 	str_t prompt = episode->segment.prompt_version, window = window_in_words(episode->window_s, arena);
-	return arena_printf(arena,
-			    "Confidence of " STR_FMT "%s" STR_FMT "%s" STR_FMT
-			    " does not predict correctness (%s): over "
-			    "the last " STR_FMT " the band score is %.2f, below %.2f, from %lld cases",
-			    STR_ARG(application), model.len ? ", model " : "", STR_ARG(model),
-			    prompt.len ? ", prompt version " : "", STR_ARG(prompt),
-			    calibration_source_name(episode->label_source), STR_ARG(window),
-			    episode->opening_score, episode->threshold, (long long)episode->opening_cases);
+	return arena_printf(
+		arena,
+		"Band score %.2f over the last " STR_FMT ", below %.2f: confidence does not predict "
+		"correctness for " STR_FMT "%s" STR_FMT "%s" STR_FMT " (%lld cases, label source %s)",
+		episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(application),
+		model.len ? ", model " : "", STR_ARG(model), prompt.len ? ", prompt version " : "",
+		STR_ARG(prompt), (long long)episode->opening_cases,
+		calibration_source_name(episode->label_source));
 }
 
 struct advisory announcer_advisory(const struct drift_episode *episode, struct arena *arena)

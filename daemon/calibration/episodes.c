@@ -113,6 +113,9 @@ err_t episodes_set_published(struct database *database, const char *id, struct e
 /* One at a time; another lock than those of migrations and segments. */
 #define LOCK_JUDGEMENTS "SELECT pg_try_advisory_xact_lock(7236837203)"
 
+/* Counting waits meanwhile. */
+#define BEGIN_JUDGEMENT "BEGIN; SET LOCAL statement_timeout = '3s'"
+
 #define OPEN_EPISODE                                                                                         \
 	"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "         \
 	"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "            \
@@ -262,7 +265,7 @@ err_t episodes_judge(struct database *database, const struct episodes_options *o
 		.now_ms = options->now_ms ? options->now_ms : clock_wall_ms(),
 		.arena = arena,
 	};
-	err_t err = database_script(database, "BEGIN", detail);
+	err_t err = database_script(database, BEGIN_JUDGEMENT, detail);
 	if (!err)
 		err = judge_all(&judgement, segments, count, detail);
 	if (!err)

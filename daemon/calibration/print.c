@@ -43,7 +43,7 @@ static void print_name(FILE *stream, str_t name)
 		fputc((unsigned char)name.ptr[i] < ' ' || name.ptr[i] == 0x7f ? '?' : name.ptr[i], stream);
 }
 
-static void print_segment(FILE *stream, const struct calibration_entry *entry)
+static void print_segment(FILE *stream, const char *application, const struct calibration_entry *entry)
 {
 	if (str_present(entry->application)) {
 		fputs("application ", stream);
@@ -54,6 +54,10 @@ static void print_segment(FILE *stream, const struct calibration_entry *entry)
 		print_name(stream, entry->prompt_version);
 	} else {
 		fputs("all segments", stream);
+		if (application) {
+			fputs(" of application ", stream);
+			print_name(stream, str_from(application));
+		}
 	}
 	fprintf(stream, ", label source %s\n", calibration_source_name(entry->label_source));
 }
@@ -140,11 +144,11 @@ static void print_diagram(FILE *stream, const struct calibration_report *report)
 	}
 }
 
-static void print_entry(FILE *stream, const struct calibration_entry *entry)
+static void print_entry(FILE *stream, const char *application, const struct calibration_entry *entry)
 {
 	char sentence[128];
 	calibration_interpretation(&entry->report, sentence, sizeof sentence);
-	print_segment(stream, entry);
+	print_segment(stream, application, entry);
 	fprintf(stream, "  %lld cases (weight %.10g): %s\n", (long long)entry->report.cases,
 		entry->report.weight, sentence);
 	print_figures(stream, &entry->report);
@@ -184,7 +188,7 @@ void calibration_print(FILE *stream, const struct calibration_reports *reports)
 	fputc('\n', stream);
 	for (size_t i = 0; i < reports->count; i++) {
 		fputc('\n', stream);
-		print_entry(stream, &reports->entries[i]);
+		print_entry(stream, reports->application, &reports->entries[i]);
 	}
 	if (reports->count == 0)
 		fputs("\nNo labelled events were scored in this time.\n", stream);

@@ -204,17 +204,23 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 	return database_query(database, READ_BUCKETS, 14, parameters, ret_result, detail);
 }
 
+static struct calibration_reports new_reports(const struct calibration_query *query)
+{
+	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
+	return (struct calibration_reports){
+		.application = query->application,
+		.window_s = query->window_s,
+		.since_ms = until_ms - query->window_s * 1000,
+		.until_ms = until_ms,
+	};
+}
+
 err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
 			       struct arena *arena, struct calibration_reports *ret_reports,
 			       struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
-	struct calibration_reports reports = {
-		.window_s = query->window_s,
-		.since_ms = until_ms - query->window_s * 1000,
-		.until_ms = until_ms,
-	};
+	struct calibration_reports reports = new_reports(query);
 	err_t err = read_buckets(database, query, &reports, &result, detail);
 	if (err)
 		return err;
@@ -226,12 +232,7 @@ err_t calibration_read_entries(struct database *database, const struct calibrati
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail)
 {
-	int64_t until_ms = query->until_ms ? query->until_ms : clock_wall_ms();
-	struct calibration_reports reports = {
-		.window_s = query->window_s,
-		.since_ms = until_ms - query->window_s * 1000,
-		.until_ms = until_ms,
-	};
+	struct calibration_reports reports = new_reports(query);
 	int version = 0;
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)

@@ -43,6 +43,7 @@ struct calibration_entry {
 };
 
 struct calibration_reports {
+	const char *application; /* the query's */
 	int64_t window_s;
 	int64_t since_ms, until_ms;
 	struct calibration_entry *entries; /* by segment and label source */

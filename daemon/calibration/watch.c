@@ -13,7 +13,8 @@ enum {
 	PUBLISH_RETRY_MS = 5000,
 	RETENTION_PAUSE_MS = 3600000,
 	RETENTION_ON_PAUSE_MS = 1000, /* while rows are left */
-	FAILURE_PAUSE_MS = 10000,
+	FAILURE_PAUSE_MS = 10000,     /* at least */
+	FAILURE_PAUSE_CAP_MS = 60000, /* at most */
 	FINISH_POLL_MS = 50,
 };
 
@@ -178,42 +179,53 @@ static bool is_due(const struct drift_watch *watch, enum work work)
 	return clock_monotonic_us() >= watch->due_us[work];
 }
 
+/* The longer an attempt took, the longer counting goes on undisturbed. */
+static int64_t failure_pause_ms(int64_t start_us)
+{
+	int64_t pause_ms = (clock_monotonic_us() - start_us) / 1000 * JUDGE_SHARE;
+	return pause_ms < FAILURE_PAUSE_MS	 ? FAILURE_PAUSE_MS
+	       : pause_ms > FAILURE_PAUSE_CAP_MS ? FAILURE_PAUSE_CAP_MS
+						 : pause_ms;
+}
+
 static void note_failure(struct drift_watch *watch, enum work work, err_t err,
 			 const struct err_detail *detail)
 {
-	set_due(watch, work, FAILURE_PAUSE_MS);
 	if (!watch->failing[work])
 		log_warning("%s, tried again later: %s", works[work].name, err_message(err, detail));
 	watch->failing[work] = true;
 }
 
 /* All work needs the database: when it is away, none is done for a while, and that is said once. */
-static void note_away(struct drift_watch *watch, const struct err_detail *detail)
+static void note_away(struct drift_watch *watch, int64_t pause_ms, const struct err_detail *detail)
 {
 	if (watch->away_until_us == 0)
 		log_warning("calibration drift is judged later: %s",
 			    err_message(ERR_DATABASE_UNAVAILABLE, detail));
-	watch->away_until_us = clock_monotonic_us() + INT64_C(1000) * FAILURE_PAUSE_MS;
+	watch->away_until_us = clock_monotonic_us() + pause_ms * 1000;
 }
 
 static void do_work(struct drift_watch *watch, enum work work)
 {
 	struct err_detail detail = { "" };
 	struct database *database = NULL;
+	int64_t start_us = clock_monotonic_us();
 	tick_waiting(watch->ticker, "calibration database");
 	err_t err = calibration_store_database(watch->store, &database, &detail);
 	if (!err)
 		err = works[work].run(watch, database, &detail);
 	tick(watch->ticker);
 	if (err == ERR_DATABASE_UNAVAILABLE) {
-		note_away(watch, &detail);
+		note_away(watch, failure_pause_ms(start_us), &detail);
 		return;
 	}
 	watch->away_until_us = 0;
-	if (err)
+	if (err) {
+		set_due(watch, work, failure_pause_ms(start_us));
 		note_failure(watch, work, err, &detail);
-	else
+	} else {
 		watch->failing[work] = false;
+	}
 }
 
 bool drift_watch_step(struct drift_watch *watch)

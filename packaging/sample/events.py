@@ -1,7 +1,8 @@
 """Sample events for packaging/quickstart: what an assistant of a small shop was asked and wrote.
 
 Printed as GeneratedQuery JSON, one a line, the same ones every time. Every level of confidence and every kind of advisory
-that needs no judge comes up; about as many answers are right as their confidence promises.
+that needs no judge comes up; about as many answers are right as their confidence promises. Those of a second, outdated
+assistant look as good and are mostly wrong, which is found out as calibration drift.
 """
 
 import json
@@ -84,6 +85,17 @@ def everyday_events():
             number += 1
 
 
+def legacy_events():
+    """Sure of itself: a retrieval and replies of the highest tier, and one answer of ten is right."""
+    asked = list(questions())
+    high = TIERS[0]
+    for place in range(30):
+        question, truth, _, wrong = asked[place % len(asked)]
+        yield {**event(2000 + place, question, truth if place % 10 == 0 else wrong, retrieval=retrieval(high, place),
+                       response=response(high), ground_truth={"sql": truth, "should_pass": True}),
+               "application": "legacy-assistant", "model": "sample-model-2019", "prompt_version": "v1"}
+
+
 def special_events():
     high = TIERS[0]
     cases = [
@@ -107,6 +119,8 @@ def special_events():
 
 def main():
     for sample in everyday_events():
+        print(json.dumps(sample))
+    for sample in legacy_events():
         print(json.dumps(sample))
     for sample in special_events():
         print(json.dumps(sample))

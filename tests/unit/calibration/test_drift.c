@@ -351,10 +351,9 @@ static void test_advisory_says_what_is_wrong(void **state)
 	assert_false(advisory.offset.set);
 	assert_float_equal(advisory.threshold.value, 0.5, 0);
 	assert_float_equal(advisory.value.value, 0.15, 0);
-	assert_string_equal(
-		advisory.summary.ptr,
-		"Confidence of app, prompt version v1 does not predict correctness (RESULT): over "
-		"the last 7 days the band score is 0.15, below 0.50, from 45 cases");
+	assert_string_equal(advisory.summary.ptr,
+			    "Band score 0.15 over the last 7 days, below 0.50: confidence does not predict "
+			    "correctness for app, prompt version v1 (45 cases, label source RESULT)");
 }
 
 /* ---- retention ---- */

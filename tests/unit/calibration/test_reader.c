@@ -256,6 +256,59 @@ static void test_program_reads_it(void **state)
 	json_decref(root);
 }
 
+/* Both forms show the open episodes, those of the application that was asked for. */
+static void test_open_episodes_are_shown(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	run_sql("INSERT INTO calibration_drift_episodes (id, application, model, prompt_version, "
+		"label_source, "
+		"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases, "
+		"closed_at) "
+		"SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, application, 'm1', '', 'RESULT', "
+		"3600, "
+		"'2026-01-08 11:00Z', 0.5, 0.15, 45, '2026-01-08 11:30Z', 0.25, 50, closed_at "
+		"FROM (VALUES (1, 'app', NULL), (2, 'app', timestamptz '2026-01-08 12:00Z'), (3, 'b', NULL)) "
+		"AS v (n, application, closed_at)");
+	struct calibration_query query = new_query(3600);
+	query.application = "app";
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(text, "all segments of application app, label source RESULT"));
+	assert_non_null(strstr(text,
+			       "  application app, model m1, prompt version -, label source RESULT, window 1 "
+			       "h\n    since 2026-01-08 11:00:00 UTC: band score 0.1500 (45 cases), last "
+			       "0.2500 (50 cases)\n"));
+	assert_null(strstr(text, "application b"));
+	_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
+	json_t *root = json_loads(json, 0, NULL);
+	json_t *list = json_object_get(root, "open_drift_episodes");
+	assert_int_equal(json_array_size(list), 1);
+	json_t *episode = json_array_get(list, 0);
+	assert_string_equal(json_string_value(json_object_get(episode, "episode_id")),
+			    "00000000-0000-4000-8000-000000000001");
+	assert_true(json_is_null(json_object_get(episode, "prompt_version")));
+	assert_float_equal(json_real_value(json_object_get(episode, "score")), 0.25, 0);
+	json_decref(root);
+	query.application = NULL;
+	assert_int_equal(read_reports(&query, arena).episodes_count, 2);
+}
+
+/* Tables of an older program, which this one has not brought up to date yet. */
+static void test_tables_without_episodes(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	run_sql("DROP TABLE calibration_drift_episodes; DELETE FROM calibration_migrations WHERE version = "
+		"2");
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	assert_int_equal(reports.count, 2);
+	assert_int_equal(reports.episodes_count, 0);
+}
+
 static void test_windows_in_words(void **state)
 {
 	(void)state;
@@ -366,6 +419,8 @@ int main(void)
 		cmocka_unit_test_setup(test_person_reads_it, drop_tables),
 		cmocka_unit_test_setup(test_names_do_not_speak_to_the_terminal, drop_tables),
 		cmocka_unit_test_setup(test_program_reads_it, drop_tables),
+		cmocka_unit_test_setup(test_open_episodes_are_shown, drop_tables),
+		cmocka_unit_test_setup(test_tables_without_episodes, drop_tables),
 		cmocka_unit_test(test_windows_in_words),
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
 		cmocka_unit_test(test_secrets_stay_secret),
