@@ -215,17 +215,17 @@ static void do_work(struct drift_watch *watch, enum work work)
 	if (!err)
 		err = works[work].run(watch, database, &detail);
 	tick(watch->ticker);
+	if (err) /* twice: other work gets its turn before, in case that only this one is too slow */
+		set_due(watch, work, 2 * failure_pause_ms(start_us));
 	if (err == ERR_DATABASE_UNAVAILABLE) {
 		note_away(watch, failure_pause_ms(start_us), &detail);
 		return;
 	}
 	watch->away_until_us = 0;
-	if (err) {
-		set_due(watch, work, failure_pause_ms(start_us));
+	if (err)
 		note_failure(watch, work, err, &detail);
-	} else {
+	else
 		watch->failing[work] = false;
-	}
 }
 
 bool drift_watch_step(struct drift_watch *watch)

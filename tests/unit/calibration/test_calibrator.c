@@ -14,6 +14,9 @@
 
 #define PARTITIONS 3
 
+/* 2026-01-01 00:00:00 UTC: outside of all windows that are judged */
+#define LONG_AGO_MS INT64_C(1767225600000)
+
 /* librdkafka starts its threads by C11's thrd_create, which the thread sanitizer does not know of: it crashes
  * in them. */
 #if defined(__SANITIZE_THREAD__)
@@ -33,6 +36,7 @@ static struct codec *codec;
 static rd_kafka_t *producer;
 static char topic[64], advisory_topic[64];
 static int sent;
+static int64_t first_scored_at_ms;
 
 /* ---- servers ---- */
 
@@ -91,10 +95,10 @@ static int stop_servers(void **state)
 	return (kafka_dir[0] ? system(command) : 0) | test_postgres_do(&server, "stop");
 }
 
-static void create_topic(void)
+static void create_topic(const char *name)
 {
 	char reason[256];
-	rd_kafka_NewTopic_t *request = rd_kafka_NewTopic_new(topic, PARTITIONS, 1, reason, sizeof reason);
+	rd_kafka_NewTopic_t *request = rd_kafka_NewTopic_new(name, PARTITIONS, 1, reason, sizeof reason);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(producer);
 	rd_kafka_CreateTopics(producer, &request, 1, NULL, queue);
 	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 30000);
@@ -113,7 +117,7 @@ static struct scored_query new_record(struct record_label *label, int number)
 	return (struct scored_query){
 		.event_id = STR("c0ffee00-0000-4000-8000-000000000000"),
 		.occurred_at = 1767225600000,
-		.scored_at = 1767225600000 + number * INT64_C(1000),
+		.scored_at = first_scored_at_ms + number * INT64_C(100),
 		.application = STR("app"),
 		.confidence = { .overall = { true, (3 + number % 7) / 10.0 }, .level = LEVEL_MEDIUM },
 		.safety = { .verdict = VERDICT_SAFE },
@@ -241,8 +245,10 @@ static int begin_test(void **state)
 			 ERR_OK);
 	snprintf(topic, sizeof topic, "scored-%d", ++number);
 	snprintf(advisory_topic, sizeof advisory_topic, "advisories-%d", number);
-	create_topic();
+	create_topic(topic);
+	create_topic(advisory_topic);
 	sent = 0;
+	first_scored_at_ms = LONG_AGO_MS;
 	return 0;
 }
 
@@ -366,6 +372,38 @@ static void test_positions_that_moved_are_obeyed(void **state)
 	calibrator_stop(calibrator);
 }
 
+/* Half of the medium group is right: 1 − 3·|0.50 − 0.75| = 0.25, in each of the three windows. */
+static void test_instances_open_one_episode_for_each_window(void **state)
+{
+	(void)state;
+	char text[64] = "";
+	struct calibrator_statistics first_statistics, second_statistics;
+	struct calibrator *first = start_calibrator(), *second = start_calibrator();
+	first_scored_at_ms = clock_wall_ms() - 60000;
+	for (int i = 0; i < 5; i++) {
+		produce(30, true);
+		sleep_ms(300);
+	}
+	wait_counted(150);
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(30000000);
+	while (strcmp(text, "3") != 0 && clock_monotonic_us() < deadline_us) {
+		sleep_ms(100);
+		query("SELECT count(*) FROM calibration_drift_episodes WHERE published_at IS NOT NULL", text,
+		      sizeof text);
+	}
+	sleep_ms(4000);
+	query("SELECT count(*) || ' ' || count(published_at) || ' ' || round(min(score)::numeric, 9) FROM "
+	      "calibration_drift_episodes",
+	      text, sizeof text);
+	assert_string_equal(text, "3 3 0.250000000");
+	calibrator_statistics(first, &first_statistics);
+	calibrator_statistics(second, &second_statistics);
+	assert_int_equal(first_statistics.drift_opened + second_statistics.drift_opened, 3);
+	assert_true(first_statistics.drift_published + second_statistics.drift_published >= 3);
+	calibrator_stop(first);
+	calibrator_stop(second);
+}
+
 int main(void)
 {
 	if (THREAD_SANITIZER) {
@@ -380,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup(test_start_without_database, begin_test),
 		cmocka_unit_test_setup(test_instances_share_the_partitions, begin_test),
 		cmocka_unit_test_setup(test_positions_that_moved_are_obeyed, begin_test),
+		cmocka_unit_test_setup(test_instances_open_one_episode_for_each_window, begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, start_servers, stop_servers);
