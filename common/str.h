@@ -12,9 +12,9 @@ typedef struct str {
 	size_t len;
 } str_t;
 
-#define STR(literal)   ((str_t){ (literal), sizeof(literal) - 1 })
-#define STR_NONE       ((str_t){ NULL, 0 })
-#define STR_FMT	       "%.*s"
+#define STR(literal) ((str_t){ (literal), sizeof(literal) - 1 })
+#define STR_NONE     ((str_t){ NULL, 0 })
+#define STR_FMT	     "%.*s"
 /* For STR_FMT; evaluates its argument three times, so it has to be a plain variable or member. */
 #define STR_ARG(value) ((int)(value).len), ((value).ptr ? (value).ptr : "")
 

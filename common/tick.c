@@ -6,8 +6,9 @@
 
 void tick(struct ticker *ticker)
 {
-	atomic_store_explicit(&ticker->waiting_for, NULL, memory_order_relaxed);
-	atomic_store_explicit(&ticker->last_us, clock_monotonic_us(), memory_order_relaxed);
+	/* the time first: who reads a wait that has just ended must not take it for a stall */
+	atomic_store_explicit(&ticker->last_us, clock_monotonic_us(), memory_order_release);
+	atomic_store_explicit(&ticker->waiting_for, NULL, memory_order_release);
 }
 
 void tick_waiting(struct ticker *ticker, const char *dependency)

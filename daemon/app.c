@@ -28,7 +28,7 @@ enum {
 	STATUS_MS = 2000,	   /* between status lines */
 	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
 	PUBLISHER_STOP_MS = 20000, /* above the transaction timeout */
-	MOST_TICKERS = 80,
+	MOST_TICKERS = 320,
 };
 
 /* Everything that runs. Parts are started from the top and stopped as stop_parts says. */
@@ -141,12 +141,6 @@ static void on_assigned(struct assignment *assignment, void *context)
 	(void)context;
 }
 
-static void on_stuck(struct assignment *assignment, int32_t partition, void *context)
-{
-	struct app *app = context;
-	source_stop_partition(app->source, assignment, partition);
-}
-
 /* ---- start ---- */
 
 static err_t start_judge(struct app *app, struct err_detail *detail)
@@ -188,14 +182,13 @@ static void start_pipeline(struct app *app)
 
 static err_t start_kafka(struct app *app, struct err_detail *detail)
 {
-	const struct publisher_callbacks publisher = { .stuck = on_stuck, .fatal = on_fatal, .context = app };
 	const struct source_callbacks source = {
 		.message = on_message, .assigned = on_assigned, .fatal = on_fatal, .context = app
 	};
 	notify_status("Starting; waiting for the Kafka broker");
 	err_t err = topics_check(&app->kafka, KAFKA_START_MS, detail);
 	if (!err)
-		err = publisher_start(&app->kafka, &publisher, KAFKA_START_MS, &app->publisher, detail);
+		err = publisher_start(&app->kafka, on_fatal, app, KAFKA_START_MS, &app->publisher, detail);
 	if (err)
 		return err;
 	start_pipeline(app);
@@ -267,19 +260,25 @@ static void collect_tickers(struct app *app)
 /* ---- stop ---- */
 
 /*
- * The source first: it closes the assignment, so that whatever finishes from here on is discarded. Then the
- * branches, which answer all open calls; then the workers, which see these answers; the publisher last of
- * them, since workers push to it.
+ * First everything ends, then everything goes. The source ends first: it closes the assignment, so that
+ * whatever finishes from here on is discarded. Then the branches, which answer all open calls; then the
+ * workers, which see these answers; then the publisher, to which workers push. Each of them may still look at
+ * the others until all have ended.
  */
 static err_t stop_parts(struct app *app, struct err_detail *detail)
 {
 	(void)detail;
-	source_stop(app->source);
-	targets_stop(app->targets);
-	judge_stop(app->judge);
-	pipeline_stop(app->pipeline);
-	publisher_stop(app->publisher, PUBLISHER_STOP_MS);
+	source_close(app->source);
+	targets_close(app->targets);
+	judge_close(app->judge);
+	pipeline_close(app->pipeline);
+	publisher_close(app->publisher, PUBLISHER_STOP_MS);
 	calibrator_stop(app->calibrator);
+	publisher_stop(app->publisher);
+	source_stop(app->source);
+	pipeline_stop(app->pipeline);
+	judge_stop(app->judge);
+	targets_stop(app->targets);
 	codec_free(app->codec);
 	credits_destroy(&app->credits);
 	return ERR_OK;

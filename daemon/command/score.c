@@ -21,7 +21,7 @@ struct scorer {
 	struct event *done[MOST_IN_FLIGHT]; /* by line modulo */
 	uint64_t next_line;		    /* to be printed; from 0 */
 	uint64_t next_submitted;
-	bool output_failed;
+	int output_errno; /* why standard output could not be written, or 0 */
 };
 
 /* ---- output ---- */
@@ -61,7 +61,7 @@ static void print_done(struct scorer *scorer)
 		_cleanup_(buf_free) struct buf line = BUF_INIT;
 		render(scorer, event, &line);
 		if (fwrite(line.data, 1, line.len, stdout) != line.len || fflush(stdout) != 0)
-			scorer->output_failed = true;
+			scorer->output_errno = errno ? errno : EIO;
 		scorer->done[scorer->next_line % MOST_IN_FLIGHT] = NULL;
 		scorer->next_line++;
 		event_free(event);
@@ -83,9 +83,9 @@ static void on_ready(struct event *event, void *context)
 static bool wait_for_place(struct scorer *scorer, uint64_t most_open)
 {
 	pthread_mutex_lock(&scorer->mutex);
-	while (scorer->next_submitted - scorer->next_line >= most_open && !scorer->output_failed)
+	while (scorer->next_submitted - scorer->next_line >= most_open && !scorer->output_errno)
 		pthread_cond_wait(&scorer->printed, &scorer->mutex);
-	bool going = !scorer->output_failed;
+	bool going = !scorer->output_errno;
 	pthread_mutex_unlock(&scorer->mutex);
 	return going;
 }
@@ -112,8 +112,9 @@ static err_t score_lines(struct scorer *scorer, struct err_detail *detail)
 		submit_line(scorer, line, (size_t)len);
 	}
 	wait_for_place(scorer, 1);
-	if (scorer->output_failed)
-		return err_fail(detail, ERR_IO, "standard output cannot be written: %s", strerror(errno));
+	if (scorer->output_errno)
+		return err_fail(detail, ERR_IO, "standard output cannot be written: %s",
+				strerror(scorer->output_errno));
 	if (ferror(stdin))
 		return err_fail(detail, ERR_IO, "standard input cannot be read: %s", strerror(errno));
 	return ERR_OK;
@@ -222,10 +223,11 @@ err_t score_run(const struct score_options *options, struct err_detail *detail)
 	err = run_pipeline(&pipeline_options, &scorer, detail);
 	/* an early end (output closed) leaves events with the branches: these answer first, then the workers
 	 * stop */
-	targets_stop(TAKE_PTR(targets));
-	judge_stop(TAKE_PTR(judge));
-	pipeline_stop(scorer.pipeline);
+	targets_close(targets);
+	judge_close(judge);
+	pipeline_close(scorer.pipeline);
 	for (size_t i = 0; i < MOST_IN_FLIGHT; i++)
 		event_free(scorer.done[i]);
+	pipeline_stop(scorer.pipeline);
 	return err;
 }

@@ -9,7 +9,13 @@
 
 #include <inttypes.h>
 
-enum { OUTPUTS_MAX = 1 + ADVISORIES_MAX, HEADERS_MAX = 10, SHORTENED_DEAD_LETTER_BYTES = 64 * 1024 };
+enum {
+	OUTPUTS_MAX = 1 + ADVISORIES_MAX,
+	HEADERS_MAX = 10,
+	SHORTENED_VALUE_BYTES = 64 * 1024,
+	SHORTENED_KEY_BYTES = 1024,
+	TRACE_VALUE_BYTES = 1024
+};
 
 /* Where an output's value lies in the event's buffer, until the buffer grows no more. */
 struct piece {
@@ -26,7 +32,7 @@ static size_t trace_headers(const struct event *event, struct output_header *hea
 {
 	size_t count = 0;
 	for (size_t i = 0; i < event->headers_count && count < 2; i++)
-		if (is_trace(event->headers[i].name) &&
+		if (is_trace(event->headers[i].name) && event->headers[i].value.len <= TRACE_VALUE_BYTES &&
 		    (count == 0 || strcmp(headers[0].name, event->headers[i].name) != 0))
 			headers[count++] = event->headers[i];
 	return count;
@@ -67,11 +73,19 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 	return err;
 }
 
+/* Once: an event that is encoded again, because an output was refused, raises the same ones. */
+static void raise_advisories(struct event *event)
+{
+	if (event->advisories)
+		return;
+	event->advisories = ARENA_ARRAY(event->arena, struct advisory, ADVISORIES_MAX);
+	event->advisories_count = advisories_of(event, event->advisories);
+}
+
 static err_t encode_scored(struct event *event, struct err_detail *detail)
 {
 	struct output *outputs = ARENA_ARRAY(event->arena, struct output, OUTPUTS_MAX);
 	struct piece pieces[OUTPUTS_MAX];
-	struct advisory advisories[ADVISORIES_MAX];
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	buf_reset(&event->encoded);
 	err_t err = codec_encode_scored(pipeline_codec(event->pipeline), event->scored, &event->encoded);
@@ -81,9 +95,9 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 				      .headers_count = trace_headers(event, headers) };
 	pieces[0] = (struct piece){ 0, event->encoded.len };
 	size_t count = 1;
-	size_t advisories_count = err ? 0 : advisories_of(event, advisories);
-	for (size_t i = 0; !err && i < advisories_count; i++, count++)
-		err = encode_advisory(event, &advisories[i], &outputs[count], &pieces[count]);
+	raise_advisories(event);
+	for (size_t i = 0; !err && i < event->advisories_count; i++, count++)
+		err = encode_advisory(event, &event->advisories[i], &outputs[count], &pieces[count]);
 	if (err)
 		return err_fail(detail, err, "the record cannot be encoded: %s", err_text(err));
 	set_outputs(event, outputs, pieces, count);
@@ -112,14 +126,29 @@ static size_t original_headers(const struct event *event, struct output_header *
 	return count;
 }
 
-/* The untouched bytes, or their beginning with length and digest where the topic cannot take them all. */
-static void encode_dead_letter(struct event *event, size_t most_bytes)
+static size_t add_size_headers(const struct event *event, struct output_header *headers)
+{
+	char *digest = arena_alloc(event->arena, DIGEST_HEX_SIZE);
+	digest_sha256_hex(event->raw.ptr, event->raw.len, digest);
+	headers[0] = (struct output_header){ "length", arena_printf(event->arena, "%zu", event->raw.len) };
+	headers[1] = (struct output_header){ "sha256", str_from(digest) };
+	return 2;
+}
+
+/* The untouched bytes, key and headers; shortened, where the topic cannot take them, the beginning of bytes
+ * and key alone, with the length and the digest of the bytes. */
+static void encode_dead_letter(struct event *event, bool shortened)
 {
 	struct arena *arena = event->arena;
 	struct output *output = ARENA_NEW(arena, struct output);
 	struct output_header *headers =
 		ARENA_ARRAY(arena, struct output_header, event->headers_count + HEADERS_MAX);
-	size_t count = original_headers(event, headers);
+	str_t value = event->raw, key = event->key;
+	size_t count = shortened ? add_size_headers(event, headers) : original_headers(event, headers);
+	if (shortened && value.len > SHORTENED_VALUE_BYTES)
+		value.len = SHORTENED_VALUE_BYTES;
+	if (shortened && key.len > SHORTENED_KEY_BYTES)
+		key.len = SHORTENED_KEY_BYTES;
 	headers[count++] = (struct output_header){ "reason", str_from(err_name(event->dead_reason)) };
 	headers[count++] = (struct output_header){ "detail", event->dead_detail };
 	headers[count++] = (struct output_header){ "topic", event->origin.topic };
@@ -127,19 +156,11 @@ static void encode_dead_letter(struct event *event, size_t most_bytes)
 						   arena_printf(arena, "%" PRId32, event->origin.partition) };
 	headers[count++] =
 		(struct output_header){ "offset", arena_printf(arena, "%" PRId64, event->origin.offset) };
-	size_t len = event->raw.len;
-	if (len > most_bytes) {
-		char *digest = arena_alloc(arena, DIGEST_HEX_SIZE);
-		digest_sha256_hex(event->raw.ptr, event->raw.len, digest);
-		headers[count++] =
-			(struct output_header){ "length", arena_printf(arena, "%zu", event->raw.len) };
-		headers[count++] = (struct output_header){ "sha256", str_from(digest) };
-		len = most_bytes;
-	}
+	event->dead_shortened = shortened;
 	buf_reset(&event->encoded);
-	buf_append(&event->encoded, event->raw.ptr, len);
+	buf_append_str(&event->encoded, value);
 	*output = (struct output){
-		.topic = OUTPUT_DEAD_LETTER, .key = event->key, .headers = headers, .headers_count = count
+		.topic = OUTPUT_DEAD_LETTER, .key = key, .headers = headers, .headers_count = count
 	};
 	set_outputs(event, output, &(struct piece){ 0, event->encoded.len }, 1);
 }
@@ -179,13 +200,13 @@ static bool refused(struct publication *publication, size_t index, bool too_larg
 		err_fail(&detail, ERR_OUTPUT_REFUSED, "the scored record was refused by its topic: %s",
 			 reason);
 		event_kill(event, ERR_OUTPUT_REFUSED, detail.message);
-		encode_dead_letter(event, SIZE_MAX);
+		encode_dead_letter(event, false);
 		event_set_step(event, STEP_READY);
 		return true;
 	}
-	if (!too_large || output->value.len <= SHORTENED_DEAD_LETTER_BYTES)
+	if (!too_large || event->dead_shortened)
 		return false;
-	encode_dead_letter(event, SHORTENED_DEAD_LETTER_BYTES);
+	encode_dead_letter(event, true);
 	return true;
 }
 
@@ -201,7 +222,7 @@ err_t event_encode(struct event *event, struct err_detail *detail)
 	publication->refused = refused;
 	publication->changed = changed;
 	if (event->dead_reason)
-		encode_dead_letter(event, SIZE_MAX);
+		encode_dead_letter(event, false);
 	else
 		err = encode_scored(event, detail);
 	return err;

@@ -92,7 +92,10 @@ struct event {
 	size_t errors_count;
 
 	struct scored_query *scored; /* from READY on, unless dead */
-	err_t dead_reason;	     /* ERR_OK: alive */
+	struct advisory *advisories; /* raised when it was first encoded, or NULL */
+	size_t advisories_count;
+	err_t dead_reason;   /* ERR_OK: alive */
+	bool dead_shortened; /* the dead letter is as short as it gets */
 	str_t dead_detail;
 
 	struct buf encoded; /* of the outputs, one behind the other */

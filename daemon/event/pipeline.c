@@ -257,12 +257,19 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 	return pipeline;
 }
 
+void pipeline_close(struct pipeline *pipeline)
+{
+	if (!pipeline || !pipeline->pool)
+		return;
+	queue_close(&pipeline->work);
+	pool_join(TAKE_PTR(pipeline->pool));
+}
+
 void pipeline_stop(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
-	queue_close(&pipeline->work);
-	pool_join(pipeline->pool);
+	pipeline_close(pipeline);
 	queue_destroy(&pipeline->work);
 	flood_gate_free(pipeline->flood_gate);
 	config_unref(pipeline->config);

@@ -32,8 +32,11 @@ struct pipeline_options {
 
 struct pipeline *pipeline_start(const struct pipeline_options *options);
 
-/* Waits until the workers have finished what they have and joins them; the branches must have been stopped
- * before. NULL is fine. */
+/* Waits until the workers have finished what they have and joins them; targets and judge must have been
+ * closed before. Events that the publisher holds still need the pipeline. NULL is fine. */
+void pipeline_close(struct pipeline *pipeline);
+
+/* Closes and releases, when no event is left. NULL is fine. */
 void pipeline_stop(struct pipeline *pipeline);
 
 /* Any thread; never blocks. */

@@ -34,6 +34,7 @@ struct judge {
 
 	struct queue submitted;
 	_Atomic bool stopping;
+	_Atomic bool closed;
 	struct pool *thread;
 	struct ticker ticker;
 	pthread_mutex_t mutex; /* for the next four */
@@ -347,13 +348,19 @@ static void abandon(struct judge *judge, struct list *exchanges)
 	}
 }
 
+/* Turns away what was submitted and nobody will look at. Once the judge's thread has ended: any thread. */
 static void abandon_submitted(struct judge *judge)
 {
 	struct list calls = LIST_INIT(calls);
 	struct list_node *node;
 	queue_take_all(&judge->submitted, &calls);
-	while ((node = list_take(&calls)))
-		answer_error(judge, call_of(node), ERR_SHUTTING_DOWN);
+	while ((node = list_take(&calls))) {
+		struct judge_call *call = call_of(node);
+		call->verdict = (struct judge_verdict){ .error = ERR_SHUTTING_DOWN,
+							.message = str_from(err_text(ERR_SHUTTING_DOWN)) };
+		call->duration_us = clock_monotonic_us() - call->submitted_us;
+		call->done(call, call->context);
+	}
 }
 
 static void apply_terms(struct judge *judge, const struct terms *terms)
@@ -474,14 +481,22 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 	return ERR_OK;
 }
 
+void judge_close(struct judge *judge)
+{
+	if (!judge || !judge->thread)
+		return;
+	atomic_store(&judge->stopping, true);
+	transport_wake(judge->transport);
+	pool_join(TAKE_PTR(judge->thread));
+	atomic_store(&judge->closed, true);
+	abandon_submitted(judge);
+}
+
 void judge_stop(struct judge *judge)
 {
 	if (!judge)
 		return;
-	atomic_store(&judge->stopping, true);
-	transport_wake(judge->transport);
-	pool_join(judge->thread);
-	abandon_submitted(judge);
+	judge_close(judge);
 	release(judge);
 }
 
@@ -506,7 +521,11 @@ void judge_submit(struct judge *judge, struct judge_call *call)
 	call->submitted_us = clock_monotonic_us();
 	call->verdict = (struct judge_verdict){ .error = ERR_OK };
 	queue_push(&judge->submitted, &call->node);
-	transport_wake(judge->transport);
+	if (atomic_load(&judge->closed)) /* after the push: either we see that it is closed, or closing sees
+					    the call */
+		abandon_submitted(judge);
+	else
+		transport_wake(judge->transport);
 }
 
 const char *judge_prompt_digest(const struct judge *judge)

@@ -77,7 +77,11 @@ struct judge_call {
 
 err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail);
 
-/* Answers what is still open with SHUTTING_DOWN and joins the thread. NULL is fine. */
+/* Answers what is still open with SHUTTING_DOWN and joins the thread. What is submitted from then on is
+ * answered at once; the digest can still be read. NULL is fine. */
+void judge_close(struct judge *judge);
+
+/* Closes and releases: nobody may hold on to it any more. NULL is fine. */
 void judge_stop(struct judge *judge);
 
 /* Takes over the timeouts, limits, cache bounds and prompts of `settings`; what is open goes on with the

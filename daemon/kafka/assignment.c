@@ -11,8 +11,12 @@ struct partition {
 	int32_t id;
 	struct offsets *offsets;
 	int64_t committed;  /* prefix of the last commit, or OFFSETS_UNKNOWN */
+	int64_t sent;	    /* prefix that the open transaction carries */
 	bool joined;	    /* events of it are in the open transaction */
 	unsigned unchecked; /* joins since the size of its map was last measured */
+	bool map_full;	    /* found by the open transaction */
+	unsigned arrivals;  /* since its fill was last measured */
+	bool stopped;	    /* to be told to the source */
 };
 
 struct assignment {
@@ -212,12 +216,15 @@ bool assignment_join(struct assignment *assignment, int32_t partition, int64_t o
 	bool prefix_moves = offsets_prefix(found->offsets) == offset;
 	if (first)
 		found->unchecked = JOINS_BETWEEN_MEASURES - 1;
-	offsets_join(found->offsets, offset);
-	bool fitting = prefix_moves || fits(found);
-	if (fitting)
-		found->joined = true;
-	else
-		offsets_withdraw(found->offsets, offset);
+	bool fitting = prefix_moves || !found->map_full;
+	if (fitting) {
+		offsets_join(found->offsets, offset);
+		fitting = prefix_moves || fits(found);
+		if (!fitting)
+			offsets_withdraw(found->offsets, offset);
+	}
+	found->map_full = !fitting;
+	found->joined |= fitting;
 	pthread_mutex_unlock(&assignment->mutex);
 	return fitting;
 }
@@ -236,8 +243,10 @@ rd_kafka_topic_partition_list_t *assignment_offsets(struct assignment *assignmen
 	for (size_t i = 0; i < assignment->count; i++) {
 		struct partition *partition = &assignment->partitions[i];
 		int64_t prefix = offsets_prefix(partition->offsets);
+		partition->sent = partition->committed;
 		if (prefix == OFFSETS_UNKNOWN || (!partition->joined && prefix == partition->committed))
 			continue;
+		partition->sent = prefix;
 		struct buf metadata = BUF_INIT;
 		offsets_encode(partition->offsets, &metadata);
 		rd_kafka_topic_partition_t *entry =
@@ -256,7 +265,8 @@ void assignment_end(struct assignment *assignment, bool committed)
 	for (size_t i = 0; i < assignment->count; i++) {
 		struct partition *partition = &assignment->partitions[i];
 		if (committed)
-			partition->committed = offsets_prefix(partition->offsets);
+			partition->committed = partition->sent;
+		partition->map_full = false;
 		if (partition->joined)
 			offsets_end(partition->offsets, committed);
 		partition->joined = false;
@@ -282,11 +292,54 @@ double assignment_fill(struct assignment *assignment, int32_t *ret_partition)
 	return fullest;
 }
 
-double assignment_partition_fill(struct assignment *assignment, int32_t partition)
+enum { ARRIVALS_BETWEEN_FILLS = 256 };
+
+#define FILL_PAUSE  0.75
+#define FILL_RESUME 0.50
+
+bool assignment_is_overfull(struct assignment *assignment, int32_t partition)
+{
+	bool overfull = false;
+	pthread_mutex_lock(&assignment->mutex);
+	struct partition *found = find(assignment, partition);
+	if (found && ++found->arrivals >= ARRIVALS_BETWEEN_FILLS) {
+		found->arrivals = 0;
+		overfull = !offsets_restoring(found->offsets) && offsets_fill(found->offsets) > FILL_PAUSE;
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return overfull;
+}
+
+bool assignment_has_emptied(struct assignment *assignment, int32_t partition)
 {
 	pthread_mutex_lock(&assignment->mutex);
 	const struct partition *found = find(assignment, partition);
-	double fill = found ? offsets_fill(found->offsets) : 0;
+	bool emptied = !found || offsets_unfinished(found->offsets) == 0 ||
+		       offsets_restoring(found->offsets) || offsets_fill(found->offsets) < FILL_RESUME;
 	pthread_mutex_unlock(&assignment->mutex);
-	return fill;
+	return emptied;
+}
+
+void assignment_stop(struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	struct partition *found = find(assignment, partition);
+	if (found)
+		found->stopped = true;
+	pthread_mutex_unlock(&assignment->mutex);
+}
+
+bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition)
+{
+	bool taken = false;
+	pthread_mutex_lock(&assignment->mutex);
+	for (size_t i = 0; i < assignment->count && !taken; i++) {
+		struct partition *candidate = &assignment->partitions[i];
+		taken = candidate->stopped;
+		candidate->stopped = false;
+		if (taken)
+			*ret_partition = candidate->id;
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return taken;
 }

@@ -67,5 +67,16 @@ const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignme
 /* Fill of the fullest completion map, 0..1, and its partition (−1: none). */
 double assignment_fill(struct assignment *assignment, int32_t *ret_partition);
 
-/* Fill of one partition's map. */
-double assignment_partition_fill(struct assignment *assignment, int32_t partition);
+/* Source, after an arrival: whether the partition's map is so full that it has to wait for its prefix.
+ * Measured every so many arrivals of the partition. */
+bool assignment_is_overfull(struct assignment *assignment, int32_t partition);
+
+/* Source: whether a partition that waited can go on: its map has emptied, or nothing that it waits for is
+ * left. */
+bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
+
+/* Publisher: an event of the partition can be published nowhere, so nothing of it may be read any more. */
+void assignment_stop(struct assignment *assignment, int32_t partition);
+
+/* Source: takes the next partition that was stopped since it last asked; false: none. */
+bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition);

@@ -70,6 +70,24 @@ void credits_return(struct credits *credits, size_t bytes)
 	pthread_mutex_unlock(&credits->mutex);
 }
 
+static bool quarter_free(const struct credits *credits)
+{
+	return credits->events_used <= credits->events_limit * 3 / 4 &&
+	       credits->bytes_used <= credits->bytes_limit / 4 * 3;
+}
+
+bool credits_wait_quarter(struct credits *credits, int64_t timeout_ms)
+{
+	struct timespec deadline = deadline_after(timeout_ms);
+	pthread_mutex_lock(&credits->mutex);
+	while (!quarter_free(credits) && timeout_ms > 0)
+		if (pthread_cond_timedwait(&credits->returned, &credits->mutex, &deadline) != 0)
+			break;
+	bool free_again = quarter_free(credits);
+	pthread_mutex_unlock(&credits->mutex);
+	return free_again;
+}
+
 bool credits_wait_below(struct credits *credits, size_t events, int64_t timeout_ms)
 {
 	struct timespec deadline = deadline_after(timeout_ms);

@@ -29,6 +29,9 @@ void credits_grow(struct credits *credits, size_t bytes);
 
 void credits_return(struct credits *credits, size_t bytes);
 
+/* Waits up to `timeout_ms` until a quarter of all credits, events and bytes, is free; true if so. */
+bool credits_wait_quarter(struct credits *credits, int64_t timeout_ms);
+
 /* Waits up to `timeout_ms` until at most `events` are in flight; true if so. */
 bool credits_wait_below(struct credits *credits, size_t events, int64_t timeout_ms);
 

@@ -145,6 +145,11 @@ int64_t offsets_prefix(const struct offsets *offsets)
 	return offsets->lead < offsets->holes_count ? offsets->holes[offsets->lead].offset : offsets->next;
 }
 
+bool offsets_restoring(const struct offsets *offsets)
+{
+	return offsets->done_count > 0 && offsets->next < offsets->done[offsets->done_count - 1].to;
+}
+
 size_t offsets_unfinished(const struct offsets *offsets)
 {
 	return offsets->holes_count;

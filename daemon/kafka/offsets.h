@@ -61,5 +61,9 @@ size_t offsets_metadata_bytes(const struct offsets *offsets);
 /* How full the map is, 0..1 and above: share of OFFSETS_METADATA_BYTES. */
 double offsets_fill(const struct offsets *offsets);
 
+/* Offsets that an earlier owner finished have yet to come by: what arrives meanwhile fills holes of its map
+ * and adds none. */
+bool offsets_restoring(const struct offsets *offsets);
+
 /* Arrived and not done, in the open transaction or not. */
 size_t offsets_unfinished(const struct offsets *offsets);

@@ -12,16 +12,18 @@
 enum {
 	IDLE_MS = 100,
 	ABORT_FLUSH_MS = 1000,
+	MOST_ABORT_FAILURES = 10,
 	CALL_TIMEOUT_MS = 5000,	  /* of one librdkafka call; unfinished ones are called again */
 	FLUSH_TIMEOUT_MS = 30000, /* at least once: until outputs count as not delivered */
 };
 
 struct publisher {
 	const struct kafka_settings *settings;
-	struct publisher_callbacks callbacks;
+	kafka_fatal_fn fatal;
+	void *fatal_context;
 	rd_kafka_t *producer;
 	rd_kafka_topic_t *topics[OUTPUT_TOPIC_COUNT_];
-	rd_kafka_t *consumer; /* at least once */
+	_Atomic(rd_kafka_t *) consumer; /* at least once */
 	struct pool *pool;
 	struct ticker ticker;
 	struct queue ready;
@@ -70,43 +72,42 @@ static void report_fatal(struct publisher *publisher, const rd_kafka_error_t *er
 			 "kafka.transaction_timeout_ms; if there is another one, give each a "
 			 "kafka.instance_id of its own",
 			 publisher->settings->instance_id);
-		publisher->callbacks.fatal(ERR_KAFKA_FENCED, message, publisher->callbacks.context);
+		publisher->fatal(ERR_KAFKA_FENCED, message, publisher->fatal_context);
 	} else {
 		snprintf(message, sizeof message, "the Kafka producer has failed for good: %s",
 			 rd_kafka_error_string(error));
-		publisher->callbacks.fatal(ERR_KAFKA_FATAL, message, publisher->callbacks.context);
+		publisher->fatal(ERR_KAFKA_FATAL, message, publisher->fatal_context);
 	}
 }
 
-/* What to do after an error of a transactional call. True: call again (after a pause). */
-static bool classify(struct publisher *publisher, const char *call, rd_kafka_error_t *error,
-		     enum outcome *ret_outcome)
+/* What to do after an error of a transactional call. */
+enum advice { ADVICE_AGAIN, ADVICE_ABORT, ADVICE_FATAL };
+
+static enum advice classify(struct publisher *publisher, const char *call, rd_kafka_error_t *error)
 {
 	_cleanup_(kafka_error_cleanup) rd_kafka_error_t *owned = error;
 	if (rd_kafka_error_is_fatal(owned)) {
 		report_fatal(publisher, owned);
-		*ret_outcome = OUTCOME_FATAL;
-		return false;
+		return ADVICE_FATAL;
+	}
+	if (stopping(publisher)) {
+		log_warning("%s: the broker did not answer in time; what it decided shows at the next start",
+			    call);
+		publisher->failed = true;
+		return ADVICE_FATAL;
 	}
 	if (rd_kafka_error_txn_requires_abort(owned)) {
 		log_warning("%s: %s; the transaction is aborted and its events are published again", call,
 			    rd_kafka_error_string(owned));
-		*ret_outcome = OUTCOME_ABORT;
-		return false;
+		return ADVICE_ABORT;
 	}
 	if (rd_kafka_error_is_retriable(owned) ||
 	    rd_kafka_error_code(owned) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
 		log_debug("%s: %s; again", call, rd_kafka_error_string(owned));
-		if (!stopping(publisher))
-			return true;
-		log_warning("%s: the broker did not answer in time; what it decided shows at the next start",
-			    call);
-		*ret_outcome = OUTCOME_FATAL;
-		return false;
+		return ADVICE_AGAIN;
 	}
 	log_error("%s: %s", call, rd_kafka_error_string(owned));
-	*ret_outcome = OUTCOME_ABORT;
-	return false;
+	return ADVICE_ABORT;
 }
 
 /* Lets the broker recover: waits with backoff while serving the client. */
@@ -127,7 +128,8 @@ static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, v
 		output->refusal = message->err;
 }
 
-/* Errors that say something about the message itself, not about the moment or the transaction. */
+/* Errors that say something about the message itself. A topic that is missing or forbidden is a fault of the
+ * moment: its events wait until it is mended. */
 static bool is_refusal(rd_kafka_resp_err_t err)
 {
 	switch (err) {
@@ -135,11 +137,8 @@ static bool is_refusal(rd_kafka_resp_err_t err)
 	case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
 	case RD_KAFKA_RESP_ERR_INVALID_RECORD:
 	case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
 	case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 		return true;
 	default:
 		return false;
@@ -185,6 +184,16 @@ static rd_kafka_resp_err_t produce_once(struct publisher *publisher, struct outp
 	return code;
 }
 
+/* The client itself has failed, whatever it was asked for. */
+static enum outcome fail_for_good(struct publisher *publisher)
+{
+	char reason[256];
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(publisher->producer, reason, sizeof reason);
+	_cleanup_(kafka_error_cleanup) rd_kafka_error_t *error = rd_kafka_error_new(code, "%s", reason);
+	report_fatal(publisher, error);
+	return OUTCOME_FATAL;
+}
+
 static enum outcome produce(struct publisher *publisher, struct output *output)
 {
 	output->refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -201,6 +210,8 @@ static enum outcome produce(struct publisher *publisher, struct output *output)
 			output->refusal = err;
 			return OUTCOME_ABORT;
 		}
+		if (err == RD_KAFKA_RESP_ERR__FATAL)
+			return fail_for_good(publisher);
 		log_warning("an output cannot be produced: %s", rd_kafka_err2str(err));
 		return OUTCOME_ABORT;
 	}
@@ -223,16 +234,28 @@ static enum outcome produce_all(struct publisher *publisher)
 
 /* ---- one transaction ---- */
 
+/* After an error: OUTCOME_OK means that the call is to be made again. */
+static enum outcome outcome_of(struct publisher *publisher, const char *call, rd_kafka_error_t *error)
+{
+	switch (classify(publisher, call, error)) {
+	case ADVICE_AGAIN:
+		pause_and_serve(publisher);
+		return OUTCOME_OK;
+	case ADVICE_ABORT:
+		return OUTCOME_ABORT;
+	case ADVICE_FATAL:
+		break;
+	}
+	return OUTCOME_FATAL;
+}
+
 static enum outcome begin(struct publisher *publisher)
 {
 	enum outcome outcome = OUTCOME_OK;
-	rd_kafka_error_t *error;
-	while ((error = rd_kafka_begin_transaction(publisher->producer)))
-		if (!classify(publisher, "begin of a transaction", error, &outcome))
-			return outcome;
-		else
-			pause_and_serve(publisher);
-	return OUTCOME_OK;
+	rd_kafka_error_t *error = NULL;
+	while (outcome == OUTCOME_OK && (error = rd_kafka_begin_transaction(publisher->producer)))
+		outcome = outcome_of(publisher, "begin of a transaction", error);
+	return outcome;
 }
 
 static enum outcome send_offsets(struct publisher *publisher, struct assignment *assignment)
@@ -240,41 +263,44 @@ static enum outcome send_offsets(struct publisher *publisher, struct assignment 
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *offsets =
 		assignment_offsets(assignment);
 	enum outcome outcome = OUTCOME_OK;
-	rd_kafka_error_t *error;
-	if (offsets->cnt == 0)
-		return OUTCOME_OK;
-	while ((error = rd_kafka_send_offsets_to_transaction(publisher->producer, offsets,
+	rd_kafka_error_t *error = NULL;
+	while (outcome == OUTCOME_OK && offsets->cnt > 0 &&
+	       (error = rd_kafka_send_offsets_to_transaction(publisher->producer, offsets,
 							     assignment_group(assignment), CALL_TIMEOUT_MS)))
-		if (!classify(publisher, "offsets of a transaction", error, &outcome))
-			return outcome;
-		else
-			pause_and_serve(publisher);
-	return OUTCOME_OK;
+		outcome = outcome_of(publisher, "offsets of a transaction", error);
+	return outcome;
 }
 
 static enum outcome commit(struct publisher *publisher)
 {
 	enum outcome outcome = OUTCOME_OK;
-	rd_kafka_error_t *error;
-	while ((error = rd_kafka_commit_transaction(publisher->producer, CALL_TIMEOUT_MS)))
-		if (!classify(publisher, "commit of a transaction", error, &outcome))
-			return outcome;
-		else
-			pause_and_serve(publisher);
-	return OUTCOME_OK;
+	rd_kafka_error_t *error = NULL;
+	while (outcome == OUTCOME_OK &&
+	       (error = rd_kafka_commit_transaction(publisher->producer, CALL_TIMEOUT_MS)))
+		outcome = outcome_of(publisher, "commit of a transaction", error);
+	return outcome;
 }
 
+/* An abort that fails is tried again: as long as it has not succeeded, no other transaction can begin, and
+ * delivery reports may still come. One that never succeeds is fatal. */
 static enum outcome abort_transaction(struct publisher *publisher)
 {
-	enum outcome outcome = OUTCOME_ABORT;
 	rd_kafka_error_t *error;
 	atomic_fetch_add(&publisher->aborted, 1);
 	/* what is on its way arrives before the abort; purging it would leave the broker's view of the
 	 * sequence open */
 	rd_kafka_flush(publisher->producer, ABORT_FLUSH_MS);
-	while ((error = rd_kafka_abort_transaction(publisher->producer, CALL_TIMEOUT_MS))) {
-		if (!classify(publisher, "abort of a transaction", error, &outcome))
-			return outcome == OUTCOME_FATAL ? OUTCOME_FATAL : OUTCOME_ABORT;
+	for (unsigned failures = 0;
+	     (error = rd_kafka_abort_transaction(publisher->producer, CALL_TIMEOUT_MS));) {
+		if (failures == MOST_ABORT_FAILURES) {
+			report_fatal(publisher, error);
+			rd_kafka_error_destroy(error);
+			return OUTCOME_FATAL;
+		}
+		enum advice advice = classify(publisher, "abort of a transaction", error);
+		if (advice == ADVICE_FATAL)
+			return OUTCOME_FATAL;
+		failures += advice == ADVICE_ABORT;
 		pause_and_serve(publisher);
 	}
 	return OUTCOME_ABORT;
@@ -283,9 +309,8 @@ static enum outcome abort_transaction(struct publisher *publisher)
 static enum outcome run_exactly_once(struct publisher *publisher, struct assignment *assignment)
 {
 	enum outcome outcome = begin(publisher);
-	if (outcome != OUTCOME_OK)
-		return outcome;
-	outcome = produce_all(publisher);
+	if (outcome == OUTCOME_OK)
+		outcome = produce_all(publisher);
 	if (outcome == OUTCOME_OK)
 		outcome = send_offsets(publisher, assignment);
 	if (outcome == OUTCOME_OK)
@@ -310,15 +335,19 @@ static bool all_delivered(const struct list *publications)
 static enum outcome run_at_least_once(struct publisher *publisher, struct assignment *assignment)
 {
 	enum outcome outcome = produce_all(publisher);
+	char reason[1];
 	while (rd_kafka_flush(publisher->producer, CALL_TIMEOUT_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT)
 		tick_waiting(&publisher->ticker, "Kafka broker");
+	if (rd_kafka_fatal_error(publisher->producer, reason, sizeof reason))
+		return outcome == OUTCOME_FATAL ? outcome : fail_for_good(publisher);
 	if (outcome != OUTCOME_OK || !all_delivered(&publisher->joined))
 		return OUTCOME_ABORT;
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *offsets =
 		assignment_offsets(assignment);
 	if (offsets->cnt == 0)
 		return OUTCOME_OK;
-	rd_kafka_resp_err_t err = rd_kafka_commit(publisher->consumer, offsets, 0);
+	tick_waiting(&publisher->ticker, "Kafka group coordinator");
+	rd_kafka_resp_err_t err = rd_kafka_commit(atomic_load(&publisher->consumer), offsets, 0);
 	if (err)
 		log_warning("offsets cannot be committed: %s; events may be published twice",
 			    rd_kafka_err2str(err));
@@ -343,6 +372,12 @@ static void discard_closed(struct publisher *publisher, struct list *from, bool 
 	}
 }
 
+static void forget_refusals(struct publication *publication)
+{
+	for (size_t i = 0; i < publication->outputs_count; i++)
+		publication->outputs[i].refusal = RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 /* Moves up to `most` publications of the first one's assignment from `from` into the transaction. */
 static struct assignment *join(struct publisher *publisher, struct list *from, size_t most)
 {
@@ -364,6 +399,7 @@ static struct assignment *join(struct publisher *publisher, struct list *from, s
 			continue;
 		list_remove(from, node);
 		list_append(&publisher->joined, node);
+		forget_refusals(publication); /* they were of an earlier transaction */
 		bytes += publication->bytes;
 		publication->changed(publication, PUBLICATION_JOINED);
 	}
@@ -376,6 +412,9 @@ static void settle_committed(struct publisher *publisher)
 {
 	struct list_node *node;
 	atomic_fetch_add(&publisher->committed, 1);
+	if (publisher->suspects_batch < publisher->settings->transaction_max_events)
+		publisher->suspects_batch *=
+			2; /* suspects that prove innocent make room for more at a time */
 	atomic_fetch_add(&publisher->published, publisher->joined.count);
 	while ((node = list_take(&publisher->joined))) {
 		struct publication *publication = publication_of(node);
@@ -406,8 +445,7 @@ static void settle_refused(struct publisher *publisher, struct publication *publ
 		  "letter (%s); mend the dead-letter topic and restart",
 		  (int)publication->partition, assignment_topic(publication->assignment),
 		  (long long)publication->offset, rd_kafka_err2str(err));
-	publisher->callbacks.stuck(publication->assignment, publication->partition,
-				   publisher->callbacks.context);
+	assignment_stop(publication->assignment, publication->partition);
 	discard(publisher, &publisher->suspects, publication);
 }
 
@@ -594,7 +632,7 @@ static void publisher_free(struct publisher *publisher)
 
 DEFINE_CLEANUP(struct publisher, publisher_cleanup, publisher_free)
 
-err_t publisher_start(const struct kafka_settings *settings, const struct publisher_callbacks *callbacks,
+err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fatal, void *context,
 		      int init_timeout_ms, struct publisher **ret_publisher, struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
@@ -604,7 +642,7 @@ err_t publisher_start(const struct kafka_settings *settings, const struct publis
 	_cleanup_(publisher_cleanup) struct publisher *publisher = calloc(1, sizeof *publisher);
 	if (!publisher)
 		abort();
-	*publisher = (struct publisher){ .settings = settings, .callbacks = *callbacks };
+	*publisher = (struct publisher){ .settings = settings, .fatal = fatal, .fatal_context = context };
 	publisher->ticker.name = "publisher";
 	publisher->backoff = (struct backoff){ .base_ms = 50, .cap_ms = 2000 };
 	queue_init(&publisher->ready, false);
@@ -627,7 +665,7 @@ err_t publisher_start(const struct kafka_settings *settings, const struct publis
 
 void publisher_set_consumer(struct publisher *publisher, rd_kafka_t *consumer)
 {
-	publisher->consumer = consumer;
+	atomic_store(&publisher->consumer, consumer);
 }
 
 void publisher_push(struct publisher *publisher, struct publication *publication)
@@ -635,13 +673,20 @@ void publisher_push(struct publisher *publisher, struct publication *publication
 	queue_push(&publisher->ready, &publication->node);
 }
 
-void publisher_stop(struct publisher *publisher, int64_t timeout_ms)
+void publisher_close(struct publisher *publisher, int64_t timeout_ms)
 {
-	if (!publisher)
+	if (!publisher || !publisher->pool)
 		return;
 	atomic_store(&publisher->stop_at_us, clock_monotonic_us() + timeout_ms * 1000);
 	queue_close(&publisher->ready);
-	pool_join(publisher->pool);
+	pool_join(TAKE_PTR(publisher->pool));
+}
+
+void publisher_stop(struct publisher *publisher)
+{
+	if (!publisher)
+		return;
+	publisher_close(publisher, 0);
 	publisher_free(publisher);
 }
 

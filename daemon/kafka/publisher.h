@@ -20,13 +20,6 @@
 
 struct publisher;
 
-struct publisher_callbacks {
-	/* A partition's dead letter was refused: nothing of it can be finished. Publisher thread. */
-	void (*stuck)(struct assignment *assignment, int32_t partition, void *context);
-	kafka_fatal_fn fatal;
-	void *context;
-};
-
 /* Counters since the start; read with publisher_statistics. */
 struct publisher_statistics {
 	uint64_t transactions_committed;
@@ -38,7 +31,7 @@ struct publisher_statistics {
 
 /* Creates the producer, waits until its transactional id is its own (up to `init_timeout_ms`), starts the
  * thread. */
-err_t publisher_start(const struct kafka_settings *settings, const struct publisher_callbacks *callbacks,
+err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fatal, void *context,
 		      int init_timeout_ms, struct publisher **ret_publisher, struct err_detail *detail);
 
 /* For at least once: the consumer that commits offsets. Before the first publication. */
@@ -47,8 +40,12 @@ void publisher_set_consumer(struct publisher *publisher, rd_kafka_t *consumer);
 /* Hands a publication over; never blocks. Any thread. */
 void publisher_push(struct publisher *publisher, struct publication *publication);
 
-/* Publishes what was handed over within `timeout_ms`, discards the rest, joins the thread; NULL is fine. */
-void publisher_stop(struct publisher *publisher, int64_t timeout_ms);
+/* Publishes what was handed over within `timeout_ms`, discards the rest, joins the thread; the events still
+ * need their pipeline. NULL is fine. */
+void publisher_close(struct publisher *publisher, int64_t timeout_ms);
+
+/* Closes and releases; NULL is fine. */
+void publisher_stop(struct publisher *publisher);
 
 void publisher_statistics(struct publisher *publisher, struct publisher_statistics *ret_statistics);
 struct ticker *publisher_ticker(struct publisher *publisher);

@@ -1,5 +1,7 @@
 #include "kafka/source.h"
 
+#include "common/backoff.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
@@ -9,14 +11,12 @@
 
 enum {
 	POLL_MS = 100,
-	CREDIT_WAIT_MS = 20,
+	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
+	LOOK_MS = 100,
 	COMMITTED_TIMEOUT_MS = 10000,
+	COMMITTED_PAUSE_MS = 2000,
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
-	ARRIVALS_BETWEEN_FILLS = 256,
 };
-
-#define FILL_PAUSE  0.75
-#define FILL_RESUME 0.50
 
 /* A partition that is paused on its own. */
 struct paused {
@@ -38,11 +38,7 @@ struct source {
 	bool all_paused;
 	struct paused *paused;
 	size_t paused_count;
-	unsigned arrivals;
-
-	pthread_mutex_t stop_mutex; /* guards the order below */
-	struct assignment *stop_assignment;
-	int32_t stop_partition;
+	int64_t next_look_us; /* at partitions that are paused or have to be */
 };
 
 /* ---- pausing ---- */
@@ -92,14 +88,11 @@ static void pause_partition(struct source *source, int32_t partition, bool for_g
 /* A partition whose map is nearly full waits until the slow events at its prefix are done. */
 static void check_fill(struct source *source, int32_t partition)
 {
-	if (++source->arrivals % ARRIVALS_BETWEEN_FILLS != 0)
+	if (!assignment_is_overfull(source->assignment, partition))
 		return;
-	double fill = assignment_partition_fill(source->assignment, partition);
-	if (fill <= FILL_PAUSE)
-		return;
-	log_warning("partition %d: paused, the completion map is %.0f %% full because a slow event holds up "
+	log_warning("partition %d: paused, its completion map is nearly full because a slow event holds up "
 		    "its prefix",
-		    (int)partition, fill * 100);
+		    (int)partition);
 	pause_partition(source, partition, false);
 }
 
@@ -109,7 +102,7 @@ static void resume_emptied(struct source *source)
 	for (size_t i = 0; i < source->paused_count; i++) {
 		struct paused paused = source->paused[i];
 		if (!paused.for_good && source->assignment &&
-		    assignment_partition_fill(source->assignment, paused.partition) < FILL_RESUME)
+		    assignment_has_emptied(source->assignment, paused.partition))
 			switch_partition(source, paused.partition, false);
 		else
 			source->paused[kept++] = paused;
@@ -117,23 +110,11 @@ static void resume_emptied(struct source *source)
 	source->paused_count = kept;
 }
 
-static void obey_stop_order(struct source *source)
+static void obey_stops(struct source *source)
 {
-	pthread_mutex_lock(&source->stop_mutex);
-	struct assignment *assignment = source->stop_assignment;
-	int32_t partition = source->stop_partition;
-	source->stop_assignment = NULL;
-	pthread_mutex_unlock(&source->stop_mutex);
-	if (assignment && assignment == source->assignment)
+	int32_t partition;
+	while (source->assignment && assignment_take_stopped(source->assignment, &partition))
 		pause_partition(source, partition, true);
-}
-
-void source_stop_partition(struct source *source, struct assignment *assignment, int32_t partition)
-{
-	pthread_mutex_lock(&source->stop_mutex);
-	source->stop_assignment = assignment;
-	source->stop_partition = partition;
-	pthread_mutex_unlock(&source->stop_mutex);
 }
 
 /* ---- rebalance ---- */
@@ -150,6 +131,7 @@ static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *li
  * or the coordinator is away. False: the source is stopping or the assignment was lost meanwhile. */
 static bool fetch_committed(struct source *source, rd_kafka_topic_partition_list_t *list)
 {
+	struct backoff backoff = { .base_ms = POLL_MS, .cap_ms = COMMITTED_PAUSE_MS };
 	for (;;) {
 		rd_kafka_resp_err_t err = rd_kafka_committed(source->consumer, list, COMMITTED_TIMEOUT_MS);
 		if (!err)
@@ -160,7 +142,7 @@ static bool fetch_committed(struct source *source, rd_kafka_topic_partition_list
 		log_warning("committed offsets cannot be read yet: %s", rd_kafka_err2str(err));
 		if (atomic_load(&source->stopping) || rd_kafka_assignment_lost(source->consumer))
 			return false;
-		rd_kafka_poll(source->consumer, POLL_MS);
+		usleep((useconds_t)(POLL_MS + backoff_next_ms(&backoff)) * 1000);
 	}
 }
 
@@ -190,16 +172,51 @@ static void restore_partition(struct assignment *assignment, const rd_kafka_topi
 		committed->offset < 0 ? RD_KAFKA_OFFSET_BEGINNING : committed->offset;
 }
 
+/*
+ * Whether the metadata names a generation and a member: a commit without them would not be checked by the
+ * broker. There is no call that tells; the serialised form is "CGMDv2:", the generation (int32, host order),
+ * then group and member, each with a NUL (rd_kafka_consumer_group_metadata_write). A form that is not known
+ * is trusted.
+ */
+static bool is_membership(const rd_kafka_consumer_group_metadata_t *group)
+{
+	static const char magic[] = "CGMDv2:";
+	const size_t magic_len = sizeof magic - 1;
+	void *form = NULL;
+	size_t size = 0;
+	int32_t generation;
+	if (!group)
+		return false;
+	rd_kafka_error_t *error = rd_kafka_consumer_group_metadata_write(group, &form, &size);
+	if (error) {
+		rd_kafka_error_destroy(error);
+		return false;
+	}
+	bool valid = true;
+	if (size > magic_len + sizeof generation && memcmp(form, magic, magic_len) == 0) {
+		const char *text = (const char *)form + magic_len + sizeof generation;
+		const char *end = (const char *)form + size;
+		memcpy(&generation, (const char *)form + magic_len, sizeof generation);
+		const char *member = memchr(text, 0, (size_t)(end - text));
+		valid = generation >= 0 && member && member + 1 < end && member[1] != 0;
+	}
+	rd_kafka_mem_free(NULL, form);
+	return valid;
+}
+
 static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *list)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
 		rd_kafka_topic_partition_list_new(list->cnt);
-	if (list->cnt > 0 && !fetch_committed(source, list)) {
+	/* before anything that takes time: later it might be another generation's */
+	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(source->consumer);
+	if (!is_membership(group) || (list->cnt > 0 && !fetch_committed(source, list))) {
+		if (group)
+			rd_kafka_consumer_group_metadata_destroy(group);
 		rd_kafka_assign(source->consumer, positions);
 		return;
 	}
-	struct assignment *assignment = assignment_new(source->settings->input_topic,
-						       rd_kafka_consumer_group_metadata(source->consumer));
+	struct assignment *assignment = assignment_new(source->settings->input_topic, group);
 	for (int i = 0; i < list->cnt; i++)
 		restore_partition(assignment, &list->elems[i], positions);
 	rd_kafka_resp_err_t err = rd_kafka_assign(source->consumer, positions);
@@ -258,13 +275,18 @@ static str_t message_text(const void *data, size_t len)
 	return data ? (str_t){ data, len } : STR_NONE;
 }
 
+static size_t credit_bytes(const rd_kafka_message_t *message)
+{
+	return message->len + message->key_len;
+}
+
 /* Hands a message on whose credits are taken, and lets go of it. */
 static void deliver(struct source *source, rd_kafka_message_t *message)
 {
 	enum offsets_arrival arrival =
 		assignment_arrive(source->assignment, message->partition, message->offset);
 	if (arrival != OFFSETS_FRESH) {
-		credits_return(source->credits, message->len);
+		credits_return(source->credits, credit_bytes(message));
 		rd_kafka_message_destroy(message);
 		return;
 	}
@@ -278,19 +300,22 @@ static void deliver(struct source *source, rd_kafka_message_t *message)
 		.key = message_text(message->key, message->key_len),
 		.value = message_text(message->payload, message->len),
 		.headers = headers,
-		.credit_bytes = message->len,
+		.credit_bytes = credit_bytes(message),
 	};
 	source->callbacks.message(&event, source->callbacks.context);
 	check_fill(source, message->partition);
 	rd_kafka_message_destroy(message);
 }
 
-/* Delivers the held message when there is room for it; true when none is held any more. */
+/* Delivers the held message when there is room for it; true when none is held any more. Once paused, there
+ * has to be room for more than one, since every resumption fetches anew. */
 static bool deliver_held(struct source *source)
 {
 	if (!source->held)
 		return true;
-	if (!credits_take(source->credits, source->held->len, CREDIT_WAIT_MS))
+	if (source->all_paused && !credits_wait_quarter(source->credits, CREDIT_WAIT_MS))
+		return false;
+	if (!credits_take(source->credits, credit_bytes(source->held), CREDIT_WAIT_MS))
 		return false;
 	deliver(source, TAKE_PTR(source->held));
 	return true;
@@ -351,35 +376,51 @@ static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaq
 		log_debug("consumer: %s", reason);
 }
 
+/* A message that slipped past a pause is fetched again: it has not arrived, so it is not lost either way. */
+static void put_back(const rd_kafka_message_t *message)
+{
+	rd_kafka_seek(message->rkt, message->partition, message->offset, 0);
+}
+
+/* Every so often, not with every message: partitions that may go on, and ones that must not. */
+static void look_after_partitions(struct source *source)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (now_us < source->next_look_us)
+		return;
+	source->next_look_us = now_us + (int64_t)LOOK_MS * 1000;
+	obey_stops(source);
+	resume_emptied(source);
+}
+
+/* What is to be read now: all, nothing, or all but what is paused by itself. */
+static void set_pauses(struct source *source)
+{
+	bool pausing = atomic_load(&source->pausing);
+	if (pausing)
+		drop_held(source); /* has not arrived: the next start reads it again */
+	bool blocked = pausing || !deliver_held(source);
+	if (blocked != source->all_paused)
+		pause_partitions(source, blocked);
+	look_after_partitions(source);
+}
+
 /* One round: deliver what is held, else fetch. Paused, the poll only serves the group. */
 static void run_once(struct source *source)
 {
-	bool pausing = atomic_load(&source->pausing);
-	if (pausing && !source->all_paused)
-		pause_partitions(source, true);
-	if (!pausing && deliver_held(source) && source->all_paused)
-		pause_partitions(source, false);
-	if (source->held && !source->all_paused)
-		pause_partitions(source, true);
-	if (source->paused_count)
-		resume_emptied(source);
-	obey_stop_order(source);
-
+	set_pauses(source);
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(source->consumer, source->held ? 0 : POLL_MS);
 	if (!message)
 		return;
-	if (message->err || source->held || pausing) {
-		/* a message that slipped past a pause is fetched again: the position has not moved past an
-		 * arrival */
-		if (message->err)
-			handle_error(source, message);
-		else
-			rd_kafka_seek(message->rkt, message->partition, message->offset, 0);
-		rd_kafka_message_destroy(message);
+	if (message->err) {
+		handle_error(source, message);
+	} else if (source->all_paused) {
+		put_back(message);
+	} else {
+		source->held = message;
 		return;
 	}
-	source->held = message;
-	deliver_held(source);
+	rd_kafka_message_destroy(message);
 }
 
 static void source_main(void *context, unsigned index)
@@ -423,6 +464,7 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		{ "queued.max.messages.kbytes", (long long)(settings->max_in_flight_bytes / 4096) + 1024 },
 		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
 		{ "message.max.bytes", (long long)settings->max_message_bytes },
+		{ "receive.message.max.bytes", (long long)settings->max_message_bytes + (2 << 20) },
 		{ "max.partition.fetch.bytes", 1 << 20 },
 	};
 	err_t err = kafka_conf_new(settings, &conf, detail);
@@ -460,7 +502,6 @@ err_t source_start(const struct kafka_settings *settings, struct credits *credit
 		abort();
 	*source = (struct source){ .settings = settings, .credits = credits, .callbacks = *callbacks };
 	source->ticker.name = "source";
-	pthread_mutex_init(&source->stop_mutex, NULL);
 	rd_kafka_conf_set_opaque(conf, source);
 	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	rd_kafka_conf_set_error_cb(conf, on_error);
@@ -491,14 +532,20 @@ void source_pause(struct source *source)
 	atomic_store(&source->pausing, true);
 }
 
+void source_close(struct source *source)
+{
+	if (!source || !source->pool)
+		return;
+	atomic_store(&source->stopping, true);
+	pool_join(TAKE_PTR(source->pool));
+}
+
 void source_stop(struct source *source)
 {
 	if (!source)
 		return;
-	atomic_store(&source->stopping, true);
-	pool_join(source->pool);
+	source_close(source);
 	rd_kafka_destroy(source->consumer);
-	pthread_mutex_destroy(&source->stop_mutex);
 	free(source->paused);
 	free(source);
 }

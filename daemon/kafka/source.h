@@ -47,12 +47,11 @@ rd_kafka_t *source_consumer(struct source *source);
 /* Stops reading; the thread goes on serving the group. Any thread. */
 void source_pause(struct source *source);
 
-/* Gives a partition up for good (its dead letters are refused): it is paused until the next assignment. Any
- * thread. */
-void source_stop_partition(struct source *source, struct assignment *assignment, int32_t partition);
+/* Closes the assignment and the consumer's membership and joins the thread; NULL is fine. The publisher must
+ * still run. */
+void source_close(struct source *source);
 
-/* Closes the assignment, leaves the consumer and joins the thread; NULL is fine. The publisher must still
- * run. */
+/* Closes and releases, when nobody uses its consumer any more; NULL is fine. */
 void source_stop(struct source *source);
 
 struct ticker *source_ticker(struct source *source);

@@ -106,7 +106,11 @@ struct targets_options {
 err_t targets_start(const struct targets_options *options, struct targets **ret_targets,
 		    struct err_detail *detail);
 
-/* Answers what is still waiting with SHUTTING_DOWN, ends the processes, joins the thread. NULL is fine. */
+/* Answers what is still waiting with SHUTTING_DOWN, ends the processes, joins the threads. What is submitted
+ * from then on is answered at once; settings and catalogs can still be read. NULL is fine. */
+void targets_close(struct targets *targets);
+
+/* Closes and releases: nobody may hold on to it any more. NULL is fine. */
 void targets_stop(struct targets *targets);
 
 /* The settings of a target, or NULL when no such target is configured. Any thread. */

@@ -114,17 +114,24 @@ err_t targets_start(const struct targets_options *options, struct targets **ret_
 	return ERR_OK;
 }
 
-void targets_stop(struct targets *targets)
+void targets_close(struct targets *targets)
 {
-	if (!targets)
+	if (!targets || !targets->supervisor)
 		return;
 	pthread_mutex_lock(&targets->mutex);
 	targets->closed = true;
 	pthread_mutex_unlock(&targets->mutex);
 	targets_wake(targets);
-	pool_join(targets->supervisor);
+	pool_join(TAKE_PTR(targets->supervisor));
 	queue_close(&targets->fetched);
-	pool_join(targets->catalogs);
+	pool_join(TAKE_PTR(targets->catalogs));
+}
+
+void targets_stop(struct targets *targets)
+{
+	if (!targets)
+		return;
+	targets_close(targets);
 	targets_free(targets);
 }
 

@@ -122,6 +122,81 @@ static void joins_stop_before_the_map_is_too_large(void **state)
 	assignment_unref(assignment);
 }
 
+/* What an earlier owner finished has yet to come by: a map that is full of it must not stop the partition. */
+static void a_restored_map_does_not_stop_its_partition(void **state)
+{
+	(void)state;
+	enum { HOLES = 1250, STEP = 16 };
+	struct offsets *before = offsets_new(0), *offsets;
+	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
+	bool ignored;
+	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
+		offsets_arrive(before, offset);
+		if (offset % STEP)
+			offsets_join(before, offset);
+	}
+	offsets_end(before, true);
+	offsets_encode(before, &metadata);
+	assert_true(metadata.len > OFFSETS_METADATA_BYTES * 3 / 4);
+	assert_int_equal(offsets_restore(0, buf_str(&metadata), &offsets, &ignored), ERR_OK);
+	offsets_free(before);
+
+	struct assignment *assignment = assignment_new("input", NULL);
+	assignment_add(assignment, 0, offsets);
+	unsigned fresh = 0;
+	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
+		fresh += assignment_arrive(assignment, 0, offset) == OFFSETS_FRESH;
+		assert_true(offset == (int64_t)HOLES * STEP - 1 || !assignment_is_overfull(assignment, 0));
+	}
+	assert_int_equal(fresh, HOLES);
+	for (unsigned i = 0; i < fresh; i++)
+		assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
+static void a_full_map_stops_its_partition_until_it_empties(void **state)
+{
+	(void)state;
+	enum { COUNT = 20000 };
+	struct assignment *assignment = assignment_of(1, 0);
+	bool overfull = false;
+	for (int64_t offset = 0; offset < COUNT; offset++)
+		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+	assert_true(assignment_begin(assignment));
+	for (int64_t offset = 1; offset < COUNT; offset += 2)
+		assert_true(assignment_join(assignment, 0, offset));
+	assignment_end(assignment, true);
+	for (int64_t offset = COUNT; offset < COUNT + 256; offset++) {
+		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+		overfull |= assignment_is_overfull(assignment, 0);
+	}
+	assert_true(overfull);
+	assert_false(assignment_has_emptied(assignment, 0));
+	assert_true(assignment_begin(assignment));
+	for (int64_t offset = 0; offset < COUNT; offset += 2)
+		assert_true(assignment_join(assignment, 0, offset));
+	assignment_end(assignment, true);
+	assert_true(assignment_has_emptied(assignment, 0));
+	for (int i = 0; i < COUNT + 256; i++)
+		assignment_leave(assignment);
+	assignment_unref(assignment);
+}
+
+static void stops_are_taken_once_each(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(3, 0);
+	int32_t partition = -1, other = -1;
+	assert_false(assignment_take_stopped(assignment, &partition));
+	assignment_stop(assignment, 3);
+	assignment_stop(assignment, 6);
+	assert_true(assignment_take_stopped(assignment, &partition));
+	assert_true(assignment_take_stopped(assignment, &other));
+	assert_int_equal(partition + other, 9);
+	assert_false(assignment_take_stopped(assignment, &partition));
+	assignment_unref(assignment);
+}
+
 static void leaver(void *context, unsigned index)
 {
 	(void)index;
@@ -148,6 +223,9 @@ int main(void)
 		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
+		cmocka_unit_test(a_restored_map_does_not_stop_its_partition),
+		cmocka_unit_test(a_full_map_stops_its_partition_until_it_empties),
+		cmocka_unit_test(stops_are_taken_once_each),
 		cmocka_unit_test(draining_waits_for_what_is_in_flight),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
