@@ -433,6 +433,7 @@ def ends(config, tmp_path, timeout=60):
     said = done.stderr.splitlines()
     assert said, "it ends without a word"
     assert len(said) == 1, done.stderr
+    assert said[0].startswith("assayd: critical: ")
     return done.returncode, said[0], time.monotonic() - started
 
 
