@@ -439,6 +439,14 @@ static void source_main(void *context, unsigned index)
 
 /* ---- life ---- */
 
+/* A message that is larger than we take still has to be fetched, to be set aside: the topic's limit is what
+ * counts. */
+static long long response_limit(const struct kafka_settings *settings)
+{
+	const long long usual = 100000000, needed = (long long)settings->max_message_bytes + (2 << 20);
+	return needed > usual ? needed : usual;
+}
+
 static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
 			struct err_detail *detail)
 {
@@ -464,7 +472,7 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		{ "queued.max.messages.kbytes", (long long)(settings->max_in_flight_bytes / 4096) + 1024 },
 		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
 		{ "message.max.bytes", (long long)settings->max_message_bytes },
-		{ "receive.message.max.bytes", (long long)settings->max_message_bytes + (2 << 20) },
+		{ "receive.message.max.bytes", response_limit(settings) },
 		{ "max.partition.fetch.bytes", 1 << 20 },
 	};
 	err_t err = kafka_conf_new(settings, &conf, detail);
