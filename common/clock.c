@@ -1,7 +1,5 @@
 #include "common/clock.h"
 
-#include <time.h>
-
 static int64_t read_us(clockid_t id)
 {
 	struct timespec now;
@@ -35,4 +33,19 @@ const struct clock *clock_system(void)
 {
 	static const struct clock system = { system_monotonic_us, system_wall_ms };
 	return &system;
+}
+
+struct timespec clock_deadline_after(int64_t timeout_ms)
+{
+	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
+	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
+}
+
+void clock_cond_init(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
 }

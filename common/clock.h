@@ -3,7 +3,9 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
+#include <time.h>
 
 struct clock {
 	int64_t (*monotonic_us)(const struct clock *clock);
@@ -21,3 +23,10 @@ static inline int64_t clock_now_us(const struct clock *clock)
 {
 	return clock->monotonic_us(clock);
 }
+
+/* The monotonic moment in `timeout_ms` from now, for pthread_cond_timedwait on a condition of
+ * clock_cond_init. */
+struct timespec clock_deadline_after(int64_t timeout_ms);
+
+/* A condition whose timed waits go by the monotonic clock. */
+void clock_cond_init(pthread_cond_t *condition);

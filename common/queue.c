@@ -4,16 +4,11 @@
 #include "common/clock.h"
 
 #include <sys/eventfd.h>
-#include <time.h>
 
 void queue_init(struct queue *queue, bool with_fd)
 {
-	pthread_condattr_t attributes;
 	pthread_mutex_init(&queue->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&queue->filled, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&queue->filled);
 	list_init(&queue->items);
 	queue->closed = false;
 	queue->wakeup_fd = with_fd ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
@@ -52,12 +47,6 @@ void queue_push(struct queue *queue, struct list_node *node)
 	pthread_mutex_unlock(&queue->mutex);
 }
 
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
-	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
-}
-
 /* Waits once; false when the time is up. The mutex is held. */
 static bool wait_filled(struct queue *queue, int64_t timeout_ms, const struct timespec *deadline)
 {
@@ -68,7 +57,7 @@ static bool wait_filled(struct queue *queue, int64_t timeout_ms, const struct ti
 
 struct list_node *queue_take(struct queue *queue, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+	struct timespec deadline = clock_deadline_after(timeout_ms > 0 ? timeout_ms : 0);
 	pthread_mutex_lock(&queue->mutex);
 	while (list_empty(&queue->items) && !queue->closed && timeout_ms != 0)
 		if (!wait_filled(queue, timeout_ms, &deadline))
@@ -90,7 +79,7 @@ size_t queue_take_all(struct queue *queue, struct list *to)
 
 size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms > 0 ? timeout_ms : 0);
+	struct timespec deadline = clock_deadline_after(timeout_ms > 0 ? timeout_ms : 0);
 	pthread_mutex_lock(&queue->mutex);
 	while (queue->items.count < count && !queue->closed && timeout_ms != 0)
 		if (!wait_filled(queue, timeout_ms, &deadline))

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 struct partition {
 	int32_t id;
@@ -37,17 +36,13 @@ struct assignment {
 
 struct assignment *assignment_new(const char *topic, rd_kafka_consumer_group_metadata_t *group)
 {
-	pthread_condattr_t attributes;
 	struct assignment *assignment = calloc(1, sizeof *assignment);
 	if (!assignment || !(assignment->topic = strdup(topic)))
 		abort();
 	atomic_init(&assignment->references, 1);
 	assignment->group = group;
 	pthread_mutex_init(&assignment->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&assignment->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&assignment->changed);
 	return assignment;
 }
 
@@ -151,15 +146,9 @@ void assignment_leave(struct assignment *assignment)
 	assignment_unref(assignment);
 }
 
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
-	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
-}
-
 bool assignment_drain(struct assignment *assignment, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = clock_deadline_after(timeout_ms);
 	pthread_mutex_lock(&assignment->mutex);
 	if (assignment->state == ASSIGNMENT_OPEN)
 		assignment->state = ASSIGNMENT_DRAINING;
@@ -173,7 +162,7 @@ bool assignment_drain(struct assignment *assignment, int64_t timeout_ms)
 
 bool assignment_close(struct assignment *assignment, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = clock_deadline_after(timeout_ms);
 	pthread_mutex_lock(&assignment->mutex);
 	assignment->state = ASSIGNMENT_CLOSED;
 	while (assignment->in_transaction)

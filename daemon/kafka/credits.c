@@ -2,16 +2,10 @@
 
 #include "common/clock.h"
 
-#include <time.h>
-
 void credits_init(struct credits *credits, size_t events_limit, size_t bytes_limit)
 {
-	pthread_condattr_t attributes;
 	pthread_mutex_init(&credits->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&credits->returned, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&credits->returned);
 	credits->events_limit = events_limit;
 	credits->bytes_limit = bytes_limit;
 	credits->events_used = credits->bytes_used = 0;
@@ -31,15 +25,9 @@ static bool room_for(const struct credits *credits, size_t bytes)
 	       bytes <= credits->bytes_limit - credits->bytes_used;
 }
 
-static struct timespec deadline_after(int64_t timeout_ms)
-{
-	int64_t at_us = clock_monotonic_us() + timeout_ms * 1000;
-	return (struct timespec){ at_us / 1000000, (at_us % 1000000) * 1000 };
-}
-
 bool credits_take(struct credits *credits, size_t bytes, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = clock_deadline_after(timeout_ms);
 	pthread_mutex_lock(&credits->mutex);
 	bool room;
 	while (!(room = room_for(credits, bytes)) && timeout_ms > 0)
@@ -78,7 +66,7 @@ static bool quarter_free(const struct credits *credits)
 
 bool credits_wait_quarter(struct credits *credits, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = clock_deadline_after(timeout_ms);
 	pthread_mutex_lock(&credits->mutex);
 	while (!quarter_free(credits) && timeout_ms > 0)
 		if (pthread_cond_timedwait(&credits->returned, &credits->mutex, &deadline) != 0)
@@ -90,7 +78,7 @@ bool credits_wait_quarter(struct credits *credits, int64_t timeout_ms)
 
 bool credits_wait_below(struct credits *credits, size_t events, int64_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = clock_deadline_after(timeout_ms);
 	pthread_mutex_lock(&credits->mutex);
 	while (credits->events_used > events && timeout_ms > 0)
 		if (pthread_cond_timedwait(&credits->returned, &credits->mutex, &deadline) != 0)

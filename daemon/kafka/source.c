@@ -328,8 +328,9 @@ static void report_fatal(struct source *source)
 	char message[512];
 	if (err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
 		snprintf(message, sizeof message,
-			 "another instance named \"%s\" has joined the group %s; give each instance a "
-			 "kafka.instance_id of its own",
+			 "another instance named \"%s\" has joined the group %s, or the broker was restarted "
+			 "while this one "
+			 "joined; if there is another one, give each a kafka.instance_id of its own",
 			 source->settings->instance_id, source->settings->group_id);
 		source->callbacks.fatal(ERR_KAFKA_FENCED, message, source->callbacks.context);
 	} else {

@@ -25,12 +25,8 @@ const char *validation_status_name(enum validation_status status)
 
 static void init_lock(struct targets *targets)
 {
-	pthread_condattr_t attributes;
 	pthread_mutex_init(&targets->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&targets->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&targets->changed);
 }
 
 static struct targets *targets_new(const struct targets_options *options)
