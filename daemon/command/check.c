@@ -38,10 +38,13 @@ static void check_kafka(struct check *check)
 {
 	struct kafka_settings settings;
 	struct err_detail detail = { "" };
+	str_t notes = STR_NONE;
 	err_t err = settings_kafka(check->config, check->arena, &settings, &detail);
 	if (!err)
 		err = topics_check(&settings, KAFKA_MS, &detail);
-	report(check, "kafka", err, &detail, STR_NONE);
+	if (!err)
+		err = topics_inspect(&settings, KAFKA_MS, check->arena, &notes, &detail);
+	report(check, "kafka", err, &detail, notes);
 }
 
 static void check_targets(struct check *check)

@@ -1,6 +1,6 @@
 #include "kafka/topics.h"
 
-#include "common/clock.h"
+#include "common/buf.h"
 
 DEFINE_CLEANUP(rd_kafka_t, client_cleanup, rd_kafka_destroy)
 
@@ -44,26 +44,157 @@ static err_t wait_for_cluster(rd_kafka_t *client, const struct kafka_settings *s
 	return ERR_OK;
 }
 
-err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
+static err_t open_client(const struct kafka_settings *settings, rd_kafka_t **ret_client,
+			 struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
-	const struct {
-		const char *setting, *name;
-	} topics[] = {
-		{ "kafka.input_topic", settings->input_topic },
-		{ "kafka.scored_topic", settings->scored_topic },
-		{ "kafka.advisory_topic", settings->advisory_topic },
-		{ "kafka.dead_letter_topic", settings->dead_letter_topic },
-	};
 	err_t err = kafka_conf_new(settings, &conf, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "allow.auto.create.topics", "false", detail);
 	if (!err)
-		err = kafka_client_new(RD_KAFKA_PRODUCER, &conf, &client, detail);
+		err = kafka_client_new(RD_KAFKA_PRODUCER, &conf, ret_client, detail);
+	return err;
+}
+
+/* The topics with the settings that name them. */
+struct named_topic {
+	const char *setting, *name;
+	int replicas;	     /* the fewest of its partitions; 0: not known, likewise below */
+	int64_t max_message; /* max.message.bytes */
+	int64_t min_in_sync; /* min.insync.replicas */
+};
+
+enum { INPUT, SCORED, ADVISORY, DEAD_LETTER, TOPICS };
+
+static void name_topics(const struct kafka_settings *settings, struct named_topic ret_topics[TOPICS])
+{
+	ret_topics[INPUT] =
+		(struct named_topic){ .setting = "kafka.input_topic", .name = settings->input_topic };
+	ret_topics[SCORED] =
+		(struct named_topic){ .setting = "kafka.scored_topic", .name = settings->scored_topic };
+	ret_topics[ADVISORY] =
+		(struct named_topic){ .setting = "kafka.advisory_topic", .name = settings->advisory_topic };
+	ret_topics[DEAD_LETTER] = (struct named_topic){ .setting = "kafka.dead_letter_topic",
+							.name = settings->dead_letter_topic };
+}
+
+err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	struct named_topic topics[TOPICS];
+	err_t err = open_client(settings, &client, detail);
+	name_topics(settings, topics);
 	if (!err)
 		err = wait_for_cluster(client, settings, timeout_ms, detail);
-	for (size_t i = 0; !err && i < sizeof topics / sizeof topics[0]; i++)
+	for (size_t i = 0; !err && i < TOPICS; i++)
 		err = check_topic(client, topics[i].setting, topics[i].name, timeout_ms, detail);
 	return err;
+}
+
+/* ---- what is doubtful ---- */
+
+DEFINE_CLEANUP(rd_kafka_queue_t, queue_cleanup, rd_kafka_queue_destroy)
+DEFINE_CLEANUP(rd_kafka_event_t, event_cleanup, rd_kafka_event_destroy)
+
+static void count_replicas(rd_kafka_t *client, struct named_topic *topic, int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic->name, NULL);
+	if (!handle)
+		return;
+	if (rd_kafka_metadata(client, 0, handle, &metadata, timeout_ms) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		const struct rd_kafka_metadata_topic *found = &metadata->topics[0];
+		for (int i = 0; metadata->topic_cnt == 1 && i < found->partition_cnt; i++)
+			if (topic->replicas == 0 || found->partitions[i].replica_cnt < topic->replicas)
+				topic->replicas = found->partitions[i].replica_cnt;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(handle);
+}
+
+static void take_limit(struct named_topic *topic, const rd_kafka_ConfigEntry_t *entry)
+{
+	const char *name = rd_kafka_ConfigEntry_name(entry), *value = rd_kafka_ConfigEntry_value(entry);
+	if (value && strcmp(name, "max.message.bytes") == 0)
+		topic->max_message = strtoll(value, NULL, 10);
+	if (value && strcmp(name, "min.insync.replicas") == 0)
+		topic->min_in_sync = strtoll(value, NULL, 10);
+}
+
+static void take_limits(struct named_topic topics[TOPICS], const rd_kafka_event_t *event)
+{
+	size_t count = 0, entries_count = 0;
+	const rd_kafka_DescribeConfigs_result_t *result =
+		rd_kafka_event_DescribeConfigs_result((rd_kafka_event_t *)(uintptr_t)event);
+	const rd_kafka_ConfigResource_t **resources =
+		result ? rd_kafka_DescribeConfigs_result_resources(result, &count) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		const rd_kafka_ConfigEntry_t **entries =
+			rd_kafka_ConfigResource_configs(resources[i], &entries_count);
+		for (size_t t = 0; t < TOPICS; t++)
+			if (strcmp(rd_kafka_ConfigResource_name(resources[i]), topics[t].name) == 0)
+				for (size_t e = 0; e < entries_count; e++)
+					take_limit(&topics[t], entries[e]);
+	}
+}
+
+static void read_limits(rd_kafka_t *client, struct named_topic topics[TOPICS], int timeout_ms)
+{
+	_cleanup_(queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	rd_kafka_ConfigResource_t *resources[TOPICS];
+	for (size_t i = 0; i < TOPICS; i++)
+		resources[i] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topics[i].name);
+	rd_kafka_DescribeConfigs(client, resources, TOPICS, NULL, queue);
+	_cleanup_(event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, timeout_ms);
+	if (event && !rd_kafka_event_error(event))
+		take_limits(topics, event);
+	rd_kafka_ConfigResource_destroy_array(resources, TOPICS);
+}
+
+static void remark(const struct kafka_settings *settings, const struct named_topic topics[TOPICS],
+		   struct buf *notes)
+{
+	int64_t input = topics[INPUT].max_message;
+	for (size_t i = 0; i < TOPICS; i++) {
+		if (topics[i].replicas == 1)
+			buf_printf(notes, "topic \"%s\" has a single replica: a lost broker loses messages\n",
+				   topics[i].name);
+		if (i != INPUT && topics[i].replicas > 1 && topics[i].min_in_sync == 1)
+			buf_printf(notes,
+				   "topic \"%s\" has min.insync.replicas = 1: a broker that fails right "
+				   "after it confirmed may lose messages; set 2\n",
+				   topics[i].name);
+	}
+	if (input > (int64_t)settings->max_message_bytes + 4096)
+		buf_printf(notes,
+			   "topic \"%s\" takes messages of %lld bytes, kafka.max_message_bytes is %zu: "
+			   "larger events become dead letters\n",
+			   topics[INPUT].name, (long long)input, settings->max_message_bytes);
+	if (input && topics[SCORED].max_message && topics[SCORED].max_message < 2 * input)
+		buf_printf(notes,
+			   "topic \"%s\" takes %lld bytes, less than twice the %lld of the input: records of "
+			   "large events are published without the event\n",
+			   topics[SCORED].name, (long long)topics[SCORED].max_message, (long long)input);
+	if (input && topics[DEAD_LETTER].max_message && topics[DEAD_LETTER].max_message < input)
+		buf_printf(notes,
+			   "topic \"%s\" takes %lld bytes, less than the input: large dead letters are cut\n",
+			   topics[DEAD_LETTER].name, (long long)topics[DEAD_LETTER].max_message);
+}
+
+err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, struct arena *arena,
+		     str_t *ret_notes, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	_cleanup_(buf_free) struct buf notes = BUF_INIT;
+	struct named_topic topics[TOPICS];
+	err_t err = open_client(settings, &client, detail);
+	if (err)
+		return err;
+	name_topics(settings, topics);
+	for (size_t i = 0; i < TOPICS; i++)
+		count_replicas(client, &topics[i], timeout_ms);
+	read_limits(client, topics, timeout_ms);
+	remark(settings, topics, &notes);
+	*ret_notes = arena_str(arena, buf_str(&notes));
+	return ERR_OK;
 }

@@ -236,3 +236,16 @@ def test_run_without_its_topic(kafka, topics, config_file):
     done = assayd("run", "--config", config_file({"kafka": settings}), timeout=90)
     assert done.returncode == UNAVAILABLE
     assert "no-such-topic" in done.stderr
+
+
+def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, config_file):
+    made = topics(1, max_message_bytes=900_000)
+    config = {"kafka": made.settings(kafka, max_message_bytes=500_000)}
+    done = assayd("check", "--config", config_file(config))
+    assert done.returncode == 0, done.stdout + done.stderr
+    notes = [line.partition("note: ")[2] for line in done.stdout.splitlines() if "note: " in line]
+    for kind in ("input", "scored", "advisory", "dead_letter"):
+        assert f'topic "{getattr(made, kind)}" has a single replica: a lost broker loses messages' in notes
+    assert any(made.input in note and "kafka.max_message_bytes is 500000" in note for note in notes), notes
+    assert any(made.scored in note and "published without the event" in note for note in notes), notes
+    assert not any("large dead letters are cut" in note for note in notes), notes
