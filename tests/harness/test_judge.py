@@ -63,16 +63,20 @@ class Script:
         self.key = options.key
         self.refuse_structured = options.refuse_structured
         self.steps = parse_steps(options.steps)
+        self.epoch = 0  # counts the resets
+        self.arrived = threading.local()
         self.reset()
 
     def reset(self):
         with self.lock:
+            self.epoch += 1
             self.requests = self.answered = self.concurrent = self.concurrent_max = self.connections = 0
             self.by_status = {}
             self.last, self.last_headers = None, {}
 
     def arrive(self, body, headers):
         with self.lock:
+            self.arrived.epoch = self.epoch
             self.requests += 1
             self.concurrent += 1
             self.concurrent_max = max(self.concurrent_max, self.concurrent)
@@ -81,6 +85,8 @@ class Script:
 
     def leave(self, status):
         with self.lock:
+            if self.arrived.epoch != self.epoch:
+                return  # it came before a reset, and is none of the requests counted now
             self.concurrent -= 1
             if status:
                 self.answered += 1
