@@ -135,12 +135,6 @@ static void on_published(struct event *event, void *context)
 	let_go(context, event);
 }
 
-static void on_assigned(struct assignment *assignment, void *context)
-{
-	(void)assignment;
-	(void)context;
-}
-
 /* ---- start ---- */
 
 static err_t start_judge(struct app *app, struct err_detail *detail)
@@ -182,9 +176,7 @@ static void start_pipeline(struct app *app)
 
 static err_t start_kafka(struct app *app, struct err_detail *detail)
 {
-	const struct source_callbacks source = {
-		.message = on_message, .assigned = on_assigned, .fatal = on_fatal, .context = app
-	};
+	const struct source_callbacks source = { .message = on_message, .fatal = on_fatal, .context = app };
 	notify_status("Starting; waiting for the Kafka broker");
 	err_t err = topics_check(&app->kafka, KAFKA_START_MS, detail);
 	if (!err)
@@ -259,6 +251,20 @@ static void collect_tickers(struct app *app)
 
 /* ---- stop ---- */
 
+/* What a run amounted to, for whoever reads the journal. */
+static void log_published(struct publisher *publisher)
+{
+	struct publisher_statistics statistics;
+	if (!publisher)
+		return;
+	publisher_statistics(publisher, &statistics);
+	log_notice("published %" PRIu64 " events in %" PRIu64 " transactions, %" PRIu64 " aborted; %" PRIu64
+		   " outputs refused, %" PRIu64 " events left to the next start",
+		   statistics.publications_committed, statistics.transactions_committed,
+		   statistics.transactions_aborted, statistics.publications_refused,
+		   statistics.publications_discarded);
+}
+
 /*
  * First everything ends, then everything goes. The source ends first: it closes the assignment, so that
  * whatever finishes from here on is discarded. Then the branches, which answer all open calls; then the
@@ -273,6 +279,7 @@ static err_t stop_parts(struct app *app, struct err_detail *detail)
 	judge_close(app->judge);
 	pipeline_close(app->pipeline);
 	publisher_close(app->publisher, PUBLISHER_STOP_MS);
+	log_published(app->publisher);
 	calibrator_stop(app->calibrator);
 	publisher_stop(app->publisher);
 	source_stop(app->source);

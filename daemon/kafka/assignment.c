@@ -265,22 +265,6 @@ void assignment_end(struct assignment *assignment, bool committed)
 	pthread_mutex_unlock(&assignment->mutex);
 }
 
-double assignment_fill(struct assignment *assignment, int32_t *ret_partition)
-{
-	double fullest = 0;
-	*ret_partition = -1;
-	pthread_mutex_lock(&assignment->mutex);
-	for (size_t i = 0; i < assignment->count; i++) {
-		double fill = offsets_fill(assignment->partitions[i].offsets);
-		if (*ret_partition < 0 || fill > fullest) {
-			fullest = fill;
-			*ret_partition = assignment->partitions[i].id;
-		}
-	}
-	pthread_mutex_unlock(&assignment->mutex);
-	return fullest;
-}
-
 enum { ARRIVALS_BETWEEN_FILLS = 256 };
 
 #define FILL_PAUSE  0.75

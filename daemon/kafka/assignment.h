@@ -64,9 +64,6 @@ void assignment_end(struct assignment *assignment, bool committed);
 /* Captured at assignment; lives as long as the assignment. */
 const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignment *assignment);
 
-/* Fill of the fullest completion map, 0..1, and its partition (−1: none). */
-double assignment_fill(struct assignment *assignment, int32_t *ret_partition);
-
 /* Source, after an arrival: whether the partition's map is so full that it has to wait for its prefix.
  * Measured every so many arrivals of the partition. */
 bool assignment_is_overfull(struct assignment *assignment, int32_t partition);

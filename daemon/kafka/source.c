@@ -228,7 +228,6 @@ static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *li
 	if (atomic_load(&source->pausing))
 		pause_partitions(source, true);
 	log_info("assigned %d partitions of %s", positions->cnt, source->settings->input_topic);
-	source->callbacks.assigned(assignment, source->callbacks.context);
 }
 
 static void drop_held(struct source *source)
@@ -248,7 +247,6 @@ static void on_revoke(struct source *source)
 			log_error("the transaction of the former assignment is still open");
 		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
 			 drained ? "" : "; what was in flight is left to the next owner");
-		source->callbacks.assigned(NULL, source->callbacks.context);
 		source->assignment = NULL;
 		assignment_unref(assignment);
 	}

@@ -30,8 +30,6 @@ struct source_message {
 struct source_callbacks {
 	/* A fresh message. Source thread; must not block. */
 	void (*message)(const struct source_message *message, void *context);
-	/* Another assignment holds (NULL: none). Source thread. */
-	void (*assigned)(struct assignment *assignment, void *context);
 	kafka_fatal_fn fatal;
 	void *context;
 };
