@@ -218,3 +218,17 @@ def test_two_events_of_one_name_are_both_scored(rig):
     places = sorted((record["provenance"]["partition"], record["provenance"]["offset"])
                     for _, record in rig.scored(3, settle=1))
     assert places == [(0, 0), (1, 0), (1, 1)]
+
+
+def test_at_least_once_loses_nothing_and_goes_on_where_it_was(rig):
+    changes = {"delivery": "at_least_once"}
+    rig.start(partitions=2, kafka=changes)
+    sent = [events.sure() for _ in range(300)]
+    rig.send([events.message(event) for event in sent[:200]])
+    first = [str(record["event_id"]) for _, record in rig.scored(200, settle=1)]
+    assert sorted(first) == sorted(event["event_id"] for event in sent[:200])
+    assert rig.daemon.terminate() == 0
+    rig.daemon.start()
+    rig.send([events.message(event) for event in sent[200:]])
+    names = [str(record["event_id"]) for _, record in rig.scored(300, settle=1)]
+    assert sorted(names) == sorted(event["event_id"] for event in sent)  # after an orderly end, once each
