@@ -17,9 +17,11 @@ struct sql_diagnostic {
 	const char *code;     /* stable, e.g. "unknown_column" (diagnostics.def) */
 	const char *sub_code; /* or NULL */
 	enum sql_severity severity;
-	str_t object;	/* what it is about; one diagnostic per (code, object) */
-	str_t message;	/* for a person, with a hint where there is one */
-	int64_t offset; /* bytes into the SQL as given (before unwrapping) */
+	str_t object;	      /* what it is about; one diagnostic per (code, object) */
+	str_t message;	      /* for a person, with a hint where there is one */
+	int64_t offset;	      /* bytes into the SQL as given (before unwrapping) */
+	const char *sqlstate; /* what PostgreSQL raises for it, or NULL where it raises nothing */
+	unsigned order;	      /* in which PostgreSQL's analysis meets the errors: it stops at the first */
 };
 
 enum sql_verdict { SQL_SAFE, SQL_UNSAFE, SQL_UNKNOWN };

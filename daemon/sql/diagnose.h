@@ -10,7 +10,7 @@
 #define DIAGNOSTICS_MAX 200
 
 enum sql_diagnostic_code {
-#define DIAGNOSTIC(symbol, code, severity, meaning) DIAG_##symbol,
+#define DIAGNOSTIC(symbol, code, severity, sqlstate, meaning) DIAG_##symbol,
 #include "sql/diagnostics.def"
 #undef DIAGNOSTIC
 	DIAG_COUNT_
@@ -22,6 +22,7 @@ struct diagnostics {
 	struct sql_diagnostic *items;
 	size_t count;
 	size_t capacity;
+	unsigned order;
 };
 
 /* Stable name of the code. */
@@ -33,12 +34,18 @@ void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code c
 		     str_t object, int64_t offset, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
 
-/* The candidate nearest to `name` for a hint, or absent when none is near (edit distance, at most a third of
- * its length). */
+/* The same for an error whose SQLSTATE is not that of its code. */
+void diagnostics_add_state(struct diagnostics *diagnostics, enum sql_diagnostic_code code,
+			   const char *sub_code, const char *sqlstate, str_t object, int64_t offset,
+			   const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* The candidate nearest to `name` for a hint, or absent when none is near: by edit distance (at most a third
+ * of its length), else the one that shares most of its text at the beginning or within. */
 struct nearest {
 	str_t name;
 	str_t best;
 	size_t distance;
+	size_t shared; /* bytes that the best has in common, where it is not near by distance */
 };
 void nearest_init(struct nearest *nearest, str_t name);
 void nearest_offer(struct nearest *nearest, str_t candidate);

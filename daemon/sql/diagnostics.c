@@ -3,8 +3,9 @@
 static const struct {
 	const char *code;
 	enum sql_severity severity;
+	const char *sqlstate;
 } table[DIAG_COUNT_] = {
-#define DIAGNOSTIC(symbol, code, severity, meaning) { code, severity },
+#define DIAGNOSTIC(symbol, code, severity, sqlstate, meaning) { code, severity, sqlstate },
 #include "sql/diagnostics.def"
 #undef DIAGNOSTIC
 };
@@ -34,17 +35,11 @@ static bool reported(const struct diagnostics *diagnostics, const char *code, co
 	return false;
 }
 
-void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
-		     str_t object, int64_t offset, const char *format, ...)
+static void add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
+		const char *sqlstate, str_t object, int64_t offset, const char *format, va_list args)
 {
-	if (diagnostics->count >= DIAGNOSTICS_MAX ||
-	    reported(diagnostics, table[code].code, sub_code, object))
-		return;
 	char message[512];
-	va_list args;
-	va_start(args, format);
 	(void)vsnprintf(message, sizeof message, format, args);
-	va_end(args);
 	struct sql_diagnostic item = {
 		.code = table[code].code,
 		.sub_code = sub_code,
@@ -52,8 +47,40 @@ void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code c
 		.object = arena_text(diagnostics->arena, object.ptr ? object.ptr : "", object.len),
 		.message = arena_text(diagnostics->arena, message, strlen(message)),
 		.offset = (int64_t)diagnostics->text_offset + (offset > 0 ? offset : 0),
+		.sqlstate = sqlstate,
+		.order = diagnostics->order++,
 	};
 	ARENA_PUSH(diagnostics->arena, diagnostics->items, diagnostics->count, diagnostics->capacity, item);
+}
+
+static bool has_room(const struct diagnostics *diagnostics, enum sql_diagnostic_code code,
+		     const char *sub_code, str_t object)
+{
+	return diagnostics->count < DIAGNOSTICS_MAX &&
+	       !reported(diagnostics, table[code].code, sub_code, object);
+}
+
+void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
+		     str_t object, int64_t offset, const char *format, ...)
+{
+	va_list args;
+	if (!has_room(diagnostics, code, sub_code, object))
+		return;
+	va_start(args, format);
+	add(diagnostics, code, sub_code, table[code].sqlstate, object, offset, format, args);
+	va_end(args);
+}
+
+void diagnostics_add_state(struct diagnostics *diagnostics, enum sql_diagnostic_code code,
+			   const char *sub_code, const char *sqlstate, str_t object, int64_t offset,
+			   const char *format, ...)
+{
+	va_list args;
+	if (!has_room(diagnostics, code, sub_code, object))
+		return;
+	va_start(args, format);
+	add(diagnostics, code, sub_code, sqlstate, object, offset, format, args);
+	va_end(args);
 }
 
 void nearest_init(struct nearest *nearest, str_t name)
@@ -92,16 +119,46 @@ static size_t edit_distance(str_t a, str_t b)
 	return above[b.len];
 }
 
+/* Bytes of the longest beginning that both have, or all of the shorter one where the longer contains it. */
+static size_t shared_bytes(str_t a, str_t b)
+{
+	str_t shorter = a.len < b.len ? a : b, longer = a.len < b.len ? b : a;
+	size_t same = 0;
+	if (shorter.len > 0 && memmem(longer.ptr, longer.len, shorter.ptr, shorter.len))
+		return shorter.len;
+	while (same < shorter.len && a.ptr[same] == b.ptr[same])
+		same++;
+	return same;
+}
+
+/* Enough in common to be worth a hint: three bytes and more than half of the shorter name. */
+static void offer_shared(struct nearest *nearest, str_t candidate)
+{
+	size_t shorter = nearest->name.len < candidate.len ? nearest->name.len : candidate.len;
+	size_t shared = shared_bytes(nearest->name, candidate);
+	if (shared < 3 || shared * 2 <= shorter)
+		return;
+	bool better =
+		shared > nearest->shared || (shared == nearest->shared && candidate.len < nearest->best.len);
+	if (!better)
+		return;
+	nearest->shared = shared;
+	nearest->best = candidate;
+}
+
 void nearest_offer(struct nearest *nearest, str_t candidate)
 {
+	bool by_distance = nearest->best.ptr && nearest->shared == 0;
 	size_t apart = candidate.len > nearest->name.len ? candidate.len - nearest->name.len
 							 : nearest->name.len - candidate.len;
-	if (apart >= nearest->distance || candidate.len > NEAREST_MAX_BYTES ||
-	    nearest->name.len > NEAREST_MAX_BYTES)
+	if (candidate.len > NEAREST_MAX_BYTES || nearest->name.len > NEAREST_MAX_BYTES)
 		return;
-	size_t distance = edit_distance(nearest->name, candidate);
+	size_t distance = apart < nearest->distance ? edit_distance(nearest->name, candidate) : SIZE_MAX;
 	if (distance < nearest->distance) {
 		nearest->distance = distance;
 		nearest->best = candidate;
+		nearest->shared = 0;
+	} else if (!by_distance) {
+		offer_shared(nearest, candidate);
 	}
 }
