@@ -1,6 +1,7 @@
 #include "sql/front_end.h"
 #include "sql/sqlite.h"
 
+#include "sql/analysis_copy.h"
 #include "sql/diagnose.h"
 
 static void refuse_dialect(const struct sql_request *request, struct arena *arena,
@@ -34,6 +35,8 @@ void front_end_refuse(const struct sql_request *request, struct arena *arena, en
 
 void sql_analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis)
 {
-	*ret_analysis = (struct sql_analysis){ 0 };
-	front_ends[request->dialect](request, arena, ret_analysis);
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct sql_analysis analysis = { 0 };
+	front_ends[request->dialect](request, scratch, &analysis);
+	analysis_copy(&analysis, arena, ret_analysis);
 }
