@@ -1,0 +1,283 @@
+#include "tests/harness/defog.h"
+
+#include "common/buf.h"
+
+#include <dirent.h>
+
+enum { SKIPPED = 77 };
+
+static FILE *open_corpus(const char *name)
+{
+	char path[512];
+	const char *configured = getenv("ASSAYD_CORPORA");
+	snprintf(path, sizeof path, "%s/defog/%s",
+		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora", name);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		printf("skipped: %s is not there\n", path);
+	return file;
+}
+
+static void read_all(FILE *file, struct buf *text)
+{
+	char part[4096];
+	for (size_t got = fread(part, 1, sizeof part, file); got > 0; got = fread(part, 1, sizeof part, file))
+		buf_append(text, part, got);
+}
+
+/* ---- Ground truths ---- */
+
+/* Next field of a CSV file (quotes doubled inside quotes); false at its end. `ret_last`: it ends its record.
+ */
+static bool next_field(FILE *file, struct buf *field, bool *ret_last)
+{
+	int c = fgetc(file);
+	bool quoted = c == '"';
+	buf_reset(field);
+	if (c == EOF)
+		return false;
+	if (quoted)
+		c = fgetc(file);
+	for (; c != EOF; c = fgetc(file)) {
+		if (quoted && c == '"') {
+			c = fgetc(file);
+			if (c != '"')
+				break;
+		} else if (!quoted && (c == ',' || c == '\n' || c == '\r')) {
+			break;
+		}
+		buf_append_char(field, (char)c);
+	}
+	while (c == '\r')
+		c = fgetc(file);
+	*ret_last = c != ',';
+	return true;
+}
+
+/* `{a,b}` offers columns to choose from: all of them; `{}` repeats the first choice. */
+static str_t fill_choices(str_t sql, struct arena *arena)
+{
+	struct buf filled = BUF_INIT;
+	str_t first = STR_NONE;
+	for (size_t i = 0; i < sql.len; i++) {
+		const char *close = sql.ptr[i] == '{' ? memchr(sql.ptr + i, '}', sql.len - i) : NULL;
+		if (!close) {
+			buf_append_char(&filled, sql.ptr[i]);
+			continue;
+		}
+		str_t choice = { sql.ptr + i + 1, (size_t)(close - sql.ptr) - i - 1 };
+		if (choice.len > 0 && !str_present(first))
+			first = choice;
+		buf_append_str(&filled, choice.len > 0 ? choice : first);
+		i = (size_t)(close - sql.ptr);
+	}
+	str_t text = arena_str(arena, buf_str(&filled));
+	buf_free(&filled);
+	return text;
+}
+
+static void add_truths(struct defog *defog, const char *database, str_t truths)
+{
+	size_t start = 0, at = 0;
+	while (at < defog->count && strcmp(defog->databases[at].name, database) != 0)
+		at++;
+	if (at == defog->count)
+		return;
+	struct defog_database *found = &defog->databases[at];
+	for (size_t i = 0; i <= truths.len; i++) {
+		if (i < truths.len && truths.ptr[i] != ';')
+			continue;
+		str_t filled = fill_choices((str_t){ truths.ptr + start, i - start }, defog->arena);
+		start = i + 1;
+		if (filled.len >= 7)
+			ARENA_PUSH(defog->arena, found->truths, found->truths_count, found->truths_capacity,
+				   filled);
+	}
+}
+
+/* The fields `query` and `db_name` of one record. */
+struct truth_record {
+	struct buf query, database;
+};
+
+/* The first record names the fields. */
+static void take_field(struct truth_record *record, str_t field, bool is_query, bool is_database)
+{
+	struct buf *into = is_query ? &record->query : &record->database;
+	if (!is_query && !is_database)
+		return;
+	buf_reset(into);
+	buf_append_str(into, field);
+}
+
+static bool read_truths(struct defog *defog, const char *csv)
+{
+	_cleanup_(cleanup_fclose) FILE *file = open_corpus(csv);
+	if (!file)
+		return false;
+	struct buf field = BUF_INIT;
+	struct truth_record record = { BUF_INIT, BUF_INIT };
+	unsigned index = 0, records = 0, query = 0, database = 0;
+	bool last = false;
+	while (next_field(file, &field, &last)) {
+		if (records == 0) {
+			query = str_is(buf_str(&field), "query") ? index : query;
+			database = str_is(buf_str(&field), "db_name") ? index : database;
+		}
+		take_field(&record, buf_str(&field), index == query, index == database);
+		if (last && records > 0)
+			add_truths(defog, record.database.data, buf_str(&record.query));
+		index = last ? 0 : index + 1;
+		records += last;
+	}
+	buf_free(&field);
+	buf_free(&record.query);
+	buf_free(&record.database);
+	return true;
+}
+
+/* ---- Databases ---- */
+
+static PGconn *connected(const struct defog *defog, const char *database)
+{
+	char dsn[512];
+	snprintf(dsn, sizeof dsn, "host=%s port=%s user=postgres dbname=%s", defog->server.dir,
+		 defog->server.port, database);
+	PGconn *connection = PQconnectdb(dsn);
+	if (PQstatus(connection) != CONNECTION_OK)
+		fprintf(stderr, "%s: %s", database, PQerrorMessage(connection));
+	return connection;
+}
+
+/* Runs statements; the result of the last one, or NULL (the reason is on standard error). */
+static PGresult *run(PGconn *connection, const char *sql)
+{
+	PGresult *result = PQexec(connection, sql);
+	ExecStatusType status = PQresultStatus(result);
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+		return result;
+	fprintf(stderr, "%s", PQerrorMessage(connection));
+	PQclear(result);
+	return NULL;
+}
+
+static bool do_sql(PGconn *connection, const char *sql)
+{
+	PGresult *result = run(connection, sql);
+	PQclear(result);
+	return result != NULL;
+}
+
+static bool read_catalog(struct defog_database *database)
+{
+	struct err_detail detail = { "" };
+	PGresult *result = run(database->connection, CATALOG_QUERY_POSTGRESQL);
+	if (!result)
+		return false;
+	err_t err =
+		catalog_compile_postgresql(str_from(PQgetvalue(result, 0, 0)), &database->catalog, &detail);
+	PQclear(result);
+	if (err)
+		fprintf(stderr, "%s: %s\n", database->name, err_message(err, &detail));
+	return !err;
+}
+
+static bool read_vocabulary(struct defog_database *database, struct arena *arena)
+{
+	PGresult *result =
+		run(database->connection, "SELECT table_name, column_name FROM information_schema.columns"
+					  " WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+					  " ORDER BY table_schema, table_name, ordinal_position");
+	if (!result)
+		return false;
+	size_t rows = (size_t)PQntuples(result), count = 0;
+	struct sql_vocabulary_relation *relations = ARENA_ARRAY(arena, struct sql_vocabulary_relation, rows);
+	str_t *columns = ARENA_ARRAY(arena, str_t, rows);
+	for (size_t i = 0; i < rows; i++) {
+		const char *name = PQgetvalue(result, (int)i, 0);
+		columns[i] = str_from(arena_strdup(arena, PQgetvalue(result, (int)i, 1)));
+		if (count == 0 || !str_is(relations[count - 1].name, name))
+			relations[count++] =
+				(struct sql_vocabulary_relation){ .name = str_from(arena_strdup(arena, name)),
+								  .columns = &columns[i] };
+		relations[count - 1].columns_count++;
+	}
+	PQclear(result);
+	database->vocabulary = (struct sql_vocabulary){ relations, count };
+	return count > 0;
+}
+
+/* Makes the database of the file `<name>.sql`, connects to it and reads what it is. */
+static bool make_database(struct defog *defog, PGconn *admin, struct defog_database *database)
+{
+	char file_name[128], create[128];
+	snprintf(file_name, sizeof file_name, "databases/%s.sql", database->name);
+	snprintf(create, sizeof create, "CREATE DATABASE \"%s\" TEMPLATE template0", database->name);
+	_cleanup_(cleanup_fclose) FILE *file = open_corpus(file_name);
+	if (!file || !do_sql(admin, create))
+		return false;
+	struct buf text = BUF_INIT;
+	read_all(file, &text);
+	database->connection = connected(defog, database->name);
+	bool loaded = do_sql(database->connection, text.data) && read_catalog(database) &&
+		      read_vocabulary(database, defog->arena);
+	buf_free(&text);
+	return loaded;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct defog_database *)a)->name, ((const struct defog_database *)b)->name);
+}
+
+static void list_databases(struct defog *defog)
+{
+	char path[512];
+	const char *configured = getenv("ASSAYD_CORPORA");
+	snprintf(path, sizeof path, "%s/defog/databases",
+		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora");
+	DIR *directory = opendir(path);
+	if (!directory) {
+		printf("skipped: %s is not there\n", path);
+		return;
+	}
+	for (const struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+		const char *dot = strstr(entry->d_name, ".sql");
+		if (!dot)
+			continue;
+		str_t name = arena_text(defog->arena, entry->d_name, (size_t)(dot - entry->d_name));
+		ARENA_PUSH(defog->arena, defog->databases, defog->count, defog->capacity,
+			   (struct defog_database){ .name = name.ptr });
+	}
+	closedir(directory);
+	if (defog->count > 0)
+		qsort(defog->databases, defog->count, sizeof defog->databases[0], by_name);
+}
+
+int defog_load(struct defog *ret_defog)
+{
+	struct defog *defog = ret_defog;
+	*defog = (struct defog){ .arena = arena_new() };
+	list_databases(defog);
+	if (defog->count == 0 || !read_truths(defog, "questions_gen_postgres.csv") ||
+	    !read_truths(defog, "instruct_basic_postgres.csv"))
+		return SKIPPED;
+	int status = test_postgres_start(&defog->server, NULL);
+	if (status != 0)
+		return status;
+	PGconn *admin = connected(defog, "postgres");
+	bool made = true;
+	for (size_t i = 0; made && i < defog->count; i++)
+		made = make_database(defog, admin, &defog->databases[i]);
+	PQfinish(admin);
+	return made ? 0 : 1;
+}
+
+void defog_free(struct defog *defog)
+{
+	for (size_t i = 0; i < defog->count; i++) {
+		PQfinish(defog->databases[i].connection);
+		catalog_unref(defog->databases[i].catalog);
+	}
+	arena_free(defog->arena);
+}

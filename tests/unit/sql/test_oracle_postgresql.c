@@ -1,0 +1,241 @@
+/*
+ * PostgreSQL's own PREPARE as the oracle of names, types and grouping: ground truths that people wrote, and
+ * many mutants of them, have to be accepted and rejected alike.
+ *
+ * ASSAYD_ORACLE_MUTANTS: how many (default 22000); ASSAYD_ORACLE_SEED: of the mutants (default 1);
+ * ASSAYD_ORACLE_LIST: a file for the disagreements, one a line. What is left of these, and why, is in
+ * oracle_postgresql.md. Skipped, by name, where the corpus is not there.
+ */
+#include "sql/analysis.h"
+#include "tests/harness/defog.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
+
+/* Bars, in parts of a thousand; false errors in parts of ten thousand. */
+enum { AGREEMENT_BAR = 750, CLASS_BAR = 980, FALSE_ERRORS_BAR = 10, MUTANTS = 22000, SQLSTATE_LEN = 5 };
+
+static struct defog defog;
+
+struct verdict {
+	bool accepted;
+	bool excluded; /* PREPARE says nothing about it */
+	char sqlstate[SQLSTATE_LEN + 1];
+	char message[256];
+};
+
+struct tally {
+	unsigned long mutants, excluded, agreed, rejected, same_code, same_class, false_errors, missed;
+};
+
+/* Errors of ours alone, which PREPARE cannot know. */
+static bool is_known_to_prepare(const struct sql_diagnostic *diagnostic)
+{
+	return diagnostic->severity == SQL_ERROR && strcmp(diagnostic->code, "missing_required") != 0 &&
+	       strcmp(diagnostic->code, "markdown_fence") != 0;
+}
+
+/* The error that PREPARE would stop at. */
+static const struct sql_diagnostic *first_error(const struct sql_analysis *analysis)
+{
+	const struct sql_diagnostic *first = NULL;
+	for (size_t i = 0; i < analysis->diagnostics_count; i++) {
+		const struct sql_diagnostic *diagnostic = &analysis->diagnostics[i];
+		if (is_known_to_prepare(diagnostic) && (!first || diagnostic->order < first->order))
+			first = diagnostic;
+	}
+	return first;
+}
+
+static struct verdict our_verdict(const struct defog_database *database, str_t sql, struct arena *arena)
+{
+	struct sql_request request = { .sql = sql, .target_named = true, .catalog = database->catalog };
+	struct sql_analysis analysis = { 0 };
+	struct verdict verdict = { .accepted = true };
+	sql_analyse(&request, arena, &analysis);
+	for (size_t i = 0; i < analysis.violations_count; i++)
+		verdict.excluded |= strcmp(analysis.violations[i].code, "not_a_read") == 0;
+	const struct sql_diagnostic *first = first_error(&analysis);
+	if (!first)
+		return verdict;
+	verdict.accepted = false;
+	snprintf(verdict.sqlstate, sizeof verdict.sqlstate, "%s", first->sqlstate ? first->sqlstate : "");
+	snprintf(verdict.message, sizeof verdict.message, "%s: " STR_FMT, first->code,
+		 STR_ARG(first->message));
+	return verdict;
+}
+
+static struct verdict their_verdict(const struct defog_database *database, str_t sql)
+{
+	PGresult *result = PQprepare(database->connection, "", sql.ptr, 0, NULL);
+	struct verdict verdict = { .accepted = PQresultStatus(result) == PGRES_COMMAND_OK };
+	if (!verdict.accepted) {
+		const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+		const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+		assert_non_null(sqlstate); /* else the server is gone */
+		snprintf(verdict.sqlstate, sizeof verdict.sqlstate, "%s", sqlstate);
+		snprintf(verdict.message, sizeof verdict.message, "%s", message);
+	}
+	PQclear(result);
+	return verdict;
+}
+
+static void print_text(FILE *file, const char *text)
+{
+	for (; *text; text++)
+		fputc(*text == '\n' || *text == '\t' || *text == '\r' ? ' ' : *text, file);
+}
+
+static void list(FILE *file, const char *what, const struct verdict *ours, const struct verdict *theirs,
+		 const char *database, const char *kind, str_t sql)
+{
+	if (!file)
+		return;
+	fprintf(file, "%s\t%s\t%s\t", what, ours->accepted ? "accepted" : ours->sqlstate,
+		theirs->accepted ? "accepted" : theirs->sqlstate);
+	const char *const texts[] = { ours->message, theirs->message, database, kind, sql.ptr };
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		print_text(file, texts[i]);
+		fputc(i + 1 < sizeof texts / sizeof texts[0] ? '\t' : '\n', file);
+	}
+}
+
+static const char *count(struct tally *tally, const struct verdict *ours, const struct verdict *theirs)
+{
+	tally->mutants++;
+	if (ours->accepted != theirs->accepted) {
+		tally->false_errors += theirs->accepted;
+		tally->missed += ours->accepted;
+		return theirs->accepted ? "false_error" : "missed";
+	}
+	tally->agreed++;
+	if (ours->accepted)
+		return NULL;
+	tally->rejected++;
+	bool same_class = strncmp(ours->sqlstate, theirs->sqlstate, 2) == 0;
+	bool same_code = strcmp(ours->sqlstate, theirs->sqlstate) == 0;
+	tally->same_class += same_class;
+	tally->same_code += same_code;
+	return same_code ? NULL : same_class ? "other_code" : "other_class";
+}
+
+static void compare(const struct defog_database *database, str_t sql, const char *kind, struct arena *arena,
+		    struct tally *tally, FILE *file)
+{
+	struct verdict ours = our_verdict(database, sql, arena);
+	if (ours.excluded) {
+		tally->excluded++;
+		return;
+	}
+	struct verdict theirs = their_verdict(database, sql);
+	const char *what = count(tally, &ours, &theirs);
+	if (what)
+		list(file, what, &ours, &theirs, database->name, kind, sql);
+}
+
+static unsigned long setting(const char *name, unsigned long fallback)
+{
+	const char *text = getenv(name);
+	return text ? strtoul(text, NULL, 10) : fallback;
+}
+
+static double parts(unsigned long part, unsigned long whole, double scale)
+{
+	return whole == 0 ? scale : scale * (double)part / (double)whole;
+}
+
+static void print_tally(const char *what, const struct tally *tally)
+{
+	print_message("%s: %lu (and %lu that read nothing); accepted or rejected alike: %.3f %%; errors "
+		      "missed: %lu; "
+		      "false errors: %lu (%.3f %%)\n",
+		      what, tally->mutants, tally->excluded, parts(tally->agreed, tally->mutants, 100),
+		      tally->missed, tally->false_errors, parts(tally->false_errors, tally->mutants, 100));
+	print_message(
+		"%s: rejected by both: %lu; the same SQLSTATE first: %.2f %%; the same class: %.2f %%\n",
+		what, tally->rejected, parts(tally->same_code, tally->rejected, 100),
+		parts(tally->same_class, tally->rejected, 100));
+}
+
+static FILE *open_list(const char *mode)
+{
+	const char *path = getenv("ASSAYD_ORACLE_LIST");
+	FILE *file = path ? fopen(path, mode) : NULL;
+	assert_true(!path || file);
+	return file;
+}
+
+static void test_truths(void **state)
+{
+	struct tally tally = { 0 };
+	(void)state;
+	_cleanup_(cleanup_fclose) FILE *file = open_list("w");
+	for (size_t i = 0; i < defog.count; i++) {
+		for (size_t j = 0; j < defog.databases[i].truths_count; j++) {
+			_cleanup_(arena_scope) struct arena *arena = arena_new();
+			compare(&defog.databases[i], defog.databases[i].truths[j], "truth", arena, &tally,
+				file);
+		}
+	}
+	print_tally("truths", &tally);
+	assert_true(tally.mutants > 280);
+	assert_int_equal(tally.excluded, 0);
+	assert_int_equal(tally.false_errors, 0);
+}
+
+static size_t truths_count(void)
+{
+	size_t sum = 0;
+	for (size_t i = 0; i < defog.count; i++)
+		sum += defog.databases[i].truths_count;
+	return sum;
+}
+
+/* The truth of that number, counted through all databases. */
+static str_t truth(size_t number, const struct defog_database **ret_database)
+{
+	const struct defog_database *database = defog.databases;
+	while (number >= database->truths_count)
+		number -= database++->truths_count;
+	*ret_database = database;
+	return database->truths[number];
+}
+
+static void test_mutants(void **state)
+{
+	struct tally tally = { 0 };
+	(void)state;
+	_cleanup_(cleanup_fclose) FILE *file = open_list("a");
+	unsigned long mutants = setting("ASSAYD_ORACLE_MUTANTS", MUTANTS),
+		      seed = setting("ASSAYD_ORACLE_SEED", 1);
+	size_t truths = truths_count();
+	for (unsigned long i = 0; i < mutants; i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		const struct defog_database *database;
+		str_t sql = truth(i % truths, &database);
+		struct sql_mutant mutant = sql_mutate(sql, &database->vocabulary, seed << 32 | i, arena);
+		compare(database, mutant.sql, mutant.kind, arena, &tally, file);
+	}
+	print_tally("mutants", &tally);
+	assert_true(parts(tally.agreed, tally.mutants, 1000) >= AGREEMENT_BAR);
+	assert_true(parts(tally.same_class, tally.rejected, 1000) >= CLASS_BAR);
+	assert_true(parts(tally.false_errors, tally.mutants, 10000) <= FALSE_ERRORS_BAR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_truths),
+		cmocka_unit_test(test_mutants),
+	};
+	int status = defog_load(&defog);
+	if (status == 0)
+		status = cmocka_run_group_tests(tests, NULL, NULL);
+	defog_free(&defog);
+	return status;
+}
