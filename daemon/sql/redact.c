@@ -20,8 +20,8 @@ static bool parses_postgresql(str_t sql, struct arena *arena)
 static bool parses_sqlite(str_t sql, struct arena *arena)
 {
 	struct violations violations = { .arena = arena };
-	struct sqlite_trace trace = { .arena = arena, .violations = &violations };
-	_cleanup_(sqlite_database_cleanup) struct sqlite_database *database = sqlite_database_open(NULL);
+	struct sqlite_trace trace = { .arena = arena, .violations = &violations, .text = sql };
+	_cleanup_(sqlite_database_cleanup) struct sqlite_database *database = sqlite_database_borrow(NULL);
 	struct sqlite_result result = sqlite_database_prepare(database, sql, &trace);
 	return result.problem != SQLITE_PROBLEM_SYNTAX && result.problem != SQLITE_PROBLEM_TOO_DEEP;
 }

@@ -2,8 +2,10 @@
 
 #include "sql/sqlite.h"
 
+#include "common/hash.h"
 #include "sql/canonical.h"
 #include "sql/canonical_internal.h"
+#include "sql/catalog_content.h"
 #include "sql/fence.h"
 #include "sql/front_end.h"
 #include "sql/gate.h"
@@ -11,7 +13,11 @@
 #include "sql/sqlite_database.h"
 #include "sql/sqlite_tokens.h"
 
-#define MAX_REPAIRS 64 /* problems that are worked around to find the next one */
+#include <ctype.h>
+
+#define REPAIRS_MAX    64	   /* problems that are worked around to find the next one */
+#define REPAIRED_BYTES (256 << 10) /* of text that is prepared again for it */
+#define HINTS_MAX      8
 
 struct sqlite_analysis {
 	const struct sql_request *request;
@@ -24,18 +30,89 @@ struct sqlite_analysis {
 	char *masked; /* the same with what cannot be resolved masked */
 	bool proven;  /* the library has prepared all of it as a read */
 	bool broken;  /* it does not parse */
+	bool stubbed; /* tables that there are not have been made up */
+	unsigned hints;
+	struct hash_map names; /* in the text, in lower case; built when they are wanted */
 };
 
-static void report(struct sqlite_analysis *state, enum sql_diagnostic_code code,
-		   const struct sqlite_result *result)
+static str_t lower(struct arena *arena, str_t text)
 {
-	if (!state->request->catalog && code != DIAG_SYNTAX_ERROR)
-		return; /* no names can be unknown */
+	char *copy = arena_strdup(arena, text.ptr);
+	for (char *at = copy; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return (str_t){ copy, text.len };
+}
+
+static bool is_named(struct sqlite_analysis *state, str_t name)
+{
+	if (!state->names.arena) {
+		struct sqlite_name found = { 0 };
+		hash_map_init(&state->names, state->arena, 64);
+		while (sqlite_tokens_next_name(state->text, &found))
+			hash_map_set(&state->names, lower(state->arena, arena_str(state->arena, found.name)),
+				     state);
+	}
+	return hash_map_get(&state->names, name) != NULL;
+}
+
+/* The catalog's columns that the statement could mean: of every relation that it names. */
+static void offer_columns(struct sqlite_analysis *state, struct nearest *nearest)
+{
+	size_t count;
+	const struct catalog_relation *relations = catalog_relations(state->request->catalog, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_named(state, relations[i].name))
+			continue;
+		for (size_t j = 0; j < relations[i].columns_count; j++)
+			nearest_offer(nearest, relations[i].columns[j].name);
+	}
+}
+
+static void offer_relations(const struct sqlite_analysis *state, struct nearest *nearest)
+{
+	size_t count;
+	const struct catalog_relation *relations = catalog_relations(state->request->catalog, &count);
+	for (size_t i = 0; i < count; i++)
+		nearest_offer(nearest, relations[i].name);
+}
+
+/* "; did you mean …?", or what else helps, or "". */
+static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *result, int64_t offset)
+{
+	const char *dot = result->name.ptr ? memrchr(result->name.ptr, '.', result->name.len) : NULL;
+	str_t last = str_from(dot ? dot + 1 : result->name.ptr ? result->name.ptr : "");
+	struct nearest nearest;
+	if (result->code == DIAG_UNKNOWN_COLUMN && offset >= 0 && state->text.ptr[offset] == '"')
+		return STR("; a text is written in single quotes");
+	if (++state->hints > HINTS_MAX)
+		return STR("");
+	nearest_init(&nearest, lower(state->arena, last));
+	if (result->code == DIAG_UNKNOWN_TABLE)
+		offer_relations(state, &nearest);
+	else if (result->code == DIAG_UNKNOWN_COLUMN)
+		offer_columns(state, &nearest);
+	else if (result->problem == SQLITE_PROBLEM_FUNCTION)
+		sqlite_functions_offer(&nearest);
+	if (!str_present(nearest.best) || str_equal(nearest.best, nearest.name))
+		return STR("");
+	return arena_printf(state->arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest.best));
+}
+
+/* Without a catalog no names can be unknown. */
+static void report(struct sqlite_analysis *state, const struct sqlite_result *result)
+{
 	bool named = str_present(result->name);
-	int64_t offset =
-		named && result->offset < 0 ? sqlite_tokens_find(state->text, result->name) : result->offset;
-	diagnostics_add(&state->diagnostics, code, NULL, named ? result->name : result->message, offset,
-			STR_FMT, STR_ARG(result->message));
+	bool about_names = result->problem == SQLITE_PROBLEM_TABLE ||
+			   result->problem == SQLITE_PROBLEM_COLUMN ||
+			   result->problem == SQLITE_PROBLEM_FUNCTION;
+	if (about_names && !state->request->catalog)
+		return;
+	int64_t offset = result->offset;
+	if (named && offset < 0)
+		offset = sqlite_tokens_find(state->text, result->name);
+	str_t help = state->request->catalog && named ? hint(state, result, offset) : STR("");
+	diagnostics_add(&state->diagnostics, result->code, NULL, named ? result->name : result->message,
+			offset, STR_FMT STR_FMT, STR_ARG(result->message), STR_ARG(help));
 }
 
 static bool stub_table(struct sqlite_analysis *state, str_t name)
@@ -44,61 +121,67 @@ static bool stub_table(struct sqlite_analysis *state, str_t name)
 	sqlite_tokens_names(state->text, &names);
 	bool done = names.len > 0 && sqlite_database_stub_table(state->database, name, buf_str(&names));
 	buf_free(&names);
+	state->stubbed = true;
 	return done;
 }
 
 static void refuse_parse(struct sqlite_analysis *state, const struct sqlite_result *result,
 			 enum sql_violation_code code)
 {
+	struct sqlite_result syntax = *result;
+	syntax.code = DIAG_SYNTAX_ERROR;
 	state->broken = true;
-	report(state, DIAG_SYNTAX_ERROR, result);
+	report(state, &syntax);
 	violations_add(&state->violations, code, result->offset, STR_FMT, STR_ARG(result->message));
 }
 
-/* Reports a problem and works around it; false: there is no way on. */
+/* Reports a problem and works around it, with nothing but names changed; false: there is no way on. A stub
+ * has every column that is spoken of: with one, what is called ambiguous may not be. */
 static bool repair(struct sqlite_analysis *state, const struct sqlite_result *result)
 {
 	switch (result->problem) {
 	case SQLITE_PROBLEM_TABLE:
-		report(state, DIAG_UNKNOWN_TABLE, result);
+		report(state, result);
 		return stub_table(state, result->name);
 	case SQLITE_PROBLEM_COLUMN:
-		report(state, DIAG_UNKNOWN_COLUMN, result);
-		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
-	case SQLITE_PROBLEM_AMBIGUOUS:
-		report(state, DIAG_AMBIGUOUS_COLUMN, result);
+		if (result->code != DIAG_AMBIGUOUS_COLUMN || !state->stubbed)
+			report(state, result);
 		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
 	case SQLITE_PROBLEM_FUNCTION:
-		report(state, DIAG_UNKNOWN_FUNCTION, result);
+	case SQLITE_PROBLEM_CALL:
+		report(state, result);
 		/* The library's functions are all there are: what it does not have does nothing. */
 		return sqlite_database_stub_function(state->database, result->name);
-	case SQLITE_PROBLEM_JOIN:
-		report(state, DIAG_INVALID_JOIN, result);
-		return false;
-	case SQLITE_PROBLEM_AGGREGATE:
-		report(state, DIAG_UNGROUPED_COLUMN, result);
-		return false;
 	case SQLITE_PROBLEM_TOO_DEEP:
 		refuse_parse(state, result, VIOLATION_TOO_DEEP);
 		return false;
 	case SQLITE_PROBLEM_SYNTAX:
 		refuse_parse(state, result, VIOLATION_UNANALYSABLE);
 		return false;
-	case SQLITE_PROBLEM_DENIED:
-		return false;
-	case SQLITE_PROBLEM_NONE:
 	case SQLITE_PROBLEM_OTHER:
+		report(state, result);
+		return false;
+	case SQLITE_PROBLEM_DENIED:
+	case SQLITE_PROBLEM_NONE:
 	default:
-		report(state, DIAG_SYNTAX_ERROR, result);
 		return false;
 	}
+}
+
+/* The library resolves names once it has parsed the whole statement: what it says of the rest behind a
+ * repair may be about the repair. */
+static bool is_artefact(const struct sqlite_result *result)
+{
+	return result->problem == SQLITE_PROBLEM_SYNTAX || result->problem == SQLITE_PROBLEM_TOO_DEEP ||
+	       result->problem == SQLITE_PROBLEM_OTHER;
 }
 
 /* Prepares until nothing is left to report. */
 static void prepare(struct sqlite_analysis *state)
 {
 	str_t masked = { state->masked, state->text.len };
-	for (unsigned i = 0; i < MAX_REPAIRS; i++) {
+	unsigned repairs = (unsigned)(1 + REPAIRED_BYTES / (state->text.len + 1));
+	for (unsigned i = 0; i < repairs && i < REPAIRS_MAX; i++) {
 		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &state->trace);
 		if (result.problem == SQLITE_PROBLEM_NONE) {
 			state->proven = result.read_only;
@@ -107,7 +190,7 @@ static void prepare(struct sqlite_analysis *state)
 					       "the statement writes");
 			return;
 		}
-		if (!repair(state, &result))
+		if ((i > 0 && is_artefact(&result)) || !repair(state, &result))
 			return;
 	}
 }
@@ -141,13 +224,16 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
 }
 
-static void set_tables(struct sqlite_trace *trace, struct sql_analysis *analysis)
+/* A name in FROM may be a WITH query's too. */
+static void set_tables(const struct sqlite_database *database, struct sqlite_trace *trace,
+		       struct sql_analysis *analysis)
 {
 	size_t kept = 0;
 	if (trace->tables_count > 1)
 		qsort(trace->tables, trace->tables_count, sizeof trace->tables[0], compare);
 	for (size_t i = 0; i < trace->tables_count; i++)
-		if (kept == 0 || !str_equal(trace->tables[kept - 1], trace->tables[i]))
+		if ((kept == 0 || !str_equal(trace->tables[kept - 1], trace->tables[i])) &&
+		    sqlite_database_has_relation(database, trace->tables[i]))
 			trace->tables[kept++] = trace->tables[i];
 	analysis->tables = trace->tables;
 	analysis->tables_count = kept;
@@ -168,9 +254,23 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 						   canon_tokens(state->text, SQL_SQLITE, state->arena).ptr);
 		analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
 		analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
-		set_tables(&state->trace, analysis);
+		set_tables(state->database, &state->trace, analysis);
 	}
 	parse_end(&parsed);
+}
+
+/* The library stopped at an error and has not asked for all that the statement wants: its tokens tell. */
+static void check_unproven(struct sqlite_analysis *state)
+{
+	struct sqlite_name found = { 0 };
+	while (sqlite_tokens_next_name(state->text, &found)) {
+		str_t name = found.is_call ? arena_str(state->arena, found.name) : STR_NONE;
+		if (found.is_call && !sqlite_function_is_allowed(name.ptr) &&
+		    sqlite_database_has_function(state->database, name))
+			violations_add(&state->violations, VIOLATION_DANGEROUS_FUNCTION,
+				       (int64_t)found.offset, "function " STR_FMT, STR_ARG(name));
+	}
+	sqlite_tokens_check_modules(state->text, &state->violations);
 }
 
 static void judge(struct sqlite_analysis *state)
@@ -180,10 +280,8 @@ static void judge(struct sqlite_analysis *state)
 	    sqlite_tokens_have(state->text, "UNION"))
 		violations_add(&state->violations, VIOLATION_INJECTION_PATTERN, 0,
 			       "a set operation joins the schema to tables");
-	if (!state->proven && !state->broken && !state->request->catalog && !state->request->target_named &&
-	    state->violations.count == 0)
-		violations_add(&state->violations, VIOLATION_UNANALYSABLE, 0,
-			       "the statement cannot be proven to be a read");
+	if (!state->proven)
+		check_unproven(state);
 }
 
 static void begin(const struct sql_request *request, const struct fence_result *part, struct arena *arena,
@@ -194,13 +292,13 @@ static void begin(const struct sql_request *request, const struct fence_result *
 	state->masked = arena_strdup(arena, state->text.ptr);
 	state->diagnostics = (struct diagnostics){ .arena = arena, .text_offset = part->offset };
 	state->violations = (struct violations){ .arena = arena, .text_offset = part->offset };
-	state->trace = (struct sqlite_trace){ .arena = arena, .target_named = request->target_named };
+	state->trace = (struct sqlite_trace){ .arena = arena, .text = state->text };
 }
 
 static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret_analysis)
 {
 	_cleanup_(sqlite_database_cleanup) struct sqlite_database *database =
-		sqlite_database_open(state->request->catalog);
+		sqlite_database_borrow(state->request->catalog);
 	state->database = database;
 	state->trace.violations = &state->violations;
 	prepare(state);

@@ -1,49 +1,28 @@
 /*
  * A SQLite connection that can prepare statements of a schema and do nothing else: in memory, built from the
  * catalog's definitions, under an authorizer that denies by default and writes down what a statement asks
- * for. One thread.
+ * for. No statement of a query is ever stepped. One thread at a time.
+ *
+ * Building one costs far more than preparing a statement, so each thread keeps a few, by catalog; they go
+ * with the thread.
  */
 #pragma once
 
 #include "common/buf.h"
-#include "sql/violations.h"
-
-#include <sqlite3.h>
+#include "sql/sqlite_authorizer.h"
+#include "sql/sqlite_errors.h"
 
 struct sqlite_database;
 
-/* What a statement asked for while it was prepared. */
-struct sqlite_trace {
-	struct arena *arena;
-	struct violations *violations;
-	bool target_named;
-	str_t *tables; /* read, in lower case; may repeat */
-	size_t tables_count;
-	size_t tables_capacity;
-	bool reads_schema; /* sqlite_schema and its other names */
-};
-
-/* A database with the catalog's relations; NULL catalog: empty. Never NULL; out of memory aborts. */
-struct sqlite_database *sqlite_database_open(const struct catalog *catalog);
-void sqlite_database_close(struct sqlite_database *database);
-DEFINE_CLEANUP(struct sqlite_database, sqlite_database_cleanup, sqlite_database_close)
-
-enum sqlite_problem {
-	SQLITE_PROBLEM_NONE,
-	SQLITE_PROBLEM_SYNTAX,
-	SQLITE_PROBLEM_TOO_DEEP,
-	SQLITE_PROBLEM_TABLE,	  /* unknown: `name` */
-	SQLITE_PROBLEM_COLUMN,	  /* unknown */
-	SQLITE_PROBLEM_AMBIGUOUS, /* column */
-	SQLITE_PROBLEM_FUNCTION,  /* unknown, or other arguments */
-	SQLITE_PROBLEM_JOIN,
-	SQLITE_PROBLEM_AGGREGATE,
-	SQLITE_PROBLEM_DENIED, /* the violation is in the trace */
-	SQLITE_PROBLEM_OTHER,
-};
+/* A database with the catalog's relations; NULL or a catalog of another dialect: empty. It is as new: what an
+ * earlier borrower added is gone. Never NULL; out of memory aborts. */
+struct sqlite_database *sqlite_database_borrow(const struct catalog *catalog);
+void sqlite_database_return(struct sqlite_database *database);
+DEFINE_CLEANUP(struct sqlite_database, sqlite_database_cleanup, sqlite_database_return)
 
 struct sqlite_result {
 	enum sqlite_problem problem;
+	enum sql_diagnostic_code code;
 	str_t name;	/* what the problem is about, or absent */
 	str_t message;	/* the library's */
 	int64_t offset; /* bytes into the text, or −1 */
@@ -59,3 +38,9 @@ struct sqlite_result sqlite_database_prepare(struct sqlite_database *database, s
  * CREATE TABLE. False: the library refuses. */
 bool sqlite_database_stub_table(struct sqlite_database *database, str_t name, str_t columns);
 bool sqlite_database_stub_function(struct sqlite_database *database, str_t name);
+
+/* Whether the library has a function of that name (lower or upper case). */
+bool sqlite_database_has_function(struct sqlite_database *database, str_t name);
+
+/* Whether the name is a table or view of the schema, or a stub. */
+bool sqlite_database_has_relation(const struct sqlite_database *database, str_t name);

@@ -108,11 +108,23 @@ static void check_call(str_t sql, struct scan_token call, struct violations *vio
 
 static bool starts_read(str_t sql, struct scan_token token)
 {
-	static const char *const reads[] = { "SELECT", "VALUES", "WITH", "EXPLAIN" };
+	static const char *const reads[] = { "SELECT", "VALUES", "WITH" };
 	for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
 		if (scan_is_word(sql, token, reads[i]))
 			return true;
 	return false;
+}
+
+/* Behind EXPLAIN [QUERY PLAN], which reads what it explains. */
+static struct scan_token explained(str_t sql, struct scan_token token)
+{
+	if (!scan_is_word(sql, token, "EXPLAIN"))
+		return token;
+	token = after(sql, token);
+	if (!scan_is_word(sql, token, "QUERY"))
+		return token;
+	token = after(sql, token);
+	return scan_is_word(sql, token, "PLAN") ? after(sql, token) : token;
 }
 
 /* Words that no query can hold outside of quotes. */
@@ -182,7 +194,7 @@ static void check_statements(str_t sql, struct violations *violations)
 		} else if (ended) {
 			violations_add(violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)token.offset,
 				       "more than one statement");
-			if (!starts_read(sql, token))
+			if (!starts_read(sql, explained(sql, token)))
 				violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset,
 					       "not a query");
 			ended = false;
@@ -194,7 +206,7 @@ void sqlite_tokens_check(str_t sql, struct violations *violations)
 {
 	struct scan_token token = first_token(sql);
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	if (token.kind != SCAN_END && !starts_read(sql, token))
+	if (token.kind != SCAN_END && !starts_read(sql, explained(sql, token)))
 		violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, "not a query");
 	for (; token.kind != SCAN_END; token = after(sql, token)) {
 		bool field = scan_is_char(sql, previous, '.');
@@ -268,6 +280,37 @@ void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)
 				"the query is neither aggregated nor limited; add a LIMIT");
 }
 
+bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name)
+{
+	struct scan_token token = scan_next(sql, name->next, SQL_SQLITE);
+	while (token.kind != SCAN_END && !is_name(token))
+		token = after(sql, token);
+	if (token.kind == SCAN_END)
+		return false;
+	*name = (struct sqlite_name){ .name = token_name(sql, token),
+				      .offset = token.offset,
+				      .is_call = scan_is_char(sql, after(sql, token), '('),
+				      .next = token.offset + token.len };
+	return true;
+}
+
+void sqlite_tokens_check_modules(str_t sql, struct violations *violations)
+{
+	static const char *const modules[] = { "dbstat",	"sqlite_stmt",	"sqlite_dbpage",
+					       "sqlite_dbdata", "sqlite_dbptr", "fts3tokenize",
+					       "fsdir",		"bytecode" };
+	struct sqlite_name found = { 0 };
+	while (sqlite_tokens_next_name(sql, &found)) {
+		bool internal = found.name.len > 7 && strncasecmp(found.name.ptr, "pragma_", 7) == 0;
+		for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
+			internal = internal || (found.name.len == strlen(modules[i]) &&
+						strncasecmp(found.name.ptr, modules[i], found.name.len) == 0);
+		if (internal)
+			violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)found.offset,
+				       "table " STR_FMT, STR_ARG(found.name));
+	}
+}
+
 static bool already(const struct buf *names, str_t quoted)
 {
 	return names->data && memmem(names->data, names->len, quoted.ptr, quoted.len);
@@ -330,7 +373,7 @@ int64_t sqlite_tokens_find(str_t sql, str_t name)
 static void mask(char *text, size_t from, size_t to)
 {
 	memset(text + from, ' ', to - from);
-	text[from] = '1';
+	text[from] = '?'; /* unlike a number, it never means a column of the result */
 }
 
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
@@ -352,7 +395,7 @@ bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
 		if (match) {
 			mask(text, dot ? before.offset : token.offset, token.offset + token.len);
 			found = true;
-			token = (struct scan_token){ SCAN_NUMBER, token.offset, token.len };
+			token = (struct scan_token){ SCAN_PARAMETER, token.offset, token.len };
 		}
 		before = previous;
 		previous = token;

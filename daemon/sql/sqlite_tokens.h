@@ -17,7 +17,21 @@ void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
 /* All names that could be columns, quoted and separated by commas, for a CREATE TABLE. */
 void sqlite_tokens_names(str_t sql, struct buf *names);
 
-/* Puts a `1` in the place of every mention of the column (`name` or `table.name`) in `sql` (writable); keeps
+/* A name in the text; the next one is found behind it. */
+struct sqlite_name {
+	str_t name; /* without quotes; not NUL-terminated */
+	size_t offset;
+	bool is_call; /* an opening parenthesis follows */
+	size_t next;  /* where to go on */
+};
+
+/* The next name, from a zeroed struct on; false: there is none left. */
+bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name);
+
+/* Reports names of table-valued functions that show internals, wherever they stand. */
+void sqlite_tokens_check_modules(str_t sql, struct violations *violations);
+
+/* Puts a `?` in the place of every mention of the column (`name` or `table.name`) in `sql` (writable); keeps
  * all offsets. False: it is not mentioned. */
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
 

@@ -1,0 +1,30 @@
+/*
+ * What a statement may ask for while SQLite prepares it: reads of tables, listed functions and modules;
+ * all else is denied and becomes a violation.
+ */
+#pragma once
+
+#include "sql/violations.h"
+
+/* What a statement asked for while it was prepared. */
+struct sqlite_trace {
+	struct arena *arena;
+	struct violations *violations;
+	str_t text;    /* of the statement, for offsets */
+	str_t *tables; /* read, in lower case; may repeat */
+	size_t tables_count;
+	size_t tables_capacity;
+	bool reads_schema; /* sqlite_schema and its other names */
+};
+
+/* The function may be called, however large its arguments are. */
+bool sqlite_function_is_allowed(const char *name);
+
+/* Offers every function that may be called to `nearest`. */
+struct nearest;
+void sqlite_functions_offer(struct nearest *nearest);
+
+/* How a request of a statement ends: SQLITE_OK or SQLITE_DENY; `stub`: the function stands in for an unknown
+ * one. Arguments as those of an authorizer's callback. */
+int sqlite_authorize(struct sqlite_trace *trace, int action, const char *first, const char *second,
+		     const char *inside, bool stub);
