@@ -40,11 +40,14 @@ void resolver_record(struct resolver *resolver, const void *node, const void *va
 	*slot = (struct node_record){ node, value };
 }
 
+static const void *node_map_get(const struct node_map *map, const void *node)
+{
+	return map && map->capacity > 0 ? slot_of(map, node)->value : NULL;
+}
+
 static const void *recorded(const struct resolution *resolution, const void *node)
 {
-	if (!resolution->nodes || resolution->nodes->capacity == 0)
-		return NULL;
-	return slot_of(resolution->nodes, node)->value;
+	return node_map_get(resolution->nodes, node);
 }
 
 const struct range_item *resolution_item(const struct resolution *resolution, const void *from_node)
@@ -60,6 +63,16 @@ const struct resolved_column *resolution_column(const struct resolution *resolut
 const struct resolved_function *resolution_function(const struct resolution *resolution, const FuncCall *call)
 {
 	return recorded(resolution, call);
+}
+
+const struct resolved_operator *resolution_operator(const struct resolution *resolution, const void *node)
+{
+	return node_map_get(resolution->operators, node);
+}
+
+type_id resolution_type(const struct resolution *resolution, const Node *node)
+{
+	return (type_id)(uintptr_t)node_map_get(resolution->types, node);
 }
 
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select)

@@ -18,6 +18,7 @@ enum range_kind { RANGE_RELATION, RANGE_CTE, RANGE_SUBQUERY, RANGE_FUNCTION, RAN
 struct range_column {
 	str_t name;
 	enum type_category category;
+	type_id type;
 	bool not_null; /* surely never NULL in its item */
 	const struct range_item
 		*source; /* where it comes from: the item itself, or, in a join, the side's item */
@@ -73,6 +74,29 @@ struct resolved_function {
 	str_t name;
 	const struct catalog_function *const *overloads; /* all of the name, whatever their arguments */
 	size_t overloads_count;
+	const struct catalog_function *chosen; /* surely the one that is called, or NULL */
+};
+
+/* An operator that a node applies: an A_Expr (BETWEEN, IN and rows apply several), a SubLink (ANY, ALL,
+ * rows), a CaseExpr with an operand, a JoinExpr with USING or NATURAL. */
+struct resolved_operator {
+	const struct resolved_operator *next; /* of the same node */
+	const Node *node;
+	str_t schema; /* as written, or absent */
+	str_t name;
+	int location;					 /* bytes into the text, or −1 */
+	const struct catalog_operator *chosen;		 /* surely this one, or NULL: any of `overloads` */
+	const struct catalog_operator *const *overloads; /* all of the name, whatever their operands */
+	size_t overloads_count;
+};
+
+/* A conversion that is written (CAST, f(x) notation) or that PostgreSQL adds where types differ. TYPE_UNSURE:
+ * from, or to, a type that is not known. */
+struct resolved_cast {
+	type_id source; /* UNKNOWNOID: of a quoted literal, by the target's input function */
+	type_id target;
+	int location;			 /* bytes into the text, or −1 */
+	const struct catalog_cast *cast; /* or NULL: by text form, elements, or no conversion at all */
 };
 
 /* A name that is possibly called without parentheses: `t.f`, `(x).f`. */
@@ -88,7 +112,11 @@ struct resolution {
 	bool too_deep;	  /* the walk gave up: nothing may be concluded from what is absent */
 	const struct suspected_call *suspected_calls;
 	size_t suspected_calls_count;
-	struct node_map *nodes; /* resolve.c's */
+	const struct resolved_cast *casts; /* of the whole statement; some may be there twice */
+	size_t casts_count;
+	struct node_map *nodes; /* these three are resolve.c's */
+	struct node_map *operators;
+	struct node_map *types;
 };
 
 /* Resolves the statement (SELECT, VALUES, or EXPLAIN of one; others resolve to nothing) and reports into
@@ -102,3 +130,11 @@ const struct range_item *resolution_item(const struct resolution *resolution, co
 const struct resolved_column *resolution_column(const struct resolution *resolution, const ColumnRef *column);
 const struct resolved_function *resolution_function(const struct resolution *resolution,
 						    const FuncCall *call);
+
+/* The operators that the node applies, the first of a list; NULL where there are none or the walk did not
+ * come by. */
+const struct resolved_operator *resolution_operator(const struct resolution *resolution, const void *node);
+
+/* Type of an expression's value; TYPE_UNSURE where it is not sure, UNKNOWNOID for a bare quoted literal or
+ * NULL that nothing gives a type. */
+type_id resolution_type(const struct resolution *resolution, const Node *node);
