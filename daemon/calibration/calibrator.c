@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pool.h"
+#include "kafka/fetching.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct calibrator {
 	char *topic;
 	const struct codec *codec;
 	rd_kafka_t *consumer;
+	struct fetching fetching; /* the thread's */
 	struct pool *pool;
 	struct ticker ticker;
 	_Atomic bool stopping;
@@ -140,6 +142,18 @@ static bool batch_is_due(const struct calibrator *calibrator)
 
 /* ---- assignment ---- */
 
+/* While the database is away nothing is fetched, but the consumer stays in its group. Lifted before an
+ * assignment ends: see fetching.h. */
+static void set_paused(struct calibrator *calibrator, bool pause)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
+	if (calibrator->paused == pause ||
+	    rd_kafka_assignment(calibrator->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
+		return;
+	fetching_pause(&calibrator->fetching, list, pause);
+	calibrator->paused = pause;
+}
+
 /* A stored position that the topic does not have: older records are gone, or it is another topic. */
 static int64_t start_offset(struct calibrator *calibrator, const struct batch_partition *partition)
 {
@@ -189,6 +203,7 @@ static void fetch_from_positions(struct calibrator *calibrator)
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)calibrator->batch.partitions_count);
 	tick_waiting(&calibrator->ticker, "Kafka broker");
+	set_paused(calibrator, false);
 	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
 		const struct batch_partition *partition = &calibrator->batch.partitions[i];
 		int64_t offset = start_offset(calibrator, partition);
@@ -196,14 +211,11 @@ static void fetch_from_positions(struct calibrator *calibrator)
 			rd_kafka_topic_partition_list_add(list, calibrator->topic, partition->partition)
 				->offset = offset;
 	}
-	rd_kafka_resp_err_t err = rd_kafka_assign(calibrator->consumer, list);
+	rd_kafka_resp_err_t err = fetching_assign(&calibrator->fetching, list);
 	if (err)
 		log_error("partitions of %s cannot be assigned: %s", calibrator->topic,
 			  rd_kafka_err2str(err));
-	/* The pause of a former assignment must not outlive it. */
-	rd_kafka_resume_partitions(calibrator->consumer, list);
 	calibrator->positioned = !err;
-	calibrator->paused = false;
 }
 
 static void take_positions(struct calibrator *calibrator)
@@ -231,7 +243,8 @@ static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partit
 		partitions[i] = list->elems[i].partition;
 	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
 	calibrator->positioned = false;
-	rd_kafka_assign(calibrator->consumer, none);
+	set_paused(calibrator, false);
+	fetching_assign(&calibrator->fetching, none);
 	log_info("calibration: assigned %d partitions of %s", list->cnt, calibrator->topic);
 }
 
@@ -242,7 +255,8 @@ static void on_revoke(struct calibrator *calibrator)
 		commit_batch(calibrator);
 	batch_free(&calibrator->batch);
 	calibrator->positioned = false;
-	rd_kafka_assign(calibrator->consumer, NULL);
+	set_paused(calibrator, false);
+	fetching_assign(&calibrator->fetching, NULL);
 }
 
 static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list,
@@ -255,20 +269,6 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 		on_assign(calibrator, list);
 	else
 		on_revoke(calibrator);
-}
-
-/* While the database is away nothing is fetched, but the consumer stays in its group. */
-static void set_paused(struct calibrator *calibrator, bool pause)
-{
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
-	if (calibrator->paused == pause ||
-	    rd_kafka_assignment(calibrator->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
-		return;
-	if (pause)
-		rd_kafka_pause_partitions(calibrator->consumer, list);
-	else
-		rd_kafka_resume_partitions(calibrator->consumer, list);
-	calibrator->paused = pause;
 }
 
 /* ---- records ---- */
@@ -449,6 +449,7 @@ static err_t create_consumer(struct calibrator *calibrator, const struct kafka_s
 	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &calibrator->consumer, detail);
 	if (err)
 		return err;
+	calibrator->fetching.consumer = calibrator->consumer;
 	rd_kafka_poll_set_consumer(calibrator->consumer);
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
 		rd_kafka_topic_partition_list_new(1);

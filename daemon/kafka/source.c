@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
+#include "kafka/fetching.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -29,6 +30,7 @@ struct source {
 	struct credits *credits;
 	struct source_callbacks callbacks;
 	rd_kafka_t *consumer;
+	struct fetching fetching; /* the source thread's */
 	struct pool *pool;
 	struct ticker ticker;
 	_Atomic bool pausing;
@@ -52,10 +54,7 @@ static void pause_partitions(struct source *source, bool pause)
 		for (size_t i = 0; i < source->paused_count; i++)
 			rd_kafka_topic_partition_list_del(list, source->settings->input_topic,
 							  source->paused[i].partition);
-	if (pause)
-		rd_kafka_pause_partitions(source->consumer, list);
-	else
-		rd_kafka_resume_partitions(source->consumer, list);
+	fetching_pause(&source->fetching, list, pause);
 	source->all_paused = pause;
 }
 
@@ -64,10 +63,20 @@ static void switch_partition(struct source *source, int32_t partition, bool paus
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(list, source->settings->input_topic, partition);
-	if (pause)
-		rd_kafka_pause_partitions(source->consumer, list);
-	else if (!source->all_paused)
-		rd_kafka_resume_partitions(source->consumer, list);
+	if (pause || !source->all_paused)
+		fetching_pause(&source->fetching, list, pause);
+}
+
+/* Before the assignment ends: see fetching.h. */
+static void lift_pauses(struct source *source)
+{
+	size_t count = source->paused_count;
+	source->paused_count = 0;
+	if (source->all_paused)
+		pause_partitions(source, false);
+	else
+		for (size_t i = 0; i < count; i++)
+			switch_partition(source, source->paused[i].partition, false);
 }
 
 static void pause_partition(struct source *source, int32_t partition, bool for_good)
@@ -213,18 +222,16 @@ static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *li
 	if (!is_membership(group) || (list->cnt > 0 && !fetch_committed(source, list))) {
 		if (group)
 			rd_kafka_consumer_group_metadata_destroy(group);
-		rd_kafka_assign(source->consumer, positions);
+		fetching_assign(&source->fetching, positions);
 		return;
 	}
 	struct assignment *assignment = assignment_new(source->settings->input_topic, group);
 	for (int i = 0; i < list->cnt; i++)
 		restore_partition(assignment, &list->elems[i], positions);
-	rd_kafka_resp_err_t err = rd_kafka_assign(source->consumer, positions);
+	rd_kafka_resp_err_t err = fetching_assign(&source->fetching, positions);
 	if (err)
 		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
 	source->assignment = assignment;
-	source->all_paused = false;
-	source->paused_count = 0;
 	if (atomic_load(&source->pausing))
 		pause_partitions(source, true);
 	log_info("assigned %d partitions of %s", positions->cnt, source->settings->input_topic);
@@ -250,7 +257,8 @@ static void on_revoke(struct source *source)
 		source->assignment = NULL;
 		assignment_unref(assignment);
 	}
-	rd_kafka_assign(source->consumer, NULL);
+	lift_pauses(source);
+	fetching_assign(&source->fetching, NULL);
 }
 
 static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list,
@@ -514,6 +522,7 @@ err_t source_start(const struct kafka_settings *settings, struct credits *credit
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &source->consumer, detail);
 	if (!err) {
+		source->fetching.consumer = source->consumer;
 		rd_kafka_poll_set_consumer(source->consumer);
 		err = subscribe(source, detail);
 	}

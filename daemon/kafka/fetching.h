@@ -1,0 +1,28 @@
+/*
+ * Which partitions a consumer fetches: assigning, pausing and resuming them. For the consumer's own thread.
+ *
+ * librdkafka 2.0.2 numbers the orders for a partition in one thread and carries them out in another. A pause
+ * or resumption that overtakes the start of a new assignment outdates it: the start is dropped and the
+ * partition is never fetched, without an error. So these orders wait until an assignment has settled. A pause
+ * outlives the assignment in which it was made: whoever paused a partition resumes it before the assignment
+ * ends.
+ */
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fetching {
+	rd_kafka_t *consumer;
+	int64_t settled_us; /* when the last assignment has surely been carried out (monotonic clock) */
+};
+
+/* Fetches `partitions` from their offsets and nothing else; NULL: nothing, and leaves the group's assignment.
+ */
+rd_kafka_resp_err_t fetching_assign(struct fetching *fetching,
+				    const rd_kafka_topic_partition_list_t *partitions);
+
+/* Pauses or resumes; blocks for up to 100 ms after an assignment. Resumes only what is paused: librdkafka
+ * would fetch anything else anew from where it last started. */
+void fetching_pause(struct fetching *fetching, rd_kafka_topic_partition_list_t *partitions, bool pause);

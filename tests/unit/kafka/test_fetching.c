@@ -1,0 +1,148 @@
+#include "kafka/fetching.h"
+
+#include <librdkafka/rdkafka_mock.h>
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* gcc's thread sanitizer does not know the threads that librdkafka starts. */
+#if defined __SANITIZE_THREAD__
+#define THREAD_SANITIZER true
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZER true
+#endif
+#endif
+#ifndef THREAD_SANITIZER
+#define THREAD_SANITIZER false
+#endif
+
+/* librdkafka's mock cluster serves: no transactions are involved. */
+
+enum { PARTITIONS = 3, MESSAGES = 10, ROUNDS = 20, PATIENCE_MS = 20000, SILENCE_MS = 300 };
+
+#define TOPIC "fetched"
+
+static rd_kafka_t *producer;
+static struct fetching fetching;
+
+static rd_kafka_t *new_client(rd_kafka_type_t type, const char *const (*properties)[2])
+{
+	char reason[256] = "";
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	for (; (*properties)[0]; properties++)
+		assert_int_equal(
+			rd_kafka_conf_set(conf, (*properties)[0], (*properties)[1], reason, sizeof reason),
+			RD_KAFKA_CONF_OK);
+	rd_kafka_t *client = rd_kafka_new(type, conf, reason, sizeof reason);
+	assert_non_null(client);
+	return client;
+}
+
+static int start_cluster(void **state)
+{
+	(void)state;
+	static const char *const properties[][2] = { { "test.mock.num.brokers", "1" }, { NULL, NULL } };
+	producer = new_client(RD_KAFKA_PRODUCER, properties);
+	rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(producer);
+	rd_kafka_mock_topic_create(cluster, TOPIC, PARTITIONS, 1);
+	for (int i = 0; i < PARTITIONS * MESSAGES; i++)
+		assert_int_equal(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(TOPIC),
+						   RD_KAFKA_V_PARTITION(i % PARTITIONS),
+						   RD_KAFKA_V_VALUE((void *)(uintptr_t) "v", 1),
+						   RD_KAFKA_V_END),
+				 RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(producer, PATIENCE_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	const char *const consumer_properties[][2] = { { "bootstrap.servers",
+							 rd_kafka_mock_cluster_bootstraps(cluster) },
+						       { "group.id", "test" },
+						       { "enable.auto.commit", "false" },
+						       { "fetch.wait.max.ms", "10" },
+						       { "fetch.error.backoff.ms", "10" },
+						       { NULL, NULL } };
+	fetching.consumer = new_client(RD_KAFKA_CONSUMER, consumer_properties);
+	rd_kafka_poll_set_consumer(fetching.consumer);
+	return 0;
+}
+
+static int stop_cluster(void **state)
+{
+	(void)state;
+	rd_kafka_consumer_close(fetching.consumer);
+	rd_kafka_destroy(fetching.consumer);
+	rd_kafka_destroy(producer);
+	return 0;
+}
+
+static rd_kafka_topic_partition_list_t *all_from_the_start(void)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(PARTITIONS);
+	for (int i = 0; i < PARTITIONS; i++)
+		rd_kafka_topic_partition_list_add(list, TOPIC, i)->offset = 0;
+	return list;
+}
+
+/* Polls until `expected` messages came, or none for the time. */
+static int poll_messages(int expected, int silence_ms)
+{
+	int count = 0;
+	rd_kafka_message_t *message;
+	while (count < expected && (message = rd_kafka_consumer_poll(fetching.consumer, silence_ms))) {
+		count += !message->err;
+		rd_kafka_message_destroy(message);
+	}
+	return count;
+}
+
+static void a_pause_at_once_loses_no_partition(void **state)
+{
+	(void)state;
+	rd_kafka_topic_partition_list_t *list = all_from_the_start();
+	for (int round = 0; round < ROUNDS; round++) {
+		assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+		fetching_pause(&fetching, list, true);
+		fetching_pause(&fetching, list, false);
+		assert_int_equal(poll_messages(PARTITIONS * MESSAGES, PATIENCE_MS), PARTITIONS * MESSAGES);
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void a_paused_partition_is_silent_until_it_is_resumed(void **state)
+{
+	(void)state;
+	rd_kafka_topic_partition_list_t *list = all_from_the_start();
+	assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	fetching_pause(&fetching, list, true);
+	assert_int_equal(poll_messages(1, SILENCE_MS), 0);
+	/* what the header warns of: the next assignment does not lift it */
+	assert_int_equal(fetching_assign(&fetching, NULL), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(poll_messages(1, SILENCE_MS), 0);
+	fetching_pause(&fetching, list, false);
+	assert_int_equal(poll_messages(PARTITIONS * MESSAGES, PATIENCE_MS), PARTITIONS * MESSAGES);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void nothing_paused_is_no_order(void **state)
+{
+	(void)state;
+	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(0);
+	fetching_pause(&fetching, none, true);
+	fetching_pause(&fetching, none, false);
+	rd_kafka_topic_partition_list_destroy(none);
+}
+
+int main(void)
+{
+	if (THREAD_SANITIZER) {
+		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
+		return 77;
+	}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pause_at_once_loses_no_partition),
+		cmocka_unit_test(a_paused_partition_is_silent_until_it_is_resumed),
+		cmocka_unit_test(nothing_paused_is_no_order),
+	};
+	return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
+}
