@@ -2,15 +2,28 @@
 
 #include <ctype.h>
 
-/* State of the one pass. `levels` holds what opened each nesting level: '(', '[' or 'C' (CASE). */
+/* One open bracket or CASE, or the text itself. Links are words and operators: no expression is deeper than
+ * their number since the last place that begins a new one. */
+struct level {
+	char opened_by; /* '(', '[' or 'C' (CASE) */
+	bool is_query;	/* SELECT stands in it */
+	bool is_values; /* VALUES stands in it: the brackets in it are rows */
+	size_t chain;	/* links since a new expression began, those of closed levels among them included */
+	size_t longest; /* chain so far */
+	size_t spine;	/* joins and set operations: they lean to the left over all their operands */
+	size_t commas;
+	size_t betweens; /* whose AND has not come yet */
+};
+
+/* State of the one pass. */
 struct gate {
 	str_t sql;
 	size_t at;
 	size_t tokens;
 	size_t selects;
+	size_t comment_scan;
 	size_t depth;
-	char levels[GATE_MAX_NESTING + 1];
-	size_t chains[GATE_MAX_NESTING + 1]; /* words and operators since the level's last comma */
+	struct level levels[GATE_MAX_NESTING + 1];
 	struct gate_result result;
 };
 
@@ -79,6 +92,19 @@ static void skip_line_comment(struct gate *gate)
 		gate->at++;
 }
 
+/* PostgreSQL's scanner takes all operator characters behind an opening and gives them back. */
+static bool count_comment(struct gate *gate)
+{
+	size_t end = gate->at;
+	while (is_operator(byte_at(gate, end)) && gate->comment_scan <= GATE_MAX_COMMENT_SCAN) {
+		gate->comment_scan++;
+		end++;
+	}
+	if (gate->comment_scan > GATE_MAX_COMMENT_SCAN)
+		return fail(gate, GATE_TOO_DEEP, gate->at, "there are too many comments");
+	return true;
+}
+
 static bool skip_block_comment(struct gate *gate)
 {
 	size_t depth = 0;
@@ -86,6 +112,8 @@ static bool skip_block_comment(struct gate *gate)
 		if (byte_at(gate, gate->at) == '/' && byte_at(gate, gate->at + 1) == '*') {
 			if (++depth > GATE_MAX_COMMENT_DEPTH)
 				return fail(gate, GATE_TOO_DEEP, gate->at, "comments are nested too deeply");
+			if (!count_comment(gate))
+				return false;
 			gate->at += 2;
 		} else if (byte_at(gate, gate->at) == '*' && byte_at(gate, gate->at + 1) == '/') {
 			depth--;
@@ -165,81 +193,158 @@ static bool word_is(const struct gate *gate, size_t start, const char *word)
 	return strlen(word) == length && strncasecmp(gate->sql.ptr + start, word, length) == 0;
 }
 
+static struct level *level(struct gate *gate)
+{
+	return &gate->levels[gate->depth];
+}
+
+static bool count_links(struct gate *gate, size_t offset, size_t links)
+{
+	level(gate)->chain += links;
+	if (level(gate)->chain > GATE_MAX_CHAIN)
+		return fail(gate, GATE_TOO_DEEP, offset, "an expression is too long");
+	return true;
+}
+
+static void begin_expression(struct gate *gate)
+{
+	if (level(gate)->longest < level(gate)->chain)
+		level(gate)->longest = level(gate)->chain;
+	level(gate)->chain = 0;
+}
+
 static bool open_level(struct gate *gate, char kind, size_t offset)
 {
 	if (gate->depth == GATE_MAX_NESTING)
 		return fail(gate, GATE_TOO_DEEP, offset, "the SQL is nested too deeply");
-	gate->levels[++gate->depth] = kind;
-	gate->chains[gate->depth] = 0;
+	gate->levels[++gate->depth] = (struct level){ .opened_by = kind };
 	return true;
+}
+
+/* What was in the level may be an operand of the chain around it. */
+static bool leave_level(struct gate *gate, size_t offset)
+{
+	begin_expression(gate);
+	size_t links = level(gate)->longest + level(gate)->spine;
+	gate->depth--;
+	return count_links(gate, offset, links);
 }
 
 /* A closing bracket also ends the CASEs left open inside (the parser will refuse them). */
-static void close_level(struct gate *gate, char kind)
+static bool close_level(struct gate *gate, char kind, size_t offset)
 {
 	size_t depth = gate->depth;
-	while (depth > 0 && gate->levels[depth] != kind && gate->levels[depth] == 'C')
+	while (depth > 0 && gate->levels[depth].opened_by == 'C' && kind != 'C')
 		depth--;
-	if (depth > 0 && gate->levels[depth] == kind)
-		gate->depth = depth - 1;
+	if (depth == 0 || gate->levels[depth].opened_by != kind)
+		return true;
+	while (gate->depth >= depth)
+		if (!leave_level(gate, offset))
+			return false;
+	return true;
 }
 
-static bool count_link(struct gate *gate, size_t offset)
+static bool is_any(const struct gate *gate, size_t start, const char *const *words, size_t count)
 {
-	if (++gate->chains[gate->depth] > GATE_MAX_CHAIN)
-		return fail(gate, GATE_TOO_DEEP, offset, "an expression or a list of joins is too long");
+	for (size_t i = 0; i < count; i++)
+		if (word_is(gate, start, words[i]))
+			return true;
+	return false;
+}
+#define IS_ANY(gate, start, words) is_any(gate, start, words, sizeof(words) / sizeof(words)[0])
+
+/* Joins and set operations end the expression before them and lean on all before them. */
+static bool take_spine(struct gate *gate, size_t start)
+{
+	begin_expression(gate);
+	if (++level(gate)->spine > GATE_MAX_SPINE)
+		return fail(gate, GATE_TOO_DEEP, start, "the SQL has too many joins or set operations");
 	return true;
+}
+
+static bool take_select(struct gate *gate, size_t start)
+{
+	level(gate)->is_query = true;
+	level(gate)->is_values |= word_is(gate, start, "values");
+	if (++gate->selects > GATE_MAX_SELECTS)
+		return fail(gate, GATE_TOO_DEEP, start, "the SQL has too many subqueries");
+	return count_links(gate, start, 1);
+}
+
+/* AND and OR become flat lists; the AND of a BETWEEN does not. */
+static bool take_connective(struct gate *gate, bool is_and, size_t start)
+{
+	if (is_and && level(gate)->betweens > 0) {
+		level(gate)->betweens--;
+		return count_links(gate, start, 1);
+	}
+	level(gate)->betweens = 0;
+	begin_expression(gate);
+	return true;
+}
+
+static bool take_keyword(struct gate *gate, size_t start)
+{
+	static const char *const spines[] = { "join", "union", "intersect", "except" };
+	static const char *const selects[] = { "select", "values", "table" };
+	static const char *const clauses[] = { "where", "having" };
+	static const char *const branches[] = { "when", "then", "else" };
+	if (word_is(gate, start, "and") || word_is(gate, start, "or"))
+		return take_connective(gate, gate->at - start == 3, start);
+	if (word_is(gate, start, "between"))
+		level(gate)->betweens++;
+	if (word_is(gate, start, "case"))
+		return open_level(gate, 'C', start);
+	if (word_is(gate, start, "end") && level(gate)->opened_by == 'C')
+		return close_level(gate, 'C', start);
+	if (IS_ANY(gate, start, spines))
+		return take_spine(gate, start);
+	if (IS_ANY(gate, start, selects))
+		return take_select(gate, start);
+	if (IS_ANY(gate, start, clauses) || (level(gate)->opened_by == 'C' && IS_ANY(gate, start, branches)))
+		begin_expression(gate);
+	return count_links(gate, start, 1);
 }
 
 static bool take_word(struct gate *gate)
 {
+	static const char *const prefixes[] = { "e", "b", "x", "n" };
 	size_t start = gate->at;
 	while (in_word(byte_at(gate, gate->at)))
 		gate->at++;
-	if (byte_at(gate, gate->at) == '\'') {
-		bool escapes = word_is(gate, start, "e");
-		if (escapes || word_is(gate, start, "b") || word_is(gate, start, "x") ||
-		    word_is(gate, start, "n")) {
-			gate->at++;
-			skip_quoted(gate, '\'', escapes);
-			return true;
-		}
-	}
-	if (word_is(gate, start, "and") || word_is(gate, start, "or"))
-		return true;
-	if (word_is(gate, start, "case"))
-		return open_level(gate, 'C', start);
-	if (word_is(gate, start, "end") && gate->depth > 0 && gate->levels[gate->depth] == 'C') {
-		gate->depth--;
+	if (byte_at(gate, gate->at) == '\'' && IS_ANY(gate, start, prefixes)) {
+		gate->at++;
+		skip_quoted(gate, '\'', gate->sql.ptr[start] == 'e' || gate->sql.ptr[start] == 'E');
 		return true;
 	}
-	if ((word_is(gate, start, "select") || word_is(gate, start, "values")) &&
-	    ++gate->selects > GATE_MAX_SELECTS)
-		return fail(gate, GATE_TOO_DEEP, start, "the SQL has too many subqueries");
-	return count_link(gate, start);
+	return take_keyword(gate, start);
 }
 
-static void take_operator(struct gate *gate)
+/* Each character may be an operator of its own: `+-+-1`. */
+static bool take_operator(struct gate *gate)
 {
+	size_t start = gate->at;
 	do {
 		gate->at++;
 	} while (is_operator(byte_at(gate, gate->at)) &&
 		 !(byte_at(gate, gate->at) == '-' && byte_at(gate, gate->at + 1) == '-') &&
 		 !(byte_at(gate, gate->at) == '/' && byte_at(gate, gate->at + 1) == '*'));
+	return count_links(gate, start, gate->at - start);
 }
 
-static bool take_token(struct gate *gate, unsigned char c)
+static bool take_comma(struct gate *gate, size_t start)
 {
-	size_t start = gate->at;
-	if (starts_word(c))
-		return take_word(gate);
-	if (c == '$' && skip_dollar_quoted(gate))
-		return true;
-	if (is_operator(c)) {
-		take_operator(gate);
-		return count_link(gate, start);
-	}
-	gate->at++;
+	begin_expression(gate);
+	level(gate)->betweens = 0;
+	bool of_query = gate->depth == 0 || level(gate)->is_query || gate->levels[gate->depth - 1].is_values;
+	if (++level(gate)->commas > GATE_MAX_LIST && of_query)
+		return fail(gate, GATE_TOO_LONG, start, "a list of the query is too long");
+	return true;
+}
+
+static bool take_mark(struct gate *gate, unsigned char c)
+{
+	size_t start = gate->at++;
 	switch (c) {
 	case '\'':
 	case '"':
@@ -247,21 +352,27 @@ static bool take_token(struct gate *gate, unsigned char c)
 		return true;
 	case '(':
 	case '[':
-		return count_link(gate, start) && open_level(gate, (char)c, start);
+		return count_links(gate, start, 1) && open_level(gate, (char)c, start);
 	case ')':
-		close_level(gate, '(');
-		return true;
+		return close_level(gate, '(', start);
 	case ']':
-		close_level(gate, '[');
-		return true;
+		return close_level(gate, '[', start);
 	case ',':
-		gate->chains[gate->depth] = 0;
-		return true;
+		return take_comma(gate, start);
 	default:
 		while (isdigit(byte_at(gate, gate->at)))
 			gate->at++;
-		return isdigit(c) || count_link(gate, start);
+		return isdigit(c) || count_links(gate, start, 1);
 	}
+}
+
+static bool take_token(struct gate *gate, unsigned char c)
+{
+	if (starts_word(c))
+		return take_word(gate);
+	if (c == '$' && skip_dollar_quoted(gate))
+		return true;
+	return is_operator(c) ? take_operator(gate) : take_mark(gate, c);
 }
 
 static bool check_tokens(struct gate *gate)

@@ -1,19 +1,23 @@
 /*
  * Bounds on a SQL text, checked before any parser of a library sees it: one pass, linear time, no allocation.
  *
- * Counts only ever overestimate what a parser would build, so that nothing within the bounds can exhaust a
- * stack of POOL_STACK_BYTES.
+ * By the lexical rules of PostgreSQL, whose parser trusts its input. Counts only ever overestimate the depth
+ * of what it would build: nothing within the bounds comes near a stack of POOL_STACK_BYTES, and nothing takes
+ * more than some 10 ms from text to verdict.
  */
 #pragma once
 
 #include "sql/catalog.h"
 
 #define GATE_MAX_BYTES	       ((size_t)64 << 10)
+#define GATE_MAX_TOKENS	       25000 /* a list of 10,000 numbers fits */
+#define GATE_MAX_NESTING       128   /* parentheses, brackets, CASE … END */
+#define GATE_MAX_CHAIN	       1024 /* words and operators of one expression, those in its brackets included */
+#define GATE_MAX_SPINE	       256  /* joins and set operations of one query */
+#define GATE_MAX_SELECTS       300  /* SELECT, VALUES and TABLE keywords */
+#define GATE_MAX_LIST	       1664 /* commas of one query; also the most columns that PostgreSQL gives */
 #define GATE_MAX_COMMENT_DEPTH 8
-#define GATE_MAX_NESTING       128 /* parentheses, brackets, CASE … END */
-#define GATE_MAX_CHAIN	       4096 /* operators, joins and set operations without a comma or bracket between */
-#define GATE_MAX_SELECTS       512 /* SELECT and VALUES keywords */
-#define GATE_MAX_TOKENS	       20000
+#define GATE_MAX_COMMENT_SCAN  500000 /* bytes that PostgreSQL reads twice behind openings of comments */
 
 enum gate_verdict { GATE_PASSED, GATE_TOO_LONG, GATE_ENCODING, GATE_NUL, GATE_TOO_DEEP };
 
