@@ -1,317 +1,9 @@
-#include "sql/resolve_internal.h" // first: see pg_nodes.h
+#include "sql/catalog_sql_internal.h"
 
-#include "sql/catalog_build.h"
 #include "sql/node_children.h"
 
 /* Schema of unqualified names. */
 #define DEFAULT_SCHEMA STR("public")
-
-struct columns {
-	struct catalog_column *items;
-	size_t count;
-	size_t capacity;
-};
-
-struct compiler {
-	struct catalog_builder builder;
-	struct arena *scratch; /* of the parser and the resolver */
-	str_t text;
-	str_t schema; /* of unqualified names */
-};
-
-/* Names that the grammar gives to types, and as the server writes them. */
-static const struct {
-	const char *name;
-	const char *type;
-	bool is_serial;
-} type_names[] = {
-	{ "int2", "smallint", false },
-	{ "int4", "integer", false },
-	{ "int8", "bigint", false },
-	{ "serial", "integer", true },
-	{ "serial4", "integer", true },
-	{ "bigserial", "bigint", true },
-	{ "serial8", "bigint", true },
-	{ "smallserial", "smallint", true },
-	{ "float4", "real", false },
-	{ "float8", "double precision", false },
-	{ "varchar", "character varying", false },
-	{ "bpchar", "character", false },
-	{ "bool", "boolean", false },
-	{ "timestamp", "timestamp without time zone", false },
-	{ "timestamptz", "timestamp with time zone", false },
-	{ "time", "time without time zone", false },
-	{ "timetz", "time with time zone", false },
-	{ "decimal", "numeric", false },
-};
-
-static str_t type_text(struct arena *arena, const TypeName *type, bool *ret_serial)
-{
-	const char *name = type ? names_last(type->names) : NULL;
-	*ret_serial = false;
-	if (!name)
-		return STR("record");
-	for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++) {
-		if (strcmp(name, type_names[i].name) != 0)
-			continue;
-		*ret_serial = type_names[i].is_serial;
-		name = type_names[i].type;
-		break;
-	}
-	return arena_printf(arena, "%s%s", name, type->arrayBounds == NIL ? "" : "[]");
-}
-
-static str_t schema_or_default(const struct compiler *compiler, const char *schema)
-{
-	return schema ? str_from(schema) : compiler->schema;
-}
-
-static void push_column(struct compiler *compiler, struct columns *columns, struct catalog_column column)
-{
-	column.name = arena_str(compiler->builder.arena, column.name);
-	column.category = column.category ? column.category : catalog_type_category(column.type);
-	ARENA_PUSH(compiler->builder.arena, columns->items, columns->count, columns->capacity, column);
-}
-
-static void apply_key(struct columns *columns, const List *keys, bool primary)
-{
-	const ListCell *cell;
-	foreach(cell, keys)
-	{
-		for (size_t i = 0; i < columns->count; i++) {
-			if (!str_is(columns->items[i].name, NODE_STRING(lfirst(cell))))
-				continue;
-			columns->items[i].not_null |= primary;
-			columns->items[i].is_key |= primary;
-		}
-	}
-}
-
-static void add_column(struct compiler *compiler, struct columns *columns, const ColumnDef *definition)
-{
-	bool serial = false;
-	struct catalog_column column = { .name = str_from(definition->colname) };
-	const ListCell *cell;
-	column.type = type_text(compiler->builder.arena, definition->typeName, &serial);
-	column.not_null = serial || definition->is_not_null;
-	foreach(cell, definition->constraints)
-	{
-		const Constraint *constraint = lfirst_node(Constraint, cell);
-		column.is_key |= constraint->contype == CONSTR_PRIMARY;
-		column.not_null |= constraint->contype == CONSTR_PRIMARY ||
-				   constraint->contype == CONSTR_NOTNULL ||
-				   constraint->contype == CONSTR_IDENTITY;
-	}
-	push_column(compiler, columns, column);
-}
-
-/* Columns of a table that this one inherits from or is like. An unknown one leaves the new one open. */
-static bool copy_columns(struct compiler *compiler, struct columns *columns, const RangeVar *from, bool keys)
-{
-	const struct catalog_relation *relation = catalog_added_relation(
-		&compiler->builder, schema_or_default(compiler, from->schemaname), str_from(from->relname));
-	if (!relation)
-		return false;
-	for (size_t i = 0; i < relation->columns_count; i++) {
-		struct catalog_column column = relation->columns[i];
-		column.is_key &= keys;
-		push_column(compiler, columns, column);
-	}
-	return !relation->is_open;
-}
-
-static void add_table(struct compiler *compiler, const CreateStmt *create)
-{
-	struct columns columns = { 0 };
-	bool complete = create->ofTypename == NULL;
-	const ListCell *cell;
-	foreach(cell, create->inhRelations) complete &=
-		copy_columns(compiler, &columns, lfirst_node(RangeVar, cell), create->partbound != NULL);
-	foreach(cell, create->tableElts)
-	{
-		const Node *element = lfirst(cell);
-		if (IsA(element, ColumnDef))
-			add_column(compiler, &columns, (const ColumnDef *)element);
-		else if (IsA(element, TableLikeClause))
-			complete &= copy_columns(compiler, &columns,
-						 ((const TableLikeClause *)element)->relation, false);
-		else if (IsA(element, Constraint))
-			apply_key(&columns, ((const Constraint *)element)->keys,
-				  ((const Constraint *)element)->contype == CONSTR_PRIMARY);
-	}
-	catalog_add_relation(&compiler->builder,
-			     (struct catalog_relation){
-				     .schema = schema_or_default(compiler, create->relation->schemaname),
-				     .name = str_from(create->relation->relname),
-				     .is_open = !complete,
-				     .columns = columns.items,
-				     .columns_count = columns.count });
-}
-
-/* A primary key that is added later, as dumps do. */
-static void alter_table(struct compiler *compiler, const AlterTableStmt *alter)
-{
-	struct catalog_relation *relation = catalog_added_relation(
-		&compiler->builder, schema_or_default(compiler, alter->relation->schemaname),
-		str_from(alter->relation->relname));
-	const ListCell *cell;
-	foreach(cell, alter->cmds)
-	{
-		const AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
-		if (!relation || command->subtype != AT_AddConstraint)
-			continue;
-		const Constraint *constraint = (const Constraint *)command->def;
-		struct columns columns = { 0 };
-		for (size_t i = 0; i < relation->columns_count; i++)
-			push_column(compiler, &columns, relation->columns[i]);
-		apply_key(&columns, constraint->keys, constraint->contype == CONSTR_PRIMARY);
-		relation->columns = columns.items;
-	}
-}
-
-static str_t source_type(const struct range_column *column)
-{
-	const struct range_item *item = column->source;
-	if (!item || !item->relation || column->source_index >= item->relation->columns_count)
-		return STR("");
-	return item->relation->columns[column->source_index].type;
-}
-
-static void add_query(struct compiler *compiler, const RangeVar *name, const Node *query, const List *aliases,
-		      bool is_view, str_t definition)
-{
-	struct outputs outputs = { .open = true };
-	struct columns columns = { 0 };
-	catalog_index_relations(&compiler->builder);
-	if (query && IsA(query, SelectStmt))
-		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog, compiler->scratch,
-				      &outputs);
-	rename_columns(&outputs, aliases);
-	for (size_t i = 0; i < outputs.count; i++)
-		push_column(compiler, &columns,
-			    (struct catalog_column){ .name = outputs.columns[i].name,
-						     .type = arena_str(compiler->builder.arena,
-								       source_type(&outputs.columns[i])),
-						     .category = outputs.columns[i].category });
-	catalog_add_relation(
-		&compiler->builder,
-		(struct catalog_relation){ .schema = schema_or_default(compiler, name->schemaname),
-					   .name = str_from(name->relname),
-					   .is_view = is_view,
-					   .is_open = outputs.open,
-					   .definition = definition,
-					   .columns = columns.items,
-					   .columns_count = columns.count });
-}
-
-static char volatility_of(const List *options)
-{
-	const ListCell *cell;
-	foreach(cell, options)
-	{
-		const DefElem *option = lfirst_node(DefElem, cell);
-		if (strcmp(option->defname, "volatility") == 0 && IsA(option->arg, String))
-			return NODE_STRING(option->arg)[0];
-	}
-	return 'v';
-}
-
-static void add_function(struct compiler *compiler, const CreateFunctionStmt *create)
-{
-	struct catalog_builder *builder = &compiler->builder;
-	struct catalog_function function = { .name = str_from(names_last(create->funcname)),
-					     .volatility = volatility_of(create->options),
-					     .kind = create->is_procedure ? 'p' : 'f',
-					     .is_public = true };
-	str_t *outputs = ARENA_ARRAY(builder->arena, str_t, (size_t)list_length(create->parameters));
-	const ListCell *cell;
-	bool serial = false;
-	function.result = type_text(builder->arena, create->returnType, &serial);
-	function.returns_set = create->returnType && create->returnType->setof;
-	foreach(cell, create->parameters)
-	{
-		const FunctionParameter *parameter = lfirst_node(FunctionParameter, cell);
-		FunctionParameterMode mode = parameter->mode;
-		bool output = mode == FUNC_PARAM_OUT || mode == FUNC_PARAM_TABLE;
-		if (output || mode == FUNC_PARAM_INOUT)
-			outputs[function.outputs_count++] =
-				arena_str(builder->arena, str_from(parameter->name ? parameter->name : ""));
-		if (!output && function.arguments == 0)
-			function.takes_row =
-				catalog_type_category(
-					type_text(builder->arena, parameter->argType, &serial)) == TYPE_OTHER;
-		function.arguments += !output;
-		function.defaults += parameter->defexpr != NULL;
-		function.is_variadic |= mode == FUNC_PARAM_VARIADIC;
-	}
-	int names = list_length(create->funcname);
-	function.schema =
-		names > 1 ? str_from(NODE_STRING(list_nth(create->funcname, names - 2))) : compiler->schema;
-	function.outputs = outputs;
-	catalog_add_function(builder, function);
-}
-
-static void add_type(struct compiler *compiler, const List *names)
-{
-	int count = list_length(names);
-	catalog_add_type(&compiler->builder,
-			 count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2))) : compiler->schema,
-			 str_from(names_last(names)));
-}
-
-static void compile_statement(struct compiler *compiler, const Node *statement, str_t text);
-
-static void add_schema(struct compiler *compiler, const CreateSchemaStmt *create)
-{
-	const ListCell *cell;
-	str_t outer = compiler->schema;
-	if (!create->schemaname)
-		return;
-	catalog_add_schema(&compiler->builder, str_from(create->schemaname));
-	compiler->schema = str_from(create->schemaname);
-	foreach(cell, create->schemaElts) compile_statement(compiler, lfirst(cell), STR_NONE);
-	compiler->schema = outer;
-}
-
-/* Statements that define nothing which a query can name are passed over. `text`: the statement's own. */
-static void compile_statement(struct compiler *compiler, const Node *statement, str_t text)
-{
-	switch (nodeTag(statement)) {
-	case T_CreateStmt:
-		add_table(compiler, (const CreateStmt *)statement);
-		break;
-	case T_CreateForeignTableStmt:
-		add_table(compiler, &((const CreateForeignTableStmt *)statement)->base);
-		break;
-	case T_AlterTableStmt:
-		alter_table(compiler, (const AlterTableStmt *)statement);
-		break;
-	case T_ViewStmt:
-		add_query(compiler, ((const ViewStmt *)statement)->view, ((const ViewStmt *)statement)->query,
-			  ((const ViewStmt *)statement)->aliases, true, text);
-		break;
-	case T_CreateTableAsStmt:
-		add_query(compiler, ((const CreateTableAsStmt *)statement)->into->rel,
-			  ((const CreateTableAsStmt *)statement)->query,
-			  ((const CreateTableAsStmt *)statement)->into->colNames,
-			  ((const CreateTableAsStmt *)statement)->objtype == OBJECT_MATVIEW, STR_NONE);
-		break;
-	case T_CreateFunctionStmt:
-		add_function(compiler, (const CreateFunctionStmt *)statement);
-		break;
-	case T_CreateSchemaStmt:
-		add_schema(compiler, (const CreateSchemaStmt *)statement);
-		break;
-	case T_CreateEnumStmt:
-		add_type(compiler, ((const CreateEnumStmt *)statement)->typeName);
-		break;
-	case T_CreateDomainStmt:
-		add_type(compiler, ((const CreateDomainStmt *)statement)->domainname);
-		break;
-	default:
-		break;
-	}
-}
 
 static unsigned line_of(str_t text, size_t offset)
 {
@@ -321,52 +13,300 @@ static unsigned line_of(str_t text, size_t offset)
 	return line;
 }
 
-/* The query of a view is what follows AS; its definition keeps the whole statement where that is not found.
- */
-static str_t query_text(const struct compiler *compiler, const RawStmt *raw)
+void sql_fail(struct sql_compiler *compiler, const char *format, ...)
 {
-	size_t start = (size_t)raw->stmt_location;
-	size_t length = raw->stmt_len > 0 ? (size_t)raw->stmt_len : compiler->text.len - start;
-	const char *text = compiler->text.ptr + start;
-	for (size_t i = 0; i + 4 < length; i++) {
-		if (isspace((unsigned char)text[i]) && strncasecmp(text + i + 1, "as", 2) == 0 &&
-		    isspace((unsigned char)text[i + 3]))
-			return arena_text(compiler->scratch, text + i + 4, length - i - 4);
-	}
-	return arena_text(compiler->scratch, text, length);
+	char message[sizeof compiler->detail->message];
+	va_list arguments;
+	if (compiler->failed)
+		return;
+	compiler->failed = true;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, "line %u: %s",
+		       line_of(compiler->text, compiler->offset), message);
 }
 
-static void compile_statements(struct compiler *compiler, const List *statements)
+struct sql_name sql_name_of(const List *names)
+{
+	int count = list_length(names);
+	const char *name = names_last(names);
+	return (struct sql_name){ .schema = count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2)))
+						      : STR_NONE,
+				  .name = str_from(name ? name : "") };
+}
+
+str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
+{
+	return str_present(written) ? written : compiler->schema;
+}
+
+static void add_query(struct sql_compiler *compiler, const RangeVar *name, const Node *query,
+		      const List *aliases, struct catalog_relation relation, bool may_replace)
+{
+	struct outputs outputs = { .open = true };
+	struct sql_columns columns = { 0 };
+	if (query && IsA(query, SelectStmt))
+		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog,
+				      compiler->builder.scratch, &outputs);
+	rename_columns(&outputs, aliases);
+	for (size_t i = 0; i < outputs.count; i++) {
+		const struct catalog_type *type =
+			catalog_type(compiler->builder.catalog, outputs.columns[i].type);
+		sql_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
+			       (struct sql_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
+	}
+	relation.schema = sql_schema_of(compiler, str_from(name->schemaname));
+	relation.name = str_from(name->relname);
+	relation.is_open = outputs.open;
+	relation.columns = columns.items;
+	relation.columns_count = columns.count;
+	sql_add_relation(compiler, relation, may_replace);
+}
+
+static void add_view(struct sql_compiler *compiler, const ViewStmt *view, str_t text)
+{
+	bool checks = view->withCheckOption != NO_CHECK_OPTION;
+	str_t schema = sql_schema_of(compiler, str_from(view->view->schemaname));
+	const struct catalog_relation *existing =
+		catalog_added_relation(&compiler->builder, schema, str_from(view->view->relname));
+	add_query(compiler, view->view, view->query, view->aliases,
+		  (struct catalog_relation){
+			  .kind = 'v',
+			  .is_view = true,
+			  .definition = sql_kept_query(text, checks, compiler->builder.scratch) },
+		  view->replace && existing && existing->kind == 'v');
+}
+
+static void add_table_as(struct sql_compiler *compiler, const CreateTableAsStmt *create, str_t text)
+{
+	bool is_view = create->objtype == OBJECT_MATVIEW;
+	const RangeVar *name = create->into->rel;
+	if (create->if_not_exists &&
+	    catalog_relation(compiler->builder.catalog, sql_schema_of(compiler, str_from(name->schemaname)),
+			     str_from(name->relname)))
+		return;
+	struct catalog_relation relation = { .kind = is_view ? 'm' : 'r', .is_view = is_view };
+	if (is_view)
+		relation.definition = sql_kept_query(text, create->into->skipData, compiler->builder.scratch);
+	add_query(compiler, name, create->query, create->into->colNames, relation, false);
+}
+
+/* SET search_path: names are created in the first schema of it and found in all. */
+static void set_path(struct sql_compiler *compiler, const VariableSetStmt *set)
+{
+	struct catalog_builder *builder = &compiler->builder;
+	const ListCell *cell;
+	bool names_system = false;
+	if (!set->name || strcmp(set->name, "search_path") != 0)
+		return;
+	catalog_clear_path(builder);
+	compiler->schema = STR_NONE;
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		names_system |= IsA(&value->val, String) && strcmp(value->val.sval.sval, "pg_catalog") == 0;
+	}
+	if (!names_system)
+		catalog_add_path(builder, STR("pg_catalog"));
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		str_t schema = IsA(&value->val, String) ? str_from(value->val.sval.sval) : STR("");
+		if (schema.len == 0 || str_is(schema, "$user"))
+			continue;
+		catalog_add_path(builder, schema);
+		if (!str_present(compiler->schema) && !catalog_is_system(schema))
+			compiler->schema = schema;
+	}
+	if (list_length(set->args) == 0) /* DEFAULT, RESET */
+		catalog_add_path(builder, DEFAULT_SCHEMA);
+	if (!str_present(compiler->schema))
+		compiler->schema = DEFAULT_SCHEMA;
+}
+
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text);
+
+static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *create)
+{
+	const ListCell *cell;
+	str_t outer = compiler->schema;
+	if (!create->schemaname)
+		return;
+	catalog_add_schema(&compiler->builder, str_from(create->schemaname));
+	compiler->schema = str_from(create->schemaname);
+	foreach(cell, create->schemaElts) compile_statement(compiler, lfirst(cell), STR(""));
+	compiler->schema = outer;
+}
+
+static void add_definition(struct sql_compiler *compiler, const DefineStmt *define)
+{
+	if (define->kind == OBJECT_AGGREGATE)
+		sql_add_aggregate(compiler, define);
+	else if (define->kind == OBJECT_OPERATOR)
+		sql_add_operator(compiler, define);
+	else if (define->kind == OBJECT_TYPE)
+		sql_add_base_type(compiler, define);
+}
+
+/* A dump may drop what is not there yet; what is there cannot be followed further. */
+static void drop_relations(struct sql_compiler *compiler, const DropStmt *drop)
+{
+	const ListCell *cell;
+	if (drop->removeType != OBJECT_TABLE && drop->removeType != OBJECT_VIEW &&
+	    drop->removeType != OBJECT_MATVIEW)
+		return;
+	foreach(cell, drop->objects)
+	{
+		struct sql_name name = sql_name_of(lfirst_node(List, cell));
+		if (catalog_added_relation(&compiler->builder, sql_schema_of(compiler, name.schema),
+					   name.name))
+			sql_fail(compiler,
+				 "\"" STR_FMT "\" is created and dropped again, which cannot be followed: "
+				 "leave it out",
+				 STR_ARG(name.name));
+	}
+}
+
+static void rename_relation(struct sql_compiler *compiler, const RenameStmt *rename)
+{
+	const RangeVar *name = rename->relation;
+	if (name &&
+	    catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
+				   str_from(name->relname)) &&
+	    (rename->renameType == OBJECT_COLUMN || rename->renameType == OBJECT_TABLE ||
+	     rename->renameType == OBJECT_VIEW || rename->renameType == OBJECT_MATVIEW))
+		sql_fail(compiler,
+			 "\"%s\" is renamed, which cannot be followed: create it with the names that it has "
+			 "in the end",
+			 name->relname);
+}
+
+/* Types, functions and what is made of them. */
+static void compile_object(struct sql_compiler *compiler, const Node *statement)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateFunctionStmt:
+		sql_add_function(compiler, (const CreateFunctionStmt *)statement);
+		break;
+	case T_AlterFunctionStmt:
+		sql_alter_function(compiler, (const AlterFunctionStmt *)statement);
+		break;
+	case T_DefineStmt:
+		add_definition(compiler, (const DefineStmt *)statement);
+		break;
+	case T_CreateCastStmt:
+		sql_add_cast(compiler, (const CreateCastStmt *)statement);
+		break;
+	case T_CreateEnumStmt:
+		sql_add_enum(compiler, (const CreateEnumStmt *)statement);
+		break;
+	case T_CompositeTypeStmt:
+		sql_add_composite(compiler, (const CompositeTypeStmt *)statement);
+		break;
+	case T_CreateDomainStmt:
+		sql_add_domain(compiler, (const CreateDomainStmt *)statement);
+		break;
+	case T_AlterDomainStmt:
+		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
+		break;
+	case T_CreateRangeStmt:
+		sql_add_range(compiler, (const CreateRangeStmt *)statement);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Statements that define nothing which a query can name are passed over. `text`: the statement's own. */
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateStmt:
+		sql_add_table(compiler, (const CreateStmt *)statement, 'r');
+		break;
+	case T_CreateForeignTableStmt:
+		sql_add_table(compiler, &((const CreateForeignTableStmt *)statement)->base, 'f');
+		break;
+	case T_AlterTableStmt:
+		sql_alter_table(compiler, (const AlterTableStmt *)statement);
+		break;
+	case T_IndexStmt:
+		sql_add_index(compiler, (const IndexStmt *)statement);
+		break;
+	case T_CreateSeqStmt:
+		sql_add_sequence(compiler, (const CreateSeqStmt *)statement);
+		break;
+	case T_ViewStmt:
+		add_view(compiler, (const ViewStmt *)statement, text);
+		break;
+	case T_CreateTableAsStmt:
+		add_table_as(compiler, (const CreateTableAsStmt *)statement, text);
+		break;
+	case T_CreateSchemaStmt:
+		add_schema(compiler, (const CreateSchemaStmt *)statement);
+		break;
+	case T_VariableSetStmt:
+		set_path(compiler, (const VariableSetStmt *)statement);
+		break;
+	case T_AlterDatabaseSetStmt:
+		set_path(compiler, ((const AlterDatabaseSetStmt *)statement)->setstmt);
+		break;
+	case T_DropStmt:
+		drop_relations(compiler, (const DropStmt *)statement);
+		break;
+	case T_RenameStmt:
+		rename_relation(compiler, (const RenameStmt *)statement);
+		break;
+	default:
+		compile_object(compiler, statement);
+		break;
+	}
+}
+
+static void compile_statements(struct sql_compiler *compiler, const List *statements)
 {
 	const ListCell *cell;
 	foreach(cell, statements)
 	{
 		const RawStmt *raw = lfirst_node(RawStmt, cell);
-		bool is_view = IsA(raw->stmt, ViewStmt);
-		compile_statement(compiler, raw->stmt, is_view ? query_text(compiler, raw) : STR_NONE);
+		size_t start = (size_t)raw->stmt_location;
+		size_t length = raw->stmt_len > 0 ? (size_t)raw->stmt_len : compiler->text.len - start;
+		compiler->offset = start;
+		while (compiler->offset < start + length &&
+		       strchr(" \t\r\n", compiler->text.ptr[compiler->offset]))
+			compiler->offset++;
+		compile_statement(compiler, raw->stmt, (str_t){ compiler->text.ptr + start, length });
+		if (compiler->failed)
+			return;
 	}
+}
+
+static void compile_text(struct sql_compiler *compiler)
+{
+	const struct parsed_statement *parsed = &compiler->parsed;
+	parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
+	compiler->offset = parsed->error_offset;
+	if (str_present(parsed->error))
+		sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
+	else
+		compile_statements(compiler, parsed->statements);
 }
 
 err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail)
 {
-	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	struct compiler compiler = { .scratch = scratch, .schema = DEFAULT_SCHEMA };
-	struct parsed_statement parsed;
-	compiler.text = arena_text(scratch, text.ptr ? text.ptr : "", text.len);
-	parse_begin(compiler.text, scratch, &parsed);
-	if (str_present(parsed.error)) {
-		parse_end(&parsed);
-		return err_fail(detail, ERR_CATALOG_SYNTAX, "line %u: " STR_FMT,
-				line_of(compiler.text, parsed.error_offset), STR_ARG(parsed.error));
-	}
-	catalog_begin(&compiler.builder, SQL_POSTGRESQL);
+	struct sql_compiler compiler = { .schema = DEFAULT_SCHEMA,
+					 .next_type = TYPE_ID_USER,
+					 .detail = detail };
+	catalog_begin_on_builtins(&compiler.builder);
+	compiler.text = sql_without_psql(text, compiler.builder.scratch);
 	catalog_add_path(&compiler.builder, STR("pg_catalog"));
 	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);
 	catalog_add_schema(&compiler.builder, DEFAULT_SCHEMA);
-	catalog_add_builtins(&compiler.builder);
-	catalog_index(&compiler.builder);
-	compile_statements(&compiler, parsed.statements);
-	parse_end(&parsed);
-	*ret_catalog = catalog_finish(&compiler.builder, compiler.text);
-	return ERR_OK;
+	compile_text(&compiler);
+	err_t err = compiler.failed ? ERR_CATALOG_SYNTAX
+				    : catalog_finish(&compiler.builder, text, ret_catalog, detail);
+	parse_end(&compiler.parsed);
+	catalog_abandon(&compiler.builder);
+	return err;
 }

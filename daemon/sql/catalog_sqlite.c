@@ -39,6 +39,11 @@ static str_t folded(struct arena *arena, const unsigned char *text)
 	return str_from(copy);
 }
 
+static str_t text_of(struct arena *arena, const unsigned char *text)
+{
+	return text ? str_from(arena_strdup(arena, (const char *)text)) : STR_NONE;
+}
+
 /* By the affinity rules of SQLite ("Datatypes in SQLite", 3.1), as far as they make comparisons sure. */
 static enum type_category affinity(str_t type)
 {
@@ -84,11 +89,15 @@ static void read_relations(struct catalog_builder *builder, sqlite3 *database)
 		struct catalog_relation relation = { .schema = STR("main"),
 						     .name = folded(builder->arena,
 								    sqlite3_column_text(statement, 0)),
-						     .is_view = sqlite3_column_int(statement, 1) != 0 };
+						     .is_view = sqlite3_column_int(statement, 1) != 0,
+						     .volatility = 'i',
+						     .is_public = true,
+						     .may_read = true };
+		relation.kind = relation.is_view ? 'v' : 'r';
 		if (relation.is_view)
-			relation.definition = str_from((const char *)sqlite3_column_text(statement, 2));
+			relation.definition = text_of(builder->arena, sqlite3_column_text(statement, 2));
 		read_columns(builder, database, sqlite3_column_text(statement, 0), &relation);
-		catalog_add_relation(builder, relation);
+		(void)catalog_add_relation(builder, relation, (struct type_list){ 0 });
 	}
 }
 
@@ -124,6 +133,5 @@ err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct er
 	catalog_add_path(&builder, STR("main"));
 	catalog_add_schema(&builder, STR("main"));
 	read_relations(&builder, database);
-	*ret_catalog = catalog_finish(&builder, json);
-	return ERR_OK;
+	return catalog_finish(&builder, json, ret_catalog, detail);
 }

@@ -122,14 +122,24 @@ static void reports_where_a_file_is_wrong(void **state)
 }
 
 static const char json[] =
-	"{\"format\":1,\"search_path\":[\"pg_catalog\",\"app\",\"public\"],\"schemas\":[\"app\",\"pg_"
-	"catalog\",\"public\"],"
-	"\"relations\":[[\"app\",\"t\",\"r\",[[\"id\",\"integer\",true,true],[\"v\",\"numeric\",false,false]]"
-	",null],"
-	"[\"public\",\"t\",\"v\",[[\"z\",\"text\",false,false]],\" SELECT 1\"],"
-	"[\"public\",\"empty\",\"r\",null,null]],"
-	"\"functions\":[[\"public\",\"f\",\"v\",\"f\",false,true,false,2,1,\"bigint\",[\"p\",\"q\"]]],"
-	"\"types\":[[\"pg_catalog\",\"int4\"]]}";
+	"{\"format\":2,\"search_path\":[\"pg_catalog\",\"app\",\"public\"],"
+	"\"schemas\":[\"app\",\"pg_catalog\",\"public\"],"
+	"\"types\":[[23,null,\"int4\",\"bNi-u\",0,1007,0,null,null],[20,null,\"int8\",\"bNi-u\",0,0,0,null,"
+	"null],"
+	"[1700,null,\"numeric\",\"bNi-u\",0,0,0,null,null],[25,null,\"text\",\"bSi-pu\",0,0,0,null,null],"
+	"[1007,null,\"_int4\",\"bAsau\",23,0,0,null,null],"
+	"[70010,\"app\",\"_id\",\"bAsau\",70009,0,0,null,null],[70009,\"app\",\"id\",\"dNv-u\",0,70010,23,"
+	"null,null],"
+	"[60000,\"zoo\",\"pair\",\"cCs-u\",0,0,0,[[\"a\",70010,false]],null]],"
+	"\"relations\":[[\"app\",\"t\",\"rix\",90000,0,[[\"id\",70009,true],[\"v\",1700,false]],"
+	"[[\"pi\",[\"id\"]],[\"u\",[\"v\",\"id\"]]],null,null],"
+	"[\"public\",\"t\",\"vipx\",0,0,[[\"z\",25,false]],null,\" SELECT 1\",null],"
+	"[\"public\",\"empty\",\"rixc\",0,0,null,null,null,\"70009\"]],"
+	"\"functions\":[[\"public\",\"f\",\"vf-xr\",\"plpgsql\",1,0,0,20,\"23 "
+	"70009\",[\"a\",\"\"],[\"p\",\"q\"],"
+	"\"20 25\",null]],"
+	"\"operators\":[[null,\"+\",\"ipx\",23,20,20],[\"app\",\"+\",\"vx\",0,23,23]],"
+	"\"casts\":[[23,20,\"ifipx\"],[70009,25,\"efv\"]]}";
 
 static void compiles_postgresql(void **state)
 {
@@ -140,22 +150,83 @@ static void compiles_postgresql(void **state)
 	const struct catalog_relation *t = relation(catalog, "t");
 	assert_string_equal(t->schema.ptr, "app"); /* first on the path */
 	assert_columns(t, (const char *const[]){ "id", "v" }, 2);
-	assert_true(t->columns[0].is_key && t->columns[0].not_null);
+	assert_true(t->columns[0].is_key && t->columns[0].not_null && !t->columns[1].is_key);
+	assert_string_equal(t->columns[0].type.ptr, "integer"); /* the domain's base */
+	assert_int_equal(t->columns[0].category, TYPE_INTEGER);
 	assert_int_equal(t->columns[1].category, TYPE_NUMERIC);
+	assert_true(t->may_read && !t->is_public && !t->has_children);
+	assert_int_equal(t->keys_count, 2);
+	assert_true(t->keys[0].is_primary && t->keys[0].is_immediate && t->keys[0].columns[0] == 0);
+	assert_true(!t->keys[1].is_immediate && t->keys[1].columns[0] == 1 && t->keys[1].columns[1] == 0);
 	const struct catalog_relation *view = catalog_relation(catalog, STR("public"), STR("t"));
-	assert_true(view->is_view);
+	assert_true(view->is_view && view->is_public);
 	assert_string_equal(view->definition.ptr, " SELECT 1");
 	assert_int_equal(relation(catalog, "empty")->columns_count, 0);
+	assert_int_equal(relation(catalog, "empty")->volatility, 'v'); /* by the domain in its policy */
 	size_t count = 0;
 	const struct catalog_function *const *f = catalog_functions(catalog, STR_NONE, STR("f"), &count);
 	assert_int_equal(count, 1);
-	assert_true(f[0]->volatility == 'v' && !f[0]->is_public && f[0]->returns_set && f[0]->defaults == 1);
-	assert_int_equal(f[0]->outputs_count, 2);
+	assert_true(f[0]->volatility == 'v' && !f[0]->is_public && f[0]->may_execute);
+	assert_true(f[0]->returns_set && f[0]->defaults == 1 && f[0]->outputs_count == 2);
 	assert_int_equal(f[0]->category, TYPE_INTEGER);
+	assert_int_equal(f[0]->argument_types[0], 23);
+	assert_string_equal(f[0]->argument_names[0].ptr, "a");
+	assert_int_equal(f[0]->output_types[1], 25);
+	assert_string_equal(f[0]->language.ptr, "plpgsql");
 	assert_string_equal(catalog_source(catalog).ptr, json);
 	assert_int_equal(catalog_dialect(catalog), SQL_POSTGRESQL);
 	catalog_unref(catalog);
 }
+
+/* Ids of the target's own types are those of the names' order; volatility goes up through what types are made
+ * of. */
+static void numbers_types(void **state)
+{
+	(void)state;
+	struct catalog *catalog = NULL;
+	assert_int_equal(catalog_compile_postgresql(str_from(json), &catalog, NULL), ERR_OK);
+	static const struct {
+		type_id id;
+		const char *name, *text;
+		char volatility;
+	} expected[] = {
+		{ 23, "int4", "integer", 'i' },	    { 1007, "_int4", "integer[]", 's' },
+		{ 16384, "_id", "id[]", 'v' },	    { 16385, "id", "id", 'v' },
+		{ 16386, "t", "t", 'v' }, /* rows of app.t */
+		{ 16387, "pair", "zoo.pair", 'v' },
+	};
+	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+		const struct catalog_type *type = catalog_type(catalog, expected[i].id);
+		assert_non_null(type);
+		assert_string_equal(type->name.ptr, expected[i].name);
+		assert_string_equal(type->text.ptr, expected[i].text);
+		assert_int_equal(type->volatility, expected[i].volatility);
+	}
+	assert_null(catalog_type(catalog, TYPE_UNSURE));
+	assert_null(catalog_type(catalog, 70009));
+	const struct catalog_type *id = catalog_type_named(catalog, STR_NONE, STR("id"));
+	assert_int_equal(id->base, 23);
+	assert_int_equal(catalog_type(catalog, id->array)->element, id->id);
+	assert_int_equal(catalog_type_base(catalog, id->id), 23);
+	assert_int_equal(relation(catalog, "t")->columns[0].value_type, id->id);
+	assert_int_equal(relation(catalog, "t")->row_type, 16386);
+	assert_ptr_equal(catalog_type(catalog, 16386)->relation, relation(catalog, "t"));
+	assert_null(catalog_type_named(catalog, STR_NONE, STR("pair")));
+	assert_int_equal(catalog_type_named(catalog, STR("zoo"), STR("pair"))->columns_count, 1);
+	size_t count = 0;
+	const struct catalog_operator *const *plus = catalog_operators(catalog, STR_NONE, STR("+"), &count);
+	assert_int_equal(count, 2);
+	assert_true(plus[0]->is_system && !plus[0]->is_prefix && plus[0]->result == 20);
+	assert_true(plus[1]->is_prefix && plus[1]->volatility == 'v' && !plus[1]->is_public);
+	assert_int_equal(catalog_cast(catalog, 23, 20)->context, 'i');
+	assert_int_equal(catalog_cast(catalog, id->id, 25)->volatility, 'v');
+	assert_null(catalog_cast(catalog, 20, 23));
+	catalog_unref(catalog);
+}
+
+#define EMPTY_LISTS(except)                                                                                  \
+	"{\"format\":2,\"search_path\":[],\"schemas\":[],\"types\":[]," except                               \
+	"\"functions\":[],\"operators\":[],\"casts\":[]}"
 
 static void refuses_other_json(void **state)
 {
@@ -163,11 +234,17 @@ static void refuses_other_json(void **state)
 		"",
 		"[]",
 		"{}",
+		"{\"format\":1}",
 		"{\"format\":2}",
-		"{\"format\":1,\"relations\":[1]}",
-		"{\"format\":1,\"relations\":[[\"a\",\"b\",\"r\",[[1]]]]}",
-		"{\"format\":1,\"search_path\":[null]}",
-		"{\"format\":1,\"functions\":[[\"a\"]]}",
+		"{\"format\":2,\"search_path\":{}}",
+		"{\"format\":2,\"search_path\":[null]}",
+		EMPTY_LISTS("\"relations\":[1],"),
+		EMPTY_LISTS("\"relations\":[[\"a\",\"b\",\"rix\",0,0,[[1]],null,null,null]],"),
+		EMPTY_LISTS("\"relations\":[[\"a\",\"b\",\"rix\",0,0,[],[[\"pi\",[\"x\"]]],null,null]],"),
+		EMPTY_LISTS("\"relations\":[[\"a\",\"b\",\"r\",0,0,[],null,null,null]],"),
+		EMPTY_LISTS("\"relations\":[[\"a\",\"b\",\"ri\",-1,0,[],null,null,null]],"),
+		EMPTY_LISTS("\"relations\":[[\"a\",\"b\",\"ri\",0,0,null,null,null],"
+			    "[\"a\",\"b\",\"ri\",0,0,null,null,null]],"),
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -233,6 +310,7 @@ int main(void)
 		cmocka_unit_test(compiles_functions),
 		cmocka_unit_test(reports_where_a_file_is_wrong),
 		cmocka_unit_test(compiles_postgresql),
+		cmocka_unit_test(numbers_types),
 		cmocka_unit_test(refuses_other_json),
 		cmocka_unit_test(compiles_sqlite),
 		cmocka_unit_test(digests_content),
