@@ -87,6 +87,23 @@ static void analyse_parsed(const struct parsed_statement *parsed, const struct s
 		canonical_build(parsed, &resolution, request, arena, analysis);
 }
 
+static const str_t *kept_texts(const str_t *texts, size_t count, struct arena *arena)
+{
+	str_t *kept = ARENA_ARRAY(arena, str_t, count);
+	for (size_t i = 0; i < count; i++)
+		kept[i] = arena_str(arena, texts[i]);
+	return kept;
+}
+
+/* Names and literals may be texts of the parse tree itself, which is about to go. */
+static void keep_texts(struct sql_analysis *analysis, struct arena *arena)
+{
+	analysis->tables = kept_texts(analysis->tables, analysis->tables_count, arena);
+	for (size_t i = 0; i < SQL_CLAUSE_COUNT_; i++)
+		analysis->clauses[i].items =
+			kept_texts(analysis->clauses[i].items, analysis->clauses[i].count, arena);
+}
+
 void sql_analyse_postgresql(const struct sql_request *request, struct arena *arena,
 			    struct sql_analysis *ret_analysis)
 {
@@ -111,6 +128,7 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
 		diagnostics_add(&diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
 				"the target's catalog cannot be had: names are not checked");
 	analyse_parsed(&parsed, request, &diagnostics, arena, ret_analysis);
+	keep_texts(ret_analysis, arena);
 	parse_end(&parsed);
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
