@@ -13,239 +13,16 @@
 #include "common/pool.h"
 #include "sql/analysis.h"
 #include "tests/bench/samples.h"
+#include "tests/harness/sql_shapes.h"
 
 #include <math.h>
 #include <pthread.h>
 
-enum { POINTS = 4, LARGEST_COUNT = 1 << 16, TABLES = 64, TABLE_COLUMNS = 40 };
+enum { POINTS = 4, LARGEST_COUNT = 1 << 16 };
 
 static const double WORST_EXPONENT = 1.3, LONGEST_MS = 50, RUN_NS = 20e6;
 
-/* The statement: prefix, `first` so many times, core, `second` so many times, suffix. In the repeated parts
- * `#` is the number of the repetition, counted from 1, and `@` the one before. */
-struct shape {
-	const char *name, *prefix, *first, *core, *second, *suffix;
-};
-
-static const struct shape shapes[] = {
-	/* Expressions */
-	{ "parentheses", "SELECT ", "(", "1", ")", "" },
-	{ "sum", "SELECT 1", "+1", "", "", "" },
-	{ "sum of columns", "SELECT x", "+x", " FROM t", "", "" },
-	{ "product in parentheses", "SELECT ", "(x*", "1", ")", " FROM t" },
-	{ "minus signs", "SELECT ", "- ", "1", "", "" },
-	{ "and", "SELECT x FROM t WHERE x=0", " AND x=#", "", "", "" },
-	{ "or", "SELECT x FROM t WHERE x=0", " OR x=#", "", "", "" },
-	{ "and, or", "SELECT x FROM t WHERE x=0", " AND x=# OR y=#", "", "", "" },
-	{ "not", "SELECT ", "NOT ", "true", "", "" },
-	{ "nested conditions", "SELECT x FROM t WHERE ", "(x=# AND (y=# OR ", "x=1", "))", "" },
-	{ "comparisons", "SELECT x=1", ",x=y,s<'#'", " FROM t", "", "" },
-	{ "nested case", "SELECT ", "CASE WHEN x=1 THEN ", "1", " ELSE 2 END", " FROM t" },
-	{ "case arms", "SELECT CASE", " WHEN x=# THEN #", "", "", " END FROM t" },
-	{ "case of a value", "SELECT CASE x", " WHEN # THEN 'a'", "", "", " END FROM t" },
-	{ "between", "SELECT x FROM t WHERE x BETWEEN 1 AND 2", " AND x BETWEEN # AND 9", "", "", "" },
-	{ "in list", "SELECT x FROM t WHERE x IN (0", ",#", ")", "", "" },
-	{ "in list of texts", "SELECT x FROM t WHERE s IN ('a'", ",'b#'", ")", "", "" },
-	{ "in list of rows", "SELECT x FROM t WHERE (x,y) IN ((0,0)", ",(#,1)", ")", "", "" },
-	{ "in lists", "SELECT x FROM t WHERE x IN (0)", " OR x IN (#,1)", "", "", "" },
-	{ "arguments", "SELECT concat('a'", ",s", ") FROM t", "", "" },
-	{ "coalesce", "SELECT coalesce(x", ",#", ") FROM t", "", "" },
-	{ "greatest", "SELECT greatest(x", ",y,1.5", ") FROM t", "", "" },
-	{ "nested calls", "SELECT ", "abs(", "x", ")", " FROM t" },
-	{ "calls", "SELECT abs(x)", ",round(n,#)", " FROM t", "", "" },
-	{ "calls of unknown types", "SELECT concat(NULL)", ",lower('#')||upper('b')", "", "", "" },
-	{ "aggregates", "SELECT sum(x)", ",max(s)", " FROM t", "", "" },
-	{ "filters", "SELECT sum(x)", ",count(*) FILTER (WHERE x=#)", " FROM t", "", "" },
-	{ "subscripts", "SELECT a", "[1]", " FROM t", "", "" },
-	{ "slices", "SELECT a", "[1:#]", " FROM t", "", "" },
-	{ "fields", "SELECT (t).x", ",(t).y", " FROM t", "", "" },
-	{ "casts", "SELECT x", "::int::text", " FROM t", "", "" },
-	{ "nested casts", "SELECT ", "CAST(", "x", " AS text)", " FROM t" },
-	{ "cast list", "SELECT x::text", ",'#'::int", " FROM t", "", "" },
-	{ "concatenation", "SELECT 'a'", "||'a'", "", "", "" },
-	{ "concatenation of columns", "SELECT s", "||s", " FROM t", "", "" },
-	{ "texts in lines", "SELECT 'a'", "\n'a'", "", "", "" },
-	{ "array", "SELECT ARRAY[1", ",#", "]", "", "" },
-	{ "nested arrays", "SELECT ", "ARRAY[", "1", "]", "" },
-	{ "nested rows", "SELECT ", "ROW(1,", "1", ")", "" },
-	{ "row comparison", "SELECT (1", ",#", ")=(1", ",#", ")" },
-	{ "time zones", "SELECT now()", " AT TIME ZONE 'UTC'", "", "", "" },
-	{ "collations", "SELECT s", " COLLATE \"C\"", " FROM t", "", "" },
-	{ "is null", "SELECT x", " IS NULL", " FROM t", "", "" },
-	{ "like", "SELECT x FROM t WHERE s LIKE 'a'", " AND s LIKE '%#'", "", "", "" },
-	{ "distinct from", "SELECT x FROM t WHERE x IS DISTINCT FROM 0", " AND x IS DISTINCT FROM #", "", "",
-	  "" },
-	{ "operators", "SELECT x", " @@@ x", " FROM t", "", "" },
-	{ "json operators", "SELECT j", "->'a#'", " FROM t", "", "" },
-	{ "typed literals", "SELECT 1", ",DATE '2020-01-01',INTERVAL '# days'", "", "", "" },
-	{ "tautologies", "SELECT x FROM t WHERE x=0", " OR #=#", "", "", "" },
-	/* Lists */
-	{ "select list", "SELECT x", ",x", " FROM t", "", "" },
-	{ "numbers", "SELECT 1", ",#", "", "", "" },
-	{ "named outputs", "SELECT x AS c0", ",x AS c#", " FROM t", "", "" },
-	{ "named outputs in order", "SELECT x AS c0", ",x AS c#", " FROM t ORDER BY c0", ",c#", "" },
-	{ "stars", "SELECT *", ",*", " FROM w1", "", "" },
-	{ "stars of a subquery", "SELECT *", ",q.*", " FROM (SELECT * FROM w1, w2, w3) AS q", "", "" },
-	{ "qualified names", "SELECT t.x", ",t.x", " FROM t", "", "" },
-	{ "names of four parts", "SELECT x", ",a.b.c.d", " FROM t", "", "" },
-	{ "long dotted name", "SELECT x", ".x", " FROM t", "", "" },
-	{ "order by", "SELECT x FROM t ORDER BY x", ",x+#", "", "", "" },
-	{ "order by positions", "SELECT x FROM t ORDER BY 1", ",1", "", "", "" },
-	{ "group by", "SELECT 1 FROM t GROUP BY x", ",x+#", "", "", "" },
-	{ "grouped expressions", "SELECT x", ",x+#", " FROM t GROUP BY x", ",x+#", "" },
-	{ "grouped calls", "SELECT count(*)", ",abs(x*#)", " FROM t GROUP BY 1", ",abs(x*#)", "" },
-	{ "grouped columns", "SELECT k", ",w1_c#", " FROM w1 NATURAL JOIN w2 GROUP BY k", ",w1_c#", "" },
-	{ "ungrouped columns", "SELECT count(*)", ",x+y*#", " FROM t", "", "" },
-	{ "grouping sets", "SELECT 1 FROM t GROUP BY GROUPING SETS ((x)", ",(x,y)", ")", "", "" },
-	{ "rollup", "SELECT 1 FROM t GROUP BY ROLLUP (x", ",x+#", ")", "", "" },
-	{ "cube", "SELECT 1 FROM t GROUP BY CUBE (x", ",x+#", ")", "", "" },
-	{ "distinct on", "SELECT DISTINCT ON (x", ",x+#", ") x FROM t ORDER BY x", ",x+#", "" },
-	{ "distinct and order", "SELECT DISTINCT x", ",x+#", " FROM t ORDER BY x", ",x+#", "" },
-	{ "values rows", "VALUES (0)", ",(#)", "", "", "" },
-	{ "values rows in from", "SELECT * FROM (VALUES (0,'a')", ",(#,'b')", ") AS v (i, s)", "", "" },
-	{ "values columns", "VALUES (0", ",#", ")", "", "" },
-	{ "alias list", "SELECT * FROM (VALUES (0", ",#", ")) AS v (c0", ",c#", ")" },
-	{ "windows", "SELECT 1 FROM t WINDOW v0 AS ()", ",v# AS (ORDER BY x)", "", "", "" },
-	{ "inherited windows", "SELECT 1 FROM t WINDOW v0 AS (ORDER BY x)", ",v# AS (v@)", "", "", "" },
-	{ "used windows", "SELECT 1", ",sum(x) OVER v#", " FROM t WINDOW v0 AS ()", ",v# AS (PARTITION BY x)",
-	  "" },
-	{ "over", "SELECT 1", ",sum(x) OVER (PARTITION BY y ORDER BY x)", " FROM t", "", "" },
-	/* FROM */
-	{ "joins", "SELECT a0.x FROM t a0", " JOIN t a# ON a#.x=a@.x", "", "", "" },
-	{ "left joins", "SELECT a0.x FROM t a0", " LEFT JOIN t a# ON a#.x=a0.x", "", "", "" },
-	{ "cross joins", "SELECT a0.x FROM t a0", " CROSS JOIN t a#", "", "", "" },
-	{ "comma joins", "SELECT a0.x FROM t a0", ",t a#", "", "", "" },
-	{ "comma joins, conditions", "SELECT a0.x FROM t a0", ",t a#", " WHERE a0.x=1", " AND a#.x=a@.x",
-	  "" },
-	{ "comma joins, any order", "SELECT a0.x FROM t a0", ",t a#", " WHERE a0.x=1", " AND a#.x=a0.y", "" },
-	{ "comma joins, columns", "SELECT a0.x", ",a#.x", " FROM t a0", ",t a#", "" },
-	{ "comma joins, ambiguous", "SELECT x", ",x", " FROM t a0", ",t a#", "" },
-	{ "comma joins, stars", "SELECT a0.*", ",a#.*", " FROM w1 a0", ",w1 a#", "" },
-	{ "comma joins, one star", "SELECT * FROM w1 a0", ",w1 a#", "", "", "" },
-	{ "unqualified in wide tables", "SELECT w1_c1", ",w2_c#", " FROM w1, w2, w3, w4, w5, w6, w7, w8, w9",
-	  "", "" },
-	{ "natural joins", "SELECT x FROM t a0", " NATURAL JOIN t a#", "", "", "" },
-	{ "natural joins of others", "SELECT k FROM w1", " NATURAL JOIN w#", "", "", "" },
-	{ "using", "SELECT x FROM t a0", " JOIN t a# USING (x)", "", "", "" },
-	{ "using, many columns", "SELECT x FROM t a0", " JOIN t a# USING (x,y,s)", " WHERE x=1", " AND y=#",
-	  "" },
-	{ "full joins using", "SELECT x FROM t a0", " FULL JOIN t a# USING (x)", "", "", "" },
-	{ "using list", "SELECT 1 FROM t a JOIN t b USING (x", ",y", ")", "", "" },
-	{ "nested joins", "SELECT x FROM ", "(t a# JOIN ", "t", " ON true)", "" },
-	{ "joins in parentheses", "SELECT 1 FROM ", "(", "t", " JOIN t a# ON true)", "" },
-	{ "aliased joins", "SELECT 1 FROM ", "(", "t", " CROSS JOIN t a#) AS b#", "" },
-	{ "alias again", "SELECT 1 FROM t", ",t", "", "", "" },
-	{ "laterals", "SELECT 1 FROM t a0", ",LATERAL (SELECT a@.x) a#", "", "", "" },
-	{ "functions in from", "SELECT 1 FROM t", ",generate_series(1,#) g#", "", "", "" },
-	{ "rows from", "SELECT 1 FROM ROWS FROM (abs(1)", ",abs(#)", ")", "", "" },
-	{ "derived tables", "SELECT 1 FROM t", ",(SELECT # AS x) a#", "", "", "" },
-	{ "derived tables, columns", "SELECT 1", ",a#.x", " FROM t", ",(SELECT # AS x) a#", "" },
-	/* Subqueries */
-	{ "nested derived tables", "", "SELECT x FROM (", "SELECT x FROM t", ") AS a", "" },
-	{ "nested stars", "", "SELECT * FROM (", "SELECT * FROM w1", ") AS a", "" },
-	{ "doubled stars", "", "SELECT *, * FROM (", "SELECT 1", ") AS a", "" },
-	{ "doubled tables", "SELECT 1 FROM ", "(SELECT * FROM t, ", "t AS b", ") AS a#", "" },
-	{ "nested scalars", "SELECT ", "(SELECT ", "1", ")", "" },
-	{ "scalars", "SELECT 1", ",(SELECT x FROM t WHERE x=#)", "", "", "" },
-	{ "nested in", "SELECT x FROM t WHERE ", "x IN (SELECT x FROM t WHERE ", "x=1", ")", "" },
-	{ "nested exists", "SELECT x FROM t a0 WHERE ", "EXISTS (SELECT 1 FROM t a# WHERE a@.x=1 AND ", "x=1",
-	  ")", "" },
-	{ "nested unknown columns", "SELECT x FROM t WHERE ", "EXISTS (SELECT nosuch# FROM t WHERE ",
-	  "nosuch=1", ")", "" },
-	{ "exists", "SELECT x FROM t WHERE x=0", " OR EXISTS (SELECT 1 FROM t b WHERE b.x=t.x)", "", "", "" },
-	{ "any of arrays", "SELECT x FROM t WHERE x=0", " OR x=ANY(ARRAY[1,#])", "", "", "" },
-	{ "with", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT x FROM a@)", " SELECT x FROM a1", "", "" },
-	{ "with, all read", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT 1 AS x)", " SELECT 1 FROM a0",
-	  ",a#", "" },
-	{ "with, again and again", "WITH a AS (SELECT x FROM t) SELECT 1 FROM a", ",a a#", "", "", "" },
-	{ "with, doubled stars", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT a.*,b.* FROM a@ a,a@ b)",
-	  " SELECT * FROM a0", "", "" },
-	{ "with, doubled unions", "WITH a0 AS (SELECT 1 AS x)",
-	  ",a# AS (SELECT * FROM a@ UNION ALL SELECT * FROM a@)", " SELECT * FROM a0", "", "" },
-	{ "with, doubled scalars", "WITH a0 AS (SELECT 1 AS x)",
-	  ",a# AS (SELECT (SELECT x FROM a@)+(SELECT x FROM a@) AS x)", " SELECT * FROM a0", "", "" },
-	{ "nested with", "", "WITH a AS (", "SELECT 1", ") SELECT * FROM a", "" },
-	{ "with of one name, nested", "", "WITH a# AS (SELECT 1) SELECT * FROM (", "SELECT 1", ") b", "" },
-	{ "recursive with", "WITH RECURSIVE a0 AS (SELECT 1 AS x)",
-	  ",a# AS (SELECT 1 AS x UNION ALL SELECT x+1 FROM a# WHERE x<9)", " SELECT 1", "", "" },
-	/* Set operations */
-	{ "union", "SELECT 1", " UNION SELECT #", "", "", "" },
-	{ "union all", "SELECT x FROM t", " UNION ALL SELECT x FROM t", "", "", "" },
-	{ "union all of columns", "SELECT 1,2,3,'a'", " UNION ALL SELECT #,2,3,'b'", " ORDER BY 1", "", "" },
-	{ "intersect", "SELECT 1", " INTERSECT SELECT #", "", "", "" },
-	{ "except", "SELECT 1", " EXCEPT SELECT #", "", "", "" },
-	{ "nested union", "", "(SELECT 1 UNION ", "SELECT 1", ")", "" },
-	{ "union of wide selects", "SELECT * FROM w1", " UNION ALL SELECT * FROM w1", "", "", "" },
-	{ "values union", "VALUES (1)", " UNION ALL VALUES (#)", "", "", "" },
-	/* What is wrong */
-	{ "unknown columns", "SELECT x", ",nosuch#", " FROM t", "", "" },
-	{ "unknown columns of wide tables", "SELECT k", ",w9_nosuch#", " FROM w1,w2,w3,w4,w5,w6,w7,w8,w9", "",
-	  "" },
-	{ "unknown qualified columns", "SELECT x", ",t.nosuch#", " FROM t", "", "" },
-	{ "unknown qualifiers", "SELECT x", ",nosuch#.x", " FROM t", "", "" },
-	{ "unknown tables", "SELECT 1 FROM t", ",nosuch#", "", "", "" },
-	{ "unknown functions", "SELECT 1", ",nosuch#()", "", "", "" },
-	{ "unknown types", "SELECT 1", ",NULL::nosuch#", "", "", "" },
-	{ "unknown operators", "SELECT 1", ",x ## #", " FROM t", "", "" },
-	{ "wrong types", "SELECT 1", ",x=s", " FROM t", "", "" },
-	{ "wrong literals", "SELECT 1", ",x='a#'", " FROM t", "", "" },
-	{ "wrong joins", "SELECT 1 FROM t a0", " JOIN t a# ON a#.x=b#.x", "", "", "" },
-	{ "long unknown name", "SELECT nosuch", "abcdefgh", " FROM t", "", "" },
-	{ "long unknown table", "SELECT 1 FROM nosuch", "abcdefgh", "", "", "" },
-	{ "syntax error at the end", "SELECT 1", ",x", " FROM t WHERE", "", "" },
-	{ "dangerous calls", "SELECT 1", ",pg_sleep(#)", "", "", "" },
-	{ "dangerous tables", "SELECT 1 FROM t", ",pg_authid p#", "", "", "" },
-	{ "series", "SELECT 1 FROM t", ",generate_series(1,1000) g#", "", "", "" },
-	{ "statements", "SELECT 1", ";SELECT #", "", "", "" },
-	/* Words */
-	{ "block comments", "SELECT 1", "/* a */", "", "", "" },
-	{ "line comments", "SELECT 1", "-- a\n", "", "", "" },
-	{ "nested comments", "SELECT 1", "/* /* /* */ */ */", "", "", "" },
-	{ "opened comments", "SELECT 1", "/*", "", "", "" },
-	{ "long comment", "SELECT 1 /*", " a", "*/", "", "" },
-	{ "spaces", "SELECT 1", " \n", "", "", "" },
-	{ "semicolons", "SELECT 1", ";", "", "", "" },
-	{ "long text", "SELECT '", "a''", "'", "", "" },
-	{ "long text with escapes", "SELECT E'", "\\n", "'", "", "" },
-	{ "texts with escapes", "SELECT E'a'", ",E'\\x41#'", "", "", "" },
-	{ "texts of code points", "SELECT 1", ",U&'\\0041'", "", "", "" },
-	{ "dollar quotes", "SELECT 1", ",$a$b$a$", "", "", "" },
-	{ "dollar signs", "SELECT 1", "$a", "", "", "" },
-	{ "open quotes", "SELECT 1", "'", "", "", "" },
-	{ "quoted names", "SELECT x", ",\"x\"", " FROM t", "", "" },
-	{ "long quoted name", "SELECT \"", "a\"\"", "\" FROM t", "", "" },
-	{ "parameters", "SELECT 1", ",$#", "", "", "" },
-	{ "digits", "SELECT 1", "0", "", "", "" },
-	{ "fences", "", "```sql\n", "SELECT 1", "\n```", "" },
-	{ "prose", "", "Here is the query. ", "SELECT 1", "", "" },
-	{ "prose with selects", "", "select it. ", "SELECT 1", "", "" },
-	{ "non-ASCII names", "SELECT x", ",\xC3\xA9#", " FROM t", "", "" },
-	{ "empty quotes", "SELECT x", ",\"\"", " FROM t", "", "" },
-};
-
 static struct catalog *catalog;
-
-static void append_repeated(struct buf *text, const char *part, unsigned count)
-{
-	for (unsigned i = 1; *part && i <= count; i++) {
-		for (const char *at = part; *at; at++) {
-			if (*at == '#' || *at == '@')
-				buf_printf(text, "%u", *at == '#' ? i : i - 1);
-			else
-				buf_append_char(text, *at);
-		}
-	}
-}
-
-static void write_shape(const struct shape *shape, unsigned count, struct buf *text)
-{
-	buf_reset(text);
-	buf_append_text(text, shape->prefix);
-	append_repeated(text, shape->first, count);
-	buf_append_text(text, shape->core);
-	append_repeated(text, shape->second, count);
-	buf_append_text(text, shape->suffix);
-}
 
 /* Returns whether the gate let it through. */
 static bool analyse(str_t sql)
@@ -262,13 +39,13 @@ static bool analyse(str_t sql)
 	return passed;
 }
 
-static bool passes(const struct shape *shape, unsigned count, struct buf *text)
+static bool passes(const struct sql_shape *shape, unsigned count, struct buf *text)
 {
-	write_shape(shape, count, text);
+	sql_shape_write(shape, count, text);
 	return analyse(buf_str(text));
 }
 
-static unsigned largest_count(const struct shape *shape, struct buf *text)
+static unsigned largest_count(const struct sql_shape *shape, struct buf *text)
 {
 	unsigned good = 1, bad = 2;
 	while (bad < LARGEST_COUNT && passes(shape, bad, text)) {
@@ -313,14 +90,14 @@ static double growth(const double *lengths, const double *times)
 	return (POINTS * xy - x * y) / (POINTS * xx - x * x);
 }
 
-static void measure(const struct shape *shape)
+static void measure(const struct sql_shape *shape)
 {
 	double lengths[POINTS], times[POINTS];
 	struct buf text = BUF_INIT;
 	unsigned largest = largest_count(shape, &text);
 	for (unsigned i = 0; i < POINTS; i++) {
 		unsigned count = largest >> (POINTS - 1 - i);
-		write_shape(shape, count, &text);
+		sql_shape_write(shape, count, &text);
 		lengths[i] = (double)text.len;
 		times[i] = best_ns(buf_str(&text));
 	}
@@ -331,32 +108,14 @@ static void measure(const struct shape *shape)
 	buf_free(&text);
 }
 
-static void repeat(const struct shape *shape, double seconds)
+static void repeat(const struct sql_shape *shape, double seconds)
 {
 	struct buf text = BUF_INIT;
 	unsigned largest = largest_count(shape, &text);
-	write_shape(shape, largest, &text);
+	sql_shape_write(shape, largest, &text);
 	for (int64_t begin = now_ns(); (double)(now_ns() - begin) < seconds * 1e9;)
 		analyse(buf_str(&text));
 	buf_free(&text);
-}
-
-static bool make_catalog(void)
-{
-	struct buf text = BUF_INIT;
-	struct err_detail detail = { "" };
-	buf_append_text(&text, "CREATE TABLE t (x int, y int, n numeric, s text, a int[], j jsonb);");
-	for (unsigned i = 1; i <= TABLES; i++) {
-		buf_printf(&text, "CREATE TABLE w%u (k int", i);
-		for (unsigned j = 1; j <= TABLE_COLUMNS; j++)
-			buf_printf(&text, ", w%u_c%u int", i, j);
-		buf_append_text(&text, ");");
-	}
-	err_t err = catalog_compile_sql(buf_str(&text), &catalog, &detail);
-	if (err)
-		fprintf(stderr, "%s\n", err_message(err, &detail));
-	buf_free(&text);
-	return !err;
 }
 
 struct options {
@@ -369,13 +128,13 @@ static void *run(void *context)
 	const struct options *options = context;
 	if (!options->shape)
 		printf("%-32s %6s %7s %9s %8s\n", "shape", "count", "bytes", "ms", "exponent");
-	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+	for (size_t i = 0; i < sql_shapes_count; i++) {
 		if (!options->shape)
-			measure(&shapes[i]);
-		else if (strcmp(options->shape, shapes[i].name) == 0 && options->seconds > 0)
-			repeat(&shapes[i], options->seconds);
-		else if (strcmp(options->shape, shapes[i].name) == 0)
-			measure(&shapes[i]);
+			measure(&sql_shapes[i]);
+		else if (strcmp(options->shape, sql_shapes[i].name) == 0 && options->seconds > 0)
+			repeat(&sql_shapes[i], options->seconds);
+		else if (strcmp(options->shape, sql_shapes[i].name) == 0)
+			measure(&sql_shapes[i]);
 	}
 	return NULL;
 }
@@ -385,8 +144,7 @@ int main(int argc, char **argv)
 	struct options options = { argc > 1 ? argv[1] : NULL, argc > 2 ? strtod(argv[2], NULL) : 0 };
 	pthread_attr_t attributes;
 	pthread_t thread;
-	if (!make_catalog())
-		return 1;
+	catalog = sql_shapes_catalog();
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
 	bool started = pthread_create(&thread, &attributes, run, &options) == 0;

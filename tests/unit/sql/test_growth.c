@@ -1,0 +1,104 @@
+/*
+ * What the gate lets through is analysed in bounded time: every shape that a text can repeat, as large as the
+ * gate allows, with and without a catalog, on a stack of the size that workers have. How the time grows:
+ * tests/bench/sql_scaling.
+ */
+#include "common/clock.h"
+#include "common/pool.h"
+#include "sql/analysis.h"
+#include "sql/gate.h"
+#include "tests/harness/sql_shapes.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* Sanitizers take their time: parts of the sizes are enough for what they look for. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { PART = 4, MAX_MS = 10000 };
+#else
+enum { PART = 1, MAX_MS = 10000 };
+#endif
+
+enum { LARGEST_COUNT = 1 << 16, MAX_RESULT_BYTES = 32 << 20 };
+
+static struct catalog *catalog;
+
+static bool passes(const struct sql_shape *shape, unsigned count, struct buf *text)
+{
+	sql_shape_write(shape, count, text);
+	return gate_check(buf_str(text)).verdict == GATE_PASSED;
+}
+
+static unsigned largest_count(const struct sql_shape *shape, struct buf *text)
+{
+	unsigned good = 1, bad = LARGEST_COUNT;
+	while (bad - good > 1) {
+		unsigned middle = good + (bad - good) / 2;
+		if (passes(shape, middle, text))
+			good = middle;
+		else
+			bad = middle;
+	}
+	return good;
+}
+
+static void analyse(const struct sql_shape *shape, str_t sql, const struct catalog *with)
+{
+	struct sql_request request = { .sql = sql, .target_named = with != NULL, .catalog = with };
+	struct arena *arena = arena_new();
+	struct sql_analysis analysis = { 0 };
+	int64_t start_us = clock_monotonic_us();
+	sql_analyse(&request, arena, &analysis);
+	int64_t took_ms = (clock_monotonic_us() - start_us) / 1000;
+	if (took_ms > MAX_MS || arena_size_bytes(arena) > MAX_RESULT_BYTES)
+		fail_msg("%s: %ld ms, a result of %zu bytes", shape->name, (long)took_ms,
+			 arena_size_bytes(arena));
+	/* What is kept has to be readable when the parse tree has gone. */
+	size_t bytes = 0;
+	for (size_t i = 0; i < SQL_CLAUSE_COUNT_; i++)
+		for (size_t j = 0; j < analysis.clauses[i].count; j++)
+			bytes += strlen(analysis.clauses[i].items[j].ptr);
+	assert_true(bytes <= arena_size_bytes(arena));
+	arena_free(arena);
+}
+
+static void test_shapes(void **state)
+{
+	struct buf text = BUF_INIT;
+	(void)state;
+	for (size_t i = 0; i < sql_shapes_count; i++) {
+		unsigned count = largest_count(&sql_shapes[i], &text) / PART;
+		sql_shape_write(&sql_shapes[i], count ? count : 1, &text);
+		analyse(&sql_shapes[i], buf_str(&text), catalog);
+		analyse(&sql_shapes[i], buf_str(&text), NULL);
+	}
+	buf_free(&text);
+}
+
+/* The tests run in a thread with that stack: a failure of cmocka stays in its thread. */
+static void *run(void *context)
+{
+	int *failed = context;
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes) };
+	*failed = cmocka_run_group_tests(tests, NULL, NULL);
+	return NULL;
+}
+
+int main(void)
+{
+	int failed = 1;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	catalog = sql_shapes_catalog();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
+	if (pthread_create(&thread, &attributes, run, &failed) == 0)
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+	catalog_unref(catalog);
+	return failed;
+}
