@@ -1,4 +1,5 @@
 #include "sql/front_end.h"
+#include "sql/mysql.h"
 #include "sql/sqlite.h"
 
 #include "sql/analysis_copy.h"
@@ -14,7 +15,7 @@ static void refuse_dialect(const struct sql_request *request, struct arena *aren
 static const front_end_fn front_ends[] = {
 	[SQL_POSTGRESQL] = sql_analyse_postgresql,
 	[SQL_SQLITE] = sql_analyse_sqlite,
-	[SQL_MYSQL] = refuse_dialect,
+	[SQL_MYSQL] = sql_analyse_mysql,
 	[SQL_MONGODB] = refuse_dialect,
 };
 

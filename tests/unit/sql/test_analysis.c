@@ -99,7 +99,7 @@ static void refuses_what_it_cannot_analyse(void **state)
 		{ { "SELECT '\0'", 10 }, SQL_POSTGRESQL, "unanalysable" },
 		{ STR("SELECT '\xFF'"), SQL_POSTGRESQL, "unanalysable" },
 		{ STR("SELECT /*/*/*/*/*/*/*/*/* 1"), SQL_POSTGRESQL, "too_deep" },
-		{ STR("SELECT 1"), SQL_MYSQL, "unanalysable" },
+		{ STR("SELECT 1 /*! + 1 */"), SQL_MYSQL, "unanalysable" },
 		{ STR("db.c.find()"), SQL_MONGODB, "unanalysable" },
 		{ STR_NONE, SQL_MYSQL, "unanalysable" },
 	};

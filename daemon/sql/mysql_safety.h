@@ -1,0 +1,33 @@
+/*
+ * Whether a parsed MySQL or MariaDB statement only reads: functions, relations, sizes, shapes of injections.
+ * Pure.
+ */
+#pragma once
+
+#include "sql/mysql_tree.h"
+
+struct mysql_safety {
+	const struct sql_request *request;
+	str_t text;
+	struct violations *violations;
+	/* read so far, in order of the text */
+	size_t user_relations;
+	size_t system_relations;
+	size_t probes;	  /* of server, database and account */
+	double generated; /* rows of the sequence engine, multiplied */
+	bool cut_off;	  /* the text ends with an empty comment */
+};
+
+/* Adds every violation of the statement. */
+void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+			struct violations *violations);
+
+/* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
+char mysql_builtin_kind(str_t name);
+
+/* mysql_bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
+void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
+void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);
+void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
+void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
+void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);

@@ -1,0 +1,123 @@
+#!/bin/bash
+# A private MariaDB server for tests: a temporary folder and a unix socket in it, no network.
+#
+#   mariadb.sh start [--owner PID]
+#       makes and starts a server, waits until it answers and prints, one a line:
+#           dir=FOLDER      names the server to the command below
+#           socket=PATH     every local account may connect: `root` without a password
+#           files=FOLDER    the only folder that INTO OUTFILE and LOAD_FILE may reach (secure_file_priv)
+#           pid=PID         of the server
+#       The server goes away with its owner, the calling process unless named.
+#   mariadb.sh stop FOLDER   ends the server and removes the folder
+#
+# Exit status 77: no MariaDB server here.
+set -euo pipefail
+
+self=$(readlink -f "${BASH_SOURCE[0]}")
+readonly self
+PATH=$PATH:/usr/sbin
+cd /
+
+fail() {
+	echo "mariadb.sh: $*" >&2
+	exit 1
+}
+
+# The server refuses to run as root.
+as_mysql() {
+	if [ "$(id -u)" = 0 ]; then
+		runuser -u mysql -- "$@"
+	else
+		"$@"
+	fi
+}
+
+make_data() {
+	local dir=$1
+	[ "$(id -u)" = 0 ] && chown mysql: "$dir"
+	as_mysql mkdir "$dir/data" "$dir/files" "$dir/tmp"
+	cat >"$dir/my.cnf" <<-SETTINGS
+		[server]
+		datadir = $dir/data
+		socket = $dir/socket
+		pid_file = $dir/pid
+		tmpdir = $dir/tmp
+		log_error = $dir/log
+		secure_file_priv = $dir/files
+		skip_networking
+		skip_name_resolve
+		character_set_server = utf8mb4
+		innodb_buffer_pool_size = 32M
+		innodb_flush_log_at_trx_commit = 0
+		innodb_log_file_size = 16M
+		performance_schema = off
+		event_scheduler = off
+		max_connections = 20
+	SETTINGS
+	as_mysql mariadb-install-db --defaults-file="$dir/my.cnf" --auth-root-authentication-method=normal \
+		--skip-test-db >"$dir/install.log" 2>&1 || fail "mariadb-install-db failed: $(tail -n 3 "$dir/install.log")"
+}
+
+launch() {
+	local dir=$1
+	as_mysql setsid mariadbd --defaults-file="$dir/my.cnf" </dev/null >>"$dir/install.log" 2>&1 &
+	for _ in $(seq 600); do
+		mariadb-admin --no-defaults --socket="$dir/socket" --user=root ping >/dev/null 2>&1 && return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# Removes the server when its owner is gone, however that came about.
+watch_owner() {
+	local dir=$1 owner=$2
+	setsid bash -c '
+		tail --pid="$2" -f /dev/null
+		rm -f "$1/watcher"
+		[ -d "$1" ] && exec "$0" stop "$1"
+	' "$self" "$dir" "$owner" </dev/null >/dev/null 2>&1 &
+	echo $! >"$dir/watcher"
+}
+
+start() {
+	local owner=$PPID dir
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--owner) owner=$2 && shift 2 ;;
+		*) fail "unknown option $1" ;;
+		esac
+	done
+	command -v mariadbd >/dev/null || { echo "mariadb.sh: MariaDB is not installed" >&2 && exit 77; }
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-maria.XXXXXX")
+	trap '[ -n "${dir:-}" ] && stop "$dir"' EXIT
+	make_data "$dir"
+	launch "$dir" || fail "the server does not start: $(tail -n 3 "$dir/log" 2>/dev/null)"
+	watch_owner "$dir" "$owner"
+	trap - EXIT
+	printf 'dir=%s\nsocket=%s\nfiles=%s\npid=%s\n' "$dir" "$dir/socket" "$dir/files" "$(cat "$dir/pid")"
+}
+
+stop() {
+	local pid watcher
+	if pid=$(cat "$1/pid" 2>/dev/null); then
+		kill -9 "$pid" 2>/dev/null || true
+		while [ -e "/proc/$pid/exe" ]; do # gone or a zombie
+			sleep 0.02
+		done
+	fi
+	if watcher=$(cat "$1/watcher" 2>/dev/null); then
+		kill -- "-$watcher" 2>/dev/null || true
+	fi
+	rm -rf "$1"
+}
+
+command=${1:-}
+[ $# -gt 0 ] && shift
+case $command in
+start) start "$@" ;;
+stop)
+	[ $# = 1 ] && [ -e "$1/my.cnf" ] || fail "stop needs the server's folder"
+	stop "$1"
+	;;
+*) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
+esac
