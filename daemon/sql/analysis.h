@@ -70,6 +70,8 @@ struct sql_analysis {
 				unique */
 	size_t tables_count;
 	str_t canonical; /* canonical form; equal texts: equal queries. Absent when it does not parse */
+	str_t shape;	 /* names a family of queries that differ in literals alone: 16 hexadecimal digits;
+			    absent when it does not parse */
 	struct sql_items clauses[SQL_CLAUSE_COUNT_];
 	bool ordered; /* a top-level ORDER BY */
 	struct sql_order_key *order_keys;

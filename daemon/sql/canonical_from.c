@@ -1,22 +1,56 @@
 #include "sql/canonical_internal.h"
 
-#include "sql/catalog_content.h"
 #include "sql/node_children.h"
+#include "sql/resolve_internal.h"
 
 static str_t alias_name(const Alias *alias, const char *otherwise)
 {
 	return str_from(alias ? alias->aliasname : otherwise);
 }
 
+static void note_item(struct canon *canon, struct canon_range *range)
+{
+	const struct range_item *item =
+		canon->resolution ? resolution_item(canon->resolution, range->node) : NULL;
+	range->item = item;
+	if (!item)
+		return;
+	if (item->number >= canon->by_number_count) {
+		size_t count = (size_t)item->number * 2 + 8;
+		struct canon_range **grown = ARENA_ARRAY(canon->arena, struct canon_range *, count);
+		if (canon->by_number_count)
+			memcpy(grown, canon->by_number, canon->by_number_count * sizeof(*grown));
+		canon->by_number = grown;
+		canon->by_number_count = count;
+	}
+	canon->by_number[item->number] = range;
+}
+
+static struct canon_range *add_range(struct canon *canon, const Node *node, str_t alias, bool optional)
+{
+	struct canon_scope *scope = canon->scope;
+	struct canon_range *range = ARENA_NEW(canon->arena, struct canon_range);
+	*range = (struct canon_range){ .node = node,
+				       .scope = scope,
+				       .alias = alias,
+				       .name = STR("?"),
+				       .index = (unsigned)scope->ranges_count,
+				       .optional = optional };
+	if (scope->ranges_count >= CANON_MAX_RANGES)
+		canon->failed = true;
+	ARENA_PUSH(canon->arena, scope->ranges, scope->ranges_count, scope->ranges_capacity, range);
+	note_item(canon, range);
+	return range;
+}
+
 /* The outputs under the names of the alias' column list. */
 static void set_outputs(struct canon *canon, struct canon_range *range, const Alias *alias,
 			const str_t *outputs, size_t count)
 {
-	if (!alias || !alias->colnames) {
-		range->outputs = outputs;
-		range->outputs_count = count;
+	range->outputs = outputs;
+	range->outputs_count = count;
+	if (!alias || !alias->colnames)
 		return;
-	}
 	if (!outputs || (size_t)list_length(alias->colnames) > count) {
 		canon->failed = true;
 		return;
@@ -27,109 +61,232 @@ static void set_outputs(struct canon *canon, struct canon_range *range, const Al
 				   ? str_from(NODE_STRING(list_nth(alias->colnames, (int)i)))
 				   : outputs[i];
 	range->outputs = names;
-	range->outputs_count = count;
 }
 
-static void add_relation(struct canon *canon, const RangeVar *relation)
+/* What may stand in a query that dissolves; not what is evaluated per query or by functions. */
+static bool plain_node(const Node *node, void *context)
 {
-	struct canon_cte *cte = canon_cte_find(canon, relation);
+	switch ((int)nodeTag(node)) {
+	case T_ColumnRef:
+	case T_A_Const:
+	case T_TypeCast:
+	case T_A_Expr:
+	case T_BoolExpr:
+	case T_NullTest:
+	case T_CaseExpr:
+	case T_CaseWhen:
+	case T_CoalesceExpr:
+	case T_BooleanTest:
+	case T_List:
+		return node_children(node, plain_node, context);
+	default:
+		return false;
+	}
+}
+
+static bool joins_inside(const Node *node)
+{
+	if (IsA(node, RangeVar))
+		return true;
+	if (!IsA(node, JoinExpr))
+		return false;
+	const JoinExpr *join = (const JoinExpr *)node;
+	return join->jointype == JOIN_INNER && !join->alias && !join->usingClause && !join->isNatural &&
+	       joins_inside(join->larg) && joins_inside(join->rarg) &&
+	       (!join->quals || plain_node(join->quals, NULL));
+}
+
+/* It selects columns of plain relations and filters, nothing else: then its relations and conditions may as
+ * well be those of the query around it. */
+static bool dissolves(const struct canon *canon, const SelectStmt *select, bool optional)
+{
+	if (!canon->resolution || !canon->resolution->names_known || select->op != SETOP_NONE ||
+	    select->valuesLists || select->withClause || select->distinctClause || select->groupClause ||
+	    select->havingClause || select->windowClause || select->sortClause || select->limitCount ||
+	    select->limitOffset || select->lockingClause || select->intoClause || !select->fromClause)
+		return false;
+	const struct outputs *outputs = resolution_outputs(canon->resolution, select);
+	if (!outputs || outputs->open)
+		return false;
+	const ListCell *cell;
+	foreach(cell, select->fromClause) if (!joins_inside(lfirst(cell))) return false;
+	foreach(cell, select->targetList)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		/* a bare literal would take another type */
+		if (!IsA(value, ColumnRef) && (optional || IsA(value, A_Const) || !plain_node(value, NULL)))
+			return false;
+	}
+	/* the columns have to be those of its own relations */
+	for (size_t i = 0; i < outputs->count; i++)
+		if (!outputs->columns[i].source && !outputs->columns[i].expression)
+			return false;
+	return !select->whereClause || plain_node(select->whereClause, NULL);
+}
+
+static void dissolve(struct canon *canon, struct canon_range *range, const SelectStmt *select,
+		     const Alias *alias)
+{
+	const struct outputs *outputs = resolution_outputs(canon->resolution, select);
+	str_t *names = ARENA_ARRAY(canon->arena, str_t, outputs->count + 1);
+	for (size_t i = 0; i < outputs->count; i++)
+		names[i] = outputs->columns[i].name;
+	range->dissolved = select;
+	range->text = STR("");
+	set_outputs(canon, range, alias, names, outputs->count);
+	const ListCell *cell;
+	foreach(cell, select->fromClause) canon_ranges(canon, lfirst(cell), range->optional);
+}
+
+static void add_relation(struct canon *canon, const RangeVar *relation, bool optional)
+{
+	struct canon_range *range = add_range(canon, (const Node *)relation,
+					      alias_name(relation->alias, relation->relname), optional);
+	str_t name = canon_relation(canon, relation);
+	range->schema = str_from(relation->schemaname);
+	range->stem = relation->inh ? name : CONCAT(canon, STR("ONLY "), name);
+	range->text = range->stem;
+	if (relation->alias && relation->alias->colnames && !(range->item && range->item->relation))
+		canon->failed = true;
+}
+
+/* The recursion itself: its columns are those of the arm before it. */
+static void add_recursion(struct canon *canon, struct canon_range *range, struct canon_cte *cte,
+			  const Alias *alias)
+{
+	const struct range_item *item = range->item;
+	range->stem = CONCAT(canon, STR("RECURSION "), canon_number(canon, cte->recursion));
+	range->text = range->stem;
+	if (!item || item->open) {
+		cte->refers_to_itself = true;
+		canon->failed |= alias && alias->colnames;
+		return;
+	}
+	str_t *names = ARENA_ARRAY(canon->arena, str_t, item->columns_count + 1);
+	for (size_t i = 0; i < item->columns_count; i++)
+		names[i] = item->columns[i].name;
+	range->outputs = names;
+	range->outputs_count = item->columns_count;
+}
+
+static unsigned scope_depth(const struct canon_scope *scope)
+{
+	return scope ? scope->depth + 1 : 0;
+}
+
+static void add_with_query(struct canon *canon, const RangeVar *relation, struct canon_cte *cte,
+			   bool optional)
+{
+	const CommonTableExpr *query = cte->query;
 	str_t alias = alias_name(relation->alias, relation->relname);
-	if (!cte) {
-		str_t name = canon_relation(canon, relation);
-		struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, name);
-		range->schema = str_from(relation->schemaname);
-		range->text = relation->inh ? range->name : canon_printf(canon, "only %s", range->name.ptr);
-		if (relation->alias && relation->alias->colnames)
-			canon->failed = true;
+	struct canon_range *range = add_range(canon, (const Node *)relation, alias, optional);
+	if (cte->recursion) {
+		add_recursion(canon, range, cte, relation->alias);
 		return;
 	}
-	struct canon_range *range = canon_range_add(canon, (const Node *)relation, alias, STR("q"));
-	if (!str_present(cte->text)) {
-		cte->recursive = true;
-		range->text = canon_printf(canon, "%s=recursion %u", range->name.ptr, cte->number);
-		if (relation->alias && relation->alias->colnames)
-			canon->failed = true;
+	if (cte->references == 1 && !cte->may_recurse && IsA(query->ctequery, SelectStmt) &&
+	    (!cte->scope || cte->scope == canon->scope->outer) && !query->aliascolnames &&
+	    dissolves(canon, (const SelectStmt *)query->ctequery, optional)) {
+		struct canon_cte *visible = canon->ctes;
+		canon->ctes = cte->outer;
+		dissolve(canon, range, (const SelectStmt *)query->ctequery, relation->alias);
+		canon->ctes = visible;
 		return;
 	}
-	range->text = canon_printf(canon, "%s=%s", range->name.ptr, cte->text.ptr);
+	canon_cte_build(canon, cte);
+	range->stem = STR("Q");
+	range->text = cte->text;
+	if (cte->correlated && cte->scope != canon->scope->outer)
+		range->text = CONCAT(canon, STR("FROM "),
+				     canon_number(canon, canon->scope->depth - scope_depth(cte->scope)),
+				     STR(" OUTWARD"), cte->text);
 	set_outputs(canon, range, relation->alias, cte->outputs, cte->outputs_count);
 }
 
+static void add_range_var(struct canon *canon, const RangeVar *relation, bool optional)
+{
+	struct canon_cte *cte = canon_cte_find(canon, relation);
+	if (cte)
+		add_with_query(canon, relation, cte, optional);
+	else
+		add_relation(canon, relation, optional);
+}
+
 /* What is not LATERAL does not see its neighbours. */
-static void add_subquery(struct canon *canon, const RangeSubselect *subquery)
+static void add_subquery(struct canon *canon, const RangeSubselect *subquery, bool optional)
 {
 	struct canon_scope *scope = canon->scope;
-	struct canon_select select = { 0 };
-	if (!IsA(subquery->subquery, SelectStmt)) {
+	const SelectStmt *select = (const SelectStmt *)subquery->subquery;
+	str_t alias = alias_name(subquery->alias, NULL);
+	struct canon_range *range = add_range(canon, (const Node *)subquery, alias, optional);
+	if (!IsA(select, SelectStmt)) {
 		canon->failed = true;
 		return;
 	}
-	if (!subquery->lateral)
-		canon->scope = scope->outer;
-	canon_select(canon, (const SelectStmt *)subquery->subquery, &select);
+	if (!subquery->lateral && dissolves(canon, select, optional)) {
+		dissolve(canon, range, select, subquery->alias);
+		return;
+	}
+	range->stem = subquery->lateral ? STR("L") : STR("Q");
+	if (subquery->lateral)
+		return;
+	struct canon_select built = { 0 };
+	canon->scope = scope->outer;
+	canon_select(canon, select, canon_order_matters(canon) ? CANON_ALL : CANON_UNORDERED, &built);
 	canon->scope = scope;
-	struct canon_range *range =
-		canon_range_add(canon, (const Node *)subquery, alias_name(subquery->alias, NULL), STR("q"));
-	range->text = canon_printf(canon, "%s=%s(%s)", range->name.ptr, subquery->lateral ? "lateral" : "",
-				   select.text.ptr);
-	set_outputs(canon, range, subquery->alias, select.outputs, select.outputs_count);
+	range->text = CONCAT(canon, STR("("), canon_short(canon, built.text), STR(")"));
+	set_outputs(canon, range, subquery->alias, built.outputs, built.outputs_count);
 }
 
-/* The aliases of a function name its columns, so they stay. */
-static void add_function(struct canon *canon, const RangeFunction *function)
+static void add_function(struct canon *canon, const RangeFunction *function, bool optional)
 {
-	struct texts calls = { 0 };
-	const ListCell *cell;
-	foreach(cell, function->functions)
-		texts_add(canon, &calls, canon_expression(canon, linitial((const List *)lfirst(cell))));
-	struct texts names = { 0 };
-	const Alias *alias = function->alias;
-	texts_add(canon, &names, alias_name(alias, ""));
-	foreach(cell, alias ? alias->colnames : NULL)
-		texts_add(canon, &names, canon_identifier(canon, str_from(NODE_STRING(lfirst(cell)))));
-	if (function->coldeflist)
-		canon->failed = true;
 	const Node *first = linitial((const List *)linitial(function->functions));
 	const char *called = IsA(first, FuncCall) ? names_last(((const FuncCall *)first)->funcname) : NULL;
-	str_t shown = alias_name(alias, called);
-	struct canon_range *range = canon_range_add(canon, (const Node *)function, shown, STR("f"));
-	range->text = canon_printf(
-		canon, "%s=%s%s%s", range->name.ptr, texts_join(canon, "(", &calls, ")").ptr,
-		function->ordinality ? " ordinality" : "", texts_join(canon, " as ", &names, "").ptr);
+	struct canon_range *range =
+		add_range(canon, (const Node *)function, alias_name(function->alias, called), optional);
+	range->stem = CONCAT(canon, STR("F "), canon_identifier(canon, called ? str_from(called) : STR("")));
+	if (function->coldeflist)
+		canon->failed = true;
 }
 
-static void add_sample(struct canon *canon, const RangeTableSample *sample)
+static void add_sample(struct canon *canon, const RangeTableSample *sample, bool optional)
 {
 	struct texts arguments = { 0 };
-	canon_ranges(canon, sample->relation);
+	size_t index = canon->scope->ranges_count;
+	canon_ranges(canon, sample->relation, optional);
+	if (index >= canon->scope->ranges_count)
+		return;
 	canon_expressions(canon, sample->args, &arguments);
-	struct canon_scope *scope = canon->scope;
-	struct canon_range *range = &scope->ranges[scope->ranges_count - 1];
-	range->text = canon_printf(canon, "%s sample %s%s %s", range->text.ptr, names_last(sample->method),
-				   texts_join(canon, "(", &arguments, ")").ptr,
-				   canon_expression(canon, sample->repeatable).ptr);
+	struct canon_range *range = canon->scope->ranges[index];
+	canon->unsteady++;
+	range->text = CONCAT(canon, range->text, STR(" SAMPLE "), canon_name(canon, sample->method),
+			     texts_join(canon, STR("("), &arguments, STR(") ")),
+			     canon_expression(canon, sample->repeatable));
 }
 
-void canon_ranges(struct canon *canon, const Node *node)
+void canon_ranges(struct canon *canon, const Node *node, bool optional)
 {
 	if (!node || !canon_enter(canon))
 		return;
+	const JoinExpr *join = (const JoinExpr *)node;
 	switch ((int)nodeTag(node)) {
 	case T_RangeVar:
-		add_relation(canon, (const RangeVar *)node);
+		add_range_var(canon, (const RangeVar *)node, optional);
 		break;
 	case T_RangeSubselect:
-		add_subquery(canon, (const RangeSubselect *)node);
+		add_subquery(canon, (const RangeSubselect *)node, optional);
 		break;
 	case T_RangeFunction:
-		add_function(canon, (const RangeFunction *)node);
+		add_function(canon, (const RangeFunction *)node, optional);
 		break;
 	case T_RangeTableSample:
-		add_sample(canon, (const RangeTableSample *)node);
+		add_sample(canon, (const RangeTableSample *)node, optional);
 		break;
 	case T_JoinExpr:
-		canon_ranges(canon, ((const JoinExpr *)node)->larg);
-		canon_ranges(canon, ((const JoinExpr *)node)->rarg);
+		canon_ranges(canon, join->larg,
+			     optional || join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL);
+		canon_ranges(canon, join->rarg,
+			     optional || join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL);
 		break;
 	default:
 		canon->failed = true;
@@ -138,156 +295,96 @@ void canon_ranges(struct canon *canon, const Node *node)
 	canon_leave(canon);
 }
 
-static bool has_column(const struct canon *canon, const struct canon_range *range, str_t name,
-		       bool *ret_known)
+/* Names */
+
+static int by_stem(const void *a, const void *b)
 {
-	const struct range_item *item =
-		canon->resolution ? resolution_item(canon->resolution, range->node) : NULL;
-	*ret_known = true;
-	for (size_t i = 0; i < range->outputs_count; i++)
-		if (str_equal(range->outputs[i], name))
-			return true;
-	if (range->outputs)
-		return false;
-	*ret_known = item && !item->open;
-	for (size_t i = 0; *ret_known && i < item->columns_count; i++)
-		if (str_equal(item->columns[i].name, name))
-			return true;
-	return false;
+	const struct canon_range *left = *(struct canon_range *const *)a;
+	const struct canon_range *right = *(struct canon_range *const *)b;
+	int order = texts_compare(&left->stem, &right->stem);
+	if (order == 0)
+		order = texts_compare(&left->text, &right->text);
+	return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* The leaves of one side of a join. */
-static void leaves(const struct canon *canon, const Node *node, const struct canon_range **found,
-		   size_t *count, size_t limit)
-{
-	if (node && IsA(node, JoinExpr) && *count < limit) {
-		leaves(canon, ((const JoinExpr *)node)->larg, found, count, limit);
-		leaves(canon, ((const JoinExpr *)node)->rarg, found, count, limit);
-		return;
-	}
-	if (node && IsA(node, RangeTableSample))
-		node = ((const RangeTableSample *)node)->relation;
-	const struct canon_range *range = canon_range_of(canon, node);
-	if (range && *count < limit)
-		found[(*count)++] = range;
-}
-
-#define MAX_LEAVES 64
-
-/* The column of that name on one side of a join; names all candidates where there is doubt. */
-static str_t side_column(struct canon *canon, const Node *side, str_t name)
-{
-	const struct canon_range *found[MAX_LEAVES];
-	size_t count = 0;
-	const struct canon_range *owner = NULL;
-	bool doubt = false;
-	struct texts names = { 0 };
-	for (size_t i = 0; IsA(side, JoinExpr) && i < canon->scope->merged_count; i++)
-		if (str_equal(canon->scope->merged[i].name, name))
-			return canon->scope->merged[i].text;
-	leaves(canon, side, found, &count, MAX_LEAVES);
-	for (size_t i = 0; i < count; i++) {
-		bool known;
-		if (has_column(canon, found[i], name, &known) || (!known && count == 1)) {
-			doubt = doubt || owner;
-			owner = found[i];
-		}
-		doubt = doubt || (!known && count > 1);
-		texts_add(canon, &names, found[i]->name);
-	}
-	if (owner && !doubt)
-		return canon_range_column(canon, owner, name);
-	texts_sort(&names);
-	return canon_printf(canon, "?.%s%s", canon_identifier(canon, name).ptr,
-			    texts_join(canon, "(", &names, ")").ptr);
-}
-
-static void merge_column(struct canon *canon, str_t name, str_t text)
+/* Names that the order in FROM does not touch, but for the places of equals (see canon_select). */
+void canon_name_ranges(struct canon *canon)
 {
 	struct canon_scope *scope = canon->scope;
-	struct canon_merged merged = { name, text };
-	for (size_t i = 0; i < scope->merged_count; i++)
-		if (str_equal(scope->merged[i].name, name)) {
-			scope->merged[i] = merged;
-			return;
-		}
-	ARENA_PUSH(canon->arena, scope->merged, scope->merged_count, scope->merged_capacity, merged);
+	size_t count = scope->ranges_count;
+	struct canon_range **sorted = ARENA_ARRAY(canon->arena, struct canon_range *, count + 1);
+	if (count)
+		memcpy(sorted, scope->ranges, count * sizeof(*sorted));
+	if (count > 1)
+		qsort(sorted, count, sizeof(*sorted), by_stem);
+	scope->sorted = sorted;
+	unsigned texts = 0, same = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct canon_range *range = sorted[i];
+		const struct canon_range *before = i > 0 ? sorted[i - 1] : NULL;
+		bool new_stem = !before || !str_equal(before->stem, range->stem);
+		bool new_text = new_stem || !str_equal(before->text, range->text);
+		texts = new_stem ? 1 : texts + new_text;
+		same = new_text ? 1 : same + 1;
+		range->name = range->stem;
+		if (range->stem.ptr && range->stem.ptr[0] == 'Q' && range->stem.len == 1)
+			range->name = CONCAT(canon, STR("Q"), canon_number(canon, texts));
+		else if (texts > 1) /* of one name, yet not the same: a sample of it */
+			range->name = CONCAT(canon, range->stem, STR("/"), canon_number(canon, texts));
+		range->numbered = same > 1 && !range->dissolved;
+		if (range->numbered)
+			range->name = CONCAT(canon, range->name, STR("#"), canon_number(canon, same));
+	}
 }
 
-static void join_conditions(struct canon *canon, const JoinExpr *join, struct texts *conditions)
+/* The aliases of a function name its columns, so they stay, unless its only column is known. */
+static void build_function(struct canon *canon, struct canon_range *range)
 {
-	if (join->alias || join->join_using_alias || join->isNatural)
-		canon->failed = true;
+	const RangeFunction *function = (const RangeFunction *)range->node;
+	struct texts calls = { 0 }, names = { 0 };
 	const ListCell *cell;
-	foreach(cell, join->usingClause)
+	foreach(cell, function->functions)
 	{
-		str_t name = str_from(NODE_STRING(lfirst(cell)));
-		str_t left = side_column(canon, join->larg, name);
-		str_t right = side_column(canon, join->rarg, name);
-		texts_add(canon, conditions, canon_compared(canon, "=", left, right));
-		str_t merged = join->jointype == JOIN_RIGHT ? right : left;
-		if (join->jointype == JOIN_FULL)
-			merged = canon_printf(canon, "coalesce(%s, %s)", left.ptr, right.ptr);
-		merge_column(canon, name, merged);
+		const List *pair = lfirst(cell);
+		canon->failed |= lsecond(pair) != NULL;
+		texts_add(canon, &calls, canon_expression(canon, linitial(pair)));
 	}
-	canon_conditions(canon, join->quals, conditions);
-}
-
-static str_t side_text(struct canon *canon, struct canon_from *side)
-{
-	texts_sort(&side->items);
-	texts_unique(&side->conditions);
-	return canon_printf(
-		canon, "%s%s", texts_join(canon, "(", &side->items, ")").ptr,
-		(side->conditions.count ? texts_join(canon, " where(", &side->conditions, ")") : STR(""))
-			.ptr);
-}
-
-static void append_all(struct canon *canon, struct texts *to, const struct texts *from)
-{
-	for (size_t i = 0; i < from->count; i++)
-		texts_add(canon, to, from->items[i]);
-}
-
-/* An outer join is one item; a right join is a left join with its sides swapped. */
-static void outer_join(struct canon *canon, const JoinExpr *join, struct canon_from *from)
-{
-	struct canon_from left = { 0 };
-	struct canon_from right = { 0 };
-	struct texts conditions = { 0 };
-	canon_from(canon, join->larg, &left);
-	canon_from(canon, join->rarg, &right);
-	join_conditions(canon, join, &conditions);
-	texts_unique(&conditions);
-	bool swapped = join->jointype == JOIN_RIGHT;
-	const char *kind = join->jointype == JOIN_FULL ? "full" : "left";
-	str_t on = texts_join(canon, "on(", &conditions, ")");
-	str_t first = side_text(canon, swapped ? &right : &left);
-	str_t second = side_text(canon, swapped ? &left : &right);
-	texts_add(canon, &from->items,
-		  canon_printf(canon, "%s(%s; %s; %s)", kind, first.ptr, second.ptr, on.ptr));
-	append_all(canon, &from->outer_joins, &left.outer_joins);
-	append_all(canon, &from->outer_joins, &right.outer_joins);
-	texts_add(canon, &from->outer_joins, canon_printf(canon, "%s %s", kind, on.ptr));
-}
-
-void canon_from(struct canon *canon, const Node *node, struct canon_from *from)
-{
-	if (!node || !canon_enter(canon))
+	str_t text = CONCAT(canon, texts_join(canon, STR("("), &calls, STR(")")),
+			    function->ordinality ? STR(" ORDINALITY") : STR(""));
+	const struct range_item *item = range->item;
+	if (item && !item->open && list_length(function->functions) == 1 && item->columns_count == 1) {
+		str_t *outputs = ARENA_ARRAY(canon->arena, str_t, 1);
+		outputs[0] = item->columns[0].name;
+		range->outputs = outputs;
+		range->outputs_count = 1;
+		range->text = text;
 		return;
-	const JoinExpr *join = IsA(node, JoinExpr) ? (const JoinExpr *)node : NULL;
-	if (!join) {
-		if (IsA(node, RangeTableSample))
-			node = ((const RangeTableSample *)node)->relation;
-		const struct canon_range *range = canon_range_of(canon, node);
-		if (range)
-			texts_add(canon, &from->items, range->text);
-	} else if (join->jointype == JOIN_INNER) {
-		canon_from(canon, join->larg, from);
-		canon_from(canon, join->rarg, from);
-		join_conditions(canon, join, &from->conditions);
-	} else {
-		outer_join(canon, join, from);
 	}
-	canon_leave(canon);
+	const Alias *alias = function->alias;
+	texts_add(canon, &names, canon_identifier(canon, alias_name(alias, "")));
+	foreach(cell, alias ? alias->colnames : NULL)
+		texts_add(canon, &names, canon_identifier(canon, str_from(NODE_STRING(lfirst(cell)))));
+	range->text = CONCAT(canon, text, texts_join(canon, STR(" AS("), &names, STR(")")));
+}
+
+static void build_lateral(struct canon *canon, struct canon_range *range)
+{
+	const RangeSubselect *subquery = (const RangeSubselect *)range->node;
+	struct canon_select built = { 0 };
+	canon_select(canon, (const SelectStmt *)subquery->subquery, CANON_ALL, &built);
+	range->text = CONCAT(canon, STR("("), canon_short(canon, built.text), STR(")"));
+	set_outputs(canon, range, subquery->alias, built.outputs, built.outputs_count);
+}
+
+/* What can name its neighbours, after they have their names. */
+void canon_build_ranges(struct canon *canon)
+{
+	struct canon_scope *scope = canon->scope;
+	for (size_t i = 0; i < scope->ranges_count && !canon->failed; i++) {
+		struct canon_range *range = scope->ranges[i];
+		if (IsA(range->node, RangeFunction))
+			build_function(canon, range);
+		else if (IsA(range->node, RangeSubselect) && ((const RangeSubselect *)range->node)->lateral)
+			build_lateral(canon, range);
+	}
 }

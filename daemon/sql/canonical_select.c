@@ -1,8 +1,5 @@
 #include "sql/canonical_internal.h"
 
-#include "common/hash.h"
-#include "sql/resolve_internal.h"
-
 bool canon_enter(struct canon *canon)
 {
 	if (canon->depth >= CANON_MAX_DEPTH)
@@ -18,271 +15,33 @@ void canon_leave(struct canon *canon)
 	canon->depth--;
 }
 
-struct canon_cte *canon_cte_find(const struct canon *canon, const RangeVar *range)
-{
-	for (struct canon_cte *cte = range->schemaname ? NULL : canon->ctes; cte; cte = cte->outer)
-		if (strcmp(cte->name, range->relname) == 0)
-			return cte;
-	return NULL;
-}
-
-/* WITH */
-
-static void cte_outputs(struct canon *canon, const CommonTableExpr *query, const struct canon_select *select,
-			struct canon_cte *cte)
-{
-	size_t listed = (size_t)list_length(query->aliascolnames);
-	cte->outputs = select->outputs;
-	cte->outputs_count = select->outputs_count;
-	if (listed == 0)
-		return;
-	if (!select->outputs || listed > select->outputs_count) {
-		canon->failed = true;
-		return;
-	}
-	str_t *names = ARENA_ARRAY(canon->arena, str_t, select->outputs_count);
-	for (size_t i = 0; i < select->outputs_count; i++)
-		names[i] = i < listed ? str_from(NODE_STRING(list_nth(query->aliascolnames, (int)i)))
-				      : select->outputs[i];
-	cte->outputs = names;
-}
-
-/* Long texts are named by their digest: WITH queries on WITH queries would multiply them. */
-static str_t cte_text(struct canon *canon, const struct canon_cte *cte, str_t body)
-{
-	struct texts names = { 0 };
-	for (size_t i = 0; cte->recursive && i < cte->outputs_count; i++)
-		texts_add(canon, &names, canon_identifier(canon, cte->outputs[i]));
-	str_t text = canon_printf(canon, "%s(%s)", cte->recursive ? "recursive" : "", body.ptr);
-	if (cte->recursive)
-		text = canon_printf(canon, "%s%s", text.ptr, texts_join(canon, " as ", &names, "").ptr);
-	if (text.len <= CANON_LONG_TEXT)
-		return text;
-	char hex[DIGEST_HEX_SIZE];
-	digest_sha256_hex(text.ptr, text.len, hex);
-	return canon_printf(canon, "(digest %s%s)", hex, canon_volatile(text) ? " random()" : "");
-}
-
-static void add_cte(struct canon *canon, const CommonTableExpr *query, bool recursive)
-{
-	struct canon_cte *cte = ARENA_NEW(canon->arena, struct canon_cte);
-	struct canon_select select = { 0 };
-	*cte = (struct canon_cte){ .outer = canon->ctes,
-				   .name = query->ctename,
-				   .number = canon->ctes ? canon->ctes->number + 1 : 0 };
-	if (!IsA(query->ctequery, SelectStmt) || query->search_clause || query->cycle_clause) {
-		canon->failed = true;
-		return;
-	}
-	if (recursive)
-		canon->ctes = cte;
-	canon_select(canon, (const SelectStmt *)query->ctequery, &select);
-	cte_outputs(canon, query, &select, cte);
-	cte->text = cte_text(canon, cte, select.text);
-	if (canon_volatile(cte->text)) /* evaluated once, however often it is named */
-		cte->text = canon_printf(canon, "once %u%s", cte->number, cte->text.ptr);
-	canon->ctes = cte;
-}
-
 /* Outputs */
 
-static bool is_star(const Node *value)
+static void set_outputs(const struct target_list *list, struct canon_select *select)
 {
-	if (!IsA(value, ColumnRef))
-		return false;
-	const Node *last = llast(((const ColumnRef *)value)->fields);
-	return IsA(last, A_Star);
-}
-
-static str_t target_name(const ResTarget *target)
-{
-	if (target->name)
-		return str_from(target->name);
-	return is_star(target->val) ? STR("*") : expression_name(target->val);
-}
-
-/* `*` without a catalog: the relations in order, with the names of their columns where they are known. */
-static str_t star_text(struct canon *canon, const ColumnRef *star)
-{
-	if (list_length(star->fields) > 1)
-		return canon_column(canon, star);
-	struct texts rows = { 0 };
-	for (size_t i = 0; i < canon->scope->ranges_count; i++)
-		texts_add(canon, &rows, canon_whole_row(canon, &canon->scope->ranges[i]));
-	for (size_t i = 0; i < canon->scope->merged_count; i++)
-		texts_add(canon, &rows, canon->scope->merged[i].name);
-	return texts_join(canon, "*(", &rows, ")");
-}
-
-static str_t source_column(struct canon *canon, const struct range_column *column)
-{
-	for (unsigned depth = 0; column->source && column->source->kind == RANGE_JOIN && depth < 100;
-	     depth++) {
-		if (column->source_index >= column->source->columns_count)
-			return STR_NONE;
-		const struct range_column *next = &column->source->columns[column->source_index];
-		if (next == column)
-			return STR_NONE;
-		column = next;
-	}
-	const struct canon_range *range = column->source ? canon_range_of(canon, column->source->node) : NULL;
-	if (!range || column->source_index >= column->source->columns_count)
-		return STR_NONE;
-	return canon_range_column(canon, range, column->source->columns[column->source_index].name);
-}
-
-struct target_list {
-	struct texts texts;
-	struct texts names;
-	bool exact; /* every output is there, one by one */
-};
-
-/* The columns of a star as the resolver knows them: those that the other targets leave over. */
-static bool expand_star_target(struct canon *canon, const SelectStmt *select, size_t first,
-			       struct target_list *list)
-{
-	const struct outputs *outputs =
-		canon->resolution ? resolution_outputs(canon->resolution, select) : NULL;
-	size_t others = (size_t)list_length(select->targetList) - 1;
-	if (!outputs || outputs->open || outputs->count < others || !canon->resolution->names_known)
-		return false;
-	struct texts texts = { 0 };
-	for (size_t i = first; i < first + outputs->count - others; i++) {
-		str_t text = source_column(canon, &outputs->columns[i]);
-		if (!str_present(text))
-			return false;
-		texts_add(canon, &texts, text);
-	}
-	for (size_t i = 0; i < texts.count; i++) {
-		texts_add(canon, &list->texts, texts.items[i]);
-		texts_add(canon, &list->names, outputs->columns[first + i].name);
-	}
-	return true;
-}
-
-static size_t stars(const SelectStmt *select)
-{
-	size_t count = 0;
-	const ListCell *cell;
-	foreach(cell, select->targetList) count += is_star(((const ResTarget *)lfirst(cell))->val);
-	return count;
-}
-
-static void target_list(struct canon *canon, const SelectStmt *select, struct target_list *list)
-{
-	size_t star_count = stars(select);
-	list->exact = true;
-	const ListCell *cell;
-	foreach(cell, select->targetList)
-	{
-		const ResTarget *target = lfirst(cell);
-		if (is_star(target->val)) {
-			if (star_count == 1 && expand_star_target(canon, select, list->texts.count, list))
-				continue;
-			list->exact = false;
-			texts_add(canon, &list->texts, star_text(canon, (const ColumnRef *)target->val));
-		} else {
-			texts_add(canon, &list->texts, canon_expression(canon, target->val));
-		}
-		texts_add(canon, &list->names, target_name(target));
-	}
-}
-
-/* Names of outputs are only needed where all are known and differ. */
-static void set_outputs(struct canon *canon, const struct target_list *list, struct canon_select *select)
-{
-	str_t *names = ARENA_ARRAY(canon->arena, str_t, list->names.count + 1);
-	for (size_t i = 0; i < list->names.count; i++) {
-		names[i] = list->names.items[i];
-		for (size_t j = 0; j < i; j++)
-			if (str_equal(names[j], names[i]) && !str_is(names[i], "?column?"))
-				return;
-	}
+	select->names = list->names.items;
+	select->names_count = list->names.count;
+	select->exact = list->exact;
 	if (!list->exact)
 		return;
-	select->outputs = names;
+	select->outputs = list->names.items;
 	select->outputs_count = list->names.count;
 }
 
 /* Where names cannot be replaced by numbers, they are part of the text. */
-static struct texts named_targets(struct canon *canon, const struct target_list *list, bool named)
+static str_t targets_text(struct canon *canon, const struct target_list *list)
 {
-	struct texts texts = { 0 };
+	struct texts named = { 0 };
+	if (list->exact || canon->depth <= 1)
+		return texts_join(canon, STR("("), &list->texts, STR(")"));
 	for (size_t i = 0; i < list->texts.count; i++)
-		texts_add(canon, &texts,
-			  named ? canon_printf(canon, "%s as %s", list->texts.items[i].ptr,
-					       canon_identifier(canon, list->names.items[i]).ptr)
-				: list->texts.items[i]);
-	return texts;
+		texts_add(canon, &named,
+			  CONCAT(canon, list->texts.items[i], STR(" AS "),
+				 canon_identifier(canon, list->names.items[i])));
+	return texts_join(canon, STR("("), &named, STR(")"));
 }
 
-/* Keys of ORDER BY, DISTINCT ON and GROUP BY that mean an output */
-
-static bool ordinal_of(const Node *node, size_t *ret_index)
-{
-	if (!IsA(node, A_Const))
-		return false;
-	const A_Const *literal = (const A_Const *)node;
-	if (literal->isnull || literal->val.node.type != T_Integer || literal->val.ival.ival < 1)
-		return false;
-	*ret_index = (size_t)literal->val.ival.ival - 1;
-	return true;
-}
-
-static const char *plain_name(const Node *node)
-{
-	if (!IsA(node, ColumnRef) || list_length(((const ColumnRef *)node)->fields) != 1)
-		return NULL;
-	const Node *field = linitial(((const ColumnRef *)node)->fields);
-	return IsA(field, String) ? NODE_STRING(field) : NULL;
-}
-
-/* Index of the output that the key names by number or by name. */
-static bool output_of(const struct target_list *list, const Node *key, size_t *ret_index)
-{
-	const char *name = plain_name(key);
-	if (ordinal_of(key, ret_index))
-		return *ret_index < list->texts.count && list->exact;
-	for (size_t i = 0; name && i < list->names.count; i++)
-		if (str_is(list->names.items[i], name)) {
-			*ret_index = i;
-			return true;
-		}
-	return false;
-}
-
-static str_t key_text(struct canon *canon, const struct target_list *list, const Node *key)
-{
-	size_t index;
-	if (output_of(list, key, &index))
-		return list->texts.items[index];
-	if (ordinal_of(key, &index))
-		return canon_printf(canon, "output %zu", index + 1);
-	return canon_expression(canon, key);
-}
-
-/* GROUP BY prefers a column of FROM; where that is not known, both meanings are in the text. */
-static str_t group_text(struct canon *canon, const struct target_list *list, const Node *key)
-{
-	size_t index;
-	const struct resolved_column *resolved =
-		canon->resolution && IsA(key, ColumnRef)
-			? resolution_column(canon->resolution, (const ColumnRef *)key)
-			: NULL;
-	bool column = resolved && resolved->kind == COLUMN_OF_ITEM;
-	if (!plain_name(key))
-		return key_text(canon, list, key);
-	if (column || !output_of(list, key, &index))
-		return canon_expression(canon, key);
-	if (resolved && resolved->kind == COLUMN_OUTPUT)
-		return list->texts.items[index];
-	str_t text = canon_expression(canon, key);
-	if (str_equal(text, list->texts.items[index]))
-		return text;
-	return canon_printf(canon, "%s|%s", text.ptr, list->texts.items[index].ptr);
-}
-
-/* SELECT */
+/* ORDER BY and LIMIT */
 
 /* libpg_query numbers this enum in another order than the server's header: default, count, with ties. */
 static bool with_ties(const SelectStmt *select)
@@ -290,23 +49,75 @@ static bool with_ties(const SelectStmt *select)
 	return (int)select->limitOption == 2;
 }
 
-static void order_and_limit(struct canon *canon, const SelectStmt *select, const struct target_list *list,
-			    struct texts *order)
+static bool is_zero(const Node *node)
 {
+	return node && IsA(node, A_Const) && !((const A_Const *)node)->isnull &&
+	       IsA(&((const A_Const *)node)->val, Integer) && ((const A_Const *)node)->val.ival.ival == 0;
+}
+
+static bool is_null(const Node *node)
+{
+	return IsA(node, A_Const) && ((const A_Const *)node)->isnull;
+}
+
+static bool has_limit(const SelectStmt *select)
+{
+	return (select->limitCount && !is_null(select->limitCount)) || select->limitOffset;
+}
+
+/* A key that is there already orders nothing. */
+static bool is_there(const struct texts *texts, str_t text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (str_equal(texts->items[i], text))
+			return true;
+	return false;
+}
+
+static void sort_keys(struct canon *canon, const SelectStmt *select, const struct target_list *list,
+		      struct canon_select *result)
+{
+	struct texts keys = { 0 };
+	size_t count = (size_t)list_length(select->sortClause);
 	const ListCell *cell;
+	result->order_columns = ARENA_ARRAY(canon->arena, int, count + 1);
 	foreach(cell, select->sortClause)
 	{
 		const SortBy *sort = lfirst(cell);
-		texts_add(canon, order, canon_sort(canon, sort, key_text(canon, list, sort->node)));
+		const Node *value;
+		size_t before = canon->volatile_calls;
+		str_t key = canon_key(canon, list, sort->node,
+				      &result->order_columns[foreach_current_index(cell)], &value);
+		bool repeated = canon_work(canon, keys.count) && canon->volatile_calls == before &&
+				is_there(&keys, key);
+		if (repeated)
+			continue;
+		texts_add(canon, &keys, key);
+		texts_add(canon, &result->order, canon_sort(canon, sort, value, key));
 	}
-	str_t limit = canon_expression(canon, select->limitCount);
-	if (select->limitCount && !str_is(limit, "null"))
-		texts_add(
-			canon, order,
-			canon_printf(canon, "limit %s%s", limit.ptr, with_ties(select) ? " with ties" : ""));
-	if (select->limitOffset)
-		texts_add(canon, order,
-			  canon_printf(canon, "offset %s", canon_expression(canon, select->limitOffset).ptr));
+}
+
+static void order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			    const struct target_list *list, struct canon_select *result)
+{
+	bool limited = has_limit(select);
+	canon->unsteady += limited;
+	if (use == CANON_ALL || limited || (select->distinctClause && linitial(select->distinctClause)))
+		sort_keys(canon, select, list, result);
+	if (select->limitCount && !is_null(select->limitCount))
+		texts_add(canon, &result->order,
+			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
+				 with_ties(select) ? STR(" WITH TIES") : STR("")));
+	if (select->limitOffset && !is_zero(select->limitOffset) && !is_null(select->limitOffset))
+		texts_add(canon, &result->order,
+			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
+}
+
+/* Clauses */
+
+static str_t clause(struct canon *canon, str_t name, const struct texts *texts)
+{
+	return texts->count ? texts_join(canon, name, texts, STR(")")) : STR("");
 }
 
 /* Whether the text names a column of the relation. */
@@ -314,7 +125,7 @@ static bool names_range(str_t text, str_t range)
 {
 	const char *at = text.ptr;
 	const char *end = text.ptr + text.len;
-	while ((at = memmem(at, (size_t)(end - at), range.ptr, range.len))) {
+	while (range.len && (at = memmem(at, (size_t)(end - at), range.ptr, range.len))) {
 		bool starts = at == text.ptr || strchr("( ,;", at[-1]);
 		at += range.len;
 		if (starts && at < end && *at == '.')
@@ -324,13 +135,15 @@ static bool names_range(str_t text, str_t range)
 }
 
 /* An equation between columns of two relations. */
-static bool is_join_condition(const struct canon *canon, str_t text)
+static bool is_join_condition(struct canon *canon, str_t text)
 {
+	const struct canon_scope *scope = canon->scope;
 	size_t named = 0;
-	if (text.len < 2 || text.ptr[0] != '(' || !memmem(text.ptr, text.len, " = ", 3))
+	if (text.len < 2 || text.ptr[0] != '(' || !memmem(text.ptr, text.len, " = ", 3) ||
+	    !canon_work(canon, scope->ranges_count * (text.len / 64 + 1)))
 		return false;
-	for (size_t i = 0; i < canon->scope->ranges_count && named < 2; i++)
-		named += names_range(text, canon->scope->ranges[i].name);
+	for (size_t i = 0; i < scope->ranges_count && named < 2; i++)
+		named += names_range(text, scope->ranges[i]->name);
 	return named >= 2;
 }
 
@@ -338,92 +151,186 @@ static void from_and_where(struct canon *canon, const SelectStmt *select, struct
 			   struct canon_select *result)
 {
 	const ListCell *cell;
-	foreach(cell, select->fromClause) canon_ranges(canon, lfirst(cell));
 	foreach(cell, select->fromClause) canon_from(canon, lfirst(cell), from);
-	canon_conditions(canon, select->whereClause, &from->conditions);
+	canon_conditions(canon, select->whereClause, false, &from->conditions);
+	canon_equations(canon, from);
 	texts_sort(&from->items);
 	texts_unique(&from->conditions);
+	if (canon->scope->outer)
+		return; /* the parts of the outermost query alone are looked at */
 	for (size_t i = 0; i < from->conditions.count; i++) {
 		str_t text = from->conditions.items[i];
 		texts_add(canon, is_join_condition(canon, text) ? &result->joins : &result->where, text);
 	}
-	for (size_t i = 0; i < from->outer_joins.count; i++)
-		texts_add(canon, &result->joins, from->outer_joins.items[i]);
-	for (size_t i = 0; i < canon->scope->ranges_count; i++)
-		texts_add(canon, &result->tables, canon->scope->ranges[i].text);
+	texts_add_all(canon, &result->joins, &from->joins);
+	for (size_t i = 0; i < canon->scope->ranges_count; i++) {
+		const struct canon_range *range = canon->scope->ranges[i];
+		bool plain = str_equal(range->name, range->text);
+		if (!range->dissolved)
+			texts_add(canon, &result->tables,
+				  plain ? range->name
+					: CONCAT(canon, range->name, STR("="),
+						 canon_short(canon, range->text)));
+	}
 }
 
 static void distinct_clause(struct canon *canon, const SelectStmt *select, const struct target_list *list,
 			    struct canon_select *result)
 {
+	int index;
+	const Node *node;
 	result->distinct = select->distinctClause != NULL;
-	result->distinct_on = STR("");
 	if (!select->distinctClause || !linitial(select->distinctClause))
 		return;
 	struct texts keys = { 0 };
 	const ListCell *cell;
-	foreach(cell, select->distinctClause) texts_add(canon, &keys, key_text(canon, list, lfirst(cell)));
+	canon->unsteady++;
+	foreach(cell, select->distinctClause)
+		texts_add(canon, &keys, canon_key(canon, list, lfirst(cell), &index, &node));
 	texts_unique(&keys);
-	result->distinct_on = texts_join(canon, " on(", &keys, ")");
+	result->distinct_on = texts_join(canon, STR(" ON("), &keys, STR(")"));
 }
 
-static str_t clause(struct canon *canon, const char *name, const struct texts *texts)
+/* Whether a grouping only makes the rows distinct: its keys are just what is selected. */
+static bool groups_like_distinct(struct canon *canon, const SelectStmt *select,
+				 const struct target_list *list, const struct canon_select *result)
 {
-	return texts->count ? texts_join(canon, name, texts, ")") : STR("");
+	if (result->distinct || select->havingClause || select->windowClause || !list->exact ||
+	    result->group.count == 0 || list->texts.count == 0)
+		return false;
+	struct texts targets = { 0 };
+	texts_add_all(canon, &targets, &list->texts);
+	texts_unique(&targets);
+	if (targets.count != result->group.count)
+		return false;
+	for (size_t i = 0; i < targets.count; i++)
+		if (!str_equal(targets.items[i], result->group.items[i]))
+			return false;
+	return true;
 }
 
-static void body_text(struct canon *canon, const SelectStmt *select, const struct target_list *list,
-		      const struct canon_from *from, struct canon_select *result)
+static void group_clause(struct canon *canon, const SelectStmt *select, const struct target_list *list,
+			 struct canon_select *result)
 {
-	bool named = !result->outputs && canon->depth > 1;
-	struct texts targets = named_targets(canon, list, named);
-	result->text = canon_printf(
-		canon, "select%s%s%s%s%s%s%s%s%s", result->distinct ? " distinct" : "",
-		result->distinct_on.ptr, texts_join(canon, "(", &targets, ")").ptr,
-		clause(canon, " from(", &from->items).ptr, clause(canon, " where(", &from->conditions).ptr,
-		clause(canon, select->groupDistinct ? " group distinct(" : " group(", &result->group).ptr,
-		clause(canon, " having(", &result->having).ptr, clause(canon, " order(", &result->order).ptr,
-		select->groupClause && result->group.count == 0 ? " group()" : "");
+	const ListCell *cell;
+	size_t before = canon->volatile_calls;
+	foreach(cell, select->groupClause)
+	{
+		const Node *key = lfirst(cell);
+		const ListCell *part;
+		if (IsA(key, RowExpr) && ((const RowExpr *)key)->row_format == COERCE_IMPLICIT_CAST) {
+			foreach(part, ((const RowExpr *)key)->args)
+				texts_add(canon, &result->group, canon_group_key(canon, list, lfirst(part)));
+		} else {
+			texts_add(canon, &result->group, canon_group_key(canon, list, key));
+		}
+	}
+	if (canon->volatile_calls == before)
+		texts_unique(&result->group);
+	else
+		texts_sort(&result->group);
+	canon_conditions(canon, select->havingClause, false, &result->having);
+	texts_unique(&result->having);
+	if (select->havingClause && result->having.count == 0)
+		texts_add(canon, &result->having, STR("TRUE"));
 }
 
-static void plain_select(struct canon *canon, const SelectStmt *select, struct canon_select *result)
+/* What EXISTS selects does not matter, unless it makes a group of nothing. */
+static bool only_existence(const SelectStmt *select)
+{
+	if (select->op != SETOP_NONE || select->valuesLists || select->groupClause || select->havingClause ||
+	    select->limitOffset)
+		return false;
+	if (select->limitCount && !is_null(select->limitCount) &&
+	    !(IsA(select->limitCount, A_Const) && IsA(&((const A_Const *)select->limitCount)->val, Integer) &&
+	      ((const A_Const *)select->limitCount)->val.ival.ival > 0))
+		return false;
+	const ListCell *cell;
+	foreach(cell, select->targetList)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		if (!IsA(value, A_Const) && !IsA(value, ColumnRef))
+			return false;
+	}
+	return true;
+}
+
+/* All that names relations, once these have their names. */
+static void body(struct canon *canon, const SelectStmt *select, enum canon_use use,
+		 struct canon_select *result)
 {
 	struct canon_from from = { 0 };
 	struct target_list list = { 0 };
+	size_t before = canon->volatile_calls;
+	canon->scope->merged_count = 0;
+	canon_find_equal(canon, select);
+	canon_build_ranges(canon);
 	from_and_where(canon, select, &from, result);
-	target_list(canon, select, &list);
-	const ListCell *cell;
-	foreach(cell, select->groupClause)
-		texts_add(canon, &result->group, group_text(canon, &list, lfirst(cell)));
-	texts_sort(&result->group);
-	canon_conditions(canon, select->havingClause, &result->having);
-	texts_unique(&result->having);
+	if (use == CANON_EXISTENCE && only_existence(select)) {
+		result->text = CONCAT(canon, STR("SELECT()"), clause(canon, STR(" FROM("), &from.items),
+				      clause(canon, STR(" WHERE("), &from.conditions));
+		return;
+	}
+	canon_targets(canon, select, &list);
+	group_clause(canon, select, &list, result);
 	distinct_clause(canon, select, &list, result);
-	order_and_limit(canon, select, &list, &result->order);
-	set_outputs(canon, &list, result);
+	order_and_limit(canon, select, use, &list, result);
+	set_outputs(&list, result);
 	result->targets = list.texts;
-	body_text(canon, select, &list, &from, result);
+	bool distinct = result->distinct || (canon->volatile_calls == before &&
+					     groups_like_distinct(canon, select, &list, result));
+	str_t group = select->groupDistinct ? STR(" GROUP DISTINCT(") : STR(" GROUP(");
+	if (distinct && !result->distinct)
+		group = STR("");
+	else if (result->group.count || select->groupClause)
+		group = texts_join(canon, group, &result->group, STR(")"));
+	else
+		group = STR("");
+	result->text =
+		CONCAT(canon, STR("SELECT"), distinct ? STR(" DISTINCT") : STR(""), result->distinct_on,
+		       targets_text(canon, &list), clause(canon, STR(" FROM("), &from.items),
+		       clause(canon, STR(" WHERE("), &from.conditions), group,
+		       clause(canon, STR(" HAVING("), &result->having),
+		       clause(canon, STR(" ORDER("), &result->order));
 }
 
-static void values(struct canon *canon, const SelectStmt *select, struct canon_select *result)
+static str_t body_text(struct canon *canon, const SelectStmt *select)
 {
-	struct target_list list = { .exact = true };
+	struct canon_select result = { .text = STR(""), .distinct_on = STR("") };
+	body(canon, select, CANON_ALL, &result);
+	return result.text;
+}
+
+static void plain_select(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			 struct canon_select *result)
+{
+	const ListCell *cell;
+	foreach(cell, select->fromClause) canon_ranges(canon, lfirst(cell), false);
+	canon_name_ranges(canon);
+	canon_place_twins(canon, select, body_text);
+	body(canon, select, use, result);
+}
+
+static void values(struct canon *canon, const SelectStmt *select, enum canon_use use,
+		   struct canon_select *result)
+{
+	struct target_list list = { .exact = true, .first_inexact = SIZE_MAX };
 	const ListCell *cell;
 	foreach(cell, select->valuesLists)
 		texts_add(canon, &result->targets, canon_expression(canon, lfirst(cell)));
-	int columns = list_length(linitial(select->valuesLists));
-	for (int i = 1; i <= columns; i++) {
-		texts_add(canon, &list.names, canon_printf(canon, "column%d", i));
-		texts_add(canon, &list.texts, canon_printf(canon, "output %d", i));
+	size_t columns = (size_t)list_length(linitial(select->valuesLists));
+	for (size_t i = 1; i <= columns; i++) {
+		str_t number = canon_number(canon, i);
+		texts_add(canon, &list.names, CONCAT(canon, STR("column"), number));
+		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), number));
 	}
-	order_and_limit(canon, select, &list, &result->order);
-	set_outputs(canon, &list, result);
+	order_and_limit(canon, select, use, &list, result);
+	set_outputs(&list, result);
 	struct texts rows = { 0 };
-	for (size_t i = 0; i < result->targets.count; i++)
-		texts_add(canon, &rows, result->targets.items[i]);
+	texts_add_all(canon, &rows, &result->targets);
 	texts_sort(&rows);
-	result->text = canon_printf(canon, "%s%s", texts_join(canon, "values(", &rows, ")").ptr,
-				    clause(canon, " order(", &result->order).ptr);
+	result->text = CONCAT(canon, texts_join(canon, STR("VALUES("), &rows, STR(")")),
+			      clause(canon, STR(" ORDER("), &result->order));
 }
 
 /* Set operations */
@@ -432,54 +339,80 @@ struct arms {
 	struct canon_select *items;
 	size_t count;
 	size_t capacity;
+	bool untyped; /* a literal takes the type of its neighbour: places matter */
 };
 
 static bool has_tail(const SelectStmt *select)
 {
-	return select->sortClause || select->limitCount || select->limitOffset || select->withClause;
+	return has_limit(select) || select->withClause;
 }
 
-/* UNION and INTERSECT are associative: arms of the same operation lie side by side. */
+static bool has_untyped(const SelectStmt *select)
+{
+	const ListCell *cell;
+	if (select->op != SETOP_NONE)
+		return has_untyped(select->larg) || has_untyped(select->rarg);
+	foreach(cell, select->targetList)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		if (IsA(value, ParamRef) ||
+		    (IsA(value, A_Const) &&
+		     (((const A_Const *)value)->isnull || IsA(&((const A_Const *)value)->val, String))))
+			return true;
+	}
+	return select->valuesLists != NULL;
+}
+
+/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair.) */
 static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, struct arms *arms)
 {
+	bool same = arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION && !has_tail(arm) &&
+		    top != canon->recursive_query;
 	if (!canon_enter(canon))
 		return;
-	if (arm->op == top->op && arm->all == top->all && top->op != SETOP_EXCEPT && !has_tail(arm)) {
+	if (same) {
 		gather_arms(canon, top, arm->larg, arms);
 		gather_arms(canon, top, arm->rarg, arms);
 	} else {
 		struct canon_select select = { 0 };
-		canon_select(canon, arm, &select);
+		arms->untyped |= has_untyped(arm);
+		canon_select(canon, arm, CANON_UNORDERED, &select);
+		select.text = canon_short(canon, select.text);
 		ARENA_PUSH(canon->arena, arms->items, arms->count, arms->capacity, select);
 	}
 	canon_leave(canon);
 }
 
-static void append(struct canon *canon, struct texts *to, const struct texts *from)
-{
-	for (size_t i = 0; i < from->count; i++)
-		texts_add(canon, to, from->items[i]);
-}
-
 static void add_arm(struct canon *canon, const struct canon_select *arm, struct canon_select *result)
 {
-	append(canon, &result->targets, &arm->targets);
-	append(canon, &result->tables, &arm->tables);
-	append(canon, &result->joins, &arm->joins);
-	append(canon, &result->where, &arm->where);
-	append(canon, &result->group, &arm->group);
-	append(canon, &result->having, &arm->having);
-	append(canon, &result->order, &arm->order);
+	texts_add_all(canon, &result->targets, &arm->targets);
+	texts_add_all(canon, &result->tables, &arm->tables);
+	texts_add_all(canon, &result->joins, &arm->joins);
+	texts_add_all(canon, &result->where, &arm->where);
+	texts_add_all(canon, &result->group, &arm->group);
+	texts_add_all(canon, &result->having, &arm->having);
+	texts_add_all(canon, &result->order, &arm->order);
 	result->distinct = result->distinct || arm->distinct;
 }
 
-static void set_operation(struct canon *canon, const SelectStmt *select, struct canon_select *result)
+/* SQLite compares by the collation of the left arm. */
+static bool arms_commute(const struct canon *canon, const SelectStmt *select, const struct arms *arms)
+{
+	bool associated = arms->count <= 2 || !arms->untyped;
+	bool collated = canon->request->dialect != SQL_POSTGRESQL && !select->all;
+	return select->op != SETOP_EXCEPT && select != canon->recursive_query && associated && !collated &&
+	       arms->items[0].exact;
+}
+
+static void set_operation(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			  struct canon_select *result)
 {
 	static const char *const names[] = { [SETOP_NONE] = "",
-					     [SETOP_UNION] = "union",
-					     [SETOP_INTERSECT] = "intersect",
-					     [SETOP_EXCEPT] = "except" };
+					     [SETOP_UNION] = "UNION",
+					     [SETOP_INTERSECT] = "INTERSECT",
+					     [SETOP_EXCEPT] = "EXCEPT" };
 	struct arms arms = { 0 };
+	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
 	gather_arms(canon, select, select->larg, &arms);
 	gather_arms(canon, select, select->rarg, &arms);
 	if (canon->failed || arms.count == 0)
@@ -489,91 +422,55 @@ static void set_operation(struct canon *canon, const SelectStmt *select, struct 
 		texts_add(canon, &texts, arms.items[i].text);
 		add_arm(canon, &arms.items[i], result);
 		if (i > 0)
-			texts_add(canon, &result->where,
-				  canon_printf(canon, "%s%s", names[select->op], select->all ? " all" : ""));
+			texts_add(canon, &result->where, name);
 	}
-	result->outputs = arms.items[0].outputs;
-	result->outputs_count = arms.items[0].outputs_count;
-	if (select->op != SETOP_EXCEPT && result->outputs)
+	struct target_list list = { .exact = arms.items[0].exact,
+				    .first_inexact = arms.items[0].exact ? SIZE_MAX : 0 };
+	for (size_t i = 0; i < arms.items[0].names_count; i++) {
+		texts_add(canon, &list.names, arms.items[0].names[i]);
+		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
+	}
+	set_outputs(&list, result);
+	if (arms_commute(canon, select, &arms))
 		texts_sort(&texts);
-	struct target_list list = { .exact = result->outputs != NULL };
-	for (size_t i = 0; i < result->outputs_count; i++) {
-		texts_add(canon, &list.names, result->outputs[i]);
-		texts_add(canon, &list.texts, canon_printf(canon, "output %zu", i + 1));
-	}
-	struct texts order = { 0 };
-	order_and_limit(canon, select, &list, &order);
-	append(canon, &result->order, &order);
-	result->text =
-		canon_printf(canon, "%s%s%s%s", names[select->op], select->all ? " all" : "",
-			     texts_join(canon, "(", &texts, ")").ptr, clause(canon, " order(", &order).ptr);
+	else if (arms.count > 2 && arms.untyped) /* placed by their parentheses */
+		canon->failed = true;
+	struct canon_select tail = { 0 };
+	order_and_limit(canon, select, use, &list, &tail);
+	result->order_columns = tail.order_columns;
+	texts_add_all(canon, &result->order, &tail.order);
+	result->text = CONCAT(canon, name, texts_join(canon, STR("("), &texts, STR(")")),
+			      clause(canon, STR(" ORDER("), &tail.order));
 }
 
-void canon_select(struct canon *canon, const SelectStmt *select, struct canon_select *ret_select)
+void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use use,
+		  struct canon_select *ret_select)
 {
 	ret_select->text = STR("");
 	ret_select->distinct_on = STR("");
 	if (!canon_enter(canon))
 		return;
 	struct canon_cte *outer_ctes = canon->ctes;
-	const ListCell *cell;
-	foreach(cell, select->withClause ? select->withClause->ctes : NULL)
-		add_cte(canon, lfirst(cell), select->withClause->recursive);
-	struct canon_scope scope = { .outer = canon->scope,
-				     .depth = canon->scope ? canon->scope->depth + 1 : 0,
-				     .select = select };
+	struct canon_scope *outer = canon->scope;
+	canon_with(canon, select);
+	struct canon_scope *scope = ARENA_NEW(canon->arena, struct canon_scope);
+	*scope = (struct canon_scope){ .outer = outer,
+				       .depth = outer ? outer->depth + 1 : 0,
+				       .select = select };
 	if (select->intoClause || select->lockingClause)
 		canon->failed = true;
 	if (select->op != SETOP_NONE) {
-		set_operation(canon, select, ret_select);
+		set_operation(canon, select, use, ret_select);
 	} else {
-		canon->scope = &scope;
+		canon->scope = scope;
 		if (select->valuesLists)
-			values(canon, select, ret_select);
+			values(canon, select, use, ret_select);
 		else
-			plain_select(canon, select, ret_select);
-		canon->scope = scope.outer;
+			plain_select(canon, select, use, ret_select);
+		canon->scope = outer;
 	}
+	if (canon->ctes != outer_ctes)
+		ret_select->text = CONCAT(canon, ret_select->text, canon_with_text(canon, outer_ctes));
 	canon->ctes = outer_ctes;
 	canon_leave(canon);
-}
-
-/* Sort keys */
-
-int canon_sort_output(struct canon *canon, const SelectStmt *select, const Node *key)
-{
-	struct target_list list = { 0 };
-	struct canon_cte *outer_ctes = canon->ctes;
-	struct canon_scope scope = { .select = select };
-	size_t index = 0;
-	int found = -1;
-	const SelectStmt *first = select;
-	while (first->op != SETOP_NONE)
-		first = first->larg;
-	const ListCell *cell;
-	foreach(cell, select->withClause ? select->withClause->ctes : NULL)
-		add_cte(canon, lfirst(cell), select->withClause->recursive);
-	canon->scope = &scope;
-	foreach(cell, first->fromClause) canon_ranges(canon, lfirst(cell));
-	struct canon_from from = { 0 };
-	foreach(cell, first->fromClause) canon_from(canon, lfirst(cell), &from);
-	target_list(canon, first, &list);
-	if (ordinal_of(key, &index)) {
-		found = (int)index;
-	} else if (output_of(&list, key, &index)) {
-		found = (int)index;
-	} else if (select->op == SETOP_NONE) {
-		str_t text = canon_expression(canon, key);
-		for (size_t i = 0; found < 0 && !canon->failed && i < list.texts.count; i++)
-			if (str_equal(list.texts.items[i], text))
-				found = (int)i;
-	}
-	/* Behind a star whose columns are not known nobody can count. */
-	for (int i = 0;
-	     !list.exact && !ordinal_of(key, &index) && i < found && i < list_length(first->targetList); i++)
-		if (is_star(((const ResTarget *)list_nth(first->targetList, i))->val))
-			found = -1;
-	canon->scope = NULL;
-	canon->ctes = outer_ctes;
-	return found;
 }

@@ -1,5 +1,7 @@
 #include "sql/canonical_internal.h"
 
+#include "common/buf.h"
+#include "common/hash.h"
 #include "sql/scan.h"
 
 #include <ctype.h>
@@ -9,7 +11,13 @@ void texts_add(struct canon *canon, struct texts *texts, str_t text)
 	ARENA_PUSH(canon->arena, texts->items, texts->count, texts->capacity, text);
 }
 
-static int compare(const void *a, const void *b)
+void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more)
+{
+	for (size_t i = 0; i < more->count; i++)
+		texts_add(canon, texts, more->items[i]);
+}
+
+int texts_compare(const void *a, const void *b)
 {
 	const str_t *left = a;
 	const str_t *right = b;
@@ -20,8 +28,13 @@ static int compare(const void *a, const void *b)
 
 void texts_sort(struct texts *texts)
 {
-	if (texts->count > 1)
-		qsort(texts->items, texts->count, sizeof texts->items[0], compare);
+	if (texts->count == 2 && texts_compare(&texts->items[0], &texts->items[1]) > 0) {
+		str_t first = texts->items[0];
+		texts->items[0] = texts->items[1];
+		texts->items[1] = first;
+	} else if (texts->count > 2) {
+		qsort(texts->items, texts->count, sizeof texts->items[0], texts_compare);
+	}
 }
 
 void texts_unique(struct texts *texts)
@@ -29,8 +42,7 @@ void texts_unique(struct texts *texts)
 	size_t kept = 0;
 	texts_sort(texts);
 	for (size_t i = 0; i < texts->count; i++)
-		if (kept == 0 || !str_equal(texts->items[kept - 1], texts->items[i]) ||
-		    canon_volatile(texts->items[i]))
+		if (kept == 0 || !str_equal(texts->items[kept - 1], texts->items[i]))
 			texts->items[kept++] = texts->items[i];
 	texts->count = kept;
 }
@@ -38,84 +50,125 @@ void texts_unique(struct texts *texts)
 /* Counts what a text costs; beyond the bound nothing is built any more. */
 static bool spend(struct canon *canon, size_t bytes)
 {
-	canon->bytes += bytes;
+	canon->bytes += bytes + 16;
 	if (canon->bytes > CANON_MAX_BYTES)
 		canon->failed = true;
 	return !canon->failed;
 }
 
-str_t texts_join(struct canon *canon, const char *open, const struct texts *texts, const char *close)
+bool canon_work(struct canon *canon, size_t comparisons)
 {
-	size_t len = strlen(open) + strlen(close);
+	canon->work += comparisons;
+	if (canon->work > CANON_MAX_WORK)
+		canon->failed = true;
+	return !canon->failed;
+}
+
+str_t canon_concat(struct canon *canon, const str_t *parts, size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	if (!spend(canon, len))
+		return STR("");
+	char *joined = arena_alloc(canon->arena, len + 1);
+	char *at = joined;
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].len)
+			memcpy(at, parts[i].ptr, parts[i].len);
+		at += parts[i].len;
+	}
+	return (str_t){ joined, len };
+}
+
+str_t canon_number(struct canon *canon, size_t number)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof digits, "%zu", number);
+	return arena_text(canon->arena, digits, (size_t)len);
+}
+
+str_t canon_short(struct canon *canon, str_t text)
+{
+	if (text.len <= CANON_LONG_TEXT)
+		return text;
+	char hex[DIGEST_HEX_SIZE];
+	digest_sha256_hex(text.ptr, text.len, hex);
+	return CONCAT(canon, STR("DIGEST("), str_from(hex), STR(")"));
+}
+
+str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str_t close)
+{
+	size_t len = open.len + close.len;
 	for (size_t i = 0; i < texts->count; i++)
 		len += texts->items[i].len + 2;
 	if (!spend(canon, len))
 		return STR("");
 	char *joined = arena_alloc(canon->arena, len + 1);
-	char *at = stpcpy(joined, open);
+	char *at = mempcpy(joined, open.ptr, open.len);
 	for (size_t i = 0; i < texts->count; i++) {
 		if (i > 0)
-			at = stpcpy(at, ", ");
-		memcpy(at, texts->items[i].ptr, texts->items[i].len);
-		at += texts->items[i].len;
+			at = mempcpy(at, ", ", 2);
+		if (texts->items[i].len)
+			at = mempcpy(at, texts->items[i].ptr, texts->items[i].len);
 	}
-	at = stpcpy(at, close);
+	at = mempcpy(at, close.ptr, close.len);
 	return (str_t){ joined, (size_t)(at - joined) };
 }
 
-str_t canon_printf(struct canon *canon, const char *format, ...)
+/* In quotes, the quotes inside doubled. */
+static str_t enclosed(struct canon *canon, str_t text, char quote)
 {
-	va_list arguments;
-	va_start(arguments, format);
-	va_list again;
-	va_copy(again, arguments);
-	int len = vsnprintf(NULL, 0, format, arguments);
-	va_end(arguments);
-	str_t text = STR("");
-	if (len >= 0 && spend(canon, (size_t)len)) {
-		char *bytes = arena_alloc(canon->arena, (size_t)len + 1);
-		vsnprintf(bytes, (size_t)len + 1, format, again);
-		text = (str_t){ bytes, (size_t)len };
+	size_t len = text.len + 2;
+	for (size_t i = 0; i < text.len; i++)
+		len += text.ptr[i] == quote;
+	if (!spend(canon, len))
+		return STR("");
+	char *copy = arena_alloc(canon->arena, len + 1);
+	char *at = copy;
+	*at++ = quote;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] == quote)
+			*at++ = quote;
+		*at++ = text.ptr[i];
 	}
-	va_end(again);
-	return text;
+	*at = quote;
+	return (str_t){ copy, len };
+}
+
+str_t canon_quoted(struct canon *canon, str_t text)
+{
+	return enclosed(canon, text, '\'');
+}
+
+static bool plain_byte(unsigned char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || c == '_' || (!first && c >= '0' && c <= '9');
 }
 
 str_t canon_identifier(struct canon *canon, str_t name)
 {
 	bool plain = name.len > 0;
-	for (size_t i = 0; i < name.len; i++)
-		plain = plain && (islower((unsigned char)name.ptr[i]) ||
-				  isdigit((unsigned char)name.ptr[i]) || name.ptr[i] == '_');
-	if (plain)
-		return name;
-	struct buf quoted = BUF_INIT;
-	buf_append_char(&quoted, '"');
-	for (size_t i = 0; i < name.len; i++) {
-		if (name.ptr[i] == '"')
-			buf_append_char(&quoted, '"');
-		buf_append_char(&quoted, name.ptr[i]);
+	for (size_t i = 0; plain && i < name.len; i++)
+		plain = plain_byte((unsigned char)name.ptr[i], i == 0);
+	return plain ? name : enclosed(canon, name, '"');
+}
+
+/* Tokens */
+
+static bool is_literal(enum scan_kind kind)
+{
+	return kind == SCAN_STRING || kind == SCAN_NUMBER || kind == SCAN_PARAMETER;
+}
+
+/* MySQL may tell names apart by the case of their letters. */
+static void append_token(struct buf *buf, str_t sql, struct scan_token token, enum sql_dialect dialect)
+{
+	bool fold = token.kind == SCAN_WORD && dialect != SQL_MYSQL;
+	for (size_t i = token.offset; i < token.offset + token.len; i++) {
+		char byte = sql.ptr[i];
+		buf_append_char(buf, fold && byte >= 'A' && byte <= 'Z' ? (char)(byte + 32) : byte);
 	}
-	buf_append_char(&quoted, '"');
-	str_t text = arena_str(canon->arena, buf_str(&quoted));
-	buf_free(&quoted);
-	return text;
-}
-
-bool canon_volatile(str_t text)
-{
-	static const char *const calls[] = { "random(", "clock_timestamp(", "gen_random_uuid(", "nextval(" };
-	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-		if (memmem(text.ptr, text.len, calls[i], strlen(calls[i])))
-			return true;
-	return false;
-}
-
-static void append_token(struct buf *buf, str_t sql, struct scan_token token)
-{
-	for (size_t i = token.offset; i < token.offset + token.len; i++)
-		buf_append_char(buf, token.kind == SCAN_WORD ? (char)tolower((unsigned char)sql.ptr[i])
-							     : sql.ptr[i]);
 }
 
 /* Two operator characters keep whether there was space between them. */
@@ -126,7 +179,13 @@ static bool needs_space(enum scan_kind previous, enum scan_kind kind, bool apart
 	return previous != SCAN_OTHER || kind != SCAN_OTHER || apart;
 }
 
-str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena)
+/* One more of a list of literals adds nothing to its shape. */
+static bool continues_list(const struct buf *buf)
+{
+	return buf->len >= 4 && memcmp(buf->data + buf->len - 4, "? , ", 4) == 0;
+}
+
+static str_t tokens(str_t sql, enum sql_dialect dialect, bool masked, struct arena *arena)
 {
 	struct buf buf = BUF_INIT;
 	enum scan_kind previous = SCAN_END;
@@ -135,13 +194,28 @@ str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena)
 	for (; token.kind != SCAN_END; token = scan_next(sql, token.offset + token.len, dialect)) {
 		if (scan_is_char(sql, token, ';'))
 			continue; /* there is one statement */
-		if (needs_space(previous, token.kind, token.offset > end))
+		if (needs_space(previous, token.kind, masked || token.offset > end))
 			buf_append_char(&buf, ' ');
-		append_token(&buf, sql, token);
+		if (!masked || !is_literal(token.kind))
+			append_token(&buf, sql, token, dialect);
+		else if (continues_list(&buf))
+			buf.data[buf.len -= 3] = '\0';
+		else
+			buf_append_char(&buf, '?');
 		previous = token.kind;
 		end = token.offset + token.len;
 	}
 	str_t text = arena_str(arena, buf_str(&buf));
 	buf_free(&buf);
 	return text;
+}
+
+str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena)
+{
+	return tokens(sql, dialect, false, arena);
+}
+
+str_t canon_tokens_masked(str_t sql, enum sql_dialect dialect, struct arena *arena)
+{
+	return tokens(sql, dialect, true, arena);
 }

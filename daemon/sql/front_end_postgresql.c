@@ -71,6 +71,19 @@ static void report_parse(const struct parsed_statement *parsed, struct diagnosti
 				"there are %zu statements instead of one", parsed->count);
 }
 
+/* What PostgreSQL would refuse. */
+static bool has_errors(const struct diagnostics *diagnostics)
+{
+	for (size_t i = 0; i < diagnostics->count; i++) {
+		const struct sql_diagnostic *diagnostic = &diagnostics->items[i];
+		if (diagnostic->severity == SQL_ERROR &&
+		    strcmp(diagnostic->code, diagnostic_name(DIAG_MARKDOWN_FENCE)) != 0 &&
+		    strcmp(diagnostic->code, diagnostic_name(DIAG_MISSING_REQUIRED)) != 0)
+			return true;
+	}
+	return false;
+}
+
 static void analyse_parsed(const struct parsed_statement *parsed, const struct sql_request *request,
 			   struct diagnostics *diagnostics, struct arena *arena,
 			   struct sql_analysis *analysis)
@@ -85,6 +98,8 @@ static void analyse_parsed(const struct parsed_statement *parsed, const struct s
 	/* What the resolver gave up on is refused: comparing it would only cost time. */
 	if (!resolution.too_deep)
 		canonical_build(parsed, &resolution, request, arena, analysis);
+	if (has_errors(diagnostics))
+		canonical_distrust(arena, request->dialect, analysis);
 }
 
 static const str_t *kept_texts(const str_t *texts, size_t count, struct arena *arena)

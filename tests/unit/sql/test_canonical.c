@@ -111,7 +111,6 @@ static void test_equal_pairs(void **state)
 		  "SELECT a FROM t WHERE b IN (SELECT x.i FROM u x)" },
 		{ "SELECT sum(a) OVER w FROM t WINDOW w AS (PARTITION BY b)",
 		  "SELECT sum(a) OVER (PARTITION BY b) FROM t" },
-		{ "SELECT GREATEST(a, b) FROM t", "SELECT GREATEST(b, a) FROM t" },
 		{ "SELECT a FROM t1 x, t1 y WHERE x.i = y.j",
 		  "SELECT a FROM t1 AS p JOIN t1 AS q ON q.j = p.i" },
 		{ "VALUES (1), (2)", "VALUES (2), (1)" },
@@ -141,6 +140,7 @@ static void test_unequal_pairs(void **state)
 		{ "SELECT a FROM t WHERE b > 1", "SELECT a FROM t WHERE b >= 1" },
 		{ "SELECT a - b FROM t", "SELECT b - a FROM t" },
 		{ "SELECT a || b FROM t", "SELECT b || a FROM t" },
+		{ "SELECT GREATEST(a, b) FROM t", "SELECT GREATEST(b, a) FROM t" },
 		{ "SELECT a FROM t WHERE b IN (1, 2)", "SELECT a FROM t WHERE b NOT IN (1, 2)" },
 		{ "SELECT a FROM t WHERE b IN (1, 2)", "SELECT a FROM t WHERE b IN (1, 3)" },
 		{ "SELECT a FROM t WHERE b LIKE 'x'", "SELECT a FROM t WHERE b ILIKE 'x'" },
@@ -329,7 +329,7 @@ static void test_clauses(void **state)
 		{ SQL_CLAUSE_WHERE, "(2 < count(*)) | (5 < o.total)" },
 		{ SQL_CLAUSE_FROM, "o | u" },
 		{ SQL_CLAUSE_GROUP, "o.city" },
-		{ SQL_CLAUSE_ORDER, "count(*) desc nulls first | limit 3" },
+		{ SQL_CLAUSE_ORDER, "LIMIT 3 | count(*) DESC NULLS FIRST" },
 		{ SQL_CLAUSE_JOIN, "(o.uid = u.id)" },
 	};
 	_cleanup_(arena_scope) struct arena *arena = arena_new();
