@@ -1,6 +1,9 @@
+#include "sql/pg_nodes.h" // first: see there
+
 #include "sql/catalog_internal.h"
 
 #include <catalog/pg_type_d.h>
+#include <common/keywords.h>
 #include <ctype.h>
 
 /* Types whose names PostgreSQL writes in another way than it keeps them (format_type). */
@@ -8,14 +11,16 @@ static const struct {
 	type_id id;
 	const char *text;
 } written_types[] = {
+	{ BITOID, "bit" },
 	{ BOOLOID, "boolean" },
 	{ BPCHAROID, "character" },
-	{ CHAROID, "\"char\"" },
 	{ FLOAT4OID, "real" },
 	{ FLOAT8OID, "double precision" },
 	{ INT2OID, "smallint" },
 	{ INT4OID, "integer" },
 	{ INT8OID, "bigint" },
+	{ INTERVALOID, "interval" },
+	{ NUMERICOID, "numeric" },
 	{ TIMEOID, "time without time zone" },
 	{ TIMETZOID, "time with time zone" },
 	{ TIMESTAMPOID, "timestamp without time zone" },
@@ -33,11 +38,11 @@ static bool is_plain_name(str_t name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.ptr[i];
-		if (!(c >= 'a' && c <= 'z') && c != '_' &&
-		    !(i > 0 && (isdigit((unsigned char)c) || c == '$')))
+		if (!(c >= 'a' && c <= 'z') && c != '_' && !(i > 0 && isdigit((unsigned char)c)))
 			return false;
 	}
-	return name.len > 0;
+	int keyword = ScanKeywordLookup(name.ptr, &ScanKeywords);
+	return name.len > 0 && (keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD);
 }
 
 static str_t quoted(str_t name, struct arena *arena)

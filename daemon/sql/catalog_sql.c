@@ -41,6 +41,16 @@ str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
 	return str_present(written) ? written : compiler->schema;
 }
 
+/* A column that comes straight from a relation has its type, whatever else is known of the query. */
+static type_id output_type(const struct range_column *column)
+{
+	const struct range_item *item = column->source;
+	if (column->type != TYPE_UNSURE || !item || !item->relation ||
+	    column->source_index >= item->relation->columns_count)
+		return column->type;
+	return item->relation->columns[column->source_index].value_type;
+}
+
 static void add_query(struct sql_compiler *compiler, const RangeVar *name, const Node *query,
 		      const List *aliases, struct catalog_relation relation, bool may_replace)
 {
@@ -52,7 +62,7 @@ static void add_query(struct sql_compiler *compiler, const RangeVar *name, const
 	rename_columns(&outputs, aliases);
 	for (size_t i = 0; i < outputs.count; i++) {
 		const struct catalog_type *type =
-			catalog_type(compiler->builder.catalog, outputs.columns[i].type);
+			catalog_type(compiler->builder.catalog, output_type(&outputs.columns[i]));
 		sql_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
 			       (struct sql_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
 	}
