@@ -7,6 +7,7 @@
 #include "score/grading.h"
 #include "score/match.h"
 #include "score/semantic.h"
+#include "sql/redact.h"
 
 /* What finalise works out on the way and several parts of the record need. */
 struct outcome {
@@ -20,14 +21,35 @@ struct outcome {
 	opt_double_t relevance;	  /* 0..100 */
 	opt_double_t correctness; /* 0..1 */
 	bool judge_failed;
+	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals */
 	struct record_recommendation *recommendations;
 	size_t recommendations_count, recommendations_capacity;
 };
 
 /* ---- confidence, safety ---- */
 
-static struct record_technical *record_technical(const struct event *event)
+static bool hides_literals(const struct outcome *outcome)
 {
+	return outcome->event->config->records.redact_literals;
+}
+
+/* Offsets count in the SQL that the record carries. */
+static int64_t record_offset(const struct outcome *outcome, int64_t offset)
+{
+	bool mapped = hides_literals(outcome) && outcome->event->config->records.embed_input;
+	return mapped ? sql_redaction_offset(&outcome->redaction, offset) : offset;
+}
+
+static str_t record_message(const struct outcome *outcome, str_t message)
+{
+	if (!hides_literals(outcome))
+		return message;
+	return sql_redaction_message(&outcome->redaction, message, outcome->event->arena);
+}
+
+static struct record_technical *record_technical(const struct outcome *outcome)
+{
+	const struct event *event = outcome->event;
 	const struct event_analysis *analysis = &event->analysis;
 	if (!analysis->technical.set)
 		return NULL;
@@ -43,8 +65,8 @@ static struct record_technical *record_technical(const struct event *event)
 			.code = str_from(from->code),
 			.sub_code = str_from(from->sub_code),
 			.severity = from->severity == SQL_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING,
-			.message = from->message,
-			.offset = from->offset,
+			.message = record_message(outcome, from->message),
+			.offset = record_offset(outcome, from->offset),
 		};
 	}
 	return technical;
@@ -99,7 +121,7 @@ static void fill_confidence(struct outcome *outcome)
 		.overall = overall->confidence,
 		.level = overall->confidence.set ? (int)overall->level : ENUM_ABSENT,
 		.limiting_factor = str_from(overall->limiting_factor),
-		.technical = record_technical(event),
+		.technical = record_technical(outcome),
 		.retrieval = record_retrieval(event),
 		.advisory = record_advisory(event),
 		.generator = event->query->generator_confidence,
@@ -117,7 +139,8 @@ static void fill_safety(struct outcome *outcome)
 	for (size_t i = 0; i < sql->violations_count; i++)
 		safety->violations[i] =
 			(struct record_violation){ str_from(sql->violations[i].code),
-						   sql->violations[i].detail, sql->violations[i].offset };
+						   record_message(outcome, sql->violations[i].detail),
+						   record_offset(outcome, sql->violations[i].offset) };
 }
 
 /* ---- result validation ---- */
@@ -527,6 +550,22 @@ static void fill_provenance(struct outcome *outcome)
 			opt_double((double)(outcome->scored->scored_at - catalog_read_at_ms(catalog)) / 1000);
 }
 
+/* A server's message may quote a value of any of the texts. */
+static void redact_errors(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct event_analysis *analysis = &event->analysis;
+	for (size_t i = 0; i < event->errors_count; i++) {
+		str_t *message = &event->errors[i].message;
+		*message = record_message(outcome, *message);
+		for (size_t j = 0; j < analysis->truths_count; j++) {
+			struct sql_redaction truth;
+			sql_redact(analysis->truth_texts[j], analysis->dialect, event->arena, &truth);
+			*message = sql_redaction_message(&truth, *message, event->arena);
+		}
+	}
+}
+
 static void fill_input(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
@@ -540,7 +579,7 @@ static void fill_input(struct outcome *outcome)
 	struct generated_query *redacted = ARENA_NEW(event->arena, struct generated_query);
 	enum sql_dialect dialect = event->analysis.dialect;
 	*redacted = *event->query;
-	redacted->sql = sql_redact_literals(redacted->sql, dialect, event->arena);
+	redacted->sql = outcome->redaction.text;
 	if (redacted->ground_truth) {
 		struct ground_truth *truth = ARENA_NEW(event->arena, struct ground_truth);
 		*truth = *redacted->ground_truth;
@@ -565,6 +604,8 @@ void event_finalise(struct event *event)
 								: (opt_double_t)OPT_NONE),
 	};
 	int64_t started_us = clock_monotonic_us();
+	if (hides_literals(&outcome))
+		sql_redact(event->query->sql, event->analysis.dialect, event->arena, &outcome.redaction);
 	fill_identity(&outcome);
 	fill_input(&outcome);
 	fill_confidence(&outcome);
@@ -578,6 +619,8 @@ void event_finalise(struct event *event)
 	fill_advice(&outcome);
 	fill_provenance(&outcome);
 	event_add_stage(event, "finalise", "ok", clock_monotonic_us() - started_us);
+	if (hides_literals(&outcome))
+		redact_errors(&outcome);
 	outcome.scored->errors = event->errors;
 	outcome.scored->errors_count = event->errors_count;
 	outcome.scored->stages = event->stages;

@@ -1,4 +1,6 @@
-#include "sql/analysis.h"
+#include "sql/redact.h"
+
+#include <ctype.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +18,7 @@ static void test_redact(void **state)
 		{ SQL_POSTGRESQL, "SELECT 'it''s', 12.5e3 FROM t1", "SELECT ?, ? FROM t1" },
 		{ SQL_POSTGRESQL, "SELECT E'\\'x', $$y$$, $a$ $$ $a$, B'01', U&'z'", "SELECT ?, ?, ?, ?, ?" },
 		{ SQL_POSTGRESQL, "SELECT \"a'b\", $1 -- 5 'x'\nLIMIT 10",
-		  "SELECT \"a'b\", $1 -- 5 'x'\nLIMIT ?" },
+		  "SELECT \"a'b\", $1 -- ?\nLIMIT ?" },
 		{ SQL_POSTGRESQL, "SELECT -1, true, NULL", "SELECT -?, true, NULL" },
 		{ SQL_POSTGRESQL, "SELECT 1; DELETE FROM t WHERE a = 'x'",
 		  "SELECT ?; DELETE FROM t WHERE a = ?" },
@@ -27,7 +29,7 @@ static void test_redact(void **state)
 		  "SELECT \"a\", [b c], `d`, ?, ? FROM nowhere WHERE e = ?" },
 		{ SQL_SQLITE, "SELECT FROM 'x'", "?" },
 		{ SQL_MYSQL, "SELECT \"a\\\"b\", `c` # 'x'\nFROM t WHERE d = 1",
-		  "SELECT ?, `c` # 'x'\nFROM t WHERE d = ?" },
+		  "SELECT ?, `c` # ?\nFROM t WHERE d = ?" },
 		{ SQL_MYSQL, "SELECT 'x", "?" },
 		{ SQL_MONGODB, "{\"find\": \"secret\"}", "?" },
 	};
@@ -41,6 +43,140 @@ static void test_redact(void **state)
 	}
 }
 
+/* Every way to write the same secret; none may be left. */
+static void test_no_literal_survives(void **state)
+{
+	static const struct {
+		enum sql_dialect dialect;
+		const char *literal;
+	} literals[] = {
+		{ SQL_POSTGRESQL, "'sEcret'" },
+		{ SQL_POSTGRESQL, "'a''sEcret'" },
+		{ SQL_POSTGRESQL, "E'\\'sEcret'" },
+		{ SQL_POSTGRESQL, "E'a'\n'\\'sEcret'" },
+		{ SQL_POSTGRESQL, "'a'\n'sEcret'" },
+		{ SQL_POSTGRESQL, "'a'\n-- sEcret\n'sEcret'" },
+		{ SQL_POSTGRESQL, "U&'sEcret'" },
+		{ SQL_POSTGRESQL, "U&'a'\n 'sEcret'" },
+		{ SQL_POSTGRESQL, "U&'a'\n -- sEcret\n 'sEcret'" },
+		{ SQL_POSTGRESQL, "U&'sEcret' UESCAPE '!'" },
+		{ SQL_POSTGRESQL, "N'sEcret'" },
+		{ SQL_POSTGRESQL, "$$sEcret$$" },
+		{ SQL_POSTGRESQL, "$t$ $$ sEcret $t$" },
+		{ SQL_POSTGRESQL, "interval 'sEcret' day" },
+		{ SQL_POSTGRESQL, "date 'sEcret'" },
+		{ SQL_POSTGRESQL, "'sEcret'::text" },
+		{ SQL_POSTGRESQL, "CAST('sEcret' AS text)" },
+		{ SQL_POSTGRESQL, "1 /* 'sEcret' /* sEcret */ */" },
+		{ SQL_POSTGRESQL, "1 -- sEcret\n" },
+		{ SQL_POSTGRESQL, "'a' COLLATE \"C\" || 'sEcret'" },
+		{ SQL_SQLITE, "'sEcret'" },
+		{ SQL_SQLITE, "'a''sEcret'" },
+		{ SQL_SQLITE, "1 /* 'sEcret' */" },
+		{ SQL_SQLITE, "1 -- sEcret\n" },
+		{ SQL_SQLITE, "a = \"sEcret\"" },
+		{ SQL_SQLITE, "a IN (\"x\", \"sEcret\")" },
+		{ SQL_SQLITE, "a NOT LIKE \"sEcret\"" },
+		{ SQL_SQLITE, "a BETWEEN \"x\" AND \"sEcret\"" },
+		{ SQL_SQLITE, "1 /* sEcret" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof literals / sizeof literals[0]; i++) {
+		struct arena *arena = arena_new();
+		str_t sql = arena_printf(arena, "SELECT b FROM t WHERE b = %s", literals[i].literal);
+		struct sql_redaction redaction;
+		sql_redact(sql, literals[i].dialect, arena, &redaction);
+		if (strstr(redaction.text.ptr, "sEcret"))
+			fail_msg("%s\nleft: %s", sql.ptr, redaction.text.ptr);
+		arena_free(arena);
+	}
+}
+
+static void test_offsets(void **state)
+{
+	static const char sql[] = "SELECT a, 'long text', b /* words */, 12345, c FROM t -- end";
+	struct arena *arena = arena_new();
+	struct sql_redaction redaction;
+	(void)state;
+	sql_redact(STR(sql), SQL_POSTGRESQL, arena, &redaction);
+	assert_string_equal(redaction.text.ptr, "SELECT a, ?, b /* ? */, ?, c FROM t -- ?");
+	for (const char *mark = "abc"; *mark; mark++) {
+		char name[4] = { ' ', *mark, '\0', '\0' };
+		int64_t before = strstr(sql, name) - sql + 1;
+		int64_t after = strstr(redaction.text.ptr, name) - redaction.text.ptr + 1;
+		assert_int_equal(sql_redaction_offset(&redaction, before), after);
+	}
+	assert_int_equal(sql_redaction_offset(&redaction, 0), 0);
+	assert_int_equal(sql_redaction_offset(&redaction, 10), 10); /* the literal */
+	assert_int_equal(sql_redaction_offset(&redaction, 15), 10); /* within it */
+	assert_int_equal(sql_redaction_offset(&redaction, sizeof sql - 1), redaction.text.len);
+	sql_redact(STR("SELEC 'x'"), SQL_POSTGRESQL, arena, &redaction);
+	assert_true(redaction.whole);
+	assert_int_equal(sql_redaction_offset(&redaction, 7), 0);
+	arena_free(arena);
+}
+
+static void test_messages(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *message;
+		const char *redacted;
+	} cases[] = {
+		{ "SELECT a = 'Miller' FROM t", "\"a\" is compared with 'Miller'",
+		  "\"a\" is compared with ?" },
+		{ "SELECT a = 'O''Brien'", "invalid input for integer: \"O'Brien\"",
+		  "invalid input for integer: \"?\"" },
+		{ "SELECT a = 'x'", "index text: \"x\", \"xy\"", "index text: \"?\", \"xy\"" },
+		{ "SELECT a = 12345", "12345 of 312345", "? of 312345" },
+		{ "SELECT a LIMIT 2", "there are 2 of them", "there are 2 of them" },
+		{ "SELECT a = $$pass word$$", "text pass word here", "text ? here" },
+		{ "SELEC 'Miller'", "syntax error at or near \"'Miller'\"", "syntax error at or near \"?\"" },
+		{ "SELEC 'Miller'", "there is no statement", "there is no statement" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct arena *arena = arena_new();
+		struct sql_redaction redaction;
+		sql_redact(str_from(cases[i].sql), SQL_POSTGRESQL, arena, &redaction);
+		assert_string_equal(sql_redaction_message(&redaction, str_from(cases[i].message), arena).ptr,
+				    cases[i].redacted);
+		arena_free(arena);
+	}
+}
+
+/* Skipped without the corpora (see test_spider.c). */
+static void test_corpus(void **state)
+{
+	const char *folder = getenv("ASSAYD_CORPORA");
+	char path[4096], line[16384];
+	size_t lines = 0;
+	(void)state;
+	(void)snprintf(path, sizeof path, "%s/spider/gold_example.txt",
+		       folder ? folder : ASSAYD_SOURCE_DIR "/../shared/corpora");
+	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "r");
+	if (!file) {
+		print_message("skipped: %s is not there\n", path);
+		skip();
+	}
+	while (fgets(line, sizeof line, file)) {
+		line[strcspn(line, "\t\n")] = '\0';
+		struct arena *arena = arena_new();
+		struct sql_redaction redaction, again;
+		sql_redact(str_from(line), SQL_SQLITE, arena, &redaction);
+		assert_false(redaction.whole);
+		assert_null(strchr(redaction.text.ptr, '\''));
+		for (size_t i = 0; i < redaction.text.len; i++) /* no number that is not part of a name */
+			assert_false(isdigit((unsigned char)redaction.text.ptr[i]) && i > 0 &&
+				     strchr(" (=<>", redaction.text.ptr[i - 1]));
+		sql_redact(redaction.text, SQL_SQLITE, arena, &again);
+		assert_true(str_equal(again.text, redaction.text));
+		lines++;
+		arena_free(arena);
+	}
+	assert_true(lines > 1000);
+}
+
 static void test_absent_stays_absent(void **state)
 {
 	struct arena *arena = arena_new();
@@ -52,8 +188,9 @@ static void test_absent_stays_absent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_redact),
-		cmocka_unit_test(test_absent_stays_absent),
+		cmocka_unit_test(test_redact),	cmocka_unit_test(test_no_literal_survives),
+		cmocka_unit_test(test_offsets), cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_absent_stays_absent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
