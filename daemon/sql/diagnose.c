@@ -2,29 +2,20 @@
 
 #include "sql/node_children.h"
 
-/* Aggregates of PostgreSQL by name, for statements without a catalog. */
-static const char *const aggregate_names[] = { "count",	    "sum",	"avg",	     "min",	   "max",
-					       "array_agg", "json_agg", "jsonb_agg", "string_agg", "bool_and",
-					       "bool_or",   "every",	"stddev",    "variance",   "xmlagg" };
-
 bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call)
 {
 	const struct resolved_function *function = resolution_function(resolution, call);
-	if (call->over)
+	if (call->over || !function)
 		return false;
+	if (function->chosen || function->aggregate_level > 0)
+		return function->aggregate_level > 0 || function->chosen->kind == 'a';
 	if (call->agg_star || call->agg_within_group || call->agg_filter || call->agg_distinct)
 		return true;
-	for (size_t i = 0; function && i < function->overloads_count; i++) {
+	for (size_t i = 0; i < function->overloads_count; i++) {
 		if (function->overloads[i]->kind == 'a')
 			return true;
 	}
-	if (resolution->names_known || !function)
-		return false;
-	for (size_t i = 0; i < sizeof aggregate_names / sizeof *aggregate_names; i++) {
-		if (str_is(function->name, aggregate_names[i]))
-			return true;
-	}
-	return false;
+	return !resolution->names_known && is_aggregate_name(function->name);
 }
 
 /* What visitors that only look get as their context. */
@@ -153,6 +144,7 @@ static bool categories_differ(enum type_category a, enum type_category b)
 	return a != TYPE_OTHER && b != TYPE_OTHER && a != b && !numbers;
 }
 
+/* Keys of a join that cannot be compared are an error of their own (resolve_operators.c). */
 static void check_types(const struct diagnosis *diagnosis, const Node *left, const Node *right, int location)
 {
 	enum type_category a = expression_category(diagnosis->resolution, left);
@@ -161,10 +153,10 @@ static void check_types(const struct diagnosis *diagnosis, const Node *left, con
 	if (categories_differ(a, b)) {
 		const struct range_item *one = item_of(diagnosis->resolution, left);
 		const struct range_item *other = item_of(diagnosis->resolution, right);
-		bool keys = one && other && one != other;
-		diagnostics_add(diagnosis->diagnostics, keys ? DIAG_INVALID_JOIN : DIAG_TYPE_MISMATCH, NULL,
-				place(diagnosis, location), location, "%s is compared with %s",
-				category_text(a), category_text(b));
+		if (!(one && other && one != other))
+			diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL,
+					place(diagnosis, location), location, "%s is compared with %s",
+					category_text(a), category_text(b));
 	} else if (literal && is_no_value(literal, a)) {
 		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, str_from(literal), location,
 				"%s is compared with the text '%s'", category_text(a), literal);
@@ -338,7 +330,6 @@ static void visit_select(struct diagnosis *diagnosis, const SelectStmt *select)
 		check_stars(diagnosis, select);
 	if (select->op == SETOP_NONE && !select->valuesLists) {
 		diagnose_products(diagnosis, select);
-		diagnose_grouping(diagnosis, select);
 	}
 	diagnosis->in_exists = exists && select->op != SETOP_NONE;
 	(void)node_children((const Node *)select, visit, diagnosis);

@@ -22,8 +22,5 @@ bool is_null_constant(const Node *node);
 /* diagnose_products.c: relations of one FROM that no condition connects. */
 void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *select);
 
-/* diagnose_grouping.c: columns that are neither grouped nor aggregated. */
-void diagnose_grouping(const struct diagnosis *diagnosis, const SelectStmt *select);
-
 /* diagnose_required.c: columns that the policy wants constrained. */
 void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select);

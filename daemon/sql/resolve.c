@@ -1,5 +1,7 @@
 #include "sql/resolve_internal.h"
 
+#include "catalog/pg_type_d.h"
+
 /* Open addressing by address; grows by doubling. */
 struct node_map {
 	struct arena *arena;
@@ -29,9 +31,8 @@ static void grow(struct node_map *map)
 	*map = larger;
 }
 
-void resolver_record(struct resolver *resolver, const void *node, const void *value)
+static void node_map_set(struct node_map *map, const void *node, const void *value)
 {
-	struct node_map *map = resolver->resolution->nodes;
 	if ((map->count + 1) * 2 > map->capacity)
 		grow(map);
 	struct node_record *slot = slot_of(map, node);
@@ -40,9 +41,44 @@ void resolver_record(struct resolver *resolver, const void *node, const void *va
 	*slot = (struct node_record){ node, value };
 }
 
+void resolver_record(struct resolver *resolver, const void *node, const void *value)
+{
+	node_map_set(resolver->resolution->nodes, node, value);
+}
+
+void resolver_record_type(struct resolver *resolver, const void *node, type_id type)
+{
+	if (type != TYPE_UNSURE)
+		node_map_set(resolver->resolution->types, node, (const void *)(uintptr_t)type);
+}
+
 static const void *node_map_get(const struct node_map *map, const void *node)
 {
 	return map && map->capacity > 0 ? slot_of(map, node)->value : NULL;
+}
+
+void resolver_record_operator(struct resolver *resolver, struct resolved_operator applied)
+{
+	struct resolved_operator *copy = ARENA_NEW(resolver->arena, struct resolved_operator);
+	struct node_map *map = resolver->resolution->operators;
+	*copy = applied;
+	copy->next = node_map_get(map, applied.node);
+	node_map_set(map, applied.node, copy);
+}
+
+void resolver_note_cast(struct resolver *resolver, type_id source, type_id target, int location)
+{
+	if (source == target && source != TYPE_UNSURE)
+		return;
+	struct resolved_cast cast = { .source = source, .target = target, .location = location };
+	if (resolver->catalog && source != TYPE_UNSURE && source != UNKNOWNOID && target != TYPE_UNSURE)
+		cast.cast = type_cast_of(resolver->catalog, source, target);
+	ARENA_PUSH(resolver->arena, resolver->casts, resolver->casts_count, resolver->casts_capacity, cast);
+}
+
+bool resolver_knows_types(const struct resolver *resolver)
+{
+	return resolver->catalog && catalog_dialect(resolver->catalog) == SQL_POSTGRESQL;
 }
 
 static const void *recorded(const struct resolution *resolution, const void *node)
@@ -126,6 +162,22 @@ void outputs_add(struct resolver *resolver, struct outputs *outputs, struct rang
 	ARENA_PUSH(resolver->arena, outputs->columns, outputs->count, outputs->capacity, column);
 }
 
+static struct node_map *node_map_new(struct arena *arena)
+{
+	struct node_map *map = ARENA_NEW(arena, struct node_map);
+	map->arena = arena;
+	return map;
+}
+
+static struct resolution resolution_new(const struct catalog *catalog, struct arena *arena)
+{
+	return (struct resolution){ .names_known = catalog != NULL,
+				    .catalog = catalog,
+				    .nodes = node_map_new(arena),
+				    .operators = node_map_new(arena),
+				    .types = node_map_new(arena) };
+}
+
 static int by_offset(const void *left, const void *right)
 {
 	const struct sql_diagnostic *a = left, *b = right;
@@ -136,9 +188,7 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 		       struct arena *arena, struct diagnostics *diagnostics,
 		       struct resolution *ret_resolution)
 {
-	*ret_resolution = (struct resolution){ .names_known = catalog != NULL };
-	ret_resolution->nodes = ARENA_NEW(arena, struct node_map);
-	ret_resolution->nodes->arena = arena;
+	*ret_resolution = resolution_new(catalog, arena);
 	const Node *statement = parsed->statement;
 	if (statement && IsA(statement, ExplainStmt))
 		statement = ((const ExplainStmt *)statement)->query;
@@ -151,6 +201,8 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 	resolve_select(&resolver, NULL, (const SelectStmt *)statement, &outputs);
 	ret_resolution->suspected_calls = resolver.suspected;
 	ret_resolution->suspected_calls_count = resolver.suspected_count;
+	ret_resolution->casts = resolver.casts;
+	ret_resolution->casts_count = resolver.casts_count;
 	if (diagnostics->count > 1)
 		qsort(diagnostics->items, diagnostics->count, sizeof *diagnostics->items, by_offset);
 }
@@ -158,10 +210,8 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
 			   struct outputs *ret_outputs)
 {
-	struct resolution resolution = { .names_known = true };
+	struct resolution resolution = resolution_new(catalog, arena);
 	struct diagnostics ignored = { .arena = arena };
-	resolution.nodes = ARENA_NEW(arena, struct node_map);
-	resolution.nodes->arena = arena;
 	struct resolver resolver = {
 		.arena = arena, .catalog = catalog, .diagnostics = &ignored, .resolution = &resolution
 	};

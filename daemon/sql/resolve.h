@@ -17,7 +17,6 @@ enum range_kind { RANGE_RELATION, RANGE_CTE, RANGE_SUBQUERY, RANGE_FUNCTION, RAN
 
 struct range_column {
 	str_t name;
-	enum type_category category;
 	type_id type;
 	bool not_null; /* surely never NULL in its item */
 	const struct range_item
@@ -56,6 +55,7 @@ enum column_kind {
 struct resolved_column {
 	enum column_kind kind;
 	const struct range_item *item;
+	unsigned level;	    /* of the query whose FROM has `item`: 1 is the outermost; 0: not known */
 	size_t column;	    /* in item->columns, or in the SELECT's outputs */
 	const Node *output; /* COLUMN_OUTPUT: the ResTarget */
 	str_t call; /* COLUMN_SUSPECTED_CALL, COLUMN_UNSURE: the name that would be called, else absent */
@@ -75,6 +75,8 @@ struct resolved_function {
 	const struct catalog_function *const *overloads; /* all of the name, whatever their arguments */
 	size_t overloads_count;
 	const struct catalog_function *chosen; /* surely the one that is called, or NULL */
+	unsigned
+		aggregate_level; /* of the query that an aggregate belongs to; 0: no aggregate, or not sure */
 };
 
 /* An operator that a node applies: an A_Expr (BETWEEN, IN and rows apply several), a SubLink (ANY, ALL,
@@ -109,7 +111,8 @@ struct suspected_call {
 
 struct resolution {
 	bool names_known; /* a catalog was there */
-	bool too_deep;	  /* the walk gave up: nothing may be concluded from what is absent */
+	const struct catalog *catalog;
+	bool too_deep; /* the walk gave up: nothing may be concluded from what is absent */
 	const struct suspected_call *suspected_calls;
 	size_t suspected_calls_count;
 	const struct resolved_cast *casts; /* of the whole statement; some may be there twice */

@@ -2,6 +2,10 @@
 
 #include "sql/node_children.h"
 
+#include "catalog/pg_type_d.h"
+
+#include <errno.h>
+
 struct walk {
 	struct resolver *resolver;
 	struct scope *scope;
@@ -10,7 +14,7 @@ struct walk {
 static bool walk_child(const Node *child, void *context)
 {
 	const struct walk *walk = context;
-	resolve_expression(walk->resolver, walk->scope, child);
+	(void)resolve_expression(walk->resolver, walk->scope, child);
 	return true;
 }
 
@@ -20,187 +24,343 @@ static void walk_children(struct resolver *resolver, struct scope *scope, const 
 	(void)node_children(node, walk_child, &walk);
 }
 
-/* `(row).field`: a column of a row of FROM, or else possibly a call. */
-static bool is_field_of_row(const struct resolver *resolver, const A_Indirection *selection, str_t field)
-{
-	if (!IsA(selection->arg, ColumnRef))
-		return false;
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)selection->arg);
-	if (!column || column->kind != COLUMN_WHOLE_ROW)
-		return false;
-	for (size_t i = 0; i < column->item->columns_count; i++) {
-		if (str_equal(column->item->columns[i].name, field))
-			return true;
-	}
-	return false;
-}
-
-static void resolve_selection(struct resolver *resolver, struct scope *scope, const A_Indirection *selection)
-{
-	const ListCell *cell;
-	walk_children(resolver, scope, (const Node *)selection);
-	foreach(cell, selection->indirection)
-	{
-		const Node *step = lfirst(cell);
-		if (!IsA(step, String))
-			continue;
-		str_t field = str_from(NODE_STRING(step));
-		bool first = cell == list_head(selection->indirection);
-		if (!(first && is_field_of_row(resolver, selection, field)))
-			resolver_suspect(resolver, field, -1, false, (const Node *)selection);
-	}
-}
-
-static void resolve_sublink(struct resolver *resolver, struct scope *scope, const SubLink *link)
-{
-	struct outputs outputs = { 0 };
-	resolve_expression(resolver, scope, link->testexpr);
-	if (link->subselect && IsA(link->subselect, SelectStmt))
-		resolve_select(resolver, scope, (const SelectStmt *)link->subselect, &outputs);
-}
-
-void resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node)
-{
-	if (!node || !resolver_enter(resolver))
-		return;
-	switch (nodeTag(node)) {
-	case T_ColumnRef:
-		resolve_column_ref(resolver, scope, (const ColumnRef *)node);
-		break;
-	case T_FuncCall:
-		walk_children(resolver, scope, node);
-		resolve_function(resolver, (const FuncCall *)node);
-		break;
-	case T_A_Indirection:
-		resolve_selection(resolver, scope, (const A_Indirection *)node);
-		break;
-	case T_SubLink:
-		resolve_sublink(resolver, scope, (const SubLink *)node);
-		break;
-	default:
-		walk_children(resolver, scope, node);
-		break;
-	}
-	resolver_leave(resolver);
-}
-
 void resolve_list(struct resolver *resolver, struct scope *scope, const List *list)
 {
 	const ListCell *cell;
-	foreach(cell, list) resolve_expression(resolver, scope, lfirst(cell));
+	foreach(cell, list)(void) resolve_expression(resolver, scope, lfirst(cell));
 }
 
-/* How good a name is, as PostgreSQL ranks them: a weak one gives way to the type of a cast. */
-enum name_strength { NAME_NONE, NAME_WEAK, NAME_STRONG };
-
-static enum name_strength find_name(const Node *node, const char **name);
-
-static enum name_strength named(const char **name, const char *text, enum name_strength strength)
+type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
+			 struct marks *ret_marks)
 {
-	*name = text;
-	return text ? strength : NAME_NONE;
+	enum place outer_place = scope->place;
+	struct marks outer = resolver->marks;
+	scope->place = place;
+	resolver->marks = (struct marks){ 0 };
+	type_id type = resolve_expression(resolver, scope, node);
+	if (ret_marks)
+		*ret_marks = resolver->marks;
+	outer.columns |= resolver->marks.columns;
+	outer.aggregates |= resolver->marks.aggregates;
+	outer.windows |= resolver->marks.windows;
+	outer.sets |= resolver->marks.sets;
+	outer.unsure |= resolver->marks.unsure;
+	resolver->marks = outer;
+	scope->place = outer_place;
+	return type;
 }
 
-static enum name_strength selection_name(const A_Indirection *selection, const char **name)
+static void check_boolean(struct resolver *resolver, const Node *node, type_id type, const char *what)
 {
-	const char *field = NULL;
-	const ListCell *cell;
-	foreach(cell, selection->indirection)
-	{
-		if (IsA(lfirst(cell), String))
-			field = NODE_STRING(lfirst(cell));
+	coerce_or_report(resolver, node, type, BOOLOID, what);
+}
+
+void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
+		       const char *what)
+{
+	if (node)
+		check_boolean(resolver, node, resolve_in_place(resolver, scope, node, place, NULL), what);
+}
+
+static type_id constant_type(const A_Const *constant)
+{
+	if (constant->isnull)
+		return UNKNOWNOID;
+	switch (nodeTag(&constant->val)) {
+	case T_Integer:
+		return INT4OID;
+	case T_Boolean:
+		return BOOLOID;
+	case T_BitString:
+		return BITOID;
+	case T_Float: {
+		char *end;
+		errno = 0;
+		(void)strtoll(constant->val.fval.fval, &end, 10);
+		return errno == 0 && *end == '\0' ? INT8OID : NUMERICOID;
 	}
-	return field ? named(name, field, NAME_STRONG) : find_name(selection->arg, name);
+	default:
+		return UNKNOWNOID;
+	}
 }
 
-static enum name_strength sublink_name(const SubLink *link, const char **name)
+/* ARRAY[…] that a cast gives its type: its elements are converted to that of the target, at all depths. */
+static void cast_array(struct resolver *resolver, struct scope *scope, const A_ArrayExpr *array,
+		       type_id target)
 {
-	if (link->subLinkType == EXISTS_SUBLINK)
-		return named(name, "exists", NAME_STRONG);
-	if (link->subLinkType == ARRAY_SUBLINK)
-		return named(name, "array", NAME_STRONG);
-	if (link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, SelectStmt))
-		return NAME_NONE;
-	const SelectStmt *select = (const SelectStmt *)link->subselect;
-	while (select->op != SETOP_NONE)
-		select = select->larg;
-	if (select->targetList == NIL)
-		return NAME_NONE;
-	const ResTarget *target = linitial_node(ResTarget, select->targetList);
-	return target->name ? named(name, target->name, NAME_STRONG) : find_name(target->val, name);
+	const ListCell *cell;
+	type_id element = type_element(resolver->catalog, target);
+	foreach(cell, array->elements)
+	{
+		const Node *node = lfirst(cell);
+		if (IsA(node, A_ArrayExpr)) {
+			cast_array(resolver, scope, (const A_ArrayExpr *)node, target);
+			continue;
+		}
+		type_id type = resolve_expression(resolver, scope, node);
+		/* An element may also be an array itself, one dimension more. */
+		if (coerce_value(resolver, node, type, element, CAST_EXPLICIT) == SURELY_NOT &&
+		    type_can_coerce(resolver->catalog, type, target, CAST_EXPLICIT) == SURELY_NOT) {
+			str_t from = type_text(resolver->catalog, type);
+			str_t to = type_text(resolver->catalog, element);
+			report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", node_location(node),
+				    "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
+				    STR_ARG(to));
+		}
+	}
 }
 
-static const char *value_function_name(const SQLValueFunction *function)
+static type_id resolve_cast(struct resolver *resolver, struct scope *scope, const TypeCast *cast)
 {
-	static const char *const names[] = { "current_date",	  "current_time",      "current_time",
-					     "current_timestamp", "current_timestamp", "localtime",
-					     "localtime",	  "localtimestamp",    "localtimestamp",
-					     "current_role",	  "current_user",      "user",
-					     "session_user",	  "current_catalog",   "current_schema" };
-	return (size_t)function->op < sizeof names / sizeof *names ? names[function->op] : NULL;
+	type_id target = resolve_type_name(resolver, cast->typeName);
+	if (IsA(cast->arg, A_ArrayExpr) && target && type_element(resolver->catalog, target)) {
+		cast_array(resolver, scope, (const A_ArrayExpr *)cast->arg, target);
+		return target;
+	}
+	type_id type = resolve_expression(resolver, scope, cast->arg);
+	if (coerce_value(resolver, cast->arg, type, target, CAST_EXPLICIT) == SURELY_NOT) {
+		str_t from = type_text(resolver->catalog, type), to = type_text(resolver->catalog, target);
+		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
+			    "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from), STR_ARG(to));
+	}
+	return target;
 }
 
-static enum name_strength weak_name(enum name_strength inner, const char **name, const char *otherwise)
+static type_id resolve_boolean(struct resolver *resolver, struct scope *scope, const BoolExpr *expr)
 {
-	return inner > NAME_WEAK ? inner : named(name, otherwise, NAME_WEAK);
+	static const char *const names[] = { [AND_EXPR] = "AND", [OR_EXPR] = "OR", [NOT_EXPR] = "NOT" };
+	const ListCell *cell;
+	foreach(cell, expr->args)
+	{
+		const Node *node = lfirst(cell);
+		check_boolean(resolver, node, resolve_expression(resolver, scope, node), names[expr->boolop]);
+	}
+	return BOOLOID;
 }
 
-static const char *xml_name(const XmlExpr *xml)
+/* Resolved values of a list, for what they have in common. */
+struct values {
+	const Node **nodes;
+	type_id *types;
+	size_t count;
+};
+
+static struct values values_new(struct resolver *resolver, size_t capacity)
 {
-	static const char *const names[] = { "xmlconcat", "xmlelement", "xmlforest", "xmlparse",
-					     "xmlpi",	  "xmlroot",	NULL };
-	return (size_t)xml->op < sizeof names / sizeof *names ? names[xml->op] : NULL;
+	return (struct values){ .nodes = ARENA_ARRAY(resolver->arena, const Node *, capacity),
+				.types = ARENA_ARRAY(resolver->arena, type_id, capacity) };
 }
 
-static enum name_strength find_name(const Node *node, const char **name)
+static void values_add(struct values *values, const Node *node, type_id type)
 {
-	if (!node)
-		return NAME_NONE;
+	values->nodes[values->count] = node;
+	values->types[values->count++] = type;
+}
+
+static struct values resolve_values_of(struct resolver *resolver, struct scope *scope, const List *list)
+{
+	struct values values = values_new(resolver, (size_t)list_length(list));
+	const ListCell *cell;
+	foreach(cell, list)
+		values_add(&values, lfirst(cell), resolve_expression(resolver, scope, lfirst(cell)));
+	return values;
+}
+
+static type_id common_of(struct resolver *resolver, const struct values *values, const char *what)
+{
+	return common_type(resolver, values->nodes, values->types, values->count, what, -1);
+}
+
+/* CASE and COALESCE compute their parts one by one: sets cannot come out of them. */
+static void check_no_sets(struct resolver *resolver, uint64_t before, const struct scope *scope,
+			  const char *what, int location)
+{
+	uint64_t bit = level_bit(scope->level);
+	if (resolver->marks.sets & ~before & bit)
+		report_type(resolver, DIAG_INVALID_SET_FUNCTION, NULL, "0A000", location,
+			    "functions that return sets cannot stand in %s", what);
+}
+
+static type_id resolve_case(struct resolver *resolver, struct scope *scope, const CaseExpr *expr)
+{
+	const ListCell *cell;
+	uint64_t sets = resolver->marks.sets;
+	struct values results = values_new(resolver, (size_t)list_length(expr->args) + 1);
+	struct operand operand = { (const Node *)expr->arg, TYPE_UNSURE };
+	if (expr->arg) {
+		operand.type = resolve_expression(resolver, scope, (const Node *)expr->arg);
+		if (operand.type == UNKNOWNOID)
+			operand.type = TEXTOID;
+	}
+	results.count = 1; /* the default's type counts first */
+	foreach(cell, expr->args)
+	{
+		const CaseWhen *when = lfirst_node(CaseWhen, cell);
+		const Node *condition = (const Node *)when->expr;
+		type_id type = resolve_expression(resolver, scope, condition);
+		if (expr->arg)
+			(void)apply_operator(resolver, (const Node *)expr, STR_NONE, STR("="), &operand,
+					     (struct operand){ condition, type }, node_location(condition));
+		else
+			check_boolean(resolver, condition, type, "CASE/WHEN");
+		values_add(&results, (const Node *)when->result,
+			   resolve_expression(resolver, scope, (const Node *)when->result));
+	}
+	results.nodes[0] = (const Node *)expr->defresult;
+	results.types[0] = expr->defresult
+				   ? resolve_expression(resolver, scope, (const Node *)expr->defresult)
+				   : UNKNOWNOID;
+	type_id type = common_of(resolver, &results, "CASE");
+	check_no_sets(resolver, sets, scope, "CASE", expr->location);
+	return type;
+}
+
+static type_id resolve_coalesce(struct resolver *resolver, struct scope *scope, const CoalesceExpr *expr)
+{
+	uint64_t sets = resolver->marks.sets;
+	struct values values = resolve_values_of(resolver, scope, expr->args);
+	type_id type = common_of(resolver, &values, "COALESCE");
+	check_no_sets(resolver, sets, scope, "COALESCE", expr->location);
+	return type;
+}
+
+static type_id resolve_extreme(struct resolver *resolver, struct scope *scope, const MinMaxExpr *expr)
+{
+	struct values values = resolve_values_of(resolver, scope, expr->args);
+	return common_of(resolver, &values, expr->op == IS_GREATEST ? "GREATEST" : "LEAST");
+}
+
+static type_id resolve_array(struct resolver *resolver, struct scope *scope, const A_ArrayExpr *expr)
+{
+	struct values values = resolve_values_of(resolver, scope, expr->elements);
+	if (!resolver_knows_types(resolver))
+		return TYPE_UNSURE;
+	if (values.count == 0) {
+		report_type(resolver, DIAG_INVALID_TYPE, "array", "42P18", expr->location,
+			    "the type of an empty ARRAY[] has to be written: ARRAY[]::integer[]");
+		return TYPE_UNSURE;
+	}
+	type_id element = common_of(resolver, &values, "ARRAY");
+	return type_element(resolver->catalog, element) && element != INT2VECTOROID && element != OIDVECTOROID
+		       ? element
+		       : type_array(resolver->catalog, element);
+}
+
+static type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause)
+{
+	type_id type = resolve_expression(resolver, scope, clause->arg);
+	switch (category_of(resolver->catalog, type)) {
+	case TYPE_INTEGER:
+	case TYPE_NUMERIC:
+	case TYPE_BOOLEAN:
+	case TYPE_TEMPORAL:
+		if (resolver_knows_types(resolver)) {
+			str_t text = type_text(resolver->catalog, type);
+			report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
+				    "values of type " STR_FMT " have no collation", STR_ARG(text));
+		}
+		return TYPE_UNSURE;
+	default:
+		return type;
+	}
+}
+
+static type_id value_function_type(const SQLValueFunction *function)
+{
+	switch (function->op) {
+	case SVFOP_CURRENT_DATE:
+		return DATEOID;
+	case SVFOP_CURRENT_TIME:
+	case SVFOP_CURRENT_TIME_N:
+		return TIMETZOID;
+	case SVFOP_CURRENT_TIMESTAMP:
+	case SVFOP_CURRENT_TIMESTAMP_N:
+		return TIMESTAMPTZOID;
+	case SVFOP_LOCALTIME:
+	case SVFOP_LOCALTIME_N:
+		return TIMEOID;
+	case SVFOP_LOCALTIMESTAMP:
+	case SVFOP_LOCALTIMESTAMP_N:
+		return TIMESTAMPOID;
+	default:
+		return NAMEOID;
+	}
+}
+
+static type_id resolve_test(struct resolver *resolver, struct scope *scope, const BooleanTest *test)
+{
+	static const char *const names[] = { "IS TRUE",	     "IS NOT TRUE", "IS FALSE",
+					     "IS NOT FALSE", "IS UNKNOWN",  "IS NOT UNKNOWN" };
+	type_id type = resolve_expression(resolver, scope, (const Node *)test->arg);
+	check_boolean(resolver, (const Node *)test->arg, type, names[test->booltesttype]);
+	return BOOLOID;
+}
+
+static type_id resolve_xml(struct resolver *resolver, struct scope *scope, const XmlExpr *xml)
+{
+	walk_children(resolver, scope, (const Node *)xml);
+	return xml->op == IS_DOCUMENT ? BOOLOID : XMLOID;
+}
+
+static type_id resolve_node(struct resolver *resolver, struct scope *scope, const Node *node)
+{
 	switch (nodeTag(node)) {
 	case T_ColumnRef:
-		return named(name, names_last(((const ColumnRef *)node)->fields), NAME_STRONG);
-	case T_A_Indirection:
-		return selection_name((const A_Indirection *)node, name);
-	case T_FuncCall:
-		return named(name, names_last(((const FuncCall *)node)->funcname), NAME_STRONG);
+		return resolve_column_ref(resolver, scope, (const ColumnRef *)node);
+	case T_A_Const:
+		return constant_type((const A_Const *)node);
 	case T_A_Expr:
-		return named(name, ((const A_Expr *)node)->kind == AEXPR_NULLIF ? "nullif" : NULL,
-			     NAME_STRONG);
+		return resolve_operator_expression(resolver, scope, (const A_Expr *)node);
+	case T_FuncCall:
+		return resolve_function(resolver, scope, (const FuncCall *)node);
 	case T_TypeCast:
-		return weak_name(find_name(((const TypeCast *)node)->arg, name), name,
-				 names_last(((const TypeCast *)node)->typeName->names));
-	case T_CollateClause:
-		return find_name(((const CollateClause *)node)->arg, name);
-	case T_GroupingFunc:
-		return named(name, "grouping", NAME_STRONG);
+		return resolve_cast(resolver, scope, (const TypeCast *)node);
+	case T_BoolExpr:
+		return resolve_boolean(resolver, scope, (const BoolExpr *)node);
+	case T_A_Indirection:
+		return resolve_selection(resolver, scope, (const A_Indirection *)node);
 	case T_SubLink:
-		return sublink_name((const SubLink *)node, name);
+		return resolve_sublink(resolver, scope, (const SubLink *)node);
 	case T_CaseExpr:
-		return weak_name(find_name((const Node *)((const CaseExpr *)node)->defresult, name), name,
-				 "case");
-	case T_A_ArrayExpr:
-		return named(name, "array", NAME_STRONG);
-	case T_RowExpr:
-		return named(name, "row", NAME_STRONG);
+		return resolve_case(resolver, scope, (const CaseExpr *)node);
 	case T_CoalesceExpr:
-		return named(name, "coalesce", NAME_STRONG);
+		return resolve_coalesce(resolver, scope, (const CoalesceExpr *)node);
 	case T_MinMaxExpr:
-		return named(name, ((const MinMaxExpr *)node)->op == IS_GREATEST ? "greatest" : "least",
-			     NAME_STRONG);
+		return resolve_extreme(resolver, scope, (const MinMaxExpr *)node);
+	case T_A_ArrayExpr:
+		return resolve_array(resolver, scope, (const A_ArrayExpr *)node);
+	case T_CollateClause:
+		return resolve_collate(resolver, scope, (const CollateClause *)node);
 	case T_SQLValueFunction:
-		return named(name, value_function_name((const SQLValueFunction *)node), NAME_STRONG);
+		return value_function_type((const SQLValueFunction *)node);
+	case T_BooleanTest:
+		return resolve_test(resolver, scope, (const BooleanTest *)node);
 	case T_XmlExpr:
-		return named(name, xml_name((const XmlExpr *)node), NAME_STRONG);
+		return resolve_xml(resolver, scope, (const XmlExpr *)node);
+	case T_RowExpr:
+		walk_children(resolver, scope, node);
+		return RECORDOID;
+	case T_NullTest:
+		walk_children(resolver, scope, node);
+		return BOOLOID;
+	case T_GroupingFunc:
+		walk_children(resolver, scope, node);
+		return INT4OID;
 	case T_XmlSerialize:
-		return named(name, "xmlserialize", NAME_STRONG);
+		walk_children(resolver, scope, node);
+		return resolve_type_name(resolver, ((const XmlSerialize *)node)->typeName);
 	default:
-		return NAME_NONE;
+		walk_children(resolver, scope, node);
+		return TYPE_UNSURE;
 	}
 }
 
-str_t expression_name(const Node *node)
+type_id resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node)
 {
-	const char *name = NULL;
-	return find_name(node, &name) == NAME_NONE ? STR("?column?") : str_from(name);
+	if (!node || !resolver_enter(resolver))
+		return TYPE_UNSURE;
+	type_id type = resolve_node(resolver, scope, node);
+	resolver_record_type(resolver, node, type);
+	resolver_leave(resolver);
+	return type;
 }

@@ -1,6 +1,9 @@
 #include "sql/resolve_internal.h"
 
 #include "sql/node_children.h"
+#include "sql/type_overload.h"
+
+#include "catalog/pg_type_d.h"
 
 static void from_item(struct resolver *resolver, struct scope *scope, const Node *node,
 		      struct namespace *ret_names);
@@ -67,17 +70,6 @@ static void check_conflicts(struct resolver *resolver, const struct namespace *l
 	}
 }
 
-void rename_columns(struct outputs *outputs, const List *names)
-{
-	const ListCell *cell;
-	size_t at = 0;
-	foreach(cell, names)
-	{
-		if (at < outputs->count)
-			outputs->columns[at++].name = str_from(NODE_STRING(lfirst(cell)));
-	}
-}
-
 /* Aliases may also name columns of an item that are not known: those are known by that. */
 static void add_named_columns(struct resolver *resolver, struct outputs *outputs, const List *names)
 {
@@ -93,7 +85,8 @@ static void adopt_columns(struct resolver *resolver, struct range_item *item, st
 	if (alias) {
 		if (outputs->open)
 			add_named_columns(resolver, outputs, alias->colnames);
-		rename_columns(outputs, alias->colnames);
+		name_columns(resolver, outputs, alias->colnames, str_from(alias->aliasname),
+			     node_location(item->node));
 		item->alias = str_from(alias->aliasname);
 	}
 	for (size_t i = 0; i < outputs->count; i++) {
@@ -162,7 +155,7 @@ static void relation_columns(struct resolver *resolver, const struct catalog_rel
 	for (size_t i = 0; i < relation->columns_count; i++)
 		outputs_add(resolver, outputs,
 			    (struct range_column){ .name = relation->columns[i].name,
-						   .category = relation->columns[i].category,
+						   .type = relation->columns[i].value_type,
 						   .not_null = relation->columns[i].not_null });
 }
 
@@ -191,12 +184,16 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 	return item;
 }
 
-static struct range_item *cte_reference(struct resolver *resolver, const RangeVar *var,
+static struct range_item *cte_reference(struct resolver *resolver, struct scope *scope, const RangeVar *var,
 					struct cte_entry *entry)
 {
 	struct range_item *item = range_item_new(resolver, RANGE_CTE, (const Node *)var);
 	if (entry->state == CTE_PENDING)
 		resolve_cte(resolver, entry);
+	if (entry->state == CTE_ACTIVE) {
+		check_self_reference(resolver, entry, var);
+		scope->reads_recursion = true;
+	}
 	struct outputs outputs = copy_outputs(resolver, &entry->outputs);
 	outputs.open |= !entry->has_outputs;
 	item->cte = entry->cte;
@@ -210,7 +207,7 @@ static void from_relation(struct resolver *resolver, struct scope *scope, const 
 {
 	struct cte_entry *entry = var->schemaname ? NULL : lookup_cte(scope, str_from(var->relname));
 	add_item(resolver, ret_names,
-		 entry ? cte_reference(resolver, var, entry) : base_relation(resolver, var));
+		 entry ? cte_reference(resolver, scope, var, entry) : base_relation(resolver, var));
 }
 
 static void from_subselect(struct resolver *resolver, struct scope *scope, const RangeSubselect *sub,
@@ -219,25 +216,22 @@ static void from_subselect(struct resolver *resolver, struct scope *scope, const
 	struct outputs outputs = { 0 };
 	bool lateral = scope->lateral_active;
 	scope->lateral_active = sub->lateral;
+	scope->place = PLACE_FROM_SUBSELECT;
 	if (IsA(sub->subquery, SelectStmt))
 		resolve_select(resolver, scope, (const SelectStmt *)sub->subquery, &outputs);
 	else
 		outputs.open = true;
 	scope->lateral_active = lateral;
+	scope->place = PLACE_OTHER;
 	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)sub);
 	outputs = copy_outputs(resolver, &outputs);
 	adopt_columns(resolver, item, &outputs, sub->alias);
 	add_item(resolver, ret_names, item);
 }
 
-/* Functions that surely return one column of a plain type, named like the function or its alias. */
-static bool returns_one_column(const struct resolved_function *function, const char *name)
+/* Functions of FROM without a catalog that surely give one column. */
+static bool gives_one_column(const char *name)
 {
-	bool plain = function && function->overloads_count > 0;
-	for (size_t i = 0; plain && i < function->overloads_count; i++)
-		plain = function->overloads[i]->category != TYPE_OTHER;
-	if (plain)
-		return true;
 	static const char *const names[] = { "generate_series", "generate_subscripts", "string_to_table",
 					     "regexp_split_to_table" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -247,31 +241,98 @@ static bool returns_one_column(const struct resolved_function *function, const c
 	return false;
 }
 
-/* Columns of one function of FROM, as far as they are sure. */
-static void function_columns(struct resolver *resolver, const Node *expression, const List *definitions,
-			     const Alias *alias, struct outputs *outputs)
+static void add_plain_column(struct resolver *resolver, struct outputs *outputs, str_t name, type_id type)
+{
+	outputs_add(resolver, outputs, (struct range_column){ .name = name, .type = type });
+}
+
+/* Columns that AS (name type, …) defines; only for functions that return record. */
+static void defined_columns(struct resolver *resolver, const List *definitions, const Node *expression,
+			    type_id type, struct outputs *outputs)
 {
 	const ListCell *cell;
 	foreach(cell, definitions)
+	{
+		const ColumnDef *definition = lfirst_node(ColumnDef, cell);
+		add_plain_column(resolver, outputs, str_from(definition->colname),
+				 resolve_type_name(resolver, definition->typeName));
+	}
+	if (type != TYPE_UNSURE && type != RECORDOID)
+		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601", node_location(expression),
+			    "only a function that returns record takes column definitions");
+}
+
+/* OUT parameters as columns. */
+static void output_columns(struct resolver *resolver, const struct catalog_function *function,
+			   struct outputs *outputs)
+{
+	for (size_t i = 0; i < function->outputs_count; i++) {
+		type_id type = function->output_types ? function->output_types[i] : TYPE_UNSURE;
+		str_t name = function->outputs[i];
+		if (name.len == 0)
+			name = arena_printf(resolver->arena, "column%zu", i + 1);
+		add_plain_column(resolver, outputs, name, type_is_polymorphic(type) ? TYPE_UNSURE : type);
+	}
+}
+
+static bool composite_columns(struct resolver *resolver, type_id type, struct outputs *outputs)
+{
+	const struct catalog_type *row =
+		resolver->catalog
+			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type))
+			: NULL;
+	if (!row || row->kind != 'c')
+		return false;
+	for (size_t i = 0; i < row->columns_count; i++)
 		outputs_add(resolver, outputs,
-			    (struct range_column){ .name = str_from(lfirst_node(ColumnDef, cell)->colname) });
-	if (definitions)
-		return;
+			    (struct range_column){ .name = row->columns[i].name,
+						   .type = row->columns[i].value_type });
+	outputs->open |= row->relation && row->relation->is_open;
+	return true;
+}
+
+/* Columns of one function of FROM, as far as they are sure. A plain value is named after its only OUT
+ * parameter, the alias, or the function. */
+static void function_columns(struct resolver *resolver, const Node *expression, const List *definitions,
+			     const Alias *alias, struct outputs *outputs)
+{
 	const FuncCall *call = IsA(expression, FuncCall) ? (const FuncCall *)expression : NULL;
 	const char *name = call ? names_last(call->funcname) : NULL;
 	const struct resolved_function *function =
 		call ? resolution_function(resolver->resolution, call) : NULL;
-	if (function && function->overloads_count == 1 && function->overloads[0]->outputs_count > 0 &&
-	    function->overloads[0]->outputs[0].len > 0) {
-		for (size_t i = 0; i < function->overloads[0]->outputs_count; i++)
-			outputs_add(resolver, outputs,
-				    (struct range_column){ .name = function->overloads[0]->outputs[i] });
+	const struct catalog_function *chosen = function ? function->chosen : NULL;
+	type_id type = resolution_type(resolver->resolution, expression);
+	if (definitions) {
+		defined_columns(resolver, definitions, expression, type, outputs);
 		return;
 	}
-	outputs->open |= !returns_one_column(function, name);
-	if (alias || name)
-		outputs_add(resolver, outputs,
-			    (struct range_column){ .name = str_from(alias ? alias->aliasname : name) });
+	if (!chosen && function && function->overloads_count == 1)
+		chosen = function->overloads[0];
+	if (chosen && chosen->outputs_count > 0 &&
+	    (chosen->outputs_count > 1 || chosen->outputs[0].len > 0)) {
+		output_columns(resolver, chosen, outputs);
+		return;
+	}
+	if (composite_columns(resolver, type, outputs))
+		return;
+	if (chosen && type == RECORDOID)
+		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601", node_location(expression),
+			    "the columns of a function that returns record have to be defined");
+	bool plain = type != TYPE_UNSURE && type != RECORDOID;
+	outputs->open |= !plain && !gives_one_column(name);
+	str_t column = alias  ? str_from(alias->aliasname)
+		       : name ? str_from(name)
+			      : expression_name(expression);
+	if (alias || name || plain)
+		add_plain_column(resolver, outputs, column, plain ? type : TYPE_UNSURE);
+}
+
+static void resolve_function_of_from(struct resolver *resolver, struct scope *scope, const Node *expression)
+{
+	const Node *outer = resolver->top_function;
+	resolver->top_function = expression;
+	(void)resolve_in_place(resolver, scope, expression, PLACE_FROM_FUNCTION, NULL);
+	resolver->top_function = outer;
 }
 
 static void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
@@ -285,7 +346,7 @@ static void from_function(struct resolver *resolver, struct scope *scope, const 
 	foreach(cell, range->functions)
 	{
 		const List *pair = lfirst_node(List, cell);
-		resolve_expression(resolver, scope, linitial(pair));
+		resolve_function_of_from(resolver, scope, linitial(pair));
 		const List *definitions = lsecond(pair) ? (const List *)lsecond(pair) : range->coldeflist;
 		function_columns(resolver, linitial(pair), definitions, several ? NULL : range->alias,
 				 &outputs);
@@ -294,7 +355,7 @@ static void from_function(struct resolver *resolver, struct scope *scope, const 
 	if (range->ordinality)
 		outputs_add(resolver, &outputs,
 			    (struct range_column){
-				    .name = STR("ordinality"), .category = TYPE_INTEGER, .not_null = true });
+				    .name = STR("ordinality"), .type = INT8OID, .not_null = true });
 	struct range_item *item = range_item_new(resolver, RANGE_FUNCTION, (const Node *)range);
 	if (!range->alias && list_length(range->functions) == 1) {
 		const Node *first = linitial(lfirst_node(List, list_head(range->functions)));
@@ -312,15 +373,20 @@ static void from_table_function(struct resolver *resolver, struct scope *scope, 
 	const ListCell *cell;
 	bool lateral = scope->lateral_active;
 	scope->lateral_active = true;
-	resolve_expression(resolver, scope, range->docexpr);
-	resolve_expression(resolver, scope, range->rowexpr);
+	(void)resolve_expression(resolver, scope, range->docexpr);
+	(void)resolve_expression(resolver, scope, range->rowexpr);
 	resolve_list(resolver, scope, range->namespaces);
 	foreach(cell, range->columns)
 	{
 		const RangeTableFuncCol *column = lfirst_node(RangeTableFuncCol, cell);
-		resolve_expression(resolver, scope, column->colexpr);
-		resolve_expression(resolver, scope, column->coldefexpr);
-		outputs_add(resolver, &outputs, (struct range_column){ .name = str_from(column->colname) });
+		(void)resolve_expression(resolver, scope, column->colexpr);
+		(void)resolve_expression(resolver, scope, column->coldefexpr);
+		outputs_add(resolver, &outputs,
+			    (struct range_column){
+				    .name = str_from(column->colname),
+				    .type = column->for_ordinality
+						    ? INT4OID
+						    : resolve_type_name(resolver, column->typeName) });
 	}
 	scope->lateral_active = lateral;
 	struct range_item *item = range_item_new(resolver, RANGE_FUNCTION, (const Node *)range);
@@ -334,7 +400,7 @@ static void from_sample(struct resolver *resolver, struct scope *scope, const Ra
 {
 	from_item(resolver, scope, sample->relation, ret_names);
 	resolve_list(resolver, scope, sample->args);
-	resolve_expression(resolver, scope, sample->repeatable);
+	(void)resolve_expression(resolver, scope, sample->repeatable);
 }
 
 /* Finds a column of one side of a join by name. */
@@ -363,10 +429,38 @@ static void report_using(struct resolver *resolver, str_t name, enum lookup resu
 			result == LOOKUP_AMBIGUOUS ? "is more than once on" : "does not exist on", side);
 }
 
-static bool incomparable(enum type_category a, enum type_category b)
+static void report_incomparable(struct resolver *resolver, str_t name)
 {
-	bool numbers = (a == TYPE_INTEGER || a == TYPE_NUMERIC) && (b == TYPE_INTEGER || b == TYPE_NUMERIC);
-	return a != TYPE_OTHER && b != TYPE_OTHER && a != b && !numbers;
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, "42883", name, -1,
+			      "the two columns \"" STR_FMT "\" have types that cannot be compared",
+			      STR_ARG(name));
+}
+
+/* The columns are compared with `=`, and take the type that both have in common. */
+static type_id merge_types(struct resolver *resolver, const JoinExpr *join, str_t name, type_id left,
+			   type_id right)
+{
+	struct resolved_operator applied = {
+		.node = (const Node *)join, .schema = STR_NONE, .name = STR("="), .location = -1
+	};
+	struct overload_choice choice;
+	const type_id types[2] = { left, right };
+	type_id type = TYPE_UNSURE;
+	if (!resolver_knows_types(resolver))
+		return TYPE_UNSURE;
+	applied.overloads =
+		catalog_operators(resolver->catalog, STR_NONE, applied.name, &applied.overloads_count);
+	choose_operator(resolver->catalog, applied.overloads, applied.overloads_count, false, left, right,
+			&choice);
+	applied.chosen = choice.oper;
+	resolver_record_operator(resolver, applied);
+	if (choice.result == OVERLOAD_NONE || choice.result == OVERLOAD_AMBIGUOUS)
+		report_incomparable(resolver, name);
+	else if (type_common(resolver->catalog, types, 2, &type) == SURELY_NOT)
+		report_incomparable(resolver, name);
+	resolver_note_cast(resolver, left, type, -1);
+	resolver_note_cast(resolver, right, type, -1);
+	return type;
 }
 
 /* The column that USING (name) makes of both sides. */
@@ -391,10 +485,7 @@ static void merge_column(struct resolver *resolver, const JoinExpr *join, const 
 		column.not_null = join->jointype == JOIN_FULL ? a->not_null && b->not_null : column.not_null;
 		column.source = kept->item;
 		column.source_index = kept->column;
-		if (incomparable(a->category, b->category))
-			diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, name, -1,
-					"the two columns \"" STR_FMT "\" have types that cannot be compared",
-					STR_ARG(name));
+		column.type = merge_types(resolver, join, name, a->type, b->type);
 	}
 	outputs_add(resolver, merged, column);
 }
@@ -488,15 +579,28 @@ static void join_condition(struct resolver *resolver, struct scope *scope, const
 	scope->names = (struct namespace){ 0 };
 	namespace_append(resolver, &scope->names, names);
 	namespace_set_lateral(&scope->names, false, true);
-	resolve_expression(resolver, scope, condition);
+	resolve_condition(resolver, scope, condition, PLACE_JOIN_ON, "JOIN/ON");
 	scope->names = outside;
+}
+
+/* A side of a join; where it may be missing, a recursive query cannot speak of itself. */
+static void from_side(struct resolver *resolver, struct scope *scope, const Node *side, bool may_miss,
+		      struct namespace *ret_names)
+{
+	enum recursion recursion = resolver->recursion;
+	if (may_miss && recursion == RECURSION_ALLOWED)
+		resolver->recursion = RECURSION_OUTER_JOIN;
+	from_item(resolver, scope, side, ret_names);
+	resolver->recursion = recursion;
 }
 
 static void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join,
 		      struct namespace *ret_names)
 {
+	bool left_may_miss = join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL;
+	bool right_may_miss = join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL;
 	struct namespace left = { 0 }, right = { 0 }, outside = scope->names;
-	from_item(resolver, scope, join->larg, &left);
+	from_side(resolver, scope, join->larg, left_may_miss, &left);
 	if (left.count + outside.count > RESOLVE_MAX_RELATIONS)
 		resolver_give_up(resolver);
 	if (resolver->resolution->too_deep)
@@ -506,7 +610,7 @@ static void from_join(struct resolver *resolver, struct scope *scope, const Join
 	scope->names = (struct namespace){ 0 };
 	namespace_append(resolver, &scope->names, &outside);
 	namespace_append(resolver, &scope->names, &left);
-	from_item(resolver, scope, join->rarg, &right);
+	from_side(resolver, scope, join->rarg, right_may_miss, &right);
 	scope->names = outside;
 	check_conflicts(resolver, &left, &right);
 	namespace_set_lateral(&left, false, true);
@@ -517,9 +621,9 @@ static void from_join(struct resolver *resolver, struct scope *scope, const Join
 		merge_natural(resolver, join, &left, &right, &merged);
 	foreach(cell, join->usingClause)
 		merge_column(resolver, join, &left, &right, str_from(NODE_STRING(lfirst(cell))), &merged);
-	if (join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL)
+	if (right_may_miss)
 		set_nullable(&right);
-	if (join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL)
+	if (left_may_miss)
 		set_nullable(&left);
 	namespace_append(resolver, &left, &right);
 	struct range_item *item = range_item_new(resolver, RANGE_JOIN, (const Node *)join);

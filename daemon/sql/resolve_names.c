@@ -2,6 +2,8 @@
 
 #include "sql/node_children.h"
 
+#include "catalog/pg_type_d.h"
+
 static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid" };
 
 static bool is_system_column(str_t name)
@@ -32,13 +34,13 @@ enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *i
 			continue;
 		if (result == LOOKUP_FOUND)
 			return LOOKUP_AMBIGUOUS;
-		*ret_found = (struct found_column){ item, i, false };
+		*ret_found = (struct found_column){ .item = item, .column = i };
 		result = LOOKUP_FOUND;
 	}
 	if (result == LOOKUP_FOUND)
 		return result;
 	if (item->relation && !item->relation->is_view && is_system_column(name)) {
-		*ret_found = (struct found_column){ item, 0, true };
+		*ret_found = (struct found_column){ .item = item, .is_system = true };
 		return LOOKUP_FOUND;
 	}
 	return item->open ? LOOKUP_UNSURE : LOOKUP_MISSING;
@@ -105,6 +107,7 @@ static enum lookup search_level(struct resolver *resolver, const struct scope *s
 	if (search.matches > 1 || search.ambiguous_inside)
 		return search.doubtful ? LOOKUP_UNSURE : LOOKUP_AMBIGUOUS;
 	*ret_found = search.found;
+	ret_found->level = scope->level;
 	return search.forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
 }
 
@@ -130,7 +133,7 @@ static bool item_matches(const struct range_item *item, str_t schema, str_t name
 }
 
 enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
-			const struct range_item **ret_item)
+			const struct range_item **ret_item, unsigned *ret_level)
 {
 	for (; scope; scope = scope->parent) {
 		size_t matches = 0;
@@ -140,8 +143,10 @@ enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
 			if (!entry->relation_visible || (entry->lateral_only && !scope->lateral_active) ||
 			    !item_matches(entry->item, schema, name))
 				continue;
-			if (matches++ == 0)
+			if (matches++ == 0) {
 				*ret_item = entry->item;
+				*ret_level = scope->level;
+			}
 			forbidden |= entry->lateral_only && !entry->lateral_ok;
 		}
 		if (matches > 1)
@@ -189,76 +194,109 @@ static void report_unknown(struct resolver *resolver, const struct scope *scope,
 			STR_ARG(hint(resolver, nearest.best)));
 }
 
-static void report_out_of_scope(struct resolver *resolver, const ColumnRef *column, str_t relation)
+static void report_out_of_scope(struct resolver *resolver, const ColumnRef *column, str_t relation,
+				const char *sqlstate)
 {
-	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, relation, column->location,
-			"\"" STR_FMT "\" is not a relation that can be referred to here", STR_ARG(relation));
+	diagnostics_add_state(
+		resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, relation, column->location,
+		"\"" STR_FMT "\" is not a relation that can be referred to here", STR_ARG(relation));
 }
 
-static struct resolved_column *record(struct resolver *resolver, const ColumnRef *column,
-				      struct resolved_column resolved)
+static void record(struct resolver *resolver, const ColumnRef *column, struct resolved_column resolved)
 {
 	struct resolved_column *copy = ARENA_NEW(resolver->arena, struct resolved_column);
 	*copy = resolved;
 	resolver_record(resolver, column, copy);
-	return copy;
+	resolver->marks.columns |= resolved.item ? level_bit(resolved.level) : 0;
+	resolver->marks.unsure |= resolved.kind == COLUMN_UNSURE || resolved.kind == COLUMN_UNKNOWN;
 }
 
-static void record_found(struct resolver *resolver, const ColumnRef *column, struct found_column found)
+static type_id system_column_type(str_t name)
+{
+	return str_is(name, "ctid")	  ? TIDOID
+	       : str_is(name, "tableoid") ? OIDOID
+	       : name.ptr[0] == 'x'	  ? XIDOID
+					  : CIDOID;
+}
+
+static type_id record_found(struct resolver *resolver, const ColumnRef *column, struct found_column found)
 {
 	record(resolver, column,
 	       (struct resolved_column){ .kind = found.is_system ? COLUMN_SYSTEM : COLUMN_OF_ITEM,
 					 .item = found.item,
+					 .level = found.level,
 					 .column = found.column });
+	if (found.is_system)
+		return system_column_type(str_from(names_last(column->fields)));
+	return found.item->columns[found.column].type;
 }
 
-static void resolve_unqualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
-				str_t name)
+/* The row of an item: of the relation's own type, or, of a function with one plain column, that value. */
+static type_id row_type(const struct range_item *item)
+{
+	if (item->relation)
+		return item->relation->row_type;
+	if (item->kind == RANGE_FUNCTION)
+		return TYPE_UNSURE;
+	return RECORDOID;
+}
+
+static type_id resolve_unqualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
+				   str_t name)
 {
 	struct found_column found;
 	const struct range_item *item;
+	unsigned level = 0;
 	enum lookup result = lookup_column(resolver, scope, name, false, &found);
-	if (result == LOOKUP_FOUND) {
-		record_found(resolver, column, found);
-	} else if (result == LOOKUP_FORBIDDEN) {
-		report_out_of_scope(resolver, column, name);
+	if (result == LOOKUP_FOUND)
+		return record_found(resolver, column, found);
+	if (result == LOOKUP_FORBIDDEN) {
+		report_out_of_scope(resolver, column, name, "42P10");
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result == LOOKUP_AMBIGUOUS) {
 		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
 				"column reference \"" STR_FMT "\" is ambiguous: several relations have it",
 				STR_ARG(name));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
-	} else if (lookup_item(scope, STR_NONE, name, &item) == LOOKUP_FOUND) {
-		record(resolver, column, (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item });
+	} else if (lookup_item(scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
+		record(resolver, column,
+		       (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item, .level = level });
+		return row_type(item);
 	} else if (result == LOOKUP_UNSURE || resolver->resolution->too_deep) {
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNSURE });
 	} else {
 		report_unknown(resolver, scope, column, name);
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	}
+	return TYPE_UNSURE;
 }
 
-/* Whether name(row) can be a call. */
-static bool is_function_of_row(const struct resolver *resolver, str_t name)
+/* What `item` is worth where it stands for a value: its row, or the plain value of a function. */
+static type_id value_type(const struct range_item *item)
 {
-	size_t count = 0;
-	const struct catalog_function *const *overloads =
-		resolver->catalog ? catalog_functions(resolver->catalog, STR_NONE, name, &count) : NULL;
-	for (size_t i = 0; i < count; i++) {
-		if (overloads[i]->takes_row && catalog_function_accepts(overloads[i], 1))
-			return true;
-	}
-	return false;
+	if (item->kind != RANGE_FUNCTION)
+		return row_type(item);
+	return item->columns_count == 1 && !item->open ? item->columns[0].type : TYPE_UNSURE;
+}
+
+/* Whether name(item) can be a call or a cast. */
+static bool may_be_call(struct resolver *resolver, const struct range_item *item, str_t name)
+{
+	type_id ignored;
+	if (!resolver_knows_types(resolver))
+		return false;
+	enum overload_result result = call_by_attribute(resolver, value_type(item), name, &ignored);
+	return result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS;
 }
 
 /* `item.name` that is no column: attribute notation for name(item), or nothing. In doubt it is a call to
  * safety. */
 static void resolve_attribute(struct resolver *resolver, const ColumnRef *column,
-			      const struct range_item *item, str_t name)
+			      const struct range_item *item, unsigned level, str_t name)
 {
-	struct resolved_column resolved = { .kind = COLUMN_UNKNOWN, .item = item };
+	struct resolved_column resolved = { .kind = COLUMN_UNKNOWN, .item = item, .level = level };
 	resolver_suspect(resolver, name, column->location, true, (const Node *)column);
-	if (is_function_of_row(resolver, name)) {
+	if (may_be_call(resolver, item, name)) {
 		resolved.kind = COLUMN_SUSPECTED_CALL;
 		resolved.call = name;
 	} else {
@@ -274,14 +312,14 @@ static void resolve_attribute(struct resolver *resolver, const ColumnRef *column
 	record(resolver, column, resolved);
 }
 
-static void resolve_in_item(struct resolver *resolver, const ColumnRef *column, const struct range_item *item,
-			    str_t name)
+static type_id resolve_in_item(struct resolver *resolver, const ColumnRef *column,
+			       const struct range_item *item, unsigned level, str_t name)
 {
 	struct found_column found;
 	switch (lookup_in_item(resolver, item, name, &found)) {
 	case LOOKUP_FOUND:
-		record_found(resolver, column, found);
-		break;
+		found.level = level;
+		return record_found(resolver, column, found);
 	case LOOKUP_AMBIGUOUS:
 		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
 				"column reference \"" STR_FMT "\" is ambiguous: \"" STR_FMT
@@ -296,9 +334,10 @@ static void resolve_in_item(struct resolver *resolver, const ColumnRef *column, 
 		break;
 	case LOOKUP_MISSING:
 	case LOOKUP_FORBIDDEN:
-		resolve_attribute(resolver, column, item, name);
+		resolve_attribute(resolver, column, item, level, name);
 		break;
 	}
+	return TYPE_UNSURE;
 }
 
 static str_t field_at(const List *fields, int at)
@@ -307,39 +346,45 @@ static str_t field_at(const List *fields, int at)
 }
 
 /* `[database.][schema.]relation.column`, or `.*` for the column. */
-static void resolve_qualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
+static type_id resolve_qualified(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
 {
 	int count = list_length(column->fields);
 	str_t relation = field_at(column->fields, count - 2);
 	str_t schema = count > 2 ? field_at(column->fields, count - 3) : STR_NONE;
 	const struct range_item *item = NULL;
+	unsigned level = 0;
 	const Node *last = llast(column->fields);
-	enum lookup result = lookup_item(scope, schema, relation, &item);
+	enum lookup result = lookup_item(scope, schema, relation, &item, &level);
 	if (result == LOOKUP_AMBIGUOUS) {
-		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, relation,
-				column->location, "table reference \"" STR_FMT "\" is ambiguous",
-				STR_ARG(relation));
+		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, "42P09", relation,
+				      column->location, "table reference \"" STR_FMT "\" is ambiguous",
+				      STR_ARG(relation));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result != LOOKUP_FOUND) {
-		report_out_of_scope(resolver, column, relation);
+		report_out_of_scope(resolver, column, relation,
+				    result == LOOKUP_FORBIDDEN ? "42P10" : "42P01");
 		str_t call = IsA(last, String) ? str_from(NODE_STRING(last)) : STR_NONE;
 		if (call.ptr)
 			resolver_suspect(resolver, call, column->location, true, (const Node *)column);
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (IsA(last, A_Star)) {
-		record(resolver, column, (struct resolved_column){ .kind = COLUMN_STAR, .item = item });
+		record(resolver, column,
+		       (struct resolved_column){ .kind = COLUMN_STAR, .item = item, .level = level });
+		return row_type(item);
 	} else {
-		resolve_in_item(resolver, column, item, str_from(NODE_STRING(last)));
+		return resolve_in_item(resolver, column, item, level, str_from(NODE_STRING(last)));
 	}
+	return TYPE_UNSURE;
 }
 
-void resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
+type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column)
 {
 	const Node *first = linitial(column->fields);
-	if (IsA(first, A_Star))
+	if (IsA(first, A_Star)) {
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_STAR });
-	else if (list_length(column->fields) == 1)
-		resolve_unqualified(resolver, scope, column, str_from(NODE_STRING(first)));
-	else
-		resolve_qualified(resolver, scope, column);
+		return TYPE_UNSURE;
+	}
+	if (list_length(column->fields) == 1)
+		return resolve_unqualified(resolver, scope, column, str_from(NODE_STRING(first)));
+	return resolve_qualified(resolver, scope, column);
 }

@@ -349,8 +349,9 @@ static const struct candidate *find_exact(const struct candidates *candidates, c
 	return NULL;
 }
 
-/* Leaves the candidate that is called as the first. */
-static enum overload_result choose(struct candidates *candidates, const struct inputs *inputs)
+/* Leaves the candidate that is called as the first. A cast goes before all but an exact match. */
+static enum overload_result choose(struct candidates *candidates, const struct inputs *inputs,
+				   type_id cast_target)
 {
 	const struct candidate *exact = inputs->unsure ? NULL : find_exact(candidates, inputs);
 	if (exact) {
@@ -358,7 +359,14 @@ static enum overload_result choose(struct candidates *candidates, const struct i
 		candidates->count = 1;
 		return candidates->items[0].ambiguous ? OVERLOAD_AMBIGUOUS : OVERLOAD_FOUND;
 	}
+	enum certainty cast =
+		cast_target ? type_can_coerce_by_call(inputs->catalog, inputs->types[0], cast_target)
+			    : SURELY_NOT;
+	if (cast == SURELY)
+		return OVERLOAD_CAST;
 	enum certainty certainty = keep_callable(candidates, inputs);
+	if (cast == PERHAPS)
+		return OVERLOAD_UNSURE;
 	if (candidates->overflow)
 		return OVERLOAD_UNSURE;
 	if (candidates->count == 0)
@@ -402,13 +410,16 @@ static type_id operator_result(const void *object)
 	return ((const struct catalog_operator *)object)->result;
 }
 
-static void finish(struct candidates *candidates, const struct inputs *inputs,
+static void finish(struct candidates *candidates, const struct inputs *inputs, type_id cast_target,
 		   type_id (*result_of)(const void *object), struct overload_choice *choice)
 {
-	choice->result = choose(candidates, inputs);
+	choice->result = choose(candidates, inputs, cast_target);
 	if (choice->result == OVERLOAD_FOUND) {
 		bind_choice(&candidates->items[0], inputs, result_of(candidates->items[0].object), choice);
-	} else if (choice->result == OVERLOAD_UNSURE && !candidates->overflow) {
+	} else if (choice->result == OVERLOAD_CAST) {
+		choice->value = cast_target;
+	} else if (choice->result == OVERLOAD_UNSURE && !candidates->overflow && candidates->count > 0 &&
+		   cast_target == TYPE_UNSURE) {
 		choice->value = result_of(candidates->items[0].object);
 		for (size_t i = 1; i < candidates->count; i++) {
 			if (result_of(candidates->items[i].object) != choice->value)
@@ -440,7 +451,7 @@ void choose_function(const struct catalog *catalog, const struct catalog_functio
 	for (size_t i = 0; i < overloads_count; i++)
 		add_function(&candidates, overloads[i], call);
 	ret_choice->some_take_count = candidates.count > 0;
-	finish(&candidates, &inputs, function_result, ret_choice);
+	finish(&candidates, &inputs, call->cast_target, function_result, ret_choice);
 	if (ret_choice->result == OVERLOAD_FOUND)
 		ret_choice->function = candidates.items[0].object;
 }
@@ -522,7 +533,7 @@ void choose_operator(const struct catalog *catalog, const struct catalog_operato
 	candidates.overflow = false;
 	for (size_t i = 0; i < overloads_count; i++)
 		add_operator(&candidates, overloads[i], is_prefix);
-	finish(&candidates, &inputs, operator_result, ret_choice);
+	finish(&candidates, &inputs, TYPE_UNSURE, operator_result, ret_choice);
 	if (ret_choice->result == OVERLOAD_FOUND)
 		ret_choice->oper = candidates.items[0].object;
 }

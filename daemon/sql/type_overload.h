@@ -16,7 +16,8 @@ struct overload_call {
 	size_t count;
 	const str_t *names; /* of the last `names_count` arguments, which are given by name */
 	size_t names_count;
-	bool is_variadic; /* the last argument is given with VARIADIC */
+	bool is_variadic;    /* the last argument is given with VARIADIC */
+	type_id cast_target; /* the type that f(x) would cast to, or TYPE_UNSURE */
 };
 
 enum overload_result {
@@ -24,6 +25,7 @@ enum overload_result {
 	OVERLOAD_AMBIGUOUS, /* several do, and none is best */
 	OVERLOAD_UNSURE,    /* one, or none */
 	OVERLOAD_FOUND,
+	OVERLOAD_CAST, /* the call is a cast to `cast_target` */
 };
 
 /* What was chosen. */

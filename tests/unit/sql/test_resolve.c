@@ -65,7 +65,7 @@ static const struct row errors[] = {
 	{ "SELECT e.value, e.ordinality FROM json_array_elements('[]') WITH ORDINALITY e", "" },
 	{ "SELECT k, v FROM json_each('{}') AS j(k, v)", "" },
 	{ "SELECT p.a, b FROM pair() p", "" },
-	{ "SELECT x.anything FROM unnest(ARRAY[1]) x", "" },
+	{ "SELECT x.anything FROM unnest(ARRAY[1]) x", "unknown_column x.anything@7" },
 	{ "SELECT user_id FROM orders JOIN items USING (user_id)", "" },
 	{ "SELECT user_id, orders.user_id, items.user_id FROM orders JOIN items USING (user_id)", "" },
 	{ "SELECT user_id FROM orders NATURAL JOIN items", "" },
@@ -308,7 +308,7 @@ static void suspects_calls(void **state)
 		{ "SELECT ('x'::text).length", "length", false },
 		{ "SELECT (u).name FROM users u", NULL, false },
 		{ "SELECT (u).wipe FROM users u", "wipe", false },
-		{ "SELECT t.wipe FROM unnest(ARRAY[1]) t", "wipe", false },
+		{ "SELECT t.wipe FROM unnest(ARRAY[1]) t", "wipe", true },
 	};
 	const struct fixture *fixture = *state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,0 +1,220 @@
+#include "sql/resolve_internal.h"
+
+#include "sql/node_children.h"
+
+struct grouping {
+	struct resolver *resolver;
+	const struct level *level;
+	unsigned depth; /* subqueries around the node: only whole columns are found grouped there */
+};
+
+static bool is_level_column(const struct grouping *grouping, const struct resolved_column *column)
+{
+	return column && column->item && column->level == grouping->level->scope->level;
+}
+
+/* The column that a key of GROUP BY is, if it is one. */
+static bool column_of_key(const struct grouping *grouping, const struct sort_key *key,
+			  struct base_column *ret_base)
+{
+	const struct level *level = grouping->level;
+	const Node *node = key->node;
+	if (key->output != SIZE_MAX) {
+		const struct range_column *output = &level->outputs->columns[key->output];
+		if (output->source) {
+			*ret_base = base_column_of(output->source, output->source_index);
+			return true;
+		}
+		return false;
+	}
+	if (!IsA(node, ColumnRef))
+		return false;
+	const struct resolved_column *column =
+		resolution_column(grouping->resolver->resolution, (const ColumnRef *)node);
+	if (!column || column->kind != COLUMN_OF_ITEM)
+		return false;
+	*ret_base = base_column_of(column->item, column->column);
+	return true;
+}
+
+static bool is_grouped_column(const struct grouping *grouping, struct base_column column)
+{
+	struct base_column grouped;
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		if (column_of_key(grouping, &grouping->level->groups[i], &grouped) &&
+		    grouped.item == column.item && grouped.column == column.column)
+			return true;
+	}
+	return false;
+}
+
+/* A grouped primary key determines every other column of its table. */
+static bool is_determined(const struct grouping *grouping, const struct range_item *item)
+{
+	bool has_key = false;
+	if (!item->relation)
+		return false;
+	for (size_t i = 0; i < item->relation->columns_count; i++) {
+		if (!item->relation->columns[i].is_key)
+			continue;
+		has_key = true;
+		if (!is_grouped_column(grouping, (struct base_column){ item, i }))
+			return false;
+	}
+	return has_key;
+}
+
+static const Node *expression_of_key(const struct grouping *grouping, const struct sort_key *key)
+{
+	if (key->output == SIZE_MAX)
+		return key->node;
+	const struct level *level = grouping->level;
+	const ResTarget *target = key->output < level->targets_count ? level->targets[key->output] : NULL;
+	return target ? target->val : NULL;
+}
+
+static bool is_grouped_expression(const struct grouping *grouping, const Node *node)
+{
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
+		if (key && expressions_may_equal(grouping->resolver, key, node))
+			return true;
+	}
+	return false;
+}
+
+static void report(const struct grouping *grouping, int location, str_t object)
+{
+	diagnostics_add(grouping->resolver->diagnostics, DIAG_UNGROUPED_COLUMN, NULL, object, location,
+			"\"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate", STR_ARG(object));
+}
+
+static void check_base(const struct grouping *grouping, struct base_column base, int location)
+{
+	if (base.item->kind == RANGE_JOIN || is_grouped_column(grouping, base) ||
+	    is_determined(grouping, base.item))
+		return;
+	report(grouping, location,
+	       arena_printf(grouping->resolver->arena, STR_FMT "." STR_FMT, STR_ARG(base.item->alias),
+			    STR_ARG(base.item->columns[base.column].name)));
+}
+
+static bool is_grouped_row(const struct grouping *grouping, const ColumnRef *node)
+{
+	return is_grouped_expression(grouping, (const Node *)node);
+}
+
+static void check_column(const struct grouping *grouping, const ColumnRef *node)
+{
+	const struct resolved_column *column = resolution_column(grouping->resolver->resolution, node);
+	if (!is_level_column(grouping, column))
+		return;
+	switch (column->kind) {
+	case COLUMN_OF_ITEM:
+	case COLUMN_FIELD:
+		check_base(grouping, base_column_of(column->item, column->column), node->location);
+		break;
+	case COLUMN_WHOLE_ROW:
+	case COLUMN_STAR:
+		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node))
+			report(grouping, node->location,
+			       arena_printf(grouping->resolver->arena, STR_FMT ".*",
+					    STR_ARG(column->item->alias)));
+		break;
+	case COLUMN_SYSTEM:
+		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node))
+			report(grouping, node->location,
+			       arena_printf(grouping->resolver->arena, STR_FMT ".%s",
+					    STR_ARG(column->item->alias), names_last(node->fields)));
+		break;
+	default:
+		break;
+	}
+}
+
+static bool check_node(const Node *node, void *context);
+
+static bool may_be_aggregate(const struct resolved_function *function, const FuncCall *call)
+{
+	if (function->chosen || call->over)
+		return function->chosen && function->chosen->kind == 'a' && !call->over;
+	for (size_t i = 0; i < function->overloads_count; i++) {
+		if (function->overloads[i]->kind == 'a')
+			return true;
+	}
+	return false;
+}
+
+/* An aggregate of this level sees rows before grouping; what stands before WITHIN GROUP does not. */
+static bool check_call(const FuncCall *call, struct grouping *grouping)
+{
+	const struct resolved_function *function = resolution_function(grouping->resolver->resolution, call);
+	const ListCell *cell;
+	if (function && function->aggregate_level == 0 && may_be_aggregate(function, call))
+		return true;
+	if (!function || function->aggregate_level == 0 ||
+	    function->aggregate_level > grouping->level->scope->level)
+		return node_children((const Node *)call, check_node, grouping);
+	if (function->aggregate_level == grouping->level->scope->level && call->agg_within_group)
+		foreach(cell, call->args)(void) check_node(lfirst(cell), grouping);
+	return true;
+}
+
+static bool check_node(const Node *node, void *context)
+{
+	struct grouping *grouping = context;
+	if (!resolver_enter(grouping->resolver))
+		return true;
+	if (IsA(node, SelectStmt)) {
+		grouping->depth++;
+		(void)node_children(node, check_node, grouping);
+		grouping->depth--;
+	} else if (IsA(node, ColumnRef)) {
+		if (grouping->depth > 0 || !is_grouped_expression(grouping, node))
+			check_column(grouping, (const ColumnRef *)node);
+	} else if (IsA(node, A_Const) || IsA(node, GroupingFunc) ||
+		   (grouping->depth == 0 && !IsA(node, List) && is_grouped_expression(grouping, node))) {
+		/* grouped as a whole, or nothing to group */
+	} else if (IsA(node, FuncCall)) {
+		(void)check_call((const FuncCall *)node, grouping);
+	} else {
+		(void)node_children(node, check_node, grouping);
+	}
+	resolver_leave(grouping->resolver);
+	return true;
+}
+
+static void check_star_output(const struct grouping *grouping, const struct range_column *output)
+{
+	if (output->source)
+		check_base(grouping, base_column_of(output->source, output->source_index), -1);
+}
+
+static void check_windows(struct grouping *grouping, const List *windows)
+{
+	const ListCell *cell;
+	foreach(cell, windows)(void) check_node(lfirst(cell), grouping);
+}
+
+void check_grouping(struct resolver *resolver, const struct level *level)
+{
+	struct grouping grouping = { .resolver = resolver, .level = level };
+	const SelectStmt *select = level->select;
+	bool grouped = select->groupClause || select->havingClause || level->scope->has_aggregates;
+	if (!grouped || !resolver->catalog || level->scope->grouping_unsure || resolver->resolution->too_deep)
+		return;
+	for (size_t i = 0; i < level->outputs->count; i++) {
+		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
+		if (target)
+			(void)check_node(target->val, &grouping);
+		else
+			check_star_output(&grouping, &level->outputs->columns[i]);
+	}
+	for (size_t i = 0; i < level->order_count; i++) {
+		if (level->order[i].output == SIZE_MAX)
+			(void)check_node(level->order[i].node, &grouping);
+	}
+	check_windows(&grouping, select->windowClause);
+	if (select->havingClause)
+		(void)check_node(select->havingClause, &grouping);
+}
