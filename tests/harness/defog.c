@@ -182,20 +182,36 @@ static bool read_catalog(struct defog_database *database)
 	return !err;
 }
 
+static char column_kind(const char *type)
+{
+	static const struct {
+		const char *begins;
+		char kind;
+	} kinds[] = { { "integer", 'n' }, { "bigint", 'n' }, { "smallint", 'n' }, { "numeric", 'n' },
+		      { "real", 'n' },	  { "double", 'n' }, { "text", 's' },	  { "character", 's' },
+		      { "date", 'd' },	  { "time", 'd' },   { "boolean", 'b' } };
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		if (strncmp(type, kinds[i].begins, strlen(kinds[i].begins)) == 0)
+			return kinds[i].kind;
+	}
+	return '?';
+}
+
 static bool read_vocabulary(struct defog_database *database, struct arena *arena)
 {
-	PGresult *result =
-		run(database->connection, "SELECT table_name, column_name FROM information_schema.columns"
-					  " WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
-					  " ORDER BY table_schema, table_name, ordinal_position");
+	PGresult *result = run(database->connection,
+			       "SELECT table_name, column_name, data_type FROM information_schema.columns"
+			       " WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+			       " ORDER BY table_schema, table_name, ordinal_position");
 	if (!result)
 		return false;
 	size_t rows = (size_t)PQntuples(result), count = 0;
 	struct sql_vocabulary_relation *relations = ARENA_ARRAY(arena, struct sql_vocabulary_relation, rows);
-	str_t *columns = ARENA_ARRAY(arena, str_t, rows);
+	struct sql_vocabulary_column *columns = ARENA_ARRAY(arena, struct sql_vocabulary_column, rows);
 	for (size_t i = 0; i < rows; i++) {
 		const char *name = PQgetvalue(result, (int)i, 0);
-		columns[i] = str_from(arena_strdup(arena, PQgetvalue(result, (int)i, 1)));
+		columns[i].name = str_from(arena_strdup(arena, PQgetvalue(result, (int)i, 1)));
+		columns[i].kind = column_kind(PQgetvalue(result, (int)i, 2));
 		if (count == 0 || !str_is(relations[count - 1].name, name))
 			relations[count++] =
 				(struct sql_vocabulary_relation){ .name = str_from(arena_strdup(arena, name)),

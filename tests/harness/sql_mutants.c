@@ -261,8 +261,10 @@ static const char *const misspellable[] = {
 };
 
 /* Templates. `$0`: what is there; `$o`: another value of the statement; `$q`: a column of it with its
- * qualifier; `$c`: a column of the database; `$t`: a relation; `$a`: an alias of the statement; `$f`: a
- * function; `$l`: a literal; `$y`: a type; `$p`: an operator. */
+ * qualifier; `$n`, `$s`, `$d`: one that is a number, a text, a date or timestamp, else such a literal; `$t`:
+ * a relation, the same one in the whole template; `$c`: a column of that; `$N`, `$S`, `$D`: its column of
+ * that kind as `r.column`, always the same; `$a`: an alias of the statement; `$f`: a function; `$l`: a
+ * literal; `$y`: a type; `$p`: an operator. */
 static const char *const operand_wraps[] = {
 	"SUM($0)",
 	"COUNT($0)",
@@ -458,6 +460,432 @@ static const char *const operand_wraps[] = {
 	"current_user",
 	"session_user = $0",
 	"localtimestamp - $0",
+};
+
+/* Right wherever the columns are there, so that nothing right is called wrong. */
+static const char *const right_items[] = {
+	"$n + $n",
+	"$n * 1.5",
+	"$n::numeric % 2",
+	"$n::int % 2",
+	"round($n::numeric, 2)",
+	"round($n)",
+	"abs($n)",
+	"ceil($n)",
+	"power($n, 2)",
+	"sqrt(abs($n))",
+	"greatest($n, 0)",
+	"least($n, 1.5, NULL)",
+	"coalesce($n, 0)",
+	"coalesce($n, 0.5, NULL)",
+	"nullif($n, 0)",
+	"CASE WHEN $n > 5 THEN 'high' ELSE 'low' END",
+	"CASE WHEN $n > 5 THEN $n ELSE 0.5 END",
+	"CASE $n WHEN 1 THEN $s WHEN 2.5 THEN NULL ELSE 'x' END",
+	"$n BETWEEN 1 AND 2.5",
+	"$n IN (1, 2, 3.5)",
+	"$n IN (1, NULL)",
+	"$n::text || 'x'",
+	"'#' || $n",
+	"$n || ''",
+	"$n || $s",
+	"concat($n, $s, $d)",
+	"to_char($n, '999')",
+	"width_bucket($n, 0, 10, 5)",
+	"trunc($n::numeric, 1)",
+	"$n / NULLIF($n, 0)",
+	"$n = ANY (ARRAY[1, 2])",
+	"$n = ANY ('{1,2}')",
+	"$n <> ALL (ARRAY[1, 2.5])",
+	"$n IS DISTINCT FROM NULL",
+	"-$n",
+	"+$n",
+	"@ $n",
+	"|/ abs($n)",
+	"$n ^ 2",
+	"$n > '5'",
+	"$n = '5'::int",
+	"$n + '5'",
+	"sign($n)",
+	"mod($n::int, 2)",
+	"random() * $n",
+	"$n::int & 1",
+	"$n::int << 2",
+	"$n::int::bit(8)",
+	"ln(abs($n) + 1)",
+	"log(10, abs($n)::numeric + 1)",
+	"make_interval(days => $n::int)",
+	"generate_series(1, 3)",
+	"generate_series(1, $n::int, 2)",
+	"$n::real",
+	"$n::money",
+	"$n::float8::int8",
+	"1e3 * $n",
+	"lower($s)",
+	"upper($s) = 'A'",
+	"length($s) > 3",
+	"$s || 'x'",
+	"$s || NULL",
+	"$s LIKE '%a%'",
+	"$s ILIKE $s",
+	"$s LIKE 'a!%' ESCAPE '!'",
+	"$s ~ '^a'",
+	"$s !~* 'b'",
+	"substring($s FROM 1 FOR 2)",
+	"substring($s, 1, 2)",
+	"substring($s FROM 'a.c')",
+	"substring($s SIMILAR 'a' ESCAPE '!')",
+	"substr($s, 2)",
+	"position('a' IN $s)",
+	"strpos($s, 'a')",
+	"split_part($s, ' ', 1)",
+	"left($s, 2)",
+	"right($s, -2)",
+	"replace($s, 'a', 'b')",
+	"regexp_replace($s, 'a', 'b', 'g')",
+	"trim($s)",
+	"trim(both 'x' from $s)",
+	"trim(trailing from $s)",
+	"ltrim($s, '0')",
+	"lpad($s, 5, '0')",
+	"lpad($n::text, 3, '0')",
+	"initcap($s)",
+	"reverse($s)",
+	"md5($s)",
+	"concat_ws(', ', $s, $n)",
+	"format('%s-%s', $s, $n)",
+	"string_to_array($s, ',')",
+	"(string_to_array($s, ','))[1]",
+	"array_length(string_to_array($s, ','), 1)",
+	"unnest(string_to_array($s, ','))",
+	"$s = ANY (ARRAY['a', 'b'])",
+	"$s = ANY (string_to_array('a,b', ','))",
+	"$s IN ('a', 'b')",
+	"$s = 'a' COLLATE \"C\"",
+	"$s COLLATE \"C\" < 'b'",
+	"$s SIMILAR TO 'a%'",
+	"$s BETWEEN 'a' AND $s",
+	"$s::varchar(3)",
+	"$s::char(3) = 'abc'",
+	"CAST($s AS text)",
+	"to_tsvector($s) @@ to_tsquery('a')",
+	"to_tsvector('english', $s)",
+	"quote_literal($s)",
+	"encode(sha256($s::bytea), 'hex')",
+	"overlay($s placing 'x' from 1)",
+	"chr(ascii($s))",
+	"translate($s, 'a', 'b')",
+	"starts_with($s, 'a')",
+	"$s ^@ 'a'",
+	"($s, $n) IN (('a', 1), ('b', 2))",
+	"($s, $n) = ('a', 1)",
+	"($n, $d) < (2, '2020-01-01')",
+	"ROW($s, $n) IS NOT NULL",
+	"($s IS NULL) = ($n IS NULL)",
+	"coalesce($s, 'none')",
+	"nullif($s, '')",
+	"CASE $s WHEN 'a' THEN 1 WHEN 'b' THEN 2 END",
+	"json_build_object('k', $s, 'n', $n)",
+	"jsonb_build_object('k', $s) ->> 'k'",
+	"jsonb_build_object('k', $s) -> 'k'",
+	"('{\"a\": 1}'::jsonb -> 'a')::int + 1",
+	"('{\"a\": [1]}'::json #>> '{a,0}')::int",
+	"'{\"a\":1}'::jsonb @> '{\"a\":1}'",
+	"'{\"a\":1}'::jsonb ? 'a'",
+	"to_json($s)",
+	"row_to_json($a)",
+	"to_jsonb($a)",
+	"$a",
+	"$a::text",
+	"$a IS NOT NULL",
+	"$s::date",
+	"$s::numeric > 1",
+	"$s::int + 1",
+	"$s > $s",
+	"NOT $s = ''",
+	"array[$s, 'a']",
+	"array_to_string(array[$s, 'a'], ',')",
+	"'a' = any(array[$s]::text[])",
+	"bit_length($s)",
+	"regexp_matches($s, 'a')",
+	"regexp_split_to_array($s, ' ')",
+	"$d + INTERVAL '1 day'",
+	"$d - INTERVAL '1 month' > $d",
+	"$d::date - 7",
+	"$d::date + 1",
+	"date_trunc('month', $d)",
+	"date_trunc('month', $d)::date",
+	"extract(year FROM $d)",
+	"extract(dow FROM $d)::int IN (0, 6)",
+	"date_part('month', $d)",
+	"to_char($d, 'YYYY-MM')",
+	"age($d)",
+	"age(now(), $d)",
+	"$d >= '2020-01-01'",
+	"$d > CURRENT_DATE - 30",
+	"$d BETWEEN '2020-01-01' AND '2020-12-31'",
+	"$d > now() - INTERVAL '1 year'",
+	"$d AT TIME ZONE 'UTC'",
+	"$d::timestamptz AT TIME ZONE 'Europe/Berlin'",
+	"make_date(extract(year FROM $d)::int, 1, 1)",
+	"$d::timestamp::time",
+	"$d = DATE '2020-01-01'",
+	"$d::date = ANY (ARRAY['2020-01-01'::date])",
+	"($d, $d) OVERLAPS ($d, $d)",
+	"($d::date, INTERVAL '1 day') OVERLAPS ($d::date, INTERVAL '1 day')",
+	"justify_days($d::timestamp - $d::timestamp)",
+	"date_bin('15 minutes', $d::timestamp, TIMESTAMP '2001-01-01')",
+	"EXTRACT(EPOCH FROM ($d::timestamp - $d::timestamp)) / 86400",
+	"generate_series($d::timestamp, $d::timestamp, '1 day')",
+	"$d::date - DATE '2020-01-01' > 5",
+	"LEAST($d, CURRENT_DATE)",
+	"isfinite($d)",
+	"COALESCE($d, CURRENT_DATE)",
+	"coalesce($d, '2020-01-01')",
+	"'2020-01-01' <= $d",
+	"$d + 2 * interval '1 day'",
+	"$d + (2 || ' days')::interval",
+	"localtimestamp - $d",
+	"CURRENT_TIMESTAMP::date",
+	"$d - $d",
+	"$d::text LIKE '2020%'",
+	"$d IN ('2020-01-01', CURRENT_DATE)",
+	"INTERVAL '1' YEAR + $d",
+	"DATE '2020-01-01' + TIME '10:00'",
+	"$d::date - '2020-01-01'",
+	"NOT ($n > 1)",
+	"($n > 1) = true",
+	"($n > 1)::int",
+	"($n > 1) IS NOT TRUE",
+	"$n IS NULL IS TRUE",
+	"(SELECT max($c) FROM $t)",
+	"EXISTS (SELECT FROM $t)",
+	"$n > (SELECT avg(x) FROM (VALUES (1), (2)) AS v (x))",
+	"$s IN (SELECT x FROM (VALUES ('a')) AS v (x))",
+	"ARRAY(SELECT $c FROM $t)",
+	"(SELECT count(*) FROM $t AS sub WHERE sub.$c IS NOT NULL)",
+	"array_length(ARRAY(SELECT 1), 1)",
+	"(SELECT row_to_json(r) FROM (SELECT $n AS x, $s AS y) AS r)",
+	"(SELECT json_agg(r) FROM $t AS r)",
+	"(SELECT r FROM $t AS r LIMIT 1)",
+	"(SELECT (r).$c FROM $t AS r LIMIT 1)",
+	"(SELECT r.$c FROM (SELECT * FROM $t) AS r LIMIT 1)",
+	"(SELECT $n)",
+	"(SELECT $n + x FROM generate_series(1, 2) AS x LIMIT 1)",
+	"($n, $s) IN (SELECT 1, 'a')",
+	"$n < ANY (SELECT 1.5)",
+	"($n, $n) = (SELECT 1, 2)",
+	"(VALUES (1))",
+	"count(*) OVER ()",
+	"sum($n) OVER (PARTITION BY $s ORDER BY $d ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+	"sum($n) OVER (ORDER BY $d RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW)",
+	"rank() OVER (ORDER BY $n DESC)",
+	"lag($n) OVER (ORDER BY $d)",
+	"lag($n, 1, 0) OVER (ORDER BY $d)",
+	"lead($s, 1, 'x') OVER (ORDER BY $n)",
+	"first_value($s) OVER (PARTITION BY $n ORDER BY $d RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT "
+	"ROW)",
+	"ntile(4) OVER (ORDER BY $n)",
+	"percent_rank() OVER (ORDER BY $n)",
+	"nth_value($s, 2) OVER (ORDER BY $n GROUPS 1 PRECEDING)",
+	"avg($n) FILTER (WHERE $s = 'a') OVER (PARTITION BY $s)",
+	"current_user = $s",
+	"pg_typeof($n)::text",
+	"$n::int4range_ IS NULL",
+	"int4range(1, 5) @> 3",
+	"'[1,5)'::int4range && int4range(2, 3)",
+	"point(1, 2) <-> point '(3,4)'",
+	"'192.168.0.1'::inet << '192.168.0.0/16'",
+	"'a'::\"char\"",
+	"ARRAY[1, 2] || 3",
+	"ARRAY[1, 2] @> ARRAY[1]",
+	"array_append(ARRAY[$n], 1)",
+	"array_agg(1) OVER ()",
+	"(ARRAY[1, 2, 3])[1:2]",
+	"cardinality(ARRAY[$s])",
+	"ARRAY[[1, 2], [3, 4]]",
+	"'{1,2}'::int[]",
+	"array_position(ARRAY['a', 'b'], $s)",
+	"xmlelement(name a, $s)",
+	"B'101' & B'110'",
+	"uuid_out('00000000-0000-0000-0000-000000000000'::uuid)",
+	"gen_random_uuid()",
+	"date(CURRENT_TIMESTAMP)",
+	"text($n)",
+	"int4($n)",
+	"$n.int4_",
+	"num_nonnulls($n, $s)",
+	"jsonb_array_length('[1]')",
+	"jsonb_path_exists('{}', '$$.a')",
+	"ts_rank(to_tsvector($s), plainto_tsquery('a'))",
+	"hashtext($s)",
+	"pg_size_pretty(1::bigint)",
+};
+
+/* Statements that are right where the columns are there. */
+static const char *const right_statements[] = {
+	"SELECT $S, count(*) FROM $t AS r GROUP BY $S",
+	"SELECT $S, sum($N) FROM $t AS r GROUP BY $S HAVING sum($N) > 1 ORDER BY 2 DESC NULLS LAST LIMIT 5",
+	"SELECT $S AS s, avg($N) AS a FROM $t r GROUP BY s ORDER BY a, s",
+	"SELECT lower($S), max($D) FROM $t r GROUP BY lower($S) ORDER BY lower($S)",
+	"SELECT date_trunc('month', $D) AS month, count(DISTINCT $S) FROM $t r GROUP BY month",
+	"SELECT date_trunc('month', $D) AS month, count(*) FROM $t r GROUP BY 1 HAVING count(*) > 1 ORDER BY "
+	"1",
+	"SELECT extract(year FROM $D) AS y, sum($N) FILTER (WHERE $S = 'a') FROM $t r GROUP BY extract(year "
+	"FROM $D)",
+	"SELECT $S || 'x', $S FROM $t r GROUP BY $S",
+	"SELECT r.* FROM $t r",
+	"SELECT r.*, $N + 1 AS more FROM $t r ORDER BY more",
+	"SELECT r FROM $t r",
+	"SELECT count(r) FROM $t r",
+	"SELECT DISTINCT r.* FROM $t r",
+	"SELECT DISTINCT $S FROM $t r ORDER BY $S",
+	"SELECT DISTINCT $S AS x FROM $t r ORDER BY x",
+	"SELECT DISTINCT ON ($S) $S, $N FROM $t r ORDER BY $S, $N DESC",
+	"SELECT $S FROM $t r ORDER BY $N",
+	"SELECT $N AS x FROM $t r ORDER BY x, $N + 1",
+	"SELECT - $N AS c FROM $t r ORDER BY c",
+	"SELECT count(*) FROM $t r HAVING count(*) > 1",
+	"SELECT 1 FROM $t r HAVING true",
+	"SELECT string_agg($S, ',' ORDER BY $N) FROM $t r",
+	"SELECT string_agg(DISTINCT $S, ',' ORDER BY $S) FROM $t r",
+	"SELECT string_agg(DISTINCT $S, ',') FROM $t r",
+	"SELECT array_agg($N ORDER BY $D DESC) FROM $t r",
+	"SELECT json_agg(r) FROM $t r",
+	"SELECT jsonb_object_agg($S, $N) FROM $t r",
+	"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY $N) FROM $t r",
+	"SELECT percentile_disc(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY $S) FROM $t r",
+	"SELECT mode() WITHIN GROUP (ORDER BY $S) FROM $t r",
+	"SELECT rank(5) WITHIN GROUP (ORDER BY $N) FROM $t r",
+	"SELECT corr($N, $N), stddev($N), variance($N), regr_slope($N, $N) FROM $t r",
+	"SELECT bool_and($N > 1), every($S = 'a') FROM $t r",
+	"SELECT $S, $N, sum(1) FROM $t r GROUP BY GROUPING SETS (($S, $N), ($S), ())",
+	"SELECT $S, grouping($S), count(*) FROM $t r GROUP BY ROLLUP ($S, $N)",
+	"SELECT $S, count(*) FROM $t r GROUP BY CUBE ($S), $N",
+	"SELECT sum(count(*)) OVER (ORDER BY $S) FROM $t r GROUP BY $S",
+	"SELECT rank() OVER (ORDER BY sum($N) DESC) FROM $t r GROUP BY $S",
+	"SELECT $S, sum($N) * 100.0 / sum(sum($N)) OVER () FROM $t r GROUP BY $S",
+	"SELECT sum($N) OVER w, rank() OVER (w ORDER BY $D) FROM $t r WINDOW w AS (PARTITION BY $S)",
+	"SELECT * FROM (SELECT $S AS s, row_number() OVER (PARTITION BY $S ORDER BY $D DESC) AS n FROM $t r) "
+	"AS q WHERE q.n = 1 AND s LIKE 'a%'",
+	"SELECT x.s FROM (SELECT $S FROM $t r) AS x (s)",
+	"SELECT q.a, b FROM (SELECT $S, $N FROM $t r) AS q (a, b) WHERE b > 1",
+	"SELECT q.count FROM (SELECT count(*) FROM $t r) AS q",
+	"SELECT sum, max FROM (SELECT sum($N), max($D) FROM $t r) AS q",
+	"SELECT q.*, \"case\" FROM (SELECT CASE WHEN $N > 1 THEN 1 END FROM $t r) q",
+	"SELECT coalesce, nullif(x, 1) FROM (SELECT coalesce($S, 'a'), 1 AS x FROM $t r) q",
+	"WITH q AS (SELECT $S AS s, sum($N) AS n FROM $t r GROUP BY 1) SELECT s, n / (SELECT sum(n) FROM q) "
+	"FROM q ORDER BY n DESC",
+	"WITH q AS (SELECT * FROM $t r), p (a) AS (SELECT count(*) FROM q) SELECT a + 1 FROM p",
+	"WITH $t AS (SELECT 1 AS one) SELECT one FROM $t",
+	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 5) SELECT sum(n) FROM q",
+	"WITH RECURSIVE q (n, p) AS (SELECT 1, 'a'::text UNION SELECT n + 1, p || 'b' FROM q WHERE n < 5) "
+	"SELECT * FROM q",
+	"WITH RECURSIVE days AS (SELECT '2020-01-01'::date AS d UNION ALL SELECT (d + INTERVAL '1 "
+	"day')::date FROM days WHERE d < '2020-02-01') SELECT d FROM days",
+	"WITH a AS (SELECT 1 AS x), b AS (SELECT x FROM a) SELECT a.x, b.x FROM a JOIN b USING (x)",
+	"WITH a AS (SELECT 1 AS x) SELECT x FROM a UNION ALL SELECT x + 1 FROM a ORDER BY x",
+	"WITH q AS MATERIALIZED (SELECT $N AS n FROM $t r) SELECT q.n FROM q, q AS p WHERE q.n = p.n",
+	"WITH a AS (WITH b AS (SELECT 1 AS x) SELECT x FROM b) SELECT x FROM a",
+	"SELECT 1 UNION SELECT 2.5",
+	"SELECT $S FROM $t r UNION SELECT 'a'",
+	"SELECT $S, $N FROM $t r UNION ALL SELECT 'a', NULL ORDER BY 1",
+	"SELECT NULL UNION SELECT 'a' UNION SELECT 'b'",
+	"SELECT $N AS n FROM $t r INTERSECT SELECT 1 ORDER BY n",
+	"(SELECT $S FROM $t r ORDER BY 1 LIMIT 1) EXCEPT (SELECT 'x')",
+	"SELECT $D FROM $t r UNION SELECT '2020-01-01'",
+	"SELECT * FROM (SELECT 1 AS x UNION ALL SELECT 2.5) AS u WHERE x > 1.5",
+	"SELECT 1, 'a' UNION VALUES (2, 'b')",
+	"VALUES (1, 'a'), (2.5, NULL)",
+	"SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS v (i, s) WHERE i > 1 AND s = 'a'",
+	"SELECT a.$c FROM $t a JOIN $t b USING ($c)",
+	"SELECT $c FROM $t a JOIN $t b USING ($c)",
+	"SELECT * FROM $t a NATURAL JOIN $t b",
+	"SELECT $c FROM $t a NATURAL LEFT JOIN $t b",
+	"SELECT j.$c FROM $t a JOIN $t b USING ($c) AS j",
+	"SELECT $c FROM $t a FULL JOIN $t b USING ($c) WHERE b.$c IS NULL",
+	"SELECT a.$c FROM $t a LEFT JOIN $t b ON a.$c = b.$c AND b.$c IS NOT NULL",
+	"SELECT (SELECT max(b.$c) FROM $t b WHERE b.$c = a.$c) FROM $t a",
+	"SELECT x.$c FROM ($t a CROSS JOIN $t b) AS x (q1) LIMIT 0",
+	"SELECT a.$c FROM ($t a CROSS JOIN $t b)",
+	"SELECT a.$c, l.n FROM $t a, LATERAL (SELECT a.$c AS n) AS l",
+	"SELECT l.x FROM $t r CROSS JOIN LATERAL (VALUES ($N), (1)) AS l (x)",
+	"SELECT $S, g FROM $t r, generate_series(1, 3) AS g",
+	"SELECT g.n FROM $t r, generate_series(1, $N::int) AS g (n)",
+	"SELECT d::date FROM generate_series('2020-01-01'::date, '2020-02-01', '1 day') AS d",
+	"SELECT g.d - $D FROM $t r, generate_series(now(), now(), '1 day') g (d)",
+	"SELECT w, n FROM $t r, unnest(string_to_array($S, ' ')) WITH ORDINALITY AS u (w, n)",
+	"SELECT u FROM $t r, unnest(ARRAY[$N, 1]) AS u WHERE u > 1",
+	"SELECT a, b FROM unnest(ARRAY[1, 2], ARRAY['a', 'b']) AS u (a, b)",
+	"SELECT a, b FROM ROWS FROM (generate_series(1, 2), generate_series(1, 3)) AS f (a, b)",
+	"SELECT a + 1, b FROM json_to_recordset('[]') AS j (a int, b text)",
+	"SELECT key, value ->> 'a' FROM jsonb_each('{}')",
+	"SELECT j.value FROM $t r, json_each_text(to_json(r)) AS j",
+	"SELECT m[1] FROM $t r, regexp_matches($S, '(a)') AS m",
+	"SELECT word, count(*) FROM $t r, regexp_split_to_table($S, ' ') AS word GROUP BY word",
+	"SELECT ($S).length FROM $t r",
+	"SELECT (r).$c, r.$c FROM $t r",
+	"SELECT (q.r).$c FROM (SELECT r FROM $t r) q",
+	"SELECT (row(1, 2)).f1",
+	"SELECT r.ctid, r.xmin, r.tableoid::regclass FROM $t r",
+	"SELECT $S FROM ONLY $t r TABLESAMPLE BERNOULLI (10) REPEATABLE (1)",
+	"SELECT $S FROM public.$t r",
+	"SELECT $t.$c FROM $t",
+	"SELECT public.$t.$c FROM public.$t",
+	"TABLE $t",
+	"SELECT FROM $t",
+	"SELECT 1",
+	"SELECT $N FROM $t r WHERE ($N, $S) IN (SELECT $N, $S FROM $t r)",
+	"SELECT $S FROM $t r WHERE EXISTS (SELECT 1 FROM $t s WHERE s.$c = r.$c) OR $N > ALL (SELECT 1)",
+	"SELECT $S FROM $t r WHERE NOT EXISTS (SELECT * FROM $t s WHERE r.$c IS NULL) FETCH FIRST 3 ROWS "
+	"WITH TIES",
+	"SELECT $S FROM $t r ORDER BY $N FETCH FIRST 3 ROWS WITH TIES",
+	"SELECT $S FROM $t r LIMIT (SELECT 1 + 1) OFFSET 2",
+	"SELECT $S FROM $t r LIMIT '5'",
+	"SELECT $S FROM $t r LIMIT NULL",
+	"SELECT $S FROM $t r WHERE $N = (SELECT max($N) FROM $t r)",
+	"SELECT max(x.c) FROM (SELECT count(*) AS c FROM $t r GROUP BY $S) AS x",
+	"SELECT avg(c) FROM (SELECT $S, count(*) c FROM $t r GROUP BY $S) x",
+	"SELECT $S, (SELECT count(*) FROM $t b WHERE b.$c = max(r.$c)) FROM $t r GROUP BY $S",
+	"SELECT $S FROM $t r GROUP BY $S HAVING max($N) >= ALL (SELECT max($N) FROM $t r GROUP BY $S)",
+	"SELECT $N, CASE WHEN count(*) > 1 THEN 'many' ELSE max($S) END FROM $t r GROUP BY $N",
+	"SELECT CASE WHEN $N > 1 THEN 'a' ELSE 'b' END AS k, count(*) FROM $t r GROUP BY k",
+	"SELECT CASE WHEN $N > 1 THEN 'a' ELSE 'b' END, count(*) FROM $t r GROUP BY CASE WHEN $N > 1 THEN "
+	"'a' ELSE 'b' END",
+	"SELECT $N + $N, count(*) FROM $t r GROUP BY $N + $N",
+	"SELECT coalesce($S, 'a') AS s, count(*) FROM $t r GROUP BY coalesce($S, 'a') ORDER BY coalesce($S, "
+	"'a')",
+	"SELECT sum($N)::float / count(*) AS ratio FROM $t r ORDER BY ratio",
+	"SELECT round(avg($N)::numeric, 2), round(100.0 * sum(CASE WHEN $S = 'a' THEN 1 ELSE 0 END) / "
+	"count(*), 1) FROM $t r",
+	"SELECT sum(CASE WHEN $D > '2020-01-01' THEN $N END), count(CASE WHEN $S = 'a' THEN 1 END) FROM $t r",
+	"SELECT avg($D::timestamp - '2020-01-01') FROM $t r",
+	"SELECT max($D) - min($D) FROM $t r",
+	"SELECT avg(extract(epoch FROM $D::timestamp - $D::timestamp)) FROM $t r",
+	"SELECT a.$c, count(b.*) FROM $t a LEFT JOIN $t b ON b.$c = a.$c GROUP BY a.$c",
+	"SELECT r.*, count(*) OVER () FROM $t r",
+	"SELECT to_jsonb(r) - 'a' || '{\"x\": 1}' FROM $t r",
+	"SELECT array_agg(r.*) FROM $t r",
+	"SELECT (array_agg($S ORDER BY $N))[1] FROM $t r",
+	"SELECT $S = ANY (array_agg($S)) FROM $t r GROUP BY $S",
+	"SELECT unnest(array_agg($S)) FROM $t r",
+	"SELECT generate_series(1, max($N)::int) FROM $t r",
+	"SELECT * FROM pg_catalog.pg_class LIMIT 1",
+	"SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
+	"SELECT relname, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace",
+	"SELECT c.oid::regclass, pg_table_size(c.oid) FROM pg_class c",
+	"SELECT current_date, current_user, localtime, session_user",
+	"SELECT now()::date - 1, 'a' || 1, 1 || 'a', NULL || 'a'",
+	"SELECT * FROM current_date",
+	"SELECT * FROM $t AS r ($c, x)",
+	"SELECT x FROM $t AS r (x)",
+	"SELECT r.x, count(*) FROM $t AS r (x) GROUP BY r.x",
+	"SELECT EXISTS (SELECT 1 FROM $t r WHERE $N > 1)",
+	"SELECT $S FROM $t r ORDER BY $N IS NULL, $S COLLATE \"C\" DESC",
+	"SELECT $S, $N FROM $t r GROUP BY 1, 2 ORDER BY count(*) DESC, 1",
+	"SELECT $S FROM $t r GROUP BY $S ORDER BY max($N) - min($N)",
+	"SELECT DISTINCT $S, max($N) FROM $t r GROUP BY $S ORDER BY max($N)",
+	"SELECT DISTINCT sum($N) OVER (PARTITION BY $S) FROM $t r",
 };
 
 static const char *const select_items[] = {
@@ -781,7 +1209,7 @@ static const struct sql_vocabulary_relation *relation_named(const struct mutatio
 
 static str_t random_column(struct mutation *mutation, const struct sql_vocabulary_relation *relation)
 {
-	return relation->columns[mutation_random(mutation, relation->columns_count)];
+	return relation->columns[mutation_random(mutation, relation->columns_count)].name;
 }
 
 /* The name that the relation in FROM is visible by. */
@@ -818,6 +1246,45 @@ static str_t random_operand(struct mutation *mutation)
 	return token == NO_TOKEN ? STR("1") : span_text(mutation, operand_span(mutation, token));
 }
 
+/* The column of the kind whose number is nearest below the one chosen, or NULL. */
+static const struct sql_vocabulary_column *column_of_kind(const struct sql_vocabulary_relation *relation,
+							  char kind, size_t chosen)
+{
+	for (size_t i = 0; relation && i < relation->columns_count; i++) {
+		size_t at = (chosen + i) % relation->columns_count;
+		if (relation->columns[at].kind == kind)
+			return &relation->columns[at];
+	}
+	return NULL;
+}
+
+static str_t literal_of_kind(char kind)
+{
+	return kind == 'n' ? STR("2") : kind == 's' ? STR("'a'") : STR("CURRENT_DATE");
+}
+
+/* A column of the kind from FROM. */
+static str_t column_from(struct mutation *mutation, char kind)
+{
+	size_t token = mutation_pick(mutation, token_is_relation);
+	const struct sql_vocabulary_relation *relation =
+		token == NO_TOKEN ? NULL : relation_named(mutation, token_text(mutation, token));
+	const struct sql_vocabulary_column *column =
+		column_of_kind(relation, kind, mutation_random(mutation, 1000));
+	if (!column)
+		return literal_of_kind(kind);
+	str_t alias = token_text(mutation, alias_of(mutation, token));
+	return arena_printf(mutation->arena, STR_FMT "." STR_FMT, STR_ARG(alias), STR_ARG(column->name));
+}
+
+static str_t column_of_template(struct mutation *mutation, const struct sql_vocabulary_relation *relation,
+				char kind)
+{
+	const struct sql_vocabulary_column *column = column_of_kind(relation, kind, 0);
+	return column ? arena_printf(mutation->arena, "r." STR_FMT, STR_ARG(column->name))
+		      : literal_of_kind(kind);
+}
+
 static str_t hole(struct mutation *mutation, char name, str_t present,
 		  const struct sql_vocabulary_relation *relation)
 {
@@ -832,6 +1299,16 @@ static str_t hole(struct mutation *mutation, char name, str_t present,
 		return random_column(mutation, relation);
 	case 't':
 		return relation->name;
+	case 'n':
+	case 's':
+	case 'd':
+		return column_from(mutation, name);
+	case 'N':
+	case 'S':
+	case 'D':
+		return column_of_template(mutation, relation, (char)tolower((unsigned char)name));
+	case '$':
+		return STR("$");
 	case 'a':
 		return random_alias(mutation);
 	case 'f':
@@ -950,7 +1427,7 @@ static bool sibling_column(struct mutation *mutation)
 	for (size_t i = 0; i < mutation->vocabulary->relations_count; i++) {
 		const struct sql_vocabulary_relation *relation = &mutation->vocabulary->relations[i];
 		for (size_t j = 0; j < relation->columns_count; j++) {
-			if (str_equal(relation->columns[j], name))
+			if (str_equal(relation->columns[j].name, name))
 				return replace_token(mutation, token, random_column(mutation, relation));
 		}
 	}
@@ -1498,6 +1975,48 @@ static bool wrapped(struct mutation *mutation)
 	return true;
 }
 
+/* What is right, as one output or condition more, or in place of a value. */
+static bool right_item(struct mutation *mutation)
+{
+	static const struct {
+		enum clause clause;
+		const char *before;
+	} places[] = { { CLAUSE_SELECT, ", " }, { CLAUSE_SELECT, ", " },
+		       { CLAUSE_SELECT, ", " }, { CLAUSE_WHERE, " IS NULL OR " },
+		       { CLAUSE_ORDER, ", " },	{ CLAUSE_ON, " AND NULL IS DISTINCT FROM " } };
+	size_t place = mutation_random(mutation, sizeof places / sizeof places[0]), keyword;
+	struct token_span span;
+	str_t item = FILL(mutation, right_items, STR(""));
+	if (!random_clause(mutation, places[place].clause, &keyword, &span) || span.start >= span.end)
+		return false;
+	const char *before = places[place].before;
+	if (places[place].clause == CLAUSE_WHERE && mutation_random(mutation, 2))
+		before = " AND ";
+	str_t text = arena_str(mutation->arena, span_text(mutation, span));
+	mutation_replace(
+		mutation, span,
+		arena_printf(mutation->arena, STR_FMT "%s" STR_FMT, STR_ARG(text), before, STR_ARG(item)));
+	return true;
+}
+
+static bool right_value(struct mutation *mutation)
+{
+	size_t token = mutation_pick(mutation, token_is_operand);
+	if (token == NO_TOKEN)
+		return false;
+	mutation_replace(mutation, operand_span(mutation, token), FILL(mutation, right_items, STR("")));
+	return true;
+}
+
+static bool right_statement(struct mutation *mutation)
+{
+	str_t text = FILL(mutation, right_statements, STR(""));
+	if (mutation->count == 0 || mutation->count == MUTATION_TOKENS_MAX)
+		return false;
+	mutation_replace(mutation, (struct token_span){ 0, mutation->count }, text);
+	return true;
+}
+
 static bool is_subquery(const struct mutation *mutation, size_t token)
 {
 	return token_is(mutation, token, "(") && token_is(mutation, token + 1, "select") &&
@@ -1657,6 +2176,9 @@ static const struct {
 	{ "call_extended", 4, call_extended },
 	{ "window_changed", 3, window_changed },
 	{ "operand_wrapped", 30, operand_wrapped },
+	{ "right_item", 50, right_item },
+	{ "right_value", 10, right_value },
+	{ "right_statement", 50, right_statement },
 	{ "literal_replaced", 6, literal_replaced },
 	{ "operand_to_literal", 4, operand_to_literal },
 	{ "operator_replaced", 7, operator_replaced },

@@ -9,9 +9,14 @@
 #include "common/arena.h"
 
 /* The names of a database, for changes that stay within it. */
+struct sql_vocabulary_column {
+	str_t name;
+	char kind; /* 'n' a number, 's' a text, 'd' a date or timestamp, 'b' a boolean, '?' something else */
+};
+
 struct sql_vocabulary_relation {
 	str_t name;
-	const str_t *columns;
+	const struct sql_vocabulary_column *columns;
 	size_t columns_count;
 };
 
