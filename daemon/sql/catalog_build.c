@@ -82,8 +82,8 @@ void catalog_derive_function(const struct catalog *catalog, struct catalog_funct
 	if (result)
 		function->result = result->text;
 	function->category = catalog_type_category(function->result);
-	function->takes_row =
-		function->arguments > 0 && catalog_type_takes_row(catalog, function->argument_types[0]);
+	function->takes_row = catalog->dialect == SQL_POSTGRESQL && function->arguments > 0 &&
+			      catalog_type_takes_row(catalog, function->argument_types[0]);
 	function->is_variadic = function->variadic != TYPE_UNSURE || function->is_variadic;
 }
 

@@ -1,6 +1,10 @@
 #include "sql/catalog.h"
 
-/* catalog_query.sql as it stands. */
+/* The files as they stand. */
 const char CATALOG_QUERY_POSTGRESQL[] = {
 #include "daemon/sql/catalog_query.sql.inc"
+};
+
+const char CATALOG_QUERY_MYSQL[] = {
+#include "daemon/sql/catalog_query_mysql.sql.inc"
 };
