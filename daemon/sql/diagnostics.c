@@ -35,8 +35,10 @@ static bool reported(const struct diagnostics *diagnostics, const char *code, co
 	return false;
 }
 
-static void add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
-		const char *sqlstate, str_t object, int64_t offset, const char *format, va_list args)
+__attribute__((format(printf, 7, 0))) static void add(struct diagnostics *diagnostics,
+						      enum sql_diagnostic_code code, const char *sub_code,
+						      const char *sqlstate, str_t object, int64_t offset,
+						      const char *format, va_list args)
 {
 	char message[512];
 	(void)vsnprintf(message, sizeof message, format, args);
@@ -131,12 +133,12 @@ static size_t shared_bytes(str_t a, str_t b)
 	return same;
 }
 
-/* Enough in common to be worth a hint: three bytes and more than half of the shorter name. */
+/* Enough in common to be worth a hint: three bytes and more than half of the longer name. */
 static void offer_shared(struct nearest *nearest, str_t candidate)
 {
-	size_t shorter = nearest->name.len < candidate.len ? nearest->name.len : candidate.len;
+	size_t longer = nearest->name.len > candidate.len ? nearest->name.len : candidate.len;
 	size_t shared = shared_bytes(nearest->name, candidate);
-	if (shared < 3 || shared * 2 <= shorter)
+	if (shared < 3 || shared * 2 <= longer)
 		return;
 	bool better =
 		shared > nearest->shared || (shared == nearest->shared && candidate.len < nearest->best.len);
