@@ -2,6 +2,8 @@
 
 #include "sql/node_children.h"
 
+#include "catalog/pg_type_d.h"
+
 struct base_column base_column_of(const struct range_item *item, size_t column)
 {
 	struct base_column base = { item, column };
@@ -14,36 +16,52 @@ struct base_column base_column_of(const struct range_item *item, size_t column)
 	return base;
 }
 
-/* Conversions may be written or not, and may be none at all. */
-static const Node *without_casts(const struct resolver *resolver, const Node *node)
+/* What a conversion converts, or NULL. */
+static const Node *cast_operand(const struct resolver *resolver, const Node *node)
 {
-	while (node) {
-		if (IsA(node, TypeCast)) {
-			node = ((const TypeCast *)node)->arg;
-			continue;
-		}
-		if (IsA(node, FuncCall) && list_length(((const FuncCall *)node)->args) == 1) {
-			const struct resolved_function *function =
-				resolution_function(resolver->resolution, (const FuncCall *)node);
-			const struct catalog_function *chosen = function ? function->chosen : NULL;
-			bool cast =
-				function &&
-				(function->kind == FUNCTION_CAST ||
-				 (chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
-			if (cast) {
-				node = linitial(((const FuncCall *)node)->args);
-				continue;
-			}
-		}
-		if (!IsA(node, ColumnRef))
+	if (IsA(node, TypeCast))
+		return ((const TypeCast *)node)->arg;
+	if (!IsA(node, FuncCall) || list_length(((const FuncCall *)node)->args) != 1)
+		return NULL;
+	const struct resolved_function *function =
+		resolution_function(resolver->resolution, (const FuncCall *)node);
+	bool cast = function &&
+		    (function->kind == FUNCTION_CAST ||
+		     (function->chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
+	return cast ? linitial(((const FuncCall *)node)->args) : NULL;
+}
+
+/* Whether a conversion that is written may be none, or one that PostgreSQL adds by itself where the other
+ * expression stands. */
+static bool may_be_no_cast(const struct resolver *resolver, const Node *cast, const Node *operand, bool whole)
+{
+	type_id from = resolution_type(resolver->resolution, operand);
+	type_id to = resolution_type(resolver->resolution, cast);
+	return !whole || from == TYPE_UNSURE || to == TYPE_UNSURE || from == UNKNOWNOID || from == to ||
+	       !resolver_knows_types(resolver);
+}
+
+static const Node *behind_output(const struct resolver *resolver, const Node *node)
+{
+	if (!IsA(node, ColumnRef))
+		return node;
+	const struct resolved_column *column =
+		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	return column && column->kind == COLUMN_OUTPUT && column->output
+		       ? ((const ResTarget *)column->output)->val
+		       : node;
+}
+
+/* Conversions may be written or not, and may be none at all. */
+static const Node *without_casts(const struct resolver *resolver, const Node *node, bool whole)
+{
+	for (;;) {
+		node = behind_output(resolver, node);
+		const Node *operand = cast_operand(resolver, node);
+		if (!operand || !may_be_no_cast(resolver, node, operand, whole))
 			return node;
-		const struct resolved_column *column =
-			resolution_column(resolver->resolution, (const ColumnRef *)node);
-		if (!column || column->kind != COLUMN_OUTPUT || !column->output)
-			return node;
-		node = ((const ResTarget *)column->output)->val;
+		node = operand;
 	}
-	return node;
 }
 
 static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, const ColumnRef *b)
@@ -177,20 +195,40 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 		return ((const NullTest *)a)->nulltesttype == ((const NullTest *)b)->nulltesttype &&
 		       expressions_may_equal(resolver, (const Node *)((const NullTest *)a)->arg,
 					     (const Node *)((const NullTest *)b)->arg);
+	case T_TypeCast:
+		return resolution_type(resolver->resolution, a) == resolution_type(resolver->resolution, b) &&
+		       expressions_may_equal(resolver, ((const TypeCast *)a)->arg,
+					     ((const TypeCast *)b)->arg);
 	default:
 		return true;
 	}
 }
 
-bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+/* `(row).column` is the column, which is not looked into. */
+static bool may_be_same_kind(const Node *a, const Node *b)
+{
+	return nodeTag(a) == nodeTag(b) || IsA(a, A_Indirection) || IsA(b, A_Indirection);
+}
+
+static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, bool whole)
 {
 	if (!a || !b)
 		return a == b;
 	if (++resolver->node_comparisons > RESOLVE_MAX_NODE_COMPARISONS || !resolver_enter(resolver))
 		return true;
-	a = without_casts(resolver, a);
-	b = without_casts(resolver, b);
-	bool equal = nodeTag(a) == nodeTag(b) && nodes_equal(resolver, a, b);
+	a = without_casts(resolver, a, whole);
+	b = without_casts(resolver, b, whole);
+	bool equal = may_be_same_kind(a, b) && (nodeTag(a) != nodeTag(b) || nodes_equal(resolver, a, b));
 	resolver_leave(resolver);
 	return equal;
+}
+
+bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	return may_equal(resolver, a, b, false);
+}
+
+bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	return may_equal(resolver, a, b, true);
 }

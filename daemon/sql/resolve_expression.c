@@ -299,7 +299,26 @@ static type_id resolve_test(struct resolver *resolver, struct scope *scope, cons
 static type_id resolve_xml(struct resolver *resolver, struct scope *scope, const XmlExpr *xml)
 {
 	walk_children(resolver, scope, (const Node *)xml);
-	return xml->op == IS_DOCUMENT ? BOOLOID : XMLOID;
+	if (xml->op != IS_DOCUMENT)
+		return XMLOID;
+	const Node *value = linitial(xml->args);
+	coerce_or_report(resolver, value, resolution_type(resolver->resolution, value), XMLOID,
+			 "IS DOCUMENT");
+	return BOOLOID;
+}
+
+/* GROUPING(…) belongs to a query level as an aggregate does. */
+static type_id resolve_grouping_call(struct resolver *resolver, struct scope *scope, const GroupingFunc *call)
+{
+	struct marks outer = resolver->marks;
+	unsigned level;
+	resolver->marks = (struct marks){ 0 };
+	walk_children(resolver, scope, (const Node *)call);
+	struct marks marks = resolver->marks;
+	resolver->marks = outer;
+	resolver->marks.columns |= marks.columns;
+	check_aggregate_place(resolver, scope, &marks, "GROUPING", call->location, &level);
+	return INT4OID;
 }
 
 static type_id resolve_node(struct resolver *resolver, struct scope *scope, const Node *node)
@@ -344,8 +363,11 @@ static type_id resolve_node(struct resolver *resolver, struct scope *scope, cons
 		walk_children(resolver, scope, node);
 		return BOOLOID;
 	case T_GroupingFunc:
-		walk_children(resolver, scope, node);
-		return INT4OID;
+		return resolve_grouping_call(resolver, scope, (const GroupingFunc *)node);
+	case T_SetToDefault:
+		report_type(resolver, DIAG_INVALID_USE, "default", "42601",
+			    ((const SetToDefault *)node)->location, "DEFAULT is no value of an expression");
+		return TYPE_UNSURE;
 	case T_XmlSerialize:
 		walk_children(resolver, scope, node);
 		return resolve_type_name(resolver, ((const XmlSerialize *)node)->typeName);

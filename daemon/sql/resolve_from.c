@@ -164,6 +164,17 @@ static bool is_temporary_schema(const char *schema)
 	return schema && strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
 }
 
+/* a.b.c names the database first, which only can be the one at hand; these are names of schemas. */
+static bool is_other_database(const RangeVar *var)
+{
+	static const char *const schemas[] = { "pg_catalog", "information_schema", "public" };
+	for (size_t i = 0; var->catalogname && i < sizeof schemas / sizeof *schemas; i++) {
+		if (strcmp(var->catalogname, schemas[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static struct range_item *base_relation(struct resolver *resolver, const RangeVar *var)
 {
 	struct range_item *item = range_item_new(resolver, RANGE_RELATION, (const Node *)var);
@@ -172,7 +183,12 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 	item->name = str_from(var->relname);
 	item->alias = item->name;
 	item->relation = resolver->catalog ? find_relation(resolver, var) : NULL;
-	if (item->relation) {
+	if (is_other_database(var)) {
+		outputs.open = true;
+		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TABLE, "database", "0A000",
+				      item->name, var->location, "\"%s\" stands where the database is named",
+				      var->catalogname);
+	} else if (item->relation) {
 		item->schema = item->relation->schema;
 		relation_columns(resolver, item->relation, &outputs);
 	} else {
@@ -429,9 +445,9 @@ static void report_using(struct resolver *resolver, str_t name, enum lookup resu
 			result == LOOKUP_AMBIGUOUS ? "is more than once on" : "does not exist on", side);
 }
 
-static void report_incomparable(struct resolver *resolver, str_t name)
+static void report_incomparable(struct resolver *resolver, str_t name, const char *sqlstate)
 {
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, "42883", name, -1,
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, name, -1,
 			      "the two columns \"" STR_FMT "\" have types that cannot be compared",
 			      STR_ARG(name));
 }
@@ -454,10 +470,10 @@ static type_id merge_types(struct resolver *resolver, const JoinExpr *join, str_
 			&choice);
 	applied.chosen = choice.oper;
 	resolver_record_operator(resolver, applied);
-	if (choice.result == OVERLOAD_NONE || choice.result == OVERLOAD_AMBIGUOUS)
-		report_incomparable(resolver, name);
-	else if (type_common(resolver->catalog, types, 2, &type) == SURELY_NOT)
-		report_incomparable(resolver, name);
+	if (type_common(resolver->catalog, types, 2, &type) == SURELY_NOT)
+		report_incomparable(resolver, name, "42804");
+	else if (choice.result == OVERLOAD_NONE || choice.result == OVERLOAD_AMBIGUOUS)
+		report_incomparable(resolver, name, "42883");
 	resolver_note_cast(resolver, left, type, -1);
 	resolver_note_cast(resolver, right, type, -1);
 	return type;
@@ -620,12 +636,22 @@ static void from_join(struct resolver *resolver, struct scope *scope, const Join
 	if (join->isNatural)
 		merge_natural(resolver, join, &left, &right, &merged);
 	foreach(cell, join->usingClause)
-		merge_column(resolver, join, &left, &right, str_from(NODE_STRING(lfirst(cell))), &merged);
+	{
+		str_t name = str_from(NODE_STRING(lfirst(cell)));
+		if (has_name(&merged, name))
+			diagnostics_add_state(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, "using", "42701",
+					      name, -1, "column \"" STR_FMT "\" is in USING twice",
+					      STR_ARG(name));
+		else
+			merge_column(resolver, join, &left, &right, name, &merged);
+	}
 	if (right_may_miss)
 		set_nullable(&right);
 	if (left_may_miss)
 		set_nullable(&left);
 	namespace_append(resolver, &left, &right);
+	for (size_t i = 0; i < left.count; i++)
+		left.entries[i].joined = true;
 	struct range_item *item = range_item_new(resolver, RANGE_JOIN, (const Node *)join);
 	*ret_names = joined_names(resolver, join, item, &left, &merged, doubtful);
 	if (join->quals)

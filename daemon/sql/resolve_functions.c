@@ -34,25 +34,26 @@ static void add_argument(struct resolver *resolver, struct scope *scope, struct 
 	arguments->types[arguments->count++] = resolve_expression(resolver, scope, value);
 }
 
-/* Also the keys by which an aggregate is ordered, which are no arguments. */
 static struct arguments resolve_arguments(struct resolver *resolver, struct scope *scope,
 					  const FuncCall *call)
 {
-	size_t capacity = (size_t)(list_length(call->args) + list_length(call->agg_order));
+	const List *ordered = call->agg_within_group ? call->agg_order : NIL;
+	size_t capacity = (size_t)(list_length(call->args) + list_length(ordered));
 	struct arguments arguments = { ARENA_ARRAY(resolver->arena, const Node *, capacity),
 				       ARENA_ARRAY(resolver->arena, type_id, capacity),
 				       ARENA_ARRAY(resolver->arena, str_t, capacity), 0, 0 };
 	const ListCell *cell;
 	foreach(cell, call->args) add_argument(resolver, scope, &arguments, lfirst(cell));
-	foreach(cell, call->agg_order)
-	{
-		const Node *key = lfirst_node(SortBy, cell)->node;
-		if (call->agg_within_group)
-			add_argument(resolver, scope, &arguments, key);
-		else
-			(void)resolve_expression(resolver, scope, key);
-	}
+	foreach(cell, ordered) add_argument(resolver, scope, &arguments, lfirst_node(SortBy, cell)->node);
 	return arguments;
+}
+
+/* The keys by which a plain aggregate is ordered, which are no arguments. */
+static void resolve_order_within(struct resolver *resolver, struct scope *scope, const FuncCall *call)
+{
+	const ListCell *cell;
+	foreach(cell, call->agg_within_group ? NIL : call->agg_order)(void)
+		resolve_expression(resolver, scope, lfirst_node(SortBy, cell)->node);
 }
 
 static str_t written_types(struct resolver *resolver, const struct arguments *arguments)
@@ -71,9 +72,13 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			       bool ambiguous, bool some_take_count)
 {
 	if (function->overloads_count == 0) {
-		diagnostics_add(
-			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, function->name, call->location,
-			"function \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(function->name),
+		diagnostics_add_state(
+			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL,
+			list_length(call->funcname) > 2
+				? "0A000"
+				: missing_sqlstate(resolver, function->schema, "42883"),
+			function->name, call->location, "function \"" STR_FMT "\" does not exist" STR_FMT,
+			STR_ARG(function->name),
 			STR_ARG(catalog_function_hint(resolver->catalog, function->name, resolver->arena)));
 		return;
 	}
@@ -85,13 +90,27 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			      STR_ARG(types), some_take_count || ambiguous ? "; a cast may be missing" : "");
 }
 
-/* `f(x)` for a column of the row x. */
-static bool may_be_column(struct resolver *resolver, const FuncCall *call, const struct arguments *arguments)
+/* `f(x)` for the column f of the row x: whether there is one, and its type. */
+static enum certainty column_of_argument(struct resolver *resolver, const FuncCall *call,
+					 const struct arguments *arguments, type_id *ret_type)
 {
-	if (arguments->count != 1 || list_length(call->funcname) != 1)
-		return false;
+	if (arguments->count != 1 || list_length(call->funcname) != 1 || IsA(arguments->nodes[0], RowExpr))
+		return SURELY_NOT;
+	str_t name = str_from(names_last(call->funcname));
 	type_id type = arguments->types[0];
-	return type == TYPE_UNSURE || type == RECORDOID || type_is_composite(resolver->catalog, type);
+	const struct catalog_type *row =
+		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type));
+	if (type == TYPE_UNSURE || type == RECORDOID)
+		return PERHAPS;
+	if (!row || row->kind != 'c')
+		return SURELY_NOT;
+	for (size_t i = 0; i < row->columns_count; i++) {
+		if (str_equal(row->columns[i].name, name)) {
+			*ret_type = row->columns[i].value_type;
+			return SURELY;
+		}
+	}
+	return row->relation && row->relation->is_open ? PERHAPS : SURELY_NOT;
 }
 
 /* `f(x)` for a cast to the type f. */
@@ -145,6 +164,15 @@ static void check_window_use(struct resolver *resolver, const FuncCall *call,
 		report_use(resolver, call, function, DIAG_INVALID_WINDOW, "42809", "needs its arguments");
 }
 
+/* A hypothetical row has as many values as WITHIN GROUP orders by. */
+static bool direct_arguments_fit(const FuncCall *call, const struct catalog_function *function)
+{
+	unsigned direct = (unsigned)list_length(call->args);
+	if (function->aggregate == 'h' && function->is_variadic)
+		return direct == (unsigned)list_length(call->agg_order);
+	return function->aggregate != 'o' || function->is_variadic || direct == function->direct_arguments;
+}
+
 static bool check_aggregate_use(struct resolver *resolver, const FuncCall *call,
 				const struct resolved_function *function)
 {
@@ -162,7 +190,11 @@ static bool check_aggregate_use(struct resolver *resolver, const FuncCall *call,
 	}
 	if (what)
 		report_use(resolver, call, function, DIAG_INVALID_AGGREGATE, sqlstate, what);
-	return !what;
+	if (what || plain || direct_arguments_fit(call, function->chosen))
+		return !what;
+	report_use(resolver, call, function, DIAG_UNKNOWN_FUNCTION, "42883",
+		   "takes another number of arguments before WITHIN GROUP");
+	return false;
 }
 
 /* DISTINCT compares its arguments, ORDER BY its keys. */
@@ -290,9 +322,10 @@ static type_id resolve_otherwise(struct resolver *resolver, const FuncCall *call
 {
 	bool plain = !call->agg_star && !call->agg_distinct && !call->over && !call->agg_order &&
 		     !call->agg_filter && !call->func_variadic;
-	if (plain && may_be_column(resolver, call, arguments)) {
+	type_id type = TYPE_UNSURE;
+	if (plain && column_of_argument(resolver, call, arguments, &type) != SURELY_NOT) {
 		function->kind = FUNCTION_CAST;
-		return TYPE_UNSURE;
+		return type;
 	}
 	function->kind = function->overloads_count > 0 ? FUNCTION_KNOWN : FUNCTION_UNKNOWN;
 	report_no_function(resolver, call, function, arguments, choice->result == OVERLOAD_AMBIGUOUS,
@@ -315,6 +348,7 @@ static type_id choose(struct resolver *resolver, const FuncCall *call, struct re
 	choose_function(resolver->catalog, function->overloads, function->overloads_count, &wanted, &choice);
 	if (choice.result == OVERLOAD_CAST) {
 		function->kind = FUNCTION_CAST;
+		check_plain_use(resolver, call, function);
 		(void)coerce_value(resolver, arguments->nodes[0], arguments->types[0], choice.value,
 				   CAST_EXPLICIT);
 		return choice.value;
@@ -352,6 +386,7 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 	resolver->marks = (struct marks){ 0 };
 	struct arguments arguments = resolve_arguments(resolver, scope, call);
 	resolve_condition(resolver, scope, call->agg_filter, PLACE_FILTER, "FILTER");
+	resolve_order_within(resolver, scope, call);
 	struct marks marks = resolver->marks;
 	if (resolver_knows_types(resolver))
 		type = choose(resolver, call, function, &arguments);

@@ -6,6 +6,7 @@ struct grouping {
 	struct resolver *resolver;
 	const struct level *level;
 	unsigned depth; /* subqueries around the node: only whole columns are found grouped there */
+	bool whole;	/* the node is an output by itself */
 };
 
 static bool is_level_column(const struct grouping *grouping, const struct resolved_column *column)
@@ -77,7 +78,8 @@ static bool is_grouped_expression(const struct grouping *grouping, const Node *n
 {
 	for (size_t i = 0; i < grouping->level->groups_count; i++) {
 		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
-		if (key && expressions_may_equal(grouping->resolver, key, node))
+		if (key && (grouping->whole ? outputs_may_equal(grouping->resolver, key, node)
+					    : expressions_may_equal(grouping->resolver, key, node)))
 			return true;
 	}
 	return false;
@@ -134,6 +136,46 @@ static void check_column(const struct grouping *grouping, const ColumnRef *node)
 
 static bool check_node(const Node *node, void *context);
 
+static void check_whole(struct grouping *grouping, const Node *node)
+{
+	grouping->whole = true;
+	(void)check_node(node, grouping);
+	grouping->whole = false;
+}
+
+/* GROUPING(…) speaks of keys. */
+static void check_grouping_call(struct grouping *grouping, const GroupingFunc *call)
+{
+	const ListCell *cell;
+	foreach(cell, call->args)
+	{
+		const Node *node = lfirst(cell);
+		if (grouping->depth == 0 && !is_grouped_expression(grouping, node))
+			report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
+				    node_location(node),
+				    "the arguments of GROUPING have to be expressions of GROUP BY");
+	}
+}
+
+/* `(row).column` for a row of FROM is the column. */
+static bool check_field_of_row(struct grouping *grouping, const A_Indirection *selection)
+{
+	const struct resolved_column *row =
+		IsA(selection->arg, ColumnRef)
+			? resolution_column(grouping->resolver->resolution, (const ColumnRef *)selection->arg)
+			: NULL;
+	const Node *first = linitial(selection->indirection);
+	if (!row || row->kind != COLUMN_WHOLE_ROW || !is_level_column(grouping, row) || !IsA(first, String))
+		return false;
+	for (size_t i = 0; i < row->item->columns_count; i++) {
+		if (str_is(row->item->columns[i].name, NODE_STRING(first))) {
+			check_base(grouping, base_column_of(row->item, i), node_location(selection->arg));
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool may_be_aggregate(const struct resolved_function *function, const FuncCall *call)
 {
 	if (function->chosen || call->over)
@@ -160,26 +202,48 @@ static bool check_call(const FuncCall *call, struct grouping *grouping)
 	return true;
 }
 
-static bool check_node(const Node *node, void *context)
+static bool is_grouped_as_whole(const struct grouping *grouping, const Node *node)
 {
-	struct grouping *grouping = context;
-	if (!resolver_enter(grouping->resolver))
-		return true;
-	if (IsA(node, SelectStmt)) {
+	return grouping->depth == 0 && !IsA(node, List) && is_grouped_expression(grouping, node);
+}
+
+static void check_parts(struct grouping *grouping, const Node *node)
+{
+	switch (nodeTag(node)) {
+	case T_SelectStmt:
 		grouping->depth++;
 		(void)node_children(node, check_node, grouping);
 		grouping->depth--;
-	} else if (IsA(node, ColumnRef)) {
-		if (grouping->depth > 0 || !is_grouped_expression(grouping, node))
-			check_column(grouping, (const ColumnRef *)node);
-	} else if (IsA(node, A_Const) || IsA(node, GroupingFunc) ||
-		   (grouping->depth == 0 && !IsA(node, List) && is_grouped_expression(grouping, node))) {
-		/* grouped as a whole, or nothing to group */
-	} else if (IsA(node, FuncCall)) {
+		break;
+	case T_ColumnRef:
+		check_column(grouping, (const ColumnRef *)node);
+		break;
+	case T_GroupingFunc:
+		check_grouping_call(grouping, (const GroupingFunc *)node);
+		break;
+	case T_FuncCall:
 		(void)check_call((const FuncCall *)node, grouping);
-	} else {
+		break;
+	case T_A_Indirection:
+		if (check_field_of_row(grouping, (const A_Indirection *)node))
+			break;
 		(void)node_children(node, check_node, grouping);
+		break;
+	default:
+		(void)node_children(node, check_node, grouping);
+		break;
 	}
+}
+
+static bool check_node(const Node *node, void *context)
+{
+	struct grouping *grouping = context;
+	if (IsA(node, A_Const) || !resolver_enter(grouping->resolver))
+		return true;
+	bool grouped = !IsA(node, SelectStmt) && is_grouped_as_whole(grouping, node);
+	grouping->whole = false;
+	if (!grouped)
+		check_parts(grouping, node);
 	resolver_leave(grouping->resolver);
 	return true;
 }
@@ -206,14 +270,16 @@ void check_grouping(struct resolver *resolver, const struct level *level)
 	for (size_t i = 0; i < level->outputs->count; i++) {
 		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
 		if (target)
-			(void)check_node(target->val, &grouping);
+			check_whole(&grouping, target->val);
 		else
 			check_star_output(&grouping, &level->outputs->columns[i]);
 	}
 	for (size_t i = 0; i < level->order_count; i++) {
 		if (level->order[i].output == SIZE_MAX)
-			(void)check_node(level->order[i].node, &grouping);
+			check_whole(&grouping, level->order[i].node);
 	}
+	for (size_t i = 0; i < level->distinct_count; i++)
+		check_whole(&grouping, level->distinct[i].node);
 	check_windows(&grouping, select->windowClause);
 	if (select->havingClause)
 		(void)check_node(select->havingClause, &grouping);

@@ -50,6 +50,7 @@ struct visible {
 	bool columns_visible;  /* by `column` */
 	bool lateral_only;     /* while FROM is being resolved */
 	bool lateral_ok;
+	bool joined;   /* within a join, which has no system columns of its own */
 	bool doubtful; /* merged by names that are not known: matches prove nothing */
 };
 
@@ -226,6 +227,9 @@ struct level {
 	struct sort_key *order;
 	size_t order_count;
 	size_t order_capacity;
+	struct sort_key *distinct; /* of DISTINCT ON, not among the outputs */
+	size_t distinct_count;
+	size_t distinct_capacity;
 	struct sort_key *groups; /* of all grouping sets together */
 	size_t groups_count;
 	size_t groups_capacity;
@@ -249,12 +253,20 @@ void check_grouping(struct resolver *resolver, const struct level *level);
 /* resolve_equal.c: whether two expressions of one query level may be the same to PostgreSQL, conversions
  * aside. */
 bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b);
+/* The same for two that stand for themselves, where PostgreSQL adds no conversion. */
+bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b);
 /* A column behind the merged columns of joins. */
 struct base_column {
 	const struct range_item *item;
 	size_t column;
 };
 struct base_column base_column_of(const struct range_item *item, size_t column);
+
+/* resolve_locking.c: FOR UPDATE and the like. */
+void check_locking(struct resolver *resolver, const SelectStmt *select);
+
+/* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
+const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
 
 /* resolve_places.c */
 void check_aggregate_place(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
@@ -305,7 +317,7 @@ bool is_aggregate_name(str_t name);
 /* resolve_selection.c: subscripts and fields. */
 /* Attribute notation: what `x.f` calls where f is no column of x, a value of the type. */
 enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
-				       type_id *ret_value);
+				       const struct catalog_function **ret_function, type_id *ret_value);
 type_id resolve_selection(struct resolver *resolver, struct scope *scope, const A_Indirection *selection);
 
 /* resolve_types.c */

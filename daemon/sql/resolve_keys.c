@@ -80,7 +80,7 @@ static bool surely_differ(struct resolver *resolver, const struct range_column *
 			  const struct range_column *b)
 {
 	if (a->expression && b->expression)
-		return !expressions_may_equal(resolver, a->expression, b->expression);
+		return !outputs_may_equal(resolver, a->expression, b->expression);
 	return !same_source(a, b);
 }
 
@@ -163,7 +163,7 @@ static size_t find_by_expression(struct resolver *resolver, const struct level *
 	for (size_t i = 0; i < level->outputs->count; i++) {
 		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
 		const struct range_column *output = &level->outputs->columns[i];
-		if (target && expressions_may_equal(resolver, target->val, node))
+		if (target && outputs_may_equal(resolver, target->val, node))
 			return i;
 		if (target || !IsA(node, ColumnRef) || !output->source)
 			continue;
@@ -217,6 +217,18 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 	return key;
 }
 
+/* ORDER BY … USING: only what orders. */
+static void check_order_operator(struct resolver *resolver, const SortBy *sort)
+{
+	static const char *const unfit[] = { "=", "<>", "<=", ">=" };
+	const char *name = sort->useOp ? names_last(sort->useOp) : NULL;
+	for (size_t i = 0; name && i < sizeof unfit / sizeof *unfit; i++) {
+		if (strcmp(name, unfit[i]) == 0)
+			report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
+				    "ORDER BY USING needs an operator that orders, such as <");
+	}
+}
+
 void resolve_order(struct resolver *resolver, struct level *level)
 {
 	const ListCell *cell;
@@ -224,6 +236,7 @@ void resolve_order(struct resolver *resolver, struct level *level)
 	{
 		const SortBy *sort = lfirst_node(SortBy, cell);
 		struct sort_key key = resolve_key(resolver, level, sort->node, CLAUSE_ORDER);
+		check_order_operator(resolver, sort);
 		ARENA_PUSH(resolver->arena, level->order, level->order_count, level->order_capacity, key);
 	}
 }
@@ -276,7 +289,7 @@ static bool same_key(struct resolver *resolver, const struct sort_key *a, const 
 {
 	if (a->output != SIZE_MAX || b->output != SIZE_MAX)
 		return a->output == b->output;
-	return expressions_may_equal(resolver, a->node, b->node);
+	return outputs_may_equal(resolver, a->node, b->node);
 }
 
 /* The keys of DISTINCT ON have to be the first of ORDER BY, in any order. */
@@ -313,6 +326,14 @@ void resolve_distinct(struct resolver *resolver, struct level *level)
 		check_distinct_order(resolver, level);
 		return;
 	}
-	foreach(cell, on) keys[count++] = resolve_key(resolver, level, lfirst(cell), CLAUSE_DISTINCT);
+	foreach(cell, on)
+	{
+		struct sort_key key = resolve_key(resolver, level, lfirst(cell), CLAUSE_DISTINCT);
+		keys[count++] = key;
+		/* One that is not selected is computed after grouping all the same. */
+		if (key.output == SIZE_MAX)
+			ARENA_PUSH(resolver->arena, level->distinct, level->distinct_count,
+				   level->distinct_capacity, key);
+	}
 	check_distinct_on(resolver, level, keys, count);
 }

@@ -75,6 +75,8 @@ static void search_entry(struct resolver *resolver, const struct visible *entry,
 		return;
 	switch (lookup_in_item(resolver, entry->item, name, &found)) {
 	case LOOKUP_FOUND:
+		if (found.is_system && entry->joined)
+			break;
 		if (search->matches++ == 0)
 			search->found = found;
 		search->doubtful |= entry->doubtful;
@@ -279,40 +281,58 @@ static type_id value_type(const struct range_item *item)
 	return item->columns_count == 1 && !item->open ? item->columns[0].type : TYPE_UNSURE;
 }
 
-/* Whether name(item) can be a call or a cast. */
-static bool may_be_call(struct resolver *resolver, const struct range_item *item, str_t name)
+/* `item.name` for the call name(item), which may be that of an aggregate. */
+static type_id record_call(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
+			   struct resolved_column resolved, const struct catalog_function *function,
+			   type_id type)
 {
-	type_id ignored;
-	if (!resolver_knows_types(resolver))
-		return false;
-	enum overload_result result = call_by_attribute(resolver, value_type(item), name, &ignored);
-	return result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS;
+	struct marks arguments = { .columns = level_bit(resolved.level) };
+	unsigned level;
+	record(resolver, column, resolved);
+	if (!function)
+		return type;
+	if (function->kind == 'a' && function->aggregate == 'n')
+		check_aggregate_place(resolver, scope, &arguments, resolved.call.ptr, column->location,
+				      &level);
+	else if (function->kind == 'a' || function->kind == 'w')
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, "42809",
+				      resolved.call, column->location,
+				      "\"" STR_FMT "\" cannot be called without WITHIN GROUP or OVER",
+				      STR_ARG(resolved.call));
+	return type;
 }
 
 /* `item.name` that is no column: attribute notation for name(item), or nothing. In doubt it is a call to
  * safety. */
-static void resolve_attribute(struct resolver *resolver, const ColumnRef *column,
-			      const struct range_item *item, unsigned level, str_t name)
+static type_id resolve_attribute(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
+				 const struct range_item *item, unsigned level, str_t name)
 {
 	struct resolved_column resolved = { .kind = COLUMN_UNKNOWN, .item = item, .level = level };
+	const struct catalog_function *function = NULL;
+	type_id type = TYPE_UNSURE;
 	resolver_suspect(resolver, name, column->location, true, (const Node *)column);
-	if (may_be_call(resolver, item, name)) {
+	enum overload_result result =
+		resolver_knows_types(resolver)
+			? call_by_attribute(resolver, value_type(item), name, &function, &type)
+			: OVERLOAD_NONE;
+	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS) {
 		resolved.kind = COLUMN_SUSPECTED_CALL;
 		resolved.call = name;
-	} else {
-		struct nearest nearest;
-		nearest_init(&nearest, name);
-		offer_columns(&nearest, item);
-		str_t object = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias),
-					    STR_ARG(name));
-		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
-				"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object),
-				STR_ARG(hint(resolver, nearest.best)));
+		return record_call(resolver, scope, column, resolved, function, type);
 	}
+	struct nearest nearest;
+	nearest_init(&nearest, name);
+	offer_columns(&nearest, item);
+	str_t object =
+		arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias), STR_ARG(name));
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
+			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object),
+			STR_ARG(hint(resolver, nearest.best)));
 	record(resolver, column, resolved);
+	return TYPE_UNSURE;
 }
 
-static type_id resolve_in_item(struct resolver *resolver, const ColumnRef *column,
+static type_id resolve_in_item(struct resolver *resolver, struct scope *scope, const ColumnRef *column,
 			       const struct range_item *item, unsigned level, str_t name)
 {
 	struct found_column found;
@@ -334,8 +354,7 @@ static type_id resolve_in_item(struct resolver *resolver, const ColumnRef *colum
 		break;
 	case LOOKUP_MISSING:
 	case LOOKUP_FORBIDDEN:
-		resolve_attribute(resolver, column, item, level, name);
-		break;
+		return resolve_attribute(resolver, scope, column, item, level, name);
 	}
 	return TYPE_UNSURE;
 }
@@ -362,7 +381,9 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result != LOOKUP_FOUND) {
 		report_out_of_scope(resolver, column, relation,
-				    result == LOOKUP_FORBIDDEN ? "42P10" : "42P01");
+				    result == LOOKUP_FORBIDDEN ? "42P10"
+				    : count > 3		       ? "0A000"
+							       : "42P01");
 		str_t call = IsA(last, String) ? str_from(NODE_STRING(last)) : STR_NONE;
 		if (call.ptr)
 			resolver_suspect(resolver, call, column->location, true, (const Node *)column);
@@ -372,7 +393,7 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 		       (struct resolved_column){ .kind = COLUMN_STAR, .item = item, .level = level });
 		return row_type(item);
 	} else {
-		return resolve_in_item(resolver, column, item, level, str_from(NODE_STRING(last)));
+		return resolve_in_item(resolver, scope, column, item, level, str_from(NODE_STRING(last)));
 	}
 	return TYPE_UNSURE;
 }

@@ -47,9 +47,10 @@ static bool joins_keys(const struct resolver *resolver, const struct operand *le
 	return is_comparison(name) && one && other && one != other;
 }
 
-static void report_no_operator(struct resolver *resolver, str_t name, const struct operand *left,
-			       struct operand right, bool ambiguous, int location)
+static void report_no_operator(struct resolver *resolver, struct spelling spelling,
+			       const struct operand *left, struct operand right, bool ambiguous, int location)
 {
+	str_t name = spelling.name;
 	str_t one = left ? type_text(resolver->catalog, left->type) : STR("");
 	str_t other = type_text(resolver->catalog, right.type);
 	bool keys = !ambiguous && joins_keys(resolver, left, right, name);
@@ -57,7 +58,8 @@ static void report_no_operator(struct resolver *resolver, str_t name, const stru
 			      keys	  ? NULL
 			      : ambiguous ? "ambiguous_operator"
 					  : "operator",
-			      ambiguous ? "42725" : "42883", place_object(resolver, location), location,
+			      ambiguous ? "42725" : missing_sqlstate(resolver, spelling.schema, "42883"),
+			      place_object(resolver, location), location,
 			      "%s: " STR_FMT "%s" STR_FMT " " STR_FMT "; a cast may be missing",
 			      ambiguous ? "several operators could be meant" : "there is no operator",
 			      STR_ARG(one), left ? " " : "", STR_ARG(name), STR_ARG(other));
@@ -98,8 +100,8 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		resolver_note_cast(resolver, right.type, TYPE_UNSURE, node_location(right.node));
 		return choice.value;
 	default:
-		report_no_operator(resolver, name, left, right, choice.result == OVERLOAD_AMBIGUOUS,
-				   location);
+		report_no_operator(resolver, (struct spelling){ schema, name }, left, right,
+				   choice.result == OVERLOAD_AMBIGUOUS, location);
 		return TYPE_UNSURE;
 	}
 }

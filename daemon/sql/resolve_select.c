@@ -120,20 +120,6 @@ void resolve_limits(struct resolver *resolver, struct scope *scope, const Select
 	resolve_limit(resolver, scope, select->limitCount, PLACE_LIMIT);
 }
 
-static void check_locking(struct resolver *resolver, const struct level *level)
-{
-	const SelectStmt *select = level->select;
-	const char *what = !select->lockingClause	  ? NULL
-			   : select->distinctClause	  ? "DISTINCT"
-			   : select->groupClause	  ? "GROUP BY"
-			   : select->havingClause	  ? "HAVING"
-			   : level->scope->has_aggregates ? "aggregates"
-							  : NULL;
-	if (what)
-		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
-			    "rows cannot be locked together with %s", what);
-}
-
 static void resolve_plain(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
 			  struct outputs *outputs)
 {
@@ -149,7 +135,6 @@ static void resolve_plain(struct resolver *resolver, struct scope *parent, const
 	resolve_distinct(resolver, &level);
 	resolve_limits(resolver, level.scope, select);
 	resolve_windows(resolver, &level);
-	check_locking(resolver, &level);
 	check_grouping(resolver, &level);
 }
 
@@ -158,6 +143,9 @@ static void resolve_query(struct resolver *resolver, struct scope *parent, const
 {
 	struct marks marks = resolver->marks;
 	resolver->marks = (struct marks){ 0 };
+	if (select->intoClause && parent && parent->level > 0)
+		report_type(resolver, DIAG_INVALID_USE, "into", "42601", select->intoClause->rel->location,
+			    "INTO has no meaning in a subquery");
 	struct scope *scope = resolve_with(resolver, parent, select->withClause);
 	unsigned level = scope ? scope->level : 0;
 	if (select->op != SETOP_NONE)
@@ -166,6 +154,8 @@ static void resolve_query(struct resolver *resolver, struct scope *parent, const
 		resolve_values(resolver, scope, select, ret_outputs);
 	else
 		resolve_plain(resolver, scope, select, ret_outputs);
+	if (select->lockingClause)
+		check_locking(resolver, select);
 	/* What belongs to the query itself does not concern the expression that it is part of. */
 	uint64_t outside = level < RESOLVE_MAX_LEVELS ? (UINT64_C(2) << level) - 1 : 0;
 	marks.columns |= resolver->marks.columns & outside;

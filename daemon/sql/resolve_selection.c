@@ -32,7 +32,7 @@ static const struct range_column *column_of_row(const struct resolver *resolver,
 }
 
 enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
-				       type_id *ret_value)
+				       const struct catalog_function **ret_function, type_id *ret_value)
 {
 	struct overload_choice choice;
 	struct overload_call call = { .types = &type, .count = 1 };
@@ -45,6 +45,7 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 	call.cast_target = target ? target->id : TYPE_UNSURE;
 	choose_function(resolver->catalog, overloads, count, &call, &choice);
 	*ret_value = choice.value;
+	*ret_function = choice.function;
 	return choice.result;
 }
 
@@ -52,8 +53,9 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 static type_id select_by_call(struct resolver *resolver, const A_Indirection *selection, type_id type,
 			      str_t field)
 {
+	const struct catalog_function *function;
 	type_id value;
-	enum overload_result result = call_by_attribute(resolver, type, field, &value);
+	enum overload_result result = call_by_attribute(resolver, type, field, &function, &value);
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS)
 		return value;
 	if (type == RECORDOID)
@@ -102,7 +104,7 @@ static type_id subscript_type(struct resolver *resolver, const A_Indirection *se
 		return TYPE_UNSURE;
 	type_id base = catalog_type_base(resolver->catalog, type);
 	const struct catalog_type *container = catalog_type(resolver->catalog, base);
-	if (container && !container->is_subscriptable && base != UNKNOWNOID) {
+	if (base == UNKNOWNOID || (container && !container->is_subscriptable)) {
 		str_t text = type_text(resolver->catalog, type);
 		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804", node_location(selection->arg),
 			    "values of type " STR_FMT " have no subscripts", STR_ARG(text));

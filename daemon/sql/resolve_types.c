@@ -39,6 +39,13 @@ enum type_category expression_category(const struct resolution *resolution, cons
 		       : TYPE_OTHER;
 }
 
+const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise)
+{
+	return str_present(schema) && resolver->catalog && !catalog_has_schema(resolver->catalog, schema)
+		       ? "3F000"
+		       : otherwise;
+}
+
 /* What other systems call a type, and PostgreSQL's own names for hints. */
 static const struct {
 	const char *name;
@@ -75,7 +82,8 @@ static const struct {
 	{ "float8", "float8" },
 };
 
-static void report_unknown_type(struct resolver *resolver, const TypeName *name, const char *text)
+static void report_unknown_type(struct resolver *resolver, const TypeName *name, str_t schema,
+				const char *text)
 {
 	struct nearest nearest;
 	const char *here = NULL;
@@ -86,8 +94,9 @@ static void report_unknown_type(struct resolver *resolver, const TypeName *name,
 			here = type_hints[i].here;
 	}
 	str_t hint = here ? arena_printf(resolver->arena, "; did you mean \"%s\"?", here) : STR("");
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TYPE, NULL, str_from(text), name->location,
-			"type \"%s\" does not exist" STR_FMT, text, STR_ARG(hint));
+	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TYPE, NULL,
+			      missing_sqlstate(resolver, schema, "42704"), str_from(text), name->location,
+			      "type \"%s\" does not exist" STR_FMT, text, STR_ARG(hint));
 }
 
 type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
@@ -100,7 +109,7 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
 	if (!type) {
 		if (!schema.ptr || strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) != 0)
-			report_unknown_type(resolver, name, text);
+			report_unknown_type(resolver, name, schema, text);
 		return TYPE_UNSURE;
 	}
 	return name->arrayBounds ? type_array(resolver->catalog, type->id) : type->id;

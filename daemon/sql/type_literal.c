@@ -264,6 +264,17 @@ static bool is_plain_interval(str_t text)
 	return word.len > 2 && ONE_OF(cut_unit(word), units);
 }
 
+/* A date has a year, a month (or its name) and a day; only a Julian day has one number. */
+static bool has_too_few_digits(str_t text)
+{
+	size_t digits = 0, letters = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		digits += is_digit(text.ptr[i]);
+		letters += is_letter(text.ptr[i]);
+	}
+	return letters == 0 ? digits < 3 : digits < 2 && !strchr("jJ", text.ptr[0]);
+}
+
 static enum certainty date_fits(str_t text, const char **ret_sqlstate)
 {
 	static const char *const words[] = { "epoch",	  "now",      "today", "tomorrow",
@@ -272,7 +283,7 @@ static enum certainty date_fits(str_t text, const char **ret_sqlstate)
 		return mentions(text, words, sizeof words / sizeof *words)
 			       ? PERHAPS
 			       : refuse(ret_sqlstate, BAD_DATETIME);
-	if (is_plain_interval(text))
+	if (is_plain_interval(text) || has_too_few_digits(text))
 		return refuse(ret_sqlstate, BAD_DATETIME);
 	return iso_date_fits(text, ret_sqlstate);
 }
@@ -285,6 +296,17 @@ static enum certainty time_fits(str_t text, const char **ret_sqlstate)
 	return refuse(ret_sqlstate, BAD_DATETIME);
 }
 
+/* "2023-01-15": three numbers. */
+static bool begins_like_date(str_t text)
+{
+	size_t at = digits_at(text, 0);
+	if (at != 4 || at >= text.len || text.ptr[at] != '-')
+		return false;
+	size_t month = digits_at(text, at + 1);
+	at += 1 + month;
+	return month > 0 && at < text.len && text.ptr[at] == '-' && digits_at(text, at + 1) > 0;
+}
+
 /* A word that is no unit; texts with other signs than those of numbers are left alone. */
 static enum certainty interval_fits(str_t text, const char **ret_sqlstate)
 {
@@ -292,6 +314,8 @@ static enum certainty interval_fits(str_t text, const char **ret_sqlstate)
 		return refuse(ret_sqlstate, BAD_DATETIME);
 	if (text.ptr[0] == 'P' || text.ptr[0] == 'p')
 		return PERHAPS;
+	if (begins_like_date(text))
+		return refuse(ret_sqlstate, BAD_DATETIME);
 	for (size_t at = 0; at < text.len;) {
 		size_t end = at;
 		while (end < text.len && is_letter(text.ptr[end]))
@@ -328,10 +352,44 @@ static enum certainty json_fits(str_t text, const char **ret_sqlstate)
 	return memchr("{[\"-0123456789tfn", text.ptr[0], 17) ? PERHAPS : refuse(ret_sqlstate, BAD_TEXT);
 }
 
-static enum certainty array_fits(str_t text, const char **ret_sqlstate)
+/* `{1,2}`; elements are looked at where nothing is quoted or nested. */
+static enum certainty array_fits(const struct catalog *catalog, type_id element, str_t text,
+				 const char **ret_sqlstate)
 {
-	if (text.len == 0 || (text.ptr[0] != '{' && text.ptr[0] != '['))
+	char value[64];
+	if (text.len < 2 || (text.ptr[0] != '{' && text.ptr[0] != '['))
 		return refuse(ret_sqlstate, BAD_TEXT);
+	str_t inner = { text.ptr + 1, text.len - 2 };
+	if (text.ptr[0] != '{' || text.ptr[text.len - 1] != '}' || element == BOXOID)
+		return PERHAPS;
+	for (size_t i = 0; i < inner.len; i++) {
+		if (strchr("{}\"\\", inner.ptr[i]))
+			return PERHAPS;
+	}
+	for (size_t at = 0; at < inner.len;) {
+		const char *comma = memchr(inner.ptr + at, ',', inner.len - at);
+		size_t length = comma ? (size_t)(comma - inner.ptr) - at : inner.len - at;
+		if (length >= sizeof value)
+			return PERHAPS;
+		memcpy(value, inner.ptr + at, length);
+		value[length] = '\0';
+		if (strcasecmp(value, "null") != 0 &&
+		    literal_fits(catalog, element, value, ret_sqlstate) == SURELY_NOT)
+			return SURELY_NOT;
+		at += length + 1;
+	}
+	return PERHAPS;
+}
+
+/* Binary digits; a leading letter may say so, or that they are hexadecimal. */
+static enum certainty bits_fit(str_t text, const char **ret_sqlstate)
+{
+	bool hexadecimal = text.len > 0 && strchr("xX", text.ptr[0]);
+	size_t at = text.len > 0 && strchr("bBxX", text.ptr[0]) ? 1 : 0;
+	for (; at < text.len; at++) {
+		if (hexadecimal ? !isxdigit((unsigned char)text.ptr[at]) : !strchr("01", text.ptr[at]))
+			return refuse(ret_sqlstate, BAD_TEXT);
+	}
 	return PERHAPS;
 }
 
@@ -349,7 +407,7 @@ static enum certainty other_fits(const struct catalog *catalog, type_id type, st
 {
 	const struct catalog_type *entry = catalog_type(catalog, type);
 	if (entry && entry->element && entry->category == 'A')
-		return array_fits(text, ret_sqlstate);
+		return array_fits(catalog, entry->element, text, ret_sqlstate);
 	if (entry && entry->kind == 'r')
 		return range_fits(text, ret_sqlstate);
 	return PERHAPS;
@@ -388,6 +446,24 @@ enum certainty literal_fits(const struct catalog *catalog, type_id type, const c
 	case JSONOID:
 	case JSONBOID:
 		return json_fits(value, ret_sqlstate);
+	case RECORDOID:
+		return refuse(ret_sqlstate, "0A000");
+	case BITOID:
+	case VARBITOID:
+		return bits_fit(str_from(text), ret_sqlstate);
+	case TIDOID:
+	case OIDOID:
+	case XIDOID:
+	case MONEYOID:
+	case POINTOID:
+	case LSEGOID:
+	case BOXOID:
+	case LINEOID:
+	case CIRCLEOID:
+	case CIDROID:
+	case INETOID:
+		return has_digit(value) || memchr(value.ptr, ':', value.len) ? PERHAPS
+									     : refuse(ret_sqlstate, BAD_TEXT);
 	default:
 		return other_fits(catalog, base, value, ret_sqlstate);
 	}
