@@ -35,6 +35,9 @@ str_t canon_relation(struct canon *canon, const RangeVar *range)
 		schema = STR_NONE;
 	}
 	name = canon_identifier(canon, name);
+	if (range->catalogname) /* another database, or none */
+		return CONCAT(canon, canon_identifier(canon, str_from(range->catalogname)), STR("."),
+			      canon_identifier(canon, str_from(range->schemaname)), STR("."), name);
 	if (!str_present(schema))
 		return name;
 	return CONCAT(canon, canon_identifier(canon, schema), STR("."), name);
