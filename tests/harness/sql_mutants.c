@@ -6,1189 +6,45 @@
 
 enum { ITEMS_MAX = 64, TRIES_MAX = 40 };
 
-/* ---- What can stand in for something ---- */
-
-static const char *const functions[] = {
-	"sum",
-	"avg",
-	"count",
-	"min",
-	"max",
-	"array_agg",
-	"string_agg",
-	"bool_or",
-	"json_agg",
-	"stddev",
-	"mode",
-	"percentile_cont",
-	"lower",
-	"upper",
-	"length",
-	"char_length",
-	"substr",
-	"substring",
-	"trim",
-	"ltrim",
-	"replace",
-	"concat",
-	"concat_ws",
-	"split_part",
-	"left",
-	"right",
-	"lpad",
-	"strpos",
-	"initcap",
-	"reverse",
-	"md5",
-	"format",
-	"regexp_replace",
-	"regexp_matches",
-	"to_char",
-	"to_date",
-	"to_timestamp",
-	"to_number",
-	"date_trunc",
-	"date_part",
-	"age",
-	"make_date",
-	"make_interval",
-	"now",
-	"clock_timestamp",
-	"date",
-	"timestamp",
-	"round",
-	"abs",
-	"ceil",
-	"floor",
-	"trunc",
-	"mod",
-	"power",
-	"sqrt",
-	"exp",
-	"ln",
-	"sign",
-	"random",
-	"greatest",
-	"least",
-	"coalesce",
-	"nullif",
-	"row_number",
-	"rank",
-	"dense_rank",
-	"lag",
-	"lead",
-	"ntile",
-	"first_value",
-	"generate_series",
-	"unnest",
-	"array_length",
-	"cardinality",
-	"array_to_string",
-	"string_to_array",
-	"json_build_object",
-	"jsonb_array_elements",
-	"to_json",
-	"row_to_json",
-	"text",
-	"int4",
-	"numeric",
-	"ifnull",
-	"isnull",
-	"nvl",
-	"len",
-	"datediff",
-	"dateadd",
-	"date_format",
-	"strftime",
-	"julianday",
-	"year",
-	"month",
-	"curdate",
-	"getdate",
-	"group_concat",
-	"iif",
-	"instr",
-	"charindex",
-	"str_to_date",
-	"median",
-	"variance",
-	"corr",
-	"width_bucket",
-	"pg_typeof",
-	"quote_literal",
-	"chr",
-	"ascii",
-	"to_hex",
-	"every",
-};
-
-static const char *const types[] = {
-	"int",
-	"bigint",
-	"smallint",
-	"numeric",
-	"numeric(10,2)",
-	"decimal",
-	"real",
-	"float",
-	"double precision",
-	"text",
-	"varchar",
-	"varchar(20)",
-	"char(3)",
-	"date",
-	"time",
-	"timestamp",
-	"timestamptz",
-	"interval",
-	"boolean",
-	"json",
-	"jsonb",
-	"uuid",
-	"bytea",
-	"int[]",
-	"text[]",
-	"money",
-	"point",
-	"inet",
-	"oid",
-	"name",
-	"datetime",
-	"string",
-	"unsigned",
-	"nosuchtype",
-	"pg_catalog.int4",
-	"public.nosuchtype",
-	"regclass",
-	"xml",
-};
-
-static const char *const literals[] = {
-	"0",
-	"1",
-	"-1",
-	"42",
-	"3.14",
-	"1e3",
-	"99999999999",
-	"99999999999999999999",
-	"'a'",
-	"''",
-	"'12'",
-	"'3.5'",
-	"'x1'",
-	"'2023-01-15'",
-	"'2023-13-45'",
-	"'2023-01-15 10:00:00'",
-	"'1 day'",
-	"'true'",
-	"'{1,2}'",
-	"'[1]'",
-	"NULL",
-	"TRUE",
-	"FALSE",
-	"DATE '2023-01-15'",
-	"TIMESTAMP '2023-01-15 10:00'",
-	"INTERVAL '1 day'",
-	"INTERVAL '1' DAY",
-	"CURRENT_DATE",
-	"CURRENT_TIMESTAMP",
-	"ARRAY[1, 2]",
-	"ARRAY['a']",
-	"(1, 2)",
-	"ROW(1)",
-	"'a'::text",
-	"'5'::int",
-	"B'101'",
-	"E'\\\\n'",
-	"date 'soon'",
-	"CAST('7' AS int)",
-	"'%a%'",
-	"now()",
-	"\"x\"",
-};
-
-static const char *const operators[] = {
-	"=",
-	"<>",
-	"!=",
-	"<",
-	">",
-	"<=",
-	">=",
-	"+",
-	"-",
-	"*",
-	"/",
-	"%",
-	"^",
-	"||",
-	"AND",
-	"OR",
-	"LIKE",
-	"ILIKE",
-	"NOT LIKE",
-	"~",
-	"~*",
-	"!~",
-	"IS DISTINCT FROM",
-	"->",
-	"->>",
-	"@>",
-	"&&",
-	"==",
-	"=>",
-	"IN",
-	"&",
-	"|",
-	"#",
-	"SIMILAR TO",
-	"IS",
-	"BETWEEN",
-	",",
-	"<=>",
-	"&&&",
-	"OVERLAPS",
-	"= ANY",
-	"AT TIME ZONE",
-};
-
-static const char *const misspellable[] = {
-	"SELECT", "FROM",    "WHERE",  "GROUP",	 "BY",	 "HAVING", "ORDER",    "LIMIT", "JOIN",	   "ON",
-	"AND",	  "OR",	     "AS",     "IN",	 "LEFT", "INNER",  "DISTINCT", "UNION", "CASE",	   "WHEN",
-	"END",	  "USING",   "IS",     "NOT",	 "DESC", "OVER",   "WITH",     "ALL",	"NATURAL", "CROSS",
-	"FILTER", "LATERAL", "VALUES", "OFFSET", "user", "table",  "check",
-};
-
-/* Templates. `$0`: what is there; `$o`: another value of the statement; `$q`: a column of it with its
- * qualifier; `$n`, `$s`, `$d`: one that is a number, a text, a date or timestamp, else such a literal; `$t`:
- * a relation, the same one in the whole template; `$c`: a column of that; `$N`, `$S`, `$D`: its column of
- * that kind as `r.column`, always the same; `$a`: an alias of the statement; `$f`: a function; `$l`: a
- * literal; `$y`: a type; `$p`: an operator. */
-static const char *const operand_wraps[] = {
-	"SUM($0)",
-	"COUNT($0)",
-	"COUNT(DISTINCT $0)",
-	"MAX($0)",
-	"MIN($0)",
-	"AVG($0)",
-	"ARRAY_AGG($0 ORDER BY $o)",
-	"STRING_AGG($0, ',')",
-	"STRING_AGG(DISTINCT $0, ',' ORDER BY $o)",
-	"SUM($0) OVER ()",
-	"SUM($0) FILTER (WHERE $o IS NOT NULL)",
-	"SUM(DISTINCT $0)",
-	"BOOL_AND($0)",
-	"EVERY($0 = $o)",
-	"RANK() OVER (ORDER BY $0)",
-	"LAG($0) OVER (PARTITION BY $o ORDER BY $0)",
-	"LAG($0, 1, $l) OVER (ORDER BY $0)",
-	"ROW_NUMBER() OVER (PARTITION BY $0, $o)",
-	"AVG(SUM($0)) OVER ()",
-	"SUM(AVG($0))",
-	"COUNT(*) OVER w",
-	"SUM($0) OVER (ORDER BY $o ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
-	"SUM($0) OVER (ORDER BY $o RANGE BETWEEN $l PRECEDING AND CURRENT ROW)",
-	"SUM($0) OVER (ROWS BETWEEN $o PRECEDING AND CURRENT ROW)",
-	"PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY $0)",
-	"MODE() WITHIN GROUP (ORDER BY $0)",
-	"PERCENTILE_CONT($0) WITHIN GROUP (ORDER BY $o)",
-	"RANK() WITHIN GROUP (ORDER BY $0)",
-	"RANK()",
-	"LOWER($0)",
-	"LENGTH($0)",
-	"UPPER($0)",
-	"ROUND($0)",
-	"ROUND($0, 2)",
-	"ROUND($0::numeric, 2)",
-	"ABS($0)",
-	"DATE_TRUNC('month', $0)",
-	"DATE_TRUNC($0, $o)",
-	"EXTRACT(YEAR FROM $0)",
-	"EXTRACT(EPOCH FROM $0 - $o)",
-	"EXTRACT(nosuch FROM $0)",
-	"DATE_PART('year', $0)",
-	"TO_CHAR($0, 'YYYY')",
-	"TO_DATE($0, 'YYYY-MM-DD')",
-	"AGE($0)",
-	"SUBSTRING($0 FROM 1 FOR 2)",
-	"SUBSTRING($0, 1, 2)",
-	"POSITION('a' IN $0)",
-	"TRIM(BOTH FROM $0)",
-	"OVERLAY($0 PLACING 'x' FROM 1)",
-	"CONCAT($0, $o)",
-	"COALESCE($0, $l)",
-	"COALESCE($0, $o)",
-	"COALESCE($0)",
-	"NULLIF($0, $l)",
-	"NULLIF($0, $o)",
-	"NULLIF($0)",
-	"GREATEST($0, $o)",
-	"LEAST($0, $l)",
-	"$f($0)",
-	"$f($0, $o)",
-	"$f($0, $l)",
-	"$f($0, $l, $l)",
-	"$f()",
-	"$f(*)",
-	"$f(DISTINCT $0)",
-	"$f($l)",
-	"$f(VARIADIC ARRAY[$0])",
-	"$f(x => $0)",
-	"pg_catalog.$f($0)",
-	"public.$f($0)",
-	"nosuch.$f($0)",
-	"GENERATE_SERIES(1, $0)",
-	"UNNEST($0)",
-	"UNNEST(ARRAY[$0])",
-	"CASE WHEN $0 IS NULL THEN 0 ELSE $0 END",
-	"CASE WHEN $0 THEN 1 ELSE 0 END",
-	"CASE WHEN $0 = $o THEN $0 ELSE $l END",
-	"CASE $0 WHEN $l THEN 1 END",
-	"CASE $0 WHEN $l THEN $l ELSE $o END",
-	"CASE WHEN $0 > $l THEN 'many' ELSE $o END",
-	"CASE WHEN $o IS NULL THEN $0 END",
-	"CAST($0 AS $y)",
-	"$0::$y",
-	"($0)::$y",
-	"$0::$y::$y",
-	"-$0",
-	"+$0",
-	"NOT $0",
-	"~$0",
-	"@$0",
-	"($0)",
-	"($0, $o)",
-	"ROW($0, $o)",
-	"($0).nosuch",
-	"($0).f1",
-	"$0[1]",
-	"($0)[1]",
-	"ARRAY[$0]",
-	"ARRAY[$0, $l]",
-	"ARRAY[$0, $o]",
-	"$0 + 1",
-	"$0 * 1.0",
-	"$0 / 100",
-	"$0 - $o",
-	"$0 + $o",
-	"$0 || 'x'",
-	"$0 || $o",
-	"$0 $p $o",
-	"$0 $p $l",
-	"$l $p $0",
-	"$0 = $l",
-	"$0 = $o",
-	"$0 IS NULL",
-	"$0 IS TRUE",
-	"$0 IN ($l)",
-	"$0 IN ($l, $l)",
-	"$0 IN ($o, $l)",
-	"$0 IN (1, 'a')",
-	"($0, $o) IN (($l, $l))",
-	"($0, $o) = (1, 'a')",
-	"($0, $o) = ($o)",
-	"$0 BETWEEN $l AND $l",
-	"$0 BETWEEN $o AND $l",
-	"$0 LIKE 'a%'",
-	"$0 LIKE $l ESCAPE '!'",
-	"$0 = ANY ($l)",
-	"$0 = ANY (ARRAY[$l, $l])",
-	"$0 = ANY ('{1,2}')",
-	"$0 = ALL ($o)",
-	"$0 AT TIME ZONE 'UTC'",
-	"$0 COLLATE \"C\"",
-	"$0 COLLATE \"nosuch\"",
-	"$0 + INTERVAL '1 day'",
-	"$0 - INTERVAL '1 month'",
-	"$0 + '1 day'",
-	"CURRENT_DATE - $0",
-	"(SELECT $0)",
-	"(SELECT $c FROM $t)",
-	"(SELECT MAX($c) FROM $t)",
-	"(SELECT $0, $o)",
-	"(SELECT * FROM $t)",
-	"(SELECT $q FROM $t LIMIT 1)",
-	"EXISTS (SELECT 1 FROM $t WHERE $c = $0)",
-	"$0 IN (SELECT $c FROM $t)",
-	"$0 IN (SELECT $c, $c FROM $t)",
-	"($0, $o) IN (SELECT $c, $c FROM $t)",
-	"$0 = (SELECT $c FROM $t LIMIT 1)",
-	"$0 > ALL (SELECT $c FROM $t)",
-	"ARRAY(SELECT $c FROM $t)",
-	"$0 NOT IN (SELECT $a.$c FROM $t)",
-	"(SELECT SUM($0))",
-	"(SELECT COUNT(*) FROM $t WHERE $t.$c = $0)",
-	"(VALUES ($0))",
-	"(VALUES ($0), ($l))",
-	"$l",
-	"$l",
-	"$l",
-	"$l::$y",
-	"$c",
-	"$q",
-	"$q",
-	"$o",
-	"$o",
-	"$a",
-	"$a.*",
-	"$a.$c",
-	"$t.$c",
-	"$t",
-	"$a.ctid",
-	"xmin",
-	"*",
-	"public.$t.$c",
-	"$0.nosuch",
-	"$0 AS x",
-	"$0 $p",
-	"DEFAULT",
-	"$1",
-	"GROUPING($0)",
-	"XMLELEMENT(NAME x, $0)",
-	"$0 IS DOCUMENT",
-	"$0 IS JSON",
-	"$0 ISNULL",
-	"$0 OPERATOR(pg_catalog.+) $l",
-	"($0, $o) OVERLAPS ($o, $l)",
-	"$0 SIMILAR TO 'a'",
-	"$0 NOT BETWEEN SYMMETRIC $l AND $o",
-	"TREAT($0 AS int)",
-	"NORMALIZE($0)",
-	"($a).$c",
-	"($a.*).$c",
-	"current_user",
-	"session_user = $0",
-	"localtimestamp - $0",
-};
-
-/* Right wherever the columns are there, so that nothing right is called wrong. */
-static const char *const right_items[] = {
-	"$n + $n",
-	"$n * 1.5",
-	"$n::numeric % 2",
-	"$n::int % 2",
-	"round($n::numeric, 2)",
-	"round($n)",
-	"abs($n)",
-	"ceil($n)",
-	"power($n, 2)",
-	"sqrt(abs($n))",
-	"greatest($n, 0)",
-	"least($n, 1.5, NULL)",
-	"coalesce($n, 0)",
-	"coalesce($n, 0.5, NULL)",
-	"nullif($n, 0)",
-	"CASE WHEN $n > 5 THEN 'high' ELSE 'low' END",
-	"CASE WHEN $n > 5 THEN $n ELSE 0.5 END",
-	"CASE $n WHEN 1 THEN $s WHEN 2.5 THEN NULL ELSE 'x' END",
-	"$n BETWEEN 1 AND 2.5",
-	"$n IN (1, 2, 3.5)",
-	"$n IN (1, NULL)",
-	"$n::text || 'x'",
-	"'#' || $n",
-	"$n || ''",
-	"$n || $s",
-	"concat($n, $s, $d)",
-	"to_char($n, '999')",
-	"width_bucket($n, 0, 10, 5)",
-	"trunc($n::numeric, 1)",
-	"$n / NULLIF($n, 0)",
-	"$n = ANY (ARRAY[1, 2])",
-	"$n = ANY ('{1,2}')",
-	"$n <> ALL (ARRAY[1, 2.5])",
-	"$n IS DISTINCT FROM NULL",
-	"-$n",
-	"+$n",
-	"@ $n",
-	"|/ abs($n)",
-	"$n ^ 2",
-	"$n > '5'",
-	"$n = '5'::int",
-	"$n + '5'",
-	"sign($n)",
-	"mod($n::int, 2)",
-	"random() * $n",
-	"$n::int & 1",
-	"$n::int << 2",
-	"$n::int::bit(8)",
-	"ln(abs($n) + 1)",
-	"log(10, abs($n)::numeric + 1)",
-	"make_interval(days => $n::int)",
-	"generate_series(1, 3)",
-	"generate_series(1, $n::int, 2)",
-	"$n::real",
-	"$n::money",
-	"$n::float8::int8",
-	"1e3 * $n",
-	"lower($s)",
-	"upper($s) = 'A'",
-	"length($s) > 3",
-	"$s || 'x'",
-	"$s || NULL",
-	"$s LIKE '%a%'",
-	"$s ILIKE $s",
-	"$s LIKE 'a!%' ESCAPE '!'",
-	"$s ~ '^a'",
-	"$s !~* 'b'",
-	"substring($s FROM 1 FOR 2)",
-	"substring($s, 1, 2)",
-	"substring($s FROM 'a.c')",
-	"substring($s SIMILAR 'a' ESCAPE '!')",
-	"substr($s, 2)",
-	"position('a' IN $s)",
-	"strpos($s, 'a')",
-	"split_part($s, ' ', 1)",
-	"left($s, 2)",
-	"right($s, -2)",
-	"replace($s, 'a', 'b')",
-	"regexp_replace($s, 'a', 'b', 'g')",
-	"trim($s)",
-	"trim(both 'x' from $s)",
-	"trim(trailing from $s)",
-	"ltrim($s, '0')",
-	"lpad($s, 5, '0')",
-	"lpad($n::text, 3, '0')",
-	"initcap($s)",
-	"reverse($s)",
-	"md5($s)",
-	"concat_ws(', ', $s, $n)",
-	"format('%s-%s', $s, $n)",
-	"string_to_array($s, ',')",
-	"(string_to_array($s, ','))[1]",
-	"array_length(string_to_array($s, ','), 1)",
-	"unnest(string_to_array($s, ','))",
-	"$s = ANY (ARRAY['a', 'b'])",
-	"$s = ANY (string_to_array('a,b', ','))",
-	"$s IN ('a', 'b')",
-	"$s = 'a' COLLATE \"C\"",
-	"$s COLLATE \"C\" < 'b'",
-	"$s SIMILAR TO 'a%'",
-	"$s BETWEEN 'a' AND $s",
-	"$s::varchar(3)",
-	"$s::char(3) = 'abc'",
-	"CAST($s AS text)",
-	"to_tsvector($s) @@ to_tsquery('a')",
-	"to_tsvector('english', $s)",
-	"quote_literal($s)",
-	"encode(sha256($s::bytea), 'hex')",
-	"overlay($s placing 'x' from 1)",
-	"chr(ascii($s))",
-	"translate($s, 'a', 'b')",
-	"starts_with($s, 'a')",
-	"$s ^@ 'a'",
-	"($s, $n) IN (('a', 1), ('b', 2))",
-	"($s, $n) = ('a', 1)",
-	"($n, $d) < (2, '2020-01-01')",
-	"ROW($s, $n) IS NOT NULL",
-	"($s IS NULL) = ($n IS NULL)",
-	"coalesce($s, 'none')",
-	"nullif($s, '')",
-	"CASE $s WHEN 'a' THEN 1 WHEN 'b' THEN 2 END",
-	"json_build_object('k', $s, 'n', $n)",
-	"jsonb_build_object('k', $s) ->> 'k'",
-	"jsonb_build_object('k', $s) -> 'k'",
-	"('{\"a\": 1}'::jsonb -> 'a')::int + 1",
-	"('{\"a\": [1]}'::json #>> '{a,0}')::int",
-	"'{\"a\":1}'::jsonb @> '{\"a\":1}'",
-	"'{\"a\":1}'::jsonb ? 'a'",
-	"to_json($s)",
-	"row_to_json($a)",
-	"to_jsonb($a)",
-	"$a",
-	"$a::text",
-	"$a IS NOT NULL",
-	"$s::date",
-	"$s::numeric > 1",
-	"$s::int + 1",
-	"$s > $s",
-	"NOT $s = ''",
-	"array[$s, 'a']",
-	"array_to_string(array[$s, 'a'], ',')",
-	"'a' = any(array[$s]::text[])",
-	"bit_length($s)",
-	"regexp_matches($s, 'a')",
-	"regexp_split_to_array($s, ' ')",
-	"$d + INTERVAL '1 day'",
-	"$d - INTERVAL '1 month' > $d",
-	"$d::date - 7",
-	"$d::date + 1",
-	"date_trunc('month', $d)",
-	"date_trunc('month', $d)::date",
-	"extract(year FROM $d)",
-	"extract(dow FROM $d)::int IN (0, 6)",
-	"date_part('month', $d)",
-	"to_char($d, 'YYYY-MM')",
-	"age($d)",
-	"age(now(), $d)",
-	"$d >= '2020-01-01'",
-	"$d > CURRENT_DATE - 30",
-	"$d BETWEEN '2020-01-01' AND '2020-12-31'",
-	"$d > now() - INTERVAL '1 year'",
-	"$d AT TIME ZONE 'UTC'",
-	"$d::timestamptz AT TIME ZONE 'Europe/Berlin'",
-	"make_date(extract(year FROM $d)::int, 1, 1)",
-	"$d::timestamp::time",
-	"$d = DATE '2020-01-01'",
-	"$d::date = ANY (ARRAY['2020-01-01'::date])",
-	"($d, $d) OVERLAPS ($d, $d)",
-	"($d::date, INTERVAL '1 day') OVERLAPS ($d::date, INTERVAL '1 day')",
-	"justify_days($d::timestamp - $d::timestamp)",
-	"date_bin('15 minutes', $d::timestamp, TIMESTAMP '2001-01-01')",
-	"EXTRACT(EPOCH FROM ($d::timestamp - $d::timestamp)) / 86400",
-	"generate_series($d::timestamp, $d::timestamp, '1 day')",
-	"$d::date - DATE '2020-01-01' > 5",
-	"LEAST($d, CURRENT_DATE)",
-	"isfinite($d)",
-	"COALESCE($d, CURRENT_DATE)",
-	"coalesce($d, '2020-01-01')",
-	"'2020-01-01' <= $d",
-	"$d + 2 * interval '1 day'",
-	"$d + (2 || ' days')::interval",
-	"localtimestamp - $d",
-	"CURRENT_TIMESTAMP::date",
-	"$d - $d",
-	"$d::text LIKE '2020%'",
-	"$d IN ('2020-01-01', CURRENT_DATE)",
-	"INTERVAL '1' YEAR + $d",
-	"DATE '2020-01-01' + TIME '10:00'",
-	"$d::date - '2020-01-01'",
-	"NOT ($n > 1)",
-	"($n > 1) = true",
-	"($n > 1)::int",
-	"($n > 1) IS NOT TRUE",
-	"$n IS NULL IS TRUE",
-	"(SELECT max($c) FROM $t)",
-	"EXISTS (SELECT FROM $t)",
-	"$n > (SELECT avg(x) FROM (VALUES (1), (2)) AS v (x))",
-	"$s IN (SELECT x FROM (VALUES ('a')) AS v (x))",
-	"ARRAY(SELECT $c FROM $t)",
-	"(SELECT count(*) FROM $t AS sub WHERE sub.$c IS NOT NULL)",
-	"array_length(ARRAY(SELECT 1), 1)",
-	"(SELECT row_to_json(r) FROM (SELECT $n AS x, $s AS y) AS r)",
-	"(SELECT json_agg(r) FROM $t AS r)",
-	"(SELECT r FROM $t AS r LIMIT 1)",
-	"(SELECT (r).$c FROM $t AS r LIMIT 1)",
-	"(SELECT r.$c FROM (SELECT * FROM $t) AS r LIMIT 1)",
-	"(SELECT $n)",
-	"(SELECT $n + x FROM generate_series(1, 2) AS x LIMIT 1)",
-	"($n, $s) IN (SELECT 1, 'a')",
-	"$n < ANY (SELECT 1.5)",
-	"($n, $n) = (SELECT 1, 2)",
-	"(VALUES (1))",
-	"count(*) OVER ()",
-	"sum($n) OVER (PARTITION BY $s ORDER BY $d ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
-	"sum($n) OVER (ORDER BY $d RANGE BETWEEN '1 day' PRECEDING AND CURRENT ROW)",
-	"rank() OVER (ORDER BY $n DESC)",
-	"lag($n) OVER (ORDER BY $d)",
-	"lag($n, 1, 0) OVER (ORDER BY $d)",
-	"lead($s, 1, 'x') OVER (ORDER BY $n)",
-	"first_value($s) OVER (PARTITION BY $n ORDER BY $d RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT "
-	"ROW)",
-	"ntile(4) OVER (ORDER BY $n)",
-	"percent_rank() OVER (ORDER BY $n)",
-	"nth_value($s, 2) OVER (ORDER BY $n GROUPS 1 PRECEDING)",
-	"avg($n) FILTER (WHERE $s = 'a') OVER (PARTITION BY $s)",
-	"current_user = $s",
-	"pg_typeof($n)::text",
-	"$n::int4range_ IS NULL",
-	"int4range(1, 5) @> 3",
-	"'[1,5)'::int4range && int4range(2, 3)",
-	"point(1, 2) <-> point '(3,4)'",
-	"'192.168.0.1'::inet << '192.168.0.0/16'",
-	"'a'::\"char\"",
-	"ARRAY[1, 2] || 3",
-	"ARRAY[1, 2] @> ARRAY[1]",
-	"array_append(ARRAY[$n], 1)",
-	"array_agg(1) OVER ()",
-	"(ARRAY[1, 2, 3])[1:2]",
-	"cardinality(ARRAY[$s])",
-	"ARRAY[[1, 2], [3, 4]]",
-	"'{1,2}'::int[]",
-	"array_position(ARRAY['a', 'b'], $s)",
-	"xmlelement(name a, $s)",
-	"B'101' & B'110'",
-	"uuid_out('00000000-0000-0000-0000-000000000000'::uuid)",
-	"gen_random_uuid()",
-	"date(CURRENT_TIMESTAMP)",
-	"text($n)",
-	"int4($n)",
-	"$n.int4_",
-	"num_nonnulls($n, $s)",
-	"jsonb_array_length('[1]')",
-	"jsonb_path_exists('{}', '$$.a')",
-	"ts_rank(to_tsvector($s), plainto_tsquery('a'))",
-	"hashtext($s)",
-	"pg_size_pretty(1::bigint)",
-};
-
-/* Statements that are right where the columns are there. */
-static const char *const right_statements[] = {
-	"SELECT $S, count(*) FROM $t AS r GROUP BY $S",
-	"SELECT $S, sum($N) FROM $t AS r GROUP BY $S HAVING sum($N) > 1 ORDER BY 2 DESC NULLS LAST LIMIT 5",
-	"SELECT $S AS s, avg($N) AS a FROM $t r GROUP BY s ORDER BY a, s",
-	"SELECT lower($S), max($D) FROM $t r GROUP BY lower($S) ORDER BY lower($S)",
-	"SELECT date_trunc('month', $D) AS month, count(DISTINCT $S) FROM $t r GROUP BY month",
-	"SELECT date_trunc('month', $D) AS month, count(*) FROM $t r GROUP BY 1 HAVING count(*) > 1 ORDER BY "
-	"1",
-	"SELECT extract(year FROM $D) AS y, sum($N) FILTER (WHERE $S = 'a') FROM $t r GROUP BY extract(year "
-	"FROM $D)",
-	"SELECT $S || 'x', $S FROM $t r GROUP BY $S",
-	"SELECT r.* FROM $t r",
-	"SELECT r.*, $N + 1 AS more FROM $t r ORDER BY more",
-	"SELECT r FROM $t r",
-	"SELECT count(r) FROM $t r",
-	"SELECT DISTINCT r.* FROM $t r",
-	"SELECT DISTINCT $S FROM $t r ORDER BY $S",
-	"SELECT DISTINCT $S AS x FROM $t r ORDER BY x",
-	"SELECT DISTINCT ON ($S) $S, $N FROM $t r ORDER BY $S, $N DESC",
-	"SELECT $S FROM $t r ORDER BY $N",
-	"SELECT $N AS x FROM $t r ORDER BY x, $N + 1",
-	"SELECT - $N AS c FROM $t r ORDER BY c",
-	"SELECT count(*) FROM $t r HAVING count(*) > 1",
-	"SELECT 1 FROM $t r HAVING true",
-	"SELECT string_agg($S, ',' ORDER BY $N) FROM $t r",
-	"SELECT string_agg(DISTINCT $S, ',' ORDER BY $S) FROM $t r",
-	"SELECT string_agg(DISTINCT $S, ',') FROM $t r",
-	"SELECT array_agg($N ORDER BY $D DESC) FROM $t r",
-	"SELECT json_agg(r) FROM $t r",
-	"SELECT jsonb_object_agg($S, $N) FROM $t r",
-	"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY $N) FROM $t r",
-	"SELECT percentile_disc(ARRAY[0.25, 0.75]) WITHIN GROUP (ORDER BY $S) FROM $t r",
-	"SELECT mode() WITHIN GROUP (ORDER BY $S) FROM $t r",
-	"SELECT rank(5) WITHIN GROUP (ORDER BY $N) FROM $t r",
-	"SELECT corr($N, $N), stddev($N), variance($N), regr_slope($N, $N) FROM $t r",
-	"SELECT bool_and($N > 1), every($S = 'a') FROM $t r",
-	"SELECT $S, $N, sum(1) FROM $t r GROUP BY GROUPING SETS (($S, $N), ($S), ())",
-	"SELECT $S, grouping($S), count(*) FROM $t r GROUP BY ROLLUP ($S, $N)",
-	"SELECT $S, count(*) FROM $t r GROUP BY CUBE ($S), $N",
-	"SELECT sum(count(*)) OVER (ORDER BY $S) FROM $t r GROUP BY $S",
-	"SELECT rank() OVER (ORDER BY sum($N) DESC) FROM $t r GROUP BY $S",
-	"SELECT $S, sum($N) * 100.0 / sum(sum($N)) OVER () FROM $t r GROUP BY $S",
-	"SELECT sum($N) OVER w, rank() OVER (w ORDER BY $D) FROM $t r WINDOW w AS (PARTITION BY $S)",
-	"SELECT * FROM (SELECT $S AS s, row_number() OVER (PARTITION BY $S ORDER BY $D DESC) AS n FROM $t r) "
-	"AS q WHERE q.n = 1 AND s LIKE 'a%'",
-	"SELECT x.s FROM (SELECT $S FROM $t r) AS x (s)",
-	"SELECT q.a, b FROM (SELECT $S, $N FROM $t r) AS q (a, b) WHERE b > 1",
-	"SELECT q.count FROM (SELECT count(*) FROM $t r) AS q",
-	"SELECT sum, max FROM (SELECT sum($N), max($D) FROM $t r) AS q",
-	"SELECT q.*, \"case\" FROM (SELECT CASE WHEN $N > 1 THEN 1 END FROM $t r) q",
-	"SELECT coalesce, nullif(x, 1) FROM (SELECT coalesce($S, 'a'), 1 AS x FROM $t r) q",
-	"WITH q AS (SELECT $S AS s, sum($N) AS n FROM $t r GROUP BY 1) SELECT s, n / (SELECT sum(n) FROM q) "
-	"FROM q ORDER BY n DESC",
-	"WITH q AS (SELECT * FROM $t r), p (a) AS (SELECT count(*) FROM q) SELECT a + 1 FROM p",
-	"WITH $t AS (SELECT 1 AS one) SELECT one FROM $t",
-	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 5) SELECT sum(n) FROM q",
-	"WITH RECURSIVE q (n, p) AS (SELECT 1, 'a'::text UNION SELECT n + 1, p || 'b' FROM q WHERE n < 5) "
-	"SELECT * FROM q",
-	"WITH RECURSIVE days AS (SELECT '2020-01-01'::date AS d UNION ALL SELECT (d + INTERVAL '1 "
-	"day')::date FROM days WHERE d < '2020-02-01') SELECT d FROM days",
-	"WITH a AS (SELECT 1 AS x), b AS (SELECT x FROM a) SELECT a.x, b.x FROM a JOIN b USING (x)",
-	"WITH a AS (SELECT 1 AS x) SELECT x FROM a UNION ALL SELECT x + 1 FROM a ORDER BY x",
-	"WITH q AS MATERIALIZED (SELECT $N AS n FROM $t r) SELECT q.n FROM q, q AS p WHERE q.n = p.n",
-	"WITH a AS (WITH b AS (SELECT 1 AS x) SELECT x FROM b) SELECT x FROM a",
-	"SELECT 1 UNION SELECT 2.5",
-	"SELECT $S FROM $t r UNION SELECT 'a'",
-	"SELECT $S, $N FROM $t r UNION ALL SELECT 'a', NULL ORDER BY 1",
-	"SELECT NULL UNION SELECT 'a' UNION SELECT 'b'",
-	"SELECT $N AS n FROM $t r INTERSECT SELECT 1 ORDER BY n",
-	"(SELECT $S FROM $t r ORDER BY 1 LIMIT 1) EXCEPT (SELECT 'x')",
-	"SELECT $D FROM $t r UNION SELECT '2020-01-01'",
-	"SELECT * FROM (SELECT 1 AS x UNION ALL SELECT 2.5) AS u WHERE x > 1.5",
-	"SELECT 1, 'a' UNION VALUES (2, 'b')",
-	"VALUES (1, 'a'), (2.5, NULL)",
-	"SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS v (i, s) WHERE i > 1 AND s = 'a'",
-	"SELECT a.$c FROM $t a JOIN $t b USING ($c)",
-	"SELECT $c FROM $t a JOIN $t b USING ($c)",
-	"SELECT * FROM $t a NATURAL JOIN $t b",
-	"SELECT $c FROM $t a NATURAL LEFT JOIN $t b",
-	"SELECT j.$c FROM $t a JOIN $t b USING ($c) AS j",
-	"SELECT $c FROM $t a FULL JOIN $t b USING ($c) WHERE b.$c IS NULL",
-	"SELECT a.$c FROM $t a LEFT JOIN $t b ON a.$c = b.$c AND b.$c IS NOT NULL",
-	"SELECT (SELECT max(b.$c) FROM $t b WHERE b.$c = a.$c) FROM $t a",
-	"SELECT x.$c FROM ($t a CROSS JOIN $t b) AS x (q1) LIMIT 0",
-	"SELECT a.$c FROM ($t a CROSS JOIN $t b)",
-	"SELECT a.$c, l.n FROM $t a, LATERAL (SELECT a.$c AS n) AS l",
-	"SELECT l.x FROM $t r CROSS JOIN LATERAL (VALUES ($N), (1)) AS l (x)",
-	"SELECT $S, g FROM $t r, generate_series(1, 3) AS g",
-	"SELECT g.n FROM $t r, generate_series(1, $N::int) AS g (n)",
-	"SELECT d::date FROM generate_series('2020-01-01'::date, '2020-02-01', '1 day') AS d",
-	"SELECT g.d - $D FROM $t r, generate_series(now(), now(), '1 day') g (d)",
-	"SELECT w, n FROM $t r, unnest(string_to_array($S, ' ')) WITH ORDINALITY AS u (w, n)",
-	"SELECT u FROM $t r, unnest(ARRAY[$N, 1]) AS u WHERE u > 1",
-	"SELECT a, b FROM unnest(ARRAY[1, 2], ARRAY['a', 'b']) AS u (a, b)",
-	"SELECT a, b FROM ROWS FROM (generate_series(1, 2), generate_series(1, 3)) AS f (a, b)",
-	"SELECT a + 1, b FROM json_to_recordset('[]') AS j (a int, b text)",
-	"SELECT key, value ->> 'a' FROM jsonb_each('{}')",
-	"SELECT j.value FROM $t r, json_each_text(to_json(r)) AS j",
-	"SELECT m[1] FROM $t r, regexp_matches($S, '(a)') AS m",
-	"SELECT word, count(*) FROM $t r, regexp_split_to_table($S, ' ') AS word GROUP BY word",
-	"SELECT ($S).length FROM $t r",
-	"SELECT (r).$c, r.$c FROM $t r",
-	"SELECT (q.r).$c FROM (SELECT r FROM $t r) q",
-	"SELECT (row(1, 2)).f1",
-	"SELECT r.ctid, r.xmin, r.tableoid::regclass FROM $t r",
-	"SELECT $S FROM ONLY $t r TABLESAMPLE BERNOULLI (10) REPEATABLE (1)",
-	"SELECT $S FROM public.$t r",
-	"SELECT $t.$c FROM $t",
-	"SELECT public.$t.$c FROM public.$t",
-	"TABLE $t",
-	"SELECT FROM $t",
-	"SELECT 1",
-	"SELECT $N FROM $t r WHERE ($N, $S) IN (SELECT $N, $S FROM $t r)",
-	"SELECT $S FROM $t r WHERE EXISTS (SELECT 1 FROM $t s WHERE s.$c = r.$c) OR $N > ALL (SELECT 1)",
-	"SELECT $S FROM $t r WHERE NOT EXISTS (SELECT * FROM $t s WHERE r.$c IS NULL) FETCH FIRST 3 ROWS "
-	"WITH TIES",
-	"SELECT $S FROM $t r ORDER BY $N FETCH FIRST 3 ROWS WITH TIES",
-	"SELECT $S FROM $t r LIMIT (SELECT 1 + 1) OFFSET 2",
-	"SELECT $S FROM $t r LIMIT '5'",
-	"SELECT $S FROM $t r LIMIT NULL",
-	"SELECT $S FROM $t r WHERE $N = (SELECT max($N) FROM $t r)",
-	"SELECT max(x.c) FROM (SELECT count(*) AS c FROM $t r GROUP BY $S) AS x",
-	"SELECT avg(c) FROM (SELECT $S, count(*) c FROM $t r GROUP BY $S) x",
-	"SELECT $S, (SELECT count(*) FROM $t b WHERE b.$c = max(r.$c)) FROM $t r GROUP BY $S",
-	"SELECT $S FROM $t r GROUP BY $S HAVING max($N) >= ALL (SELECT max($N) FROM $t r GROUP BY $S)",
-	"SELECT $N, CASE WHEN count(*) > 1 THEN 'many' ELSE max($S) END FROM $t r GROUP BY $N",
-	"SELECT CASE WHEN $N > 1 THEN 'a' ELSE 'b' END AS k, count(*) FROM $t r GROUP BY k",
-	"SELECT CASE WHEN $N > 1 THEN 'a' ELSE 'b' END, count(*) FROM $t r GROUP BY CASE WHEN $N > 1 THEN "
-	"'a' ELSE 'b' END",
-	"SELECT $N + $N, count(*) FROM $t r GROUP BY $N + $N",
-	"SELECT coalesce($S, 'a') AS s, count(*) FROM $t r GROUP BY coalesce($S, 'a') ORDER BY coalesce($S, "
-	"'a')",
-	"SELECT sum($N)::float / count(*) AS ratio FROM $t r ORDER BY ratio",
-	"SELECT round(avg($N)::numeric, 2), round(100.0 * sum(CASE WHEN $S = 'a' THEN 1 ELSE 0 END) / "
-	"count(*), 1) FROM $t r",
-	"SELECT sum(CASE WHEN $D > '2020-01-01' THEN $N END), count(CASE WHEN $S = 'a' THEN 1 END) FROM $t r",
-	"SELECT avg($D::timestamp - '2020-01-01') FROM $t r",
-	"SELECT max($D) - min($D) FROM $t r",
-	"SELECT avg(extract(epoch FROM $D::timestamp - $D::timestamp)) FROM $t r",
-	"SELECT a.$c, count(b.*) FROM $t a LEFT JOIN $t b ON b.$c = a.$c GROUP BY a.$c",
-	"SELECT r.*, count(*) OVER () FROM $t r",
-	"SELECT to_jsonb(r) - 'a' || '{\"x\": 1}' FROM $t r",
-	"SELECT array_agg(r.*) FROM $t r",
-	"SELECT (array_agg($S ORDER BY $N))[1] FROM $t r",
-	"SELECT $S = ANY (array_agg($S)) FROM $t r GROUP BY $S",
-	"SELECT unnest(array_agg($S)) FROM $t r",
-	"SELECT generate_series(1, max($N)::int) FROM $t r",
-	"SELECT * FROM pg_catalog.pg_class LIMIT 1",
-	"SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'",
-	"SELECT relname, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace",
-	"SELECT c.oid::regclass, pg_table_size(c.oid) FROM pg_class c",
-	"SELECT current_date, current_user, localtime, session_user",
-	"SELECT now()::date - 1, 'a' || 1, 1 || 'a', NULL || 'a'",
-	"SELECT * FROM current_date",
-	"SELECT * FROM $t AS r ($c, x)",
-	"SELECT x FROM $t AS r (x)",
-	"SELECT r.x, count(*) FROM $t AS r (x) GROUP BY r.x",
-	"SELECT EXISTS (SELECT 1 FROM $t r WHERE $N > 1)",
-	"SELECT $S FROM $t r ORDER BY $N IS NULL, $S COLLATE \"C\" DESC",
-	"SELECT $S, $N FROM $t r GROUP BY 1, 2 ORDER BY count(*) DESC, 1",
-	"SELECT $S FROM $t r GROUP BY $S ORDER BY max($N) - min($N)",
-	"SELECT DISTINCT $S, max($N) FROM $t r GROUP BY $S ORDER BY max($N)",
-	"SELECT DISTINCT sum($N) OVER (PARTITION BY $S) FROM $t r",
-};
-
-static const char *const select_items[] = {
-	"$0, *",
-	"*",
-	"$0, $q",
-	"$0, $c",
-	"$0, COUNT(*)",
-	"$0, $a.*",
-	"$0, $t.*",
-	"$0, $l AS x",
-	"$0, ROW_NUMBER() OVER ()",
-	"$0, SUM($q) OVER w",
-	"DISTINCT $0",
-	"DISTINCT ON ($q) $0",
-	"DISTINCT ON (1) $0",
-	"ALL $0",
-	"$0, $l",
-	"$0, $0",
-	"$0,",
-	"",
-	"$q",
-	"COUNT(*)",
-	"MAX($q)",
-	"$0 INTO newtable",
-	"$0, $f($q)",
-	"$0, ($q) AS \"Total\"",
-	"$a",
-	"COUNT(DISTINCT *)",
-	"COUNT()",
-	"$0, GENERATE_SERIES(1, 3)",
-	"$0, SUM($q), $q",
-	"$0, CASE WHEN $q = $l THEN $q END AS y",
-	"$0, $q AS select",
-	"$0, $q AS total, total + 1",
-	"TOP 10 $0",
-	"$0, nosuch.*",
-	"NULL",
-};
-
-static const char *const from_items[] = {
-	"$0, $t",
-	"$0, $t AS $a",
-	"$0, $t AS x",
-	"$0 CROSS JOIN $t",
-	"$0 NATURAL JOIN $t",
-	"$0 NATURAL LEFT JOIN $t AS n",
-	"$0 JOIN $t AS u USING ($c)",
-	"$0 JOIN $t AS u ON u.$c = $q",
-	"$0 JOIN $t ON $t.$c = $a.$c",
-	"$0 LEFT JOIN $t ON true",
-	"$0 JOIN $t AS u ON $q",
-	"$0 JOIN $t AS u",
-	"$0 FULL JOIN $t AS u ON u.$c > $q",
-	"$0, LATERAL (SELECT $q) AS l",
-	"$0, (SELECT $q) AS l",
-	"$0 CROSS JOIN LATERAL (SELECT $q AS v) AS l",
-	"$0 RIGHT JOIN LATERAL (SELECT $q) AS l ON true",
-	"$0 LEFT JOIN (SELECT $c FROM $t) AS s ON s.$c = $q",
-	"$0, (SELECT 1)",
-	"$0, (SELECT 1) AS s (a, b)",
-	"$0, GENERATE_SERIES(1, 3) AS g",
-	"$0, GENERATE_SERIES(1, 3) AS g (a, b)",
-	"$0, UNNEST(ARRAY[1, 2]) AS g (n)",
-	"$0, LATERAL UNNEST($q) AS g",
-	"$0, LOWER('A') AS f (x)",
-	"$0, $f($q) AS f",
-	"$0, $f(1) WITH ORDINALITY AS f (a, b)",
-	"$0, ROWS FROM (GENERATE_SERIES(1, 2), UNNEST(ARRAY['a'])) AS r (n, s)",
-	"$0, (VALUES (1, 'a'), (2, 'b')) AS v (i, s)",
-	"$0, (VALUES (1, 'a'), (2)) AS v",
-	"$0, (VALUES (1), ('a')) AS v",
-	"$0, JSON_TO_RECORD('{}') AS j",
-	"$0, JSON_TO_RECORD('{}') AS j (a int, b nosuch)",
-	"$t",
-	"$t AS $a",
-	"$0, ONLY $t AS o",
-	"$0, $t TABLESAMPLE SYSTEM (10)",
-	"$0, public.$t AS p",
-	"$0, nosuch.$t",
-	"$0, pg_catalog.pg_class",
-	"$0, $a",
-	"$0,",
-	", $0",
-	"",
-	"($0)",
-	"($0) AS x",
-	"$0 AS z",
-	"$0 AS z (a, b, c)",
-	"$0 JOIN $0 USING (nosuch)",
-	"$0, current_date AS d",
-	"$0, $t ON true",
-	"$0, information_schema.tables",
-};
-
-static const char *const conditions[] = {
-	"$0 AND $q = $l",
-	"$0 OR $q IS NULL",
-	"NOT ($0)",
-	"($0",
-	"$0)",
-	"$q",
-	"$l",
-	"COUNT(*) > 1",
-	"$0 AND SUM($q) > 1",
-	"$0 AND ROW_NUMBER() OVER () = 1",
-	"$0 AND EXISTS (SELECT * FROM $t WHERE $t.$c = $q)",
-	"$q IN (SELECT $c FROM $t WHERE $0)",
-	"$0 AND $q $p $l",
-	"$0 AND $q $p $q",
-	"$0 AND",
-	"$0 = 1",
-	"$0 + 1",
-	"",
-	"$0 AND GENERATE_SERIES(1, 2) = 1",
-	"$0 AND $q LIKE $l",
-	"$0 AND $c = $q",
-	"($0) IS TRUE",
-	"$0 AND ($q, $q) = ($q, $l)",
-	"$0 AND $q > '2020-01-01'",
-	"$0 AND $q - $q < 10",
-	"$0 AND x",
-	"$0 AND total > 1",
-	"COALESCE($0, false)",
-	"$0 AND $q >= NOW() - INTERVAL '1 year'",
-};
-
-static const char *const group_items[] = {
-	"$0, $q",
-	"$0, 1",
-	"1",
-	"1, 2",
-	"99",
-	"0",
-	"$0, $c",
-	"ROLLUP ($0)",
-	"CUBE ($0)",
-	"GROUPING SETS (($0), ())",
-	"()",
-	"$q",
-	"$0, COUNT(*)",
-	"$0, SUM($q)",
-	"$0, $l",
-	"'a'",
-	"$0, $a",
-	"$0, $q + 1",
-	"DISTINCT $0",
-	"$0, ROW_NUMBER() OVER ()",
-	"NULL",
-	"$a.*",
-	"$0, ($q, $q)",
-	"x",
-	"total",
-	"$0, (SELECT 1)",
-};
-
-static const char *const order_items[] = {
-	"1",
-	"2",
-	"99",
-	"0",
-	"-1",
-	"$0, 1",
-	"$0, $q",
-	"$q",
-	"$c",
-	"'a'",
-	"COUNT(*)",
-	"$0, $l",
-	"RANDOM()",
-	"$0, $a",
-	"nosuch",
-	"SUM($q)",
-	"$0, $q || 'x'",
-	"1 + 1",
-	"NULL",
-	"$0 USING <",
-	"$0 USING =",
-	"$0, x DESC NULLS LAST",
-	"ROW_NUMBER() OVER (ORDER BY $q)",
-	"$q::$y",
-	"lower($q)",
-	"1.5",
-	"total + 1",
-};
-
-static const char *const limits[] = {
-	"'a'",
-	"'10'",
-	"-1",
-	"NULL",
-	"ALL",
-	"1.5",
-	"$q",
-	"(SELECT 1)",
-	"COUNT(*)",
-	"1 + 1",
-	"10, 20",
-	"5 OFFSET 2",
-	"5 OFFSET 'x'",
-	"10 PERCENT",
-	"TRUE",
-	"now()",
-	"(SELECT $c FROM $t LIMIT 1)",
-	"1 FOR UPDATE",
-};
-
-static const char *const tails[] = {
-	"$0 LIMIT 10",
-	"$0 ORDER BY 1",
-	"$0 GROUP BY 1",
-	"$0 HAVING COUNT(*) > 1",
-	"$0 ORDER BY $q",
-	"$0 GROUP BY $q",
-	"$0 WHERE $q = $l",
-	"$0 UNION SELECT 1",
-	"$0 UNION ALL $0",
-	"($0) UNION ALL ($0)",
-	"$0 UNION ALL SELECT $q FROM $t",
-	"($0) INTERSECT SELECT NULL",
-	"($0) EXCEPT ($0) ORDER BY nosuch",
-	"($0) UNION ALL ($0) ORDER BY 1",
-	"($0) UNION ALL ($0) ORDER BY $q",
-	"($0) UNION SELECT $l",
-	"($0) UNION SELECT $l, $l",
-	"SELECT $l, $l UNION ALL ($0)",
-	"($0) UNION SELECT 'a', 'b'",
-	"($0) UNION SELECT 1, 2, 3",
-	"($0) UNION VALUES (1)",
-	"VALUES (1, 'a')",
-	"VALUES (1), (2, 3)",
-	"VALUES (1), ('a')",
-	"VALUES ($q)",
-	"SELECT * FROM ($0) AS q",
-	"SELECT * FROM ($0)",
-	"SELECT nosuch FROM ($0) AS q",
-	"SELECT q.$c FROM ($0) AS q",
-	"SELECT $c FROM ($0) AS q (x)",
-	"SELECT x FROM ($0) AS q (x)",
-	"SELECT y + 1 FROM ($0) AS q (x, y)",
-	"SELECT a FROM ($0) AS q (a, b, c, d, e, f, g, h)",
-	"SELECT q FROM ($0) AS q",
-	"SELECT q.* FROM ($0) AS q, ($0) AS q",
-	"SELECT COUNT(*), $c FROM ($0) AS q GROUP BY $c",
-	"SELECT SUM(x) FROM ($0) AS q (x)",
-	"SELECT q.x || 'a' FROM ($0) AS q (x)",
-	"WITH q AS ($0) SELECT * FROM q",
-	"WITH q AS ($0) SELECT 1",
-	"WITH q AS ($0), q AS ($0) SELECT * FROM q",
-	"WITH q AS ($0) SELECT * FROM r",
-	"WITH q (x) AS ($0) SELECT x FROM q",
-	"WITH q (x, y) AS ($0) SELECT q.x, z FROM q",
-	"WITH q (x, y) AS ($0) SELECT x = y FROM q",
-	"WITH RECURSIVE q AS ($0 UNION ALL SELECT * FROM q) SELECT * FROM q",
-	"WITH q AS ($0 UNION ALL SELECT * FROM q) SELECT * FROM q",
-	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM q WHERE n < 3) SELECT * FROM q",
-	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT 'a' FROM q) SELECT * FROM q",
-	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT COUNT(*) FROM q) SELECT * FROM q",
-	"WITH RECURSIVE q (n) AS (SELECT n FROM q UNION SELECT 1) SELECT n FROM q",
-	"WITH RECURSIVE q (n) AS (SELECT 1 UNION ALL SELECT n * 1.5 FROM q) SELECT n FROM q",
-	"WITH p AS (SELECT * FROM q), q AS ($0) SELECT * FROM p",
-	"WITH q AS MATERIALIZED ($0) SELECT q.* FROM q AS r",
-	"WITH $t AS (SELECT 1 AS one) $0",
-	"WITH unused AS (SELECT nosuch FROM $t) $0",
-	"WITH unused AS (SELECT $c FROM $t) $0",
-	"SELECT ($0)",
-	"SELECT ($0) + 1",
-	"SELECT ARRAY($0)",
-	"SELECT EXISTS ($0)",
-	"SELECT $c FROM $t WHERE $c IN ($0)",
-	"SELECT $c FROM $t WHERE ($c, $c) IN ($0)",
-	"SELECT * FROM $t AS x WHERE x.$c = ($0)",
-	"SELECT * FROM ($0) AS q JOIN ($0) AS r ON q.$c = r.$c",
-	"SELECT * FROM ($0) AS q JOIN ($0) AS r USING ($c)",
-	"SELECT * FROM ($0) AS q NATURAL JOIN $t",
-	"SELECT * FROM $t AS t1, LATERAL (SELECT t1.$c FROM ($0) AS q) AS l",
-	"SELECT * FROM $t AS t1, (SELECT t1.$c FROM ($0) AS q) AS l",
-	"SELECT *, ROW_NUMBER() OVER w FROM ($0) AS q WINDOW w AS (ORDER BY 1)",
-	"SELECT RANK() OVER w FROM ($0) AS q WINDOW w AS (), w AS ()",
-	"SELECT SUM(1) OVER (w ORDER BY x) FROM ($0) AS q (x) WINDOW w AS (ORDER BY x)",
-	"SELECT DISTINCT x FROM ($0) AS q (x) ORDER BY y",
-	"SELECT DISTINCT ON (x) x FROM ($0) AS q (x) ORDER BY y",
-	"SELECT x FROM ($0) AS q (x) FOR UPDATE",
-	"SELECT x, COUNT(*) FROM ($0) AS q (x) GROUP BY ROLLUP (x) HAVING GROUPING(x) = 0",
-	"TABLE $t",
-	"TABLE nosuch",
-	"SELECT",
-	"SELECT *",
-	"SELECT 1",
-	"EXPLAIN $0",
-	"$0 FETCH FIRST 3 ROWS ONLY",
-	"SELECT * FROM $t ORDER BY $c",
-	"SELECT $c, COUNT(*) FROM $t GROUP BY $c",
-	"SELECT $c, $c FROM $t GROUP BY $c",
-	"SELECT * FROM $t WHERE $c $p $c",
-	"SELECT * FROM $t WHERE $c $p $l",
-	"SELECT $f($c) FROM $t",
-	"SELECT $f($c, $l) FROM $t",
-	"SELECT $c $p $c FROM $t",
-	"SELECT a.$c, b.$c FROM $t a JOIN $t b ON a.$c = b.$c",
-};
-
 /* ---- Filling templates ---- */
+
+enum template_kind {
+	TEMPLATE_FUNCTION,
+	TEMPLATE_TYPE,
+	TEMPLATE_LITERAL,
+	TEMPLATE_OPERATOR,
+	TEMPLATE_WORD,
+	TEMPLATE_OPERAND,
+	TEMPLATE_RIGHT_VALUE,
+	TEMPLATE_RIGHT_STATEMENT,
+	TEMPLATE_SELECT,
+	TEMPLATE_FROM,
+	TEMPLATE_CONDITION,
+	TEMPLATE_GROUP,
+	TEMPLATE_ORDER,
+	TEMPLATE_LIMIT,
+	TEMPLATE_WHOLE,
+};
+
+static const struct {
+	enum template_kind kind;
+	const char *text;
+} templates[] = {
+#define TEMPLATE(kind, text) { TEMPLATE_##kind, text },
+#include "tests/harness/sql_mutants.def"
+#undef TEMPLATE
+};
+
+static const char *random_template(struct mutation *mutation, enum template_kind kind)
+{
+	size_t first = 0, count = 0;
+	while (templates[first].kind != kind)
+		first++;
+	while (first + count < sizeof templates / sizeof templates[0] &&
+	       templates[first + count].kind == kind)
+		count++;
+	return templates[first + mutation_random(mutation, count)].text;
+}
 
 static const struct sql_vocabulary_relation *random_relation(struct mutation *mutation)
 {
@@ -1312,13 +168,13 @@ static str_t hole(struct mutation *mutation, char name, str_t present,
 	case 'a':
 		return random_alias(mutation);
 	case 'f':
-		return str_from(ONE_OF(mutation, functions));
+		return str_from(random_template(mutation, TEMPLATE_FUNCTION));
 	case 'l':
-		return str_from(ONE_OF(mutation, literals));
+		return str_from(random_template(mutation, TEMPLATE_LITERAL));
 	case 'y':
-		return str_from(ONE_OF(mutation, types));
+		return str_from(random_template(mutation, TEMPLATE_TYPE));
 	case 'p':
-		return str_from(ONE_OF(mutation, operators));
+		return str_from(random_template(mutation, TEMPLATE_OPERATOR));
 	default:
 		return arena_printf(mutation->arena, "$%c", name);
 	}
@@ -1342,7 +198,7 @@ static str_t fill(struct mutation *mutation, const char *template, str_t present
 	return filled;
 }
 
-#define FILL(mutation, templates, present) fill((mutation), ONE_OF((mutation), templates), (present))
+#define FILL(mutation, array, present) fill((mutation), ONE_OF((mutation), array), (present))
 
 static bool replace_token(struct mutation *mutation, size_t token, str_t text)
 {
@@ -1569,7 +425,8 @@ static bool qualifier_replaced(struct mutation *mutation)
 static bool function_replaced(struct mutation *mutation)
 {
 	size_t token = mutation_pick(mutation, token_is_function);
-	return token != NO_TOKEN && replace_token(mutation, token, str_from(ONE_OF(mutation, functions)));
+	return token != NO_TOKEN &&
+	       replace_token(mutation, token, str_from(random_template(mutation, TEMPLATE_FUNCTION)));
 }
 
 static bool function_misspelt(struct mutation *mutation)
@@ -1707,14 +564,17 @@ static bool operand_wrapped(struct mutation *mutation)
 	if (token == NO_TOKEN)
 		return false;
 	struct token_span span = operand_span(mutation, token);
-	mutation_replace(mutation, span, FILL(mutation, operand_wraps, span_text(mutation, span)));
+	mutation_replace(
+		mutation, span,
+		fill(mutation, random_template(mutation, TEMPLATE_OPERAND), span_text(mutation, span)));
 	return true;
 }
 
 static bool literal_replaced(struct mutation *mutation)
 {
 	size_t token = mutation_pick(mutation, token_is_literal);
-	return token != NO_TOKEN && replace_token(mutation, token, str_from(ONE_OF(mutation, literals)));
+	return token != NO_TOKEN &&
+	       replace_token(mutation, token, str_from(random_template(mutation, TEMPLATE_LITERAL)));
 }
 
 static bool operand_to_literal(struct mutation *mutation)
@@ -1722,7 +582,8 @@ static bool operand_to_literal(struct mutation *mutation)
 	size_t token = mutation_pick(mutation, token_is_operand);
 	if (token == NO_TOKEN)
 		return false;
-	mutation_replace(mutation, operand_span(mutation, token), str_from(ONE_OF(mutation, literals)));
+	mutation_replace(mutation, operand_span(mutation, token),
+			 str_from(random_template(mutation, TEMPLATE_LITERAL)));
 	return true;
 }
 
@@ -1739,7 +600,8 @@ static bool is_operator(const struct mutation *mutation, size_t token)
 static bool operator_replaced(struct mutation *mutation)
 {
 	size_t token = mutation_pick(mutation, is_operator);
-	return token != NO_TOKEN && replace_token(mutation, token, str_from(ONE_OF(mutation, operators)));
+	return token != NO_TOKEN &&
+	       replace_token(mutation, token, str_from(random_template(mutation, TEMPLATE_OPERATOR)));
 }
 
 static bool is_cast(const struct mutation *mutation, size_t token)
@@ -1756,7 +618,8 @@ static bool cast_removed(struct mutation *mutation)
 static bool cast_changed(struct mutation *mutation)
 {
 	size_t cast = mutation_pick(mutation, is_cast);
-	return cast != NO_TOKEN && replace_token(mutation, cast + 1, str_from(ONE_OF(mutation, types)));
+	return cast != NO_TOKEN &&
+	       replace_token(mutation, cast + 1, str_from(random_template(mutation, TEMPLATE_TYPE)));
 }
 
 static bool cast_added(struct mutation *mutation)
@@ -1816,32 +679,30 @@ static bool clause_moved(struct mutation *mutation)
 	return true;
 }
 
-static bool clause_filled(struct mutation *mutation, enum clause clause, const char *const *templates,
-			  size_t count)
+static bool clause_filled(struct mutation *mutation, enum clause clause, enum template_kind kind)
 {
 	size_t keyword;
 	struct token_span span;
 	if (!random_clause(mutation, clause, &keyword, &span) || span.start >= span.end)
 		return false;
-	const char *template = templates[mutation_random(mutation, count)];
+	const char *template = random_template(mutation, kind);
 	mutation_replace(mutation, span, fill(mutation, template, span_text(mutation, span)));
 	return true;
 }
 
-#define CLAUSE_KIND(name, clause, templates)                                                                 \
+#define CLAUSE_KIND(name, clause, kind)                                                                      \
 	static bool name(struct mutation *mutation)                                                          \
 	{                                                                                                    \
-		return clause_filled(mutation, clause, templates,                                            \
-				     sizeof(templates) / sizeof((templates)[0]));                            \
+		return clause_filled(mutation, clause, kind);                                                \
 	}
 
-CLAUSE_KIND(select_changed, CLAUSE_SELECT, select_items)
-CLAUSE_KIND(from_changed, CLAUSE_FROM, from_items)
-CLAUSE_KIND(where_changed, CLAUSE_WHERE, conditions)
-CLAUSE_KIND(having_changed, CLAUSE_HAVING, conditions)
-CLAUSE_KIND(group_changed, CLAUSE_GROUP, group_items)
-CLAUSE_KIND(order_changed, CLAUSE_ORDER, order_items)
-CLAUSE_KIND(limit_changed, CLAUSE_LIMIT, limits)
+CLAUSE_KIND(select_changed, CLAUSE_SELECT, TEMPLATE_SELECT)
+CLAUSE_KIND(from_changed, CLAUSE_FROM, TEMPLATE_FROM)
+CLAUSE_KIND(where_changed, CLAUSE_WHERE, TEMPLATE_CONDITION)
+CLAUSE_KIND(having_changed, CLAUSE_HAVING, TEMPLATE_CONDITION)
+CLAUSE_KIND(group_changed, CLAUSE_GROUP, TEMPLATE_GROUP)
+CLAUSE_KIND(order_changed, CLAUSE_ORDER, TEMPLATE_ORDER)
+CLAUSE_KIND(limit_changed, CLAUSE_LIMIT, TEMPLATE_LIMIT)
 
 /* One item of a SELECT, GROUP BY or ORDER BY list goes, or changes places with the next one. */
 static bool list_changed(struct mutation *mutation)
@@ -1971,7 +832,8 @@ static bool wrapped(struct mutation *mutation)
 	struct token_span all = { 0, mutation->count };
 	if (mutation->count == 0 || mutation->count == MUTATION_TOKENS_MAX)
 		return false;
-	mutation_replace(mutation, all, FILL(mutation, tails, span_text(mutation, all)));
+	mutation_replace(mutation, all,
+			 fill(mutation, random_template(mutation, TEMPLATE_WHOLE), span_text(mutation, all)));
 	return true;
 }
 
@@ -1986,7 +848,7 @@ static bool right_item(struct mutation *mutation)
 		       { CLAUSE_ORDER, ", " },	{ CLAUSE_ON, " AND NULL IS DISTINCT FROM " } };
 	size_t place = mutation_random(mutation, sizeof places / sizeof places[0]), keyword;
 	struct token_span span;
-	str_t item = FILL(mutation, right_items, STR(""));
+	str_t item = fill(mutation, random_template(mutation, TEMPLATE_RIGHT_VALUE), STR(""));
 	if (!random_clause(mutation, places[place].clause, &keyword, &span) || span.start >= span.end)
 		return false;
 	const char *before = places[place].before;
@@ -2004,13 +866,14 @@ static bool right_value(struct mutation *mutation)
 	size_t token = mutation_pick(mutation, token_is_operand);
 	if (token == NO_TOKEN)
 		return false;
-	mutation_replace(mutation, operand_span(mutation, token), FILL(mutation, right_items, STR("")));
+	mutation_replace(mutation, operand_span(mutation, token),
+			 fill(mutation, random_template(mutation, TEMPLATE_RIGHT_VALUE), STR("")));
 	return true;
 }
 
 static bool right_statement(struct mutation *mutation)
 {
-	str_t text = FILL(mutation, right_statements, STR(""));
+	str_t text = fill(mutation, random_template(mutation, TEMPLATE_RIGHT_STATEMENT), STR(""));
 	if (mutation->count == 0 || mutation->count == MUTATION_TOKENS_MAX)
 		return false;
 	mutation_replace(mutation, (struct token_span){ 0, mutation->count }, text);
@@ -2031,7 +894,9 @@ static bool subquery_changed(struct mutation *mutation)
 	struct token_span all = { open + 1, mutation->tokens[open].match };
 	switch (mutation_random(mutation, 4)) {
 	case 0:
-		mutation_replace(mutation, all, FILL(mutation, tails, span_text(mutation, all)));
+		mutation_replace(
+			mutation, all,
+			fill(mutation, random_template(mutation, TEMPLATE_WHOLE), span_text(mutation, all)));
 		return true;
 	case 1: /* one column more */
 		return insert_before(mutation, open + 2, fill(mutation, "$l,", STR("")));
@@ -2120,7 +985,8 @@ static bool keyword_misspelt(struct mutation *mutation)
 static bool keyword_replaced(struct mutation *mutation)
 {
 	size_t token = mutation_pick(mutation, mutation_random(mutation, 3) ? is_keyword : token_is_name);
-	return token != NO_TOKEN && replace_token(mutation, token, str_from(ONE_OF(mutation, misspellable)));
+	return token != NO_TOKEN &&
+	       replace_token(mutation, token, str_from(random_template(mutation, TEMPLATE_WORD)));
 }
 
 static bool is_string(const struct mutation *mutation, size_t token)
@@ -2229,8 +1095,9 @@ static const char *change(struct mutation *mutation)
 	for (unsigned i = 0; i < TRIES_MAX && mutation->count > 0; i++) {
 		size_t kind = random_kind(mutation);
 		str_t before = mutation->sql;
-		if (kinds[kind].apply(mutation) && !str_equal(before, mutation->sql))
+		if (kinds[kind].apply(mutation) && mutation->count > 0 && !str_equal(before, mutation->sql))
 			return kinds[kind].name;
+		mutation_read(mutation, before);
 	}
 	mutation_read(mutation, arena_printf(mutation->arena, STR_FMT " x x", STR_ARG(mutation->sql)));
 	return "appended";
