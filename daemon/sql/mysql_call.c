@@ -55,7 +55,7 @@ static void arguments_aggregate(struct mysql_parser *parser, struct mysql_node *
 		parser->at++;
 		mysql_append(parser, call, mysql_done(parser, star));
 	} else {
-		arguments_plain(parser, call);
+		mysql_expressions(parser, call);
 	}
 }
 

@@ -94,7 +94,7 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 
 static void offer(struct nearest *nearest, const struct mysql_scope *scope)
 {
-	for (size_t i = 0; i < scope->count; i++)
+	for (size_t i = 0; scope && i < scope->count; i++)
 		for (size_t c = 0; c < scope->ranges[i]->columns->count && c < 200; c++)
 			nearest_offer(nearest, scope->ranges[i]->columns->names[c]);
 }

@@ -40,7 +40,7 @@ struct mysql_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
 
 /* mysql_query.c */
 bool mysql_at_query(const struct mysql_parser *parser, size_t ahead);
-struct mysql_node *mysql_query(struct mysql_parser *parser);
+struct mysql_node *mysql_read_query(struct mysql_parser *parser);
 struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser);		   /* ( query ) */
 struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind); /* behind BY */
 struct mysql_node *mysql_limit(struct mysql_parser *parser);			   /* behind LIMIT */

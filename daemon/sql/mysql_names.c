@@ -6,6 +6,28 @@
 static const struct mysql_columns *resolve_query(struct mysql_resolver *resolver, struct mysql_node *query,
 						 struct mysql_scope *outer);
 
+static void check_function(struct mysql_resolver *resolver, const struct mysql_node *call)
+{
+	const struct catalog *catalog = resolver->request->catalog;
+	bool qualified = str_present(call->schema);
+	size_t count;
+	if (!qualified && mysql_native(call->name))
+		return;
+	(void)catalog_functions(catalog, call->schema, call->name, &count);
+	/* Of another database the catalog may know nothing. */
+	if (count == 0 && (!qualified || catalog_has_schema(catalog, call->schema)))
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, call->name,
+				(int64_t)call->offset, "function `" STR_FMT "` does not exist",
+				STR_ARG(call->name));
+}
+
+/* NEXTVAL(s) and its like: what looks like a column is a sequence. */
+static bool names_sequence(const struct mysql_node *call)
+{
+	return mysql_is(call->name, "nextval") || mysql_is(call->name, "lastval") ||
+	       mysql_is(call->name, "setval");
+}
+
 /* Expressions: columns, calls and the queries inside. */
 static void resolve_expression(struct mysql_resolver *resolver, struct mysql_node *node,
 			       struct mysql_scope *scope)
@@ -16,17 +38,10 @@ static void resolve_expression(struct mysql_resolver *resolver, struct mysql_nod
 	}
 	if (node->kind == MYSQL_COLUMN)
 		mysql_column_resolve(resolver, scope, node);
-	if (node->kind == MYSQL_CALL && resolver->request->catalog &&
-	    (str_present(node->schema) || !mysql_builtin_kind(node->name))) {
-		size_t count;
-		(void)catalog_functions(resolver->request->catalog, node->schema, node->name, &count);
-		bool elsewhere = str_present(node->schema) &&
-				 !catalog_has_schema(resolver->request->catalog, node->schema);
-		if (count == 0 && !elsewhere)
-			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, node->name,
-					(int64_t)node->offset, "function `" STR_FMT "` does not exist",
-					STR_ARG(node->name));
-	}
+	if (node->kind == MYSQL_CALL && resolver->request->catalog)
+		check_function(resolver, node);
+	if (node->kind == MYSQL_CALL && names_sequence(node))
+		return;
 	for (struct mysql_node *child = node->first; child; child = child->next)
 		resolve_expression(resolver, child, scope);
 }
@@ -81,7 +96,7 @@ static void name_relation(struct mysql_resolver *resolver, struct mysql_node *no
 		range->schema = range->relation->schema;
 		range->name = range->relation->name;
 		range->columns = mysql_relation_columns(resolver, range->relation);
-	} else if (resolver->request->catalog && !cte && !mysql_relation_implicit(resolver, node)) {
+	} else if (resolver->request->catalog && !cte && !mysql_relation_implicit(node)) {
 		mysql_report_relation(resolver, node);
 	}
 	add_table(resolver, range);
@@ -153,6 +168,23 @@ static void merge_names(struct mysql_resolver *resolver, struct mysql_scope *sco
 	scope->merged = merged;
 }
 
+/* A column that none of the joined tables has. */
+static void check_using(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+			const struct mysql_node *using, size_t from, size_t to)
+{
+	for (const struct mysql_node *name = using->first; name; name = name->next) {
+		bool possible = !resolver->request->catalog;
+		for (size_t i = from; i < to && i < scope->count && !possible; i++)
+			possible = scope->ranges[i]->columns->open || scope->ranges[i]->columns->loose ||
+				   mysql_columns_find(resolver, scope->ranges[i]->columns,
+						      mysql_lower(name->name, resolver->arena));
+		if (!possible)
+			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, name->name,
+					(int64_t)name->offset, "column `" STR_FMT "` does not exist",
+					STR_ARG(name->name));
+	}
+}
+
 /* Conditions of joins see the tables of their join alone; `*at` counts the tables in order. */
 static void resolve_joins(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *node,
 			  size_t *at)
@@ -174,6 +206,7 @@ static void resolve_joins(struct mysql_resolver *resolver, struct mysql_scope *s
 			scope->to = to;
 		} else if (child->kind == MYSQL_USING) {
 			merge_names(resolver, scope, child);
+			check_using(resolver, scope, child, start, *at);
 		} else {
 			resolve_joins(resolver, scope, child, at);
 		}

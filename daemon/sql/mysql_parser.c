@@ -36,7 +36,7 @@ static struct mysql_node *explain(struct mysql_parser *parser)
 	}
 	if (at_other_statement(parser))
 		mysql_refuse(parser, VIOLATION_NOT_A_READ, "the statement is not a query");
-	mysql_append(parser, node, mysql_query(parser));
+	mysql_append(parser, node, mysql_read_query(parser));
 	return node;
 }
 
@@ -132,7 +132,7 @@ static struct mysql_node *statement(struct mysql_parser *parser)
 		return explain(parser);
 	if (mysql_peek(parser, 0)->kind == MYSQL_TOKEN_END)
 		mysql_fail(parser, "there is no statement");
-	return mysql_query(parser);
+	return mysql_read_query(parser);
 }
 
 /* Only closing semicolons may follow. */

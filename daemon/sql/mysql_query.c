@@ -35,7 +35,7 @@ struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser)
 		return mysql_new(parser, MYSQL_QUERY);
 	size_t offset = mysql_peek(parser, 0)->offset;
 	mysql_expect(parser, "(");
-	struct mysql_node *query = mysql_query(parser);
+	struct mysql_node *query = mysql_read_query(parser);
 	mysql_expect(parser, ")");
 	mysql_leave(parser);
 	query->offset = offset;
@@ -453,7 +453,7 @@ static void tail(struct mysql_parser *parser, struct mysql_node *query)
 	}
 }
 
-struct mysql_node *mysql_query(struct mysql_parser *parser)
+struct mysql_node *mysql_read_query(struct mysql_parser *parser)
 {
 	struct mysql_node *query = mysql_new(parser, MYSQL_QUERY);
 	if (!mysql_enter(parser))

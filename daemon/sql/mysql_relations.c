@@ -76,7 +76,7 @@ const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolv
 			    folded_key(resolver, str_present(schema) ? schema : STR(""), name));
 }
 
-bool mysql_relation_implicit(const struct mysql_resolver *resolver, const struct mysql_node *relation)
+bool mysql_relation_implicit(const struct mysql_node *relation)
 {
 	static const char *const own[] = { "information_schema", "mysql", "performance_schema", "sys" };
 	str_t name = relation->name;
@@ -85,9 +85,7 @@ bool mysql_relation_implicit(const struct mysql_resolver *resolver, const struct
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
 		if (mysql_is(relation->schema, own[i]))
 			return true;
-	/* Another database, of which the catalog may know nothing. */
-	return str_present(relation->schema) &&
-	       !catalog_has_schema(resolver->request->catalog, relation->schema);
+	return false;
 }
 
 void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_node *relation)

@@ -69,6 +69,12 @@ static bool dangerous_by_name(str_t name, bool exact, enum sql_violation_code *r
 	return false;
 }
 
+bool mysql_native(str_t name)
+{
+	enum sql_violation_code code;
+	return mysql_builtin_kind(name) || dangerous_by_name(name, true, &code);
+}
+
 static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
 {
 	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
@@ -212,20 +218,30 @@ static bool constant_condition(const struct mysql_node *node)
 	return left && left->kind == MYSQL_LITERAL && left->next && left->next->kind == MYSQL_LITERAL;
 }
 
+static bool depends_on_rows(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (depends_on_rows(child))
+			return true;
+	return false;
+}
+
+/* OR 1 = 1 beside a condition on the rows; AND 1 = 1 in front of a comment that cuts the rest off. */
 static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
 {
 	bool disjunction = strcmp(operation->op, "or") == 0;
-	bool conjunction = strcmp(operation->op, "and") == 0;
-	if (!disjunction && !conjunction)
+	if (!disjunction && strcmp(operation->op, "and") != 0)
 		return;
 	for (const struct mysql_node *part = operation->first; part; part = part->next) {
-		bool at_end = safety->cut_off && !part->next;
-		if (part != operation->first && constant_condition(part) && (disjunction || at_end)) {
-			violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)part->offset,
-				       disjunction ? "a condition that is always true"
-						   : "a constant condition in front of a cut-off rest");
-			return;
-		}
+		bool defeats = disjunction || (safety->cut_off && !part->next);
+		if (!defeats || !constant_condition(part) || !depends_on_rows(operation))
+			continue;
+		violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)part->offset,
+			       disjunction ? "a condition that is always true"
+					   : "a constant condition in front of a cut-off rest");
+		return;
 	}
 }
 

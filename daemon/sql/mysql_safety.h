@@ -25,6 +25,9 @@ void mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 /* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
 char mysql_builtin_kind(str_t name);
 
+/* Whether the servers bring a function of that name along, dangerous ones included. */
+bool mysql_native(str_t name);
+
 /* mysql_bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
 void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);

@@ -66,5 +66,5 @@ const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolv
 /* Columns of those names, in order; names are not copied. */
 struct mysql_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count);
 /* The server's own relations, the sequence engine's and other things that catalogs may lack. */
-bool mysql_relation_implicit(const struct mysql_resolver *resolver, const struct mysql_node *relation);
+bool mysql_relation_implicit(const struct mysql_node *relation);
 void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_node *relation);

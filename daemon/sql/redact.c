@@ -4,6 +4,7 @@
 
 #include "common/buf.h"
 #include "sql/gate.h"
+#include "sql/mysql.h"
 #include "sql/parse_tokens.h"
 #include "sql/scan.h"
 #include "sql/sqlite_database.h"
@@ -89,6 +90,17 @@ static bool cut_tokens(struct sql_redaction *redaction, enum sql_dialect dialect
 	return previous.kind != SCAN_END;
 }
 
+struct mysql_cuts {
+	struct sql_redaction *redaction;
+	struct arena *arena;
+};
+
+static void cut_mysql(void *context, size_t offset, size_t len, bool is_comment)
+{
+	const struct mysql_cuts *cuts = context;
+	cut(cuts->redaction, cuts->arena, offset, len, is_comment);
+}
+
 static bool find_cuts(struct sql_redaction *redaction, enum sql_dialect dialect, struct arena *arena)
 {
 	if (gate_check(redaction->sql).verdict != GATE_PASSED)
@@ -99,7 +111,8 @@ static bool find_cuts(struct sql_redaction *redaction, enum sql_dialect dialect,
 	case SQL_SQLITE:
 		return parses_sqlite(redaction->sql, arena) && cut_tokens(redaction, dialect, true, arena);
 	case SQL_MYSQL:
-		return cut_tokens(redaction, dialect, false, arena);
+		return mysql_literals(redaction->sql, arena, cut_mysql,
+				      &(struct mysql_cuts){ redaction, arena });
 	case SQL_MONGODB:
 	default:
 		return false;

@@ -47,6 +47,7 @@ make_data() {
 		skip_networking
 		skip_name_resolve
 		character_set_server = utf8mb4
+		lower_case_table_names = 1
 		innodb_buffer_pool_size = 32M
 		innodb_flush_log_at_trx_commit = 0
 		innodb_log_file_size = 16M
