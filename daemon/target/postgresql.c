@@ -473,6 +473,9 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 		.result = { .arena = arena, .max_rows = INT32_MAX, .max_bytes = CATALOG_MAX_BYTES }
 	};
 	err_t err = pg_begin(pointer, detail);
+	if (!err) /* on a large database the catalog's query is worth compiling to PostgreSQL, for many
+		     seconds */
+		err = execute(session_of(pointer), "SET LOCAL jit = off", detail);
 	if (!err)
 		err = pg_run(pointer, str_from(sql), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))

@@ -1,0 +1,157 @@
+/* The life of a catalog: read again by its age, read again on suspicion but not too often, kept between runs
+ * in the format of this version alone. */
+#include "common/buf.h"
+#include "common/hash.h"
+#include "tests/unit/target/calls.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#define DSN "host=/nowhere dbname=shop"
+
+static char directory[] = "/tmp/assayd-test-catalogs-XXXXXX";
+static char path[256];
+
+static void change(const char *sql)
+{
+	sqlite3 *database;
+	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(database));
+	sqlite3_close(database);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof path, "%s/shop.db", directory);
+	change("CREATE TABLE first (id INTEGER)");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[300];
+	(void)state;
+	snprintf(command, sizeof command, "rm -r %s", directory);
+	return system(command);
+}
+
+static struct catalog *current(struct targets *targets)
+{
+	return targets_catalog(targets, targets_find(targets, STR("shop")));
+}
+
+static bool knows(struct targets *targets, const char *text)
+{
+	struct catalog *catalog = current(targets);
+	assert_non_null(catalog);
+	bool found = strstr(catalog_source(catalog).ptr, text) != NULL;
+	catalog_unref(catalog);
+	return found;
+}
+
+static bool comes_to_know(struct targets *targets, const char *text, long patience_ms)
+{
+	for (long waited_ms = 0; waited_ms < patience_ms; waited_ms += 20) {
+		if (knows(targets, text))
+			return true;
+		sleep_ms(20);
+	}
+	return false;
+}
+
+static void a_catalog_is_read_again_by_its_age(void **state)
+{
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	settings.catalog_ttl_s = 1;
+	struct targets *targets = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(targets, 30000);
+	struct catalog *before = current(targets);
+	assert_non_null(before);
+	change("CREATE TABLE by_age (id INTEGER)");
+	assert_true(comes_to_know(targets, "by_age", 20000));
+	struct catalog *after = current(targets);
+	assert_string_not_equal(catalog_digest(before), catalog_digest(after));
+	assert_true(catalog_read_at_ms(after) > catalog_read_at_ms(before));
+	assert_null(
+		strstr(catalog_source(before).ptr, "by_age")); /* who holds it keeps what it started with */
+	catalog_unref(before);
+	catalog_unref(after);
+	targets_stop(targets);
+}
+
+static void suspicions_are_limited(void **state)
+{
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", path);
+	settings.catalog_ttl_s = 3600;
+	struct targets *targets = start_targets(&settings, 1, NULL);
+	const struct target_settings *shop = targets_find(targets, STR("shop"));
+	targets_wait_catalogs(targets, 30000);
+	change("CREATE TABLE suspected (id INTEGER)");
+	assert_false(knows(targets, "suspected"));
+	targets_catalog_suspect(targets, shop);
+	assert_true(comes_to_know(targets, "suspected", 20000));
+	change("CREATE TABLE too_soon (id INTEGER)");
+	for (int i = 0; i < 100; i++)
+		targets_catalog_suspect(targets, shop);
+	assert_false(comes_to_know(targets, "too_soon", 500));
+	targets_stop(targets);
+}
+
+/* A kept catalog as another version may have left it: whole, of this target, with a content of its format. */
+static void keep(const char *content)
+{
+	char file_path[300], origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
+	snprintf(file_path, sizeof file_path, "%s/catalog-shop.postgresql", directory);
+	digest_sha256_hex(DSN, strlen(DSN), origin);
+	digest_sha256_hex(content, strlen(content), digest);
+	FILE *file = fopen(file_path, "w");
+	assert_non_null(file);
+	fprintf(file, "assayd-catalog 1 %s 42 %s\n%s", origin, digest, content);
+	fclose(file);
+}
+
+static void catalogs_of_other_formats_are_not_taken(void **state)
+{
+	static const struct {
+		const char *content;
+		bool taken;
+	} kept[] = {
+		{ "{\"format\":2,\"search_path\":[],\"schemas\":[\"a\"],\"types\":[],\"relations\":[],"
+		  "\"functions\":[],\"operators\":[],\"casts\":[]}",
+		  true },
+		{ "{\"format\":1,\"search_path\":[],\"schemas\":[],\"relations\":[],\"functions\":[],"
+		  "\"types\":[]}",
+		  false },
+		{ "{\"format\":3}", false },
+		{ "", false },
+	};
+	(void)state;
+	struct target_settings settings = postgresql_settings("shop", DSN);
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+		keep(kept[i].content);
+		struct targets *targets = start_targets(&settings, 1, directory);
+		struct catalog *catalog = current(targets);
+		assert_int_equal(catalog != NULL, kept[i].taken);
+		if (catalog)
+			assert_int_equal(catalog_read_at_ms(catalog), 42);
+		catalog_unref(catalog);
+		targets_stop(targets);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (is_worker(argc, argv))
+		return target_worker_main(WORKER_FD);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_catalog_is_read_again_by_its_age),
+		cmocka_unit_test(suspicions_are_limited),
+		cmocka_unit_test(catalogs_of_other_formats_are_not_taken),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
