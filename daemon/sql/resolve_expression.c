@@ -1,6 +1,7 @@
 #include "sql/resolve_internal.h"
 
 #include "sql/node_children.h"
+#include "sql/type_literal.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -62,7 +63,18 @@ void resolve_condition(struct resolver *resolver, struct scope *scope, const Nod
 		check_boolean(resolver, node, resolve_in_place(resolver, scope, node, place, NULL), what);
 }
 
-static type_id constant_type(const A_Const *constant)
+/* b'…' and x'…'; the first letter says which. */
+static type_id bit_string_type(struct resolver *resolver, const A_Const *constant)
+{
+	const char *digits = constant->val.bsval.bsval, *sqlstate = NULL;
+	if (literal_fits(resolver->catalog, BITOID, digits, &sqlstate) == SURELY_NOT)
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, NULL, sqlstate,
+				      arena_printf(resolver->arena, "%.200s", digits), constant->location,
+				      "'%.200s' is no bit string", digits);
+	return BITOID;
+}
+
+static type_id constant_type(struct resolver *resolver, const A_Const *constant)
 {
 	if (constant->isnull)
 		return UNKNOWNOID;
@@ -72,7 +84,7 @@ static type_id constant_type(const A_Const *constant)
 	case T_Boolean:
 		return BOOLOID;
 	case T_BitString:
-		return BITOID;
+		return bit_string_type(resolver, constant);
 	case T_Float: {
 		char *end;
 		errno = 0;
@@ -327,7 +339,7 @@ static type_id resolve_node(struct resolver *resolver, struct scope *scope, cons
 	case T_ColumnRef:
 		return resolve_column_ref(resolver, scope, (const ColumnRef *)node);
 	case T_A_Const:
-		return constant_type((const A_Const *)node);
+		return constant_type(resolver, (const A_Const *)node);
 	case T_A_Expr:
 		return resolve_operator_expression(resolver, scope, (const A_Expr *)node);
 	case T_FuncCall:

@@ -351,6 +351,38 @@ static void resolve_function_of_from(struct resolver *resolver, struct scope *sc
 	resolver->top_function = outer;
 }
 
+/* unnest(a, b, …) in FROM stands for unnest(a), unnest(b), … side by side. */
+static bool unnests_several(const RangeFunction *range, const List *pair)
+{
+	const Node *expression = linitial(pair);
+	if (!IsA(expression, FuncCall) || lsecond(pair) || range->coldeflist)
+		return false;
+	const FuncCall *call = (const FuncCall *)expression;
+	return list_length(call->funcname) == 1 && list_length(call->args) > 1 && !call->agg_order &&
+	       !call->agg_filter && !call->over && !call->agg_star && !call->agg_distinct &&
+	       !call->func_variadic && strcmp(names_last(call->funcname), "unnest") == 0;
+}
+
+static void unnest_several(struct resolver *resolver, struct scope *scope, const FuncCall *call,
+			   struct outputs *outputs)
+{
+	const ListCell *cell;
+	struct resolved_function *function = ARENA_NEW(resolver->arena, struct resolved_function);
+	*function = (struct resolved_function){ .kind = FUNCTION_UNSURE, .name = STR("unnest") };
+	if (resolver->catalog) {
+		function->kind = FUNCTION_KNOWN;
+		function->overloads = catalog_functions(resolver->catalog, STR_NONE, function->name,
+							&function->overloads_count);
+	}
+	resolver_record(resolver, call, function);
+	foreach(cell, call->args)
+	{
+		type_id type = resolve_in_place(resolver, scope, lfirst(cell), PLACE_FROM_FUNCTION, NULL);
+		add_plain_column(resolver, outputs, function->name,
+				 resolver->catalog ? type_element(resolver->catalog, type) : TYPE_UNSURE);
+	}
+}
+
 static void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
 			  struct namespace *ret_names)
 {
@@ -362,6 +394,10 @@ static void from_function(struct resolver *resolver, struct scope *scope, const 
 	foreach(cell, range->functions)
 	{
 		const List *pair = lfirst_node(List, cell);
+		if (unnests_several(range, pair)) {
+			unnest_several(resolver, scope, (const FuncCall *)linitial(pair), &outputs);
+			continue;
+		}
 		resolve_function_of_from(resolver, scope, linitial(pair));
 		const List *definitions = lsecond(pair) ? (const List *)lsecond(pair) : range->coldeflist;
 		function_columns(resolver, linitial(pair), definitions, several ? NULL : range->alias,

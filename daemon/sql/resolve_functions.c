@@ -291,6 +291,9 @@ static void check_use(struct resolver *resolver, struct scope *scope, const Func
 		if (marks->windows & level_bit(scope->level))
 			report_use(resolver, call, function, DIAG_INVALID_WINDOW, "42P20",
 				   "is a window function within another's arguments");
+		if (marks->sets & level_bit(scope->level))
+			report_use(resolver, call, function, DIAG_INVALID_SET_FUNCTION, "0A000",
+				   "is a window function whose arguments return sets");
 		check_window_place(resolver, scope, name, call->location);
 	} else if (kind == 'p') {
 		report_use(resolver, call, function, DIAG_UNKNOWN_FUNCTION, "42809",
@@ -358,7 +361,7 @@ static type_id choose(struct resolver *resolver, const FuncCall *call, struct re
 	function->kind = FUNCTION_KNOWN;
 	function->chosen = choice.function;
 	note_arguments(resolver, arguments, &choice);
-	if (choice.poly_unknown && choice.value == TYPE_UNSURE)
+	if (choice.poly_unknown)
 		report_use(resolver, call, function, DIAG_INVALID_TYPE, "42804",
 			   "takes any type, and its arguments are quoted literals without one");
 	return choice.value;

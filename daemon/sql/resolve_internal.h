@@ -80,7 +80,6 @@ enum place {
 	PLACE_LIMIT,
 	PLACE_OFFSET,
 	PLACE_VALUES,
-	PLACE_VALUES_SINGLE, /* VALUES of one row */
 	PLACE_COUNT_
 };
 

@@ -25,7 +25,6 @@ static const struct {
 	[PLACE_LIMIT] = { "LIMIT", false, false, false },
 	[PLACE_OFFSET] = { "OFFSET", false, false, false },
 	[PLACE_VALUES] = { "VALUES", false, false, false },
-	[PLACE_VALUES_SINGLE] = { "VALUES", false, false, true },
 };
 
 const char *place_name(enum place place)

@@ -181,7 +181,7 @@ void resolve_values(struct resolver *resolver, struct scope *parent, const Selec
 	struct scope *scope = level_new(resolver, parent, select);
 	const List *rows = select->valuesLists;
 	const ListCell *cell;
-	scope->place = list_length(rows) == 1 ? PLACE_VALUES_SINGLE : PLACE_VALUES;
+	scope->place = PLACE_VALUES;
 	foreach(cell, rows) resolve_list(resolver, scope, lfirst_node(List, cell));
 	scope->place = PLACE_OTHER;
 	bool alike = check_rows(resolver, rows);

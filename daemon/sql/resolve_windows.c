@@ -48,28 +48,91 @@ static void check_copied(struct resolver *resolver, const WindowDef *window, con
 		report_window(resolver, window, "the window that this is based on has a frame");
 }
 
+/* What can be added to and taken from a value by RANGE; TYPE_UNSURE: not known, ANYOID: nothing. */
+static type_id range_offset_type(const struct catalog *catalog, type_id order)
+{
+	switch (catalog_type_base(catalog, order)) {
+	case INT2OID:
+	case INT4OID:
+	case INT8OID:
+	case NUMERICOID:
+		return order;
+	case FLOAT4OID:
+	case FLOAT8OID:
+		return FLOAT8OID;
+	case DATEOID:
+	case TIMESTAMPOID:
+	case TIMESTAMPTZOID:
+	case TIMEOID:
+	case TIMETZOID:
+	case INTERVALOID:
+		return INTERVALOID;
+	case TEXTOID:
+	case VARCHAROID:
+	case BPCHAROID:
+	case NAMEOID:
+	case BOOLOID:
+	case UUIDOID:
+	case JSONBOID:
+	case BYTEAOID:
+		return ANYOID;
+	default:
+		return TYPE_UNSURE;
+	}
+}
+
+static void check_range_offset(struct resolver *resolver, const Node *offset, type_id type, type_id order)
+{
+	type_id wanted =
+		resolver_knows_types(resolver) ? range_offset_type(resolver->catalog, order) : TYPE_UNSURE;
+	if (wanted == TYPE_UNSURE)
+		return;
+	bool integer = category_of(resolver->catalog, wanted) == TYPE_INTEGER;
+	bool fits = wanted != ANYOID;
+	if (fits && type == UNKNOWNOID)
+		(void)coerce_value(resolver, offset, type, wanted, CAST_IMPLICIT);
+	else if (fits)
+		fits = type_can_coerce(resolver->catalog, type, integer ? INT8OID : wanted, CAST_IMPLICIT) !=
+		       SURELY_NOT;
+	if (fits)
+		return;
+	str_t one = type_text(resolver->catalog, order), other = type_text(resolver->catalog, type);
+	report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000", node_location(offset),
+		    "RANGE cannot go from a value of type " STR_FMT " by one of type " STR_FMT, STR_ARG(one),
+		    STR_ARG(other));
+}
+
+static void check_offset(struct resolver *resolver, struct scope *scope, const WindowDef *window,
+			 const Node *offset, type_id order)
+{
+	struct marks marks = { 0 };
+	int options = window->frameOptions;
+	if (!offset)
+		return;
+	type_id type = resolve_in_place(resolver, scope, offset, PLACE_WINDOW_FRAME, &marks);
+	if (options & FRAMEOPTION_RANGE)
+		check_range_offset(resolver, offset, type, order);
+	else
+		coerce_or_report(resolver, offset, type, INT8OID,
+				 options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
+	if (marks.columns & level_bit(scope->level))
+		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10", node_location(offset),
+			    "the offset of a window frame cannot depend on columns");
+}
+
 static void check_frame(struct resolver *resolver, struct scope *scope, const WindowDef *window,
 			const List *order)
 {
-	int options = window->frameOptions;
 	bool offsets = window->startOffset || window->endOffset;
-	if ((options & FRAMEOPTION_RANGE) && offsets && list_length(order) != 1)
+	if ((window->frameOptions & FRAMEOPTION_RANGE) && offsets && list_length(order) != 1)
 		report_window(resolver, window, "RANGE with an offset needs exactly one ORDER BY column");
-	if ((options & FRAMEOPTION_GROUPS) && list_length(order) == 0)
+	if ((window->frameOptions & FRAMEOPTION_GROUPS) && list_length(order) == 0)
 		report_window(resolver, window, "GROUPS needs ORDER BY");
-	const Node *bounds[] = { window->startOffset, window->endOffset };
-	for (size_t i = 0; i < 2; i++) {
-		struct marks marks = { 0 };
-		type_id type = resolve_in_place(resolver, scope, bounds[i], PLACE_WINDOW_FRAME, &marks);
-		if (!bounds[i])
-			continue;
-		if (!(options & FRAMEOPTION_RANGE))
-			coerce_or_report(resolver, bounds[i], type, INT8OID,
-					 options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
-		if (marks.columns & level_bit(scope->level))
-			report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10", node_location(bounds[i]),
-				    "the offset of a window frame cannot depend on columns");
-	}
+	type_id type = TYPE_UNSURE;
+	if (list_length(order) == 1)
+		type = resolution_type(resolver->resolution, linitial_node(SortBy, order)->node);
+	check_offset(resolver, scope, window, window->startOffset, type);
+	check_offset(resolver, scope, window, window->endOffset, type);
 }
 
 static void resolve_window(struct resolver *resolver, struct scope *scope, const WindowDef *window)

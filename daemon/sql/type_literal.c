@@ -405,7 +405,7 @@ static enum certainty range_fits(str_t text, const char **ret_sqlstate)
 static enum certainty other_fits(const struct catalog *catalog, type_id type, str_t text,
 				 const char **ret_sqlstate)
 {
-	const struct catalog_type *entry = catalog_type(catalog, type);
+	const struct catalog_type *entry = catalog ? catalog_type(catalog, type) : NULL;
 	if (entry && entry->element && entry->category == 'A')
 		return array_fits(catalog, entry->element, text, ret_sqlstate);
 	if (entry && entry->kind == 'r')
@@ -416,7 +416,7 @@ static enum certainty other_fits(const struct catalog *catalog, type_id type, st
 enum certainty literal_fits(const struct catalog *catalog, type_id type, const char *text,
 			    const char **ret_sqlstate)
 {
-	type_id base = catalog_type_base(catalog, type);
+	type_id base = catalog ? catalog_type_base(catalog, type) : type;
 	str_t value = trimmed(text);
 	switch (base) {
 	case BOOLOID:
