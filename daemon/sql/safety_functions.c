@@ -62,7 +62,7 @@ static bool starts_with(str_t text, const char *prefix, size_t len)
 }
 
 /* Patterns: `name`, `prefix*`, `schema.*`. */
-static bool matches(struct function_name function, const char *pattern)
+static bool matches(struct qualified_name function, const char *pattern)
 {
 	size_t len = strlen(pattern);
 	const char *dot = strchr(pattern, '.');
@@ -74,7 +74,7 @@ static bool matches(struct function_name function, const char *pattern)
 	return same(function.name, pattern);
 }
 
-static bool dangerous_by_name(struct function_name function, enum sql_violation_code *ret_code)
+static bool dangerous_by_name(struct qualified_name function, enum sql_violation_code *ret_code)
 {
 	for (size_t i = 0; i < COUNT(dangerous); i++)
 		if (matches(function, dangerous[i].pattern)) {
@@ -99,20 +99,20 @@ static const struct builtin *builtin_find(str_t name)
 	return bsearch(key, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin);
 }
 
-static bool builtin_refused(const struct builtin *builtin, enum sql_violation_code *ret_code)
+/* Volatile, but nothing that a read may not do. */
+static bool harmless(str_t name)
 {
-	static const char *const harmless[] = { "random", "clock_timestamp", "gen_random_uuid" };
-	if (!builtin->is_public) {
-		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
-		return true;
-	}
-	if (builtin->volatility != 'v')
-		return false;
-	for (size_t i = 0; i < COUNT(harmless); i++)
-		if (strcmp(builtin->name, harmless[i]) == 0)
-			return false;
-	*ret_code = VIOLATION_VOLATILE_FUNCTION;
-	return true;
+	static const char *const names[] = { "random", "clock_timestamp", "gen_random_uuid" };
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (str_is(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool system_refused(str_t name, char volatility, bool is_public, enum sql_violation_code *ret_code)
+{
+	*ret_code = is_public ? VIOLATION_VOLATILE_FUNCTION : VIOLATION_DANGEROUS_FUNCTION;
+	return !is_public || (volatility == 'v' && !harmless(name));
 }
 
 /* The target's own list holds `name` or `schema.name`. */
@@ -136,12 +136,8 @@ static bool policy_lists(const struct sql_policy *policy, const struct catalog_f
 static bool overload_refused(const struct catalog_function *function, const struct sql_policy *policy,
 			     enum sql_violation_code *ret_code)
 {
-	if (function->is_system) {
-		if (builtin_find(function->name))
-			return false; /* judged already */
-		*ret_code = function->is_public ? VIOLATION_VOLATILE_FUNCTION : VIOLATION_DANGEROUS_FUNCTION;
-		return !function->is_public || function->volatility == 'v';
-	}
+	if (function->is_system)
+		return system_refused(function->name, function->volatility, function->is_public, ret_code);
 	enum sql_user_functions rule = policy ? policy->user_functions : SQL_USER_FUNCTIONS_NON_VOLATILE;
 	*ret_code = VIOLATION_VOLATILE_FUNCTION;
 	switch (rule) {
@@ -157,26 +153,54 @@ static bool overload_refused(const struct catalog_function *function, const stru
 	}
 }
 
-bool function_refused(struct function_name function, bool certain, const struct sql_request *request,
+/* Whether an overload of an earlier schema of the search path takes the same arguments. */
+static bool hidden(const struct catalog_function *const *overloads, size_t index)
+{
+	const struct catalog_function *function = overloads[index];
+	for (size_t i = 0; i < index; i++)
+		if (!str_equal(overloads[i]->schema, function->schema) &&
+		    overloads[i]->arguments == function->arguments &&
+		    (function->arguments == 0 ||
+		     memcmp(overloads[i]->argument_types, function->argument_types,
+			    function->arguments * sizeof function->argument_types[0]) == 0))
+			return true;
+	return false;
+}
+
+/* Any overload that could be meant. */
+static bool any_refused(const struct called_function *function, const struct sql_request *request,
+			enum sql_violation_code *ret_code)
+{
+	size_t count;
+	const struct catalog_function *const *overloads =
+		catalog_functions(request->catalog, function->name.schema, function->name.name, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (function->arguments != ARGUMENTS_UNKNOWN &&
+		    !catalog_function_accepts(overloads[i], function->arguments))
+			continue;
+		if (!hidden(overloads, i) && overload_refused(overloads[i], request->policy, ret_code))
+			return true;
+	}
+	return false;
+}
+
+bool function_refused(const struct called_function *function, const struct sql_request *request,
 		      enum sql_violation_code *ret_code)
 {
-	if (dangerous_by_name(function, ret_code))
+	if (dangerous_by_name(function->name, ret_code))
 		return true;
-	bool builtin_schema = !str_present(function.schema) || str_is(function.schema, "pg_catalog");
-	const struct builtin *builtin = builtin_schema ? builtin_find(function.name) : NULL;
-	if (builtin && builtin_refused(builtin, ret_code))
-		return true;
-	if (request->catalog) {
-		size_t count;
-		const struct catalog_function *const *overloads =
-			catalog_functions(request->catalog, function.schema, function.name, &count);
-		for (size_t i = 0; i < count; i++)
-			if (overload_refused(overloads[i], request->policy, ret_code))
-				return true;
-		return false;
-	}
+	if (function->chosen)
+		return overload_refused(function->chosen, request->policy, ret_code);
+	if (request->catalog)
+		return any_refused(function, request, ret_code);
+	str_t schema = function->name.schema;
+	const struct builtin *builtin = !str_present(schema) || str_is(schema, "pg_catalog")
+						? builtin_find(function->name.name)
+						: NULL;
+	if (builtin)
+		return system_refused(function->name.name, builtin->volatility, builtin->is_public, ret_code);
 	*ret_code = VIOLATION_UNANALYSABLE;
-	return certain && !builtin && !request->target_named;
+	return function->certain && !request->target_named;
 }
 
 static bool listed(str_t name, const char *const *list, size_t count)
@@ -187,16 +211,27 @@ static bool listed(str_t name, const char *const *list, size_t count)
 	return false;
 }
 
-bool operator_refused(struct function_name op, const struct sql_request *request,
+bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
 		      enum sql_violation_code *ret_code)
+{
+	if (op->is_system)
+		return system_refused(op->name, op->volatility, op->is_public, ret_code);
+	if (policy && policy->user_functions == SQL_USER_FUNCTIONS_NONE) {
+		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
+		return true;
+	}
+	*ret_code = VIOLATION_VOLATILE_FUNCTION;
+	return op->volatility != 'i' && op->volatility != 's';
+}
+
+bool operator_name_refused(struct qualified_name op, const struct sql_request *request,
+			   enum sql_violation_code *ret_code)
 {
 	*ret_code = VIOLATION_UNANALYSABLE;
 	bool builtin_schema = !str_present(op.schema) || str_is(op.schema, "pg_catalog");
 	if (builtin_schema && listed(op.name, operators, COUNT(operators)))
 		return false;
-	if (listed(op.name, extension_operators, COUNT(extension_operators)))
-		return false;
-	return request->catalog || !request->target_named;
+	return !listed(op.name, extension_operators, COUNT(extension_operators)) && !request->target_named;
 }
 
 bool relation_secret(str_t schema, str_t name)

@@ -3,33 +3,48 @@
  * (pg_builtin.def), and by the target's catalog.
  *
  * - Refused by name wherever it comes from: dangerous_functions.def.
- * - Built in (no schema, or pg_catalog): immutable or stable and executable by PUBLIC; besides random,
- *   clock_timestamp and gen_random_uuid.
- * - Any other function of the catalog: every overload has to be immutable or stable; the target's policy can
- *   say none, or name the ones that are allowed. Overloads are not told apart: one volatile one taints its
- *   name.
- * - A function that the catalog does not have is an unknown name, not a violation.
+ * - The system's own: immutable or stable and executable by PUBLIC; besides random, clock_timestamp and
+ *   gen_random_uuid.
+ * - Any other function of the catalog: immutable or stable, also where it runs with its owner's rights; the
+ *   target's policy can say none, or name the ones that are allowed. Operators of users are refused with
+ * none, too, and go by their volatility otherwise.
+ * - Where the resolution does not tell which overload is meant, each that could be meant has to be allowed.
+ * - A name that the catalog does not have is an error of the query, not a violation.
  * - Without a catalog: unknown names cannot be judged. A named target leaves them open (the verdict is
- * UNKNOWN anyway); without a target the text is all there is, and what is not proven a read is refused. Pure;
- * any thread.
+ *   UNKNOWN anyway); without a target the text is all there is, and what is not proven a read is refused.
+ *
+ * Pure; any thread.
  */
 #pragma once
 
+#include "sql/catalog_content.h"
 #include "sql/violations.h"
 
-struct function_name {
+#define ARGUMENTS_UNKNOWN ((size_t)-1)
+
+struct qualified_name {
 	str_t schema; /* as written, or absent */
 	str_t name;
 };
 
-/* Whether the call is refused; sets the violation's code. `certain` is false where the name may as well mean
- * a column: unknown names are fine there. */
-bool function_refused(struct function_name function, bool certain, const struct sql_request *request,
+struct called_function {
+	struct qualified_name name;
+	const struct catalog_function *chosen; /* surely this one, or NULL */
+	size_t arguments;		       /* or ARGUMENTS_UNKNOWN */
+	bool certain; /* false: the name may as well mean a column, and unknown names are fine */
+};
+
+/* Whether the call is refused; sets the violation's code. */
+bool function_refused(const struct called_function *function, const struct sql_request *request,
 		      enum sql_violation_code *ret_code);
 
-/* Whether the operator is refused. */
-bool operator_refused(struct function_name op, const struct sql_request *request,
+/* Whether an operator of the catalog is refused. */
+bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
 		      enum sql_violation_code *ret_code);
+
+/* Whether the operator is refused by its name, where there is no catalog. */
+bool operator_name_refused(struct qualified_name op, const struct sql_request *request,
+			   enum sql_violation_code *ret_code);
 
 /* Whether the relation of that name holds secrets of the server. */
 bool relation_secret(str_t schema, str_t name);
