@@ -2,7 +2,7 @@
  * How long the analysis of a query takes, beside PREPARE of the same query on a real server, in one run and
  * on one core: ground truths that people wrote, against the catalogs of their databases.
  *
- *     sql_truths [ROUNDS]      (default 200; needs a release build, PostgreSQL 15 and the corpus: defog.h)
+ *     sql_truths [ROUNDS]      (default 200; needs a release build, PostgreSQL 15 and the corpus: oracle.h)
  *
  * A benchmark, not a test. Prints mean, median and 99th percentile over all calls in microseconds: the whole
  * analysis as the daemon runs it, its stages, and PREPARE over the local socket; and the queries that take
@@ -14,7 +14,7 @@
 #include "sql/gate.h"
 #include "sql/safety.h"
 #include "tests/bench/samples.h"
-#include "tests/harness/defog.h"
+#include "tests/harness/oracle.h"
 
 enum { ROUNDS = 200, PREPARE_ROUNDS = 20, SLOWEST = 8 };
 
@@ -98,11 +98,11 @@ static void prepare(PGconn *connection, const char *sql)
 enum pass { PASS_WHOLE, PASS_STAGES, PASS_PREPARE, PASS_COUNT_ };
 
 /* One pass over all queries, so that each comes to caches that the others have filled. */
-static void measure(const struct defog *defog, enum pass pass)
+static void measure(const struct oracle *oracle, enum pass pass)
 {
-	for (size_t i = 0; i < defog->count; i++) {
-		const struct defog_database *database = &defog->databases[i];
-		for (size_t j = 0; j < database->truths_count; j++) {
+	for (size_t i = 0; i < oracle->count; i++) {
+		const struct oracle_database *database = &oracle->databases[i];
+		for (size_t j = 0; database->is_corpus && j < database->truths_count; j++) {
 			struct sql_request request = { .sql = database->truths[j],
 						       .target_named = true,
 						       .catalog = database->catalog };
@@ -116,12 +116,12 @@ static void measure(const struct defog *defog, enum pass pass)
 	}
 }
 
-static void measure_all(const struct defog *defog, unsigned rounds)
+static void measure_all(const struct oracle *oracle, unsigned rounds)
 {
 	for (unsigned round = 0; round < rounds; round++) {
 		for (enum pass pass = PASS_WHOLE; pass < PASS_COUNT_; pass++) {
 			if (pass != PASS_PREPARE || round < PREPARE_ROUNDS)
-				measure(defog, pass);
+				measure(oracle, pass);
 		}
 	}
 }
@@ -138,12 +138,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Samples come in the order of the queries, round by round: the best of each counts. */
-static void print_slowest(const struct defog *defog, struct slow *slow, size_t queries)
+static void print_slowest(const struct oracle *oracle, struct slow *slow, size_t queries)
 {
 	size_t query = 0;
-	for (size_t i = 0; i < defog->count; i++) {
-		for (size_t j = 0; j < defog->databases[i].truths_count; j++, query++) {
-			slow[query] = (struct slow){ 1e9, defog->databases[i].truths[j].ptr };
+	for (size_t i = 0; i < oracle->count; i++) {
+		for (size_t j = 0; oracle->databases[i].is_corpus && j < oracle->databases[i].truths_count;
+		     j++, query++) {
+			slow[query] = (struct slow){ 1e9, oracle->databases[i].truths[j].ptr };
 			for (size_t k = query; k < samples[STAGE_WHOLE].count; k += queries) {
 				double us = (double)samples[STAGE_WHOLE].ns[k] / 1e3;
 				slow[query].us = us < slow[query].us ? us : slow[query].us;
@@ -173,25 +174,25 @@ static void print(void)
 
 int main(int argc, char **argv)
 {
-	struct defog defog;
+	struct oracle oracle;
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : ROUNDS;
-	int status = defog_load(&defog);
+	int status = oracle_load(&oracle);
 	if (status == 0) {
 		size_t queries = 0;
-		for (size_t i = 0; i < defog.count; i++)
-			queries += defog.databases[i].truths_count;
-		measure_all(&defog, 2); /* warms up */
+		for (size_t i = 0; i < oracle.count; i++)
+			queries += oracle.databases[i].is_corpus ? oracle.databases[i].truths_count : 0;
+		measure_all(&oracle, 2); /* warms up */
 		for (size_t i = 0; i < STAGE_COUNT_; i++)
 			samples[i].count = 0;
-		measure_all(&defog, rounds);
+		measure_all(&oracle, rounds);
 		struct slow *slow = calloc(queries, sizeof *slow);
 		if (slow)
-			print_slowest(&defog, slow, queries);
+			print_slowest(&oracle, slow, queries);
 		free(slow);
 		print();
 	}
 	for (size_t i = 0; i < STAGE_COUNT_; i++)
 		free(samples[i].ns);
-	defog_free(&defog);
+	oracle_free(&oracle);
 	return status;
 }

@@ -1,17 +1,16 @@
-#include "tests/harness/defog.h"
+#include "tests/harness/oracle.h"
 
 #include "common/buf.h"
 
 #include <dirent.h>
 
-enum { SKIPPED = 77 };
+static const char own_folder[] = ASSAYD_SOURCE_DIR "/tests/harness";
 
-static FILE *open_corpus(const char *name)
+/* NULL when it is not there, which is said. */
+static FILE *open_file(const char *folder, const char *name)
 {
 	char path[512];
-	const char *configured = getenv("ASSAYD_CORPORA");
-	snprintf(path, sizeof path, "%s/defog/%s",
-		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora", name);
+	snprintf(path, sizeof path, "%s/%s", folder, name);
 	FILE *file = fopen(path, "r");
 	if (!file)
 		printf("skipped: %s is not there\n", path);
@@ -76,21 +75,21 @@ static str_t fill_choices(str_t sql, struct arena *arena)
 	return text;
 }
 
-static void add_truths(struct defog *defog, const char *database, str_t truths)
+static void add_truths(struct oracle *oracle, const char *database, str_t truths)
 {
 	size_t start = 0, at = 0;
-	while (at < defog->count && strcmp(defog->databases[at].name, database) != 0)
+	while (at < oracle->count && strcmp(oracle->databases[at].name, database) != 0)
 		at++;
-	if (at == defog->count)
+	if (at == oracle->count)
 		return;
-	struct defog_database *found = &defog->databases[at];
+	struct oracle_database *found = &oracle->databases[at];
 	for (size_t i = 0; i <= truths.len; i++) {
 		if (i < truths.len && truths.ptr[i] != ';')
 			continue;
-		str_t filled = fill_choices((str_t){ truths.ptr + start, i - start }, defog->arena);
+		str_t filled = fill_choices((str_t){ truths.ptr + start, i - start }, oracle->arena);
 		start = i + 1;
 		if (filled.len >= 7)
-			ARENA_PUSH(defog->arena, found->truths, found->truths_count, found->truths_capacity,
+			ARENA_PUSH(oracle->arena, found->truths, found->truths_count, found->truths_capacity,
 				   filled);
 	}
 }
@@ -110,11 +109,11 @@ static void take_field(struct truth_record *record, str_t field, bool is_query, 
 	buf_append_str(into, field);
 }
 
-static bool read_truths(struct defog *defog, const char *csv)
+static void read_truths(struct oracle *oracle, const char *folder, const char *csv)
 {
-	_cleanup_(cleanup_fclose) FILE *file = open_corpus(csv);
+	_cleanup_(cleanup_fclose) FILE *file = open_file(folder, csv);
 	if (!file)
-		return false;
+		return;
 	struct buf field = BUF_INIT;
 	struct truth_record record = { BUF_INIT, BUF_INIT };
 	unsigned index = 0, records = 0, query = 0, database = 0;
@@ -126,23 +125,37 @@ static bool read_truths(struct defog *defog, const char *csv)
 		}
 		take_field(&record, buf_str(&field), index == query, index == database);
 		if (last && records > 0)
-			add_truths(defog, record.database.data, buf_str(&record.query));
+			add_truths(oracle, record.database.data, buf_str(&record.query));
 		index = last ? 0 : index + 1;
 		records += last;
 	}
 	buf_free(&field);
 	buf_free(&record.query);
 	buf_free(&record.database);
-	return true;
+}
+
+/* One statement a line, in `<name>.queries`. */
+static void read_queries(struct oracle *oracle, struct oracle_database *database)
+{
+	char name[128];
+	snprintf(name, sizeof name, "databases/%s.queries", database->name);
+	_cleanup_(cleanup_fclose) FILE *file = open_file(own_folder, name);
+	_cleanup_(cleanup_free) char *line = NULL;
+	size_t capacity = 0;
+	while (file && getline(&line, &capacity, file) > 0) {
+		str_t sql = arena_text(oracle->arena, line, strcspn(line, "\n"));
+		ARENA_PUSH(oracle->arena, database->truths, database->truths_count, database->truths_capacity,
+			   sql);
+	}
 }
 
 /* ---- Databases ---- */
 
-static PGconn *connected(const struct defog *defog, const char *database)
+static PGconn *connected(const struct oracle *oracle, const char *database)
 {
 	char dsn[512];
-	snprintf(dsn, sizeof dsn, "host=%s port=%s user=postgres dbname=%s", defog->server.dir,
-		 defog->server.port, database);
+	snprintf(dsn, sizeof dsn, "host=%s port=%s user=postgres dbname=%s", oracle->server.dir,
+		 oracle->server.port, database);
 	PGconn *connection = PQconnectdb(dsn);
 	if (PQstatus(connection) != CONNECTION_OK)
 		fprintf(stderr, "%s: %s", database, PQerrorMessage(connection));
@@ -168,7 +181,7 @@ static bool do_sql(PGconn *connection, const char *sql)
 	return result != NULL;
 }
 
-static bool read_catalog(struct defog_database *database)
+static bool read_catalog(struct oracle_database *database)
 {
 	struct err_detail detail = { "" };
 	PGresult *result = run(database->connection, CATALOG_QUERY_POSTGRESQL);
@@ -197,10 +210,11 @@ static char column_kind(const char *type)
 	return '?';
 }
 
-static bool read_vocabulary(struct defog_database *database, struct arena *arena)
+static bool read_vocabulary(struct oracle_database *database, struct arena *arena)
 {
 	PGresult *result = run(database->connection,
-			       "SELECT table_name, column_name, data_type FROM information_schema.columns"
+			       "SELECT quote_ident(table_name), quote_ident(column_name), data_type"
+			       " FROM information_schema.columns"
 			       " WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
 			       " ORDER BY table_schema, table_name, ordinal_position");
 	if (!result)
@@ -224,34 +238,33 @@ static bool read_vocabulary(struct defog_database *database, struct arena *arena
 }
 
 /* Makes the database of the file `<name>.sql`, connects to it and reads what it is. */
-static bool make_database(struct defog *defog, PGconn *admin, struct defog_database *database)
+static bool make_database(struct oracle *oracle, const char *folder, PGconn *admin,
+			  struct oracle_database *database)
 {
 	char file_name[128], create[128];
 	snprintf(file_name, sizeof file_name, "databases/%s.sql", database->name);
 	snprintf(create, sizeof create, "CREATE DATABASE \"%s\" TEMPLATE template0", database->name);
-	_cleanup_(cleanup_fclose) FILE *file = open_corpus(file_name);
+	_cleanup_(cleanup_fclose) FILE *file = open_file(folder, file_name);
 	if (!file || !do_sql(admin, create))
 		return false;
 	struct buf text = BUF_INIT;
 	read_all(file, &text);
-	database->connection = connected(defog, database->name);
+	database->connection = connected(oracle, database->name);
 	bool loaded = do_sql(database->connection, text.data) && read_catalog(database) &&
-		      read_vocabulary(database, defog->arena);
+		      read_vocabulary(database, oracle->arena);
 	buf_free(&text);
 	return loaded;
 }
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct defog_database *)a)->name, ((const struct defog_database *)b)->name);
+	return strcmp(((const struct oracle_database *)a)->name, ((const struct oracle_database *)b)->name);
 }
 
-static void list_databases(struct defog *defog)
+static void list_databases(struct oracle *oracle, const char *folder, bool is_corpus)
 {
 	char path[512];
-	const char *configured = getenv("ASSAYD_CORPORA");
-	snprintf(path, sizeof path, "%s/defog/databases",
-		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora");
+	snprintf(path, sizeof path, "%s/databases", folder);
 	DIR *directory = opendir(path);
 	if (!directory) {
 		printf("skipped: %s is not there\n", path);
@@ -261,39 +274,52 @@ static void list_databases(struct defog *defog)
 		const char *dot = strstr(entry->d_name, ".sql");
 		if (!dot)
 			continue;
-		str_t name = arena_text(defog->arena, entry->d_name, (size_t)(dot - entry->d_name));
-		ARENA_PUSH(defog->arena, defog->databases, defog->count, defog->capacity,
-			   (struct defog_database){ .name = name.ptr });
+		str_t name = arena_text(oracle->arena, entry->d_name, (size_t)(dot - entry->d_name));
+		ARENA_PUSH(oracle->arena, oracle->databases, oracle->count, oracle->capacity,
+			   (struct oracle_database){ .name = name.ptr, .is_corpus = is_corpus });
 	}
 	closedir(directory);
-	if (defog->count > 0)
-		qsort(defog->databases, defog->count, sizeof defog->databases[0], by_name);
 }
 
-int defog_load(struct defog *ret_defog)
+static bool make_databases(struct oracle *oracle, const char *corpus)
 {
-	struct defog *defog = ret_defog;
-	*defog = (struct defog){ .arena = arena_new() };
-	list_databases(defog);
-	if (defog->count == 0 || !read_truths(defog, "questions_gen_postgres.csv") ||
-	    !read_truths(defog, "instruct_basic_postgres.csv"))
-		return SKIPPED;
-	int status = test_postgres_start(&defog->server, NULL);
+	PGconn *admin = connected(oracle, "postgres");
+	bool made = true;
+	for (size_t i = 0; made && i < oracle->count; i++) {
+		struct oracle_database *database = &oracle->databases[i];
+		made = make_database(oracle, database->is_corpus ? corpus : own_folder, admin, database);
+		if (!database->is_corpus)
+			read_queries(oracle, database);
+	}
+	PQfinish(admin);
+	return made;
+}
+
+int oracle_load(struct oracle *ret_oracle)
+{
+	char corpus[512];
+	struct oracle *oracle = ret_oracle;
+	const char *configured = getenv("ASSAYD_CORPORA");
+	snprintf(corpus, sizeof corpus, "%s/defog",
+		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora");
+	*oracle = (struct oracle){ .arena = arena_new() };
+	list_databases(oracle, own_folder, false);
+	list_databases(oracle, corpus, true);
+	if (oracle->count > 0)
+		qsort(oracle->databases, oracle->count, sizeof oracle->databases[0], by_name);
+	read_truths(oracle, corpus, "questions_gen_postgres.csv");
+	read_truths(oracle, corpus, "instruct_basic_postgres.csv");
+	int status = test_postgres_start(&oracle->server, NULL);
 	if (status != 0)
 		return status;
-	PGconn *admin = connected(defog, "postgres");
-	bool made = true;
-	for (size_t i = 0; made && i < defog->count; i++)
-		made = make_database(defog, admin, &defog->databases[i]);
-	PQfinish(admin);
-	return made ? 0 : 1;
+	return make_databases(oracle, corpus) ? 0 : 1;
 }
 
-void defog_free(struct defog *defog)
+void oracle_free(struct oracle *oracle)
 {
-	for (size_t i = 0; i < defog->count; i++) {
-		PQfinish(defog->databases[i].connection);
-		catalog_unref(defog->databases[i].catalog);
+	for (size_t i = 0; i < oracle->count; i++) {
+		PQfinish(oracle->databases[i].connection);
+		catalog_unref(oracle->databases[i].catalog);
 	}
-	arena_free(defog->arena);
+	arena_free(oracle->arena);
 }
