@@ -121,10 +121,17 @@ bool canon_order_matters(struct canon *canon)
 
 /* NULL */
 
-static bool is_count(const FuncCall *function)
+static bool is_count(const struct canon *canon, const FuncCall *function)
 {
-	return list_length(function->funcname) == 1 &&
-	       strcmp(NODE_STRING(linitial(function->funcname)), "count") == 0;
+	const List *names = function->funcname;
+	const struct resolved_function *resolved =
+		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
+	for (size_t i = 0; resolved && i < resolved->overloads_count; i++)
+		if (!resolved->overloads[i]->is_system)
+			return false;
+	return strcmp(NODE_STRING(llast(names)), "count") == 0 &&
+	       (list_length(names) == 1 ||
+		(list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0));
 }
 
 /* A column of a table that takes no NULL, not on a side of a join that may be missing. */
@@ -133,11 +140,12 @@ static bool never_null_column(const struct canon *canon, const ColumnRef *column
 	const struct canon_range *range;
 	size_t index;
 	if (!canon->resolution || !canon->resolution->names_known ||
-	    !canon_leaf(canon, column, &range, &index) || range->optional || !range->item->relation)
+	    !canon_base_column(canon, column, &range, &index) || range->optional || !range->item ||
+	    !range->item->relation)
 		return false;
 	const struct catalog_relation *relation = range->item->relation;
-	return (relation->kind == 'r' || relation->kind == 'p') && index < relation->columns_count &&
-	       relation->columns[index].not_null;
+	bool enforced = relation->kind == 'p' || (relation->kind == 'r' && !relation->has_children);
+	return enforced && index < relation->columns_count && relation->columns[index].not_null;
 }
 
 /* The groups of ROLLUP and the like have NULL for columns that have none. */
@@ -152,7 +160,7 @@ static bool has_grouping_sets(const struct canon *canon)
 bool canon_never_null(const struct canon *canon, const Node *node)
 {
 	if (IsA(node, FuncCall))
-		return is_count((const FuncCall *)node);
+		return is_count(canon, (const FuncCall *)node);
 	return IsA(node, ColumnRef) && !has_grouping_sets(canon) &&
 	       never_null_column(canon, (const ColumnRef *)node);
 }
@@ -169,8 +177,11 @@ bool canon_nulls_first(const struct canon *canon, const SortBy *sort)
 str_t canon_sort(struct canon *canon, const SortBy *sort, const Node *value, str_t expression)
 {
 	str_t direction = sort->sortby_dir == SORTBY_DESC ? STR(" DESC") : STR(" ASC");
-	if (sort->sortby_dir == SORTBY_USING)
-		direction = CONCAT(canon, STR(" USING "), canon_operator(canon, sort->useOp));
+	if (sort->sortby_dir == SORTBY_USING) /* where its NULLs are depends on the operator */
+		return CONCAT(canon, expression, STR(" USING "), canon_operator(canon, sort->useOp),
+			      sort->sortby_nulls == SORTBY_NULLS_DEFAULT ? STR("")
+			      : sort->sortby_nulls == SORTBY_NULLS_FIRST ? STR(" NULLS FIRST")
+									 : STR(" NULLS LAST"));
 	bool first = canon_nulls_first(canon, sort);
 	if (value && canon_never_null(canon, value))
 		first = sort->sortby_dir == SORTBY_DESC; /* no matter */
@@ -247,7 +258,7 @@ static bool counts_rows(const struct canon *canon, const FuncCall *function)
 	if (function->agg_star)
 		return true;
 	if (list_length(function->args) != 1 || function->agg_distinct || function->func_variadic ||
-	    !is_count(function))
+	    !is_count(canon, function))
 		return false;
 	const Node *argument = linitial(function->args);
 	if (IsA(argument, A_Const))

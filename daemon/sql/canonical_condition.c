@@ -51,6 +51,13 @@ str_t canon_comparison(struct canon *canon, str_t op, str_t left, str_t right)
 
 str_t canon_binary(struct canon *canon, const A_Expr *expr, str_t op)
 {
+	static const char *const comparisons[] = { "=", "<>", "<", "<=", ">", ">=" };
+	bool comparing = false;
+	for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
+		comparing |= str_is(op, comparisons[i]);
+	if (!comparing)
+		return canon_comparison(canon, op, canon_expression(canon, expr->lexpr),
+					canon_expression(canon, expr->rexpr));
 	return canon_comparison(canon, op, canon_operand(canon, expr->lexpr, expr->rexpr),
 				canon_operand(canon, expr->rexpr, expr->lexpr));
 }
@@ -307,8 +314,37 @@ static str_t constant_condition(struct canon *canon, const A_Const *literal, boo
 	return CONCAT(canon, negated ? STR("NOT(") : STR("TRUTH("), text, STR(")"));
 }
 
+static bool is_truth_value(const Node *node)
+{
+	return node && IsA(node, A_Const) && !((const A_Const *)node)->isnull &&
+	       IsA(&((const A_Const *)node)->val, Boolean);
+}
+
+/* x = TRUE is x, also for NULL. (Not for SQLite, where TRUE is 1.) */
+static bool compared_with_truth(const struct canon *canon, const Node *node, const Node **ret_value,
+				bool *ret_negated)
+{
+	if (canon->request->dialect != SQL_POSTGRESQL || !is_expr(node, AEXPR_OP))
+		return false;
+	const A_Expr *expr = (const A_Expr *)node;
+	bool equal = is_name(expr->name, "=");
+	if (!expr->lexpr || (!equal && !is_name(expr->name, "<>")))
+		return false;
+	bool left = is_truth_value(expr->lexpr);
+	const Node *truth = left ? expr->lexpr : expr->rexpr;
+	*ret_value = left ? expr->rexpr : expr->lexpr;
+	if (!is_truth_value(truth) || IsA(*ret_value, A_Const) || IsA(*ret_value, ParamRef))
+		return false;
+	*ret_negated = ((const A_Const *)truth)->val.boolval.boolval != equal;
+	return true;
+}
+
 static str_t single(struct canon *canon, const Node *node, bool negated)
 {
+	const Node *value;
+	bool turned;
+	if (compared_with_truth(canon, node, &value, &turned))
+		return canon_boolean(canon, value, negated != turned);
 	if (IsA(node, A_Const))
 		return constant_condition(canon, (const A_Const *)node, negated);
 	if (IsA(node, NullTest))
@@ -392,7 +428,7 @@ void canon_conditions(struct canon *canon, const Node *node, bool negated, struc
 	if (is_bool(node, NOT_EXPR)) {
 		canon_conditions(canon, linitial(((const BoolExpr *)node)->args), !negated, texts);
 	} else if (!is_conjunction(node, negated)) {
-		if (!surely_true(node, negated) && (negated || !canon_is_equation(canon, node)))
+		if (!surely_true(node, negated) && !canon_is_equation(canon, node, negated))
 			add_condition(canon, node, negated, texts);
 	} else if (IsA(node, BoolExpr)) {
 		foreach(cell, ((const BoolExpr *)node)->args)

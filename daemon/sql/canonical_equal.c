@@ -45,25 +45,15 @@ struct column {
 	size_t column;
 };
 
-/* Down to the relation's column, through queries that have dissolved. */
 static bool relation_column(const struct canon *canon, const Node *node, struct column *ret_column)
 {
 	const struct canon_range *range;
 	size_t index;
-	for (unsigned depth = 0; depth < 100; depth++) {
-		if (!node || !IsA(node, ColumnRef) ||
-		    !canon_leaf(canon, (const ColumnRef *)node, &range, &index))
-			return false;
-		if (!range->dissolved) {
-			*ret_column = (struct column){ range, index };
-			return !range->optional && catalog_column_of(range, index);
-		}
-		const struct outputs *outputs = resolution_outputs(canon->resolution, range->dissolved);
-		if (!outputs || index >= outputs->count)
-			return false;
-		node = outputs->columns[index].expression;
-	}
-	return false;
+	if (!node || !IsA(node, ColumnRef) ||
+	    !canon_base_column(canon, (const ColumnRef *)node, &range, &index))
+		return false;
+	*ret_column = (struct column){ range, index };
+	return !range->optional && catalog_column_of(range, index);
 }
 
 static size_t root_of(const struct canon_scope *scope, size_t index)
@@ -114,25 +104,34 @@ static void unite(struct canon *canon, struct column a, struct column b)
 		scope->equal[right].parent = left;
 }
 
-static bool equation(const struct canon *canon, const Node *node, struct column *ret_a, struct column *ret_b)
+/* a = b, NOT a <> b, a IN (b) */
+static bool equation(const struct canon *canon, const Node *node, bool negated, struct column *ret_a,
+		     struct column *ret_b)
 {
 	if (!canon->resolution || !canon->resolution->names_known || !IsA(node, A_Expr))
 		return false;
 	const A_Expr *expr = (const A_Expr *)node;
-	return expr->kind == AEXPR_OP && list_length(expr->name) == 1 &&
-	       strcmp(NODE_STRING(linitial(expr->name)), "=") == 0 &&
-	       relation_column(canon, expr->lexpr, ret_a) && relation_column(canon, expr->rexpr, ret_b);
+	const Node *right = expr->rexpr;
+	if (expr->kind == AEXPR_IN && right && IsA(right, List) && list_length((const List *)right) == 1)
+		right = linitial((const List *)right);
+	else if (expr->kind != AEXPR_OP)
+		return false;
+	return list_length(expr->name) == 1 &&
+	       strcmp(NODE_STRING(linitial(expr->name)), negated ? "<>" : "=") == 0 &&
+	       relation_column(canon, expr->lexpr, ret_a) && relation_column(canon, right, ret_b);
 }
 
-static void from_condition(struct canon *canon, const Node *node)
+static void from_condition(struct canon *canon, const Node *node, bool negated)
 {
 	struct column a, b;
+	const BoolExpr *parts = node && IsA(node, BoolExpr) ? (const BoolExpr *)node : NULL;
 	if (!node || !canon_enter(canon))
 		return;
-	if (IsA(node, BoolExpr) && ((const BoolExpr *)node)->boolop == AND_EXPR) {
+	if (parts && (parts->boolop == NOT_EXPR || parts->boolop == (negated ? OR_EXPR : AND_EXPR))) {
 		const ListCell *cell;
-		foreach(cell, ((const BoolExpr *)node)->args) from_condition(canon, lfirst(cell));
-	} else if (equation(canon, node, &a, &b)) {
+		foreach(cell, parts->args)
+			from_condition(canon, lfirst(cell), negated != (parts->boolop == NOT_EXPR));
+	} else if (equation(canon, node, negated, &a, &b)) {
 		unite(canon, a, b);
 	}
 	canon_leave(canon);
@@ -178,7 +177,7 @@ static void from_relations(struct canon *canon, const Node *node)
 			from_relations(canon, join->rarg);
 		if (join->jointype == JOIN_INNER) {
 			const struct range_item *item = resolution_item(canon->resolution, join);
-			from_condition(canon, join->quals);
+			from_condition(canon, join->quals, false);
 			foreach(cell, join->usingClause)
 				from_merged(canon, join, str_from(NODE_STRING(lfirst(cell))));
 			for (size_t i = 0; join->isNatural && item && !join->alias && i < item->columns_count;
@@ -189,7 +188,7 @@ static void from_relations(struct canon *canon, const Node *node)
 		const struct canon_range *range = canon_range_of(canon, node);
 		if (range && range->dissolved && !range->optional) {
 			foreach(cell, range->dissolved->fromClause) from_relations(canon, lfirst(cell));
-			from_condition(canon, range->dissolved->whereClause);
+			from_condition(canon, range->dissolved->whereClause, false);
 		}
 	}
 	canon_leave(canon);
@@ -202,7 +201,7 @@ void canon_find_equal(struct canon *canon, const SelectStmt *select)
 	if (!canon->resolution || !canon->resolution->names_known)
 		return;
 	foreach(cell, select->fromClause) from_relations(canon, lfirst(cell));
-	from_condition(canon, select->whereClause);
+	from_condition(canon, select->whereClause, false);
 }
 
 void canon_representative(const struct canon_scope *scope, const struct canon_range **range, str_t *column)
@@ -217,10 +216,10 @@ void canon_representative(const struct canon_scope *scope, const struct canon_ra
 	*column = root->column;
 }
 
-bool canon_is_equation(const struct canon *canon, const Node *node)
+bool canon_is_equation(const struct canon *canon, const Node *node, bool negated)
 {
 	struct column a, b;
-	if (!equation(canon, node, &a, &b) || a.range->scope != b.range->scope)
+	if (!equation(canon, node, negated, &a, &b) || a.range->scope != b.range->scope)
 		return false;
 	const struct canon_scope *scope = a.range->scope;
 	size_t left = find(scope, a.range, canon_relation_column(a.range->item, a.column));

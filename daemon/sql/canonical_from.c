@@ -84,15 +84,18 @@ static bool plain_node(const Node *node, void *context)
 	}
 }
 
-static bool joins_inside(const Node *node)
+/* Plain relations, all of whose columns are known. */
+static bool joins_inside(const struct canon *canon, const Node *node)
 {
-	if (IsA(node, RangeVar))
-		return true;
+	if (IsA(node, RangeVar)) {
+		const struct range_item *item = resolution_item(canon->resolution, node);
+		return item && !item->open;
+	}
 	if (!IsA(node, JoinExpr))
 		return false;
 	const JoinExpr *join = (const JoinExpr *)node;
 	return join->jointype == JOIN_INNER && !join->alias && !join->usingClause && !join->isNatural &&
-	       joins_inside(join->larg) && joins_inside(join->rarg) &&
+	       joins_inside(canon, join->larg) && joins_inside(canon, join->rarg) &&
 	       (!join->quals || plain_node(join->quals, NULL));
 }
 
@@ -109,7 +112,7 @@ static bool dissolves(const struct canon *canon, const SelectStmt *select, bool 
 	if (!outputs || outputs->open)
 		return false;
 	const ListCell *cell;
-	foreach(cell, select->fromClause) if (!joins_inside(lfirst(cell))) return false;
+	foreach(cell, select->fromClause) if (!joins_inside(canon, lfirst(cell))) return false;
 	foreach(cell, select->targetList)
 	{
 		const Node *value = ((const ResTarget *)lfirst(cell))->val;

@@ -81,6 +81,7 @@ struct canon_scope {
 /* A WITH query in scope. */
 struct canon_cte {
 	struct canon_cte *outer;
+	struct canon_cte *visible; /* what its query sees */
 	struct canon_scope *scope; /* where its query stands */
 	const CommonTableExpr *query;
 	size_t references;  /* at least so many as there are */
@@ -201,9 +202,10 @@ const struct canon_range *canon_range_of(const struct canon *canon, const Node *
 str_t canon_whole_row(struct canon *canon, const struct canon_range *range);
 str_t canon_relation(struct canon *canon, const RangeVar *range); /* its identity, schema where needed */
 str_t canon_relation_column(const struct range_item *item, size_t column); /* its real name */
-/* The leaf that the column comes from, through joins; false: none, or merged of several. */
-bool canon_leaf(const struct canon *canon, const ColumnRef *column, const struct canon_range **ret_range,
-		size_t *ret_column);
+/* The column of FROM that the reference comes from, through joins and dissolved queries; false: none, or
+ * merged of several. */
+bool canon_base_column(const struct canon *canon, const ColumnRef *column,
+		       const struct canon_range **ret_range, size_t *ret_column);
 
 /* canonical_from.c */
 void canon_ranges(struct canon *canon, const Node *node, bool optional);
@@ -222,7 +224,8 @@ void canon_from(struct canon *canon, const Node *node, struct canon_from *from);
 void canon_find_equal(struct canon *canon, const SelectStmt *select);
 /* What stands for the column; the same column where nothing does. */
 void canon_representative(const struct canon_scope *scope, const struct canon_range **range, str_t *column);
-bool canon_is_equation(const struct canon *canon, const Node *node); /* canon_equations tells it */
+bool canon_is_equation(const struct canon *canon, const Node *node,
+		       bool negated); /* canon_equations tells it */
 void canon_equations(struct canon *canon, struct canon_from *from);
 bool canon_same_type(const struct canon_range *a, size_t a_column, const struct canon_range *b,
 		     size_t b_column, bool identical);
@@ -257,7 +260,16 @@ str_t canon_key(struct canon *canon, const struct target_list *list, const Node 
 		const Node **ret_node);
 str_t canon_group_key(struct canon *canon, const struct target_list *list, const Node *key);
 
+/* canonical_pass.c */
+/* A query that only hands on (and orders) what one in its FROM returns is that one; false: it is not one. */
+bool canon_pass_through(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			struct canon_select *result);
+
 /* canonical_select.c */
+bool canon_untyped(const SelectStmt *select); /* it returns a bare literal */
+void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order);
+bool canon_limited(const SelectStmt *select);
+str_t canon_clause(struct canon *canon, str_t name, const struct texts *texts); /* "" when empty */
 void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use use,
 		  struct canon_select *ret_select);
 bool canon_enter(struct canon *canon);

@@ -148,8 +148,28 @@ str_t canon_item_column(struct canon *canon, const struct range_item *item, size
 	return real_column(canon, range, canon_relation_column(item, column));
 }
 
-bool canon_leaf(const struct canon *canon, const ColumnRef *column, const struct canon_range **ret_range,
-		size_t *ret_column)
+/* One step: out of a join, or into a query that has dissolved. */
+static bool column_source(const struct canon *canon, const struct range_item **item, size_t *column,
+			  const struct range_column *output)
+{
+	const struct resolved_column *resolved =
+		output->expression && IsA(output->expression, ColumnRef)
+			? resolution_column(canon->resolution, (const ColumnRef *)output->expression)
+			: NULL;
+	if (resolved && resolved->kind != COLUMN_OF_ITEM)
+		return false;
+	const struct range_item *source = resolved	       ? resolved->item
+					  : output->expression ? NULL
+							       : output->source;
+	if (!source || source == *item)
+		return false;
+	*column = resolved ? resolved->column : output->source_index;
+	*item = source;
+	return true;
+}
+
+bool canon_base_column(const struct canon *canon, const ColumnRef *column,
+		       const struct canon_range **ret_range, size_t *ret_column)
 {
 	const struct resolved_column *resolved =
 		canon->resolution ? resolution_column(canon->resolution, column) : NULL;
@@ -157,19 +177,28 @@ bool canon_leaf(const struct canon *canon, const ColumnRef *column, const struct
 		return false;
 	const struct range_item *item = resolved->item;
 	size_t index = resolved->column;
-	for (unsigned depth = 0; item->kind == RANGE_JOIN; depth++) {
-		if (depth > MAX_JOIN_DEPTH || index >= item->columns_count ||
-		    merged_of(canon, item->node, item->columns[index].name))
+	for (unsigned depth = 0; depth < MAX_JOIN_DEPTH && index < item->columns_count; depth++) {
+		const struct range_column *output = &item->columns[index];
+		const struct canon_range *range = NULL;
+		if (item->kind != RANGE_JOIN) {
+			range = range_of_item(canon, item);
+			if (!range || !range->dissolved) {
+				*ret_range = range;
+				*ret_column = index;
+				return range != NULL;
+			}
+			const struct outputs *outputs =
+				resolution_outputs(canon->resolution, range->dissolved);
+			if (!outputs || index >= outputs->count)
+				return false;
+			output = &outputs->columns[index];
+		} else if (merged_of(canon, item->node, output->name)) {
 			return false;
-		const struct range_column *source = &item->columns[index];
-		if (!source->source || source->source == item)
+		}
+		if (!column_source(canon, &item, &index, output))
 			return false;
-		index = source->source_index;
-		item = source->source;
 	}
-	*ret_range = range_of_item(canon, item);
-	*ret_column = index;
-	return *ret_range && index < item->columns_count;
+	return false;
 }
 
 str_t canon_whole_row(struct canon *canon, const struct canon_range *range)

@@ -60,7 +60,7 @@ static bool is_null(const Node *node)
 	return IsA(node, A_Const) && ((const A_Const *)node)->isnull;
 }
 
-static bool has_limit(const SelectStmt *select)
+bool canon_limited(const SelectStmt *select)
 {
 	return (select->limitCount && !is_null(select->limitCount)) || select->limitOffset;
 }
@@ -97,25 +97,29 @@ static void sort_keys(struct canon *canon, const SelectStmt *select, const struc
 	}
 }
 
-static void order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
-			    const struct target_list *list, struct canon_select *result)
+void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order)
 {
-	bool limited = has_limit(select);
-	canon->unsteady += limited;
-	if (use == CANON_ALL || limited || (select->distinctClause && linitial(select->distinctClause)))
-		sort_keys(canon, select, list, result);
 	if (select->limitCount && !is_null(select->limitCount))
-		texts_add(canon, &result->order,
+		texts_add(canon, order,
 			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
 				 with_ties(select) ? STR(" WITH TIES") : STR("")));
 	if (select->limitOffset && !is_zero(select->limitOffset) && !is_null(select->limitOffset))
-		texts_add(canon, &result->order,
+		texts_add(canon, order,
 			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
 }
 
+static void order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			    const struct target_list *list, struct canon_select *result)
+{
+	bool limited = canon_limited(select);
+	canon->unsteady += limited;
+	if (use == CANON_ALL || limited || (select->distinctClause && linitial(select->distinctClause)))
+		sort_keys(canon, select, list, result);
+	canon_limit(canon, select, &result->order);
+}
 /* Clauses */
 
-static str_t clause(struct canon *canon, str_t name, const struct texts *texts)
+str_t canon_clause(struct canon *canon, str_t name, const struct texts *texts)
 {
 	return texts->count ? texts_join(canon, name, texts, STR(")")) : STR("");
 }
@@ -267,8 +271,8 @@ static void body(struct canon *canon, const SelectStmt *select, enum canon_use u
 	canon_build_ranges(canon);
 	from_and_where(canon, select, &from, result);
 	if (use == CANON_EXISTENCE && only_existence(select)) {
-		result->text = CONCAT(canon, STR("SELECT()"), clause(canon, STR(" FROM("), &from.items),
-				      clause(canon, STR(" WHERE("), &from.conditions));
+		result->text = CONCAT(canon, STR("SELECT()"), canon_clause(canon, STR(" FROM("), &from.items),
+				      canon_clause(canon, STR(" WHERE("), &from.conditions));
 		return;
 	}
 	canon_targets(canon, select, &list);
@@ -288,10 +292,10 @@ static void body(struct canon *canon, const SelectStmt *select, enum canon_use u
 		group = STR("");
 	result->text =
 		CONCAT(canon, STR("SELECT"), distinct ? STR(" DISTINCT") : STR(""), result->distinct_on,
-		       targets_text(canon, &list), clause(canon, STR(" FROM("), &from.items),
-		       clause(canon, STR(" WHERE("), &from.conditions), group,
-		       clause(canon, STR(" HAVING("), &result->having),
-		       clause(canon, STR(" ORDER("), &result->order));
+		       targets_text(canon, &list), canon_clause(canon, STR(" FROM("), &from.items),
+		       canon_clause(canon, STR(" WHERE("), &from.conditions), group,
+		       canon_clause(canon, STR(" HAVING("), &result->having),
+		       canon_clause(canon, STR(" ORDER("), &result->order));
 }
 
 static str_t body_text(struct canon *canon, const SelectStmt *select)
@@ -305,6 +309,8 @@ static void plain_select(struct canon *canon, const SelectStmt *select, enum can
 			 struct canon_select *result)
 {
 	const ListCell *cell;
+	if (canon_pass_through(canon, select, use, result))
+		return;
 	foreach(cell, select->fromClause) canon_ranges(canon, lfirst(cell), false);
 	canon_name_ranges(canon);
 	canon_place_twins(canon, select, body_text);
@@ -330,7 +336,7 @@ static void values(struct canon *canon, const SelectStmt *select, enum canon_use
 	texts_add_all(canon, &rows, &result->targets);
 	texts_sort(&rows);
 	result->text = CONCAT(canon, texts_join(canon, STR("VALUES("), &rows, STR(")")),
-			      clause(canon, STR(" ORDER("), &result->order));
+			      canon_clause(canon, STR(" ORDER("), &result->order));
 }
 
 /* Set operations */
@@ -339,19 +345,18 @@ struct arms {
 	struct canon_select *items;
 	size_t count;
 	size_t capacity;
-	bool untyped; /* a literal takes the type of its neighbour: places matter */
 };
 
 static bool has_tail(const SelectStmt *select)
 {
-	return has_limit(select) || select->withClause;
+	return canon_limited(select) || select->withClause;
 }
 
-static bool has_untyped(const SelectStmt *select)
+bool canon_untyped(const SelectStmt *select)
 {
 	const ListCell *cell;
 	if (select->op != SETOP_NONE)
-		return has_untyped(select->larg) || has_untyped(select->rarg);
+		return canon_untyped(select->larg) || canon_untyped(select->rarg);
 	foreach(cell, select->targetList)
 	{
 		const Node *value = ((const ResTarget *)lfirst(cell))->val;
@@ -363,19 +368,20 @@ static bool has_untyped(const SelectStmt *select)
 	return select->valuesLists != NULL;
 }
 
-/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair.) */
-static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, struct arms *arms)
+/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair; a
+ * bare literal takes the type of its neighbour.) */
+static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat,
+			struct arms *arms)
 {
-	bool same = arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION && !has_tail(arm) &&
-		    top != canon->recursive_query;
+	bool same = flat && arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION &&
+		    !has_tail(arm) && top != canon->recursive_query;
 	if (!canon_enter(canon))
 		return;
 	if (same) {
-		gather_arms(canon, top, arm->larg, arms);
-		gather_arms(canon, top, arm->rarg, arms);
+		gather_arms(canon, top, arm->larg, flat, arms);
+		gather_arms(canon, top, arm->rarg, flat, arms);
 	} else {
 		struct canon_select select = { 0 };
-		arms->untyped |= has_untyped(arm);
 		canon_select(canon, arm, CANON_UNORDERED, &select);
 		select.text = canon_short(canon, select.text);
 		ARENA_PUSH(canon->arena, arms->items, arms->count, arms->capacity, select);
@@ -398,9 +404,8 @@ static void add_arm(struct canon *canon, const struct canon_select *arm, struct 
 /* SQLite compares by the collation of the left arm. */
 static bool arms_commute(const struct canon *canon, const SelectStmt *select, const struct arms *arms)
 {
-	bool associated = arms->count <= 2 || !arms->untyped;
 	bool collated = canon->request->dialect != SQL_POSTGRESQL && !select->all;
-	return select->op != SETOP_EXCEPT && select != canon->recursive_query && associated && !collated &&
+	return select->op != SETOP_EXCEPT && select != canon->recursive_query && !collated &&
 	       arms->items[0].exact;
 }
 
@@ -413,8 +418,9 @@ static void set_operation(struct canon *canon, const SelectStmt *select, enum ca
 					     [SETOP_EXCEPT] = "EXCEPT" };
 	struct arms arms = { 0 };
 	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
-	gather_arms(canon, select, select->larg, &arms);
-	gather_arms(canon, select, select->rarg, &arms);
+	bool flat = !canon_untyped(select);
+	gather_arms(canon, select, select->larg, flat, &arms);
+	gather_arms(canon, select, select->rarg, flat, &arms);
 	if (canon->failed || arms.count == 0)
 		return;
 	struct texts texts = { 0 };
@@ -433,14 +439,12 @@ static void set_operation(struct canon *canon, const SelectStmt *select, enum ca
 	set_outputs(&list, result);
 	if (arms_commute(canon, select, &arms))
 		texts_sort(&texts);
-	else if (arms.count > 2 && arms.untyped) /* placed by their parentheses */
-		canon->failed = true;
 	struct canon_select tail = { 0 };
 	order_and_limit(canon, select, use, &list, &tail);
 	result->order_columns = tail.order_columns;
 	texts_add_all(canon, &result->order, &tail.order);
 	result->text = CONCAT(canon, name, texts_join(canon, STR("("), &texts, STR(")")),
-			      clause(canon, STR(" ORDER("), &tail.order));
+			      canon_clause(canon, STR(" ORDER("), &tail.order));
 }
 
 void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use use,

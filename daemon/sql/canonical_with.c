@@ -48,11 +48,15 @@ void canon_with(struct canon *canon, const SelectStmt *select)
 	{
 		struct canon_cte *cte = ARENA_NEW(canon->arena, struct canon_cte);
 		*cte = (struct canon_cte){ .outer = canon->ctes,
+					   .visible = canon->ctes,
 					   .scope = canon->scope,
 					   .query = lfirst(cell),
 					   .may_recurse = select->withClause->recursive };
 		canon->ctes = cte;
 	}
+	for (struct canon_cte *cte = canon->ctes; cte != counting.outer; cte = cte->outer)
+		if (cte->may_recurse)
+			cte->visible = canon->ctes;
 	(void)count_references((const Node *)select, &counting);
 }
 
@@ -147,8 +151,7 @@ void canon_cte_build(struct canon *canon, struct canon_cte *cte)
 		return;
 	}
 	canon->scope = cte->scope;
-	if (!cte->may_recurse)
-		canon->ctes = cte->outer;
+	canon->ctes = cte->visible;
 	build(canon, cte);
 	canon->scope = scope;
 	canon->ctes = ctes;
