@@ -36,7 +36,7 @@ static bool is_date(str_t text)
 }
 
 /* What the truths compare with; texts without the wildcards of LIKE, too. */
-static void collect(const struct defog_database *database, struct arena *arena, struct literals *literals)
+static void collect(const struct oracle_database *database, struct arena *arena, struct literals *literals)
 {
 	for (size_t i = 0; i < database->truths_count; i++) {
 		str_t sql = database->truths[i];
@@ -115,7 +115,7 @@ static const char columns_query[] =
 	" ORDER BY c.table_schema, c.table_name, c.ordinal_position";
 
 /* One INSERT per table. Columns that cannot be NULL and have an unknown type keep their default. */
-static bool fill(struct defog_database *database, enum hostile_data data, struct arena *arena)
+static bool fill(struct oracle_database *database, enum hostile_data data, struct arena *arena)
 {
 	struct literals *literals = ARENA_NEW(arena, struct literals);
 	collect(database, arena, literals);
@@ -160,7 +160,7 @@ static const char clear[] =
 	"  AND relnamespace::regnamespace::text NOT IN ('pg_catalog', 'information_schema', 'pg_toast') LOOP"
 	"  EXECUTE format('DELETE FROM %s', c.t); END LOOP; END $$";
 
-bool hostile_data_begin(struct defog_database *database, enum hostile_data data, uint64_t seed,
+bool hostile_data_begin(struct oracle_database *database, enum hostile_data data, uint64_t seed,
 			struct arena *arena)
 {
 	char sql[128];
@@ -174,7 +174,7 @@ bool hostile_data_begin(struct defog_database *database, enum hostile_data data,
 	return run(connection, "SAVEPOINT data");
 }
 
-void hostile_data_end(struct defog_database *database)
+void hostile_data_end(struct oracle_database *database)
 {
 	(void)run(database->connection, "ROLLBACK");
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "tests/harness/defog.h"
+#include "tests/harness/oracle.h"
 
 enum hostile_data {
 	DATA_ITS_OWN, /* as loaded */
@@ -17,8 +17,8 @@ enum hostile_data {
 
 /* Begins a transaction with that data and a savepoint `data` behind it. False: the reason is on standard
  * error. */
-bool hostile_data_begin(struct defog_database *database, enum hostile_data data, uint64_t seed,
+bool hostile_data_begin(struct oracle_database *database, enum hostile_data data, uint64_t seed,
 			struct arena *arena);
 
 /* Everything as it was. */
-void hostile_data_end(struct defog_database *database);
+void hostile_data_end(struct oracle_database *database);

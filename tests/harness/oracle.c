@@ -304,7 +304,9 @@ int oracle_load(struct oracle *ret_oracle)
 		 configured ? configured : ASSAYD_SOURCE_DIR "/../shared/corpora");
 	*oracle = (struct oracle){ .arena = arena_new() };
 	list_databases(oracle, own_folder, false);
+	size_t own = oracle->count;
 	list_databases(oracle, corpus, true);
+	oracle->has_corpus = oracle->count > own;
 	if (oracle->count > 0)
 		qsort(oracle->databases, oracle->count, sizeof oracle->databases[0], by_name);
 	read_truths(oracle, corpus, "questions_gen_postgres.csv");

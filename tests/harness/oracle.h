@@ -30,6 +30,7 @@ struct oracle {
 	struct arena *arena;
 	struct oracle_database *databases; /* in order of their names */
 	size_t count, capacity;
+	bool has_corpus;
 };
 
 /* Starts a server and loads the databases; without the corpus the project's own (said on standard output).

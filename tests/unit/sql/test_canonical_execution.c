@@ -12,8 +12,8 @@
 #include "common/hash.h"
 #include "sql/analysis.h"
 #include "sql/scan.h"
-#include "tests/harness/defog.h"
 #include "tests/harness/hostile_data.h"
+#include "tests/harness/oracle.h"
 #include "tests/harness/sql_rewrites.h"
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ enum { DATASETS = 4, KINDS_MAX = 200, MUTANTS = 12, ROWS_MAX = 20000 };
 /* Of the rewrites that return the same rows everywhere, in parts of a thousand. */
 enum { RECOGNISED_BAR = 900 };
 
-static struct defog defog;
+static struct oracle oracle;
 
 /* What a statement returned on one dataset. */
 struct outcome {
@@ -92,7 +92,7 @@ static bool is_unsteady(str_t sql)
 	return false;
 }
 
-static struct statement *add(struct statements *statements, const struct defog_database *database, str_t sql,
+static struct statement *add(struct statements *statements, const struct oracle_database *database, str_t sql,
 			     size_t kind, size_t truth)
 {
 	_cleanup_(arena_scope) struct arena *arena = arena_new();
@@ -125,7 +125,7 @@ static struct statement *add(struct statements *statements, const struct defog_d
 	return &statements->items[statements->count - 1];
 }
 
-static void add_all(struct statements *statements, const struct defog_database *database)
+static void add_all(struct statements *statements, const struct oracle_database *database)
 {
 	size_t kinds;
 	(void)sql_rewrite_kinds(&kinds);
@@ -238,7 +238,7 @@ static int by_canonical(const void *a, const void *b)
 	return order ? order : (left > right) - (left < right);
 }
 
-static void report_unsound(const struct defog_database *database, const struct statement *a,
+static void report_unsound(const struct oracle_database *database, const struct statement *a,
 			   const struct statement *b, size_t dataset)
 {
 	unsound++;
@@ -247,7 +247,7 @@ static void report_unsound(const struct defog_database *database, const struct s
 }
 
 /* Every pair of a class: all of it against the first. */
-static void judge_classes(const struct defog_database *database, struct statement **sorted, size_t count,
+static void judge_classes(const struct oracle_database *database, struct statement **sorted, size_t count,
 			  PGconn *connection, size_t dataset)
 {
 	for (size_t i = 0, end; i < count; i = end) {
@@ -285,7 +285,7 @@ static void run_rewrites(const struct statements *statements, PGconn *connection
 }
 
 static void tally(const struct statements *statements, const struct sql_rewrite_kind *kinds,
-		  const struct defog_database *database)
+		  const struct oracle_database *database)
 {
 	for (size_t i = 0; i < statements->count; i++) {
 		const struct statement *statement = &statements->items[i];
@@ -315,7 +315,7 @@ static void tally(const struct statements *statements, const struct sql_rewrite_
 	}
 }
 
-static void judge_database(struct defog_database *database)
+static void judge_database(struct oracle_database *database)
 {
 	_cleanup_(arena_scope) struct arena *arena = arena_new();
 	struct statements statements = { .arena = arena };
@@ -350,8 +350,10 @@ static void test_equal_forms_return_equal_rows(void **state)
 	const char *path = getenv("ASSAYD_CANONICAL_LIST");
 	(void)state;
 	list = path ? fopen(path, "w") : NULL;
-	for (size_t i = 0; i < defog.count; i++)
-		judge_database(&defog.databases[i]);
+	for (size_t i = 0; i < oracle.count; i++) {
+		if (oracle.databases[i].is_corpus)
+			judge_database(&oracle.databases[i]);
+	}
 	if (list)
 		fclose(list);
 	print_message("%-34s %6s %6s %6s %6s %6s\n", "rewrite", "all", "error", "ties", "equal", "known");
@@ -375,16 +377,16 @@ static void test_equal_forms_return_equal_rows(void **state)
 static int load(void **state)
 {
 	(void)state;
-	int status = defog_load(&defog);
-	if (status != 0)
-		exit(status);
+	int status = oracle_load(&oracle);
+	if (status != 0 || !oracle.has_corpus)
+		exit(status != 0 ? status : 77);
 	return 0;
 }
 
 static int unload(void **state)
 {
 	(void)state;
-	defog_free(&defog);
+	oracle_free(&oracle);
 	return 0;
 }
 

@@ -26,9 +26,9 @@ enum { MUTANTS = 22000 };
 
 /* Bars, in parts of a thousand; false errors in parts of ten thousand. */
 enum {
-	AGREEMENT_BAR = 990,
-	CLASS_BAR = 980,
-	FALSE_ERRORS_BAR = 25,
+	AGREEMENT_BAR = 995,
+	CLASS_BAR = 990,
+	FALSE_ERRORS_BAR = 10,
 	TRUTHS_FALSE_ERRORS_BAR = 1,
 	SQLSTATE_LEN = 5
 };
