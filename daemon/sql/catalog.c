@@ -211,3 +211,8 @@ const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id s
 		hash_map_get(&catalog->cast_index, (str_t){ (const char *)key, sizeof key });
 	return found || !catalog->base ? found : catalog_cast(catalog->base, source, target);
 }
+
+bool catalog_has_unknown_extensions(const struct catalog *catalog)
+{
+	return catalog->unknown_extensions;
+}

@@ -189,3 +189,7 @@ const struct catalog_operator *const *catalog_operators(const struct catalog *ca
 
 /* What CREATE CAST or the system defines between exactly these two types, or NULL. */
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target);
+
+/* Whether it was compiled from a file that names extensions, whose functions, types and operators are not in
+ * it: a name that is not found may be one of theirs. */
+bool catalog_has_unknown_extensions(const struct catalog *catalog);

@@ -220,6 +220,10 @@ static void compile_object(struct sql_compiler *compiler, const Node *statement)
 	case T_AlterDomainStmt:
 		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
 		break;
+	case T_CreateExtensionStmt:
+		compiler->builder.catalog->unknown_extensions |=
+			strcmp(((const CreateExtensionStmt *)statement)->extname, "plpgsql") != 0;
+		break;
 	case T_CreateRangeStmt:
 		sql_add_range(compiler, (const CreateRangeStmt *)statement);
 		break;

@@ -1,3 +1,4 @@
+#include "common/buf.h"
 #include "sql/catalog_content.h"
 
 #include <setjmp.h>
@@ -257,6 +258,83 @@ static void refuses_other_json(void **state)
 	}
 }
 
+/* Every byte replaced by each of some, and every beginning: one clear error, or a catalog. */
+static void survives_mutations(void **state)
+{
+	static const char bytes[] = "09\"[]{}n,-x ";
+	char text[sizeof json];
+	size_t compiled = 0, refused = 0;
+	(void)state;
+	for (size_t at = 0; at < sizeof json - 1; at++) {
+		for (size_t b = 0; b < sizeof bytes; b++) {
+			struct catalog *catalog = NULL;
+			struct err_detail detail = { "" };
+			memcpy(text, json, sizeof json);
+			text[at] = bytes[b]; /* the last is NUL: there the text is cut */
+			str_t mutant = { text, b == sizeof bytes - 1 ? at : sizeof json - 1 };
+			if (catalog_compile_postgresql(mutant, &catalog, &detail) == ERR_OK) {
+				compiled++;
+				(void)catalog_type_base(catalog, 16385);
+			} else {
+				refused++;
+				assert_int_equal(strncmp(detail.message, "catalog: ", strlen("catalog: ")),
+						 0);
+			}
+			catalog_unref(catalog);
+		}
+	}
+	assert_true(compiled > 1000 && refused > 1000);
+}
+
+/* Types that are made of themselves end somewhere, and count as the worst. */
+static void survives_circles(void **state)
+{
+	static const struct {
+		const char *types;
+		type_id base;
+	} circles[] = {
+		{ "[50000,\"a\",\"a\",\"dNi-u\",0,0,50000,null,null]", TYPE_UNSURE },
+		{ "[50000,\"a\",\"a\",\"dNi-u\",0,0,50001,null,null],"
+		  "[50001,\"a\",\"b\",\"dNi-u\",0,0,50000,null,null]",
+		  TYPE_UNSURE },
+		{ "[50000,\"a\",\"a\",\"bAiau\",50001,50001,0,null,null],"
+		  "[50001,\"a\",\"b\",\"bAiau\",50000,50000,0,null,null]",
+		  16384 },
+		{ "[50000,\"a\",\"a\",\"cCi-u\",0,0,0,[[\"x\",50000,false]],null]", 16384 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof circles / sizeof *circles; i++) {
+		struct catalog *catalog = NULL;
+		struct err_detail detail = { "" };
+		char text[600];
+		snprintf(text, sizeof text,
+			 "{\"format\":2,\"search_path\":[],\"schemas\":[],\"types\":[%s],\"relations\":[],"
+			 "\"functions\":[],\"operators\":[],\"casts\":[]}",
+			 circles[i].types);
+		assert_int_equal(catalog_compile_postgresql(str_from(text), &catalog, &detail), ERR_OK);
+		assert_int_equal(catalog_type(catalog, 16384)->volatility, 'v');
+		assert_int_equal(catalog_type_base(catalog, 16384), circles[i].base);
+		catalog_unref(catalog);
+	}
+}
+
+static void survives_deep_types(void **state)
+{
+	struct buf text = BUF_INIT;
+	struct catalog *catalog = NULL;
+	(void)state;
+	buf_append_text(&text, "{\"format\":2,\"search_path\":[],\"schemas\":[],\"types\":[");
+	for (int i = 0; i < 50000; i++)
+		buf_printf(&text, "%s[%d,\"a\",\"t%05d\",\"dNi-u\",0,0,%d,null,null]", i > 0 ? "," : "",
+			   20000 + i, i, 20001 + i);
+	buf_append_text(&text, "],\"relations\":[],\"functions\":[],\"operators\":[],\"casts\":[]}");
+	assert_int_equal(catalog_compile_postgresql(buf_str(&text), &catalog, NULL), ERR_OK);
+	assert_int_equal(catalog_type_base(catalog, 16384), TYPE_UNSURE);
+	assert_int_equal(catalog_type_base(catalog, 16384 + 49000), TYPE_UNSURE);
+	catalog_unref(catalog);
+	buf_free(&text);
+}
+
 static void compiles_sqlite(void **state)
 {
 	static const char definitions[] =
@@ -312,6 +390,9 @@ int main(void)
 		cmocka_unit_test(compiles_postgresql),
 		cmocka_unit_test(numbers_types),
 		cmocka_unit_test(refuses_other_json),
+		cmocka_unit_test(survives_mutations),
+		cmocka_unit_test(survives_circles),
+		cmocka_unit_test(survives_deep_types),
 		cmocka_unit_test(compiles_sqlite),
 		cmocka_unit_test(digests_content),
 		cmocka_unit_test(counts_references),

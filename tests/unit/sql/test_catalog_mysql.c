@@ -222,17 +222,17 @@ static void reads_a_server(void **state)
 	run_client(
 		"",
 		"CREATE DATABASE shop; USE shop;"
-		"CREATE TABLE Users (Id INT PRIMARY KEY AUTO_INCREMENT, `E-Mail` VARCHAR(80) NOT NULL UNIQUE,"
+		"CREATE TABLE users (Id INT PRIMARY KEY AUTO_INCREMENT, `E-Mail` VARCHAR(80) NOT NULL UNIQUE,"
 		" note TEXT, UNIQUE KEY part (note(10)), price DECIMAL(10,2), at DATETIME);"
 		"CREATE TABLE pairs (a INT, b BIGINT, c ENUM('x\"y'), PRIMARY KEY (b, a), UNIQUE KEY ab (a, "
 		"c));"
-		"CREATE VIEW cheap AS SELECT Id FROM Users WHERE note = 'a\"b\\n';"
+		"CREATE VIEW cheap AS SELECT Id FROM users WHERE note = 'a\"b\\n';"
 		"CREATE FUNCTION Twice(x INT) RETURNS INT DETERMINISTIC NO SQL RETURN 2 * x;"
 		"CREATE FUNCTION anything(a INT, b INT) RETURNS INT RETURN a;\n",
 		&output);
 	run_client("-N -r shop", CATALOG_QUERY_MYSQL, &output);
 	struct catalog *catalog = compile(buf_str(&output));
-	const struct catalog_relation *users = catalog_relation_on_path(catalog, STR("Users"));
+	const struct catalog_relation *users = catalog_relation_on_path(catalog, STR("users"));
 	assert_int_equal(users->columns_count, 5);
 	assert_string_equal(users->columns[1].name.ptr, "E-Mail");
 	assert_int_equal(users->columns[3].category, TYPE_NUMERIC);

@@ -1,0 +1,280 @@
+/* Catalogs from files: what is read, what is passed over, where a file is wrong. */
+#include "sql/catalog_content.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct catalog *compile(const char *text)
+{
+	struct catalog *catalog = NULL;
+	struct err_detail detail = { "" };
+	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return catalog;
+}
+
+static const struct catalog_relation *relation(const struct catalog *catalog, const char *name)
+{
+	const struct catalog_relation *found = catalog_relation_on_path(catalog, str_from(name));
+	if (!found)
+		fail_msg("no relation %s", name);
+	return found;
+}
+
+static void tells_where_a_file_is_wrong(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *message;
+	} wrong[] = {
+		{ "CREATE TABLE a (x int);\nCREATE TABLE (y int);", "line 2: syntax error at or near \"(\"" },
+		{ "CREATE TABLE a (x int);\n\n  CREATE TABLE a (y int);",
+		  "line 3: relation \"a\" already exists" },
+		{ "CREATE VIEW a AS SELECT 1;\nCREATE TABLE a (y int);",
+		  "line 2: relation \"a\" already exists" },
+		{ "CREATE TYPE a AS ENUM ();\nCREATE TABLE a (y int);", "line 2: type \"a\" already exists" },
+		{ "\nCREATE TABLE a (x int, PRIMARY KEY (y));",
+		  "line 2: column \"y\" named in key does not exist" },
+		{ "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS '';\n"
+		  "CREATE FUNCTION f(b integer) RETURNS text LANGUAGE sql AS '';",
+		  "line 2: function \"f\" already exists with same argument types" },
+		{ "CREATE TABLE a (x int);\nDROP TABLE a;",
+		  "line 2: \"a\" is created and dropped again, which cannot be followed: leave it out" },
+		{ "CREATE TABLE a (x int);\nALTER TABLE a DROP COLUMN x;",
+		  "line 2: a column that is dropped again cannot be followed: leave it out" },
+		{ "CREATE TABLE a (x int);\nALTER TABLE a RENAME TO b;",
+		  "line 2: \"a\" is renamed, which cannot be followed: create it with the names that it has "
+		  "in "
+		  "the end" },
+		{ "CREATE OPERATOR + (LEFTARG = int, RIGHTARG = int);",
+		  "line 1: operator function must be specified" },
+		{ "COPY a FROM stdin;\n1\n\\.\nCREATE TABL a ();",
+		  "line 4: syntax error at or near \"TABL\"" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct catalog *catalog = NULL;
+		struct err_detail detail = { "" };
+		assert_int_equal(catalog_compile_sql(str_from(wrong[i].text), &catalog, &detail),
+				 ERR_CATALOG_SYNTAX);
+		assert_string_equal(detail.message, wrong[i].message);
+		assert_null(catalog);
+		assert_int_equal(catalog_compile_sql(str_from(wrong[i].text), &catalog, NULL),
+				 ERR_CATALOG_SYNTAX);
+	}
+}
+
+static void passes_over_what_queries_cannot_see(void **state)
+{
+	(void)state;
+	struct catalog *catalog =
+		compile("\\connect shop\n"
+			"\\restrict abc'def\n"
+			"SET statement_timeout = 0; SELECT pg_catalog.set_config('search_path', '', false);\n"
+			"DROP TABLE IF EXISTS public.a; DROP TABLE public.never;\n"
+			"CREATE TABLE public.a (x int, \"from\" text);\n"
+			"CREATE TABLE IF NOT EXISTS public.a (other int);\n"
+			"COMMENT ON TABLE public.a IS '\n\\not a command; it''s a text';\n"
+			"GRANT SELECT ON public.a TO PUBLIC; ALTER TABLE public.a OWNER TO me;\n"
+			"COPY public.a (x, \"from\") FROM stdin;\n"
+			"1\tit's; -- $$ /* \"\n"
+			"\\N\t\\\\x\n"
+			"\\.\n"
+			"-- COPY b FROM stdin; it's a comment\n"
+			"/* nested /* it's */ \\ one */\n"
+			"CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $body$\n"
+			"\\not a command\nSELECT 'COPY a FROM stdin;' $body$;\n"
+			"INSERT INTO public.a VALUES (1, E'it\\'s; '), (2, 'COPY a FROM stdin;');\n"
+			"COPY public.a FROM stdin WITH (FORMAT csv);\r\n1,\"x\"\r\n\\.\r\n"
+			"CREATE TABLE public.last (x int)");
+	assert_int_equal(relation(catalog, "a")->columns_count, 2);
+	assert_string_equal(relation(catalog, "a")->columns[1].name.ptr, "from");
+	(void)relation(catalog, "last");
+	size_t count;
+	(void)catalog_functions(catalog, STR_NONE, STR("f"), &count);
+	assert_int_equal(count, 1);
+	catalog_unref(catalog);
+}
+
+static void follows_the_search_path(void **state)
+{
+	(void)state;
+	struct catalog *catalog =
+		compile("CREATE SCHEMA app; CREATE SCHEMA other;"
+			"CREATE TABLE t (in_public int); CREATE TABLE other.o (x int);"
+			"SET search_path = app, public;"
+			"CREATE TABLE t (in_app int); CREATE TYPE kind AS ENUM ('a');"
+			"CREATE FUNCTION lower(text) RETURNS int VOLATILE LANGUAGE sql AS '';"
+			"CREATE VIEW v AS SELECT * FROM t;");
+	size_t count;
+	assert_string_equal(relation(catalog, "t")->columns[0].name.ptr, "in_app");
+	assert_string_equal(relation(catalog, "v")->columns[0].name.ptr, "in_app");
+	assert_true(catalog_on_path(catalog, STR("app")) && catalog_on_path(catalog, STR("public")));
+	assert_false(catalog_on_path(catalog, STR("other")));
+	assert_string_equal(catalog_type_named(catalog, STR_NONE, STR("kind"))->schema.ptr, "app");
+	assert_null(catalog_relation_on_path(catalog, STR("o")));
+	const struct catalog_function *const *lower =
+		catalog_functions(catalog, STR_NONE, STR("lower"), &count);
+	assert_int_equal(count, 4); /* of texts, ranges and multiranges, then ours */
+	assert_true(lower[0]->is_system && !lower[3]->is_system);
+	(void)catalog_functions(catalog, STR("app"), STR("lower"), &count);
+	assert_int_equal(count, 1);
+	(void)catalog_functions(catalog, STR("public"), STR("lower"), &count);
+	assert_int_equal(count, 0);
+	catalog_unref(catalog);
+	catalog = compile("CREATE SCHEMA app; CREATE FUNCTION app.lower(text) RETURNS int LANGUAGE sql AS '';"
+			  "ALTER DATABASE d SET search_path = app, pg_catalog");
+	lower = catalog_functions(catalog, STR_NONE, STR("lower"), &count);
+	assert_true(count == 4 && !lower[0]->is_system && lower[1]->is_system);
+	(void)catalog_functions(catalog, STR_NONE, STR("upper"), &count);
+	assert_int_equal(count, 3);
+	catalog_unref(catalog);
+}
+
+static void keeps_queries_of_views(void **state)
+{
+	static const struct {
+		const char *view;
+		const char *definition;
+	} views[] = {
+		{ "CREATE VIEW v AS SELECT 1 AS x", "SELECT 1 AS x" },
+		{ "CREATE OR REPLACE VIEW \"as as\" (x) AS\n  SELECT 1 ", "SELECT 1" },
+		{ "CREATE VIEW v /* as */ (x) -- as\n AS(SELECT 1)", "(SELECT 1)" },
+		{ "CREATE VIEW v AS WITH c AS (SELECT 1) SELECT * FROM c",
+		  "WITH c AS (SELECT 1) SELECT * FROM c" },
+		{ "CREATE VIEW v WITH (security_barrier) AS SELECT 1 WITH LOCAL CHECK OPTION", "SELECT 1" },
+		{ "CREATE MATERIALIZED VIEW v AS SELECT 1 WITH NO DATA", "SELECT 1" },
+		{ "CREATE MATERIALIZED VIEW v TABLESPACE pg_default AS SELECT 2", "SELECT 2" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+		struct catalog *catalog = compile(views[i].view);
+		size_t count;
+		const struct catalog_relation *relations = catalog_relations(catalog, &count);
+		assert_int_equal(count, 1);
+		assert_true(relations[0].is_view);
+		assert_string_equal(relations[0].definition.ptr, views[i].definition);
+		catalog_unref(catalog);
+	}
+}
+
+static void replaces(void **state)
+{
+	(void)state;
+	struct catalog *catalog =
+		compile("CREATE VIEW v AS SELECT 1 AS a; CREATE OR REPLACE VIEW v AS SELECT 1 AS a, 2 AS b;"
+			"CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
+			"CREATE FUNCTION f(text) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
+			"CREATE OR REPLACE FUNCTION f(int) RETURNS text STRICT LANGUAGE sql AS '';"
+			"CREATE FUNCTION g(int) RETURNS int LANGUAGE sql AS ''; ALTER FUNCTION g(int) STABLE;"
+			"CREATE DOMAIN d AS int; ALTER DOMAIN d ADD CHECK (f(VALUE) IS NOT NULL);");
+	size_t count;
+	assert_int_equal(relation(catalog, "v")->columns_count, 2);
+	const struct catalog_function *const *f = catalog_functions(catalog, STR_NONE, STR("f"), &count);
+	assert_int_equal(count, 2);
+	assert_true(f[0]->argument_types[0] == 23 && f[0]->volatility == 'v' && f[0]->is_strict);
+	assert_string_equal(f[0]->result.ptr, "text");
+	assert_int_equal(f[1]->volatility, 'i');
+	assert_int_equal(catalog_functions(catalog, STR_NONE, STR("g"), &count)[0]->volatility, 's');
+	assert_int_equal(catalog_type_named(catalog, STR_NONE, STR("d"))->volatility, 'v');
+	catalog_unref(catalog);
+}
+
+static void leaves_unknown_types_unsure(void **state)
+{
+	(void)state;
+	struct catalog *catalog = compile(
+		"CREATE EXTENSION postgis; CREATE TABLE places (id int, at geometry(Point,4326), all_at "
+		"geometry[]);"
+		"CREATE FUNCTION id_of(places.id%TYPE) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
+		"CREATE FUNCTION near(geometry, geography) RETURNS float8 IMMUTABLE LANGUAGE c AS 'x';"
+		"CREATE FUNCTION near(geography, geometry) RETURNS geometry IMMUTABLE LANGUAGE c AS 'x';"
+		"CREATE CAST (geometry AS text) WITH INOUT;"
+		"CREATE TABLE heirs () INHERITS (somewhere.else);");
+	size_t count;
+	const struct catalog_relation *places = relation(catalog, "places");
+	assert_int_equal(places->columns[1].value_type, TYPE_UNSURE);
+	assert_string_equal(places->columns[1].type.ptr, "geometry");
+	assert_string_equal(places->columns[2].type.ptr, "geometry[]");
+	assert_int_equal(places->columns[1].category, TYPE_OTHER);
+	const struct catalog_function *const *near =
+		catalog_functions(catalog, STR_NONE, STR("near"), &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(near[0]->argument_types[0], TYPE_UNSURE);
+	assert_int_equal(catalog_functions(catalog, STR_NONE, STR("id_of"), &count)[0]->argument_types[0],
+			 23);
+	assert_true(relation(catalog, "heirs")->is_open);
+	assert_true(catalog_has_unknown_extensions(catalog));
+	catalog_unref(catalog);
+	catalog = compile("CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;");
+	assert_false(catalog_has_unknown_extensions(catalog));
+	catalog_unref(catalog);
+}
+
+static void knows_user_objects(void **state)
+{
+	(void)state;
+	struct catalog *catalog = compile(
+		"CREATE TYPE complex;"
+		"CREATE FUNCTION complex_in(cstring) RETURNS complex VOLATILE STRICT LANGUAGE c AS 'x';"
+		"CREATE FUNCTION complex_out(complex) RETURNS cstring IMMUTABLE STRICT LANGUAGE c AS 'x';"
+		"CREATE TYPE complex (INPUT = complex_in, OUTPUT = complex_out);"
+		"CREATE TABLE t (c complex, m complex[]);"
+		"CREATE AGGREGATE olds (BASETYPE = int, SFUNC = int4pl, STYPE = int, INITCOND = '0');"
+		"CREATE AGGREGATE rank_of (float8 ORDER BY float8) (SFUNC = missing, STYPE = float8);"
+		"CREATE FUNCTION twice(VARIADIC xs int[]) RETURNS TABLE (a int, b text) IMMUTABLE LANGUAGE "
+		"sql AS '';");
+	const struct catalog_type *type = catalog_type_named(catalog, STR_NONE, STR("complex"));
+	size_t count;
+	assert_int_equal(type->volatility, 'v');
+	assert_int_equal(relation(catalog, "t")->columns[0].value_type, type->id);
+	assert_int_equal(relation(catalog, "t")->columns[1].value_type, type->array);
+	assert_int_equal(catalog_type(catalog, relation(catalog, "t")->row_type)->volatility, 'v');
+	const struct catalog_function *const *olds =
+		catalog_functions(catalog, STR_NONE, STR("olds"), &count);
+	assert_true(olds[0]->kind == 'a' && olds[0]->aggregate == 'n' && olds[0]->volatility == 'i');
+	assert_true(olds[0]->arguments == 1 && olds[0]->result_type == 23);
+	const struct catalog_function *const *rank =
+		catalog_functions(catalog, STR_NONE, STR("rank_of"), &count);
+	assert_true(rank[0]->aggregate == 'o' && rank[0]->direct_arguments == 1 && rank[0]->arguments == 2);
+	assert_int_equal(rank[0]->volatility, 'v'); /* of a function that is not there */
+	const struct catalog_function *const *twice =
+		catalog_functions(catalog, STR_NONE, STR("twice"), &count);
+	assert_true(twice[0]->is_variadic && twice[0]->variadic == 23 && twice[0]->returns_set);
+	assert_int_equal(twice[0]->outputs_count, 2);
+	assert_int_equal(twice[0]->output_types[1], 25);
+	catalog_unref(catalog);
+}
+
+/* The built-in part is compiled once a process: what is added to it costs by itself. */
+static void is_cheap_to_compile(void **state)
+{
+	struct timespec start, end;
+	(void)state;
+	catalog_unref(compile(""));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+	for (int i = 0; i < 100; i++)
+		catalog_unref(compile("CREATE TABLE t (id int PRIMARY KEY, name text)"));
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+	assert_true(seconds < 1.0); /* some 20 µs each, without sanitizers */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_where_a_file_is_wrong),
+		cmocka_unit_test(passes_over_what_queries_cannot_see),
+		cmocka_unit_test(follows_the_search_path),
+		cmocka_unit_test(keeps_queries_of_views),
+		cmocka_unit_test(replaces),
+		cmocka_unit_test(leaves_unknown_types_unsure),
+		cmocka_unit_test(knows_user_objects),
+		cmocka_unit_test(is_cheap_to_compile),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
