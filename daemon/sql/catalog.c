@@ -44,7 +44,8 @@ str_t catalog_source(const struct catalog *catalog)
 const struct catalog_relation *catalog_relation(const struct catalog *catalog, str_t schema, str_t name)
 {
 	const struct catalog_relation *found = catalog_index_find(&catalog->relation_index, schema, name);
-	return found || !catalog->base ? found : catalog_relation(catalog->base, schema, name);
+	bool may_be_base = !found && catalog->base && catalog_is_system(schema);
+	return may_be_base ? catalog_relation(catalog->base, schema, name) : found;
 }
 
 const struct catalog_relation *catalog_relation_on_path(const struct catalog *catalog, str_t name)
@@ -97,8 +98,10 @@ static const struct catalog_group *group_on_path(const struct catalog *catalog, 
 {
 	const struct catalog_group *group =
 		catalog_index_find(&names_of(catalog, operators)->on_path, STR(""), name);
-	for (size_t i = 0; i < catalog->path_count && !group && catalog->base; i++)
-		group = catalog_group_exact(catalog->base, operators, catalog->path[i], name);
+	for (size_t i = 0; i < catalog->path_count && !group && catalog->base; i++) {
+		if (catalog_is_system(catalog->path[i])) /* the base has no others */
+			group = catalog_group_exact(catalog->base, operators, catalog->path[i], name);
+	}
 	return group;
 }
 
@@ -154,17 +157,19 @@ bool catalog_function_accepts(const struct catalog_function *function, size_t ar
 	return arguments + function->defaults >= function->arguments;
 }
 
+/* Ids below the users' are the base's, where there is one. */
 const struct catalog_type *catalog_type(const struct catalog *catalog, type_id id)
 {
-	const struct catalog_type *found =
-		hash_map_get(&catalog->type_id_index, (str_t){ (const char *)&id, sizeof id });
-	return found || !catalog->base ? found : catalog_type(catalog->base, id);
+	if (id < TYPE_ID_USER && catalog->base)
+		catalog = catalog->base;
+	return id_table_get(&catalog->type_id_index, id);
 }
 
 static const struct catalog_type *type_in_schema(const struct catalog *catalog, str_t schema, str_t name)
 {
 	const struct catalog_type *found = catalog_index_find(&catalog->type_index, schema, name);
-	return found || !catalog->base ? found : type_in_schema(catalog->base, schema, name);
+	bool may_be_base = !found && catalog->base && catalog_is_system(schema);
+	return may_be_base ? type_in_schema(catalog->base, schema, name) : found;
 }
 
 const struct catalog_type *catalog_type_named(const struct catalog *catalog, str_t schema, str_t name)
@@ -206,9 +211,7 @@ bool catalog_has_type(const struct catalog *catalog, str_t schema, str_t name)
 
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target)
 {
-	type_id key[2] = { source, target };
-	const struct catalog_cast *found =
-		hash_map_get(&catalog->cast_index, (str_t){ (const char *)key, sizeof key });
+	const struct catalog_cast *found = id_table_get(&catalog->cast_index, cast_key(source, target));
 	return found || !catalog->base ? found : catalog_cast(catalog->base, source, target);
 }
 

@@ -146,5 +146,5 @@ struct catalog_relation *catalog_added_relation(struct catalog_builder *builder,
 
 struct catalog_type *catalog_added_type(struct catalog_builder *builder, type_id id)
 {
-	return hash_map_get(&builder->catalog->type_id_index, (str_t){ (const char *)&id, sizeof id });
+	return id_table_get(&builder->catalog->type_id_index, id);
 }

@@ -34,21 +34,45 @@ bool catalog_index_relation(struct catalog *catalog, struct arena *arena, struct
 	return put(&catalog->relation_index, arena, relation->schema, relation->name, relation);
 }
 
-static bool put_bytes(struct hash_map *map, struct arena *arena, const void *bytes, size_t len, void *value)
+static void id_table_init(struct id_table *table, struct arena *arena, size_t expected)
 {
-	return !hash_map_set(map, arena_text(arena, bytes, len), value);
+	*table = (struct id_table){ .capacity = 16 };
+	while (table->capacity < 2 * expected)
+		table->capacity *= 2;
+	table->slots = ARENA_ARRAY(arena, struct id_slot, table->capacity);
+}
+
+/* Sets the key's value and tells whether it had none. */
+static bool id_table_put(struct id_table *table, struct arena *arena, uint64_t key, void *value)
+{
+	if (2 * (table->count + 1) > table->capacity) {
+		struct id_table larger;
+		id_table_init(&larger, arena, table->capacity);
+		for (size_t i = 0; i < table->capacity; i++) {
+			if (table->slots[i].value)
+				(void)id_table_put(&larger, arena, table->slots[i].key,
+						   table->slots[i].value);
+		}
+		*table = larger;
+	}
+	size_t at = id_slot_of(table, key);
+	while (table->slots[at].value && table->slots[at].key != key)
+		at = (at + 1) & (table->capacity - 1);
+	bool is_new = !table->slots[at].value;
+	table->count += is_new;
+	table->slots[at] = (struct id_slot){ key, value };
+	return is_new;
 }
 
 bool catalog_index_type(struct catalog *catalog, struct arena *arena, struct catalog_type *type)
 {
 	bool name_free = put(&catalog->type_index, arena, type->schema, type->name, type);
-	return put_bytes(&catalog->type_id_index, arena, &type->id, sizeof type->id, type) && name_free;
+	return id_table_put(&catalog->type_id_index, arena, type->id, type) && name_free;
 }
 
 void catalog_index_cast(struct catalog *catalog, struct arena *arena, struct catalog_cast *cast)
 {
-	type_id key[2] = { cast->source, cast->target };
-	(void)put_bytes(&catalog->cast_index, arena, key, sizeof key, cast);
+	(void)id_table_put(&catalog->cast_index, arena, cast_key(cast->source, cast->target), cast);
 }
 
 static struct catalog_names *names_of(struct catalog *catalog, bool operators)
@@ -112,8 +136,8 @@ void catalog_index_reset(struct catalog *catalog, struct arena *arena)
 {
 	hash_map_init(&catalog->relation_index, arena, catalog->relations_count);
 	hash_map_init(&catalog->type_index, arena, catalog->types_count);
-	hash_map_init(&catalog->type_id_index, arena, catalog->types_count);
-	hash_map_init(&catalog->cast_index, arena, catalog->casts_count);
+	id_table_init(&catalog->type_id_index, arena, catalog->types_count);
+	id_table_init(&catalog->cast_index, arena, catalog->casts_count);
 	hash_map_init(&catalog->function_names.exact, arena, catalog->functions_count);
 	hash_map_init(&catalog->function_names.on_path, arena, 0);
 	hash_map_init(&catalog->operator_names.exact, arena, catalog->operators_count);

@@ -24,6 +24,17 @@ struct catalog_group {
 	size_t capacity;
 };
 
+/* Things by ids, which are ours and no one's to choose: a plain open-addressed table without the costs of a
+ * keyed hash, since the types of one expression ask for hundreds. */
+struct id_table {
+	struct id_slot {
+		uint64_t key;
+		void *value; /* NULL: free */
+	} * slots;
+	size_t capacity; /* power of two, or 0 */
+	size_t count;
+};
+
 /* Functions or operators by their names. */
 struct catalog_names {
 	struct hash_map exact; /* schema \0 name */
@@ -58,8 +69,8 @@ struct catalog {
 	size_t path_count;
 	struct hash_map relation_index; /* schema \0 name */
 	struct hash_map type_index;	/* schema \0 name */
-	struct hash_map type_id_index;	/* the id's bytes */
-	struct hash_map cast_index;	/* the two ids' bytes */
+	struct id_table type_id_index;
+	struct id_table cast_index; /* by source and target */
 	struct catalog_names function_names;
 	struct catalog_names operator_names;
 };
@@ -82,6 +93,26 @@ struct function_draft {
 
 /* The value of a name in one index of one catalog (not of its base), or NULL. */
 void *catalog_index_find(const struct hash_map *map, str_t schema, str_t name);
+
+static inline size_t id_slot_of(const struct id_table *table, uint64_t key)
+{
+	return (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) & (table->capacity - 1);
+}
+
+static inline void *id_table_get(const struct id_table *table, uint64_t key)
+{
+	if (table->count == 0)
+		return NULL;
+	size_t at = id_slot_of(table, key);
+	while (table->slots[at].value && table->slots[at].key != key)
+		at = (at + 1) & (table->capacity - 1);
+	return table->slots[at].value;
+}
+
+static inline uint64_t cast_key(type_id source, type_id target)
+{
+	return (uint64_t)source << 32 | target;
+}
 
 /* The overloads of a qualified name, here or in the base. */
 const struct catalog_group *catalog_group_exact(const struct catalog *catalog, bool operators, str_t schema,

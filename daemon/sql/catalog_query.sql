@@ -14,7 +14,7 @@ expressions (class, object, tree) AS (
   UNION ALL
   SELECT 'r', polrelid, polqual::pg_catalog.text FROM pg_catalog.pg_policy WHERE polqual IS NOT NULL AND polcmd IN ('r', '*')
 ),
-uses AS MATERIALIZED (
+uses AS (
   SELECT e.class, e.object, m.match[1] AS kind, m.match[2]::pg_catalog.oid AS used
   FROM expressions e,
        LATERAL pg_catalog.regexp_matches(e.tree, ':(funcid|opfuncid|opno|aggfnoid|winfnoid|resulttype) (\d+)', 'g') AS m (match)
@@ -38,7 +38,7 @@ aggregates AS (
                           a.aggmtransfn, a.aggminvtransfn, a.aggmfinalfn)) AS volatility
   FROM pg_catalog.pg_aggregate a
 ),
-functions AS MATERIALIZED (
+functions AS (
   SELECT p.oid, p.proname, p.pronamespace, p.prokind, p.prosecdef, p.proisstrict, p.proretset, p.provariadic,
          p.pronargs, p.pronargdefaults, p.prorettype, p.proargtypes, p.proallargtypes, p.proargmodes, p.proargnames,
          p.prolang,
