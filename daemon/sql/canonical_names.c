@@ -81,7 +81,12 @@ str_t canon_range_column(struct canon *canon, const struct canon_range *range, s
 	if (!canon_work(canon, range->outputs_count))
 		return STR("");
 	size_t output = output_of(range, name);
-	return output ? numbered_column(canon, range, output - 1) : real_column(canon, range, name);
+	if (output)
+		return numbered_column(canon, range, output - 1);
+	if (range->dissolved) /* no column: a call */
+		return CONCAT(canon, STR("("), canon_whole_row(canon, range), STR(")."),
+			      canon_identifier(canon, name));
+	return real_column(canon, range, name);
 }
 
 str_t canon_relation_column(const struct range_item *item, size_t column)
@@ -337,7 +342,7 @@ static bool resolved_text(struct canon *canon, const ColumnRef *column, str_t *r
 		return range != NULL;
 	case COLUMN_FIELD:
 		*ret_text = written(canon, "FIELD(", column);
-		canon->failed |= !range;
+		canon->failed |= !range || range->dissolved;
 		if (range)
 			*ret_text = CONCAT(canon, *ret_text, STR(" OF "), seen_name(canon, range));
 		return true;
