@@ -502,8 +502,8 @@ static type_id merge_types(struct resolver *resolver, const JoinExpr *join, str_
 		return TYPE_UNSURE;
 	applied.overloads =
 		catalog_operators(resolver->catalog, STR_NONE, applied.name, &applied.overloads_count);
-	choose_operator(resolver->catalog, applied.overloads, applied.overloads_count, false, left, right,
-			&choice);
+	choose_operator(resolver->catalog, &resolver->coercions, applied.overloads, applied.overloads_count,
+			false, left, right, &choice);
 	applied.chosen = choice.oper;
 	resolver_record_operator(resolver, applied);
 	if (type_common(resolver->catalog, types, 2, &type) == SURELY_NOT)

@@ -348,7 +348,8 @@ static type_id choose(struct resolver *resolver, const FuncCall *call, struct re
 	function->overloads = catalog_functions(resolver->catalog, function->schema, function->name,
 						&function->overloads_count);
 	wanted.cast_target = type_of_call(resolver, function, arguments);
-	choose_function(resolver->catalog, function->overloads, function->overloads_count, &wanted, &choice);
+	choose_function(resolver->catalog, &resolver->coercions, function->overloads,
+			function->overloads_count, &wanted, &choice);
 	if (choice.result == OVERLOAD_CAST) {
 		function->kind = FUNCTION_CAST;
 		check_plain_use(resolver, call, function);

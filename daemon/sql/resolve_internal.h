@@ -149,6 +149,7 @@ struct resolver {
 	struct resolved_cast *casts;
 	size_t casts_count;
 	size_t casts_capacity;
+	struct coercion_memory coercions;
 };
 
 /* What node_map holds for a node. */

@@ -84,8 +84,8 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		return is_comparison(name) ? BOOLOID : TYPE_UNSURE;
 	}
 	applied.overloads = catalog_operators(resolver->catalog, schema, name, &applied.overloads_count);
-	choose_operator(resolver->catalog, applied.overloads, applied.overloads_count, !left,
-			left ? left->type : TYPE_UNSURE, right.type, &choice);
+	choose_operator(resolver->catalog, &resolver->coercions, applied.overloads, applied.overloads_count,
+			!left, left ? left->type : TYPE_UNSURE, right.type, &choice);
 	applied.chosen = choice.oper;
 	resolver_record_operator(resolver, applied);
 	switch (choice.result) {

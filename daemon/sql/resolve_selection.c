@@ -43,7 +43,7 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 						    ? catalog_type_named(resolver->catalog, STR_NONE, field)
 						    : NULL;
 	call.cast_target = target ? target->id : TYPE_UNSURE;
-	choose_function(resolver->catalog, overloads, count, &call, &choice);
+	choose_function(resolver->catalog, &resolver->coercions, overloads, count, &call, &choice);
 	*ret_value = choice.value;
 	*ret_function = choice.function;
 	return choice.result;

@@ -2,6 +2,9 @@
 
 #include "catalog/pg_type_d.h"
 
+/* PostgreSQL gives its own base types lower ids by hand. */
+#define FIRST_GENERATED_ID ((type_id)10000)
+
 /* Arrays of arrays of …: how deep element types are followed. */
 #define MAX_ELEMENT_DEPTH 8
 
@@ -125,6 +128,13 @@ static enum certainty rows_coerce(const struct catalog *catalog, type_id source,
 	return SURELY_NOT;
 }
 
+/* A base type without elements converts by what is defined for it alone; types numbered below are no domains.
+ */
+static bool is_plain(const struct catalog_type *type)
+{
+	return type->kind == 'b' && type->element == TYPE_UNSURE;
+}
+
 enum certainty type_can_coerce(const struct catalog *catalog, type_id source, type_id target,
 			       enum cast_context context)
 {
@@ -132,7 +142,12 @@ enum certainty type_can_coerce(const struct catalog *catalog, type_id source, ty
 		return PERHAPS;
 	if (source == target || target == ANYOID || source == UNKNOWNOID)
 		return SURELY;
-	if (!catalog_type(catalog, source) || !catalog_type(catalog, target))
+	const struct catalog_type *from = catalog_type(catalog, source);
+	if (from && is_plain(from) && target < FIRST_GENERATED_ID && context == CAST_IMPLICIT) {
+		const struct catalog_cast *cast = catalog_cast(catalog, source, target);
+		return cast && context_allows(cast, context) ? SURELY : SURELY_NOT;
+	}
+	if (!from || !catalog_type(catalog, target))
 		return PERHAPS;
 	switch (find_path(catalog, source, target, context, 0)) {
 	case PATH_NONE:
@@ -142,6 +157,19 @@ enum certainty type_can_coerce(const struct catalog *catalog, type_id source, ty
 	default:
 		return SURELY;
 	}
+}
+
+enum certainty type_can_coerce_remembered(const struct catalog *catalog, struct coercion_memory *memory,
+					  type_id source, type_id target)
+{
+	uint32_t hash = (source * UINT32_C(0x9E3779B1)) ^ (target * UINT32_C(0x85EBCA77));
+	struct coercion *slot = &memory->slots[hash >> 8 & (COERCION_MEMORY_SLOTS - 1)];
+	if (source == UNKNOWNOID || source == target)
+		return SURELY;
+	if (slot->source != source || slot->target != target)
+		*slot = (struct coercion){ source, target,
+					   type_can_coerce(catalog, source, target, CAST_IMPLICIT) };
+	return slot->certainty;
 }
 
 enum certainty type_can_coerce_by_call(const struct catalog *catalog, type_id source, type_id target)
@@ -391,28 +419,39 @@ static void derive_common(struct binder *binder)
 		binder->certainty = SURELY_NOT;
 }
 
-enum certainty types_can_coerce(const struct catalog *catalog, const type_id *arguments,
-				const type_id *parameters, size_t count, enum cast_context context,
-				struct type_binding *ret_binding)
+static enum certainty bind_all(const struct catalog *catalog, const type_id *arguments,
+			       const type_id *parameters, size_t count, struct type_binding *ret_binding)
 {
 	struct binder binder = { .catalog = catalog, .certainty = SURELY };
-	bool polymorphic = false;
-	enum certainty plain = SURELY;
-	for (size_t i = 0; i < count && plain != SURELY_NOT; i++) {
-		if (!type_is_polymorphic(parameters[i])) {
-			plain = certainty_and(plain,
-					      type_can_coerce(catalog, arguments[i], parameters[i], context));
-			continue;
-		}
-		polymorphic = true;
-		bind_argument(&binder, parameters[i], arguments[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (type_is_polymorphic(parameters[i]))
+			bind_argument(&binder, parameters[i], arguments[i]);
 	}
-	if (polymorphic && plain != SURELY_NOT && binder.certainty != SURELY_NOT) {
+	if (binder.certainty != SURELY_NOT) {
 		derive_elements(&binder);
 		derive_common(&binder);
 	}
 	*ret_binding = binder.binding;
-	return certainty_and(plain, binder.certainty);
+	return binder.certainty;
+}
+
+enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
+				const type_id *arguments, const type_id *parameters, size_t count,
+				struct type_binding *ret_binding)
+{
+	bool polymorphic = false;
+	enum certainty plain = SURELY;
+	*ret_binding = (struct type_binding){ 0 };
+	for (size_t i = 0; i < count && plain != SURELY_NOT; i++) {
+		if (type_is_polymorphic(parameters[i]))
+			polymorphic = true;
+		else
+			plain = certainty_and(plain, type_can_coerce_remembered(catalog, memory, arguments[i],
+										parameters[i]));
+	}
+	return polymorphic && plain != SURELY_NOT
+		       ? certainty_and(plain, bind_all(catalog, arguments, parameters, count, ret_binding))
+		       : plain;
 }
 
 static type_id type_multirange(const struct catalog *catalog, type_id range)

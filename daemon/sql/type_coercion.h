@@ -55,9 +55,21 @@ struct type_binding {
 	bool some_unknown; /* a literal without type stands for one of the first family */
 };
 
-/* Whether the arguments can be converted to the parameters; binds the polymorphic ones. */
-enum certainty types_can_coerce(const struct catalog *catalog, const type_id *arguments,
-				const type_id *parameters, size_t count, enum cast_context context,
+/* What was found out about implicit conversions with one catalog; all zero: nothing yet. */
+#define COERCION_MEMORY_SLOTS 256
+struct coercion_memory {
+	struct coercion {
+		type_id source, target;
+		enum certainty certainty;
+	} slots[COERCION_MEMORY_SLOTS];
+};
+
+enum certainty type_can_coerce_remembered(const struct catalog *catalog, struct coercion_memory *memory,
+					  type_id source, type_id target);
+
+/* Whether the arguments can be converted implicitly to the parameters; binds the polymorphic ones. */
+enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
+				const type_id *arguments, const type_id *parameters, size_t count,
 				struct type_binding *ret_binding);
 
 /* The type that a declared one stands for under the binding; TYPE_UNSURE where it is not known. */

@@ -453,7 +453,6 @@ enum certainty literal_fits(const struct catalog *catalog, type_id type, const c
 		return bits_fit(str_from(text), ret_sqlstate);
 	case TIDOID:
 	case OIDOID:
-	case XIDOID:
 	case MONEYOID:
 	case POINTOID:
 	case LSEGOID:

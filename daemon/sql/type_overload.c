@@ -166,6 +166,7 @@ static void add_function(struct candidates *candidates, const struct catalog_fun
 /* The facts about the arguments that choosing goes by. */
 struct inputs {
 	const struct catalog *catalog;
+	struct coercion_memory *memory;
 	const type_id *types;
 	size_t count;
 	type_id base[OVERLOAD_MAX_ARGUMENTS];
@@ -174,11 +175,12 @@ struct inputs {
 	bool unsure; /* one is TYPE_UNSURE */
 };
 
-static void inputs_init(struct inputs *inputs, const struct catalog *catalog, const type_id *types,
-			size_t count)
+static void inputs_init(struct inputs *inputs, const struct catalog *catalog, struct coercion_memory *memory,
+			const type_id *types, size_t count)
 {
 	bool preferred;
 	inputs->catalog = catalog;
+	inputs->memory = memory;
 	inputs->types = types;
 	inputs->count = count;
 	inputs->unknowns = 0;
@@ -199,8 +201,8 @@ static enum certainty keep_callable(struct candidates *candidates, const struct 
 	struct type_binding binding;
 	for (size_t i = 0; i < candidates->count; i++) {
 		enum certainty callable =
-			types_can_coerce(inputs->catalog, inputs->types, candidates->items[i].types,
-					 inputs->count, CAST_IMPLICIT, &binding);
+			types_can_coerce(inputs->catalog, inputs->memory, inputs->types,
+					 candidates->items[i].types, inputs->count, &binding);
 		if (callable == SURELY_NOT)
 			continue;
 		certainty = certainty_and(certainty, callable);
@@ -328,8 +330,8 @@ static void keep_by_other_arguments(struct candidates *candidates, const struct 
 	for (size_t i = 0; i < inputs->count; i++)
 		all[i] = known;
 	for (size_t i = 0; i < candidates->count; i++) {
-		if (types_can_coerce(inputs->catalog, all, candidates->items[i].types, inputs->count,
-				     CAST_IMPLICIT, &binding) != SURELY_NOT) {
+		if (types_can_coerce(inputs->catalog, inputs->memory, all, candidates->items[i].types,
+				     inputs->count, &binding) != SURELY_NOT) {
 			match = i;
 			matches++;
 		}
@@ -390,8 +392,8 @@ static void bind_choice(const struct candidate *candidate, const struct inputs *
 			struct overload_choice *choice)
 {
 	struct type_binding binding;
-	(void)types_can_coerce(inputs->catalog, inputs->types, candidate->types, inputs->count, CAST_IMPLICIT,
-			       &binding);
+	(void)types_can_coerce(inputs->catalog, inputs->memory, inputs->types, candidate->types,
+			       inputs->count, &binding);
 	for (size_t i = 0; i < inputs->count; i++) {
 		choice->parameters[i] = type_bound(inputs->catalog, &binding, candidate->types[i]);
 		choice->poly_unknown |=
@@ -430,9 +432,9 @@ static void finish(struct candidates *candidates, const struct inputs *inputs, t
 	}
 }
 
-void choose_function(const struct catalog *catalog, const struct catalog_function *const *overloads,
-		     size_t overloads_count, const struct overload_call *call,
-		     struct overload_choice *ret_choice)
+void choose_function(const struct catalog *catalog, struct coercion_memory *memory,
+		     const struct catalog_function *const *overloads, size_t overloads_count,
+		     const struct overload_call *call, struct overload_choice *ret_choice)
 {
 	struct candidates candidates;
 	struct inputs inputs;
@@ -447,7 +449,7 @@ void choose_function(const struct catalog *catalog, const struct catalog_functio
 	candidates.catalog = catalog;
 	candidates.count = candidates.storage_used = 0;
 	candidates.overflow = false;
-	inputs_init(&inputs, catalog, call->types, call->count);
+	inputs_init(&inputs, catalog, memory, call->types, call->count);
 	for (size_t i = 0; i < overloads_count; i++)
 		add_function(&candidates, overloads[i], call);
 	ret_choice->some_take_count = candidates.count > 0;
@@ -502,9 +504,9 @@ static void add_operator(struct candidates *candidates, const struct catalog_ope
 		      count);
 }
 
-void choose_operator(const struct catalog *catalog, const struct catalog_operator *const *overloads,
-		     size_t overloads_count, bool is_prefix, type_id left, type_id right,
-		     struct overload_choice *ret_choice)
+void choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
+		     const struct catalog_operator *const *overloads, size_t overloads_count, bool is_prefix,
+		     type_id left, type_id right, struct overload_choice *ret_choice)
 {
 	struct candidates candidates;
 	struct inputs inputs;
@@ -516,7 +518,7 @@ void choose_operator(const struct catalog *catalog, const struct catalog_operato
 	ret_choice->value = TYPE_UNSURE;
 	ret_choice->some_take_count = true;
 	ret_choice->poly_unknown = false;
-	inputs_init(&inputs, catalog, both, count);
+	inputs_init(&inputs, catalog, memory, both, count);
 	const struct catalog_operator *quick =
 		inputs.unsure ? NULL
 			      : quick_operator(catalog, overloads, overloads_count, is_prefix, left, right);

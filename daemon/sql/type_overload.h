@@ -39,11 +39,11 @@ struct overload_choice {
 	bool poly_unknown; /* FOUND, but nothing tells what its polymorphic parameters stand for */
 };
 
-void choose_function(const struct catalog *catalog, const struct catalog_function *const *overloads,
-		     size_t overloads_count, const struct overload_call *call,
-		     struct overload_choice *ret_choice);
+void choose_function(const struct catalog *catalog, struct coercion_memory *memory,
+		     const struct catalog_function *const *overloads, size_t overloads_count,
+		     const struct overload_call *call, struct overload_choice *ret_choice);
 
 /* `left` is ignored for a prefix operator. */
-void choose_operator(const struct catalog *catalog, const struct catalog_operator *const *overloads,
-		     size_t overloads_count, bool is_prefix, type_id left, type_id right,
-		     struct overload_choice *ret_choice);
+void choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
+		     const struct catalog_operator *const *overloads, size_t overloads_count, bool is_prefix,
+		     type_id left, type_id right, struct overload_choice *ret_choice);
