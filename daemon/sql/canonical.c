@@ -124,8 +124,8 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 {
 	if (!statement->statement)
 		return;
-	analysis->tables = canonical_tables(statement->statement, request, arena, &analysis->tables_count);
-	analysis->tables_known = true;
+	analysis->tables_known = canonical_tables(statement->statement, request, arena, &analysis->tables,
+						  &analysis->tables_count);
 	struct canon canon = canon_begin(statement, resolution, request, arena, false);
 	struct canon_select select = { 0 };
 	bool is_select = IsA(statement->statement, SelectStmt);

@@ -5,7 +5,8 @@
 
 #include <ctype.h>
 
-#define MAX_DEPTH 10000
+/* Far more than the gate lets through, and little of the stack. */
+#define MAX_DEPTH 4000
 
 struct visible_cte {
 	const char *name;
@@ -17,6 +18,7 @@ struct collector {
 	const struct catalog *catalog; /* or NULL */
 	struct visible_cte *ctes;
 	unsigned depth;
+	bool too_deep;
 	str_t *names;
 	size_t count;
 	size_t capacity;
@@ -137,7 +139,9 @@ static bool collect(const Node *node, void *context)
 {
 	struct collector *collector = context;
 	if (collector->depth >= MAX_DEPTH)
-		return true;
+		collector->too_deep = true;
+	if (collector->too_deep)
+		return false;
 	collector->depth++;
 	struct visible_cte *outer = collector->ctes;
 	bool scope = true;
@@ -152,7 +156,7 @@ static bool collect(const Node *node, void *context)
 	if (scope)
 		collector->ctes = outer;
 	collector->depth--;
-	return true;
+	return !collector->too_deep;
 }
 
 static int compare(const void *a, const void *b)
@@ -160,17 +164,20 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
 }
 
-const str_t *canonical_tables(const Node *statement, const struct sql_request *request, struct arena *arena,
-			      size_t *ret_count)
+bool canonical_tables(const Node *statement, const struct sql_request *request, struct arena *arena,
+		      const str_t **ret_tables, size_t *ret_count)
 {
 	struct collector collector = { .arena = arena, .catalog = request->catalog };
 	collect_node(&collector, statement);
+	if (collector.too_deep)
+		return false;
 	if (collector.count > 1)
 		qsort(collector.names, collector.count, sizeof collector.names[0], compare);
 	size_t kept = 0;
 	for (size_t i = 0; i < collector.count; i++)
 		if (kept == 0 || !str_equal(collector.names[kept - 1], collector.names[i]))
 			collector.names[kept++] = collector.names[i];
+	*ret_tables = collector.names;
 	*ret_count = kept;
-	return collector.names;
+	return true;
 }

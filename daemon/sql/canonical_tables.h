@@ -8,6 +8,7 @@
 
 #include "sql/analysis.h"
 
-/* Sorted, unique names in the arena. Works for other statements than SELECT too. */
-const str_t *canonical_tables(const Node *statement, const struct sql_request *request, struct arena *arena,
-			      size_t *ret_count);
+/* Sorted, unique names in the arena. Works for other statements than SELECT too. False: nested too deeply to
+ * be looked through. */
+bool canonical_tables(const Node *statement, const struct sql_request *request, struct arena *arena,
+		      const str_t **ret_tables, size_t *ret_count);
