@@ -103,28 +103,53 @@ static void add_column(struct table *table, const ColumnDef *definition)
 		sql_add_column(table->compiler, &table->columns, column, type);
 }
 
-static void copy_column(struct table *table, struct catalog_column column, bool with_keys)
+static void copy_column(struct table *table, struct catalog_column column)
 {
 	struct sql_type type = { .id = column.value_type, .text = column.type };
-	column.is_key &= with_keys;
 	if (column_index(table, column.name) == table->columns.count)
 		sql_add_column(table->compiler, &table->columns, column, type);
 }
 
-/* Columns of a table that this one inherits from or is like. An unknown one leaves the new one open. */
-static void copy_columns(struct table *table, const RangeVar *from, bool partition)
+static const struct catalog_relation *relation_named(const struct sql_compiler *compiler,
+						     const RangeVar *name)
 {
-	struct sql_compiler *compiler = table->compiler;
 	const struct catalog *catalog = compiler->builder.catalog;
-	const struct catalog_relation *relation =
-		from->schemaname
-			? catalog_relation(catalog, str_from(from->schemaname), str_from(from->relname))
-			: catalog_relation_on_path(catalog, str_from(from->relname));
+	return name->schemaname
+		       ? catalog_relation(catalog, str_from(name->schemaname), str_from(name->relname))
+		       : catalog_relation_on_path(catalog, str_from(name->relname));
+}
+
+/* Columns of a table that this one inherits from or is like. An unknown one leaves the new one open. */
+static void copy_columns(struct table *table, const struct catalog_relation *relation)
+{
 	table->is_open |= !relation || relation->is_open;
 	for (size_t i = 0; relation && i < relation->columns_count; i++)
-		copy_column(table, relation->columns[i], false);
-	for (size_t i = 0; relation && partition && i < relation->keys_count; i++)
-		add_key(table, relation->keys[i]); /* the parts have those of the whole, in its order */
+		copy_column(table, relation->columns[i]);
+}
+
+/* Keys of a partitioned table for its part, and of one that is copied with its indexes: the columns have the
+ * same names, not always the same places. */
+static void copy_keys(struct table *table, const struct catalog_relation *relation)
+{
+	for (size_t i = 0; relation && i < relation->keys_count; i++) {
+		struct catalog_key key = relation->keys[i];
+		unsigned *columns =
+			ARENA_ARRAY(table->compiler->builder.scratch, unsigned, key.columns_count);
+		for (size_t c = 0; c < key.columns_count; c++) {
+			columns[c] = column_index(table, relation->columns[key.columns[c]].name);
+			table->columns.items[columns[c]].not_null |= key.is_primary;
+		}
+		key.columns = columns;
+		add_key(table, key);
+	}
+}
+
+static void copy_like(struct table *table, const TableLikeClause *like)
+{
+	const struct catalog_relation *relation = relation_named(table->compiler, like->relation);
+	copy_columns(table, relation);
+	if (like->options & CREATE_TABLE_LIKE_INDEXES)
+		copy_keys(table, relation);
 }
 
 static void mark_parent(struct sql_compiler *compiler, const RangeVar *parent)
@@ -142,7 +167,7 @@ static void copy_typed(struct table *table, const TypeName *name)
 		catalog_type(table->compiler->builder.catalog, sql_type_of(table->compiler, name).id);
 	table->is_open |= !type;
 	for (size_t i = 0; type && i < type->columns_count; i++)
-		copy_column(table, type->columns[i], false);
+		copy_column(table, type->columns[i]);
 }
 
 static void copy_parents(struct table *table, const CreateStmt *create)
@@ -150,7 +175,11 @@ static void copy_parents(struct table *table, const CreateStmt *create)
 	const ListCell *cell;
 	foreach(cell, create->inhRelations)
 	{
-		copy_columns(table, lfirst_node(RangeVar, cell), create->partbound != NULL);
+		const struct catalog_relation *parent =
+			relation_named(table->compiler, lfirst_node(RangeVar, cell));
+		copy_columns(table, parent);
+		if (create->partbound)
+			copy_keys(table, parent);
 		mark_parent(table->compiler, lfirst_node(RangeVar, cell));
 	}
 	if (create->ofTypename)
@@ -165,6 +194,7 @@ void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation rel
 		sql_fail(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 		return;
 	}
+	catalog_add_schema(&compiler->builder, relation.schema); /* a dump of one table does not create it */
 	relation.volatility = 'i';
 	relation.may_read = true;
 	relation.row_type = existing ? existing->row_type : sql_add_row_type(compiler, &relation);
@@ -195,7 +225,7 @@ void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char
 		if (IsA(element, ColumnDef))
 			add_column(&table, (const ColumnDef *)element);
 		else if (IsA(element, TableLikeClause))
-			copy_columns(&table, ((const TableLikeClause *)element)->relation, false);
+			copy_like(&table, (const TableLikeClause *)element);
 	}
 	foreach(cell, create->tableElts)
 	{

@@ -227,32 +227,101 @@ static const DefElem *option_of(const List *options, const char *name)
 	return NULL;
 }
 
+static void add_constructor(struct sql_compiler *compiler, const struct catalog_type *type,
+			    unsigned arguments, const type_id types[3], bool strict)
+{
+	type_id *copy = ARENA_ARRAY(compiler->builder.scratch, type_id, 3);
+	memcpy(copy, types, arguments * sizeof *copy);
+	catalog_add_function(&compiler->builder,
+			     (struct catalog_function){ .schema = type->schema,
+							.name = type->name,
+							.language = STR("internal"),
+							.volatility = 'i',
+							.kind = 'f',
+							.is_public = true,
+							.may_execute = true,
+							.is_strict = strict,
+							.arguments = arguments,
+							.argument_types = copy,
+							.result_type = type->id },
+			     (struct type_list){ 0 });
+}
+
+/* What PostgreSQL defines along with a range type. */
+static void add_range_functions(struct sql_compiler *compiler, const struct catalog_type *range,
+				const struct catalog_type *multirange)
+{
+	struct catalog_function variadic = { .schema = multirange->schema,
+					     .name = multirange->name,
+					     .language = STR("internal"),
+					     .volatility = 'i',
+					     .kind = 'f',
+					     .is_public = true,
+					     .may_execute = true,
+					     .is_strict = true,
+					     .arguments = 1,
+					     .argument_types = &range->array,
+					     .variadic = range->id,
+					     .result_type = multirange->id };
+	add_constructor(compiler, range, 2, (const type_id[3]){ range->subtype, range->subtype }, false);
+	add_constructor(compiler, range, 3, (const type_id[3]){ range->subtype, range->subtype, TEXTOID },
+			false);
+	add_constructor(compiler, multirange, 0, (const type_id[3]){ 0 }, true);
+	add_constructor(compiler, multirange, 1, (const type_id[3]){ range->id }, true);
+	catalog_add_function(&compiler->builder, variadic, (struct type_list){ 0 });
+	catalog_add_cast(&compiler->builder, (struct catalog_cast){ .source = range->id,
+								    .target = multirange->id,
+								    .context = 'e',
+								    .method = 'f',
+								    .volatility = 'i',
+								    .is_public = true,
+								    .may_execute = true });
+}
+
+static str_t multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create, str_t range)
+{
+	const DefElem *given = option_of(create->params, "multirange_type_name");
+	const char *at = strstr(range.ptr, "range");
+	if (given && IsA(given->arg, TypeName))
+		return sql_name_of(((const TypeName *)given->arg)->names).name;
+	if (!at)
+		return arena_printf(compiler->builder.scratch, STR_FMT "_multirange", STR_ARG(range));
+	return arena_printf(compiler->builder.scratch, "%.*smulti%s", (int)(at - range.ptr), range.ptr, at);
+}
+
+static char volatility_option(struct sql_compiler *compiler, const List *options, const char *name)
+{
+	const DefElem *function = option_of(options, name);
+	type_id result;
+	return function && IsA(function->arg, TypeName)
+		       ? sql_functions_volatility(
+				 compiler, sql_name_of(((const TypeName *)function->arg)->names), &result)
+		       : 'i';
+}
+
 /* Range and multirange come together; the latter's name follows from the former's unless it is given. */
 void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
 {
-	struct arena *scratch = compiler->builder.scratch;
 	const DefElem *subtype = option_of(create->params, "subtype");
-	const DefElem *multirange = option_of(create->params, "multirange_type_name");
 	struct catalog_type type = named(compiler, create->typeName);
 	type.kind = 'r';
 	type.category = 'R';
+	type.volatility =
+		catalog_worse(type.volatility, volatility_option(compiler, create->params, "canonical"));
 	if (subtype && IsA(subtype->arg, TypeName))
 		type.subtype = sql_type_of(compiler, (const TypeName *)subtype->arg).id;
 	const struct catalog_type *range = add_type(compiler, type);
 	if (!range)
 		return;
-	struct catalog_type multi = {
-		.schema = type.schema, .kind = 'm', .category = 'R', .volatility = 's', .range = range->id
-	};
-	const char *at = strstr(type.name.ptr, "range");
-	if (multirange && IsA(multirange->arg, TypeName))
-		multi.name = sql_name_of(((const TypeName *)multirange->arg)->names).name;
-	else if (at)
-		multi.name =
-			arena_printf(scratch, "%.*smulti%s", (int)(at - type.name.ptr), type.name.ptr, at);
-	else
-		multi.name = arena_printf(scratch, STR_FMT "_multirange", STR_ARG(type.name));
-	(void)add_type(compiler, multi);
+	struct catalog_type multi = { .schema = type.schema,
+				      .name = multirange_name(compiler, create, type.name),
+				      .kind = 'm',
+				      .category = 'R',
+				      .volatility = 's',
+				      .range = range->id };
+	const struct catalog_type *multirange = add_type(compiler, multi);
+	if (multirange)
+		add_range_functions(compiler, range, multirange);
 }
 
 /* A shell type (no definition yet) is there for the functions that the definition needs. */
@@ -263,16 +332,9 @@ void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
 	type.kind = 'b';
 	type.category = 'U';
 	type.volatility = 'i';
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		const DefElem *function = option_of(define->definition, functions[i]);
-		type_id result;
-		if (function && IsA(function->arg, TypeName))
-			type.volatility = catalog_worse(
-				type.volatility,
-				sql_functions_volatility(
-					compiler, sql_name_of(((const TypeName *)function->arg)->names),
-					&result));
-	}
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		type.volatility = catalog_worse(
+			type.volatility, volatility_option(compiler, define->definition, functions[i]));
 	const struct catalog_type *found =
 		catalog_type_named(compiler->builder.catalog, type.schema, type.name);
 	struct catalog_type *shell = found ? catalog_added_type(&compiler->builder, found->id) : NULL;

@@ -279,6 +279,8 @@ static const char definitions[] =
 	"CREATE TABLE app.parts_1 PARTITION OF app.parts FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');"
 	"CREATE TABLE app.typed OF app.quiet;"
 	"CREATE TABLE app.likes (LIKE app.accounts, extra char(3));"
+	"CREATE TABLE app.twins (extra char(3), LIKE app.accounts INCLUDING ALL);"
+	"CREATE TYPE app.timerange AS RANGE (subtype = time, multirange_type_name = app.times);"
 	"CREATE VIEW public.open_orders AS SELECT o.\"Id\", o.price, a.mood, a.id FROM \"Orders\" o"
 	"  JOIN app.accounts a ON a.id = o.account;"
 	"CREATE VIEW public.renamed (one, two) AS SELECT id, email FROM app.accounts;"
@@ -365,11 +367,18 @@ static void describe_function(struct buf *text, const struct catalog *catalog,
 
 static void describe_callables(struct buf *text, const struct catalog *catalog)
 {
-	static const char *const functions[] = {
-		"v",	      "s",     "i",    "vb",	  "vm",	    "with_default", "with_random",
-		"with_clock", "pairs", "grid", "rows_of", "one",    "act",	    "sum_step",
-		"sum_end",    "vsum",  "isum", "msum",	  "nothing"
-	};
+	static const char *const functions[] = { "v",		"s",
+						 "i",		"vb",
+						 "vm",		"with_default",
+						 "with_random", "with_clock",
+						 "pairs",	"grid",
+						 "rows_of",	"one",
+						 "act",		"sum_step",
+						 "sum_end",	"vsum",
+						 "isum",	"msum",
+						 "spans",	"spans_multirange",
+						 "timerange",	"times",
+						 "nothing" };
 	static const char *const operators[] = { "===", "!!!" };
 	size_t count;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
