@@ -47,10 +47,17 @@ static struct mysql_node *literal(struct mysql_parser *parser, const char *op)
 /* 'a' 'b' is one string. */
 static struct mysql_node *string(struct mysql_parser *parser)
 {
-	size_t parts = 0, len = 0;
-	while (mysql_peek(parser, parts)->kind == MYSQL_TOKEN_STRING)
+	const struct mysql_token *token = mysql_peek(parser, 0);
+	bool plain = mysql_at_plain_string(parser, 0);
+	size_t parts = 1, len = token->value.len;
+	while (mysql_at_plain_string(parser, parts))
 		len += mysql_peek(parser, parts++)->value.len;
-	struct mysql_node *node = literal(parser, "string");
+	struct mysql_node *node = literal(parser, plain ? "string" : "string of a character set");
+	if (!plain) {
+		size_t prefix = strcspn(parser->text.ptr + token->offset, "'\" \t\r\n\v\f/#-");
+		node->qualifier =
+			mysql_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
+	}
 	if (parts == 1)
 		return node;
 	char *whole = arena_alloc(parser->arena, len + 1);
@@ -242,6 +249,11 @@ static struct mysql_node *word(struct mysql_parser *parser)
 	return column(parser);
 }
 
+static bool starts_with_zero(const struct mysql_parser *parser)
+{
+	return parser->text.ptr[mysql_peek(parser, 0)->offset] == '0';
+}
+
 struct mysql_node *mysql_atom(struct mysql_parser *parser)
 {
 	switch (mysql_peek(parser, 0)->kind) {
@@ -249,10 +261,10 @@ struct mysql_node *mysql_atom(struct mysql_parser *parser)
 		return string(parser);
 	case MYSQL_TOKEN_NUMBER:
 		return literal(parser, "number");
-	case MYSQL_TOKEN_HEX:
-		return literal(parser, "hex");
+	case MYSQL_TOKEN_HEX: /* 0x… can be a number, x'…' cannot */
+		return literal(parser, starts_with_zero(parser) ? "0x" : "hex");
 	case MYSQL_TOKEN_BITS:
-		return literal(parser, "bits");
+		return literal(parser, starts_with_zero(parser) ? "0b" : "bits");
 	case MYSQL_TOKEN_VARIABLE:
 		return variable(parser, "@");
 	case MYSQL_TOKEN_SYSTEM:

@@ -47,9 +47,11 @@ static double largest_literal(const struct mysql_node *node)
 		return INFINITY;
 	if (strcmp(node->op, "number") == 0 || is_text(node))
 		return fabs(strtod(node->name.ptr, NULL));
-	if (strcmp(node->op, "hex") == 0)
-		return strtod(node->name.len > 8 ? "1e9" : "4294967295", NULL);
-	return strcmp(node->op, "bits") == 0 ? ldexp(1, (int)fmin((double)node->name.len, 64)) : 1;
+	if (strcmp(node->op, "hex") == 0 || strcmp(node->op, "0x") == 0)
+		return ldexp(1, 4 * (int)fmin((double)node->name.len, 16));
+	if (strcmp(node->op, "bits") == 0 || strcmp(node->op, "0b") == 0)
+		return ldexp(1, (int)fmin((double)node->name.len, 64));
+	return 1;
 }
 
 static bool has_column(const struct mysql_node *node)
@@ -75,20 +77,22 @@ static double largest(const struct mysql_node *node)
 	return has_column(node) ? -1 : INFINITY;
 }
 
-/* Rough length of a text that an expression builds. */
+/* Rough length of a text that an expression builds; what is nested deeper than this counts little. */
 static double length_of(const struct mysql_node *node, unsigned depth)
 {
-	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1;
-	if (depth == 16)
-		return sum;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		sum += length_of(child, depth + 1);
-	if (node->kind != MYSQL_CALL || !node->first || !node->first->next)
-		return sum;
-	double times = fmax(largest(node->first->next), 1);
-	if (mysql_is(node->name, "repeat"))
-		return length_of(node->first, depth + 1) * times;
-	return mysql_is(node->name, "lpad") || mysql_is(node->name, "rpad") ? sum + times : sum;
+	double own = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1;
+	if (depth == 16 || !node->first)
+		return own;
+	double first = length_of(node->first, depth + 1);
+	bool sized = node->kind == MYSQL_CALL && node->first->next;
+	double times = sized ? fmax(largest(node->first->next), 1) : 1;
+	if (sized && mysql_is(node->name, "repeat"))
+		return first * times;
+	if (sized && (mysql_is(node->name, "lpad") || mysql_is(node->name, "rpad")))
+		return first + times;
+	for (const struct mysql_node *child = node->first->next; child; child = child->next)
+		own += length_of(child, depth + 1);
+	return own + first;
 }
 
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call)

@@ -134,6 +134,7 @@ static void arguments_convert(struct mysql_parser *parser, struct mysql_node *ca
 	argument(parser, call);
 	if (mysql_accept(parser, "using")) {
 		call->kind = MYSQL_COLLATE;
+		call->op = "using";
 		call->name = mysql_at(parser, 0, "binary") ? parser->tokens.items[parser->at++].value
 							   : mysql_take_name(parser);
 		return;

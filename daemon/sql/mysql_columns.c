@@ -62,6 +62,14 @@ static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope
 	return unsure ? LOOKUP_UNSURE : LOOKUP_MISSING;
 }
 
+static bool has_outer(const struct mysql_scope *scope)
+{
+	while ((scope = scope->outer))
+		if (scope->count > 0)
+			return true;
+	return false;
+}
+
 static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
 			       struct mysql_node *column, str_t lower, bool inner)
 {
@@ -82,7 +90,7 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 	bool merged = scope->natural || (scope->merged && hash_map_get(scope->merged, lower));
 	if (matches > 1)
 		return merged ? LOOKUP_UNSURE : LOOKUP_AMBIGUOUS;
-	if (open && scope->count == 1 && !scope->outer)
+	if (open && scope->count == 1 && !has_outer(scope))
 		column->range = scope->ranges[0]; /* there is nothing else that it could be of */
 	if (open || (scope->past_items && scope->outputs_open))
 		return LOOKUP_UNSURE;

@@ -115,6 +115,12 @@ void mysql_leave(struct mysql_parser *parser)
 	parser->nesting--;
 }
 
+bool mysql_at_plain_string(const struct mysql_parser *parser, size_t ahead)
+{
+	const struct mysql_token *token = mysql_peek(parser, ahead);
+	return token->kind == MYSQL_TOKEN_STRING && strchr("'\"", parser->text.ptr[token->offset]) != NULL;
+}
+
 bool mysql_at_name(const struct mysql_parser *parser, size_t ahead)
 {
 	const struct mysql_token *token = mysql_peek(parser, ahead);

@@ -33,6 +33,8 @@ struct mysql_node *mysql_wrap(struct mysql_parser *parser, enum mysql_kind kind,
 struct mysql_node *mysql_done(struct mysql_parser *parser, struct mysql_node *node);
 bool mysql_enter(struct mysql_parser *parser);
 void mysql_leave(struct mysql_parser *parser);
+/* Whether a string without a character set in front stands there. */
+bool mysql_at_plain_string(const struct mysql_parser *parser, size_t ahead);
 /* Whether a name stands here, and the name itself. */
 bool mysql_at_name(const struct mysql_parser *parser, size_t ahead);
 str_t mysql_take_name(struct mysql_parser *parser);

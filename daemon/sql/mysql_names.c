@@ -36,7 +36,7 @@ static void resolve_expression(struct mysql_resolver *resolver, struct mysql_nod
 		(void)resolve_query(resolver, node, scope);
 		return;
 	}
-	if (node->kind == MYSQL_COLUMN)
+	if (node->kind == MYSQL_COLUMN && !node->item)
 		mysql_column_resolve(resolver, scope, node);
 	if (node->kind == MYSQL_CALL && resolver->request->catalog)
 		check_function(resolver, node);
@@ -289,21 +289,54 @@ static struct mysql_columns *select_outputs(struct mysql_resolver *resolver, str
 	return columns;
 }
 
-/* Output names that ORDER BY and its like see: aliases, and columns under their own names. */
-static void see_outputs(struct mysql_resolver *resolver, struct mysql_scope *scope,
-			const struct mysql_node *items)
+/* Output names that ORDER BY and its like see: aliases, and columns under their own names. The values are
+ * their items; where there are several, or a star may have the name, too, the list of all. */
+static void see_outputs(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *items)
 {
 	struct hash_map *map = ARENA_NEW(resolver->arena, struct hash_map);
+	bool star = false;
 	hash_map_init(map, resolver->arena, 16);
-	for (const struct mysql_node *item = items->first; item; item = item->next) {
+	for (const struct mysql_node *item = items->first; item; item = item->next)
+		star = star || item->kind == MYSQL_STAR;
+	for (struct mysql_node *item = items->first; item; item = item->next) {
 		if (item->kind != MYSQL_ITEM)
 			continue;
 		bool column = item->first->kind == MYSQL_COLUMN;
-		/* A column of the same name is what the name means anyway, unless it is of several tables. */
 		str_t name = str_present(item->alias) ? item->alias : column ? item->first->name : item->name;
-		hash_map_set(map, mysql_lower(name, resolver->arena), map);
+		str_t key = mysql_lower(name, resolver->arena);
+		if (hash_map_set(map, key, star ? items : item))
+			hash_map_set(map, key, items);
 	}
 	scope->outputs = map;
+}
+
+static bool may_have(struct mysql_resolver *resolver, const struct mysql_scope *scope, str_t name)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct mysql_columns *columns = scope->ranges[i]->columns;
+		if (columns->open || columns->loose ||
+		    mysql_columns_find(resolver, columns, mysql_lower(name, resolver->arena)))
+			return true;
+	}
+	return false;
+}
+
+/* A bare name in ORDER BY is an output's first of all; in GROUP BY it is a column's first. */
+static void link_keys(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+		      const struct mysql_node *clause)
+{
+	for (struct mysql_node *sort = clause ? clause->first : NULL; sort; sort = sort->next) {
+		struct mysql_node *key = sort->first;
+		if (key->kind != MYSQL_COLUMN || str_present(key->qualifier))
+			continue;
+		const struct mysql_node *item =
+			hash_map_get(scope->outputs, mysql_lower(key->name, resolver->arena));
+		if (item && item->kind != MYSQL_ITEM)
+			continue;
+		bool renamed = item && str_present(item->alias);
+		if (!renamed || clause->kind == MYSQL_ORDER || !may_have(resolver, scope, key->name))
+			key->item = item;
+	}
 }
 
 static const struct mysql_columns *resolve_select(struct mysql_resolver *resolver, struct mysql_node *select,
@@ -324,6 +357,8 @@ static const struct mysql_columns *resolve_select(struct mysql_resolver *resolve
 	const struct mysql_columns *outputs = select_outputs(resolver, &scope, items);
 	scope.past_items = true;
 	scope.outputs_open = outputs->open;
+	link_keys(resolver, &scope, mysql_child(select, MYSQL_GROUP));
+	link_keys(resolver, &scope, order);
 	static const enum mysql_kind late[] = { MYSQL_GROUP, MYSQL_HAVING, MYSQL_WINDOWS };
 	for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
 		resolve_children(resolver, mysql_child(select, late[i]), &scope);

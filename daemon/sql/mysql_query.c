@@ -200,7 +200,7 @@ static struct mysql_node *item(struct mysql_parser *parser)
 		return whole;
 	struct mysql_node *node = mysql_wrap(parser, MYSQL_ITEM, mysql_expression(parser));
 	bool named = mysql_accept(parser, "as");
-	if (mysql_peek(parser, 0)->kind == MYSQL_TOKEN_STRING)
+	if (mysql_at_plain_string(parser, 0))
 		node->alias = parser->tokens.items[parser->at++].value;
 	else if (named || mysql_at_name(parser, 0))
 		node->alias = mysql_take_name(parser);

@@ -232,11 +232,11 @@ static bool depends_on_rows(const struct mysql_node *node)
 static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
 {
 	bool disjunction = strcmp(operation->op, "or") == 0;
-	if (!disjunction && strcmp(operation->op, "and") != 0)
+	if ((!disjunction && strcmp(operation->op, "and") != 0) || !depends_on_rows(operation))
 		return;
 	for (const struct mysql_node *part = operation->first; part; part = part->next) {
 		bool defeats = disjunction || (safety->cut_off && !part->next);
-		if (!defeats || !constant_condition(part) || !depends_on_rows(operation))
+		if (!defeats || !constant_condition(part))
 			continue;
 		violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)part->offset,
 			       disjunction ? "a condition that is always true"

@@ -70,7 +70,7 @@ enum mysql_kind {
 	MYSQL_WHEN,	  /* condition, result */
 	MYSQL_ELSE,	  /* expression */
 	MYSQL_CAST,	  /* expression; name: type in lower case; size */
-	MYSQL_COLLATE,	  /* expression; name: collation or character set */
+	MYSQL_COLLATE,	  /* expression; name: collation, or, with op "using", character set */
 	MYSQL_INTERVAL,	  /* expression; op: unit */
 	MYSQL_MATCH,	  /* COLUMN… AGAINST; name: mode */
 	MYSQL_AGAINST,	  /* expression */
@@ -97,7 +97,8 @@ struct mysql_node {
 	str_t alias;
 	double size;			 /* CAST: largest length in its type */
 	const struct mysql_range *range; /* names: what a COLUMN or a RELATION stands for, or NULL */
-	struct mysql_node *first;	 /* child */
+	const struct mysql_node *item; /* names: the ITEM that a key of ORDER BY or GROUP BY means, or NULL */
+	struct mysql_node *first;      /* child */
 	struct mysql_node *last;
 	struct mysql_node *next; /* sibling */
 };
