@@ -248,10 +248,11 @@ static bool check_node(const Node *node, void *context)
 	return true;
 }
 
-static void check_star_output(const struct grouping *grouping, const struct range_column *output)
+static void check_star_output(const struct grouping *grouping, const struct range_column *output,
+			      int location)
 {
 	if (output->source)
-		check_base(grouping, base_column_of(output->source, output->source_index), -1);
+		check_base(grouping, base_column_of(output->source, output->source_index), location);
 }
 
 static void check_windows(struct grouping *grouping, const List *windows)
@@ -272,7 +273,8 @@ void check_grouping(struct resolver *resolver, const struct level *level)
 		if (target)
 			check_whole(&grouping, target->val);
 		else
-			check_star_output(&grouping, &level->outputs->columns[i]);
+			check_star_output(&grouping, &level->outputs->columns[i],
+					  i < level->locations_count ? level->locations[i] : -1);
 	}
 	for (size_t i = 0; i < level->order_count; i++) {
 		if (level->order[i].output == SIZE_MAX)

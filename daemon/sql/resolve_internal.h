@@ -224,6 +224,9 @@ struct level {
 	struct marks *marks;
 	size_t marks_count;
 	size_t marks_capacity;
+	int *locations; /* of the targets, `*` included */
+	size_t locations_count;
+	size_t locations_capacity;
 	struct sort_key *order;
 	size_t order_count;
 	size_t order_capacity;

@@ -22,12 +22,14 @@ struct scope *level_new(struct resolver *resolver, struct scope *parent, const S
 }
 
 static void level_note_targets(struct resolver *resolver, struct level *level, const ResTarget *target,
-			       const struct marks *marks)
+			       const struct marks *marks, int location)
 {
 	while (level->targets_count < level->outputs->count) {
 		ARENA_PUSH(resolver->arena, level->targets, level->targets_count, level->targets_capacity,
 			   target);
 		ARENA_PUSH(resolver->arena, level->marks, level->marks_count, level->marks_capacity, *marks);
+		ARENA_PUSH(resolver->arena, level->locations, level->locations_count,
+			   level->locations_capacity, location);
 	}
 }
 
@@ -50,7 +52,7 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 	if (resolved->kind == COLUMN_STAR && !resolved->item && level->select->fromClause == NIL)
 		report_type(resolver, DIAG_INVALID_USE, "star", "42601", star->location,
 			    "there is no FROM that * could stand for");
-	level_note_targets(resolver, level, NULL, &none);
+	level_note_targets(resolver, level, NULL, &none, star->location);
 }
 
 /* Where a column of FROM comes out unchanged. */
@@ -77,7 +79,7 @@ static void add_target(struct resolver *resolver, struct level *level, const Res
 				       .expression = target->val };
 	note_source(resolver, target->val, &column);
 	outputs_add(resolver, level->outputs, column);
-	level_note_targets(resolver, level, target, &marks);
+	level_note_targets(resolver, level, target, &marks, target->location);
 }
 
 static bool selects_all_fields(const Node *node)
