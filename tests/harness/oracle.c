@@ -154,8 +154,9 @@ static void read_queries(struct oracle *oracle, struct oracle_database *database
 static PGconn *connected(const struct oracle *oracle, const char *database)
 {
 	char dsn[512];
-	snprintf(dsn, sizeof dsn, "host=%s port=%s user=postgres dbname=%s", oracle->server.dir,
-		 oracle->server.port, database);
+	snprintf(dsn, sizeof dsn,
+		 "host=%s port=%s user=postgres dbname=%s options='-c client_min_messages=error'",
+		 oracle->server.dir, oracle->server.port, database);
 	PGconn *connection = PQconnectdb(dsn);
 	if (PQstatus(connection) != CONNECTION_OK)
 		fprintf(stderr, "%s: %s", database, PQerrorMessage(connection));

@@ -16,8 +16,7 @@
 
 #include <cmocka.h>
 
-/* Sanitizers take their time: parts of the sizes are enough for what they look for. */
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef SLOW_BUILD
 enum { PART = 4, MAX_MS = 10000 };
 #else
 enum { PART = 1, MAX_MS = 10000 };

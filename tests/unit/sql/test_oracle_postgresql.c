@@ -2,13 +2,15 @@
  * PostgreSQL's own PREPARE as the oracle of names, types and grouping: statements that people wrote, and
  * many mutants of them, have to be accepted and rejected alike (tests/harness/oracle.h).
  *
- * ASSAYD_ORACLE_MUTANTS: how many (default 22000, fewer under AddressSanitizer); ASSAYD_ORACLE_SEED: of the
+ * ASSAYD_ORACLE_MUTANTS: how many (default 22000, fewer with sanitizers); ASSAYD_ORACLE_SEED: of the
  * mutants (default 1); ASSAYD_ORACLE_LIST: a file for the disagreements, one a line. What is left of these,
  * and why, is in oracle_postgresql.md. What is skipped is named.
  */
+#include "common/pool.h"
 #include "sql/analysis.h"
 #include "tests/harness/oracle.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +19,7 @@
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
-/* AddressSanitizer looks for faults, and takes its time. */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SLOW_BUILD
 enum { MUTANTS = 4000 };
 #else
 enum { MUTANTS = 22000 };
@@ -244,15 +245,31 @@ static void test_mutants(void **state)
 	assert_true(parts(tally.false_errors, tally.mutants, 10000) <= FALSE_ERRORS_BAR);
 }
 
-int main(void)
+/* The analysis needs the stack of a worker. */
+static void *run(void *context)
 {
+	int *status = context;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_truths),
 		cmocka_unit_test(test_mutants),
 	};
+	*status = cmocka_run_group_tests(tests, NULL, NULL);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
 	int status = oracle_load(&oracle);
-	if (status == 0)
-		status = cmocka_run_group_tests(tests, NULL, NULL);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
+	if (status == 0) {
+		status = 1;
+		if (pthread_create(&thread, &attributes, run, &status) == 0)
+			pthread_join(thread, NULL);
+	}
+	pthread_attr_destroy(&attributes);
 	oracle_free(&oracle);
 	return status;
 }
