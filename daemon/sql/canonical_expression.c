@@ -24,9 +24,9 @@ str_t canon_constant(struct canon *canon, const A_Const *literal)
 		return STR("?");
 	switch ((int)literal->val.node.type) {
 	case T_Integer: {
-		char digits[16];
-		int len = snprintf(digits, sizeof digits, "%d", literal->val.ival.ival);
-		return arena_text(canon->arena, digits, (size_t)len);
+		int64_t number = literal->val.ival.ival;
+		return number < 0 ? CONCAT(canon, STR("-"), canon_number(canon, (size_t)-number))
+				  : canon_number(canon, (size_t)number);
 	}
 	case T_Float:
 		return str_from(literal->val.fval.fval);

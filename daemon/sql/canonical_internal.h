@@ -192,6 +192,20 @@ void canon_conditions(struct canon *canon, const Node *node, bool negated, struc
 str_t canon_comparison(struct canon *canon, str_t op, str_t left, str_t right);
 str_t canon_binary(struct canon *canon, const A_Expr *expr, str_t op);
 bool canon_is_condition(const Node *node); /* canon_boolean knows more of it than its kind */
+/* Made of several conditions that all have to hold; the other way negated, one of which has to. */
+bool canon_is_conjunction(const Node *node, bool negated);
+bool canon_is_bool(const Node *node, BoolExprType op);
+bool canon_is_expr(const Node *node, A_Expr_Kind kind);
+bool canon_is_between(const Node *node);
+bool canon_named(const List *names, const char *name);
+/* The two comparisons that BETWEEN, or (`inside` false) NOT BETWEEN, is made of. */
+void canon_between(struct canon *canon, const A_Expr *expr, bool inside, str_t ret_parts[2]);
+
+/* canonical_alternatives.c */
+bool canon_list_negated(const A_Expr *expr);
+void canon_not_in(struct canon *canon, const A_Expr *expr, struct texts *texts);
+/* Parts of an OR; equalities of one subject are an IN list. */
+void canon_alternatives(struct canon *canon, const Node *node, bool negated, struct texts *texts);
 
 /* canonical_names.c */
 str_t canon_column(struct canon *canon, const ColumnRef *column);
@@ -265,8 +279,15 @@ str_t canon_group_key(struct canon *canon, const struct target_list *list, const
 bool canon_pass_through(struct canon *canon, const SelectStmt *select, enum canon_use use,
 			struct canon_select *result);
 
-/* canonical_select.c */
+/* canonical_set.c */
 bool canon_untyped(const SelectStmt *select); /* it returns a bare literal */
+void canon_set_operation(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			 struct canon_select *result);
+
+/* canonical_select.c */
+void canon_set_outputs(const struct target_list *list, struct canon_select *select);
+void canon_order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			   const struct target_list *list, struct canon_select *result);
 void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order);
 bool canon_limited(const SelectStmt *select);
 str_t canon_clause(struct canon *canon, str_t name, const struct texts *texts); /* "" when empty */

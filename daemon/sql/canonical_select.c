@@ -1,5 +1,7 @@
 #include "sql/canonical_internal.h"
 
+#include <ctype.h>
+
 bool canon_enter(struct canon *canon)
 {
 	if (canon->depth >= CANON_MAX_DEPTH)
@@ -17,7 +19,7 @@ void canon_leave(struct canon *canon)
 
 /* Outputs */
 
-static void set_outputs(const struct target_list *list, struct canon_select *select)
+void canon_set_outputs(const struct target_list *list, struct canon_select *select)
 {
 	select->names = list->names.items;
 	select->names_count = list->names.count;
@@ -108,8 +110,8 @@ void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *or
 			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
 }
 
-static void order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
-			    const struct target_list *list, struct canon_select *result)
+void canon_order_and_limit(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			   const struct target_list *list, struct canon_select *result)
 {
 	bool limited = canon_limited(select);
 	canon->unsteady += limited;
@@ -124,31 +126,52 @@ str_t canon_clause(struct canon *canon, str_t name, const struct texts *texts)
 	return texts->count ? texts_join(canon, name, texts, STR(")")) : STR("");
 }
 
-/* Whether the text names a column of the relation. */
-static bool names_range(str_t text, str_t range)
+/* Behind a quoted part that begins at `at`. */
+static size_t quoted_end(str_t text, size_t at)
 {
-	const char *at = text.ptr;
-	const char *end = text.ptr + text.len;
-	while (range.len && (at = memmem(at, (size_t)(end - at), range.ptr, range.len))) {
-		bool starts = at == text.ptr || strchr("( ,;", at[-1]);
-		at += range.len;
-		if (starts && at < end && *at == '.')
-			return true;
-	}
-	return false;
+	const char *end = memchr(text.ptr + at + 1, text.ptr[at], text.len - at - 1);
+	return end ? (size_t)(end - text.ptr) + 1 : text.len;
 }
 
-/* An equation between columns of two relations. */
-static bool is_join_condition(struct canon *canon, str_t text)
+static bool in_name(char c)
 {
-	const struct canon_scope *scope = canon->scope;
-	size_t named = 0;
-	if (text.len < 2 || text.ptr[0] != '(' || !memmem(text.ptr, text.len, " = ", 3) ||
-	    !canon_work(canon, scope->ranges_count * (text.len / 64 + 1)))
+	return isalnum((unsigned char)c) || c == '_' || c == '#' || c == '"' || c == '^';
+}
+
+/* The relation of the qualified column that begins at `*at`, which is moved behind it; empty: it is another
+ * word. */
+static str_t relation_at(str_t text, size_t *at)
+{
+	size_t start = *at, dot = start, end = start;
+	while (end < text.len && (in_name(text.ptr[end]) || (text.ptr[end] == '.' && end > start))) {
+		if (text.ptr[end] == '.')
+			dot = end;
+		end = text.ptr[end] == '"' ? quoted_end(text, end) : end + 1;
+	}
+	*at = end;
+	bool column = dot > start && !isdigit((unsigned char)text.ptr[start]) && text.ptr[start] != '^';
+	return (str_t){ text.ptr + start, column ? dot - start : 0 };
+}
+
+/* An equation that names columns of two relations. */
+static bool is_join_condition(str_t text)
+{
+	str_t first = STR("");
+	if (text.len < 2 || text.ptr[0] != '(' || !memmem(text.ptr, text.len, " = ", 3))
 		return false;
-	for (size_t i = 0; i < scope->ranges_count && named < 2; i++)
-		named += names_range(text, scope->ranges[i]->name);
-	return named >= 2;
+	for (size_t at = 0; at < text.len;) {
+		if (text.ptr[at] == '\'') {
+			at = quoted_end(text, at);
+		} else if (!in_name(text.ptr[at])) {
+			at++;
+		} else {
+			str_t relation = relation_at(text, &at);
+			if (relation.len && first.len && !str_equal(relation, first))
+				return true;
+			first = first.len ? first : relation;
+		}
+	}
+	return false;
 }
 
 static void from_and_where(struct canon *canon, const SelectStmt *select, struct canon_from *from,
@@ -160,11 +183,11 @@ static void from_and_where(struct canon *canon, const SelectStmt *select, struct
 	canon_equations(canon, from);
 	texts_sort(&from->items);
 	texts_unique(&from->conditions);
-	if (canon->scope->outer)
+	if (canon->scope->outer || canon->masked)
 		return; /* the parts of the outermost query alone are looked at */
 	for (size_t i = 0; i < from->conditions.count; i++) {
 		str_t text = from->conditions.items[i];
-		texts_add(canon, is_join_condition(canon, text) ? &result->joins : &result->where, text);
+		texts_add(canon, is_join_condition(text) ? &result->joins : &result->where, text);
 	}
 	texts_add_all(canon, &result->joins, &from->joins);
 	for (size_t i = 0; i < canon->scope->ranges_count; i++) {
@@ -278,8 +301,8 @@ static void body(struct canon *canon, const SelectStmt *select, enum canon_use u
 	canon_targets(canon, select, &list);
 	group_clause(canon, select, &list, result);
 	distinct_clause(canon, select, &list, result);
-	order_and_limit(canon, select, use, &list, result);
-	set_outputs(&list, result);
+	canon_order_and_limit(canon, select, use, &list, result);
+	canon_set_outputs(&list, result);
 	result->targets = list.texts;
 	bool distinct = result->distinct || (canon->volatile_calls == before &&
 					     groups_like_distinct(canon, select, &list, result));
@@ -330,121 +353,13 @@ static void values(struct canon *canon, const SelectStmt *select, enum canon_use
 		texts_add(canon, &list.names, CONCAT(canon, STR("column"), number));
 		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), number));
 	}
-	order_and_limit(canon, select, use, &list, result);
-	set_outputs(&list, result);
+	canon_order_and_limit(canon, select, use, &list, result);
+	canon_set_outputs(&list, result);
 	struct texts rows = { 0 };
 	texts_add_all(canon, &rows, &result->targets);
 	texts_sort(&rows);
 	result->text = CONCAT(canon, texts_join(canon, STR("VALUES("), &rows, STR(")")),
 			      canon_clause(canon, STR(" ORDER("), &result->order));
-}
-
-/* Set operations */
-
-struct arms {
-	struct canon_select *items;
-	size_t count;
-	size_t capacity;
-};
-
-static bool has_tail(const SelectStmt *select)
-{
-	return canon_limited(select) || select->withClause;
-}
-
-bool canon_untyped(const SelectStmt *select)
-{
-	const ListCell *cell;
-	if (select->op != SETOP_NONE)
-		return canon_untyped(select->larg) || canon_untyped(select->rarg);
-	foreach(cell, select->targetList)
-	{
-		const Node *value = ((const ResTarget *)lfirst(cell))->val;
-		if (IsA(value, ParamRef) ||
-		    (IsA(value, A_Const) &&
-		     (((const A_Const *)value)->isnull || IsA(&((const A_Const *)value)->val, String))))
-			return true;
-	}
-	return select->valuesLists != NULL;
-}
-
-/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair; a
- * bare literal takes the type of its neighbour.) */
-static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat,
-			struct arms *arms)
-{
-	bool same = flat && arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION &&
-		    !has_tail(arm) && top != canon->recursive_query;
-	if (!canon_enter(canon))
-		return;
-	if (same) {
-		gather_arms(canon, top, arm->larg, flat, arms);
-		gather_arms(canon, top, arm->rarg, flat, arms);
-	} else {
-		struct canon_select select = { 0 };
-		canon_select(canon, arm, CANON_UNORDERED, &select);
-		select.text = canon_short(canon, select.text);
-		ARENA_PUSH(canon->arena, arms->items, arms->count, arms->capacity, select);
-	}
-	canon_leave(canon);
-}
-
-static void add_arm(struct canon *canon, const struct canon_select *arm, struct canon_select *result)
-{
-	texts_add_all(canon, &result->targets, &arm->targets);
-	texts_add_all(canon, &result->tables, &arm->tables);
-	texts_add_all(canon, &result->joins, &arm->joins);
-	texts_add_all(canon, &result->where, &arm->where);
-	texts_add_all(canon, &result->group, &arm->group);
-	texts_add_all(canon, &result->having, &arm->having);
-	texts_add_all(canon, &result->order, &arm->order);
-	result->distinct = result->distinct || arm->distinct;
-}
-
-/* SQLite compares by the collation of the left arm. */
-static bool arms_commute(const struct canon *canon, const SelectStmt *select, const struct arms *arms)
-{
-	bool collated = canon->request->dialect != SQL_POSTGRESQL && !select->all;
-	return select->op != SETOP_EXCEPT && select != canon->recursive_query && !collated &&
-	       arms->items[0].exact;
-}
-
-static void set_operation(struct canon *canon, const SelectStmt *select, enum canon_use use,
-			  struct canon_select *result)
-{
-	static const char *const names[] = { [SETOP_NONE] = "",
-					     [SETOP_UNION] = "UNION",
-					     [SETOP_INTERSECT] = "INTERSECT",
-					     [SETOP_EXCEPT] = "EXCEPT" };
-	struct arms arms = { 0 };
-	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
-	bool flat = !canon_untyped(select);
-	gather_arms(canon, select, select->larg, flat, &arms);
-	gather_arms(canon, select, select->rarg, flat, &arms);
-	if (canon->failed || arms.count == 0)
-		return;
-	struct texts texts = { 0 };
-	for (size_t i = 0; i < arms.count; i++) {
-		texts_add(canon, &texts, arms.items[i].text);
-		add_arm(canon, &arms.items[i], result);
-		if (i > 0)
-			texts_add(canon, &result->where, name);
-	}
-	struct target_list list = { .exact = arms.items[0].exact,
-				    .first_inexact = arms.items[0].exact ? SIZE_MAX : 0 };
-	for (size_t i = 0; i < arms.items[0].names_count; i++) {
-		texts_add(canon, &list.names, arms.items[0].names[i]);
-		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
-	}
-	set_outputs(&list, result);
-	if (arms_commute(canon, select, &arms))
-		texts_sort(&texts);
-	struct canon_select tail = { 0 };
-	order_and_limit(canon, select, use, &list, &tail);
-	result->order_columns = tail.order_columns;
-	texts_add_all(canon, &result->order, &tail.order);
-	result->text = CONCAT(canon, name, texts_join(canon, STR("("), &texts, STR(")")),
-			      canon_clause(canon, STR(" ORDER("), &tail.order));
 }
 
 void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use use,
@@ -464,7 +379,7 @@ void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use 
 	if (select->intoClause || select->lockingClause)
 		canon->failed = true;
 	if (select->op != SETOP_NONE) {
-		set_operation(canon, select, use, ret_select);
+		canon_set_operation(canon, select, use, ret_select);
 	} else {
 		canon->scope = scope;
 		if (select->valuesLists)

@@ -84,8 +84,11 @@ str_t canon_concat(struct canon *canon, const str_t *parts, size_t count)
 str_t canon_number(struct canon *canon, size_t number)
 {
 	char digits[24];
-	int len = snprintf(digits, sizeof digits, "%zu", number);
-	return arena_text(canon->arena, digits, (size_t)len);
+	size_t at = sizeof digits;
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	return arena_text(canon->arena, digits + at, sizeof digits - at);
 }
 
 str_t canon_short(struct canon *canon, str_t text)

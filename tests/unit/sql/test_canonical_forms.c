@@ -263,8 +263,8 @@ static void test_unequal_without_catalog(void **state)
 		{ "SELECT a FROM t WHERE NOT (a IS NULL)", "SELECT a FROM t WHERE a IS NOT NULL" },
 		{ "SELECT coalesce(a, b) FROM t", "SELECT \"coalesce\"(a, b) FROM t" },
 		{ "SELECT a IS NULL FROM t", "SELECT isnull(a) FROM t" },
-		{ "SELECT i INTERSECT SELECT j INTERSECT SELECT k",
-		  "SELECT i INTERSECT (SELECT j INTERSECT SELECT k)" },
+		{ "SELECT i FROM t INTERSECT SELECT j FROM u INTERSECT SELECT k FROM v",
+		  "SELECT i FROM t INTERSECT (SELECT j FROM u INTERSECT SELECT k FROM v)" },
 	};
 	(void)state;
 	assert_int_equal(count_wrong(pairs, COUNT(pairs), SQL_POSTGRESQL, false, false), 0);

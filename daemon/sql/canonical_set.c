@@ -1,0 +1,107 @@
+#include "sql/canonical_internal.h"
+
+struct arms {
+	struct canon_select *items;
+	size_t count;
+	size_t capacity;
+};
+
+static bool has_tail(const SelectStmt *select)
+{
+	return canon_limited(select) || select->withClause;
+}
+
+bool canon_untyped(const SelectStmt *select)
+{
+	const ListCell *cell;
+	if (select->op != SETOP_NONE)
+		return canon_untyped(select->larg) || canon_untyped(select->rarg);
+	foreach(cell, select->targetList)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		if (IsA(value, ParamRef) ||
+		    (IsA(value, A_Const) &&
+		     (((const A_Const *)value)->isnull || IsA(&((const A_Const *)value)->val, String))))
+			return true;
+	}
+	return select->valuesLists != NULL;
+}
+
+/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair; a
+ * bare literal takes the type of its neighbour.) */
+static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat,
+			struct arms *arms)
+{
+	bool same = flat && arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION &&
+		    !has_tail(arm) && top != canon->recursive_query;
+	if (!canon_enter(canon))
+		return;
+	if (same) {
+		gather_arms(canon, top, arm->larg, flat, arms);
+		gather_arms(canon, top, arm->rarg, flat, arms);
+	} else {
+		struct canon_select select = { 0 };
+		canon_select(canon, arm, CANON_UNORDERED, &select);
+		select.text = canon_short(canon, select.text);
+		ARENA_PUSH(canon->arena, arms->items, arms->count, arms->capacity, select);
+	}
+	canon_leave(canon);
+}
+
+static void add_arm(struct canon *canon, const struct canon_select *arm, struct canon_select *result)
+{
+	texts_add_all(canon, &result->targets, &arm->targets);
+	texts_add_all(canon, &result->tables, &arm->tables);
+	texts_add_all(canon, &result->joins, &arm->joins);
+	texts_add_all(canon, &result->where, &arm->where);
+	texts_add_all(canon, &result->group, &arm->group);
+	texts_add_all(canon, &result->having, &arm->having);
+	texts_add_all(canon, &result->order, &arm->order);
+	result->distinct = result->distinct || arm->distinct;
+}
+
+/* SQLite compares by the collation of the left arm. */
+static bool arms_commute(const struct canon *canon, const SelectStmt *select, const struct arms *arms)
+{
+	bool collated = canon->request->dialect != SQL_POSTGRESQL && !select->all;
+	return select->op != SETOP_EXCEPT && select != canon->recursive_query && !collated &&
+	       arms->items[0].exact;
+}
+
+void canon_set_operation(struct canon *canon, const SelectStmt *select, enum canon_use use,
+			 struct canon_select *result)
+{
+	static const char *const names[] = { [SETOP_NONE] = "",
+					     [SETOP_UNION] = "UNION",
+					     [SETOP_INTERSECT] = "INTERSECT",
+					     [SETOP_EXCEPT] = "EXCEPT" };
+	struct arms arms = { 0 };
+	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
+	bool flat = !canon_untyped(select);
+	gather_arms(canon, select, select->larg, flat, &arms);
+	gather_arms(canon, select, select->rarg, flat, &arms);
+	if (canon->failed || arms.count == 0)
+		return;
+	struct texts texts = { 0 };
+	for (size_t i = 0; i < arms.count; i++) {
+		texts_add(canon, &texts, arms.items[i].text);
+		add_arm(canon, &arms.items[i], result);
+		if (i > 0)
+			texts_add(canon, &result->where, name);
+	}
+	struct target_list list = { .exact = arms.items[0].exact,
+				    .first_inexact = arms.items[0].exact ? SIZE_MAX : 0 };
+	for (size_t i = 0; i < arms.items[0].names_count; i++) {
+		texts_add(canon, &list.names, arms.items[0].names[i]);
+		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
+	}
+	canon_set_outputs(&list, result);
+	if (arms_commute(canon, select, &arms))
+		texts_sort(&texts);
+	struct canon_select tail = { 0 };
+	canon_order_and_limit(canon, select, use, &list, &tail);
+	result->order_columns = tail.order_columns;
+	texts_add_all(canon, &result->order, &tail.order);
+	result->text = CONCAT(canon, name, texts_join(canon, STR("("), &texts, STR(")")),
+			      canon_clause(canon, STR(" ORDER("), &tail.order));
+}
