@@ -3,14 +3,17 @@
 #include "sql/sqlite.h"
 
 #include "common/hash.h"
-#include "sql/canonical.h"
 #include "sql/canonical_internal.h"
 #include "sql/catalog_content.h"
 #include "sql/fence.h"
 #include "sql/front_end.h"
 #include "sql/gate.h"
 #include "sql/safety_bombs.h"
+#include "sql/sqlite_bombs.h"
+#include "sql/sqlite_canonical.h"
 #include "sql/sqlite_database.h"
+#include "sql/sqlite_lint.h"
+#include "sql/sqlite_parser.h"
 #include "sql/sqlite_tokens.h"
 
 #include <ctype.h>
@@ -195,7 +198,7 @@ static void prepare(struct sqlite_analysis *state)
 	}
 }
 
-/* The grammar of PostgreSQL covers most queries: it gives canonical form and clauses where it can. */
+/* The grammar of PostgreSQL covers most recursive queries. */
 static bool recursion_unbounded(const Node *statement)
 {
 	if (!statement || !IsA(statement, SelectStmt))
@@ -206,15 +209,17 @@ static bool recursion_unbounded(const Node *statement)
 	return false;
 }
 
-static void check_recursion(struct sqlite_analysis *state, const struct parsed_statement *parsed)
+static void check_recursion(struct sqlite_analysis *state)
 {
-	bool parses = parsed->statement != NULL;
-	bool unbounded = parses ? recursion_unbounded(parsed->statement)
-				: sqlite_tokens_have(state->text, "WITH") &&
-					  sqlite_tokens_have(state->text, "UNION") &&
-					  !sqlite_tokens_have(state->text, "WHERE") &&
-					  !sqlite_tokens_have(state->text, "JOIN") &&
-					  !sqlite_tokens_have(state->text, "LIMIT");
+	struct parsed_statement parsed;
+	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION"))
+		return;
+	parse_begin(state->text, state->arena, &parsed);
+	bool unbounded = parsed.statement ? recursion_unbounded(parsed.statement)
+					  : !sqlite_tokens_have(state->text, "WHERE") &&
+						    !sqlite_tokens_have(state->text, "JOIN") &&
+						    !sqlite_tokens_have(state->text, "LIMIT");
+	parse_end(&parsed);
 	if (unbounded)
 		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
 }
@@ -240,23 +245,58 @@ static void set_tables(const struct sqlite_database *database, struct sqlite_tra
 	analysis->tables_known = true;
 }
 
+/* A rule that cannot be seen to hold does not hold. */
+static void require_columns(struct sqlite_analysis *state)
+{
+	const struct sql_policy *policy = state->request->policy;
+	for (size_t i = 0; policy && i < policy->required_columns_count; i++) {
+		const struct sql_required_column *rule = &policy->required_columns[i];
+		int64_t offset = sqlite_tokens_find(state->text, rule->table);
+		if (offset >= 0)
+			diagnostics_add(&state->diagnostics, DIAG_MISSING_REQUIRED, NULL, rule->table, offset,
+					"no condition on the column \"" STR_FMT "\" of \"" STR_FMT
+					"\" can be made out",
+					STR_ARG(rule->column), STR_ARG(rule->table));
+	}
+}
+
+/* Without a tree, the tokens have to do. */
+static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *analysis)
+{
+	analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
+	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
+	set_tables(state->database, &state->trace, analysis);
+	sqlite_tokens_warn(state->text, &state->diagnostics);
+	require_columns(state);
+}
+
+static bool has_plain_collations(const struct catalog *catalog)
+{
+	return catalog && catalog_dialect(catalog) == SQL_SQLITE &&
+	       !strcasestr(catalog_source(catalog).ptr, "collate");
+}
+
 static void describe(struct sqlite_analysis *state, struct sql_analysis *analysis)
 {
-	struct parsed_statement parsed;
-	struct sql_request request = *state->request;
-	request.catalog = NULL; /* its names are folded another way */
-	parse_begin(state->text, state->arena, &parsed);
-	check_recursion(state, &parsed);
-	if (parsed.statement) {
-		canonical_build(&parsed, NULL, &request, state->arena, analysis);
+	struct sqlite_select *select = sqlite_parse(state->text, state->arena);
+	const struct catalog *catalog = state->request->catalog;
+	check_recursion(state);
+	bool described = false;
+	if (select) {
+		struct sqlite_names tables;
+		sqlite_resolve(select, catalog, state->arena, &tables);
+		sqlite_lint(select, state->request, &state->diagnostics);
+		sqlite_bombs(select, &state->violations);
+		analysis->tables = tables.items;
+		analysis->tables_count = tables.count;
+		analysis->tables_known = true;
+		described = sqlite_canonical(select, has_plain_collations(catalog), state->arena, analysis);
 	} else {
+		describe_tokens(state, analysis);
+	}
+	if (!described)
 		analysis->canonical = arena_printf(state->arena, "text: %s",
 						   canon_tokens(state->text, SQL_SQLITE, state->arena).ptr);
-		analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
-		analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
-		set_tables(state->database, &state->trace, analysis);
-	}
-	parse_end(&parsed);
 }
 
 /* The library stopped at an error and has not asked for all that the statement wants: its tokens tell. */
@@ -314,10 +354,8 @@ static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret
 	if (several)
 		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
 				"there is more than one statement");
-	if (ret_analysis->valid) {
+	if (ret_analysis->valid)
 		describe(state, ret_analysis);
-		sqlite_tokens_warn(state->text, &state->diagnostics);
-	}
 }
 
 void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,

@@ -2,7 +2,7 @@
  * Any bytes as generated SQL, with and without a catalog: the analysis ends, within its arena, and what it
  * says is consistent.
  */
-#include "sql/analysis.h"
+#include "sql/redact.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,11 +43,26 @@ static void analyse(str_t sql, const struct catalog *with)
 			(size_t)analysis.diagnostics[i].offset <= sql.len);
 }
 
+static void check_redaction(str_t sql, struct arena *arena)
+{
+	struct sql_redaction redaction;
+	int64_t previous = 0;
+	sql_redact(sql, SQL_POSTGRESQL, arena, &redaction);
+	for (size_t i = 0; i <= sql.len && i < 200; i++) {
+		int64_t offset = sql_redaction_offset(&redaction, (int64_t)i);
+		require(offset >= previous && (size_t)offset <= redaction.text.len);
+		previous = offset;
+	}
+	/* A quote that is left is one of an identifier. */
+	require(!strchr(redaction.text.ptr, '\'') || strchr(redaction.text.ptr, '"'));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	str_t sql = arena_text(arena, (const char *)data, size);
 	analyse(sql, NULL);
 	analyse(sql, catalog);
+	check_redaction(sql, arena);
 	return 0;
 }

@@ -181,7 +181,7 @@ static void test_diagnostics(void **state)
 		{ "SELECT a FROM nowhere LIMIT 1", "unknown_table", -1, true },
 		{ "SELECT nope FROM users LIMIT 1", "unknown_column", 7, true },
 		{ "SELECT users.nope, gone FROM users LIMIT 1", "unknown_column unknown_column", 7, true },
-		{ "SELECT id FROM users, orders LIMIT 1", "ambiguous_column", 7, true },
+		{ "SELECT id FROM users, orders LIMIT 1", "ambiguous_column risky_pattern", 7, true },
 		{ "SELECT frob(id) FROM users LIMIT 1", "unknown_function", 7, true },
 		{ "SELECT a FROM x JOIN y ON x.i = y.i LIMIT 1",
 		  "unknown_table unknown_table", -1, true },
