@@ -67,8 +67,8 @@ static void analyse_parsed(struct mysql_node *root, const struct sql_request *re
 			   struct sql_analysis *analysis)
 {
 	struct mysql_names names;
-	mysql_safety_check(root, analysis->text, request, violations);
 	mysql_names_resolve(root, request, arena, diagnostics, &names);
+	mysql_safety_check(root, analysis->text, request, violations);
 	mysql_diagnose(root, analysis->text, request, diagnostics);
 	analysis->names_resolved = request->catalog != NULL && !names.gave_up;
 	analysis->tables = names.tables;

@@ -290,15 +290,17 @@ static bool take_word(struct lexer *lexer)
 		lexer->at++;
 	}
 	str_t word = raw(lexer, start, lexer->at);
-	if (known_introducer(word)) {
+	size_t end = lexer->at, comments = lexer->tokens->comments_count;
+	if (word.ptr[0] == '_') {
 		if (!skip_space(lexer))
 			return false;
-		if (byte_at(lexer, lexer->at) == '\'' || byte_at(lexer, lexer->at) == '"')
-			return take_string(lexer, start);
-		return refuse(lexer, start, "a character set without a string");
+		char quote = byte_at(lexer, lexer->at);
+		if (quote == '\'' || quote == '"')
+			return known_introducer(word) ? take_string(lexer, start)
+						      : refuse(lexer, start, "an unknown character set");
+		lexer->at = end;
+		lexer->tokens->comments_count = comments;
 	}
-	if (byte_at(lexer, lexer->at) == '\'' || (byte_at(lexer, lexer->at) == '"' && word.ptr[0] == '_'))
-		return refuse(lexer, start, "a word in front of a quote");
 	(void)add(lexer, MYSQL_TOKEN_WORD, start, arena_text(lexer->arena, word.ptr, word.len));
 	return true;
 }

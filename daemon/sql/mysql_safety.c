@@ -130,9 +130,22 @@ static bool tells_about_server(str_t name)
 	return false;
 }
 
-/* XPath that is put together from data comes back in the error's text. */
+static bool calls(const struct mysql_node *node, const char *name)
+{
+	if (node->kind == MYSQL_CALL && mysql_is(node->name, name))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (calls(child, name))
+			return true;
+	return false;
+}
+
+/* XPath that is put together from data comes back in the error's text, and so does what EXP overflows with.
+ */
 static bool leaks_by_error(const struct mysql_node *call)
 {
+	if (mysql_is(call->name, "exp"))
+		return call->first && call->first->kind == MYSQL_OPERATION && call->first->op[0] == '~';
 	if (!mysql_is(call->name, "extractvalue") && !mysql_is(call->name, "updatexml"))
 		return false;
 	const struct mysql_node *path = call->first ? call->first->next : NULL;
@@ -150,7 +163,7 @@ static void judge_call(struct mysql_safety *safety, const struct mysql_node *cal
 	else if (mysql_is(call->name, "last_insert_id") && call->first)
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "it sets the last id: ", call->name);
 	else if (leaks_by_error(call))
-		violate(safety, VIOLATION_INJECTION_PATTERN, call, "a path that is no literal: ", call->name);
+		violate(safety, VIOLATION_INJECTION_PATTERN, call, "an error that tells: ", call->name);
 	else if (!native)
 		judge_foreign(safety, call);
 	mysql_bombs_call(safety, call);
@@ -180,6 +193,7 @@ static void judge_relation(struct mysql_safety *safety, const struct mysql_node 
 	else
 		safety->user_relations++;
 	mysql_bombs_relation(safety, relation);
+	mysql_views_relation(safety, relation);
 }
 
 /* Names of system variables that hold what opens doors. */
@@ -255,8 +269,6 @@ static void judge_into(struct mysql_safety *safety, const struct mysql_node *int
 			       "the result goes to a file");
 }
 
-static void walk(struct mysql_safety *safety, const struct mysql_node *node);
-
 struct reads {
 	size_t user, system, probes;
 };
@@ -275,7 +287,7 @@ static void walk_set(struct mysql_safety *safety, const struct mysql_node *set)
 	size_t offset = 0;
 	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
 		struct reads before = { safety->user_relations, safety->system_relations, safety->probes };
-		walk(safety, arm);
+		mysql_safety_walk(safety, arm);
 		struct reads own = reads_since(safety, before);
 		bool bare = own.user == 0 && own.system == 0;
 		if (own.user > 0) {
@@ -317,6 +329,11 @@ static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 	case MYSQL_INTO:
 		judge_into(safety, node);
 		break;
+	case MYSQL_GROUP: /* groups that change while they are counted: the error tells their keys */
+		if (calls(node, "rand"))
+			violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)node->offset,
+				       "groups by random numbers");
+		break;
 	case MYSQL_LOCKING:
 		violations_add(safety->violations, VIOLATION_ROW_LOCKING, (int64_t)node->offset,
 			       "the rows are locked");
@@ -330,7 +347,7 @@ static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 	}
 }
 
-static void walk(struct mysql_safety *safety, const struct mysql_node *node)
+void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	judge(safety, node);
 	if (node->kind == MYSQL_SET) {
@@ -338,7 +355,7 @@ static void walk(struct mysql_safety *safety, const struct mysql_node *node)
 		return;
 	}
 	for (const struct mysql_node *child = node->first; child; child = child->next)
-		walk(safety, child);
+		mysql_safety_walk(safety, child);
 }
 
 /* What a comment holds apart from space, dashes and its own marks; -1: nothing. */
@@ -376,7 +393,7 @@ void mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 		.request = request, .text = text, .violations = violations, .generated = 1
 	};
 	check_comments(&safety);
-	walk(&safety, root);
+	mysql_safety_walk(&safety, root);
 	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "the server's own schema");

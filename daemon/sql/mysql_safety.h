@@ -16,6 +16,8 @@ struct mysql_safety {
 	size_t probes;	  /* of server, database and account */
 	double generated; /* rows of the sequence engine, multiplied */
 	bool cut_off;	  /* the text ends with an empty comment */
+	size_t views;	  /* definitions that have been looked into */
+	bool in_view;	  /* what its author wrote is looked at, not the statement */
 };
 
 /* Adds every violation of the statement. */
@@ -27,6 +29,11 @@ char mysql_builtin_kind(str_t name);
 
 /* Whether the servers bring a function of that name along, dangerous ones included. */
 bool mysql_native(str_t name);
+
+/* mysql_views.c: what the definition of a view calls is called by whoever reads it. */
+void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation);
+/* Judges a tree into `safety`. */
+void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node);
 
 /* mysql_bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);

@@ -39,6 +39,17 @@ static const char *const shop_schema[] = {
 	"CREATE FUNCTION wipe(n INT) RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO log VALUES (n); "
 	"RETURN n; END",
 	"CREATE PROCEDURE wipe_all() DELETE FROM log",
+	"CREATE VIEW totals AS SELECT u.name, SUM(o.total) AS total, GROUP_CONCAT(DISTINCT o.id ORDER BY "
+	"o.id "
+	"SEPARATOR '; ') AS ids, CAST(u.id AS CHAR(10)) AS code, u.created + INTERVAL 1 DAY AS next_day, "
+	"CASE WHEN u.city LIKE 'x%' THEN _utf8mb4'it''s' ELSE NULL END AS label FROM users u LEFT JOIN "
+	"orders o "
+	"ON o.user_id = u.id AND o.total BETWEEN 1 AND 5000 WHERE u.id IN (SELECT user_id FROM orders) OR "
+	"u.name IS NOT NULL GROUP BY u.id HAVING COUNT(*) > 0 ORDER BY 2 DESC",
+	"CREATE VIEW of_totals AS SELECT name, pure_double(total) AS doubled FROM totals",
+	"CREATE VIEW trap AS SELECT wipe(id) AS w FROM users",
+	"CREATE VIEW of_trap AS SELECT t.w FROM trap t JOIN users ON 1",
+	"CREATE VIEW sleepy AS SELECT SLEEP(0) AS s",
 	"INSERT INTO users VALUES (1, 'anna', 'x', '2024-01-01'), (2, 'bert', 'y', '2024-02-02')",
 	"INSERT INTO orders VALUES (1, 1, 10), (2, 1, 20), (3, 2, 300)",
 	"INSERT INTO tree VALUES (1, NULL), (2, 1)",
