@@ -64,7 +64,7 @@ type_id canon_type(const struct canon *canon, const Node *node)
 	return resolution_type(canon->resolution, node);
 }
 
-static str_t type_text(struct canon *canon, const TypeName *type)
+str_t canon_type_name(struct canon *canon, const TypeName *type)
 {
 	str_t text = canon_name(canon, type->names);
 	if (type->typmods)
@@ -93,7 +93,7 @@ static str_t cast_text(struct canon *canon, const TypeCast *cast)
 	if (changes_nothing(canon, cast))
 		return canon_expression(canon, cast->arg);
 	return CONCAT(canon, STR("CAST("), canon_expression(canon, cast->arg), STR(" AS "),
-		      type_text(canon, cast->typeName), STR(")"));
+		      canon_type_name(canon, cast->typeName), STR(")"));
 }
 
 /* 2020-01-31, with a time of midnight behind it or not. */

@@ -153,6 +153,16 @@ static void add_relation(struct canon *canon, const RangeVar *relation, bool opt
 		canon->failed = true;
 }
 
+static void set_item_outputs(struct canon *canon, struct canon_range *range)
+{
+	const struct range_item *item = range->item;
+	str_t *outputs = ARENA_ARRAY(canon->arena, str_t, item->columns_count + 1);
+	for (size_t i = 0; i < item->columns_count; i++)
+		outputs[i] = item->columns[i].name;
+	range->outputs = outputs;
+	range->outputs_count = item->columns_count;
+}
+
 /* The recursion itself: its columns are those of the arm before it. */
 static void add_recursion(struct canon *canon, struct canon_range *range, struct canon_cte *cte,
 			  const Alias *alias)
@@ -165,11 +175,7 @@ static void add_recursion(struct canon *canon, struct canon_range *range, struct
 		canon->failed |= alias && alias->colnames;
 		return;
 	}
-	str_t *names = ARENA_ARRAY(canon->arena, str_t, item->columns_count + 1);
-	for (size_t i = 0; i < item->columns_count; i++)
-		names[i] = item->columns[i].name;
-	range->outputs = names;
-	range->outputs_count = item->columns_count;
+	set_item_outputs(canon, range);
 }
 
 static unsigned scope_depth(const struct canon_scope *scope)
@@ -248,8 +254,6 @@ static void add_function(struct canon *canon, const RangeFunction *function, boo
 	struct canon_range *range =
 		add_range(canon, (const Node *)function, alias_name(function->alias, called), optional);
 	range->stem = CONCAT(canon, STR("F "), canon_identifier(canon, called ? str_from(called) : STR("")));
-	if (function->coldeflist)
-		canon->failed = true;
 }
 
 static void add_sample(struct canon *canon, const RangeTableSample *sample, bool optional)
@@ -340,34 +344,43 @@ void canon_name_ranges(struct canon *canon)
 	}
 }
 
-/* The aliases of a function name its columns, so they stay, unless its only column is known. */
+static str_t definitions_text(struct canon *canon, const List *definitions)
+{
+	struct texts types = { 0 };
+	const ListCell *cell;
+	foreach(cell, definitions)
+		texts_add(canon, &types, canon_type_name(canon, lfirst_node(ColumnDef, cell)->typeName));
+	return types.count ? texts_join(canon, STR(" DEFINES("), &types, STR(")")) : STR("");
+}
+
+/* The aliases of a function name its columns, so they stay, unless these are known. */
 static void build_function(struct canon *canon, struct canon_range *range)
 {
 	const RangeFunction *function = (const RangeFunction *)range->node;
 	struct texts calls = { 0 }, names = { 0 };
+	bool known = range->item && !range->item->open;
 	const ListCell *cell;
 	foreach(cell, function->functions)
 	{
 		const List *pair = lfirst(cell);
-		canon->failed |= lsecond(pair) != NULL;
-		texts_add(canon, &calls, canon_expression(canon, linitial(pair)));
+		texts_add(canon, &calls,
+			  CONCAT(canon, canon_expression(canon, linitial(pair)),
+				 definitions_text(canon, lsecond(pair))));
+		canon->failed |= lsecond(pair) && !known;
 	}
-	str_t text = CONCAT(canon, texts_join(canon, STR("("), &calls, STR(")")),
-			    function->ordinality ? STR(" ORDINALITY") : STR(""));
-	const struct range_item *item = range->item;
-	if (item && !item->open && list_length(function->functions) == 1 && item->columns_count == 1) {
-		str_t *outputs = ARENA_ARRAY(canon->arena, str_t, 1);
-		outputs[0] = item->columns[0].name;
-		range->outputs = outputs;
-		range->outputs_count = 1;
-		range->text = text;
+	canon->failed |= function->coldeflist && !known;
+	range->text = CONCAT(canon, texts_join(canon, STR("("), &calls, STR(")")),
+			     definitions_text(canon, function->coldeflist),
+			     function->ordinality ? STR(" ORDINALITY") : STR(""));
+	if (known) {
+		set_item_outputs(canon, range);
 		return;
 	}
 	const Alias *alias = function->alias;
 	texts_add(canon, &names, canon_identifier(canon, alias_name(alias, "")));
 	foreach(cell, alias ? alias->colnames : NULL)
 		texts_add(canon, &names, canon_identifier(canon, str_from(NODE_STRING(lfirst(cell)))));
-	range->text = CONCAT(canon, text, texts_join(canon, STR(" AS("), &names, STR(")")));
+	range->text = CONCAT(canon, range->text, texts_join(canon, STR(" AS("), &names, STR(")")));
 }
 
 static void build_lateral(struct canon *canon, struct canon_range *range)

@@ -173,6 +173,7 @@ str_t canon_operator(struct canon *canon, const List *names);
 /* The literal as what it is compared with asks for: casts that change nothing vanish. */
 str_t canon_operand(struct canon *canon, const Node *node, const Node *other);
 type_id canon_type(const struct canon *canon, const Node *node);
+str_t canon_type_name(struct canon *canon, const TypeName *type);
 str_t canon_subquery(struct canon *canon, const Node *node, enum canon_use use);
 str_t canon_sublink(struct canon *canon, const SubLink *link, bool negated);
 

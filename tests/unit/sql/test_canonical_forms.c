@@ -151,6 +151,10 @@ static void test_equal_with_catalog(void **state)
 		{ "SELECT a FROM t WHERE EXISTS (SELECT * FROM o WHERE o.tid = t.id LIMIT 1)",
 		  "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM o WHERE o.tid = t.id)" },
 		{ "SELECT CURRENT_TIMESTAMP", "SELECT now()" },
+		/* functions in FROM */
+		{ "SELECT g FROM generate_series(1, 3) g", "SELECT n FROM generate_series(1, 3) AS s(n)" },
+		{ "SELECT x.k FROM jsonb_to_record('{}') AS x(k integer, l text)",
+		  "SELECT y.i FROM jsonb_to_record('{}') AS y(i int, j text)" },
 	};
 	(void)state;
 	assert_int_equal(count_wrong(pairs, COUNT(pairs), SQL_POSTGRESQL, true, true), 0);
@@ -240,6 +244,10 @@ static void test_unequal_with_catalog(void **state)
 		{ "SELECT count(*) FROM t HAVING true", "SELECT a FROM t" },
 		/* aliases of functions name columns */
 		{ "SELECT 1 FROM json_each('{}') AS n(c1), t", "SELECT 1 FROM json_each('{}') AS n(c1, t)" },
+		{ "SELECT x.k FROM jsonb_to_record('{}') AS x(k integer, l text)",
+		  "SELECT x.k FROM jsonb_to_record('{}') AS x(k bigint, l text)" },
+		{ "SELECT x.k FROM jsonb_to_record('{}') AS x(k integer, l integer)",
+		  "SELECT x.k FROM jsonb_to_record('{}') AS x(l integer, k integer)" },
 		/* texts do not run into each other */
 		{ "SELECT 'a), (b'", "SELECT 'a', 'b'" },
 		{ "SELECT \"a, b\" FROM (SELECT 1 AS \"a, b\", 2 AS a, 3 AS b) q",
