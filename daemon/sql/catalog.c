@@ -89,6 +89,9 @@ static const struct catalog_names *names_of(const struct catalog *catalog, bool 
 const struct catalog_group *catalog_group_exact(const struct catalog *catalog, bool operators, str_t schema,
 						str_t name)
 {
+	char folded[MYSQL_NAME_BYTES];
+	if (catalog->dialect == SQL_MYSQL)
+		schema = catalog_mysql_schema(schema, folded);
 	const struct catalog_group *group =
 		catalog_index_find(&names_of(catalog, operators)->exact, schema, name);
 	return group || !catalog->base ? group : catalog_group_exact(catalog->base, operators, schema, name);
@@ -112,10 +115,26 @@ static const struct catalog_group *overloads(const struct catalog *catalog, bool
 				   : group_on_path(catalog, operators, name);
 }
 
+/* All routines that the server may take the name for. */
+static const struct catalog_group *mysql_overloads(const struct catalog *catalog, str_t schema, str_t name)
+{
+	char key[MYSQL_NAME_BYTES];
+	bool is_ascii = catalog_mysql_is_ascii(name);
+	const struct catalog_group *group =
+		overloads(catalog, false, schema,
+			  catalog_mysql_key(name, is_ascii ? MYSQL_KEY_NAME : MYSQL_KEY_ANY_OF_LENGTH, key));
+	if (!group && is_ascii)
+		group = overloads(catalog, false, schema,
+				  catalog_mysql_key(name, MYSQL_KEY_FOREIGN_OF_LENGTH, key));
+	return group;
+}
+
 const struct catalog_function *const *catalog_functions(const struct catalog *catalog, str_t schema,
 							str_t name, size_t *ret_count)
 {
-	const struct catalog_group *group = overloads(catalog, false, schema, name);
+	const struct catalog_group *group = catalog->dialect == SQL_MYSQL
+						    ? mysql_overloads(catalog, schema, name)
+						    : overloads(catalog, false, schema, name);
 	*ret_count = group ? group->count : 0;
 	return group ? (const struct catalog_function *const *)group->items : NULL;
 }

@@ -16,9 +16,9 @@ err_t catalog_compile_postgresql(str_t json, struct catalog **ret_catalog, struc
 /* Compiles a SQLite schema: the statements of sqlite_schema, one per line of a JSON array of texts. */
 err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct err_detail *detail);
 
-/* Compiles what CATALOG_QUERY_MYSQL returned (MySQL and MariaDB): its rows, one JSON text a line. Names of
- * relations and columns stay as they are, those of routines are in lower case; the search path is the
- * connection's database. What the server itself brings along is not in it. */
+/* Compiles what CATALOG_QUERY_MYSQL returned (MySQL and MariaDB): its rows, one JSON text a line. Names
+ * stay as they are; the search path is the connection's database. What the server itself brings along is not
+ * in it. */
 err_t catalog_compile_mysql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
 
 /* Compiles a file of CREATE TABLE, VIEW and FUNCTION statements (PostgreSQL's dialect, built-in functions

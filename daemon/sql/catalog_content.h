@@ -159,7 +159,9 @@ bool catalog_on_path(const struct catalog *catalog, str_t schema);
 
 /* All overloads of the name: of `schema`, or of every schema on the search path, earlier ones first, when it
  * is absent (there, one of an earlier schema hides those with the same argument types in later ones, which
- * are in the list all the same). NULL and 0 where there is none. */
+ * are in the list all the same). NULL and 0 where there is none.
+ * MySQL: case does not count, and a name beyond ASCII, which the server compares without regard to accents,
+ * gives all routines that it may mean. */
 const struct catalog_function *const *catalog_functions(const struct catalog *catalog, str_t schema,
 							str_t name, size_t *ret_count);
 

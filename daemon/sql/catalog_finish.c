@@ -205,6 +205,26 @@ static void copy_function(struct finish *finish, struct catalog_function *functi
 	catalog_derive_function(finish->catalog, function);
 }
 
+static void index_routine(struct finish *finish, const struct catalog_function *function, enum mysql_key kind)
+{
+	char schema[MYSQL_NAME_BYTES], name[MYSQL_NAME_BYTES];
+	catalog_index_overload(finish->catalog, finish->arena, false,
+			       catalog_mysql_schema(function->schema, schema),
+			       catalog_mysql_key(function->name, kind, name), function);
+}
+
+static void index_function(struct finish *finish, const struct catalog_function *function)
+{
+	if (finish->catalog->dialect != SQL_MYSQL) {
+		catalog_index_overload(finish->catalog, finish->arena, false, function->schema,
+				       function->name, function);
+		return;
+	}
+	bool is_ascii = catalog_mysql_is_ascii(function->name);
+	index_routine(finish, function, MYSQL_KEY_ANY_OF_LENGTH);
+	index_routine(finish, function, is_ascii ? MYSQL_KEY_NAME : MYSQL_KEY_FOREIGN_OF_LENGTH);
+}
+
 static void copy_functions(struct finish *finish)
 {
 	const struct catalog_draft_list *drafts = &finish->builder->functions;
@@ -216,8 +236,7 @@ static void copy_functions(struct finish *finish)
 	finish_sort(catalog->functions, catalog->functions_count, sizeof *catalog->functions,
 		    compare_functions);
 	for (size_t i = 0; i < catalog->functions_count; i++)
-		catalog_index_overload(catalog, finish->arena, false, catalog->functions[i].schema,
-				       catalog->functions[i].name, &catalog->functions[i]);
+		index_function(finish, &catalog->functions[i]);
 }
 
 static void copy_operators(struct finish *finish)

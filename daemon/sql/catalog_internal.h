@@ -126,6 +126,21 @@ void catalog_index_cast(struct catalog *catalog, struct arena *arena, struct cat
 void catalog_index_overload(struct catalog *catalog, struct arena *arena, bool operators, str_t schema,
 			    str_t name, const void *item);
 
+/*
+ * MySQL compares names of routines without regard to case and accents, character by character
+ * (utf8mb3_general_ci), and names of databases with or without regard to case. A key of a routine's name is
+ * the name in lower case where it is ASCII. Another one may mean any name of as many characters: it has a key
+ * of its length, under which all routines are found, and one for those that are not ASCII themselves, by
+ * which an ASCII name finds them.
+ */
+#define MYSQL_NAME_BYTES 300 /* 64 characters are allowed */
+
+enum mysql_key { MYSQL_KEY_NAME, MYSQL_KEY_ANY_OF_LENGTH, MYSQL_KEY_FOREIGN_OF_LENGTH };
+
+bool catalog_mysql_is_ascii(str_t name);
+str_t catalog_mysql_key(str_t name, enum mysql_key kind, char buffer[MYSQL_NAME_BYTES]);
+str_t catalog_mysql_schema(str_t schema, char buffer[MYSQL_NAME_BYTES]);
+
 /* Finds anew what the search path gives for one name, or for all. */
 void catalog_index_path(struct catalog *catalog, struct arena *arena, bool operators, str_t name);
 void catalog_index_paths(struct catalog *catalog, struct arena *arena);

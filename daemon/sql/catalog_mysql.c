@@ -42,7 +42,7 @@ struct reader {
 	struct catalog_builder builder;
 	struct arena *scratch;
 	struct hash_map tables;	  /* schema \0 name */
-	struct hash_map routines; /* schema \0 name, in lower case */
+	struct hash_map routines; /* schema \0 name */
 	struct hash_map procedures;
 	bool has_format;
 	const json_t *fields; /* of the line that is being read */
@@ -116,7 +116,7 @@ static struct table_draft *table_of(struct reader *reader)
 static struct routine_draft *routine_of(struct reader *reader, str_t kind)
 {
 	str_t schema = text_at(reader, LINE_SCHEMA);
-	str_t name = lower(reader->scratch, text_at(reader, LINE_NAME));
+	str_t name = text_at(reader, LINE_NAME);
 	str_t key = key_of(reader, schema, name);
 	struct hash_map *map = is_text(kind, "PROCEDURE") ? &reader->procedures : &reader->routines;
 	struct routine_draft *routine = hash_map_get(map, key);

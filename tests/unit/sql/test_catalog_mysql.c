@@ -100,6 +100,38 @@ static void compiles_routines(void **state)
 	catalog_unref(catalog);
 }
 
+/* As utf8mb3_general_ci compares them, or less strictly: no call of a routine is overlooked. */
+static void finds_routines_as_the_server_does(void **state)
+{
+	static const struct {
+		const char *schema, *name;
+		size_t count;
+	} calls[] = {
+		{ NULL, "TWICE", 1 },	   { "shop", "tWice", 1 },	 { "SHOP", "twice", 1 },
+		{ NULL, "tw\u00ecce", 3 }, { NULL, "tw\u00ecc", 1 },	 { "shop", "\u0175ipe", 1 },
+		{ NULL, "ete", 1 },	   { NULL, "\u00c9t\u00c9", 1 }, { NULL, "wipe", 1 },
+		{ NULL, "wipes", 0 },	   { "other", "twice", 0 },	 { "d\u00c9", "f", 1 },
+		{ "d\u00e9", "F", 1 },
+	};
+	(void)state;
+	struct catalog *catalog = compile(
+		STR("[\"format\", 2, \"shop\"]\n"
+		    "[\"routine\", \"shop\", \"Twice\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"\"]\n"
+		    "[\"routine\", \"shop\", \"other\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"\"]\n"
+		    "[\"routine\", \"shop\", \"third\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"\"]\n"
+		    "[\"routine\", \"shop\", \"wipe\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"\"]\n"
+		    "[\"routine\", \"shop\", \"\u00e9t\u00e9\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", "
+		    "\"\"]\n"
+		    "[\"routine\", \"d\u00e9\", \"f\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"\"]"));
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		size_t count;
+		(void)catalog_functions(catalog, str_from(calls[i].schema), str_from(calls[i].name), &count);
+		if (count != calls[i].count)
+			fail_msg("%s: %zu", calls[i].name, count);
+	}
+	catalog_unref(catalog);
+}
+
 /* Lines in another order are the same catalog. */
 static void digests_content(void **state)
 {
@@ -256,9 +288,10 @@ static void reads_a_server(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compiles_lines),     cmocka_unit_test(compiles_routines),
-		cmocka_unit_test(digests_content),    cmocka_unit_test(refuses_other_lines),
-		cmocka_unit_test(survives_mutations), cmocka_unit_test(reads_a_server),
+		cmocka_unit_test(compiles_lines),      cmocka_unit_test(compiles_routines),
+		cmocka_unit_test(digests_content),     cmocka_unit_test(finds_routines_as_the_server_does),
+		cmocka_unit_test(refuses_other_lines), cmocka_unit_test(survives_mutations),
+		cmocka_unit_test(reads_a_server),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
