@@ -119,6 +119,41 @@ bool canon_order_matters(struct canon *canon)
 	return canon->order_matters;
 }
 
+/* Keys of ORDER BY that do nothing else */
+
+struct keys {
+	const struct canon *canon;
+	bool grouped;
+};
+
+/* An aggregate makes one group of all rows, a set multiplies them. */
+static bool only_orders(const Node *node, void *context)
+{
+	const struct keys *keys = context;
+	if (IsA(node, FuncCall)) {
+		const FuncCall *function = (const FuncCall *)node;
+		const struct resolved_function *resolved =
+			keys->canon->resolution ? resolution_function(keys->canon->resolution, function)
+						: NULL;
+		if (!resolved || resolved->overloads_count == 0 || function->over)
+			return false;
+		for (size_t i = 0; i < resolved->overloads_count; i++)
+			if (resolved->overloads[i]->returns_set ||
+			    (resolved->overloads[i]->kind != 'f' && !keys->grouped))
+				return false;
+	}
+	return !IsA(node, SubLink) && node_children(node, only_orders, context);
+}
+
+bool canon_keys_only_order(const struct canon *canon, const SelectStmt *select)
+{
+	struct keys keys = { canon, select->groupClause != NULL };
+	const ListCell *cell;
+	foreach(cell, select->sortClause) if (!only_orders(((const SortBy *)lfirst(cell))->node,
+							   &keys)) return false;
+	return true;
+}
+
 /* NULL */
 
 static bool is_count(const struct canon *canon, const FuncCall *function)

@@ -115,10 +115,10 @@ static bool is_time_stamp(type_id type)
 }
 
 /* A small whole number in quotes, as it would be written without them. */
-static bool is_number(str_t text)
+static bool is_number(str_t text, size_t digits)
 {
 	size_t start = text.len > 1 && text.ptr[0] == '-';
-	if (text.len - start == 0 || text.len > 9 || (text.ptr[start] == '0' && text.len > 1))
+	if (text.len - start == 0 || text.len - start > digits || (text.ptr[start] == '0' && text.len > 1))
 		return false;
 	for (size_t i = start; i < text.len; i++)
 		if (!isdigit((unsigned char)text.ptr[i]))
@@ -135,7 +135,8 @@ static bool is_text_type(type_id type)
 static str_t typed_literal(struct canon *canon, const A_Const *literal, type_id type)
 {
 	str_t text = str_from(literal->val.sval.sval);
-	if ((type == INT2OID || type == INT4OID || type == INT8OID) && is_number(text) && !canon->masked)
+	if ((type == INT2OID || type == INT4OID || type == INT8OID) &&
+	    is_number(text, type == INT2OID ? 4 : 9) && !canon->masked)
 		return text;
 	if (is_time_stamp(type) && is_date(text, true) && !canon->masked)
 		return canon_quoted(canon, (str_t){ text.ptr, 10 });

@@ -186,6 +186,7 @@ bool canon_nulls_first(const struct canon *canon, const SortBy *sort);
 str_t canon_sort(struct canon *canon, const SortBy *sort, const Node *value, str_t expression);
 /* Whether rows would be the same whatever their order in derived tables. */
 bool canon_order_matters(struct canon *canon);
+bool canon_keys_only_order(const struct canon *canon, const SelectStmt *select);
 
 /* canonical_condition.c */
 str_t canon_boolean(struct canon *canon, const Node *node, bool negated);

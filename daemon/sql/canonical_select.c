@@ -115,7 +115,8 @@ void canon_order_and_limit(struct canon *canon, const SelectStmt *select, enum c
 {
 	bool limited = canon_limited(select);
 	canon->unsteady += limited;
-	if (use == CANON_ALL || limited || (select->distinctClause && linitial(select->distinctClause)))
+	if (use == CANON_ALL || limited || (select->distinctClause && linitial(select->distinctClause)) ||
+	    !canon_keys_only_order(canon, select))
 		sort_keys(canon, select, list, result);
 	canon_limit(canon, select, &result->order);
 }
@@ -262,6 +263,11 @@ static void group_clause(struct canon *canon, const SelectStmt *select, const st
 		texts_add(canon, &result->having, STR("TRUE"));
 }
 
+static bool is_simple(const Node *node)
+{
+	return IsA(node, A_Const) || IsA(node, ColumnRef);
+}
+
 /* What EXISTS selects does not matter, unless it makes a group of nothing. */
 static bool only_existence(const SelectStmt *select)
 {
@@ -273,12 +279,10 @@ static bool only_existence(const SelectStmt *select)
 	      ((const A_Const *)select->limitCount)->val.ival.ival > 0))
 		return false;
 	const ListCell *cell;
-	foreach(cell, select->targetList)
-	{
-		const Node *value = ((const ResTarget *)lfirst(cell))->val;
-		if (!IsA(value, A_Const) && !IsA(value, ColumnRef))
-			return false;
-	}
+	foreach(cell,
+		select->targetList) if (!is_simple(((const ResTarget *)lfirst(cell))->val)) return false;
+	foreach(cell, select->sortClause) if (!is_simple(((const SortBy *)lfirst(cell))->node)) return false;
+	foreach(cell, select->distinctClause) if (lfirst(cell) && !is_simple(lfirst(cell))) return false;
 	return true;
 }
 

@@ -4,7 +4,7 @@
  * them that mean the same or nearly the same (sql_rewrites.h), and random mutants. And the other way round:
  * how many of the rewrites that mean the same are recognised, by kind.
  *
- * ASSAYD_CANONICAL_MUTANTS: mutants of each truth (default 12); ASSAYD_CANONICAL_SEED: of the mutants and the
+ * ASSAYD_CANONICAL_MUTANTS: mutants of each truth (default 8); ASSAYD_CANONICAL_SEED: of the mutants and the
  * data (default 1); ASSAYD_CANONICAL_LIST: a file for what is not recognised, a kind, the truth and the
  * rewrite a line. Skipped, by name, where the corpus or PostgreSQL is not there.
  */
@@ -24,7 +24,7 @@
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
-enum { DATASETS = 4, KINDS_MAX = 200, MUTANTS = 12, ROWS_MAX = 20000 };
+enum { DATASETS = 4, KINDS_MAX = 200, MUTANTS = 8, ROWS_MAX = 20000 };
 
 /* Of the rewrites that return the same rows everywhere, in parts of a thousand. */
 enum { RECOGNISED_BAR = 900 };

@@ -242,6 +242,12 @@ static void test_unequal_with_catalog(void **state)
 		{ "SELECT a FROM t ORDER BY a USING >", "SELECT a FROM t ORDER BY a USING > NULLS LAST" },
 		{ "SELECT a FROM t HAVING true", "SELECT a FROM t" },
 		{ "SELECT count(*) FROM t HAVING true", "SELECT a FROM t" },
+		{ "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM o WHERE false ORDER BY count(*))",
+		  "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM o WHERE false)" },
+		{ "SELECT a FROM t WHERE 1 IN (SELECT 1 FROM o WHERE false ORDER BY max(x))",
+		  "SELECT a FROM t WHERE 1 IN (SELECT 1 FROM o WHERE false)" },
+		{ "SELECT count(*) FROM (SELECT a FROM t ORDER BY generate_series(1, 3)) q",
+		  "SELECT count(*) FROM (SELECT a FROM t) q" },
 		/* aliases of functions name columns */
 		{ "SELECT 1 FROM json_each('{}') AS n(c1), t", "SELECT 1 FROM json_each('{}') AS n(c1, t)" },
 		{ "SELECT x.k FROM jsonb_to_record('{}') AS x(k integer, l text)",
