@@ -126,7 +126,7 @@ static size_t shared_bytes(str_t a, str_t b)
 {
 	str_t shorter = a.len < b.len ? a : b, longer = a.len < b.len ? b : a;
 	size_t same = 0;
-	if (shorter.len > 0 && memmem(longer.ptr, longer.len, shorter.ptr, shorter.len))
+	if (shorter.len * 2 > longer.len && memmem(longer.ptr, longer.len, shorter.ptr, shorter.len))
 		return shorter.len;
 	while (same < shorter.len && a.ptr[same] == b.ptr[same])
 		same++;
@@ -137,6 +137,9 @@ static size_t shared_bytes(str_t a, str_t b)
 static void offer_shared(struct nearest *nearest, str_t candidate)
 {
 	size_t longer = nearest->name.len > candidate.len ? nearest->name.len : candidate.len;
+	size_t shorter = nearest->name.len + candidate.len - longer;
+	if (shorter * 2 <= longer)
+		return;
 	size_t shared = shared_bytes(nearest->name, candidate);
 	if (shared < 3 || shared * 2 <= longer)
 		return;

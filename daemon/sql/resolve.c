@@ -76,6 +76,11 @@ void resolver_note_cast(struct resolver *resolver, type_id source, type_id targe
 	ARENA_PUSH(resolver->arena, resolver->casts, resolver->casts_count, resolver->casts_capacity, cast);
 }
 
+bool resolver_wants_hint(struct resolver *resolver)
+{
+	return resolver->hints++ < RESOLVE_MAX_HINTS;
+}
+
 bool resolver_knows_types(const struct resolver *resolver)
 {
 	return resolver->catalog && catalog_dialect(resolver->catalog) == SQL_POSTGRESQL;

@@ -128,7 +128,8 @@ static void report_unknown_table(struct resolver *resolver, const RangeVar *var)
 	str_t name = str_from(var->relname);
 	const struct catalog_relation *relations = catalog_relations(resolver->catalog, &count);
 	nearest_init(&nearest, name);
-	for (size_t i = 0; i < count; i++) {
+	bool wants_hint = resolver_wants_hint(resolver);
+	for (size_t i = 0; i < count && wants_hint; i++) {
 		if (!relations[i].is_system)
 			nearest_offer(&nearest, relations[i].name);
 	}

@@ -72,14 +72,16 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			       bool ambiguous, bool some_take_count)
 {
 	if (function->overloads_count == 0) {
+		bool foreign = list_length(call->funcname) > 2;
+		str_t hint =
+			resolver_wants_hint(resolver)
+				? catalog_function_hint(resolver->catalog, function->name, resolver->arena)
+				: STR("");
 		diagnostics_add_state(
 			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL,
-			list_length(call->funcname) > 2
-				? "0A000"
-				: missing_sqlstate(resolver, function->schema, "42883"),
+			foreign ? "0A000" : missing_sqlstate(resolver, function->schema, "42883"),
 			function->name, call->location, "function \"" STR_FMT "\" does not exist" STR_FMT,
-			STR_ARG(function->name),
-			STR_ARG(catalog_function_hint(resolver->catalog, function->name, resolver->arena)));
+			STR_ARG(function->name), STR_ARG(hint));
 		return;
 	}
 	str_t types = written_types(resolver, arguments);

@@ -11,6 +11,7 @@
 #define RESOLVE_MAX_DEPTH 1500
 
 /* Bounds on work: materialised columns, and names compared. Far above what any query of a person needs. */
+#define RESOLVE_MAX_HINTS	     32
 #define RESOLVE_MAX_RELATIONS	     500 /* in one FROM */
 #define RESOLVE_MAX_COLUMNS	     ((size_t)1 << 18)
 #define RESOLVE_MAX_COMPARISONS	     ((size_t)20 << 20)
@@ -139,6 +140,7 @@ struct resolver {
 	struct marks marks;	  /* of the expression being resolved */
 	const Node *top_function; /* the one that FROM calls by itself */
 	unsigned items;
+	unsigned hints; /* looked for so far */
 	unsigned depth;
 	size_t columns;
 	size_t comparisons;
@@ -169,6 +171,8 @@ void resolver_record_type(struct resolver *resolver, const void *node, type_id t
 /* Adds an operator to those of the node. */
 void resolver_record_operator(struct resolver *resolver, struct resolved_operator applied);
 void resolver_note_cast(struct resolver *resolver, type_id source, type_id target, int location);
+/* Whether a hint may still be looked for: that goes through all names there are. */
+bool resolver_wants_hint(struct resolver *resolver);
 /* Whether types can be judged: there is a catalog of PostgreSQL's types. */
 bool resolver_knows_types(const struct resolver *resolver);
 void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);

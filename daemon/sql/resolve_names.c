@@ -187,7 +187,8 @@ static void report_unknown(struct resolver *resolver, const struct scope *scope,
 {
 	struct nearest nearest;
 	nearest_init(&nearest, name);
-	for (; scope; scope = scope->parent) {
+	bool wants_hint = resolver_wants_hint(resolver);
+	for (; scope && wants_hint; scope = scope->parent) {
 		for (size_t i = 0; i < scope->names.count; i++)
 			offer_columns(&nearest, scope->names.entries[i].item);
 	}
@@ -322,7 +323,8 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 	}
 	struct nearest nearest;
 	nearest_init(&nearest, name);
-	offer_columns(&nearest, item);
+	if (resolver_wants_hint(resolver))
+		offer_columns(&nearest, item);
 	str_t object =
 		arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias), STR_ARG(name));
 	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,

@@ -88,7 +88,8 @@ static void report_unknown_type(struct resolver *resolver, const TypeName *name,
 	struct nearest nearest;
 	const char *here = NULL;
 	nearest_init(&nearest, str_from(text));
-	for (size_t i = 0; i < sizeof type_hints / sizeof *type_hints; i++) {
+	bool wants_hint = resolver_wants_hint(resolver);
+	for (size_t i = 0; wants_hint && i < sizeof type_hints / sizeof *type_hints; i++) {
 		nearest_offer(&nearest, str_from(type_hints[i].name));
 		if (str_is(nearest.best, type_hints[i].name))
 			here = type_hints[i].here;
