@@ -4,6 +4,9 @@
 #include <jansson.h>
 #include <sqlite3.h>
 
+#define DEFINITION_STEPS_MAX	200 /* of 1,000 opcodes each: many times what a definition takes */
+#define DEFINITION_STEP_OPCODES 1000
+
 static void close_database(sqlite3 **database)
 {
 	(void)sqlite3_close_v2(*database);
@@ -21,13 +24,23 @@ static int authorize(void *context, int action, const char *a, const char *b, co
 	return action == SQLITE_ATTACH || action == SQLITE_DETACH ? SQLITE_DENY : SQLITE_OK;
 }
 
+/* A definition from a hostile file could be a CREATE TABLE AS SELECT that never ends. */
+static int watch_steps(void *context)
+{
+	unsigned *steps = context;
+	return ++*steps > DEFINITION_STEPS_MAX;
+}
+
 /* Runs one definition. One that the library refuses (a virtual table of a module that is not here, the
  * library's own tables) leaves its relation out. */
 static void define(sqlite3 *database, const char *definition)
 {
 	_cleanup_(finalize) sqlite3_stmt *statement = NULL;
+	unsigned steps = 0;
+	sqlite3_progress_handler(database, DEFINITION_STEP_OPCODES, watch_steps, &steps);
 	if (sqlite3_prepare_v2(database, definition, -1, &statement, NULL) == SQLITE_OK && statement)
 		(void)sqlite3_step(statement);
+	sqlite3_progress_handler(database, 0, NULL, NULL);
 }
 
 /* Identifiers of SQLite are compared without regard to (ASCII) case: the catalog holds them in lower case. */

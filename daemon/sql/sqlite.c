@@ -163,6 +163,9 @@ static bool repair(struct sqlite_analysis *state, const struct sqlite_result *re
 		return false;
 	case SQLITE_PROBLEM_OTHER:
 		report(state, result);
+		if (strncmp(result->message.ptr, "unsafe use of ", strlen("unsafe use of ")) == 0)
+			violations_add(&state->violations, VIOLATION_DANGEROUS_FUNCTION, result->offset,
+				       STR_FMT, STR_ARG(result->message)); /* in a view */
 		return false;
 	case SQLITE_PROBLEM_DENIED:
 	case SQLITE_PROBLEM_NONE:

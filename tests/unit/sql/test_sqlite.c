@@ -183,8 +183,7 @@ static void test_diagnostics(void **state)
 		{ "SELECT users.nope, gone FROM users LIMIT 1", "unknown_column unknown_column", 7, true },
 		{ "SELECT id FROM users, orders LIMIT 1", "ambiguous_column risky_pattern", 7, true },
 		{ "SELECT frob(id) FROM users LIMIT 1", "unknown_function", 7, true },
-		{ "SELECT a FROM x JOIN y ON x.i = y.i LIMIT 1",
-		  "unknown_table unknown_table", -1, true },
+		{ "SELECT a FROM x JOIN y ON x.i = y.i LIMIT 1", "unknown_table unknown_table", -1, true },
 		{ "SELECT name FROM users WHERE count(*) > 1 LIMIT 1", "invalid_aggregate", -1, true },
 		{ "SELECT FROM users", "syntax_error", 7, false },
 		{ "SELECT \"x\" FROM users LIMIT 1", "unknown_column", 7, true },
@@ -273,6 +272,40 @@ static void test_canonical(void **state)
 		{ "SELECT name FROM users LIMIT 1, 2", "select name\nfrom USERS limit 1,2", true },
 		{ "SELECT name FROM users LIMIT 1, 2", "SELECT name FROM users LIMIT 2, 1", false },
 		{ "SELECT name FROM users", "SELECT city FROM users", false },
+		{ "SELECT name FROM users WHERE id = 1 AND city = 'x'",
+		  "SELECT u.name FROM users u WHERE 'x' == u.city AND u.id = 1", true },
+		{ "SELECT u.name FROM users u JOIN orders o ON o.user_id = u.id",
+		  "SELECT name FROM orders, users WHERE users.id = user_id", true },
+		{ "SELECT * FROM users, orders", "SELECT * FROM orders, users", false },
+		{ "SELECT u.name FROM users u LEFT JOIN orders o ON o.user_id = u.id",
+		  "SELECT u.name FROM users u JOIN orders o ON o.user_id = u.id", false },
+		{ "SELECT name AS n FROM users ORDER BY n", "SELECT name FROM users ORDER BY 1", true },
+		{ "SELECT name FROM users ORDER BY 1 DESC", "SELECT name FROM users ORDER BY 1", false },
+		/* SQLite's precedences, not PostgreSQL's. */
+		{ "SELECT name || id + 1 FROM users", "SELECT (name || id) + 1 FROM users", true },
+		{ "SELECT name || id + 1 FROM users", "SELECT name || (id + 1) FROM users", false },
+		{ "SELECT id = 1 LIKE 2 FROM users", "SELECT (id = 1) LIKE 2 FROM users", true },
+		{ "SELECT id = 1 LIKE 2 FROM users", "SELECT id = (1 LIKE 2) FROM users", false },
+		{ "SELECT NOT id = 1 FROM users", "SELECT NOT (id = 1) FROM users", true },
+		{ "SELECT -id COLLATE nocase FROM users", "SELECT (-id) COLLATE nocase FROM users", true },
+		{ "SELECT id - 1 - 2 FROM users", "SELECT id - (1 - 2) FROM users", false },
+		{ "SELECT id < 1 = 0 FROM users", "SELECT (id < 1) = 0 FROM users", true },
+		{ "SELECT id & 1 = 0 FROM users", "SELECT (id & 1) = 0 FROM users", true },
+		{ "SELECT id BETWEEN 1 AND 2 AND id = 3 FROM users",
+		  "SELECT (id BETWEEN 1 AND 2) AND (id = 3) FROM users", true },
+		{ "SELECT 1 UNION SELECT 2 INTERSECT SELECT 2", "SELECT 2 INTERSECT SELECT 2 UNION SELECT 1",
+		  false },
+		{ "SELECT name 'x' FROM users", "SELECT 'x' FROM users", false },
+		{ "SELECT name AS a, city AS b FROM users GROUP BY a",
+		  "SELECT name AS b, city AS a FROM users GROUP BY a", false },
+		{ "SELECT a.name FROM users a JOIN users b ON a.id = b.id",
+		  "SELECT b.name FROM users a JOIN users b ON a.id = b.id", false },
+		{ "SELECT count(*) FROM users WHERE id IN (1, 2)",
+		  "SELECT count(*) FROM users WHERE id IN (2, 1)", true },
+		{ "SELECT name FROM users WHERE id NOT IN (1, 2)",
+		  "SELECT name FROM users WHERE id IN (1, 2)", false },
+		{ "SELECT (SELECT max(total) FROM orders WHERE user_id = users.id) FROM users",
+		  "SELECT (SELECT max(o.total) FROM orders o WHERE u.id = o.user_id) FROM users u", true },
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -283,9 +316,191 @@ static void test_canonical(void **state)
 	}
 }
 
+/* What is wrong in a file's schema costs its relation, not the catalog and not the time. */
+static void test_hostile_schema(void **state)
+{
+	static const char hostile[] =
+		"[\"CREATE TABLE good (id INTEGER PRIMARY KEY, a TEXT)\", \"nonsense\", null, 5, \"CREATE\","
+		" \"CREATE VIRTUAL TABLE v USING no_such_module(x)\", \"CREATE TABLE bad (\","
+		" \"CREATE VIEW missing AS SELECT x FROM nowhere\", \"CREATE VIEW fine AS SELECT a FROM "
+		"good\","
+		" \"CREATE TABLE packed (k TEXT PRIMARY KEY, g INT AS (1)) WITHOUT ROWID, STRICT\","
+		" \"CREATE TABLE endless AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+		"SELECT n FROM r\","
+		" \"CREATE TEMP TABLE t (a)\", \"CREATE TRIGGER x AFTER INSERT ON good BEGIN DELETE FROM "
+		"good; END\","
+		" \"CREATE VIEW loud AS SELECT load_extension('x') AS l\", \"ATTACH 'x' AS y\"]";
+	static const struct {
+		const char *sql;
+		enum sql_verdict verdict;
+		size_t errors;
+	} cases[] = {
+		{ "SELECT a FROM good LIMIT 1", SQL_SAFE, 0 },
+		{ "SELECT a FROM fine LIMIT 1", SQL_SAFE, 0 },
+		{ "SELECT k, g FROM packed LIMIT 1", SQL_SAFE, 0 },
+		{ "SELECT x FROM missing LIMIT 1", SQL_SAFE, 1 },
+		{ "SELECT x FROM v LIMIT 1", SQL_SAFE, 1 },
+		{ "SELECT l FROM loud LIMIT 1", SQL_UNSAFE, 1 },
+	};
+	struct catalog *schema_of_file = NULL;
+	(void)state;
+	assert_int_equal(catalog_compile_sqlite(STR(hostile), &schema_of_file, NULL), ERR_OK);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_request request = { .sql = str_from(cases[i].sql),
+					       .dialect = SQL_SQLITE,
+					       .target_named = true,
+					       .catalog = schema_of_file };
+		struct sql_analysis analysis;
+		size_t errors = 0;
+		sql_analyse(&request, arena, &analysis);
+		for (size_t d = 0; d < analysis.diagnostics_count; d++)
+			errors += analysis.diagnostics[d].severity == SQL_ERROR;
+		if (errors != cases[i].errors || analysis.verdict != cases[i].verdict)
+			print_analysis(cases[i].sql, &analysis);
+		assert_int_equal(errors, cases[i].errors);
+		assert_int_equal(analysis.verdict, cases[i].verdict);
+	}
+	catalog_unref(schema_of_file);
+}
+
+static void join_items(const struct sql_items *items, char *text, size_t size)
+{
+	text[0] = '\0';
+	for (size_t i = 0; i < items->count; i++)
+		snprintf(text + strlen(text), size - strlen(text), "%s" STR_FMT, i ? " | " : "",
+			 STR_ARG(items->items[i]));
+}
+
+static void test_clauses(void **state)
+{
+	static const char sql[] =
+		"SELECT DISTINCT u.city, count(*) AS n FROM users u JOIN orders o ON o.user_id = u.id "
+		"WHERE o.total > 5 AND u.name LIKE 'a%' GROUP BY u.city HAVING count(*) > 1 "
+		"ORDER BY n DESC, u.city LIMIT 3";
+	static const char *const expected[SQL_CLAUSE_COUNT_] = {
+		[SQL_CLAUSE_SELECT] = "count(*) | distinct | users.city",
+		[SQL_CLAUSE_WHERE] = "(5 < orders.total) | (users.name like 'a%') | having (1 < count(*))",
+		[SQL_CLAUSE_FROM] = "orders | users",
+		[SQL_CLAUSE_GROUP] = "users.city",
+		[SQL_CLAUSE_ORDER] = "count(*) desc | limit 3 offset 0 | users.city",
+		[SQL_CLAUSE_JOIN] = "(orders.user_id = users.id)",
+	};
+	_cleanup_(arena_scope) struct arena *arena = arena_new();
+	struct sql_analysis analysis = analyse(sql, true, true, arena);
+	(void)state;
+	for (size_t i = 0; i < SQL_CLAUSE_COUNT_; i++) {
+		char text[512];
+		join_items(&analysis.clauses[i], text, sizeof text);
+		assert_string_equal(text, expected[i]);
+	}
+	assert_true(analysis.ordered && analysis.limited);
+	assert_int_equal(analysis.order_keys_count, 2);
+	assert_int_equal(analysis.order_keys[0].column, 1);
+	assert_true(analysis.order_keys[0].descending && !analysis.order_keys[0].nulls_first);
+	assert_int_equal(analysis.order_keys[1].column, 0);
+	assert_true(!analysis.order_keys[1].descending && analysis.order_keys[1].nulls_first);
+}
+
+static void test_warnings(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *codes; /* sub codes, or codes without one */
+	} cases[] = {
+		{ "SELECT name FROM users, orders LIMIT 1", "cartesian_product" },
+		{ "SELECT name FROM users u, orders o WHERE o.user_id = u.id LIMIT 1", "" },
+		{ "SELECT name FROM users JOIN orders USING (id) LIMIT 1", "" },
+		{ "SELECT name FROM users JOIN (SELECT max(total) AS m FROM orders) LIMIT 1", "" },
+		{ "SELECT name FROM users WHERE city = NULL LIMIT 1", "equals_null" },
+		{ "SELECT name FROM users WHERE city IS NULL LIMIT 1", "" },
+		{ "SELECT name FROM users WHERE city LIKE '%x' LIMIT 1", "leading_wildcard" },
+		{ "SELECT name FROM users WHERE city GLOB '*x' LIMIT 1", "leading_wildcard" },
+		{ "SELECT name FROM users WHERE city LIKE 'x%' LIMIT 1", "" },
+		{ "SELECT id / 2 FROM users LIMIT 1", "integer_division" },
+		{ "SELECT id / 2.0 FROM users LIMIT 1", "" },
+		{ "SELECT total / 2 FROM orders LIMIT 1", "" },
+		{ "SELECT name FROM users WHERE id = 'abc' LIMIT 1", "type_mismatch" },
+		{ "SELECT name FROM users WHERE id = '12' LIMIT 1", "" },
+		{ "SELECT name FROM users WHERE id NOT IN (SELECT user_id FROM orders) LIMIT 1",
+		  "not_in_nullable_subquery" },
+		{ "SELECT name FROM users WHERE id NOT IN (SELECT id FROM orders) LIMIT 1", "" },
+		{ "SELECT name FROM users WHERE id NOT IN (SELECT user_id FROM orders WHERE user_id IS NOT "
+		  "NULL) LIMIT 1",
+		  "" },
+		{ "SELECT name FROM users UNION SELECT city FROM users", "missing_limit" },
+		{ "SELECT * FROM users", "select_star missing_limit" },
+		{ "SELECT count(*) FROM users", "" },
+		{ "SELECT city FROM users GROUP BY city", "" },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, true, true, arena);
+		char codes[256] = "";
+		for (size_t d = 0; d < analysis.diagnostics_count; d++)
+			snprintf(codes + strlen(codes), sizeof codes - strlen(codes), "%s%s", d ? " " : "",
+				 analysis.diagnostics[d].sub_code ? analysis.diagnostics[d].sub_code
+								  : analysis.diagnostics[d].code);
+		if (strcmp(codes, cases[i].codes) != 0)
+			print_analysis(cases[i].sql, &analysis);
+		assert_string_equal(codes, cases[i].codes);
+	}
+}
+
+static void test_required(void **state)
+{
+	static const struct sql_required_column rule = { STR("users"), STR("city") };
+	static const struct sql_policy policy = { .required_columns = &rule, .required_columns_count = 1 };
+	static const struct {
+		const char *sql;
+		bool missing;
+	} cases[] = {
+		{ "SELECT name FROM users LIMIT 1", true },
+		{ "SELECT name FROM users WHERE city = 'x' LIMIT 1", false },
+		{ "SELECT name FROM users WHERE 'x' = city AND id > 1 LIMIT 1", false },
+		{ "SELECT name FROM users WHERE city = 'x' OR id > 1 LIMIT 1", true },
+		{ "SELECT name FROM users WHERE city IN ('x', 'y') LIMIT 1", false },
+		{ "SELECT name FROM users WHERE city = NULL LIMIT 1", true },
+		{ "SELECT name FROM users WHERE city <> 'x' LIMIT 1", true },
+		{ "SELECT name FROM users WHERE city = city LIMIT 1", true },
+		{ "SELECT a.name FROM users a JOIN users b ON a.city = b.city WHERE b.city = 'x' LIMIT 1",
+		  false },
+		{ "SELECT a.name FROM users a JOIN users b ON a.id = b.id WHERE b.city = 'x' LIMIT 1", true },
+		{ "SELECT o.id FROM orders o LEFT JOIN users u ON u.id = user_id AND u.city = 'x' LIMIT 1",
+		  false },
+		{ "SELECT o.id FROM users u LEFT JOIN orders o ON u.city = 'x' LIMIT 1", true },
+		{ "SELECT id FROM orders WHERE user_id IN (SELECT id FROM users) LIMIT 1", true },
+		{ "SELECT id FROM orders WHERE user_id IN (SELECT id FROM users WHERE city = 'x') LIMIT 1",
+		  false },
+		{ "WITH u AS (SELECT * FROM users) SELECT name FROM u WHERE city = 'x' LIMIT 1", true },
+		{ "SELECT id FROM orders LIMIT 1", false },
+		{ "EXPLAIN QUERY PLAN SELECT name FROM users", true },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_request request = { .sql = str_from(cases[i].sql),
+					       .dialect = SQL_SQLITE,
+					       .target_named = true,
+					       .catalog = catalog,
+					       .policy = &policy };
+		struct sql_analysis analysis;
+		bool missing = false;
+		sql_analyse(&request, arena, &analysis);
+		for (size_t d = 0; d < analysis.diagnostics_count; d++)
+			missing = missing || strcmp(analysis.diagnostics[d].code, "missing_required") == 0;
+		if (missing != cases[i].missing)
+			print_analysis(cases[i].sql, &analysis);
+		assert_int_equal(missing, cases[i].missing);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clauses),	    cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_required),    cmocka_unit_test(test_hostile_schema),
 		cmocka_unit_test(test_attacks),	    cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_no_catalog),  cmocka_unit_test(test_canonical),
