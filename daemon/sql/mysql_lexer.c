@@ -11,7 +11,9 @@ struct lexer {
 	struct arena *arena;
 	struct mysql_tokens *tokens;
 	struct mysql_failure *failure;
-	bool ambiguous; /* a backslash stands where settings decide on the end of a string */
+	/* A backslash stands where settings decide on the end of a string: of any, of one in double quotes.
+	 */
+	bool ambiguous, ambiguous_double;
 	size_t ambiguous_at;
 	size_t *open; /* stack of open brackets */
 	size_t open_count;
@@ -204,9 +206,10 @@ static bool take_quoted(struct lexer *lexer, str_t *ret_value)
 	buf_free(&value);
 	if (!closed)
 		return refuse(lexer, start, "a string that does not end");
-	if (escapes && !lexer->ambiguous && plain_end(lexer, start) != i) {
+	if (escapes && plain_end(lexer, start) != i) {
+		lexer->ambiguous_at = lexer->ambiguous ? lexer->ambiguous_at : start;
 		lexer->ambiguous = true;
-		lexer->ambiguous_at = start;
+		lexer->ambiguous_double = lexer->ambiguous_double || quote == '"';
 	}
 	return true;
 }
@@ -468,9 +471,27 @@ static bool take_token(struct lexer *lexer)
 	}
 }
 
-/* Where backslashes are plain characters, the strings of this text end elsewhere. Such a server has to reject
- * it before anything runs: its last string never ends, and no statement ends before. */
-static bool harmless_elsewhere(const struct lexer *lexer)
+/* Where the string that opens at `start` ends if backslashes escape; 0: nowhere. */
+static size_t escaped_end(const struct lexer *lexer, size_t start)
+{
+	char quote = lexer->text.ptr[start];
+	for (size_t i = start + 1; i < lexer->text.len; i++) {
+		if (lexer->text.ptr[i] == '\\')
+			i++;
+		else if (lexer->text.ptr[i] != quote)
+			continue;
+		else if (byte_at(lexer, i + 1) != quote)
+			return i + 1;
+		else
+			i++;
+	}
+	return 0;
+}
+
+/* Under other settings the strings of this text end elsewhere: NO_BACKSLASH_ESCAPES makes all backslashes
+ * plain, ANSI_QUOTES (`single_escapes`) those between double quotes. Such a server has to reject the text
+ * before anything runs: its last string never ends, and no statement ends before. */
+static bool harmless_elsewhere(const struct lexer *lexer, bool single_escapes)
 {
 	struct lexer other = *lexer;
 	struct mysql_failure failure = { 0 };
@@ -484,7 +505,8 @@ static bool harmless_elsewhere(const struct lexer *lexer)
 				return false;
 			other.at--;
 		} else if (c == '\'' || c == '"' || c == '`') {
-			size_t end = plain_end(&other, other.at);
+			bool escapes = c == '\'' && single_escapes;
+			size_t end = escapes ? escaped_end(&other, other.at) : plain_end(&other, other.at);
 			if (end == 0)
 				return c != '`';
 			other.at = end - 1;
@@ -493,6 +515,12 @@ static bool harmless_elsewhere(const struct lexer *lexer)
 		}
 	}
 	return false;
+}
+
+static bool same_everywhere(const struct lexer *lexer)
+{
+	return (!lexer->ambiguous || harmless_elsewhere(lexer, false)) &&
+	       (!lexer->ambiguous_double || harmless_elsewhere(lexer, true));
 }
 
 bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret_tokens,
@@ -521,7 +549,7 @@ bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret
 	(void)add(&lexer, MYSQL_TOKEN_END, text.len, STR(""));
 	while (lexer.open_count > 0)
 		ret_tokens->items[lexer.open[--lexer.open_count]].match = ret_tokens->count - 1;
-	if (lexer.ambiguous && !harmless_elsewhere(&lexer))
+	if (!same_everywhere(&lexer))
 		return refuse(
 			&lexer, lexer.ambiguous_at,
 			"the server's sql_mode decides where this string ends: double the quotes instead");

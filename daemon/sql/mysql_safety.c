@@ -1,6 +1,6 @@
 #include "sql/mysql_safety.h"
 
-#include "sql/catalog_content.h"
+#include "sql/mysql_names.h"
 #include "sql/scan.h"
 
 #include <ctype.h>
@@ -302,9 +302,34 @@ static void walk_set(struct mysql_safety *safety, const struct mysql_node *set)
 			       "a set operation puts what the server knows beside tables");
 }
 
+static bool merges_columns(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_USING || (node->kind == MYSQL_JOIN && node->op[0] == 'n'))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (merges_columns(child))
+			return true;
+	return false;
+}
+
+/* MariaDB 10.11 crashes while it looks for schema.table.column beside merged columns, when that is not the
+ * schema of the table. */
+static void judge_schema(struct mysql_safety *safety, const struct mysql_node *name)
+{
+	bool sure = name->range && str_present(name->range->schema) &&
+		    mysql_same(name->range->schema, name->schema);
+	if (safety->merges && str_present(name->schema) && !sure && !safety->in_view)
+		violate(safety, VIOLATION_UNANALYSABLE, name,
+			"servers crash on a schema beside merged columns: ", name->schema);
+}
+
 static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	switch (node->kind) {
+	case MYSQL_COLUMN:
+	case MYSQL_STAR:
+		judge_schema(safety, node);
+		break;
 	case MYSQL_CALL:
 		judge_call(safety, node);
 		break;
@@ -392,6 +417,7 @@ void mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 	struct mysql_safety safety = {
 		.request = request, .text = text, .violations = violations, .generated = 1
 	};
+	safety.merges = merges_columns(root);
 	check_comments(&safety);
 	mysql_safety_walk(&safety, root);
 	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))

@@ -17,6 +17,7 @@ struct mysql_safety {
 	double generated; /* rows of the sequence engine, multiplied */
 	bool cut_off;	  /* the text ends with an empty comment */
 	size_t views;	  /* definitions that have been looked into */
+	bool merges;	  /* USING or a natural join stands somewhere */
 	bool in_view;	  /* what its author wrote is looked at, not the statement */
 };
 

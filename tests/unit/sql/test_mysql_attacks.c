@@ -4,7 +4,8 @@
  * statements allowed, and by root under every sql_mode that reads quotes and operators in another way:
  * nothing may change, wait, lock or write.
  *
- * ASSAYD_ATTACKS_EVERY takes every n-th fragment (default 24; 1: all). Skipped where MariaDB is not installed.
+ * ASSAYD_ATTACKS_EVERY takes every n-th fragment (default 12; 1: all). Skipped where MariaDB is not
+ * installed.
  */
 #ifndef HAVE_MARIADB
 
@@ -118,8 +119,8 @@ static str_t world(struct arena *arena)
 		"SELECT CRC32(GROUP_CONCAT(id, name, city)) FROM shop.users",
 		"SELECT CRC32(GROUP_CONCAT(id, user_id, total)) FROM shop.orders",
 		"SELECT next_not_cached_value FROM shop.numbers",
-		"SELECT CRC32(GROUP_CONCAT(variable_name, variable_value ORDER BY 1)) FROM "
-		"information_schema.global_variables WHERE variable_name NOT LIKE 'gtid%'",
+		("SELECT CRC32(GROUP_CONCAT(variable_name, variable_value ORDER BY 1)) FROM "
+		 "information_schema.global_variables WHERE variable_name NOT LIKE 'gtid%'"),
 	};
 	struct buf text = BUF_INIT;
 	for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++)
@@ -240,7 +241,7 @@ static void injections_do_nothing(void **state)
 	(void)state;
 	const char *folder = getenv("ASSAYD_CORPORA");
 	const char *wanted = getenv("ASSAYD_ATTACKS_EVERY");
-	size_t every = wanted ? strtoul(wanted, NULL, 10) : 24;
+	size_t every = wanted ? strtoul(wanted, NULL, 10) : 12;
 	char pattern[4096];
 	glob_t found;
 	snprintf(pattern, sizeof pattern, "%s/libinjection/*.txt",
