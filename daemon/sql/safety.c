@@ -123,14 +123,14 @@ void refuse_statement(struct walk *walk, const Node *node)
 	switch ((int)nodeTag(node)) {
 	case T_InsertStmt: {
 		const InsertStmt *insert = (const InsertStmt *)node;
-		walk_with(walk, insert->withClause);
+		walk_with(walk, insert->withClause, NULL);
 		walk_node(walk, insert->selectStmt);
 		walk_list(walk, insert->returningList);
 		break;
 	}
 	case T_UpdateStmt: {
 		const UpdateStmt *update = (const UpdateStmt *)node;
-		walk_with(walk, update->withClause);
+		walk_with(walk, update->withClause, NULL);
 		walk_list(walk, update->targetList);
 		walk_list(walk, update->fromClause);
 		walk_node(walk, update->whereClause);
@@ -139,7 +139,7 @@ void refuse_statement(struct walk *walk, const Node *node)
 	}
 	case T_DeleteStmt: {
 		const DeleteStmt *delete = (const DeleteStmt *)node;
-		walk_with(walk, delete->withClause);
+		walk_with(walk, delete->withClause, NULL);
 		walk_list(walk, delete->usingClause);
 		walk_node(walk, delete->whereClause);
 		walk_list(walk, delete->returningList);
@@ -323,7 +323,6 @@ static bool walk_judged(struct walk *walk, const Node *node)
 		WALK(SQLValueFunction, SQLValueFunction, walk_value_function);
 		WALK(SortBy, SortBy, walk_sort);
 		WALK(WindowDef, WindowDef, walk_window);
-		WALK(WithClause, WithClause, walk_with);
 	default:
 		return false;
 	}
@@ -373,11 +372,13 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 {
 	struct violations list = violations_begin(analysis, arena);
 	struct vetted_views views = { .count = 0 };
+	unsigned steps = 0;
 	struct walk walk = { .list = &list,
 			     .request = request,
 			     .resolution = resolution,
 			     .volatiles = volatile_objects_of(request->catalog, arena),
 			     .views = &views,
+			     .steps = &steps,
 			     .text = statement->text,
 			     .rows = 1 };
 	if (statement->count == 0)

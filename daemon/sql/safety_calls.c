@@ -1,6 +1,5 @@
 #include "sql/safety_walk.h" // first: see pg_nodes.h
 
-#include "sql/safety_bombs.h"
 #include "sql/type_coercion.h"
 
 #include <catalog/pg_type_d.h>
@@ -61,7 +60,7 @@ void walk_type(struct walk *walk, const TypeName *type)
 
 static void judge_size(struct walk *walk, const FuncCall *call)
 {
-	struct call_size size = bomb_call_size(call);
+	struct call_size size = bomb_call_size(call, walk_look(walk));
 	struct qualified_name name = qualified_name(call->funcname);
 	if (walk->in_view)
 		return;
@@ -395,8 +394,18 @@ static bool is_between(A_Expr_Kind kind)
 	       kind == AEXPR_NOT_BETWEEN_SYM;
 }
 
+/* Numbers of any number of digits; others overflow, which is no more than an error. */
+static void judge_power(struct walk *walk, const A_Expr *expr)
+{
+	struct qualified_name name = qualified_name(expr->name);
+	if (!walk->in_view && str_is(name.name, "^") &&
+	    bomb_power_digits(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_DIGITS)
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
+}
+
 void walk_operator(struct walk *walk, const A_Expr *expr)
 {
+	judge_power(walk, expr);
 	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
 			     expr->kind == AEXPR_IN || is_between(expr->kind);
 	const Node *right = right_is_many ? NULL : expr->rexpr;

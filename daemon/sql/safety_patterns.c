@@ -53,25 +53,108 @@ bool pattern_probe_function(str_t name)
 	return false;
 }
 
-static const A_Const *literal_of(const Node *node)
+#define MAX_DEPTH 32 /* of a condition that is looked into */
+
+static const A_Const *constant_condition(const Node *node, unsigned depth);
+
+/* The first literal of parts that are all constant, or NULL. */
+static const A_Const *constant_parts(const List *parts, unsigned depth)
 {
-	while (node && IsA(node, TypeCast))
-		node = ((const TypeCast *)node)->arg;
-	return node && IsA(node, A_Const) ? (const A_Const *)node : NULL;
+	const A_Const *first = NULL;
+	ListCell *cell;
+	foreach(cell, parts)
+	{
+		const A_Const *part = constant_condition(lfirst(cell), depth);
+		if (!part)
+			return NULL;
+		first = first ? first : part;
+	}
+	return first;
 }
 
-/* Offset of a comparison of two literals, or of a true literal, where one stands as a condition; −1: none. */
+/* (SELECT 1), EXISTS (SELECT 1) */
+static const A_Const *constant_subquery(const SubLink *link, unsigned depth)
+{
+	if (link->testexpr || !link->subselect || !IsA(link->subselect, SelectStmt))
+		return NULL;
+	const SelectStmt *select = (const SelectStmt *)link->subselect;
+	if (select->op != SETOP_NONE || select->fromClause || select->whereClause)
+		return NULL;
+	return list_length(select->targetList) == 1
+		       ? constant_condition(((const ResTarget *)linitial(select->targetList))->val, depth)
+		       : NULL;
+}
+
+static const A_Const *constant_operation(const A_Expr *expr, unsigned depth)
+{
+	const A_Const *left = expr->lexpr ? constant_condition(expr->lexpr, depth) : NULL;
+	if (expr->lexpr && !left)
+		return NULL;
+	const A_Const *right = constant_condition(expr->rexpr, depth);
+	return right && left ? left : right;
+}
+
+/* The first literal of an expression that is made of literals alone, or NULL. */
+static const A_Const *constant_condition(const Node *node, unsigned depth)
+{
+	if (!node || depth >= MAX_DEPTH)
+		return NULL;
+	depth++;
+	switch ((int)nodeTag(node)) {
+	case T_A_Const:
+		return (const A_Const *)node;
+	case T_TypeCast:
+		return constant_condition(((const TypeCast *)node)->arg, depth);
+	case T_CollateClause:
+		return constant_condition(((const CollateClause *)node)->arg, depth);
+	case T_A_Expr:
+		return constant_operation((const A_Expr *)node, depth);
+	case T_BoolExpr:
+		return constant_parts(((const BoolExpr *)node)->args, depth);
+	case T_NullTest:
+		return constant_condition((const Node *)((const NullTest *)node)->arg, depth);
+	case T_BooleanTest:
+		return constant_condition((const Node *)((const BooleanTest *)node)->arg, depth);
+	case T_List:
+		return constant_parts((const List *)node, depth);
+	case T_SubLink:
+		return constant_subquery((const SubLink *)node, depth);
+	default:
+		return NULL;
+	}
+}
+
+/* A column compared with itself. */
+static const ColumnRef *own_comparison(const Node *node)
+{
+	if (!node || !IsA(node, A_Expr))
+		return NULL;
+	const A_Expr *expr = (const A_Expr *)node;
+	if (!expr->lexpr || !IsA(expr->lexpr, ColumnRef) || !expr->rexpr || !IsA(expr->rexpr, ColumnRef))
+		return NULL;
+	const List *left = ((const ColumnRef *)expr->lexpr)->fields;
+	const List *right = ((const ColumnRef *)expr->rexpr)->fields;
+	if (list_length(left) != list_length(right))
+		return NULL;
+	for (int i = 0; i < list_length(left); i++) {
+		const Node *a = list_nth(left, i);
+		const Node *b = list_nth(right, i);
+		if (!IsA(a, String) || !IsA(b, String) || strcmp(NODE_STRING(a), NODE_STRING(b)) != 0)
+			return NULL;
+	}
+	return (const ColumnRef *)expr->lexpr;
+}
+
+/* Offset of a condition that no row can change, or −1. */
 static int64_t literal_condition(const Node *node)
 {
-	const A_Const *constant = literal_of(node);
-	if (constant && !constant->isnull && constant->val.node.type == T_Boolean &&
-	    constant->val.boolval.boolval)
+	const A_Const *constant = constant_condition(node, 0);
+	if (constant &&
+	    (node->type != T_A_Const ||
+	     (!constant->isnull && constant->val.node.type == T_Boolean && constant->val.boolval.boolval)))
 		return constant->location;
-	if (!node || !IsA(node, A_Expr))
-		return -1;
-	const A_Expr *expr = (const A_Expr *)node;
-	const A_Const *left = literal_of(expr->lexpr);
-	return left && literal_of(expr->rexpr) ? left->location : -1;
+	const ColumnRef *own = own_comparison(node);
+	return own ? own->location : -1;
 }
 
 /* Whether an empty comment follows the token at `offset` and the two behind it (`1 = 1 --`), and nothing

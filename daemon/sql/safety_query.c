@@ -1,9 +1,13 @@
 #include "sql/safety_walk.h" // first: see pg_nodes.h
 
-#include "sql/safety_bombs.h"
 #include "sql/scan.h"
 
 #include <math.h>
+
+struct look walk_look(const struct walk *walk)
+{
+	return (struct look){ walk->resolution, walk->steps, 0 };
+}
 
 void multiply_rows(struct walk *walk, double rows, int location)
 {
@@ -122,9 +126,9 @@ static void walk_cte_query(struct walk *walk, const CommonTableExpr *cte)
 	}
 }
 
-static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursive)
+static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursive, const SelectStmt *reader)
 {
-	if (recursive && !walk->in_view && bomb_recursion(cte))
+	if (recursive && !walk->in_view && bomb_recursion_read(cte, reader, walk_look(walk)))
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, cte->location,
 			       "recursion of %s without a bound", cte->ctename);
 	double outer_rows = walk->rows;
@@ -139,10 +143,10 @@ static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursi
 	walk->rows = outer_rows;
 }
 
-void walk_with(struct walk *walk, const WithClause *with)
+void walk_with(struct walk *walk, const WithClause *with, const SelectStmt *reader)
 {
 	ListCell *cell;
-	foreach(cell, with ? with->ctes : NULL) walk_cte(walk, lfirst(cell), with->recursive);
+	foreach(cell, with ? with->ctes : NULL) walk_cte(walk, lfirst(cell), with->recursive, reader);
 }
 
 static void judge_locking(struct walk *walk, const SelectStmt *select)
@@ -189,11 +193,44 @@ static void walk_set_operation(struct walk *walk, const SelectStmt *select)
 	}
 }
 
+/* Relations of the system that nothing joins: heavy queries out of what every server has. */
+static double loose_relations(const struct walk *walk, const Node *from)
+{
+	if (from && IsA(from, RangeVar)) {
+		const RangeVar *range = (const RangeVar *)from;
+		return pattern_system_relation(str_from(range->schemaname), str_from(range->relname))
+			       ? BOMB_CATALOG_ROWS
+			       : 1;
+	}
+	if (!from || !IsA(from, JoinExpr))
+		return 1;
+	const JoinExpr *join = (const JoinExpr *)from;
+	double value;
+	bool loose = !join->usingClause && !join->isNatural &&
+		     (!join->quals || IsA(join->quals, A_Const) ||
+		      constant_number(join->quals, walk_look(walk), &value));
+	double left = loose_relations(walk, join->larg);
+	double right = loose_relations(walk, join->rarg);
+	return loose ? left * right : fmax(left, right);
+}
+
+static void judge_loose_relations(struct walk *walk, const SelectStmt *select)
+{
+	if (select->whereClause && !IsA(select->whereClause, A_Const))
+		return;
+	double rows = 1;
+	ListCell *cell;
+	foreach(cell, select->fromClause) rows *= loose_relations(walk, lfirst(cell));
+	if (rows > 1 && rows * walk->rows >= BOMB_QUERY_ROWS)
+		multiply_rows(walk, rows, walk->rows_location);
+}
+
 static void walk_select_body(struct walk *walk, const SelectStmt *select)
 {
 	double outer_rows = walk->rows;
 	walk->rows = fmax(1, list_length(select->valuesLists));
 	walk_list(walk, select->fromClause);
+	judge_loose_relations(walk, select);
 	walk_list(walk, select->valuesLists);
 	if (list_length(select->distinctClause) > 0 && linitial(select->distinctClause))
 		walk_list(walk, select->distinctClause);
@@ -213,7 +250,7 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 void walk_select(struct walk *walk, const SelectStmt *select)
 {
 	struct cte_size *outer_ctes = walk->ctes;
-	walk_with(walk, select->withClause);
+	walk_with(walk, select->withClause, select);
 	if (select->intoClause)
 		WALK_VIOLATION(walk, VIOLATION_SELECT_INTO, select->intoClause->rel->location, "%s",
 			       select->intoClause->rel->relname);

@@ -20,6 +20,7 @@ static void vet_definition(struct walk *outer, const struct parsed_statement *pa
 			      .resolution = &resolution,
 			      .volatiles = outer->volatiles,
 			      .views = outer->views,
+			      .steps = outer->steps,
 			      .in_view = true,
 			      .view_location = outer->in_view ? outer->view_location : location,
 			      .text = parsed->text,

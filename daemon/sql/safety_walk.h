@@ -13,6 +13,7 @@
 
 #include "sql/catalog_content.h"
 #include "sql/resolve.h"
+#include "sql/safety_bombs.h"
 #include "sql/safety_functions.h"
 #include "sql/safety_patterns.h"
 #include "sql/safety_volatile.h"
@@ -45,6 +46,7 @@ struct walk {
 	double rows;		/* of the SELECT under way, from constants alone */
 	int rows_location;	/* of the last part that brought rows */
 	struct cte_size *ctes;	/* in scope, innermost first */
+	unsigned *steps;	/* of searches for constants, of the whole statement */
 	size_t locking_offset;	/* where the search for the next FOR UPDATE starts */
 	struct arm_reads reads; /* so far */
 };
@@ -64,12 +66,15 @@ struct qualified_name qualified_name(const List *names);
 
 /* safety_query.c */
 void walk_select(struct walk *walk, const SelectStmt *select);
-void walk_with(struct walk *walk, const WithClause *with);
+/* `reader`: the SELECT that it belongs to, or NULL. */
+void walk_with(struct walk *walk, const WithClause *with, const SelectStmt *reader);
 void walk_range(struct walk *walk, const RangeVar *range);
 void walk_range_function(struct walk *walk, const RangeFunction *range);
 void walk_sample(struct walk *walk, const RangeTableSample *sample);
 void walk_table_function(struct walk *walk, const RangeTableFunc *range);
 void walk_join(struct walk *walk, const JoinExpr *join);
+/* A search for constants. */
+struct look walk_look(const struct walk *walk);
 /* What joins, subqueries and set-returning calls multiply up to. */
 void multiply_rows(struct walk *walk, double rows, int location);
 
