@@ -64,12 +64,20 @@ static const Node *without_casts(const struct resolver *resolver, const Node *no
 	}
 }
 
+/* `t.*` in an expression is the row t. */
+static bool is_row(const struct resolved_column *column)
+{
+	return column->kind == COLUMN_WHOLE_ROW || column->kind == COLUMN_STAR;
+}
+
 static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, const ColumnRef *b)
 {
 	const struct resolved_column *one = resolution_column(resolver->resolution, a);
 	const struct resolved_column *other = resolution_column(resolver->resolution, b);
-	if (!one || !other || one->kind != other->kind)
-		return !one || !other;
+	if (!one || !other)
+		return true;
+	if (one->kind != other->kind)
+		return is_row(one) && is_row(other) && one->item == other->item;
 	switch (one->kind) {
 	case COLUMN_OF_ITEM: {
 		struct base_column left = base_column_of(one->item, one->column);

@@ -224,7 +224,7 @@ static void check_aggregate_keys(struct resolver *resolver, const FuncCall *call
 		const Node *key = lfirst_node(SortBy, cell)->node;
 		bool found = false;
 		for (size_t i = 0; i < arguments->count && !found; i++)
-			found = expressions_may_equal(resolver, key, arguments->nodes[i]);
+			found = outputs_may_equal(resolver, key, arguments->nodes[i]);
 		same = same && found;
 	}
 	if (!same)

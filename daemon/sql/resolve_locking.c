@@ -5,8 +5,6 @@ static const char *obstacle(const struct resolver *resolver, const SelectStmt *s
 {
 	if (select->op != SETOP_NONE)
 		return "UNION, INTERSECT or EXCEPT";
-	if (select->valuesLists)
-		return "VALUES";
 	if (select->distinctClause)
 		return "DISTINCT";
 	if (select->groupClause)
