@@ -343,13 +343,125 @@ static void test_agrees(void **state)
 	assert_true(world.accepted > 2000 && world.rejected > 5000);
 }
 
-/* ---- attacks ---- */
+/* ---- canonical form ---- */
 
 static int watch(void *context)
 {
 	struct schema *schema = context;
 	return ++schema->steps > STEPS_MAX;
 }
+
+#define CELLS_BYTES 4000
+
+/* Rows of the statement as texts, sorted unless their order counts, up to a size; false: it ends in an error
+ * or takes too long. */
+static bool rows_of(struct schema *schema, str_t sql, struct arena *arena, struct buf *rows)
+{
+	sqlite3_stmt *statement = NULL;
+	str_t *lines = NULL;
+	size_t count = 0, capacity = 0;
+	int code = sqlite3_prepare_v2(schema->victim, sql.ptr, (int)sql.len + 1, &statement, NULL);
+	schema->steps = 0;
+	while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW && count < CELLS_BYTES) {
+		struct buf line = BUF_INIT;
+		for (int i = 0; i < sqlite3_column_count(statement); i++) {
+			const char *cell = (const char *)sqlite3_column_text(statement, i);
+			buf_printf(&line, "%s|", cell ? cell : "NULL");
+		}
+		ARENA_PUSH(arena, lines, count, capacity, arena_str(arena, buf_str(&line)));
+		buf_free(&line);
+	}
+	code = sqlite3_finalize(statement);
+	for (size_t i = 1; i < count; i++) /* few rows */
+		for (size_t j = i; j > 0 && strcmp(lines[j - 1].ptr, lines[j].ptr) > 0; j--) {
+			str_t other = lines[j];
+			lines[j] = lines[j - 1];
+			lines[j - 1] = other;
+		}
+	for (size_t i = 0; i < count; i++)
+		buf_printf(rows, STR_FMT "\n", STR_ARG(lines[i]));
+	return code == SQLITE_OK && count < 200;
+}
+
+static bool equal_forms_give_equal_rows(const struct query *query, str_t mutant)
+{
+	struct arena *arena = arena_new();
+	struct buf rows = BUF_INIT, mutant_rows = BUF_INIT;
+	struct sql_analysis a = analyse(str_from(query->sql), query->schema, arena);
+	struct sql_analysis b = analyse(mutant, query->schema, arena);
+	bool compared = !has_errors(&a) && !has_errors(&b) && a.verdict == SQL_SAFE &&
+			b.verdict == SQL_SAFE && str_equal(a.canonical, b.canonical) && !a.limited &&
+			rows_of(query->schema, str_from(query->sql), arena, &rows) &&
+			rows_of(query->schema, mutant, arena, &mutant_rows);
+	if (compared && !str_equal(buf_str(&rows), buf_str(&mutant_rows)))
+		fail_msg("one form:\n%s\n%s\n%s", query->sql, mutant.ptr, a.canonical.ptr);
+	buf_free(&rows);
+	buf_free(&mutant_rows);
+	arena_free(arena);
+	return compared;
+}
+
+/* Values that meet: small numbers and letters, as numbers and as texts, and NULL. */
+static void add_values(sqlite3 *handle, const char *table)
+{
+	static const char *const values[] = { "0", "1", "2", "'1'", "'2'", "'a'", "'b'", "NULL" };
+	char *count_sql = sqlite3_mprintf("SELECT count(*) FROM pragma_table_info(%Q)", table);
+	sqlite3_stmt *statement = NULL;
+	int columns = 0;
+	if (sqlite3_prepare_v2(handle, count_sql, -1, &statement, NULL) == SQLITE_OK &&
+	    sqlite3_step(statement) == SQLITE_ROW)
+		columns = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	sqlite3_free(count_sql);
+	for (unsigned row = 0; row < 6; row++) {
+		struct buf sql = BUF_INIT;
+		buf_printf(&sql, "INSERT INTO \"%s\" VALUES (", table);
+		for (int i = 0; i < columns; i++)
+			buf_printf(&sql, "%s%s", i ? "," : "", values[next_random() % 8]);
+		buf_append_char(&sql, ')');
+		(void)sqlite3_exec(handle, sql.data, NULL, NULL, NULL);
+		buf_free(&sql);
+	}
+}
+
+static void fill_victim(struct schema *schema)
+{
+	assert_int_equal(sqlite3_open(":memory:", &schema->victim), SQLITE_OK);
+	sqlite3_db_config(schema->victim, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	for (size_t i = 0; i < schema->definitions_count; i++) {
+		const char *start = strchr(schema->definitions[i].ptr, '"') + 1;
+		(void)sqlite3_exec(schema->victim, schema->definitions[i].ptr, NULL, NULL, NULL);
+		char *table = sqlite3_mprintf("%.*s", (int)strcspn(start, "\""), start);
+		add_values(schema->victim, table);
+		sqlite3_free(table);
+	}
+	sqlite3_progress_handler(schema->victim, STEP_OPCODES, watch, schema);
+}
+
+static void test_equal_forms(void **state)
+{
+	size_t compared = 0;
+	(void)state;
+	for (size_t i = 0; i < world.queries_count; i++) {
+		const struct query *query = &world.queries[i];
+		const struct query *next = &world.queries[i ^ 1]; /* the gold query's prediction */
+		struct arena *arena = arena_new();
+		if (!query->schema->victim)
+			fill_victim(query->schema);
+		compared += equal_forms_give_equal_rows(query, str_from(next->sql));
+		for (unsigned m = 0; m < 4; m++)
+			compared += equal_forms_give_equal_rows(query, mutate(query, arena));
+		arena_free(arena);
+	}
+	for (size_t i = 0; i < world.schemas_count; i++) { /* the next test makes its own */
+		sqlite3_close(world.schemas[i].victim);
+		world.schemas[i].victim = NULL;
+	}
+	print_message("%zu pairs of one canonical form were run\n", compared);
+	assert_true(compared > 200);
+}
+
+/* ---- attacks ---- */
 
 static void add_rows(sqlite3 *handle, const struct schema *schema)
 {
@@ -546,6 +658,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_agrees),
+		cmocka_unit_test(test_equal_forms),
 		cmocka_unit_test(test_safe_mutants_write_nothing),
 		cmocka_unit_test(test_injections_write_nothing),
 	};
