@@ -93,11 +93,14 @@ str_t canon_number(struct canon *canon, size_t number)
 
 str_t canon_short(struct canon *canon, str_t text)
 {
+	unsigned char digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES];
 	if (text.len <= CANON_LONG_TEXT)
 		return text;
-	char hex[DIGEST_HEX_SIZE];
-	digest_sha256_hex(text.ptr, text.len, hex);
-	return CONCAT(canon, STR("DIGEST("), str_from(hex), STR(")"));
+	digest_sha256(text.ptr, text.len, digest);
+	for (size_t i = 0; i < sizeof hex; i++)
+		hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
+	return CONCAT(canon, STR("DIGEST("), ((str_t){ hex, sizeof hex }), STR(")"));
 }
 
 str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str_t close)
