@@ -3,7 +3,6 @@
  * gate allows, with and without a catalog, on a stack of the size that workers have. How the time grows:
  * tests/bench/sql_scaling.
  */
-#include "common/clock.h"
 #include "common/pool.h"
 #include "sql/analysis.h"
 #include "sql/gate.h"
@@ -13,18 +12,27 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #ifdef SLOW_BUILD
 enum { PART = 4, MAX_MS = 10000 };
 #else
-enum { PART = 1, MAX_MS = 10000 };
+enum { PART = 1, MAX_MS = 1500 };
 #endif
 
 enum { LARGEST_COUNT = 1 << 16, MAX_RESULT_BYTES = 32 << 20 };
 
 static struct catalog *catalog;
+
+/* Of this thread: the machine may be busy. */
+static int64_t cpu_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
 
 static bool passes(const struct sql_shape *shape, unsigned count, struct buf *text)
 {
@@ -50,9 +58,9 @@ static void analyse(const struct sql_shape *shape, str_t sql, const struct catal
 	struct sql_request request = { .sql = sql, .target_named = with != NULL, .catalog = with };
 	struct arena *arena = arena_new();
 	struct sql_analysis analysis = { 0 };
-	int64_t start_us = clock_monotonic_us();
+	int64_t start_ms = cpu_ms();
 	sql_analyse(&request, arena, &analysis);
-	int64_t took_ms = (clock_monotonic_us() - start_us) / 1000;
+	int64_t took_ms = cpu_ms() - start_ms;
 	if (took_ms > MAX_MS || arena_size_bytes(arena) > MAX_RESULT_BYTES)
 		fail_msg("%s: %ld ms, a result of %zu bytes", shape->name, (long)took_ms,
 			 arena_size_bytes(arena));
