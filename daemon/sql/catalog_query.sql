@@ -17,13 +17,18 @@ expressions (class, object, tree) AS (
 uses AS (
   SELECT e.class, e.object, m.match[1] AS kind, m.match[2]::pg_catalog.oid AS used
   FROM expressions e,
-       LATERAL pg_catalog.regexp_matches(e.tree, ':(funcid|opfuncid|opno|aggfnoid|winfnoid|resulttype) (\d+)', 'g') AS m (match)
+       LATERAL pg_catalog.regexp_matches(e.tree, ':(funcid|opfuncid|opno|aggfnoid|winfnoid|resulttype|relid) (\d+)', 'g') AS m (match)
 ),
+-- What a view or another policy calls in its turn is not followed from here: it counts as volatile.
 expression_calls AS (
-  SELECT u.class, u.object, pg_catalog.max(p.provolatile) AS volatility
+  SELECT u.class, u.object, pg_catalog.max(CASE u.kind WHEN 'relid' THEN 'v' ELSE p.provolatile::pg_catalog.text END) AS volatility
   FROM uses u
   LEFT JOIN pg_catalog.pg_operator o ON u.kind = 'opno' AND o.oid = u.used
-  JOIN pg_catalog.pg_proc p ON p.oid = CASE u.kind WHEN 'opno' THEN o.oprcode WHEN 'resulttype' THEN 0 ELSE u.used END
+  LEFT JOIN pg_catalog.pg_proc p ON p.oid = CASE u.kind WHEN 'opno' THEN o.oprcode WHEN 'resulttype' THEN 0
+                                                        WHEN 'relid' THEN 0 ELSE u.used END
+  LEFT JOIN pg_catalog.pg_class r ON u.kind = 'relid' AND r.oid = u.used
+                                     AND (r.relkind NOT IN ('r', 'p', 'm', 'S', 'f') OR r.relrowsecurity)
+  WHERE p.oid IS NOT NULL OR r.oid IS NOT NULL
   GROUP BY u.class, u.object
 ),
 expression_types AS (

@@ -528,12 +528,22 @@ static void knows_privileges_and_policies(void **state)
 	    "ALTER TABLE app.accounts ENABLE ROW LEVEL SECURITY;"
 	    "CREATE POLICY own ON app.accounts FOR SELECT USING (app.v(tenant) > 0);"
 	    "CREATE POLICY idle ON app.likes USING (app.v(tenant) > 0);"
+	    "CREATE VIEW app.looks AS SELECT id FROM app.accounts WHERE app.v(tenant) > 0;"
+	    "CREATE TABLE app.by_view (id int); ALTER TABLE app.by_view ENABLE ROW LEVEL SECURITY;"
+	    "CREATE POLICY p ON app.by_view USING (id IN (SELECT l.id FROM app.looks l));"
+	    "CREATE TABLE app.by_policy (id int); ALTER TABLE app.by_policy ENABLE ROW LEVEL SECURITY;"
+	    "CREATE POLICY p ON app.by_policy USING (id IN (SELECT a.id FROM app.accounts a));"
+	    "CREATE TABLE app.by_table (id int); ALTER TABLE app.by_table ENABLE ROW LEVEL SECURITY;"
+	    "CREATE POLICY p ON app.by_table USING (id IN (SELECT t.k FROM app.parts t));"
 	    "SET ROLE reader");
 	struct catalog *catalog = read_catalog();
 	const struct catalog_relation *accounts = catalog_relation(catalog, STR("app"), STR("accounts"));
 	assert_true(accounts->may_read && !accounts->is_public);
 	assert_int_equal(accounts->volatility, 'v');
 	assert_int_equal(catalog_relation(catalog, STR("app"), STR("likes"))->volatility, 'i');
+	assert_int_equal(catalog_relation(catalog, STR("app"), STR("by_view"))->volatility, 'v');
+	assert_int_equal(catalog_relation(catalog, STR("app"), STR("by_policy"))->volatility, 'v');
+	assert_int_equal(catalog_relation(catalog, STR("app"), STR("by_table"))->volatility, 'i');
 	const struct catalog_relation *parts = catalog_relation(catalog, STR("app"), STR("parts"));
 	assert_true(parts->may_read && parts->is_public);
 	assert_false(catalog_relation(catalog, STR("app"), STR("typed"))->may_read);
