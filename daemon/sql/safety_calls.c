@@ -281,7 +281,8 @@ static void judge_conversion(struct walk *walk, const struct resolved_cast *cast
 {
 	if (cast->source == cast->target && cast->source != TYPE_UNSURE)
 		return;
-	bool refused = volatile_type(walk->volatiles, cast->target);
+	/* Types with checks are written, or parameters, which are judged where they stand. */
+	bool refused = cast->target != TYPE_UNSURE && volatile_type(walk->volatiles, cast->target);
 	if (cast->cast)
 		refused = refused || cast->cast->volatility == 'v';
 	else if (cast->source == TYPE_UNSURE || cast->target == TYPE_UNSURE)
@@ -315,6 +316,12 @@ static bool never_fits(const struct walk *walk, const Node *operand, type_id wan
 	       type_can_coerce(walk->request->catalog, type, wanted, CAST_IMPLICIT) == SURELY_NOT;
 }
 
+/* Whether the operand's type has checks that may have side effects. */
+static bool operand_converts(const struct walk *walk, type_id wanted)
+{
+	return wanted != TYPE_UNSURE && volatile_type(walk->volatiles, wanted);
+}
+
 /* Any overload that could be meant. */
 static void judge_overloads(struct walk *walk, struct qualified_name name, const Node *left,
 			    const Node *right, int location)
@@ -324,7 +331,11 @@ static void judge_overloads(struct walk *walk, struct qualified_name name, const
 		catalog_operators(walk->request->catalog, name.schema, name.name, &count);
 	for (size_t i = 0; i < count; i++) {
 		enum sql_violation_code code;
-		if (!operator_refused(overloads[i], walk->request->policy, &code))
+		bool converts = operand_converts(walk, overloads[i]->left) ||
+				operand_converts(walk, overloads[i]->right);
+		if (converts)
+			code = VIOLATION_VOLATILE_FUNCTION;
+		else if (!operator_refused(overloads[i], walk->request->policy, &code))
 			continue;
 		if (never_fits(walk, left, overloads[i]->left) ||
 		    never_fits(walk, right, overloads[i]->right))

@@ -358,7 +358,7 @@ static effects_t try_in_transaction(struct effects *effects, const char *sql, in
 		found |= effects_thorough(effects);
 	if (status == PQTRANS_INTRANS || status == PQTRANS_INERROR)
 		(void)execute(effects->session, "ROLLBACK");
-	return found | look(effects);
+	return effects->way & EFFECTS_LOOK_LATER ? found : found | look(effects);
 }
 
 static effects_t try_alone(struct effects *effects, const char *sql, int64_t *ret_ms)

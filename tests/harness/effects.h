@@ -49,7 +49,12 @@ void effects_close(struct effects *effects);
  * housekeeping that the log shows) only counts when it happens again each time; EFFECTS_ONE_TRY takes it as
  * it is.
  */
-enum effects_way { EFFECTS_EXTENDED_PROTOCOL = 1, EFFECTS_THOROUGH = 2, EFFECTS_ONE_TRY = 4 };
+enum effects_way {
+	EFFECTS_EXTENDED_PROTOCOL = 1,
+	EFFECTS_THOROUGH = 2,
+	EFFECTS_ONE_TRY = 4,
+	EFFECTS_LOOK_LATER = 8, /* what outlives the rollback shows with the next statement */
+};
 
 /* Runs it in a transaction, looks while that is open (thoroughly, if asked to), rolls back and looks again.
  */

@@ -321,7 +321,7 @@ static void test_attacks_are_real(void **state)
 
 static effects_t effects_of_safe(struct effects *effects, const char *sql)
 {
-	return effects_in_transaction(effects, sql, EFFECTS_EXTENDED_PROTOCOL) |
+	return effects_in_transaction(effects, sql, EFFECTS_EXTENDED_PROTOCOL | EFFECTS_LOOK_LATER) |
 	       effects_alone(effects, sql, 0);
 }
 
