@@ -15,6 +15,7 @@ struct sqlite_trace {
 	size_t tables_count;
 	size_t tables_capacity;
 	bool reads_schema; /* sqlite_schema and its other names */
+	size_t requests;   /* so far: queries inside queries can double them level by level */
 };
 
 /* The function may be called, however large its arguments are. */

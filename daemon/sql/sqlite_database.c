@@ -74,6 +74,13 @@ static void configure(sqlite3 *handle)
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 }
 
+/* Only names and rights matter here, plans do not; and rewriting subqueries can double them level by level.
+ */
+static void spare_plans(sqlite3 *handle)
+{
+	(void)sqlite3_test_control(SQLITE_TESTCTRL_OPTIMIZATIONS, handle, UINT32_MAX);
+}
+
 /* A definition from a hostile file could be a CREATE TABLE AS SELECT that never ends. */
 static int watch_steps(void *context)
 {
@@ -148,6 +155,7 @@ struct sqlite_database *sqlite_database_build(const struct catalog *catalog)
 		abort(); /* only for want of memory */
 	configure(database->handle);
 	limit(database->handle);
+	spare_plans(database->handle);
 	sqlite3_set_authorizer(database->handle, authorize, database);
 	sqlite3_progress_handler(database->handle, DEFINITION_STEP_OPCODES, watch_steps, database);
 	if (catalog && catalog_dialect(catalog) == SQL_SQLITE)

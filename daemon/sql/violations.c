@@ -40,6 +40,8 @@ void violations_add(struct violations *violations, enum sql_violation_code code,
 	vsnprintf(detail, sizeof detail, format, arguments);
 	va_end(arguments);
 	int64_t position = (int64_t)violations->text_offset + (offset > 0 ? offset : 0);
+	if (violations->count >= VIOLATIONS_MAX)
+		return;
 	for (size_t i = 0; i < violations->count; i++)
 		if (violations->items[i].code == names[code] && violations->items[i].offset == position &&
 		    str_is(violations->items[i].detail, detail))

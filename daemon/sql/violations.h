@@ -6,6 +6,10 @@
 
 #include "sql/analysis.h"
 
+/* Kept of one statement; further ones would tell nobody anything new, and each is compared with all before.
+ */
+#define VIOLATIONS_MAX 200
+
 enum sql_violation_code {
 #define VIOLATION(symbol, code, text) VIOLATION_##symbol,
 #include "sql/violations.def"
@@ -30,7 +34,8 @@ const char *violation_text(enum sql_violation_code code);
 /* Continues the list that `analysis` holds. */
 struct violations violations_begin(const struct sql_analysis *analysis, struct arena *arena);
 
-/* Adds a violation at `offset` bytes into the text (negative: unknown, its start). The detail is copied. */
+/* Adds a violation at `offset` bytes into the text (negative: unknown, its start). The detail is copied.
+ * Past VIOLATIONS_MAX, none is added. */
 void violations_add(struct violations *violations, enum sql_violation_code code, int64_t offset,
 		    const char *format, ...) __attribute__((format(printf, 4, 5)));
 

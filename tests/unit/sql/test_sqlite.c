@@ -2,6 +2,7 @@
  * The SQLite front end: diagnostics, safety, tables and canonical form against a small schema and without
  * one.
  */
+#include "common/buf.h"
 #include "sql/analysis.h"
 
 #include <setjmp.h>
@@ -496,14 +497,70 @@ static void test_required(void **state)
 	}
 }
 
+static const char *doubling(const char *first, const char *next, unsigned levels, struct arena *arena)
+{
+	struct buf sql = BUF_INIT;
+	buf_printf(&sql, "WITH a0 AS (%s)", first);
+	for (unsigned i = 1; i < levels; i++) {
+		buf_printf(&sql, ", a%u AS (", i);
+		for (const char *at = next; *at; at++)
+			if (*at == '@')
+				buf_printf(&sql, "a%u", i - 1);
+			else
+				buf_append(&sql, at, 1);
+		buf_append(&sql, ")", 1);
+	}
+	buf_printf(&sql, " SELECT * FROM a%u WHERE id > 0", levels - 1);
+	const char *text = arena_text(arena, sql.data, sql.len).ptr;
+	buf_free(&sql);
+	return text;
+}
+
+/* Each would take the library hours, or the machine's memory, if it were let. */
+static void test_growth_in_the_library(void **state)
+{
+	(void)state;
+	_cleanup_(arena_scope) struct arena *arena = arena_new();
+	const char *sums = doubling("SELECT id, user_id FROM orders",
+				    "SELECT id + user_id AS id, id - user_id AS user_id FROM @", 80, arena);
+	struct sql_analysis analysis = analyse(sums, true, true, arena);
+	assert_true(analysis.valid);
+	const char *unions =
+		doubling("SELECT id FROM orders", "SELECT * FROM @ UNION SELECT * FROM @", 40, arena);
+	analysis = analyse(unions, true, true, arena);
+	assert_int_equal(analysis.verdict, SQL_UNSAFE);
+	const char *joins = doubling("SELECT id FROM orders", "SELECT x.id FROM @ x, @ y", 40, arena);
+	analysis = analyse(joins, true, true, arena);
+	assert_int_equal(analysis.verdict, SQL_UNSAFE);
+}
+static void test_many_violations(void **state)
+{
+	(void)state;
+	_cleanup_(arena_scope) struct arena *arena = arena_new();
+	char sql[60000];
+	memset(sql, '$', sizeof sql);
+	memcpy(sql, "SELECT 1", 8);
+	sql[sizeof sql - 1] = '\0';
+	struct sql_analysis analysis = analyse(sql, true, true, arena);
+	assert_int_equal(analysis.verdict, SQL_UNSAFE);
+	assert_true(analysis.violations_count > 0 && analysis.violations_count <= 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clauses),	    cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_required),    cmocka_unit_test(test_hostile_schema),
-		cmocka_unit_test(test_attacks),	    cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_diagnostics), cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_no_catalog),  cmocka_unit_test(test_canonical),
+		cmocka_unit_test(test_growth_in_the_library),
+		cmocka_unit_test(test_many_violations),
+		cmocka_unit_test(test_clauses),
+		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_required),
+		cmocka_unit_test(test_hostile_schema),
+		cmocka_unit_test(test_attacks),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_diagnostics),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_no_catalog),
+		cmocka_unit_test(test_canonical),
 	};
 	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }
