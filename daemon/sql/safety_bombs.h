@@ -12,7 +12,8 @@
 #define BOMB_CALL_ROWS	  1e6 /* of one set-returning call */
 #define BOMB_QUERY_ROWS	  1e7 /* of all set-returning calls of a query multiplied */
 #define BOMB_CALL_BYTES	  1e6 /* of one value */
-#define BOMB_QUERY_BYTES  1e9 /* of one value times the rows */
+#define BOMB_QUERY_BYTES  1e8 /* of values times their rows */
+#define BOMB_SMALL_BYTES  1e3 /* of one value: below, it is not added to others of the query */
 #define BOMB_DIGITS	  2e4 /* of a number */
 #define BOMB_CATALOG_ROWS 100 /* of a relation of the system that nothing joins to others: at least */
 
@@ -23,6 +24,12 @@ struct call_size {
 
 /* Size of what the call returns. */
 struct call_size bomb_call_size(const FuncCall *call, struct look look);
+
+/* Bytes of the value, as far as constants decide; at least 1. */
+double bomb_bytes(const Node *node, struct look look);
+
+/* Bytes that every value of the type has: of char(n) and bit(n); else 1. */
+double bomb_type_bytes(const TypeName *type);
 
 /* Digits of the number that a power of constants is; 0 where it is none. */
 double bomb_power_digits(const Node *base, const Node *exponent, struct look look);

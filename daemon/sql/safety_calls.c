@@ -48,6 +48,7 @@ void walk_type(struct walk *walk, const TypeName *type)
 	if (!type)
 		return;
 	walk_list(walk, type->typmods);
+	add_bytes(walk, qualified_name(type->names).name, bomb_type_bytes(type), type->location);
 	const struct catalog_type *written = type_written(walk, type);
 	if (!written)
 		return;
@@ -58,6 +59,19 @@ void walk_type(struct walk *walk, const TypeName *type)
 
 /* Calls */
 
+void add_bytes(struct walk *walk, str_t name, double bytes, int location)
+{
+	double all = bytes * walk->rows;
+	bool below = walk->bytes < BOMB_QUERY_BYTES;
+	if (walk->in_view || bytes <= 1)
+		return;
+	if (bytes >= BOMB_SMALL_BYTES)
+		walk->bytes += all;
+	if (bytes >= BOMB_CALL_BYTES || all >= BOMB_QUERY_BYTES || (below && walk->bytes >= BOMB_QUERY_BYTES))
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location, STR_FMT " of %.0f bytes",
+			       STR_ARG(name), bytes);
+}
+
 static void judge_size(struct walk *walk, const FuncCall *call)
 {
 	struct call_size size = bomb_call_size(call, walk_look(walk));
@@ -67,9 +81,8 @@ static void judge_size(struct walk *walk, const FuncCall *call)
 	if (size.rows >= BOMB_CALL_ROWS)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " of %.0f rows",
 			       STR_ARG(name.name), size.rows);
-	else if (size.bytes >= BOMB_CALL_BYTES || size.bytes * walk->rows >= BOMB_QUERY_BYTES)
-		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " of %.0f bytes",
-			       STR_ARG(name.name), size.bytes);
+	else
+		add_bytes(walk, name.name, size.bytes, call->location);
 	if (size.rows > 1 && size.rows < BOMB_CALL_ROWS)
 		multiply_rows(walk, size.rows, call->location);
 }
@@ -414,9 +427,21 @@ static void judge_power(struct walk *walk, const A_Expr *expr)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
 }
 
+/* A chain a || b || c is judged as a whole. */
+static void judge_concatenation(struct walk *walk, const A_Expr *expr)
+{
+	struct qualified_name name = qualified_name(expr->name);
+	if (!str_is(name.name, "||"))
+		return;
+	if (walk->judged != expr)
+		add_bytes(walk, name.name, bomb_bytes((const Node *)expr, walk_look(walk)), expr->location);
+	walk->judged = expr->lexpr;
+}
+
 void walk_operator(struct walk *walk, const A_Expr *expr)
 {
 	judge_power(walk, expr);
+	judge_concatenation(walk, expr);
 	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
 			     expr->kind == AEXPR_IN || is_between(expr->kind);
 	const Node *right = right_is_many ? NULL : expr->rexpr;

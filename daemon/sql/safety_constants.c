@@ -59,7 +59,7 @@ static const Node *nth_of_row(const SelectStmt *select, int row, size_t column)
 }
 
 /* Output of a SELECT or VALUES. */
-static const Node *output_of(const Node *query, int row, size_t column)
+const Node *constant_output(const Node *query, int row, size_t column)
 {
 	if (!query || !IsA(query, SelectStmt))
 		return NULL;
@@ -67,7 +67,8 @@ static const Node *output_of(const Node *query, int row, size_t column)
 	if (select->valuesLists)
 		return nth_of_row(select, row, column);
 	if (select->op != SETOP_NONE) /* the arms, one after the other */
-		return row < 2 ? output_of((const Node *)(row == 0 ? select->larg : select->rarg), 0, column)
+		return row < 2 ? constant_output((const Node *)(row == 0 ? select->larg : select->rarg), 0,
+						 column)
 			       : NULL;
 	if (row > 0 || (int)column >= list_length(select->targetList))
 		return NULL;
@@ -95,9 +96,9 @@ static const Node *column_source(const ColumnRef *column, struct look look, int 
 	bool recursive = item->cte && IsA(item->cte->ctequery, SelectStmt) &&
 			 ((const SelectStmt *)item->cte->ctequery)->op != SETOP_NONE; /* or may be */
 	if (item->kind == RANGE_CTE && item->cte && !recursive)
-		return output_of(item->cte->ctequery, row, index);
+		return constant_output(item->cte->ctequery, row, index);
 	if (item->kind == RANGE_SUBQUERY && item->node && IsA(item->node, RangeSubselect))
-		return output_of(((const RangeSubselect *)item->node)->subquery, row, index);
+		return constant_output(((const RangeSubselect *)item->node)->subquery, row, index);
 	return NULL;
 }
 
@@ -108,7 +109,7 @@ const Node *constant_source(const Node *node, struct look look, int row)
 	if (!node || !IsA(node, SubLink))
 		return NULL;
 	const SubLink *link = (const SubLink *)node;
-	return link->subLinkType == EXPR_SUBLINK ? output_of(link->subselect, row, 0) : NULL;
+	return link->subLinkType == EXPR_SUBLINK ? constant_output(link->subselect, row, 0) : NULL;
 }
 
 /* Numbers */

@@ -45,6 +45,9 @@ double constant_moment(const Node *node, struct look look);
  * rows the `row`-th. */
 const Node *constant_source(const Node *node, struct look look, int row);
 
+/* Value of a column of a query's `row`-th row, or NULL. */
+const Node *constant_output(const Node *query, int row, size_t column);
+
 /* Parts of calls. */
 bool call_is(const FuncCall *call, const char *name);
 const Node *call_argument(const FuncCall *call, int index);

@@ -225,6 +225,19 @@ static void judge_loose_relations(struct walk *walk, const SelectStmt *select)
 		multiply_rows(walk, rows, walk->rows_location);
 }
 
+/* What is selected, where no call or operator of it was too large by itself. */
+static void judge_outputs(struct walk *walk, const SelectStmt *select)
+{
+	ListCell *cell;
+	foreach(cell, select->targetList)
+	{
+		const ResTarget *target = lfirst(cell);
+		double bytes = target->val ? bomb_bytes(target->val, walk_look(walk)) : 1;
+		if (bytes >= BOMB_SMALL_BYTES)
+			add_bytes(walk, STR("a column"), bytes, target->location);
+	}
+}
+
 static void walk_select_body(struct walk *walk, const SelectStmt *select)
 {
 	double outer_rows = walk->rows;
@@ -235,6 +248,7 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 	if (list_length(select->distinctClause) > 0 && linitial(select->distinctClause))
 		walk_list(walk, select->distinctClause);
 	walk_list(walk, select->targetList);
+	judge_outputs(walk, select);
 	walk_node(walk, select->whereClause);
 	walk_list(walk, select->groupClause);
 	walk_node(walk, select->havingClause);

@@ -45,6 +45,8 @@ struct walk {
 	unsigned depth;
 	double rows;		/* of the SELECT under way, from constants alone */
 	int rows_location;	/* of the last part that brought rows */
+	double bytes;		/* of the values so far that are not small, each times its rows */
+	const void *judged;	/* the part of a chain of || that has been judged with the whole */
 	struct cte_size *ctes;	/* in scope, innermost first */
 	unsigned *steps;	/* of searches for constants, of the whole statement */
 	size_t locking_offset;	/* where the search for the next FOR UPDATE starts */
@@ -79,6 +81,8 @@ struct look walk_look(const struct walk *walk);
 void multiply_rows(struct walk *walk, double rows, int location);
 
 /* safety_calls.c */
+/* Reports a value of so many bytes, or adds it to those of the query. */
+void add_bytes(struct walk *walk, str_t name, double bytes, int location);
 void walk_call(struct walk *walk, const FuncCall *call);
 void walk_column(struct walk *walk, const ColumnRef *column);
 void walk_indirection(struct walk *walk, const A_Indirection *node);

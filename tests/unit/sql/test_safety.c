@@ -511,6 +511,47 @@ static void test_bombs(void **state)
 	refuse_all(attacks, COUNT(attacks));
 }
 
+/* Sizes that multiply, or add up over the query. */
+static void test_products(void **state)
+{
+	static const struct attack attacks[] = {
+		{ "SELECT replace(repeat('x', 30000), 'x', repeat('y', 30000))", "resource_bomb", 7 },
+		{ "SELECT regexp_replace(repeat('x', 30000), 'x', repeat('y', 30000), 'g')", "resource_bomb",
+		  7 },
+		{ "SELECT array_to_string(array_fill(1, ARRAY[1000]), repeat('x', 900000))", "resource_bomb",
+		  7 },
+		{ "SELECT array_to_string(ARRAY(SELECT 'a' FROM generate_series(1, 2000)), repeat('x', "
+		  "1000))",
+		  "resource_bomb", 7 },
+		{ "SELECT array_fill(repeat('x', 900000), ARRAY[1000])", "resource_bomb", 7 },
+		{ "WITH a AS (SELECT repeat('x', 200000) s), b AS (SELECT s || s || s s FROM a) SELECT "
+		  "length(s || s) FROM b",
+		  "resource_bomb", 93 },
+		{ "WITH a AS (SELECT repeat('x', 900000) s) SELECT string_agg(s, '') FROM a, "
+		  "generate_series(1, 200)",
+		  "resource_bomb", 48 },
+		{ "SELECT string_agg(repeat('x', 900000), '') || string_agg(repeat('y', 900000), '') FROM "
+		  "generate_series(1, 60)",
+		  "resource_bomb", 43 },
+		{ "SELECT array_agg(B'1'::bit(83886080)) FROM generate_series(1, 99)", "resource_bomb", -1 },
+		{ "SELECT array_agg('x'::char(10485760)) FROM generate_series(1, 99)", "resource_bomb", -1 },
+		{ "SELECT array_agg('x'::char(500000)) FROM generate_series(1, 999)", "resource_bomb", -1 },
+		{ "SELECT format('%600000s%600000s', 'x', 'y')", "resource_bomb", 7 },
+		{ "SELECT concat_ws(repeat('x', 900000), 'a', 'b', 'c')", "resource_bomb", 7 },
+	};
+	static const char *const harmless[] = {
+		"SELECT replace(name, 'a', 'bb'), regexp_replace(note, '\\s+', ' ', 'g') FROM t",
+		"SELECT replace(repeat('ab', 100), 'ab', 'cdef'), array_fill('x'::text, ARRAY[100])",
+		"SELECT array_to_string(ARRAY(SELECT name FROM t), ', '), concat_ws(', ', a, b, c) FROM t",
+		"SELECT a::char(10), b::bit(8), c::varchar(10485760) FROM t",
+		"SELECT lpad(g::text, 20, '0') FROM generate_series(1, 100000) g",
+		"SELECT a || ', ' || b || ' (' || c || ')' FROM t",
+	};
+	(void)state;
+	refuse_all(attacks, COUNT(attacks));
+	pass_all(harmless, COUNT(harmless));
+}
+
 static void test_reads(void **state)
 {
 	static const char *const queries[] = {
@@ -689,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_attribute_notation),
 		cmocka_unit_test(test_catalogs),
 		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_target_without_catalog),
 		cmocka_unit_test(test_all_violations_are_reported),
