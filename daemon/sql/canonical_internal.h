@@ -96,6 +96,13 @@ struct canon_cte {
 	size_t outputs_count;
 };
 
+/* An output of a dissolved query whose text is being built: it cannot be part of itself. */
+struct canon_output {
+	const struct canon_output *outer;
+	const SelectStmt *select;
+	size_t index;
+};
+
 struct canon {
 	struct arena *arena;
 	const struct resolution *resolution; /* or NULL */
@@ -103,6 +110,7 @@ struct canon {
 	const Node *statement;
 	struct canon_scope *scope;
 	struct canon_cte *ctes;
+	const struct canon_output *building;
 	struct canon_range **by_number; /* the range of the resolver's item of that number */
 	size_t by_number_count;
 	unsigned depth;

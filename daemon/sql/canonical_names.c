@@ -95,17 +95,30 @@ str_t canon_relation_column(const struct range_item *item, size_t column)
 									: item->columns[column].name;
 }
 
-/* An output of a query that has dissolved into the current one. */
+static bool is_building(const struct canon *canon, const SelectStmt *select, size_t index)
+{
+	for (const struct canon_output *output = canon->building; output; output = output->outer)
+		if (output->select == select && output->index == index)
+			return true;
+	return false;
+}
+
+/* An output of a query that has dissolved into the current one. A name in it that its own relations do not
+ * have may look like one of its outputs from outside, and would lead back here. */
 str_t canon_output_column(struct canon *canon, const SelectStmt *select, size_t index)
 {
 	const struct outputs *outputs = resolution_outputs(canon->resolution, select);
-	if (!outputs || index >= outputs->count) {
+	if (!outputs || index >= outputs->count || is_building(canon, select, index)) {
 		canon->failed = true;
 		return STR("");
 	}
 	const struct range_column *column = &outputs->columns[index];
-	return column->expression ? canon_expression(canon, column->expression)
-				  : canon_item_column(canon, column->source, column->source_index);
+	const struct canon_output output = { canon->building, select, index };
+	canon->building = &output;
+	str_t text = column->expression ? canon_expression(canon, column->expression)
+					: canon_item_column(canon, column->source, column->source_index);
+	canon->building = output.outer;
+	return text;
 }
 
 static const struct canon_merged *merged_of(const struct canon *canon, const Node *join, str_t name)

@@ -1,5 +1,7 @@
 #include "sql/canonical_internal.h"
 
+#include "catalog/pg_type_d.h"
+
 #include <ctype.h>
 
 bool canon_enter(struct canon *canon)
@@ -344,6 +346,28 @@ static void plain_select(struct canon *canon, const SelectStmt *select, enum can
 	body(canon, select, use, result);
 }
 
+/* Whether the types of the columns do not come from the order of the rows. */
+static bool rows_alike(const struct canon *canon, const List *rows)
+{
+	const List *first = linitial(rows);
+	const ListCell *cell;
+	for (int i = 0; i < list_length(first); i++) {
+		type_id common = UNKNOWNOID;
+		foreach(cell, rows)
+		{
+			const List *row = lfirst(cell);
+			type_id type = list_length(row) == list_length(first) && canon->resolution
+					       ? resolution_type(canon->resolution, list_nth(row, i))
+					       : TYPE_UNSURE;
+			common = common == UNKNOWNOID ? type : common;
+			if (type == TYPE_UNSURE || type == BPCHAROID ||
+			    (type != common && type != UNKNOWNOID))
+				return false;
+		}
+	}
+	return true;
+}
+
 static void values(struct canon *canon, const SelectStmt *select, enum canon_use use,
 		   struct canon_select *result)
 {
@@ -361,7 +385,8 @@ static void values(struct canon *canon, const SelectStmt *select, enum canon_use
 	canon_set_outputs(&list, result);
 	struct texts rows = { 0 };
 	texts_add_all(canon, &rows, &result->targets);
-	texts_sort(&rows);
+	if (rows_alike(canon, select->valuesLists))
+		texts_sort(&rows);
 	result->text = CONCAT(canon, texts_join(canon, STR("VALUES("), &rows, STR(")")),
 			      canon_clause(canon, STR(" ORDER("), &result->order));
 }

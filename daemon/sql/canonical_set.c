@@ -1,5 +1,9 @@
 #include "sql/canonical_internal.h"
 
+#include "sql/resolve_internal.h"
+
+#include "catalog/pg_type_d.h"
+
 struct arms {
 	struct canon_select *items;
 	size_t count;
@@ -27,16 +31,89 @@ bool canon_untyped(const SelectStmt *select)
 	return select->valuesLists != NULL;
 }
 
-/* UNION is associative: its arms lie side by side. (INTERSECT compares in the common type of each pair; a
- * bare literal takes the type of its neighbour.) */
+/* Types of which equal values are the same value: which one of them is kept does not show. Not so numbers
+ * with a scale, floats with a sign of zero, texts under a collation; bare literals on all sides are plain
+ * texts. */
+static bool equal_is_same(type_id type)
+{
+	switch (type) {
+	case BOOLOID:
+	case INT2OID:
+	case INT4OID:
+	case INT8OID:
+	case OIDOID:
+	case UUIDOID:
+	case DATEOID:
+	case TIMEOID:
+	case TIMESTAMPOID:
+	case TIMESTAMPTZOID:
+	case UNKNOWNOID:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Whether a column is the same wherever its arm stands. The length of a char(n) is not known, and padded
+ * values show it. */
+static bool same_anywhere(const SelectStmt *top, type_id type)
+{
+	if (top->op == SETOP_UNION && top->all)
+		return type != TYPE_UNSURE && type != BPCHAROID;
+	return equal_is_same(type);
+}
+
+/* An arm whose own arms may lie beside those of `top`. */
+static bool opens(const struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat)
+{
+	return flat && arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION &&
+	       !has_tail(arm) && top != canon->recursive_query;
+}
+
+/* Whether all arms have the column types of the first, and no value depends on where its arm stands. */
+static bool arm_alike(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat,
+		      const struct outputs **first)
+{
+	if (opens(canon, top, arm, flat)) {
+		if (!canon_enter(canon))
+			return false;
+		bool alike = arm_alike(canon, top, arm->larg, flat, first) &&
+			     arm_alike(canon, top, arm->rarg, flat, first);
+		canon_leave(canon);
+		return alike;
+	}
+	const struct outputs *outputs = resolution_outputs(canon->resolution, arm);
+	if (!outputs || outputs->open || !canon_work(canon, outputs->count))
+		return false;
+	*first = *first ? *first : outputs;
+	if (outputs->count != (*first)->count)
+		return false;
+	for (size_t i = 0; i < outputs->count; i++)
+		if (outputs->columns[i].type != (*first)->columns[i].type ||
+		    !same_anywhere(top, outputs->columns[i].type))
+			return false;
+	return true;
+}
+
+/* The type of the result, and which of equal rows is kept, come from the order of the arms, unless all are of
+ * one kind. (Other dialects compare by the collation of the left arm.) */
+static bool arms_alike(struct canon *canon, const SelectStmt *select, bool flat)
+{
+	const struct outputs *first = NULL;
+	return select->op != SETOP_EXCEPT && select != canon->recursive_query &&
+	       canon->request->dialect == SQL_POSTGRESQL && canon->resolution &&
+	       !canon->resolution->too_deep && arm_alike(canon, select, select->larg, flat, &first) &&
+	       arm_alike(canon, select, select->rarg, flat, &first);
+}
+
+/* UNION is associative where its arms are alike: these lie side by side. (INTERSECT compares in the common
+ * type of each pair; a bare literal takes the type of its neighbour.) */
 static void gather_arms(struct canon *canon, const SelectStmt *top, const SelectStmt *arm, bool flat,
 			struct arms *arms)
 {
-	bool same = flat && arm->op == top->op && arm->all == top->all && top->op == SETOP_UNION &&
-		    !has_tail(arm) && top != canon->recursive_query;
 	if (!canon_enter(canon))
 		return;
-	if (same) {
+	if (opens(canon, top, arm, flat)) {
 		gather_arms(canon, top, arm->larg, flat, arms);
 		gather_arms(canon, top, arm->rarg, flat, arms);
 	} else {
@@ -60,14 +137,6 @@ static void add_arm(struct canon *canon, const struct canon_select *arm, struct 
 	result->distinct = result->distinct || arm->distinct;
 }
 
-/* SQLite compares by the collation of the left arm. */
-static bool arms_commute(const struct canon *canon, const SelectStmt *select, const struct arms *arms)
-{
-	bool collated = canon->request->dialect != SQL_POSTGRESQL && !select->all;
-	return select->op != SETOP_EXCEPT && select != canon->recursive_query && !collated &&
-	       arms->items[0].exact;
-}
-
 void canon_set_operation(struct canon *canon, const SelectStmt *select, enum canon_use use,
 			 struct canon_select *result)
 {
@@ -77,7 +146,7 @@ void canon_set_operation(struct canon *canon, const SelectStmt *select, enum can
 					     [SETOP_EXCEPT] = "EXCEPT" };
 	struct arms arms = { 0 };
 	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
-	bool flat = !canon_untyped(select);
+	bool flat = !canon_untyped(select) && arms_alike(canon, select, true);
 	gather_arms(canon, select, select->larg, flat, &arms);
 	gather_arms(canon, select, select->rarg, flat, &arms);
 	if (canon->failed || arms.count == 0)
@@ -96,7 +165,7 @@ void canon_set_operation(struct canon *canon, const SelectStmt *select, enum can
 		texts_add(canon, &list.texts, CONCAT(canon, STR("OUTPUT "), canon_number(canon, i + 1)));
 	}
 	canon_set_outputs(&list, result);
-	if (arms_commute(canon, select, &arms))
+	if (arms.items[0].exact && (flat || arms_alike(canon, select, false)))
 		texts_sort(&texts);
 	struct canon_select tail = { 0 };
 	canon_order_and_limit(canon, select, use, &list, &tail);

@@ -5,6 +5,7 @@
 #include "common/buf.h"
 #include "sql/analysis.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,6 +152,22 @@ static void test_equal_with_catalog(void **state)
 		{ "SELECT a FROM t WHERE EXISTS (SELECT * FROM o WHERE o.tid = t.id LIMIT 1)",
 		  "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM o WHERE o.tid = t.id)" },
 		{ "SELECT CURRENT_TIMESTAMP", "SELECT now()" },
+		/* set operations of one kind */
+		{ "SELECT a FROM t UNION SELECT x FROM o", "SELECT x FROM o UNION SELECT a FROM t" },
+		{ "SELECT a, d FROM t INTERSECT SELECT x, d FROM o",
+		  "SELECT x, d FROM o INTERSECT SELECT a, d FROM t" },
+		{ "SELECT a FROM t UNION ALL SELECT x FROM o UNION ALL SELECT pid FROM p",
+		  "SELECT pid FROM p UNION ALL (SELECT x FROM o UNION ALL SELECT a FROM t)" },
+		{ "SELECT s FROM t UNION ALL SELECT s FROM o", "SELECT s FROM o UNION ALL SELECT s FROM t" },
+		{ "SELECT n FROM t UNION ALL SELECT n * 2 FROM t",
+		  "SELECT n * 2 FROM t UNION ALL SELECT n FROM t" },
+		{ "SELECT f FROM t UNION ALL SELECT -f FROM t",
+		  "SELECT -f FROM t UNION ALL SELECT f FROM t" },
+		{ "SELECT 'x', count(*) FROM t UNION ALL SELECT 'y', count(*) FROM o",
+		  "SELECT 'y', count(*) FROM o UNION ALL SELECT 'x', count(*) FROM t" },
+		{ "(SELECT a FROM t INTERSECT SELECT x FROM o) UNION SELECT u FROM t",
+		  "SELECT u FROM t UNION (SELECT x FROM o INTERSECT SELECT a FROM t)" },
+		{ "VALUES (1, 'a'), (2, NULL)", "VALUES (2, NULL), (1, 'a')" },
 		/* functions in FROM */
 		{ "SELECT g FROM generate_series(1, 3) g", "SELECT n FROM generate_series(1, 3) AS s(n)" },
 		{ "SELECT x.k FROM jsonb_to_record('{}') AS x(k integer, l text)",
@@ -263,6 +280,90 @@ static void test_unequal_with_catalog(void **state)
 	assert_int_equal(count_wrong(pairs, COUNT(pairs), SQL_POSTGRESQL, true, false), 0);
 }
 
+/* The result's types, and which of equal values is kept, come from the order of the operands. */
+static void test_order_of_operands(void **state)
+{
+	static const char *const operands[][2] = {
+		{ "SELECT c FROM t", "SELECT s FROM o" },
+		{ "SELECT c FROM t", "SELECT v FROM t" },
+		{ "SELECT v FROM t", "SELECT s FROM o" },
+		{ "SELECT a FROM t", "SELECT big FROM o" },
+		{ "SELECT a FROM t", "SELECT n FROM t" },
+		{ "SELECT r FROM t", "SELECT f FROM t" },
+		{ "SELECT d FROM t", "SELECT ts FROM t" },
+		{ "SELECT c FROM t", "SELECT c::char(9) FROM t" },
+		{ "SELECT a, c FROM t", "SELECT x, s FROM o" },
+		{ "SELECT s FROM t", "SELECT 'x'" },
+		{ "SELECT zz FROM t", "SELECT a FROM t" },
+	};
+	/* of one type, yet equal values may look different */
+	static const char *const look[][2] = {
+		{ "SELECT n FROM t", "SELECT n * 1.00 FROM t" },
+		{ "SELECT f FROM t", "SELECT -f FROM t" },
+		{ "SELECT s FROM t", "SELECT s FROM o" },
+		{ "SELECT a, n FROM t", "SELECT x, 1.0 FROM o" },
+	};
+	static const char *const operations[] = { "UNION",  "INTERSECT",  "INTERSECT ALL",
+						  "EXCEPT", "EXCEPT ALL", "UNION ALL" };
+	unsigned wrong = 0;
+	(void)state;
+	for (size_t i = 0; i < COUNT(operands) + COUNT(look); i++) {
+		const char *const *arms = i < COUNT(operands) ? operands[i] : look[i - COUNT(operands)];
+		for (size_t k = 0; k < COUNT(operations) - (i >= COUNT(operands)); k++) {
+			char a[200], b[200];
+			snprintf(a, sizeof a, "%s %s %s", arms[0], operations[k], arms[1]);
+			snprintf(b, sizeof b, "%s %s %s", arms[1], operations[k], arms[0]);
+			wrong += count_wrong(&(struct pair){ a, b }, 1, SQL_POSTGRESQL, true, false);
+		}
+	}
+	static const struct pair pairs[] = {
+		/* integer to real to double precision, or at once */
+		{ "SELECT a FROM t UNION ALL SELECT r FROM t UNION ALL SELECT f FROM t",
+		  "SELECT a FROM t UNION ALL (SELECT r FROM t UNION ALL SELECT f FROM t)" },
+		{ "SELECT x FROM o UNION SELECT a FROM t UNION SELECT n FROM t",
+		  "SELECT n FROM t UNION (SELECT a FROM t UNION SELECT x FROM o)" },
+		{ "VALUES ('a'::char(5)), ('b'::text)", "VALUES ('b'::text), ('a'::char(5))" },
+		{ "VALUES (1), (2.5)", "VALUES (2.5), (1)" },
+	};
+	wrong += count_wrong(pairs, COUNT(pairs), SQL_POSTGRESQL, true, false);
+	assert_int_equal(wrong, 0);
+}
+
+static void *analyse_cycles(void *context)
+{
+	/* `zz` is no column of t: from outside it looks like the one that it makes up */
+	static const char *const statements[] = {
+		"SELECT q.zz FROM (SELECT zz + 1 AS zz FROM t) AS q, p",
+		"SELECT q.a1 FROM (SELECT q AS a1 FROM t) AS q, p",
+		"SELECT q.y1 FROM (SELECT zz + 1 AS y1, y1 + 1 AS zz FROM t) AS q, p",
+		"WITH q AS (SELECT zz + 1 AS zz FROM t) SELECT zz FROM q, p WHERE zz > 1",
+	};
+	unsigned *texts = context;
+	for (size_t i = 0; i < COUNT(statements); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		str_t canonical = analyse_as(statements[i], SQL_POSTGRESQL, true, arena).canonical;
+		if (str_present(canonical) && strncmp(canonical.ptr, "text: ", 6) == 0)
+			++*texts;
+		else
+			print_error("%s\n  " STR_FMT "\n", statements[i], STR_ARG(canonical));
+	}
+	return NULL;
+}
+
+static void test_cycles_end_at_once(void **state)
+{
+	unsigned texts = 0;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	(void)state;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, (size_t)1 << 20);
+	assert_int_equal(pthread_create(&thread, &attributes, analyse_cycles, &texts), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+	assert_int_equal(texts, 4);
+}
+
 /* Without a catalog nothing may hang on what is not known. */
 static void test_unequal_without_catalog(void **state)
 {
@@ -272,6 +373,8 @@ static void test_unequal_without_catalog(void **state)
 		{ "SELECT a FROM t NATURAL JOIN u", "SELECT a FROM t JOIN u ON t.i = u.i" },
 		{ "SELECT id FROM a JOIN b USING (id) JOIN (c JOIN d ON true) USING (id)",
 		  "SELECT id FROM a JOIN b USING (id) JOIN (c JOIN d ON true) ON true" },
+		{ "SELECT a FROM t UNION SELECT b FROM u", "SELECT b FROM u UNION SELECT a FROM t" },
+		{ "SELECT a FROM t UNION ALL SELECT b FROM u", "SELECT b FROM u UNION ALL SELECT a FROM t" },
 		{ "SELECT '1' UNION SELECT '01' UNION SELECT 1",
 		  "SELECT 1 UNION SELECT '01' UNION SELECT '1'" },
 		{ "SELECT a FROM t WHERE NOT (a IS NULL)", "SELECT a FROM t WHERE a IS NOT NULL" },
@@ -292,6 +395,7 @@ static void test_unequal_in_sqlite(void **state)
 		{ "SELECT a + b AS s, c AS r FROM t WHERE s > 3",
 		  "SELECT a + b AS r, c AS s FROM t WHERE s > 3" },
 		{ "SELECT a FROM t UNION SELECT b FROM u", "SELECT b FROM u UNION SELECT a FROM t" },
+		{ "SELECT a FROM t UNION ALL SELECT b FROM u", "SELECT b FROM u UNION ALL SELECT a FROM t" },
 		{ "SELECT a FROM t ORDER BY a", "SELECT a FROM t ORDER BY a NULLS LAST" },
 		{ "SELECT a FROM t WHERE b = TRUE", "SELECT a FROM t WHERE b" },
 	};
@@ -415,6 +519,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_equal_with_catalog),
 		cmocka_unit_test(test_unequal_with_catalog),
+		cmocka_unit_test(test_order_of_operands),
+		cmocka_unit_test(test_cycles_end_at_once),
 		cmocka_unit_test(test_unequal_without_catalog),
 		cmocka_unit_test(test_unequal_in_sqlite),
 		cmocka_unit_test(test_shape),
