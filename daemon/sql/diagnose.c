@@ -144,6 +144,26 @@ static bool categories_differ(enum type_category a, enum type_category b)
 	return a != TYPE_OTHER && b != TYPE_OTHER && a != b && !numbers;
 }
 
+/* Whether there is an error about the object: what PostgreSQL refuses is no doubtful comparison besides. */
+static bool is_refused(const struct diagnosis *diagnosis, str_t object)
+{
+	const struct diagnostics *diagnostics = diagnosis->diagnostics;
+	for (size_t i = 0; i < diagnostics->count; i++) {
+		const struct sql_diagnostic *item = &diagnostics->items[i];
+		if (item->severity == SQL_ERROR && str_equal(item->object, object))
+			return true;
+	}
+	return false;
+}
+
+static void mismatch(const struct diagnosis *diagnosis, str_t object, int location, enum type_category left,
+		     const char *right)
+{
+	if (!is_refused(diagnosis, object))
+		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, object, location,
+				"%s is compared with %s", category_text(left), right);
+}
+
 /* Keys of a join that cannot be compared are an error of their own (resolve_operators.c). */
 static void check_types(const struct diagnosis *diagnosis, const Node *left, const Node *right, int location)
 {
@@ -154,12 +174,11 @@ static void check_types(const struct diagnosis *diagnosis, const Node *left, con
 		const struct range_item *one = item_of(diagnosis->resolution, left);
 		const struct range_item *other = item_of(diagnosis->resolution, right);
 		if (!(one && other && one != other))
-			diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL,
-					place(diagnosis, location), location, "%s is compared with %s",
-					category_text(a), category_text(b));
+			mismatch(diagnosis, place(diagnosis, location), location, a, category_text(b));
 	} else if (literal && is_no_value(literal, a)) {
-		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, str_from(literal), location,
-				"%s is compared with the text '%s'", category_text(a), literal);
+		str_t text = arena_printf(diagnosis->diagnostics->arena, "%.200s", literal);
+		mismatch(diagnosis, text, location, a,
+			 arena_printf(diagnosis->diagnostics->arena, "the text '%s'", text.ptr).ptr);
 	}
 }
 

@@ -72,6 +72,8 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			       bool ambiguous, bool some_take_count)
 {
 	if (function->overloads_count == 0) {
+		if (catalog_has_unknown_extensions(resolver->catalog))
+			return;
 		bool foreign = list_length(call->funcname) > 2;
 		str_t hint =
 			resolver_wants_hint(resolver)

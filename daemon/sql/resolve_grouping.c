@@ -91,10 +91,28 @@ static void report(const struct grouping *grouping, int location, str_t object)
 			"\"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate", STR_ARG(object));
 }
 
+/* The row of a function with one column is that column: a key that is the row groups it, and the other way.
+ */
+static bool is_row_of_grouped(const struct grouping *grouping, const struct range_item *item)
+{
+	if (item->kind != RANGE_FUNCTION || item->columns_count != 1)
+		return false;
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
+		const struct resolved_column *row =
+			key && IsA(key, ColumnRef)
+				? resolution_column(grouping->resolver->resolution, (const ColumnRef *)key)
+				: NULL;
+		if (row && row->kind == COLUMN_WHOLE_ROW && row->item == item)
+			return true;
+	}
+	return is_grouped_column(grouping, (struct base_column){ item, 0 });
+}
+
 static void check_base(const struct grouping *grouping, struct base_column base, int location)
 {
 	if (base.item->kind == RANGE_JOIN || is_grouped_column(grouping, base) ||
-	    is_determined(grouping, base.item))
+	    is_determined(grouping, base.item) || is_row_of_grouped(grouping, base.item))
 		return;
 	report(grouping, location,
 	       arena_printf(grouping->resolver->arena, STR_FMT "." STR_FMT, STR_ARG(base.item->alias),
@@ -118,7 +136,8 @@ static void check_column(const struct grouping *grouping, const ColumnRef *node)
 		break;
 	case COLUMN_WHOLE_ROW:
 	case COLUMN_STAR:
-		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node))
+		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node) &&
+		    !is_row_of_grouped(grouping, column->item))
 			report(grouping, node->location,
 			       arena_printf(grouping->resolver->arena, STR_FMT ".*",
 					    STR_ARG(column->item->alias)));

@@ -25,13 +25,28 @@ struct outputs {
 	bool open; /* there are more, or others, that are not known */
 };
 
+/* Where a recursive query may speak of itself, and where not. */
+enum recursion {
+	RECURSION_NONE, /* not within a recursive query */
+	RECURSION_ALLOWED,
+	RECURSION_NON_RECURSIVE_TERM,
+	RECURSION_SUBQUERY,
+	RECURSION_OUTER_JOIN,
+	RECURSION_INTERSECT,
+	RECURSION_EXCEPT,
+};
+
 enum cte_state { CTE_PENDING, CTE_ACTIVE, CTE_DONE };
 
 struct cte_entry {
 	const CommonTableExpr *cte;
+	const WithClause *with;
 	struct scope *scope; /* where its query is resolved */
 	enum cte_state state;
-	bool has_outputs; /* also while active: those of the non-recursive arm */
+	struct cte_entry *around;    /* the recursive one whose text the WITH is part of, or NULL */
+	enum recursion around_place; /* where in it */
+	struct cte_entry *outer;     /* while active: the recursive one that was being resolved */
+	bool has_outputs;	     /* also while active: those of the non-recursive arm */
 	struct outputs outputs;
 	unsigned self_references;
 };
@@ -118,17 +133,6 @@ static inline uint64_t level_bit(unsigned level)
 {
 	return level <= RESOLVE_MAX_LEVELS ? UINT64_C(1) << level : 0;
 }
-
-/* Where a recursive query may speak of itself, and where not. */
-enum recursion {
-	RECURSION_NONE, /* not within a recursive query */
-	RECURSION_ALLOWED,
-	RECURSION_NON_RECURSIVE_TERM,
-	RECURSION_SUBQUERY,
-	RECURSION_OUTER_JOIN,
-	RECURSION_INTERSECT,
-	RECURSION_EXCEPT,
-};
 
 struct resolver {
 	struct arena *arena;

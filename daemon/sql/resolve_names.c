@@ -234,13 +234,27 @@ static type_id record_found(struct resolver *resolver, const ColumnRef *column, 
 	return found.item->columns[found.column].type;
 }
 
+/* A function by itself that gives plain values stands for the value; else its row has a type of its own. */
+static type_id function_value(const struct resolver *resolver, const struct range_item *item)
+{
+	if (!resolver_knows_types(resolver) || !IsA(item->node, RangeFunction))
+		return TYPE_UNSURE;
+	const RangeFunction *range = (const RangeFunction *)item->node;
+	if (range->ordinality || list_length(range->functions) != 1)
+		return TYPE_UNSURE;
+	type_id type = resolution_type(resolver->resolution, linitial(linitial_node(List, range->functions)));
+	const struct catalog_type *value =
+		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type));
+	return value && value->kind != 'c' && value->kind != 'p' ? type : TYPE_UNSURE;
+}
+
 /* The row of an item: of the relation's own type, or, of a function with one plain column, that value. */
-static type_id row_type(const struct range_item *item)
+static type_id row_type(const struct resolver *resolver, const struct range_item *item)
 {
 	if (item->relation)
 		return item->relation->row_type;
 	if (item->kind == RANGE_FUNCTION)
-		return TYPE_UNSURE;
+		return function_value(resolver, item);
 	return RECORDOID;
 }
 
@@ -264,7 +278,7 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 	} else if (lookup_item(scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
 		record(resolver, column,
 		       (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item, .level = level });
-		return row_type(item);
+		return row_type(resolver, item);
 	} else if (result == LOOKUP_UNSURE || resolver->resolution->too_deep) {
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNSURE });
 	} else {
@@ -275,10 +289,10 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 }
 
 /* What `item` is worth where it stands for a value: its row, or the plain value of a function. */
-static type_id value_type(const struct range_item *item)
+static type_id value_type(const struct resolver *resolver, const struct range_item *item)
 {
 	if (item->kind != RANGE_FUNCTION)
-		return row_type(item);
+		return row_type(resolver, item);
 	return item->columns_count == 1 && !item->open ? item->columns[0].type : TYPE_UNSURE;
 }
 
@@ -314,7 +328,7 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 	resolver_suspect(resolver, name, column->location, true, (const Node *)column);
 	enum overload_result result =
 		resolver_knows_types(resolver)
-			? call_by_attribute(resolver, value_type(item), name, &function, &type)
+			? call_by_attribute(resolver, value_type(resolver, item), name, &function, &type)
 			: OVERLOAD_NONE;
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS) {
 		resolved.kind = COLUMN_SUSPECTED_CALL;
@@ -393,7 +407,7 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 	} else if (IsA(last, A_Star)) {
 		record(resolver, column,
 		       (struct resolved_column){ .kind = COLUMN_STAR, .item = item, .level = level });
-		return row_type(item);
+		return row_type(resolver, item);
 	} else {
 		return resolve_in_item(resolver, scope, column, item, level, str_from(NODE_STRING(last)));
 	}

@@ -109,7 +109,8 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 	str_t schema = count == 2 ? str_from(NODE_STRING(linitial(name->names))) : STR_NONE;
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
 	if (!type) {
-		if (!schema.ptr || strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) != 0)
+		bool temporary = schema.ptr && strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) == 0;
+		if (!temporary && !catalog_has_unknown_extensions(resolver->catalog))
 			report_unknown_type(resolver, name, schema, text);
 		return TYPE_UNSURE;
 	}

@@ -36,6 +36,30 @@ static bool is_recursive_union(const Node *query)
 	return IsA(query, SelectStmt) && ((const SelectStmt *)query)->op == SETOP_UNION;
 }
 
+/* Whether the active query is spoken of through another one of its WITH. One of a WITH within it is part of
+ * its own text. */
+static bool is_mutual(const struct resolver *resolver, const struct cte_entry *entry)
+{
+	const struct cte_entry *active = resolver->recursive;
+	for (; active && active != entry; active = active->outer) {
+		if (active->with == entry->with)
+			return true;
+	}
+	return false;
+}
+
+/* Where the walk is within the active query. Recursive ones within it have places of their own. */
+static enum recursion recursion_of(const struct resolver *resolver, const struct cte_entry *entry)
+{
+	enum recursion recursion = resolver->recursion;
+	for (const struct cte_entry *inner = resolver->recursive; inner && inner != entry;
+	     inner = inner->around) {
+		if (recursion <= RECURSION_NON_RECURSIVE_TERM || inner->around_place > RECURSION_ALLOWED)
+			recursion = inner->around_place;
+	}
+	return recursion;
+}
+
 void check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var)
 {
 	static const char *const messages[] = {
@@ -45,18 +69,18 @@ void check_self_reference(struct resolver *resolver, struct cte_entry *entry, co
 		[RECURSION_INTERSECT] = "it is within INTERSECT",
 		[RECURSION_EXCEPT] = "it is within EXCEPT",
 	};
-	if (entry != resolver->recursive) {
-		if (resolver->recursive && entry->scope == resolver->recursive->scope)
-			report_recursion(resolver, entry, "0A000", var->location,
-					 "two queries of one WITH depend on each other");
+	if (is_mutual(resolver, entry)) {
+		report_recursion(resolver, entry, "0A000", var->location,
+				 "two queries of one WITH depend on each other");
 		return;
 	}
+	enum recursion recursion = recursion_of(resolver, entry);
 	entry->self_references++;
 	if (!is_recursive_union(entry->cte->ctequery))
 		report_recursion(resolver, entry, "42P19", entry->cte->location,
 				 "it has to be a term without recursion UNION [ALL] one with it");
-	else if (messages[resolver->recursion])
-		report_recursion(resolver, entry, "42P19", var->location, messages[resolver->recursion]);
+	else if (messages[recursion])
+		report_recursion(resolver, entry, "42P19", var->location, messages[recursion]);
 	else if (entry->self_references > 1)
 		report_recursion(resolver, entry, "42P19", var->location, "it is spoken of more than once");
 }
@@ -94,20 +118,23 @@ static void check_recursive_types(struct resolver *resolver, const struct cte_en
 void resolve_cte(struct resolver *resolver, struct cte_entry *entry)
 {
 	const CommonTableExpr *cte = entry->cte;
-	struct cte_entry *outer = resolver->recursive;
 	enum recursion recursion = resolver->recursion;
 	struct marks marks = resolver->marks;
 	struct outputs outputs = { .open = true };
 	entry->state = CTE_ACTIVE;
-	resolver->recursive = entry;
-	resolver->recursion = RECURSION_NONE;
+	entry->outer = resolver->recursive;
+	/* What cannot speak of itself is but a part of the query around it. */
+	if (entry->with->recursive) {
+		resolver->recursive = entry;
+		resolver->recursion = RECURSION_NONE;
+	}
 	if (IsA(cte->ctequery, SelectStmt)) {
 		outputs.open = false;
 		resolve_select(resolver, entry->scope, (const SelectStmt *)cte->ctequery, &outputs);
 		check_recursive_form(resolver, entry);
 		check_recursive_types(resolver, entry, &entry->outputs, &outputs);
 	}
-	resolver->recursive = outer;
+	resolver->recursive = entry->outer;
 	resolver->recursion = recursion;
 	resolver->marks = marks;
 	name_columns(resolver, &outputs, cte->aliascolnames, str_from(cte->ctename), cte->location);
@@ -160,11 +187,22 @@ static void check_cte_names(struct resolver *resolver, const List *ctes)
 	}
 }
 
+/* Whether the WITH stands before the whole UNION of the recursive query. */
+static bool heads_recursive(const struct resolver *resolver, const WithClause *with)
+{
+	const struct cte_entry *entry = resolver->recursive;
+	return entry && IsA(entry->cte->ctequery, SelectStmt) &&
+	       ((const SelectStmt *)entry->cte->ctequery)->withClause == with;
+}
+
 struct scope *resolve_with(struct resolver *resolver, struct scope *parent, const WithClause *with)
 {
 	if (!with)
 		return parent;
 	check_cte_names(resolver, with->ctes);
+	enum recursion recursion = resolver->recursion;
+	if (heads_recursive(resolver, with))
+		resolver->recursion = RECURSION_SUBQUERY;
 	size_t count = (size_t)list_length(with->ctes);
 	struct cte_entry *entries = ARENA_ARRAY(resolver->arena, struct cte_entry, count);
 	struct scope *scope = parent;
@@ -174,7 +212,11 @@ struct scope *resolve_with(struct resolver *resolver, struct scope *parent, cons
 		scope->ctes_count = count;
 	}
 	for (size_t i = 0; i < count; i++)
-		entries[i] = (struct cte_entry){ .cte = list_nth(with->ctes, (int)i), .scope = scope };
+		entries[i] = (struct cte_entry){ .cte = list_nth(with->ctes, (int)i),
+						 .with = with,
+						 .around = resolver->recursive,
+						 .around_place = resolver->recursion,
+						 .scope = scope };
 	for (size_t i = 0; i < count; i++) {
 		if (!with->recursive)
 			entries[i].scope = scope;
@@ -186,5 +228,6 @@ struct scope *resolve_with(struct resolver *resolver, struct scope *parent, cons
 			scope->ctes_count = 1;
 		}
 	}
+	resolver->recursion = recursion;
 	return scope;
 }
