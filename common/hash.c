@@ -24,7 +24,7 @@ static uint64_t rotate(uint64_t x, int bits)
 	return (x << bits) | (x >> (64 - bits));
 }
 
-static void sip_round(uint64_t v[4])
+static inline void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
 	v[1] = rotate(v[1], 13) ^ v[0];
@@ -89,8 +89,11 @@ void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZ
 {
 	unsigned char digest[DIGEST_BYTES];
 	digest_sha256(data, len, digest);
-	for (size_t i = 0; i < DIGEST_BYTES; i++)
-		snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
+	for (size_t i = 0; i < DIGEST_BYTES; i++) {
+		ret_hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+		ret_hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+	}
+	ret_hex[2 * DIGEST_BYTES] = '\0';
 }
 
 void hash_map_init(struct hash_map *map, struct arena *arena, size_t expected)

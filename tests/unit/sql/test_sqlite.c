@@ -533,6 +533,7 @@ static void test_growth_in_the_library(void **state)
 	analysis = analyse(joins, true, true, arena);
 	assert_int_equal(analysis.verdict, SQL_UNSAFE);
 }
+
 static void test_many_violations(void **state)
 {
 	(void)state;
