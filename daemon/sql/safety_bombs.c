@@ -5,6 +5,17 @@
 
 static double bytes_of(const Node *node, struct look look);
 
+/* A size: of data 1, else its value; nobody needs to hide a small number. */
+static double size_number(const Node *node, struct look look)
+{
+	double value;
+	if (!node)
+		return 1;
+	if (constant_number(node, look, &value))
+		return fmax(value, 1);
+	return IsA(node, A_Const) || may_read_data(node, look) ? 1 : INFINITY;
+}
+
 static double series_rows(const FuncCall *call, struct look look)
 {
 	double start;
@@ -46,8 +57,7 @@ static double filled_elements(const Node *dimensions, struct look look)
 		return listed_product(constant_text(dimensions));
 	double product = 1;
 	ListCell *cell;
-	foreach(cell, ((const A_ArrayExpr *)dimensions)->elements) product *=
-		fmax(constant_number_or(lfirst(cell), look, 1), 1);
+	foreach(cell, ((const A_ArrayExpr *)dimensions)->elements) product *= size_number(lfirst(cell), look);
 	return product;
 }
 
@@ -179,9 +189,9 @@ static double call_bytes(const FuncCall *call, struct look look)
 	const Node *first = call_argument(call, 0);
 	const Node *second = call_argument(call, 1);
 	if (call_is(call, "repeat"))
-		return bytes_of(first, look) * fmax(constant_number_or(second, look, 1), 1);
+		return bytes_of(first, look) * size_number(second, look);
 	if (call_is(call, "lpad") || call_is(call, "rpad"))
-		return fmax(constant_number_or(second, look, 1), 1);
+		return size_number(second, look);
 	if (call_is(call, "array_fill"))
 		return filled_elements(second, look) * bytes_of(first, look);
 	if (call_is(call, "format"))

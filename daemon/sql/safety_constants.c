@@ -135,6 +135,11 @@ static bool literal_number(const A_Const *literal, double *ret_value)
 		return text_number(literal->val.fval.fval, ret_value);
 	case T_String:
 		return text_number(literal->val.sval.sval, ret_value);
+	case T_BitString: {
+		const char *digits = literal->val.bsval.bsval; /* after an x or b */
+		*ret_value = (double)strtoull(digits + 1, NULL, digits[0] == 'x' ? 16 : 2);
+		return true;
+	}
 	default:
 		return false;
 	}
@@ -174,6 +179,8 @@ static bool operator_number(const A_Expr *expr, struct look look, double *ret_va
 	double left = 0;
 	double right;
 	const char *op = last_name(expr->name);
+	if (expr->kind == AEXPR_NULLIF)
+		return constant_number(expr->lexpr, look, ret_value);
 	if (expr->kind != AEXPR_OP || !constant_number(expr->rexpr, look, &right))
 		return false;
 	if (!expr->lexpr)
@@ -187,6 +194,10 @@ static bool call_number(const FuncCall *call, struct look look, double *ret_valu
 					    "int4", "int8",    "float8", "numeric", "to_number" };
 	double first;
 	double second;
+	if (call_is(call, "random")) {
+		*ret_value = 1;
+		return true;
+	}
 	if (!constant_number(call_argument(call, 0), look, &first))
 		return false;
 	if (call_is(call, "power") || call_is(call, "pow")) {
@@ -277,6 +288,66 @@ bool constant_number(const Node *node, struct look look, double *ret_value)
 	}
 }
 
+/* Data */
+
+static bool any_reads_data(const List *nodes, struct look look);
+
+/* A column of a query is followed to what it is made of; all that cannot be followed may be data. */
+static bool column_reads_data(const Node *node, struct look look)
+{
+	const Node *source = constant_source(node, look, 0);
+	return !source || may_read_data(source, look);
+}
+
+/* Aggregates and window functions count rows, which are data, without a column. */
+static bool call_reads_data(const FuncCall *call, struct look look)
+{
+	return call->agg_star || call->over || call->agg_within_group || any_reads_data(call->args, look);
+}
+
+bool may_read_data(const Node *node, struct look look)
+{
+	if (!node)
+		return false;
+	if (!look_on(look))
+		return true;
+	look = look_deeper(look);
+	switch ((int)nodeTag(node)) {
+	case T_A_Const:
+	case T_SQLValueFunction:
+		return false;
+	case T_TypeCast:
+		return may_read_data(((const TypeCast *)node)->arg, look);
+	case T_NamedArgExpr:
+		return may_read_data((const Node *)((const NamedArgExpr *)node)->arg, look);
+	case T_A_Expr:
+		return may_read_data(((const A_Expr *)node)->lexpr, look) ||
+		       may_read_data(((const A_Expr *)node)->rexpr, look);
+	case T_A_Indirection:
+		return may_read_data(((const A_Indirection *)node)->arg, look);
+	case T_A_ArrayExpr:
+		return any_reads_data(((const A_ArrayExpr *)node)->elements, look);
+	case T_CoalesceExpr:
+		return any_reads_data(((const CoalesceExpr *)node)->args, look);
+	case T_MinMaxExpr:
+		return any_reads_data(((const MinMaxExpr *)node)->args, look);
+	case T_FuncCall:
+		return call_reads_data((const FuncCall *)node, look);
+	case T_ColumnRef:
+	case T_SubLink:
+		return column_reads_data(node, look);
+	default:
+		return true;
+	}
+}
+
+static bool any_reads_data(const List *nodes, struct look look)
+{
+	ListCell *cell;
+	foreach(cell, nodes) if (may_read_data(lfirst(cell), look)) return true;
+	return false;
+}
+
 double constant_number_or(const Node *node, struct look look, double otherwise)
 {
 	double value;
@@ -316,10 +387,42 @@ static double unit_seconds(const char *unit)
 	return 1;
 }
 
-/* '1 day 2 hours', '00:00:01'. */
+/* ISO 8601 durations, 'P1DT2H'. An 'M' before the T is months, after it minutes. */
+static double iso_duration(const char *at)
+{
+	static const struct {
+		char unit;
+		bool clock;
+		double seconds;
+	} units[] = { { 'Y', false, YEAR_S }, { 'M', false, 30 * DAY_S }, { 'W', false, 7 * DAY_S },
+		      { 'D', false, DAY_S },  { 'H', true, 3600 },	  { 'M', true, 60 },
+		      { 'S', true, 1 } };
+	double total = 0;
+	bool clock = false;
+	while (*at) {
+		char *end;
+		clock = clock || toupper((unsigned char)*at) == 'T';
+		double amount = strtod(at, &end);
+		if (end == at) {
+			at++;
+			continue;
+		}
+		for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+			if (toupper((unsigned char)*end) == units[i].unit && clock == units[i].clock)
+				total += fabs(amount) * units[i].seconds;
+		at = end;
+	}
+	return total;
+}
+
+/* '1 day 2 hours', '00:00:01', 'PT1S'. */
 static double interval_text(const char *at)
 {
 	double total = 0;
+	while (isspace((unsigned char)*at))
+		at++;
+	if (toupper((unsigned char)*at) == 'P')
+		return iso_duration(at + 1);
 	while (at && *at) {
 		char *end;
 		double amount = strtod(at, &end);
@@ -385,17 +488,42 @@ static double interval_operation(const A_Expr *expr, struct look look)
 	return constant_interval(expr->lexpr, look) + constant_interval(expr->rexpr, look);
 }
 
+/* interval '1' day: the fields are a mask of bits by the numbers of datetime.h, the last of them counts. */
+static double interval_cast(const TypeCast *cast, struct look look)
+{
+	static const struct {
+		unsigned bit;
+		double seconds;
+	} fields[] = { { 1U << 12, 1 },	   { 1U << 11, 60 },	    { 1U << 10, 3600 },
+		       { 1U << 3, DAY_S }, { 1U << 1, 30 * DAY_S }, { 1U << 2, YEAR_S } };
+	double amount;
+	double mask = 0;
+	const char *text = constant_text(cast->arg);
+	const List *typmods = cast->typeName ? cast->typeName->typmods : NULL;
+	char *end;
+	if (!text || !typmods || !constant_number(linitial(typmods), look, &mask) || mask < 0 ||
+	    mask > 0x7ffe)
+		return constant_interval(cast->arg, look);
+	amount = strtod(text, &end);
+	if (end == text || *end != '\0') /* it has units of its own */
+		return interval_text(text);
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		if ((unsigned)mask & fields[i].bit)
+			return fabs(amount) * fields[i].seconds;
+	return fabs(amount);
+}
+
 double constant_interval(const Node *node, struct look look)
 {
 	if (!node || !look_on(look))
 		return 0;
 	look = look_deeper(look);
-	const char *text = constant_text(node);
+	const char *text = IsA(node, A_Const) ? constant_text(node) : NULL;
 	if (text)
 		return interval_text(text);
 	switch ((int)nodeTag(node)) {
 	case T_TypeCast:
-		return constant_interval(((const TypeCast *)node)->arg, look);
+		return interval_cast((const TypeCast *)node, look);
 	case T_A_Expr:
 		return interval_operation((const A_Expr *)node, look);
 	case T_FuncCall:

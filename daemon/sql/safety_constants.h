@@ -29,6 +29,10 @@ struct look look_deeper(struct look look);
 bool constant_number(const Node *node, struct look look, double *ret_value);
 double constant_number_or(const Node *node, struct look look, double otherwise);
 
+/* Whether the value may depend on what a table holds, a parameter, or anything else that the text does not
+ * tell; false: the text alone decides it, whether or not it can be computed here. */
+bool may_read_data(const Node *node, struct look look);
+
 /* The largest of those that are constants. */
 bool constant_largest(const List *nodes, struct look look, double *ret_value);
 

@@ -120,7 +120,9 @@ static enum bound comparison_bound(const struct recursion *recursion, const A_Ex
 	if (column && !is_met(left_constant ? mirrored(op) : op, course_of(recursion, column)))
 		return BOUND_NONE;
 	double limit;
-	bool huge = constant_number(left_constant ? expr->lexpr : expr->rexpr, look, &limit) &&
+	bool counts =
+		!column || course_of(recursion, column) != COURSE_UNKNOWN; /* a sum, a product: faster */
+	bool huge = counts && constant_number(left_constant ? expr->lexpr : expr->rexpr, look, &limit) &&
 		    fabs(limit) >= BOMB_CALL_ROWS;
 	return huge ? BOUND_HUGE : BOUND_SOME;
 }

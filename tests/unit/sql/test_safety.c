@@ -552,6 +552,45 @@ static void test_products(void **state)
 	pass_all(harmless, COUNT(harmless));
 }
 
+/* Constants that are not written as such, and steps of time. */
+static void test_hidden_constants(void **state)
+{
+	static const struct attack attacks[] = {
+		{ "SELECT length(repeat('x', n)) FROM (VALUES (1000000000)) v(n)", "resource_bomb", 14 },
+		{ "SELECT repeat('x', x'3B9ACA00'::int)", "resource_bomb", 7 },
+		{ "SELECT repeat('x', (ARRAY[1000000000])[1])", "resource_bomb", 7 },
+		{ "SELECT repeat('x', NULLIF(1000000000, 0))", "resource_bomb", 7 },
+		{ "SELECT repeat('x', ascii('z') * 8000000)", "resource_bomb", 7 },
+		{ "SELECT repeat('x', int4mul(1000000, 1000))", "resource_bomb", 7 },
+		{ "SELECT repeat('x', ('1000' || '000000')::int)", "resource_bomb", 7 },
+		{ "SELECT lpad('x', (SELECT max(x) FROM (VALUES (1000000000)) v(x)))", "resource_bomb", 7 },
+		{ "SELECT array_fill(0, ARRAY[ascii('z') * 8000000])", "resource_bomb", 7 },
+		{ "SELECT generate_series(now(), now() + interval '10 years', 'PT1S'::interval)",
+		  "resource_bomb", 7 },
+		{ "SELECT generate_series(now(), now() + interval '10 years', interval '1' second)",
+		  "resource_bomb", 7 },
+	};
+	static const char *const harmless[] = {
+		"SELECT generate_series('2000-01-01'::timestamp, '2030-01-01', interval '1' year)",
+		"SELECT generate_series('2000-01-01'::timestamp, '2030-01-01', interval '1' month)",
+		"SELECT generate_series('2000-01-01'::timestamp, '2030-01-01', interval '1' day)",
+		"SELECT generate_series('2000-01-01'::timestamp, '2030-01-01', 'P1D'::interval)",
+		"SELECT generate_series('2000-01-01'::timestamp, '2030-01-01', 'P1M'::interval)",
+		"SELECT repeat('*', count(*)::int) FROM t GROUP BY a",
+		"SELECT repeat('*', (n / 10)::int), lpad('x', length(name)) FROM t",
+		"SELECT repeat('*', (random() * 10)::int), rpad(a, greatest(b, 3)) FROM t",
+		"SELECT repeat('*', g) FROM generate_series(1, 5) g",
+		"SELECT repeat(' ', $1), repeat('x', NULL)",
+		"WITH c AS (SELECT a, count(*) AS n FROM t GROUP BY a) SELECT repeat('#', n::int) FROM c",
+		"WITH RECURSIVE f(a, b) AS (SELECT 0::bigint, 1::bigint UNION ALL SELECT b, a + b FROM f "
+		"WHERE "
+		"b < 1000000) SELECT a FROM f",
+	};
+	(void)state;
+	refuse_all(attacks, COUNT(attacks));
+	pass_all(harmless, COUNT(harmless));
+}
+
 static void test_reads(void **state)
 {
 	static const char *const queries[] = {
@@ -731,6 +770,7 @@ int main(void)
 		cmocka_unit_test(test_catalogs),
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_hidden_constants),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_target_without_catalog),
 		cmocka_unit_test(test_all_violations_are_reported),
