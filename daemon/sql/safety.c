@@ -1,6 +1,7 @@
 #include "sql/safety_walk.h" // first: see pg_nodes.h
 
 #include "sql/safety.h"
+#include "sql/safety_growth.h"
 #include "sql/scan.h"
 
 #include <strings.h>
@@ -364,6 +365,7 @@ static void walk_statements(struct walk *walk, const struct parsed_statement *pa
 		walk->depth = 0;
 		walk->rows = 1;
 		walk_statement(walk, raw->stmt, offset);
+		judge_growth(walk, raw->stmt, offset);
 	}
 }
 
