@@ -123,6 +123,7 @@ struct canon {
 	size_t unsteady; /* built so far, whose rows depend on more than the data: LIMIT, windows, … */
 	size_t bytes;
 	size_t work;
+	bool deduplicated;		 /* within a set operation that keeps one of equal rows */
 	bool masked;			 /* literals are `?` */
 	bool order_known, order_matters; /* whether the order of derived tables shows in the result */
 	bool failed; /* something has no canonical text: the statement's own text stands in */

@@ -54,11 +54,16 @@ static bool equal_is_same(type_id type)
 	}
 }
 
+static bool keeps_all(const SelectStmt *select)
+{
+	return select->op == SETOP_UNION && select->all;
+}
+
 /* Whether a column is the same wherever its arm stands. The length of a char(n) is not known, and padded
  * values show it. */
-static bool same_anywhere(const SelectStmt *top, type_id type)
+static bool same_anywhere(const struct canon *canon, const SelectStmt *top, type_id type)
 {
-	if (top->op == SETOP_UNION && top->all)
+	if (keeps_all(top) && !canon->deduplicated)
 		return type != TYPE_UNSURE && type != BPCHAROID;
 	return equal_is_same(type);
 }
@@ -90,7 +95,7 @@ static bool arm_alike(struct canon *canon, const SelectStmt *top, const SelectSt
 		return false;
 	for (size_t i = 0; i < outputs->count; i++)
 		if (outputs->columns[i].type != (*first)->columns[i].type ||
-		    !same_anywhere(top, outputs->columns[i].type))
+		    !same_anywhere(canon, top, outputs->columns[i].type))
 			return false;
 	return true;
 }
@@ -147,8 +152,11 @@ void canon_set_operation(struct canon *canon, const SelectStmt *select, enum can
 	struct arms arms = { 0 };
 	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
 	bool flat = !canon_untyped(select) && arms_alike(canon, select, true);
+	bool deduplicated = canon->deduplicated;
+	canon->deduplicated |= !keeps_all(select);
 	gather_arms(canon, select, select->larg, flat, &arms);
 	gather_arms(canon, select, select->rarg, flat, &arms);
+	canon->deduplicated = deduplicated;
 	if (canon->failed || arms.count == 0)
 		return;
 	struct texts texts = { 0 };

@@ -322,6 +322,9 @@ static void test_order_of_operands(void **state)
 		  "SELECT a FROM t UNION ALL (SELECT r FROM t UNION ALL SELECT f FROM t)" },
 		{ "SELECT x FROM o UNION SELECT a FROM t UNION SELECT n FROM t",
 		  "SELECT n FROM t UNION (SELECT a FROM t UNION SELECT x FROM o)" },
+		/* the UNION keeps one of what comes in that order */
+		{ "(SELECT n FROM t UNION ALL SELECT n * 2 FROM t) UNION SELECT n FROM t",
+		  "(SELECT n * 2 FROM t UNION ALL SELECT n FROM t) UNION SELECT n FROM t" },
 		{ "VALUES ('a'::char(5)), ('b'::text)", "VALUES ('b'::text), ('a'::char(5))" },
 		{ "VALUES (1), (2.5)", "VALUES (2.5), (1)" },
 	};
