@@ -81,7 +81,57 @@ static enum course course_of(const struct recursion *recursion, const char *name
 					 : COURSE_UNKNOWN;
 }
 
+/* How often the text of the next row holds that of the row before. */
+static double copies(const Node *node, const char *name, unsigned depth)
+{
+	double total = 0;
+	const char *same = reference_name(node);
+	ListCell *cell;
+	if (!node || depth >= MAX_DEPTH)
+		return 0;
+	if (same)
+		return strcmp(same, name) == 0 ? 1 : 0;
+	if (IsA(node, TypeCast))
+		return copies(((const TypeCast *)node)->arg, name, depth + 1);
+	if (IsA(node, A_Expr)) {
+		const A_Expr *expr = (const A_Expr *)node;
+		if (expr->kind == AEXPR_OP && strcmp(NODE_STRING(llast(expr->name)), "||") == 0)
+			return copies(expr->lexpr, name, depth + 1) + copies(expr->rexpr, name, depth + 1);
+	}
+	if (IsA(node, FuncCall) &&
+	    (call_is((const FuncCall *)node, "concat") || call_is((const FuncCall *)node, "concat_ws")))
+		foreach(cell, ((const FuncCall *)node)->args) total += copies(lfirst(cell), name, depth + 1);
+	return total;
+}
+
+/* Whether a column of the recursive arm doubles from row to row. */
+static bool doubles(const CommonTableExpr *cte, const SelectStmt *arm)
+{
+	ListCell *cell;
+	foreach(cell, arm->op == SETOP_NONE ? arm->targetList : NULL)
+	{
+		const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
+		int index = foreach_current_index(cell);
+		const char *name = NULL;
+		if (index < list_length(cte->aliascolnames))
+			name = NODE_STRING(list_nth(cte->aliascolnames, index));
+		else if (first->op == SETOP_NONE && index < list_length(first->targetList))
+			name = output_name(list_nth(first->targetList, index));
+		if (name && copies(((const ResTarget *)lfirst(cell))->val, name, 0) >= 2)
+			return true;
+	}
+	return false;
+}
+
 /* Conditions */
+
+/* `counter::text <> 'x'`: no number is ever written like that. */
+static bool never_equal(const char *op, const Node *side, const Node *limit, enum course course)
+{
+	const char *text = constant_text(limit);
+	return strcmp(op, "<>") == 0 && IsA(side, TypeCast) && text && !strpbrk(text, "0123456789") &&
+	       course != COURSE_UNKNOWN;
+}
 
 static bool is_constant(const Node *node, struct look look)
 {
@@ -116,12 +166,15 @@ static enum bound comparison_bound(const struct recursion *recursion, const A_Ex
 	if (expr->kind != AEXPR_OP || (!left_constant && !right_constant))
 		return BOUND_SOME;
 	const char *op = NODE_STRING(llast(expr->name));
-	const char *column = reference_name(left_constant ? expr->rexpr : expr->lexpr);
-	if (column && !is_met(left_constant ? mirrored(op) : op, course_of(recursion, column)))
+	const Node *side = left_constant ? expr->rexpr : expr->lexpr;
+	const Node *value = side && IsA(side, TypeCast) ? ((const TypeCast *)side)->arg : side;
+	const char *column = reference_name(value);
+	enum course course = column ? course_of(recursion, column) : COURSE_UNKNOWN;
+	if (column && (!is_met(left_constant ? mirrored(op) : op, course) ||
+		       never_equal(op, side, left_constant ? expr->lexpr : expr->rexpr, course)))
 		return BOUND_NONE;
 	double limit;
-	bool counts =
-		!column || course_of(recursion, column) != COURSE_UNKNOWN; /* a sum, a product: faster */
+	bool counts = !column || course != COURSE_UNKNOWN; /* a sum, a product: faster */
 	bool huge = counts && constant_number(left_constant ? expr->lexpr : expr->rexpr, look, &limit) &&
 		    fabs(limit) >= BOMB_CALL_ROWS;
 	return huge ? BOUND_HUGE : BOUND_SOME;
@@ -153,6 +206,12 @@ static enum bound condition_bound(const struct recursion *recursion, const Node 
 		return BOUND_NONE;
 	if (IsA(node, A_Expr))
 		return comparison_bound(recursion, (const A_Expr *)node);
+	if (IsA(node, NullTest)) { /* a counter is never NULL */
+		const NullTest *test = (const NullTest *)node;
+		const char *column = reference_name((const Node *)test->arg);
+		bool counter = column && course_of(recursion, column) != COURSE_UNKNOWN;
+		return counter && test->nulltesttype == IS_NOT_NULL ? BOUND_NONE : BOUND_SOME;
+	}
 	if (IsA(node, BoolExpr) && ((const BoolExpr *)node)->boolop != NOT_EXPR)
 		return list_bound(recursion, (const BoolExpr *)node, depth);
 	return BOUND_SOME;
@@ -267,6 +326,50 @@ static bool only_repeats(const SelectStmt *arm)
 	return arm->op == SETOP_NONE && arm->targetList;
 }
 
+/* Rows that each row of the working table is joined with: of VALUES. */
+static double rows_per_level(const SelectStmt *arm)
+{
+	double rows = 1;
+	ListCell *cell;
+	foreach(cell, arm->fromClause)
+	{
+		const Node *item = lfirst(cell);
+		if (IsA(item, RangeSubselect) && IsA(((const RangeSubselect *)item)->subquery, SelectStmt))
+			rows *= fmax(
+				list_length(((const SelectStmt *)((const RangeSubselect *)item)->subquery)
+						    ->valuesLists),
+				1);
+	}
+	return rows;
+}
+
+/* Whether rows^levels are too many, where a counter that goes up by one is all that the arm looks at. */
+static bool multiplies(const CommonTableExpr *cte, const SelectStmt *arm, struct look look)
+{
+	double limit;
+	struct recursion recursion = { cte, arm, look };
+	const Node *where = arm->whereClause;
+	double rows = rows_per_level(arm);
+	if (arm->op != SETOP_NONE || arm->distinctClause || arm->groupClause || rows < 2 || !where ||
+	    !IsA(where, A_Expr) || ((const A_Expr *)where)->kind != AEXPR_OP)
+		return false;
+	const A_Expr *expr = (const A_Expr *)where;
+	const char *column = reference_name(expr->lexpr);
+	int index = column ? column_index(cte, column) : -1;
+	if (index < 0 || NODE_STRING(llast(expr->name))[0] != '<' ||
+	    !constant_number(expr->rexpr, look, &limit) || course_of(&recursion, column) != COURSE_UP)
+		return false;
+	const A_Expr *next = (const A_Expr *)((const ResTarget *)list_nth(arm->targetList, index))->val;
+	double step =
+		fmax(constant_number_or(next->rexpr, look, 1), constant_number_or(next->lexpr, look, 1));
+	const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
+	if (first->op != SETOP_NONE || index >= list_length(first->targetList))
+		return false;
+	double start =
+		constant_number_or(((const ResTarget *)list_nth(first->targetList, index))->val, look, limit);
+	return pow(rows, fmax(limit - start, 0) / fmax(step, 1e-3)) >= BOMB_QUERY_ROWS;
+}
+
 bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct look look)
 {
 	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt))
@@ -280,6 +383,8 @@ bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, s
 		return false;
 	look.resolution = NULL; /* a column of the recursion is no constant, whatever it begins with */
 	struct recursion recursion = { cte, NULL, look };
+	if (doubles(cte, query->rarg) || (query->all && multiplies(cte, query->rarg, look)))
+		return true;
 	return select_bound(recursion, query->rarg, 0) != BOUND_SOME;
 }
 

@@ -591,6 +591,61 @@ static void test_hidden_constants(void **state)
 	pass_all(harmless, COUNT(harmless));
 }
 
+static void test_recursions(void **state)
+{
+	static const struct attack attacks[] = {
+		{ "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n FROM r WHERE n < 5) TABLE r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE n IS NOT NULL) TABLE "
+		  "r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE r.n::text <> 'x') "
+		  "TABLE "
+		  "r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r WHERE random() < 2) TABLE r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r, (VALUES (1), (2)) v WHERE "
+		  "n "
+		  "< 40) SELECT count(*) FROM r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r AS (SELECT 1 n, 'x'::text s UNION ALL SELECT n + 1, s || s FROM r WHERE "
+		  "n "
+		  "< 30) SELECT max(length(s)) FROM r",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE r(n, s) AS (SELECT 1, 'x' UNION ALL SELECT n + 1, concat(s, s) FROM r "
+		  "WHERE "
+		  "n < 30) SELECT max(length(s)) FROM r",
+		  "resource_bomb", 15 },
+	};
+	static const char *const harmless[] = {
+		"WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r, (VALUES (1), (2)) v WHERE n "
+		"< "
+		"10) SELECT count(*) FROM r",
+		"WITH RECURSIVE r AS (SELECT 0 n UNION ALL SELECT n + 10 FROM r, (VALUES (1), (2)) v WHERE n "
+		"< "
+		"100) SELECT count(*) FROM r",
+		"WITH RECURSIVE r(n, s) AS (SELECT 1, '*' UNION ALL SELECT n + 1, s || '*' FROM r WHERE n < "
+		"9) "
+		"SELECT s FROM r",
+		"WITH RECURSIVE r(part, rest) AS (SELECT '', 'a,b,c' UNION ALL SELECT split_part(rest, ',', "
+		"1), substr(rest, 3) FROM r WHERE rest <> '') SELECT part FROM r",
+		"WITH RECURSIVE d AS (SELECT date '2020-01-01' AS x UNION ALL SELECT x + 1 FROM d WHERE x <> "
+		"'2020-12-31') SELECT x FROM d",
+		"WITH RECURSIVE m(i, x, y) AS (SELECT 0, 0.1::float8, 0.2::float8 UNION ALL SELECT i + 1, x "
+		"* "
+		"x - y * y, 2 * x * y FROM m WHERE i < 27) SELECT i FROM m",
+		"WITH RECURSIVE p AS (SELECT id, boss, name::text AS path FROM emp WHERE boss IS NULL UNION "
+		"ALL "
+		"SELECT e.id, e.boss, p.path || '/' || e.name FROM emp e JOIN p ON e.boss = p.id WHERE p.id "
+		"IS "
+		"NOT NULL) SELECT path FROM p",
+	};
+	(void)state;
+	refuse_all(attacks, COUNT(attacks));
+	pass_all(harmless, COUNT(harmless));
+}
+
 static void test_reads(void **state)
 {
 	static const char *const queries[] = {
@@ -771,6 +826,7 @@ int main(void)
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_hidden_constants),
+		cmocka_unit_test(test_recursions),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_target_without_catalog),
 		cmocka_unit_test(test_all_violations_are_reported),
