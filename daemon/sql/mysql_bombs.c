@@ -4,9 +4,11 @@
 #include <math.h>
 #include <strings.h>
 
-#define BOMB_BYTES    1e6
-#define BOMB_ROWS     1e6
-#define SYSTEM_TABLES 3 /* of the server's own, joined without any condition */
+#define BOMB_BYTES     1e6
+#define BOMB_TEXT      1e8
+#define MEASURED_NODES 1000000
+#define BOMB_ROWS      1e6
+#define SYSTEM_TABLES  3 /* of the server's own, joined without any condition */
 
 static void bomb(struct mysql_safety *safety, const struct mysql_node *node, const char *reason)
 {
@@ -77,33 +79,74 @@ static double largest(const struct mysql_node *node)
 	return has_column(node) ? -1 : INFINITY;
 }
 
-/* Rough length of a text that an expression builds; what is nested deeper than this counts little. */
-static double length_of(const struct mysql_node *node, unsigned depth)
+static double count_of(const struct mysql_node *node)
 {
-	double own = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1;
-	if (depth == 16 || !node->first)
-		return own;
-	double first = length_of(node->first, depth + 1);
-	bool sized = node->kind == MYSQL_CALL && node->first->next;
-	double times = sized ? fmax(largest(node->first->next), 1) : 1;
-	if (sized && mysql_is(node->name, "repeat"))
-		return first * times;
-	if (sized && (mysql_is(node->name, "lpad") || mysql_is(node->name, "rpad")))
-		return first + times;
-	for (const struct mysql_node *child = node->first->next; child; child = child->next)
-		own += length_of(child, depth + 1);
-	return own + first;
+	double count = 0;
+	for (; node; node = node->next)
+		count++;
+	return count;
 }
 
+static bool is_one_of(str_t name, const char *const *words)
+{
+	while (*words && !mysql_is(name, *words))
+		words++;
+	return *words != NULL;
+}
+
+static const char *const counted[] = { "space", "random_bytes", NULL };
+static const char *const sized[] = { "repeat", "lpad", "rpad", NULL };
+static const char *const replaces[] = { "replace", "regexp_replace", NULL };
+static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
+
+/* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
+ * they repeat; everything else has at most the length of all its parts together. Infinite, when measuring
+ * itself would take too long. */
+static double length_of(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	const struct mysql_node *first = node->first;
+	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1, longest = 1;
+	if (++safety->measured > MEASURED_NODES)
+		return INFINITY;
+	for (const struct mysql_node *child = first; child; child = child->next) {
+		double own = length_of(safety, child);
+		sum += own;
+		if (child != first)
+			longest = fmax(longest, own);
+		else if (node->kind == MYSQL_CALL && is_one_of(node->name, replaces))
+			sum = own;
+	}
+	if (node->kind != MYSQL_CALL || !first)
+		return sum;
+	if (is_one_of(node->name, replaces))
+		return sum * longest;
+	if (is_one_of(node->name, doubles))
+		return sum * 2;
+	if (mysql_is(node->name, "json_quote"))
+		return sum * 6;
+	if (mysql_is(node->name, "export_set"))
+		return sum * 64;
+	if (mysql_is(node->name, "concat_ws"))
+		return sum * 2 + count_of(first) * length_of(safety, first);
+	if (is_one_of(node->name, counted))
+		return sum + fmax(largest(first), 0);
+	if (!is_one_of(node->name, sized) || !first->next)
+		return sum;
+	double times = fmax(largest(first->next), 1);
+	return mysql_is(node->name, "repeat") ? sum * times : sum + times;
+}
+
+/* A text that is repeated by a number is huge early; other texts have to be really large, except where the
+ * server's time grows with the square of the length. */
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call)
 {
-	bool space = mysql_is(call->name, "space") || mysql_is(call->name, "random_bytes");
-	bool sized = mysql_is(call->name, "repeat") || mysql_is(call->name, "lpad") ||
-		     mysql_is(call->name, "rpad");
-	if ((!space && !sized) || !call->first)
+	bool space = is_one_of(call->name, counted), repeated = is_one_of(call->name, sized);
+	if (!call->first)
 		return;
-	const struct mysql_node *size = space ? call->first : call->first->next;
-	if (size && (largest(size) >= BOMB_BYTES || (sized && length_of(call, 0) >= BOMB_BYTES)))
+	const struct mysql_node *size = space ? call->first : repeated ? call->first->next : NULL;
+	bool early = repeated || mysql_is(call->name, "regexp_replace");
+	if ((size && largest(size) >= BOMB_BYTES) ||
+	    length_of(safety, call) >= (early ? BOMB_BYTES : BOMB_TEXT))
 		bomb(safety, call, "a text of a size that is huge or not known");
 }
 

@@ -315,6 +315,7 @@ struct mysql_node *mysql_call(struct mysql_parser *parser)
 		return call;
 	}
 	bool quoted = mysql_peek(parser, 0)->kind == MYSQL_TOKEN_IDENTIFIER;
+	bool spaced = mysql_peek(parser, 1)->spaced;
 	call->name = mysql_lower(parser->tokens.items[parser->at++].value, parser->arena);
 	if (mysql_accept(parser, ".")) {
 		call->schema = call->name;
@@ -334,5 +335,9 @@ struct mysql_node *mysql_call(struct mysql_parser *parser)
 	mysql_expect(parser, ")");
 	if (call->kind == MYSQL_CALL)
 		over(parser, call);
+	/* What has a window is the grammar's own: servers know OVER behind no other name. */
+	if (!str_present(call->schema) && !mysql_child(call, MYSQL_WINDOW) &&
+	    mysql_foreign_name(call->name, quoted, spaced))
+		call->op = "foreign";
 	return mysql_done(parser, call);
 }

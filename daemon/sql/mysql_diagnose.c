@@ -38,7 +38,7 @@ static void check_expression(struct diagnosis *diagnosis, const struct mysql_nod
 
 static bool is_aggregate(const struct mysql_node *node)
 {
-	return node->kind == MYSQL_CALL && !str_present(node->schema) &&
+	return node->kind == MYSQL_CALL && mysql_calls_builtin(node) &&
 	       mysql_builtin_kind(node->name) == 'a' && !mysql_child(node, MYSQL_WINDOW);
 }
 

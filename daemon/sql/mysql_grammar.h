@@ -65,6 +65,9 @@ const char *mysql_accept_unit(struct mysql_parser *parser);
 bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead);
 
 /* mysql_call.c */
+/* Whether a name that a function of the grammar has means another function: it is quoted, or a blank stands
+ * between it and its bracket where that makes the difference. */
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced);
 struct mysql_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
 bool mysql_at_bare_call(const struct mysql_parser *parser);
 struct mysql_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */

@@ -11,7 +11,8 @@ static void check_function(struct mysql_resolver *resolver, const struct mysql_n
 	const struct catalog *catalog = resolver->request->catalog;
 	bool qualified = str_present(call->schema);
 	size_t count;
-	if (!qualified && mysql_native(call->name))
+	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
+	if (!qualified && !foreign && mysql_native(call->name))
 		return;
 	(void)catalog_functions(catalog, call->schema, call->name, &count);
 	/* Of another database the catalog may know nothing. */

@@ -1,5 +1,6 @@
 #include "sql/mysql_safety.h"
 
+#include "sql/mysql_grammar.h"
 #include "sql/mysql_names.h"
 #include "sql/scan.h"
 
@@ -22,6 +23,14 @@ static const struct {
 	enum sql_violation_code code;
 } dangerous[] = {
 #define MYSQL_DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
+#include "sql/mysql_functions.def"
+};
+
+static const struct {
+	const char *name;
+	bool adjacent;
+} grammar[] = {
+#define MYSQL_GRAMMAR(name, adjacent) { (name), (adjacent) },
 #include "sql/mysql_functions.def"
 };
 
@@ -75,6 +84,20 @@ bool mysql_native(str_t name)
 	return mysql_builtin_kind(name) || dangerous_by_name(name, true, &code);
 }
 
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
+{
+	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)
+		if (mysql_is(name, grammar[i].name))
+			return quoted || grammar[i].adjacent;
+	return false;
+}
+
+bool mysql_calls_builtin(const struct mysql_node *call)
+{
+	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
+	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
+}
+
 static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
 {
 	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
@@ -103,20 +126,30 @@ static void judge_stored(struct mysql_safety *safety, const struct mysql_node *c
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "", call->name);
 }
 
-/* A function that somebody has made: only a catalog can tell about it. */
+/* Judges the stored functions that the call may mean; returns their number. */
+static size_t judge_named(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	size_t count;
+	const struct catalog_function *const *functions =
+		catalog_functions(safety->request->catalog, call->schema, call->name, &count);
+	for (size_t i = 0; i < count; i++)
+		judge_stored(safety, call, functions[i]);
+	return count;
+}
+
+/* A function that somebody has made: only a catalog can tell about it. One that it does not hold may have
+ * been loaded into the server as a library. */
 static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *call)
 {
 	const struct catalog *catalog = safety->request->catalog;
 	if (!catalog) {
 		if (!safety->request->target_named)
-			violate(safety, VIOLATION_UNANALYSABLE, call, "no built-in function: ", call->name);
+			violate(safety, call->op ? VIOLATION_DANGEROUS_FUNCTION : VIOLATION_UNANALYSABLE,
+				call, "no built-in function: ", call->name);
 		return;
 	}
-	size_t count;
-	const struct catalog_function *const *functions =
-		catalog_functions(catalog, call->schema, call->name, &count);
-	for (size_t i = 0; i < count; i++)
-		judge_stored(safety, call, functions[i]);
+	if (judge_named(safety, call) == 0)
+		safety->unknown = true;
 }
 
 static bool tells_about_server(str_t name)
@@ -155,7 +188,7 @@ static bool leaks_by_error(const struct mysql_node *call)
 static void judge_call(struct mysql_safety *safety, const struct mysql_node *call)
 {
 	enum sql_violation_code code;
-	bool native = !str_present(call->schema) && mysql_builtin_kind(call->name);
+	bool native = mysql_calls_builtin(call);
 	safety->probes += tells_about_server(call->name);
 	if (dangerous_by_name(call->name, true, &code) ||
 	    (!native && dangerous_by_name(call->name, false, &code)))
@@ -166,6 +199,8 @@ static void judge_call(struct mysql_safety *safety, const struct mysql_node *cal
 		violate(safety, VIOLATION_INJECTION_PATTERN, call, "an error that tells: ", call->name);
 	else if (!native)
 		judge_foreign(safety, call);
+	else if (safety->request->catalog && !mysql_foreign_name(call->name, true, false))
+		(void)judge_named(safety, call); /* not every server has all of the built-in ones */
 	mysql_bombs_call(safety, call);
 }
 
@@ -411,7 +446,7 @@ static void check_comments(struct mysql_safety *safety)
 	}
 }
 
-void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations)
 {
 	struct mysql_safety safety = {
@@ -423,4 +458,5 @@ void mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "the server's own schema");
+	return !safety.unknown;
 }

@@ -75,7 +75,8 @@ enum mysql_kind {
 	MYSQL_MATCH,	  /* COLUMN… AGAINST; name: mode */
 	MYSQL_AGAINST,	  /* expression */
 	MYSQL_CALL, /* arguments, then [ORDER] [SEPARATOR] [LIMIT] [WINDOW]; schema, name; op: unit or other
-		       word; flag: DISTINCT */
+		       word, "foreign": by its quotes or the blank in front of its bracket no function of the
+		       grammar; flag: DISTINCT */
 	MYSQL_SEPARATOR, /* name: text */
 	MYSQL_WINDOW, /* [PARTITION] [ORDER] [FRAME]; name: its own (WINDOWS) or that of the one it builds on
 		       */

@@ -37,6 +37,7 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 				      .violations = &found,
 				      .generated = 1,
 				      .views = safety->views,
+				      .measured = safety->measured,
 				      .in_view = true };
 	const struct mysql_node *root = mysql_parse(definition, arena, &failure);
 	if (!root) {
@@ -47,6 +48,8 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 	}
 	mysql_safety_walk(&inner, root);
 	safety->views = inner.views;
+	safety->measured = inner.measured;
+	safety->unknown = safety->unknown || inner.unknown;
 	for (size_t i = 0; i < found.count; i++) {
 		enum sql_violation_code code = VIOLATION_UNANALYSABLE;
 		if (!concerns_reader(found.items[i].code))

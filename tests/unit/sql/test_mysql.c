@@ -27,6 +27,10 @@ static const char lines[] =
 	"[\"relation\", \"other\", \"notes\", \"BASE TABLE\"]\n"
 	"[\"column\", \"other\", \"notes\", 1, \"text\", \"text\", \"YES\"]\n"
 	"[\"routine\", \"shop\", \"twice\", \"FUNCTION\", \"int\", \"YES\", \"NO SQL\", \"DEFINER\"]\n"
+	"[\"routine\", \"shop\", \"count\", \"FUNCTION\", \"int\", \"YES\", \"MODIFIES SQL DATA\", "
+	"\"DEFINER\"]\n"
+	"[\"routine\", \"shop\", \"year\", \"FUNCTION\", \"int\", \"NO\", \"MODIFIES SQL DATA\", "
+	"\"DEFINER\"]\n"
 	"[\"routine\", \"shop\", \"wipe\", \"FUNCTION\", \"int\", \"NO\", \"MODIFIES SQL DATA\", "
 	"\"DEFINER\"]\n";
 
@@ -99,6 +103,18 @@ static void test_reports(void **state)
 		{ "SELECT sum_up(id) FROM users LIMIT 1", "unknown_function@7" },
 		{ "SELECT twice(id), shop.twice(id), TWICE(1) FROM users LIMIT 1", "" },
 		{ "SELECT wipe(id) FROM users LIMIT 1", " | volatile_function@7" },
+		/* in quotes, or apart from its bracket, a word of the grammar can name what somebody stored
+		 */
+		{ "SELECT COUNT(id), YEAR('2020-01-01'), YEAR ('2020-01-01') FROM users", "" },
+		{ "SELECT `count`(1) FROM users LIMIT 1", " | volatile_function@7" },
+		{ "SELECT count (id) FROM users LIMIT 1", "syntax_error@13 | unanalysable@13" },
+		{ "SELECT `YEAR`(1) FROM users LIMIT 1", " | volatile_function@7" },
+		{ "SELECT `max`(id) FROM users LIMIT 1", "unknown_function@7" },
+		{ "SELECT LENGTH(REPLACE(REPEAT('x', 30000), 'x', REPEAT('y', 30000)))",
+		  " | resource_bomb@7 resource_bomb@14" },
+		{ "SELECT REGEXP_REPLACE(REPEAT('a', 30000), 'a', REPEAT('b', 30000))",
+		  " | resource_bomb@7" },
+		{ "SELECT REPLACE(name, 'a', 'b') FROM users LIMIT 1", "" },
 		{ "SELECT text FROM other.notes LIMIT 1", "" },
 		{ "SELECT text FROM notes LIMIT 1", "unknown_table@17" },
 		{ "SELECT id FROM users WHERE (SELECT MAX(total) FROM orders WHERE user_id = users.id) > 1 "
@@ -136,7 +152,10 @@ static void test_reports(void **state)
 		if (!str_is(got, cases[i].expected))
 			fail_msg("%s\n  expected: %s\n  got:      " STR_FMT, cases[i].sql, cases[i].expected,
 				 STR_ARG(got));
-		assert_int_equal(analysis.verdict, strchr(cases[i].expected, '|') ? SQL_UNSAFE : SQL_SAFE);
+		bool unknown = strstr(cases[i].expected, "unknown_function"); /* it may do anything */
+		assert_int_equal(analysis.verdict, strchr(cases[i].expected, '|') ? SQL_UNSAFE
+						   : unknown			  ? SQL_UNKNOWN
+										  : SQL_SAFE);
 		arena_free(arena);
 	}
 }
