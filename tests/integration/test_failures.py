@@ -78,7 +78,8 @@ def test_judge_that_talks_rubbish(rig):
 def test_judge_that_is_down(rig):
     rig.judge.halt()
     rig.start(partitions=1, judge={"timeout_ms": 3000})
-    event = judged(1, ground_truth=TRUTH)
+    # The same rows by a query that only running it shows to be the same: one that reads alike needs no judge.
+    event = judged(1, ground_truth={"sql": TRUTH["sql"] + " HAVING count(*) > 0"})
     record = one(rig, event)
     assert_unjudged(record)
     assert record["result_validation"]["score"] == 1.0, "the other metrics go on"
