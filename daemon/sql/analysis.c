@@ -1,9 +1,9 @@
 #include "sql/front_end.h"
-#include "sql/mysql.h"
-#include "sql/sqlite.h"
+#include "sql/mysql/front_end.h"
+#include "sql/sqlite/front_end.h"
 
 #include "sql/analysis_copy.h"
-#include "sql/diagnose.h"
+#include "sql/gate.h"
 
 static void refuse_dialect(const struct sql_request *request, struct arena *arena,
 			   struct sql_analysis *ret_analysis)
@@ -34,10 +34,42 @@ void front_end_refuse(const struct sql_request *request, struct arena *arena, en
 	violations_end(&violations, request, ret_analysis);
 }
 
+void front_end_note_fence(const struct fence_result *part, struct diagnostics *diagnostics)
+{
+	diagnostics->text_offset = 0; /* the fence is around the part */
+	if (part->wrapped)
+		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
+				"the statement is wrapped in a fence or in prose; return the SQL alone");
+	diagnostics->text_offset = part->offset;
+}
+
+void front_end_note_catalog(const struct sql_request *request, struct diagnostics *diagnostics)
+{
+	if (request->target_named && !request->catalog)
+		diagnostics_add(diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
+				"the target's catalog cannot be had: names are not checked");
+}
+
+static void analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis)
+{
+	static const enum sql_violation_code refusals[] = {
+		[GATE_TOO_LONG] = VIOLATION_TOO_LONG,
+		[GATE_ENCODING] = VIOLATION_UNANALYSABLE,
+		[GATE_NUL] = VIOLATION_UNANALYSABLE,
+		[GATE_TOO_DEEP] = VIOLATION_TOO_DEEP,
+	};
+	struct gate_result gate = gate_check(request->sql);
+	if (gate.verdict == GATE_PASSED)
+		front_ends[request->dialect](request, arena, ret_analysis);
+	else
+		front_end_refuse(request, arena, refusals[gate.verdict], gate.reason, (int64_t)gate.offset,
+				 ret_analysis);
+}
+
 void sql_analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	struct sql_analysis analysis = { 0 };
-	front_ends[request->dialect](request, scratch, &analysis);
+	analyse(request, scratch, &analysis);
 	analysis_copy(&analysis, arena, ret_analysis);
 }

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 
 /* Severity of a diagnostic. */
 enum sql_severity { SQL_WARNING, SQL_ERROR };

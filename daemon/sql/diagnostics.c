@@ -1,4 +1,4 @@
-#include "sql/diagnose.h"
+#include "sql/diagnostics.h"
 
 static const struct {
 	const char *code;

@@ -140,6 +140,16 @@ static bool drop_tail(str_t sql, size_t start, size_t *end)
 	return false;
 }
 
+struct fence_result fence_trim(str_t sql)
+{
+	size_t start = 0, end = sql.len;
+	while (start < end && space(sql.ptr[start]))
+		start++;
+	while (end > start && space(sql.ptr[end - 1]))
+		end--;
+	return (struct fence_result){ { sql.ptr + start, end - start }, start, false };
+}
+
 struct fence_result fence_unwrap(str_t sql)
 {
 	size_t start = 0, end = sql.len;

@@ -14,3 +14,6 @@ struct fence_result {
 /* Never allocates. `text` points into `sql`, hence it is not NUL-terminated in general. Prose is only taken
  * off in front of a line that begins with a word that begins a statement. */
 struct fence_result fence_unwrap(str_t sql);
+
+/* The text as given, without space around it. */
+struct fence_result fence_trim(str_t sql);

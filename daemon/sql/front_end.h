@@ -1,14 +1,17 @@
 /*
- * Front ends by dialect. Each fills the whole analysis; the request's dialect chooses one. See analysis.h.
+ * Front ends by dialect. Each fills the whole analysis of a text that has passed the gate; the request's
+ * dialect chooses one. See analysis.h.
  */
 #pragma once
 
+#include "sql/diagnostics.h"
+#include "sql/fence.h"
 #include "sql/violations.h"
 
 typedef void (*front_end_fn)(const struct sql_request *request, struct arena *arena,
 			     struct sql_analysis *ret_analysis);
 
-/* front_end_postgresql.c */
+/* sql/postgresql/front_end.c */
 void sql_analyse_postgresql(const struct sql_request *request, struct arena *arena,
 			    struct sql_analysis *ret_analysis);
 
@@ -16,3 +19,9 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
  * counts in the SQL as given. */
 void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,
 		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis);
+
+/* Reports that a fence was taken off, and makes the diagnostics count offsets within the part. */
+void front_end_note_fence(const struct fence_result *part, struct diagnostics *diagnostics);
+
+/* Warns when a target is named and its catalog is not there. */
+void front_end_note_catalog(const struct sql_request *request, struct diagnostics *diagnostics);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 
 #define GATE_MAX_BYTES	       ((size_t)64 << 10)
 #define GATE_MAX_TOKENS	       25000 /* a list of 10,000 numbers fits */

@@ -1,13 +1,13 @@
-#include "sql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse.h" // first: see pg_nodes.h
 
 #include "sql/redact.h"
 
 #include "common/buf.h"
 #include "sql/gate.h"
-#include "sql/mysql.h"
-#include "sql/parse_tokens.h"
+#include "sql/mysql/front_end.h"
+#include "sql/postgresql/parse_tokens.h"
 #include "sql/scan.h"
-#include "sql/sqlite_database.h"
+#include "sql/sqlite/database.h"
 
 #include <ctype.h>
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 
 enum scan_kind {
 	SCAN_END,

@@ -9,11 +9,12 @@
  * goes by; and the queries that take longest. The bar is 40 µs for the mean of what comes before the
  * canonical form.
  */
-#include "sql/resolve.h" // first: see pg_nodes.h
+#include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
-#include "sql/canonical.h"
 #include "sql/gate.h"
-#include "sql/safety.h"
+#include "sql/postgresql/canonical/canonical.h"
+#include "sql/postgresql/diagnose.h"
+#include "sql/postgresql/safety/safety.h"
 #include "tests/bench/samples.h"
 #include "tests/harness/oracle.h"
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 #include "tests/harness/postgres.h"
 #include "tests/harness/sql_mutants.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/buf.h"
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 
 /* The statement: prefix, `first` so many times, core, `second` so many times, suffix. In the repeated parts
  * `#` is the number of the repetition, counted from 1, and `@` the one before. */

@@ -9,7 +9,7 @@
  * puts every fragment in every place (minutes).
  */
 #include "sql/analysis.h"
-#include "sql/catalog.h"
+#include "sql/catalog/catalog.h"
 #include "tests/harness/effects.h"
 #include "tests/harness/fragments.h"
 

@@ -1,5 +1,5 @@
 #include "common/buf.h"
-#include "sql/catalog_content.h"
+#include "sql/catalog/content.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The catalog of MySQL and MariaDB: from lines, and from a real MariaDB where there is one. */
 #include "common/buf.h"
-#include "sql/catalog_content.h"
+#include "sql/catalog/content.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * the same definitions give when they are read from a file or from a dump. */
 #include "common/buf.h"
 #include "harness/postgres.h"
-#include "sql/catalog_content.h"
+#include "sql/catalog/content.h"
 
 #include <libpq-fe.h>
 #include <setjmp.h>

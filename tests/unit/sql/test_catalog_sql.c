@@ -1,5 +1,5 @@
 /* Catalogs from files: what is read, what is passed over, where a file is wrong. */
-#include "sql/catalog_content.h"
+#include "sql/catalog/content.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-#include "sql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse.h" // first: see pg_nodes.h
 
-#include "sql/diagnose.h"
-#include "sql/resolve.h"
+#include "sql/postgresql/diagnose.h"
+#include "sql/postgresql/resolve/resolve.h"
 
 #include "common/buf.h"
 

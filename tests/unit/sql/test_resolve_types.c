@@ -3,10 +3,10 @@
  * refuses, with the SQLSTATE of the first error. Where PostgreSQL is installed it is asked whether the table
  * is right; else that part is skipped by name.
  */
-#include "sql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse.h" // first: see pg_nodes.h
 
-#include "sql/diagnose.h"
-#include "sql/resolve.h"
+#include "sql/diagnostics.h"
+#include "sql/postgresql/resolve/resolve.h"
 #include "tests/harness/postgres.h"
 
 #include <libpq-fe.h>

@@ -1,4 +1,4 @@
-#include "sql/type_coercion.h"
+#include "sql/postgresql/resolve/type_coercion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "sql/type_literal.h"
+#include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
 

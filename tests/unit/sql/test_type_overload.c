@@ -1,4 +1,4 @@
-#include "sql/type_overload.h"
+#include "sql/postgresql/resolve/type_overload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,326 @@
+#include "sql/catalog/sql_internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+/* Schema of unqualified names. */
+#define DEFAULT_SCHEMA STR("public")
+
+static unsigned line_of(str_t text, size_t offset)
+{
+	unsigned line = 1;
+	for (size_t i = 0; i < offset && i < text.len; i++)
+		line += text.ptr[i] == '\n';
+	return line;
+}
+
+void sql_fail(struct sql_compiler *compiler, const char *format, ...)
+{
+	char message[sizeof compiler->detail->message];
+	va_list arguments;
+	if (compiler->failed)
+		return;
+	compiler->failed = true;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, "line %u: %s",
+		       line_of(compiler->text, compiler->offset), message);
+}
+
+struct sql_name sql_name_of(const List *names)
+{
+	int count = list_length(names);
+	const char *name = names_last(names);
+	return (struct sql_name){ .schema = count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2)))
+						      : STR_NONE,
+				  .name = str_from(name ? name : "") };
+}
+
+str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
+{
+	return str_present(written) ? written : compiler->schema;
+}
+
+/* A column that comes straight from a relation has its type, whatever else is known of the query. */
+static type_id output_type(const struct range_column *column)
+{
+	const struct range_item *item = column->source;
+	if (column->type != TYPE_UNSURE || !item || !item->relation ||
+	    column->source_index >= item->relation->columns_count)
+		return column->type;
+	return item->relation->columns[column->source_index].value_type;
+}
+
+static void add_query(struct sql_compiler *compiler, const RangeVar *name, const Node *query,
+		      const List *aliases, struct catalog_relation relation, bool may_replace)
+{
+	struct outputs outputs = { .open = true };
+	struct sql_columns columns = { 0 };
+	if (query && IsA(query, SelectStmt))
+		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog,
+				      compiler->builder.scratch, &outputs);
+	rename_columns(&outputs, aliases);
+	for (size_t i = 0; i < outputs.count; i++) {
+		const struct catalog_type *type =
+			catalog_type(compiler->builder.catalog, output_type(&outputs.columns[i]));
+		sql_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
+			       (struct sql_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
+	}
+	relation.schema = sql_schema_of(compiler, str_from(name->schemaname));
+	relation.name = str_from(name->relname);
+	relation.is_open = outputs.open;
+	relation.columns = columns.items;
+	relation.columns_count = columns.count;
+	sql_add_relation(compiler, relation, may_replace);
+}
+
+static void add_view(struct sql_compiler *compiler, const ViewStmt *view, str_t text)
+{
+	bool checks = view->withCheckOption != NO_CHECK_OPTION;
+	str_t schema = sql_schema_of(compiler, str_from(view->view->schemaname));
+	const struct catalog_relation *existing =
+		catalog_added_relation(&compiler->builder, schema, str_from(view->view->relname));
+	add_query(compiler, view->view, view->query, view->aliases,
+		  (struct catalog_relation){
+			  .kind = 'v',
+			  .is_view = true,
+			  .definition = sql_kept_query(text, checks, compiler->builder.scratch) },
+		  view->replace && existing && existing->kind == 'v');
+}
+
+static void add_table_as(struct sql_compiler *compiler, const CreateTableAsStmt *create, str_t text)
+{
+	bool is_view = create->objtype == OBJECT_MATVIEW;
+	const RangeVar *name = create->into->rel;
+	if (create->if_not_exists &&
+	    catalog_relation(compiler->builder.catalog, sql_schema_of(compiler, str_from(name->schemaname)),
+			     str_from(name->relname)))
+		return;
+	struct catalog_relation relation = { .kind = is_view ? 'm' : 'r', .is_view = is_view };
+	if (is_view)
+		relation.definition = sql_kept_query(text, create->into->skipData, compiler->builder.scratch);
+	add_query(compiler, name, create->query, create->into->colNames, relation, false);
+}
+
+/* SET search_path: names are created in the first schema of it and found in all. */
+static void set_path(struct sql_compiler *compiler, const VariableSetStmt *set)
+{
+	struct catalog_builder *builder = &compiler->builder;
+	const ListCell *cell;
+	bool names_system = false;
+	if (!set->name || strcmp(set->name, "search_path") != 0)
+		return;
+	catalog_clear_path(builder);
+	compiler->schema = STR_NONE;
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		names_system |= IsA(&value->val, String) && strcmp(value->val.sval.sval, "pg_catalog") == 0;
+	}
+	if (!names_system)
+		catalog_add_path(builder, STR("pg_catalog"));
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		str_t schema = IsA(&value->val, String) ? str_from(value->val.sval.sval) : STR("");
+		if (schema.len == 0 || str_is(schema, "$user"))
+			continue;
+		catalog_add_path(builder, schema);
+		if (!str_present(compiler->schema) && !catalog_is_system(schema))
+			compiler->schema = schema;
+	}
+	if (list_length(set->args) == 0) /* DEFAULT, RESET */
+		catalog_add_path(builder, DEFAULT_SCHEMA);
+	if (!str_present(compiler->schema))
+		compiler->schema = DEFAULT_SCHEMA;
+}
+
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text);
+
+static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *create)
+{
+	const ListCell *cell;
+	str_t outer = compiler->schema;
+	if (!create->schemaname)
+		return;
+	catalog_add_schema(&compiler->builder, str_from(create->schemaname));
+	compiler->schema = str_from(create->schemaname);
+	foreach(cell, create->schemaElts) compile_statement(compiler, lfirst(cell), STR(""));
+	compiler->schema = outer;
+}
+
+static void add_definition(struct sql_compiler *compiler, const DefineStmt *define)
+{
+	if (define->kind == OBJECT_AGGREGATE)
+		sql_add_aggregate(compiler, define);
+	else if (define->kind == OBJECT_OPERATOR)
+		sql_add_operator(compiler, define);
+	else if (define->kind == OBJECT_TYPE)
+		sql_add_base_type(compiler, define);
+}
+
+/* A dump may drop what is not there yet; what is there cannot be followed further. */
+static void drop_relations(struct sql_compiler *compiler, const DropStmt *drop)
+{
+	const ListCell *cell;
+	if (drop->removeType != OBJECT_TABLE && drop->removeType != OBJECT_VIEW &&
+	    drop->removeType != OBJECT_MATVIEW)
+		return;
+	foreach(cell, drop->objects)
+	{
+		struct sql_name name = sql_name_of(lfirst_node(List, cell));
+		if (catalog_added_relation(&compiler->builder, sql_schema_of(compiler, name.schema),
+					   name.name))
+			sql_fail(compiler,
+				 "\"" STR_FMT "\" is created and dropped again, which cannot be followed: "
+				 "leave it out",
+				 STR_ARG(name.name));
+	}
+}
+
+static void rename_relation(struct sql_compiler *compiler, const RenameStmt *rename)
+{
+	const RangeVar *name = rename->relation;
+	if (name &&
+	    catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
+				   str_from(name->relname)) &&
+	    (rename->renameType == OBJECT_COLUMN || rename->renameType == OBJECT_TABLE ||
+	     rename->renameType == OBJECT_VIEW || rename->renameType == OBJECT_MATVIEW))
+		sql_fail(compiler,
+			 "\"%s\" is renamed, which cannot be followed: create it with the names that it has "
+			 "in the end",
+			 name->relname);
+}
+
+/* Types, functions and what is made of them. */
+static void compile_object(struct sql_compiler *compiler, const Node *statement)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateFunctionStmt:
+		sql_add_function(compiler, (const CreateFunctionStmt *)statement);
+		break;
+	case T_AlterFunctionStmt:
+		sql_alter_function(compiler, (const AlterFunctionStmt *)statement);
+		break;
+	case T_DefineStmt:
+		add_definition(compiler, (const DefineStmt *)statement);
+		break;
+	case T_CreateCastStmt:
+		sql_add_cast(compiler, (const CreateCastStmt *)statement);
+		break;
+	case T_CreateEnumStmt:
+		sql_add_enum(compiler, (const CreateEnumStmt *)statement);
+		break;
+	case T_CompositeTypeStmt:
+		sql_add_composite(compiler, (const CompositeTypeStmt *)statement);
+		break;
+	case T_CreateDomainStmt:
+		sql_add_domain(compiler, (const CreateDomainStmt *)statement);
+		break;
+	case T_AlterDomainStmt:
+		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
+		break;
+	case T_CreateExtensionStmt:
+		compiler->builder.catalog->unknown_extensions |=
+			strcmp(((const CreateExtensionStmt *)statement)->extname, "plpgsql") != 0;
+		break;
+	case T_CreateRangeStmt:
+		sql_add_range(compiler, (const CreateRangeStmt *)statement);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Statements that define nothing which a query can name are passed over. `text`: the statement's own. */
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateStmt:
+		sql_add_table(compiler, (const CreateStmt *)statement, 'r');
+		break;
+	case T_CreateForeignTableStmt:
+		sql_add_table(compiler, &((const CreateForeignTableStmt *)statement)->base, 'f');
+		break;
+	case T_AlterTableStmt:
+		sql_alter_table(compiler, (const AlterTableStmt *)statement);
+		break;
+	case T_IndexStmt:
+		sql_add_index(compiler, (const IndexStmt *)statement);
+		break;
+	case T_CreateSeqStmt:
+		sql_add_sequence(compiler, (const CreateSeqStmt *)statement);
+		break;
+	case T_ViewStmt:
+		add_view(compiler, (const ViewStmt *)statement, text);
+		break;
+	case T_CreateTableAsStmt:
+		add_table_as(compiler, (const CreateTableAsStmt *)statement, text);
+		break;
+	case T_CreateSchemaStmt:
+		add_schema(compiler, (const CreateSchemaStmt *)statement);
+		break;
+	case T_VariableSetStmt:
+		set_path(compiler, (const VariableSetStmt *)statement);
+		break;
+	case T_AlterDatabaseSetStmt:
+		set_path(compiler, ((const AlterDatabaseSetStmt *)statement)->setstmt);
+		break;
+	case T_DropStmt:
+		drop_relations(compiler, (const DropStmt *)statement);
+		break;
+	case T_RenameStmt:
+		rename_relation(compiler, (const RenameStmt *)statement);
+		break;
+	default:
+		compile_object(compiler, statement);
+		break;
+	}
+}
+
+static void compile_statements(struct sql_compiler *compiler, const List *statements)
+{
+	const ListCell *cell;
+	foreach(cell, statements)
+	{
+		const RawStmt *raw = lfirst_node(RawStmt, cell);
+		size_t start = (size_t)raw->stmt_location;
+		size_t length = raw->stmt_len > 0 ? (size_t)raw->stmt_len : compiler->text.len - start;
+		compiler->offset = start;
+		while (compiler->offset < start + length &&
+		       strchr(" \t\r\n", compiler->text.ptr[compiler->offset]))
+			compiler->offset++;
+		compile_statement(compiler, raw->stmt, (str_t){ compiler->text.ptr + start, length });
+		if (compiler->failed)
+			return;
+	}
+}
+
+static void compile_text(struct sql_compiler *compiler)
+{
+	const struct parsed_statement *parsed = &compiler->parsed;
+	parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
+	compiler->offset = parsed->error_offset;
+	if (str_present(parsed->error))
+		sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
+	else
+		compile_statements(compiler, parsed->statements);
+}
+
+err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail)
+{
+	struct sql_compiler compiler = { .schema = DEFAULT_SCHEMA,
+					 .next_type = TYPE_ID_USER,
+					 .detail = detail };
+	catalog_begin_on_builtins(&compiler.builder);
+	compiler.text = sql_without_psql(text, compiler.builder.scratch);
+	catalog_add_path(&compiler.builder, STR("pg_catalog"));
+	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);
+	catalog_add_schema(&compiler.builder, DEFAULT_SCHEMA);
+	compile_text(&compiler);
+	err_t err = compiler.failed ? ERR_CATALOG_SYNTAX
+				    : catalog_finish(&compiler.builder, text, ret_catalog, detail);
+	parse_end(&compiler.parsed);
+	catalog_abandon(&compiler.builder);
+	return err;
+}

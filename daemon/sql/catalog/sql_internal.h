@@ -1,0 +1,89 @@
+/*
+ * Compiling a file of statements that define things (catalog_sql*.c): one compiler a file, one thread. Nodes
+ * and what is made of them live until the compiler is done.
+ */
+#pragma once
+
+#include "sql/postgresql/resolve/internal.h" // first: see pg_nodes.h
+
+#include "sql/catalog/internal.h"
+
+struct sql_compiler {
+	struct catalog_builder builder; /* live: its scratch memory is also the compiler's */
+	str_t text;			/* of the file, without what is only psql's */
+	size_t offset;			/* of the statement that is being compiled */
+	str_t schema;			/* where unqualified names are created */
+	type_id next_type;
+	struct parsed_statement parsed; /* what was added points at its nodes */
+	bool failed;			/* `detail` says why */
+	struct err_detail *detail;
+};
+
+/* A type as written: id, text and what serial says besides. */
+struct sql_type {
+	type_id id;
+	str_t text;
+	bool is_serial;
+};
+
+struct sql_columns {
+	struct catalog_column *items;
+	size_t count;
+	size_t capacity;
+};
+
+struct sql_name {
+	str_t schema; /* absent: not written */
+	str_t name;
+};
+
+/* Notes what is wrong with the statement; the first one counts. */
+void sql_fail(struct sql_compiler *compiler, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct sql_name sql_name_of(const List *names);
+str_t sql_schema_of(const struct sql_compiler *compiler, str_t written);
+
+/* sql_types.c */
+struct sql_type sql_type_of(struct sql_compiler *compiler, const TypeName *type);
+void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, struct catalog_column column,
+		    struct sql_type type);
+type_id sql_add_row_type(struct sql_compiler *compiler, const struct catalog_relation *relation);
+void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_relation *relation);
+void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create);
+void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *create);
+void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *create);
+void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter);
+void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create);
+void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define);
+
+/* What an expression runs that is kept with an object: the worst volatility of its calls and operators, and
+ * the types that it casts to. */
+char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses);
+
+/* The worst volatility of the functions of that name ('v': there is none) and the result that they agree on.
+ */
+char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result);
+
+/* sql_tables.c */
+void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind);
+void sql_alter_table(struct sql_compiler *compiler, const AlterTableStmt *alter);
+void sql_add_index(struct sql_compiler *compiler, const IndexStmt *create);
+void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create);
+
+/* The columns, keys and row type of a new relation, or of a view that is replaced. */
+void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation relation, bool may_replace);
+
+/* sql_functions.c */
+void sql_add_function(struct sql_compiler *compiler, const CreateFunctionStmt *create);
+void sql_alter_function(struct sql_compiler *compiler, const AlterFunctionStmt *alter);
+void sql_add_aggregate(struct sql_compiler *compiler, const DefineStmt *define);
+void sql_add_operator(struct sql_compiler *compiler, const DefineStmt *define);
+void sql_add_cast(struct sql_compiler *compiler, const CreateCastStmt *create);
+
+/* sql_text.c: the file's text with what psql alone understands (lines of \commands, data behind COPY
+ * … FROM stdin) blanked, so that positions stay. */
+str_t sql_without_psql(str_t text, struct arena *arena);
+
+/* The query of a statement that keeps one behind AS, without what stands behind it in WITH … when it
+ * `has_suffix`. */
+str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena);

@@ -1,0 +1,51 @@
+/*
+ * Diagnostics: the list that every front end reports into. Codes come from diagnostics.def. One diagnostic
+ * per (code, object).
+ */
+#pragma once
+
+#include "sql/analysis.h"
+
+/* More than these are not reported: the score is 0 long before. */
+#define DIAGNOSTICS_MAX 200
+
+enum sql_diagnostic_code {
+#define DIAGNOSTIC(symbol, code, severity, sqlstate, meaning) DIAG_##symbol,
+#include "sql/diagnostics.def"
+#undef DIAGNOSTIC
+	DIAG_COUNT_
+};
+
+struct diagnostics {
+	struct arena *arena;
+	size_t text_offset; /* of the text that offsets count in, within the SQL as given */
+	struct sql_diagnostic *items;
+	size_t count;
+	size_t capacity;
+	unsigned order;
+};
+
+/* Stable name of the code. */
+const char *diagnostic_name(enum sql_diagnostic_code code);
+
+/* Adds a diagnostic unless (code, sub code, object) is there already. `offset`: bytes into the statement's
+ * text, negative where unknown. `sub_code` is static or NULL; object and message are copied. */
+void diagnostics_add(struct diagnostics *diagnostics, enum sql_diagnostic_code code, const char *sub_code,
+		     str_t object, int64_t offset, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+
+/* The same for an error whose SQLSTATE is not that of its code. */
+void diagnostics_add_state(struct diagnostics *diagnostics, enum sql_diagnostic_code code,
+			   const char *sub_code, const char *sqlstate, str_t object, int64_t offset,
+			   const char *format, ...) __attribute__((format(printf, 7, 8)));
+
+/* The candidate nearest to `name` for a hint, or absent when none is near: by edit distance (at most a third
+ * of its length), else the one that shares most of its text at the beginning or within. */
+struct nearest {
+	str_t name;
+	str_t best;
+	size_t distance;
+	size_t shared; /* bytes that the best has in common, where it is not near by distance */
+};
+void nearest_init(struct nearest *nearest, str_t name);
+void nearest_offer(struct nearest *nearest, str_t candidate);

@@ -1,0 +1,289 @@
+#include "sql/mysql/grammar.h"
+
+static const char *const units[] = { "microsecond",
+				     "second",
+				     "minute",
+				     "hour",
+				     "day",
+				     "week",
+				     "month",
+				     "quarter",
+				     "year",
+				     "second_microsecond",
+				     "minute_microsecond",
+				     "minute_second",
+				     "hour_microsecond",
+				     "hour_second",
+				     "hour_minute",
+				     "day_microsecond",
+				     "day_second",
+				     "day_minute",
+				     "day_hour",
+				     "year_month",
+				     NULL };
+
+const char *mysql_accept_unit(struct mysql_parser *parser)
+{
+	return mysql_accept_any(parser, units);
+}
+
+bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead)
+{
+	for (size_t i = 0; units[i]; i++)
+		if (mysql_at(parser, ahead, units[i]))
+			return true;
+	return false;
+}
+
+static struct mysql_node *literal(struct mysql_parser *parser, const char *op)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_LITERAL);
+	node->op = op;
+	node->name = mysql_peek(parser, 0)->value;
+	parser->at++;
+	return mysql_done(parser, node);
+}
+
+/* 'a' 'b' is one string. */
+static struct mysql_node *string(struct mysql_parser *parser)
+{
+	const struct mysql_token *token = mysql_peek(parser, 0);
+	bool plain = mysql_at_plain_string(parser, 0);
+	size_t parts = 1, len = token->value.len;
+	while (mysql_at_plain_string(parser, parts))
+		len += mysql_peek(parser, parts++)->value.len;
+	struct mysql_node *node = literal(parser, plain ? "string" : "string of a character set");
+	if (!plain) {
+		size_t prefix = strcspn(parser->text.ptr + token->offset, "'\" \t\r\n\v\f/#-");
+		node->qualifier =
+			mysql_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
+	}
+	if (parts == 1)
+		return node;
+	char *whole = arena_alloc(parser->arena, len + 1);
+	char *end = mempcpy(whole, node->name.ptr, node->name.len);
+	for (size_t i = 0; i + 1 < parts; i++)
+		end = mempcpy(end, mysql_peek(parser, i)->value.ptr, mysql_peek(parser, i)->value.len);
+	node->name = (str_t){ whole, len };
+	parser->at += parts - 1;
+	return mysql_done(parser, node);
+}
+
+/* DATE '…', TIME '…', TIMESTAMP '…' */
+static struct mysql_node *typed_literal(struct mysql_parser *parser)
+{
+	static const char *const types[] = { "date", "time", "timestamp", NULL };
+	if (mysql_peek(parser, 1)->kind != MYSQL_TOKEN_STRING)
+		return NULL;
+	const char *type = mysql_accept_any(parser, types);
+	return type ? literal(parser, type) : NULL;
+}
+
+static struct mysql_node *variable(struct mysql_parser *parser, const char *op)
+{
+	struct mysql_node *node = literal(parser, op);
+	node->kind = MYSQL_VARIABLE;
+	return node;
+}
+
+static struct mysql_node *brackets(struct mysql_parser *parser)
+{
+	if (mysql_at_query(parser, 0))
+		return mysql_wrap(parser, MYSQL_SUBQUERY, mysql_bracketed_query(parser));
+	struct mysql_node *row = mysql_new(parser, MYSQL_ROW);
+	mysql_expect(parser, "(");
+	mysql_expressions(parser, row);
+	mysql_expect(parser, ")");
+	if (row->first && row->first == row->last) {
+		row->first->offset = row->offset;
+		return mysql_done(parser, row->first);
+	}
+	return mysql_done(parser, row);
+}
+
+static struct mysql_node *exists(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_EXISTS);
+	parser->at++;
+	mysql_append(parser, node, mysql_bracketed_query(parser));
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *case_when(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_CASE);
+	parser->at++;
+	if (!mysql_at(parser, 0, "when"))
+		mysql_append(parser, node, mysql_wrap(parser, MYSQL_OPERAND, mysql_expression(parser)));
+	do {
+		mysql_expect(parser, "when");
+		struct mysql_node *when = mysql_wrap(parser, MYSQL_WHEN, mysql_expression(parser));
+		mysql_expect(parser, "then");
+		mysql_append(parser, when, mysql_expression(parser));
+		mysql_append(parser, node, when);
+	} while (mysql_at(parser, 0, "when"));
+	if (mysql_accept(parser, "else"))
+		mysql_append(parser, node, mysql_wrap(parser, MYSQL_ELSE, mysql_expression(parser)));
+	mysql_expect(parser, "end");
+	return mysql_done(parser, node);
+}
+
+/* INTERVAL expression unit, or the function INTERVAL(n, n, …). */
+static struct mysql_node *interval(struct mysql_parser *parser)
+{
+	const struct mysql_token *open = mysql_peek(parser, 1);
+	bool call = mysql_at(parser, 1, "(") && !mysql_at_unit(parser, open->match - parser->at + 1);
+	struct mysql_node *node = mysql_new(parser, call ? MYSQL_CALL : MYSQL_INTERVAL);
+	parser->at++;
+	if (!call) {
+		mysql_append(parser, node, mysql_expression(parser));
+		node->op = mysql_accept_unit(parser);
+		if (!node->op)
+			mysql_fail(parser, "an interval without a unit");
+		return mysql_done(parser, node);
+	}
+	node->name = STR("interval");
+	mysql_expect(parser, "(");
+	mysql_expressions(parser, node);
+	mysql_expect(parser, ")");
+	if (node->first && !node->first->next)
+		mysql_fail(parser, "syntax error");
+	return mysql_done(parser, node);
+}
+
+/* MATCH (columns) AGAINST (expression mode) */
+static struct mysql_node *match(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_MATCH);
+	parser->at++;
+	bool bracket = mysql_accept(parser, "(");
+	mysql_expressions(parser, node);
+	if (bracket)
+		mysql_expect(parser, ")");
+	mysql_expect(parser, "against");
+	mysql_expect(parser, "(");
+	mysql_append(parser, node, mysql_wrap(parser, MYSQL_AGAINST, mysql_bit_expression(parser)));
+	node->name = STR("");
+	if (mysql_accept(parser, "in")) {
+		bool boolean = mysql_accept(parser, "boolean");
+		node->name = boolean ? STR("boolean") : STR("natural");
+		if (!boolean && mysql_expect(parser, "natural"))
+			mysql_expect(parser, "language");
+		mysql_expect(parser, "mode");
+	}
+	if (mysql_accept(parser, "with")) {
+		node->name = STR("expansion");
+		mysql_expect(parser, "query");
+		mysql_expect(parser, "expansion");
+	}
+	mysql_expect(parser, ")");
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *column(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_COLUMN);
+	node->name = mysql_take_name(parser);
+	if (mysql_accept(parser, ".")) {
+		node->qualifier = node->name;
+		node->name = mysql_take_name(parser);
+	}
+	if (mysql_accept(parser, ".")) {
+		node->schema = node->qualifier;
+		node->qualifier = node->name;
+		node->name = mysql_take_name(parser);
+	}
+	(void)mysql_done(parser, node);
+	bool raw = mysql_at(parser, 0, "->>");
+	if ((raw || mysql_at(parser, 0, "->")) && mysql_peek(parser, 1)->kind == MYSQL_TOKEN_STRING) {
+		parser->at++;
+		node = mysql_wrap(parser, MYSQL_OPERATION, node);
+		node->op = raw ? "->>" : "->";
+		mysql_append(parser, node, literal(parser, "string"));
+	}
+	return node;
+}
+
+/* NEXT VALUE FOR sequence: it writes. */
+static bool at_sequence(const struct mysql_parser *parser)
+{
+	return (mysql_at(parser, 0, "next") || mysql_at(parser, 0, "previous")) &&
+	       mysql_at(parser, 1, "value") && mysql_at(parser, 2, "for");
+}
+
+static bool at_call(const struct mysql_parser *parser)
+{
+	if (mysql_at(parser, 1, "(")) {
+		enum mysql_token_kind kind = mysql_peek(parser, 0)->kind;
+		return kind == MYSQL_TOKEN_WORD || kind == MYSQL_TOKEN_IDENTIFIER;
+	}
+	return mysql_at_name(parser, 0) && mysql_at(parser, 1, ".") && mysql_at_name(parser, 2) &&
+	       mysql_at(parser, 3, "(");
+}
+
+static struct mysql_node *word(struct mysql_parser *parser)
+{
+	static const char *const constants[] = { "null", "true", "false" };
+	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
+		if (mysql_at(parser, 0, constants[i]))
+			return literal(parser, constants[i]);
+	struct mysql_node *typed = typed_literal(parser);
+	if (typed)
+		return typed;
+	if (mysql_at(parser, 0, "case"))
+		return case_when(parser);
+	if (mysql_at(parser, 0, "exists"))
+		return exists(parser);
+	if (mysql_at(parser, 0, "interval"))
+		return interval(parser);
+	if (mysql_at(parser, 0, "match") && mysql_peek(parser, 0)->kind == MYSQL_TOKEN_WORD)
+		return match(parser);
+	if (mysql_at_bare_call(parser))
+		return mysql_bare_call(parser);
+	if (at_call(parser))
+		return mysql_call(parser);
+	if (at_sequence(parser)) {
+		mysql_refuse(parser, VIOLATION_DANGEROUS_FUNCTION, "a sequence moves on");
+		return mysql_new(parser, MYSQL_LITERAL);
+	}
+	return column(parser);
+}
+
+static bool starts_with_zero(const struct mysql_parser *parser)
+{
+	return parser->text.ptr[mysql_peek(parser, 0)->offset] == '0';
+}
+
+struct mysql_node *mysql_atom(struct mysql_parser *parser)
+{
+	switch (mysql_peek(parser, 0)->kind) {
+	case MYSQL_TOKEN_STRING:
+		return string(parser);
+	case MYSQL_TOKEN_NUMBER:
+		return literal(parser, "number");
+	case MYSQL_TOKEN_HEX: /* 0x… can be a number, x'…' cannot */
+		return literal(parser, starts_with_zero(parser) ? "0x" : "hex");
+	case MYSQL_TOKEN_BITS:
+		return literal(parser, starts_with_zero(parser) ? "0b" : "bits");
+	case MYSQL_TOKEN_VARIABLE:
+		return variable(parser, "@");
+	case MYSQL_TOKEN_SYSTEM:
+		return variable(parser, "@@");
+	case MYSQL_TOKEN_PARAMETER: {
+		struct mysql_node *node = literal(parser, "?");
+		node->kind = MYSQL_PARAMETER;
+		return node;
+	}
+	case MYSQL_TOKEN_WORD:
+	case MYSQL_TOKEN_IDENTIFIER:
+		return word(parser);
+	case MYSQL_TOKEN_OPERATOR:
+	case MYSQL_TOKEN_END:
+	default:
+		break;
+	}
+	if (mysql_at(parser, 0, "("))
+		return brackets(parser);
+	mysql_fail(parser, "syntax error");
+	return mysql_new(parser, MYSQL_LITERAL);
+}

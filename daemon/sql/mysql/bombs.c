@@ -1,0 +1,312 @@
+#include "sql/mysql/safety.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <strings.h>
+
+#define BOMB_BYTES     1e6
+#define BOMB_TEXT      1e8
+#define MEASURED_NODES 1000000
+#define BOMB_ROWS      1e6
+#define SYSTEM_TABLES  3 /* of the server's own, joined without any condition */
+
+static void bomb(struct mysql_safety *safety, const struct mysql_node *node, const char *reason)
+{
+	violations_add(safety->violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset, "%s", reason);
+}
+
+/* Largest value that a tree of constants can have; INFINITY when it cannot be told, and −1 when columns or
+ * parameters take part: those are bounded by what the tables hold. */
+static double largest(const struct mysql_node *node);
+
+static double combined(const char *op, double left, double right)
+{
+	switch (op[0]) {
+	case '+':
+		return left + right;
+	case '-':
+		return left + fabs(right); /* never less than it is */
+	case '*':
+		return left * right;
+	case '/':
+		return left / fmax(fabs(right), 1e-9);
+	case '%':
+	case 'm':
+		return right;
+	default:
+		return INFINITY;
+	}
+}
+
+static bool is_text(const struct mysql_node *node)
+{
+	return node->op && strcmp(node->op, "string") == 0;
+}
+
+static double largest_literal(const struct mysql_node *node)
+{
+	if (!node->op)
+		return INFINITY;
+	if (strcmp(node->op, "number") == 0 || is_text(node))
+		return fabs(strtod(node->name.ptr, NULL));
+	if (strcmp(node->op, "hex") == 0 || strcmp(node->op, "0x") == 0)
+		return ldexp(1, 4 * (int)fmin((double)node->name.len, 16));
+	if (strcmp(node->op, "bits") == 0 || strcmp(node->op, "0b") == 0)
+		return ldexp(1, (int)fmin((double)node->name.len, 64));
+	return 1;
+}
+
+static bool has_column(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (has_column(child))
+			return true;
+	return false;
+}
+
+static double largest(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_LITERAL)
+		return largest_literal(node);
+	if (node->kind == MYSQL_OPERATION && node->first && node->first->next && !node->first->next->next) {
+		double left = largest(node->first), right = largest(node->first->next);
+		return left < 0 || right < 0 ? -1 : combined(node->op, left, right);
+	}
+	if (node->kind == MYSQL_OPERATION && node->op[0] == '-' && node->first)
+		return largest(node->first);
+	return has_column(node) ? -1 : INFINITY;
+}
+
+static double count_of(const struct mysql_node *node)
+{
+	double count = 0;
+	for (; node; node = node->next)
+		count++;
+	return count;
+}
+
+static bool is_one_of(str_t name, const char *const *words)
+{
+	while (*words && !mysql_is(name, *words))
+		words++;
+	return *words != NULL;
+}
+
+static const char *const counted[] = { "space", "random_bytes", NULL };
+static const char *const sized[] = { "repeat", "lpad", "rpad", NULL };
+static const char *const replaces[] = { "replace", "regexp_replace", NULL };
+static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
+
+/* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
+ * they repeat; everything else has at most the length of all its parts together. Infinite, when measuring
+ * itself would take too long. */
+static double length_of(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	const struct mysql_node *first = node->first;
+	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1, longest = 1;
+	if (++safety->measured > MEASURED_NODES)
+		return INFINITY;
+	for (const struct mysql_node *child = first; child; child = child->next) {
+		double own = length_of(safety, child);
+		sum += own;
+		if (child != first)
+			longest = fmax(longest, own);
+		else if (node->kind == MYSQL_CALL && is_one_of(node->name, replaces))
+			sum = own;
+	}
+	if (node->kind != MYSQL_CALL || !first)
+		return sum;
+	if (is_one_of(node->name, replaces))
+		return sum * longest;
+	if (is_one_of(node->name, doubles))
+		return sum * 2;
+	if (mysql_is(node->name, "json_quote"))
+		return sum * 6;
+	if (mysql_is(node->name, "export_set"))
+		return sum * 64;
+	if (mysql_is(node->name, "concat_ws"))
+		return sum * 2 + count_of(first) * length_of(safety, first);
+	if (is_one_of(node->name, counted))
+		return sum + fmax(largest(first), 0);
+	if (!is_one_of(node->name, sized) || !first->next)
+		return sum;
+	double times = fmax(largest(first->next), 1);
+	return mysql_is(node->name, "repeat") ? sum * times : sum + times;
+}
+
+/* A text that is repeated by a number is huge early; other texts have to be really large, except where the
+ * server's time grows with the square of the length. */
+void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	bool space = is_one_of(call->name, counted), repeated = is_one_of(call->name, sized);
+	if (!call->first)
+		return;
+	const struct mysql_node *size = space ? call->first : repeated ? call->first->next : NULL;
+	bool early = repeated || mysql_is(call->name, "regexp_replace");
+	if ((size && largest(size) >= BOMB_BYTES) ||
+	    length_of(safety, call) >= (early ? BOMB_BYTES : BOMB_TEXT))
+		bomb(safety, call, "a text of a size that is huge or not known");
+}
+
+void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast)
+{
+	if (cast->size >= BOMB_BYTES)
+		bomb(safety, cast, "a type of a huge length");
+}
+
+/* Reads `prefix` and the number behind it; false: they do not stand at `*at`. */
+static bool take_number(const char **at, const char *prefix, double *ret_value)
+{
+	size_t len = strlen(prefix);
+	if (strncasecmp(*at, prefix, len) != 0 || !isdigit((unsigned char)(*at)[len]))
+		return false;
+	char *end;
+	*ret_value = strtod(*at + len, &end);
+	*at = end;
+	return true;
+}
+
+/* seq_1_to_1000000, seq_1_to_1000000_step_2: tables that the sequence engine makes up. */
+static double sequence_rows(str_t name)
+{
+	const char *at = str_present(name) ? name.ptr : "";
+	double from, to, step = 1;
+	if (!take_number(&at, "seq_", &from) || !take_number(&at, "_to_", &to))
+		return 1;
+	(void)take_number(&at, "_step_", &step);
+	return fmax(fabs(to - from) / fmax(step, 1), 1);
+}
+
+void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation)
+{
+	double rows = sequence_rows(relation->name);
+	safety->generated *= rows;
+	if (rows > BOMB_ROWS || (rows > 1 && safety->generated > BOMB_ROWS))
+		bomb(safety, relation, "a table that is made up of too many rows");
+}
+
+static bool has_condition(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_ON || node->kind == MYSQL_USING)
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_ON || child->kind == MYSQL_USING)
+			if (has_condition(child))
+				return true;
+	return false;
+}
+
+static size_t system_tables(const struct mysql_node *node)
+{
+	size_t count = node->kind == MYSQL_RELATION && mysql_is(node->schema, "information_schema");
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION)
+			count += system_tables(child);
+	return count;
+}
+
+void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select)
+{
+	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
+	if (from && system_tables(from) >= SYSTEM_TABLES && !mysql_child(select, MYSQL_WHERE) &&
+	    !has_condition(from))
+		bomb(safety, from, "the server's own tables multiplied");
+}
+
+static bool reads_cte(const struct mysql_node *node, str_t name)
+{
+	if (node->kind == MYSQL_RELATION && !str_present(node->schema) && mysql_same(node->name, name))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (reads_cte(child, name))
+			return true;
+	return false;
+}
+
+static bool joins_relation(const struct mysql_node *node, str_t name)
+{
+	if (node->kind == MYSQL_RELATION)
+		return !mysql_same(node->name, name) && !node->op;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION)
+			if (joins_relation(child, name))
+				return true;
+	return false;
+}
+
+static bool has_subtraction(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_OPERATION && node->op[0] == '-')
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (has_subtraction(child))
+			return true;
+	return false;
+}
+
+/* `column < number` ends what counts up, `column > number` what counts down. */
+static bool comparison_limits(const struct mysql_node *comparison, const struct mysql_node *items)
+{
+	double left = largest(comparison->first), right = largest(comparison->last);
+	if (left >= BOMB_ROWS || right >= BOMB_ROWS || strcmp(comparison->op, "<>") == 0)
+		return false;
+	if (strcmp(comparison->op, "=") == 0 || strcmp(comparison->op, "<=>") == 0)
+		return true;
+	bool upper = (comparison->op[0] == '<') == (right >= 0 || left < 0);
+	return upper || (left < 0 && right < 0) || has_subtraction(items);
+}
+
+/* A part of a condition that holds for finitely many steps. */
+static bool limits_steps(const struct mysql_node *condition, const struct mysql_node *items)
+{
+	if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0) {
+		for (const struct mysql_node *part = condition->first; part; part = part->next)
+			if (limits_steps(part, items))
+				return true;
+		return false;
+	}
+	if (!has_column(condition))
+		return false;
+	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
+	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
+		if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
+			return comparison_limits(condition, items);
+	return condition->kind == MYSQL_IN || condition->kind == MYSQL_BETWEEN ||
+	       condition->kind == MYSQL_CALL;
+}
+
+/* Whether an arm that reads its own query comes to an end. */
+static bool arm_ends(const struct mysql_node *arm, str_t name)
+{
+	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
+	if (!select)
+		return false;
+	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
+	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
+	if (where && where->first && limits_steps(where->first, mysql_child(select, MYSQL_ITEMS)))
+		return true;
+	return from && joins_relation(from, name) && (where || has_condition(from));
+}
+
+void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
+{
+	const struct mysql_node *query = mysql_child(cte, MYSQL_QUERY);
+	const struct mysql_node *set = mysql_child(query, MYSQL_SET);
+	const struct mysql_node *limit = mysql_child(query, MYSQL_LIMIT);
+	if (!set || (limit && largest(limit->first) < BOMB_ROWS))
+		return;
+	size_t recursive = 0;
+	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
+		if (!reads_cte(arm, cte->name))
+			continue;
+		const struct mysql_node *from = mysql_child(mysql_child(arm, MYSQL_SELECT), MYSQL_FROM);
+		recursive++;
+		if (!arm_ends(arm, cte->name) ||
+		    (recursive > 1 && !(from && joins_relation(from, cte->name)))) {
+			bomb(safety, cte, "recursion without a bound");
+			return;
+		}
+	}
+}

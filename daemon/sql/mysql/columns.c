@@ -1,0 +1,180 @@
+#include "sql/mysql/scope.h"
+
+enum lookup { LOOKUP_MISSING, LOOKUP_FOUND, LOOKUP_UNSURE, LOOKUP_AMBIGUOUS };
+
+const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct mysql_columns *columns,
+				str_t name)
+{
+	resolver->lookups++;
+	return hash_map_get(&columns->map, name);
+}
+
+static bool plain_name(str_t name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (strchr(" ()+-*/%<>=!&|^~,.'\"", name.ptr[i]))
+			return false;
+	return true;
+}
+
+static bool in_view(const struct mysql_scope *scope, size_t index)
+{
+	return index >= scope->from && index < scope->to;
+}
+
+/* Aliases are exact on some servers and in any case of letters on others: exact ones go first. */
+struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
+				      str_t schema, str_t qualifier)
+{
+	struct mysql_range *found = NULL;
+	for (size_t i = 0; i < scope->count; i++) {
+		struct mysql_range *range = scope->ranges[i];
+		resolver->lookups++;
+		if (!mysql_same(range->alias, qualifier) ||
+		    (str_present(schema) && str_present(range->schema) && !mysql_same(range->schema, schema)))
+			continue;
+		if (!found || (str_equal(range->alias, qualifier) && !str_equal(found->alias, qualifier)))
+			found = range;
+	}
+	return found;
+}
+
+static size_t position_of(const struct mysql_scope *scope, const struct mysql_range *range)
+{
+	size_t index = 0;
+	while (index < scope->count && scope->ranges[index] != range)
+		index++;
+	return index;
+}
+
+static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			     struct mysql_node *column, str_t lower)
+{
+	struct mysql_range *range = mysql_scope_range(resolver, scope, column->schema, column->qualifier);
+	if (!range)
+		return LOOKUP_MISSING;
+	if (!in_view(scope, position_of(scope, range)))
+		return LOOKUP_MISSING; /* not on this side of the join */
+	column->range = range;
+	if (mysql_columns_find(resolver, range->columns, lower))
+		return LOOKUP_FOUND;
+	bool unsure = range->columns->open || (range->columns->loose && !plain_name(lower));
+	return unsure ? LOOKUP_UNSURE : LOOKUP_MISSING;
+}
+
+static bool has_outer(const struct mysql_scope *scope)
+{
+	while ((scope = scope->outer))
+		if (scope->count > 0)
+			return true;
+	return false;
+}
+
+static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			       struct mysql_node *column, str_t lower, bool inner)
+{
+	struct mysql_range *found = NULL;
+	size_t matches = 0;
+	bool open = false;
+	if (scope->outputs && (scope->past_items || inner) && hash_map_get(scope->outputs, lower)) {
+		column->flag = true;
+		return LOOKUP_UNSURE; /* an output's name, and perhaps a column's, too */
+	}
+	for (size_t i = scope->from; i < scope->count && i < scope->to; i++) {
+		const struct mysql_columns *columns = scope->ranges[i]->columns;
+		bool match = mysql_columns_find(resolver, columns, lower) != NULL;
+		open = open || columns->open || (columns->loose && !plain_name(lower));
+		matches += match;
+		found = match ? scope->ranges[i] : found;
+	}
+	bool merged = scope->natural || (scope->merged && hash_map_get(scope->merged, lower));
+	if (matches > 1)
+		return merged ? LOOKUP_UNSURE : LOOKUP_AMBIGUOUS;
+	if (open && scope->count == 1 && !has_outer(scope))
+		column->range = scope->ranges[0]; /* there is nothing else that it could be of */
+	if (open || (scope->past_items && scope->outputs_open))
+		return LOOKUP_UNSURE;
+	if (matches == 0)
+		return LOOKUP_MISSING;
+	column->range = merged ? NULL : found;
+	return LOOKUP_FOUND;
+}
+
+static void offer(struct nearest *nearest, const struct mysql_scope *scope)
+{
+	for (size_t i = 0; scope && i < scope->count; i++)
+		for (size_t c = 0; c < scope->ranges[i]->columns->count && c < 200; c++)
+			nearest_offer(nearest, scope->ranges[i]->columns->names[c]);
+}
+
+static void report_unknown(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+			   const struct mysql_node *column)
+{
+	struct nearest nearest;
+	nearest_init(&nearest, column->name);
+	if (column->range)
+		for (size_t c = 0; c < column->range->columns->count && c < 200; c++)
+			nearest_offer(&nearest, column->range->columns->names[c]);
+	else
+		offer(&nearest, scope);
+	resolver->lookups += 1000;
+	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
+						     STR_ARG(nearest.best))
+				      : STR("");
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, column->name,
+			(int64_t)column->offset, "column `" STR_FMT "` does not exist" STR_FMT,
+			STR_ARG(column->name), STR_ARG(hint));
+}
+
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node)
+{
+	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, node->qualifier,
+			(int64_t)node->offset, "`" STR_FMT "` is not a table that can be referred to here",
+			STR_ARG(node->qualifier));
+}
+
+static void report(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+		   const struct mysql_node *column, enum lookup lookup)
+{
+	bool known = resolver->request->catalog != NULL;
+	if (lookup == LOOKUP_AMBIGUOUS)
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, column->name,
+				(int64_t)column->offset,
+				"column `" STR_FMT "` is of several tables; name one", STR_ARG(column->name));
+	else if (known && str_present(column->qualifier) && !column->range)
+		mysql_report_qualifier(resolver, column);
+	else if (known)
+		report_unknown(resolver, scope, column);
+}
+
+/* Walks outward; a column that the nearest scope lacks may be one of an outer query. */
+void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			  struct mysql_node *column)
+{
+	if (resolver->lookups > MYSQL_MAX_LOOKUPS)
+		return;
+	str_t lower = mysql_lower(column->name, resolver->arena);
+	const struct mysql_range *lacking = NULL;
+	bool beside = false; /* some servers see what is outside of here, others do not */
+	for (struct mysql_scope *at = scope; at; at = at->outer) {
+		column->range = NULL;
+		enum lookup lookup = str_present(column->qualifier)
+					     ? qualified(resolver, at, column, lower)
+					     : unqualified(resolver, at, column, lower, at != scope);
+		if (beside && lookup != LOOKUP_MISSING) {
+			column->range = NULL;
+			return;
+		}
+		if (lookup == LOOKUP_FOUND || lookup == LOOKUP_UNSURE)
+			return;
+		if (lookup == LOOKUP_AMBIGUOUS) {
+			report(resolver, scope, column, lookup);
+			return;
+		}
+		lacking = lacking ? lacking : column->range;
+		beside = beside || at->beside;
+	}
+	column->range = lacking;
+	report(resolver, scope, column, LOOKUP_MISSING);
+	column->range = NULL;
+}

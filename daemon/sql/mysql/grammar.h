@@ -1,0 +1,73 @@
+/*
+ * Inside of the parser: its state, and what its files call of each other. The first failure stands; from then
+ * on the current token is the end, so that every loop ends. Functions that return a node never return NULL.
+ */
+#pragma once
+
+#include "sql/mysql/parser.h"
+
+struct mysql_parser {
+	str_t text;
+	struct arena *arena;
+	struct mysql_tokens tokens;
+	size_t at;
+	unsigned nesting;
+	struct mysql_failure *failure;
+};
+
+/* grammar.c */
+const struct mysql_token *mysql_peek(const struct mysql_parser *parser, size_t ahead);
+bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_or_operator);
+bool mysql_accept(struct mysql_parser *parser, const char *word_or_operator);
+bool mysql_expect(struct mysql_parser *parser, const char *word_or_operator);
+/* The first of the words that stands here (a NULL ends them) and is then taken, or NULL. */
+const char *mysql_accept_any(struct mysql_parser *parser, const char *const *words);
+void mysql_fail(struct mysql_parser *parser, const char *reason);
+void mysql_refuse(struct mysql_parser *parser, enum sql_violation_code code, const char *reason);
+struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind);
+/* Appends a child and brings depth and extent up to date. */
+void mysql_append(struct mysql_parser *parser, struct mysql_node *parent, struct mysql_node *child);
+/* A node that takes `first` as its child and starts where that starts. */
+struct mysql_node *mysql_wrap(struct mysql_parser *parser, enum mysql_kind kind, struct mysql_node *first);
+/* The node ends behind the last token taken. */
+struct mysql_node *mysql_done(struct mysql_parser *parser, struct mysql_node *node);
+bool mysql_enter(struct mysql_parser *parser);
+void mysql_leave(struct mysql_parser *parser);
+/* Whether a string without a character set in front stands there. */
+bool mysql_at_plain_string(const struct mysql_parser *parser, size_t ahead);
+/* Whether a name stands here, and the name itself. */
+bool mysql_at_name(const struct mysql_parser *parser, size_t ahead);
+str_t mysql_take_name(struct mysql_parser *parser);
+struct mysql_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
+
+/* query.c */
+bool mysql_at_query(const struct mysql_parser *parser, size_t ahead);
+struct mysql_node *mysql_read_query(struct mysql_parser *parser);
+struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser);		   /* ( query ) */
+struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind); /* behind BY */
+struct mysql_node *mysql_limit(struct mysql_parser *parser);			   /* behind LIMIT */
+struct mysql_node *mysql_window(struct mysql_parser *parser);			   /* ( … ) */
+
+/* from.c */
+struct mysql_node *mysql_from(struct mysql_parser *parser);
+struct mysql_node *mysql_relation(struct mysql_parser *parser); /* [schema.]name */
+
+/* expression.c */
+struct mysql_node *mysql_expression(struct mysql_parser *parser);
+struct mysql_node *mysql_bit_expression(struct mysql_parser *parser);
+struct mysql_node *mysql_simple_expression(struct mysql_parser *parser);
+void mysql_expressions(struct mysql_parser *parser, struct mysql_node *parent); /* one or more, with commas */
+
+/* atom.c */
+struct mysql_node *mysql_atom(struct mysql_parser *parser);
+/* Unit of an interval that stands here and is then taken, or NULL. */
+const char *mysql_accept_unit(struct mysql_parser *parser);
+bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead);
+
+/* call.c */
+/* Whether a name that a function of the grammar has means another function: it is quoted, or a blank stands
+ * between it and its bracket where that makes the difference. */
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced);
+struct mysql_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
+bool mysql_at_bare_call(const struct mysql_parser *parser);
+struct mysql_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */

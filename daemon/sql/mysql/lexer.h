@@ -1,0 +1,54 @@
+/*
+ * Tokens of a MySQL or MariaDB text by the server's default rules. What other settings of the server would
+ * read in another way (backslashes in front of quotes), what is executed although it looks like a comment,
+ * and every byte that no token starts with is refused. One pass; memory from the arena.
+ */
+#pragma once
+
+#include "sql/mysql/tree.h"
+
+#define MYSQL_MAX_TOKENS 20000
+
+enum mysql_token_kind {
+	MYSQL_TOKEN_END,
+	MYSQL_TOKEN_WORD,	/* keyword or identifier */
+	MYSQL_TOKEN_IDENTIFIER, /* surely an identifier: quoted, or behind a dot */
+	MYSQL_TOKEN_STRING,
+	MYSQL_TOKEN_NUMBER,
+	MYSQL_TOKEN_HEX,
+	MYSQL_TOKEN_BITS,
+	MYSQL_TOKEN_VARIABLE, /* @name */
+	MYSQL_TOKEN_SYSTEM,   /* @@name, @@scope.name */
+	MYSQL_TOKEN_PARAMETER,
+	MYSQL_TOKEN_OPERATOR, /* and punctuation */
+};
+
+struct mysql_token {
+	enum mysql_token_kind kind;
+	bool spaced; /* white space or a comment in front */
+	size_t offset;
+	size_t len;
+	str_t value;  /* without quotes and escapes */
+	size_t match; /* of an opening bracket: index of the closing one, or of the end */
+};
+
+struct mysql_comment {
+	size_t offset;
+	size_t len;
+};
+
+struct mysql_tokens {
+	struct mysql_token *items; /* ends with one of kind END */
+	size_t count;
+	size_t capacity;
+	struct mysql_comment *comments;
+	size_t comments_count;
+	size_t comments_capacity;
+};
+
+/* False: `ret_failure` says why the text is refused. */
+bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret_tokens,
+		       struct mysql_failure *ret_failure);
+
+/* Whether the word has a meaning of its own wherever it stands without quotes. */
+bool mysql_word_reserved(str_t word);

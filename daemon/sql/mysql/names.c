@@ -1,0 +1,486 @@
+#include "sql/mysql/names.h"
+
+#include "sql/mysql/safety.h"
+#include "sql/mysql/scope.h"
+
+static const struct mysql_columns *resolve_query(struct mysql_resolver *resolver, struct mysql_node *query,
+						 struct mysql_scope *outer);
+
+static void check_function(struct mysql_resolver *resolver, const struct mysql_node *call)
+{
+	const struct catalog *catalog = resolver->request->catalog;
+	bool qualified = str_present(call->schema);
+	size_t count;
+	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
+	if (!qualified && !foreign && mysql_native(call->name))
+		return;
+	(void)catalog_functions(catalog, call->schema, call->name, &count);
+	/* Of another database the catalog may know nothing. */
+	if (count == 0 && (!qualified || catalog_has_schema(catalog, call->schema)))
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, call->name,
+				(int64_t)call->offset, "function `" STR_FMT "` does not exist",
+				STR_ARG(call->name));
+}
+
+/* NEXTVAL(s) and its like: what looks like a column is a sequence. */
+static bool names_sequence(const struct mysql_node *call)
+{
+	return mysql_is(call->name, "nextval") || mysql_is(call->name, "lastval") ||
+	       mysql_is(call->name, "setval");
+}
+
+/* Expressions: columns, calls and the queries inside. */
+static void resolve_expression(struct mysql_resolver *resolver, struct mysql_node *node,
+			       struct mysql_scope *scope)
+{
+	if (node->kind == MYSQL_QUERY) {
+		(void)resolve_query(resolver, node, scope);
+		return;
+	}
+	if (node->kind == MYSQL_COLUMN && !node->item)
+		mysql_column_resolve(resolver, scope, node);
+	if (node->kind == MYSQL_CALL && resolver->request->catalog)
+		check_function(resolver, node);
+	if (node->kind == MYSQL_CALL && names_sequence(node))
+		return;
+	for (struct mysql_node *child = node->first; child; child = child->next)
+		resolve_expression(resolver, child, scope);
+}
+
+static void resolve_children(struct mysql_resolver *resolver, struct mysql_node *node,
+			     struct mysql_scope *scope)
+{
+	for (struct mysql_node *child = node ? node->first : NULL; child; child = child->next)
+		resolve_expression(resolver, child, scope);
+}
+
+/* The nearest WITH query of that name that can be seen; else one that comes later, or NULL. */
+static const struct mysql_cte *find_cte(const struct mysql_resolver *resolver, str_t name)
+{
+	const struct mysql_cte *later = NULL;
+	for (const struct mysql_cte *cte = resolver->ctes; cte; cte = cte->next) {
+		if (!mysql_same(cte->node->name, name))
+			continue;
+		if (cte->visible)
+			return cte;
+		later = later ? later : cte;
+	}
+	return later;
+}
+
+static void add_table(struct mysql_resolver *resolver, const struct mysql_range *range)
+{
+	const struct catalog *catalog = resolver->request->catalog;
+	bool on_path = !str_present(range->schema) || (catalog && catalog_on_path(catalog, range->schema));
+	str_t name = on_path ? range->name
+			     : arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(range->schema),
+					    STR_ARG(range->name));
+	ARENA_PUSH(resolver->arena, resolver->tables, resolver->tables_count, resolver->tables_capacity,
+		   mysql_lower(name, resolver->arena));
+}
+
+static void name_relation(struct mysql_resolver *resolver, struct mysql_node *node, struct mysql_range *range)
+{
+	const struct mysql_cte *cte = str_present(node->schema) ? NULL : find_cte(resolver, node->name);
+	range->schema = node->schema;
+	range->name = node->name;
+	if (cte && cte->visible) {
+		range->kind = MYSQL_RANGE_CTE;
+		range->name = cte->node->name;
+		range->columns = cte->columns ? cte->columns : &resolver->unknown;
+		return;
+	}
+	range->kind = MYSQL_RANGE_RELATION;
+	range->columns = &resolver->unknown;
+	range->relation = mysql_relation_find(resolver, node->schema, node->name);
+	if (range->relation) {
+		range->schema = range->relation->schema;
+		range->name = range->relation->name;
+		range->columns = mysql_relation_columns(resolver, range->relation);
+	} else if (resolver->request->catalog && !cte && !mysql_relation_implicit(node)) {
+		mysql_report_relation(resolver, node);
+	}
+	add_table(resolver, range);
+}
+
+/* `names` in brackets behind a derived table or a WITH query. */
+static const struct mysql_columns *renamed(struct mysql_resolver *resolver, const struct mysql_node *owner,
+					   const struct mysql_columns *columns)
+{
+	const struct mysql_node *names = mysql_child(owner, MYSQL_NAMES);
+	if (!names)
+		return columns;
+	size_t count = 0;
+	for (const struct mysql_node *name = names->first; name; name = name->next)
+		count++;
+	str_t *list = ARENA_ARRAY(resolver->arena, str_t, count);
+	count = 0;
+	for (const struct mysql_node *name = names->first; name; name = name->next)
+		list[count++] = name->name;
+	return mysql_columns_new(resolver, list, count);
+}
+
+static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
+				     struct mysql_node *node)
+{
+	struct mysql_range *range = ARENA_NEW(resolver->arena, struct mysql_range);
+	range->node = node;
+	range->number = resolver->ranges++;
+	node->range = range;
+	if (node->kind == MYSQL_DERIVED) {
+		struct mysql_scope beside = { .outer = scope->outer, .beside = true };
+		range->kind = MYSQL_RANGE_DERIVED;
+		if (node->flag)
+			beside = (struct mysql_scope){ .outer = scope };
+		range->columns = renamed(resolver, node,
+					 resolve_query(resolver, mysql_child(node, MYSQL_QUERY), &beside));
+	} else {
+		name_relation(resolver, node, range);
+	}
+	range->alias = str_present(node->alias) ? node->alias : range->node->name;
+	ARENA_PUSH(resolver->arena, scope->ranges, scope->count, scope->capacity, range);
+	return range;
+}
+
+/* Puts the tables of FROM into the scope, in the order of the text. */
+static void add_ranges(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *node)
+{
+	if (node->kind == MYSQL_RELATION || node->kind == MYSQL_DERIVED) {
+		if (!node->op) /* DUAL */
+			(void)add_range(resolver, scope, node);
+		return;
+	}
+	if (node->kind == MYSQL_ON || node->kind == MYSQL_USING)
+		return;
+	for (struct mysql_node *child = node->first; child; child = child->next)
+		add_ranges(resolver, scope, child);
+}
+
+static void merge_names(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			const struct mysql_node *using)
+{
+	struct hash_map *merged = ARENA_NEW(resolver->arena, struct hash_map);
+	if (scope->merged)
+		*merged = *scope->merged;
+	else
+		hash_map_init(merged, resolver->arena, 8);
+	for (const struct mysql_node *name = using->first; name; name = name->next)
+		hash_map_set(merged, mysql_lower(name->name, resolver->arena), merged);
+	scope->merged = merged;
+}
+
+/* A column that none of the joined tables has. */
+static void check_using(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+			const struct mysql_node *using, size_t from, size_t to)
+{
+	for (const struct mysql_node *name = using->first; name; name = name->next) {
+		bool possible = !resolver->request->catalog;
+		for (size_t i = from; i < to && i < scope->count && !possible; i++)
+			possible = scope->ranges[i]->columns->open || scope->ranges[i]->columns->loose ||
+				   mysql_columns_find(resolver, scope->ranges[i]->columns,
+						      mysql_lower(name->name, resolver->arena));
+		if (!possible)
+			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, name->name,
+					(int64_t)name->offset, "column `" STR_FMT "` does not exist",
+					STR_ARG(name->name));
+	}
+}
+
+/* Conditions of joins see the tables of their join alone; `*at` counts the tables in order. */
+static void resolve_joins(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *node,
+			  size_t *at)
+{
+	size_t start = *at;
+	if (node->kind == MYSQL_RELATION || node->kind == MYSQL_DERIVED) {
+		*at += !node->op;
+		return;
+	}
+	if (node->kind == MYSQL_JOIN && node->op[0] == 'n')
+		scope->natural = true;
+	for (struct mysql_node *child = node->first; child; child = child->next) {
+		if (child->kind == MYSQL_ON) {
+			size_t from = scope->from, to = scope->to;
+			scope->from = start;
+			scope->to = *at;
+			resolve_children(resolver, child, scope);
+			scope->from = from;
+			scope->to = to;
+		} else if (child->kind == MYSQL_USING) {
+			merge_names(resolver, scope, child);
+			check_using(resolver, scope, child, start, *at);
+		} else {
+			resolve_joins(resolver, scope, child, at);
+		}
+	}
+}
+
+static void check_aliases(struct mysql_resolver *resolver, const struct mysql_scope *scope)
+{
+	for (size_t i = 0; i < scope->count && i <= MYSQL_MAX_TABLES; i++)
+		for (size_t k = 0; k < i; k++) {
+			const struct mysql_range *a = scope->ranges[k], *b = scope->ranges[i];
+			bool schemas_differ = str_present(a->schema) && str_present(b->schema) &&
+					      !mysql_same(a->schema, b->schema);
+			/* A schema on one side alone may be the same or another one. */
+			bool unsure = str_present(a->schema) != str_present(b->schema);
+			if (str_equal(a->alias, b->alias) && !schemas_differ && !unsure)
+				diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, b->alias,
+						(int64_t)b->node->offset,
+						"`" STR_FMT "` stands for two tables; give one an alias",
+						STR_ARG(b->alias));
+		}
+}
+
+struct outputs {
+	str_t *names;
+	size_t count, capacity;
+	bool open, loose;
+};
+
+static void add_output(struct mysql_resolver *resolver, struct outputs *outputs, str_t name)
+{
+	if (outputs->count >= 4096) { /* the server's own limit */
+		outputs->open = true;
+		return;
+	}
+	resolver->lookups++;
+	ARENA_PUSH(resolver->arena, outputs->names, outputs->count, outputs->capacity, name);
+}
+
+static void add_star(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *star,
+		     struct outputs *outputs)
+{
+	struct mysql_range *only = NULL;
+	if (str_present(star->qualifier)) {
+		only = mysql_scope_range(resolver, scope, star->schema, star->qualifier);
+		if (!only && resolver->request->catalog)
+			mysql_report_qualifier(resolver, star);
+		star->range = only;
+		outputs->open = outputs->open || !only;
+	}
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct mysql_columns *columns = scope->ranges[i]->columns;
+		if (str_present(star->qualifier) && scope->ranges[i] != only)
+			continue;
+		outputs->open = outputs->open || columns->open;
+		outputs->loose = outputs->loose || columns->loose;
+		for (size_t c = 0; c < columns->count; c++)
+			add_output(resolver, outputs, columns->names[c]);
+	}
+}
+
+static struct mysql_columns *select_outputs(struct mysql_resolver *resolver, struct mysql_scope *scope,
+					    struct mysql_node *items)
+{
+	struct outputs outputs = { 0 };
+	for (struct mysql_node *item = items->first; item; item = item->next) {
+		if (item->kind == MYSQL_STAR) {
+			add_star(resolver, scope, item, &outputs);
+			continue;
+		}
+		const struct mysql_node *value = item->first;
+		bool column = value->kind == MYSQL_COLUMN;
+		bool named = str_present(item->alias);
+		outputs.loose = outputs.loose || !(named || column);
+		add_output(resolver, &outputs, named ? item->alias : column ? value->name : item->name);
+	}
+	struct mysql_columns *columns = mysql_columns_new(resolver, outputs.names, outputs.count);
+	columns->open = outputs.open;
+	columns->loose = outputs.loose;
+	return columns;
+}
+
+/* Output names that ORDER BY and its like see: aliases, and columns under their own names. The values are
+ * their items; where there are several, or a star may have the name, too, the list of all. */
+static void see_outputs(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_node *items)
+{
+	struct hash_map *map = ARENA_NEW(resolver->arena, struct hash_map);
+	bool star = false;
+	hash_map_init(map, resolver->arena, 16);
+	for (const struct mysql_node *item = items->first; item; item = item->next)
+		star = star || item->kind == MYSQL_STAR;
+	for (struct mysql_node *item = items->first; item; item = item->next) {
+		if (item->kind != MYSQL_ITEM)
+			continue;
+		bool column = item->first->kind == MYSQL_COLUMN;
+		str_t name = str_present(item->alias) ? item->alias : column ? item->first->name : item->name;
+		str_t key = mysql_lower(name, resolver->arena);
+		if (hash_map_set(map, key, star ? items : item))
+			hash_map_set(map, key, items);
+	}
+	scope->outputs = map;
+}
+
+static bool may_have(struct mysql_resolver *resolver, const struct mysql_scope *scope, str_t name)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct mysql_columns *columns = scope->ranges[i]->columns;
+		if (columns->open || columns->loose ||
+		    mysql_columns_find(resolver, columns, mysql_lower(name, resolver->arena)))
+			return true;
+	}
+	return false;
+}
+
+/* A bare name in ORDER BY is an output's first of all; in GROUP BY it is a column's first. */
+static void link_keys(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+		      const struct mysql_node *clause)
+{
+	for (struct mysql_node *sort = clause ? clause->first : NULL; sort; sort = sort->next) {
+		struct mysql_node *key = sort->first;
+		if (key->kind != MYSQL_COLUMN || str_present(key->qualifier))
+			continue;
+		const struct mysql_node *item =
+			hash_map_get(scope->outputs, mysql_lower(key->name, resolver->arena));
+		if (item && item->kind != MYSQL_ITEM)
+			continue;
+		bool renamed = item && str_present(item->alias);
+		if (!renamed || clause->kind == MYSQL_ORDER || !may_have(resolver, scope, key->name))
+			key->item = item;
+	}
+}
+
+static const struct mysql_columns *resolve_select(struct mysql_resolver *resolver, struct mysql_node *select,
+						  struct mysql_node *order, struct mysql_scope *outer)
+{
+	struct mysql_scope scope = { .outer = outer, .to = SIZE_MAX };
+	struct mysql_node *from = mysql_child(select, MYSQL_FROM);
+	struct mysql_node *items = mysql_child(select, MYSQL_ITEMS);
+	if (from) {
+		size_t at = 0;
+		add_ranges(resolver, &scope, from);
+		check_aliases(resolver, &scope);
+		resolve_joins(resolver, &scope, from, &at);
+	}
+	see_outputs(resolver, &scope, items);
+	resolve_children(resolver, items, &scope);
+	resolve_children(resolver, mysql_child(select, MYSQL_WHERE), &scope);
+	const struct mysql_columns *outputs = select_outputs(resolver, &scope, items);
+	scope.past_items = true;
+	scope.outputs_open = outputs->open;
+	link_keys(resolver, &scope, mysql_child(select, MYSQL_GROUP));
+	link_keys(resolver, &scope, order);
+	static const enum mysql_kind late[] = { MYSQL_GROUP, MYSQL_HAVING, MYSQL_WINDOWS };
+	for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
+		resolve_children(resolver, mysql_child(select, late[i]), &scope);
+	resolve_children(resolver, order, &scope);
+	return outputs;
+}
+
+static const struct mysql_columns *resolve_body(struct mysql_resolver *resolver, struct mysql_node *body,
+						struct mysql_node *order, struct mysql_scope *outer);
+
+/* The first arm gives the names; ORDER BY behind a set operation sees no others. */
+static const struct mysql_columns *resolve_set(struct mysql_resolver *resolver, struct mysql_node *set,
+					       struct mysql_node *order, struct mysql_scope *outer)
+{
+	const struct mysql_columns *columns = NULL;
+	for (struct mysql_node *arm = set->first; arm; arm = arm->next) {
+		const struct mysql_columns *own = resolve_body(resolver, arm->first, NULL, outer);
+		columns = columns ? columns : own;
+	}
+	if (order) {
+		struct mysql_range **range = ARENA_NEW(resolver->arena, struct mysql_range *);
+		*range = ARENA_NEW(resolver->arena, struct mysql_range);
+		**range = (struct mysql_range){ .kind = MYSQL_RANGE_OUTPUT, .node = set, .columns = columns };
+		struct mysql_scope scope = { .outer = outer, .ranges = range, .count = 1, .to = SIZE_MAX };
+		struct diagnostics *diagnostics = resolver->diagnostics;
+		struct diagnostics unused = { .arena = resolver->arena };
+		resolver->diagnostics = &unused; /* the servers differ in what may stand here */
+		resolve_children(resolver, order, &scope);
+		resolver->diagnostics = diagnostics;
+	}
+	return columns ? columns : &resolver->unknown;
+}
+
+static const struct mysql_columns *resolve_body(struct mysql_resolver *resolver, struct mysql_node *body,
+						struct mysql_node *order, struct mysql_scope *outer)
+{
+	switch (body->kind) {
+	case MYSQL_SELECT:
+		return resolve_select(resolver, body, order, outer);
+	case MYSQL_SET:
+		return resolve_set(resolver, body, order, outer);
+	case MYSQL_QUERY:
+		return resolve_query(resolver, body, outer);
+	case MYSQL_TABLE: {
+		struct mysql_scope scope = { .outer = outer, .to = SIZE_MAX };
+		return add_range(resolver, &scope, body->first)->columns;
+	}
+	case MYSQL_VALUES:
+	default:
+		resolve_children(resolver, body, outer);
+		return &resolver->unknown;
+	}
+}
+
+/* A WITH query sees those before it; in WITH RECURSIVE also itself and those behind. */
+static void resolve_with(struct mysql_resolver *resolver, struct mysql_node *with, struct mysql_scope *outer)
+{
+	struct mysql_cte *last = resolver->ctes;
+	for (struct mysql_node *node = with->first; node; node = node->next) {
+		struct mysql_cte *cte = ARENA_NEW(resolver->arena, struct mysql_cte);
+		*cte = (struct mysql_cte){ .next = resolver->ctes, .node = node, .visible = with->flag };
+		cte->columns = renamed(resolver, node, NULL);
+		resolver->ctes = cte;
+	}
+	for (struct mysql_node *node = with->first; node; node = node->next) {
+		struct mysql_cte *cte = resolver->ctes;
+		while (cte != last && cte->node != node)
+			cte = cte->next;
+		struct mysql_scope beside = { .outer = outer, .beside = true };
+		const struct mysql_columns *columns =
+			resolve_query(resolver, mysql_child(node, MYSQL_QUERY), &beside);
+		cte->columns = cte->columns ? cte->columns : columns;
+		cte->visible = true;
+	}
+}
+
+static const struct mysql_columns *resolve_query(struct mysql_resolver *resolver, struct mysql_node *query,
+						 struct mysql_scope *outer)
+{
+	struct mysql_cte *ctes = resolver->ctes;
+	struct mysql_node *with = mysql_child(query, MYSQL_WITH);
+	if (with)
+		resolve_with(resolver, with, outer);
+	struct mysql_node *body = with ? with->next : query->first;
+	const struct mysql_columns *columns =
+		resolve_body(resolver, body, mysql_child(query, MYSQL_ORDER), outer);
+	resolver->ctes = ctes;
+	return columns;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
+}
+
+static void finish(struct mysql_resolver *resolver, struct mysql_names *ret_names)
+{
+	size_t kept = 0;
+	str_t *tables = resolver->tables;
+	if (resolver->tables_count > 1)
+		qsort(tables, resolver->tables_count, sizeof tables[0], compare);
+	for (size_t i = 0; i < resolver->tables_count; i++)
+		if (kept == 0 || !str_equal(tables[kept - 1], tables[i]))
+			tables[kept++] = tables[i];
+	*ret_names = (struct mysql_names){ tables, kept, resolver->lookups > MYSQL_MAX_LOOKUPS };
+}
+
+void mysql_names_resolve(struct mysql_node *root, const struct sql_request *request, struct arena *arena,
+			 struct diagnostics *diagnostics, struct mysql_names *ret_names)
+{
+	struct mysql_resolver resolver = {
+		.arena = arena, .request = request, .diagnostics = diagnostics, .unknown = { .open = true }
+	};
+	hash_map_init(&resolver.unknown.map, arena, 1);
+	hash_map_init(&resolver.relations, arena, 16);
+	if (root->kind == MYSQL_QUERY || root->kind == MYSQL_EXPLAIN) {
+		(void)resolve_query(&resolver, root->kind == MYSQL_QUERY ? root : root->first, NULL);
+	} else if (root->first && root->first->kind == MYSQL_RELATION && !root->first->op &&
+		   !str_present(root->schema)) {
+		struct mysql_scope scope = { .to = SIZE_MAX };
+		(void)add_range(&resolver, &scope, root->first);
+	}
+	finish(&resolver, ret_names);
+}

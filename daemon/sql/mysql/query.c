@@ -1,0 +1,467 @@
+#include "sql/mysql/grammar.h"
+
+static const char *const set_operators[] = { "union", "except", "intersect", "minus", NULL };
+
+static bool continues_query(const struct mysql_parser *parser, size_t ahead)
+{
+	static const char *const words[] = { "union", "except", "intersect", "order",
+					     "limit", "offset", "fetch",     ")" };
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (mysql_at(parser, ahead, words[i]))
+			return true;
+	return mysql_peek(parser, ahead)->kind == MYSQL_TOKEN_END;
+}
+
+/* Whether the bracket that stands there holds a query and nothing more. */
+bool mysql_at_query(const struct mysql_parser *parser, size_t ahead)
+{
+	while (mysql_at(parser, ahead, "(")) {
+		static const char *const starts[] = { "select", "with", "values", "table" };
+		for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+			if (mysql_at(parser, ahead + 1, starts[i]))
+				return i < 2 || !mysql_at(parser, ahead + 2, ".");
+		size_t close = mysql_peek(parser, ahead + 1)->match;
+		if (!mysql_at(parser, ahead + 1, "(") || close < parser->at ||
+		    !continues_query(parser, close - parser->at + 1))
+			return false;
+		ahead++;
+	}
+	return false;
+}
+
+struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser)
+{
+	if (!mysql_enter(parser))
+		return mysql_new(parser, MYSQL_QUERY);
+	size_t offset = mysql_peek(parser, 0)->offset;
+	mysql_expect(parser, "(");
+	struct mysql_node *query = mysql_read_query(parser);
+	mysql_expect(parser, ")");
+	mysql_leave(parser);
+	query->offset = offset;
+	return mysql_done(parser, query);
+}
+
+struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind)
+{
+	struct mysql_node *order = mysql_new(parser, kind);
+	do {
+		struct mysql_node *sort = mysql_wrap(parser, MYSQL_SORT, mysql_expression(parser));
+		sort->flag = mysql_accept(parser, "desc");
+		if (!sort->flag)
+			(void)mysql_accept(parser, "asc");
+		mysql_append(parser, order, sort);
+	} while (mysql_accept(parser, ","));
+	return mysql_done(parser, order);
+}
+
+static struct mysql_node *limit_number(struct mysql_parser *parser)
+{
+	enum mysql_token_kind kind = mysql_peek(parser, 0)->kind;
+	if (kind != MYSQL_TOKEN_NUMBER && kind != MYSQL_TOKEN_PARAMETER)
+		mysql_fail(parser, "a number of rows is expected");
+	struct mysql_node *node = mysql_atom(parser);
+	if (node->kind == MYSQL_LITERAL && str_present(node->name) &&
+	    strspn(node->name.ptr, "0123456789") != node->name.len)
+		mysql_fail(parser, "a whole number of rows is expected");
+	return node;
+}
+
+struct mysql_node *mysql_limit(struct mysql_parser *parser)
+{
+	struct mysql_node *limit = mysql_new(parser, MYSQL_LIMIT);
+	struct mysql_node *first = limit_number(parser);
+	if (mysql_accept(parser, ",")) {
+		mysql_append(parser, limit, limit_number(parser));
+		mysql_append(parser, limit, first);
+	} else {
+		mysql_append(parser, limit, first);
+		if (mysql_accept(parser, "offset"))
+			mysql_append(parser, limit, limit_number(parser));
+	}
+	return mysql_done(parser, limit);
+}
+
+static void expect_row_word(struct mysql_parser *parser)
+{
+	if (!mysql_accept(parser, "row"))
+		mysql_expect(parser, "rows");
+}
+
+/* [OFFSET n ROWS] FETCH FIRST n ROWS ONLY */
+static struct mysql_node *fetch(struct mysql_parser *parser)
+{
+	struct mysql_node *limit = mysql_new(parser, MYSQL_LIMIT);
+	struct mysql_node *offset = NULL;
+	if (mysql_accept(parser, "offset")) {
+		offset = limit_number(parser);
+		expect_row_word(parser);
+	}
+	mysql_expect(parser, "fetch");
+	if (!mysql_accept(parser, "first"))
+		mysql_expect(parser, "next");
+	if (mysql_at(parser, 0, "row") || mysql_at(parser, 0, "rows")) {
+		struct mysql_node *one = mysql_new(parser, MYSQL_LITERAL);
+		one->op = "number";
+		one->name = STR("1");
+		mysql_append(parser, limit, one);
+	} else {
+		mysql_append(parser, limit, limit_number(parser));
+	}
+	expect_row_word(parser);
+	if (mysql_accept(parser, "with")) {
+		mysql_expect(parser, "ties");
+		limit->flag = true;
+	} else {
+		mysql_expect(parser, "only");
+	}
+	if (offset)
+		mysql_append(parser, limit, offset);
+	return mysql_done(parser, limit);
+}
+
+static struct mysql_node *bound(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_BOUND);
+	if (mysql_accept(parser, "current")) {
+		mysql_expect(parser, "row");
+		node->op = "current row";
+	} else if (mysql_accept(parser, "unbounded")) {
+		node->op = mysql_accept(parser, "preceding") ? "unbounded preceding" : "unbounded following";
+		if (strcmp(node->op, "unbounded following") == 0)
+			mysql_expect(parser, "following");
+	} else {
+		mysql_append(parser, node, mysql_bit_expression(parser));
+		node->op = mysql_accept(parser, "preceding") ? "preceding" : "following";
+		if (strcmp(node->op, "following") == 0)
+			mysql_expect(parser, "following");
+	}
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *frame(struct mysql_parser *parser, const char *unit)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_FRAME);
+	node->op = unit;
+	if (mysql_accept(parser, "between")) {
+		mysql_append(parser, node, bound(parser));
+		mysql_expect(parser, "and");
+	}
+	mysql_append(parser, node, bound(parser));
+	return mysql_done(parser, node);
+}
+
+struct mysql_node *mysql_window(struct mysql_parser *parser)
+{
+	static const char *const frames[] = { "rows", "range", "groups", NULL };
+	struct mysql_node *window = mysql_new(parser, MYSQL_WINDOW);
+	mysql_expect(parser, "(");
+	if (mysql_at_name(parser, 0) && !mysql_at(parser, 0, "groups"))
+		window->name = mysql_take_name(parser);
+	if (mysql_accept(parser, "partition")) {
+		mysql_expect(parser, "by");
+		struct mysql_node *partition = mysql_new(parser, MYSQL_PARTITION);
+		mysql_expressions(parser, partition);
+		mysql_append(parser, window, partition);
+	}
+	if (mysql_accept(parser, "order")) {
+		mysql_expect(parser, "by");
+		mysql_append(parser, window, mysql_order(parser, MYSQL_ORDER));
+	}
+	const char *unit = mysql_accept_any(parser, frames);
+	if (unit)
+		mysql_append(parser, window, frame(parser, unit));
+	mysql_expect(parser, ")");
+	return mysql_done(parser, window);
+}
+
+/* [schema.][table.]* */
+static struct mysql_node *star(struct mysql_parser *parser)
+{
+	size_t names = 0;
+	while (names < 2 && mysql_at_name(parser, 2 * names) && mysql_at(parser, 2 * names + 1, "."))
+		names++;
+	if (!mysql_at(parser, 2 * names, "*"))
+		return NULL;
+	struct mysql_node *node = mysql_new(parser, MYSQL_STAR);
+	for (size_t i = 0; i < names; i++) {
+		node->schema = node->qualifier;
+		node->qualifier = mysql_take_name(parser);
+		mysql_expect(parser, ".");
+	}
+	mysql_expect(parser, "*");
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *item(struct mysql_parser *parser)
+{
+	struct mysql_node *whole = star(parser);
+	if (whole)
+		return whole;
+	struct mysql_node *node = mysql_wrap(parser, MYSQL_ITEM, mysql_expression(parser));
+	bool named = mysql_accept(parser, "as");
+	if (mysql_at_plain_string(parser, 0))
+		node->alias = parser->tokens.items[parser->at++].value;
+	else if (named || mysql_at_name(parser, 0))
+		node->alias = mysql_take_name(parser);
+	if (!str_present(node->alias)) /* what the server calls it then */
+		node->name = arena_text(parser->arena, parser->text.ptr + node->first->offset,
+					node->first->end - node->first->offset);
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *items(struct mysql_parser *parser)
+{
+	struct mysql_node *list = mysql_new(parser, MYSQL_ITEMS);
+	do {
+		struct mysql_node *next = item(parser);
+		if (next->kind == MYSQL_STAR && !str_present(next->qualifier) && list->first)
+			mysql_fail(parser, "* stands first or behind the name of a table");
+		mysql_append(parser, list, next);
+	} while (mysql_accept(parser, ","));
+	return list;
+}
+
+static void options(struct mysql_parser *parser, struct mysql_node *select)
+{
+	static const char *const words[] = { "all",
+					     "distinct",
+					     "distinctrow",
+					     "high_priority",
+					     "straight_join",
+					     "sql_small_result",
+					     "sql_big_result",
+					     "sql_buffer_result",
+					     "sql_no_cache",
+					     "sql_calc_found_rows",
+					     NULL };
+	const char *word;
+	while ((word = mysql_accept_any(parser, words)) != NULL)
+		select->flag = select->flag || strncmp(word, "distinct", 8) == 0;
+}
+
+static struct mysql_node *into(struct mysql_parser *parser)
+{
+	static const char *const files[] = { "outfile", "dumpfile", NULL };
+	struct mysql_node *node = mysql_new(parser, MYSQL_INTO);
+	node->op = mysql_accept_any(parser, files);
+	if (node->op) {
+		if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_STRING)
+			mysql_fail(parser, "the name of a file is expected");
+		parser->at++;
+		return mysql_done(parser, node);
+	}
+	node->op = "variable";
+	do {
+		if (mysql_peek(parser, 0)->kind == MYSQL_TOKEN_VARIABLE)
+			parser->at++;
+		else
+			(void)mysql_take_name(parser);
+	} while (mysql_accept(parser, ","));
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *clause(struct mysql_parser *parser, enum mysql_kind kind)
+{
+	return mysql_wrap(parser, kind, mysql_expression(parser));
+}
+
+static struct mysql_node *grouping(struct mysql_parser *parser)
+{
+	mysql_expect(parser, "by");
+	struct mysql_node *group = mysql_order(parser, MYSQL_GROUP);
+	if (mysql_at(parser, 0, "with") && mysql_at(parser, 1, "rollup")) {
+		parser->at += 2;
+		group->flag = true;
+	}
+	return mysql_done(parser, group);
+}
+
+static struct mysql_node *windows(struct mysql_parser *parser)
+{
+	struct mysql_node *list = mysql_new(parser, MYSQL_WINDOWS);
+	do {
+		str_t name = mysql_take_name(parser);
+		mysql_expect(parser, "as");
+		struct mysql_node *window = mysql_window(parser);
+		window->alias = name;
+		mysql_append(parser, list, window);
+	} while (mysql_accept(parser, ","));
+	return mysql_done(parser, list);
+}
+
+static struct mysql_node *select_body(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_SELECT);
+	mysql_expect(parser, "select");
+	options(parser, node);
+	mysql_append(parser, node, items(parser));
+	if (mysql_accept(parser, "into"))
+		mysql_append(parser, node, into(parser));
+	if (mysql_accept(parser, "from"))
+		mysql_append(parser, node, mysql_from(parser));
+	if (mysql_accept(parser, "where"))
+		mysql_append(parser, node, clause(parser, MYSQL_WHERE));
+	if (mysql_accept(parser, "group"))
+		mysql_append(parser, node, grouping(parser));
+	if (mysql_accept(parser, "having"))
+		mysql_append(parser, node, clause(parser, MYSQL_HAVING));
+	if (mysql_accept(parser, "window"))
+		mysql_append(parser, node, windows(parser));
+	return mysql_done(parser, node);
+}
+
+/* VALUES (…), (…) of MariaDB and VALUES ROW(…), ROW(…) of MySQL */
+static struct mysql_node *values(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_VALUES);
+	mysql_expect(parser, "values");
+	do {
+		(void)mysql_accept(parser, "row");
+		mysql_expect(parser, "(");
+		struct mysql_node *row = mysql_new(parser, MYSQL_ROW);
+		mysql_expressions(parser, row);
+		mysql_expect(parser, ")");
+		mysql_append(parser, node, row);
+	} while (mysql_accept(parser, ","));
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *operand(struct mysql_parser *parser)
+{
+	if (mysql_at(parser, 0, "("))
+		return mysql_bracketed_query(parser);
+	if (mysql_at(parser, 0, "values"))
+		return values(parser);
+	if (mysql_accept(parser, "table"))
+		return mysql_wrap(parser, MYSQL_TABLE, mysql_relation(parser));
+	return select_body(parser);
+}
+
+static const char *set_operator(struct mysql_parser *parser)
+{
+	static const char *const names[][2] = { { "union", "union all" },
+						{ "except", "except all" },
+						{ "intersect", "intersect all" },
+						{ "except", "except all" } };
+	const char *word = mysql_accept_any(parser, set_operators);
+	if (!word)
+		return NULL;
+	size_t which = 0;
+	while (strcmp(set_operators[which], word) != 0)
+		which++;
+	if (mysql_accept(parser, "all"))
+		return names[which][1];
+	(void)mysql_accept(parser, "distinct");
+	return names[which][0];
+}
+
+static struct mysql_node *arm(struct mysql_parser *parser, const char *op, struct mysql_node *body)
+{
+	struct mysql_node *node = mysql_wrap(parser, MYSQL_ARM, body);
+	node->op = op;
+	return node;
+}
+
+static struct mysql_node *body(struct mysql_parser *parser)
+{
+	struct mysql_node *first = operand(parser);
+	struct mysql_node *set = NULL;
+	const char *op;
+	while ((op = set_operator(parser)) != NULL) {
+		if (!set)
+			set = mysql_wrap(parser, MYSQL_SET, arm(parser, NULL, first));
+		mysql_append(parser, set, arm(parser, op, operand(parser)));
+	}
+	return set ? set : first;
+}
+
+static struct mysql_node *cte(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_CTE);
+	node->name = mysql_take_name(parser);
+	if (mysql_at(parser, 0, "("))
+		mysql_append(parser, node, mysql_names(parser));
+	mysql_expect(parser, "as");
+	mysql_append(parser, node, mysql_bracketed_query(parser));
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *with(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_WITH);
+	node->flag = mysql_accept(parser, "recursive");
+	do {
+		mysql_append(parser, node, cte(parser));
+	} while (mysql_accept(parser, ","));
+	return mysql_done(parser, node);
+}
+
+/* FOR UPDATE and LOCK IN SHARE MODE with all that may follow. */
+static struct mysql_node *locking(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_LOCKING);
+	if (mysql_accept(parser, "lock")) {
+		mysql_expect(parser, "in");
+		mysql_expect(parser, "share");
+		mysql_expect(parser, "mode");
+	} else {
+		mysql_expect(parser, "for");
+		if (!mysql_accept(parser, "update"))
+			mysql_expect(parser, "share");
+	}
+	if (mysql_accept(parser, "of"))
+		do {
+			(void)mysql_relation(parser);
+		} while (mysql_accept(parser, ","));
+	if (mysql_accept(parser, "wait"))
+		(void)limit_number(parser);
+	else if (!mysql_accept(parser, "nowait") && mysql_accept(parser, "skip"))
+		mysql_expect(parser, "locked");
+	return mysql_done(parser, node);
+}
+
+static struct mysql_node *procedure(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_new(parser, MYSQL_PROCEDURE);
+	parser->at++;
+	if (!mysql_at(parser, 1, "("))
+		mysql_fail(parser, "syntax error");
+	mysql_append(parser, node, mysql_call(parser));
+	return node;
+}
+
+static void tail(struct mysql_parser *parser, struct mysql_node *query)
+{
+	if (mysql_accept(parser, "order")) {
+		mysql_expect(parser, "by");
+		mysql_append(parser, query, mysql_order(parser, MYSQL_ORDER));
+	}
+	if (mysql_accept(parser, "limit"))
+		mysql_append(parser, query, mysql_limit(parser));
+	else if (mysql_at(parser, 0, "offset") || mysql_at(parser, 0, "fetch"))
+		mysql_append(parser, query, fetch(parser));
+	if (mysql_at(parser, 0, "procedure"))
+		mysql_append(parser, query, procedure(parser));
+	for (;;) {
+		if (mysql_accept(parser, "into"))
+			mysql_append(parser, query, into(parser));
+		else if (mysql_at(parser, 0, "for") || mysql_at(parser, 0, "lock"))
+			mysql_append(parser, query, locking(parser));
+		else
+			break;
+	}
+}
+
+struct mysql_node *mysql_read_query(struct mysql_parser *parser)
+{
+	struct mysql_node *query = mysql_new(parser, MYSQL_QUERY);
+	if (!mysql_enter(parser))
+		return query;
+	if (mysql_accept(parser, "with"))
+		mysql_append(parser, query, with(parser));
+	mysql_append(parser, query, body(parser));
+	tail(parser, query);
+	mysql_leave(parser);
+	return mysql_done(parser, query);
+}

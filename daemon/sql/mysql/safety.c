@@ -1,0 +1,462 @@
+#include "sql/mysql/safety.h"
+
+#include "sql/mysql/grammar.h"
+#include "sql/mysql/names.h"
+#include "sql/scan.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <strings.h>
+
+struct builtin {
+	const char *name;
+	char kind;
+};
+
+static const struct builtin builtins[] = {
+#define MYSQL_FUNCTION(name, kind) { (name), (kind) },
+#include "sql/mysql/functions.def"
+};
+
+static const struct {
+	const char *pattern;
+	enum sql_violation_code code;
+} dangerous[] = {
+#define MYSQL_DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
+#include "sql/mysql/functions.def"
+};
+
+static const struct {
+	const char *name;
+	bool adjacent;
+} grammar[] = {
+#define MYSQL_GRAMMAR(name, adjacent) { (name), (adjacent) },
+#include "sql/mysql/functions.def"
+};
+
+static const char *const readable[] = {
+#define MYSQL_READABLE(name) (name),
+#include "sql/mysql/relations.def"
+#undef MYSQL_READABLE
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static void violate(struct mysql_safety *safety, enum sql_violation_code code, const struct mysql_node *node,
+		    const char *what, str_t name)
+{
+	violations_add(safety->violations, code, (int64_t)node->offset, "%s" STR_FMT, what, STR_ARG(name));
+}
+
+static int compare_builtin(const void *key, const void *entry)
+{
+	const str_t *name = key;
+	const char *other = ((const struct builtin *)entry)->name;
+	int order = strncasecmp(name->ptr, other, name->len);
+	return order ? order : -(other[name->len] != '\0');
+}
+
+char mysql_builtin_kind(str_t name)
+{
+	const struct builtin *found =
+		name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
+			 : NULL;
+	return found ? found->kind : '\0';
+}
+
+/* The violation that the name alone is; `exact`: by its full name, else by a pattern. */
+static bool dangerous_by_name(str_t name, bool exact, enum sql_violation_code *ret_code)
+{
+	for (size_t i = 0; i < COUNT(dangerous); i++) {
+		bool pattern = strchr(dangerous[i].pattern, '*') != NULL;
+		if (pattern != exact && (exact ? mysql_is(name, dangerous[i].pattern)
+					       : fnmatch(dangerous[i].pattern, name.ptr, 0) == 0)) {
+			*ret_code = dangerous[i].code;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mysql_native(str_t name)
+{
+	enum sql_violation_code code;
+	return mysql_builtin_kind(name) || dangerous_by_name(name, true, &code);
+}
+
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
+{
+	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)
+		if (mysql_is(name, grammar[i].name))
+			return quoted || grammar[i].adjacent;
+	return false;
+}
+
+bool mysql_calls_builtin(const struct mysql_node *call)
+{
+	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
+	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
+}
+
+static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
+{
+	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
+		str_t allowed = policy->allowed_functions[i];
+		size_t schema = function->schema.len;
+		bool qualified = allowed.len == schema + 1 + function->name.len &&
+				 strncasecmp(allowed.ptr, function->schema.ptr, schema) == 0 &&
+				 allowed.ptr[schema] == '.';
+		str_t last = qualified ? (str_t){ allowed.ptr + schema + 1, function->name.len } : allowed;
+		if (mysql_same(last, function->name))
+			return true;
+	}
+	return false;
+}
+
+static void judge_stored(struct mysql_safety *safety, const struct mysql_node *call,
+			 const struct catalog_function *function)
+{
+	const struct sql_policy *policy = safety->request->policy;
+	enum sql_user_functions rule = policy ? policy->user_functions : SQL_USER_FUNCTIONS_NON_VOLATILE;
+	bool non_volatile = function->volatility == 'i' || function->volatility == 's';
+	if (rule == SQL_USER_FUNCTIONS_NON_VOLATILE && !non_volatile)
+		violate(safety, VIOLATION_VOLATILE_FUNCTION, call, "", call->name);
+	else if (rule == SQL_USER_FUNCTIONS_NONE ||
+		 (rule == SQL_USER_FUNCTIONS_LIST && !policy_lists(policy, function)))
+		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "", call->name);
+}
+
+/* Judges the stored functions that the call may mean; returns their number. */
+static size_t judge_named(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	size_t count;
+	const struct catalog_function *const *functions =
+		catalog_functions(safety->request->catalog, call->schema, call->name, &count);
+	for (size_t i = 0; i < count; i++)
+		judge_stored(safety, call, functions[i]);
+	return count;
+}
+
+/* A function that somebody has made: only a catalog can tell about it. One that it does not hold may have
+ * been loaded into the server as a library. */
+static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	const struct catalog *catalog = safety->request->catalog;
+	if (!catalog) {
+		if (!safety->request->target_named)
+			violate(safety, call->op ? VIOLATION_DANGEROUS_FUNCTION : VIOLATION_UNANALYSABLE,
+				call, "no built-in function: ", call->name);
+		return;
+	}
+	if (judge_named(safety, call) == 0)
+		safety->unknown = true;
+}
+
+static bool tells_about_server(str_t name)
+{
+	static const char *const probes[] = { "version",     "database",     "schema",
+					      "user",	     "current_user", "session_user",
+					      "system_user", "current_role", "connection_id" };
+	for (size_t i = 0; i < COUNT(probes); i++)
+		if (mysql_is(name, probes[i]))
+			return true;
+	return false;
+}
+
+static bool calls(const struct mysql_node *node, const char *name)
+{
+	if (node->kind == MYSQL_CALL && mysql_is(node->name, name))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (calls(child, name))
+			return true;
+	return false;
+}
+
+/* XPath that is put together from data comes back in the error's text, and so does what EXP overflows with.
+ */
+static bool leaks_by_error(const struct mysql_node *call)
+{
+	if (mysql_is(call->name, "exp"))
+		return call->first && call->first->kind == MYSQL_OPERATION && call->first->op[0] == '~';
+	if (!mysql_is(call->name, "extractvalue") && !mysql_is(call->name, "updatexml"))
+		return false;
+	const struct mysql_node *path = call->first ? call->first->next : NULL;
+	return path && path->kind != MYSQL_LITERAL;
+}
+
+static void judge_call(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	enum sql_violation_code code;
+	bool native = mysql_calls_builtin(call);
+	safety->probes += tells_about_server(call->name);
+	if (dangerous_by_name(call->name, true, &code) ||
+	    (!native && dangerous_by_name(call->name, false, &code)))
+		violate(safety, code, call, "", call->name);
+	else if (mysql_is(call->name, "last_insert_id") && call->first)
+		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "it sets the last id: ", call->name);
+	else if (leaks_by_error(call))
+		violate(safety, VIOLATION_INJECTION_PATTERN, call, "an error that tells: ", call->name);
+	else if (!native)
+		judge_foreign(safety, call);
+	else if (safety->request->catalog && !mysql_foreign_name(call->name, true, false))
+		(void)judge_named(safety, call); /* not every server has all of the built-in ones */
+	mysql_bombs_call(safety, call);
+}
+
+static bool is_readable(str_t name)
+{
+	for (size_t i = 0; i < COUNT(readable); i++)
+		if (mysql_is(name, readable[i]))
+			return true;
+	return false;
+}
+
+static void judge_relation(struct mysql_safety *safety, const struct mysql_node *relation)
+{
+	static const char *const own[] = { "mysql", "performance_schema", "sys" };
+	bool information = mysql_is(relation->schema, "information_schema");
+	bool secret = information && !is_readable(relation->name);
+	if (relation->op) /* DUAL */
+		return;
+	for (size_t i = 0; i < COUNT(own); i++)
+		secret = secret || mysql_is(relation->schema, own[i]);
+	if (secret)
+		violate(safety, VIOLATION_SYSTEM_CATALOG, relation, "", relation->name);
+	if (secret || information)
+		safety->system_relations++;
+	else
+		safety->user_relations++;
+	mysql_bombs_relation(safety, relation);
+	mysql_views_relation(safety, relation);
+}
+
+/* Names of system variables that hold what opens doors. */
+static void judge_variable(struct mysql_safety *safety, const struct mysql_node *variable)
+{
+	static const char *const parts[] = { "*password*", "*passphrase*", "*secret*", "*_auth*", "*key*" };
+	if (strcmp(variable->op, "@@") != 0)
+		return;
+	safety->probes++;
+	for (size_t i = 0; i < COUNT(parts); i++)
+		if (fnmatch(parts[i], variable->name.ptr, 0) == 0) {
+			violate(safety, VIOLATION_SYSTEM_CATALOG, variable, "@@", variable->name);
+			return;
+		}
+}
+
+/* A condition that is true (or false) whatever the rows are. */
+static bool constant_condition(const struct mysql_node *node)
+{
+	const struct mysql_node *left = node->first;
+	switch (node->kind) {
+	case MYSQL_LITERAL:
+		return node->op && (strcmp(node->op, "true") == 0 ||
+				    (strcmp(node->op, "number") == 0 && strtod(node->name.ptr, NULL) != 0));
+	case MYSQL_OPERATION:
+		if (strcmp(node->op, "not") == 0 || strcmp(node->op, "!") == 0)
+			return left->kind == MYSQL_LITERAL;
+		if (!strchr("<=>", node->op[0]) || strlen(node->op) > 2)
+			return false;
+		break;
+	case MYSQL_LIKE:
+		break;
+	default:
+		return false;
+	}
+	return left && left->kind == MYSQL_LITERAL && left->next && left->next->kind == MYSQL_LITERAL;
+}
+
+static bool depends_on_rows(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (depends_on_rows(child))
+			return true;
+	return false;
+}
+
+/* OR 1 = 1 beside a condition on the rows; AND 1 = 1 in front of a comment that cuts the rest off. */
+static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
+{
+	bool disjunction = strcmp(operation->op, "or") == 0;
+	if ((!disjunction && strcmp(operation->op, "and") != 0) || !depends_on_rows(operation))
+		return;
+	for (const struct mysql_node *part = operation->first; part; part = part->next) {
+		bool defeats = disjunction || (safety->cut_off && !part->next);
+		if (!defeats || !constant_condition(part))
+			continue;
+		violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)part->offset,
+			       disjunction ? "a condition that is always true"
+					   : "a constant condition in front of a cut-off rest");
+		return;
+	}
+}
+
+static void judge_into(struct mysql_safety *safety, const struct mysql_node *into)
+{
+	bool variable = strcmp(into->op, "variable") == 0;
+	violations_add(safety->violations, variable ? VIOLATION_SELECT_INTO : VIOLATION_FILE_ACCESS,
+		       (int64_t)into->offset, "SELECT INTO %s", into->op);
+	if (!variable)
+		violations_add(safety->violations, VIOLATION_SELECT_INTO, (int64_t)into->offset,
+			       "the result goes to a file");
+}
+
+struct reads {
+	size_t user, system, probes;
+};
+
+static struct reads reads_since(const struct mysql_safety *safety, struct reads before)
+{
+	return (struct reads){ safety->user_relations - before.user, safety->system_relations - before.system,
+			       safety->probes - before.probes };
+}
+
+/* One arm reads users' tables; another reads only the catalog, or nothing at all and tells on the server or
+ * ends in a comment. */
+static void walk_set(struct mysql_safety *safety, const struct mysql_node *set)
+{
+	bool users = false, strange = false;
+	size_t offset = 0;
+	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
+		struct reads before = { safety->user_relations, safety->system_relations, safety->probes };
+		mysql_safety_walk(safety, arm);
+		struct reads own = reads_since(safety, before);
+		bool bare = own.user == 0 && own.system == 0;
+		if (own.user > 0) {
+			users = true;
+		} else if (own.system > 0 || own.probes > 0 || (bare && arm->op && safety->cut_off)) {
+			strange = true;
+			offset = arm->first->offset;
+		}
+	}
+	if (users && strange)
+		violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)offset,
+			       "a set operation puts what the server knows beside tables");
+}
+
+static bool merges_columns(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_USING || (node->kind == MYSQL_JOIN && node->op[0] == 'n'))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (merges_columns(child))
+			return true;
+	return false;
+}
+
+/* MariaDB 10.11 crashes while it looks for schema.table.column beside merged columns, when that is not the
+ * schema of the table. */
+static void judge_schema(struct mysql_safety *safety, const struct mysql_node *name)
+{
+	bool sure = name->range && str_present(name->range->schema) &&
+		    mysql_same(name->range->schema, name->schema);
+	if (safety->merges && str_present(name->schema) && !sure && !safety->in_view)
+		violate(safety, VIOLATION_UNANALYSABLE, name,
+			"servers crash on a schema beside merged columns: ", name->schema);
+}
+
+static void judge(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	switch (node->kind) {
+	case MYSQL_COLUMN:
+	case MYSQL_STAR:
+		judge_schema(safety, node);
+		break;
+	case MYSQL_CALL:
+		judge_call(safety, node);
+		break;
+	case MYSQL_CAST:
+		mysql_bombs_cast(safety, node);
+		break;
+	case MYSQL_RELATION:
+		judge_relation(safety, node);
+		break;
+	case MYSQL_VARIABLE:
+		judge_variable(safety, node);
+		break;
+	case MYSQL_OPERATION:
+		judge_condition(safety, node);
+		break;
+	case MYSQL_SELECT:
+		mysql_bombs_select(safety, node);
+		break;
+	case MYSQL_CTE:
+		mysql_bombs_cte(safety, node);
+		break;
+	case MYSQL_INTO:
+		judge_into(safety, node);
+		break;
+	case MYSQL_GROUP: /* groups that change while they are counted: the error tells their keys */
+		if (calls(node, "rand"))
+			violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)node->offset,
+				       "groups by random numbers");
+		break;
+	case MYSQL_LOCKING:
+		violations_add(safety->violations, VIOLATION_ROW_LOCKING, (int64_t)node->offset,
+			       "the rows are locked");
+		break;
+	case MYSQL_PROCEDURE:
+		violations_add(safety->violations, VIOLATION_DANGEROUS_FUNCTION, (int64_t)node->offset,
+			       "a procedure reads the result");
+		break;
+	default:
+		break;
+	}
+}
+
+void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	judge(safety, node);
+	if (node->kind == MYSQL_SET) {
+		walk_set(safety, node);
+		return;
+	}
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		mysql_safety_walk(safety, child);
+}
+
+/* What a comment holds apart from space, dashes and its own marks; -1: nothing. */
+static int first_of_comment(str_t text, struct scan_token comment)
+{
+	for (size_t i = comment.offset; i < comment.offset + comment.len; i++)
+		if (!strchr("#-/* \t\r\n+;", text.ptr[i]))
+			return (unsigned char)text.ptr[i];
+	return -1;
+}
+
+/* Comments that look like a cut-off rest. */
+static void check_comments(struct mysql_safety *safety)
+{
+	struct scan_token token = scan_token_at(safety->text, 0, SQL_MYSQL);
+	for (; token.kind != SCAN_END;
+	     token = scan_token_at(safety->text, token.offset + token.len, SQL_MYSQL)) {
+		if (token.kind == SCAN_COMMENT) {
+			int first = first_of_comment(safety->text, token);
+			safety->cut_off = first < 0;
+			if (first == '\'' || first == '"')
+				violations_add(safety->violations, VIOLATION_INJECTION_PATTERN,
+					       (int64_t)token.offset,
+					       "a comment swallows the rest of a literal");
+		} else if (token.kind != SCAN_SPACE && !scan_is_char(safety->text, token, ';')) {
+			safety->cut_off = false;
+		}
+	}
+}
+
+bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+			struct violations *violations)
+{
+	struct mysql_safety safety = {
+		.request = request, .text = text, .violations = violations, .generated = 1
+	};
+	safety.merges = merges_columns(root);
+	check_comments(&safety);
+	mysql_safety_walk(&safety, root);
+	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))
+		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
+			       "the server's own schema");
+	return !safety.unknown;
+}

@@ -1,0 +1,49 @@
+/*
+ * Whether a parsed MySQL or MariaDB statement only reads: functions, relations, sizes, shapes of injections.
+ * Pure.
+ */
+#pragma once
+
+#include "sql/mysql/tree.h"
+
+struct mysql_safety {
+	const struct sql_request *request;
+	str_t text;
+	struct violations *violations;
+	/* read so far, in order of the text */
+	size_t user_relations;
+	size_t system_relations;
+	size_t probes;	  /* of server, database and account */
+	double generated; /* rows of the sequence engine, multiplied */
+	bool cut_off;	  /* the text ends with an empty comment */
+	size_t views;	  /* definitions that have been looked into */
+	bool merges;	  /* USING or a natural join stands somewhere */
+	size_t measured;  /* nodes that were visited for the size of a text */
+	bool unknown;	  /* a function is called that neither the servers nor the catalog know */
+	bool in_view;	  /* what its author wrote is looked at, not the statement */
+};
+
+/* Adds every violation of the statement. False: a function is called of which nothing is known. */
+bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+			struct violations *violations);
+
+/* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
+char mysql_builtin_kind(str_t name);
+
+/* Whether the servers bring a function of that name along, dangerous ones included. */
+bool mysql_native(str_t name);
+
+/* Whether a call means one of the functions that the servers bring along. */
+bool mysql_calls_builtin(const struct mysql_node *call);
+
+/* views.c: what the definition of a view calls is called by whoever reads it. */
+void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation);
+/* Judges a tree into `safety`. */
+void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node);
+
+/* bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
+void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
+void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);
+void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
+void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
+void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);

@@ -1,0 +1,70 @@
+/*
+ * Inside of the resolver: scopes, and how a column is looked up in them.
+ */
+#pragma once
+
+#include "sql/mysql/names.h"
+
+/* Lookups of one statement; beyond, the resolver gives up. */
+#define MYSQL_MAX_LOOKUPS 2000000
+
+struct mysql_scope {
+	struct mysql_scope *outer;
+	struct mysql_range **ranges;
+	size_t count, capacity;
+	size_t from, to;		/* part of the ranges that a join's condition can see */
+	const struct hash_map *merged;	/* lower-case names of columns that USING has merged, or NULL */
+	bool natural;			/* some join is a natural one: any column may be merged */
+	bool past_items;		/* output names can be seen: GROUP BY, HAVING, ORDER BY */
+	bool beside;			/* the query stands in FROM: what is outside may not be visible */
+	const struct hash_map *outputs; /* lower-case names of the outputs */
+	bool outputs_open;
+};
+
+/* A WITH query in reach. */
+struct mysql_cte {
+	struct mysql_cte *next;
+	const struct mysql_node *node;
+	const struct mysql_columns *columns; /* NULL: not resolved yet */
+	bool visible;			     /* false: only a later one of the same WITH */
+};
+
+struct mysql_resolver {
+	struct arena *arena;
+	const struct sql_request *request;
+	struct diagnostics *diagnostics;
+	struct mysql_cte *ctes;
+	struct hash_map relations; /* address of a catalog relation to its columns */
+	struct hash_map folded;	   /* "schema.name" in lower case to the relation; filled when first needed */
+	bool folded_ready;
+	struct mysql_columns unknown; /* open and empty */
+	str_t *tables;
+	size_t tables_count, tables_capacity;
+	unsigned ranges;
+	size_t lookups;
+};
+
+/* The column of that name, or NULL. */
+const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct mysql_columns *columns,
+				str_t name);
+
+/* Resolves a COLUMN and reports when it is surely wrong. */
+void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			  struct mysql_node *column);
+
+/* The range that `qualifier.*` means, or NULL. */
+struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
+				      str_t schema, str_t qualifier);
+
+/* Reports the qualifier as none that can be referred to. */
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node);
+
+/* relations.c: the catalog's relation that a RELATION node means, or NULL; its columns. */
+const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolver, str_t schema, str_t name);
+const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolver,
+						   const struct catalog_relation *relation);
+/* Columns of those names, in order; names are not copied. */
+struct mysql_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count);
+/* The server's own relations, the sequence engine's and other things that catalogs may lack. */
+bool mysql_relation_implicit(const struct mysql_node *relation);
+void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_node *relation);

@@ -1,0 +1,241 @@
+#include "sql/postgresql/canonical/internal.h"
+
+#include "sql/postgresql/resolve/internal.h"
+
+static bool is_star(const Node *value)
+{
+	return IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star);
+}
+
+static str_t target_name(const ResTarget *target)
+{
+	if (target->name)
+		return str_from(target->name);
+	return is_star(target->val) ? STR("*") : expression_name(target->val);
+}
+
+static void add_target(struct canon *canon, struct target_list *list, str_t text, str_t name,
+		       const Node *node)
+{
+	texts_add(canon, &list->texts, text);
+	texts_add(canon, &list->names, name);
+	ARENA_PUSH(canon->arena, list->nodes, list->nodes_count, list->nodes_capacity, node);
+}
+
+/* A star whose columns are not known: the relations in order, with the names of their columns. */
+static str_t star_text(struct canon *canon, const ColumnRef *star)
+{
+	if (list_length(star->fields) > 1)
+		return CONCAT(canon, STR("* OF "), canon_column(canon, star));
+	struct texts rows = { 0 };
+	for (size_t i = 0; i < canon->scope->ranges_count; i++)
+		texts_add(canon, &rows, canon_whole_row(canon, canon->scope->ranges[i]));
+	for (size_t i = 0; i < canon->scope->merged_count; i++)
+		texts_add(canon, &rows, canon_identifier(canon, canon->scope->merged[i].name));
+	return texts_join(canon, STR("*("), &rows, STR(")"));
+}
+
+/* Outputs that the star stands for, as far as the resolver knows them. */
+static bool star_width(const struct canon *canon, const ColumnRef *star, size_t *ret_width)
+{
+	const struct resolved_column *resolved = resolution_column(canon->resolution, star);
+	if (!resolved || resolved->kind != COLUMN_STAR || !resolved->item || resolved->item->open)
+		return false;
+	*ret_width = resolved->item->columns_count;
+	return true;
+}
+
+/* How many outputs the only `*` stands for: those that the other targets leave over. */
+static bool whole_star_width(const struct canon *canon, const SelectStmt *select, size_t outputs,
+			     size_t *ret_width)
+{
+	size_t others = 0, width = 0, wholes = 0;
+	const ListCell *cell;
+	foreach(cell, select->targetList)
+	{
+		const Node *value = ((const ResTarget *)lfirst(cell))->val;
+		if (!is_star(value))
+			others++;
+		else if (list_length(((const ColumnRef *)value)->fields) == 1)
+			wholes++;
+		else if (star_width(canon, (const ColumnRef *)value, &width))
+			others += width;
+		else
+			return false;
+	}
+	*ret_width = outputs - others;
+	return wholes <= 1 && others <= outputs;
+}
+
+static bool expand_star_target(struct canon *canon, const SelectStmt *select, const ColumnRef *star,
+			       struct target_list *list)
+{
+	size_t width = 0, first = list->texts.count;
+	const struct outputs *outputs = canon->resolution && canon->resolution->names_known && list->exact
+						? resolution_outputs(canon->resolution, select)
+						: NULL;
+	if (!outputs || outputs->open)
+		return false;
+	bool known = list_length(star->fields) > 1 ? star_width(canon, star, &width)
+						   : whole_star_width(canon, select, outputs->count, &width);
+	if (!known || first + width > outputs->count)
+		return false;
+	for (size_t i = first; i < first + width; i++)
+		if (!outputs->columns[i].source)
+			return false;
+	for (size_t i = first; i < first + width; i++) {
+		const struct range_column *column = &outputs->columns[i];
+		add_target(canon, list, canon_item_column(canon, column->source, column->source_index),
+			   column->name, NULL);
+	}
+	return true;
+}
+
+void canon_targets(struct canon *canon, const SelectStmt *select, struct target_list *list)
+{
+	list->exact = true;
+	list->first_inexact = SIZE_MAX;
+	const ListCell *cell;
+	foreach(cell, select->targetList)
+	{
+		const ResTarget *target = lfirst(cell);
+		bool star = is_star(target->val);
+		bool fields = IsA(target->val, A_Indirection) &&
+			      IsA(llast(((const A_Indirection *)target->val)->indirection), A_Star);
+		if (star && expand_star_target(canon, select, (const ColumnRef *)target->val, list))
+			continue;
+		if (list->exact && (star || fields)) {
+			list->exact = false;
+			list->first_inexact = list->texts.count;
+		}
+		add_target(canon, list,
+			   star ? star_text(canon, (const ColumnRef *)target->val)
+				: canon_expression(canon, target->val),
+			   target_name(target), target->val);
+	}
+}
+
+bool canon_ordinal(const Node *node, size_t *ret_index)
+{
+	if (!IsA(node, A_Const))
+		return false;
+	const A_Const *literal = (const A_Const *)node;
+	if (literal->isnull || literal->val.node.type != T_Integer || literal->val.ival.ival < 1)
+		return false;
+	*ret_index = (size_t)literal->val.ival.ival - 1;
+	return true;
+}
+
+static const char *plain_name(const Node *node)
+{
+	if (!IsA(node, ColumnRef) || list_length(((const ColumnRef *)node)->fields) != 1)
+		return NULL;
+	const Node *field = linitial(((const ColumnRef *)node)->fields);
+	return IsA(field, String) ? NODE_STRING(field) : NULL;
+}
+
+/* Index of the output that the key names by number or by name. */
+static bool output_of(struct canon *canon, const struct target_list *list, const Node *key, size_t *ret_index)
+{
+	const char *name = plain_name(key);
+	if (canon_ordinal(key, ret_index))
+		return *ret_index < list->texts.count && *ret_index < list->first_inexact;
+	if (!name || !canon_work(canon, list->names.count))
+		return false;
+	for (size_t i = 0; i < list->names.count; i++)
+		if (str_is(list->names.items[i], name)) {
+			*ret_index = i;
+			return true;
+		}
+	return false;
+}
+
+static int index_of(const struct target_list *list, size_t index)
+{
+	return index < list->first_inexact ? (int)index : -1;
+}
+
+str_t canon_key(struct canon *canon, const struct target_list *list, const Node *key, int *ret_index,
+		const Node **ret_node)
+{
+	size_t index;
+	*ret_index = -1;
+	*ret_node = key;
+	if (output_of(canon, list, key, &index)) {
+		*ret_index = index_of(list, index);
+		*ret_node = index < list->nodes_count ? list->nodes[index] : NULL;
+		return list->texts.items[index];
+	}
+	if (canon_ordinal(key, &index)) {
+		*ret_index = (int)index;
+		*ret_node = NULL;
+		return CONCAT(canon, STR("OUTPUT "), canon_number(canon, index + 1));
+	}
+	str_t text = canon_expression(canon, key);
+	for (size_t i = 0; canon_work(canon, 1) && i < list->nodes_count; i++)
+		if (str_equal(list->texts.items[i], text)) {
+			*ret_index = index_of(list, i);
+			break;
+		}
+	return text;
+}
+
+/* GROUP BY prefers a column of FROM; where that is not known, both meanings are in the text. */
+static str_t named_group(struct canon *canon, const struct target_list *list, const ColumnRef *key)
+{
+	size_t index;
+	const struct resolved_column *resolved =
+		canon->resolution ? resolution_column(canon->resolution, key) : NULL;
+	if (resolved && (resolved->kind == COLUMN_OF_ITEM || resolved->kind == COLUMN_WHOLE_ROW))
+		return canon_expression(canon, (const Node *)key);
+	if (!output_of(canon, list, (const Node *)key, &index))
+		return canon_expression(canon, (const Node *)key);
+	if (resolved && resolved->kind == COLUMN_OUTPUT)
+		return list->texts.items[index];
+	str_t text = canon_expression(canon, (const Node *)key);
+	if (str_equal(text, list->texts.items[index]))
+		return text;
+	return CONCAT(canon, STR("EITHER("), text, STR("; "), list->texts.items[index], STR(")"));
+}
+
+static str_t grouping_set(struct canon *canon, const struct target_list *list, const GroupingSet *set)
+{
+	static const char *const names[] = { [GROUPING_SET_EMPTY] = "EMPTY(",
+					     [GROUPING_SET_SIMPLE] = "SIMPLE(",
+					     [GROUPING_SET_ROLLUP] = "ROLLUP(",
+					     [GROUPING_SET_CUBE] = "CUBE(",
+					     [GROUPING_SET_SETS] = "SETS(" };
+	struct texts texts = { 0 };
+	const ListCell *cell;
+	foreach(cell, set->content) texts_add(canon, &texts, canon_group_key(canon, list, lfirst(cell)));
+	if (set->kind == GROUPING_SET_CUBE || set->kind == GROUPING_SET_SETS)
+		texts_sort(&texts);
+	return texts_join(canon, str_from(names[set->kind]), &texts, STR(")"));
+}
+
+str_t canon_group_key(struct canon *canon, const struct target_list *list, const Node *key)
+{
+	int index;
+	const Node *node;
+	if (!canon_enter(canon))
+		return STR("");
+	str_t text;
+	if (IsA(key, GroupingSet)) {
+		text = grouping_set(canon, list, (const GroupingSet *)key);
+	} else if (IsA(key, RowExpr) && ((const RowExpr *)key)->row_format == COERCE_IMPLICIT_CAST) {
+		struct texts parts = { 0 };
+		const ListCell *cell;
+		foreach(cell, ((const RowExpr *)key)->args)
+			texts_add(canon, &parts, canon_group_key(canon, list, lfirst(cell)));
+		texts_sort(&parts);
+		text = texts_join(canon, STR("SIMPLE("), &parts, STR(")"));
+	} else if (plain_name(key)) {
+		text = named_group(canon, list, (const ColumnRef *)key);
+	} else if (IsA(key, A_Const)) {
+		text = canon_key(canon, list, key, &index, &node);
+	} else {
+		text = canon_expression(canon, key);
+	}
+	canon_leave(canon);
+	return text;
+}

@@ -1,0 +1,227 @@
+#include "sql/postgresql/canonical/internal.h"
+
+#include "common/buf.h"
+#include "common/hash.h"
+#include "sql/scan.h"
+
+#include <ctype.h>
+
+void texts_add(struct canon *canon, struct texts *texts, str_t text)
+{
+	ARENA_PUSH(canon->arena, texts->items, texts->count, texts->capacity, text);
+}
+
+void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more)
+{
+	for (size_t i = 0; i < more->count; i++)
+		texts_add(canon, texts, more->items[i]);
+}
+
+int texts_compare(const void *a, const void *b)
+{
+	const str_t *left = a;
+	const str_t *right = b;
+	size_t common = left->len < right->len ? left->len : right->len;
+	int order = common ? memcmp(left->ptr, right->ptr, common) : 0;
+	return order ? order : (left->len > right->len) - (left->len < right->len);
+}
+
+void texts_sort(struct texts *texts)
+{
+	if (texts->count == 2 && texts_compare(&texts->items[0], &texts->items[1]) > 0) {
+		str_t first = texts->items[0];
+		texts->items[0] = texts->items[1];
+		texts->items[1] = first;
+	} else if (texts->count > 2) {
+		qsort(texts->items, texts->count, sizeof texts->items[0], texts_compare);
+	}
+}
+
+void texts_unique(struct texts *texts)
+{
+	size_t kept = 0;
+	texts_sort(texts);
+	for (size_t i = 0; i < texts->count; i++)
+		if (kept == 0 || !str_equal(texts->items[kept - 1], texts->items[i]))
+			texts->items[kept++] = texts->items[i];
+	texts->count = kept;
+}
+
+/* Counts what a text costs; beyond the bound nothing is built any more. */
+static bool spend(struct canon *canon, size_t bytes)
+{
+	canon->bytes += bytes + 16;
+	if (canon->bytes > CANON_MAX_BYTES)
+		canon->failed = true;
+	return !canon->failed;
+}
+
+bool canon_work(struct canon *canon, size_t comparisons)
+{
+	canon->work += comparisons;
+	if (canon->work > CANON_MAX_WORK)
+		canon->failed = true;
+	return !canon->failed;
+}
+
+str_t canon_concat(struct canon *canon, const str_t *parts, size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	if (!spend(canon, len))
+		return STR("");
+	char *joined = arena_alloc(canon->arena, len + 1);
+	char *at = joined;
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].len)
+			memcpy(at, parts[i].ptr, parts[i].len);
+		at += parts[i].len;
+	}
+	return (str_t){ joined, len };
+}
+
+str_t canon_number(struct canon *canon, size_t number)
+{
+	char digits[24];
+	size_t at = sizeof digits;
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	return arena_text(canon->arena, digits + at, sizeof digits - at);
+}
+
+str_t canon_short(struct canon *canon, str_t text)
+{
+	unsigned char digest[DIGEST_BYTES];
+	char hex[2 * DIGEST_BYTES];
+	if (text.len <= CANON_LONG_TEXT)
+		return text;
+	digest_sha256(text.ptr, text.len, digest);
+	for (size_t i = 0; i < sizeof hex; i++)
+		hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
+	return CONCAT(canon, STR("DIGEST("), ((str_t){ hex, sizeof hex }), STR(")"));
+}
+
+str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str_t close)
+{
+	size_t len = open.len + close.len;
+	for (size_t i = 0; i < texts->count; i++)
+		len += texts->items[i].len + 2;
+	if (!spend(canon, len))
+		return STR("");
+	char *joined = arena_alloc(canon->arena, len + 1);
+	char *at = mempcpy(joined, open.ptr, open.len);
+	for (size_t i = 0; i < texts->count; i++) {
+		if (i > 0)
+			at = mempcpy(at, ", ", 2);
+		if (texts->items[i].len)
+			at = mempcpy(at, texts->items[i].ptr, texts->items[i].len);
+	}
+	at = mempcpy(at, close.ptr, close.len);
+	return (str_t){ joined, (size_t)(at - joined) };
+}
+
+/* In quotes, the quotes inside doubled. */
+static str_t enclosed(struct canon *canon, str_t text, char quote)
+{
+	size_t len = text.len + 2;
+	for (size_t i = 0; i < text.len; i++)
+		len += text.ptr[i] == quote;
+	if (!spend(canon, len))
+		return STR("");
+	char *copy = arena_alloc(canon->arena, len + 1);
+	char *at = copy;
+	*at++ = quote;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] == quote)
+			*at++ = quote;
+		*at++ = text.ptr[i];
+	}
+	*at = quote;
+	return (str_t){ copy, len };
+}
+
+str_t canon_quoted(struct canon *canon, str_t text)
+{
+	return enclosed(canon, text, '\'');
+}
+
+static bool plain_byte(unsigned char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || c == '_' || (!first && c >= '0' && c <= '9');
+}
+
+str_t canon_identifier(struct canon *canon, str_t name)
+{
+	bool plain = name.len > 0;
+	for (size_t i = 0; plain && i < name.len; i++)
+		plain = plain_byte((unsigned char)name.ptr[i], i == 0);
+	return plain ? name : enclosed(canon, name, '"');
+}
+
+/* Tokens */
+
+static bool is_literal(enum scan_kind kind)
+{
+	return kind == SCAN_STRING || kind == SCAN_NUMBER || kind == SCAN_PARAMETER;
+}
+
+/* MySQL may tell names apart by the case of their letters. */
+static void append_token(struct buf *buf, str_t sql, struct scan_token token, enum sql_dialect dialect)
+{
+	bool fold = token.kind == SCAN_WORD && dialect != SQL_MYSQL;
+	for (size_t i = token.offset; i < token.offset + token.len; i++) {
+		char byte = sql.ptr[i];
+		buf_append_char(buf, fold && byte >= 'A' && byte <= 'Z' ? (char)(byte + 32) : byte);
+	}
+}
+
+/* Two operator characters keep whether there was space between them. */
+static bool needs_space(enum scan_kind previous, enum scan_kind kind, bool apart)
+{
+	if (previous == SCAN_END)
+		return false;
+	return previous != SCAN_OTHER || kind != SCAN_OTHER || apart;
+}
+
+/* One more of a list of literals adds nothing to its shape. */
+static bool continues_list(const struct buf *buf)
+{
+	return buf->len >= 4 && memcmp(buf->data + buf->len - 4, "? , ", 4) == 0;
+}
+
+static str_t tokens(str_t sql, enum sql_dialect dialect, bool masked, struct arena *arena)
+{
+	struct buf buf = BUF_INIT;
+	enum scan_kind previous = SCAN_END;
+	size_t end = 0;
+	struct scan_token token = scan_next(sql, 0, dialect);
+	for (; token.kind != SCAN_END; token = scan_next(sql, token.offset + token.len, dialect)) {
+		if (scan_is_char(sql, token, ';'))
+			continue; /* there is one statement */
+		if (needs_space(previous, token.kind, masked || token.offset > end))
+			buf_append_char(&buf, ' ');
+		if (!masked || !is_literal(token.kind))
+			append_token(&buf, sql, token, dialect);
+		else if (continues_list(&buf))
+			buf.data[buf.len -= 3] = '\0';
+		else
+			buf_append_char(&buf, '?');
+		previous = token.kind;
+		end = token.offset + token.len;
+	}
+	str_t text = arena_str(arena, buf_str(&buf));
+	buf_free(&buf);
+	return text;
+}
+
+str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena)
+{
+	return tokens(sql, dialect, false, arena);
+}
+
+str_t canon_tokens_masked(str_t sql, enum sql_dialect dialect, struct arena *arena)
+{
+	return tokens(sql, dialect, true, arena);
+}

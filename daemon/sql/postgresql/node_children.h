@@ -1,0 +1,14 @@
+/*
+ * The parts of a parse node, one level down: expressions and the nodes that expressions are made of, SELECT
+ * and FROM included. Of other statements nothing.
+ */
+#pragma once
+
+#include "sql/postgresql/pg_nodes.h"
+
+/* Calls `visit` for every child that is there, in the order of the text where the node keeps it. Lists are
+ * opened. Stops early and returns false when `visit` does. Does not recurse by itself. */
+bool node_children(const Node *node, bool (*visit)(const Node *child, void *context), void *context);
+
+/* Last String of a list of names, or NULL. */
+const char *names_last(const List *names);

@@ -1,0 +1,242 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+#include "catalog/pg_type_d.h"
+
+struct base_column base_column_of(const struct range_item *item, size_t column)
+{
+	struct base_column base = { item, column };
+	while (base.item->kind == RANGE_JOIN) {
+		const struct range_column *merged = &base.item->columns[base.column];
+		if (!merged->source || merged->source == base.item)
+			break;
+		base = (struct base_column){ merged->source, merged->source_index };
+	}
+	return base;
+}
+
+/* What a conversion converts, or NULL. */
+static const Node *cast_operand(const struct resolver *resolver, const Node *node)
+{
+	if (IsA(node, TypeCast))
+		return ((const TypeCast *)node)->arg;
+	if (!IsA(node, FuncCall) || list_length(((const FuncCall *)node)->args) != 1)
+		return NULL;
+	const struct resolved_function *function =
+		resolution_function(resolver->resolution, (const FuncCall *)node);
+	bool cast = function &&
+		    (function->kind == FUNCTION_CAST ||
+		     (function->chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
+	return cast ? linitial(((const FuncCall *)node)->args) : NULL;
+}
+
+/* Whether a conversion that is written may be none, or one that PostgreSQL adds by itself where the other
+ * expression stands. */
+static bool may_be_no_cast(const struct resolver *resolver, const Node *cast, const Node *operand, bool whole)
+{
+	type_id from = resolution_type(resolver->resolution, operand);
+	type_id to = resolution_type(resolver->resolution, cast);
+	return !whole || from == TYPE_UNSURE || to == TYPE_UNSURE || from == UNKNOWNOID || from == to ||
+	       !resolver_knows_types(resolver);
+}
+
+static const Node *behind_output(const struct resolver *resolver, const Node *node)
+{
+	if (!IsA(node, ColumnRef))
+		return node;
+	const struct resolved_column *column =
+		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	return column && column->kind == COLUMN_OUTPUT && column->output
+		       ? ((const ResTarget *)column->output)->val
+		       : node;
+}
+
+/* Conversions may be written or not, and may be none at all. */
+static const Node *without_casts(const struct resolver *resolver, const Node *node, bool whole)
+{
+	for (;;) {
+		node = behind_output(resolver, node);
+		const Node *operand = cast_operand(resolver, node);
+		if (!operand || !may_be_no_cast(resolver, node, operand, whole))
+			return node;
+		node = operand;
+	}
+}
+
+/* `t.*` in an expression is the row t. */
+static bool is_row(const struct resolved_column *column)
+{
+	return column->kind == COLUMN_WHOLE_ROW || column->kind == COLUMN_STAR;
+}
+
+static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, const ColumnRef *b)
+{
+	const struct resolved_column *one = resolution_column(resolver->resolution, a);
+	const struct resolved_column *other = resolution_column(resolver->resolution, b);
+	if (!one || !other)
+		return true;
+	if (one->kind != other->kind)
+		return is_row(one) && is_row(other) && one->item == other->item;
+	switch (one->kind) {
+	case COLUMN_OF_ITEM: {
+		struct base_column left = base_column_of(one->item, one->column);
+		struct base_column right = base_column_of(other->item, other->column);
+		return left.item == right.item && left.column == right.column;
+	}
+	case COLUMN_WHOLE_ROW:
+	case COLUMN_STAR:
+		return one->item == other->item;
+	case COLUMN_OUTPUT:
+		return one->column == other->column;
+	case COLUMN_SYSTEM:
+		return one->item == other->item && strcmp(names_last(a->fields), names_last(b->fields)) == 0;
+	default:
+		return true;
+	}
+}
+
+static bool constants_equal(const A_Const *a, const A_Const *b)
+{
+	if (a->isnull || b->isnull)
+		return a->isnull == b->isnull;
+	if (nodeTag(&a->val) != nodeTag(&b->val))
+		return false;
+	switch (nodeTag(&a->val)) {
+	case T_Integer:
+		return a->val.ival.ival == b->val.ival.ival;
+	case T_Boolean:
+		return a->val.boolval.boolval == b->val.boolval.boolval;
+	case T_Float:
+		return strcmp(a->val.fval.fval, b->val.fval.fval) == 0;
+	case T_String:
+		return strcmp(a->val.sval.sval, b->val.sval.sval) == 0;
+	default:
+		return true;
+	}
+}
+
+static bool lists_equal(struct resolver *resolver, const List *a, const List *b)
+{
+	if (list_length(a) != list_length(b))
+		return false;
+	for (int i = 0; i < list_length(a); i++) {
+		if (!expressions_may_equal(resolver, list_nth(a, i), list_nth(b, i)))
+			return false;
+	}
+	return true;
+}
+
+static bool names_equal(const List *a, const List *b)
+{
+	const char *one = names_last(a), *other = names_last(b);
+	return one && other && strcmp(one, other) == 0;
+}
+
+static bool windows_equal(struct resolver *resolver, const WindowDef *a, const WindowDef *b)
+{
+	if (!a || !b)
+		return a == b;
+	if (a->name || b->name || a->refname || b->refname)
+		return true;
+	return lists_equal(resolver, a->partitionClause, b->partitionClause) &&
+	       lists_equal(resolver, a->orderClause, b->orderClause) && a->frameOptions == b->frameOptions;
+}
+
+static bool calls_equal(struct resolver *resolver, const FuncCall *a, const FuncCall *b)
+{
+	return names_equal(a->funcname, b->funcname) && a->agg_star == b->agg_star &&
+	       a->agg_distinct == b->agg_distinct && lists_equal(resolver, a->args, b->args) &&
+	       lists_equal(resolver, a->agg_order, b->agg_order) &&
+	       expressions_may_equal(resolver, a->agg_filter, b->agg_filter) &&
+	       windows_equal(resolver, a->over, b->over);
+}
+
+static bool cases_equal(struct resolver *resolver, const CaseExpr *a, const CaseExpr *b)
+{
+	return expressions_may_equal(resolver, (const Node *)a->arg, (const Node *)b->arg) &&
+	       lists_equal(resolver, a->args, b->args) &&
+	       expressions_may_equal(resolver, (const Node *)a->defresult, (const Node *)b->defresult);
+}
+
+static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	switch (nodeTag(a)) {
+	case T_ColumnRef:
+		return columns_equal(resolver, (const ColumnRef *)a, (const ColumnRef *)b);
+	case T_A_Const:
+		return constants_equal((const A_Const *)a, (const A_Const *)b);
+	case T_FuncCall:
+		return calls_equal(resolver, (const FuncCall *)a, (const FuncCall *)b);
+	case T_A_Expr:
+		return ((const A_Expr *)a)->kind == ((const A_Expr *)b)->kind &&
+		       names_equal(((const A_Expr *)a)->name, ((const A_Expr *)b)->name) &&
+		       expressions_may_equal(resolver, ((const A_Expr *)a)->lexpr,
+					     ((const A_Expr *)b)->lexpr) &&
+		       expressions_may_equal(resolver, ((const A_Expr *)a)->rexpr,
+					     ((const A_Expr *)b)->rexpr);
+	case T_BoolExpr:
+		return ((const BoolExpr *)a)->boolop == ((const BoolExpr *)b)->boolop &&
+		       lists_equal(resolver, ((const BoolExpr *)a)->args, ((const BoolExpr *)b)->args);
+	case T_CaseExpr:
+		return cases_equal(resolver, (const CaseExpr *)a, (const CaseExpr *)b);
+	case T_CaseWhen:
+		return expressions_may_equal(resolver, (const Node *)((const CaseWhen *)a)->expr,
+					     (const Node *)((const CaseWhen *)b)->expr) &&
+		       expressions_may_equal(resolver, (const Node *)((const CaseWhen *)a)->result,
+					     (const Node *)((const CaseWhen *)b)->result);
+	case T_CoalesceExpr:
+		return lists_equal(resolver, ((const CoalesceExpr *)a)->args,
+				   ((const CoalesceExpr *)b)->args);
+	case T_MinMaxExpr:
+		return ((const MinMaxExpr *)a)->op == ((const MinMaxExpr *)b)->op &&
+		       lists_equal(resolver, ((const MinMaxExpr *)a)->args, ((const MinMaxExpr *)b)->args);
+	case T_RowExpr:
+		return lists_equal(resolver, ((const RowExpr *)a)->args, ((const RowExpr *)b)->args);
+	case T_List:
+		return lists_equal(resolver, (const List *)a, (const List *)b);
+	case T_SortBy:
+		return expressions_may_equal(resolver, ((const SortBy *)a)->node, ((const SortBy *)b)->node);
+	case T_SQLValueFunction:
+		return ((const SQLValueFunction *)a)->op == ((const SQLValueFunction *)b)->op;
+	case T_NullTest:
+		return ((const NullTest *)a)->nulltesttype == ((const NullTest *)b)->nulltesttype &&
+		       expressions_may_equal(resolver, (const Node *)((const NullTest *)a)->arg,
+					     (const Node *)((const NullTest *)b)->arg);
+	case T_TypeCast:
+		return resolution_type(resolver->resolution, a) == resolution_type(resolver->resolution, b) &&
+		       expressions_may_equal(resolver, ((const TypeCast *)a)->arg,
+					     ((const TypeCast *)b)->arg);
+	default:
+		return true;
+	}
+}
+
+/* `(row).column` is the column, which is not looked into. */
+static bool may_be_same_kind(const Node *a, const Node *b)
+{
+	return nodeTag(a) == nodeTag(b) || IsA(a, A_Indirection) || IsA(b, A_Indirection);
+}
+
+static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, bool whole)
+{
+	if (!a || !b)
+		return a == b;
+	if (++resolver->node_comparisons > RESOLVE_MAX_NODE_COMPARISONS || !resolver_enter(resolver))
+		return true;
+	a = without_casts(resolver, a, whole);
+	b = without_casts(resolver, b, whole);
+	bool equal = may_be_same_kind(a, b) && (nodeTag(a) != nodeTag(b) || nodes_equal(resolver, a, b));
+	resolver_leave(resolver);
+	return equal;
+}
+
+bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	return may_equal(resolver, a, b, false);
+}
+
+bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	return may_equal(resolver, a, b, true);
+}

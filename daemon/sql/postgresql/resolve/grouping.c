@@ -1,0 +1,307 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+struct grouping {
+	struct resolver *resolver;
+	const struct level *level;
+	unsigned depth; /* subqueries around the node: only whole columns are found grouped there */
+	bool whole;	/* the node is an output by itself */
+};
+
+static bool is_level_column(const struct grouping *grouping, const struct resolved_column *column)
+{
+	return column && column->item && column->level == grouping->level->scope->level;
+}
+
+/* The column that a key of GROUP BY is, if it is one. */
+static bool column_of_key(const struct grouping *grouping, const struct sort_key *key,
+			  struct base_column *ret_base)
+{
+	const struct level *level = grouping->level;
+	const Node *node = key->node;
+	if (key->output != SIZE_MAX) {
+		const struct range_column *output = &level->outputs->columns[key->output];
+		if (output->source) {
+			*ret_base = base_column_of(output->source, output->source_index);
+			return true;
+		}
+		return false;
+	}
+	if (!IsA(node, ColumnRef))
+		return false;
+	const struct resolved_column *column =
+		resolution_column(grouping->resolver->resolution, (const ColumnRef *)node);
+	if (!column || column->kind != COLUMN_OF_ITEM)
+		return false;
+	*ret_base = base_column_of(column->item, column->column);
+	return true;
+}
+
+static bool is_grouped_column(const struct grouping *grouping, struct base_column column)
+{
+	struct base_column grouped;
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		if (column_of_key(grouping, &grouping->level->groups[i], &grouped) &&
+		    grouped.item == column.item && grouped.column == column.column)
+			return true;
+	}
+	return false;
+}
+
+/* A grouped primary key determines every other column of its table. */
+static bool is_determined(const struct grouping *grouping, const struct range_item *item)
+{
+	bool has_key = false;
+	if (!item->relation)
+		return false;
+	for (size_t i = 0; i < item->relation->columns_count; i++) {
+		if (!item->relation->columns[i].is_key)
+			continue;
+		has_key = true;
+		if (!is_grouped_column(grouping, (struct base_column){ item, i }))
+			return false;
+	}
+	return has_key;
+}
+
+static const Node *expression_of_key(const struct grouping *grouping, const struct sort_key *key)
+{
+	if (key->output == SIZE_MAX)
+		return key->node;
+	const struct level *level = grouping->level;
+	const ResTarget *target = key->output < level->targets_count ? level->targets[key->output] : NULL;
+	return target ? target->val : NULL;
+}
+
+static bool is_grouped_expression(const struct grouping *grouping, const Node *node)
+{
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
+		if (key && (grouping->whole ? outputs_may_equal(grouping->resolver, key, node)
+					    : expressions_may_equal(grouping->resolver, key, node)))
+			return true;
+	}
+	return false;
+}
+
+static void report(const struct grouping *grouping, int location, str_t object)
+{
+	diagnostics_add(grouping->resolver->diagnostics, DIAG_UNGROUPED_COLUMN, NULL, object, location,
+			"\"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate", STR_ARG(object));
+}
+
+/* The row of a function with one column is that column: a key that is the row groups it, and the other way.
+ */
+static bool is_row_of_grouped(const struct grouping *grouping, const struct range_item *item)
+{
+	if (item->kind != RANGE_FUNCTION || item->columns_count != 1)
+		return false;
+	for (size_t i = 0; i < grouping->level->groups_count; i++) {
+		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
+		const struct resolved_column *row =
+			key && IsA(key, ColumnRef)
+				? resolution_column(grouping->resolver->resolution, (const ColumnRef *)key)
+				: NULL;
+		if (row && row->kind == COLUMN_WHOLE_ROW && row->item == item)
+			return true;
+	}
+	return is_grouped_column(grouping, (struct base_column){ item, 0 });
+}
+
+static void check_base(const struct grouping *grouping, struct base_column base, int location)
+{
+	if (base.item->kind == RANGE_JOIN || is_grouped_column(grouping, base) ||
+	    is_determined(grouping, base.item) || is_row_of_grouped(grouping, base.item))
+		return;
+	report(grouping, location,
+	       arena_printf(grouping->resolver->arena, STR_FMT "." STR_FMT, STR_ARG(base.item->alias),
+			    STR_ARG(base.item->columns[base.column].name)));
+}
+
+static bool is_grouped_row(const struct grouping *grouping, const ColumnRef *node)
+{
+	return is_grouped_expression(grouping, (const Node *)node);
+}
+
+static void check_column(const struct grouping *grouping, const ColumnRef *node)
+{
+	const struct resolved_column *column = resolution_column(grouping->resolver->resolution, node);
+	if (!is_level_column(grouping, column))
+		return;
+	switch (column->kind) {
+	case COLUMN_OF_ITEM:
+	case COLUMN_FIELD:
+		check_base(grouping, base_column_of(column->item, column->column), node->location);
+		break;
+	case COLUMN_WHOLE_ROW:
+	case COLUMN_STAR:
+		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node) &&
+		    !is_row_of_grouped(grouping, column->item))
+			report(grouping, node->location,
+			       arena_printf(grouping->resolver->arena, STR_FMT ".*",
+					    STR_ARG(column->item->alias)));
+		break;
+	case COLUMN_SYSTEM:
+		if (!is_determined(grouping, column->item) && !is_grouped_row(grouping, node))
+			report(grouping, node->location,
+			       arena_printf(grouping->resolver->arena, STR_FMT ".%s",
+					    STR_ARG(column->item->alias), names_last(node->fields)));
+		break;
+	default:
+		break;
+	}
+}
+
+static bool check_node(const Node *node, void *context);
+
+static void check_whole(struct grouping *grouping, const Node *node)
+{
+	grouping->whole = true;
+	(void)check_node(node, grouping);
+	grouping->whole = false;
+}
+
+/* GROUPING(…) speaks of keys. */
+static void check_grouping_call(struct grouping *grouping, const GroupingFunc *call)
+{
+	const ListCell *cell;
+	foreach(cell, call->args)
+	{
+		const Node *node = lfirst(cell);
+		if (grouping->depth == 0 && !is_grouped_expression(grouping, node))
+			report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
+				    node_location(node),
+				    "the arguments of GROUPING have to be expressions of GROUP BY");
+	}
+}
+
+/* `(row).column` for a row of FROM is the column. */
+static bool check_field_of_row(struct grouping *grouping, const A_Indirection *selection)
+{
+	const struct resolved_column *row =
+		IsA(selection->arg, ColumnRef)
+			? resolution_column(grouping->resolver->resolution, (const ColumnRef *)selection->arg)
+			: NULL;
+	const Node *first = linitial(selection->indirection);
+	if (!row || row->kind != COLUMN_WHOLE_ROW || !is_level_column(grouping, row) || !IsA(first, String))
+		return false;
+	for (size_t i = 0; i < row->item->columns_count; i++) {
+		if (str_is(row->item->columns[i].name, NODE_STRING(first))) {
+			check_base(grouping, base_column_of(row->item, i), node_location(selection->arg));
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool may_be_aggregate(const struct resolved_function *function, const FuncCall *call)
+{
+	if (function->chosen || call->over)
+		return function->chosen && function->chosen->kind == 'a' && !call->over;
+	for (size_t i = 0; i < function->overloads_count; i++) {
+		if (function->overloads[i]->kind == 'a')
+			return true;
+	}
+	return false;
+}
+
+/* An aggregate of this level sees rows before grouping; what stands before WITHIN GROUP does not. */
+static bool check_call(const FuncCall *call, struct grouping *grouping)
+{
+	const struct resolved_function *function = resolution_function(grouping->resolver->resolution, call);
+	const ListCell *cell;
+	if (function && function->aggregate_level == 0 && may_be_aggregate(function, call))
+		return true;
+	if (!function || function->aggregate_level == 0 ||
+	    function->aggregate_level > grouping->level->scope->level)
+		return node_children((const Node *)call, check_node, grouping);
+	if (function->aggregate_level == grouping->level->scope->level && call->agg_within_group)
+		foreach(cell, call->args)(void) check_node(lfirst(cell), grouping);
+	return true;
+}
+
+static bool is_grouped_as_whole(const struct grouping *grouping, const Node *node)
+{
+	return grouping->depth == 0 && !IsA(node, List) && is_grouped_expression(grouping, node);
+}
+
+static void check_parts(struct grouping *grouping, const Node *node)
+{
+	switch (nodeTag(node)) {
+	case T_SelectStmt:
+		grouping->depth++;
+		(void)node_children(node, check_node, grouping);
+		grouping->depth--;
+		break;
+	case T_ColumnRef:
+		check_column(grouping, (const ColumnRef *)node);
+		break;
+	case T_GroupingFunc:
+		check_grouping_call(grouping, (const GroupingFunc *)node);
+		break;
+	case T_FuncCall:
+		(void)check_call((const FuncCall *)node, grouping);
+		break;
+	case T_A_Indirection:
+		if (check_field_of_row(grouping, (const A_Indirection *)node))
+			break;
+		(void)node_children(node, check_node, grouping);
+		break;
+	default:
+		(void)node_children(node, check_node, grouping);
+		break;
+	}
+}
+
+static bool check_node(const Node *node, void *context)
+{
+	struct grouping *grouping = context;
+	if (IsA(node, A_Const) || !resolver_enter(grouping->resolver))
+		return true;
+	bool grouped = !IsA(node, SelectStmt) && is_grouped_as_whole(grouping, node);
+	grouping->whole = false;
+	if (!grouped)
+		check_parts(grouping, node);
+	resolver_leave(grouping->resolver);
+	return true;
+}
+
+static void check_star_output(const struct grouping *grouping, const struct range_column *output,
+			      int location)
+{
+	if (output->source)
+		check_base(grouping, base_column_of(output->source, output->source_index), location);
+}
+
+static void check_windows(struct grouping *grouping, const List *windows)
+{
+	const ListCell *cell;
+	foreach(cell, windows)(void) check_node(lfirst(cell), grouping);
+}
+
+void check_grouping(struct resolver *resolver, const struct level *level)
+{
+	struct grouping grouping = { .resolver = resolver, .level = level };
+	const SelectStmt *select = level->select;
+	bool grouped = select->groupClause || select->havingClause || level->scope->has_aggregates;
+	if (!grouped || !resolver->catalog || level->scope->grouping_unsure || resolver->resolution->too_deep)
+		return;
+	for (size_t i = 0; i < level->outputs->count; i++) {
+		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
+		if (target)
+			check_whole(&grouping, target->val);
+		else
+			check_star_output(&grouping, &level->outputs->columns[i],
+					  i < level->locations_count ? level->locations[i] : -1);
+	}
+	for (size_t i = 0; i < level->order_count; i++) {
+		if (level->order[i].output == SIZE_MAX)
+			check_whole(&grouping, level->order[i].node);
+	}
+	for (size_t i = 0; i < level->distinct_count; i++)
+		check_whole(&grouping, level->distinct[i].node);
+	check_windows(&grouping, select->windowClause);
+	if (select->havingClause)
+		(void)check_node(select->havingClause, &grouping);
+}

@@ -1,0 +1,381 @@
+/*
+ * Inside of the resolver: scopes and what is visible in them. See resolve.h for what it is for.
+ */
+#pragma once
+
+#include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/resolve/type_overload.h"
+
+/* Nesting at which the walk gives up; each level takes a few small frames. */
+#define RESOLVE_MAX_DEPTH 1500
+
+/* Bounds on work: materialised columns, and names compared. Far above what any query of a person needs. */
+#define RESOLVE_MAX_HINTS	     32
+#define RESOLVE_MAX_RELATIONS	     500 /* in one FROM */
+#define RESOLVE_MAX_COLUMNS	     ((size_t)1 << 18)
+#define RESOLVE_MAX_COMPARISONS	     ((size_t)20 << 20)
+#define RESOLVE_MAX_NODE_COMPARISONS ((size_t)1 << 20)
+
+/* Output of a query. */
+struct outputs {
+	struct range_column *columns;
+	size_t count;
+	size_t capacity;
+	bool open; /* there are more, or others, that are not known */
+};
+
+/* Where a recursive query may speak of itself, and where not. */
+enum recursion {
+	RECURSION_NONE, /* not within a recursive query */
+	RECURSION_ALLOWED,
+	RECURSION_NON_RECURSIVE_TERM,
+	RECURSION_SUBQUERY,
+	RECURSION_OUTER_JOIN,
+	RECURSION_INTERSECT,
+	RECURSION_EXCEPT,
+};
+
+enum cte_state { CTE_PENDING, CTE_ACTIVE, CTE_DONE };
+
+struct cte_entry {
+	const CommonTableExpr *cte;
+	const WithClause *with;
+	struct scope *scope; /* where its query is resolved */
+	enum cte_state state;
+	struct cte_entry *around;    /* the recursive one whose text the WITH is part of, or NULL */
+	enum recursion around_place; /* where in it */
+	struct cte_entry *outer;     /* while active: the recursive one that was being resolved */
+	bool has_outputs;	     /* also while active: those of the non-recursive arm */
+	struct outputs outputs;
+	unsigned self_references;
+};
+
+/* Names that a JOIN … USING has merged and that the sides no longer show. */
+struct hidden_names {
+	const struct hidden_names *next;
+	const struct range_column *names;
+	size_t count;
+};
+
+/* How an item of FROM can be referred to at the moment. */
+struct visible {
+	struct range_item *item;
+	const struct hidden_names *hidden;
+	bool relation_visible; /* by `alias.column` */
+	bool columns_visible;  /* by `column` */
+	bool lateral_only;     /* while FROM is being resolved */
+	bool lateral_ok;
+	bool joined;   /* within a join, which has no system columns of its own */
+	bool doubtful; /* merged by names that are not known: matches prove nothing */
+};
+
+struct namespace
+{
+	struct visible *entries;
+	size_t count;
+	size_t capacity;
+};
+
+/* What is being resolved: it decides on what may stand there (places.c). */
+enum place {
+	PLACE_OTHER,
+	PLACE_TARGET,
+	PLACE_FROM_SUBSELECT,
+	PLACE_FROM_FUNCTION,
+	PLACE_JOIN_ON,
+	PLACE_WHERE,
+	PLACE_HAVING,
+	PLACE_FILTER,
+	PLACE_WINDOW_PARTITION,
+	PLACE_WINDOW_ORDER,
+	PLACE_WINDOW_FRAME,
+	PLACE_GROUP_BY,
+	PLACE_ORDER_BY,
+	PLACE_DISTINCT_ON,
+	PLACE_LIMIT,
+	PLACE_OFFSET,
+	PLACE_VALUES,
+	PLACE_COUNT_
+};
+
+/* One query level, or one WITH. */
+struct scope {
+	struct scope *parent;
+	struct cte_entry *ctes;
+	size_t ctes_count;
+	struct namespace names;
+	bool lateral_active;
+	unsigned level; /* of the query, from 1; that of the query around a WITH */
+	bool is_level;	/* a query level, not a WITH */
+	enum place place;
+	bool has_aggregates;
+	bool grouping_unsure;	   /* an aggregate may belong to it or to another level */
+	bool reads_recursion;	   /* its FROM reads the recursive query that it is part of */
+	const List *window_clause; /* WINDOW … AS */
+	const WindowDef **windows; /* those of OVER (…), in order of appearance */
+	size_t windows_count;
+	size_t windows_capacity;
+};
+
+/* Of which query levels (bit n: level n) an expression has something. */
+struct marks {
+	uint64_t columns;
+	uint64_t aggregates;
+	uint64_t windows;
+	uint64_t sets; /* functions that return sets */
+	bool unsure;   /* something is not known, so that a bit may be missing */
+};
+
+#define RESOLVE_MAX_LEVELS 62
+
+static inline uint64_t level_bit(unsigned level)
+{
+	return level <= RESOLVE_MAX_LEVELS ? UINT64_C(1) << level : 0;
+}
+
+struct resolver {
+	struct arena *arena;
+	const struct catalog *catalog; /* or NULL */
+	struct diagnostics *diagnostics;
+	struct resolution *resolution;
+	struct cte_entry *recursive; /* innermost recursive CTE being resolved, or NULL */
+	enum recursion recursion;
+	struct marks marks;	  /* of the expression being resolved */
+	const Node *top_function; /* the one that FROM calls by itself */
+	unsigned items;
+	unsigned hints; /* looked for so far */
+	unsigned depth;
+	size_t columns;
+	size_t comparisons;
+	size_t node_comparisons;
+	struct suspected_call *suspected;
+	size_t suspected_count;
+	size_t suspected_capacity;
+	struct resolved_cast *casts;
+	size_t casts_count;
+	size_t casts_capacity;
+	struct coercion_memory coercions;
+};
+
+/* What node_map holds for a node. */
+struct node_record {
+	const void *node;
+	const void *value;
+};
+
+/* resolve.c */
+bool resolver_enter(struct resolver *resolver); /* false: too deep; else resolver_leave is due */
+void resolver_leave(struct resolver *resolver);
+void resolver_give_up(struct resolver *resolver);
+bool resolver_count_columns(struct resolver *resolver, size_t columns);
+void resolver_record(struct resolver *resolver, const void *node, const void *value);
+void resolver_suspect(struct resolver *resolver, str_t name, int location, bool certain, const Node *node);
+void resolver_record_type(struct resolver *resolver, const void *node, type_id type);
+/* Adds an operator to those of the node. */
+void resolver_record_operator(struct resolver *resolver, struct resolved_operator applied);
+void resolver_note_cast(struct resolver *resolver, type_id source, type_id target, int location);
+/* Whether a hint may still be looked for: that goes through all names there are. */
+bool resolver_wants_hint(struct resolver *resolver);
+/* Whether types can be judged: there is a catalog of PostgreSQL's types. */
+bool resolver_knows_types(const struct resolver *resolver);
+void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);
+
+/* select.c */
+void resolve_select(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+		    struct outputs *ret_outputs);
+/* The same for a part of a set operation, whose literals take the type of the other part's. */
+void resolve_part(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+		  struct outputs *ret_outputs);
+struct scope *scope_new(struct resolver *resolver, struct scope *parent);
+struct scope *level_new(struct resolver *resolver, struct scope *parent, const SelectStmt *select);
+/* LIMIT and OFFSET. */
+void resolve_limits(struct resolver *resolver, struct scope *scope, const SelectStmt *select);
+
+/* with.c */
+/* WITH RECURSIVE: every query sees every other. Else: each sees those before it. Gives the scope of the main
+ * query. */
+struct scope *resolve_with(struct resolver *resolver, struct scope *parent, const WithClause *with);
+void resolve_cte(struct resolver *resolver, struct cte_entry *entry);
+/* The non-recursive arm gives the recursive one its columns. */
+void publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs);
+/* A RangeVar names the recursive query that it is part of. */
+void check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var);
+/* Puts the aliases' names on the first columns. */
+void rename_columns(struct outputs *outputs, const List *names);
+/* The same for the item `object`; reports names that are too many. */
+void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
+		  int location);
+
+/* set_operation.c */
+void resolve_set_operation(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+			   struct outputs *outputs);
+void resolve_values(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+		    struct outputs *outputs);
+
+/* An item of ORDER BY, GROUP BY or DISTINCT ON. */
+struct sort_key {
+	const Node *node; /* as written */
+	size_t output;	  /* the output that it is, or SIZE_MAX */
+	type_id type;
+};
+
+/* One SELECT level: its outputs and, parallel to them, the targets that they come from (NULL: from `*`) and
+ * what these have in them. */
+struct level {
+	const SelectStmt *select;
+	struct scope *scope;
+	struct outputs *outputs;
+	const ResTarget **targets;
+	size_t targets_count;
+	size_t targets_capacity;
+	struct marks *marks;
+	size_t marks_count;
+	size_t marks_capacity;
+	int *locations; /* of the targets, `*` included */
+	size_t locations_count;
+	size_t locations_capacity;
+	struct sort_key *order;
+	size_t order_count;
+	size_t order_capacity;
+	struct sort_key *distinct; /* of DISTINCT ON, not among the outputs */
+	size_t distinct_count;
+	size_t distinct_capacity;
+	struct sort_key *groups; /* of all grouping sets together */
+	size_t groups_count;
+	size_t groups_capacity;
+};
+
+/* keys.c: ORDER BY, GROUP BY, DISTINCT. */
+void resolve_order(struct resolver *resolver, struct level *level);
+void resolve_groups(struct resolver *resolver, struct level *level);
+void resolve_distinct(struct resolver *resolver, struct level *level);
+/* Whether a value of the type can be compared for equality, or ordered. */
+enum certainty type_has_equality(const struct catalog *catalog, type_id type);
+enum certainty type_has_order(const struct catalog *catalog, type_id type);
+
+/* windows.c: OVER, WINDOW. */
+void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window);
+void resolve_windows(struct resolver *resolver, struct level *level);
+
+/* grouping.c: columns that are neither grouped nor aggregated. */
+void check_grouping(struct resolver *resolver, const struct level *level);
+
+/* equal.c: whether two expressions of one query level may be the same to PostgreSQL, conversions
+ * aside. */
+bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b);
+/* The same for two that stand for themselves, where PostgreSQL adds no conversion. */
+bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b);
+/* A column behind the merged columns of joins. */
+struct base_column {
+	const struct range_item *item;
+	size_t column;
+};
+struct base_column base_column_of(const struct range_item *item, size_t column);
+
+/* locking.c: FOR UPDATE and the like. */
+void check_locking(struct resolver *resolver, const SelectStmt *select);
+
+/* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
+const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
+
+/* places.c */
+void check_aggregate_place(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
+			   const char *name, int location, unsigned *ret_level);
+void check_window_place(struct resolver *resolver, struct scope *scope, const char *name, int location);
+void check_set_place(struct resolver *resolver, struct scope *scope, const char *name, int location,
+		     bool nested);
+const char *place_name(enum place place);
+
+/* from.c */
+void resolve_from(struct resolver *resolver, struct scope *scope, const List *from);
+/* Columns of `*` over the namespace, or of one item, in PostgreSQL's order. */
+void expand_star(struct resolver *resolver, const struct scope *scope, struct outputs *outputs);
+void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs);
+struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node);
+
+/* expression.c: each gives the type of the value. */
+type_id resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node);
+void resolve_list(struct resolver *resolver, struct scope *scope, const List *list);
+/* An expression in a place of its own; what it has goes to `ret_marks` (or NULL). */
+type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
+			 struct marks *ret_marks);
+/* A condition; `what` names it to a person: "WHERE". */
+void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
+		       const char *what);
+
+/* output_names.c: the name that PostgreSQL gives to an unnamed output. */
+str_t expression_name(const Node *node);
+
+/* operators.c */
+type_id resolve_operator_expression(struct resolver *resolver, struct scope *scope, const A_Expr *expr);
+type_id resolve_sublink(struct resolver *resolver, struct scope *scope, const SubLink *link);
+/* An expression that is resolved. */
+struct operand {
+	const Node *node;
+	type_id type;
+};
+/* Applies an operator; `node` keeps it. `left` NULL: prefix. Gives the type of its value. */
+type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema, str_t name,
+		       const struct operand *left, struct operand right, int location);
+
+/* functions.c */
+type_id resolve_function(struct resolver *resolver, struct scope *scope, const FuncCall *call);
+
+/* Whether PostgreSQL has an aggregate of that name, for statements without a catalog. */
+bool is_aggregate_name(str_t name);
+
+/* selection.c: subscripts and fields. */
+/* Attribute notation: what `x.f` calls where f is no column of x, a value of the type. */
+enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
+				       const struct catalog_function **ret_function, type_id *ret_value);
+type_id resolve_selection(struct resolver *resolver, struct scope *scope, const A_Indirection *selection);
+
+/* types.c */
+type_id resolve_type_name(struct resolver *resolver, const TypeName *name);
+/* A value in a place that wants a type: notes the cast, reports a literal that is no such value. SURELY_NOT:
+ * it cannot be converted, which is the caller's to report. */
+enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id type, type_id target,
+			    enum cast_context context);
+/* The same, reported as "argument of %s must be type %s". */
+void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
+		      const char *what);
+/* Type that the values have in common, for CASE and the like (`what`); reports that there is none. */
+type_id common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types, size_t count,
+		    const char *what, int location);
+void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
+		 const char *sqlstate, int location, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+int node_location(const Node *node);
+str_t place_object(struct resolver *resolver, int location);
+
+/* names.c */
+enum lookup { LOOKUP_FOUND, LOOKUP_MISSING, LOOKUP_UNSURE, LOOKUP_AMBIGUOUS, LOOKUP_FORBIDDEN };
+struct found_column {
+	const struct range_item *item;
+	size_t column;
+	bool is_system;
+	unsigned level; /* of the query whose FROM has it */
+};
+/* An unqualified column; outer levels too unless `local`. */
+enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
+			  struct found_column *ret_found);
+/* A column of an item by name; system columns too. Merged columns of an unaliased join are the join's. */
+enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
+			   struct found_column *ret_found);
+/* An item by the name that it is visible by; the schema is absent where none was written. */
+enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
+			const struct range_item **ret_item, unsigned *ret_level);
+struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
+type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
+
+/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported. */
+void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
+			   struct outputs *ret_outputs);
+
+/* Outputs of a SELECT; NULL where the walk did not come by. */
+const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
+
+/* Broad kind of a type; of an expression's value: OTHER where it is not sure. */
+enum type_category category_of(const struct catalog *catalog, type_id type);
+enum type_category expression_category(const struct resolution *resolution, const Node *node);

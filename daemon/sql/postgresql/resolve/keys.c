@@ -1,0 +1,339 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+#include "catalog/pg_type_d.h"
+
+/* PostgreSQL's own types that have neither an order nor an equality for sorting and grouping. */
+static bool is_without_equality(type_id type)
+{
+	switch (type) {
+	case JSONOID:
+	case XMLOID:
+	case POINTOID:
+	case LSEGOID:
+	case PATHOID:
+	case BOXOID:
+	case POLYGONOID:
+	case LINEOID:
+	case CIRCLEOID:
+	case JSONPATHOID:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum certainty type_has_equality(const struct catalog *catalog, type_id type)
+{
+	if (!catalog || type == TYPE_UNSURE)
+		return PERHAPS;
+	type_id element = type_element(catalog, type);
+	type_id base = catalog_type_base(catalog, element ? element : type);
+	return is_without_equality(base) ? SURELY_NOT : PERHAPS;
+}
+
+enum certainty type_has_order(const struct catalog *catalog, type_id type)
+{
+	if (!catalog || type == TYPE_UNSURE)
+		return PERHAPS;
+	switch (catalog_type_base(catalog, type)) {
+	case XIDOID:
+	case CIDOID:
+	case ACLITEMOID:
+		return SURELY_NOT;
+	default:
+		return type_has_equality(catalog, type);
+	}
+}
+
+/* How a clause reads its keys. */
+enum clause { CLAUSE_GROUP, CLAUSE_ORDER, CLAUSE_DISTINCT };
+
+static const char *const clause_names[] = { "GROUP BY", "ORDER BY", "DISTINCT ON" };
+static const enum place clause_places[] = { PLACE_GROUP_BY, PLACE_ORDER_BY, PLACE_DISTINCT_ON };
+
+static void record_output(struct resolver *resolver, const struct level *level, const ColumnRef *column,
+			  size_t index)
+{
+	struct resolved_column *resolved = ARENA_NEW(resolver->arena, struct resolved_column);
+	*resolved = (struct resolved_column){ .kind = COLUMN_OUTPUT,
+					      .column = index,
+					      .output = index < level->targets_count
+								? (const Node *)level->targets[index]
+								: NULL };
+	resolver_record(resolver, column, resolved);
+	resolver_record_type(resolver, column, level->outputs->columns[index].type);
+}
+
+static bool same_source(const struct range_column *a, const struct range_column *b)
+{
+	if (!a->source || !b->source)
+		return true;
+	struct base_column one = base_column_of(a->source, a->source_index);
+	struct base_column other = base_column_of(b->source, b->source_index);
+	return one.item == other.item && one.column == other.column;
+}
+
+/* Two outputs of one name are the same to PostgreSQL when they are equal expressions. */
+static bool surely_differ(struct resolver *resolver, const struct range_column *a,
+			  const struct range_column *b)
+{
+	if (a->expression && b->expression)
+		return !outputs_may_equal(resolver, a->expression, b->expression);
+	return !same_source(a, b);
+}
+
+/* The output column that the bare name means, or SIZE_MAX. That is looked at before (ORDER BY, DISTINCT ON)
+ * or after (GROUP BY) the columns of FROM. */
+static size_t find_output(struct resolver *resolver, const struct level *level, const ColumnRef *column,
+			  str_t name)
+{
+	size_t first = SIZE_MAX;
+	for (size_t i = 0; i < level->outputs->count; i++) {
+		const struct range_column *output = &level->outputs->columns[i];
+		if (!str_equal(output->name, name))
+			continue;
+		if (first == SIZE_MAX) {
+			first = i;
+			record_output(resolver, level, column, i);
+		} else if (surely_differ(resolver, &level->outputs->columns[first], output)) {
+			diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name,
+					column->location,
+					"\"" STR_FMT "\" is ambiguous: two output columns have the name",
+					STR_ARG(name));
+		}
+	}
+	return first;
+}
+
+/* A position, or a constant that has no meaning there. */
+static size_t find_position(struct resolver *resolver, const struct level *level, const A_Const *constant,
+			    enum clause clause)
+{
+	if (constant->isnull || !IsA(&constant->val, Integer)) {
+		report_type(resolver, DIAG_INVALID_ORDER, "constant", "42601", constant->location,
+			    "%s has a constant that is no position", clause_names[clause]);
+		return SIZE_MAX;
+	}
+	int position = constant->val.ival.ival;
+	if (position >= 1 && (size_t)position <= level->outputs->count)
+		return (size_t)position - 1;
+	if (!level->outputs->open)
+		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, "42P10",
+				      arena_printf(resolver->arena, "%d", position), constant->location,
+				      "position %d is not in the select list", position);
+	return SIZE_MAX;
+}
+
+/* What GROUP BY takes from the select list cannot be computed after grouping. */
+static void check_grouped_output(struct resolver *resolver, const struct level *level, const Node *node,
+				 size_t output)
+{
+	uint64_t bit = level_bit(level->scope->level);
+	if (output >= level->marks_count)
+		return;
+	const struct marks *marks = &level->marks[output];
+	if (marks->aggregates & bit)
+		report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803", node_location(node),
+			    "GROUP BY names an output that is an aggregate");
+	else if (marks->windows & bit)
+		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", node_location(node),
+			    "GROUP BY names an output that is a window function");
+}
+
+static size_t find_by_name(struct resolver *resolver, const struct level *level, const Node *node,
+			   enum clause clause)
+{
+	if (!IsA(node, ColumnRef) || list_length(((const ColumnRef *)node)->fields) != 1 ||
+	    !IsA(linitial(((const ColumnRef *)node)->fields), String))
+		return SIZE_MAX;
+	const ColumnRef *column = (const ColumnRef *)node;
+	str_t name = str_from(NODE_STRING(linitial(column->fields)));
+	struct found_column found;
+	if (clause == CLAUSE_GROUP &&
+	    lookup_column(resolver, level->scope, name, true, &found) != LOOKUP_MISSING)
+		return SIZE_MAX;
+	return find_output(resolver, level, column, name);
+}
+
+/* The output that is the same expression. */
+static size_t find_by_expression(struct resolver *resolver, const struct level *level, const Node *node)
+{
+	for (size_t i = 0; i < level->outputs->count; i++) {
+		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
+		const struct range_column *output = &level->outputs->columns[i];
+		if (target && outputs_may_equal(resolver, target->val, node))
+			return i;
+		if (target || !IsA(node, ColumnRef) || !output->source)
+			continue;
+		const struct resolved_column *column =
+			resolution_column(resolver->resolution, (const ColumnRef *)node);
+		if (!column || column->kind != COLUMN_OF_ITEM)
+			continue;
+		struct base_column one = base_column_of(output->source, output->source_index);
+		struct base_column other = base_column_of(column->item, column->column);
+		if (one.item == other.item && one.column == other.column)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+static void check_comparable(struct resolver *resolver, const struct sort_key *key, enum clause clause)
+{
+	if (!resolver_knows_types(resolver))
+		return;
+	enum certainty certainty = clause == CLAUSE_GROUP ? type_has_equality(resolver->catalog, key->type)
+							  : type_has_order(resolver->catalog, key->type);
+	if (certainty != SURELY_NOT)
+		return;
+	str_t text = type_text(resolver->catalog, key->type);
+	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(key->node),
+		    "values of type " STR_FMT " cannot be %s", STR_ARG(text),
+		    clause == CLAUSE_GROUP ? "grouped" : "ordered");
+}
+
+static struct sort_key resolve_key(struct resolver *resolver, const struct level *level, const Node *node,
+				   enum clause clause)
+{
+	struct sort_key key = { .node = node, .output = SIZE_MAX };
+	if (IsA(node, A_Const)) {
+		key.output = find_position(resolver, level, (const A_Const *)node, clause);
+		if (key.output == SIZE_MAX)
+			return key;
+	} else {
+		key.output = find_by_name(resolver, level, node, clause);
+	}
+	if (key.output != SIZE_MAX) {
+		key.type = level->outputs->columns[key.output].type;
+		if (clause == CLAUSE_GROUP)
+			check_grouped_output(resolver, level, node, key.output);
+	} else {
+		key.type = resolve_in_place(resolver, level->scope, node, clause_places[clause], NULL);
+		if (clause != CLAUSE_GROUP)
+			key.output = find_by_expression(resolver, level, node);
+	}
+	check_comparable(resolver, &key, clause);
+	return key;
+}
+
+/* ORDER BY … USING: only what orders. */
+static void check_order_operator(struct resolver *resolver, const SortBy *sort)
+{
+	static const char *const unfit[] = { "=", "<>", "<=", ">=" };
+	const char *name = sort->useOp ? names_last(sort->useOp) : NULL;
+	for (size_t i = 0; name && i < sizeof unfit / sizeof *unfit; i++) {
+		if (strcmp(name, unfit[i]) == 0)
+			report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
+				    "ORDER BY USING needs an operator that orders, such as <");
+	}
+}
+
+void resolve_order(struct resolver *resolver, struct level *level)
+{
+	const ListCell *cell;
+	foreach(cell, level->select->sortClause)
+	{
+		const SortBy *sort = lfirst_node(SortBy, cell);
+		struct sort_key key = resolve_key(resolver, level, sort->node, CLAUSE_ORDER);
+		check_order_operator(resolver, sort);
+		ARENA_PUSH(resolver->arena, level->order, level->order_count, level->order_capacity, key);
+	}
+}
+
+static void resolve_group(struct resolver *resolver, struct level *level, const Node *node)
+{
+	if (!resolver_enter(resolver))
+		return;
+	const List *parts = NIL;
+	if (IsA(node, GroupingSet)) {
+		parts = ((const GroupingSet *)node)->content;
+	} else if (IsA(node, RowExpr) && ((const RowExpr *)node)->row_format == COERCE_IMPLICIT_CAST) {
+		parts = ((const RowExpr *)node)->args;
+	} else {
+		struct sort_key key = resolve_key(resolver, level, node, CLAUSE_GROUP);
+		ARENA_PUSH(resolver->arena, level->groups, level->groups_count, level->groups_capacity, key);
+	}
+	const ListCell *cell;
+	foreach(cell, parts) resolve_group(resolver, level, lfirst(cell));
+	resolver_leave(resolver);
+}
+
+void resolve_groups(struct resolver *resolver, struct level *level)
+{
+	const ListCell *cell;
+	foreach(cell, level->select->groupClause) resolve_group(resolver, level, lfirst(cell));
+}
+
+static void check_distinct_order(struct resolver *resolver, const struct level *level)
+{
+	for (size_t i = 0; i < level->outputs->count && resolver_knows_types(resolver); i++) {
+		if (type_has_equality(resolver->catalog, level->outputs->columns[i].type) != SURELY_NOT)
+			continue;
+		str_t text = type_text(resolver->catalog, level->outputs->columns[i].type);
+		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+			    node_location(level->outputs->columns[i].expression),
+			    "values of type " STR_FMT " cannot be compared for DISTINCT", STR_ARG(text));
+	}
+	if (level->outputs->open)
+		return;
+	for (size_t i = 0; i < level->order_count; i++) {
+		const struct sort_key *key = &level->order[i];
+		if (key->output == SIZE_MAX && !IsA(key->node, A_Const))
+			report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(key->node),
+				    "with DISTINCT, ORDER BY can only name what is in the select list");
+	}
+}
+
+static bool same_key(struct resolver *resolver, const struct sort_key *a, const struct sort_key *b)
+{
+	if (a->output != SIZE_MAX || b->output != SIZE_MAX)
+		return a->output == b->output;
+	return outputs_may_equal(resolver, a->node, b->node);
+}
+
+/* The keys of DISTINCT ON have to be the first of ORDER BY, in any order. */
+static void check_distinct_on(struct resolver *resolver, const struct level *level,
+			      const struct sort_key *keys, size_t count)
+{
+	bool skipped = false;
+	size_t covered = 0;
+	const Node *wrong = NULL;
+	for (size_t i = 0; i < level->order_count && !wrong; i++) {
+		bool found = false;
+		for (size_t j = 0; j < count && !found; j++)
+			found = same_key(resolver, &level->order[i], &keys[j]);
+		wrong = found && skipped ? level->order[i].node : NULL;
+		skipped |= !found;
+		covered += found;
+	}
+	if (!wrong && skipped && covered < count)
+		wrong = keys[0].node;
+	if (wrong)
+		report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(wrong),
+			    "the expressions of DISTINCT ON have to be the first ones of ORDER BY");
+}
+
+void resolve_distinct(struct resolver *resolver, struct level *level)
+{
+	const List *on = level->select->distinctClause;
+	struct sort_key *keys = ARENA_ARRAY(resolver->arena, struct sort_key, (size_t)list_length(on));
+	size_t count = 0;
+	const ListCell *cell;
+	if (on == NIL)
+		return;
+	if (!linitial(on)) { /* plain DISTINCT is a list of one NULL */
+		check_distinct_order(resolver, level);
+		return;
+	}
+	foreach(cell, on)
+	{
+		struct sort_key key = resolve_key(resolver, level, lfirst(cell), CLAUSE_DISTINCT);
+		keys[count++] = key;
+		/* One that is not selected is computed after grouping all the same. */
+		if (key.output == SIZE_MAX)
+			ARENA_PUSH(resolver->arena, level->distinct, level->distinct_count,
+				   level->distinct_capacity, key);
+	}
+	check_distinct_on(resolver, level, keys, count);
+}

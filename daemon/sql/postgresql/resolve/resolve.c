@@ -1,0 +1,226 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "catalog/pg_type_d.h"
+
+/* Open addressing by address; grows by doubling. */
+struct node_map {
+	struct arena *arena;
+	struct node_record *slots;
+	size_t capacity;
+	size_t count;
+};
+
+static struct node_record *slot_of(const struct node_map *map, const void *node)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)node * UINT64_C(0x9E3779B97F4A7C15);
+	size_t at = (size_t)(hash >> 32) & (map->capacity - 1);
+	while (map->slots[at].node && map->slots[at].node != node)
+		at = (at + 1) & (map->capacity - 1);
+	return &map->slots[at];
+}
+
+static void grow(struct node_map *map)
+{
+	struct node_map larger = { .arena = map->arena, .capacity = map->capacity ? map->capacity * 2 : 64 };
+	larger.slots = ARENA_ARRAY(map->arena, struct node_record, larger.capacity);
+	for (size_t i = 0; i < map->capacity; i++) {
+		if (map->slots[i].node)
+			*slot_of(&larger, map->slots[i].node) = map->slots[i];
+	}
+	larger.count = map->count;
+	*map = larger;
+}
+
+static void node_map_set(struct node_map *map, const void *node, const void *value)
+{
+	if ((map->count + 1) * 2 > map->capacity)
+		grow(map);
+	struct node_record *slot = slot_of(map, node);
+	if (!slot->node)
+		map->count++;
+	*slot = (struct node_record){ node, value };
+}
+
+void resolver_record(struct resolver *resolver, const void *node, const void *value)
+{
+	node_map_set(resolver->resolution->nodes, node, value);
+}
+
+void resolver_record_type(struct resolver *resolver, const void *node, type_id type)
+{
+	if (type != TYPE_UNSURE)
+		node_map_set(resolver->resolution->types, node, (const void *)(uintptr_t)type);
+}
+
+static const void *node_map_get(const struct node_map *map, const void *node)
+{
+	return map && map->capacity > 0 ? slot_of(map, node)->value : NULL;
+}
+
+void resolver_record_operator(struct resolver *resolver, struct resolved_operator applied)
+{
+	struct resolved_operator *copy = ARENA_NEW(resolver->arena, struct resolved_operator);
+	struct node_map *map = resolver->resolution->operators;
+	*copy = applied;
+	copy->next = node_map_get(map, applied.node);
+	node_map_set(map, applied.node, copy);
+}
+
+void resolver_note_cast(struct resolver *resolver, type_id source, type_id target, int location)
+{
+	if (source == target && source != TYPE_UNSURE)
+		return;
+	struct resolved_cast cast = { .source = source, .target = target, .location = location };
+	if (resolver->catalog && source != TYPE_UNSURE && source != UNKNOWNOID && target != TYPE_UNSURE)
+		cast.cast = type_cast_of(resolver->catalog, source, target);
+	ARENA_PUSH(resolver->arena, resolver->casts, resolver->casts_count, resolver->casts_capacity, cast);
+}
+
+bool resolver_wants_hint(struct resolver *resolver)
+{
+	return resolver->hints++ < RESOLVE_MAX_HINTS;
+}
+
+bool resolver_knows_types(const struct resolver *resolver)
+{
+	return resolver->catalog && catalog_dialect(resolver->catalog) == SQL_POSTGRESQL;
+}
+
+static const void *recorded(const struct resolution *resolution, const void *node)
+{
+	return node_map_get(resolution->nodes, node);
+}
+
+const struct range_item *resolution_item(const struct resolution *resolution, const void *from_node)
+{
+	return recorded(resolution, from_node);
+}
+
+const struct resolved_column *resolution_column(const struct resolution *resolution, const ColumnRef *column)
+{
+	return recorded(resolution, column);
+}
+
+const struct resolved_function *resolution_function(const struct resolution *resolution, const FuncCall *call)
+{
+	return recorded(resolution, call);
+}
+
+const struct resolved_operator *resolution_operator(const struct resolution *resolution, const void *node)
+{
+	return node_map_get(resolution->operators, node);
+}
+
+type_id resolution_type(const struct resolution *resolution, const Node *node)
+{
+	return (type_id)(uintptr_t)node_map_get(resolution->types, node);
+}
+
+const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select)
+{
+	return recorded(resolution, select);
+}
+
+void resolver_give_up(struct resolver *resolver)
+{
+	resolver->resolution->too_deep = true;
+}
+
+bool resolver_enter(struct resolver *resolver)
+{
+	if (resolver->resolution->too_deep)
+		return false;
+	if (resolver->depth >= RESOLVE_MAX_DEPTH) {
+		resolver_give_up(resolver);
+		return false;
+	}
+	resolver->depth++;
+	return true;
+}
+
+void resolver_leave(struct resolver *resolver)
+{
+	resolver->depth--;
+}
+
+bool resolver_count_columns(struct resolver *resolver, size_t columns)
+{
+	resolver->columns += columns;
+	if (resolver->columns > RESOLVE_MAX_COLUMNS)
+		resolver_give_up(resolver);
+	return resolver->columns <= RESOLVE_MAX_COLUMNS;
+}
+
+void resolver_suspect(struct resolver *resolver, str_t name, int location, bool certain, const Node *node)
+{
+	struct suspected_call call = { arena_str(resolver->arena, name), location, certain, node };
+	ARENA_PUSH(resolver->arena, resolver->suspected, resolver->suspected_count,
+		   resolver->suspected_capacity, call);
+}
+
+void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column)
+{
+	if (!resolver_count_columns(resolver, 1)) {
+		outputs->open = true;
+		return;
+	}
+	ARENA_PUSH(resolver->arena, outputs->columns, outputs->count, outputs->capacity, column);
+}
+
+static struct node_map *node_map_new(struct arena *arena)
+{
+	struct node_map *map = ARENA_NEW(arena, struct node_map);
+	map->arena = arena;
+	return map;
+}
+
+static struct resolution resolution_new(const struct catalog *catalog, struct arena *arena)
+{
+	return (struct resolution){ .names_known = catalog != NULL,
+				    .catalog = catalog,
+				    .nodes = node_map_new(arena),
+				    .operators = node_map_new(arena),
+				    .types = node_map_new(arena) };
+}
+
+static int by_offset(const void *left, const void *right)
+{
+	const struct sql_diagnostic *a = left, *b = right;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+void resolve_statement(const struct parsed_statement *parsed, const struct catalog *catalog,
+		       struct arena *arena, struct diagnostics *diagnostics,
+		       struct resolution *ret_resolution)
+{
+	*ret_resolution = resolution_new(catalog, arena);
+	const Node *statement = parsed->statement;
+	if (statement && IsA(statement, ExplainStmt))
+		statement = ((const ExplainStmt *)statement)->query;
+	if (!statement || !IsA(statement, SelectStmt))
+		return;
+	struct resolver resolver = {
+		.arena = arena, .catalog = catalog, .diagnostics = diagnostics, .resolution = ret_resolution
+	};
+	struct outputs outputs = { 0 };
+	resolve_select(&resolver, NULL, (const SelectStmt *)statement, &outputs);
+	ret_resolution->suspected_calls = resolver.suspected;
+	ret_resolution->suspected_calls_count = resolver.suspected_count;
+	ret_resolution->casts = resolver.casts;
+	ret_resolution->casts_count = resolver.casts_count;
+	if (diagnostics->count > 1)
+		qsort(diagnostics->items, diagnostics->count, sizeof *diagnostics->items, by_offset);
+}
+
+void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
+			   struct outputs *ret_outputs)
+{
+	struct resolution resolution = resolution_new(catalog, arena);
+	struct diagnostics ignored = { .arena = arena };
+	struct resolver resolver = {
+		.arena = arena, .catalog = catalog, .diagnostics = &ignored, .resolution = &resolution
+	};
+	*ret_outputs = (struct outputs){ 0 };
+	resolve_select(&resolver, NULL, select, ret_outputs);
+	ret_outputs->open |= resolution.too_deep;
+}

@@ -1,0 +1,196 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+#include "catalog/pg_type_d.h"
+
+static const char *operation_name(SetOperation operation)
+{
+	return operation == SETOP_UNION ? "UNION" : operation == SETOP_INTERSECT ? "INTERSECT" : "EXCEPT";
+}
+
+/* Where a recursive query may speak of itself within one side of a set operation. */
+static enum recursion recursion_within(const struct resolver *resolver, const SelectStmt *select, bool left)
+{
+	bool top = resolver->recursive && resolver->recursive->cte->ctequery == (const Node *)select;
+	if (top && select->op == SETOP_UNION)
+		return left ? RECURSION_NON_RECURSIVE_TERM : RECURSION_ALLOWED;
+	if (resolver->recursion != RECURSION_ALLOWED)
+		return resolver->recursion;
+	if (select->op == SETOP_INTERSECT && select->all)
+		return RECURSION_INTERSECT;
+	if (select->op == SETOP_EXCEPT && (select->all || !left))
+		return RECURSION_EXCEPT;
+	return resolver->recursion;
+}
+
+static void resolve_side(struct resolver *resolver, struct scope *parent, const SelectStmt *select, bool left,
+			 struct outputs *outputs)
+{
+	enum recursion recursion = resolver->recursion;
+	resolver->recursion = recursion_within(resolver, select, left);
+	resolve_part(resolver, parent, left ? select->larg : select->rarg, outputs);
+	resolver->recursion = recursion;
+}
+
+static int place_of(const SelectStmt *select)
+{
+	while (select->op != SETOP_NONE)
+		select = select->larg;
+	const List *list = select->valuesLists ? linitial(select->valuesLists) : select->targetList;
+	if (list == NIL)
+		return -1;
+	const Node *first = linitial(list);
+	return IsA(first, ResTarget) ? ((const ResTarget *)first)->location : node_location(first);
+}
+
+/* The type that both sides' columns take. */
+static type_id merge_types(struct resolver *resolver, const SelectStmt *select,
+			   const struct range_column *left, const struct range_column *right)
+{
+	const Node *nodes[2] = { left->expression, right->expression };
+	const type_id types[2] = { left->type, right->type };
+	type_id type = common_type(resolver, nodes, types, 2, operation_name(select->op),
+				   node_location(right->expression));
+	if (!select->all && resolver_knows_types(resolver) &&
+	    type_has_equality(resolver->catalog, type) == SURELY_NOT) {
+		str_t text = type_text(resolver->catalog, type);
+		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+			    node_location(right->expression),
+			    "values of type " STR_FMT " cannot be compared for %s", STR_ARG(text),
+			    operation_name(select->op));
+	}
+	return type;
+}
+
+static void merge_sides(struct resolver *resolver, const SelectStmt *select, const struct outputs *left,
+			const struct outputs *right, struct outputs *outputs)
+{
+	outputs->open = left->open;
+	if (!left->open && !right->open && left->count != right->count)
+		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601", place_of(select->rarg),
+			    "the sides of %s have %zu and %zu columns", operation_name(select->op),
+			    left->count, right->count);
+	bool match = !left->open && !right->open && left->count == right->count;
+	for (size_t i = 0; i < left->count; i++) {
+		struct range_column column = { .name = left->columns[i].name };
+		if (match)
+			column.type = merge_types(resolver, select, &left->columns[i], &right->columns[i]);
+		outputs_add(resolver, outputs, column);
+	}
+}
+
+static bool is_plain_key(const Node *node)
+{
+	return IsA(node, A_Const) ||
+	       (IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 1);
+}
+
+/* ORDER BY can only name outputs. */
+static void check_order(struct resolver *resolver, const SelectStmt *select)
+{
+	const ListCell *cell;
+	foreach(cell, select->sortClause)
+	{
+		const Node *node = lfirst_node(SortBy, cell)->node;
+		if (!is_plain_key(node))
+			report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000", node_location(node),
+				    "ORDER BY of %s can only name its output columns",
+				    operation_name(select->op));
+	}
+}
+
+/* Outputs are all that ORDER BY sees. */
+static void resolve_tail(struct resolver *resolver, struct scope *scope, const SelectStmt *select,
+			 struct outputs *outputs)
+{
+	struct level level = { .select = select, .scope = scope, .outputs = outputs };
+	resolve_order(resolver, &level);
+	resolve_limits(resolver, scope, select);
+}
+
+void resolve_set_operation(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+			   struct outputs *outputs)
+{
+	struct outputs left = { 0 }, right = { 0 };
+	resolve_side(resolver, parent, select, true, &left);
+	publish_arm(resolver, select, &left);
+	resolve_side(resolver, parent, select, false, &right);
+	merge_sides(resolver, select, &left, &right, outputs);
+	struct scope *scope = level_new(resolver, parent, select);
+	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)select);
+	item->columns = outputs->columns;
+	item->columns_count = outputs->count;
+	item->open = outputs->open;
+	struct visible entry = { .item = item, .columns_visible = true, .lateral_ok = true };
+	ARENA_PUSH(resolver->arena, scope->names.entries, scope->names.count, scope->names.capacity, entry);
+	resolve_tail(resolver, scope, select, outputs);
+	check_order(resolver, select);
+}
+
+static bool has_star(const List *row)
+{
+	const ListCell *cell;
+	foreach(cell, row)
+	{
+		const Node *node = lfirst(cell);
+		if (IsA(node, ColumnRef) && IsA(llast(((const ColumnRef *)node)->fields), A_Star))
+			return true;
+	}
+	return false;
+}
+
+/* Rows by columns; false when the rows are not alike. */
+static bool check_rows(struct resolver *resolver, const List *rows)
+{
+	const ListCell *cell;
+	int columns = list_length(linitial_node(List, rows));
+	foreach(cell, rows)
+	{
+		const List *row = lfirst_node(List, cell);
+		if (has_star(row))
+			return false;
+		if (list_length(row) == columns)
+			continue;
+		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+			    node_location((const Node *)row), "the rows of VALUES have %d and %d values",
+			    columns, list_length(row));
+		return false;
+	}
+	return true;
+}
+
+static type_id column_type(struct resolver *resolver, const List *rows, int column)
+{
+	size_t count = (size_t)list_length(rows), at = 0;
+	const Node **nodes = ARENA_ARRAY(resolver->arena, const Node *, count);
+	type_id *types = ARENA_ARRAY(resolver->arena, type_id, count);
+	const ListCell *cell;
+	foreach(cell, rows)
+	{
+		nodes[at] = list_nth(lfirst_node(List, cell), column);
+		types[at] = resolution_type(resolver->resolution, nodes[at]);
+		at++;
+	}
+	return common_type(resolver, nodes, types, count, "VALUES", -1);
+}
+
+void resolve_values(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
+		    struct outputs *outputs)
+{
+	struct scope *scope = level_new(resolver, parent, select);
+	const List *rows = select->valuesLists;
+	const ListCell *cell;
+	scope->place = PLACE_VALUES;
+	foreach(cell, rows) resolve_list(resolver, scope, lfirst_node(List, cell));
+	scope->place = PLACE_OTHER;
+	bool alike = check_rows(resolver, rows);
+	const List *first = linitial_node(List, rows);
+	for (int i = 0; i < list_length(first); i++)
+		outputs_add(resolver, outputs,
+			    (struct range_column){ .name = arena_printf(resolver->arena, "column%d", i + 1),
+						   .type = alike ? column_type(resolver, rows, i)
+								 : TYPE_UNSURE });
+	outputs->open |= has_star(first);
+	resolve_tail(resolver, scope, select, outputs);
+}

@@ -1,0 +1,355 @@
+#include "sql/postgresql/safety/bombs.h"
+
+#include <ctype.h>
+#include <math.h>
+
+static double bytes_of(const Node *node, struct look look);
+
+/* A size: of data 1, else its value; nobody needs to hide a small number. */
+static double size_number(const Node *node, struct look look)
+{
+	double value;
+	if (!node)
+		return 1;
+	if (constant_number(node, look, &value))
+		return fmax(value, 1);
+	return IsA(node, A_Const) || may_read_data(node, look) ? 1 : INFINITY;
+}
+
+static double series_rows(const FuncCall *call, struct look look)
+{
+	double start;
+	double stop;
+	const Node *step = call_argument(call, 2);
+	if (constant_number(call_argument(call, 1), look, &stop)) {
+		if (!constant_number(call_argument(call, 0), look, &start))
+			start = 0; /* from data: as if from the beginning */
+		double width = fabs(constant_number_or(step, look, 1));
+		return width > 0 ? floor(fabs(stop - start) / width) + 1 : 1;
+	}
+	double span = fabs(constant_moment(call_argument(call, 1), look) -
+			   constant_moment(call_argument(call, 0), look));
+	double seconds = constant_interval(step, look);
+	if (isnan(span))
+		return 1;
+	return seconds > 0 ? floor(span / seconds) + 1 : 1;
+}
+
+/* Product of the numbers in an array literal, '{1000,1000}'. */
+static double listed_product(const char *text)
+{
+	double product = 1;
+	while (text && *text) {
+		char *end;
+		double value = strtod(text, &end);
+		product *= end > text ? fmax(value, 1) : 1;
+		text = end > text ? end : text + 1;
+	}
+	return product;
+}
+
+/* Elements of array_fill(value, ARRAY[…]). */
+static double filled_elements(const Node *dimensions, struct look look)
+{
+	for (unsigned depth = 0; dimensions && IsA(dimensions, TypeCast) && depth < LOOK_MAX_DEPTH; depth++)
+		dimensions = ((const TypeCast *)dimensions)->arg;
+	if (!dimensions || !IsA(dimensions, A_ArrayExpr))
+		return listed_product(constant_text(dimensions));
+	double product = 1;
+	ListCell *cell;
+	foreach(cell, ((const A_ArrayExpr *)dimensions)->elements) product *= size_number(lfirst(cell), look);
+	return product;
+}
+
+/* Bytes of the longest argument. */
+static double longest(const List *arguments, struct look look)
+{
+	double bytes = 1;
+	ListCell *cell;
+	foreach(cell, arguments) bytes = fmax(bytes, bytes_of(lfirst(cell), look));
+	return bytes;
+}
+
+/* All fields of a format() text, `%1000000s`; a width from an argument, `%*s`, is the largest argument, and
+ * so is what a field shows. */
+static double format_bytes(const FuncCall *call, struct look look)
+{
+	double shown = longest(call->args, look);
+	double total = 0;
+	const char *text = constant_text(call_argument(call, 0));
+	if (!text)
+		return shown;
+	double plain = (double)strlen(text);
+	double field = fmax(shown - plain, 1) > 1 ? shown : 1; /* the text itself may be the longest */
+	for (; *text; text++) {
+		double width = field;
+		if (*text != '%')
+			continue;
+		for (text++; *text && strchr("-$0123456789*", *text); text++) {
+			double value = 1;
+			if (*text == '*')
+				constant_largest(call->args, look, &value);
+			else if (isdigit((unsigned char)*text))
+				value = strtod(text, NULL);
+			width = fmax(width, fabs(value));
+		}
+		total += width;
+		if (!*text)
+			break;
+	}
+	return fmax(plain + total, 1);
+}
+
+double bomb_power_digits(const Node *base, const Node *exponent, struct look look)
+{
+	double number;
+	double power;
+	if (!constant_number(exponent, look, &power) || !constant_number(base, look, &number))
+		return 0;
+	return fabs(power * log10(fmax(fabs(number), 1e-300)));
+}
+
+/* Bytes that stand for a cost which grows faster than the number's digits. */
+static double digits_bytes(double digits)
+{
+	return digits >= BOMB_DIGITS ? INFINITY : 1;
+}
+
+/* Functions whose result is small, whatever they are given. */
+static bool sized_by_none(const FuncCall *call)
+{
+	static const char *const names[] = {
+		"count", "sum",	     "avg",	     "length",	       "char_length",
+		"md5",	 "position", "octet_length", "cardinality",    "array_length",
+		"round", "strpos",   "bit_length",   "generate_series"
+	};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (call_is(call, names[i]))
+			return true;
+	return false;
+}
+
+static double sum_of_bytes(const List *nodes, struct look look)
+{
+	double total = 0;
+	ListCell *cell;
+	foreach(cell, nodes) total += bytes_of(lfirst(cell), look);
+	return fmax(total, 1);
+}
+
+/* Rows of (SELECT …) that its text decides: of VALUES, and of series multiplied. */
+static double query_rows(const Node *query, struct look look)
+{
+	if (!query || !IsA(query, SelectStmt))
+		return 1;
+	const SelectStmt *select = (const SelectStmt *)query;
+	double rows = fmax(list_length(select->valuesLists), 1);
+	ListCell *cell;
+	foreach(cell, select->fromClause)
+	{
+		const Node *item = lfirst(cell);
+		if (!IsA(item, RangeFunction) || !((const RangeFunction *)item)->functions)
+			continue;
+		const List *function = linitial(((const RangeFunction *)item)->functions);
+		if (IsA(linitial(function), FuncCall) && call_is(linitial(function), "generate_series"))
+			rows *= series_rows(linitial(function), look);
+	}
+	return rows;
+}
+
+/* Functions whose result may be a multiple of their arguments. */
+static bool product_bytes(const FuncCall *call, struct look look, double *ret_bytes)
+{
+	const Node *first = call_argument(call, 0);
+	const Node *second = call_argument(call, 1);
+	if (call_is(call, "replace")) {
+		const char *old = constant_text(second);
+		double each = bytes_of(call_argument(call, 2), look) / fmax(old ? (double)strlen(old) : 1, 1);
+		*ret_bytes = bytes_of(first, look) * fmax(each, 1);
+	} else if (call_is(call, "regexp_replace")) {
+		*ret_bytes = bytes_of(first, look) * bytes_of(call_argument(call, 2), look);
+	} else if (call_is(call, "array_to_string")) {
+		*ret_bytes = bytes_of(first, look) *
+			     fmax(bytes_of(second, look), bytes_of(call_argument(call, 2), look));
+	} else if (call_is(call, "concat_ws")) {
+		*ret_bytes = sum_of_bytes(call->args, look) + list_length(call->args) * bytes_of(first, look);
+	} else if (call_is(call, "encode") || call_is(call, "quote_literal") ||
+		   call_is(call, "quote_nullable") || call_is(call, "quote_ident") ||
+		   call_is(call, "to_json") || call_is(call, "to_jsonb")) {
+		*ret_bytes = (call_is(call, "encode") ? 4 : 2) * bytes_of(first, look); /* all escaped */
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static double call_bytes(const FuncCall *call, struct look look)
+{
+	double bytes;
+	const Node *first = call_argument(call, 0);
+	const Node *second = call_argument(call, 1);
+	if (call_is(call, "repeat"))
+		return bytes_of(first, look) * size_number(second, look);
+	if (call_is(call, "lpad") || call_is(call, "rpad"))
+		return size_number(second, look);
+	if (call_is(call, "array_fill"))
+		return filled_elements(second, look) * bytes_of(first, look);
+	if (call_is(call, "format"))
+		return format_bytes(call, look);
+	if (call_is(call, "factorial")) /* n! has about n·log10(n) digits, and costs their square */
+		return pow(fmax(constant_number_or(first, look, 1), 1), 1.6);
+	if (call_is(call, "power") || call_is(call, "pow"))
+		return digits_bytes(bomb_power_digits(first, second, look));
+	if (call_is(call, "exp"))
+		return digits_bytes(fabs(constant_number_or(first, look, 0)) * M_LOG10E);
+	if (product_bytes(call, look, &bytes))
+		return bytes;
+	return sized_by_none(call) ? 1 : sum_of_bytes(call->args, look);
+}
+
+static double case_bytes(const CaseExpr *expr, struct look look)
+{
+	double bytes = bytes_of((const Node *)expr->defresult, look);
+	ListCell *cell;
+	foreach(cell, expr->args) bytes =
+		fmax(bytes, bytes_of((const Node *)((const CaseWhen *)lfirst(cell))->result, look));
+	return bytes;
+}
+
+/* Text, arrays, JSON and bytes grow by `||` alone. */
+static bool concatenates(const A_Expr *expr)
+{
+	return expr->kind == AEXPR_OP && expr->lexpr && strcmp(NODE_STRING(llast(expr->name)), "||") == 0;
+}
+
+static double sublink_bytes(const SubLink *link, struct look look)
+{
+	if (link->subLinkType != ARRAY_SUBLINK)
+		return bytes_of(constant_source((const Node *)link, look, 0), look);
+	return query_rows(link->subselect, look) * bytes_of(constant_output(link->subselect, 0, 0), look);
+}
+
+/* The n of char(n), in bytes. */
+static double cast_bytes(const TypeCast *cast, struct look look)
+{
+	return fmax(bomb_type_bytes(cast->typeName), bytes_of(cast->arg, look));
+}
+
+static double bytes_of(const Node *node, struct look look)
+{
+	if (!node || !look_on(look))
+		return 1;
+	look = look_deeper(look);
+	const char *text = IsA(node, A_Const) ? constant_text(node) : NULL;
+	if (text)
+		return fmax((double)strlen(text), 1);
+	switch ((int)nodeTag(node)) {
+	case T_TypeCast:
+		return cast_bytes((const TypeCast *)node, look);
+	case T_CollateClause:
+		return bytes_of(((const CollateClause *)node)->arg, look);
+	case T_NamedArgExpr:
+		return bytes_of((const Node *)((const NamedArgExpr *)node)->arg, look);
+	case T_FuncCall:
+		return call_bytes((const FuncCall *)node, look);
+	case T_A_Expr: {
+		const A_Expr *expr = (const A_Expr *)node;
+		return concatenates(expr) ? bytes_of(expr->lexpr, look) + bytes_of(expr->rexpr, look) : 1;
+	}
+	case T_A_ArrayExpr:
+		return sum_of_bytes(((const A_ArrayExpr *)node)->elements, look);
+	case T_RowExpr:
+		return sum_of_bytes(((const RowExpr *)node)->args, look);
+	case T_CaseExpr:
+		return case_bytes((const CaseExpr *)node, look);
+	case T_CoalesceExpr:
+		return longest(((const CoalesceExpr *)node)->args, look);
+	case T_MinMaxExpr:
+		return longest(((const MinMaxExpr *)node)->args, look);
+	case T_ColumnRef:
+		return bytes_of(constant_source(node, look, 0), look);
+	case T_SubLink:
+		return sublink_bytes((const SubLink *)node, look);
+	default:
+		return 1;
+	}
+}
+
+double bomb_bytes(const Node *node, struct look look)
+{
+	double bytes = bytes_of(node, look);
+	return *look.steps >= LOOK_MAX_STEPS ? INFINITY : bytes;
+}
+
+double bomb_type_bytes(const TypeName *type)
+{
+	double length;
+	unsigned steps = 0;
+	struct look look = { NULL, &steps, 0 };
+	const Node *name = type && type->names ? llast(type->names) : NULL;
+	if (!name || !IsA(name, String) || list_length(type->typmods) != 1 ||
+	    !constant_number(linitial(type->typmods), look, &length))
+		return 1;
+	if (strcmp(NODE_STRING(name), "bpchar") == 0)
+		return fmax(length, 1);
+	return strcmp(NODE_STRING(name), "bit") == 0 ? fmax(length / 8, 1) : 1;
+}
+
+/* What a query may measure with length(…), to count with. */
+static double measured(const Node *node, struct look look)
+{
+	if (!node || !look_on(look))
+		return 0;
+	look = look_deeper(look);
+	if (IsA(node, FuncCall)) {
+		const FuncCall *call = (const FuncCall *)node;
+		if (call_is(call, "length") || call_is(call, "char_length") || call_is(call, "octet_length"))
+			return bytes_of(call_argument(call, 0), look);
+	}
+	if (IsA(node, TypeCast))
+		return measured(((const TypeCast *)node)->arg, look);
+	if (!IsA(node, A_Expr))
+		return 0;
+	const A_Expr *expr = (const A_Expr *)node;
+	double left = measured(expr->lexpr, look);
+	double right = measured(expr->rexpr, look);
+	if (left <= 0 && right <= 0)
+		return 0;
+	return (left > 0 ? left : fmax(constant_number_or(expr->lexpr, look, 1), 1)) *
+	       (right > 0 ? right : fmax(constant_number_or(expr->rexpr, look, 1), 1));
+}
+
+struct call_size bomb_call_size(const FuncCall *call, struct look look)
+{
+	static const char *const sized[] = { "repeat",
+					     "lpad",
+					     "rpad",
+					     "array_fill",
+					     "format",
+					     "factorial",
+					     "power",
+					     "pow",
+					     "exp",
+					     "replace",
+					     "regexp_replace",
+					     "array_to_string",
+					     "concat_ws",
+					     "concat",
+					     "encode",
+					     "quote_literal",
+					     "quote_nullable",
+					     "quote_ident",
+					     "to_json",
+					     "to_jsonb",
+					     "json_build_array",
+					     "jsonb_build_array" };
+	struct call_size size = { 1, 1 };
+	if (call_is(call, "generate_series"))
+		size.rows = fmax(fmax(series_rows(call, look), measured(call_argument(call, 1), look)), 1);
+	for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++)
+		if (call_is(call, sized[i]))
+			size.bytes = call_bytes(call, look);
+	if (*look.steps >= LOOK_MAX_STEPS) /* nobody writes such constants for their values */
+		size.rows = INFINITY;
+	return size;
+}

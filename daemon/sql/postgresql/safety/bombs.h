@@ -1,0 +1,43 @@
+/*
+ * Resource bombs: how many rows and bytes the constants of a query ask for, and recursion without a bound.
+ *
+ * Estimates from what the text decides (constants.h); what depends on data counts as 1 and is left to
+ * the statement timeout. A series of a million rows passes: each day of 2,700 years, each minute of nearly
+ * two. Pure.
+ */
+#pragma once
+
+#include "sql/postgresql/safety/constants.h" // first: see pg_nodes.h
+
+#define BOMB_CALL_ROWS	  1e6 /* of one set-returning call */
+#define BOMB_QUERY_ROWS	  1e7 /* of all set-returning calls of a query multiplied */
+#define BOMB_CALL_BYTES	  1e6 /* of one value */
+#define BOMB_QUERY_BYTES  1e8 /* of values times their rows */
+#define BOMB_SMALL_BYTES  1e3 /* of one value: below, it is not added to others of the query */
+#define BOMB_DIGITS	  2e4 /* of a number */
+#define BOMB_CATALOG_ROWS 100 /* of a relation of the system that nothing joins to others: at least */
+
+struct call_size {
+	double rows;  /* at least 1 */
+	double bytes; /* of the result; at least 1 */
+};
+
+/* Size of what the call returns. */
+struct call_size bomb_call_size(const FuncCall *call, struct look look);
+
+/* Bytes of the value, as far as constants decide; at least 1. */
+double bomb_bytes(const Node *node, struct look look);
+
+/* Bytes that every value of the type has: of char(n) and bit(n); else 1. */
+double bomb_type_bytes(const TypeName *type);
+
+/* Digits of the number that a power of constants is; 0 where it is none. */
+double bomb_power_digits(const Node *base, const Node *exponent, struct look look);
+
+/* Whether a recursive WITH query has nothing that ends it: no condition in its recursive part, one that a
+ * counter never meets, or one that lets it run beyond BOMB_CALL_ROWS. */
+bool bomb_recursion(const CommonTableExpr *cte);
+
+/* The same, knowing who reads it: the query that the WITH belongs to may take a few rows and stop. `reader`
+ * may be NULL. */
+bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct look look);

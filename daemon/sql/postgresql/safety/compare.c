@@ -1,0 +1,73 @@
+#include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/resolve/internal.h"
+
+void judge_compared_type(struct walk *walk, type_id type, int location)
+{
+	if (volatile_comparison(walk->volatiles, type))
+		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
+			       "values are compared by functions that may have side effects");
+}
+
+void judge_compared(struct walk *walk, const Node *node, int location)
+{
+	type_id type = walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
+	judge_compared_type(walk, type, location);
+}
+
+void judge_compared_outputs(struct walk *walk, const SelectStmt *select)
+{
+	const struct outputs *outputs =
+		walk->resolution ? resolution_outputs(walk->resolution, select) : NULL;
+	if (!outputs || outputs->open)
+		judge_compared_type(walk, TYPE_UNSURE, -1);
+	for (size_t i = 0; outputs && i < outputs->count; i++)
+		judge_compared_type(walk, outputs->columns[i].type, -1);
+}
+
+/* Number of an output, from 1, or 0. */
+static size_t output_number(const Node *node)
+{
+	if (!node || !IsA(node, A_Const))
+		return 0;
+	const A_Const *constant = (const A_Const *)node;
+	bool positive =
+		!constant->isnull && constant->val.node.type == T_Integer && constant->val.ival.ival > 0;
+	return positive ? (size_t)constant->val.ival.ival : 0;
+}
+
+static void judge_key(struct walk *walk, const SelectStmt *select, const Node *node);
+
+static void judge_output(struct walk *walk, const SelectStmt *select, size_t number)
+{
+	const struct outputs *outputs =
+		walk->resolution && select ? resolution_outputs(walk->resolution, select) : NULL;
+	if (outputs && !outputs->open && number <= outputs->count)
+		judge_compared_type(walk, outputs->columns[number - 1].type, -1);
+	else
+		judge_compared_type(walk, TYPE_UNSURE, -1);
+}
+
+static void judge_key(struct walk *walk, const SelectStmt *select, const Node *node)
+{
+	if (!node)
+		return;
+	if (IsA(node, SortBy)) {
+		judge_key(walk, select, ((const SortBy *)node)->node);
+	} else if (IsA(node, GroupingSet)) {
+		judge_compared_list(walk, select, ((const GroupingSet *)node)->content);
+	} else if (IsA(node, RowExpr)) {
+		judge_compared_list(walk, NULL, ((const RowExpr *)node)->args);
+	} else if (output_number(node) > 0) {
+		if (select)
+			judge_output(walk, select, output_number(node));
+	} else {
+		judge_compared(walk, node, -1);
+	}
+}
+
+void judge_compared_list(struct walk *walk, const SelectStmt *select, const List *list)
+{
+	ListCell *cell;
+	foreach(cell, list) judge_key(walk, select, lfirst(cell));
+}

@@ -1,0 +1,246 @@
+#include "sql/postgresql/safety/functions.h"
+
+#include "sql/catalog/content.h"
+
+#include <strings.h>
+
+struct builtin {
+	const char *name;
+	char volatility;
+	bool is_public;
+};
+
+static const struct builtin builtins[] = {
+#define PG_BUILTIN(name, volatility, is_public) { (name), (volatility), (is_public) },
+#define PG_OPERATOR(name)
+#include "sql/postgresql/pg_builtin.def"
+#undef PG_BUILTIN
+#undef PG_OPERATOR
+};
+
+static const char *const operators[] = {
+#define PG_BUILTIN(name, volatility, is_public)
+#define PG_OPERATOR(name) (name),
+#include "sql/postgresql/pg_builtin.def"
+#undef PG_BUILTIN
+#undef PG_OPERATOR
+};
+
+/* Operators of the usual extensions (trigrams, vectors, hstore, ltree, geometry), all on immutable functions.
+ */
+static const char *const extension_operators[] = {
+	"%>",  "<%",  "%>>", "<<%", "<->>", "<<->", "<->>>", "<<<->", "<#>", "<=>",  "<+>",   "#=",
+	"%%",  "%#",  "^~",  "^?",  "^<@",  "^@>",  "?@>",   "?<@",   "?~",  "?@",   "<<#>>", "|=|",
+	"&&&", "&/&", "@@@", "~~=", "&>|",  "<~>",  "<%>",   "~>",    "->?", "<!=>",
+};
+
+static const struct {
+	const char *pattern;
+	enum sql_violation_code code;
+} dangerous[] = {
+#define DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
+#include "sql/postgresql/safety/dangerous_functions.def"
+#undef DANGEROUS
+};
+
+static const char *const secret_relations[] = {
+#define SECRET_RELATION(name) (name),
+#include "sql/postgresql/safety/secret_relations.def"
+#undef SECRET_RELATION
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static bool same(str_t text, const char *other)
+{
+	return str_present(text) && text.len == strlen(other) && strncasecmp(text.ptr, other, text.len) == 0;
+}
+
+static bool starts_with(str_t text, const char *prefix, size_t len)
+{
+	return text.len >= len && strncasecmp(text.ptr, prefix, len) == 0;
+}
+
+/* Patterns: `name`, `prefix*`, `schema.*`. */
+static bool matches(struct qualified_name function, const char *pattern)
+{
+	size_t len = strlen(pattern);
+	const char *dot = strchr(pattern, '.');
+	if (dot)
+		return str_present(function.schema) && function.schema.len == (size_t)(dot - pattern) &&
+		       starts_with(function.schema, pattern, function.schema.len);
+	if (pattern[len - 1] == '*')
+		return starts_with(function.name, pattern, len - 1);
+	return same(function.name, pattern);
+}
+
+static bool dangerous_by_name(struct qualified_name function, enum sql_violation_code *ret_code)
+{
+	for (size_t i = 0; i < COUNT(dangerous); i++)
+		if (matches(function, dangerous[i].pattern)) {
+			*ret_code = dangerous[i].code;
+			return true;
+		}
+	return false;
+}
+
+static int compare_builtin(const void *key, const void *entry)
+{
+	return strcmp(key, ((const struct builtin *)entry)->name);
+}
+
+static const struct builtin *builtin_find(str_t name)
+{
+	char key[64]; /* NAMEDATALEN */
+	if (name.len >= sizeof key)
+		return NULL;
+	memcpy(key, name.ptr, name.len);
+	key[name.len] = '\0';
+	return bsearch(key, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin);
+}
+
+/* Volatile, but nothing that a read may not do. */
+static bool harmless(str_t name)
+{
+	static const char *const names[] = { "random", "clock_timestamp", "gen_random_uuid" };
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (str_is(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool system_refused(str_t name, char volatility, bool is_public, enum sql_violation_code *ret_code)
+{
+	*ret_code = is_public ? VIOLATION_VOLATILE_FUNCTION : VIOLATION_DANGEROUS_FUNCTION;
+	return !is_public || (volatility == 'v' && !harmless(name));
+}
+
+/* The target's own list holds `name` or `schema.name`. */
+static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
+{
+	for (size_t i = 0; i < policy->allowed_functions_count; i++) {
+		str_t allowed = policy->allowed_functions[i];
+		if (str_equal(allowed, function->name))
+			return true;
+		size_t len = function->schema.len + 1 + function->name.len;
+		if (allowed.len == len &&
+		    memcmp(allowed.ptr, function->schema.ptr, function->schema.len) == 0 &&
+		    allowed.ptr[function->schema.len] == '.' &&
+		    memcmp(allowed.ptr + function->schema.len + 1, function->name.ptr, function->name.len) ==
+			    0)
+			return true;
+	}
+	return false;
+}
+
+static bool overload_refused(const struct catalog_function *function, const struct sql_policy *policy,
+			     enum sql_violation_code *ret_code)
+{
+	if (function->is_system)
+		return system_refused(function->name, function->volatility, function->is_public, ret_code);
+	enum sql_user_functions rule = policy ? policy->user_functions : SQL_USER_FUNCTIONS_NON_VOLATILE;
+	*ret_code = VIOLATION_VOLATILE_FUNCTION;
+	switch (rule) {
+	case SQL_USER_FUNCTIONS_NON_VOLATILE:
+		return function->volatility != 'i' && function->volatility != 's';
+	case SQL_USER_FUNCTIONS_LIST:
+		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
+		return !policy_lists(policy, function);
+	case SQL_USER_FUNCTIONS_NONE:
+	default:
+		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
+		return true;
+	}
+}
+
+/* Whether an overload of an earlier schema of the search path takes the same arguments. */
+static bool hidden(const struct catalog_function *const *overloads, size_t index)
+{
+	const struct catalog_function *function = overloads[index];
+	for (size_t i = 0; i < index; i++)
+		if (!str_equal(overloads[i]->schema, function->schema) &&
+		    overloads[i]->arguments == function->arguments &&
+		    (function->arguments == 0 ||
+		     memcmp(overloads[i]->argument_types, function->argument_types,
+			    function->arguments * sizeof function->argument_types[0]) == 0))
+			return true;
+	return false;
+}
+
+/* Any overload that could be meant. */
+static bool any_refused(const struct called_function *function, const struct sql_request *request,
+			enum sql_violation_code *ret_code)
+{
+	size_t count;
+	const struct catalog_function *const *overloads =
+		catalog_functions(request->catalog, function->name.schema, function->name.name, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (function->arguments != ARGUMENTS_UNKNOWN &&
+		    !catalog_function_accepts(overloads[i], function->arguments))
+			continue;
+		if (!hidden(overloads, i) && overload_refused(overloads[i], request->policy, ret_code))
+			return true;
+	}
+	return false;
+}
+
+bool function_refused(const struct called_function *function, const struct sql_request *request,
+		      enum sql_violation_code *ret_code)
+{
+	if (dangerous_by_name(function->name, ret_code))
+		return true;
+	if (function->chosen)
+		return overload_refused(function->chosen, request->policy, ret_code);
+	if (request->catalog)
+		return any_refused(function, request, ret_code);
+	str_t schema = function->name.schema;
+	const struct builtin *builtin = !str_present(schema) || str_is(schema, "pg_catalog")
+						? builtin_find(function->name.name)
+						: NULL;
+	if (builtin)
+		return system_refused(function->name.name, builtin->volatility, builtin->is_public, ret_code);
+	*ret_code = VIOLATION_UNANALYSABLE;
+	return function->certain && !request->target_named;
+}
+
+static bool listed(str_t name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_is(name, list[i]))
+			return true;
+	return false;
+}
+
+bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
+		      enum sql_violation_code *ret_code)
+{
+	if (op->is_system)
+		return system_refused(op->name, op->volatility, op->is_public, ret_code);
+	if (policy && policy->user_functions == SQL_USER_FUNCTIONS_NONE) {
+		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
+		return true;
+	}
+	*ret_code = VIOLATION_VOLATILE_FUNCTION;
+	return op->volatility != 'i' && op->volatility != 's';
+}
+
+bool operator_name_refused(struct qualified_name op, const struct sql_request *request,
+			   enum sql_violation_code *ret_code)
+{
+	*ret_code = VIOLATION_UNANALYSABLE;
+	bool builtin_schema = !str_present(op.schema) || str_is(op.schema, "pg_catalog");
+	if (builtin_schema && listed(op.name, operators, COUNT(operators)))
+		return false;
+	return !listed(op.name, extension_operators, COUNT(extension_operators)) && !request->target_named;
+}
+
+bool relation_secret(str_t schema, str_t name)
+{
+	/* Only pg_ is reserved: an application may well have a table user_mappings of its own. */
+	if (!starts_with(name, "pg_", 3) && !same(schema, "information_schema"))
+		return false;
+	for (size_t i = 0; i < COUNT(secret_relations); i++)
+		if (same(name, secret_relations[i]))
+			return true;
+	return false;
+}

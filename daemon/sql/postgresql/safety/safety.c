@@ -1,0 +1,397 @@
+#include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/safety/growth.h"
+#include "sql/postgresql/safety/safety.h"
+#include "sql/scan.h"
+
+#include <strings.h>
+
+#define MAX_DEPTH 10000 /* of nodes; the gate lets about half of it pass */
+
+void walk_list(struct walk *walk, const List *list)
+{
+	ListCell *cell;
+	foreach(cell, list) walk_node(walk, lfirst(cell));
+}
+
+/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
+struct qualified_name qualified_name(const List *names)
+{
+	struct qualified_name name = { STR_NONE, STR_NONE };
+	ListCell *cell;
+	foreach(cell, names)
+	{
+		const Node *part = lfirst(cell);
+		name.schema = name.name;
+		name.name = part && IsA(part, String) ? str_from(NODE_STRING(part)) : STR_NONE;
+	}
+	return name;
+}
+
+static void walk_window(struct walk *walk, const WindowDef *window)
+{
+	walk_list(walk, window->partitionClause);
+	walk_list(walk, window->orderClause);
+	walk_node(walk, window->startOffset);
+	walk_node(walk, window->endOffset);
+	judge_compared_list(walk, NULL, window->partitionClause);
+	judge_compared_list(walk, NULL, window->orderClause);
+}
+
+/* Expressions */
+
+static void walk_bool(struct walk *walk, const BoolExpr *expr)
+{
+	int64_t offset = pattern_tautology(walk->text, expr);
+	if (offset >= 0 && !walk->in_view)
+		WALK_VIOLATION(walk, VIOLATION_INJECTION_PATTERN, offset, "a condition that is always true");
+	walk_list(walk, expr->args);
+}
+
+static void walk_sublink(struct walk *walk, const SubLink *link)
+{
+	struct qualified_name name = qualified_name(link->operName);
+	if (link->subLinkType == ANY_SUBLINK && !link->operName)
+		name.name = STR("="); /* IN */
+	if (str_present(name.name))
+		judge_operators(walk, link, name, NULL, NULL, link->location);
+	walk_node(walk, link->testexpr);
+	walk_node(walk, link->subselect);
+}
+
+static void walk_case(struct walk *walk, const CaseExpr *expr)
+{
+	if (expr->arg)
+		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
+				expr->location);
+	walk_node(walk, (const Node *)expr->arg);
+	walk_list(walk, expr->args);
+	walk_node(walk, (const Node *)expr->defresult);
+}
+
+static void walk_xml(struct walk *walk, const XmlExpr *expr)
+{
+	walk_list(walk, expr->named_args);
+	walk_list(walk, expr->args);
+}
+
+static void walk_table_column(struct walk *walk, const RangeTableFuncCol *column)
+{
+	walk_type(walk, column->typeName);
+	walk_node(walk, column->colexpr);
+	walk_node(walk, column->coldefexpr);
+}
+
+static void walk_value_function(struct walk *walk, const SQLValueFunction *function)
+{
+	switch (function->op) {
+	case SVFOP_CURRENT_ROLE:
+	case SVFOP_CURRENT_USER:
+	case SVFOP_USER:
+	case SVFOP_SESSION_USER:
+	case SVFOP_CURRENT_CATALOG:
+		walk->reads.probes++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void walk_sort(struct walk *walk, const SortBy *sort)
+{
+	walk_node(walk, sort->node);
+	if (sort->useOp)
+		judge_operators(walk, sort, qualified_name(sort->useOp), sort->node, sort->node,
+				sort->location);
+}
+
+static void walk_extreme(struct walk *walk, const MinMaxExpr *expr)
+{
+	walk_list(walk, expr->args);
+	judge_compared_list(walk, NULL, expr->args);
+}
+
+static void walk_slice(struct walk *walk, const A_Indices *slice)
+{
+	walk_node(walk, slice->lidx);
+	walk_node(walk, slice->uidx);
+}
+
+/* Statements that are no queries */
+
+void refuse_statement(struct walk *walk, const Node *node)
+{
+	switch ((int)nodeTag(node)) {
+	case T_InsertStmt: {
+		const InsertStmt *insert = (const InsertStmt *)node;
+		walk_with(walk, insert->withClause, NULL);
+		walk_node(walk, insert->selectStmt);
+		walk_list(walk, insert->returningList);
+		break;
+	}
+	case T_UpdateStmt: {
+		const UpdateStmt *update = (const UpdateStmt *)node;
+		walk_with(walk, update->withClause, NULL);
+		walk_list(walk, update->targetList);
+		walk_list(walk, update->fromClause);
+		walk_node(walk, update->whereClause);
+		walk_list(walk, update->returningList);
+		break;
+	}
+	case T_DeleteStmt: {
+		const DeleteStmt *delete = (const DeleteStmt *)node;
+		walk_with(walk, delete->withClause, NULL);
+		walk_list(walk, delete->usingClause);
+		walk_node(walk, delete->whereClause);
+		walk_list(walk, delete->returningList);
+		break;
+	}
+	case T_CreateTableAsStmt:
+		walk_node(walk, ((const CreateTableAsStmt *)node)->query);
+		break;
+	case T_DeclareCursorStmt:
+		walk_node(walk, ((const DeclareCursorStmt *)node)->query);
+		break;
+	case T_PrepareStmt:
+		walk_node(walk, ((const PrepareStmt *)node)->query);
+		break;
+	case T_CopyStmt:
+		walk_node(walk, ((const CopyStmt *)node)->query);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool option_is_off(const DefElem *option)
+{
+	if (!option->arg)
+		return false;
+	if (IsA(option->arg, Integer))
+		return ((const Integer *)option->arg)->ival == 0;
+	if (IsA(option->arg, Boolean))
+		return !((const Boolean *)option->arg)->boolval;
+	return IsA(option->arg, String) && (strcasecmp(NODE_STRING(option->arg), "off") == 0 ||
+					    strcasecmp(NODE_STRING(option->arg), "false") == 0);
+}
+
+static void walk_explain(struct walk *walk, const ExplainStmt *explain, int64_t offset)
+{
+	ListCell *cell;
+	foreach(cell, explain->options)
+	{
+		const DefElem *option = lfirst(cell);
+		if (strcasecmp(option->defname, "analyze") == 0 && !option_is_off(option))
+			WALK_VIOLATION(walk, VIOLATION_NOT_A_READ,
+				       option->location >= 0 ? option->location : offset,
+				       "EXPLAIN ANALYZE executes");
+	}
+	walk_statement(walk, explain->query, offset);
+}
+
+/* A whole statement: only queries, EXPLAIN and SHOW are reads. */
+void walk_statement(struct walk *walk, const Node *node, int64_t offset)
+{
+	switch (node ? (int)nodeTag(node) : (int)T_Invalid) {
+	case T_SelectStmt:
+		walk_node(walk, node);
+		return;
+	case T_ExplainStmt:
+		walk_explain(walk, (const ExplainStmt *)node, offset);
+		return;
+	case T_VariableShowStmt:
+		return;
+	default:
+		WALK_VIOLATION(walk, VIOLATION_NOT_A_READ, offset, "not a query");
+		if (node)
+			refuse_statement(walk, node);
+		return;
+	}
+}
+
+/* Nodes that hold one or two expressions and nothing to judge. */
+static bool walk_plain(struct walk *walk, const Node *node)
+{
+	switch ((int)nodeTag(node)) {
+	case T_A_Const:
+	case T_A_Star:
+	case T_ParamRef:
+	case T_SetToDefault:
+	case T_Integer:
+	case T_Float:
+	case T_Boolean:
+	case T_String:
+	case T_BitString:
+	case T_Alias:
+		return true;
+	case T_ResTarget:
+		walk_node(walk, ((const ResTarget *)node)->val);
+		walk_list(walk, ((const ResTarget *)node)->indirection);
+		return true;
+	case T_MultiAssignRef:
+		walk_node(walk, ((const MultiAssignRef *)node)->source);
+		return true;
+	case T_CollateClause:
+		walk_node(walk, ((const CollateClause *)node)->arg);
+		return true;
+	case T_NamedArgExpr:
+		walk_node(walk, (const Node *)((const NamedArgExpr *)node)->arg);
+		return true;
+	case T_NullTest:
+		walk_node(walk, (const Node *)((const NullTest *)node)->arg);
+		return true;
+	case T_BooleanTest:
+		walk_node(walk, (const Node *)((const BooleanTest *)node)->arg);
+		return true;
+	case T_CaseWhen:
+		walk_node(walk, (const Node *)((const CaseWhen *)node)->expr);
+		walk_node(walk, (const Node *)((const CaseWhen *)node)->result);
+		return true;
+	case T_TypeCast:
+		walk_node(walk, ((const TypeCast *)node)->arg);
+		walk_type(walk, ((const TypeCast *)node)->typeName);
+		return true;
+	case T_XmlSerialize:
+		walk_node(walk, ((const XmlSerialize *)node)->expr);
+		walk_type(walk, ((const XmlSerialize *)node)->typeName);
+		return true;
+	case T_TypeName:
+		walk_type(walk, (const TypeName *)node);
+		return true;
+	case T_ColumnDef:
+		walk_type(walk, ((const ColumnDef *)node)->typeName);
+		return true;
+	case T_RangeSubselect:
+		walk_node(walk, ((const RangeSubselect *)node)->subquery);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Nodes that hold lists of expressions and nothing to judge. */
+static bool walk_lists(struct walk *walk, const Node *node)
+{
+	switch ((int)nodeTag(node)) {
+	case T_List:
+		walk_list(walk, (const List *)node);
+		return true;
+	case T_A_ArrayExpr:
+		walk_list(walk, ((const A_ArrayExpr *)node)->elements);
+		return true;
+	case T_RowExpr:
+		walk_list(walk, ((const RowExpr *)node)->args);
+		return true;
+	case T_CoalesceExpr:
+		walk_list(walk, ((const CoalesceExpr *)node)->args);
+		return true;
+	case T_GroupingFunc:
+		walk_list(walk, ((const GroupingFunc *)node)->args);
+		return true;
+	case T_GroupingSet:
+		walk_list(walk, ((const GroupingSet *)node)->content);
+		return true;
+	default:
+		return false;
+	}
+}
+
+#define WALK(tag, type, function)                                                                            \
+	case T_##tag:                                                                                        \
+		function(walk, (const type *)node);                                                          \
+		return true
+
+static bool walk_judged(struct walk *walk, const Node *node)
+{
+	switch ((int)nodeTag(node)) {
+		WALK(SelectStmt, SelectStmt, walk_select);
+		WALK(RangeVar, RangeVar, walk_range);
+		WALK(RangeFunction, RangeFunction, walk_range_function);
+		WALK(RangeTableFunc, RangeTableFunc, walk_table_function);
+		WALK(RangeTableFuncCol, RangeTableFuncCol, walk_table_column);
+		WALK(RangeTableSample, RangeTableSample, walk_sample);
+		WALK(JoinExpr, JoinExpr, walk_join);
+		WALK(FuncCall, FuncCall, walk_call);
+		WALK(ColumnRef, ColumnRef, walk_column);
+		WALK(A_Indirection, A_Indirection, walk_indirection);
+		WALK(A_Indices, A_Indices, walk_slice);
+		WALK(A_Expr, A_Expr, walk_operator);
+		WALK(BoolExpr, BoolExpr, walk_bool);
+		WALK(SubLink, SubLink, walk_sublink);
+		WALK(CaseExpr, CaseExpr, walk_case);
+		WALK(MinMaxExpr, MinMaxExpr, walk_extreme);
+		WALK(XmlExpr, XmlExpr, walk_xml);
+		WALK(SQLValueFunction, SQLValueFunction, walk_value_function);
+		WALK(SortBy, SortBy, walk_sort);
+		WALK(WindowDef, WindowDef, walk_window);
+	default:
+		return false;
+	}
+}
+
+void walk_node(struct walk *walk, const Node *node)
+{
+	if (!node)
+		return;
+	if (walk->depth >= MAX_DEPTH) {
+		WALK_VIOLATION(walk, VIOLATION_TOO_DEEP, 0, "nested too deeply");
+		return;
+	}
+	walk->depth++;
+	if (!walk_judged(walk, node) && !walk_plain(walk, node) && !walk_lists(walk, node)) {
+		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, 0, "node %d cannot be judged",
+			       (int)nodeTag(node));
+		refuse_statement(walk, node);
+	}
+	walk->depth--;
+}
+
+static int64_t statement_offset(str_t text, const RawStmt *raw)
+{
+	size_t start = raw->stmt_location > 0 ? (size_t)raw->stmt_location : 0;
+	return (int64_t)scan_next(text, start, SQL_POSTGRESQL).offset;
+}
+
+static void walk_statements(struct walk *walk, const struct parsed_statement *parsed)
+{
+	ListCell *cell;
+	foreach(cell, parsed->statements)
+	{
+		const RawStmt *raw = lfirst(cell);
+		int64_t offset = statement_offset(walk->text, raw);
+		if (foreach_current_index(cell) == 1)
+			WALK_VIOLATION(walk, VIOLATION_MULTIPLE_STATEMENTS, offset, "%zu statements",
+				       parsed->count);
+		walk->depth = 0;
+		walk->rows = 1;
+		walk_statement(walk, raw->stmt, offset);
+		judge_growth(walk, raw->stmt, offset);
+	}
+}
+
+void safety_check(const struct parsed_statement *statement, const struct resolution *resolution,
+		  const struct sql_request *request, struct arena *arena, struct sql_analysis *analysis)
+{
+	struct violations list = violations_begin(analysis, arena);
+	struct vetted_views views = { .count = 0 };
+	unsigned steps = 0;
+	struct walk walk = { .list = &list,
+			     .request = request,
+			     .resolution = resolution,
+			     .volatiles = volatile_objects_of(request->catalog, arena),
+			     .views = &views,
+			     .steps = &steps,
+			     .text = statement->text,
+			     .rows = 1 };
+	if (statement->count == 0)
+		violations_add(
+			&list, VIOLATION_UNANALYSABLE, (int64_t)statement->error_offset, STR_FMT,
+			STR_ARG(str_present(statement->error) ? statement->error : STR("no statement")));
+	if (resolution && resolution->too_deep)
+		violations_add(&list, VIOLATION_TOO_DEEP, 0, "nested too deeply");
+	walk_statements(&walk, statement);
+	judge_suspected_calls(&walk);
+	judge_conversions(&walk);
+	pattern_check_comments(&list, statement->text);
+	violations_end(&list, request, analysis);
+}

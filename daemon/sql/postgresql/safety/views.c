@@ -1,0 +1,61 @@
+#include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
+
+#include "sql/gate.h"
+
+static bool vetted_before(struct walk *walk, const struct catalog_relation *view)
+{
+	for (size_t i = 0; i < walk->views->count; i++)
+		if (walk->views->items[i] == view)
+			return true;
+	return false;
+}
+
+static void vet_definition(struct walk *outer, const struct parsed_statement *parsed, int location)
+{
+	struct diagnostics unused = { .arena = outer->list->arena };
+	struct resolution resolution = { 0 };
+	resolve_statement(parsed, outer->request->catalog, outer->list->arena, &unused, &resolution);
+	struct walk inner = { .list = outer->list,
+			      .request = outer->request,
+			      .resolution = &resolution,
+			      .volatiles = outer->volatiles,
+			      .views = outer->views,
+			      .steps = outer->steps,
+			      .in_view = true,
+			      .view_location = outer->in_view ? outer->view_location : location,
+			      .text = parsed->text,
+			      .depth = outer->depth,
+			      .rows = 1 };
+	if (resolution.too_deep)
+		WALK_VIOLATION(&inner, VIOLATION_TOO_DEEP, 0, "a view is nested too deeply");
+	walk_statement(&inner, parsed->statement, 0);
+	judge_suspected_calls(&inner);
+	judge_conversions(&inner);
+}
+
+/* The definition is parsed while the statement's own nodes are in use: libpg_query keeps each in memory of
+ * its own, and the walk makes none. */
+void vet_view(struct walk *walk, const struct catalog_relation *view, int location)
+{
+	struct vetted_views *views = walk->views;
+	if (vetted_before(walk, view))
+		return;
+	if (views->count >= SAFETY_MAX_VIEWS) {
+		WALK_VIOLATION(walk, VIOLATION_TOO_DEEP, location, "views on views");
+		return;
+	}
+	views->items[views->count++] = view;
+	if (gate_check(view->definition).verdict != GATE_PASSED) {
+		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, location, "view " STR_FMT " is too complex",
+			       STR_ARG(view->name));
+		return;
+	}
+	struct parsed_statement parsed;
+	parse_begin(arena_str(walk->list->arena, view->definition), walk->list->arena, &parsed);
+	if (parsed.statement)
+		vet_definition(walk, &parsed, location);
+	else
+		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, location, "view " STR_FMT " cannot be parsed",
+			       STR_ARG(view->name));
+	parse_end(&parsed);
+}

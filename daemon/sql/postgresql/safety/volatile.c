@@ -1,0 +1,111 @@
+#include "sql/postgresql/safety/volatile.h"
+
+#include "sql/catalog/internal.h"
+
+#include <catalog/pg_type_d.h>
+#include <postgres_ext.h>
+
+struct volatile_objects {
+	const struct catalog *catalog; /* or NULL */
+	bool any_type;
+	const type_id *compared; /* types that are compared by volatile functions */
+	size_t compared_count;
+	const struct catalog_cast *const *casts;
+	size_t casts_count;
+};
+
+/* Names under which the operators of sorting and hashing usually go. */
+static bool is_comparison(str_t name)
+{
+	static const char *const names[] = { "=", "<", "<=", ">", ">=", "<>" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (str_is(name, names[i]))
+			return true;
+	return false;
+}
+
+static void collect_compared(struct volatile_objects *objects, const struct catalog *catalog,
+			     struct arena *arena)
+{
+	type_id *types = NULL;
+	size_t count = 0;
+	size_t capacity = 0;
+	for (size_t i = 0; i < catalog->operators_count; i++) {
+		const struct catalog_operator *op = &catalog->operators[i];
+		if (op->volatility == 'v' && !op->is_system && op->left == op->right &&
+		    is_comparison(op->name))
+			ARENA_PUSH(arena, types, count, capacity, op->left);
+	}
+	objects->compared = types;
+	objects->compared_count = count;
+}
+
+static void collect_casts(struct volatile_objects *objects, const struct catalog *catalog,
+			  struct arena *arena)
+{
+	const struct catalog_cast **casts = NULL;
+	size_t count = 0;
+	size_t capacity = 0;
+	for (size_t i = 0; i < catalog->casts_count; i++)
+		if (catalog->casts[i].volatility == 'v')
+			ARENA_PUSH(arena, casts, count, capacity, &catalog->casts[i]);
+	objects->casts = casts;
+	objects->casts_count = count;
+}
+
+const struct volatile_objects *volatile_objects_of(const struct catalog *catalog, struct arena *arena)
+{
+	struct volatile_objects *objects = ARENA_NEW(arena, struct volatile_objects);
+	objects->catalog = catalog;
+	if (!catalog)
+		return objects;
+	for (size_t i = 0; i < catalog->types_count && !objects->any_type; i++)
+		objects->any_type = catalog->types[i].volatility == 'v' && !catalog->types[i].is_system;
+	collect_compared(objects, catalog, arena);
+	collect_casts(objects, catalog, arena);
+	return objects;
+}
+
+bool volatile_type(const struct volatile_objects *objects, type_id type)
+{
+	if (!objects->any_type)
+		return false;
+	const struct catalog_type *found = catalog_type(objects->catalog, type);
+	return found ? found->volatility == 'v' && !found->is_system : type != UNKNOWNOID;
+}
+
+static bool compared(const struct volatile_objects *objects, type_id type, unsigned depth)
+{
+	if (depth >= TYPE_NESTING_MAX || type == TYPE_UNSURE || type == RECORDOID || type == RECORDARRAYOID)
+		return true;
+	const struct catalog_type *found = catalog_type(objects->catalog, type);
+	if (!found)
+		return false;
+	for (size_t i = 0; i < objects->compared_count; i++)
+		if (objects->compared[i] == type)
+			return true;
+	const type_id parts[] = { found->element, found->base, found->subtype, found->range };
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (parts[i] != TYPE_UNSURE && compared(objects, parts[i], depth + 1))
+			return true;
+	for (size_t i = 0; found->kind == 'c' && i < found->columns_count; i++)
+		if (compared(objects, found->columns[i].value_type, depth + 1))
+			return true;
+	return false;
+}
+
+bool volatile_comparison(const struct volatile_objects *objects, type_id type)
+{
+	return objects->compared_count > 0 && compared(objects, type, 0);
+}
+
+bool volatile_cast(const struct volatile_objects *objects, type_id source, type_id target)
+{
+	for (size_t i = 0; i < objects->casts_count; i++) {
+		const struct catalog_cast *cast = objects->casts[i];
+		if ((source == TYPE_UNSURE || source == cast->source) &&
+		    (target == TYPE_UNSURE || target == cast->target))
+			return true;
+	}
+	return false;
+}

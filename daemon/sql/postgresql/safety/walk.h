@@ -1,0 +1,109 @@
+/*
+ * Inside of the safety walk over a PostgreSQL statement: what its parts (safety*.c) share. See safety.h.
+ *
+ * - safety.c: statements, and which node is judged by whom
+ * - query.c: SELECT, FROM, WITH, locks
+ * - calls.c: functions, operators, conversions and what may be one without looking like it
+ * - compare.c: comparisons that sorting, grouping and set operations make
+ * - views.c: definitions of views
+ */
+#pragma once
+
+#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+
+#include "sql/catalog/content.h"
+#include "sql/postgresql/resolve/resolve.h"
+#include "sql/postgresql/safety/bombs.h"
+#include "sql/postgresql/safety/functions.h"
+#include "sql/postgresql/safety/patterns.h"
+#include "sql/postgresql/safety/volatile.h"
+
+/* Rows that a WITH query is estimated to have. */
+struct cte_size {
+	const char *name;
+	double rows;
+	struct cte_size *outer;
+};
+
+#define SAFETY_MAX_VIEWS 64 /* that are looked into for one statement */
+
+struct vetted_views {
+	const struct catalog_relation *items[SAFETY_MAX_VIEWS];
+	size_t count;
+};
+
+struct walk {
+	struct violations *list;
+	const struct sql_request *request;
+	const struct resolution *resolution; /* or NULL */
+	const struct volatile_objects *volatiles;
+	struct vetted_views *views;
+	bool in_view; /* positions in the definition of a view mean nothing outside: all is at view_location
+		       */
+	int view_location;
+	str_t text;
+	unsigned depth;
+	double rows;		/* of the SELECT under way, from constants alone */
+	int rows_location;	/* of the last part that brought rows */
+	double bytes;		/* of the values so far that are not small, each times its rows */
+	const void *judged;	/* the part of a chain of || that has been judged with the whole */
+	struct cte_size *ctes;	/* in scope, innermost first */
+	unsigned *steps;	/* of searches for constants, of the whole statement */
+	size_t locking_offset;	/* where the search for the next FOR UPDATE starts */
+	struct arm_reads reads; /* so far */
+};
+
+#define WALK_VIOLATION(walk, code, location, ...)                                                            \
+	violations_add((walk)->list, (code), (walk)->in_view ? (walk)->view_location : (location),           \
+		       __VA_ARGS__)
+
+/* safety.c */
+void walk_node(struct walk *walk, const Node *node);
+void walk_list(struct walk *walk, const List *list);
+void walk_statement(struct walk *walk, const Node *node, int64_t offset);
+/* Reports a statement that is none of a query's; what it holds is judged all the same. */
+void refuse_statement(struct walk *walk, const Node *node);
+/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
+struct qualified_name qualified_name(const List *names);
+
+/* query.c */
+void walk_select(struct walk *walk, const SelectStmt *select);
+/* `reader`: the SELECT that it belongs to, or NULL. */
+void walk_with(struct walk *walk, const WithClause *with, const SelectStmt *reader);
+void walk_range(struct walk *walk, const RangeVar *range);
+void walk_range_function(struct walk *walk, const RangeFunction *range);
+void walk_sample(struct walk *walk, const RangeTableSample *sample);
+void walk_table_function(struct walk *walk, const RangeTableFunc *range);
+void walk_join(struct walk *walk, const JoinExpr *join);
+/* A search for constants. */
+struct look walk_look(const struct walk *walk);
+/* What joins, subqueries and set-returning calls multiply up to. */
+void multiply_rows(struct walk *walk, double rows, int location);
+
+/* calls.c */
+/* Reports a value of so many bytes, or adds it to those of the query. */
+void add_bytes(struct walk *walk, str_t name, double bytes, int location);
+void walk_call(struct walk *walk, const FuncCall *call);
+void walk_column(struct walk *walk, const ColumnRef *column);
+void walk_indirection(struct walk *walk, const A_Indirection *node);
+void walk_operator(struct walk *walk, const A_Expr *expr);
+void walk_type(struct walk *walk, const TypeName *type);
+/* The operators that the node applies as the resolution knows them, else any of that name; operands that are
+ * not there are NULL. */
+void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
+		     const Node *right, int location);
+/* What holds for the statement as a whole: calls in disguise, and conversions that PostgreSQL adds. */
+void judge_suspected_calls(struct walk *walk);
+void judge_conversions(struct walk *walk);
+
+/* compare.c */
+/* The value is compared with others of its kind: sorted, grouped, made distinct. */
+void judge_compared(struct walk *walk, const Node *node, int location);
+void judge_compared_type(struct walk *walk, type_id type, int location);
+/* The same of a list of ORDER BY, GROUP BY or DISTINCT ON, where a number means an output of `select`. */
+void judge_compared_list(struct walk *walk, const SelectStmt *select, const List *list);
+void judge_compared_outputs(struct walk *walk, const SelectStmt *select);
+
+/* views.c */
+/* Calls, relations and locks in the definition of a view that is read at `location`. */
+void vet_view(struct walk *walk, const struct catalog_relation *view, int location);

@@ -1,0 +1,62 @@
+#include "sql/sqlite/bombs.h"
+
+#include "sql/sqlite/lint.h"
+
+#define COLUMN_BYTES 1000.0
+#define BOMB_BYTES   1e6
+
+static double size_of(const struct sqlite_node *node);
+
+static double literal_size(const struct sqlite_node *node)
+{
+	return node->text.len >= 2 ? (double)node->text.len - 2 : (double)node->text.len;
+}
+
+static double sum_of(const struct sqlite_node *node)
+{
+	double sum = 1;
+	for (size_t i = 0; i < node->children_count; i++)
+		sum += size_of(node->children[i]);
+	return sum;
+}
+
+/* Every byte of the text could be a match of the pattern. */
+static double replaced_size(const struct sqlite_node *node)
+{
+	const struct sqlite_node *pattern = node->children[1], *instead = node->children[2];
+	double found = pattern->kind == SQLITE_LITERAL ? literal_size(pattern) : 1;
+	double growth = size_of(instead) / (found > 1 ? found : 1);
+	return size_of(node->children[0]) * (growth > 1 ? growth : 1);
+}
+
+/* Upper bound of the text that the node gives, as far as literals make it large. */
+static double size_of(const struct sqlite_node *node)
+{
+	if (node->kind == SQLITE_LITERAL)
+		return literal_size(node);
+	if (node->kind == SQLITE_COLUMN || node->select)
+		return COLUMN_BYTES;
+	if (node->kind == SQLITE_CALL && str_is(node->text, "replace") && node->children_count == 3)
+		return replaced_size(node);
+	if (node->kind == SQLITE_CALL && (str_is(node->text, "hex") || str_is(node->text, "quote")))
+		return 4 * sum_of(node);
+	return sum_of(node);
+}
+
+static void check_call(const struct sqlite_node *node, void *context)
+{
+	struct violations *violations = context;
+	if (node->kind == SQLITE_CALL && str_is(node->text, "replace") && size_of(node) >= BOMB_BYTES * 10)
+		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
+			       "replace makes a text that is huge");
+}
+
+static void check_core(const struct sqlite_core *core, void *context)
+{
+	sqlite_each_expression(core, check_call, context);
+}
+
+void sqlite_bombs(const struct sqlite_select *select, struct violations *violations)
+{
+	sqlite_each_core(select, check_core, violations);
+}

@@ -1,0 +1,379 @@
+#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+
+#include "sql/sqlite/front_end.h"
+
+#include "common/hash.h"
+#include "sql/catalog/content.h"
+#include "sql/front_end.h"
+#include "sql/postgresql/canonical/internal.h"
+#include "sql/postgresql/safety/bombs.h"
+#include "sql/sqlite/bombs.h"
+#include "sql/sqlite/canonical.h"
+#include "sql/sqlite/database.h"
+#include "sql/sqlite/lint.h"
+#include "sql/sqlite/parser.h"
+#include "sql/sqlite/tokens.h"
+
+#include <ctype.h>
+
+#define REPAIRS_MAX    64	   /* problems that are worked around to find the next one */
+#define REPAIRED_BYTES (256 << 10) /* of text that is prepared again for it */
+#define HINTS_MAX      8
+
+struct sqlite_analysis {
+	const struct sql_request *request;
+	struct arena *arena;
+	struct diagnostics diagnostics;
+	struct violations violations;
+	struct sqlite_trace trace;
+	struct sqlite_database *database;
+	str_t text;   /* the statement */
+	char *masked; /* the same with what cannot be resolved masked */
+	bool proven;  /* the library has prepared all of it as a read */
+	bool broken;  /* it does not parse */
+	bool stubbed; /* tables that there are not have been made up */
+	unsigned hints;
+	struct hash_map names; /* in the text, in lower case; built when they are wanted */
+};
+
+static str_t lower(struct arena *arena, str_t text)
+{
+	char *copy = arena_strdup(arena, text.ptr);
+	for (char *at = copy; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return (str_t){ copy, text.len };
+}
+
+static bool is_named(struct sqlite_analysis *state, str_t name)
+{
+	if (!state->names.arena) {
+		struct sqlite_name found = { 0 };
+		hash_map_init(&state->names, state->arena, 64);
+		while (sqlite_tokens_next_name(state->text, &found))
+			hash_map_set(&state->names, lower(state->arena, arena_str(state->arena, found.name)),
+				     state);
+	}
+	return hash_map_get(&state->names, name) != NULL;
+}
+
+/* The catalog's columns that the statement could mean: of every relation that it names. */
+static void offer_columns(struct sqlite_analysis *state, struct nearest *nearest)
+{
+	size_t count;
+	const struct catalog_relation *relations = catalog_relations(state->request->catalog, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_named(state, relations[i].name))
+			continue;
+		for (size_t j = 0; j < relations[i].columns_count; j++)
+			nearest_offer(nearest, relations[i].columns[j].name);
+	}
+}
+
+static void offer_relations(const struct sqlite_analysis *state, struct nearest *nearest)
+{
+	size_t count;
+	const struct catalog_relation *relations = catalog_relations(state->request->catalog, &count);
+	for (size_t i = 0; i < count; i++)
+		nearest_offer(nearest, relations[i].name);
+}
+
+/* "; did you mean …?", or what else helps, or "". */
+static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *result, int64_t offset)
+{
+	const char *dot = result->name.ptr ? memrchr(result->name.ptr, '.', result->name.len) : NULL;
+	str_t last = str_from(dot ? dot + 1 : result->name.ptr ? result->name.ptr : "");
+	struct nearest nearest;
+	if (result->code == DIAG_UNKNOWN_COLUMN && offset >= 0 && state->text.ptr[offset] == '"')
+		return STR("; a text is written in single quotes");
+	if (++state->hints > HINTS_MAX)
+		return STR("");
+	nearest_init(&nearest, lower(state->arena, last));
+	if (result->code == DIAG_UNKNOWN_TABLE)
+		offer_relations(state, &nearest);
+	else if (result->code == DIAG_UNKNOWN_COLUMN)
+		offer_columns(state, &nearest);
+	else if (result->problem == SQLITE_PROBLEM_FUNCTION)
+		sqlite_functions_offer(&nearest);
+	if (!str_present(nearest.best) || str_equal(nearest.best, nearest.name))
+		return STR("");
+	return arena_printf(state->arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest.best));
+}
+
+/* Without a catalog no names can be unknown. */
+static void report(struct sqlite_analysis *state, const struct sqlite_result *result)
+{
+	bool named = str_present(result->name);
+	bool about_names = result->problem == SQLITE_PROBLEM_TABLE ||
+			   result->problem == SQLITE_PROBLEM_COLUMN ||
+			   result->problem == SQLITE_PROBLEM_FUNCTION;
+	if (about_names && !state->request->catalog)
+		return;
+	int64_t offset = result->offset;
+	if (named && offset < 0)
+		offset = sqlite_tokens_find(state->text, result->name);
+	str_t help = state->request->catalog && named ? hint(state, result, offset) : STR("");
+	diagnostics_add(&state->diagnostics, result->code, NULL, named ? result->name : result->message,
+			offset, STR_FMT STR_FMT, STR_ARG(result->message), STR_ARG(help));
+}
+
+static bool stub_table(struct sqlite_analysis *state, str_t name)
+{
+	struct buf names = BUF_INIT;
+	sqlite_tokens_names(state->text, &names);
+	bool done = names.len > 0 && sqlite_database_stub_table(state->database, name, buf_str(&names));
+	buf_free(&names);
+	state->stubbed = true;
+	return done;
+}
+
+static void refuse_parse(struct sqlite_analysis *state, const struct sqlite_result *result,
+			 enum sql_violation_code code)
+{
+	struct sqlite_result syntax = *result;
+	syntax.code = DIAG_SYNTAX_ERROR;
+	state->broken = true;
+	report(state, &syntax);
+	violations_add(&state->violations, code, result->offset, STR_FMT, STR_ARG(result->message));
+}
+
+/* Reports a problem and works around it, with nothing but names changed; false: there is no way on. A stub
+ * has every column that is spoken of: with one, what is called ambiguous may not be. */
+static bool repair(struct sqlite_analysis *state, const struct sqlite_result *result)
+{
+	switch (result->problem) {
+	case SQLITE_PROBLEM_TABLE:
+		report(state, result);
+		return stub_table(state, result->name);
+	case SQLITE_PROBLEM_COLUMN:
+		if (result->code != DIAG_AMBIGUOUS_COLUMN || !state->stubbed)
+			report(state, result);
+		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
+	case SQLITE_PROBLEM_FUNCTION:
+	case SQLITE_PROBLEM_CALL:
+		report(state, result);
+		/* The library's functions are all there are: what it does not have does nothing. */
+		return sqlite_database_stub_function(state->database, result->name);
+	case SQLITE_PROBLEM_TOO_DEEP:
+		refuse_parse(state, result, VIOLATION_TOO_DEEP);
+		return false;
+	case SQLITE_PROBLEM_SYNTAX:
+		refuse_parse(state, result, VIOLATION_UNANALYSABLE);
+		return false;
+	case SQLITE_PROBLEM_OTHER:
+		report(state, result);
+		if (strncmp(result->message.ptr, "unsafe use of ", strlen("unsafe use of ")) == 0)
+			violations_add(&state->violations, VIOLATION_DANGEROUS_FUNCTION, result->offset,
+				       STR_FMT, STR_ARG(result->message)); /* in a view */
+		return false;
+	case SQLITE_PROBLEM_DENIED:
+	case SQLITE_PROBLEM_NONE:
+	default:
+		return false;
+	}
+}
+
+/* The library resolves names once it has parsed the whole statement: what it says of the rest behind a
+ * repair may be about the repair. */
+static bool is_artefact(const struct sqlite_result *result)
+{
+	return result->problem == SQLITE_PROBLEM_SYNTAX || result->problem == SQLITE_PROBLEM_TOO_DEEP ||
+	       result->problem == SQLITE_PROBLEM_OTHER;
+}
+
+/* Prepares until nothing is left to report. */
+static void prepare(struct sqlite_analysis *state)
+{
+	str_t masked = { state->masked, state->text.len };
+	unsigned repairs = (unsigned)(1 + REPAIRED_BYTES / (state->text.len + 1));
+	for (unsigned i = 0; i < repairs && i < REPAIRS_MAX; i++) {
+		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &state->trace);
+		if (result.problem == SQLITE_PROBLEM_NONE) {
+			state->proven = result.read_only;
+			if (!result.read_only)
+				violations_add(&state->violations, VIOLATION_NOT_A_READ, 0,
+					       "the statement writes");
+			return;
+		}
+		if ((i > 0 && is_artefact(&result)) || !repair(state, &result))
+			return;
+	}
+}
+
+/* The grammar of PostgreSQL covers most recursive queries. */
+static bool recursion_unbounded(const Node *statement)
+{
+	if (!statement || !IsA(statement, SelectStmt))
+		return false;
+	const WithClause *with = ((const SelectStmt *)statement)->withClause;
+	const ListCell *cell;
+	foreach(cell, with ? with->ctes : NULL) if (bomb_recursion(lfirst(cell))) return true;
+	return false;
+}
+
+static void check_recursion(struct sqlite_analysis *state)
+{
+	struct parsed_statement parsed;
+	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION"))
+		return;
+	parse_begin(state->text, state->arena, &parsed);
+	bool unbounded = parsed.statement ? recursion_unbounded(parsed.statement)
+					  : !sqlite_tokens_have(state->text, "WHERE") &&
+						    !sqlite_tokens_have(state->text, "JOIN") &&
+						    !sqlite_tokens_have(state->text, "LIMIT");
+	parse_end(&parsed);
+	if (unbounded)
+		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
+}
+
+/* A name in FROM may be a WITH query's too. */
+static void set_tables(const struct sqlite_database *database, struct sqlite_trace *trace,
+		       struct sql_analysis *analysis)
+{
+	size_t kept = 0;
+	if (trace->tables_count > 1)
+		qsort(trace->tables, trace->tables_count, sizeof trace->tables[0], compare);
+	for (size_t i = 0; i < trace->tables_count; i++)
+		if ((kept == 0 || !str_equal(trace->tables[kept - 1], trace->tables[i])) &&
+		    sqlite_database_has_relation(database, trace->tables[i]))
+			trace->tables[kept++] = trace->tables[i];
+	analysis->tables = trace->tables;
+	analysis->tables_count = kept;
+	analysis->tables_known = true;
+}
+
+/* A rule that cannot be seen to hold does not hold. */
+static void require_columns(struct sqlite_analysis *state)
+{
+	const struct sql_policy *policy = state->request->policy;
+	for (size_t i = 0; policy && i < policy->required_columns_count; i++) {
+		const struct sql_required_column *rule = &policy->required_columns[i];
+		int64_t offset = sqlite_tokens_find(state->text, rule->table);
+		if (offset >= 0)
+			diagnostics_add(&state->diagnostics, DIAG_MISSING_REQUIRED, NULL, rule->table, offset,
+					"no condition on the column \"" STR_FMT "\" of \"" STR_FMT
+					"\" can be made out",
+					STR_ARG(rule->column), STR_ARG(rule->table));
+	}
+}
+
+/* Without a tree, the tokens have to do. */
+static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *analysis)
+{
+	analysis->ordered = sqlite_tokens_have(state->text, "ORDER");
+	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
+	set_tables(state->database, &state->trace, analysis);
+	sqlite_tokens_warn(state->text, &state->diagnostics);
+	require_columns(state);
+}
+
+static bool has_plain_collations(const struct catalog *catalog)
+{
+	return catalog && catalog_dialect(catalog) == SQL_SQLITE &&
+	       !strcasestr(catalog_source(catalog).ptr, "collate");
+}
+
+static void describe(struct sqlite_analysis *state, struct sql_analysis *analysis)
+{
+	struct sqlite_select *select = sqlite_parse(state->text, state->arena);
+	const struct catalog *catalog = state->request->catalog;
+	check_recursion(state);
+	bool described = false;
+	if (select) {
+		struct sqlite_names tables;
+		sqlite_resolve(select, catalog, state->arena, &tables);
+		sqlite_lint(select, state->request, &state->diagnostics);
+		sqlite_bombs(select, &state->violations);
+		analysis->tables = tables.items;
+		analysis->tables_count = tables.count;
+		analysis->tables_known = true;
+		described = sqlite_canonical(select, has_plain_collations(catalog), state->arena, analysis);
+	} else {
+		describe_tokens(state, analysis);
+	}
+	if (!described)
+		analysis->canonical = arena_printf(state->arena, "text: %s",
+						   canon_tokens(state->text, SQL_SQLITE, state->arena).ptr);
+}
+
+/* The library stopped at an error and has not asked for all that the statement wants: its tokens tell. */
+static void check_unproven(struct sqlite_analysis *state)
+{
+	struct sqlite_name found = { 0 };
+	while (sqlite_tokens_next_name(state->text, &found)) {
+		str_t name = found.is_call ? arena_str(state->arena, found.name) : STR_NONE;
+		if (found.is_call && !sqlite_function_is_allowed(name.ptr) &&
+		    sqlite_database_has_function(state->database, name))
+			violations_add(&state->violations, VIOLATION_DANGEROUS_FUNCTION,
+				       (int64_t)found.offset, "function " STR_FMT, STR_ARG(name));
+	}
+	sqlite_tokens_check_modules(state->text, &state->violations);
+}
+
+static void judge(struct sqlite_analysis *state)
+{
+	sqlite_tokens_check(state->text, &state->violations);
+	if (state->trace.reads_schema && state->trace.tables_count > 0 &&
+	    sqlite_tokens_have(state->text, "UNION"))
+		violations_add(&state->violations, VIOLATION_INJECTION_PATTERN, 0,
+			       "a set operation joins the schema to tables");
+	if (!state->proven)
+		check_unproven(state);
+}
+
+static void begin(const struct sql_request *request, const struct fence_result *part, struct arena *arena,
+		  struct sqlite_analysis *state)
+{
+	*state = (struct sqlite_analysis){ .request = request, .arena = arena };
+	state->text = arena_text(arena, part->text.ptr, part->text.len);
+	state->masked = arena_strdup(arena, state->text.ptr);
+	state->diagnostics = (struct diagnostics){ .arena = arena, .text_offset = part->offset };
+	state->violations = (struct violations){ .arena = arena, .text_offset = part->offset };
+	state->trace = (struct sqlite_trace){ .arena = arena, .text = state->text };
+}
+
+static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret_analysis)
+{
+	_cleanup_(sqlite_database_cleanup) struct sqlite_database *database =
+		sqlite_database_borrow(state->request->catalog);
+	state->database = database;
+	state->trace.violations = &state->violations;
+	prepare(state);
+	judge(state);
+	bool several = false;
+	for (size_t i = 0; i < state->violations.count; i++)
+		several = several || strcmp(state->violations.items[i].code,
+					    violation_name(VIOLATION_MULTIPLE_STATEMENTS)) == 0;
+	*ret_analysis = (struct sql_analysis){ .text = state->text,
+					       .text_offset = state->diagnostics.text_offset,
+					       .valid = !state->broken && !several,
+					       .names_resolved = state->request->catalog != NULL };
+	if (several)
+		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+				"there is more than one statement");
+	if (ret_analysis->valid)
+		describe(state, ret_analysis);
+}
+
+void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
+			struct sql_analysis *ret_analysis)
+{
+	struct sqlite_analysis state;
+	struct fence_result part = { request->sql, 0, false };
+	begin(request, &part, arena, &state);
+	analyse_part(&state, ret_analysis);
+	struct fence_result unwrapped = fence_unwrap(request->sql);
+	if (state.broken && unwrapped.wrapped) {
+		begin(request, &unwrapped, arena, &state);
+		front_end_note_fence(&unwrapped, &state.diagnostics);
+		analyse_part(&state, ret_analysis);
+	}
+	front_end_note_catalog(request, &state.diagnostics);
+	ret_analysis->diagnostics = state.diagnostics.items;
+	ret_analysis->diagnostics_count = state.diagnostics.count;
+	violations_end(&state.violations, request, ret_analysis);
+}

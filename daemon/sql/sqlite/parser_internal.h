@@ -1,0 +1,41 @@
+/* Shared by the files of the parser; see sqlite_parser.h. */
+#pragma once
+
+#include "sql/scan.h"
+#include "sql/sqlite/parser.h"
+
+#define SQLITE_PARSER_DEPTH 200
+
+struct sqlite_parser {
+	str_t sql;
+	struct arena *arena;
+	struct scan_token token; /* the next one */
+	unsigned depth;
+	bool failed;
+};
+
+void sqlite_parser_advance(struct sqlite_parser *parser);
+bool sqlite_parser_at(const struct sqlite_parser *parser, const char *word);
+bool sqlite_parser_at_char(const struct sqlite_parser *parser, char c);
+
+/* Steps over the word or byte if it is next. */
+bool sqlite_parser_take(struct sqlite_parser *parser, const char *word);
+bool sqlite_parser_take_char(struct sqlite_parser *parser, char c);
+
+/* The same; anything else makes the parser fail. */
+void sqlite_parser_expect(struct sqlite_parser *parser, const char *word);
+void sqlite_parser_expect_char(struct sqlite_parser *parser, char c);
+
+/* Whether the next token is a name (no keyword), and that name in lower case without its quotes. */
+bool sqlite_parser_at_name(const struct sqlite_parser *parser);
+str_t sqlite_parser_name(struct sqlite_parser *parser);
+
+/* Tokens up to the closing bracket of the one that is next, in a text of their own. */
+str_t sqlite_parser_brackets(struct sqlite_parser *parser);
+
+struct sqlite_node *sqlite_parser_expression(struct sqlite_parser *parser);
+struct sqlite_select *sqlite_parser_select(struct sqlite_parser *parser);
+bool sqlite_parser_at_select(const struct sqlite_parser *parser);
+
+#define SQLITE_PUSH(parser, list, ...)                                                                       \
+	ARENA_PUSH((parser)->arena, list, list##_count, list##_capacity, __VA_ARGS__)

@@ -1,0 +1,404 @@
+#include "sql/sqlite/tokens.h"
+
+#include "sql/scan.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#define BOMB_BYTES 1e6
+#define MAX_NAMES  1000
+
+static struct scan_token first_token(str_t sql)
+{
+	return scan_next(sql, 0, SQL_SQLITE);
+}
+
+static struct scan_token after(str_t sql, struct scan_token token)
+{
+	return scan_next(sql, token.offset + token.len, SQL_SQLITE);
+}
+
+bool sqlite_tokens_have(str_t sql, const char *word)
+{
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token))
+		if (scan_is_word(sql, token, word))
+			return true;
+	return false;
+}
+
+/* Name inside of a token, without quotes. */
+static str_t token_name(str_t sql, struct scan_token token)
+{
+	size_t quote = token.kind == SCAN_QUOTED ? 1 : 0;
+	return (str_t){ sql.ptr + token.offset + quote, token.len - 2 * quote };
+}
+
+static bool is_name(struct scan_token token)
+{
+	return token.kind == SCAN_WORD || token.kind == SCAN_QUOTED;
+}
+
+static bool named(str_t sql, struct scan_token token, const char *name)
+{
+	str_t text = token_name(sql, token);
+	return is_name(token) && text.len == strlen(name) && strncasecmp(text.ptr, name, text.len) == 0;
+}
+
+/* Largest number among the digits of a literal; a `*` counts as endless. */
+static double largest_number(str_t sql, struct scan_token token)
+{
+	double largest = 0;
+	for (size_t i = token.offset; i < token.offset + token.len; i++) {
+		if (sql.ptr[i] == '*')
+			return BOMB_BYTES;
+		if (!isdigit((unsigned char)sql.ptr[i]))
+			continue;
+		char *end;
+		double value = strtod(sql.ptr + i, &end);
+		largest = value > largest ? value : largest;
+		i = (size_t)(end - sql.ptr) - 1;
+	}
+	return largest;
+}
+
+/* randomblob(n), zeroblob(n): only a small plain number is surely small; a format text must be a literal
+ * without huge widths. */
+static void check_size(str_t sql, struct scan_token call, struct violations *violations)
+{
+	bool blob = named(sql, call, "zeroblob") || named(sql, call, "randomblob");
+	bool format = named(sql, call, "printf") || named(sql, call, "format");
+	if (!blob && !format)
+		return;
+	struct scan_token argument = after(sql, after(sql, call));
+	struct scan_token close = after(sql, argument);
+	bool small = argument.kind == (blob ? SCAN_NUMBER : SCAN_STRING) &&
+		     (scan_is_char(sql, close, ')') || (format && scan_is_char(sql, close, ',')));
+	if (!small || largest_number(sql, argument) >= BOMB_BYTES)
+		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)call.offset,
+			       STR_FMT " of a size that is huge or not known",
+			       STR_ARG(token_name(sql, call)));
+}
+
+static void check_call(str_t sql, struct scan_token call, struct violations *violations)
+{
+	static const struct {
+		const char *name;
+		enum sql_violation_code code;
+	} refused[] = {
+		{ "load_extension", VIOLATION_FILE_ACCESS },
+		{ "readfile", VIOLATION_FILE_ACCESS },
+		{ "writefile", VIOLATION_FILE_ACCESS },
+		{ "edit", VIOLATION_FILE_ACCESS },
+		{ "fsdir", VIOLATION_FILE_ACCESS },
+		{ "zipfile", VIOLATION_FILE_ACCESS },
+		{ "fts3_tokenizer", VIOLATION_DANGEROUS_FUNCTION },
+		{ "eval", VIOLATION_DANGEROUS_FUNCTION },
+		{ "sqlite_log", VIOLATION_DANGEROUS_FUNCTION },
+		{ "system", VIOLATION_DANGEROUS_FUNCTION },
+		{ "shell", VIOLATION_DANGEROUS_FUNCTION },
+		{ "sleep", VIOLATION_TIME_BASED },
+		{ "benchmark", VIOLATION_TIME_BASED },
+	};
+	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+		if (named(sql, call, refused[i].name))
+			violations_add(violations, refused[i].code, (int64_t)call.offset, "%s",
+				       refused[i].name);
+	check_size(sql, call, violations);
+}
+
+static bool starts_read(str_t sql, struct scan_token token)
+{
+	static const char *const reads[] = { "SELECT", "VALUES", "WITH" };
+	for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
+		if (scan_is_word(sql, token, reads[i]))
+			return true;
+	return false;
+}
+
+/* Behind EXPLAIN [QUERY PLAN], which reads what it explains. */
+static struct scan_token explained(str_t sql, struct scan_token token)
+{
+	if (!scan_is_word(sql, token, "EXPLAIN"))
+		return token;
+	token = after(sql, token);
+	if (!scan_is_word(sql, token, "QUERY"))
+		return token;
+	token = after(sql, token);
+	return scan_is_word(sql, token, "PLAN") ? after(sql, token) : token;
+}
+
+/* Words that no query can hold outside of quotes. */
+static bool is_writing_word(str_t sql, struct scan_token token)
+{
+	static const char *const words[] = {
+		"INSERT", "UPDATE", "DELETE", "DROP", "ALTER", "CREATE", "INTO"
+	};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (scan_is_word(sql, token, words[i]))
+			return true;
+	return false;
+}
+
+static bool is_literal(struct scan_token token)
+{
+	return token.kind == SCAN_STRING || token.kind == SCAN_NUMBER;
+}
+
+/* OR 1 = 1 */
+static void check_tautology(str_t sql, struct scan_token token, struct violations *violations)
+{
+	if (!scan_is_word(sql, token, "OR"))
+		return;
+	struct scan_token left = after(sql, token);
+	while (scan_is_char(sql, left, '('))
+		left = after(sql, left);
+	struct scan_token equals = after(sql, left);
+	if (!is_literal(left) || !scan_is_char(sql, equals, '='))
+		return;
+	struct scan_token right = after(sql, equals);
+	if (scan_is_char(sql, right, '='))
+		right = after(sql, right);
+	if (is_literal(right))
+		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)left.offset,
+			       "a condition that is always true");
+}
+
+static void check_comment(str_t sql, struct scan_token token, struct violations *violations)
+{
+	size_t end = token.offset + token.len;
+	size_t at = token.offset + 2;
+	if (sql.ptr[token.offset] != '-')
+		return;
+	while (at < end && sql.ptr[at] == ' ')
+		at++;
+	if (at < end && sql.ptr[at] == '\'')
+		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)token.offset,
+			       "a comment swallows the rest of a literal");
+}
+
+static void check_comments(str_t sql, struct violations *violations)
+{
+	struct scan_token token = scan_token_at(sql, 0, SQL_SQLITE);
+	for (; token.kind != SCAN_END; token = scan_token_at(sql, token.offset + token.len, SQL_SQLITE))
+		if (token.kind == SCAN_COMMENT)
+			check_comment(sql, token, violations);
+}
+
+/* A token behind a semicolon begins another statement. */
+static void check_statements(str_t sql, struct violations *violations)
+{
+	bool ended = false;
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+		if (scan_is_char(sql, token, ';')) {
+			ended = true;
+		} else if (ended) {
+			violations_add(violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)token.offset,
+				       "more than one statement");
+			if (!starts_read(sql, explained(sql, token)))
+				violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset,
+					       "not a query");
+			ended = false;
+		}
+	}
+}
+
+void sqlite_tokens_check(str_t sql, struct violations *violations)
+{
+	struct scan_token token = first_token(sql);
+	struct scan_token previous = { SCAN_END, 0, 0 };
+	if (token.kind != SCAN_END && !starts_read(sql, explained(sql, token)))
+		violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, "not a query");
+	for (; token.kind != SCAN_END; token = after(sql, token)) {
+		bool field = scan_is_char(sql, previous, '.');
+		if (!field && is_writing_word(sql, token))
+			violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, STR_FMT,
+				       STR_ARG(token_name(sql, token)));
+		if (is_name(token) && scan_is_char(sql, after(sql, token), '('))
+			check_call(sql, token, violations);
+		if (token.kind == SCAN_BROKEN || scan_is_char(sql, token, '$'))
+			violations_add(violations, VIOLATION_UNANALYSABLE, (int64_t)token.offset,
+				       "a token that cannot be read");
+		check_tautology(sql, token, violations);
+		previous = token;
+	}
+	check_statements(sql, violations);
+	check_comments(sql, violations);
+}
+
+static bool is_aggregate(str_t sql, struct scan_token token)
+{
+	static const char *const names[] = { "count", "sum",   "avg",	       "min",
+					     "max",   "total", "group_concat", "string_agg" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (named(sql, token, names[i]))
+			return scan_is_char(sql, after(sql, token), '(');
+	return false;
+}
+
+struct shape {
+	bool select; /* at the top, FROM has not come yet */
+	bool star;
+	size_t star_offset;
+	bool from, limited, grouped;
+};
+
+static void see_top_token(str_t sql, struct scan_token previous, struct scan_token token, struct shape *shape)
+{
+	if (scan_is_word(sql, token, "SELECT"))
+		shape->select = true;
+	bool starts_item = scan_is_word(sql, previous, "SELECT") || scan_is_word(sql, previous, "DISTINCT") ||
+			   scan_is_char(sql, previous, ',') || scan_is_char(sql, previous, '.');
+	if (shape->select && scan_is_char(sql, token, '*') && starts_item && !shape->star) {
+		shape->star = true;
+		shape->star_offset = token.offset;
+	}
+	if (scan_is_word(sql, token, "FROM")) {
+		shape->select = false;
+		shape->from = true;
+	}
+	shape->limited = shape->limited || scan_is_word(sql, token, "LIMIT");
+	shape->grouped = shape->grouped || scan_is_word(sql, token, "GROUP") ||
+			 (shape->select && is_aggregate(sql, token));
+}
+
+void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)
+{
+	struct shape shape = { 0 };
+	int depth = 0;
+	struct scan_token previous = { SCAN_END, 0, 0 };
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+		depth += scan_is_char(sql, token, '(') - scan_is_char(sql, token, ')');
+		if (depth == 0)
+			see_top_token(sql, previous, token, &shape);
+		previous = token;
+	}
+	if (shape.star)
+		diagnostics_add(diagnostics, DIAG_RISKY_PATTERN, "select_star", STR("*"),
+				(int64_t)shape.star_offset, "name the columns that are needed instead of *");
+	if (shape.from && !shape.limited && !shape.grouped)
+		diagnostics_add(diagnostics, DIAG_MISSING_LIMIT, NULL, STR("query"), 0,
+				"the query is neither aggregated nor limited; add a LIMIT");
+}
+
+bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name)
+{
+	struct scan_token token = scan_next(sql, name->next, SQL_SQLITE);
+	while (token.kind != SCAN_END && !is_name(token))
+		token = after(sql, token);
+	if (token.kind == SCAN_END)
+		return false;
+	*name = (struct sqlite_name){ .name = token_name(sql, token),
+				      .offset = token.offset,
+				      .is_call = scan_is_char(sql, after(sql, token), '('),
+				      .next = token.offset + token.len };
+	return true;
+}
+
+void sqlite_tokens_check_modules(str_t sql, struct violations *violations)
+{
+	static const char *const modules[] = { "dbstat",	"sqlite_stmt",	"sqlite_dbpage",
+					       "sqlite_dbdata", "sqlite_dbptr", "fts3tokenize",
+					       "fsdir",		"bytecode" };
+	struct sqlite_name found = { 0 };
+	while (sqlite_tokens_next_name(sql, &found)) {
+		bool internal = found.name.len > 7 && strncasecmp(found.name.ptr, "pragma_", 7) == 0;
+		for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
+			internal = internal || (found.name.len == strlen(modules[i]) &&
+						strncasecmp(found.name.ptr, modules[i], found.name.len) == 0);
+		if (internal)
+			violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)found.offset,
+				       "table " STR_FMT, STR_ARG(found.name));
+	}
+}
+
+static bool already(const struct buf *names, str_t quoted)
+{
+	return names->data && memmem(names->data, names->len, quoted.ptr, quoted.len);
+}
+
+void sqlite_tokens_names(str_t sql, struct buf *names)
+{
+	size_t count = 0;
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END && count < MAX_NAMES;
+	     token = after(sql, token)) {
+		str_t name = token_name(sql, token);
+		if (!is_name(token) || name.len == 0 || memchr(name.ptr, '"', name.len))
+			continue;
+		struct buf quoted = BUF_INIT;
+		buf_append_char(&quoted, '"');
+		for (size_t i = 0; i < name.len; i++)
+			buf_append_char(&quoted, (char)tolower((unsigned char)name.ptr[i]));
+		buf_append_char(&quoted, '"');
+		if (!already(names, buf_str(&quoted))) {
+			if (names->len > 0)
+				buf_append_char(names, ',');
+			buf_append_str(names, buf_str(&quoted));
+			count++;
+		}
+		buf_free(&quoted);
+	}
+}
+
+static bool same_name(str_t sql, struct scan_token token, str_t name)
+{
+	str_t text = token_name(sql, token);
+	return is_name(token) && text.len == name.len && strncasecmp(text.ptr, name.ptr, name.len) == 0;
+}
+
+/* A quoted name may have dots of its own: then it is no qualified one. */
+static const char *qualifier_dot(str_t sql, str_t name)
+{
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token))
+		if (token.kind == SCAN_QUOTED && same_name(sql, token, name))
+			return NULL;
+	return memchr(name.ptr, '.', name.len);
+}
+
+int64_t sqlite_tokens_find(str_t sql, str_t name)
+{
+	const char *dot = qualifier_dot(sql, name);
+	str_t last = dot ? (str_t){ dot + 1, (size_t)(name.ptr + name.len - dot) - 1 } : name;
+	struct scan_token before = { SCAN_END, 0, 0 };
+	struct scan_token previous = { SCAN_END, 0, 0 };
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+		bool qualified = scan_is_char(sql, previous, '.');
+		if (same_name(sql, token, last) && (!dot || qualified))
+			return (int64_t)(dot ? before.offset : token.offset);
+		before = previous;
+		previous = token;
+	}
+	return -1;
+}
+
+static void mask(char *text, size_t from, size_t to)
+{
+	memset(text + from, ' ', to - from);
+	text[from] = '?'; /* unlike a number, it never means a column of the result */
+}
+
+bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
+{
+	str_t sql = { text, len };
+	const char *dot = qualifier_dot(sql, name);
+	str_t table = dot ? (str_t){ name.ptr, (size_t)(dot - name.ptr) } : STR_NONE;
+	str_t column = dot ? (str_t){ dot + 1, name.len - table.len - 1 } : name;
+	bool found = false;
+	struct scan_token before = { SCAN_END, 0, 0 };
+	struct scan_token previous = { SCAN_END, 0, 0 };
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+		bool qualified = scan_is_char(sql, previous, '.');
+		bool match = same_name(sql, token, column) &&
+			     (dot ? qualified && same_name(sql, before, table)
+				  : !qualified && !scan_is_word(sql, previous, "AS")) &&
+			     !scan_is_char(sql, after(sql, token), '(') &&
+			     !scan_is_char(sql, after(sql, token), '.');
+		if (match) {
+			mask(text, dot ? before.offset : token.offset, token.offset + token.len);
+			found = true;
+			token = (struct scan_token){ SCAN_PARAMETER, token.offset, token.len };
+		}
+		before = previous;
+		previous = token;
+	}
+	return found;
+}

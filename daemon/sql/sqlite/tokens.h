@@ -1,0 +1,41 @@
+/*
+ * What the tokens of a SQLite statement show without its grammar: kind of the statement, calls that are
+ * dangerous whatever they mean, select list and limit. Errs on the side of refusing. Pure.
+ */
+#pragma once
+
+#include "common/buf.h"
+#include "sql/diagnostics.h"
+#include "sql/violations.h"
+
+/* Reports every violation that the tokens show. */
+void sqlite_tokens_check(str_t sql, struct violations *violations);
+
+/* Warnings about a valid statement: missing_limit, select_star. */
+void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
+
+/* All names that could be columns, quoted and separated by commas, for a CREATE TABLE. */
+void sqlite_tokens_names(str_t sql, struct buf *names);
+
+/* A name in the text; the next one is found behind it. */
+struct sqlite_name {
+	str_t name; /* without quotes; not NUL-terminated */
+	size_t offset;
+	bool is_call; /* an opening parenthesis follows */
+	size_t next;  /* where to go on */
+};
+
+/* The next name, from a zeroed struct on; false: there is none left. */
+bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name);
+
+/* Reports names of table-valued functions that show internals, wherever they stand. */
+void sqlite_tokens_check_modules(str_t sql, struct violations *violations);
+
+/* Puts a `?` in the place of every mention of the column (`name` or `table.name`) in `sql` (writable); keeps
+ * all offsets. False: it is not mentioned. */
+bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
+
+/* Offset of the first mention of the name (`name`, `table.name`), or −1. */
+int64_t sqlite_tokens_find(str_t sql, str_t name);
+
+bool sqlite_tokens_have(str_t sql, const char *word);
