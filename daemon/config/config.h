@@ -11,6 +11,7 @@ enum config_delivery { CONFIG_EXACTLY_ONCE, CONFIG_AT_LEAST_ONCE };
 enum config_wire_format { CONFIG_SINGLE_OBJECT, CONFIG_CONFLUENT, CONFIG_JSON };
 enum config_engine { CONFIG_POSTGRESQL, CONFIG_SQLITE, CONFIG_MARIADB, CONFIG_MONGODB };
 enum config_user_functions { CONFIG_FUNCTIONS_NON_VOLATILE, CONFIG_FUNCTIONS_NONE, CONFIG_FUNCTIONS_LIST };
+enum config_large_results { CONFIG_TRUNCATE, CONFIG_STREAM };
 enum config_provider { CONFIG_OPENAI, CONFIG_ANTHROPIC };
 enum config_saturated { CONFIG_SATURATED_SKIP, CONFIG_SATURATED_WAIT };
 enum config_diagnostic_source { CONFIG_DIAGNOSTIC_OWN, CONFIG_DIAGNOSTIC_EVENT, CONFIG_DIAGNOSTIC_WORST };
@@ -66,7 +67,10 @@ struct config_target {
 	int64_t lock_timeout_ms;
 	int64_t max_rows;
 	int64_t max_result_bytes;
+	enum config_large_results large_results;
 	int64_t worker_memory_bytes;
+	int64_t truth_cache_bytes;
+	int64_t truth_cache_ttl_s;
 	int64_t catalog_ttl_s;
 	enum config_user_functions user_functions;
 	struct conf_strings allowed_functions;

@@ -35,8 +35,9 @@ struct engine {
 	err_t (*begin)(void *session, struct err_detail *detail);
 
 	/* Runs one statement in the transaction and fetches its result within the limits set in
-	 * `run->result`. A failed one does not disturb those after it, unless the session was lost with it.
-	 */
+	 * `run->result`, or hands it on row by row when that has a sink (see result_end_row; a sink that
+	 * wants no more ends the query as a limit does, and columns may get their types only behind the last
+	 * row). A failed one does not disturb those after it, unless the session was lost with it. */
 	err_t (*run)(void *session, str_t sql, struct query_run *run, struct err_detail *detail);
 
 	/* Ends the transaction and wipes what the queries may have left in the session. */

@@ -75,7 +75,10 @@ err_t message_put_settings(struct buf *out, const struct worker_settings *settin
 	put_i64(out, target->lock_timeout_ms);
 	put_i64(out, target->max_rows);
 	put_i64(out, target->max_result_bytes);
+	put_bool(out, target->stream_large_results);
 	put_i64(out, target->worker_memory_bytes);
+	put_i64(out, target->truth_cache_bytes);
+	put_i64(out, target->truth_cache_ttl_s);
 	put_double(out, target->absolute_tolerance);
 	put_double(out, target->relative_tolerance);
 	return frame_end(out, start);
@@ -251,7 +254,10 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	settings.target.lock_timeout_ms = get_i64(&reader);
 	settings.target.max_rows = get_i64(&reader);
 	settings.target.max_result_bytes = get_i64(&reader);
+	settings.target.stream_large_results = get_bool(&reader);
 	settings.target.worker_memory_bytes = get_i64(&reader);
+	settings.target.truth_cache_bytes = get_i64(&reader);
+	settings.target.truth_cache_ttl_s = get_i64(&reader);
 	settings.target.absolute_tolerance = get_double(&reader);
 	settings.target.relative_tolerance = get_double(&reader);
 	err_t err = reader_end(&reader);

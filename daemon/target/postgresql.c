@@ -283,6 +283,8 @@ static void take_row(struct fetch *fetch, const PGresult *result, int row)
 		cells[i] = (str_t){ text, len };
 		text += len + 1;
 	}
+	if (!result_end_row(builder))
+		request_cancel(fetch, FETCH_CANCELLED_FULL);
 }
 
 static bool starts_with(const char *text, const char *start)

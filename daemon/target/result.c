@@ -28,8 +28,26 @@ static bool make_room(struct result_builder *builder)
 	return true;
 }
 
+/* The same room again and again, for a row that nobody keeps. */
+static str_t *passing_row(struct result_builder *builder, size_t text_bytes, char **ret_text)
+{
+	builder->cells_count = 0;
+	buf_reset(&builder->row_text);
+	if ((int64_t)text_bytes > builder->max_bytes || !make_room(builder)) {
+		builder->truncated = true;
+		return NULL;
+	}
+	for (size_t i = 0; i < builder->columns_count; i++)
+		builder->cells[i] = STR_NONE;
+	builder->rows_count++;
+	*ret_text = buf_reserve(&builder->row_text, text_bytes + builder->columns_count);
+	return builder->cells;
+}
+
 str_t *result_add_row(struct result_builder *builder, size_t text_bytes, char **ret_text)
 {
+	if (builder->sink.take)
+		return passing_row(builder, text_bytes, ret_text);
 	size_t cost = text_bytes + builder->columns_count * (sizeof(str_t) + 1);
 	bool fits = (int64_t)builder->rows_count < builder->max_rows &&
 		    (int64_t)cost <= builder->max_bytes - builder->bytes;
@@ -47,6 +65,12 @@ str_t *result_add_row(struct result_builder *builder, size_t text_bytes, char **
 	return row;
 }
 
+bool result_end_row(struct result_builder *builder)
+{
+	const struct row_sink *sink = &builder->sink;
+	return !sink->take || sink->take(sink->context, builder->cells, builder->columns_count);
+}
+
 struct result_set result_finish(const struct result_builder *builder)
 {
 	return (struct result_set){
@@ -61,6 +85,7 @@ struct result_set result_finish(const struct result_builder *builder)
 void result_free(struct result_builder *builder)
 {
 	free(builder->cells);
+	buf_free(&builder->row_text);
 	builder->cells = NULL;
 	builder->cells_count = builder->cells_capacity = 0;
 }

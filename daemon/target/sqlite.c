@@ -354,7 +354,7 @@ static str_t write_cell(sqlite3_stmt *statement, int column, int storage_class, 
 	return (str_t){ to, text ? len : 0 };
 }
 
-/* False when a limit is reached. */
+/* False when a limit is reached or no more rows are wanted. */
 static bool take_row(sqlite3_stmt *statement, struct result_builder *builder, unsigned *seen, int *classes)
 {
 	size_t text_bytes = 0;
@@ -373,7 +373,7 @@ static bool take_row(sqlite3_stmt *statement, struct result_builder *builder, un
 		cells[i] = write_cell(statement, (int)i, classes[i], text);
 		text += cells[i].len + 1;
 	}
-	return true;
+	return result_end_row(builder);
 }
 
 static int fetch_rows(sqlite3_stmt *statement, struct result_builder *builder)

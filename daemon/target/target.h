@@ -27,7 +27,10 @@ struct target_settings {
 	int64_t lock_timeout_ms;
 	int64_t max_rows;
 	int64_t max_result_bytes;
+	bool stream_large_results; /* results above the limits are run again in full, row by row */
 	int64_t worker_memory_bytes;
+	int64_t truth_cache_bytes; /* in each worker process; 0: no cache */
+	int64_t truth_cache_ttl_s;
 	int64_t catalog_ttl_s;
 	double absolute_tolerance; /* of numbers that are compared; 0: the comparison's default, likewise
 				      below */

@@ -1,80 +1,82 @@
 #include "target/truth_cache.h"
 
-#include "common/clock.h"
+#include "common/list.h"
 
-#define ENTRIES		16
-#define ENTRY_MAX_BYTES ((int64_t)1 << 20)
-#define TIME_TO_LIVE_US ((int64_t)60 * 1000000)
+#define LARGEST_SHARE 4
 
 struct entry {
-	struct arena *arena; /* NULL: the place is free */
+	struct list_node node;
+	struct arena *arena; /* holds all that the entry points at */
 	str_t sql;
 	str_t catalog_digest;
 	struct cached_truth truth;
+	int64_t bytes;
 	int64_t expires_us;
 };
 
 struct truth_cache {
-	struct entry entries[ENTRIES];
+	struct list entries; /* the most recently used first */
+	int64_t max_bytes;
+	int64_t ttl_us;
+	int64_t bytes; /* of all entries */
 };
 
-struct truth_cache *truth_cache_new(void)
+struct truth_cache *truth_cache_new(int64_t max_bytes, int64_t ttl_us)
 {
 	struct truth_cache *cache = calloc(1, sizeof *cache);
 	if (!cache)
 		abort();
+	list_init(&cache->entries);
+	cache->max_bytes = max_bytes;
+	cache->ttl_us = ttl_us;
 	return cache;
+}
+
+static void drop(struct truth_cache *cache, struct entry *entry)
+{
+	list_remove(&cache->entries, &entry->node);
+	cache->bytes -= entry->bytes;
+	arena_free(entry->arena);
+	free(entry);
+}
+
+static struct entry *least_recently_used(const struct truth_cache *cache)
+{
+	return list_empty(&cache->entries) ? NULL
+					   : container_of(cache->entries.head.prev, struct entry, node);
 }
 
 void truth_cache_free(struct truth_cache *cache)
 {
-	for (size_t i = 0; cache && i < ENTRIES; i++)
-		arena_free(cache->entries[i].arena);
+	for (struct entry *entry; cache && (entry = least_recently_used(cache));)
+		drop(cache, entry);
 	free(cache);
-}
-
-static void drop(struct entry *entry)
-{
-	arena_free(entry->arena);
-	*entry = (struct entry){ 0 };
 }
 
 static struct entry *find(struct truth_cache *cache, str_t sql, str_t catalog_digest)
 {
-	for (size_t i = 0; i < ENTRIES; i++) {
-		struct entry *entry = &cache->entries[i];
-		if (entry->arena && str_equal(entry->sql, sql) &&
-		    str_equal(entry->catalog_digest, catalog_digest))
+	for (struct list_node *node = cache->entries.head.next; node != &cache->entries.head;
+	     node = node->next) {
+		struct entry *entry = container_of(node, struct entry, node);
+		if (str_equal(entry->sql, sql) && str_equal(entry->catalog_digest, catalog_digest))
 			return entry;
 	}
 	return NULL;
 }
 
-const struct cached_truth *truth_cache_get(struct truth_cache *cache, str_t sql, str_t catalog_digest)
+const struct cached_truth *truth_cache_get(struct truth_cache *cache, str_t sql, str_t catalog_digest,
+					   int64_t now_us)
 {
 	struct entry *entry = find(cache, sql, catalog_digest);
 	if (!entry)
 		return NULL;
-	if (clock_monotonic_us() < entry->expires_us)
-		return &entry->truth;
-	drop(entry);
-	return NULL;
-}
-
-/* The place of the same truth, else a free one, else the one that expires first. */
-static struct entry *place_for(struct truth_cache *cache, str_t sql, str_t catalog_digest)
-{
-	struct entry *oldest = find(cache, sql, catalog_digest);
-	for (size_t i = 0; !oldest && i < ENTRIES; i++)
-		if (!cache->entries[i].arena)
-			oldest = &cache->entries[i];
-	if (oldest)
-		return oldest;
-	oldest = &cache->entries[0];
-	for (size_t i = 1; i < ENTRIES; i++)
-		if (cache->entries[i].expires_us < oldest->expires_us)
-			oldest = &cache->entries[i];
-	return oldest;
+	if (now_us >= entry->expires_us) {
+		drop(cache, entry);
+		return NULL;
+	}
+	list_remove(&cache->entries, &entry->node);
+	list_prepend(&cache->entries, &entry->node);
+	return &entry->truth;
 }
 
 static struct result_set copy_result(const struct result_set *from, struct arena *arena)
@@ -94,17 +96,51 @@ static struct result_set copy_result(const struct result_set *from, struct arena
 	return copy;
 }
 
-void truth_cache_put(struct truth_cache *cache, str_t sql, str_t catalog_digest, const struct query_run *run)
+static struct entry *entry_new(str_t sql, str_t catalog_digest, const struct query_run *run)
 {
-	if (run->result.truncated || run->result.bytes + (int64_t)sql.len > ENTRY_MAX_BYTES)
-		return;
-	struct entry *entry = place_for(cache, sql, catalog_digest);
+	struct entry *entry = calloc(1, sizeof *entry);
+	if (!entry)
+		abort();
 	struct result_set result = result_finish(&run->result);
-	drop(entry);
 	entry->arena = arena_new();
 	entry->sql = arena_str(entry->arena, sql);
 	entry->catalog_digest = arena_str(entry->arena, catalog_digest);
 	entry->truth.result = copy_result(&result, entry->arena);
 	entry->truth.execution = run->execution;
-	entry->expires_us = clock_monotonic_us() + TIME_TO_LIVE_US;
+	entry->bytes = (int64_t)(arena_size_bytes(entry->arena) + sizeof *entry);
+	return entry;
+}
+
+/* A result takes about what was counted while it was fetched; arenas round up, which is what is counted in
+ * the end. */
+void truth_cache_put(struct truth_cache *cache, str_t sql, str_t catalog_digest, const struct query_run *run,
+		     int64_t now_us)
+{
+	struct entry *older = find(cache, sql, catalog_digest);
+	if (older)
+		drop(cache, older);
+	int64_t most = cache->max_bytes / LARGEST_SHARE;
+	if (run->result.truncated || run->result.bytes + (int64_t)sql.len > most)
+		return;
+	struct entry *entry = entry_new(sql, catalog_digest, run);
+	if (entry->bytes > most) {
+		arena_free(entry->arena);
+		free(entry);
+		return;
+	}
+	while (cache->bytes + entry->bytes > cache->max_bytes)
+		drop(cache, least_recently_used(cache));
+	entry->expires_us = now_us + cache->ttl_us;
+	cache->bytes += entry->bytes;
+	list_prepend(&cache->entries, &entry->node);
+}
+
+int64_t truth_cache_bytes(const struct truth_cache *cache)
+{
+	return cache->bytes;
+}
+
+size_t truth_cache_count(const struct truth_cache *cache)
+{
+	return cache->entries.count;
 }

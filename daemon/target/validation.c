@@ -170,7 +170,8 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 	*ret_matched = false;
 	for (size_t i = 0; !*ret_matched && i < request->truths_count; i++) {
 		const struct cached_truth *cached =
-			truth_cache_get(validation->cache, request->truths[i].sql, request->catalog_digest);
+			truth_cache_get(validation->cache, request->truths[i].sql, request->catalog_digest,
+					clock_monotonic_us());
 		if (!cached)
 			continue;
 		err_t err = ensure_generated(validation, detail);
@@ -191,7 +192,8 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 {
 	const struct validation_request *request = validation->request;
 	struct result_set result = result_finish(&truth->result);
-	truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest, truth);
+	truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest, truth,
+			clock_monotonic_us());
 	err_t err = ensure_generated(validation, detail);
 	if (err)
 		return err;

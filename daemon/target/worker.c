@@ -150,7 +150,8 @@ int target_worker_main(int fd)
 	if (receive_settings(&worker, arena))
 		return EX_PROTOCOL;
 	limit_memory(worker.settings.target.worker_memory_bytes);
-	worker.truths = truth_cache_new();
+	worker.truths = truth_cache_new(worker.settings.target.truth_cache_bytes,
+					worker.settings.target.truth_cache_ttl_s * 1000000);
 	int status = serve(&worker);
 	truth_cache_free(worker.truths);
 	session_close(worker.engine, &worker.session);

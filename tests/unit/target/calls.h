@@ -93,6 +93,8 @@ static inline struct target_settings postgresql_settings(const char *name, const
 		.max_rows = 10000,
 		.max_result_bytes = 16 << 20,
 		.worker_memory_bytes = (int64_t)512 << 20,
+		.truth_cache_bytes = 16 << 20,
+		.truth_cache_ttl_s = 60,
 		.catalog_ttl_s = 3600,
 	};
 }

@@ -29,7 +29,10 @@ static void settings_come_out_as_they_went_in(void **state)
 			    .lock_timeout_ms = 1000,
 			    .max_rows = 10000,
 			    .max_result_bytes = 67108864,
-			    .worker_memory_bytes = 536870912 },
+			    .stream_large_results = true,
+			    .worker_memory_bytes = 536870912,
+			    .truth_cache_bytes = 16777216,
+			    .truth_cache_ttl_s = 60 },
 		.password = STR("s3cret"),
 	};
 	struct buf frame = BUF_INIT;
@@ -45,7 +48,10 @@ static void settings_come_out_as_they_went_in(void **state)
 	assert_string_equal(got.target.path, "/srv/ä.db");
 	assert_string_equal(got.password.ptr, "s3cret");
 	assert_int_equal(got.target.statement_timeout_ms, 10000);
+	assert_true(got.target.stream_large_results);
 	assert_int_equal(got.target.worker_memory_bytes, 536870912);
+	assert_int_equal(got.target.truth_cache_bytes, 16777216);
+	assert_int_equal(got.target.truth_cache_ttl_s, 60);
 	arena_free(arena);
 	buf_free(&frame);
 }
