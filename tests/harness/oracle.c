@@ -1,6 +1,7 @@
 #include "tests/harness/oracle.h"
 
 #include "common/buf.h"
+#include "tests/harness/truths.h"
 
 #include <dirent.h>
 
@@ -24,114 +25,22 @@ static void read_all(FILE *file, struct buf *text)
 		buf_append(text, part, got);
 }
 
-/* ---- Ground truths ---- */
-
-/* Next field of a CSV file (quotes doubled inside quotes); false at its end. `ret_last`: it ends its record.
- */
-static bool next_field(FILE *file, struct buf *field, bool *ret_last)
+static void add_truth(void *context, const struct truth *truth)
 {
-	int c = fgetc(file);
-	bool quoted = c == '"';
-	buf_reset(field);
-	if (c == EOF)
-		return false;
-	if (quoted)
-		c = fgetc(file);
-	for (; c != EOF; c = fgetc(file)) {
-		if (quoted && c == '"') {
-			c = fgetc(file);
-			if (c != '"')
-				break;
-		} else if (!quoted && (c == ',' || c == '\n' || c == '\r')) {
-			break;
-		}
-		buf_append_char(field, (char)c);
+	struct oracle *oracle = context;
+	for (size_t i = 0; i < oracle->count; i++) {
+		struct oracle_database *database = &oracle->databases[i];
+		if (strcmp(database->name, truth->database) == 0)
+			ARENA_PUSH(oracle->arena, database->truths, database->truths_count,
+				   database->truths_capacity, truth->sql);
 	}
-	while (c == '\r')
-		c = fgetc(file);
-	*ret_last = c != ',';
-	return true;
-}
-
-/* `{a,b}` offers columns to choose from: all of them; `{}` repeats the first choice. */
-static str_t fill_choices(str_t sql, struct arena *arena)
-{
-	struct buf filled = BUF_INIT;
-	str_t first = STR_NONE;
-	for (size_t i = 0; i < sql.len; i++) {
-		const char *close = sql.ptr[i] == '{' ? memchr(sql.ptr + i, '}', sql.len - i) : NULL;
-		if (!close) {
-			buf_append_char(&filled, sql.ptr[i]);
-			continue;
-		}
-		str_t choice = { sql.ptr + i + 1, (size_t)(close - sql.ptr) - i - 1 };
-		if (choice.len > 0 && !str_present(first))
-			first = choice;
-		buf_append_str(&filled, choice.len > 0 ? choice : first);
-		i = (size_t)(close - sql.ptr);
-	}
-	str_t text = arena_str(arena, buf_str(&filled));
-	buf_free(&filled);
-	return text;
-}
-
-static void add_truths(struct oracle *oracle, const char *database, str_t truths)
-{
-	size_t start = 0, at = 0;
-	while (at < oracle->count && strcmp(oracle->databases[at].name, database) != 0)
-		at++;
-	if (at == oracle->count)
-		return;
-	struct oracle_database *found = &oracle->databases[at];
-	for (size_t i = 0; i <= truths.len; i++) {
-		if (i < truths.len && truths.ptr[i] != ';')
-			continue;
-		str_t filled = fill_choices((str_t){ truths.ptr + start, i - start }, oracle->arena);
-		start = i + 1;
-		if (filled.len >= 7)
-			ARENA_PUSH(oracle->arena, found->truths, found->truths_count, found->truths_capacity,
-				   filled);
-	}
-}
-
-/* The fields `query` and `db_name` of one record. */
-struct truth_record {
-	struct buf query, database;
-};
-
-/* The first record names the fields. */
-static void take_field(struct truth_record *record, str_t field, bool is_query, bool is_database)
-{
-	struct buf *into = is_query ? &record->query : &record->database;
-	if (!is_query && !is_database)
-		return;
-	buf_reset(into);
-	buf_append_str(into, field);
 }
 
 static void read_truths(struct oracle *oracle, const char *folder, const char *csv)
 {
 	_cleanup_(cleanup_fclose) FILE *file = open_file(folder, csv);
-	if (!file)
-		return;
-	struct buf field = BUF_INIT;
-	struct truth_record record = { BUF_INIT, BUF_INIT };
-	unsigned index = 0, records = 0, query = 0, database = 0;
-	bool last = false;
-	while (next_field(file, &field, &last)) {
-		if (records == 0) {
-			query = str_is(buf_str(&field), "query") ? index : query;
-			database = str_is(buf_str(&field), "db_name") ? index : database;
-		}
-		take_field(&record, buf_str(&field), index == query, index == database);
-		if (last && records > 0)
-			add_truths(oracle, record.database.data, buf_str(&record.query));
-		index = last ? 0 : index + 1;
-		records += last;
-	}
-	buf_free(&field);
-	buf_free(&record.query);
-	buf_free(&record.database);
+	if (file)
+		truths_read(file, oracle->arena, add_truth, oracle);
 }
 
 /* One statement a line, in `<name>.queries`. */

@@ -5,6 +5,7 @@
  */
 #include "common/buf.h"
 #include "sql/analysis.h"
+#include "tests/harness/truths.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -49,93 +50,27 @@ static enum sql_verdict judge(str_t sql, enum sql_dialect dialect, bool print)
 	return analysis.verdict;
 }
 
-/* Next field of a CSV file (quotes doubled inside quotes); false at its end. `ret_last`: it ends its record.
- */
-static bool next_field(FILE *file, struct buf *field, bool *ret_last)
-{
-	int c = fgetc(file);
-	bool quoted = c == '"';
-	buf_reset(field);
-	if (c == EOF)
-		return false;
-	if (quoted)
-		c = fgetc(file);
-	for (; c != EOF; c = fgetc(file)) {
-		if (quoted && c == '"') {
-			c = fgetc(file);
-			if (c != '"')
-				break;
-		} else if (!quoted && (c == ',' || c == '\n' || c == '\r')) {
-			break;
-		}
-		buf_append_char(field, (char)c);
-	}
-	while (c == '\r')
-		c = fgetc(file);
-	*ret_last = c != ',';
-	return true;
-}
+struct tally {
+	unsigned count, refused;
+};
 
-/* `{a,b}` offers columns to choose from: all of them; `{}` repeats the first choice. */
-static void fill_choices(str_t sql, struct buf *filled)
+static void judge_truth(void *context, const struct truth *truth)
 {
-	str_t first = STR_NONE;
-	buf_reset(filled);
-	for (size_t i = 0; i < sql.len; i++) {
-		const char *close = sql.ptr[i] == '{' ? memchr(sql.ptr + i, '}', sql.len - i) : NULL;
-		if (!close) {
-			buf_append_char(filled, sql.ptr[i]);
-			continue;
-		}
-		str_t choice = { sql.ptr + i + 1, (size_t)(close - sql.ptr) - i - 1 };
-		if (choice.len > 0 && !str_present(first))
-			first = choice;
-		buf_append_str(filled, choice.len > 0 ? choice : first);
-		i = (size_t)(close - sql.ptr);
-	}
-}
-
-static void judge_truths(str_t truths, unsigned *count, unsigned *refused)
-{
-	struct buf filled = BUF_INIT;
-	size_t start = 0;
-	for (size_t i = 0; i <= truths.len; i++) {
-		if (i < truths.len && truths.ptr[i] != ';')
-			continue;
-		fill_choices((str_t){ truths.ptr + start, i - start }, &filled);
-		start = i + 1;
-		if (filled.len < 7)
-			continue;
-		(*count)++;
-		*refused += judge(buf_str(&filled), SQL_POSTGRESQL, true) != SQL_SAFE;
-	}
-	buf_free(&filled);
-}
-
-static void judge_csv(const char *name, unsigned query_field, unsigned *count)
-{
-	_cleanup_(cleanup_fclose) FILE *file = open_corpus(name);
-	struct buf field = BUF_INIT;
-	unsigned refused = 0;
-	unsigned records = 0;
-	unsigned index = 0;
-	bool last = false;
-	while (next_field(file, &field, &last)) {
-		if (index == query_field && records > 0)
-			judge_truths(buf_str(&field), count, &refused);
-		index = last ? 0 : index + 1;
-		records += last;
-	}
-	buf_free(&field);
-	assert_int_equal(refused, 0);
+	struct tally *tally = context;
+	tally->count++;
+	tally->refused += judge(truth->sql, SQL_POSTGRESQL, true) != SQL_SAFE;
 }
 
 static void test_defog_truths_are_safe(void **state)
 {
-	unsigned count = 0;
+	_cleanup_(cleanup_fclose) FILE *file = open_corpus("defog/questions_gen_postgres.csv");
+	_cleanup_(arena_scope) struct arena *arena = arena_new();
+	struct tally tally = { 0 };
 	(void)state;
-	judge_csv("defog/questions_gen_postgres.csv", 1, &count);
-	assert_true(count > 210);
+	truths_read(file, arena, judge_truth, &tally);
+	print_message("%u of %u ground truths are refused\n", tally.refused, tally.count);
+	assert_true(tally.count > 210);
+	assert_int_equal(tally.refused, 0);
 }
 
 /* One query per line, a tab and the database's name behind it. */
