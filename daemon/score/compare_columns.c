@@ -10,8 +10,6 @@
 /* Sketches are merged for every pair of columns: their size follows from how many pairs there are. */
 #define MERGING_BUDGET ((size_t)1 << 22)
 
-#define NOT_PAIRED SIZE_MAX
-
 /* More ways to decide are not told apart. */
 #define CHOICES_MOST 1024
 
@@ -100,8 +98,8 @@ static struct name_use *name_use(struct hash_map *map, str_t name)
 	return use;
 }
 
-static void set_pair(struct compare_pairing *pairing, const struct result_set *generated,
-		     const struct result_set *truth, size_t truth_column, size_t generated_column)
+void compare_set_pair(struct compare_pairing *pairing, const struct result_set *generated,
+		      const struct result_set *truth, size_t truth_column, size_t generated_column)
 {
 	pairing->pairs[truth_column] = (struct compare_pair){
 		generated_column,
@@ -109,9 +107,8 @@ static void set_pair(struct compare_pairing *pairing, const struct result_set *g
 	};
 }
 
-/* Pairs the names that stand once on either side; returns how many columns are left. */
-static size_t pair_names(const struct result_set *generated, const struct result_set *truth,
-			 struct compare_pairing *pairing, bool *generated_taken, struct arena *arena)
+size_t compare_pair_names(const struct result_set *generated, const struct result_set *truth,
+			  struct compare_pairing *pairing, bool *generated_taken, struct arena *arena)
 {
 	size_t count = truth->columns_count, left = count;
 	const str_t *generated_names = fold_names(generated, arena), *truth_names = fold_names(truth, arena);
@@ -127,10 +124,10 @@ static size_t pair_names(const struct result_set *generated, const struct result
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct name_use *use = name_use(&map, truth_names[i]);
-		pairing->pairs[i].generated = NOT_PAIRED;
+		pairing->pairs[i].generated = COMPARE_NOT_PAIRED_YET;
 		if (use->generated_uses != 1 || use->truth_uses != 1)
 			continue;
-		set_pair(pairing, generated, truth, i, use->generated);
+		compare_set_pair(pairing, generated, truth, i, use->generated);
 		generated_taken[use->generated] = true;
 		left--;
 	}
@@ -296,7 +293,8 @@ static void accept(struct pairing *pairing, const struct proposal *proposal)
 {
 	const struct candidate *truth = &pairing->truth.open[proposal->truth];
 	const struct candidate *generated = &pairing->generated.open[proposal->generated];
-	set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column, generated->column);
+	compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column,
+			 generated->column);
 	/* A column that holds something else on the other side would tell rows apart that belong together. */
 	if (proposal->similarity >= 1) {
 		add_anchor(&pairing->generated, generated->values);
@@ -444,7 +442,7 @@ static void anchor_named(struct pairing *pairing, struct compare_reading *scratc
 	init_sketch(&theirs, pairing->sketch_size, pairing->arena);
 	for (size_t i = 0; i < truth->columns_count; i++) {
 		size_t partner = pairing->out->pairs[i].generated;
-		if (partner == NOT_PAIRED)
+		if (partner == COMPARE_NOT_PAIRED_YET)
 			continue;
 		const uint64_t *values = hash_column(truth, i, pairing->arena, scratch);
 		const uint64_t *partner_values = hash_column(generated, partner, pairing->arena, scratch);
@@ -486,7 +484,7 @@ static void pair_contents(struct pairing *pairing, size_t open, const bool *gene
 	init_side(pairing, &pairing->generated, generated, open);
 	init_side(pairing, &pairing->truth, truth, open);
 	for (size_t i = 0; i < truth->columns_count; i++) {
-		if (pairing->out->pairs[i].generated == NOT_PAIRED)
+		if (pairing->out->pairs[i].generated == COMPARE_NOT_PAIRED_YET)
 			open_column(pairing, &pairing->truth, i, &scratch);
 		if (!generated_taken[i])
 			open_column(pairing, &pairing->generated, i, &scratch);
@@ -509,7 +507,7 @@ void compare_pair_columns(const struct result_set *generated, const struct resul
 	size_t count = truth->columns_count;
 	bool *generated_taken = ARENA_ARRAY(arena, bool, count);
 	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 1 };
-	size_t open = pair_names(generated, truth, ret_pairing, generated_taken, arena);
+	size_t open = compare_pair_names(generated, truth, ret_pairing, generated_taken, arena);
 	struct pairing pairing = { .generated.set = generated,
 				   .truth.set = truth,
 				   .out = ret_pairing,

@@ -8,6 +8,8 @@
 
 #include "score/compare_value.h"
 
+#define COMPARE_NOT_PAIRED_YET SIZE_MAX
+
 struct compare_pair {
 	size_t generated; /* column */
 	enum compare_mode mode;
@@ -24,6 +26,15 @@ struct compare_pairing {
  * still be done, about in values looked at; when it is used up, what is left is paired by what is known. */
 void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
 			  size_t *budget, struct arena *arena, struct compare_pairing *ret_pairing);
+
+/* Pairs the columns whose names stand once on either side; the others of the truth get
+ * COMPARE_NOT_PAIRED_YET. Sets `generated_taken` of the columns that were paired and returns how many were
+ * not. */
+size_t compare_pair_names(const struct result_set *generated, const struct result_set *truth,
+			  struct compare_pairing *pairing, bool *generated_taken, struct arena *arena);
+
+void compare_set_pair(struct compare_pairing *pairing, const struct result_set *generated,
+		      const struct result_set *truth, size_t truth_column, size_t generated_column);
 
 /* Takes `work` from the budget, which does not go below 0. */
 void compare_spend(size_t *budget, size_t work);

@@ -25,7 +25,7 @@ static void emit(struct parser *parser, const char *mark)
 		buf_append_text(&parser->out->exact, mark);
 }
 
-static void emit_number(struct parser *parser, double number)
+static void emit_number(struct parser *parser, str_t number)
 {
 	if (parser->out)
 		compare_push_number(parser->out, number);
@@ -259,7 +259,7 @@ static bool parse_scalar(struct parser *parser)
 			: compare_number_length((str_t){ parser->at, (size_t)(parser->end - parser->at) });
 	if (len == 0)
 		return false;
-	emit_number(parser, strtod(parser->at, NULL));
+	emit_number(parser, (str_t){ parser->at, len });
 	parser->at += len;
 	return true;
 }
@@ -334,7 +334,7 @@ static bool take_bare_element(struct parser *parser)
 	if (text.len == 4 && strncasecmp(text.ptr, "null", 4) == 0)
 		emit(parser, "n");
 	else if (compare_number_length(text) == text.len)
-		emit_number(parser, strtod(text.ptr, NULL));
+		emit_number(parser, text);
 	else
 		emit_text(parser, text);
 	return true;

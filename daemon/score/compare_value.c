@@ -19,11 +19,31 @@ void compare_reading_reset(struct compare_reading *reading)
 	reading->numbers_count = 0;
 }
 
+#define RENEW_BYTES ((size_t)256 << 10)
+
+void compare_reading_renew(struct compare_reading *reading)
+{
+	compare_reading_reset(reading);
+	if (reading->arena && arena_size_bytes(reading->arena) < RENEW_BYTES)
+		return;
+	arena_free(reading->arena);
+	reading->arena = arena_new();
+	reading->numbers = NULL;
+	reading->numbers_capacity = 0;
+}
+
+void compare_reading_end(struct compare_reading *reading)
+{
+	compare_reading_free(reading);
+	arena_free(reading->arena);
+	reading->arena = NULL;
+}
+
 /* The mode of a column compared with one of its own class. */
 static enum compare_mode own_mode(enum cell_class type)
 {
 	static const enum compare_mode modes[] = {
-		[CELL_UNKNOWN] = COMPARE_LOOSE,	    [CELL_INTEGER] = COMPARE_LOOSE,
+		[CELL_UNKNOWN] = COMPARE_LOOSE,	    [CELL_INTEGER] = COMPARE_INTEGER,
 		[CELL_DECIMAL] = COMPARE_LOOSE,	    [CELL_FLOAT] = COMPARE_LOOSE,
 		[CELL_BOOLEAN] = COMPARE_BOOLEAN,   [CELL_TEXT] = COMPARE_TEXT,
 		[CELL_DATE] = COMPARE_MOMENT,	    [CELL_TIME] = COMPARE_TIME,
@@ -35,9 +55,16 @@ static enum compare_mode own_mode(enum cell_class type)
 	return modes[type];
 }
 
+/* Beside another class a whole number is a number like others: 5 equals 4.99999999 and the text 5.0. */
+static enum compare_mode mode_beside(enum cell_class type, enum cell_class other)
+{
+	enum compare_mode mode = own_mode(type);
+	return mode == COMPARE_INTEGER && type != other && other != CELL_NULL ? COMPARE_LOOSE : mode;
+}
+
 enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b)
 {
-	enum compare_mode left = own_mode(a), right = own_mode(b);
+	enum compare_mode left = mode_beside(a, b), right = mode_beside(b, a);
 	if (left == right || b == CELL_NULL)
 		return left;
 	if (a == CELL_NULL)
@@ -65,46 +92,22 @@ str_t compare_trim(str_t text)
 	return text;
 }
 
-static size_t count_digits(str_t text, size_t from)
+static void push_exact_number(struct compare_reading *reading, str_t number)
 {
-	size_t at = from;
-	while (at < text.len && isdigit((unsigned char)text.ptr[at]))
-		at++;
-	return at - from;
+	buf_append_char(&reading->exact, '=');
+	compare_number_canonical(number, &reading->exact);
 }
 
-size_t compare_number_length(str_t text)
+void compare_push_number(struct compare_reading *reading, str_t number)
 {
-	size_t at = text.len > 0 && (text.ptr[0] == '-' || text.ptr[0] == '+') ? 1 : 0;
-	size_t digits = count_digits(text, at);
-	at += digits;
-	if (at < text.len && text.ptr[at] == '.') {
-		size_t fraction = count_digits(text, at + 1);
-		digits += fraction;
-		at += 1 + fraction;
-	}
-	if (digits == 0)
-		return 0;
-	if (at < text.len && (text.ptr[at] | 0x20) == 'e') {
-		size_t sign =
-			at + 1 < text.len && (text.ptr[at + 1] == '-' || text.ptr[at + 1] == '+') ? 1 : 0;
-		size_t exponent = count_digits(text, at + 1 + sign);
-		if (exponent > 0)
-			at += 1 + sign + exponent;
-	}
-	return at;
-}
-
-/* Beyond the range of a double a number is as good as infinite. */
-void compare_push_number(struct compare_reading *reading, double number)
-{
-	if (!isfinite(number)) {
-		buf_append_text(&reading->exact, isnan(number) ? "?n" : number > 0 ? "?+" : "?-");
+	double value = reading->canonical ? (double)INFINITY : compare_number_double(number);
+	if (!isfinite(value)) {
+		push_exact_number(reading, number);
 		return;
 	}
 	buf_append_char(&reading->exact, '#');
 	ARENA_PUSH(reading->arena, reading->numbers, reading->numbers_count, reading->numbers_capacity,
-		   number);
+		   value);
 }
 
 void compare_push_text(struct compare_reading *reading, str_t text)
@@ -118,37 +121,33 @@ static void push_micros(struct compare_reading *reading, char mark, int64_t us)
 	buf_printf(&reading->exact, "%c%lld;", mark, (long long)us);
 }
 
-static bool parse_number(str_t text, double *ret_number)
+/* Appends what is no finite number but has a place among the numbers. */
+static bool push_special(struct compare_reading *reading, enum compare_number number)
 {
-	static const struct {
-		const char *name;
-		double value;
-	} special[] = {
-		{ "nan", (double)NAN },
-		{ "infinity", (double)INFINITY },
-		{ "-infinity", -(double)INFINITY },
-		{ "inf", (double)INFINITY },
-		{ "-inf", -(double)INFINITY },
-	};
-	if (text.len > 0 && compare_number_length(text) == text.len) {
-		*ret_number = strtod(text.ptr, NULL);
-		return true;
-	}
-	for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-		if (text.len == strlen(special[i].name) &&
-		    strncasecmp(text.ptr, special[i].name, text.len) == 0) {
-			*ret_number = special[i].value;
-			return true;
-		}
-	return false;
+	static const char *const marks[] = { [COMPARE_NUMBER_NAN] = "?n",
+					     [COMPARE_NUMBER_INFINITE] = "?+",
+					     [COMPARE_NUMBER_MINUS_INFINITE] = "?-" };
+	if (number == COMPARE_NUMBER_NONE)
+		return false;
+	buf_append_text(&reading->exact, marks[number]);
+	return true;
 }
 
 static bool read_number(struct compare_reading *reading, str_t text)
 {
-	double number;
-	if (!parse_number(text, &number))
-		return false;
-	compare_push_number(reading, number);
+	enum compare_number number = compare_number_of(text);
+	if (number != COMPARE_NUMBER_FINITE)
+		return push_special(reading, number);
+	compare_push_number(reading, text);
+	return true;
+}
+
+static bool read_integer(struct compare_reading *reading, str_t text)
+{
+	enum compare_number number = compare_number_of(text);
+	if (number != COMPARE_NUMBER_FINITE)
+		return push_special(reading, number);
+	push_exact_number(reading, text);
 	return true;
 }
 
@@ -187,15 +186,14 @@ static bool is_word(str_t text, const char *word)
 /* Numbers other than 0 and 1 stay numbers: a boolean column never equals them. */
 static bool read_boolean(struct compare_reading *reading, str_t text)
 {
-	double number;
-	bool is_number = parse_number(text, &number);
-	bool yes = is_word(text, "t") || is_word(text, "true") || (is_number && number >= 1 && number <= 1);
-	bool no = is_word(text, "f") || is_word(text, "false") || (is_number && number >= 0 && number <= 0);
-	if (yes || no)
-		buf_append_text(&reading->exact, yes ? "t" : "f");
-	else if (is_number)
-		compare_push_number(reading, number);
-	return yes || no || is_number;
+	bool is_number = compare_number_of(text) == COMPARE_NUMBER_FINITE;
+	double number = is_number ? compare_number_double(text) : -1;
+	bool yes = is_word(text, "t") || is_word(text, "true") || (number >= 1 && number <= 1);
+	bool no = is_word(text, "f") || is_word(text, "false") || (number >= 0 && number <= 0);
+	if (!yes && !no)
+		return read_number(reading, text);
+	buf_append_text(&reading->exact, yes ? "t" : "f");
+	return true;
 }
 
 static bool read_loose(struct compare_reading *reading, str_t text)
@@ -219,11 +217,11 @@ static bool read_nothing(struct compare_reading *reading, str_t text)
 void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell)
 {
 	static bool (*const readers[])(struct compare_reading *, str_t) = {
-		[COMPARE_TEXT] = read_moment,	      [COMPARE_LOOSE] = read_loose,
-		[COMPARE_BOOLEAN] = read_boolean,     [COMPARE_MOMENT] = read_moment,
-		[COMPARE_TIME] = read_time,	      [COMPARE_INTERVAL] = read_interval,
-		[COMPARE_BYTES] = read_nothing,	      [COMPARE_JSON] = read_document,
-		[COMPARE_ARRAY] = compare_read_array,
+		[COMPARE_TEXT] = read_moment,	    [COMPARE_LOOSE] = read_loose,
+		[COMPARE_INTEGER] = read_integer,   [COMPARE_BOOLEAN] = read_boolean,
+		[COMPARE_MOMENT] = read_moment,	    [COMPARE_TIME] = read_time,
+		[COMPARE_INTERVAL] = read_interval, [COMPARE_BYTES] = read_nothing,
+		[COMPARE_JSON] = read_document,	    [COMPARE_ARRAY] = compare_read_array,
 	};
 	if (!str_present(cell)) {
 		buf_append_char(&reading->exact, '-');
@@ -254,24 +252,38 @@ bool compare_readings_equal(const struct compare_reading *a, const struct compar
 	return true;
 }
 
-/* About six significant digits; the offset keeps the borders away from round numbers. */
+/* Whole numbers as they are, others with about six significant digits; the offset keeps the borders away from
+ * round numbers. */
 static int64_t quantise(double number)
 {
 	int exponent;
-	if (fabs(number) < 1e-4)
-		return 0;
+	double whole = round(number);
+	if (fabs(number - whole) <= 1e-4 && fabs(whole) < 0x1p53)
+		return (int64_t)whole * 2;
 	double fraction = frexp(number, &exponent);
-	return (int64_t)floor(fraction * 0x1p20 + 0.381966) * 4096 + exponent;
+	return ((int64_t)floor(fraction * 0x1p20 + 0.381966) * 4096 + exponent) * 2 + 1;
+}
+
+/* Columns of other classes may hold the same values: what both are read as has to be the same. */
+static enum compare_mode mode_alone(enum cell_class type)
+{
+	enum compare_mode mode = own_mode(type);
+	bool loose = mode == COMPARE_BOOLEAN || mode == COMPARE_INTEGER || type == CELL_TEXT;
+	return loose ? COMPARE_LOOSE : mode;
+}
+
+void compare_read_alone(struct compare_reading *reading, enum cell_class type, str_t cell)
+{
+	/* 0 and 1 have to look alike from columns that are and that are not boolean. */
+	if (type == CELL_BOOLEAN && str_present(cell) && cell.len > 0)
+		cell = cell.ptr[0] == 't' || cell.ptr[0] == '1' ? STR("1") : STR("0");
+	compare_read(reading, mode_alone(type), cell);
 }
 
 uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class type, str_t cell)
 {
-	enum compare_mode mode = type == CELL_TEXT ? COMPARE_LOOSE : own_mode(type);
 	compare_reading_reset(scratch);
-	/* 0 and 1 have to look alike from columns that are and that are not boolean. */
-	if (mode == COMPARE_BOOLEAN && str_present(cell) && cell.len > 0)
-		cell = cell.ptr[0] == 't' || cell.ptr[0] == '1' ? STR("1") : STR("0");
-	compare_read(scratch, mode == COMPARE_BOOLEAN ? COMPARE_LOOSE : mode, cell);
+	compare_read_alone(scratch, type, cell);
 	for (size_t i = 0; i < scratch->numbers_count; i++) {
 		int64_t step = quantise(scratch->numbers[i]);
 		buf_append(&scratch->exact, &step, sizeof step);

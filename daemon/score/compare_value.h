@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "common/buf.h"
 #include "score/compare.h"
+#include "score/compare_number.h"
 
 struct compare_tolerance {
 	double absolute;
@@ -19,6 +19,7 @@ struct compare_tolerance {
 enum compare_mode {
 	COMPARE_TEXT,	  /* trimmed; what has the form of a date or timestamp is one */
 	COMPARE_LOOSE,	  /* a number where it looks like one, else as text */
+	COMPARE_INTEGER,  /* a number, exactly */
 	COMPARE_BOOLEAN,  /* t, true and 1; f, false and 0 */
 	COMPARE_MOMENT,	  /* dates and timestamps: a date is its midnight, no zone is UTC */
 	COMPARE_TIME,	  /* time of day */
@@ -31,6 +32,7 @@ enum compare_mode {
 /* What was read of one or more cells, one behind the other. */
 struct compare_reading {
 	struct buf exact;
+	bool canonical;	     /* set by the caller: numbers join the exact part, none has a tolerance */
 	struct arena *arena; /* of the numbers */
 	double *numbers;
 	size_t numbers_count;
@@ -42,6 +44,13 @@ void compare_reading_free(struct compare_reading *reading);
 
 /* Forgets what was read, keeps the memory. */
 void compare_reading_reset(struct compare_reading *reading);
+
+/* The same where row after row is read and nothing may add up: now and then all memory of the arena, which is
+ * the reading's own then, is given back. Such a reading begins with no arena. */
+void compare_reading_renew(struct compare_reading *reading);
+
+/* Releases such a reading. */
+void compare_reading_end(struct compare_reading *reading);
 
 /* The mode in which columns of these classes are compared; symmetric. */
 enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b);
@@ -56,6 +65,10 @@ bool compare_close(double a, double b, const struct compare_tolerance *tolerance
 bool compare_readings_equal(const struct compare_reading *a, const struct compare_reading *b,
 			    const struct compare_tolerance *tolerance);
 
+/* Appends a cell in a mode that does not depend on the class of its partner: equal values of different
+ * classes are nearly always read as the same. For guessing which columns belong together. */
+void compare_read_alone(struct compare_reading *reading, enum cell_class type, str_t cell);
+
 /* Hash of the cell's value whatever the class of its column, for guessing which columns belong together:
  * close numbers nearly always have the same one. `scratch` is reset. */
 uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class type, str_t cell);
@@ -63,10 +76,8 @@ uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class ty
 /* The text without white space at its ends. */
 str_t compare_trim(str_t text);
 
-/* Length of the decimal number at the start of `text`, 0 when there is none. */
-size_t compare_number_length(str_t text);
-
-void compare_push_number(struct compare_reading *reading, double number);
+/* Appends a finite number. One that is beyond all doubles is exact. */
+void compare_push_number(struct compare_reading *reading, str_t number);
 
 /* Appends text to the exact part in a form that nothing else has. */
 void compare_push_text(struct compare_reading *reading, str_t text);

@@ -1,0 +1,29 @@
+/*
+ * Numbers as databases write them: digits with an optional sign, point and power of ten, NaN and infinities.
+ * Pure; any thread.
+ */
+#pragma once
+
+#include "common/buf.h"
+
+enum compare_number {
+	COMPARE_NUMBER_NONE, /* the text is none */
+	COMPARE_NUMBER_FINITE,
+	COMPARE_NUMBER_NAN,
+	COMPARE_NUMBER_INFINITE,
+	COMPARE_NUMBER_MINUS_INFINITE,
+};
+
+/* Length of the finite number at the start of `text`, 0 when there is none. */
+size_t compare_number_length(str_t text);
+
+/* What the whole text is. */
+enum compare_number compare_number_of(str_t text);
+
+/* The double next to a finite number; infinite when it is beyond all of them. A byte that cannot continue the
+ * number has to follow it. */
+double compare_number_double(str_t number);
+
+/* Appends the value of a finite number in the only form that it has: sign, digits without zeros at either end
+ * and the power of ten. Numbers are equal exactly when these are, however many digits they have. */
+void compare_number_canonical(str_t number, struct buf *text);
