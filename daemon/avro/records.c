@@ -259,6 +259,9 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	REQUIRED(ordering_matters, FIELD_BOOL),
 	DEFAULTED(truncated, FIELD_BOOL, 0),
 	DEFAULTED(limit_cut_tie, FIELD_BOOL, 0),
+	DEFAULTED(truth_cached, FIELD_BOOL, 0),
+	NULLABLE(match_rate_low, FIELD_DOUBLE),
+	NULLABLE(match_rate_high, FIELD_DOUBLE),
 	EMBEDDED(generated, EXECUTION),
 	EMBEDDED(truth, EXECUTION),
 };

@@ -99,6 +99,10 @@ struct record_result_validation {
 	bool ordering_matters;
 	bool truncated;
 	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches */
+	bool truth_cached;  /* the truth's execution is that of an earlier run */
+	opt_double_t
+		match_rate_low; /* 95 % interval of the whole results' match rate, estimated by a sample */
+	opt_double_t match_rate_high;
 	struct record_execution generated;
 	struct record_execution truth;
 };

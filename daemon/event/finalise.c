@@ -213,6 +213,9 @@ static void fill_result(struct outcome *outcome)
 		.ordering_matters = result->ordering_matters,
 		.truncated = result->truncated,
 		.limit_cut_tie = result->limit_cut_tie,
+		.truth_cached = result->truth_cached,
+		.match_rate_low = result->match_rate_low,
+		.match_rate_high = result->match_rate_high,
 		.generated = record_execution(event->arena, &result->generated),
 		.truth = record_execution(event->arena, &result->truth),
 	};

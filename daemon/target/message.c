@@ -54,6 +54,12 @@ static void put_double(struct buf *out, double value)
 	buf_append_u64(out, bits);
 }
 
+/* A share; −1: it is not set. */
+static void put_rate(struct buf *out, opt_double_t rate)
+{
+	put_double(out, rate.set ? rate.value : -1);
+}
+
 static void put_text(struct buf *out, str_t text)
 {
 	bool present = str_present(text) && text.len < ABSENT;
@@ -134,6 +140,9 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_bool(out, result->ordering_matters);
 	put_bool(out, result->truncated);
 	put_bool(out, result->limit_cut_tie);
+	put_bool(out, result->truth_cached);
+	put_rate(out, result->match_rate_low);
+	put_rate(out, result->match_rate_high);
 	put_execution(out, &result->generated);
 	put_execution(out, &result->truth);
 	return frame_end(out, start);
@@ -212,6 +221,15 @@ static double get_double(struct reader *reader)
 	double value;
 	memcpy(&value, &bits, sizeof value);
 	return value;
+}
+
+static opt_double_t get_rate(struct reader *reader)
+{
+	double value = get_double(reader);
+	bool in_range = value >= 0 && value <= 1; /* a NaN is not */
+	if (!in_range && value != -1)
+		reader->bad = true;
+	return in_range ? opt_double(value) : (opt_double_t){ 0 };
 }
 
 /* A number below `limit`. */
@@ -324,6 +342,9 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.ordering_matters = get_bool(&reader);
 	result.truncated = get_bool(&reader);
 	result.limit_cut_tie = get_bool(&reader);
+	result.truth_cached = get_bool(&reader);
+	result.match_rate_low = get_rate(&reader);
+	result.match_rate_high = get_rate(&reader);
 	result.generated = get_execution(&reader);
 	result.truth = get_execution(&reader);
 	/* written so that a NaN is out of range too */

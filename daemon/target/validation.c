@@ -180,8 +180,10 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
 		*ret_matched = verdict.score >= 1.0 && !verdict.truncated;
-		if (*ret_matched)
+		if (*ret_matched) {
 			take_verdict(validation, i, &cached->execution, &verdict);
+			validation->result.truth_cached = true;
+		}
 	}
 	return ERR_OK;
 }

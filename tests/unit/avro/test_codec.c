@@ -168,6 +168,9 @@ static struct scored_query *full_scored(struct arena *arena)
 							      true,
 							      false,
 							      false,
+							      true,
+							      { true, 0.25 },
+							      { false, 0 },
 							      { 10, 1.5, STR_NONE },
 							      { 11, 2.5, STR("57014") } };
 	static struct record_judge_score relevance = { 85, STR("good"), STR("ok"), true };
@@ -241,7 +244,8 @@ static const char SCORED_JSON[] =
 	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
-	"\"ordering_matters\":true,\"truncated\":false,\"limit_cut_tie\":false,\"generated\":{\"rows\":10,"
+	"\"ordering_matters\":true,\"truncated\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
+	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
 	"\"sqlstate\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\"}},"
 	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"

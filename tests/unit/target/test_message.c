@@ -99,6 +99,8 @@ static struct validation_result some_result(void)
 		.row_count_match = true,
 		.content_match_rate = 0.9625,
 		.limit_cut_tie = true,
+		.truth_cached = true,
+		.match_rate_low = { true, 0.0 },
 		.ordering_matters = true,
 		.generated = { 12, 3.5, "" },
 		.truth = { 13, 0.25, "42P01" },
@@ -119,7 +121,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.score == 0.95 && got.content_match_rate == 0.9625);
 	assert_int_equal(got.truth_index, 3);
 	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated &&
-		    got.limit_cut_tie);
+		    got.limit_cut_tie && got.truth_cached);
+	assert_true(got.match_rate_low.set && got.match_rate_low.value == 0 && !got.match_rate_high.set);
 	assert_int_equal(got.generated.rows, 12);
 	assert_true(got.generated.time_ms == 3.5);
 	assert_string_equal(got.generated.sqlstate, "");
@@ -151,16 +154,17 @@ static void a_payload_of_the_wrong_length_is_refused(void **state)
 static void values_out_of_range_are_refused(void **state)
 {
 	(void)state;
-	struct validation_result results[5];
+	struct validation_result results[6];
 	struct arena *arena = arena_new();
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 6; i++)
 		results[i] = some_result();
 	results[0].status = VALIDATION_STATUS_COUNT_;
 	results[1].error = ERR_COUNT_;
 	results[2].score = 1.5;
 	results[3].score = __builtin_nan("");
 	results[4].content_match_rate = -0.1;
-	for (size_t i = 0; i < 5; i++) {
+	results[5].match_rate_high = opt_double(1.25);
+	for (size_t i = 0; i < 6; i++) {
 		struct buf frame = BUF_INIT;
 		struct validation_result got;
 		message_put_validated(&frame, &results[i]);

@@ -390,6 +390,7 @@ static void cached_truths_are_believed_only_when_they_match(void **state)
 		targets_submit(single, &test.call);
 		const struct validation_result *result = test_call_wait(&test);
 		assert_true(result->score == cases[i].score);
+		assert_int_equal(result->truth_cached, cases[i].cached);
 		assert_int_equal(test.call.duration_us < 500000, cases[i].cached);
 		assert_true(result->truth.time_ms >= 500);
 		test_call_free(&test);
