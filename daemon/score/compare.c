@@ -15,7 +15,7 @@ struct comparison {
 	struct arena *arena;
 };
 
-static double ladder(double rate)
+double compare_ladder(double rate)
 {
 	static const struct {
 		double at_least;
@@ -25,6 +25,14 @@ static double ladder(double rate)
 		if (rate >= steps[i].at_least)
 			return steps[i].score;
 	return rate;
+}
+
+struct compare_tolerance compare_tolerance_of(const struct compare_options *options)
+{
+	return (struct compare_tolerance){
+		options->absolute_tolerance > 0 ? options->absolute_tolerance : 1e-4,
+		options->relative_tolerance > 0 ? options->relative_tolerance : 1e-9,
+	};
 }
 
 static size_t larger(size_t a, size_t b)
@@ -86,8 +94,7 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.generated = generated,
 		.truth = truth,
 		.options = options,
-		.tolerance = { options->absolute_tolerance > 0 ? options->absolute_tolerance : 1e-4,
-			       options->relative_tolerance > 0 ? options->relative_tolerance : 1e-9 },
+		.tolerance = compare_tolerance_of(options),
 		.arena = arena,
 	};
 	struct compare_verdict verdict = {
@@ -103,8 +110,8 @@ void compare_results(const struct result_set *generated, const struct result_set
 		size_t matched = match_best(&comparison, &verdict.limit_cut_tie);
 		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
 		verdict.score = verdict.row_count_match || verdict.truncated
-					? ladder(verdict.content_match_rate)
-					: 0.3;
+					? compare_ladder(verdict.content_match_rate)
+					: COMPARE_SCORE_OTHER_COUNT;
 	}
 	*ret_verdict = verdict;
 }

@@ -78,3 +78,15 @@ struct compare_verdict {
 void compare_results(const struct result_set *generated, const struct result_set *truth,
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict);
+
+/* The ladder's score of a match rate. */
+#define COMPARE_SCORE_OTHER_COUNT 0.3
+double compare_ladder(double rate);
+
+struct compare_tolerance {
+	double absolute;
+	double relative;
+};
+
+/* With the defaults in. */
+struct compare_tolerance compare_tolerance_of(const struct compare_options *options);

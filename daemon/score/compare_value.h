@@ -10,11 +10,6 @@
 #include "score/compare.h"
 #include "score/compare_number.h"
 
-struct compare_tolerance {
-	double absolute;
-	double relative;
-};
-
 /* How the cells of two paired columns are read. */
 enum compare_mode {
 	COMPARE_TEXT,	  /* trimmed; what has the form of a date or timestamp is one */
