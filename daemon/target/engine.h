@@ -27,6 +27,9 @@ struct query_run {
 };
 
 struct engine {
+	/* Classes of columns are known only when a result was read to its end. */
+	bool classes_at_end;
+
 	/* Connects; the session is the caller's. ERR_TARGET_UNAVAILABLE. */
 	err_t (*open)(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);
 	void (*close)(void *session);
@@ -55,6 +58,7 @@ struct engine {
 
 extern const struct engine engine_postgresql;
 extern const struct engine engine_sqlite;
+extern const struct engine engine_mariadb;
 
 /* The engine of a kind, or NULL when this build cannot run it. */
 const struct engine *engine_of(enum target_engine kind);

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 
 #define PASSWORD_MAX_BYTES 4096
+#define WORKER_ATTEMPTS	   2
+#define RUNS_IN_FULL	   6 /* of a truth and the generated query: columns, rows, rows once more */
 
 /* What libpq's TLS, Kerberos and service files need, and nothing that could name another server or role. */
 static const char *const kept_variables[] = {
@@ -37,6 +39,12 @@ static void clean_environment(char *ret_environment[KEPT_COUNT + 1])
 		if (is_kept(*variable))
 			ret_environment[count++] = *variable;
 	ret_environment[count] = NULL;
+}
+
+int64_t worker_budget_ms(const struct target_settings *target, size_t statements)
+{
+	int64_t runs = target->stream_large_results ? 1 + RUNS_IN_FULL : 1;
+	return WORKER_ATTEMPTS * runs * target->statement_timeout_ms * (int64_t)statements + WORKER_SLACK_MS;
 }
 
 void secret_free(struct buf *buf)

@@ -14,6 +14,10 @@
 /* Time for connecting and comparing that every deadline of a worker grants besides its statements. */
 #define WORKER_SLACK_MS 15000
 
+/* Time that a request of so many statements may take in a worker: one further attempt, and where large
+ * results are read in full, the runs for that. */
+int64_t worker_budget_ms(const struct target_settings *target, size_t statements);
+
 /* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ADDRESS_SPACE_CAN_BE_LIMITED 0

@@ -506,6 +506,7 @@ static err_t lite_check(void *pointer, struct arena *arena, str_t *ret_notes, st
 }
 
 const struct engine engine_sqlite = {
+	.classes_at_end = true,
 	.open = lite_open,
 	.close = lite_close,
 	.begin = lite_begin,

@@ -211,8 +211,7 @@ static void worker_flush(struct target *target, struct worker *worker)
 
 static int64_t deadline_of(const struct target *target, size_t statements)
 {
-	int64_t statements_ms = target->settings.statement_timeout_ms * (int64_t)statements;
-	return clock_monotonic_us() + (2 * statements_ms + WORKER_SLACK_MS) * 1000;
+	return clock_monotonic_us() + worker_budget_ms(&target->settings, statements) * 1000;
 }
 
 static void worker_request(struct target *target, struct worker *worker, size_t statements)

@@ -1,6 +1,7 @@
 #include "target/validation.h"
 
 #include "common/clock.h"
+#include "target/stream.h"
 
 #include <time.h>
 
@@ -77,17 +78,30 @@ static struct compare_options options_of(const struct target_settings *target,
 	};
 }
 
-/* Takes the verdict over when it is the first or the best so far. */
-static void take_verdict(struct validation *validation, size_t index,
-			 const struct validation_execution *truth, const struct compare_verdict *verdict)
+/* What comparing with one truth has shown. */
+struct finding {
+	struct compare_verdict verdict;
+	struct validation_execution generated, truth;
+	struct compare_estimate estimate;
+};
+
+/* Takes the finding over when it is the first or the best so far. */
+static void take_finding(struct validation *validation, size_t index, const struct finding *finding)
 {
 	struct validation_result *result = &validation->result;
+	const struct compare_verdict *verdict = &finding->verdict;
 	if (validation->compared && verdict->score <= result->score)
 		return;
 	validation->compared = true;
 	result->status = VALIDATION_COMPARED;
 	result->truth_index = index;
-	result->truth = *truth;
+	result->generated = finding->generated;
+	result->truth = finding->truth;
+	result->match_rate_low = result->match_rate_high = (opt_double_t){ 0 };
+	if (finding->estimate.known) {
+		result->match_rate_low = opt_double(finding->estimate.low);
+		result->match_rate_high = opt_double(finding->estimate.high);
+	}
 	result->score = verdict->score;
 	result->schema_match = verdict->schema_match;
 	result->row_count_match = verdict->row_count_match;
@@ -117,6 +131,7 @@ static void take_failure(struct validation *validation, size_t index, const stru
 									: VALIDATION_EXECUTION_FAILED;
 	result->message = arena_str(validation->arena, validation->generated.message);
 	result->truth_index = index;
+	result->generated = validation->generated.execution;
 	result->truth = truth->execution;
 	result->ordering_matters = validation->request->truths[index].ordered;
 }
@@ -181,9 +196,68 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
 		*ret_matched = verdict.score >= 1.0 && !verdict.truncated;
 		if (*ret_matched) {
-			take_verdict(validation, i, &cached->execution, &verdict);
+			take_finding(validation, i,
+				     &(struct finding){ .verdict = verdict,
+							.generated = validation->generated.execution,
+							.truth = cached->execution });
 			validation->result.truth_cached = true;
 		}
+	}
+	return ERR_OK;
+}
+
+/* What both results in full have in common is exact; else the counts are, and the rate is that of a sample.
+ * In what order the rows come was only seen within the limits. */
+static void refine(struct finding *finding, const struct stream_comparison *full)
+{
+	struct compare_verdict *verdict = &finding->verdict;
+	if (full->verdict != COMPARE_DIGEST_UNEQUAL) {
+		verdict->score = verdict->content_match_rate = 1;
+		verdict->row_count_match = true;
+		verdict->truncated = false;
+		verdict->limit_cut_tie = full->verdict == COMPARE_DIGEST_EQUAL_TO_CUT;
+		return;
+	}
+	verdict->row_count_match = full->same_count;
+	finding->estimate = full->estimate;
+	bool seen_better = verdict->ordering_matters && verdict->content_match_rate < full->estimate.rate;
+	if (full->estimate.known && !seen_better)
+		verdict->content_match_rate = full->estimate.rate;
+	verdict->score =
+		full->same_count ? compare_ladder(verdict->content_match_rate) : COMPARE_SCORE_OTHER_COUNT;
+}
+
+/* The limits have cut a result: reads both in full. `finding` is what the parts within the limits have shown,
+ * which stands when a query has no end within its time. */
+static err_t compare_in_full(struct validation *validation, size_t index, const struct query_run *truth,
+			     struct arena *arena, struct finding *finding, struct err_detail *detail)
+{
+	const struct target_settings *target = &validation->settings->target;
+	const struct validation_truth *asked = &validation->request->truths[index];
+	const struct compare_options options = options_of(target, asked, arena);
+	const struct result_set generated_set = result_finish(&validation->generated.result);
+	const struct result_set truth_set = result_finish(&truth->result);
+	struct stream_query ours = { .sql = validation->request->generated_sql, .fetched = &generated_set };
+	struct stream_query theirs = { .sql = asked->sql, .fetched = &truth_set };
+	struct stream_comparison full = { 0 };
+	err_t err = stream_compare(validation->engine, *validation->session, target, &ours, &theirs, &options,
+				   arena, &full, detail);
+	if (err)
+		return err;
+	if (full.outcome == STREAM_READ) {
+		finding->generated = ours.execution;
+		finding->truth = theirs.execution;
+		refine(finding, &full);
+	}
+	if (full.outcome == STREAM_FAILED && full.generated_failed) {
+		validation->generated.outcome = full.failed.outcome;
+		validation->generated.execution = full.failed.execution;
+		validation->generated.message = arena_str(validation->generated_arena, full.failed.message);
+		take_failure(validation, index, truth);
+	} else if (full.outcome == STREAM_FAILED && !validation->compared) {
+		take_broken_truth(validation, index, &full.failed);
+	} else if (full.outcome != STREAM_FAILED) {
+		take_finding(validation, index, finding);
 	}
 	return ERR_OK;
 }
@@ -203,8 +277,13 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 		take_failure(validation, index, truth);
 		return ERR_OK;
 	}
-	struct compare_verdict verdict = compare_with(validation, index, &result, arena);
-	take_verdict(validation, index, &truth->execution, &verdict);
+	struct finding finding = { .verdict = compare_with(validation, index, &result, arena),
+				   .generated = validation->generated.execution,
+				   .truth = truth->execution };
+	if (validation->settings->target.stream_large_results && finding.verdict.truncated &&
+	    finding.verdict.schema_match)
+		return compare_in_full(validation, index, truth, arena, &finding, detail);
+	take_finding(validation, index, &finding);
 	return ERR_OK;
 }
 

@@ -57,8 +57,7 @@ static void grant_cpu(const struct worker *worker, size_t statements)
 {
 	struct rusage usage;
 	struct rlimit limit;
-	int64_t budget_ms =
-		2 * worker->settings.target.statement_timeout_ms * (int64_t)statements + WORKER_SLACK_MS;
+	int64_t budget_ms = worker_budget_ms(&worker->settings.target, statements);
 	if (getrusage(RUSAGE_SELF, &usage) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
 		return;
 	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + budget_ms / 1000 + 2);

@@ -1,0 +1,233 @@
+#include "target/stream.h"
+
+#define SAMPLE_ROWS	 4096
+#define SAMPLE_BYTES	 ((size_t)8 << 20)
+#define MOST_CORRECTIONS 1
+
+struct side {
+	struct stream_query *query;
+	struct result_set columns; /* names and classes as known by now */
+	struct compare_columns *bags;
+	struct compare_digest *digest;
+};
+
+/* One comparison in progress. */
+struct stream {
+	const struct engine *engine;
+	void *session;
+	const struct target_settings *settings;
+	const struct compare_options *options;
+	struct arena *arena;
+	struct compare_digest_key key;
+	struct compare_pairing pairing;
+	struct side generated, truth;
+	struct stream_comparison result;
+};
+
+static bool take_for_bags(void *context, const str_t *cells, size_t cells_count)
+{
+	const struct side *side = context;
+	(void)cells_count;
+	compare_columns_row(side->bags, cells);
+	return true;
+}
+
+static bool take_for_digest(void *context, const str_t *cells, size_t cells_count)
+{
+	const struct side *side = context;
+	(void)cells_count;
+	compare_digest_row(side->digest, cells);
+	return true;
+}
+
+/* Takes over what the run has shown of the columns' classes. True when they are not what was believed. */
+static bool learn_types(struct stream *stream, struct side *side, const struct query_run *run)
+{
+	struct result_column *columns =
+		ARENA_ARRAY(stream->arena, struct result_column, side->columns.columns_count);
+	bool changed = false;
+	for (size_t i = 0; i < side->columns.columns_count; i++) {
+		columns[i] = side->columns.columns[i];
+		changed = changed || columns[i].type != run->result.columns[i].type;
+		columns[i].type = run->result.columns[i].type;
+	}
+	side->columns.columns = columns;
+	return changed;
+}
+
+static void note_failure(struct stream *stream, const struct side *side, const struct query_run *run)
+{
+	struct stream_comparison *result = &stream->result;
+	result->outcome = run->outcome == QUERY_FAILED ? STREAM_FAILED : STREAM_ENDLESS;
+	result->generated_failed = side == &stream->generated;
+	result->truth_failed = side == &stream->truth;
+	result->failed = (struct query_run){ .outcome = run->outcome, .execution = run->execution };
+	result->failed.message = arena_str(stream->arena, run->message);
+}
+
+/* Runs a side's query in full. `ret_changed`: see learn_types. What ends it early is in the result, and true
+ * is not returned. */
+static err_t read_side(struct stream *stream, struct side *side,
+		       bool (*take)(void *context, const str_t *cells, size_t cells_count), bool *ret_ended,
+		       bool *ret_changed, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct query_run run = { .result = { .arena = arena,
+					     .sink = { take, side },
+					     .max_bytes = stream->settings->max_result_bytes } };
+	err_t err = stream->engine->run(stream->session, side->query->sql, &run, detail);
+	bool whole = !err && run.outcome == QUERY_RETURNED && !run.result.truncated &&
+		     run.result.columns_count == side->columns.columns_count;
+	if (whole) {
+		*ret_changed |= learn_types(stream, side, &run);
+		side->query->execution = run.execution;
+	} else if (!err) {
+		note_failure(stream, side, &run);
+	}
+	*ret_ended = whole;
+	result_free(&run.result);
+	return err;
+}
+
+/* Both sides one behind the other. False in `ret_ended` when one of them was not read to its end. */
+static err_t read_both(struct stream *stream,
+		       bool (*take)(void *context, const str_t *cells, size_t cells_count), bool *ret_ended,
+		       bool *ret_changed, struct err_detail *detail)
+{
+	*ret_changed = false;
+	err_t err = read_side(stream, &stream->truth, take, ret_ended, ret_changed, detail);
+	if (!err && *ret_ended)
+		err = read_side(stream, &stream->generated, take, ret_ended, ret_changed, detail);
+	return err;
+}
+
+/* --- which columns belong together --- */
+
+static struct compare_columns *bags_new(const struct stream *stream, const struct side *side)
+{
+	enum cell_class *types = ARENA_ARRAY(stream->arena, enum cell_class, side->columns.columns_count);
+	for (size_t i = 0; i < side->columns.columns_count; i++)
+		types[i] = stream->engine->classes_at_end ? CELL_UNKNOWN : side->columns.columns[i].type;
+	return compare_columns_new(&stream->key, types, side->columns.columns_count);
+}
+
+static err_t pair_by_contents(struct stream *stream, bool *ret_ended, struct err_detail *detail)
+{
+	bool changed;
+	_cleanup_(compare_columns_cleanup) struct compare_columns *generated =
+		bags_new(stream, &stream->generated);
+	_cleanup_(compare_columns_cleanup) struct compare_columns *truth = bags_new(stream, &stream->truth);
+	stream->generated.bags = generated;
+	stream->truth.bags = truth;
+	err_t err = read_both(stream, take_for_bags, ret_ended, &changed, detail);
+	if (!err && *ret_ended)
+		stream->result.paired =
+			compare_columns_pair(&stream->generated.columns, generated, &stream->truth.columns,
+					     truth, stream->arena, &stream->pairing) == COMPARE_PAIRED;
+	return err;
+}
+
+static void init_pairing(struct stream *stream)
+{
+	size_t count = stream->truth.columns.columns_count;
+	stream->pairing = (struct compare_pairing){
+		.pairs = ARENA_ARRAY(stream->arena, struct compare_pair, count),
+		.count = count,
+		.choices = 1,
+	};
+}
+
+static bool pair_by_names(struct stream *stream)
+{
+	bool *taken = ARENA_ARRAY(stream->arena, bool, stream->truth.columns.columns_count);
+	init_pairing(stream);
+	return compare_pair_names(&stream->generated.columns, &stream->truth.columns, &stream->pairing, taken,
+				  stream->arena) == 0;
+}
+
+/* Reads the modes of the pairs anew from classes that have changed. */
+static void renew_pairs(struct stream *stream)
+{
+	struct compare_pairing before = stream->pairing;
+	init_pairing(stream);
+	for (size_t i = 0; i < before.count; i++)
+		compare_set_pair(&stream->pairing, &stream->generated.columns, &stream->truth.columns, i,
+				 before.pairs[i].generated);
+}
+
+/* --- the rows --- */
+
+static struct compare_digest *digest_new(const struct stream *stream, bool is_truth)
+{
+	size_t sample_bytes = (size_t)stream->settings->max_result_bytes / 8;
+	return compare_digest_new(&(struct compare_digest_settings){
+		.key = stream->key,
+		.pairing = &stream->pairing,
+		.is_truth = is_truth,
+		.options = stream->options,
+		.sample_rows = SAMPLE_ROWS,
+		.sample_bytes = sample_bytes < SAMPLE_BYTES ? sample_bytes : SAMPLE_BYTES,
+	});
+}
+
+static void judge(struct stream *stream)
+{
+	struct stream_comparison *result = &stream->result;
+	const struct compare_digest *generated = stream->generated.digest, *truth = stream->truth.digest;
+	const struct compare_tolerance tolerance = compare_tolerance_of(stream->options);
+	result->outcome = STREAM_READ;
+	result->verdict = compare_digest_judge(generated, truth);
+	result->same_count = compare_digest_rows(generated) == compare_digest_rows(truth);
+	if (result->verdict == COMPARE_DIGEST_UNEQUAL && result->paired)
+		compare_digest_estimate(generated, truth, &tolerance, stream->arena, &result->estimate);
+}
+
+static err_t read_rows(struct stream *stream, bool *ret_ended, bool *ret_changed, struct err_detail *detail)
+{
+	_cleanup_(compare_digest_cleanup) struct compare_digest *generated = digest_new(stream, false);
+	_cleanup_(compare_digest_cleanup) struct compare_digest *truth = digest_new(stream, true);
+	stream->generated.digest = generated;
+	stream->truth.digest = truth;
+	err_t err = read_both(stream, take_for_digest, ret_ended, ret_changed, detail);
+	if (!err && *ret_ended)
+		judge(stream);
+	return err;
+}
+
+/* Classes that turn out otherwise at the end of a result make the digests anew: of columns that hold what
+ * they like. */
+static err_t compare(struct stream *stream, struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	bool ended = true, changed = false;
+	stream->result.paired = pair_by_names(stream);
+	if (!stream->result.paired)
+		err = pair_by_contents(stream, &ended, detail);
+	for (int round = 0; !err && ended && round <= MOST_CORRECTIONS && (round == 0 || changed); round++) {
+		if (round > 0)
+			renew_pairs(stream);
+		err = read_rows(stream, &ended, &changed, detail);
+	}
+	return err;
+}
+
+err_t stream_compare(const struct engine *engine, void *session, const struct target_settings *settings,
+		     struct stream_query *generated, struct stream_query *truth,
+		     const struct compare_options *options, struct arena *arena,
+		     struct stream_comparison *ret_comparison, struct err_detail *detail)
+{
+	struct stream stream = {
+		.engine = engine,
+		.session = session,
+		.settings = settings,
+		.options = options,
+		.arena = arena,
+		.generated = { .query = generated, .columns = *generated->fetched },
+		.truth = { .query = truth, .columns = *truth->fetched },
+	};
+	compare_digest_key_make(&stream.key);
+	err_t err = compare(&stream, detail);
+	if (!err)
+		*ret_comparison = stream.result;
+	return err;
+}
