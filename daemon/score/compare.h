@@ -10,7 +10,7 @@
 
 /* What a column holds, as far as comparing needs to know. */
 enum cell_class {
-	CELL_UNKNOWN, /* the engine does not say: compared as number where both sides look like one, else as
+	CELL_UNKNOWN, /* the engine does not say: what is written as databases write numbers is one, else
 			 text */
 	CELL_INTEGER,
 	CELL_DECIMAL,
@@ -24,8 +24,9 @@ enum cell_class {
 	CELL_INTERVAL,
 	CELL_BYTES, /* as lower-case hexadecimal */
 	CELL_JSON,
-	CELL_ARRAY, /* PostgreSQL's text form {…} */
-	CELL_NULL,  /* nothing but NULL was seen */
+	CELL_ARRAY,	 /* PostgreSQL's text form {…} */
+	CELL_TEXT_ARRAY, /* the same, of texts: 007 in it is no number */
+	CELL_NULL,	 /* nothing but NULL was seen */
 };
 
 struct result_column {
@@ -73,7 +74,8 @@ struct compare_verdict {
  * less than factorial time. Rows: bags, whole rows, duplicates count; with `ordered` by position up to ties
  * of the keys. Unequal counts → 0.3 (not when truncated). Match rate ≥ 0.99 → 1.0; ≥ 0.95 → 0.95; ≥ 0.80 →
  * 0.80; else the rate; empty against empty → 1.0. Numbers are equal within the absolute or relative
- * tolerance; NULL equals only NULL.
+ * tolerance, but two columns of whole numbers (keys, counts) are equal exactly: the tolerance is for what was
+ * computed, and would make 1234567890123 and 1234567890124 the same key. NULL equals only NULL.
  */
 void compare_results(const struct result_set *generated, const struct result_set *truth,
 		     const struct compare_options *options, struct arena *arena,

@@ -9,6 +9,7 @@ struct parser {
 	struct compare_reading *out;
 	struct arena *arena;
 	int depth;
+	bool texts; /* elements of arrays are no numbers */
 };
 
 struct member {
@@ -278,9 +279,10 @@ static bool parse_value(struct parser *parser)
 }
 
 /* Runs `parse` over the whole text; what it appended is taken back when it fails. */
-static bool read_whole(struct compare_reading *reading, str_t text, bool (*parse)(struct parser *))
+static bool read_whole(struct compare_reading *reading, str_t text, bool texts,
+		       bool (*parse)(struct parser *))
 {
-	struct parser parser = { text.ptr, text.ptr + text.len, reading, reading->arena, 0 };
+	struct parser parser = { text.ptr, text.ptr + text.len, reading, reading->arena, 0, texts };
 	size_t exact_len = reading->exact.len, numbers_count = reading->numbers_count;
 	bool read = parse(&parser);
 	skip_space(&parser);
@@ -293,7 +295,7 @@ static bool read_whole(struct compare_reading *reading, str_t text, bool (*parse
 
 bool compare_read_json(struct compare_reading *reading, str_t text)
 {
-	return read_whole(reading, text, parse_value);
+	return read_whole(reading, text, false, parse_value);
 }
 
 /* "[2:4]=" before an array whose subscripts do not start at 1. */
@@ -333,7 +335,7 @@ static bool take_bare_element(struct parser *parser)
 		return false;
 	if (text.len == 4 && strncasecmp(text.ptr, "null", 4) == 0)
 		emit(parser, "n");
-	else if (compare_number_length(text) == text.len)
+	else if (!parser->texts && compare_number_length(text) == text.len)
 		emit_number(parser, text);
 	else
 		emit_text(parser, text);
@@ -369,5 +371,10 @@ static bool parse_whole_array(struct parser *parser)
 
 bool compare_read_array(struct compare_reading *reading, str_t text)
 {
-	return read_whole(reading, text, parse_whole_array);
+	return read_whole(reading, text, false, parse_whole_array);
+}
+
+bool compare_read_text_array(struct compare_reading *reading, str_t text)
+{
+	return read_whole(reading, text, true, parse_whole_array);
 }

@@ -9,3 +9,6 @@
 /* Append a document to the reading; false (and nothing appended): the text is none. */
 bool compare_read_json(struct compare_reading *reading, str_t text);
 bool compare_read_array(struct compare_reading *reading, str_t text);
+
+/* An array whose elements are texts even where they look like numbers. */
+bool compare_read_text_array(struct compare_reading *reading, str_t text);

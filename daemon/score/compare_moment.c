@@ -7,6 +7,9 @@
 #define HOUR_US	  (60 * MINUTE_US)
 #define DAY_US	  (24 * HOUR_US)
 
+/* MariaDB's 0000-00-00: before all dates that can be written. */
+#define ZERO_DATE_DAYS INT64_C(-1000000)
+
 struct cursor {
 	const char *at;
 	const char *end;
@@ -81,6 +84,10 @@ static bool take_date(struct cursor *cursor, int64_t *ret_us)
 	if (!take_digits(cursor, 4, 6, &year) || !take(cursor, '-') || !take_digits(cursor, 2, 2, &month) ||
 	    !take(cursor, '-') || !take_digits(cursor, 2, 2, &day))
 		return false;
+	if (year == 0 && month == 0 && day == 0) {
+		*ret_us = ZERO_DATE_DAYS * DAY_US;
+		return true;
+	}
 	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
 		return false;
 	*ret_us = days_of(year, month, day) * DAY_US;
@@ -96,7 +103,7 @@ static bool take_clock(struct cursor *cursor, int most_hour_digits, int64_t *ret
 		return false;
 	if (take(cursor, ':') && (!take_digits(cursor, 2, 2, &second) || second > 60))
 		return false;
-	if (take(cursor, '.') && !take_fraction(cursor, &fraction))
+	if ((take(cursor, '.') || take(cursor, ',')) && !take_fraction(cursor, &fraction))
 		return false;
 	*ret_us = hour * HOUR_US + minute * MINUTE_US + second * SECOND_US + fraction;
 	return true;
@@ -201,12 +208,52 @@ static bool take_interval_part(struct cursor *cursor, int64_t *ret_us)
 	return true;
 }
 
+/* A number with its unit's letter in a duration of ISO 8601; only seconds have a fraction. */
+static bool take_duration_part(struct cursor *cursor, bool is_clock, int64_t *ret_us)
+{
+	static const char letters[][5] = { "YMWD", "HMS" };
+	static const int64_t lengths_us[][4] = { { 360 * DAY_US, 30 * DAY_US, 7 * DAY_US, DAY_US },
+						 { HOUR_US, MINUTE_US, SECOND_US } };
+	bool negative = take(cursor, '-');
+	int64_t count, fraction = 0;
+	if (!take_digits(cursor, 1, 9, &count) || (take(cursor, '.') && !take_fraction(cursor, &fraction)) ||
+	    done(cursor))
+		return false;
+	const char *letter = strchr(letters[is_clock], *cursor->at);
+	if (!letter || !*letter || (fraction > 0 && *letter != 'S'))
+		return false;
+	int64_t unit = lengths_us[is_clock][letter - letters[is_clock]];
+	if (count > INT64_MAX / 4 / unit)
+		return false;
+	cursor->at++;
+	*ret_us = negative ? -(count * unit + fraction) : count * unit + fraction;
+	return true;
+}
+
+/* Behind the P: 1Y2M3DT4H5M6.5S. */
+static bool take_duration(struct cursor *cursor, int64_t *ret_us)
+{
+	bool is_clock = false;
+	int64_t total = 0, part;
+	while (!done(cursor)) {
+		if (!is_clock && take(cursor, 'T'))
+			is_clock = true;
+		if (!take_duration_part(cursor, is_clock, &part) ||
+		    __builtin_add_overflow(total, part, &total))
+			return false;
+	}
+	*ret_us = total;
+	return true;
+}
+
 bool compare_parse_interval(str_t text, int64_t *ret_us)
 {
 	struct cursor cursor = { text.ptr, text.ptr + text.len };
 	int64_t total = 0, part;
 	if (done(&cursor))
 		return false;
+	if (take(&cursor, 'P'))
+		return !done(&cursor) && take_duration(&cursor, ret_us);
 	while (!done(&cursor)) {
 		if (!take_interval_part(&cursor, &part) || __builtin_add_overflow(total, part, &total))
 			return false;

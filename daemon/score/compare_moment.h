@@ -12,5 +12,5 @@ bool compare_parse_moment(str_t text, int64_t *ret_us);
 /* Microseconds since midnight UTC. */
 bool compare_parse_time(str_t text, int64_t *ret_us);
 
-/* Length in microseconds with days of 24 hours and months of 30 days. */
+/* Length in microseconds (also of a duration of ISO 8601) with days of 24 hours and months of 30 days. */
 bool compare_parse_interval(str_t text, int64_t *ret_us);

@@ -72,6 +72,18 @@ enum compare_number compare_number_of(str_t text)
 	return COMPARE_NUMBER_NONE;
 }
 
+bool compare_number_plain(str_t number)
+{
+	size_t at = number.ptr[0] == '-' ? 1 : 0, whole = count_digits(number, at);
+	if (whole == 0 || (whole > 1 && number.ptr[at] == '0'))
+		return false;
+	at += whole;
+	if (at == number.len || number.ptr[at] != '.')
+		return true;
+	size_t fraction = count_digits(number, at + 1);
+	return fraction == 1 || (fraction > 1 && number.ptr[at + fraction] != '0');
+}
+
 /* The power of ten behind the digits, 0 when there is none. `at` is behind the last digit. */
 static int64_t read_power(str_t number, size_t at)
 {

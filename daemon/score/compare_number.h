@@ -20,6 +20,10 @@ size_t compare_number_length(str_t text);
 /* What the whole text is. */
 enum compare_number compare_number_of(str_t text);
 
+/* Whether a finite number is written as databases write them where nothing asks for more digits: no needless
+ * zero before or behind (but 5.0), no plus sign. */
+bool compare_number_plain(str_t number);
+
 /* The double next to a finite number; infinite when it is beyond all of them. A byte that cannot continue the
  * number has to follow it. */
 double compare_number_double(str_t number);

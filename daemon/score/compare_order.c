@@ -13,13 +13,6 @@ static void read_keys(const struct compare_order *order, bool is_truth, size_t r
 	}
 }
 
-/* Ties are told by the database, which knows no tolerance. */
-static bool tied(const struct compare_reading *a, const struct compare_reading *b)
-{
-	static const struct compare_tolerance none = { 0, 0 };
-	return compare_readings_equal(a, b, &none);
-}
-
 /* Whether ties can be told: every key is an output column. */
 static bool keys_known(const struct compare_order *order)
 {
@@ -40,7 +33,7 @@ static size_t end_of_tie(const struct compare_order *order, size_t start, struct
 	read_keys(order, true, start, first);
 	for (; end < order->truth->rows_count; end++) {
 		read_keys(order, true, end, other);
-		if (!tied(first, other))
+		if (!str_equal(buf_str(&first->exact), buf_str(&other->exact)))
 			break;
 	}
 	return end;
@@ -53,21 +46,24 @@ static size_t smaller(size_t a, size_t b)
 
 /* Generated rows of the last tie that have the keys of the truth there. */
 static size_t count_with_keys(const struct compare_order *order, size_t start, size_t end,
-			      struct compare_reading *keys, struct compare_reading *other)
+			      struct arena *arena)
 {
+	_cleanup_(compare_reading_free) struct compare_reading keys = { .arena = arena };
+	_cleanup_(compare_reading_free) struct compare_reading other = { .arena = arena };
 	size_t count = 0;
-	read_keys(order, true, start, keys);
+	read_keys(order, true, start, &keys);
 	for (size_t row = start; row < end; row++) {
-		read_keys(order, false, row, other);
-		count += compare_readings_equal(keys, other, &order->tolerance);
+		read_keys(order, false, row, &other);
+		count += compare_readings_equal(&keys, &other, &order->tolerance);
 	}
 	return count;
 }
 
 size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie)
 {
-	_cleanup_(compare_reading_free) struct compare_reading first = { .arena = arena };
-	_cleanup_(compare_reading_free) struct compare_reading other = { .arena = arena };
+	/* Ties are told by the database, which knows no tolerance. */
+	_cleanup_(compare_reading_free) struct compare_reading first = { .canonical = true, .arena = arena };
+	_cleanup_(compare_reading_free) struct compare_reading other = { .canonical = true, .arena = arena };
 	size_t rows = order->truth->rows_count, matched = 0;
 	bool cut = order->options->limited || order->truth->truncated;
 	bool ties_known = keys_known(order);
@@ -81,7 +77,7 @@ size_t compare_match_ordered(const struct compare_order *order, struct arena *ar
 			compare_match_bags(order->generated_rows + start, ours - start,
 					   order->truth_rows + start, end - start, &order->tolerance, arena);
 		if (cut && ties_known && end == rows && found < ours - start) {
-			size_t with_keys = count_with_keys(order, start, ours, &first, &other);
+			size_t with_keys = count_with_keys(order, start, ours, arena);
 			*ret_cut_tie = with_keys > found;
 			found = with_keys > found ? with_keys : found;
 		}

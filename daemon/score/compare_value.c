@@ -4,7 +4,6 @@
 #include "score/compare_document.h"
 #include "score/compare_moment.h"
 
-#include <ctype.h>
 #include <float.h>
 #include <math.h>
 
@@ -43,51 +42,76 @@ void compare_reading_end(struct compare_reading *reading)
 static enum compare_mode own_mode(enum cell_class type)
 {
 	static const enum compare_mode modes[] = {
-		[CELL_UNKNOWN] = COMPARE_LOOSE,	    [CELL_INTEGER] = COMPARE_INTEGER,
-		[CELL_DECIMAL] = COMPARE_LOOSE,	    [CELL_FLOAT] = COMPARE_LOOSE,
-		[CELL_BOOLEAN] = COMPARE_BOOLEAN,   [CELL_TEXT] = COMPARE_TEXT,
-		[CELL_DATE] = COMPARE_MOMENT,	    [CELL_TIME] = COMPARE_TIME,
-		[CELL_TIMESTAMP] = COMPARE_MOMENT,  [CELL_TIMESTAMP_TZ] = COMPARE_MOMENT,
-		[CELL_INTERVAL] = COMPARE_INTERVAL, [CELL_BYTES] = COMPARE_BYTES,
-		[CELL_JSON] = COMPARE_JSON,	    [CELL_ARRAY] = COMPARE_ARRAY,
+		[CELL_UNKNOWN] = COMPARE_GUESSED,
+		[CELL_INTEGER] = COMPARE_INTEGER,
+		[CELL_DECIMAL] = COMPARE_LOOSE,
+		[CELL_FLOAT] = COMPARE_LOOSE,
+		[CELL_BOOLEAN] = COMPARE_BOOLEAN,
+		[CELL_TEXT] = COMPARE_TEXT,
+		[CELL_DATE] = COMPARE_MOMENT,
+		[CELL_TIME] = COMPARE_TIME,
+		[CELL_TIMESTAMP] = COMPARE_MOMENT,
+		[CELL_TIMESTAMP_TZ] = COMPARE_MOMENT,
+		[CELL_INTERVAL] = COMPARE_INTERVAL,
+		[CELL_BYTES] = COMPARE_BYTES,
+		[CELL_JSON] = COMPARE_JSON,
+		[CELL_ARRAY] = COMPARE_ARRAY,
+		[CELL_TEXT_ARRAY] = COMPARE_TEXT_ARRAY,
 		[CELL_NULL] = COMPARE_TEXT,
 	};
 	return modes[type];
 }
 
 /* Beside another class a whole number is a number like others: 5 equals 4.99999999 and the text 5.0. */
-static enum compare_mode mode_beside(enum cell_class type, enum cell_class other)
+static enum compare_mode mode_beside_others(enum cell_class type)
 {
 	enum compare_mode mode = own_mode(type);
-	return mode == COMPARE_INTEGER && type != other && other != CELL_NULL ? COMPARE_LOOSE : mode;
+	return mode == COMPARE_INTEGER ? COMPARE_LOOSE : mode;
+}
+
+/* What values of two classes have in common, where neither class is vague. */
+static enum compare_mode common_mode(enum compare_mode a, enum compare_mode b)
+{
+	static const struct {
+		enum compare_mode a, b, common;
+	} rules[] = {
+		{ COMPARE_BOOLEAN, COMPARE_LOOSE, COMPARE_BOOLEAN },
+		{ COMPARE_BOOLEAN, COMPARE_JSON, COMPARE_BOOLEAN },
+		{ COMPARE_TIME, COMPARE_INTERVAL, COMPARE_INTERVAL },
+		{ COMPARE_ARRAY, COMPARE_TEXT_ARRAY, COMPARE_ARRAY },
+	};
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		if ((rules[i].a == a && rules[i].b == b) || (rules[i].a == b && rules[i].b == a))
+			return rules[i].common;
+	return a == COMPARE_JSON || b == COMPARE_JSON ? COMPARE_JSON : COMPARE_TEXT;
 }
 
 enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b)
 {
-	enum compare_mode left = mode_beside(a, b), right = mode_beside(b, a);
-	if (left == right || b == CELL_NULL)
-		return left;
+	if (a == b || b == CELL_NULL)
+		return own_mode(a);
 	if (a == CELL_NULL)
-		return right;
-	if (left == COMPARE_JSON || right == COMPARE_JSON)
-		return COMPARE_JSON;
-	if (left == COMPARE_TEXT || (a == CELL_UNKNOWN && right != COMPARE_TEXT))
-		return right;
-	if (right == COMPARE_TEXT || b == CELL_UNKNOWN)
+		return own_mode(b);
+	enum compare_mode left = mode_beside_others(a), right = mode_beside_others(b);
+	if (left == right || right == COMPARE_TEXT)
 		return left;
-	if ((left == COMPARE_BOOLEAN && right == COMPARE_LOOSE) ||
-	    (left == COMPARE_LOOSE && right == COMPARE_BOOLEAN))
-		return COMPARE_BOOLEAN;
-	return COMPARE_TEXT;
+	if (left == COMPARE_TEXT || left == COMPARE_GUESSED)
+		return right;
+	return right == COMPARE_GUESSED ? left : common_mode(left, right);
+}
+
+static bool is_space(char byte)
+{
+	return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
 str_t compare_trim(str_t text)
 {
-	while (text.len > 0 && isspace((unsigned char)text.ptr[0])) {
+	while (text.len > 0 && is_space(text.ptr[0])) {
 		text.ptr++;
 		text.len--;
 	}
-	while (text.len > 0 && isspace((unsigned char)text.ptr[text.len - 1]))
+	while (text.len > 0 && is_space(text.ptr[text.len - 1]))
 		text.len--;
 	return text;
 }
@@ -201,27 +225,57 @@ static bool read_loose(struct compare_reading *reading, str_t text)
 	return read_number(reading, text) || read_moment(reading, text);
 }
 
+static bool read_guessed(struct compare_reading *reading, str_t text)
+{
+	bool is_number = compare_number_of(text) != COMPARE_NUMBER_FINITE || compare_number_plain(text);
+	return (is_number && read_number(reading, text)) || read_moment(reading, text);
+}
+
+/* A time of day may be as long as an interval in MariaDB. */
+static bool read_clock(struct compare_reading *reading, str_t text)
+{
+	return read_time(reading, text) || read_interval(reading, text);
+}
+
+static int hex_digit(char byte)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *found = byte ? strchr(digits, byte | 0x20) : NULL;
+	return found && (byte >= 'A' || (byte >= '0' && byte <= '9')) ? (int)(found - digits) : -1;
+}
+
+static bool read_bytes(struct compare_reading *reading, str_t text)
+{
+	bool prefixed = text.len >= 2 && (text.ptr[0] == '\\' || text.ptr[0] == '0') && text.ptr[1] == 'x';
+	str_t digits = prefixed ? (str_t){ text.ptr + 2, text.len - 2 } : text;
+	size_t exact_len = reading->exact.len;
+	buf_printf(&reading->exact, "%zu:", digits.len);
+	for (size_t i = 0; i < digits.len; i++) {
+		int digit = hex_digit(digits.ptr[i]);
+		if (digit < 0) {
+			reading->exact.len = exact_len;
+			return false;
+		}
+		buf_append_char(&reading->exact, "0123456789abcdef"[digit]);
+	}
+	return true;
+}
+
 /* An array stands for the list of JSON with the same elements. */
 static bool read_document(struct compare_reading *reading, str_t text)
 {
 	return compare_read_json(reading, text) || compare_read_array(reading, text);
 }
 
-static bool read_nothing(struct compare_reading *reading, str_t text)
-{
-	(void)reading;
-	(void)text;
-	return false;
-}
-
 void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell)
 {
 	static bool (*const readers[])(struct compare_reading *, str_t) = {
-		[COMPARE_TEXT] = read_moment,	    [COMPARE_LOOSE] = read_loose,
-		[COMPARE_INTEGER] = read_integer,   [COMPARE_BOOLEAN] = read_boolean,
-		[COMPARE_MOMENT] = read_moment,	    [COMPARE_TIME] = read_time,
-		[COMPARE_INTERVAL] = read_interval, [COMPARE_BYTES] = read_nothing,
-		[COMPARE_JSON] = read_document,	    [COMPARE_ARRAY] = compare_read_array,
+		[COMPARE_TEXT] = read_moment,	      [COMPARE_LOOSE] = read_loose,
+		[COMPARE_GUESSED] = read_guessed,     [COMPARE_INTEGER] = read_integer,
+		[COMPARE_BOOLEAN] = read_boolean,     [COMPARE_MOMENT] = read_moment,
+		[COMPARE_TIME] = read_clock,	      [COMPARE_INTERVAL] = read_interval,
+		[COMPARE_BYTES] = read_bytes,	      [COMPARE_JSON] = read_document,
+		[COMPARE_ARRAY] = compare_read_array, [COMPARE_TEXT_ARRAY] = compare_read_text_array,
 	};
 	if (!str_present(cell)) {
 		buf_append_char(&reading->exact, '-');
@@ -267,9 +321,17 @@ static int64_t quantise(double number)
 /* Columns of other classes may hold the same values: what both are read as has to be the same. */
 static enum compare_mode mode_alone(enum cell_class type)
 {
-	enum compare_mode mode = own_mode(type);
-	bool loose = mode == COMPARE_BOOLEAN || mode == COMPARE_INTEGER || type == CELL_TEXT;
-	return loose ? COMPARE_LOOSE : mode;
+	switch (type) {
+	case CELL_UNKNOWN:
+	case CELL_INTEGER:
+	case CELL_BOOLEAN:
+	case CELL_TEXT:
+		return COMPARE_LOOSE;
+	case CELL_TEXT_ARRAY:
+		return COMPARE_ARRAY;
+	default:
+		return own_mode(type);
+	}
 }
 
 void compare_read_alone(struct compare_reading *reading, enum cell_class type, str_t cell)

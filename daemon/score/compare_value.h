@@ -14,14 +14,16 @@
 enum compare_mode {
 	COMPARE_TEXT,	  /* trimmed; what has the form of a date or timestamp is one */
 	COMPARE_LOOSE,	  /* a number where it looks like one, else as text */
+	COMPARE_GUESSED,  /* a number only as databases write them (not 007, not 1.10), else as text */
 	COMPARE_INTEGER,  /* a number, exactly */
 	COMPARE_BOOLEAN,  /* t, true and 1; f, false and 0 */
 	COMPARE_MOMENT,	  /* dates and timestamps: a date is its midnight, no zone is UTC */
 	COMPARE_TIME,	  /* time of day */
 	COMPARE_INTERVAL, /* a month is 30 days, as PostgreSQL compares intervals */
-	COMPARE_BYTES,
+	COMPARE_BYTES,	  /* hexadecimal, whatever stands before it and in whatever letters */
 	COMPARE_JSON,
 	COMPARE_ARRAY,
+	COMPARE_TEXT_ARRAY,
 };
 
 /* What was read of one or more cells, one behind the other. */
