@@ -4,6 +4,9 @@
 
 #include "catalog/pg_type_d.h"
 
+/* Before so many comparisons it takes longer to hash than to compare. */
+#define FEW_COMPARISONS 64
+
 struct base_column base_column_of(const struct range_item *item, size_t column)
 {
 	struct base_column base = { item, column };
@@ -62,6 +65,16 @@ static const Node *without_casts(const struct resolver *resolver, const Node *no
 			return node;
 		node = operand;
 	}
+}
+
+const Node *expression_without_casts(const struct resolver *resolver, const Node *node)
+{
+	return without_casts(resolver, node, false);
+}
+
+const Node *output_without_casts(const struct resolver *resolver, const Node *node)
+{
+	return without_casts(resolver, node, true);
 }
 
 /* `t.*` in an expression is the row t. */
@@ -218,6 +231,15 @@ static bool may_be_same_kind(const Node *a, const Node *b)
 	return nodeTag(a) == nodeTag(b) || IsA(a, A_Indirection) || IsA(b, A_Indirection);
 }
 
+/* Two of one kind. Those that differ only far below are not gone through again and again. */
+static bool same_kind_equal(struct resolver *resolver, const Node *a, const Node *b)
+{
+	if (!IsA(a, ColumnRef) && !IsA(a, A_Const) && resolver->node_comparisons > FEW_COMPARISONS &&
+	    expressions_surely_differ(resolver, a, b))
+		return false;
+	return nodes_equal(resolver, a, b);
+}
+
 static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, bool whole)
 {
 	if (!a || !b)
@@ -226,7 +248,7 @@ static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, b
 		return true;
 	a = without_casts(resolver, a, whole);
 	b = without_casts(resolver, b, whole);
-	bool equal = may_be_same_kind(a, b) && (nodeTag(a) != nodeTag(b) || nodes_equal(resolver, a, b));
+	bool equal = may_be_same_kind(a, b) && (nodeTag(a) != nodeTag(b) || same_kind_equal(resolver, a, b));
 	resolver_leave(resolver);
 	return equal;
 }

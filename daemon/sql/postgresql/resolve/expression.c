@@ -115,9 +115,9 @@ static void cast_array(struct resolver *resolver, struct scope *scope, const A_A
 		    type_can_coerce(resolver->catalog, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 			str_t from = type_text(resolver->catalog, type);
 			str_t to = type_text(resolver->catalog, element);
-			report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", node_location(node),
-				    "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
-				    STR_ARG(to));
+			report_type(
+				resolver, DIAG_INVALID_TYPE, "cast", "42846", node_location(resolver, node),
+				"type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from), STR_ARG(to));
 		}
 	}
 }
@@ -212,7 +212,8 @@ static type_id resolve_case(struct resolver *resolver, struct scope *scope, cons
 		type_id type = resolve_expression(resolver, scope, condition);
 		if (expr->arg)
 			(void)apply_operator(resolver, (const Node *)expr, STR_NONE, STR("="), &operand,
-					     (struct operand){ condition, type }, node_location(condition));
+					     (struct operand){ condition, type },
+					     node_location(resolver, condition));
 		else
 			check_boolean(resolver, condition, type, "CASE/WHEN");
 		values_add(&results, (const Node *)when->result,

@@ -86,7 +86,7 @@ static void adopt_columns(struct resolver *resolver, struct range_item *item, st
 		if (outputs->open)
 			add_named_columns(resolver, outputs, alias->colnames);
 		name_columns(resolver, outputs, alias->colnames, str_from(alias->aliasname),
-			     node_location(item->node));
+			     node_location(resolver, item->node));
 		item->alias = str_from(alias->aliasname);
 	}
 	for (size_t i = 0; i < outputs->count; i++) {
@@ -275,7 +275,8 @@ static void defined_columns(struct resolver *resolver, const List *definitions, 
 				 resolve_type_name(resolver, definition->typeName));
 	}
 	if (type != TYPE_UNSURE && type != RECORDOID)
-		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601", node_location(expression),
+		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+			    node_location(resolver, expression),
 			    "only a function that returns record takes column definitions");
 }
 
@@ -333,7 +334,8 @@ static void function_columns(struct resolver *resolver, const Node *expression, 
 	if (composite_columns(resolver, type, outputs))
 		return;
 	if (chosen && type == RECORDOID)
-		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601", node_location(expression),
+		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+			    node_location(resolver, expression),
 			    "the columns of a function that returns record have to be defined");
 	bool plain = type != TYPE_UNSURE && type != RECORDOID;
 	outputs->open |= !plain && !gives_one_column(name);

@@ -7,6 +7,10 @@ struct grouping {
 	const struct level *level;
 	unsigned depth; /* subqueries around the node: only whole columns are found grouped there */
 	bool whole;	/* the node is an output by itself */
+	/* Where there are many keys: the columns among them, and all as outputs and as parts of outputs. */
+	struct expression_index *columns;
+	struct expression_index *outputs;
+	struct expression_index *parts;
 };
 
 static bool is_level_column(const struct grouping *grouping, const struct resolved_column *column)
@@ -41,6 +45,8 @@ static bool column_of_key(const struct grouping *grouping, const struct sort_key
 static bool is_grouped_column(const struct grouping *grouping, struct base_column column)
 {
 	struct base_column grouped;
+	if (grouping->columns)
+		return expression_index_find_hash(grouping->columns, base_column_hash(column)) != SIZE_MAX;
 	for (size_t i = 0; i < grouping->level->groups_count; i++) {
 		if (column_of_key(grouping, &grouping->level->groups[i], &grouped) &&
 		    grouped.item == column.item && grouped.column == column.column)
@@ -74,15 +80,43 @@ static const Node *expression_of_key(const struct grouping *grouping, const stru
 	return target ? target->val : NULL;
 }
 
+static bool is_key(const void *context, size_t place, const Node *node)
+{
+	const struct grouping *grouping = context;
+	const Node *key = expression_of_key(grouping, &grouping->level->groups[place]);
+	return key && (grouping->whole ? outputs_may_equal(grouping->resolver, key, node)
+				       : expressions_may_equal(grouping->resolver, key, node));
+}
+
 static bool is_grouped_expression(const struct grouping *grouping, const Node *node)
 {
+	if (grouping->columns)
+		return expression_index_find(grouping->whole ? grouping->outputs : grouping->parts, node,
+					     grouping->whole, is_key, grouping) != SIZE_MAX;
 	for (size_t i = 0; i < grouping->level->groups_count; i++) {
-		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
-		if (key && (grouping->whole ? outputs_may_equal(grouping->resolver, key, node)
-					    : expressions_may_equal(grouping->resolver, key, node)))
+		if (is_key(grouping, i, node))
 			return true;
 	}
 	return false;
+}
+
+static void index_keys(struct grouping *grouping)
+{
+	const struct level *level = grouping->level;
+	struct base_column column;
+	struct expression_index *columns = expression_index_new(grouping->resolver, level->groups_count);
+	grouping->outputs = expression_index_new(grouping->resolver, level->groups_count);
+	grouping->parts = expression_index_new(grouping->resolver, level->groups_count);
+	for (size_t i = 0; i < level->groups_count; i++) {
+		const Node *key = expression_of_key(grouping, &level->groups[i]);
+		if (column_of_key(grouping, &level->groups[i], &column))
+			expression_index_add_hash(columns, base_column_hash(column), i);
+		if (!key)
+			continue;
+		expression_index_add(grouping->outputs, key, true, i);
+		expression_index_add(grouping->parts, key, false, i);
+	}
+	grouping->columns = columns;
 }
 
 static void report(const struct grouping *grouping, int location, str_t object)
@@ -171,7 +205,7 @@ static void check_grouping_call(struct grouping *grouping, const GroupingFunc *c
 		const Node *node = lfirst(cell);
 		if (grouping->depth == 0 && !is_grouped_expression(grouping, node))
 			report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
-				    node_location(node),
+				    node_location(grouping->resolver, node),
 				    "the arguments of GROUPING have to be expressions of GROUP BY");
 	}
 }
@@ -188,7 +222,8 @@ static bool check_field_of_row(struct grouping *grouping, const A_Indirection *s
 		return false;
 	for (size_t i = 0; i < row->item->columns_count; i++) {
 		if (str_is(row->item->columns[i].name, NODE_STRING(first))) {
-			check_base(grouping, base_column_of(row->item, i), node_location(selection->arg));
+			check_base(grouping, base_column_of(row->item, i),
+				   node_location(grouping->resolver, selection->arg));
 			return true;
 		}
 	}
@@ -287,6 +322,8 @@ void check_grouping(struct resolver *resolver, const struct level *level)
 	bool grouped = select->groupClause || select->havingClause || level->scope->has_aggregates;
 	if (!grouped || !resolver->catalog || level->scope->grouping_unsure || resolver->resolution->too_deep)
 		return;
+	if (level->groups_count > RESOLVE_SHORT_LIST)
+		index_keys(&grouping);
 	for (size_t i = 0; i < level->outputs->count; i++) {
 		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
 		if (target)

@@ -156,6 +156,8 @@ struct resolver {
 	size_t casts_count;
 	size_t casts_capacity;
 	struct coercion_memory coercions;
+	struct node_map *hashes;    /* of expressions, as far as they were asked for; expression_index.c's */
+	struct node_map *locations; /* types.c's */
 };
 
 /* What node_map holds for a node. */
@@ -169,6 +171,9 @@ bool resolver_enter(struct resolver *resolver); /* false: too deep; else resolve
 void resolver_leave(struct resolver *resolver);
 void resolver_give_up(struct resolver *resolver);
 bool resolver_count_columns(struct resolver *resolver, size_t columns);
+struct node_map *node_map_new(struct arena *arena);
+void node_map_set(struct node_map *map, const void *node, const void *value);
+const void *node_map_get(const struct node_map *map, const void *node); /* of a NULL map: NULL */
 void resolver_record(struct resolver *resolver, const void *node, const void *value);
 void resolver_suspect(struct resolver *resolver, str_t name, int location, bool certain, const Node *node);
 void resolver_record_type(struct resolver *resolver, const void *node, type_id type);
@@ -244,6 +249,7 @@ struct level {
 	struct sort_key *groups; /* of all grouping sets together */
 	size_t groups_count;
 	size_t groups_capacity;
+	struct output_finder *finder; /* keys.c's, where there are many outputs */
 };
 
 /* keys.c: ORDER BY, GROUP BY, DISTINCT. */
@@ -272,6 +278,26 @@ struct base_column {
 	size_t column;
 };
 struct base_column base_column_of(const struct range_item *item, size_t column);
+/* What the expression converts, where that says nothing of what is equal to it; else itself. */
+const Node *expression_without_casts(const struct resolver *resolver, const Node *node);
+const Node *output_without_casts(const struct resolver *resolver, const Node *node);
+
+/* expression_index.c: places of expressions, to find an equal one without comparing with each. */
+struct expression_index *expression_index_new(struct resolver *resolver, size_t places);
+/* To be added in ascending order of places. `whole`: the expression stands for itself (outputs_may_equal). */
+void expression_index_add(struct expression_index *index, const Node *node, bool whole, size_t place);
+void expression_index_add_hash(struct expression_index *index, uint64_t hash, size_t place);
+/* The first place that `matches`, or SIZE_MAX. */
+size_t expression_index_find(const struct expression_index *index, const Node *node, bool whole,
+			     bool (*matches)(const void *context, size_t place, const Node *node),
+			     const void *context);
+size_t expression_index_find_hash(const struct expression_index *index, uint64_t hash);
+uint64_t base_column_hash(struct base_column base);
+/* Told by their hashes, without going through both; casts around them count. */
+bool expressions_surely_differ(struct resolver *resolver, const Node *a, const Node *b);
+
+/* Lists up to this length are searched one by one. */
+#define RESOLVE_SHORT_LIST 16
 
 /* locking.c: FOR UPDATE and the like. */
 void check_locking(struct resolver *resolver, const SelectStmt *select);
@@ -346,7 +372,7 @@ type_id common_type(struct resolver *resolver, const Node *const *nodes, const t
 void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
 		 const char *sqlstate, int location, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
-int node_location(const Node *node);
+int node_location(struct resolver *resolver, const Node *node);
 str_t place_object(struct resolver *resolver, int location);
 
 /* names.c */

@@ -1,5 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 
 #include "catalog/pg_type_d.h"
@@ -84,12 +85,75 @@ static bool surely_differ(struct resolver *resolver, const struct range_column *
 	return !same_source(a, b);
 }
 
+/* What the outputs of a level are found by, when there are many: their names and their expressions. */
+struct output_finder {
+	struct hash_map names; /* to struct named_output */
+	struct expression_index *expressions;
+};
+
+struct named_output {
+	size_t first;
+	bool ambiguous;
+};
+
+static void index_name(struct resolver *resolver, const struct level *level, size_t at)
+{
+	const struct range_column *columns = level->outputs->columns;
+	if (!str_present(columns[at].name))
+		return;
+	struct named_output *named = hash_map_get(&level->finder->names, columns[at].name);
+	if (named) {
+		named->ambiguous =
+			named->ambiguous || surely_differ(resolver, &columns[named->first], &columns[at]);
+		return;
+	}
+	named = ARENA_NEW(resolver->arena, struct named_output);
+	named->first = at;
+	(void)hash_map_set(&level->finder->names, columns[at].name, named);
+}
+
+static void index_outputs(struct resolver *resolver, struct level *level)
+{
+	const struct outputs *outputs = level->outputs;
+	if (outputs->count <= RESOLVE_SHORT_LIST)
+		return;
+	level->finder = ARENA_NEW(resolver->arena, struct output_finder);
+	hash_map_init(&level->finder->names, resolver->arena, outputs->count);
+	level->finder->expressions = expression_index_new(resolver, outputs->count);
+	for (size_t i = 0; i < outputs->count; i++) {
+		const struct range_column *output = &outputs->columns[i];
+		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
+		index_name(resolver, level, i);
+		if (target)
+			expression_index_add(level->finder->expressions, target->val, true, i);
+		else if (output->source)
+			expression_index_add_hash(
+				level->finder->expressions,
+				base_column_hash(base_column_of(output->source, output->source_index)), i);
+	}
+}
+
+static void report_ambiguous(struct resolver *resolver, const ColumnRef *column, str_t name)
+{
+	diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+			"\"" STR_FMT "\" is ambiguous: two output columns have the name", STR_ARG(name));
+}
+
 /* The output column that the bare name means, or SIZE_MAX. That is looked at before (ORDER BY, DISTINCT ON)
  * or after (GROUP BY) the columns of FROM. */
 static size_t find_output(struct resolver *resolver, const struct level *level, const ColumnRef *column,
 			  str_t name)
 {
 	size_t first = SIZE_MAX;
+	if (level->finder) {
+		const struct named_output *named = hash_map_get(&level->finder->names, name);
+		if (!named)
+			return SIZE_MAX;
+		record_output(resolver, level, column, named->first);
+		if (named->ambiguous)
+			report_ambiguous(resolver, column, name);
+		return named->first;
+	}
 	for (size_t i = 0; i < level->outputs->count; i++) {
 		const struct range_column *output = &level->outputs->columns[i];
 		if (!str_equal(output->name, name))
@@ -98,10 +162,7 @@ static size_t find_output(struct resolver *resolver, const struct level *level, 
 			first = i;
 			record_output(resolver, level, column, i);
 		} else if (surely_differ(resolver, &level->outputs->columns[first], output)) {
-			diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name,
-					column->location,
-					"\"" STR_FMT "\" is ambiguous: two output columns have the name",
-					STR_ARG(name));
+			report_ambiguous(resolver, column, name);
 		}
 	}
 	return first;
@@ -135,10 +196,10 @@ static void check_grouped_output(struct resolver *resolver, const struct level *
 		return;
 	const struct marks *marks = &level->marks[output];
 	if (marks->aggregates & bit)
-		report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803", node_location(node),
+		report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803", node_location(resolver, node),
 			    "GROUP BY names an output that is an aggregate");
 	else if (marks->windows & bit)
-		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", node_location(node),
+		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", node_location(resolver, node),
 			    "GROUP BY names an output that is a window function");
 }
 
@@ -157,23 +218,40 @@ static size_t find_by_name(struct resolver *resolver, const struct level *level,
 	return find_output(resolver, level, column, name);
 }
 
+struct key_search {
+	struct resolver *resolver;
+	const struct level *level;
+};
+
+/* A column of `*` or a target that is the expression. */
+static bool output_matches(const void *context, size_t place, const Node *node)
+{
+	const struct key_search *search = context;
+	const struct level *level = search->level;
+	const ResTarget *target = place < level->targets_count ? level->targets[place] : NULL;
+	const struct range_column *output = &level->outputs->columns[place];
+	if (target)
+		return outputs_may_equal(search->resolver, target->val, node);
+	const Node *written = output_without_casts(search->resolver, node);
+	if (!IsA(written, ColumnRef) || !output->source)
+		return false;
+	const struct resolved_column *column =
+		resolution_column(search->resolver->resolution, (const ColumnRef *)written);
+	if (!column || column->kind != COLUMN_OF_ITEM)
+		return false;
+	struct base_column one = base_column_of(output->source, output->source_index);
+	struct base_column other = base_column_of(column->item, column->column);
+	return one.item == other.item && one.column == other.column;
+}
+
 /* The output that is the same expression. */
 static size_t find_by_expression(struct resolver *resolver, const struct level *level, const Node *node)
 {
+	struct key_search search = { resolver, level };
+	if (level->finder)
+		return expression_index_find(level->finder->expressions, node, true, output_matches, &search);
 	for (size_t i = 0; i < level->outputs->count; i++) {
-		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
-		const struct range_column *output = &level->outputs->columns[i];
-		if (target && outputs_may_equal(resolver, target->val, node))
-			return i;
-		if (target || !IsA(node, ColumnRef) || !output->source)
-			continue;
-		const struct resolved_column *column =
-			resolution_column(resolver->resolution, (const ColumnRef *)node);
-		if (!column || column->kind != COLUMN_OF_ITEM)
-			continue;
-		struct base_column one = base_column_of(output->source, output->source_index);
-		struct base_column other = base_column_of(column->item, column->column);
-		if (one.item == other.item && one.column == other.column)
+		if (output_matches(&search, i, node))
 			return i;
 	}
 	return SIZE_MAX;
@@ -188,7 +266,7 @@ static void check_comparable(struct resolver *resolver, const struct sort_key *k
 	if (certainty != SURELY_NOT)
 		return;
 	str_t text = type_text(resolver->catalog, key->type);
-	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(key->node),
+	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(resolver, key->node),
 		    "values of type " STR_FMT " cannot be %s", STR_ARG(text),
 		    clause == CLAUSE_GROUP ? "grouped" : "ordered");
 }
@@ -232,6 +310,8 @@ static void check_order_operator(struct resolver *resolver, const SortBy *sort)
 void resolve_order(struct resolver *resolver, struct level *level)
 {
 	const ListCell *cell;
+	if (level->select->sortClause || level->select->groupClause || level->select->distinctClause)
+		index_outputs(resolver, level);
 	foreach(cell, level->select->sortClause)
 	{
 		const SortBy *sort = lfirst_node(SortBy, cell);
@@ -272,7 +352,7 @@ static void check_distinct_order(struct resolver *resolver, const struct level *
 			continue;
 		str_t text = type_text(resolver->catalog, level->outputs->columns[i].type);
 		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
-			    node_location(level->outputs->columns[i].expression),
+			    node_location(resolver, level->outputs->columns[i].expression),
 			    "values of type " STR_FMT " cannot be compared for DISTINCT", STR_ARG(text));
 	}
 	if (level->outputs->open)
@@ -280,29 +360,64 @@ static void check_distinct_order(struct resolver *resolver, const struct level *
 	for (size_t i = 0; i < level->order_count; i++) {
 		const struct sort_key *key = &level->order[i];
 		if (key->output == SIZE_MAX && !IsA(key->node, A_Const))
-			report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(key->node),
+			report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10",
+				    node_location(resolver, key->node),
 				    "with DISTINCT, ORDER BY can only name what is in the select list");
 	}
 }
 
-static bool same_key(struct resolver *resolver, const struct sort_key *a, const struct sort_key *b)
+/* Keys of DISTINCT ON. Those that are outputs are known by their number. */
+struct distinct_keys {
+	struct resolver *resolver;
+	const struct sort_key *keys;
+	size_t count;
+	struct expression_index *others;
+	bool *outputs; /* which of the level are among them */
+	size_t outputs_count;
+};
+
+static bool is_distinct_key(const void *context, size_t place, const Node *node)
 {
-	if (a->output != SIZE_MAX || b->output != SIZE_MAX)
-		return a->output == b->output;
-	return outputs_may_equal(resolver, a->node, b->node);
+	const struct distinct_keys *keys = context;
+	return outputs_may_equal(keys->resolver, keys->keys[place].node, node);
+}
+
+static struct distinct_keys index_distinct(struct resolver *resolver, const struct level *level,
+					   const struct sort_key *keys, size_t count)
+{
+	struct distinct_keys index = { .resolver = resolver,
+				       .keys = keys,
+				       .count = count,
+				       .others = expression_index_new(resolver, count),
+				       .outputs =
+					       ARENA_ARRAY(resolver->arena, bool, level->outputs->count + 1),
+				       .outputs_count = level->outputs->count };
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i].output < index.outputs_count)
+			index.outputs[keys[i].output] = true;
+		else
+			expression_index_add(index.others, keys[i].node, true, i);
+	}
+	return index;
+}
+
+static bool is_distinct(const struct distinct_keys *keys, const struct sort_key *key)
+{
+	if (key->output < keys->outputs_count)
+		return keys->outputs[key->output];
+	return expression_index_find(keys->others, key->node, true, is_distinct_key, keys) != SIZE_MAX;
 }
 
 /* The keys of DISTINCT ON have to be the first of ORDER BY, in any order. */
 static void check_distinct_on(struct resolver *resolver, const struct level *level,
 			      const struct sort_key *keys, size_t count)
 {
+	const struct distinct_keys index = index_distinct(resolver, level, keys, count);
 	bool skipped = false;
 	size_t covered = 0;
 	const Node *wrong = NULL;
 	for (size_t i = 0; i < level->order_count && !wrong; i++) {
-		bool found = false;
-		for (size_t j = 0; j < count && !found; j++)
-			found = same_key(resolver, &level->order[i], &keys[j]);
+		bool found = is_distinct(&index, &level->order[i]);
 		wrong = found && skipped ? level->order[i].node : NULL;
 		skipped |= !found;
 		covered += found;
@@ -310,7 +425,7 @@ static void check_distinct_on(struct resolver *resolver, const struct level *lev
 	if (!wrong && skipped && covered < count)
 		wrong = keys[0].node;
 	if (wrong)
-		report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(wrong),
+		report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(resolver, wrong),
 			    "the expressions of DISTINCT ON have to be the first ones of ORDER BY");
 }
 

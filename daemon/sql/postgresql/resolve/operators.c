@@ -99,8 +99,9 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		return choice.value;
 	case OVERLOAD_UNSURE:
 		if (left)
-			resolver_note_cast(resolver, left->type, TYPE_UNSURE, node_location(left->node));
-		resolver_note_cast(resolver, right.type, TYPE_UNSURE, node_location(right.node));
+			resolver_note_cast(resolver, left->type, TYPE_UNSURE,
+					   node_location(resolver, left->node));
+		resolver_note_cast(resolver, right.type, TYPE_UNSURE, node_location(resolver, right.node));
 		return choice.value;
 	default:
 		report_no_operator(resolver, (struct spelling){ schema, name }, left, right,
@@ -250,7 +251,8 @@ static type_id resolve_quantified(struct resolver *resolver, struct scope *scope
 	}
 	if (outputs)
 		compare_with_outputs(resolver, link, row, count, outputs, spelling,
-				     link->location >= 0 ? link->location : node_location(link->testexpr));
+				     link->location >= 0 ? link->location
+							 : node_location(resolver, link->testexpr));
 	return BOOLOID;
 }
 

@@ -31,7 +31,7 @@ static void grow(struct node_map *map)
 	*map = larger;
 }
 
-static void node_map_set(struct node_map *map, const void *node, const void *value)
+void node_map_set(struct node_map *map, const void *node, const void *value)
 {
 	if ((map->count + 1) * 2 > map->capacity)
 		grow(map);
@@ -52,7 +52,7 @@ void resolver_record_type(struct resolver *resolver, const void *node, type_id t
 		node_map_set(resolver->resolution->types, node, (const void *)(uintptr_t)type);
 }
 
-static const void *node_map_get(const struct node_map *map, const void *node)
+const void *node_map_get(const struct node_map *map, const void *node)
 {
 	return map && map->capacity > 0 ? slot_of(map, node)->value : NULL;
 }
@@ -167,7 +167,7 @@ void outputs_add(struct resolver *resolver, struct outputs *outputs, struct rang
 	ARENA_PUSH(resolver->arena, outputs->columns, outputs->count, outputs->capacity, column);
 }
 
-static struct node_map *node_map_new(struct arena *arena)
+struct node_map *node_map_new(struct arena *arena)
 {
 	struct node_map *map = ARENA_NEW(arena, struct node_map);
 	map->arena = arena;

@@ -112,7 +112,7 @@ static void resolve_limit(struct resolver *resolver, struct scope *scope, const 
 	type_id type = resolve_in_place(resolver, scope, node, place, &marks);
 	coerce_or_report(resolver, node, type, INT8OID, place_name(place));
 	if (marks.columns & level_bit(scope->level))
-		report_type(resolver, DIAG_INVALID_USE, "limit", "42P10", node_location(node),
+		report_type(resolver, DIAG_INVALID_USE, "limit", "42P10", node_location(resolver, node),
 			    "%s cannot depend on columns", place_name(place));
 }
 

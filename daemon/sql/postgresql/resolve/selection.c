@@ -63,7 +63,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 	bool row = type_is_composite(resolver->catalog, type);
 	str_t text = type_text(resolver->catalog, type);
 	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, row ? "42703" : "42809",
-			      field, node_location(selection->arg),
+			      field, node_location(resolver, selection->arg),
 			      "type " STR_FMT " has no column \"" STR_FMT "\"", STR_ARG(text),
 			      STR_ARG(field));
 	return TYPE_UNSURE;
@@ -92,7 +92,8 @@ static type_id select_field(struct resolver *resolver, const A_Indirection *sele
 static void check_subscript(struct resolver *resolver, const Node *subscript, type_id type)
 {
 	if (subscript && coerce_value(resolver, subscript, type, INT4OID, CAST_ASSIGNMENT) == SURELY_NOT)
-		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804", node_location(subscript),
+		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+			    node_location(resolver, subscript),
 			    "the subscript of an array has to be an integer");
 }
 
@@ -106,7 +107,8 @@ static type_id subscript_type(struct resolver *resolver, const A_Indirection *se
 	const struct catalog_type *container = catalog_type(resolver->catalog, base);
 	if (base == UNKNOWNOID || (container && !container->is_subscriptable)) {
 		str_t text = type_text(resolver->catalog, type);
-		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804", node_location(selection->arg),
+		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+			    node_location(resolver, selection->arg),
 			    "values of type " STR_FMT " have no subscripts", STR_ARG(text));
 		return TYPE_UNSURE;
 	}

@@ -33,7 +33,7 @@ static void resolve_side(struct resolver *resolver, struct scope *parent, const 
 	resolver->recursion = recursion;
 }
 
-static int place_of(const SelectStmt *select)
+static int place_of(struct resolver *resolver, const SelectStmt *select)
 {
 	while (select->op != SETOP_NONE)
 		select = select->larg;
@@ -41,7 +41,7 @@ static int place_of(const SelectStmt *select)
 	if (list == NIL)
 		return -1;
 	const Node *first = linitial(list);
-	return IsA(first, ResTarget) ? ((const ResTarget *)first)->location : node_location(first);
+	return IsA(first, ResTarget) ? ((const ResTarget *)first)->location : node_location(resolver, first);
 }
 
 /* The type that both sides' columns take. */
@@ -51,12 +51,12 @@ static type_id merge_types(struct resolver *resolver, const SelectStmt *select,
 	const Node *nodes[2] = { left->expression, right->expression };
 	const type_id types[2] = { left->type, right->type };
 	type_id type = common_type(resolver, nodes, types, 2, operation_name(select->op),
-				   node_location(right->expression));
+				   node_location(resolver, right->expression));
 	if (!select->all && resolver_knows_types(resolver) &&
 	    type_has_equality(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
 		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
-			    node_location(right->expression),
+			    node_location(resolver, right->expression),
 			    "values of type " STR_FMT " cannot be compared for %s", STR_ARG(text),
 			    operation_name(select->op));
 	}
@@ -68,9 +68,9 @@ static void merge_sides(struct resolver *resolver, const SelectStmt *select, con
 {
 	outputs->open = left->open;
 	if (!left->open && !right->open && left->count != right->count)
-		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601", place_of(select->rarg),
-			    "the sides of %s have %zu and %zu columns", operation_name(select->op),
-			    left->count, right->count);
+		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+			    place_of(resolver, select->rarg), "the sides of %s have %zu and %zu columns",
+			    operation_name(select->op), left->count, right->count);
 	bool match = !left->open && !right->open && left->count == right->count;
 	for (size_t i = 0; i < left->count; i++) {
 		struct range_column column = { .name = left->columns[i].name };
@@ -94,7 +94,8 @@ static void check_order(struct resolver *resolver, const SelectStmt *select)
 	{
 		const Node *node = lfirst_node(SortBy, cell)->node;
 		if (!is_plain_key(node))
-			report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000", node_location(node),
+			report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000",
+				    node_location(resolver, node),
 				    "ORDER BY of %s can only name its output columns",
 				    operation_name(select->op));
 	}
@@ -153,8 +154,8 @@ static bool check_rows(struct resolver *resolver, const List *rows)
 		if (list_length(row) == columns)
 			continue;
 		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
-			    node_location((const Node *)row), "the rows of VALUES have %d and %d values",
-			    columns, list_length(row));
+			    node_location(resolver, (const Node *)row),
+			    "the rows of VALUES have %d and %d values", columns, list_length(row));
 		return false;
 	}
 	return true;

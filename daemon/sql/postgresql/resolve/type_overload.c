@@ -34,7 +34,12 @@ static type_id *storage_take(struct candidates *candidates, size_t count)
 
 static bool same_types(const type_id *a, const type_id *b, size_t count)
 {
-	return count == 0 || memcmp(a, b, count * sizeof *a) == 0;
+	return count == 0 || (a[0] == b[0] && memcmp(a, b, count * sizeof *a) == 0);
+}
+
+static bool same_schema(const struct candidate *a, const struct candidate *b)
+{
+	return a->schema.ptr == b->schema.ptr || str_equal(a->schema, b->schema);
 }
 
 /* Of two with equal parameters the one of the earlier schema counts, then the one without expansion. */
@@ -42,12 +47,12 @@ static bool is_hidden(struct candidates *candidates, const struct candidate *can
 {
 	for (size_t i = 0; i < candidates->count; i++) {
 		struct candidate *other = &candidates->items[i];
-		bool same_schema = str_equal(other->schema, candidate->schema);
-		if ((same_schema && !other->expanded && !candidate->expanded) ||
-		    !same_types(other->types, candidate->types, count))
+		if (!same_types(other->types, candidate->types, count))
 			continue;
-		if (!same_schema)
+		if (!same_schema(other, candidate))
 			return true;
+		if (!other->expanded && !candidate->expanded)
+			continue;
 		if (other->expands_variadic != candidate->expands_variadic) {
 			if (other->expands_variadic)
 				*other = *candidate;

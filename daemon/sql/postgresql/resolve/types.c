@@ -134,71 +134,96 @@ void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const
 			      place_object(resolver, location), location, "%s", message);
 }
 
-static int list_location(const List *list)
-{
-	return list ? node_location(linitial(list)) : -1;
-}
-
 static int least_location(int a, int b)
 {
 	return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
-/* Where the text of the expression begins, as far as the grammar keeps it. */
-int node_location(const Node *node)
+/* Where an expression is written: its own word or sign, unless its first part stands before that. */
+struct writing {
+	int location;
+	const Node *first;
+};
+
+static const Node *first_of(const List *list)
 {
-	if (!node)
-		return -1;
+	return list ? linitial(list) : NULL;
+}
+
+/* As far as the grammar keeps it. */
+static struct writing writing_of(const Node *node)
+{
+#define WRITING(type, part) ((struct writing){ ((const type *)node)->location, (part) })
 	switch (nodeTag(node)) {
 	case T_A_Const:
-		return ((const A_Const *)node)->location;
+		return WRITING(A_Const, NULL);
 	case T_ColumnRef:
-		return ((const ColumnRef *)node)->location;
+		return WRITING(ColumnRef, NULL);
 	case T_ParamRef:
-		return ((const ParamRef *)node)->location;
+		return WRITING(ParamRef, NULL);
 	case T_FuncCall:
-		return ((const FuncCall *)node)->location;
+		return WRITING(FuncCall, NULL);
 	case T_A_Expr:
-		return least_location(((const A_Expr *)node)->location,
-				      node_location(((const A_Expr *)node)->lexpr));
+		return WRITING(A_Expr, ((const A_Expr *)node)->lexpr);
 	case T_BoolExpr:
-		return least_location(((const BoolExpr *)node)->location,
-				      list_location(((const BoolExpr *)node)->args));
+		return WRITING(BoolExpr, first_of(((const BoolExpr *)node)->args));
 	case T_TypeCast:
-		return least_location(node_location(((const TypeCast *)node)->arg),
-				      ((const TypeCast *)node)->typeName->location);
+		return (struct writing){ ((const TypeCast *)node)->typeName->location,
+					 ((const TypeCast *)node)->arg };
 	case T_SubLink:
-		return least_location(((const SubLink *)node)->location,
-				      node_location(((const SubLink *)node)->testexpr));
+		return WRITING(SubLink, ((const SubLink *)node)->testexpr);
 	case T_CaseExpr:
-		return ((const CaseExpr *)node)->location;
+		return WRITING(CaseExpr, NULL);
 	case T_CoalesceExpr:
-		return ((const CoalesceExpr *)node)->location;
+		return WRITING(CoalesceExpr, NULL);
 	case T_MinMaxExpr:
-		return ((const MinMaxExpr *)node)->location;
+		return WRITING(MinMaxExpr, NULL);
 	case T_RowExpr:
-		return ((const RowExpr *)node)->location;
+		return WRITING(RowExpr, NULL);
 	case T_A_ArrayExpr:
-		return ((const A_ArrayExpr *)node)->location;
+		return WRITING(A_ArrayExpr, NULL);
 	case T_A_Indirection:
-		return node_location(((const A_Indirection *)node)->arg);
+		return (struct writing){ -1, ((const A_Indirection *)node)->arg };
 	case T_CollateClause:
-		return node_location(((const CollateClause *)node)->arg);
+		return (struct writing){ -1, ((const CollateClause *)node)->arg };
 	case T_SQLValueFunction:
-		return ((const SQLValueFunction *)node)->location;
+		return WRITING(SQLValueFunction, NULL);
 	case T_NullTest:
-		return least_location(((const NullTest *)node)->location,
-				      node_location((const Node *)((const NullTest *)node)->arg));
+		return WRITING(NullTest, (const Node *)((const NullTest *)node)->arg);
 	case T_BooleanTest:
-		return least_location(((const BooleanTest *)node)->location,
-				      node_location((const Node *)((const BooleanTest *)node)->arg));
+		return WRITING(BooleanTest, (const Node *)((const BooleanTest *)node)->arg);
 	case T_GroupingFunc:
-		return ((const GroupingFunc *)node)->location;
+		return WRITING(GroupingFunc, NULL);
 	case T_List:
-		return list_location((const List *)node);
+		return (struct writing){ -1, first_of((const List *)node) };
 	default:
-		return -1;
+		return (struct writing){ -1, NULL };
 	}
+#undef WRITING
+}
+
+/* Further down to the left than that, locations are kept: long chains are asked for at every link. */
+#define NEAR_PARTS 8
+
+/* Where the text of the expression begins. */
+int node_location(struct resolver *resolver, const Node *node)
+{
+	int location = -1;
+	unsigned parts = 0;
+	const void *known = NULL;
+	for (const Node *part = node; part && !known; parts++) {
+		known = parts > NEAR_PARTS ? node_map_get(resolver->locations, part) : NULL;
+		struct writing writing =
+			known ? (struct writing){ (int)((intptr_t)known - 2), NULL } : writing_of(part);
+		location = least_location(location, writing.location);
+		part = writing.first;
+	}
+	if (parts > NEAR_PARTS) {
+		if (!resolver->locations)
+			resolver->locations = node_map_new(resolver->arena);
+		node_map_set(resolver->locations, node, (const void *)((intptr_t)location + 2));
+	}
+	return location;
 }
 
 /* The text of a quoted literal, or NULL. */
@@ -217,7 +242,7 @@ static void check_literal(struct resolver *resolver, const Node *node, type_id t
 		return;
 	str_t type = type_text(resolver->catalog, target);
 	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, NULL, sqlstate,
-			      arena_printf(resolver->arena, "%.200s", text), node_location(node),
+			      arena_printf(resolver->arena, "%.200s", text), node_location(resolver, node),
 			      "'%.200s' is no value of type " STR_FMT, text, STR_ARG(type));
 }
 
@@ -226,7 +251,7 @@ enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id
 {
 	if (!resolver_knows_types(resolver))
 		return PERHAPS;
-	resolver_note_cast(resolver, type, target, node_location(node));
+	resolver_note_cast(resolver, type, target, node_location(resolver, node));
 	if (type == UNKNOWNOID && target != TYPE_UNSURE)
 		check_literal(resolver, node, target);
 	return type_can_coerce(resolver->catalog, type, target, context);
@@ -238,7 +263,7 @@ void coerce_or_report(struct resolver *resolver, const Node *node, type_id type,
 	if (coerce_value(resolver, node, type, target, CAST_ASSIGNMENT) != SURELY_NOT)
 		return;
 	str_t found = type_text(resolver->catalog, type), wanted = type_text(resolver->catalog, target);
-	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", node_location(node),
+	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", node_location(resolver, node),
 		    "argument of %s has to be of type " STR_FMT ", not " STR_FMT, what, STR_ARG(wanted),
 		    STR_ARG(found));
 }
@@ -264,7 +289,7 @@ static void report_no_common(struct resolver *resolver, const Node *const *nodes
 	}
 	str_t one = type_text(resolver->catalog, first), other = type_text(resolver->catalog, types[at]);
 	if (location < 0 && nodes)
-		location = node_location(nodes[at]);
+		location = node_location(resolver, nodes[at]);
 	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,
 		    "%s types " STR_FMT " and " STR_FMT " cannot be matched", what, STR_ARG(one),
 		    STR_ARG(other));
@@ -283,7 +308,7 @@ type_id common_type(struct resolver *resolver, const Node *const *nodes, const t
 	case PERHAPS:
 		for (size_t i = 0; i < count; i++)
 			resolver_note_cast(resolver, types[i], TYPE_UNSURE,
-					   nodes ? node_location(nodes[i]) : -1);
+					   nodes ? node_location(resolver, nodes[i]) : -1);
 		return TYPE_UNSURE;
 	default:
 		for (size_t i = 0; i < count; i++)

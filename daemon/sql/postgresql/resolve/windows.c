@@ -97,7 +97,7 @@ static void check_range_offset(struct resolver *resolver, const Node *offset, ty
 	if (fits)
 		return;
 	str_t one = type_text(resolver->catalog, order), other = type_text(resolver->catalog, type);
-	report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000", node_location(offset),
+	report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000", node_location(resolver, offset),
 		    "RANGE cannot go from a value of type " STR_FMT " by one of type " STR_FMT, STR_ARG(one),
 		    STR_ARG(other));
 }
@@ -116,7 +116,7 @@ static void check_offset(struct resolver *resolver, struct scope *scope, const W
 		coerce_or_report(resolver, offset, type, INT8OID,
 				 options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
 	if (marks.columns & level_bit(scope->level))
-		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10", node_location(offset),
+		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10", node_location(resolver, offset),
 			    "the offset of a window frame cannot depend on columns");
 }
 
