@@ -38,12 +38,19 @@ static void put_in_place(struct target *target, struct catalog *catalog)
 		catalog_unref(before);
 }
 
-static err_t compile(const struct target *target, str_t json, struct catalog **ret_catalog,
+static err_t compile(const struct target *target, str_t source, struct catalog **ret_catalog,
 		     struct err_detail *detail)
 {
-	return target->settings.engine == TARGET_POSTGRESQL
-		       ? catalog_compile_postgresql(json, ret_catalog, detail)
-		       : catalog_compile_sqlite(json, ret_catalog, detail);
+	switch (target->settings.engine) {
+	case TARGET_SQLITE:
+		return catalog_compile_sqlite(source, ret_catalog, detail);
+	case TARGET_MARIADB:
+		return catalog_compile_mysql(source, ret_catalog, detail);
+	case TARGET_POSTGRESQL:
+	case TARGET_MONGODB: /* cannot be configured */
+		break;
+	}
+	return catalog_compile_postgresql(source, ret_catalog, detail);
 }
 
 /* --- keeping --- */

@@ -8,6 +8,7 @@ const struct engine *engine_of(enum target_engine kind)
 	case TARGET_SQLITE:
 		return &engine_sqlite;
 	case TARGET_MARIADB:
+		return &engine_mariadb;
 	case TARGET_MONGODB:
 		break;
 	}

@@ -1,4 +1,5 @@
 #include "target/engine.h"
+#include "target/mariadb_dsn.h"
 #include "target/supervisor.h"
 
 #include <libpq-fe.h>
@@ -46,11 +47,9 @@ static bool holds_password(const PQconninfoOption *options)
 }
 
 /* The library's own message may quote the string, and with it a secret: it is not repeated. */
-static err_t check_dsn(const struct target_settings *settings, struct err_detail *detail)
+static err_t check_libpq_dsn(const struct target_settings *settings, struct err_detail *detail)
 {
 	char *ignored = NULL;
-	if (!settings->dsn)
-		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": dsn is missing", settings->name);
 	PQconninfoOption *options = PQconninfoParse(settings->dsn, &ignored);
 	bool secret = options && holds_password(options);
 	bool parsed = options != NULL;
@@ -69,14 +68,32 @@ static err_t check_dsn(const struct target_settings *settings, struct err_detail
 	return ERR_OK;
 }
 
+static err_t check_mariadb_dsn(const struct target_settings *settings, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail reason = { "" };
+	struct mariadb_dsn dsn;
+	err_t err = mariadb_dsn_parse(settings->dsn, arena, &dsn, &reason);
+	return err ? err_fail(detail, err, "target \"%s\": %s", settings->name, err_message(err, &reason))
+		   : ERR_OK;
+}
+
+static err_t check_dsn(const struct target_settings *settings, struct err_detail *detail)
+{
+	if (!settings->dsn)
+		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": dsn is missing", settings->name);
+	return settings->engine == TARGET_MARIADB ? check_mariadb_dsn(settings, detail)
+						  : check_libpq_dsn(settings, detail);
+}
+
 static err_t check_engine(const struct target_settings *settings, struct err_detail *detail)
 {
 	if (!engine_of(settings->engine))
 		return err_fail(detail, ERR_CONFIG_RANGE,
 				"target \"%s\": engine \"%s\" cannot be run by this version; it runs "
-				"\"postgresql\" and \"sqlite\"",
+				"\"postgresql\", \"sqlite\" and \"mariadb\"",
 				settings->name, target_engine_name(settings->engine));
-	if (settings->engine == TARGET_POSTGRESQL)
+	if (settings->engine != TARGET_SQLITE)
 		return check_dsn(settings, detail);
 	if (!settings->path)
 		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": path is missing", settings->name);

@@ -19,7 +19,8 @@ enum target_engine { TARGET_POSTGRESQL, TARGET_SQLITE, TARGET_MARIADB, TARGET_MO
 struct target_settings {
 	const char *name;
 	enum target_engine engine;
-	const char *dsn;	   /* PostgreSQL: libpq connection string without a password */
+	const char *dsn;	   /* PostgreSQL: libpq connection string without a password;
+				      MariaDB: see mariadb_dsn.h */
 	const char *password_file; /* or NULL */
 	const char *path;	   /* SQLite: the database file */
 	unsigned connections;	   /* worker processes at most */

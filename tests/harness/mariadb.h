@@ -26,13 +26,13 @@ static inline void test_mariadb_field(const char *line, const char *name, char *
 			 line + name_len + 1);
 }
 
-/* Starts a server. Returns 0, 77 when MariaDB is not installed (skip the test), else another exit status, the
+/* Starts a server; `options` of the script besides, or "". Returns 0, 77 when MariaDB is not installed (skip the test), else another exit status, the
  * reason being on standard error. */
-static inline int test_mariadb_start(struct test_mariadb *ret_server)
+static inline int test_mariadb_start_with(struct test_mariadb *ret_server, const char *options)
 {
-	char command[512];
-	snprintf(command, sizeof(command), "exec %s/tests/harness/mariadb.sh start --owner %ld",
-		 ASSAYD_SOURCE_DIR, (long)getpid());
+	char command[1024];
+	snprintf(command, sizeof(command), "exec %s/tests/harness/mariadb.sh start --owner %ld %s",
+		 ASSAYD_SOURCE_DIR, (long)getpid(), options);
 	FILE *pipe = popen(command, "r");
 	if (!pipe)
 		return 1;
@@ -46,12 +46,23 @@ static inline int test_mariadb_start(struct test_mariadb *ret_server)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Ends the server and removes its folder. */
-static inline int test_mariadb_stop(const struct test_mariadb *server)
+static inline int test_mariadb_start(struct test_mariadb *ret_server)
+{
+	return test_mariadb_start_with(ret_server, "");
+}
+
+/* `what`: halt, resume or stop (see mariadb.sh). Returns 0 when done. */
+static inline int test_mariadb_do(const struct test_mariadb *server, const char *what)
 {
 	char command[512];
-	snprintf(command, sizeof(command), "exec %s/tests/harness/mariadb.sh stop %s", ASSAYD_SOURCE_DIR,
+	snprintf(command, sizeof(command), "exec %s/tests/harness/mariadb.sh %s %s", ASSAYD_SOURCE_DIR, what,
 		 server->dir);
 	int status = system(command);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* Ends the server and removes its folder. */
+static inline int test_mariadb_stop(const struct test_mariadb *server)
+{
+	return test_mariadb_do(server, "stop");
 }

@@ -1,14 +1,16 @@
 #!/bin/bash
 # A private MariaDB server for tests: a temporary folder and a unix socket in it, no network.
 #
-#   mariadb.sh start [--owner PID]
-#       makes and starts a server, waits until it answers and prints, one a line:
+#   mariadb.sh start [--owner PID] [--set NAME=VALUE]…
+#       makes and starts a server, with further settings of its own, waits until it answers and prints, one a line:
 #           dir=FOLDER      names the server to the command below
 #           socket=PATH     every local account may connect: `root` without a password
 #           files=FOLDER    the only folder that INTO OUTFILE and LOAD_FILE may reach (secure_file_priv)
 #           pid=PID         of the server
 #       The server goes away with its owner, the calling process unless named.
-#   mariadb.sh stop FOLDER   ends the server and removes the folder
+#   mariadb.sh halt FOLDER     ends the server as an administrator does
+#   mariadb.sh resume FOLDER   starts it again, with the data that it had
+#   mariadb.sh stop FOLDER     ends the server and removes the folder
 #
 # Exit status 77: no MariaDB server here.
 set -euo pipefail
@@ -55,6 +57,7 @@ make_data() {
 		event_scheduler = off
 		max_connections = 20
 	SETTINGS
+	printf '%s\n' "${@:2}" >>"$dir/my.cnf"
 	as_mysql mariadb-install-db --defaults-file="$dir/my.cnf" --auth-root-authentication-method=normal \
 		--skip-test-db >"$dir/install.log" 2>&1 || fail "mariadb-install-db failed: $(tail -n 3 "$dir/install.log")"
 }
@@ -81,21 +84,32 @@ watch_owner() {
 }
 
 start() {
-	local owner=$PPID dir
+	local owner=$PPID dir settings=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--owner) owner=$2 && shift 2 ;;
+		--set) settings+=("$2") && shift 2 ;;
 		*) fail "unknown option $1" ;;
 		esac
 	done
 	command -v mariadbd >/dev/null || { echo "mariadb.sh: MariaDB is not installed" >&2 && exit 77; }
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-maria.XXXXXX")
 	trap '[ -n "${dir:-}" ] && stop "$dir"' EXIT
-	make_data "$dir"
+	make_data "$dir" "${settings[@]}"
 	launch "$dir" || fail "the server does not start: $(tail -n 3 "$dir/log" 2>/dev/null)"
 	watch_owner "$dir" "$owner"
 	trap - EXIT
 	printf 'dir=%s\nsocket=%s\nfiles=%s\npid=%s\n' "$dir" "$dir/socket" "$dir/files" "$(cat "$dir/pid")"
+}
+
+# Open connections end with the server; transactions that were not committed are lost.
+halt() {
+	local pid
+	pid=$(cat "$1/pid")
+	kill "$pid"
+	while [ -e "/proc/$pid/exe" ]; do
+		sleep 0.02
+	done
 }
 
 stop() {
@@ -116,9 +130,10 @@ command=${1:-}
 [ $# -gt 0 ] && shift
 case $command in
 start) start "$@" ;;
-stop)
-	[ $# = 1 ] && [ -e "$1/my.cnf" ] || fail "stop needs the server's folder"
-	stop "$1"
+halt | resume | stop)
+	[ $# = 1 ] && [ -e "$1/my.cnf" ] || fail "$command needs the server's folder"
+	[ "$command" != resume ] || command=launch
+	"$command" "$1"
 	;;
 *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
 esac

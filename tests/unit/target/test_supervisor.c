@@ -152,6 +152,7 @@ static void settings_are_checked_at_the_start(void **state)
 	for (size_t i = 0; i < 8; i++)
 		settings[i][0] = settings[i][1] = good, settings[i][1].name = "second";
 	settings[0][1].name = "shop";
+	settings[1][1] = postgresql_settings("second", "host=db user=u ssl_verfy=on password=hunter2");
 	settings[1][1].engine = TARGET_MARIADB;
 	settings[2][1].engine = TARGET_MONGODB;
 	settings[3][1].path = NULL;
@@ -164,12 +165,12 @@ static void settings_are_checked_at_the_start(void **state)
 		const char *message;
 	} expected[8] = {
 		{ ERR_CONFIG_RANGE, "two targets have the name \"shop\"" },
-		{ ERR_CONFIG_RANGE,
-		  "target \"second\": engine \"mariadb\" cannot be run by this version; it runs "
-		  "\"postgresql\" and \"sqlite\"" },
+		{ ERR_CONFIG_RANGE, "target \"second\": the dsn has the unknown key \"ssl_verfy\"; there are "
+				    "host, port, socket, "
+				    "dbname, user, ssl, ssl_ca, ssl_cert, ssl_key, ssl_verify, time_zone" },
 		{ ERR_CONFIG_RANGE,
 		  "target \"second\": engine \"mongodb\" cannot be run by this version; it runs "
-		  "\"postgresql\" and \"sqlite\"" },
+		  "\"postgresql\", \"sqlite\" and \"mariadb\"" },
 		{ ERR_CONFIG_MISSING, "target \"second\": path is missing" },
 		{ ERR_CONFIG_MISSING, "target \"second\": dsn is missing" },
 		{ ERR_CONFIG_RANGE,
