@@ -6,26 +6,30 @@
 #define ANSWER_TOKENS_MAX 1024
 
 /* Structured output is the input of a tool that the model is made to call. */
-static void add_tool(json_t *root, enum judge_question kind)
+static bool write_tool(const struct provider_request *request, struct buf *body)
 {
-	json_object_set_new(root, "tools",
-			    json_pack("[{s:s, s:s, s:o}]", "name", "verdict", "description",
-				      "Takes the verdict on the query.", "input_schema",
-				      provider_verdict_schema(kind)));
-	json_object_set_new(root, "tool_choice", json_pack("{s:s, s:s}", "type", "tool", "name", "verdict"));
+	if (request->structured != STRUCTURED_SCHEMA)
+		return true;
+	_cleanup_(provider_json_cleanup) json_t *schema = provider_verdict_schema(request->kind);
+	buf_append_text(body, ",\"tools\":[{\"name\":\"verdict\",\"description\":\"Takes the verdict on the "
+			      "query.\",\"input_schema\":");
+	bool written = provider_write_json(schema, body);
+	buf_append_text(body, "}],\"tool_choice\":{\"type\":\"tool\",\"name\":\"verdict\"}");
+	return written;
 }
 
 static bool write_request(const struct provider_request *request, struct buf *body)
 {
-	_cleanup_(provider_json_cleanup) json_t *root = json_pack(
-		"{s:s, s:i, s:i, s:s%, s:[{s:s, s:s%}]}", "model", request->model, "max_tokens",
-		ANSWER_TOKENS_MAX, "temperature", 0, "system", request->system.ptr, request->system.len,
-		"messages", "role", "user", "content", request->user.ptr, request->user.len);
-	if (!root)
-		return false;
-	if (request->structured == STRUCTURED_SCHEMA)
-		add_tool(root, request->kind);
-	return provider_write_json(root, body);
+	buf_append_text(body, "{\"model\":");
+	bool written = provider_write_text(str_from(request->model), body);
+	buf_printf(body, ",\"max_tokens\":%d,\"temperature\":0,\"system\":", ANSWER_TOKENS_MAX);
+	written = written && provider_write_text(request->system, body);
+	buf_append_text(body, ",\"messages\":[{\"role\":\"user\",\"content\":");
+	written = written && provider_write_text(request->user, body);
+	buf_append_text(body, "}]");
+	written = written && write_tool(request, body);
+	buf_append_char(body, '}');
+	return written;
 }
 
 /* The text of one block of the answer: a tool's input as JSON, or plain text. */

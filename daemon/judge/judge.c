@@ -393,13 +393,13 @@ static void run(void *context, unsigned index)
 	while (!atomic_load(&judge->stopping)) {
 		apply_change(judge);
 		admit_submitted(judge);
-		read_finished(judge);
 		int64_t now_us = clock_monotonic_us();
 		resume_paused(judge, now_us);
 		start_waiting(judge, now_us);
 		expire_waiting(judge, now_us);
 		show_life(judge);
 		transport_wait(judge->transport, time_to_next(judge, clock_monotonic_us()));
+		read_finished(judge); /* also takes the wake-up: before what it is about is looked at */
 	}
 	abandon(judge, &judge->sending);
 	abandon(judge, &judge->pausing);
@@ -473,9 +473,12 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 	name_prompts(judge, judge->endpoint.prompts);
 	queue_init(&judge->submitted, false);
 	judge->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
-	judge->transport = transport_new(judge->endpoint.url, judge->endpoint.header,
-					 judge->endpoint.provider->more_header, judge->limits.max_in_flight);
-
+	judge->transport = transport_new(
+		&(struct transport_options){ .url = judge->endpoint.url,
+					     .key_header = judge->endpoint.header,
+					     .more_header = judge->endpoint.provider->more_header,
+					     .ca_file = settings->ca_file,
+					     .connections = judge->limits.max_in_flight });
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;

@@ -18,6 +18,7 @@ struct judge_settings {
 	const char *base_url; /* calls go to base_url + "/chat/completions" or "/messages" */
 	const char *model;
 	const char *api_key_file;     /* or NULL */
+	const char *ca_file;	      /* authorities to trust instead of the system's; or NULL */
 	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
 	int64_t timeout_ms;	      /* of one call from sending, retries included */
 	int64_t queue_wait_ms;	      /* the longest wait for a place when skipping */

@@ -2,26 +2,36 @@
 
 #include "judge/provider_json.h"
 
-static json_t *response_format(const struct provider_request *request)
+static bool write_format(const struct provider_request *request, struct buf *body)
 {
-	if (request->structured == STRUCTURED_OBJECT)
-		return json_pack("{s:s}", "type", "json_object");
-	return json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name",
-			 request->kind == JUDGE_RELEVANCE ? "relevance" : "correctness", "strict", 1,
-			 "schema", provider_verdict_schema(request->kind));
+	if (request->structured == STRUCTURED_NONE)
+		return true;
+	if (request->structured == STRUCTURED_OBJECT) {
+		buf_append_text(body, ",\"response_format\":{\"type\":\"json_object\"}");
+		return true;
+	}
+	_cleanup_(provider_json_cleanup) json_t *schema = provider_verdict_schema(request->kind);
+	buf_printf(body,
+		   ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\","
+		   "\"strict\":true,\"schema\":",
+		   request->kind == JUDGE_RELEVANCE ? "relevance" : "correctness");
+	bool written = provider_write_json(schema, body);
+	buf_append_text(body, "}}");
+	return written;
 }
 
 static bool write_request(const struct provider_request *request, struct buf *body)
 {
-	_cleanup_(provider_json_cleanup) json_t *root = json_pack(
-		"{s:s, s:i, s:[{s:s, s:s%}, {s:s, s:s%}]}", "model", request->model, "temperature", 0,
-		"messages", "role", "system", "content", request->system.ptr, request->system.len, "role",
-		"user", "content", request->user.ptr, request->user.len);
-	if (!root)
-		return false;
-	if (request->structured != STRUCTURED_NONE)
-		json_object_set_new(root, "response_format", response_format(request));
-	return provider_write_json(root, body);
+	buf_append_text(body, "{\"model\":");
+	bool written = provider_write_text(str_from(request->model), body);
+	buf_append_text(body, ",\"temperature\":0,\"messages\":[{\"role\":\"system\",\"content\":");
+	written = written && provider_write_text(request->system, body);
+	buf_append_text(body, "},{\"role\":\"user\",\"content\":");
+	written = written && provider_write_text(request->user, body);
+	buf_append_text(body, "}]");
+	written = written && write_format(request, body);
+	buf_append_char(body, '}');
+	return written;
 }
 
 static err_t read_answer(str_t body, struct arena *arena, struct provider_answer *ret_answer)

@@ -272,8 +272,11 @@ void prompt_draw_nonce(const struct prompt_values *values, void (*draw)(unsigned
 	do {
 		unsigned char bytes[16];
 		(draw ? draw : draw_system)(bytes);
-		for (size_t i = 0; i < sizeof bytes; i++)
-			snprintf(ret_nonce + 2 * i, 3, "%02x", bytes[i]);
+		for (size_t i = 0; i < sizeof bytes; i++) {
+			ret_nonce[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+			ret_nonce[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+		}
+		ret_nonce[PROMPT_NONCE_SIZE - 1] = 0;
 	} while (occurs(values->question, ret_nonce) || occurs(values->sql, ret_nonce) ||
 		 occurs(values->truth_sql, ret_nonce));
 }

@@ -1,11 +1,52 @@
 #include "judge/transport.h"
 
+#include "common/clock.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
 #define CONNECT_TIMEOUT_MS 5000L
+#define EVENTS_MAX	   256 /* of one wait; what is left comes with the next */
+
+/* Handles that are kept for the next transfer: making one anew costs more than a round. */
+#define SPARE_MAX 4096
+
+/* Curl walks through all connections of a multi handle when it looks for a free one: many share several. */
+#define LANE_CONNECTIONS 64u
+#define LANES_MAX	 64u
+
+struct lane {
+	struct transport *transport;
+	CURLM *multi;
+	int64_t timer_us; /* when curl wants to be called; INT64_MAX: not by time */
+	unsigned transfers;
+};
+
+/* What is known of a connection's descriptor. It stays in epoll while its connection is idle, which saves two
+ * system calls a transfer. */
+struct descriptor {
+	uint32_t wanted;     /* by curl */
+	uint32_t registered; /* with epoll; 0: not there */
+	struct lane *lane;
+};
 
 struct transport {
-	CURLM *multi;
+	struct lane lanes[LANES_MAX];
+	unsigned lanes_count;
+	struct descriptor *descriptors; /* by number */
+	size_t descriptors_count;
 	char *url;
+	char *ca_file;
 	struct curl_slist *headers;
+	int epoll_fd, wake_fd, watched_fd;
+	bool watched;
+	_Atomic bool awake; /* the wake-up is under way: one is enough */
+	struct epoll_event events[EVENTS_MAX];
+	int events_count;
+	CURL *spare[SPARE_MAX];
+	unsigned spare_count;
 };
 
 static void must(bool done)
@@ -22,38 +63,137 @@ static void add_header(struct transport *transport, const char *header)
 	must(transport->headers != NULL);
 }
 
-struct transport *transport_new(const char *url, const char *key_header, const char *more_header,
-				unsigned connections)
+static char *copy_text(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+	must(!text || copy);
+	return copy;
+}
+
+static struct descriptor *descriptor_of(struct transport *transport, int fd)
+{
+	if ((size_t)fd >= transport->descriptors_count) {
+		size_t count = (size_t)fd * 2 + 64, known = transport->descriptors_count;
+		transport->descriptors =
+			reallocarray(transport->descriptors, count, sizeof *transport->descriptors);
+		must(transport->descriptors != NULL);
+		memset(transport->descriptors + known, 0, (count - known) * sizeof *transport->descriptors);
+		transport->descriptors_count = count;
+	}
+	return &transport->descriptors[fd];
+}
+
+static void set_events(struct transport *transport, int fd, uint32_t events)
+{
+	struct descriptor *descriptor = descriptor_of(transport, fd);
+	struct epoll_event event = { .events = events, .data.fd = fd };
+	int change = descriptor->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+	if (events == 0)
+		change = EPOLL_CTL_DEL;
+	if (descriptor->registered != events)
+		must(epoll_ctl(transport->epoll_fd, change, fd, &event) == 0);
+	descriptor->registered = events;
+}
+
+/* Curl says what it waits for on a connection. */
+static int on_socket(CURL *handle, curl_socket_t fd, int what, void *context, void *known)
+{
+	struct lane *lane = context;
+	struct descriptor *descriptor = descriptor_of(lane->transport, fd);
+	(void)handle;
+	(void)known;
+	descriptor->lane = lane;
+	descriptor->wanted = 0;
+	if (what == CURL_POLL_REMOVE)
+		return 0;
+	descriptor->wanted |= what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0;
+	descriptor->wanted |= what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0;
+	set_events(lane->transport, fd, descriptor->wanted);
+	return 0;
+}
+
+static int on_close(void *context, curl_socket_t fd)
+{
+	struct transport *transport = context;
+	set_events(transport, fd, 0);
+	*descriptor_of(transport, fd) = (struct descriptor){ 0 };
+	return close(fd);
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *context)
+{
+	struct lane *lane = context;
+	(void)multi;
+	lane->timer_us = timeout_ms < 0 ? INT64_MAX : clock_monotonic_us() + timeout_ms * 1000;
+	return 0;
+}
+
+static void open_lane(struct transport *transport)
+{
+	struct lane *lane = &transport->lanes[transport->lanes_count++];
+	*lane = (struct lane){ transport, curl_multi_init(), INT64_MAX, 0 };
+	must(lane->multi != NULL);
+	curl_multi_setopt(lane->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETDATA, lane);
+	curl_multi_setopt(lane->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	curl_multi_setopt(lane->multi, CURLMOPT_TIMERDATA, lane);
+}
+
+static void open_poll(struct transport *transport)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	transport->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	transport->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	transport->watched_fd = -1;
+	event.data.fd = transport->wake_fd;
+	must(transport->epoll_fd >= 0 && transport->wake_fd >= 0 &&
+	     epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, transport->wake_fd, &event) == 0);
+}
+
+struct transport *transport_new(const struct transport_options *options)
 {
 	struct transport *transport = calloc(1, sizeof *transport);
 	must(transport && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
-	transport->multi = curl_multi_init();
-	transport->url = strdup(url);
-	must(transport->multi && transport->url);
+	transport->url = copy_text(options->url);
+	transport->ca_file = copy_text(options->ca_file);
+	open_poll(transport);
 	add_header(transport, "Content-Type: application/json");
 	add_header(transport, "Expect:");
-	add_header(transport, key_header);
-	add_header(transport, more_header);
-	transport_set_connections(transport, connections);
-	curl_multi_setopt(transport->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	add_header(transport, options->key_header);
+	add_header(transport, options->more_header);
+	transport_set_connections(transport, options->connections);
 	return transport;
 }
 
 void transport_set_connections(struct transport *transport, unsigned connections)
 {
-	curl_multi_setopt(transport->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)connections);
-	curl_multi_setopt(transport->multi, CURLMOPT_MAXCONNECTS, (long)connections);
+	unsigned lanes = (connections + LANE_CONNECTIONS - 1) / LANE_CONNECTIONS;
+	while (transport->lanes_count < LANES_MAX && transport->lanes_count < lanes)
+		open_lane(transport);
+	long each = (long)((connections + transport->lanes_count - 1) / transport->lanes_count);
+	for (unsigned i = 0; i < transport->lanes_count; i++) {
+		curl_multi_setopt(transport->lanes[i].multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, each);
+		curl_multi_setopt(transport->lanes[i].multi, CURLMOPT_MAXCONNECTS, each);
+	}
 }
 
 void transport_free(struct transport *transport)
 {
 	if (!transport)
 		return;
-	curl_multi_cleanup(transport->multi);
+	for (unsigned i = 0; i < transport->spare_count; i++)
+		curl_easy_cleanup(transport->spare[i]);
+	for (unsigned i = 0; i < transport->lanes_count; i++)
+		curl_multi_cleanup(transport->lanes[i].multi);
 	for (struct curl_slist *header = transport->headers; header; header = header->next)
 		explicit_bzero(header->data, strlen(header->data));
 	curl_slist_free_all(transport->headers);
+	close(transport->epoll_fd);
+	close(transport->wake_fd);
+	free(transport->descriptors);
 	free(transport->url);
+	free(transport->ca_file);
 	free(transport);
 	curl_global_cleanup();
 }
@@ -90,9 +230,13 @@ static long may_wait_for_multiplexing(const struct transport *transport)
 	return strncmp(transport->url, "https:", 6) == 0;
 }
 
-static bool set_request(CURL *handle, const struct transport *transport, struct transfer *transfer)
+static bool set_request(CURL *handle, struct transport *transport, struct transfer *transfer)
 {
-	return curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
+	return (!transport->ca_file ||
+		curl_easy_setopt(handle, CURLOPT_CAINFO, transport->ca_file) == CURLE_OK) &&
+	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, transport) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
@@ -106,6 +250,16 @@ static bool set_request(CURL *handle, const struct transport *transport, struct 
 	       curl_easy_setopt(handle, CURLOPT_PRIVATE, transfer) == CURLE_OK;
 }
 
+/* That with the fewest transfers. */
+static struct lane *choose_lane(struct transport *transport)
+{
+	struct lane *best = &transport->lanes[0];
+	for (unsigned i = 1; i < transport->lanes_count; i++)
+		if (transport->lanes[i].transfers < best->transfers)
+			best = &transport->lanes[i];
+	return best;
+}
+
 void transport_start(struct transport *transport, struct transfer *transfer)
 {
 	buf_reset(&transfer->response);
@@ -113,18 +267,26 @@ void transport_start(struct transport *transport, struct transfer *transfer)
 	transfer->status = 0;
 	transfer->retry_after_ms = -1;
 	transfer->fault[0] = 0;
-	transfer->handle = curl_easy_init();
+	transfer->handle =
+		transport->spare_count ? transport->spare[--transport->spare_count] : curl_easy_init();
 	must(transfer->handle && set_safety(transfer->handle) &&
 	     set_request(transfer->handle, transport, transfer));
-	must(curl_multi_add_handle(transport->multi, transfer->handle) == CURLM_OK);
+	transfer->lane = choose_lane(transport);
+	transfer->lane->transfers++;
+	must(curl_multi_add_handle(transfer->lane->multi, transfer->handle) == CURLM_OK);
 }
 
 void transport_cancel(struct transport *transport, struct transfer *transfer)
 {
 	if (!transfer->handle)
 		return;
-	curl_multi_remove_handle(transport->multi, transfer->handle);
-	curl_easy_cleanup(transfer->handle);
+	curl_multi_remove_handle(transfer->lane->multi, transfer->handle);
+	transfer->lane->transfers--;
+	curl_easy_reset(transfer->handle);
+	if (transport->spare_count < SPARE_MAX)
+		transport->spare[transport->spare_count++] = transfer->handle;
+	else
+		curl_easy_cleanup(transfer->handle);
 	transfer->handle = NULL;
 }
 
@@ -162,12 +324,54 @@ static void finish(struct transport *transport, struct transfer *transfer, CURLc
 	transport_cancel(transport, transfer);
 }
 
-void transport_run(struct transport *transport, struct list *finished)
+static int curl_events(uint32_t events)
 {
-	int running, left;
+	return (events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+	       (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+}
+
+/* Who wakes us after this writes again; what was to be seen before this is seen by whoever runs us. */
+static void drain_wakeup(struct transport *transport)
+{
+	uint64_t count;
+	while (read(transport->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
+		;
+	atomic_store(&transport->awake, false);
+}
+
+static void handle_event(struct transport *transport, const struct epoll_event *event)
+{
+	int running, fd = event->data.fd;
+	const struct descriptor *descriptor = descriptor_of(transport, fd);
+	if (fd == transport->wake_fd)
+		drain_wakeup(transport);
+	else if (fd == transport->watched_fd)
+		transport->watched = true;
+	else if (descriptor->wanted)
+		must(curl_multi_socket_action(descriptor->lane->multi, fd, curl_events(event->events),
+					      &running) == CURLM_OK);
+	else if (descriptor->registered) /* the server has closed an idle connection; curl will see */
+		set_events(transport, fd, 0);
+}
+
+static void run_timers(struct transport *transport)
+{
+	int running;
+	int64_t now_us = clock_monotonic_us();
+	for (unsigned i = 0; i < transport->lanes_count; i++) {
+		struct lane *lane = &transport->lanes[i];
+		if (now_us < lane->timer_us)
+			continue;
+		lane->timer_us = INT64_MAX; /* curl sets the next one */
+		must(curl_multi_socket_action(lane->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK);
+	}
+}
+
+static void collect_finished(struct transport *transport, CURLM *multi, struct list *finished)
+{
+	int left;
 	CURLMsg *message;
-	must(curl_multi_perform(transport->multi, &running) == CURLM_OK);
-	while ((message = curl_multi_info_read(transport->multi, &left))) {
+	while ((message = curl_multi_info_read(multi, &left))) {
 		struct transfer *transfer = NULL;
 		CURLcode result = message->data.result;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
@@ -176,12 +380,50 @@ void transport_run(struct transport *transport, struct list *finished)
 	}
 }
 
+void transport_run(struct transport *transport, struct list *finished)
+{
+	transport->watched = false;
+	for (int i = 0; i < transport->events_count; i++)
+		handle_event(transport, &transport->events[i]);
+	transport->events_count = 0;
+	run_timers(transport);
+	for (unsigned i = 0; i < transport->lanes_count; i++)
+		collect_finished(transport, transport->lanes[i].multi, finished);
+}
+
+void transport_watch(struct transport *transport, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+	if (transport->watched_fd >= 0)
+		epoll_ctl(transport->epoll_fd, EPOLL_CTL_DEL, transport->watched_fd, NULL);
+	transport->watched_fd = fd;
+	if (fd >= 0)
+		must(epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+bool transport_watched(const struct transport *transport)
+{
+	return transport->watched;
+}
+
 void transport_wait(struct transport *transport, int64_t timeout_ms)
 {
-	must(curl_multi_poll(transport->multi, NULL, 0, (int)timeout_ms, NULL) == CURLM_OK);
+	int64_t next_us = INT64_MAX, now_us = clock_monotonic_us();
+	for (unsigned i = 0; i < transport->lanes_count; i++)
+		if (transport->lanes[i].timer_us < next_us)
+			next_us = transport->lanes[i].timer_us;
+	if (next_us <= now_us)
+		timeout_ms = 0;
+	else if (next_us - now_us < timeout_ms * 1000)
+		timeout_ms = (next_us - now_us + 999) / 1000;
+	int count = epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)timeout_ms);
+	transport->events_count = count < 0 ? 0 : count;
 }
 
 void transport_wake(struct transport *transport)
 {
-	curl_multi_wakeup(transport->multi);
+	static const uint64_t one = 1;
+	if (!atomic_exchange(&transport->awake, true))
+		while (write(transport->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+			;
 }

@@ -1,7 +1,8 @@
 /*
- * HTTP requests side by side on one thread (curl_multi): connections are kept alive, HTTP/2 is used where a
- * server offers it over TLS. No redirects, http and https only, certificates verified. Everything belongs to
- * one thread, except transport_wake.
+ * HTTP requests side by side on one thread (curl_multi over epoll, so that a round costs as much as has
+ * happened in it, not as much as is open): connections are kept alive, HTTP/2 is used where a server offers
+ * it over TLS. No redirects, http and https only, certificates verified. Everything belongs to one thread,
+ * except transport_wake.
  */
 #pragma once
 
@@ -32,13 +33,20 @@ struct transfer {
 	int64_t retry_after_ms; /* −1: the server named none */
 	struct buf response;
 	char fault[CURL_ERROR_SIZE]; /* what went wrong, for a person */
-	CURL *handle;		     /* the transport's */
+	CURL *handle;		     /* the transport's, likewise below */
+	struct lane *lane;
 };
 
-/* Both headers (each may be NULL) go with every request; `key_header` is a secret. The caller owns the
- * transport. */
-struct transport *transport_new(const char *url, const char *key_header, const char *more_header,
-				unsigned connections);
+struct transport_options {
+	const char *url;
+	const char *key_header;	 /* with every request, a secret; or NULL */
+	const char *more_header; /* likewise, no secret; or NULL */
+	const char *ca_file;	 /* authorities to trust instead of the system's; or NULL */
+	unsigned connections;	 /* at most */
+};
+
+/* Copies the options. The caller owns the transport. */
+struct transport *transport_new(const struct transport_options *options);
 
 /* The most connections from now on. */
 void transport_set_connections(struct transport *transport, unsigned connections);
@@ -51,6 +59,12 @@ void transport_cancel(struct transport *transport, struct transfer *transfer);
 
 /* Moves bytes, and appends the transfers that have finished to `finished`. */
 void transport_run(struct transport *transport, struct list *finished);
+
+/* Another descriptor that ends waits when it is readable; one at a time, −1: none. Closing it forgets it. */
+void transport_watch(struct transport *transport, int fd);
+
+/* Whether the last wait saw it readable. */
+bool transport_watched(const struct transport *transport);
 
 /* Waits until a connection has something to do, someone wakes, or the time is up. */
 void transport_wait(struct transport *transport, int64_t timeout_ms);

@@ -1,4 +1,5 @@
 #include "judge/provider.h"
+#include "judge/provider_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,13 +154,36 @@ static void test_error_sentences(void **state)
 	}
 }
 
+/* Every byte, and sequences of two and three at the bounds of UTF-8: what is written reads back as it was,
+ * and what the JSON library refuses is refused. */
+static void test_texts(void **state)
+{
+	(void)state;
+	static const unsigned char bytes[] = { 0x00, 0x1f, '"',	 '\\', 0x7f, 0x80, 0x8f, 0x90,
+					       0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0,
+					       0xe2, 0xed, 0xef, 0xf0, 0xf4, 0xf5 };
+	for (uint32_t i = 0; i < 256 * 22 * 22 * 22; i++) {
+		const char text[] = { (char)(i % 256), (char)bytes[i / 256 % 22], (char)bytes[i / 5632 % 22],
+				      (char)bytes[i / 123904] };
+		if (i % 256 < 0xc0 && i % 7 != 0)
+			continue; /* leads alone are tried with everything */
+		_cleanup_(buf_free) struct buf json = BUF_INIT;
+		_cleanup_(provider_json_cleanup) json_t *expected = json_stringn(text, sizeof text);
+		assert_int_equal(provider_write_text((str_t){ text, sizeof text }, &json), expected != NULL);
+		if (!expected)
+			continue;
+		_cleanup_(provider_json_cleanup) json_t *read =
+			json_loadb(json.data, json.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+		assert_true(json_equal(read, expected));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_error_sentences),
+		cmocka_unit_test(test_find),	cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_error_sentences),
+		cmocka_unit_test(test_texts),
 	};
 	return cmocka_run_group_tests_name("provider", tests, NULL, NULL);
 }
