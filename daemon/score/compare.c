@@ -10,6 +10,7 @@
 
 struct comparison {
 	const struct result_set *generated, *truth;
+	struct compare_table *generated_table, *truth_table;
 	const struct compare_options *options;
 	struct compare_tolerance tolerance;
 	struct arena *arena;
@@ -50,8 +51,9 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 		.pairing = pairing,
 		.options = comparison->options,
 		.tolerance = comparison->tolerance,
-		.generated_rows = compare_read_rows(generated, pairing, false, comparison->arena),
-		.truth_rows = compare_read_rows(truth, pairing, true, comparison->arena),
+		.generated_rows =
+			compare_read_rows(comparison->generated_table, pairing, false, comparison->arena),
+		.truth_rows = compare_read_rows(comparison->truth_table, pairing, true, comparison->arena),
 	};
 	*ret_cut_tie = false;
 	if (comparison->options->ordered)
@@ -71,7 +73,7 @@ static size_t match_best(const struct comparison *comparison, bool *ret_cut_tie)
 	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT && budget > 0; choice++) {
 		struct compare_pairing pairing;
 		bool cut_tie;
-		compare_pair_columns(comparison->generated, comparison->truth, choice, &budget,
+		compare_pair_columns(comparison->generated_table, comparison->truth_table, choice, &budget,
 				     comparison->arena, &pairing);
 		size_t matched = match_rows(comparison, &pairing, &cut_tie);
 		compare_spend(&budget, 4 * cells);
@@ -93,6 +95,8 @@ void compare_results(const struct result_set *generated, const struct result_set
 	struct comparison comparison = {
 		.generated = generated,
 		.truth = truth,
+		.generated_table = compare_table_new(generated, arena),
+		.truth_table = compare_table_new(truth, arena),
 		.options = options,
 		.tolerance = compare_tolerance_of(options),
 		.arena = arena,

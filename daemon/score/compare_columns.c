@@ -10,6 +10,9 @@
 /* Sketches are merged for every pair of columns: their size follows from how many pairs there are. */
 #define MERGING_BUDGET ((size_t)1 << 22)
 
+/* How often colours of columns are refined. */
+#define COLOURING_ROUNDS 3
+
 /* More ways to decide are not told apart. */
 #define CHOICES_MOST 1024
 
@@ -27,12 +30,16 @@ struct candidate {
 	size_t index;		/* among the columns that names did not pair */
 	const uint64_t *values; /* fingerprint of every row */
 	uint64_t sequence;	/* hash of all of them in order */
+	uint64_t bag;		/* sum of all of them, in whatever order */
+	uint64_t colour;	/* sum of all of them, each mixed with what else is in its row */
+	bool shared;		/* the other side has as many open columns with this bag */
 	struct sketch plain;	/* of the values alone */
 	struct sketch joint;	/* of the values together with the columns already paired */
 };
 
 struct side {
 	const struct result_set *set;
+	struct compare_table *table;
 	struct candidate *open; /* columns without partner */
 	size_t open_count;
 	uint64_t *anchors; /* for every row the hash of the columns that are surely paired */
@@ -42,7 +49,7 @@ struct pairing {
 	struct side generated, truth;
 	struct compare_pairing *out;
 	struct arena *arena;
-	size_t sketch_size;
+	size_t sketch_size; /* 0: no sketch was needed yet */
 	size_t choice;
 	size_t *budget;
 	uint64_t *scratch;
@@ -56,14 +63,6 @@ struct proposal {
 	bool same_name;
 	size_t distance; /* between their positions */
 };
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15u + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdu;
-	x ^= x >> 32;
-	x *= 0xc4ceb9fe1a85ec53u;
-	return x ^ (x >> 29);
-}
 
 static str_t fold_name(str_t name, struct arena *arena)
 {
@@ -134,16 +133,6 @@ size_t compare_pair_names(const struct result_set *generated, const struct resul
 	return left;
 }
 
-static const uint64_t *hash_column(const struct result_set *set, size_t column, struct arena *arena,
-				   struct compare_reading *scratch)
-{
-	uint64_t *values = ARENA_ARRAY(arena, uint64_t, set->rows_count);
-	for (size_t row = 0; row < set->rows_count; row++)
-		values[row] = compare_fingerprint(scratch, set->columns[column].type,
-						  set->cells[row * set->columns_count + column]);
-	return values;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
@@ -172,7 +161,7 @@ static void make_sketch(struct sketch *sketch, const uint64_t *values, const uin
 	size_t gathered = 0, next_shrink = 8 * size;
 	uint64_t limit = UINT64_MAX;
 	for (size_t row = 0; row < rows; row++) {
-		uint64_t hash = mix(values[row], anchors ? anchors[row] : 0);
+		uint64_t hash = compare_mix(values[row], anchors ? anchors[row] : 0);
 		if (hash > limit)
 			continue;
 		scratch[gathered++] = hash;
@@ -221,24 +210,23 @@ static void init_sketch(struct sketch *sketch, size_t size, struct arena *arena)
 	sketch->counts = ARENA_ARRAY(arena, size_t, size);
 }
 
-static void open_column(struct pairing *pairing, struct side *side, size_t column,
-			struct compare_reading *scratch)
+static void open_column(struct side *side, size_t column)
 {
 	struct candidate *candidate = &side->open[side->open_count++];
 	size_t rows = side->set->rows_count;
 	candidate->column = column;
-	candidate->index = side->open_count - 1;
-	candidate->values = hash_column(side->set, column, pairing->arena, scratch);
-	candidate->sequence = hash_seeded(candidate->values, rows * sizeof *candidate->values);
-	init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
-	init_sketch(&candidate->joint, pairing->sketch_size, pairing->arena);
-	make_sketch(&candidate->plain, candidate->values, NULL, rows, pairing->sketch_size, pairing->scratch);
+	candidate->values = compare_table_fingerprints(side->table, column);
+	candidate->sequence = rows;
+	for (size_t row = 0; row < rows; row++) {
+		candidate->sequence = compare_mix(candidate->sequence, candidate->values[row]);
+		candidate->bag += candidate->values[row];
+	}
 }
 
 static void add_anchor(struct side *side, const uint64_t *values)
 {
 	for (size_t row = 0; row < side->set->rows_count; row++)
-		side->anchors[row] = mix(side->anchors[row], values[row]);
+		side->anchors[row] = compare_mix(side->anchors[row], values[row]);
 }
 
 static void make_joint_sketches(struct pairing *pairing, struct side *side)
@@ -426,33 +414,202 @@ static void run_round(struct pairing *pairing, struct proposal *proposals)
 	close_taken(&pairing->generated, round.generated_marks);
 }
 
-static void init_side(struct pairing *pairing, struct side *side, const struct result_set *set, size_t open)
+static void init_side(struct pairing *pairing, struct side *side, struct compare_table *table, size_t open)
 {
-	side->set = set;
+	side->set = compare_table_set(table);
+	side->table = table;
 	side->open = ARENA_ARRAY(pairing->arena, struct candidate, open);
-	side->anchors = ARENA_ARRAY(pairing->arena, uint64_t, set->rows_count);
+	side->anchors = ARENA_ARRAY(pairing->arena, uint64_t, side->set->rows_count);
+}
+
+static uint64_t bag_of(const uint64_t *values, size_t rows)
+{
+	uint64_t bag = 0;
+	for (size_t row = 0; row < rows; row++)
+		bag += values[row];
+	return bag;
+}
+
+/* Whether most values of two columns are the same. */
+static bool mostly_same(struct pairing *pairing, const uint64_t *theirs, const uint64_t *ours)
+{
+	size_t their_rows = pairing->truth.set->rows_count, our_rows = pairing->generated.set->rows_count;
+	struct sketch their_sketch = { 0 }, our_sketch = { 0 };
+	if (their_rows == our_rows && bag_of(theirs, their_rows) == bag_of(ours, our_rows))
+		return true;
+	init_sketch(&their_sketch, SKETCH_MOST, pairing->arena);
+	init_sketch(&our_sketch, SKETCH_MOST, pairing->arena);
+	make_sketch(&their_sketch, theirs, NULL, their_rows, SKETCH_MOST, pairing->scratch);
+	make_sketch(&our_sketch, ours, NULL, our_rows, SKETCH_MOST, pairing->scratch);
+	return similarity(&their_sketch, &our_sketch, SKETCH_MOST) >= 0.9;
 }
 
 /* Columns paired by name say which rows belong together, unless their contents have nothing in common. */
-static void anchor_named(struct pairing *pairing, struct compare_reading *scratch)
+static void anchor_named(struct pairing *pairing)
 {
-	const struct result_set *generated = pairing->generated.set, *truth = pairing->truth.set;
-	struct sketch ours = { 0 }, theirs = { 0 };
-	init_sketch(&ours, pairing->sketch_size, pairing->arena);
-	init_sketch(&theirs, pairing->sketch_size, pairing->arena);
-	for (size_t i = 0; i < truth->columns_count; i++) {
+	for (size_t i = 0; i < pairing->truth.set->columns_count; i++) {
 		size_t partner = pairing->out->pairs[i].generated;
 		if (partner == COMPARE_NOT_PAIRED_YET)
 			continue;
-		const uint64_t *values = hash_column(truth, i, pairing->arena, scratch);
-		const uint64_t *partner_values = hash_column(generated, partner, pairing->arena, scratch);
-		make_sketch(&ours, values, NULL, truth->rows_count, pairing->sketch_size, pairing->scratch);
-		make_sketch(&theirs, partner_values, NULL, generated->rows_count, pairing->sketch_size,
-			    pairing->scratch);
-		if (similarity(&ours, &theirs, pairing->sketch_size) < 0.9)
+		const uint64_t *theirs = compare_table_fingerprints(pairing->truth.table, i);
+		const uint64_t *ours = compare_table_fingerprints(pairing->generated.table, partner);
+		if (!mostly_same(pairing, theirs, ours))
 			continue;
-		add_anchor(&pairing->truth, values);
-		add_anchor(&pairing->generated, partner_values);
+		add_anchor(&pairing->truth, theirs);
+		add_anchor(&pairing->generated, ours);
+	}
+}
+
+/* An open column by what it is told apart by. */
+struct sorted {
+	uint64_t bag, colour;
+	struct candidate *candidate;
+	bool taken;
+};
+
+static int by_bag_and_colour(const void *a, const void *b)
+{
+	const struct sorted *left = a, *right = b;
+	if (left->bag != right->bag)
+		return left->bag < right->bag ? -1 : 1;
+	if (left->colour != right->colour)
+		return left->colour < right->colour ? -1 : 1;
+	return (left->candidate->column > right->candidate->column) -
+	       (left->candidate->column < right->candidate->column);
+}
+
+static struct sorted *sort_columns(const struct side *side, struct arena *arena)
+{
+	struct sorted *list = ARENA_ARRAY(arena, struct sorted, side->open_count);
+	for (size_t i = 0; i < side->open_count; i++)
+		list[i] = (struct sorted){ side->open[i].bag, side->open[i].colour, &side->open[i], false };
+	if (side->open_count > 1)
+		qsort(list, side->open_count, sizeof *list, by_bag_and_colour);
+	return list;
+}
+
+/* How many columns at the start of the list look the same. */
+static size_t count_alike(const struct sorted *list, size_t count)
+{
+	size_t alike = 1;
+	while (alike < count && list[alike].bag == list[0].bag && list[alike].colour == list[0].colour)
+		alike++;
+	return alike;
+}
+
+/* Whether all hold the same in every row, so that any of them is as good as another. */
+static bool are_twins(const struct sorted *list, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (list[i].candidate->sequence != list[0].candidate->sequence)
+			return false;
+	return true;
+}
+
+static void pair_alike(struct pairing *pairing, struct sorted *theirs, struct sorted *ours, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct candidate *truth = theirs[i].candidate, *generated = ours[i].candidate;
+		compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column,
+				 generated->column);
+		add_anchor(&pairing->truth, truth->values);
+		add_anchor(&pairing->generated, generated->values);
+		theirs[i].taken = ours[i].taken = true;
+	}
+}
+
+static void keep_untaken(struct side *side, const struct sorted *list)
+{
+	struct candidate *kept = side->open;
+	for (size_t i = 0; i < side->open_count; i++)
+		if (list[i].taken)
+			list[i].candidate->column = COMPARE_NOT_PAIRED_YET;
+	for (size_t i = 0; i < side->open_count; i++)
+		if (side->open[i].column != COMPARE_NOT_PAIRED_YET)
+			*kept++ = side->open[i];
+	side->open_count = (size_t)(kept - side->open);
+}
+
+/* Pairs columns that look the same to the last value and that nothing else looks like. */
+static size_t pair_equals(struct pairing *pairing)
+{
+	size_t open = pairing->truth.open_count, i = 0, j = 0, paired = 0;
+	struct sorted *theirs = sort_columns(&pairing->truth, pairing->arena);
+	struct sorted *ours = sort_columns(&pairing->generated, pairing->arena);
+	while (i < open && j < open) {
+		size_t their_count = count_alike(theirs + i, open - i);
+		size_t our_count = count_alike(ours + j, open - j);
+		bool alike = theirs[i].bag == ours[j].bag && theirs[i].colour == ours[j].colour;
+		for (size_t k = 0; alike && k < their_count; k++)
+			theirs[i + k].candidate->shared = their_count == our_count;
+		for (size_t k = 0; alike && k < our_count; k++)
+			ours[j + k].candidate->shared = their_count == our_count;
+		if (alike && their_count == our_count && are_twins(theirs + i, their_count) &&
+		    are_twins(ours + j, our_count)) {
+			pair_alike(pairing, theirs + i, ours + j, their_count);
+			paired += their_count;
+		}
+		bool behind = theirs[i].bag < ours[j].bag ||
+			      (theirs[i].bag == ours[j].bag && theirs[i].colour < ours[j].colour);
+		i += alike || behind ? their_count : 0;
+		j += alike || !behind ? our_count : 0;
+	}
+	keep_untaken(&pairing->truth, theirs);
+	keep_untaken(&pairing->generated, ours);
+	return paired;
+}
+
+/* Gives every open column a colour: what its values go together with in their rows, as far as both sides have
+ * it. Colours of the last time refine those of this time (after Weisfeiler and Leman 1968). */
+static void colour_columns(const struct pairing *pairing, const struct side *side)
+{
+	size_t rows = side->set->rows_count;
+	uint64_t *signatures = ARENA_ARRAY(pairing->arena, uint64_t, rows);
+	for (size_t row = 0; row < rows; row++)
+		signatures[row] = side->anchors[row];
+	for (size_t i = 0; i < side->open_count; i++) {
+		const struct candidate *candidate = &side->open[i];
+		uint64_t colour = compare_mix(candidate->bag, candidate->colour);
+		for (size_t row = 0; candidate->shared && row < rows; row++)
+			signatures[row] += compare_mix(candidate->values[row], colour);
+	}
+	for (size_t i = 0; i < side->open_count; i++) {
+		struct candidate *candidate = &side->open[i];
+		candidate->colour = 0;
+		for (size_t row = 0; row < rows; row++)
+			candidate->colour += compare_mix(candidate->values[row], signatures[row]);
+	}
+	compare_spend(pairing->budget, 2 * side->open_count * rows);
+}
+
+/* Columns that both sides hold alike: nearly all of them, when results are equal. */
+static void pair_equal_contents(struct pairing *pairing)
+{
+	if (pairing->truth.set->rows_count != pairing->generated.set->rows_count)
+		return;
+	pair_equals(pairing);
+	for (int round = 0; round < COLOURING_ROUNDS && pairing->truth.open_count > 0; round++) {
+		colour_columns(pairing, &pairing->truth);
+		colour_columns(pairing, &pairing->generated);
+		pair_equals(pairing);
+	}
+}
+
+static size_t sketch_size(size_t open)
+{
+	size_t size = MERGING_BUDGET / (open * open);
+	return size > SKETCH_MOST ? SKETCH_MOST : size < SKETCH_LEAST ? SKETCH_LEAST : size;
+}
+
+static void sketch_columns(struct pairing *pairing, struct side *side)
+{
+	for (size_t i = 0; i < side->open_count; i++) {
+		struct candidate *candidate = &side->open[i];
+		candidate->index = i;
+		init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
+		init_sketch(&candidate->joint, pairing->sketch_size, pairing->arena);
+		make_sketch(&candidate->plain, candidate->values, NULL, side->set->rows_count,
+			    pairing->sketch_size, pairing->scratch);
 	}
 }
 
@@ -467,33 +624,35 @@ static void compare_values_alone(struct pairing *pairing)
 	compare_spend(pairing->budget, count * count * pairing->sketch_size);
 }
 
-static size_t sketch_size(size_t open)
+/* What is left differs somewhere, or nothing tells it apart. */
+static void pair_similar_contents(struct pairing *pairing)
 {
-	size_t size = MERGING_BUDGET / (open * open);
-	return size > SKETCH_MOST ? SKETCH_MOST : size < SKETCH_LEAST ? SKETCH_LEAST : size;
-}
-
-static void pair_contents(struct pairing *pairing, size_t open, const bool *generated_taken)
-{
-	const struct result_set *generated = pairing->generated.set, *truth = pairing->truth.set;
-	_cleanup_(compare_reading_free) struct compare_reading scratch = { .arena = pairing->arena };
-	size_t rows = generated->rows_count > truth->rows_count ? generated->rows_count : truth->rows_count;
-	pairing->sketch_size = sketch_size(open);
-	pairing->scratch = ARENA_ARRAY(pairing->arena, uint64_t, rows);
+	size_t open = pairing->truth.open_count;
+	if (open == 0)
+		return;
 	pairing->columns = open;
-	init_side(pairing, &pairing->generated, generated, open);
-	init_side(pairing, &pairing->truth, truth, open);
-	for (size_t i = 0; i < truth->columns_count; i++) {
-		if (pairing->out->pairs[i].generated == COMPARE_NOT_PAIRED_YET)
-			open_column(pairing, &pairing->truth, i, &scratch);
-		if (!generated_taken[i])
-			open_column(pairing, &pairing->generated, i, &scratch);
-	}
-	anchor_named(pairing, &scratch);
+	pairing->sketch_size = sketch_size(open);
+	sketch_columns(pairing, &pairing->truth);
+	sketch_columns(pairing, &pairing->generated);
 	compare_values_alone(pairing);
 	struct proposal *proposals = ARENA_ARRAY(pairing->arena, struct proposal, open * open);
 	while (pairing->truth.open_count > 0)
 		run_round(pairing, proposals);
+}
+
+static void pair_contents(struct pairing *pairing, const bool *generated_taken)
+{
+	size_t theirs = pairing->truth.set->rows_count, ours = pairing->generated.set->rows_count;
+	pairing->scratch = ARENA_ARRAY(pairing->arena, uint64_t, ours > theirs ? ours : theirs);
+	for (size_t i = 0; i < pairing->out->count; i++) {
+		if (pairing->out->pairs[i].generated == COMPARE_NOT_PAIRED_YET)
+			open_column(&pairing->truth, i);
+		if (!generated_taken[i])
+			open_column(&pairing->generated, i);
+	}
+	anchor_named(pairing);
+	pair_equal_contents(pairing);
+	pair_similar_contents(pairing);
 }
 
 void compare_spend(size_t *budget, size_t work)
@@ -501,19 +660,18 @@ void compare_spend(size_t *budget, size_t work)
 	*budget -= work < *budget ? work : *budget;
 }
 
-void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
+void compare_pair_columns(struct compare_table *generated, struct compare_table *truth, size_t choice,
 			  size_t *budget, struct arena *arena, struct compare_pairing *ret_pairing)
 {
-	size_t count = truth->columns_count;
+	size_t count = compare_table_set(truth)->columns_count;
 	bool *generated_taken = ARENA_ARRAY(arena, bool, count);
 	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 1 };
-	size_t open = compare_pair_names(generated, truth, ret_pairing, generated_taken, arena);
-	struct pairing pairing = { .generated.set = generated,
-				   .truth.set = truth,
-				   .out = ret_pairing,
-				   .arena = arena,
-				   .choice = choice,
-				   .budget = budget };
-	if (open > 0)
-		pair_contents(&pairing, open, generated_taken);
+	size_t open = compare_pair_names(compare_table_set(generated), compare_table_set(truth), ret_pairing,
+					 generated_taken, arena);
+	struct pairing pairing = { .out = ret_pairing, .arena = arena, .choice = choice, .budget = budget };
+	if (open == 0)
+		return;
+	init_side(&pairing, &pairing.generated, generated, open);
+	init_side(&pairing, &pairing.truth, truth, open);
+	pair_contents(&pairing, generated_taken);
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "score/compare_value.h"
+#include "score/compare_table.h"
 
 #define COMPARE_NOT_PAIRED_YET SIZE_MAX
 
@@ -24,7 +24,7 @@ struct compare_pairing {
 
 /* `choice` from 0 up to the `choices` of an earlier pairing: each takes another way. `budget` is what may
  * still be done, about in values looked at; when it is used up, what is left is paired by what is known. */
-void compare_pair_columns(const struct result_set *generated, const struct result_set *truth, size_t choice,
+void compare_pair_columns(struct compare_table *generated, struct compare_table *truth, size_t choice,
 			  size_t *budget, struct arena *arena, struct compare_pairing *ret_pairing);
 
 /* Pairs the columns whose names stand once on either side; the others of the truth get

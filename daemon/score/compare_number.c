@@ -3,10 +3,11 @@
 /* Longer powers of ten are no number's: what would have them is text. */
 #define EXPONENT_DIGITS_MOST 15
 
-/* Doubles hold every whole number and every power of ten up to these exactly, so that one multiplication or
- * division rounds correctly (Clinger 1990). */
-#define EXACT_DIGITS_MOST (UINT64_C(1) << 53)
-#define EXACT_POWER_MOST  22
+/* Doubles hold whole numbers of so many digits and powers of ten up to 10^22 exactly, so that one division
+ * rounds correctly (Clinger 1990). One place is for the point. */
+#define SIMPLE_LENGTH_MOST 16
+
+#define WHOLE_DIGITS_MOST 18
 
 static bool is_digit(char byte)
 {
@@ -96,33 +97,79 @@ static int64_t read_power(str_t number, size_t at)
 	return negative ? -power : power;
 }
 
+static const double powers[] = { 1e0,  1e1,  1e2,  1e3,	 1e4,  1e5,  1e6,  1e7,	 1e8,  1e9,  1e10, 1e11,
+				 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+bool compare_number_simple(str_t text, double *ret_number)
+{
+	const char *at = text.ptr, *end = text.ptr + text.len, *point = NULL;
+	uint64_t digits = 0;
+	bool negative = at < end && *at == '-';
+	at += negative;
+	if (end - at < 1 || end - at > SIMPLE_LENGTH_MOST)
+		return false;
+	for (const char *start = at; at < end; at++) {
+		if (is_digit(*at))
+			digits = digits * 10 + (uint64_t)(*at - '0');
+		else if (*at == '.' && !point && at > start)
+			point = at;
+		else
+			return false;
+	}
+	double value = (double)digits / powers[point ? end - point - 1 : 0];
+	*ret_number = negative ? -value : value;
+	return true;
+}
+
+static bool read_whole(str_t text, int64_t *ret_number)
+{
+	bool negative = text.len > 0 && text.ptr[0] == '-';
+	int64_t number = 0;
+	if (text.len <= negative || text.len - negative > WHOLE_DIGITS_MOST)
+		return false;
+	for (size_t i = negative; i < text.len; i++) {
+		if (!is_digit(text.ptr[i]))
+			return false;
+		number = number * 10 + (text.ptr[i] - '0');
+	}
+	*ret_number = negative ? -number : number;
+	return true;
+}
+
+/* The only form of a number taken apart again: "-", digits, "p", power, ";". */
+static bool read_canonical(str_t canonical, int64_t *ret_number)
+{
+	size_t digits = count_digits(canonical, 0);
+	if (digits == 0) {
+		*ret_number = 0;
+		return true;
+	}
+	int64_t power = strtoll(canonical.ptr + digits + 1, NULL, 10), number = 0;
+	if (power < (int64_t)digits || power > WHOLE_DIGITS_MOST)
+		return false;
+	for (int64_t i = 0; i < power; i++)
+		number = number * 10 + (i < (int64_t)digits ? canonical.ptr[i] - '0' : 0);
+	*ret_number = canonical.ptr[digits] == 'm' ? -number : number;
+	return true;
+}
+
+bool compare_number_whole(str_t text, int64_t *ret_number)
+{
+	if (read_whole(text, ret_number))
+		return true;
+	if (compare_number_of(text) != COMPARE_NUMBER_FINITE)
+		return false;
+	_cleanup_(buf_free) struct buf canonical = BUF_INIT;
+	compare_number_canonical(text, &canonical);
+	return read_canonical(buf_str(&canonical), ret_number);
+}
+
 double compare_number_double(str_t number)
 {
-	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,	 1e4,  1e5,  1e6,  1e7,
-					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-	uint64_t digits = 0;
-	int64_t power = 0;
-	size_t at = sign_length(number, 0);
-	bool behind_point = false;
-	for (; at < number.len && digits < EXACT_DIGITS_MOST / 10; at++) {
-		char byte = number.ptr[at];
-		if (byte == '.') {
-			behind_point = true;
-			continue;
-		}
-		if (!is_digit(byte))
-			break;
-		digits = digits * 10 + (uint64_t)(byte - '0');
-		power -= behind_point;
-	}
-	if (at < number.len && (is_digit(number.ptr[at]) || number.ptr[at] == '.'))
-		return strtod(number.ptr, NULL);
-	power += read_power(number, at);
-	if (power > EXACT_POWER_MOST || power < -EXACT_POWER_MOST)
-		return strtod(number.ptr, NULL);
-	double value = power < 0 ? (double)digits / powers[-power] : (double)digits * powers[power];
-	return number.ptr[0] == '-' ? -value : value;
+	double value;
+	if (compare_number_simple(number, &value))
+		return value;
+	return strtod(number.ptr, NULL);
 }
 
 void compare_number_canonical(str_t number, struct buf *text)

@@ -28,6 +28,13 @@ bool compare_number_plain(str_t number);
  * number has to follow it. */
 double compare_number_double(str_t number);
 
+/* The same for a whole text of the usual form (digits, maybe with a point and a sign, few enough to be
+ * exact), quickly; false: it is something else. */
+bool compare_number_simple(str_t text, double *ret_number);
+
+/* A finite number without fraction of at most 18 digits, in whatever form; false: something else. */
+bool compare_number_whole(str_t text, int64_t *ret_number);
+
 /* Appends the value of a finite number in the only form that it has: sign, digits without zeros at either end
  * and the power of ten. Numbers are equal exactly when these are, however many digits they have. */
 void compare_number_canonical(str_t number, struct buf *text);

@@ -1,7 +1,5 @@
 #include "score/compare_rows.h"
 
-#include "common/hash.h"
-
 #include <math.h>
 
 /* Comparisons of one bipartite matching; beyond, it stays as far as it got (a lower bound). */
@@ -17,10 +15,19 @@ struct entry {
 
 /* Rows with one exact part. */
 struct group {
+	uint64_t exact;
 	struct entry *entries;
-	size_t count;
+	size_t left_count, right_count;
 	size_t filled;
 	size_t dimensions;
+};
+
+/* Groups by their exact parts; open addressing, never more than half full. */
+struct grouping {
+	struct group *groups;
+	size_t count;
+	uint32_t *slots; /* index + 1 */
+	size_t mask;
 };
 
 /* A piece of a group that is still to be cut, and the column to be tried next. */
@@ -32,38 +39,68 @@ struct piece {
 	size_t rounds; /* columns tried in all */
 };
 
+struct keyed;
+
 struct matcher {
 	const struct compare_tolerance *tolerance;
 	struct arena *arena;
 	size_t dimensions;
+	struct keyed *sorting; /* room for twice as many entries as are ever sorted at once */
 };
 
-struct compare_row *compare_read_rows(const struct result_set *set, const struct compare_pairing *pairing,
+static void count_numbers(const struct compare_values *values, struct compare_row *rows, size_t count)
+{
+	for (size_t row = 0; row < count; row++) {
+		rows[row].exact = compare_mix(rows[row].exact, values->exact[row]);
+		if (values->numbers)
+			rows[row].numbers_count += compare_is_number(values->exact[row]);
+		if (values->lists)
+			rows[row].numbers_count += values->lists[row].count;
+	}
+}
+
+/* Appends the column's numbers to what `ends` point at, row by row. */
+static void gather_numbers(const struct compare_values *values, double **ends, size_t count)
+{
+	if (!values->numbers && !values->lists)
+		return;
+	for (size_t row = 0; row < count; row++) {
+		if (values->numbers && compare_is_number(values->exact[row]))
+			*ends[row]++ = values->numbers[row];
+		for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
+			*ends[row]++ = values->lists[row].items[i];
+	}
+}
+
+struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
 				      bool is_truth, struct arena *arena)
 {
-	_cleanup_(compare_reading_free) struct compare_reading reading = { .arena = arena };
-	struct compare_row *rows = ARENA_ARRAY(arena, struct compare_row, set->rows_count);
-	for (size_t row = 0; row < set->rows_count; row++) {
-		const str_t *cells = set->cells + row * set->columns_count;
-		compare_reading_reset(&reading);
-		for (size_t i = 0; i < pairing->count; i++) {
-			size_t column = is_truth ? i : pairing->pairs[i].generated;
-			compare_read(&reading, pairing->pairs[i].mode, cells[column]);
-		}
-		double *numbers = ARENA_ARRAY(arena, double, reading.numbers_count);
-		if (reading.numbers_count > 0)
-			memcpy(numbers, reading.numbers, reading.numbers_count * sizeof *numbers);
-		str_t exact = buf_str(&reading.exact);
-		rows[row] = (struct compare_row){ arena_text(arena, exact.ptr, exact.len), numbers,
-						  reading.numbers_count };
+	size_t count = compare_table_set(table)->rows_count, total = 0;
+	struct compare_row *rows = ARENA_ARRAY(arena, struct compare_row, count);
+	const struct compare_values **values =
+		ARENA_ARRAY(arena, const struct compare_values *, pairing->count);
+	for (size_t i = 0; i < pairing->count; i++) {
+		size_t column = is_truth ? i : pairing->pairs[i].generated;
+		values[i] = compare_table_values(table, column, pairing->pairs[i].mode);
+		count_numbers(values[i], rows, count);
 	}
+	for (size_t row = 0; row < count; row++)
+		total += rows[row].numbers_count;
+	double *numbers = ARENA_ARRAY(arena, double, total);
+	double **ends = ARENA_ARRAY(arena, double *, count);
+	for (size_t row = 0; row < count; row++) {
+		rows[row].numbers = ends[row] = numbers;
+		numbers += rows[row].numbers_count;
+	}
+	for (size_t i = 0; i < pairing->count; i++)
+		gather_numbers(values[i], ends, count);
 	return rows;
 }
 
 bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,
 		       const struct compare_tolerance *tolerance)
 {
-	if (!str_equal(a->exact, b->exact))
+	if (a->exact != b->exact || a->numbers_count != b->numbers_count)
 		return false;
 	for (size_t i = 0; i < a->numbers_count; i++)
 		if (!compare_close(a->numbers[i], b->numbers[i], tolerance))
@@ -71,17 +108,63 @@ bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,
 	return true;
 }
 
-static int by_dimension(const void *a, const void *b, void *context)
+#define SHORT_SORT 24
+
+/* A number as an integer that sorts alike. */
+static uint64_t sort_key(double number)
 {
-	const struct entry *left = a, *right = b;
-	size_t dimension = *(const size_t *)context;
-	double x = left->numbers[dimension], y = right->numbers[dimension];
-	return (x > y) - (x < y);
+	uint64_t bits;
+	memcpy(&bits, &number, sizeof bits);
+	return bits & UINT64_C(1) << 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-static void sort_entries(struct entry *entries, size_t count, size_t dimension)
+struct keyed {
+	uint64_t key;
+	struct entry entry;
+};
+
+static void sort_short(struct keyed *items, size_t count)
 {
-	qsort_r(entries, count, sizeof *entries, by_dimension, &dimension);
+	for (size_t i = 1; i < count; i++) {
+		struct keyed item = items[i];
+		size_t at = i;
+		for (; at > 0 && items[at - 1].key > item.key; at--)
+			items[at] = items[at - 1];
+		items[at] = item;
+	}
+}
+
+/* By one byte of the key after the other; bytes that all keys share are passed over. */
+static struct keyed *sort_long(struct keyed *items, struct keyed *other, size_t count)
+{
+	for (int shift = 0; shift < 64; shift += 8) {
+		size_t starts[257] = { 0 };
+		for (size_t i = 0; i < count; i++)
+			starts[(items[i].key >> shift & 255) + 1]++;
+		if (starts[(items[0].key >> shift & 255) + 1] == count)
+			continue;
+		for (size_t i = 1; i < 257; i++)
+			starts[i] += starts[i - 1];
+		for (size_t i = 0; i < count; i++)
+			other[starts[items[i].key >> shift & 255]++] = items[i];
+		struct keyed *swap = items;
+		items = other;
+		other = swap;
+	}
+	return items;
+}
+
+static void sort_entries(const struct matcher *matcher, struct entry *entries, size_t count, size_t dimension)
+{
+	struct keyed *items = matcher->sorting;
+	for (size_t i = 0; i < count; i++)
+		items[i] = (struct keyed){ sort_key(entries[i].numbers[dimension]), entries[i] };
+	if (count <= SHORT_SORT)
+		sort_short(items, count);
+	else
+		items = sort_long(items, items + count, count);
+	for (size_t i = 0; i < count; i++)
+		entries[i] = items[i].entry;
 }
 
 static bool entries_close(const struct matcher *matcher, const struct entry *a, const struct entry *b)
@@ -225,8 +308,8 @@ static size_t match_general(const struct matcher *matcher, const struct entry *e
 		else
 			graph.left[graph.left_count++] = entries[i];
 	}
-	sort_entries(graph.left, left_count, dimension);
-	sort_entries(graph.right, right_count, dimension);
+	sort_entries(matcher, graph.left, left_count, dimension);
+	sort_entries(matcher, graph.right, right_count, dimension);
 	find_windows(&graph);
 	size_t matched = 0;
 	for (size_t i = 0; i < left_count && matched < right_count && graph.budget > 0; i++)
@@ -238,7 +321,7 @@ static size_t match_general(const struct matcher *matcher, const struct entry *e
 static size_t match_line(const struct matcher *matcher, struct entry *entries, size_t count, size_t dimension)
 {
 	size_t left = 0, right = 0, matched = 0;
-	sort_entries(entries, count, dimension);
+	sort_entries(matcher, entries, count, dimension);
 	while (true) {
 		while (left < count && entries[left].is_right)
 			left++;
@@ -286,7 +369,7 @@ static void cut_piece(const struct matcher *matcher, struct piece piece, struct 
 {
 	size_t dimension = piece.dimension;
 	size_t start = 0;
-	sort_entries(piece.entries, piece.count, dimension);
+	sort_entries(matcher, piece.entries, piece.count, dimension);
 	for (size_t end = 1; end <= piece.count; end++) {
 		if (end < piece.count &&
 		    compare_close(piece.entries[end - 1].numbers[dimension],
@@ -300,16 +383,58 @@ static void cut_piece(const struct matcher *matcher, struct piece piece, struct 
 	}
 }
 
-static size_t match_group(const struct matcher *matcher, struct group *group)
+static size_t smaller(size_t a, size_t b)
 {
-	size_t right = count_right(group->entries, group->count), left = group->count - right;
-	if (left == 0 || right == 0)
-		return 0;
-	if (matcher->dimensions == 0)
-		return left < right ? left : right;
+	return a < b ? a : b;
+}
+
+static bool numbers_same(const double *a, const double *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (a[i] < b[i] || a[i] > b[i])
+			return false;
+	return true;
+}
+
+static uint64_t hash_numbers(const double *numbers, size_t count)
+{
+	uint64_t hash = count;
+	for (size_t i = 0; i < count; i++)
+		hash = compare_mix(hash, sort_key(numbers[i] + 0.0)); /* -0 becomes 0 */
+	return hash;
+}
+
+/* Whether each row of the smaller side has a partner with the very same numbers: then there is no better
+ * matching, and rows need not be sorted. */
+static bool all_have_twins(const struct matcher *matcher, const struct group *group)
+{
+	struct twin {
+		const double *numbers;
+		size_t left, right;
+	};
+	size_t count = group->left_count + group->right_count, capacity = 16, twins = 0;
+	while (capacity < 2 * count)
+		capacity *= 2;
+	struct twin *table = ARENA_ARRAY(matcher->arena, struct twin, capacity);
+	for (size_t i = 0; i < count; i++) {
+		const double *numbers = group->entries[i].numbers;
+		size_t at = hash_numbers(numbers, matcher->dimensions) & (capacity - 1);
+		while (table[at].numbers && !numbers_same(table[at].numbers, numbers, matcher->dimensions))
+			at = (at + 1) & (capacity - 1);
+		table[at].numbers = numbers;
+		size_t before = smaller(table[at].left, table[at].right);
+		table[at].left += !group->entries[i].is_right;
+		table[at].right += group->entries[i].is_right;
+		twins += smaller(table[at].left, table[at].right) - before;
+	}
+	return twins == smaller(group->left_count, group->right_count);
+}
+
+static size_t match_pieces(const struct matcher *matcher, const struct group *group)
+{
 	struct pieces pieces = { 0 };
 	size_t matched = 0;
-	struct piece whole = { .entries = group->entries, .count = group->count };
+	struct piece whole = { .entries = group->entries, .count = group->left_count + group->right_count };
 	ARENA_PUSH(matcher->arena, pieces.items, pieces.count, pieces.capacity, whole);
 	while (pieces.count > 0) {
 		struct piece piece = pieces.items[--pieces.count];
@@ -323,28 +448,75 @@ static size_t match_group(const struct matcher *matcher, struct group *group)
 	return matched;
 }
 
-/* Counts the rows of each exact part, in groups in the order of their first rows. */
-static void count_groups(struct hash_map *map, struct group **groups, size_t *used, size_t *capacity,
-			 const struct compare_row *rows, size_t count, size_t *group_of)
+static size_t match_group(const struct matcher *matcher, const struct group *group)
 {
-	for (size_t i = 0; i < count; i++) {
-		size_t index = (size_t)(uintptr_t)hash_map_get(map, rows[i].exact);
-		if (index == 0) {
-			struct group group = { .dimensions = rows[i].numbers_count };
-			ARENA_PUSH(map->arena, *groups, *used, *capacity, group);
-			index = *used;
-			hash_map_set(map, rows[i].exact, (void *)(uintptr_t)index);
-		}
-		(*groups)[index - 1].count++;
-		group_of[i] = index - 1;
-	}
+	size_t least = smaller(group->left_count, group->right_count);
+	if (least == 0 || matcher->dimensions == 0)
+		return least;
+	if (group->left_count == 1 && group->right_count == 1)
+		return entries_close(matcher, &group->entries[0], &group->entries[1]);
+	if (all_have_twins(matcher, group))
+		return least;
+	return match_pieces(matcher, group);
 }
 
-static void fill_groups(struct group *groups, const struct compare_row *rows, size_t count,
-			const size_t *group_of, bool is_right)
+static struct grouping make_grouping(size_t rows, struct arena *arena)
+{
+	size_t capacity = 16;
+	while (capacity < 2 * rows)
+		capacity *= 2;
+	return (struct grouping){
+		.groups = ARENA_ARRAY(arena, struct group, rows),
+		.slots = ARENA_ARRAY(arena, uint32_t, capacity),
+		.mask = capacity - 1,
+	};
+}
+
+static size_t group_of(struct grouping *grouping, const struct compare_row *row)
+{
+	size_t at = row->exact & grouping->mask;
+	for (; grouping->slots[at]; at = (at + 1) & grouping->mask)
+		if (grouping->groups[grouping->slots[at] - 1].exact == row->exact)
+			return grouping->slots[at] - 1;
+	grouping->groups[grouping->count] =
+		(struct group){ .exact = row->exact, .dimensions = row->numbers_count };
+	grouping->slots[at] = (uint32_t)++grouping->count;
+	return grouping->count - 1;
+}
+
+/* Counts the rows of each group, in groups in the order of their first rows. */
+static uint32_t *count_rows(struct grouping *grouping, const struct compare_row *rows, size_t count,
+			    bool is_right, struct arena *arena)
+{
+	uint32_t *indexes = ARENA_ARRAY(arena, uint32_t, count);
+	for (size_t i = 0; i < count; i++) {
+		size_t index = group_of(grouping, &rows[i]);
+		grouping->groups[index].left_count += !is_right;
+		grouping->groups[index].right_count += is_right;
+		indexes[i] = (uint32_t)index;
+	}
+	return indexes;
+}
+
+/* Hands out the entries; returns how many the largest group has. */
+static size_t place_groups(struct grouping *grouping, struct entry *entries)
+{
+	size_t largest = 0;
+	for (size_t i = 0; i < grouping->count; i++) {
+		struct group *group = &grouping->groups[i];
+		size_t count = group->left_count + group->right_count;
+		group->entries = entries;
+		entries += count;
+		largest = count > largest ? count : largest;
+	}
+	return largest;
+}
+
+static void fill_groups(struct grouping *grouping, const struct compare_row *rows, size_t count,
+			const uint32_t *indexes, bool is_right)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct group *group = &groups[group_of[i]];
+		struct group *group = &grouping->groups[indexes[i]];
 		group->entries[group->filled++] = (struct entry){ rows[i].numbers, is_right };
 	}
 }
@@ -354,22 +526,17 @@ size_t compare_match_bags(const struct compare_row *left, size_t left_count, con
 {
 	if (left_count == 1 && right_count == 1)
 		return compare_row_equal(left, right, tolerance);
-	struct hash_map map;
-	struct group *groups = NULL;
-	size_t used = 0, capacity = 0;
-	size_t *left_groups = ARENA_ARRAY(arena, size_t, left_count);
-	size_t *right_groups = ARENA_ARRAY(arena, size_t, right_count);
-	hash_map_init(&map, arena, left_count);
-	count_groups(&map, &groups, &used, &capacity, left, left_count, left_groups);
-	count_groups(&map, &groups, &used, &capacity, right, right_count, right_groups);
-	for (size_t i = 0; i < used; i++)
-		groups[i].entries = ARENA_ARRAY(arena, struct entry, groups[i].count);
-	fill_groups(groups, left, left_count, left_groups, false);
-	fill_groups(groups, right, right_count, right_groups, true);
-	size_t matched = 0;
-	for (size_t i = 0; i < used; i++) {
-		struct matcher matcher = { tolerance, arena, groups[i].dimensions };
-		matched += match_group(&matcher, &groups[i]);
+	size_t rows = left_count + right_count, matched = 0;
+	struct grouping grouping = make_grouping(rows, arena);
+	const uint32_t *left_groups = count_rows(&grouping, left, left_count, false, arena);
+	const uint32_t *right_groups = count_rows(&grouping, right, right_count, true, arena);
+	size_t largest = place_groups(&grouping, ARENA_ARRAY(arena, struct entry, rows));
+	fill_groups(&grouping, left, left_count, left_groups, false);
+	fill_groups(&grouping, right, right_count, right_groups, true);
+	struct matcher matcher = { tolerance, arena, 0, ARENA_ARRAY(arena, struct keyed, 2 * largest) };
+	for (size_t i = 0; i < grouping.count; i++) {
+		matcher.dimensions = grouping.groups[i].dimensions;
+		matched += match_group(&matcher, &grouping.groups[i]);
 	}
 	return matched;
 }

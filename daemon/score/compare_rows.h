@@ -10,13 +10,13 @@
 #include "score/compare_columns.h"
 
 struct compare_row {
-	str_t exact;
+	uint64_t exact;	       /* seeded hash of the exact parts, see compare_table.h */
 	const double *numbers; /* equally many in rows with equal exact parts */
 	size_t numbers_count;
 };
 
-/* Reads the rows of one side in the order of the truth's columns. */
-struct compare_row *compare_read_rows(const struct result_set *set, const struct compare_pairing *pairing,
+/* The rows of one side in the order of the truth's columns. */
+struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
 				      bool is_truth, struct arena *arena);
 
 /* Two rows alone. */

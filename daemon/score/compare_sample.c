@@ -165,8 +165,11 @@ static struct sampled read_sample(const struct compare_sample *sample, uint64_t 
 	struct compare_pairing pairing = { ARENA_ARRAY(arena, struct compare_pair, width), width, 1 };
 	for (size_t i = 0; i < width; i++)
 		pairing.pairs[i] = (struct compare_pair){ i, sample->columns[i].mode };
-	struct result_set set = { .columns_count = width, .cells = cells, .rows_count = count };
-	return (struct sampled){ sample, compare_read_rows(&set, &pairing, true, arena), count, 0 };
+	struct result_set *set = ARENA_NEW(arena, struct result_set);
+	*set = (struct result_set){ .columns_count = width, .cells = cells, .rows_count = count };
+	return (struct sampled){ sample,
+				 compare_read_rows(compare_table_new(set, arena), &pairing, true, arena),
+				 count, 0 };
 }
 
 /* How many rows from here on belong to the group. */

@@ -306,9 +306,8 @@ bool compare_readings_equal(const struct compare_reading *a, const struct compar
 	return true;
 }
 
-/* Whole numbers as they are, others with about six significant digits; the offset keeps the borders away from
- * round numbers. */
-static int64_t quantise(double number)
+/* The offset keeps the borders away from round numbers. */
+int64_t compare_quantise(double number)
 {
 	int exponent;
 	double whole = round(number);
@@ -319,7 +318,7 @@ static int64_t quantise(double number)
 }
 
 /* Columns of other classes may hold the same values: what both are read as has to be the same. */
-static enum compare_mode mode_alone(enum cell_class type)
+enum compare_mode compare_mode_alone(enum cell_class type)
 {
 	switch (type) {
 	case CELL_UNKNOWN:
@@ -339,16 +338,5 @@ void compare_read_alone(struct compare_reading *reading, enum cell_class type, s
 	/* 0 and 1 have to look alike from columns that are and that are not boolean. */
 	if (type == CELL_BOOLEAN && str_present(cell) && cell.len > 0)
 		cell = cell.ptr[0] == 't' || cell.ptr[0] == '1' ? STR("1") : STR("0");
-	compare_read(reading, mode_alone(type), cell);
-}
-
-uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class type, str_t cell)
-{
-	compare_reading_reset(scratch);
-	compare_read_alone(scratch, type, cell);
-	for (size_t i = 0; i < scratch->numbers_count; i++) {
-		int64_t step = quantise(scratch->numbers[i]);
-		buf_append(&scratch->exact, &step, sizeof step);
-	}
-	return hash_seeded(scratch->exact.data, scratch->exact.len);
+	compare_read(reading, compare_mode_alone(type), cell);
 }

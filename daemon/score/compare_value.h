@@ -66,9 +66,11 @@ bool compare_readings_equal(const struct compare_reading *a, const struct compar
  * classes are nearly always read as the same. For guessing which columns belong together. */
 void compare_read_alone(struct compare_reading *reading, enum cell_class type, str_t cell);
 
-/* Hash of the cell's value whatever the class of its column, for guessing which columns belong together:
- * close numbers nearly always have the same one. `scratch` is reset. */
-uint64_t compare_fingerprint(struct compare_reading *scratch, enum cell_class type, str_t cell);
+enum compare_mode compare_mode_alone(enum cell_class type);
+
+/* Whole numbers as they are, others with about six significant digits: close numbers nearly always give the
+ * same. */
+int64_t compare_quantise(double number);
 
 /* The text without white space at its ends. */
 str_t compare_trim(str_t text);
