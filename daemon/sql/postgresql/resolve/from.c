@@ -1,5 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
@@ -8,16 +9,6 @@
 static void from_item(struct resolver *resolver, struct scope *scope, const Node *node,
 		      struct namespace *ret_names);
 
-struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node)
-{
-	struct range_item *item = ARENA_NEW(resolver->arena, struct range_item);
-	item->kind = kind;
-	item->node = node;
-	item->number = resolver->items++;
-	resolver_record(resolver, node, item);
-	return item;
-}
-
 static void namespace_add(struct resolver *resolver, struct namespace *names, struct visible entry)
 {
 	ARENA_PUSH(resolver->arena, names->entries, names->count, names->capacity, entry);
@@ -25,8 +16,17 @@ static void namespace_add(struct resolver *resolver, struct namespace *names, st
 
 static void namespace_append(struct resolver *resolver, struct namespace *names, const struct namespace *more)
 {
-	for (size_t i = 0; i < more->count; i++)
-		namespace_add(resolver, names, more->entries[i]);
+	if (more->count == 0)
+		return;
+	if (names->count + more->count > names->capacity) {
+		struct visible *before = names->entries;
+		names->capacity = 2 * names->count + more->count;
+		names->entries = ARENA_ARRAY(resolver->arena, struct visible, names->capacity);
+		if (names->count > 0)
+			memcpy(names->entries, before, names->count * sizeof *before);
+	}
+	memcpy(names->entries + names->count, more->entries, more->count * sizeof *more->entries);
+	names->count += more->count;
 }
 
 static void namespace_set_lateral(struct namespace *names, bool only, bool ok)
@@ -51,22 +51,28 @@ static int item_location(const struct range_item *item)
 	return IsA(item->node, RangeVar) ? ((const RangeVar *)item->node)->location : -1;
 }
 
+static bool conflicts(const struct visible *a, const struct visible *b)
+{
+	return a->relation_visible && str_equal(a->item->alias, b->item->alias) &&
+	       !may_share_name(a->item, b->item);
+}
+
 static void check_conflicts(struct resolver *resolver, const struct namespace *left,
 			    const struct namespace *right)
 {
-	for (size_t i = 0; i < left->count; i++) {
-		const struct visible *a = &left->entries[i];
-		for (size_t j = 0; j < right->count; j++) {
-			const struct visible *b = &right->entries[j];
-			if (!a->relation_visible || !b->relation_visible || !str_present(a->item->alias) ||
-			    !str_equal(a->item->alias, b->item->alias) || may_share_name(a->item, b->item))
-				continue;
-			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, b->item->alias,
-					item_location(b->item),
+	for (size_t i = 0; i < right->count; i++) {
+		const struct visible *entry = &right->entries[i];
+		size_t at = 0;
+		if (!entry->relation_visible || !str_present(entry->item->alias))
+			continue;
+		while (at < left->count && !conflicts(&left->entries[at], entry))
+			at++;
+		if (at < left->count)
+			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, entry->item->alias,
+					item_location(entry->item),
 					"table name \"" STR_FMT
 					"\" stands for two relations; give one an alias",
-					STR_ARG(b->item->alias));
-		}
+					STR_ARG(entry->item->alias));
 	}
 }
 
@@ -554,21 +560,83 @@ static bool has_name(const struct outputs *outputs, str_t name)
 	return false;
 }
 
+static bool is_shown(const struct visible *entry, size_t column)
+{
+	return !entry->hidden || !entry->hidden[column];
+}
+
+/* Bits of names' hashes: a name whose bit is not set is surely not among them. */
+struct name_filter {
+	uint64_t words[32];
+};
+
+static void filter_set(struct name_filter *filter, uint32_t hash)
+{
+	filter->words[hash / 64 % 32] |= UINT64_C(1) << hash % 64;
+}
+
+static bool filter_has(const struct name_filter *filter, uint32_t hash)
+{
+	return filter->words[hash / 64 % 32] >> hash % 64 & 1;
+}
+
+static struct name_filter filter_of(struct resolver *resolver, const struct namespace *side)
+{
+	struct name_filter filter = { 0 };
+	for (size_t i = 0; i < side->count; i++) {
+		const struct visible *entry = &side->entries[i];
+		const uint32_t *hashes =
+			entry->columns_visible ? item_name_hashes(resolver, entry->item) : NULL;
+		for (size_t j = 0; hashes && j < entry->item->columns_count; j++)
+			filter_set(&filter, hashes[j]);
+	}
+	return filter;
+}
+
+/* The column of the left side, if the right one has its name. */
+static void merge_if_common(struct resolver *resolver, const JoinExpr *join, const struct namespace *left,
+			    const struct namespace *right, str_t name, struct outputs *merged)
+{
+	struct found_column found;
+	enum lookup result = find_in_side(resolver, right, name, &found);
+	if (((result == LOOKUP_FOUND && !found.is_system) || result == LOOKUP_AMBIGUOUS) &&
+	    !has_name(merged, name))
+		merge_column(resolver, join, left, right, name, merged);
+}
+
 /* Merged columns of a NATURAL join: those that both sides have. Unknown when a side is. */
 static void merge_natural(struct resolver *resolver, const JoinExpr *join, const struct namespace *left,
 			  const struct namespace *right, struct outputs *merged)
 {
-	struct outputs names = { 0 };
-	struct found_column found;
-	struct scope side = { .names = *left };
-	expand_star(resolver, &side, &names);
-	for (size_t i = 0; i < names.count; i++) {
-		str_t name = names.columns[i].name;
-		enum lookup result = find_in_side(resolver, right, name, &found);
-		if ((result == LOOKUP_FOUND && !found.is_system) || result == LOOKUP_AMBIGUOUS) {
-			if (!has_name(merged, name))
-				merge_column(resolver, join, left, right, name, merged);
-		}
+	const struct name_filter filter = filter_of(resolver, right);
+	for (size_t i = 0; i < left->count; i++) {
+		const struct visible *entry = &left->entries[i];
+		const struct range_item *item = entry->item;
+		if (!entry->columns_visible)
+			continue;
+		const uint32_t *hashes = item_name_hashes(resolver, item);
+		for (size_t j = 0; j < item->columns_count; j++)
+			if (filter_has(&filter, hashes[j]) && is_shown(entry, j))
+				merge_if_common(resolver, join, left, right, item->columns[j].name, merged);
+	}
+}
+
+static void merge_using(struct resolver *resolver, const JoinExpr *join, const struct namespace *left,
+			const struct namespace *right, struct outputs *merged)
+{
+	struct hash_map names = { .arena = resolver->arena };
+	const ListCell *cell;
+	foreach(cell, join->usingClause)
+	{
+		str_t name = str_from(NODE_STRING(lfirst(cell)));
+		if (resolver->resolution->too_deep)
+			return;
+		if (hash_map_set(&names, name, lfirst(cell)))
+			diagnostics_add_state(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, "using", "42701",
+					      name, -1, "column \"" STR_FMT "\" is in USING twice",
+					      STR_ARG(name));
+		else
+			merge_column(resolver, join, left, right, name, merged);
 	}
 }
 
@@ -578,40 +646,54 @@ static void set_nullable(struct namespace *names)
 		names->entries[i].item->nullable = true;
 }
 
-/* Hides the merged names on both sides, marks what is in doubt. */
+static void hide_column(struct resolver *resolver, struct visible *entry, size_t column)
+{
+	if (!entry->hidden)
+		entry->hidden = ARENA_ARRAY(resolver->arena, bool, entry->item->columns_count);
+	entry->hidden[column] = true;
+	entry->hidden_count++;
+}
+
+/* Hides the merged names on both sides, marks what is in doubt. What shows nothing more is not searched. */
 static void hide_names(struct resolver *resolver, struct namespace *names, const struct outputs *merged,
 		       bool doubtful)
 {
+	struct name_filter filter = { 0 };
+	for (size_t i = 0; i < merged->count; i++)
+		filter_set(&filter, name_hash(merged->columns[i].name));
 	for (size_t i = 0; i < names->count; i++) {
 		struct visible *entry = &names->entries[i];
-		struct hidden_names *hidden = ARENA_NEW(resolver->arena, struct hidden_names);
-		*hidden = (struct hidden_names){ entry->hidden, merged->columns, merged->count };
-		entry->hidden = hidden;
+		const struct range_item *item = entry->item;
+		const uint32_t *hashes = entry->columns_visible ? item_name_hashes(resolver, item) : NULL;
+		for (size_t j = 0; hashes && j < item->columns_count; j++) {
+			if (filter_has(&filter, hashes[j]) && is_shown(entry, j) &&
+			    has_name(merged, item->columns[j].name))
+				hide_column(resolver, entry, j);
+		}
 		entry->doubtful |= doubtful;
+		entry->columns_visible =
+			entry->columns_visible &&
+			(item->open || entry->doubtful || entry->hidden_count < item->columns_count);
 	}
 }
 
 /* Both sides plus, in front (as `*` expands), the merged columns of the join. */
 static struct namespace joined_names(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
-				     const struct namespace *sides, struct outputs *merged, bool doubtful)
+				     struct namespace *sides, struct outputs *merged, bool doubtful)
 {
 	struct namespace names = { 0 };
 	adopt_columns(resolver, item, merged, NULL);
-	if (merged->count > 0 || doubtful) {
-		struct namespace copy = { 0 };
-		namespace_append(resolver, &copy, sides);
-		hide_names(resolver, &copy, merged, doubtful);
-		if (join->join_using_alias)
-			item->alias = str_from(join->join_using_alias->aliasname);
-		namespace_add(resolver, &names,
-			      (struct visible){ .item = item,
-						.relation_visible = str_present(item->alias),
-						.columns_visible = true,
-						.lateral_ok = true });
-		namespace_append(resolver, &names, &copy);
-	} else {
-		names = *sides;
-	}
+	if (merged->count == 0 && !doubtful)
+		return *sides;
+	hide_names(resolver, sides, merged, doubtful);
+	if (join->join_using_alias)
+		item->alias = str_from(join->join_using_alias->aliasname);
+	namespace_add(resolver, &names,
+		      (struct visible){ .item = item,
+					.relation_visible = str_present(item->alias),
+					.columns_visible = true,
+					.lateral_ok = true });
+	namespace_append(resolver, &names, sides);
 	return names;
 }
 
@@ -631,9 +713,7 @@ static void join_condition(struct resolver *resolver, struct scope *scope, const
 			   const Node *condition)
 {
 	struct namespace outside = scope->names;
-	scope->names = (struct namespace){ 0 };
-	namespace_append(resolver, &scope->names, names);
-	namespace_set_lateral(&scope->names, false, true);
+	scope->names = *names;
 	resolve_condition(resolver, scope, condition, PLACE_JOIN_ON, "JOIN/ON");
 	scope->names = outside;
 }
@@ -662,28 +742,21 @@ static void from_join(struct resolver *resolver, struct scope *scope, const Join
 		return;
 	bool lateral_ok = join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT;
 	namespace_set_lateral(&left, true, lateral_ok);
-	scope->names = (struct namespace){ 0 };
-	namespace_append(resolver, &scope->names, &outside);
-	namespace_append(resolver, &scope->names, &left);
+	scope->names = left;
+	if (outside.count > 0) {
+		scope->names = (struct namespace){ 0 };
+		namespace_append(resolver, &scope->names, &outside);
+		namespace_append(resolver, &scope->names, &left);
+	}
 	from_side(resolver, scope, join->rarg, right_may_miss, &right);
 	scope->names = outside;
 	check_conflicts(resolver, &left, &right);
 	namespace_set_lateral(&left, false, true);
 	struct outputs merged = { 0 };
-	const ListCell *cell;
 	bool doubtful = join->isNatural && (side_is_open(&left) || side_is_open(&right));
 	if (join->isNatural)
 		merge_natural(resolver, join, &left, &right, &merged);
-	foreach(cell, join->usingClause)
-	{
-		str_t name = str_from(NODE_STRING(lfirst(cell)));
-		if (has_name(&merged, name))
-			diagnostics_add_state(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, "using", "42701",
-					      name, -1, "column \"" STR_FMT "\" is in USING twice",
-					      STR_ARG(name));
-		else
-			merge_column(resolver, join, &left, &right, name, &merged);
-	}
+	merge_using(resolver, join, &left, &right, &merged);
 	if (right_may_miss)
 		set_nullable(&right);
 	if (left_may_miss)
@@ -745,6 +818,7 @@ void resolve_from(struct resolver *resolver, struct scope *scope, const List *fr
 			return;
 	}
 	namespace_set_lateral(&scope->names, false, true);
+	scope_remember_names(resolver, scope);
 }
 
 static void expand_entry(struct resolver *resolver, const struct visible *entry, struct outputs *outputs)
@@ -752,13 +826,7 @@ static void expand_entry(struct resolver *resolver, const struct visible *entry,
 	const struct range_item *item = entry->item;
 	outputs->open |= item->open || entry->doubtful;
 	for (size_t i = 0; i < item->columns_count; i++) {
-		bool hidden = false;
-		for (const struct hidden_names *names = entry->hidden; names && !hidden;
-		     names = names->next) {
-			for (size_t j = 0; j < names->count && !hidden; j++)
-				hidden = str_equal(names->names[j].name, item->columns[i].name);
-		}
-		if (hidden)
+		if (!is_shown(entry, i))
 			continue;
 		struct range_column column = item->columns[i];
 		column.not_null = column.not_null && !item->nullable;
@@ -784,7 +852,7 @@ void expand_item(struct resolver *resolver, const struct range_item *item, struc
 
 void expand_star(struct resolver *resolver, const struct scope *scope, struct outputs *outputs)
 {
-	for (size_t i = 0; i < scope->names.count; i++) {
+	for (size_t i = 0; i < scope->names.count && !resolver->resolution->too_deep; i++) {
 		if (scope->names.entries[i].columns_visible)
 			expand_entry(resolver, &scope->names.entries[i], outputs);
 	}

@@ -13,8 +13,9 @@
 /* Bounds on work: materialised columns, and names compared. Far above what any query of a person needs. */
 #define RESOLVE_MAX_HINTS	     32
 #define RESOLVE_MAX_RELATIONS	     500 /* in one FROM */
-#define RESOLVE_MAX_COLUMNS	     ((size_t)1 << 18)
-#define RESOLVE_MAX_COMPARISONS	     ((size_t)20 << 20)
+#define RESOLVE_MAX_COLUMNS	     ((size_t)1 << 16)
+#define RESOLVE_MAX_OUTPUTS	     1664 /* of a SELECT: PostgreSQL refuses more */
+#define RESOLVE_MAX_COMPARISONS	     ((size_t)8 << 20)
 #define RESOLVE_MAX_NODE_COMPARISONS ((size_t)1 << 20)
 
 /* Output of a query. */
@@ -51,17 +52,11 @@ struct cte_entry {
 	unsigned self_references;
 };
 
-/* Names that a JOIN … USING has merged and that the sides no longer show. */
-struct hidden_names {
-	const struct hidden_names *next;
-	const struct range_column *names;
-	size_t count;
-};
-
 /* How an item of FROM can be referred to at the moment. */
 struct visible {
 	struct range_item *item;
-	const struct hidden_names *hidden;
+	bool *hidden; /* columns that a join has merged and the item no longer shows; NULL: none */
+	size_t hidden_count;
 	bool relation_visible; /* by `alias.column` */
 	bool columns_visible;  /* by `column` */
 	bool lateral_only;     /* while FROM is being resolved */
@@ -105,15 +100,17 @@ struct scope {
 	struct cte_entry *ctes;
 	size_t ctes_count;
 	struct namespace names;
+	struct found_names *found; /* names.c's; once FROM is resolved */
 	bool lateral_active;
 	unsigned level; /* of the query, from 1; that of the query around a WITH */
 	bool is_level;	/* a query level, not a WITH */
 	enum place place;
 	bool has_aggregates;
-	bool grouping_unsure;	   /* an aggregate may belong to it or to another level */
-	bool reads_recursion;	   /* its FROM reads the recursive query that it is part of */
-	const List *window_clause; /* WINDOW … AS */
-	const WindowDef **windows; /* those of OVER (…), in order of appearance */
+	bool grouping_unsure;	       /* an aggregate may belong to it or to another level */
+	bool reads_recursion;	       /* its FROM reads the recursive query that it is part of */
+	const List *window_clause;     /* WINDOW … AS */
+	struct hash_map *window_names; /* of it, where they are many */
+	const WindowDef **windows;     /* those of OVER (…), in order of appearance */
 	size_t windows_count;
 	size_t windows_capacity;
 };
@@ -263,6 +260,7 @@ enum certainty type_has_order(const struct catalog *catalog, type_id type);
 /* windows.c: OVER, WINDOW. */
 void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window);
 void resolve_windows(struct resolver *resolver, struct level *level);
+void scope_index_windows(struct resolver *resolver, struct scope *scope);
 
 /* grouping.c: columns that are neither grouped nor aggregated. */
 void check_grouping(struct resolver *resolver, const struct level *level);
@@ -390,8 +388,13 @@ enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, 
 enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
 			   struct found_column *ret_found);
 /* An item by the name that it is visible by; the schema is absent where none was written. */
-enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
+enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
 			const struct range_item **ret_item, unsigned *ret_level);
+/* From here on what is found in the names of the scope is remembered: they have to stay as they are. */
+void scope_remember_names(struct resolver *resolver, struct scope *scope);
+/* Hashes of the names of the item's columns. */
+const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item);
+uint32_t name_hash(str_t name);
 struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
 type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
 

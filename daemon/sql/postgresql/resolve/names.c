@@ -1,5 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 
 #include "catalog/pg_type_d.h"
@@ -23,38 +24,69 @@ static bool work_left(struct resolver *resolver, size_t comparisons)
 	return resolver->comparisons <= RESOLVE_MAX_COMPARISONS;
 }
 
+/* Once so many names were compared, hashes are worth their while. */
+#define FEW_NAMES ((size_t)4096)
+
+struct name_hashes {
+	const uint32_t *of_columns;
+};
+
+uint32_t name_hash(str_t name)
+{
+	return (uint32_t)hash_seeded(name.ptr, name.len);
+}
+
+const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item)
+{
+	if (item->hashes->of_columns)
+		return item->hashes->of_columns;
+	uint32_t *hashes = ARENA_ARRAY(resolver->arena, uint32_t, item->columns_count + 1);
+	for (size_t i = 0; i < item->columns_count; i++)
+		hashes[i] = name_hash(item->columns[i].name);
+	item->hashes->of_columns = hashes;
+	return hashes;
+}
+
+struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node)
+{
+	struct range_item *item = ARENA_NEW(resolver->arena, struct range_item);
+	item->kind = kind;
+	item->node = node;
+	item->number = resolver->items++;
+	item->hashes = ARENA_NEW(resolver->arena, struct name_hashes);
+	resolver_record(resolver, node, item);
+	return item;
+}
+
+/* The first column of that name from `at` on, or their number. */
+static size_t next_column(const struct range_item *item, const uint32_t *hashes, uint32_t hash, str_t name,
+			  size_t at)
+{
+	while (at < item->columns_count &&
+	       ((hashes && hashes[at] != hash) || !str_equal(item->columns[at].name, name)))
+		at++;
+	return at;
+}
+
 enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
 			   struct found_column *ret_found)
 {
-	enum lookup result = LOOKUP_MISSING;
 	if (!work_left(resolver, item->columns_count))
 		return LOOKUP_UNSURE;
-	for (size_t i = 0; i < item->columns_count; i++) {
-		if (!str_equal(item->columns[i].name, name))
-			continue;
-		if (result == LOOKUP_FOUND)
-			return LOOKUP_AMBIGUOUS;
-		*ret_found = (struct found_column){ .item = item, .column = i };
-		result = LOOKUP_FOUND;
+	const uint32_t *hashes = resolver->comparisons > FEW_NAMES ? item_name_hashes(resolver, item) : NULL;
+	uint32_t hash = hashes ? name_hash(name) : 0;
+	size_t first = next_column(item, hashes, hash, name, 0);
+	if (first < item->columns_count) {
+		*ret_found = (struct found_column){ .item = item, .column = first };
+		return next_column(item, hashes, hash, name, first + 1) < item->columns_count
+			       ? LOOKUP_AMBIGUOUS
+			       : LOOKUP_FOUND;
 	}
-	if (result == LOOKUP_FOUND)
-		return result;
 	if (item->relation && !item->relation->is_view && is_system_column(name)) {
 		*ret_found = (struct found_column){ .item = item, .is_system = true };
 		return LOOKUP_FOUND;
 	}
 	return item->open ? LOOKUP_UNSURE : LOOKUP_MISSING;
-}
-
-static bool is_hidden(const struct hidden_names *hidden, str_t name)
-{
-	for (; hidden; hidden = hidden->next) {
-		for (size_t i = 0; i < hidden->count; i++) {
-			if (str_equal(hidden->names[i].name, name))
-				return true;
-		}
-	}
-	return false;
 }
 
 /* What one level has found so far. */
@@ -71,9 +103,12 @@ static void search_entry(struct resolver *resolver, const struct visible *entry,
 			 struct level_search *search)
 {
 	struct found_column found;
-	if (is_hidden(entry->hidden, name))
+	enum lookup result = lookup_in_item(resolver, entry->item, name, &found);
+	/* The join that hides a column shows one of its name. */
+	if ((result == LOOKUP_FOUND || result == LOOKUP_AMBIGUOUS) && !found.is_system && entry->hidden &&
+	    entry->hidden[found.column])
 		return;
-	switch (lookup_in_item(resolver, entry->item, name, &found)) {
+	switch (result) {
 	case LOOKUP_FOUND:
 		if (found.is_system && entry->joined)
 			break;
@@ -95,7 +130,31 @@ static void search_entry(struct resolver *resolver, const struct visible *entry,
 	}
 }
 
-static enum lookup search_level(struct resolver *resolver, const struct scope *scope, str_t name,
+/* What was found by name in a scope whose names stay as they are. */
+struct found_names {
+	struct hash_map columns; /* to struct remembered_column */
+	struct hash_map items;	 /* to struct remembered_item */
+};
+
+struct remembered_column {
+	enum lookup result;
+	struct found_column found;
+};
+
+struct remembered_item {
+	enum lookup result;
+	const struct range_item *item;
+};
+
+void scope_remember_names(struct resolver *resolver, struct scope *scope)
+{
+	if (scope->names.count <= 2)
+		return;
+	scope->found = ARENA_NEW(resolver->arena, struct found_names);
+	scope->found->columns.arena = scope->found->items.arena = resolver->arena;
+}
+
+static enum lookup search_names(struct resolver *resolver, const struct scope *scope, str_t name,
 				struct found_column *ret_found)
 {
 	struct level_search search = { 0 };
@@ -111,6 +170,21 @@ static enum lookup search_level(struct resolver *resolver, const struct scope *s
 	*ret_found = search.found;
 	ret_found->level = scope->level;
 	return search.forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+}
+
+static enum lookup search_level(struct resolver *resolver, const struct scope *scope, str_t name,
+				struct found_column *ret_found)
+{
+	if (!scope->found || resolver->comparisons <= FEW_NAMES)
+		return search_names(resolver, scope, name, ret_found);
+	struct remembered_column *remembered = hash_map_get(&scope->found->columns, name);
+	if (!remembered) {
+		remembered = ARENA_NEW(resolver->arena, struct remembered_column);
+		remembered->result = search_names(resolver, scope, name, &remembered->found);
+		(void)hash_map_set(&scope->found->columns, name, remembered);
+	}
+	*ret_found = remembered->found;
+	return remembered->result;
 }
 
 enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
@@ -134,27 +208,50 @@ static bool item_matches(const struct range_item *item, str_t schema, str_t name
 	return str_equal(item->schema, schema) || (!item->relation && !str_present(item->schema));
 }
 
-enum lookup lookup_item(const struct scope *scope, str_t schema, str_t name,
+static enum lookup search_items(const struct scope *scope, str_t schema, str_t name,
+				const struct range_item **ret_item)
+{
+	size_t matches = 0;
+	bool forbidden = false;
+	for (size_t i = 0; i < scope->names.count; i++) {
+		const struct visible *entry = &scope->names.entries[i];
+		if (!entry->relation_visible || (entry->lateral_only && !scope->lateral_active) ||
+		    !item_matches(entry->item, schema, name))
+			continue;
+		if (matches++ == 0)
+			*ret_item = entry->item;
+		forbidden |= entry->lateral_only && !entry->lateral_ok;
+	}
+	if (matches != 1)
+		return matches > 1 ? LOOKUP_AMBIGUOUS : LOOKUP_MISSING;
+	return forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+}
+
+static enum lookup search_items_of(struct resolver *resolver, const struct scope *scope, str_t schema,
+				   str_t name, const struct range_item **ret_item)
+{
+	if (!scope->found || str_present(schema) || scope->names.count <= RESOLVE_SHORT_LIST)
+		return search_items(scope, schema, name, ret_item);
+	struct remembered_item *remembered = hash_map_get(&scope->found->items, name);
+	if (!remembered) {
+		remembered = ARENA_NEW(resolver->arena, struct remembered_item);
+		remembered->result = search_items(scope, schema, name, &remembered->item);
+		(void)hash_map_set(&scope->found->items, name, remembered);
+	}
+	if (remembered->item)
+		*ret_item = remembered->item;
+	return remembered->result;
+}
+
+enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
 			const struct range_item **ret_item, unsigned *ret_level)
 {
 	for (; scope; scope = scope->parent) {
-		size_t matches = 0;
-		bool forbidden = false;
-		for (size_t i = 0; i < scope->names.count; i++) {
-			const struct visible *entry = &scope->names.entries[i];
-			if (!entry->relation_visible || (entry->lateral_only && !scope->lateral_active) ||
-			    !item_matches(entry->item, schema, name))
-				continue;
-			if (matches++ == 0) {
-				*ret_item = entry->item;
-				*ret_level = scope->level;
-			}
-			forbidden |= entry->lateral_only && !entry->lateral_ok;
-		}
-		if (matches > 1)
-			return LOOKUP_AMBIGUOUS;
-		if (matches == 1)
-			return forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+		enum lookup result = search_items_of(resolver, scope, schema, name, ret_item);
+		if (result == LOOKUP_MISSING)
+			continue;
+		*ret_level = scope->level;
+		return result;
 	}
 	return LOOKUP_MISSING;
 }
@@ -275,7 +372,7 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 				"column reference \"" STR_FMT "\" is ambiguous: several relations have it",
 				STR_ARG(name));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
-	} else if (lookup_item(scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
+	} else if (lookup_item(resolver, scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
 		record(resolver, column,
 		       (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item, .level = level });
 		return row_type(resolver, item);
@@ -389,7 +486,7 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 	const struct range_item *item = NULL;
 	unsigned level = 0;
 	const Node *last = llast(column->fields);
-	enum lookup result = lookup_item(scope, schema, relation, &item, &level);
+	enum lookup result = lookup_item(resolver, scope, schema, relation, &item, &level);
 	if (result == LOOKUP_AMBIGUOUS) {
 		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, "42P09", relation,
 				      column->location, "table reference \"" STR_FMT "\" is ambiguous",

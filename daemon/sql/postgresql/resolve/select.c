@@ -18,6 +18,7 @@ struct scope *level_new(struct resolver *resolver, struct scope *parent, const S
 	scope->level++;
 	scope->is_level = true;
 	scope->window_clause = select->windowClause;
+	scope_index_windows(resolver, scope);
 	return scope;
 }
 
@@ -52,6 +53,8 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 	if (resolved->kind == COLUMN_STAR && !resolved->item && level->select->fromClause == NIL)
 		report_type(resolver, DIAG_INVALID_USE, "star", "42601", star->location,
 			    "there is no FROM that * could stand for");
+	if (level->outputs->count > RESOLVE_MAX_OUTPUTS)
+		resolver_give_up(resolver);
 	level_note_targets(resolver, level, NULL, &none, star->location);
 }
 
@@ -92,6 +95,8 @@ static void resolve_targets(struct resolver *resolver, struct level *level)
 	const ListCell *cell;
 	foreach(cell, level->select->targetList)
 	{
+		if (resolver->resolution->too_deep)
+			return;
 		const ResTarget *target = lfirst_node(ResTarget, cell);
 		if (is_star(target->val)) {
 			expand_target(resolver, level, (const ColumnRef *)target->val);

@@ -1,11 +1,19 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "common/hash.h"
+
 #include "catalog/pg_type_d.h"
 
-static const WindowDef *window_named(const List *windows, const WindowDef *before, const char *name)
+/* The first window of that name in the clause; for one of the clause itself: if it stands before that. */
+static const WindowDef *window_named(const struct scope *scope, const WindowDef *before, const char *name)
 {
 	const ListCell *cell;
-	foreach(cell, windows)
+	const WindowDef *named =
+		scope->window_names ? hash_map_get(scope->window_names, str_from(name)) : NULL;
+	if (scope->window_names)
+		return named && (!before || !before->name || named->location < before->location) ? named
+												 : NULL;
+	foreach(cell, scope->window_clause)
 	{
 		const WindowDef *window = lfirst_node(WindowDef, cell);
 		if (window == before)
@@ -14,6 +22,21 @@ static const WindowDef *window_named(const List *windows, const WindowDef *befor
 			return window;
 	}
 	return NULL;
+}
+
+void scope_index_windows(struct resolver *resolver, struct scope *scope)
+{
+	const ListCell *cell;
+	if (list_length(scope->window_clause) <= RESOLVE_SHORT_LIST)
+		return;
+	scope->window_names = ARENA_NEW(resolver->arena, struct hash_map);
+	hash_map_init(scope->window_names, resolver->arena, (size_t)list_length(scope->window_clause));
+	foreach(cell, scope->window_clause)
+	{
+		WindowDef *window = lfirst_node(WindowDef, cell);
+		if (!hash_map_get(scope->window_names, str_from(window->name)))
+			(void)hash_map_set(scope->window_names, str_from(window->name), window);
+	}
 }
 
 static void report_unknown_window(struct resolver *resolver, const WindowDef *window, const char *name)
@@ -25,7 +48,7 @@ static void report_unknown_window(struct resolver *resolver, const WindowDef *wi
 void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window)
 {
 	if (window->name) {
-		if (!window_named(scope->window_clause, NULL, window->name))
+		if (!window_named(scope, NULL, window->name))
 			report_unknown_window(resolver, window, window->name);
 		return;
 	}
@@ -140,7 +163,7 @@ static void resolve_window(struct resolver *resolver, struct scope *scope, const
 	const List *order = window->orderClause;
 	const ListCell *cell;
 	if (window->refname) {
-		const WindowDef *from = window_named(scope->window_clause, window, window->refname);
+		const WindowDef *from = window_named(scope, window, window->refname);
 		if (!from)
 			report_unknown_window(resolver, window, window->refname);
 		else
@@ -162,7 +185,7 @@ void resolve_windows(struct resolver *resolver, struct level *level)
 	foreach(cell, level->select->windowClause)
 	{
 		const WindowDef *window = lfirst_node(WindowDef, cell);
-		if (window_named(level->select->windowClause, window, window->name))
+		if (window_named(scope, window, window->name))
 			report_window(resolver, window, "a window of that name is defined already");
 		resolve_window(resolver, scope, window);
 	}
