@@ -22,6 +22,15 @@ static const struct row rows[] = {
 	{ "SELECT 'abc", 0, "unterminated quoted string at or near \"'abc\"", 7 },
 	/* Offsets are bytes, whatever characters stand before. */
 	{ "SELECT '\xC3\xA9\xC3\xA9' x y z", 0, "syntax error at or near \"y\"", 16 },
+	/* Comments where the grammar looks a word ahead. */
+	{ "SELECT a FROM t ORDER BY a NULLS /* at the */ LAST", 1, NULL, 0 },
+	{ "SELECT a FROM t WHERE a NOT -- none of\n IN ('--', '/*')", 1, NULL, 0 },
+	{ "SELECT * FROM f() WITH /* a /* nested */ one */ ORDINALITY", 1, NULL, 0 },
+	{ "SELECT '1'::time WITHOUT /*c*/ TIME ZONE, U&'!0041' /*c*/ UESCAPE '!'", 1, NULL, 0 },
+	/* A comment with a line's end in it does not continue a literal; one that ends a line does. */
+	{ "SELECT 'a' /*\n*/ 'b'", 0, "syntax error at or near \"'b'\"", 17 },
+	{ "SELECT 'a' --\n 'b', NOT /**/ NULL", 1, NULL, 0 },
+	{ "SELECT a NULLS /* '", 0, "unterminated /* comment at or near \"/* '\"", 15 },
 };
 
 static void parses(void **state)
