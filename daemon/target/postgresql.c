@@ -1,172 +1,22 @@
-#include "target/engine.h"
+#include "target/postgresql_session.h"
 
 #include "common/clock.h"
 
 #include <catalog/pg_type_d.h>
-#include <libpq-fe.h>
-#include <poll.h>
 
-#define SESSION_MAGIC	     0x50475353u
-#define CONNECT_TIMEOUT_S    "5"
 #define GIVE_UP_AFTER_MS     2000 /* a cancel that is not heard for so long costs the connection */
-#define IDLE_SLACK_MS	     60000
 #define CATALOG_MAX_BYTES    ((int64_t)192 << 20)
 #define OLDEST_TRIED_VERSION 120000
 
-struct session {
-	unsigned magic;
-	const struct worker_settings *settings;
-	PGconn *connection;
-	bool abandoned; /* in a state that nobody wants to bring in order */
-};
-
-static struct session *session_of(void *pointer)
-{
-	struct session *session = pointer;
-	if (session->magic != SESSION_MAGIC)
-		abort();
-	return session;
-}
-
-/* --- messages --- */
-
-/* Overwrites every occurrence of the password, whoever put it into the message. */
-static void redact(char *message, str_t password)
-{
-	if (password.len == 0)
-		return;
-	for (char *at = message; (at = strstr(at, password.ptr)); at += password.len)
-		memset(at, '*', password.len);
-}
-
-/* First line, without what libpq adds around it. */
-static err_t fail_with(const struct session *session, err_t err, const char *text, struct err_detail *detail)
-{
-	struct err_detail own;
-	int len = (int)strcspn(text, "\n");
-	if (len == 0)
-		text = err_text(err), len = (int)strlen(text);
-	snprintf(own.message, sizeof own.message, "%.*s", len, text);
-	redact(own.message, session->settings->password);
-	return err_fail(detail, err, "%s", own.message);
-}
-
-static err_t fail_lost(const struct session *session, struct err_detail *detail)
-{
-	return fail_with(session, ERR_TARGET_LOST, PQerrorMessage(session->connection), detail);
-}
-
 /* The message of a query's error, in the arena. */
-static str_t message_of(const struct session *session, const PGresult *result, struct arena *arena)
+static str_t message_of(const struct pg_session *session, const PGresult *result, struct arena *arena)
 {
 	const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *text = primary ? primary : PQresultErrorMessage(result);
 	str_t message = arena_text(arena, text, strcspn(text, "\n"));
 	char *bytes = arena_strdup(arena, message.ptr);
-	redact(bytes, session->settings->password);
+	pg_redact(session, bytes);
 	return str_from(bytes);
-}
-
-/* --- connection --- */
-
-static void ignore_notice(void *context, const PGresult *result)
-{
-	(void)context;
-	(void)result;
-}
-
-static void pg_close(void *pointer)
-{
-	struct session *session = session_of(pointer);
-	PQfinish(session->connection);
-	session->magic = 0;
-	free(session);
-}
-
-static bool pg_usable(const void *pointer)
-{
-	const struct session *session = pointer;
-	return !session->abandoned && PQstatus(session->connection) == CONNECTION_OK;
-}
-
-/* Runs statements of our own that return nothing that we need. */
-static err_t execute(const struct session *session, const char *sql, struct err_detail *detail)
-{
-	PGresult *result = PQexec(session->connection, sql);
-	ExecStatusType status = PQresultStatus(result);
-	PQclear(result);
-	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
-		return ERR_OK;
-	return fail_lost(session, detail);
-}
-
-/* Holds for everything that does not begin a transaction of its own kind. */
-static err_t configure(const struct session *session, struct err_detail *detail)
-{
-	return execute(session, "SET default_transaction_read_only = on", detail);
-}
-
-static err_t pg_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
-{
-	/* what stands behind the connection string overrides it */
-	const char *const keywords[] = { "dbname",	     "password",	"connect_timeout",
-					 "application_name", "client_encoding", NULL };
-	const char *const values[] = {
-		settings->target.dsn, settings->password.ptr, CONNECT_TIMEOUT_S, "assayd", "UTF8", NULL
-	};
-	struct session *session = calloc(1, sizeof *session);
-	if (!session)
-		abort();
-	session->magic = SESSION_MAGIC;
-	session->settings = settings;
-	session->connection = PQconnectdbParams(keywords, values, 1);
-	err_t err = ERR_OK;
-	if (PQstatus(session->connection) != CONNECTION_OK)
-		err = fail_with(session, ERR_TARGET_UNAVAILABLE, PQerrorMessage(session->connection), detail);
-	PQsetNoticeReceiver(session->connection, ignore_notice, NULL);
-	if (!err)
-		err = configure(session, detail);
-	if (err)
-		pg_close(session);
-	else
-		*ret_session = session;
-	return err;
-}
-
-/* --- transaction --- */
-
-/* standard_conforming_strings: the safety verdict was made for texts where a backslash is nothing special.
- * The other settings make the text forms of values the same whatever the role's own settings are. The last
- * statement takes the snapshot. */
-static err_t pg_begin(void *pointer, struct err_detail *detail)
-{
-	const struct session *session = session_of(pointer);
-	const struct target_settings *target = &session->settings->target;
-	char sql[640];
-	snprintf(sql, sizeof sql,
-		 "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
-		 "SET LOCAL statement_timeout = %lld; SET LOCAL lock_timeout = %lld;"
-		 "SET LOCAL idle_in_transaction_session_timeout = %lld;"
-		 "SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO';"
-		 "SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex';"
-		 "SET LOCAL extra_float_digits = 1; SELECT 1",
-		 (long long)target->statement_timeout_ms, (long long)target->lock_timeout_ms,
-		 (long long)target->statement_timeout_ms + IDLE_SLACK_MS);
-	return execute(session, sql, detail);
-}
-
-static void pg_end(void *pointer)
-{
-	struct session *session = session_of(pointer);
-	if (!pg_usable(session))
-		return;
-	err_t err = execute(session, "ROLLBACK", NULL);
-	if (!err)
-		err = execute(session, "DISCARD ALL", NULL);
-	if (!err)
-		err = configure(session, NULL);
-	if (err) /* a session that cannot be wiped is not used again */
-		session->abandoned = true;
 }
 
 /* --- one query --- */
@@ -178,7 +28,7 @@ enum fetch_phase {
 };
 
 struct fetch {
-	struct session *session;
+	struct pg_session *session;
 	struct query_run *run;
 	enum fetch_phase phase;
 	int64_t deadline_us;
@@ -242,11 +92,7 @@ static void describe(struct fetch *fetch, const PGresult *result)
 
 static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
 {
-	char ignored[256];
-	PGcancel *cancel = PQgetCancel(fetch->session->connection);
-	if (cancel)
-		PQcancel(cancel, ignored, sizeof ignored);
-	PQfreeCancel(cancel);
+	pg_cancel(fetch->session);
 	/* rows that are on their way already have to be read off before the next query: that may take a while
 	 */
 	int64_t patience_ms =
@@ -379,17 +225,19 @@ static bool deadline_passed(struct fetch *fetch)
 /* Waits until libpq has a whole result. False: nobody waits any longer. */
 static bool wait_for_result(struct fetch *fetch)
 {
-	PGconn *connection = fetch->session->connection;
-	while (PQisBusy(connection)) {
-		int64_t left_us = fetch->deadline_us - clock_monotonic_us();
-		struct pollfd socket = { .fd = PQsocket(connection), .events = POLLIN };
-		if (left_us <= 0 && !deadline_passed(fetch))
+	while (!pg_wait(fetch->session, fetch->deadline_us))
+		if (!deadline_passed(fetch))
 			return false;
-		if (left_us > 0 && poll(&socket, 1, (int)(left_us / 1000 + 1)) > 0 &&
-		    !PQconsumeInput(connection))
-			return true; /* PQgetResult tells what happened */
-	}
 	return true;
+}
+
+/* A server that obeys neither its own time limit nor a cancel is not well, or out of reach. */
+static void give_up(struct fetch *fetch)
+{
+	fetch->session->abandoned = true;
+	if (fetch->phase == FETCH_CANCELLED_TIME)
+		fetch->target_error =
+			err_fail(fetch->detail, ERR_TARGET_LOST, "the server does not end the query");
 }
 
 static void fetch_all(struct fetch *fetch)
@@ -401,32 +249,28 @@ static void fetch_all(struct fetch *fetch)
 			return;
 		take_result(fetch, result);
 		PQclear(result);
-		if (fetch->session->abandoned)
+		if (fetch->session->abandoned && fetch->phase == FETCH_RUNNING)
 			return;
 	}
-	fetch->session->abandoned = true;
+	give_up(fetch);
 }
 
-static err_t send_query(const struct session *session, str_t sql, int64_t *ret_start_us,
-			struct err_detail *detail)
+static err_t send_query(const struct pg_session *session, str_t sql, struct err_detail *detail)
 {
-	err_t err = execute(session, "SAVEPOINT query", detail);
-	*ret_start_us = clock_monotonic_us();
-	if (!err && !PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
-		err = fail_lost(session, detail);
-	if (!err)
-		PQsetSingleRowMode(session->connection);
-	return err;
+	if (!PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
+		return pg_fail_lost(session, detail);
+	PQsetSingleRowMode(session->connection);
+	return ERR_OK;
 }
 
 /* After an error or a cancel the transaction goes on from the savepoint, with the snapshot that it had. */
-static err_t after_query(struct session *session, struct err_detail *detail)
+static err_t after_query(struct pg_session *session, struct err_detail *detail)
 {
 	if (!pg_usable(session))
 		return ERR_OK;
 	PGTransactionStatusType status = PQtransactionStatus(session->connection);
 	if (status == PQTRANS_INERROR)
-		return execute(session, "ROLLBACK TO SAVEPOINT query", detail);
+		return pg_execute(session, "ROLLBACK TO SAVEPOINT " PG_SAVEPOINT, detail);
 	if (status != PQTRANS_INTRANS) /* the statement ended our transaction */
 		session->abandoned = true;
 	return ERR_OK;
@@ -434,10 +278,10 @@ static err_t after_query(struct session *session, struct err_detail *detail)
 
 static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
-	struct session *session = session_of(pointer);
+	struct pg_session *session = pg_session_of(pointer);
 	int64_t limit_ms = session->settings->target.statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
-	int64_t start_us;
-	err_t err = send_query(session, sql, &start_us, detail);
+	int64_t start_us = clock_monotonic_us();
+	err_t err = send_query(session, sql, detail);
 	if (err)
 		return err;
 	struct fetch fetch = {
@@ -477,7 +321,7 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 	err_t err = pg_begin(pointer, detail);
 	if (!err) /* on a large database the catalog's query is worth compiling to PostgreSQL, for many
 		     seconds */
-		err = execute(session_of(pointer), "SET LOCAL jit = off", detail);
+		err = pg_execute(pg_session_of(pointer), "SET LOCAL jit = off", detail);
 	if (!err)
 		err = pg_run(pointer, str_from(sql), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))
@@ -525,7 +369,7 @@ static const char check_query[] =
 
 static err_t pg_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
 {
-	const struct session *session = session_of(pointer);
+	const struct pg_session *session = pg_session_of(pointer);
 	int version = PQserverVersion(session->connection);
 	err_t err = read_text(pointer, check_query, arena, ret_notes, detail);
 	if (!err && version < OLDEST_TRIED_VERSION)
