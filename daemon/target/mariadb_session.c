@@ -64,7 +64,6 @@ static int wait_for_socket(my_socket fd, my_bool is_read, int timeout_ms)
 {
 	(void)timeout_ms;
 	int ready = 0;
-	errno = ETIMEDOUT;
 	while (ready == 0 && maria_has_time(attended)) {
 		int64_t left_us = attended->deadline_us - clock_monotonic_us();
 		struct pollfd socket = { .fd = fd, .events = is_read ? POLLIN : POLLOUT };
@@ -72,6 +71,8 @@ static int wait_for_socket(my_socket fd, my_bool is_read, int timeout_ms)
 		if (ready < 0 && errno == EINTR)
 			ready = 0;
 	}
+	if (ready == 0)
+		errno = ETIMEDOUT;
 	return ready;
 }
 
@@ -449,6 +450,10 @@ static err_t log_in(struct maria_session *session, struct err_detail *detail)
 	maria_attend(session, MARIA_PLAIN, CONNECT_TIMEOUT_MS);
 	if (!connect_to(session, session->connection))
 		return fail_with(session, ERR_TARGET_UNAVAILABLE, detail);
+	/* where nothing is verified, the library goes on in the clear with a server that has no TLS */
+	if (session->dsn.ssl && !mysql_get_ssl_cipher(session->connection))
+		return err_fail(detail, ERR_TARGET_UNAVAILABLE,
+				"the server has no TLS (SSL), which the dsn asks for");
 	unblock(session->connection);
 	session->is_mysql = !mariadb_connection(session->connection);
 	err_t err = read_modes(session, detail);
