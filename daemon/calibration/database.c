@@ -42,6 +42,11 @@ void database_disconnect(struct database *database)
 	PQfinish(TAKE_PTR(database->connection));
 }
 
+PGconn *database_release(struct database *database)
+{
+	return TAKE_PTR(database->connection);
+}
+
 void database_free(struct database *database)
 {
 	if (!database)
@@ -123,11 +128,11 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 	explicit_bzero(password, sizeof password);
 	if (!database->connection)
 		abort();
+	/* at once: a server that dies while we connect says so in a notice, too */
+	PQsetNoticeReceiver(database->connection, drop_notice, NULL);
 	err_t err = finish_connect(database->connection, detail);
-	if (!err) {
-		PQsetNoticeReceiver(database->connection, drop_notice, NULL);
+	if (!err)
 		err = database_script(database, SESSION_SETTINGS, detail);
-	}
 	if (err)
 		database_disconnect(database);
 	return err;

@@ -3,11 +3,12 @@
 #include "common/log.h"
 
 /* librdkafka's log levels are syslog's. Its own retries are no news of ours: what it warns of is for
- * debugging. */
+ * debugging. That a client has failed for good is reported by whoever uses it, with a hint. */
 static void log_line(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
 	(void)client;
-	enum log_level ours = level <= 2 ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
+	bool reported = strcmp(facility, "FATAL") == 0 || strcmp(facility, "TXNERR") == 0;
+	enum log_level ours = level <= 2 && !reported ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 	log_write(ours, NULL, "kafka client: %s: %s", facility, text);
 }
 

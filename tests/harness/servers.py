@@ -83,8 +83,10 @@ class Postgres(Server):
 
 
 class Kafka(Server):
-    def __init__(self):
-        super().__init__("kafka/kafka.sh")
+    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to."""
+
+    def __init__(self, behind=()):
+        super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))))
         self.bootstrap = self.facts["bootstrap"]
         self.own = bool(self.dir)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})

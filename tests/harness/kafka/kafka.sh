@@ -2,9 +2,12 @@
 # One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
 #
 #   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
-#   kafka.sh start [--owner PID]    fetches if need be, starts a broker, waits until it serves and prints, one a line:
+#   kafka.sh start [--owner PID] [--behind PORT]…
+#       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
 #           bootstrap=HOST:PORT
+#           behind_PORT=PORT        for each --behind: the port of a listener whose clients are told to connect to PORT of
+#                                   127.0.0.1, where the caller has a proxy for it
 #       The broker goes away with its owner, the calling process unless named.
 #   kafka.sh kill FOLDER            kill -9
 #   kafka.sh halt FOLDER            orderly shutdown; the data stay
@@ -74,17 +77,31 @@ java() {
 	local dir=$1
 	shift
 	cd "$dir"
-	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC "-Djava.io.tmpdir=$dir" -cp "$jars/*:$dir" "$@"
+	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Djava.io.tmpdir=$dir" -cp "$jars/*:$dir" "$@"
 }
 
+# write_properties FOLDER PORT CONTROLLER-PORT [ADVERTISED-PORT…]
 write_properties() {
-	local dir=$1 port=$2 controller=$3
+	local dir=$1 port=$2 controller=$3 listeners advertised protocols proxy own
+	listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
+	advertised=PLAINTEXT://127.0.0.1:$port
+	protocols=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+	shift 3
+	: >"$dir/behind"
+	for proxy in "$@"; do
+		own=$(free_port)
+		listeners+=,BEHIND$proxy://127.0.0.1:$own
+		advertised+=,BEHIND$proxy://127.0.0.1:$proxy
+		protocols+=,BEHIND$proxy:PLAINTEXT
+		echo "behind_$proxy=$own" >>"$dir/behind"
+	done
 	cat >"$dir/server.properties" <<-PROPERTIES
 		process.roles=broker,controller
 		node.id=1
 		controller.quorum.voters=1@127.0.0.1:$controller
-		listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$controller
-		advertised.listeners=PLAINTEXT://127.0.0.1:$port
+		listeners=$listeners
+		advertised.listeners=$advertised
+		listener.security.protocol.map=$protocols
 		controller.listener.names=CONTROLLER
 		log.dirs=$dir/data
 		auto.create.topics.enable=false
@@ -157,10 +174,14 @@ why() {
 }
 
 start() {
-	local owner=$PPID dir port=""
-	if [ "${1:-}" = --owner ]; then
-		owner=$2
-	fi
+	local owner=$PPID dir port="" behind=()
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--owner) owner=$2 && shift 2 ;;
+		--behind) behind+=("$2") && shift 2 ;;
+		*) fail "unknown option $1" ;;
+		esac
+	done
 	if [ -n "${KAFKA_BOOTSTRAP:-}" ]; then
 		printf 'dir=\nbootstrap=%s\n' "$KAFKA_BOOTSTRAP"
 		return
@@ -171,7 +192,7 @@ start() {
 	write_logging "$dir"
 	for _ in 1 2 3; do
 		port=$(free_port)
-		write_properties "$dir" "$port" "$(free_port)"
+		write_properties "$dir" "$port" "$(free_port)" ${behind[@]+"${behind[@]}"}
 		rm -rf "$dir/data"
 		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"
 		launch "$dir" && break
@@ -182,6 +203,7 @@ start() {
 	watch_owner "$dir" "$owner"
 	trap - EXIT
 	printf 'dir=%s\nbootstrap=127.0.0.1:%s\n' "$dir" "$port"
+	cat "$dir/behind"
 }
 
 # end_server FOLDER SIGNAL: sends it, waits, insists after 20 s.

@@ -1,0 +1,243 @@
+"""Compares what came out with what was sent, once the group has caught up."""
+
+import collections
+import contextlib
+import datetime
+import json
+import time
+
+import confluent_kafka
+import psycopg2
+
+import recount
+import wire
+from rig import EXIT_OK, EXIT_TRY_AGAIN, EXIT_UNAVAILABLE
+from servers import Reader, headers_of
+
+CATCH_UP_S = 150
+CALIBRATION_S = 60
+BUSY_S = 10  # seconds in a row with a whole processor that nobody needs
+
+# Lines of levels error and critical that a fault explains: (text, faults that explain it; none: any).
+AWAY = ("broker kill", "broker halt", "broker kill, away", "broker full", "kafka held", "kafka cut again and again")
+EXPLAINED = (
+    ("terminating connection due to", ("postgres kill",)),  # libpq itself, in a worker that is just connecting
+    ("no answer from", AWAY),  # a start that waited for 30 s
+    ("publishes as", AWAY + ("kafka forgotten", "kafka slow", "freeze", "freeze, outlast", "zombie")),
+    ("has joined the group", AWAY + ("kafka forgotten", "kafka slow", "freeze", "freeze, outlast", "zombie")),
+)
+
+# What an instance is entitled to end with by itself, and the faults that entitle it.
+OUTAGES = ("broker kill", "broker halt", "broker kill, away", "broker full", "kafka held", "kafka forgotten",
+           "kafka slow", "kafka cut again and again", "freeze", "freeze, outlast", "zombie")
+ENTITLED = {EXIT_TRY_AGAIN: OUTAGES, EXIT_UNAVAILABLE: OUTAGES}
+
+
+class Record:
+    """A scored record in either format, as far as the check needs it."""
+
+    def __init__(self, message, wire_format):
+        if wire_format == "json":
+            self.data = json.loads(message.value())
+            self.data["scored_at"] = datetime.datetime.fromtimestamp(self.data["scored_at"] / 1000, datetime.timezone.utc)
+        else:
+            self.data = wire.SCORED_QUERY.decode(message.value())
+        self.key = message.key()
+        provenance = self.data["provenance"]
+        self.origin = (provenance["partition"], provenance["offset"])
+
+
+class Checker:
+    def __init__(self, rig, load, faults):
+        self.rig, self.load, self.faults, self.plan = rig, load, faults, rig.plan
+        self.problems = []
+        self.inputs, self._covered = {}, set()
+        self.doubled = 0
+        self.caught_up_s = self.calibrated_s = None
+        self._open_readers()
+
+    # ---- reading ----
+
+    def read_inputs(self):
+        reader = Reader(self.rig.servers.kafka, self.rig.topics.input, "read_uncommitted")
+        for message in reader.until(timeout=60):
+            self.inputs[(message.partition(), message.offset())] = message
+        reader.close()
+        missing = self.load.acknowledged - set(self.inputs)
+        if missing or self.load.refused:
+            self.problems.append(f"harness: the broker lost {len(missing)} inputs, refused {self.load.refused[:1]}")
+
+    def _take(self):
+        for message in self.scored.messages[self._taken[self.scored]:]:
+            record = Record(message, self.plan.wire_format)
+            self.records.append(record)
+            self._covered.add(record.origin)
+        for message in self.dead.messages[self._taken[self.dead]:]:
+            headers = headers_of(message)
+            self.letters.append((message, headers))
+            self._covered.add((int(headers["partition"]), int(headers["offset"])))
+        for reader in self._taken:
+            self._taken[reader] = len(reader.messages)
+
+    def catch_up(self):
+        began = time.monotonic()
+        while len(self._covered) < len(self.inputs) and time.monotonic() - began < CATCH_UP_S:
+            while self.scored.poll(0.02):
+                pass
+            while self.dead.poll(0.02):
+                pass
+            self._take()
+        self.caught_up_s = time.monotonic() - began
+        if len(self._covered) < len(self.inputs):
+            missing = sorted(set(self.inputs) - self._covered)
+            stuck = sorted({partition for partition, _ in missing})
+            self.problems.append(f"{len(missing)} inputs never came out (partitions {stuck}, first {missing[:5]})")
+
+    def _open_readers(self):
+        self.scored = Reader(self.rig.servers.kafka, self.rig.topics.scored)
+        self.dead = Reader(self.rig.servers.kafka, self.rig.topics.dead_letter)
+        self._taken = {self.scored: 0, self.dead: 0}
+        self.records, self.letters = [], []
+
+    def read_again(self):
+        """All of it, once nobody writes any more: what came late is a duplicate."""
+        self.close()
+        self._open_readers()
+        self.scored.until(timeout=60)
+        self.dead.until(timeout=60)
+        self._take()
+
+    # ---- judging ----
+
+    def check_once(self):
+        times = collections.Counter(record.origin for record in self.records)
+        times.update((int(headers["partition"]), int(headers["offset"])) for _, headers in self.letters)
+        foreign = [origin for origin in times if origin not in self.inputs]
+        if foreign:
+            self.problems.append(f"{len(foreign)} outputs of inputs that never were: {foreign[:5]}")
+        self.doubled = sum(count - 1 for count in times.values())
+        if self.doubled and self.plan.delivery == "exactly_once":
+            self.problems.append(
+                f"{self.doubled} outputs too many: {[origin for origin in times if times[origin] > 1][:5]}")
+
+    def check_contents(self):
+        small = self.faults.happened("topic small")
+        for record in self.records:
+            sent = self.inputs.get(record.origin)
+            if sent is not None and (sent.key() != record.key or str(record.data["event_id"]).encode() != record.key):
+                self.problems.append(f"the record of {record.origin} is about another event")
+        for message, headers in self.letters:
+            sent = self.inputs.get((int(headers["partition"]), int(headers["offset"])))
+            if sent is None:
+                continue
+            if (sent.value() or b"") != (message.value() or b"") and "sha256" not in headers:
+                self.problems.append(f"the dead letter {headers} is not what was sent")
+            if not sent.key().startswith(b"poison") and not small:
+                self.problems.append(f"a good event is a dead letter: {headers}")
+        del self.problems[20:]
+
+    def check_advisories(self):
+        reader = Reader(self.rig.servers.kafka, self.rig.topics.advisory)
+        times = collections.Counter((message.key(), headers_of(message)["kind"]) for message in reader.until(timeout=60))
+        reader.close()
+        doubled = [name for name, count in times.items() if count > 1 and name[1] != b"CALIBRATION_DRIFT"]
+        if doubled and self.plan.delivery == "exactly_once":
+            self.problems.append(f"{len(doubled)} advisories doubled: {doubled[:3]}")
+
+    def check_calibration(self):
+        began, found = time.monotonic(), None
+        expected = recount.cells([record.data for record in self.records])
+        while found != expected and time.monotonic() - began < CALIBRATION_S:
+            time.sleep(0.2)
+            with contextlib.suppress(psycopg2.Error):
+                found = recount.stored(self.rig.servers.postgres.execute(recount.TABLE, self.rig.database))
+        self.calibrated_s = time.monotonic() - began
+        if found != expected:
+            counted = sum(cell[0] for cell in (found or {}).values())
+            self.problems.append(f"calibration holds {counted} cases in {len(found or {})} cells, a recount gives "
+                                 f"{sum(cell[0] for cell in expected.values())} in {len(expected)}")
+
+    def check_committed(self):
+        """The group's offsets reach the end: nothing is open and no map is left."""
+        partitions = [confluent_kafka.TopicPartition(self.rig.topics.input, number)
+                      for number in range(self.plan.partitions)]
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": self.rig.servers.kafka.bootstrap,
+                                             "group.id": self.rig.topics.name, "log_level": 2})
+        ends = {}
+        for partition, offset in self.inputs:
+            ends[partition] = max(ends.get(partition, 0), offset + 1)
+        deadline = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(confluent_kafka.KafkaException):
+                committed = {entry.partition: entry.offset for entry in consumer.committed(partitions, timeout=10)}
+                behind = [number for number, end in ends.items() if committed.get(number) != end]
+                if not behind:
+                    break
+            if time.monotonic() > deadline:
+                self.problems.append(f"offsets of partitions {behind} are not committed to the end: {committed}, {ends}")
+                break
+            time.sleep(0.5)
+        consumer.close()
+
+    def check_open_transactions(self):
+        """A read_committed reader sees as far as any other."""
+        for topic in (self.rig.topics.scored, self.rig.topics.dead_letter, self.rig.topics.advisory):
+            ends = []
+            for isolation in ("read_committed", "read_uncommitted"):
+                consumer = confluent_kafka.Consumer({"bootstrap.servers": self.rig.servers.kafka.bootstrap, "log_level": 2,
+                                                     "group.id": "ends", "isolation.level": isolation})
+                ends.append([consumer.get_watermark_offsets(confluent_kafka.TopicPartition(topic, number), timeout=20)[1]
+                             for number in range(self.plan.partitions)])
+                consumer.close()
+            if ends[0] != ends[1]:
+                self.problems.append(f"a transaction is left open in {topic}: {ends}")
+
+    # ---- the daemons ----
+
+    def stop_all(self):
+        for instance in self.rig.instances:
+            self.faults.stop(instance)
+            if instance.daemon.leftovers():
+                time.sleep(2)
+            if left := instance.daemon.leftovers():
+                self.problems.append(f"daemon {instance.number} leaves processes behind: {left}")
+
+    def check_daemons(self):
+        for number, status, seconds in self.faults.stops:
+            if status != EXIT_OK:
+                self.problems.append(f"daemon {number} stops with status {status} after {seconds:.1f} s")
+        for instance in self.rig.everybody():
+            for when, status in instance.exits:
+                if not self.faults.happened(*ENTITLED.get(status, ()), who=instance.number):
+                    self.problems.append(f"daemon {instance.number} ended with status {status} after "
+                                         f"{when - self.rig.began:.1f} s")
+            if instance.busiest_s >= BUSY_S:
+                self.problems.append(f"daemon {instance.number} kept a processor busy for {instance.busiest_s} s")
+            for when, line in instance.log_lines:
+                if self._is_unexplained(line):
+                    self.problems.append(f"daemon {instance.number} at {when - self.rig.began:.1f} s: {line[:300]}")
+
+    def _is_unexplained(self, line):
+        if line.startswith(("assayd: warning", "assayd: notice", "assayd: info", "assayd: debug")):
+            return False
+        return not any(text in line and (not kinds or self.faults.happened(*kinds)) for text, kinds in EXPLAINED)
+
+    def run(self):
+        """The problems, in the order in which one wants to read them."""
+        self.read_inputs()
+        self.catch_up()
+        self.check_calibration()
+        self.check_committed()
+        self.stop_all()
+        self.read_again()
+        self.check_once()
+        self.check_contents()
+        self.check_advisories()
+        self.check_open_transactions()
+        self.rig.end_keeping()
+        self.check_daemons()
+        return self.faults.problems + self.problems
+
+    def close(self):
+        self.scored.close()
+        self.dead.close()

@@ -1,0 +1,83 @@
+"""The events of a schedule, sent at a steady rate while everything around them breaks."""
+
+import random
+import threading
+import time
+
+import confluent_kafka
+
+import events
+
+TRUTHS = ["SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city" + tail
+          for tail in ("", " HAVING count(*) > 0", " HAVING count(*) > 5", " ORDER BY 2 LIMIT 2")]
+POISON_SHARE = 0.01
+BATCH_S = 0.05
+
+
+def templates():
+    made = []
+    for model in ("model-a", "model-b", "model-c"):
+        common = {"target": "shop", "model": model}
+        made += [events.Template(events.sure(question=f"Question {number}?", **common)) for number in range(12)]
+        made += [events.Template(events.event(question=f"Question {number}?", ground_truth={"sql": truth}, **common))
+                 for number, truth in enumerate(TRUTHS)]
+        made += [events.Template(events.event("DELETE FROM orders", **common)),
+                 events.Template(events.event("SELECT nope FROM orders", **common)),
+                 events.Template(events.sure(model=model))]
+    return made
+
+
+def poison(pick, number):
+    """Something that no reader can make an event of, told apart by its number."""
+    mark = b"%d" % number
+    return pick.choice((b"\xc3\x01 no event " + mark, b"\xc3\x01" + bytes(range(10)) + mark, b"{\"event_id\": 1, " + mark,
+                        b"\xff\xfe" + mark, b"", None, b"x" * 70_000 + mark))
+
+
+class Load:
+    """Sends until stopped. What arrived is what the input topic holds; `acknowledged` must be among that."""
+
+    def __init__(self, bootstrap, topic, plan):
+        self._topic, self._plan = topic, plan
+        self._pick = random.Random(f"load {plan.seed}")
+        self._templates = templates()
+        self._ended = threading.Event()
+        self._producer = confluent_kafka.Producer({
+            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 180_000,
+            "socket.timeout.ms": 10_000, "reconnect.backoff.max.ms": 500, "log_level": 2})
+        self.acknowledged = set()  # (partition, offset)
+        self.refused = []
+        self.sent = 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _delivered(self, error, message):
+        if error:
+            self.refused.append(str(error))
+        else:
+            self.acknowledged.add((message.partition(), message.offset()))
+
+    def _send_one(self):
+        self.sent += 1
+        partition = self._pick.randrange(self._plan.partitions)
+        if self._pick.random() < POISON_SHARE:
+            message = {"key": b"poison-%d" % self.sent, "value": poison(self._pick, self.sent)}
+        else:
+            encoder = self._pick.choice((events.encode, events.encode_json))
+            _, message = self._pick.choice(self._templates).message(encoder)
+        self._producer.produce(self._topic, partition=partition, on_delivery=self._delivered, **message)
+
+    def _run(self):
+        started = time.monotonic()
+        while not self._ended.wait(BATCH_S):
+            due = (time.monotonic() - started) * self._plan.rate
+            while self.sent < due:
+                self._send_one()
+            self._producer.poll(0)
+
+    def finish(self):
+        self._ended.set()
+        self._thread.join()
+        left = self._producer.flush(120)
+        if left:
+            self.refused.append(f"{left} events were never acknowledged")
