@@ -44,7 +44,7 @@ struct result_set {
 
 /* A sort key of the ground truth that is one of its output columns. */
 struct compare_order_key {
-	size_t column; /* of the truth, from 0 */
+	size_t column; /* of the truth, from 0; behind its last one: of `key_rows` */
 };
 
 struct compare_options {
@@ -54,6 +54,9 @@ struct compare_options {
 	const struct compare_order_key *order_keys;
 	size_t order_keys_count;
 	bool all_keys_visible; /* no sort key had to be left out */
+	/* or NULL: the truth's rows with the columns that it is sorted by and does not return behind its own
+	 */
+	const struct result_set *key_rows;
 	bool limited; /* the truth has a top-level LIMIT: a cut through a tie is reported, not punished */
 	double absolute_tolerance; /* 0: 1e-4 */
 	double relative_tolerance; /* 0: 1e-9 */

@@ -644,10 +644,18 @@ static void pair_contents(struct pairing *pairing, const bool *generated_taken)
 {
 	size_t theirs = pairing->truth.set->rows_count, ours = pairing->generated.set->rows_count;
 	pairing->scratch = ARENA_ARRAY(pairing->arena, uint64_t, ours > theirs ? ours : theirs);
+	bool *truth_open = ARENA_ARRAY(pairing->arena, bool, pairing->out->count);
+	bool *generated_open = ARENA_ARRAY(pairing->arena, bool, pairing->out->count);
 	for (size_t i = 0; i < pairing->out->count; i++) {
-		if (pairing->out->pairs[i].generated == COMPARE_NOT_PAIRED_YET)
+		truth_open[i] = pairing->out->pairs[i].generated == COMPARE_NOT_PAIRED_YET;
+		generated_open[i] = !generated_taken[i];
+	}
+	compare_table_read_alone(pairing->truth.table, truth_open);
+	compare_table_read_alone(pairing->generated.table, generated_open);
+	for (size_t i = 0; i < pairing->out->count; i++) {
+		if (truth_open[i])
 			open_column(&pairing->truth, i);
-		if (!generated_taken[i])
+		if (generated_open[i])
 			open_column(&pairing->generated, i);
 	}
 	anchor_named(pairing);

@@ -1,7 +1,5 @@
 #include "score/compare_moment.h"
 
-#include <ctype.h>
-
 #define SECOND_US INT64_C(1000000)
 #define MINUTE_US (60 * SECOND_US)
 #define HOUR_US	  (60 * MINUTE_US)
@@ -15,12 +13,17 @@ struct cursor {
 	const char *end;
 };
 
-static bool done(const struct cursor *cursor)
+static inline bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static inline bool done(const struct cursor *cursor)
 {
 	return cursor->at == cursor->end;
 }
 
-static bool take(struct cursor *cursor, char byte)
+static inline bool take(struct cursor *cursor, char byte)
 {
 	if (done(cursor) || *cursor->at != byte)
 		return false;
@@ -29,11 +32,11 @@ static bool take(struct cursor *cursor, char byte)
 }
 
 /* Between `least` and `most` digits. */
-static bool take_digits(struct cursor *cursor, int least, int most, int64_t *ret_value)
+static inline bool take_digits(struct cursor *cursor, int least, int most, int64_t *ret_value)
 {
 	int64_t value = 0;
 	int count = 0;
-	while (count < most && !done(cursor) && isdigit((unsigned char)*cursor->at)) {
+	while (count < most && !done(cursor) && is_digit(*cursor->at)) {
 		value = value * 10 + (*cursor->at++ - '0');
 		count++;
 	}
@@ -48,7 +51,7 @@ static bool take_fraction(struct cursor *cursor, int64_t *ret_us)
 {
 	int64_t value = 0;
 	int count = 0;
-	for (; !done(cursor) && isdigit((unsigned char)*cursor->at); cursor->at++, count++) {
+	for (; !done(cursor) && is_digit(*cursor->at); cursor->at++, count++) {
 		int digit = *cursor->at - '0';
 		if (count < 6)
 			value = value * 10 + digit;

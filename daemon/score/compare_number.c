@@ -67,6 +67,10 @@ enum compare_number compare_number_of(str_t text)
 		return COMPARE_NUMBER_NONE;
 	if (compare_number_length(text) == text.len)
 		return COMPARE_NUMBER_FINITE;
+	char first = (char)(text.ptr[0] | 0x20);
+	if (text.len > strlen("-infinity") ||
+	    !(first == 'n' || first == 'i' || first == ('+' | 0x20) || first == '-'))
+		return COMPARE_NUMBER_NONE;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (text.len == strlen(words[i].name) && strncasecmp(text.ptr, words[i].name, text.len) == 0)
 			return words[i].number;

@@ -1,26 +1,44 @@
 #include "score/compare_order.h"
 
+static const struct result_set *keys_of_truth(const struct compare_order *order)
+{
+	return order->options->key_rows ? order->options->key_rows : order->truth;
+}
+
+/* Of a generated row only the keys that are output columns can be read. */
 static void read_keys(const struct compare_order *order, bool is_truth, size_t row,
 		      struct compare_reading *reading)
 {
-	const struct result_set *set = is_truth ? order->truth : order->generated;
+	const struct result_set *set = is_truth ? keys_of_truth(order) : order->generated;
 	compare_reading_reset(reading);
 	for (size_t i = 0; i < order->options->order_keys_count; i++) {
 		size_t column = order->options->order_keys[i].column;
-		const struct compare_pair *pair = &order->pairing->pairs[column];
-		compare_read(reading, pair->mode,
+		bool hidden = column >= order->truth->columns_count;
+		const struct compare_pair *pair = hidden ? NULL : &order->pairing->pairs[column];
+		enum compare_mode mode =
+			hidden ? compare_mode_of(set->columns[column].type, set->columns[column].type)
+			       : pair->mode;
+		compare_read(reading, mode,
 			     set->cells[row * set->columns_count + (is_truth ? column : pair->generated)]);
 	}
 }
 
-/* Whether ties can be told: every key is an output column. */
+/* Whether ties can be told: every key is a column. */
 static bool keys_known(const struct compare_order *order)
 {
 	const struct compare_options *options = order->options;
 	for (size_t i = 0; i < options->order_keys_count; i++)
-		if (options->order_keys[i].column >= order->truth->columns_count)
+		if (options->order_keys[i].column >= keys_of_truth(order)->columns_count)
 			return false;
 	return options->all_keys_visible && options->order_keys_count > 0;
+}
+
+static bool keys_returned(const struct compare_order *order)
+{
+	for (size_t i = 0; i < order->options->order_keys_count; i++)
+		if (order->options->order_keys[i].column >= order->truth->columns_count)
+			return false;
+	return keys_known(order);
 }
 
 /* Where the run of rows that tie with `start` ends in the truth. */
@@ -66,7 +84,7 @@ size_t compare_match_ordered(const struct compare_order *order, struct arena *ar
 	_cleanup_(compare_reading_free) struct compare_reading other = { .canonical = true, .arena = arena };
 	size_t rows = order->truth->rows_count, matched = 0;
 	bool cut = order->options->limited || order->truth->truncated;
-	bool ties_known = keys_known(order);
+	bool ties_known = keys_returned(order);
 	*ret_cut_tie = false;
 	for (size_t start = 0, end; start < rows; start = end) {
 		end = end_of_tie(order, start, &first, &other);

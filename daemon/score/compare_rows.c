@@ -72,6 +72,15 @@ static void gather_numbers(const struct compare_values *values, double **ends, s
 	}
 }
 
+static void read_all(struct compare_table *table, const struct compare_pairing *pairing, bool is_truth,
+		     struct arena *arena)
+{
+	enum compare_mode *modes = ARENA_ARRAY(arena, enum compare_mode, pairing->count);
+	for (size_t i = 0; i < pairing->count; i++)
+		modes[is_truth ? i : pairing->pairs[i].generated] = pairing->pairs[i].mode;
+	compare_table_read(table, modes);
+}
+
 struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
 				      bool is_truth, struct arena *arena)
 {
@@ -79,6 +88,7 @@ struct compare_row *compare_read_rows(struct compare_table *table, const struct 
 	struct compare_row *rows = ARENA_ARRAY(arena, struct compare_row, count);
 	const struct compare_values **values =
 		ARENA_ARRAY(arena, const struct compare_values *, pairing->count);
+	read_all(table, pairing, is_truth, arena);
 	for (size_t i = 0; i < pairing->count; i++) {
 		size_t column = is_truth ? i : pairing->pairs[i].generated;
 		values[i] = compare_table_values(table, column, pairing->pairs[i].mode);

@@ -20,44 +20,30 @@ struct reader {
 	struct compare_values *values;
 	struct compare_reading reading;
 	enum compare_mode mode;
+	size_t column;
 	size_t rows_count;
 };
 
-/* From the process's seed, and the hashes of the exact parts that occur most. */
-static struct {
-	uint64_t seeds[4];
-	uint64_t number, absent, yes, no;
-} marks;
+struct compare_marks compare_marks;
 static pthread_once_t marks_once = PTHREAD_ONCE_INIT;
 
 static void make_marks(void)
 {
-	for (size_t i = 0; i < sizeof marks.seeds / sizeof *marks.seeds; i++)
-		marks.seeds[i] = hash_seeded(&i, sizeof i) | 1;
-	marks.number = hash_seeded("#", 1);
-	marks.absent = hash_seeded("-", 1);
-	marks.yes = hash_seeded("t", 1);
-	marks.no = hash_seeded("f", 1);
+	for (size_t i = 0; i < sizeof compare_marks.seeds / sizeof *compare_marks.seeds; i++)
+		compare_marks.seeds[i] = hash_seeded(&i, sizeof i) | 1;
+	compare_marks.number = hash_seeded("#", 1);
+	compare_marks.absent = hash_seeded("-", 1);
+	compare_marks.yes = hash_seeded("t", 1);
+	compare_marks.no = hash_seeded("f", 1);
 }
 
 /* Different words have different results. */
 static inline uint64_t scatter(uint64_t word)
 {
-	word = (word ^ marks.seeds[2]) * marks.seeds[3];
+	word = (word ^ compare_marks.seeds[2]) * compare_marks.seeds[3];
 	word = (word ^ (word >> 32)) * 0xff51afd7ed558ccdu;
 	word = (word ^ (word >> 29)) * 0xc4ceb9fe1a85ec53u;
 	return word ^ (word >> 32);
-}
-
-uint64_t compare_mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)(a ^ marks.seeds[0]) * (b ^ marks.seeds[1]);
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-bool compare_is_number(uint64_t exact)
-{
-	return exact == marks.number;
 }
 
 static void put_number(struct reader *reader, size_t row, double number)
@@ -65,7 +51,7 @@ static void put_number(struct reader *reader, size_t row, double number)
 	struct compare_values *values = reader->values;
 	if (!values->numbers)
 		values->numbers = ARENA_ARRAY(reader->reading.arena, double, reader->rows_count);
-	values->exact[row] = marks.number;
+	values->exact[row] = compare_marks.number;
 	values->numbers[row] = number;
 	values->plain = false;
 }
@@ -124,19 +110,23 @@ static void read_loosely(struct reader *reader, size_t row, str_t text, bool gue
 static void read_whole(struct reader *reader, size_t row, str_t text)
 {
 	int64_t number;
-	if (compare_number_whole(text, &number))
+	if (compare_number_whole(text, &number)) {
 		reader->values->exact[row] = scatter((uint64_t)number);
-	else
+		reader->values->wholes[row] = (double)number;
+	} else {
 		read_slowly(reader, row, text);
+		reader->values->wholes[row] =
+			compare_number_of(text) == COMPARE_NUMBER_FINITE ? compare_number_double(text) : NAN;
+	}
 }
 
 static void read_truth_value(struct reader *reader, size_t row, str_t text)
 {
 	char byte = text.len == 1 ? text.ptr[0] : '\0';
 	if (byte == 't' || byte == '1')
-		reader->values->exact[row] = marks.yes;
+		reader->values->exact[row] = compare_marks.yes;
 	else if (byte == 'f' || byte == '0')
-		reader->values->exact[row] = marks.no;
+		reader->values->exact[row] = compare_marks.no;
 	else
 		read_slowly(reader, row, text);
 }
@@ -144,7 +134,7 @@ static void read_truth_value(struct reader *reader, size_t row, str_t text)
 static void read_value(struct reader *reader, size_t row, str_t cell)
 {
 	if (!str_present(cell)) {
-		reader->values->exact[row] = marks.absent;
+		reader->values->exact[row] = compare_marks.absent;
 		return;
 	}
 	str_t text = compare_trim(cell);
@@ -168,24 +158,6 @@ static void read_value(struct reader *reader, size_t row, str_t cell)
 	default:
 		read_slowly(reader, row, text);
 	}
-}
-
-static struct compare_values *read_column(const struct compare_table *table, size_t column,
-					  enum compare_mode mode)
-{
-	const struct result_set *set = table->set;
-	struct reader reader = {
-		.values = ARENA_NEW(table->arena, struct compare_values),
-		.reading = { .arena = table->arena },
-		.mode = mode,
-		.rows_count = set->rows_count,
-	};
-	reader.values->exact = ARENA_ARRAY(table->arena, uint64_t, set->rows_count);
-	reader.values->plain = true;
-	for (size_t row = 0; row < set->rows_count; row++)
-		read_value(&reader, row, set->cells[row * set->columns_count + column]);
-	compare_reading_free(&reader.reading);
-	return reader.values;
 }
 
 struct compare_table *compare_table_new(const struct result_set *set, struct arena *arena)
@@ -212,15 +184,88 @@ static bool reads_as_text(enum compare_mode mode)
 	return mode == COMPARE_TEXT || mode == COMPARE_MOMENT || mode == COMPARE_GUESSED;
 }
 
+static struct compare_values **place_of(const struct compare_table *table, size_t column,
+					enum compare_mode mode)
+{
+	return &table->values[column * MODES_COUNT + mode];
+}
+
+/* Whether the column was read in a way that serves the mode. */
+static bool is_read(const struct compare_table *table, size_t column, enum compare_mode mode)
+{
+	struct compare_values **place = place_of(table, column, mode);
+	struct compare_values *loose = *place_of(table, column, COMPARE_LOOSE);
+	if (!*place && reads_as_text(mode) && loose && loose->plain)
+		*place = loose;
+	return *place;
+}
+
+static void start_reader(struct compare_table *table, size_t column, enum compare_mode mode,
+			 struct reader *reader)
+{
+	size_t rows = table->set->rows_count;
+	*reader = (struct reader){
+		.values = ARENA_NEW(table->arena, struct compare_values),
+		.reading = { .arena = table->arena },
+		.mode = mode,
+		.column = column,
+		.rows_count = rows,
+	};
+	reader->values->exact = ARENA_ARRAY(table->arena, uint64_t, rows);
+	reader->values->plain = true;
+	if (mode == COMPARE_INTEGER)
+		reader->values->wholes = ARENA_ARRAY(table->arena, double, rows);
+	*place_of(table, column, mode) = reader->values;
+}
+
+static void run_readers(const struct compare_table *table, struct reader *readers, size_t count)
+{
+	const struct result_set *set = table->set;
+	for (size_t row = 0; count > 0 && row < set->rows_count; row++) {
+		const str_t *cells = set->cells + row * set->columns_count;
+		for (size_t i = 0; i < count; i++)
+			read_value(&readers[i], row, cells[readers[i].column]);
+	}
+	for (size_t i = 0; i < count; i++)
+		compare_reading_free(&readers[i].reading);
+}
+
+void compare_table_read(struct compare_table *table, const enum compare_mode *modes)
+{
+	struct reader *readers = ARENA_ARRAY(table->arena, struct reader, table->set->columns_count);
+	size_t count = 0;
+	for (size_t i = 0; i < table->set->columns_count; i++)
+		if (!is_read(table, i, modes[i]))
+			start_reader(table, i, modes[i], &readers[count++]);
+	run_readers(table, readers, count);
+}
+
+/* The mode that fingerprints are taken from. */
+static enum compare_mode mode_alone(const struct compare_table *table, size_t column)
+{
+	enum cell_class type = table->set->columns[column].type;
+	return type == CELL_BOOLEAN ? COMPARE_BOOLEAN : compare_mode_alone(type);
+}
+
+void compare_table_read_alone(struct compare_table *table, const bool *needed)
+{
+	struct reader *readers = ARENA_ARRAY(table->arena, struct reader, table->set->columns_count);
+	size_t count = 0;
+	for (size_t i = 0; i < table->set->columns_count; i++)
+		if (needed[i] && !is_read(table, i, mode_alone(table, i)))
+			start_reader(table, i, mode_alone(table, i), &readers[count++]);
+	run_readers(table, readers, count);
+}
+
 const struct compare_values *compare_table_values(struct compare_table *table, size_t column,
 						  enum compare_mode mode)
 {
-	struct compare_values **values = table->values + column * MODES_COUNT;
-	if (!values[mode] && reads_as_text(mode) && values[COMPARE_LOOSE] && values[COMPARE_LOOSE]->plain)
-		values[mode] = values[COMPARE_LOOSE];
-	if (!values[mode])
-		values[mode] = read_column(table, column, mode);
-	return values[mode];
+	if (!is_read(table, column, mode)) {
+		struct reader reader;
+		start_reader(table, column, mode, &reader);
+		run_readers(table, &reader, 1);
+	}
+	return *place_of(table, column, mode);
 }
 
 static uint64_t fingerprint_number(double number)
@@ -228,23 +273,16 @@ static uint64_t fingerprint_number(double number)
 	return scatter((uint64_t)compare_quantise(number));
 }
 
-/* 0 and 1 look alike in columns that are and that are not boolean. */
-static void fingerprint_booleans(const struct compare_table *table, size_t column, uint64_t *fingerprints)
-{
-	const struct result_set *set = table->set;
-	uint64_t no = fingerprint_number(0), yes = fingerprint_number(1);
-	for (size_t row = 0; row < set->rows_count; row++) {
-		str_t cell = set->cells[row * set->columns_count + column];
-		bool is_true = cell.len > 0 && (cell.ptr[0] == 't' || cell.ptr[0] == '1');
-		fingerprints[row] = !str_present(cell) ? marks.absent : is_true ? yes : no;
-	}
-}
-
-static uint64_t fingerprint_value(const struct compare_values *values, size_t row)
+static uint64_t fingerprint_value(const struct compare_values *values, bool booleans, size_t row)
 {
 	uint64_t exact = values->exact[row];
 	if (compare_is_number(exact) && values->numbers)
 		return fingerprint_number(values->numbers[row]);
+	if (values->wholes && exact != compare_marks.absent && isfinite(values->wholes[row]))
+		return fingerprint_number(values->wholes[row]);
+	/* 0 and 1 look alike in columns that are and that are not boolean. */
+	if (booleans && (exact == compare_marks.yes || exact == compare_marks.no))
+		return fingerprint_number(exact == compare_marks.yes);
 	for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
 		exact = compare_mix(exact, fingerprint_number(values->lists[row].items[i]));
 	return exact;
@@ -252,17 +290,14 @@ static uint64_t fingerprint_value(const struct compare_values *values, size_t ro
 
 const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t column)
 {
-	enum cell_class type = table->set->columns[column].type;
+	enum compare_mode mode = mode_alone(table, column);
+	size_t rows = table->set->rows_count;
 	if (table->fingerprints[column])
 		return table->fingerprints[column];
-	uint64_t *fingerprints = ARENA_ARRAY(table->arena, uint64_t, table->set->rows_count);
+	const struct compare_values *values = compare_table_values(table, column, mode);
+	uint64_t *fingerprints = ARENA_ARRAY(table->arena, uint64_t, rows);
+	for (size_t row = 0; row < rows; row++)
+		fingerprints[row] = fingerprint_value(values, mode == COMPARE_BOOLEAN, row);
 	table->fingerprints[column] = fingerprints;
-	if (type == CELL_BOOLEAN) {
-		fingerprint_booleans(table, column, fingerprints);
-		return fingerprints;
-	}
-	const struct compare_values *values = compare_table_values(table, column, compare_mode_alone(type));
-	for (size_t row = 0; row < table->set->rows_count; row++)
-		fingerprints[row] = fingerprint_value(values, row);
 	return fingerprints;
 }

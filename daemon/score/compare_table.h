@@ -20,6 +20,7 @@ struct compare_numbers {
 struct compare_values {
 	uint64_t *exact;
 	double *numbers;	       /* of values that are one number; NULL when none is */
+	double *wholes;		       /* of COMPARE_INTEGER, for fingerprints; NULL otherwise */
 	struct compare_numbers *lists; /* of documents; NULL otherwise */
 	bool plain;		       /* no value was read as a number, finite or not */
 };
@@ -34,12 +35,32 @@ const struct result_set *compare_table_set(const struct compare_table *table);
 const struct compare_values *compare_table_values(struct compare_table *table, size_t column,
 						  enum compare_mode mode);
 
+/* Reads columns row by row, which is quicker than one column after the other: `modes` by column. */
+void compare_table_read(struct compare_table *table, const enum compare_mode *modes);
+
+/* Reads the columns for which `needed` (by column) as their fingerprints ask for it. */
+void compare_table_read_alone(struct compare_table *table, const bool *needed);
+
 /* For every row the hash of the column's value whatever its class, for guessing which columns belong
  * together: close numbers nearly always have the same one. */
 const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t column);
 
+/* From the process's seed: set by compare_table_new, the same ever after. */
+extern struct compare_marks {
+	uint64_t seeds[4];
+	uint64_t number, absent, yes, no; /* hashes of the exact parts that occur most */
+} compare_marks;
+
 /* Whether the exact part is that of one number. */
-bool compare_is_number(uint64_t exact);
+static inline bool compare_is_number(uint64_t exact)
+{
+	return exact == compare_marks.number;
+}
 
 /* Seeded mixture of two hashes; the order matters. */
-uint64_t compare_mix(uint64_t a, uint64_t b);
+static inline uint64_t compare_mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product =
+		(unsigned __int128)(a ^ compare_marks.seeds[0]) * (b ^ compare_marks.seeds[1]);
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}

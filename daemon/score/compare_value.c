@@ -1,6 +1,5 @@
 #include "score/compare_value.h"
 
-#include "common/hash.h"
 #include "score/compare_document.h"
 #include "score/compare_moment.h"
 
@@ -306,15 +305,19 @@ bool compare_readings_equal(const struct compare_reading *a, const struct compar
 	return true;
 }
 
-/* The offset keeps the borders away from round numbers. */
 int64_t compare_quantise(double number)
 {
-	int exponent;
-	double whole = round(number);
-	if (fabs(number - whole) <= 1e-4 && fabs(whole) < 0x1p53)
-		return (int64_t)whole * 2;
-	double fraction = frexp(number, &exponent);
-	return ((int64_t)floor(fraction * 0x1p20 + 0.381966) * 4096 + exponent) * 2 + 1;
+	double size = fabs(number);
+	if (size < 0x1p52) {
+		int64_t whole = (int64_t)(size + 0.5);
+		if (fabs(size - (double)whole) <= 1e-4)
+			return number < 0 ? -whole * 2 : whole * 2;
+	}
+	/* The upper half: sign, exponent and 20 binary digits. The offset keeps borders away from round
+	 * numbers. */
+	uint64_t bits;
+	memcpy(&bits, &number, sizeof bits);
+	return (int64_t)((bits + 0x61c88646u) >> 32) * 2 + 1;
 }
 
 /* Columns of other classes may hold the same values: what both are read as has to be the same. */
@@ -322,7 +325,6 @@ enum compare_mode compare_mode_alone(enum cell_class type)
 {
 	switch (type) {
 	case CELL_UNKNOWN:
-	case CELL_INTEGER:
 	case CELL_BOOLEAN:
 	case CELL_TEXT:
 		return COMPARE_LOOSE;
