@@ -143,6 +143,7 @@ static err_t start_judge(struct app *app, struct err_detail *detail)
 	if (!app->config->judge.configured)
 		return ERR_OK;
 	settings_judge(app->config, &settings);
+	settings_judge_cache(app->config, &settings);
 	return judge_start(&settings, &app->judge, detail);
 }
 
@@ -243,6 +244,8 @@ static void collect_tickers(struct app *app)
 		app->tickers[app->tickers_count++] = targets_ticker(app->targets);
 	if (app->judge)
 		app->tickers[app->tickers_count++] = judge_ticker(app->judge);
+	if (app->judge && judge_cache_ticker(app->judge))
+		app->tickers[app->tickers_count++] = judge_cache_ticker(app->judge);
 	if (app->calibrator)
 		app->tickers[app->tickers_count++] = calibrator_ticker(app->calibrator);
 	for (size_t i = 0; i < count && app->tickers_count < MOST_TICKERS; i++)

@@ -71,6 +71,11 @@ static void check_judge(struct check *check)
 	settings_judge(check->config, &settings);
 	err_t err = judge_check(&settings, &detail);
 	report(check, "judge", err, &detail, STR_NONE);
+	if (!settings.cache_dsn || !*settings.cache_dsn)
+		return;
+	detail.message[0] = 0;
+	err = judge_check_cache(&settings, &detail);
+	report(check, "the judge's cache", err, &detail, STR_NONE);
 }
 
 static void check_calibration(struct check *check)

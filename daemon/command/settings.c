@@ -95,6 +95,7 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 		.base_url = judge->base_url,
 		.model = judge->model,
 		.api_key_file = judge->api_key_file,
+		.ca_file = judge->ca_file,
 		.prompt_directory = judge->prompt_directory,
 		.timeout_ms = judge->timeout_ms,
 		.queue_wait_ms = judge->queue_wait_ms,
@@ -103,8 +104,19 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 		.max_attempts = (unsigned)judge->max_attempts,
 		.cache_ttl_s = judge->cache_ttl_s,
 		.cache_bytes = (size_t)judge->cache_bytes,
+		.cache_dsn = judge->cache_dsn,
+		.cache_password_file = judge->cache_password_file,
+		.cache_retention_s = judge->cache_retention_s,
 		.requests_per_minute = judge->requests_per_minute,
 		.tokens_per_minute = judge->tokens_per_minute,
 		.tokens_per_day = judge->tokens_per_day,
 	};
+}
+
+void settings_judge_cache(const struct config *config, struct judge_settings *settings)
+{
+	if (config->judge.cache_dsn || !config->calibration.configured)
+		return;
+	settings->cache_dsn = config->calibration.dsn;
+	settings->cache_password_file = config->calibration.password_file;
 }

@@ -16,3 +16,6 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
 
 void settings_judge(const struct config *config, struct judge_settings *ret_settings);
+
+/* Of a daemon: without a database of its own the judge's cache is in the calibration's. */
+void settings_judge_cache(const struct config *config, struct judge_settings *settings);

@@ -264,7 +264,10 @@ static err_t check_judge(const struct checker *checker)
 	if (dsn_has_password(judge->base_url))
 		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
 			    "the address holds a password; use api_key_file");
-	return ERR_OK;
+	if (judge->cache_password_file && !judge->cache_dsn)
+		return FAIL(checker, ERR_CONFIG_RANGE, "judge.cache_password_file",
+			    "only used with cache_dsn");
+	return check_dsn(checker, judge->cache_dsn, "judge.cache_dsn");
 }
 
 static err_t check_calibration(const struct checker *checker)

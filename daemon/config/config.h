@@ -83,12 +83,16 @@ struct config_judge {
 	const char *base_url;
 	const char *model;
 	const char *api_key_file; /* or NULL; resolved */
+	const char *ca_file;	  /* or NULL */
 	int64_t timeout_ms;
 	int64_t max_in_flight;
 	double sample_rate;
 	enum config_level always_below; /* events below this level are always judged */
 	int64_t cache_ttl_s;
 	int64_t cache_bytes;
+	const char *cache_dsn;		 /* or NULL, "": none */
+	const char *cache_password_file; /* or NULL; resolved */
+	int64_t cache_retention_s;
 	int64_t queue_wait_ms;
 	enum config_saturated when_saturated;
 	int64_t max_attempts;

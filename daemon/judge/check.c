@@ -1,5 +1,6 @@
 #include "judge/judge.h"
 
+#include "calibration/database.h"
 #include "common/queue.h"
 
 static void hand_back(struct judge_call *call, void *context)
@@ -23,6 +24,7 @@ static void ask(struct judge *judge, struct judge_call *call, struct queue *answ
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail)
 {
 	struct judge_settings once = *settings;
+	once.cache_dsn = NULL; /* a request is to be sent */
 	struct judge *judge = NULL;
 	once.max_attempts = 1;
 	err_t err = judge_start(&once, &judge, detail);
@@ -38,4 +40,11 @@ err_t judge_check(const struct judge_settings *settings, struct err_detail *deta
 	if (call.verdict.error == ERR_OK)
 		return ERR_OK;
 	return err_fail(detail, call.verdict.error, STR_FMT, STR_ARG(call.verdict.message));
+}
+
+err_t judge_check_cache(const struct judge_settings *settings, struct err_detail *detail)
+{
+	_cleanup_(database_cleanup) struct database *database =
+		database_new(settings->cache_dsn, settings->cache_password_file);
+	return database_connect(database, NULL, detail);
 }

@@ -8,6 +8,7 @@
 #include "common/backoff.h"
 #include "judge/digest_table.h"
 #include "judge/endpoint.h"
+#include "judge/shared_cache.h"
 #include "judge/transport.h"
 
 enum exchange_step {
@@ -22,6 +23,7 @@ struct exchange {
 	struct list calls;	   /* never empty while the exchange is open */
 	struct arena *arena;
 	struct prompts *prompts; /* those that its key was made with */
+	struct shared_lookup lookup;
 	struct transfer transfer;
 	struct buf request;
 	char nonce[PROMPT_NONCE_SIZE];

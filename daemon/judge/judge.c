@@ -25,7 +25,7 @@ struct terms {
 	unsigned max_in_flight;
 	int64_t requests_per_minute, tokens_per_minute, tokens_per_day; /* 0: no limit */
 	size_t cache_bytes;
-	int64_t cache_ttl_s;
+	int64_t cache_ttl_s, cache_retention_s;
 };
 
 struct judge {
@@ -43,6 +43,7 @@ struct judge {
 	struct prompts *next_prompts; /* NULL: nothing changes */
 	struct arena *digests;	      /* of all prompts that were ever in use */
 	_Atomic(const char *) digest;
+	struct shared_cache *shared; /* or NULL */
 
 	/* the thread's own */
 	struct transport *transport;
@@ -51,6 +52,7 @@ struct judge {
 	struct limits limits;
 	struct judge_stats stats;
 	struct digest_table open; /* every exchange that is not done, by key */
+	struct list looking;	  /* in the shared cache */
 	struct list waiting;	  /* for a place */
 	struct list sending;
 	struct list pausing; /* between two tries; keeps its place */
@@ -90,15 +92,20 @@ static void answer_error(struct judge *judge, struct judge_call *call, err_t err
 	answer(judge, call, &verdict, false);
 }
 
-/* Answers all calls of the exchange and releases it. It is in no list any more. Only the first call has cost
- * tokens. */
-static void close_exchange(struct judge *judge, struct exchange *exchange)
+/* Answers all calls of the exchange and releases it. It is in no list any more. Unless the verdict is a
+ * cache's, the first call has paid for it. */
+static void answer_exchange(struct judge *judge, struct exchange *exchange, bool cached)
 {
 	struct list_node *node;
 	digest_table_remove(&judge->open, &exchange->by_key);
-	for (bool shared = false; (node = list_take(&exchange->calls)); shared = true)
-		answer(judge, call_of(node), &exchange->verdict, shared);
+	for (; (node = list_take(&exchange->calls)); cached = true)
+		answer(judge, call_of(node), &exchange->verdict, cached);
 	exchange_free(exchange);
+}
+
+static void close_exchange(struct judge *judge, struct exchange *exchange)
+{
+	answer_exchange(judge, exchange, false);
 }
 
 /* An exchange that was sent has its verdict or its error. */
@@ -116,6 +123,8 @@ static void conclude(struct judge *judge, struct exchange *exchange)
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
 		cache_put(judge->cache, exchange->by_key.key, now_us, &kept);
+		if (judge->shared)
+			shared_cache_put(judge->shared, exchange->by_key.key, exchange->lookup.kind, &kept);
 		judge->stats.verdicts++;
 	}
 	close_exchange(judge, exchange);
@@ -144,12 +153,58 @@ static void send_exchange(struct judge *judge, struct exchange *exchange)
 	transport_start(judge->transport, &exchange->transfer);
 }
 
+/* The calls of an exchange are in the order in which they came. */
+static void await_place(struct judge *judge, struct exchange *exchange)
+{
+	int64_t submitted_us = call_of(exchange->calls.head.next)->submitted_us;
+	list_append(&judge->waiting, &exchange->node);
+	if (judge->terms.queue_wait_us >= 0 &&
+	    submitted_us + judge->terms.queue_wait_us < judge->next_expiry_us)
+		judge->next_expiry_us = submitted_us + judge->terms.queue_wait_us;
+}
+
 static void open_exchange(struct judge *judge, struct judge_call *call, const unsigned char key[DIGEST_BYTES])
 {
 	struct exchange *exchange = exchange_new(&judge->endpoint, key, judge->terms.max_attempts);
 	list_append(&exchange->calls, &call->node);
 	digest_table_add(&judge->open, &exchange->by_key);
-	list_append(&judge->waiting, &exchange->node);
+	memcpy(exchange->lookup.key, key, DIGEST_BYTES);
+	exchange->lookup.kind = call->kind;
+	if (judge->shared && shared_cache_ask(judge->shared, &exchange->lookup, clock_monotonic_us()))
+		list_append(&judge->looking, &exchange->node);
+	else
+		await_place(judge, exchange);
+}
+
+static void use_shared(struct judge *judge, struct exchange *exchange)
+{
+	struct cached_verdict kept = { exchange->lookup.score, exchange->lookup.reason };
+	cache_put(judge->cache, exchange->by_key.key, clock_monotonic_us(), &kept);
+	exchange->verdict = (struct judge_verdict){ .score = kept.score, .reason = kept.reason };
+	judge->stats.hits += (int64_t)exchange->calls.count;
+	judge->stats.shared_hits++;
+	answer_exchange(judge, exchange, true);
+}
+
+static void run_shared(struct judge *judge)
+{
+	struct list finished = LIST_INIT(finished);
+	struct list_node *node;
+	int fd;
+	if (!judge->shared)
+		return;
+	shared_cache_run(judge->shared, clock_monotonic_us(), &finished);
+	if (shared_cache_moved(judge->shared, &fd))
+		transport_watch(judge->transport, fd);
+	while ((node = list_take(&finished))) {
+		struct shared_lookup *lookup = container_of(node, struct shared_lookup, node);
+		struct exchange *exchange = container_of(lookup, struct exchange, lookup);
+		list_remove(&judge->looking, &exchange->node);
+		if (lookup->found)
+			use_shared(judge, exchange);
+		else
+			await_place(judge, exchange);
+	}
 }
 
 static void admit(struct judge *judge, struct judge_call *call)
@@ -169,9 +224,6 @@ static void admit(struct judge *judge, struct judge_call *call)
 		list_append(&container_of(open, struct exchange, by_key)->calls, &call->node);
 	else
 		open_exchange(judge, call, key);
-	if (judge->terms.queue_wait_us >= 0 &&
-	    call->submitted_us + judge->terms.queue_wait_us < judge->next_expiry_us)
-		judge->next_expiry_us = call->submitted_us + judge->terms.queue_wait_us;
 }
 
 static void admit_submitted(struct judge *judge)
@@ -311,6 +363,8 @@ static int64_t time_to_next(const struct judge *judge, int64_t now_us)
 		next_us = judge->next_expiry_us;
 	if (judge->next_start_us > now_us && judge->next_start_us < next_us)
 		next_us = judge->next_start_us;
+	if (judge->shared && shared_cache_next_us(judge->shared) < next_us)
+		next_us = shared_cache_next_us(judge->shared);
 	LIST_FOREACH (node, &judge->pausing)
 		if (exchange_of(node)->due_us < next_us)
 			next_us = exchange_of(node)->due_us;
@@ -323,6 +377,11 @@ static void publish_stats(struct judge *judge)
 	judge->stats.waiting = (int64_t)judge->waiting.count;
 	judge->stats.places = (int64_t)judge->limits.places;
 	judge->stats.breaker_open = judge->breaker.state != BREAKER_CLOSED;
+	if (judge->shared) {
+		struct shared_cache_stats shared = shared_cache_stats(judge->shared);
+		judge->stats.cache_connected = shared.connected;
+		judge->stats.cache_lost = shared.lost;
+	}
 	pthread_mutex_lock(&judge->mutex);
 	judge->published = judge->stats;
 	pthread_mutex_unlock(&judge->mutex);
@@ -369,6 +428,8 @@ static void apply_terms(struct judge *judge, const struct terms *terms)
 	limits_change(&judge->limits, terms->max_in_flight, terms->requests_per_minute,
 		      terms->tokens_per_minute, terms->tokens_per_day, clock_monotonic_us());
 	cache_resize(judge->cache, terms->cache_bytes, terms->cache_ttl_s);
+	if (judge->shared)
+		shared_cache_set_retention(judge->shared, terms->cache_retention_s);
 	transport_set_connections(judge->transport, terms->max_in_flight);
 	judge->next_expiry_us = terms->queue_wait_us < 0 ? INT64_MAX : 0;
 }
@@ -393,6 +454,7 @@ static void run(void *context, unsigned index)
 	while (!atomic_load(&judge->stopping)) {
 		apply_change(judge);
 		admit_submitted(judge);
+		run_shared(judge);
 		int64_t now_us = clock_monotonic_us();
 		resume_paused(judge, now_us);
 		start_waiting(judge, now_us);
@@ -401,6 +463,9 @@ static void run(void *context, unsigned index)
 		transport_wait(judge->transport, time_to_next(judge, clock_monotonic_us()));
 		read_finished(judge); /* also takes the wake-up: before what it is about is looked at */
 	}
+	if (judge->shared)
+		shared_cache_forget(judge->shared);
+	abandon(judge, &judge->looking);
 	abandon(judge, &judge->sending);
 	abandon(judge, &judge->pausing);
 	abandon(judge, &judge->waiting);
@@ -411,6 +476,7 @@ static void release(struct judge *judge)
 {
 	if (judge->transport)
 		queue_destroy(&judge->submitted);
+	shared_cache_stop(judge->shared);
 	transport_free(judge->transport);
 	cache_free(judge->cache);
 	digest_table_free(&judge->open);
@@ -433,6 +499,7 @@ static struct terms terms_of(const struct judge_settings *settings)
 		.tokens_per_day = settings->tokens_per_day,
 		.cache_bytes = settings->cache_bytes,
 		.cache_ttl_s = settings->cache_ttl_s,
+		.cache_retention_s = settings->cache_retention_s,
 	};
 }
 
@@ -450,6 +517,7 @@ static struct judge *judge_new(const struct judge_settings *settings)
 	judge->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
 	judge->breaker.backoff = (struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
 	judge->ticker.name = "judge";
+	list_init(&judge->looking);
 	list_init(&judge->waiting);
 	list_init(&judge->sending);
 	list_init(&judge->pausing);
@@ -460,6 +528,25 @@ static struct judge *judge_new(const struct judge_settings *settings)
 static void name_prompts(struct judge *judge, const struct prompts *prompts)
 {
 	atomic_store(&judge->digest, arena_strdup(judge->digests, prompts_digest(prompts)));
+}
+
+static void wake(void *context)
+{
+	struct judge *judge = context;
+	transport_wake(judge->transport);
+}
+
+static void start_shared(struct judge *judge, const struct judge_settings *settings)
+{
+	if (!settings->cache_dsn || !*settings->cache_dsn)
+		return;
+	judge->shared = shared_cache_start(&(struct shared_cache_options){
+		.dsn = settings->cache_dsn,
+		.password_file = settings->cache_password_file,
+		.retention_s = settings->cache_retention_s,
+		.wake = wake,
+		.context = judge,
+	});
 }
 
 err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail)
@@ -479,6 +566,7 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 					     .more_header = judge->endpoint.provider->more_header,
 					     .ca_file = settings->ca_file,
 					     .connections = judge->limits.max_in_flight });
+	start_shared(judge, settings);
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;
@@ -539,6 +627,11 @@ const char *judge_prompt_digest(const struct judge *judge)
 struct ticker *judge_ticker(struct judge *judge)
 {
 	return &judge->ticker;
+}
+
+struct ticker *judge_cache_ticker(struct judge *judge)
+{
+	return judge->shared ? shared_cache_ticker(judge->shared) : NULL;
 }
 
 struct judge_stats judge_stats(struct judge *judge)

@@ -27,25 +27,31 @@ struct judge_settings {
 	unsigned max_attempts;
 	int64_t cache_ttl_s;
 	size_t cache_bytes;
-	int64_t requests_per_minute; /* 0: no limit; likewise the two below */
+	const char *cache_dsn;		 /* PostgreSQL for a cache that instances share; NULL or "": none */
+	const char *cache_password_file; /* or NULL */
+	int64_t cache_retention_s;	 /* of its rows */
+	int64_t requests_per_minute;	 /* 0: no limit; likewise the two below */
 	int64_t tokens_per_minute;
 	int64_t tokens_per_day;
 };
 
 /* What the judge has done since it started, and how it stands; for metrics. */
 struct judge_stats {
-	int64_t requests;  /* sent, retries and samples included */
-	int64_t verdicts;  /* of requests */
-	int64_t hits;	   /* calls answered from the cache */
-	int64_t shared;	   /* calls that joined a request that was open already */
-	int64_t saturated; /* calls that found no place in time */
-	int64_t failed;	   /* calls that ended in another error */
+	int64_t requests;    /* sent, retries and samples included */
+	int64_t verdicts;    /* of requests */
+	int64_t hits;	     /* calls answered from a cache */
+	int64_t shared_hits; /* of these, requests that the shared cache answered */
+	int64_t shared;	     /* calls that joined a request that was open already */
+	int64_t saturated;   /* calls that found no place in time */
+	int64_t failed;	     /* calls that ended in another error */
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 	int64_t in_flight;
-	int64_t waiting;      /* requests without a place */
-	int64_t places;	      /* requests that may be in flight, as adapted */
-	int64_t breaker_open; /* 1 while the judge is left alone */
+	int64_t waiting;	 /* requests without a place */
+	int64_t places;		 /* requests that may be in flight, as adapted */
+	int64_t breaker_open;	 /* 1 while the judge is left alone */
+	int64_t cache_connected; /* 1 while the shared cache can be read */
+	int64_t cache_lost;	 /* verdicts that the shared cache had no room for */
 };
 
 struct judge_verdict {
@@ -99,7 +105,13 @@ const char *judge_prompt_digest(const struct judge *judge);
  * timeout. */
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail);
 
+/* Whether the shared cache's database can be reached, for the same. Blocks up to its own timeouts. */
+err_t judge_check_cache(const struct judge_settings *settings, struct err_detail *detail);
+
 struct ticker *judge_ticker(struct judge *judge);
+
+/* That of the shared cache's thread; NULL: there is none. */
+struct ticker *judge_cache_ticker(struct judge *judge);
 
 /* Any thread; the figures are of one round of the judge's thread. */
 struct judge_stats judge_stats(struct judge *judge);

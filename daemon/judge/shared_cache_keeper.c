@@ -1,0 +1,350 @@
+#include "judge/shared_cache_keeper.h"
+
+#include "calibration/migrations.h"
+#include "common/backoff.h"
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pool.h"
+#include "common/queue.h"
+
+#include <inttypes.h>
+
+#define ROUND_MS	  1000 /* the longest wait between two signs of life */
+#define BATCH_MAX	  500
+#define PENDING_MAX	  20000 /* verdicts that wait for PostgreSQL; of 2 kB at most each */
+#define SWEEP_MS	  60000
+#define RECONNECT_BASE_MS 200
+#define RECONNECT_CAP_MS  5000
+
+static const unsigned char script[] = {
+#include "schemas/judge.sql.inc"
+};
+
+static const struct migrations migrations = { (const char *)script, "judge_migrations", 7236837301,
+					      "judge tables" };
+
+/* Sorted, so that two instances that store the same rows at a time wait for each other, and no more. */
+#define STORE                                                                                                \
+	"INSERT INTO judge_verdicts (key, kind, score, reason) SELECT DISTINCT ON (key) key, kind, score, "  \
+	"reason FROM unnest($1::bytea[], $2::text[], $3::float8[], $4::text[]) AS put (key, kind, score, "   \
+	"reason) ORDER BY key ON CONFLICT (key) DO UPDATE SET score = excluded.score, reason = "             \
+	"excluded.reason, stored_at = now()"
+
+#define SWEEP                                                                                                \
+	"DELETE FROM judge_verdicts WHERE key IN (SELECT key FROM judge_verdicts WHERE stored_at < now() - " \
+	"make_interval(secs => $1) ORDER BY stored_at LIMIT 10000 FOR UPDATE SKIP LOCKED)"
+
+struct put {
+	struct list_node node;
+	unsigned char key[DIGEST_BYTES];
+	enum judge_question kind;
+	double score;
+	bool has_reason;
+	size_t reason_len;
+	char reason[]; /* NUL-terminated */
+};
+
+struct keeper {
+	void (*wake)(void *context);
+	void *context;
+	struct queue puts;
+	_Atomic int64_t retention_s;
+	_Atomic int64_t stored, lost;
+	_Atomic bool stopping;
+	_Atomic bool wanted;	       /* a connection for reading */
+	_Atomic(PGconn *) for_reading; /* that nobody has taken yet */
+	struct pool *thread;
+	struct ticker ticker;
+
+	/* the thread's own */
+	struct database *writer, *reader;
+	struct list pending; /* what the next batch stores, or what the last one could not */
+	struct backoff backoff;
+	int64_t retry_us;
+	int64_t sweep_us;
+	bool away;     /* PostgreSQL, and it was said */
+	bool migrated; /* since the last connection */
+};
+
+static struct put *put_of(struct list_node *node)
+{
+	return container_of(node, struct put, node);
+}
+
+void keeper_put(struct keeper *keeper, const unsigned char key[DIGEST_BYTES], enum judge_question kind,
+		const struct cached_verdict *verdict)
+{
+	if (queue_count(&keeper->puts) >= PENDING_MAX) {
+		atomic_fetch_add(&keeper->lost, 1);
+		return;
+	}
+	struct put *put = calloc(1, sizeof *put + verdict->reason.len + 1);
+	if (!put)
+		abort();
+	memcpy(put->key, key, DIGEST_BYTES);
+	put->kind = kind;
+	put->score = verdict->score;
+	put->has_reason = str_present(verdict->reason);
+	put->reason_len = verdict->reason.len;
+	if (verdict->reason.len > 0)
+		memcpy(put->reason, verdict->reason.ptr, verdict->reason.len);
+	queue_push(&keeper->puts, &put->node);
+}
+
+/* ---- PostgreSQL ---- */
+
+static void note_failure(struct keeper *keeper, err_t err, const struct err_detail *detail)
+{
+	if (!keeper->away)
+		log_warning("the judge's shared cache is away, verdicts are kept in memory alone: %s",
+			    err_message(err, detail));
+	keeper->away = true;
+	keeper->retry_us = clock_monotonic_us() + backoff_next_ms(&keeper->backoff) * 1000;
+}
+
+static void note_success(struct keeper *keeper)
+{
+	if (keeper->away)
+		log_notice("the judge's shared cache is there again");
+	keeper->away = false;
+	backoff_reset(&keeper->backoff);
+}
+
+static err_t connect_writer(struct keeper *keeper, struct err_detail *detail)
+{
+	bool fresh = false;
+	err_t err = database_connect(keeper->writer, &fresh, detail);
+	if (fresh)
+		keeper->migrated = false;
+	if (!err && !keeper->migrated)
+		err = migrations_apply(&migrations, keeper->writer, detail);
+	if (!err)
+		keeper->migrated = true;
+	return err;
+}
+
+static void append_element(struct buf *array, const char *text)
+{
+	buf_append_char(array, array->len ? ',' : '{');
+	buf_append_text(array, text);
+}
+
+/* As an element of an array literal: quoted, with backslashes before quotes and backslashes. */
+static void append_quoted(struct buf *array, const struct put *put)
+{
+	buf_append_char(array, array->len ? ',' : '{');
+	if (!put->has_reason) {
+		buf_append_text(array, "NULL");
+		return;
+	}
+	buf_append_char(array, '"');
+	for (size_t i = 0; i < put->reason_len; i++) {
+		if (put->reason[i] == '"' || put->reason[i] == '\\')
+			buf_append_char(array, '\\');
+		buf_append_char(array, put->reason[i]);
+	}
+	buf_append_char(array, '"');
+}
+
+static void append_key(struct buf *array, const unsigned char key[DIGEST_BYTES])
+{
+	buf_append_text(array, array->len ? ",\"\\\\x" : "{\"\\\\x");
+	for (size_t i = 0; i < DIGEST_BYTES; i++)
+		buf_printf(array, "%02x", key[i]);
+	buf_append_char(array, '"');
+}
+
+static err_t store_batch(struct keeper *keeper, size_t *ret_count, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf keys = BUF_INIT;
+	_cleanup_(buf_free) struct buf kinds = BUF_INIT;
+	_cleanup_(buf_free) struct buf scores = BUF_INIT;
+	_cleanup_(buf_free) struct buf reasons = BUF_INIT;
+	size_t count = 0;
+	LIST_FOREACH (node, &keeper->pending) {
+		const struct put *put = put_of(node);
+		char score[32];
+		if (count++ == BATCH_MAX)
+			break;
+		snprintf(score, sizeof score, "%.17g", put->score);
+		append_key(&keys, put->key);
+		append_element(&kinds, put->kind == JUDGE_RELEVANCE ? "relevance" : "correctness");
+		append_element(&scores, score);
+		append_quoted(&reasons, put);
+	}
+	*ret_count = count > BATCH_MAX ? BATCH_MAX : count;
+	struct buf *const arrays[] = { &keys, &kinds, &scores, &reasons };
+	const char *values[4];
+	for (size_t i = 0; i < 4; i++) {
+		buf_append_char(arrays[i], '}');
+		values[i] = arrays[i]->data;
+	}
+	return database_query(keeper->writer, STORE, 4, values, NULL, detail);
+}
+
+static void drop_pending(struct keeper *keeper, size_t count)
+{
+	for (; count > 0; count--)
+		free(put_of(list_take(&keeper->pending)));
+}
+
+/* Stores all that is pending. A batch that PostgreSQL refuses is given up: trying again would not help it. */
+static err_t store_pending(struct keeper *keeper, struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	while (!err && !list_empty(&keeper->pending)) {
+		size_t count = 0;
+		err = store_batch(keeper, &count, detail);
+		if (!err || err == ERR_DATABASE_REFUSED) {
+			atomic_fetch_add(err ? &keeper->lost : &keeper->stored, (int64_t)count);
+			drop_pending(keeper, count);
+		}
+		tick(&keeper->ticker);
+	}
+	return err;
+}
+
+static err_t sweep(struct keeper *keeper, struct err_detail *detail)
+{
+	char retention[24];
+	int64_t now_us = clock_monotonic_us();
+	if (now_us < keeper->sweep_us)
+		return ERR_OK;
+	keeper->sweep_us = now_us + INT64_C(1000) * SWEEP_MS;
+	snprintf(retention, sizeof retention, "%" PRId64, atomic_load(&keeper->retention_s));
+	return database_query(keeper->writer, SWEEP, 1, (const char *const[]){ retention }, NULL, detail);
+}
+
+static err_t serve_reader(struct keeper *keeper, struct err_detail *detail)
+{
+	if (!atomic_load(&keeper->wanted))
+		return ERR_OK;
+	err_t err = database_connect(keeper->reader, NULL, detail);
+	if (err)
+		return err;
+	PGconn *connection = database_release(keeper->reader);
+	if (PQsetnonblocking(connection, 1) != 0) {
+		PQfinish(connection);
+		return err_fail(detail, ERR_DATABASE_UNAVAILABLE, "the connection is lost");
+	}
+	atomic_store(&keeper->wanted, false);
+	PQfinish(atomic_exchange(&keeper->for_reading, connection));
+	keeper->wake(keeper->context);
+	return ERR_OK;
+}
+
+/* ---- the thread ---- */
+
+static void take_puts(struct keeper *keeper)
+{
+	struct list_node *node = queue_take(&keeper->puts, list_empty(&keeper->pending) ? ROUND_MS : 0);
+	if (node)
+		list_append(&keeper->pending, node);
+	queue_take_all(&keeper->puts, &keeper->pending);
+	while (keeper->pending.count > PENDING_MAX) {
+		drop_pending(keeper, 1); /* the oldest */
+		atomic_fetch_add(&keeper->lost, 1);
+	}
+}
+
+static void work(struct keeper *keeper)
+{
+	struct err_detail detail = { "" };
+	tick_waiting(&keeper->ticker, "PostgreSQL");
+	err_t err = connect_writer(keeper, &detail);
+	if (!err)
+		err = serve_reader(keeper, &detail);
+	if (!err)
+		err = store_pending(keeper, &detail);
+	if (!err)
+		err = sweep(keeper, &detail);
+	if (err)
+		note_failure(keeper, err, &detail);
+	else
+		note_success(keeper);
+}
+
+static void run(void *context, unsigned index)
+{
+	struct keeper *keeper = context;
+	(void)index;
+	while (!atomic_load(&keeper->stopping)) {
+		tick(&keeper->ticker);
+		if (clock_monotonic_us() >= keeper->retry_us)
+			work(keeper);
+		tick(&keeper->ticker);
+		if (keeper->away && !atomic_load(&keeper->stopping))
+			usleep(20000); /* what is pending would not let the queue wait */
+		take_puts(keeper);
+	}
+	queue_take_all(&keeper->puts, &keeper->pending);
+	if (!keeper->away && !list_empty(&keeper->pending))
+		work(keeper);
+	tick_stop(&keeper->ticker);
+}
+
+struct keeper *keeper_start(const struct shared_cache_options *options)
+{
+	struct keeper *keeper = calloc(1, sizeof *keeper);
+	if (!keeper)
+		abort();
+	keeper->wake = options->wake;
+	keeper->context = options->context;
+	keeper->ticker.name = "judge's cache";
+	atomic_store(&keeper->retention_s, options->retention_s);
+	atomic_store(&keeper->wanted, true);
+	queue_init(&keeper->puts, false);
+	list_init(&keeper->pending);
+	keeper->backoff = (struct backoff){ .base_ms = RECONNECT_BASE_MS, .cap_ms = RECONNECT_CAP_MS };
+	keeper->writer = database_new(options->dsn, options->password_file);
+	keeper->reader = database_new(options->dsn, options->password_file);
+	keeper->thread = pool_start("judge-cache", 1, run, keeper);
+	return keeper;
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+	if (!keeper)
+		return;
+	atomic_store(&keeper->stopping, true);
+	queue_close(&keeper->puts);
+	pool_join(keeper->thread);
+	drop_pending(keeper, keeper->pending.count);
+	queue_destroy(&keeper->puts);
+	PQfinish(atomic_load(&keeper->for_reading));
+	database_free(keeper->writer);
+	database_free(keeper->reader);
+	free(keeper);
+}
+
+void keeper_set_retention(struct keeper *keeper, int64_t retention_s)
+{
+	atomic_store(&keeper->retention_s, retention_s);
+}
+
+int64_t keeper_retention_s(const struct keeper *keeper)
+{
+	return atomic_load(&keeper->retention_s);
+}
+
+PGconn *keeper_take_connection(struct keeper *keeper)
+{
+	return atomic_exchange(&keeper->for_reading, NULL);
+}
+
+void keeper_want_connection(struct keeper *keeper)
+{
+	atomic_store(&keeper->wanted, true);
+}
+
+struct ticker *keeper_ticker(struct keeper *keeper)
+{
+	return &keeper->ticker;
+}
+
+void keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats)
+{
+	stats->stored = atomic_load(&keeper->stored);
+	stats->lost = atomic_load(&keeper->lost);
+}

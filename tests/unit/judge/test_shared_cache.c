@@ -1,0 +1,292 @@
+/* The cache that instances share, on a real PostgreSQL server; skipped where there is none. */
+#include "judge_server.h"
+
+#include "judge/shared_cache.h"
+#include "tests/harness/postgres.h"
+
+#include <libpq-fe.h>
+
+static struct judge_server server;
+static struct test_postgres postgres;
+
+static int start_servers(void **state)
+{
+	(void)state;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	judge_server_start(&server, (const char *const[]){ NULL });
+	return 0;
+}
+
+static int stop_servers(void **state)
+{
+	(void)state;
+	judge_server_stop(&server);
+	test_postgres_do(&postgres, "stop");
+	return 0;
+}
+
+/* Runs statements; the first field of the last result as a number, or −1. */
+static int64_t run_sql(const char *sql)
+{
+	PGconn *connection = PQconnectdb(postgres.socket_dsn);
+	PGresult *result = PQexec(connection, sql);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
+		fail_msg("%s: %s", sql, PQerrorMessage(connection));
+	int64_t number = PQntuples(result) ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+	PQclear(result);
+	PQfinish(connection);
+	return number;
+}
+
+static int forget_verdicts(void **state)
+{
+	(void)state;
+	run_sql("DROP TABLE IF EXISTS judge_verdicts, judge_migrations");
+	judge_server_script(&server, "");
+	return 0;
+}
+
+static struct judge_settings shared_settings(void)
+{
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.cache_dsn = postgres.dsn;
+	settings.cache_retention_s = 3600;
+	settings.max_in_flight = 64;
+	settings.wait_when_saturated = true;
+	return settings;
+}
+
+static void await_stat(struct judge *judge, int64_t wanted)
+{
+	for (int i = 0; judge_stats(judge).cache_connected != wanted; i++) {
+		if (i == 2000)
+			fail_msg("the shared cache is not %s", wanted ? "there" : "away");
+		usleep(10000);
+	}
+}
+
+static struct judge *start(const struct judge_settings *settings)
+{
+	struct judge *judge = NULL;
+	struct err_detail detail = { "" };
+	if (judge_start(settings, &judge, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return judge;
+}
+
+/* Asks for `count` verdicts; returns how many were cached. All must be right: 90, or 7 for "[score 7]". */
+static size_t ask_many(struct judge *judge, size_t count, const char *tag)
+{
+	struct judge_batch batch;
+	size_t cached = 0;
+	judge_batch_init(&batch, judge, count);
+	for (size_t i = 0; i < count; i++) {
+		struct judge_call *call = &batch.calls[i];
+		call->question = arena_printf(call->arena, "question %zu %s", i, tag);
+		call->kind = i % 3 == 2 ? JUDGE_CORRECTNESS : JUDGE_RELEVANCE;
+		call->truth_sql = STR("SELECT 2");
+	}
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < count; i++) {
+		const struct judge_verdict *verdict = &batch.calls[i].verdict;
+		assert_int_equal(verdict->error, ERR_OK);
+		assert_true(verdict->score == (i % 3 == 2 ? 1.0 : *tag ? 7 : 90));
+		assert_string_equal(verdict->reason.ptr, "as scripted");
+		assert_true(!verdict->cached || verdict->prompt_tokens == 0);
+		cached += verdict->cached;
+	}
+	judge_batch_free(&batch);
+	return cached;
+}
+
+/* A new process finds what the last one has asked, and so does another instance beside it. */
+static void test_verdicts_outlive_the_judge(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	assert_int_equal(ask_many(judge, 200, ""), 0);
+	judge_stop(judge);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 200);
+	assert_int_equal(judge_server_count(&server, "requests"), 200);
+	judge = start(&settings);
+	struct judge *other = start(&settings);
+	await_stat(judge, 1);
+	await_stat(other, 1);
+	assert_int_equal(ask_many(judge, 200, ""), 200);
+	assert_int_equal(ask_many(other, 200, ""), 200);
+	assert_int_equal(judge_server_count(&server, "requests"), 200);
+	assert_int_equal(judge_stats(judge).shared_hits, 200);
+	assert_int_equal(ask_many(judge, 200, ""), 200); /* from memory now */
+	assert_int_equal(judge_stats(judge).shared_hits, 200);
+	judge_stop(judge);
+	judge_stop(other);
+}
+
+/* Instances that start together on an empty database make the tables once. */
+static void test_migrations_are_applied_once(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judges[6];
+	for (size_t i = 0; i < 6; i++)
+		judges[i] = start(&settings);
+	for (size_t i = 0; i < 6; i++)
+		await_stat(judges[i], 1);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_migrations"), 1);
+	for (size_t i = 0; i < 6; i++)
+		judge_stop(judges[i]);
+}
+
+static void test_failures_are_not_stored(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge_batch batch;
+	static const char *const tags[] = { "[status 400]", "[rubbish]", "[score 101]", "[html]" };
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1);
+	judge_batch_init(&batch, judge, 4);
+	for (size_t i = 0; i < 4; i++)
+		batch.calls[i].question = str_from(tags[i]);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_not_equal(batch.calls[i].verdict.error, ERR_OK);
+	judge_stop(judge);
+	judge_batch_free(&batch);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 0);
+}
+
+/* What is older than the retention is no hit, is removed, and is stored anew. */
+static void test_retention(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	ask_many(judge, 30, "");
+	judge_stop(judge);
+	run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '2 hours'");
+	judge = start(&settings);
+	await_stat(judge, 1);
+	assert_int_equal(ask_many(judge, 10, ""), 0);
+	judge_stop(judge);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 10);
+}
+
+/* The table is everybody's: what is no verdict there is none here. */
+static void test_rows_are_checked(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	ask_many(judge, 3, "");
+	judge_stop(judge);
+	assert_int_equal(
+		run_sql("SELECT count(*) FROM pg_constraint WHERE conrelid = 'judge_verdicts'::regclass"
+			" AND contype = 'c'"),
+		3);
+	run_sql("DO $$ DECLARE c text; BEGIN FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = "
+		"'judge_verdicts'::regclass AND contype = 'c' LOOP EXECUTE 'ALTER TABLE judge_verdicts DROP "
+		"CONSTRAINT ' || quote_ident(c); END LOOP; END $$");
+	static const char *const forged[] = { "score = 101", "score = 'NaN'", "score = 0.25",
+					      "kind = CASE kind WHEN 'relevance' THEN 'correctness' ELSE "
+					      "'relevance' END, score = 1" };
+	for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+		char sql[256];
+		snprintf(sql, sizeof sql, "UPDATE judge_verdicts SET %s", forged[i]);
+		run_sql(sql);
+		judge = start(&settings);
+		await_stat(judge, 1);
+		assert_int_equal(ask_many(judge, 3, ""), 0);
+		judge_stop(judge);
+	}
+}
+
+/* Without PostgreSQL: memory alone, nobody waits; when it is back, all that was learned meanwhile is stored.
+ */
+static void test_away_and_back(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1);
+	ask_many(judge, 20, "");
+	assert_int_equal(test_postgres_do(&postgres, "kill"), 0);
+	assert_int_equal(ask_many(judge, 40, "[score 7]"), 0);
+	await_stat(judge, 0);
+	assert_int_equal(ask_many(judge, 40, "[score 7]"), 40);
+	assert_int_equal(test_postgres_do(&postgres, "resume"), 0);
+	await_stat(judge, 1);
+	judge_stop(judge);
+	assert_int_equal(judge_server_count(&server, "requests"), 60);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 60);
+}
+
+/* A table that is locked answers late: each call waits for a moment, and goes on to the judge. */
+static void test_silence_is_a_miss(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1);
+	PGconn *connection = PQconnectdb(postgres.socket_dsn);
+	PQclear(PQexec(connection, "BEGIN; LOCK judge_verdicts IN ACCESS EXCLUSIVE MODE"));
+	struct judge_batch batch;
+	judge_batch_init(&batch, judge, 1);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
+	assert_in_range(batch.calls[0].duration_us, SHARED_CACHE_WAIT_MS * 1000, 5000000);
+	await_stat(judge, 0); /* it was silent for too long */
+	PQclear(PQexec(connection, "ROLLBACK"));
+	PQfinish(connection);
+	await_stat(judge, 1);
+	judge_stop(judge);
+	judge_batch_free(&batch);
+}
+
+/* Identical calls share one look and one request, and a hit answers all of them. */
+static void test_identical_calls(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	for (int round = 0; round < 2; round++) {
+		struct judge *judge = start(&settings);
+		struct judge_batch batch;
+		await_stat(judge, 1);
+		judge_batch_init(&batch, judge, 1000);
+		for (size_t i = 0; i < batch.count; i++)
+			batch.calls[i].question = STR("the same");
+		judge_batch_submit(&batch);
+		judge_batch_wait(&batch);
+		int64_t tokens = 0;
+		for (size_t i = 0; i < batch.count; i++) {
+			assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
+			tokens += batch.calls[i].verdict.prompt_tokens;
+		}
+		assert_int_equal(tokens, round == 0 ? 100 : 0);
+		judge_stop(judge);
+		judge_batch_free(&batch);
+	}
+	assert_int_equal(judge_server_count(&server, "requests"), 1);
+}
+
+int main(void)
+{
+	int started = test_postgres_start(&postgres, NULL);
+	if (started != 0)
+		return started;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_verdicts_outlive_the_judge, forget_verdicts),
+		cmocka_unit_test_setup(test_migrations_are_applied_once, forget_verdicts),
+		cmocka_unit_test_setup(test_failures_are_not_stored, forget_verdicts),
+		cmocka_unit_test_setup(test_retention, forget_verdicts),
+		cmocka_unit_test_setup(test_rows_are_checked, forget_verdicts),
+		cmocka_unit_test_setup(test_away_and_back, forget_verdicts),
+		cmocka_unit_test_setup(test_silence_is_a_miss, forget_verdicts),
+		cmocka_unit_test_setup(test_identical_calls, forget_verdicts),
+	};
+	return cmocka_run_group_tests_name("shared_cache", tests, start_servers, stop_servers);
+}
