@@ -282,6 +282,7 @@ static bool note_reach(struct target *target, struct worker *worker, err_t err, 
 		return false;
 	}
 	target_is_down(target, message);
+	worker_end(worker); /* the next one reads the password anew */
 	return true;
 }
 
