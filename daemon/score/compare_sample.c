@@ -216,8 +216,9 @@ static void set_interval(const struct tally *tally, bool complete, struct compar
 	estimate->known = true;
 	estimate->rows = (size_t)tally->rows;
 	estimate->rate = p;
-	estimate->low = complete ? p : fmax(0, middle - half);
-	estimate->high = complete ? p : fmin(1, middle + half);
+	/* At the ends one bound is the end itself, but for rounding. */
+	estimate->low = complete || p <= 0 ? p : fmax(0, middle - half);
+	estimate->high = complete || p >= 1 ? p : fmin(1, middle + half);
 }
 
 void compare_sample_estimate(struct compare_sample *generated, uint64_t generated_rows,
