@@ -4,6 +4,13 @@
 #include <math.h>
 
 static double bytes_of(const Node *node, struct look look);
+static double hidden_widths(const Node *node, struct look look);
+
+/* Text, arrays, JSON and bytes grow by `||` alone. */
+static bool concatenates(const A_Expr *expr)
+{
+	return expr->kind == AEXPR_OP && expr->lexpr && strcmp(NODE_STRING(llast(expr->name)), "||") == 0;
+}
 
 /* A size: of data 1, else its value; nobody needs to hide a small number. */
 static double size_number(const Node *node, struct look look)
@@ -13,26 +20,49 @@ static double size_number(const Node *node, struct look look)
 		return 1;
 	if (constant_number(node, look, &value))
 		return fmax(value, 1);
-	return IsA(node, A_Const) || may_read_data(node, look) ? 1 : INFINITY;
+	if (!IsA(node, A_Const) && !may_read_data(node, look))
+		return INFINITY;
+	return constant_guess(node, look, &value) ? fmax(value, 1) : 1;
+}
+
+/* Of generate_series(a, a + 1000000). */
+static double guessed_rows(const FuncCall *call, struct look look)
+{
+	double start;
+	double stop;
+	double step;
+	if (!constant_guess(call_argument(call, 0), look, &start) ||
+	    !constant_guess(call_argument(call, 1), look, &stop))
+		return 1;
+	if (!call_argument(call, 2) || !constant_guess(call_argument(call, 2), look, &step) || step == 0)
+		step = 1;
+	return floor(fabs((stop - start) / step)) + 1;
+}
+
+/* Of numbers; from data: as if from the beginning. */
+static double counted_rows(const FuncCall *call, struct look look)
+{
+	double stop;
+	double start = constant_number_or(call_argument(call, 0), look, 0);
+	double width = fabs(constant_number_or(call_argument(call, 2), look, 1));
+	if (!constant_number(call_argument(call, 1), look, &stop))
+		return 0;
+	return width > 0 ? floor(fabs(stop - start) / width) + 1 : 1;
 }
 
 static double series_rows(const FuncCall *call, struct look look)
 {
-	double start;
-	double stop;
 	const Node *step = call_argument(call, 2);
-	if (constant_number(call_argument(call, 1), look, &stop)) {
-		if (!constant_number(call_argument(call, 0), look, &start))
-			start = 0; /* from data: as if from the beginning */
-		double width = fabs(constant_number_or(step, look, 1));
-		return width > 0 ? floor(fabs(stop - start) / width) + 1 : 1;
-	}
+	double rows = counted_rows(call, look);
 	double span = fabs(constant_moment(call_argument(call, 1), look) -
 			   constant_moment(call_argument(call, 0), look));
-	double seconds = constant_interval(step, look);
 	if (isnan(span))
-		return 1;
-	return seconds > 0 ? floor(span / seconds) + 1 : 1;
+		return rows > 0 ? rows : guessed_rows(call, look);
+	double seconds = fabs(constant_interval(step, look));
+	if (seconds > 0)
+		return fmax(rows, floor(span / seconds) + 1);
+	/* a step that hides counts as a second */
+	return fmax(rows, step && !may_read_data(step, look) ? span : 1);
 }
 
 /* Product of the numbers in an array literal, '{1000,1000}'. */
@@ -53,8 +83,10 @@ static double filled_elements(const Node *dimensions, struct look look)
 {
 	for (unsigned depth = 0; dimensions && IsA(dimensions, TypeCast) && depth < LOOK_MAX_DEPTH; depth++)
 		dimensions = ((const TypeCast *)dimensions)->arg;
-	if (!dimensions || !IsA(dimensions, A_ArrayExpr))
+	if (dimensions && constant_text(dimensions))
 		return listed_product(constant_text(dimensions));
+	if (!dimensions || !IsA(dimensions, A_ArrayExpr))
+		return dimensions && !may_read_data(dimensions, look) ? INFINITY : 1;
 	double product = 1;
 	ListCell *cell;
 	foreach(cell, ((const A_ArrayExpr *)dimensions)->elements) product *= size_number(lfirst(cell), look);
@@ -70,6 +102,31 @@ static double longest(const List *arguments, struct look look)
 	return bytes;
 }
 
+static bool widest(const Node *node, struct look look, void *context)
+{
+	double *width = context;
+	*width = fmax(*width, hidden_widths(node, look));
+	return true;
+}
+
+/* The numbers in a format() text that is put together. */
+static double hidden_widths(const Node *node, struct look look)
+{
+	double width = 1;
+	const char *text = node ? constant_text(node) : NULL;
+	if (!node || !look_on(look))
+		return 1;
+	look = look_deeper(look);
+	if (text)
+		return listed_product(text);
+	if (IsA(node, A_Expr) && concatenates((const A_Expr *)node))
+		return hidden_widths(((const A_Expr *)node)->lexpr, look) *
+		       hidden_widths(((const A_Expr *)node)->rexpr, look);
+	if ((IsA(node, ColumnRef) || IsA(node, SubLink)) && constant_sources(node, look, widest, &width))
+		return width;
+	return may_read_data(node, look) ? 1 : INFINITY;
+}
+
 /* All fields of a format() text, `%1000000s`; a width from an argument, `%*s`, is the largest argument, and
  * so is what a field shows. */
 static double format_bytes(const FuncCall *call, struct look look)
@@ -78,7 +135,7 @@ static double format_bytes(const FuncCall *call, struct look look)
 	double total = 0;
 	const char *text = constant_text(call_argument(call, 0));
 	if (!text)
-		return shown;
+		return shown + hidden_widths(call_argument(call, 0), look);
 	double plain = (double)strlen(text);
 	double field = fmax(shown - plain, 1) > 1 ? shown : 1; /* the text itself may be the longest */
 	for (; *text; text++) {
@@ -216,17 +273,25 @@ static double case_bytes(const CaseExpr *expr, struct look look)
 	return bytes;
 }
 
-/* Text, arrays, JSON and bytes grow by `||` alone. */
-static bool concatenates(const A_Expr *expr)
+static bool keep_longest(const Node *node, struct look look, void *context)
 {
-	return expr->kind == AEXPR_OP && expr->lexpr && strcmp(NODE_STRING(llast(expr->name)), "||") == 0;
+	double *bytes = context;
+	*bytes = fmax(*bytes, bytes_of(node, look));
+	return true;
+}
+
+/* Of whatever the column, or (SELECT …), can be. */
+static double source_bytes(const Node *node, struct look look)
+{
+	double bytes = 1;
+	(void)constant_sources(node, look, keep_longest, &bytes);
+	return bytes;
 }
 
 static double sublink_bytes(const SubLink *link, struct look look)
 {
-	if (link->subLinkType != ARRAY_SUBLINK)
-		return bytes_of(constant_source((const Node *)link, look, 0), look);
-	return query_rows(link->subselect, look) * bytes_of(constant_output(link->subselect, 0, 0), look);
+	double rows = link->subLinkType == ARRAY_SUBLINK ? query_rows(link->subselect, look) : 1;
+	return rows * source_bytes((const Node *)link, look);
 }
 
 /* The n of char(n), in bytes. */
@@ -260,6 +325,13 @@ static double bytes_of(const Node *node, struct look look)
 		return sum_of_bytes(((const A_ArrayExpr *)node)->elements, look);
 	case T_RowExpr:
 		return sum_of_bytes(((const RowExpr *)node)->args, look);
+	case T_XmlExpr:
+		return sum_of_bytes(((const XmlExpr *)node)->args, look) +
+		       sum_of_bytes(((const XmlExpr *)node)->named_args, look);
+	case T_XmlSerialize:
+		return bytes_of(((const XmlSerialize *)node)->expr, look);
+	case T_ResTarget:
+		return bytes_of(((const ResTarget *)node)->val, look);
 	case T_CaseExpr:
 		return case_bytes((const CaseExpr *)node, look);
 	case T_CoalesceExpr:
@@ -267,7 +339,7 @@ static double bytes_of(const Node *node, struct look look)
 	case T_MinMaxExpr:
 		return longest(((const MinMaxExpr *)node)->args, look);
 	case T_ColumnRef:
-		return bytes_of(constant_source(node, look, 0), look);
+		return source_bytes(node, look);
 	case T_SubLink:
 		return sublink_bytes((const SubLink *)node, look);
 	default:
@@ -285,7 +357,7 @@ double bomb_type_bytes(const TypeName *type)
 {
 	double length;
 	unsigned steps = 0;
-	struct look look = { NULL, &steps, 0 };
+	struct look look = { .steps = &steps };
 	const Node *name = type && type->names ? llast(type->names) : NULL;
 	if (!name || !IsA(name, String) || list_length(type->typmods) != 1 ||
 	    !constant_number(linitial(type->typmods), look, &length))
@@ -319,6 +391,61 @@ static double measured(const Node *node, struct look look)
 	       (right > 0 ? right : fmax(constant_number_or(expr->rexpr, look, 1), 1));
 }
 
+/* Functions that return a row for each part of what they are given. */
+static bool takes_apart(const FuncCall *call)
+{
+	static const char *const names[] = { "unnest",
+					     "string_to_table",
+					     "regexp_split_to_table",
+					     "regexp_matches",
+					     "generate_subscripts",
+					     "json_array_elements",
+					     "json_array_elements_text",
+					     "jsonb_array_elements",
+					     "jsonb_array_elements_text" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (call_is(call, names[i]))
+			return true;
+	return false;
+}
+
+/* Functions that go through their arguments once, not through one for each place in another. */
+static bool is_linear(const FuncCall *call)
+{
+	static const char *const names[] = { "concat",
+					     "concat_ws",
+					     "format",
+					     "repeat",
+					     "lpad",
+					     "rpad",
+					     "array_cat",
+					     "array_append",
+					     "array_prepend",
+					     "array_fill",
+					     "overlay",
+					     "json_build_array",
+					     "jsonb_build_array",
+					     "json_build_object",
+					     "jsonb_build_object",
+					     "string_agg",
+					     "translate",
+					     "starts_with",
+					     "array_to_string",
+					     "encode",
+					     "to_tsvector",
+					     "greatest" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (call_is(call, names[i]))
+			return true;
+	return false;
+}
+
+double bomb_work(const Node *left, const Node *right, struct look look)
+{
+	double bytes = left ? bytes_of(left, look) : 1;
+	return bytes < BOMB_SMALL_BYTES ? bytes : bytes * (right ? bytes_of(right, look) : 1);
+}
+
 struct call_size bomb_call_size(const FuncCall *call, struct look look)
 {
 	static const char *const sized[] = { "repeat",
@@ -343,9 +470,13 @@ struct call_size bomb_call_size(const FuncCall *call, struct look look)
 					     "to_jsonb",
 					     "json_build_array",
 					     "jsonb_build_array" };
-	struct call_size size = { 1, 1 };
+	struct call_size size = { 1, 1, 1 };
 	if (call_is(call, "generate_series"))
 		size.rows = fmax(fmax(series_rows(call, look), measured(call_argument(call, 1), look)), 1);
+	if (takes_apart(call) && longest(call->args, look) >= BOMB_SMALL_BYTES)
+		size.rows = longest(call->args, look);
+	if (list_length(call->args) >= 2 && !is_linear(call))
+		size.work = bomb_work(call_argument(call, 0), call_argument(call, 1), look);
 	for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++)
 		if (call_is(call, sized[i]))
 			size.bytes = call_bytes(call, look);

@@ -12,14 +12,17 @@
 #define BOMB_CALL_ROWS	  1e6 /* of one set-returning call */
 #define BOMB_QUERY_ROWS	  1e7 /* of all set-returning calls of a query multiplied */
 #define BOMB_CALL_BYTES	  1e6 /* of one value */
+#define BOMB_ROW_BYTES	  1e5 /* of one value, where a table is read: for each of its rows */
 #define BOMB_QUERY_BYTES  1e8 /* of values times their rows */
 #define BOMB_SMALL_BYTES  1e3 /* of one value: below, it is not added to others of the query */
+#define BOMB_WORK	  1e9 /* steps of one call that goes through a text for each place in another */
 #define BOMB_DIGITS	  2e4 /* of a number */
 #define BOMB_CATALOG_ROWS 100 /* of a relation of the system that nothing joins to others: at least */
 
 struct call_size {
 	double rows;  /* at least 1 */
 	double bytes; /* of the result; at least 1 */
+	double work;  /* steps that nothing interrupts; at least 1 */
 };
 
 /* Size of what the call returns. */
@@ -27,6 +30,9 @@ struct call_size bomb_call_size(const FuncCall *call, struct look look);
 
 /* Bytes of the value, as far as constants decide; at least 1. */
 double bomb_bytes(const Node *node, struct look look);
+
+/* Steps of comparing one of the values with each place in the other. */
+double bomb_work(const Node *left, const Node *right, struct look look);
 
 /* Bytes that every value of the type has: of char(n) and bit(n); else 1. */
 double bomb_type_bytes(const TypeName *type);
@@ -41,3 +47,6 @@ bool bomb_recursion(const CommonTableExpr *cte);
 /* The same, knowing who reads it: the query that the WITH belongs to may take a few rows and stop. `reader`
  * may be NULL. */
 bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct look look);
+
+/* Rows of a recursive WITH query, as far as a counter with a limit decides; at least 1. */
+double bomb_recursion_rows(const CommonTableExpr *cte, struct look look);

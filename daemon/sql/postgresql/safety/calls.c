@@ -1,6 +1,7 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
 #include "sql/postgresql/resolve/type_coercion.h"
+#include "sql/postgresql/safety/paths.h"
 
 #include <catalog/pg_type_d.h>
 
@@ -67,7 +68,9 @@ void add_bytes(struct walk *walk, str_t name, double bytes, int location)
 		return;
 	if (bytes >= BOMB_SMALL_BYTES)
 		walk->bytes += all;
-	if (bytes >= BOMB_CALL_BYTES || all >= BOMB_QUERY_BYTES || (below && walk->bytes >= BOMB_QUERY_BYTES))
+	bool each_row = walk->reads.user_relations > 0 || walk->reads.system_relations > 0;
+	if (bytes >= (each_row ? BOMB_ROW_BYTES : BOMB_CALL_BYTES) || all >= BOMB_QUERY_BYTES ||
+	    (below && walk->bytes >= BOMB_QUERY_BYTES))
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location, STR_FMT " of %.0f bytes",
 			       STR_ARG(name), bytes);
 }
@@ -83,6 +86,9 @@ static void judge_size(struct walk *walk, const FuncCall *call)
 			       STR_ARG(name.name), size.rows);
 	else
 		add_bytes(walk, name.name, size.bytes, call->location);
+	if (size.work >= BOMB_WORK)
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " in %.0f steps",
+			       STR_ARG(name.name), size.work);
 	if (size.rows > 1 && size.rows < BOMB_CALL_ROWS)
 		multiply_rows(walk, size.rows, call->location);
 }
@@ -209,6 +215,7 @@ void walk_call(struct walk *walk, const FuncCall *call)
 	walk_node(walk, call->agg_filter);
 	walk_node(walk, (const Node *)call->over);
 	judge_size(walk, call);
+	judge_path_call(walk, call);
 }
 
 /* Calls that do not look like one */
@@ -427,6 +434,20 @@ static void judge_power(struct walk *walk, const A_Expr *expr)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
 }
 
+/* LIKE, similarity and the like go through one text for each place in the other. */
+static void judge_work(struct walk *walk, const A_Expr *expr)
+{
+	struct qualified_name name = qualified_name(expr->name);
+	bool compares = expr->kind == AEXPR_LIKE || expr->kind == AEXPR_ILIKE ||
+			expr->kind == AEXPR_SIMILAR ||
+			(str_present(name.name) && strchr("~%", name.name.ptr[0])) ||
+			(name.name.len > 2 && strchr(name.name.ptr, '-'));
+	if (compares && !walk->in_view && expr->lexpr && expr->rexpr &&
+	    bomb_work(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_WORK)
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location,
+			       "texts that are compared at every place");
+}
+
 /* A chain a || b || c is judged as a whole. */
 static void judge_concatenation(struct walk *walk, const A_Expr *expr)
 {
@@ -441,6 +462,7 @@ static void judge_concatenation(struct walk *walk, const A_Expr *expr)
 void walk_operator(struct walk *walk, const A_Expr *expr)
 {
 	judge_power(walk, expr);
+	judge_work(walk, expr);
 	judge_concatenation(walk, expr);
 	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
 			     expr->kind == AEXPR_IN || is_between(expr->kind);

@@ -1,12 +1,15 @@
 #include "sql/postgresql/safety/constants.h"
 
+#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/safety/bombs.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <strings.h>
 
 #define YEAR_S	   31536000.0
 #define DAY_S	   86400.0
-#define MAX_ROWS   16 /* of VALUES that are looked at */
+#define MAX_ARMS   1000 /* of set operations, that are looked into */
 #define CLOCK_S	   (60 * YEAR_S)
 #define INFINITY_S 1e18
 
@@ -50,36 +53,65 @@ const Node *call_argument(const FuncCall *call, int index)
 
 /* Sources */
 
-static const Node *nth_of_row(const SelectStmt *select, int row, size_t column)
-{
-	if (row >= list_length(select->valuesLists) || row >= MAX_ROWS)
-		return NULL;
-	const List *values = list_nth(select->valuesLists, row);
-	return (int)column < list_length(values) ? list_nth(values, (int)column) : NULL;
-}
+struct source_search {
+	struct look look;
+	bool (*visit)(const Node *value, struct look look, void *context);
+	void *context;
+	bool found;
+};
 
-/* Output of a SELECT or VALUES. */
-const Node *constant_output(const Node *query, int row, size_t column)
+/* Every value of the column: of each row of VALUES, of each arm of a set operation. False once `visit` was.
+ */
+static bool each_output(struct source_search *search, const Node *query, size_t column, unsigned depth)
 {
-	if (!query || !IsA(query, SelectStmt))
-		return NULL;
+	ListCell *cell;
+	if (!query || !IsA(query, SelectStmt) || depth >= MAX_ARMS || !look_on(search->look))
+		return false;
 	const SelectStmt *select = (const SelectStmt *)query;
+	if (select->op != SETOP_NONE)
+		return each_output(search, (const Node *)select->larg, column, depth + 1) &&
+		       each_output(search, (const Node *)select->rarg, column, depth + 1);
+	foreach(cell, select->valuesLists)
+	{
+		const List *values = lfirst(cell);
+		if ((int)column >= list_length(values) ||
+		    !search->visit(list_nth(values, (int)column), search->look, search->context))
+			return false;
+		search->found = true;
+	}
 	if (select->valuesLists)
-		return nth_of_row(select, row, column);
-	if (select->op != SETOP_NONE) /* the arms, one after the other */
-		return row < 2 ? constant_output((const Node *)(row == 0 ? select->larg : select->rarg), 0,
-						 column)
-			       : NULL;
-	if (row > 0 || (int)column >= list_length(select->targetList))
-		return NULL;
-	const ResTarget *target = list_nth(select->targetList, (int)column);
-	return target->val && !(IsA(target->val, ColumnRef) &&
-				IsA(llast(((const ColumnRef *)target->val)->fields), A_Star))
-		       ? target->val
-		       : NULL;
+		return true;
+	const ResTarget *target = (int)column < list_length(select->targetList)
+					  ? list_nth(select->targetList, (int)column)
+					  : NULL;
+	if (!target || !target->val ||
+	    (IsA(target->val, ColumnRef) && IsA(llast(((const ColumnRef *)target->val)->fields), A_Star)))
+		return false;
+	search->found = true;
+	return search->visit(target->val, search->look, search->context);
 }
 
-static const Node *column_source(const ColumnRef *column, struct look look, int row)
+/* What a function in FROM returns is made of what it is given. */
+static bool each_argument(struct source_search *search, const RangeFunction *range)
+{
+	ListCell *cell;
+	foreach(cell, range->functions)
+	{
+		const Node *function = linitial((const List *)lfirst(cell));
+		ListCell *argument;
+		if (!IsA(function, FuncCall))
+			return false;
+		foreach(argument, ((const FuncCall *)function)->args)
+		{
+			search->found = true;
+			if (!search->visit(lfirst(argument), search->look, search->context))
+				return false;
+		}
+	}
+	return true;
+}
+
+static const struct range_item *column_item(const ColumnRef *column, struct look look, size_t *ret_index)
 {
 	const struct resolved_column *resolved =
 		look.resolution ? resolution_column(look.resolution, column) : NULL;
@@ -87,32 +119,91 @@ static const Node *column_source(const ColumnRef *column, struct look look, int 
 	    resolved->column >= resolved->item->columns_count)
 		return NULL;
 	const struct range_item *item = resolved->item;
-	size_t index = resolved->column;
-	if (item->columns[index].source && item->columns[index].source != item) {
-		const struct range_item *source = item->columns[index].source;
-		index = item->columns[index].source_index;
-		item = source;
-	}
-	bool recursive = item->cte && IsA(item->cte->ctequery, SelectStmt) &&
-			 ((const SelectStmt *)item->cte->ctequery)->op != SETOP_NONE; /* or may be */
-	if (item->kind == RANGE_CTE && item->cte && !recursive)
-		return constant_output(item->cte->ctequery, row, index);
-	if (item->kind == RANGE_SUBQUERY && item->node && IsA(item->node, RangeSubselect))
-		return constant_output(((const RangeSubselect *)item->node)->subquery, row, index);
-	return NULL;
+	const struct range_column *found = &item->columns[resolved->column];
+	*ret_index = found->source && found->source != item ? found->source_index : resolved->column;
+	return found->source ? found->source : item;
 }
 
-const Node *constant_source(const Node *node, struct look look, int row)
+static bool each_of_column(struct source_search *search, const ColumnRef *column)
 {
-	if (node && IsA(node, ColumnRef))
-		return column_source((const ColumnRef *)node, look, row);
-	if (!node || !IsA(node, SubLink))
-		return NULL;
-	const SubLink *link = (const SubLink *)node;
-	return link->subLinkType == EXPR_SUBLINK ? constant_output(link->subselect, row, 0) : NULL;
+	size_t index;
+	const struct range_item *item = column_item(column, search->look, &index);
+	if (!item || !item->node)
+		return false;
+	if (item->kind == RANGE_CTE && item->cte)
+		return !constant_recursive(item->cte) && each_output(search, item->cte->ctequery, index, 0);
+	if (IsA(item->node, RangeSubselect))
+		return each_output(search, ((const RangeSubselect *)item->node)->subquery, index, 0);
+	return IsA(item->node, RangeFunction) && each_argument(search, (const RangeFunction *)item->node);
+}
+
+bool constant_sources(const Node *node, struct look look,
+		      bool (*visit)(const Node *value, struct look look, void *context), void *context)
+{
+	struct source_search search = { look, visit, context, false };
+	bool all = false;
+	if (node && IsA(node, ColumnRef)) {
+		all = each_of_column(&search, (const ColumnRef *)node);
+	} else if (node && IsA(node, SubLink)) {
+		const SubLink *link = (const SubLink *)node;
+		all = (link->subLinkType == EXPR_SUBLINK || link->subLinkType == ARRAY_SUBLINK) &&
+		      each_output(&search, link->subselect, 0, 0);
+	}
+	return all && search.found;
+}
+
+static bool keep_first(const Node *value, struct look look, void *context)
+{
+	const Node **first = context;
+	(void)look;
+	*first = *first ? *first : value;
+	return false;
+}
+
+const Node *constant_source(const Node *node, struct look look)
+{
+	const Node *first = NULL;
+	(void)constant_sources(node, look, keep_first, &first);
+	return first;
+}
+
+static bool reads_name(const Node *node, void *context)
+{
+	const char *name = context;
+	if (IsA(node, RangeVar) && !((const RangeVar *)node)->schemaname &&
+	    strcmp(((const RangeVar *)node)->relname, name) == 0)
+		return false;
+	return node_children(node, reads_name, context);
+}
+
+bool constant_recursive(const CommonTableExpr *cte)
+{
+	char *name = cte->ctename;
+	return cte->ctequery && IsA(cte->ctequery, SelectStmt) &&
+	       ((const SelectStmt *)cte->ctequery)->op != SETOP_NONE &&
+	       !node_children(cte->ctequery, reads_name, name);
 }
 
 /* Numbers */
+
+static double unit_seconds(const char *unit)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = { { "microsec", 1e-6 }, { "us", 1e-6 },
+		      { "millisec", 1e-3 }, { "millen", 1000 * YEAR_S },
+		      { "ms", 1e-3 },	    { "mon", 30 * DAY_S },
+		      { "min", 60 },	    { "m", 60 },
+		      { "h", 3600 },	    { "dec", 10 * YEAR_S },
+		      { "d", DAY_S },	    { "w", 7 * DAY_S },
+		      { "y", YEAR_S },	    { "s", 1 },
+		      { "c", 100 * YEAR_S } };
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (strncasecmp(unit, units[i].unit, strlen(units[i].unit)) == 0)
+			return units[i].seconds;
+	return 1;
+}
 
 static bool text_number(const char *text, double *ret_value)
 {
@@ -188,30 +279,94 @@ static bool operator_number(const A_Expr *expr, struct look look, double *ret_va
 	return constant_number(expr->lexpr, look, &left) && arithmetic(op, left, right, ret_value);
 }
 
+/* The most that a field of a moment can be. */
+static double largest_field(const char *field)
+{
+	static const struct {
+		const char *field;
+		double value;
+	} fields[] = {
+		{ "day", 31 },		 { "hour", 24 },      { "minute", 59 },	     { "second", 60 },
+		{ "month", 12 },	 { "quarter", 4 },    { "week", 53 },	     { "dow", 7 },
+		{ "isodow", 7 },	 { "doy", 366 },      { "year", 294276 },    { "isoyear", 294276 },
+		{ "century", 2943 },	 { "decade", 29428 }, { "millennium", 295 }, { "milliseconds", 6e4 },
+		{ "microseconds", 6e7 }, { "timezone", 6e4 }, { "julian", 1.1e8 }
+	};
+	for (size_t i = 0; field && i < sizeof fields / sizeof fields[0]; i++)
+		if (strcasecmp(field, fields[i].field) == 0)
+			return fields[i].value;
+	return 1e13; /* of the epoch, in seconds */
+}
+
+/* extract(field from …); of an interval that is written out, a field may be larger. */
+static bool field_number(const FuncCall *call, struct look look, double *ret_value)
+{
+	const Node *source = call_argument(call, 1);
+	const char *field = constant_text(call_argument(call, 0));
+	if (may_read_data(source, look)) {
+		*ret_value = 1;
+		return look.data_is_one;
+	}
+	double seconds = fabs(constant_interval(source, look));
+	*ret_value = fmax(largest_field(field), field ? seconds / unit_seconds(field) : seconds);
+	return true;
+}
+
+/* Lengths, and codes of characters. */
+static bool measure_number(const FuncCall *call, struct look look, double *ret_value)
+{
+	static const char *const lengths[] = { "length",       "char_length", "character_length",
+					       "octet_length", "cardinality", "array_length",
+					       "array_upper" };
+	const Node *measured = call_argument(call, 0);
+	if (call_is(call, "ascii")) {
+		*ret_value = 0x10ffff;
+		return !may_read_data(measured, look);
+	}
+	if (!call_is_one_of(call, lengths, sizeof lengths / sizeof lengths[0]))
+		return false;
+	*ret_value = bomb_bytes(measured, look);
+	return look.data_is_one || !may_read_data(measured, look);
+}
+
+static bool power_number(const FuncCall *call, struct look look, double *ret_value)
+{
+	double base;
+	double exponent;
+	if (!constant_number(call_argument(call, 0), look, &base) ||
+	    !constant_number(call_argument(call, 1), look, &exponent))
+		return false;
+	*ret_value = pow(base, exponent);
+	return true;
+}
+
 static bool call_number(const FuncCall *call, struct look look, double *ret_value)
 {
 	static const char *const kept[] = { "ceil", "ceiling", "floor",	 "round",   "trunc",
-					    "int4", "int8",    "float8", "numeric", "to_number" };
+					    "int4", "int8",    "float8", "numeric", "to_number",
+					    "max",  "min",     "sum",	 "avg" };
 	double first;
-	double second;
 	if (call_is(call, "random")) {
 		*ret_value = 1;
 		return true;
 	}
-	if (!constant_number(call_argument(call, 0), look, &first))
-		return false;
-	if (call_is(call, "power") || call_is(call, "pow")) {
-		if (!constant_number(call_argument(call, 1), look, &second))
-			return false;
-		*ret_value = pow(first, second);
+	if (call_is(call, "extract") || call_is(call, "date_part"))
+		return field_number(call, look, ret_value);
+	if (call_is(call, "power") || call_is(call, "pow"))
+		return power_number(call, look, ret_value);
+	if (measure_number(call, look, ret_value))
 		return true;
+	if (constant_number(call_argument(call, 0), look, &first)) {
+		*ret_value = call_is(call, "abs")	  ? fabs(first)
+			     : call_is(call, "exp")	  ? exp(first)
+			     : call_is(call, "factorial") ? tgamma(fmin(first, 170) + 1)
+							  : first;
+		if (call_is(call, "abs") || call_is(call, "exp") || call_is(call, "factorial") ||
+		    call_is_one_of(call, kept, sizeof kept / sizeof kept[0]))
+			return true;
 	}
-	*ret_value = call_is(call, "abs")	  ? fabs(first)
-		     : call_is(call, "exp")	  ? exp(first)
-		     : call_is(call, "factorial") ? tgamma(fmin(first, 170) + 1)
-						  : first;
-	return call_is(call, "abs") || call_is(call, "exp") || call_is(call, "factorial") ||
-	       call_is_one_of(call, kept, sizeof kept / sizeof kept[0]);
+	*ret_value = 1;
+	return look.data_is_one && may_read_data((const Node *)call, look);
 }
 
 bool constant_largest(const List *nodes, struct look look, double *ret_value)
@@ -244,17 +399,65 @@ static bool case_number(const CaseExpr *expr, struct look look, double *ret_valu
 	return any;
 }
 
+struct largest {
+	bool any;
+	double value;
+};
+
+static bool keep_largest(const Node *node, struct look look, void *context)
+{
+	struct largest *largest = context;
+	double value;
+	if (!constant_number(node, look, &value))
+		return true;
+	largest->value = largest->any ? fmax(largest->value, value) : value;
+	largest->any = true;
+	return true;
+}
+
+static bool largest_literal(const Node *node, void *context)
+{
+	struct largest *largest = context;
+	double value;
+	if (IsA(node, A_Const) && ((const A_Const *)node)->val.node.type != T_String &&
+	    literal_number((const A_Const *)node, &value)) {
+		largest->value = largest->any ? fmax(largest->value, value) : value;
+		largest->any = true;
+	}
+	return node_children(node, largest_literal, context);
+}
+
+/* A recursion counts up to one of the numbers in it. */
+static void keep_recursive(const Node *node, struct look look, struct largest *largest)
+{
+	size_t index;
+	const struct range_item *item =
+		IsA(node, ColumnRef) ? column_item((const ColumnRef *)node, look, &index) : NULL;
+	if (item && item->kind == RANGE_CTE && item->cte && constant_recursive(item->cte))
+		(void)node_children(item->cte->ctequery, largest_literal, largest);
+}
+
 static bool source_number(const Node *node, struct look look, double *ret_value)
 {
+	struct largest largest = { false, 0 };
+	(void)constant_sources(node, look, keep_largest, &largest);
+	if (!largest.any)
+		keep_recursive(node, look, &largest);
+	*ret_value = largest.any ? largest.value : 1;
+	return largest.any || look.data_is_one;
+}
+
+static bool is_least(const MinMaxExpr *expr, struct look look, double *ret_value)
+{
 	bool any = false;
-	for (int row = 0; row < MAX_ROWS; row++) {
+	ListCell *cell;
+	foreach(cell, expr->op == IS_LEAST ? expr->args : NIL)
+	{
 		double value;
-		const Node *source = constant_source(node, look, row);
-		if (!source)
-			break;
-		if (!constant_number(source, look, &value))
+		const Node *node = lfirst(cell);
+		if (!IsA(node, A_Const) || !constant_number(node, look, &value))
 			continue;
-		*ret_value = any ? fmax(*ret_value, value) : value;
+		*ret_value = any ? fmin(*ret_value, value) : value;
 		any = true;
 	}
 	return any;
@@ -282,27 +485,52 @@ bool constant_number(const Node *node, struct look look, double *ret_value)
 	case T_CoalesceExpr:
 		return constant_largest(((const CoalesceExpr *)node)->args, look, ret_value);
 	case T_MinMaxExpr:
-		return constant_largest(((const MinMaxExpr *)node)->args, look, ret_value);
+		return is_least((const MinMaxExpr *)node, look, ret_value) ||
+		       constant_largest(((const MinMaxExpr *)node)->args, look, ret_value);
+	case T_A_ArrayExpr:
+		return constant_largest(((const A_ArrayExpr *)node)->elements, look, ret_value);
+	case T_A_Indirection:
+		return constant_number(((const A_Indirection *)node)->arg, look, ret_value);
 	default:
-		return false;
+		*ret_value = 1;
+		return look.data_is_one;
 	}
+}
+
+bool constant_guess(const Node *node, struct look look, double *ret_value)
+{
+	look.data_is_one = true;
+	return constant_number(node, look, ret_value);
 }
 
 /* Data */
 
 static bool any_reads_data(const List *nodes, struct look look);
 
+static bool reads_none(const Node *node, struct look look, void *context)
+{
+	(void)context;
+	return !may_read_data(node, look);
+}
+
 /* A column of a query is followed to what it is made of; all that cannot be followed may be data. */
 static bool column_reads_data(const Node *node, struct look look)
 {
-	const Node *source = constant_source(node, look, 0);
-	return !source || may_read_data(source, look);
+	return !constant_sources(node, look, reads_none, NULL);
 }
 
 /* Aggregates and window functions count rows, which are data, without a column. */
 static bool call_reads_data(const FuncCall *call, struct look look)
 {
 	return call->agg_star || call->over || call->agg_within_group || any_reads_data(call->args, look);
+}
+
+static bool case_reads_data(const CaseExpr *expr, struct look look)
+{
+	ListCell *cell;
+	foreach(cell, expr->args) if (may_read_data((const Node *)((const CaseWhen *)lfirst(cell))->result,
+						    look)) return true;
+	return may_read_data((const Node *)expr->defresult, look);
 }
 
 bool may_read_data(const Node *node, struct look look)
@@ -333,6 +561,8 @@ bool may_read_data(const Node *node, struct look look)
 		return any_reads_data(((const MinMaxExpr *)node)->args, look);
 	case T_FuncCall:
 		return call_reads_data((const FuncCall *)node, look);
+	case T_CaseExpr:
+		return case_reads_data((const CaseExpr *)node, look);
 	case T_ColumnRef:
 	case T_SubLink:
 		return column_reads_data(node, look);
@@ -368,25 +598,6 @@ const char *constant_text(const Node *node)
 
 /* Time */
 
-static double unit_seconds(const char *unit)
-{
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = { { "microsec", 1e-6 }, { "us", 1e-6 },
-		      { "millisec", 1e-3 }, { "millen", 1000 * YEAR_S },
-		      { "ms", 1e-3 },	    { "mon", 30 * DAY_S },
-		      { "min", 60 },	    { "m", 60 },
-		      { "h", 3600 },	    { "dec", 10 * YEAR_S },
-		      { "d", DAY_S },	    { "w", 7 * DAY_S },
-		      { "y", YEAR_S },	    { "s", 1 },
-		      { "c", 100 * YEAR_S } };
-	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-		if (strncasecmp(unit, units[i].unit, strlen(units[i].unit)) == 0)
-			return units[i].seconds;
-	return 1;
-}
-
 /* ISO 8601 durations, 'P1DT2H'. An 'M' before the T is months, after it minutes. */
 static double iso_duration(const char *at)
 {
@@ -409,7 +620,7 @@ static double iso_duration(const char *at)
 		}
 		for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
 			if (toupper((unsigned char)*end) == units[i].unit && clock == units[i].clock)
-				total += fabs(amount) * units[i].seconds;
+				total += amount * units[i].seconds;
 		at = end;
 	}
 	return total;
@@ -429,13 +640,14 @@ static double interval_text(const char *at)
 		if (end == at)
 			return total;
 		double seconds = *end == ':' ? 3600 : 0;
+		double sign = *at == '-' ? -1 : 1;
 		for (; *end == ':'; seconds /= 60) {
-			total += fabs(amount) * seconds;
-			amount = strtod(end + 1, &end);
+			total += sign * fabs(amount) * seconds;
+			amount = sign * strtod(end + 1, &end);
 		}
 		while (isspace((unsigned char)*end))
 			end++;
-		total += fabs(amount) * (seconds > 0 ? seconds : unit_seconds(end));
+		total += amount * (seconds > 0 ? seconds : unit_seconds(end));
 		while (*end && !isspace((unsigned char)*end) && !isdigit((unsigned char)*end))
 			end++;
 		while (isspace((unsigned char)*end))
@@ -461,7 +673,7 @@ static double made_interval(const FuncCall *call, struct look look)
 			seconds = strncmp(name, "mins", 4) == 0 ? 60 : unit_seconds(name);
 			node = (const Node *)((const NamedArgExpr *)node)->arg;
 		}
-		total += fabs(constant_number_or(node, look, 0)) * seconds;
+		total += constant_number_or(node, look, 0) * seconds;
 	}
 	return total;
 }
@@ -472,20 +684,21 @@ static double interval_operation(const A_Expr *expr, struct look look)
 	double number;
 	if (strcmp(op, "*") == 0 || strcmp(op, "/") == 0) {
 		if (constant_number(expr->rexpr, look, &number))
-			return constant_interval(expr->lexpr, look) * fabs(op[0] == '*'	 ? number
-									   : number != 0 ? 1 / number
-											 : 0);
+			return constant_interval(expr->lexpr, look) * (op[0] == '*'  ? number
+								       : number != 0 ? 1 / number
+										     : 0);
 		return constant_number(expr->lexpr, look, &number)
-			       ? fabs(number) * constant_interval(expr->rexpr, look)
+			       ? number * constant_interval(expr->rexpr, look)
 			       : 0;
 	}
 	if (strcmp(op, "||") == 0 && constant_number(expr->lexpr, look, &number)) {
 		const char *unit = constant_text(expr->rexpr);
 		while (unit && isspace((unsigned char)*unit))
 			unit++;
-		return unit ? fabs(number) * unit_seconds(unit) : 0;
+		return unit ? number * unit_seconds(unit) : 0;
 	}
-	return constant_interval(expr->lexpr, look) + constant_interval(expr->rexpr, look);
+	double right = constant_interval(expr->rexpr, look);
+	return constant_interval(expr->lexpr, look) + (strcmp(op, "-") == 0 ? -right : right);
 }
 
 /* interval '1' day: the fields are a mask of bits by the numbers of datetime.h, the last of them counts. */
@@ -509,8 +722,28 @@ static double interval_cast(const TypeCast *cast, struct look look)
 		return interval_text(text);
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
 		if ((unsigned)mask & fields[i].bit)
-			return fabs(amount) * fields[i].seconds;
-	return fabs(amount);
+			return amount * fields[i].seconds;
+	return amount;
+}
+
+static double interval_of_call(const FuncCall *call, struct look look)
+{
+	static const char *const kept[] = { "justify_hours", "justify_days", "justify_interval" };
+	const Node *first = call_argument(call, 0);
+	if (call_is(call, "make_interval"))
+		return made_interval(call, look);
+	if (call_is_one_of(call, kept, sizeof kept / sizeof kept[0]))
+		return constant_interval(first, look);
+	if (call_is(call, "make_time"))
+		return constant_number_or(first, look, 0) * 3600 +
+		       constant_number_or(call_argument(call, 1), look, 0) * 60 +
+		       constant_number_or(call_argument(call, 2), look, 0);
+	if (!call_is(call, "age"))
+		return 0;
+	double span = list_length(call->args) == 1
+			      ? CLOCK_S - constant_moment(first, look)
+			      : constant_moment(first, look) - constant_moment(call_argument(call, 1), look);
+	return isnan(span) ? 0 : span;
 }
 
 double constant_interval(const Node *node, struct look look)
@@ -527,15 +760,27 @@ double constant_interval(const Node *node, struct look look)
 	case T_A_Expr:
 		return interval_operation((const A_Expr *)node, look);
 	case T_FuncCall:
-		return call_is((const FuncCall *)node, "make_interval")
-			       ? made_interval((const FuncCall *)node, look)
-			       : 0;
+		return interval_of_call((const FuncCall *)node, look);
 	case T_ColumnRef:
 	case T_SubLink:
-		return constant_interval(constant_source(node, look, 0), look);
+		return constant_interval(constant_source(node, look), look);
 	default:
 		return 0;
 	}
+}
+
+/* The first number of four digits. */
+static bool year_in(const char *text, int *ret_year)
+{
+	for (; *text; text++) {
+		size_t digits = strspn(text, "0123456789");
+		if (digits == 4) {
+			*ret_year = (int)strtol(text, NULL, 10);
+			return true;
+		}
+		text += digits > 0 ? digits - 1 : 0;
+	}
+	return false;
 }
 
 static double moment_text(const char *text)
@@ -552,8 +797,12 @@ static double moment_text(const char *text)
 	if (strcasecmp(text, "now") == 0 || strcasecmp(text, "today") == 0 ||
 	    strcasecmp(text, "tomorrow") == 0)
 		return CLOCK_S;
-	if (sscanf(text, "%d-%d-%d", &year, &month, &day) != 3)
+	if (sscanf(text, "%d-%d-%d", &year, &month, &day) != 3 &&
+	    sscanf(text, "%4d%2d%2d", &year, &month, &day) != 3 &&
+	    sscanf(text, "%d/%d/%d", &month, &day, &year) != 3 && !year_in(text, &year))
 		return NAN;
+	if (strcasestr(text, "BC"))
+		year = -year;
 	return ((year - 1970) * 365.25 + (month - 1) * 30.44 + day) * DAY_S;
 }
 
@@ -568,7 +817,13 @@ static double moment_of_call(const FuncCall *call, struct look look)
 	if (call_is(call, "make_date") || call_is(call, "make_timestamp") ||
 	    call_is(call, "make_timestamptz"))
 		return (constant_number_or(call_argument(call, 0), look, 2030) - 1970) * 365.25 * DAY_S;
-	if (call_is(call, "date_trunc") || call_is(call, "timezone"))
+	if (call_is(call, "to_timestamp") || call_is(call, "to_date"))
+		return constant_moment(call_argument(call, 0), look);
+	if (call_is(call, "date_trunc")) {
+		const char *unit = constant_text(call_argument(call, 0));
+		return constant_moment(call_argument(call, 1), look) - (unit ? unit_seconds(unit) : 0);
+	}
+	if (call_is(call, "timezone"))
 		return constant_moment(call_argument(call, 1), look);
 	return NAN;
 }
@@ -606,7 +861,7 @@ double constant_moment(const Node *node, struct look look)
 		return moment_operation((const A_Expr *)node, look);
 	case T_ColumnRef:
 	case T_SubLink:
-		return constant_moment(constant_source(node, look, 0), look);
+		return constant_moment(constant_source(node, look), look);
 	default:
 		return NAN;
 	}

@@ -19,6 +19,7 @@ struct look {
 	const struct resolution *resolution; /* or NULL */
 	unsigned *steps;		     /* made so far, of all searches of a statement */
 	unsigned depth;
+	bool data_is_one; /* of numbers: what is not known counts as 1 */
 };
 
 /* Counts a step; false when the search has to end. */
@@ -28,6 +29,9 @@ struct look look_deeper(struct look look);
 /* Value of a constant expression of numbers; false when it is anything else. */
 bool constant_number(const Node *node, struct look look, double *ret_value);
 double constant_number_or(const Node *node, struct look look, double otherwise);
+
+/* The same with 1 for what tables hold: 1000000 * a is large, whatever a is. */
+bool constant_guess(const Node *node, struct look look, double *ret_value);
 
 /* Whether the value may depend on what a table holds, a parameter, or anything else that the text does not
  * tell; false: the text alone decides it, whether or not it can be computed here. */
@@ -45,12 +49,17 @@ double constant_interval(const Node *node, struct look look);
 /* Seconds since 1970; NAN when not known. What the clock says counts as 2030. */
 double constant_moment(const Node *node, struct look look);
 
-/* What the value is selected from: of a column that a subquery makes, or of (SELECT …); else NULL. Of several
- * rows the `row`-th. */
-const Node *constant_source(const Node *node, struct look look, int row);
+/* What the value is selected from: of a column that a subquery or a function in FROM makes, or of (SELECT …):
+ * calls `visit` with each value that it can be, until that says false. Whether all of them were visited, and
+ * there was one. */
+bool constant_sources(const Node *node, struct look look,
+		      bool (*visit)(const Node *value, struct look look, void *context), void *context);
 
-/* Value of a column of a query's `row`-th row, or NULL. */
-const Node *constant_output(const Node *query, int row, size_t column);
+/* The first of them, or NULL. */
+const Node *constant_source(const Node *node, struct look look);
+
+/* Whether the WITH query reads itself. */
+bool constant_recursive(const CommonTableExpr *cte);
 
 /* Parts of calls. */
 bool call_is(const FuncCall *call, const char *name);

@@ -1,12 +1,13 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
+#include "sql/postgresql/safety/paths.h"
 #include "sql/scan.h"
 
 #include <math.h>
 
 struct look walk_look(const struct walk *walk)
 {
-	return (struct look){ walk->resolution, walk->steps, 0 };
+	return (struct look){ .resolution = walk->resolution, .steps = walk->steps };
 }
 
 void multiply_rows(struct walk *walk, double rows, int location)
@@ -88,6 +89,13 @@ void walk_sample(struct walk *walk, const RangeTableSample *sample)
 
 void walk_table_function(struct walk *walk, const RangeTableFunc *range)
 {
+	ListCell *cell;
+	judge_path(walk, range->rowexpr, range->docexpr, false, range->location);
+	foreach(cell, range->columns)
+	{
+		const RangeTableFuncCol *column = lfirst(cell);
+		judge_path(walk, column->colexpr, range->docexpr, true, column->location);
+	}
 	walk_node(walk, range->docexpr);
 	walk_node(walk, range->rowexpr);
 	walk_list(walk, range->namespaces);
@@ -137,8 +145,15 @@ static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursi
 	*size = (struct cte_size){ cte->ctename, 1, walk->ctes };
 	if (recursive)
 		walk->ctes = size;
+	double outer_bytes = walk->bytes;
+	double levels = recursive ? bomb_recursion_rows(cte, walk_look(walk)) : 1;
 	walk_cte_query(walk, cte);
-	size->rows = walk->rows;
+	size->rows = fmax(walk->rows, levels);
+	if (walk->bytes < BOMB_QUERY_BYTES &&
+	    outer_bytes + (walk->bytes - outer_bytes) * levels >= BOMB_QUERY_BYTES)
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, cte->location,
+			       "%.0f bytes in each of %.0f rows of %s", walk->bytes - outer_bytes, levels,
+			       cte->ctename);
 	walk->ctes = size;
 	walk->rows = outer_rows;
 }

@@ -1,4 +1,6 @@
-#include "sql/postgresql/safety/bombs.h"
+#include "sql/postgresql/safety/bombs.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/node_children.h"
 
 #include <math.h>
 
@@ -12,8 +14,9 @@ enum course { COURSE_UNKNOWN, COURSE_CONSTANT, COURSE_UP, COURSE_DOWN };
 
 struct recursion {
 	const CommonTableExpr *cte;
-	const SelectStmt *step; /* the recursive arm under way */
-	struct look look;
+	const SelectStmt *step;		     /* the recursive arm under way */
+	struct look look;		     /* knows no columns: those of a recursion are no constants */
+	const struct resolution *resolution; /* or NULL */
 };
 
 /* Columns */
@@ -49,6 +52,9 @@ static int column_index(const CommonTableExpr *cte, const char *name)
 	return -1;
 }
 
+static enum course course_of(const struct recursion *recursion, const char *name);
+
+/* How a column goes on whose next value is `expr`. */
 static enum course operation_course(const A_Expr *expr, const char *name, struct look look)
 {
 	double number;
@@ -58,8 +64,12 @@ static enum course operation_course(const A_Expr *expr, const char *name, struct
 	bool first = left && strcmp(left, name) == 0;
 	if (!first && !(right && strcmp(right, name) == 0))
 		return COURSE_UNKNOWN;
-	if (!constant_number(first ? expr->rexpr : expr->lexpr, look, &number))
-		return COURSE_UNKNOWN;
+	const Node *other = first ? expr->rexpr : expr->lexpr;
+	if (!constant_number(other, look, &number)) {
+		number = constant_interval(other, look);
+		if (number == 0)
+			return COURSE_UNKNOWN;
+	}
 	if (strcmp(op, "+") == 0)
 		return number > 0 ? COURSE_UP : number < 0 ? COURSE_DOWN : COURSE_CONSTANT;
 	if (strcmp(op, "-") == 0 && first)
@@ -67,71 +77,208 @@ static enum course operation_course(const A_Expr *expr, const char *name, struct
 	return COURSE_UNKNOWN;
 }
 
-static enum course course_of(const struct recursion *recursion, const char *name)
+static const Node *next_value(const struct recursion *recursion, int index)
 {
-	int index = column_index(recursion->cte, name);
 	if (index < 0 || index >= list_length(recursion->step->targetList))
-		return COURSE_UNKNOWN;
+		return NULL;
 	const Node *next = ((const ResTarget *)list_nth(recursion->step->targetList, index))->val;
-	const char *same = reference_name(next);
-	double number;
-	if ((same && strcmp(same, name) == 0) || constant_number(next, recursion->look, &number))
-		return COURSE_CONSTANT;
-	return next && IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->look)
-					 : COURSE_UNKNOWN;
+	while (next && IsA(next, TypeCast))
+		next = ((const TypeCast *)next)->arg;
+	return next;
 }
 
-/* How often the text of the next row holds that of the row before. */
-static double copies(const Node *node, const char *name, unsigned depth)
+static enum course course_of(const struct recursion *recursion, const char *name)
 {
-	double total = 0;
-	const char *same = reference_name(node);
-	ListCell *cell;
+	double number;
+	const Node *next = next_value(recursion, column_index(recursion->cte, name));
+	const char *same = reference_name(next);
+	if (!next)
+		return COURSE_UNKNOWN;
+	if ((same && strcmp(same, name) == 0) || constant_number(next, recursion->look, &number))
+		return COURSE_CONSTANT;
+	return IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->look)
+				 : COURSE_UNKNOWN;
+}
+
+/* The column that the value goes up and down with: n, n::text, n + 1, abs(n), (n, …); or NULL. */
+static const char *followed_column(const Node *node, struct look look, unsigned depth)
+{
+	double number;
 	if (!node || depth >= MAX_DEPTH)
+		return NULL;
+	depth++;
+	if (IsA(node, ColumnRef))
+		return reference_name(node);
+	if (IsA(node, TypeCast))
+		return followed_column(((const TypeCast *)node)->arg, look, depth);
+	if (IsA(node, RowExpr) && ((const RowExpr *)node)->args)
+		return followed_column(linitial(((const RowExpr *)node)->args), look, depth);
+	if (IsA(node, CoalesceExpr))
+		return followed_column(linitial(((const CoalesceExpr *)node)->args), look, depth);
+	if (IsA(node, FuncCall) && call_is((const FuncCall *)node, "abs"))
+		return followed_column(call_argument((const FuncCall *)node, 0), look, depth);
+	if (!IsA(node, A_Expr) || ((const A_Expr *)node)->kind != AEXPR_OP)
+		return NULL;
+	const A_Expr *expr = (const A_Expr *)node;
+	const char *op = NODE_STRING(llast(expr->name));
+	bool moved = constant_number(expr->rexpr, look, &number) || constant_interval(expr->rexpr, look) != 0;
+	return moved && expr->lexpr && (strcmp(op, "+") == 0 || strcmp(op, "-") == 0)
+		       ? followed_column(expr->lexpr, look, depth)
+		       : NULL;
+}
+
+/* Where the column begins. */
+static const Node *start_value(const CommonTableExpr *cte, const char *name)
+{
+	const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
+	int index = column_index(cte, name);
+	if (index < 0 || first->op != SETOP_NONE || list_length(first->valuesLists) > 1)
+		return NULL;
+	const List *row = first->valuesLists ? linitial(first->valuesLists) : first->targetList;
+	if (index >= list_length(row))
+		return NULL;
+	const Node *value = list_nth(row, index);
+	return value && IsA(value, ResTarget) ? ((const ResTarget *)value)->val : value;
+}
+
+static bool start_of(const CommonTableExpr *cte, const char *name, struct look look, double *ret_start)
+{
+	return constant_number(start_value(cte, name), look, ret_start);
+}
+
+/* Names of functions whose result is longer than what they are given, or at least may be. */
+static double stretching(const FuncCall *call, struct look look)
+{
+	static const char *const doubling[] = { "encode",  "quote_literal", "quote_nullable", "quote_ident",
+						"to_json", "to_jsonb",	    "format",	      "xmlelement" };
+	if (call_is(call, "repeat"))
+		return fmax(constant_number_or(call_argument(call, 1), look, 2), 1);
+	if (call_is(call, "replace") || call_is(call, "regexp_replace")) {
+		const char *old = constant_text(call_argument(call, 1));
+		const char *new = constant_text(call_argument(call, 2));
+		bool plain = old && new && !call_is(call, "regexp_replace");
+		return plain ? fmax((double)strlen(new) / fmax((double)strlen(old), 1), 1) : 2;
+	}
+	for (size_t i = 0; i < sizeof doubling / sizeof doubling[0]; i++)
+		if (call_is(call, doubling[i]))
+			return 2;
+	return 1;
+}
+
+/* Functions that give back what they are given, or more of it. */
+static bool keeps_all(const FuncCall *call)
+{
+	static const char *const names[] = { "concat",
+					     "concat_ws",
+					     "repeat",
+					     "replace",
+					     "regexp_replace",
+					     "format",
+					     "array_cat",
+					     "array_append",
+					     "array_prepend",
+					     "json_build_array",
+					     "jsonb_build_array",
+					     "json_build_object",
+					     "overlay",
+					     "jsonb_build_object",
+					     "lower",
+					     "upper",
+					     "reverse",
+					     "initcap" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (call_is(call, names[i]))
+			return true;
+	return stretching(call, (struct look){ .steps = &(unsigned){ 0 } }) > 1;
+}
+
+static double copies_of_list(const List *list, const char *name, struct look look, unsigned depth);
+
+/* How often the text of the next row holds that of the column in the row before. */
+static double copies(const Node *node, const char *name, struct look look, unsigned depth)
+{
+	const char *same = reference_name(node);
+	if (!node || depth >= MAX_DEPTH || !look_on(look))
 		return 0;
+	depth++;
 	if (same)
 		return strcmp(same, name) == 0 ? 1 : 0;
-	if (IsA(node, TypeCast))
-		return copies(((const TypeCast *)node)->arg, name, depth + 1);
-	if (IsA(node, A_Expr)) {
+	switch ((int)nodeTag(node)) {
+	case T_TypeCast:
+		return copies(((const TypeCast *)node)->arg, name, look, depth);
+	case T_A_ArrayExpr:
+		return copies_of_list(((const A_ArrayExpr *)node)->elements, name, look, depth);
+	case T_RowExpr:
+		return copies_of_list(((const RowExpr *)node)->args, name, look, depth);
+	case T_A_Expr: {
 		const A_Expr *expr = (const A_Expr *)node;
-		if (expr->kind == AEXPR_OP && strcmp(NODE_STRING(llast(expr->name)), "||") == 0)
-			return copies(expr->lexpr, name, depth + 1) + copies(expr->rexpr, name, depth + 1);
+		if (expr->kind != AEXPR_OP || strcmp(NODE_STRING(llast(expr->name)), "||") != 0)
+			return 0;
+		return copies(expr->lexpr, name, look, depth) + copies(expr->rexpr, name, look, depth);
 	}
-	if (IsA(node, FuncCall) &&
-	    (call_is((const FuncCall *)node, "concat") || call_is((const FuncCall *)node, "concat_ws")))
-		foreach(cell, ((const FuncCall *)node)->args) total += copies(lfirst(cell), name, depth + 1);
+	case T_FuncCall: {
+		const FuncCall *call = (const FuncCall *)node;
+		return keeps_all(call)
+			       ? stretching(call, look) * copies_of_list(call->args, name, look, depth)
+			       : 0;
+	}
+	default:
+		return 0;
+	}
+}
+
+static double copies_of_list(const List *list, const char *name, struct look look, unsigned depth)
+{
+	double total = 0;
+	ListCell *cell;
+	foreach(cell, list) total += copies(lfirst(cell), name, look, depth);
 	return total;
 }
 
-/* Whether a column of the recursive arm doubles from row to row. */
-static bool doubles(const CommonTableExpr *cte, const SelectStmt *arm)
+#define MAX_COLUMNS 12 /* that are looked at together */
+#define DOUBLINGS   24 /* levels after which growth shows */
+
+static const char *column_name(const CommonTableExpr *cte, int index)
 {
-	ListCell *cell;
-	foreach(cell, arm->op == SETOP_NONE ? arm->targetList : NULL)
-	{
-		const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
-		int index = foreach_current_index(cell);
-		const char *name = NULL;
-		if (index < list_length(cte->aliascolnames))
-			name = NODE_STRING(list_nth(cte->aliascolnames, index));
-		else if (first->op == SETOP_NONE && index < list_length(first->targetList))
-			name = output_name(list_nth(first->targetList, index));
-		if (name && copies(((const ResTarget *)lfirst(cell))->val, name, 0) >= 2)
-			return true;
+	const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
+	if (index < list_length(cte->aliascolnames))
+		return NODE_STRING(list_nth(cte->aliascolnames, index));
+	if (first->op == SETOP_NONE && index < list_length(first->targetList))
+		return output_name(list_nth(first->targetList, index));
+	return NULL;
+}
+
+/* Whether the columns of the recursive arm, each made of those of the row before, double again and again. */
+static bool doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct look look)
+{
+	double held[MAX_COLUMNS][MAX_COLUMNS] = { { 0 } };
+	double sizes[MAX_COLUMNS];
+	int count = arm->op == SETOP_NONE ? list_length(arm->targetList) : 0;
+	count = count < MAX_COLUMNS ? count : MAX_COLUMNS;
+	for (int i = 0; i < count; i++) {
+		sizes[i] = 1;
+		for (int j = 0; j < count; j++) {
+			const char *name = column_name(cte, j);
+			const ResTarget *target = list_nth(arm->targetList, i);
+			held[i][j] = name ? copies(target->val, name, look, 0) : 0;
+		}
 	}
-	return false;
+	double total = 0;
+	for (int level = 0; level < DOUBLINGS; level++) {
+		double next[MAX_COLUMNS];
+		total = 0;
+		for (int i = 0; i < count; i++) {
+			next[i] = 1;
+			for (int j = 0; j < count; j++)
+				next[i] += held[i][j] * sizes[j];
+			total += next[i];
+		}
+		memcpy(sizes, next, sizeof sizes);
+	}
+	return total >= 1e5; /* what only adds to itself stays far below */
 }
 
 /* Conditions */
-
-/* `counter::text <> 'x'`: no number is ever written like that. */
-static bool never_equal(const char *op, const Node *side, const Node *limit, enum course course)
-{
-	const char *text = constant_text(limit);
-	return strcmp(op, "<>") == 0 && IsA(side, TypeCast) && text && !strpbrk(text, "0123456789") &&
-	       course != COURSE_UNKNOWN;
-}
 
 static bool is_constant(const Node *node, struct look look)
 {
@@ -139,82 +286,201 @@ static bool is_constant(const Node *node, struct look look)
 	return constant_number(node, look, &value) || IsA(node, A_Const);
 }
 
+struct column_search {
+	const struct resolution *resolution; /* or NULL */
+};
+
+/* Stops at a column that may go on from row to row; that of a table does not. */
+static bool names_no_column(const Node *node, void *context)
+{
+	const struct column_search *search = context;
+	if (!IsA(node, ColumnRef))
+		return node_children(node, names_no_column, context);
+	const struct resolved_column *column =
+		search->resolution ? resolution_column(search->resolution, (const ColumnRef *)node) : NULL;
+	return column && column->kind == COLUMN_OF_ITEM && column->item &&
+	       column->item->kind == RANGE_RELATION && column->item->relation;
+}
+
+/* Conditions that have nothing to do with the recursion end nothing. */
+static bool without_columns(const struct resolution *resolution, const Node *node)
+{
+	struct column_search search = { resolution };
+	return names_no_column(node, &search);
+}
+
+/* `counter <> limit` is met only where the counter comes by; no text without a digit is a number. */
+static bool comes_by(const struct recursion *recursion, const char *column, enum course course,
+		     const Node *limit)
+{
+	double value;
+	double start;
+	const char *text = constant_text(limit);
+	if (!constant_number(limit, recursion->look, &value))
+		return !text || strpbrk(text, "0123456789");
+	if (!start_of(recursion->cte, column, recursion->look, &start))
+		return true;
+	return course == COURSE_UP ? start <= value : start >= value;
+}
+
 /* Whether the comparison `column op limit` becomes false on that course. */
-static bool is_met(const char *op, enum course course)
+static bool is_met(const struct recursion *recursion, const char *op, const char *column, enum course course,
+		   const Node *limit)
 {
 	if (course == COURSE_CONSTANT)
 		return false;
-	if (op[0] == '<' && op[1] != '>')
-		return course != COURSE_DOWN;
-	if (op[0] == '>')
-		return course != COURSE_UP;
-	return true;
+	if (course == COURSE_UNKNOWN || strcmp(op, "=") == 0)
+		return true;
+	if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
+		return course == COURSE_UP;
+	if (strcmp(op, ">") == 0 || strcmp(op, ">=") == 0)
+		return course == COURSE_DOWN;
+	return strcmp(op, "<>") == 0 && comes_by(recursion, column, course, limit);
 }
 
 static const char *mirrored(const char *op)
 {
-	return op[0] == '>' ? "<" : op[0] == '<' && op[1] != '>' ? ">" : op;
+	return strcmp(op, ">") == 0    ? "<"
+	       : strcmp(op, ">=") == 0 ? "<="
+	       : strcmp(op, "<") == 0  ? ">"
+	       : strcmp(op, "<=") == 0 ? ">="
+				       : op;
 }
 
-static enum bound comparison_bound(const struct recursion *recursion, const A_Expr *expr)
+static const char *negated(const char *op)
+{
+	return strcmp(op, ">") == 0    ? "<="
+	       : strcmp(op, ">=") == 0 ? "<"
+	       : strcmp(op, "<") == 0  ? ">="
+	       : strcmp(op, "<=") == 0 ? ">"
+	       : strcmp(op, "<>") == 0 ? "="
+	       : strcmp(op, "=") == 0  ? "<>"
+				       : op;
+}
+
+/* Steps of a column of moments from its start to the limit; 0: not known, or it has none. */
+static double moments_between(const struct recursion *recursion, const char *column, const Node *limit)
+{
+	struct look look = recursion->look;
+	const Node *next = next_value(recursion, column_index(recursion->cte, column));
+	const Node *start = start_value(recursion->cte, column);
+	if (!next || !start || !IsA(next, A_Expr))
+		return 0;
+	double step = fmax(fabs(constant_interval(((const A_Expr *)next)->rexpr, look)),
+			   fabs(constant_interval(((const A_Expr *)next)->lexpr, look)));
+	double span = fabs(constant_moment(limit, look) - constant_moment(start, look));
+	return step > 0 && !isnan(span) ? span / step : 0;
+}
+
+static enum bound limit_bound(const struct recursion *recursion, const char *op, const Node *side,
+			      const Node *limit)
+{
+	double value;
+	const char *column = followed_column(side, recursion->look, 0);
+	enum course course = column ? course_of(recursion, column) : COURSE_UNKNOWN;
+	if (column && !is_met(recursion, op, column, course, limit))
+		return BOUND_NONE;
+	if (column && course != COURSE_UNKNOWN && moments_between(recursion, column, limit) >= BOMB_CALL_ROWS)
+		return BOUND_HUGE;
+	bool counts = !column || course != COURSE_UNKNOWN; /* a sum, a product: faster */
+	return counts && constant_number(limit, recursion->look, &value) && fabs(value) >= BOMB_CALL_ROWS
+		       ? BOUND_HUGE
+		       : BOUND_SOME;
+}
+
+/* n BETWEEN 1 AND 10: by the bound that the column comes to. */
+static enum bound between_bound(const struct recursion *recursion, const A_Expr *expr)
+{
+	const List *limits = (const List *)expr->rexpr;
+	enum bound lower = limit_bound(recursion, ">=", expr->lexpr, linitial(limits));
+	enum bound upper = limit_bound(recursion, "<=", expr->lexpr, lsecond(limits));
+	return lower > upper ? lower : upper;
+}
+
+static enum bound operator_bound(const struct recursion *recursion, const A_Expr *expr, const char *op)
 {
 	struct look look = recursion->look;
 	bool left_constant = expr->lexpr && is_constant(expr->lexpr, look);
-	bool right_constant = expr->rexpr && is_constant(expr->rexpr, look);
+	bool right_constant = expr->rexpr && (is_constant(expr->rexpr, look) || IsA(expr->rexpr, RowExpr));
 	if (left_constant && right_constant)
 		return BOUND_NONE;
-	if (expr->kind != AEXPR_OP || (!left_constant && !right_constant))
-		return BOUND_SOME;
-	const char *op = NODE_STRING(llast(expr->name));
-	const Node *side = left_constant ? expr->rexpr : expr->lexpr;
-	const Node *value = side && IsA(side, TypeCast) ? ((const TypeCast *)side)->arg : side;
-	const char *column = reference_name(value);
-	enum course course = column ? course_of(recursion, column) : COURSE_UNKNOWN;
-	if (column && (!is_met(left_constant ? mirrored(op) : op, course) ||
-		       never_equal(op, side, left_constant ? expr->lexpr : expr->rexpr, course)))
+	if (left_constant || right_constant)
+		return limit_bound(recursion, left_constant ? mirrored(op) : op,
+				   left_constant ? expr->rexpr : expr->lexpr,
+				   left_constant ? expr->lexpr : expr->rexpr);
+	const char *left = followed_column(expr->lexpr, look, 0);
+	const char *right = followed_column(expr->rexpr, look, 0);
+	if (left && right && strcmp(left, right) == 0 &&
+	    course_of(recursion, left) != COURSE_UNKNOWN) /* against itself */
 		return BOUND_NONE;
-	double limit;
-	bool counts = !column || course != COURSE_UNKNOWN; /* a sum, a product: faster */
-	bool huge = counts && constant_number(left_constant ? expr->lexpr : expr->rexpr, look, &limit) &&
-		    fabs(limit) >= BOMB_CALL_ROWS;
-	return huge ? BOUND_HUGE : BOUND_SOME;
+	return BOUND_SOME;
 }
 
-static enum bound condition_bound(const struct recursion *recursion, const Node *node, unsigned depth);
+static enum bound comparison_bound(const struct recursion *recursion, const A_Expr *expr, bool negative)
+{
+	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
+	const char *column = followed_column(expr->lexpr, recursion->look, 0);
+	bool counter = column && course_of(recursion, column) != COURSE_UNKNOWN;
+	switch (expr->kind) {
+	case AEXPR_OP:
+	case AEXPR_DISTINCT:
+		op = expr->kind == AEXPR_DISTINCT ? "<>" : op;
+		return operator_bound(recursion, expr, negative ? negated(op) : op);
+	case AEXPR_BETWEEN:
+	case AEXPR_BETWEEN_SYM:
+		return negative ? BOUND_SOME : between_bound(recursion, expr);
+	case AEXPR_IN: /* a few values end a counter; all others do not */
+		return counter && (strcmp(op, "<>") == 0) != negative ? BOUND_NONE : BOUND_SOME;
+	case AEXPR_LIKE:
+	case AEXPR_ILIKE:
+	case AEXPR_SIMILAR:
+	case AEXPR_OP_ANY:
+		return counter ? BOUND_NONE : BOUND_SOME;
+	default:
+		return BOUND_SOME;
+	}
+}
+
+static enum bound condition_bound(const struct recursion *recursion, const Node *node, bool negative,
+				  unsigned depth);
 
 /* AND is as tight as its tightest part, OR as loose as its loosest. */
-static enum bound list_bound(const struct recursion *recursion, const BoolExpr *expr, unsigned depth)
+static enum bound list_bound(const struct recursion *recursion, const BoolExpr *expr, bool negative,
+			     unsigned depth)
 {
-	enum bound found = expr->boolop == OR_EXPR ? BOUND_SOME : BOUND_NONE;
+	bool either = (expr->boolop == OR_EXPR) != negative;
+	enum bound found = either ? BOUND_SOME : BOUND_NONE;
 	ListCell *cell;
 	foreach(cell, expr->args)
 	{
-		enum bound part = condition_bound(recursion, lfirst(cell), depth + 1);
-		if (expr->boolop == OR_EXPR ? part < found : part > found)
+		enum bound part = condition_bound(recursion, lfirst(cell), negative, depth + 1);
+		if (either ? part < found : part > found)
 			found = part;
 	}
 	return found;
 }
 
-static enum bound condition_bound(const struct recursion *recursion, const Node *node, unsigned depth)
+static enum bound condition_bound(const struct recursion *recursion, const Node *node, bool negative,
+				  unsigned depth)
 {
-	if (!node)
+	if (!node || without_columns(recursion->resolution, node))
 		return BOUND_NONE;
 	if (depth >= MAX_DEPTH)
 		return BOUND_SOME;
-	if (IsA(node, A_Const))
-		return BOUND_NONE;
 	if (IsA(node, A_Expr))
-		return comparison_bound(recursion, (const A_Expr *)node);
+		return comparison_bound(recursion, (const A_Expr *)node, negative);
 	if (IsA(node, NullTest)) { /* a counter is never NULL */
 		const NullTest *test = (const NullTest *)node;
-		const char *column = reference_name((const Node *)test->arg);
+		const char *column = followed_column((const Node *)test->arg, recursion->look, 0);
 		bool counter = column && course_of(recursion, column) != COURSE_UNKNOWN;
-		return counter && test->nulltesttype == IS_NOT_NULL ? BOUND_NONE : BOUND_SOME;
+		return counter && (test->nulltesttype == IS_NOT_NULL) != negative ? BOUND_NONE : BOUND_SOME;
 	}
-	if (IsA(node, BoolExpr) && ((const BoolExpr *)node)->boolop != NOT_EXPR)
-		return list_bound(recursion, (const BoolExpr *)node, depth);
-	return BOUND_SOME;
+	if (!IsA(node, BoolExpr))
+		return BOUND_SOME;
+	const BoolExpr *expr = (const BoolExpr *)node;
+	if (expr->boolop == NOT_EXPR)
+		return condition_bound(recursion, linitial(expr->args), !negative, depth + 1);
+	return list_bound(recursion, expr, negative, depth);
 }
 
 static enum bound max_bound(enum bound a, enum bound b)
@@ -236,7 +502,7 @@ static enum bound from_bound(const struct recursion *recursion, const Node *node
 	const JoinExpr *join = (const JoinExpr *)node;
 	if (join->usingClause || join->isNatural)
 		return BOUND_SOME;
-	return max_bound(condition_bound(recursion, join->quals, 0),
+	return max_bound(condition_bound(recursion, join->quals, false, 0),
 			 max_bound(from_bound(recursion, join->larg, depth + 1),
 				   from_bound(recursion, join->rarg, depth + 1)));
 }
@@ -248,18 +514,25 @@ static bool few_rows(const Node *limit, struct look look)
 
 static enum bound select_bound(struct recursion recursion, const SelectStmt *select, unsigned depth)
 {
-	if (!select || depth >= MAX_DEPTH || few_rows(select->limitCount, recursion.look))
+	if (!select || depth >= MAX_DEPTH)
 		return BOUND_SOME;
 	if (select->op != SETOP_NONE)
 		return max_bound(select_bound(recursion, select->larg, depth + 1),
 				 select_bound(recursion, select->rarg, depth + 1));
 	if (!recursion.step)
 		recursion.step = select;
-	enum bound found = max_bound(condition_bound(&recursion, select->whereClause, 0),
-				     condition_bound(&recursion, select->havingClause, 0));
+	enum bound found = max_bound(condition_bound(&recursion, select->whereClause, false, 0),
+				     condition_bound(&recursion, select->havingClause, false, 0));
 	ListCell *cell;
 	foreach(cell, select->fromClause) found =
 		max_bound(found, from_bound(&recursion, lfirst(cell), depth + 1));
+	foreach(cell, select->withClause ? select->withClause->ctes : NIL)
+	{
+		const Node *query = ((const CommonTableExpr *)lfirst(cell))->ctequery;
+		if (IsA(query, SelectStmt))
+			found = max_bound(found,
+					  select_bound(recursion, (const SelectStmt *)query, depth + 1));
+	}
 	return found;
 }
 
@@ -326,48 +599,124 @@ static bool only_repeats(const SelectStmt *arm)
 	return arm->op == SETOP_NONE && arm->targetList;
 }
 
-/* Rows that each row of the working table is joined with: of VALUES. */
-static double rows_per_level(const SelectStmt *arm)
+/* Rows of VALUES, of constants in a set operation, of series. */
+static double made_rows(const Node *query, unsigned depth)
 {
-	double rows = 1;
-	ListCell *cell;
-	foreach(cell, arm->fromClause)
-	{
-		const Node *item = lfirst(cell);
-		if (IsA(item, RangeSubselect) && IsA(((const RangeSubselect *)item)->subquery, SelectStmt))
-			rows *= fmax(
-				list_length(((const SelectStmt *)((const RangeSubselect *)item)->subquery)
-						    ->valuesLists),
-				1);
-	}
-	return rows;
+	if (!query || !IsA(query, SelectStmt) || depth >= MAX_DEPTH)
+		return 1;
+	const SelectStmt *select = (const SelectStmt *)query;
+	if (select->op == SETOP_UNION)
+		return made_rows((const Node *)select->larg, depth + 1) +
+		       made_rows((const Node *)select->rarg, depth + 1);
+	return fmax(list_length(select->valuesLists), 1);
 }
 
-/* Whether rows^levels are too many, where a counter that goes up by one is all that the arm looks at. */
-static bool multiplies(const CommonTableExpr *cte, const SelectStmt *arm, struct look look)
+static bool never_names(const Node *node, void *context)
+{
+	const char *alias = context;
+	if (IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 2 &&
+	    IsA(linitial(((const ColumnRef *)node)->fields), String) &&
+	    strcmp(NODE_STRING(linitial(((const ColumnRef *)node)->fields)), alias) == 0)
+		return false;
+	return node_children(node, never_names, context);
+}
+
+static double call_rows(const Node *node, struct look look)
+{
+	if (!node || !IsA(node, FuncCall))
+		return 1;
+	const FuncCall *call = (const FuncCall *)node;
+	const Node *array = call_argument(call, 0);
+	if (array && IsA(array, A_ArrayExpr) && call_is(call, "unnest"))
+		return fmax(list_length(((const A_ArrayExpr *)array)->elements), 1);
+	return array ? bomb_call_size(call, look).rows : 1;
+}
+
+/* Rows that each row of the working table is joined with. A condition on an item picks some of its rows. */
+static double item_rows(const struct recursion *recursion, const Node *item, unsigned depth)
+{
+	if (!item || depth >= MAX_DEPTH)
+		return 1;
+	if (IsA(item, JoinExpr)) {
+		const JoinExpr *join = (const JoinExpr *)item;
+		return join->quals && !without_columns(recursion->resolution, join->quals)
+			       ? 1
+			       : item_rows(recursion, join->larg, depth + 1) *
+					 item_rows(recursion, join->rarg, depth + 1);
+	}
+	if (IsA(item, RangeSubselect)) {
+		const RangeSubselect *range = (const RangeSubselect *)item;
+		const Node *where = recursion->step->whereClause;
+		bool picked = where && range->alias && !never_names(where, range->alias->aliasname);
+		return picked ? 1 : made_rows(range->subquery, 0);
+	}
+	if (IsA(item, RangeVar) && recursion->resolution) {
+		const struct range_item *found = resolution_item(recursion->resolution, item);
+		bool other = found && found->kind == RANGE_CTE && found->cte && found->cte != recursion->cte;
+		const Node *where = recursion->step->whereClause;
+		const RangeVar *range = (const RangeVar *)item;
+		char *name = range->alias ? range->alias->aliasname : range->relname;
+		return other && (!where || never_names(where, name)) ? made_rows(found->cte->ctequery, 0) : 1;
+	}
+	if (!IsA(item, RangeFunction) || !((const RangeFunction *)item)->functions)
+		return 1;
+	return call_rows(linitial((const List *)linitial(((const RangeFunction *)item)->functions)),
+			 recursion->look);
+}
+
+/* Least number that a column is kept below; of conditions joined by AND. */
+static bool levels_of(const struct recursion *recursion, const Node *where, double *ret_levels,
+		      unsigned depth)
 {
 	double limit;
-	struct recursion recursion = { cte, arm, look };
-	const Node *where = arm->whereClause;
-	double rows = rows_per_level(arm);
-	if (arm->op != SETOP_NONE || arm->distinctClause || arm->groupClause || rows < 2 || !where ||
-	    !IsA(where, A_Expr) || ((const A_Expr *)where)->kind != AEXPR_OP)
+	double start = 0;
+	bool any = false;
+	ListCell *cell;
+	if (!where || depth >= MAX_DEPTH)
 		return false;
-	const A_Expr *expr = (const A_Expr *)where;
-	const char *column = reference_name(expr->lexpr);
-	int index = column ? column_index(cte, column) : -1;
-	if (index < 0 || NODE_STRING(llast(expr->name))[0] != '<' ||
-	    !constant_number(expr->rexpr, look, &limit) || course_of(&recursion, column) != COURSE_UP)
+	if (IsA(where, BoolExpr) && ((const BoolExpr *)where)->boolop == AND_EXPR) {
+		foreach(cell, ((const BoolExpr *)where)->args) any =
+			levels_of(recursion, lfirst(cell), ret_levels, depth + 1) || any;
+		return any;
+	}
+	const A_Expr *expr = IsA(where, A_Expr) ? (const A_Expr *)where : NULL;
+	bool between = expr && expr->kind == AEXPR_BETWEEN;
+	if (!expr || (expr->kind != AEXPR_OP && !between) || !expr->lexpr)
 		return false;
-	const A_Expr *next = (const A_Expr *)((const ResTarget *)list_nth(arm->targetList, index))->val;
-	double step =
-		fmax(constant_number_or(next->rexpr, look, 1), constant_number_or(next->lexpr, look, 1));
-	const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
-	if (first->op != SETOP_NONE || index >= list_length(first->targetList))
+	const Node *right = between ? lsecond((const List *)expr->rexpr) : expr->rexpr;
+	bool swapped = !between && constant_number(expr->lexpr, recursion->look, &limit);
+	const char *column = followed_column(swapped ? right : expr->lexpr, recursion->look, 0);
+	if (!swapped && !constant_number(right, recursion->look, &limit))
 		return false;
-	double start =
-		constant_number_or(((const ResTarget *)list_nth(first->targetList, index))->val, look, limit);
-	return pow(rows, fmax(limit - start, 0) / fmax(step, 1e-3)) >= BOMB_QUERY_ROWS;
+	double step = 1;
+	const Node *next = column ? next_value(recursion, column_index(recursion->cte, column)) : NULL;
+	if (next && IsA(next, A_Expr))
+		step = fabs(fmax(constant_number_or(((const A_Expr *)next)->rexpr, recursion->look, 1),
+				 constant_number_or(((const A_Expr *)next)->lexpr, recursion->look, 1)));
+	if (column && !start_of(recursion->cte, column, recursion->look, &start))
+		start = 0;
+	*ret_levels = fmin(*ret_levels, fabs(limit - start) / fmax(step, 1e-3));
+	return true;
+}
+
+double bomb_recursion_rows(const CommonTableExpr *cte, struct look look)
+{
+	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt) || !constant_recursive(cte))
+		return 1;
+	const struct resolution *resolution = look.resolution;
+	look.resolution = NULL;
+	const SelectStmt *arm = ((const SelectStmt *)cte->ctequery)->rarg;
+	struct recursion recursion = { cte, arm, look, resolution };
+	double each = 1;
+	double levels = INFINITY;
+	ListCell *cell;
+	if (!arm || arm->op != SETOP_NONE || arm->distinctClause || arm->groupClause || arm->limitCount)
+		return 1;
+	foreach(cell, arm->fromClause) each *= item_rows(&recursion, lfirst(cell), 0);
+	foreach(cell, arm->targetList) each *= call_rows(((const ResTarget *)lfirst(cell))->val, look);
+	if (!levels_of(&recursion, arm->whereClause, &levels, 0))
+		return 1;
+	return each < 2 ? fmax(levels, 1) : pow(each, levels);
 }
 
 bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct look look)
@@ -375,15 +724,18 @@ bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, s
 	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt))
 		return false;
 	const SelectStmt *query = (const SelectStmt *)cte->ctequery;
-	if (query->op == SETOP_NONE || !reads_from(cte->ctequery, cte->ctename, 0) || cte->cycle_clause)
+	if (query->op == SETOP_NONE || !constant_recursive(cte))
 		return false;
 	if (few_rows(query->limitCount, look) || takes_few(reader, cte->ctename, look))
 		return false;
 	if (!query->all && only_repeats(query->rarg))
 		return false;
-	look.resolution = NULL; /* a column of the recursion is no constant, whatever it begins with */
-	struct recursion recursion = { cte, NULL, look };
-	if (doubles(cte, query->rarg) || (query->all && multiplies(cte, query->rarg, look)))
+	if (query->all && bomb_recursion_rows(cte, look) >= BOMB_QUERY_ROWS)
+		return true;
+	struct recursion recursion = { cte, NULL, look, look.resolution };
+	look.resolution = NULL;
+	recursion.look.resolution = NULL;
+	if (doubles(cte, query->rarg, look))
 		return true;
 	return select_bound(recursion, query->rarg, 0) != BOUND_SOME;
 }
@@ -391,5 +743,5 @@ bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, s
 bool bomb_recursion(const CommonTableExpr *cte)
 {
 	unsigned steps = 0;
-	return bomb_recursion_read(cte, NULL, (struct look){ NULL, &steps, 0 });
+	return bomb_recursion_read(cte, NULL, (struct look){ .steps = &steps });
 }

@@ -1,0 +1,13 @@
+/*
+ * XPath: what is evaluated inside libxml2 cannot be interrupted, and a predicate that searches the document
+ * for each of its nodes costs a power of its size. Pure.
+ */
+#pragma once
+
+#include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
+
+/* A path in a call of a function that evaluates XPath. */
+void judge_path_call(struct walk *walk, const FuncCall *call);
+
+/* A path that is applied to the document, or to each row that another path found in it. */
+void judge_path(struct walk *walk, const Node *path, const Node *document, bool each_row, int location);
