@@ -1,5 +1,6 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 
 /* pg_catalog comes first on every search path; where a name stands for others, too, it stays. */
@@ -238,16 +239,28 @@ static str_t sorted_by(struct canon *canon, str_t open, const List *list)
 
 /* Windows */
 
+static struct hash_map *index_windows(const struct canon *canon, const List *windows)
+{
+	struct hash_map *index = ARENA_NEW(canon->arena, struct hash_map);
+	const ListCell *cell;
+	hash_map_init(index, canon->arena, (size_t)list_length(windows));
+	foreach(cell, windows)
+	{
+		WindowDef *window = lfirst(cell);
+		if (window->name && !hash_map_get(index, str_from(window->name)))
+			(void)hash_map_set(index, str_from(window->name), window);
+	}
+	return index;
+}
+
 static const WindowDef *named_window(const struct canon *canon, const char *name)
 {
-	const ListCell *cell;
-	foreach(cell, canon->scope && canon->scope->select ? canon->scope->select->windowClause : NULL)
-	{
-		const WindowDef *window = lfirst(cell);
-		if (window->name && strcmp(window->name, name) == 0)
-			return window;
-	}
-	return NULL;
+	struct canon_scope *scope = canon->scope;
+	if (!scope || !scope->select || !scope->select->windowClause)
+		return NULL;
+	if (!scope->windows)
+		scope->windows = index_windows(canon, scope->select->windowClause);
+	return hash_map_get(scope->windows, str_from(name));
 }
 
 /* A window takes what it has not itself from the one that it refers to. */

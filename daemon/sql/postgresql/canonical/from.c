@@ -1,5 +1,6 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 #include "sql/postgresql/resolve/internal.h"
 
@@ -43,14 +44,29 @@ static struct canon_range *add_range(struct canon *canon, const Node *node, str_
 	return range;
 }
 
+/* Lists up to this length are searched one by one. */
+#define SHORT_LIST 16
+
+static void index_outputs(struct canon *canon, struct canon_range *range)
+{
+	if (range->outputs_count <= SHORT_LIST || !range->outputs)
+		return;
+	range->outputs_index = ARENA_NEW(canon->arena, struct hash_map);
+	hash_map_init(range->outputs_index, canon->arena, range->outputs_count);
+	for (size_t i = range->outputs_count; i > 0; i--) /* the first of a name counts */
+		(void)hash_map_set(range->outputs_index, range->outputs[i - 1], (void *)(uintptr_t)i);
+}
+
 /* The outputs under the names of the alias' column list. */
 static void set_outputs(struct canon *canon, struct canon_range *range, const Alias *alias,
 			const str_t *outputs, size_t count)
 {
 	range->outputs = outputs;
 	range->outputs_count = count;
-	if (!alias || !alias->colnames)
+	if (!alias || !alias->colnames) {
+		index_outputs(canon, range);
 		return;
+	}
 	if (!outputs || (size_t)list_length(alias->colnames) > count) {
 		canon->failed = true;
 		return;
@@ -61,6 +77,7 @@ static void set_outputs(struct canon *canon, struct canon_range *range, const Al
 				   ? str_from(NODE_STRING(list_nth(alias->colnames, (int)i)))
 				   : outputs[i];
 	range->outputs = names;
+	index_outputs(canon, range);
 }
 
 /* What may stand in a query that dissolves; not what is evaluated per query or by functions. */
@@ -161,6 +178,7 @@ static void set_item_outputs(struct canon *canon, struct canon_range *range)
 		outputs[i] = item->columns[i].name;
 	range->outputs = outputs;
 	range->outputs_count = item->columns_count;
+	index_outputs(canon, range);
 }
 
 /* The recursion itself: its columns are those of the arm before it. */

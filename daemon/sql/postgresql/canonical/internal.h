@@ -42,10 +42,11 @@ struct canon_range {
 	str_t name;	      /* canonical, unique among all of its scope */
 	const str_t *outputs; /* names of its columns, all different; NULL: not known */
 	size_t outputs_count;
-	unsigned index;		     /* order of appearance in its scope */
-	bool optional;		     /* on the side of an outer join that may be missing */
-	bool numbered;		     /* among equals: its place has to be found */
-	const SelectStmt *dissolved; /* its query is part of the one around it, or NULL */
+	struct hash_map *outputs_index; /* from.c's, where they are many: the number of each from 1 */
+	unsigned index;			/* order of appearance in its scope */
+	bool optional;			/* on the side of an outer join that may be missing */
+	bool numbered;			/* among equals: its place has to be found */
+	const SelectStmt *dissolved;	/* its query is part of the one around it, or NULL */
 };
 
 /* A column that USING or NATURAL has merged. */
@@ -66,6 +67,7 @@ struct canon_scope {
 	struct canon_scope *outer;
 	unsigned depth;
 	const SelectStmt *select;
+	struct hash_map *windows; /* call.c's: of its WINDOW clause by name, once one was asked for */
 	struct canon_range **ranges;
 	size_t ranges_count;
 	size_t ranges_capacity;

@@ -1,5 +1,6 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/resolve/internal.h"
 
 #include <strings.h>
@@ -43,8 +44,11 @@ str_t canon_relation(struct canon *canon, const RangeVar *range)
 	return CONCAT(canon, canon_identifier(canon, schema), STR("."), name);
 }
 
+/* The number of the output of that name, from 1; 0: none. */
 static size_t output_of(const struct canon_range *range, str_t name)
 {
+	if (range->outputs_index)
+		return (size_t)(uintptr_t)hash_map_get(range->outputs_index, name);
 	for (size_t i = 0; i < range->outputs_count; i++)
 		if (str_equal(range->outputs[i], name))
 			return i + 1;

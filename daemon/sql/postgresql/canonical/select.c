@@ -1,5 +1,7 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
+
 #include "catalog/pg_type_d.h"
 
 #include <ctype.h>
@@ -69,19 +71,10 @@ bool canon_limited(const SelectStmt *select)
 	return (select->limitCount && !is_null(select->limitCount)) || select->limitOffset;
 }
 
-/* A key that is there already orders nothing. */
-static bool is_there(const struct texts *texts, str_t text)
-{
-	for (size_t i = 0; i < texts->count; i++)
-		if (str_equal(texts->items[i], text))
-			return true;
-	return false;
-}
-
 static void sort_keys(struct canon *canon, const SelectStmt *select, const struct target_list *list,
 		      struct canon_select *result)
 {
-	struct texts keys = { 0 };
+	struct hash_map keys = { .arena = canon->arena };
 	size_t count = (size_t)list_length(select->sortClause);
 	const ListCell *cell;
 	result->order_columns = ARENA_ARRAY(canon->arena, int, count + 1);
@@ -92,11 +85,10 @@ static void sort_keys(struct canon *canon, const SelectStmt *select, const struc
 		size_t before = canon->volatile_calls;
 		str_t key = canon_key(canon, list, sort->node,
 				      &result->order_columns[foreach_current_index(cell)], &value);
-		bool repeated = canon_work(canon, keys.count) && canon->volatile_calls == before &&
-				is_there(&keys, key);
-		if (repeated)
+		/* A key that is there already orders nothing. */
+		bool is_new = !hash_map_set(&keys, key, canon);
+		if (!is_new && canon->volatile_calls == before)
 			continue;
-		texts_add(canon, &keys, key);
 		texts_add(canon, &result->order, canon_sort(canon, sort, value, key));
 	}
 }

@@ -130,15 +130,24 @@ static void gather_arms(struct canon *canon, const SelectStmt *top, const Select
 	canon_leave(canon);
 }
 
+/* The first arm's, which may be as long as all before it, are taken over. */
+static void add_clause(struct canon *canon, struct texts *clause, const struct texts *more)
+{
+	if (clause->capacity == 0)
+		*clause = *more;
+	else
+		texts_add_all(canon, clause, more);
+}
+
 static void add_arm(struct canon *canon, const struct canon_select *arm, struct canon_select *result)
 {
-	texts_add_all(canon, &result->targets, &arm->targets);
-	texts_add_all(canon, &result->tables, &arm->tables);
-	texts_add_all(canon, &result->joins, &arm->joins);
-	texts_add_all(canon, &result->where, &arm->where);
-	texts_add_all(canon, &result->group, &arm->group);
-	texts_add_all(canon, &result->having, &arm->having);
-	texts_add_all(canon, &result->order, &arm->order);
+	add_clause(canon, &result->targets, &arm->targets);
+	add_clause(canon, &result->tables, &arm->tables);
+	add_clause(canon, &result->joins, &arm->joins);
+	add_clause(canon, &result->where, &arm->where);
+	add_clause(canon, &result->group, &arm->group);
+	add_clause(canon, &result->having, &arm->having);
+	add_clause(canon, &result->order, &arm->order);
 	result->distinct = result->distinct || arm->distinct;
 }
 
