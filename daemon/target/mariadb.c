@@ -11,8 +11,8 @@
 #define KEPT_BUFFER_BYTES   ((size_t)1 << 20)
 #define ABSORB_ATTEMPTS	    3
 #define MYSQL_QUERY_TIMEOUT 3024 /* MySQL's ER_STATEMENT_TIMEOUT */
-#define NET_REFUSED_BY_US   1 /* the library's mark of a packet that it has no room for; 2: of a lost socket \
-			       */
+/* The library's mark of a packet that it has no room for; a lost socket has another. */
+#define NET_REFUSED_BY_US 1
 
 /* --- session --- */
 

@@ -116,7 +116,7 @@ static err_t read_pairs(struct reader *reader)
 {
 	err_t err = ERR_OK;
 	for (skip_space(reader); !err && *reader->at; skip_space(reader)) {
-		enum key key;
+		enum key key = KEY_COUNT; /* which no value has */
 		err = read_key(reader, &key);
 		if (!err)
 			err = read_value(reader, key);

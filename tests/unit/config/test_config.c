@@ -520,7 +520,7 @@ static void installed_file_loads(void **state)
 	_cleanup_(config_cleanup) struct config *full = load(text);
 	assert_true(full->judge.configured);
 	assert_true(full->calibration.configured);
-	assert_int_equal(full->targets_count, 2);
+	assert_int_equal(full->targets_count, 3);
 	assert_number(full->judge.sample_rate, 0.1);
 }
 
