@@ -4,7 +4,8 @@
 
 #include <catalog/pg_type_d.h>
 
-#define GIVE_UP_AFTER_MS     2000 /* a cancel that is not heard for so long costs the connection */
+#define GIVE_UP_AFTER_MS     2000  /* a cancel that is not heard for so long costs the connection */
+#define OWN_QUERY_EXTRA_MS   10000 /* the limit is made for queries of events */
 #define CATALOG_MAX_BYTES    ((int64_t)192 << 20)
 #define OLDEST_TRIED_VERSION 120000
 
@@ -95,8 +96,7 @@ static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
 	pg_cancel(fetch->session);
 	/* rows that are on their way already have to be read off before the next query: that may take a while
 	 */
-	int64_t patience_ms =
-		phase == FETCH_CANCELLED_FULL ? fetch->session->settings->target.statement_timeout_ms : 0;
+	int64_t patience_ms = phase == FETCH_CANCELLED_FULL ? fetch->session->statement_timeout_ms : 0;
 	fetch->phase = phase;
 	fetch->deadline_us = clock_monotonic_us() + (GIVE_UP_AFTER_MS + patience_ms) * 1000;
 }
@@ -279,7 +279,7 @@ static err_t after_query(struct pg_session *session, struct err_detail *detail)
 static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
 	struct pg_session *session = pg_session_of(pointer);
-	int64_t limit_ms = session->settings->target.statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
+	int64_t limit_ms = session->statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
 	int64_t start_us = clock_monotonic_us();
 	err_t err = send_query(session, sql, detail);
 	if (err)
@@ -318,10 +318,12 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 	struct query_run run = {
 		.result = { .arena = arena, .max_rows = INT32_MAX, .max_bytes = CATALOG_MAX_BYTES }
 	};
+	struct pg_session *session = pg_session_of(pointer);
+	session->statement_timeout_ms += OWN_QUERY_EXTRA_MS;
 	err_t err = pg_begin(pointer, detail);
 	if (!err) /* on a large database the catalog's query is worth compiling to PostgreSQL, for many
 		     seconds */
-		err = pg_execute(pg_session_of(pointer), "SET LOCAL jit = off", detail);
+		err = pg_execute(session, "SET LOCAL jit = off", detail);
 	if (!err)
 		err = pg_run(pointer, str_from(sql), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))
@@ -331,6 +333,7 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 		*ret_text = join_lines(&run.result, arena);
 	result_free(&run.result);
 	pg_end(pointer);
+	session->statement_timeout_ms -= OWN_QUERY_EXTRA_MS;
 	return err;
 }
 

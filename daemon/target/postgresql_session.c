@@ -221,6 +221,7 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 		abort();
 	session->magic = SESSION_MAGIC;
 	session->settings = settings;
+	session->statement_timeout_ms = settings->target.statement_timeout_ms;
 	session->connection = PQconnectdbParams(keywords, values, 1);
 	err_t err = ERR_OK;
 	if (PQstatus(session->connection) != CONNECTION_OK)
@@ -252,8 +253,8 @@ err_t pg_begin(void *pointer, struct err_detail *detail)
 		 "SET LOCAL standard_conforming_strings = on; SET LOCAL datestyle = 'ISO';"
 		 "SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex';"
 		 "SET LOCAL extra_float_digits = 1; SELECT 1; SAVEPOINT " PG_SAVEPOINT,
-		 (long long)target->statement_timeout_ms, (long long)target->lock_timeout_ms,
-		 (long long)target->statement_timeout_ms + IDLE_SLACK_MS);
+		 (long long)session->statement_timeout_ms, (long long)target->lock_timeout_ms,
+		 (long long)session->statement_timeout_ms + IDLE_SLACK_MS);
 	return pg_execute(session, sql, detail);
 }
 

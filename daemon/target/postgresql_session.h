@@ -13,7 +13,8 @@ struct pg_session {
 	const struct worker_settings *settings;
 	PGconn *connection;
 	bool pooled; /* a transaction pooler stands between: only within a transaction the backend is ours */
-	bool abandoned; /* in a state that nobody wants to bring in order */
+	bool abandoned;		      /* in a state that nobody wants to bring in order */
+	int64_t statement_timeout_ms; /* of the transaction */
 };
 
 struct pg_session *pg_session_of(void *pointer);
