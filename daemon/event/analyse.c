@@ -8,6 +8,7 @@
 #include "event/sampling.h"
 #include "score/semantic.h"
 #include "score/technical.h"
+#include "sql/sort_keys.h"
 
 #include <inttypes.h>
 
@@ -85,16 +86,21 @@ static void choose_target(struct event *event)
 	analysis->catalog = targets_catalog(targets, target);
 }
 
-static void analyse_sql(struct event *event, str_t sql, struct sql_analysis *ret_analysis)
+static struct sql_request request_of(const struct event *event, str_t sql)
 {
 	const struct event_analysis *analysis = &event->analysis;
-	const struct sql_request request = {
+	return (struct sql_request){
 		.sql = sql,
 		.dialect = analysis->dialect,
 		.target_named = str_present(event->query->target),
 		.catalog = analysis->catalog,
 		.policy = analysis->target ? &analysis->target->policy : NULL,
 	};
+}
+
+static void analyse_sql(struct event *event, str_t sql, struct sql_analysis *ret_analysis)
+{
+	const struct sql_request request = request_of(event, sql);
 	sql_analyse(&request, event->arena, ret_analysis);
 }
 
@@ -246,6 +252,20 @@ static void score_overall(struct event *event)
 
 /* ---- who is asked ---- */
 
+/* Rows that tie may come in any order: keys that the truth does not return have to be asked for. */
+static void show_sort_keys(const struct event *event, const struct sql_analysis *truth,
+			   struct validation_truth *asked)
+{
+	const struct sql_request request = request_of(event, truth->text);
+	struct sort_keys keys;
+	if (!sort_keys_show(&request, truth, event->arena, &keys))
+		return;
+	asked->keyed_sql = keys.sql;
+	asked->keyed_added = keys.added;
+	asked->keyed_keys = keys.keys;
+	asked->keyed_keys_count = keys.keys_count;
+}
+
 static void ask_target(struct event *event)
 {
 	const struct event_analysis *analysis = &event->analysis;
@@ -262,6 +282,7 @@ static void ask_target(struct event *event)
 			.order_keys_count = truth->order_keys_count,
 			.limited = truth->limited,
 		};
+		show_sort_keys(event, truth, &truths[i]);
 	}
 	event->validation = (struct target_call){
 		.arena = arena_new(),

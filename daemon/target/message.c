@@ -10,7 +10,7 @@
 #define ABSENT	     UINT32_MAX
 
 /* Least bytes that a truth and a sort key take: an announced count above what is left is a lie. */
-#define TRUTH_MIN_BYTES 10u
+#define TRUTH_MIN_BYTES 22u
 #define KEY_BYTES	6u
 
 /* --- writing --- */
@@ -90,17 +90,25 @@ err_t message_put_settings(struct buf *out, const struct worker_settings *settin
 	return frame_end(out, start);
 }
 
+static void put_order_keys(struct buf *out, const struct sql_order_key *keys, size_t count)
+{
+	buf_append_u32(out, (uint32_t)count);
+	for (size_t i = 0; i < count; i++) {
+		buf_append_u32(out, (uint32_t)keys[i].column);
+		put_bool(out, keys[i].descending);
+		put_bool(out, keys[i].nulls_first);
+	}
+}
+
 static void put_truth(struct buf *out, const struct validation_truth *truth)
 {
 	put_text(out, truth->sql);
 	put_bool(out, truth->ordered);
 	put_bool(out, truth->limited);
-	buf_append_u32(out, (uint32_t)truth->order_keys_count);
-	for (size_t i = 0; i < truth->order_keys_count; i++) {
-		buf_append_u32(out, (uint32_t)truth->order_keys[i].column);
-		put_bool(out, truth->order_keys[i].descending);
-		put_bool(out, truth->order_keys[i].nulls_first);
-	}
+	put_order_keys(out, truth->order_keys, truth->order_keys_count);
+	put_text(out, truth->keyed_sql);
+	buf_append_u32(out, (uint32_t)truth->keyed_added);
+	put_order_keys(out, truth->keyed_keys, truth->keyed_keys_count);
 }
 
 err_t message_put_validate(struct buf *out, const struct validation_request *request)
@@ -284,20 +292,27 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	return err;
 }
 
+static const struct sql_order_key *get_order_keys(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_count(reader, KEY_BYTES);
+	struct sql_order_key *keys = ARENA_ARRAY(reader->arena, struct sql_order_key, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++) {
+		keys[i].column = (int)get_u32(reader);
+		keys[i].descending = get_bool(reader);
+		keys[i].nulls_first = get_bool(reader);
+	}
+	return keys;
+}
+
 static void get_truth(struct reader *reader, struct validation_truth *truth)
 {
 	truth->sql = get_text(reader);
 	truth->ordered = get_bool(reader);
 	truth->limited = get_bool(reader);
-	truth->order_keys_count = get_count(reader, KEY_BYTES);
-	struct sql_order_key *keys =
-		ARENA_ARRAY(reader->arena, struct sql_order_key, truth->order_keys_count);
-	for (size_t i = 0; i < truth->order_keys_count; i++) {
-		keys[i].column = (int)get_u32(reader);
-		keys[i].descending = get_bool(reader);
-		keys[i].nulls_first = get_bool(reader);
-	}
-	truth->order_keys = keys;
+	truth->order_keys = get_order_keys(reader, &truth->order_keys_count);
+	truth->keyed_sql = get_text(reader);
+	truth->keyed_added = get_u32(reader);
+	truth->keyed_keys = get_order_keys(reader, &truth->keyed_keys_count);
 }
 
 err_t message_get_validate(str_t payload, struct arena *arena, struct validation_request *ret_request)

@@ -82,6 +82,18 @@ struct result_set result_finish(const struct result_builder *builder)
 	};
 }
 
+struct result_set result_without(const struct result_set *set, size_t hidden, struct arena *arena)
+{
+	size_t columns = set->columns_count - hidden;
+	str_t *cells = ARENA_ARRAY(arena, str_t, set->rows_count * columns);
+	for (size_t row = 0; row < set->rows_count && columns > 0; row++)
+		memcpy(cells + row * columns, set->cells + row * set->columns_count, columns * sizeof *cells);
+	struct result_set shown = *set;
+	shown.columns_count = columns;
+	shown.cells = cells;
+	return shown;
+}
+
 void result_free(struct result_builder *builder)
 {
 	free(builder->cells);

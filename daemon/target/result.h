@@ -48,4 +48,7 @@ bool result_end_row(struct result_builder *builder);
 /* The finished result; it lives as long as builder and arena. */
 struct result_set result_finish(const struct result_builder *builder);
 
+/* The same rows without their last `hidden` columns; memory comes from the arena, texts are shared. */
+struct result_set result_without(const struct result_set *set, size_t hidden, struct arena *arena);
+
 void result_free(struct result_builder *builder);

@@ -58,6 +58,12 @@ struct validation_truth {
 	const struct sql_order_key *order_keys;
 	size_t order_keys_count;
 	bool limited;
+	/* The same with its hidden sort keys as further columns (sql/sort_keys.h), or absent; and all its
+	 * keys */
+	str_t keyed_sql;
+	size_t keyed_added;
+	const struct sql_order_key *keyed_keys;
+	size_t keyed_keys_count;
 };
 
 struct validation_execution {

@@ -1,0 +1,77 @@
+#include "sql/sort_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct row {
+	enum sql_dialect dialect;
+	const char *sql;
+	const char *shown; /* NULL: left alone */
+	size_t added;
+};
+
+static const struct row rows[] = {
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b", "SELECT a, (b) FROM t ORDER BY b", 1 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b DESC NULLS LAST, a, lower(c) LIMIT 3",
+	  "SELECT a, (b), (lower(c)) FROM t ORDER BY b DESC NULLS LAST, a, lower(c) LIMIT 3", 2 },
+	{ SQL_POSTGRESQL, "SELECT g FROM t GROUP BY g ORDER BY count(*) DESC, (max(a) + 1)",
+	  "SELECT g, (count(*)), ((max(a) + 1)) FROM t GROUP BY g ORDER BY count(*) DESC, (max(a) + 1)", 2 },
+	{ SQL_POSTGRESQL, "WITH w AS (SELECT a, b FROM t ORDER BY a) SELECT a -- the name\nFROM w ORDER BY b",
+	  "WITH w AS (SELECT a, b FROM t ORDER BY a) SELECT a, (b) -- the name\nFROM w ORDER BY b", 1 },
+	{ SQL_POSTGRESQL, "SELECT a IS DISTINCT FROM b, extract(year FROM d) FROM t ORDER BY c",
+	  "SELECT a IS DISTINCT FROM b, extract(year FROM d), (c) FROM t ORDER BY c", 1 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b COLLATE \"C\" FETCH FIRST 2 ROWS ONLY",
+	  "SELECT a, (b COLLATE \"C\") FROM t ORDER BY b COLLATE \"C\" FETCH FIRST 2 ROWS ONLY", 1 },
+	{ SQL_POSTGRESQL, "SELECT a, ' FROM x ' FROM t ORDER BY CASE WHEN b > 1 THEN 1 ELSE 2 END, a",
+	  "SELECT a, ' FROM x ', (CASE WHEN b > 1 THEN 1 ELSE 2 END) FROM t ORDER BY CASE WHEN b > 1 THEN 1 "
+	  "ELSE 2 END, a",
+	  1 },
+	{ SQL_MYSQL, "SELECT a FROM t ORDER BY b DESC LIMIT 2",
+	  "SELECT a, (b) FROM t ORDER BY b DESC LIMIT 2", 1 },
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY b DESC LIMIT 2",
+	  "SELECT a, (b) FROM t ORDER BY b DESC LIMIT 2", 1 },
+	/* Nothing is hidden. */
+	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY b, 1", NULL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t", NULL, 0 },
+	/* Added columns would change what these return. */
+	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY b", NULL, 0 },
+	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY a + 1", NULL, 0 },
+	/* An alias may be meant, which the target list does not know. */
+	{ SQL_SQLITE, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0 },
+	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0 },
+	/* Refused anyway. */
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b)", NULL, 0 },
+};
+
+static void shows_hidden_keys(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct row *row = &rows[i];
+		struct arena *arena = arena_new();
+		struct sql_request request = { .sql = str_from(row->sql), .dialect = row->dialect };
+		struct sql_analysis analysis;
+		struct sort_keys keys;
+		sql_analyse(&request, arena, &analysis);
+		bool shown = sort_keys_show(&request, &analysis, arena, &keys);
+		if (shown != (row->shown != NULL))
+			fail_msg("%s: %s", row->sql, shown ? keys.sql.ptr : "left alone");
+		if (shown) {
+			assert_string_equal(keys.sql.ptr, row->shown);
+			assert_int_equal(keys.added, row->added);
+			assert_int_equal(keys.keys_count, analysis.order_keys_count);
+		}
+		arena_free(arena);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(shows_hidden_keys) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
