@@ -5,6 +5,9 @@
 #define HOUR_US	  (60 * MINUTE_US)
 #define DAY_US	  (24 * HOUR_US)
 
+/* Microseconds do not reach much farther: later dates (after the year 292000) are text. */
+#define DAYS_MOST INT64_C(106000000)
+
 /* MariaDB's 0000-00-00: before all dates that can be written. */
 #define ZERO_DATE_DAYS INT64_C(-1000000)
 
@@ -93,8 +96,9 @@ static bool take_date(struct cursor *cursor, int64_t *ret_us)
 	}
 	if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
 		return false;
-	*ret_us = days_of(year, month, day) * DAY_US;
-	return true;
+	int64_t days = days_of(year, month, day);
+	*ret_us = days > DAYS_MOST ? 0 : days * DAY_US;
+	return days <= DAYS_MOST;
 }
 
 /* HH:MM with optional seconds and fraction. */
