@@ -1,0 +1,161 @@
+"""A MariaDB target as its users meet it: events are scored on it, and `check` looks at its account."""
+
+import json
+import sqlite3
+import subprocess
+
+import pytest
+
+import events
+from conftest import required
+from daemon import config_text
+from servers import Server
+from test_cli import CONFIG, assayd, plain
+
+SHOP = """
+CREATE DATABASE shop CHARACTER SET utf8mb4;
+USE shop;
+CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, city VARCHAR(40) NOT NULL);
+CREATE TABLE orders (id INT PRIMARY KEY, customer_id INT NOT NULL, amount DECIMAL(10,2) NOT NULL,
+                     placed_at TIMESTAMP NOT NULL);
+SET time_zone = '+00:00';
+INSERT INTO customers SELECT seq, CONCAT('Customer ', seq), ELT(seq % 3 + 1, 'Rome', 'Oslo', 'Lima') FROM seq_1_to_30;
+INSERT INTO orders SELECT seq, seq % 30 + 1, seq * 1.25, '2026-01-01 00:00:00' + INTERVAL seq HOUR FROM seq_1_to_300;
+CREATE USER assayd_ro IDENTIFIED BY 'a-Secret';
+GRANT SELECT ON shop.* TO assayd_ro;
+"""
+
+
+class MariaDB(Server):
+    def __init__(self):
+        super().__init__("mariadb.sh")
+
+    def execute(self, sql):
+        subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={self.facts['socket']}"], input=sql,
+                       capture_output=True, text=True, timeout=60, check=True)
+
+
+@pytest.fixture(scope="module")
+def mariadb():
+    server = required(MariaDB)
+    server.execute(SHOP)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def maria_target(mariadb, tmp_path):
+    """The `targets` entry for the shop's database."""
+    secret = tmp_path / "password"
+    secret.write_text("a-Secret\n")
+    return {"name": "maria", "engine": "mariadb", "password_file": str(secret), "connections": 2,
+            "dsn": f"socket={mariadb.facts['socket']} dbname=shop user=assayd_ro"}
+
+
+@pytest.fixture
+def score(tmp_path):
+    """score(targets, *events): their records."""
+    def run(targets, *queries):
+        path = tmp_path / "assayd.conf"
+        path.write_text(config_text({"targets": targets, "pipeline": {"state_directory": str(tmp_path)}}))
+        done = assayd("score", "--config", str(path), stdin="".join(plain(query) + "\n" for query in queries))
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return run
+
+
+def test_a_query_is_compared_with_its_truth(maria_target, score, tmp_path):
+    truth = {"sql": "SELECT c.`city`, COUNT(c.`id`) AS n FROM `customers` AS c GROUP BY c.`city`"}
+    record, = score((maria_target,), events.sure(target="maria", ground_truth=truth))
+    technical = record["confidence"]["technical"]
+    assert technical["valid"] and technical["score"] == 100, technical
+    assert record["safety"]["verdict"] == "SAFE"
+    validation = record["result_validation"]
+    assert (validation["status"], validation["score"]) == ("COMPARED", 1.0), validation
+    assert validation["generated"]["rows"] == validation["truth"]["rows"] == 3
+    assert record["evaluation"]["passed"] is True
+    assert record["provenance"]["catalog_digest"]
+    assert (tmp_path / "catalog-maria.mariadb").exists()
+
+
+TRUTH = "SELECT id FROM customers WHERE city = 'Rome'"
+
+JUDGED = {
+    "another city": ("SELECT id FROM customers WHERE city = 'Oslo'", "COMPARED", 0.0, None),
+    "fewer rows": ("SELECT id FROM customers WHERE city = 'Rome' AND id > 3", "COMPARED", 0.3, None),
+    "an unknown column": ("SELECT idd FROM customers", "EXECUTION_FAILED", 0.0, "42S22"),
+    "a write": ("DELETE FROM customers", "UNSAFE", 0.0, None),
+    "a second statement": ("SELECT id FROM customers; DROP TABLE customers", "UNSAFE", 0.0, None),
+    "an executable comment": ("SELECT id FROM customers /*! INTO OUTFILE '/tmp/x' */", "UNSAFE", 0.0, None),
+    "a way around the time limit": ("SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(9)", "UNSAFE", 0.0, None),
+}
+
+
+def test_queries_get_what_they_deserve(maria_target, score):
+    records = score((maria_target,), *(events.event(sql, target="maria", ground_truth={"sql": TRUTH})
+                                       for sql, *_ in JUDGED.values()))
+    for (what, (_, status, expected, sqlstate)), record in zip(JUDGED.items(), records, strict=True):
+        validation = record["result_validation"]
+        assert (validation["status"], validation["score"]) == (status, expected), (what, record)
+        assert validation["generated"]["sqlstate"] == sqlstate, what
+
+
+EVERYWHERE = ["SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY city",
+              "SELECT sum(amount) AS total, avg(amount) AS mean FROM orders",
+              "SELECT id, amount, placed_at FROM orders WHERE id < 5 ORDER BY id"]
+
+
+def sqlite_copy(path):
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT NOT NULL);"
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER NOT NULL, amount DECIMAL NOT NULL,"
+            " placed_at TIMESTAMP NOT NULL);"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) INSERT INTO customers"
+            " SELECT i, 'Customer ' || i, CASE i % 3 WHEN 0 THEN 'Rome' WHEN 1 THEN 'Oslo' ELSE 'Lima' END FROM n;"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO orders"
+            " SELECT i, i % 30 + 1, i * 1.25, datetime('2026-01-01', i || ' hours') FROM n")
+    return {"name": "lite", "engine": "sqlite", "path": str(path)}
+
+
+def test_targets_of_all_kinds_say_the_same(maria_target, shop_target, score, tmp_path):
+    """The same queries over the same data: nobody's record tells the engines apart but by its digests and times."""
+    targets = (maria_target, shop_target, sqlite_copy(tmp_path / "shop.db"))
+    names = [target["name"] for target in targets]
+    records = score(targets, *(events.event(sql, target=name, ground_truth={"sql": sql})
+                               for sql in EVERYWHERE for name in names))
+    for at, sql in enumerate(EVERYWHERE):
+        seen = []
+        for record in records[at * len(names):(at + 1) * len(names)]:
+            validation = record["result_validation"]
+            for run in (validation["generated"], validation["truth"]):
+                del run["time_ms"]
+            validation.pop("truth_cached", None)
+            seen.append((record["confidence"]["technical"]["score"], record["safety"]["verdict"], validation))
+        assert seen[0] == seen[1] == seen[2], sql
+        assert seen[0][2]["score"] == 1.0
+
+
+def test_check_looks_at_the_accounts(mariadb, maria_target, tmp_path):
+    mariadb.execute("CREATE USER careless; GRANT SELECT, FILE ON *.* TO careless")
+    dsn = maria_target["dsn"]
+    path = tmp_path / "check.conf"
+    path.write_text(config_text({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": (
+        maria_target,
+        {"name": "open", "engine": "mariadb", "dsn": dsn.replace("assayd_ro", "careless")},
+        {**maria_target, "name": "odd", "dsn": dsn + " sll=on"})}))
+    lines = assayd("check", "--config", str(path)).stdout.splitlines()
+    fine, open_, odd = (next(at for at, line in enumerate(lines) if f'target "{name}"' in line)
+                        for name in ("maria", "open", "odd"))
+    assert lines[fine:open_] == ['ok      target "maria"'], lines
+    assert lines[open_ + 1:odd] == ['        note: the account "careless@%" has more than SELECT, namely FILE on *.*: '
+                                    'use one that may only read'], lines
+    assert lines[odd].startswith('FAILED  target "odd": target "odd": the dsn has the unknown key "sll"'), lines
+
+
+def test_a_password_in_the_connection_string_is_refused(maria_target, tmp_path):
+    path = tmp_path / "run.conf"
+    path.write_text(config_text({"targets": ({**maria_target, "dsn": "user=a password=b"},)}))
+    done = assayd("score", "--config", str(path))
+    assert done.returncode == CONFIG and "password" in done.stderr
