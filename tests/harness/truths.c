@@ -58,7 +58,8 @@ static void split(struct truth truth, str_t truths, struct arena *arena, truth_f
 	for (size_t i = 0; i <= truths.len; i++) {
 		if (i < truths.len && truths.ptr[i] != ';')
 			continue;
-		truth.sql = fill_choices((str_t){ truths.ptr + start, i - start }, arena);
+		truth.written = arena_text(arena, truths.ptr + start, i - start);
+		truth.sql = fill_choices(truth.written, arena);
 		start = i + 1;
 		if (truth.sql.len < 7)
 			continue;
