@@ -66,6 +66,7 @@ static const struct {
 	{ { "errors" }, 0 },	      { { "engines" }, 0 },
 	{ { "collation" }, 0 },	      { { "character", "set" }, 0 },
 	{ { "variables" }, 0 },	      { { "status" }, 0 },
+	{ { "grants" }, 0 },
 };
 
 static bool accept_words(struct mysql_parser *parser, const char *const *words)

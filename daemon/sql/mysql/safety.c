@@ -458,5 +458,8 @@ bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "the server's own schema");
+	if (root->kind == MYSQL_SHOW && mysql_is(root->name, "grants"))
+		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
+			       "an account's rights and the hash of its password");
 	return !safety.unknown;
 }

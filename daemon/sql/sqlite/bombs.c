@@ -29,6 +29,38 @@ static double replaced_size(const struct sqlite_node *node)
 	return size_of(node->children[0]) * (growth > 1 ? growth : 1);
 }
 
+/* Numbers in the text of a format are widths. */
+static double widths_in(str_t text)
+{
+	double width = 1;
+	double number = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		bool digit = text.ptr[i] >= '0' && text.ptr[i] <= '9';
+		number = digit ? number * 10 + (text.ptr[i] - '0') : 0;
+		width = number > width ? number : width;
+	}
+	return width;
+}
+
+static double largest_number(const struct sqlite_node *node)
+{
+	double largest = node->kind == SQLITE_LITERAL ? widths_in(node->text) : 1;
+	for (size_t i = 0; i < node->children_count; i++) {
+		double number = largest_number(node->children[i]);
+		largest = number > largest ? number : largest;
+	}
+	return largest;
+}
+
+static bool makes_blanks(const struct sqlite_node *node)
+{
+	static const char *const names[] = { "zeroblob", "printf", "format" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (str_is(node->text, names[i]))
+			return true;
+	return false;
+}
+
 /* Upper bound of the text that the node gives, as far as literals make it large. */
 static double size_of(const struct sqlite_node *node)
 {
@@ -40,15 +72,19 @@ static double size_of(const struct sqlite_node *node)
 		return replaced_size(node);
 	if (node->kind == SQLITE_CALL && (str_is(node->text, "hex") || str_is(node->text, "quote")))
 		return 4 * sum_of(node);
+	if (node->kind == SQLITE_CALL && makes_blanks(node))
+		return sum_of(node) + largest_number(node);
 	return sum_of(node);
 }
 
 static void check_call(const struct sqlite_node *node, void *context)
 {
 	struct violations *violations = context;
-	if (node->kind == SQLITE_CALL && str_is(node->text, "replace") && size_of(node) >= BOMB_BYTES * 10)
+	bool grows = node->kind == SQLITE_CALL && (str_is(node->text, "replace") ||
+						   str_is(node->text, "hex") || str_is(node->text, "quote"));
+	if (grows && size_of(node) >= BOMB_BYTES * 10)
 		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
-			       "replace makes a text that is huge");
+			       STR_FMT " makes a text that is huge", STR_ARG(node->text));
 }
 
 static void check_core(const struct sqlite_core *core, void *context)
