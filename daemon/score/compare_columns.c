@@ -29,7 +29,7 @@ struct candidate {
 	size_t column;
 	size_t index;		/* among the columns that names did not pair */
 	const uint64_t *values; /* fingerprint of every row */
-	uint64_t sequence;	/* hash of all of them in order */
+	uint64_t sequence;	/* hash of all of them in order; 0: not asked for yet */
 	uint64_t bag;		/* sum of all of them, in whatever order */
 	uint64_t colour;	/* sum of all of them, each mixed with what else is in its row */
 	bool shared;		/* the other side has as many open columns with this bag */
@@ -216,11 +216,18 @@ static void open_column(struct side *side, size_t column)
 	size_t rows = side->set->rows_count;
 	candidate->column = column;
 	candidate->values = compare_table_fingerprints(side->table, column);
-	candidate->sequence = rows;
-	for (size_t row = 0; row < rows; row++) {
-		candidate->sequence = compare_mix(candidate->sequence, candidate->values[row]);
+	for (size_t row = 0; row < rows; row++)
 		candidate->bag += candidate->values[row];
+}
+
+static uint64_t sequence_of(const struct side *side, struct candidate *candidate)
+{
+	if (candidate->sequence == 0) {
+		candidate->sequence = 1;
+		for (size_t row = 0; row < side->set->rows_count; row++)
+			candidate->sequence = compare_mix(candidate->sequence, candidate->values[row]);
 	}
+	return candidate->sequence;
 }
 
 static void add_anchor(struct side *side, const uint64_t *values)
@@ -351,12 +358,14 @@ static size_t take_clear(struct pairing *pairing, struct round *round)
 /* Columns that hold the same in every row as the ones just paired can be paired in any way. */
 static void take_twins(struct pairing *pairing, struct round *round, const struct proposal *chosen)
 {
-	uint64_t truth = pairing->truth.open[chosen->truth].sequence;
-	uint64_t generated = pairing->generated.open[chosen->generated].sequence;
+	uint64_t truth = sequence_of(&pairing->truth, &pairing->truth.open[chosen->truth]);
+	uint64_t generated = sequence_of(&pairing->generated, &pairing->generated.open[chosen->generated]);
 	for (size_t i = 0; i < round->count; i++) {
 		const struct proposal *proposal = &round->proposals[i];
-		if (is_open(round, proposal) && pairing->truth.open[proposal->truth].sequence == truth &&
-		    pairing->generated.open[proposal->generated].sequence == generated)
+		if (is_open(round, proposal) &&
+		    sequence_of(&pairing->truth, &pairing->truth.open[proposal->truth]) == truth &&
+		    sequence_of(&pairing->generated, &pairing->generated.open[proposal->generated]) ==
+			    generated)
 			take_proposal(pairing, round, proposal);
 	}
 }
@@ -464,6 +473,7 @@ static void anchor_named(struct pairing *pairing)
 struct sorted {
 	uint64_t bag, colour;
 	struct candidate *candidate;
+	const struct candidate *partner; /* of the truth's columns, once taken */
 	bool taken;
 };
 
@@ -482,7 +492,8 @@ static struct sorted *sort_columns(const struct side *side, struct arena *arena)
 {
 	struct sorted *list = ARENA_ARRAY(arena, struct sorted, side->open_count);
 	for (size_t i = 0; i < side->open_count; i++)
-		list[i] = (struct sorted){ side->open[i].bag, side->open[i].colour, &side->open[i], false };
+		list[i] = (struct sorted){ side->open[i].bag, side->open[i].colour, &side->open[i], NULL,
+					   false };
 	if (side->open_count > 1)
 		qsort(list, side->open_count, sizeof *list, by_bag_and_colour);
 	return list;
@@ -498,10 +509,10 @@ static size_t count_alike(const struct sorted *list, size_t count)
 }
 
 /* Whether all hold the same in every row, so that any of them is as good as another. */
-static bool are_twins(const struct sorted *list, size_t count)
+static bool are_twins(const struct side *side, const struct sorted *list, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (list[i].candidate->sequence != list[0].candidate->sequence)
+		if (sequence_of(side, list[i].candidate) != sequence_of(side, list[0].candidate))
 			return false;
 	return true;
 }
@@ -512,8 +523,7 @@ static void pair_alike(struct pairing *pairing, struct sorted *theirs, struct so
 		const struct candidate *truth = theirs[i].candidate, *generated = ours[i].candidate;
 		compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column,
 				 generated->column);
-		add_anchor(&pairing->truth, truth->values);
-		add_anchor(&pairing->generated, generated->values);
+		theirs[i].partner = generated;
 		theirs[i].taken = ours[i].taken = true;
 	}
 }
@@ -530,8 +540,17 @@ static void keep_untaken(struct side *side, const struct sorted *list)
 	side->open_count = (size_t)(kept - side->open);
 }
 
+static void add_anchors(struct pairing *pairing, const struct sorted *theirs)
+{
+	for (size_t i = 0; i < pairing->truth.open_count; i++)
+		if (theirs[i].taken) {
+			add_anchor(&pairing->truth, theirs[i].candidate->values);
+			add_anchor(&pairing->generated, theirs[i].partner->values);
+		}
+}
+
 /* Pairs columns that look the same to the last value and that nothing else looks like. */
-static size_t pair_equals(struct pairing *pairing)
+static void pair_equals(struct pairing *pairing)
 {
 	size_t open = pairing->truth.open_count, i = 0, j = 0, paired = 0;
 	struct sorted *theirs = sort_columns(&pairing->truth, pairing->arena);
@@ -544,8 +563,9 @@ static size_t pair_equals(struct pairing *pairing)
 			theirs[i + k].candidate->shared = their_count == our_count;
 		for (size_t k = 0; alike && k < our_count; k++)
 			ours[j + k].candidate->shared = their_count == our_count;
-		if (alike && their_count == our_count && are_twins(theirs + i, their_count) &&
-		    are_twins(ours + j, our_count)) {
+		if (alike && their_count == our_count &&
+		    are_twins(&pairing->truth, theirs + i, their_count) &&
+		    are_twins(&pairing->generated, ours + j, our_count)) {
 			pair_alike(pairing, theirs + i, ours + j, their_count);
 			paired += their_count;
 		}
@@ -554,9 +574,10 @@ static size_t pair_equals(struct pairing *pairing)
 		i += alike || behind ? their_count : 0;
 		j += alike || !behind ? our_count : 0;
 	}
+	if (paired < open)
+		add_anchors(pairing, theirs);
 	keep_untaken(&pairing->truth, theirs);
 	keep_untaken(&pairing->generated, ours);
-	return paired;
 }
 
 /* Gives every open column a colour: what its values go together with in their rows, as far as both sides have

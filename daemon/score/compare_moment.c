@@ -131,7 +131,10 @@ static bool take_zone(struct cursor *cursor, int64_t *ret_us)
 	*ret_us = 0;
 	while (take(cursor, ' '))
 		;
-	if (done(cursor) || take_word(cursor, "Z") || take_word(cursor, "UTC") || take_word(cursor, "GMT"))
+	if (done(cursor))
+		return true;
+	bool is_offset = *cursor->at == '+' || *cursor->at == '-';
+	if (!is_offset && (take_word(cursor, "Z") || take_word(cursor, "UTC") || take_word(cursor, "GMT")))
 		return true;
 	bool west = take(cursor, '-');
 	int64_t hours, minutes = 0, seconds = 0;
