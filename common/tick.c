@@ -13,7 +13,10 @@ void tick(struct ticker *ticker)
 
 void tick_waiting(struct ticker *ticker, const char *dependency)
 {
-	atomic_store_explicit(&ticker->last_us, clock_monotonic_us(), memory_order_relaxed);
+	int64_t now_us = clock_monotonic_us();
+	if (!atomic_load_explicit(&ticker->waiting_for, memory_order_relaxed))
+		atomic_store_explicit(&ticker->waiting_since_us, now_us, memory_order_relaxed);
+	atomic_store_explicit(&ticker->last_us, now_us, memory_order_relaxed);
 	atomic_store_explicit(&ticker->waiting_for, dependency, memory_order_relaxed);
 }
 

@@ -12,6 +12,7 @@ struct ticker {
 	const char *name;
 	_Atomic int64_t last_us;	   /* monotonic; 0: not started */
 	_Atomic(const char *) waiting_for; /* name of a dependency (static text), or NULL */
+	_Atomic int64_t waiting_since_us;  /* monotonic; renewed waits count as one */
 };
 
 /* The owner is alive and busy with its own work. Any thread. */

@@ -28,6 +28,7 @@ enum {
 	STATUS_MS = 2000,	   /* between status lines */
 	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
 	PUBLISHER_STOP_MS = 20000, /* above the transaction timeout */
+	STOP_MS = 60000,	   /* of all parts: with the drain still below TimeoutStopSec */
 	MOST_TICKERS = 320,
 };
 
@@ -377,16 +378,27 @@ static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail
 	return errand.err;
 }
 
-/* Every wait in there has its own deadline: the watchdog is fed meanwhile. */
+/*
+ * Every wait in there has its own deadline, and the watchdog is fed meanwhile; but librdkafka does not always
+ * keep the deadlines that it is given. A part that does not end is left behind by ending the process: what
+ * it had not published is guarded by its transaction.
+ */
 static void stop_beside(struct app *app)
 {
 	struct errand errand = { .app = app, .work = stop_parts };
 	struct pool *pool = pool_start("stop", 1, run_errand, &errand);
+	int64_t deadline_us = clock_monotonic_us() + (int64_t)STOP_MS * 1000;
 	sigset_t none;
 	sigemptyset(&none);
 	while (!atomic_load(&errand.done)) {
 		wait_signal(&none);
 		notify_watchdog();
+		if (clock_monotonic_us() < deadline_us)
+			continue;
+		log_warning("not all parts have ended within %d s; what is not published is done again after "
+			    "the next start",
+			    STOP_MS / 1000);
+		_exit(app->fatal ? err_exit_status(app->fatal) : EXIT_SUCCESS);
 	}
 	pool_join(pool);
 }

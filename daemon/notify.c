@@ -6,6 +6,11 @@
 #include <inttypes.h>
 #include <systemd/sd-daemon.h>
 
+enum {
+	WORTH_TELLING_MS = 1000,  /* a shorter wait for a dependency is no news */
+	LONGEST_WAIT_MS = 300000, /* more than any wait for one may take before it is begun anew */
+};
+
 void notify_ready(void)
 {
 	sd_notify(0, "READY=1");
@@ -51,9 +56,11 @@ bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms,
 	for (size_t i = 0; i < count; i++) {
 		int64_t last_us = atomic_load(&tickers[i]->last_us);
 		const char *waiting_for = atomic_load(&tickers[i]->waiting_for);
-		if (waiting_for && !*ret_waiting_for)
+		int64_t since_us = atomic_load(&tickers[i]->waiting_since_us);
+		if (waiting_for && !*ret_waiting_for && now_us - since_us >= INT64_C(1000) * WORTH_TELLING_MS)
 			*ret_waiting_for = waiting_for;
-		if (last_us == 0 || waiting_for || now_us - last_us <= limit_ms * 1000)
+		int64_t allowed_ms = waiting_for ? LONGEST_WAIT_MS : limit_ms;
+		if (last_us == 0 || now_us - last_us <= allowed_ms * 1000)
 			continue;
 		if (reported != tickers[i])
 			log_write(LOG_LEVEL_CRITICAL, NULL, "the %s thread has not moved for %" PRId64 " s",

@@ -19,8 +19,8 @@ int64_t notify_watchdog_ms(void);
  */
 void notify_watchdog(void);
 
-/* Feeds the watchdog when every ticker has ticked within `limit_ms` or waits for a named dependency; else
- * says which has not, once. `*ret_waiting_for`: the first of those dependencies, or NULL. True when all is
- * well. */
+/* Feeds the watchdog when every ticker has ticked within `limit_ms` or has begun a wait for a named
+ * dependency within five minutes; else says which has not, once. `*ret_waiting_for`: the first dependency
+ * that is waited for longer than a moment, or NULL. True when all is well. */
 bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms,
 		  const char **ret_waiting_for);

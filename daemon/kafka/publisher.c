@@ -306,20 +306,6 @@ static enum outcome abort_transaction(struct publisher *publisher)
 	return OUTCOME_ABORT;
 }
 
-static enum outcome run_exactly_once(struct publisher *publisher, struct assignment *assignment)
-{
-	enum outcome outcome = begin(publisher);
-	if (outcome == OUTCOME_OK)
-		outcome = produce_all(publisher);
-	if (outcome == OUTCOME_OK)
-		outcome = send_offsets(publisher, assignment);
-	if (outcome == OUTCOME_OK)
-		outcome = commit(publisher);
-	if (outcome == OUTCOME_ABORT)
-		outcome = abort_transaction(publisher);
-	return outcome;
-}
-
 static bool all_delivered(const struct list *publications)
 {
 	LIST_FOREACH (node, publications) {
@@ -331,13 +317,47 @@ static bool all_delivered(const struct list *publications)
 	return true;
 }
 
+/* Waits for the broker's word on every output; false: the time of a stop is over. */
+static bool flush_all(struct publisher *publisher)
+{
+	while (rd_kafka_flush(publisher->producer, CALL_TIMEOUT_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+		tick_waiting(&publisher->ticker, "Kafka broker");
+		if (!stopping(publisher))
+			continue;
+		log_warning("the broker did not take all outputs in time; their events are done again after "
+			    "the next start");
+		return false;
+	}
+	return true;
+}
+
+/* Offsets follow when the broker has the outputs: librdkafka 2.0.2 waits without a limit, whatever it is
+ * told, when it is to send offsets while the broker is away. */
+static enum outcome run_exactly_once(struct publisher *publisher, struct assignment *assignment)
+{
+	enum outcome outcome = begin(publisher);
+	if (outcome == OUTCOME_OK)
+		outcome = produce_all(publisher);
+	if (outcome == OUTCOME_OK && !flush_all(publisher))
+		return OUTCOME_FATAL;
+	if (outcome == OUTCOME_OK && !all_delivered(&publisher->joined))
+		outcome = OUTCOME_ABORT;
+	if (outcome == OUTCOME_OK)
+		outcome = send_offsets(publisher, assignment);
+	if (outcome == OUTCOME_OK)
+		outcome = commit(publisher);
+	if (outcome == OUTCOME_ABORT)
+		outcome = abort_transaction(publisher);
+	return outcome;
+}
+
 /* Outputs first, then offsets; what happens to a failed batch is the same as after an abort. */
 static enum outcome run_at_least_once(struct publisher *publisher, struct assignment *assignment)
 {
 	enum outcome outcome = produce_all(publisher);
 	char reason[1];
-	while (rd_kafka_flush(publisher->producer, CALL_TIMEOUT_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT)
-		tick_waiting(&publisher->ticker, "Kafka broker");
+	if (!flush_all(publisher))
+		return OUTCOME_FATAL;
 	if (rd_kafka_fatal_error(publisher->producer, reason, sizeof reason))
 		return outcome == OUTCOME_FATAL ? outcome : fail_for_good(publisher);
 	if (outcome != OUTCOME_OK || !all_delivered(&publisher->joined))
@@ -496,6 +516,7 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 		assignment_unref(assignment);
 		return false;
 	}
+	tick_waiting(&publisher->ticker, "Kafka broker");
 	enum outcome outcome = publisher->settings->exactly_once ? run_exactly_once(publisher, assignment)
 								 : run_at_least_once(publisher, assignment);
 	assignment_end(assignment, outcome == OUTCOME_OK);
@@ -572,10 +593,13 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 	if (!err && settings->exactly_once)
 		err = kafka_conf_set_int(conf, "transaction.timeout.ms", settings->transaction_timeout_ms,
 					 detail);
+	/* below the transaction's: what the broker does not take is aborted before it does that by itself,
+	 * after which this producer would be of no more use */
 	if (!err)
-		err = kafka_conf_set_int(
-			conf, "message.timeout.ms",
-			settings->exactly_once ? settings->transaction_timeout_ms : FLUSH_TIMEOUT_MS, detail);
+		err = kafka_conf_set_int(conf, "message.timeout.ms",
+					 settings->exactly_once ? settings->transaction_timeout_ms / 3 * 2
+								: FLUSH_TIMEOUT_MS,
+					 detail);
 	if (!err)
 		err = kafka_conf_set_int(conf, "queue.buffering.max.kbytes",
 					 (long long)(settings->transaction_max_bytes / 1024) * 4 + 65536,

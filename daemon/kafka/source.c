@@ -14,6 +14,7 @@ enum {
 	POLL_MS = 100,
 	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
 	LOOK_MS = 100,
+	PROBE_MS = 500,
 	COMMITTED_TIMEOUT_MS = 10000,
 	COMMITTED_PAUSE_MS = 2000,
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
@@ -41,6 +42,7 @@ struct source {
 	struct paused *paused;
 	size_t paused_count;
 	int64_t next_look_us; /* at partitions that are paused or have to be */
+	bool unreachable;     /* no broker can be reached */
 };
 
 /* ---- pausing ---- */
@@ -251,7 +253,8 @@ static void on_revoke(struct source *source)
 	if (assignment) {
 		bool drained = !lost && assignment_drain(assignment, source->settings->drain_on_revoke_ms);
 		if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
-			log_error("the transaction of the former assignment is still open");
+			log_warning("the transaction of the former assignment is still open: the "
+				    "broker does not end it");
 		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
 			 drained ? "" : "; what was in flight is left to the next owner");
 		source->assignment = NULL;
@@ -377,10 +380,26 @@ static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaq
 	(void)client;
 	if (err == RD_KAFKA_RESP_ERR__FATAL)
 		report_fatal(source);
-	else if (err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		log_warning("no Kafka broker can be reached: %s", reason);
-	else
+	else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		log_debug("consumer: %s", reason);
+	else if (!source->unreachable) {
+		log_warning("no Kafka broker can be reached: %s", reason);
+		source->unreachable = true;
+	}
+}
+
+/* The client tells when its last broker is gone, but not when the first is back: so it is asked. */
+static void look_for_broker(struct source *source)
+{
+	const struct rd_kafka_metadata *metadata;
+	if (!source->unreachable)
+		return;
+	tick_waiting(&source->ticker, "Kafka broker");
+	if (rd_kafka_metadata(source->consumer, 0, NULL, &metadata, PROBE_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	rd_kafka_metadata_destroy(metadata);
+	source->unreachable = false;
+	log_notice("a Kafka broker can be reached again");
 }
 
 /* A message that slipped past a pause is fetched again: it has not arrived, so it is not lost either way. */
@@ -435,7 +454,9 @@ static void source_main(void *context, unsigned index)
 	struct source *source = context;
 	(void)index;
 	while (!atomic_load(&source->stopping)) {
-		tick(&source->ticker);
+		if (!source->unreachable)
+			tick(&source->ticker);
+		look_for_broker(source);
 		run_once(source);
 	}
 	tick_waiting(&source->ticker, "Kafka consumer close");

@@ -24,6 +24,8 @@ EXPLAINED = (
     ("terminating connection due to", ("postgres kill",)),  # libpq itself, in a worker that is just connecting
     ("no answer from", AWAY),  # a start that waited for 30 s
     ("publishes as", AWAY + ("kafka forgotten", "kafka slow", "freeze", "freeze, outlast", "zombie")),
+    # a transaction that the broker does not know of any more cannot be aborted: librdkafka calls that fatal
+    ("transactional operation in an invalid state", AWAY + ("kafka forgotten", "freeze, outlast", "zombie")),
     ("has joined the group", AWAY + ("kafka forgotten", "kafka slow", "freeze", "freeze, outlast", "zombie")),
 )
 
@@ -204,11 +206,11 @@ class Checker:
 
     def check_daemons(self):
         for number, status, seconds in self.faults.stops:
-            if status != EXIT_OK:
+            if not self._is_fair(number, status):
                 self.problems.append(f"daemon {number} stops with status {status} after {seconds:.1f} s")
         for instance in self.rig.everybody():
             for when, status in instance.exits:
-                if not self.faults.happened(*ENTITLED.get(status, ()), who=instance.number):
+                if not self._is_fair(instance.number, status) or status == EXIT_OK:
                     self.problems.append(f"daemon {instance.number} ended with status {status} after "
                                          f"{when - self.rig.began:.1f} s")
             if instance.busiest_s >= BUSY_S:
@@ -216,6 +218,9 @@ class Checker:
             for when, line in instance.log_lines:
                 if self._is_unexplained(line):
                     self.problems.append(f"daemon {instance.number} at {when - self.rig.began:.1f} s: {line[:300]}")
+
+    def _is_fair(self, number, status):
+        return status == EXIT_OK or self.faults.happened(*ENTITLED.get(status, ()), who=number)
 
     def _is_unexplained(self, line):
         if line.startswith(("assayd: warning", "assayd: notice", "assayd: info", "assayd: debug")):

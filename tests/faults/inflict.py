@@ -1,11 +1,12 @@
 """Carries out the faults of a plan, each in a thread of its own."""
 
+import contextlib
 import hashlib
 import threading
 import time
 
 from judge_server import Answer
-from plan import GUEST
+from plan import GUEST, KINDS
 
 STATUS_PATIENCE_S = 5.0  # an outage has to be named by then
 
@@ -16,6 +17,9 @@ class Faults:
         self.problems = []
         self.windows = []  # (kind, who, begin, end), seconds of the schedule
         self.stops = []  # (daemon, exit status, seconds)
+        # starts and stops may take longer than planned, into the next fault
+        self._broker = threading.Lock()
+        self._daemons = [threading.Lock() for _ in rig.instances]
         self._answer_as_planned()
 
     def run(self):
@@ -36,7 +40,8 @@ class Faults:
         begin = time.monotonic() - self.rig.began
         self.rig.note(f"begins: {fault.kind} {'' if fault.who is None else fault.who}")
         try:
-            action(fault)
+            with self._daemons[fault.who] if KINDS[fault.kind][1] == "daemon" else contextlib.nullcontext():
+                action(fault)
         except Exception as error:  # the harness itself: a schedule with half of its faults proves nothing
             self.problems.append(f"harness: {fault.kind}: {type(error).__name__} {error}")
         self.rig.note(f"over:   {fault.kind} {'' if fault.who is None else fault.who}")
@@ -132,6 +137,10 @@ class Faults:
     # ---- broker ----
 
     def _broker_outage(self, end, fault):
+        with self._broker:
+            self._break_broker(end, fault)
+
+    def _break_broker(self, end, fault):
         end()
         watched = [instance for instance in self.rig.instances if instance.is_ready() and not instance.frozen]
         starts = {instance: instance.started_at for instance in watched}

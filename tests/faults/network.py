@@ -5,6 +5,7 @@ import contextlib
 import threading
 
 CHUNK = 65536
+MOST_PIECES = 64  # on their way at a time
 
 
 class _Loop:
@@ -69,14 +70,24 @@ class Link:
 
     async def _pump(self, connection, reader, writer):
         """Carries bytes one way until that side ends, which ends the connection."""
-        while data := await reader.read(CHUNK):
-            if self._delay_s:
-                await asyncio.sleep(self._delay_s)
-            while not self._flowing.is_set() or connection.abandoned:
-                await asyncio.sleep(0.05)
-            writer.write(data)
-            await writer.drain()
+        pieces = asyncio.Queue(MOST_PIECES)  # (when it may go on, bytes)
+        deliverer = asyncio.create_task(self._deliver(connection, pieces, writer))
+        try:
+            while data := await reader.read(CHUNK):
+                await pieces.put((self._loop.loop.time() + self._delay_s, data))
+        finally:
+            deliverer.cancel()
         raise ConnectionResetError
+
+    async def _deliver(self, connection, pieces, writer):
+        with contextlib.suppress(OSError):
+            while True:
+                due, data = await pieces.get()
+                await asyncio.sleep(max(0.0, due - self._loop.loop.time()))
+                while not self._flowing.is_set() or connection.abandoned:
+                    await asyncio.sleep(0.05)
+                writer.write(data)
+                await writer.drain()
 
     async def _do(self, function):
         function()

@@ -118,10 +118,10 @@ def _add_fault(pick, plan, busy, kinds):
 
 
 def _settings(pick):
-    session, transaction = pick.choice(((3000, 5000), (4000, 6000), (6000, 4000), (10000, 15000)))
+    session, transaction = pick.choice(((4000, 8000), (6000, 10000), (10000, 6000), (10000, 15000)))
     kafka = {"session_timeout_ms": session, "heartbeat_ms": session // 10, "transaction_timeout_ms": transaction,
              "transaction_linger_ms": pick.choice((5, 50, 50, 300)),
-             "transaction_max_events": pick.choice((50, 1000, 5000)),
+             "transaction_max_events": pick.choice((300, 1000, 5000)),
              "drain_on_revoke_ms": pick.choice((0, 300, 2000))}
     pipeline = {"workers": 2, "max_in_flight": pick.choice((128, 512, 4096)),
                 "drain_timeout_ms": pick.choice((500, 3000, 8000))}
@@ -137,7 +137,7 @@ def make(seed, seconds, only=None):
     plan = Plan(seed, seconds, pick.choice((2, 2, 3)), pick.choice((1, 3, 6, 12)), pick.choice((100, 150, 250)),
                 pick.choices(("exactly_once", "at_least_once"), (4, 1))[0],
                 pick.choices(("json", "single_object"), (5, 1))[0], kafka, pipeline, judge,
-                pick.choice(((0.005,), (0.005, 0.05, 0.4), (0.02, 0.02, 0.02, 2.5))), [])
+                pick.choice(((0.005,), (0.005, 0.05, 0.4), (0.02,) * 19 + (2.5,))), [])
     busy, wanted = {}, pick.randint(4, 9)
     for _ in range(60):
         if len(plan.faults) < wanted:
