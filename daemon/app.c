@@ -144,7 +144,7 @@ static err_t start_judge(struct app *app, struct err_detail *detail)
 	if (!app->config->judge.configured)
 		return ERR_OK;
 	settings_judge(app->config, &settings);
-	settings_judge_cache(app->config, &settings);
+	settings_judge_daemon(app->config, app->arena, &settings);
 	return judge_start(&settings, &app->judge, detail);
 }
 

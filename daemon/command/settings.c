@@ -113,8 +113,11 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 	};
 }
 
-void settings_judge_cache(const struct config *config, struct judge_settings *settings)
+void settings_judge_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings)
 {
+	const char *state = config->pipeline.state_directory;
+	if (state)
+		settings->budget_file = arena_printf(arena, "%s/judge-tokens", state).ptr;
 	if (config->judge.cache_dsn || !config->calibration.configured)
 		return;
 	settings->cache_dsn = config->calibration.dsn;

@@ -17,5 +17,6 @@ void settings_targets(const struct config *config, struct arena *arena, struct t
 
 void settings_judge(const struct config *config, struct judge_settings *ret_settings);
 
-/* Of a daemon: without a database of its own the judge's cache is in the calibration's. */
-void settings_judge_cache(const struct config *config, struct judge_settings *settings);
+/* What is a daemon's besides: where the budget is kept, and that without a database of its own the judge's
+ * cache is in the calibration's. */
+void settings_judge_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings);

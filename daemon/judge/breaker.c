@@ -1,15 +1,22 @@
 #include "judge/breaker.h"
 
-bool breaker_allows(const struct breaker *breaker, int64_t now_us)
+int64_t breaker_ready_us(const struct breaker *breaker, int64_t now_us)
 {
-	return breaker->state == BREAKER_CLOSED ||
-	       (breaker->state == BREAKER_OPEN && now_us >= breaker->probe_at_us);
+	bool paused = breaker->state != BREAKER_CLOSED && breaker->probe_at_us > now_us;
+	return paused ? breaker->probe_at_us : now_us;
 }
 
-void breaker_started(struct breaker *breaker)
+bool breaker_allows(const struct breaker *breaker, int64_t now_us)
 {
-	if (breaker->state == BREAKER_OPEN)
-		breaker->state = BREAKER_HALF_OPEN;
+	return breaker_ready_us(breaker, now_us) <= now_us;
+}
+
+void breaker_started(struct breaker *breaker, int64_t now_us)
+{
+	if (breaker->state == BREAKER_CLOSED)
+		return;
+	breaker->state = BREAKER_HALF_OPEN;
+	breaker->probe_at_us = now_us + breaker->pause_ms * 1000;
 }
 
 void breaker_succeeded(struct breaker *breaker)

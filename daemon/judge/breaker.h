@@ -1,7 +1,7 @@
 /*
- * Circuit breaker: after a row of failures it lets nothing through for a while, then one probe; the probe's
- * outcome closes it or opens it again for longer. Pure: the time is handed in. Not thread-safe.
- * Source: Nygard, "Release It!", 2007.
+ * Circuit breaker: after a row of failures it lets nothing through for a while, then probes, one at a time,
+ * until one of them succeeds; one that is silent holds up the next for a moment only. Pure: the time is
+ * handed in. Not thread-safe. Source: Nygard, "Release It!", 2007.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ enum breaker_state { BREAKER_CLOSED, BREAKER_OPEN, BREAKER_HALF_OPEN };
 
 struct breaker {
 	unsigned threshold; /* failures in a row that open it */
-	int64_t pause_ms;   /* the least time that it stays open; the backoff comes on top */
+	int64_t pause_ms;   /* the least time between two probes; after a failure the backoff comes on top */
 	struct backoff backoff;
 	enum breaker_state state;
 	unsigned failures;
@@ -23,9 +23,11 @@ struct breaker {
 /* Whether a call may start now. */
 bool breaker_allows(const struct breaker *breaker, int64_t now_us);
 
-/* A call that is allowed starts: the first one after the pause becomes the probe. It must end in one of the
- * two below. */
-void breaker_started(struct breaker *breaker);
+/* When a call may start: now_us, or later. */
+int64_t breaker_ready_us(const struct breaker *breaker, int64_t now_us);
+
+/* A call that is allowed starts: after a pause it is a probe. It must end in one of the two below. */
+void breaker_started(struct breaker *breaker, int64_t now_us);
 
 /* The other side answered, whatever it said. */
 void breaker_succeeded(struct breaker *breaker);

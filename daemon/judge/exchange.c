@@ -6,9 +6,6 @@
 #define BACKOFF_BASE_MS 250
 #define BACKOFF_CAP_MS	8000
 
-/* A transfer that ends this close to the deadline has used it up. */
-#define DEADLINE_SLACK_US 20000
-
 static const struct judge_call *first_call(const struct exchange *exchange)
 {
 	return container_of(exchange->calls.head.next, const struct judge_call, node);
@@ -93,16 +90,17 @@ err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint)
 	return ERR_OK;
 }
 
-/* Notes the error, and tries again after a pause where tries and time are left for it. */
-static enum exchange_step retry(struct exchange *exchange, err_t err, str_t message, int64_t now_us)
+/* Notes the error, and tries again after a pause where that may help and tries and time are left for it. */
+static enum exchange_step fail_transfer(struct exchange *exchange, str_t message, int64_t now_us)
 {
+	set_error(exchange, exchange->fault.err, message);
+	if (!exchange->fault.retry || exchange->attempts >= exchange->max_attempts)
+		return EXCHANGE_DONE;
 	int64_t pause_ms = backoff_next_ms(&exchange->backoff);
 	if (exchange->transfer.retry_after_ms > 0)
 		pause_ms += exchange->transfer.retry_after_ms;
 	exchange->due_us = now_us + pause_ms * 1000;
-	set_error(exchange, err, message);
-	bool again = exchange->attempts < exchange->max_attempts && exchange->due_us < exchange->deadline_us;
-	return again ? EXCHANGE_LATER : EXCHANGE_DONE;
+	return exchange->due_us < exchange->deadline_us ? EXCHANGE_LATER : EXCHANGE_DONE;
 }
 
 /* The reply is no verdict: one more sample, with a new nonce. */
@@ -174,38 +172,31 @@ static enum exchange_step read_failure(struct exchange *exchange, struct endpoin
 	str_t quote = endpoint_quote(endpoint, sentence, exchange->arena);
 	str_t message = arena_printf(exchange->arena, "the judge answered HTTP %ld%s" STR_FMT, status,
 				     quote.len ? ": " : "", STR_ARG(quote));
-	if (status == 429)
-		return retry(exchange, ERR_JUDGE_RATE_LIMITED, message, now_us);
-	if (status == 408 || status >= 500)
-		return retry(exchange, ERR_JUDGE_UNAVAILABLE, message, now_us);
-	set_error(exchange, ERR_JUDGE_REFUSED, message);
-	return EXCHANGE_DONE;
+	exchange->fault = fault_of_status(status);
+	return fail_transfer(exchange, message, now_us);
 }
 
 static str_t fault_message(const struct exchange *exchange)
 {
-	return arena_printf(exchange->arena, "the judge cannot be reached: %s", exchange->transfer.fault);
+	switch (exchange->transfer.outcome) {
+	case TRANSFER_TOO_LARGE:
+		return STR("the judge's answer is larger than 1 MiB");
+	case TRANSFER_TIMED_OUT:
+		return str_from(err_text(ERR_JUDGE_TIMEOUT));
+	default:
+		return arena_printf(exchange->arena, "the judge cannot be reached: %s",
+				    exchange->transfer.fault);
+	}
 }
 
 enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
 {
 	long status = exchange->transfer.status;
-	switch (exchange->transfer.outcome) {
-	case TRANSFER_ANSWERED:
+	exchange->fault = fault_of_outcome(exchange->transfer.outcome);
+	if (exchange->fault.err == ERR_OK)
 		return status >= 200 && status < 300 ? read_success(exchange, endpoint)
 						     : read_failure(exchange, endpoint, now_us);
-	case TRANSFER_TOO_LARGE:
-		return resample(exchange, STR("the judge's answer is larger than 1 MiB"));
-	case TRANSFER_TIMED_OUT:
-		if (now_us < exchange->deadline_us - DEADLINE_SLACK_US)
-			break; /* of connecting */
-		exchange_fail(exchange, ERR_JUDGE_TIMEOUT);
-		return EXCHANGE_DONE;
-	case TRANSFER_FAULT:
-		break;
-	case TRANSFER_IMPOSSIBLE:
-		set_error(exchange, ERR_JUDGE_UNAVAILABLE, fault_message(exchange));
-		return EXCHANGE_DONE;
-	}
-	return retry(exchange, ERR_JUDGE_UNAVAILABLE, fault_message(exchange), now_us);
+	if (exchange->fault.err == ERR_JUDGE_REPLY)
+		return resample(exchange, fault_message(exchange));
+	return fail_transfer(exchange, fault_message(exchange), now_us);
 }

@@ -8,6 +8,7 @@
 #include "common/backoff.h"
 #include "judge/digest_table.h"
 #include "judge/endpoint.h"
+#include "judge/fault.h"
 #include "judge/shared_cache.h"
 #include "judge/transport.h"
 
@@ -25,6 +26,7 @@ struct exchange {
 	struct prompts *prompts; /* those that its key was made with */
 	struct shared_lookup lookup;
 	struct transfer transfer;
+	struct fault fault; /* of the last transfer; ERR_OK: it was answered */
 	struct buf request;
 	char nonce[PROMPT_NONCE_SIZE];
 	enum structured_output structured; /* as the request was written */

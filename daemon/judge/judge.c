@@ -5,6 +5,7 @@
 #include "common/pool.h"
 #include "common/queue.h"
 #include "judge/breaker.h"
+#include "judge/budget_file.h"
 #include "judge/cache.h"
 #include "judge/exchange.h"
 #include "judge/limits.h"
@@ -15,7 +16,8 @@
 #define BREAKER_FAILURES   10
 #define BREAKER_PAUSE_MS   1000
 #define BREAKER_BACKOFF_MS 1000
-#define BREAKER_CAP_MS	   30000
+#define BREAKER_CAP_MS	   2000 /* a server that is back is noticed within some seconds */
+#define BUDGET_SAVE_US	   1000000
 
 /* What can change while the judge runs. */
 struct terms {
@@ -44,18 +46,21 @@ struct judge {
 	struct arena *digests;	      /* of all prompts that were ever in use */
 	_Atomic(const char *) digest;
 	struct shared_cache *shared; /* or NULL */
+	char *budget_file;	     /* or NULL */
 
 	/* the thread's own */
 	struct transport *transport;
 	struct cache *cache;
 	struct breaker breaker;
 	struct limits limits;
+	bool budget_changed; /* since it was saved */
+	int64_t budget_saved_us;
 	struct judge_stats stats;
 	struct digest_table open; /* every exchange that is not done, by key */
 	struct list looking;	  /* in the shared cache */
 	struct list waiting;	  /* for a place */
 	struct list sending;
-	struct list pausing; /* between two tries; keeps its place */
+	struct list pausing; /* until the next try; keeps its place */
 	int64_t next_expiry_us;
 	int64_t next_start_us; /* when the limits let the next one start; INT64_MAX: not by time */
 };
@@ -112,17 +117,9 @@ static void close_exchange(struct judge *judge, struct exchange *exchange)
 static void conclude(struct judge *judge, struct exchange *exchange)
 {
 	const struct judge_verdict *verdict = &exchange->verdict;
-	bool silent = verdict->error == ERR_JUDGE_UNAVAILABLE || verdict->error == ERR_JUDGE_TIMEOUT;
-	int64_t now_us = clock_monotonic_us();
-	if (!silent)
-		breaker_succeeded(&judge->breaker);
-	else if (breaker_failed(&judge->breaker, now_us))
-		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
-			    ")",
-			    STR_ARG(verdict->message));
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
-		cache_put(judge->cache, exchange->by_key.key, now_us, &kept);
+		cache_put(judge->cache, exchange->by_key.key, clock_monotonic_us(), &kept);
 		if (judge->shared)
 			shared_cache_put(judge->shared, exchange->by_key.key, exchange->lookup.kind, &kept);
 		judge->stats.verdicts++;
@@ -137,7 +134,6 @@ static void send_exchange(struct judge *judge, struct exchange *exchange)
 		return;
 	}
 	int64_t now_us = clock_monotonic_us();
-	breaker_started(&judge->breaker);
 	if (exchange->deadline_us == 0)
 		exchange->deadline_us = now_us + judge->terms.timeout_us;
 	int64_t left_ms = (exchange->deadline_us - now_us) / 1000;
@@ -147,6 +143,7 @@ static void send_exchange(struct judge *judge, struct exchange *exchange)
 		return;
 	}
 	exchange->transfer.timeout_ms = left_ms;
+	breaker_started(&judge->breaker, now_us);
 	judge->stats.requests++;
 	limits_sent(&judge->limits, now_us);
 	list_append(&judge->sending, &exchange->node);
@@ -239,15 +236,24 @@ static void admit_submitted(struct judge *judge)
 static void note_limits(struct judge *judge, const struct exchange *exchange, int64_t prompt_tokens,
 			int64_t completion_tokens, int64_t now_us)
 {
-	const struct transfer *transfer = &exchange->transfer;
 	judge->stats.prompt_tokens += prompt_tokens;
 	judge->stats.completion_tokens += completion_tokens;
-	if (transfer->outcome != TRANSFER_ANSWERED)
-		return;
-	if (transfer->status == 429)
-		limits_refused(&judge->limits, transfer->retry_after_ms, now_us);
-	else if (transfer->status < 300)
+	if (exchange->fault.overloaded)
+		limits_refused(&judge->limits, exchange->transfer.retry_after_ms, now_us);
+	else if (exchange->fault.err == ERR_OK)
 		limits_answered(&judge->limits, prompt_tokens + completion_tokens, now_us);
+	judge->budget_changed |= judge->terms.tokens_per_day > 0 && prompt_tokens + completion_tokens > 0;
+}
+
+/* And about its health. */
+static void note_health(struct judge *judge, const struct exchange *exchange, int64_t now_us)
+{
+	if (!exchange->fault.failing)
+		breaker_succeeded(&judge->breaker);
+	else if (breaker_failed(&judge->breaker, now_us))
+		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
+			    ")",
+			    STR_ARG(exchange->verdict.message));
 }
 
 static enum exchange_step read_transfer(struct judge *judge, struct exchange *exchange)
@@ -257,6 +263,7 @@ static enum exchange_step read_transfer(struct judge *judge, struct exchange *ex
 	enum exchange_step step = exchange_read(exchange, &judge->endpoint, now_us);
 	note_limits(judge, exchange, exchange->verdict.prompt_tokens - before.prompt_tokens,
 		    exchange->verdict.completion_tokens - before.completion_tokens, now_us);
+	note_health(judge, exchange, now_us);
 	return step;
 }
 
@@ -274,23 +281,38 @@ static void read_finished(struct judge *judge)
 			conclude(judge, exchange);
 			break;
 		case EXCHANGE_AGAIN:
-			send_exchange(judge, exchange);
+			exchange->due_us = 0;
+			list_append(&judge->pausing, &exchange->node); /* under the same rules as the rest */
 			break;
 		case EXCHANGE_LATER:
+			exchange->attempts++;
 			list_append(&judge->pausing, &exchange->node);
 			break;
 		}
 	}
 }
 
+/* While the server is left alone, what was sent before waits for the next probe, as long as it may. */
+static bool wait_for_probe(struct judge *judge, struct exchange *exchange, int64_t now_us)
+{
+	int64_t ready_us = breaker_ready_us(&judge->breaker, now_us);
+	if (ready_us <= now_us || ready_us >= exchange->deadline_us)
+		return false;
+	exchange->due_us = ready_us;
+	return true;
+}
+
 static void resume_paused(struct judge *judge, int64_t now_us)
 {
 	LIST_FOREACH_SAFE (node, &judge->pausing) {
 		struct exchange *exchange = exchange_of(node);
-		if (now_us < exchange->due_us)
+		if (now_us < exchange->due_us || wait_for_probe(judge, exchange, now_us))
 			continue;
 		list_remove(&judge->pausing, node);
-		exchange->attempts++;
+		if (!breaker_allows(&judge->breaker, now_us)) {
+			conclude(judge, exchange); /* with its last error */
+			continue;
+		}
 		send_exchange(judge, exchange);
 	}
 }
@@ -447,6 +469,15 @@ static void apply_change(struct judge *judge)
 	apply_terms(judge, &terms);
 }
 
+static void save_budget(struct judge *judge, int64_t now_us)
+{
+	if (!judge->budget_changed || !judge->budget_file || now_us - judge->budget_saved_us < BUDGET_SAVE_US)
+		return;
+	budget_file_save(judge->budget_file, &judge->limits, now_us, clock_wall_ms());
+	judge->budget_changed = false;
+	judge->budget_saved_us = now_us;
+}
+
 static void run(void *context, unsigned index)
 {
 	struct judge *judge = context;
@@ -459,6 +490,7 @@ static void run(void *context, unsigned index)
 		resume_paused(judge, now_us);
 		start_waiting(judge, now_us);
 		expire_waiting(judge, now_us);
+		save_budget(judge, now_us);
 		show_life(judge);
 		transport_wait(judge->transport, time_to_next(judge, clock_monotonic_us()));
 		read_finished(judge); /* also takes the wake-up: before what it is about is looked at */
@@ -469,6 +501,8 @@ static void run(void *context, unsigned index)
 	abandon(judge, &judge->sending);
 	abandon(judge, &judge->pausing);
 	abandon(judge, &judge->waiting);
+	judge->budget_saved_us = INT64_MIN / 2;
+	save_budget(judge, clock_monotonic_us());
 	tick_stop(&judge->ticker);
 }
 
@@ -484,6 +518,7 @@ static void release(struct judge *judge)
 	arena_free(judge->digests);
 	endpoint_close(&judge->endpoint);
 	pthread_mutex_destroy(&judge->mutex);
+	free(judge->budget_file);
 	free(judge);
 }
 
@@ -549,6 +584,16 @@ static void start_shared(struct judge *judge, const struct judge_settings *setti
 	});
 }
 
+static void load_budget(struct judge *judge, const char *file)
+{
+	if (!file)
+		return;
+	judge->budget_file = strdup(file);
+	if (!judge->budget_file)
+		abort();
+	budget_file_load(file, &judge->limits, clock_monotonic_us(), clock_wall_ms());
+}
+
 err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail)
 {
 	struct judge *judge = judge_new(settings);
@@ -567,6 +612,7 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 					     .ca_file = settings->ca_file,
 					     .connections = judge->limits.max_in_flight });
 	start_shared(judge, settings);
+	load_budget(judge, settings->budget_file);
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;

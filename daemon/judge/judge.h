@@ -33,6 +33,7 @@ struct judge_settings {
 	int64_t requests_per_minute;	 /* 0: no limit; likewise the two below */
 	int64_t tokens_per_minute;
 	int64_t tokens_per_day;
+	const char *budget_file; /* keeps what was spent of the day's tokens; NULL: it ends with the judge */
 };
 
 /* What the judge has done since it started, and how it stands; for metrics. */

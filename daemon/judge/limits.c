@@ -1,18 +1,112 @@
 #include "judge/limits.h"
 
+#include <string.h>
+
 #define MINUTE_US (60 * INT64_C(1000000))
 #define DAY_US	  (24 * 60 * MINUTE_US)
 
 /* Refusals within this time are of one burst, and narrow once. */
-#define NARROWING_US 1000000
+#define NARROWING_US 750000
+
+/* After this time without a refusal there are as many places as at the last one. */
+#define RECOVERY_US 2000000.0
 
 /* A server does not stop us for longer than this at its word. */
 #define PAUSE_MAX_MS 60000
 
-static struct rate rate_of(int64_t limit, int64_t period_us, int64_t now_us)
+/* Requests that may always go out together. */
+#define BURST_MIN 10
+
+static int64_t least(int64_t a, int64_t b)
 {
-	return (struct rate){ limit, period_us, (double)limit, now_us };
+	return a < b ? a : b;
 }
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- windows ---- */
+
+/* Of the slot of that moment. High enough that there are numbers for a whole span before it. */
+static int64_t slot_number(const struct window *window, int64_t now_us)
+{
+	return now_us / window->slot_us + LIMITS_SLOTS;
+}
+
+static void window_init(struct window *window, int64_t limit, int64_t span_us, int64_t now_us)
+{
+	*window = (struct window){ .limit = limit, .slot_us = span_us / (LIMITS_SLOTS - 1) };
+	window->newest = slot_number(window, now_us);
+}
+
+static int64_t *slot(struct window *window, int64_t number)
+{
+	return &window->spent[number % LIMITS_SLOTS];
+}
+
+/* Forgets what is older than the span. */
+static void window_advance(struct window *window, int64_t now_us)
+{
+	int64_t newest = slot_number(window, now_us);
+	int64_t steps = least(newest - window->newest, LIMITS_SLOTS);
+	for (int64_t i = 0; i < steps; i++) {
+		window->total -= *slot(window, newest - i);
+		*slot(window, newest - i) = 0;
+	}
+	window->newest = later(newest, window->newest);
+}
+
+static void window_spend(struct window *window, int64_t amount, int64_t now_us)
+{
+	window_advance(window, now_us);
+	*slot(window, window->newest) += amount;
+	window->total += amount;
+}
+
+/* When so much more can be spent; one that alone exceeds the limit goes when nothing else is spent. */
+static int64_t window_ready_us(struct window *window, int64_t amount, int64_t now_us)
+{
+	if (window->limit == 0)
+		return now_us;
+	window_advance(window, now_us);
+	int64_t excess = window->total + least(amount, window->limit) - window->limit;
+	if (excess <= 0)
+		return now_us;
+	for (int64_t number = window->newest - LIMITS_SLOTS + 1;; number++) {
+		excess -= *slot(window, number);
+		if (excess <= 0 || number == window->newest) /* when its number is a span away */
+			return number * window->slot_us;
+	}
+}
+
+/* ---- pace ---- */
+
+static double burst_of(int64_t limit)
+{
+	return (double)least(limit, later(BURST_MIN, limit / 6));
+}
+
+static void pace_refill(struct pace *pace, int64_t now_us)
+{
+	pace->level += (double)(now_us - pace->at_us) * (double)pace->limit / (double)MINUTE_US;
+	if (pace->level > burst_of(pace->limit))
+		pace->level = burst_of(pace->limit);
+	pace->at_us = now_us;
+}
+
+static int64_t pace_ready_us(struct pace *pace, int64_t now_us)
+{
+	if (pace->limit == 0)
+		return now_us;
+	pace_refill(pace, now_us);
+	if (pace->level >= 1)
+		return now_us;
+	return now_us + 1 + (int64_t)((1 - pace->level) * (double)MINUTE_US / (double)pace->limit);
+}
+
+/* ---- all together ---- */
 
 void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
 		 int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us)
@@ -20,32 +114,14 @@ void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests
 	*limits = (struct limits){
 		.max_in_flight = max_in_flight,
 		.places = max_in_flight,
+		.ceiling = max_in_flight,
 		.narrowed_us = INT64_MIN / 2,
 		.paused_until_us = INT64_MIN,
-		.requests = rate_of(requests_per_minute, MINUTE_US, now_us),
-		.minute_tokens = rate_of(tokens_per_minute, MINUTE_US, now_us),
-		.day_tokens = rate_of(tokens_per_day, DAY_US, now_us),
+		.pace = { requests_per_minute, burst_of(requests_per_minute), now_us },
 	};
-}
-
-static void refill(struct rate *rate, int64_t now_us)
-{
-	double limit = (double)rate->limit;
-	rate->level += (double)(now_us - rate->at_us) * limit / (double)rate->period_us;
-	if (rate->level > limit)
-		rate->level = limit;
-	rate->at_us = now_us;
-}
-
-/* A budget that was not limited starts full; one that was keeps what is missing from it. */
-static void change_rate(struct rate *rate, int64_t limit, int64_t now_us)
-{
-	if (rate->limit != 0)
-		refill(rate, now_us);
-	double missing = rate->limit != 0 ? (double)rate->limit - rate->level : 0;
-	rate->limit = limit;
-	rate->level = (double)limit - missing;
-	rate->at_us = now_us;
+	window_init(&limits->requests, requests_per_minute, MINUTE_US, now_us);
+	window_init(&limits->minute_tokens, tokens_per_minute, MINUTE_US, now_us);
+	window_init(&limits->day_tokens, tokens_per_day, DAY_US, now_us);
 }
 
 void limits_change(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
@@ -55,66 +131,82 @@ void limits_change(struct limits *limits, unsigned max_in_flight, int64_t reques
 	if (!adapted || limits->places > max_in_flight)
 		limits->places = max_in_flight;
 	limits->max_in_flight = max_in_flight;
-	change_rate(&limits->requests, requests_per_minute, now_us);
-	change_rate(&limits->minute_tokens, tokens_per_minute, now_us);
-	change_rate(&limits->day_tokens, tokens_per_day, now_us);
-}
-
-static void spend(struct rate *rate, int64_t amount, int64_t now_us)
-{
-	if (rate->limit == 0)
-		return;
-	refill(rate, now_us);
-	rate->level -= (double)amount;
-}
-
-/* When there is something left for one more, at least 1 unit. */
-static int64_t rate_ready_us(struct rate *rate, int64_t now_us)
-{
-	if (rate->limit == 0)
-		return now_us;
-	refill(rate, now_us);
-	if (rate->level >= 1)
-		return now_us;
-	return now_us + 1 + (int64_t)((1 - rate->level) * (double)rate->period_us / (double)rate->limit);
-}
-
-static int64_t later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
+	if (limits->pace.limit == 0)
+		limits->pace = (struct pace){ requests_per_minute, burst_of(requests_per_minute), now_us };
+	pace_refill(&limits->pace, now_us);
+	limits->pace.limit = requests_per_minute;
+	limits->requests.limit = requests_per_minute;
+	limits->minute_tokens.limit = tokens_per_minute;
+	limits->day_tokens.limit = tokens_per_day;
 }
 
 int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us)
 {
 	if (in_flight >= (unsigned)limits->places)
 		return INT64_MAX;
+	int64_t tokens = (int64_t)(limits->mean_tokens * (in_flight + 1));
 	int64_t ready_us = later(now_us, limits->paused_until_us);
-	ready_us = later(ready_us, rate_ready_us(&limits->requests, now_us));
-	ready_us = later(ready_us, rate_ready_us(&limits->minute_tokens, now_us));
-	return later(ready_us, rate_ready_us(&limits->day_tokens, now_us));
+	ready_us = later(ready_us, pace_ready_us(&limits->pace, now_us));
+	ready_us = later(ready_us, window_ready_us(&limits->requests, 1, now_us));
+	ready_us = later(ready_us, window_ready_us(&limits->minute_tokens, later(tokens, 1), now_us));
+	return later(ready_us, window_ready_us(&limits->day_tokens, later(tokens, 1), now_us));
 }
 
 void limits_sent(struct limits *limits, int64_t now_us)
 {
-	spend(&limits->requests, 1, now_us);
+	window_spend(&limits->requests, 1, now_us);
+	pace_refill(&limits->pace, now_us);
+	limits->pace.level -= 1;
+}
+
+static void widen(struct limits *limits, int64_t now_us)
+{
+	double time = (double)(now_us - limits->narrowed_us) / RECOVERY_US - 1;
+	double places = limits->ceiling * (1 + time * time * time / 2);
+	if (places > limits->max_in_flight)
+		places = limits->max_in_flight;
+	if (places > limits->places)
+		limits->places = places;
 }
 
 void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us)
 {
-	spend(&limits->minute_tokens, tokens, now_us);
-	spend(&limits->day_tokens, tokens, now_us);
-	limits->places += 1 / limits->places;
-	if (limits->places > limits->max_in_flight)
-		limits->places = limits->max_in_flight;
+	window_spend(&limits->minute_tokens, tokens, now_us);
+	window_spend(&limits->day_tokens, tokens, now_us);
+	if (tokens > 0)
+		limits->mean_tokens +=
+			((double)tokens - limits->mean_tokens) / (limits->mean_tokens > 0 ? 8 : 1);
+	widen(limits, now_us);
 }
 
 void limits_refused(struct limits *limits, int64_t retry_after_ms, int64_t now_us)
 {
-	int64_t pause_ms = retry_after_ms < PAUSE_MAX_MS ? retry_after_ms : PAUSE_MAX_MS;
+	int64_t pause_ms = least(retry_after_ms, PAUSE_MAX_MS);
 	if (pause_ms > 0)
 		limits->paused_until_us = later(limits->paused_until_us, now_us + pause_ms * 1000);
 	if (now_us - limits->narrowed_us < NARROWING_US)
 		return;
 	limits->narrowed_us = now_us;
+	limits->ceiling = limits->places;
 	limits->places = limits->places > 2 ? limits->places / 2 : 1;
+}
+
+void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS])
+{
+	struct window *window = &limits->day_tokens;
+	window_advance(window, now_us);
+	for (int64_t i = 0; i < LIMITS_SLOTS; i++)
+		ret_spent[i] = *slot(window, window->newest - i);
+}
+
+void limits_import_day(struct limits *limits, int64_t now_us, const int64_t spent[LIMITS_SLOTS],
+		       int64_t elapsed_us)
+{
+	struct window *window = &limits->day_tokens;
+	window_init(window, window->limit, DAY_US, now_us);
+	int64_t steps = elapsed_us <= 0 ? 0 : elapsed_us / window->slot_us;
+	for (int64_t i = 0; i + steps < LIMITS_SLOTS; i++) {
+		*slot(window, window->newest - i - steps) = spent[i];
+		window->total += spent[i];
+	}
 }

@@ -1,32 +1,48 @@
 /*
  * How much may be asked of the judge's server: places for requests in flight, requests a minute, tokens a
- * minute and tokens a day. The number of places adapts: a refusal for too many requests halves it, every
- * success gives a little back (additive increase, multiplicative decrease: Chiu and Jain, 1989). Tokens are
- * known only when they are spent: a budget may be overdrawn by what is in flight, and is paid back before the
- * next request. Budgets refill evenly and start full with the process. Pure: the time is handed in. Not
- * thread-safe.
+ * minute and tokens a day.
+ *
+ * Places adapt: a refusal for too many requests halves them; successes give them back along a cubic curve
+ * that is flat where the last refusal came, so that most of the time is spent close below it (after Ha, Rhee,
+ * Xu: CUBIC, 2008). Within every span of a minute or a day at most the limit is asked for; requests are
+ * besides paced, with bursts of a sixth of the limit. Tokens are known only when they are spent: what is in
+ * flight is counted as the mean of what was, so that a budget is overdrawn by little. Pure: the time is
+ * handed in. Not thread-safe.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rate {
-	int64_t limit; /* per period; 0: none */
-	int64_t period_us;
-	double level; /* what is left; negative when overdrawn */
+#define LIMITS_SLOTS 61 /* of a sixtieth of the span each: one is never whole */
+
+/* What was spent within the last span, by time. */
+struct window {
+	int64_t limit;		     /* 0: none */
+	int64_t slot_us;	     /* width */
+	int64_t newest;		     /* number of the slot that is being filled */
+	int64_t spent[LIMITS_SLOTS]; /* by number modulo their count */
+	int64_t total;
+};
+
+struct pace {
+	int64_t limit; /* a minute; 0: none */
+	double level;
 	int64_t at_us;
 };
 
 struct limits {
 	unsigned max_in_flight;
-	double places; /* 1..max_in_flight */
+	double places;	/* 1..max_in_flight */
+	double ceiling; /* the places at the last refusal */
 	int64_t narrowed_us;
 	int64_t paused_until_us; /* as the server asked */
-	struct rate requests, minute_tokens, day_tokens;
+	double mean_tokens;	 /* of a request; 0: none is known */
+	struct pace pace;
+	struct window requests, minute_tokens, day_tokens;
 };
 
-/* Full budgets; a limit of 0 is none. */
+/* Nothing is spent yet; a limit of 0 is none. */
 void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
 		 int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us);
 
@@ -46,3 +62,8 @@ void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us);
 
 /* It was refused as one too many; `retry_after_ms` as the server asked, or −1. */
 void limits_refused(struct limits *limits, int64_t retry_after_ms, int64_t now_us);
+
+/* What was spent of the day's tokens, the newest slot first; and back, `elapsed_us` later. */
+void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS]);
+void limits_import_day(struct limits *limits, int64_t now_us, const int64_t spent[LIMITS_SLOTS],
+		       int64_t elapsed_us);

@@ -290,30 +290,38 @@ void transport_cancel(struct transport *transport, struct transfer *transfer)
 	transfer->handle = NULL;
 }
 
+/* Codes of curl that are not a fault of the network. */
+static const struct {
+	CURLcode result;
+	enum transfer_outcome outcome;
+} outcomes[] = {
+	{ CURLE_OK, TRANSFER_ANSWERED },
+	{ CURLE_OPERATION_TIMEDOUT, TRANSFER_TIMED_OUT },
+	{ CURLE_UNSUPPORTED_PROTOCOL, TRANSFER_IMPOSSIBLE },
+	{ CURLE_URL_MALFORMAT, TRANSFER_IMPOSSIBLE },
+	{ CURLE_PEER_FAILED_VERIFICATION, TRANSFER_IMPOSSIBLE },
+	{ CURLE_SSL_CACERT_BADFILE, TRANSFER_IMPOSSIBLE },
+	{ CURLE_SSL_CERTPROBLEM, TRANSFER_IMPOSSIBLE },
+	{ CURLE_SSL_CIPHER, TRANSFER_IMPOSSIBLE },
+};
+
 static enum transfer_outcome outcome_of(const struct transfer *transfer, CURLcode result)
 {
-	switch (result) {
-	case CURLE_OK:
-		return TRANSFER_ANSWERED;
-	case CURLE_WRITE_ERROR:
-		return transfer->outcome == TRANSFER_TOO_LARGE ? TRANSFER_TOO_LARGE : TRANSFER_FAULT;
-	case CURLE_OPERATION_TIMEDOUT:
-		return TRANSFER_TIMED_OUT;
-	case CURLE_UNSUPPORTED_PROTOCOL:
-	case CURLE_URL_MALFORMAT:
-	case CURLE_PEER_FAILED_VERIFICATION:
-	case CURLE_SSL_CACERT_BADFILE:
-	case CURLE_SSL_CERTPROBLEM:
-	case CURLE_SSL_CIPHER:
-		return TRANSFER_IMPOSSIBLE;
-	default:
-		return TRANSFER_FAULT;
-	}
+	if (transfer->outcome == TRANSFER_TOO_LARGE)
+		return TRANSFER_TOO_LARGE;
+	if (result == CURLE_OPERATION_TIMEDOUT && !transfer->connected)
+		return TRANSFER_UNCONNECTED;
+	for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
+		if (outcomes[i].result == result)
+			return outcomes[i].outcome;
+	return TRANSFER_FAULT;
 }
 
 static void finish(struct transport *transport, struct transfer *transfer, CURLcode result)
 {
-	curl_off_t retry_after_s = 0;
+	curl_off_t retry_after_s = 0, connected_us = 0;
+	curl_easy_getinfo(transfer->handle, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+	transfer->connected = connected_us > 0;
 	transfer->outcome = outcome_of(transfer, result);
 	curl_easy_getinfo(transfer->handle, CURLINFO_RESPONSE_CODE, &transfer->status);
 	curl_easy_getinfo(transfer->handle, CURLINFO_RETRY_AFTER, &retry_after_s);

@@ -19,8 +19,9 @@ enum transfer_outcome {
 	TRANSFER_ANSWERED,  /* `status` and `response` hold */
 	TRANSFER_TOO_LARGE, /* the answer exceeded TRANSPORT_BODY_MAX */
 	TRANSFER_TIMED_OUT,
-	TRANSFER_FAULT,	    /* the network's; another try may succeed */
-	TRANSFER_IMPOSSIBLE /* another try would not help: a certificate that is not trusted, … */
+	TRANSFER_UNCONNECTED, /* connecting took too long */
+	TRANSFER_FAULT,	      /* the network's; another try may succeed */
+	TRANSFER_IMPOSSIBLE   /* another try would not help: a certificate that is not trusted, … */
 };
 
 /* One request. The caller owns it and keeps `body` unchanged until it is finished or cancelled. */
@@ -30,6 +31,7 @@ struct transfer {
 	int64_t timeout_ms;
 	enum transfer_outcome outcome;
 	long status;
+	bool connected;		/* the request could be sent */
 	int64_t retry_after_ms; /* −1: the server named none */
 	struct buf response;
 	char fault[CURL_ERROR_SIZE]; /* what went wrong, for a person */

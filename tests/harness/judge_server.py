@@ -7,7 +7,6 @@ prompt can be looked at afterwards. It may be taken away and brought back on the
 import dataclasses
 import threading
 import time
-import types
 
 import test_judge
 
@@ -49,7 +48,7 @@ class Judge:
         self._asked = []  # (whether it is about correctness, prompt), in order of arrival
         self._server = None
         self._port = 0
-        script = test_judge.Script(types.SimpleNamespace(latency=0, key=None, refuse_structured=None, steps=""))
+        script = test_judge.Script(test_judge.options_of([]))
         self._handler = type("BoundHandler", (Handler,), {"owner": self, "script": script})
         self.resume()
 

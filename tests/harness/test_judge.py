@@ -2,16 +2,22 @@
 """A scripted language model server for tests: OpenAI-compatible POST …/chat/completions and Anthropic POST …/messages.
 
     test_judge.py [--port N] [--latency MS | MIN-MAX] [--key KEY] [--refuse-structured schema|all]
-                  [--steps 'STEP;STEP;…'] [--script FILE.json] [--tls FILE.pem] [--stop-with-stdin]
+                  [--rate N [--burst N]] [--resets SHARE] [--refusals SHARE]
+                  [--steps 'STEP;STEP;…'] [--script FILE.json] [--tls FILE.pem [--tls-cuts N]] [--stop-with-stdin]
 
 The first line on standard output is the port; the server then listens on 127.0.0.1 until its standard input is
-closed (only with --stop-with-stdin) or it is killed. --tls: speaks TLS with the key and certificate of that file.
+closed (only with --stop-with-stdin) or it is killed. --tls: speaks TLS with the key and certificate of that file; the
+first --tls-cuts connections are cut before their handshake is done.
+--latency: MS, MIN-MAX (uniform), exp:MEAN (exponential) or lognormal:MEDIAN (with a sigma of 1).
 
 Each request is answered by the first of these that applies:
 1. --key: without that key (Authorization: Bearer, or x-api-key) → 401, whose message repeats the key it was sent.
+   --rate: more than N requests a second (bursts of --burst, default N / 10 + 1) → 429 at once; --resets and --refusals: such
+   shares of all others, at random, are reset in the middle of an answer or get 429.
 2. --refuse-structured: 400 for response_format json_schema (schema), or for any response_format (all).
 3. The steps, each used up by one request (one that 1 or 2 answers, too), in the order of arrival. A step is a comma-separated list of
        status=N           answer with that status and an error body   retry_after=N   its Retry-After header
+       retry_at=S         the same as an HTTP date, S seconds from now
        location=URL       Location header (with status=302)           latency=MS      wait first
        body=TEXT          answer 200 with TEXT as the model's reply   raw=TEXT        answer 200 with TEXT as the whole body
        reset              send half of an answer, then reset the connection
@@ -39,6 +45,7 @@ GET /stats → {"requests", "answered", "concurrent_max", "connections", "by_sta
 """
 
 import argparse
+import email.utils
 import json
 import random
 import re
@@ -58,8 +65,10 @@ class Script:
 
     def __init__(self, options):
         self.lock = threading.Lock()
-        low, _, high = str(options.latency).partition("-")
-        self.latency_ms = (float(low), float(high or low))
+        self.latency_ms = distribution(str(options.latency))
+        self.rate, self.burst = options.rate, options.burst or options.rate / 10 + 1
+        self.tokens, self.filled = self.burst, time.monotonic()
+        self.resets, self.refusals = options.resets, options.refusals
         self.key = options.key
         self.refuse_structured = options.refuse_structured
         self.steps = parse_steps(options.steps)
@@ -83,6 +92,18 @@ class Script:
             self.last, self.last_headers = body, headers
             return self.steps.pop(0) if self.steps else {}
 
+    def weather(self):
+        """What becomes of a request whatever it says: "refuse", "reset" or None."""
+        with self.lock:
+            now = time.monotonic()
+            self.tokens = min(self.burst, self.tokens + (now - self.filled) * self.rate)
+            self.filled = now
+            if self.rate and self.tokens < 1:
+                return "refuse"
+            self.tokens -= 1
+        chance = random.random()
+        return "refuse" if chance < self.refusals else "reset" if chance < self.refusals + self.resets else None
+
     def leave(self, status):
         with self.lock:
             if self.arrived.epoch != self.epoch:
@@ -97,6 +118,17 @@ class Script:
             return {"requests": self.requests, "answered": self.answered, "concurrent_max": self.concurrent_max,
                     "connections": self.connections, "by_status": self.by_status, "last": self.last,
                     "last_headers": self.last_headers}
+
+
+def distribution(text):
+    """A function that draws milliseconds."""
+    kind, _, value = text.partition(":")
+    if kind == "exp":
+        return lambda: random.expovariate(1 / float(value))
+    if kind == "lognormal":
+        return lambda: float(value) * random.lognormvariate(0, 1)
+    low, _, high = text.partition("-")
+    return lambda: random.uniform(float(low), float(high or low))
 
 
 def parse_steps(text):
@@ -207,6 +239,8 @@ class Handler(BaseHTTPRequestHandler):
         if "status" in step:
             names = {"retry_after": "Retry-After", "location": "Location"}
             headers = [(names[name], step[name]) for name in names if name in step]
+            if "retry_at" in step:
+                headers.append(("Retry-After", email.utils.formatdate(time.time() + float(step["retry_at"]), usegmt=True)))
             return self.answer_error(int(step["status"]), "scripted failure", headers)
         if "body" in step:
             return self.answer_reply(step["body"])
@@ -226,9 +260,15 @@ class Handler(BaseHTTPRequestHandler):
         system, text = messages_of(request)
         if self.script.key and self.key_sent() != self.script.key:
             return self.answer_error(401, "Incorrect API key provided: " + self.key_sent())
+        weather = self.script.weather()
+        if weather == "refuse":
+            return self.answer_error(429, "slow down")
+        if weather == "reset":
+            time.sleep(self.script.latency_ms() / 1000)
+            return self.drop(True)
         if self.structured_refused(request):
             return self.answer_error(400, "response_format is not supported by this model")
-        time.sleep(random.uniform(*self.script.latency_ms) / 1000 + float(step.get("latency", 0)) / 1000)
+        time.sleep(self.script.latency_ms() / 1000 + float(step.get("latency", 0)) / 1000)
         reply = verdict_of(system, text)
         followed = self.follow_step(step, reply)
         if followed is not False:
@@ -283,6 +323,17 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     request_queue_size = 1024
     daemon_threads = True
+    tls, tls_cuts = None, 0
+
+    def get_request(self):
+        connection, address = super().get_request()
+        if self.tls_cuts > 0:
+            self.tls_cuts -= 1
+            connection.close()
+            raise OSError("cut")
+        if self.tls:  # the handshake is the connection's thread's
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], (OSError, ValueError)):
@@ -298,6 +349,11 @@ def options_of(arguments):
     parser.add_argument("--steps", default="")
     parser.add_argument("--script")
     parser.add_argument("--tls")
+    parser.add_argument("--tls-cuts", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=0)
+    parser.add_argument("--burst", type=float, default=0)
+    parser.add_argument("--resets", type=float, default=0)
+    parser.add_argument("--refusals", type=float, default=0)
     parser.add_argument("--stop-with-stdin", action="store_true")
     options = parser.parse_args(arguments)
     if options.script:
@@ -314,7 +370,7 @@ def main():
     if options.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(options.tls)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.tls, server.tls_cuts = context, options.tls_cuts
     print(server.server_address[1], flush=True)
     if not options.stop_with_stdin:
         server.serve_forever()

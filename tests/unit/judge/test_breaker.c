@@ -38,9 +38,13 @@ static void test_lets_one_probe_through(void **state)
 	struct breaker breaker = breaker_of(1);
 	assert_true(breaker_failed(&breaker, 0));
 	assert_true(breaker_allows(&breaker, S));
-	breaker_started(&breaker);
+	breaker_started(&breaker, S);
 	assert_int_equal(breaker.state, BREAKER_HALF_OPEN);
-	assert_false(breaker_allows(&breaker, 100 * S));
+	assert_false(breaker_allows(&breaker, 2 * S - 1));
+	assert_int_equal(breaker_ready_us(&breaker, S), 2 * S);
+	assert_true(breaker_allows(&breaker, 2 * S)); /* the probe is silent: another one */
+	breaker_started(&breaker, 5 * S);
+	assert_false(breaker_allows(&breaker, 6 * S - 1));
 	breaker_succeeded(&breaker);
 	assert_int_equal(breaker.state, BREAKER_CLOSED);
 	assert_true(breaker_allows(&breaker, 100 * S));
@@ -52,7 +56,7 @@ static void test_failed_probe_opens_again(void **state)
 	struct breaker breaker = breaker_of(2);
 	breaker_failed(&breaker, 0);
 	breaker_failed(&breaker, 0);
-	breaker_started(&breaker);
+	breaker_started(&breaker, 9 * S);
 	assert_true(breaker_failed(&breaker, 10 * S));
 	assert_false(breaker_allows(&breaker, 11 * S - 1));
 	assert_true(breaker_allows(&breaker, 11 * S));
@@ -83,7 +87,7 @@ static void test_pause_grows(void **state)
 			breaker_failed(&breaker, 0);
 			assert_in_range(breaker.probe_at_us, 1000 * 1000, most_ms[n] * 1000);
 			longest_us = breaker.probe_at_us > longest_us ? breaker.probe_at_us : longest_us;
-			breaker_started(&breaker);
+			breaker_started(&breaker, breaker.probe_at_us);
 		}
 	}
 	assert_true(longest_us > 4500000);

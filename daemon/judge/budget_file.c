@@ -1,0 +1,50 @@
+#include "judge/budget_file.h"
+
+#include "common/buf.h"
+#include "common/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+
+#define HEADER "assayd judge tokens 1"
+
+/* No day's slot holds more: keeps a damaged file from spoiling sums. */
+#define SPENT_MAX INT64_C(1000000000000)
+
+void budget_file_load(const char *path, struct limits *limits, int64_t now_us, int64_t wall_ms)
+{
+	int64_t saved_ms, spent[LIMITS_SLOTS];
+	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");
+	if (!file || fscanf(file, HEADER " %" SCNd64, &saved_ms) != 1 || saved_ms < 0)
+		return;
+	for (size_t i = 0; i < LIMITS_SLOTS; i++)
+		if (fscanf(file, "%" SCNd64, &spent[i]) != 1 || spent[i] < 0 || spent[i] > SPENT_MAX)
+			return;
+	int64_t elapsed_ms = wall_ms > saved_ms ? wall_ms - saved_ms : 0;
+	if (elapsed_ms < INT64_MAX / 1000)
+		limits_import_day(limits, now_us, spent, elapsed_ms * 1000);
+}
+
+static bool write_file(const char *path, const struct buf *text)
+{
+	_cleanup_(cleanup_close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	return fd >= 0 && write(fd, text->data, text->len) == (ssize_t)text->len;
+}
+
+void budget_file_save(const char *path, struct limits *limits, int64_t now_us, int64_t wall_ms)
+{
+	static _Atomic bool told;
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	char fresh[PATH_MAX];
+	int64_t spent[LIMITS_SLOTS];
+	limits_export_day(limits, now_us, spent);
+	buf_printf(&text, HEADER " %" PRId64 "\n", wall_ms);
+	for (size_t i = 0; i < LIMITS_SLOTS; i++)
+		buf_printf(&text, "%" PRId64 "\n", spent[i]);
+	snprintf(fresh, sizeof fresh, "%s.new", path);
+	if ((!write_file(fresh, &text) || rename(fresh, path) != 0) && !atomic_exchange(&told, true))
+		log_error("the judge's budget cannot be kept in %s: %s", path, strerror(errno));
+}
