@@ -176,6 +176,19 @@ double compare_number_double(str_t number)
 	return strtod(number.ptr, NULL);
 }
 
+void compare_append_whole(struct buf *text, int64_t number)
+{
+	char digits[24], *at = digits + sizeof digits;
+	uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+	do {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	if (number < 0)
+		*--at = '-';
+	buf_append(text, at, (size_t)(digits + sizeof digits - at));
+}
+
 void compare_number_canonical(str_t number, struct buf *text)
 {
 	char *to = buf_reserve(text, number.len + 1);
@@ -196,8 +209,9 @@ void compare_number_canonical(str_t number, struct buf *text)
 		power -= leading && behind_point;
 	}
 	text->len += significant;
-	if (significant > 0)
-		buf_printf(text, "%c%lld", number.ptr[0] == '-' ? 'm' : 'p',
-			   (long long)(power + read_power(number, at)));
+	if (significant > 0) {
+		buf_append_char(text, number.ptr[0] == '-' ? 'm' : 'p');
+		compare_append_whole(text, power + read_power(number, at));
+	}
 	buf_append_char(text, ';');
 }

@@ -38,3 +38,6 @@ bool compare_number_whole(str_t text, int64_t *ret_number);
 /* Appends the value of a finite number in the only form that it has: sign, digits without zeros at either end
  * and the power of ten. Numbers are equal exactly when these are, however many digits they have. */
 void compare_number_canonical(str_t number, struct buf *text);
+
+/* Appends a whole number in decimal digits, quickly. */
+void compare_append_whole(struct buf *text, int64_t number);

@@ -440,6 +440,12 @@ static bool all_have_twins(const struct matcher *matcher, const struct group *gr
 	return twins == smaller(group->left_count, group->right_count);
 }
 
+/* Two entries, one of either side. */
+static bool are_partners(const struct matcher *matcher, const struct entry *entries)
+{
+	return entries[0].is_right != entries[1].is_right && entries_close(matcher, &entries[0], &entries[1]);
+}
+
 static size_t match_pieces(const struct matcher *matcher, const struct group *group)
 {
 	struct pieces pieces = { 0 };
@@ -448,8 +454,10 @@ static size_t match_pieces(const struct matcher *matcher, const struct group *gr
 	ARENA_PUSH(matcher->arena, pieces.items, pieces.count, pieces.capacity, whole);
 	while (pieces.count > 0) {
 		struct piece piece = pieces.items[--pieces.count];
-		if (piece.count == 1)
+		if (piece.count <= 2) {
+			matched += piece.count == 2 && are_partners(matcher, piece.entries);
 			continue;
+		}
 		if (piece.idle < matcher->dimensions && piece.rounds < CUTTING_ROUNDS * matcher->dimensions)
 			cut_piece(matcher, piece, &pieces);
 		else
@@ -464,7 +472,7 @@ static size_t match_group(const struct matcher *matcher, const struct group *gro
 	if (least == 0 || matcher->dimensions == 0)
 		return least;
 	if (group->left_count == 1 && group->right_count == 1)
-		return entries_close(matcher, &group->entries[0], &group->entries[1]);
+		return are_partners(matcher, group->entries);
 	if (all_have_twins(matcher, group))
 		return least;
 	return match_pieces(matcher, group);

@@ -12,7 +12,7 @@ struct compare_table {
 	const struct result_set *set;
 	struct arena *arena;
 	struct compare_values **values; /* by column and mode; NULL: not read yet */
-	uint64_t **fingerprints;	/* by column */
+	const uint64_t **fingerprints;	/* by column */
 };
 
 /* A column while it is read. */
@@ -182,7 +182,7 @@ struct compare_table *compare_table_new(const struct result_set *set, struct are
 		.set = set,
 		.arena = arena,
 		.values = ARENA_ARRAY(arena, struct compare_values *, set->columns_count * MODES_COUNT),
-		.fingerprints = ARENA_ARRAY(arena, uint64_t *, set->columns_count),
+		.fingerprints = ARENA_ARRAY(arena, const uint64_t *, set->columns_count),
 	};
 	return table;
 }
@@ -287,31 +287,49 @@ static uint64_t fingerprint_number(double number)
 	return scatter((uint64_t)compare_quantise(number));
 }
 
-static uint64_t fingerprint_value(const struct compare_values *values, bool booleans, size_t row)
+static uint64_t fingerprint_value(const struct compare_values *values, size_t row)
 {
 	uint64_t exact = values->exact[row];
 	if (compare_is_number(exact) && values->numbers)
 		return fingerprint_number(values->numbers[row]);
 	if (values->wholes && exact != compare_marks.absent && isfinite(values->wholes[row]))
 		return fingerprint_number(values->wholes[row]);
-	/* 0 and 1 look alike in columns that are and that are not boolean. */
-	if (booleans && (exact == compare_marks.yes || exact == compare_marks.no))
-		return fingerprint_number(exact == compare_marks.yes);
 	for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
 		exact = compare_mix(exact, fingerprint_number(values->lists[row].items[i]));
 	return exact;
 }
 
+/* 0 and 1 look alike in columns that are and that are not boolean. */
+static void fingerprint_booleans(uint64_t *fingerprints, size_t rows)
+{
+	uint64_t no = fingerprint_number(0), yes = fingerprint_number(1);
+	for (size_t row = 0; row < rows; row++) {
+		uint64_t fingerprint = fingerprints[row];
+		fingerprints[row] = fingerprint == compare_marks.yes  ? yes
+				    : fingerprint == compare_marks.no ? no
+								      : fingerprint;
+	}
+}
+
+static const uint64_t *make_fingerprints(const struct compare_table *table,
+					 const struct compare_values *values, enum compare_mode mode)
+{
+	size_t rows = table->set->rows_count;
+	if (!values->numbers && !values->wholes && !values->lists && mode != COMPARE_BOOLEAN)
+		return values->exact;
+	uint64_t *fingerprints = ARENA_ARRAY(table->arena, uint64_t, rows);
+	for (size_t row = 0; row < rows; row++)
+		fingerprints[row] = fingerprint_value(values, row);
+	if (mode == COMPARE_BOOLEAN)
+		fingerprint_booleans(fingerprints, rows);
+	return fingerprints;
+}
+
 const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t column)
 {
 	enum compare_mode mode = mode_alone(table, column);
-	size_t rows = table->set->rows_count;
-	if (table->fingerprints[column])
-		return table->fingerprints[column];
-	const struct compare_values *values = compare_table_values(table, column, mode);
-	uint64_t *fingerprints = ARENA_ARRAY(table->arena, uint64_t, rows);
-	for (size_t row = 0; row < rows; row++)
-		fingerprints[row] = fingerprint_value(values, mode == COMPARE_BOOLEAN, row);
-	table->fingerprints[column] = fingerprints;
-	return fingerprints;
+	if (!table->fingerprints[column])
+		table->fingerprints[column] =
+			make_fingerprints(table, compare_table_values(table, column, mode), mode);
+	return table->fingerprints[column];
 }

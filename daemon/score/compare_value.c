@@ -135,13 +135,16 @@ void compare_push_number(struct compare_reading *reading, str_t number)
 
 void compare_push_text(struct compare_reading *reading, str_t text)
 {
-	buf_printf(&reading->exact, "%zu:", text.len);
+	compare_append_whole(&reading->exact, (int64_t)text.len);
+	buf_append_char(&reading->exact, ':');
 	buf_append_str(&reading->exact, text);
 }
 
 static void push_micros(struct compare_reading *reading, char mark, int64_t us)
 {
-	buf_printf(&reading->exact, "%c%lld;", mark, (long long)us);
+	buf_append_char(&reading->exact, mark);
+	compare_append_whole(&reading->exact, us);
+	buf_append_char(&reading->exact, ';');
 }
 
 /* Appends what is no finite number but has a place among the numbers. */
@@ -248,7 +251,8 @@ static bool read_bytes(struct compare_reading *reading, str_t text)
 	bool prefixed = text.len >= 2 && (text.ptr[0] == '\\' || text.ptr[0] == '0') && text.ptr[1] == 'x';
 	str_t digits = prefixed ? (str_t){ text.ptr + 2, text.len - 2 } : text;
 	size_t exact_len = reading->exact.len;
-	buf_printf(&reading->exact, "%zu:", digits.len);
+	compare_append_whole(&reading->exact, (int64_t)digits.len);
+	buf_append_char(&reading->exact, ':');
 	for (size_t i = 0; i < digits.len; i++) {
 		int digit = hex_digit(digits.ptr[i]);
 		if (digit < 0) {
