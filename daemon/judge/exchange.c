@@ -13,7 +13,8 @@ static const struct judge_call *first_call(const struct exchange *exchange)
 
 static struct prompt_values values_of(const struct judge_call *call)
 {
-	return (struct prompt_values){ call->question, call->sql, call->truth_sql, call->dialect };
+	return (struct prompt_values){ call->question, call->sql, call->truth_sql, call->schema,
+				       call->dialect };
 }
 
 static void append_counted(struct buf *buf, const char *text)

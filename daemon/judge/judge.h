@@ -74,6 +74,7 @@ struct judge_call {
 	str_t question;
 	str_t sql;
 	str_t truth_sql;     /* correctness */
+	str_t schema;	     /* of the tables that the SQL uses, for the prompt; or absent */
 	const char *dialect; /* "PostgreSQL", … for the prompt */
 	struct judge_verdict verdict;
 	int64_t duration_us;

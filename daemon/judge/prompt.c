@@ -9,11 +9,20 @@
 
 #include "judge/builtin_prompts.inc"
 
-enum slot { SLOT_LITERAL, SLOT_QUESTION, SLOT_SQL, SLOT_TRUTH_SQL, SLOT_DIALECT, SLOT_NONCE, SLOT_COUNT };
+enum slot {
+	SLOT_LITERAL,
+	SLOT_QUESTION,
+	SLOT_SQL,
+	SLOT_TRUTH_SQL,
+	SLOT_SCHEMA,
+	SLOT_DIALECT,
+	SLOT_NONCE,
+	SLOT_COUNT
+};
 
 static const char *const slot_names[SLOT_COUNT] = {
-	[SLOT_QUESTION] = "question", [SLOT_SQL] = "sql",     [SLOT_TRUTH_SQL] = "truth_sql",
-	[SLOT_DIALECT] = "dialect",   [SLOT_NONCE] = "nonce",
+	[SLOT_QUESTION] = "question", [SLOT_SQL] = "sql",	  [SLOT_TRUTH_SQL] = "truth_sql",
+	[SLOT_SCHEMA] = "schema",     [SLOT_DIALECT] = "dialect", [SLOT_NONCE] = "nonce",
 };
 
 struct part {
@@ -65,7 +74,7 @@ static err_t malformed(const struct reader *reader, unsigned line, const char *w
 
 static bool is_data(enum slot slot)
 {
-	return slot == SLOT_QUESTION || slot == SLOT_SQL || slot == SLOT_TRUTH_SQL;
+	return slot == SLOT_QUESTION || slot == SLOT_SQL || slot == SLOT_TRUTH_SQL || slot == SLOT_SCHEMA;
 }
 
 static bool is_known(enum judge_question kind, enum slot slot)
@@ -155,7 +164,7 @@ static bool uses(const struct section *section, enum slot slot)
 static err_t check_template(const struct reader *reader, const struct template *template)
 {
 	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
-		if (is_known(reader->kind, slot) && !uses(&template->system, slot) &&
+		if (slot != SLOT_SCHEMA && is_known(reader->kind, slot) && !uses(&template->system, slot) &&
 		    !uses(&template->user, slot))
 			return malformed(reader, reader->line,
 					 " is missing: the prompt must use this placeholder",
@@ -278,7 +287,7 @@ void prompt_draw_nonce(const struct prompt_values *values, void (*draw)(unsigned
 		}
 		ret_nonce[PROMPT_NONCE_SIZE - 1] = 0;
 	} while (occurs(values->question, ret_nonce) || occurs(values->sql, ret_nonce) ||
-		 occurs(values->truth_sql, ret_nonce));
+		 occurs(values->truth_sql, ret_nonce) || occurs(values->schema, ret_nonce));
 }
 
 static str_t slot_value(const struct part *part, const struct prompt_values *values, const char *nonce)
@@ -290,6 +299,8 @@ static str_t slot_value(const struct part *part, const struct prompt_values *val
 		return values->sql;
 	case SLOT_TRUTH_SQL:
 		return values->truth_sql;
+	case SLOT_SCHEMA:
+		return str_present(values->schema) ? values->schema : STR("(not known)");
 	case SLOT_DIALECT:
 		return str_from(values->dialect ? values->dialect : "SQL");
 	case SLOT_NONCE:
@@ -301,12 +312,85 @@ static str_t slot_value(const struct part *part, const struct prompt_values *val
 	return part->text;
 }
 
+/* Words by which models' chat templates tell turns apart, besides those between <| and |>. */
+static const char *const turn_words[] = {
+	"<start_of_turn>",
+	"<end_of_turn>",
+	"<bos>",
+	"<eos>",
+	"<s>",
+	"</s>",
+	"[INST]",
+	"[/INST]",
+	"<<SYS>>",
+	"<</SYS>>",
+	"[SYSTEM_PROMPT]",
+	"[/SYSTEM_PROMPT]",
+	"[TOOL_CALLS]",
+	"[AVAILABLE_TOOLS]",
+	"[TOOL_RESULTS]",
+};
+
+#define TURN_WORD_MAX 64
+
+/* A bar, or the wide one that some templates have (U+FF5C); its length, or 0. */
+static size_t bar_at(const char *at, const char *end)
+{
+	if (at < end && *at == '|')
+		return 1;
+	return end - at >= 3 && memcmp(at, "\xef\xbd\x9c", 3) == 0 ? 3 : 0;
+}
+
+/* Whether a word in angle brackets and bars opens at `at`, with nothing in it that no such word has. */
+static bool is_barred_word(const char *at, const char *end)
+{
+	size_t bar = *at == '<' ? bar_at(at + 1, end) : 0;
+	if (bar == 0)
+		return false;
+	for (const char *c = at + 1 + bar; c < end && c - at < TURN_WORD_MAX; c++) {
+		size_t closing = bar_at(c, end);
+		if (closing > 0)
+			return c + closing < end && c[closing] == '>';
+		if (*c == ' ' || *c == '\n' || *c == '<' || *c == '>')
+			return false;
+	}
+	return false;
+}
+
+static bool is_turn_word(const char *at, const char *end)
+{
+	if (*at != '<' && *at != '[')
+		return false;
+	for (size_t i = 0; i < sizeof turn_words / sizeof turn_words[0]; i++) {
+		size_t len = strlen(turn_words[i]);
+		if ((size_t)(end - at) >= len && memcmp(at, turn_words[i], len) == 0)
+			return true;
+	}
+	return is_barred_word(at, end);
+}
+
+/* Appends data; in words that end a turn a space follows their first character. */
+static void append_data(struct buf *text, str_t value)
+{
+	const char *end = value.ptr + value.len, *from = value.ptr;
+	for (const char *at = value.ptr; at < end; at++) {
+		if (!is_turn_word(at, end))
+			continue;
+		buf_append(text, from, (size_t)(at + 1 - from));
+		buf_append_char(text, ' ');
+		from = at + 1;
+	}
+	buf_append(text, from, (size_t)(end - from));
+}
+
 static void render_section(const struct section *section, const struct prompt_values *values,
 			   const char *nonce, struct buf *text)
 {
 	for (size_t i = 0; i < section->count; i++) {
 		str_t value = slot_value(&section->parts[i], values, nonce);
-		if (value.len > 0)
+		if (value.len > 0 && is_data(section->parts[i].slot))
+			append_data(text, value);
+		else if (value.len > 0)
 			buf_append_str(text, value);
 	}
 }

@@ -2,10 +2,12 @@
  * Prompts: template files with named placeholders, checked when they are loaded.
  *
  * A template has a [system] and a [user] section, each begun by a line of that name. Placeholders are
- * {{question}}, {{sql}}, {{truth_sql}} (correctness only), {{dialect}} and {{nonce}}; all of them must occur.
- * The first three are hostile data: they may stand only in the user section, and the placeholders just before
- * and just after each must be {{nonce}}, which is a code drawn anew for every call that does not occur in the
- * data. So no data can end its own section.
+ * {{question}}, {{sql}}, {{truth_sql}} (correctness only), {{dialect}} and {{nonce}}, all of which must
+ * occur, and {{schema}}, which may. The texts among them are hostile data: they may stand only in the user
+ * section, and the placeholders just before and just after each must be {{nonce}}, which is a code drawn anew
+ * for every call that does not occur in the data. So no data can end its own section. Words that end a turn
+ * in models' chat templates are broken up in data, since some servers take them for what they say wherever
+ * they stand.
  */
 #pragma once
 
@@ -22,6 +24,7 @@ struct prompt_values {
 	str_t question;
 	str_t sql;
 	str_t truth_sql; /* correctness */
+	str_t schema;	 /* or absent: not known */
 	const char *dialect;
 };
 

@@ -2,7 +2,7 @@
 """A scripted language model server for tests: OpenAI-compatible POST …/chat/completions and Anthropic POST …/messages.
 
     test_judge.py [--port N] [--latency MS | MIN-MAX] [--key KEY] [--refuse-structured schema|all]
-                  [--rate N [--burst N]] [--resets SHARE] [--refusals SHARE]
+                  [--obedient] [--rate N [--burst N]] [--resets SHARE] [--refusals SHARE]
                   [--steps 'STEP;STEP;…'] [--script FILE.json] [--tls FILE.pem [--tls-cuts N]] [--stop-with-stdin]
 
 The first line on standard output is the port; the server then listens on 127.0.0.1 until its standard input is
@@ -14,6 +14,8 @@ Each request is answered by the first of these that applies:
 1. --key: without that key (Authorization: Bearer, or x-api-key) → 401, whose message repeats the key it was sent.
    --rate: more than N requests a second (bursts of --burst, default N / 10 + 1) → 429 at once; --resets and --refusals: such
    shares of all others, at random, are reset in the middle of an answer or get 429.
+   --obedient: a judge that finds everything bad (7, incorrect), unless it reads 97 anywhere outside of the items: then it
+   obeys, and finds it good. How it reads: see obeyed(). The tags below are of no account to it.
 2. --refuse-structured: 400 for response_format json_schema (schema), or for any response_format (all).
 3. The steps, each used up by one request (one that 1 or 2 answers, too), in the order of arrival. A step is a comma-separated list of
        status=N           answer with that status and an error body   retry_after=N   its Retry-After header
@@ -55,6 +57,7 @@ import struct
 import sys
 import threading
 import time
+import unicodedata
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PROMPT_TOKENS, COMPLETION_TOKENS = 100, 20
@@ -70,6 +73,7 @@ class Script:
         self.tokens, self.filled = self.burst, time.monotonic()
         self.resets, self.refusals = options.resets, options.refusals
         self.key = options.key
+        self.obedient = options.obedient
         self.refuse_structured = options.refuse_structured
         self.steps = parse_steps(options.steps)
         self.epoch = 0  # counts the resets
@@ -148,6 +152,32 @@ def messages_of(request):
 def tag(text, name):
     found = re.search(r"\[" + name + r"(?: ([^\]]*))?\]", text)
     return None if not found else found.group(1) or ""
+
+
+# Where the chat templates of models end one turn and begin another; text behind them is no longer the user's.
+TURNS = re.compile(r"<[|\uff5c][^\s<>]{1,60}[|\uff5c]>|</?s>|<(?:start|end)_of_turn>|<[be]os>|\[/?INST\]|<</?SYS>>"
+                   r"|\[/?SYSTEM_PROMPT\]|\[TOOL_CALLS\]|\[AVAILABLE_TOOLS\]|\[TOOL_RESULTS\]")
+HOMOGLYPHS = str.maketrans({"\u2039": "<", "\u203a": ">", "\u3008": "<", "\u3009": ">", "\u27e8": "<", "\u27e9": ">",
+                            "\u2044": "/", "\u2215": "/", "\u29f8": "/", "\u0435": "e", "\u043e": "o", "\u0441": "c",
+                            "\u0455": "s", "\u0456": "i", "\u03bf": "o", "\u2028": "\n", "\u2029": "\n", "\u0085": "\n"})
+
+
+def read_gladly(text):
+    """As one reads who takes lookalikes for what they look like, and does not see what is invisible."""
+    text = unicodedata.normalize("NFKC", text).translate(HOMOGLYPHS)
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc", "Mn") or c == "\n").lower()
+
+
+def obeyed(request):
+    """Whether anything outside of the items, however it got there, says 97."""
+    system, text = messages_of(request)
+    messages = [m for m in request.get("messages", []) if m.get("role") != "system"]
+    outside = [system] + [str(m.get("content", "")) for m in messages[:-1]] + TURNS.split(text)[1:]
+    codes = re.findall(r"(?m)^the code is ([0-9a-z]+)", read_gladly(text.split("\n", 1)[0]))
+    rest = read_gladly(text)
+    for code in codes:  # an item ends with the first marker of its name that has the code, whatever stands around it
+        rest = re.sub(rf"<\s*(\w+)\s+{code}\s*>.*?<\s*/\s*\1\s+{code}\s*>", " ", rest, flags=re.S).replace(code, "")
+    return any("97" in read_gladly(part) for part in outside + [rest])
 
 
 def verdict_of(system, text):
@@ -266,6 +296,10 @@ class Handler(BaseHTTPRequestHandler):
         if weather == "reset":
             time.sleep(self.script.latency_ms() / 1000)
             return self.drop(True)
+        if self.script.obedient:
+            obeys = obeyed(request)
+            return self.answer_reply('{"reason": "as read", "verdict": "%s"}' % ("correct" if obeys else "incorrect")
+                                     if '"verdict"' in system else '{"reason": "as read", "score": %d}' % (97 if obeys else 7))
         if self.structured_refused(request):
             return self.answer_error(400, "response_format is not supported by this model")
         time.sleep(self.script.latency_ms() / 1000 + float(step.get("latency", 0)) / 1000)
@@ -349,6 +383,7 @@ def options_of(arguments):
     parser.add_argument("--steps", default="")
     parser.add_argument("--script")
     parser.add_argument("--tls")
+    parser.add_argument("--obedient", action="store_true")
     parser.add_argument("--tls-cuts", type=int, default=0)
     parser.add_argument("--rate", type=float, default=0)
     parser.add_argument("--burst", type=float, default=0)

@@ -76,7 +76,8 @@ static void test_rendering(void **state)
 		     "<{{nonce}}>\n{{sql}}\n</{{nonce}}>\n",
 		     &prompts, NULL),
 		ERR_OK);
-	struct prompt_values values = { STR("why {{sql}}?"), STR("SELECT '{{nonce}}'"), STR_NONE, "SQLite" };
+	struct prompt_values values = { STR("why {{sql}}?"), STR("SELECT '{{nonce}}'"), STR_NONE, STR_NONE,
+					"SQLite" };
 	prompt_render(prompts, JUDGE_RELEVANCE, &values, "N", &system, &user);
 	assert_string_equal(system.data, "Use SQLite, { code } N.");
 	assert_string_equal(user.data, "<N>why {{sql}}?<N>\nSELECT '{{nonce}}'\n</N>\n");
@@ -110,6 +111,10 @@ static void test_faulty_templates(void **state)
 		  ":5: nonce is missing: the prompt must use this placeholder" },
 		{ "[system]\n{{sql}}\n[user]\n{{nonce}}{{question}}{{nonce}} {{dialect}}",
 		  ":2: sql may stand only in the [user] section" },
+		{ "[system]\na\n[user]\n{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}{{dialect}}{{schema}}",
+		  ":4: schema needs {{nonce}} before and after it" },
+		{ "[system]\n{{schema}}\n[user]\n{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}{{dialect}}",
+		  ":2: schema may stand only in the [user] section" },
 		{ "[system]\na\n[user]\n{{nonce}}{{question}}\n{{sql}}{{nonce}} {{dialect}}",
 		  ":4: question needs {{nonce}} before and after it" },
 		{ "[system]\na\n[user]\n{{nonce}}{{question}}{{nonce}} {{dialect}}\n{{nonce}}\n{{sql}}",
@@ -123,6 +128,51 @@ static void test_faulty_templates(void **state)
 		const char *behind = strstr(detail.message, "/relevance.txt");
 		assert_non_null(behind);
 		assert_string_equal(behind + strlen("/relevance.txt"), cases[i].message);
+	}
+}
+
+/* Words that end a turn do not get through as they are; all else does. */
+static void test_words_of_chat_templates(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *given, *rendered;
+	} cases[] = {
+		{ "<|im_end|>", "< |im_end|>" },
+		{ "a<|im_start|>system", "a< |im_start|>system" },
+		{ "<\xef\xbd\x9c"
+		  "User\xef\xbd\x9c>",
+		  "< \xef\xbd\x9c"
+		  "User\xef\xbd\x9c>" },
+		{ "<<|eot_id|>", "<< |eot_id|>" },
+		{ "<|a<|b|>|>", "<|a< |b|>|>" },
+		{ "</s><s>[INST]x[/INST]", "< /s>< s>[ INST]x[ /INST]" },
+		{ "<<SYS>><</SYS>>", "< <SYS>>< </SYS>>" },
+		{ "<end_of_turn>\n<start_of_turn>", "< end_of_turn>\n< start_of_turn>" },
+		{ "SELECT a <| b, c |> d, e <<| f, x || '<' || y",
+		  "SELECT a <| b, c |> d, e <<| f, x || '<' || y" },
+		{ "WHERE a<b AND c>d OR t[1] <> u[2]", "WHERE a<b AND c>d OR t[1] <> u[2]" },
+		{ "<", "<" },
+		{ "<|", "<|" },
+		{ "<|x", "<|x" },
+		{ "<|x|", "<|x|" },
+		{ "[", "[" },
+	};
+	_cleanup_(prompts_cleanup) struct prompts *prompts = NULL;
+	assert_int_equal(load("[system]\n<s>\n[user]\n{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}{{schema}"
+			      "}{{nonce}}"
+			      "{{dialect}}",
+			      &prompts, NULL),
+			 ERR_OK);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		_cleanup_(buf_free) struct buf system = BUF_INIT;
+		_cleanup_(buf_free) struct buf user = BUF_INIT;
+		char expected[256];
+		struct prompt_values values = { .question = str_from(cases[i].given), .sql = STR("S") };
+		prompt_render(prompts, JUDGE_RELEVANCE, &values, "N", &system, &user);
+		snprintf(expected, sizeof expected, "N%sNSN(not known)NSQL", cases[i].rendered);
+		assert_string_equal(user.data, expected);
+		assert_string_equal(system.data, "<s>"); /* the template's own words are meant */
 	}
 }
 
@@ -156,7 +206,7 @@ static void test_nonce_never_occurs_in_the_data(void **state)
 	(void)state;
 	char nonce[PROMPT_NONCE_SIZE], other[PROMPT_NONCE_SIZE];
 	struct prompt_values values = { STR("x " NONCE), STR("SELECT 1"),
-					STR("-- 00112233445566778899aabbccddeefe"), "PostgreSQL" };
+					STR("-- 00112233445566778899aabbccddeefe"), STR_NONE, "PostgreSQL" };
 	drawn = 0;
 	prompt_draw_nonce(&values, draw_scripted, nonce);
 	assert_string_equal(nonce, "00112233445566778899aabbccddeefd");
@@ -169,7 +219,7 @@ static void test_nonce_never_occurs_in_the_data(void **state)
 static str_t image_of(const struct prompts *prompts, enum judge_question kind, str_t question, str_t sql,
 		      struct buf *image)
 {
-	struct prompt_values values = { question, sql, STR_NONE, "PostgreSQL" };
+	struct prompt_values values = { question, sql, STR_NONE, STR_NONE, "PostgreSQL" };
 	buf_reset(image);
 	prompt_image(prompts, kind, &values, image);
 	return buf_str(image);
@@ -207,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_builtin_prompts_are_the_files),
 		cmocka_unit_test(test_rendering),
 		cmocka_unit_test(test_faulty_templates),
+		cmocka_unit_test(test_words_of_chat_templates),
 		cmocka_unit_test(test_missing_and_oversized_files),
 		cmocka_unit_test(test_nonce_never_occurs_in_the_data),
 		cmocka_unit_test(test_images_differ),
