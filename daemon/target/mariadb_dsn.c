@@ -102,8 +102,9 @@ static err_t read_value(struct reader *reader, enum key key)
 		*to++ = *reader->at++;
 	}
 	*to = '\0';
-	if (quoted && *reader->at++ != '\'')
+	if (quoted && !*reader->at)
 		return FAIL(reader, "the dsn has a quoted value of %s that does not end", key_names[key]);
+	reader->at += quoted;
 	if (to == value)
 		return FAIL(reader, "the dsn has no value for %s", key_names[key]);
 	if (reader->values[key])
@@ -115,11 +116,13 @@ static err_t read_value(struct reader *reader, enum key key)
 static err_t read_pairs(struct reader *reader)
 {
 	err_t err = ERR_OK;
-	for (skip_space(reader); !err && *reader->at; skip_space(reader)) {
+	skip_space(reader);
+	while (!err && *reader->at) {
 		enum key key = KEY_COUNT; /* which no value has */
 		err = read_key(reader, &key);
 		if (!err)
 			err = read_value(reader, key);
+		skip_space(reader);
 	}
 	return err;
 }
