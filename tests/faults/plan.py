@@ -126,7 +126,7 @@ def _settings(pick):
     pipeline = {"workers": 2, "max_in_flight": pick.choice((128, 512, 4096)),
                 "drain_timeout_ms": pick.choice((500, 3000, 8000))}
     judge = {"cache_ttl_s": 1, "max_in_flight": 32, "timeout_ms": pick.choice((2000, 6000)),
-             "sample_rate": pick.choice((0.3, 1.0)), "always_below": "VERY_LOW_CONFIDENCE"}
+             "sample_rate": pick.choice((0.1, 0.4)), "always_below": "VERY_LOW_CONFIDENCE"}
     return kafka, pipeline, judge
 
 
@@ -134,7 +134,7 @@ def make(seed, seconds, only=None):
     """The plan of a seed; `only` (a list of kinds) leaves out all other faults."""
     pick = random.Random(f"faults {seed}")
     kafka, pipeline, judge = _settings(pick)
-    plan = Plan(seed, seconds, pick.choice((2, 2, 3)), pick.choice((1, 3, 6, 12)), pick.choice((100, 150, 250)),
+    plan = Plan(seed, seconds, pick.choice((2, 2, 3)), pick.choice((1, 3, 6, 12)), pick.choice((40, 80, 120)),
                 pick.choices(("exactly_once", "at_least_once"), (4, 1))[0],
                 pick.choices(("json", "single_object"), (5, 1))[0], kafka, pipeline, judge,
                 pick.choice(((0.005,), (0.005, 0.05, 0.4), (0.02,) * 19 + (2.5,))), [])

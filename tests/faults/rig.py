@@ -16,7 +16,7 @@ import daemon
 import events
 from judge_server import Judge
 from network import Link
-from servers import Kafka, Postgres
+from servers import Kafka, Postgres, Unavailable
 
 MOST_DAEMONS = 4  # three and a guest
 RESTART_S = 1.0
@@ -28,6 +28,8 @@ class Servers:
     """One broker, one PostgreSQL, one judge; each instance reaches each of them through a link of its own."""
 
     def __init__(self):
+        if os.environ.get("KAFKA_BOOTSTRAP"):
+            raise Unavailable("KAFKA_BOOTSTRAP names a broker that is not ours to break")
         self.links = {kind: [Link() for _ in range(MOST_DAEMONS)] for kind in ("kafka", "database", "target", "judge")}
         self.kafka = Kafka([link.port for link in self.links["kafka"]])
         self.postgres = Postgres()
