@@ -17,9 +17,9 @@ struct entry {
 struct group {
 	uint64_t exact;
 	struct entry *entries;
-	size_t left_count, right_count;
-	size_t filled;
-	size_t dimensions;
+	uint32_t left_count, right_count;
+	uint32_t filled;
+	uint32_t dimensions;
 };
 
 /* Groups by their exact parts; open addressing, never more than half full. */
@@ -497,7 +497,7 @@ static size_t group_of(struct grouping *grouping, const struct compare_row *row)
 		if (grouping->groups[grouping->slots[at] - 1].exact == row->exact)
 			return grouping->slots[at] - 1;
 	grouping->groups[grouping->count] =
-		(struct group){ .exact = row->exact, .dimensions = row->numbers_count };
+		(struct group){ .exact = row->exact, .dimensions = (uint32_t)row->numbers_count };
 	grouping->slots[at] = (uint32_t)++grouping->count;
 	return grouping->count - 1;
 }
@@ -509,8 +509,8 @@ static uint32_t *count_rows(struct grouping *grouping, const struct compare_row 
 	uint32_t *indexes = ARENA_ARRAY(arena, uint32_t, count);
 	for (size_t i = 0; i < count; i++) {
 		size_t index = group_of(grouping, &rows[i]);
-		grouping->groups[index].left_count += !is_right;
-		grouping->groups[index].right_count += is_right;
+		grouping->groups[index].left_count += (uint32_t)!is_right;
+		grouping->groups[index].right_count += (uint32_t)is_right;
 		indexes[i] = (uint32_t)index;
 	}
 	return indexes;

@@ -46,6 +46,11 @@ static inline uint64_t scatter(uint64_t word)
 	return word ^ (word >> 32);
 }
 
+static uint64_t fingerprint_number(double number)
+{
+	return scatter((uint64_t)compare_quantise(number));
+}
+
 static void put_number(struct reader *reader, size_t row, double number)
 {
 	struct compare_values *values = reader->values;
@@ -124,14 +129,18 @@ static void read_loosely(struct reader *reader, size_t row, str_t text, bool gue
 static void read_whole(struct reader *reader, size_t row, str_t text)
 {
 	int64_t number;
+	uint64_t *fingerprints = reader->values->fingerprints;
 	if (compare_number_whole(text, &number)) {
 		reader->values->exact[row] = scatter((uint64_t)number);
-		reader->values->wholes[row] = (double)number;
-	} else {
-		read_slowly(reader, row, text);
-		reader->values->wholes[row] =
-			compare_number_of(text) == COMPARE_NUMBER_FINITE ? compare_number_double(text) : NAN;
+		if (fingerprints)
+			fingerprints[row] = fingerprint_number((double)number);
+		return;
 	}
+	read_slowly(reader, row, text);
+	if (fingerprints)
+		fingerprints[row] = compare_number_of(text) == COMPARE_NUMBER_FINITE
+					    ? fingerprint_number(compare_number_double(text))
+					    : reader->values->exact[row];
 }
 
 static void read_truth_value(struct reader *reader, size_t row, str_t text)
@@ -149,6 +158,8 @@ static void read_value(struct reader *reader, size_t row, str_t cell)
 {
 	if (!str_present(cell)) {
 		reader->values->exact[row] = compare_marks.absent;
+		if (reader->values->fingerprints)
+			reader->values->fingerprints[row] = compare_marks.absent;
 		return;
 	}
 	str_t text = compare_trim(cell);
@@ -215,7 +226,7 @@ static bool is_read(const struct compare_table *table, size_t column, enum compa
 }
 
 static void start_reader(struct compare_table *table, size_t column, enum compare_mode mode,
-			 struct reader *reader)
+			 bool fingerprinted, struct reader *reader)
 {
 	size_t rows = table->set->rows_count;
 	*reader = (struct reader){
@@ -227,8 +238,8 @@ static void start_reader(struct compare_table *table, size_t column, enum compar
 	};
 	reader->values->exact = ARENA_ARRAY(table->arena, uint64_t, rows);
 	reader->values->plain = true;
-	if (mode == COMPARE_INTEGER)
-		reader->values->wholes = ARENA_ARRAY(table->arena, double, rows);
+	if (mode == COMPARE_INTEGER && fingerprinted)
+		reader->values->fingerprints = ARENA_ARRAY(table->arena, uint64_t, rows);
 	*place_of(table, column, mode) = reader->values;
 }
 
@@ -250,7 +261,7 @@ void compare_table_read(struct compare_table *table, const enum compare_mode *mo
 	size_t count = 0;
 	for (size_t i = 0; i < table->set->columns_count; i++)
 		if (!is_read(table, i, modes[i]))
-			start_reader(table, i, modes[i], &readers[count++]);
+			start_reader(table, i, modes[i], false, &readers[count++]);
 	run_readers(table, readers, count);
 }
 
@@ -267,24 +278,24 @@ void compare_table_read_alone(struct compare_table *table, const bool *needed)
 	size_t count = 0;
 	for (size_t i = 0; i < table->set->columns_count; i++)
 		if (needed[i] && !is_read(table, i, mode_alone(table, i)))
-			start_reader(table, i, mode_alone(table, i), &readers[count++]);
+			start_reader(table, i, mode_alone(table, i), true, &readers[count++]);
 	run_readers(table, readers, count);
+}
+
+static void read_column(struct compare_table *table, size_t column, enum compare_mode mode,
+			bool fingerprinted)
+{
+	struct reader reader;
+	start_reader(table, column, mode, fingerprinted, &reader);
+	run_readers(table, &reader, 1);
 }
 
 const struct compare_values *compare_table_values(struct compare_table *table, size_t column,
 						  enum compare_mode mode)
 {
-	if (!is_read(table, column, mode)) {
-		struct reader reader;
-		start_reader(table, column, mode, &reader);
-		run_readers(table, &reader, 1);
-	}
+	if (!is_read(table, column, mode))
+		read_column(table, column, mode, false);
 	return *place_of(table, column, mode);
-}
-
-static uint64_t fingerprint_number(double number)
-{
-	return scatter((uint64_t)compare_quantise(number));
 }
 
 static uint64_t fingerprint_value(const struct compare_values *values, size_t row)
@@ -292,8 +303,6 @@ static uint64_t fingerprint_value(const struct compare_values *values, size_t ro
 	uint64_t exact = values->exact[row];
 	if (compare_is_number(exact) && values->numbers)
 		return fingerprint_number(values->numbers[row]);
-	if (values->wholes && exact != compare_marks.absent && isfinite(values->wholes[row]))
-		return fingerprint_number(values->wholes[row]);
 	for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
 		exact = compare_mix(exact, fingerprint_number(values->lists[row].items[i]));
 	return exact;
@@ -315,7 +324,9 @@ static const uint64_t *make_fingerprints(const struct compare_table *table,
 					 const struct compare_values *values, enum compare_mode mode)
 {
 	size_t rows = table->set->rows_count;
-	if (!values->numbers && !values->wholes && !values->lists && mode != COMPARE_BOOLEAN)
+	if (values->fingerprints)
+		return values->fingerprints;
+	if (!values->numbers && !values->lists && mode != COMPARE_BOOLEAN)
 		return values->exact;
 	uint64_t *fingerprints = ARENA_ARRAY(table->arena, uint64_t, rows);
 	for (size_t row = 0; row < rows; row++)
@@ -328,8 +339,13 @@ static const uint64_t *make_fingerprints(const struct compare_table *table,
 const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t column)
 {
 	enum compare_mode mode = mode_alone(table, column);
-	if (!table->fingerprints[column])
-		table->fingerprints[column] =
-			make_fingerprints(table, compare_table_values(table, column, mode), mode);
+	if (table->fingerprints[column])
+		return table->fingerprints[column];
+	const struct compare_values *values = compare_table_values(table, column, mode);
+	if (mode == COMPARE_INTEGER && !values->fingerprints) {
+		read_column(table, column, mode, true);
+		values = compare_table_values(table, column, mode);
+	}
+	table->fingerprints[column] = make_fingerprints(table, values, mode);
 	return table->fingerprints[column];
 }

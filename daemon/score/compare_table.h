@@ -20,7 +20,7 @@ struct compare_numbers {
 struct compare_values {
 	uint64_t *exact;
 	double *numbers;	       /* of values that are one number; NULL when none is */
-	double *wholes;		       /* of COMPARE_INTEGER, for fingerprints; NULL otherwise */
+	uint64_t *fingerprints;	       /* of COMPARE_INTEGER where they were asked for; NULL otherwise */
 	struct compare_numbers *lists; /* of documents; NULL otherwise */
 	bool plain;		       /* no value was read as a number, finite or not */
 };
