@@ -21,6 +21,7 @@ struct question {
 	const struct result_source *truth;
 	str_t sql;
 	struct shape ours, theirs;  /* of the truth and of the other one */
+	str_t keyed;		    /* the truth with its hidden sort keys, or absent */
 	int partners[COLUMNS_MOST]; /* by column of the truth */
 	int open[OPEN_MOST], open_theirs[OPEN_MOST];
 	int open_count;
@@ -130,33 +131,53 @@ static void append_value(struct buf *sql, enum result_kind kind, int column)
 	}
 }
 
-/* WITH a AS (the rows of a statement by position), x AS (them as values to compare). */
-static void append_side(struct buf *sql, const char *rows, const char *values, str_t statement,
-			const struct shape *shape, const int *partners)
+static int hidden_keys(const struct result_source *truth)
+{
+	int hidden = 0;
+	for (size_t i = 0; i < truth->order_keys_count; i++)
+		hidden += truth->order_keys[i].column < 0;
+	return hidden;
+}
+
+/* WITH rows AS (those of a statement by position). */
+static void append_rows(struct buf *sql, const char *rows, str_t statement, int columns)
 {
 	buf_printf(sql,
 		   "%s AS MATERIALIZED (SELECT row_number() OVER () AS p, w.* FROM (" STR_FMT "\n) AS w(",
 		   rows, STR_ARG(statement));
-	for (int i = 0; i < shape->columns; i++)
+	for (int i = 0; i < columns; i++)
 		buf_printf(sql, "%sc%d", i ? ", " : "", i);
-	buf_printf(sql, ")), %s AS MATERIALIZED (SELECT p", values);
+	buf_append_text(sql, "))");
+}
+
+/* values AS (the rows as values to compare). */
+static void append_values(struct buf *sql, const char *rows, const char *values, const struct shape *shape,
+			  const int *partners, int hidden)
+{
+	buf_printf(sql, ", %s AS MATERIALIZED (SELECT p", values);
 	for (int i = 0; i < shape->columns; i++) {
 		int column = partners ? partners[i] : i;
 		buf_append_text(sql, ", ");
 		append_value(sql, shape->kinds[column], column);
 		buf_printf(sql, " AS d%d", i);
 	}
+	for (int i = shape->columns; i < shape->columns + hidden; i++)
+		buf_printf(sql, ", c%d AS d%d", i, i);
 	buf_printf(sql, " FROM %s)", rows);
 }
 
 /* r: the run of ties that each position of the truth belongs to. */
-static void append_runs(struct buf *sql, const struct result_source *truth)
+static void append_runs(struct buf *sql, const struct question *question)
 {
+	const struct result_source *truth = question->truth;
+	int hidden = question->ours.columns;
+	bool known = result_ties_known(truth) || str_present(question->keyed);
 	buf_append_text(sql, ", f AS (SELECT p, p = 1");
-	for (size_t i = 0; truth->ordered && result_ties_known(truth) && i < truth->order_keys_count; i++)
-		buf_printf(sql, " OR d%d IS DISTINCT FROM lag(d%d) OVER (ORDER BY p)",
-			   truth->order_keys[i].column, truth->order_keys[i].column);
-	if (truth->ordered && !result_ties_known(truth))
+	for (size_t i = 0; truth->ordered && known && i < truth->order_keys_count; i++) {
+		int column = truth->order_keys[i].column < 0 ? hidden++ : truth->order_keys[i].column;
+		buf_printf(sql, " OR d%d IS DISTINCT FROM lag(d%d) OVER (ORDER BY p)", column, column);
+	}
+	if (truth->ordered && !known)
 		buf_append_text(sql, " OR true");
 	buf_append_text(sql, " AS fresh FROM x), r AS MATERIALIZED (SELECT p,"
 			     " count(*) FILTER (WHERE fresh) OVER (ORDER BY p) AS run FROM f)");
@@ -215,10 +236,14 @@ static str_t counting(const struct question *question, struct arena *arena)
 	bool ties = truth->ordered && truth->limited && result_ties_known(truth);
 	_cleanup_(buf_free) struct buf sql = BUF_INIT;
 	buf_append_text(&sql, "WITH ");
-	append_side(&sql, "a", "x", truth->sql, &question->ours, NULL);
+	bool keyed = str_present(question->keyed);
+	int hidden = keyed ? hidden_keys(truth) : 0;
+	append_rows(&sql, "a", keyed ? question->keyed : truth->sql, question->ours.columns + hidden);
+	append_values(&sql, "a", "x", &question->ours, NULL, hidden);
 	buf_append_text(&sql, ", ");
-	append_side(&sql, "b", "y", question->sql, &question->theirs, question->partners);
-	append_runs(&sql, truth);
+	append_rows(&sql, "b", question->sql, question->theirs.columns);
+	append_values(&sql, "b", "y", &question->theirs, question->partners, 0);
+	append_runs(&sql, question);
 	append_matches(&sql, truth, question->ours.columns);
 	buf_append_text(&sql, " SELECT (SELECT count(*) FROM x), (SELECT count(*) FROM y),"
 			      " (SELECT coalesce(sum(k), 0) FROM m WHERE run < (SELECT run FROM e)),"
@@ -300,6 +325,9 @@ struct result_likeness result_likeness(PGconn *connection, const struct result_s
 	struct question *question = ARENA_NEW(arena, struct question);
 	*question = (struct question){ .connection = connection, .truth = truth, .sql = sql };
 	read_shape(truth->result, &question->ours);
+	if (truth->ordered && hidden_keys(truth) > 0)
+		question->keyed = result_keyed(truth, arena);
+	likeness.by_keys = str_present(question->keyed);
 	if (!describe(connection, sql, arena, &question->theirs))
 		return likeness;
 	likeness.known = RESULT_OTHER_SHAPE;

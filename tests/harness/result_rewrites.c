@@ -419,6 +419,34 @@ static bool read_tokens(const struct result_source *source, struct arena *arena)
 	return rewrite_begin(&tokens, source->sql, arena) && tokens.clauses.plain;
 }
 
+/* Where the expression of a sort key ends. */
+static size_t key_end(size_t start, size_t end)
+{
+	if (end > start + 2 && word_is(&tokens, end - 2, "nulls"))
+		end -= 2;
+	bool directed = word_is(&tokens, end - 1, "desc") || word_is(&tokens, end - 1, "asc");
+	return directed ? end - 1 : end;
+}
+
+str_t result_keyed(const struct result_source *source, struct arena *arena)
+{
+	_cleanup_(buf_free) struct buf keys = BUF_INIT;
+	if (!read_tokens(source, arena) || tokens.clauses.order == NO_TOKEN ||
+	    word_is(&tokens, tokens.clauses.select + 1, "distinct"))
+		return STR_NONE;
+	struct rewrite_parts parts =
+		split_commas(&tokens, tokens.clauses.order + 2, clause_end(&tokens, tokens.clauses.order));
+	if (parts.count != source->order_keys_count)
+		return STR_NONE;
+	for (size_t i = 0; i < parts.count; i++) {
+		size_t end = key_end(parts.starts[i], parts.ends[i]);
+		if (source->order_keys[i].column < 0)
+			buf_printf(&keys, ", " STR_FMT, STR_ARG(tokens_text(&tokens, parts.starts[i], end)));
+	}
+	return rewrite_replace(&tokens, tokens.clauses.from, tokens.clauses.from, "%s",
+			       keys.len ? keys.data : "");
+}
+
 /* A further sort key decides where the truth's do not. */
 static str_t ties_broken(const struct result_source *source, struct arena *arena)
 {

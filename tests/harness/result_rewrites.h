@@ -43,6 +43,10 @@ struct result_source {
 /* Whether all sort keys are columns of the result, so that it shows which rows tie. */
 bool result_ties_known(const struct result_source *source);
 
+/* The statement with its sort keys that are no columns as further columns, in their order; absent where that
+ * cannot be written. */
+str_t result_keyed(const struct result_source *source, struct arena *arena);
+
 /* How it is known what a rewrite returns. */
 enum result_promise {
 	RESULT_SAME,	  /* the same by its making, in another form that a server may not call equal */

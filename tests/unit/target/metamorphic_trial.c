@@ -4,12 +4,17 @@ enum { ROWS_SHOWN = 12 };
 
 /* ---- Statements ---- */
 
+static struct sql_request request_of(const struct oracle_database *database, str_t sql)
+{
+	return (struct sql_request){
+		.sql = sql, .dialect = SQL_POSTGRESQL, .target_named = true, .catalog = database->catalog
+	};
+}
+
 struct trial_statement trial_analyse(const struct oracle_database *database, str_t sql, struct arena *arena)
 {
 	struct trial_statement statement = { 0 };
-	struct sql_request request = {
-		.sql = sql, .dialect = SQL_POSTGRESQL, .target_named = true, .catalog = database->catalog
-	};
+	struct sql_request request = request_of(database, sql);
 	sql_analyse(&request, arena, &statement.analysis);
 	statement.safe = statement.analysis.valid && statement.analysis.verdict == SQL_SAFE;
 	statement.text = arena_str(arena, statement.safe ? statement.analysis.text : sql);
@@ -17,7 +22,7 @@ struct trial_statement trial_analyse(const struct oracle_database *database, str
 }
 
 bool trial_truth(const struct oracle_database *database, str_t sql, struct arena *arena,
-		 struct result_source *ret_source)
+		 struct result_source *ret_source, struct sort_keys *ret_keys)
 {
 	struct trial_statement statement = trial_analyse(database, sql, arena);
 	if (!statement.safe)
@@ -28,12 +33,15 @@ bool trial_truth(const struct oracle_database *database, str_t sql, struct arena
 		PQclear(result);
 		return false;
 	}
+	struct sql_request request = request_of(database, statement.text);
 	*ret_source = (struct result_source){ .sql = statement.text,
 					      .result = result,
 					      .ordered = statement.analysis.ordered,
 					      .limited = statement.analysis.limited,
 					      .order_keys = statement.analysis.order_keys,
 					      .order_keys_count = statement.analysis.order_keys_count };
+	if (!sort_keys_show(&request, &statement.analysis, arena, ret_keys))
+		*ret_keys = (struct sort_keys){ .sql = STR_NONE };
 	return true;
 }
 
@@ -80,6 +88,11 @@ static const char *judge_counted(const struct trial *trial)
 		return "the same, called other";
 	if (likeness->guessed && !likeness->close)
 		return found <= rate + 1e-12 ? NULL : "more alike than it is";
+	if (likeness->by_keys && !likeness->close) /* asked for when the score is below 1 without them */
+		return found <= rate + 1e-12 &&
+				       (!result->row_count_match || trial_equal(result->score, rung(rate)))
+			       ? NULL
+			       : "ties of hidden keys";
 	if (likeness->close)
 		return likeness->guessed || found >= rate - 1e-12 ? NULL : "less alike than it is";
 	return trial_equal(found, rate) ? NULL
@@ -119,6 +132,10 @@ void trial_run(struct trial *trial, struct targets *targets, struct arena *arena
 	test.truths[0].limited = truth->limited;
 	test.truths[0].order_keys = truth->order_keys;
 	test.truths[0].order_keys_count = truth->order_keys_count;
+	test.truths[0].keyed_sql = trial->keys->sql;
+	test.truths[0].keyed_added = trial->keys->added;
+	test.truths[0].keyed_keys = trial->keys->keys;
+	test.truths[0].keyed_keys_count = trial->keys->keys_count;
 	targets_submit(targets, &test.call);
 	if (trial->promise != RESULT_SAME)
 		trial->likeness = result_likeness(trial->database->connection, truth, trial->sql,

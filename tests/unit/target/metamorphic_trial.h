@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "sql/sort_keys.h"
 #include "tests/harness/oracle.h"
 #include "tests/harness/result_oracle.h"
 #include "tests/unit/target/calls.h"
@@ -22,11 +23,12 @@ struct trial_statement trial_analyse(const struct oracle_database *database, str
 /* Runs a truth on the database's own connection. `ret_source->result` is the caller's to clear. False: it
  * does not run. */
 bool trial_truth(const struct oracle_database *database, str_t sql, struct arena *arena,
-		 struct result_source *ret_source);
+		 struct result_source *ret_source, struct sort_keys *ret_keys);
 
 struct trial {
 	const struct oracle_database *database;
 	const struct result_source *truth;
+	const struct sort_keys *keys; /* of the truth, as an event asks for them */
 	const char *name;
 	enum result_promise promise;
 	str_t sql;

@@ -46,6 +46,7 @@ struct alternative {
 	struct choices choices;
 	unsigned chosen; /* bits of the choices */
 	struct result_source source;
+	struct sort_keys keys;
 };
 
 struct question {
@@ -218,6 +219,7 @@ static bool try_pair(const struct oracle_database *database, const struct altern
 	}
 	struct trial trial = { .database = database,
 			       .truth = &truth->source,
+			       .keys = &truth->keys,
 			       .name = "alternative",
 			       .promise = RESULT_MAYBE,
 			       .sql = answer->source.sql };
@@ -245,7 +247,7 @@ static void run_alternatives(struct question *question, const struct oracle_data
 			repeated |= str_equal(question->alternatives[k].sql, alternative.sql);
 		if (repeated)
 			continue;
-		if (trial_truth(database, alternative.sql, arena, &alternative.source))
+		if (trial_truth(database, alternative.sql, arena, &alternative.source, &alternative.keys))
 			question->alternatives[kept++] = alternative;
 		else
 			tally.failed++;
