@@ -289,6 +289,7 @@ static const struct field JUDGE_FIELDS[] = {
 	NULLABLE(model, FIELD_TEXT),
 	DEFAULTED(prompt_tokens, FIELD_LONG, 0),
 	DEFAULTED(completion_tokens, FIELD_LONG, 0),
+	NULLABLE(cost, FIELD_DOUBLE),
 };
 static const struct record_type JUDGE = TABLE(JUDGE_FIELDS, "Judge");
 #undef RECORD

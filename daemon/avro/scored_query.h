@@ -132,6 +132,7 @@ struct record_judge {
 	str_t model;	/* or absent */
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
+	opt_double_t cost; /* of these tokens; unset without prices */
 };
 
 struct record_grade {

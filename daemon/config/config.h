@@ -99,6 +99,8 @@ struct config_judge {
 	int64_t requests_per_minute; /* 0: no limit, likewise below */
 	int64_t tokens_per_minute;
 	int64_t tokens_per_day;
+	double prompt_token_price; /* of a million; both 0: not known */
+	double completion_token_price;
 	bool unsafe;
 	const char *prompt_directory; /* or NULL: the built-in prompts */
 };

@@ -6,6 +6,7 @@
 #include "event/pipeline.h"
 #include "event/response.h"
 #include "event/sampling.h"
+#include "event/schema_text.h"
 #include "score/semantic.h"
 #include "score/technical.h"
 #include "sql/sort_keys.h"
@@ -303,7 +304,7 @@ static bool is_identical(const struct event_analysis *analysis, size_t truth)
 	       str_equal(sql->canonical, expected->canonical);
 }
 
-static void prepare_call(struct event *event, struct judge_call *call, enum judge_question kind)
+static void prepare_call(struct event *event, struct judge_call *call, enum judge_question kind, str_t schema)
 {
 	const struct event_analysis *analysis = &event->analysis;
 	*call = (struct judge_call){
@@ -312,6 +313,7 @@ static void prepare_call(struct event *event, struct judge_call *call, enum judg
 		.question = event->query->question,
 		.sql = analysis->sql.text,
 		.truth_sql = analysis->truths_count ? analysis->truth_texts[0] : STR_NONE,
+		.schema = schema,
 		.dialect = dialect_name(analysis->dialect),
 	};
 }
@@ -342,12 +344,14 @@ static void ask_judge(struct event *event)
 			judging->identical = is_identical(analysis, i);
 	if (judging->unjudged_reason)
 		return;
+	str_t schema = schema_text(analysis->catalog, analysis->sql.tables, analysis->sql.tables_count,
+				   event->arena);
 	judging->relevance_asked = true;
-	prepare_call(event, &judging->relevance, JUDGE_RELEVANCE);
+	prepare_call(event, &judging->relevance, JUDGE_RELEVANCE, schema);
 	if (analysis->truths_count == 0 || judging->identical)
 		return;
 	judging->correctness_asked = true;
-	prepare_call(event, &judging->correctness, JUDGE_CORRECTNESS);
+	prepare_call(event, &judging->correctness, JUDGE_CORRECTNESS, schema);
 }
 
 err_t event_analyse(struct event *event, struct err_detail *detail)

@@ -252,6 +252,16 @@ static struct record_judge_score *record_verdict(struct outcome *outcome, const 
 	return score;
 }
 
+/* What the tokens of this event cost; nothing where its verdicts came from the cache. */
+static opt_double_t judge_cost(const struct config_judge *prices, const struct record_judge *judge)
+{
+	if (prices->prompt_token_price == 0 && prices->completion_token_price == 0)
+		return (opt_double_t)OPT_NONE;
+	return opt_double(((double)judge->prompt_tokens * prices->prompt_token_price +
+			   (double)judge->completion_tokens * prices->completion_token_price) /
+			  1e6);
+}
+
 static void fill_judge(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
@@ -277,6 +287,8 @@ static void fill_judge(struct outcome *outcome)
 								   STR("identical"), false };
 		outcome->correctness = opt_double(1.0);
 	}
+	if (judging->relevance_asked)
+		judge->cost = judge_cost(&config->judge, judge);
 	judge->decision = (int)relevance_decision(outcome->relevance);
 	if (judge->decision != DECISION_UNJUDGED)
 		return;

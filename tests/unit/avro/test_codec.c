@@ -203,8 +203,16 @@ static struct scored_query *full_scored(struct arena *arena)
 		.safety = { VERDICT_UNSAFE, violations, 1 },
 		.structure = { 0.5, { false, 0 }, { true, 1 }, tables, 2 },
 		.result_validation = &validation,
-		.judge = { &relevance, &correctness, DECISION_ACCEPT_HIGH, STR_NONE, 0.25, STR("openai"),
-			   STR("gpt"), 100, 20 },
+		.judge = { &relevance,
+			   &correctness,
+			   DECISION_ACCEPT_HIGH,
+			   STR_NONE,
+			   0.25,
+			   STR("openai"),
+			   STR("gpt"),
+			   100,
+			   20,
+			   { true, 0.0025 } },
 		.grading = &grading,
 		.evaluation = &evaluation,
 		.label = &label,
@@ -251,7 +259,8 @@ static const char SCORED_JSON[] =
 	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
 	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
 	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"
-	"\"provider\":\"openai\",\"model\":\"gpt\",\"prompt_tokens\":100,\"completion_tokens\":20},"
+	"\"provider\":\"openai\",\"model\":\"gpt\",\"prompt_tokens\":100,\"completion_tokens\":20,\"cost\":0."
+	"0025},"
 	"\"grading\":{\"safety\":null,\"validation\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_safety\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_validation\":null},\"evaluation\":{\"score\":0.7,\"passed\":"
