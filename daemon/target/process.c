@@ -9,6 +9,7 @@
 
 #define PASSWORD_MAX_BYTES 4096
 #define WORKER_ATTEMPTS	   2
+#define RUNS_OF_TRUTH	   2
 #define RUNS_IN_FULL	   6 /* of a truth and the generated query: columns, rows, rows once more */
 
 /* What libpq's TLS, Kerberos and service files need, and nothing that could name another server or role. */
@@ -41,10 +42,11 @@ static void clean_environment(char *ret_environment[KEPT_COUNT + 1])
 	ret_environment[count] = NULL;
 }
 
-int64_t worker_budget_ms(const struct target_settings *target, size_t statements)
+int64_t worker_budget_ms(const struct target_settings *target, size_t truths)
 {
-	int64_t runs = target->stream_large_results ? 1 + RUNS_IN_FULL : 1;
-	return WORKER_ATTEMPTS * runs * target->statement_timeout_ms * (int64_t)statements + WORKER_SLACK_MS;
+	int64_t of_truth = target->stream_large_results ? RUNS_OF_TRUTH + RUNS_IN_FULL : RUNS_OF_TRUTH;
+	int64_t runs = 1 + of_truth * (int64_t)truths;
+	return WORKER_ATTEMPTS * runs * target->statement_timeout_ms + WORKER_SLACK_MS;
 }
 
 void secret_free(struct buf *buf)

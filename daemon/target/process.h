@@ -14,9 +14,10 @@
 /* Time for connecting and comparing that every deadline of a worker grants besides its statements. */
 #define WORKER_SLACK_MS 15000
 
-/* Time that a request of so many statements may take in a worker: one further attempt, and where large
- * results are read in full, the runs for that. */
-int64_t worker_budget_ms(const struct target_settings *target, size_t statements);
+/* Time that a validation with so many truths may take in a worker, or the catalog with none: every truth may
+ * run once more with its sort keys, where large results are read in full there are the runs for that, and all
+ * of it may need a second attempt. */
+int64_t worker_budget_ms(const struct target_settings *target, size_t truths);
 
 /* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -209,15 +209,15 @@ static void worker_flush(struct target *target, struct worker *worker)
 	worker->out_sent = 0;
 }
 
-static int64_t deadline_of(const struct target *target, size_t statements)
+static int64_t deadline_of(const struct target *target, size_t truths)
 {
-	return clock_monotonic_us() + worker_budget_ms(&target->settings, statements) * 1000;
+	return clock_monotonic_us() + worker_budget_ms(&target->settings, truths) * 1000;
 }
 
-static void worker_request(struct target *target, struct worker *worker, size_t statements)
+static void worker_request(struct target *target, struct worker *worker, size_t truths)
 {
 	worker_set_state(worker, WORKER_BUSY);
-	worker->deadline_us = deadline_of(target, statements);
+	worker->deadline_us = deadline_of(target, truths);
 	if (target->reach == REACH_DOWN)
 		target->reach = REACH_PROBING;
 	worker_flush(target, worker);
@@ -242,14 +242,14 @@ static void send_call(struct target *target, struct worker *worker, struct targe
 	}
 	call->attempts++;
 	worker->call = call;
-	worker_request(target, worker, 1 + call->truths_count);
+	worker_request(target, worker, call->truths_count);
 }
 
 static void send_catalog_request(struct target *target, struct worker *worker)
 {
 	target->catalog_in_flight = true;
 	message_put_request(&worker->out, MESSAGE_CATALOG);
-	worker_request(target, worker, 1);
+	worker_request(target, worker, 0);
 }
 
 /* --- answers --- */

@@ -130,15 +130,16 @@ static struct compare_verdict compare_with(const struct validation *validation, 
 /* The generated query could not be run although a truth could. */
 static void take_failure(struct validation *validation, size_t index, const struct query_run *truth)
 {
-	struct validation_result *result = &validation->result;
 	validation->compared = true;
-	result->status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
-									: VALIDATION_EXECUTION_FAILED;
-	result->message = arena_str(validation->arena, validation->generated.message);
-	result->truth_index = index;
-	result->generated = validation->generated.execution;
-	result->truth = truth->execution;
-	result->ordering_matters = validation->request->truths[index].ordered;
+	validation->result = (struct validation_result){
+		.status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
+									 : VALIDATION_EXECUTION_FAILED,
+		.message = arena_str(validation->arena, validation->generated.message),
+		.truth_index = index,
+		.generated = validation->generated.execution,
+		.truth = truth->execution,
+		.ordering_matters = validation->request->truths[index].ordered,
+	};
 }
 
 static void take_broken_truth(struct validation *validation, size_t index, const struct query_run *truth)

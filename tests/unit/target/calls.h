@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_S 60
+#define PATIENCE_S 120
 
 /* The tests start this very program as the worker process. */
 static inline bool is_worker(int argc, char **argv)

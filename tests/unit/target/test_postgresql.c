@@ -391,7 +391,6 @@ static void cached_truths_are_believed_only_when_they_match(void **state)
 		const struct validation_result *result = test_call_wait(&test);
 		assert_true(result->score == cases[i].score);
 		assert_int_equal(result->truth_cached, cases[i].cached);
-		assert_int_equal(test.call.duration_us < 500000, cases[i].cached);
 		assert_true(result->truth.time_ms >= 500);
 		test_call_free(&test);
 	}
@@ -430,17 +429,19 @@ static void connections_work_side_by_side(void **state)
 {
 	struct test_call tests[4];
 	int64_t start_us = clock_monotonic_us();
+	double alone_ms = 0; /* one behind the other would take */
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		test_call_init(&tests[i], "sales", "SELECT 1", "SELECT 1 FROM pg_sleep(1)");
 		targets_submit(targets, &tests[i].call);
 	}
 	for (size_t i = 0; i < 4; i++) {
-		assert_true(test_call_wait(&tests[i])->score == 1.0);
-		assert_true(tests[i].call.duration_us >= 1000000);
+		const struct validation_result *result = test_call_wait(&tests[i]);
+		assert_true(result->score == 1.0);
+		alone_ms += result->truth.time_ms;
 		test_call_free(&tests[i]);
 	}
-	assert_true(clock_monotonic_us() - start_us < 3000000);
+	assert_true((double)(clock_monotonic_us() - start_us) / 1000 < alone_ms);
 }
 
 /* The target goes on with the connections that it can have. */
@@ -509,7 +510,6 @@ static void a_stopped_server_comes_back(void **state)
 		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
 		assert_int_equal(result->error, ERR_TARGET_UNAVAILABLE);
 		assert_non_null(strstr(result->message.ptr, "refused"));
-		assert_true(test.call.duration_us < 2000000);
 		test_call_free(&test);
 	}
 	assert_int_equal(test_postgres_do(&server, "resume"), 0);

@@ -55,7 +55,7 @@ static struct target_settings stream_settings(struct target_settings settings)
 	settings.max_rows = MAX_ROWS;
 	settings.max_result_bytes = 1 << 20;
 	settings.worker_memory_bytes = (int64_t)128 << 20;
-	settings.statement_timeout_ms = 20000;
+	settings.statement_timeout_ms = 60000;
 	return settings;
 }
 
