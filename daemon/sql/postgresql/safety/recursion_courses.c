@@ -1,0 +1,126 @@
+#include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
+
+#include <math.h>
+
+const char *recursion_reference(const Node *node)
+{
+	if (!node || !IsA(node, ColumnRef))
+		return NULL;
+	const Node *last = llast(((const ColumnRef *)node)->fields);
+	return IsA(last, String) ? NODE_STRING(last) : NULL;
+}
+
+const char *recursion_output(const ResTarget *target)
+{
+	return target->name ? target->name : recursion_reference(target->val);
+}
+
+/* Index of the recursive query's column of that name, or −1. */
+int recursion_column(const CommonTableExpr *cte, const char *name)
+{
+	ListCell *cell;
+	foreach(cell, cte->aliascolnames) if (strcmp(NODE_STRING(lfirst(cell)), name) ==
+					      0) return foreach_current_index(cell);
+	const SelectStmt *first = (const SelectStmt *)cte->ctequery;
+	while (first->op != SETOP_NONE)
+		first = first->larg;
+	foreach(cell, cte->aliascolnames ? NULL : first->targetList)
+	{
+		const char *output = recursion_output(lfirst(cell));
+		if (output && strcmp(output, name) == 0)
+			return foreach_current_index(cell);
+	}
+	return -1;
+}
+
+/* How a column goes on whose next value is `expr`. */
+static enum recursion_course operation_course(const A_Expr *expr, const char *name, struct look look)
+{
+	double number;
+	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
+	const char *left = recursion_reference(expr->lexpr);
+	const char *right = recursion_reference(expr->rexpr);
+	bool first = left && strcmp(left, name) == 0;
+	if (!first && !(right && strcmp(right, name) == 0))
+		return COURSE_UNKNOWN;
+	const Node *other = first ? expr->rexpr : expr->lexpr;
+	if (!constant_number(other, look, &number)) {
+		number = constant_interval(other, look);
+		if (number == 0)
+			return COURSE_UNKNOWN;
+	}
+	if (strcmp(op, "+") == 0)
+		return number > 0 ? COURSE_UP : number < 0 ? COURSE_DOWN : COURSE_CONSTANT;
+	if (strcmp(op, "-") == 0 && first)
+		return number > 0 ? COURSE_DOWN : number < 0 ? COURSE_UP : COURSE_CONSTANT;
+	return COURSE_UNKNOWN;
+}
+
+const Node *recursion_next_value(const struct recursion *recursion, int index)
+{
+	if (index < 0 || index >= list_length(recursion->step->targetList))
+		return NULL;
+	const Node *next = ((const ResTarget *)list_nth(recursion->step->targetList, index))->val;
+	while (next && IsA(next, TypeCast))
+		next = ((const TypeCast *)next)->arg;
+	return next;
+}
+
+enum recursion_course recursion_course_of(const struct recursion *recursion, const char *name)
+{
+	double number;
+	const Node *next = recursion_next_value(recursion, recursion_column(recursion->cte, name));
+	const char *same = recursion_reference(next);
+	if (!next)
+		return COURSE_UNKNOWN;
+	if ((same && strcmp(same, name) == 0) || constant_number(next, recursion->look, &number))
+		return COURSE_CONSTANT;
+	return IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->look)
+				 : COURSE_UNKNOWN;
+}
+
+/* The column that the value goes up and down with: n, n::text, n + 1, abs(n), (n, …); or NULL. */
+const char *recursion_followed(const Node *node, struct look look, unsigned depth)
+{
+	double number;
+	if (!node || depth >= RECURSION_MAX_DEPTH)
+		return NULL;
+	depth++;
+	if (IsA(node, ColumnRef))
+		return recursion_reference(node);
+	if (IsA(node, TypeCast))
+		return recursion_followed(((const TypeCast *)node)->arg, look, depth);
+	if (IsA(node, RowExpr) && ((const RowExpr *)node)->args)
+		return recursion_followed(linitial(((const RowExpr *)node)->args), look, depth);
+	if (IsA(node, CoalesceExpr))
+		return recursion_followed(linitial(((const CoalesceExpr *)node)->args), look, depth);
+	if (IsA(node, FuncCall) && call_is((const FuncCall *)node, "abs"))
+		return recursion_followed(call_argument((const FuncCall *)node, 0), look, depth);
+	if (!IsA(node, A_Expr) || ((const A_Expr *)node)->kind != AEXPR_OP)
+		return NULL;
+	const A_Expr *expr = (const A_Expr *)node;
+	const char *op = NODE_STRING(llast(expr->name));
+	bool moved = constant_number(expr->rexpr, look, &number) || constant_interval(expr->rexpr, look) != 0;
+	return moved && expr->lexpr && (strcmp(op, "+") == 0 || strcmp(op, "-") == 0)
+		       ? recursion_followed(expr->lexpr, look, depth)
+		       : NULL;
+}
+
+/* Where the column begins. */
+const Node *recursion_start(const CommonTableExpr *cte, const char *name)
+{
+	const SelectStmt *first = ((const SelectStmt *)cte->ctequery)->larg;
+	int index = recursion_column(cte, name);
+	if (index < 0 || first->op != SETOP_NONE || list_length(first->valuesLists) > 1)
+		return NULL;
+	const List *row = first->valuesLists ? linitial(first->valuesLists) : first->targetList;
+	if (index >= list_length(row))
+		return NULL;
+	const Node *value = list_nth(row, index);
+	return value && IsA(value, ResTarget) ? ((const ResTarget *)value)->val : value;
+}
+
+bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct look look, double *ret_start)
+{
+	return constant_number(recursion_start(cte, name), look, ret_start);
+}
