@@ -121,6 +121,27 @@ static size_t edit_distance(str_t a, str_t b)
 	return above[b.len];
 }
 
+/* Which bytes are in the text, as a set that is exact for lower-case names. */
+static uint64_t bytes_of(str_t text)
+{
+	uint64_t set = 0;
+	for (size_t i = 0; i < text.len; i++)
+		set |= UINT64_C(1) << ((unsigned char)text.ptr[i] & 63);
+	return set;
+}
+
+/* Each edit takes away at most one byte and brings at most one. */
+static bool may_be_nearer(const struct nearest *nearest, str_t candidate)
+{
+	size_t apart = candidate.len > nearest->name.len ? candidate.len - nearest->name.len
+							 : nearest->name.len - candidate.len;
+	if (apart >= nearest->distance)
+		return false;
+	uint64_t a = bytes_of(nearest->name), b = bytes_of(candidate);
+	return (size_t)__builtin_popcountll(a & ~b) < nearest->distance &&
+	       (size_t)__builtin_popcountll(b & ~a) < nearest->distance;
+}
+
 /* Bytes of the longest beginning that both have, or all of the shorter one where the longer contains it. */
 static size_t shared_bytes(str_t a, str_t b)
 {
@@ -154,11 +175,10 @@ static void offer_shared(struct nearest *nearest, str_t candidate)
 void nearest_offer(struct nearest *nearest, str_t candidate)
 {
 	bool by_distance = nearest->best.ptr && nearest->shared == 0;
-	size_t apart = candidate.len > nearest->name.len ? candidate.len - nearest->name.len
-							 : nearest->name.len - candidate.len;
 	if (candidate.len > NEAREST_MAX_BYTES || nearest->name.len > NEAREST_MAX_BYTES)
 		return;
-	size_t distance = apart < nearest->distance ? edit_distance(nearest->name, candidate) : SIZE_MAX;
+	size_t distance =
+		may_be_nearer(nearest, candidate) ? edit_distance(nearest->name, candidate) : SIZE_MAX;
 	if (distance < nearest->distance) {
 		nearest->distance = distance;
 		nearest->best = candidate;

@@ -54,6 +54,8 @@ struct canon_merged {
 	const JoinExpr *join;
 	str_t name;
 	str_t text;
+	const struct canon_range *range; /* whose column stands for it, or NULL */
+	size_t column;
 };
 
 /* A column and the one that stands for it, since an inner join equates them. */
@@ -276,8 +278,9 @@ struct target_list {
 	const Node **nodes; /* NULL: of a star */
 	size_t nodes_count;
 	size_t nodes_capacity;
-	bool exact;	      /* every output is there, one by one */
-	size_t first_inexact; /* what stands behind cannot be counted */
+	bool exact;		     /* every output is there, one by one */
+	size_t first_inexact;	     /* what stands behind cannot be counted */
+	struct target_index *places; /* targets.c's, where they are many */
 };
 void canon_targets(struct canon *canon, const SelectStmt *select, struct target_list *list);
 bool canon_ordinal(const Node *node, size_t *ret_index);

@@ -13,9 +13,9 @@ struct side {
 
 static const struct canon_merged *merged_in(const struct canon_scope *scope, const JoinExpr *join, str_t name)
 {
-	for (size_t i = 0; i < scope->merged_count; i++)
-		if (scope->merged[i].join == join && str_equal(scope->merged[i].name, name))
-			return &scope->merged[i];
+	for (size_t i = scope->merged_count; i > 0; i--) /* the joins below have just been built */
+		if (scope->merged[i - 1].join == join && str_equal(scope->merged[i - 1].name, name))
+			return &scope->merged[i - 1];
 	return NULL;
 }
 
@@ -68,6 +68,8 @@ static void find_in_side(struct canon *canon, const Node *node, str_t name, stru
 	} else if (merged) {
 		side->owners++;
 		side->text = merged->text;
+		side->range = merged->range;
+		side->column = merged->column;
 	} else if (join) {
 		find_in_side(canon, join->larg, name, side);
 		find_in_side(canon, join->rarg, name, side);
@@ -92,20 +94,27 @@ static struct side side_column(struct canon *canon, const Node *node, str_t name
 	return side;
 }
 
-/* The merged column has the common type of both. */
-static str_t merged_text(struct canon *canon, const JoinExpr *join, const struct side *left,
-			 const struct side *right)
+/* The merged column has the common type of both; of one type, it is the column of one side. */
+static struct canon_merged merged_column(struct canon *canon, const JoinExpr *join, str_t name,
+					 const struct side *left, const struct side *right)
 {
+	struct canon_merged merged = { .join = join, .name = name };
 	bool same = left->range && right->range &&
 		    canon_same_type(left->range, left->column, right->range, right->column, false);
-	if (join->jointype == JOIN_FULL)
-		return CONCAT(canon, same ? STR("COALESCE(") : STR("MERGED COALESCE("), left->text, STR(", "),
-			      right->text, STR(")"));
 	const struct side *kept = join->jointype == JOIN_RIGHT ? right : left;
-	if (same)
-		return kept->text;
-	return CONCAT(canon, STR("MERGED("), left->text, STR(", "), right->text,
-		      join->jointype == JOIN_RIGHT ? STR(" RIGHT)") : STR(")"));
+	if (join->jointype == JOIN_FULL) {
+		merged.text = CONCAT(canon, same ? STR("COALESCE(") : STR("MERGED COALESCE("), left->text,
+				     STR(", "), right->text, STR(")"));
+	} else if (same) {
+		merged.text = kept->text;
+		merged.range = kept->range;
+		merged.column = kept->column;
+	} else {
+		merged.text = CONCAT(canon, STR("MERGED("), left->text, STR(", "), right->text,
+				     join->jointype == JOIN_RIGHT ? STR(" RIGHT)") : STR(")"));
+	}
+	merged.text = canon_short(canon, merged.text);
+	return merged;
 }
 
 static void merge_column(struct canon *canon, const JoinExpr *join, str_t name, struct texts *conditions)
@@ -115,7 +124,7 @@ static void merge_column(struct canon *canon, const JoinExpr *join, str_t name, 
 	struct side right = side_column(canon, join->rarg, name);
 	if (!str_equal(left.text, right.text)) /* else they are equal anyway: see canon_equations */
 		texts_add(canon, conditions, canon_comparison(canon, STR("="), left.text, right.text));
-	struct canon_merged merged = { join, name, merged_text(canon, join, &left, &right) };
+	struct canon_merged merged = merged_column(canon, join, name, &left, &right);
 	ARENA_PUSH(canon->arena, scope->merged, scope->merged_count, scope->merged_capacity, merged);
 }
 

@@ -1,6 +1,36 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/resolve/internal.h"
+
+/* Lists up to this length are searched one by one. */
+#define SHORT_LIST 16
+
+/* Numbers of targets from 1; of equal ones the first. Each is filled when first asked for. */
+struct target_index {
+	struct hash_map by_name;
+	struct hash_map by_text;
+};
+
+/* The place of `text` among the texts, or their number. */
+static size_t place_of(struct canon *canon, const struct texts *texts, struct hash_map *index, str_t text)
+{
+	size_t place = 0;
+	if (!canon_work(canon, index && index->count ? 1 : texts->count))
+		return texts->count;
+	if (!index) {
+		while (place < texts->count && !str_equal(texts->items[place], text))
+			place++;
+		return place;
+	}
+	if (index->count == 0) {
+		hash_map_init(index, canon->arena, texts->count);
+		for (size_t i = texts->count; i > 0; i--)
+			(void)hash_map_set(index, texts->items[i - 1], (void *)(uintptr_t)i);
+	}
+	place = (size_t)(uintptr_t)hash_map_get(index, text);
+	return place ? place - 1 : texts->count;
+}
 
 static bool is_star(const Node *value)
 {
@@ -113,6 +143,8 @@ void canon_targets(struct canon *canon, const SelectStmt *select, struct target_
 				: canon_expression(canon, target->val),
 			   target_name(target), target->val);
 	}
+	if (list->nodes_count > SHORT_LIST)
+		list->places = ARENA_NEW(canon->arena, struct target_index);
 }
 
 bool canon_ordinal(const Node *node, size_t *ret_index)
@@ -140,14 +172,11 @@ static bool output_of(struct canon *canon, const struct target_list *list, const
 	const char *name = plain_name(key);
 	if (canon_ordinal(key, ret_index))
 		return *ret_index < list->texts.count && *ret_index < list->first_inexact;
-	if (!name || !canon_work(canon, list->names.count))
+	if (!name)
 		return false;
-	for (size_t i = 0; i < list->names.count; i++)
-		if (str_is(list->names.items[i], name)) {
-			*ret_index = i;
-			return true;
-		}
-	return false;
+	*ret_index =
+		place_of(canon, &list->names, list->places ? &list->places->by_name : NULL, str_from(name));
+	return *ret_index < list->names.count;
 }
 
 static int index_of(const struct target_list *list, size_t index)
@@ -172,11 +201,11 @@ str_t canon_key(struct canon *canon, const struct target_list *list, const Node 
 		return CONCAT(canon, STR("OUTPUT "), canon_number(canon, index + 1));
 	}
 	str_t text = canon_expression(canon, key);
-	for (size_t i = 0; canon_work(canon, 1) && i < list->nodes_count; i++)
-		if (str_equal(list->texts.items[i], text)) {
-			*ret_index = index_of(list, i);
-			break;
-		}
+	index = list->nodes_count
+			? place_of(canon, &list->texts, list->places ? &list->places->by_text : NULL, text)
+			: 0;
+	if (index < list->nodes_count)
+		*ret_index = index_of(list, index);
 	return text;
 }
 

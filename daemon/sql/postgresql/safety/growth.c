@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/growth.h" // first: see pg_nodes.h
 
+#include "common/hash.h"
 #include "sql/gate.h"
 #include "sql/postgresql/node_children.h"
 
@@ -11,6 +12,7 @@
 #define MAX_LOOKS     2000000
 #define MAX_LEVELS    5000 /* of nodes */
 #define SUBPLAN_NODES 20   /* what a relation of a subquery in an expression counts there */
+#define SHORT_LIST    16   /* lists up to this length are searched one by one */
 
 /* A column that a query hands out. */
 struct grown_column {
@@ -34,13 +36,25 @@ struct grown {
 struct source {
 	const char *alias; /* or NULL */
 	const struct grown *grown;
-	const struct source *next;
+	double row;		   /* weight of all of it */
+	struct hash_map *heaviest; /* of each name the column, where it has many that weigh something */
+	struct source *same;	   /* the one before it of the same alias, as far as aliases are known */
+};
+
+struct sources {
+	struct source **items;
+	size_t count;
+	size_t capacity;
 };
 
 struct scope {
-	const struct source *sources;
-	bool merges; /* FULL JOIN … USING: both sides are read for one column */
-	const struct scope *outer;
+	struct sources all;
+	struct sources heavy;	   /* those with a column that stands for more than itself */
+	double rows;		   /* weights of all of them */
+	struct hash_map *by_alias; /* where they are many */
+	size_t aliases_known;	   /* of so many sources `same` is set */
+	bool merges;		   /* FULL JOIN … USING: both sides are read for one column */
+	struct scope *outer;
 };
 
 struct grown_with {
@@ -50,7 +64,7 @@ struct grown_with {
 	bool recursive;
 	struct grown grown;
 	const struct visible *around; /* WITH queries that it sees */
-	const struct scope *scope;    /* of the query that it belongs to */
+	struct scope *scope;	      /* of the query that it belongs to */
 	struct grown_with *next;
 };
 
@@ -84,7 +98,7 @@ struct growth {
 struct place {
 	struct growth *growth;
 	const struct visible *visible;
-	const struct scope *scope;
+	struct scope *scope;
 };
 
 static const struct grown plain = { .others = 1, .widest = 1, .relations = 1 };
@@ -110,19 +124,6 @@ static void add_column(struct growth *growth, struct grown *grown, str_t name, d
 	}
 	ARENA_PUSH(growth->arena, grown->columns, grown->count, grown->capacity,
 		   (struct grown_column){ name, weight });
-}
-
-static double column_weight(struct growth *growth, const struct grown *grown, const char *name, bool *found)
-{
-	double weight = 0;
-	if (grown->widest <= 1)
-		return 1;
-	for (size_t i = 0; i < grown->count; i++)
-		if (str_is(grown->columns[i].name, name))
-			weight = fmax(weight, grown->columns[i].weight);
-	count_looks(growth, grown->count);
-	*found = weight > 0;
-	return *found ? weight : grown->others;
 }
 
 /* The same query under the names of `AS s (x, y)`. Where the order is not known, any may be the widest. */
@@ -155,26 +156,112 @@ static double whole_row(const struct grown *grown)
 	return fmax(weight, grown->widest);
 }
 
+static void index_columns(struct growth *growth, struct source *source)
+{
+	const struct grown *grown = source->grown;
+	source->heaviest = ARENA_NEW(growth->arena, struct hash_map);
+	hash_map_init(source->heaviest, growth->arena, grown->count);
+	count_looks(growth, grown->count);
+	for (size_t i = 0; i < grown->count; i++) {
+		struct grown_column *column = &grown->columns[i];
+		const struct grown_column *other = hash_map_get(source->heaviest, column->name);
+		if (!str_present(column->name))
+			continue;
+		if (!other || other->weight < column->weight)
+			(void)hash_map_set(source->heaviest, column->name, column);
+	}
+}
+
+/* Of the columns of that name the one that weighs most, or NULL. */
+static const struct grown_column *heaviest_column(struct growth *growth, struct source *source,
+						  const char *name)
+{
+	const struct grown *grown = source->grown;
+	const struct grown_column *heaviest = NULL;
+	if (grown->count > SHORT_LIST && !source->heaviest)
+		index_columns(growth, source);
+	count_looks(growth, source->heaviest ? 1 : grown->count);
+	if (source->heaviest)
+		return hash_map_get(source->heaviest, str_from(name));
+	for (size_t i = 0; i < grown->count; i++)
+		if (str_is(grown->columns[i].name, name) &&
+		    (!heaviest || heaviest->weight < grown->columns[i].weight))
+			heaviest = &grown->columns[i];
+	return heaviest;
+}
+
+static double column_weight(struct growth *growth, struct source *source, const char *name, bool *found)
+{
+	*found = false;
+	if (source->grown->widest <= 1)
+		return 1;
+	const struct grown_column *column = heaviest_column(growth, source, name);
+	*found = column && column->weight > 0;
+	return *found ? column->weight : source->grown->others;
+}
+
+static struct source *next_of_alias(const struct scope *scope, size_t end, const char *alias)
+{
+	while (end > 0) {
+		struct source *source = scope->all.items[--end];
+		if (source->alias && strcmp(source->alias, alias) == 0)
+			return source;
+	}
+	return NULL;
+}
+
+/* The last source of that alias; `same` leads from it to the others. */
+static struct source *find_source(struct growth *growth, struct scope *scope, const char *alias)
+{
+	if (scope->all.count > SHORT_LIST && !scope->by_alias) {
+		scope->by_alias = ARENA_NEW(growth->arena, struct hash_map);
+		scope->by_alias->arena = growth->arena;
+		scope->aliases_known = 0;
+	}
+	for (; scope->aliases_known < scope->all.count; scope->aliases_known++) {
+		struct source *source = scope->all.items[scope->aliases_known];
+		if (source->alias && scope->by_alias)
+			source->same = hash_map_set(scope->by_alias, str_from(source->alias), source);
+		else if (source->alias)
+			source->same = next_of_alias(scope, scope->aliases_known, source->alias);
+	}
+	return scope->by_alias ? hash_map_get(scope->by_alias, str_from(alias))
+			       : next_of_alias(scope, scope->all.count, alias);
+}
+
+/* What a name is in one FROM. */
+struct named {
+	double largest;
+	double sum;
+	bool found;
+};
+
+static void add_meaning(struct named *named, double weight, bool found)
+{
+	named->largest = fmax(named->largest, weight);
+	named->sum += found ? weight : 0;
+	named->found = named->found || found;
+}
+
 /* A column by its bare name, or a whole row. */
 static double weigh_name(struct place place, const char *name)
 {
-	for (const struct scope *scope = place.scope; scope; scope = scope->outer) {
-		double largest = 1;
-		double sum = 0;
-		bool found = false;
-		for (const struct source *source = scope->sources; source; source = source->next) {
+	for (struct scope *scope = place.scope; scope; scope = scope->outer) {
+		struct named named = { .largest = 1 };
+		for (size_t i = 0; i < scope->heavy.count; i++) {
 			bool here = false;
-			double weight = column_weight(place.growth, source->grown, name, &here);
-			if (!here && source->alias && strcmp(source->alias, name) == 0) {
-				weight = whole_row(source->grown);
-				here = true;
-			}
-			largest = fmax(largest, weight);
-			sum += here ? weight : 0;
-			found = found || here;
+			double weight = column_weight(place.growth, scope->heavy.items[i], name, &here);
+			add_meaning(&named, weight, here);
 		}
-		if (found)
-			return scope->merges ? fmax(largest, sum + 1) : largest;
+		for (struct source *source = find_source(place.growth, scope, name); source;
+		     source = source->same) {
+			bool column = false;
+			(void)column_weight(place.growth, source, name, &column);
+			if (!column)
+				add_meaning(&named, source->row, true);
+		}
+		if (named.found)
+			return scope->merges ? fmax(named.largest, named.sum + 1) : named.largest;
 	}
 	return 1;
 }
@@ -182,14 +269,12 @@ static double weigh_name(struct place place, const char *name)
 /* A part of a row: `s.a`, `s.*`, `s.a.b`. */
 static double weigh_part(struct place place, const char *alias, const char *name)
 {
-	for (const struct scope *scope = place.scope; scope; scope = scope->outer)
-		for (const struct source *source = scope->sources; source; source = source->next) {
-			bool found = false;
-			if (!source->alias || strcmp(source->alias, alias) != 0)
-				continue;
-			return name ? column_weight(place.growth, source->grown, name, &found)
-				    : whole_row(source->grown);
-		}
+	for (struct scope *scope = place.scope; scope; scope = scope->outer) {
+		struct source *source = find_source(place.growth, scope, alias);
+		bool found = false;
+		if (source)
+			return name ? column_weight(place.growth, source, name, &found) : source->row;
+	}
 	return weigh_name(place, alias);
 }
 
@@ -199,12 +284,8 @@ static double weigh_column(struct place place, const ColumnRef *column)
 	double weight = 1;
 	if (count == 1 && IsA(linitial(column->fields), String))
 		return weigh_name(place, NODE_STRING(linitial(column->fields)));
-	if (count == 1) {
-		for (const struct source *source = place.scope ? place.scope->sources : NULL; source;
-		     source = source->next)
-			weight += whole_row(source->grown);
-		return weight;
-	}
+	if (count == 1)
+		return 1 + (place.scope ? place.scope->rows : 0);
 	for (int i = 0; i + 1 < count; i++) { /* a schema or a database may stand in front */
 		const Node *next = list_nth(column->fields, i + 1);
 		weight = fmax(weight, weigh_part(place, NODE_STRING(list_nth(column->fields, i)),
@@ -407,23 +488,31 @@ struct from {
 static void add_source(struct from *from, const struct grown *grown, const Alias *alias, const char *name)
 {
 	struct growth *growth = from->place.growth;
+	struct scope *scope = from->scope;
 	struct source *source = ARENA_NEW(growth->arena, struct source);
 	struct grown *own = ARENA_NEW(growth->arena, struct grown);
 	*own = renamed(growth, grown, alias ? alias->colnames : NULL);
-	*source = (struct source){ alias ? alias->aliasname : name, own, from->scope->sources };
-	from->scope->sources = source;
+	*source = (struct source){ .alias = alias ? alias->aliasname : name,
+				   .grown = own,
+				   .row = whole_row(own) };
+	ARENA_PUSH(growth->arena, scope->all.items, scope->all.count, scope->all.capacity, source);
+	if (own->widest > 1)
+		ARENA_PUSH(growth->arena, scope->heavy.items, scope->heavy.count, scope->heavy.capacity,
+			   source);
+	scope->rows += source->row;
 	from->total->nodes += grown->nodes;
 	from->total->relations += grown->relations;
 }
 
 static void measure_from(struct from *from, const Node *node);
 
-/* All columns of the sources up to `end` under the name of the join. */
-static void name_join(struct from *from, const JoinExpr *join, const struct source *end)
+/* All columns of the sources from `first` on under the name of the join. */
+static void name_join(struct from *from, const JoinExpr *join, size_t first)
 {
 	struct growth *growth = from->place.growth;
 	struct grown grown = { .others = 1, .widest = 1 };
-	for (const struct source *source = from->scope->sources; source != end; source = source->next) {
+	for (size_t j = from->scope->all.count; j > first; j--) {
+		const struct source *source = from->scope->all.items[j - 1];
 		for (size_t i = 0; i < source->grown->count; i++)
 			add_column(growth, &grown, source->grown->columns[i].name,
 				   source->grown->columns[i].weight * (join->jointype == JOIN_FULL ? 2 : 1));
@@ -435,7 +524,7 @@ static void name_join(struct from *from, const JoinExpr *join, const struct sour
 
 static void measure_join(struct from *from, const JoinExpr *join)
 {
-	const struct source *end = from->scope->sources;
+	size_t first = from->scope->all.count;
 	measure_from(from, join->larg);
 	measure_from(from, join->rarg);
 	if (join->jointype == JOIN_FULL && (join->usingClause || join->isNatural))
@@ -445,7 +534,7 @@ static void measure_join(struct from *from, const JoinExpr *join)
 	foreach(cell, join->usingClause) from->total->nodes +=
 		2 * weigh_name(from->place, NODE_STRING(lfirst(cell)));
 	if (join->alias)
-		name_join(from, join, end);
+		name_join(from, join, first);
 }
 
 static void measure_from(struct from *from, const Node *node)
@@ -536,21 +625,26 @@ static const char *output_name(const ResTarget *target)
 	return value && IsA(value, FuncCall) ? names_last(((const FuncCall *)value)->funcname) : NULL;
 }
 
+static void add_star_of(struct growth *growth, struct grown *grown, const struct source *source, bool merges)
+{
+	grown->others = fmax(grown->others, source->grown->others);
+	grown->widest = fmax(grown->widest, source->grown->widest);
+	for (size_t i = 0; source->grown->widest > 1 && i < source->grown->count; i++)
+		add_column(growth, grown, source->grown->columns[i].name,
+			   source->grown->columns[i].weight * (merges ? 2 : 1));
+}
+
 static void add_star(struct place place, struct grown *grown, const ColumnRef *star)
 {
 	int count = list_length(star->fields);
 	const char *alias = count > 1 ? NODE_STRING(list_nth(star->fields, count - 2)) : NULL;
 	grown->positions = false;
-	for (const struct scope *scope = place.scope; scope; scope = alias ? scope->outer : NULL)
-		for (const struct source *source = scope->sources; source; source = source->next) {
-			if (alias && (!source->alias || strcmp(alias, source->alias) != 0))
-				continue;
-			grown->others = fmax(grown->others, source->grown->others);
-			grown->widest = fmax(grown->widest, source->grown->widest);
-			for (size_t i = 0; source->grown->widest > 1 && i < source->grown->count; i++)
-				add_column(place.growth, grown, source->grown->columns[i].name,
-					   source->grown->columns[i].weight * (scope->merges ? 2 : 1));
-		}
+	for (struct scope *scope = alias ? place.scope : NULL; scope; scope = scope->outer)
+		for (const struct source *source = find_source(place.growth, scope, alias); source;
+		     source = source->same)
+			add_star_of(place.growth, grown, source, scope->merges);
+	for (size_t i = 0; !alias && place.scope && i < place.scope->heavy.count; i++)
+		add_star_of(place.growth, grown, place.scope->heavy.items[i], place.scope->merges);
 }
 
 /* A call that the query above reads as a result: of an aggregate or over a window. */
