@@ -177,13 +177,16 @@ def test_advisories_can_be_told_apart_by_their_headers(rig):
         "LOW_CONFIDENCE": events.event("SELECT nope, nada FROM customers LIMIT 1", target="shop"),
         "LOW_RELEVANCE": events.event(question="off topic", target="shop"),
         "GROUND_TRUTH_FAILED": events.event(target="shop", ground_truth={"sql": "SELECT city FROM nowhere"}),
+        "PERFORMANCE_REGRESSION": events.event("SELECT sum(amount) AS total FROM slow_orders(3.0)", target="shop",
+                                               ground_truth={"sql": events.TOTAL}),
     }
     levels = {"UNSAFE_QUERY": "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE": "LOW_CONFIDENCE",
-              "LOW_RELEVANCE": "HIGH_CONFIDENCE", "GROUND_TRUTH_FAILED": "HIGH_CONFIDENCE"}
+              "LOW_RELEVANCE": "HIGH_CONFIDENCE", "GROUND_TRUTH_FAILED": "HIGH_CONFIDENCE",
+              "PERFORMANCE_REGRESSION": "HIGH_CONFIDENCE"}
     fine = events.sure(target="shop")
     rig.send([events.message(event, headers=[("traceparent", TRACEPARENT), ("other", b"x")])
               for event in [*doubtful.values(), fine]])
-    assert len(rig.scored(5)) == 5
+    assert len(rig.scored(6)) == 6
 
     seen = {}
     for message in rig.kafka.read(rig.topics.advisory, len(doubtful), settle=1):
@@ -194,6 +197,8 @@ def test_advisories_can_be_told_apart_by_their_headers(rig):
         assert headers["traceparent"] == TRACEPARENT
         assert record["summary"]
         seen.setdefault(str(record["event_id"]), set()).add(record["kind"])
+        if record["kind"] == "PERFORMANCE_REGRESSION":
+            assert record["value"] >= 3000 > record["threshold"] > 0
         if str(record["event_id"]) == doubtful.get(record["kind"], {}).get("event_id"):
             assert record["level"] == levels[record["kind"]]
     for kind, event in doubtful.items():
