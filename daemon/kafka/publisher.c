@@ -351,6 +351,37 @@ static enum outcome run_exactly_once(struct publisher *publisher, struct assignm
 	return outcome;
 }
 
+/* The group has gone on without this member. */
+static bool is_expulsion(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID || err == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
+	       err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID || err == RD_KAFKA_RESP_ERR__FATAL;
+}
+
+/* The outputs are out: offsets that are not taken are sent again by themselves, for as long as they are ours
+ * to commit. */
+static void commit_offsets(struct publisher *publisher, struct assignment *assignment)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *offsets =
+		assignment_offsets(assignment);
+	rd_kafka_resp_err_t err, last = RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (offsets->cnt == 0)
+		return;
+	tick_waiting(&publisher->ticker, "Kafka group coordinator");
+	while ((err = rd_kafka_commit(atomic_load(&publisher->consumer), offsets, 0))) {
+		bool over = is_expulsion(err) || stopping(publisher) ||
+			    assignment_state(assignment) == ASSIGNMENT_CLOSED;
+		if (over || err != last)
+			log_warning("offsets cannot be committed%s: %s",
+				    over ? ", events may be published twice" : " yet", rd_kafka_err2str(err));
+		if (over)
+			return;
+		last = err;
+		tick_waiting(&publisher->ticker, "Kafka group coordinator");
+		rd_kafka_poll(publisher->producer, (int)backoff_next_ms(&publisher->backoff) + 1);
+	}
+}
+
 /* Outputs first, then offsets; what happens to a failed batch is the same as after an abort. */
 static enum outcome run_at_least_once(struct publisher *publisher, struct assignment *assignment)
 {
@@ -362,16 +393,8 @@ static enum outcome run_at_least_once(struct publisher *publisher, struct assign
 		return outcome == OUTCOME_FATAL ? outcome : fail_for_good(publisher);
 	if (outcome != OUTCOME_OK || !all_delivered(&publisher->joined))
 		return OUTCOME_ABORT;
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *offsets =
-		assignment_offsets(assignment);
-	if (offsets->cnt == 0)
-		return OUTCOME_OK;
-	tick_waiting(&publisher->ticker, "Kafka group coordinator");
-	rd_kafka_resp_err_t err = rd_kafka_commit(atomic_load(&publisher->consumer), offsets, 0);
-	if (err)
-		log_warning("offsets cannot be committed: %s; events may be published twice",
-			    rd_kafka_err2str(err));
-	return err ? OUTCOME_ABORT : OUTCOME_OK;
+	commit_offsets(publisher, assignment);
+	return OUTCOME_OK;
 }
 
 /* ---- choosing what goes into a transaction ---- */
