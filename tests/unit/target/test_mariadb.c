@@ -218,6 +218,38 @@ static void too_many_bytes_are_cut(void **state)
 	test_call_free(&test);
 }
 
+/* Row by row, in full, where the result is larger than what is kept. */
+static void larger_results_can_be_proven_equal(void **state)
+{
+	static const struct {
+		const char *generated, *truth;
+		double score;
+		bool truncated;
+	} cases[] = {
+		{ "SELECT seq FROM seq_1_to_50000 ORDER BY seq DESC", "SELECT seq FROM seq_1_to_50000", 1.0,
+		  false },
+		{ "SELECT seq, REPEAT('x', 100), seq * 1e0 FROM seq_1_to_30000",
+		  "SELECT seq, REPEAT('x', 100), seq + 0.0 FROM seq_1_to_30000", 1.0, false },
+		{ "SELECT seq FROM seq_1_to_50000", "SELECT seq FROM seq_1_to_50001", 0.3, true },
+	};
+	(void)state;
+	struct target_settings settings = reader_settings();
+	settings.statement_timeout_ms = 20000;
+	settings.stream_large_results = true;
+	struct targets *streaming = start_targets(&settings, 1, NULL);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct test_call test;
+		const struct validation_result *result =
+			validate_on(streaming, &test, cases[i].generated, cases[i].truth);
+		if (result->status != VALIDATION_COMPARED || result->score != cases[i].score ||
+		    result->truncated != cases[i].truncated)
+			fail_msg("%s: %g %d " STR_FMT, cases[i].generated, result->score, result->truncated,
+				 STR_ARG(result->message));
+		test_call_free(&test);
+	}
+	targets_stop(streaming);
+}
+
 /* Where there is no second connection to cancel with, the rest is read off. */
 static void a_single_connection_is_enough_to_cut(void **state)
 {
@@ -246,7 +278,7 @@ static void results_up_to_the_limits_fit_into_the_worker(void **state)
 	(void)state;
 	struct buf wide = BUF_INIT;
 	buf_append_text(&wide, "SELECT seq");
-	for (int i = 0; i < 150; i++)
+	for (int i = 0; i < 60; i++)
 		buf_printf(&wide, ", seq + %d AS c%d", i, i);
 	buf_append_text(&wide, " FROM seq_1_to_10000");
 	const char *const queries[] = { "SELECT seq, REPEAT('x', 6000) FROM seq_1_to_10000", wide.data };
@@ -618,6 +650,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_broken_truth_is_flagged),
 		cmocka_unit_test(too_many_rows_are_cut),
 		cmocka_unit_test(too_many_bytes_are_cut),
+		cmocka_unit_test(larger_results_can_be_proven_equal),
 		cmocka_unit_test(a_single_connection_is_enough_to_cut),
 		cmocka_unit_test(results_up_to_the_limits_fit_into_the_worker),
 		cmocka_unit_test(a_huge_value_is_a_failed_query),
