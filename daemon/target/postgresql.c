@@ -58,22 +58,33 @@ static const struct type_class type_classes[] = {
 	{ JSONBOID, CELL_JSON },
 };
 
-static const Oid array_types[] = {
-	BOOLARRAYOID, BYTEAARRAYOID,  CHARARRAYOID,	 NAMEARRAYOID,	      INT2ARRAYOID,
-	INT4ARRAYOID, INT8ARRAYOID,   TEXTARRAYOID,	 BPCHARARRAYOID,      VARCHARARRAYOID,
-	OIDARRAYOID,  FLOAT4ARRAYOID, FLOAT8ARRAYOID,	 NUMERICARRAYOID,     DATEARRAYOID,
-	TIMEARRAYOID, TIMETZARRAYOID, TIMESTAMPARRAYOID, TIMESTAMPTZARRAYOID, INTERVALARRAYOID,
-	UUIDARRAYOID, JSONARRAYOID,   JSONBARRAYOID,
+static const Oid text_array_types[] = {
+	CHARARRAYOID, NAMEARRAYOID, TEXTARRAYOID, BPCHARARRAYOID, VARCHARARRAYOID, UUIDARRAYOID,
 };
+
+static const Oid array_types[] = {
+	BOOLARRAYOID,	   BYTEAARRAYOID,	INT2ARRAYOID,	  INT4ARRAYOID, INT8ARRAYOID,  OIDARRAYOID,
+	FLOAT4ARRAYOID,	   FLOAT8ARRAYOID,	NUMERICARRAYOID,  DATEARRAYOID, TIMEARRAYOID,  TIMETZARRAYOID,
+	TIMESTAMPARRAYOID, TIMESTAMPTZARRAYOID, INTERVALARRAYOID, JSONARRAYOID, JSONBARRAYOID,
+};
+
+static bool is_among(const Oid *types, size_t count, Oid type)
+{
+	for (size_t i = 0; i < count; i++)
+		if (types[i] == type)
+			return true;
+	return false;
+}
 
 static enum cell_class class_of(Oid type)
 {
 	for (size_t i = 0; i < sizeof type_classes / sizeof type_classes[0]; i++)
 		if (type_classes[i].type == type)
 			return type_classes[i].cell;
-	for (size_t i = 0; i < sizeof array_types / sizeof array_types[0]; i++)
-		if (array_types[i] == type)
-			return CELL_ARRAY;
+	if (is_among(text_array_types, sizeof text_array_types / sizeof text_array_types[0], type))
+		return CELL_TEXT_ARRAY;
+	if (is_among(array_types, sizeof array_types / sizeof array_types[0], type))
+		return CELL_ARRAY;
 	return CELL_UNKNOWN;
 }
 

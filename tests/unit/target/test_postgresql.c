@@ -107,6 +107,9 @@ static const struct {
 	{ "27 of 30 rows", "SELECT CASE WHEN id < 4 THEN -id ELSE id END FROM sales", "SELECT id FROM sales",
 	  0.8, 30, 30 },
 	{ "a backslash in a string", "SELECT '\\'", "SELECT chr(92)", 1.0, 1, 1 },
+	{ "texts in an array", "SELECT ARRAY['007']", "SELECT ARRAY['7']", 0.0, 1, 1 },
+	{ "equal texts in an array", "SELECT ARRAY['007']", "SELECT ARRAY['007'::varchar]", 1.0, 1, 1 },
+	{ "numbers in an array", "SELECT ARRAY[1.50, 2]", "SELECT ARRAY[1.5, 2.0]::float8[]", 1.0, 1, 1 },
 	{ "SHOW", "SHOW server_encoding", "SELECT 'UTF8'", 1.0, 1, 1 },
 };
 
