@@ -6,7 +6,7 @@
 #define CHOICES_LIMIT 16
 
 /* Values looked at while pairing columns, all ways together. */
-#define PAIRING_BUDGET ((size_t)1 << 24)
+#define PAIRING_BUDGET ((size_t)1 << 25)
 
 struct comparison {
 	const struct result_set *generated, *truth;

@@ -8,10 +8,20 @@
 #define SKETCH_LEAST 16
 
 /* Sketches are merged for every pair of columns: their size follows from how many pairs there are. */
-#define MERGING_BUDGET ((size_t)1 << 22)
+#define MERGING_BUDGET ((size_t)1 << 24)
 
 /* How often colours of columns are refined. */
 #define COLOURING_ROUNDS 3
+
+/* More columns that differ are paired by their places: every one is compared with every other. */
+#define SIMILAR_MOST 512
+
+/* Similarity of a pair that is not to be taken. */
+#define RULED_OUT (-1.0)
+
+/* How many of the rows have to show that two columns belong together; columns of two values that do not
+ * belong together reach half of what those reach that do. */
+#define SURE_TOGETHER 0.3
 
 /* More ways to decide are not told apart. */
 #define CHOICES_MOST 1024
@@ -263,18 +273,19 @@ static bool same_name(const struct pairing *pairing, size_t generated, size_t tr
 	return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
 
-static void propose(const struct pairing *pairing, struct proposal *proposals)
+/* Pairs that do not go together with what is in their rows to a degree of `least_joint` are ruled out. */
+static void propose(const struct pairing *pairing, double least_joint, struct proposal *proposals)
 {
 	size_t count = pairing->truth.open_count;
 	for (size_t i = 0; i < count * count; i++) {
 		const struct candidate *truth = &pairing->truth.open[i / count];
 		const struct candidate *generated = &pairing->generated.open[i % count];
+		double alone = pairing->similarity[truth->index * pairing->columns + generated->index];
+		double joint = similarity(&truth->joint, &generated->joint, pairing->sketch_size);
 		proposals[i] = (struct proposal){
 			.truth = i / count,
 			.generated = i % count,
-			.similarity =
-				pairing->similarity[truth->index * pairing->columns + generated->index] +
-				similarity(&truth->joint, &generated->joint, pairing->sketch_size),
+			.similarity = joint < least_joint ? RULED_OUT : alone + joint,
 			.same_name = same_name(pairing, generated->column, truth->column),
 			.distance = truth->column > generated->column ? truth->column - generated->column
 								      : generated->column - truth->column,
@@ -344,6 +355,8 @@ static size_t take_clear(struct pairing *pairing, struct round *round)
 	mark_ties(round->proposals, round->count, false, round->generated_marks, best + open);
 	for (size_t i = 0; i < round->count; i++) {
 		const struct proposal *proposal = &round->proposals[i];
+		if (proposal->similarity <= RULED_OUT)
+			break;
 		if (!is_open(round, proposal) || (round->truth_marks[proposal->truth] & TIED) ||
 		    (round->generated_marks[proposal->generated] & TIED) ||
 		    best[proposal->truth] > proposal->similarity ||
@@ -403,24 +416,64 @@ static void close_taken(struct side *side, const unsigned char *marks)
 	side->open_count = kept;
 }
 
-static void run_round(struct pairing *pairing, struct proposal *proposals)
+static struct round start_round(struct pairing *pairing, struct proposal *proposals)
 {
 	size_t open = pairing->truth.open_count;
-	struct round round = { proposals, open * open, ARENA_ARRAY(pairing->arena, unsigned char, open),
+	return (struct round){ proposals, open * open, ARENA_ARRAY(pairing->arena, unsigned char, open),
 			       ARENA_ARRAY(pairing->arena, unsigned char, open) };
+}
+
+static void end_round(struct pairing *pairing, const struct round *round)
+{
+	close_taken(&pairing->truth, round->truth_marks);
+	close_taken(&pairing->generated, round->generated_marks);
+}
+
+static void run_round(struct pairing *pairing, struct proposal *proposals)
+{
+	struct round round = start_round(pairing, proposals);
 	bool last = *pairing->budget == 0;
 	if (!last) {
 		make_joint_sketches(pairing, &pairing->truth);
 		make_joint_sketches(pairing, &pairing->generated);
 	}
-	propose(pairing, proposals);
+	propose(pairing, 0, proposals);
 	if (take_clear(pairing, &round) == 0)
 		take_arbitrary(pairing, &round);
 	for (size_t i = 0; last && i < round.count; i++)
 		if (is_open(&round, &proposals[i]))
 			take_proposal(pairing, &round, &proposals[i]);
-	close_taken(&pairing->truth, round.truth_marks);
-	close_taken(&pairing->generated, round.generated_marks);
+	end_round(pairing, &round);
+}
+
+/* For every row what is in it, wherever it stands: the same for rows that are equal. */
+static uint64_t *sign_rows(const struct pairing *pairing, const struct side *side)
+{
+	size_t rows = side->set->rows_count;
+	uint64_t *signatures = ARENA_ARRAY(pairing->arena, uint64_t, rows);
+	for (size_t row = 0; row < rows; row++)
+		signatures[row] = side->anchors[row];
+	for (size_t i = 0; i < side->open_count; i++)
+		for (size_t row = 0; row < rows; row++)
+			signatures[row] += compare_mix(side->open[i].values[row], 0);
+	return signatures;
+}
+
+/* Where some rows are equal as a whole, their signatures tell which columns belong together, even where the
+ * columns alone look all alike. */
+static void run_signature_round(struct pairing *pairing, struct proposal *proposals)
+{
+	uint64_t *their_anchors = pairing->truth.anchors, *our_anchors = pairing->generated.anchors;
+	struct round round = start_round(pairing, proposals);
+	pairing->truth.anchors = sign_rows(pairing, &pairing->truth);
+	pairing->generated.anchors = sign_rows(pairing, &pairing->generated);
+	make_joint_sketches(pairing, &pairing->truth);
+	make_joint_sketches(pairing, &pairing->generated);
+	pairing->truth.anchors = their_anchors;
+	pairing->generated.anchors = our_anchors;
+	propose(pairing, SURE_TOGETHER, proposals);
+	take_clear(pairing, &round);
+	end_round(pairing, &round);
 }
 
 static void init_side(struct pairing *pairing, struct side *side, struct compare_table *table, size_t open)
@@ -517,13 +570,10 @@ static bool are_twins(const struct side *side, const struct sorted *list, size_t
 	return true;
 }
 
-static void pair_alike(struct pairing *pairing, struct sorted *theirs, struct sorted *ours, size_t count)
+static void pair_alike(struct sorted *theirs, struct sorted *ours, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct candidate *truth = theirs[i].candidate, *generated = ours[i].candidate;
-		compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set, truth->column,
-				 generated->column);
-		theirs[i].partner = generated;
+		theirs[i].partner = ours[i].candidate;
 		theirs[i].taken = ours[i].taken = true;
 	}
 }
@@ -540,18 +590,25 @@ static void keep_untaken(struct side *side, const struct sorted *list)
 	side->open_count = (size_t)(kept - side->open);
 }
 
-static void add_anchors(struct pairing *pairing, const struct sorted *theirs)
+static void commit_pairs(struct pairing *pairing, const struct sorted *theirs, bool anchored)
 {
-	for (size_t i = 0; i < pairing->truth.open_count; i++)
-		if (theirs[i].taken) {
+	for (size_t i = 0; i < pairing->truth.open_count; i++) {
+		if (!theirs[i].taken)
+			continue;
+		compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set,
+				 theirs[i].candidate->column, theirs[i].partner->column);
+		if (anchored) {
 			add_anchor(&pairing->truth, theirs[i].candidate->values);
 			add_anchor(&pairing->generated, theirs[i].partner->values);
 		}
+	}
 }
 
-/* Pairs columns that look the same to the last value and that nothing else looks like. */
-static void pair_equals(struct pairing *pairing)
+/* Pairs columns that look the same to the last value and that nothing else looks like; with `all` only if
+ * these are all. Whether there were any that look the same. */
+static bool pair_equals(struct pairing *pairing, bool all)
 {
+	bool any_alike = false;
 	size_t open = pairing->truth.open_count, i = 0, j = 0, paired = 0;
 	struct sorted *theirs = sort_columns(&pairing->truth, pairing->arena);
 	struct sorted *ours = sort_columns(&pairing->generated, pairing->arena);
@@ -559,6 +616,7 @@ static void pair_equals(struct pairing *pairing)
 		size_t their_count = count_alike(theirs + i, open - i);
 		size_t our_count = count_alike(ours + j, open - j);
 		bool alike = theirs[i].bag == ours[j].bag && theirs[i].colour == ours[j].colour;
+		any_alike |= alike;
 		for (size_t k = 0; alike && k < their_count; k++)
 			theirs[i + k].candidate->shared = their_count == our_count;
 		for (size_t k = 0; alike && k < our_count; k++)
@@ -566,7 +624,7 @@ static void pair_equals(struct pairing *pairing)
 		if (alike && their_count == our_count &&
 		    are_twins(&pairing->truth, theirs + i, their_count) &&
 		    are_twins(&pairing->generated, ours + j, our_count)) {
-			pair_alike(pairing, theirs + i, ours + j, their_count);
+			pair_alike(theirs + i, ours + j, their_count);
 			paired += their_count;
 		}
 		bool behind = theirs[i].bag < ours[j].bag ||
@@ -574,10 +632,12 @@ static void pair_equals(struct pairing *pairing)
 		i += alike || behind ? their_count : 0;
 		j += alike || !behind ? our_count : 0;
 	}
-	if (paired < open)
-		add_anchors(pairing, theirs);
+	if (all && paired < open)
+		return any_alike;
+	commit_pairs(pairing, theirs, paired < open);
 	keep_untaken(&pairing->truth, theirs);
 	keep_untaken(&pairing->generated, ours);
+	return any_alike;
 }
 
 /* Gives every open column a colour: what its values go together with in their rows, as far as both sides have
@@ -603,16 +663,17 @@ static void colour_columns(const struct pairing *pairing, const struct side *sid
 	compare_spend(pairing->budget, 2 * side->open_count * rows);
 }
 
-/* Columns that both sides hold alike: nearly all of them, when results are equal. */
+/* Columns that both sides hold alike: nearly all of them, when results are equal. That a column alone holds
+ * the same is not enough where others do not: among columns of few values, some look alike by chance. */
 static void pair_equal_contents(struct pairing *pairing)
 {
 	if (pairing->truth.set->rows_count != pairing->generated.set->rows_count)
 		return;
-	pair_equals(pairing);
-	for (int round = 0; round < COLOURING_ROUNDS && pairing->truth.open_count > 0; round++) {
+	bool any_alike = pair_equals(pairing, true);
+	for (int round = 0; any_alike && round < COLOURING_ROUNDS && pairing->truth.open_count > 0; round++) {
 		colour_columns(pairing, &pairing->truth);
 		colour_columns(pairing, &pairing->generated);
-		pair_equals(pairing);
+		any_alike = pair_equals(pairing, false);
 	}
 }
 
@@ -645,18 +706,31 @@ static void compare_values_alone(struct pairing *pairing)
 	compare_spend(pairing->budget, count * count * pairing->sketch_size);
 }
 
+static void pair_places(struct pairing *pairing)
+{
+	for (size_t i = 0; i < pairing->truth.open_count; i++)
+		compare_set_pair(pairing->out, pairing->generated.set, pairing->truth.set,
+				 pairing->truth.open[i].column, pairing->generated.open[i].column);
+}
+
 /* What is left differs somewhere, or nothing tells it apart. */
 static void pair_similar_contents(struct pairing *pairing)
 {
 	size_t open = pairing->truth.open_count;
 	if (open == 0)
 		return;
+	if (open > SIMILAR_MOST) {
+		pair_places(pairing);
+		return;
+	}
 	pairing->columns = open;
 	pairing->sketch_size = sketch_size(open);
 	sketch_columns(pairing, &pairing->truth);
 	sketch_columns(pairing, &pairing->generated);
 	compare_values_alone(pairing);
 	struct proposal *proposals = ARENA_ARRAY(pairing->arena, struct proposal, open * open);
+	if (open > 1 && *pairing->budget > 0)
+		run_signature_round(pairing, proposals);
 	while (pairing->truth.open_count > 0)
 		run_round(pairing, proposals);
 }

@@ -276,6 +276,37 @@ static void test_wide_tables_are_recognised(void **state)
 	}
 }
 
+/* Columns of two values all look alike; only whole rows tell which belong together, as far as they are right:
+ * one cell in 2,000 is not. */
+static void test_columns_of_few_values_with_errors(void **state)
+{
+	(void)state;
+	enum { COLUMNS = 100, ROWS = 800 };
+	struct arena *arena = arena_new();
+	uint64_t random = 21;
+	struct table table = make_table(arena, COLUMNS, ROWS, fill_binary, &random);
+	struct table wrong = table;
+	wrong.cells = ARENA_ARRAY(arena, str_t, COLUMNS * ROWS);
+	size_t right_rows = 0;
+	for (size_t row = 0; row < ROWS; row++) {
+		bool right = true;
+		for (size_t i = row * COLUMNS; i < (row + 1) * COLUMNS; i++) {
+			bool flip = next_random(&random) % 2000 == 0;
+			wrong.cells[i] = !flip			       ? table.cells[i]
+					 : str_is(table.cells[i], "0") ? STR("1")
+								       : STR("0");
+			right &= !flip;
+		}
+		right_rows += right;
+	}
+	double score = score_shuffled(&wrong, &table, &random);
+	double rate = (double)right_rows / ROWS;
+	double expected = rate >= 0.99 ? 1 : rate >= 0.95 ? 0.95 : rate >= 0.80 ? 0.80 : rate;
+	if (fabs(score - expected) > 1e-9)
+		fail_msg("%.4f instead of %.4f", score, expected);
+	arena_free(arena);
+}
+
 /* Ways to spoil a table; each has to show in less than 100 rows, where one row is more than 1 %. */
 enum harm { HARM_CELL, HARM_DUPLICATE, HARM_SCRAMBLE, HARM_NULL, HARM_COUNT };
 
@@ -358,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_contents),
 		cmocka_unit_test(test_engines),
 		cmocka_unit_test(test_wide_tables_are_recognised),
+		cmocka_unit_test(test_columns_of_few_values_with_errors),
 		cmocka_unit_test(test_harm_is_noticed_and_shuffling_is_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
