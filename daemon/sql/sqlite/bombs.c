@@ -2,8 +2,9 @@
 
 #include "sql/sqlite/lint.h"
 
-#define COLUMN_BYTES 1000.0
-#define BOMB_BYTES   1e6
+#define COLUMN_BYTES   1000.0
+#define BOMB_BYTES     1e6
+#define BOMB_ROW_BYTES 1e5 /* of a text that every row adds */
 
 static double size_of(const struct sqlite_node *node);
 
@@ -54,7 +55,7 @@ static double largest_number(const struct sqlite_node *node)
 
 static bool makes_blanks(const struct sqlite_node *node)
 {
-	static const char *const names[] = { "zeroblob", "printf", "format" };
+	static const char *const names[] = { "zeroblob", "randomblob", "printf", "format" };
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (str_is(node->text, names[i]))
 			return true;
@@ -77,9 +78,28 @@ static double size_of(const struct sqlite_node *node)
 	return sum_of(node);
 }
 
+double sqlite_text_size(const struct sqlite_node *node)
+{
+	return size_of(node);
+}
+
+/* Aggregates that put a text together of one for each row. */
+static bool gathers(const struct sqlite_node *node)
+{
+	static const char *const names[] = { "group_concat", "string_agg", "json_group_array",
+					     "json_group_object" };
+	for (size_t i = 0; node->kind == SQLITE_CALL && i < sizeof names / sizeof names[0]; i++)
+		if (str_is(node->text, names[i]))
+			return true;
+	return false;
+}
+
 static void check_call(const struct sqlite_node *node, void *context)
 {
 	struct violations *violations = context;
+	if (gathers(node) && sum_of(node) >= BOMB_ROW_BYTES)
+		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
+			       STR_FMT " of a text that is large in each row", STR_ARG(node->text));
 	bool grows = node->kind == SQLITE_CALL && (str_is(node->text, "replace") ||
 						   str_is(node->text, "hex") || str_is(node->text, "quote"));
 	if (grows && size_of(node) >= BOMB_BYTES * 10)

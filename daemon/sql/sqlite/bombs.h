@@ -8,3 +8,10 @@
 #include "sql/violations.h"
 
 void sqlite_bombs(const struct sqlite_select *select, struct violations *violations);
+
+/* Text that an expression makes, at most, as far as literals make it large. */
+double sqlite_text_size(const struct sqlite_node *node);
+
+/* rows.c: rows that recursions and documents in the text multiply up to; `check_ends`: also whether each
+ * recursion has a condition that can end it. */
+void sqlite_bombs_rows(const struct sqlite_select *select, bool check_ends, struct violations *violations);

@@ -6,6 +6,7 @@
 #include "sql/catalog/content.h"
 #include "sql/front_end.h"
 #include "sql/postgresql/canonical/internal.h"
+#include "sql/postgresql/node_children.h"
 #include "sql/postgresql/safety/bombs.h"
 #include "sql/sqlite/bombs.h"
 #include "sql/sqlite/canonical.h"
@@ -199,27 +200,30 @@ static void prepare(struct sqlite_analysis *state)
 	}
 }
 
-/* The grammar of PostgreSQL covers most recursive queries. */
-static bool recursion_unbounded(const Node *statement)
+/* Looks at every WITH query, wherever it stands; false at one without an end. */
+static bool recursion_ends(const Node *node, void *context)
 {
-	if (!statement || !IsA(statement, SelectStmt))
+	if (IsA(node, CommonTableExpr) && bomb_recursion((const CommonTableExpr *)node))
 		return false;
-	const WithClause *with = ((const SelectStmt *)statement)->withClause;
-	const ListCell *cell;
-	foreach(cell, with ? with->ctes : NULL) if (bomb_recursion(lfirst(cell))) return true;
-	return false;
+	return node_children(node, recursion_ends, context);
 }
 
-static void check_recursion(struct sqlite_analysis *state)
+/* The grammar of PostgreSQL covers most recursive queries, and of those it can tell more. */
+static void check_recursion(struct sqlite_analysis *state, const struct sqlite_select *select)
 {
 	struct parsed_statement parsed;
-	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION"))
+	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION")) {
+		if (select)
+			sqlite_bombs_rows(select, false, &state->violations);
 		return;
+	}
 	parse_begin(state->text, state->arena, &parsed);
-	bool unbounded = parsed.statement ? recursion_unbounded(parsed.statement)
-					  : !sqlite_tokens_have(state->text, "WHERE") &&
+	bool unbounded = parsed.statement ? !recursion_ends(parsed.statement, NULL)
+					  : !select && !sqlite_tokens_have(state->text, "WHERE") &&
 						    !sqlite_tokens_have(state->text, "JOIN") &&
 						    !sqlite_tokens_have(state->text, "LIMIT");
+	if (select)
+		sqlite_bombs_rows(select, !parsed.statement, &state->violations);
 	parse_end(&parsed);
 	if (unbounded)
 		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
@@ -281,7 +285,7 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 {
 	struct sqlite_select *select = sqlite_parse(state->text, state->arena);
 	const struct catalog *catalog = state->request->catalog;
-	check_recursion(state);
+	check_recursion(state, select);
 	bool described = false;
 	if (select) {
 		struct sqlite_names tables;

@@ -117,6 +117,31 @@ static void test_attacks(void **state)
 		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
 		  "resource_bomb" },
 		{ "WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r", "resource_bomb" },
+		{ "SELECT id FROM users WHERE id = (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+		  "FROM r) "
+		  "SELECT count(*) FROM r)",
+		  "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE [n] = [n]) SELECT "
+		  "count(*) "
+		  "FROM r",
+		  "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE `n` > 0) SELECT "
+		  "count(*) "
+		  "FROM r",
+		  "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT -1) SELECT count(*) "
+		  "FROM r",
+		  "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9000) SELECT "
+		  "count(*) "
+		  "FROM r a, r b, r c",
+		  "resource_bomb" },
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r, (SELECT 1 UNION ALL "
+		  "SELECT 2) "
+		  "WHERE n < 60) SELECT count(*) FROM r",
+		  "resource_bomb" },
+		{ "SELECT group_concat(name, printf('%200000s', '')) FROM users", "resource_bomb" },
+		{ "SELECT json_group_array(hex(randomblob(90000))) FROM users", "resource_bomb" },
 		{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
 		{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
 		{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },

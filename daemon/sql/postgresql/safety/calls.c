@@ -464,6 +464,9 @@ void walk_operator(struct walk *walk, const A_Expr *expr)
 	judge_power(walk, expr);
 	judge_work(walk, expr);
 	judge_concatenation(walk, expr);
+	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
+	if (strcmp(op, "@?") == 0 || strcmp(op, "@@") == 0)
+		judge_json_path(walk, expr->rexpr, expr->location);
 	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
 			     expr->kind == AEXPR_IN || is_between(expr->kind);
 	const Node *right = right_is_many ? NULL : expr->rexpr;

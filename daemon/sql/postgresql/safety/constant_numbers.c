@@ -3,9 +3,13 @@
 #include "sql/postgresql/node_children.h"
 #include "sql/postgresql/safety/bombs.h"
 
+#include "catalog/pg_type_d.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <strings.h>
+
+#define EPOCH_S 1.8e9 /* between 1970 and 2027 */
 
 static bool text_number(const char *text, double *ret_value)
 {
@@ -67,6 +71,18 @@ static bool arithmetic(const char *op, double left, double right, double *ret_va
 	return true;
 }
 
+/* Digits that are put behind digits: a::text || '000000'. */
+static bool appended_number(const A_Expr *expr, struct look look, double *ret_value)
+{
+	double left;
+	double right;
+	const char *digits = constant_text(expr->rexpr);
+	if (!digits || !text_number(digits, &right) || !constant_number(expr->lexpr, look, &left))
+		return false;
+	*ret_value = left * pow(10, fmin((double)strlen(digits), 300)) + right;
+	return true;
+}
+
 static bool operator_number(const A_Expr *expr, struct look look, double *ret_value)
 {
 	double left = 0;
@@ -74,6 +90,8 @@ static bool operator_number(const A_Expr *expr, struct look look, double *ret_va
 	const char *op = constant_last_name(expr->name);
 	if (expr->kind == AEXPR_NULLIF)
 		return constant_number(expr->lexpr, look, ret_value);
+	if (expr->kind == AEXPR_OP && expr->lexpr && strcmp(op, "||") == 0)
+		return appended_number(expr, look, ret_value);
 	if (expr->kind != AEXPR_OP || !constant_number(expr->rexpr, look, &right))
 		return false;
 	if (!expr->lexpr)
@@ -100,13 +118,21 @@ static double largest_field(const char *field)
 	return 1e13; /* of the epoch, in seconds */
 }
 
+/* Whether the value is of a type of moments, and not of spans between them. */
+static bool is_moment(const Node *node, struct look look)
+{
+	type_id type = look.resolution ? resolution_type(look.resolution, node) : TYPE_UNSURE;
+	return type == TIMESTAMPOID || type == TIMESTAMPTZOID || type == DATEOID;
+}
+
 /* extract(field from …); of an interval that is written out, a field may be larger. */
 static bool field_number(const FuncCall *call, struct look look, double *ret_value)
 {
 	const Node *source = call_argument(call, 1);
 	const char *field = constant_text(call_argument(call, 0));
 	if (may_read_data(source, look)) {
-		*ret_value = 1;
+		bool since_1970 = field && strcasecmp(field, "epoch") == 0 && is_moment(source, look);
+		*ret_value = since_1970 ? EPOCH_S : 1;
 		return look.data_is_one;
 	}
 	double seconds = fabs(constant_interval(source, look));

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #define LARGE_DOCUMENT 1e4 /* bytes */
+#define MAX_REPEATS    1e3 /* of an element, by the subscripts of a JSON path */
 
 /* Searches through the whole document, or all siblings, that a path makes. */
 struct path_cost {
@@ -86,6 +87,35 @@ void judge_path(struct walk *walk, const Node *path, const Node *document, bool 
 			       "a path that searches a document again and again");
 }
 
+/* How often subscripts make a JSON path come back to what it has found: $[0,0][0,0] is four times. */
+static double path_repeats(const char *path)
+{
+	double total = 1;
+	double here = 1;
+	for (; *path; path++) {
+		if (*path == '"') {
+			const char *end = strchr(path + 1, '"');
+			path = end ? end : path;
+		} else if (*path == '[') {
+			here = 1;
+		} else if (*path == ',') {
+			here++;
+		} else if (*path == ']') {
+			total *= here;
+			here = 1;
+		}
+	}
+	return total;
+}
+
+void judge_json_path(struct walk *walk, const Node *path, int location)
+{
+	const char *text = path ? constant_text(path) : NULL;
+	if (text && path_repeats(text) >= MAX_REPEATS)
+		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location,
+			       "a path that takes the same elements again and again");
+}
+
 void judge_path_call(struct walk *walk, const FuncCall *call)
 {
 	static const struct {
@@ -98,4 +128,7 @@ void judge_path_call(struct walk *walk, const FuncCall *call)
 		if (call_is(call, functions[i].name))
 			judge_path(walk, call_argument(call, functions[i].path),
 				   call_argument(call, 1 - functions[i].path), false, call->location);
+	const Node *name = llast(call->funcname);
+	if (IsA(name, String) && strncmp(NODE_STRING(name), "jsonb_path_", strlen("jsonb_path_")) == 0)
+		judge_json_path(walk, call_argument(call, 1), call->location);
 }

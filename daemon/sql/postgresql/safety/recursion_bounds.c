@@ -4,11 +4,7 @@
 
 #include <math.h>
 
-static bool is_constant(const Node *node, struct look look)
-{
-	double value;
-	return constant_number(node, look, &value) || IsA(node, A_Const);
-}
+#define DAY_S 86400.0
 
 struct column_search {
 	const struct resolution *resolution; /* or NULL */
@@ -31,6 +27,14 @@ bool recursion_without_columns(const struct resolution *resolution, const Node *
 {
 	struct column_search search = { resolution };
 	return names_no_column(node, &search);
+}
+
+/* Numbers, literals, and moments that no column takes part in. */
+static bool is_constant(const Node *node, struct look look)
+{
+	double value;
+	return constant_number(node, look, &value) || IsA(node, A_Const) ||
+	       (recursion_without_columns(NULL, node) && !isnan(constant_moment(node, look)));
 }
 
 /* `counter <> limit` is met only where the counter comes by; no text without a digit is a number. */
@@ -93,7 +97,9 @@ static double moments_between(const struct recursion *recursion, const char *col
 	double step = fmax(fabs(constant_interval(((const A_Expr *)next)->rexpr, look)),
 			   fabs(constant_interval(((const A_Expr *)next)->lexpr, look)));
 	double span = fabs(constant_moment(limit, look) - constant_moment(start, look));
-	return step > 0 && !isnan(span) ? span / step : 0;
+	if (isnan(span)) /* between moments of data lies a day at least */
+		span = DAY_S;
+	return step > 0 ? span / step : 0;
 }
 
 static enum recursion_bound limit_bound(const struct recursion *recursion, const char *op, const Node *side,
