@@ -107,6 +107,7 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 		.cache_dsn = judge->cache_dsn,
 		.cache_password_file = judge->cache_password_file,
 		.cache_retention_s = judge->cache_retention_s,
+		.cache_wait_ms = judge->cache_wait_ms,
 		.requests_per_minute = judge->requests_per_minute,
 		.tokens_per_minute = judge->tokens_per_minute,
 		.tokens_per_day = judge->tokens_per_day,

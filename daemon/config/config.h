@@ -93,6 +93,7 @@ struct config_judge {
 	const char *cache_dsn;		 /* or NULL, "": none */
 	const char *cache_password_file; /* or NULL; resolved */
 	int64_t cache_retention_s;
+	int64_t cache_wait_ms;
 	int64_t queue_wait_ms;
 	enum config_saturated when_saturated;
 	int64_t max_attempts;

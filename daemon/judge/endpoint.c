@@ -148,6 +148,16 @@ static void append_redacted(struct buf *out, str_t text, str_t key)
 	buf_append(out, at, (size_t)(end - at));
 }
 
+str_t endpoint_redact(const struct endpoint *endpoint, str_t text, struct arena *arena)
+{
+	_cleanup_(buf_free) struct buf redacted = BUF_INIT;
+	if (endpoint->key.len == 0 || text.len == 0 ||
+	    !memmem(text.ptr, text.len, endpoint->key.ptr, endpoint->key.len))
+		return text;
+	append_redacted(&redacted, text, endpoint->key);
+	return arena_text(arena, redacted.data, redacted.len);
+}
+
 str_t endpoint_quote(const struct endpoint *endpoint, str_t sentence, struct arena *arena)
 {
 	_cleanup_(buf_free) struct buf quote = BUF_INIT;

@@ -28,3 +28,6 @@ void endpoint_close(struct endpoint *endpoint);
 
 /* The server's sentence made fit for messages: without the key, on one line, of bounded length. */
 str_t endpoint_quote(const struct endpoint *endpoint, str_t sentence, struct arena *arena);
+
+/* The text without the key: itself, or a copy in the arena. */
+str_t endpoint_redact(const struct endpoint *endpoint, str_t text, struct arena *arena);

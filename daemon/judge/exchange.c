@@ -114,7 +114,8 @@ static enum exchange_step resample(struct exchange *exchange, str_t message)
 	return EXCHANGE_AGAIN;
 }
 
-static err_t read_verdict(struct exchange *exchange, str_t text, struct err_detail *detail)
+static err_t read_verdict(struct exchange *exchange, const struct endpoint *endpoint, str_t text,
+			  struct err_detail *detail)
 {
 	struct reply reply;
 	enum judge_question kind = first_call(exchange)->kind;
@@ -127,7 +128,8 @@ static err_t read_verdict(struct exchange *exchange, str_t text, struct err_deta
 	if (err != ERR_OK)
 		return err;
 	exchange->verdict.score = reply.score;
-	exchange->verdict.reason = reply.reason;
+	/* who sees the key may tell it */
+	exchange->verdict.reason = endpoint_redact(endpoint, reply.reason, exchange->arena);
 	set_error(exchange, ERR_OK, STR_NONE);
 	return ERR_OK;
 }
@@ -141,7 +143,7 @@ static enum exchange_step read_success(struct exchange *exchange, const struct e
 		return resample(exchange, STR("the judge's answer has not the shape of a completion"));
 	exchange->verdict.prompt_tokens += answer.prompt_tokens;
 	exchange->verdict.completion_tokens += answer.completion_tokens;
-	if (read_verdict(exchange, answer.text, &detail) != ERR_OK)
+	if (read_verdict(exchange, endpoint, answer.text, &detail) != ERR_OK)
 		return resample(exchange,
 				arena_text(exchange->arena, detail.message, strlen(detail.message)));
 	return EXCHANGE_DONE;

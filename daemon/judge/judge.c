@@ -579,6 +579,7 @@ static void start_shared(struct judge *judge, const struct judge_settings *setti
 		.dsn = settings->cache_dsn,
 		.password_file = settings->cache_password_file,
 		.retention_s = settings->cache_retention_s,
+		.wait_ms = settings->cache_wait_ms,
 		.wake = wake,
 		.context = judge,
 	});

@@ -1,6 +1,7 @@
 #include "judge/shared_cache.h"
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "judge/shared_cache_keeper.h"
 
 #include <inttypes.h>
@@ -8,8 +9,9 @@
 
 #define BATCH_MAX 256
 
-/* A connection that is silent for longer is given up: until then every event would wait for it in vain. */
-#define SILENCE_MAX_US 500000
+/* A connection that is silent for so many waits is given up: until then every event would wait for it in
+ * vain. */
+#define SILENCE_WAITS 10
 
 #define READ                                                                                                 \
 	"SELECT key, score, reason, kind = 'relevance' FROM judge_verdicts WHERE key = ANY ($1::bytea[]) "   \
@@ -19,10 +21,12 @@ struct shared_cache {
 	struct keeper *keeper;
 	PGconn *connection; /* or NULL */
 	bool moved;	    /* the connection is another one */
-	struct list asking; /* not sent yet; by deadline */
+	struct list asking; /* not sent yet */
 	struct list asked;  /* by the query under way */
 	bool busy;	    /* a query is under way */
 	int64_t sent_us;
+	int64_t wait_us;
+	int64_t started_us;
 	PGresult *result; /* of which texts were handed out */
 	_Atomic bool connected;
 };
@@ -39,6 +43,8 @@ struct shared_cache *shared_cache_start(const struct shared_cache_options *optio
 		abort();
 	list_init(&shared->asking);
 	list_init(&shared->asked);
+	shared->wait_us = options->wait_ms * 1000;
+	shared->started_us = clock_monotonic_us();
 	shared->keeper = keeper_start(options);
 	return shared;
 }
@@ -73,12 +79,23 @@ void shared_cache_put(struct shared_cache *shared, const unsigned char key[DIGES
 	keeper_put(shared->keeper, key, kind, verdict);
 }
 
+/* Nobody knows yet whether there is a server. */
+static bool is_starting(const struct shared_cache *shared, int64_t now_us)
+{
+	return !shared->connection && !keeper_tried(shared->keeper) &&
+	       now_us < shared->started_us + SHARED_CACHE_START_MS * 1000;
+}
+
+static bool is_late(const struct shared_cache *shared, int64_t now_us)
+{
+	return shared->busy && now_us >= shared->sent_us + shared->wait_us;
+}
+
 bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup, int64_t now_us)
 {
-	if (!shared->connection)
+	if (is_late(shared, now_us) || (!shared->connection && !is_starting(shared, now_us)))
 		return false;
 	lookup->found = false;
-	lookup->deadline_us = now_us + SHARED_CACHE_WAIT_MS * 1000;
 	list_append(&shared->asking, &lookup->node);
 	return true;
 }
@@ -196,12 +213,6 @@ static void receive(struct shared_cache *shared, struct list *finished)
 	}
 }
 
-static void expire(struct list *lookups, int64_t now_us, struct list *finished)
-{
-	while (!list_empty(lookups) && lookup_of(lookups->head.next)->deadline_us <= now_us)
-		list_append(finished, list_take(lookups));
-}
-
 static void take_connection(struct shared_cache *shared)
 {
 	if (shared->connection)
@@ -216,16 +227,14 @@ void shared_cache_run(struct shared_cache *shared, int64_t now_us, struct list *
 	take_connection(shared);
 	if (shared->connection)
 		receive(shared, finished);
-	if (shared->busy && now_us - shared->sent_us > SILENCE_MAX_US)
+	if (shared->busy && now_us - shared->sent_us > SILENCE_WAITS * shared->wait_us)
 		lose_connection(shared);
 	if (shared->connection && !shared->busy && !list_empty(&shared->asking))
 		send_query(shared, now_us);
-	if (!shared->connection) {
+	if (is_late(shared, now_us) || (!shared->connection && !is_starting(shared, now_us))) {
 		list_splice(finished, &shared->asked);
 		list_splice(finished, &shared->asking);
 	}
-	expire(&shared->asked, now_us, finished);
-	expire(&shared->asking, now_us, finished);
 }
 
 void shared_cache_forget(struct shared_cache *shared)
@@ -244,17 +253,10 @@ bool shared_cache_moved(struct shared_cache *shared, int *ret_fd)
 
 int64_t shared_cache_next_us(const struct shared_cache *shared)
 {
-	int64_t next_us = shared->busy ? shared->sent_us + SILENCE_MAX_US + 1 : INT64_MAX;
-	const struct list *const lists[] = { &shared->asking, &shared->asked };
-	for (size_t i = 0; i < 2; i++) {
-		if (list_empty(lists[i]))
-			continue;
-		const struct shared_lookup *first =
-			container_of(lists[i]->head.next, const struct shared_lookup, node);
-		if (first->deadline_us < next_us)
-			next_us = first->deadline_us;
-	}
-	return next_us;
+	bool waiting = !list_empty(&shared->asking) || !list_empty(&shared->asked);
+	if (shared->busy)
+		return shared->sent_us + (waiting ? shared->wait_us : SILENCE_WAITS * shared->wait_us + 1);
+	return waiting ? shared->started_us + SHARED_CACHE_START_MS * 1000 : INT64_MAX;
 }
 
 struct ticker *shared_cache_ticker(struct shared_cache *shared)

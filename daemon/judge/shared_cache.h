@@ -1,10 +1,12 @@
 /*
  * Verdicts that all instances share and that outlive them: a table in PostgreSQL below the cache in memory.
  *
- * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query, and what
- * has no answer within SHARED_CACHE_WAIT_MS is a miss. Writing is a thread's own, behind: it connects, brings
- * the table up to date, stores what was put, removes what is too old, and opens the connection for reading.
- * Without PostgreSQL everything is a miss, what is put waits within a bound, and connections are tried again.
+ * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query, and when
+ * that has no answer in time, all that waits is a miss. At the start there is more patience (for
+ * SHARED_CACHE_START_MS at most), until it is known whether PostgreSQL is there: whatever was asked before
+ * the restart is asked again first. Writing is a thread's own, behind: it connects, brings the table up to
+ * date, stores what was put, removes what is too old, and opens the connection for reading. Without
+ * PostgreSQL everything is a miss, what is put waits within a bound, and connections are tried again.
  */
 #pragma once
 
@@ -13,7 +15,7 @@
 #include "judge/cache.h"
 #include "judge/judge.h"
 
-#define SHARED_CACHE_WAIT_MS 50
+#define SHARED_CACHE_START_MS 5000
 
 struct shared_cache;
 
@@ -21,6 +23,7 @@ struct shared_cache_options {
 	const char *dsn;
 	const char *password_file;   /* or NULL */
 	int64_t retention_s;	     /* rows are of use for this time */
+	int64_t wait_ms;	     /* for an answer */
 	void (*wake)(void *context); /* there is something to run; any thread */
 	void *context;
 };
@@ -30,7 +33,6 @@ struct shared_lookup {
 	struct list_node node; /* the cache's until it is finished, then in the list of finished ones */
 	unsigned char key[DIGEST_BYTES];
 	enum judge_question kind;
-	int64_t deadline_us;
 	bool found;
 	double score;
 	str_t reason; /* when found: valid until the next shared_cache_run */
@@ -58,7 +60,7 @@ void shared_cache_put(struct shared_cache *shared, const unsigned char key[DIGES
 
 /* ---- the judge's thread alone ---- */
 
-/* Asks for `lookup`; false: there is no connection, which is a miss. */
+/* Asks for `lookup`; false: there is no connection or a slow one, which is a miss. */
 bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup, int64_t now_us);
 
 /* Sends, receives, and appends what is answered or late to `finished`. */

@@ -52,6 +52,7 @@ struct keeper {
 	_Atomic int64_t retention_s;
 	_Atomic int64_t stored, lost;
 	_Atomic bool stopping;
+	_Atomic bool tried;	       /* to reach PostgreSQL */
 	_Atomic bool wanted;	       /* a connection for reading */
 	_Atomic(PGconn *) for_reading; /* that nobody has taken yet */
 	struct pool *thread;
@@ -263,6 +264,8 @@ static void work(struct keeper *keeper)
 		note_failure(keeper, err, &detail);
 	else
 		note_success(keeper);
+	if (!atomic_exchange(&keeper->tried, true))
+		keeper->wake(keeper->context);
 }
 
 static void run(void *context, unsigned index)
@@ -279,8 +282,8 @@ static void run(void *context, unsigned index)
 		take_puts(keeper);
 	}
 	queue_take_all(&keeper->puts, &keeper->pending);
-	if (!keeper->away && !list_empty(&keeper->pending))
-		work(keeper);
+	for (int tries = 0; tries < 2 && !list_empty(&keeper->pending); tries++)
+		work(keeper); /* the first may find its connection lost */
 	tick_stop(&keeper->ticker);
 }
 
@@ -336,6 +339,11 @@ PGconn *keeper_take_connection(struct keeper *keeper)
 void keeper_want_connection(struct keeper *keeper)
 {
 	atomic_store(&keeper->wanted, true);
+}
+
+bool keeper_tried(const struct keeper *keeper)
+{
+	return atomic_load(&keeper->tried);
 }
 
 struct ticker *keeper_ticker(struct keeper *keeper)

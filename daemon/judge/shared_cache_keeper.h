@@ -12,7 +12,7 @@ struct keeper;
 
 struct keeper *keeper_start(const struct shared_cache_options *options);
 
-/* Tries once to store what is left. NULL is fine. */
+/* Tries once more to store what is left. NULL is fine. */
 void keeper_stop(struct keeper *keeper);
 
 void keeper_set_retention(struct keeper *keeper, int64_t retention_s);
@@ -27,6 +27,9 @@ PGconn *keeper_take_connection(struct keeper *keeper);
 
 /* The caller has none, or has finished the one it had: open another. */
 void keeper_want_connection(struct keeper *keeper);
+
+/* Whether the first attempt to reach PostgreSQL has ended, well or badly. */
+bool keeper_tried(const struct keeper *keeper);
 
 struct ticker *keeper_ticker(struct keeper *keeper);
 void keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats);

@@ -19,6 +19,7 @@ class Answer:
     verdict: str = "correct"  # correctness
     delay_s: float = 0.0
     status: int = 200
+    message: str = "scripted failure"  # of another status than 200
     text: str = None  # the model's reply, instead of one made from score or verdict
     body: str = None  # the whole HTTP body, instead of a well-formed one
 
@@ -31,7 +32,7 @@ class Handler(test_judge.Handler):
         answer = self.owner.asked(system, text)
         time.sleep(answer.delay_s)
         if answer.status != 200:
-            return self.answer_error(answer.status, "scripted failure")
+            return self.answer_error(answer.status, answer.message)
         if answer.body is not None:
             return self.answer(200, answer.body)
         if answer.text is not None:
