@@ -7,9 +7,12 @@
 static char reader_dsn[320];
 static struct targets *targets; /* one target `shop` with the reader's account */
 
+/* Patient: a busy machine is no reason to fail. */
 static struct target_settings reader_settings(void)
 {
-	return mariadb_settings("reader", reader_dsn, sizeof reader_dsn);
+	struct target_settings settings = mariadb_settings("reader", reader_dsn, sizeof reader_dsn);
+	settings.statement_timeout_ms = 20000;
+	return settings;
 }
 
 static int set_up(void **state)
@@ -170,7 +173,7 @@ static void an_endless_query_is_cut_short(void **state)
 {
 	(void)state;
 	struct target_settings settings = reader_settings();
-	settings.statement_timeout_ms = 400;
+	settings.statement_timeout_ms = 800;
 	struct targets *hasty = start_targets(&settings, 1, NULL);
 	for (size_t i = 0; i < sizeof endless_cases / sizeof endless_cases[0]; i++)
 		must_fail(hasty, VALIDATION_TIMEOUT, endless_cases[i].generated, endless_cases[i].sqlstate,
@@ -234,7 +237,6 @@ static void larger_results_can_be_proven_equal(void **state)
 	};
 	(void)state;
 	struct target_settings settings = reader_settings();
-	settings.statement_timeout_ms = 20000;
 	settings.stream_large_results = true;
 	struct targets *streaming = start_targets(&settings, 1, NULL);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -283,7 +285,6 @@ static void results_up_to_the_limits_fit_into_the_worker(void **state)
 	buf_append_text(&wide, " FROM seq_1_to_10000");
 	const char *const queries[] = { "SELECT seq, REPEAT('x', 6000) FROM seq_1_to_10000", wide.data };
 	struct target_settings settings = reader_settings();
-	settings.statement_timeout_ms = 10000;
 	settings.max_result_bytes = 67108864;
 	settings.worker_memory_bytes = 536870912;
 	struct targets *usual = start_targets(&settings, 1, NULL);
@@ -307,7 +308,6 @@ static void a_huge_value_is_a_failed_query(void **state)
 	(void)state;
 	struct test_call test;
 	struct target_settings settings = reader_settings();
-	settings.statement_timeout_ms = 20000; /* the server takes its time */
 	admin("SET GLOBAL max_allowed_packet = 1073741824");
 	struct targets *patient = start_targets(&settings, 1, NULL);
 	const struct validation_result *result =
@@ -385,21 +385,39 @@ static void the_servers_mode_does_not_change_how_a_text_is_read(void **state)
 		   "SELECT 3");
 }
 
+/* How many queries of the reader sleep at this moment. */
+static long sleeping(MYSQL *root)
+{
+	struct buf count = BUF_INIT;
+	append_result(root,
+		      "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND STATE = "
+		      "'User sleep'",
+		      &count);
+	long number = strtol(count.data, NULL, 10);
+	buf_free(&count);
+	return number;
+}
+
 static void connections_work_side_by_side(void **state)
 {
 	(void)state;
 	struct test_call tests[4];
-	int64_t start_us = clock_monotonic_us();
+	MYSQL *root = root_connection();
 	for (size_t i = 0; i < 4; i++) {
-		test_call_init(&tests[i], "shop", "SELECT 0", "SELECT SLEEP(1)");
+		test_call_init(&tests[i], "shop", "SELECT 0", "SELECT SLEEP(1.5)");
 		targets_submit(targets, &tests[i].call);
 	}
+	bool together = false;
+	for (int i = 0; i < 500 && !together; i++) {
+		together = sleeping(root) > 1;
+		sleep_ms(together ? 0 : 10);
+	}
+	assert_true(together);
 	for (size_t i = 0; i < 4; i++) {
 		assert_true(test_call_wait(&tests[i])->score == 1.0);
-		assert_true(tests[i].call.duration_us >= 1000000);
 		test_call_free(&tests[i]);
 	}
-	assert_true(clock_monotonic_us() - start_us < 3500000);
+	mysql_close(root);
 }
 
 /* --- failures of the target --- */
@@ -454,15 +472,17 @@ static void a_query_that_an_administrator_ends_is_a_timeout(void **state)
 {
 	(void)state;
 	struct test_call test;
-	test_call_init(&test, "shop", "SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b",
-		       "SELECT 1");
+	test_call_init(&test, "shop", "SELECT SLEEP(15)", "SELECT 1");
 	targets_submit(targets, &test.call);
-	sleep_ms(600);
+	MYSQL *root = root_connection();
+	for (int i = 0; i < 1000 && sleeping(root) == 0; i++)
+		sleep_ms(10);
+	mysql_close(root);
 	kill_reader("QUERY");
 	const struct validation_result *result = test_call_wait(&test);
 	assert_int_equal(result->status, VALIDATION_TIMEOUT);
 	assert_string_equal(result->generated.sqlstate, "70100");
-	assert_true(result->generated.time_ms < 2000);
+	assert_true(result->generated.time_ms < 15000);
 	test_call_free(&test);
 }
 
@@ -505,10 +525,10 @@ static void a_server_that_hangs_is_given_up(void **state)
 	(void)state;
 	struct test_call test;
 	struct target_settings settings = reader_settings();
-	settings.statement_timeout_ms = 300;
+	settings.statement_timeout_ms = 1000;
 	struct targets *hasty = start_targets(&settings, 1, NULL);
 	must_match(hasty, "SELECT 1", "SELECT 1");
-	test_call_init(&test, "shop", "SELECT 1", "SELECT SLEEP(0.2)");
+	test_call_init(&test, "shop", "SELECT 1", "SELECT SLEEP(0.6)");
 	targets_submit(hasty, &test.call);
 	sleep_ms(100);
 	kill(server_pid(), SIGSTOP);
