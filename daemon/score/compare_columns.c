@@ -1,6 +1,7 @@
 #include "score/compare_columns.h"
 
 #include "common/hash.h"
+#include "score/compare_sketch.h"
 
 #include <ctype.h>
 
@@ -25,14 +26,6 @@
 
 /* More ways to decide are not told apart. */
 #define CHOICES_MOST 1024
-
-/* The smallest distinct hashes of a column's values, and how often each occurs: a fair sample of the values,
- * and the same one on both sides. */
-struct sketch {
-	uint64_t *hashes;
-	size_t *counts;
-	size_t size;
-};
 
 /* A column that has no partner yet. */
 struct candidate {
@@ -143,83 +136,6 @@ size_t compare_pair_names(const struct result_set *generated, const struct resul
 	return left;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return (left > right) - (left < right);
-}
-
-/* Sorts what was gathered and keeps the smallest distinct hashes; returns how many entries remain. */
-static size_t shrink(uint64_t *hashes, size_t count, size_t distinct)
-{
-	size_t kept = 0, seen = 0;
-	qsort(hashes, count, sizeof *hashes, by_value);
-	while (kept < count) {
-		seen += kept == 0 || hashes[kept] != hashes[kept - 1];
-		if (seen > distinct)
-			break;
-		kept++;
-	}
-	return kept;
-}
-
-/* The sketch of `values`, each together with its row's anchor where there are anchors. `scratch` has room for
- * all rows. */
-static void make_sketch(struct sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
-			size_t size, uint64_t *scratch)
-{
-	size_t gathered = 0, next_shrink = 8 * size;
-	uint64_t limit = UINT64_MAX;
-	for (size_t row = 0; row < rows; row++) {
-		uint64_t hash = compare_mix(values[row], anchors ? anchors[row] : 0);
-		if (hash > limit)
-			continue;
-		scratch[gathered++] = hash;
-		if (gathered < next_shrink)
-			continue;
-		gathered = shrink(scratch, gathered, size);
-		limit = scratch[gathered - 1];
-		next_shrink = 2 * gathered + 8 * size;
-	}
-	gathered = shrink(scratch, gathered, size);
-	sketch->size = 0;
-	for (size_t i = 0; i < gathered; i++) {
-		if (i > 0 && scratch[i] == scratch[i - 1]) {
-			sketch->counts[sketch->size - 1]++;
-			continue;
-		}
-		sketch->hashes[sketch->size] = scratch[i];
-		sketch->counts[sketch->size++] = 1;
-	}
-}
-
-/* Estimated multiset Jaccard similarity: over the hashes that both samples reach. */
-static double similarity(const struct sketch *a, const struct sketch *b, size_t full_size)
-{
-	size_t i = 0, j = 0, shared = 0, either = 0;
-	while (i < a->size || j < b->size) {
-		/* Behind the end of a full sample nothing is known. */
-		if ((i == a->size && a->size == full_size) || (j == b->size && b->size == full_size))
-			break;
-		if (j == b->size || (i < a->size && a->hashes[i] < b->hashes[j])) {
-			either += a->counts[i++];
-		} else if (i == a->size || b->hashes[j] < a->hashes[i]) {
-			either += b->counts[j++];
-		} else {
-			size_t x = a->counts[i++], y = b->counts[j++];
-			shared += x < y ? x : y;
-			either += x < y ? y : x;
-		}
-	}
-	return either == 0 ? 1 : (double)shared / (double)either;
-}
-
-static void init_sketch(struct sketch *sketch, size_t size, struct arena *arena)
-{
-	sketch->hashes = ARENA_ARRAY(arena, uint64_t, size);
-	sketch->counts = ARENA_ARRAY(arena, size_t, size);
-}
-
 static void open_column(struct side *side, size_t column)
 {
 	struct candidate *candidate = &side->open[side->open_count++];
@@ -249,7 +165,7 @@ static void add_anchor(struct side *side, const uint64_t *values)
 static void make_joint_sketches(struct pairing *pairing, struct side *side)
 {
 	for (size_t i = 0; i < side->open_count; i++)
-		make_sketch(&side->open[i].joint, side->open[i].values, side->anchors, side->set->rows_count,
+		sketch_make(&side->open[i].joint, side->open[i].values, side->anchors, side->set->rows_count,
 			    pairing->sketch_size, pairing->scratch);
 	compare_spend(pairing->budget, side->open_count * side->set->rows_count);
 }
@@ -281,7 +197,7 @@ static void propose(const struct pairing *pairing, double least_joint, struct pr
 		const struct candidate *truth = &pairing->truth.open[i / count];
 		const struct candidate *generated = &pairing->generated.open[i % count];
 		double alone = pairing->similarity[truth->index * pairing->columns + generated->index];
-		double joint = similarity(&truth->joint, &generated->joint, pairing->sketch_size);
+		double joint = sketch_similarity(&truth->joint, &generated->joint, pairing->sketch_size);
 		proposals[i] = (struct proposal){
 			.truth = i / count,
 			.generated = i % count,
@@ -499,11 +415,11 @@ static bool mostly_same(struct pairing *pairing, const uint64_t *theirs, const u
 	struct sketch their_sketch = { 0 }, our_sketch = { 0 };
 	if (their_rows == our_rows && bag_of(theirs, their_rows) == bag_of(ours, our_rows))
 		return true;
-	init_sketch(&their_sketch, SKETCH_MOST, pairing->arena);
-	init_sketch(&our_sketch, SKETCH_MOST, pairing->arena);
-	make_sketch(&their_sketch, theirs, NULL, their_rows, SKETCH_MOST, pairing->scratch);
-	make_sketch(&our_sketch, ours, NULL, our_rows, SKETCH_MOST, pairing->scratch);
-	return similarity(&their_sketch, &our_sketch, SKETCH_MOST) >= 0.9;
+	sketch_init(&their_sketch, SKETCH_MOST, pairing->arena);
+	sketch_init(&our_sketch, SKETCH_MOST, pairing->arena);
+	sketch_make(&their_sketch, theirs, NULL, their_rows, SKETCH_MOST, pairing->scratch);
+	sketch_make(&our_sketch, ours, NULL, our_rows, SKETCH_MOST, pairing->scratch);
+	return sketch_similarity(&their_sketch, &our_sketch, SKETCH_MOST) >= 0.9;
 }
 
 /* Columns paired by name say which rows belong together, unless their contents have nothing in common. */
@@ -688,9 +604,9 @@ static void sketch_columns(struct pairing *pairing, struct side *side)
 	for (size_t i = 0; i < side->open_count; i++) {
 		struct candidate *candidate = &side->open[i];
 		candidate->index = i;
-		init_sketch(&candidate->plain, pairing->sketch_size, pairing->arena);
-		init_sketch(&candidate->joint, pairing->sketch_size, pairing->arena);
-		make_sketch(&candidate->plain, candidate->values, NULL, side->set->rows_count,
+		sketch_init(&candidate->plain, pairing->sketch_size, pairing->arena);
+		sketch_init(&candidate->joint, pairing->sketch_size, pairing->arena);
+		sketch_make(&candidate->plain, candidate->values, NULL, side->set->rows_count,
 			    pairing->sketch_size, pairing->scratch);
 	}
 }
@@ -701,8 +617,8 @@ static void compare_values_alone(struct pairing *pairing)
 	pairing->similarity = ARENA_ARRAY(pairing->arena, double, count *count);
 	for (size_t i = 0; i < count * count; i++)
 		pairing->similarity[i] =
-			similarity(&pairing->truth.open[i / count].plain,
-				   &pairing->generated.open[i % count].plain, pairing->sketch_size);
+			sketch_similarity(&pairing->truth.open[i / count].plain,
+					  &pairing->generated.open[i % count].plain, pairing->sketch_size);
 	compare_spend(pairing->budget, count * count * pairing->sketch_size);
 }
 
