@@ -433,11 +433,7 @@ static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *
 	for (size_t i = 0; !err && i < sizeof properties / sizeof *properties; i++)
 		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
 	/* as the source: librdkafka's own would leave a dead instance's partitions uncounted for 45 s */
-	if (!err)
-		err = kafka_conf_set_int(conf, "session.timeout.ms", settings->session_timeout_ms, detail);
-	if (!err)
-		err = kafka_conf_set_int(conf, "heartbeat.interval.ms", settings->heartbeat_ms, detail);
-	return err;
+	return err ? err : kafka_conf_set_liveness(conf, settings, detail);
 }
 
 static err_t create_consumer(struct calibrator *calibrator, const struct kafka_settings *settings,

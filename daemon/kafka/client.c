@@ -2,6 +2,8 @@
 
 #include "common/log.h"
 
+enum { SOCKET_TIMEOUT_MS = 10000 };
+
 /* librdkafka's log levels are syslog's. Its own retries are no news of ours: what it warns of is for
  * debugging. That a client has failed for good is reported by whoever uses it, with a hint. */
 static void log_line(const rd_kafka_t *client, int level, const char *facility, const char *text)
@@ -25,6 +27,19 @@ err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long valu
 	char text[32];
 	snprintf(text, sizeof text, "%lld", value);
 	return kafka_conf_set(conf, name, text, detail);
+}
+
+err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
+			      struct err_detail *detail)
+{
+	err_t err = kafka_conf_set_int(conf, "session.timeout.ms", settings->session_timeout_ms, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "heartbeat.interval.ms", settings->heartbeat_ms, detail);
+	/* a connection that carries nothing any more and is not closed either: 60 s would be a long silence
+	 */
+	if (!err)
+		err = kafka_conf_set_int(conf, "socket.timeout.ms", SOCKET_TIMEOUT_MS, detail);
+	return err;
 }
 
 static err_t set_property(rd_kafka_conf_t *conf, const char *property, struct err_detail *detail)

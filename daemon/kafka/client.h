@@ -44,6 +44,10 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err_detail *detail);
 err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long value, struct err_detail *detail);
 
+/* How a consumer notices that the group or a connection is gone. */
+err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
+			      struct err_detail *detail);
+
 /* Creates a client; takes over `*conf` on success and leaves NULL behind. */
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
 		       struct err_detail *detail);

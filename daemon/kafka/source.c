@@ -495,8 +495,6 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		const char *name;
 		long long value;
 	} numbers[] = {
-		{ "session.timeout.ms", settings->session_timeout_ms },
-		{ "heartbeat.interval.ms", settings->heartbeat_ms },
 		{ "queued.max.messages.kbytes", (long long)(settings->max_in_flight_bytes / 4096) + 1024 },
 		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
 		{ "message.max.bytes", (long long)settings->max_message_bytes },
@@ -508,6 +506,8 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		err = kafka_conf_set(conf, fixed[i].name, fixed[i].value, detail);
 	for (size_t i = 0; !err && i < sizeof numbers / sizeof numbers[0]; i++)
 		err = kafka_conf_set_int(conf, numbers[i].name, numbers[i].value, detail);
+	if (!err)
+		err = kafka_conf_set_liveness(conf, settings, detail);
 	if (!err)
 		*ret_conf = TAKE_PTR(conf);
 	return err;
