@@ -71,6 +71,12 @@ __attribute__((format(printf, 2, 3))) static str_t text(struct canonical *canoni
 	return result;
 }
 
+/* For %s: the argument is evaluated once, which STR_ARG does not promise. */
+static const char *chars(str_t text)
+{
+	return text.ptr ? text.ptr : "";
+}
+
 static str_t join(struct canonical *canonical, const struct parts *parts, const char *between)
 {
 	struct buf buf = BUF_INIT;
@@ -156,8 +162,7 @@ static str_t emit_binary(struct canonical *canonical, const struct sqlite_core *
 		struct parts parts = { 0 };
 		flatten(canonical, core, node, node->text.ptr, &parts);
 		unique(&parts);
-		return text(canonical, "%s(" STR_FMT ")", node->text.ptr,
-			    STR_ARG(join(canonical, &parts, ", ")));
+		return text(canonical, "%s(%s)", node->text.ptr, chars(join(canonical, &parts, ", ")));
 	}
 	str_t left = emit(canonical, core, node->children[0]);
 	str_t right = emit(canonical, core, node->children[1]);
@@ -185,9 +190,8 @@ static str_t emit_call(struct canonical *canonical, const struct sqlite_core *co
 {
 	if (str_present(node->window))
 		canonical->failed = true; /* its names are not resolved */
-	return text(canonical, STR_FMT "(%s%s" STR_FMT ")", STR_ARG(node->text),
-		    node->distinct ? "distinct " : "", node->has_star ? "*" : "",
-		    STR_ARG(emit_list(canonical, core, node, 0, false)));
+	return text(canonical, STR_FMT "(%s%s%s)", STR_ARG(node->text), node->distinct ? "distinct " : "",
+		    node->has_star ? "*" : "", chars(emit_list(canonical, core, node, 0, false)));
 }
 
 static str_t emit_in(struct canonical *canonical, const struct sqlite_core *core,
@@ -211,34 +215,33 @@ static str_t emit_node(struct canonical *canonical, const struct sqlite_core *co
 	case SQLITE_COLUMN:
 		return emit_column(canonical, core, node);
 	case SQLITE_UNARY:
-		return text(canonical, "%s(" STR_FMT ")", node->text.ptr,
-			    STR_ARG(emit(canonical, core, node->children[0])));
+		return text(canonical, "%s(%s)", node->text.ptr,
+			    chars(emit(canonical, core, node->children[0])));
 	case SQLITE_POSTFIX:
-		return text(canonical, "(" STR_FMT " %s)", STR_ARG(emit(canonical, core, node->children[0])),
+		return text(canonical, "(%s %s)", chars(emit(canonical, core, node->children[0])),
 			    node->text.ptr);
 	case SQLITE_BINARY:
 		return emit_binary(canonical, core, node);
 	case SQLITE_BETWEEN:
-		return text(canonical, "%sbetween(" STR_FMT ")", node->negated ? "not " : "",
-			    STR_ARG(emit_list(canonical, core, node, 0, false)));
+		return text(canonical, "%sbetween(%s)", node->negated ? "not " : "",
+			    chars(emit_list(canonical, core, node, 0, false)));
 	case SQLITE_IN:
 		return emit_in(canonical, core, node);
 	case SQLITE_CALL:
 		return emit_call(canonical, core, node);
 	case SQLITE_CASE:
-		return text(canonical, "case(" STR_FMT "; " STR_FMT ")",
-			    STR_ARG(node->operand ? emit(canonical, core, node->operand) : STR("")),
-			    STR_ARG(emit_list(canonical, core, node, 0, false)));
+		return text(canonical, "case(%s; %s)",
+			    chars(node->operand ? emit(canonical, core, node->operand) : STR("")),
+			    chars(emit_list(canonical, core, node, 0, false)));
 	case SQLITE_CAST:
-		return text(canonical, "cast(" STR_FMT " as " STR_FMT ")",
-			    STR_ARG(emit(canonical, core, node->children[0])), STR_ARG(node->text));
+		return text(canonical, "cast(%s as " STR_FMT ")",
+			    chars(emit(canonical, core, node->children[0])), STR_ARG(node->text));
 	case SQLITE_EXISTS:
 	case SQLITE_SUBQUERY:
-		return text(canonical, "%s(" STR_FMT ")", node->kind == SQLITE_EXISTS ? "exists" : "query",
-			    STR_ARG(emit_select(canonical, node->select, false)));
+		return text(canonical, "%s(%s)", node->kind == SQLITE_EXISTS ? "exists" : "query",
+			    chars(emit_select(canonical, node->select, false)));
 	case SQLITE_ROW:
-		return text(canonical, "row(" STR_FMT ")",
-			    STR_ARG(emit_list(canonical, core, node, 0, false)));
+		return text(canonical, "row(%s)", chars(emit_list(canonical, core, node, 0, false)));
 	case SQLITE_STAR:
 		if (!str_present(node->table))
 			return STR("*");
@@ -274,14 +277,14 @@ static str_t emit_source(struct canonical *canonical, const struct sqlite_core *
 	if (str_present(source->schema) && !str_is(source->schema, "main"))
 		canonical->failed = true;
 	if (source->select)
-		return text(canonical, STR_FMT " = (" STR_FMT ")", STR_ARG(item->label),
-			    STR_ARG(emit_select(canonical, source->select, true)));
+		return text(canonical, STR_FMT " = (%s)", STR_ARG(item->label),
+			    chars(emit_select(canonical, source->select, true)));
 	if (!source->is_call)
 		return text(canonical, "%s" STR_FMT, item->is_cte ? "with " : "", STR_ARG(item->label));
 	struct sqlite_node arguments = { .children = source->arguments,
 					 .children_count = source->arguments_count };
-	return text(canonical, STR_FMT "(" STR_FMT ")", STR_ARG(item->label),
-		    STR_ARG(emit_list(canonical, core, &arguments, 0, false)));
+	return text(canonical, STR_FMT "(%s)", STR_ARG(item->label),
+		    chars(emit_list(canonical, core, &arguments, 0, false)));
 }
 
 /* Only inner joins, and no column of the result depends on their order. */
@@ -310,11 +313,10 @@ static str_t emit_joined(struct canonical *canonical, const struct sqlite_core *
 	struct parts using = { source->using, source->using_count, 0 };
 	if (index == 0)
 		return emit_source(canonical, core, index);
-	return text(canonical, "%s%s " STR_FMT " on " STR_FMT " using " STR_FMT,
-		    source->natural ? "natural " : "", joins[source->join],
-		    STR_ARG(emit_source(canonical, core, index)),
-		    STR_ARG(source->on ? emit(canonical, core, source->on) : STR("")),
-		    STR_ARG(join(canonical, &using, ", ")));
+	return text(canonical, "%s%s %s on %s using %s", source->natural ? "natural " : "",
+		    joins[source->join], chars(emit_source(canonical, core, index)),
+		    chars(source->on ? emit(canonical, core, source->on) : STR("")),
+		    chars(join(canonical, &using, ", ")));
 }
 
 /* ---- queries ---- */
@@ -371,15 +373,12 @@ static str_t emit_core(struct canonical *canonical, const struct sqlite_core *co
 {
 	struct pieces pieces;
 	collect(canonical, core, names, &pieces);
-	return text(canonical,
-		    STR_FMT " %s%s " STR_FMT " from " STR_FMT " where " STR_FMT " group " STR_FMT
-			    " having " STR_FMT,
+	return text(canonical, STR_FMT " %s%s %s from %s where %s group %s having %s",
 		    STR_ARG(core->operator), core->is_values ? "values" : "select",
-		    core->distinct ? " distinct" : "", STR_ARG(join(canonical, &pieces.outputs, ", ")),
-		    STR_ARG(join(canonical, &pieces.from, ", ")),
-		    STR_ARG(join(canonical, &pieces.where, ", ")),
-		    STR_ARG(join(canonical, &pieces.group, ", ")),
-		    STR_ARG(join(canonical, &pieces.having, ", ")));
+		    core->distinct ? " distinct" : "", chars(join(canonical, &pieces.outputs, ", ")),
+		    chars(join(canonical, &pieces.from, ", ")), chars(join(canonical, &pieces.where, ", ")),
+		    chars(join(canonical, &pieces.group, ", ")),
+		    chars(join(canonical, &pieces.having, ", ")));
 }
 
 /* The keys of a set operation are outputs. */
@@ -401,26 +400,29 @@ static str_t emit_limit(struct canonical *canonical, const struct sqlite_select 
 {
 	if (!select->limit)
 		return STR("");
-	return text(canonical, "limit " STR_FMT " offset " STR_FMT,
-		    STR_ARG(emit(canonical, NULL, select->limit)),
-		    STR_ARG(select->skip ? emit(canonical, NULL, select->skip) : STR("0")));
+	return text(canonical, "limit %s offset %s", chars(emit(canonical, NULL, select->limit)),
+		    chars(select->skip ? emit(canonical, NULL, select->skip) : STR("0")));
 }
 
 static str_t emit_select(struct canonical *canonical, const struct sqlite_select *select, bool names)
 {
 	struct parts with = { 0 }, cores = { 0 }, order = { 0 };
+	if (canonical->failed || canonical->depth > DEPTH_MAX) {
+		canonical->failed = true;
+		return STR("");
+	}
 	for (size_t i = 0; i < select->ctes_count; i++)
 		add(canonical, &with,
-		    text(canonical, STR_FMT STR_FMT " = (" STR_FMT ")", STR_ARG(select->ctes[i].name),
+		    text(canonical, STR_FMT STR_FMT " = (%s)", STR_ARG(select->ctes[i].name),
 			 STR_ARG(select->ctes[i].columns),
-			 STR_ARG(emit_select(canonical, select->ctes[i].select, true))));
+			 chars(emit_select(canonical, select->ctes[i].select, true))));
 	for (size_t i = 0; i < select->cores_count; i++)
 		add(canonical, &cores, emit_core(canonical, &select->cores[i], names));
 	for (size_t i = 0; i < select->order_count; i++)
 		add(canonical, &order, emit_key(canonical, select, i));
-	return text(canonical, "with " STR_FMT " " STR_FMT " order " STR_FMT " " STR_FMT,
-		    STR_ARG(join(canonical, &with, ", ")), STR_ARG(join(canonical, &cores, " ")),
-		    STR_ARG(join(canonical, &order, ", ")), STR_ARG(emit_limit(canonical, select)));
+	return text(canonical, "with %s %s order %s %s", chars(join(canonical, &with, ", ")),
+		    chars(join(canonical, &cores, " ")), chars(join(canonical, &order, ", ")),
+		    chars(emit_limit(canonical, select)));
 }
 
 /* ---- clauses ---- */
