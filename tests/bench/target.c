@@ -5,6 +5,9 @@
  *
  *     target [ROUND_SECONDS [ROUNDS]]
  *
+ * The ratio of the CPU time of all processes, server and clients, for one pair is printed beside the ratio of
+ * rates: it does not depend on what else the machine does.
+ *
  * Rounds of both take turns on one private server, each pair giving one ratio: what else the machine does
  * hits both alike. Prints the medians; exit status 1 when the ratio's is below LEAST_RATIO, 77 without
  * PostgreSQL 15 or pgbench.
@@ -14,6 +17,7 @@
 #include "target/process.h"
 #include "tests/harness/postgres.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <libpq-fe.h>
 #include <pthread.h>
@@ -120,6 +124,63 @@ static double run_validations(struct targets *targets, double seconds)
 	return (double)load.validated / ((double)(clock_monotonic_us() - start_us) / 1e6);
 }
 
+/* --- CPU time --- */
+
+struct process_times {
+	long parent;
+	double own_s, children_s;
+};
+
+static bool read_times(const char *pid, struct process_times *ret_times)
+{
+	char path[64], line[1024] = "";
+	unsigned long user, system;
+	long children_user, children_system;
+	snprintf(path, sizeof path, "/proc/%s/stat", pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return false;
+	const char *behind = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	if (!behind || sscanf(behind, ") %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
+			      &ret_times->parent, &user, &system, &children_user, &children_system) != 5)
+		return false;
+	double ticks = (double)sysconf(_SC_CLK_TCK);
+	ret_times->own_s = (double)(user + system) / ticks;
+	ret_times->children_s = (double)(children_user + children_system) / ticks;
+	return true;
+}
+
+/* Seconds of this process, the server, and the children of both, alive or gone. */
+static double cpu_s(long server_pid)
+{
+	double sum_s = 0;
+	struct process_times times;
+	DIR *processes = opendir("/proc");
+	for (struct dirent *entry; processes && (entry = readdir(processes));) {
+		long pid = strtol(entry->d_name, NULL, 10);
+		if (pid <= 0 || !read_times(entry->d_name, &times))
+			continue;
+		if (pid == server_pid || pid == getpid())
+			sum_s += times.own_s + times.children_s;
+		else if (times.parent == server_pid || times.parent == getpid())
+			sum_s += times.own_s;
+	}
+	closedir(processes);
+	return sum_s;
+}
+
+static long postmaster_pid(const struct test_postgres *server)
+{
+	char path[192], line[32] = "";
+	snprintf(path, sizeof path, "%s/data/postmaster.pid", server->dir);
+	FILE *file = fopen(path, "r");
+	if (!file || !fgets(line, sizeof line, file))
+		fail(path, "cannot be read");
+	fclose(file);
+	return strtol(line, NULL, 10);
+}
+
 /* Transactions a second, without connecting. */
 static double run_pgbench(const struct test_postgres *server, const char *script, double seconds)
 {
@@ -202,17 +263,23 @@ static double median(double *values, size_t count)
 static int compare_rates(const struct test_postgres *server, double seconds, size_t rounds)
 {
 	double ours[MOST_ROUNDS], theirs[MOST_ROUNDS], ratios[MOST_ROUNDS];
+	double our_cpu_ms[MOST_ROUNDS], their_cpu_ms[MOST_ROUNDS];
 	char dsn[320], script[160];
 	snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server->dir, server->port);
 	snprintf(script, sizeof script, "/tmp/assayd-bench-target-%ld.sql", (long)getpid());
+	long postmaster = postmaster_pid(server);
 	write_script(script);
 	printf("one query alone: %.2f ms\n", set_up(server));
 	struct targets *targets = start_targets(dsn);
 	run_validations(targets, 1);
 	for (size_t i = 0; i < rounds; i++) {
+		double start_s = cpu_s(postmaster);
 		theirs[i] = run_pgbench(server, script, seconds);
+		double between_s = cpu_s(postmaster);
 		ours[i] = run_validations(targets, seconds);
 		ratios[i] = ours[i] / theirs[i];
+		their_cpu_ms[i] = (between_s - start_s) / (theirs[i] * seconds) * 1000;
+		our_cpu_ms[i] = (cpu_s(postmaster) - between_s) / (ours[i] * seconds) * 1000;
 		printf("round %zu: pgbench %.1f/s, validations %.1f/s, ratio %.3f\n", i + 1, theirs[i],
 		       ours[i], ratios[i]);
 	}
@@ -221,6 +288,9 @@ static int compare_rates(const struct test_postgres *server, double seconds, siz
 	double ratio = median(ratios, rounds);
 	printf("medians: pgbench %.1f/s, validations %.1f/s, ratio %.3f (least: %.2f)\n",
 	       median(theirs, rounds), median(ours, rounds), ratio, LEAST_RATIO);
+	double their_ms = median(their_cpu_ms, rounds), our_ms = median(our_cpu_ms, rounds);
+	printf("CPU of a pair: pgbench %.2f ms, validations %.2f ms, ratio %.3f\n", their_ms, our_ms,
+	       their_ms / our_ms);
 	return ratio >= LEAST_RATIO ? 0 : 1;
 }
 
