@@ -1,0 +1,127 @@
+"""What the judge's verdicts cost, where they are kept, and what becomes of events when there are none.
+
+ASSAYD_EVENTS=5000: so many events are repeated instead of 1,000. ASSAYD_OUTAGE_S=60: the outage lasts a minute instead of
+some seconds.
+"""
+
+import collections
+import os
+import pathlib
+import random
+import statistics
+import time
+
+import events
+from judge_server import Answer
+
+KEY = "sk-marked-7c1f0a5e6c1f4a639f0c0d6d4a9f3b11"
+PASSWORD = "marked-password-2a9f3b11d4"
+EVENTS = int(os.environ.get("ASSAYD_EVENTS", "1000"))
+OUTAGE_S = float(os.environ.get("ASSAYD_OUTAGE_S", "4"))
+
+
+def traffic(seed):
+    """Questions as people ask them: few of them often, many of them once (Zipf's law)."""
+    pick = random.Random(seed)
+    ranks = range(1, 3001)
+    return [f"Question number {rank}?" for rank in pick.choices(ranks, [1 / rank for rank in ranks], k=EVENTS)]
+
+
+def messages_of(questions):
+    made = {question: events.Template(events.event(question=question, target="shop")) for question in set(questions)}
+    return [made[question].message()[1] for question in questions]
+
+
+def relevance_ms(records):
+    """How long the judge's stage of each took."""
+    return [stage["duration_us"] / 1000 for record in records for stage in record["stages"] if stage["name"] == "relevance"]
+
+
+def test_nothing_is_paid_for_twice(rig):
+    questions = traffic(1)
+    rig.start(judge={"max_in_flight": 16, "when_saturated": "wait", "prompt_token_price": 3, "completion_token_price": 15,
+                     "cache_wait_ms": 10000})  # a busy machine's PostgreSQL is to be waited for
+    rig.send(messages_of(questions))
+    first = [record for _, record in rig.scored(EVENTS, timeout=120, settle=0)]
+    calls = rig.judge.calls()
+    assert calls == len(set(questions)), "each question once"
+    assert calls <= EVENTS / 2
+    assert {record["judge"]["decision"] for record in first} == {"ACCEPT_HIGH"}
+    paid = [record["judge"]["cost"] for record in first if not record["judge"]["relevance"]["cached"]]
+    assert len(paid) == calls and set(paid) == {(100 * 3 + 20 * 15) / 1e6}
+    assert {record["judge"]["cost"] for record in first if record["judge"]["relevance"]["cached"]} == {0}
+    assert rig.daemon.terminate() == 0
+
+    rig.daemon.start()
+    rig.send(messages_of(questions))
+    both = [record for _, record in rig.scored(2 * EVENTS, timeout=120)]
+    assert rig.judge.calls() == calls, "a repeat costs nothing"
+    again = collections.Counter(record["judge"]["relevance"]["cached"] for record in both)
+    assert again == {True: 2 * EVENTS - calls, False: calls}
+    hits = relevance_ms(record for record in both if record["judge"]["relevance"]["cached"])
+    print(f"{EVENTS} events took {calls} calls, the repeat none; a hit takes {statistics.median(hits):.2f} ms "
+          f"(99 %: {statistics.quantiles(hits, n=100)[98]:.2f} ms)")
+
+
+def test_one_call_for_a_thousand_at_once(rig):
+    rig.judge.answer = lambda prompt: Answer(delay_s=2)
+    rig.start()
+    rig.send(messages_of(["The same question?"] * 1000))
+    records = [record for _, record in rig.scored(1000)]
+    assert rig.judge.calls() == 1
+    assert {record["judge"]["relevance"]["score"] for record in records} == {92}
+
+
+def test_an_outage_flags_and_delays_nothing(rig):
+    """Events go on at their own pace, none of them with a score that nobody gave, none of them in calibration."""
+    rig.start(judge={"when_saturated": "wait"})
+    rig.send(messages_of(["Before the outage?"]))
+    rig.scored(1)
+    rig.judge.answer = lambda prompt: Answer(status=503)
+    asked, started, sent = rig.judge.calls(), time.monotonic(), 0
+    while time.monotonic() < started + OUTAGE_S:
+        rig.send(messages_of([f"Outage {sent + number}?" for number in range(100)]))
+        sent += 100
+        time.sleep(0.5)
+    asked = rig.judge.calls() - asked
+    rig.judge.answer = lambda prompt: Answer()
+    records = [record for _, record in rig.scored(1 + sent, timeout=90)][1:]
+    print(f"{sent} events in {OUTAGE_S:.0f} s without a judge, which was asked {asked} times")
+    assert asked <= 64 + 20 + OUTAGE_S, "no more than what was in flight, until the breaker opened, and probes"
+    judged = [record for record in records if record["judge"]["decision"] != "UNJUDGED"]
+    assert len(judged) <= 64, "those that were still in flight when it came back"
+    for record in records:
+        if record in judged:
+            continue
+        assert record["judge"]["unjudged_reason"] == "judge_unavailable"
+        assert [error["code"] for error in record["errors"]] == ["judge_unavailable"]
+        assert record["label"] is None and record["evaluation"]["degraded"]
+    rig.send(messages_of(["After the outage?"]))
+    rig.await_calibration([record for _, record in rig.scored(2 + sent, timeout=60)])
+
+
+def test_secrets_are_never_told(rig, tmp_path):
+    """A judge that tells the key to everybody: in errors, in verdicts, in what is no verdict."""
+    key_file, password_file = tmp_path / "key", tmp_path / "password"
+    key_file.write_text(KEY + "\n")
+    password_file.write_text(PASSWORD + "\n")
+    answers = [dict(status=401, message=f"Incorrect API key provided: {KEY}"), dict(status=400, message=f"bad \"{KEY}\""),
+               dict(status=500, message=KEY), dict(body=f"<html>{KEY}</html>"), dict(text=KEY), dict(text=f'{{"{KEY}": 1}}'),
+               dict(text=f'{{"score": 20, "reason": "the key is {KEY}, is it not?"}}'),
+               dict(text=f'{{"score": 90, "reason": "{KEY}{KEY}"}}'), dict(text=f'{{"score": "{KEY}"}}')]
+    rig.judge.answer = lambda prompt: Answer(**answers[int(prompt.split("Attempt ")[1].split("?")[0])])
+    rig.start(judge={"api_key_file": str(key_file), "max_attempts": 2},
+              calibration={"password_file": str(password_file)}, log={"level": "debug"})
+    rig.send(messages_of([f"Attempt {number}?" for number in range(len(answers))]) + [{"value": b"no event"}])
+    scored = [message for message, _ in rig.scored(len(answers))]
+    told = [rig.kafka.read(topic) for topic in (rig.topics.advisory, rig.topics.dead_letter)]
+    assert any(b"***" in message.value() for message in scored), "the judge did tell it"
+    stored = rig.postgres.execute("SELECT coalesce(string_agg(reason, ' '), '') FROM judge_verdicts", rig.calibration_database)
+    assert "***" in stored[0][0]
+    assert rig.daemon.terminate() == 0
+    said = [rig.daemon.log(), str(rig.daemon.notified()), stored[0][0],
+            *(file.read_text(errors="replace") for file in pathlib.Path(rig.daemon.state).rglob("*") if file.is_file()),
+            *(str((message.value(), message.key(), message.headers())) for batch in [scored, *told] for message in batch)]
+    for text in said:
+        assert KEY not in text and PASSWORD not in text
+        assert KEY[3:20] not in text and PASSWORD[:15] not in text, "nor a part"
