@@ -1,8 +1,10 @@
 """A MariaDB target as its users meet it: events are scored on it, and `check` looks at its account."""
 
 import json
+import socket
 import sqlite3
 import subprocess
+import threading
 
 import pytest
 
@@ -159,3 +161,49 @@ def test_a_password_in_the_connection_string_is_refused(maria_target, tmp_path):
     path.write_text(config_text({"targets": ({**maria_target, "dsn": "user=a password=b"},)}))
     done = assayd("score", "--config", str(path))
     assert done.returncode == CONFIG and "password" in done.stderr
+
+
+class Thief(threading.Thread):
+    """A MariaDB that lets everybody in and answers the first query by asking for a file of the client's."""
+
+    GREETING = (b"\x0a5.5.5-10.11.6-MariaDB\0" + b"\1\0\0\0" + b"12345678\0" + b"\xfe\xff\x2d\x02\0\xff\x81\x15"
+                + b"\0" * 10 + b"123456789012\0" + b"mysql_native_password\0")
+    WELCOME = b"\0\0\0\x02\0\0\0"
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self._path, self._listener = path, socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.got = []
+
+    @staticmethod
+    def _send(connection, number, payload):
+        connection.sendall(len(payload).to_bytes(3, "little") + bytes([number]) + payload)
+
+    @staticmethod
+    def _receive(stream):
+        head = stream.read(4)
+        return stream.read(int.from_bytes(head[:3], "little")) if len(head) == 4 else b""
+
+    def run(self):
+        while True:
+            connection, _ = self._listener.accept()
+            with connection, connection.makefile("rb") as stream:
+                self._send(connection, 0, self.GREETING)
+                self._receive(stream)
+                self._send(connection, 2, self.WELCOME)
+                self.got.append(self._receive(stream))
+                self._send(connection, 1, b"\xfb" + self._path.encode())
+                self.got.append(stream.read())
+
+
+def test_no_file_is_given_to_a_server_that_asks(score, tmp_path):
+    treasure = tmp_path / "treasure"
+    treasure.write_text("a-Treasure\n" * 100)
+    thief = Thief(str(treasure))
+    thief.start()
+    target = {"name": "thief", "engine": "mariadb", "dsn": f"host=127.0.0.1 port={thief.port} user=a"}
+    record, = score((target,), events.event("SELECT 1 AS n LIMIT 1", target="thief", ground_truth={"sql": "SELECT 1"}))
+    assert record["confidence"]["technical"] is None and record["safety"]["verdict"] == "UNKNOWN"  # there is no catalog
+    assert b"SELECT @@GLOBAL.sql_mode" in thief.got[0], thief.got
+    assert not any(b"Treasure" in got for got in thief.got), thief.got
