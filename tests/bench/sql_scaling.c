@@ -2,12 +2,13 @@
  * How the time of an analysis grows with the statement, for every shape that a hostile text can repeat: up to
  * the largest one that the gate lets through.
  *
- *     sql_scaling [SHAPE [SECONDS]]     (needs a release build)
+ *     sql_scaling [-m | -s] [SHAPE [SECONDS]]     (needs a release build)
  *
  * A benchmark, not a test. Prints for each shape the largest count and length, the time for it, and the
  * exponent of the growth (1: linear), fitted over the largest count and its half, quarter and eighth; shapes
  * that grow faster than length^1.3, or take longer than 50 ms, are marked. With a shape: only that one, its
- * largest statement again and again for so long, to be profiled.
+ * largest statement again and again for so long, to be profiled. With -m those that MySQL has as well, with
+ * -s SQLite's.
  */
 #include "common/buf.h"
 #include "common/pool.h"
@@ -22,12 +23,15 @@ enum { POINTS = 4, LARGEST_COUNT = 1 << 16 };
 
 static const double WORST_EXPONENT = 1.3, LONGEST_MS = 50, RUN_NS = 20e6;
 
+static enum sql_dialect dialect = SQL_POSTGRESQL;
 static struct catalog *catalog;
 
 /* Returns whether the gate let it through. */
 static bool analyse(str_t sql)
 {
-	struct sql_request request = { .sql = sql, .target_named = true, .catalog = catalog };
+	struct sql_request request = {
+		.sql = sql, .dialect = dialect, .target_named = true, .catalog = catalog
+	};
 	struct arena *arena = arena_new();
 	struct sql_analysis analysis;
 	bool passed = true;
@@ -128,23 +132,30 @@ static void *run(void *context)
 	const struct options *options = context;
 	if (!options->shape)
 		printf("%-32s %6s %7s %9s %8s\n", "shape", "count", "bytes", "ms", "exponent");
-	for (size_t i = 0; i < sql_shapes_count; i++) {
+	const struct sql_shape *shapes = dialect == SQL_POSTGRESQL ? sql_shapes : sql_common_shapes;
+	size_t count = dialect == SQL_POSTGRESQL ? sql_shapes_count : sql_common_shapes_count;
+	for (size_t i = 0; i < count; i++) {
 		if (!options->shape)
-			measure(&sql_shapes[i]);
-		else if (strcmp(options->shape, sql_shapes[i].name) == 0 && options->seconds > 0)
-			repeat(&sql_shapes[i], options->seconds);
-		else if (strcmp(options->shape, sql_shapes[i].name) == 0)
-			measure(&sql_shapes[i]);
+			measure(&shapes[i]);
+		else if (strcmp(options->shape, shapes[i].name) == 0 && options->seconds > 0)
+			repeat(&shapes[i], options->seconds);
+		else if (strcmp(options->shape, shapes[i].name) == 0)
+			measure(&shapes[i]);
 	}
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && (strcmp(argv[1], "-m") == 0 || strcmp(argv[1], "-s") == 0)) {
+		dialect = argv[1][1] == 'm' ? SQL_MYSQL : SQL_SQLITE;
+		argv++;
+		argc--;
+	}
 	struct options options = { argc > 1 ? argv[1] : NULL, argc > 2 ? strtod(argv[2], NULL) : 0 };
 	pthread_attr_t attributes;
 	pthread_t thread;
-	catalog = sql_shapes_catalog();
+	catalog = dialect == SQL_POSTGRESQL ? sql_shapes_catalog() : sql_common_shapes_catalog(dialect);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);
 	bool started = pthread_create(&thread, &attributes, run, &options) == 0;

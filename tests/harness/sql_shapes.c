@@ -280,6 +280,57 @@ const struct sql_shape sql_shapes[] = {
 
 const size_t sql_shapes_count = sizeof sql_shapes / sizeof sql_shapes[0];
 
+const struct sql_shape sql_common_shapes[] = {
+	{ "select list", "SELECT x", ",x", " FROM t", "", "" },
+	{ "numbers", "SELECT 1", ",#", "", "", "" },
+	{ "named outputs in order", "SELECT x AS c0", ",x AS c#", " FROM t ORDER BY c0", ",c#", "" },
+	{ "sum of columns", "SELECT x", "+x", " FROM t", "", "" },
+	{ "parentheses", "SELECT ", "(", "1", ")", "" },
+	{ "and, or", "SELECT x FROM t WHERE x=0", " AND x=# OR y=#", "", "", "" },
+	{ "not", "SELECT ", "NOT ", "1", "", "" },
+	{ "case arms", "SELECT CASE", " WHEN x=# THEN #", "", "", " END FROM t" },
+	{ "nested case", "SELECT ", "CASE WHEN x=1 THEN ", "1", " ELSE 2 END", " FROM t" },
+	{ "in list", "SELECT x FROM t WHERE x IN (0", ",#", ")", "", "" },
+	{ "in lists", "SELECT x FROM t WHERE x IN (0)", " OR x IN (#,1)", "", "", "" },
+	{ "like", "SELECT x FROM t WHERE s LIKE 'a'", " AND s LIKE '%#'", "", "", "" },
+	{ "nested calls", "SELECT ", "abs(", "x", ")", " FROM t" },
+	{ "calls", "SELECT abs(x)", ",round(x,#)", " FROM t", "", "" },
+	{ "aggregates", "SELECT sum(x)", ",max(s)", " FROM t", "", "" },
+	{ "group by", "SELECT 1 FROM t GROUP BY x", ",x+#", "", "", "" },
+	{ "grouped expressions", "SELECT x", ",x+#", " FROM t GROUP BY x", ",x+#", "" },
+	{ "order by", "SELECT x FROM t ORDER BY x", ",x+#", "", "", "" },
+	{ "windows", "SELECT 1", ",sum(x) OVER (PARTITION BY y ORDER BY x)", " FROM t", "", "" },
+	{ "joins", "SELECT a0.x FROM t a0", " JOIN t a# ON a#.x=a@.x", "", "", "" },
+	{ "left joins", "SELECT a0.x FROM t a0", " LEFT JOIN t a# ON a#.x=a0.x", "", "", "" },
+	{ "comma joins, conditions", "SELECT a0.x FROM t a0", ",t a#", " WHERE a0.x=1", " AND a#.x=a@.x",
+	  "" },
+	{ "using", "SELECT x FROM t a0", " JOIN t a# USING (x,y)", "", "", "" },
+	{ "natural joins", "SELECT x FROM t a0", " NATURAL JOIN t a#", "", "", "" },
+	{ "derived tables, columns", "SELECT 1", ",a#.x", " FROM t", ",(SELECT # AS x) a#", "" },
+	{ "nested derived tables", "", "SELECT x FROM (", "SELECT x FROM t", ") AS a", "" },
+	{ "nested stars", "", "SELECT * FROM (", "SELECT * FROM t", ") AS a", "" },
+	{ "nested in", "SELECT x FROM t WHERE ", "x IN (SELECT x FROM t WHERE ", "x=1", ")", "" },
+	{ "exists", "SELECT x FROM t WHERE x=0", " OR EXISTS (SELECT 1 FROM t b WHERE b.x=t.x)", "", "", "" },
+	{ "with", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT x FROM a@)", " SELECT x FROM a1", "", "" },
+	{ "with, all read", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT 1 AS x)", " SELECT 1 FROM a0",
+	  ",a#", "" },
+	{ "with, doubled stars", "WITH a0 AS (SELECT 1 AS x)", ",a# AS (SELECT a.*,b.* FROM a@ a,a@ b)",
+	  " SELECT * FROM a0", "", "" },
+	{ "union", "SELECT 1", " UNION SELECT #", "", "", "" },
+	{ "union all of columns", "SELECT 1,2,3,'a'", " UNION ALL SELECT #,2,3,'b'", " ORDER BY 1", "", "" },
+	{ "unknown columns", "SELECT x", ",nosuch#", " FROM t", "", "" },
+	{ "unknown columns of many", "SELECT x", ",nosuch#", " FROM t a0", ",t a#", "" },
+	{ "unknown qualifiers", "SELECT x", ",nosuch#.x", " FROM t", "", "" },
+	{ "unknown tables", "SELECT 1 FROM t", ",nosuch#", "", "", "" },
+	{ "unknown functions", "SELECT 1", ",nosuch#()", "", "", "" },
+	{ "block comments", "SELECT 1", "/* a */", "", "", "" },
+	{ "long text", "SELECT '", "a''", "'", "", "" },
+	{ "open quotes", "SELECT 1", "'", "", "", "" },
+	{ "statements", "SELECT 1", ";SELECT #", "", "", "" },
+};
+
+const size_t sql_common_shapes_count = sizeof sql_common_shapes / sizeof sql_common_shapes[0];
+
 static void append_repeated(struct buf *text, const char *part, unsigned count)
 {
 	for (unsigned i = 1; *part && i <= count; i++) {
@@ -319,5 +370,27 @@ struct catalog *sql_shapes_catalog(void)
 		abort();
 	}
 	buf_free(&text);
+	return catalog;
+}
+
+struct catalog *sql_common_shapes_catalog(enum sql_dialect dialect)
+{
+	struct catalog *catalog = NULL;
+	struct err_detail detail = { "" };
+	err_t error =
+		dialect == SQL_MYSQL
+			? catalog_compile_mysql(
+				  STR("[\"format\", 2, \"d\", 0]\n[\"schema\", \"d\"]\n"
+				      "[\"relation\", \"d\", \"t\", \"BASE TABLE\"]\n"
+				      "[\"column\", \"d\", \"t\", 1, \"x\", \"int\", \"YES\"]\n"
+				      "[\"column\", \"d\", \"t\", 2, \"y\", \"int\", \"YES\"]\n"
+				      "[\"column\", \"d\", \"t\", 3, \"s\", \"text\", \"YES\"]\n"),
+				  &catalog, &detail)
+			: catalog_compile_sqlite(STR("[\"CREATE TABLE t (x INTEGER, y INTEGER, s TEXT)\"]"),
+						 &catalog, &detail);
+	if (error) {
+		fprintf(stderr, "%s\n", detail.message);
+		abort();
+	}
 	return catalog;
 }

@@ -16,8 +16,13 @@ struct sql_shape {
 extern const struct sql_shape sql_shapes[];
 extern const size_t sql_shapes_count;
 
+/* Those that other dialects have as well. */
+extern const struct sql_shape sql_common_shapes[];
+extern const size_t sql_common_shapes_count;
+
 /* Writes the statement over what the buffer holds. */
 void sql_shape_write(const struct sql_shape *shape, unsigned count, struct buf *text);
 
 /* The catalog with the tables that the shapes name; the caller's. */
 struct catalog *sql_shapes_catalog(void);
+struct catalog *sql_common_shapes_catalog(enum sql_dialect dialect); /* MySQL's or SQLite's */

@@ -1,7 +1,7 @@
 /*
  * What the gate lets through is analysed in bounded time: every shape that a text can repeat, as large as the
- * gate allows, with and without a catalog, on a stack of the size that workers have. How the time grows:
- * tests/bench/sql_scaling.
+ * gate (or the parser of another dialect) allows, with and without a catalog, on a stack of the size that
+ * workers have. How the time grows: tests/bench/sql_scaling.
  */
 #include "common/pool.h"
 #include "sql/analysis.h"
@@ -53,9 +53,14 @@ static unsigned largest_count(const struct sql_shape *shape, struct buf *text)
 	return good;
 }
 
-static void analyse(const struct sql_shape *shape, str_t sql, const struct catalog *with)
+/* Returns whether it was within all bounds. */
+static bool analyse(const struct sql_shape *shape, str_t sql, enum sql_dialect dialect,
+		    const struct catalog *with)
 {
-	struct sql_request request = { .sql = sql, .target_named = with != NULL, .catalog = with };
+	struct sql_request request = {
+		.sql = sql, .dialect = dialect, .target_named = with != NULL, .catalog = with
+	};
+	bool within = true;
 	struct arena *arena = arena_new();
 	struct sql_analysis analysis = { 0 };
 	int64_t start_ms = cpu_ms();
@@ -70,7 +75,11 @@ static void analyse(const struct sql_shape *shape, str_t sql, const struct catal
 		for (size_t j = 0; j < analysis.clauses[i].count; j++)
 			bytes += strlen(analysis.clauses[i].items[j].ptr);
 	assert_true(bytes <= arena_size_bytes(arena));
+	for (size_t i = 0; i < analysis.violations_count; i++)
+		within = within && strcmp(analysis.violations[i].code, "too_long") != 0 &&
+			 strcmp(analysis.violations[i].code, "too_deep") != 0;
 	arena_free(arena);
+	return within;
 }
 
 static void test_shapes(void **state)
@@ -80,17 +89,42 @@ static void test_shapes(void **state)
 	for (size_t i = 0; i < sql_shapes_count; i++) {
 		unsigned count = largest_count(&sql_shapes[i], &text) / PART;
 		sql_shape_write(&sql_shapes[i], count ? count : 1, &text);
-		analyse(&sql_shapes[i], buf_str(&text), catalog);
-		analyse(&sql_shapes[i], buf_str(&text), NULL);
+		(void)analyse(&sql_shapes[i], buf_str(&text), SQL_POSTGRESQL, catalog);
+		(void)analyse(&sql_shapes[i], buf_str(&text), SQL_POSTGRESQL, NULL);
 	}
 	buf_free(&text);
+}
+
+/* Until a bound is met. */
+static void grow_shape(const struct sql_shape *shape, enum sql_dialect dialect, const struct catalog *with)
+{
+	struct buf text = BUF_INIT;
+	bool within = true;
+	for (unsigned count = 64; within && count <= LARGEST_COUNT / PART; count += count / 2) {
+		sql_shape_write(shape, count, &text);
+		within = analyse(shape, buf_str(&text), dialect, with);
+	}
+	buf_free(&text);
+}
+
+static void test_shapes_of_other_dialects(void **state)
+{
+	static const enum sql_dialect dialects[] = { SQL_MYSQL, SQL_SQLITE };
+	(void)state;
+	for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++) {
+		struct catalog *common = sql_common_shapes_catalog(dialects[i]);
+		for (size_t j = 0; j < sql_common_shapes_count; j++)
+			grow_shape(&sql_common_shapes[j], dialects[i], common);
+		catalog_unref(common);
+	}
 }
 
 /* The tests run in a thread with that stack: a failure of cmocka stays in its thread. */
 static void *run(void *context)
 {
 	int *failed = context;
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shapes),
+					    cmocka_unit_test(test_shapes_of_other_dialects) };
 	*failed = cmocka_run_group_tests(tests, NULL, NULL);
 	return NULL;
 }

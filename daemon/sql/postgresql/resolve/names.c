@@ -9,6 +9,8 @@ static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "c
 
 static bool is_system_column(str_t name)
 {
+	if (name.len != 4 && name.len != 8) /* as all of them */
+		return false;
 	for (size_t i = 0; i < sizeof system_columns / sizeof *system_columns; i++) {
 		if (str_is(name, system_columns[i]))
 			return true;
@@ -26,6 +28,9 @@ static bool work_left(struct resolver *resolver, size_t comparisons)
 
 /* Once so many names were compared, hashes are worth their while. */
 #define FEW_NAMES ((size_t)4096)
+
+/* So many of them are compared while one name is. */
+#define HASHES_PER_NAME 4
 
 struct name_hashes {
 	const uint32_t *of_columns;
@@ -71,9 +76,10 @@ static size_t next_column(const struct range_item *item, const uint32_t *hashes,
 enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
 			   struct found_column *ret_found)
 {
-	if (!work_left(resolver, item->columns_count))
+	bool many = resolver->comparisons > FEW_NAMES;
+	if (!work_left(resolver, many ? item->columns_count / HASHES_PER_NAME + 1 : item->columns_count))
 		return LOOKUP_UNSURE;
-	const uint32_t *hashes = resolver->comparisons > FEW_NAMES ? item_name_hashes(resolver, item) : NULL;
+	const uint32_t *hashes = many ? item_name_hashes(resolver, item) : NULL;
 	uint32_t hash = hashes ? name_hash(name) : 0;
 	size_t first = next_column(item, hashes, hash, name, 0);
 	if (first < item->columns_count) {
@@ -99,21 +105,19 @@ struct level_search {
 	struct found_column found;
 };
 
-static void search_entry(struct resolver *resolver, const struct visible *entry, str_t name,
-			 struct level_search *search)
+static void add_result(const struct visible *entry, enum lookup result, const struct found_column *found,
+		       struct level_search *search)
 {
-	struct found_column found;
-	enum lookup result = lookup_in_item(resolver, entry->item, name, &found);
 	/* The join that hides a column shows one of its name. */
-	if ((result == LOOKUP_FOUND || result == LOOKUP_AMBIGUOUS) && !found.is_system && entry->hidden &&
-	    entry->hidden[found.column])
+	if ((result == LOOKUP_FOUND || result == LOOKUP_AMBIGUOUS) && !found->is_system && entry->hidden &&
+	    entry->hidden[found->column])
 		return;
 	switch (result) {
 	case LOOKUP_FOUND:
-		if (found.is_system && entry->joined)
+		if (found->is_system && entry->joined)
 			break;
 		if (search->matches++ == 0)
-			search->found = found;
+			search->found = *found;
 		search->doubtful |= entry->doubtful;
 		search->forbidden |= entry->lateral_only && !entry->lateral_ok;
 		break;
@@ -134,6 +138,15 @@ static void search_entry(struct resolver *resolver, const struct visible *entry,
 struct found_names {
 	struct hash_map columns; /* to struct remembered_column */
 	struct hash_map items;	 /* to struct remembered_item */
+	struct hash_map places;	 /* to struct name_place: the first one of a name */
+	bool has_places;
+	size_t unsure; /* entries that may have columns that are not known */
+};
+
+/* A column that shows, and the next one of its name. */
+struct name_place {
+	size_t entry, column;
+	const struct name_place *next;
 };
 
 struct remembered_column {
@@ -154,15 +167,83 @@ void scope_remember_names(struct resolver *resolver, struct scope *scope)
 	scope->found->columns.arena = scope->found->items.arena = resolver->arena;
 }
 
-static enum lookup search_names(struct resolver *resolver, const struct scope *scope, str_t name,
+static bool shows_columns(const struct scope *scope, const struct visible *entry)
+{
+	return entry->columns_visible && !(entry->lateral_only && !scope->lateral_active);
+}
+
+static bool is_unsure(const struct visible *entry)
+{
+	return entry->item->open || entry->doubtful;
+}
+
+static bool index_names(struct resolver *resolver, const struct scope *scope, struct found_names *found)
+{
+	size_t columns = 0;
+	for (size_t i = 0; i < scope->names.count; i++)
+		if (shows_columns(scope, &scope->names.entries[i]))
+			columns += scope->names.entries[i].item->columns_count;
+	if (!work_left(resolver, columns))
+		return false;
+	struct name_place *places = ARENA_ARRAY(resolver->arena, struct name_place, columns + 1);
+	hash_map_init(&found->places, resolver->arena, columns);
+	found->has_places = true;
+	for (size_t i = scope->names.count; i > 0; i--) {
+		const struct visible *entry = &scope->names.entries[i - 1];
+		if (!shows_columns(scope, entry))
+			continue;
+		found->unsure += is_unsure(entry);
+		for (size_t j = entry->item->columns_count; j > 0; j--) {
+			struct name_place *place = &places[--columns];
+			*place = (struct name_place){ .entry = i - 1, .column = j - 1 };
+			place->next = hash_map_set(&found->places, entry->item->columns[j - 1].name, place);
+		}
+	}
+	return true;
+}
+
+/* By the index, which has no system columns. */
+static void search_places(struct resolver *resolver, const struct scope *scope, str_t name,
+			  struct level_search *search)
+{
+	size_t unsure = 0;
+	if (!scope->found->has_places && !index_names(resolver, scope, scope->found)) {
+		search->open = true;
+		return;
+	}
+	const struct name_place *place = hash_map_get(&scope->found->places, name);
+	while (place) {
+		const struct visible *entry = &scope->names.entries[place->entry];
+		struct found_column found = { .item = entry->item, .column = place->column };
+		size_t first = place->entry, count = 0;
+		for (; place && place->entry == first; place = place->next)
+			count++;
+		add_result(entry, count > 1 ? LOOKUP_AMBIGUOUS : LOOKUP_FOUND, &found, search);
+		unsure += is_unsure(entry);
+	}
+	search->open |= unsure < scope->found->unsure;
+}
+
+static void search_entries(struct resolver *resolver, const struct scope *scope, str_t name,
+			   struct level_search *search)
+{
+	for (size_t i = 0; i < scope->names.count; i++) {
+		const struct visible *entry = &scope->names.entries[i];
+		struct found_column found;
+		if (shows_columns(scope, entry))
+			add_result(entry, lookup_in_item(resolver, entry->item, name, &found), &found,
+				   search);
+	}
+}
+
+static enum lookup search_names(struct resolver *resolver, const struct scope *scope, str_t name, bool many,
 				struct found_column *ret_found)
 {
 	struct level_search search = { 0 };
-	for (size_t i = 0; i < scope->names.count; i++) {
-		const struct visible *entry = &scope->names.entries[i];
-		if (entry->columns_visible && !(entry->lateral_only && !scope->lateral_active))
-			search_entry(resolver, entry, name, &search);
-	}
+	if (many && !is_system_column(name))
+		search_places(resolver, scope, name, &search);
+	else
+		search_entries(resolver, scope, name, &search);
 	if (search.matches + search.ambiguous_inside == 0)
 		return search.open ? LOOKUP_UNSURE : LOOKUP_MISSING;
 	if (search.matches > 1 || search.ambiguous_inside)
@@ -176,11 +257,11 @@ static enum lookup search_level(struct resolver *resolver, const struct scope *s
 				struct found_column *ret_found)
 {
 	if (!scope->found || resolver->comparisons <= FEW_NAMES)
-		return search_names(resolver, scope, name, ret_found);
+		return search_names(resolver, scope, name, false, ret_found);
 	struct remembered_column *remembered = hash_map_get(&scope->found->columns, name);
 	if (!remembered) {
 		remembered = ARENA_NEW(resolver->arena, struct remembered_column);
-		remembered->result = search_names(resolver, scope, name, &remembered->found);
+		remembered->result = search_names(resolver, scope, name, true, &remembered->found);
 		(void)hash_map_set(&scope->found->columns, name, remembered);
 	}
 	*ret_found = remembered->found;
