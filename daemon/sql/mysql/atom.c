@@ -79,6 +79,31 @@ static struct mysql_node *typed_literal(struct mysql_parser *parser)
 	return type ? literal(parser, type) : NULL;
 }
 
+/* {d '…'}, {t '…'}, {ts '…'}: how ODBC writes them; {fn f(x)} is f(x). */
+static struct mysql_node *escape(struct mysql_parser *parser)
+{
+	static const struct {
+		const char *word;
+		const char *type;
+	} literals[] = { { "d", "date" }, { "t", "time" }, { "ts", "timestamp" } };
+	size_t offset = mysql_peek(parser, 0)->offset;
+	struct mysql_node *node = NULL;
+	parser->at++;
+	for (size_t i = 0; !node && i < sizeof literals / sizeof literals[0]; i++)
+		if (mysql_at(parser, 0, literals[i].word) && mysql_at_plain_string(parser, 1)) {
+			parser->at++;
+			node = literal(parser, literals[i].type);
+		}
+	if (!node && mysql_expect(parser, "fn") && mysql_enter(parser)) {
+		node = mysql_expression(parser);
+		mysql_leave(parser);
+	}
+	mysql_expect(parser, "}");
+	node = node ? node : mysql_new(parser, MYSQL_LITERAL);
+	node->offset = offset;
+	return mysql_done(parser, node);
+}
+
 static struct mysql_node *variable(struct mysql_parser *parser, const char *op)
 {
 	struct mysql_node *node = literal(parser, op);
@@ -284,6 +309,8 @@ struct mysql_node *mysql_atom(struct mysql_parser *parser)
 	}
 	if (mysql_at(parser, 0, "("))
 		return brackets(parser);
+	if (mysql_at(parser, 0, "{"))
+		return escape(parser);
 	mysql_fail(parser, "syntax error");
 	return mysql_new(parser, MYSQL_LITERAL);
 }

@@ -4,11 +4,16 @@
 #include <math.h>
 #include <strings.h>
 
-#define BOMB_BYTES     1e6
-#define BOMB_TEXT      1e8
-#define MEASURED_NODES 1000000
-#define BOMB_ROWS      1e6
-#define SYSTEM_TABLES  3 /* of the server's own, joined without any condition */
+#define BOMB_ROW_BYTES	 1e5 /* of a value that every row adds */
+#define BOMB_WORK	 1e9 /* steps of one search, which nothing interrupts */
+#define BOMB_BYTES	 1e6
+#define BOMB_TEXT	 1e8
+#define MEASURED_NODES	 1000000
+#define BOMB_ROWS	 1e6
+#define BOMB_PRODUCT	 1e7  /* rows of one FROM that the text itself makes */
+#define MAX_SOURCES	 16   /* queries that a column is followed through */
+#define RECURSION_LEVELS 1000 /* that servers allow unless told otherwise */
+#define SYSTEM_TABLES	 3    /* of the server's own, joined without any condition */
 
 static void bomb(struct mysql_safety *safety, const struct mysql_node *node, const char *reason)
 {
@@ -17,7 +22,7 @@ static void bomb(struct mysql_safety *safety, const struct mysql_node *node, con
 
 /* Largest value that a tree of constants can have; INFINITY when it cannot be told, and −1 when columns or
  * parameters take part: those are bounded by what the tables hold. */
-static double largest(const struct mysql_node *node);
+static double largest(struct mysql_safety *safety, const struct mysql_node *node);
 
 static double combined(const char *op, double left, double right)
 {
@@ -56,27 +61,64 @@ static double largest_literal(const struct mysql_node *node)
 	return 1;
 }
 
-static bool has_column(const struct mysql_node *node)
+bool mysql_has_column(const struct mysql_node *node)
 {
 	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
 		return true;
 	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (has_column(child))
+		if (mysql_has_column(child))
 			return true;
 	return false;
 }
 
-static double largest(const struct mysql_node *node)
+struct source_search {
+	struct mysql_safety *safety;
+	double value; /* −1: only data so far */
+};
+
+static void keep_largest(const struct mysql_node *value, void *context)
+{
+	struct source_search *search = context;
+	search->value = fmax(search->value, largest(search->safety, value));
+}
+
+/* A column of a query in the text is what its outputs are; all others are data. */
+static double largest_source(struct mysql_safety *safety, const struct mysql_node *column)
+{
+	struct source_search search = { safety, -1 };
+	if (++safety->measured > MEASURED_NODES)
+		return INFINITY;
+	if (safety->row_depth >= MAX_SOURCES)
+		return -1;
+	safety->row_depth++;
+	mysql_each_source(safety, column, keep_largest, &search);
+	safety->row_depth--;
+	return search.value;
+}
+
+static double largest_operation(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	double left = largest(safety, node->first);
+	double right = largest(safety, node->last);
+	if (left >= 0 && right >= 0)
+		return combined(node->op, left, right);
+	if (left < 0 && right < 0)
+		return -1;
+	double guess = combined(node->op, left < 0 ? 1 : left, right < 0 ? 1 : right);
+	return isfinite(guess) && guess >= BOMB_BYTES ? guess : -1; /* 1000000000 * data is large */
+}
+
+static double largest(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	if (node->kind == MYSQL_LITERAL)
 		return largest_literal(node);
-	if (node->kind == MYSQL_OPERATION && node->first && node->first->next && !node->first->next->next) {
-		double left = largest(node->first), right = largest(node->first->next);
-		return left < 0 || right < 0 ? -1 : combined(node->op, left, right);
-	}
+	if (node->kind == MYSQL_COLUMN)
+		return largest_source(safety, node);
+	if (node->kind == MYSQL_OPERATION && node->first && node->first->next && !node->first->next->next)
+		return largest_operation(safety, node);
 	if (node->kind == MYSQL_OPERATION && node->op[0] == '-' && node->first)
-		return largest(node->first);
-	return has_column(node) ? -1 : INFINITY;
+		return largest(safety, node->first);
+	return mysql_has_column(node) ? -1 : INFINITY;
 }
 
 static double count_of(const struct mysql_node *node)
@@ -102,14 +144,14 @@ static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
 /* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
  * they repeat; everything else has at most the length of all its parts together. Infinite, when measuring
  * itself would take too long. */
-static double length_of(struct mysql_safety *safety, const struct mysql_node *node)
+double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	const struct mysql_node *first = node->first;
 	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1, longest = 1;
 	if (++safety->measured > MEASURED_NODES)
 		return INFINITY;
 	for (const struct mysql_node *child = first; child; child = child->next) {
-		double own = length_of(safety, child);
+		double own = mysql_text_size(safety, child);
 		sum += own;
 		if (child != first)
 			longest = fmax(longest, own);
@@ -127,13 +169,53 @@ static double length_of(struct mysql_safety *safety, const struct mysql_node *no
 	if (mysql_is(node->name, "export_set"))
 		return sum * 64;
 	if (mysql_is(node->name, "concat_ws"))
-		return sum * 2 + count_of(first) * length_of(safety, first);
+		return sum * 2 + count_of(first) * mysql_text_size(safety, first);
 	if (is_one_of(node->name, counted))
-		return sum + fmax(largest(first), 0);
+		return sum + fmax(largest(safety, first), 0);
 	if (!is_one_of(node->name, sized) || !first->next)
 		return sum;
-	double times = fmax(largest(first->next), 1);
+	double times = fmax(largest(safety, first->next), 1);
 	return mysql_is(node->name, "repeat") ? sum * times : sum + times;
+}
+
+/* Widths in the text of SFORMAT: '{:>1000}', or '{:>{}}' with one of the values. */
+static double widest_field(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	const struct mysql_node *format = call->first;
+	double width = 1;
+	bool in_field = false;
+	if (format->kind != MYSQL_LITERAL || !is_text(format))
+		return INFINITY;
+	for (const char *at = format->name.ptr; at < format->name.ptr + format->name.len; at++) {
+		if (*at == '{' && in_field) { /* what is a width here is not told apart from what is shown */
+			for (const struct mysql_node *value = format->next; value; value = value->next)
+				width = fmax(width, value->kind == MYSQL_LITERAL && is_text(value)
+							    ? 1
+							    : largest(safety, value));
+		} else if (in_field && isdigit((unsigned char)*at)) {
+			char *end;
+			width = fmax(width, strtod(at, &end));
+			at = end - 1;
+		}
+		in_field = *at == '{' || (in_field && *at != '}');
+	}
+	return width;
+}
+
+/* Of an aggregate that puts a document together of a value from each row. */
+static bool gathers_large(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	return (mysql_is(call->name, "json_objectagg") || mysql_is(call->name, "json_arrayagg")) &&
+	       mysql_text_size(safety, call) >= BOMB_ROW_BYTES;
+}
+
+/* Functions that look for one of their first two texts at each place of the other. */
+static bool searches_long(struct mysql_safety *safety, const struct mysql_node *call)
+{
+	static const char *const names[] = { "locate", "instr",		  "position", "replace",
+					     "trim",   "substring_index", NULL };
+	return is_one_of(call->name, names) && call->first->next &&
+	       mysql_text_size(safety, call->first) * mysql_text_size(safety, call->first->next) >= BOMB_WORK;
 }
 
 /* A text that is repeated by a number is huge early; other texts have to be really large, except where the
@@ -145,8 +227,10 @@ void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call
 		return;
 	const struct mysql_node *size = space ? call->first : repeated ? call->first->next : NULL;
 	bool early = repeated || mysql_is(call->name, "regexp_replace");
-	if ((size && largest(size) >= BOMB_BYTES) ||
-	    length_of(safety, call) >= (early ? BOMB_BYTES : BOMB_TEXT))
+	bool format = mysql_is(call->name, "sformat") && widest_field(safety, call) >= BOMB_BYTES;
+	if (format || gathers_large(safety, call) || searches_long(safety, call) ||
+	    (size && largest(safety, size) >= BOMB_BYTES) ||
+	    mysql_text_size(safety, call) >= (early ? BOMB_BYTES : BOMB_TEXT))
 		bomb(safety, call, "a text of a size that is huge or not known");
 }
 
@@ -213,6 +297,8 @@ void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *se
 	if (from && system_tables(from) >= SYSTEM_TABLES && !mysql_child(select, MYSQL_WHERE) &&
 	    !has_condition(from))
 		bomb(safety, from, "the server's own tables multiplied");
+	if (from && mysql_from_rows(safety, from) >= BOMB_PRODUCT)
+		bomb(safety, from, "rows of the text itself multiplied");
 }
 
 static bool reads_cte(const struct mysql_node *node, str_t name)
@@ -247,9 +333,10 @@ static bool has_subtraction(const struct mysql_node *node)
 }
 
 /* `column < number` ends what counts up, `column > number` what counts down. */
-static bool comparison_limits(const struct mysql_node *comparison, const struct mysql_node *items)
+static bool comparison_limits(struct mysql_safety *safety, const struct mysql_node *comparison,
+			      const struct mysql_node *items)
 {
-	double left = largest(comparison->first), right = largest(comparison->last);
+	double left = largest(safety, comparison->first), right = largest(safety, comparison->last);
 	if (left >= BOMB_ROWS || right >= BOMB_ROWS || strcmp(comparison->op, "<>") == 0)
 		return false;
 	if (strcmp(comparison->op, "=") == 0 || strcmp(comparison->op, "<=>") == 0)
@@ -259,35 +346,93 @@ static bool comparison_limits(const struct mysql_node *comparison, const struct 
 }
 
 /* A part of a condition that holds for finitely many steps. */
-static bool limits_steps(const struct mysql_node *condition, const struct mysql_node *items)
+static bool limits_steps(struct mysql_safety *safety, const struct mysql_node *condition,
+			 const struct mysql_node *items)
 {
 	if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0) {
 		for (const struct mysql_node *part = condition->first; part; part = part->next)
-			if (limits_steps(part, items))
+			if (limits_steps(safety, part, items))
 				return true;
 		return false;
 	}
-	if (!has_column(condition))
+	if (!mysql_has_column(condition))
 		return false;
 	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
 	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
 		if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
-			return comparison_limits(condition, items);
+			return comparison_limits(safety, condition, items);
 	return condition->kind == MYSQL_IN || condition->kind == MYSQL_BETWEEN ||
 	       condition->kind == MYSQL_CALL;
 }
 
 /* Whether an arm that reads its own query comes to an end. */
-static bool arm_ends(const struct mysql_node *arm, str_t name)
+static bool arm_ends(struct mysql_safety *safety, const struct mysql_node *arm, str_t name)
 {
 	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
 	if (!select)
 		return false;
 	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
 	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
-	if (where && where->first && limits_steps(where->first, mysql_child(select, MYSQL_ITEMS)))
+	if (where && where->first && limits_steps(safety, where->first, mysql_child(select, MYSQL_ITEMS)))
 		return true;
 	return from && joins_relation(from, name) && (where || has_condition(from));
+}
+
+/* Whether the condition picks rows of the range by a column of another one. */
+static bool picks(const struct mysql_node *node, const struct mysql_range *range)
+{
+	if (node->kind == MYSQL_OPERATION && strcmp(node->op, "=") == 0 &&
+	    node->first->kind == MYSQL_COLUMN && node->last->kind == MYSQL_COLUMN)
+		return (node->first->range == range) != (node->last->range == range);
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (child->kind != MYSQL_QUERY && picks(child, range))
+			return true;
+	return false;
+}
+
+/* Rows of the text that each row of a recursion is joined with. */
+static double branches(struct mysql_safety *safety, const struct mysql_node *item,
+		       const struct mysql_node *select, str_t name)
+{
+	double rows = 1;
+	if (item->kind == MYSQL_RELATION && mysql_same(item->name, name) && !str_present(item->schema))
+		return 1;
+	if (item->kind == MYSQL_RELATION || item->kind == MYSQL_DERIVED)
+		return picks(select, item->range) ? 1 : mysql_from_rows(safety, item);
+	for (const struct mysql_node *child = item->first; child; child = child->next)
+		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION ||
+		    child->kind == MYSQL_DERIVED)
+			rows *= branches(safety, child, select, name);
+	return rows;
+}
+
+/* The least number that a condition, joined by AND, keeps something below. */
+static double levels_of(struct mysql_safety *safety, const struct mysql_node *condition)
+{
+	double levels = INFINITY;
+	if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0) {
+		for (const struct mysql_node *part = condition->first; part; part = part->next)
+			levels = fmin(levels, levels_of(safety, part));
+		return levels;
+	}
+	bool compares = condition->kind == MYSQL_OPERATION && strchr("<>=", condition->op[0]);
+	if (!compares && condition->kind != MYSQL_BETWEEN)
+		return levels;
+	for (const struct mysql_node *side = condition->first; side; side = side->next)
+		if (side->kind == MYSQL_LITERAL)
+			levels = largest(safety, side); /* of BETWEEN the last */
+	return levels;
+}
+
+/* A recursion that each step multiplies by rows of the text. */
+static bool arm_explodes(struct mysql_safety *safety, const struct mysql_node *arm, str_t name)
+{
+	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
+	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
+	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
+	double each = from ? branches(safety, from, select, name) : 1;
+	double levels = where ? levels_of(safety, where->first) : INFINITY;
+	return each >= 2 && pow(each, fmin(levels, RECURSION_LEVELS)) >= BOMB_ROWS;
 }
 
 void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
@@ -295,7 +440,7 @@ void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
 	const struct mysql_node *query = mysql_child(cte, MYSQL_QUERY);
 	const struct mysql_node *set = mysql_child(query, MYSQL_SET);
 	const struct mysql_node *limit = mysql_child(query, MYSQL_LIMIT);
-	if (!set || (limit && largest(limit->first) < BOMB_ROWS))
+	if (!set || (limit && largest(safety, limit->first) < BOMB_ROWS))
 		return;
 	size_t recursive = 0;
 	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
@@ -303,7 +448,7 @@ void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
 			continue;
 		const struct mysql_node *from = mysql_child(mysql_child(arm, MYSQL_SELECT), MYSQL_FROM);
 		recursive++;
-		if (!arm_ends(arm, cte->name) ||
+		if (!arm_ends(safety, arm, cte->name) || arm_explodes(safety, arm, cte->name) ||
 		    (recursive > 1 && !(from && joins_relation(from, cte->name)))) {
 			bomb(safety, cte, "recursion without a bound");
 			return;

@@ -71,6 +71,15 @@ static struct mysql_node *derived(struct mysql_parser *parser, bool lateral)
 	return mysql_done(parser, node);
 }
 
+static struct mysql_node *json_table(struct mysql_parser *parser)
+{
+	struct mysql_node *node = mysql_json_table(parser);
+	node->alias = alias(parser);
+	if (!str_present(node->alias))
+		mysql_fail(parser, "a derived table without a name of its own");
+	return mysql_done(parser, node);
+}
+
 static struct mysql_node *table_factor(struct mysql_parser *parser)
 {
 	bool lateral = mysql_at(parser, 0, "lateral") && mysql_at(parser, 1, "(");
@@ -90,6 +99,8 @@ static struct mysql_node *table_factor(struct mysql_parser *parser)
 		inner->op = "join";
 		return inner;
 	}
+	if (mysql_at(parser, 0, "json_table") && mysql_at(parser, 1, "("))
+		return json_table(parser);
 	struct mysql_node *node = mysql_relation(parser);
 	if (node->op)
 		return node;

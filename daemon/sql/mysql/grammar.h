@@ -52,6 +52,9 @@ struct mysql_node *mysql_window(struct mysql_parser *parser);			   /* ( … ) */
 struct mysql_node *mysql_from(struct mysql_parser *parser);
 struct mysql_node *mysql_relation(struct mysql_parser *parser); /* [schema.]name */
 
+/* json_table.c */
+struct mysql_node *mysql_json_table(struct mysql_parser *parser); /* JSON_TABLE ( … ), without its alias */
+
 /* expression.c */
 struct mysql_node *mysql_expression(struct mysql_parser *parser);
 struct mysql_node *mysql_bit_expression(struct mysql_parser *parser);

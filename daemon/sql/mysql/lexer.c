@@ -385,9 +385,10 @@ static bool take_variable(struct lexer *lexer)
 
 static size_t operator_length(const struct lexer *lexer)
 {
-	static const char *const operators[] = { "<=>", "->>", "<=", ">=", "<>", "!=", "<<", ">>", "||", "&&",
-						 "->",	"(",   ")",  ",",  ".",	 ";",  "+",  "-",  "*",	 "/",
-						 "%",	"=",   "<",  ">",  "!",	 "&",  "|",  "^",  "~" };
+	static const char *const operators[] = { "<=>", "->>", "<=", ">=", "<>", "!=", "<<", ">>",
+						 "||",	"&&",  "->", "(",  ")",	 "{",  "}",  ",",
+						 ".",	";",   "+",  "-",  "*",	 "/",  "%",  "=",
+						 "<",	">",   "!",  "&",  "|",	 "^",  "~" };
 	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
 		size_t len = strlen(operators[i]);
 		if (lexer->at + len <= lexer->text.len &&

@@ -120,6 +120,36 @@ static const struct mysql_columns *renamed(struct mysql_resolver *resolver, cons
 	return mysql_columns_new(resolver, list, count);
 }
 
+struct json_names {
+	str_t *items;
+	size_t count, capacity;
+};
+
+/* Columns of JSON_TABLE; nested ones come in their place. */
+static void add_json_names(struct mysql_resolver *resolver, const struct mysql_node *columns,
+			   struct json_names *names)
+{
+	for (const struct mysql_node *column = columns->first; column; column = column->next) {
+		const struct mysql_node *nested = mysql_child(column, MYSQL_JSON_COLUMNS);
+		if (nested)
+			add_json_names(resolver, nested, names);
+		else
+			ARENA_PUSH(resolver->arena, names->items, names->count, names->capacity,
+				   column->name);
+	}
+}
+
+/* The document of JSON_TABLE sees the tables before it. */
+static const struct mysql_columns *json_columns(struct mysql_resolver *resolver, struct mysql_scope *scope,
+						struct mysql_node *node)
+{
+	struct mysql_scope beside = { .outer = scope };
+	struct json_names names = { 0 };
+	resolve_expression(resolver, node->first, &beside);
+	add_json_names(resolver, mysql_child(node, MYSQL_JSON_COLUMNS), &names);
+	return mysql_columns_new(resolver, names.items, names.count);
+}
+
 static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
 				     struct mysql_node *node)
 {
@@ -127,7 +157,10 @@ static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mys
 	range->node = node;
 	range->number = resolver->ranges++;
 	node->range = range;
-	if (node->kind == MYSQL_DERIVED) {
+	if (node->kind == MYSQL_DERIVED && mysql_child(node, MYSQL_JSON_COLUMNS)) {
+		range->kind = MYSQL_RANGE_DERIVED;
+		range->columns = json_columns(resolver, scope, node);
+	} else if (node->kind == MYSQL_DERIVED) {
 		struct mysql_scope beside = { .outer = scope->outer, .beside = true };
 		range->kind = MYSQL_RANGE_DERIVED;
 		if (node->flag)

@@ -358,10 +358,21 @@ static void judge_schema(struct mysql_safety *safety, const struct mysql_node *n
 			"servers crash on a schema beside merged columns: ", name->schema);
 }
 
+/* With sql_mode ORACLE, s.nextval moves the sequence s, quoted or not. */
+static void judge_column(struct mysql_safety *safety, const struct mysql_node *column)
+{
+	if (str_present(column->qualifier) &&
+	    (mysql_is(column->name, "nextval") || mysql_is(column->name, "currval")))
+		violate(safety, VIOLATION_DANGEROUS_FUNCTION, column, "a sequence: ", column->name);
+	judge_schema(safety, column);
+}
+
 static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	switch (node->kind) {
 	case MYSQL_COLUMN:
+		judge_column(safety, node);
+		break;
 	case MYSQL_STAR:
 		judge_schema(safety, node);
 		break;
@@ -450,7 +461,7 @@ bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 			struct violations *violations)
 {
 	struct mysql_safety safety = {
-		.request = request, .text = text, .violations = violations, .generated = 1
+		.request = request, .text = text, .violations = violations, .generated = 1, .root = root
 	};
 	safety.merges = merges_columns(root);
 	check_comments(&safety);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "sql/mysql/tree.h"
+#include "sql/mysql/names.h"
 
 struct mysql_safety {
 	const struct sql_request *request;
@@ -13,14 +13,17 @@ struct mysql_safety {
 	/* read so far, in order of the text */
 	size_t user_relations;
 	size_t system_relations;
-	size_t probes;	  /* of server, database and account */
-	double generated; /* rows of the sequence engine, multiplied */
-	bool cut_off;	  /* the text ends with an empty comment */
-	size_t views;	  /* definitions that have been looked into */
-	bool merges;	  /* USING or a natural join stands somewhere */
-	size_t measured;  /* nodes that were visited for the size of a text */
-	bool unknown;	  /* a function is called that neither the servers nor the catalog know */
-	bool in_view;	  /* what its author wrote is looked at, not the statement */
+	size_t probes;			    /* of server, database and account */
+	double generated;		    /* rows of the sequence engine, multiplied */
+	bool cut_off;			    /* the text ends with an empty comment */
+	size_t views;			    /* definitions that have been looked into */
+	bool merges;			    /* USING or a natural join stands somewhere */
+	size_t measured;		    /* nodes that were visited for the size of a text */
+	const struct mysql_node *root;	    /* of the statement */
+	const struct mysql_node *recursion; /* rows.c: the query that is being counted */
+	unsigned row_depth;		    /* queries inside each other that are looked into */
+	bool unknown; /* a function is called that neither the servers nor the catalog know */
+	bool in_view; /* what its author wrote is looked at, not the statement */
 };
 
 /* Adds every violation of the statement. False: a function is called of which nothing is known. */
@@ -47,3 +50,14 @@ void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast
 void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
 void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
 void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);
+bool mysql_has_column(const struct mysql_node *node); /* or a parameter */
+/* Rough length of the longest text that an expression builds. */
+double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node);
+
+/* rows.c: the query in the text that a range is made by, or NULL. */
+const struct mysql_node *mysql_made_by(const struct mysql_safety *safety, const struct mysql_range *range);
+/* Rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1. */
+double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from);
+/* Calls `visit` with each value that a column of such a query can be. */
+void mysql_each_source(const struct mysql_safety *safety, const struct mysql_node *column,
+		       void (*visit)(const struct mysql_node *value, void *context), void *context);

@@ -45,11 +45,16 @@ enum mysql_kind {
 	MYSQL_LOCKING,
 	MYSQL_PROCEDURE, /* PROCEDURE ANALYSE */
 	/* table references */
-	MYSQL_RELATION, /* schema, name, alias; [NAMES] of partitions */
-	MYSQL_DERIVED,	/* QUERY [NAMES]; alias; flag: LATERAL */
-	MYSQL_JOIN,	/* left right [ON or USING]; op: "join", "left join", …, "natural join" */
-	MYSQL_ON,	/* expression */
-	MYSQL_USING,	/* NAME… */
+	MYSQL_RELATION,	    /* schema, name, alias; [NAMES] of partitions */
+	MYSQL_DERIVED,	    /* QUERY [NAMES]; alias; flag: LATERAL */
+	MYSQL_JSON_COLUMNS, /* JSON_COLUMN…; below a DERIVED (JSON_TABLE): expression LITERAL JSON_COLUMNS,
+			       flag */
+	MYSQL_JSON_COLUMN, /* [LITERAL] [JSON_ON…]; name; op: "ordinality", "path", "exists"; qualifier: type.
+			      op "nested": LITERAL JSON_COLUMNS */
+	MYSQL_JSON_ON,	   /* [LITERAL]; op: "null on empty", "error on error", … */
+	MYSQL_JOIN,	   /* left right [ON or USING]; op: "join", "left join", …, "natural join" */
+	MYSQL_ON,	   /* expression */
+	MYSQL_USING,	   /* NAME… */
 	/* expressions */
 	MYSQL_LITERAL,	 /* op: "string", "number", "hex", "bits", "null", "true", "false", "date", …; name:
 			    value */

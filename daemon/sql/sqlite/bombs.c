@@ -3,6 +3,7 @@
 #include "sql/sqlite/lint.h"
 
 #define COLUMN_BYTES   1000.0
+#define BOMB_WORK      1e9 /* steps of one search, which nothing interrupts */
 #define BOMB_BYTES     1e6
 #define BOMB_ROW_BYTES 1e5 /* of a text that every row adds */
 
@@ -94,9 +95,22 @@ static bool gathers(const struct sqlite_node *node)
 	return false;
 }
 
+/* Functions that look for the second of their texts at each place of the first. */
+static bool searches_long(const struct sqlite_node *node)
+{
+	static const char *const names[] = { "instr", "replace", "trim", "ltrim", "rtrim" };
+	for (size_t i = 0; node->kind == SQLITE_CALL && i < sizeof names / sizeof names[0]; i++)
+		if (str_is(node->text, names[i]) && node->children_count >= 2)
+			return size_of(node->children[0]) * size_of(node->children[1]) >= BOMB_WORK;
+	return false;
+}
+
 static void check_call(const struct sqlite_node *node, void *context)
 {
 	struct violations *violations = context;
+	if (searches_long(node))
+		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
+			       STR_FMT " of a long text in another one", STR_ARG(node->text));
 	if (gathers(node) && sum_of(node) >= BOMB_ROW_BYTES)
 		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
 			       STR_FMT " of a text that is large in each row", STR_ARG(node->text));

@@ -112,6 +112,7 @@ static void test_reports(void **state)
 		{ "SELECT `max`(id) FROM users LIMIT 1", "unknown_function@7" },
 		{ "SELECT LENGTH(REPLACE(REPEAT('x', 30000), 'x', REPEAT('y', 30000)))",
 		  " | resource_bomb@7 resource_bomb@14" },
+		{ "SELECT users.nextval FROM users LIMIT 1", "unknown_column@7 | dangerous_function@7" },
 		{ "SELECT REGEXP_REPLACE(REPEAT('a', 30000), 'a', REPEAT('b', 30000))",
 		  " | resource_bomb@7" },
 		{ "SELECT REPLACE(name, 'a', 'b') FROM users LIMIT 1", "" },

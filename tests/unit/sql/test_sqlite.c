@@ -142,6 +142,7 @@ static void test_attacks(void **state)
 		  "resource_bomb" },
 		{ "SELECT group_concat(name, printf('%200000s', '')) FROM users", "resource_bomb" },
 		{ "SELECT json_group_array(hex(randomblob(90000))) FROM users", "resource_bomb" },
+		{ "SELECT instr(printf('%900000s', ''), printf('%400000s', 'b'))", "resource_bomb" },
 		{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
 		{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
 		{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },
