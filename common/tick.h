@@ -1,7 +1,7 @@
 /*
  * Signs of life. Every long-lived thread owns one ticker and touches it in each round of its loop; the main
- * thread reads them all to feed the watchdog. Waiting for a *named* dependency counts as alive for longer: its
- * waits have deadlines and are begun anew.
+ * thread reads them all to feed the watchdog. Waiting for a *named* dependency counts as alive for longer:
+ * its waits have deadlines and are begun anew.
  */
 #pragma once
 

@@ -173,7 +173,9 @@ static struct calibrator *start_calibrator(void)
 	const struct kafka_settings kafka = { .bootstrap_servers = bootstrap,
 					      .group_id = topic,
 					      .scored_topic = topic,
-					      .advisory_topic = advisory_topic };
+					      .advisory_topic = advisory_topic,
+					      .session_timeout_ms = 10000,
+					      .heartbeat_ms = 1000 };
 	const struct calibrator_options options = { .kafka = &kafka,
 						    .codec = codec,
 						    .dsn = server.socket_dsn,
