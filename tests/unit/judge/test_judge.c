@@ -732,8 +732,8 @@ static void test_requests_a_minute(void **state)
 	finish(&batch);
 }
 
-/* 120 tokens a day: one call costs them all, so that a second has no room; nor has it in the next process, nor
- * after a look into a file that is none. */
+/* 120 tokens a day: one call costs them all, so that a second has no room; nor has it in the next process,
+ * nor after a look into a file that is none. */
 static void test_tokens_a_day_outlive_the_judge(void **state)
 {
 	(void)state;
