@@ -3,31 +3,36 @@
 #include <math.h>
 #include <strings.h>
 
-#define MAX_STEPS 1000000 /* nodes that one statement may cost */
+#define MAX_SOUGHT 20000000 /* nodes that are passed in search of WITH queries */
+#define MAX_STEPS  1000000  /* nodes that one statement may cost */
 
 static double query_rows(struct mysql_safety *safety, const struct mysql_node *query);
 
 /* The WITH query of that name, wherever it stands in the statement. */
-static const struct mysql_node *find_cte(const struct mysql_node *node, str_t name)
+static const struct mysql_node *find_cte(struct mysql_safety *safety, const struct mysql_node *node,
+					 str_t name)
 {
+	if (++safety->sought > MAX_SOUGHT)
+		safety->measured = MAX_STEPS;
 	if (node->kind == MYSQL_CTE && mysql_same(node->name, name))
 		return node;
 	for (const struct mysql_node *child = node->first; child; child = child->next) {
-		const struct mysql_node *found = find_cte(child, name);
+		const struct mysql_node *found = find_cte(safety, child, name);
 		if (found)
 			return found;
 	}
 	return NULL;
 }
 
-const struct mysql_node *mysql_made_by(const struct mysql_safety *safety, const struct mysql_range *range)
+const struct mysql_node *mysql_made_by(struct mysql_safety *safety, const struct mysql_range *range)
 {
 	if (!range || !safety->root)
 		return NULL;
 	if (range->kind == MYSQL_RANGE_DERIVED)
 		return mysql_child(range->node, MYSQL_QUERY);
-	return range->kind == MYSQL_RANGE_CTE ? mysql_child(find_cte(safety->root, range->name), MYSQL_QUERY)
-					      : NULL;
+	return range->kind == MYSQL_RANGE_CTE
+		       ? mysql_child(find_cte(safety, safety->root, range->name), MYSQL_QUERY)
+		       : NULL;
 }
 
 /* Elements of a document that the text itself holds. */
@@ -167,14 +172,14 @@ static void visit_outputs(const struct mysql_node *body, int index,
 	}
 }
 
-void mysql_each_source(const struct mysql_safety *safety, const struct mysql_node *column,
+void mysql_each_source(struct mysql_safety *safety, const struct mysql_node *column,
 		       void (*visit)(const struct mysql_node *value, void *context), void *context)
 {
 	const struct mysql_node *query = mysql_made_by(safety, column->range);
 	if (!query)
 		return;
 	const struct mysql_node *owner = column->range->kind == MYSQL_RANGE_CTE
-						 ? find_cte(safety->root, column->range->name)
+						 ? find_cte(safety, safety->root, column->range->name)
 						 : column->range->node;
 	int index = renamed_index(owner, column->name);
 	if (index < 0)

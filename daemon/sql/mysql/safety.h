@@ -18,6 +18,7 @@ struct mysql_safety {
 	bool cut_off;			    /* the text ends with an empty comment */
 	size_t views;			    /* definitions that have been looked into */
 	bool merges;			    /* USING or a natural join stands somewhere */
+	size_t sought;			    /* nodes that were passed in search of WITH queries */
 	size_t measured;		    /* nodes that were visited for the size of a text */
 	const struct mysql_node *root;	    /* of the statement */
 	const struct mysql_node *recursion; /* rows.c: the query that is being counted */
@@ -55,9 +56,9 @@ bool mysql_has_column(const struct mysql_node *node); /* or a parameter */
 double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node);
 
 /* rows.c: the query in the text that a range is made by, or NULL. */
-const struct mysql_node *mysql_made_by(const struct mysql_safety *safety, const struct mysql_range *range);
+const struct mysql_node *mysql_made_by(struct mysql_safety *safety, const struct mysql_range *range);
 /* Rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1. */
 double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from);
 /* Calls `visit` with each value that a column of such a query can be. */
-void mysql_each_source(const struct mysql_safety *safety, const struct mysql_node *column,
+void mysql_each_source(struct mysql_safety *safety, const struct mysql_node *column,
 		       void (*visit)(const struct mysql_node *value, void *context), void *context);
