@@ -182,8 +182,7 @@ static void test_reads(void **state)
 		"VALUES (1), (2)",
 		"SELECT 1; -- done",
 		"SELECT name FROM sqlite_master LIMIT 5",
-		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT "
-		"count(*) FROM r",
+		"WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT max(n) FROM r",
 		"SELECT row_number() OVER (ORDER BY total DESC) FROM orders LIMIT 3",
 		"SELECT name FROM users WHERE name GLOB 'a*' AND city == 'x' LIMIT 2, 3",
 	};
