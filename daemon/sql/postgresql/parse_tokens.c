@@ -92,8 +92,11 @@ static size_t length_up_to(str_t text, size_t offset, size_t next)
 struct parse_token *parse_tokens(str_t text, struct arena *arena, size_t *ret_count)
 {
 	PgQueryScanResult result = pg_query_scan(text.ptr);
-	struct wire wire = { (const unsigned char *)result.pbuf.data,
-			     (const unsigned char *)result.pbuf.data + result.pbuf.len };
+	struct wire wire = { NULL, NULL };
+	if (result.pbuf.data) { /* there is none when the scanner refuses the text */
+		wire.at = (const unsigned char *)result.pbuf.data;
+		wire.end = wire.at + result.pbuf.len;
+	}
 	struct parse_token *tokens = NULL;
 	size_t count = 0, capacity = 0;
 	uint64_t value;
