@@ -24,7 +24,8 @@ err_t database_connect(struct database *database, bool *ret_fresh, struct err_de
 /* Closes the connection; the next use opens another. */
 void database_disconnect(struct database *database);
 
-/* Hands the open connection to the caller, who finishes it; the next use opens another. NULL: there is none. */
+/* Hands the open connection to the caller, who finishes it; the next use opens another. NULL: there is none.
+ */
 PGconn *database_release(struct database *database);
 
 /* The message is the server's; what to do about it depends on the SQLSTATE:

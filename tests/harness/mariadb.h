@@ -26,8 +26,8 @@ static inline void test_mariadb_field(const char *line, const char *name, char *
 			 line + name_len + 1);
 }
 
-/* Starts a server; `options` of the script besides, or "". Returns 0, 77 when MariaDB is not installed (skip the test), else another exit status, the
- * reason being on standard error. */
+/* Starts a server; `options` of the script besides, or "". Returns 0, 77 when MariaDB is not installed (skip
+ * the test), else another exit status, the reason being on standard error. */
 static inline int test_mariadb_start_with(struct test_mariadb *ret_server, const char *options)
 {
 	char command[1024];
