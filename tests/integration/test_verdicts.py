@@ -89,7 +89,7 @@ def test_an_outage_flags_and_delays_nothing(rig):
     print(f"{sent} events in {OUTAGE_S:.0f} s without a judge, which was asked {asked} times")
     assert asked <= 64 + 20 + OUTAGE_S, "no more than what was in flight, until the breaker opened, and probes"
     judged = [record for record in records if record["judge"]["decision"] != "UNJUDGED"]
-    assert len(judged) <= 64, "those that were still in flight when it came back"
+    assert len(judged) <= 64 + 100, "those that were still in flight when it came back, and at most the last that were sent"
     for record in records:
         if record in judged:
             continue

@@ -17,8 +17,8 @@
 
 #include <ctype.h>
 
-#define REPAIRS_MAX    64	   /* problems that are worked around to find the next one */
-#define REPAIRED_BYTES (256 << 10) /* of text that is prepared again for it */
+#define REPAIRS_MAX    64	  /* problems that are worked around to find the next one */
+#define REPAIRED_BYTES (64 << 10) /* of text that is prepared again for it */
 #define HINTS_MAX      8
 
 struct sqlite_analysis {
