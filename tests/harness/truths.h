@@ -13,7 +13,8 @@ struct truth {
 	unsigned alternative; /* of the question, from 0 */
 	const char *database;
 	str_t sql;     /* choices of columns written out; in the arena, likewise below */
-	str_t written; /* as it is in the file: `{a,b}` offers columns to choose from, `{}` repeats the choice */
+	str_t written; /* as it is in the file: `{a,b}` offers columns to choose from, `{}` repeats the choice
+			*/
 };
 
 typedef void (*truth_fn)(void *context, const struct truth *truth);
