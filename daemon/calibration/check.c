@@ -1,7 +1,7 @@
 #include "calibration/check.h"
 
-#include "calibration/database.h"
 #include "calibration/schema.h"
+#include "database/database.h"
 
 /* The oldest release that its makers still look after. */
 #define OLDEST_SERVER 130000

@@ -7,10 +7,10 @@
  */
 #pragma once
 
-#include "calibration/database.h"
 #include "calibration/drift.h"
 #include "calibration/segments.h"
 #include "common/arena.h"
+#include "database/database.h"
 
 /* Version of the tables that brought the episodes. */
 #define EPISODES_SINCE_VERSION 2

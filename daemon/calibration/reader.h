@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include "calibration/database.h"
 #include "calibration/episodes.h"
 #include "calibration/report.h"
 #include "common/arena.h"
+#include "database/database.h"
 
 /* Steps into which a window is divided to show how accuracy developed. */
 #define CALIBRATION_STEPS 12

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "calibration/database.h"
+#include "database/database.h"
 
 /* Deletes a bounded number of rows that are older than `days` before `now_ms` (0: now). `ret_more`: there may
  * be others. Needs an open connection with the tables. */

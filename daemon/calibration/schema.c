@@ -1,6 +1,6 @@
 #include "calibration/schema.h"
 
-#include "calibration/migrations.h"
+#include "database/migrations.h"
 
 /* The included list of byte values is made from the file by the build and ends with a NUL. */
 static const unsigned char script[] = {

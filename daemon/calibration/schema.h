@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "calibration/database.h"
+#include "database/database.h"
 
 /* The newest version that this program knows. */
 int calibration_schema_version(void);

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "avro/scored_query.h"
-#include "calibration/database.h"
 #include "calibration/segments.h"
+#include "database/database.h"
 
 /* Buckets of a coarser width besides the configured one, for windows of days. */
 #define CALIBRATION_COARSE_S 3600

@@ -1,7 +1,7 @@
 #include "judge/judge.h"
 
-#include "calibration/database.h"
 #include "common/queue.h"
+#include "database/database.h"
 
 static void hand_back(struct judge_call *call, void *context)
 {

@@ -1,12 +1,12 @@
 #include "judge/shared_cache_keeper.h"
 
-#include "calibration/migrations.h"
 #include "common/backoff.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
+#include "database/migrations.h"
 
 #include <inttypes.h>
 
@@ -302,6 +302,8 @@ struct keeper *keeper_start(const struct shared_cache_options *options)
 	keeper->backoff = (struct backoff){ .base_ms = RECONNECT_BASE_MS, .cap_ms = RECONNECT_CAP_MS };
 	keeper->writer = database_new(options->dsn, options->password_file);
 	keeper->reader = database_new(options->dsn, options->password_file);
+	database_set_application(keeper->writer, "assayd judge");
+	database_set_application(keeper->reader, "assayd judge");
 	keeper->thread = pool_start("judge-cache", 1, run, keeper);
 	return keeper;
 }

@@ -17,6 +17,10 @@ struct database;
 struct database *database_new(const char *dsn, const char *password_file);
 void database_free(struct database *database);
 
+/* How PostgreSQL shows the connections that are opened from now on, where the connection string does not say;
+ * a static text. */
+void database_set_application(struct database *database, const char *application);
+
 /* Connects unless it is connected. DATABASE_UNAVAILABLE: try again later. `ret_fresh` (may be NULL) tells
  * whether the connection is a new one. */
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail);

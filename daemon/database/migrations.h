@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "calibration/database.h"
+#include "database/database.h"
 
 struct migrations {
 	const char *script;	    /* ends with a NUL */

@@ -1,4 +1,4 @@
-#include "calibration/migrations.h"
+#include "database/migrations.h"
 
 #include "common/buf.h"
 #include "common/log.h"

@@ -1,4 +1,4 @@
-#include "calibration/database.h"
+#include "database/database.h"
 
 #include "common/clock.h"
 
@@ -16,6 +16,7 @@ enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000, PASSWORD_SIZE = 102
 struct database {
 	char *dsn;
 	char *password_file;
+	const char *application;
 	PGconn *connection; /* or NULL */
 };
 
@@ -34,7 +35,13 @@ struct database *database_new(const char *dsn, const char *password_file)
 		abort();
 	database->dsn = copy_text(dsn);
 	database->password_file = copy_text(password_file);
+	database->application = "assayd";
 	return database;
+}
+
+void database_set_application(struct database *database, const char *application)
+{
+	database->application = application;
 }
 
 void database_disconnect(struct database *database)
@@ -123,7 +130,7 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 	}
 	const char *const keywords[] = { "dbname", "fallback_application_name",
 					 password[0] ? "password" : NULL, NULL };
-	const char *const values[] = { database->dsn, "assayd calibration", password, NULL };
+	const char *const values[] = { database->dsn, database->application, password, NULL };
 	database->connection = PQconnectStartParams(keywords, values, 1);
 	explicit_bzero(password, sizeof password);
 	if (!database->connection)
