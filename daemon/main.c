@@ -4,6 +4,7 @@
 #include "command/check.h"
 #include "command/score.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "options.h"
 #include "target/target.h"
 
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 	struct options options = { .command = COMMAND_HELP };
 	if (argc == 2 && strcmp(argv[1], "target-worker") == 0)
 		return target_worker_main(3);
+	memory_keep_freed();
 	signal(SIGPIPE, SIG_IGN);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	err_t err = options_parse(argc, argv, &options, &detail);

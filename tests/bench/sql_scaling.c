@@ -11,6 +11,7 @@
  * -s SQLite's.
  */
 #include "common/buf.h"
+#include "common/memory.h"
 #include "common/pool.h"
 #include "sql/analysis.h"
 #include "tests/bench/samples.h"
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
 	struct options options = { argc > 1 ? argv[1] : NULL, argc > 2 ? strtod(argv[2], NULL) : 0 };
 	pthread_attr_t attributes;
 	pthread_t thread;
+	memory_keep_freed();
 	catalog = dialect == SQL_POSTGRESQL ? sql_shapes_catalog() : sql_common_shapes_catalog(dialect);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, POOL_STACK_BYTES);

@@ -11,6 +11,7 @@
  */
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
+#include "common/memory.h"
 #include "sql/gate.h"
 #include "sql/postgresql/canonical/canonical.h"
 #include "sql/postgresql/diagnose.h"
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
 {
 	struct oracle oracle;
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : ROUNDS;
+	memory_keep_freed();
 	int status = oracle_load(&oracle);
 	if (status == 0) {
 		size_t queries = 0;
