@@ -11,13 +11,20 @@
 #define MEASURED_NODES	 1000000
 #define BOMB_ROWS	 1e6
 #define BOMB_PRODUCT	 1e7  /* rows of one FROM that the text itself makes */
-#define MAX_SOURCES	 16   /* queries that a column is followed through */
 #define RECURSION_LEVELS 1000 /* that servers allow unless told otherwise */
 #define SYSTEM_TABLES	 3    /* of the server's own, joined without any condition */
 
 static void bomb(struct mysql_safety *safety, const struct mysql_node *node, const char *reason)
 {
 	violations_add(safety->violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset, "%s", reason);
+}
+
+double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety,
+		      const struct mysql_node *node)
+{
+	if (!memo->values)
+		memo->values = ARENA_ARRAY(safety->violations->arena, double, safety->nodes);
+	return &memo->values[node->number];
 }
 
 /* Largest value that a tree of constants can have; INFINITY when it cannot be told, and −1 when columns or
@@ -63,12 +70,7 @@ static double largest_literal(const struct mysql_node *node)
 
 bool mysql_has_column(const struct mysql_node *node)
 {
-	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
-		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (mysql_has_column(child))
-			return true;
-	return false;
+	return node->has_column || node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER;
 }
 
 struct source_search {
@@ -88,11 +90,11 @@ static double largest_source(struct mysql_safety *safety, const struct mysql_nod
 	struct source_search search = { safety, -1 };
 	if (++safety->measured > MEASURED_NODES)
 		return INFINITY;
-	if (safety->row_depth >= MAX_SOURCES)
+	if (safety->sources >= MYSQL_MAX_SOURCES)
 		return -1;
-	safety->row_depth++;
-	mysql_each_source(safety, column, keep_largest, &search);
-	safety->row_depth--;
+	safety->sources++;
+	mysql_each_source(column, keep_largest, &search);
+	safety->sources--;
 	return search.value;
 }
 
@@ -108,10 +110,8 @@ static double largest_operation(struct mysql_safety *safety, const struct mysql_
 	return isfinite(guess) && guess >= BOMB_BYTES ? guess : -1; /* 1000000000 * data is large */
 }
 
-static double largest(struct mysql_safety *safety, const struct mysql_node *node)
+static double find_largest(struct mysql_safety *safety, const struct mysql_node *node)
 {
-	if (node->kind == MYSQL_LITERAL)
-		return largest_literal(node);
 	if (node->kind == MYSQL_COLUMN)
 		return largest_source(safety, node);
 	if (node->kind == MYSQL_OPERATION && node->first && node->first->next && !node->first->next->next)
@@ -119,6 +119,18 @@ static double largest(struct mysql_safety *safety, const struct mysql_node *node
 	if (node->kind == MYSQL_OPERATION && node->op[0] == '-' && node->first)
 		return largest(safety, node->first);
 	return mysql_has_column(node) ? -1 : INFINITY;
+}
+
+static double largest(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_LITERAL)
+		return largest_literal(node);
+	double *known = mysql_memo_of(&safety->largest[safety->sources], safety, node);
+	if (*known == 0) {
+		double value = find_largest(safety, node);
+		*known = value == 0 ? -2 : value;
+	}
+	return *known == -2 ? 0 : *known;
 }
 
 static double count_of(const struct mysql_node *node)
@@ -144,7 +156,7 @@ static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
 /* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
  * they repeat; everything else has at most the length of all its parts together. Infinite, when measuring
  * itself would take too long. */
-double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node)
+static double find_text_size(struct mysql_safety *safety, const struct mysql_node *node)
 {
 	const struct mysql_node *first = node->first;
 	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1, longest = 1;
@@ -176,6 +188,14 @@ double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *nod
 		return sum;
 	double times = fmax(largest(safety, first->next), 1);
 	return mysql_is(node->name, "repeat") ? sum * times : sum + times;
+}
+
+double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	double *known = mysql_memo_of(&safety->sizes, safety, node);
+	if (*known == 0)
+		*known = find_text_size(safety, node);
+	return *known;
 }
 
 /* Widths in the text of SFORMAT: '{:>1000}', or '{:>{}}' with one of the values. */
@@ -378,31 +398,47 @@ static bool arm_ends(struct mysql_safety *safety, const struct mysql_node *arm, 
 	return from && joins_relation(from, name) && (where || has_condition(from));
 }
 
-/* Whether the condition picks rows of the range by a column of another one. */
-static bool picks(const struct mysql_node *node, const struct mysql_range *range)
+/* An arm that reads its own query. */
+struct recursive_arm {
+	struct mysql_safety *safety;
+	str_t name;
+	struct hash_map picked; /* addresses of ranges whose rows a column of another one picks */
+};
+
+static str_t address_of(const struct mysql_range *const *range)
+{
+	return (str_t){ (const char *)range, sizeof *range };
+}
+
+static void find_picked(struct recursive_arm *arm, const struct mysql_node *node)
 {
 	if (node->kind == MYSQL_OPERATION && strcmp(node->op, "=") == 0 &&
-	    node->first->kind == MYSQL_COLUMN && node->last->kind == MYSQL_COLUMN)
-		return (node->first->range == range) != (node->last->range == range);
+	    node->first->kind == MYSQL_COLUMN && node->last->kind == MYSQL_COLUMN) {
+		if (node->first->range == node->last->range)
+			return;
+		hash_map_set(&arm->picked, address_of(&node->first->range), arm);
+		hash_map_set(&arm->picked, address_of(&node->last->range), arm);
+		return;
+	}
 	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind != MYSQL_QUERY && picks(child, range))
-			return true;
-	return false;
+		if (child->kind != MYSQL_QUERY)
+			find_picked(arm, child);
 }
 
 /* Rows of the text that each row of a recursion is joined with. */
-static double branches(struct mysql_safety *safety, const struct mysql_node *item,
-		       const struct mysql_node *select, str_t name)
+static double branches(const struct recursive_arm *arm, const struct mysql_node *item)
 {
 	double rows = 1;
-	if (item->kind == MYSQL_RELATION && mysql_same(item->name, name) && !str_present(item->schema))
+	if (item->kind == MYSQL_RELATION && mysql_same(item->name, arm->name) && !str_present(item->schema))
 		return 1;
 	if (item->kind == MYSQL_RELATION || item->kind == MYSQL_DERIVED)
-		return picks(select, item->range) ? 1 : mysql_from_rows(safety, item);
+		return hash_map_get(&arm->picked, address_of(&item->range))
+			       ? 1
+			       : mysql_from_rows(arm->safety, item);
 	for (const struct mysql_node *child = item->first; child; child = child->next)
 		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION ||
 		    child->kind == MYSQL_DERIVED)
-			rows *= branches(safety, child, select, name);
+			rows *= branches(arm, child);
 	return rows;
 }
 
@@ -430,7 +466,10 @@ static bool arm_explodes(struct mysql_safety *safety, const struct mysql_node *a
 	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
 	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
 	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
-	double each = from ? branches(safety, from, select, name) : 1;
+	struct recursive_arm recursion = { .safety = safety, .name = name };
+	hash_map_init(&recursion.picked, safety->violations->arena, 8);
+	find_picked(&recursion, select);
+	double each = from ? branches(&recursion, from) : 1;
 	double levels = where ? levels_of(safety, where->first) : INFINITY;
 	return each >= 2 && pow(each, fmin(levels, RECURSION_LEVELS)) >= BOMB_ROWS;
 }

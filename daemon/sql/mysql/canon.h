@@ -16,9 +16,13 @@ struct mysql_canon {
 	bool keep_aliases;	/* some name may refer to any of them */
 	struct hash_map ranges; /* canonical name of a range's base to how many were before */
 	struct hash_map names;	/* address of a range to its canonical name */
+	str_t *texts;		/* of nodes by their numbers, as far as they are known */
 	size_t bytes;
 	bool failed;
 };
+
+/* Longer texts of parts are digests: no text grows with the nesting. */
+#define MYSQL_LONG_TEXT 1024
 
 /* sql/postgresql/canonical/text.c */
 void mysql_texts_add(struct mysql_canon *canon, struct mysql_texts *texts, str_t text);

@@ -125,11 +125,8 @@ static void collect(struct mysql_canon *canon, const struct mysql_node *select, 
 	const struct mysql_node *having = mysql_child(select, MYSQL_HAVING);
 	for (const struct mysql_node *item = mysql_child(select, MYSQL_ITEMS)->first; item; item = item->next)
 		mysql_texts_add(canon, &parts->items, item_text(canon, item, top));
-	if (from) {
+	if (from)
 		add_from(canon, from, &parts->tables, &parts->joins, &parts->where);
-		if (!has_bare_star(select))
-			mysql_texts_sort(&parts->tables);
-	}
 	if (where)
 		add_conditions(canon, where->first, &parts->joins, &parts->where);
 	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next)
@@ -142,8 +139,6 @@ static void collect(struct mysql_canon *canon, const struct mysql_node *select, 
 		mysql_texts_sort(&conditions);
 		mysql_texts_add(canon, &parts->where, mysql_texts_join(canon, "having(", &conditions, ")"));
 	}
-	mysql_texts_sort(&parts->joins);
-	mysql_texts_sort(&parts->where);
 }
 
 static str_t select_text(struct mysql_canon *canon, const struct mysql_node *select,
@@ -167,6 +162,10 @@ str_t mysql_canon_body(struct mysql_canon *canon, const struct mysql_node *body,
 	if (body->kind == MYSQL_SELECT) {
 		struct parts parts = { 0 };
 		collect(canon, body, top, &parts);
+		if (!has_bare_star(body))
+			mysql_texts_sort(&parts.tables);
+		mysql_texts_sort(&parts.joins);
+		mysql_texts_sort(&parts.where);
 		return select_text(canon, body, &parts);
 	}
 	if (body->kind != MYSQL_SET)
@@ -324,6 +323,7 @@ static struct mysql_canon canon_begin(struct arena *arena, const struct mysql_no
 	struct mysql_canon canon = { .arena = arena, .masked = masked };
 	hash_map_init(&canon.ranges, arena, 16);
 	hash_map_init(&canon.names, arena, 16);
+	canon.texts = ARENA_ARRAY(arena, str_t, mysql_last_number(root) + 1);
 	mysql_canon_survey(&canon, root);
 	return canon;
 }

@@ -319,10 +319,17 @@ static str_t plain_text(struct mysql_canon *canon, const struct mysql_node *node
 	return mysql_texts_join(canon, open.ptr, &texts, ")");
 }
 
-str_t mysql_canon_text(struct mysql_canon *canon, const struct mysql_node *node)
+static str_t long_as_digest(struct mysql_canon *canon, str_t text)
 {
-	if (canon->failed)
-		return STR("");
+	char hex[DIGEST_HEX_SIZE];
+	if (text.len <= MYSQL_LONG_TEXT)
+		return text;
+	digest_sha256_hex(text.ptr, text.len, hex);
+	return arena_printf(canon->arena, "digest(%s)", hex);
+}
+
+static str_t node_text(struct mysql_canon *canon, const struct mysql_node *node)
+{
 	switch (node->kind) {
 	case MYSQL_QUERY:
 		return mysql_canon_query(canon, node, false);
@@ -343,4 +350,14 @@ str_t mysql_canon_text(struct mysql_canon *canon, const struct mysql_node *node)
 	default:
 		return plain_text(canon, node);
 	}
+}
+
+str_t mysql_canon_text(struct mysql_canon *canon, const struct mysql_node *node)
+{
+	str_t *known = &canon->texts[node->number];
+	if (canon->failed)
+		return STR("");
+	if (!str_present(*known))
+		*known = long_as_digest(canon, node_text(canon, node));
+	return *known;
 }

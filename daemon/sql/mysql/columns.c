@@ -27,24 +27,17 @@ struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 				      str_t schema, str_t qualifier)
 {
 	struct mysql_range *found = NULL;
-	for (size_t i = 0; i < scope->count; i++) {
-		struct mysql_range *range = scope->ranges[i];
+	if (scope->count == 0)
+		return NULL;
+	struct mysql_range *range = hash_map_get(&scope->aliases, mysql_lower(qualifier, resolver->arena));
+	for (; range; range = range->same) {
 		resolver->lookups++;
-		if (!mysql_same(range->alias, qualifier) ||
-		    (str_present(schema) && str_present(range->schema) && !mysql_same(range->schema, schema)))
+		if (str_present(schema) && str_present(range->schema) && !mysql_same(range->schema, schema))
 			continue;
 		if (!found || (str_equal(range->alias, qualifier) && !str_equal(found->alias, qualifier)))
 			found = range;
 	}
 	return found;
-}
-
-static size_t position_of(const struct mysql_scope *scope, const struct mysql_range *range)
-{
-	size_t index = 0;
-	while (index < scope->count && scope->ranges[index] != range)
-		index++;
-	return index;
 }
 
 static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
@@ -53,7 +46,7 @@ static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope
 	struct mysql_range *range = mysql_scope_range(resolver, scope, column->schema, column->qualifier);
 	if (!range)
 		return LOOKUP_MISSING;
-	if (!in_view(scope, position_of(scope, range)))
+	if (!in_view(scope, range->position))
 		return LOOKUP_MISSING; /* not on this side of the join */
 	column->range = range;
 	if (mysql_columns_find(resolver, range->columns, lower))
@@ -80,6 +73,8 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 		column->flag = true;
 		return LOOKUP_UNSURE; /* an output's name, and perhaps a column's, too */
 	}
+	if (scope->count > MYSQL_MAX_TABLES) /* reported for that */
+		return LOOKUP_UNSURE;
 	for (size_t i = scope->from; i < scope->count && i < scope->to; i++) {
 		const struct mysql_columns *columns = scope->ranges[i]->columns;
 		bool match = mysql_columns_find(resolver, columns, lower) != NULL;
@@ -100,24 +95,30 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 	return LOOKUP_FOUND;
 }
 
-static void offer(struct nearest *nearest, const struct mysql_scope *scope)
+static void offer_columns(struct mysql_resolver *resolver, struct nearest *nearest,
+			  const struct mysql_columns *columns)
 {
-	for (size_t i = 0; scope && i < scope->count; i++)
-		for (size_t c = 0; c < scope->ranges[i]->columns->count && c < 200; c++)
-			nearest_offer(nearest, scope->ranges[i]->columns->names[c]);
+	for (size_t c = 0; c < columns->count && resolver->offers < MYSQL_MAX_OFFERS; c++, resolver->offers++)
+		nearest_offer(nearest, columns->names[c]);
+}
+
+static void offer(struct mysql_resolver *resolver, struct nearest *nearest, const struct mysql_scope *scope)
+{
+	for (size_t i = 0; scope && i < scope->count && i < MYSQL_MAX_TABLES; i++)
+		offer_columns(resolver, nearest, scope->ranges[i]->columns);
 }
 
 static void report_unknown(struct mysql_resolver *resolver, const struct mysql_scope *scope,
 			   const struct mysql_node *column)
 {
 	struct nearest nearest;
+	if (resolver->diagnostics->count >= DIAGNOSTICS_MAX)
+		return;
 	nearest_init(&nearest, column->name);
 	if (column->range)
-		for (size_t c = 0; c < column->range->columns->count && c < 200; c++)
-			nearest_offer(&nearest, column->range->columns->names[c]);
+		offer_columns(resolver, &nearest, column->range->columns);
 	else
-		offer(&nearest, scope);
-	resolver->lookups += 1000;
+		offer(resolver, &nearest, scope);
 	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
 						     STR_ARG(nearest.best))
 				      : STR("");

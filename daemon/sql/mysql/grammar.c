@@ -12,6 +12,8 @@ const struct mysql_token *mysql_peek(const struct mysql_parser *parser, size_t a
 bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_or_operator)
 {
 	const struct mysql_token *token = mysql_peek(parser, ahead);
+	if (token->first != word_or_operator[0]) /* nearly always */
+		return false;
 	if (token->kind == MYSQL_TOKEN_WORD)
 		return mysql_is(token->value, word_or_operator);
 	return token->kind == MYSQL_TOKEN_OPERATOR && str_is(token->value, word_or_operator);
@@ -62,6 +64,7 @@ struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind)
 	struct mysql_node *node = ARENA_NEW(parser->arena, struct mysql_node);
 	node->kind = kind;
 	node->depth = 1;
+	node->number = parser->nodes++;
 	node->offset = mysql_peek(parser, 0)->offset;
 	node->end = node->offset;
 	return node;
@@ -74,6 +77,8 @@ void mysql_append(struct mysql_parser *parser, struct mysql_node *parent, struct
 	else
 		parent->first = child;
 	parent->last = child;
+	parent->has_column = parent->has_column || child->has_column || child->kind == MYSQL_COLUMN ||
+			     child->kind == MYSQL_PARAMETER;
 	if (child->depth >= parent->depth)
 		parent->depth = child->depth + 1;
 	if (child->end > parent->end)

@@ -12,6 +12,7 @@ struct mysql_parser {
 	struct mysql_tokens tokens;
 	size_t at;
 	unsigned nesting;
+	unsigned nodes; /* made so far */
 	struct mysql_failure *failure;
 };
 
@@ -41,7 +42,7 @@ str_t mysql_take_name(struct mysql_parser *parser);
 struct mysql_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
 
 /* query.c */
-bool mysql_at_query(const struct mysql_parser *parser, size_t ahead);
+bool mysql_at_query(struct mysql_parser *parser, size_t ahead);
 struct mysql_node *mysql_read_query(struct mysql_parser *parser);
 struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser);		   /* ( query ) */
 struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind); /* behind BY */

@@ -26,24 +26,6 @@ static const char *const reserved[] = {
 #undef MYSQL_RESERVED
 };
 
-bool mysql_same(str_t a, str_t b)
-{
-	return a.len == b.len && (a.len == 0 || strncasecmp(a.ptr, b.ptr, a.len) == 0);
-}
-
-bool mysql_is(str_t name, const char *word)
-{
-	return str_present(name) && name.len == strlen(word) && strncasecmp(name.ptr, word, name.len) == 0;
-}
-
-str_t mysql_lower(str_t name, struct arena *arena)
-{
-	char *copy = arena_alloc(arena, name.len + 1);
-	for (size_t i = 0; i < name.len; i++)
-		copy[i] = (char)tolower((unsigned char)name.ptr[i]);
-	return (str_t){ copy, name.len };
-}
-
 static int compare_word(const void *key, const void *entry)
 {
 	const str_t *word = key;
@@ -144,9 +126,13 @@ static bool skip_space(struct lexer *lexer)
 static struct mysql_token *add(struct lexer *lexer, enum mysql_token_kind kind, size_t offset, str_t value)
 {
 	struct mysql_tokens *tokens = lexer->tokens;
+	bool word = kind == MYSQL_TOKEN_WORD || kind == MYSQL_TOKEN_OPERATOR;
 	ARENA_PUSH(lexer->arena, tokens->items, tokens->count, tokens->capacity,
-		   (struct mysql_token){
-			   .kind = kind, .offset = offset, .len = lexer->at - offset, .value = value });
+		   (struct mysql_token){ .kind = kind,
+					 .first = word ? (char)tolower((unsigned char)value.ptr[0]) : '\0',
+					 .offset = offset,
+					 .len = lexer->at - offset,
+					 .value = value });
 	return &tokens->items[tokens->count - 1];
 }
 

@@ -23,13 +23,18 @@ enum mysql_token_kind {
 	MYSQL_TOKEN_OPERATOR, /* and punctuation */
 };
 
+/* Whether a bracket holds a query and nothing more. */
+enum mysql_opens { MYSQL_OPENS_UNKNOWN, MYSQL_OPENS_QUERY, MYSQL_OPENS_OTHER };
+
 struct mysql_token {
 	enum mysql_token_kind kind;
 	bool spaced; /* white space or a comment in front */
+	char first;  /* of a word in lower case, or of an operator; else NUL */
 	size_t offset;
 	size_t len;
-	str_t value;  /* without quotes and escapes */
-	size_t match; /* of an opening bracket: index of the closing one, or of the end */
+	str_t value;		/* without quotes and escapes */
+	size_t match;		/* of an opening bracket: index of the closing one, or of the end */
+	enum mysql_opens opens; /* of an opening bracket: for the parser's use */
 };
 
 struct mysql_comment {

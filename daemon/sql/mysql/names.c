@@ -57,15 +57,33 @@ static void resolve_children(struct mysql_resolver *resolver, struct mysql_node 
 /* The nearest WITH query of that name that can be seen; else one that comes later, or NULL. */
 static const struct mysql_cte *find_cte(const struct mysql_resolver *resolver, str_t name)
 {
-	const struct mysql_cte *later = NULL;
-	for (const struct mysql_cte *cte = resolver->ctes; cte; cte = cte->next) {
-		if (!mysql_same(cte->node->name, name))
-			continue;
-		if (cte->visible)
-			return cte;
-		later = later ? later : cte;
+	struct mysql_cte *const *nearest = hash_map_get(&resolver->ctes, mysql_lower(name, resolver->arena));
+	const struct mysql_cte *first = nearest ? *nearest : NULL;
+	const struct mysql_cte *cte = first;
+	while (cte && !cte->visible)
+		cte = cte->shadowed;
+	return cte ? cte : first;
+}
+
+static void push_cte(struct mysql_resolver *resolver, struct mysql_cte *cte)
+{
+	str_t name = mysql_lower(cte->node->name, resolver->arena);
+	struct mysql_cte **nearest = hash_map_get(&resolver->ctes, name);
+	if (!nearest) {
+		nearest = ARENA_NEW(resolver->arena, struct mysql_cte *);
+		hash_map_set(&resolver->ctes, name, nearest);
 	}
-	return later;
+	cte->place = nearest;
+	cte->shadowed = *nearest;
+	cte->before = resolver->last_cte;
+	*nearest = resolver->last_cte = cte;
+}
+
+/* Forgets all that came into reach behind `last`. */
+static void pop_ctes(struct mysql_resolver *resolver, struct mysql_cte *last)
+{
+	for (; resolver->last_cte != last; resolver->last_cte = resolver->last_cte->before)
+		*resolver->last_cte->place = resolver->last_cte->shadowed;
 }
 
 static void add_table(struct mysql_resolver *resolver, const struct mysql_range *range)
@@ -87,6 +105,7 @@ static void name_relation(struct mysql_resolver *resolver, struct mysql_node *no
 	if (cte && cte->visible) {
 		range->kind = MYSQL_RANGE_CTE;
 		range->name = cte->node->name;
+		range->maker = cte->node;
 		range->columns = cte->columns ? cte->columns : &resolver->unknown;
 		return;
 	}
@@ -150,13 +169,31 @@ static const struct mysql_columns *json_columns(struct mysql_resolver *resolver,
 	return mysql_columns_new(resolver, names.items, names.count);
 }
 
+/* Ranges of one alias are in the order of the text. */
+static void put_range(struct mysql_resolver *resolver, struct mysql_scope *scope, struct mysql_range *range)
+{
+	str_t alias = mysql_lower(range->alias, resolver->arena);
+	if (!scope->aliases.arena)
+		hash_map_init(&scope->aliases, resolver->arena, 8);
+	struct mysql_range *same = hash_map_get(&scope->aliases, alias);
+	if (same) {
+		same->last_same->same = range;
+		same->last_same = range;
+	} else {
+		hash_map_set(&scope->aliases, alias, range);
+		range->last_same = range;
+	}
+	range->position = scope->count;
+	ARENA_PUSH(resolver->arena, scope->ranges, scope->count, scope->capacity, range);
+}
+
 static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
 				     struct mysql_node *node)
 {
 	struct mysql_range *range = ARENA_NEW(resolver->arena, struct mysql_range);
 	range->node = node;
-	range->number = resolver->ranges++;
 	node->range = range;
+	range->maker = node->kind == MYSQL_DERIVED ? node : NULL;
 	if (node->kind == MYSQL_DERIVED && mysql_child(node, MYSQL_JSON_COLUMNS)) {
 		range->kind = MYSQL_RANGE_DERIVED;
 		range->columns = json_columns(resolver, scope, node);
@@ -171,7 +208,7 @@ static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mys
 		name_relation(resolver, node, range);
 	}
 	range->alias = str_present(node->alias) ? node->alias : range->node->name;
-	ARENA_PUSH(resolver->arena, scope->ranges, scope->count, scope->capacity, range);
+	put_range(resolver, scope, range);
 	return range;
 }
 
@@ -247,6 +284,14 @@ static void resolve_joins(struct mysql_resolver *resolver, struct mysql_scope *s
 	}
 }
 
+static void check_count(struct mysql_resolver *resolver, const struct mysql_scope *scope)
+{
+	if (scope->count > MYSQL_MAX_TABLES)
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, STR("tables"),
+				(int64_t)scope->ranges[MYSQL_MAX_TABLES]->node->offset,
+				"servers join at most %d tables", MYSQL_MAX_TABLES);
+}
+
 static void check_aliases(struct mysql_resolver *resolver, const struct mysql_scope *scope)
 {
 	for (size_t i = 0; i < scope->count && i <= MYSQL_MAX_TABLES; i++)
@@ -272,11 +317,13 @@ struct outputs {
 
 static void add_output(struct mysql_resolver *resolver, struct outputs *outputs, str_t name)
 {
-	if (outputs->count >= 4096) { /* the server's own limit */
+	/* the server's own limit, and one on what stars of stars of stars add up to */
+	if (outputs->count >= 4096 || resolver->outputs >= MYSQL_MAX_OUTPUTS) {
 		outputs->open = true;
 		return;
 	}
 	resolver->lookups++;
+	resolver->outputs++;
 	ARENA_PUSH(resolver->arena, outputs->names, outputs->count, outputs->capacity, name);
 }
 
@@ -297,7 +344,7 @@ static void add_star(struct mysql_resolver *resolver, struct mysql_scope *scope,
 			continue;
 		outputs->open = outputs->open || columns->open;
 		outputs->loose = outputs->loose || columns->loose;
-		for (size_t c = 0; c < columns->count; c++)
+		for (size_t c = 0; c < columns->count && !outputs->open; c++)
 			add_output(resolver, outputs, columns->names[c]);
 	}
 }
@@ -382,6 +429,7 @@ static const struct mysql_columns *resolve_select(struct mysql_resolver *resolve
 	if (from) {
 		size_t at = 0;
 		add_ranges(resolver, &scope, from);
+		check_count(resolver, &scope);
 		check_aliases(resolver, &scope);
 		resolve_joins(resolver, &scope, from, &at);
 	}
@@ -450,20 +498,20 @@ static const struct mysql_columns *resolve_body(struct mysql_resolver *resolver,
 /* A WITH query sees those before it; in WITH RECURSIVE also itself and those behind. */
 static void resolve_with(struct mysql_resolver *resolver, struct mysql_node *with, struct mysql_scope *outer)
 {
-	struct mysql_cte *last = resolver->ctes;
-	for (struct mysql_node *node = with->first; node; node = node->next) {
-		struct mysql_cte *cte = ARENA_NEW(resolver->arena, struct mysql_cte);
-		*cte = (struct mysql_cte){ .next = resolver->ctes, .node = node, .visible = with->flag };
+	size_t count = 0;
+	for (struct mysql_node *node = with->first; node; node = node->next)
+		count++;
+	struct mysql_cte *ctes = ARENA_ARRAY(resolver->arena, struct mysql_cte, count), *cte = ctes;
+	for (struct mysql_node *node = with->first; node; node = node->next, cte++) {
+		cte->node = node;
+		cte->visible = with->flag;
 		cte->columns = renamed(resolver, node, NULL);
-		resolver->ctes = cte;
+		push_cte(resolver, cte);
 	}
-	for (struct mysql_node *node = with->first; node; node = node->next) {
-		struct mysql_cte *cte = resolver->ctes;
-		while (cte != last && cte->node != node)
-			cte = cte->next;
+	for (cte = ctes; cte < ctes + count; cte++) {
 		struct mysql_scope beside = { .outer = outer, .beside = true };
 		const struct mysql_columns *columns =
-			resolve_query(resolver, mysql_child(node, MYSQL_QUERY), &beside);
+			resolve_query(resolver, mysql_child(cte->node, MYSQL_QUERY), &beside);
 		cte->columns = cte->columns ? cte->columns : columns;
 		cte->visible = true;
 	}
@@ -472,14 +520,14 @@ static void resolve_with(struct mysql_resolver *resolver, struct mysql_node *wit
 static const struct mysql_columns *resolve_query(struct mysql_resolver *resolver, struct mysql_node *query,
 						 struct mysql_scope *outer)
 {
-	struct mysql_cte *ctes = resolver->ctes;
+	struct mysql_cte *last = resolver->last_cte;
 	struct mysql_node *with = mysql_child(query, MYSQL_WITH);
 	if (with)
 		resolve_with(resolver, with, outer);
 	struct mysql_node *body = with ? with->next : query->first;
 	const struct mysql_columns *columns =
 		resolve_body(resolver, body, mysql_child(query, MYSQL_ORDER), outer);
-	resolver->ctes = ctes;
+	pop_ctes(resolver, last);
 	return columns;
 }
 
@@ -508,6 +556,7 @@ void mysql_names_resolve(struct mysql_node *root, const struct sql_request *requ
 	};
 	hash_map_init(&resolver.unknown.map, arena, 1);
 	hash_map_init(&resolver.relations, arena, 16);
+	hash_map_init(&resolver.ctes, arena, 16);
 	if (root->kind == MYSQL_QUERY || root->kind == MYSQL_EXPLAIN) {
 		(void)resolve_query(&resolver, root->kind == MYSQL_QUERY ? root : root->first, NULL);
 	} else if (root->first && root->first->kind == MYSQL_RELATION && !root->first->op &&

@@ -35,7 +35,10 @@ struct mysql_range {
 	str_t name;   /* of a relation, as the catalog has it, or as written; of a WITH query */
 	const struct catalog_relation *relation; /* in the catalog, or NULL */
 	const struct mysql_columns *columns;
-	unsigned number; /* in order of the text, from 0 */
+	const struct mysql_node *maker; /* the DERIVED or CTE in the text that makes it, or NULL */
+	struct mysql_range *same;	/* the next one of that alias in its scope, or NULL */
+	struct mysql_range *last_same;	/* of the first one: the last */
+	size_t position;		/* in its scope */
 };
 
 struct mysql_names {

@@ -12,21 +12,33 @@ static bool continues_query(const struct mysql_parser *parser, size_t ahead)
 	return mysql_peek(parser, ahead)->kind == MYSQL_TOKEN_END;
 }
 
-/* Whether the bracket that stands there holds a query and nothing more. */
-bool mysql_at_query(const struct mysql_parser *parser, size_t ahead)
+/* What the bracket is by what follows it; unknown: what the next bracket is. */
+static enum mysql_opens opens_by_itself(const struct mysql_parser *parser, size_t ahead)
 {
-	while (mysql_at(parser, ahead, "(")) {
-		static const char *const starts[] = { "select", "with", "values", "table" };
-		for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-			if (mysql_at(parser, ahead + 1, starts[i]))
-				return i < 2 || !mysql_at(parser, ahead + 2, ".");
-		size_t close = mysql_peek(parser, ahead + 1)->match;
-		if (!mysql_at(parser, ahead + 1, "(") || close < parser->at ||
-		    !continues_query(parser, close - parser->at + 1))
-			return false;
-		ahead++;
-	}
-	return false;
+	static const char *const starts[] = { "select", "with", "values", "table" };
+	for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+		if (mysql_at(parser, ahead + 1, starts[i]))
+			return i < 2 || !mysql_at(parser, ahead + 2, ".") ? MYSQL_OPENS_QUERY
+									  : MYSQL_OPENS_OTHER;
+	size_t close = mysql_peek(parser, ahead + 1)->match;
+	bool more = mysql_at(parser, ahead + 1, "(") && close >= parser->at &&
+		    continues_query(parser, close - parser->at + 1);
+	return more ? MYSQL_OPENS_UNKNOWN : MYSQL_OPENS_OTHER;
+}
+
+/* Whether the bracket that stands there holds a query and nothing more. Each bracket is looked at once. */
+bool mysql_at_query(struct mysql_parser *parser, size_t ahead)
+{
+	if (!mysql_at(parser, ahead, "("))
+		return false;
+	size_t first = parser->at + ahead, last = first;
+	enum mysql_opens opens;
+	while ((opens = parser->tokens.items[last].opens) == MYSQL_OPENS_UNKNOWN &&
+	       (opens = opens_by_itself(parser, last - parser->at)) == MYSQL_OPENS_UNKNOWN)
+		last++;
+	for (size_t i = first; i <= last; i++)
+		parser->tokens.items[i].opens = opens;
+	return opens == MYSQL_OPENS_QUERY;
 }
 
 struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser)

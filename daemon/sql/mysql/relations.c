@@ -93,8 +93,10 @@ void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_n
 	struct nearest nearest;
 	size_t count;
 	const struct catalog_relation *relations = catalog_relations(resolver->request->catalog, &count);
+	if (resolver->diagnostics->count >= DIAGNOSTICS_MAX)
+		return;
 	nearest_init(&nearest, relation->name);
-	for (size_t i = 0; i < count && resolver->lookups < MYSQL_MAX_LOOKUPS; i++, resolver->lookups += 10)
+	for (size_t i = 0; i < count && resolver->offers < MYSQL_MAX_OFFERS; i++, resolver->offers++)
 		nearest_offer(&nearest, relations[i].name);
 	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
 						     STR_ARG(nearest.best))

@@ -3,36 +3,13 @@
 #include <math.h>
 #include <strings.h>
 
-#define MAX_SOUGHT 20000000 /* nodes that are passed in search of WITH queries */
-#define MAX_STEPS  1000000  /* nodes that one statement may cost */
+#define MAX_STEPS 1000000 /* nodes that one statement may cost */
 
 static double query_rows(struct mysql_safety *safety, const struct mysql_node *query);
 
-/* The WITH query of that name, wherever it stands in the statement. */
-static const struct mysql_node *find_cte(struct mysql_safety *safety, const struct mysql_node *node,
-					 str_t name)
+const struct mysql_node *mysql_made_by(const struct mysql_range *range)
 {
-	if (++safety->sought > MAX_SOUGHT)
-		safety->measured = MAX_STEPS;
-	if (node->kind == MYSQL_CTE && mysql_same(node->name, name))
-		return node;
-	for (const struct mysql_node *child = node->first; child; child = child->next) {
-		const struct mysql_node *found = find_cte(safety, child, name);
-		if (found)
-			return found;
-	}
-	return NULL;
-}
-
-const struct mysql_node *mysql_made_by(struct mysql_safety *safety, const struct mysql_range *range)
-{
-	if (!range || !safety->root)
-		return NULL;
-	if (range->kind == MYSQL_RANGE_DERIVED)
-		return mysql_child(range->node, MYSQL_QUERY);
-	return range->kind == MYSQL_RANGE_CTE
-		       ? mysql_child(find_cte(safety, safety->root, range->name), MYSQL_QUERY)
-		       : NULL;
+	return range && range->maker ? mysql_child(range->maker, MYSQL_QUERY) : NULL;
 }
 
 /* Elements of a document that the text itself holds. */
@@ -49,8 +26,8 @@ static double item_rows(struct mysql_safety *safety, const struct mysql_node *it
 	if (item->kind == MYSQL_DERIVED && mysql_child(item, MYSQL_JSON_COLUMNS))
 		return document_rows(safety, item);
 	if (item->kind == MYSQL_RELATION || item->kind == MYSQL_DERIVED) {
-		const struct mysql_node *query = mysql_made_by(safety, item->range);
-		return query && query != safety->recursion ? query_rows(safety, query) : 1;
+		const struct mysql_node *query = mysql_made_by(item->range);
+		return query ? query_rows(safety, query) : 1;
 	}
 	for (const struct mysql_node *child = item->first; child; child = child->next)
 		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION ||
@@ -80,24 +57,23 @@ static double body_rows(struct mysql_safety *safety, const struct mysql_node *bo
 	}
 }
 
-/* Rows of a query that does not read itself: tables count as 1. */
+/* Rows of a query: tables count as 1, and so does what is read while it is counted. Each is counted once. */
 static double query_rows(struct mysql_safety *safety, const struct mysql_node *query)
 {
 	const struct mysql_node *with = mysql_child(query, MYSQL_WITH);
 	const struct mysql_node *body = with ? with->next : query->first;
 	const struct mysql_node *limit = mysql_child(query, MYSQL_LIMIT);
-	const struct mysql_node *outer = safety->recursion;
+	double *known = mysql_memo_of(&safety->rows, safety, query);
+	if (*known != 0)
+		return *known < 0 ? 0 : *known;
 	if (++safety->measured > MAX_STEPS)
 		return INFINITY;
-	if (safety->row_depth >= 64)
-		return 1;
-	safety->row_depth++;
-	safety->recursion = query;
+	*known = 1;
 	double rows = body_rows(safety, body);
-	safety->recursion = outer;
-	safety->row_depth--;
-	bool counted = limit && limit->first->kind == MYSQL_LITERAL;
-	return counted ? fmin(rows, strtod(limit->first->name.ptr, NULL)) : rows;
+	if (limit && limit->first->kind == MYSQL_LITERAL)
+		rows = fmin(rows, strtod(limit->first->name.ptr, NULL));
+	*known = rows > 0 ? rows : -1;
+	return rows;
 }
 
 double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from)
@@ -172,16 +148,13 @@ static void visit_outputs(const struct mysql_node *body, int index,
 	}
 }
 
-void mysql_each_source(struct mysql_safety *safety, const struct mysql_node *column,
+void mysql_each_source(const struct mysql_node *column,
 		       void (*visit)(const struct mysql_node *value, void *context), void *context)
 {
-	const struct mysql_node *query = mysql_made_by(safety, column->range);
+	const struct mysql_node *query = mysql_made_by(column->range);
 	if (!query)
 		return;
-	const struct mysql_node *owner = column->range->kind == MYSQL_RANGE_CTE
-						 ? find_cte(safety, safety->root, column->range->name)
-						 : column->range->node;
-	int index = renamed_index(owner, column->name);
+	int index = renamed_index(column->range->maker, column->name);
 	if (index < 0)
 		index = output_index(query, column->name);
 	if (index >= 0)

@@ -267,21 +267,11 @@ static bool constant_condition(const struct mysql_node *node)
 	return left && left->kind == MYSQL_LITERAL && left->next && left->next->kind == MYSQL_LITERAL;
 }
 
-static bool depends_on_rows(const struct mysql_node *node)
-{
-	if (node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER)
-		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (depends_on_rows(child))
-			return true;
-	return false;
-}
-
 /* OR 1 = 1 beside a condition on the rows; AND 1 = 1 in front of a comment that cuts the rest off. */
 static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
 {
 	bool disjunction = strcmp(operation->op, "or") == 0;
-	if ((!disjunction && strcmp(operation->op, "and") != 0) || !depends_on_rows(operation))
+	if ((!disjunction && strcmp(operation->op, "and") != 0) || !mysql_has_column(operation))
 		return;
 	for (const struct mysql_node *part = operation->first; part; part = part->next) {
 		bool defeats = disjunction || (safety->cut_off && !part->next);
@@ -460,9 +450,11 @@ static void check_comments(struct mysql_safety *safety)
 bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations)
 {
-	struct mysql_safety safety = {
-		.request = request, .text = text, .violations = violations, .generated = 1, .root = root
-	};
+	struct mysql_safety safety = { .request = request,
+				       .text = text,
+				       .violations = violations,
+				       .generated = 1,
+				       .nodes = mysql_last_number(root) + 1 };
 	safety.merges = merges_columns(root);
 	check_comments(&safety);
 	mysql_safety_walk(&safety, root);

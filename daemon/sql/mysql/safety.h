@@ -6,6 +6,14 @@
 
 #include "sql/mysql/names.h"
 
+/* Queries that a column is followed through to what it can be. */
+#define MYSQL_MAX_SOURCES 16
+
+/* A number for each node of the statement; 0: not known yet. */
+struct mysql_memo {
+	double *values;
+};
+
 struct mysql_safety {
 	const struct sql_request *request;
 	str_t text;
@@ -13,18 +21,19 @@ struct mysql_safety {
 	/* read so far, in order of the text */
 	size_t user_relations;
 	size_t system_relations;
-	size_t probes;			    /* of server, database and account */
-	double generated;		    /* rows of the sequence engine, multiplied */
-	bool cut_off;			    /* the text ends with an empty comment */
-	size_t views;			    /* definitions that have been looked into */
-	bool merges;			    /* USING or a natural join stands somewhere */
-	size_t sought;			    /* nodes that were passed in search of WITH queries */
-	size_t measured;		    /* nodes that were visited for the size of a text */
-	const struct mysql_node *root;	    /* of the statement */
-	const struct mysql_node *recursion; /* rows.c: the query that is being counted */
-	unsigned row_depth;		    /* queries inside each other that are looked into */
-	bool unknown; /* a function is called that neither the servers nor the catalog know */
-	bool in_view; /* what its author wrote is looked at, not the statement */
+	size_t probes;					  /* of server, database and account */
+	double generated;				  /* rows of the sequence engine, multiplied */
+	bool cut_off;					  /* the text ends with an empty comment */
+	size_t views;					  /* definitions that have been looked into */
+	bool merges;					  /* USING or a natural join stands somewhere */
+	size_t measured;				  /* nodes that were visited for the size of a text */
+	size_t nodes;					  /* of the statement, for the memos */
+	struct mysql_memo rows;				  /* of queries; in work: 1; none: -1 */
+	struct mysql_memo sizes;			  /* of texts */
+	struct mysql_memo largest[MYSQL_MAX_SOURCES + 1]; /* values, by the queries that led there */
+	unsigned sources; /* queries that a column is being followed through */
+	bool unknown;	  /* a function is called that neither the servers nor the catalog know */
+	bool in_view;	  /* what its author wrote is looked at, not the statement */
 };
 
 /* Adds every violation of the statement. False: a function is called of which nothing is known. */
@@ -55,10 +64,14 @@ bool mysql_has_column(const struct mysql_node *node); /* or a parameter */
 /* Rough length of the longest text that an expression builds. */
 double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node);
 
+/* The place of a node's number. */
+double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety,
+		      const struct mysql_node *node);
+
 /* rows.c: the query in the text that a range is made by, or NULL. */
-const struct mysql_node *mysql_made_by(struct mysql_safety *safety, const struct mysql_range *range);
+const struct mysql_node *mysql_made_by(const struct mysql_range *range);
 /* Rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1. */
 double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from);
 /* Calls `visit` with each value that a column of such a query can be. */
-void mysql_each_source(struct mysql_safety *safety, const struct mysql_node *column,
+void mysql_each_source(const struct mysql_node *column,
 		       void (*visit)(const struct mysql_node *value, void *context), void *context);

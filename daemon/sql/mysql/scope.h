@@ -7,11 +7,14 @@
 
 /* Lookups of one statement; beyond, the resolver gives up. */
 #define MYSQL_MAX_LOOKUPS 2000000
+#define MYSQL_MAX_OUTPUTS 50000 /* of one statement; beyond, what an output is called is not known */
+#define MYSQL_MAX_OFFERS  20000 /* names that hints may be looked for among */
 
 struct mysql_scope {
 	struct mysql_scope *outer;
 	struct mysql_range **ranges;
 	size_t count, capacity;
+	struct hash_map aliases;	/* in lower case, to the first range of that alias */
 	size_t from, to;		/* part of the ranges that a join's condition can see */
 	const struct hash_map *merged;	/* lower-case names of columns that USING has merged, or NULL */
 	bool natural;			/* some join is a natural one: any column may be merged */
@@ -23,7 +26,9 @@ struct mysql_scope {
 
 /* A WITH query in reach. */
 struct mysql_cte {
-	struct mysql_cte *next;
+	struct mysql_cte *before;   /* all of them, the last first */
+	struct mysql_cte *shadowed; /* of the same name, further outside */
+	struct mysql_cte **place;   /* where the nearest one of the name is kept */
 	const struct mysql_node *node;
 	const struct mysql_columns *columns; /* NULL: not resolved yet */
 	bool visible;			     /* false: only a later one of the same WITH */
@@ -33,15 +38,17 @@ struct mysql_resolver {
 	struct arena *arena;
 	const struct sql_request *request;
 	struct diagnostics *diagnostics;
-	struct mysql_cte *ctes;
+	struct hash_map ctes; /* names in lower case to the place of the nearest one */
+	struct mysql_cte *last_cte;
 	struct hash_map relations; /* address of a catalog relation to its columns */
 	struct hash_map folded;	   /* "schema.name" in lower case to the relation; filled when first needed */
 	bool folded_ready;
 	struct mysql_columns unknown; /* open and empty */
 	str_t *tables;
 	size_t tables_count, tables_capacity;
-	unsigned ranges;
 	size_t lookups;
+	size_t offers;	/* names that were looked at for hints */
+	size_t outputs; /* that stars stand for */
 };
 
 /* The column of that name, or NULL. */

@@ -93,9 +93,11 @@ enum mysql_kind {
 struct mysql_node {
 	enum mysql_kind kind;
 	bool flag;
-	unsigned depth; /* of the tree below, leaves have 1 */
-	size_t offset;	/* into the text */
-	size_t end;	/* behind its last token */
+	bool has_column; /* a COLUMN or a PARAMETER stands in it */
+	unsigned depth;	 /* of the tree below, leaves have 1 */
+	unsigned number; /* in order of their making, from 0 */
+	size_t offset;	 /* into the text */
+	size_t end;	 /* behind its last token */
 	const char *op;
 	str_t schema;
 	str_t qualifier;
@@ -133,3 +135,6 @@ bool mysql_is(str_t name, const char *word);
 
 /* A lower-case copy (ASCII letters). */
 str_t mysql_lower(str_t name, struct arena *arena);
+
+/* The largest number of a node in the tree. */
+unsigned mysql_last_number(const struct mysql_node *node);

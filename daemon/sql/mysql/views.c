@@ -46,6 +46,7 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 			       failure.reason);
 		return;
 	}
+	inner.nodes = mysql_last_number(root) + 1;
 	mysql_safety_walk(&inner, root);
 	safety->views = inner.views;
 	safety->measured = inner.measured;

@@ -386,6 +386,24 @@ static void test_redaction(void **state)
 }
 
 /* What can be repeated, as often as the gate lets through: neither stack nor time runs out. */
+/* Up to 61 tables can be joined; what more of them have in common is no other error. */
+static void test_many_tables(void **state)
+{
+	(void)state;
+	for (int count = 61; count <= 62; count++) {
+		struct arena *arena = arena_new();
+		str_t sql = STR("SELECT COUNT(id) FROM users u0");
+		for (int i = 1; i < count; i++)
+			sql = arena_printf(arena, STR_FMT ",orders u%d", STR_ARG(sql), i);
+		struct sql_analysis analysis = analyse(sql, true, arena);
+		assert_int_equal(analysis.diagnostics_count, count == 61 ? 2 : 1);
+		assert_string_equal(analysis.diagnostics[0].code,
+				    count == 61 ? "ambiguous_column" : "invalid_join");
+		assert_int_equal(analysis.diagnostics[0].offset, count == 61 ? 13 : (int64_t)sql.len - 10);
+		arena_free(arena);
+	}
+}
+
 static void test_bounds(void **state)
 {
 	static const struct {
@@ -444,7 +462,7 @@ int main(void)
 		cmocka_unit_test(test_required_columns), cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_canonical),	 cmocka_unit_test(test_clauses_and_order),
 		cmocka_unit_test(test_shapes),		 cmocka_unit_test(test_redaction),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_bounds),		 cmocka_unit_test(test_many_tables),
 	};
 	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }
