@@ -1,4 +1,5 @@
-"""TCP links that can be cut, slowed and held: a proxy on 127.0.0.1 for each connection that a daemon depends on."""
+"""TCP links that can be cut, slowed, held and set with traps: a proxy on 127.0.0.1 for each connection that a daemon
+depends on."""
 
 import asyncio
 import contextlib
@@ -26,6 +27,16 @@ def _the_loop():
     global _LOOP
     _LOOP = _LOOP or _Loop()
     return _LOOP
+
+
+async def _chunks(reader):
+    while data := await reader.read(CHUNK):
+        yield data
+
+
+async def _carry(writer, data):
+    writer.write(data)
+    await writer.drain()
 
 
 class _Connection:
@@ -61,33 +72,39 @@ class Link:
             await self._flowing.wait()
             there, back = await asyncio.open_connection("127.0.0.1", self.target, limit=CHUNK)
             connection.writers.append(back)
-            await asyncio.gather(self._pump(connection, reader, back), self._pump(connection, there, writer))
+            await asyncio.gather(self._pump(connection, self._requests(reader), back, self._carry_request),
+                                 self._pump(connection, _chunks(there), writer, _carry))
         except OSError:
             pass
         finally:
             connection.abort()
             self._connections.discard(connection)
 
-    async def _pump(self, connection, reader, writer):
+    def _requests(self, reader):
+        return _chunks(reader)
+
+    async def _carry_request(self, writer, data):
+        await _carry(writer, data)
+
+    async def _pump(self, connection, source, writer, carry):
         """Carries bytes one way until that side ends, which ends the connection."""
         pieces = asyncio.Queue(MOST_PIECES)  # (when it may go on, bytes)
-        deliverer = asyncio.create_task(self._deliver(connection, pieces, writer))
+        deliverer = asyncio.create_task(self._deliver(connection, pieces, writer, carry))
         try:
-            while data := await reader.read(CHUNK):
+            async for data in source:
                 await pieces.put((self._loop.loop.time() + self._delay_s, data))
         finally:
             deliverer.cancel()
         raise ConnectionResetError
 
-    async def _deliver(self, connection, pieces, writer):
+    async def _deliver(self, connection, pieces, writer, carry):
         with contextlib.suppress(OSError):
             while True:
                 due, data = await pieces.get()
                 await asyncio.sleep(max(0.0, due - self._loop.loop.time()))
                 while not self._flowing.is_set() or connection.abandoned:
                     await asyncio.sleep(0.05)
-                writer.write(data)
-                await writer.drain()
+                await carry(writer, data)
 
     async def _do(self, function):
         function()
@@ -131,3 +148,60 @@ class Link:
 
         with contextlib.suppress(Exception):
             self._tell(end)
+
+
+class Trap:
+    """Waits for one request of a kind; `sprung` is set when it has come."""
+
+    def __init__(self, link, api, act, passes):
+        self._link, self._api, self._act, self._passes = link, api, act, passes
+        self._held = asyncio.Event()
+        self.sprung = threading.Event()
+
+    def wants(self, request):
+        return not self.sprung.is_set() and int.from_bytes(request[4:6], "big") == self._api
+
+    async def spring(self, writer, request):
+        if self._passes:
+            await _carry(writer, request)
+        self._act()
+        self.sprung.set()
+        if not self._passes:
+            await self._held.wait()
+            await _carry(writer, request)
+
+    def release(self):
+        """The request may go on."""
+        self._link._tell(self._held.set)
+
+
+class KafkaLink(Link):
+    """A link to a broker that knows where requests begin and of what kind they are."""
+
+    ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT = 25, 26, 28  # Kafka's numbers of its requests
+
+    def __init__(self, target=None):
+        self._trap = None
+        super().__init__(target)
+
+    def trap(self, api, act, passes=False):
+        """At the next request of this kind: calls `act` (in another thread; brief), and holds the request with all that
+        comes after it on its connection until the trap is released. With `passes` it goes through before the act."""
+        self._trap = Trap(self, api, act, passes)
+        return self._trap
+
+    async def _requests(self, reader):
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                size = await reader.readexactly(4)
+                yield size + await reader.readexactly(int.from_bytes(size, "big"))
+
+    async def _carry_request(self, writer, data):
+        if self._trap and self._trap.wants(data):
+            await self._trap.spring(writer, data)
+        else:
+            await _carry(writer, data)
+
+    def withhold(self):
+        """Like `hold`, for a trap's act."""
+        self._flowing.clear()

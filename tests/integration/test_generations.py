@@ -1,0 +1,113 @@
+"""Who may commit: nobody of a generation that is over, and everybody else however much there is to commit.
+
+ASSAYD_TESTS_LONG=1: every combination, not only those that differ most.
+"""
+
+import collections
+import contextlib
+import os
+import signal
+import time
+
+import pytest
+
+import events
+from network import KafkaLink
+from servers import Kafka, Reader
+
+SESSION_MS = 1500
+ALL = os.environ.get("ASSAYD_TESTS_LONG")
+BATCH = 20
+
+
+@pytest.fixture(scope="module")
+def link():
+    made = KafkaLink()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def kafka(link):
+    """A broker of our own: one of its listeners is behind the link."""
+    if os.environ.get("KAFKA_BOOTSTRAP"):
+        pytest.skip("KAFKA_BOOTSTRAP names a broker that has no listener behind our proxy")
+    from conftest import required
+
+    server = required(lambda: Kafka([link.port]))
+    link.target = int(server.facts[f"behind_{link.port}"])
+    yield server
+    server.stop()
+
+
+def kafka_settings(link, **changes):
+    return {"bootstrap_servers": f"127.0.0.1:{link.port}", "session_timeout_ms": SESSION_MS, "heartbeat_ms": 200,
+            "transaction_timeout_ms": 30_000, **changes}
+
+
+def send(rig, count=BATCH):
+    """Sends events that need nobody; their names."""
+    batch = [events.sure() for _ in range(count)]
+    rig.send([events.message(event, partition=0) for event in batch])
+    return [event["event_id"] for event in batch]
+
+
+class Topic:
+    """The scored topic as both kinds of readers see it."""
+
+    def __init__(self, rig):
+        self._readers = {kind: Reader(rig.kafka, rig.topics.scored, kind)
+                         for kind in ("read_committed", "read_uncommitted")}
+
+    def committed(self, count, timeout=40, settle=0.0):
+        return list(self._readers["read_committed"].until(count, timeout, settle))
+
+    def written(self, count, timeout=40):
+        return list(self._readers["read_uncommitted"].until(count, timeout))
+
+    def close(self):
+        for reader in self._readers.values():
+            reader.close()
+
+
+def names_of(messages):
+    return collections.Counter(message.key().decode() for message in messages)
+
+
+STOPS = {"before its offsets": KafkaLink.ADD_OFFSETS_TO_TXN, "with its offsets on the way": KafkaLink.TXN_OFFSET_COMMIT}
+CASES = [("before its offsets", "itself"), ("with its offsets on the way", "a successor")]
+if ALL:
+    CASES = [(stop, heir) for stop in STOPS for heir in ("itself", "a successor")]
+
+
+@pytest.mark.parametrize("stop, heir", CASES)
+def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop, heir):
+    """An instance freezes when its outputs are in the topic and their offsets are not; somebody else does its events."""
+    zombie = rig.start(partitions=1, kafka=kafka_settings(link), judge=None, calibration=None, targets=None)
+    config = {**zombie.config, "http": None, "kafka": {**zombie.config["kafka"], "bootstrap_servers": rig.kafka.bootstrap}}
+    with contextlib.closing(Topic(rig)) as topic:
+        trap = link.trap(STOPS[stop], lambda: zombie.signal(signal.SIGSTOP))
+        names = send(rig)
+        assert trap.sprung.wait(20)
+        stillborn = topic.written(1)
+        assert not topic.committed(0), "it is in the middle of its transaction"
+
+        if heir == "itself":  # it comes back into a group in which another one has its partition
+            config["kafka"]["instance_id"] += "-other"
+        other = make_daemon(config)
+        other.start()
+        topic.written(len(stillborn) + len(names))
+        zombie.signal(signal.SIGCONT)
+        trap.release()
+
+        visible = topic.committed(len(names))
+        assert names_of(visible) == collections.Counter(names)
+        assert not {message.offset() for message in stillborn} & {message.offset() for message in visible}
+        if heir == "itself":
+            time.sleep(SESSION_MS / 1000)
+            assert zombie.running(), "it has only lost its partition"
+        else:
+            assert zombie.wait(30) == 75 and f'"{rig.topics.name}-1"' in zombie.log()
+        names += send(rig)
+        assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
+        assert other.running()
