@@ -23,8 +23,7 @@ struct output {
 	str_t value;
 	const struct output_header *headers;
 	size_t headers_count;
-	struct publication *publication; /* the publisher's, likewise below */
-	rd_kafka_resp_err_t refusal;	 /* what the broker said to this very message */
+	rd_kafka_resp_err_t refusal; /* the publisher's: what the broker said to this very message */
 };
 
 /* How a publication changes; the event checks each against its table of steps. */

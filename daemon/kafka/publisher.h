@@ -5,7 +5,7 @@
  * One thread. Publications are taken in the order in which they became ready, up to so many events, bytes or
  * milliseconds a transaction, all of one assignment. An aborted transaction returns its publications; they
  * are published again, never executed again. A commit whose outcome is not known yet is asked for again,
- * never aborted.
+ * never aborted. See transaction.h, and renewal.h for a producer that is lost.
  *
  * Messages that the broker refuses (their size, say) are found by halving the batch, then their event is
  * asked for something shorter or a dead letter; when even that is refused, the partition is given up, loudly.
@@ -24,6 +24,7 @@ struct publisher;
 struct publisher_statistics {
 	uint64_t transactions_committed;
 	uint64_t transactions_aborted;
+	uint64_t producers_renewed;
 	uint64_t publications_committed;
 	uint64_t publications_discarded;
 	uint64_t publications_refused;
@@ -34,7 +35,8 @@ struct publisher_statistics {
 err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fatal, void *context,
 		      int init_timeout_ms, struct publisher **ret_publisher, struct err_detail *detail);
 
-/* For at least once: the consumer that commits offsets. Before the first publication. */
+/* The consumer of the group: commits offsets (at least once), and tells what was committed. Before the first
+ * publication. */
 void publisher_set_consumer(struct publisher *publisher, rd_kafka_t *consumer);
 
 /* Hands a publication over; never blocks. Any thread. */

@@ -9,6 +9,7 @@ import os
 import signal
 import time
 
+import confluent_kafka
 import pytest
 
 import events
@@ -111,3 +112,43 @@ def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop,
         names += send(rig)
         assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
         assert other.running()
+
+
+class Fence:
+    """Takes the instance's transactional id, as the broker does from a transaction that outlasts its timeout."""
+
+    def __init__(self, rig):
+        self._producer = confluent_kafka.Producer({"bootstrap.servers": rig.kafka.bootstrap, "log_level": 2,
+                                                   "transactional.id": f"{rig.topics.name}-1"})
+        self._producer.init_transactions(20)
+
+
+TRANSACTION_MS = 2000
+LOSSES = {
+    # what is stopped, whether it reaches the broker, whether the broker is left to end the transaction by itself
+    "outputs without offsets": (KafkaLink.ADD_OFFSETS_TO_TXN, False, True, "not committed"),
+    "a commit that arrived": (KafkaLink.END_TXN, True, False, "was committed"),
+    "a commit that did not": (KafkaLink.END_TXN, False, False, "not committed"),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES if ALL else list(LOSSES)[:2])
+def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, loss):
+    """The broker is out of reach for longer than it keeps a transaction."""
+    api, arrives, alone, became = LOSSES[loss]
+    daemon = rig.start(partitions=1, judge=None, calibration=None, targets=None,
+                       kafka=kafka_settings(link, session_timeout_ms=10_000, transaction_timeout_ms=TRANSACTION_MS))
+    with contextlib.closing(Topic(rig)) as topic:
+        trap = link.trap(api, link.withhold, arrives)
+        names = send(rig)
+        assert trap.sprung.wait(20)
+        began = time.monotonic()
+        fence = None if alone else Fence(rig)
+        time.sleep(max(0.0, began + TRANSACTION_MS / 1000 + 1.0 - time.monotonic()))
+        link.cut()
+        link.release()
+        trap.release()
+        names += send(rig)
+        assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
+    assert daemon.running() and became in daemon.log()
+    assert daemon.terminate() == 0, fence

@@ -1,0 +1,315 @@
+#include "kafka/transaction.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "kafka/renewal.h"
+
+enum {
+	ABORT_FLUSH_MS = 1000,
+	MOST_ABORT_FAILURES = 10,
+	CALL_TIMEOUT_MS = 5000, /* of one librdkafka call; unfinished ones are called again */
+	OFFSETS_BYTES = 262144, /* of one request: the group's coordinator stores each as one batch, below the
+				   broker's message.max.bytes */
+	OFFSET_OVERHEAD_BYTES = 128,
+};
+
+bool transactor_stopping(const struct transactor *transactor)
+{
+	int64_t at = atomic_load(&transactor->stop_at_us);
+	return at != 0 && clock_monotonic_us() >= at;
+}
+
+void transactor_pause(struct transactor *transactor)
+{
+	tick_waiting(&transactor->ticker, "Kafka broker");
+	rd_kafka_poll(transactor->producer.client, (int)backoff_next_ms(&transactor->backoff) + 1);
+}
+
+/* ---- errors ---- */
+
+/* How a call has ended. */
+enum ending {
+	ENDING_OK,
+	ENDING_ABORT, /* the transaction cannot be committed */
+	ENDING_ENDED, /* see OUTCOME_ENDED */
+	ENDING_LOST,  /* the producer is of no more use */
+};
+
+/* After an error: ENDING_OK means that the call is to be made again. */
+static enum ending ending_of(struct transactor *transactor, const char *call, rd_kafka_error_t *error)
+{
+	_cleanup_(kafka_error_cleanup) rd_kafka_error_t *owned = error;
+	if (rd_kafka_error_is_fatal(owned)) {
+		log_debug("%s: %s; the producer is lost", call, rd_kafka_error_string(owned));
+		return ENDING_LOST;
+	}
+	if (transactor_stopping(transactor)) {
+		log_warning("%s: the broker did not answer in time; what it decided shows at the next start",
+			    call);
+		return ENDING_ENDED;
+	}
+	if (rd_kafka_error_txn_requires_abort(owned)) {
+		log_warning("%s: %s; the transaction is aborted and its events are published again", call,
+			    rd_kafka_error_string(owned));
+		return ENDING_ABORT;
+	}
+	if (rd_kafka_error_is_retriable(owned) ||
+	    rd_kafka_error_code(owned) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+		log_debug("%s: %s; again", call, rd_kafka_error_string(owned));
+		transactor_pause(transactor);
+		return ENDING_OK;
+	}
+	log_error("%s: %s", call, rd_kafka_error_string(owned));
+	return ENDING_ABORT;
+}
+
+/* ---- outputs ---- */
+
+static enum ending produce(struct transactor *transactor, struct output *output)
+{
+	for (;;) {
+		rd_kafka_resp_err_t err = producer_send(&transactor->producer, output);
+		if (!err)
+			return ENDING_OK;
+		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+			tick_waiting(&transactor->ticker, "Kafka broker");
+			rd_kafka_poll(transactor->producer.client, 10);
+			continue;
+		}
+		if (producer_is_refusal(err)) {
+			output->refusal = err;
+			return ENDING_ABORT;
+		}
+		if (err == RD_KAFKA_RESP_ERR__FATAL)
+			return ENDING_LOST;
+		log_warning("an output cannot be produced: %s", rd_kafka_err2str(err));
+		return ENDING_ABORT;
+	}
+}
+
+static enum ending produce_all(struct transactor *transactor, const struct list *publications)
+{
+	LIST_FOREACH (node, publications) {
+		struct publication *publication = container_of(node, struct publication, node);
+		for (size_t i = 0; i < publication->outputs_count; i++) {
+			enum ending ending = produce(transactor, &publication->outputs[i]);
+			if (ending != ENDING_OK)
+				return ending;
+		}
+	}
+	rd_kafka_poll(transactor->producer.client, 0);
+	return ENDING_OK;
+}
+
+static bool all_delivered(const struct list *publications)
+{
+	LIST_FOREACH (node, publications) {
+		const struct publication *publication = container_of(node, struct publication, node);
+		for (size_t i = 0; i < publication->outputs_count; i++)
+			if (publication->outputs[i].refusal)
+				return false;
+	}
+	return true;
+}
+
+/* Waits for the broker's word on every output. */
+static enum ending flush_all(struct transactor *transactor, const struct list *publications)
+{
+	while (rd_kafka_flush(transactor->producer.client, CALL_TIMEOUT_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+		tick_waiting(&transactor->ticker, "Kafka broker");
+		if (!transactor_stopping(transactor))
+			continue;
+		log_warning("the broker did not take all outputs in time; their events are done again after "
+			    "the next start");
+		return ENDING_ENDED;
+	}
+	return all_delivered(publications) ? ENDING_OK : ENDING_ABORT;
+}
+
+/* ---- offsets ---- */
+
+/* The next offsets from `*place` on that one request takes. */
+static rd_kafka_topic_partition_list_t next_part(const struct transactor *transactor, int *place)
+{
+	const rd_kafka_topic_partition_list_t *all = transactor->sent;
+	size_t bytes = 0, each = OFFSET_OVERHEAD_BYTES + strlen(transactor->settings->group_id) +
+				 strlen(transactor->settings->input_topic);
+	rd_kafka_topic_partition_list_t part = { .elems = all->elems + *place };
+	while (*place < all->cnt && (part.cnt == 0 || bytes < OFFSETS_BYTES)) {
+		bytes += each + all->elems[*place].metadata_size;
+		part.size = ++part.cnt;
+		++*place;
+	}
+	return part;
+}
+
+static enum ending send_offsets(struct transactor *transactor, struct assignment *assignment)
+{
+	enum ending ending = ENDING_OK;
+	rd_kafka_error_t *error = NULL;
+	for (int place = 0; ending == ENDING_OK && place < transactor->sent->cnt;) {
+		const rd_kafka_topic_partition_list_t part = next_part(transactor, &place);
+		while (ending == ENDING_OK && (error = rd_kafka_send_offsets_to_transaction(
+						       transactor->producer.client, &part,
+						       assignment_group(assignment), CALL_TIMEOUT_MS)))
+			ending = ending_of(transactor, "offsets of a transaction", error);
+	}
+	return ending;
+}
+
+/* ---- exactly once ---- */
+
+static enum ending begin(struct transactor *transactor)
+{
+	enum ending ending = ENDING_OK;
+	rd_kafka_error_t *error = NULL;
+	while (ending == ENDING_OK && (error = rd_kafka_begin_transaction(transactor->producer.client)))
+		ending = ending_of(transactor, "begin of a transaction", error);
+	return ending;
+}
+
+static enum ending commit(struct transactor *transactor)
+{
+	enum ending ending = ENDING_OK;
+	rd_kafka_error_t *error = NULL;
+	transactor->commit_asked = true;
+	while (ending == ENDING_OK &&
+	       (error = rd_kafka_commit_transaction(transactor->producer.client, CALL_TIMEOUT_MS)))
+		ending = ending_of(transactor, "commit of a transaction", error);
+	return ending;
+}
+
+/* An abort that fails is tried again: as long as it has not succeeded, no other transaction can begin, and
+ * delivery reports may still come. One that never succeeds costs the producer. */
+static enum ending abort_transaction(struct transactor *transactor)
+{
+	rd_kafka_error_t *error;
+	atomic_fetch_add(&transactor->aborted, 1);
+	/* what is on its way arrives before the abort; purging it would leave the broker's view of the
+	 * sequence open */
+	rd_kafka_flush(transactor->producer.client, ABORT_FLUSH_MS);
+	for (unsigned failures = 0;
+	     (error = rd_kafka_abort_transaction(transactor->producer.client, CALL_TIMEOUT_MS));) {
+		enum ending ending = ending_of(transactor, "abort of a transaction", error);
+		if (ending == ENDING_ENDED || ending == ENDING_LOST)
+			return ending;
+		failures += ending == ENDING_ABORT;
+		if (failures > MOST_ABORT_FAILURES)
+			return ENDING_LOST;
+		if (ending == ENDING_ABORT)
+			transactor_pause(transactor);
+	}
+	return ENDING_ABORT;
+}
+
+/* Offsets follow when the broker has the outputs: librdkafka 2.0.2 waits without a limit, whatever it is
+ * told, when it is to send offsets while the broker is away. */
+static enum ending run_exactly_once(struct transactor *transactor, const struct list *publications,
+				    struct assignment *assignment)
+{
+	enum ending ending = begin(transactor);
+	if (ending == ENDING_OK)
+		ending = produce_all(transactor, publications);
+	if (ending == ENDING_OK)
+		ending = flush_all(transactor, publications);
+	if (ending == ENDING_OK) {
+		transactor->sent = assignment_offsets(assignment);
+		ending = send_offsets(transactor, assignment);
+	}
+	if (ending == ENDING_OK)
+		ending = commit(transactor);
+	return ending == ENDING_ABORT ? abort_transaction(transactor) : ending;
+}
+
+/* ---- at least once ---- */
+
+/* The group has gone on without this member. */
+static bool is_expulsion(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID || err == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
+	       err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID || err == RD_KAFKA_RESP_ERR__FATAL;
+}
+
+/* Offsets that are not taken are sent again by themselves, for as long as they are ours to commit. */
+static bool commit_part(struct transactor *transactor, struct assignment *assignment,
+			const rd_kafka_topic_partition_list_t *part)
+{
+	rd_kafka_resp_err_t err, last = RD_KAFKA_RESP_ERR_NO_ERROR;
+	tick_waiting(&transactor->ticker, "Kafka group coordinator");
+	while ((err = rd_kafka_commit(atomic_load(&transactor->consumer), part, 0))) {
+		bool over = is_expulsion(err) || transactor_stopping(transactor) ||
+			    assignment_state(assignment) == ASSIGNMENT_CLOSED;
+		if (over || err != last)
+			log_warning("offsets cannot be committed%s: %s",
+				    over ? ", events may be published twice" : " yet", rd_kafka_err2str(err));
+		if (over)
+			return false;
+		last = err;
+		tick_waiting(&transactor->ticker, "Kafka group coordinator");
+		rd_kafka_poll(transactor->producer.client, (int)backoff_next_ms(&transactor->backoff) + 1);
+	}
+	return true;
+}
+
+/* Outputs first, then offsets; what happens to a failed batch is the same as after an abort. */
+static enum ending run_at_least_once(struct transactor *transactor, const struct list *publications,
+				     struct assignment *assignment)
+{
+	char reason[1];
+	enum ending ending = produce_all(transactor, publications);
+	enum ending flushed = flush_all(transactor, publications);
+	if (flushed == ENDING_ENDED)
+		return ENDING_ENDED;
+	if (rd_kafka_fatal_error(transactor->producer.client, reason, sizeof reason))
+		return ENDING_LOST;
+	if (ending != ENDING_OK || flushed != ENDING_OK)
+		return ENDING_ABORT;
+	transactor->sent = assignment_offsets(assignment);
+	for (int place = 0; place < transactor->sent->cnt;) {
+		const rd_kafka_topic_partition_list_t part = next_part(transactor, &place);
+		if (!commit_part(transactor, assignment, &part))
+			break;
+	}
+	return ENDING_OK;
+}
+
+/* ---- either ---- */
+
+static void forget_sent(struct transactor *transactor)
+{
+	if (transactor->sent)
+		rd_kafka_topic_partition_list_destroy(TAKE_PTR(transactor->sent));
+	transactor->commit_asked = false;
+}
+
+static enum outcome outcome_of(struct transactor *transactor, enum ending ending,
+			       struct assignment *assignment)
+{
+	switch (ending) {
+	case ENDING_OK:
+		transactor->renewals = 0;
+		return OUTCOME_OK;
+	case ENDING_ABORT:
+		return OUTCOME_ABORT;
+	case ENDING_ENDED:
+		return OUTCOME_ENDED;
+	case ENDING_LOST:
+		break;
+	}
+	return renewal_run(transactor, assignment);
+}
+
+enum outcome transactor_run(struct transactor *transactor, const struct list *publications,
+			    struct assignment *assignment)
+{
+	tick_waiting(&transactor->ticker, "Kafka broker");
+	transactor->began_us = clock_monotonic_us();
+	enum ending ending = transactor->settings->exactly_once
+				     ? run_exactly_once(transactor, publications, assignment)
+				     : run_at_least_once(transactor, publications, assignment);
+	enum outcome outcome = outcome_of(transactor, ending, assignment);
+	forget_sent(transactor);
+	if (outcome == OUTCOME_OK)
+		backoff_reset(&transactor->backoff);
+	return outcome;
+}
