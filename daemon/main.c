@@ -27,6 +27,9 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 	case COMMAND_CALIBRATION:
 		return calibration_run(
 			&(const struct calibration_options){ .config_file = options->config_file,
+							     .action = options->rebuild	 ? CALIBRATION_REBUILD
+								       : options->verify ? CALIBRATION_VERIFY
+											 : CALIBRATION_REPORT,
 							     .window = options->window,
 							     .application = options->application,
 							     .json = options->json },

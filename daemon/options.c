@@ -14,6 +14,8 @@ const char options_help[] =
 	"wrong\n"
 	"  assayd calibration --config FILE [--window 1h|24h|7d] [--application NAME] [--json]\n"
 	"                                    how well confidence predicts correctness\n"
+	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
+	"                                    compare the calibration with its log, or count it anew\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -35,7 +37,8 @@ static const struct option long_options[] = {
 	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
 	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
 	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	    { NULL, 0, NULL, 0 },
+	{ "version", no_argument, NULL, 'V' },	    { "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },	    { NULL, 0, NULL, 0 },
 };
 
 static err_t parse_flags(int argc, char **argv, struct options *options, struct err_detail *detail)
@@ -60,6 +63,12 @@ static err_t parse_flags(int argc, char **argv, struct options *options, struct 
 		case 'j':
 			options->json = true;
 			break;
+		case 'v':
+			options->verify = true;
+			break;
+		case 'r':
+			options->rebuild = true;
+			break;
 		case 'h':
 			options->command = COMMAND_HELP;
 			break;
@@ -74,6 +83,8 @@ static err_t parse_flags(int argc, char **argv, struct options *options, struct 
 					argv[optind - 1]);
 		}
 	}
+	if (options->verify && options->rebuild)
+		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
 	if (optind < argc)
 		return err_fail(detail, ERR_USAGE, "\"%s\" is too much; see assayd --help", argv[optind]);
 	return ERR_OK;

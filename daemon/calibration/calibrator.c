@@ -291,33 +291,12 @@ static void skip(struct calibrator *calibrator, const rd_kafka_message_t *messag
 	calibrator->skipped_silently = 0;
 }
 
-static void count_scored(struct calibrator *calibrator, const rd_kafka_message_t *message,
-			 const struct scored_query *scored)
-{
-	if (!scored->label || !scored->confidence.overall.set)
-		return;
-	struct calibration_case item = {
-		.scored_at_ms = scored->scored_at,
-		.application = scored->application,
-		.model = scored->model,
-		.prompt_version = scored->prompt_version,
-		.label_source = scored->label->source,
-		.level = scored->confidence.level,
-		.confidence = scored->confidence.overall.value,
-		.weight = scored->label->weight,
-		.correct = scored->label->correct,
-	};
-	if (calibration_case_valid(&item))
-		batch_add(&calibrator->batch, &item);
-	else
-		skip(calibrator, message, "its time, confidence, weight or segment is out of range");
-}
-
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct scored_query *scored;
+	struct calibration_case item;
 	struct err_detail detail = { "" };
+	bool read;
 	if (!batch_reach(&calibrator->batch, message->partition, message->offset))
 		return;
 	if (calibrator->batch.records == 1)
@@ -325,12 +304,12 @@ static void read_record(struct calibrator *calibrator, const rd_kafka_message_t 
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.records++;
 	pthread_mutex_unlock(&calibrator->mutex);
-	err_t err = codec_decode_scored(calibrator->codec, message->payload, message->len, arena, &scored,
-					&detail);
+	err_t err = calibration_case_read(calibrator->codec, message->payload, message->len, arena, &item,
+					  &read, &detail);
 	if (err)
 		skip(calibrator, message, err_message(err, &detail));
-	else
-		count_scored(calibrator, message, scored);
+	else if (read && item.label_source != ENUM_ABSENT)
+		batch_add(&calibrator->batch, &item);
 }
 
 static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t *message)

@@ -1,11 +1,11 @@
 #include "calibration/print.h"
 
 #include "avro/advisory.h"
+#include "calibration/print_text.h"
 #include "calibration/store.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <time.h>
 
 /* Characters of a bar of the diagram, from 0 to 1. */
 #define BAR_WIDTH 40
@@ -13,35 +13,6 @@
 static const char *const group_names[CALIBRATION_GROUPS] = { "very_low", "low", "medium", "high" };
 
 /* ---- for a person ---- */
-
-static void print_time(FILE *stream, int64_t ms)
-{
-	time_t seconds = (time_t)(ms / 1000);
-	struct tm utc;
-	char text[32];
-	gmtime_r(&seconds, &utc);
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-	fputs(text, stream);
-}
-
-static void print_window(FILE *stream, int64_t seconds)
-{
-	if (seconds % 86400 == 0)
-		fprintf(stream, "%lld d", (long long)(seconds / 86400));
-	else if (seconds % 3600 == 0)
-		fprintf(stream, "%lld h", (long long)(seconds / 3600));
-	else
-		fprintf(stream, "%lld s", (long long)seconds);
-}
-
-/* Names come from events: control characters would speak to the terminal. */
-static void print_name(FILE *stream, str_t name)
-{
-	if (name.len == 0)
-		fputc('-', stream);
-	for (size_t i = 0; i < name.len; i++)
-		fputc((unsigned char)name.ptr[i] < ' ' || name.ptr[i] == 0x7f ? '?' : name.ptr[i], stream);
-}
 
 static void print_segment(FILE *stream, const char *application, const struct calibration_entry *entry)
 {

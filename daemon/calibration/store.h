@@ -7,15 +7,7 @@
  */
 #pragma once
 
-#include "avro/scored_query.h"
-#include "calibration/segments.h"
-#include "database/database.h"
-
-/* Buckets of a coarser width besides the configured one, for windows of days. */
-#define CALIBRATION_COARSE_S 3600
-
-/* Application under which the cases of segments beyond the limit are counted. */
-#define CALIBRATION_OTHER "other"
+#include "calibration/cases.h"
 
 struct calibration_store;
 
@@ -24,19 +16,6 @@ struct calibration_store_options {
 	const char *password_file; /* or NULL */
 	int64_t bucket_s;
 	int64_t max_segments;
-};
-
-/* One scored event with a label. The texts are the caller's. */
-struct calibration_case {
-	int64_t scored_at_ms;
-	str_t application;
-	str_t model;	      /* or absent */
-	str_t prompt_version; /* or absent */
-	int label_source;     /* enum label_source */
-	int level;	      /* enum confidence_level */
-	double confidence;    /* 0..1 */
-	double weight;	      /* above 0 */
-	bool correct;
 };
 
 /* No position is stored yet. */
@@ -54,9 +33,6 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 void calibration_store_free(struct calibration_store *store);
 
 DEFINE_CLEANUP(struct calibration_store, calibration_store_cleanup, calibration_store_free)
-
-/* Whether the case can be counted: times, confidence and weight within range, texts storable. */
-bool calibration_case_valid(const struct calibration_case *item);
 
 /* Reads the stored next offset of each partition, or CALIBRATION_POSITION_NONE. Brings the tables up to date
  * on a fresh connection. */
@@ -80,9 +56,3 @@ err_t calibration_store_apply(struct calibration_store *store, const char *topic
  * database. */
 err_t calibration_store_database(struct calibration_store *store, struct database **ret_database,
 				 struct err_detail *detail);
-
-/* "FEEDBACK", "RESULT", …: how tables and reports name a label source. */
-const char *calibration_source_name(int label_source);
-
-/* The label source of that name. */
-int calibration_source_of(const char *name);

@@ -1,13 +1,18 @@
-/* `assayd calibration`: how well confidence predicts correctness, from the calibration database. */
+/* `assayd calibration`: how well confidence predicts correctness, from the calibration database; and whether
+ * that database holds what its log says. */
 #pragma once
 
 #include "common/err.h"
 
+enum calibration_action { CALIBRATION_REPORT, CALIBRATION_VERIFY, CALIBRATION_REBUILD };
+
 struct calibration_options {
 	const char *config_file;
+	enum calibration_action action;
 	const char *window;	 /* "1h", "24h", "7d", …; NULL: 24 h */
 	const char *application; /* of this one alone; NULL: all */
 	bool json;
 };
 
+/* ERR_CALIBRATION_DIFFERS: the verification found differences. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

@@ -1,0 +1,239 @@
+#include "calibration/cases.h"
+
+#include "avro/utf8.h"
+#include "calibration/array.h"
+
+enum { SEGMENT_TEXT_BYTES = 256 };
+
+/* Until the year 3000. */
+#define LATEST_MS INT64_C(32503680000000)
+
+const char *calibration_source_name(int label_source)
+{
+	static const char *const names[] = {
+		[LABEL_FEEDBACK] = "FEEDBACK",
+		[LABEL_RESULT] = "RESULT",
+		[LABEL_CORRECTNESS] = "CORRECTNESS",
+		[LABEL_RELEVANCE] = "RELEVANCE",
+	};
+	return names[label_source];
+}
+
+int calibration_source_of(const char *name)
+{
+	int source = LABEL_FEEDBACK;
+	while (source < LABEL_RELEVANCE && strcmp(calibration_source_name(source), name) != 0)
+		source++;
+	return source;
+}
+
+static bool storable(str_t text)
+{
+	return !str_present(text) ||
+	       (utf8_valid(text.ptr, text.len) && !(text.len && memchr(text.ptr, '\0', text.len)));
+}
+
+static bool label_valid(const struct calibration_case *item)
+{
+	return item->label_source == ENUM_ABSENT ||
+	       (item->label_source >= LABEL_FEEDBACK && item->label_source <= LABEL_RELEVANCE &&
+		item->weight > 0 && item->weight <= 1e12);
+}
+
+bool calibration_case_valid(const struct calibration_case *item)
+{
+	return item->scored_at_ms >= 0 && item->scored_at_ms < LATEST_MS && item->level >= LEVEL_VERY_LOW &&
+	       item->level <= LEVEL_HIGH && item->confidence >= 0 && item->confidence <= 1 &&
+	       label_valid(item) && storable(item->application) && storable(item->model) &&
+	       storable(item->prompt_version);
+}
+
+err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
+{
+	struct scored_query *scored;
+	err_t err = codec_decode_scored(codec, data, len, arena, &scored, detail);
+	if (err)
+		return err;
+	const struct record_label *label = scored->label;
+	const struct calibration_case item = {
+		.scored_at_ms = scored->scored_at,
+		.application = scored->application,
+		.model = scored->model,
+		.prompt_version = scored->prompt_version,
+		.label_source = label ? label->source : ENUM_ABSENT,
+		.level = scored->confidence.level,
+		.confidence = scored->confidence.overall.value,
+		.weight = label ? label->weight : 1,
+		.correct = label && label->correct,
+	};
+	if (scored->confidence.overall.set && !calibration_case_valid(&item))
+		return err_fail(detail, ERR_AVRO_VALUE,
+				"its time, confidence, weight or segment is out of range");
+	*ret_read = scored->confidence.overall.set;
+	*ret_case = item;
+	return ERR_OK;
+}
+
+/* ---- parameters ---- */
+
+enum { COLUMNS_COUNT = sizeof(struct case_columns) / sizeof(struct buf) };
+
+void case_columns_free(struct case_columns *columns)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_free(&buffers[i]);
+}
+
+/* The shortest decimal that reads back as the same double: exact sums need exact terms, and this is the term
+ * that everybody sees who prints the number. */
+static void append_double(struct buf *out, double value)
+{
+	char text[32];
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, value);
+		double back = strtod(text, NULL);
+		if (back >= value && back <= value)
+			break;
+	}
+	buf_append_text(out, text);
+}
+
+/* Segments are names: what is longer is cut, so that a key always fits into an index. */
+static void append_text(struct buf *out, str_t text)
+{
+	size_t len =
+		text.len > SEGMENT_TEXT_BYTES ? utf8_valid_prefix(text.ptr, SEGMENT_TEXT_BYTES) : text.len;
+	array_append_quoted(out, (str_t){ text.ptr, len });
+}
+
+static void append_case(struct case_columns *columns, const struct calibration_case *item)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_append_char(&buffers[i], buffers[i].len == 0 ? '{' : ',');
+	buf_printf(&columns->scored_at, "%lld", (long long)item->scored_at_ms);
+	append_text(&columns->application, item->application);
+	append_text(&columns->model, item->model);
+	append_text(&columns->prompt_version, item->prompt_version);
+	buf_append_text(&columns->source, item->label_source == ENUM_ABSENT
+						  ? "NULL"
+						  : calibration_source_name(item->label_source));
+	buf_append_text(&columns->level, confidence_level_name((enum confidence_level)item->level));
+	append_double(&columns->confidence, item->confidence);
+	append_double(&columns->weight, item->weight);
+	buf_append_char(&columns->correct, item->correct ? '1' : '0');
+}
+
+void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < count; i++)
+		append_case(columns, &cases[i]);
+	if (count == 0)
+		for (size_t i = 0; i < COLUMNS_COUNT; i++)
+			buf_append_char(&buffers[i], '{');
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_append_char(&buffers[i], '}');
+}
+
+/* ---- segments ---- */
+
+#define UNKNOWN_SEGMENTS                                                                                     \
+	"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) "                                       \
+	"AS c (application, model, prompt_version, label_source) WHERE c.label_source IS NOT NULL "          \
+	"AND NOT EXISTS (SELECT FROM %s s WHERE s.application = c.application AND s.model = c.model "        \
+	"AND s.prompt_version = c.prompt_version) "
+
+/* As long as there is room for more. */
+#define NEW_SEGMENTS "SELECT " UNKNOWN_SEGMENTS "AND (SELECT count(*) FROM %s) < $5::bigint LIMIT 1"
+
+/* The limit counts, so only one at a time may add. */
+#define LOCK_SEGMENTS "SELECT pg_advisory_xact_lock(7236837202)"
+
+#define ADD_SEGMENTS                                                                                         \
+	"INSERT INTO %s (application, model, prompt_version) "                                               \
+	"SELECT DISTINCT c.application, c.model, c.prompt_version " UNKNOWN_SEGMENTS                         \
+	"ORDER BY 1, 2, 3 LIMIT greatest(0, $5::bigint - (SELECT count(*) FROM %s))"
+
+err_t cases_add_segments(struct database *database, const struct case_tables *tables,
+			 const struct case_columns *columns, int64_t most, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *table = tables->segments;
+	char limit[24], sql[1024];
+	snprintf(limit, sizeof limit, "%lld", (long long)most);
+	const char *const parameters[] = { columns->application.data, columns->model.data,
+					   columns->prompt_version.data, columns->source.data, limit };
+	snprintf(sql, sizeof sql, NEW_SEGMENTS, table, table);
+	err_t err = database_query(database, sql, 5, parameters, &result, detail);
+	if (err || PQntuples(result) == 0)
+		return err;
+	snprintf(sql, sizeof sql, ADD_SEGMENTS, table, table, table);
+	err = database_query(database, LOCK_SEGMENTS, 0, NULL, NULL, detail);
+	if (!err)
+		err = database_query(database, sql, 5, parameters, NULL, detail);
+	return err;
+}
+
+/* ---- buckets ---- */
+
+/* Rows are added in the order of the key, so that two writers wait for each other instead of locking each
+ * other out. */
+#define ADD_CASES                                                                                            \
+	"WITH counted AS (INSERT INTO %s AS b "                                                              \
+	"SELECT w.width_s, to_timestamp(c.scored_at / (1000 * w.width_s) * w.width_s), "                     \
+	"coalesce(s.application, '" CALIBRATION_OTHER "'), coalesce(s.model, ''), "                          \
+	"coalesce(s.prompt_version, ''), c.label_source, c.level, "                                          \
+	"least(floor(c.confidence * 10), 9)::smallint, count(*), sum(c.weight), sum(c.weight * c.weight), "  \
+	"sum(c.weight * c.correct), sum(c.weight * c.confidence), "                                          \
+	"sum(c.weight * (c.confidence - c.correct) * (c.confidence - c.correct)) "                           \
+	"FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], "             \
+	"$7::numeric[], $8::numeric[], $9::integer[]) AS c (scored_at, application, model, prompt_version, " \
+	"label_source, level, confidence, weight, correct) "                                                 \
+	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
+	"CROSS JOIN (SELECT DISTINCT unnest(ARRAY[$10::bigint, $11::bigint]) AS width_s) AS w "              \
+	"WHERE c.label_source IS NOT NULL "                                                                  \
+	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 "                                   \
+	"ON CONFLICT (width_s, bucket_start, application, model, prompt_version, label_source, level, bin) " \
+	"DO UPDATE SET cases = b.cases + excluded.cases, weight = b.weight + excluded.weight, "              \
+	"weight_squared = b.weight_squared + excluded.weight_squared, "                                      \
+	"weight_correct = b.weight_correct + excluded.weight_correct, "                                      \
+	"weight_confidence = b.weight_confidence + excluded.weight_confidence, "                             \
+	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error "                     \
+	"RETURNING b.application, b.model, b.prompt_version) SELECT DISTINCT * FROM counted"
+
+static str_t text_at(const PGresult *result, int row, int column)
+{
+	return (str_t){ PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column) };
+}
+
+static void touch_segments(struct segments *touched, const PGresult *result)
+{
+	for (int row = 0; touched && row < PQntuples(result); row++)
+		segments_add(touched,
+			     &(struct calibration_segment){ text_at(result, row, 0), text_at(result, row, 1),
+							    text_at(result, row, 2) });
+}
+
+err_t cases_add(struct database *database, const struct case_tables *tables,
+		const struct case_columns *columns, int64_t bucket_s, struct segments *touched,
+		struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const struct buf *buffers = (const struct buf *)columns;
+	const char *parameters[COLUMNS_COUNT + 2];
+	char fine[24], coarse[24], sql[2560];
+	snprintf(fine, sizeof fine, "%lld", (long long)bucket_s);
+	snprintf(coarse, sizeof coarse, "%d", CALIBRATION_COARSE_S);
+	snprintf(sql, sizeof sql, ADD_CASES, tables->buckets, tables->segments);
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		parameters[i] = buffers[i].data;
+	parameters[COLUMNS_COUNT] = fine;
+	parameters[COLUMNS_COUNT + 1] = coarse;
+	err_t err = database_query(database, sql, COLUMNS_COUNT + 2, parameters, &result, detail);
+	if (!err)
+		touch_segments(touched, result);
+	return err;
+}

@@ -1,0 +1,67 @@
+/*
+ * Cases: scored events as calibration counts them, read from records of the scored topic and added to a
+ * table of buckets. The daemon's tables and those of a recount are written by the same statements.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "calibration/segments.h"
+#include "database/database.h"
+
+/* Buckets of a coarser width besides the configured one, for windows of days. */
+#define CALIBRATION_COARSE_S 3600
+
+/* Application under which the cases of segments beyond the limit are counted. */
+#define CALIBRATION_OTHER "other"
+
+/* One scored event with an overall confidence. The texts are the caller's. */
+struct calibration_case {
+	int64_t scored_at_ms;
+	str_t application;
+	str_t model;	      /* or absent */
+	str_t prompt_version; /* or absent */
+	int label_source;     /* enum label_source; ENUM_ABSENT: no label, nothing is counted */
+	int level;	      /* enum confidence_level */
+	double confidence;    /* 0..1 */
+	double weight;	      /* above 0 */
+	bool correct;
+};
+
+/* What a record of the scored topic says: `*ret_read` is false when it has no overall confidence. The texts
+ * are in the arena. Errors: it cannot be decoded, or its values cannot be counted. */
+err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail);
+
+/* Whether the case can be counted: times, confidence and weight within range, texts storable. */
+bool calibration_case_valid(const struct calibration_case *item);
+
+/* "FEEDBACK", "RESULT", …: how tables and reports name a label source. */
+const char *calibration_source_name(int label_source);
+
+/* The label source of that name. */
+int calibration_source_of(const char *name);
+
+/* Tables to add to: calibration_buckets and calibration_segments, or others of their shape. */
+struct case_tables {
+	const char *buckets;
+	const char *segments;
+};
+
+/* Cases as arrays of PostgreSQL, one a column. */
+struct case_columns {
+	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
+};
+
+void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count);
+void case_columns_free(struct case_columns *columns);
+
+/* Gives segments that are not known yet a place of their own, as long as there are fewer than `most`. Within
+ * a transaction: only one at a time adds. */
+err_t cases_add_segments(struct database *database, const struct case_tables *tables,
+			 const struct case_columns *columns, int64_t most, struct err_detail *detail);
+
+/* Counts the cases, in buckets of `bucket_s` and of hours. Segments that were counted are added to `touched`
+ * (may be NULL), as they are named in the tables. */
+err_t cases_add(struct database *database, const struct case_tables *tables,
+		const struct case_columns *columns, int64_t bucket_s, struct segments *touched,
+		struct err_detail *detail);

@@ -1,0 +1,46 @@
+/*
+ * Recount: what calibration would hold if the scored topic, up to exactly where it is counted, were counted
+ * anew; compared with what it holds, or put in its place.
+ *
+ * Nothing of what is stored is trusted but the positions, which segments are told apart, and since when
+ * events are remembered for feedback. Positions and buckets are read in one snapshot, so that a running
+ * calibrator disturbs nothing. What the log does not hold any more cannot be recounted: buckets that may have
+ * cases of deleted records are neither compared nor replaced.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "calibration/recount_tables.h"
+#include "kafka/client.h"
+
+struct recount_options {
+	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic */
+	const struct codec *codec;
+	const char *dsn;	   /* libpq connection string without a password */
+	const char *password_file; /* or NULL */
+	int64_t bucket_s;
+	int64_t max_segments;
+	int64_t retention_days;
+	int64_t now_ms; /* 0: now */
+};
+
+struct recount_outcome {
+	int64_t records; /* read */
+	int64_t cases;	 /* counted among them */
+	int64_t skipped; /* undecodable, or with values that cannot be counted */
+	struct recount_range range;
+	bool complete; /* all that is stored is within the range */
+	str_t *notes;  /* why it is not, a sentence each */
+	size_t notes_count;
+	struct recount_differences differences; /* of a comparison */
+	int64_t removed, added;			/* buckets, of a rebuild */
+};
+
+/* Compares. ERR_CONFLICT: records were deleted while they were read, try again. Texts in the arena. */
+err_t recount_verify(const struct recount_options *options, struct arena *arena,
+		     struct recount_outcome *ret_outcome, struct err_detail *detail);
+
+/* Replaces. While it reads the log others go on counting; for the last records and the replacement itself
+ * they wait. ERR_CONFLICT: another rebuild is running, or as above. */
+err_t recount_rebuild(const struct recount_options *options, struct arena *arena,
+		      struct recount_outcome *ret_outcome, struct err_detail *detail);

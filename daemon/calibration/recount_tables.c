@@ -1,0 +1,301 @@
+#include "calibration/recount_tables.h"
+
+#include "common/buf.h"
+
+enum { SLICE_S = 604800, MOST_DIFFERENCES = 1000, MOST_PARAMETERS = 8 };
+
+const struct case_tables recount_case_tables = { "recount_buckets", "recount_segments" };
+
+#define KEYS "width_s, bucket_start, application, model, prompt_version, label_source, level, bin"
+
+#define SUMS "cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error"
+
+#define MAKE_TABLES                                                                                          \
+	"DROP TABLE IF EXISTS recount_buckets, recount_segments, recount_stored, recount_differences; "      \
+	"CREATE TEMP TABLE recount_buckets (LIKE calibration_buckets INCLUDING ALL); "                       \
+	"CREATE TEMP TABLE recount_segments (LIKE calibration_segments INCLUDING ALL); "                     \
+	"CREATE TEMP TABLE recount_stored (LIKE calibration_buckets); "                                      \
+	"CREATE INDEX ON recount_stored (width_s, bucket_start); "                                           \
+	"CREATE TEMP TABLE recount_differences (LIKE calibration_buckets, counted_cases bigint, "            \
+	"counted_weight numeric, counted_weight_squared numeric, counted_weight_correct numeric, "           \
+	"counted_weight_confidence numeric, counted_weight_squared_error numeric); "                         \
+	"INSERT INTO recount_segments SELECT * FROM calibration_segments"
+
+err_t recount_tables_make(struct database *database, struct err_detail *detail)
+{
+	return database_script(database, MAKE_TABLES, detail);
+}
+
+/* ---- slices ---- */
+
+struct number_text {
+	char text[24];
+};
+
+static const char *number_text(struct number_text *to, int64_t number)
+{
+	snprintf(to->text, sizeof to->text, "%lld", (long long)number);
+	return to->text;
+}
+
+static int64_t integer_at(const PGresult *result, int row, int column)
+{
+	return strtoll(PQgetvalue(result, row, column), NULL, 10);
+}
+
+/* Rows of the statement are the slices that there are: width and number of the slice. */
+#define SLICES_OF(table)                                                                                     \
+	"SELECT width_s, floor(extract(epoch FROM bucket_start) / 604800)::bigint FROM " table               \
+	" WHERE bucket_start >= to_timestamp($1::bigint / 1000.0) "
+
+_Static_assert(SLICE_S == 604800, "SLICES_OF has it as a literal");
+
+/* Does `sql` for each slice, adding up the rows that it touched or the numbers that it says. Its parameters:
+ * $1 width, $2 and $3 bounds of the slice in seconds, $4 the range's begin in ms and whatever follows. */
+static err_t each_slice(struct database *database, const char *slices, const char *sql,
+			const char *const *parameters, int parameters_count, int64_t *ret_touched,
+			struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *found = NULL;
+	int64_t touched = 0;
+	err_t err = database_query(database, slices, 1, parameters, &found, detail);
+	for (int row = 0; !err && row < PQntuples(found); row++) {
+		_cleanup_(database_result_cleanup) PGresult *result = NULL;
+		struct number_text from, until;
+		const char *all[MOST_PARAMETERS] = {
+			PQgetvalue(found, row, 0),
+			number_text(&from, integer_at(found, row, 1) * SLICE_S),
+			number_text(&until, (integer_at(found, row, 1) + 1) * SLICE_S),
+		};
+		for (int i = 0; i < parameters_count; i++)
+			all[3 + i] = parameters[i];
+		err = database_query(database, sql, 3 + parameters_count, all, &result, detail);
+		if (!err)
+			touched += PQnfields(result) ? integer_at(result, 0, 0)
+						     : strtoll(PQcmdTuples(result), NULL, 10);
+	}
+	if (!err)
+		*ret_touched = touched;
+	return err;
+}
+
+/* The rows of a slice, from the range's begin on. */
+#define IN_SLICE                                                                                             \
+	"width_s = $1::integer AND bucket_start >= to_timestamp($2::bigint) "                                \
+	"AND bucket_start < to_timestamp($3::bigint) AND bucket_start >= to_timestamp($4::bigint / 1000.0) "
+
+#define COPY_SLICE                                                                                           \
+	"INSERT INTO recount_stored (" KEYS ", " SUMS ") SELECT " KEYS ", " SUMS                             \
+	" FROM calibration_buckets WHERE " IN_SLICE
+
+err_t recount_tables_copy(struct database *database, int64_t since_ms, struct err_detail *detail)
+{
+	int64_t copied;
+	struct number_text since;
+	const char *const parameters[] = { number_text(&since, since_ms) };
+	return each_slice(database, SLICES_OF("calibration_buckets") "GROUP BY 1, 2", COPY_SLICE, parameters,
+			  1, &copied, detail);
+}
+
+static err_t query_integer(struct database *database, const char *sql, const char *parameter,
+			   int64_t *ret_value, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *const parameters[] = { parameter };
+	err_t err = database_query(database, sql, parameter ? 1 : 0, parameters, &result, detail);
+	if (!err)
+		*ret_value = integer_at(result, 0, 0);
+	return err;
+}
+
+err_t recount_tables_other_width(struct database *database, int64_t bucket_s, int64_t *ret_until_ms,
+				 struct err_detail *detail)
+{
+	struct number_text width;
+	return query_integer(
+		database,
+		"SELECT coalesce(max(extract(epoch FROM bucket_start)::bigint + width_s) * 1000, 0) "
+		"FROM recount_stored WHERE width_s <> 3600 AND width_s <> $1::integer",
+		number_text(&width, bucket_s), ret_until_ms, detail);
+}
+
+/* ---- the range ---- */
+
+/* $4 to $8: begin, fine width, its begin, begin of feedback; '' is never. */
+#define IN_RANGE                                                                                             \
+	IN_SLICE "AND (width_s = 3600 OR (width_s = $5::integer "                                            \
+		 "AND bucket_start >= to_timestamp($6::bigint / 1000.0))) AND (label_source <> 'FEEDBACK' "  \
+		 "OR bucket_start >= to_timestamp(nullif($7, '')::bigint / 1000.0)) "
+
+struct range_texts {
+	struct number_text since, width, fine_since, feedback_since;
+	const char *parameters[4];
+};
+
+static const char *const *range_parameters(const struct recount_range *range, struct range_texts *texts)
+{
+	bool feedback = range->feedback_since_ms != INT64_MAX;
+	texts->parameters[0] = number_text(&texts->since, range->since_ms);
+	texts->parameters[1] = number_text(&texts->width, range->bucket_s);
+	texts->parameters[2] = number_text(&texts->fine_since, range->fine_since_ms);
+	texts->parameters[3] = feedback ? number_text(&texts->feedback_since, range->feedback_since_ms) : "";
+	return texts->parameters;
+}
+
+/* ---- comparing ---- */
+
+#define COMPARE_SLICE                                                                                        \
+	"WITH compared AS (SELECT " KEYS ", s.cases AS c, s.weight AS w, s.weight_squared AS ws, "           \
+	"s.weight_correct AS wc, s.weight_confidence AS wf, s.weight_squared_error AS we, "                  \
+	"r.cases AS rc, r.weight AS rw, r.weight_squared AS rws, r.weight_correct AS rwc, "                  \
+	"r.weight_confidence AS rwf, r.weight_squared_error AS rwe "                                         \
+	"FROM (SELECT * FROM recount_stored WHERE " IN_RANGE ") s "                                          \
+	"FULL JOIN (SELECT * FROM recount_buckets WHERE " IN_RANGE ") r USING (" KEYS ")), "                 \
+	"kept AS (INSERT INTO recount_differences SELECT " KEYS ", coalesce(c, 0), coalesce(w, 0), "         \
+	"coalesce(ws, 0), coalesce(wc, 0), coalesce(wf, 0), coalesce(we, 0), coalesce(rc, 0), "              \
+	"coalesce(rw, 0), coalesce(rws, 0), coalesce(rwc, 0), coalesce(rwf, 0), coalesce(rwe, 0) "           \
+	"FROM compared WHERE (c, w, ws, wc, wf, we) IS DISTINCT FROM (rc, rw, rws, rwc, rwf, rwe)) "         \
+	"SELECT count(*) FROM compared"
+
+/*
+ * A segment beyond the limit is counted as "other" until another one's place is free. So where all segments
+ * together agree, cases may be missing in a segment that are too many in "other".
+ */
+#define FORGIVE_MOVED                                                                                        \
+	"WITH moved AS (SELECT width_s, bucket_start, label_source, level, bin FROM recount_differences "    \
+	"GROUP BY 1, 2, 3, 4, 5 HAVING sum(cases) = sum(counted_cases) "                                     \
+	"AND sum(weight) = sum(counted_weight) AND sum(weight_squared) = sum(counted_weight_squared) "       \
+	"AND sum(weight_correct) = sum(counted_weight_correct) "                                             \
+	"AND sum(weight_confidence) = sum(counted_weight_confidence) "                                       \
+	"AND sum(weight_squared_error) = sum(counted_weight_squared_error) AND bool_and(CASE WHEN "          \
+	"(application, model, prompt_version) = ('" CALIBRATION_OTHER "', '', '') "                          \
+	"THEN cases > counted_cases ELSE cases < counted_cases END)), "                                      \
+	"forgiven AS (DELETE FROM recount_differences d USING moved m WHERE d.width_s = m.width_s "          \
+	"AND d.bucket_start = m.bucket_start AND d.label_source = m.label_source AND d.level = m.level "     \
+	"AND d.bin = m.bin RETURNING d.width_s, d.cases - d.counted_cases AS more) "                         \
+	"SELECT coalesce(sum(more), 0) FROM forgiven WHERE more > 0 AND width_s = 3600"
+
+#define SUMMARISE                                                                                            \
+	"SELECT width_s, application, model, prompt_version, label_source, level, bin, count(*), "           \
+	"extract(epoch FROM min(bucket_start))::bigint, extract(epoch FROM max(bucket_start))::bigint, "     \
+	"sum(cases), trim_scale(sum(weight)), trim_scale(sum(weight_squared)), "                             \
+	"trim_scale(sum(weight_correct)), trim_scale(sum(weight_confidence)), "                              \
+	"trim_scale(sum(weight_squared_error)), sum(counted_cases), trim_scale(sum(counted_weight)), "       \
+	"trim_scale(sum(counted_weight_squared)), trim_scale(sum(counted_weight_correct)), "                 \
+	"trim_scale(sum(counted_weight_confidence)), trim_scale(sum(counted_weight_squared_error)) "         \
+	"FROM recount_differences GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 2, 3, 4, 5, 6, 7, 1 LIMIT "          \
+	"$1::bigint"
+
+static str_t text_at(const PGresult *result, int row, int column, struct arena *arena)
+{
+	return arena_text(arena, PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
+}
+
+static struct recount_figures figures_at(const PGresult *result, int row, int column, struct arena *arena)
+{
+	return (struct recount_figures){
+		.cases = integer_at(result, row, column),
+		.weight = text_at(result, row, column + 1, arena),
+		.weight_squared = text_at(result, row, column + 2, arena),
+		.weight_correct = text_at(result, row, column + 3, arena),
+		.weight_confidence = text_at(result, row, column + 4, arena),
+		.weight_squared_error = text_at(result, row, column + 5, arena),
+	};
+}
+
+static struct recount_difference difference_at(const PGresult *result, int row, struct arena *arena)
+{
+	return (struct recount_difference){
+		.width_s = integer_at(result, row, 0),
+		.segment = { text_at(result, row, 1, arena), text_at(result, row, 2, arena),
+			     text_at(result, row, 3, arena) },
+		.label_source = calibration_source_of(PQgetvalue(result, row, 4)),
+		.level = text_at(result, row, 5, arena),
+		.bin = (int)integer_at(result, row, 6),
+		.buckets = integer_at(result, row, 7),
+		.first_ms = integer_at(result, row, 8) * 1000,
+		.last_ms = integer_at(result, row, 9) * 1000,
+		.stored = figures_at(result, row, 10, arena),
+		.counted = figures_at(result, row, 16, arena),
+	};
+}
+
+static err_t summarise(struct database *database, struct arena *arena,
+		       struct recount_differences *differences, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct number_text most;
+	const char *const parameters[] = { number_text(&most, MOST_DIFFERENCES) };
+	err_t err = database_query(database, SUMMARISE, 1, parameters, &result, detail);
+	if (err)
+		return err;
+	differences->count = (size_t)PQntuples(result);
+	differences->items = ARENA_ARRAY(arena, struct recount_difference, differences->count);
+	for (size_t i = 0; i < differences->count; i++)
+		differences->items[i] = difference_at(result, (int)i, arena);
+	return ERR_OK;
+}
+
+err_t recount_tables_compare(struct database *database, const struct recount_range *range,
+			     struct arena *arena, struct recount_differences *ret_differences,
+			     struct err_detail *detail)
+{
+	struct recount_differences differences = { 0 };
+	struct range_texts texts;
+	const char *const *parameters = range_parameters(range, &texts);
+	err_t err = database_script(
+		database, "TRUNCATE recount_differences; ANALYZE recount_stored; ANALYZE recount_buckets",
+		detail);
+	if (!err)
+		err = each_slice(database, SLICES_OF("recount_stored") "UNION " SLICES_OF("recount_buckets"),
+				 COMPARE_SLICE, parameters, 4, &differences.compared, detail);
+	if (!err)
+		err = query_integer(database, FORGIVE_MOVED, NULL, &differences.moved, detail);
+	if (!err)
+		err = query_integer(database, "SELECT count(*) FROM recount_differences", NULL,
+				    &differences.differing, detail);
+	if (!err)
+		err = summarise(database, arena, &differences, detail);
+	if (!err)
+		*ret_differences = differences;
+	return err;
+}
+
+/* ---- replacing ---- */
+
+#define REMOVE_SLICE                                                                                         \
+	"DELETE FROM calibration_buckets b WHERE " IN_RANGE "AND NOT EXISTS (SELECT FROM recount_buckets r " \
+	"WHERE (r.width_s, r.bucket_start, r.application, r.model, r.prompt_version, r.label_source, "       \
+	"r.level, r.bin, r.cases, r.weight, r.weight_squared, r.weight_correct, r.weight_confidence, "       \
+	"r.weight_squared_error) = (b.width_s, b.bucket_start, b.application, b.model, b.prompt_version, "   \
+	"b.label_source, b.level, b.bin, b.cases, b.weight, b.weight_squared, b.weight_correct, "            \
+	"b.weight_confidence, b.weight_squared_error))"
+
+#define ADD_SLICE                                                                                            \
+	"INSERT INTO calibration_buckets (" KEYS ", " SUMS ") SELECT " KEYS ", " SUMS                        \
+	" FROM recount_buckets WHERE " IN_RANGE "ON CONFLICT DO NOTHING"
+
+err_t recount_tables_replace(struct database *database, const struct recount_range *range,
+			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail)
+{
+	struct range_texts texts;
+	const char *const *parameters = range_parameters(range, &texts);
+	int64_t removed, added;
+	err_t err = database_script(database, "ANALYZE recount_buckets", detail);
+	if (!err)
+		err = each_slice(database, SLICES_OF("calibration_buckets") "GROUP BY 1, 2", REMOVE_SLICE,
+				 parameters, 4, &removed, detail);
+	if (!err)
+		err = each_slice(database, SLICES_OF("recount_buckets") "GROUP BY 1, 2", ADD_SLICE,
+				 parameters, 4, &added, detail);
+	if (!err)
+		err = database_script(database,
+				      "INSERT INTO calibration_segments SELECT * FROM recount_segments "
+				      "ON CONFLICT DO NOTHING",
+				      detail);
+	if (!err) {
+		*ret_removed = removed;
+		*ret_added = added;
+	}
+	return err;
+}

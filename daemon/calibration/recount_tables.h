@@ -1,0 +1,67 @@
+/*
+ * Tables of a recount: temporary ones beside the calibration's, in the same connection, in which the log is
+ * counted again and compared with what is stored. Everything is done in slices of time, so that no statement
+ * is a long one however much is kept.
+ */
+#pragma once
+
+#include "calibration/cases.h"
+
+/* Where cases of the log are counted. */
+extern const struct case_tables recount_case_tables;
+
+/* What of the tables is compared or replaced; times are of buckets' starts, ms since 1970. */
+struct recount_range {
+	int64_t bucket_s;	   /* the fine width; of others nothing is compared */
+	int64_t since_ms;	   /* buckets from here on */
+	int64_t fine_since_ms;	   /* the same for the fine width; not before `since_ms` */
+	int64_t feedback_since_ms; /* the same for the label source FEEDBACK; INT64_MAX: none */
+};
+
+/* Exact decimals, as PostgreSQL prints them. */
+struct recount_figures {
+	int64_t cases;
+	str_t weight, weight_squared, weight_correct, weight_confidence, weight_squared_error;
+};
+
+/* Buckets that differ, of one width, segment, label source, level and bin. */
+struct recount_difference {
+	int64_t width_s;
+	struct calibration_segment segment;
+	int label_source; /* enum label_source */
+	str_t level;
+	int bin;
+	int64_t buckets;
+	int64_t first_ms, last_ms;		/* starts of the first and the last of them */
+	struct recount_figures stored, counted; /* sums over them */
+};
+
+struct recount_differences {
+	struct recount_difference *items; /* at most 1000 */
+	size_t count;
+	int64_t compared; /* buckets */
+	int64_t differing;
+	int64_t moved; /* cases that are counted as "other" of segments that have a place of their own since
+			*/
+};
+
+/* Makes the tables, with the known segments in them. */
+err_t recount_tables_make(struct database *database, struct err_detail *detail);
+
+/* Copies what is stored from `since_ms` on; within the caller's transaction. */
+err_t recount_tables_copy(struct database *database, int64_t since_ms, struct err_detail *detail);
+
+/* End of the last bucket that is stored of another width than `bucket_s` and an hour, or 0: the width was
+ * another one until then. */
+err_t recount_tables_other_width(struct database *database, int64_t bucket_s, int64_t *ret_until_ms,
+				 struct err_detail *detail);
+
+/* Compares the copy with what was counted. Texts in the arena. */
+err_t recount_tables_compare(struct database *database, const struct recount_range *range,
+			     struct arena *arena, struct recount_differences *ret_differences,
+			     struct err_detail *detail);
+
+/* Puts what was counted in place of what is stored, within the caller's transaction that keeps others from
+ * counting. Returns how many buckets were removed and added; equal ones stay as they are. */
+err_t recount_tables_replace(struct database *database, const struct recount_range *range,
+			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail);

@@ -1,0 +1,251 @@
+/* Recount between a real Kafka and a real PostgreSQL: it finds what differs, and nothing where nothing does,
+ * and a rebuild under a running calibrator neither loses nor doubles a case. */
+#include "calibration/recount.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "harness/calibration_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS	  (60 * MINUTE_MS)
+
+static struct recount_outcome verify(struct arena *arena)
+{
+	const struct recount_options options = rig_recount_options();
+	struct recount_outcome outcome;
+	struct err_detail detail = { "" };
+	if (recount_verify(&options, arena, &outcome, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return outcome;
+}
+
+static struct recount_outcome rebuild(struct arena *arena)
+{
+	const struct recount_options options = rig_recount_options();
+	struct recount_outcome outcome;
+	struct err_detail detail = { "" };
+	if (recount_rebuild(&options, arena, &outcome, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return outcome;
+}
+
+static void run_sql(const char *sql)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(rig.server.socket_dsn, NULL);
+	struct err_detail detail = { "" };
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_script(database, sql, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+}
+
+static void count_records(int count)
+{
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(count, true);
+	rig_produce(count, false);
+	rig_wait_counted(rig.sent);
+	calibrator_stop(calibrator);
+}
+
+static void expect_no_drift(int64_t cases)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct recount_outcome outcome = verify(arena);
+	assert_int_equal(outcome.differences.differing, 0);
+	assert_true(outcome.differences.compared > 0);
+	assert_int_equal(outcome.cases, cases);
+	assert_true(outcome.complete);
+	assert_int_equal(outcome.notes_count, 0);
+}
+
+static void test_what_was_counted_is_recounted(void **state)
+{
+	(void)state;
+	count_records(700);
+	expect_no_drift(700);
+}
+
+/* Every way to spoil a bucket of either width, with what is to be said of it. */
+static const struct {
+	const char *sql;
+	int64_t width_s;
+	int64_t stored, counted; /* cases of the difference */
+	int64_t buckets;
+} tamperings[] = {
+	{ "UPDATE calibration_buckets SET weight_correct = weight_correct + 0.000000001 WHERE width_s = 300 "
+	  "AND bin = 3 AND bucket_start = (SELECT min(bucket_start) FROM calibration_buckets)",
+	  300, 10, 10, 1 },
+	{ "UPDATE calibration_buckets SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5", 3600, 11, 10,
+	  1 },
+	{ "DELETE FROM calibration_buckets WHERE width_s = 3600 AND bin = 9", 3600, 0, 10, 1 },
+	{ "INSERT INTO calibration_buckets SELECT width_s, bucket_start, 'made up', model, prompt_version, "
+	  "label_source, level, bin, 7, 7, 7, 7, 7, 7 FROM calibration_buckets WHERE width_s = 300 LIMIT 1",
+	  300, 7, 0, 1 },
+	{ "UPDATE calibration_buckets SET level = 'HIGH_CONFIDENCE' WHERE width_s = 3600 AND bin = 4", 3600,
+	  10, 0, 1 },
+};
+
+static void test_tampering_is_found_and_mended(void **state)
+{
+	(void)state;
+	count_records(70);
+	for (size_t i = 0; i < sizeof tamperings / sizeof *tamperings; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(tamperings[i].sql);
+		struct recount_outcome outcome = verify(arena);
+		if (outcome.differences.count == 0)
+			fail_msg("not found: %s", tamperings[i].sql);
+		const struct recount_difference *found = &outcome.differences.items[0];
+		if (found->width_s != tamperings[i].width_s || found->stored.cases != tamperings[i].stored ||
+		    found->counted.cases != tamperings[i].counted || found->buckets != tamperings[i].buckets)
+			fail_msg("%s: width %lld, %lld cases instead of %lld, %lld buckets",
+				 tamperings[i].sql, (long long)found->width_s, (long long)found->stored.cases,
+				 (long long)found->counted.cases, (long long)found->buckets);
+		outcome = rebuild(arena);
+		assert_true(outcome.removed + outcome.added <= 2);
+		expect_no_drift(70);
+	}
+}
+
+/* Segments beyond the limit are "other", in a recount as well. */
+static void test_a_segment_that_got_its_place_later_is_no_difference(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_records(70);
+	run_sql("UPDATE calibration_buckets SET application = 'other'");
+	struct recount_outcome outcome = verify(arena);
+	assert_int_equal(outcome.differences.differing, 0);
+	assert_int_equal(outcome.differences.moved, 70);
+	/* the other way round it is one */
+	run_sql("UPDATE calibration_buckets SET application = 'somebody else'");
+	outcome = verify(arena);
+	assert_true(outcome.differences.differing > 0);
+}
+
+/* Of what is older than the log nothing is said, and a rebuild leaves it alone. */
+static void test_deleted_records_are_not_missed(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char older[64], still[64];
+	int64_t hour_ms = clock_wall_ms() / HOUR_MS * HOUR_MS;
+	rig.first_scored_at_ms = hour_ms - 3 * HOUR_MS;
+	count_records(60);
+	rig.first_scored_at_ms = hour_ms - HOUR_MS;
+	count_records(60);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_buckets", older, sizeof older);
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, 5);
+	struct recount_outcome outcome = verify(arena);
+	assert_false(outcome.complete);
+	assert_int_equal(outcome.notes_count, RIG_PARTITIONS);
+	assert_int_equal(outcome.range.since_ms, hour_ms - 2 * HOUR_MS);
+	assert_int_equal(outcome.differences.differing, 0);
+	assert_true(outcome.differences.compared > 0);
+	run_sql("UPDATE calibration_buckets SET cases = cases + 1 WHERE bucket_start >= now() - interval '2 "
+		"hours'");
+	outcome = verify(arena);
+	assert_int_equal(outcome.differences.differing, outcome.differences.compared);
+	rebuild(arena);
+	assert_int_equal(verify(arena).differences.differing, 0);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_buckets", still, sizeof still);
+	assert_string_equal(still, older);
+	assert_int_equal(rig_counted(), 120);
+}
+
+static void test_a_topic_that_is_another_one(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_records(60);
+	run_sql("UPDATE calibration_positions SET next_offset = 1000000 WHERE partition = 1");
+	struct recount_outcome outcome = verify(arena);
+	assert_false(outcome.complete);
+	assert_int_equal(outcome.differences.compared, 0);
+	rebuild(arena);
+	assert_int_equal(rig_counted(), 60);
+}
+
+/* Calibrators count on while everything is spoilt and rebuilt, again and again. */
+static void test_rebuilding_under_running_calibrators(void **state)
+{
+	(void)state;
+	struct calibrator *first = rig_start_calibrator(), *second = rig_start_calibrator();
+	for (int round = 0; round < 3; round++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		rig_produce(2000, true);
+		run_sql("DO $$ BEGIN IF to_regclass('calibration_buckets') IS NOT NULL THEN "
+			"UPDATE calibration_buckets SET cases = cases + 5 WHERE bin = 6; "
+			"DELETE FROM calibration_buckets WHERE bin = 7; END IF; END $$");
+		rig_sleep_ms(700);
+		rebuild(arena);
+	}
+	rig_wait_counted(rig.sent);
+	rig_sleep_ms(1000);
+	expect_no_drift(6000);
+	calibrator_stop(first);
+	calibrator_stop(second);
+	expect_no_drift(6000);
+}
+
+/* The width of buckets is an installation's choice, and may change. */
+static void test_a_change_of_the_width_is_no_difference(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct recount_options options = rig_recount_options();
+	struct recount_outcome outcome;
+	count_records(60);
+	options.bucket_s = 60;
+	assert_int_equal(recount_verify(&options, arena, &outcome, NULL), ERR_OK);
+	assert_int_equal(outcome.differences.differing, 0);
+	assert_int_equal(outcome.differences.compared, 7);
+	assert_int_equal(outcome.notes_count, 1);
+}
+
+static void test_only_one_rebuild_at_a_time(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(database_cleanup) struct database *other = database_new(rig.server.socket_dsn, NULL);
+	const struct recount_options options = rig_recount_options();
+	struct recount_outcome outcome;
+	count_records(10);
+	assert_int_equal(database_connect(other, NULL, NULL), ERR_OK);
+	assert_int_equal(database_script(other, "SELECT pg_advisory_lock(7236837205)", NULL), ERR_OK);
+	assert_int_equal(recount_rebuild(&options, arena, &outcome, NULL), ERR_CONFLICT);
+}
+
+static void test_a_database_without_tables(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct recount_options options = rig_recount_options();
+	struct recount_outcome outcome;
+	assert_int_equal(recount_verify(&options, arena, &outcome, NULL), ERR_DATABASE_REFUSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_what_was_counted_is_recounted, rig_begin_test),
+		cmocka_unit_test_setup(test_tampering_is_found_and_mended, rig_begin_test),
+		cmocka_unit_test_setup(test_a_segment_that_got_its_place_later_is_no_difference,
+				       rig_begin_test),
+		cmocka_unit_test_setup(test_deleted_records_are_not_missed, rig_begin_test),
+		cmocka_unit_test_setup(test_a_topic_that_is_another_one, rig_begin_test),
+		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),
+		cmocka_unit_test_setup(test_a_change_of_the_width_is_no_difference, rig_begin_test),
+		cmocka_unit_test_setup(test_only_one_rebuild_at_a_time, rig_begin_test),
+		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
+	};
+	log_set_level(LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, rig_start, rig_stop);
+}
