@@ -4,6 +4,8 @@
 
 #include "catalog/pg_type_d.h"
 
+#include <math.h>
+
 /* Before so many comparisons it takes longer to hash than to compare. */
 #define FEW_COMPARISONS 64
 
@@ -19,8 +21,67 @@ struct base_column base_column_of(const struct range_item *item, size_t column)
 	return base;
 }
 
+/* What selects a part of something by its name, `(t).y` or y(t): of what, or NULL. */
+static const Node *selected_from(const struct resolver *resolver, const Node *node, const char **ret_name)
+{
+	if (IsA(node, A_Indirection)) {
+		const A_Indirection *selection = (const A_Indirection *)node;
+		const Node *part = linitial(selection->indirection);
+		*ret_name = IsA(part, String) ? NODE_STRING(part) : NULL;
+		return *ret_name && list_length(selection->indirection) == 1 ? selection->arg : NULL;
+	}
+	if (!IsA(node, FuncCall) || list_length(((const FuncCall *)node)->args) != 1)
+		return NULL;
+	const FuncCall *call = (const FuncCall *)node;
+	const struct resolved_function *function = resolution_function(resolver->resolution, call);
+	*ret_name = names_last(call->funcname);
+	return function && function->kind == FUNCTION_CAST && *ret_name ? linitial(call->args) : NULL;
+}
+
+/* A column of a row of FROM. */
+static bool is_column_of_row(struct resolver *resolver, const Node *node, struct base_column *ret_base)
+{
+	const char *name;
+	struct found_column found;
+	const Node *row = selected_from(resolver, node, &name);
+	if (!row || !IsA(row, ColumnRef))
+		return false;
+	const struct resolved_column *column =
+		resolution_column(resolver->resolution, (const ColumnRef *)row);
+	if (!column || column->kind != COLUMN_WHOLE_ROW ||
+	    lookup_in_item(resolver, column->item, str_from(name), &found) != LOOKUP_FOUND || found.is_system)
+		return false;
+	*ret_base = base_column_of(found.item, found.column);
+	return true;
+}
+
+bool expression_is_column(struct resolver *resolver, const Node *node, struct base_column *ret_base)
+{
+	if (!IsA(node, ColumnRef))
+		return is_column_of_row(resolver, node, ret_base);
+	const struct resolved_column *column =
+		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	if (!column || column->kind != COLUMN_OF_ITEM)
+		return false;
+	*ret_base = base_column_of(column->item, column->column);
+	return true;
+}
+
+bool is_subscript(const Node *node)
+{
+	const ListCell *cell;
+	if (!IsA(node, A_Indirection))
+		return false;
+	foreach(cell, ((const A_Indirection *)node)->indirection)
+	{
+		if (!IsA(lfirst(cell), A_Indices))
+			return false;
+	}
+	return true;
+}
+
 /* What a conversion converts, or NULL. */
-static const Node *cast_operand(const struct resolver *resolver, const Node *node)
+static const Node *cast_operand(struct resolver *resolver, const Node *node)
 {
 	if (IsA(node, TypeCast))
 		return ((const TypeCast *)node)->arg;
@@ -31,7 +92,9 @@ static const Node *cast_operand(const struct resolver *resolver, const Node *nod
 	bool cast = function &&
 		    (function->kind == FUNCTION_CAST ||
 		     (function->chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
-	return cast ? linitial(((const FuncCall *)node)->args) : NULL;
+	struct base_column column;
+	return cast && !is_column_of_row(resolver, node, &column) ? linitial(((const FuncCall *)node)->args)
+								  : NULL;
 }
 
 /* Whether a conversion that is written may be none, or one that PostgreSQL adds by itself where the other
@@ -56,7 +119,7 @@ static const Node *behind_output(const struct resolver *resolver, const Node *no
 }
 
 /* Conversions may be written or not, and may be none at all. */
-static const Node *without_casts(const struct resolver *resolver, const Node *node, bool whole)
+static const Node *without_casts(struct resolver *resolver, const Node *node, bool whole)
 {
 	for (;;) {
 		node = behind_output(resolver, node);
@@ -67,12 +130,12 @@ static const Node *without_casts(const struct resolver *resolver, const Node *no
 	}
 }
 
-const Node *expression_without_casts(const struct resolver *resolver, const Node *node)
+const Node *expression_without_casts(struct resolver *resolver, const Node *node)
 {
 	return without_casts(resolver, node, false);
 }
 
-const Node *output_without_casts(const struct resolver *resolver, const Node *node)
+const Node *output_without_casts(struct resolver *resolver, const Node *node)
 {
 	return without_casts(resolver, node, true);
 }
@@ -92,11 +155,6 @@ static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, c
 	if (one->kind != other->kind)
 		return is_row(one) && is_row(other) && one->item == other->item;
 	switch (one->kind) {
-	case COLUMN_OF_ITEM: {
-		struct base_column left = base_column_of(one->item, one->column);
-		struct base_column right = base_column_of(other->item, other->column);
-		return left.item == right.item && left.column == right.column;
-	}
 	case COLUMN_WHOLE_ROW:
 	case COLUMN_STAR:
 		return one->item == other->item;
@@ -109,15 +167,44 @@ static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, c
 	}
 }
 
+/* Not a number: NAN. */
+static double number_in(const char *text)
+{
+	char *end;
+	const char *start = text + strspn(text, " \t\n\r");
+	const char *digits = start + (*start == '-' || *start == '+');
+	if (!strchr("0123456789.", *digits) || digits[strspn(digits, "0123456789.eE+-")])
+		return NAN;
+	double number = strtod(start, &end);
+	return end == start || *end ? NAN : number;
+}
+
+double constant_as_number(const A_Const *constant)
+{
+	if (constant->isnull)
+		return NAN;
+	switch (nodeTag(&constant->val)) {
+	case T_Integer:
+		return constant->val.ival.ival;
+	case T_Float:
+		return number_in(constant->val.fval.fval);
+	case T_String:
+		return number_in(constant->val.sval.sval);
+	default:
+		return NAN;
+	}
+}
+
 static bool constants_equal(const A_Const *a, const A_Const *b)
 {
+	double one = constant_as_number(a), other = constant_as_number(b);
 	if (a->isnull || b->isnull)
 		return a->isnull == b->isnull;
+	if (!isnan(one) || !isnan(other))
+		return one >= other && one <= other;
 	if (nodeTag(&a->val) != nodeTag(&b->val))
 		return false;
 	switch (nodeTag(&a->val)) {
-	case T_Integer:
-		return a->val.ival.ival == b->val.ival.ival;
 	case T_Boolean:
 		return a->val.boolval.boolval == b->val.boolval.boolval;
 	case T_Float:
@@ -172,6 +259,12 @@ static bool cases_equal(struct resolver *resolver, const CaseExpr *a, const Case
 	       expressions_may_equal(resolver, (const Node *)a->defresult, (const Node *)b->defresult);
 }
 
+static bool subscripts_equal(struct resolver *resolver, const A_Indirection *a, const A_Indirection *b)
+{
+	return expressions_may_equal(resolver, a->arg, b->arg) &&
+	       lists_equal(resolver, a->indirection, b->indirection);
+}
+
 static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 {
 	switch (nodeTag(a)) {
@@ -220,15 +313,23 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 		return resolution_type(resolver->resolution, a) == resolution_type(resolver->resolution, b) &&
 		       expressions_may_equal(resolver, ((const TypeCast *)a)->arg,
 					     ((const TypeCast *)b)->arg);
+	case T_A_Indirection:
+		return subscripts_equal(resolver, (const A_Indirection *)a, (const A_Indirection *)b);
+	case T_A_Indices:
+		return ((const A_Indices *)a)->is_slice == ((const A_Indices *)b)->is_slice &&
+		       expressions_may_equal(resolver, ((const A_Indices *)a)->lidx,
+					     ((const A_Indices *)b)->lidx) &&
+		       expressions_may_equal(resolver, ((const A_Indices *)a)->uidx,
+					     ((const A_Indices *)b)->uidx);
 	default:
 		return true;
 	}
 }
 
-/* `(row).column` is the column, which is not looked into. */
-static bool may_be_same_kind(const Node *a, const Node *b)
+/* `(value).field` may be a call as well, and is not looked into. */
+static bool may_be_anything(const Node *node)
 {
-	return nodeTag(a) == nodeTag(b) || IsA(a, A_Indirection) || IsA(b, A_Indirection);
+	return IsA(node, A_Indirection) && !is_subscript(node);
 }
 
 /* Two of one kind. Those that differ only far below are not gone through again and again. */
@@ -240,6 +341,18 @@ static bool same_kind_equal(struct resolver *resolver, const Node *a, const Node
 	return nodes_equal(resolver, a, b);
 }
 
+static bool may_equal_without_casts(struct resolver *resolver, const Node *a, const Node *b)
+{
+	struct base_column one, other;
+	bool is_column = expression_is_column(resolver, a, &one);
+	bool other_is_column = expression_is_column(resolver, b, &other);
+	if (is_column && other_is_column)
+		return one.item == other.item && one.column == other.column;
+	if ((!is_column && may_be_anything(a)) || (!other_is_column && may_be_anything(b)))
+		return true;
+	return nodeTag(a) == nodeTag(b) && same_kind_equal(resolver, a, b);
+}
+
 static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, bool whole)
 {
 	if (!a || !b)
@@ -248,7 +361,7 @@ static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, b
 		return true;
 	a = without_casts(resolver, a, whole);
 	b = without_casts(resolver, b, whole);
-	bool equal = may_be_same_kind(a, b) && (nodeTag(a) != nodeTag(b) || same_kind_equal(resolver, a, b));
+	bool equal = may_equal_without_casts(resolver, a, b);
 	resolver_leave(resolver);
 	return equal;
 }

@@ -3,6 +3,8 @@
 #include "common/hash.h"
 #include "sql/postgresql/node_children.h"
 
+#include <math.h>
+
 /* Expressions that may be equal (equal.c) have the same value, unless one is `open`: a part of it may be
  * equal to anything. */
 struct expression_hash {
@@ -21,6 +23,14 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
 	return mix(hash, text ? hash_seeded(text, strlen(text)) : 0);
+}
+
+static uint64_t mix_number(uint64_t hash, double number)
+{
+	uint64_t bits;
+	number += 0.0; /* −0 is 0 */
+	memcpy(&bits, &number, sizeof bits);
+	return mix(hash, bits);
 }
 
 uint64_t base_column_hash(struct base_column base)
@@ -53,9 +63,6 @@ static struct expression_hash hash_column(const struct resolver *resolver, const
 		return (struct expression_hash){ .open = true };
 	uint64_t hash = mix(T_ColumnRef, (uint64_t)column->kind + 1);
 	switch (column->kind) {
-	case COLUMN_OF_ITEM:
-		hash = base_column_hash(base_column_of(column->item, column->column));
-		break;
 	case COLUMN_WHOLE_ROW:
 	case COLUMN_STAR:
 		hash = mix(mix(T_ColumnRef, COLUMN_STAR), (uint64_t)(uintptr_t)column->item);
@@ -75,12 +82,13 @@ static struct expression_hash hash_column(const struct resolver *resolver, const
 static uint64_t hash_constant(const A_Const *constant)
 {
 	uint64_t hash = mix(T_A_Const, constant->isnull);
+	double number = constant_as_number(constant);
 	if (constant->isnull)
 		return hash;
+	if (!isnan(number))
+		return mix_number(hash, number);
 	hash = mix(hash, nodeTag(&constant->val));
 	switch (nodeTag(&constant->val)) {
-	case T_Integer:
-		return mix(hash, (uint64_t)(int64_t)constant->val.ival.ival);
 	case T_Boolean:
 		return mix(hash, constant->val.boolval.boolval);
 	case T_Float:
@@ -172,7 +180,14 @@ static struct expression_hash hash_parts(struct resolver *resolver, const Node *
 		add_part(resolver, &hash, ((const TypeCast *)node)->arg);
 		break;
 	case T_A_Indirection:
-		hash.open = true;
+		hash.open = !is_subscript(node);
+		add_part(resolver, &hash, ((const A_Indirection *)node)->arg);
+		add_list(resolver, &hash, ((const A_Indirection *)node)->indirection);
+		break;
+	case T_A_Indices:
+		hash.value = mix(hash.value, ((const A_Indices *)node)->is_slice);
+		add_part(resolver, &hash, ((const A_Indices *)node)->lidx);
+		add_part(resolver, &hash, ((const A_Indices *)node)->uidx);
 		break;
 	default:
 		break;
@@ -183,6 +198,9 @@ static struct expression_hash hash_parts(struct resolver *resolver, const Node *
 /* Of the node with the conversions that are written around it; those within do not count. */
 static struct expression_hash hash_as_written(struct resolver *resolver, const Node *node)
 {
+	struct base_column column;
+	if (expression_is_column(resolver, node, &column))
+		return (struct expression_hash){ base_column_hash(column), false };
 	if (IsA(node, ColumnRef))
 		return hash_column(resolver, (const ColumnRef *)node);
 	if (IsA(node, A_Const))

@@ -16,7 +16,7 @@
 #define RESOLVE_MAX_COLUMNS	     ((size_t)1 << 16)
 #define RESOLVE_MAX_OUTPUTS	     1664 /* of a SELECT: PostgreSQL refuses more */
 #define RESOLVE_MAX_COMPARISONS	     ((size_t)8 << 20)
-#define RESOLVE_MAX_NODE_COMPARISONS ((size_t)1 << 20)
+#define RESOLVE_MAX_NODE_COMPARISONS ((size_t)1 << 18)
 
 /* Output of a query. */
 struct outputs {
@@ -277,8 +277,14 @@ struct base_column {
 };
 struct base_column base_column_of(const struct range_item *item, size_t column);
 /* What the expression converts, where that says nothing of what is equal to it; else itself. */
-const Node *expression_without_casts(const struct resolver *resolver, const Node *node);
-const Node *output_without_casts(const struct resolver *resolver, const Node *node);
+const Node *expression_without_casts(struct resolver *resolver, const Node *node);
+const Node *output_without_casts(struct resolver *resolver, const Node *node);
+/* A column as it is, or `(t).y` and y(t) of a row t. */
+bool expression_is_column(struct resolver *resolver, const Node *node, struct base_column *ret_base);
+/* `a[1]` and the like, without fields. */
+bool is_subscript(const Node *node);
+/* The number that the literal is where one is wanted, quoted or not; else NAN. */
+double constant_as_number(const A_Const *constant);
 
 /* expression_index.c: places of expressions, to find an equal one without comparing with each. */
 struct expression_index *expression_index_new(struct resolver *resolver, size_t places);
