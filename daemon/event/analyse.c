@@ -253,18 +253,13 @@ static void score_overall(struct event *event)
 
 /* ---- who is asked ---- */
 
-/* Rows that tie may come in any order: keys that the truth does not return have to be asked for. */
+/* Rows that tie may come in any order, and at a LIMIT others may come: what the truth does not return has to
+ * be asked for. */
 static void show_sort_keys(const struct event *event, const struct sql_analysis *truth,
 			   struct validation_truth *asked)
 {
 	const struct sql_request request = request_of(event, truth->text);
-	struct sort_keys keys;
-	if (!sort_keys_show(&request, truth, event->arena, &keys))
-		return;
-	asked->keyed_sql = keys.sql;
-	asked->keyed_added = keys.added;
-	asked->keyed_keys = keys.keys;
-	asked->keyed_keys_count = keys.keys_count;
+	sort_keys_show(&request, truth, event->arena, &asked->shown);
 }
 
 static void ask_target(struct event *event)

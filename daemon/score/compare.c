@@ -11,6 +11,7 @@
 struct comparison {
 	const struct result_set *generated, *truth;
 	struct compare_table *generated_table, *truth_table;
+	struct compare_table *whole_table; /* or NULL */
 	const struct compare_options *options;
 	struct compare_tolerance tolerance;
 	struct arena *arena;
@@ -55,6 +56,9 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 			compare_read_rows(comparison->generated_table, pairing, false, comparison->arena),
 		.truth_rows = compare_read_rows(comparison->truth_table, pairing, true, comparison->arena),
 	};
+	if (comparison->whole_table)
+		order.whole_rows =
+			compare_read_rows(comparison->whole_table, pairing, true, comparison->arena);
 	*ret_cut_tie = false;
 	if (comparison->options->ordered)
 		return compare_match_ordered(&order, comparison->arena, ret_cut_tie);
@@ -62,29 +66,45 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 				  truth->rows_count, &comparison->tolerance, comparison->arena);
 }
 
-/* The best of the pairings that have equal right. */
-static size_t match_best(const struct comparison *comparison, bool *ret_cut_tie)
+static size_t rows_most(const struct comparison *comparison)
 {
-	size_t best = 0, choices = 1, budget = PAIRING_BUDGET;
+	return larger(comparison->generated->rows_count, comparison->truth->rows_count);
+}
+
+/* The best of the pairings that have equal right, by the contents of `paired_with`; it has to be better than
+ * `best`. */
+static size_t match_best(const struct comparison *comparison, struct compare_table *paired_with, size_t best,
+			 bool *cut_tie)
+{
+	size_t choices = 1, budget = PAIRING_BUDGET;
 	size_t cells = comparison->truth->columns_count *
-		       (comparison->generated->rows_count + comparison->truth->rows_count);
-	size_t full = larger(comparison->generated->rows_count, comparison->truth->rows_count);
-	*ret_cut_tie = false;
+		       (comparison->generated->rows_count + compare_table_set(paired_with)->rows_count);
 	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT && budget > 0; choice++) {
 		struct compare_pairing pairing;
-		bool cut_tie;
-		compare_pair_columns(comparison->generated_table, comparison->truth_table, choice, &budget,
+		bool cut;
+		compare_pair_columns(comparison->generated_table, paired_with, choice, &budget,
 				     comparison->arena, &pairing);
-		size_t matched = match_rows(comparison, &pairing, &cut_tie);
+		size_t matched = match_rows(comparison, &pairing, &cut);
 		compare_spend(&budget, 4 * cells);
 		choices = larger(choices, pairing.choices);
-		if (choice == 0 || matched > best) {
+		if (matched > best) {
 			best = matched;
-			*ret_cut_tie = cut_tie;
+			*cut_tie = cut;
 		}
-		if (best == full)
+		if (best == rows_most(comparison))
 			break;
 	}
+	return best;
+}
+
+/* Columns belong together that hold the same; of what ties at a cut, it may be that the truth's rows hold
+ * nothing of it. */
+static size_t match(const struct comparison *comparison, bool *ret_cut_tie)
+{
+	*ret_cut_tie = false;
+	size_t best = match_best(comparison, comparison->truth_table, 0, ret_cut_tie);
+	if (comparison->whole_table && best < rows_most(comparison))
+		best = match_best(comparison, comparison->whole_table, best, ret_cut_tie);
 	return best;
 }
 
@@ -97,6 +117,7 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.truth = truth,
 		.generated_table = compare_table_new(generated, arena),
 		.truth_table = compare_table_new(truth, arena),
+		.whole_table = options->whole ? compare_table_new(options->whole->rows, arena) : NULL,
 		.options = options,
 		.tolerance = compare_tolerance_of(options),
 		.arena = arena,
@@ -110,12 +131,61 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.truncated = generated->truncated || truth->truncated,
 	};
 	if (verdict.schema_match) {
-		size_t rows = larger(generated->rows_count, truth->rows_count);
-		size_t matched = match_best(&comparison, &verdict.limit_cut_tie);
+		size_t rows = rows_most(&comparison);
+		size_t matched = match(&comparison, &verdict.limit_cut_tie);
 		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
 		verdict.score = verdict.row_count_match || verdict.truncated
 					? compare_ladder(verdict.content_match_rate)
 					: COMPARE_SCORE_OTHER_COUNT;
 	}
 	*ret_verdict = verdict;
+}
+
+static struct compare_pairing pair_with_itself(const struct result_set *set, struct arena *arena)
+{
+	struct compare_pairing pairing = {
+		ARENA_ARRAY(arena, struct compare_pair, set->columns_count),
+		set->columns_count,
+		1,
+	};
+	for (size_t i = 0; i < pairing.count; i++)
+		compare_set_pair(&pairing, set, set, i, i);
+	return pairing;
+}
+
+/* How many rows the cut leaves. */
+static size_t rows_left(const struct compare_options *options, const struct compare_whole *whole)
+{
+	size_t rows = whole->rows->rows_count;
+	size_t behind = rows > whole->first ? rows - whole->first : 0;
+	return options->limited && options->limit < behind ? options->limit : behind;
+}
+
+enum compare_fit compare_whole_fit(const struct result_set *truth, const struct compare_options *options,
+				   const struct compare_whole *whole, struct arena *arena)
+{
+	if (!options->ordered || whole->rows->columns_count != truth->columns_count ||
+	    whole->keyed->columns_count < truth->columns_count ||
+	    rows_left(options, whole) != truth->rows_count)
+		return COMPARE_FITS_NOT;
+	struct compare_options with_whole = *options;
+	with_whole.whole = whole;
+	const struct compare_pairing pairing = pair_with_itself(truth, arena);
+	struct compare_table *table = compare_table_new(truth, arena);
+	const struct compare_row *rows = compare_read_rows(table, &pairing, true, arena);
+	const struct compare_order order = {
+		.generated = truth,
+		.truth = truth,
+		.pairing = &pairing,
+		.options = &with_whole,
+		.tolerance = compare_tolerance_of(options),
+		.generated_rows = rows,
+		.truth_rows = rows,
+		.whole_rows = compare_read_rows(compare_table_new(whole->rows, arena), &pairing, true, arena),
+	};
+	bool cut_tie;
+	if (!compare_keys_known(&order) ||
+	    compare_match_ordered(&order, arena, &cut_tie) != truth->rows_count)
+		return COMPARE_FITS_NOT;
+	return compare_last_tie_whole(&order, arena) ? COMPARE_FITS : COMPARE_FITS_PARTLY;
 }

@@ -44,7 +44,15 @@ struct result_set {
 
 /* A sort key of the ground truth that is one of its output columns. */
 struct compare_order_key {
-	size_t column; /* of the truth, from 0; behind its last one: of `key_rows` */
+	size_t column; /* of the truth, from 0; behind its last one: of the whole's keyed rows */
+};
+
+/* What a truth's rows were cut from, in the same order, with the columns that it sorts by and does not
+ * return. Tells which rows tie, and which others tie with those at either end of the truth. */
+struct compare_whole {
+	const struct result_set *rows;	/* columns as the truth's own; truncated: more were there */
+	const struct result_set *keyed; /* the same rows with the hidden sort keys behind those columns */
+	size_t first;			/* row that the truth begins with */
 };
 
 struct compare_options {
@@ -53,11 +61,13 @@ struct compare_options {
 	 * there) */
 	const struct compare_order_key *order_keys;
 	size_t order_keys_count;
-	bool all_keys_visible; /* no sort key had to be left out */
-	/* or NULL: the truth's rows with the columns that it is sorted by and does not return behind its own
-	 */
-	const struct result_set *key_rows;
-	bool limited; /* the truth has a top-level LIMIT: a cut through a tie is reported, not punished */
+	bool all_keys_visible;		   /* no sort key had to be left out */
+	const struct compare_whole *whole; /* that the truth fits (compare_whole_fit), or NULL */
+	/* Without `whole`: rows at a cut through a tie whose sort keys are the truth's are believed to tie,
+	 * which is reported. */
+	bool limited;		   /* the truth has a top-level LIMIT */
+	size_t limit;		   /* of how many rows; 0: not known */
+	size_t offset;		   /* rows that it leaves out before */
 	double absolute_tolerance; /* 0: 1e-4 */
 	double relative_tolerance; /* 0: 1e-9 */
 };
@@ -69,7 +79,7 @@ struct compare_verdict {
 	double content_match_rate; /* matched rows / the larger count */
 	bool ordering_matters;
 	bool truncated;
-	bool limit_cut_tie; /* rows tied at the end of a LIMIT differ: they count as matched */
+	bool limit_cut_tie; /* rows tied where the truth was cut differ: they count as matched */
 };
 
 /*
@@ -83,6 +93,19 @@ struct compare_verdict {
 void compare_results(const struct result_set *generated, const struct result_set *truth,
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict);
+
+enum compare_fit {
+	COMPARE_FITS_NOT, /* the truth is no part of the whole: ties were decided in another way, or its rows
+			     change from run to run */
+	COMPARE_FITS_PARTLY, /* of the rows that tie with its last one some may be missing: who has them is
+				right, others are not proven wrong */
+	COMPARE_FITS,
+};
+
+/* Whether the truth is what its cut leaves of the whole, up to ties. The keys, all of them, and the cut are
+ * those of `options`, whose `whole` it may become. */
+enum compare_fit compare_whole_fit(const struct result_set *truth, const struct compare_options *options,
+				   const struct compare_whole *whole, struct arena *arena);
 
 /* The ladder's score of a match rate. */
 #define COMPARE_SCORE_OTHER_COUNT 0.3

@@ -30,6 +30,7 @@ struct compare_digest {
 	const size_t *keys; /* of the order: indexes of columns */
 	size_t keys_count;
 	bool ordered, ties_known, limited;
+	uint64_t limit; /* 0: not known */
 	uint64_t rows;
 	struct compare_hash bag;
 	struct compare_hash sequence; /* of all ties before the last one */
@@ -195,6 +196,7 @@ struct compare_digest *compare_digest_new(const struct compare_digest_settings *
 		.ordered = options->ordered,
 		.ties_known = keys_known(options, settings->pairing->count),
 		.limited = options->limited,
+		.limit = options->limit,
 	};
 	if (settings->sample_rows > 0)
 		digest->sample = compare_sample_new(&settings->key, digest->columns, digest->columns_count,
@@ -284,8 +286,8 @@ enum compare_digest_verdict compare_digest_judge(const struct compare_digest *ge
 								      : COMPARE_DIGEST_UNEQUAL;
 	if (compare_hash_equal(end_tie(generated), end_tie(truth)))
 		return COMPARE_DIGEST_EQUAL;
-	bool cut = truth->limited && truth->ties_known && ties_equal(generated, truth) &&
-		   compare_hash_equal(generated->sequence, truth->sequence);
+	bool cut = truth->limited && truth->rows >= truth->limit && truth->ties_known &&
+		   ties_equal(generated, truth) && compare_hash_equal(generated->sequence, truth->sequence);
 	return cut ? COMPARE_DIGEST_EQUAL_TO_CUT : COMPARE_DIGEST_UNEQUAL;
 }
 

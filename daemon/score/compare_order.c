@@ -1,15 +1,29 @@
 #include "score/compare_order.h"
 
-static const struct result_set *keys_of_truth(const struct compare_order *order)
+/* A walk over the ties of the truth, or of the whole that it was cut from. */
+struct walk {
+	const struct compare_order *order;
+	struct arena *arena;
+	const struct result_set *keyed;
+	const struct compare_row *rows; /* of `keyed` */
+	size_t first, last;		/* the truth's among them */
+	bool ties_known;
+	bool keys_returned; /* the generated rows show the keys, too */
+	bool cut_tie;
+	/* Ties are told by the database, which knows no tolerance. */
+	struct compare_reading start_keys, other_keys;
+};
+
+static const struct result_set *keyed_set(const struct compare_order *order)
 {
-	return order->options->key_rows ? order->options->key_rows : order->truth;
+	return order->options->whole ? order->options->whole->keyed : order->truth;
 }
 
 /* Of a generated row only the keys that are output columns can be read. */
 static void read_keys(const struct compare_order *order, bool is_truth, size_t row,
 		      struct compare_reading *reading)
 {
-	const struct result_set *set = is_truth ? keys_of_truth(order) : order->generated;
+	const struct result_set *set = is_truth ? keyed_set(order) : order->generated;
 	compare_reading_reset(reading);
 	for (size_t i = 0; i < order->options->order_keys_count; i++) {
 		size_t column = order->options->order_keys[i].column;
@@ -23,35 +37,36 @@ static void read_keys(const struct compare_order *order, bool is_truth, size_t r
 	}
 }
 
-/* Whether ties can be told: every key is a column. */
-static bool keys_known(const struct compare_order *order)
+static bool keys_below(const struct compare_options *options, size_t columns)
 {
-	const struct compare_options *options = order->options;
 	for (size_t i = 0; i < options->order_keys_count; i++)
-		if (options->order_keys[i].column >= keys_of_truth(order)->columns_count)
+		if (options->order_keys[i].column >= columns)
 			return false;
 	return options->all_keys_visible && options->order_keys_count > 0;
 }
 
-static bool keys_returned(const struct compare_order *order)
+bool compare_keys_known(const struct compare_order *order)
 {
-	for (size_t i = 0; i < order->options->order_keys_count; i++)
-		if (order->options->order_keys[i].column >= order->truth->columns_count)
-			return false;
-	return keys_known(order);
+	return keys_below(order->options, keyed_set(order)->columns_count);
 }
 
-/* Where the run of rows that tie with `start` ends in the truth. */
-static size_t end_of_tie(const struct compare_order *order, size_t start, struct compare_reading *first,
-			 struct compare_reading *other)
+static bool same_keys(struct walk *walk, size_t a, size_t b)
+{
+	read_keys(walk->order, true, a, &walk->start_keys);
+	read_keys(walk->order, true, b, &walk->other_keys);
+	return str_equal(buf_str(&walk->start_keys.exact), buf_str(&walk->other_keys.exact));
+}
+
+/* Where the run of rows that tie with `start` ends. */
+static size_t end_of_tie(struct walk *walk, size_t start)
 {
 	size_t end = start + 1;
-	if (!keys_known(order))
+	if (!walk->ties_known)
 		return end;
-	read_keys(order, true, start, first);
-	for (; end < order->truth->rows_count; end++) {
-		read_keys(order, true, end, other);
-		if (!str_equal(buf_str(&first->exact), buf_str(&other->exact)))
+	read_keys(walk->order, true, start, &walk->start_keys);
+	for (; end < walk->keyed->rows_count; end++) {
+		read_keys(walk->order, true, end, &walk->other_keys);
+		if (!str_equal(buf_str(&walk->start_keys.exact), buf_str(&walk->other_keys.exact)))
 			break;
 	}
 	return end;
@@ -62,12 +77,17 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Generated rows of the last tie that have the keys of the truth there. */
-static size_t count_with_keys(const struct compare_order *order, size_t start, size_t end,
-			      struct arena *arena)
+static size_t larger(size_t a, size_t b)
 {
-	_cleanup_(compare_reading_free) struct compare_reading keys = { .arena = arena };
-	_cleanup_(compare_reading_free) struct compare_reading other = { .arena = arena };
+	return a > b ? a : b;
+}
+
+/* Generated rows that have the keys of the truth's row `start`. */
+static size_t count_with_keys(const struct walk *walk, size_t start, size_t end)
+{
+	const struct compare_order *order = walk->order;
+	_cleanup_(compare_reading_free) struct compare_reading keys = { .arena = walk->arena };
+	_cleanup_(compare_reading_free) struct compare_reading other = { .arena = walk->arena };
 	size_t count = 0;
 	read_keys(order, true, start, &keys);
 	for (size_t row = start; row < end; row++) {
@@ -77,29 +97,85 @@ static size_t count_with_keys(const struct compare_order *order, size_t start, s
 	return count;
 }
 
+/* Whether the truth's rows from `start` to `end` may tie with rows that it does not have. */
+static bool may_be_cut(const struct compare_order *order, size_t start, size_t end)
+{
+	const struct compare_options *options = order->options;
+	size_t rows = order->truth->rows_count;
+	bool cut = options->limited && (options->limit == 0 || rows >= options->limit);
+	return (end == rows && (cut || order->truth->truncated)) || (start == 0 && options->offset > 0);
+}
+
+static size_t match_bags(const struct walk *walk, size_t ours, size_t ours_end,
+			 const struct compare_row *theirs, size_t theirs_count)
+{
+	return compare_match_bags(walk->order->generated_rows + ours, ours_end - ours, theirs, theirs_count,
+				  &walk->order->tolerance, walk->arena);
+}
+
+/* The rows that tie from `start` to `end`, those of the truth among them. */
+static size_t match_tie(struct walk *walk, size_t start, size_t end)
+{
+	const struct compare_order *order = walk->order;
+	size_t from = larger(start, walk->first) - walk->first, to = smaller(end, walk->last) - walk->first;
+	size_t ours_end = smaller(to, order->generated->rows_count);
+	if (ours_end <= from)
+		return 0;
+	size_t found = match_bags(walk, from, ours_end, walk->rows + start, end - start);
+	if (order->options->whole) {
+		bool cut = start < walk->first || end > walk->last;
+		walk->cut_tie |=
+			cut && found > match_bags(walk, from, ours_end, order->truth_rows + from, to - from);
+		return found;
+	}
+	if (!walk->keys_returned || found == ours_end - from || !may_be_cut(order, start, end))
+		return found;
+	size_t with_keys = count_with_keys(walk, from, ours_end);
+	walk->cut_tie |= with_keys > found;
+	return larger(found, with_keys);
+}
+
+static struct walk walk_begin(const struct compare_order *order, struct arena *arena)
+{
+	const struct compare_whole *whole = order->options->whole;
+	size_t first = whole ? whole->first : 0;
+	return (struct walk){
+		.order = order,
+		.arena = arena,
+		.keyed = keyed_set(order),
+		.rows = whole ? order->whole_rows : order->truth_rows,
+		.first = first,
+		.last = first + order->truth->rows_count,
+		.ties_known = compare_keys_known(order),
+		.keys_returned = keys_below(order->options, order->truth->columns_count),
+		.start_keys = { .canonical = true, .arena = arena },
+		.other_keys = { .canonical = true, .arena = arena },
+	};
+}
+
+static void walk_end(struct walk *walk)
+{
+	compare_reading_free(&walk->start_keys);
+	compare_reading_free(&walk->other_keys);
+}
+
 size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie)
 {
-	/* Ties are told by the database, which knows no tolerance. */
-	_cleanup_(compare_reading_free) struct compare_reading first = { .canonical = true, .arena = arena };
-	_cleanup_(compare_reading_free) struct compare_reading other = { .canonical = true, .arena = arena };
-	size_t rows = order->truth->rows_count, matched = 0;
-	bool cut = order->options->limited || order->truth->truncated;
-	bool ties_known = keys_returned(order);
-	*ret_cut_tie = false;
+	_cleanup_(walk_end) struct walk walk = walk_begin(order, arena);
+	size_t rows = smaller(walk.last, walk.keyed->rows_count), matched = 0;
 	for (size_t start = 0, end; start < rows; start = end) {
-		end = end_of_tie(order, start, &first, &other);
-		size_t ours = smaller(end, order->generated->rows_count);
-		if (ours <= start)
-			break;
-		size_t found =
-			compare_match_bags(order->generated_rows + start, ours - start,
-					   order->truth_rows + start, end - start, &order->tolerance, arena);
-		if (cut && ties_known && end == rows && found < ours - start) {
-			size_t with_keys = count_with_keys(order, start, ours, arena);
-			*ret_cut_tie = with_keys > found;
-			found = with_keys > found ? with_keys : found;
-		}
-		matched += found;
+		end = end_of_tie(&walk, start);
+		if (end > walk.first)
+			matched += match_tie(&walk, start, end);
 	}
+	*ret_cut_tie = walk.cut_tie;
 	return matched;
+}
+
+bool compare_last_tie_whole(const struct compare_order *order, struct arena *arena)
+{
+	_cleanup_(walk_end) struct walk walk = walk_begin(order, arena);
+	size_t rows = walk.keyed->rows_count;
+	return !walk.keyed->truncated || walk.first == walk.last ||
+	       (walk.last < rows && !same_keys(&walk, walk.last - 1, rows - 1));
 }

@@ -11,9 +11,16 @@ struct compare_order {
 	const struct compare_options *options;
 	struct compare_tolerance tolerance;
 	const struct compare_row *generated_rows, *truth_rows;
+	const struct compare_row *whole_rows; /* with the options' whole */
 };
 
 /* How many rows are matched. Rows whose keys tie may stand in any order among themselves, as far as all keys
- * are columns. Where the truth was cut off within such a tie, any rows with its keys are as good: they count,
- * and `ret_cut_tie` says so. */
+ * are columns. Where the truth was cut off within such a tie, other rows of the tie are as good: they count,
+ * and `ret_cut_tie` says so. They are those of the whole; without it, any rows with the truth's keys. */
 size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie);
+
+/* Whether the whole holds all rows that tie with the last one of the truth. */
+bool compare_last_tie_whole(const struct compare_order *order, struct arena *arena);
+
+/* Whether the keys are all columns, of the truth or of the whole. */
+bool compare_keys_known(const struct compare_order *order);

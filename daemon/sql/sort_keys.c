@@ -5,6 +5,9 @@
 
 #define KEYS_MAX 16
 
+/* Larger counts are not read. */
+#define COUNT_DIGITS_MOST 15
+
 /* Where the parts of a plain SELECT with an ORDER BY stand, as offsets into its text. */
 struct layout {
 	size_t targets_end; /* behind the last token of the target list */
@@ -133,6 +136,115 @@ static bool read_layout(str_t sql, enum sql_dialect dialect, struct layout *ret_
 	return find_word(&walk, "order") && read_keys(&walk, ret_layout);
 }
 
+/* --- the cut --- */
+
+/* Takes digits behind the current token. */
+static bool take_count(struct walk *walk, int64_t *ret_count)
+{
+	int64_t count = 0;
+	step(walk);
+	if (walk->token.kind != SCAN_NUMBER || walk->token.len > COUNT_DIGITS_MOST)
+		return false;
+	for (size_t i = 0; i < walk->token.len; i++) {
+		char digit = walk->sql.ptr[walk->token.offset + i];
+		if (digit < '0' || digit > '9')
+			return false;
+		count = count * 10 + (digit - '0');
+	}
+	*ret_count = count;
+	return true;
+}
+
+static bool take_rows(struct walk *walk)
+{
+	static const char *const rows[] = { "row", "rows", NULL };
+	bool found = is_one_of(walk, rows);
+	if (found)
+		step(walk);
+	return found;
+}
+
+/* LIMIT 3, and LIMIT 2, 3 where the dialect has it: the second is the limit then. */
+static bool take_limit(struct walk *walk, struct sort_cut *cut)
+{
+	if (cut->limit >= 0 || !take_count(walk, &cut->limit))
+		return false;
+	step(walk);
+	if (!scan_is_char(walk->sql, walk->token, ','))
+		return true;
+	cut->offset = cut->limit;
+	bool taken = take_count(walk, &cut->limit);
+	step(walk);
+	return taken;
+}
+
+static bool take_offset(struct walk *walk, struct sort_cut *cut)
+{
+	bool taken = cut->offset == 0 && take_count(walk, &cut->offset);
+	step(walk);
+	take_rows(walk);
+	return taken;
+}
+
+/* FETCH FIRST 3 ROWS ONLY. WITH TIES is no cut. */
+static bool take_fetch(struct walk *walk, struct sort_cut *cut)
+{
+	static const char *const first[] = { "first", "next", NULL };
+	step(walk);
+	if (cut->limit >= 0 || !is_one_of(walk, first))
+		return false;
+	struct walk number = *walk;
+	if (take_count(&number, &cut->limit))
+		*walk = number;
+	else
+		cut->limit = 1;
+	step(walk);
+	if (!take_rows(walk) || !is_word(walk, "only"))
+		return false;
+	step(walk);
+	return true;
+}
+
+/* Whether nothing but a cut stands from the current token up to the end. */
+static bool read_cut(struct walk walk, struct sort_cut *ret_cut)
+{
+	static const struct {
+		const char *word;
+		bool (*take)(struct walk *walk, struct sort_cut *cut);
+	} parts[] = { { "limit", take_limit }, { "offset", take_offset }, { "fetch", take_fetch } };
+	struct sort_cut cut = { .known = true, .limit = -1 };
+	while (walk.token.kind != SCAN_END) {
+		size_t part = 0;
+		while (part < sizeof parts / sizeof *parts && !is_word(&walk, parts[part].word))
+			part++;
+		if (part == sizeof parts / sizeof *parts || !parts[part].take(&walk, &cut))
+			return false;
+	}
+	*ret_cut = cut;
+	return true;
+}
+
+/* Where the statement's cut begins: its end where there is none. Words that are meant as names are followed
+ * by something else. */
+static size_t find_cut(str_t sql, enum sql_dialect dialect, struct sort_cut *ret_cut)
+{
+	static const char *const words[] = { "limit", "offset", "fetch", NULL };
+	struct walk walk = { .sql = sql, .dialect = dialect, .token = scan_next(sql, 0, dialect) };
+	bool any = false;
+	*ret_cut = (struct sort_cut){ .limit = -1 };
+	while (!opens(sql, walk.token) && advance(&walk)) {
+		if (!is_one_of(&walk, words))
+			continue;
+		any = true;
+		if (read_cut(walk, ret_cut))
+			return walk.token.offset;
+	}
+	ret_cut->known = walk.token.kind == SCAN_END && !any;
+	return sql.len;
+}
+
+/* --- the statement --- */
+
 static bool all_shown(const struct sql_analysis *analysis)
 {
 	for (size_t i = 0; i < analysis->order_keys_count; i++)
@@ -141,6 +253,7 @@ static bool all_shown(const struct sql_analysis *analysis)
 	return true;
 }
 
+/* The text up to its cut, with the hidden keys. */
 static str_t rewrite(str_t sql, const struct layout *layout, const struct sql_analysis *analysis,
 		     struct arena *arena, size_t *ret_added)
 {
@@ -162,16 +275,29 @@ static str_t rewrite(str_t sql, const struct layout *layout, const struct sql_an
 	return rewritten;
 }
 
+static bool show(str_t text, const struct sql_request *request, const struct sql_analysis *analysis,
+		 struct arena *arena, struct sort_keys *keys)
+{
+	struct layout layout;
+	if (all_shown(analysis)) {
+		keys->sql = arena_str(arena, text);
+		return text.len < analysis->text.len;
+	}
+	if (!read_layout(text, request->dialect, &layout) || layout.keys_count != analysis->order_keys_count)
+		return false;
+	keys->sql = rewrite(text, &layout, analysis, arena, &keys->added);
+	return true;
+}
+
 bool sort_keys_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		    struct arena *arena, struct sort_keys *ret_keys)
 {
-	struct layout layout;
-	if (!analysis->valid || analysis->verdict != SQL_SAFE || !analysis->ordered || all_shown(analysis) ||
-	    !read_layout(analysis->text, request->dialect, &layout) ||
-	    layout.keys_count != analysis->order_keys_count)
-		return false;
 	struct sort_keys shown = { .keys_count = analysis->order_keys_count };
-	shown.sql = rewrite(analysis->text, &layout, analysis, arena, &shown.added);
+	if (!analysis->valid || analysis->verdict != SQL_SAFE || !analysis->ordered || shown.keys_count == 0)
+		return false;
+	size_t end = find_cut(analysis->text, request->dialect, &shown.cut);
+	if (!show((str_t){ analysis->text.ptr, end }, request, analysis, arena, &shown))
+		return false;
 	struct sql_request again = *request;
 	again.sql = shown.sql;
 	struct sql_analysis rewritten;

@@ -1,22 +1,31 @@
 /*
- * Sort keys that a statement does not return, made visible: rows that tie can be told only by their keys.
+ * What tells which rows of an ordered statement tie, and which others tie with those that its LIMIT leaves:
+ * its sort keys that it does not return, made visible, and its LIMIT taken off.
  *
- * `SELECT name FROM t ORDER BY age` becomes `SELECT name, (age) FROM t ORDER BY age`. By the tokens of the
- * text, which is then analysed again: what is not proven to read, or whose added columns are not recognised
- * as its sort keys, is left alone. Pure; any thread with POOL_STACK_BYTES of stack.
+ * `SELECT name FROM t ORDER BY age LIMIT 3` becomes `SELECT name, (age) FROM t ORDER BY age`. By the tokens
+ * of the text, which is then analysed again: what is not proven to read, or whose added columns are not
+ * recognised as its sort keys, is left alone. Pure; any thread with POOL_STACK_BYTES of stack.
  */
 #pragma once
 
 #include "sql/analysis.h"
 
+/* Which rows, in their order, a statement returns. */
+struct sort_cut {
+	bool known; /* false: not written as plain numbers at the end; it stays in the statement */
+	int64_t offset;
+	int64_t limit; /* -1: all */
+};
+
 struct sort_keys {
-	str_t sql;			  /* returns the same columns, and the keys behind them */
+	str_t sql;			  /* returns the same columns, and the hidden keys behind them */
 	size_t added;			  /* columns at the end */
 	const struct sql_order_key *keys; /* all of the statement's; none is hidden */
 	size_t keys_count;
+	struct sort_cut cut; /* of the statement; where it is known, `sql` is without it */
 };
 
-/* `analysis` is that of `request`. False: there is no hidden key, or the statement cannot be rewritten. The
- * results live in the arena. */
+/* `analysis` is that of `request`. False: there is neither a hidden key nor a cut, or the statement cannot be
+ * rewritten. The results live in the arena. */
 bool sort_keys_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		    struct arena *arena, struct sort_keys *ret_keys);

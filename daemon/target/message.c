@@ -106,9 +106,12 @@ static void put_truth(struct buf *out, const struct validation_truth *truth)
 	put_bool(out, truth->ordered);
 	put_bool(out, truth->limited);
 	put_order_keys(out, truth->order_keys, truth->order_keys_count);
-	put_text(out, truth->keyed_sql);
-	buf_append_u32(out, (uint32_t)truth->keyed_added);
-	put_order_keys(out, truth->keyed_keys, truth->keyed_keys_count);
+	put_text(out, truth->shown.sql);
+	buf_append_u32(out, (uint32_t)truth->shown.added);
+	put_order_keys(out, truth->shown.keys, truth->shown.keys_count);
+	put_bool(out, truth->shown.cut.known);
+	put_i64(out, truth->shown.cut.offset);
+	put_i64(out, truth->shown.cut.limit);
 }
 
 err_t message_put_validate(struct buf *out, const struct validation_request *request)
@@ -310,9 +313,12 @@ static void get_truth(struct reader *reader, struct validation_truth *truth)
 	truth->ordered = get_bool(reader);
 	truth->limited = get_bool(reader);
 	truth->order_keys = get_order_keys(reader, &truth->order_keys_count);
-	truth->keyed_sql = get_text(reader);
-	truth->keyed_added = get_u32(reader);
-	truth->keyed_keys = get_order_keys(reader, &truth->keyed_keys_count);
+	truth->shown.sql = get_text(reader);
+	truth->shown.added = get_u32(reader);
+	truth->shown.keys = get_order_keys(reader, &truth->shown.keys_count);
+	truth->shown.cut.known = get_bool(reader);
+	truth->shown.cut.offset = get_i64(reader);
+	truth->shown.cut.limit = get_i64(reader);
 }
 
 err_t message_get_validate(str_t payload, struct arena *arena, struct validation_request *ret_request)

@@ -10,7 +10,7 @@
 #include "common/arena.h"
 #include "common/list.h"
 #include "common/tick.h"
-#include "sql/analysis.h"
+#include "sql/sort_keys.h"
 
 struct targets;
 
@@ -58,12 +58,7 @@ struct validation_truth {
 	const struct sql_order_key *order_keys;
 	size_t order_keys_count;
 	bool limited;
-	/* The same with its hidden sort keys as further columns (sql/sort_keys.h), or absent; and all its
-	 * keys */
-	str_t keyed_sql;
-	size_t keyed_added;
-	const struct sql_order_key *keyed_keys;
-	size_t keyed_keys_count;
+	struct sort_keys shown; /* what tells which rows tie; without SQL: that cannot be told */
 };
 
 struct validation_execution {

@@ -73,9 +73,13 @@ static void set_keys(const struct sql_order_key *keys, size_t count, struct aren
 static struct compare_options options_of(const struct target_settings *target,
 					 const struct validation_truth *truth, struct arena *arena)
 {
+	const struct sort_cut *cut = &truth->shown.cut;
+	bool known = str_present(truth->shown.sql) && cut->known;
 	struct compare_options options = {
 		.ordered = truth->ordered,
 		.limited = truth->limited,
+		.limit = known && cut->limit > 0 ? (size_t)cut->limit : 0,
+		.offset = known && cut->offset > 0 ? (size_t)cut->offset : 0,
 		.absolute_tolerance = target->absolute_tolerance,
 		.relative_tolerance = target->relative_tolerance,
 	};
@@ -200,7 +204,7 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 			return err;
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
-		*ret_matched = verdict.score >= 1.0 && !verdict.truncated;
+		*ret_matched = verdict.score >= 1.0 && !verdict.truncated && !verdict.limit_cut_tie;
 		if (*ret_matched) {
 			take_finding(validation, i,
 				     &(struct finding){ .verdict = verdict,
@@ -268,27 +272,60 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 	return ERR_OK;
 }
 
-/* Rows stand in another order than the truth's, which sorts by what it does not return: whether they tie is
- * seen when it runs once more with its keys. Nothing changes when that fails. */
-static err_t compare_with_keys(struct validation *validation, size_t index, struct arena *arena,
-			       struct compare_verdict *verdict, struct err_detail *detail)
+/* Whether rows that tie could decide: those of keys that the truth does not return, or those at its cut that
+ * have the same keys. */
+static bool ties_may_decide(const struct validation_truth *truth, const struct compare_verdict *verdict)
+{
+	return str_present(truth->shown.sql) && verdict->schema_match && verdict->row_count_match &&
+	       !verdict->truncated &&
+	       (verdict->limit_cut_tie || (truth->shown.added > 0 && verdict->content_match_rate < 1));
+}
+
+/* The statement that returns what the truth was cut from, as far as it is fetched. */
+static str_t whole_sql(const struct validation *validation, const struct validation_truth *truth,
+		       struct arena *arena)
+{
+	if (!truth->shown.cut.known || (truth->shown.cut.limit < 0 && truth->shown.cut.offset == 0))
+		return truth->shown.sql;
+	return arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(truth->shown.sql),
+			    (long long)validation->settings->target.max_rows + 1);
+}
+
+/* Judges anew by what the truth was cut from. Without a limit that is known, the cut is still in it. */
+static void judge_by_whole(const struct validation *validation, const struct validation_truth *asked,
+			   const struct result_set *truth, const struct result_set *keyed,
+			   struct arena *arena, struct compare_verdict *verdict)
+{
+	struct result_set ours = result_finish(&validation->generated.result);
+	struct result_set rows = result_without(keyed, asked->shown.added, arena);
+	struct compare_options options = options_of(&validation->settings->target, asked, arena);
+	struct compare_whole whole = { &rows, keyed, options.offset };
+	rows.columns = truth->columns; /* classes may follow from the values */
+	options.limited = options.limit > 0;
+	set_keys(asked->shown.keys, asked->shown.keys_count, arena, &options);
+	enum compare_fit fit = compare_whole_fit(truth, &options, &whole, arena);
+	if (fit == COMPARE_FITS_NOT)
+		return;
+	struct compare_verdict again = { 0 };
+	options.whole = &whole;
+	compare_results(&ours, truth, &options, arena, &again);
+	bool all_seen = fit == COMPARE_FITS && (asked->shown.cut.known || !asked->limited);
+	if (all_seen || again.content_match_rate > verdict->content_match_rate)
+		*verdict = again;
+}
+
+/* The truth runs once more with its keys and without its cut. Nothing changes when that fails. */
+static err_t compare_with_whole(const struct validation *validation, size_t index,
+				const struct result_set *truth, struct arena *arena,
+				struct compare_verdict *verdict, struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
-	struct query_run keyed;
-	err_t err = run_query(validation, asked->keyed_sql, arena, &keyed, detail);
-	struct result_set rows = result_finish(&keyed.result);
-	if (!err && keyed.outcome == QUERY_RETURNED && rows.columns_count > asked->keyed_added) {
-		struct result_set truth = result_without(&rows, asked->keyed_added, arena);
-		struct result_set ours = result_finish(&validation->generated.result);
-		struct compare_options options = options_of(&validation->settings->target, asked, arena);
-		struct compare_verdict again = { 0 };
-		set_keys(asked->keyed_keys, asked->keyed_keys_count, arena, &options);
-		options.key_rows = &rows;
-		compare_results(&ours, &truth, &options, arena, &again);
-		if (again.score > verdict->score)
-			*verdict = again;
-	}
-	result_free(&keyed.result);
+	struct query_run run;
+	err_t err = run_query(validation, whole_sql(validation, asked, arena), arena, &run, detail);
+	struct result_set keyed = result_finish(&run.result);
+	if (!err && run.outcome == QUERY_RETURNED && keyed.columns_count > asked->shown.added)
+		judge_by_whole(validation, asked, truth, &keyed, arena, verdict);
+	result_free(&run.result);
 	return err;
 }
 
@@ -310,9 +347,8 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 	struct finding finding = { .verdict = compare_with(validation, index, &result, arena),
 				   .generated = validation->generated.execution,
 				   .truth = truth->execution };
-	if (finding.verdict.score < 1.0 && finding.verdict.row_count_match && !finding.verdict.truncated &&
-	    str_present(request->truths[index].keyed_sql))
-		err = compare_with_keys(validation, index, arena, &finding.verdict, detail);
+	if (ties_may_decide(&request->truths[index], &finding.verdict))
+		err = compare_with_whole(validation, index, &result, arena, &finding.verdict, detail);
 	if (err)
 		return err;
 	if (validation->settings->target.stream_large_results && finding.verdict.truncated &&

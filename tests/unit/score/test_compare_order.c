@@ -125,12 +125,142 @@ static void test_limit(void **state)
 	CHECK_ALL(cases, check_case);
 }
 
+/* A truth together with what it was cut from. */
+struct whole_case {
+	const char *fault, *reason;
+	const char *columns, *generated, *truth;
+	const char *keyed_columns,
+		*keyed;	     /* the same columns, and hidden keys behind; the key is the last one */
+	size_t first, limit; /* limit 0: none */
+	bool truncated;
+	enum compare_fit fit;
+	bool cut_tie;
+	double score;
+};
+
+static void check_whole(const struct whole_case *item)
+{
+	struct arena *arena = arena_new();
+	const struct result_set generated = read_set(arena, item->columns, item->generated);
+	const struct result_set truth = read_set(arena, item->columns, item->truth);
+	struct result_set keyed = read_set(arena, item->keyed_columns, item->keyed), rows = keyed;
+	str_t *cells = ARENA_ARRAY(arena, str_t, keyed.rows_count * truth.columns_count);
+	for (size_t i = 0; i < keyed.rows_count * truth.columns_count; i++)
+		cells[i] =
+			keyed.cells[i / truth.columns_count * keyed.columns_count + i % truth.columns_count];
+	keyed.truncated = rows.truncated = item->truncated;
+	rows.columns = truth.columns;
+	rows.columns_count = truth.columns_count;
+	rows.cells = cells;
+	const struct compare_whole whole = { &rows, &keyed, item->first };
+	const struct compare_order_key key = { keyed.columns_count - 1 };
+	struct compare_options options = { .ordered = true,
+					   .order_keys = &key,
+					   .order_keys_count = 1,
+					   .all_keys_visible = true,
+					   .limited = item->limit > 0,
+					   .limit = item->limit };
+	enum compare_fit fit = compare_whole_fit(&truth, &options, &whole, arena);
+	struct compare_verdict verdict = { 0 };
+	options.whole = &whole;
+	if (fit != COMPARE_FITS_NOT)
+		compare_results(&generated, &truth, &options, arena, &verdict);
+	if (fit != item->fit || fabs(verdict.score - item->score) > 1e-12 ||
+	    verdict.limit_cut_tie != item->cut_tie)
+		fail_msg("%s (%s): fits %d, score %.4f (expected %.4f), cut tie %d", item->fault,
+			 item->reason, fit, verdict.score, item->score, verdict.limit_cut_tie);
+	arena_free(arena);
+}
+
+static void test_whole(void **state)
+{
+	(void)state;
+	static const struct whole_case cases[] = {
+		{ "hidden_tie_cut_punished", "b ties with a by the hidden key", "v:t", "b\n", "a\n",
+		  "v:t|k:i", "a|1\nb|1\nc|2\n", 0, 1, false, COMPARE_FITS, true, 1 },
+		{ "hidden_tie_excuses_all", "c does not tie", "v:t", "c\n", "a\n", "v:t|k:i",
+		  "a|1\nb|1\nc|2\n", 0, 1, false, COMPARE_FITS, false, 0 },
+		{ "visible_tie_believed", "x has the key but is no row of the whole", "v:t|k:i", "x|1\n",
+		  "a|1\n", "v:t|k:i", "a|1\nb|1\n", 0, 1, false, COMPARE_FITS, false, 0 },
+		{ "short_result_excused", "nothing was cut, b is missing", "v:t|k:i", "a|1\nx|2\n",
+		  "a|1\nb|2\n", "v:t|k:i", "a|1\nb|2\n", 0, 5, false, COMPARE_FITS, false, 0.5 },
+		{ "offset_tie_punished", "a and b tie at the start of the cut", "v:t|k:i", "a|1\nc|2\n",
+		  "b|1\nc|2\n", "v:t|k:i", "a|1\nb|1\nc|2\n", 1, 0, false, COMPARE_FITS, true, 1 },
+		{ "cut_within_one_tie", "any two of the four", "v:t|k:i", "d|1\na|1\n", "b|1\nc|1\n",
+		  "v:t|k:i", "a|1\nb|1\nc|1\nd|1\n", 1, 2, false, COMPARE_FITS, true, 1 },
+		{ "candidate_counts_twice", "the whole has a once", "v:t|k:i", "a|1\na|1\n", "a|1\nb|1\n",
+		  "v:t|k:i", "a|1\nb|1\nc|1\n", 0, 2, false, COMPARE_FITS, false, 0.5 },
+		{ "duplicates_in_the_tie_forgotten", "the whole has a twice", "v:t|k:i", "a|1\na|1\n",
+		  "a|1\nb|1\n", "v:t|k:i", "a|1\nb|1\na|1\n", 0, 2, false, COMPARE_FITS, true, 1 },
+		{ "tie_inside_taken_from_behind", "1 is no tie of the cut", "v:t|k:i", "c|2\na|1\n",
+		  "a|1\nb|2\n", "v:t|k:i", "a|1\nb|2\nc|2\n", 0, 2, false, COMPARE_FITS, false, 0 },
+		{ "plan_decides_other_ties", "the truth has b, this run has it behind the cut", "v:t|k:i",
+		  "c|1\n", "b|1\n", "v:t|k:i", "a|1\nb|1\nc|1\n", 0, 1, false, COMPARE_FITS, true, 1 },
+		{ "whole_of_another_query", "the truth's row is not in it", "v:t|k:i", "a|1\n", "z|1\n",
+		  "v:t|k:i", "a|1\nb|1\n", 0, 1, false, COMPARE_FITS_NOT, false, 0 },
+		{ "whole_too_short", "two rows behind the first, not three", "v:t|k:i", "a|1\n", "b|1\n",
+		  "v:t|k:i", "a|1\nb|1\nc|2\n", 1, 0, false, COMPARE_FITS_NOT, false, 0 },
+		{ "tie_that_was_not_fetched_to_its_end", "there may be an x", "v:t|k:i", "x|1\n", "a|1\n",
+		  "v:t|k:i", "a|1\nb|1\n", 0, 1, true, COMPARE_FITS_PARTLY, false, 0 },
+		{ "tie_was_fetched_although_not_all_was", "the tie ends before", "v:t|k:i", "b|1\n", "a|1\n",
+		  "v:t|k:i", "a|1\nb|1\nc|2\n", 0, 1, true, COMPARE_FITS, true, 1 },
+		{ "empty_cut", "nothing is nothing", "v:t|k:i", "", "", "v:t|k:i", "a|1\n", 1, 0, false,
+		  COMPARE_FITS, false, 1 },
+		{ "null_keys_at_the_cut", "NULLs sort as equals", "v:t", "b\n", "a\n", "v:t|k:i",
+		  "a|\\N\nb|\\N\nc|0\n", 0, 1, false, COMPARE_FITS, true, 1 },
+		{ "close_keys_at_the_cut", "the database knows no tolerance", "v:t", "b\n", "a\n", "v:t|k:f",
+		  "a|1\nb|1.00001\n", 0, 1, false, COMPARE_FITS, false, 0 },
+		{ "close_values_at_the_cut", "values have one", "v:f", "2.00001\n", "1\n", "v:f|k:i",
+		  "1|1\n2|1\n", 0, 1, false, COMPARE_FITS, true, 1 },
+		{ "twin_pairing_at_the_cut", "rows without a cut, ties inside", "v:t", "b\na\nc\n",
+		  "a\nb\nc\n", "v:t|k:i", "a|1\nb|1\nc|2\n", 0, 0, false, COMPARE_FITS, false, 1 },
+	};
+	CHECK_ALL(cases, check_whole);
+}
+
+/* Where the limit is known, a result below it was not cut. */
+static void test_known_limit(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *fault;
+		size_t limit, offset;
+		const char *generated;
+		double score;
+	} cases[] = {
+		{ "at_its_limit", 2, 0, "1|a\n2|z\n", 1 },
+		{ "below_its_limit", 3, 0, "1|a\n2|z\n", 0.5 },
+		{ "above_its_limit_is_cut_too", 1, 0, "1|a\n2|z\n", 1 },
+		{ "without_offset_the_start_is_whole", 2, 0, "1|z\n2|b\n", 0.5 },
+		{ "behind_an_offset", 3, 1, "1|z\n2|b\n", 1 },
+		{ "behind_an_offset_with_another_key", 3, 1, "3|z\n2|b\n", 0.5 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new();
+		const struct result_set generated = read_set(arena, "k:i|v:t", cases[i].generated);
+		const struct result_set truth = read_set(arena, "k:i|v:t", "1|a\n2|b\n");
+		const struct compare_order_key key = { 0 };
+		const struct compare_options options = { .ordered = true,
+							 .order_keys = &key,
+							 .order_keys_count = 1,
+							 .all_keys_visible = true,
+							 .limited = true,
+							 .limit = cases[i].limit,
+							 .offset = cases[i].offset };
+		struct compare_verdict verdict;
+		compare_results(&generated, &truth, &options, arena, &verdict);
+		if (fabs(verdict.score - cases[i].score) > 1e-12)
+			fail_msg("%s: %g, expected %g", cases[i].fault, verdict.score, cases[i].score);
+		arena_free(arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_ties),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_order),	    cmocka_unit_test(test_ties),
+		cmocka_unit_test(test_limit),	    cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_known_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,41 +11,70 @@ struct row {
 	const char *sql;
 	const char *shown; /* NULL: left alone */
 	size_t added;
+	bool cut_stays; /* the cut is not known */
+	int64_t limit, offset;
 };
 
+enum { ALL = -1 };
+
 static const struct row rows[] = {
-	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b", "SELECT a, (b) FROM t ORDER BY b", 1 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b", "SELECT a, (b) FROM t ORDER BY b", 1, false, ALL, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b DESC NULLS LAST, a, lower(c) LIMIT 3",
-	  "SELECT a, (b), (lower(c)) FROM t ORDER BY b DESC NULLS LAST, a, lower(c) LIMIT 3", 2 },
+	  "SELECT a, (b), (lower(c)) FROM t ORDER BY b DESC NULLS LAST, a, lower(c) ", 2, false, 3, 0 },
 	{ SQL_POSTGRESQL, "SELECT g FROM t GROUP BY g ORDER BY count(*) DESC, (max(a) + 1)",
-	  "SELECT g, (count(*)), ((max(a) + 1)) FROM t GROUP BY g ORDER BY count(*) DESC, (max(a) + 1)", 2 },
+	  "SELECT g, (count(*)), ((max(a) + 1)) FROM t GROUP BY g ORDER BY count(*) DESC, (max(a) + 1)", 2,
+	  false, ALL, 0 },
 	{ SQL_POSTGRESQL, "WITH w AS (SELECT a, b FROM t ORDER BY a) SELECT a -- the name\nFROM w ORDER BY b",
-	  "WITH w AS (SELECT a, b FROM t ORDER BY a) SELECT a, (b) -- the name\nFROM w ORDER BY b", 1 },
+	  "WITH w AS (SELECT a, b FROM t ORDER BY a) SELECT a, (b) -- the name\nFROM w ORDER BY b", 1, false,
+	  ALL, 0 },
 	{ SQL_POSTGRESQL, "SELECT a IS DISTINCT FROM b, extract(year FROM d) FROM t ORDER BY c",
-	  "SELECT a IS DISTINCT FROM b, extract(year FROM d), (c) FROM t ORDER BY c", 1 },
+	  "SELECT a IS DISTINCT FROM b, extract(year FROM d), (c) FROM t ORDER BY c", 1, false, ALL, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b COLLATE \"C\" FETCH FIRST 2 ROWS ONLY",
-	  "SELECT a, (b COLLATE \"C\") FROM t ORDER BY b COLLATE \"C\" FETCH FIRST 2 ROWS ONLY", 1 },
+	  "SELECT a, (b COLLATE \"C\") FROM t ORDER BY b COLLATE \"C\" ", 1, false, 2, 0 },
 	{ SQL_POSTGRESQL, "SELECT a, ' FROM x ' FROM t ORDER BY CASE WHEN b > 1 THEN 1 ELSE 2 END, a",
 	  "SELECT a, ' FROM x ', (CASE WHEN b > 1 THEN 1 ELSE 2 END) FROM t ORDER BY CASE WHEN b > 1 THEN 1 "
 	  "ELSE 2 END, a",
-	  1 },
-	{ SQL_MYSQL, "SELECT a FROM t ORDER BY b DESC LIMIT 2",
-	  "SELECT a, (b) FROM t ORDER BY b DESC LIMIT 2", 1 },
-	{ SQL_SQLITE, "SELECT a FROM t ORDER BY b DESC LIMIT 2",
-	  "SELECT a, (b) FROM t ORDER BY b DESC LIMIT 2", 1 },
+	  1, false, ALL, 0 },
+	{ SQL_MYSQL, "SELECT a FROM t ORDER BY b DESC LIMIT 2", "SELECT a, (b) FROM t ORDER BY b DESC ", 1,
+	  false, 2, 0 },
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY b DESC LIMIT 2", "SELECT a, (b) FROM t ORDER BY b DESC ", 1,
+	  false, 2, 0 },
+	/* Nothing is hidden, but something is cut. */
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a LIMIT 3 OFFSET 2 ;", "SELECT a FROM t ORDER BY a ", 0,
+	  false, 3, 2 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a OFFSET 2 ROWS FETCH NEXT ROW ONLY",
+	  "SELECT a FROM t ORDER BY a ", 0, false, 1, 2 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a OFFSET 2", "SELECT a FROM t ORDER BY a ", 0, false, ALL,
+	  2 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t UNION SELECT b FROM u ORDER BY a FETCH FIRST 4 ROWS ONLY -- few",
+	  "SELECT a FROM t UNION SELECT b FROM u ORDER BY a ", 0, false, 4, 0 },
+	{ SQL_POSTGRESQL, "SELECT DISTINCT a FROM (SELECT a FROM t LIMIT 9) AS s ORDER BY a LIMIT 0",
+	  "SELECT DISTINCT a FROM (SELECT a FROM t LIMIT 9) AS s ORDER BY a ", 0, false, 0, 0 },
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY a LIMIT 2, 3", "SELECT a FROM t ORDER BY a ", 0, false, 3,
+	  2 },
+	{ SQL_MYSQL, "SELECT a FROM t ORDER BY a LIMIT 2, 3", "SELECT a FROM t ORDER BY a ", 0, false, 3, 2 },
+	{ SQL_MYSQL, "SELECT a FROM t WHERE t.offset > 1 ORDER BY a LIMIT 3 OFFSET 1",
+	  "SELECT a FROM t WHERE t.offset > 1 ORDER BY a ", 0, false, 3, 1 },
+	/* A cut that is no plain number stays. */
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b LIMIT 1 + 1",
+	  "SELECT a, (b) FROM t ORDER BY b LIMIT 1 + 1", 1, true, ALL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b FETCH FIRST 2 ROWS WITH TIES",
+	  "SELECT a, (b) FROM t ORDER BY b FETCH FIRST 2 ROWS WITH TIES", 1, true, ALL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a LIMIT ALL", NULL, 0, false, 0, 0 },
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY a LIMIT -1", NULL, 0, false, 0, 0 },
 	/* Nothing is hidden. */
-	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY b, 1", NULL, 0 },
-	{ SQL_POSTGRESQL, "SELECT a FROM t", NULL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY b, 1", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t", NULL, 0, false, 0, 0 },
 	/* Added columns would change what these return. */
-	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY b", NULL, 0 },
-	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY a + 1", NULL, 0 },
+	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY b", NULL, 0, false, 0, 0 },
+	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY a + 1", NULL, 0, false, 0, 0 },
 	/* An alias may be meant, which the target list does not know. */
-	{ SQL_SQLITE, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0 },
-	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0 },
+	{ SQL_SQLITE, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
 	/* Refused anyway. */
-	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0 },
-	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0 },
-	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b)", NULL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b)", NULL, 0, false, 0, 0 },
 };
 
 static void shows_hidden_keys(void **state)
@@ -65,6 +94,9 @@ static void shows_hidden_keys(void **state)
 			assert_string_equal(keys.sql.ptr, row->shown);
 			assert_int_equal(keys.added, row->added);
 			assert_int_equal(keys.keys_count, analysis.order_keys_count);
+			assert_int_equal(keys.cut.known, !row->cut_stays);
+			assert_int_equal(row->cut_stays ? row->limit : keys.cut.limit, row->limit);
+			assert_int_equal(keys.cut.known ? keys.cut.offset : 0, row->offset);
 		}
 		arena_free(arena);
 	}

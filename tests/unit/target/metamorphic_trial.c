@@ -132,10 +132,7 @@ void trial_run(struct trial *trial, struct targets *targets, struct arena *arena
 	test.truths[0].limited = truth->limited;
 	test.truths[0].order_keys = truth->order_keys;
 	test.truths[0].order_keys_count = truth->order_keys_count;
-	test.truths[0].keyed_sql = trial->keys->sql;
-	test.truths[0].keyed_added = trial->keys->added;
-	test.truths[0].keyed_keys = trial->keys->keys;
-	test.truths[0].keyed_keys_count = trial->keys->keys_count;
+	test.truths[0].shown = *trial->keys;
 	targets_submit(targets, &test.call);
 	if (trial->promise != RESULT_SAME)
 		trial->likeness = result_likeness(trial->database->connection, truth, trial->sql,

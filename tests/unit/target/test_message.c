@@ -62,7 +62,13 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	const struct sql_order_key keys[] = { { 2, true, false }, { -1, false, true } };
 	const struct validation_truth truths[] = {
 		{ .sql = STR("SELECT 1"), .ordered = true, .order_keys = keys, .order_keys_count = 2 },
-		{ .sql = STR(""), .limited = true },
+		{ .sql = STR(""),
+		  .limited = true,
+		  .shown = { .sql = STR("SELECT 2"),
+			     .added = 1,
+			     .keys = keys,
+			     .keys_count = 1,
+			     .cut = { true, 7, -1 } } },
 	};
 	const struct validation_request request = { STR("SELECT 2"), STR("abc"), truths, 2 };
 	struct buf frame = BUF_INIT;
@@ -83,6 +89,12 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(got.truths[0].order_keys[1].nulls_first);
 	assert_true(str_is(got.truths[1].sql, ""));
 	assert_true(got.truths[1].limited);
+	assert_true(str_is(got.truths[1].shown.sql, "SELECT 2"));
+	assert_int_equal(got.truths[1].shown.added, 1);
+	assert_int_equal(got.truths[1].shown.keys_count, 1);
+	assert_true(got.truths[1].shown.cut.known);
+	assert_int_equal(got.truths[1].shown.cut.offset, 7);
+	assert_int_equal(got.truths[1].shown.cut.limit, -1);
 	arena_free(arena);
 	buf_free(&frame);
 }
