@@ -21,7 +21,7 @@ struct question {
 	const struct result_source *truth;
 	str_t sql;
 	struct shape ours, theirs;  /* of the truth and of the other one */
-	str_t keyed;		    /* the truth with its hidden sort keys, or absent */
+	struct result_whole whole;  /* that the truth's rows are the first of; or without SQL */
 	int partners[COLUMNS_MOST]; /* by column of the truth */
 	int open[OPEN_MOST], open_theirs[OPEN_MOST];
 	int open_count;
@@ -171,7 +171,7 @@ static void append_runs(struct buf *sql, const struct question *question)
 {
 	const struct result_source *truth = question->truth;
 	int hidden = question->ours.columns;
-	bool known = result_ties_known(truth) || str_present(question->keyed);
+	bool known = result_ties_known(truth) || str_present(question->whole.sql);
 	buf_append_text(sql, ", f AS (SELECT p, p = 1");
 	for (size_t i = 0; truth->ordered && known && i < truth->order_keys_count; i++) {
 		int column = truth->order_keys[i].column < 0 ? hidden++ : truth->order_keys[i].column;
@@ -189,15 +189,20 @@ static void append_columns(struct buf *sql, int columns)
 		buf_printf(sql, ", d%d", i);
 }
 
-/* m: the rows in common, by run. Without an order all rows are one run. */
-static void append_matches(struct buf *sql, const struct result_source *truth, int columns)
+/* m: the rows in common, by run. Without an order all rows are one run. Rows of the whole that tie with the
+ * last one of the truth are as good, but there are no more places than the truth has rows. */
+static void append_matches(struct buf *sql, const struct question *question)
 {
-	const char *run = truth->ordered ? "coalesce(r.run, -1)" : "1";
+	int columns = question->ours.columns;
+	const char *run = question->truth->ordered ? "coalesce(r.run, -1)" : "1";
 	buf_printf(sql, ", i AS (SELECT %s AS run", run);
 	append_columns(sql, columns);
 	buf_printf(sql, " FROM x LEFT JOIN r USING (p) INTERSECT ALL SELECT %s", run);
 	append_columns(sql, columns);
-	buf_append_text(sql, " FROM y LEFT JOIN r USING (p)),"
+	buf_append_text(sql, " FROM y LEFT JOIN r USING (p)");
+	if (question->whole.limit >= 0)
+		buf_printf(sql, " WHERE p <= %ld", question->whole.limit);
+	buf_append_text(sql, "),"
 			     " m AS (SELECT run, count(*) AS k FROM i GROUP BY run),"
 			     " e AS (SELECT max(run) AS run, max(p) AS p FROM r)");
 }
@@ -233,19 +238,22 @@ static void append_close(struct buf *sql, const struct question *question)
 static str_t counting(const struct question *question, struct arena *arena)
 {
 	const struct result_source *truth = question->truth;
-	bool ties = truth->ordered && truth->limited && result_ties_known(truth);
+	bool whole = str_present(question->whole.sql);
+	bool ties = truth->ordered && truth->limited && result_ties_known(truth) && !whole;
 	_cleanup_(buf_free) struct buf sql = BUF_INIT;
 	buf_append_text(&sql, "WITH ");
-	bool keyed = str_present(question->keyed);
-	int hidden = keyed ? hidden_keys(truth) : 0;
-	append_rows(&sql, "a", keyed ? question->keyed : truth->sql, question->ours.columns + hidden);
+	int hidden = whole ? hidden_keys(truth) : 0;
+	append_rows(&sql, "a", whole ? question->whole.sql : truth->sql, question->ours.columns + hidden);
 	append_values(&sql, "a", "x", &question->ours, NULL, hidden);
 	buf_append_text(&sql, ", ");
 	append_rows(&sql, "b", question->sql, question->theirs.columns);
 	append_values(&sql, "b", "y", &question->theirs, question->partners, 0);
 	append_runs(&sql, question);
-	append_matches(&sql, truth, question->ours.columns);
-	buf_append_text(&sql, " SELECT (SELECT count(*) FROM x), (SELECT count(*) FROM y),"
+	append_matches(&sql, question);
+	buf_append_text(&sql, " SELECT (SELECT count(*) FROM x");
+	if (question->whole.limit >= 0)
+		buf_printf(&sql, " WHERE p <= %ld", question->whole.limit);
+	buf_append_text(&sql, "), (SELECT count(*) FROM y),"
 			      " (SELECT coalesce(sum(k), 0) FROM m WHERE run < (SELECT run FROM e)),"
 			      " (SELECT coalesce(sum(k), 0) FROM m JOIN e USING (run)),");
 	if (ties)
@@ -323,11 +331,13 @@ struct result_likeness result_likeness(PGconn *connection, const struct result_s
 {
 	struct result_likeness likeness = { .known = RESULT_FAILS };
 	struct question *question = ARENA_NEW(arena, struct question);
-	*question = (struct question){ .connection = connection, .truth = truth, .sql = sql };
+	*question = (struct question){
+		.connection = connection, .truth = truth, .sql = sql, .whole = { STR_NONE, -1 }
+	};
 	read_shape(truth->result, &question->ours);
-	if (truth->ordered && hidden_keys(truth) > 0)
-		question->keyed = result_keyed(truth, arena);
-	likeness.by_keys = str_present(question->keyed);
+	if (truth->ordered && (hidden_keys(truth) > 0 || truth->limited))
+		question->whole = result_whole(truth, arena);
+	likeness.by_whole = str_present(question->whole.sql);
 	if (!describe(connection, sql, arena, &question->theirs))
 		return likeness;
 	likeness.known = RESULT_OTHER_SHAPE;

@@ -22,7 +22,7 @@ struct result_likeness {
 	size_t truth_rows, rows;
 	size_t matched; /* rows in common: of the bags, or by position up to ties of the sort keys */
 	bool cut_tie;	/* `matched` counts rows at the end of a LIMIT that have the right keys only */
-	bool by_keys;	/* ties are those of keys that are no columns */
+	bool by_whole;	/* ties are those of all rows that the truth's were cut from, by all of its keys */
 	bool close;	/* numbers differ by so little that a tolerance decides: `matched` is the least */
 	bool guessed;	/* more than one column has no partner by name: `matched` is the most */
 };

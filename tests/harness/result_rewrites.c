@@ -171,6 +171,7 @@ static str_t wrap(const struct wrapping *wrapping, const struct result_source *s
 /* One row in a hundred, twenty, five and two: the rungs of a ladder of rates. */
 #define SOME_ROWS(share, changed) "CASE WHEN v.p * 100 <= v.n * " #share " THEN " changed " ELSE %s END"
 #define FIRST_ROW(changed)	  "CASE WHEN v.p = 1 THEN " changed " ELSE %s END"
+#define LAST_ROW(changed)	  "CASE WHEN v.p = v.n THEN " changed " ELSE %s END"
 
 static const struct wrapping wrappings[] = {
 	/* the same in another form */
@@ -239,6 +240,7 @@ static const struct wrapping wrappings[] = {
 	  .once = true, .tail = NEXT_ROW, .rows_least = 10 },
 	/* numbers */
 	{ "one number off", RESULT_MAYBE, .kinds = NUMBERS, .format = FIRST_ROW("%s + 1000"), .once = true },
+	{ "last number off", RESULT_MAYBE, .kinds = NUMBERS, .format = LAST_ROW("%s + 1000"), .once = true },
 	{ "numbers off by one", RESULT_MAYBE, .kinds = NUMBERS, .format = "%s + 1" },
 	{ "numbers off by a little", RESULT_MAYBE, .kinds = NUMBERS, .format = "%s::numeric + 0.001" },
 	{ "numbers off by the tolerance twice", RESULT_MAYBE, .kinds = NUMBERS,
@@ -264,6 +266,9 @@ static const struct wrapping wrappings[] = {
 	/* texts */
 	{ "texts in upper case", RESULT_MAYBE, .kinds = TEXTS, .format = "upper(%s)" },
 	{ "one text other", RESULT_MAYBE, .kinds = TEXTS, .format = FIRST_ROW("%s || 'x'"), .once = true },
+	{ "last text other", RESULT_MAYBE, .kinds = TEXTS, .format = LAST_ROW("%s || 'x'"), .once = true },
+	{ "last text of the row before", RESULT_MAYBE, .kinds = TEXTS,
+	  .format = "CASE WHEN v.p = v.n THEN lag(v.%c) OVER (ORDER BY v.p) ELSE %s END", .once = true },
 	{ "texts cut", RESULT_MAYBE, .kinds = TEXTS, .format = "left(%s, -1)" },
 	{ "texts with a blank inside", RESULT_MAYBE, .kinds = TEXTS,
 	  .format = "left(%s, 1) || ' ' || substr(%s, 2)" },
@@ -428,23 +433,53 @@ static size_t key_end(size_t start, size_t end)
 	return directed ? end - 1 : end;
 }
 
-str_t result_keyed(const struct result_source *source, struct arena *arena)
+/* The hidden keys of the statement that was read, each behind a comma. False: they cannot be made out. */
+static bool append_hidden_keys(struct buf *keys, const struct result_source *source)
 {
-	_cleanup_(buf_free) struct buf keys = BUF_INIT;
-	if (!read_tokens(source, arena) || tokens.clauses.order == NO_TOKEN ||
-	    word_is(&tokens, tokens.clauses.select + 1, "distinct"))
-		return STR_NONE;
 	struct rewrite_parts parts =
 		split_commas(&tokens, tokens.clauses.order + 2, clause_end(&tokens, tokens.clauses.order));
 	if (parts.count != source->order_keys_count)
-		return STR_NONE;
+		return false;
 	for (size_t i = 0; i < parts.count; i++) {
 		size_t end = key_end(parts.starts[i], parts.ends[i]);
 		if (source->order_keys[i].column < 0)
-			buf_printf(&keys, ", " STR_FMT, STR_ARG(tokens_text(&tokens, parts.starts[i], end)));
+			buf_printf(keys, ", " STR_FMT, STR_ARG(tokens_text(&tokens, parts.starts[i], end)));
 	}
-	return rewrite_replace(&tokens, tokens.clauses.from, tokens.clauses.from, "%s",
-			       keys.len ? keys.data : "");
+	return keys->len == 0 || !word_is(&tokens, tokens.clauses.select + 1, "distinct");
+}
+
+/* The number of the LIMIT that ends the statement that was read; -1: it has none, -2: it is no number. */
+static long read_limit(void)
+{
+	size_t number = tokens.clauses.limit + 1;
+	if (tokens.clauses.limit == NO_TOKEN)
+		return -1;
+	return number + 1 == tokens.count && tokens.tokens[number].kind == 'n'
+		       ? strtol(tokens_text(&tokens, number, number + 1).ptr, NULL, 10)
+		       : -2;
+}
+
+struct result_whole result_whole(const struct result_source *source, struct arena *arena)
+{
+	struct result_whole whole = { STR_NONE, -1 };
+	_cleanup_(buf_free) struct buf keys = BUF_INIT;
+	if (!read_tokens(source, arena) || tokens.clauses.order == NO_TOKEN ||
+	    !append_hidden_keys(&keys, source) || read_limit() < -1)
+		return whole;
+	whole.limit = read_limit();
+	if (whole.limit >= 0)
+		tokens.count = tokens.clauses.limit;
+	whole.sql = rewrite_replace(&tokens, tokens.clauses.from, tokens.clauses.from, "%s",
+				    keys.len ? keys.data : "");
+	return whole;
+}
+
+str_t result_barely_limited(const struct result_source *source, struct arena *arena)
+{
+	if (!read_tokens(source, arena) || tokens.clauses.order == NO_TOKEN || read_limit() < -1)
+		return STR_NONE;
+	size_t end = clause_end(&tokens, tokens.clauses.order);
+	return rewrite_replace(&tokens, end, tokens.count, " LIMIT 5000");
 }
 
 /* A further sort key decides where the truth's do not. */

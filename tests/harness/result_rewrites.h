@@ -43,9 +43,17 @@ struct result_source {
 /* Whether all sort keys are columns of the result, so that it shows which rows tie. */
 bool result_ties_known(const struct result_source *source);
 
-/* The statement with its sort keys that are no columns as further columns, in their order; absent where that
- * cannot be written. */
-str_t result_keyed(const struct result_source *source, struct arena *arena);
+/* What a statement's rows are the first of. */
+struct result_whole {
+	str_t sql;  /* with its sort keys that are no columns as further columns, in their order, and without
+		       its LIMIT; absent where that cannot be written */
+	long limit; /* -1: none */
+};
+
+struct result_whole result_whole(const struct result_source *source, struct arena *arena);
+
+/* The statement with a LIMIT that cuts nothing off; absent where that cannot be written. */
+str_t result_barely_limited(const struct result_source *source, struct arena *arena);
 
 /* How it is known what a rewrite returns. */
 enum result_promise {
