@@ -48,28 +48,24 @@ struct matcher {
 	struct keyed *sorting; /* room for twice as many entries as are ever sorted at once */
 };
 
-static void count_numbers(const struct compare_values *values, struct compare_row *rows, size_t count)
+/* Room for the numbers of a column; not all of its values need be numbers. */
+static size_t numbers_most(const struct compare_values *values, size_t count)
 {
-	for (size_t row = 0; row < count; row++) {
-		rows[row].exact = compare_mix(rows[row].exact, values->exact[row]);
-		if (values->numbers)
-			rows[row].numbers_count += compare_is_number(values->exact[row]);
-		if (values->lists)
-			rows[row].numbers_count += values->lists[row].count;
-	}
+	size_t most = values->numbers ? count : 0;
+	for (size_t row = 0; values->lists && row < count; row++)
+		most += values->lists[row].count;
+	return most;
 }
 
-/* Appends the column's numbers to what `ends` point at, row by row. */
-static void gather_numbers(const struct compare_values *values, double **ends, size_t count)
+/* Adds a column's value to its row, whose numbers grow at their end. */
+static inline void add_value(const struct compare_values *values, size_t at, struct compare_row *row,
+			     double *numbers)
 {
-	if (!values->numbers && !values->lists)
-		return;
-	for (size_t row = 0; row < count; row++) {
-		if (values->numbers && compare_is_number(values->exact[row]))
-			*ends[row]++ = values->numbers[row];
-		for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
-			*ends[row]++ = values->lists[row].items[i];
-	}
+	row->exact = compare_mix(row->exact, values->exact[at]);
+	if (values->numbers && compare_is_number(values->exact[at]))
+		numbers[row->numbers_count++] = values->numbers[at];
+	for (size_t i = 0; values->lists && i < values->lists[at].count; i++)
+		numbers[row->numbers_count++] = values->lists[at].items[i];
 }
 
 static void read_all(struct compare_table *table, const struct compare_pairing *pairing, bool is_truth,
@@ -84,7 +80,7 @@ static void read_all(struct compare_table *table, const struct compare_pairing *
 struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
 				      bool is_truth, struct arena *arena)
 {
-	size_t count = compare_table_set(table)->rows_count, total = 0;
+	size_t count = compare_table_set(table)->rows_count, most = 0;
 	struct compare_row *rows = ARENA_ARRAY(arena, struct compare_row, count);
 	const struct compare_values **values =
 		ARENA_ARRAY(arena, const struct compare_values *, pairing->count);
@@ -92,18 +88,16 @@ struct compare_row *compare_read_rows(struct compare_table *table, const struct 
 	for (size_t i = 0; i < pairing->count; i++) {
 		size_t column = is_truth ? i : pairing->pairs[i].generated;
 		values[i] = compare_table_values(table, column, pairing->pairs[i].mode);
-		count_numbers(values[i], rows, count);
+		most += numbers_most(values[i], count);
 	}
-	for (size_t row = 0; row < count; row++)
-		total += rows[row].numbers_count;
-	double *numbers = ARENA_ARRAY(arena, double, total);
-	double **ends = ARENA_ARRAY(arena, double *, count);
-	for (size_t row = 0; row < count; row++) {
-		rows[row].numbers = ends[row] = numbers;
-		numbers += rows[row].numbers_count;
+	double *numbers = ARENA_ARRAY(arena, double, most);
+	for (size_t at = 0; at < count; at++) {
+		struct compare_row row = { .numbers = numbers };
+		for (size_t i = 0; i < pairing->count; i++)
+			add_value(values[i], at, &row, numbers);
+		numbers += row.numbers_count;
+		rows[at] = row;
 	}
-	for (size_t i = 0; i < pairing->count; i++)
-		gather_numbers(values[i], ends, count);
 	return rows;
 }
 
@@ -414,30 +408,53 @@ static uint64_t hash_numbers(const double *numbers, size_t count)
 	return hash;
 }
 
+/* Equal rows of the larger side that have no partner yet. */
+struct twins {
+	const double *numbers;
+	size_t free;
+};
+
+struct twin_table {
+	struct twins *slots;
+	size_t mask;
+	size_t dimensions;
+};
+
+static struct twins *find_twins(const struct twin_table *table, const double *numbers)
+{
+	size_t at = hash_numbers(numbers, table->dimensions) & table->mask;
+	while (table->slots[at].numbers &&
+	       !numbers_same(table->slots[at].numbers, numbers, table->dimensions))
+		at = (at + 1) & table->mask;
+	return &table->slots[at];
+}
+
 /* Whether each row of the smaller side has a partner with the very same numbers: then there is no better
- * matching, and rows need not be sorted. */
+ * matching, and rows need not be sorted. Left entries come before right ones. */
 static bool all_have_twins(const struct matcher *matcher, const struct group *group)
 {
-	struct twin {
-		const double *numbers;
-		size_t left, right;
-	};
-	size_t count = group->left_count + group->right_count, capacity = 16, twins = 0;
-	while (capacity < 2 * count)
+	bool left_larger = group->left_count >= group->right_count;
+	const struct entry *left = group->entries, *right = group->entries + group->left_count;
+	const struct entry *larger = left_larger ? left : right, *smaller = left_larger ? right : left;
+	size_t most = left_larger ? group->left_count : group->right_count;
+	size_t least = left_larger ? group->right_count : group->left_count;
+	size_t capacity = 16;
+	while (capacity < 2 * most)
 		capacity *= 2;
-	struct twin *table = ARENA_ARRAY(matcher->arena, struct twin, capacity);
-	for (size_t i = 0; i < count; i++) {
-		const double *numbers = group->entries[i].numbers;
-		size_t at = hash_numbers(numbers, matcher->dimensions) & (capacity - 1);
-		while (table[at].numbers && !numbers_same(table[at].numbers, numbers, matcher->dimensions))
-			at = (at + 1) & (capacity - 1);
-		table[at].numbers = numbers;
-		size_t before = smaller(table[at].left, table[at].right);
-		table[at].left += !group->entries[i].is_right;
-		table[at].right += group->entries[i].is_right;
-		twins += smaller(table[at].left, table[at].right) - before;
+	struct twin_table table = { ARENA_ARRAY(matcher->arena, struct twins, capacity), capacity - 1,
+				    matcher->dimensions };
+	for (size_t i = 0; i < most; i++) {
+		struct twins *twins = find_twins(&table, larger[i].numbers);
+		twins->numbers = larger[i].numbers;
+		twins->free++;
 	}
-	return twins == smaller(group->left_count, group->right_count);
+	for (size_t i = 0; i < least; i++) {
+		struct twins *twins = find_twins(&table, smaller[i].numbers);
+		if (twins->free == 0)
+			return false;
+		twins->free--;
+	}
+	return true;
 }
 
 /* Two entries, one of either side. */

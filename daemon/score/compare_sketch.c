@@ -22,11 +22,19 @@ static size_t shrink(uint64_t *hashes, size_t count, size_t distinct)
 	return kept;
 }
 
-void sketch_make(struct sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
-		 size_t size, uint64_t *scratch)
+static size_t count_distinct(const uint64_t *hashes, size_t count)
+{
+	size_t distinct = 0;
+	for (size_t i = 0; i < count; i++)
+		distinct += i == 0 || hashes[i] != hashes[i - 1];
+	return distinct;
+}
+
+/* Gathers the smallest hashes up to `limit`; returns how many entries there are. */
+static size_t gather(const uint64_t *values, const uint64_t *anchors, size_t rows, size_t size,
+		     uint64_t limit, uint64_t *scratch)
 {
 	size_t gathered = 0, next_shrink = 8 * size;
-	uint64_t limit = UINT64_MAX;
 	for (size_t row = 0; row < rows; row++) {
 		uint64_t hash = compare_mix(values[row], anchors ? anchors[row] : 0);
 		if (hash > limit)
@@ -38,7 +46,18 @@ void sketch_make(struct sketch *sketch, const uint64_t *values, const uint64_t *
 		limit = scratch[gathered - 1];
 		next_shrink = 2 * gathered + 8 * size;
 	}
-	gathered = shrink(scratch, gathered, size);
+	return shrink(scratch, gathered, size);
+}
+
+void sketch_make(struct sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
+		 size_t size, uint64_t *scratch)
+{
+	/* Where values hardly repeat, so many of their hashes are below this, nearly always. */
+	bool guessed = rows > 8 * size;
+	uint64_t limit = guessed ? UINT64_MAX / rows * 2 * size : UINT64_MAX;
+	size_t gathered = gather(values, anchors, rows, size, limit, scratch);
+	if (guessed && (gathered == 0 || count_distinct(scratch, gathered) < size))
+		gathered = gather(values, anchors, rows, size, UINT64_MAX, scratch);
 	sketch->size = 0;
 	for (size_t i = 0; i < gathered; i++) {
 		if (i > 0 && scratch[i] == scratch[i - 1]) {

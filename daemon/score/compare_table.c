@@ -154,6 +154,13 @@ static void read_truth_value(struct reader *reader, size_t row, str_t text)
 		read_slowly(reader, row, text);
 }
 
+static inline str_t trim(str_t text)
+{
+	bool clean = text.len > 0 && (unsigned char)text.ptr[0] > ' ' &&
+		     (unsigned char)text.ptr[text.len - 1] > ' ';
+	return clean ? text : compare_trim(text);
+}
+
 static void read_value(struct reader *reader, size_t row, str_t cell)
 {
 	if (!str_present(cell)) {
@@ -162,7 +169,7 @@ static void read_value(struct reader *reader, size_t row, str_t cell)
 			reader->values->fingerprints[row] = compare_marks.absent;
 		return;
 	}
-	str_t text = compare_trim(cell);
+	str_t text = trim(cell);
 	switch (reader->mode) {
 	case COMPARE_TEXT:
 	case COMPARE_MOMENT:

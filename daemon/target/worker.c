@@ -2,6 +2,7 @@
 #include "target/validation.h"
 
 #include "common/clock.h"
+#include "common/memory.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -146,6 +147,7 @@ int target_worker_main(int fd)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct worker worker = { .fd = fd };
 	confine(fd);
+	memory_keep_freed();
 	if (receive_settings(&worker, arena))
 		return EX_PROTOCOL;
 	limit_memory(worker.settings.target.worker_memory_bytes);

@@ -4,6 +4,7 @@
  * CPU time, the median and the 99th percentile for each shape; the least is what a machine without other work
  * needs.
  */
+#include "common/memory.h"
 #include "score/compare.h"
 #include "samples.h"
 #include "score/compare_digest.h"
@@ -186,6 +187,7 @@ int main(int argc, char **argv)
 		{ "wide, numbers only, names differ", WIDE_ROWS, WIDE_COLUMNS, .numbers_only = true },
 		{ "wide, names differ, noise", WIDE_ROWS, WIDE_COLUMNS, .noise = true },
 	};
+	memory_keep_freed(); /* as a worker process does */
 	printf("%-40s %-14s %8s     %8s     %8s\n", "from text cells to the verdict", "rows x columns",
 	       "least", "median", "99 %");
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
