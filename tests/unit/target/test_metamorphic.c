@@ -13,7 +13,7 @@
 #include "tests/harness/hostile_data.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
-enum { SHARE = 40, LIMITS_OFTEN = 10, KINDS_MOST = 320, WRONG_SHOWN = 60 };
+enum { SHARE = 40, LIMITS_OFTEN = 4, KINDS_MOST = 320, WRONG_SHOWN = 60 };
 
 static const enum hostile_data datasets[] = { DATA_ITS_OWN, DATA_DENSE, DATA_SPARSE };
 
