@@ -59,17 +59,24 @@ struct visible {
 	size_t hidden_count;
 	bool relation_visible; /* by `alias.column` */
 	bool columns_visible;  /* by `column` */
-	bool lateral_only;     /* while FROM is being resolved */
-	bool lateral_ok;
-	bool joined;   /* within a join, which has no system columns of its own */
-	bool doubtful; /* merged by names that are not known: matches prove nothing */
+	bool joined;	       /* within a join, which has no system columns of its own */
+	bool doubtful;	       /* merged by names that are not known: matches prove nothing */
 };
 
+/* Items side by side, in the order of `*`. */
 struct namespace
 {
-	struct visible *entries;
+	struct visible **entries;
 	size_t count;
-	size_t capacity;
+	size_t before, after;	  /* free places around them */
+	struct name_index *index; /* namespace.c's; NULL: not needed so far */
+};
+
+/* Left side of a join while the right one is resolved. */
+struct left_side {
+	struct namespace *names;
+	bool allowed; /* LATERAL may refer to it */
+	const struct left_side *outer;
 };
 
 /* What is being resolved: it decides on what may stand there (places.c). */
@@ -99,8 +106,10 @@ struct scope {
 	struct scope *parent;
 	struct cte_entry *ctes;
 	size_t ctes_count;
-	struct namespace names;
-	struct found_names *found; /* names.c's; once FROM is resolved */
+	struct hash_map *cte_names; /* of all of the WITH, where they are many */
+	struct namespace *names;
+	const struct left_side *sides; /* innermost first */
+	bool in_from;		       /* FROM is being resolved: only LATERAL sees it */
 	bool lateral_active;
 	unsigned level; /* of the query, from 1; that of the query around a WITH */
 	bool is_level;	/* a query level, not a WITH */
@@ -181,7 +190,6 @@ void resolver_note_cast(struct resolver *resolver, type_id source, type_id targe
 bool resolver_wants_hint(struct resolver *resolver);
 /* Whether types can be judged: there is a catalog of PostgreSQL's types. */
 bool resolver_knows_types(const struct resolver *resolver);
-void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);
 
 /* select.c */
 void resolve_select(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
@@ -203,11 +211,7 @@ void resolve_cte(struct resolver *resolver, struct cte_entry *entry);
 void publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs);
 /* A RangeVar names the recursive query that it is part of. */
 void check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var);
-/* Puts the aliases' names on the first columns. */
-void rename_columns(struct outputs *outputs, const List *names);
-/* The same for the item `object`; reports names that are too many. */
-void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
-		  int location);
+struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
 
 /* set_operation.c */
 void resolve_set_operation(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
@@ -319,10 +323,28 @@ const char *place_name(enum place place);
 
 /* from.c */
 void resolve_from(struct resolver *resolver, struct scope *scope, const List *from);
+void from_item(struct resolver *resolver, struct scope *scope, const Node *node, struct namespace *names);
+void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
+		   struct namespace *names);
+void from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
+			 struct namespace *names);
+void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join, struct namespace *names);
+
+/* columns.c */
+void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);
+/* Puts the aliases' names on the first columns. */
+void rename_columns(struct outputs *outputs, const List *names);
+/* The same for the item `object`; reports names that are too many. */
+void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
+		  int location);
+/* A copy whose columns come from nowhere yet; at most the budget. */
+struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from);
+/* Gives the item its columns under its aliases. The columns belong to the item then. */
+void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+		   const Alias *alias);
 /* Columns of `*` over the namespace, or of one item, in PostgreSQL's order. */
-void expand_star(struct resolver *resolver, const struct scope *scope, struct outputs *outputs);
+void expand_star(struct resolver *resolver, const struct namespace *namespace, struct outputs *outputs);
 void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs);
-struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node);
 
 /* expression.c: each gives the type of the value. */
 type_id resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node);
@@ -379,13 +401,29 @@ void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const
 int node_location(struct resolver *resolver, const Node *node);
 str_t place_object(struct resolver *resolver, int location);
 
-/* names.c */
+/* lookup.c */
 enum lookup { LOOKUP_FOUND, LOOKUP_MISSING, LOOKUP_UNSURE, LOOKUP_AMBIGUOUS, LOOKUP_FORBIDDEN };
 struct found_column {
 	const struct range_item *item;
 	size_t column;
 	bool is_system;
 	unsigned level; /* of the query whose FROM has it */
+};
+/* What a level has found of a name so far. */
+struct column_search {
+	bool allowed; /* what is found from here on may be referred to */
+	size_t matches;
+	bool ambiguous_inside;
+	bool doubtful;
+	bool open;
+	bool forbidden;
+	struct found_column found; /* the first match */
+};
+struct item_search {
+	bool allowed;
+	bool forbidden;
+	size_t matches;
+	const struct range_item *found;
 };
 /* An unqualified column; outer levels too unless `local`. */
 enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
@@ -396,12 +434,51 @@ enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *i
 /* An item by the name that it is visible by; the schema is absent where none was written. */
 enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
 			const struct range_item **ret_item, unsigned *ret_level);
-/* From here on what is found in the names of the scope is remembered: they have to stay as they are. */
-void scope_remember_names(struct resolver *resolver, struct scope *scope);
+enum lookup lookup_in_namespace(struct resolver *resolver, struct namespace *namespace, str_t name,
+				struct found_column *ret_found);
+struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node);
+bool is_system_column(str_t name);
+bool item_has_system_columns(const struct range_item *item);
 /* Hashes of the names of the item's columns. */
 const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item);
 uint32_t name_hash(str_t name);
-struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
+/* Whether so many names were compared that an index is worth its while. */
+bool many_names(const struct resolver *resolver);
+bool count_comparisons(struct resolver *resolver, size_t comparisons); /* false: too many */
+
+/* Bits of names' hashes: a name whose bit is not set is surely not among them. */
+struct name_filter {
+	uint64_t words[32];
+};
+
+static inline void name_filter_add(struct name_filter *filter, uint32_t hash)
+{
+	filter->words[hash / 64 % 32] |= UINT64_C(1) << hash % 64;
+}
+
+static inline bool name_filter_has(const struct name_filter *filter, uint32_t hash)
+{
+	return filter->words[hash / 64 % 32] >> hash % 64 & 1;
+}
+
+/* namespace.c */
+void namespace_append_item(struct resolver *resolver, struct namespace *namespace, struct range_item *item);
+void namespace_prepend_item(struct resolver *resolver, struct namespace *namespace, struct range_item *item);
+/* Adds the entries of `right`, which has no other use from then on. */
+void namespace_join(struct resolver *resolver, struct namespace *left, const struct namespace *right);
+/* Hides what is named like the merged columns. */
+void namespace_hide(struct resolver *resolver, struct namespace *namespace, const struct outputs *merged);
+void namespace_doubt(struct namespace *namespace); /* all that is in it */
+bool namespace_is_unsure(const struct namespace *namespace);
+bool is_shown(const struct visible *entry, size_t column);
+/* Reports what is named like something on the left. */
+void check_conflicts(struct resolver *resolver, struct namespace *left, const struct namespace *right);
+void search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
+		    struct column_search *search);
+void search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
+		  struct item_search *search);
+
+/* names.c */
 type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
 
 /* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported. */

@@ -158,15 +158,6 @@ void resolver_suspect(struct resolver *resolver, str_t name, int location, bool 
 		   resolver->suspected_capacity, call);
 }
 
-void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column)
-{
-	if (!resolver_count_columns(resolver, 1)) {
-		outputs->open = true;
-		return;
-	}
-	ARENA_PUSH(resolver->arena, outputs->columns, outputs->count, outputs->capacity, column);
-}
-
 struct node_map *node_map_new(struct arena *arena)
 {
 	struct node_map *map = ARENA_NEW(arena, struct node_map);

@@ -15,6 +15,7 @@ struct scope *scope_new(struct resolver *resolver, struct scope *parent)
 struct scope *level_new(struct resolver *resolver, struct scope *parent, const SelectStmt *select)
 {
 	struct scope *scope = scope_new(resolver, parent);
+	scope->names = ARENA_NEW(resolver->arena, struct namespace);
 	scope->level++;
 	scope->is_level = true;
 	scope->window_clause = select->windowClause;
@@ -47,7 +48,7 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 	if (resolved->kind == COLUMN_STAR && resolved->item)
 		expand_item(resolver, resolved->item, level->outputs);
 	else if (resolved->kind == COLUMN_STAR)
-		expand_star(resolver, level->scope, level->outputs);
+		expand_star(resolver, level->scope->names, level->outputs);
 	else
 		level->outputs->open = true;
 	if (resolved->kind == COLUMN_STAR && !resolved->item && level->select->fromClause == NIL)

@@ -123,8 +123,7 @@ void resolve_set_operation(struct resolver *resolver, struct scope *parent, cons
 	item->columns = outputs->columns;
 	item->columns_count = outputs->count;
 	item->open = outputs->open;
-	struct visible entry = { .item = item, .columns_visible = true, .lateral_ok = true };
-	ARENA_PUSH(resolver->arena, scope->names.entries, scope->names.count, scope->names.capacity, entry);
+	namespace_append_item(resolver, scope->names, item);
 	resolve_tail(resolver, scope, select, outputs);
 	check_order(resolver, select);
 }

@@ -1,27 +1,8 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "common/hash.h"
+
 #include "catalog/pg_type_d.h"
-
-void rename_columns(struct outputs *outputs, const List *names)
-{
-	const ListCell *cell;
-	size_t at = 0;
-	foreach(cell, names)
-	{
-		if (at < outputs->count)
-			outputs->columns[at++].name = str_from(NODE_STRING(lfirst(cell)));
-	}
-}
-
-void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
-		  int location)
-{
-	rename_columns(outputs, names);
-	if (!outputs->open && (size_t)list_length(names) > outputs->count)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_ALIAS_LIST, NULL, object, location,
-				"\"" STR_FMT "\" has %zu columns, and %d are named", STR_ARG(object),
-				outputs->count, list_length(names));
-}
 
 static void report_recursion(struct resolver *resolver, const struct cte_entry *entry, const char *sqlstate,
 			     int location, const char *message)
@@ -173,18 +154,46 @@ void publish_arm(struct resolver *resolver, const SelectStmt *select, const stru
 	entry->has_outputs = true;
 }
 
-static void check_cte_names(struct resolver *resolver, const List *ctes)
+static bool is_among(const List *ctes, int count, const char *name)
 {
-	for (int i = 1; i < list_length(ctes); i++) {
+	for (int i = 0; i < count; i++) {
+		if (strcmp(((const CommonTableExpr *)list_nth(ctes, i))->ctename, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Reports names that are there twice. `names`, if they are many, takes the first entry of each. */
+static void check_cte_names(struct resolver *resolver, const List *ctes, struct cte_entry *entries,
+			    struct hash_map *names)
+{
+	for (int i = 0; i < list_length(ctes); i++) {
 		const CommonTableExpr *cte = list_nth(ctes, i);
-		for (int j = 0; j < i; j++) {
-			const CommonTableExpr *earlier = list_nth(ctes, j);
-			if (strcmp(cte->ctename, earlier->ctename) == 0)
-				diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL,
-						str_from(cte->ctename), cte->location,
-						"WITH query name \"%s\" is there twice", cte->ctename);
+		str_t name = str_from(cte->ctename);
+		bool again = names ? hash_map_get(names, name) != NULL : is_among(ctes, i, cte->ctename);
+		if (again)
+			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, name,
+					cte->location, "WITH query name \"%s\" is there twice", cte->ctename);
+		else if (names)
+			(void)hash_map_set(names, name, &entries[i]);
+	}
+}
+
+struct cte_entry *lookup_cte(const struct scope *scope, str_t name)
+{
+	for (; scope; scope = scope->parent) {
+		if (scope->cte_names) {
+			struct cte_entry *entry = hash_map_get(scope->cte_names, name);
+			if (entry && entry < scope->ctes + scope->ctes_count)
+				return entry;
+			continue;
+		}
+		for (size_t i = 0; i < scope->ctes_count; i++) {
+			if (str_is(name, scope->ctes[i].cte->ctename))
+				return &scope->ctes[i];
 		}
 	}
+	return NULL;
 }
 
 /* Whether the WITH stands before the whole UNION of the recursive query. */
@@ -195,39 +204,45 @@ static bool heads_recursive(const struct resolver *resolver, const WithClause *w
 	       ((const SelectStmt *)entry->cte->ctequery)->withClause == with;
 }
 
+/* Where the first `count` of the queries are known. */
+static struct scope *with_scope(struct resolver *resolver, struct scope *parent, struct cte_entry *entries,
+				size_t count, struct hash_map *names)
+{
+	struct scope *scope = scope_new(resolver, parent);
+	scope->ctes = entries;
+	scope->ctes_count = count;
+	scope->cte_names = names;
+	return scope;
+}
+
 struct scope *resolve_with(struct resolver *resolver, struct scope *parent, const WithClause *with)
 {
 	if (!with)
 		return parent;
-	check_cte_names(resolver, with->ctes);
 	enum recursion recursion = resolver->recursion;
 	if (heads_recursive(resolver, with))
 		resolver->recursion = RECURSION_SUBQUERY;
 	size_t count = (size_t)list_length(with->ctes);
 	struct cte_entry *entries = ARENA_ARRAY(resolver->arena, struct cte_entry, count);
-	struct scope *scope = parent;
-	if (with->recursive) {
-		scope = scope_new(resolver, parent);
-		scope->ctes = entries;
-		scope->ctes_count = count;
-	}
+	struct hash_map *names =
+		count > RESOLVE_SHORT_LIST ? ARENA_NEW(resolver->arena, struct hash_map) : NULL;
+	if (names)
+		hash_map_init(names, resolver->arena, count);
+	check_cte_names(resolver, with->ctes, entries, names);
 	for (size_t i = 0; i < count; i++)
-		entries[i] = (struct cte_entry){ .cte = list_nth(with->ctes, (int)i),
-						 .with = with,
-						 .around = resolver->recursive,
-						 .around_place = resolver->recursion,
-						 .scope = scope };
+		entries[i] = (struct cte_entry){
+			.cte = list_nth(with->ctes, (int)i),
+			.with = with,
+			.around = resolver->recursive,
+			.around_place = resolver->recursion,
+		};
+	struct scope *all = with_scope(resolver, parent, entries, count, names);
+	for (size_t i = 0; i < count; i++)
+		entries[i].scope = with->recursive ? all : with_scope(resolver, parent, entries, i, names);
 	for (size_t i = 0; i < count; i++) {
-		if (!with->recursive)
-			entries[i].scope = scope;
 		if (entries[i].state == CTE_PENDING)
 			resolve_cte(resolver, &entries[i]);
-		if (!with->recursive) {
-			scope = scope_new(resolver, scope);
-			scope->ctes = &entries[i];
-			scope->ctes_count = 1;
-		}
 	}
 	resolver->recursion = recursion;
-	return scope;
+	return all;
 }

@@ -1,0 +1,217 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "common/hash.h"
+
+static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid" };
+
+bool is_system_column(str_t name)
+{
+	if (name.len != 4 && name.len != 8) /* as all of them */
+		return false;
+	for (size_t i = 0; i < sizeof system_columns / sizeof *system_columns; i++) {
+		if (str_is(name, system_columns[i]))
+			return true;
+	}
+	return false;
+}
+
+bool item_has_system_columns(const struct range_item *item)
+{
+	return item->relation && !item->relation->is_view;
+}
+
+bool count_comparisons(struct resolver *resolver, size_t comparisons)
+{
+	resolver->comparisons += comparisons;
+	if (resolver->comparisons > RESOLVE_MAX_COMPARISONS)
+		resolver_give_up(resolver);
+	return resolver->comparisons <= RESOLVE_MAX_COMPARISONS;
+}
+
+/* Once so many names were compared, hashes are worth their while. */
+#define FEW_NAMES ((size_t)4096)
+
+bool many_names(const struct resolver *resolver)
+{
+	return resolver->comparisons > FEW_NAMES;
+}
+
+/* So many of them are compared while one name is. */
+#define HASHES_PER_NAME 4
+
+/* What is wider, and searched more often than that, gets a map of its columns. */
+#define WIDE_ITEM	 64
+#define SEARCHES_OF_WIDE 4
+
+struct named_column {
+	size_t first;
+	bool again; /* there are more of the name */
+};
+
+struct name_hashes {
+	const uint32_t *of_columns;
+	unsigned searches;
+	struct hash_map columns; /* to struct named_column */
+};
+
+uint32_t name_hash(str_t name)
+{
+	return (uint32_t)hash_seeded(name.ptr, name.len);
+}
+
+const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item)
+{
+	if (item->hashes->of_columns)
+		return item->hashes->of_columns;
+	uint32_t *hashes = ARENA_ARRAY(resolver->arena, uint32_t, item->columns_count + 1);
+	for (size_t i = 0; i < item->columns_count; i++)
+		hashes[i] = name_hash(item->columns[i].name);
+	item->hashes->of_columns = hashes;
+	return hashes;
+}
+
+struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node)
+{
+	struct range_item *item = ARENA_NEW(resolver->arena, struct range_item);
+	item->kind = kind;
+	item->node = node;
+	item->number = resolver->items++;
+	item->hashes = ARENA_NEW(resolver->arena, struct name_hashes);
+	resolver_record(resolver, node, item);
+	return item;
+}
+
+/* The first column of that name from `at` on, or their number. */
+static size_t next_column(const struct range_item *item, const uint32_t *hashes, uint32_t hash, str_t name,
+			  size_t at)
+{
+	while (at < item->columns_count &&
+	       ((hashes && hashes[at] != hash) || !str_equal(item->columns[at].name, name)))
+		at++;
+	return at;
+}
+
+static void map_columns(struct resolver *resolver, const struct range_item *item, struct hash_map *columns)
+{
+	struct named_column *named = ARENA_ARRAY(resolver->arena, struct named_column, item->columns_count);
+	hash_map_init(columns, resolver->arena, item->columns_count);
+	for (size_t i = item->columns_count; i > 0; i--) {
+		named[i - 1].first = i - 1;
+		named[i - 1].again = hash_map_set(columns, item->columns[i - 1].name, &named[i - 1]) != NULL;
+	}
+}
+
+static bool is_mapped(struct resolver *resolver, const struct range_item *item)
+{
+	struct name_hashes *hashes = item->hashes;
+	if (item->columns_count <= WIDE_ITEM || ++hashes->searches <= SEARCHES_OF_WIDE)
+		return false;
+	if (!hashes->columns.arena && count_comparisons(resolver, item->columns_count))
+		map_columns(resolver, item, &hashes->columns);
+	return hashes->columns.arena != NULL;
+}
+
+/* The first one of the name, or the number of columns. */
+static size_t find_column(struct resolver *resolver, const struct range_item *item, str_t name,
+			  bool *ret_again)
+{
+	bool many = many_names(resolver);
+	if (many && is_mapped(resolver, item)) {
+		const struct named_column *named = hash_map_get(&item->hashes->columns, name);
+		*ret_again = named && named->again;
+		return named ? named->first : item->columns_count;
+	}
+	const uint32_t *hashes = many ? item_name_hashes(resolver, item) : NULL;
+	uint32_t hash = hashes ? name_hash(name) : 0;
+	size_t first = next_column(item, hashes, hash, name, 0);
+	*ret_again = first < item->columns_count &&
+		     next_column(item, hashes, hash, name, first + 1) < item->columns_count;
+	(void)count_comparisons(resolver,
+				many ? item->columns_count / HASHES_PER_NAME + 1 : item->columns_count);
+	return first;
+}
+
+enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
+			   struct found_column *ret_found)
+{
+	bool again = false;
+	if (resolver->comparisons > RESOLVE_MAX_COMPARISONS)
+		return LOOKUP_UNSURE;
+	size_t first = find_column(resolver, item, name, &again);
+	if (first < item->columns_count) {
+		*ret_found = (struct found_column){ .item = item, .column = first };
+		return again ? LOOKUP_AMBIGUOUS : LOOKUP_FOUND;
+	}
+	if (item_has_system_columns(item) && is_system_column(name)) {
+		*ret_found = (struct found_column){ .item = item, .is_system = true };
+		return LOOKUP_FOUND;
+	}
+	return item->open ? LOOKUP_UNSURE : LOOKUP_MISSING;
+}
+
+static enum lookup column_result(const struct column_search *search, struct found_column *ret_found)
+{
+	if (search->matches + search->ambiguous_inside == 0)
+		return search->open ? LOOKUP_UNSURE : LOOKUP_MISSING;
+	if (search->matches > 1 || search->ambiguous_inside)
+		return search->doubtful ? LOOKUP_UNSURE : LOOKUP_AMBIGUOUS;
+	*ret_found = search->found;
+	return search->forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
+}
+
+enum lookup lookup_in_namespace(struct resolver *resolver, struct namespace *namespace, str_t name,
+				struct found_column *ret_found)
+{
+	struct column_search search = { .allowed = true };
+	search_columns(resolver, namespace, name, &search);
+	return column_result(&search, ret_found);
+}
+
+/* While FROM is being resolved only LATERAL sees it. */
+static bool shows_names(const struct scope *scope)
+{
+	return scope->names && (!scope->in_from || scope->lateral_active);
+}
+
+enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
+			  struct found_column *ret_found)
+{
+	for (; scope; scope = scope->parent) {
+		struct column_search search = { .allowed = true };
+		if (shows_names(scope)) {
+			search_columns(resolver, scope->names, name, &search);
+			for (const struct left_side *side = scope->sides; side; side = side->outer) {
+				search.allowed = side->allowed;
+				search_columns(resolver, side->names, name, &search);
+			}
+		}
+		enum lookup result = column_result(&search, ret_found);
+		ret_found->level = scope->level;
+		if (local || result != LOOKUP_MISSING)
+			return result;
+	}
+	return LOOKUP_MISSING;
+}
+
+enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
+			const struct range_item **ret_item, unsigned *ret_level)
+{
+	for (; scope; scope = scope->parent) {
+		struct item_search search = { .allowed = true };
+		if (!shows_names(scope))
+			continue;
+		search_items(resolver, scope->names, schema, name, &search);
+		for (const struct left_side *side = scope->sides; side; side = side->outer) {
+			search.allowed = side->allowed;
+			search_items(resolver, side->names, schema, name, &search);
+		}
+		if (search.matches == 0)
+			continue;
+		*ret_item = search.found;
+		*ret_level = scope->level;
+		return search.matches > 1 ? LOOKUP_AMBIGUOUS
+		       : search.forbidden ? LOOKUP_FORBIDDEN
+					  : LOOKUP_FOUND;
+	}
+	return LOOKUP_MISSING;
+}
