@@ -79,9 +79,21 @@ uint32_t hash_crc32(const void *data, size_t len)
 	return ~crc;
 }
 
+static EVP_MD *sha256;
+static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
+
+/* Asked for by name, it is looked up anew for every digest. */
+static void fetch_sha256(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	if (!sha256)
+		abort();
+}
+
 void digest_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES])
 {
-	if (!EVP_Digest(data, len, ret_digest, NULL, EVP_sha256(), NULL))
+	pthread_once(&sha256_once, fetch_sha256);
+	if (!EVP_Digest(data, len, ret_digest, NULL, sha256, NULL))
 		abort();
 }
 

@@ -6,16 +6,14 @@
 #define ANSWER_TOKENS_MAX 1024
 
 /* Structured output is the input of a tool that the model is made to call. */
-static bool write_tool(const struct provider_request *request, struct buf *body)
+static void write_tool(const struct provider_request *request, struct buf *body)
 {
 	if (request->structured != STRUCTURED_SCHEMA)
-		return true;
-	_cleanup_(provider_json_cleanup) json_t *schema = provider_verdict_schema(request->kind);
+		return;
 	buf_append_text(body, ",\"tools\":[{\"name\":\"verdict\",\"description\":\"Takes the verdict on the "
 			      "query.\",\"input_schema\":");
-	bool written = provider_write_json(schema, body);
+	buf_append_text(body, provider_verdict_schema(request->kind));
 	buf_append_text(body, "}],\"tool_choice\":{\"type\":\"tool\",\"name\":\"verdict\"}");
-	return written;
 }
 
 static bool write_request(const struct provider_request *request, struct buf *body)
@@ -27,7 +25,7 @@ static bool write_request(const struct provider_request *request, struct buf *bo
 	buf_append_text(body, ",\"messages\":[{\"role\":\"user\",\"content\":");
 	written = written && provider_write_text(request->user, body);
 	buf_append_text(body, "}]");
-	written = written && write_tool(request, body);
+	write_tool(request, body);
 	buf_append_char(body, '}');
 	return written;
 }

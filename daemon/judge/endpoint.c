@@ -131,6 +131,8 @@ void endpoint_close(struct endpoint *endpoint)
 {
 	if (endpoint->header)
 		explicit_bzero(endpoint->header, strlen(endpoint->header));
+	for (size_t i = 0; i < 2; i++)
+		buf_free(&endpoint->scratch[i]);
 	prompts_free(endpoint->prompts);
 	arena_free(endpoint->arena);
 	*endpoint = (struct endpoint){ 0 };

@@ -16,6 +16,7 @@ struct endpoint {
 	str_t key;    /* within the header, secret; absent without a key */
 	struct prompts *prompts;
 	enum structured_output structured; /* what the server is known to take */
+	struct buf scratch[2];		   /* memory for texts that are made and read at once */
 };
 
 /* Reads the settings, the key and the prompts. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names

@@ -6,6 +6,9 @@
 #define BACKOFF_BASE_MS 250
 #define BACKOFF_CAP_MS	8000
 
+/* What a request mostly has around its texts, with what is escaped in them. */
+#define FRAME_BYTES 1024
+
 static const struct judge_call *first_call(const struct exchange *exchange)
 {
 	return container_of(exchange->calls.head.next, const struct judge_call, node);
@@ -23,17 +26,18 @@ static void append_counted(struct buf *buf, const char *text)
 	buf_append_text(buf, text);
 }
 
-void exchange_key(const struct endpoint *endpoint, const struct judge_call *call,
+void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
 		  unsigned char ret_key[DIGEST_BYTES])
 {
-	_cleanup_(buf_free) struct buf image = BUF_INIT;
+	struct buf *image = &endpoint->scratch[0];
 	struct prompt_values values = values_of(call);
-	append_counted(&image, endpoint->provider->name);
-	append_counted(&image, endpoint->model);
-	append_counted(&image, "temperature=0");
-	buf_append_u32(&image, (uint32_t)call->kind);
-	prompt_image(endpoint->prompts, call->kind, &values, &image);
-	digest_sha256(image.data, image.len, ret_key);
+	buf_reset(image);
+	append_counted(image, endpoint->provider->name);
+	append_counted(image, endpoint->model);
+	append_counted(image, "temperature=0");
+	buf_append_u32(image, (uint32_t)call->kind);
+	prompt_image(endpoint->prompts, call->kind, &values, image);
+	digest_sha256(image->data, image->len, ret_key);
 }
 
 struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
@@ -44,7 +48,6 @@ struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned ch
 		abort();
 	memcpy(exchange->by_key.key, key, DIGEST_BYTES);
 	list_init(&exchange->calls);
-	exchange->arena = arena_new();
 	exchange->prompts = prompts_share(endpoint->prompts);
 	exchange->max_attempts = max_attempts;
 	exchange->backoff = (struct backoff){ .base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS };
@@ -71,18 +74,20 @@ void exchange_fail(struct exchange *exchange, err_t err)
 	set_error(exchange, err, str_from(err_text(err)));
 }
 
-err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint)
+err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint)
 {
-	_cleanup_(buf_free) struct buf system = BUF_INIT;
-	_cleanup_(buf_free) struct buf user = BUF_INIT;
+	struct buf *system = &endpoint->scratch[0], *user = &endpoint->scratch[1];
 	const struct judge_call *call = first_call(exchange);
 	struct prompt_values values = values_of(call);
 	prompt_draw_nonce(&values, NULL, exchange->nonce);
-	prompt_render(exchange->prompts, call->kind, &values, exchange->nonce, &system, &user);
+	buf_reset(system);
+	buf_reset(user);
+	prompt_render(exchange->prompts, call->kind, &values, exchange->nonce, system, user);
 	buf_reset(&exchange->request);
+	buf_reserve(&exchange->request, system->len + user->len + FRAME_BYTES);
 	exchange->structured = endpoint->structured;
 	struct provider_request request = { endpoint->model, call->kind, exchange->structured,
-					    buf_str(&system), buf_str(&user) };
+					    buf_str(system), buf_str(user) };
 	if (!endpoint->provider->write_request(&request, &exchange->request)) {
 		set_error(exchange, ERR_JUDGE_REFUSED, STR("the question or the SQL is not valid UTF-8"));
 		return ERR_JUDGE_REFUSED;
@@ -195,6 +200,8 @@ static str_t fault_message(const struct exchange *exchange)
 enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
 {
 	long status = exchange->transfer.status;
+	if (!exchange->arena)
+		exchange->arena = arena_new();
 	exchange->fault = fault_of_outcome(exchange->transfer.outcome);
 	if (exchange->fault.err == ERR_OK)
 		return status >= 200 && status < 300 ? read_success(exchange, endpoint)

@@ -22,8 +22,8 @@ struct exchange {
 	struct list_node node;	   /* in the judge's list for its state */
 	struct digest_node by_key; /* among the open ones */
 	struct list calls;	   /* never empty while the exchange is open */
-	struct arena *arena;
-	struct prompts *prompts; /* those that its key was made with */
+	struct arena *arena;	   /* NULL until an answer is read */
+	struct prompts *prompts;   /* those that its key was made with */
 	struct shared_lookup lookup;
 	struct transfer transfer;
 	struct fault fault; /* of the last transfer; ERR_OK: it was answered */
@@ -40,7 +40,7 @@ struct exchange {
 };
 
 /* Key of what a call asks of the endpoint: calls of one key have one answer. */
-void exchange_key(const struct endpoint *endpoint, const struct judge_call *call,
+void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
 		  unsigned char ret_key[DIGEST_BYTES]);
 
 struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
@@ -49,7 +49,7 @@ void exchange_free(struct exchange *exchange);
 
 /* Writes the request with a fresh nonce. ERR_JUDGE_REFUSED, and the verdict says why, when it cannot be
  * written. */
-err_t exchange_write(struct exchange *exchange, const struct endpoint *endpoint);
+err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint);
 
 /* Reads how the transfer ended and decides. May note in the endpoint what the server does not take. */
 enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us);

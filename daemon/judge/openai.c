@@ -2,22 +2,19 @@
 
 #include "judge/provider_json.h"
 
-static bool write_format(const struct provider_request *request, struct buf *body)
+static void write_format(const struct provider_request *request, struct buf *body)
 {
 	if (request->structured == STRUCTURED_NONE)
-		return true;
+		return;
 	if (request->structured == STRUCTURED_OBJECT) {
 		buf_append_text(body, ",\"response_format\":{\"type\":\"json_object\"}");
-		return true;
+		return;
 	}
-	_cleanup_(provider_json_cleanup) json_t *schema = provider_verdict_schema(request->kind);
-	buf_printf(body,
-		   ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\","
-		   "\"strict\":true,\"schema\":",
-		   request->kind == JUDGE_RELEVANCE ? "relevance" : "correctness");
-	bool written = provider_write_json(schema, body);
+	buf_append_text(body, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"");
+	buf_append_text(body, request->kind == JUDGE_RELEVANCE ? "relevance" : "correctness");
+	buf_append_text(body, "\",\"strict\":true,\"schema\":");
+	buf_append_text(body, provider_verdict_schema(request->kind));
 	buf_append_text(body, "}}");
-	return written;
 }
 
 static bool write_request(const struct provider_request *request, struct buf *body)
@@ -29,7 +26,7 @@ static bool write_request(const struct provider_request *request, struct buf *bo
 	buf_append_text(body, "},{\"role\":\"user\",\"content\":");
 	written = written && provider_write_text(request->user, body);
 	buf_append_text(body, "}]");
-	written = written && write_format(request, body);
+	write_format(request, body);
 	buf_append_char(body, '}');
 	return written;
 }

@@ -39,6 +39,7 @@ struct section {
 struct template
 {
 	struct section system, user;
+	unsigned char digest[DIGEST_BYTES]; /* of the file */
 };
 
 struct prompts {
@@ -223,6 +224,7 @@ static err_t load_one(struct prompts *prompts, const char *directory, enum judge
 		return err;
 	buf_append_u64(digested, text.len);
 	buf_append_str(digested, text);
+	digest_sha256(text.ptr, text.len, prompts->templates[kind].digest);
 	struct reader reader = { .arena = prompts->arena, .name = path, .kind = kind, .detail = detail };
 	return read_template(&reader, text, &prompts->templates[kind]);
 }
@@ -264,10 +266,17 @@ const char *prompts_digest(const struct prompts *prompts)
 	return prompts->digest;
 }
 
+/* From a store that is filled at once: a system call for every nonce would be a good part of a call's cost.
+ * What was drawn leaves the store. */
 static void draw_system(unsigned char bytes[16])
 {
-	if (getrandom(bytes, 16, 0) != 16)
+	static _Thread_local unsigned char store[256];
+	static _Thread_local size_t left;
+	if (left == 0 && getrandom(store, sizeof store, 0) != sizeof store)
 		abort();
+	left = left == 0 ? sizeof store - 16 : left - 16;
+	memcpy(bytes, store + left, 16);
+	explicit_bzero(store + left, 16);
 }
 
 static bool occurs(str_t text, const char *nonce)
@@ -406,10 +415,10 @@ void prompt_render(const struct prompts *prompts, enum judge_question kind,
 static void image_section(const struct section *section, const struct prompt_values *values,
 			  struct buf *image)
 {
-	buf_append_u64(image, section->count);
 	for (size_t i = 0; i < section->count; i++) {
+		if (section->parts[i].slot == SLOT_LITERAL)
+			continue;
 		str_t value = slot_value(&section->parts[i], values, "");
-		buf_append_u32(image, (uint32_t)section->parts[i].slot);
 		buf_append_u64(image, value.len);
 		if (value.len > 0)
 			buf_append_str(image, value);
@@ -419,6 +428,7 @@ static void image_section(const struct section *section, const struct prompt_val
 void prompt_image(const struct prompts *prompts, enum judge_question kind, const struct prompt_values *values,
 		  struct buf *image)
 {
+	buf_append(image, prompts->templates[kind].digest, DIGEST_BYTES);
 	image_section(&prompts->templates[kind].system, values, image);
 	image_section(&prompts->templates[kind].user, values, image);
 }

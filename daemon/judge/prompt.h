@@ -50,7 +50,8 @@ void prompt_render(const struct prompts *prompts, enum judge_question kind,
 		   const struct prompt_values *values, const char *nonce, struct buf *system,
 		   struct buf *user);
 
-/* Appends what the rendered prompt consists of except the nonce, every part with its length: two calls have
- * the same image only if they ask the same, however their texts imitate the template. For cache keys. */
+/* Appends what the rendered prompt follows from except the nonce: the template's digest, and every value that
+ * it uses with its length. Two calls have the same image only if they ask the same, however their texts
+ * imitate the template. For cache keys. */
 void prompt_image(const struct prompts *prompts, enum judge_question kind, const struct prompt_values *values,
 		  struct buf *image);

@@ -2,15 +2,18 @@
 
 #define TOKENS_MAX 1000000000
 
-json_t *provider_verdict_schema(enum judge_question kind)
+#define SCHEMA(name, type)                                                                                   \
+	"{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\"},\"" name "\":" type           \
+	"},\"required\":[\"reason\",\"" name "\"],\"additionalProperties\":false}"
+
+const char *provider_verdict_schema(enum judge_question kind)
 {
-	json_t *verdict = kind == JUDGE_RELEVANCE ? json_pack("{s:s}", "type", "integer")
-						  : json_pack("{s:s, s:[s, s, s]}", "type", "string", "enum",
-							      "correct", "partial", "incorrect");
-	const char *name = kind == JUDGE_RELEVANCE ? "score" : "verdict";
-	return json_pack("{s:s, s:{s:{s:s}, s:o}, s:[s, s], s:b}", "type", "object", "properties", "reason",
-			 "type", "string", name, verdict, "required", "reason", name, "additionalProperties",
-			 0);
+	static const char *const schemas[] = {
+		[JUDGE_RELEVANCE] = SCHEMA("score", "{\"type\":\"integer\"}"),
+		[JUDGE_CORRECTNESS] = SCHEMA(
+			"verdict", "{\"type\":\"string\",\"enum\":[\"correct\",\"partial\",\"incorrect\"]}"),
+	};
+	return schemas[kind];
 }
 
 bool provider_write_json(const json_t *json, struct buf *text)
@@ -62,12 +65,41 @@ static void append_escape(struct buf *json, unsigned char byte)
 		buf_append(json, escape, sizeof escape);
 }
 
+/* All bytes of a word set to `byte`. */
+static uint64_t every(unsigned char byte)
+{
+	return UINT64_C(0x0101010101010101) * byte;
+}
+
+/* The top bit of the lowest byte of `word` that is below `bound` (at most 0x80) is set in the result, and
+ * perhaps bits above it; 0: there is none. */
+static uint64_t any_below(uint64_t word, unsigned char bound)
+{
+	return (word - every(bound)) & ~word & every(0x80);
+}
+
+/* How many bytes at `at` surely stand for themselves, by eights. */
+static size_t plain_length(const unsigned char *at, size_t left)
+{
+	size_t len = 0;
+	for (uint64_t word; left - len >= sizeof word; len += sizeof word) {
+		memcpy(&word, at + len, sizeof word);
+		if ((word & every(0x80)) | any_below(word, ' ') | any_below(word ^ every('"'), 1) |
+		    any_below(word ^ every('\\'), 1) | any_below(word ^ every(0x7f), 1))
+			break;
+	}
+	return len;
+}
+
 bool provider_write_text(str_t text, struct buf *json)
 {
 	const unsigned char *at = (const unsigned char *)text.ptr, *end = at + text.len, *from = at;
 	buf_reserve(json, text.len + text.len / 8 + 2);
 	buf_append_char(json, '"');
 	while (at < end) {
+		at += plain_length(at, (size_t)(end - at));
+		if (at == end)
+			break;
 		size_t len = *at < 0x80 ? 1 : sequence_length(at, (size_t)(end - at));
 		if (len == 0)
 			return false;

@@ -12,8 +12,8 @@ static inline void provider_json_cleanup(json_t **json)
 	json_decref(*json);
 }
 
-/* JSON Schema of the verdict on that kind of question; the caller's. */
-json_t *provider_verdict_schema(enum judge_question kind);
+/* JSON Schema of the verdict on that kind of question, as a static text. */
+const char *provider_verdict_schema(enum judge_question kind);
 
 /* Appends the JSON compactly; false when it cannot be written. */
 bool provider_write_json(const json_t *json, struct buf *text);

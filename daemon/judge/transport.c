@@ -13,16 +13,20 @@
 /* Handles that are kept for the next transfer: making one anew costs more than a round. */
 #define SPARE_MAX 4096
 
-/* Curl walks through all connections of a multi handle when it looks for a free one: many share several. */
-#define LANE_CONNECTIONS 64u
+/* Curl walks through all connections of a multi handle when it looks for a free one, and each is far away in
+ * memory: many share several. */
+#define LANE_CONNECTIONS 16u
 #define LANES_MAX	 64u
 
 struct lane {
 	struct transport *transport;
+	unsigned number;
 	CURLM *multi;
-	int64_t timer_us; /* when curl wants to be called; INT64_MAX: not by time */
-	unsigned transfers;
+	bool touched; /* a transfer may have finished */
 };
+
+/* Of the thread, for those that wake it. */
+enum state { RUNNING, WAITING, CALLED };
 
 /* What is known of a connection's descriptor. It stays in epoll while its connection is idle, which saves two
  * system calls a transfer. */
@@ -35,14 +39,19 @@ struct descriptor {
 struct transport {
 	struct lane lanes[LANES_MAX];
 	unsigned lanes_count;
+	/* by number of the lane; apart, since every round looks at all of them */
+	int64_t timers_us[LANES_MAX]; /* when curl wants to be called; INT64_MAX: not by time */
+	unsigned transfers[LANES_MAX];
+	unsigned touched[LANES_MAX];
+	unsigned touched_count;
 	struct descriptor *descriptors; /* by number */
 	size_t descriptors_count;
 	char *url;
 	char *ca_file;
+	bool proxied; /* by the environment */
 	struct curl_slist *headers;
 	int epoll_fd, wake_fd, watched_fd;
-	bool watched;
-	_Atomic bool awake; /* the wake-up is under way: one is enough */
+	_Atomic int state;
 	struct epoll_event events[EVENTS_MAX];
 	int events_count;
 	CURL *spare[SPARE_MAX];
@@ -124,14 +133,16 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context)
 {
 	struct lane *lane = context;
 	(void)multi;
-	lane->timer_us = timeout_ms < 0 ? INT64_MAX : clock_monotonic_us() + timeout_ms * 1000;
+	lane->transport->timers_us[lane->number] =
+		timeout_ms < 0 ? INT64_MAX : clock_monotonic_us() + timeout_ms * 1000;
 	return 0;
 }
 
 static void open_lane(struct transport *transport)
 {
-	struct lane *lane = &transport->lanes[transport->lanes_count++];
-	*lane = (struct lane){ transport, curl_multi_init(), INT64_MAX, 0 };
+	struct lane *lane = &transport->lanes[transport->lanes_count];
+	*lane = (struct lane){ transport, transport->lanes_count++, curl_multi_init(), false };
+	transport->timers_us[lane->number] = INT64_MAX;
 	must(lane->multi != NULL);
 	curl_multi_setopt(lane->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 	curl_multi_setopt(lane->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
@@ -151,12 +162,24 @@ static void open_poll(struct transport *transport)
 	     epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, transport->wake_fd, &event) == 0);
 }
 
+/* Curl asks the environment about proxies at every transfer. */
+static bool has_proxy(void)
+{
+	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+					     "ALL_PROXY" };
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (getenv(names[i]))
+			return true;
+	return false;
+}
+
 struct transport *transport_new(const struct transport_options *options)
 {
 	struct transport *transport = calloc(1, sizeof *transport);
 	must(transport && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
 	transport->url = copy_text(options->url);
 	transport->ca_file = copy_text(options->ca_file);
+	transport->proxied = has_proxy();
 	open_poll(transport);
 	add_header(transport, "Content-Type: application/json");
 	add_header(transport, "Expect:");
@@ -210,6 +233,28 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
 	return len;
 }
 
+/* Over TLS a new call waits until it is known whether an open connection takes several at once. In the clear
+ * that would only show with the first answer, and one slow call would hold up all behind it. */
+static long may_wait_for_multiplexing(const struct transport *transport)
+{
+	return strncmp(transport->url, "https:", 6) == 0;
+}
+
+/* What all transfers of a handle have in common. */
+static bool set_common(CURL *handle, struct transport *transport)
+{
+	return (!transport->ca_file ||
+		curl_easy_setopt(handle, CURLOPT_CAINFO, transport->ca_file) == CURLE_OK) &&
+	       (transport->proxied || curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK) &&
+	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, transport) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK;
+}
+
 static bool set_safety(CURL *handle)
 {
 	return curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
@@ -223,41 +268,54 @@ static bool set_safety(CURL *handle)
 	       curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK;
 }
 
-/* Over TLS a new call waits until it is known whether an open connection takes several at once. In the clear
- * that would only show with the first answer, and one slow call would hold up all behind it. */
-static long may_wait_for_multiplexing(const struct transport *transport)
+static bool set_request(CURL *handle, struct transfer *transfer)
 {
-	return strncmp(transport->url, "https:", 6) == 0;
-}
-
-static bool set_request(CURL *handle, struct transport *transport, struct transfer *transfer)
-{
-	return (!transport->ca_file ||
-		curl_easy_setopt(handle, CURLOPT_CAINFO, transport->ca_file) == CURLE_OK) &&
-	       curl_easy_setopt(handle, CURLOPT_PIPEWAIT, may_wait_for_multiplexing(transport)) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, transport) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.len) ==
+	return curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.len) ==
 		       CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POSTFIELDS, transfer->body.ptr) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer->fault) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_PRIVATE, transfer) == CURLE_OK;
 }
 
+/* A handle keeps its options for the next transfer: setting them all again costs as much as a good part of a
+ * transfer does. */
+static CURL *take_handle(struct transport *transport)
+{
+	if (transport->spare_count > 0)
+		return transport->spare[--transport->spare_count];
+	CURL *handle = curl_easy_init();
+	must(handle && set_safety(handle) && set_common(handle, transport));
+	return handle;
+}
+
+/* Whatever points into the transfer, which is its owner's again. */
+static bool forget_request(CURL *handle)
+{
+	return curl_easy_setopt(handle, CURLOPT_POSTFIELDS, NULL) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_WRITEDATA, NULL) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_PRIVATE, NULL) == CURLE_OK;
+}
+
+static void give_handle_back(struct transport *transport, CURL *handle)
+{
+	must(forget_request(handle));
+	if (transport->spare_count < SPARE_MAX)
+		transport->spare[transport->spare_count++] = handle;
+	else
+		curl_easy_cleanup(handle);
+}
+
 /* That with the fewest transfers. */
 static struct lane *choose_lane(struct transport *transport)
 {
-	struct lane *best = &transport->lanes[0];
+	unsigned best = 0;
 	for (unsigned i = 1; i < transport->lanes_count; i++)
-		if (transport->lanes[i].transfers < best->transfers)
-			best = &transport->lanes[i];
-	return best;
+		if (transport->transfers[i] < transport->transfers[best])
+			best = i;
+	return &transport->lanes[best];
 }
 
 void transport_start(struct transport *transport, struct transfer *transfer)
@@ -267,12 +325,10 @@ void transport_start(struct transport *transport, struct transfer *transfer)
 	transfer->status = 0;
 	transfer->retry_after_ms = -1;
 	transfer->fault[0] = 0;
-	transfer->handle =
-		transport->spare_count ? transport->spare[--transport->spare_count] : curl_easy_init();
-	must(transfer->handle && set_safety(transfer->handle) &&
-	     set_request(transfer->handle, transport, transfer));
+	transfer->handle = take_handle(transport);
+	must(set_request(transfer->handle, transfer));
 	transfer->lane = choose_lane(transport);
-	transfer->lane->transfers++;
+	transport->transfers[transfer->lane->number]++;
 	must(curl_multi_add_handle(transfer->lane->multi, transfer->handle) == CURLM_OK);
 }
 
@@ -281,13 +337,8 @@ void transport_cancel(struct transport *transport, struct transfer *transfer)
 	if (!transfer->handle)
 		return;
 	curl_multi_remove_handle(transfer->lane->multi, transfer->handle);
-	transfer->lane->transfers--;
-	curl_easy_reset(transfer->handle);
-	if (transport->spare_count < SPARE_MAX)
-		transport->spare[transport->spare_count++] = transfer->handle;
-	else
-		curl_easy_cleanup(transfer->handle);
-	transfer->handle = NULL;
+	transport->transfers[transfer->lane->number]--;
+	give_handle_back(transport, TAKE_PTR(transfer->handle));
 }
 
 /* Codes of curl that are not a fault of the network. */
@@ -338,48 +389,55 @@ static int curl_events(uint32_t events)
 	       (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
 }
 
-/* Who wakes us after this writes again; what was to be seen before this is seen by whoever runs us. */
 static void drain_wakeup(struct transport *transport)
 {
 	uint64_t count;
 	while (read(transport->wake_fd, &count, sizeof count) < 0 && errno == EINTR)
 		;
-	atomic_store(&transport->awake, false);
+}
+
+/* Lets curl do what there is to do for the descriptor, or by time. */
+static void act(struct lane *lane, curl_socket_t fd, int events)
+{
+	int running;
+	struct transport *transport = lane->transport;
+	must(curl_multi_socket_action(lane->multi, fd, events, &running) == CURLM_OK);
+	if (!lane->touched)
+		transport->touched[transport->touched_count++] = lane->number;
+	lane->touched = true;
 }
 
 static void handle_event(struct transport *transport, const struct epoll_event *event)
 {
-	int running, fd = event->data.fd;
+	int fd = event->data.fd;
 	const struct descriptor *descriptor = descriptor_of(transport, fd);
 	if (fd == transport->wake_fd)
 		drain_wakeup(transport);
 	else if (fd == transport->watched_fd)
-		transport->watched = true;
+		return; /* it has ended the wait */
 	else if (descriptor->wanted)
-		must(curl_multi_socket_action(descriptor->lane->multi, fd, curl_events(event->events),
-					      &running) == CURLM_OK);
+		act(descriptor->lane, fd, curl_events(event->events));
 	else if (descriptor->registered) /* the server has closed an idle connection; curl will see */
 		set_events(transport, fd, 0);
 }
 
 static void run_timers(struct transport *transport)
 {
-	int running;
 	int64_t now_us = clock_monotonic_us();
 	for (unsigned i = 0; i < transport->lanes_count; i++) {
-		struct lane *lane = &transport->lanes[i];
-		if (now_us < lane->timer_us)
+		if (now_us < transport->timers_us[i])
 			continue;
-		lane->timer_us = INT64_MAX; /* curl sets the next one */
-		must(curl_multi_socket_action(lane->multi, CURL_SOCKET_TIMEOUT, 0, &running) == CURLM_OK);
+		transport->timers_us[i] = INT64_MAX; /* curl sets the next one */
+		act(&transport->lanes[i], CURL_SOCKET_TIMEOUT, 0);
 	}
 }
 
-static void collect_finished(struct transport *transport, CURLM *multi, struct list *finished)
+static void collect_finished(struct transport *transport, struct lane *lane, struct list *finished)
 {
 	int left;
 	CURLMsg *message;
-	while ((message = curl_multi_info_read(multi, &left))) {
+	lane->touched = false;
+	while ((message = curl_multi_info_read(lane->multi, &left))) {
 		struct transfer *transfer = NULL;
 		CURLcode result = message->data.result;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
@@ -390,13 +448,13 @@ static void collect_finished(struct transport *transport, CURLM *multi, struct l
 
 void transport_run(struct transport *transport, struct list *finished)
 {
-	transport->watched = false;
 	for (int i = 0; i < transport->events_count; i++)
 		handle_event(transport, &transport->events[i]);
 	transport->events_count = 0;
 	run_timers(transport);
-	for (unsigned i = 0; i < transport->lanes_count; i++)
-		collect_finished(transport, transport->lanes[i].multi, finished);
+	for (unsigned i = 0; i < transport->touched_count; i++)
+		collect_finished(transport, &transport->lanes[transport->touched[i]], finished);
+	transport->touched_count = 0;
 }
 
 void transport_watch(struct transport *transport, int fd)
@@ -409,29 +467,33 @@ void transport_watch(struct transport *transport, int fd)
 		must(epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
-bool transport_watched(const struct transport *transport)
+static int64_t next_timer_us(const struct transport *transport)
 {
-	return transport->watched;
+	int64_t next_us = INT64_MAX;
+	for (unsigned i = 0; i < transport->lanes_count; i++)
+		if (transport->timers_us[i] < next_us)
+			next_us = transport->timers_us[i];
+	return next_us;
 }
 
 void transport_wait(struct transport *transport, int64_t timeout_ms)
 {
-	int64_t next_us = INT64_MAX, now_us = clock_monotonic_us();
-	for (unsigned i = 0; i < transport->lanes_count; i++)
-		if (transport->lanes[i].timer_us < next_us)
-			next_us = transport->lanes[i].timer_us;
-	if (next_us <= now_us)
+	int before = RUNNING;
+	int64_t next_us = next_timer_us(transport), now_us = clock_monotonic_us();
+	if (next_us <= now_us || !atomic_compare_exchange_strong(&transport->state, &before, WAITING))
 		timeout_ms = 0;
 	else if (next_us - now_us < timeout_ms * 1000)
 		timeout_ms = (next_us - now_us + 999) / 1000;
 	int count = epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)timeout_ms);
 	transport->events_count = count < 0 ? 0 : count;
+	/* Who calls before this is seen by whoever runs us; who calls after this ends the next wait. */
+	atomic_store(&transport->state, RUNNING);
 }
 
 void transport_wake(struct transport *transport)
 {
 	static const uint64_t one = 1;
-	if (!atomic_exchange(&transport->awake, true))
+	if (atomic_exchange(&transport->state, CALLED) == WAITING) /* else no system call is needed */
 		while (write(transport->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 			;
 }

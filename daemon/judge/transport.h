@@ -65,9 +65,6 @@ void transport_run(struct transport *transport, struct list *finished);
 /* Another descriptor that ends waits when it is readable; one at a time, −1: none. Closing it forgets it. */
 void transport_watch(struct transport *transport, int fd);
 
-/* Whether the last wait saw it readable. */
-bool transport_watched(const struct transport *transport);
-
 /* Waits until a connection has something to do, someone wakes, or the time is up. */
 void transport_wait(struct transport *transport, int64_t timeout_ms);
 
