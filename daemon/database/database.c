@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 
 enum { CONNECT_TIMEOUT_MS = 10000, QUERY_TIMEOUT_MS = 20000, PASSWORD_SIZE = 1024 };
+
+/* A wait looks so often whether it has been limited meanwhile. */
+enum { LOOK_MS = 100 };
 
 /* The server gives up before we do, so that a slow statement costs no connection. */
 #define SESSION_SETTINGS                                                                                     \
@@ -17,7 +21,8 @@ struct database {
 	char *dsn;
 	char *password_file;
 	const char *application;
-	PGconn *connection; /* or NULL */
+	_Atomic int64_t until_us; /* no wait lasts longer */
+	PGconn *connection;	  /* or NULL */
 };
 
 static char *copy_text(const char *text)
@@ -36,7 +41,13 @@ struct database *database_new(const char *dsn, const char *password_file)
 	database->dsn = copy_text(dsn);
 	database->password_file = copy_text(password_file);
 	database->application = "assayd";
+	atomic_store(&database->until_us, INT64_MAX);
 	return database;
+}
+
+void database_limit_waits(struct database *database, int64_t until_us)
+{
+	atomic_store(&database->until_us, until_us);
 }
 
 void database_set_application(struct database *database, const char *application)
@@ -87,23 +98,30 @@ static err_t read_password(const char *file, char password[PASSWORD_SIZE], struc
 }
 
 /* Waits until the socket is ready for what libpq wants; false at the deadline. */
-static bool wait_socket(PGconn *connection, short events, int64_t deadline_us)
+static bool wait_socket(const struct database *database, short events, int64_t deadline_us)
 {
-	int64_t left_ms = (deadline_us - clock_monotonic_us()) / 1000;
-	struct pollfd descriptor = { PQsocket(connection), events, 0 };
-	if (left_ms <= 0 || descriptor.fd < 0)
-		return false;
-	return poll(&descriptor, 1, (int)left_ms) > 0 || errno == EINTR;
+	struct pollfd descriptor = { PQsocket(database->connection), events, 0 };
+	for (;;) {
+		int64_t until_us = atomic_load(&database->until_us);
+		int64_t left_us = (until_us < deadline_us ? until_us : deadline_us) - clock_monotonic_us();
+		if (left_us <= 0 || descriptor.fd < 0)
+			return false;
+		int ready =
+			poll(&descriptor, 1, left_us < LOOK_MS * 1000 ? (int)(left_us / 1000) + 1 : LOOK_MS);
+		if (ready > 0 || (ready < 0 && errno != EINTR))
+			return ready > 0;
+	}
 }
 
-static err_t finish_connect(PGconn *connection, struct err_detail *detail)
+static err_t finish_connect(const struct database *database, struct err_detail *detail)
 {
+	PGconn *connection = database->connection;
 	int64_t deadline_us = clock_monotonic_us() + INT64_C(1000) * CONNECT_TIMEOUT_MS;
 	if (PQstatus(connection) == CONNECTION_BAD)
 		return fail_with(detail, ERR_DATABASE_UNAVAILABLE, PQerrorMessage(connection));
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 	while (status != PGRES_POLLING_OK) {
-		if (!wait_socket(connection, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
+		if (!wait_socket(database, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
 			return err_fail(detail, ERR_DATABASE_UNAVAILABLE,
 					"PostgreSQL did not answer within %d s", CONNECT_TIMEOUT_MS / 1000);
 		status = PQconnectPoll(connection);
@@ -137,7 +155,7 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 		abort();
 	/* at once: a server that dies while we connect says so in a notice, too */
 	PQsetNoticeReceiver(database->connection, drop_notice, NULL);
-	err_t err = finish_connect(database->connection, detail);
+	err_t err = finish_connect(database, detail);
 	if (!err)
 		err = database_script(database, SESSION_SETTINGS, detail);
 	if (err)
@@ -172,15 +190,16 @@ static err_t error_of(const PGresult *result)
 }
 
 /* Sends what is buffered and reads until a result is complete; false: deadline or connection lost. */
-static bool wait_result(PGconn *connection, int64_t deadline_us)
+static bool wait_result(const struct database *database, int64_t deadline_us)
 {
+	PGconn *connection = database->connection;
 	for (;;) {
 		int unsent = PQflush(connection);
 		if (unsent < 0)
 			return false;
 		if (unsent == 0 && !PQisBusy(connection))
 			return true;
-		if (!wait_socket(connection, (short)(unsent ? POLLIN | POLLOUT : POLLIN), deadline_us))
+		if (!wait_socket(database, (short)(unsent ? POLLIN | POLLOUT : POLLIN), deadline_us))
 			return false;
 		if (!PQconsumeInput(connection))
 			return false;
@@ -204,7 +223,7 @@ static err_t collect(struct database *database, PGresult **ret_result, struct er
 	_cleanup_(database_result_cleanup) PGresult *kept = NULL;
 	err_t err = ERR_OK;
 	for (;;) {
-		if (!wait_result(database->connection, deadline_us))
+		if (!wait_result(database, deadline_us))
 			return lose_connection(database, detail);
 		PGresult *result = PQgetResult(database->connection);
 		if (!result)

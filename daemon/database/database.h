@@ -1,6 +1,7 @@
 /*
  * A connection to PostgreSQL whose every wait has a deadline. Reconnects when it is next used after a loss.
- * Not thread-safe.
+ * Names of hosts are looked up by libpq, for as long as the system's resolver takes. Not thread-safe, but for
+ * database_limit_waits.
  */
 #pragma once
 
@@ -24,6 +25,10 @@ void database_set_application(struct database *database, const char *application
 /* Connects unless it is connected. DATABASE_UNAVAILABLE: try again later. `ret_fresh` (may be NULL) tells
  * whether the connection is a new one. */
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail);
+
+/* No wait lasts beyond that moment, by the monotonic clock; what would have to wait then fails at once with
+ * DATABASE_UNAVAILABLE. Any thread: for an orderly end while another thread may be waiting. */
+void database_limit_waits(struct database *database, int64_t until_us);
 
 /* Closes the connection; the next use opens another. */
 void database_disconnect(struct database *database);

@@ -178,12 +178,36 @@ static void test_texts(void **state)
 	}
 }
 
+/* Every byte at every place of a text that is mostly plain, which is read by eights. */
+static void test_places_in_texts(void **state)
+{
+	(void)state;
+	for (size_t len = 1; len <= 26; len++) {
+		for (size_t at = 0; at < len; at++) {
+			for (unsigned byte = 0; byte < 256; byte++) {
+				char text[26];
+				memset(text, 'x', sizeof text);
+				text[at] = (char)byte;
+				_cleanup_(buf_free) struct buf json = BUF_INIT;
+				_cleanup_(provider_json_cleanup) json_t *expected = json_stringn(text, len);
+				assert_int_equal(provider_write_text((str_t){ text, len }, &json),
+						 expected != NULL);
+				if (!expected)
+					continue;
+				_cleanup_(provider_json_cleanup) json_t *read = json_loadb(
+					json.data, json.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+				assert_true(json_equal(read, expected));
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_find),	cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_answers), cmocka_unit_test(test_error_sentences),
-		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_texts),	cmocka_unit_test(test_places_in_texts),
 	};
 	return cmocka_run_group_tests_name("provider", tests, NULL, NULL);
 }
