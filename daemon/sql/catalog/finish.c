@@ -277,6 +277,24 @@ static void copy_casts(struct finish *finish)
 		catalog_index_cast(catalog, finish->arena, &catalog->casts[i]);
 }
 
+static void note_volatile(struct catalog *catalog, struct arena *arena)
+{
+	size_t operators = 0, casts = 0;
+	for (size_t i = 0; i < catalog->types_count; i++)
+		catalog->has_volatile_types |=
+			catalog->types[i].volatility == 'v' && !catalog->types[i].is_system;
+	for (size_t i = 0; i < catalog->operators_count; i++) {
+		if (catalog->operators[i].volatility == 'v' && !catalog->operators[i].is_system)
+			ARENA_PUSH(arena, catalog->volatile_operators, catalog->volatile_operators_count,
+				   operators, &catalog->operators[i]);
+	}
+	for (size_t i = 0; i < catalog->casts_count; i++) {
+		if (catalog->casts[i].volatility == 'v')
+			ARENA_PUSH(arena, catalog->volatile_casts, catalog->volatile_casts_count, casts,
+				   &catalog->casts[i]);
+	}
+}
+
 static void count_drafts(const struct catalog_builder *builder)
 {
 	struct catalog *catalog = builder->catalog;
@@ -304,6 +322,7 @@ static bool copy_all(struct finish *finish)
 	copy_casts(finish);
 	finish_sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, compare_texts);
 	catalog_index_paths(catalog, finish->arena);
+	note_volatile(catalog, finish->arena);
 	return true;
 }
 

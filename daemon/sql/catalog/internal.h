@@ -63,6 +63,12 @@ struct catalog {
 	size_t operators_count;
 	struct catalog_cast *casts;
 	size_t casts_count;
+	/* Of these, and none of the base's, those that have side effects: few, as a rule none. */
+	bool has_volatile_types;
+	const struct catalog_operator **volatile_operators;
+	size_t volatile_operators_count;
+	const struct catalog_cast **volatile_casts;
+	size_t volatile_casts_count;
 	str_t *schemas;
 	size_t schemas_count;
 	str_t *path;

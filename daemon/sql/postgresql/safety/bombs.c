@@ -3,6 +3,9 @@
 #include <ctype.h>
 #include <math.h>
 
+/* A search of so many steps is worth remembering. */
+#define MANY_STEPS 16
+
 static double bytes_of(const Node *node, struct look look);
 static double hidden_widths(const Node *node, struct look look);
 
@@ -180,10 +183,7 @@ static bool sized_by_none(const FuncCall *call)
 		"md5",	 "position", "octet_length", "cardinality",    "array_length",
 		"round", "strpos",   "bit_length",   "generate_series"
 	};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (call_is(call, names[i]))
-			return true;
-	return false;
+	return call_is_one_of(call, names, sizeof names / sizeof names[0]);
 }
 
 static double sum_of_bytes(const List *nodes, struct look look)
@@ -300,10 +300,28 @@ static double cast_bytes(const TypeCast *cast, struct look look)
 	return fmax(bomb_type_bytes(cast->typeName), bytes_of(cast->arg, look));
 }
 
+static size_t memory_place(const Node *node)
+{
+	const struct look_memory *memory = NULL;
+	return ((uintptr_t)node >> 4) % (sizeof memory->items / sizeof memory->items[0]);
+}
+
+static bool is_known(const Node *node, struct look look, double *ret_bytes)
+{
+	if (!look.memory || !look.memory->used)
+		return false;
+	size_t at = memory_place(node);
+	*ret_bytes = look.memory->items[at].bytes;
+	return look.memory->items[at].node == node;
+}
+
 static double bytes_of(const Node *node, struct look look)
 {
+	double known;
 	if (!node || !look_on(look))
 		return 1;
+	if (is_known(node, look, &known))
+		return known;
 	look = look_deeper(look);
 	const char *text = IsA(node, A_Const) ? constant_text(node) : NULL;
 	if (text)
@@ -347,9 +365,23 @@ static double bytes_of(const Node *node, struct look look)
 	}
 }
 
+/* What is known of parts is not looked for again in all that they are part of. */
+static double bytes_to_know(const Node *node, struct look look)
+{
+	unsigned before = *look.steps;
+	double bytes = bytes_of(node, look);
+	if (!look.memory || look.depth > 0 || *look.steps - before < MANY_STEPS)
+		return bytes;
+	size_t at = memory_place(node);
+	look.memory->items[at].node = node;
+	look.memory->items[at].bytes = bytes;
+	look.memory->used = true;
+	return bytes;
+}
+
 double bomb_bytes(const Node *node, struct look look)
 {
-	double bytes = bytes_of(node, look);
+	double bytes = bytes_to_know(node, look);
 	return *look.steps >= LOOK_MAX_STEPS ? INFINITY : bytes;
 }
 
@@ -403,10 +435,7 @@ static bool takes_apart(const FuncCall *call)
 					     "json_array_elements_text",
 					     "jsonb_array_elements",
 					     "jsonb_array_elements_text" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (call_is(call, names[i]))
-			return true;
-	return false;
+	return call_is_one_of(call, names, sizeof names / sizeof names[0]);
 }
 
 /* Functions that go through their arguments once, not through one for each place in another. */
@@ -434,16 +463,13 @@ static bool is_linear(const FuncCall *call)
 					     "encode",
 					     "to_tsvector",
 					     "greatest" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (call_is(call, names[i]))
-			return true;
-	return false;
+	return call_is_one_of(call, names, sizeof names / sizeof names[0]);
 }
 
 double bomb_work(const Node *left, const Node *right, struct look look)
 {
-	double bytes = left ? bytes_of(left, look) : 1;
-	return bytes < BOMB_SMALL_BYTES ? bytes : bytes * (right ? bytes_of(right, look) : 1);
+	double bytes = left ? bytes_to_know(left, look) : 1;
+	return bytes < BOMB_SMALL_BYTES ? bytes : bytes * (right ? bytes_to_know(right, look) : 1);
 }
 
 struct call_size bomb_call_size(const FuncCall *call, struct look look)
@@ -477,9 +503,8 @@ struct call_size bomb_call_size(const FuncCall *call, struct look look)
 		size.rows = longest(call->args, look);
 	if (list_length(call->args) >= 2 && !is_linear(call))
 		size.work = bomb_work(call_argument(call, 0), call_argument(call, 1), look);
-	for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++)
-		if (call_is(call, sized[i]))
-			size.bytes = call_bytes(call, look);
+	if (call_is_one_of(call, sized, sizeof sized / sizeof sized[0]))
+		size.bytes = call_bytes(call, look);
 	if (*look.steps >= LOOK_MAX_STEPS) /* nobody writes such constants for their values */
 		size.rows = INFINITY;
 	return size;

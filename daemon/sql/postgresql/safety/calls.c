@@ -122,7 +122,7 @@ static bool fills_rows(str_t name)
 }
 
 /* Functions of the system that take values of any type and do not compare them. */
-static bool never_compares(str_t name)
+static bool never_compares(const FuncCall *call)
 {
 	static const char *const names[] = {
 		"count",
@@ -161,10 +161,7 @@ static bool never_compares(str_t name)
 		"array_to_string",
 		"array_to_json",
 	};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (str_is(name, names[i]))
-			return true;
-	return false;
+	return call_is_one_of(call, names, sizeof names / sizeof names[0]);
 }
 
 /* What a function written in C may do with its arguments without a call that could be seen. */
@@ -177,7 +174,7 @@ static void judge_inside(struct walk *walk, const struct catalog_function *chose
 		return;
 	if (fills_rows(name.name) && call->args)
 		judge_type(walk, type_of(walk, linitial(call->args)), name.name, call->location);
-	bool compares = call->agg_distinct || !never_compares(name.name);
+	bool compares = call->agg_distinct || !never_compares(call);
 	ListCell *cell;
 	foreach(cell, call->args)
 	{
@@ -208,7 +205,7 @@ void walk_call(struct walk *walk, const FuncCall *call)
 	if (function.chosen)
 		judge_parameters(walk, function.chosen, call);
 	judge_inside(walk, function.chosen, function.name, call);
-	if (pattern_probe_function(function.name.name))
+	if (pattern_probe_function(call))
 		walk->reads.probes++;
 	walk_list(walk, call->args);
 	walk_list(walk, call->agg_order);

@@ -13,7 +13,6 @@
 /* constants.c */
 /* The last part of a qualified name. */
 const char *constant_last_name(const List *names);
-bool call_is_one_of(const FuncCall *call, const char *const *names, size_t count);
 
 /* constant_sources.c */
 /* What the column belongs to, past joins, and its index there; NULL: not known. */

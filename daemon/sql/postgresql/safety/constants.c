@@ -17,15 +17,21 @@ const char *constant_last_name(const List *names)
 	return node && IsA(node, String) ? NODE_STRING(node) : "";
 }
 
+static bool is_same(const char *name, const char *other)
+{
+	return *name == *other && strcmp(name, other) == 0;
+}
+
 bool call_is(const FuncCall *call, const char *name)
 {
-	return strcmp(constant_last_name(call->funcname), name) == 0;
+	return is_same(constant_last_name(call->funcname), name);
 }
 
 bool call_is_one_of(const FuncCall *call, const char *const *names, size_t count)
 {
+	const char *name = constant_last_name(call->funcname);
 	for (size_t i = 0; i < count; i++)
-		if (call_is(call, names[i]))
+		if (is_same(name, names[i]))
 			return true;
 	return false;
 }

@@ -14,10 +14,20 @@
 #define LOOK_MAX_DEPTH 64
 #define LOOK_MAX_STEPS 200000
 
+/* Bytes of some of the values that took long to look at: those within others, which are looked at next. */
+struct look_memory {
+	struct {
+		const Node *node;
+		double bytes;
+	} items[64];
+	bool used;
+};
+
 /* One search for a value. */
 struct look {
 	const struct resolution *resolution; /* or NULL */
 	unsigned *steps;		     /* made so far, of all searches of a statement */
+	struct look_memory *memory;	     /* of what is known with this resolution, or NULL */
 	unsigned depth;
 	bool data_is_one; /* of numbers: what is not known counts as 1 */
 };
@@ -63,4 +73,5 @@ bool constant_recursive(const CommonTableExpr *cte);
 
 /* Parts of calls. */
 bool call_is(const FuncCall *call, const char *name);
+bool call_is_one_of(const FuncCall *call, const char *const *names, size_t count);
 const Node *call_argument(const FuncCall *call, int index);

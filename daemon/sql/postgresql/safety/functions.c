@@ -74,10 +74,19 @@ static bool matches(struct qualified_name function, const char *pattern)
 	return same(function.name, pattern);
 }
 
+/* As patterns are written. */
+static char first_letter(str_t name)
+{
+	char first = str_present(name) && name.len > 0 ? name.ptr[0] : '\0';
+	return first >= 'A' && first <= 'Z' ? (char)(first - 'A' + 'a') : first;
+}
+
 static bool dangerous_by_name(struct qualified_name function, enum sql_violation_code *ret_code)
 {
+	char first = first_letter(function.name), of_schema = first_letter(function.schema);
 	for (size_t i = 0; i < COUNT(dangerous); i++)
-		if (matches(function, dangerous[i].pattern)) {
+		if ((dangerous[i].pattern[0] == first || dangerous[i].pattern[0] == of_schema) &&
+		    matches(function, dangerous[i].pattern)) {
 			*ret_code = dangerous[i].code;
 			return true;
 		}

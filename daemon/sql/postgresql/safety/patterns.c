@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/patterns.h"
 
+#include "sql/postgresql/safety/constants.h"
 #include "sql/scan.h"
 
 #include <ctype.h>
@@ -40,17 +41,14 @@ bool pattern_system_relation(str_t schema, str_t name)
 	return !str_present(schema) && name.len > 3 && strncasecmp(name.ptr, "pg_", 3) == 0;
 }
 
-bool pattern_probe_function(str_t name)
+bool pattern_probe_function(const FuncCall *call)
 {
 	static const char *const probes[] = {
 		"version",	    "current_database", "current_setting",	   "current_schemas",
 		"inet_server_addr", "inet_server_port", "pg_backend_pid",	   "current_schema",
 		"getpgusername",    "inet_client_addr", "pg_postmaster_start_time"
 	};
-	for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++)
-		if (str_is(name, probes[i]))
-			return true;
-	return false;
+	return call_is_one_of(call, probes, sizeof probes / sizeof probes[0]);
 }
 
 #define MAX_DEPTH 32 /* of a condition that is looked into */
@@ -209,9 +207,24 @@ int64_t pattern_set_operation_offset(str_t text, const SelectStmt *select)
 	return offset > 0 && (size_t)offset < text.len ? offset : 0;
 }
 
+static bool has_dashes(str_t text)
+{
+	const char *end = text.ptr + text.len;
+	for (const char *at = text.ptr; at < end; at++) {
+		at = memchr(at, '-', (size_t)(end - at));
+		if (!at)
+			return false;
+		if (at + 1 < end && at[1] == '-')
+			return true;
+	}
+	return false;
+}
+
 void pattern_check_comments(struct violations *list, str_t text)
 {
 	struct scan_token token = { SCAN_SPACE, 0, 0 };
+	if (!has_dashes(text))
+		return;
 	for (; token.kind != SCAN_END;
 	     token = scan_token_at(text, token.offset + token.len, SQL_POSTGRESQL)) {
 		if (token.kind != SCAN_COMMENT || text.ptr[token.offset] != '-')

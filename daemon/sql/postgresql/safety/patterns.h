@@ -24,7 +24,7 @@ bool pattern_exfiltration(struct arm_reads before, struct arm_reads middle, stru
 bool pattern_system_relation(str_t schema, str_t name);
 
 /* Whether the function tells who and where the server is. */
-bool pattern_probe_function(str_t name);
+bool pattern_probe_function(const FuncCall *call);
 
 /* Offset of an always-true part that defeats the condition, or −1. */
 int64_t pattern_tautology(str_t text, const BoolExpr *condition);

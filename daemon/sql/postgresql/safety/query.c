@@ -7,7 +7,7 @@
 
 struct look walk_look(const struct walk *walk)
 {
-	return (struct look){ .resolution = walk->resolution, .steps = walk->steps };
+	return (struct look){ .resolution = walk->resolution, .steps = walk->steps, .memory = walk->memory };
 }
 
 void multiply_rows(struct walk *walk, double rows, int location)

@@ -81,7 +81,8 @@ bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, s
 		return true;
 	struct recursion recursion = { cte, NULL, look, look.resolution };
 	look.resolution = NULL;
-	recursion.look.resolution = NULL;
+	look.memory = NULL;
+	recursion.look = look;
 	if (recursion_doubles(cte, query->rarg, look))
 		return true;
 	return recursion_bound_of(recursion, query->rarg, 0) != BOUND_SOME;

@@ -111,6 +111,7 @@ double bomb_recursion_rows(const CommonTableExpr *cte, struct look look)
 		return 1;
 	const struct resolution *resolution = look.resolution;
 	look.resolution = NULL;
+	look.memory = NULL;
 	const SelectStmt *arm = ((const SelectStmt *)cte->ctequery)->rarg;
 	struct recursion recursion = { cte, arm, look, resolution };
 	double each = 1;

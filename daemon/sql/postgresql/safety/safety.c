@@ -375,12 +375,14 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 	struct violations list = violations_begin(analysis, arena);
 	struct vetted_views views = { .count = 0 };
 	unsigned steps = 0;
+	struct look_memory memory = { .used = false };
 	struct walk walk = { .list = &list,
 			     .request = request,
 			     .resolution = resolution,
 			     .volatiles = volatile_objects_of(request->catalog, arena),
 			     .views = &views,
 			     .steps = &steps,
+			     .memory = &memory,
 			     .text = statement->text,
 			     .rows = 1 };
 	if (statement->count == 0)

@@ -14,6 +14,7 @@ static void vet_definition(struct walk *outer, const struct parsed_statement *pa
 {
 	struct diagnostics unused = { .arena = outer->list->arena };
 	struct resolution resolution = { 0 };
+	struct look_memory memory = { .used = false };
 	resolve_statement(parsed, outer->request->catalog, outer->list->arena, &unused, &resolution);
 	struct walk inner = { .list = outer->list,
 			      .request = outer->request,
@@ -21,6 +22,7 @@ static void vet_definition(struct walk *outer, const struct parsed_statement *pa
 			      .volatiles = outer->volatiles,
 			      .views = outer->views,
 			      .steps = outer->steps,
+			      .memory = &memory,
 			      .in_view = true,
 			      .view_location = outer->in_view ? outer->view_location : location,
 			      .text = parsed->text,

@@ -7,11 +7,8 @@
 
 struct volatile_objects {
 	const struct catalog *catalog; /* or NULL */
-	bool any_type;
-	const type_id *compared; /* types that are compared by volatile functions */
+	const type_id *compared;       /* types that are compared by volatile functions */
 	size_t compared_count;
-	const struct catalog_cast *const *casts;
-	size_t casts_count;
 };
 
 /* Names under which the operators of sorting and hashing usually go. */
@@ -30,27 +27,13 @@ static void collect_compared(struct volatile_objects *objects, const struct cata
 	type_id *types = NULL;
 	size_t count = 0;
 	size_t capacity = 0;
-	for (size_t i = 0; i < catalog->operators_count; i++) {
-		const struct catalog_operator *op = &catalog->operators[i];
-		if (op->volatility == 'v' && !op->is_system && op->left == op->right &&
-		    is_comparison(op->name))
+	for (size_t i = 0; i < catalog->volatile_operators_count; i++) {
+		const struct catalog_operator *op = catalog->volatile_operators[i];
+		if (op->left == op->right && is_comparison(op->name))
 			ARENA_PUSH(arena, types, count, capacity, op->left);
 	}
 	objects->compared = types;
 	objects->compared_count = count;
-}
-
-static void collect_casts(struct volatile_objects *objects, const struct catalog *catalog,
-			  struct arena *arena)
-{
-	const struct catalog_cast **casts = NULL;
-	size_t count = 0;
-	size_t capacity = 0;
-	for (size_t i = 0; i < catalog->casts_count; i++)
-		if (catalog->casts[i].volatility == 'v')
-			ARENA_PUSH(arena, casts, count, capacity, &catalog->casts[i]);
-	objects->casts = casts;
-	objects->casts_count = count;
 }
 
 const struct volatile_objects *volatile_objects_of(const struct catalog *catalog, struct arena *arena)
@@ -59,16 +42,13 @@ const struct volatile_objects *volatile_objects_of(const struct catalog *catalog
 	objects->catalog = catalog;
 	if (!catalog)
 		return objects;
-	for (size_t i = 0; i < catalog->types_count && !objects->any_type; i++)
-		objects->any_type = catalog->types[i].volatility == 'v' && !catalog->types[i].is_system;
 	collect_compared(objects, catalog, arena);
-	collect_casts(objects, catalog, arena);
 	return objects;
 }
 
 bool volatile_type(const struct volatile_objects *objects, type_id type)
 {
-	if (!objects->any_type)
+	if (!objects->catalog || !objects->catalog->has_volatile_types)
 		return false;
 	const struct catalog_type *found = catalog_type(objects->catalog, type);
 	return found ? found->volatility == 'v' && !found->is_system : type != UNKNOWNOID;
@@ -101,8 +81,9 @@ bool volatile_comparison(const struct volatile_objects *objects, type_id type)
 
 bool volatile_cast(const struct volatile_objects *objects, type_id source, type_id target)
 {
-	for (size_t i = 0; i < objects->casts_count; i++) {
-		const struct catalog_cast *cast = objects->casts[i];
+	const struct catalog *catalog = objects->catalog;
+	for (size_t i = 0; catalog && i < catalog->volatile_casts_count; i++) {
+		const struct catalog_cast *cast = catalog->volatile_casts[i];
 		if ((source == TYPE_UNSURE || source == cast->source) &&
 		    (target == TYPE_UNSURE || target == cast->target))
 			return true;

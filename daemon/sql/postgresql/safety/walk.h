@@ -43,12 +43,13 @@ struct walk {
 	int view_location;
 	str_t text;
 	unsigned depth;
-	double rows;		/* of the SELECT under way, from constants alone */
-	int rows_location;	/* of the last part that brought rows */
-	double bytes;		/* of the values so far that are not small, each times its rows */
-	const void *judged;	/* the part of a chain of || that has been judged with the whole */
-	struct cte_size *ctes;	/* in scope, innermost first */
-	unsigned *steps;	/* of searches for constants, of the whole statement */
+	double rows;	       /* of the SELECT under way, from constants alone */
+	int rows_location;     /* of the last part that brought rows */
+	double bytes;	       /* of the values so far that are not small, each times its rows */
+	const void *judged;    /* the part of a chain of || that has been judged with the whole */
+	struct cte_size *ctes; /* in scope, innermost first */
+	unsigned *steps;       /* of searches for constants, of the whole statement */
+	struct look_memory *memory;
 	size_t locking_offset;	/* where the search for the next FOR UPDATE starts */
 	struct arm_reads reads; /* so far */
 };
