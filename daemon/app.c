@@ -438,15 +438,32 @@ static void reload(struct app *app)
 	notify_ready();
 }
 
+/* What a committed prefix cannot tell: how long the slowest has waited, and why nothing moves. */
+static void append_lag(struct app *app, const struct pipeline_statistics *statistics, struct buf *status)
+{
+	struct source_lag lag;
+	source_lag(app->source, &lag);
+	buf_printf(status,
+		   "; oldest %" PRId64 " s, ready %" PRId64 ", in a transaction %" PRId64 ", map %u %%",
+		   lag.oldest_age_ms / 1000, statistics->at_step[STEP_READY],
+		   statistics->at_step[STEP_IN_TXN], lag.map_percent);
+	if (lag.paused)
+		buf_printf(status, ", %u partitions paused", lag.paused);
+}
+
 static void show_status(struct app *app, const char *waiting_for)
 {
 	struct pipeline_statistics statistics;
 	size_t events, bytes;
 	pipeline_statistics(app->pipeline, &statistics);
 	credits_used(&app->credits, &events, &bytes);
-	notify_status("Scored %" PRIu64 ", dead letters %" PRIu64 ", in flight %zu%s%s", statistics.scored,
-		      statistics.dead, events, waiting_for ? "; waiting for " : "",
-		      waiting_for ? waiting_for : "");
+	_cleanup_(buf_free) struct buf status = BUF_INIT;
+	buf_printf(&status, "Scored %" PRIu64 ", dead letters %" PRIu64 ", in flight %zu%s%s",
+		   statistics.scored, statistics.dead, events, waiting_for ? "; waiting for " : "",
+		   waiting_for ? waiting_for : "");
+	if (events)
+		append_lag(app, &statistics, &status);
+	notify_status("%s", status.data);
 }
 
 /* The next signal within a round, 0 when there was none, −1 when a part has failed for good. */

@@ -22,6 +22,7 @@ struct event *event_new(struct pipeline *pipeline, str_t raw, str_t key, const s
 		event->origin = *origin;
 	event->origin.topic = arena_str(arena, event->origin.topic);
 	atomic_init(&event->step, STEP_RECEIVED);
+	pipeline_count(pipeline, STEP_RECEIVED, 1);
 	atomic_init(&event->pending, 0);
 	return event;
 }
@@ -32,6 +33,7 @@ void event_free(struct event *event)
 		return;
 	assert(event->magic == MAGIC);
 	event->magic = 0;
+	pipeline_count(event->pipeline, atomic_load(&event->step), -1);
 	catalog_unref(event->analysis.catalog);
 	config_unref(event->config);
 	buf_free(&event->encoded);
@@ -46,6 +48,8 @@ void event_set_step(struct event *event, enum step step)
 			step_name(atomic_load(&event->step)), step_name(step));
 		abort();
 	}
+	pipeline_count(event->pipeline, atomic_load(&event->step), -1);
+	pipeline_count(event->pipeline, step, 1);
 	atomic_store(&event->step, step);
 }
 

@@ -20,6 +20,7 @@ struct pipeline {
 	struct ticker *tickers;
 	struct ticker **ticker_list;
 	_Atomic uint64_t scored, dead, discarded, levels[4];
+	_Atomic int64_t at_step[STEP_COUNT_];
 };
 
 /* ---- settings ---- */
@@ -118,6 +119,11 @@ static bool leave_discarded(struct event *event)
 	atomic_fetch_add(&event->pipeline->discarded, 1);
 	leave(event);
 	return true;
+}
+
+void pipeline_count(struct pipeline *pipeline, enum step step, int change)
+{
+	atomic_fetch_add_explicit(&pipeline->at_step[step], change, memory_order_relaxed);
 }
 
 void pipeline_published(struct pipeline *pipeline, struct event *event)
@@ -294,6 +300,8 @@ void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *
 	};
 	for (unsigned i = 0; i < 4; i++)
 		ret_statistics->levels[i] = atomic_load(&pipeline->levels[i]);
+	for (unsigned i = 0; i < STEP_COUNT_; i++)
+		ret_statistics->at_step[i] = atomic_load(&pipeline->at_step[i]);
 }
 
 size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers)

@@ -50,13 +50,17 @@ struct pipeline_statistics {
 	uint64_t scored;
 	uint64_t dead;
 	uint64_t discarded;
-	uint64_t levels[4]; /* by enum confidence_level */
+	uint64_t levels[4];	      /* by enum confidence_level */
+	int64_t at_step[STEP_COUNT_]; /* events there are now */
 };
 
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
 
 /* Tickers of the workers. */
 size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers);
+
+/* For the event alone: one more, or (−1) one less, is at a step. */
+void pipeline_count(struct pipeline *pipeline, enum step step, int change);
 
 /* For the event's outputs alone: reports that the publisher has let go of the event. */
 void pipeline_published(struct pipeline *pipeline, struct event *event);

@@ -121,13 +121,14 @@ const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignme
 	return assignment->group;
 }
 
-enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset)
+enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset,
+				       int64_t since_ms)
 {
 	enum offsets_arrival arrival = OFFSETS_STALE;
 	pthread_mutex_lock(&assignment->mutex);
 	struct partition *found = find(assignment, partition);
 	if (found && assignment->state == ASSIGNMENT_OPEN)
-		arrival = offsets_arrive(found->offsets, offset);
+		arrival = offsets_arrive(found->offsets, offset, since_ms);
 	if (arrival == OFFSETS_FRESH) {
 		assignment->in_flight++;
 		assignment_ref(assignment);
@@ -291,6 +292,26 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition)
 		       offsets_restoring(found->offsets) || offsets_fill(found->offsets) < FILL_RESUME;
 	pthread_mutex_unlock(&assignment->mutex);
 	return emptied;
+}
+
+static void add_lag(const struct partition *partition, struct assignment_lag *lag)
+{
+	int64_t oldest_ms = offsets_oldest_ms(partition->offsets);
+	if (oldest_ms < lag->oldest_ms)
+		lag->oldest_ms = oldest_ms;
+	double fill = offsets_fill(partition->offsets);
+	if (fill > lag->fill)
+		lag->fill = fill;
+}
+
+void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_lag)
+{
+	*ret_lag = (struct assignment_lag){ .oldest_ms = INT64_MAX };
+	for (size_t i = 0; i < assignment->count; i++) {
+		pthread_mutex_lock(&assignment->mutex); /* of each: nobody waits for all of them */
+		add_lag(&assignment->partitions[i], ret_lag);
+		pthread_mutex_unlock(&assignment->mutex);
+	}
 }
 
 void assignment_stop(struct assignment *assignment, int32_t partition)

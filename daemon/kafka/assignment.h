@@ -33,7 +33,8 @@ const char *assignment_topic(const struct assignment *assignment);
 
 /* A message has come. OFFSETS_FRESH: the event that it becomes holds a reference and counts as in flight
  * until assignment_leave. Partitions that were not added answer OFFSETS_STALE. */
-enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset);
+enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset,
+				       int64_t since_ms);
 
 /* An event that had arrived is committed or discarded: drops its reference. */
 void assignment_leave(struct assignment *assignment);
@@ -71,6 +72,15 @@ bool assignment_is_overfull(struct assignment *assignment, int32_t partition);
 /* Source: whether a partition that waited can go on: its map has emptied, or nothing that it waits for is
  * left. */
 bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
+
+/* How far behind an assignment is: what a committed prefix cannot tell. */
+struct assignment_lag {
+	int64_t oldest_ms; /* since when the oldest unfinished event waits; INT64_MAX: there is none */
+	double fill;	   /* of the fullest map: see offsets_fill */
+};
+
+/* Costs time linear in what is unfinished. */
+void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_lag);
 
 /* Publisher: an event of the partition can be published nowhere, so nothing of it may be read any more. */
 void assignment_stop(struct assignment *assignment, int32_t partition);

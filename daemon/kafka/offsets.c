@@ -17,6 +17,7 @@ static const char mark[] = "a1:";
 
 struct hole {
 	int64_t offset;
+	int64_t since_ms;
 	bool in_transaction;
 };
 
@@ -81,7 +82,7 @@ static bool restored_done(struct offsets *offsets, int64_t offset)
 	return offsets->done_first < offsets->done_count && offsets->done[offsets->done_first].from <= offset;
 }
 
-enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset)
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms)
 {
 	if (offset < offsets->next)
 		return OFFSETS_STALE;
@@ -90,7 +91,7 @@ enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset)
 		return OFFSETS_DONE;
 	offsets->holes =
 		grow(offsets->holes, offsets->holes_count, &offsets->holes_capacity, sizeof *offsets->holes);
-	offsets->holes[offsets->holes_count++] = (struct hole){ offset, false };
+	offsets->holes[offsets->holes_count++] = (struct hole){ offset, since_ms, false };
 	return OFFSETS_FRESH;
 }
 
@@ -134,7 +135,8 @@ void offsets_end(struct offsets *offsets, bool committed)
 		struct hole hole = offsets->holes[i];
 		if (committed && hole.in_transaction)
 			continue;
-		offsets->holes[kept++] = (struct hole){ hole.offset, false };
+		hole.in_transaction = false;
+		offsets->holes[kept++] = hole;
 	}
 	offsets->holes_count = kept;
 	offsets->lead = 0;
@@ -153,6 +155,15 @@ bool offsets_restoring(const struct offsets *offsets)
 size_t offsets_unfinished(const struct offsets *offsets)
 {
 	return offsets->holes_count;
+}
+
+int64_t offsets_oldest_ms(const struct offsets *offsets)
+{
+	int64_t oldest_ms = INT64_MAX;
+	for (size_t i = 0; i < offsets->holes_count; i++)
+		if (offsets->holes[i].since_ms < oldest_ms)
+			oldest_ms = offsets->holes[i].since_ms;
+	return oldest_ms;
 }
 
 /* ---- encoding ---- */
@@ -283,7 +294,10 @@ void offsets_encode(const struct offsets *offsets, struct buf *out)
 {
 	int64_t base = offsets_prefix(offsets);
 	int64_t end = each_unfinished_run(offsets, ignore_run, NULL);
-	if (base == OFFSETS_UNKNOWN || end <= base)
+	if (base == OFFSETS_UNKNOWN)
+		return;
+	buf_append_text(out, mark);
+	if (end <= base)
 		return;
 	_cleanup_(buf_free) struct buf payload = BUF_INIT;
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
@@ -300,7 +314,6 @@ void offsets_encode(const struct offsets *offsets, struct buf *out)
 	buf_append_u64(&message, (uint64_t)base);
 	buf_append_u32(&message, hash_crc32(payload.data, payload.len));
 	buf_append(&message, payload.data, payload.len);
-	buf_append_text(out, mark);
 	append_base64(out, &message);
 }
 
@@ -418,14 +431,13 @@ static bool decode_payload(struct offsets *offsets, int64_t base, const struct b
 	}
 }
 
-err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_ignored)
+err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_foreign)
 {
 	_cleanup_(offsets_cleanup) struct offsets *offsets = offsets_new(committed);
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	bool ours = metadata.len >= MARK_LEN && memcmp(metadata.ptr, mark, MARK_LEN) == 0;
-	*ret_ignored = false;
-	if (!ours) {
-		*ret_ignored = metadata.len > 0;
+	*ret_foreign = !ours;
+	if (!ours || metadata.len == MARK_LEN) {
 		*ret_offsets = TAKE_PTR(offsets);
 		return ERR_OK;
 	}
@@ -437,7 +449,7 @@ err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_of
 	if (base > INT64_MAX)
 		return ERR_OFFSETS_METADATA;
 	if ((int64_t)base != committed) {
-		*ret_ignored = true;
+		*ret_foreign = true;
 	} else if (!decode_payload(offsets, committed, &message)) {
 		return ERR_OFFSETS_METADATA;
 	}

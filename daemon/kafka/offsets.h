@@ -26,12 +26,12 @@ struct offsets *offsets_new(int64_t start);
 void offsets_free(struct offsets *offsets);
 
 /*
- * Tracker from what was committed: the offset and the map in its metadata. A map that belongs to another
- * offset (somebody reset it) is left out and `*ret_ignored` set. A map of an unknown version or a damaged
- * one: ERR_OFFSETS_METADATA, the partition must not be consumed. Foreign metadata without our mark is ignored
- * like a reset.
+ * Tracker from what was committed: the offset and the map in its metadata. Metadata without our mark, none at
+ * all, or a map that belongs to another offset mean that somebody else has set the offset: it counts, there
+ * is no map, and `*ret_foreign` is set. A map of an unknown version or a damaged one: ERR_OFFSETS_METADATA,
+ * the partition must not be consumed.
  */
-err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_ignored);
+err_t offsets_restore(int64_t committed, str_t metadata, struct offsets **ret_offsets, bool *ret_foreign);
 
 enum offsets_arrival {
 	OFFSETS_FRESH, /* to be processed, and unfinished from now on */
@@ -39,7 +39,8 @@ enum offsets_arrival {
 	OFFSETS_STALE, /* below the prefix or seen already: skip it */
 };
 
-enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset);
+/* `since_ms`: the time from which the offset's age counts. */
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms);
 
 /* The offset joins the open transaction, or leaves it again before it was committed. It must have arrived. */
 void offsets_join(struct offsets *offsets, int64_t offset);
@@ -52,7 +53,8 @@ void offsets_end(struct offsets *offsets, bool committed);
  * any arrival on a partition without a commit. */
 int64_t offsets_prefix(const struct offsets *offsets);
 
-/* Appends the metadata for that commit: empty when nothing is done above the prefix. */
+/* Appends the metadata for that commit: our mark, and a map when something is done above the prefix. Empty
+ * before any arrival on a partition without a commit. */
 void offsets_encode(const struct offsets *offsets, struct buf *out);
 
 /* Length of that metadata. */
@@ -67,3 +69,6 @@ bool offsets_restoring(const struct offsets *offsets);
 
 /* Arrived and not done, in the open transaction or not. */
 size_t offsets_unfinished(const struct offsets *offsets);
+
+/* The earliest `since_ms` of what is unfinished; INT64_MAX: nothing is. */
+int64_t offsets_oldest_ms(const struct offsets *offsets);

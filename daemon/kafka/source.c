@@ -1,11 +1,11 @@
 #include "kafka/source.h"
 
-#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
 #include "kafka/fetching.h"
+#include "kafka/restoration.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -14,9 +14,8 @@ enum {
 	POLL_MS = 100,
 	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
 	LOOK_MS = 100,
+	LAG_MS = 1000,
 	PROBE_MS = 500,
-	COMMITTED_TIMEOUT_MS = 10000,
-	COMMITTED_PAUSE_MS = 2000,
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
 };
 
@@ -42,7 +41,10 @@ struct source {
 	struct paused *paused;
 	size_t paused_count;
 	int64_t next_look_us; /* at partitions that are paused or have to be */
-	bool unreachable;     /* no broker can be reached */
+	int64_t next_lag_us;
+	bool unreachable;	   /* no broker can be reached */
+	_Atomic int64_t oldest_ms; /* see struct assignment_lag; for any thread, likewise below */
+	_Atomic unsigned map_percent, paused_now;
 };
 
 /* ---- pausing ---- */
@@ -130,107 +132,16 @@ static void obey_stops(struct source *source)
 
 /* ---- rebalance ---- */
 
-static rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t *list)
-{
-	for (int i = 0; i < list->cnt; i++)
-		if (list->elems[i].err)
-			return list->elems[i].err;
-	return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* Committed offsets and maps of all partitions; asks again while a transaction of the former owner is pending
- * or the coordinator is away. False: the source is stopping or the assignment was lost meanwhile. */
-static bool fetch_committed(struct source *source, rd_kafka_topic_partition_list_t *list)
-{
-	struct backoff backoff = { .base_ms = POLL_MS, .cap_ms = COMMITTED_PAUSE_MS };
-	for (;;) {
-		rd_kafka_resp_err_t err = rd_kafka_committed(source->consumer, list, COMMITTED_TIMEOUT_MS);
-		if (!err)
-			err = first_error(list);
-		if (!err)
-			return true;
-		tick_waiting(&source->ticker, "Kafka group coordinator");
-		log_warning("committed offsets cannot be read yet: %s", rd_kafka_err2str(err));
-		if (atomic_load(&source->stopping) || rd_kafka_assignment_lost(source->consumer))
-			return false;
-		usleep((useconds_t)(POLL_MS + backoff_next_ms(&backoff)) * 1000);
-	}
-}
-
-static void restore_partition(struct assignment *assignment, const rd_kafka_topic_partition_t *committed,
-			      rd_kafka_topic_partition_list_t *positions)
-{
-	struct offsets *offsets;
-	bool ignored = false;
-	str_t metadata = { committed->metadata, committed->metadata_size };
-	if (committed->offset < 0) {
-		offsets = offsets_new(OFFSETS_UNKNOWN);
-	} else if (offsets_restore(committed->offset, metadata, &offsets, &ignored) != ERR_OK) {
-		log_write(LOG_LEVEL_CRITICAL, NULL,
-			  "partition %d of %s is not consumed: the metadata of its committed offset %lld "
-			  "cannot be read "
-			  "(written by a newer version?); run that version, or reset the group's offset by "
-			  "hand",
-			  (int)committed->partition, committed->topic, (long long)committed->offset);
-		return;
-	}
-	if (ignored)
-		log_warning("partition %d of %s: the committed offset %lld was set by somebody else; "
-			    "events above it that were finished are done again",
-			    (int)committed->partition, committed->topic, (long long)committed->offset);
-	assignment_add(assignment, committed->partition, offsets);
-	rd_kafka_topic_partition_list_add(positions, committed->topic, committed->partition)->offset =
-		committed->offset < 0 ? RD_KAFKA_OFFSET_BEGINNING : committed->offset;
-}
-
-/*
- * Whether the metadata names a generation and a member: a commit without them would not be checked by the
- * broker. There is no call that tells; the serialised form is "CGMDv2:", the generation (int32, host order),
- * then group and member, each with a NUL (rd_kafka_consumer_group_metadata_write). A form that is not known
- * is trusted.
- */
-static bool is_membership(const rd_kafka_consumer_group_metadata_t *group)
-{
-	static const char magic[] = "CGMDv2:";
-	const size_t magic_len = sizeof magic - 1;
-	void *form = NULL;
-	size_t size = 0;
-	int32_t generation;
-	if (!group)
-		return false;
-	rd_kafka_error_t *error = rd_kafka_consumer_group_metadata_write(group, &form, &size);
-	if (error) {
-		rd_kafka_error_destroy(error);
-		return false;
-	}
-	bool valid = true;
-	if (size > magic_len + sizeof generation && memcmp(form, magic, magic_len) == 0) {
-		const char *text = (const char *)form + magic_len + sizeof generation;
-		const char *end = (const char *)form + size;
-		memcpy(&generation, (const char *)form + magic_len, sizeof generation);
-		const char *member = memchr(text, 0, (size_t)(end - text));
-		valid = generation >= 0 && member && member + 1 < end && member[1] != 0;
-	}
-	rd_kafka_mem_free(NULL, form);
-	return valid;
-}
-
 static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *list)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
 		rd_kafka_topic_partition_list_new(list->cnt);
-	/* before anything that takes time: later it might be another generation's */
-	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(source->consumer);
-	if (!is_membership(group) || (list->cnt > 0 && !fetch_committed(source, list))) {
-		if (group)
-			rd_kafka_consumer_group_metadata_destroy(group);
-		fetching_assign(&source->fetching, positions);
-		return;
-	}
-	struct assignment *assignment = assignment_new(source->settings->input_topic, group);
-	for (int i = 0; i < list->cnt; i++)
-		restore_partition(assignment, &list->elems[i], positions);
+	const struct restoring restoring = { source->consumer, source->settings->input_topic, &source->ticker,
+					     &source->stopping };
+	struct assignment *assignment = restoration_run(&restoring, list, positions);
 	rd_kafka_resp_err_t err = fetching_assign(&source->fetching, positions);
+	if (!assignment)
+		return;
 	if (err)
 		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
 	source->assignment = assignment;
@@ -289,11 +200,19 @@ static size_t credit_bytes(const rd_kafka_message_t *message)
 	return message->len + message->key_len;
 }
 
+/* When the message was written, as far as that can be true. */
+static int64_t written_ms(const rd_kafka_message_t *message)
+{
+	rd_kafka_timestamp_type_t type;
+	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
+	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
+}
+
 /* Hands a message on whose credits are taken, and lets go of it. */
 static void deliver(struct source *source, rd_kafka_message_t *message)
 {
-	enum offsets_arrival arrival =
-		assignment_arrive(source->assignment, message->partition, message->offset);
+	enum offsets_arrival arrival = assignment_arrive(source->assignment, message->partition,
+							 message->offset, written_ms(message));
 	if (arrival != OFFSETS_FRESH) {
 		credits_return(source->credits, credit_bytes(message));
 		rd_kafka_message_destroy(message);
@@ -419,6 +338,20 @@ static void look_after_partitions(struct source *source)
 	resume_emptied(source);
 }
 
+static void measure_lag(struct source *source)
+{
+	struct assignment_lag lag = { .oldest_ms = INT64_MAX };
+	int64_t now_us = clock_monotonic_us();
+	if (now_us < source->next_lag_us)
+		return;
+	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
+	if (source->assignment)
+		assignment_lag(source->assignment, &lag);
+	atomic_store(&source->oldest_ms, lag.oldest_ms);
+	atomic_store(&source->map_percent, (unsigned)(lag.fill * 100 + 0.5));
+	atomic_store(&source->paused_now, (unsigned)source->paused_count);
+}
+
 /* What is to be read now: all, nothing, or all but what is paused by itself. */
 static void set_pauses(struct source *source)
 {
@@ -429,6 +362,7 @@ static void set_pauses(struct source *source)
 	if (blocked != source->all_paused)
 		pause_partitions(source, blocked);
 	look_after_partitions(source);
+	measure_lag(source);
 }
 
 /* One round: deliver what is held, else fetch. Paused, the poll only serves the group. */
@@ -553,6 +487,7 @@ err_t source_start(const struct kafka_settings *settings, struct credits *credit
 		free(source);
 		return err;
 	}
+	atomic_init(&source->oldest_ms, INT64_MAX);
 	tick(&source->ticker);
 	source->pool = pool_start("source", 1, source_main, source);
 	*ret_source = source;
@@ -585,6 +520,16 @@ void source_stop(struct source *source)
 	rd_kafka_destroy(source->consumer);
 	free(source->paused);
 	free(source);
+}
+
+void source_lag(struct source *source, struct source_lag *ret_lag)
+{
+	int64_t oldest_ms = atomic_load(&source->oldest_ms), now_ms = clock_wall_ms();
+	*ret_lag = (struct source_lag){
+		.oldest_age_ms = oldest_ms < now_ms ? now_ms - oldest_ms : 0,
+		.map_percent = atomic_load(&source->map_percent),
+		.paused = atomic_load(&source->paused_now),
+	};
 }
 
 struct ticker *source_ticker(struct source *source)

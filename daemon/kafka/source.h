@@ -52,4 +52,14 @@ void source_close(struct source *source);
 /* Closes and releases, when nobody uses its consumer any more; NULL is fine. */
 void source_stop(struct source *source);
 
+/* How far behind the source is, as of about a second ago. Any thread. */
+struct source_lag {
+	int64_t oldest_age_ms; /* of the oldest unfinished event that was read, since it was written; 0: none
+				*/
+	unsigned map_percent;  /* of its limit, the fullest completion map */
+	unsigned paused;       /* partitions that wait for their prefix, or are stopped */
+};
+
+void source_lag(struct source *source, struct source_lag *ret_lag);
+
 struct ticker *source_ticker(struct source *source);

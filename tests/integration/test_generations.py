@@ -11,12 +11,15 @@ import time
 
 import confluent_kafka
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 import events
+from group_offsets import GroupOffsets, full_map
+from judge_server import Answer
 from network import KafkaLink
 from servers import Kafka, Reader
 
-SESSION_MS = 1500
+SESSION_MS = 1000
 ALL = os.environ.get("ASSAYD_TESTS_LONG")
 BATCH = 20
 
@@ -123,7 +126,7 @@ class Fence:
         self._producer.init_transactions(20)
 
 
-TRANSACTION_MS = 2000
+TRANSACTION_MS = 1500
 LOSSES = {
     # what is stopped, whether it reaches the broker, whether the broker is left to end the transaction by itself
     "outputs without offsets": (KafkaLink.ADD_OFFSETS_TO_TXN, False, True, "not committed"),
@@ -132,7 +135,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("loss", LOSSES if ALL else list(LOSSES)[:2])
+@pytest.mark.parametrize("loss", LOSSES if ALL else ["a commit that arrived"])
 def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, loss):
     """The broker is out of reach for longer than it keeps a transaction."""
     api, arrives, alone, became = LOSSES[loss]
@@ -152,3 +155,74 @@ def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, los
         assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
     assert daemon.running() and became in daemon.log()
     assert daemon.terminate() == 0, fence
+
+
+PARTITIONS, EACH, MAP_BITS = 300, 8, 21_000
+USUAL_BATCH = 1_048_588  # what a broker takes as one batch unless told otherwise; ours is told otherwise
+
+
+def limit_offsets_topic(kafka):
+    resource = ConfigResource("topic", "__consumer_offsets", {"max.message.bytes": str(USUAL_BATCH), "cleanup.policy": "compact"})
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.alter_configs([resource])[resource].result(20)
+
+
+def test_full_maps_of_many_partitions_commit(rig, make_daemon):
+    """Every other offset was finished by an earlier owner, far above what is in the topic: all maps together are more than
+    the broker takes at once. The first event of each partition is slow, and the daemon dies before it is done."""
+    config = rig.config(partitions=1, calibration=None, targets=None, judge={"max_in_flight": PARTITIONS})
+    rig.topics.input = config["kafka"]["input_topic"] = f"{rig.topics.name}.many"
+    rig.kafka.create_topics([rig.topics.input], PARTITIONS)
+    slow = "Is this slow?"
+    rig.judge.answer = lambda prompt: Answer(delay_s=20 if slow in prompt else 0)
+    group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
+    finished = [place % 2 for place in range(MAP_BITS)]
+    metadata = full_map(0, finished)
+    assert len(metadata) * PARTITIONS > USUAL_BATCH
+    group.commit({number: (0, metadata) for number in range(PARTITIONS)})
+    limit_offsets_topic(rig.kafka)
+
+    expected, messages = collections.Counter(), []
+    for place in range(EACH):
+        for number in range(PARTITIONS):
+            event = events.sure(**({"question": slow} if place == 0 else {}))
+            messages.append(events.message(event, partition=number))
+            expected[event["event_id"]] += not finished[place]
+    rig.send(messages)
+    daemon = make_daemon(config)
+    daemon.start()
+    quick = PARTITIONS * (EACH // 2 - 1)
+    with contextlib.closing(Topic(rig)) as topic:
+        topic.committed(quick, timeout=60)
+        maps = group.fetch(PARTITIONS)
+        assert {offset for offset, _ in maps.values()} == {0}
+        assert all(len(text) > 3000 and text != metadata for _, text in maps.values())
+        daemon.kill()
+        rig.judge.answer = lambda prompt: Answer()
+        daemon.start()
+        visible = names_of(topic.committed(quick + PARTITIONS, timeout=60, settle=0.5))
+    assert visible == +expected
+    assert "set by somebody else" not in daemon.log()
+    group.close()
+
+
+@pytest.mark.parametrize("metadata", ["", "by hand"] if ALL else [""])
+def test_an_offset_that_an_admin_sets_is_obeyed(rig, metadata):
+    """With the group stopped; the map that stood beside the offset is gone, which is said."""
+    daemon = rig.start(partitions=1, judge=None, calibration=None, targets=None,
+                       kafka={"session_timeout_ms": 1000, "heartbeat_ms": 200})
+    with contextlib.closing(Topic(rig)) as topic:
+        names = send(rig)
+        topic.committed(len(names))
+        assert daemon.terminate() == 0
+        daemon.start()
+        assert "set by somebody else" not in daemon.log()
+        assert daemon.terminate() == 0
+        group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
+        assert group.fetch(1) == {0: (BATCH, "a1:")}
+        group.commit({0: (BATCH - 5, metadata)})
+        daemon.start()
+        again = names_of(topic.committed(len(names) + 5, settle=0.5))
+    assert again == collections.Counter(names) + collections.Counter(names[-5:])
+    assert daemon.log().count("set by somebody else") == 1 and f"offset {BATCH - 5}" in daemon.log()
+    group.close()

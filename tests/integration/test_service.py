@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import time
@@ -88,6 +89,21 @@ def test_status_says_what_is_in_flight_and_what_is_waited_for(rig):
     wait_until(lambda: rig.judge.calls() == 4, "its call")
     with broker_away(rig):  # nothing can be published
         wait_until(lambda: "in flight 1; waiting for Kafka" in rig.daemon.status(), "the broker in the status")
+        wait_until(lambda: "ready 0, in a transaction 1" in rig.daemon.status(), "its step in the status")
+
+
+def test_status_tells_how_far_behind_the_slowest_event_is(rig):
+    """The committed offset stays where it is, however much is done behind it."""
+    rig.judge.answer = lambda prompt: Answer(delay_s=5 if "slow" in prompt else 0)
+    rig.start(partitions=1)
+    slow = events.event(question="Is this slow?")
+    rig.send([events.message(slow, timestamp=events.now_ms() - 100_000)])
+    wait_until(lambda: rig.judge.calls() == 1, "its call")
+    rig.send([events.message(events.event()) for _ in range(50)])
+    wait_until(lambda: re.search("Scored 50, .* in flight 1;.* oldest 1[01][0-9] s, ready 0, in a transaction 0, map 1 %$",
+                                 rig.daemon.status()), "its lag in the status")
+    rig.scored(51)
+    wait_until(lambda: rig.daemon.status().endswith("in flight 0"), "its end in the status")
 
 
 # ---- reload ----

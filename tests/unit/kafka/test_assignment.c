@@ -18,12 +18,12 @@ static void arrivals_are_told_apart_by_partition(void **state)
 {
 	(void)state;
 	struct assignment *assignment = assignment_of(2, 10);
-	assert_int_equal(assignment_arrive(assignment, 0, 10), OFFSETS_FRESH);
-	assert_int_equal(assignment_arrive(assignment, 3, 10), OFFSETS_FRESH);
-	assert_int_equal(assignment_arrive(assignment, 0, 10), OFFSETS_STALE);
-	assert_int_equal(assignment_arrive(assignment, 1, 10), OFFSETS_STALE); /* not ours */
-	assert_int_equal(assignment_arrive(assignment, -1, 10), OFFSETS_STALE);
-	assert_int_equal(assignment_arrive(assignment, 999, 10), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 0, 10, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 3, 10, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 0, 10, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 1, 10, 0), OFFSETS_STALE); /* not ours */
+	assert_int_equal(assignment_arrive(assignment, -1, 10, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 999, 10, 0), OFFSETS_STALE);
 	assignment_leave(assignment);
 	assignment_leave(assignment);
 	assignment_unref(assignment);
@@ -44,7 +44,7 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 	(void)state;
 	struct assignment *assignment = assignment_of(2, 0);
 	for (int64_t offset = 0; offset < 4; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	assert_true(assignment_join(assignment, 0, 0));
 	assert_true(assignment_join(assignment, 0, 2));
@@ -52,14 +52,14 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 	assert_int_equal(list->cnt, 1); /* the other partition has not moved */
 	assert_int_equal(entry_of(list, 0)->offset, 1);
 	struct offsets *next_owner;
-	bool ignored;
+	bool foreign;
 	assert_int_equal(
 		offsets_restore(1, (str_t){ entry_of(list, 0)->metadata, entry_of(list, 0)->metadata_size },
-				&next_owner, &ignored),
+				&next_owner, &foreign),
 		ERR_OK);
-	assert_int_equal(offsets_arrive(next_owner, 1), OFFSETS_FRESH);
-	assert_int_equal(offsets_arrive(next_owner, 2), OFFSETS_DONE);
-	assert_int_equal(offsets_arrive(next_owner, 3), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 1, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 2, 0), OFFSETS_DONE);
+	assert_int_equal(offsets_arrive(next_owner, 3, 0), OFFSETS_FRESH);
 	offsets_free(next_owner);
 	rd_kafka_topic_partition_list_destroy(list);
 
@@ -82,10 +82,10 @@ static void closed_assignments_take_part_in_nothing(void **state)
 {
 	(void)state;
 	struct assignment *assignment = assignment_of(1, 0);
-	assert_int_equal(assignment_arrive(assignment, 0, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 0, 0, 0), OFFSETS_FRESH);
 	assert_false(assignment_drain(assignment, 10));
 	assert_int_equal(assignment_state(assignment), ASSIGNMENT_DRAINING);
-	assert_int_equal(assignment_arrive(assignment, 0, 1), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 0, 1, 0), OFFSETS_STALE);
 	assert_true(assignment_begin(assignment));	/* what is done may still be committed */
 	assert_false(assignment_close(assignment, 10)); /* a transaction is under way */
 	assignment_end(assignment, true);
@@ -103,7 +103,7 @@ static void joins_stop_before_the_map_is_too_large(void **state)
 	enum { COUNT = 120000 };
 	struct assignment *assignment = assignment_of(1, 0);
 	for (int64_t offset = 0; offset < COUNT; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	int64_t joined = 0, at = 1;
 	for (; at < COUNT && assignment_join(assignment, 0, at); at += 2)
@@ -128,23 +128,23 @@ static void a_restored_map_does_not_stop_its_partition(void **state)
 	enum { HOLES = 1250, STEP = 16 };
 	struct offsets *before = offsets_new(0), *offsets;
 	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
-	bool ignored;
+	bool foreign;
 	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
-		offsets_arrive(before, offset);
+		offsets_arrive(before, offset, 0);
 		if (offset % STEP)
 			offsets_join(before, offset);
 	}
 	offsets_end(before, true);
 	offsets_encode(before, &metadata);
 	assert_true(metadata.len > OFFSETS_METADATA_BYTES * 3 / 4);
-	assert_int_equal(offsets_restore(0, buf_str(&metadata), &offsets, &ignored), ERR_OK);
+	assert_int_equal(offsets_restore(0, buf_str(&metadata), &offsets, &foreign), ERR_OK);
 	offsets_free(before);
 
 	struct assignment *assignment = assignment_new("input", NULL);
 	assignment_add(assignment, 0, offsets);
 	unsigned fresh = 0;
 	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
-		fresh += assignment_arrive(assignment, 0, offset) == OFFSETS_FRESH;
+		fresh += assignment_arrive(assignment, 0, offset, 0) == OFFSETS_FRESH;
 		assert_true(offset == (int64_t)HOLES * STEP - 1 || !assignment_is_overfull(assignment, 0));
 	}
 	assert_int_equal(fresh, HOLES);
@@ -160,13 +160,13 @@ static void a_full_map_stops_its_partition_until_it_empties(void **state)
 	struct assignment *assignment = assignment_of(1, 0);
 	bool overfull = false;
 	for (int64_t offset = 0; offset < COUNT; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	for (int64_t offset = 1; offset < COUNT; offset += 2)
 		assert_true(assignment_join(assignment, 0, offset));
 	assignment_end(assignment, true);
 	for (int64_t offset = COUNT; offset < COUNT + 256; offset++) {
-		assert_int_equal(assignment_arrive(assignment, 0, offset), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
 		overfull |= assignment_is_overfull(assignment, 0);
 	}
 	assert_true(overfull);
@@ -208,10 +208,38 @@ static void draining_waits_for_what_is_in_flight(void **state)
 	(void)state;
 	struct assignment *assignment = assignment_of(1, 0);
 	for (int64_t offset = 0; offset < 3; offset++)
-		assignment_arrive(assignment, 0, offset);
+		assignment_arrive(assignment, 0, offset, 0);
 	struct pool *pool = pool_start("leaver", 3, leaver, assignment);
 	assert_true(assignment_drain(assignment, 10000));
 	pool_join(pool);
+	assignment_unref(assignment);
+}
+
+static void lag_is_that_of_the_worst_partition(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_new("topic", NULL);
+	struct assignment_lag lag;
+	assignment_lag(assignment, &lag);
+	assert_true(lag.oldest_ms == INT64_MAX && lag.fill == 0);
+	assignment_add(assignment, 0, offsets_new(0));
+	assignment_add(assignment, 1, offsets_new(0));
+	for (int64_t offset = 0; offset < 100; offset++) {
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 5000), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 1, offset, 4000 + offset), OFFSETS_FRESH);
+	}
+	assignment_lag(assignment, &lag);
+	assert_int_equal(lag.oldest_ms, 4000);
+	double empty = lag.fill;
+	assert_true(assignment_begin(assignment));
+	for (int64_t offset = 0; offset < 100; offset += 2)
+		assert_true(assignment_join(assignment, 1, offset));
+	assignment_end(assignment, true);
+	assignment_lag(assignment, &lag);
+	assert_int_equal(lag.oldest_ms, 4001);
+	assert_true(lag.fill > empty);
+	for (int i = 0; i < 200; i++)
+		assignment_leave(assignment);
 	assignment_unref(assignment);
 }
 
@@ -222,6 +250,7 @@ int main(void)
 		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
+		cmocka_unit_test(lag_is_that_of_the_worst_partition),
 		cmocka_unit_test(a_restored_map_does_not_stop_its_partition),
 		cmocka_unit_test(a_full_map_stops_its_partition_until_it_empties),
 		cmocka_unit_test(stops_are_taken_once_each),

@@ -9,17 +9,17 @@ static struct offsets *restored(const struct offsets *from)
 	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
 	offsets_encode(from, &metadata);
 	struct offsets *offsets;
-	bool ignored;
-	assert_int_equal(offsets_restore(offsets_prefix(from), buf_str(&metadata), &offsets, &ignored),
+	bool foreign;
+	assert_int_equal(offsets_restore(offsets_prefix(from), buf_str(&metadata), &offsets, &foreign),
 			 ERR_OK);
-	assert_false(ignored);
+	assert_false(foreign);
 	return offsets;
 }
 
 static void arrive(struct offsets *offsets, int64_t from, int64_t to)
 {
 	for (int64_t offset = from; offset < to; offset++)
-		assert_int_equal(offsets_arrive(offsets, offset), OFFSETS_FRESH);
+		assert_int_equal(offsets_arrive(offsets, offset, 0), OFFSETS_FRESH);
 }
 
 static void commit(struct offsets *offsets, const int64_t *list, size_t count)
@@ -47,7 +47,29 @@ static void prefix_follows_the_first_unfinished_arrival(void **state)
 	assert_int_equal(offsets_prefix(offsets), 12);
 	COMMIT(offsets, 12, 14);
 	assert_int_equal(offsets_prefix(offsets), 15);
-	assert_int_equal(offsets_metadata_bytes(offsets), 0);
+	assert_int_equal(offsets_metadata_bytes(offsets), 3); /* the mark alone */
+	offsets_free(offsets);
+}
+
+static void age_is_that_of_the_oldest_unfinished(void **state)
+{
+	(void)state;
+	static const int64_t since_ms[] = { 500, 300, 400, 200 }; /* writers' clocks differ */
+	struct offsets *offsets = offsets_new(0);
+	assert_true(offsets_oldest_ms(offsets) == INT64_MAX);
+	for (int64_t offset = 0; offset < 4; offset++)
+		offsets_arrive(offsets, offset, since_ms[offset]);
+	assert_int_equal(offsets_oldest_ms(offsets), 200);
+	offsets_join(offsets, 3);
+	assert_int_equal(offsets_oldest_ms(offsets), 200); /* not committed yet */
+	offsets_end(offsets, false);
+	assert_int_equal(offsets_oldest_ms(offsets), 200);
+	COMMIT(offsets, 3);
+	assert_int_equal(offsets_oldest_ms(offsets), 300);
+	COMMIT(offsets, 1, 2);
+	assert_int_equal(offsets_oldest_ms(offsets), 500);
+	COMMIT(offsets, 0);
+	assert_true(offsets_oldest_ms(offsets) == INT64_MAX);
 	offsets_free(offsets);
 }
 
@@ -57,7 +79,7 @@ static void start_is_unknown_until_the_first_arrival(void **state)
 	struct offsets *offsets = offsets_new(OFFSETS_UNKNOWN);
 	assert_int_equal(offsets_prefix(offsets), OFFSETS_UNKNOWN);
 	assert_int_equal(offsets_metadata_bytes(offsets), 0);
-	assert_int_equal(offsets_arrive(offsets, 1000), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(offsets, 1000, 0), OFFSETS_FRESH);
 	assert_int_equal(offsets_prefix(offsets), 1000);
 	offsets_free(offsets);
 }
@@ -68,7 +90,7 @@ static void offsets_with_gaps_advance_by_arrival(void **state)
 	struct offsets *offsets = offsets_new(0);
 	static const int64_t arrivals[] = { 3, 4, 9, 20 };
 	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(offsets_arrive(offsets, arrivals[i]), OFFSETS_FRESH);
+		assert_int_equal(offsets_arrive(offsets, arrivals[i], 0), OFFSETS_FRESH);
 	COMMIT(offsets, 3, 4);
 	assert_int_equal(offsets_prefix(offsets), 9);
 	COMMIT(offsets, 9, 20);
@@ -80,9 +102,9 @@ static void seen_offsets_are_stale(void **state)
 {
 	(void)state;
 	struct offsets *offsets = offsets_new(5);
-	assert_int_equal(offsets_arrive(offsets, 4), OFFSETS_STALE);
-	assert_int_equal(offsets_arrive(offsets, 5), OFFSETS_FRESH);
-	assert_int_equal(offsets_arrive(offsets, 5), OFFSETS_STALE);
+	assert_int_equal(offsets_arrive(offsets, 4, 0), OFFSETS_STALE);
+	assert_int_equal(offsets_arrive(offsets, 5, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(offsets, 5, 0), OFFSETS_STALE);
 	offsets_free(offsets);
 }
 
@@ -95,9 +117,9 @@ static void the_open_transaction_counts_as_done_and_nothing_else_does(void **sta
 	offsets_join(offsets, 2);
 	assert_int_equal(offsets_prefix(offsets), 1);
 	struct offsets *next_owner = restored(offsets);
-	assert_int_equal(offsets_arrive(next_owner, 1), OFFSETS_FRESH);
-	assert_int_equal(offsets_arrive(next_owner, 2), OFFSETS_DONE);
-	assert_int_equal(offsets_arrive(next_owner, 3), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 1, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 2, 0), OFFSETS_DONE);
+	assert_int_equal(offsets_arrive(next_owner, 3, 0), OFFSETS_FRESH);
 	offsets_free(next_owner);
 
 	offsets_end(offsets, false); /* aborted: all of it is unfinished again */
@@ -116,7 +138,7 @@ static void a_map_survives_owners_that_saw_only_part_of_it(void **state)
 	arrive(first, 0, 10);
 	COMMIT(first, 1, 2, 5, 8);
 	struct offsets *second = restored(first);
-	assert_int_equal(offsets_arrive(second, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(second, 0, 0), OFFSETS_FRESH);
 	COMMIT(second, 0); /* the prefix now ends where nothing has arrived yet */
 	assert_int_equal(offsets_prefix(second), 1);
 	struct offsets *third = restored(second);
@@ -124,7 +146,7 @@ static void a_map_survives_owners_that_saw_only_part_of_it(void **state)
 							 OFFSETS_FRESH, OFFSETS_DONE, OFFSETS_FRESH,
 							 OFFSETS_FRESH, OFFSETS_DONE, OFFSETS_FRESH };
 	for (int64_t offset = 1; offset < 10; offset++)
-		assert_int_equal(offsets_arrive(third, offset), expected[offset - 1]);
+		assert_int_equal(offsets_arrive(third, offset, 0), expected[offset - 1]);
 	offsets_free(first);
 	offsets_free(second);
 	offsets_free(third);
@@ -139,35 +161,53 @@ static void a_reset_offset_makes_the_map_ignored(void **state)
 	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
 	offsets_encode(offsets, &metadata);
 	struct offsets *reset;
-	bool ignored;
-	assert_int_equal(offsets_restore(1, buf_str(&metadata), &reset, &ignored), ERR_OK);
-	assert_true(ignored);
-	assert_int_equal(offsets_arrive(reset, 1), OFFSETS_FRESH);
-	assert_int_equal(offsets_arrive(reset, 2), OFFSETS_FRESH);
+	bool foreign;
+	assert_int_equal(offsets_restore(1, buf_str(&metadata), &reset, &foreign), ERR_OK);
+	assert_true(foreign);
+	assert_int_equal(offsets_arrive(reset, 1, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(reset, 2, 0), OFFSETS_FRESH);
 	offsets_free(reset);
 	offsets_free(offsets);
+}
+
+static void an_offset_without_our_mark_is_somebody_elses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *metadata;
+		bool foreign;
+	} cases[] = { { "", true }, { "a1", true }, { "note", true }, { "a1:", false } };
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct offsets *offsets;
+		bool foreign;
+		assert_int_equal(offsets_restore(7, str_from(cases[i].metadata), &offsets, &foreign), ERR_OK);
+		assert_int_equal(foreign, cases[i].foreign);
+		assert_int_equal(offsets_prefix(offsets), 7);
+		assert_int_equal(offsets_arrive(offsets, 8, 0), OFFSETS_FRESH);
+		offsets_free(offsets);
+	}
 }
 
 static void damaged_and_unknown_metadata_is_refused_and_foreign_is_ignored(void **state)
 {
 	(void)state;
 	struct offsets *offsets = offsets_new(0), *other;
-	bool ignored;
+	bool foreign;
 	arrive(offsets, 0, 5);
 	COMMIT(offsets, 2);
 	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
 	offsets_encode(offsets, &metadata);
-	assert_int_equal(offsets_restore(0, STR("somebody's note"), &other, &ignored), ERR_OK);
-	assert_true(ignored);
+	assert_int_equal(offsets_restore(0, STR("somebody's note"), &other, &foreign), ERR_OK);
+	assert_true(foreign);
 	offsets_free(other);
-	assert_int_equal(offsets_restore(0, STR("a1:AgEA"), &other, &ignored), ERR_OFFSETS_METADATA);
-	assert_int_equal(offsets_restore(0, STR("a1:*"), &other, &ignored), ERR_OFFSETS_METADATA);
+	assert_int_equal(offsets_restore(0, STR("a1:AgEA"), &other, &foreign), ERR_OFFSETS_METADATA);
+	assert_int_equal(offsets_restore(0, STR("a1:*"), &other, &foreign), ERR_OFFSETS_METADATA);
 	for (size_t i = 3; i < metadata.len; i++) {
 		_cleanup_(buf_free) struct buf damaged = BUF_INIT;
 		buf_append(&damaged, metadata.data, metadata.len);
 		damaged.data[i] = damaged.data[i] == 'B' ? 'C' : 'B';
-		err_t err = offsets_restore(0, buf_str(&damaged), &other, &ignored);
-		assert_true(err == ERR_OFFSETS_METADATA || ignored); /* a damaged base looks like a reset */
+		err_t err = offsets_restore(0, buf_str(&damaged), &other, &foreign);
+		assert_true(err == ERR_OFFSETS_METADATA || foreign); /* a damaged base looks like a reset */
 		if (err == ERR_OK)
 			offsets_free(other);
 	}
@@ -180,7 +220,7 @@ static void the_smaller_form_is_chosen(void **state)
 	/* one hole below a hundred thousand finished ones: runs */
 	struct offsets *offsets = offsets_new(0);
 	for (int64_t offset = 0; offset < 100000; offset++) {
-		offsets_arrive(offsets, offset);
+		offsets_arrive(offsets, offset, 0);
 		if (offset)
 			offsets_join(offsets, offset);
 	}
@@ -190,7 +230,7 @@ static void the_smaller_form_is_chosen(void **state)
 	/* every other one finished: bits, a sixth of a character each after base64 */
 	offsets = offsets_new(0);
 	for (int64_t offset = 0; offset < 18000; offset++) {
-		offsets_arrive(offsets, offset);
+		offsets_arrive(offsets, offset, 0);
 		if (offset % 2)
 			offsets_join(offsets, offset);
 	}
@@ -217,7 +257,7 @@ static void random_owners_agree_with_a_plain_array(void **state)
 			for (int64_t i = offsets_prefix(offsets); i < to && i < SPAN; i++) {
 				if (!exists[i])
 					continue;
-				enum offsets_arrival arrival = offsets_arrive(offsets, i);
+				enum offsets_arrival arrival = offsets_arrive(offsets, i, 0);
 				assert_int_equal(arrival, done[i] ? OFFSETS_DONE : OFFSETS_FRESH);
 				if (arrival == OFFSETS_FRESH)
 					unfinished[count++] = i;
@@ -248,12 +288,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefix_follows_the_first_unfinished_arrival),
+		cmocka_unit_test(age_is_that_of_the_oldest_unfinished),
 		cmocka_unit_test(start_is_unknown_until_the_first_arrival),
 		cmocka_unit_test(offsets_with_gaps_advance_by_arrival),
 		cmocka_unit_test(seen_offsets_are_stale),
 		cmocka_unit_test(the_open_transaction_counts_as_done_and_nothing_else_does),
 		cmocka_unit_test(a_map_survives_owners_that_saw_only_part_of_it),
 		cmocka_unit_test(a_reset_offset_makes_the_map_ignored),
+		cmocka_unit_test(an_offset_without_our_mark_is_somebody_elses),
 		cmocka_unit_test(damaged_and_unknown_metadata_is_refused_and_foreign_is_ignored),
 		cmocka_unit_test(the_smaller_form_is_chosen),
 		cmocka_unit_test(random_owners_agree_with_a_plain_array),
