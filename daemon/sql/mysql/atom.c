@@ -246,6 +246,22 @@ static bool at_call(const struct mysql_parser *parser)
 	       mysql_at(parser, 3, "(");
 }
 
+/* _utf8mb4 x'…' */
+static struct mysql_node *introduced(struct mysql_parser *parser)
+{
+	const struct mysql_token *set = mysql_peek(parser, 0);
+	bool hex = mysql_peek(parser, 1)->kind == MYSQL_TOKEN_HEX;
+	if (set->kind != MYSQL_TOKEN_WORD || (!hex && mysql_peek(parser, 1)->kind != MYSQL_TOKEN_BITS) ||
+	    !mysql_known_introducer(set->value))
+		return NULL;
+	parser->at++;
+	struct mysql_node *node = literal(parser, hex ? "hex" : "bits");
+	node->qualifier = arena_printf(parser->arena, STR_FMT " %s",
+				       STR_ARG(mysql_lower(set->value, parser->arena)), node->op);
+	node->offset = set->offset;
+	return node;
+}
+
 static struct mysql_node *word(struct mysql_parser *parser)
 {
 	static const char *const constants[] = { "null", "true", "false" };
@@ -253,6 +269,8 @@ static struct mysql_node *word(struct mysql_parser *parser)
 		if (mysql_at(parser, 0, constants[i]))
 			return literal(parser, constants[i]);
 	struct mysql_node *typed = typed_literal(parser);
+	if (!typed)
+		typed = introduced(parser);
 	if (typed)
 		return typed;
 	if (mysql_at(parser, 0, "case"))

@@ -149,8 +149,8 @@ static bool is_one_of(str_t name, const char *const *words)
 }
 
 static const char *const counted[] = { "space", "random_bytes", NULL };
-static const char *const sized[] = { "repeat", "lpad", "rpad", NULL };
-static const char *const replaces[] = { "replace", "regexp_replace", NULL };
+static const char *const sized[] = { "repeat", "lpad", "rpad", "lpad_oracle", "rpad_oracle", NULL };
+static const char *const replaces[] = { "replace", "replace_oracle", "regexp_replace", NULL };
 static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
 
 /* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
@@ -232,8 +232,8 @@ static bool gathers_large(struct mysql_safety *safety, const struct mysql_node *
 /* Functions that look for one of their first two texts at each place of the other. */
 static bool searches_long(struct mysql_safety *safety, const struct mysql_node *call)
 {
-	static const char *const names[] = { "locate", "instr",		  "position", "replace",
-					     "trim",   "substring_index", NULL };
+	static const char *const names[] = { "locate",	       "instr", "position",	   "replace",
+					     "replace_oracle", "trim",	"substring_index", NULL };
 	return is_one_of(call->name, names) && call->first->next &&
 	       mysql_text_size(safety, call->first) * mysql_text_size(safety, call->first->next) >= BOMB_WORK;
 }

@@ -211,6 +211,34 @@ static void arguments_char(struct mysql_parser *parser, struct mysql_node *call)
 	}
 }
 
+/* A value, as a type if there is one. */
+static void typed_argument(struct mysql_parser *parser, struct mysql_node *call, bool has_type)
+{
+	struct mysql_node *value = mysql_expression(parser);
+	if (has_type ? mysql_expect(parser, "as") : mysql_accept(parser, "as")) {
+		value = mysql_wrap(parser, MYSQL_CAST, value);
+		value->op = "as";
+		type(parser, value);
+	}
+	mysql_append(parser, call, mysql_done(parser, value));
+}
+
+/* COLUMN_GET(blob, name AS type) */
+static void arguments_column_get(struct mysql_parser *parser, struct mysql_node *call)
+{
+	argument(parser, call);
+	mysql_expect(parser, ",");
+	typed_argument(parser, call, true);
+}
+
+/* COLUMN_CREATE(name, value [AS type], …), COLUMN_ADD(blob, name, value [AS type], …) */
+static void arguments_dynamic(struct mysql_parser *parser, struct mysql_node *call)
+{
+	do {
+		typed_argument(parser, call, false);
+	} while (mysql_accept(parser, ","));
+}
+
 static void arguments_get_format(struct mysql_parser *parser, struct mysql_node *call)
 {
 	static const char *const kinds[] = { "date", "time", "datetime", "timestamp", NULL };
@@ -255,6 +283,9 @@ static const struct {
 	{ "position", arguments_position, true },
 	{ "char", arguments_char, false },
 	{ "get_format", arguments_get_format, false },
+	{ "column_get", arguments_column_get, false },
+	{ "column_create", arguments_dynamic, false },
+	{ "column_add", arguments_dynamic, false },
 	{ "curdate", arguments_plain, true },
 	{ "curtime", arguments_plain, true },
 	{ "now", arguments_plain, true },

@@ -239,6 +239,11 @@ static int key_column(struct mysql_canon *canon, const struct mysql_node *select
 	return place ? *place - 1 : -1;
 }
 
+static bool is_limited(const struct mysql_node *query)
+{
+	return mysql_child(query, MYSQL_LIMIT) || mysql_child(query, MYSQL_EXAMINED);
+}
+
 static void describe_order(struct mysql_canon *canon, const struct mysql_node *query,
 			   struct sql_analysis *analysis)
 {
@@ -248,7 +253,7 @@ static void describe_order(struct mysql_canon *canon, const struct mysql_node *q
 	struct places places;
 	find_places(canon, select, &places);
 	analysis->ordered = order != NULL;
-	analysis->limited = mysql_child(query, MYSQL_LIMIT) != NULL;
+	analysis->limited = is_limited(query);
 	for (const struct mysql_node *key = order ? order->first : NULL; key; key = key->next)
 		ARENA_PUSH(canon->arena, analysis->order_keys, analysis->order_keys_count, capacity,
 			   (struct sql_order_key){
@@ -355,5 +360,5 @@ void mysql_canonical_build(const struct mysql_node *root, struct arena *arena, s
 	analysis->canonical = query && !canon.failed ? text : token_text(arena, analysis->text, false);
 	analysis->shape = shape_of(root, arena, analysis->text);
 	analysis->ordered = query && mysql_child(root, MYSQL_ORDER);
-	analysis->limited = query && mysql_child(root, MYSQL_LIMIT);
+	analysis->limited = query && is_limited(root);
 }

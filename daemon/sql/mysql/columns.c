@@ -40,6 +40,13 @@ struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 	return found;
 }
 
+/* A table that keeps its past has two columns that no catalog shows. */
+static bool tells_versions(const struct mysql_range *range, str_t lower)
+{
+	return range->kind == MYSQL_RANGE_RELATION &&
+	       (str_is(lower, "row_start") || str_is(lower, "row_end"));
+}
+
 static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
 			     struct mysql_node *column, str_t lower)
 {
@@ -51,7 +58,8 @@ static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope
 	column->range = range;
 	if (mysql_columns_find(resolver, range->columns, lower))
 		return LOOKUP_FOUND;
-	bool unsure = range->columns->open || (range->columns->loose && !plain_name(lower));
+	bool unsure = range->columns->open || (range->columns->loose && !plain_name(lower)) ||
+		      tells_versions(range, lower);
 	return unsure ? LOOKUP_UNSURE : LOOKUP_MISSING;
 }
 
@@ -78,7 +86,8 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 	for (size_t i = scope->from; i < scope->count && i < scope->to; i++) {
 		const struct mysql_columns *columns = scope->ranges[i]->columns;
 		bool match = mysql_columns_find(resolver, columns, lower) != NULL;
-		open = open || columns->open || (columns->loose && !plain_name(lower));
+		open = open || columns->open || (columns->loose && !plain_name(lower)) ||
+		       (!match && tells_versions(scope->ranges[i], lower));
 		matches += match;
 		found = match ? scope->ranges[i] : found;
 	}

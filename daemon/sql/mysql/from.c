@@ -59,10 +59,40 @@ static void index_hints(struct mysql_parser *parser)
 	} while (!parser->failure->failed);
 }
 
+/* FOR SYSTEM_TIME …: rows of a table that keeps its past. */
+static void system_time(struct mysql_parser *parser, struct mysql_node *table)
+{
+	static const char *const units[] = { "timestamp", "transaction", NULL };
+	static const char *const seconds[] = { NULL, "to", "and" };
+	size_t which = 0;
+	if (!mysql_at(parser, 0, "for") || !mysql_at(parser, 1, "system_time"))
+		return;
+	struct mysql_node *node = mysql_new(parser, MYSQL_SYSTEM_TIME);
+	parser->at += 2;
+	if (mysql_accept(parser, "all")) {
+		node->op = "all";
+		mysql_append(parser, table, mysql_done(parser, node));
+		return;
+	}
+	node->op = mysql_accept(parser, "from")	     ? "from"
+		   : mysql_accept(parser, "between") ? "between"
+						     : "as of";
+	which = node->op[0] == 'f' ? 1 : node->op[0] == 'b' ? 2 : 0;
+	if (which == 0 && mysql_expect(parser, "as"))
+		mysql_expect(parser, "of");
+	do {
+		if (mysql_peek(parser, 1)->kind != MYSQL_TOKEN_STRING && !mysql_at(parser, 1, "("))
+			(void)mysql_accept_any(parser, units);
+		mysql_append(parser, node, mysql_bit_expression(parser));
+	} while (seconds[which] && node->first == node->last && mysql_expect(parser, seconds[which]));
+	mysql_append(parser, table, mysql_done(parser, node));
+}
+
 static struct mysql_node *derived(struct mysql_parser *parser, bool lateral)
 {
 	struct mysql_node *node = mysql_wrap(parser, MYSQL_DERIVED, mysql_bracketed_query(parser));
 	node->flag = lateral;
+	system_time(parser, node);
 	node->alias = alias(parser);
 	if (!str_present(node->alias))
 		mysql_fail(parser, "a derived table without a name of its own");
@@ -110,6 +140,7 @@ static struct mysql_node *table_factor(struct mysql_parser *parser)
 	}
 	if (mysql_accept(parser, "partition"))
 		mysql_append(parser, node, mysql_names(parser));
+	system_time(parser, node);
 	node->alias = alias(parser);
 	(void)mysql_done(parser, node);
 	index_hints(parser);
@@ -180,11 +211,22 @@ static struct mysql_node *table_reference(struct mysql_parser *parser)
 	return node;
 }
 
+/* {oj a LEFT JOIN b ON …}: how ODBC writes an outer join. */
+static struct mysql_node *escaped(struct mysql_parser *parser)
+{
+	parser->at++;
+	mysql_expect(parser, "oj");
+	struct mysql_node *node = table_reference(parser);
+	mysql_expect(parser, "}");
+	return node;
+}
+
 struct mysql_node *mysql_from(struct mysql_parser *parser)
 {
 	struct mysql_node *from = mysql_new(parser, MYSQL_FROM);
 	do {
-		mysql_append(parser, from, table_reference(parser));
+		mysql_append(parser, from,
+			     mysql_at(parser, 0, "{") ? escaped(parser) : table_reference(parser));
 	} while (mysql_accept(parser, ","));
 	return mysql_done(parser, from);
 }

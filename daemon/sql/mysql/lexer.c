@@ -248,8 +248,7 @@ static bool take_digits(struct lexer *lexer, const char *digits, enum mysql_toke
 	return true;
 }
 
-/* _utf8mb4'…': character sets that agree on where a string ends. */
-static bool known_introducer(str_t word)
+bool mysql_known_introducer(str_t word)
 {
 	static const char *const known[] = {
 		"_utf8", "_utf8mb3", "_utf8mb4", "_latin1", "_ascii", "_binary"
@@ -285,8 +284,9 @@ static bool take_word(struct lexer *lexer)
 			return false;
 		char quote = byte_at(lexer, lexer->at);
 		if (quote == '\'' || quote == '"')
-			return known_introducer(word) ? take_string(lexer, start)
-						      : refuse(lexer, start, "an unknown character set");
+			return mysql_known_introducer(word)
+				       ? take_string(lexer, start)
+				       : refuse(lexer, start, "an unknown character set");
 		lexer->at = end;
 		lexer->tokens->comments_count = comments;
 	}

@@ -55,5 +55,8 @@ struct mysql_tokens {
 bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret_tokens,
 		       struct mysql_failure *ret_failure);
 
+/* _utf8mb4 '…': character sets that agree on where a string ends. */
+bool mysql_known_introducer(str_t word);
+
 /* Whether the word has a meaning of its own wherever it stands without quotes. */
 bool mysql_word_reserved(str_t word);

@@ -207,6 +207,8 @@ static struct mysql_range *add_range(struct mysql_resolver *resolver, struct mys
 	} else {
 		name_relation(resolver, node, range);
 	}
+	struct mysql_scope beside = { .outer = scope->outer, .beside = true };
+	resolve_children(resolver, mysql_child(node, MYSQL_SYSTEM_TIME), &beside);
 	range->alias = str_present(node->alias) ? node->alias : range->node->name;
 	put_range(resolver, scope, range);
 	return range;

@@ -234,22 +234,39 @@ static struct mysql_node *items(struct mysql_parser *parser)
 	return list;
 }
 
+static const char *const select_options[] = { "all",
+					      "distinct",
+					      "distinctrow",
+					      "high_priority",
+					      "straight_join",
+					      "sql_small_result",
+					      "sql_big_result",
+					      "sql_buffer_result",
+					      "sql_no_cache",
+					      "sql_calc_found_rows",
+					      NULL };
+
+/* SQL_CACHE is no reserved word: where nothing to select follows, it is a name. */
+static bool at_cache(const struct mysql_parser *parser)
+{
+	enum mysql_token_kind kind = mysql_peek(parser, 1)->kind;
+	bool literal = kind != MYSQL_TOKEN_OPERATOR && kind != MYSQL_TOKEN_END && kind != MYSQL_TOKEN_WORD;
+	bool star = mysql_at(parser, 1, "*") && mysql_at(parser, 2, "from");
+	bool option = false;
+	if (!mysql_at(parser, 0, "sql_cache"))
+		return false;
+	for (size_t i = 0; select_options[i]; i++)
+		option = option || mysql_at(parser, 1, select_options[i]);
+	return literal || star || option || mysql_at_name(parser, 1);
+}
+
 static void options(struct mysql_parser *parser, struct mysql_node *select)
 {
-	static const char *const words[] = { "all",
-					     "distinct",
-					     "distinctrow",
-					     "high_priority",
-					     "straight_join",
-					     "sql_small_result",
-					     "sql_big_result",
-					     "sql_buffer_result",
-					     "sql_no_cache",
-					     "sql_calc_found_rows",
-					     NULL };
 	const char *word;
-	while ((word = mysql_accept_any(parser, words)) != NULL)
-		select->flag = select->flag || strncmp(word, "distinct", 8) == 0;
+	do {
+		while ((word = mysql_accept_any(parser, select_options)) != NULL)
+			select->flag = select->flag || strncmp(word, "distinct", 8) == 0;
+	} while (at_cache(parser) && mysql_accept(parser, "sql_cache"));
 }
 
 static struct mysql_node *into(struct mysql_parser *parser)
@@ -443,6 +460,15 @@ static struct mysql_node *procedure(struct mysql_parser *parser)
 	return node;
 }
 
+/* LIMIT [count] [ROWS EXAMINED count] */
+static void limits(struct mysql_parser *parser, struct mysql_node *query)
+{
+	if (!mysql_at(parser, 0, "rows"))
+		mysql_append(parser, query, mysql_limit(parser));
+	if (mysql_accept(parser, "rows") && mysql_expect(parser, "examined"))
+		mysql_append(parser, query, mysql_wrap(parser, MYSQL_EXAMINED, limit_number(parser)));
+}
+
 static void tail(struct mysql_parser *parser, struct mysql_node *query)
 {
 	if (mysql_accept(parser, "order")) {
@@ -450,7 +476,7 @@ static void tail(struct mysql_parser *parser, struct mysql_node *query)
 		mysql_append(parser, query, mysql_order(parser, MYSQL_ORDER));
 	}
 	if (mysql_accept(parser, "limit"))
-		mysql_append(parser, query, mysql_limit(parser));
+		limits(parser, query);
 	else if (mysql_at(parser, 0, "offset") || mysql_at(parser, 0, "fetch"))
 		mysql_append(parser, query, fetch(parser));
 	if (mysql_at(parser, 0, "procedure"))

@@ -384,6 +384,9 @@ static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 	case MYSQL_SELECT:
 		mysql_bombs_select(safety, node);
 		break;
+	case MYSQL_WITH:
+		mysql_bombs_with(safety, node);
+		break;
 	case MYSQL_CTE:
 		mysql_bombs_cte(safety, node);
 		break;

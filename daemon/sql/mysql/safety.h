@@ -29,6 +29,7 @@ struct mysql_safety {
 	size_t measured;				  /* nodes that were visited for the size of a text */
 	size_t nodes;					  /* of the statement, for the memos */
 	struct mysql_memo rows;				  /* of queries; in work: 1; none: -1 */
+	struct mysql_memo searched;			  /* WITH queries, for those that read each other */
 	struct mysql_memo sizes;			  /* of texts */
 	struct mysql_memo largest[MYSQL_MAX_SOURCES + 1]; /* values, by the queries that led there */
 	unsigned sources; /* queries that a column is being followed through */
@@ -58,6 +59,8 @@ void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *nod
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
 void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);
 void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
+/* recursion.c: WITH queries that read themselves through others have no bound that could be told. */
+void mysql_bombs_with(struct mysql_safety *safety, const struct mysql_node *with);
 void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
 void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);
 bool mysql_has_column(const struct mysql_node *node); /* or a parameter */

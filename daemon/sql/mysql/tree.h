@@ -15,38 +15,40 @@
 
 enum mysql_kind {
 	/* statements */
-	MYSQL_QUERY,   /* [WITH] body [ORDER] [LIMIT] [INTO] [LOCKING] [PROCEDURE]; body: SELECT, SET, VALUES,
-			  TABLE,   QUERY (in brackets) */
-	MYSQL_EXPLAIN, /* QUERY */
+	MYSQL_QUERY,	/* [WITH] body [ORDER] [LIMIT] [EXAMINED] [INTO] [LOCKING] [PROCEDURE]; body: SELECT,
+			   SET, VALUES,    TABLE,   QUERY (in brackets) */
+	MYSQL_EXPLAIN,	/* QUERY */
 	MYSQL_DESCRIBE, /* RELATION */
 	MYSQL_SHOW,	/* [RELATION] [WHERE]; name: what, in lower case */
 	/* parts of a query */
-	MYSQL_WITH,    /* CTE…; flag: RECURSIVE */
-	MYSQL_CTE,     /* [NAMES] QUERY; name */
-	MYSQL_NAMES,   /* NAME… */
-	MYSQL_NAME,    /* name */
-	MYSQL_SET,     /* ARM… */
-	MYSQL_ARM,     /* body; op: set operation in front of it, NULL for the first */
-	MYSQL_VALUES,  /* ROW… */
-	MYSQL_TABLE,   /* RELATION */
-	MYSQL_SELECT,  /* ITEMS [INTO] [FROM] [WHERE] [GROUP] [HAVING] [WINDOWS]; flag: DISTINCT */
-	MYSQL_ITEMS,   /* ITEM or STAR … */
-	MYSQL_ITEM,    /* expression; alias */
-	MYSQL_STAR,    /* schema, qualifier, if any */
-	MYSQL_FROM,    /* table references */
-	MYSQL_WHERE,   /* expression */
-	MYSQL_GROUP,   /* SORT…; flag: WITH ROLLUP */
-	MYSQL_HAVING,  /* expression */
-	MYSQL_WINDOWS, /* WINDOW… with a name */
-	MYSQL_ORDER,   /* SORT… */
-	MYSQL_SORT,    /* expression; flag: DESC */
-	MYSQL_LIMIT,   /* count, offset: LITERAL or PARAMETER, offset may be missing; flag: WITH TIES */
-	MYSQL_INTO,    /* op: "outfile", "dumpfile", "variable" */
+	MYSQL_WITH,	/* CTE…; flag: RECURSIVE */
+	MYSQL_CTE,	/* [NAMES] QUERY; name */
+	MYSQL_NAMES,	/* NAME… */
+	MYSQL_NAME,	/* name */
+	MYSQL_SET,	/* ARM… */
+	MYSQL_ARM,	/* body; op: set operation in front of it, NULL for the first */
+	MYSQL_VALUES,	/* ROW… */
+	MYSQL_TABLE,	/* RELATION */
+	MYSQL_SELECT,	/* ITEMS [INTO] [FROM] [WHERE] [GROUP] [HAVING] [WINDOWS]; flag: DISTINCT */
+	MYSQL_ITEMS,	/* ITEM or STAR … */
+	MYSQL_ITEM,	/* expression; alias */
+	MYSQL_STAR,	/* schema, qualifier, if any */
+	MYSQL_FROM,	/* table references */
+	MYSQL_WHERE,	/* expression */
+	MYSQL_GROUP,	/* SORT…; flag: WITH ROLLUP */
+	MYSQL_HAVING,	/* expression */
+	MYSQL_WINDOWS,	/* WINDOW… with a name */
+	MYSQL_ORDER,	/* SORT… */
+	MYSQL_SORT,	/* expression; flag: DESC */
+	MYSQL_LIMIT,	/* count, offset: LITERAL or PARAMETER, offset may be missing; flag: WITH TIES */
+	MYSQL_INTO,	/* op: "outfile", "dumpfile", "variable" */
+	MYSQL_EXAMINED, /* LITERAL or PARAMETER: LIMIT … ROWS EXAMINED */
 	MYSQL_LOCKING,
 	MYSQL_PROCEDURE, /* PROCEDURE ANALYSE */
 	/* table references */
-	MYSQL_RELATION,	    /* schema, name, alias; [NAMES] of partitions */
-	MYSQL_DERIVED,	    /* QUERY [NAMES]; alias; flag: LATERAL */
+	MYSQL_RELATION,	    /* [NAMES] of partitions [SYSTEM_TIME]; schema, name, alias */
+	MYSQL_DERIVED,	    /* QUERY [SYSTEM_TIME] [NAMES]; alias; flag: LATERAL */
+	MYSQL_SYSTEM_TIME,  /* expressions of times; op: "all", "as of", "from", "between" */
 	MYSQL_JSON_COLUMNS, /* JSON_COLUMN…; below a DERIVED (JSON_TABLE): expression LITERAL JSON_COLUMNS,
 			       flag */
 	MYSQL_JSON_COLUMN, /* [LITERAL] [JSON_ON…]; name; op: "ordinality", "path", "exists"; qualifier: type.

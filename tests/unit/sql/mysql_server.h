@@ -33,6 +33,7 @@ static const char *const shop_schema[] = {
 	"CREATE TABLE accents (`na\303\257ve` INT)",
 	"CREATE TABLE sessions (user VARCHAR(40))",
 	"CREATE TABLE log (n INT)",
+	"CREATE TABLE prices (x INT) WITH SYSTEM VERSIONING",
 	"CREATE VIEW big_orders AS SELECT * FROM orders WHERE total > 100",
 	"CREATE SEQUENCE numbers",
 	"CREATE FUNCTION pure_double(n INT) RETURNS INT DETERMINISTIC NO SQL RETURN 2 * n",
