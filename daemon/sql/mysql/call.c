@@ -110,6 +110,8 @@ static void type(struct mysql_parser *parser, struct mysql_node *cast)
 		if (!mysql_accept(parser, "binary"))
 			(void)mysql_take_name(parser);
 	}
+	if (mysql_accept(parser, "collate"))
+		(void)mysql_take_name(parser);
 	struct buf text = BUF_INIT;
 	for (size_t i = start; i < parser->at && !parser->failure->failed; i++) {
 		if (i > start)

@@ -306,7 +306,7 @@ static str_t token_text(struct arena *arena, str_t text, bool masked)
 	struct mysql_tokens tokens;
 	struct mysql_failure failure;
 	struct buf buf = BUF_INIT;
-	(void)mysql_tokens_read(text, arena, &tokens, &failure);
+	(void)mysql_tokens_read(text, MYSQL_ANY_MODE, arena, &tokens, &failure);
 	buf_append_text(&buf, "text:");
 	for (size_t i = 0; i < tokens.count; i++) {
 		const struct mysql_token *token = &tokens.items[i];

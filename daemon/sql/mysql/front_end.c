@@ -13,13 +13,14 @@ static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struc
 {
 	struct fence_result part = fence_trim(sql);
 	*ret_failure = (struct mysql_failure){ 0 };
-	*ret_root = mysql_parse(arena_text(arena, part.text.ptr, part.text.len), arena, ret_failure);
+	*ret_root = mysql_parse(arena_text(arena, part.text.ptr, part.text.len), MYSQL_ANY_MODE, arena,
+				ret_failure);
 	struct fence_result unwrapped = fence_unwrap(sql);
 	if (*ret_root || !unwrapped.wrapped)
 		return part;
 	*ret_failure = (struct mysql_failure){ 0 };
-	*ret_root =
-		mysql_parse(arena_text(arena, unwrapped.text.ptr, unwrapped.text.len), arena, ret_failure);
+	*ret_root = mysql_parse(arena_text(arena, unwrapped.text.ptr, unwrapped.text.len), MYSQL_ANY_MODE,
+				arena, ret_failure);
 	return unwrapped;
 }
 
@@ -105,7 +106,8 @@ bool mysql_literals(str_t sql, struct arena *arena, mysql_literal_fn found, void
 {
 	struct mysql_failure failure = { 0 };
 	struct mysql_tokens tokens;
-	if (!mysql_parse(sql, arena, &failure) || !mysql_tokens_read(sql, arena, &tokens, &failure))
+	if (!mysql_parse(sql, MYSQL_ANY_MODE, arena, &failure) ||
+	    !mysql_tokens_read(sql, MYSQL_ANY_MODE, arena, &tokens, &failure))
 		return false;
 	size_t comment = 0;
 	for (size_t i = 0; i < tokens.count; i++) {

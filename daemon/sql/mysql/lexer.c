@@ -510,8 +510,8 @@ static bool same_everywhere(const struct lexer *lexer)
 	       (!lexer->ambiguous_double || harmless_elsewhere(lexer, true));
 }
 
-bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret_tokens,
-		       struct mysql_failure *ret_failure)
+bool mysql_tokens_read(str_t text, enum mysql_modes modes, struct arena *arena,
+		       struct mysql_tokens *ret_tokens, struct mysql_failure *ret_failure)
 {
 	*ret_tokens = (struct mysql_tokens){ 0 };
 	*ret_failure = (struct mysql_failure){ 0 };
@@ -536,7 +536,7 @@ bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret
 	(void)add(&lexer, MYSQL_TOKEN_END, text.len, STR(""));
 	while (lexer.open_count > 0)
 		ret_tokens->items[lexer.open[--lexer.open_count]].match = ret_tokens->count - 1;
-	if (!same_everywhere(&lexer))
+	if (modes == MYSQL_ANY_MODE && !same_everywhere(&lexer))
 		return refuse(
 			&lexer, lexer.ambiguous_at,
 			"the server's sql_mode decides where this string ends: double the quotes instead");

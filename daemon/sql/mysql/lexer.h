@@ -51,9 +51,12 @@ struct mysql_tokens {
 	size_t comments_capacity;
 };
 
+/* Which settings of the server (sql_mode) may read the text. */
+enum mysql_modes { MYSQL_ANY_MODE, MYSQL_DEFAULT_MODE };
+
 /* False: `ret_failure` says why the text is refused. */
-bool mysql_tokens_read(str_t text, struct arena *arena, struct mysql_tokens *ret_tokens,
-		       struct mysql_failure *ret_failure);
+bool mysql_tokens_read(str_t text, enum mysql_modes modes, struct arena *arena,
+		       struct mysql_tokens *ret_tokens, struct mysql_failure *ret_failure);
 
 /* _utf8mb4 '…': character sets that agree on where a string ends. */
 bool mysql_known_introducer(str_t word);

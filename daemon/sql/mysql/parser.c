@@ -150,10 +150,11 @@ static void end(struct mysql_parser *parser)
 		mysql_fail(parser, "syntax error");
 }
 
-struct mysql_node *mysql_parse(str_t text, struct arena *arena, struct mysql_failure *ret_failure)
+struct mysql_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
+			       struct mysql_failure *ret_failure)
 {
 	struct mysql_parser parser = { .text = text, .arena = arena, .failure = ret_failure };
-	if (!mysql_tokens_read(text, arena, &parser.tokens, ret_failure))
+	if (!mysql_tokens_read(text, modes, arena, &parser.tokens, ret_failure))
 		return NULL;
 	struct mysql_node *root = statement(&parser);
 	end(&parser);

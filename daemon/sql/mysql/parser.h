@@ -7,4 +7,5 @@
 #include "sql/mysql/lexer.h"
 
 /* The statement, or NULL with the reason in `ret_failure`. Memory from the arena. */
-struct mysql_node *mysql_parse(str_t text, struct arena *arena, struct mysql_failure *ret_failure);
+struct mysql_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
+			       struct mysql_failure *ret_failure);

@@ -39,7 +39,9 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 				      .views = safety->views,
 				      .measured = safety->measured,
 				      .in_view = true };
-	const struct mysql_node *root = mysql_parse(definition, arena, &failure);
+	/* Servers write definitions for their default settings, and read them so whatever the session's are.
+	 */
+	const struct mysql_node *root = mysql_parse(definition, MYSQL_DEFAULT_MODE, arena, &failure);
 	if (!root) {
 		violations_add(safety->violations, VIOLATION_UNANALYSABLE, (int64_t)relation->offset,
 			       "the definition of view " STR_FMT ": %s", STR_ARG(relation->name),

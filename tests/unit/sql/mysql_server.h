@@ -51,6 +51,12 @@ static const char *const shop_schema[] = {
 	"CREATE VIEW trap AS SELECT wipe(id) AS w FROM users",
 	"CREATE VIEW of_trap AS SELECT t.w FROM trap t JOIN users ON 1",
 	"CREATE VIEW sleepy AS SELECT SLEEP(0) AS s",
+	"CREATE VIEW quotes AS SELECT 'it''s' AS label, '\\\\' AS quoted, "
+	"COLUMN_CREATE('b', 'x' AS CHAR CHARSET utf8mb4) AS dynamic",
+	"CREATE VIEW quoted_trap AS SELECT 'it''s' AS label, wipe(1) AS w, '\\\\' AS bar",
+	"SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+	"CREATE VIEW plain_trap AS SELECT '\\' AS label, wipe(1) AS w, '\\' AS bar",
+	"SET sql_mode = DEFAULT",
 	"INSERT INTO users VALUES (1, 'anna', 'x', '2024-01-01'), (2, 'bert', 'y', '2024-02-02')",
 	"INSERT INTO orders VALUES (1, 1, 10), (2, 1, 20), (3, 2, 300)",
 	"INSERT INTO tree VALUES (1, NULL), (2, 1)",
