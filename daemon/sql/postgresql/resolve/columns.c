@@ -11,6 +11,25 @@ void outputs_add(struct resolver *resolver, struct outputs *outputs, struct rang
 	ARENA_PUSH(resolver->arena, outputs->columns, outputs->count, outputs->capacity, column);
 }
 
+struct range_column *outputs_extend(struct resolver *resolver, struct outputs *outputs, size_t count)
+{
+	if (count == 0)
+		return outputs->columns;
+	if (!resolver_count_columns(resolver, count)) {
+		outputs->open = true;
+		return NULL;
+	}
+	if (outputs->capacity - outputs->count < count) {
+		struct range_column *before = outputs->columns;
+		outputs->capacity = 2 * outputs->count + count;
+		outputs->columns = ARENA_ARRAY(resolver->arena, struct range_column, outputs->capacity);
+		if (outputs->count > 0)
+			memcpy(outputs->columns, before, outputs->count * sizeof *before);
+	}
+	outputs->count += count;
+	return outputs->columns + outputs->count - count;
+}
+
 void rename_columns(struct outputs *outputs, const List *names)
 {
 	const ListCell *cell;
@@ -63,28 +82,30 @@ void adopt_columns(struct resolver *resolver, struct range_item *item, struct ou
 
 struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from)
 {
-	struct outputs copy = { .open = from->open };
-	for (size_t i = 0; i < from->count; i++) {
-		struct range_column column = from->columns[i];
-		column.source = NULL;
-		outputs_add(resolver, &copy, column);
+	struct outputs copy = { 0 };
+	struct range_column *columns = outputs_extend(resolver, &copy, from->count);
+	for (size_t i = 0; columns && i < from->count; i++) {
+		columns[i] = from->columns[i];
+		columns[i].source = NULL;
 	}
+	copy.open |= from->open;
 	return copy;
 }
 
 static void expand(struct resolver *resolver, const struct range_item *item, const struct visible *entry,
 		   struct outputs *outputs)
 {
+	size_t hidden = entry ? entry->hidden_count : 0;
+	struct range_column *column = outputs_extend(resolver, outputs, item->columns_count - hidden);
 	outputs->open |= item->open || (entry && entry->doubtful);
-	for (size_t i = 0; i < item->columns_count; i++) {
-		if (entry && !is_shown(entry, i))
+	for (size_t i = 0; column && i < item->columns_count; i++) {
+		if (hidden > 0 && !is_shown(entry, i))
 			continue;
-		struct range_column column = item->columns[i];
-		column.not_null = column.not_null && !item->nullable;
-		column.source = item;
-		column.source_index = i;
-		column.expression = NULL;
-		outputs_add(resolver, outputs, column);
+		*column++ = (struct range_column){ .name = item->columns[i].name,
+						   .type = item->columns[i].type,
+						   .not_null = item->columns[i].not_null && !item->nullable,
+						   .source = item,
+						   .source_index = i };
 	}
 }
 

@@ -31,12 +31,12 @@ static const struct catalog_relation *find_relation(struct resolver *resolver, c
 static void relation_columns(struct resolver *resolver, const struct catalog_relation *relation,
 			     struct outputs *outputs)
 {
-	outputs->open = relation->is_open;
-	for (size_t i = 0; i < relation->columns_count; i++)
-		outputs_add(resolver, outputs,
-			    (struct range_column){ .name = relation->columns[i].name,
-						   .type = relation->columns[i].value_type,
-						   .not_null = relation->columns[i].not_null });
+	struct range_column *columns = outputs_extend(resolver, outputs, relation->columns_count);
+	outputs->open |= relation->is_open;
+	for (size_t i = 0; columns && i < relation->columns_count; i++)
+		columns[i] = (struct range_column){ .name = relation->columns[i].name,
+						    .type = relation->columns[i].value_type,
+						    .not_null = relation->columns[i].not_null };
 }
 
 static bool is_temporary_schema(const char *schema)

@@ -75,9 +75,8 @@ static const Node *expression_of_key(const struct grouping *grouping, const stru
 {
 	if (key->output == SIZE_MAX)
 		return key->node;
-	const struct level *level = grouping->level;
-	const ResTarget *target = key->output < level->targets_count ? level->targets[key->output] : NULL;
-	return target ? target->val : NULL;
+	const struct level_target *from = level_target(grouping->level, key->output);
+	return from && from->target ? from->target->val : NULL;
 }
 
 static bool is_key(const void *context, size_t place, const Node *node)
@@ -325,12 +324,11 @@ void check_grouping(struct resolver *resolver, const struct level *level)
 	if (level->groups_count > RESOLVE_SHORT_LIST)
 		index_keys(&grouping);
 	for (size_t i = 0; i < level->outputs->count; i++) {
-		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
-		if (target)
-			check_whole(&grouping, target->val);
+		const struct level_target *from = level_target(level, i);
+		if (from && from->target)
+			check_whole(&grouping, from->target->val);
 		else
-			check_star_output(&grouping, &level->outputs->columns[i],
-					  i < level->locations_count ? level->locations[i] : -1);
+			check_star_output(&grouping, &level->outputs->columns[i], from ? from->location : -1);
 	}
 	for (size_t i = 0; i < level->order_count; i++) {
 		if (level->order[i].output == SIZE_MAX)

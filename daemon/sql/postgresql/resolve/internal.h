@@ -226,21 +226,22 @@ struct sort_key {
 	type_id type;
 };
 
-/* One SELECT level: its outputs and, parallel to them, the targets that they come from (NULL: from `*`) and
- * what these have in them. */
+/* An item of the select list: outputs up to `end`, from where the one before it ends. */
+struct level_target {
+	const ResTarget *target; /* NULL: `*` */
+	struct marks marks;	 /* what it has in it */
+	int location;
+	size_t end;
+};
+
+/* One SELECT level. */
 struct level {
 	const SelectStmt *select;
 	struct scope *scope;
 	struct outputs *outputs;
-	const ResTarget **targets;
+	struct level_target *targets; /* of a set operation: none */
 	size_t targets_count;
 	size_t targets_capacity;
-	struct marks *marks;
-	size_t marks_count;
-	size_t marks_capacity;
-	int *locations; /* of the targets, `*` included */
-	size_t locations_count;
-	size_t locations_capacity;
 	struct sort_key *order;
 	size_t order_count;
 	size_t order_capacity;
@@ -252,6 +253,9 @@ struct level {
 	size_t groups_capacity;
 	struct output_finder *finder; /* keys.c's, where there are many outputs */
 };
+
+/* select.c. Where the output comes from; of a set operation: NULL. */
+const struct level_target *level_target(const struct level *level, size_t output);
 
 /* keys.c: ORDER BY, GROUP BY, DISTINCT. */
 void resolve_order(struct resolver *resolver, struct level *level);
@@ -332,6 +336,8 @@ void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *j
 
 /* columns.c */
 void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);
+/* So many more columns, to be filled in; NULL: there is no room for them. */
+struct range_column *outputs_extend(struct resolver *resolver, struct outputs *outputs, size_t count);
 /* Puts the aliases' names on the first columns. */
 void rename_columns(struct outputs *outputs, const List *names);
 /* The same for the item `object`; reports names that are too many. */

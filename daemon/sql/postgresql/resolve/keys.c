@@ -58,11 +58,10 @@ static void record_output(struct resolver *resolver, const struct level *level, 
 			  size_t index)
 {
 	struct resolved_column *resolved = ARENA_NEW(resolver->arena, struct resolved_column);
+	const struct level_target *from = level_target(level, index);
 	*resolved = (struct resolved_column){ .kind = COLUMN_OUTPUT,
 					      .column = index,
-					      .output = index < level->targets_count
-								? (const Node *)level->targets[index]
-								: NULL };
+					      .output = from ? (const Node *)from->target : NULL };
 	resolver_record(resolver, column, resolved);
 	resolver_record_type(resolver, column, level->outputs->columns[index].type);
 }
@@ -122,10 +121,10 @@ static void index_outputs(struct resolver *resolver, struct level *level)
 	level->finder->expressions = expression_index_new(resolver, outputs->count);
 	for (size_t i = 0; i < outputs->count; i++) {
 		const struct range_column *output = &outputs->columns[i];
-		const ResTarget *target = i < level->targets_count ? level->targets[i] : NULL;
+		const struct level_target *from = level_target(level, i);
 		index_name(resolver, level, i);
-		if (target)
-			expression_index_add(level->finder->expressions, target->val, true, i);
+		if (from && from->target)
+			expression_index_add(level->finder->expressions, from->target->val, true, i);
 		else if (output->source)
 			expression_index_add_hash(
 				level->finder->expressions,
@@ -192,9 +191,10 @@ static void check_grouped_output(struct resolver *resolver, const struct level *
 				 size_t output)
 {
 	uint64_t bit = level_bit(level->scope->level);
-	if (output >= level->marks_count)
+	const struct level_target *from = level_target(level, output);
+	if (!from)
 		return;
-	const struct marks *marks = &level->marks[output];
+	const struct marks *marks = &from->marks;
 	if (marks->aggregates & bit)
 		report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803", node_location(resolver, node),
 			    "GROUP BY names an output that is an aggregate");
@@ -228,10 +228,10 @@ static bool output_matches(const void *context, size_t place, const Node *node)
 {
 	const struct key_search *search = context;
 	const struct level *level = search->level;
-	const ResTarget *target = place < level->targets_count ? level->targets[place] : NULL;
+	const struct level_target *from = level_target(level, place);
 	const struct range_column *output = &level->outputs->columns[place];
-	if (target)
-		return outputs_may_equal(search->resolver, target->val, node);
+	if (from && from->target)
+		return outputs_may_equal(search->resolver, from->target->val, node);
 	const Node *written = output_without_casts(search->resolver, node);
 	if (!IsA(written, ColumnRef) || !output->source)
 		return false;

@@ -23,16 +23,26 @@ struct scope *level_new(struct resolver *resolver, struct scope *parent, const S
 	return scope;
 }
 
-static void level_note_targets(struct resolver *resolver, struct level *level, const ResTarget *target,
-			       const struct marks *marks, int location)
+/* The target whose outputs were added last. */
+static void level_note_target(struct resolver *resolver, struct level *level, struct level_target target)
 {
-	while (level->targets_count < level->outputs->count) {
-		ARENA_PUSH(resolver->arena, level->targets, level->targets_count, level->targets_capacity,
-			   target);
-		ARENA_PUSH(resolver->arena, level->marks, level->marks_count, level->marks_capacity, *marks);
-		ARENA_PUSH(resolver->arena, level->locations, level->locations_count,
-			   level->locations_capacity, location);
+	target.end = level->outputs->count;
+	ARENA_PUSH(resolver->arena, level->targets, level->targets_count, level->targets_capacity, target);
+}
+
+const struct level_target *level_target(const struct level *level, size_t output)
+{
+	size_t first = 0, count = level->targets_count;
+	while (count > 0) {
+		size_t half = count / 2;
+		if (level->targets[first + half].end <= output) {
+			first += half + 1;
+			count -= half + 1;
+		} else {
+			count = half;
+		}
 	}
+	return first < level->targets_count ? &level->targets[first] : NULL;
 }
 
 static bool is_star(const Node *node)
@@ -42,7 +52,6 @@ static bool is_star(const Node *node)
 
 static void expand_target(struct resolver *resolver, struct level *level, const ColumnRef *star)
 {
-	static const struct marks none = { 0 };
 	(void)resolve_column_ref(resolver, level->scope, star);
 	const struct resolved_column *resolved = resolution_column(resolver->resolution, star);
 	if (resolved->kind == COLUMN_STAR && resolved->item)
@@ -56,7 +65,7 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 			    "there is no FROM that * could stand for");
 	if (level->outputs->count > RESOLVE_MAX_OUTPUTS)
 		resolver_give_up(resolver);
-	level_note_targets(resolver, level, NULL, &none, star->location);
+	level_note_target(resolver, level, (struct level_target){ .location = star->location });
 }
 
 /* Where a column of FROM comes out unchanged. */
@@ -75,15 +84,15 @@ static void note_source(const struct resolver *resolver, const Node *value, stru
 
 static void add_target(struct resolver *resolver, struct level *level, const ResTarget *target)
 {
-	struct marks marks;
-	type_id type = resolve_in_place(resolver, level->scope, target->val, PLACE_TARGET, &marks);
+	struct level_target noted = { .target = target, .location = target->location };
+	type_id type = resolve_in_place(resolver, level->scope, target->val, PLACE_TARGET, &noted.marks);
 	struct range_column column = { .name = target->name ? str_from(target->name)
 							    : expression_name(target->val),
 				       .type = type,
 				       .expression = target->val };
 	note_source(resolver, target->val, &column);
 	outputs_add(resolver, level->outputs, column);
-	level_note_targets(resolver, level, target, &marks, target->location);
+	level_note_target(resolver, level, noted);
 }
 
 static bool selects_all_fields(const Node *node)

@@ -66,17 +66,18 @@ static type_id merge_types(struct resolver *resolver, const SelectStmt *select,
 static void merge_sides(struct resolver *resolver, const SelectStmt *select, const struct outputs *left,
 			const struct outputs *right, struct outputs *outputs)
 {
-	outputs->open = left->open;
+	outputs->open |= left->open;
 	if (!left->open && !right->open && left->count != right->count)
 		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
 			    place_of(resolver, select->rarg), "the sides of %s have %zu and %zu columns",
 			    operation_name(select->op), left->count, right->count);
 	bool match = !left->open && !right->open && left->count == right->count;
-	for (size_t i = 0; i < left->count; i++) {
-		struct range_column column = { .name = left->columns[i].name };
+	struct range_column *columns = outputs_extend(resolver, outputs, left->count);
+	for (size_t i = 0; columns && i < left->count; i++) {
+		columns[i].name = left->columns[i].name;
 		if (match)
-			column.type = merge_types(resolver, select, &left->columns[i], &right->columns[i]);
-		outputs_add(resolver, outputs, column);
+			columns[i].type =
+				merge_types(resolver, select, &left->columns[i], &right->columns[i]);
 	}
 }
 
