@@ -123,7 +123,7 @@ static err_t finish_connect(const struct database *database, struct err_detail *
 	while (status != PGRES_POLLING_OK) {
 		if (!wait_socket(database, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
 			return err_fail(detail, ERR_DATABASE_UNAVAILABLE,
-					"PostgreSQL did not answer within %d s", CONNECT_TIMEOUT_MS / 1000);
+					"PostgreSQL did not answer in time");
 		status = PQconnectPoll(connection);
 		if (status == PGRES_POLLING_FAILED)
 			return fail_with(detail, ERR_DATABASE_UNAVAILABLE, PQerrorMessage(connection));
@@ -209,9 +209,9 @@ static bool wait_result(const struct database *database, int64_t deadline_us)
 static err_t lose_connection(struct database *database, struct err_detail *detail)
 {
 	const char *message = PQerrorMessage(database->connection);
-	err_t err = message[0] ? fail_with(detail, ERR_DATABASE_UNAVAILABLE, message)
-			       : err_fail(detail, ERR_DATABASE_UNAVAILABLE,
-					  "PostgreSQL did not answer within %d s", QUERY_TIMEOUT_MS / 1000);
+	err_t err = message[0]
+			    ? fail_with(detail, ERR_DATABASE_UNAVAILABLE, message)
+			    : err_fail(detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL did not answer in time");
 	database_disconnect(database);
 	return err;
 }

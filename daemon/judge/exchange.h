@@ -31,6 +31,7 @@ struct exchange {
 	char nonce[PROMPT_NONCE_SIZE];
 	enum structured_output structured; /* as the request was written */
 	int64_t deadline_us;		   /* 0 until it is first sent */
+	int64_t waiting_since_us;	   /* for a place */
 	int64_t due_us;
 	unsigned attempts;
 	unsigned max_attempts;

@@ -9,9 +9,9 @@
 
 #define BATCH_MAX 256
 
-/* A connection that is silent for so many waits is given up: until then every event would wait for it in
- * vain. */
-#define SILENCE_WAITS 10
+/* A connection that is silent for a wait, and for this at least, is given up: it is away until another one
+ * has shown that the table can be read. */
+#define SILENCE_MS 500
 
 #define READ                                                                                                 \
 	"SELECT key, score, reason, kind = 'relevance' FROM judge_verdicts WHERE key = ANY ($1::bytea[]) "   \
@@ -26,6 +26,7 @@ struct shared_cache {
 	bool busy;	    /* a query is under way */
 	int64_t sent_us;
 	int64_t wait_us;
+	int64_t silence_us;
 	int64_t started_us;
 	PGresult *result; /* of which texts were handed out */
 	_Atomic bool connected;
@@ -44,6 +45,7 @@ struct shared_cache *shared_cache_start(const struct shared_cache_options *optio
 	list_init(&shared->asking);
 	list_init(&shared->asked);
 	shared->wait_us = options->wait_ms * 1000;
+	shared->silence_us = (options->wait_ms > SILENCE_MS ? options->wait_ms : SILENCE_MS) * 1000;
 	shared->started_us = clock_monotonic_us();
 	shared->keeper = keeper_start(options);
 	return shared;
@@ -227,7 +229,7 @@ void shared_cache_run(struct shared_cache *shared, int64_t now_us, struct list *
 	take_connection(shared);
 	if (shared->connection)
 		receive(shared, finished);
-	if (shared->busy && now_us - shared->sent_us > SILENCE_WAITS * shared->wait_us)
+	if (shared->busy && now_us - shared->sent_us >= shared->silence_us)
 		lose_connection(shared);
 	if (shared->connection && !shared->busy && !list_empty(&shared->asking))
 		send_query(shared, now_us);
@@ -255,7 +257,7 @@ int64_t shared_cache_next_us(const struct shared_cache *shared)
 {
 	bool waiting = !list_empty(&shared->asking) || !list_empty(&shared->asked);
 	if (shared->busy)
-		return shared->sent_us + (waiting ? shared->wait_us : SILENCE_WAITS * shared->wait_us + 1);
+		return shared->sent_us + (waiting ? shared->wait_us : shared->silence_us);
 	return waiting ? shared->started_us + SHARED_CACHE_START_MS * 1000 : INT64_MAX;
 }
 

@@ -1,12 +1,14 @@
 /*
  * Verdicts that all instances share and that outlive them: a table in PostgreSQL below the cache in memory.
  *
- * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query, and when
- * that has no answer in time, all that waits is a miss. At the start there is more patience (for
- * SHARED_CACHE_START_MS at most), until it is known whether PostgreSQL is there: whatever was asked before
- * the restart is asked again first. Writing is a thread's own, behind: it connects, brings the table up to
- * date, stores what was put, removes what is too old, and opens the connection for reading. Without
- * PostgreSQL everything is a miss, what is put waits within a bound, and connections are tried again.
+ * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query. A verdict
+ * that PostgreSQL has is not to be paid for again because PostgreSQL is slow: only when nothing comes for the
+ * whole wait, all that waits is a miss, and nothing waits any more until a new connection has shown that the
+ * table can be read. At the start there is more patience (for SHARED_CACHE_START_MS at most), until it is
+ * known whether PostgreSQL is there: whatever was asked before the restart is asked again first. Writing is a
+ * thread's own, behind: it connects, brings the table up to date, stores what was put, removes what is too
+ * old, and opens the connection for reading. Without PostgreSQL everything is a miss, what is put waits
+ * within a bound, and connections are tried again.
  */
 #pragma once
 
@@ -16,6 +18,7 @@
 #include "judge/judge.h"
 
 #define SHARED_CACHE_START_MS 5000
+#define SHARED_CACHE_STOP_MS  3000
 
 struct shared_cache;
 
@@ -23,7 +26,7 @@ struct shared_cache_options {
 	const char *dsn;
 	const char *password_file;   /* or NULL */
 	int64_t retention_s;	     /* rows are of use for this time */
-	int64_t wait_ms;	     /* for an answer */
+	int64_t wait_ms;	     /* for an answer, before PostgreSQL is taken to be away */
 	void (*wake)(void *context); /* there is something to run; any thread */
 	void *context;
 };
@@ -47,8 +50,8 @@ struct shared_cache_stats {
 /* Copies the options; connects beside. */
 struct shared_cache *shared_cache_start(const struct shared_cache_options *options);
 
-/* Tries once to store what was put, and releases all. Blocks for as long as PostgreSQL takes, some seconds at
- * most. NULL is fine. */
+/* Tries once to store what was put, and releases all. Blocks for SHARED_CACHE_STOP_MS at most, and as long as
+ * the look-up of a name that is under way. NULL is fine. */
 void shared_cache_stop(struct shared_cache *shared);
 
 /* Of rows read and removed from now on. Any thread. */

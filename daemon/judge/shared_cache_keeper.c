@@ -217,11 +217,18 @@ static err_t sweep(struct keeper *keeper, struct err_detail *detail)
 	return database_query(keeper->writer, SWEEP, 1, (const char *const[]){ retention }, NULL, detail);
 }
 
+/* What connects may still not answer, as long as the table is locked. */
+static err_t probe_reader(struct keeper *keeper, struct err_detail *detail)
+{
+	err_t err = database_connect(keeper->reader, NULL, detail);
+	return err ? err : database_script(keeper->reader, "SELECT FROM judge_verdicts LIMIT 0", detail);
+}
+
 static err_t serve_reader(struct keeper *keeper, struct err_detail *detail)
 {
 	if (!atomic_load(&keeper->wanted))
 		return ERR_OK;
-	err_t err = database_connect(keeper->reader, NULL, detail);
+	err_t err = probe_reader(keeper, detail);
 	if (err)
 		return err;
 	PGconn *connection = database_release(keeper->reader);
@@ -254,7 +261,7 @@ static void work(struct keeper *keeper)
 	struct err_detail detail = { "" };
 	tick_waiting(&keeper->ticker, "PostgreSQL");
 	err_t err = connect_writer(keeper, &detail);
-	if (!err)
+	if (!err && !atomic_load(&keeper->stopping)) /* then what is pending has the time that is left */
 		err = serve_reader(keeper, &detail);
 	if (!err)
 		err = store_pending(keeper, &detail);
@@ -313,8 +320,14 @@ void keeper_stop(struct keeper *keeper)
 	if (!keeper)
 		return;
 	atomic_store(&keeper->stopping, true);
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * SHARED_CACHE_STOP_MS;
+	database_limit_waits(keeper->writer, until_us);
+	database_limit_waits(keeper->reader, until_us);
 	queue_close(&keeper->puts);
 	pool_join(keeper->thread);
+	if (!list_empty(&keeper->pending))
+		log_warning("%zu of the judge's verdicts could not be stored in the shared cache",
+			    keeper->pending.count);
 	drop_pending(keeper, keeper->pending.count);
 	queue_destroy(&keeper->puts);
 	PQfinish(atomic_load(&keeper->for_reading));

@@ -39,8 +39,7 @@ def relevance_ms(records):
 
 def test_nothing_is_paid_for_twice(rig):
     questions = traffic(1)
-    rig.start(judge={"max_in_flight": 16, "when_saturated": "wait", "prompt_token_price": 3, "completion_token_price": 15,
-                     "cache_wait_ms": 10000})  # a busy machine's PostgreSQL is to be waited for
+    rig.start(judge={"max_in_flight": 16, "when_saturated": "wait", "prompt_token_price": 3, "completion_token_price": 15})
     rig.send(messages_of(questions))
     first = [record for _, record in rig.scored(EVENTS, timeout=120, settle=0)]
     calls = rig.judge.calls()

@@ -224,6 +224,95 @@ static void test_away_and_back(void **state)
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 60);
 }
 
+static PGconn *lock_table(void)
+{
+	PGconn *connection = PQconnectdb(postgres.socket_dsn);
+	PQclear(PQexec(connection, "BEGIN; LOCK judge_verdicts IN ACCESS EXCLUSIVE MODE"));
+	assert_int_equal(PQtransactionStatus(connection), PQTRANS_INTRANS);
+	return connection;
+}
+
+static void unlock_table(PGconn *connection)
+{
+	PQclear(PQexec(connection, "ROLLBACK"));
+	PQfinish(connection);
+}
+
+/* PostgreSQL is slow: what it has is waited for, and not paid for again; and what it does not have finds its
+ * place, however little may be waited for that. */
+static void test_slowness_is_waited_for(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	settings.cache_wait_ms = 60000;
+	settings.wait_when_saturated = false;
+	settings.queue_wait_ms = 300;
+	struct judge *judge = start(&settings);
+	assert_int_equal(ask_many(judge, 30, ""), 0);
+	judge_stop(judge);
+	judge = start(&settings);
+	await_stat(judge, 1);
+	PGconn *connection = lock_table();
+	struct judge_batch batch;
+	judge_batch_init(&batch, judge, 40);
+	for (size_t i = 0; i < batch.count; i++) {
+		batch.calls[i].question = arena_printf(batch.calls[i].arena, "question %zu ", i);
+		batch.calls[i].kind = i % 3 == 2 ? JUDGE_CORRECTNESS : JUDGE_RELEVANCE;
+		batch.calls[i].truth_sql = STR("SELECT 2");
+	}
+	judge_batch_submit(&batch);
+	usleep(700000);
+	assert_int_equal(queue_count(&batch.answered), 0);
+	unlock_table(connection);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < batch.count; i++) {
+		assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
+		assert_int_equal(batch.calls[i].verdict.cached, i < 30);
+	}
+	assert_int_equal(judge_server_count(&server, "requests"), 40);
+	judge_stop(judge);
+	judge_batch_free(&batch);
+}
+
+/* A cache that was silent for too long is left alone for as long as it cannot be read. */
+static void test_a_silent_cache_stays_away(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	settings.cache_wait_ms = 50;
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1);
+	PGconn *connection = lock_table();
+	assert_int_equal(ask_many(judge, 3, ""), 0);
+	await_stat(judge, 0);
+	for (int i = 0; i < 60; i++) { /* it could be connected to */
+		assert_int_equal(judge_stats(judge).cache_connected, 0);
+		usleep(10000);
+	}
+	assert_int_equal(ask_many(judge, 3, "[score 7]"), 0);
+	unlock_table(connection);
+	await_stat(judge, 1);
+	judge_stop(judge);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 6); /* written when they could be */
+}
+
+/* There are verdicts to be stored, and PostgreSQL does not get round to it. */
+static void test_stopping_does_not_wait_for_long(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	settings.cache_wait_ms = 50;
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1);
+	PGconn *connection = lock_table();
+	assert_int_equal(ask_many(judge, 20, ""), 0);
+	int64_t start_us = clock_monotonic_us();
+	judge_stop(judge);
+	assert_true(clock_monotonic_us() - start_us <
+		    10000000); /* when the server would give up, for the first time */
+	unlock_table(connection);
+}
+
 /* A table that is locked answers late: each call waits for a moment, and goes on to the judge. */
 static void test_silence_is_a_miss(void **state)
 {
@@ -232,8 +321,7 @@ static void test_silence_is_a_miss(void **state)
 	settings.cache_wait_ms = 50;
 	struct judge *judge = start(&settings);
 	await_stat(judge, 1);
-	PGconn *connection = PQconnectdb(postgres.socket_dsn);
-	PQclear(PQexec(connection, "BEGIN; LOCK judge_verdicts IN ACCESS EXCLUSIVE MODE"));
+	PGconn *connection = lock_table();
 	struct judge_batch batch;
 	judge_batch_init(&batch, judge, 1);
 	judge_batch_submit(&batch);
@@ -241,8 +329,7 @@ static void test_silence_is_a_miss(void **state)
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
 	assert_in_range(batch.calls[0].duration_us, 50000, 5000000);
 	await_stat(judge, 0); /* it was silent for too long */
-	PQclear(PQexec(connection, "ROLLBACK"));
-	PQfinish(connection);
+	unlock_table(connection);
 	await_stat(judge, 1);
 	judge_stop(judge);
 	judge_batch_free(&batch);
@@ -287,6 +374,9 @@ int main(void)
 		cmocka_unit_test_setup(test_rows_are_checked, forget_verdicts),
 		cmocka_unit_test_setup(test_away_and_back, forget_verdicts),
 		cmocka_unit_test_setup(test_silence_is_a_miss, forget_verdicts),
+		cmocka_unit_test_setup(test_slowness_is_waited_for, forget_verdicts),
+		cmocka_unit_test_setup(test_a_silent_cache_stays_away, forget_verdicts),
+		cmocka_unit_test_setup(test_stopping_does_not_wait_for_long, forget_verdicts),
 		cmocka_unit_test_setup(test_identical_calls, forget_verdicts),
 	};
 	return cmocka_run_group_tests_name("shared_cache", tests, start_servers, stop_servers);

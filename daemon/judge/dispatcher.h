@@ -1,0 +1,63 @@
+/*
+ * Decides what becomes of each call and when: answered from a cache, joined to a request that is open, sent
+ * when there is a place and the server is well, tried again, or given up. Everything belongs to the judge's
+ * thread, except dispatcher_wake and what is said to be anybody's.
+ */
+#pragma once
+
+#include "judge/endpoint.h"
+#include "judge/judge.h"
+
+struct dispatcher;
+
+/* What can change while the judge runs. */
+struct terms {
+	int64_t timeout_us;
+	int64_t queue_wait_us; /* −1: without end */
+	unsigned max_attempts;
+	unsigned max_in_flight;
+	int64_t requests_per_minute, tokens_per_minute, tokens_per_day; /* 0: no limit */
+	size_t cache_bytes;
+	int64_t cache_ttl_s, cache_retention_s;
+};
+
+struct terms terms_of(const struct judge_settings *settings);
+
+/* Reads what the settings name, and begins to connect the shared cache. Before the thread starts.
+ * ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the setting. */
+err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher **ret_dispatcher,
+		      struct err_detail *detail);
+
+/* After the thread has ended. Stores what the shared cache has not stored yet; blocks for some seconds at
+ * most. NULL is fine. */
+void dispatcher_free(struct dispatcher *dispatcher);
+
+/* Those of new exchanges. */
+const struct prompts *dispatcher_prompts(const struct dispatcher *dispatcher);
+
+/* Takes over other prompts, which are its own from then on, and terms; what is open goes on with the prompts
+ * that it began with. */
+void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms);
+
+/* Takes the calls over until they are done. */
+void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls);
+
+/* Does what is due: reads the shared cache, sends, gives up. */
+void dispatcher_run(struct dispatcher *dispatcher);
+
+/* Waits until something is due, an answer comes or somebody wakes, and reads the answers. */
+void dispatcher_wait(struct dispatcher *dispatcher);
+
+/* Ends the current or the next wait. Any thread. */
+void dispatcher_wake(struct dispatcher *dispatcher);
+
+/* Whether requests are with the server: the thread may wait for it. */
+bool dispatcher_busy(const struct dispatcher *dispatcher);
+
+struct judge_stats dispatcher_stats(struct dispatcher *dispatcher);
+
+/* Answers what is open with SHUTTING_DOWN, and keeps the budget. */
+void dispatcher_abandon(struct dispatcher *dispatcher);
+
+/* That of the shared cache's thread; NULL: there is none. Any thread. */
+struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher);
