@@ -2,13 +2,14 @@
  * How the time of an analysis grows with the statement, for every shape that a hostile text can repeat: up to
  * the largest one that the gate lets through.
  *
- *     sql_scaling [-m | -s] [SHAPE [SECONDS]]     (needs a release build)
+ *     sql_scaling [-m | -s] [SHAPE [SECONDS [COUNT]]]     (needs a release build)
  *
  * A benchmark, not a test. Prints for each shape the largest count and length, the time for it, and the
  * exponent of the growth (1: linear), fitted over the largest count and its half, quarter and eighth; shapes
  * that grow faster than length^1.3, or take longer than 50 ms, are marked. With a shape: only that one, its
- * largest statement again and again for so long, to be profiled. With -m those that MySQL has as well, with
- * -s SQLite's.
+ * largest statement again and again for so long, to be profiled; with a count: a statement of that, once, for
+ * the instructions to be counted (valgrind --tool=callgrind --toggle-collect=sql_analyse). With -m those that
+ * MySQL has as well, with -s SQLite's.
  */
 #include "common/buf.h"
 #include "common/memory.h"
@@ -113,19 +114,21 @@ static void measure(const struct sql_shape *shape)
 	buf_free(&text);
 }
 
-static void repeat(const struct sql_shape *shape, double seconds)
+static void repeat(const struct sql_shape *shape, double seconds, unsigned count)
 {
 	struct buf text = BUF_INIT;
-	unsigned largest = largest_count(shape, &text);
-	sql_shape_write(shape, largest, &text);
-	for (int64_t begin = now_ns(); (double)(now_ns() - begin) < seconds * 1e9;)
+	sql_shape_write(shape, count ? count : largest_count(shape, &text), &text);
+	int64_t begin = now_ns();
+	do
 		analyse(buf_str(&text));
+	while ((double)(now_ns() - begin) < seconds * 1e9);
 	buf_free(&text);
 }
 
 struct options {
 	const char *shape;
 	double seconds;
+	unsigned count; /* 0: the largest */
 };
 
 static void *run(void *context)
@@ -138,8 +141,9 @@ static void *run(void *context)
 	for (size_t i = 0; i < count; i++) {
 		if (!options->shape)
 			measure(&shapes[i]);
-		else if (strcmp(options->shape, shapes[i].name) == 0 && options->seconds > 0)
-			repeat(&shapes[i], options->seconds);
+		else if (strcmp(options->shape, shapes[i].name) == 0 &&
+			 (options->seconds > 0 || options->count > 0))
+			repeat(&shapes[i], options->seconds, options->count);
 		else if (strcmp(options->shape, shapes[i].name) == 0)
 			measure(&shapes[i]);
 	}
@@ -153,7 +157,8 @@ int main(int argc, char **argv)
 		argv++;
 		argc--;
 	}
-	struct options options = { argc > 1 ? argv[1] : NULL, argc > 2 ? strtod(argv[2], NULL) : 0 };
+	struct options options = { argc > 1 ? argv[1] : NULL, argc > 2 ? strtod(argv[2], NULL) : 0,
+				   argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0 };
 	pthread_attr_t attributes;
 	pthread_t thread;
 	memory_keep_freed();
