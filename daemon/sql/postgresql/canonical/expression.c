@@ -282,29 +282,32 @@ static str_t case_text(struct canon *canon, const CaseExpr *expr)
 		      texts_join(canon, STR("; "), &parts, STR(")")));
 }
 
+static str_t selected_part(struct canon *canon, const Node *part)
+{
+	if (IsA(part, String)) {
+		canon->volatile_calls++; /* it may be a call */
+		canon->unsteady++;
+		return CONCAT(canon, STR(")."), canon_identifier(canon, str_from(NODE_STRING(part))));
+	}
+	if (!IsA(part, A_Indices))
+		return STR(").*");
+	const A_Indices *indices = (const A_Indices *)part;
+	return CONCAT(canon, STR(")["), canon_expression(canon, indices->lidx),
+		      indices->is_slice ? STR(":") : STR(""), canon_expression(canon, indices->uidx),
+		      STR("]"));
+}
+
+/* ((a)[1])[2]: parentheses for each part, which are many at times. */
 static str_t indirection(struct canon *canon, const A_Indirection *node)
 {
-	str_t text = canon_expression(canon, node->arg);
-	const ListCell *cell;
-	foreach(cell, node->indirection)
-	{
-		const Node *part = lfirst(cell);
-		if (IsA(part, String)) {
-			text = CONCAT(canon, STR("("), text, STR(")."),
-				      canon_identifier(canon, str_from(NODE_STRING(part))));
-			canon->volatile_calls++; /* it may be a call */
-			canon->unsteady++;
-		} else if (IsA(part, A_Indices)) {
-			const A_Indices *indices = (const A_Indices *)part;
-			text = CONCAT(canon, STR("("), text, STR(")["),
-				      canon_expression(canon, indices->lidx),
-				      indices->is_slice ? STR(":") : STR(""),
-				      canon_expression(canon, indices->uidx), STR("]"));
-		} else {
-			text = CONCAT(canon, STR("("), text, STR(").*"));
-		}
+	size_t count = (size_t)list_length(node->indirection);
+	str_t *texts = ARENA_ARRAY(canon->arena, str_t, 2 * count + 1);
+	texts[count] = canon_expression(canon, node->arg);
+	for (size_t i = 0; i < count; i++) {
+		texts[i] = STR("(");
+		texts[count + 1 + i] = selected_part(canon, list_nth(node->indirection, (int)i));
 	}
-	return text;
+	return canon_concat(canon, texts, 2 * count + 1);
 }
 
 static str_t grouping_set(struct canon *canon, const GroupingSet *set)

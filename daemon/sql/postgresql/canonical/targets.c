@@ -37,11 +37,11 @@ static bool is_star(const Node *value)
 	return IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star);
 }
 
-static str_t target_name(const ResTarget *target)
+static str_t target_name(const struct canon *canon, const ResTarget *target)
 {
 	if (target->name)
 		return str_from(target->name);
-	return is_star(target->val) ? STR("*") : expression_name(target->val);
+	return is_star(target->val) ? STR("*") : expression_name(canon->resolution, target->val);
 }
 
 static void add_target(struct canon *canon, struct target_list *list, str_t text, str_t name,
@@ -141,7 +141,7 @@ void canon_targets(struct canon *canon, const SelectStmt *select, struct target_
 		add_target(canon, list,
 			   star ? star_text(canon, (const ColumnRef *)target->val)
 				: canon_expression(canon, target->val),
-			   target_name(target), target->val);
+			   target_name(canon, target), target->val);
 	}
 	if (list->nodes_count > SHORT_LIST)
 		list->places = ARENA_NEW(canon->arena, struct target_index);

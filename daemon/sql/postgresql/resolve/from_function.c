@@ -99,7 +99,7 @@ static void function_columns(struct resolver *resolver, const Node *expression, 
 	outputs->open |= !plain && !gives_one_column(name);
 	str_t column = alias  ? str_from(alias->aliasname)
 		       : name ? str_from(name)
-			      : expression_name(expression);
+			      : expression_name(NULL, expression);
 	if (alias || name || plain)
 		add_plain_column(resolver, outputs, column, plain ? type : TYPE_UNSURE);
 }
@@ -173,7 +173,7 @@ void from_function(struct resolver *resolver, struct scope *scope, const RangeFu
 	if (!range->alias && list_length(range->functions) == 1) {
 		const Node *first = linitial(lfirst_node(List, list_head(range->functions)));
 		item->alias = IsA(first, FuncCall) ? str_from(names_last(((const FuncCall *)first)->funcname))
-						   : expression_name(first);
+						   : expression_name(NULL, first);
 	}
 	adopt_columns(resolver, item, &outputs, range->alias);
 	namespace_append_item(resolver, names, item);

@@ -362,8 +362,9 @@ type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const N
 void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
 		       const char *what);
 
-/* output_names.c: the name that PostgreSQL gives to an unnamed output. */
-str_t expression_name(const Node *node);
+/* output_names.c: the name that PostgreSQL gives to an unnamed output; subqueries in it take theirs from the
+ * resolution, which may be NULL. */
+str_t expression_name(const struct resolution *resolution, const Node *node);
 
 /* operators.c */
 type_id resolve_operator_expression(struct resolver *resolver, struct scope *scope, const A_Expr *expr);

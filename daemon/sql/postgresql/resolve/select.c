@@ -86,8 +86,9 @@ static void add_target(struct resolver *resolver, struct level *level, const Res
 {
 	struct level_target noted = { .target = target, .location = target->location };
 	type_id type = resolve_in_place(resolver, level->scope, target->val, PLACE_TARGET, &noted.marks);
-	struct range_column column = { .name = target->name ? str_from(target->name)
-							    : expression_name(target->val),
+	struct range_column column = { .name = target->name
+						       ? str_from(target->name)
+						       : expression_name(resolver->resolution, target->val),
 				       .type = type,
 				       .expression = target->val };
 	note_source(resolver, target->val, &column);
