@@ -29,7 +29,7 @@ static void emit(struct parser *parser, const char *mark)
 static void emit_number(struct parser *parser, str_t number)
 {
 	if (parser->out)
-		compare_push_number(parser->out, number);
+		compare_push_number_or_key(parser->out, number);
 }
 
 static void emit_text(struct parser *parser, str_t text)

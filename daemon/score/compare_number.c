@@ -11,6 +11,9 @@
 
 #define WHOLE_DIGITS_MOST 18
 
+/* Whole numbers of fewer digits are apart whenever they are not equal. */
+#define KEY_DIGITS_LEAST 10
+
 static bool is_digit(char byte)
 {
 	return byte >= '0' && byte <= '9';
@@ -198,6 +201,18 @@ bool compare_number_whole(str_t text, int64_t *ret_number)
 	_cleanup_(buf_free) struct buf canonical = BUF_INIT;
 	compare_number_canonical(text, &canonical);
 	return read_canonical(buf_str(&canonical), ret_number);
+}
+
+bool compare_number_is_key(str_t number)
+{
+	double value;
+	if (number.len < KEY_DIGITS_LEAST && compare_number_simple(number, &value))
+		return false;
+	_cleanup_(buf_free) struct buf canonical = BUF_INIT;
+	compare_number_canonical(number, &canonical);
+	size_t digits = count_digits(buf_str(&canonical), 0);
+	int64_t power = digits > 0 ? strtoll(canonical.data + digits + 1, NULL, 10) : 0;
+	return power >= (int64_t)digits && power >= KEY_DIGITS_LEAST;
 }
 
 double compare_number_double(str_t number)

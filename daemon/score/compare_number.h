@@ -35,6 +35,10 @@ bool compare_number_simple(str_t text, double *ret_number);
 /* A finite number without fraction of at most 18 digits, in whatever form; false: something else. */
 bool compare_number_whole(str_t text, int64_t *ret_number);
 
+/* Whether a finite number is a whole one of so many digits that the tolerance would make neighbours equal:
+ * where nothing says what numbers are, such a one is a key, a code or a telephone number. */
+bool compare_number_is_key(str_t number);
+
 /* Appends the value of a finite number in the only form that it has: sign, digits without zeros at either end
  * and the power of ten. Numbers are equal exactly when these are, however many digits they have. */
 void compare_number_canonical(str_t number, struct buf *text);

@@ -8,6 +8,10 @@
 
 #define MODES_COUNT (COMPARE_TEXT_ARRAY + 1)
 
+/* Shorter numbers are no keys (compare_number_is_key), but for those with an exponent, which no mode reads
+ * here. */
+#define KEY_LENGTH_LEAST 10
+
 struct compare_table {
 	const struct result_set *set;
 	struct arena *arena;
@@ -110,10 +114,12 @@ static void read_textual(struct reader *reader, size_t row, str_t text)
 		may_be_moment && compare_parse_moment(text, &us) ? scatter((uint64_t)us) : hash_text(text);
 }
 
-static void read_loosely(struct reader *reader, size_t row, str_t text, bool guessed)
+static void read_loosely(struct reader *reader, size_t row, str_t text)
 {
+	bool guessed = reader->mode == COMPARE_GUESSED;
+	bool no_key = reader->mode == COMPARE_LOOSE || text.len < KEY_LENGTH_LEAST;
 	double number;
-	if (compare_number_simple(text, &number) && (!guessed || compare_number_plain(text))) {
+	if (no_key && compare_number_simple(text, &number) && (!guessed || compare_number_plain(text))) {
 		put_number(reader, row, number);
 		return;
 	}
@@ -176,10 +182,9 @@ static void read_value(struct reader *reader, size_t row, str_t cell)
 		read_textual(reader, row, text);
 		break;
 	case COMPARE_LOOSE:
-		read_loosely(reader, row, text, false);
-		break;
+	case COMPARE_KEYED:
 	case COMPARE_GUESSED:
-		read_loosely(reader, row, text, true);
+		read_loosely(reader, row, text);
 		break;
 	case COMPARE_INTEGER:
 		read_whole(reader, row, text);

@@ -61,11 +61,14 @@ static enum compare_mode own_mode(enum cell_class type)
 	return modes[type];
 }
 
-/* Beside another class a whole number is a number like others: 5 equals 4.99999999 and the text 5.0. */
-static enum compare_mode mode_beside_others(enum cell_class type)
+/* Beside another class a whole number is a number like others: 5 equals 4.99999999 and the text 5.0. Beside
+ * one that need not be a number at all it still may be a key. */
+static enum compare_mode mode_beside(enum cell_class type, enum cell_class other)
 {
 	enum compare_mode mode = own_mode(type);
-	return mode == COMPARE_INTEGER ? COMPARE_LOOSE : mode;
+	if (mode != COMPARE_INTEGER)
+		return mode;
+	return other == CELL_TEXT || other == CELL_UNKNOWN ? COMPARE_KEYED : COMPARE_LOOSE;
 }
 
 /* What values of two classes have in common, where neither class is vague. */
@@ -91,7 +94,7 @@ enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b)
 		return own_mode(a);
 	if (a == CELL_NULL)
 		return own_mode(b);
-	enum compare_mode left = mode_beside_others(a), right = mode_beside_others(b);
+	enum compare_mode left = mode_beside(a, b), right = mode_beside(b, a);
 	if (left == right || right == COMPARE_TEXT)
 		return left;
 	if (left == COMPARE_TEXT || left == COMPARE_GUESSED)
@@ -133,6 +136,14 @@ void compare_push_number(struct compare_reading *reading, str_t number)
 		   value);
 }
 
+void compare_push_number_or_key(struct compare_reading *reading, str_t number)
+{
+	if (compare_number_is_key(number))
+		push_exact_number(reading, number);
+	else
+		compare_push_number(reading, number);
+}
+
 void compare_push_text(struct compare_reading *reading, str_t text)
 {
 	compare_append_whole(&reading->exact, (int64_t)text.len);
@@ -165,6 +176,15 @@ static bool read_number(struct compare_reading *reading, str_t text)
 	if (number != COMPARE_NUMBER_FINITE)
 		return push_special(reading, number);
 	compare_push_number(reading, text);
+	return true;
+}
+
+static bool read_number_or_key(struct compare_reading *reading, str_t text)
+{
+	enum compare_number number = compare_number_of(text);
+	if (number != COMPARE_NUMBER_FINITE)
+		return push_special(reading, number);
+	compare_push_number_or_key(reading, text);
 	return true;
 }
 
@@ -227,10 +247,15 @@ static bool read_loose(struct compare_reading *reading, str_t text)
 	return read_number(reading, text) || read_moment(reading, text);
 }
 
+static bool read_keyed(struct compare_reading *reading, str_t text)
+{
+	return read_number_or_key(reading, text) || read_moment(reading, text);
+}
+
 static bool read_guessed(struct compare_reading *reading, str_t text)
 {
 	bool is_number = compare_number_of(text) != COMPARE_NUMBER_FINITE || compare_number_plain(text);
-	return (is_number && read_number(reading, text)) || read_moment(reading, text);
+	return (is_number && read_number_or_key(reading, text)) || read_moment(reading, text);
 }
 
 /* A time of day may be as long as an interval in MariaDB. */
@@ -273,12 +298,19 @@ static bool read_document(struct compare_reading *reading, str_t text)
 void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell)
 {
 	static bool (*const readers[])(struct compare_reading *, str_t) = {
-		[COMPARE_TEXT] = read_moment,	      [COMPARE_LOOSE] = read_loose,
-		[COMPARE_GUESSED] = read_guessed,     [COMPARE_INTEGER] = read_integer,
-		[COMPARE_BOOLEAN] = read_boolean,     [COMPARE_MOMENT] = read_moment,
-		[COMPARE_TIME] = read_clock,	      [COMPARE_INTERVAL] = read_interval,
-		[COMPARE_BYTES] = read_bytes,	      [COMPARE_JSON] = read_document,
-		[COMPARE_ARRAY] = compare_read_array, [COMPARE_TEXT_ARRAY] = compare_read_text_array,
+		[COMPARE_TEXT] = read_moment,
+		[COMPARE_LOOSE] = read_loose,
+		[COMPARE_KEYED] = read_keyed,
+		[COMPARE_GUESSED] = read_guessed,
+		[COMPARE_INTEGER] = read_integer,
+		[COMPARE_BOOLEAN] = read_boolean,
+		[COMPARE_MOMENT] = read_moment,
+		[COMPARE_TIME] = read_clock,
+		[COMPARE_INTERVAL] = read_interval,
+		[COMPARE_BYTES] = read_bytes,
+		[COMPARE_JSON] = read_document,
+		[COMPARE_ARRAY] = compare_read_array,
+		[COMPARE_TEXT_ARRAY] = compare_read_text_array,
 	};
 	if (!str_present(cell)) {
 		buf_append_char(&reading->exact, '-');

@@ -14,7 +14,8 @@
 enum compare_mode {
 	COMPARE_TEXT,	  /* trimmed; what has the form of a date or timestamp is one */
 	COMPARE_LOOSE,	  /* a number where it looks like one, else as text */
-	COMPARE_GUESSED,  /* a number only as databases write them (not 007, not 1.10), else as text */
+	COMPARE_KEYED,	  /* the same, but what may be a key (compare_number_is_key) exactly */
+	COMPARE_GUESSED,  /* the same only as databases write numbers (not 007, not 1.10), else as text */
 	COMPARE_INTEGER,  /* a number, exactly */
 	COMPARE_BOOLEAN,  /* t, true and 1; f, false and 0 */
 	COMPARE_MOMENT,	  /* dates and timestamps: a date is its midnight, no zone is UTC */
@@ -77,6 +78,9 @@ str_t compare_trim(str_t text);
 
 /* Appends a finite number. One that is beyond all doubles is exact. */
 void compare_push_number(struct compare_reading *reading, str_t number);
+
+/* The same, but exact too where it may be a key. */
+void compare_push_number_or_key(struct compare_reading *reading, str_t number);
 
 /* Appends text to the exact part in a form that nothing else has. */
 void compare_push_text(struct compare_reading *reading, str_t text);
