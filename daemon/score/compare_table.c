@@ -17,6 +17,7 @@ struct compare_table {
 	struct arena *arena;
 	struct compare_values **values; /* by column and mode; NULL: not read yet */
 	const uint64_t **fingerprints;	/* by column */
+	const uint64_t **exacts;	/* by column */
 };
 
 /* A column while it is read. */
@@ -206,6 +207,7 @@ struct compare_table *compare_table_new(const struct result_set *set, struct are
 		.arena = arena,
 		.values = ARENA_ARRAY(arena, struct compare_values *, set->columns_count * MODES_COUNT),
 		.fingerprints = ARENA_ARRAY(arena, const uint64_t *, set->columns_count),
+		.exacts = ARENA_ARRAY(arena, const uint64_t *, set->columns_count),
 	};
 	return table;
 }
@@ -360,4 +362,44 @@ const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t c
 	}
 	table->fingerprints[column] = make_fingerprints(table, values, mode);
 	return table->fingerprints[column];
+}
+
+static uint64_t exact_number(uint64_t hash, double number)
+{
+	uint64_t bits;
+	number += 0.0; /* -0 becomes 0 */
+	memcpy(&bits, &number, sizeof bits);
+	return compare_mix(hash, bits);
+}
+
+static uint64_t exact_value(const struct compare_values *values, size_t row)
+{
+	uint64_t exact = values->exact[row];
+	if (values->numbers && compare_is_number(exact))
+		return exact_number(exact, values->numbers[row]);
+	for (size_t i = 0; values->lists && i < values->lists[row].count; i++)
+		exact = exact_number(exact, values->lists[row].items[i]);
+	return exact;
+}
+
+/* What is read as a number for guessing may be a text. */
+static uint64_t exact_text(str_t cell)
+{
+	return str_present(cell) ? hash_text(compare_trim(cell)) : compare_marks.absent;
+}
+
+const uint64_t *compare_table_exact(struct compare_table *table, size_t column)
+{
+	const struct result_set *set = table->set;
+	enum cell_class type = set->columns[column].type;
+	if (table->exacts[column])
+		return table->exacts[column];
+	const struct compare_values *values = compare_table_values(table, column, mode_alone(table, column));
+	uint64_t *exacts = ARENA_ARRAY(table->arena, uint64_t, set->rows_count);
+	for (size_t row = 0; row < set->rows_count; row++)
+		exacts[row] = type == CELL_TEXT || type == CELL_UNKNOWN
+				      ? exact_text(set->cells[row * set->columns_count + column])
+				      : exact_value(values, row);
+	table->exacts[column] = exacts;
+	return exacts;
 }

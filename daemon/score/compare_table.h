@@ -45,6 +45,10 @@ void compare_table_read_alone(struct compare_table *table, const bool *needed);
  * together: close numbers nearly always have the same one. */
 const uint64_t *compare_table_fingerprints(struct compare_table *table, size_t column);
 
+/* The same of the value as it is, to the last digit: equal values of columns of one class that were not
+ * computed in different ways have the same one. */
+const uint64_t *compare_table_exact(struct compare_table *table, size_t column);
+
 /* From the process's seed: set by compare_table_new, the same ever after. */
 extern struct compare_marks {
 	uint64_t seeds[4];
