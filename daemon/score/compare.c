@@ -14,6 +14,7 @@ struct comparison {
 	struct compare_table *whole_table; /* or NULL */
 	const struct compare_options *options;
 	struct compare_tolerance tolerance;
+	size_t *matching_budget;
 	struct arena *arena;
 };
 
@@ -52,6 +53,7 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 		.pairing = pairing,
 		.options = comparison->options,
 		.tolerance = comparison->tolerance,
+		.matching_budget = comparison->matching_budget,
 		.generated_rows =
 			compare_read_rows(comparison->generated_table, pairing, false, comparison->arena),
 		.truth_rows = compare_read_rows(comparison->truth_table, pairing, true, comparison->arena),
@@ -63,7 +65,8 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 	if (comparison->options->ordered)
 		return compare_match_ordered(&order, comparison->arena, ret_cut_tie);
 	return compare_match_bags(order.generated_rows, generated->rows_count, order.truth_rows,
-				  truth->rows_count, &comparison->tolerance, comparison->arena);
+				  truth->rows_count, &comparison->tolerance, comparison->matching_budget,
+				  comparison->arena);
 }
 
 static size_t rows_most(const struct comparison *comparison)
@@ -112,6 +115,7 @@ void compare_results(const struct result_set *generated, const struct result_set
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict)
 {
+	size_t matching_budget = COMPARE_MATCHING_BUDGET;
 	struct comparison comparison = {
 		.generated = generated,
 		.truth = truth,
@@ -120,6 +124,7 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.whole_table = options->whole ? compare_table_new(options->whole->rows, arena) : NULL,
 		.options = options,
 		.tolerance = compare_tolerance_of(options),
+		.matching_budget = &matching_budget,
 		.arena = arena,
 	};
 	struct compare_verdict verdict = {
@@ -173,7 +178,9 @@ enum compare_fit compare_whole_fit(const struct result_set *truth, const struct 
 	const struct compare_pairing pairing = pair_with_itself(truth, arena);
 	struct compare_table *table = compare_table_new(truth, arena);
 	const struct compare_row *rows = compare_read_rows(table, &pairing, true, arena);
+	size_t matching_budget = COMPARE_MATCHING_BUDGET;
 	const struct compare_order order = {
+		.matching_budget = &matching_budget,
 		.generated = truth,
 		.truth = truth,
 		.pairing = &pairing,

@@ -110,7 +110,7 @@ static size_t match_bags(const struct walk *walk, size_t ours, size_t ours_end,
 			 const struct compare_row *theirs, size_t theirs_count)
 {
 	return compare_match_bags(walk->order->generated_rows + ours, ours_end - ours, theirs, theirs_count,
-				  &walk->order->tolerance, walk->arena);
+				  &walk->order->tolerance, walk->order->matching_budget, walk->arena);
 }
 
 /* The rows that tie from `start` to `end`, those of the truth among them. */

@@ -12,6 +12,7 @@ struct compare_order {
 	struct compare_tolerance tolerance;
 	const struct compare_row *generated_rows, *truth_rows;
 	const struct compare_row *whole_rows; /* with the options' whole */
+	size_t *matching_budget;
 };
 
 /* How many rows are matched. Rows whose keys tie may stand in any order among themselves, as far as all keys

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* Comparisons of one bipartite matching; beyond, it stays as far as it got (a lower bound). */
-#define MATCHING_BUDGET ((size_t)1 << 25)
+/* Marks of a search that are cleared in the time of looking at one pair. */
+#define CLEARED_AT_ONCE 32
 
 /* How often each column may cut a group again. */
 #define CUTTING_ROUNDS 3
@@ -45,6 +45,7 @@ struct matcher {
 	const struct compare_tolerance *tolerance;
 	struct arena *arena;
 	size_t dimensions;
+	size_t *budget;
 	struct keyed *sorting; /* room for twice as many entries as are ever sorted at once */
 };
 
@@ -66,6 +67,11 @@ static inline void add_value(const struct compare_values *values, size_t at, str
 		numbers[row->numbers_count++] = values->numbers[at];
 	for (size_t i = 0; values->lists && i < values->lists[at].count; i++)
 		numbers[row->numbers_count++] = values->lists[at].items[i];
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
 }
 
 static void read_all(struct compare_table *table, const struct compare_pairing *pairing, bool is_truth,
@@ -224,7 +230,7 @@ struct bipartite {
 	size_t *window;	       /* of a left entry: the first right entry that is not too small */
 	size_t *queue;	       /* left entries of this search */
 	size_t *left_partner;  /* right index + 1, or 0 */
-	size_t budget;
+	size_t *budget;	       /* the matcher's */
 };
 
 /* From a right entry without partner back to the start of the search, swapping partners. */
@@ -246,9 +252,9 @@ static bool search_from(struct bipartite *graph, size_t left, size_t *queued)
 {
 	const struct entry *entry = &graph->left[left];
 	double number = entry->numbers[graph->dimension];
-	for (size_t i = graph->window[left]; i < graph->right_count && graph->budget > 0; i++) {
+	for (size_t i = graph->window[left]; i<graph->right_count && * graph->budget> 0; i++) {
 		double other = graph->right[i].numbers[graph->dimension];
-		graph->budget--;
+		--*graph->budget;
 		if (other > number && !compare_close(number, other, graph->matcher->tolerance))
 			break;
 		if (graph->reached_by[i] || !entries_close(graph->matcher, entry, &graph->right[i]))
@@ -265,7 +271,8 @@ static bool search_from(struct bipartite *graph, size_t left, size_t *queued)
 
 static bool find_partner(struct bipartite *graph, size_t start)
 {
-	size_t queued = 0;
+	size_t queued = 0, clearing = graph->right_count / CLEARED_AT_ONCE;
+	*graph->budget -= smaller(clearing, *graph->budget);
 	memset(graph->reached_by, 0, graph->right_count * sizeof *graph->reached_by);
 	graph->queue[queued++] = start;
 	for (size_t i = 0; i < queued; i++)
@@ -289,6 +296,19 @@ static void find_windows(struct bipartite *graph)
 	}
 }
 
+/* Most rows that are close were computed in two ways from the same: they stand at the same place. */
+static size_t match_places(struct bipartite *graph)
+{
+	size_t matched = 0;
+	for (size_t i = 0; i < smaller(graph->left_count, graph->right_count); i++) {
+		if (!entries_close(graph->matcher, &graph->left[i], &graph->right[i]))
+			continue;
+		graph->left_partner[i] = graph->right_partner[i] = i + 1;
+		matched++;
+	}
+	return matched;
+}
+
 /* A maximum matching by shortest augmenting paths, one start after the other. */
 static size_t match_general(const struct matcher *matcher, const struct entry *entries, size_t count,
 			    size_t dimension)
@@ -304,7 +324,7 @@ static size_t match_general(const struct matcher *matcher, const struct entry *e
 		.window = ARENA_ARRAY(matcher->arena, size_t, left_count),
 		.queue = ARENA_ARRAY(matcher->arena, size_t, right_count + 1),
 		.left_partner = ARENA_ARRAY(matcher->arena, size_t, left_count),
-		.budget = MATCHING_BUDGET,
+		.budget = matcher->budget,
 	};
 	for (size_t i = 0; i < count; i++) {
 		if (entries[i].is_right)
@@ -315,9 +335,10 @@ static size_t match_general(const struct matcher *matcher, const struct entry *e
 	sort_entries(matcher, graph.left, left_count, dimension);
 	sort_entries(matcher, graph.right, right_count, dimension);
 	find_windows(&graph);
-	size_t matched = 0;
-	for (size_t i = 0; i < left_count && matched < right_count && graph.budget > 0; i++)
-		matched += find_partner(&graph, i);
+	size_t matched = match_places(&graph);
+	for (size_t i = 0; i < left_count && matched<right_count && * graph.budget> 0; i++)
+		if (graph.left_partner[i] == 0)
+			matched += find_partner(&graph, i);
 	return matched;
 }
 
@@ -385,11 +406,6 @@ static void cut_piece(const struct matcher *matcher, struct piece piece, struct 
 		start = end;
 		ARENA_PUSH(matcher->arena, pieces->items, pieces->count, pieces->capacity, part);
 	}
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
 }
 
 static bool numbers_same(const double *a, const double *b, size_t count)
@@ -557,7 +573,8 @@ static void fill_groups(struct grouping *grouping, const struct compare_row *row
 }
 
 size_t compare_match_bags(const struct compare_row *left, size_t left_count, const struct compare_row *right,
-			  size_t right_count, const struct compare_tolerance *tolerance, struct arena *arena)
+			  size_t right_count, const struct compare_tolerance *tolerance, size_t *budget,
+			  struct arena *arena)
 {
 	if (left_count == 1 && right_count == 1)
 		return compare_row_equal(left, right, tolerance);
@@ -568,7 +585,8 @@ size_t compare_match_bags(const struct compare_row *left, size_t left_count, con
 	size_t largest = place_groups(&grouping, ARENA_ARRAY(arena, struct entry, rows));
 	fill_groups(&grouping, left, left_count, left_groups, false);
 	fill_groups(&grouping, right, right_count, right_groups, true);
-	struct matcher matcher = { tolerance, arena, 0, ARENA_ARRAY(arena, struct keyed, 2 * largest) };
+	struct matcher matcher = { tolerance, arena, 0, budget,
+				   ARENA_ARRAY(arena, struct keyed, 2 * largest) };
 	for (size_t i = 0; i < grouping.count; i++) {
 		matcher.dimensions = grouping.groups[i].dimensions;
 		matched += match_group(&matcher, &grouping.groups[i]);

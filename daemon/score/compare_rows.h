@@ -23,6 +23,12 @@ struct compare_row *compare_read_rows(struct compare_table *table, const struct 
 bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,
 		       const struct compare_tolerance *tolerance);
 
-/* The largest number of disjoint pairs of equal rows. */
+/* What may be spent on one comparison, in pairs of close rows that are looked at: about two seconds. */
+#define COMPARE_MATCHING_BUDGET ((size_t)1 << 25)
+
+/* The largest number of disjoint pairs of equal rows; when the budget is used up, a number that is not
+ * larger.
+ */
 size_t compare_match_bags(const struct compare_row *left, size_t left_count, const struct compare_row *right,
-			  size_t right_count, const struct compare_tolerance *tolerance, struct arena *arena);
+			  size_t right_count, const struct compare_tolerance *tolerance, size_t *budget,
+			  struct arena *arena);

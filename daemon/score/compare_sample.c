@@ -195,11 +195,13 @@ static struct tally tally_groups(struct sampled *ours, struct sampled *theirs,
 				 const struct compare_tolerance *tolerance, struct arena *arena)
 {
 	struct tally tally = { 0, 0, 0 };
+	size_t budget = COMPARE_MATCHING_BUDGET;
 	while (ours->at < ours->count || theirs->at < theirs->count) {
 		uint64_t a = next_hash(ours), b = next_hash(theirs), hash = a < b ? a : b;
 		size_t left = group_size(ours, hash), right = group_size(theirs, hash);
-		tally.matched += (double)compare_match_bags(
-			ours->rows + ours->at, left, theirs->rows + theirs->at, right, tolerance, arena);
+		tally.matched +=
+			(double)compare_match_bags(ours->rows + ours->at, left, theirs->rows + theirs->at,
+						   right, tolerance, &budget, arena);
 		tally.rows += (double)left;
 		tally.squares += (double)left * (double)left;
 		ours->at += left;
