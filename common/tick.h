@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ticker {
@@ -23,3 +24,17 @@ void tick_waiting(struct ticker *ticker, const char *dependency);
 
 /* The thread has ended in an orderly way and is not watched any more. */
 void tick_stop(struct ticker *ticker);
+
+/* For how long a ticker may be silent, in ms. */
+struct tick_limits {
+	int64_t busy_ms;
+	int64_t waiting_ms; /* for a dependency: more than any wait may take before it is begun anew */
+};
+
+enum { TICK_WORTH_TELLING_MS = 1000 }; /* a shorter wait for a dependency is no news */
+
+/* The first ticker that was silent for longer than its limit at `now_us`, or NULL. `*ret_waiting_for`: the
+ * first dependency that has been waited for longer than a moment, as far as was looked, or NULL. */
+const struct ticker *tick_find_stuck(struct ticker *const *tickers, size_t count,
+				     const struct tick_limits *limits, int64_t now_us,
+				     const char **ret_waiting_for);

@@ -6,10 +6,7 @@
 #include <inttypes.h>
 #include <systemd/sd-daemon.h>
 
-enum {
-	WORTH_TELLING_MS = 1000,  /* a shorter wait for a dependency is no news */
-	LONGEST_WAIT_MS = 300000, /* more than any wait for one may take before it is begun anew */
-};
+enum { LONGEST_WAIT_MS = 300000 };
 
 void notify_ready(void)
 {
@@ -51,24 +48,14 @@ int64_t notify_watchdog_ms(void)
 bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms, const char **ret_waiting_for)
 {
 	static const struct ticker *reported;
+	const struct tick_limits limits = { limit_ms, LONGEST_WAIT_MS };
 	int64_t now_us = clock_monotonic_us();
-	*ret_waiting_for = NULL;
-	for (size_t i = 0; i < count; i++) {
-		int64_t last_us = atomic_load(&tickers[i]->last_us);
-		const char *waiting_for = atomic_load(&tickers[i]->waiting_for);
-		int64_t since_us = atomic_load(&tickers[i]->waiting_since_us);
-		if (waiting_for && !*ret_waiting_for && now_us - since_us >= INT64_C(1000) * WORTH_TELLING_MS)
-			*ret_waiting_for = waiting_for;
-		int64_t allowed_ms = waiting_for ? LONGEST_WAIT_MS : limit_ms;
-		if (last_us == 0 || now_us - last_us <= allowed_ms * 1000)
-			continue;
-		if (reported != tickers[i])
-			log_write(LOG_LEVEL_CRITICAL, NULL, "the %s thread has not moved for %" PRId64 " s",
-				  tickers[i]->name, (now_us - last_us) / 1000000);
-		reported = tickers[i];
-		return false;
-	}
-	reported = NULL;
-	notify_watchdog();
-	return true;
+	const struct ticker *stuck = tick_find_stuck(tickers, count, &limits, now_us, ret_waiting_for);
+	if (stuck && stuck != reported)
+		log_write(LOG_LEVEL_CRITICAL, NULL, "the %s thread has not moved for %" PRId64 " s",
+			  stuck->name, (now_us - atomic_load(&stuck->last_us)) / 1000000);
+	reported = stuck;
+	if (!stuck)
+		notify_watchdog();
+	return !stuck;
 }
