@@ -67,17 +67,51 @@ bool expression_is_column(struct resolver *resolver, const Node *node, struct ba
 	return true;
 }
 
-bool is_subscript(const Node *node)
+/* y(c) for a column y of what is no row of FROM. */
+static bool is_field_call(const struct resolver *resolver, const Node *node)
+{
+	const char *name;
+	return IsA(node, FuncCall) && selected_from(resolver, node, &name) &&
+	       !catalog_has_type(resolver->catalog, STR(""), str_from(name));
+}
+
+/* Whether the value surely has the field, so that nothing is called; a row of FROM has columns instead. */
+static bool is_field(const struct resolver *resolver, const Node *value, const char *name)
+{
+	const struct resolved_column *column =
+		IsA(value, ColumnRef) ? resolution_column(resolver->resolution, (const ColumnRef *)value)
+				      : NULL;
+	if (IsA(value, ColumnRef) && (!column || column->kind != COLUMN_OF_ITEM))
+		return false;
+	type_id type = resolution_type(resolver->resolution, value);
+	const struct catalog_type *composite =
+		resolver->catalog
+			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type))
+			: NULL;
+	for (size_t i = 0; composite && i < composite->columns_count; i++)
+		if (str_is(composite->columns[i].name, name))
+			return true;
+	return false;
+}
+
+static bool is_plain_selection(const struct resolver *resolver, const A_Indirection *selection)
 {
 	const ListCell *cell;
-	if (!IsA(node, A_Indirection))
-		return false;
-	foreach(cell, ((const A_Indirection *)node)->indirection)
+	foreach(cell, selection->indirection)
 	{
-		if (!IsA(lfirst(cell), A_Indices))
+		const Node *part = lfirst(cell);
+		bool field = foreach_current_index(cell) == 0 && IsA(part, String) &&
+			     is_field(resolver, selection->arg, NODE_STRING(part));
+		if (!field && !IsA(part, A_Indices))
 			return false;
 	}
 	return true;
+}
+
+bool expression_is_open(const struct resolver *resolver, const Node *node)
+{
+	return IsA(node, A_Indirection) ? !is_plain_selection(resolver, (const A_Indirection *)node)
+					: is_field_call(resolver, node);
 }
 
 /* What a conversion converts, or NULL. */
@@ -93,8 +127,9 @@ static const Node *cast_operand(struct resolver *resolver, const Node *node)
 		    (function->kind == FUNCTION_CAST ||
 		     (function->chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
 	struct base_column column;
-	return cast && !is_column_of_row(resolver, node, &column) ? linitial(((const FuncCall *)node)->args)
-								  : NULL;
+	return cast && !is_column_of_row(resolver, node, &column) && !is_field_call(resolver, node)
+		       ? linitial(((const FuncCall *)node)->args)
+		       : NULL;
 }
 
 /* Whether a conversion that is written may be none, or one that PostgreSQL adds by itself where the other
@@ -259,7 +294,7 @@ static bool cases_equal(struct resolver *resolver, const CaseExpr *a, const Case
 	       expressions_may_equal(resolver, (const Node *)a->defresult, (const Node *)b->defresult);
 }
 
-static bool subscripts_equal(struct resolver *resolver, const A_Indirection *a, const A_Indirection *b)
+static bool selections_equal(struct resolver *resolver, const A_Indirection *a, const A_Indirection *b)
 {
 	return expressions_may_equal(resolver, a->arg, b->arg) &&
 	       lists_equal(resolver, a->indirection, b->indirection);
@@ -314,7 +349,9 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 		       expressions_may_equal(resolver, ((const TypeCast *)a)->arg,
 					     ((const TypeCast *)b)->arg);
 	case T_A_Indirection:
-		return subscripts_equal(resolver, (const A_Indirection *)a, (const A_Indirection *)b);
+		return selections_equal(resolver, (const A_Indirection *)a, (const A_Indirection *)b);
+	case T_String:
+		return strcmp(NODE_STRING(a), NODE_STRING(b)) == 0;
 	case T_A_Indices:
 		return ((const A_Indices *)a)->is_slice == ((const A_Indices *)b)->is_slice &&
 		       expressions_may_equal(resolver, ((const A_Indices *)a)->lidx,
@@ -324,12 +361,6 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 	default:
 		return true;
 	}
-}
-
-/* `(value).field` may be a call as well, and is not looked into. */
-static bool may_be_anything(const Node *node)
-{
-	return IsA(node, A_Indirection) && !is_subscript(node);
 }
 
 /* Two of one kind. Those that differ only far below are not gone through again and again. */
@@ -348,7 +379,8 @@ static bool may_equal_without_casts(struct resolver *resolver, const Node *a, co
 	bool other_is_column = expression_is_column(resolver, b, &other);
 	if (is_column && other_is_column)
 		return one.item == other.item && one.column == other.column;
-	if ((!is_column && may_be_anything(a)) || (!other_is_column && may_be_anything(b)))
+	if ((!is_column && expression_is_open(resolver, a)) ||
+	    (!other_is_column && expression_is_open(resolver, b)))
 		return true;
 	return nodeTag(a) == nodeTag(b) && same_kind_equal(resolver, a, b);
 }

@@ -131,7 +131,7 @@ static void add_operation(struct resolver *resolver, struct expression_hash *has
 /* The same parts as equal.c looks at. */
 static struct expression_hash hash_parts(struct resolver *resolver, const Node *node)
 {
-	struct expression_hash hash = { mix(0, nodeTag(node)), false };
+	struct expression_hash hash = { mix(0, nodeTag(node)), expression_is_open(resolver, node) };
 	switch (nodeTag(node)) {
 	case T_FuncCall:
 		add_call(resolver, &hash, (const FuncCall *)node);
@@ -180,9 +180,11 @@ static struct expression_hash hash_parts(struct resolver *resolver, const Node *
 		add_part(resolver, &hash, ((const TypeCast *)node)->arg);
 		break;
 	case T_A_Indirection:
-		hash.open = !is_subscript(node);
 		add_part(resolver, &hash, ((const A_Indirection *)node)->arg);
 		add_list(resolver, &hash, ((const A_Indirection *)node)->indirection);
+		break;
+	case T_String:
+		hash.value = mix_text(hash.value, NODE_STRING(node));
 		break;
 	case T_A_Indices:
 		hash.value = mix(hash.value, ((const A_Indices *)node)->is_slice);

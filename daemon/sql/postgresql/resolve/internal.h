@@ -289,8 +289,8 @@ const Node *expression_without_casts(struct resolver *resolver, const Node *node
 const Node *output_without_casts(struct resolver *resolver, const Node *node);
 /* A column as it is, or `(t).y` and y(t) of a row t. */
 bool expression_is_column(struct resolver *resolver, const Node *node, struct base_column *ret_base);
-/* `a[1]` and the like, without fields. */
-bool is_subscript(const Node *node);
+/* Whether it may be equal to anything: a field that may be a call as well. */
+bool expression_is_open(const struct resolver *resolver, const Node *node);
 /* The number that the literal is where one is wanted, quoted or not; else NAN. */
 double constant_as_number(const A_Const *constant);
 
