@@ -1,6 +1,8 @@
 #include "common/conf_table.h"
 
 #include "common/conf_scan.h"
+#include "common/edit_distance.h"
+#include "common/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,43 +93,22 @@ err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, er
 
 /* --- hints --- */
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Levenshtein distance of two names; names beyond the buffer are far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[NAME_MAX_BYTES + 1], b_len = strlen(b);
-	if (b_len > NAME_MAX_BYTES)
-		return SIZE_MAX;
-	for (size_t k = 0; k <= b_len; k++)
-		row[k] = k;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i + 1;
-		for (size_t k = 1; k <= b_len; k++) {
-			size_t above = row[k];
-			size_t changed = diagonal + (a[i] != b[k - 1]);
-			row[k] = smaller(changed, smaller(above, row[k - 1]) + 1);
-			diagonal = above;
-		}
-	}
-	return row[b_len];
-}
-
 struct hint {
 	const char *wanted;
 	const char *best;
 	size_t best_distance;
-	char all[256];
+	char all[256]; /* names, as far as there is place */
 };
 
 static void hint_add(struct hint *hint, const char *name)
 {
-	size_t len = strlen(hint->all), far = distance(hint->wanted, name);
-	snprintf(hint->all + len, sizeof hint->all - len, "%s%s", len ? ", " : "", name);
+	static const char more[] = ", …";
+	size_t len = strlen(hint->all), far = edit_distance(str_from(hint->wanted), str_from(name));
+	bool full = len >= sizeof more && strcmp(hint->all + len - (sizeof more - 1), more) == 0;
+	if (!full && len + 2 + strlen(name) + sizeof more <= sizeof hint->all)
+		snprintf(hint->all + len, sizeof hint->all - len, "%s%s", len ? ", " : "", name);
+	else if (!full)
+		memcpy(hint->all + len, more, sizeof more);
 	if (far < hint->best_distance) {
 		hint->best_distance = far;
 		hint->best = name;
@@ -296,6 +277,8 @@ static err_t read_string(const struct reader *reader, const struct place *place,
 	if (len == 0 && setting->min > 0)
 		return fail_at(reader, place, ERR_CONFIG_RANGE,
 			       "the text is empty; leave the setting out instead");
+	if (!utf8_valid(text, len))
+		return fail_at(reader, place, ERR_CONFIG_RANGE, "the text is not valid UTF-8");
 	if ((double)len > setting->max)
 		return fail_at(reader, place, ERR_CONFIG_RANGE, "the text has %zu bytes; allowed are %.0f",
 			       len, setting->max);
@@ -317,9 +300,9 @@ static err_t read_symbol(const struct reader *reader, const struct place *place,
 	struct hint hint = { text, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; setting->symbols[i]; i++)
 		hint_add(&hint, setting->symbols[i]);
-	return fail_at(reader, place, ERR_CONFIG_RANGE, "\"%.*s\" is not one of %s%s%s", SHOWN_MAX, text,
+	return fail_at(reader, place, ERR_CONFIG_RANGE, "\"%.*s\" is not one of %s%s%s%s", SHOWN_MAX, text,
 		       hint.all, hint_is_near(&hint) ? "; did you mean " : "",
-		       hint_is_near(&hint) ? hint.best : "");
+		       hint_is_near(&hint) ? hint.best : "", hint_is_near(&hint) ? "?" : "");
 }
 
 /* The i-th element of a list as a place of its own. */
@@ -463,6 +446,20 @@ static err_t fail_unknown(const struct reader *reader, const struct place *place
 		       hint.all);
 }
 
+static err_t fail_missing(const struct reader *reader, const struct place *place,
+			  const struct conf_setting *setting)
+{
+	struct hint hint = { setting->name, NULL, SIZE_MAX, "" };
+	for (size_t i = 0; setting->symbols && setting->symbols[i]; i++)
+		hint_add(&hint, setting->symbols[i]);
+	if (hint.all[0])
+		return fail_at(reader, place, ERR_CONFIG_MISSING, "%s is missing; it is one of %s",
+			       setting->name, hint.all);
+	int without_stop = (int)strlen(setting->sentence) - 1;
+	return fail_at(reader, place, ERR_CONFIG_MISSING, "%s is missing: %.*s", setting->name, without_stop,
+		       setting->sentence);
+}
+
 static err_t check_required(const struct reader *reader, const struct place *place, size_t group)
 {
 	for (size_t i = 0; i < reader->table->settings_count; i++) {
@@ -470,8 +467,7 @@ static err_t check_required(const struct reader *reader, const struct place *pla
 		if (setting->group != group || !(setting->flags & CONF_REQUIRED))
 			continue;
 		if (!config_setting_get_member(place->node, setting->name))
-			return fail_at(reader, place, ERR_CONFIG_MISSING, "%s is missing: %s", setting->name,
-				       setting->sentence);
+			return fail_missing(reader, place, setting);
 	}
 	return ERR_OK;
 }
@@ -538,6 +534,18 @@ static err_t read_group(const struct reader *reader, const struct place *place, 
 
 /* --- files --- */
 
+/* libconfig says no more than these; a line's end is often where it notices what is missing above. */
+static err_t fail_parse(const char *name, const config_t *parsed, struct err_detail *detail)
+{
+	const char *text = config_error_text(parsed), *hint = "";
+	if (strcmp(text, "syntax error") == 0)
+		hint = ", here or in the line before; write name = value; or name: { … };";
+	else if (strcmp(text, "duplicate setting name") == 0)
+		hint = ": what begins here is in the same group above already";
+	return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:%d: %s%s", name, config_error_line(parsed), text,
+			hint);
+}
+
 static err_t parse(const char *name, str_t text, struct conf_file *file, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf prepared = BUF_INIT;
@@ -546,8 +554,7 @@ static err_t parse(const char *name, str_t text, struct conf_file *file, struct 
 	if (err)
 		return err;
 	if (!config_read_string(&file->parsed, buf_str(&prepared).ptr))
-		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:%d: %s", name,
-				config_error_line(&file->parsed), config_error_text(&file->parsed));
+		return fail_parse(name, &file->parsed, detail);
 	return ERR_OK;
 }
 

@@ -22,15 +22,18 @@ const char options_help[] =
 	"unavailable,\n"
 	"75 try again, 78 configuration).\n";
 
-static const struct {
+struct command_options {
 	const char *name;
 	enum command command;
 	bool needs_config;
-} commands[] = {
-	{ "run", COMMAND_RUN, true },
-	{ "score", COMMAND_SCORE, false },
-	{ "check", COMMAND_CHECK, true },
-	{ "calibration", COMMAND_CALIBRATION, true },
+	const char *flags; /* values of long_options that it has */
+};
+
+static const struct command_options commands[] = {
+	{ "run", COMMAND_RUN, true, "chV" },
+	{ "score", COMMAND_SCORE, false, "csjhV" },
+	{ "check", COMMAND_CHECK, true, "chV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwajvrhV" },
 };
 
 static const struct option long_options[] = {
@@ -41,53 +44,89 @@ static const struct option long_options[] = {
 	{ "rebuild", no_argument, NULL, 'r' },	    { NULL, 0, NULL, 0 },
 };
 
-static err_t parse_flags(int argc, char **argv, struct options *options, struct err_detail *detail)
+static const char *long_name(int flag)
+{
+	const struct option *option = long_options;
+	while (option->val != flag)
+		option++;
+	return option->name;
+}
+
+static void set_flag(struct options *options, int flag)
+{
+	switch (flag) {
+	case 'c':
+		options->config_file = optarg;
+		break;
+	case 's':
+		options->catalog_file = optarg;
+		break;
+	case 'w':
+		options->window = optarg;
+		break;
+	case 'a':
+		options->application = optarg;
+		break;
+	case 'j':
+		options->json = true;
+		break;
+	case 'v':
+		options->verify = true;
+		break;
+	case 'r':
+		options->rebuild = true;
+		break;
+	case 'h':
+		options->command = COMMAND_HELP;
+		break;
+	default:
+		options->command = COMMAND_VERSION;
+		break;
+	}
+}
+
+/* What getopt_long did not take; `argument` is the last one that it looked at. */
+static err_t fail_flag(int flag, const char *argument, struct err_detail *detail)
+{
+	bool is_long = strncmp(argument, "--", 2) == 0;
+	if (flag == ':')
+		return err_fail(detail, ERR_USAGE, "%s needs a value; see assayd --help", argument);
+	if (is_long && optopt)
+		return err_fail(detail, ERR_USAGE, "--%s takes no value; see assayd --help",
+				long_name(optopt));
+	if (is_long)
+		return err_fail(detail, ERR_USAGE, "unknown option %s; see assayd --help", argument);
+	return err_fail(detail, ERR_USAGE, "unknown option -%c; see assayd --help", optopt);
+}
+
+static err_t check_together(const struct options *options, struct err_detail *detail)
+{
+	if (options->verify && options->rebuild)
+		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
+	if ((options->verify || options->rebuild) && (options->window || options->application))
+		return err_fail(detail, ERR_USAGE,
+				"--%s takes the whole calibration; leave out --window and --application",
+				options->verify ? "verify" : "rebuild");
+	return ERR_OK;
+}
+
+static err_t parse_flags(const struct command_options *command, int argc, char **argv,
+			 struct options *options, struct err_detail *detail)
 {
 	int flag;
 	opterr = 0;
 	optind = 1;
 	while ((flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL)) != -1) {
-		switch (flag) {
-		case 'c':
-			options->config_file = optarg;
-			break;
-		case 's':
-			options->catalog_file = optarg;
-			break;
-		case 'w':
-			options->window = optarg;
-			break;
-		case 'a':
-			options->application = optarg;
-			break;
-		case 'j':
-			options->json = true;
-			break;
-		case 'v':
-			options->verify = true;
-			break;
-		case 'r':
-			options->rebuild = true;
-			break;
-		case 'h':
-			options->command = COMMAND_HELP;
-			break;
-		case 'V':
-			options->command = COMMAND_VERSION;
-			break;
-		case ':':
-			return err_fail(detail, ERR_USAGE, "%s needs a value; see assayd --help",
-					argv[optind - 1]);
-		default:
-			return err_fail(detail, ERR_USAGE, "unknown option %s; see assayd --help",
-					argv[optind - 1]);
-		}
+		if (flag == ':' || flag == '?')
+			return fail_flag(flag, argv[optind - 1], detail);
+		if (!strchr(command->flags, flag))
+			return err_fail(detail, ERR_USAGE, "assayd %s has no option --%s; see assayd --help",
+					command->name, long_name(flag));
+		set_flag(options, flag);
 	}
-	if (options->verify && options->rebuild)
-		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
 	if (optind < argc)
 		return err_fail(detail, ERR_USAGE, "\"%s\" is too much; see assayd --help", argv[optind]);
-	return ERR_OK;
+	return check_together(options, detail);
 }
 
 static bool is_flag(const char *argument, const char *longer, const char *shorter)
@@ -106,17 +145,19 @@ err_t options_parse(int argc, char **argv, struct options *ret_options, struct e
 		return ERR_OK;
 	}
 	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-		if (strcmp(argv[1], commands[i].name) != 0)
+		const struct command_options *command = &commands[i];
+		if (strcmp(argv[1], command->name) != 0)
 			continue;
-		options.command = commands[i].command;
-		err_t err = parse_flags(argc - 1, argv + 1, &options, detail);
+		options.command = command->command;
+		err_t err = parse_flags(command, argc - 1, argv + 1, &options, detail);
 		if (err)
 			return err;
-		if (commands[i].needs_config && options.command == commands[i].command &&
-		    !options.config_file)
-			return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", argv[1]);
+		if (command->needs_config && options.command == command->command && !options.config_file)
+			return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
 		*ret_options = options;
 		return ERR_OK;
 	}
+	if (argv[1][0] == '-')
+		return err_fail(detail, ERR_USAGE, "a command comes before the options; see assayd --help");
 	return err_fail(detail, ERR_USAGE, "unknown command \"%s\"; see assayd --help", argv[1]);
 }

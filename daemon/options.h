@@ -1,4 +1,4 @@
-/* The command line. */
+/* The command line: a command, and options of which each command has its own. Main thread, once. */
 #pragma once
 
 #include "common/err.h"
@@ -23,7 +23,7 @@ struct options {
 	bool json;
 };
 
-/* Texts point into `argv`. ERR_USAGE says what is wrong. */
+/* Texts point into `argv`. ERR_USAGE: the detail says what is wrong. */
 err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail);
 
 /* What --help prints. */

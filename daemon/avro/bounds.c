@@ -1,6 +1,6 @@
 #include "avro/bounds.h"
 
-#include "avro/utf8.h"
+#include "common/utf8.h"
 
 struct walk {
 	struct wire wire;

@@ -31,7 +31,6 @@ struct codec {
 	uint64_t fingerprints[RECORD_COUNT_]; /* of the compiled-in schemas */
 };
 
-DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
 DEFINE_CLEANUP(DIR, dir_cleanup, closedir)
 
 static const struct writer *find_writer(const struct codec *codec, uint64_t fingerprint)

@@ -23,8 +23,12 @@ struct codec_options {
 	size_t max_items;	      /* of one array or map; 0: 100,000 */
 };
 
+/* The caller owns the codec; nothing of the options is kept. ERR_FILE_UNREADABLE, ERR_SCHEMA_INCOMPATIBLE:
+ * the detail names the file of the schema directory. */
 err_t codec_new(const struct codec_options *options, struct codec **ret_codec, struct err_detail *detail);
-void codec_free(struct codec *codec);
+void codec_free(struct codec *codec); /* NULL is fine */
+
+DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
 
 /* Decodes an input message of either format (told apart by its first bytes) into the arena. JSON is read as
  * from a program (avro/json.h): unknown fields and symbols of newer writers are tolerated as in Avro. */

@@ -1,6 +1,6 @@
 #include "avro/encode.h"
 
-#include "avro/utf8.h"
+#include "common/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

@@ -1,5 +1,7 @@
 #include "avro/json.h"
 #include "avro/timestamp.h"
+#include "common/edit_distance.h"
+#include "common/utf8.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -11,6 +13,7 @@
 #define NAME_MAX_ 48u		     /* longer names are not compared for slips */
 #define SLIPS_MAX 2u		     /* letters by which a slip may differ */
 #define PATH_SIZE 160u
+#define SHOWN_MAX 40u /* bytes of a text in a message */
 
 /* Where a value stands, as a chain up to the root. */
 struct place {
@@ -32,12 +35,19 @@ static err_t read_value(struct reader *reader, const struct field *field, const 
 static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
 			 const struct place *place, void *record);
 
+/* How many bytes of a text a message shows: no part of a character, so that messages stay UTF-8. */
+static int shown(const char *text, size_t most)
+{
+	return (int)utf8_valid_prefix(text, strnlen(text, most));
+}
+
 static size_t format_place(const struct place *place, char *text, size_t size)
 {
 	if (!place)
 		return 0;
 	size_t len = format_place(place->parent, text, size);
-	int more = place->name ? snprintf(text + len, size - len, "%s%.48s", len ? "." : "", place->name)
+	int more = place->name ? snprintf(text + len, size - len, "%s%.*s", len ? "." : "",
+					  shown(place->name, NAME_MAX_), place->name)
 			       : snprintf(text + len, size - len, "[%zu]", place->index);
 	size_t end = len + (size_t)more;
 	return end < size ? end : size - 1;
@@ -66,9 +76,11 @@ static err_t refuse(struct reader *reader, const struct place *place, const char
 		    const json_t *found)
 {
 	char path[PATH_SIZE] = "";
+	const char *text = json_is_string(found) ? json_string_value(found) : NULL;
 	format_place(place, path, sizeof path);
-	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s",
-			path[0] ? path : "the record", expected, type_of(found));
+	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s%s%.*s%s",
+			path[0] ? path : "the record", expected, type_of(found), text ? " \"" : "",
+			text ? shown(text, SHOWN_MAX) : 0, text ? text : "", text ? "\"" : "");
 }
 
 static str_t text_of(const json_t *json)
@@ -97,7 +109,8 @@ static err_t read_long(struct reader *reader, const struct field *field, const j
 	if (!whole_number(json, &value) &&
 	    !(time && json_is_string(json) && timestamp_parse(text_of(json), &value)))
 		return refuse(reader, place,
-			      time ? "whole milliseconds since 1970 or an ISO 8601 time" : "a whole number",
+			      time ? "whole milliseconds since 1970 or a time such as 2026-01-31T12:00:00Z"
+				   : "a whole number",
 			      json);
 	field_set_long(field, record, value);
 	return ERR_OK;
@@ -149,12 +162,7 @@ static err_t refuse_symbol(struct reader *reader, const struct field *field, con
 	for (size_t i = 0; i < field->symbols->count && len < sizeof symbols; i++)
 		len += (size_t)snprintf(symbols + len, sizeof symbols - len, "%s %s", i ? "," : "",
 					field->symbols->symbols[i]);
-	if (!json_is_string(json))
-		return refuse(reader, place, symbols, json);
-	char path[PATH_SIZE] = "";
-	format_place(place, path, sizeof path);
-	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found \"%.40s\"", path, symbols,
-			json_string_value(json));
+	return refuse(reader, place, symbols, json);
 }
 
 static err_t read_enum(struct reader *reader, const struct field *field, const json_t *json,
@@ -271,25 +279,6 @@ static size_t normalise(const char *name, char text[NAME_MAX_])
 	return *name ? NAME_MAX_ : len;
 }
 
-/* Letters to insert, remove or change to make one name the other (Levenshtein's distance). */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t row[NAME_MAX_ + 1];
-	for (size_t j = 0; j <= b_len; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a_len; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= b_len; j++) {
-			size_t change = diagonal + (a[i - 1] != b[j - 1]);
-			size_t shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-			diagonal = row[j];
-			row[j] = change < shift ? change : shift;
-		}
-	}
-	return row[b_len];
-}
-
 /* The field that somebody who wrote `name` may have meant, or NULL. Short names need to be closer. */
 static const char *nearly(const struct record_type *type, const char *name)
 {
@@ -298,7 +287,7 @@ static const char *nearly(const struct record_type *type, const char *name)
 	for (size_t i = 0; i < type->count; i++) {
 		size_t right_len = normalise(type->fields[i].name, right);
 		size_t slips = right_len < 6 ? SLIPS_MAX / 2 : SLIPS_MAX;
-		if (distance(wrong, wrong_len, right, right_len) <= slips)
+		if (edit_distance((str_t){ wrong, wrong_len }, (str_t){ right, right_len }) <= slips)
 			return type->fields[i].name;
 	}
 	return NULL;
@@ -389,13 +378,25 @@ static bool too_deep(str_t json)
 	return false;
 }
 
+static bool is_blank(str_t json)
+{
+	size_t i = 0;
+	while (i < json.len && strchr(" \t\r\n", json.ptr[i]) && json.ptr[i])
+		i++;
+	return i == json.len;
+}
+
 static err_t refuse_text(const json_error_t *error, struct err_detail *detail)
 {
 	enum json_error_code code = json_error_code(error);
 	err_t err = code == json_error_invalid_utf8	  ? ERR_TEXT_ENCODING
 		    : code == json_error_numeric_overflow ? ERR_JSON_SHAPE
 							  : ERR_JSON_SYNTAX;
-	return err_fail(detail, err, "line %d, column %d: %s", error->line, error->column, error->text);
+	char line[32] = "";
+	if (error->line > 1)
+		snprintf(line, sizeof line, "line %d, ", error->line);
+	return err_fail(detail, err, "%scolumn %d: %.*s", line, error->column,
+			shown(error->text, sizeof error->text), error->text);
 }
 
 err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
@@ -403,6 +404,8 @@ err_t json_read(const struct record_type *type, str_t json, const struct json_li
 {
 	struct reader reader = { limits, arena, detail };
 	json_error_t error;
+	if (is_blank(json))
+		return err_fail(detail, ERR_JSON_SYNTAX, "the text is empty; expected an object, { … }");
 	if (too_deep(json))
 		return err_fail(detail, ERR_JSON_SYNTAX, "the JSON is nested deeper than %d levels",
 				DEPTH_MAX);

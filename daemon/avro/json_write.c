@@ -1,5 +1,5 @@
 #include "avro/json.h"
-#include "avro/utf8.h"
+#include "common/utf8.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "avro/plan.h"
 
-#include "avro/utf8.h"
 #include "common/hash.h"
+#include "common/utf8.h"
 
 /* What one writer's value becomes. */
 struct plan {

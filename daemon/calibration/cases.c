@@ -1,7 +1,7 @@
 #include "calibration/cases.h"
 
-#include "avro/utf8.h"
 #include "calibration/array.h"
+#include "common/utf8.h"
 
 enum { SEGMENT_TEXT_BYTES = 256 };
 

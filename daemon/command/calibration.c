@@ -4,8 +4,6 @@
 #include "calibration/recount_print.h"
 #include "command/settings.h"
 
-DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
-
 static err_t report(const struct calibration_options *options, const struct config_calibration *calibration,
 		    struct arena *arena, struct err_detail *detail)
 {

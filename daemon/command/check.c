@@ -1,9 +1,13 @@
 #include "command/check.h"
 
+#include "avro/codec.h"
 #include "calibration/check.h"
 #include "command/settings.h"
 #include "common/log.h"
 #include "kafka/topics.h"
+
+#include <errno.h>
+#include <sys/stat.h>
 
 enum { KAFKA_MS = 10000 };
 
@@ -15,12 +19,20 @@ struct check {
 	unsigned failed;
 };
 
+/* The message without what the line begins with anyway. */
+static const char *without_prefix(const char *message, const char *what)
+{
+	size_t len = strlen(what);
+	return strncmp(message, what, len) == 0 && strncmp(message + len, ": ", 2) == 0 ? message + len + 2
+											: message;
+}
+
 /* One line each; notes are indented below it. */
 static void report(struct check *check, const char *what, err_t err, const struct err_detail *detail,
 		   str_t notes)
 {
 	if (err) {
-		printf("FAILED  %s: %s\n", what, err_message(err, detail));
+		printf("FAILED  %s: %s\n", what, without_prefix(err_message(err, detail), what));
 		check->failed++;
 		if (!check->first)
 			check->first = err;
@@ -32,6 +44,41 @@ static void report(struct check *check, const char *what, err_t err, const struc
 		printf("        note: %.*s\n", (int)len, line);
 		line += len + (line[len] == '\n');
 	}
+}
+
+/* Whether catalogs and the judge's budget can be kept between runs. */
+static void check_state(struct check *check)
+{
+	const char *directory = check->config->pipeline.state_directory;
+	struct err_detail detail = { "" };
+	struct stat status;
+	err_t err = ERR_OK;
+	if (!directory)
+		return;
+	if (stat(directory, &status) != 0)
+		err = err_fail(&detail, ERR_FILE_UNREADABLE,
+			       "%s: %s; make it, or mend "
+			       "pipeline.state_directory",
+			       directory, strerror(errno));
+	else if (!S_ISDIR(status.st_mode))
+		err = err_fail(&detail, ERR_FILE_UNREADABLE, "%s is no directory", directory);
+	else if (access(directory, W_OK | X_OK) != 0)
+		err = err_fail(&detail, ERR_FILE_UNREADABLE, "%s cannot be written to: %s", directory,
+			       strerror(errno));
+	report(check, "state directory", err, &detail, STR_NONE);
+}
+
+/* The schemas of writers that the configuration adds. */
+static void check_schemas(struct check *check)
+{
+	const char *directory = check->config->kafka.schema_directory;
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	struct err_detail detail = { "" };
+	if (!directory)
+		return;
+	err_t err =
+		codec_new(&(const struct codec_options){ .schema_directory = directory }, &codec, &detail);
+	report(check, "schema directory", err, &detail, STR_NONE);
 }
 
 static void check_kafka(struct check *check)
@@ -102,10 +149,15 @@ err_t check_run(const char *config_file, struct err_detail *detail)
 		return err;
 	printf("ok      configuration %s\n", config_file);
 	struct check check = { .arena = arena, .config = config };
+	setlinebuf(stdout); /* what comes next may take its time */
+	check_state(&check);
+	check_schemas(&check);
 	check_kafka(&check);
 	check_targets(&check);
 	check_judge(&check);
 	check_calibration(&check);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return err_fail(detail, ERR_IO, "standard output cannot be written");
 	if (check.first)
 		return err_fail(detail, check.first, "%u of the checks failed", check.failed);
 	return ERR_OK;

@@ -185,7 +185,6 @@ static err_t run_pipeline(const struct pipeline_options *pipeline_options, struc
 
 DEFINE_CLEANUP(struct targets, targets_cleanup, targets_stop)
 DEFINE_CLEANUP(struct judge, judge_cleanup, judge_stop)
-DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
 DEFINE_CLEANUP(struct catalog, catalog_cleanup, catalog_unref)
 
 err_t score_run(const struct score_options *options, struct err_detail *detail)

@@ -51,29 +51,53 @@ static bool is_secret_property(const char *property, size_t len)
 
 /* --- kafka --- */
 
-/* Properties with a setting of their own, or on which the guarantees of delivery stand. */
-static const char *own_property(const char *property, size_t len)
+/* Properties that the daemon sets itself, and the setting that they follow from; NULL: from none. */
+static const struct own_property {
+	const char *name;
+	const char *setting;
+} own_properties[] = {
+	{ "auto.offset.reset", "kafka.delivery" },
+	{ "bootstrap.servers", "kafka.bootstrap_servers" },
+	{ "delivery.timeout.ms", "kafka.transaction_timeout_ms" },
+	{ "enable.auto.commit", "kafka.delivery" },
+	{ "enable.auto.offset.store", "kafka.delivery" },
+	{ "enable.idempotence", "kafka.delivery" },
+	{ "enable.partition.eof", NULL },
+	{ "fetch.max.bytes", "kafka.max_message_bytes" },
+	{ "fetch.message.max.bytes", "kafka.max_message_bytes" },
+	{ "group.id", "kafka.group_id" },
+	{ "group.instance.id", "kafka.instance_id" },
+	{ "heartbeat.interval.ms", "kafka.heartbeat_ms" },
+	{ "isolation.level", "kafka.delivery" },
+	{ "linger.ms", NULL },
+	{ "max.partition.fetch.bytes", "kafka.max_message_bytes" },
+	{ "message.max.bytes", "kafka.max_message_bytes" },
+	{ "message.timeout.ms", "kafka.transaction_timeout_ms" },
+	{ "metadata.broker.list", "kafka.bootstrap_servers" },
+	{ "partition.assignment.strategy", NULL },
+	{ "queue.buffering.max.kbytes", "kafka.transaction_max_bytes" },
+	{ "queue.buffering.max.ms", NULL },
+	{ "queued.max.messages.kbytes", "pipeline.max_in_flight_bytes" },
+	{ "receive.message.max.bytes", "kafka.max_message_bytes" },
+	{ "session.timeout.ms", "kafka.session_timeout_ms" },
+	{ "transaction.timeout.ms", "kafka.transaction_timeout_ms" },
+	{ "transactional.id", "kafka.instance_id" },
+};
+
+static err_t refuse_own(const struct checker *checker, const char *property, size_t len, const char *setting)
 {
-	static const char *const own[][2] = {
-		{ "bootstrap.servers", "kafka.bootstrap_servers" },
-		{ "metadata.broker.list", "kafka.bootstrap_servers" },
-		{ "group.id", "kafka.group_id" },
-		{ "group.instance.id", "kafka.instance_id" },
-		{ "transactional.id", "kafka.instance_id" },
-		{ "session.timeout.ms", "kafka.session_timeout_ms" },
-		{ "heartbeat.interval.ms", "kafka.heartbeat_ms" },
-		{ "transaction.timeout.ms", "kafka.transaction_timeout_ms" },
-		{ "enable.auto.commit", "kafka.delivery" },
-		{ "enable.auto.offset.store", "kafka.delivery" },
-		{ "enable.idempotence", "kafka.delivery" },
-		{ "isolation.level", "kafka.delivery" },
-		{ "auto.offset.reset", "kafka.delivery" },
-	};
-	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-		if (strlen(own[i][0]) == len && memcmp(own[i][0], property, len) == 0)
-			return own[i][1];
+	for (size_t i = 0; i < sizeof own_properties / sizeof *own_properties; i++) {
+		const struct own_property *own = &own_properties[i];
+		if (strlen(own->name) != len || memcmp(own->name, property, len) != 0)
+			continue;
+		if (own->setting)
+			return FAIL(checker, ERR_CONFIG_RANGE, setting,
+				    "%s cannot be passed through; it follows from %s", own->name,
+				    own->setting);
+		return FAIL(checker, ERR_CONFIG_RANGE, setting,
+			    "%s cannot be passed through; assayd relies on its own value", own->name);
 	}
-	return NULL;
+	return ERR_OK;
 }
 
 static err_t check_property(const struct checker *checker, const char *property, const char *setting,
@@ -83,10 +107,9 @@ static err_t check_property(const struct checker *checker, const char *property,
 	if (len == 0 || property[len] != '=')
 		return FAIL(checker, ERR_CONFIG_RANGE, setting, "a property is written \"name=%s\"",
 			    secret ? "file" : "value");
-	if (own_property(property, len))
-		return FAIL(checker, ERR_CONFIG_RANGE, setting,
-			    "%.*s cannot be passed through; it follows from %s", (int)len, property,
-			    own_property(property, len));
+	err_t err = refuse_own(checker, property, len, setting);
+	if (err)
+		return err;
 	if (!secret && is_secret_property(property, len))
 		return FAIL(checker, ERR_CONFIG_RANGE, setting,
 			    "%.*s is a secret; write it to a file and name that in kafka.secret_properties",
@@ -124,10 +147,11 @@ static err_t check_topics(const struct checker *checker)
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
 		size_t legal = strspn(topics[i].topic,
 				      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-		if (topics[i].topic[legal])
-			return FAIL(
-				checker, ERR_CONFIG_RANGE, topics[i].setting,
-				"a topic's name consists of letters, digits, dots, underscores and hyphens");
+		bool dots = strcmp(topics[i].topic, ".") == 0 || strcmp(topics[i].topic, "..") == 0;
+		if (topics[i].topic[legal] || dots)
+			return FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
+				    "a topic's name consists of letters, digits, dots, underscores and "
+				    "hyphens, and is neither \".\" nor \"..\"");
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(topics[i].topic, topics[k].topic) == 0)
 				return FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
@@ -177,12 +201,16 @@ static err_t check_address(const struct checker *checker, size_t index)
 	const struct config_target *target = &checker->config->targets[index];
 	bool sqlite = target->engine == CONFIG_SQLITE;
 	char setting[64];
+	if (target->engine == CONFIG_MONGODB)
+		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "engine",
+				   "\"mongodb\" is not available yet; use postgresql, sqlite or mariadb");
 	if (sqlite && !target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
 				   "a target of the engine sqlite needs path");
 	if (!sqlite && !target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
-				   "a target of this engine needs dsn");
+				   "a target of the engine %s needs dsn",
+				   target->engine == CONFIG_MARIADB ? "mariadb" : "postgresql");
 	if (sqlite && target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "dsn",
 				   "the engine sqlite has path instead");

@@ -79,9 +79,11 @@ err_t config_kafka_properties(const struct config *config, struct arena *arena,
 	for (size_t i = 0; i < secret->count; i++) {
 		char *value = NULL;
 		size_t len = strcspn(secret->items[i], "=");
-		err_t err = config_read_secret(secret->items[i] + len + 1, &value, detail);
+		struct err_detail reason = { "" };
+		err_t err = config_read_secret(secret->items[i] + len + 1, &value, &reason);
 		if (err)
-			return err;
+			return err_fail(detail, err, "kafka.secret_properties: %.*s: %s", (int)len,
+					secret->items[i], reason.message);
 		items[plain->count + i] =
 			arena_printf(arena, "%.*s=%s", (int)len, secret->items[i], value).ptr;
 		explicit_bzero(value, strlen(value));

@@ -56,12 +56,28 @@ def test_every_command_has_help(command):
     assert command in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [[], ["sing"], ["--loud"], ["score", "--loud"], ["score", "--config"],
-                                       ["run", "--config", "a", "b"]], ids=" ".join)
-def test_wrong_usage(arguments):
-    done = assayd(*arguments)
+WRONG_USAGES = {
+    "": "a command is missing",
+    "sing": 'unknown command "sing"',
+    "--loud": "a command comes before the options",
+    "score --loud": "unknown option --loud",
+    "score -lc x": "unknown option -l",
+    "score --json=1": "--json takes no value",
+    "score --config": "--config needs a value",
+    "score --window 1h": "assayd score has no option --window",
+    "run --config a --json": "assayd run has no option --json",
+    "run --config a b": '"b" is too much',
+    "check": "assayd check needs --config FILE",
+    "calibration --config a --verify --rebuild": "exclude each other",
+    "calibration --config a --rebuild --window 1h": "--rebuild takes the whole calibration",
+}
+
+
+@pytest.mark.parametrize("line", WRONG_USAGES)
+def test_wrong_usage(line):
+    done = assayd(*line.split())
     assert done.returncode == USAGE, done
-    assert done.stdout == "" and done.stderr
+    assert WRONG_USAGES[line] in one_sentence(done)
 
 
 @pytest.mark.parametrize("command", ["run", "check", "score"])

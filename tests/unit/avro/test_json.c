@@ -39,13 +39,15 @@ static void test_refused_of_programs(void **state)
 {
 	(void)state;
 	static const struct refusal CASES[] = {
-		{ "", ERR_JSON_SYNTAX, "line 1" },
-		{ "{", ERR_JSON_SYNTAX, "line 1, column 1" },
+		{ "{", ERR_JSON_SYNTAX, "column 1: " },
+		{ "\n {", ERR_JSON_SYNTAX, "line 2, column 2: " },
+		{ "", ERR_JSON_SYNTAX, "the text is empty" },
+		{ " \r\n", ERR_JSON_SYNTAX, "the text is empty" },
 		{ "{} x", ERR_JSON_SYNTAX, "end of file" },
 		{ "[]", ERR_JSON_SHAPE, "the record: expected an object, found an array" },
 		{ "{\"sql\":\"a\",\"sql\":\"b\"}", ERR_JSON_SYNTAX, "duplicate" },
 		{ "{\"sql\":\"\\ud800\"}", ERR_JSON_SYNTAX, "\\uD800" },
-		{ "{\"sql\":\"\xff\"}", ERR_TEXT_ENCODING, "line 1" },
+		{ "{\"sql\":\"\xff\"}", ERR_TEXT_ENCODING, "column 8: " },
 		{ "{\"event_id\":\"e\",\"occurred_at\":1,\"application\":\"a\",\"question\":\"q\"}",
 		  ERR_JSON_SHAPE, "sql: the field is missing" },
 		{ "{" NEEDED ",\"dialect\":7}", ERR_JSON_SHAPE,
@@ -53,7 +55,7 @@ static void test_refused_of_programs(void **state)
 		{ "{" NEEDED ",\"model\":7}", ERR_JSON_SHAPE,
 		  "model: expected a string or null, found a number" },
 		{ "{" NEEDED ",\"generator_confidence\":\"NaN\"}", ERR_JSON_SHAPE,
-		  "generator_confidence: expected a number or null, found a string" },
+		  "generator_confidence: expected a number or null, found a string \"NaN\"" },
 		{ "{" NEEDED ",\"generator_confidence\":1e400}", ERR_JSON_SHAPE, "overflow" },
 		{ "{" NEEDED ",\"response\":{\"raw\":null}}", ERR_JSON_SHAPE,
 		  "response.raw: expected a string, found null" },
@@ -74,7 +76,8 @@ static void test_refused_of_programs(void **state)
 		{ "{" NEEDED ",\"attributes\":{\"k\":1}}", ERR_JSON_SHAPE,
 		  "attributes.k: expected a string, found a number" },
 		{ "{\"event_id\":\"e\",\"occurred_at\":1.5}", ERR_JSON_SHAPE, "occurred_at: expected whole" },
-		{ "{\"event_id\":\"e\",\"occurred_at\":\"yesterday\"}", ERR_JSON_SHAPE, "ISO 8601" },
+		{ "{\"event_id\":\"e\",\"occurred_at\":\"yesterday\"}", ERR_JSON_SHAPE,
+		  "a time such as 2026-01-31T12:00:00Z, found a string \"yesterday\"" },
 		{ "{\"event_id\":\"e\",\"occurred_at\":99999999999999999999}", ERR_JSON_SHAPE, "too big" },
 	};
 	check_refusals(CASES, COUNT_OF(CASES), JSON_BY_PROGRAM);
@@ -93,7 +96,10 @@ static void test_refused_of_people(void **state)
 		  "retrieval.chunks[0].rerank-score: unknown field; is \"rerank_score\" meant?" },
 		{ "{\"sqll\":\"s\"}", ERR_JSON_SHAPE, "is \"sql\" meant?" },
 		{ "{\"sql\":\"s\",\"dialect\":\"oracle\"}", ERR_JSON_SHAPE,
-		  "dialect: expected one of POSTGRESQL, SQLITE, MYSQL, MONGODB, found \"oracle\"" },
+		  "dialect: expected one of POSTGRESQL, SQLITE, MYSQL, MONGODB, found a string \"oracle\"" },
+		/* cut between characters */
+		{ "{\"sql\":\"s\",\"dialect\":\"xééééééééééééééééééééé\"}", ERR_JSON_SHAPE,
+		  "\"xééééééééééééééééééé\"" },
 	};
 	check_refusals(CASES, COUNT_OF(CASES), JSON_BY_PERSON);
 }

@@ -184,7 +184,8 @@ static void values_of_every_type(void **state)
 	_cleanup_(config_cleanup) struct config *config = load(
 		"kafka: { delivery = \"at_least_once\"; wire_format = \"json\"; properties = []; };\n"
 		"targets = ( { name = \"a\"; engine = \"postgresql\"; dsn = \"host=h passfile=/p\";\n"
-		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x100000000; large_results = \"stream\";\n"
+		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x100000000; large_results = "
+		"\"stream\";\n"
 		"  user_functions = \"list\"; allowed_functions = [ \"f\", \"g\" ];\n"
 		"  required_columns = ( \"t.c\", \"s.t.c\" ); } );\n"
 		"confidence: { factors = ( \"generator\" ); thresholds: { high = 1; medium = 0.5; }; };\n"
@@ -225,8 +226,10 @@ static const struct {
 	const char *message; /* part of what follows */
 } bad_files[] = {
 	/* syntax */
-	{ "kafka: {\n group_id = ;\n};", ERR_CONFIG_SYNTAX, ":2: ", "syntax error" },
-	{ "log: { level = \"info\"; };\nlog: { };", ERR_CONFIG_SYNTAX, ":2: ", "duplicate" },
+	{ "kafka: {\n group_id = ;\n};", ERR_CONFIG_SYNTAX,
+	  ":2: ", "syntax error, here or in the line before; write name = value;" },
+	{ "log: { level = \"info\"; };\nlog: { };", ERR_CONFIG_SYNTAX,
+	  ":2: ", "duplicate setting name: what begins here is in the same group above already" },
 	{ "log: {\n level = \"info\";\n", ERR_CONFIG_SYNTAX, ":", "syntax error" },
 	{ "\n@include \"/etc\"\n", ERR_CONFIG_SYNTAX, ":2: ", "@include" },
 	/* unknown settings and groups */
@@ -237,6 +240,8 @@ static const struct {
 	{ "http: { port = 1; };", ERR_CONFIG_UNKNOWN, ":1: http.port: ", "known here are listen" },
 	{ "retrieval: {\n weights: {\n  topp = 1.0; }; };", ERR_CONFIG_UNKNOWN,
 	  ":3: retrieval.weights.topp: ", "did you mean top?" },
+	{ "kafka: { zebra = 1; };", ERR_CONFIG_UNKNOWN,
+	  ":1: kafka.zebra: ", "schema_directory, transaction_max_events, transaction_max_bytes, …" },
 	{ "weights: { };", ERR_CONFIG_UNKNOWN, ":1: weights: ", "no such setting" },
 	{ "targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\"; },\n{ nam = \"b\"; } );",
 	  ERR_CONFIG_UNKNOWN, ":2: targets[1].nam: ", "did you mean name?" },
@@ -273,7 +278,7 @@ static const struct {
 	  ":2: judge.sample_rate: ", "-inf is out of range" },
 	{ "kafka: { group_id = \"\"; };", ERR_CONFIG_RANGE, ":1: kafka.group_id: ", "empty" },
 	{ "kafka: { delivery = \"exactly_onec\"; };", ERR_CONFIG_RANGE, ":1: kafka.delivery: ",
-	  "\"exactly_onec\" is not one of exactly_once, at_least_once; did you mean exactly_once" },
+	  "\"exactly_onec\" is not one of exactly_once, at_least_once; did you mean exactly_once?" },
 	{ "confidence: { factors = [ ]; };", ERR_CONFIG_RANGE, ":1: confidence.factors: ", "at least 1" },
 	{ "confidence: { factors = [ \"technical\",\n \"technical\" ]; };", ERR_CONFIG_RANGE,
 	  "confidence.factors[1]: ", "technical is there twice" },
@@ -284,6 +289,8 @@ static const struct {
 	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"; };",
 	  ERR_CONFIG_RANGE, ":2: kafka.group_id: ", "the text has 250 bytes; allowed are 249" },
+	{ "kafka: { group_id = \"\\xff\"; };", ERR_CONFIG_RANGE,
+	  ":1: kafka.group_id: ", "the text is not valid UTF-8" },
 	{ "kafka: { properties = ( \"a=b\", \"\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.properties[1]: ", "empty" },
 	{ "http: { listen = [ \"a\" ]; };", ERR_CONFIG_TYPE, ":1: http.listen: ", "not a list" },
@@ -304,11 +311,13 @@ static const struct {
 	{ "targets = (\n{ engine = \"sqlite\"; path = \"/a\"; } );", ERR_CONFIG_MISSING,
 	  ":2: targets[0]: ", "name is missing" },
 	{ "targets = (\n{ name = \"a\"; path = \"/a\"; } );", ERR_CONFIG_MISSING,
-	  ":2: targets[0]: ", "engine is missing" },
+	  ":2: targets[0]: ", "engine is missing; it is one of postgresql, sqlite, mariadb, mongodb" },
 	{ "targets = (\n{ name = \"a\"; engine = \"sqlite\"; } );", ERR_CONFIG_MISSING,
 	  ":2: targets[0]: ", "needs path" },
 	{ "targets = (\n{ name = \"a\"; engine = \"mariadb\"; } );", ERR_CONFIG_MISSING,
 	  ":2: targets[0]: ", "needs dsn" },
+	{ "targets = (\n{ name = \"a\"; engine = \"mongodb\"; dsn = \"h\"; } );", ERR_CONFIG_RANGE,
+	  ":2: targets[0].engine: ", "not available yet; use postgresql, sqlite or mariadb" },
 	{ PG("user_functions = \"list\";"), ERR_CONFIG_MISSING,
 	  ":3: targets[0].user_functions: ", "needs allowed_functions" },
 	/* secrets */
@@ -338,6 +347,8 @@ static const struct {
 	  ":1: kafka.properties[0]: ", "name=value" },
 	{ "kafka: { properties = ( \"group.id=x\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.properties[0]: ", "kafka.group_id" },
+	{ "kafka: { properties = ( \"linger.ms=1\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "linger.ms cannot be passed through" },
 	{ "kafka: { secret_properties = ( \"sasl.password=\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.secret_properties[0]: ", "file is missing" },
 	{ "kafka: {\n wire_format = \"confluent\"; };", ERR_CONFIG_RANGE,
@@ -349,6 +360,7 @@ static const struct {
 	{ "kafka: {\n scored_topic = \"generated-queries\"; };", ERR_CONFIG_RANGE,
 	  ":2: kafka.scored_topic: ", "is kafka.input_topic already" },
 	{ "kafka: { input_topic = \"a b\"; };", ERR_CONFIG_RANGE, ":1: kafka.input_topic: ", "letters" },
+	{ "kafka: { input_topic = \"..\"; };", ERR_CONFIG_RANGE, ":1: kafka.input_topic: ", "neither" },
 	/* targets */
 	{ "targets = ( { name = \"a\"; engine = \"sqlite\"; path = \"/a\"; },\n{ name = \"a\"; engine = "
 	  "\"sqlite\"; path = \"/b\"; } );",

@@ -111,6 +111,8 @@ static void properties_with_secrets(void **state)
 	assert_string_equal(properties.items[1], "sasl.password=hunter2");
 	unlink(secret.path);
 	assert_int_equal(config_kafka_properties(config, arena, &properties, &detail), ERR_FILE_UNREADABLE);
+	assert_non_null(strstr(detail.message, "kafka.secret_properties: sasl.password: "));
+	assert_non_null(strstr(detail.message, secret.path));
 }
 
 int main(void)

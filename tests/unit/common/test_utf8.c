@@ -1,6 +1,11 @@
-#include "support.h"
+#include "common/utf8.h"
 
-#include "avro/utf8.h"
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define BYTES(literal)	((str_t){ (literal), sizeof(literal) - 1 })
 
 static void test_prefix(void **state)
 {

@@ -1,4 +1,4 @@
-#include "avro/utf8.h"
+#include "common/utf8.h"
 
 #define HIGH_BITS 0x8080808080808080u
 
