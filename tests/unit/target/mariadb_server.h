@@ -11,7 +11,7 @@
 
 #define PASSWORD "s3cret-Passw0rd"
 
-static struct test_mariadb server;
+static struct test_mariadb shop_server;
 static unsigned port;
 static char password_file[256];
 
@@ -43,7 +43,7 @@ static inline MYSQL *root_connection(void)
 	MYSQL *connection = mysql_init(NULL);
 	assert_non_null(connection);
 	mysql_options(connection, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-	if (!mysql_real_connect(connection, NULL, "root", "", NULL, 0, server.socket, 0))
+	if (!mysql_real_connect(connection, NULL, "root", "", NULL, 0, shop_server.socket, 0))
 		fail_msg("%s", mysql_error(connection));
 	return connection;
 }
@@ -113,7 +113,7 @@ static inline int start_shop(const char *name)
 	port = free_port();
 	snprintf(options, sizeof options,
 		 "--set skip_networking=0 --set bind_address=127.0.0.1 --set port=%u", port);
-	int status = test_mariadb_start_with(&server, options);
+	int status = test_mariadb_start_with(&shop_server, options);
 	if (status == 77)
 		printf("skipped: %s needs MariaDB\n", name);
 	if (status != 0)
@@ -130,6 +130,6 @@ static inline int start_shop(const char *name)
 static inline void stop_shop(void)
 {
 	unlink(password_file);
-	test_mariadb_stop(&server);
+	test_mariadb_stop(&shop_server);
 	mysql_library_end();
 }

@@ -510,7 +510,7 @@ static pid_t server_pid(void)
 {
 	char path[192];
 	long pid = 0;
-	snprintf(path, sizeof path, "%s/pid", server.dir);
+	snprintf(path, sizeof path, "%s/pid", shop_server.dir);
 	FILE *file = fopen(path, "r");
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%ld", &pid), 1);
@@ -546,7 +546,7 @@ static void a_stopped_server_comes_back(void **state)
 {
 	(void)state;
 	struct test_call test;
-	assert_int_equal(test_mariadb_do(&server, "halt"), 0);
+	assert_int_equal(test_mariadb_do(&shop_server, "halt"), 0);
 	for (int i = 0; i < 3; i++) {
 		const struct validation_result *result = validate(&test, "SELECT 1", "SELECT 1");
 		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
@@ -554,7 +554,7 @@ static void a_stopped_server_comes_back(void **state)
 		assert_non_null(strstr(result->message.ptr, "Can't connect to server on '127.0.0.1'"));
 		test_call_free(&test);
 	}
-	assert_int_equal(test_mariadb_do(&server, "resume"), 0);
+	assert_int_equal(test_mariadb_do(&shop_server, "resume"), 0);
 	bool back = false;
 	for (int i = 0; i < 100 && !back; i++) {
 		back = validate(&test, "SELECT 1", "SELECT 1")->score == 1.0;
@@ -611,7 +611,7 @@ static void check_says_what_is_odd_about_a_target(void **state)
 	str_t notes;
 	struct target_settings settings = mariadb_settings("careless", dsn, sizeof dsn);
 	admin("CREATE TABLE shop.old (i INT) ENGINE = MyISAM");
-	snprintf(dsn, sizeof dsn, "socket=%s user=careless", server.socket);
+	snprintf(dsn, sizeof dsn, "socket=%s user=careless", shop_server.socket);
 	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_OK);
 	admin("DROP TABLE shop.old");
 	assert_string_equal(notes.ptr,

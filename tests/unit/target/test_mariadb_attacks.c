@@ -133,7 +133,7 @@ static void look_at_the_world(struct buf *world)
 		append_result(root, queries[i], world);
 	must(root, "LOCK TABLES shop.sales WRITE"); /* nobody holds it */
 	mysql_close(root);
-	buf_printf(world, "%zu files", files_in(server.files));
+	buf_printf(world, "%zu files", files_in(shop_server.files));
 }
 
 static void nothing_changes(const char *user)
@@ -149,7 +149,7 @@ static void nothing_changes(const char *user)
 		struct test_call test;
 		const char *folder = strstr(attacks[i], "%s");
 		snprintf(sql, sizeof sql, "%.*s%s%s", folder ? (int)(folder - attacks[i]) : (int)sizeof sql,
-			 attacks[i], folder ? server.files : "", folder ? folder + 2 : "");
+			 attacks[i], folder ? shop_server.files : "", folder ? folder + 2 : "");
 		test_call_init(&test, "shop", sql, "SELECT 42");
 		targets_submit(targets, &test.call);
 		const struct validation_result *result = test_call_wait(&test);
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 	int status = start_shop("unit.target.mariadb_attacks");
 	if (status != 0)
 		return status;
-	snprintf(secret_path, sizeof secret_path, "%s/secret", server.files);
+	snprintf(secret_path, sizeof secret_path, "%s/secret", shop_server.files);
 	FILE *secret = fopen(secret_path, "w");
 	if (secret) {
 		fputs("1\n", secret);

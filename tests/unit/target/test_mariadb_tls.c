@@ -106,14 +106,14 @@ static void queries_run_encrypted_and_end_in_time(void **state)
 static void restart_with_tls(void)
 {
 	char path[192];
-	snprintf(path, sizeof path, "%s/my.cnf", server.dir);
+	snprintf(path, sizeof path, "%s/my.cnf", shop_server.dir);
 	FILE *file = fopen(path, "a");
 	assert_non_null(file);
 	fprintf(file, "ssl_ca = %s/ca.pem\nssl_cert = %s/server.pem\nssl_key = %s/server.key\n", directory,
 		directory, directory);
 	fclose(file);
-	assert_int_equal(test_mariadb_do(&server, "halt"), 0);
-	assert_int_equal(test_mariadb_do(&server, "resume"), 0);
+	assert_int_equal(test_mariadb_do(&shop_server, "halt"), 0);
+	assert_int_equal(test_mariadb_do(&shop_server, "resume"), 0);
 }
 
 static int set_up_tls(void **state)

@@ -1,23 +1,26 @@
 /*
- * Runaway queries one behind the other, with well-behaved ones between them, on PostgreSQL and SQLite: each
- * is cut at its limits, none of the well-behaved is lost, the daemon's own memory stays as it is.
+ * Runaway queries one behind the other, with well-behaved ones between them, on PostgreSQL, MariaDB and
+ * SQLite: each is cut at its limits, none of the well-behaved is lost, the daemon's own memory stays as it
+ * is.
  *
- * ASSAYD_RUNAWAYS=1000: so many instead of 45 (takes minutes).
+ * ASSAYD_RUNAWAYS=1000: so many on each of them instead of 45, or 15 (takes minutes).
  */
+#include "tests/unit/target/mariadb_server.h"
+
 #include "tests/harness/postgres.h"
-#include "tests/unit/target/calls.h"
 
 #include <libpq-fe.h>
 #include <sqlite3.h>
 
 #define FEW		45
+#define FEW_OF_MARIADB	15 /* all of its kinds */
 #define BETWEEN		20 /* a well-behaved query behind so many runaways */
 #define MOST_IN_FLIGHT	8
 #define MOST_GROWTH_KIB (16 << 10)
 #define STATEMENT_MS	400
 
-static struct test_postgres server;
-static bool has_server;
+static struct test_postgres postgres;
+static bool has_postgres, has_mariadb;
 static char sqlite_path[] = "/tmp/assayd-test-runaway-XXXXXX";
 static struct targets *targets;
 
@@ -42,6 +45,24 @@ static const char *const postgresql_runaways[] = {
 	"SELECT i FROM generate_series(1, 1000000) AS i ORDER BY random()",
 };
 
+static const char *const mariadb_runaways[] = {
+	"SELECT count(*) FROM big a, big b, big c, big d",
+	"SELECT * FROM big a, big b",
+	"SELECT SLEEP(1000)",
+	"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+	"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+	"SELECT REPEAT('x', 1000000000)",
+	"SELECT REPEAT(REPEAT('x', 1000), 15000)",
+	"SELECT seq FROM seq_1_to_10000000",
+	"SELECT REPEAT('x', 100000) FROM seq_1_to_1000000",
+	"SELECT GROUP_CONCAT(a.v) FROM big a, big b, big c",
+	"SELECT BENCHMARK(1000000000, SHA2('x', 512))",
+	"SELECT 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' REGEXP '^(a|aa)+$' FROM big a, big b",
+	"SELECT a.v FROM big a, big b ORDER BY CONCAT(b.v, a.v)",
+	"SELECT seq FROM seq_1_to_10000000 ORDER BY RAND()",
+	"SELECT MAX(JSON_ARRAYAGG(a.v)) OVER () FROM big a, big b GROUP BY a.id",
+};
+
 static const char *const sqlite_runaways[] = {
 	"SELECT count(*) FROM big a, big b, big c, big d",
 	"SELECT * FROM big a, big b",
@@ -55,16 +76,25 @@ static const char *const sqlite_runaways[] = {
 	"SELECT max(a.v LIKE '%a%b%c%d%e%f%g%h%') FROM big a, big b, big c",
 };
 
-static long runaways_count(void)
+static long runaways_count(long few)
 {
 	const char *wanted = getenv("ASSAYD_RUNAWAYS");
-	long count = wanted ? strtol(wanted, NULL, 10) : FEW;
-	return count > 0 ? count : FEW;
+	long count = wanted ? strtol(wanted, NULL, 10) : few;
+	return count > 0 ? count : few;
 }
 
-static void fill_server(void)
+static void fill_mariadb(void)
 {
-	PGconn *connection = PQconnectdb(server.socket_dsn);
+	MYSQL *root = root_connection();
+	must(root, "USE shop");
+	must(root, schema);
+	must(root, "INSERT INTO big SELECT seq, CONCAT('value ', seq) FROM seq_1_to_3000");
+	mysql_close(root);
+}
+
+static void fill_postgres(void)
+{
+	PGconn *connection = PQconnectdb(postgres.socket_dsn);
 	char sql[512];
 	snprintf(sql, sizeof sql,
 		 "%s; INSERT INTO big SELECT i, 'value ' || i FROM generate_series(1, 3000) AS i;"
@@ -109,17 +139,22 @@ static struct target_settings tight(struct target_settings settings)
 
 static int set_up(void **state)
 {
-	static char dsn[320];
+	static char dsn[320], mariadb_dsn[256];
 	(void)state;
 	fill_file();
-	struct target_settings settings[2] = { tight(sqlite_settings("file", sqlite_path)) };
-	if (has_server) {
-		fill_server();
-		snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server.dir,
-			 server.port);
-		settings[1] = tight(postgresql_settings("server", dsn));
+	struct target_settings settings[3] = { tight(sqlite_settings("file", sqlite_path)) };
+	size_t count = 1;
+	if (has_postgres) {
+		fill_postgres();
+		snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", postgres.dir,
+			 postgres.port);
+		settings[count++] = tight(postgresql_settings("postgres", dsn));
 	}
-	targets = start_targets(settings, has_server ? 2 : 1, NULL);
+	if (has_mariadb) {
+		fill_mariadb();
+		settings[count++] = tight(mariadb_settings("reader", mariadb_dsn, sizeof mariadb_dsn));
+	}
+	targets = start_targets(settings, count, NULL);
 	targets_wait_catalogs(targets, 30000);
 	return 0;
 }
@@ -176,12 +211,12 @@ static void launch(struct flight *flight, const char *target, const char *sql, b
 	targets_submit(targets, &flight->call.call);
 }
 
-static void run_away(const char *target, const char *const *runaways, size_t kinds)
+static void run_away(const char *target, const char *const *runaways, size_t kinds, long few)
 {
 	struct flight flights[MOST_IN_FLIGHT] = { 0 };
 	long before_kib = 0;
 	size_t at = 0;
-	for (long i = 0; i < runaways_count(); i++) {
+	for (long i = 0; i < runaways_count(few); i++) {
 		launch(&flights[at++ % MOST_IN_FLIGHT], target, runaways[(size_t)i % kinds], true);
 		if (i % BETWEEN == 0)
 			launch(&flights[at++ % MOST_IN_FLIGHT], target, well_behaved, false);
@@ -199,33 +234,47 @@ static void run_away(const char *target, const char *const *runaways, size_t kin
 static void postgresql_outlives_them(void **state)
 {
 	(void)state;
-	if (!has_server)
+	if (!has_postgres)
 		skip();
-	run_away("server", postgresql_runaways, sizeof postgresql_runaways / sizeof postgresql_runaways[0]);
+	run_away("postgres", postgresql_runaways, sizeof postgresql_runaways / sizeof postgresql_runaways[0],
+		 FEW);
+}
+
+static void mariadb_outlives_them(void **state)
+{
+	(void)state;
+	if (!has_mariadb)
+		skip();
+	run_away("shop", mariadb_runaways, sizeof mariadb_runaways / sizeof mariadb_runaways[0],
+		 FEW_OF_MARIADB);
 }
 
 static void sqlite_outlives_them(void **state)
 {
 	(void)state;
-	run_away("file", sqlite_runaways, sizeof sqlite_runaways / sizeof sqlite_runaways[0]);
+	run_away("file", sqlite_runaways, sizeof sqlite_runaways / sizeof sqlite_runaways[0], FEW);
 }
 
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
-	int status = test_postgres_start(&server, NULL);
-	if (status != 0 && status != 77)
-		return status;
-	has_server = status == 0;
-	if (!has_server)
-		printf("skipped: unit.target.runaway tries SQLite only, PostgreSQL 15 is not here\n");
+	int status = test_postgres_start(&postgres, NULL), mariadb_status = start_shop("unit.target.runaway");
+	has_postgres = status == 0;
+	has_mariadb = mariadb_status == 0;
+	if ((!has_postgres && status != 77) || (!has_mariadb && mariadb_status != 77))
+		return EXIT_FAILURE;
+	if (!has_postgres)
+		printf("skipped: unit.target.runaway needs PostgreSQL 15 for a part of it\n");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(postgresql_outlives_them),
+		cmocka_unit_test(mariadb_outlives_them),
 		cmocka_unit_test(sqlite_outlives_them),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
-	if (has_server)
-		test_postgres_do(&server, "stop");
+	if (has_postgres)
+		test_postgres_do(&postgres, "stop");
+	if (has_mariadb)
+		stop_shop();
 	return status;
 }
