@@ -94,10 +94,12 @@ err_t target_settings_copy(const struct target_settings *from, struct arena *are
 			   struct target_settings *ret_settings, struct err_detail *detail);
 const char *target_engine_name(enum target_engine engine);
 
-/* supervisor.c: the thread; answering a call (calls `done`); waking the thread. */
+/* supervisor.c: the thread; waking it. */
 void supervisor_run(void *context, unsigned index);
-void call_fail(struct target_call *call, err_t err, const char *message);
 void targets_wake(const struct targets *targets);
+
+/* workers.c: answers a call with an error (calls `done`). */
+void call_fail(struct target_call *call, err_t err, const char *message);
 
 /* catalogs.c: the thread that compiles and keeps catalogs; loads the kept ones first. */
 void catalogs_run(void *context, unsigned index);

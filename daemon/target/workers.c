@@ -1,0 +1,375 @@
+#include "target/workers.h"
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define FEWER_PAUSE_US ((int64_t)5000000) /* before more connections are tried again */
+#define ATTEMPTS       2
+#define LEAST_DOWN_MS  100
+#define RECEIVE_BYTES  65536u
+
+/* --- answering --- */
+
+static void call_finish(struct target_call *call)
+{
+	call->duration_us = clock_monotonic_us() - call->submitted_us;
+	call->done(call, call->context);
+}
+
+void call_fail(struct target_call *call, err_t err, const char *message)
+{
+	const char *text = message && message[0] ? message : err_text(err);
+	call->result = (struct validation_result){
+		.status = VALIDATION_UNAVAILABLE,
+		.error = err,
+		.message = arena_text(call->arena, text, strlen(text)),
+	};
+	call_finish(call);
+}
+
+void calls_fail(struct list *calls, err_t err, const char *message)
+{
+	for (struct list_node *node; (node = list_take(calls));)
+		call_fail(container_of(node, struct target_call, node), err, message);
+}
+
+/* --- whether the target can be reached --- */
+
+void target_is_down(struct target *target, const char *reason)
+{
+	if (target->reach == REACH_DOWN)
+		return;
+	if (target->reach == REACH_UP)
+		log_warning("target %s cannot be reached: %s", target->settings.name, reason);
+	int64_t pause_ms = backoff_next_ms(&target->reconnect);
+	target->reach = REACH_DOWN;
+	target->spawn_after_us = 0; /* the retry alone says when */
+	target->retry_us =
+		clock_monotonic_us() + (pause_ms > LEAST_DOWN_MS ? pause_ms : LEAST_DOWN_MS) * 1000;
+	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
+	if (!target->catalog_in_flight) /* to be read when the target is back: it may have changed meanwhile
+					 */
+		catalog_settle(target, target->retry_us, true);
+	calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
+}
+
+static void target_is_up(struct target *target)
+{
+	if (target->reach != REACH_UP)
+		log_notice("target %s can be reached again", target->settings.name);
+	target->reach = REACH_UP;
+	backoff_reset(&target->reconnect);
+	backoff_reset(&target->respawn);
+}
+
+/* --- processes --- */
+
+void worker_set_state(struct worker *worker, enum worker_state state)
+{
+	static const bool allowed[WORKER_STATE_COUNT_][WORKER_STATE_COUNT_] = {
+		[WORKER_ABSENT] = { [WORKER_IDLE] = true },
+		[WORKER_IDLE] = { [WORKER_BUSY] = true, [WORKER_DYING] = true },
+		[WORKER_BUSY] = { [WORKER_IDLE] = true, [WORKER_DYING] = true },
+		[WORKER_DYING] = { [WORKER_ABSENT] = true },
+	};
+	if (!allowed[worker->state][state])
+		abort();
+	worker->state = state;
+}
+
+err_t worker_start(struct target *target, struct worker *worker, struct err_detail *detail)
+{
+	err_t err = worker_spawn(&target->settings, true, &worker->out, &worker->pid, &worker->fd, detail);
+	if (err) {
+		secret_free(&worker->out);
+		return err;
+	}
+	worker->out_sent = 0;
+	worker->proven = false;
+	worker->died_while = NULL;
+	buf_reset(&worker->in);
+	worker_set_state(worker, WORKER_IDLE);
+	return ERR_OK;
+}
+
+static void catalog_fetch_failed(struct target *target, err_t err, const char *message)
+{
+	int64_t pause_us = backoff_next_ms(&target->catalog_retry) * 1000;
+	target->catalog_in_flight = false;
+	pthread_mutex_lock(&target->targets->mutex);
+	bool said = target->catalog_failed;
+	pthread_mutex_unlock(&target->targets->mutex);
+	bool known = err == ERR_TARGET_UNAVAILABLE || err == ERR_SHUTTING_DOWN;
+	if (!said && !known) /* what is known has been said of the target or the daemon */
+		log_warning("the catalog of target %s cannot be read: %s", target->settings.name, message);
+	catalog_settle(target, clock_monotonic_us() + pause_us, true);
+}
+
+/* Ends what the worker was asked for with an error. */
+static void worker_fail_request(struct target *target, struct worker *worker, err_t err, const char *message)
+{
+	struct target_call *call = TAKE_PTR(worker->call);
+	if (call)
+		call_fail(call, err, message);
+	else
+		catalog_fetch_failed(target, err, message);
+}
+
+/* Closes the socket and kills; the process is reaped later. */
+static void worker_end(struct worker *worker)
+{
+	close(TAKE_FD(worker->fd));
+	worker_kill(worker->pid);
+	worker_set_state(worker, WORKER_DYING);
+	secret_free(&worker->out);
+	buf_free(&worker->in);
+}
+
+/* The worker is of no use any more: a BUSY one's request fails with `err`. */
+void worker_discard(struct target *target, struct worker *worker, err_t err, const char *message)
+{
+	const char *text = message ? message : err_text(err);
+	bool busy = worker->state == WORKER_BUSY;
+	worker_end(worker);
+	if (busy && target->reach == REACH_PROBING)
+		target_is_down(target, text);
+	if (busy)
+		worker_fail_request(target, worker, err, text);
+}
+
+static void delay_respawn(struct target *target)
+{
+	target->spawn_after_us = clock_monotonic_us() + backoff_next_ms(&target->respawn) * 1000;
+}
+
+static void worker_crashed(struct target *target, struct worker *worker)
+{
+	delay_respawn(target);
+	worker->died_while = worker->state == WORKER_BUSY ? "while it ran a query" : "while it was idle";
+	worker_discard(target, worker, ERR_TARGET_WORKER_DIED, NULL);
+}
+
+static void log_death(const struct target *target, const struct worker *worker, int status)
+{
+	if (WIFSIGNALED(status))
+		log_warning("a worker process of target %s has died %s: %s", target->settings.name,
+			    worker->died_while, strsignal(WTERMSIG(status)));
+	else
+		log_warning("a worker process of target %s has ended %s with exit status %d",
+			    target->settings.name, worker->died_while, WEXITSTATUS(status));
+}
+
+void worker_try_reap(const struct target *target, struct worker *worker, bool wait)
+{
+	int status;
+	if (worker->state != WORKER_DYING || !worker_reap(worker->pid, wait, &status))
+		return;
+	if (worker->died_while)
+		log_death(target, worker, status);
+	worker_set_state(worker, WORKER_ABSENT);
+}
+
+/* --- requests --- */
+
+/* Sends as much as the socket takes; the rest follows when it can be written. */
+void worker_flush(struct target *target, struct worker *worker)
+{
+	while (worker->out_sent < worker->out.len) {
+		ssize_t sent = send(worker->fd, worker->out.data + worker->out_sent,
+				    worker->out.len - worker->out_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno == EAGAIN)
+			return;
+		if (sent <= 0) {
+			worker_crashed(target, worker);
+			return;
+		}
+		worker->out_sent += (size_t)sent;
+	}
+	secret_free(&worker->out);
+	worker->out_sent = 0;
+}
+
+static int64_t deadline_of(const struct target *target, size_t truths)
+{
+	return clock_monotonic_us() + worker_budget_ms(&target->settings, truths) * 1000;
+}
+
+static void worker_request(struct target *target, struct worker *worker, size_t truths)
+{
+	worker_set_state(worker, WORKER_BUSY);
+	worker->deadline_us = deadline_of(target, truths);
+	if (target->reach == REACH_DOWN)
+		target->reach = REACH_PROBING;
+	worker_flush(target, worker);
+}
+
+static void copy_catalog_digest(struct target *target, char ret_digest[DIGEST_HEX_SIZE])
+{
+	pthread_mutex_lock(&target->targets->mutex);
+	snprintf(ret_digest, DIGEST_HEX_SIZE, "%s", target->catalog ? catalog_digest(target->catalog) : "");
+	pthread_mutex_unlock(&target->targets->mutex);
+}
+
+void worker_send_call(struct target *target, struct worker *worker, struct target_call *call)
+{
+	char digest[DIGEST_HEX_SIZE];
+	copy_catalog_digest(target, digest);
+	const struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
+						    call->truths_count };
+	if (message_put_validate(&worker->out, &request)) {
+		call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
+		return;
+	}
+	call->attempts++;
+	worker->call = call;
+	worker_request(target, worker, call->truths_count);
+}
+
+void worker_send_catalog_request(struct target *target, struct worker *worker)
+{
+	target->catalog_in_flight = true;
+	message_put_request(&worker->out, MESSAGE_CATALOG);
+	worker_request(target, worker, 0);
+}
+
+/* --- answers --- */
+
+/* One process cannot connect while others can: the server has no more connections for us. */
+static bool others_are_connected(const struct target *target, const struct worker *worker)
+{
+	for (size_t i = 0; i < target->settings.connections; i++) {
+		const struct worker *other = &target->workers[i];
+		bool alive = other->state == WORKER_IDLE || other->state == WORKER_BUSY;
+		if (other != worker && alive && other->proven)
+			return true;
+	}
+	return false;
+}
+
+/* What an answer says about the target. False: nothing, the request deserves another worker. */
+static bool note_reach(struct target *target, struct worker *worker, err_t err, const char *message)
+{
+	worker->proven = err != ERR_TARGET_UNAVAILABLE;
+	if (worker->proven) {
+		target_is_up(target);
+		return true;
+	}
+	if (target->reach == REACH_UP && others_are_connected(target, worker)) {
+		log_warning("target %s goes on with fewer connections than configured: %s",
+			    target->settings.name, message);
+		target->spawn_after_us = clock_monotonic_us() + FEWER_PAUSE_US;
+		worker_end(worker);
+		return false;
+	}
+	target_is_down(target, message);
+	worker_end(worker); /* the next one reads the password anew */
+	return true;
+}
+
+static void take_validated(struct target *target, struct worker *worker, str_t payload)
+{
+	struct target_call *call = worker->call;
+	if (message_get_validated(payload, call->arena, &call->result)) {
+		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
+		return;
+	}
+	worker->call = NULL;
+	worker_set_state(worker, WORKER_IDLE);
+	bool answered = note_reach(target, worker, call->result.error, call->result.message.ptr);
+	if (answered || call->attempts >= ATTEMPTS)
+		call_finish(call);
+	else
+		list_prepend(&target->waiting, &call->node);
+}
+
+/* The next fetch is a whole lifetime away, unless compiling this one fails. */
+static void catalog_postpone(struct target *target)
+{
+	int64_t due_us = clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000;
+	pthread_mutex_lock(&target->targets->mutex);
+	target->catalog_due_us = due_us;
+	pthread_mutex_unlock(&target->targets->mutex);
+}
+
+static void take_catalog(struct target *target, struct worker *worker, str_t payload)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct text_reply reply;
+	if (message_get_text(payload, arena, &reply) || !str_present(reply.text)) {
+		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
+		return;
+	}
+	worker_set_state(worker, WORKER_IDLE);
+	note_reach(target, worker, reply.error, reply.text.ptr);
+	if (reply.error) {
+		catalog_fetch_failed(target, reply.error, reply.text.ptr);
+		return;
+	}
+	struct fetched_catalog *fetched = calloc(1, sizeof *fetched);
+	if (!fetched)
+		abort();
+	fetched->target = target;
+	fetched->read_at_ms = clock_wall_ms();
+	buf_append_str(&fetched->json, reply.text);
+	backoff_reset(&target->catalog_retry);
+	target->catalog_in_flight = false;
+	catalog_postpone(target);
+	queue_push(&target->targets->fetched, &fetched->node);
+}
+
+static void take_message(struct target *target, struct worker *worker, const struct message *message)
+{
+	if (worker->state == WORKER_BUSY && worker->call && message->kind == MESSAGE_VALIDATED)
+		take_validated(target, worker, message->payload);
+	else if (worker->state == WORKER_BUSY && !worker->call && message->kind == MESSAGE_TEXT)
+		take_catalog(target, worker, message->payload);
+	else
+		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
+}
+
+/* One answer at most is on its way: what comes behind it is garbage. */
+static void worker_parse(struct target *target, struct worker *worker)
+{
+	struct message message;
+	bool complete;
+	err_t err = message_peek(buf_str(&worker->in), &complete, &message);
+	if (!err && !complete)
+		return;
+	if (err || message.frame_bytes != worker->in.len) {
+		worker_discard(target, worker, ERR_TARGET_PROTOCOL, NULL);
+		return;
+	}
+	struct buf in = worker->in; /* stays while the message is read, whatever happens to the worker */
+	worker->in = (struct buf)BUF_INIT;
+	take_message(target, worker, &message);
+	buf_free(&in);
+}
+
+void worker_receive(struct target *target, struct worker *worker)
+{
+	for (;;) {
+		char *to = buf_reserve(&worker->in, RECEIVE_BYTES);
+		ssize_t got = recv(worker->fd, to, RECEIVE_BYTES, MSG_DONTWAIT);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			return;
+		if (got <= 0) {
+			worker_crashed(target, worker);
+			return;
+		}
+		worker->in.len += (size_t)got;
+		worker->in.data[worker->in.len] = '\0';
+		worker_parse(target, worker);
+		if (worker->state != WORKER_BUSY)
+			return;
+	}
+}
