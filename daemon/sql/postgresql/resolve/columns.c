@@ -122,3 +122,34 @@ void expand_star(struct resolver *resolver, const struct namespace *namespace, s
 			expand(resolver, entry->item, entry, outputs);
 	}
 }
+
+static bool is_aliased_join(const struct range_item *item)
+{
+	return item->kind == RANGE_JOIN && ((const JoinExpr *)item->node)->alias;
+}
+
+/* Behind an aliased join on the left the columns go on in its own array, so that joins around joins do not
+ * copy them again and again. They come from where its own come from; only the join around it may do so. */
+static bool continue_join(const struct range_item *item, struct outputs *outputs)
+{
+	if (!is_aliased_join(item) || item->nullable)
+		return false;
+	*outputs = item->notes->joined;
+	return outputs->count > 0;
+}
+
+void expand_aliased_join(struct resolver *resolver, const struct namespace *namespace,
+			 struct range_item *item, const Alias *alias)
+{
+	struct outputs all = { 0 };
+	struct namespace rest = *namespace;
+	const struct visible *first = namespace->count > 0 ? namespace->entries[0] : NULL;
+	if (first && !first->hidden && !first->doubtful && first->item != item && alias->colnames == NIL &&
+	    continue_join(first->item, &all)) {
+		rest.entries++;
+		rest.count--;
+	}
+	expand_star(resolver, &rest, &all);
+	adopt_columns(resolver, item, &all, alias);
+	item->notes->joined = all;
+}

@@ -168,9 +168,7 @@ static void show_merged(struct resolver *resolver, const JoinExpr *join, struct 
 static void alias_join(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
 		       struct namespace *names)
 {
-	struct outputs all = { 0 };
-	expand_star(resolver, names, &all);
-	adopt_columns(resolver, item, &all, join->alias);
+	expand_aliased_join(resolver, names, item, join->alias);
 	*names = (struct namespace){ 0 };
 	namespace_append_item(resolver, names, item);
 }

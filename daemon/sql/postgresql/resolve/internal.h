@@ -5,6 +5,7 @@
 
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
+#include "common/hash.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 /* Nesting at which the walk gives up; each level takes a few small frames. */
@@ -50,6 +51,14 @@ struct cte_entry {
 	bool has_outputs;	     /* also while active: those of the non-recursive arm */
 	struct outputs outputs;
 	unsigned self_references;
+};
+
+/* What the resolver keeps of an item for itself. */
+struct item_notes {
+	const uint32_t *name_hashes; /* of its columns */
+	unsigned searches;	     /* for names of columns */
+	struct hash_map columns;     /* lookup.c's */
+	struct outputs joined;	     /* an aliased join's columns, which a join around it continues */
 };
 
 /* How an item of FROM can be referred to at the moment. */
@@ -351,6 +360,9 @@ void adopt_columns(struct resolver *resolver, struct range_item *item, struct ou
 /* Columns of `*` over the namespace, or of one item, in PostgreSQL's order. */
 void expand_star(struct resolver *resolver, const struct namespace *namespace, struct outputs *outputs);
 void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs);
+/* The same as the columns of a join, which its alias is on. */
+void expand_aliased_join(struct resolver *resolver, const struct namespace *namespace,
+			 struct range_item *item, const Alias *alias);
 
 /* expression.c: each gives the type of the value. */
 type_id resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node);

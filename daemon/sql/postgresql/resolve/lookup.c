@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "common/hash.h"
-
 static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid" };
 
 bool is_system_column(str_t name)
@@ -48,12 +46,6 @@ struct named_column {
 	bool again; /* there are more of the name */
 };
 
-struct name_hashes {
-	const uint32_t *of_columns;
-	unsigned searches;
-	struct hash_map columns; /* to struct named_column */
-};
-
 uint32_t name_hash(str_t name)
 {
 	return (uint32_t)hash_seeded(name.ptr, name.len);
@@ -61,12 +53,12 @@ uint32_t name_hash(str_t name)
 
 const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item)
 {
-	if (item->hashes->of_columns)
-		return item->hashes->of_columns;
+	if (item->notes->name_hashes)
+		return item->notes->name_hashes;
 	uint32_t *hashes = ARENA_ARRAY(resolver->arena, uint32_t, item->columns_count + 1);
 	for (size_t i = 0; i < item->columns_count; i++)
 		hashes[i] = name_hash(item->columns[i].name);
-	item->hashes->of_columns = hashes;
+	item->notes->name_hashes = hashes;
 	return hashes;
 }
 
@@ -76,7 +68,7 @@ struct range_item *range_item_new(struct resolver *resolver, enum range_kind kin
 	item->kind = kind;
 	item->node = node;
 	item->number = resolver->items++;
-	item->hashes = ARENA_NEW(resolver->arena, struct name_hashes);
+	item->notes = ARENA_NEW(resolver->arena, struct item_notes);
 	resolver_record(resolver, node, item);
 	return item;
 }
@@ -103,12 +95,12 @@ static void map_columns(struct resolver *resolver, const struct range_item *item
 
 static bool is_mapped(struct resolver *resolver, const struct range_item *item)
 {
-	struct name_hashes *hashes = item->hashes;
-	if (item->columns_count <= WIDE_ITEM || ++hashes->searches <= SEARCHES_OF_WIDE)
+	struct item_notes *notes = item->notes;
+	if (item->columns_count <= WIDE_ITEM || ++notes->searches <= SEARCHES_OF_WIDE)
 		return false;
-	if (!hashes->columns.arena && count_comparisons(resolver, item->columns_count))
-		map_columns(resolver, item, &hashes->columns);
-	return hashes->columns.arena != NULL;
+	if (!notes->columns.arena && count_comparisons(resolver, item->columns_count))
+		map_columns(resolver, item, &notes->columns);
+	return notes->columns.arena != NULL;
 }
 
 /* The first one of the name, or the number of columns. */
@@ -117,7 +109,7 @@ static size_t find_column(struct resolver *resolver, const struct range_item *it
 {
 	bool many = many_names(resolver);
 	if (many && is_mapped(resolver, item)) {
-		const struct named_column *named = hash_map_get(&item->hashes->columns, name);
+		const struct named_column *named = hash_map_get(&item->notes->columns, name);
 		*ret_again = named && named->again;
 		return named ? named->first : item->columns_count;
 	}
@@ -127,7 +119,7 @@ static size_t find_column(struct resolver *resolver, const struct range_item *it
 	*ret_again = first < item->columns_count &&
 		     next_column(item, hashes, hash, name, first + 1) < item->columns_count;
 	(void)count_comparisons(resolver,
-				many ? item->columns_count / HASHES_PER_NAME + 1 : item->columns_count);
+				(many ? item->columns_count / HASHES_PER_NAME : item->columns_count) + 1);
 	return first;
 }
 

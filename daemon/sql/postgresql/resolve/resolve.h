@@ -38,7 +38,7 @@ struct range_item {
 	bool nullable; /* on the side of an outer join that may be missing */
 	const struct range_column *columns;
 	size_t columns_count;
-	struct name_hashes *hashes; /* names.c's */
+	struct item_notes *notes; /* the resolver's own */
 };
 
 enum column_kind {
