@@ -59,8 +59,8 @@ static void add_named_columns(struct resolver *resolver, struct outputs *outputs
 			    (struct range_column){ .name = str_from(NODE_STRING(list_nth(names, i))) });
 }
 
-void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
-		   const Alias *alias)
+static void give_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+			 const Alias *alias)
 {
 	if (alias) {
 		if (outputs->open)
@@ -69,15 +69,26 @@ void adopt_columns(struct resolver *resolver, struct range_item *item, struct ou
 			     node_location(resolver, item->node));
 		item->alias = str_from(alias->aliasname);
 	}
-	for (size_t i = 0; i < outputs->count; i++) {
+	item->columns = outputs->columns;
+	item->columns_count = outputs->count;
+	item->open = outputs->open;
+}
+
+static void own_columns(const struct range_item *item, struct outputs *outputs, size_t from)
+{
+	for (size_t i = from; i < outputs->count; i++) {
 		if (outputs->columns[i].source)
 			continue;
 		outputs->columns[i].source = item;
 		outputs->columns[i].source_index = i;
 	}
-	item->columns = outputs->columns;
-	item->columns_count = outputs->count;
-	item->open = outputs->open;
+}
+
+void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+		   const Alias *alias)
+{
+	give_columns(resolver, item, outputs, alias);
+	own_columns(item, outputs, 0);
 }
 
 struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from)
@@ -149,7 +160,9 @@ void expand_aliased_join(struct resolver *resolver, const struct namespace *name
 		rest.entries++;
 		rest.count--;
 	}
+	size_t shared = all.count;
 	expand_star(resolver, &rest, &all);
-	adopt_columns(resolver, item, &all, alias);
+	give_columns(resolver, item, &all, alias);
+	own_columns(item, &all, shared);
 	item->notes->joined = all;
 }
