@@ -30,6 +30,7 @@ struct assignment {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	enum assignment_state state;
+	size_t metadata_limit; /* bytes that the broker takes with an offset, as far as is known */
 	bool in_transaction;
 	size_t in_flight;
 };
@@ -41,6 +42,7 @@ struct assignment *assignment_new(const char *topic, rd_kafka_consumer_group_met
 		abort();
 	atomic_init(&assignment->references, 1);
 	assignment->group = group;
+	assignment->metadata_limit = OFFSETS_METADATA_BYTES;
 	pthread_mutex_init(&assignment->mutex, NULL);
 	clock_cond_init(&assignment->changed);
 	return assignment;
@@ -186,13 +188,24 @@ bool assignment_begin(struct assignment *assignment)
 
 /* Measuring a map costs time linear in what is unfinished; a join changes its size by a few bytes at most, so
  * measuring every so many joins with a margin for the ones between is enough. */
-enum { JOINS_BETWEEN_MEASURES = 64, MARGIN_BYTES = JOINS_BETWEEN_MEASURES * 8 };
+enum { SHARE_OF_MARGIN = 8, BYTES_OF_JOIN = 8 };
 
-static bool fits(struct partition *partition)
+static size_t margin_bytes(const struct assignment *assignment)
 {
-	if (++partition->unchecked < JOINS_BETWEEN_MEASURES)
+	return assignment->metadata_limit / SHARE_OF_MARGIN;
+}
+
+static unsigned joins_between_measures(const struct assignment *assignment)
+{
+	return (unsigned)(margin_bytes(assignment) / BYTES_OF_JOIN);
+}
+
+static bool fits(const struct assignment *assignment, struct partition *partition)
+{
+	if (++partition->unchecked < joins_between_measures(assignment))
 		return true;
-	if (offsets_metadata_bytes(partition->offsets) > OFFSETS_METADATA_BYTES - MARGIN_BYTES)
+	if (offsets_metadata_bytes(partition->offsets) >
+	    assignment->metadata_limit - margin_bytes(assignment))
 		return false;
 	partition->unchecked = 0;
 	return true;
@@ -205,11 +218,11 @@ bool assignment_join(struct assignment *assignment, int32_t partition, int64_t o
 	bool first = !found->joined;
 	bool prefix_moves = offsets_prefix(found->offsets) == offset;
 	if (first)
-		found->unchecked = JOINS_BETWEEN_MEASURES - 1;
+		found->unchecked = joins_between_measures(assignment);
 	bool fitting = prefix_moves || !found->map_full;
 	if (fitting) {
 		offsets_join(found->offsets, offset);
-		fitting = prefix_moves || fits(found);
+		fitting = prefix_moves || fits(assignment, found);
 		if (!fitting)
 			offsets_withdraw(found->offsets, offset);
 	}
@@ -266,10 +279,26 @@ void assignment_end(struct assignment *assignment, bool committed)
 	pthread_mutex_unlock(&assignment->mutex);
 }
 
+size_t assignment_shrink_maps(struct assignment *assignment)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	if (assignment->metadata_limit > OFFSETS_METADATA_BYTES_LEAST)
+		assignment->metadata_limit /= 2;
+	size_t limit = assignment->metadata_limit;
+	pthread_mutex_unlock(&assignment->mutex);
+	return limit;
+}
+
 enum { ARRIVALS_BETWEEN_FILLS = 256 };
 
 #define FILL_PAUSE  0.75
 #define FILL_RESUME 0.50
+
+/* Share of its limit that a partition's map has reached. */
+static double fill_of(const struct assignment *assignment, const struct partition *partition)
+{
+	return (double)offsets_metadata_bytes(partition->offsets) / (double)assignment->metadata_limit;
+}
 
 bool assignment_is_overfull(struct assignment *assignment, int32_t partition)
 {
@@ -278,7 +307,7 @@ bool assignment_is_overfull(struct assignment *assignment, int32_t partition)
 	struct partition *found = find(assignment, partition);
 	if (found && ++found->arrivals >= ARRIVALS_BETWEEN_FILLS) {
 		found->arrivals = 0;
-		overfull = !offsets_restoring(found->offsets) && offsets_fill(found->offsets) > FILL_PAUSE;
+		overfull = !offsets_restoring(found->offsets) && fill_of(assignment, found) > FILL_PAUSE;
 	}
 	pthread_mutex_unlock(&assignment->mutex);
 	return overfull;
@@ -289,17 +318,18 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition)
 	pthread_mutex_lock(&assignment->mutex);
 	const struct partition *found = find(assignment, partition);
 	bool emptied = !found || offsets_unfinished(found->offsets) == 0 ||
-		       offsets_restoring(found->offsets) || offsets_fill(found->offsets) < FILL_RESUME;
+		       offsets_restoring(found->offsets) || fill_of(assignment, found) < FILL_RESUME;
 	pthread_mutex_unlock(&assignment->mutex);
 	return emptied;
 }
 
-static void add_lag(const struct partition *partition, struct assignment_lag *lag)
+static void add_lag(const struct assignment *assignment, const struct partition *partition,
+		    struct assignment_lag *lag)
 {
 	int64_t oldest_ms = offsets_oldest_ms(partition->offsets);
 	if (oldest_ms < lag->oldest_ms)
 		lag->oldest_ms = oldest_ms;
-	double fill = offsets_fill(partition->offsets);
+	double fill = fill_of(assignment, partition);
 	if (fill > lag->fill)
 		lag->fill = fill;
 }
@@ -309,7 +339,7 @@ void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_la
 	*ret_lag = (struct assignment_lag){ .oldest_ms = INT64_MAX };
 	for (size_t i = 0; i < assignment->count; i++) {
 		pthread_mutex_lock(&assignment->mutex); /* of each: nobody waits for all of them */
-		add_lag(&assignment->partitions[i], ret_lag);
+		add_lag(assignment, &assignment->partitions[i], ret_lag);
 		pthread_mutex_unlock(&assignment->mutex);
 	}
 }

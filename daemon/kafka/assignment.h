@@ -59,6 +59,10 @@ void assignment_withdraw(struct assignment *assignment, int32_t partition, int64
  * the last commit. The caller destroys the list. */
 rd_kafka_topic_partition_list_t *assignment_offsets(struct assignment *assignment);
 
+/* Publisher: the broker takes less metadata with an offset than was assumed. Maps of this assignment get half
+ * the bytes from now on, which are returned; what does not fit waits for the prefix to move. */
+size_t assignment_shrink_maps(struct assignment *assignment);
+
 /* Publisher: the transaction is over. */
 void assignment_end(struct assignment *assignment, bool committed);
 
@@ -76,7 +80,7 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
 /* How far behind an assignment is: what a committed prefix cannot tell. */
 struct assignment_lag {
 	int64_t oldest_ms; /* since when the oldest unfinished event waits; INT64_MAX: there is none */
-	double fill;	   /* of the fullest map: see offsets_fill */
+	double fill;	   /* of the fullest map: share of its limit */
 };
 
 /* Costs time linear in what is unfinished. */

@@ -324,11 +324,6 @@ size_t offsets_metadata_bytes(const struct offsets *offsets)
 	return metadata.len;
 }
 
-double offsets_fill(const struct offsets *offsets)
-{
-	return (double)offsets_metadata_bytes(offsets) / OFFSETS_METADATA_BYTES;
-}
-
 /* ---- decoding ---- */
 
 static int base64_value(char digit)

@@ -18,6 +18,9 @@ struct offsets;
 /* Largest metadata of a commit that a broker takes by default (offset.metadata.max.bytes). */
 #define OFFSETS_METADATA_BYTES 4096
 
+/* Less than this is of no use for a map. */
+#define OFFSETS_METADATA_BYTES_LEAST 128
+
 /* Where a partition starts when nothing was ever committed: the first arrival tells. */
 #define OFFSETS_UNKNOWN (-1)
 
@@ -59,9 +62,6 @@ void offsets_encode(const struct offsets *offsets, struct buf *out);
 
 /* Length of that metadata. */
 size_t offsets_metadata_bytes(const struct offsets *offsets);
-
-/* How full the map is, 0..1 and above: share of OFFSETS_METADATA_BYTES. */
-double offsets_fill(const struct offsets *offsets);
 
 /* Offsets that an earlier owner finished have yet to come by: what arrives meanwhile fills holes of its map
  * and adds none. */

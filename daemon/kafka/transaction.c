@@ -143,6 +143,16 @@ static rd_kafka_topic_partition_list_t next_part(const struct transactor *transa
 	return part;
 }
 
+/* A broker may take less with an offset than is usual (offset.metadata.max.bytes): what is too much once is
+ * too much again, as long as maps may be as large. */
+static void heed_map_size(struct assignment *assignment, rd_kafka_resp_err_t err)
+{
+	if (err == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE)
+		log_warning("the broker's offset.metadata.max.bytes is smaller than usual; completion maps "
+			    "are limited to %zu bytes from now on",
+			    assignment_shrink_maps(assignment));
+}
+
 static enum ending send_offsets(struct transactor *transactor, struct assignment *assignment)
 {
 	enum ending ending = ENDING_OK;
@@ -151,8 +161,10 @@ static enum ending send_offsets(struct transactor *transactor, struct assignment
 		const rd_kafka_topic_partition_list_t part = next_part(transactor, &place);
 		while (ending == ENDING_OK && (error = rd_kafka_send_offsets_to_transaction(
 						       transactor->producer.client, &part,
-						       assignment_group(assignment), CALL_TIMEOUT_MS)))
+						       assignment_group(assignment), CALL_TIMEOUT_MS))) {
+			heed_map_size(assignment, rd_kafka_error_code(error));
 			ending = ending_of(transactor, "offsets of a transaction", error);
+		}
 	}
 	return ending;
 }
@@ -237,6 +249,9 @@ static bool commit_part(struct transactor *transactor, struct assignment *assign
 	rd_kafka_resp_err_t err, last = RD_KAFKA_RESP_ERR_NO_ERROR;
 	tick_waiting(&transactor->ticker, "Kafka group coordinator");
 	while ((err = rd_kafka_commit(atomic_load(&transactor->consumer), part, 0))) {
+		heed_map_size(assignment, err);
+		if (err == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE)
+			return true; /* the next commit carries it, once the prefix has moved */
 		bool over = is_expulsion(err) || transactor_stopping(transactor) ||
 			    assignment_state(assignment) == ASSIGNMENT_CLOSED;
 		if (over || err != last)

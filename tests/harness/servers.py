@@ -83,10 +83,12 @@ class Postgres(Server):
 
 
 class Kafka(Server):
-    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to."""
+    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to; `properties` are
+    lines of its own configuration."""
 
-    def __init__(self, behind=()):
-        super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))))
+    def __init__(self, behind=(), properties=()):
+        super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))),
+                         *(text for line in properties for text in ("--set", line)))
         self.bootstrap = self.facts["bootstrap"]
         self.own = bool(self.dir)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})

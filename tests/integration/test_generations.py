@@ -7,6 +7,7 @@ import collections
 import contextlib
 import os
 import signal
+import threading
 import time
 
 import confluent_kafka
@@ -204,6 +205,41 @@ def test_full_maps_of_many_partitions_commit(rig, make_daemon):
     assert visible == +expected
     assert "set by somebody else" not in daemon.log()
     group.close()
+
+
+@pytest.mark.skipif(not ALL, reason="needs a broker of its own; set ASSAYD_TESTS_LONG=1")
+@pytest.mark.parametrize("delivery, limited", [("exactly_once", "limited to 256 bytes"), ("at_least_once", "limited to")])
+def test_a_broker_that_takes_less_metadata_gets_less(rig, make_daemon, delivery, limited):
+    """Every other event is slow: the map does not fit until some of them are done, and nobody is stuck meanwhile."""
+    count, limit, slow = 3_000, 300, "Is this slow?"
+    small = Kafka(properties=[f"offset.metadata.max.bytes={limit}"])
+    try:
+        rig.kafka = small
+        go_on = threading.Event()
+        rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(25) else 500)
+        config = rig.config(partitions=1, calibration=None, targets=None, kafka={"delivery": delivery},
+                            judge={"max_in_flight": 16})
+        topics = type(rig.topics)(small, 1)
+        rig.topics = topics
+        config["kafka"] = topics.settings(small, delivery=delivery)
+        batch = [events.sure(**({"question": slow} if number % 2 == 0 else {})) for number in range(count)]
+        rig.send([events.message(event) for event in batch])
+        daemon = make_daemon(config)
+        daemon.start()
+        with contextlib.closing(Topic(rig)) as topic:
+            deadline = time.monotonic() + 20
+            while limited not in daemon.log():
+                assert time.monotonic() < deadline, "the map has not come to its limit"
+                time.sleep(0.1)
+            go_on.set()
+            visible = names_of(topic.committed(count, timeout=90, settle=0.5))
+        assert visible == collections.Counter(event["event_id"] for event in batch)
+        assert daemon.terminate() == 0
+        group = GroupOffsets(small.bootstrap, topics.name, topics.input)
+        assert group.fetch(1) == {0: (count, "a1:")}
+        group.close()
+    finally:
+        small.stop()
 
 
 @pytest.mark.parametrize("metadata", ["", "by hand"] if ALL else [""])

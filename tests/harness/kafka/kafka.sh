@@ -2,13 +2,13 @@
 # One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
 #
 #   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
-#   kafka.sh start [--owner PID] [--behind PORT]…
+#   kafka.sh start [--owner PID] [--behind PORT]… [--set NAME=VALUE]…
 #       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
 #           bootstrap=HOST:PORT
 #           behind_PORT=PORT        for each --behind: the port of a listener whose clients are told to connect to PORT of
 #                                   127.0.0.1, where the caller has a proxy for it
-#       The broker goes away with its owner, the calling process unless named.
+#       The broker goes away with its owner, the calling process unless named. --set: properties of the broker.
 #   kafka.sh kill FOLDER            kill -9
 #   kafka.sh halt FOLDER            orderly shutdown; the data stay
 #   kafka.sh resume FOLDER          starts it again after kill or halt, on the same port, and waits until it serves
@@ -174,11 +174,12 @@ why() {
 }
 
 start() {
-	local owner=$PPID dir port="" behind=()
+	local owner=$PPID dir port="" behind=() properties=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--owner) owner=$2 && shift 2 ;;
 		--behind) behind+=("$2") && shift 2 ;;
+		--set) properties+=("$2") && shift 2 ;;
 		*) fail "unknown option $1" ;;
 		esac
 	done
@@ -193,6 +194,7 @@ start() {
 	for _ in 1 2 3; do
 		port=$(free_port)
 		write_properties "$dir" "$port" "$(free_port)" ${behind[@]+"${behind[@]}"}
+		printf '%s\n' ${properties[@]+"${properties[@]}"} >>"$dir/server.properties"
 		rm -rf "$dir/data"
 		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"
 		launch "$dir" && break

@@ -1,6 +1,7 @@
 #include "kafka/assignment.h"
 
 #include "common/pool.h"
+#include "kafka/client.h"
 
 #include <setjmp.h>
 
@@ -215,6 +216,34 @@ static void draining_waits_for_what_is_in_flight(void **state)
 	assignment_unref(assignment);
 }
 
+static void smaller_maps_hold_back_what_does_not_fit(void **state)
+{
+	(void)state;
+	enum { COUNT = 4000 };
+	static const size_t limits[] = { 4096, 2048, 1024, 512, 256, 128 };
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		struct assignment *assignment = assignment_new("topic", NULL);
+		assignment_add(assignment, 0, offsets_new(0));
+		for (size_t halving = 1; halving <= i; halving++)
+			assert_int_equal(assignment_shrink_maps(assignment), limits[halving]);
+		for (int64_t offset = 0; offset < COUNT; offset++)
+			assignment_arrive(assignment, 0, offset, 0);
+		assert_true(assignment_begin(assignment));
+		size_t joined = 0;
+		for (int64_t offset = 1; offset < COUNT; offset += 2)
+			joined += assignment_join(assignment, 0, offset);
+		assert_true(joined > 0 && (limits[i] > 256 || joined < COUNT / 2));
+		_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+			assignment_offsets(assignment);
+		assert_true(list->elems[0].metadata_size <= limits[i]);
+		assert_true(assignment_join(assignment, 0, 0)); /* the prefix always moves */
+		assignment_end(assignment, true);
+		for (int event = 0; event < COUNT; event++)
+			assignment_leave(assignment);
+		assignment_unref(assignment);
+	}
+}
+
 static void lag_is_that_of_the_worst_partition(void **state)
 {
 	(void)state;
@@ -250,6 +279,7 @@ int main(void)
 		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
+		cmocka_unit_test(smaller_maps_hold_back_what_does_not_fit),
 		cmocka_unit_test(lag_is_that_of_the_worst_partition),
 		cmocka_unit_test(a_restored_map_does_not_stop_its_partition),
 		cmocka_unit_test(a_full_map_stops_its_partition_until_it_empties),
