@@ -214,12 +214,16 @@ static void note_limits(struct dispatcher *dispatcher, const struct exchange *ex
 /* And about its health. */
 static void note_health(struct dispatcher *dispatcher, const struct exchange *exchange, int64_t now_us)
 {
-	if (!exchange->fault.failing)
+	bool away = dispatcher->breaker.state != BREAKER_CLOSED;
+	if (!exchange->fault.failing) {
 		breaker_succeeded(&dispatcher->breaker);
-	else if (breaker_failed(&dispatcher->breaker, now_us))
+		if (away)
+			log_notice("the judge answers again");
+	} else if (breaker_failed(&dispatcher->breaker, now_us) && !away) { /* else a probe has failed */
 		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
 			    ")",
 			    STR_ARG(exchange->verdict.message));
+	}
 }
 
 static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct exchange *exchange)

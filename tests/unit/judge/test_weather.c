@@ -4,6 +4,8 @@
  */
 #include "judge_server.h"
 
+#include "common/log.h"
+
 static bool figures(void)
 {
 	return getenv("ASSAYD_FIGURES") != NULL;
@@ -181,6 +183,18 @@ static int64_t feed(struct stream *stream, int64_t until_us, int wanted)
 	return -1;
 }
 
+static _Atomic int64_t told_away, told_back;
+
+static void count_line(enum log_level level, const char *line, void *context)
+{
+	(void)level;
+	(void)context;
+	if (strstr(line, "leaving it alone"))
+		atomic_fetch_add(&told_away, 1);
+	if (strstr(line, "answers again"))
+		atomic_fetch_add(&told_back, 1);
+}
+
 /* Nobody listens for a while: the breaker opens soon, calls fail at once and say why, and after the return
  * the judge is asked again. */
 static void test_outage(void **state)
@@ -194,6 +208,7 @@ static void test_outage(void **state)
 	struct judge_settings settings = judge_server_settings(&server);
 	atomic_store(&stream.stopping, true); /* no call follows another by itself */
 	settings.timeout_ms = 30000;
+	log_set_sink(count_line, NULL);
 	stream.judge = start(&settings);
 	feed(&stream, clock_monotonic_us() + 500000, -1);
 	assert_int_equal(atomic_load(&stream.failed), 0);
@@ -222,6 +237,9 @@ static void test_outage(void **state)
 	usleep(200000);
 	assert_true(atomic_load(&stream.judged) > judged);
 	stream_end(&stream);
+	log_set_sink(NULL, NULL);
+	assert_int_equal(atomic_load(&told_away), 1);
+	assert_int_equal(atomic_load(&told_back), 1);
 	judge_server_stop(&server);
 }
 
