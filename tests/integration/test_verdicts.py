@@ -5,14 +5,18 @@ some seconds.
 """
 
 import collections
+import contextlib
 import os
 import pathlib
 import random
 import statistics
+import subprocess
 import time
+import urllib.error
 
 import events
 import pytest
+from daemon import BINARY, free_port
 from judge_server import Answer
 
 KEY = "sk-marked-7c1f0a5e6c1f4a639f0c0d6d4a9f3b11"
@@ -149,10 +153,55 @@ def test_secrets_are_never_told(rig, tmp_path):
     assert any(b"***" in message.value() for message in scored), "the judge did tell it"
     stored = rig.postgres.execute("SELECT coalesce(string_agg(reason, ' '), '') FROM judge_verdicts", rig.calibration_database)
     assert "***" in stored[0][0]
+    pages = pages_of(rig)
     assert rig.daemon.terminate() == 0
-    said = [rig.daemon.log(), str(rig.daemon.notified()), stored[0][0],
-            *(file.read_text(errors="replace") for file in pathlib.Path(rig.daemon.state).rglob("*") if file.is_file()),
-            *(str((message.value(), message.key(), message.headers())) for batch in [scored, *told] for message in batch)]
-    for text in said:
-        assert KEY not in text and PASSWORD not in text
-        assert KEY[3:20] not in text and PASSWORD[:15] not in text, "nor a part"
+    assert_untold(rig, [KEY, PASSWORD], [stored[0][0], *pages, *(outside(message) for batch in [scored, *told] for message in batch)])
+
+
+def outside(message):
+    return str((message.value(), message.key(), message.headers()))
+
+
+def pages_of(rig):
+    """Those that are served."""
+    pages = []
+    for path in ("/metrics", "/status", "/healthz", "/readyz"):
+        with contextlib.suppress(urllib.error.URLError):
+            pages.append(rig.daemon.get(path)[1])
+    return pages
+
+
+def assert_untold(rig, secrets, texts):
+    """Neither in these texts nor in anything that the daemon has said or kept, nor a part of one."""
+    kept = [file.read_text(errors="replace") for file in pathlib.Path(rig.daemon.state).rglob("*") if file.is_file()]
+    for text in [rig.daemon.log(), str(rig.daemon.notified()), *kept, *texts]:
+        for secret in secrets:
+            assert secret not in text and secret[3:18] not in text
+
+
+def test_refused_passwords_are_never_told(rig, tmp_path):
+    """Every server refuses, in its own words or those of its client library."""
+    hba = pathlib.Path(rig.postgres.dir) / "data" / "pg_hba.conf"
+    hba.write_text("host all guarded 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
+    rig.postgres.execute("CREATE ROLE guarded LOGIN PASSWORD 'the right one'; SELECT pg_reload_conf()")
+    secrets = {name: f"{name}-marked-3f9d0b27c1" for name in ("key", "target", "stock", "cache", "calibration")}
+    files = {name: tmp_path / name for name in secrets}
+    for name, file in files.items():
+        file.write_text(secrets[name] + "\n")
+    dsn, closed = rig.postgres.dsn("shop", "guarded"), free_port()
+    targets = ({"name": "shop", "engine": "postgresql", "dsn": dsn, "password_file": str(files["target"])},
+               {"name": "stock", "engine": "mariadb", "dsn": f"host=127.0.0.1 port={closed} user=assayd_ro dbname=stock",
+                "password_file": str(files["stock"])})
+    rig.start(targets=targets, calibration={"dsn": dsn, "password_file": str(files["calibration"])}, log={"level": "debug"},
+              judge={"base_url": f"http://127.0.0.1:{closed}/v1", "api_key_file": str(files["key"]), "max_attempts": 2,
+                     "cache_dsn": dsn, "cache_password_file": str(files["cache"])})
+    rig.send([events.Template(events.event(question=f"Is {name} there?", target=name)).message()[1] for name in ("shop", "stock")])
+    scored = rig.scored(2)
+    assert all(record["judge"]["unjudged_reason"] == "judge_unavailable" for _, record in scored)
+    said = [outside(message) for message, _ in scored] + pages_of(rig)
+    said += [outside(message) for message in rig.kafka.read(rig.topics.advisory)]
+    check = subprocess.run([BINARY, "check", "--config", rig.daemon.config_file], capture_output=True, text=True, timeout=120)
+    assert rig.daemon.terminate() == 0
+    for client in (rig.daemon.log(), check.stdout + check.stderr):
+        assert "password authentication failed" in client, "it was about them"
+    assert_untold(rig, secrets.values(), [*said, check.stdout, check.stderr])
