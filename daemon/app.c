@@ -263,10 +263,11 @@ static void log_published(struct publisher *publisher)
 		return;
 	publisher_statistics(publisher, &statistics);
 	log_notice("published %" PRIu64 " events in %" PRIu64 " transactions, %" PRIu64 " aborted; %" PRIu64
-		   " outputs refused, %" PRIu64 " events left to the next start",
+		   " outputs refused, %" PRIu64 " producers replaced, %" PRIu64
+		   " events left to the next start",
 		   statistics.publications_committed, statistics.transactions_committed,
 		   statistics.transactions_aborted, statistics.publications_refused,
-		   statistics.publications_discarded);
+		   statistics.producers_renewed, statistics.publications_discarded);
 }
 
 /*

@@ -171,11 +171,11 @@ def limit_offsets_topic(kafka):
 def test_full_maps_of_many_partitions_commit(rig, make_daemon):
     """Every other offset was finished by an earlier owner, far above what is in the topic: all maps together are more than
     the broker takes at once. The first event of each partition is slow, and the daemon dies before it is done."""
-    config = rig.config(partitions=1, calibration=None, targets=None, judge={"max_in_flight": PARTITIONS})
+    config = rig.config(partitions=1, calibration=None, targets=None, judge={"timeout_ms": 90_000})
     rig.topics.input = config["kafka"]["input_topic"] = f"{rig.topics.name}.many"
     rig.kafka.create_topics([rig.topics.input], PARTITIONS)
-    slow = "Is this slow?"
-    rig.judge.answer = lambda prompt: Answer(delay_s=20 if slow in prompt else 0)
+    slow, go_on = "Is this slow?", threading.Event()
+    rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(80) else 500)
     group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
     finished = [place % 2 for place in range(MAP_BITS)]
     metadata = full_map(0, finished)
@@ -199,7 +199,7 @@ def test_full_maps_of_many_partitions_commit(rig, make_daemon):
         assert {offset for offset, _ in maps.values()} == {0}
         assert all(len(text) > 3000 and text != metadata for _, text in maps.values())
         daemon.kill()
-        rig.judge.answer = lambda prompt: Answer()
+        go_on.set()
         daemon.start()
         visible = names_of(topic.committed(quick + PARTITIONS, timeout=60, settle=0.5))
     assert visible == +expected
