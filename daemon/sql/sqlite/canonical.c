@@ -1,8 +1,10 @@
 #include "sql/sqlite/canonical.h"
 
 #include "common/buf.h"
+#include "common/hash.h"
 
 #define DEPTH_MAX	    400
+#define LONG_TEXT	    1024      /* longer texts of parts are named by their digests */
 #define CANONICAL_MAX_BYTES (1 << 20) /* built for one query; beyond, there is no form */
 
 struct canonical {
@@ -54,14 +56,17 @@ __attribute__((format(printf, 2, 3))) static str_t text(struct canonical *canoni
 {
 	struct buf buf = BUF_INIT;
 	va_list arguments;
+	char most[256];
 	va_start(arguments, format);
-	int len = vsnprintf(NULL, 0, format, arguments);
+	int len = vsnprintf(most, sizeof most, format, arguments);
 	va_end(arguments);
 	canonical->bytes += (size_t)len;
 	if (canonical->bytes > CANONICAL_MAX_BYTES)
 		canonical->failed = true;
 	if (canonical->failed)
 		return STR("");
+	if ((size_t)len < sizeof most)
+		return arena_text(canonical->arena, most, (size_t)len);
 	va_start(arguments, format);
 	vsnprintf(buf_reserve(&buf, (size_t)len + 1), (size_t)len + 1, format, arguments);
 	va_end(arguments);
@@ -79,12 +84,30 @@ static const char *chars(str_t text)
 
 static str_t join(struct canonical *canonical, const struct parts *parts, const char *between)
 {
-	struct buf buf = BUF_INIT;
+	size_t len = 0;
 	for (size_t i = 0; i < parts->count; i++)
-		buf_printf(&buf, "%s" STR_FMT, i ? between : "", STR_ARG(parts->items[i]));
-	str_t joined = text(canonical, STR_FMT, STR_ARG(buf_str(&buf)));
-	buf_free(&buf);
-	return joined;
+		len += parts->items[i].len + strlen(between);
+	canonical->bytes += len;
+	if (canonical->bytes > CANONICAL_MAX_BYTES)
+		canonical->failed = true;
+	if (canonical->failed)
+		return STR("");
+	char *joined = arena_alloc(canonical->arena, len + 1), *at = joined;
+	for (size_t i = 0; i < parts->count; i++) {
+		at = i ? stpcpy(at, between) : at;
+		at = parts->items[i].len ? mempcpy(at, parts->items[i].ptr, parts->items[i].len) : at;
+	}
+	return (str_t){ joined, (size_t)(at - joined) };
+}
+
+/* What nests does not multiply. */
+static str_t long_as_digest(struct canonical *canonical, str_t form)
+{
+	char hex[DIGEST_HEX_SIZE];
+	if (form.len <= LONG_TEXT)
+		return form;
+	digest_sha256_hex(form.ptr, form.len, hex);
+	return text(canonical, "digest(%s)", hex);
 }
 
 /* ---- expressions ---- */
@@ -265,10 +288,15 @@ static str_t emit(struct canonical *canonical, const struct sqlite_core *core, c
 	canonical->depth++;
 	str_t form = emit_node(canonical, core, node);
 	canonical->depth--;
-	return form;
+	return long_as_digest(canonical, form);
 }
 
 /* ---- FROM ---- */
+
+static str_t nested(struct canonical *canonical, const struct sqlite_select *select, bool names)
+{
+	return long_as_digest(canonical, emit_select(canonical, select, names));
+}
 
 static str_t emit_source(struct canonical *canonical, const struct sqlite_core *core, size_t index)
 {
@@ -278,7 +306,7 @@ static str_t emit_source(struct canonical *canonical, const struct sqlite_core *
 		canonical->failed = true;
 	if (source->select)
 		return text(canonical, STR_FMT " = (%s)", STR_ARG(item->label),
-			    chars(emit_select(canonical, source->select, true)));
+			    chars(nested(canonical, source->select, true)));
 	if (!source->is_call)
 		return text(canonical, "%s" STR_FMT, item->is_cte ? "with " : "", STR_ARG(item->label));
 	struct sqlite_node arguments = { .children = source->arguments,
@@ -415,7 +443,7 @@ static str_t emit_select(struct canonical *canonical, const struct sqlite_select
 		add(canonical, &with,
 		    text(canonical, STR_FMT STR_FMT " = (%s)", STR_ARG(select->ctes[i].name),
 			 STR_ARG(select->ctes[i].columns),
-			 chars(emit_select(canonical, select->ctes[i].select, true))));
+			 chars(nested(canonical, select->ctes[i].select, true))));
 	for (size_t i = 0; i < select->cores_count; i++)
 		add(canonical, &cores, emit_core(canonical, &select->cores[i], names));
 	for (size_t i = 0; i < select->order_count; i++)
@@ -496,36 +524,60 @@ static void set_clauses(struct canonical *canonical, const struct sqlite_select 
 
 /* ---- order ---- */
 
-/* A column of the output is one only where no star shifts it. */
-static int output_column(struct canonical *canonical, const struct sqlite_select *select,
-			 const struct sqlite_node *node)
+/* Places of outputs by their forms, from 1; a form that fails ends the list. */
+static void find_places(struct canonical *canonical, const struct sqlite_core *core, struct hash_map *places)
 {
-	const struct sqlite_core *core = &select->cores[0];
-	for (size_t i = 0; i < core->outputs_count; i++)
-		if (core->outputs[i].expression->kind == SQLITE_STAR)
-			return -1;
+	hash_map_init(places, canonical->arena, core->outputs_count);
+	for (size_t i = 0; i < core->outputs_count; i++) {
+		str_t form = emit(canonical, core, core->outputs[i].expression);
+		if (canonical->failed)
+			return;
+		if (hash_map_get(places, form))
+			continue;
+		size_t *place = ARENA_NEW(canonical->arena, size_t);
+		*place = i + 1;
+		hash_map_set(places, form, place);
+	}
+}
+
+static int output_column(struct canonical *canonical, const struct sqlite_core *core,
+			 const struct sqlite_node *node, const struct hash_map *places)
+{
 	if (node->meaning == SQLITE_OUTPUT)
 		return (int)node->output;
 	str_t key = emit(canonical, core, node);
-	for (size_t i = 0; i < core->outputs_count && !canonical->failed; i++)
-		if (str_equal(emit(canonical, core, core->outputs[i].expression), key) && !canonical->failed)
-			return (int)i;
-	return -1;
+	const size_t *place = canonical->failed ? NULL : hash_map_get(places, key);
+	return place ? (int)*place - 1 : -1;
+}
+
+static bool has_star(const struct sqlite_core *core)
+{
+	for (size_t i = 0; i < core->outputs_count; i++)
+		if (core->outputs[i].expression->kind == SQLITE_STAR)
+			return true;
+	return false;
 }
 
 static void set_order(const struct sqlite_select *select, bool plain_collations, struct arena *arena,
 		      struct sql_analysis *analysis)
 {
+	const struct sqlite_core *core = &select->cores[0];
+	struct canonical outputs = { .arena = arena, .plain_collations = plain_collations };
+	struct hash_map places = { 0 };
+	bool star = has_star(core); /* a column of the output is one only where no star shifts it */
+	if (select->order_count > 0 && !star)
+		find_places(&outputs, core, &places);
 	analysis->ordered = select->order_count > 0;
 	analysis->limited = select->limit != NULL;
 	analysis->order_keys = ARENA_ARRAY(arena, struct sql_order_key, select->order_count + 1);
 	analysis->order_keys_count = select->order_count;
 	for (size_t i = 0; i < select->order_count; i++) {
+		const struct sqlite_order *key = &select->order[i];
 		struct canonical canonical = { .arena = arena, .plain_collations = plain_collations };
 		analysis->order_keys[i] = (struct sql_order_key){
-			.column = output_column(&canonical, select, select->order[i].expression),
-			.descending = select->order[i].descending,
-			.nulls_first = select->order[i].nulls_first,
+			.column = star ? -1 : output_column(&canonical, core, key->expression, &places),
+			.descending = key->descending,
+			.nulls_first = key->nulls_first,
 		};
 	}
 }

@@ -14,6 +14,7 @@
 #define OPCODES_MAX		(1 << 20)
 #define DEFINITION_STEPS_MAX	200 /* of 1,000 opcodes each: many times what a definition takes */
 #define DEFINITION_STEP_OPCODES 1000
+#define FUNCTION_NAME_MAX	255
 #define STUB_FUNCTIONS_MAX	64 /* the library keeps their names for good */
 
 struct sqlite_database {
@@ -22,6 +23,7 @@ struct sqlite_database {
 	struct arena *arena;
 	struct arena *loan;	   /* what the borrower adds; NULL: nothing so far */
 	struct hash_map relations; /* names in lower case */
+	struct hash_map functions; /* the library's: names in lower case */
 	int64_t objects;	   /* of the schema as built */
 	str_t *stub_tables;
 	size_t stub_tables_count;
@@ -112,15 +114,28 @@ static void build_schema(struct sqlite_database *database, const struct catalog 
 	json_decref(definitions);
 }
 
+/* Keeps a name, which is the only value of its row. */
+static int keep_name(struct sqlite_database *database, struct hash_map *names, const char *name)
+{
+	char *lower = arena_strdup(database->arena, name ? name : "");
+	for (char *at = lower; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	hash_map_set(names, str_from(lower), database);
+	return 0;
+}
+
 static int visit_relation(void *context, int count, char **values, char **names)
 {
 	struct sqlite_database *database = context;
 	(void)count, (void)names;
-	char *lower = arena_strdup(database->arena, values[0] ? values[0] : "");
-	for (char *at = lower; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	hash_map_set(&database->relations, str_from(lower), database);
-	return 0;
+	return keep_name(database, &database->relations, values[0]);
+}
+
+static int visit_function(void *context, int count, char **values, char **names)
+{
+	struct sqlite_database *database = context;
+	(void)count, (void)names;
+	return keep_name(database, &database->functions, values[0]);
 }
 
 /* Table-valued functions are built when they are first named, which the authorizer could not tell from a
@@ -165,6 +180,9 @@ struct sqlite_database *sqlite_database_build(const struct catalog *catalog)
 	hash_map_init(&database->relations, arena, 16);
 	(void)sqlite3_exec(database->handle, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')",
 			   visit_relation, database, NULL);
+	hash_map_init(&database->functions, arena, 256);
+	(void)sqlite3_exec(database->handle, "SELECT DISTINCT name FROM pragma_function_list", visit_function,
+			   database, NULL);
 	database->objects = count_objects(database);
 	return database;
 }
@@ -277,17 +295,14 @@ bool sqlite_database_stub_function(struct sqlite_database *database, str_t name)
 					  NULL, NULL) == SQLITE_OK;
 }
 
-bool sqlite_database_has_function(struct sqlite_database *database, str_t name)
+bool sqlite_database_has_function(const struct sqlite_database *database, str_t name)
 {
-	sqlite3_stmt *statement = NULL;
-	bool found =
-		sqlite3_prepare_v2(database->handle,
-				   "SELECT 1 FROM pragma_function_list WHERE name = lower(?)", -1, &statement,
-				   NULL) == SQLITE_OK &&
-		sqlite3_bind_text(statement, 1, name.ptr, (int)name.len, SQLITE_TRANSIENT) == SQLITE_OK &&
-		sqlite3_step(statement) == SQLITE_ROW;
-	(void)sqlite3_finalize(statement);
-	return found;
+	char lower[FUNCTION_NAME_MAX];
+	if (name.len > sizeof lower)
+		return false;
+	for (size_t i = 0; i < name.len; i++)
+		lower[i] = (char)tolower((unsigned char)name.ptr[i]);
+	return hash_map_get(&database->functions, (str_t){ lower, name.len }) != NULL;
 }
 
 bool sqlite_database_has_relation(const struct sqlite_database *database, str_t name)

@@ -40,7 +40,7 @@ bool sqlite_database_stub_table(struct sqlite_database *database, str_t name, st
 bool sqlite_database_stub_function(struct sqlite_database *database, str_t name);
 
 /* Whether the library has a function of that name (lower or upper case). */
-bool sqlite_database_has_function(struct sqlite_database *database, str_t name);
+bool sqlite_database_has_function(const struct sqlite_database *database, str_t name);
 
 /* Whether the name is a table or view of the schema, or a stub. */
 bool sqlite_database_has_relation(const struct sqlite_database *database, str_t name);
