@@ -11,6 +11,7 @@
 #include "sql/sqlite/bombs.h"
 #include "sql/sqlite/canonical.h"
 #include "sql/sqlite/database.h"
+#include "sql/sqlite/excess.h"
 #include "sql/sqlite/lint.h"
 #include "sql/sqlite/parser.h"
 #include "sql/sqlite/tokens.h"
@@ -200,6 +201,18 @@ static void prepare(struct sqlite_analysis *state)
 	}
 }
 
+static bool has_excess(struct sqlite_analysis *state)
+{
+	size_t offset;
+	const char *reason = sqlite_excess(state->text, &offset);
+	if (reason)
+		refuse_parse(
+			state,
+			&(struct sqlite_result){ .message = str_from(reason), .offset = (int64_t)offset },
+			VIOLATION_TOO_LONG);
+	return reason != NULL;
+}
+
 /* Looks at every WITH query, wherever it stands; false at one without an end. */
 static bool recursion_ends(const Node *node, void *context)
 {
@@ -346,7 +359,8 @@ static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret
 		sqlite_database_borrow(state->request->catalog);
 	state->database = database;
 	state->trace.violations = &state->violations;
-	prepare(state);
+	if (!has_excess(state))
+		prepare(state);
 	judge(state);
 	bool several = false;
 	for (size_t i = 0; i < state->violations.count; i++)

@@ -562,6 +562,44 @@ static void test_growth_in_the_library(void **state)
 	assert_int_equal(analysis.verdict, SQL_UNSAFE);
 }
 
+static str_t repeated(struct arena *arena, const char *part, unsigned number)
+{
+	const char *place = strchr(part, '%');
+	if (!place)
+		return str_from(part);
+	return arena_printf(arena, "%.*s%u%s", (int)(place - part), part, number, place + 2);
+}
+
+/* What the library compares with each other, or wraps into each other, is counted before it sees any. */
+static void test_excess(void **state)
+{
+	static const struct {
+		const char *head, *part, *tail; /* "%u" in the part: its number */
+		unsigned most;
+	} cases[] = {
+		{ "SELECT 1", ", sum(id) OVER (PARTITION BY id + %u)", " FROM users LIMIT 1", 32 },
+		{ "SELECT 1", ", sum(id) OVER w%u", " FROM users LIMIT 1", 32 },
+		{ "SELECT count(*)", ", max(id + %u)", " FROM users", 299 },
+		{ "SELECT count(*) FROM users GROUP BY id", ", id + %u", "", 128 },
+		{ "SELECT id FROM users WHERE id IN (1, 2) ORDER BY id", ", id + %u", " LIMIT 2, 3", 128 },
+		{ "SELECT 1", ", sum(id) OVER (ORDER BY id, name)", " FROM users LIMIT 1", 128 },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		for (unsigned count = cases[i].most; count <= cases[i].most + 1; count++) {
+			_cleanup_(arena_scope) struct arena *arena = arena_new();
+			struct buf sql = BUF_INIT;
+			buf_append_text(&sql, cases[i].head);
+			for (unsigned k = 1; k <= count; k++)
+				buf_append_str(&sql, repeated(arena, cases[i].part, k));
+			buf_append_text(&sql, cases[i].tail);
+			struct sql_analysis analysis = analyse(sql.data, true, true, arena);
+			if (has_violation(&analysis, "too_long") != (count > cases[i].most))
+				fail_msg("%s%s of %u", cases[i].head, cases[i].part, count);
+			buf_free(&sql);
+		}
+}
+
 static void test_many_violations(void **state)
 {
 	(void)state;
@@ -580,6 +618,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_growth_in_the_library),
 		cmocka_unit_test(test_many_violations),
+		cmocka_unit_test(test_excess),
 		cmocka_unit_test(test_clauses),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_required),
