@@ -207,6 +207,8 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 		.drift = { calibration->drift_opens_below, calibration->drift_closes_at,
 			   calibration->min_cases },
 		.retention_days = calibration->retention_days,
+		.feedback_topic = app->config->kafka.feedback_topic,
+		.feedback_horizon_ms = calibration->feedback_horizon_s * 1000,
 	};
 	return calibrator_start(&options, &app->calibrator, detail);
 }

@@ -77,3 +77,41 @@ CREATE INDEX calibration_drift_unpublished ON calibration_drift_episodes (opened
 COMMENT ON TABLE calibration_drift_episodes IS 'times in which confidence did not predict correctness, one row each';
 COMMENT ON COLUMN calibration_drift_episodes.score IS 'band score at judged_at, over so many cases';
 COMMENT ON COLUMN calibration_drift_episodes.published_at IS 'when the advisory topic had acknowledged its advisory';
+
+-- migration 3: late truth
+
+-- From which record on the events of a partition of the scored topic are remembered; NULL: they are not.
+ALTER TABLE calibration_positions ADD COLUMN remembered_from bigint;
+
+-- Scored events that feedback can still be about, by a digest of their event_id; two events of one event_id are two.
+-- The segment is the one that they are counted under. A partition a day, made when needed and dropped when too old.
+CREATE TABLE calibration_events (
+	event_key uuid NOT NULL,
+	scored_at timestamptz NOT NULL,
+	partition integer NOT NULL,
+	record_offset bigint NOT NULL,
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	level text COLLATE "C" NOT NULL,
+	confidence numeric NOT NULL,
+	correct boolean,
+	PRIMARY KEY (event_key, scored_at, partition, record_offset)
+) PARTITION BY RANGE (scored_at);
+
+-- Everything that was said within the horizon, also about events that are not known yet.
+CREATE TABLE calibration_feedback (
+	event_key uuid NOT NULL,
+	said_at timestamptz NOT NULL,
+	partition integer NOT NULL,
+	record_offset bigint NOT NULL,
+	correct boolean NOT NULL,
+	PRIMARY KEY (event_key, said_at, partition, record_offset)
+) PARTITION BY RANGE (said_at);
+
+-- Segments of which nothing is scored any more make room for others.
+ALTER TABLE calibration_segments ADD COLUMN last_seen timestamptz NOT NULL DEFAULT now();
+
+COMMENT ON TABLE calibration_events IS 'scored events that feedback may come for';
+COMMENT ON TABLE calibration_feedback IS 'verdicts of people and other systems on scored events';
+COMMENT ON COLUMN calibration_events.correct IS 'the verdict that is counted, NULL: none yet';

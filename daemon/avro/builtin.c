@@ -10,6 +10,9 @@ static const unsigned char SCORED_SCHEMA[] = {
 static const unsigned char ADVISORY_SCHEMA[] = {
 #include "schemas/advisory.avsc.inc"
 };
+static const unsigned char FEEDBACK_SCHEMA[] = {
+#include "schemas/query_feedback.avsc.inc"
+};
 
 /* The last byte is the NUL that the build adds. */
 #define TEXT_OF(bytes) ((str_t){ (const char *)(bytes), sizeof(bytes) - 1 })
@@ -21,6 +24,8 @@ str_t builtin_schema(enum record_id id)
 		return TEXT_OF(QUERY_SCHEMA);
 	case RECORD_SCORED:
 		return TEXT_OF(SCORED_SCHEMA);
+	case RECORD_FEEDBACK:
+		return TEXT_OF(FEEDBACK_SCHEMA);
 	default:
 		return TEXT_OF(ADVISORY_SCHEMA);
 	}
@@ -32,6 +37,7 @@ const struct record_type *builtin_record(enum record_id id)
 		[RECORD_QUERY] = &GENERATED_QUERY_RECORD,
 		[RECORD_SCORED] = &SCORED_QUERY_RECORD,
 		[RECORD_ADVISORY] = &ADVISORY_RECORD,
+		[RECORD_FEEDBACK] = &QUERY_FEEDBACK_RECORD,
 	};
 	return RECORDS[id];
 }

@@ -3,7 +3,7 @@
 
 #include "avro/fields.h"
 
-enum record_id { RECORD_QUERY, RECORD_SCORED, RECORD_ADVISORY, RECORD_COUNT_ };
+enum record_id { RECORD_QUERY, RECORD_SCORED, RECORD_ADVISORY, RECORD_FEEDBACK, RECORD_COUNT_ };
 
 /* The schema's JSON text. */
 str_t builtin_schema(enum record_id id);

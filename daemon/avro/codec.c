@@ -245,6 +245,16 @@ err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t 
 	return err;
 }
 
+err_t codec_decode_feedback(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct query_feedback **ret_feedback, struct err_detail *detail)
+{
+	void *record;
+	err_t err = decode(codec, RECORD_FEEDBACK, data, len, arena, &record, detail);
+	if (!err)
+		*ret_feedback = record;
+	return err;
+}
+
 err_t codec_decode_query_json_lenient(const struct codec *codec, str_t json, int64_t now_ms,
 				      struct arena *arena, struct generated_query **ret_query,
 				      struct err_detail *detail)
@@ -291,6 +301,11 @@ err_t codec_encode_scored(const struct codec *codec, const struct scored_query *
 err_t codec_encode_advisory(const struct codec *codec, const struct advisory *advisory, struct buf *out)
 {
 	return encode(codec, RECORD_ADVISORY, advisory, out);
+}
+
+err_t codec_encode_feedback(const struct codec *codec, const struct query_feedback *feedback, struct buf *out)
+{
+	return encode(codec, RECORD_FEEDBACK, feedback, out);
 }
 
 void codec_json_query(const struct generated_query *query, struct buf *out)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "avro/advisory.h"
+#include "avro/query_feedback.h"
 #include "common/arena.h"
 #include "common/buf.h"
 
@@ -48,10 +49,16 @@ err_t codec_decode_scored(const struct codec *codec, const void *data, size_t le
 err_t codec_decode_advisory(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct advisory **ret_advisory, struct err_detail *detail);
 
+/* Decodes a message of the feedback topic, of either format. */
+err_t codec_decode_feedback(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct query_feedback **ret_feedback, struct err_detail *detail);
+
 /* Appends the encoded record in the codec's output format. */
 err_t codec_encode_query(const struct codec *codec, const struct generated_query *query, struct buf *out);
 err_t codec_encode_scored(const struct codec *codec, const struct scored_query *scored, struct buf *out);
 err_t codec_encode_advisory(const struct codec *codec, const struct advisory *advisory, struct buf *out);
+err_t codec_encode_feedback(const struct codec *codec, const struct query_feedback *feedback,
+			    struct buf *out);
 
 /* Appends the record as one line of JSON without a line end, whatever the codec's output format. */
 void codec_json_query(const struct generated_query *query, struct buf *out);

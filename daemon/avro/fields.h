@@ -58,6 +58,7 @@ struct field {
 extern const struct record_type GENERATED_QUERY_RECORD;
 extern const struct record_type SCORED_QUERY_RECORD;
 extern const struct record_type ADVISORY_RECORD;
+extern const struct record_type QUERY_FEEDBACK_RECORD;
 
 extern const struct enumeration ADVISORY_KINDS;
 extern const struct enumeration CONFIDENCE_LEVELS;

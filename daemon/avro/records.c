@@ -1,5 +1,6 @@
 /* The tables of fields.h: what the schemas under schemas/ say, bound to the structs. */
 #include "avro/fields.h"
+#include "avro/query_feedback.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
@@ -430,4 +431,16 @@ static const struct field ADVISORY_FIELDS[] = {
 	DEFAULTED(suppressed, FIELD_LONG, 0),
 };
 const struct record_type ADVISORY_RECORD = TABLE(ADVISORY_FIELDS, "Advisory");
+#undef RECORD
+
+/* QueryFeedback */
+
+#define RECORD query_feedback
+static const struct field QUERY_FEEDBACK_FIELDS[] = {
+	REQUIRED(event_id, FIELD_TEXT),
+	REQUIRED(correct, FIELD_BOOL),
+	NULLABLE(source, FIELD_TEXT),
+	NULLABLE(note, FIELD_TEXT),
+};
+const struct record_type QUERY_FEEDBACK_RECORD = TABLE(QUERY_FEEDBACK_FIELDS, "QueryFeedback");
 #undef RECORD

@@ -6,16 +6,20 @@ static void forget_cases(struct batch *batch)
 	batch->arena = NULL;
 	batch->cases = NULL;
 	batch->cases_count = batch->cases_capacity = 0;
-	batch->records = 0;
+	batch->feedback = NULL;
+	batch->feedback_count = batch->feedback_capacity = 0;
+	batch->records = batch->labelled = 0;
+	batch->expired = 0;
 }
 
 static int by_partition(const void *a, const void *b)
 {
 	const struct batch_partition *left = a, *right = b;
-	return (left->partition > right->partition) - (left->partition < right->partition);
+	int order = strcmp(left->topic, right->topic);
+	return order ? order : (left->partition > right->partition) - (left->partition < right->partition);
 }
 
-void batch_assign(struct batch *batch, const int32_t *partitions, size_t count)
+void batch_assign(struct batch *batch, const struct batch_partition *partitions, size_t count)
 {
 	batch_free(batch);
 	if (count == 0)
@@ -24,8 +28,12 @@ void batch_assign(struct batch *batch, const int32_t *partitions, size_t count)
 	if (!batch->partitions)
 		abort();
 	for (size_t i = 0; i < count; i++)
-		batch->partitions[i] = (struct batch_partition){ partitions[i], CALIBRATION_POSITION_NONE,
-								 CALIBRATION_POSITION_NONE };
+		batch->partitions[i] = (struct batch_partition){
+			.topic = partitions[i].topic,
+			.partition = partitions[i].partition,
+			.stored = CALIBRATION_POSITION_NONE,
+			.reached = CALIBRATION_POSITION_NONE,
+		};
 	batch->partitions_count = count;
 	qsort(batch->partitions, count, sizeof *batch->partitions, by_partition);
 }
@@ -44,19 +52,22 @@ void batch_restart(struct batch *batch, const int64_t *positions)
 		batch->partitions[i].stored = batch->partitions[i].reached = positions[i];
 }
 
-bool batch_reach(struct batch *batch, int32_t partition, int64_t offset)
+struct batch_partition *batch_find(struct batch *batch, const char *topic, int32_t partition)
 {
-	for (size_t i = 0; i < batch->partitions_count; i++) {
-		struct batch_partition *item = &batch->partitions[i];
-		if (item->partition != partition)
-			continue;
-		if (offset < item->reached)
-			return false;
-		item->reached = offset + 1;
-		batch->records++;
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		if (batch->partitions[i].partition == partition && batch->partitions[i].topic == topic)
+			return &batch->partitions[i];
+	return NULL;
+}
+
+bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset)
+{
+	if (offset < partition->reached)
+		return false;
+	partition->reached = offset + 1;
+	partition->at_end = false;
+	batch->records++;
+	return true;
 }
 
 void batch_add(struct batch *batch, const struct calibration_case *item)
@@ -67,10 +78,18 @@ void batch_add(struct batch *batch, const struct calibration_case *item)
 	copy.application = arena_str(batch->arena, item->application);
 	copy.model = arena_str(batch->arena, item->model);
 	copy.prompt_version = arena_str(batch->arena, item->prompt_version);
+	batch->labelled += item->label_source != ENUM_ABSENT;
 	ARENA_PUSH(batch->arena, batch->cases, batch->cases_count, batch->cases_capacity, copy);
 }
 
-struct calibration_step *batch_steps(const struct batch *batch, size_t *ret_count)
+void batch_add_feedback(struct batch *batch, const struct calibration_feedback *item)
+{
+	if (!batch->arena)
+		batch->arena = arena_new();
+	ARENA_PUSH(batch->arena, batch->feedback, batch->feedback_count, batch->feedback_capacity, *item);
+}
+
+struct calibration_step *batch_steps(const struct batch *batch, const char *remembered, size_t *ret_count)
 {
 	struct calibration_step *steps = calloc(batch->partitions_count + 1, sizeof *steps);
 	size_t count = 0;
@@ -79,8 +98,11 @@ struct calibration_step *batch_steps(const struct batch *batch, size_t *ret_coun
 	for (size_t i = 0; i < batch->partitions_count; i++) {
 		const struct batch_partition *item = &batch->partitions[i];
 		if (item->reached != item->stored)
-			steps[count++] =
-				(struct calibration_step){ item->partition, item->stored, item->reached };
+			steps[count++] = (struct calibration_step){ .topic = item->topic,
+								    .remembers = item->topic == remembered,
+								    .partition = item->partition,
+								    .from = item->stored,
+								    .to = item->reached };
 	}
 	*ret_count = count;
 	return steps;
@@ -91,4 +113,12 @@ void batch_committed(struct batch *batch)
 	for (size_t i = 0; i < batch->partitions_count; i++)
 		batch->partitions[i].stored = batch->partitions[i].reached;
 	forget_cases(batch);
+}
+
+bool batch_caught_up(const struct batch *batch, int64_t since_us)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		if (!batch->partitions[i].at_end && batch->partitions[i].end_us < since_us)
+			return false;
+	return batch->records == 0;
 }

@@ -1,6 +1,7 @@
 #include "calibration/calibrator.h"
 
 #include "calibration/batch.h"
+#include "calibration/days.h"
 #include "calibration/watch.h"
 #include "common/backoff.h"
 #include "common/clock.h"
@@ -20,6 +21,7 @@ enum {
 	RETRY_CAP_MS = 10000,
 	WATERMARK_TIMEOUT_MS = 5000,
 	WARNING_PAUSE_MS = 10000,
+	CAUGHT_UP_MS = 60000,
 	FINISH_MS = 2000, /* for advisories under way at a stop */
 };
 
@@ -31,6 +33,8 @@ enum {
 struct calibrator {
 	uint32_t magic;
 	char *topic;
+	char *feedback_topic; /* or NULL: it is not read */
+	int64_t horizon_ms;   /* likewise 0 */
 	const struct codec *codec;
 	rd_kafka_t *consumer;
 	struct fetching fetching; /* the thread's */
@@ -44,6 +48,7 @@ struct calibrator {
 	bool positioned; /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
 	int64_t batch_since_us; /* of the first record of the batch */
+	int64_t fetched_us;	/* since when partitions are fetched without a break */
 	int64_t retry_at_us;	/* 0: the database took the last attempt */
 	int64_t warned_us;
 	uint64_t skipped_silently;
@@ -81,12 +86,19 @@ static bool retry_is_due(const struct calibrator *calibrator)
 	return clock_monotonic_us() >= calibrator->retry_at_us;
 }
 
-static void count_commit(struct calibrator *calibrator)
+static void count_commit(struct calibrator *calibrator, const struct late_truth_outcome *outcome)
 {
+	struct calibrator_statistics *statistics = &calibrator->statistics;
 	pthread_mutex_lock(&calibrator->mutex);
-	calibrator->statistics.cases += calibrator->batch.cases_count;
-	calibrator->statistics.batches++;
-	calibrator->statistics.last_commit_ms = clock_wall_ms();
+	statistics->cases += calibrator->batch.labelled;
+	statistics->feedback_counted += (uint64_t)outcome->counted;
+	statistics->feedback_corrected += (uint64_t)outcome->corrected;
+	statistics->feedback_unchanged += (uint64_t)outcome->unchanged;
+	statistics->feedback_unknown += (uint64_t)outcome->unknown;
+	statistics->feedback_expired += (uint64_t)outcome->expired + calibrator->batch.expired;
+	statistics->feedback_refused += (uint64_t)outcome->refused;
+	statistics->batches++;
+	statistics->last_commit_ms = clock_wall_ms();
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
@@ -101,24 +113,37 @@ static void give_up_batch(struct calibrator *calibrator, const struct err_detail
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
-static err_t flush(struct calibrator *calibrator, struct err_detail *detail)
+static err_t flush(struct calibrator *calibrator, struct late_truth_outcome *ret_outcome,
+		   struct err_detail *detail)
 {
+	const struct batch *batch = &calibrator->batch;
 	size_t steps_count;
 	_cleanup_(cleanup_free) struct calibration_step *steps =
-		batch_steps(&calibrator->batch, &steps_count);
+		batch_steps(batch, calibrator->topic, &steps_count);
 	if (steps_count == 0)
 		return ERR_OK;
+	const struct calibration_work work = { batch->cases,	batch->cases_count,
+					       batch->feedback, batch->feedback_count,
+					       steps,		steps_count };
 	tick_waiting(&calibrator->ticker, DATABASE_NAME);
-	return calibration_store_apply(calibrator->store, calibrator->topic, calibrator->batch.cases,
-				       calibrator->batch.cases_count, steps, steps_count,
-				       drift_watch_touched(calibrator->watch), detail);
+	return calibration_store_apply(calibrator->store, &work, drift_watch_touched(calibrator->watch),
+				       ret_outcome, detail);
+}
+
+static void warn_of_refused(const struct late_truth_outcome *outcome)
+{
+	if (outcome->refused)
+		log_warning("%lld messages of feedback are lost: more of it is waiting for its events than "
+			    "there is room for",
+			    (long long)outcome->refused);
 }
 
 /* Counts the batch; whatever the outcome, nothing is lost or doubled. */
 static void commit_batch(struct calibrator *calibrator)
 {
 	struct err_detail detail = { "" };
-	err_t err = flush(calibrator, &detail);
+	struct late_truth_outcome outcome = { 0 };
+	err_t err = flush(calibrator, &outcome, &detail);
 	if (err == ERR_CONFLICT) {
 		database_works(calibrator);
 		give_up_batch(calibrator, &detail);
@@ -126,7 +151,8 @@ static void commit_batch(struct calibrator *calibrator)
 		postpone(calibrator, err, &detail);
 	} else {
 		database_works(calibrator);
-		count_commit(calibrator);
+		warn_of_refused(&outcome);
+		count_commit(calibrator, &outcome);
 		batch_committed(&calibrator->batch);
 	}
 }
@@ -136,7 +162,7 @@ static bool batch_is_due(const struct calibrator *calibrator)
 	const struct batch *batch = &calibrator->batch;
 	if (batch->records == 0)
 		return false;
-	return batch->cases_count >= BATCH_CASES || batch->records >= BATCH_RECORDS ||
+	return batch->cases_count + batch->feedback_count >= BATCH_CASES || batch->records >= BATCH_RECORDS ||
 	       clock_monotonic_us() - calibrator->batch_since_us >= INT64_C(1000) * BATCH_AGE_MS;
 }
 
@@ -151,6 +177,7 @@ static void set_paused(struct calibrator *calibrator, bool pause)
 	    rd_kafka_assignment(calibrator->consumer, &list) != RD_KAFKA_RESP_ERR_NO_ERROR || !list)
 		return;
 	fetching_pause(&calibrator->fetching, list, pause);
+	calibrator->fetched_us = clock_monotonic_us();
 	calibrator->paused = pause;
 }
 
@@ -160,20 +187,20 @@ static int64_t start_offset(struct calibrator *calibrator, const struct batch_pa
 	int64_t low, high;
 	if (partition->stored == CALIBRATION_POSITION_NONE)
 		return RD_KAFKA_OFFSET_BEGINNING;
-	if (rd_kafka_query_watermark_offsets(calibrator->consumer, calibrator->topic, partition->partition,
+	if (rd_kafka_query_watermark_offsets(calibrator->consumer, partition->topic, partition->partition,
 					     &low, &high, WATERMARK_TIMEOUT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return partition->stored;
 	if (partition->stored < low)
 		log_error(
 			"partition %d of %s: records from %lld to %lld were deleted before they were counted",
-			(int)partition->partition, calibrator->topic, (long long)partition->stored,
+			(int)partition->partition, partition->topic, (long long)partition->stored,
 			(long long)low - 1);
 	if (partition->stored > high)
 		log_error("partition %d of %s ends at %lld, but %lld is counted already: is it another topic "
 			  "of "
 			  "that name? It is not counted; use another database, or delete its row of "
 			  "calibration_positions",
-			  (int)partition->partition, calibrator->topic, (long long)high,
+			  (int)partition->partition, partition->topic, (long long)high,
 			  (long long)partition->stored);
 	return partition->stored < low	  ? low
 	       : partition->stored > high ? RD_KAFKA_OFFSET_INVALID
@@ -182,16 +209,23 @@ static int64_t start_offset(struct calibrator *calibrator, const struct batch_pa
 
 static err_t read_positions(struct calibrator *calibrator, struct err_detail *detail)
 {
-	size_t count = calibrator->batch.partitions_count;
-	_cleanup_(cleanup_free) int64_t *positions = calloc(count + 1, sizeof *positions);
-	_cleanup_(cleanup_free) int32_t *partitions = calloc(count + 1, sizeof *partitions);
-	if (!positions || !partitions)
+	const struct batch *batch = &calibrator->batch;
+	_cleanup_(cleanup_free) int64_t *positions = calloc(batch->partitions_count + 1, sizeof *positions);
+	err_t err = ERR_OK;
+	if (!positions)
 		abort();
-	for (size_t i = 0; i < count; i++)
-		partitions[i] = calibrator->batch.partitions[i].partition;
 	tick_waiting(&calibrator->ticker, DATABASE_NAME);
-	err_t err = calibration_store_positions(calibrator->store, calibrator->topic, partitions, count,
-						positions, detail);
+	for (size_t i = 0, end; !err && i < batch->partitions_count; i = end) {
+		_cleanup_(cleanup_free) int32_t *numbers = calloc(batch->partitions_count, sizeof *numbers);
+		if (!numbers)
+			abort();
+		for (end = i; end < batch->partitions_count &&
+			      batch->partitions[end].topic == batch->partitions[i].topic;
+		     end++)
+			numbers[end - i] = batch->partitions[end].partition;
+		err = calibration_store_positions(calibrator->store, batch->partitions[i].topic, numbers,
+						  end - i, &positions[i], detail);
+	}
 	if (!err)
 		batch_restart(&calibrator->batch, positions);
 	return err;
@@ -205,16 +239,17 @@ static void fetch_from_positions(struct calibrator *calibrator)
 	tick_waiting(&calibrator->ticker, "Kafka broker");
 	set_paused(calibrator, false);
 	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
-		const struct batch_partition *partition = &calibrator->batch.partitions[i];
+		struct batch_partition *partition = &calibrator->batch.partitions[i];
 		int64_t offset = start_offset(calibrator, partition);
-		if (offset != RD_KAFKA_OFFSET_INVALID)
-			rd_kafka_topic_partition_list_add(list, calibrator->topic, partition->partition)
+		partition->at_end = offset == RD_KAFKA_OFFSET_INVALID;
+		if (!partition->at_end)
+			rd_kafka_topic_partition_list_add(list, partition->topic, partition->partition)
 				->offset = offset;
 	}
 	rd_kafka_resp_err_t err = fetching_assign(&calibrator->fetching, list);
+	calibrator->fetched_us = clock_monotonic_us();
 	if (err)
-		log_error("partitions of %s cannot be assigned: %s", calibrator->topic,
-			  rd_kafka_err2str(err));
+		log_error("partitions for calibration cannot be assigned: %s", rd_kafka_err2str(err));
 	calibrator->positioned = !err;
 }
 
@@ -230,22 +265,33 @@ static void take_positions(struct calibrator *calibrator)
 	fetch_from_positions(calibrator);
 }
 
+/* Topics are told apart by our pointers to their names. */
+static const char *own_topic(const struct calibrator *calibrator, const char *name)
+{
+	return calibrator->feedback_topic && strcmp(name, calibrator->feedback_topic) == 0
+		       ? calibrator->feedback_topic
+		       : calibrator->topic;
+}
+
 /* The partitions are only noted: the database tells where they start, and it may be away for longer than a
  * rebalance may take. */
 static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partition_list_t *list)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *none =
 		rd_kafka_topic_partition_list_new(0);
-	_cleanup_(cleanup_free) int32_t *partitions = calloc((size_t)list->cnt + 1, sizeof *partitions);
+	_cleanup_(cleanup_free) struct batch_partition *partitions =
+		calloc((size_t)list->cnt + 1, sizeof *partitions);
 	if (!partitions)
 		abort();
-	for (int i = 0; i < list->cnt; i++)
-		partitions[i] = list->elems[i].partition;
+	for (int i = 0; i < list->cnt; i++) {
+		partitions[i].topic = own_topic(calibrator, list->elems[i].topic);
+		partitions[i].partition = list->elems[i].partition;
+	}
 	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
 	calibrator->positioned = false;
 	set_paused(calibrator, false);
 	fetching_assign(&calibrator->fetching, none);
-	log_info("calibration: assigned %d partitions of %s", list->cnt, calibrator->topic);
+	log_info("calibration: assigned %d partitions", list->cnt);
 }
 
 /* What was read is counted if that succeeds at once, else the next owner reads it again. */
@@ -273,6 +319,14 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 /* ---- records ---- */
 
+/* Feedback may come a horizon before or after its event, and events are counted for as long as buckets are
+ * kept. A message's time is whatever its sender says: no partitions are made for absurd ones. */
+static bool within_memory(const struct calibrator *calibrator, int64_t time_ms)
+{
+	return time_ms >= calibration_store_since_ms(calibrator->store) - calibrator->horizon_ms &&
+	       time_ms <= clock_wall_ms() + calibrator->horizon_ms + DAY_MS;
+}
+
 /* A topic full of foreign records must not flood the log. */
 static void skip(struct calibrator *calibrator, const rd_kafka_message_t *message, const char *reason)
 {
@@ -285,37 +339,86 @@ static void skip(struct calibrator *calibrator, const rd_kafka_message_t *messag
 		return;
 	}
 	log_warning("partition %d of %s, offset %lld is not counted: %s (and %llu before it)",
-		    (int)message->partition, calibrator->topic, (long long)message->offset, reason,
-		    (unsigned long long)calibrator->skipped_silently);
+		    (int)message->partition, rd_kafka_topic_name(message->rkt), (long long)message->offset,
+		    reason, (unsigned long long)calibrator->skipped_silently);
 	calibrator->warned_us = now_us;
 	calibrator->skipped_silently = 0;
 }
 
-static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
+static void read_scored(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct calibration_case item;
 	struct err_detail detail = { "" };
 	bool read;
-	if (!batch_reach(&calibrator->batch, message->partition, message->offset))
+	err_t err = calibration_case_read(calibrator->codec, message->payload, message->len, arena, &item,
+					  &read, &detail);
+	if (err)
+		skip(calibrator, message, err_message(err, &detail));
+	if (err || !read)
+		return;
+	item.partition = message->partition;
+	item.offset = message->offset;
+	if (!calibrator->horizon_ms || !within_memory(calibrator, item.scored_at_ms) ||
+	    item.scored_at_ms < calibration_store_since_ms(calibrator->store))
+		item.event.text[0] = '\0';
+	if (item.label_source != ENUM_ABSENT || item.event.text[0])
+		batch_add(&calibrator->batch, &item);
+}
+
+static void read_feedback(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	struct calibration_feedback item = { .partition = message->partition, .offset = message->offset };
+	struct err_detail detail = { "" };
+	rd_kafka_timestamp_type_t type;
+	item.said_at_ms = rd_kafka_message_timestamp(message, &type);
+	err_t err =
+		calibration_feedback_read(calibrator->codec, message->payload, message->len, &item, &detail);
+	if (!err && type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+		err = err_fail(&detail, ERR_AVRO_VALUE, "the message has no time");
+	if (err)
+		skip(calibrator, message, err_message(err, &detail));
+	else if (within_memory(calibrator, item.said_at_ms))
+		batch_add_feedback(&calibrator->batch, &item);
+	else
+		calibrator->batch.expired++;
+}
+
+static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	const char *topic = own_topic(calibrator, rd_kafka_topic_name(message->rkt));
+	struct batch_partition *partition = batch_find(&calibrator->batch, topic, message->partition);
+	bool feedback = topic == calibrator->feedback_topic;
+	if (!partition || !batch_reach(&calibrator->batch, partition, message->offset))
 		return;
 	if (calibrator->batch.records == 1)
 		calibrator->batch_since_us = clock_monotonic_us();
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.records++;
+	calibrator->statistics.feedback += feedback;
 	pthread_mutex_unlock(&calibrator->mutex);
-	err_t err = calibration_case_read(calibrator->codec, message->payload, message->len, arena, &item,
-					  &read, &detail);
-	if (err)
-		skip(calibrator, message, err_message(err, &detail));
-	else if (read && item.label_source != ENUM_ABSENT)
-		batch_add(&calibrator->batch, &item);
+	if (feedback)
+		read_feedback(calibrator, message);
+	else
+		read_scored(calibrator, message);
+}
+
+static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	struct batch_partition *partition =
+		batch_find(&calibrator->batch, own_topic(calibrator, rd_kafka_topic_name(message->rkt)),
+			   message->partition);
+	if (!partition)
+		return;
+	partition->at_end = true;
+	partition->end_us = clock_monotonic_us();
 }
 
 static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	switch (message->err) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		note_end(calibrator, message);
 		return;
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
@@ -349,6 +452,10 @@ static void poll_once(struct calibrator *calibrator)
 static void watch_drift(struct calibrator *calibrator)
 {
 	struct drift_watch_statistics drift;
+	int64_t now_us = clock_monotonic_us(), since_us = now_us - INT64_C(1000) * CAUGHT_UP_MS;
+	drift_watch_set_caught_up(calibrator->watch, calibrator->positioned &&
+							     calibrator->fetched_us < since_us &&
+							     batch_caught_up(&calibrator->batch, since_us));
 	if (calibrator->retry_at_us || !drift_watch_step(calibrator->watch))
 		return;
 	drift_watch_statistics(calibrator->watch, &drift);
@@ -404,6 +511,7 @@ static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *
 		{ "isolation.level", "read_committed" },
 		{ "enable.auto.commit", "false" },
 		{ "enable.auto.offset.store", "false" },
+		{ "enable.partition.eof", "true" },
 		{ "auto.offset.reset", "error" },
 		{ "partition.assignment.strategy", "range,roundrobin" },
 		{ "queued.max.messages.kbytes", "16384" },
@@ -432,8 +540,10 @@ static err_t create_consumer(struct calibrator *calibrator, const struct kafka_s
 	calibrator->fetching.consumer = calibrator->consumer;
 	rd_kafka_poll_set_consumer(calibrator->consumer);
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
-		rd_kafka_topic_partition_list_new(1);
+		rd_kafka_topic_partition_list_new(2);
 	rd_kafka_topic_partition_list_add(topics, calibrator->topic, RD_KAFKA_PARTITION_UA);
+	if (calibrator->feedback_topic)
+		rd_kafka_topic_partition_list_add(topics, calibrator->feedback_topic, RD_KAFKA_PARTITION_UA);
 	rd_kafka_resp_err_t code = rd_kafka_subscribe(calibrator->consumer, topics);
 	return code ? err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s", calibrator->topic, rd_kafka_err2str(code))
 		    : ERR_OK;
@@ -448,6 +558,7 @@ static void calibrator_free(struct calibrator *calibrator)
 	batch_free(&calibrator->batch);
 	pthread_mutex_destroy(&calibrator->mutex);
 	free(calibrator->topic);
+	free(calibrator->feedback_topic);
 	calibrator->magic = 0;
 	free(calibrator);
 }
@@ -463,8 +574,19 @@ static err_t create_watch(struct calibrator *calibrator, const struct calibrator
 		.limits = options->drift,
 		.bucket_s = options->bucket_s,
 		.retention_days = options->retention_days,
+		.feedback_horizon_ms = calibrator->horizon_ms,
 	};
 	return drift_watch_new(&watch, &calibrator->watch, detail);
+}
+
+static void set_memory(struct calibrator *calibrator, const struct calibrator_options *options)
+{
+	int64_t retention_ms = options->retention_days * DAY_MS;
+	calibrator->horizon_ms = options->feedback_horizon_ms;
+	if (retention_ms && calibrator->horizon_ms > retention_ms)
+		calibrator->horizon_ms = retention_ms;
+	if (calibrator->horizon_ms && !(calibrator->feedback_topic = strdup(options->feedback_topic)))
+		abort();
 }
 
 DEFINE_CLEANUP(struct calibrator, calibrator_cleanup, calibrator_free)
@@ -480,8 +602,15 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 	calibrator->codec = options->codec;
 	calibrator->ticker.name = "calibrator";
 	calibrator->backoff = (struct backoff){ .base_ms = RETRY_BASE_MS, .cap_ms = RETRY_CAP_MS };
-	calibrator->store = calibration_store_new(&(struct calibration_store_options){
-		options->dsn, options->password_file, options->bucket_s, (int64_t)options->max_segments });
+	set_memory(calibrator, options);
+	calibrator->store = calibration_store_new(&(const struct calibration_store_options){
+		.dsn = options->dsn,
+		.password_file = options->password_file,
+		.bucket_s = options->bucket_s,
+		.max_segments = (int64_t)options->max_segments,
+		.feedback_horizon_ms = calibrator->horizon_ms,
+		.retention_ms = options->retention_days * DAY_MS,
+	});
 	pthread_mutex_init(&calibrator->mutex, NULL);
 	if (!calibrator->topic)
 		abort();

@@ -9,6 +9,9 @@
  *
  * Between batches it judges drift, publishes its advisories and deletes what is too old (watch.h).
  *
+ * With a feedback horizon it reads the feedback topic in the same way, and remembers scored events for it
+ * (late_truth.h).
+ *
  * A record that cannot be decoded is skipped with a warning. Records without label or overall confidence
  * only move the position.
  */
@@ -31,18 +34,27 @@ struct calibrator_options {
 	int64_t bucket_s;
 	size_t max_segments; /* counted by themselves, the rest as "other" */
 	struct drift_limits drift;
-	int64_t retention_days; /* 0: nothing is deleted */
+	int64_t retention_days;	     /* 0: nothing is deleted */
+	const char *feedback_topic;  /* with a horizon; only read by calibrator_start */
+	int64_t feedback_horizon_ms; /* 0: feedback is not read; longer than the retention: as long as that */
 };
 
 /* Since the start. */
 struct calibrator_statistics {
-	uint64_t records;      /* consumed */
-	uint64_t cases;	       /* counted, in committed transactions */
-	uint64_t skipped;      /* undecodable, or with values that cannot be counted */
-	uint64_t batches;      /* committed transactions */
-	uint64_t conflicts;    /* batches given up because somebody else had counted them */
-	uint64_t failures;     /* attempts that the database did not take */
-	uint64_t drift_opened; /* episodes, by this instance, likewise below */
+	uint64_t records;	   /* consumed */
+	uint64_t cases;		   /* counted, in committed transactions */
+	uint64_t skipped;	   /* undecodable, or with values that cannot be counted */
+	uint64_t feedback;	   /* messages consumed of the feedback topic, among the records */
+	uint64_t feedback_counted; /* events with a first verdict, likewise below in committed transactions */
+	uint64_t feedback_corrected; /* events whose verdict changed */
+	uint64_t feedback_unchanged; /* messages that said it again, or were outdone by later ones */
+	uint64_t feedback_unknown;   /* messages about events that are not known (yet) */
+	uint64_t feedback_expired;   /* messages beyond the horizon */
+	uint64_t feedback_refused;   /* messages that there was no room for */
+	uint64_t batches;	     /* committed transactions */
+	uint64_t conflicts;	     /* batches given up because somebody else had counted them */
+	uint64_t failures;	     /* attempts that the database did not take */
+	uint64_t drift_opened;	     /* episodes, by this instance, likewise below */
 	uint64_t drift_closed;
 	uint64_t drift_published; /* advisories */
 	int64_t last_commit_ms;	  /* wall clock; 0: none yet */

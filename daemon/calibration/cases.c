@@ -1,6 +1,7 @@
 #include "calibration/cases.h"
 
 #include "calibration/array.h"
+#include "common/hash.h"
 #include "common/utf8.h"
 
 enum { SEGMENT_TEXT_BYTES = 256 };
@@ -25,6 +26,15 @@ int calibration_source_of(const char *name)
 	while (source < LABEL_RELEVANCE && strcmp(calibration_source_name(source), name) != 0)
 		source++;
 	return source;
+}
+
+struct event_key event_key_of(str_t event_id)
+{
+	struct event_key key;
+	char hex[DIGEST_HEX_SIZE];
+	digest_sha256_hex(event_id.ptr, event_id.len, hex);
+	snprintf(key.text, sizeof key.text, "%.32s", hex);
+	return key;
 }
 
 static bool storable(str_t text)
@@ -66,6 +76,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.confidence = scored->confidence.overall.value,
 		.weight = label ? label->weight : 1,
 		.correct = label && label->correct,
+		.event = event_key_of(scored->event_id),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
 		return err_fail(detail, ERR_AVRO_VALUE,
@@ -77,7 +88,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 
 /* ---- parameters ---- */
 
-enum { COLUMNS_COUNT = sizeof(struct case_columns) / sizeof(struct buf) };
+enum { COLUMNS_COUNT = sizeof(struct case_columns) / sizeof(struct buf), COUNTED_COLUMNS = 9 };
 
 void case_columns_free(struct case_columns *columns)
 {
@@ -124,6 +135,9 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 	append_double(&columns->confidence, item->confidence);
 	append_double(&columns->weight, item->weight);
 	buf_append_char(&columns->correct, item->correct ? '1' : '0');
+	buf_append_text(&columns->event, item->event.text[0] ? item->event.text : "NULL");
+	buf_printf(&columns->partition, "%d", (int)item->partition);
+	buf_printf(&columns->offset, "%lld", (long long)item->offset);
 }
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)
@@ -140,22 +154,27 @@ void case_columns_make(struct case_columns *columns, const struct calibration_ca
 
 /* ---- segments ---- */
 
-#define UNKNOWN_SEGMENTS                                                                                     \
-	"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) "                                       \
-	"AS c (application, model, prompt_version, label_source) WHERE c.label_source IS NOT NULL "          \
-	"AND NOT EXISTS (SELECT FROM %s s WHERE s.application = c.application AND s.model = c.model "        \
-	"AND s.prompt_version = c.prompt_version) "
+#define SEGMENTS_HERE "unnest($1::text[], $2::text[], $3::text[]) AS c (application, model, prompt_version) "
 
-/* As long as there is room for more. */
-#define NEW_SEGMENTS "SELECT " UNKNOWN_SEGMENTS "AND (SELECT count(*) FROM %s) < $5::bigint LIMIT 1"
+/* Unknown ones as long as there is room for more, and those that were not seen for long. */
+#define NEWS_OF_SEGMENTS                                                                                     \
+	"SELECT FROM " SEGMENTS_HERE "LEFT JOIN %s s USING (application, model, prompt_version) WHERE "      \
+	"CASE WHEN s.last_seen IS NULL THEN (SELECT count(*) FROM %s) < $4::bigint "                         \
+	"ELSE s.last_seen < now() - interval '1 day' END LIMIT 1"
 
 /* The limit counts, so only one at a time may add. */
 #define LOCK_SEGMENTS "SELECT pg_advisory_xact_lock(7236837202)"
 
 #define ADD_SEGMENTS                                                                                         \
 	"INSERT INTO %s (application, model, prompt_version) "                                               \
-	"SELECT DISTINCT c.application, c.model, c.prompt_version " UNKNOWN_SEGMENTS                         \
-	"ORDER BY 1, 2, 3 LIMIT greatest(0, $5::bigint - (SELECT count(*) FROM %s))"
+	"SELECT DISTINCT c.application, c.model, c.prompt_version FROM " SEGMENTS_HERE                       \
+	"LEFT JOIN %s s USING (application, model, prompt_version) WHERE s.last_seen IS NULL "               \
+	"ORDER BY 1, 2, 3 LIMIT greatest(0, $4::bigint - (SELECT count(*) FROM %s))"
+
+#define SEE_SEGMENTS                                                                                         \
+	"UPDATE %s s SET last_seen = now() FROM (SELECT DISTINCT * FROM " SEGMENTS_HERE ") AS c "            \
+	"WHERE s.application = c.application AND s.model = c.model "                                         \
+	"AND s.prompt_version = c.prompt_version AND s.last_seen < now() - interval '1 day'"
 
 err_t cases_add_segments(struct database *database, const struct case_tables *tables,
 			 const struct case_columns *columns, int64_t most, struct err_detail *detail)
@@ -165,16 +184,17 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 	char limit[24], sql[1024];
 	snprintf(limit, sizeof limit, "%lld", (long long)most);
 	const char *const parameters[] = { columns->application.data, columns->model.data,
-					   columns->prompt_version.data, columns->source.data, limit };
-	snprintf(sql, sizeof sql, NEW_SEGMENTS, table, table);
-	err_t err = database_query(database, sql, 5, parameters, &result, detail);
+					   columns->prompt_version.data, limit };
+	snprintf(sql, sizeof sql, NEWS_OF_SEGMENTS, table, table);
+	err_t err = database_query(database, sql, 4, parameters, &result, detail);
 	if (err || PQntuples(result) == 0)
 		return err;
-	snprintf(sql, sizeof sql, ADD_SEGMENTS, table, table, table);
 	err = database_query(database, LOCK_SEGMENTS, 0, NULL, NULL, detail);
+	snprintf(sql, sizeof sql, ADD_SEGMENTS, table, table, table);
 	if (!err)
-		err = database_query(database, sql, 5, parameters, NULL, detail);
-	return err;
+		err = database_query(database, sql, 4, parameters, NULL, detail);
+	snprintf(sql, sizeof sql, SEE_SEGMENTS, table);
+	return err ? err : database_query(database, sql, 3, parameters, NULL, detail);
 }
 
 /* ---- buckets ---- */
@@ -195,13 +215,7 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
 	"CROSS JOIN (SELECT DISTINCT unnest(ARRAY[$10::bigint, $11::bigint]) AS width_s) AS w "              \
 	"WHERE c.label_source IS NOT NULL "                                                                  \
-	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 "                                   \
-	"ON CONFLICT (width_s, bucket_start, application, model, prompt_version, label_source, level, bin) " \
-	"DO UPDATE SET cases = b.cases + excluded.cases, weight = b.weight + excluded.weight, "              \
-	"weight_squared = b.weight_squared + excluded.weight_squared, "                                      \
-	"weight_correct = b.weight_correct + excluded.weight_correct, "                                      \
-	"weight_confidence = b.weight_confidence + excluded.weight_confidence, "                             \
-	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error "                     \
+	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP                      \
 	"RETURNING b.application, b.model, b.prompt_version) SELECT DISTINCT * FROM counted"
 
 static str_t text_at(const PGresult *result, int row, int column)
@@ -223,16 +237,16 @@ err_t cases_add(struct database *database, const struct case_tables *tables,
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const struct buf *buffers = (const struct buf *)columns;
-	const char *parameters[COLUMNS_COUNT + 2];
+	const char *parameters[COUNTED_COLUMNS + 2];
 	char fine[24], coarse[24], sql[2560];
 	snprintf(fine, sizeof fine, "%lld", (long long)bucket_s);
 	snprintf(coarse, sizeof coarse, "%d", CALIBRATION_COARSE_S);
 	snprintf(sql, sizeof sql, ADD_CASES, tables->buckets, tables->segments);
-	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+	for (size_t i = 0; i < COUNTED_COLUMNS; i++)
 		parameters[i] = buffers[i].data;
-	parameters[COLUMNS_COUNT] = fine;
-	parameters[COLUMNS_COUNT + 1] = coarse;
-	err_t err = database_query(database, sql, COLUMNS_COUNT + 2, parameters, &result, detail);
+	parameters[COUNTED_COLUMNS] = fine;
+	parameters[COUNTED_COLUMNS + 1] = coarse;
+	err_t err = database_query(database, sql, COUNTED_COLUMNS + 2, parameters, &result, detail);
 	if (!err)
 		touch_segments(touched, result);
 	return err;

@@ -14,6 +14,13 @@
 /* Application under which the cases of segments beyond the limit are counted. */
 #define CALIBRATION_OTHER "other"
 
+/* Stands for an event_id of whatever length: digits of its digest, as PostgreSQL reads a uuid. */
+struct event_key {
+	char text[33];
+};
+
+struct event_key event_key_of(str_t event_id);
+
 /* One scored event with an overall confidence. The texts are the caller's. */
 struct calibration_case {
 	int64_t scored_at_ms;
@@ -25,6 +32,9 @@ struct calibration_case {
 	double confidence;    /* 0..1 */
 	double weight;	      /* above 0 */
 	bool correct;
+	struct event_key event; /* empty: it is not remembered for feedback */
+	int32_t partition;	/* of its record, likewise below; for those that are remembered */
+	int64_t offset;
 };
 
 /* What a record of the scored topic says: `*ret_read` is false when it has no overall confidence. The texts
@@ -50,13 +60,23 @@ struct case_tables {
 /* Cases as arrays of PostgreSQL, one a column. */
 struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
+	struct buf event, partition, offset;
 };
+
+/* What an INSERT into buckets does where one is there already; the table's alias is b. */
+#define CASES_ADD_UP                                                                                         \
+	"ON CONFLICT (width_s, bucket_start, application, model, prompt_version, label_source, level, bin) " \
+	"DO UPDATE SET cases = b.cases + excluded.cases, weight = b.weight + excluded.weight, "              \
+	"weight_squared = b.weight_squared + excluded.weight_squared, "                                      \
+	"weight_correct = b.weight_correct + excluded.weight_correct, "                                      \
+	"weight_confidence = b.weight_confidence + excluded.weight_confidence, "                             \
+	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error "
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count);
 void case_columns_free(struct case_columns *columns);
 
-/* Gives segments that are not known yet a place of their own, as long as there are fewer than `most`. Within
- * a transaction: only one at a time adds. */
+/* Gives segments that are not known yet a place of their own, as long as there are fewer than `most`, and
+ * notes about once a day that they were seen. Within a transaction: only one at a time adds. */
 err_t cases_add_segments(struct database *database, const struct case_tables *tables,
 			 const struct case_columns *columns, int64_t most, struct err_detail *detail);
 

@@ -1,5 +1,6 @@
 #include "calibration/recount.h"
 
+#include "calibration/days.h"
 #include "calibration/schema.h"
 #include "calibration/topic_reader.h"
 #include "common/clock.h"
@@ -12,17 +13,28 @@ enum {
 
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS	  (60 * MINUTE_MS)
-#define DAY_MS	  (24 * HOUR_MS)
+
+/* Until the year 3000. */
+#define LATEST_TIME_MS INT64_C(32503680000000)
 
 /* Records are scored before they are published, by clocks that may differ by so much. */
 #define CLOCK_MARGIN_MS (10 * MINUTE_MS)
 
-/* A partition that is counted. */
+/* A partition that is counted; times are −1 where there was no such record to be read. */
 struct partition {
-	int32_t number;
-	int64_t low;	  /* its first record that is kept */
-	int64_t first_ms; /* when that was published; −1: there was none to be read */
-	bool foreign;	  /* it ends before the stored position: it is not what was counted */
+	int64_t low;		 /* its first record that is kept */
+	int64_t first_ms;	 /* when that was published */
+	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
+	int64_t remembered_ms;	 /* when the first of them was published */
+	bool foreign;		 /* it ends before the stored position: it is not what was counted */
+};
+
+/* Partitions of one topic. */
+struct log {
+	const char *topic;
+	struct partition *partitions; /* in the arena, likewise below */
+	struct topic_span *spans;     /* one a partition */
+	size_t count, partitions_capacity, spans_capacity;
 };
 
 struct recount {
@@ -33,13 +45,15 @@ struct recount {
 	bool admits;	     /* segments get places as in the daemon */
 	int64_t now_ms;
 
-	struct partition *partitions; /* in the arena, likewise below */
-	struct topic_span *spans;     /* one a partition */
-	size_t count, partitions_capacity, spans_capacity;
+	int64_t horizon_ms;    /* 0: feedback is left out */
+	int64_t keep_since_ms; /* events from here on are kept for a rebuild */
+	struct log scored, feedback;
 
 	struct arena *batch_arena;
 	struct calibration_case *cases;
 	size_t cases_count, cases_capacity;
+	struct calibration_feedback *messages;
+	size_t messages_count, messages_capacity;
 
 	struct recount_outcome outcome;
 	size_t notes_capacity;
@@ -53,127 +67,206 @@ static void forget_batch(struct recount *recount)
 	recount->batch_arena = arena_new();
 	recount->cases = NULL;
 	recount->cases_count = recount->cases_capacity = 0;
+	recount->messages = NULL;
+	recount->messages_count = recount->messages_capacity = 0;
+}
+
+static err_t count_cases(struct recount *recount, struct err_detail *detail)
+{
+	_cleanup_(case_columns_free) struct case_columns columns = { 0 };
+	const struct recount_options *options = recount->options;
+	const struct late_truth_tables *tables = &recount_log_tables;
+	struct late_truth_outcome ignored = { 0 };
+	err_t err = ERR_OK;
+	case_columns_make(&columns, recount->cases, recount->cases_count);
+	if (recount->admits)
+		err = cases_add_segments(recount->database, &tables->cases, &columns, options->max_segments,
+					 detail);
+	if (!err)
+		err = cases_add(recount->database, &tables->cases, &columns, options->bucket_s, NULL, detail);
+	if (!err && recount->horizon_ms)
+		err = late_truth_add_events(recount->database, tables, &columns, options->bucket_s,
+					    recount->horizon_ms, recount->keep_since_ms, NULL, &ignored,
+					    detail);
+	return err;
 }
 
 static err_t count_batch(struct recount *recount, struct err_detail *detail)
 {
-	_cleanup_(case_columns_free) struct case_columns columns = { 0 };
+	struct late_truth_outcome ignored = { 0 };
 	err_t err = ERR_OK;
-	if (recount->cases_count == 0)
-		return ERR_OK;
-	case_columns_make(&columns, recount->cases, recount->cases_count);
-	if (recount->admits)
-		err = cases_add_segments(recount->database, &recount_case_tables, &columns,
-					 recount->options->max_segments, detail);
-	if (!err)
-		err = cases_add(recount->database, &recount_case_tables, &columns, recount->options->bucket_s,
-				NULL, detail);
+	if (recount->cases_count)
+		err = count_cases(recount, detail);
+	if (!err && recount->messages_count)
+		err = late_truth_add_feedback(recount->database, &recount_log_tables, recount->messages,
+					      recount->messages_count, recount->options->bucket_s,
+					      recount->horizon_ms, 0, NULL, &ignored, detail);
 	forget_batch(recount);
 	return err;
 }
 
-static void note_first(struct recount *recount, size_t span, const rd_kafka_message_t *message)
+static err_t count_full_batch(struct recount *recount, struct err_detail *detail)
+{
+	bool full = recount->cases_count + recount->messages_count >= BATCH_CASES;
+	return full ? count_batch(recount, detail) : ERR_OK;
+}
+
+static void note_time(struct recount *recount, struct partition *partition, const rd_kafka_message_t *message)
 {
 	rd_kafka_timestamp_type_t type;
 	int64_t published_ms = rd_kafka_message_timestamp(message, &type);
-	if (recount->partitions[span].first_ms < 0)
-		recount->partitions[span].first_ms =
-			type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? recount->now_ms : published_ms;
+	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+		published_ms = recount->now_ms;
+	if (partition->first_ms < 0)
+		partition->first_ms = published_ms;
+	if (partition->remembered_ms < 0 && message->offset >= partition->remembered_from)
+		partition->remembered_ms = published_ms;
 }
 
-static err_t take_record(size_t span, const rd_kafka_message_t *message, void *context,
+static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *context,
 			 struct err_detail *detail)
 {
 	struct recount *recount = context;
+	struct partition *partition = &recount->scored.partitions[span];
 	struct calibration_case item;
 	bool read = false;
 	recount->outcome.records++;
-	note_first(recount, span, message);
+	note_time(recount, partition, message);
 	if (calibration_case_read(recount->options->codec, message->payload, message->len,
 				  recount->batch_arena, &item, &read, NULL)) {
 		recount->outcome.skipped++;
 		return ERR_OK;
 	}
-	if (!read || item.label_source == ENUM_ABSENT)
+	if (!read)
 		return ERR_OK;
-	recount->outcome.cases++;
-	ARENA_PUSH(recount->batch_arena, recount->cases, recount->cases_count, recount->cases_capacity, item);
-	return recount->cases_count >= BATCH_CASES ? count_batch(recount, detail) : ERR_OK;
+	item.partition = message->partition;
+	item.offset = message->offset;
+	if (!recount->horizon_ms || message->offset < partition->remembered_from)
+		item.event.text[0] = '\0';
+	recount->outcome.cases += item.label_source != ENUM_ABSENT;
+	if (item.label_source != ENUM_ABSENT || item.event.text[0])
+		ARENA_PUSH(recount->batch_arena, recount->cases, recount->cases_count,
+			   recount->cases_capacity, item);
+	return count_full_batch(recount, detail);
 }
 
-/* Reads and counts up to the ends of the spans. */
+/* Times that PostgreSQL cannot hold say nothing about any event. */
+static bool storable_time(int64_t time_ms)
+{
+	return time_ms >= 0 && time_ms < LATEST_TIME_MS;
+}
+
+static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void *context,
+			   struct err_detail *detail)
+{
+	struct recount *recount = context;
+	struct calibration_feedback item = { .partition = message->partition, .offset = message->offset };
+	rd_kafka_timestamp_type_t type;
+	recount->outcome.records++;
+	recount->outcome.feedback++;
+	note_time(recount, &recount->feedback.partitions[span], message);
+	item.said_at_ms = rd_kafka_message_timestamp(message, &type);
+	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ||
+	    calibration_feedback_read(recount->options->codec, message->payload, message->len, &item, NULL)) {
+		recount->outcome.skipped++;
+		return ERR_OK;
+	}
+	if (storable_time(item.said_at_ms))
+		ARENA_PUSH(recount->batch_arena, recount->messages, recount->messages_count,
+			   recount->messages_capacity, item);
+	return count_full_batch(recount, detail);
+}
+
+/* Reads and counts up to the ends of the spans: feedback first, so that events find it, also those that were
+ * read before it in an earlier round. */
 static err_t read_log(struct recount *recount, struct err_detail *detail)
 {
+	struct log *scored = &recount->scored, *feedback = &recount->feedback;
 	forget_batch(recount);
-	err_t err = topic_reader_read(recount->reader, recount->spans, recount->count, take_record, recount,
-				      detail);
+	err_t err = topic_reader_read(recount->reader, feedback->spans, feedback->count, take_feedback,
+				      recount, detail);
+	if (!err)
+		err = count_batch(recount, detail);
+	if (!err)
+		err = topic_reader_read(recount->reader, scored->spans, scored->count, take_scored, recount,
+					detail);
 	return err ? err : count_batch(recount, detail);
 }
 
 /* ---- positions ---- */
 
-static struct topic_span *find_span(struct recount *recount, int32_t partition)
+static struct topic_span *find_span(const struct log *log, int32_t partition)
 {
-	for (size_t i = 0; i < recount->count; i++)
-		if (recount->spans[i].partition == partition)
-			return &recount->spans[i];
+	for (size_t i = 0; i < log->count; i++)
+		if (log->spans[i].partition == partition)
+			return &log->spans[i];
 	return NULL;
 }
 
-static err_t add_partition(struct recount *recount, int32_t number, int64_t position,
-			   struct err_detail *detail)
+static err_t add_partition(struct recount *recount, struct log *log, int32_t number, int64_t position,
+			   int64_t remembered_from, struct err_detail *detail)
 {
-	struct partition partition = { .number = number, .first_ms = -1 };
+	struct partition partition = { .first_ms = -1,
+				       .remembered_ms = -1,
+				       .remembered_from = recount->admits ? 0 : remembered_from };
 	int64_t high;
-	err_t err = topic_reader_bounds(recount->reader, recount->options->kafka->scored_topic, number,
-					&partition.low, &high, detail);
+	err_t err = topic_reader_bounds(recount->reader, log->topic, number, &partition.low, &high, detail);
 	if (err)
 		return err;
-	size_t count = recount->count;
+	size_t count = log->count;
 	partition.foreign = position > high;
 	const struct topic_span span = {
-		.topic = recount->options->kafka->scored_topic,
+		.topic = log->topic,
 		.partition = number,
 		.from = partition.foreign ? position : partition.low,
 		.until = position,
 	};
-	ARENA_PUSH(recount->arena, recount->partitions, count, recount->partitions_capacity, partition);
-	ARENA_PUSH(recount->arena, recount->spans, recount->count, recount->spans_capacity, span);
+	ARENA_PUSH(recount->arena, log->partitions, count, log->partitions_capacity, partition);
+	ARENA_PUSH(recount->arena, log->spans, log->count, log->spans_capacity, span);
 	return ERR_OK;
 }
 
 /* How far the topic is counted. */
-static err_t take_positions(struct recount *recount, struct err_detail *detail)
+static err_t take_positions_of(struct recount *recount, struct log *log, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	const char *const parameters[] = { recount->options->kafka->scored_topic };
+	const char *const parameters[] = { log->topic };
 	err_t err =
 		database_query(recount->database,
-			       "SELECT partition, next_offset FROM calibration_positions WHERE topic = $1 "
-			       "ORDER BY 1",
+			       "SELECT partition, next_offset, remembered_from FROM calibration_positions "
+			       "WHERE topic = $1 ORDER BY 1",
 			       1, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++) {
 		int32_t number = (int32_t)strtol(PQgetvalue(result, row, 0), NULL, 10);
 		int64_t position = strtoll(PQgetvalue(result, row, 1), NULL, 10);
-		struct topic_span *span = find_span(recount, number);
+		int64_t remembered_from = PQgetisnull(result, row, 2)
+						  ? INT64_MAX
+						  : strtoll(PQgetvalue(result, row, 2), NULL, 10);
+		struct topic_span *span = find_span(log, number);
 		if (span && position < span->until)
 			err = err_fail(detail, ERR_CONFLICT,
 				       "the position of partition %d of %s was set back meanwhile",
-				       (int)number, span->topic);
+				       (int)number, log->topic);
 		else if (span)
 			span->until = position;
 		else
-			err = add_partition(recount, number, position, detail);
+			err = add_partition(recount, log, number, position, remembered_from, detail);
 	}
 	return err;
 }
 
-static int64_t left_to_read(const struct recount *recount)
+static err_t take_positions(struct recount *recount, struct err_detail *detail)
+{
+	err_t err = take_positions_of(recount, &recount->scored, detail);
+	return err || !recount->horizon_ms ? err : take_positions_of(recount, &recount->feedback, detail);
+}
+
+static int64_t left_to_read(const struct log *log)
 {
 	int64_t left = 0;
-	for (size_t i = 0; i < recount->count; i++)
-		if (recount->spans[i].from < recount->spans[i].until)
-			left += recount->spans[i].until - recount->spans[i].from;
+	for (size_t i = 0; i < log->count; i++)
+		if (log->spans[i].from < log->spans[i].until)
+			left += log->spans[i].until - log->spans[i].from;
 	return left;
 }
 
@@ -183,7 +276,6 @@ static void note(struct recount *recount, str_t text)
 {
 	struct recount_outcome *outcome = &recount->outcome;
 	ARENA_PUSH(recount->arena, outcome->notes, outcome->notes_count, recount->notes_capacity, text);
-	outcome->complete = false;
 }
 
 static void raise_to(int64_t *bound_ms, int64_t ms)
@@ -198,24 +290,55 @@ static int64_t round_up_hour(int64_t ms)
 	return (ms + HOUR_MS - 1) / HOUR_MS * HOUR_MS;
 }
 
-/* Records that were deleted are older than the first that is kept; their cases are in the buckets still. */
-static void limit_by_partition(struct recount *recount, const struct partition *partition)
+static str_t of_partition(struct recount *recount, const struct log *log, size_t i, const char *what)
 {
+	return arena_printf(recount->arena, "partition %d of %s %s", (int)log->spans[i].partition, log->topic,
+			    what);
+}
+
+/* Records that were deleted are older than the first that is kept; their cases are in the buckets still. */
+static void limit_by_scored(struct recount *recount, size_t i)
+{
+	const struct partition *partition = &recount->scored.partitions[i];
 	int64_t first_ms = partition->first_ms < 0 ? recount->now_ms : partition->first_ms;
+	int64_t *since_ms = &recount->outcome.range.since_ms;
 	if (partition->foreign) {
-		note(recount, arena_printf(recount->arena,
-					   "partition %d of %s ends before the position up to which it is "
-					   "counted: it is another topic of that name",
-					   (int)partition->number, recount->options->kafka->scored_topic));
-		raise_to(&recount->outcome.range.since_ms, round_up_hour(recount->now_ms + CLOCK_MARGIN_MS));
+		note(recount, of_partition(recount, &recount->scored, i,
+					   "ends before the position up to which it is counted: it is "
+					   "another topic of that name"));
+		recount->outcome.complete = false;
+		raise_to(since_ms, round_up_hour(recount->now_ms + CLOCK_MARGIN_MS));
 	} else if (partition->low > 0) {
-		note(recount, arena_printf(recount->arena,
-					   "partition %d of %s begins at offset %lld: earlier records are "
-					   "deleted, their cases cannot be counted again",
-					   (int)partition->number, recount->options->kafka->scored_topic,
-					   (long long)partition->low));
-		raise_to(&recount->outcome.range.since_ms, round_up_hour(first_ms + CLOCK_MARGIN_MS));
+		note(recount, of_partition(recount, &recount->scored, i,
+					   "has lost its earliest records, their cases cannot be counted "
+					   "again"));
+		recount->outcome.complete = false;
+		raise_to(since_ms, round_up_hour(first_ms + CLOCK_MARGIN_MS));
 	}
+}
+
+/* Feedback counts for events from where they are remembered. */
+static void limit_feedback_by_scored(struct recount *recount, const struct partition *partition)
+{
+	int64_t since_ms = partition->remembered_ms < 0 ? recount->now_ms : partition->remembered_ms;
+	if (partition->remembered_from > partition->low)
+		raise_to(&recount->outcome.range.feedback_since_ms,
+			 round_up_hour(since_ms + CLOCK_MARGIN_MS));
+}
+
+/* What was said before the first message that is kept is about events of up to a horizon later. */
+static void limit_by_feedback(struct recount *recount, size_t i)
+{
+	const struct partition *partition = &recount->feedback.partitions[i];
+	int64_t first_ms = partition->first_ms < 0 ? recount->now_ms : partition->first_ms;
+	if (partition->low == 0 && !partition->foreign)
+		return;
+	note(recount, of_partition(recount, &recount->feedback, i,
+				   "does not reach back to its first message: older feedback is left as it "
+				   "is"));
+	raise_to(&recount->outcome.range.feedback_since_ms,
+		 round_up_hour((partition->foreign ? recount->now_ms : first_ms) + recount->horizon_ms +
+			       CLOCK_MARGIN_MS));
 }
 
 /* What is beyond the retention may be deleted already. */
@@ -225,16 +348,28 @@ static int64_t kept_since_ms(const struct recount *recount)
 	return days > 0 ? recount->now_ms - days * DAY_MS + CLOCK_MARGIN_MS : 0;
 }
 
+static void limit_feedback(struct recount *recount)
+{
+	struct recount_range *range = &recount->outcome.range;
+	range->feedback_since_ms = recount->horizon_ms ? range->since_ms : INT64_MAX;
+	if (recount->horizon_ms && recount->options->retention_days) /* nobody counts it any more for these */
+		raise_to(&range->feedback_since_ms, kept_since_ms(recount) + 2 * HOUR_MS);
+	for (size_t i = 0; recount->horizon_ms && i < recount->scored.count; i++)
+		limit_feedback_by_scored(recount, &recount->scored.partitions[i]);
+	for (size_t i = 0; i < recount->feedback.count; i++)
+		limit_by_feedback(recount, i);
+}
+
 static void limit_range(struct recount *recount)
 {
 	struct recount_range *range = &recount->outcome.range;
 	*range = (struct recount_range){ .bucket_s = recount->options->bucket_s,
-					 .since_ms = kept_since_ms(recount),
-					 .feedback_since_ms = INT64_MAX };
+					 .since_ms = kept_since_ms(recount) };
 	recount->outcome.complete = true;
-	for (size_t i = 0; i < recount->count; i++)
-		limit_by_partition(recount, &recount->partitions[i]);
+	for (size_t i = 0; i < recount->scored.count; i++)
+		limit_by_scored(recount, i);
 	range->fine_since_ms = range->since_ms;
+	limit_feedback(recount);
 }
 
 /* ---- both ---- */
@@ -256,7 +391,13 @@ static err_t begin(struct recount *recount, const struct recount_options *option
 {
 	*recount = (struct recount){ .options = options,
 				     .arena = arena,
-				     .now_ms = options->now_ms ? options->now_ms : clock_wall_ms() };
+				     .now_ms = options->now_ms ? options->now_ms : clock_wall_ms(),
+				     .keep_since_ms = LATEST_TIME_MS,
+				     .horizon_ms = options->feedback_horizon_ms,
+				     .scored = { .topic = options->kafka->scored_topic },
+				     .feedback = { .topic = options->feedback_topic } };
+	if (options->retention_days && recount->horizon_ms > options->retention_days * DAY_MS)
+		recount->horizon_ms = options->retention_days * DAY_MS;
 	recount->database = database_new(options->dsn, options->password_file);
 	database_set_application(recount->database, "assayd recount");
 	err_t err = topic_reader_new(options->kafka, &recount->reader, detail);
@@ -342,11 +483,16 @@ static err_t lock_rebuilds(struct database *database, struct err_detail *detail)
 	return err;
 }
 
+static bool nearly_there(const struct recount *recount)
+{
+	return left_to_read(&recount->scored) + left_to_read(&recount->feedback) <= NEARLY_THERE;
+}
+
 /* Until few records are left, while others go on counting. */
 static err_t catch_up(struct recount *recount, struct err_detail *detail)
 {
 	err_t err = take_positions(recount, detail);
-	for (int round = 0; !err && round < MOST_ROUNDS && left_to_read(recount) > NEARLY_THERE; round++) {
+	for (int round = 0; !err && round < MOST_ROUNDS && !nearly_there(recount); round++) {
 		err = read_log(recount, detail);
 		if (!err)
 			err = take_positions(recount, detail);
@@ -358,6 +504,20 @@ static err_t catch_up(struct recount *recount, struct err_detail *detail)
 #define LOCK_TABLES                                                                                          \
 	"BEGIN; LOCK TABLE calibration_positions IN SHARE ROW EXCLUSIVE MODE; "                              \
 	"LOCK TABLE calibration_buckets, calibration_segments IN SHARE ROW EXCLUSIVE MODE"
+
+/* From the beginning of the log on events are remembered, so far as they are not too old. */
+static err_t replace_memory(struct recount *recount, struct err_detail *detail)
+{
+	const char *const parameters[] = { recount->scored.topic };
+	int64_t span_ms = recount->horizon_ms + DAY_MS;
+	err_t err = recount_tables_replace_memory(recount->database,
+						  recount->now_ms - recount->horizon_ms - span_ms,
+						  recount->now_ms + span_ms, detail);
+	return err ? err
+		   : database_query(recount->database,
+				    "UPDATE calibration_positions SET remembered_from = 0 WHERE topic = $1",
+				    1, parameters, NULL, detail);
+}
 
 static err_t replace(struct recount *recount, struct err_detail *detail)
 {
@@ -371,6 +531,8 @@ static err_t replace(struct recount *recount, struct err_detail *detail)
 	limit_range(recount);
 	err = recount_tables_replace(recount->database, &recount->outcome.range, &recount->outcome.removed,
 				     &recount->outcome.added, detail);
+	if (!err && recount->horizon_ms)
+		err = replace_memory(recount, detail);
 	return err ? err : database_script(recount->database, "COMMIT", detail);
 }
 
@@ -380,6 +542,7 @@ err_t recount_rebuild(const struct recount_options *options, struct arena *arena
 	_cleanup_(recount_end) struct recount recount;
 	err_t err = begin(&recount, options, arena, detail);
 	recount.admits = true;
+	recount.keep_since_ms = recount.now_ms - recount.horizon_ms - DAY_MS;
 	if (!err)
 		err = lock_rebuilds(recount.database, detail);
 	if (!err)

@@ -2,10 +2,11 @@
  * Recount: what calibration would hold if the scored topic, up to exactly where it is counted, were counted
  * anew; compared with what it holds, or put in its place.
  *
- * Nothing of what is stored is trusted but the positions, which segments are told apart, and since when
- * events are remembered for feedback. Positions and buckets are read in one snapshot, so that a running
- * calibrator disturbs nothing. What the log does not hold any more cannot be recounted: buckets that may have
- * cases of deleted records are neither compared nor replaced.
+ * Nothing of what is stored is trusted but the positions, which segments are told apart, and from where on
+ * events are remembered for feedback. Feedback is recounted from its own topic, likewise. Positions and
+ * buckets are read in one snapshot, so that a running calibrator disturbs nothing. What the log does not hold
+ * any more cannot be recounted: buckets that may have cases of deleted records are neither compared nor
+ * replaced.
  */
 #pragma once
 
@@ -21,16 +22,19 @@ struct recount_options {
 	int64_t bucket_s;
 	int64_t max_segments;
 	int64_t retention_days;
-	int64_t now_ms; /* 0: now */
+	const char *feedback_topic;
+	int64_t feedback_horizon_ms; /* 0: feedback is left out */
+	int64_t now_ms;		     /* 0: now */
 };
 
 struct recount_outcome {
-	int64_t records; /* read */
-	int64_t cases;	 /* counted among them */
-	int64_t skipped; /* undecodable, or with values that cannot be counted */
+	int64_t records;  /* read */
+	int64_t cases;	  /* counted among them */
+	int64_t feedback; /* messages among them, of the feedback topic */
+	int64_t skipped;  /* undecodable, or with values that cannot be counted */
 	struct recount_range range;
-	bool complete; /* all that is stored is within the range */
-	str_t *notes;  /* why it is not, a sentence each */
+	bool complete; /* no earlier buckets than the range's may have cases of deleted records */
+	str_t *notes;  /* why something is left out, a sentence each */
 	size_t notes_count;
 	struct recount_differences differences; /* of a comparison */
 	int64_t removed, added;			/* buckets, of a rebuild */

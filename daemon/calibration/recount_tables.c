@@ -1,19 +1,27 @@
 #include "calibration/recount_tables.h"
 
+#include "calibration/days.h"
 #include "common/buf.h"
 
 enum { SLICE_S = 604800, MOST_DIFFERENCES = 1000, MOST_PARAMETERS = 8 };
 
-const struct case_tables recount_case_tables = { "recount_buckets", "recount_segments" };
+const struct late_truth_tables recount_log_tables = {
+	{ "recount_buckets", "recount_segments" },
+	"recount_events",
+	"recount_feedback",
+};
 
 #define KEYS "width_s, bucket_start, application, model, prompt_version, label_source, level, bin"
 
 #define SUMS "cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error"
 
 #define MAKE_TABLES                                                                                          \
-	"DROP TABLE IF EXISTS recount_buckets, recount_segments, recount_stored, recount_differences; "      \
+	"DROP TABLE IF EXISTS recount_buckets, recount_segments, recount_stored, recount_differences, "      \
+	"recount_events, recount_feedback; "                                                                 \
 	"CREATE TEMP TABLE recount_buckets (LIKE calibration_buckets INCLUDING ALL); "                       \
 	"CREATE TEMP TABLE recount_segments (LIKE calibration_segments INCLUDING ALL); "                     \
+	"CREATE TEMP TABLE recount_events (LIKE calibration_events INCLUDING ALL); "                         \
+	"CREATE TEMP TABLE recount_feedback (LIKE calibration_feedback INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE recount_stored (LIKE calibration_buckets); "                                      \
 	"CREATE INDEX ON recount_stored (width_s, bucket_start); "                                           \
 	"CREATE TEMP TABLE recount_differences (LIKE calibration_buckets, counted_cases bigint, "            \
@@ -297,5 +305,37 @@ err_t recount_tables_replace(struct database *database, const struct recount_ran
 		*ret_removed = removed;
 		*ret_added = added;
 	}
+	return err;
+}
+
+/* ---- memory ---- */
+
+#define IN_MEMORY(time)                                                                                      \
+	" WHERE " time " >= to_timestamp($1::bigint / 1000.0) AND " time                                     \
+	" < to_timestamp($2::bigint / 1000.0) "
+
+#define MEMORY_DAYS                                                                                          \
+	"SELECT floor(extract(epoch FROM scored_at) / 86400)::bigint FROM recount_events" IN_MEMORY(         \
+		"scored_at") "UNION SELECT floor(extract(epoch FROM said_at) / 86400)::bigint "              \
+			     "FROM recount_feedback" IN_MEMORY("said_at")
+
+err_t recount_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
+				    struct err_detail *detail)
+{
+	static const char *const fill[] = {
+		"INSERT INTO calibration_events SELECT * FROM recount_events" IN_MEMORY("scored_at"),
+		"INSERT INTO calibration_feedback SELECT * FROM recount_feedback" IN_MEMORY("said_at"),
+	};
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	_cleanup_(days_free) struct days days = { 0 };
+	struct number_text since, until;
+	const char *const parameters[] = { number_text(&since, since_ms), number_text(&until, until_ms) };
+	err_t err = database_query(database, MEMORY_DAYS, 2, parameters, &result, detail);
+	for (int row = 0; !err && row < PQntuples(result); row++)
+		err = days_need(&days, database, integer_at(result, row, 0) * DAY_MS, detail);
+	if (!err)
+		err = database_script(database, "TRUNCATE calibration_events, calibration_feedback", detail);
+	for (size_t i = 0; !err && i < sizeof fill / sizeof *fill; i++)
+		err = database_query(database, fill[i], 2, parameters, NULL, detail);
 	return err;
 }

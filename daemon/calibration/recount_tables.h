@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "calibration/cases.h"
+#include "calibration/late_truth.h"
 
 /* Where cases of the log are counted. */
-extern const struct case_tables recount_case_tables;
+extern const struct late_truth_tables recount_log_tables;
 
 /* What of the tables is compared or replaced; times are of buckets' starts, ms since 1970. */
 struct recount_range {
@@ -60,6 +60,11 @@ err_t recount_tables_other_width(struct database *database, int64_t bucket_s, in
 err_t recount_tables_compare(struct database *database, const struct recount_range *range,
 			     struct arena *arena, struct recount_differences *ret_differences,
 			     struct err_detail *detail);
+
+/* Puts events and feedback of the log, from a time until another, in place of what is remembered, likewise.
+ */
+err_t recount_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
+				    struct err_detail *detail);
 
 /* Puts what was counted in place of what is stored, within the caller's transaction that keeps others from
  * counting. Returns how many buckets were removed and added; equal ones stay as they are. */

@@ -1,11 +1,10 @@
 #include "calibration/retention.h"
 
+#include "calibration/days.h"
 #include "common/clock.h"
 
 /* Rows of one statement: a fraction of a second, also on a slow disk. */
 #define MOST_ROWS 5000
-
-#define DAY_MS INT64_C(86400000)
 
 #define DELETE_BUCKETS                                                                                       \
 	"DELETE FROM calibration_buckets WHERE ctid IN (SELECT ctid FROM calibration_buckets "               \
@@ -15,10 +14,17 @@
 	"DELETE FROM calibration_drift_episodes WHERE ctid IN (SELECT ctid FROM calibration_drift_episodes " \
 	"WHERE coalesce(closed_at, judged_at) < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
 
+/* A segment that was not seen for as long has no buckets left, but for such as are dated ahead. */
+#define DELETE_SEGMENTS                                                                                      \
+	"DELETE FROM calibration_segments s WHERE s.last_seen < to_timestamp($1::bigint / 1000.0) "          \
+	"AND NOT EXISTS (SELECT FROM calibration_buckets b WHERE b.width_s = 3600 "                          \
+	"AND (b.application, b.model, b.prompt_version) = (s.application, s.model, s.prompt_version)) "      \
+	"AND $2::bigint > 0"
+
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail)
 {
-	static const char *const statements[] = { DELETE_BUCKETS, DELETE_EPISODES };
+	static const char *const statements[] = { DELETE_BUCKETS, DELETE_EPISODES, DELETE_SEGMENTS };
 	char oldest[24], most[24];
 	bool more = false;
 	snprintf(oldest, sizeof oldest, "%lld",
@@ -34,4 +40,11 @@ err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, b
 	}
 	*ret_more = more;
 	return ERR_OK;
+}
+
+err_t retention_forget(struct database *database, int64_t days, int64_t horizon_ms, int64_t now_ms,
+		       bool *ret_more, struct err_detail *detail)
+{
+	int64_t kept_ms = horizon_ms ? horizon_ms + DAY_MS : days * DAY_MS;
+	return days_drop(database, (now_ms ? now_ms : clock_wall_ms()) - kept_ms, ret_more, detail);
 }

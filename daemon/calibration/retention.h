@@ -10,3 +10,8 @@
  * be others. Needs an open connection with the tables. */
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail);
+
+/* Drops a day of remembered events or feedback that is so old that none can be about the other any more, with
+ * a day to spare for what comes late; without a horizon, what is older than `days`. */
+err_t retention_forget(struct database *database, int64_t days, int64_t horizon_ms, int64_t now_ms,
+		       bool *ret_more, struct err_detail *detail);

@@ -1,19 +1,31 @@
 #include "calibration/store.h"
 
+#include "calibration/days.h"
 #include "calibration/schema.h"
 #include "common/backoff.h"
+#include "common/clock.h"
 #include "common/log.h"
 
 #include <time.h>
 
 enum { CONFLICT_ATTEMPTS = 8 };
 
-static const struct case_tables tables = { "calibration_buckets", "calibration_segments" };
+static const struct late_truth_tables tables = {
+	{ "calibration_buckets", "calibration_segments" },
+	"calibration_events",
+	"calibration_feedback",
+};
+
+/* Buckets are deleted by their starts. */
+#define RETENTION_MARGIN_MS (2 * INT64_C(3600000))
 
 struct calibration_store {
 	struct database *database;
 	int64_t bucket_s;
 	int64_t max_segments;
+	int64_t horizon_ms;
+	int64_t retention_ms;
+	struct days days;
 };
 
 struct calibration_store *calibration_store_new(const struct calibration_store_options *options)
@@ -25,6 +37,8 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	database_set_application(store->database, "assayd calibration");
 	store->bucket_s = options->bucket_s;
 	store->max_segments = options->max_segments;
+	store->horizon_ms = options->feedback_horizon_ms;
+	store->retention_ms = options->retention_ms;
 	return store;
 }
 
@@ -33,21 +47,28 @@ void calibration_store_free(struct calibration_store *store)
 	if (!store)
 		return;
 	database_free(store->database);
+	days_free(&store->days);
 	free(store);
+}
+
+int64_t calibration_store_since_ms(const struct calibration_store *store)
+{
+	return store->retention_ms ? clock_wall_ms() - store->retention_ms + RETENTION_MARGIN_MS : 0;
 }
 
 /* ---- the transaction ---- */
 
 #define MOVE_POSITION                                                                                        \
-	"UPDATE calibration_positions SET next_offset = $3, updated_at = now() "                             \
-	"WHERE topic = $1 AND partition = $2 AND next_offset = $4"
+	"UPDATE calibration_positions SET next_offset = $3, updated_at = now(), "                            \
+	"remembered_from = CASE WHEN $4::boolean THEN coalesce(remembered_from, next_offset) END "           \
+	"WHERE topic = $1 AND partition = $2 AND next_offset = $5"
 
 #define FIRST_POSITION                                                                                       \
-	"INSERT INTO calibration_positions (topic, partition, next_offset) VALUES ($1, $2, $3) "             \
-	"ON CONFLICT DO NOTHING"
+	"INSERT INTO calibration_positions (topic, partition, next_offset, remembered_from) "                \
+	"VALUES ($1, $2, $3, CASE WHEN $4::boolean THEN 0 END) ON CONFLICT DO NOTHING"
 
-static err_t move_position(struct calibration_store *store, const char *topic,
-			   const struct calibration_step *step, struct err_detail *detail)
+static err_t move_position(struct calibration_store *store, const struct calibration_step *step,
+			   struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	bool first = step->from == CALIBRATION_POSITION_NONE;
@@ -55,43 +76,84 @@ static err_t move_position(struct calibration_store *store, const char *topic,
 	snprintf(partition, sizeof partition, "%d", (int)step->partition);
 	snprintf(to, sizeof to, "%lld", (long long)step->to);
 	snprintf(from, sizeof from, "%lld", (long long)step->from);
-	const char *const parameters[] = { topic, partition, to, from };
-	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 3 : 4,
+	const char *const parameters[] = { step->topic, partition, to,
+					   store->horizon_ms && step->remembers ? "true" : "false", from };
+	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 4 : 5,
 				   parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
 		err = err_fail(detail, ERR_CONFLICT, "partition %d of %s is not at offset %s any more",
-			       (int)step->partition, topic, from);
+			       (int)step->partition, step->topic, from);
+	return err;
+}
+
+static err_t count_cases(struct calibration_store *store, const struct case_columns *columns,
+			 struct segments *touched, struct late_truth_outcome *outcome,
+			 struct err_detail *detail)
+{
+	err_t err = cases_add_segments(store->database, &tables.cases, columns, store->max_segments, detail);
+	if (!err)
+		err = cases_add(store->database, &tables.cases, columns, store->bucket_s, touched, detail);
+	if (!err && store->horizon_ms)
+		err = late_truth_add_events(store->database, &tables, columns, store->bucket_s,
+					    store->horizon_ms, 0, touched, outcome, detail);
 	return err;
 }
 
 /* A transaction's work: positions first, they are what two writers meet at. */
 struct transaction {
-	const char *topic;
-	const struct case_columns *columns; /* NULL: no case */
-	const struct calibration_step *steps;
-	size_t steps_count;
-	struct segments *touched; /* or NULL */
+	const struct calibration_work *work;
+	const struct case_columns *columns; /* of its cases */
+	struct segments *touched;	    /* or NULL */
+	struct late_truth_outcome outcome;
 };
 
-static err_t run_transaction(struct calibration_store *store, const struct transaction *transaction,
+static err_t count_all(struct calibration_store *store, struct transaction *transaction,
+		       struct err_detail *detail)
+{
+	const struct calibration_work *work = transaction->work;
+	err_t err = ERR_OK;
+	if (store->horizon_ms && (work->cases_count || work->feedback_count))
+		err = late_truth_lock(store->database, work->feedback_count > 0, detail);
+	if (!err && work->cases_count)
+		err = count_cases(store, transaction->columns, transaction->touched, &transaction->outcome,
+				  detail);
+	if (!err && work->feedback_count)
+		err = late_truth_add_feedback(store->database, &tables, work->feedback, work->feedback_count,
+					      store->bucket_s, store->horizon_ms,
+					      calibration_store_since_ms(store), transaction->touched,
+					      &transaction->outcome, detail);
+	return err;
+}
+
+static err_t run_transaction(struct calibration_store *store, struct transaction *transaction,
 			     bool *ret_moved_on, struct err_detail *detail)
 {
 	*ret_moved_on = false;
+	transaction->outcome = (struct late_truth_outcome){ 0 };
 	err_t err = database_script(store->database, "BEGIN", detail);
-	for (size_t i = 0; !err && i < transaction->steps_count; i++) {
-		err = move_position(store, transaction->topic, &transaction->steps[i], detail);
+	for (size_t i = 0; !err && i < transaction->work->steps_count; i++) {
+		err = move_position(store, &transaction->work->steps[i], detail);
 		*ret_moved_on = err == ERR_CONFLICT;
 	}
-	if (!err && transaction->columns)
-		err = cases_add_segments(store->database, &tables, transaction->columns, store->max_segments,
-					 detail);
-	if (!err && transaction->columns)
-		err = cases_add(store->database, &tables, transaction->columns, store->bucket_s,
-				transaction->touched, detail);
+	if (!err)
+		err = count_all(store, transaction, detail);
 	if (!err)
 		err = database_script(store->database, "COMMIT", detail);
 	if (err && database_script(store->database, "ROLLBACK", NULL) != ERR_OK)
 		database_disconnect(store->database);
+	return err;
+}
+
+/* Partitions for what is to be remembered. Others may drop old ones: what failed once looks at them anew. */
+static err_t need_days(struct calibration_store *store, const struct calibration_work *work,
+		       struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && store->horizon_ms && i < work->cases_count; i++)
+		if (work->cases[i].event.text[0])
+			err = days_need(&store->days, store->database, work->cases[i].scored_at_ms, detail);
+	for (size_t i = 0; !err && i < work->feedback_count; i++)
+		err = days_need(&store->days, store->database, work->feedback[i].said_at_ms, detail);
 	return err;
 }
 
@@ -122,27 +184,33 @@ err_t calibration_store_database(struct calibration_store *store, struct databas
 	return err;
 }
 
-err_t calibration_store_apply(struct calibration_store *store, const char *topic,
-			      const struct calibration_case *cases, size_t cases_count,
-			      const struct calibration_step *steps, size_t steps_count,
-			      struct segments *touched, struct err_detail *detail)
+err_t calibration_store_apply(struct calibration_store *store, const struct calibration_work *work,
+			      struct segments *touched, struct late_truth_outcome *ret_outcome,
+			      struct err_detail *detail)
 {
 	struct backoff backoff = { .base_ms = 10, .cap_ms = 500 };
 	_cleanup_(case_columns_free) struct case_columns columns = { 0 };
-	struct transaction transaction = { topic, cases_count ? &columns : NULL, steps, steps_count,
-					   touched };
+	struct transaction transaction = { work, &columns, touched, { 0 } };
 	bool moved_on = false;
-	case_columns_make(&columns, cases, cases_count);
+	case_columns_make(&columns, work->cases, work->cases_count);
 	err_t err = prepare(store, detail);
-	if (err)
-		return err;
-	for (int attempt = 1;; attempt++) {
+	if (!err)
+		err = need_days(store, work, detail);
+	for (int attempt = 1; !err; attempt++) {
 		err = run_transaction(store, &transaction, &moved_on, detail);
-		if (err != ERR_CONFLICT || moved_on || attempt == CONFLICT_ATTEMPTS)
+		bool again = err == ERR_CONFLICT && !moved_on;
+		bool days_gone = err == ERR_DATABASE_REFUSED && store->days.count && attempt == 1;
+		if ((!again && !days_gone) || attempt == CONFLICT_ATTEMPTS)
 			break;
 		log_debug("calibration transaction is run again: %s", err_message(err, detail));
 		sleep_ms(backoff_next_ms(&backoff));
+		days_free(&store->days);
+		err = need_days(store, work, detail);
 	}
+	if (err)
+		days_free(&store->days);
+	else if (ret_outcome)
+		*ret_outcome = transaction.outcome;
 	/* Locked out again and again: nothing has moved on, the same can be tried later. */
 	return err == ERR_CONFLICT && !moved_on ? ERR_DATABASE_UNAVAILABLE : err;
 }

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "calibration/cases.h"
+#include "calibration/late_truth.h"
 
 struct calibration_store;
 
@@ -16,6 +16,8 @@ struct calibration_store_options {
 	const char *password_file; /* or NULL */
 	int64_t bucket_s;
 	int64_t max_segments;
+	int64_t feedback_horizon_ms; /* 0: nothing is remembered */
+	int64_t retention_ms;	     /* 0: nothing is deleted */
 };
 
 /* No position is stored yet. */
@@ -23,9 +25,21 @@ struct calibration_store_options {
 
 /* A partition's position moves. */
 struct calibration_step {
+	const char *topic;
+	bool remembers; /* its events are remembered from here on, where they are at all */
 	int32_t partition;
 	int64_t from; /* next offset as it was read, or CALIBRATION_POSITION_NONE */
 	int64_t to;
+};
+
+/* What was read and how far. */
+struct calibration_work {
+	const struct calibration_case *cases; /* valid ones */
+	size_t cases_count;
+	const struct calibration_feedback *feedback;
+	size_t feedback_count;
+	const struct calibration_step *steps; /* by topic and partition */
+	size_t steps_count;
 };
 
 /* Copies the options; connects when first used. */
@@ -34,23 +48,26 @@ void calibration_store_free(struct calibration_store *store);
 
 DEFINE_CLEANUP(struct calibration_store, calibration_store_cleanup, calibration_store_free)
 
-/* Reads the stored next offset of each partition, or CALIBRATION_POSITION_NONE. Brings the tables up to date
- * on a fresh connection. */
+/* Reads the stored next offset of each partition of the topic, or CALIBRATION_POSITION_NONE. Brings the
+ * tables up to date on a fresh connection. */
 err_t calibration_store_positions(struct calibration_store *store, const char *topic,
 				  const int32_t *partitions, size_t count, int64_t *ret_next_offsets,
 				  struct err_detail *detail);
 
 /*
- * Counts valid cases and moves the positions, both or neither. ERR_CONFLICT: a position is not where the
- * caller believes; nothing was counted, read the positions again. On DATABASE_UNAVAILABLE the transaction may
- * have been committed or not: trying the same again is safe, and answers CONFLICT in the former case.
- * Segments that were counted are added to `touched` (may be NULL), as they are named in the tables; also when
- * the transaction fails after that.
+ * Counts cases and feedback, remembers events, and moves the positions: all or nothing. ERR_CONFLICT: a
+ * position is not where the caller believes; nothing was counted, read the positions again. On
+ * DATABASE_UNAVAILABLE the transaction may have been committed or not: trying the same again is safe, and
+ * answers CONFLICT in the former case. Segments that were counted are added to `touched` (may be NULL), as
+ * they are named in the tables; also when the transaction fails after that. `ret_outcome` may be NULL.
  */
-err_t calibration_store_apply(struct calibration_store *store, const char *topic,
-			      const struct calibration_case *cases, size_t cases_count,
-			      const struct calibration_step *steps, size_t steps_count,
-			      struct segments *touched, struct err_detail *detail);
+err_t calibration_store_apply(struct calibration_store *store, const struct calibration_work *work,
+			      struct segments *touched, struct late_truth_outcome *ret_outcome,
+			      struct err_detail *detail);
+
+/* The time from which on scored events are counted and remembered for feedback: what is older is about to be
+ * deleted. */
+int64_t calibration_store_since_ms(const struct calibration_store *store);
 
 /* Connects and brings the tables up to date; the connection is the store's, for what else is kept in the same
  * database. */

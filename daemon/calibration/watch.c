@@ -13,13 +13,14 @@ enum {
 	PUBLISH_RETRY_MS = 5000,
 	RETENTION_PAUSE_MS = 3600000,
 	RETENTION_ON_PAUSE_MS = 1000, /* while rows are left */
+	FORGET_PAUSE_MS = 600000,
 	FAILURE_PAUSE_MS = 10000,     /* at least */
 	FAILURE_PAUSE_CAP_MS = 60000, /* at most */
 	FINISH_POLL_MS = 50,
 };
 
 /* One kind of work and when it is due. */
-enum work { WORK_SETTLE, WORK_START, WORK_JUDGE, WORK_PUBLISH, WORK_RETENTION, WORK_COUNT_ };
+enum work { WORK_SETTLE, WORK_START, WORK_JUDGE, WORK_PUBLISH, WORK_RETENTION, WORK_FORGET, WORK_COUNT_ };
 
 struct drift_watch {
 	struct calibration_store *store;
@@ -27,6 +28,8 @@ struct drift_watch {
 	struct announcer *announcer;
 	struct episodes_options episodes;
 	int64_t retention_days;
+	int64_t feedback_horizon_ms;
+	bool caught_up;
 
 	struct segments touched; /* since the last round of judging began */
 	struct segments judged;	 /* what is left of this round */
@@ -156,6 +159,16 @@ static err_t delete_old(struct drift_watch *watch, struct database *database, st
 	return err;
 }
 
+static err_t forget(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	bool more;
+	err_t err = retention_forget(database, watch->retention_days, watch->feedback_horizon_ms,
+				     watch->episodes.now_ms, &more, detail);
+	if (!err)
+		set_due(watch, WORK_FORGET, more ? RETENTION_ON_PAUSE_MS : FORGET_PAUSE_MS);
+	return err;
+}
+
 static const struct {
 	const char *name;
 	err_t (*run)(struct drift_watch *watch, struct database *database, struct err_detail *detail);
@@ -165,6 +178,7 @@ static const struct {
 	[WORK_JUDGE] = { "calibration drift cannot be judged", judge },
 	[WORK_PUBLISH] = { "advisories of calibration drift cannot be published", publish },
 	[WORK_RETENTION] = { "old calibration data cannot be deleted", delete_old },
+	[WORK_FORGET] = { "events beyond the feedback horizon cannot be forgotten", forget },
 };
 
 /* ---- its order ---- */
@@ -175,6 +189,8 @@ static bool is_due(const struct drift_watch *watch, enum work work)
 	if (work == WORK_SETTLE && !announcer_outcome(watch->announcer, &id, &error))
 		return false;
 	if (work == WORK_JUDGE && watch->judged.count == 0 && watch->touched.count == 0)
+		return false;
+	if (work == WORK_FORGET && !watch->caught_up)
 		return false;
 	return clock_monotonic_us() >= watch->due_us[work];
 }
@@ -228,6 +244,11 @@ static void do_work(struct drift_watch *watch, enum work work)
 		watch->failing[work] = false;
 }
 
+void drift_watch_set_caught_up(struct drift_watch *watch, bool caught_up)
+{
+	watch->caught_up = caught_up;
+}
+
 bool drift_watch_step(struct drift_watch *watch)
 {
 	const struct drift_watch_statistics before = watch->statistics;
@@ -270,8 +291,9 @@ err_t drift_watch_new(const struct drift_watch_options *options, struct drift_wa
 	watch->announcer = announcer;
 	watch->episodes = (struct episodes_options){ options->limits, options->bucket_s, 0 };
 	watch->retention_days = options->retention_days;
+	watch->feedback_horizon_ms = options->feedback_horizon_ms;
 	if (watch->retention_days <= 0)
-		watch->due_us[WORK_RETENTION] = INT64_MAX;
+		watch->due_us[WORK_RETENTION] = watch->due_us[WORK_FORGET] = INT64_MAX;
 	*ret_watch = watch;
 	return ERR_OK;
 }

@@ -23,6 +23,7 @@ struct drift_watch_options {
 	struct drift_limits limits;
 	int64_t bucket_s;
 	int64_t retention_days; /* 0: nothing is deleted */
+	int64_t feedback_horizon_ms;
 };
 
 struct drift_watch_statistics {
@@ -38,6 +39,10 @@ void drift_watch_free(struct drift_watch *watch);
 
 /* Where to put segments that are to be judged. */
 struct segments *drift_watch_touched(struct drift_watch *watch);
+
+/* Whether all that was read is counted and nothing else is known to wait: only then is forgotten what
+ * feedback may have come for. */
+void drift_watch_set_caught_up(struct drift_watch *watch, bool caught_up);
 
 /* Does what is due, at most one piece of work in the database; never waits for Kafka. Returns whether the
  * statistics have changed. What fails is tried again later and logged once. */

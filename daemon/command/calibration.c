@@ -66,6 +66,8 @@ static err_t recount(const struct calibration_options *options, const struct con
 		.bucket_s = config->calibration.bucket_s,
 		.max_segments = config->calibration.max_segments,
 		.retention_days = config->calibration.retention_days,
+		.feedback_topic = config->kafka.feedback_topic,
+		.feedback_horizon_ms = config->calibration.feedback_horizon_s * 1000,
 	};
 	err = rebuild ? recount_rebuild(&recount, arena, &outcome, detail)
 		      : recount_verify(&recount, arena, &outcome, detail);

@@ -100,11 +100,12 @@ static void create_topic(const char *name)
 
 /* ---- records ---- */
 
-static struct scored_query new_record(struct record_label *label, int number)
+static struct scored_query new_record(struct record_label *label, char event_id[16], int number)
 {
+	snprintf(event_id, 16, "event-%d", number);
 	*label = (struct record_label){ 1, number % 2 == 0, LABEL_RESULT, 1.1 };
 	return (struct scored_query){
-		.event_id = STR("c0ffee00-0000-4000-8000-000000000000"),
+		.event_id = str_from(event_id),
 		.occurred_at = 1767225600000,
 		.scored_at = rig.first_scored_at_ms + number * INT64_C(100),
 		.application = STR("app"),
@@ -116,11 +117,12 @@ static struct scored_query new_record(struct record_label *label, int number)
 	};
 }
 
-static void send_record(const char *data, size_t len, int partition, int64_t published_ms)
+static void send_record(const char *to_topic, const char *data, size_t len, int partition,
+			int64_t published_ms)
 {
 	rd_kafka_resp_err_t err;
 	do {
-		err = rd_kafka_producev(rig.producer, RD_KAFKA_V_TOPIC(rig.topic),
+		err = rd_kafka_producev(rig.producer, RD_KAFKA_V_TOPIC(to_topic),
 					RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_TIMESTAMP(published_ms),
 					RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 					RD_KAFKA_V_VALUE((void *)(uintptr_t)data, len), RD_KAFKA_V_END);
@@ -136,24 +138,51 @@ void rig_produce(int count, bool commit)
 	assert_null(rd_kafka_begin_transaction(rig.producer));
 	for (int i = 0; i < count; i++) {
 		struct record_label label;
-		struct scored_query record = new_record(&label, rig.sent + i);
+		char event_id[16];
+		struct scored_query record = new_record(&label, event_id, rig.sent + i);
 		/* a broker would delete what is very old */
 		int64_t published_ms = rig.first_scored_at_ms == LONG_AGO_MS ? 0 : record.scored_at;
 		buf_reset(&value);
 		assert_int_equal(codec_encode_scored(rig.codec, &record, &value), ERR_OK);
-		send_record(value.data, value.len, i % RIG_PARTITIONS, published_ms);
+		send_record(rig.topic, value.data, value.len, i % RIG_PARTITIONS, published_ms);
 		record.label = NULL;
 		buf_reset(&value);
 		assert_int_equal(codec_encode_scored(rig.codec, &record, &value), ERR_OK);
 		if (i % 10 == 0)
-			send_record(value.data, value.len, i % RIG_PARTITIONS, published_ms);
+			send_record(rig.topic, value.data, value.len, i % RIG_PARTITIONS, published_ms);
 		if (i % 50 == 0)
-			send_record("no record", 9, i % RIG_PARTITIONS, published_ms);
+			send_record(rig.topic, "no record", 9, i % RIG_PARTITIONS, published_ms);
 	}
 	assert_int_equal(rd_kafka_flush(rig.producer, 30000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	assert_null(commit ? rd_kafka_commit_transaction(rig.producer, 30000)
 			   : rd_kafka_abort_transaction(rig.producer, 30000));
 	rig.sent += commit ? count : 0;
+}
+
+void rig_say(int number, const bool *correct, int64_t said_at_ms)
+{
+	static bool in_transaction;
+	char text[96];
+	if (number < 0) { /* the end */
+		assert_null(in_transaction ? rd_kafka_commit_transaction(rig.producer, 30000) : NULL);
+		in_transaction = false;
+		return;
+	}
+	if (!in_transaction)
+		assert_null(rd_kafka_begin_transaction(rig.producer));
+	in_transaction = true;
+	if (correct)
+		snprintf(text, sizeof text,
+			 "{\"event_id\": \"event-%d\", \"correct\": %s, \"source\": \"Ann\"}", number,
+			 *correct ? "true" : "false");
+	else
+		snprintf(text, sizeof text, "{\"event_id\": \"event-%d\", \"correct\": 0.5}", number);
+	send_record(rig.feedback_topic, text, strlen(text), number % RIG_PARTITIONS, said_at_ms);
+}
+
+void rig_flush_feedback(void)
+{
+	rig_say(-1, NULL, 0);
 }
 
 void rig_delete_records(int32_t partition, int64_t before_offset)
@@ -193,7 +222,9 @@ struct calibrator *rig_start_calibrator(void)
 						    .bucket_s = RIG_BUCKET_S,
 						    .max_segments = 10,
 						    .drift = { 0.5, 0.55, 20 },
-						    .retention_days = 3650 };
+						    .retention_days = 3650,
+						    .feedback_topic = rig.feedback_topic,
+						    .feedback_horizon_ms = rig.horizon_ms };
 	struct calibrator *calibrator = NULL;
 	struct err_detail detail = { "" };
 	if (calibrator_start(&options, &calibrator, &detail) != ERR_OK)
@@ -210,7 +241,9 @@ struct recount_options rig_recount_options(void)
 					 .dsn = rig.server.socket_dsn,
 					 .bucket_s = RIG_BUCKET_S,
 					 .max_segments = 10,
-					 .retention_days = 3650 };
+					 .retention_days = 3650,
+					 .feedback_topic = rig.feedback_topic,
+					 .feedback_horizon_ms = rig.horizon_ms };
 }
 
 void rig_query(const char *sql, char *text, size_t size)
@@ -231,7 +264,9 @@ void rig_sleep_ms(long ms)
 long rig_counted(void)
 {
 	char text[64];
-	rig_query("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300", text, sizeof text);
+	rig_query("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300 "
+		  "AND label_source = 'RESULT'",
+		  text, sizeof text);
 	return strtol(text, NULL, 10);
 }
 
@@ -253,9 +288,12 @@ int rig_begin_test(void **state)
 			 ERR_OK);
 	snprintf(rig.topic, sizeof rig.topic, "scored-%ld-%d", (long)getpid(), ++number);
 	snprintf(rig.advisory_topic, sizeof rig.advisory_topic, "advisories-%ld-%d", (long)getpid(), number);
+	snprintf(rig.feedback_topic, sizeof rig.feedback_topic, "feedback-%ld-%d", (long)getpid(), number);
 	create_topic(rig.topic);
+	create_topic(rig.feedback_topic);
 	create_topic(rig.advisory_topic);
 	rig.sent = 0;
+	rig.horizon_ms = 0;
 	rig.first_scored_at_ms = LONG_AGO_MS;
 	return 0;
 }

@@ -20,8 +20,9 @@ struct calibration_rig {
 	char kafka_dir[128], bootstrap[64];
 	struct codec *codec;
 	rd_kafka_t *producer; /* transactional */
-	char topic[64], advisory_topic[64];
-	int sent; /* labelled records of committed transactions in the scored topic */
+	char topic[64], advisory_topic[64], feedback_topic[64];
+	int64_t horizon_ms; /* for the next calibrator or recount; 0 at each test's begin */
+	int sent;	    /* labelled records of committed transactions in the scored topic */
 	int64_t first_scored_at_ms;
 };
 
@@ -33,9 +34,14 @@ int rig_start(void **state);
 int rig_stop(void **state);
 int rig_begin_test(void **state);
 
-/* `count` labelled records of ever new events (rig_event_id of sent, sent + 1, …), between them some without
+/* `count` labelled records of ever new events (numbers sent, sent + 1, …), between them some without
  * label and some that are no records; committed or aborted. */
 void rig_produce(int count, bool commit);
+
+/* Feedback about the event of that number, said at a time; sent by rig_flush_feedback. NULL instead of a
+ * verdict: rubbish. */
+void rig_say(int number, const bool *correct, int64_t said_at_ms);
+void rig_flush_feedback(void);
 
 /* Deletes the records of a partition of the scored topic below an offset. */
 void rig_delete_records(int32_t partition, int64_t before_offset);

@@ -100,7 +100,9 @@ static int stop_server(void **state)
 
 static struct calibration_store *new_store(void)
 {
-	struct calibration_store_options options = { server.socket_dsn, NULL, 300, 3 };
+	struct calibration_store_options options = { .dsn = server.socket_dsn,
+						     .bucket_s = 300,
+						     .max_segments = 3 };
 	return calibration_store_new(&options);
 }
 
@@ -129,7 +131,7 @@ static void count_cases(struct calibration_store *store, const char *application
 			int correct, struct segments *touched)
 {
 	static int32_t partition;
-	struct calibration_step step = { partition++, CALIBRATION_POSITION_NONE, cases };
+	struct calibration_step step = { "t", false, partition++, CALIBRATION_POSITION_NONE, cases };
 	struct calibration_case *items = calloc((size_t)cases, sizeof *items);
 	assert_non_null(items);
 	for (int i = 0; i < cases; i++)
@@ -141,8 +143,14 @@ static void count_cases(struct calibration_store *store, const char *application
 						      .confidence = 0.95,
 						      .weight = 1,
 						      .correct = i < correct };
-	assert_int_equal(calibration_store_apply(store, "t", items, (size_t)cases, &step, 1, touched, NULL),
-			 ERR_OK);
+	assert_int_equal(
+		calibration_store_apply(store,
+					&(const struct calibration_work){ .cases = items,
+									  .cases_count = (size_t)cases,
+									  .steps = &step,
+									  .steps_count = 1 },
+					touched, NULL, NULL),
+		ERR_OK);
 	free(items);
 }
 

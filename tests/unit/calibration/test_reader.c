@@ -66,24 +66,35 @@ struct portion {
 
 static void count(const struct portion *portions, size_t portions_count)
 {
-	struct calibration_store_options options = { server.socket_dsn, NULL, 300, 100 };
+	struct calibration_store_options options = { .dsn = server.socket_dsn,
+						     .bucket_s = 300,
+						     .max_segments = 100 };
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store =
 		calibration_store_new(&options);
 	for (size_t i = 0; i < portions_count; i++) {
 		const struct portion *portion = &portions[i];
-		struct calibration_step step = { (int32_t)i, CALIBRATION_POSITION_NONE, portion->cases };
+		struct calibration_step step = { "t", false, (int32_t)i, CALIBRATION_POSITION_NONE,
+						 portion->cases };
 		struct calibration_case *cases = calloc((size_t)portion->cases, sizeof *cases);
 		assert_non_null(cases);
 		for (int j = 0; j < portion->cases; j++)
 			cases[j] = (struct calibration_case){
-				NOON_MS - portion->age_ms, str_from(portion->application),
-				str_from(portion->model),  STR_NONE,
-				portion->label_source,	   portion->level,
-				portion->confidence,	   1,
-				j < portion->correct
+				.scored_at_ms = NOON_MS - portion->age_ms,
+				.application = str_from(portion->application),
+				.model = str_from(portion->model),
+				.label_source = portion->label_source,
+				.level = portion->level,
+				.confidence = portion->confidence,
+				.weight = 1,
+				.correct = j < portion->correct,
 			};
-		assert_int_equal(calibration_store_apply(store, "t", cases, (size_t)portion->cases, &step, 1,
-							 NULL, NULL),
+		assert_int_equal(calibration_store_apply(store,
+							 &(const struct calibration_work){
+								 .cases = cases,
+								 .cases_count = (size_t)portion->cases,
+								 .steps = &step,
+								 .steps_count = 1 },
+							 NULL, NULL, NULL),
 				 ERR_OK);
 		free(cases);
 	}
@@ -301,8 +312,8 @@ static void test_tables_without_episodes(void **state)
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	COUNT_EXAMPLE();
-	run_sql("DROP TABLE calibration_drift_episodes; DELETE FROM calibration_migrations WHERE version = "
-		"2");
+	run_sql("DROP TABLE calibration_drift_episodes; DELETE FROM calibration_migrations WHERE version "
+		">= 2");
 	struct calibration_query query = new_query(3600);
 	struct calibration_reports reports = read_reports(&query, arena);
 	assert_int_equal(reports.count, 2);

@@ -232,6 +232,128 @@ static void test_a_database_without_tables(void **state)
 	assert_int_equal(recount_verify(&options, arena, &outcome, NULL), ERR_DATABASE_REFUSED);
 }
 
+/* ---- feedback ---- */
+
+#define DAY_MS (24 * HOUR_MS)
+
+static const bool right = true, wrong = false;
+
+static long verdicts(void)
+{
+	char text[64];
+	rig_query("SELECT sum(cases) || '000' FROM calibration_buckets WHERE width_s = 300 "
+		  "AND label_source = 'FEEDBACK'",
+		  text, sizeof text);
+	return strtol(text, NULL, 10) / 1000;
+}
+
+static void wait_verdicts(long expected)
+{
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(20000000);
+	while (verdicts() != expected && clock_monotonic_us() < deadline_us)
+		rig_sleep_ms(100);
+	assert_int_equal(verdicts(), expected);
+}
+
+static void expect_correct(const char *expected)
+{
+	char text[64];
+	rig_query("SELECT trim_scale(sum(weight_correct)) FROM calibration_buckets WHERE width_s = 3600 "
+		  "AND label_source = 'FEEDBACK'",
+		  text, sizeof text);
+	assert_string_equal(text, expected);
+}
+
+/* Event n was scored at n · 100 ms from the first on; the horizon is a day. */
+static int64_t first_ms(void)
+{
+	return rig.first_scored_at_ms;
+}
+
+static void test_feedback_is_recounted(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct calibrator_statistics statistics;
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 3 * HOUR_MS;
+	for (int i = 0; i < 30; i++) /* before anything is scored: the even ones are right */
+		rig_say(i, i % 2 == 0 ? &right : &wrong, first_ms() + HOUR_MS);
+	rig_say(5000, &right, first_ms()); /* never scored */
+	rig_flush_feedback();
+	struct calibrator *first = rig_start_calibrator();
+	rig_produce(60, true);
+	wait_verdicts(33); /* every tenth is there twice */
+	expect_correct("18");
+	struct calibrator *second = rig_start_calibrator();
+	for (int i = 0; i < 60; i++) {
+		rig_say(i, &right, first_ms() + 2 * HOUR_MS); /* 30 are new, 15 corrected, 15 said again */
+		rig_say(i, &wrong, first_ms() + 2 * DAY_MS);  /* too late */
+		rig_say(i, NULL, first_ms() + 2 * HOUR_MS);   /* rubbish */
+	}
+	rig_flush_feedback();
+	wait_verdicts(66);
+	rig_produce(60, true); /* meanwhile it goes on */
+	calibrator_stop(first);
+	rig_wait_counted(120);
+	expect_correct("66");
+	calibrator_statistics(second, &statistics);
+	calibrator_stop(second);
+	struct recount_outcome outcome = verify(arena);
+	assert_int_equal(outcome.differences.differing, 0);
+	assert_int_equal(outcome.feedback, 211);
+	rig_say(7, &wrong, first_ms() + 2 * HOUR_MS + 1); /* after a restart the memory is still there */
+	rig_flush_feedback();
+	first = rig_start_calibrator();
+	for (int i = 0; i < 100 && statistics.feedback_corrected != 1; i++) {
+		rig_sleep_ms(100);
+		calibrator_statistics(first, &statistics);
+	}
+	calibrator_stop(first);
+	expect_correct("65");
+	expect_no_drift(120);
+	/* a rebuild comes to the same, and feedback goes on after it */
+	run_sql("UPDATE calibration_buckets SET weight_correct = 3 WHERE label_source = 'FEEDBACK'; "
+		"UPDATE calibration_events SET correct = NULL");
+	outcome = verify(arena);
+	assert_true(outcome.differences.differing > 0);
+	assert_int_equal(outcome.differences.items[0].label_source, LABEL_FEEDBACK);
+	rebuild(arena);
+	expect_correct("65");
+	expect_no_drift(120);
+	rig_say(7, &right, first_ms() + 2 * HOUR_MS + 2);
+	rig_say(100, &right, first_ms() + 2 * HOUR_MS);
+	rig_flush_feedback();
+	first = rig_start_calibrator();
+	wait_verdicts(68);
+	calibrator_stop(first);
+	expect_correct("68");
+	expect_no_drift(120);
+}
+
+/* Feedback that is asked for later only: for events from then on, and for all after a rebuild. */
+static void test_feedback_from_some_day_on(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.first_scored_at_ms = clock_wall_ms() - 5 * HOUR_MS;
+	for (int i = 0; i < 60; i++)
+		rig_say(i, &right, clock_wall_ms() - HOUR_MS);
+	rig_flush_feedback();
+	count_records(30);
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 2 * HOUR_MS;
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(30, true);
+	wait_verdicts(33);
+	calibrator_stop(calibrator);
+	struct recount_outcome outcome = verify(arena);
+	assert_int_equal(outcome.differences.differing, 0);
+	rebuild(arena);
+	assert_int_equal(verdicts(), 66);
+	assert_int_equal(verify(arena).differences.differing, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +365,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_topic_that_is_another_one, rig_begin_test),
 		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),
 		cmocka_unit_test_setup(test_a_change_of_the_width_is_no_difference, rig_begin_test),
+		cmocka_unit_test_setup(test_feedback_is_recounted, rig_begin_test),
+		cmocka_unit_test_setup(test_feedback_from_some_day_on, rig_begin_test),
 		cmocka_unit_test_setup(test_only_one_rebuild_at_a_time, rig_begin_test),
 		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
 	};

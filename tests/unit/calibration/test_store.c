@@ -21,7 +21,9 @@ static struct test_postgres server;
 
 static struct calibration_store *new_store(int64_t max_segments)
 {
-	struct calibration_store_options options = { server.socket_dsn, NULL, 300, max_segments };
+	struct calibration_store_options options = { .dsn = server.socket_dsn,
+						     .bucket_s = 300,
+						     .max_segments = max_segments };
 	return calibration_store_new(&options);
 }
 
@@ -63,9 +65,13 @@ static void run_sql(const char *sql)
 static err_t apply(struct calibration_store *store, const struct calibration_case *cases, size_t count,
 		   int32_t partition, int64_t from, int64_t to)
 {
-	struct calibration_step step = { partition, from, to };
+	struct calibration_step step = { TOPIC, false, partition, from, to };
 	struct err_detail detail = { "" };
-	err_t err = calibration_store_apply(store, TOPIC, cases, count, &step, 1, NULL, &detail);
+	err_t err = calibration_store_apply(
+		store,
+		&(const struct calibration_work){
+			.cases = cases, .cases_count = count, .steps = &step, .steps_count = 1 },
+		NULL, NULL, &detail);
 	if (err)
 		print_message("%s\n", detail.message);
 	return err;
@@ -163,8 +169,14 @@ static void test_one_moved_position_refuses_the_whole_batch(void **state)
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store(10);
 	struct calibration_case item = new_case("app", 0.5, 1, true);
-	const struct calibration_step steps[] = { { 0, CALIBRATION_POSITION_NONE, 4 }, { 1, 9, 10 } };
-	assert_int_equal(calibration_store_apply(store, TOPIC, &item, 1, steps, 2, NULL, NULL), ERR_CONFLICT);
+	const struct calibration_step steps[] = { { TOPIC, false, 0, CALIBRATION_POSITION_NONE, 4 },
+						  { TOPIC, false, 1, 9, 10 } };
+	assert_int_equal(calibration_store_apply(
+				 store,
+				 &(const struct calibration_work){
+					 .cases = &item, .cases_count = 1, .steps = steps, .steps_count = 2 },
+				 NULL, NULL, NULL),
+			 ERR_CONFLICT);
 	expect("SELECT count(*) FROM calibration_positions", "0");
 	expect("SELECT count(*) FROM calibration_buckets", "0");
 }
@@ -173,11 +185,15 @@ static void test_positions_are_read_back(void **state)
 {
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store(10);
-	const struct calibration_step steps[] = { { 0, CALIBRATION_POSITION_NONE, 4 },
-						  { 7, CALIBRATION_POSITION_NONE, 1234567890123 } };
+	const struct calibration_step steps[] = { { TOPIC, false, 0, CALIBRATION_POSITION_NONE, 4 },
+						  { TOPIC, false, 7, CALIBRATION_POSITION_NONE,
+						    1234567890123 } };
 	const int32_t partitions[] = { 7, 3, 0 };
 	int64_t positions[3];
-	assert_int_equal(calibration_store_apply(store, TOPIC, NULL, 0, steps, 2, NULL, NULL), ERR_OK);
+	assert_int_equal(calibration_store_apply(
+				 store, &(const struct calibration_work){ .steps = steps, .steps_count = 2 },
+				 NULL, NULL, NULL),
+			 ERR_OK);
 	assert_int_equal(calibration_store_positions(store, TOPIC, partitions, 3, positions, NULL), ERR_OK);
 	assert_true(positions[0] == 1234567890123);
 	assert_true(positions[1] == CALIBRATION_POSITION_NONE);
@@ -288,11 +304,15 @@ static void *write_batches(void *context)
 		for (int i = 0; i < 8; i++)
 			cases[i] = new_case(names[(i * 5 + batch + writer->partition) % 8], 0.05 + 0.1 * i,
 					    1.5, i % 2 == 0);
-		struct calibration_step step = { writer->partition,
+		struct calibration_step step = { TOPIC, false, writer->partition,
 						 batch ? batch * 8 : CALIBRATION_POSITION_NONE,
 						 batch * 8 + 8 };
 		writer->failures +=
-			calibration_store_apply(store, TOPIC, cases, 8, &step, 1, NULL, NULL) != ERR_OK;
+			calibration_store_apply(
+				store,
+				&(const struct calibration_work){
+					.cases = cases, .cases_count = 8, .steps = &step, .steps_count = 1 },
+				NULL, NULL, NULL) != ERR_OK;
 	}
 	return NULL;
 }
