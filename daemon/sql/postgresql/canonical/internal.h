@@ -88,6 +88,7 @@ struct canon_cte {
 	struct canon_cte *visible; /* what its query sees */
 	struct canon_scope *scope; /* where its query stands */
 	const CommonTableExpr *query;
+	uint64_t name_hash;
 	size_t references;  /* at least so many as there are */
 	unsigned recursion; /* it is being built: nesting of such, from 1 */
 	unsigned once; /* number of one that is evaluated once for all of its references, from 1; 0: none */
@@ -114,6 +115,7 @@ struct canon {
 	const Node *statement;
 	struct canon_scope *scope;
 	struct canon_cte *ctes;
+	struct canon_references *references; /* with.c's */
 	const struct canon_output *building;
 	struct canon_range **by_number; /* the range of the resolver's item of that number */
 	size_t by_number_count;

@@ -1,63 +1,130 @@
 #include "sql/postgresql/canonical/internal.h"
 
+#include "common/hash.h"
 #include "sql/postgresql/node_children.h"
+#include "sql/postgresql/resolve/internal.h"
 
 #include <limits.h>
 
 struct canon_cte *canon_cte_find(const struct canon *canon, const RangeVar *range)
 {
-	for (struct canon_cte *cte = range->schemaname ? NULL : canon->ctes; cte; cte = cte->outer)
-		if (strcmp(cte->query->ctename, range->relname) == 0)
+	if (range->schemaname || !canon->ctes)
+		return NULL;
+	uint64_t hash = hash_seeded(range->relname, strlen(range->relname));
+	for (struct canon_cte *cte = canon->ctes; cte; cte = cte->outer)
+		if (cte->name_hash == hash && strcmp(cte->query->ctename, range->relname) == 0)
 			return cte;
 	return NULL;
 }
 
 /* References */
 
-struct counting {
-	struct canon *canon;
-	const struct canon_cte *outer; /* of those that are counted */
+/* The relations of a text are numbered as they are met: each name has its places, and each query with a WITH
+ * those from its first to its last. */
+struct places {
+	size_t *items; /* ascending */
+	size_t count;
+	size_t capacity;
 };
 
-/* Counts every name that could be meant, whatever hides it. */
-static bool count_references(const Node *node, void *context)
+struct interval {
+	size_t first;
+	size_t end;
+};
+
+struct canon_references {
+	struct hash_map names;	  /* to places */
+	struct node_map *queries; /* to intervals */
+	size_t relations;
+};
+
+static void note_relation(struct canon *canon, const RangeVar *range)
 {
-	const struct counting *counting = context;
-	struct canon *canon = counting->canon;
+	struct canon_references *references = canon->references;
+	struct places *places = hash_map_get(&references->names, str_from(range->relname));
+	if (!places) {
+		places = ARENA_NEW(canon->arena, struct places);
+		(void)hash_map_set(&references->names, str_from(range->relname), places);
+	}
+	ARENA_PUSH(canon->arena, places->items, places->count, places->capacity, references->relations++);
+}
+
+static bool note_references(const Node *node, void *context)
+{
+	struct canon *canon = context;
+	struct interval *interval = NULL;
 	if (!canon_work(canon, 1) || !canon_enter(canon))
 		return false;
-	if (IsA(node, RangeVar)) {
-		for (struct canon_cte *cte = canon->ctes; cte != counting->outer; cte = cte->outer) {
-			(void)canon_work(canon, 1);
-			cte->references +=
-				strcmp(cte->query->ctename, ((const RangeVar *)node)->relname) == 0;
-		}
+	if (IsA(node, RangeVar))
+		note_relation(canon, (const RangeVar *)node);
+	if (IsA(node, SelectStmt) && ((const SelectStmt *)node)->withClause) {
+		interval = ARENA_NEW(canon->arena, struct interval);
+		interval->first = canon->references->relations;
+		node_map_set(canon->references->queries, node, interval);
 	}
-	bool more = node_children(node, count_references, context);
+	bool more = node_children(node, note_references, context);
+	if (interval)
+		interval->end = canon->references->relations;
 	canon_leave(canon);
 	return more;
+}
+
+/* Where the query stands among all; the first that is asked for is the outermost. */
+static const struct interval *interval_of(struct canon *canon, const SelectStmt *select)
+{
+	if (!canon->references) {
+		canon->references = ARENA_NEW(canon->arena, struct canon_references);
+		canon->references->names.arena = canon->arena;
+		canon->references->queries = node_map_new(canon->arena);
+	}
+	if (!node_map_get(canon->references->queries, select))
+		(void)note_references((const Node *)select, canon);
+	return node_map_get(canon->references->queries, select);
+}
+
+static size_t places_before(const struct places *places, size_t end)
+{
+	size_t low = 0, high = places->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (places->items[middle] < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Every name that could be meant counts, whatever hides it. */
+static size_t count_references(const struct canon *canon, const struct interval *interval, const char *name)
+{
+	const struct places *places = hash_map_get(&canon->references->names, str_from(name));
+	return places ? places_before(places, interval->end) - places_before(places, interval->first) : 0;
 }
 
 void canon_with(struct canon *canon, const SelectStmt *select)
 {
 	const ListCell *cell;
-	struct counting counting = { canon, canon->ctes };
-	if (!select->withClause)
+	const struct canon_cte *outer = canon->ctes;
+	const struct interval *interval = select->withClause ? interval_of(canon, select) : NULL;
+	if (!interval)
 		return;
 	foreach(cell, select->withClause->ctes)
 	{
+		const CommonTableExpr *query = lfirst(cell);
 		struct canon_cte *cte = ARENA_NEW(canon->arena, struct canon_cte);
 		*cte = (struct canon_cte){ .outer = canon->ctes,
 					   .visible = canon->ctes,
 					   .scope = canon->scope,
-					   .query = lfirst(cell),
+					   .query = query,
+					   .name_hash = hash_seeded(query->ctename, strlen(query->ctename)),
+					   .references = count_references(canon, interval, query->ctename),
 					   .may_recurse = select->withClause->recursive };
 		canon->ctes = cte;
 	}
-	for (struct canon_cte *cte = canon->ctes; cte != counting.outer; cte = cte->outer)
+	for (struct canon_cte *cte = canon->ctes; cte != outer; cte = cte->outer)
 		if (cte->may_recurse)
 			cte->visible = canon->ctes;
-	(void)count_references((const Node *)select, &counting);
 }
 
 str_t canon_with_text(struct canon *canon, const struct canon_cte *outer)

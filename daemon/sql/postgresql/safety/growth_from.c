@@ -45,6 +45,7 @@ static struct grown_with *find_with(struct growth *growth, const CommonTableExpr
 		return with;
 	with = ARENA_NEW(growth->arena, struct grown_with);
 	with->cte = cte;
+	with->name_hash = hash_seeded(cte->ctename, strlen(cte->ctename));
 	with->next = growth->withs;
 	growth->withs = with;
 	return with;
@@ -134,8 +135,9 @@ static const struct grown *read_view(struct growth *growth, const struct catalog
 static const struct grown *read_relation(struct place place, const RangeVar *range)
 {
 	struct growth *growth = place.growth;
+	uint64_t hash = place.visible ? hash_seeded(range->relname, strlen(range->relname)) : 0;
 	for (const struct visible *at = range->schemaname ? NULL : place.visible; at; at = at->outer)
-		if (strcmp(at->with->cte->ctename, range->relname) == 0)
+		if (at->with->name_hash == hash && strcmp(at->with->cte->ctename, range->relname) == 0)
 			return read_with(growth, at->with);
 	if (!growth->catalog)
 		return &plain;

@@ -59,6 +59,7 @@ struct scope {
 
 struct grown_with {
 	const CommonTableExpr *cte;
+	uint64_t name_hash;
 	unsigned references;
 	enum { WITH_NEW, WITH_UNDER_WAY, WITH_DONE } state;
 	bool recursive;

@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
+#include "common/hash.h"
 #include "sql/postgresql/safety/paths.h"
 #include "sql/scan.h"
 
@@ -53,8 +54,9 @@ void walk_range(struct walk *walk, const RangeVar *range)
 	const struct range_item *item = walk->resolution ? resolution_item(walk->resolution, range) : NULL;
 	str_t schema = str_from(range->schemaname);
 	str_t name = str_from(range->relname);
+	uint64_t hash = walk->ctes ? hash_seeded(range->relname, strlen(range->relname)) : 0;
 	for (const struct cte_size *cte = range->schemaname ? NULL : walk->ctes; cte; cte = cte->outer)
-		if (strcmp(cte->name, range->relname) == 0) {
+		if (cte->name_hash == hash && strcmp(cte->name, range->relname) == 0) {
 			multiply_rows(walk, cte->rows, range->location);
 			return;
 		}
@@ -142,7 +144,8 @@ static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursi
 	double outer_rows = walk->rows;
 	walk->rows = 1;
 	struct cte_size *size = ARENA_NEW(walk->list->arena, struct cte_size);
-	*size = (struct cte_size){ cte->ctename, 1, walk->ctes };
+	*size = (struct cte_size){ cte->ctename, hash_seeded(cte->ctename, strlen(cte->ctename)), 1,
+				   walk->ctes };
 	if (recursive)
 		walk->ctes = size;
 	double outer_bytes = walk->bytes;

@@ -21,6 +21,7 @@
 /* Rows that a WITH query is estimated to have. */
 struct cte_size {
 	const char *name;
+	uint64_t name_hash;
 	double rows;
 	struct cte_size *outer;
 };
