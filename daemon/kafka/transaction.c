@@ -35,11 +35,19 @@ enum ending {
 	ENDING_LOST,  /* the producer is of no more use */
 };
 
+/* Calls of a client that has failed for good answer with whatever made it fail. */
+static bool is_lost(const struct transactor *transactor)
+{
+	char reason[1];
+	return rd_kafka_fatal_error(transactor->producer.client, reason, sizeof reason) !=
+	       RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 /* After an error: ENDING_OK means that the call is to be made again. */
 static enum ending ending_of(struct transactor *transactor, const char *call, rd_kafka_error_t *error)
 {
 	_cleanup_(kafka_error_cleanup) rd_kafka_error_t *owned = error;
-	if (rd_kafka_error_is_fatal(owned)) {
+	if (rd_kafka_error_is_fatal(owned) || is_lost(transactor)) {
 		log_debug("%s: %s; the producer is lost", call, rd_kafka_error_string(owned));
 		return ENDING_LOST;
 	}
@@ -76,12 +84,12 @@ static enum ending produce(struct transactor *transactor, struct output *output)
 			rd_kafka_poll(transactor->producer.client, 10);
 			continue;
 		}
+		if (is_lost(transactor))
+			return ENDING_LOST;
 		if (producer_is_refusal(err)) {
 			output->refusal = err;
 			return ENDING_ABORT;
 		}
-		if (err == RD_KAFKA_RESP_ERR__FATAL)
-			return ENDING_LOST;
 		log_warning("an output cannot be produced: %s", rd_kafka_err2str(err));
 		return ENDING_ABORT;
 	}
@@ -270,12 +278,11 @@ static bool commit_part(struct transactor *transactor, struct assignment *assign
 static enum ending run_at_least_once(struct transactor *transactor, const struct list *publications,
 				     struct assignment *assignment)
 {
-	char reason[1];
 	enum ending ending = produce_all(transactor, publications);
 	enum ending flushed = flush_all(transactor, publications);
 	if (flushed == ENDING_ENDED)
 		return ENDING_ENDED;
-	if (rd_kafka_fatal_error(transactor->producer.client, reason, sizeof reason))
+	if (is_lost(transactor))
 		return ENDING_LOST;
 	if (ending != ENDING_OK || flushed != ENDING_OK)
 		return ENDING_ABORT;
