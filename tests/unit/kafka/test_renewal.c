@@ -80,7 +80,8 @@ static void open_rig(struct rig *rig, bool exactly_once)
 {
 	struct err_detail detail;
 	settings.exactly_once = exactly_once;
-	*rig = (struct rig){ .transactor = { .settings = &settings, .backoff = { 1, 1, 0 } } };
+	*rig = (struct rig){ .transactor = { .settings = &settings,
+					     .backoff = { .base_ms = 1, .cap_ms = 1 } } };
 	atomic_store(&rig->transactor.consumer, consumer);
 	assert_int_equal(producer_open(&rig->transactor.producer, &settings, &detail), ERR_OK);
 	assert_int_equal(producer_claim(&rig->transactor.producer, CLAIM_MS, &detail), ERR_OK);
