@@ -221,6 +221,62 @@ static void finds_warnings(void **state)
 	check_table(warnings, sizeof warnings / sizeof *warnings, SQL_WARNING, fixture->catalog);
 }
 
+/* Joins of several, for what is found by an index when many names are. */
+static const char *const of_many[] = {
+	"SELECT id, name, tenant_id FROM users a JOIN users b USING (id) JOIN orders c USING (id, tenant_id)",
+	"SELECT id, a.id, c.id, sku FROM users a FULL JOIN orders b USING (id) LEFT JOIN items c USING "
+	"(user_id)",
+	"SELECT j.id, k.user_id, qty FROM users JOIN orders USING (id) AS j JOIN items USING (user_id) AS k",
+	"SELECT id, tenant_id, sku, nosuch FROM users NATURAL JOIN orders NATURAL JOIN items NATURAL JOIN "
+	"users b",
+	"SELECT * FROM users a JOIN nosuch b USING (id) NATURAL JOIN orders JOIN items i ON qty = id WHERE x "
+	"= 1",
+	"SELECT ctid, b.ctid, id, sku FROM users a, orders b, items c, users a, LATERAL (SELECT b.id, sku) d",
+	"SELECT j.name, sku, id FROM ((users u CROSS JOIN orders) j CROSS JOIN items) k, users, app.users, "
+	"users v",
+	"SELECT k.sku, k.total, name FROM ((users CROSS JOIN items) AS j CROSS JOIN orders o) AS k, items i, "
+	"users u",
+	"SELECT x, p, sku FROM users AS a(x, ctid), orders AS b(p), items c, app.users d WHERE ctid = 1 AND "
+	"xmin = 1",
+	"SELECT 1 FROM users a JOIN (orders b JOIN (items c JOIN users d ON b.id = d.id) ON sku = '') ON "
+	"name = '' "
+	"RIGHT JOIN LATERAL (SELECT a.id, qty) e ON e.id = c.qty",
+};
+
+/* As part of a statement that has looked up a thousand names before, or none; of one length. */
+static str_t diagnose_after(const char *name, const char *sql, const struct catalog *catalog,
+			    struct arena *arena)
+{
+	struct buf text = BUF_INIT;
+	buf_append_text(&text, "SELECT 1 WHERE EXISTS (SELECT 0");
+	for (unsigned i = 0; i < 1000; i++)
+		buf_printf(&text, ",%s", name);
+	buf_printf(&text, " FROM orders) AND EXISTS (%s)", sql);
+	str_t found = diagnose(arena_str(arena, buf_str(&text)).ptr, catalog, NULL, SQL_ERROR, arena);
+	buf_free(&text);
+	return found;
+}
+
+static void check_alike(const char *sql, const struct catalog *catalog)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	str_t few = diagnose_after("11", sql, catalog, arena),
+	      many = diagnose_after("id", sql, catalog, arena);
+	if (!str_equal(few, many))
+		fail_msg("%s\n  few  " STR_FMT "\n  many " STR_FMT, sql, STR_ARG(few), STR_ARG(many));
+}
+
+static void finds_the_same_by_index(void **state)
+{
+	const struct fixture *fixture = *state;
+	for (size_t i = 0; i < sizeof of_many / sizeof *of_many; i++)
+		check_alike(of_many[i], fixture->catalog);
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+		if (strncmp(errors[i].sql, "SELECT", 6) == 0)
+			check_alike(errors[i].sql, fixture->catalog);
+	}
+}
+
 /* Comparisons of unlike values that no error speaks of: there is a cast, or no catalog to ask for types. */
 static void warns_where_nothing_is_refused(void **state)
 {
@@ -413,6 +469,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_errors),
 		cmocka_unit_test(finds_warnings),
+		cmocka_unit_test(finds_the_same_by_index),
 		cmocka_unit_test(warns_where_nothing_is_refused),
 		cmocka_unit_test(leaves_extensions_alone),
 		cmocka_unit_test(works_without_catalog),
