@@ -2,40 +2,26 @@
  * in the format of this version alone. */
 #include "common/buf.h"
 #include "common/hash.h"
+#include "tests/harness/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
-#include <sqlite3.h>
 #include <sys/stat.h>
 
 #define DSN "host=/nowhere dbname=shop"
 
-static char directory[] = "/tmp/assayd-test-catalogs-XXXXXX";
-static char path[256];
-
-static void change(const char *sql)
-{
-	sqlite3 *database;
-	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-	if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(database));
-	sqlite3_close(database);
-}
+static struct test_sqlite shop_file;
 
 static int set_up(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof path, "%s/shop.db", directory);
-	change("CREATE TABLE first (id INTEGER)");
+	test_sqlite_make(&shop_file, "CREATE TABLE first (id INTEGER)");
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	char command[300];
 	(void)state;
-	snprintf(command, sizeof command, "rm -r %s", directory);
-	return system(command);
+	return test_sqlite_remove(&shop_file);
 }
 
 static struct catalog *current(struct targets *targets)
@@ -65,13 +51,13 @@ static bool comes_to_know(struct targets *targets, const char *text, long patien
 static void a_catalog_is_read_again_by_its_age(void **state)
 {
 	(void)state;
-	struct target_settings settings = sqlite_settings("shop", path);
+	struct target_settings settings = sqlite_settings("shop", shop_file.path);
 	settings.catalog_ttl_s = 1;
 	struct targets *targets = start_targets(&settings, 1, NULL);
 	targets_wait_catalogs(targets, 30000);
 	struct catalog *before = current(targets);
 	assert_non_null(before);
-	change("CREATE TABLE by_age (id INTEGER)");
+	test_sqlite_run(shop_file.path, "CREATE TABLE by_age (id INTEGER)");
 	assert_true(comes_to_know(targets, "by_age", 20000));
 	struct catalog *after = current(targets);
 	assert_string_not_equal(catalog_digest(before), catalog_digest(after));
@@ -86,16 +72,16 @@ static void a_catalog_is_read_again_by_its_age(void **state)
 static void suspicions_are_limited(void **state)
 {
 	(void)state;
-	struct target_settings settings = sqlite_settings("shop", path);
+	struct target_settings settings = sqlite_settings("shop", shop_file.path);
 	settings.catalog_ttl_s = 3600;
 	struct targets *targets = start_targets(&settings, 1, NULL);
 	const struct target_settings *shop = targets_find(targets, STR("shop"));
 	targets_wait_catalogs(targets, 30000);
-	change("CREATE TABLE suspected (id INTEGER)");
+	test_sqlite_run(shop_file.path, "CREATE TABLE suspected (id INTEGER)");
 	assert_false(knows(targets, "suspected"));
 	targets_catalog_suspect(targets, shop);
 	assert_true(comes_to_know(targets, "suspected", 20000));
-	change("CREATE TABLE too_soon (id INTEGER)");
+	test_sqlite_run(shop_file.path, "CREATE TABLE too_soon (id INTEGER)");
 	for (int i = 0; i < 100; i++)
 		targets_catalog_suspect(targets, shop);
 	assert_false(comes_to_know(targets, "too_soon", 500));
@@ -106,7 +92,7 @@ static void suspicions_are_limited(void **state)
 static void keep(const char *content)
 {
 	char file_path[300], origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
-	snprintf(file_path, sizeof file_path, "%s/catalog-shop.postgresql", directory);
+	snprintf(file_path, sizeof file_path, "%s/catalog-shop.postgresql", shop_file.directory);
 	digest_sha256_hex(DSN, strlen(DSN), origin);
 	digest_sha256_hex(content, strlen(content), digest);
 	FILE *file = fopen(file_path, "w");
@@ -134,7 +120,7 @@ static void catalogs_of_other_formats_are_not_taken(void **state)
 	struct target_settings settings = postgresql_settings("shop", DSN);
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
 		keep(kept[i].content);
-		struct targets *targets = start_targets(&settings, 1, directory);
+		struct targets *targets = start_targets(&settings, 1, shop_file.directory);
 		struct catalog *catalog = current(targets);
 		assert_int_equal(catalog != NULL, kept[i].taken);
 		if (catalog)

@@ -1,5 +1,6 @@
 /* Validation on a real MariaDB, through real worker processes. */
 #include "mariadb_server.h"
+#include "tests/unit/target/cases.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -58,11 +59,7 @@ static void must_match(struct targets *some, const char *generated, const char *
 
 /* --- results --- */
 
-static const struct {
-	const char *what, *generated, *truth;
-	double score;
-	int64_t generated_rows, truth_rows;
-} compared_cases[] = {
+static const struct compared_case compared_cases[] = {
 	{ "the same query", "SELECT id, amount FROM sales", "SELECT id, amount FROM sales", 1.0, 30, 30 },
 	{ "another order", "SELECT id FROM sales ORDER BY id DESC", "SELECT id FROM sales", 1.0, 30, 30 },
 	{ "another name", "SELECT SUM(amount) FROM sales", "SELECT SUM(amount) AS total FROM sales", 1.0, 1,
@@ -97,22 +94,28 @@ static const struct {
 static void results_are_compared(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof compared_cases / sizeof compared_cases[0]; i++) {
-		struct test_call test;
-		const struct validation_result *result =
-			validate(&test, compared_cases[i].generated, compared_cases[i].truth);
-		if (result->status != VALIDATION_COMPARED || result->score != compared_cases[i].score)
-			fail_msg("%s: %s, score %g: " STR_FMT, compared_cases[i].what,
-				 validation_status_name(result->status), result->score,
-				 STR_ARG(result->message));
-		assert_int_equal(result->error, ERR_OK);
-		assert_int_equal(result->generated.rows, compared_cases[i].generated_rows);
-		assert_int_equal(result->truth.rows, compared_cases[i].truth_rows);
-		assert_true(result->generated.time_ms > 0 && result->truth.time_ms > 0);
-		assert_string_equal(result->generated.sqlstate, "");
-		assert_false(result->truncated);
-		test_call_free(&test);
-	}
+	check_compared(targets, "shop", compared_cases, sizeof compared_cases / sizeof compared_cases[0]);
+}
+
+static const struct tie_case tie_cases[] = {
+	{ "a tie at a cut by a hidden key is punished", "SELECT 29 AS id",
+	  "SELECT id FROM sales WHERE id > 2 ORDER BY region LIMIT 3, 1", true },
+	{ "rows of another tie are right", "SELECT 6 AS id",
+	  "SELECT id FROM sales WHERE id > 2 ORDER BY region LIMIT 3, 1", false },
+	{ "any row that ties is right", "SELECT 28 AS id",
+	  "SELECT id FROM sales ORDER BY region DESC LIMIT 1", true },
+	{ "another row is right, too", "SELECT 30 AS id", "SELECT id FROM sales ORDER BY region DESC LIMIT 1",
+	  false },
+	{ "what has the key is believed", "SELECT 'south' AS region, 99 AS id",
+	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1", false },
+	{ "a tie at the start is punished", "SELECT 'south' AS region, 1 AS id",
+	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1 OFFSET 4", true },
+};
+
+static void ties_are_asked_for(void **state)
+{
+	(void)state;
+	check_ties(targets, "shop", SQL_MYSQL, tie_cases, sizeof tie_cases / sizeof tie_cases[0]);
 }
 
 static const struct {
@@ -198,27 +201,13 @@ static void a_broken_truth_is_flagged(void **state)
 static void too_many_rows_are_cut(void **state)
 {
 	(void)state;
-	struct test_call test;
-	const char *million = "SELECT seq FROM seq_1_to_1000000";
-	const struct validation_result *result = validate(&test, million, million);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->truncated);
-	assert_int_equal(result->generated.rows, 10000);
-	assert_int_equal(result->truth.rows, 10000);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_rows_cut(targets, "shop", "SELECT seq FROM seq_1_to_1000000");
 }
 
 static void too_many_bytes_are_cut(void **state)
 {
 	(void)state;
-	struct test_call test;
-	const char *wide = "SELECT REPEAT('x', 1000000) FROM seq_1_to_40";
-	const struct validation_result *result = validate(&test, wide, wide);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->truncated);
-	assert_int_equal(result->generated.rows, 16); /* of 16 MiB */
-	test_call_free(&test);
+	check_bytes_cut(targets, "shop", "SELECT REPEAT('x', 1000000) FROM seq_1_to_40");
 }
 
 /* Row by row, in full, where the result is larger than what is kept. */
@@ -665,6 +654,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(catalogs_are_read_and_kept),
 		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(ties_are_asked_for),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(an_endless_query_is_cut_short),
 		cmocka_unit_test(a_broken_truth_is_flagged),

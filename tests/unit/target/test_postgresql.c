@@ -1,6 +1,6 @@
 /* Validation on a real PostgreSQL, through real worker processes. */
 #include "tests/harness/postgres.h"
-#include "tests/unit/target/calls.h"
+#include "tests/unit/target/cases.h"
 
 #include <fcntl.h>
 #include <libpq-fe.h>
@@ -81,16 +81,10 @@ static int tear_down(void **state)
 static const struct validation_result *validate(struct test_call *test, const char *generated,
 						const char *truth)
 {
-	test_call_init(test, "sales", generated, truth);
-	targets_submit(targets, &test->call);
-	return test_call_wait(test);
+	return run_pair(targets, "sales", test, generated, truth);
 }
 
-static const struct {
-	const char *what, *generated, *truth;
-	double score;
-	int64_t generated_rows, truth_rows;
-} compared_cases[] = {
+static const struct compared_case compared_cases[] = {
 	{ "the same query", "SELECT id, amount FROM sales", "SELECT id, amount FROM sales", 1.0, 30, 30 },
 	{ "another order", "SELECT id FROM sales ORDER BY id DESC", "SELECT id FROM sales", 1.0, 30, 30 },
 	{ "another name", "SELECT sum(amount) FROM sales", "SELECT sum(amount) AS total FROM sales", 1.0, 1,
@@ -116,22 +110,26 @@ static const struct {
 static void results_are_compared(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof compared_cases / sizeof compared_cases[0]; i++) {
-		struct test_call test;
-		const struct validation_result *result =
-			validate(&test, compared_cases[i].generated, compared_cases[i].truth);
-		if (result->status != VALIDATION_COMPARED || result->score != compared_cases[i].score)
-			fail_msg("%s: %s, score %g: " STR_FMT, compared_cases[i].what,
-				 validation_status_name(result->status), result->score,
-				 STR_ARG(result->message));
-		assert_int_equal(result->error, ERR_OK);
-		assert_int_equal(result->generated.rows, compared_cases[i].generated_rows);
-		assert_int_equal(result->truth.rows, compared_cases[i].truth_rows);
-		assert_true(result->generated.time_ms > 0 && result->truth.time_ms > 0);
-		assert_string_equal(result->generated.sqlstate, "");
-		assert_false(result->truncated);
-		test_call_free(&test);
-	}
+	check_compared(targets, "sales", compared_cases, sizeof compared_cases / sizeof compared_cases[0]);
+}
+
+static const struct tie_case tie_cases[] = {
+	{ "any row that ties is right", "SELECT 29 AS id",
+	  "SELECT id FROM sales ORDER BY region = 'east' DESC FETCH FIRST ROW ONLY", true },
+	{ "another row is right, too", "SELECT 30 AS id",
+	  "SELECT id FROM sales ORDER BY region = 'east' DESC FETCH FIRST ROW ONLY", false },
+	{ "what has the key is believed", "SELECT 'south' AS region, 99 AS id",
+	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1", false },
+	{ "a tie at the start is punished", "SELECT 'south' AS region, 1 AS id",
+	  "SELECT region, id FROM sales ORDER BY region DESC OFFSET 4 ROWS FETCH NEXT 1 ROWS ONLY", true },
+	{ "a LIMIT within brackets cuts", "SELECT 'south' AS region, 99 AS id",
+	  "SELECT region, id FROM (SELECT * FROM sales ORDER BY id LIMIT 1) AS s ORDER BY region", false },
+};
+
+static void ties_are_asked_for(void **state)
+{
+	(void)state;
+	check_ties(targets, "sales", SQL_POSTGRESQL, tie_cases, sizeof tie_cases / sizeof tie_cases[0]);
 }
 
 static const struct {
@@ -268,28 +266,14 @@ static void order_counts_when_the_truth_has_one(void **state)
 
 static void too_many_rows_are_cut(void **state)
 {
-	struct test_call test;
 	(void)state;
-	const char *million = "SELECT i FROM generate_series(1, 1000000) AS i";
-	const struct validation_result *result = validate(&test, million, million);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->truncated);
-	assert_int_equal(result->generated.rows, 10000);
-	assert_int_equal(result->truth.rows, 10000);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_rows_cut(targets, "sales", "SELECT i FROM generate_series(1, 1000000) AS i");
 }
 
 static void too_many_bytes_are_cut(void **state)
 {
-	struct test_call test;
 	(void)state;
-	const char *wide = "SELECT repeat('x', 1000000) FROM generate_series(1, 40)";
-	const struct validation_result *result = validate(&test, wide, wide);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->truncated);
-	assert_int_equal(result->generated.rows, 16); /* of 16 MiB */
-	test_call_free(&test);
+	check_bytes_cut(targets, "sales", "SELECT repeat('x', 1000000) FROM generate_series(1, 40)");
 }
 
 /* With the settings that a target has by default: long values, and many columns. */
@@ -616,6 +600,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(catalogs_are_read),
 		cmocka_unit_test(a_suspected_catalog_is_read_again),
 		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(ties_are_asked_for),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(a_broken_truth_is_flagged),
 		cmocka_unit_test(no_truth_is_a_broken_one),

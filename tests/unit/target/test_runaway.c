@@ -8,9 +8,9 @@
 #include "tests/unit/target/mariadb_server.h"
 
 #include "tests/harness/postgres.h"
+#include "tests/harness/sqlite_file.h"
 
 #include <libpq-fe.h>
-#include <sqlite3.h>
 
 #define FEW		45
 #define FEW_OF_MARIADB	15 /* all of its kinds */
@@ -21,7 +21,7 @@
 
 static struct test_postgres postgres;
 static bool has_postgres, has_mariadb;
-static char sqlite_path[] = "/tmp/assayd-test-runaway-XXXXXX";
+static struct test_sqlite file;
 static struct targets *targets;
 
 static const char schema[] = "CREATE TABLE big (id INTEGER, v VARCHAR(40))";
@@ -57,7 +57,7 @@ static const char *const mariadb_runaways[] = {
 	"SELECT REPEAT('x', 100000) FROM seq_1_to_1000000",
 	"SELECT GROUP_CONCAT(a.v) FROM big a, big b, big c",
 	"SELECT BENCHMARK(1000000000, SHA2('x', 512))",
-	"SELECT 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab' REGEXP '^(a|aa)+$' FROM big a, big b",
+	"SELECT SUM(CONCAT(a.v, b.v) LIKE '%a%b%c%d%e%f%g%h%') FROM big a, big b, big c",
 	"SELECT a.v FROM big a, big b ORDER BY CONCAT(b.v, a.v)",
 	"SELECT seq FROM seq_1_to_10000000 ORDER BY RAND()",
 	"SELECT MAX(JSON_ARRAYAGG(a.v)) OVER () FROM big a, big b GROUP BY a.id",
@@ -114,16 +114,12 @@ static void fill_postgres(void)
 
 static void fill_file(void)
 {
-	sqlite3 *database;
 	char sql[512];
-	close(mkstemp(sqlite_path));
 	snprintf(sql, sizeof sql,
 		 "%s; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
 		 " INSERT INTO big SELECT i, 'value ' || i FROM n",
 		 schema);
-	assert_int_equal(sqlite3_open(sqlite_path, &database), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(database);
+	test_sqlite_make(&file, sql);
 }
 
 static struct target_settings tight(struct target_settings settings)
@@ -142,7 +138,7 @@ static int set_up(void **state)
 	static char dsn[320], mariadb_dsn[256];
 	(void)state;
 	fill_file();
-	struct target_settings settings[3] = { tight(sqlite_settings("file", sqlite_path)) };
+	struct target_settings settings[3] = { tight(sqlite_settings("file", file.path)) };
 	size_t count = 1;
 	if (has_postgres) {
 		fill_postgres();
@@ -163,8 +159,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	targets_stop(targets);
-	unlink(sqlite_path);
-	return 0;
+	return test_sqlite_remove(&file);
 }
 
 /* What the daemon itself holds in memory. */

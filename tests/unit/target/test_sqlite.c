@@ -1,11 +1,10 @@
 /* Validation on real SQLite files, through real worker processes. */
-#include "tests/unit/target/calls.h"
+#include "tests/harness/sqlite_file.h"
+#include "tests/unit/target/cases.h"
 
-#include <sqlite3.h>
 #include <sys/stat.h>
 
-static char directory[] = "/tmp/assayd-test-sqlite-XXXXXX";
-static char path[256];
+static struct test_sqlite shop;
 static struct targets *targets;
 
 static const char schema[] =
@@ -19,22 +18,11 @@ static const char schema[] =
 	"CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('red apple'), ('green pear');"
 	"CREATE TRIGGER t AFTER INSERT ON shop BEGIN DELETE FROM shop WHERE id < 0; END;";
 
-static void change(const char *sql)
-{
-	sqlite3 *database;
-	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-	if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(database));
-	sqlite3_close(database);
-}
-
 static int set_up(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof path, "%s/shop.db", directory);
-	change(schema);
-	struct target_settings settings = sqlite_settings("shop", path);
+	test_sqlite_make(&shop, schema);
+	struct target_settings settings = sqlite_settings("shop", shop.path);
 	targets = start_targets(&settings, 1, NULL);
 	return 0;
 }
@@ -43,52 +31,40 @@ static int tear_down(void **state)
 {
 	(void)state;
 	targets_stop(targets);
-	unlink(path);
-	return rmdir(directory);
+	return test_sqlite_remove(&shop);
 }
 
 static const struct validation_result *validate(struct test_call *test, const char *generated,
 						const char *truth)
 {
-	test_call_init(test, "shop", generated, truth);
-	targets_submit(targets, &test->call);
-	return test_call_wait(test);
+	return run_pair(targets, "shop", test, generated, truth);
 }
 
-static const struct {
-	const char *generated, *truth;
-	double score;
-} compared_cases[] = {
-	{ "SELECT * FROM shop", "SELECT * FROM shop", 1.0 },
-	{ "SELECT name FROM shop WHERE id = 1", "SELECT 'apple'", 1.0 },
-	{ "SELECT sum(price) FROM shop", "SELECT 3.75 AS total", 1.0 },
-	{ "SELECT sum(price) FROM shop", "SELECT 3.5", 0.0 },
-	{ "SELECT hex(raw) FROM shop WHERE id = 1", "SELECT '00FF'", 1.0 },
-	{ "SELECT count(*) FROM cheap", "SELECT 1", 1.0 },
-	{ "SELECT count(*) FROM words WHERE words MATCH 'apple'", "SELECT 1", 1.0 },
-	{ "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT sum(i) FROM n",
-	  "SELECT 15", 1.0 },
-	{ "SELECT value FROM json_each('[1,2]')", "VALUES (1), (2)", 1.0 },
-	{ "SELECT id FROM shop WHERE id < 0", "SELECT id FROM shop WHERE id < 0", 1.0 },
-	{ "SELECT id FROM shop", "SELECT id FROM shop LIMIT 2", 0.3 },
-	{ "SELECT id, name FROM shop", "SELECT id FROM shop", 0.1 },
-	{ "SELECT printf('%.2f', price) FROM shop WHERE id = 2", "SELECT '2.25'", 1.0 },
-	{ "SELECT 1; ; ", "SELECT 1", 1.0 },
+static const struct compared_case compared_cases[] = {
+	{ "the same query", "SELECT * FROM shop", "SELECT * FROM shop", 1.0, 3, 3 },
+	{ "a constant", "SELECT name FROM shop WHERE id = 1", "SELECT 'apple'", 1.0, 1, 1 },
+	{ "another name", "SELECT sum(price) FROM shop", "SELECT 3.75 AS total", 1.0, 1, 1 },
+	{ "other values", "SELECT sum(price) FROM shop", "SELECT 3.5", 0.0, 1, 1 },
+	{ "bytes", "SELECT hex(raw) FROM shop WHERE id = 1", "SELECT '00FF'", 1.0, 1, 1 },
+	{ "a view", "SELECT count(*) FROM cheap", "SELECT 1", 1.0, 1, 1 },
+	{ "a full-text search", "SELECT count(*) FROM words WHERE words MATCH 'apple'", "SELECT 1", 1.0, 1,
+	  1 },
+	{ "a bounded recursion",
+	  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT sum(i) FROM n",
+	  "SELECT 15", 1.0, 1, 1 },
+	{ "a table function", "SELECT value FROM json_each('[1,2]')", "VALUES (1), (2)", 1.0, 2, 2 },
+	{ "both empty", "SELECT id FROM shop WHERE id < 0", "SELECT id FROM shop WHERE id < 0", 1.0, 0, 0 },
+	{ "more rows", "SELECT id FROM shop", "SELECT id FROM shop LIMIT 2", 0.3, 3, 2 },
+	{ "more columns", "SELECT id, name FROM shop", "SELECT id FROM shop", 0.1, 3, 3 },
+	{ "a text for a number", "SELECT printf('%.2f', price) FROM shop WHERE id = 2", "SELECT '2.25'", 1.0,
+	  1, 1 },
+	{ "semicolons behind the statement", "SELECT 1; ; ", "SELECT 1", 1.0, 1, 1 },
 };
 
 static void results_are_compared(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof compared_cases / sizeof compared_cases[0]; i++) {
-		struct test_call test;
-		const struct validation_result *result =
-			validate(&test, compared_cases[i].generated, compared_cases[i].truth);
-		if (result->status != VALIDATION_COMPARED || result->score != compared_cases[i].score)
-			fail_msg("%s: %s, score %g: " STR_FMT, compared_cases[i].generated,
-				 validation_status_name(result->status), result->score,
-				 STR_ARG(result->message));
-		test_call_free(&test);
-	}
+	check_compared(targets, "shop", compared_cases, sizeof compared_cases / sizeof compared_cases[0]);
 }
 
 /* Each has to end by itself, quickly, and without the loss of the worker. */
@@ -192,7 +168,7 @@ static void new_content_is_seen_by_the_next_call(void **state)
 	(void)state;
 	assert_true(validate(&test, "SELECT count(*) FROM shop", "SELECT 3")->score == 1.0);
 	test_call_free(&test);
-	change("INSERT INTO shop (id) VALUES (4); CREATE TABLE added (i)");
+	test_sqlite_run(shop.path, "INSERT INTO shop (id) VALUES (4); CREATE TABLE added (i)");
 	assert_true(validate(&test, "SELECT count(*) FROM shop", "SELECT 4")->score == 1.0);
 	test_call_free(&test);
 	assert_true(validate(&test, "SELECT i FROM added", "SELECT i FROM added")->score == 1.0);
@@ -207,19 +183,19 @@ static void a_replaced_file_is_opened_anew(void **state)
 	assert_int_equal(validate(&test, "SELECT 1 FROM replaced", "SELECT 1")->status,
 			 VALIDATION_EXECUTION_FAILED);
 	test_call_free(&test);
-	snprintf(old_path, sizeof old_path, "%s/old.db", directory);
-	snprintf(new_path, sizeof new_path, "%s/new.db", directory);
+	snprintf(old_path, sizeof old_path, "%s/old.db", shop.directory);
+	snprintf(new_path, sizeof new_path, "%s/new.db", shop.directory);
 	sqlite3 *database;
 	assert_int_equal(sqlite3_open(new_path, &database), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(database, "CREATE TABLE replaced (i); INSERT INTO replaced VALUES (1)",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(database);
-	assert_int_equal(rename(path, old_path), 0);
-	assert_int_equal(rename(new_path, path), 0);
+	assert_int_equal(rename(shop.path, old_path), 0);
+	assert_int_equal(rename(new_path, shop.path), 0);
 	assert_true(validate(&test, "SELECT 1 FROM replaced", "SELECT 1")->score == 1.0);
 	test_call_free(&test);
-	assert_int_equal(rename(old_path, path), 0);
+	assert_int_equal(rename(old_path, shop.path), 0);
 }
 
 static void a_locked_file_is_not_the_fault_of_the_query(void **state)
@@ -227,7 +203,7 @@ static void a_locked_file_is_not_the_fault_of_the_query(void **state)
 	struct test_call test;
 	sqlite3 *database;
 	(void)state;
-	assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+	assert_int_equal(sqlite3_open(shop.path, &database), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(database, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
 	const struct validation_result *result = validate(&test, "SELECT id FROM shop", "SELECT 1");
 	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
@@ -245,14 +221,14 @@ static void what_is_no_database_is_unavailable(void **state)
 	struct arena *arena = arena_new();
 	str_t notes;
 	(void)state;
-	struct target_settings settings = sqlite_settings("shop", path);
+	struct target_settings settings = sqlite_settings("shop", shop.path);
 	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_OK);
 	assert_string_equal(notes.ptr, "");
 	settings.path = "/nowhere/shop.db";
 	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_TARGET_UNAVAILABLE);
 	assert_string_equal(detail.message,
 			    "target \"shop\": /nowhere/shop.db: unable to open database file");
-	snprintf(text_path, sizeof text_path, "%s/text", directory);
+	snprintf(text_path, sizeof text_path, "%s/text", shop.directory);
 	FILE *file = fopen(text_path, "w");
 	for (int i = 0; i < 200; i++)
 		fprintf(file, "this is no database at all\n");

@@ -3,18 +3,18 @@
  * processes: what is proven equal, what is estimated, what has no end.
  */
 #include "tests/harness/postgres.h"
+#include "tests/harness/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
 #include <libpq-fe.h>
 #include <math.h>
-#include <sqlite3.h>
 
 #define MAX_ROWS 1000
 #define ALL_ROWS 20000
 
 static struct test_postgres server;
 static bool has_server;
-static char sqlite_path[] = "/tmp/assayd-test-stream-XXXXXX";
+static struct test_sqlite file;
 static struct targets *targets; /* `server` and `file` hold the same table */
 
 #define COLUMNS                                                                                              \
@@ -39,16 +39,6 @@ static void fill_server(void)
 	PQfinish(connection);
 }
 
-static void fill_file(void)
-{
-	sqlite3 *database;
-	close(mkstemp(sqlite_path));
-	assert_int_equal(sqlite3_open(sqlite_path, &database), SQLITE_OK);
-	if (sqlite3_exec(database, sqlite_schema, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(database));
-	sqlite3_close(database);
-}
-
 static struct target_settings stream_settings(struct target_settings settings)
 {
 	settings.stream_large_results = true;
@@ -63,8 +53,8 @@ static int set_up(void **state)
 {
 	static char dsn[320];
 	(void)state;
-	fill_file();
-	struct target_settings settings[2] = { stream_settings(sqlite_settings("file", sqlite_path)) };
+	test_sqlite_make(&file, sqlite_schema);
+	struct target_settings settings[2] = { stream_settings(sqlite_settings("file", file.path)) };
 	if (has_server) {
 		fill_server();
 		snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server.dir,
@@ -79,8 +69,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	targets_stop(targets);
-	unlink(sqlite_path);
-	return 0;
+	return test_sqlite_remove(&file);
 }
 
 /* Key of a truth that is ordered by its first column. */
@@ -247,7 +236,7 @@ static void memory_stays_constant(void **state)
 static void endless_results_are_compared_within_the_limits(void **state)
 {
 	struct test_call test;
-	struct target_settings settings = stream_settings(sqlite_settings("file", sqlite_path));
+	struct target_settings settings = stream_settings(sqlite_settings("file", file.path));
 	(void)state;
 	settings.statement_timeout_ms = 300;
 	struct targets *hasty = start_targets(&settings, 1, NULL);

@@ -1,5 +1,6 @@
 /* The supervisor and its processes: bounds, failures, the end. On SQLite files, so that no server is needed.
  */
+#include "tests/harness/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
 #include <ctype.h>
@@ -8,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -21,15 +21,6 @@
 static char directory[] = "/tmp/assayd-test-targets-XXXXXX";
 static char path[256], other_path[256], state_directory[256], secret_path[256];
 
-static void change(const char *file, const char *sql)
-{
-	sqlite3 *database;
-	assert_int_equal(sqlite3_open(file, &database), SQLITE_OK);
-	if (sqlite3_exec(database, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s", sqlite3_errmsg(database));
-	sqlite3_close(database);
-}
-
 static int set_up(void **state)
 {
 	(void)state;
@@ -39,8 +30,8 @@ static int set_up(void **state)
 	snprintf(state_directory, sizeof state_directory, "%s/state", directory);
 	snprintf(secret_path, sizeof secret_path, "%s/secret", directory);
 	mkdir(state_directory, 0700);
-	change(path, "CREATE TABLE shop (id INTEGER)");
-	change(other_path, "CREATE TABLE other (id INTEGER)");
+	test_sqlite_run(path, "CREATE TABLE shop (id INTEGER)");
+	test_sqlite_run(other_path, "CREATE TABLE other (id INTEGER)");
 	FILE *file = fopen(secret_path, "w");
 	fprintf(file, SECRET "\n");
 	fclose(file);
@@ -419,7 +410,7 @@ static void a_target_that_comes_back_is_used_again(void **state)
 	struct targets *targets = start_targets(&settings, 1, NULL);
 	submit(targets, &test, "late", "SELECT 1", "SELECT 1");
 	expect_error(&test, ERR_TARGET_UNAVAILABLE);
-	change(late_path, "CREATE TABLE late (id INTEGER)");
+	test_sqlite_run(late_path, "CREATE TABLE late (id INTEGER)");
 	for (int i = 0; i < 100 && !back; i++) {
 		submit(targets, &test, "late", "SELECT 1", "SELECT 1");
 		back = test_call_wait(&test)->score == 1.0;
