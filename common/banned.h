@@ -1,7 +1,7 @@
 /*
  * Functions that this project does not call, and what to call instead. Included by err.h, hence everywhere.
  * strcpy, strcat, sprintf, vsprintf: buf.h or snprintf. gets, strtok: nothing. alloca: the arena.
- * atoi, atol, atof: parse.h (they cannot report an error).
+ * atoi, atol, atof: strtoll and the like (these cannot report an error).
  */
 #pragma once
 

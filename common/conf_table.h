@@ -84,7 +84,9 @@ struct conf_table {
 struct conf_file;
 
 /* Reads the file into `values` (zeroed by the caller, laid out as the table says; texts in `arena`) and
- * checks it against the table. On success `ret_file` is the caller's. */
+ * checks it against the table. On success `ret_file` is the caller's. ERR_CONFIG_FILE when it cannot be read
+ * or is larger than 1 MiB, ERR_CONFIG_SYNTAX, _UNKNOWN, _TYPE, _RANGE or _MISSING with file, line and
+ * setting. Blocks. */
 err_t conf_file_read(const struct conf_table *table, const char *path, struct arena *arena, void *values,
 		     struct conf_file **ret_file, struct err_detail *detail);
 
@@ -92,12 +94,12 @@ err_t conf_file_read(const struct conf_table *table, const char *path, struct ar
 err_t conf_text_read(const struct conf_table *table, const char *name, str_t text, struct arena *arena,
 		     void *values, struct conf_file **ret_file, struct err_detail *detail);
 
-void conf_file_free(struct conf_file *file);
+void conf_file_free(struct conf_file *file); /* NULL is fine */
 
 DEFINE_CLEANUP(struct conf_file, conf_file_cleanup, conf_file_free)
 
 /* Fails with "file:line: setting: message". `setting` is a path such as "kafka.delivery" or
- * "targets.[1].name"; where it is not in the file, the line is that of what encloses it. */
+ * "targets[1].name"; where it is not in the file, the line is that of what encloses it. */
 err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 

@@ -2,7 +2,8 @@
  * Hashes and a hash map.
  *
  * hash_seeded is for tables in memory (seeded per process, so that hostile keys cannot be chosen to collide);
- * digest_* is SHA-256, for names of configurations, prompts and catalogs that outlive the process.
+ * digest_* is SHA-256, for names of configurations, prompts and catalogs that outlive the process. Hashing is
+ * safe in any thread.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* What the service manager hears: readiness, reloads, the status line, and signs of life while every thread
- * has them. */
+ * has them. Without a service manager nothing happens. Main thread. */
 #pragma once
 
 #include "common/tick.h"

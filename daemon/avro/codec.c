@@ -159,11 +159,10 @@ static err_t decode_avro(const struct codec *codec, enum record_id id, const str
 {
 	const struct writer *writer = find_writer(codec, frame->fingerprint);
 	if (!writer)
-		return err_fail(
-			detail, ERR_SCHEMA_UNKNOWN,
-			"no schema of fingerprint %016llx is known; its .avsc file belongs in the schema "
-			"directory",
-			(unsigned long long)frame->fingerprint);
+		return err_fail(detail, ERR_SCHEMA_UNKNOWN,
+				"no schema of fingerprint %016llx is known; put its .avsc file into "
+				"kafka.schema_directory",
+				(unsigned long long)frame->fingerprint);
 	if (!writer->plans[id])
 		return err_fail(detail, ERR_SCHEMA_INCOMPATIBLE, "%s", writer->refusals[id].message);
 	err_t err = bounds_check(writer->schema->root, frame->payload.ptr, frame->payload.len, &codec->limits,
@@ -184,7 +183,8 @@ static err_t decode_frame(const struct codec *codec, enum record_id id, const st
 	default:
 		return err_fail(
 			detail, ERR_FRAME_UNKNOWN,
-			"the message is framed for schema %u of a schema registry, and none is configured",
+			"the message is framed for schema %u of a schema registry, which cannot be asked; "
+			"publish Avro's single-object encoding or JSON",
 			frame->schema_id);
 	}
 }

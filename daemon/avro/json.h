@@ -22,8 +22,9 @@ struct json_limits {
 };
 
 /* Reads one JSON object into `record`, whose fields are at their defaults (an OBVIOUS field that is left out
- * keeps what the struct holds); what it points at comes from the arena. ERR_JSON_SYNTAX with line and column,
- * ERR_JSON_SHAPE with the path and what is expected there, ERR_AVRO_ITEMS; or ERR_TEXT_ENCODING. */
+ * keeps what the struct holds); what it points at comes from the arena. ERR_JSON_SYNTAX with the column (and
+ * the line beyond the first), ERR_JSON_SHAPE with the path and what is expected there, ERR_AVRO_ITEMS; or
+ * ERR_TEXT_ENCODING. */
 err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
 		struct arena *arena, void *record, struct err_detail *detail);
 

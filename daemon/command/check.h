@@ -4,5 +4,5 @@
 
 #include "common/err.h"
 
-/* Prints a line for everything that was tried. Returns the first error, or ERR_OK. Blocks. */
+/* Prints a line for everything that was tried. Returns the first error, or ERR_OK. Blocks; main thread. */
 err_t check_run(const char *config_file, struct err_detail *detail);

@@ -10,6 +10,8 @@ struct score_options {
 	bool for_people;	  /* the terminal's view instead of JSON */
 };
 
-/* Reads GeneratedQuery objects, one JSON text per line, and prints one ScoredQuery each, in the same order.
- */
+/* Reads GeneratedQuery objects, one JSON text per line, and prints one ScoredQuery each, in the same order,
+ * until the input ends; a line that cannot be read gives an error object and is no error of this function.
+ * Configuration and catalog errors before the first line; ERR_IO when input or output fails. Blocks; once,
+ * main thread. */
 err_t score_run(const struct score_options *options, struct err_detail *detail);

@@ -4,4 +4,5 @@
 #include "avro/scored_query.h"
 #include "common/buf.h"
 
+/* Appends some lines and an empty one. Pure. */
 void score_view(const struct scored_query *scored, struct buf *out);

@@ -1,6 +1,6 @@
 /*
  * From the configuration to what each room asks for. All results live in the arena and point into the
- * configuration, which has to outlive them.
+ * configuration, which has to outlive them. Any thread.
  */
 #pragma once
 
@@ -9,12 +9,13 @@
 #include "kafka/client.h"
 #include "target/target.h"
 
-/* Reads the secrets that properties name. */
+/* Reads the secrets that properties name: ERR_FILE_UNREADABLE says which cannot be had. Blocks. */
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail);
 
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
 
+/* As `assayd score` needs it: without a shared cache unless one is named, and without a budget file. */
 void settings_judge(const struct config *config, struct judge_settings *ret_settings);
 
 /* What is a daemon's besides: where the budget is kept, and that without a database of its own the judge's

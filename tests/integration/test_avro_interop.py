@@ -183,7 +183,7 @@ def test_older_writer(tmp_path):
     assert read["retrieval"]["chunks"][0]["bm25_score"] == 0.5
     assert read["retrieval"]["chunks"][0]["source_type"] == "UNKNOWN"
     # without its schema the message cannot be read, and the message says what to do
-    assert "schema directory" in tool("decode", "query", data=codec.encode(datum), status=65)
+    assert "kafka.schema_directory" in tool("decode", "query", data=codec.encode(datum), status=65)
 
 
 def test_newer_writer(tmp_path):
