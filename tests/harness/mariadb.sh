@@ -3,7 +3,7 @@
 #
 #   mariadb.sh start [--owner PID] [--set NAME=VALUE]…
 #       makes and starts a server, with further settings of its own, waits until it answers and prints, one a line:
-#           dir=FOLDER      names the server to the command below
+#           dir=FOLDER      names the server to the commands below
 #           socket=PATH     every local account may connect: `root` without a password
 #           files=FOLDER    the only folder that INTO OUTFILE and LOAD_FILE may reach (secure_file_priv)
 #           pid=PID         of the server
@@ -15,29 +15,15 @@
 # Exit status 77: no MariaDB server here.
 set -euo pipefail
 
-self=$(readlink -f "${BASH_SOURCE[0]}")
-readonly self
+# shellcheck source=server.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/server.sh"
 PATH=$PATH:/usr/sbin
 cd /
-
-fail() {
-	echo "mariadb.sh: $*" >&2
-	exit 1
-}
-
-# The server refuses to run as root.
-as_mysql() {
-	if [ "$(id -u)" = 0 ]; then
-		runuser -u mysql -- "$@"
-	else
-		"$@"
-	fi
-}
 
 make_data() {
 	local dir=$1
 	[ "$(id -u)" = 0 ] && chown mysql: "$dir"
-	as_mysql mkdir "$dir/data" "$dir/files" "$dir/tmp"
+	as_user mysql mkdir "$dir/data" "$dir/files" "$dir/tmp"
 	cat >"$dir/my.cnf" <<-SETTINGS
 		[server]
 		datadir = $dir/data
@@ -58,29 +44,18 @@ make_data() {
 		max_connections = 20
 	SETTINGS
 	printf '%s\n' "${@:2}" >>"$dir/my.cnf"
-	as_mysql mariadb-install-db --defaults-file="$dir/my.cnf" --auth-root-authentication-method=normal \
+	as_user mysql mariadb-install-db --defaults-file="$dir/my.cnf" --auth-root-authentication-method=normal \
 		--skip-test-db >"$dir/install.log" 2>&1 || fail "mariadb-install-db failed: $(tail -n 3 "$dir/install.log")"
 }
 
 launch() {
 	local dir=$1
-	as_mysql setsid mariadbd --defaults-file="$dir/my.cnf" </dev/null >>"$dir/install.log" 2>&1 &
+	as_user mysql setsid mariadbd --defaults-file="$dir/my.cnf" </dev/null >>"$dir/install.log" 2>&1 &
 	for _ in $(seq 600); do
 		mariadb-admin --no-defaults --socket="$dir/socket" --user=root ping >/dev/null 2>&1 && return 0
 		sleep 0.05
 	done
 	return 1
-}
-
-# Removes the server when its owner is gone, however that came about.
-watch_owner() {
-	local dir=$1 owner=$2
-	setsid bash -c '
-		tail --pid="$2" -f /dev/null
-		rm -f "$1/watcher"
-		[ -d "$1" ] && exec "$0" stop "$1"
-	' "$self" "$dir" "$owner" </dev/null >/dev/null 2>&1 &
-	echo $! >"$dir/watcher"
 }
 
 start() {
@@ -92,7 +67,7 @@ start() {
 		*) fail "unknown option $1" ;;
 		esac
 	done
-	command -v mariadbd >/dev/null || { echo "mariadb.sh: MariaDB is not installed" >&2 && exit 77; }
+	command -v mariadbd >/dev/null || unavailable "MariaDB is not installed"
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-maria.XXXXXX")
 	trap '[ -n "${dir:-}" ] && stop "$dir"' EXIT
 	make_data "$dir" "${settings[@]}"
@@ -107,23 +82,16 @@ halt() {
 	local pid
 	pid=$(cat "$1/pid")
 	kill "$pid"
-	while [ -e "/proc/$pid/exe" ]; do
-		sleep 0.02
-	done
+	wait_gone "$pid"
 }
 
 stop() {
-	local pid watcher
+	local pid
 	if pid=$(cat "$1/pid" 2>/dev/null); then
 		kill -9 "$pid" 2>/dev/null || true
-		while [ -e "/proc/$pid/exe" ]; do # gone or a zombie
-			sleep 0.02
-		done
+		wait_gone "$pid"
 	fi
-	if watcher=$(cat "$1/watcher" 2>/dev/null); then
-		kill -- "-$watcher" 2>/dev/null || true
-	fi
-	rm -rf "$1"
+	remove_folder "$1"
 }
 
 command=${1:-}
@@ -135,5 +103,5 @@ halt | resume | stop)
 	[ "$command" != resume ] || command=launch
 	"$command" "$1"
 	;;
-*) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
+*) usage ;;
 esac

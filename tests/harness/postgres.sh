@@ -19,27 +19,9 @@
 set -euo pipefail
 
 readonly bin=${ASSAYD_POSTGRES_BIN:-/usr/lib/postgresql/15/bin}
-self=$(readlink -f "${BASH_SOURCE[0]}")
-readonly self
+# shellcheck source=server.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/server.sh"
 cd /
-
-fail() {
-	echo "postgres.sh: $*" >&2
-	exit 1
-}
-
-# The server refuses to run as root.
-as_postgres() {
-	if [ "$(id -u)" = 0 ]; then
-		runuser -u postgres -- "$@"
-	else
-		"$@"
-	fi
-}
-
-port_is_free() {
-	! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
-}
 
 make_cluster() {
 	local dir=$1 password=$2 method=trust
@@ -47,7 +29,7 @@ make_cluster() {
 	[ -n "$password" ] && method=scram-sha-256
 	(umask 077 && printf '%s\n' "${password:-unused}" >"$dir/password")
 	[ "$(id -u)" = 0 ] && chown postgres: "$dir/password"
-	as_postgres "$bin/initdb" -D "$dir/data" -U postgres -E UTF8 --locale=C.UTF-8 --no-sync \
+	as_user postgres "$bin/initdb" -D "$dir/data" -U postgres -E UTF8 --locale=C.UTF-8 --no-sync \
 		--auth-local=trust --auth-host="$method" --pwfile="$dir/password" >"$dir/initdb.log" 2>&1 ||
 		fail "initdb failed: $(tail -n 3 "$dir/initdb.log")"
 	rm -f "$dir/password"
@@ -66,22 +48,11 @@ make_cluster() {
 
 launch() {
 	local dir=$1 port=$2
-	as_postgres "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -o "-p $port" -w -t 60 start >/dev/null 2>&1
+	as_user postgres "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -o "-p $port" -w -t 60 start >/dev/null 2>&1
 }
 
 server_pid() {
 	[ -s "$1/data/postmaster.pid" ] && head -n 1 "$1/data/postmaster.pid"
-}
-
-# Removes the cluster when its owner is gone, however that came about.
-watch_owner() {
-	local dir=$1 owner=$2
-	setsid bash -c '
-		tail --pid="$2" -f /dev/null
-		rm -f "$1/watcher"
-		[ -d "$1" ] && exec "$0" stop "$1"
-	' "$self" "$dir" "$owner" </dev/null >/dev/null 2>&1 &
-	echo $! >"$dir/watcher"
 }
 
 start() {
@@ -93,7 +64,7 @@ start() {
 		*) fail "unknown option $1" ;;
 		esac
 	done
-	[ -x "$bin/initdb" ] || { echo "postgres.sh: PostgreSQL 15 is not installed ($bin)" >&2 && exit 77; }
+	[ -x "$bin/initdb" ] || unavailable "PostgreSQL 15 is not installed ($bin)"
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/assayd-pg.XXXXXX")
 	trap '[ -n "${dir:-}" ] && rm -rf "$dir"' EXIT
 	make_cluster "$dir" "$password"
@@ -120,25 +91,19 @@ kill_server() {
 	for child in $children; do
 		kill -9 "$child" 2>/dev/null || true
 	done
-	while [ -e "/proc/$pid/exe" ]; do # gone or a zombie
-		sleep 0.02
-	done
+	wait_gone "$pid"
 	# Their locks name a process that may still be waiting to be reaped.
 	rm -f "$1"/data/postmaster.pid "$1"/.s.PGSQL.*
 }
 
 halt() {
 	server_pid "$1" >/dev/null || return 0
-	as_postgres "$bin/pg_ctl" -D "$1/data" -m "${2:-fast}" -w -t 30 stop >/dev/null 2>&1 || kill_server "$1"
+	as_user postgres "$bin/pg_ctl" -D "$1/data" -m "${2:-fast}" -w -t 30 stop >/dev/null 2>&1 || kill_server "$1"
 }
 
 stop() {
-	local watcher
 	halt "$1" immediate
-	if watcher=$(cat "$1/watcher" 2>/dev/null); then
-		kill -- "-$watcher" 2>/dev/null || true
-	fi
-	rm -rf "$1"
+	remove_folder "$1"
 }
 
 command=${1:-}
@@ -156,5 +121,5 @@ kill | halt | resume | restart | stop)
 	stop) stop "$1" ;;
 	esac
 	;;
-*) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
+*) usage ;;
 esac

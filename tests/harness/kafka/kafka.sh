@@ -20,29 +20,19 @@
 # Exit status 77: no broker can be had here, with the reason on standard error.
 set -euo pipefail
 
-self=$(readlink -f "${BASH_SOURCE[0]}")
-readonly self
+# shellcheck source=../server.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../server.sh"
 readonly java_home=/usr/lib/jvm/java-17-openjdk-amd64
 readonly cache=${ASSAYD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assayd}
 version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$(dirname "$self")/pom.xml")
 readonly version
 readonly jars=$cache/kafka-$version
 
-fail() {
-	echo "kafka.sh: $*" >&2
-	exit 1
-}
-
-unavailable() {
-	echo "kafka.sh: no broker: $*" >&2
-	exit 77
-}
-
 fetch() {
 	[ -d "$jars" ] && return 0
 	local work reason
-	[ -x "$java_home/bin/java" ] || unavailable "no Java 17 in $java_home (package openjdk-17-jre-headless)"
-	command -v mvn >/dev/null || unavailable "Maven is not installed and $jars is empty"
+	[ -x "$java_home/bin/java" ] || unavailable "no broker: no Java 17 in $java_home (package openjdk-17-jre-headless)"
+	command -v mvn >/dev/null || unavailable "no broker: Maven is not installed and $jars is empty"
 	mkdir -p "$cache"
 	work=$(mktemp -d "$cache/fetch.XXXXXX")
 	trap 'rm -rf "$work"; exit 143' TERM INT
@@ -51,16 +41,12 @@ fetch() {
 		-DincludeScope=runtime "-DoutputDirectory=$work/jars" >"$work/log" 2>&1 </dev/null; then
 		reason=$(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")
 		rm -rf "$work"
-		unavailable "Maven cannot fetch it and $jars is empty: $reason"
+		unavailable "no broker: Maven cannot fetch it and $jars is empty: $reason"
 	fi
 	# A rename: whoever fetches at the same time sees all of it or nothing.
 	mv -T "$work/jars" "$jars" 2>/dev/null || [ -d "$jars" ] || fail "cannot write $jars"
 	rm -rf "$work"
 	trap - TERM INT
-}
-
-port_is_free() {
-	! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 free_port() {
@@ -139,11 +125,6 @@ format_storage() {
 	(java "$dir" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties") >"$dir/format.log" 2>&1
 }
 
-# Running, that is: neither gone nor waiting to be reaped.
-alive() {
-	[ -e "/proc/$1/exe" ]
-}
-
 launch() {
 	local dir=$1 pid
 	: >"$dir/log"
@@ -157,16 +138,6 @@ launch() {
 		sleep 0.1
 	done
 	return 1
-}
-
-watch_owner() {
-	local dir=$1 owner=$2
-	setsid bash -c '
-		tail --pid="$2" -f /dev/null
-		rm -f "$1/watcher"
-		[ -d "$1" ] && exec "$0" stop "$1"
-	' "$self" "$dir" "$owner" </dev/null >/dev/null 2>&1 &
-	echo $! >"$dir/watcher"
 }
 
 why() {
@@ -222,12 +193,8 @@ end_server() {
 }
 
 stop() {
-	local watcher
 	end_server "$1" KILL
-	if watcher=$(cat "$1/watcher" 2>/dev/null); then
-		kill -- "-$watcher" 2>/dev/null || true
-	fi
-	rm -rf "$1"
+	remove_folder "$1"
 }
 
 command=${1:-}
@@ -247,5 +214,5 @@ kill | halt | resume | restart | stop)
 	stop) stop "$1" ;;
 	esac
 	;;
-*) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$self" >&2 && exit 64 ;;
+*) usage ;;
 esac
