@@ -1,6 +1,7 @@
 /*
  * Comparison of result sets made of foreign cells: a result equals itself and its copy with rows and columns
- * in other places, nothing depends on the side, and equal digests are equal results.
+ * in other places, nothing depends on the side, equal digests are equal results, and what a cut leaves of a
+ * result is right.
  */
 #include "score/compare_digest.h"
 
@@ -110,6 +111,24 @@ static void check_named(const struct result_set *left, const struct result_set *
 	check_digests(&mirrored, left, 1, arena);
 }
 
+/* The rows from `first` on are what an OFFSET leaves of all of them; they are right, whatever ties. */
+static void check_whole(const struct result_set *set, size_t first, struct arena *arena)
+{
+	const struct compare_whole whole = { set, set, first };
+	const struct compare_order_key key = { 0 };
+	struct compare_options options = {
+		.ordered = true, .order_keys = &key, .order_keys_count = 1, .all_keys_visible = true
+	};
+	struct result_set truth = *set;
+	truth.cells += first * set->columns_count;
+	truth.rows_count -= first;
+	must(compare_whole_fit(&truth, &options, &whole, arena) == COMPARE_FITS);
+	struct compare_verdict verdict;
+	options.whole = &whole;
+	compare_results(&truth, &truth, &options, arena, &verdict);
+	must(verdict.content_match_rate >= 1 && !verdict.limit_cut_tie);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -125,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(score(&left, &left, true, arena) >= 1);
 	score(&left, &right, false, arena);
 	score(&left, &right, true, arena);
+	check_whole(&left, data[1] % (left.rows_count + 1), arena);
 	if (named)
 		check_named(&left, &right, arena);
 	arena_free(arena);
