@@ -28,6 +28,7 @@ void buf_reset(struct buf *buf);
  * raise. */
 char *buf_reserve(struct buf *buf, size_t more);
 
+/* Each appends to the content; an absent text appends nothing. */
 void buf_append(struct buf *buf, const void *data, size_t len);
 void buf_append_str(struct buf *buf, str_t text);
 void buf_append_text(struct buf *buf, const char *text);

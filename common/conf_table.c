@@ -1,7 +1,7 @@
 #include "common/conf_table.h"
 
+#include "common/conf_hint.h"
 #include "common/conf_scan.h"
-#include "common/edit_distance.h"
 #include "common/utf8.h"
 
 #include <errno.h>
@@ -89,35 +89,6 @@ err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, er
 	if (config_setting_is_root(node))
 		return err_fail(detail, err, "%s: %s: %s", file->name, setting, message);
 	return err_fail(detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message);
-}
-
-/* --- hints --- */
-
-struct hint {
-	const char *wanted;
-	const char *best;
-	size_t best_distance;
-	char all[256]; /* names, as far as there is place */
-};
-
-static void hint_add(struct hint *hint, const char *name)
-{
-	static const char more[] = ", …";
-	size_t len = strlen(hint->all), far = edit_distance(str_from(hint->wanted), str_from(name));
-	bool full = len >= sizeof more && strcmp(hint->all + len - (sizeof more - 1), more) == 0;
-	if (!full && len + 2 + strlen(name) + sizeof more <= sizeof hint->all)
-		snprintf(hint->all + len, sizeof hint->all - len, "%s%s", len ? ", " : "", name);
-	else if (!full)
-		memcpy(hint->all + len, more, sizeof more);
-	if (far < hint->best_distance) {
-		hint->best_distance = far;
-		hint->best = name;
-	}
-}
-
-static bool hint_is_near(const struct hint *hint)
-{
-	return hint->best && hint->best_distance <= 2 + strlen(hint->wanted) / 5;
 }
 
 /* --- defaults --- */
@@ -297,12 +268,12 @@ static err_t read_symbol(const struct reader *reader, const struct place *place,
 		*field = (int)index;
 		return ERR_OK;
 	}
-	struct hint hint = { text, NULL, SIZE_MAX, "" };
+	struct conf_hint hint = { text, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; setting->symbols[i]; i++)
-		hint_add(&hint, setting->symbols[i]);
+		conf_hint_add(&hint, setting->symbols[i]);
 	return fail_at(reader, place, ERR_CONFIG_RANGE, "\"%.*s\" is not one of %s%s%s%s", SHOWN_MAX, text,
-		       hint.all, hint_is_near(&hint) ? "; did you mean " : "",
-		       hint_is_near(&hint) ? hint.best : "", hint_is_near(&hint) ? "?" : "");
+		       hint.all, conf_hint_is_near(&hint) ? "; did you mean " : "",
+		       conf_hint_is_near(&hint) ? hint.best : "", conf_hint_is_near(&hint) ? "?" : "");
 }
 
 /* The i-th element of a list as a place of its own. */
@@ -430,16 +401,16 @@ static size_t find_group(const struct conf_table *table, size_t parent, const ch
 static err_t fail_unknown(const struct reader *reader, const struct place *place, size_t group)
 {
 	const struct conf_table *table = reader->table;
-	struct hint hint = { place->node->name, NULL, SIZE_MAX, "" };
+	struct conf_hint hint = { place->node->name, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; i < table->settings_count; i++) {
 		if (table->settings[i].group == group && table->settings[i].type != CONF_FORBIDDEN)
-			hint_add(&hint, table->settings[i].name);
+			conf_hint_add(&hint, table->settings[i].name);
 	}
 	for (size_t i = 0; i < table->groups_count; i++) {
 		if (name_within(table, group, i))
-			hint_add(&hint, name_within(table, group, i));
+			conf_hint_add(&hint, name_within(table, group, i));
 	}
-	if (hint_is_near(&hint))
+	if (conf_hint_is_near(&hint))
 		return fail_at(reader, place, ERR_CONFIG_UNKNOWN,
 			       "there is no such setting; did you mean %s?", hint.best);
 	return fail_at(reader, place, ERR_CONFIG_UNKNOWN, "there is no such setting; known here are %s",
@@ -449,9 +420,9 @@ static err_t fail_unknown(const struct reader *reader, const struct place *place
 static err_t fail_missing(const struct reader *reader, const struct place *place,
 			  const struct conf_setting *setting)
 {
-	struct hint hint = { setting->name, NULL, SIZE_MAX, "" };
+	struct conf_hint hint = { setting->name, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; setting->symbols && setting->symbols[i]; i++)
-		hint_add(&hint, setting->symbols[i]);
+		conf_hint_add(&hint, setting->symbols[i]);
 	if (hint.all[0])
 		return fail_at(reader, place, ERR_CONFIG_MISSING, "%s is missing; it is one of %s",
 			       setting->name, hint.all);

@@ -35,6 +35,7 @@ struct hash_map {
 	size_t count;
 };
 
+/* An empty map with room for `expected` entries; it grows beyond. */
 void hash_map_init(struct hash_map *map, struct arena *arena, size_t expected);
 
 /* The value of `key`, or NULL. */

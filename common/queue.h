@@ -21,6 +21,7 @@ struct queue {
 void queue_init(struct queue *queue, bool with_fd);
 void queue_destroy(struct queue *queue);
 
+/* Appends the item, which then belongs to whoever takes it; wakes one that waits. Never fails. */
 void queue_push(struct queue *queue, struct list_node *node);
 
 /* Takes the oldest item; waits up to `timeout_ms` (0: not at all, −1: until one comes or the queue is
@@ -37,4 +38,5 @@ size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms);
 void queue_close(struct queue *queue);
 bool queue_closed(struct queue *queue);
 
+/* Items inside at this moment. */
 size_t queue_count(struct queue *queue);

@@ -25,6 +25,7 @@ err_t wire_int(struct wire *wire, int32_t *ret_value);
 /* One byte, 0 or 1; ERR_AVRO_VALUE for others. */
 err_t wire_boolean(struct wire *wire, bool *ret_value);
 
+/* Little-endian IEEE 754, of four and of eight bytes. */
 err_t wire_float(struct wire *wire, float *ret_value);
 err_t wire_double(struct wire *wire, double *ret_value);
 

@@ -13,6 +13,7 @@
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail);
 
+/* All targets, with the policy for what their queries may call. */
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
 
 /* As `assayd score` needs it: without a shared cache unless one is named, and without a budget file. */

@@ -212,6 +212,7 @@ struct config {
  * read. */
 err_t config_load(const char *path, struct config **ret_config, struct err_detail *detail);
 
+/* Another reference, to be given back; any thread. */
 struct config *config_ref(const struct config *config);
 void config_unref(struct config *config); /* NULL is fine */
 
