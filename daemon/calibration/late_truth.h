@@ -42,7 +42,8 @@ struct late_truth_outcome {
 	int64_t refused;   /* messages that waiting had no room for */
 };
 
-/* Feedback and events meet: whoever brings feedback is alone, those who bring events are among themselves. */
+/* Feedback and events meet: whoever brings feedback is alone, those who bring events are among themselves.
+ * For the transaction; its statements find rows by their keys. */
 err_t late_truth_lock(struct database *database, bool feedback, struct err_detail *detail);
 
 /* Remembers the events that were scored from `keep_since_ms` on, and counts the feedback that has waited for

@@ -45,6 +45,7 @@ struct recount {
 	bool admits;	     /* segments get places as in the daemon */
 	int64_t now_ms;
 
+	bool replacing;	       /* in its transaction */
 	int64_t horizon_ms;    /* 0: feedback is left out */
 	int64_t keep_since_ms; /* events from here on are kept for a rebuild */
 	struct log scored, feedback;
@@ -91,16 +92,30 @@ static err_t count_cases(struct recount *recount, struct err_detail *detail)
 	return err;
 }
 
-static err_t count_batch(struct recount *recount, struct err_detail *detail)
+static err_t count_messages(struct recount *recount, struct err_detail *detail)
 {
 	struct late_truth_outcome ignored = { 0 };
+	return late_truth_add_feedback(recount->database, &recount_log_tables, recount->messages,
+				       recount->messages_count, recount->options->bucket_s,
+				       recount->horizon_ms, 0, NULL, &ignored, detail);
+}
+
+/* Within the transaction of a rebuild, if that is under way, else in one of its own. */
+static err_t count_batch(struct recount *recount, struct err_detail *detail)
+{
 	err_t err = ERR_OK;
-	if (recount->cases_count)
+	if (recount->cases_count + recount->messages_count == 0)
+		return ERR_OK;
+	if (!recount->replacing)
+		err = database_script(recount->database, "BEGIN", detail);
+	if (!err && recount->horizon_ms)
+		err = late_truth_lock(recount->database, false, detail);
+	if (!err && recount->cases_count)
 		err = count_cases(recount, detail);
 	if (!err && recount->messages_count)
-		err = late_truth_add_feedback(recount->database, &recount_log_tables, recount->messages,
-					      recount->messages_count, recount->options->bucket_s,
-					      recount->horizon_ms, 0, NULL, &ignored, detail);
+		err = count_messages(recount, detail);
+	if (!err && !recount->replacing)
+		err = database_script(recount->database, "COMMIT", detail);
 	forget_batch(recount);
 	return err;
 }
@@ -519,13 +534,20 @@ static err_t replace_memory(struct recount *recount, struct err_detail *detail)
 				    1, parameters, NULL, detail);
 }
 
+/* late_truth_lock() has its own needs. */
+#define ANY_PLAN                                                                                             \
+	"SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+
 static err_t replace(struct recount *recount, struct err_detail *detail)
 {
 	err_t err = database_script(recount->database, LOCK_TABLES, detail);
+	recount->replacing = true;
 	if (!err)
 		err = take_positions(recount, detail);
 	if (!err)
 		err = read_log(recount, detail);
+	if (!err)
+		err = database_script(recount->database, ANY_PLAN, detail);
 	if (err)
 		return err;
 	limit_range(recount);
