@@ -15,8 +15,12 @@
 
 /* Curl walks through all connections of a multi handle when it looks for a free one, and each is far away in
  * memory: many share several. */
-#define LANE_CONNECTIONS 16u
-#define LANES_MAX	 64u
+#define LANE_CONNECTIONS     16u
+#define LANE_CONNECTIONS_TLS 128u /* each multi handle has its own copy of the authorities, of a megabyte */
+#define LANES_MAX	     64u
+
+/* Answers are short, and over TLS a record is read as a whole anyway. */
+#define READ_BYTES 4096L
 
 struct lane {
 	struct transport *transport;
@@ -138,6 +142,11 @@ static int on_timer(CURLM *multi, long timeout_ms, void *context)
 	return 0;
 }
 
+static bool is_tls(const struct transport *transport)
+{
+	return strncmp(transport->url, "https:", 6) == 0;
+}
+
 static void open_lane(struct transport *transport)
 {
 	struct lane *lane = &transport->lanes[transport->lanes_count];
@@ -191,7 +200,8 @@ struct transport *transport_new(const struct transport_options *options)
 
 void transport_set_connections(struct transport *transport, unsigned connections)
 {
-	unsigned lanes = (connections + LANE_CONNECTIONS - 1) / LANE_CONNECTIONS;
+	unsigned share = is_tls(transport) ? LANE_CONNECTIONS_TLS : LANE_CONNECTIONS;
+	unsigned lanes = (connections + share - 1) / share;
 	while (transport->lanes_count < LANES_MAX && transport->lanes_count < lanes)
 		open_lane(transport);
 	long each = (long)((connections + transport->lanes_count - 1) / transport->lanes_count);
@@ -237,7 +247,7 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
  * that would only show with the first answer, and one slow call would hold up all behind it. */
 static long may_wait_for_multiplexing(const struct transport *transport)
 {
-	return strncmp(transport->url, "https:", 6) == 0;
+	return is_tls(transport);
 }
 
 /* What all transfers of a handle have in common. */
@@ -252,6 +262,7 @@ static bool set_common(CURL *handle, struct transport *transport)
 	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, READ_BYTES) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK;
 }
 
