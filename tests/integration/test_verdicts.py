@@ -1,7 +1,7 @@
 """What the judge's verdicts cost, where they are kept, and what becomes of events when there are none.
 
-ASSAYD_EVENTS=5000: so many events are repeated instead of 1,000. ASSAYD_OUTAGE_S=60: the outage lasts a minute instead of
-some seconds.
+ASSAYD_EVENTS=5000: so many events are repeated instead of 1,000, and some sent one at a time. ASSAYD_OUTAGE_S=60: the outage
+lasts a minute instead of some seconds, and what it does to the throughput is measured.
 """
 
 import collections
@@ -65,6 +65,22 @@ def test_nothing_is_paid_for_twice(rig):
     hits = relevance_ms(record for record in both if record["judge"]["relevance"]["cached"])
     print(f"{EVENTS} events took {calls} calls, the repeat none; a hit takes {statistics.median(hits):.2f} ms "
           f"(99 %: {statistics.quantiles(hits, n=100)[98]:.2f} ms)")
+    if "ASSAYD_EVENTS" in os.environ:
+        print(f"one at a time a hit takes {idle_hit_ms(rig, questions, 2 * EVENTS):.2f} ms")
+    assert rig.judge.calls() == calls
+
+
+def idle_hit_ms(rig, questions, before):
+    """The median for verdicts that only PostgreSQL has."""
+    assert rig.daemon.terminate() == 0
+    rig.daemon.start()
+    alone = sorted(set(questions))[:20]
+    for question in alone:
+        rig.send(messages_of([question]))
+        time.sleep(0.2)
+    records = [record for _, record in rig.scored(before + len(alone), timeout=120)]
+    last = sorted(records, key=lambda record: record["scored_at"])[-len(alone):]
+    return statistics.median(relevance_ms(last))
 
 
 def test_one_call_for_a_thousand_at_once(rig):
