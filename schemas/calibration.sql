@@ -115,3 +115,76 @@ ALTER TABLE calibration_segments ADD COLUMN last_seen timestamptz NOT NULL DEFAU
 COMMENT ON TABLE calibration_events IS 'scored events that feedback may come for';
 COMMENT ON TABLE calibration_feedback IS 'verdicts of people and other systems on scored events';
 COMMENT ON COLUMN calibration_events.correct IS 'the verdict that is counted, NULL: none yet';
+
+-- migration 4: views for dashboards
+
+-- Whole hours up to now: the last hour, day and week, and the hour that each of them begins in.
+CREATE VIEW calibration_window_cells AS
+SELECT w.window_s, b.application, b.model, b.prompt_version, b.label_source, b.level, b.bin, sum(b.cases) AS cases,
+	sum(b.weight) AS weight, sum(b.weight_squared) AS weight_squared, sum(b.weight_correct) AS weight_correct,
+	sum(b.weight_confidence) AS weight_confidence, sum(b.weight_squared_error) AS weight_squared_error
+FROM (VALUES (3600), (86400), (604800)) AS w (window_s)
+JOIN calibration_buckets b ON b.width_s = 3600 AND b.bucket_start <= now()
+	AND b.bucket_start >= date_trunc('hour', now() - w.window_s * interval '1 second', 'UTC')
+GROUP BY 1, 2, 3, 4, 5, 6, 7;
+
+-- Tenths of the confidence: what was claimed and what was right, with the Wilson interval at 95 %.
+CREATE VIEW calibration_reliability AS
+SELECT window_s, application, model, prompt_version, label_source, bin, cases, weight::float8 AS weight,
+	confidence::float8 AS confidence, accuracy::float8 AS accuracy,
+	greatest(0, (accuracy + z2 / (2 * n) - half) / (1 + z2 / n))::float8 AS low,
+	least(1, (accuracy + z2 / (2 * n) + half) / (1 + z2 / n))::float8 AS high
+FROM (
+	SELECT *, 1.959963984540054 * sqrt(accuracy * (1 - accuracy) / n + z2 / (4 * n * n)) AS half
+	FROM (
+		SELECT window_s, application, model, prompt_version, label_source, bin, sum(cases) AS cases,
+			sum(weight) AS weight, sum(weight_confidence) / sum(weight) AS confidence,
+			sum(weight_correct) / sum(weight) AS accuracy,
+			sum(weight) * sum(weight) / sum(weight_squared) AS n, 1.959963984540054 ^ 2 AS z2
+		FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5, 6
+	) AS bins
+) AS intervals;
+
+-- One row for each window, segment and label source. The band score is that of 20 cases and more.
+CREATE VIEW calibration_summary AS
+SELECT t.window_s, t.application, t.model, t.prompt_version, t.label_source, t.cases, t.weight::float8 AS weight,
+	(t.weight_correct / t.weight)::float8 AS accuracy, (t.weight_confidence / t.weight)::float8 AS confidence,
+	CASE WHEN t.cases >= 20 THEN greatest(0, 1 - 3 * g.error / t.weight)::float8 END AS band_score,
+	(b.error / t.weight)::float8 AS ece, b.maximum::float8 AS mce,
+	(t.weight_squared_error / t.weight)::float8 AS brier
+FROM (
+	SELECT window_s, application, model, prompt_version, label_source, sum(cases) AS cases, sum(weight) AS weight,
+		sum(weight_correct) AS weight_correct, sum(weight_confidence) AS weight_confidence,
+		sum(weight_squared_error) AS weight_squared_error
+	FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5
+) AS t
+JOIN (
+	SELECT window_s, application, model, prompt_version, label_source, sum(error) AS error, max(error / weight) AS maximum
+	FROM (
+		SELECT window_s, application, model, prompt_version, label_source, bin, sum(weight) AS weight,
+			abs(sum(weight_correct) - sum(weight_confidence)) AS error
+		FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5, 6
+	) AS bins GROUP BY 1, 2, 3, 4, 5
+) AS b USING (window_s, application, model, prompt_version, label_source)
+JOIN (
+	SELECT window_s, application, model, prompt_version, label_source, sum(error) AS error
+	FROM (
+		SELECT window_s, application, model, prompt_version, label_source, level,
+			abs(sum(weight_correct) - sum(weight) * CASE level WHEN 'HIGH_CONFIDENCE' THEN 0.95
+				WHEN 'MEDIUM_CONFIDENCE' THEN 0.75 WHEN 'LOW_CONFIDENCE' THEN 0.45 ELSE 0.25 END) AS error
+		FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5, 6
+	) AS groups GROUP BY 1, 2, 3, 4, 5
+) AS g USING (window_s, application, model, prompt_version, label_source)
+WHERE t.weight > 0;
+
+-- A time series.
+CREATE VIEW calibration_hours AS
+SELECT bucket_start AS hour, application, model, prompt_version, label_source, sum(cases) AS cases,
+	(sum(weight_correct) / nullif(sum(weight), 0))::float8 AS accuracy,
+	(sum(weight_confidence) / nullif(sum(weight), 0))::float8 AS confidence,
+	(sum(weight_squared_error) / nullif(sum(weight), 0))::float8 AS brier
+FROM calibration_buckets WHERE width_s = 3600 GROUP BY 1, 2, 3, 4, 5;
+
+COMMENT ON VIEW calibration_summary IS 'calibration of the last hour, day and week by segment and label source';
+COMMENT ON VIEW calibration_reliability IS 'accuracy by tenths of the confidence, for reliability diagrams';
+COMMENT ON VIEW calibration_hours IS 'calibration by the hour';

@@ -9,6 +9,7 @@
 #include "harness/postgres.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -391,6 +392,200 @@ static void test_secrets_stay_secret(void **state)
 			 ERR_FILE_UNREADABLE);
 }
 
+/* ---- random cases ---- */
+
+enum { RANDOM_CASES = 20000 };
+
+/* cmocka compares floats, which have seven digits. */
+static void expect_near(double figure, long double expected)
+{
+	if (!(fabsl((long double)figure - expected) <= 1e-9L))
+		fail_msg("%.17g instead of %.17Lg", figure, expected);
+}
+
+struct random_case {
+	double confidence, weight;
+	bool correct;
+};
+
+static const double weights[] = { 1, 1, 1, 2.5, 10, 3.3333333333333335 };
+
+static void make_random(struct random_case *cases)
+{
+	unsigned short seed[3] = { 3, 1, 4 };
+	for (int i = 0; i < RANDOM_CASES; i++) {
+		double confidence = i % 50 == 0 ? (double)(nrand48(seed) % 11) / 10 : erand48(seed);
+		cases[i] = (struct random_case){ confidence, weights[nrand48(seed) % 6],
+						 erand48(seed) < confidence * 0.8 + 0.1 };
+	}
+}
+
+static int random_level(double confidence)
+{
+	return confidence >= 0.9   ? LEVEL_HIGH
+	       : confidence >= 0.7 ? LEVEL_MEDIUM
+	       : confidence >= 0.5 ? LEVEL_LOW
+				   : LEVEL_VERY_LOW;
+}
+
+static void count_random(const struct random_case *cases)
+{
+	const struct calibration_store_options options = { .dsn = server.socket_dsn,
+							   .bucket_s = 3600,
+							   .max_segments = 100 };
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store =
+		calibration_store_new(&options);
+	static struct calibration_case items[1000];
+	int64_t now_ms = clock_wall_ms();
+	for (int i = 0; i < RANDOM_CASES; i++) {
+		items[i % 1000] = (struct calibration_case){ .scored_at_ms = now_ms - i * 60,
+							     .application = STR("random"),
+							     .label_source = LABEL_RESULT,
+							     .level = random_level(cases[i].confidence),
+							     .confidence = cases[i].confidence,
+							     .weight = cases[i].weight,
+							     .correct = cases[i].correct };
+		const struct calibration_step step = { "t", false, i, CALIBRATION_POSITION_NONE, 1 };
+		const struct calibration_work work = {
+			.cases = items, .cases_count = 1000, .steps = &step, .steps_count = 1
+		};
+		if (i % 1000 == 999)
+			assert_int_equal(calibration_store_apply(store, &work, NULL, NULL, NULL), ERR_OK);
+	}
+}
+
+/* Straight from the cases, without buckets or sums of the program. */
+struct expectation {
+	long double weight, ece, mce, brier, band;
+	long double accuracy[CALIBRATION_BINS], low[CALIBRATION_BINS], high[CALIBRATION_BINS];
+};
+
+/* The interval's ends solve (p − a)² = z²·a·(1 − a)/n for a. */
+static void wilson(struct expectation *expected, int bin, long double share, long double n)
+{
+	const long double z2 = 1.959963984540054L * 1.959963984540054L;
+	long double a = 1 + z2 / n, b = -(2 * share + z2 / n), c = share * share;
+	long double root = sqrtl(b * b - 4 * a * c);
+	expected->accuracy[bin] = share;
+	expected->low[bin] = (-b - root) / (2 * a);
+	expected->high[bin] = (-b + root) / (2 * a);
+}
+
+static void expect_bin(struct expectation *expected, const struct random_case *cases, int bin)
+{
+	long double weight = 0, squared = 0, correct = 0, confidence = 0;
+	for (int i = 0; i < RANDOM_CASES; i++) {
+		const struct random_case *item = &cases[i];
+		bool above = item->confidence >= bin / 10.0, below = item->confidence < (bin + 1) / 10.0;
+		if (!above || (!below && bin < 9))
+			continue;
+		weight += (long double)item->weight;
+		squared += (long double)item->weight * (long double)item->weight;
+		correct += item->correct ? (long double)item->weight : 0;
+		confidence += (long double)item->weight * (long double)item->confidence;
+	}
+	long double error = fabsl(correct - confidence) / weight;
+	expected->ece += error * weight / expected->weight;
+	expected->mce = fmaxl(expected->mce, error);
+	wilson(expected, bin, correct / weight, weight * weight / squared);
+}
+
+static long double group_error(const struct random_case *cases, int level)
+{
+	static const long double targets[] = { 0.25L, 0.45L, 0.75L, 0.95L };
+	long double weight = 0, correct = 0;
+	for (int i = 0; i < RANDOM_CASES; i++)
+		if (random_level(cases[i].confidence) == level) {
+			weight += (long double)cases[i].weight;
+			correct += cases[i].correct ? (long double)cases[i].weight : 0;
+		}
+	return weight * fabsl(correct / weight - targets[level]);
+}
+
+static struct expectation expect_all(const struct random_case *cases)
+{
+	struct expectation expected = { 0 };
+	long double error = 0;
+	for (int i = 0; i < RANDOM_CASES; i++)
+		expected.weight += (long double)cases[i].weight;
+	for (int i = 0; i < RANDOM_CASES; i++) {
+		long double off = (long double)cases[i].confidence - cases[i].correct;
+		expected.brier += (long double)cases[i].weight * off * off / expected.weight;
+	}
+	for (int bin = 0; bin < CALIBRATION_BINS; bin++)
+		expect_bin(&expected, cases, bin);
+	for (int level = 0; level < CALIBRATION_GROUPS; level++)
+		error += group_error(cases, level);
+	expected.band = fmaxl(0, 1 - 3 * error / expected.weight);
+	return expected;
+}
+
+static void expect_report(const struct calibration_report *report, const struct expectation *expected)
+{
+	assert_int_equal(report->cases, RANDOM_CASES);
+	expect_near(report->expected_error.value, expected->ece);
+	expect_near(report->maximum_error.value, expected->mce);
+	expect_near(report->brier.value, expected->brier);
+	expect_near(report->band_score.value, expected->band);
+	for (int bin = 0; bin < CALIBRATION_BINS; bin++) {
+		expect_near(report->bins[bin].accuracy, expected->accuracy[bin]);
+		expect_near(report->bins[bin].low, expected->low[bin]);
+		expect_near(report->bins[bin].high, expected->high[bin]);
+	}
+}
+
+/* Dashboards see what the report says. */
+static void expect_view(const char *view, int row, const char *column, double expected)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct err_detail detail = { "" };
+	char sql[160];
+	snprintf(sql, sizeof sql, "SELECT %s FROM %s WHERE window_s = 86400", column, view);
+	if (row >= 0)
+		snprintf(sql, sizeof sql, "SELECT %s FROM %s WHERE window_s = 86400 AND bin = %d", column,
+			 view, row);
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_query(database, sql, 0, NULL, &result, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+	assert_int_equal(PQntuples(result), 1);
+	expect_near(strtod(PQgetvalue(result, 0, 0), NULL), expected);
+}
+
+static void expect_views(const struct calibration_report *report)
+{
+	expect_view("calibration_summary", -1, "cases", (double)report->cases);
+	expect_view("calibration_summary", -1, "accuracy", report->accuracy.value);
+	expect_view("calibration_summary", -1, "confidence", report->confidence.value);
+	expect_view("calibration_summary", -1, "band_score", report->band_score.value);
+	expect_view("calibration_summary", -1, "ece", report->expected_error.value);
+	expect_view("calibration_summary", -1, "mce", report->maximum_error.value);
+	expect_view("calibration_summary", -1, "brier", report->brier.value);
+	for (int bin = 0; bin < CALIBRATION_BINS; bin++) {
+		expect_view("calibration_reliability", bin, "accuracy", report->bins[bin].accuracy);
+		expect_view("calibration_reliability", bin, "confidence", report->bins[bin].confidence);
+		expect_view("calibration_reliability", bin, "low", report->bins[bin].low);
+		expect_view("calibration_reliability", bin, "high", report->bins[bin].high);
+	}
+}
+
+static void test_figures_of_random_cases(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	static struct random_case cases[RANDOM_CASES];
+	make_random(cases);
+	count_random(cases);
+	const struct expectation expected = expect_all(cases);
+	const struct calibration_query day = {
+		.window_s = 86400, .bucket_s = 3600, .min_cases = 20, .label_source = ENUM_ABSENT
+	};
+	struct calibration_reports reports = read_reports(&day, arena);
+	assert_int_equal(reports.count, 1);
+	expect_report(&reports.entries[0].report, &expected);
+	expect_views(&reports.entries[0].report);
+}
+
 /* A week of dense traffic in twenty segments: a full report stays below 100 ms (the bound here leaves room
  * for sanitizers and busy machines). */
 static void test_full_report_is_fast(void **state)
@@ -435,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_windows_in_words),
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
 		cmocka_unit_test(test_secrets_stay_secret),
+		cmocka_unit_test_setup(test_figures_of_random_cases, drop_tables),
 		cmocka_unit_test_setup(test_full_report_is_fast, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_WARNING);
