@@ -61,7 +61,8 @@ struct compare_options {
 	 * there) */
 	const struct compare_order_key *order_keys;
 	size_t order_keys_count;
-	bool all_keys_visible;		   /* no sort key had to be left out */
+	bool all_keys_visible; /* no sort key had to be left out */
+	bool keys_any_case;    /* the database may sort texts without regard to case: such keys tie */
 	const struct compare_whole *whole; /* that the truth fits (compare_whole_fit), or NULL */
 	/* Without `whole`: rows at a cut through a tie whose sort keys are the truth's are believed to tie,
 	 * which is reported. */

@@ -83,7 +83,8 @@ struct compare_digest_settings {
 	struct compare_digest_key key; /* the same for both sides */
 	const struct compare_pairing *pairing;
 	bool is_truth; /* which side this is */
-	/* Read of it: ordered, order_keys, order_keys_count, all_keys_visible, limited, limit; of the truth,
+	/* Read of it: ordered, order_keys, order_keys_count, all_keys_visible, limited, limit (not
+	 * keys_any_case: what it would settle is compared within the limits); of the truth,
 	 * for both sides. */
 	const struct compare_options *options;
 	size_t sample_rows;  /* 0: no sample */

@@ -1,5 +1,7 @@
 #include "score/compare_order.h"
 
+#include <ctype.h>
+
 /* A walk over the ties of the truth, or of the whole that it was cut from. */
 struct walk {
 	const struct compare_order *order;
@@ -19,6 +21,13 @@ static const struct result_set *keyed_set(const struct compare_order *order)
 	return order->options->whole ? order->options->whole->keyed : order->truth;
 }
 
+/* Letters of ASCII alone: others tie in some collations and not in others. */
+static void fold_case(struct buf *keys)
+{
+	for (size_t i = 0; i < keys->len; i++)
+		keys->data[i] = (char)tolower((unsigned char)keys->data[i]);
+}
+
 /* Of a generated row only the keys that are output columns can be read. */
 static void read_keys(const struct compare_order *order, bool is_truth, size_t row,
 		      struct compare_reading *reading)
@@ -35,6 +44,8 @@ static void read_keys(const struct compare_order *order, bool is_truth, size_t r
 		compare_read(reading, mode,
 			     set->cells[row * set->columns_count + (is_truth ? column : pair->generated)]);
 	}
+	if (order->options->keys_any_case)
+		fold_case(&reading->exact);
 }
 
 static bool keys_below(const struct compare_options *options, size_t columns)

@@ -77,6 +77,7 @@ static struct compare_options options_of(const struct target_settings *target,
 	bool known = str_present(truth->shown.sql) && cut->known;
 	struct compare_options options = {
 		.ordered = truth->ordered,
+		.keys_any_case = target->engine == TARGET_MARIADB,
 		.limited = truth->limited,
 		.limit = known && cut->limit > 0 ? (size_t)cut->limit : 0,
 		.offset = known && cut->offset > 0 ? (size_t)cut->offset : 0,

@@ -218,6 +218,38 @@ static void test_whole(void **state)
 	CHECK_ALL(cases, check_whole);
 }
 
+static void test_case_of_keys(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *fault;
+		bool any_case;
+		const char *generated;
+		double score;
+	} cases[] = {
+		{ "ann_sorts_before_Ann", false, "ann|2\nAnn|1\nbob|3\n", 1.0 / 3 },
+		{ "ann_ties_with_Ann", true, "ann|2\nAnn|1\nbob|3\n", 1 },
+		{ "case_of_values_forgotten_with_that_of_keys", true, "ann|1\nAnn|2\nbob|3\n", 1.0 / 3 },
+		{ "other_keys_tie_too", true, "bob|3\nAnn|1\nann|2\n", 1.0 / 3 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new();
+		const struct result_set generated = read_set(arena, "k:t|v:i", cases[i].generated);
+		const struct result_set truth = read_set(arena, "k:t|v:i", "Ann|1\nann|2\nbob|3\n");
+		const struct compare_order_key key = { 0 };
+		const struct compare_options options = { .ordered = true,
+							 .order_keys = &key,
+							 .order_keys_count = 1,
+							 .all_keys_visible = true,
+							 .keys_any_case = cases[i].any_case };
+		struct compare_verdict verdict;
+		compare_results(&generated, &truth, &options, arena, &verdict);
+		if (fabs(verdict.score - cases[i].score) > 1e-12)
+			fail_msg("%s: %g, expected %g", cases[i].fault, verdict.score, cases[i].score);
+		arena_free(arena);
+	}
+}
+
 /* Where the limit is known, a result below it was not cut. */
 static void test_known_limit(void **state)
 {
@@ -260,7 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	    cmocka_unit_test(test_ties),
 		cmocka_unit_test(test_limit),	    cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_known_limit),
+		cmocka_unit_test(test_known_limit), cmocka_unit_test(test_case_of_keys),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,12 @@ static const struct tie_case tie_cases[] = {
 	  false },
 	{ "what has the key is believed", "SELECT 'south' AS region, 99 AS id",
 	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1", false },
+	{ "letters of another case do not tie", "SELECT 'A' AS v UNION ALL SELECT 'a'",
+	  "SELECT v FROM (SELECT 'a' AS v UNION ALL SELECT 'A') AS t ORDER BY v", true },
+	{ "letters of another case do not tie, either", "SELECT 'a' AS v UNION ALL SELECT 'A'",
+	  "SELECT v FROM (SELECT 'a' AS v UNION ALL SELECT 'A') AS t ORDER BY v", true },
+	{ "letters of another case are the same", "SELECT 'a' AS v UNION ALL SELECT 'a'",
+	  "SELECT v FROM (SELECT 'a' AS v UNION ALL SELECT 'A') AS t ORDER BY v", false },
 	{ "a tie at the start is punished", "SELECT 'south' AS region, 1 AS id",
 	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1 OFFSET 4", true },
 };
