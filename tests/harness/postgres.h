@@ -51,6 +51,18 @@ static inline int test_postgres_start(struct test_postgres *ret_server, const ch
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* For a test that has something to try without a server, too: says by name what is left out where PostgreSQL
+ * is not installed. Returns 0, or the exit status of a failed start. */
+static inline int test_postgres_start_if_here(struct test_postgres *ret_server, const char *test,
+					      bool *ret_here)
+{
+	int status = test_postgres_start(ret_server, NULL);
+	*ret_here = status == 0;
+	if (status == 77)
+		printf("skipped: a part of %s, PostgreSQL 15 is not here\n", test);
+	return status == 77 ? 0 : status;
+}
+
 /* `what`: kill, halt, resume, restart or stop (see postgres.sh). Returns 0 when done. */
 static inline int test_postgres_do(const struct test_postgres *server, const char *what)
 {

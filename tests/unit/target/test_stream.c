@@ -271,12 +271,9 @@ int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
-	int status = test_postgres_start(&server, NULL);
-	if (status != 0 && status != 77)
+	int status = test_postgres_start_if_here(&server, "unit.target.stream", &has_server);
+	if (status != 0)
 		return status;
-	has_server = status == 0;
-	if (!has_server)
-		printf("skipped: unit.target.stream tries SQLite only, PostgreSQL 15 is not here\n");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(large_results_are_compared_in_full),
 		cmocka_unit_test(an_estimate_comes_with_its_interval),
