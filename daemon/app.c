@@ -513,9 +513,8 @@ static int block_signals(void)
 	return signalfd(-1, &mask, SFD_CLOEXEC);
 }
 
-static err_t run(struct app *app, struct err_detail *detail)
+static err_t run(struct app *app, int signals, struct err_detail *detail)
 {
-	_cleanup_(cleanup_close) int signals = block_signals();
 	if (signals < 0 || app->fatal_fd < 0)
 		return err_fail(detail, ERR_OS, "signals cannot be received: %s", strerror(errno));
 	bool unwanted = false;
@@ -542,6 +541,8 @@ err_t app_run(const char *config_file, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(config_cleanup) struct config *config = NULL;
+	/* first of all: a stop that comes now is an orderly one already */
+	_cleanup_(cleanup_close) int signals = block_signals();
 	err_t err = config_load(config_file, &config, detail);
 	if (err)
 		return err;
@@ -552,7 +553,7 @@ err_t app_run(const char *config_file, struct err_detail *detail)
 			   .drain_timeout_ms = config->pipeline.drain_timeout_ms };
 	pthread_mutex_init(&app.fatal_mutex, NULL);
 	app.fatal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = run(&app, detail);
+	err = run(&app, signals, detail);
 	close(app.fatal_fd);
 	pthread_mutex_destroy(&app.fatal_mutex);
 	return err;
