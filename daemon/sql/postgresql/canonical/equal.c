@@ -40,19 +40,14 @@ bool canon_same_type(const struct canon_range *a, size_t a_column, const struct 
 }
 
 /* A column of a relation that is always there. */
-struct column {
-	const struct canon_range *range;
-	size_t column;
-};
-
-static bool relation_column(const struct canon *canon, const Node *node, struct column *ret_column)
+static bool relation_column(const struct canon *canon, const Node *node, struct canon_place *ret_column)
 {
 	const struct canon_range *range;
 	size_t index;
 	if (!node || !IsA(node, ColumnRef) ||
 	    !canon_base_column(canon, (const ColumnRef *)node, &range, &index))
 		return false;
-	*ret_column = (struct column){ range, index };
+	*ret_column = (struct canon_place){ range, index };
 	return !range->optional && catalog_column_of(range, index);
 }
 
@@ -72,7 +67,7 @@ static size_t find(const struct canon_scope *scope, const struct canon_range *ra
 	return i;
 }
 
-static size_t find_or_add(struct canon *canon, struct column column)
+static size_t find_or_add(struct canon *canon, struct canon_place column)
 {
 	struct canon_scope *scope = canon->scope;
 	str_t name = canon_relation_column(column.range->item, column.column);
@@ -90,7 +85,7 @@ static bool before(const struct canon_equal *a, const struct canon_equal *b)
 }
 
 /* The first by name stands for all of its set. */
-static void unite(struct canon *canon, struct column a, struct column b)
+static void unite(struct canon *canon, struct canon_place a, struct canon_place b)
 {
 	struct canon_scope *scope = canon->scope;
 	if (a.range->scope != scope || b.range->scope != scope || a.range == b.range ||
@@ -105,8 +100,8 @@ static void unite(struct canon *canon, struct column a, struct column b)
 }
 
 /* a = b, NOT a <> b, a IN (b) */
-static bool equation(const struct canon *canon, const Node *node, bool negated, struct column *ret_a,
-		     struct column *ret_b)
+static bool equation(const struct canon *canon, const Node *node, bool negated, struct canon_place *ret_a,
+		     struct canon_place *ret_b)
 {
 	if (!canon->resolution || !canon->resolution->names_known || !IsA(node, A_Expr))
 		return false;
@@ -116,14 +111,14 @@ static bool equation(const struct canon *canon, const Node *node, bool negated, 
 		right = linitial((const List *)right);
 	else if (expr->kind != AEXPR_OP)
 		return false;
-	return list_length(expr->name) == 1 &&
+	return right && IsA(right, ColumnRef) && list_length(expr->name) == 1 &&
 	       strcmp(NODE_STRING(linitial(expr->name)), negated ? "<>" : "=") == 0 &&
 	       relation_column(canon, expr->lexpr, ret_a) && relation_column(canon, right, ret_b);
 }
 
 static void from_condition(struct canon *canon, const Node *node, bool negated)
 {
-	struct column a, b;
+	struct canon_place a, b;
 	const BoolExpr *parts = node && IsA(node, BoolExpr) ? (const BoolExpr *)node : NULL;
 	if (!node || !canon_enter(canon))
 		return;
@@ -138,10 +133,17 @@ static void from_condition(struct canon *canon, const Node *node, bool negated)
 }
 
 /* The first relation of a side that has the column and is always there. */
-static bool find_column(const struct canon *canon, const Node *node, str_t name, struct column *ret_column)
+static bool find_column(const struct canon *canon, const Node *node, str_t name,
+			struct canon_place *ret_column)
 {
 	if (IsA(node, JoinExpr)) {
 		const JoinExpr *join = (const JoinExpr *)node;
+		const struct canon_scope *scope = canon->scope;
+		size_t known;
+		if (join_map_get(&scope->first, canon->arena, join, name, &known)) {
+			*ret_column = scope->firsts[known];
+			return true;
+		}
 		return !join->alias && (find_column(canon, join->larg, name, ret_column) ||
 					find_column(canon, join->rarg, name, ret_column));
 	}
@@ -150,17 +152,29 @@ static bool find_column(const struct canon *canon, const Node *node, str_t name,
 		return false;
 	for (size_t i = 0; i < range->item->columns_count; i++)
 		if (str_equal(range->item->columns[i].name, name)) {
-			*ret_column = (struct column){ range, i };
+			*ret_column = (struct canon_place){ range, i };
 			return true;
 		}
 	return false;
 }
 
+/* The joins above this one begin with it, and mostly merge the same names. */
+static void note_first(struct canon *canon, const JoinExpr *join, str_t name, struct canon_place first)
+{
+	struct canon_scope *scope = canon->scope;
+	if (join->alias)
+		return;
+	join_map_set(&scope->first, canon->arena, join, name, scope->firsts_count);
+	ARENA_PUSH(canon->arena, scope->firsts, scope->firsts_count, scope->firsts_capacity, first);
+}
+
 static void from_merged(struct canon *canon, const JoinExpr *join, str_t name)
 {
-	struct column a, b;
-	if (canon_work(canon, 64) && find_column(canon, join->larg, name, &a) &&
-	    find_column(canon, join->rarg, name, &b))
+	struct canon_place a, b;
+	if (!canon_work(canon, 64) || !find_column(canon, join->larg, name, &a))
+		return;
+	note_first(canon, join, name, a);
+	if (find_column(canon, join->rarg, name, &b))
 		unite(canon, a, b);
 }
 
@@ -198,6 +212,8 @@ void canon_find_equal(struct canon *canon, const SelectStmt *select)
 {
 	const ListCell *cell;
 	canon->scope->equal_count = 0;
+	canon->scope->firsts_count = 0;
+	canon->scope->first = (struct join_map){ 0 };
 	if (!canon->resolution || !canon->resolution->names_known)
 		return;
 	foreach(cell, select->fromClause) from_relations(canon, lfirst(cell));
@@ -218,7 +234,7 @@ void canon_representative(const struct canon_scope *scope, const struct canon_ra
 
 bool canon_is_equation(const struct canon *canon, const Node *node, bool negated)
 {
-	struct column a, b;
+	struct canon_place a, b;
 	if (!equation(canon, node, negated, &a, &b) || a.range->scope != b.range->scope)
 		return false;
 	const struct canon_scope *scope = a.range->scope;

@@ -15,14 +15,16 @@
 
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
+#include "common/hash.h"
 #include "sql/analysis.h"
 
-#define CANON_MAX_DEPTH	   8000
-#define CANON_MAX_RANGES   600		     /* in one FROM */
-#define CANON_MAX_BYTES	   ((size_t)8 << 20) /* of all texts built for one statement */
-#define CANON_MAX_WORK	   ((size_t)2 << 20) /* names compared */
-#define CANON_MAX_REBUILDS 24		     /* of one statement, to tell twins in FROM apart */
-#define CANON_LONG_TEXT	   1024
+#define CANON_MAX_DEPTH	     8000
+#define CANON_MAX_RANGES     600	       /* in one FROM */
+#define CANON_MAX_BYTES	     ((size_t)8 << 20) /* of all texts built for one statement */
+#define CANON_MAX_WORK	     ((size_t)2 << 20) /* names compared */
+#define CANON_MAX_REBUILDS   24		       /* of one statement, to tell twins in FROM apart */
+#define CANON_LONG_TEXT	     1024
+#define CANON_MAX_CANDIDATES 32 /* relations of which any may have a column */
 
 struct texts {
 	str_t *items;
@@ -58,11 +60,22 @@ struct canon_merged {
 	size_t column;
 };
 
+/* Numbers by a join and the name of a column in it. */
+struct join_map {
+	struct hash_map by_key;
+};
+
 /* A column and the one that stands for it, since an inner join equates them. */
 struct canon_equal {
 	const struct canon_range *range;
 	str_t column;  /* name of the relation's column */
 	size_t parent; /* index of another one of its set, or its own */
+};
+
+/* A relation's column, by its number. */
+struct canon_place {
+	const struct canon_range *range;
+	size_t column;
 };
 
 struct canon_scope {
@@ -77,9 +90,14 @@ struct canon_scope {
 	struct canon_merged *merged;
 	size_t merged_count;
 	size_t merged_capacity;
+	struct join_map merged_map; /* merged.c's, where they are many */
 	struct canon_equal *equal;
 	size_t equal_count;
 	size_t equal_capacity;
+	struct join_map first; /* equal.c's: the first column of a name in a join; its number in `firsts` */
+	struct canon_place *firsts;
+	size_t firsts_count;
+	size_t firsts_capacity;
 };
 
 /* A WITH query in scope. */
@@ -167,6 +185,8 @@ str_t canon_number(struct canon *canon, size_t number);
 str_t canon_short(struct canon *canon, str_t text); /* by digest where it is long */
 void texts_add(struct canon *canon, struct texts *texts, str_t text);
 void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more);
+/* As texts_add_all; where `texts` is empty, `more` is taken over and must not be used any more. */
+void texts_take(struct canon *canon, struct texts *texts, const struct texts *more);
 int texts_compare(const void *a, const void *b);
 void texts_sort(struct texts *texts);
 void texts_unique(struct texts *texts);
@@ -260,6 +280,16 @@ bool canon_is_equation(const struct canon *canon, const Node *node,
 void canon_equations(struct canon *canon, struct canon_from *from);
 bool canon_same_type(const struct canon_range *a, size_t a_column, const struct canon_range *b,
 		     size_t b_column, bool identical);
+
+/* merged.c */
+void join_map_set(struct join_map *map, struct arena *arena, const JoinExpr *join, str_t name, size_t value);
+bool join_map_get(const struct join_map *map, struct arena *arena, const JoinExpr *join, str_t name,
+		  size_t *ret_value);
+void canon_merged_add(struct canon *canon, const struct canon_merged *merged);
+void canon_merged_clear(struct canon_scope *scope);
+/* What the join has merged under that name, or NULL. */
+const struct canon_merged *canon_merged_of(const struct canon *canon, const struct canon_scope *scope,
+					   const JoinExpr *join, str_t name);
 
 /* twins.c */
 /* Finds the places of those that read the same; `body` builds the text of what they stand in. */

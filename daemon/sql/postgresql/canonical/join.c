@@ -11,14 +11,6 @@ struct side {
 	struct texts names; /* of the leaves */
 };
 
-static const struct canon_merged *merged_in(const struct canon_scope *scope, const JoinExpr *join, str_t name)
-{
-	for (size_t i = scope->merged_count; i > 0; i--) /* the joins below have just been built */
-		if (scope->merged[i - 1].join == join && str_equal(scope->merged[i - 1].name, name))
-			return &scope->merged[i - 1];
-	return NULL;
-}
-
 static void find_in_columns(struct canon *canon, const struct range_item *item,
 			    const struct canon_range *range, str_t name, struct side *side)
 {
@@ -50,14 +42,19 @@ static void find_in_leaf(struct canon *canon, const struct canon_range *range, s
 	side->text = canon_range_column(canon, range, name);
 }
 
+static bool too_doubtful(const struct side *side)
+{
+	return side->unknown && side->leaves > CANON_MAX_CANDIDATES;
+}
+
 static void find_in_side(struct canon *canon, const Node *node, str_t name, struct side *side)
 {
-	if (!node || !canon_work(canon, canon->scope->merged_count + 1) || !canon_enter(canon))
+	if (!node || too_doubtful(side) || !canon_work(canon, 1) || !canon_enter(canon))
 		return;
 	if (IsA(node, RangeTableSample))
 		node = ((const RangeTableSample *)node)->relation;
 	const JoinExpr *join = IsA(node, JoinExpr) ? (const JoinExpr *)node : NULL;
-	const struct canon_merged *merged = join ? merged_in(canon->scope, join, name) : NULL;
+	const struct canon_merged *merged = join ? canon_merged_of(canon, canon->scope, join, name) : NULL;
 	const struct canon_range *range = join ? NULL : canon_range_of(canon, node);
 	if (join && join->alias) {
 		const struct range_item *item =
@@ -79,7 +76,7 @@ static void find_in_side(struct canon *canon, const Node *node, str_t name, stru
 	canon_leave(canon);
 }
 
-/* Names all candidates where there is doubt. */
+/* Names all candidates where there is doubt; too many have no text. */
 static struct side side_column(struct canon *canon, const Node *node, str_t name)
 {
 	struct side side = { 0 };
@@ -87,6 +84,7 @@ static struct side side_column(struct canon *canon, const Node *node, str_t name
 	if ((side.owners == 1 && side.unknown == 0) ||
 	    (side.owners == 0 && side.unknown == 1 && side.leaves == 1 && side.text.len))
 		return side;
+	canon->failed |= side.leaves > CANON_MAX_CANDIDATES;
 	texts_sort(&side.names);
 	side.range = NULL;
 	side.text = CONCAT(canon, STR("?."), canon_identifier(canon, name),
@@ -119,13 +117,12 @@ static struct canon_merged merged_column(struct canon *canon, const JoinExpr *jo
 
 static void merge_column(struct canon *canon, const JoinExpr *join, str_t name, struct texts *conditions)
 {
-	struct canon_scope *scope = canon->scope;
 	struct side left = side_column(canon, join->larg, name);
 	struct side right = side_column(canon, join->rarg, name);
 	if (!str_equal(left.text, right.text)) /* else they are equal anyway: see canon_equations */
 		texts_add(canon, conditions, canon_comparison(canon, STR("="), left.text, right.text));
 	struct canon_merged merged = merged_column(canon, join, name, &left, &right);
-	ARENA_PUSH(canon->arena, scope->merged, scope->merged_count, scope->merged_capacity, merged);
+	canon_merged_add(canon, &merged);
 }
 
 static bool known_sides(const struct canon *canon, const Node *node)
@@ -187,7 +184,7 @@ static void left_join(struct canon *canon, const JoinExpr *join, struct canon_fr
 	str_t on = texts_join(canon, STR("ON("), &optional.conditions, STR(")"));
 	texts_add(canon, &from->items,
 		  CONCAT(canon, texts_join(canon, STR("LEFT("), &optional.items, STR("; ")), on, STR(")")));
-	texts_add_all(canon, &from->joins, &optional.joins);
+	texts_take(canon, &from->joins, &optional.joins);
 	texts_add(canon, &from->joins, CONCAT(canon, STR("LEFT "), on));
 }
 
@@ -204,7 +201,7 @@ static void full_join(struct canon *canon, const JoinExpr *join, struct canon_fr
 		texts_add(canon, &texts,
 			  CONCAT(canon, texts_join(canon, STR("("), &sides[i].items, STR(")")),
 				 where_text(canon, &sides[i])));
-		texts_add_all(canon, &from->joins, &sides[i].joins);
+		texts_take(canon, &from->joins, &sides[i].joins);
 	}
 	texts_sort(&texts);
 	str_t on = texts_join(canon, STR("ON("), &conditions, STR(")"));

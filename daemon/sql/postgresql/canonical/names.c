@@ -127,12 +127,10 @@ str_t canon_output_column(struct canon *canon, const SelectStmt *select, size_t 
 
 static const struct canon_merged *merged_of(const struct canon *canon, const Node *join, str_t name)
 {
-	for (const struct canon_scope *scope = canon->scope; scope; scope = scope->outer)
-		for (size_t i = scope->merged_count; i > 0; i--) /* mostly it is of the last join */
-			if ((const Node *)scope->merged[i - 1].join == join &&
-			    str_equal(scope->merged[i - 1].name, name))
-				return &scope->merged[i - 1];
-	return NULL;
+	const struct canon_merged *merged = NULL;
+	for (const struct canon_scope *scope = canon->scope; scope && !merged; scope = scope->outer)
+		merged = canon_merged_of(canon, scope, (const JoinExpr *)join, name);
+	return merged;
 }
 
 /* A merged column of a join, or through it the column of what is joined. */

@@ -287,7 +287,7 @@ static void body(struct canon *canon, const SelectStmt *select, enum canon_use u
 	struct canon_from from = { 0 };
 	struct target_list list = { 0 };
 	size_t before = canon->volatile_calls;
-	canon->scope->merged_count = 0;
+	canon_merged_clear(canon->scope);
 	canon_find_equal(canon, select);
 	canon_build_ranges(canon);
 	from_and_where(canon, select, &from, result);

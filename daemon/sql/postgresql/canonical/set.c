@@ -130,24 +130,15 @@ static void gather_arms(struct canon *canon, const SelectStmt *top, const Select
 	canon_leave(canon);
 }
 
-/* The first arm's, which may be as long as all before it, are taken over. */
-static void add_clause(struct canon *canon, struct texts *clause, const struct texts *more)
-{
-	if (clause->capacity == 0)
-		*clause = *more;
-	else
-		texts_add_all(canon, clause, more);
-}
-
 static void add_arm(struct canon *canon, const struct canon_select *arm, struct canon_select *result)
 {
-	add_clause(canon, &result->targets, &arm->targets);
-	add_clause(canon, &result->tables, &arm->tables);
-	add_clause(canon, &result->joins, &arm->joins);
-	add_clause(canon, &result->where, &arm->where);
-	add_clause(canon, &result->group, &arm->group);
-	add_clause(canon, &result->having, &arm->having);
-	add_clause(canon, &result->order, &arm->order);
+	texts_take(canon, &result->targets, &arm->targets);
+	texts_take(canon, &result->tables, &arm->tables);
+	texts_take(canon, &result->joins, &arm->joins);
+	texts_take(canon, &result->where, &arm->where);
+	texts_take(canon, &result->group, &arm->group);
+	texts_take(canon, &result->having, &arm->having);
+	texts_take(canon, &result->order, &arm->order);
 	result->distinct = result->distinct || arm->distinct;
 }
 
@@ -160,7 +151,7 @@ void canon_set_operation(struct canon *canon, const SelectStmt *select, enum can
 					     [SETOP_EXCEPT] = "EXCEPT" };
 	struct arms arms = { 0 };
 	str_t name = CONCAT(canon, str_from(names[select->op]), select->all ? STR(" ALL") : STR(""));
-	bool flat = !canon_untyped(select) && arms_alike(canon, select, true);
+	bool flat = select->op == SETOP_UNION && !canon_untyped(select) && arms_alike(canon, select, true);
 	bool deduplicated = canon->deduplicated;
 	canon->deduplicated |= !keeps_all(select);
 	gather_arms(canon, select, select->larg, flat, &arms);

@@ -17,6 +17,14 @@ void texts_add_all(struct canon *canon, struct texts *texts, const struct texts 
 		texts_add(canon, texts, more->items[i]);
 }
 
+void texts_take(struct canon *canon, struct texts *texts, const struct texts *more)
+{
+	if (texts->capacity == 0)
+		*texts = *more;
+	else
+		texts_add_all(canon, texts, more);
+}
+
 int texts_compare(const void *a, const void *b)
 {
 	const str_t *left = a;
