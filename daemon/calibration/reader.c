@@ -7,13 +7,14 @@
 
 enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
 
-/* The window from $2 to $5: hourly buckets from $3 to $4, fine ones before and after. Sums are exact until
- * they leave the database. */
+/* The window from $2 to $5, in $11 steps (by their bounds, which is quicker than a division for each row):
+ * hourly buckets from $3 to $4, fine ones before and after. Sums are exact until they leave the database. */
 #define READ_BUCKETS                                                                                         \
 	"SELECT CASE WHEN $9::boolean THEN application END, CASE WHEN $9::boolean THEN model END, "          \
 	"CASE WHEN $9::boolean THEN prompt_version END, label_source, level, bin, "                          \
-	"least((extract(epoch FROM bucket_start)::bigint - $2::bigint) * $11::bigint / "                     \
-	"($5::bigint - $2::bigint), $11::bigint - 1) AS step, "                                              \
+	"width_bucket(bucket_start, (SELECT array_agg(to_timestamp($2::bigint + "                            \
+	"($5::bigint - $2::bigint) * i / $11::numeric) ORDER BY i) "                                         \
+	"FROM generate_series(1, $11::bigint - 1) AS i)) AS step, "                                          \
 	"sum(cases), sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "        \
 	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 FROM calibration_buckets "        \
 	"WHERE ((width_s = $1::integer AND bucket_start >= to_timestamp($2::bigint) "                        \
