@@ -1,0 +1,72 @@
+"""Late truth through the daemon, and the commands that count the calibration again."""
+
+import json
+import subprocess
+import time
+
+import events
+from daemon import BINARY
+
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+DIFFERS = 65
+FEEDBACK = """
+SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_buckets
+WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
+
+
+def calibration(rig, *flags):
+    return subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, *flags],
+                          capture_output=True, text=True, timeout=120, check=False)
+
+
+def say(rig, verdicts):
+    """Feedback; the key keeps an event's messages in one partition."""
+    rig.send([{"key": event_id, "value": json.dumps({"event_id": event_id, "correct": correct, "source": "test"})}
+              for event_id, correct in verdicts], topic=rig.topics.feedback)
+
+
+def await_feedback(rig, expected, timeout=40):
+    deadline = time.monotonic() + timeout
+    while (found := rig.postgres.execute(FEEDBACK, rig.calibration_database)[0]) != expected:
+        assert time.monotonic() < deadline, (found, rig.daemon.log_tail())
+        time.sleep(0.2)
+
+
+def test_feedback_enters_calibration_and_is_recounted(rig):
+    rig.start(judge=None, calibration={"feedback_horizon_s": 86400})
+    rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", application="fed", ground_truth=TRUTH))
+              for _ in range(40)])
+    ids = [record["event_id"] for _, record in rig.scored(40)]
+    say(rig, [(event_id, True) for event_id in ids[:20]] + [("nobody's", True)])
+    await_feedback(rig, (20, 20))
+    say(rig, [(event_id, False) for event_id in ids[10:30]])  # half of them are corrections
+    rig.send(["rubbish", b"\xc3\x01rubbish", '{"event_id": 1}'], topic=rig.topics.feedback)
+    await_feedback(rig, (30, 10))
+    rig.daemon.kill()
+    rig.daemon.start()
+    say(rig, [(ids[0], True), (ids[0], False), (ids[39], True)])
+    await_feedback(rig, (31, 10))
+    assert "rubbish" not in rig.daemon.log() and "is not counted" in rig.daemon.log()
+
+    done = calibration(rig, "--verify")
+    assert done.returncode == 0, done
+    assert ", 0 differ" in done.stdout
+
+    rig.postgres.execute("""UPDATE calibration_buckets SET weight_correct = weight_correct - 1
+                            WHERE width_s = 3600 AND label_source = 'FEEDBACK' AND bucket_start =
+                                (SELECT max(bucket_start) FROM calibration_buckets
+                                 WHERE width_s = 3600 AND label_source = 'FEEDBACK')""", rig.calibration_database)
+    done = calibration(rig, "--verify", "--json")
+    assert done.returncode == DIFFERS, done
+    found = json.loads(done.stdout)
+    assert found["buckets_differing"] == 1 and found["skipped"] == 3
+    (difference,) = found["differences"]
+    assert (difference["application"], difference["label_source"], difference["width_s"]) == ("fed", "FEEDBACK", 3600)
+    assert int(difference["counted"]["weight_correct"]) - int(difference["stored"]["weight_correct"]) == 1
+
+    done = calibration(rig, "--rebuild")
+    assert done.returncode == 0 and "1 buckets removed, 1 added" in done.stdout, done
+    assert calibration(rig, "--verify").returncode == 0
+    say(rig, [(ids[1], False)])  # what is remembered was rebuilt, too
+    await_feedback(rig, (31, 9))
+    assert calibration(rig, "--verify").returncode == 0
