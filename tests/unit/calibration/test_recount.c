@@ -14,6 +14,7 @@
 
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS	  (60 * MINUTE_MS)
+#define DAY_MS	  (24 * HOUR_MS)
 
 static struct recount_outcome verify(struct arena *arena)
 {
@@ -217,6 +218,16 @@ static void test_rebuilding_under_running_calibrators(void **state)
 	expect_no_drift(3000);
 }
 
+/* A feedback topic that nobody has created holds up nothing else. */
+static void test_a_feedback_topic_that_is_missing(void **state)
+{
+	(void)state;
+	rig.horizon_ms = DAY_MS;
+	snprintf(rig.feedback_topic, sizeof rig.feedback_topic, "missing-%ld", (long)getpid());
+	count_records(30);
+	expect_no_drift(30);
+}
+
 static void test_a_database_without_tables(void **state)
 {
 	(void)state;
@@ -227,8 +238,6 @@ static void test_a_database_without_tables(void **state)
 }
 
 /* ---- feedback ---- */
-
-#define DAY_MS (24 * HOUR_MS)
 
 static const bool right = true, wrong = false;
 
@@ -357,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),
 		cmocka_unit_test_setup(test_feedback_is_recounted, rig_begin_test),
 		cmocka_unit_test_setup(test_feedback_from_some_day_on, rig_begin_test),
+		cmocka_unit_test_setup(test_a_feedback_topic_that_is_missing, rig_begin_test),
 		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
