@@ -29,9 +29,8 @@ def _the_loop():
     return _LOOP
 
 
-async def _chunks(reader):
-    while data := await reader.read(CHUNK):
-        yield data
+async def _read(reader):
+    return await reader.read(CHUNK)
 
 
 async def _carry(writer, data):
@@ -72,26 +71,26 @@ class Link:
             await self._flowing.wait()
             there, back = await asyncio.open_connection("127.0.0.1", self.target, limit=CHUNK)
             connection.writers.append(back)
-            await asyncio.gather(self._pump(connection, self._requests(reader), back, self._carry_request),
-                                 self._pump(connection, _chunks(there), writer, _carry))
+            await asyncio.gather(self._pump(connection, self._read_request, reader, back, self._carry_request),
+                                 self._pump(connection, _read, there, writer, _carry))
         except OSError:
             pass
         finally:
             connection.abort()
             self._connections.discard(connection)
 
-    def _requests(self, reader):
-        return _chunks(reader)
+    async def _read_request(self, reader):
+        return await _read(reader)
 
     async def _carry_request(self, writer, data):
         await _carry(writer, data)
 
-    async def _pump(self, connection, source, writer, carry):
+    async def _pump(self, connection, read, reader, writer, carry):
         """Carries bytes one way until that side ends, which ends the connection."""
         pieces = asyncio.Queue(MOST_PIECES)  # (when it may go on, bytes)
         deliverer = asyncio.create_task(self._deliver(connection, pieces, writer, carry))
         try:
-            async for data in source:
+            while data := await read(reader):
                 await pieces.put((self._loop.loop.time() + self._delay_s, data))
         finally:
             deliverer.cancel()
@@ -190,11 +189,12 @@ class KafkaLink(Link):
         self._trap = Trap(self, api, act, passes)
         return self._trap
 
-    async def _requests(self, reader):
-        with contextlib.suppress(asyncio.IncompleteReadError):
-            while True:
-                size = await reader.readexactly(4)
-                yield size + await reader.readexactly(int.from_bytes(size, "big"))
+    async def _read_request(self, reader):
+        try:
+            size = await reader.readexactly(4)
+            return size + await reader.readexactly(int.from_bytes(size, "big"))
+        except asyncio.IncompleteReadError:
+            return b""
 
     async def _carry_request(self, writer, data):
         if self._trap and self._trap.wants(data):
