@@ -7,6 +7,7 @@
 #include "event/response.h"
 #include "event/sampling.h"
 #include "event/schema_text.h"
+#include "event/share.h"
 #include "score/semantic.h"
 #include "score/technical.h"
 #include "sql/sort_keys.h"
@@ -26,6 +27,33 @@ static err_t decode(struct event *event, struct err_detail *detail)
 	if (!err && event->query->event_id.len == 0)
 		event->query->event_id = arena_printf(event->arena, "line-%" PRIu64, event->sequence);
 	return err;
+}
+
+/* A number that cannot be what it claims to be, such as a percentage for a share, raises nothing. */
+static opt_double_t take_share(struct event *event, const char *metric, const char *field, opt_double_t share,
+			       opt_double_t otherwise, const char *consequence)
+{
+	struct err_detail detail;
+	if (share_is_sound(share))
+		return share;
+	err_fail(&detail, ERR_INPUT_RANGE,
+		 "%s is %g, which is outside 0..1, and %s; publish a share of 1 there", field, share.value,
+		 consequence);
+	event_add_error(event, metric, ERR_INPUT_RANGE, detail.message);
+	return otherwise;
+}
+
+static void take_shares(struct event *event)
+{
+	const struct generated_query *query = event->query;
+	struct event_analysis *analysis = &event->analysis;
+	analysis->generator =
+		take_share(event, "generator", "generator_confidence", query->generator_confidence,
+			   (opt_double_t)OPT_NONE, "counts as missing");
+	if (query->ground_truth) /* a missing one would mean full trust */
+		analysis->similarity = take_share(event, "result_validation", "ground_truth.similarity",
+						  query->ground_truth->similarity, opt_double(0),
+						  "gives the truth the least weight");
 }
 
 /* ---- the SQL ---- */
@@ -247,7 +275,7 @@ static void score_overall(struct event *event)
 		input.values[FACTOR_ADVISORY] = opt_double(analysis->advisory.confidence);
 	if (analysis->has_retrieval)
 		input.values[FACTOR_RETRIEVAL] = opt_double(analysis->retrieval.confidence);
-	input.values[FACTOR_GENERATOR] = event->query->generator_confidence;
+	input.values[FACTOR_GENERATOR] = analysis->generator;
 	overall_score(&input, &analysis->overall);
 }
 
@@ -356,6 +384,7 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 	if (err)
 		return err;
 	int64_t decoded_us = clock_monotonic_us();
+	take_shares(event);
 	choose_target(event);
 	analyse_sql(event, event->query->sql, &event->analysis.sql);
 	analyse_truths(event);

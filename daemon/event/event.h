@@ -23,7 +23,7 @@
 
 struct pipeline;
 
-enum { EVENT_TRUTHS_MAX = 16, EVENT_STAGES_MAX = 8, EVENT_ERRORS_MAX = 8 };
+enum { EVENT_TRUTHS_MAX = 16, EVENT_STAGES_MAX = 8, EVENT_ERRORS_MAX = 12 };
 
 /* Where an event comes from; all zero for one that comes from no topic. */
 struct event_origin {
@@ -39,6 +39,8 @@ struct event_analysis {
 	const struct target_settings *target; /* NULL: none named, or not configured */
 	struct catalog *catalog;	      /* a reference, or NULL */
 	enum sql_dialect dialect;
+	opt_double_t generator;	 /* the generator's own estimate, where it is one */
+	opt_double_t similarity; /* of the ground truth, likewise */
 	struct sql_analysis sql;
 	struct sql_analysis truths[EVENT_TRUTHS_MAX];
 	str_t truth_texts[EVENT_TRUTHS_MAX];

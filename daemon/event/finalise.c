@@ -124,7 +124,7 @@ static void fill_confidence(struct outcome *outcome)
 		.technical = record_technical(outcome),
 		.retrieval = record_retrieval(event),
 		.advisory = record_advisory(event),
-		.generator = event->query->generator_confidence,
+		.generator = event->analysis.generator,
 	};
 }
 
@@ -162,8 +162,8 @@ static void settle_not_asked(struct outcome *outcome, struct validation_result *
 	if (event->analysis.sql.verdict == SQL_UNSAFE)
 		return;
 	ret_result->status = VALIDATION_UNAVAILABLE;
-	ret_result->error =
-		event->errors_count ? ERR_OK : ERR_CATALOG_UNAVAILABLE; /* else it is flagged already */
+	/* a target that is not known, or speaks another dialect, is flagged already */
+	ret_result->error = event->analysis.target ? ERR_CATALOG_UNAVAILABLE : ERR_OK;
 	ret_result->message =
 		STR("the target's catalog cannot be had, so the query cannot be proven safe to run");
 }
@@ -615,8 +615,7 @@ void event_finalise(struct event *event)
 		.event = event,
 		.scored = ARENA_NEW(event->arena, struct scored_query),
 		.has_truth = event->analysis.truths_count > 0,
-		.match = truth_match(event->query->ground_truth ? event->query->ground_truth->similarity
-								: (opt_double_t)OPT_NONE),
+		.match = truth_match(event->analysis.similarity),
 	};
 	int64_t started_us = clock_monotonic_us();
 	if (hides_literals(&outcome))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -157,6 +158,48 @@ def test_score_answers_line_by_line():
         assert answers[number - 1]["error"]
     assert answers[5]["confidence"]["technical"]["score"] == 100
     assert done.returncode in (0, DATA)
+
+
+def scored(event, *options):
+    done = assayd("score", *options, stdin=json.dumps(event) + "\n")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def errors_of(record, metric):
+    return [(error["code"], error["message"]) for error in record["errors"] if error["metric"] == metric]
+
+
+@pytest.mark.parametrize("estimate", [85, 1.01, -0.5, 1e308])
+def test_an_estimate_outside_its_range_raises_nothing(estimate, config_file):
+    options = ("--config", config_file({"confidence": {"factors": ["technical", "generator"]}}))
+    event = {"sql": "SELECT 1 AS n", "generator_confidence": 0.5}
+    assert scored(event, *options)["confidence"]["overall"] == 0.5
+    record = scored({**event, "generator_confidence": estimate}, *options)
+    assert record["confidence"]["generator"] is None
+    assert record["confidence"]["limiting_factor"] == "technical"
+    [(code, message)] = errors_of(record, "generator")
+    assert code == "input_out_of_range"
+    assert f"generator_confidence is {estimate:g}" in message and "0..1" in message
+    only = ("--config", config_file({"confidence": {"factors": ["generator"]}}))
+    record = scored({**event, "generator_confidence": estimate}, *only)
+    assert record["confidence"]["overall"] is None and record["confidence"]["level"] is None
+
+
+def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as shop:
+        shop.execute("CREATE TABLE t (a integer)")
+    options = ("--config", config_file({"targets": ({"name": "shop", "engine": "sqlite", "path": str(path)},)}))
+    for similarity, level, weight in ((0.95, "HIGH_CONFIDENCE", 1), (7, "LOW_CONFIDENCE", 0.5),
+                                      (-1, "LOW_CONFIDENCE", 0.5)):
+        record = scored({"sql": "SELECT a FROM t LIMIT 1", "target": "shop",
+                         "ground_truth": {"sql": "SELECT a FROM t LIMIT 1", "similarity": similarity}}, *options)
+        validation = record["result_validation"]
+        assert (validation["score"], validation["match_confidence"], validation["weight"]) == (1, level, weight)
+        codes = [code for code, message in errors_of(record, "result_validation")
+                 if "ground_truth.similarity" in message]
+        assert codes == ([] if similarity == 0.95 else ["input_out_of_range"])
 
 
 def test_score_answers_as_lines_come():
