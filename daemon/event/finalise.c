@@ -17,6 +17,7 @@ struct outcome {
 	size_t truth_index;
 	struct truth_match match;
 	struct evaluation_value result; /* of the ladder */
+	struct evaluation_value semantic;
 	bool truth_failed;
 	opt_double_t relevance;	  /* 0..100 */
 	opt_double_t correctness; /* 0..1 */
@@ -315,6 +316,25 @@ _Static_assert((int)SEMANTIC_CLAUSE_COUNT_ == (int)SQL_CLAUSE_COUNT_ &&
 		       (int)SEMANTIC_WHERE == (int)SQL_CLAUSE_WHERE,
 	       "the clauses of analysis and score are the same");
 
+/* A metric that the truth cannot be read for: 0, flagged. */
+static opt_double_t fail_by_truth(struct outcome *outcome, const char *metric,
+				  const struct sql_analysis *truth)
+{
+	struct event *event = outcome->event;
+	str_t where = outcome->truth_index == 0 ? STR("ground_truth.sql")
+						: arena_printf(event->arena, "ground_truth.alternatives[%zu]",
+							       outcome->truth_index - 1);
+	str_t why = truth->diagnostics_count ? truth->diagnostics[0].message : STR("it is no statement");
+	str_t message = truth->valid
+				? arena_printf(event->arena, STR_FMT " has no form that can be compared",
+					       STR_ARG(where))
+				: arena_printf(event->arena,
+					       STR_FMT " cannot be parsed: " STR_FMT "; fix the ground truth",
+					       STR_ARG(where), STR_ARG(why));
+	event_add_error(event, metric, ERR_SQL_UNPARSABLE, message.ptr);
+	return opt_double(0);
+}
+
 static opt_double_t accuracy_of_tables(struct outcome *outcome, const struct sql_analysis *truth)
 {
 	struct event *event = outcome->event;
@@ -325,8 +345,10 @@ static opt_double_t accuracy_of_tables(struct outcome *outcome, const struct sql
 	if (expected && expected->tables_set) {
 		tables = expected->tables;
 		count = expected->tables_count;
-	} else if (!truth || !truth->tables_known) {
+	} else if (!truth) {
 		return (opt_double_t)OPT_NONE;
+	} else if (!truth->tables_known) {
+		return fail_by_truth(outcome, "table_accuracy", truth);
 	}
 	if (!sql->tables_known) {
 		event_add_error(event, "table_accuracy", ERR_SQL_UNPARSABLE,
@@ -358,6 +380,11 @@ static void fill_structure(struct outcome *outcome)
 	const struct semantic_query generated = semantic_query(&analysis->sql),
 				    expected = semantic_query(truth);
 	structure->semantic = semantic_score(&generated, &expected, event->arena);
+	outcome->semantic = (struct evaluation_value){ METRIC_COMPUTED, structure->semantic.value };
+	if (structure->semantic.set)
+		return;
+	structure->semantic = fail_by_truth(outcome, "semantic", truth);
+	outcome->semantic.state = METRIC_FAILED;
 }
 
 /* ---- grading, evaluation, label ---- */
@@ -449,9 +476,7 @@ static void fill_evaluation(struct outcome *outcome)
 	};
 	input.metrics[EVALUATION_STRUCTURAL] =
 		(struct evaluation_value){ METRIC_COMPUTED, structure->structural };
-	if (structure->semantic.set)
-		input.metrics[EVALUATION_SEMANTIC] =
-			(struct evaluation_value){ METRIC_COMPUTED, structure->semantic.value };
+	input.metrics[EVALUATION_SEMANTIC] = outcome->semantic;
 	input.metrics[EVALUATION_JUDGE] = judged_value(outcome);
 	input.metrics[EVALUATION_RESULT] = outcome->result;
 	struct evaluation_score score;

@@ -202,6 +202,21 @@ def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):
         assert codes == ([] if similarity == 0.95 else ["input_out_of_range"])
 
 
+def test_a_truth_that_cannot_be_parsed_is_flagged():
+    event = {"sql": "SELECT 1 AS n"}
+    good = scored({**event, "ground_truth": {"sql": "SELECT 1 AS n"}})
+    assert good["structure"]["semantic"] == 1 and not good["evaluation"]["degraded"] and not good["errors"]
+    record = scored({**event, "ground_truth": {"sql": "SELEC 1"}})
+    assert (record["structure"]["semantic"], record["structure"]["table_accuracy"]) == (0, 0)
+    for metric in ("semantic", "table_accuracy"):
+        [(code, message)] = errors_of(record, metric)
+        assert code == "sql_unparsable" and "ground_truth.sql cannot be parsed" in message
+    assert record["evaluation"]["degraded"] and "semantic" not in record["evaluation"]["weights"]
+    # with the tables given, they need no truth
+    record = scored({**event, "ground_truth": {"sql": "SELEC 1", "tables": []}})
+    assert record["structure"]["table_accuracy"] == 1 and not errors_of(record, "table_accuracy")
+
+
 def test_score_answers_as_lines_come():
     with subprocess.Popen([BINARY, "score"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for number in range(3):
