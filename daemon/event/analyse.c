@@ -105,7 +105,9 @@ static void choose_target(struct event *event)
 	enum sql_dialect dialect = engine_dialect(target->engine);
 	if (query->dialect != ENUM_ABSENT && dialect != analysis->dialect) {
 		struct err_detail detail;
-		err_fail(&detail, ERR_DIALECT_MISMATCH, "the event says %s, its target \"%s\" speaks %s",
+		err_fail(&detail, ERR_DIALECT_MISMATCH,
+			 "the event says %s, its target \"%s\" speaks %s; "
+			 "leave dialect out, or name the target that the SQL is meant for",
 			 dialect_name(analysis->dialect), target->name, dialect_name(dialect));
 		event_add_error(event, "target", ERR_DIALECT_MISMATCH, detail.message);
 		return;
@@ -113,6 +115,15 @@ static void choose_target(struct event *event)
 	analysis->dialect = dialect;
 	analysis->target = target;
 	analysis->catalog = targets_catalog(targets, target);
+	if (analysis->catalog)
+		return;
+	struct err_detail detail;
+	err_fail(&detail, ERR_CATALOG_UNAVAILABLE,
+		 "the catalog of target \"%s\" cannot be had, so no name is checked; see that the target "
+		 "answers "
+		 "and what the log says of it",
+		 target->name);
+	event_add_error(event, "technical", ERR_CATALOG_UNAVAILABLE, detail.message);
 }
 
 static struct sql_request request_of(const struct event *event, str_t sql)

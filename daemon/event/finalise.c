@@ -474,8 +474,10 @@ static void fill_evaluation(struct outcome *outcome)
 		.result_factor = outcome->match.factor,
 		.pass_score = event->config->evaluation.pass_score,
 	};
+	bool names_unchecked = str_present(event->query->target) && !event->analysis.catalog;
 	input.metrics[EVALUATION_STRUCTURAL] =
-		(struct evaluation_value){ METRIC_COMPUTED, structure->structural };
+		(struct evaluation_value){ names_unchecked ? METRIC_UNCHECKED : METRIC_COMPUTED,
+					   structure->structural };
 	input.metrics[EVALUATION_SEMANTIC] = outcome->semantic;
 	input.metrics[EVALUATION_JUDGE] = judged_value(outcome);
 	input.metrics[EVALUATION_RESULT] = outcome->result;

@@ -43,8 +43,8 @@ void evaluation_score(const struct evaluation_input *input, struct evaluation_sc
 		struct evaluation_value metric = metric_value(input, (enum evaluation_metric)i);
 		if (base[i] == 0)
 			continue;
-		score.degraded = score.degraded || metric.state == METRIC_FAILED;
-		if (metric.state != METRIC_COMPUTED)
+		score.degraded |= metric.state == METRIC_FAILED || metric.state == METRIC_UNCHECKED;
+		if (metric.state != METRIC_COMPUTED && metric.state != METRIC_UNCHECKED)
 			continue;
 		score.weights[i] = settle(i == EVALUATION_RESULT ? base[i] * input->result_factor : base[i]);
 		sum += score.weights[i] * clamp01(metric.value);

@@ -20,12 +20,13 @@ const char *evaluation_metric_name(enum evaluation_metric metric);
 enum metric_state {
 	METRIC_NOT_ASKED, /* left out */
 	METRIC_COMPUTED,
-	METRIC_FAILED /* could not be computed: left out, and the evaluation is degraded */
+	METRIC_UNCHECKED, /* computed without all that it takes: counts, and the evaluation is degraded */
+	METRIC_FAILED	  /* could not be computed: left out, and the evaluation is degraded */
 };
 
 struct evaluation_value {
 	enum metric_state state;
-	double value; /* 0..1, of a computed one */
+	double value; /* 0..1, of a computed or unchecked one */
 };
 
 struct evaluation_input {
@@ -38,9 +39,9 @@ struct evaluation_input {
 };
 
 /*
- * score = Σ weight·value / Σ weight over the metrics that were computed. Weights: with truth and target
- * structural 0.40, semantic 0.15, judge 0.15, result 0.30 × factor; with a truth alone structural 0.60,
- * semantic 0.10, judge 0.30; with neither structural 0.60 and judge 0.30.
+ * score = Σ weight·value / Σ weight over the metrics that were computed, checked or not. Weights: with truth
+ * and target structural 0.40, semantic 0.15, judge 0.15, result 0.30 × factor; with a truth alone structural
+ * 0.60, semantic 0.10, judge 0.30; with neither structural 0.60 and judge 0.30.
  */
 struct evaluation_score {
 	opt_double_t score; /* none when nothing could be computed */

@@ -217,6 +217,27 @@ def test_a_truth_that_cannot_be_parsed_is_flagged():
     assert record["structure"]["table_accuracy"] == 1 and not errors_of(record, "table_accuracy")
 
 
+UNCHECKED = {
+    "unknown target": ({"target": "nowhere"}, "target", "target_unknown", "nowhere"),
+    "other dialect": ({"target": "shop", "dialect": "MYSQL"}, "target", "dialect_mismatch", "MySQL"),
+    "no catalog": ({"target": "shop"}, "technical", "catalog_unavailable", "shop"),
+}
+
+
+@pytest.mark.parametrize("truth", [None, {"sql": "SELECT 1 AS n"}])
+@pytest.mark.parametrize("kind", UNCHECKED)
+def test_what_is_not_checked_is_not_passed_off_as_checked(kind, truth, config_file, tmp_path):
+    named, metric, code, mentioned = UNCHECKED[kind]
+    config = config_file({"targets": ({"name": "shop", "engine": "sqlite", "path": str(tmp_path / "none.db")},)})
+    event = {"sql": "SELECT 1 AS n", "ground_truth": truth}
+    assert not scored(event, "--config", config)["evaluation"]["degraded"]
+    record = scored({**event, **named}, "--config", config)
+    assert record["confidence"]["technical"] is None and record["safety"]["verdict"] == "UNKNOWN"
+    assert record["evaluation"]["degraded"]
+    [(said, message)] = errors_of(record, metric)
+    assert said == code and mentioned in message
+
+
 def test_score_answers_as_lines_come():
     with subprocess.Popen([BINARY, "score"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for number in range(3):

@@ -6,6 +6,10 @@
 	{                                                                                                    \
 		METRIC_COMPUTED, (number)                                                                    \
 	}
+#define UNCHECKED(number)                                                                                    \
+	{                                                                                                    \
+		METRIC_UNCHECKED, (number)                                                                   \
+	}
 #define FAILED                                                                                               \
 	{                                                                                                    \
 		METRIC_FAILED, 0                                                                             \
@@ -69,6 +73,13 @@ static const struct {
 	{ "another bound",
 	  { { IS(1), IS(1), IS(1), IS(0) }, true, true, false, 1, 0.71 },
 	  { SOME(0.7), false, false, { 0.40, 0.15, 0.15, 0.30 } } },
+	{ "a target without its catalog, no truth",
+	  { { UNCHECKED(1), LEFT_OUT, LEFT_OUT, LEFT_OUT }, false, true, false, 1, 0 },
+	  { SOME(1), true, true, { 0.60, 0, 0, 0 } } },
+	/* 0.40·0.5 / 0.55 */
+	{ "a target without its catalog",
+	  { { UNCHECKED(0.5), IS(0), LEFT_OUT, FAILED }, true, true, false, 1, 0 },
+	  { SOME(0.363636363636), false, true, { 0.40, 0.15, 0, 0 } } },
 	{ "nothing at all",
 	  { { LEFT_OUT, LEFT_OUT, FAILED, LEFT_OUT }, false, false, false, 1, 0 },
 	  { NONE, false, true, { 0 } } },
