@@ -176,6 +176,15 @@ static void start_pipeline(struct app *app)
 	app->pipeline = pipeline_start(&options);
 }
 
+/* Feedback may come later; events do not wait for it. */
+static void warn_of_feedback(const struct app *app)
+{
+	struct err_detail detail = { "" };
+	err_t err = topics_check_feedback(&app->kafka, KAFKA_START_MS, &detail);
+	if (err)
+		log_warning("%s; until then no feedback is counted", err_message(err, &detail));
+}
+
 static err_t start_kafka(struct app *app, struct err_detail *detail)
 {
 	const struct source_callbacks source = { .message = on_message, .fatal = on_fatal, .context = app };
@@ -185,6 +194,7 @@ static err_t start_kafka(struct app *app, struct err_detail *detail)
 		err = publisher_start(&app->kafka, on_fatal, app, KAFKA_START_MS, &app->publisher, detail);
 	if (err)
 		return err;
+	warn_of_feedback(app);
 	start_pipeline(app);
 	err = source_start(&app->kafka, &app->credits, &source, &app->source, detail);
 	if (!err)

@@ -90,6 +90,8 @@ static void check_kafka(struct check *check)
 	if (!err)
 		err = topics_check(&settings, KAFKA_MS, &detail);
 	if (!err)
+		err = topics_check_feedback(&settings, KAFKA_MS, &detail);
+	if (!err)
 		err = topics_inspect(&settings, KAFKA_MS, check->arena, &notes, &detail);
 	report(check, "kafka", err, &detail, notes);
 }

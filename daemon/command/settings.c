@@ -19,6 +19,9 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 		.scored_topic = kafka->scored_topic,
 		.advisory_topic = kafka->advisory_topic,
 		.dead_letter_topic = kafka->dead_letter_topic,
+		.feedback_topic = config->calibration.configured && config->calibration.feedback_horizon_s > 0
+					  ? kafka->feedback_topic
+					  : NULL,
 		.properties = properties.items,
 		.properties_count = properties.count,
 		.exactly_once = kafka->delivery == CONFIG_EXACTLY_ONCE,

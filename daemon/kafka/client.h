@@ -18,6 +18,7 @@ struct kafka_settings {
 	const char *scored_topic;
 	const char *advisory_topic;
 	const char *dead_letter_topic;
+	const char *feedback_topic;    /* or NULL: feedback is not read */
 	const char *const *properties; /* "name=value", passed through to every client */
 	size_t properties_count;
 	bool exactly_once; /* false: at least once */
@@ -29,7 +30,7 @@ struct kafka_settings {
 	int transaction_linger_ms;
 	size_t max_in_flight_bytes;
 	int drain_on_revoke_ms;
-	size_t max_message_bytes; /* the largest event that is fetched */
+	size_t max_message_bytes; /* the largest event that is taken; what is larger becomes a dead letter */
 };
 
 /* The daemon can go on no longer (fenced, fatal client error): called once, from any thread; must not block.

@@ -56,7 +56,7 @@ static err_t open_client(const struct kafka_settings *settings, rd_kafka_t **ret
 	return err;
 }
 
-/* The topics with the settings that name them. */
+/* A topic with the setting that names it. */
 struct named_topic {
 	const char *setting, *name;
 	int replicas;	     /* the fewest of its partitions; 0: not known, likewise below */
@@ -64,9 +64,12 @@ struct named_topic {
 	int64_t min_in_sync; /* min.insync.replicas */
 };
 
-enum { INPUT, SCORED, ADVISORY, DEAD_LETTER, TOPICS };
+enum { INPUT, SCORED, ADVISORY, DEAD_LETTER, FEEDBACK, TOPICS };
 
-static void name_topics(const struct kafka_settings *settings, struct named_topic ret_topics[TOPICS])
+static const char feedback_setting[] = "kafka.feedback_topic";
+
+/* All that are used, the one of feedback last, in the order of the enumeration; their number. */
+static size_t name_topics(const struct kafka_settings *settings, struct named_topic ret_topics[TOPICS])
 {
 	ret_topics[INPUT] =
 		(struct named_topic){ .setting = "kafka.input_topic", .name = settings->input_topic };
@@ -76,6 +79,9 @@ static void name_topics(const struct kafka_settings *settings, struct named_topi
 		(struct named_topic){ .setting = "kafka.advisory_topic", .name = settings->advisory_topic };
 	ret_topics[DEAD_LETTER] = (struct named_topic){ .setting = "kafka.dead_letter_topic",
 							.name = settings->dead_letter_topic };
+	ret_topics[FEEDBACK] =
+		(struct named_topic){ .setting = feedback_setting, .name = settings->feedback_topic };
+	return settings->feedback_topic ? TOPICS : FEEDBACK;
 }
 
 err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
@@ -86,8 +92,19 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 	name_topics(settings, topics);
 	if (!err)
 		err = wait_for_cluster(client, settings, timeout_ms, detail);
-	for (size_t i = 0; !err && i < TOPICS; i++)
+	for (size_t i = 0; !err && i < FEEDBACK; i++)
 		err = check_topic(client, topics[i].setting, topics[i].name, timeout_ms, detail);
+	return err;
+}
+
+err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	if (!settings->feedback_topic)
+		return ERR_OK;
+	err_t err = open_client(settings, &client, detail);
+	if (!err)
+		err = check_topic(client, feedback_setting, settings->feedback_topic, timeout_ms, detail);
 	return err;
 }
 
@@ -121,7 +138,7 @@ static void take_limit(struct named_topic *topic, const rd_kafka_ConfigEntry_t *
 		topic->min_in_sync = strtoll(value, NULL, 10);
 }
 
-static void take_limits(struct named_topic topics[TOPICS], const rd_kafka_event_t *event)
+static void take_limits(struct named_topic *topics, size_t topics_count, const rd_kafka_event_t *event)
 {
 	size_t count = 0, entries_count = 0;
 	const rd_kafka_DescribeConfigs_result_t *result =
@@ -131,31 +148,31 @@ static void take_limits(struct named_topic topics[TOPICS], const rd_kafka_event_
 	for (size_t i = 0; i < count; i++) {
 		const rd_kafka_ConfigEntry_t **entries =
 			rd_kafka_ConfigResource_configs(resources[i], &entries_count);
-		for (size_t t = 0; t < TOPICS; t++)
+		for (size_t t = 0; t < topics_count; t++)
 			if (strcmp(rd_kafka_ConfigResource_name(resources[i]), topics[t].name) == 0)
 				for (size_t e = 0; e < entries_count; e++)
 					take_limit(&topics[t], entries[e]);
 	}
 }
 
-static void read_limits(rd_kafka_t *client, struct named_topic topics[TOPICS], int timeout_ms)
+static void read_limits(rd_kafka_t *client, struct named_topic *topics, size_t topics_count, int timeout_ms)
 {
 	_cleanup_(queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
 	rd_kafka_ConfigResource_t *resources[TOPICS];
-	for (size_t i = 0; i < TOPICS; i++)
+	for (size_t i = 0; i < topics_count; i++)
 		resources[i] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topics[i].name);
-	rd_kafka_DescribeConfigs(client, resources, TOPICS, NULL, queue);
+	rd_kafka_DescribeConfigs(client, resources, topics_count, NULL, queue);
 	_cleanup_(event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, timeout_ms);
 	if (event && !rd_kafka_event_error(event))
-		take_limits(topics, event);
-	rd_kafka_ConfigResource_destroy_array(resources, TOPICS);
+		take_limits(topics, topics_count, event);
+	rd_kafka_ConfigResource_destroy_array(resources, topics_count);
 }
 
-static void remark(const struct kafka_settings *settings, const struct named_topic topics[TOPICS],
-		   struct buf *notes)
+static void remark(const struct kafka_settings *settings, const struct named_topic *topics,
+		   size_t topics_count, struct buf *notes)
 {
 	int64_t input = topics[INPUT].max_message;
-	for (size_t i = 0; i < TOPICS; i++) {
+	for (size_t i = 0; i < topics_count; i++) {
 		if (topics[i].replicas == 1)
 			buf_printf(notes, "topic \"%s\" has a single replica: a lost broker loses messages\n",
 				   topics[i].name);
@@ -190,11 +207,11 @@ err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, stru
 	err_t err = open_client(settings, &client, detail);
 	if (err)
 		return err;
-	name_topics(settings, topics);
-	for (size_t i = 0; i < TOPICS; i++)
+	size_t topics_count = name_topics(settings, topics);
+	for (size_t i = 0; i < topics_count; i++)
 		count_replicas(client, &topics[i], timeout_ms);
-	read_limits(client, topics, timeout_ms);
-	remark(settings, topics, &notes);
+	read_limits(client, topics, topics_count, timeout_ms);
+	remark(settings, topics, topics_count, &notes);
 	*ret_notes = arena_str(arena, buf_str(&notes));
 	return ERR_OK;
 }

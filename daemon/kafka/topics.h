@@ -9,6 +9,9 @@
  */
 err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
+/* The same for the topic of feedback, where that is read: scoring does without it. Blocks. */
+err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
+
 /* What a person ought to know about topics that exist, one remark a line: too few replicas, limits of
  * messages and of commits that do not fit each other. Limits that the cluster does not tell are left out. In
  * the arena. Blocks. */

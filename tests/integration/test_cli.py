@@ -326,6 +326,21 @@ def test_check_names_a_missing_topic(kafka, topics, config_file):
     assert "no-such-topic" in done.stdout + done.stderr
 
 
+def test_feedback_topic_that_is_missing(kafka, topics, postgres, calibration_database, make_daemon, config_file):
+    """check refuses it, the start says so and goes on, and nobody asks for it where it is not read."""
+    settings = topics(1).settings(kafka, feedback_topic="no-such-feedback")
+    calibration = {"dsn": postgres.dsn(calibration_database, "assayd")}
+    done = assayd("check", "--config", config_file({"kafka": settings, "calibration": calibration}))
+    assert done.returncode == 0 and "no-such-feedback" not in done.stdout + done.stderr
+    config = {"kafka": settings, "calibration": {**calibration, "feedback_horizon_s": 3600}}
+    done = assayd("check", "--config", config_file(config))
+    assert done.returncode == UNAVAILABLE
+    assert 'kafka.feedback_topic: topic "no-such-feedback"' in done.stdout + done.stderr
+    daemon = make_daemon(config)
+    daemon.start()
+    assert 'kafka.feedback_topic: topic "no-such-feedback"' in daemon.log()
+
+
 def test_run_without_its_topic(kafka, topics, config_file):
     settings = topics(1).settings(kafka, input_topic="no-such-topic")
     done = assayd("run", "--config", config_file({"kafka": settings}), timeout=90)
