@@ -108,6 +108,23 @@ static err_t read_key(struct endpoint *endpoint, const char *path, struct err_de
 	return err;
 }
 
+/* Libcurl would tell only with the first request, and with every one. */
+static err_t check_authorities(const char *path, struct err_detail *detail)
+{
+	char byte;
+	if (!path)
+		return ERR_OK;
+	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, &byte, 1);
+	if (len < 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"cannot read the certificates %s (judge.ca_file): %s", path, strerror(errno));
+	if (len == 0)
+		return err_fail(detail, ERR_CONFIG_RANGE, "the certificates %s (judge.ca_file) are empty",
+				path);
+	return ERR_OK;
+}
+
 err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,
 		    struct err_detail *detail)
 {
@@ -120,6 +137,8 @@ err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *sett
 		return err_fail(detail, ERR_CONFIG_MISSING, "judge.model is missing");
 	endpoint->model = arena_strdup(endpoint->arena, settings->model);
 	err_t err = read_key(endpoint, settings->api_key_file, detail);
+	if (err == ERR_OK)
+		err = check_authorities(settings->ca_file, detail);
 	if (err == ERR_OK)
 		err = read_url(endpoint, settings->base_url, detail);
 	if (err == ERR_OK)

@@ -19,8 +19,8 @@ struct endpoint {
 	struct buf scratch[2];		   /* memory for texts that are made and read at once */
 };
 
-/* Reads the settings, the key and the prompts. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names
- * the setting. */
+/* Reads the settings, the key and the prompts, and looks whether the authorities' certificates can be read.
+ * ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the setting. */
 err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,
 		    struct err_detail *detail);
 

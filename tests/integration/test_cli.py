@@ -137,6 +137,15 @@ def test_missing_password_file(config_file):
     assert "/no/such" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "score", "check"])
+def test_missing_authorities_of_the_judge(command, kafka, topics, config_file):
+    done = assayd(command, "--config", config_file({
+        "kafka": topics(1).settings(kafka),
+        "judge": {"provider": "openai", "base_url": "https://127.0.0.1:1/v1", "model": "m", "ca_file": "/no/such.pem"}}))
+    assert done.returncode != 0
+    assert "/no/such.pem (judge.ca_file)" in done.stdout + done.stderr
+
+
 def plain(event):
     return events.encode_json(event).decode()
 

@@ -88,6 +88,38 @@ static void test_key(void **state)
 	}
 }
 
+static void test_authorities(void **state)
+{
+	(void)state;
+	char readable[] = "/tmp/judge-ca-XXXXXX", empty[] = "/tmp/judge-ca-XXXXXX";
+	write_key(readable, "-----BEGIN CERTIFICATE-----\n");
+	write_key(empty, "");
+	const struct {
+		const char *file;
+		err_t err;
+	} cases[] = {
+		{ NULL, ERR_OK },
+		{ readable, ERR_OK },
+		{ empty, ERR_CONFIG_RANGE },
+		{ "/nonexistent/ca.pem", ERR_FILE_UNREADABLE },
+		{ "/tmp", ERR_FILE_UNREADABLE },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct endpoint endpoint;
+		struct judge_settings settings = settings_of("https://127.0.0.1/v1", NULL);
+		struct err_detail detail = { "" };
+		settings.ca_file = cases[i].file;
+		assert_int_equal(endpoint_open(&endpoint, &settings, &detail), cases[i].err);
+		if (cases[i].err) {
+			assert_non_null(strstr(detail.message, "judge.ca_file"));
+			assert_non_null(strstr(detail.message, cases[i].file));
+		}
+		endpoint_close(&endpoint);
+	}
+	unlink(readable);
+	unlink(empty);
+}
+
 static void test_quote(void **state)
 {
 	(void)state;
@@ -121,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_key),
+		cmocka_unit_test(test_authorities),
 		cmocka_unit_test(test_quote),
 	};
 	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);
