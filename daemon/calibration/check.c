@@ -60,6 +60,7 @@ err_t calibration_check(const char *dsn, const char *password_file, struct arena
 	_cleanup_(database_cleanup) struct database *database = database_new(dsn, password_file);
 	int version = 0, newest = calibration_schema_version();
 	bool superuser = false;
+	database_set_settings(database, "calibration.");
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)
 		err = calibration_schema_read(database, &version, detail);

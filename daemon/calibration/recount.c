@@ -414,6 +414,7 @@ static err_t begin(struct recount *recount, const struct recount_options *option
 	if (options->retention_days && recount->horizon_ms > options->retention_days * DAY_MS)
 		recount->horizon_ms = options->retention_days * DAY_MS;
 	recount->database = database_new(options->dsn, options->password_file);
+	database_set_settings(recount->database, "calibration.");
 	database_set_application(recount->database, "assayd recount");
 	err_t err = topic_reader_new(options->kafka, &recount->reader, detail);
 	if (!err)

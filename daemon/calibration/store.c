@@ -34,6 +34,7 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	if (!store)
 		abort();
 	store->database = database_new(options->dsn, options->password_file);
+	database_set_settings(store->database, "calibration.");
 	database_set_application(store->database, "assayd calibration");
 	store->bucket_s = options->bucket_s;
 	store->max_segments = options->max_segments;

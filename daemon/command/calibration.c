@@ -18,6 +18,7 @@ static err_t report(const struct calibration_options *options, const struct conf
 				"--window \"%s\" is no time span; write for example 1h, 24h or 7d", window);
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
+	database_set_settings(database, "calibration.");
 	err_t err = calibration_read(database, &query, arena, &reports, detail);
 	if (err)
 		return err;

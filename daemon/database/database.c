@@ -21,6 +21,7 @@ struct database {
 	char *dsn;
 	char *password_file;
 	const char *application;
+	const char *settings;	  /* how their names begin, or NULL */
 	_Atomic int64_t until_us; /* no wait lasts longer */
 	PGconn *connection;	  /* or NULL */
 };
@@ -55,6 +56,11 @@ void database_set_application(struct database *database, const char *application
 	database->application = application;
 }
 
+void database_set_settings(struct database *database, const char *prefix)
+{
+	database->settings = prefix;
+}
+
 void database_disconnect(struct database *database)
 {
 	PQfinish(TAKE_PTR(database->connection));
@@ -84,6 +90,16 @@ int database_version(const struct database *database)
 static err_t fail_with(struct err_detail *detail, err_t err, const char *message)
 {
 	return err_fail(detail, err, "%.*s", (int)strcspn(message, "\n"), message);
+}
+
+/* Puts the setting's name before what went wrong with it. */
+static err_t name_setting(const struct database *database, const char *setting, err_t err,
+			  struct err_detail *detail)
+{
+	if (!detail || !database->settings)
+		return err;
+	const struct err_detail reason = *detail;
+	return err_fail(detail, err, "%s%s: %s", database->settings, setting, reason.message);
 }
 
 static err_t read_password(const char *file, char password[PASSWORD_SIZE], struct err_detail *detail)
@@ -144,7 +160,7 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 	if (database->password_file) {
 		err_t err = read_password(database->password_file, password, detail);
 		if (err)
-			return err;
+			return name_setting(database, "password_file", err, detail);
 	}
 	const char *const keywords[] = { "dbname", "fallback_application_name",
 					 password[0] ? "password" : NULL, NULL };
@@ -158,9 +174,10 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 	err_t err = finish_connect(database, detail);
 	if (!err)
 		err = database_script(database, SESSION_SETTINGS, detail);
-	if (err)
-		database_disconnect(database);
-	return err;
+	if (!err)
+		return ERR_OK;
+	database_disconnect(database);
+	return name_setting(database, "dsn", err, detail);
 }
 
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail)

@@ -22,6 +22,11 @@ void database_free(struct database *database);
  * a static text. */
 void database_set_application(struct database *database, const char *application);
 
+/* How the names of the settings begin that the connection string ("…dsn") and the password's file
+ * ("…password_file") came from, such as "calibration.": what goes wrong when connecting then names them. A
+ * static text; NULL: nothing is named. */
+void database_set_settings(struct database *database, const char *prefix);
+
 /* Connects unless it is connected. DATABASE_UNAVAILABLE: try again later. `ret_fresh` (may be NULL) tells
  * whether the connection is a new one. */
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail);

@@ -46,5 +46,6 @@ err_t judge_check_cache(const struct judge_settings *settings, struct err_detail
 {
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(settings->cache_dsn, settings->cache_password_file);
+	database_set_settings(database, "judge.cache_");
 	return database_connect(database, NULL, detail);
 }

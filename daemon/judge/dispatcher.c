@@ -528,6 +528,7 @@ static void start_shared(struct dispatcher *dispatcher, const struct judge_setti
 	dispatcher->shared = shared_cache_start(&(struct shared_cache_options){
 		.dsn = settings->cache_dsn,
 		.password_file = settings->cache_password_file,
+		.settings = settings->cache_of_calibration ? "calibration." : "judge.cache_",
 		.retention_s = settings->cache_retention_s,
 		.wait_ms = settings->cache_wait_ms,
 		.wake = wake,

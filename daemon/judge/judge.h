@@ -29,6 +29,7 @@ struct judge_settings {
 	size_t cache_bytes;
 	const char *cache_dsn;		 /* PostgreSQL for a cache that instances share; NULL or "": none */
 	const char *cache_password_file; /* or NULL */
+	bool cache_of_calibration;	 /* the two are those of the calibration */
 	int64_t cache_retention_s;	 /* of its rows */
 	int64_t cache_wait_ms;		 /* for its answers, before it is taken to be away */
 	int64_t requests_per_minute;	 /* 0: no limit; likewise the two below */

@@ -25,6 +25,7 @@ struct shared_cache;
 struct shared_cache_options {
 	const char *dsn;
 	const char *password_file;   /* or NULL */
+	const char *settings;	     /* how the names of these two begin in the configuration */
 	int64_t retention_s;	     /* rows are of use for this time */
 	int64_t wait_ms;	     /* for an answer, before PostgreSQL is taken to be away */
 	void (*wake)(void *context); /* there is something to run; any thread */

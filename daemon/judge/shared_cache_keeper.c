@@ -309,6 +309,8 @@ struct keeper *keeper_start(const struct shared_cache_options *options)
 	keeper->backoff = (struct backoff){ .base_ms = RECONNECT_BASE_MS, .cap_ms = RECONNECT_CAP_MS };
 	keeper->writer = database_new(options->dsn, options->password_file);
 	keeper->reader = database_new(options->dsn, options->password_file);
+	database_set_settings(keeper->writer, options->settings);
+	database_set_settings(keeper->reader, options->settings);
 	database_set_application(keeper->writer, "assayd judge");
 	database_set_application(keeper->reader, "assayd judge");
 	keeper->thread = pool_start("judge-cache", 1, run, keeper);

@@ -57,16 +57,19 @@ void secret_free(struct buf *buf)
 }
 
 /* Reads the file but for one line end behind the password. */
-static err_t read_password(const char *path, struct buf *ret_password, struct err_detail *detail)
+static err_t read_password(const struct target_settings *target, struct buf *ret_password,
+			   struct err_detail *detail)
 {
+	const char *path = target->password_file;
 	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "the password file %s cannot be read: %s", path,
-				strerror(errno));
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"the password_file %s of target \"%s\" cannot be read: %s", path,
+				target->name, strerror(errno));
 	ssize_t got = read(fd, buf_reserve(ret_password, PASSWORD_MAX_BYTES), PASSWORD_MAX_BYTES);
 	if (got < 0 || got == PASSWORD_MAX_BYTES)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "the password file %s %s", path,
-				got < 0 ? "cannot be read" : "is longer than a password");
+		return err_fail(detail, ERR_FILE_UNREADABLE, "the password_file %s of target \"%s\" %s", path,
+				target->name, got < 0 ? "cannot be read" : "is longer than a password");
 	size_t len = (size_t)got;
 	if (len > 0 && ret_password->data[len - 1] == '\n')
 		len--;
@@ -83,7 +86,7 @@ static err_t put_first_message(const struct target_settings *target, struct buf 
 	_cleanup_(secret_free) struct buf password = BUF_INIT;
 	struct worker_settings settings = { .target = *target };
 	if (target->password_file) {
-		err_t err = read_password(target->password_file, &password, detail);
+		err_t err = read_password(target, &password, detail);
 		if (err)
 			return err;
 		settings.password = buf_str(&password);

@@ -122,11 +122,11 @@ def test_unreachable_servers(config_file):
         "kafka": {"bootstrap_servers": f"127.0.0.1:{broker}"},
         "targets": ({"name": "shop", "engine": "postgresql", "dsn": f"host=127.0.0.1 port={database} user=a"},),
         "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{judge}/v1", "model": "m",
-                  "timeout_ms": 2000},
+                  "timeout_ms": 2000, "cache_dsn": f"host=127.0.0.1 port={database} user=c"},
         "calibration": {"dsn": f"host=127.0.0.1 port={database} user=a"}}))
     assert done.returncode == UNAVAILABLE
     said = done.stdout + done.stderr
-    for place in (f"127.0.0.1:{broker}", str(database), str(judge), "shop"):
+    for place in (f"127.0.0.1:{broker}", str(database), str(judge), "shop", "calibration.dsn: ", "judge.cache_dsn: "):
         assert place in said
 
 
@@ -134,7 +134,7 @@ def test_missing_password_file(config_file):
     done = assayd("check", "--config", config_file({
         "targets": ({"name": "shop", "engine": "postgresql", "dsn": "host=127.0.0.1", "password_file": "/no/such"},)}))
     assert done.returncode != 0
-    assert "/no/such" in done.stdout + done.stderr
+    assert 'password_file /no/such of target "shop"' in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "score", "check"])

@@ -106,6 +106,28 @@ static void test_passwords(void **state)
 		database_new(server.socket_dsn, "/nonexistent/password");
 	assert_int_equal(database_connect(database, NULL, &detail), ERR_FILE_UNREADABLE);
 	assert_non_null(strstr(detail.message, "/nonexistent/password"));
+	database_set_settings(database, "calibration.");
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_FILE_UNREADABLE);
+	assert_string_equal(detail.message,
+			    "calibration.password_file: /nonexistent/password: No such file or directory");
+}
+
+/* Libpq says what it could not do, not where that was asked for. */
+static void test_settings_are_named(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = { "host=/nonexistent", "no connection string" };
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		struct err_detail bare = { "" }, named = { "" };
+		char expected[sizeof named.message + 16];
+		_cleanup_(database_cleanup) struct database *database = database_new(wrong[i], NULL);
+		assert_int_equal(database_connect(database, NULL, &bare), ERR_DATABASE_UNAVAILABLE);
+		database_set_settings(database, "judge.cache_");
+		assert_int_equal(database_connect(database, NULL, &named), ERR_DATABASE_UNAVAILABLE);
+		snprintf(expected, sizeof expected, "judge.cache_dsn: %s", bare.message);
+		assert_string_equal(named.message, expected);
+		assert_int_equal(database_connect(database, NULL, NULL), ERR_DATABASE_UNAVAILABLE);
+	}
 }
 
 static void *sleep_there(void *context)
@@ -186,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_a_lost_connection_is_opened_anew),
 		cmocka_unit_test(test_parameters),
 		cmocka_unit_test(test_passwords),
+		cmocka_unit_test(test_settings_are_named),
 		cmocka_unit_test(test_waits_can_be_limited),
 		cmocka_unit_test(test_migrations),
 	};
