@@ -110,8 +110,9 @@ static void keep(const struct fetched_catalog *fetched)
 	_cleanup_(buf_free) struct buf unfinished = BUF_INIT;
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
 	const struct target *target = fetched->target;
+	struct targets *targets = target->targets;
 	char origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
-	if (!target->targets->state_directory)
+	if (!targets->state_directory)
 		return;
 	path_of(target, "", &path);
 	path_of(target, ".new", &unfinished);
@@ -120,12 +121,16 @@ static void keep(const struct fetched_catalog *fetched)
 	buf_printf(&content, "assayd-catalog 1 %s %" PRId64 " %s\n", origin, fetched->read_at_ms, digest);
 	buf_append_str(&content, buf_str(&fetched->json));
 	if (!write_file(unfinished.data, &content) || rename(unfinished.data, path.data) != 0) {
-		log_warning("the catalog of target %s cannot be kept in %s: %s", target->settings.name,
-			    path.data, strerror(errno));
+		if (!targets->unkept)
+			log_warning("catalogs cannot be kept for the next start: %s: %s; make the directory, "
+				    "or mend pipeline.state_directory",
+				    path.data, strerror(errno));
+		targets->unkept = true;
 		unlink(unfinished.data);
 		return;
 	}
-	sync_directory(target->targets->state_directory);
+	targets->unkept = false;
+	sync_directory(targets->state_directory);
 }
 
 static bool read_file(const char *path, struct buf *ret_content)

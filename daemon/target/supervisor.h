@@ -78,6 +78,7 @@ struct targets {
 	struct queue fetched;	/* struct fetched_catalog, to the catalog thread */
 	struct pool *supervisor;
 	struct pool *catalogs;
+	bool unkept; /* [catalog thread] a catalog could not be kept: said once */
 	struct ticker ticker;
 };
 

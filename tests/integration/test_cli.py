@@ -211,6 +211,21 @@ def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):
         assert codes == ([] if similarity == 0.95 else ["input_out_of_range"])
 
 
+def test_catalogs_that_cannot_be_kept_are_told_once(config_file, tmp_path):
+    targets = [{"name": f"shop{number}", "engine": "sqlite", "path": str(tmp_path / f"{number}.db")}
+               for number in range(3)]
+    for target in targets:
+        with sqlite3.connect(target["path"]) as shop:
+            shop.execute("CREATE TABLE t (a integer)")
+    config = config_file({"targets": tuple(targets), "pipeline": {"state_directory": str(tmp_path / "nowhere")}})
+    lines = "".join(json.dumps({"sql": "SELECT a FROM t LIMIT 1", "target": target["name"]}) + "\n"
+                    for target in targets)
+    done = assayd("score", "--config", config, stdin=lines)
+    assert [json.loads(line)["confidence"]["overall"] for line in done.stdout.splitlines()] == [1, 1, 1]
+    [warning] = [line for line in done.stderr.splitlines() if "kept" in line]
+    assert str(tmp_path / "nowhere") in warning and "pipeline.state_directory" in warning
+
+
 def test_a_truth_that_cannot_be_parsed_is_flagged():
     event = {"sql": "SELECT 1 AS n"}
     good = scored({**event, "ground_truth": {"sql": "SELECT 1 AS n"}})
