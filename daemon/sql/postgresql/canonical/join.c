@@ -1,5 +1,8 @@
 #include "sql/postgresql/canonical/internal.h"
 
+/* What naming all candidates costs, in comparisons of names. */
+#define DOUBT_WORK 128
+
 /* The column of one side of a join that USING names. */
 struct side {
 	size_t owners;	/* relations that have it */
@@ -84,7 +87,7 @@ static struct side side_column(struct canon *canon, const Node *node, str_t name
 	if ((side.owners == 1 && side.unknown == 0) ||
 	    (side.owners == 0 && side.unknown == 1 && side.leaves == 1 && side.text.len))
 		return side;
-	canon->failed |= side.leaves > CANON_MAX_CANDIDATES;
+	canon->failed |= side.leaves > CANON_MAX_CANDIDATES || !canon_work(canon, DOUBT_WORK);
 	texts_sort(&side.names);
 	side.range = NULL;
 	side.text = CONCAT(canon, STR("?."), canon_identifier(canon, name),
