@@ -1,7 +1,7 @@
 #include "calibration/calibrator.h"
 
-#include "calibration/batch.h"
 #include "calibration/days.h"
+#include "calibration/intake.h"
 #include "calibration/watch.h"
 #include "common/backoff.h"
 #include "common/clock.h"
@@ -20,7 +20,6 @@ enum {
 	RETRY_BASE_MS = 200,
 	RETRY_CAP_MS = 10000,
 	WATERMARK_TIMEOUT_MS = 5000,
-	WARNING_PAUSE_MS = 10000,
 	CAUGHT_UP_MS = 60000,
 	FINISH_MS = 2000, /* for advisories under way at a stop */
 };
@@ -34,8 +33,6 @@ struct calibrator {
 	uint32_t magic;
 	char *topic;
 	char *feedback_topic; /* or NULL: it is not read */
-	int64_t horizon_ms;   /* likewise 0 */
-	const struct codec *codec;
 	rd_kafka_t *consumer;
 	struct fetching fetching; /* the thread's */
 	struct pool *pool;
@@ -45,13 +42,12 @@ struct calibrator {
 	struct calibration_store *store; /* the thread's, likewise below */
 	struct drift_watch *watch;
 	struct batch batch;
-	bool positioned; /* the assignment's positions are read and the partitions are fetched */
+	struct intake intake; /* into the batch */
+	bool positioned;      /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
 	int64_t batch_since_us; /* of the first record of the batch */
 	int64_t fetched_us;	/* since when partitions are fetched without a break */
 	int64_t retry_at_us;	/* 0: the database took the last attempt */
-	int64_t warned_us;
-	uint64_t skipped_silently;
 	struct backoff backoff;
 
 	pthread_mutex_t mutex; /* guards the statistics */
@@ -265,14 +261,6 @@ static void take_positions(struct calibrator *calibrator)
 	fetch_from_positions(calibrator);
 }
 
-/* Topics are told apart by our pointers to their names. */
-static const char *own_topic(const struct calibrator *calibrator, const char *name)
-{
-	return calibrator->feedback_topic && strcmp(name, calibrator->feedback_topic) == 0
-		       ? calibrator->feedback_topic
-		       : calibrator->topic;
-}
-
 /* The partitions are only noted: the database tells where they start, and it may be away for longer than a
  * rebalance may take. */
 static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partition_list_t *list)
@@ -284,7 +272,7 @@ static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partit
 	if (!partitions)
 		abort();
 	for (int i = 0; i < list->cnt; i++) {
-		partitions[i].topic = own_topic(calibrator, list->elems[i].topic);
+		partitions[i].topic = intake_topic(&calibrator->intake, list->elems[i].topic);
 		partitions[i].partition = list->elems[i].partition;
 	}
 	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
@@ -319,95 +307,25 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 /* ---- records ---- */
 
-/* Feedback may come a horizon before or after its event, and events are counted for as long as buckets are
- * kept. A message's time is whatever its sender says: no partitions are made for absurd ones. */
-static bool within_memory(const struct calibrator *calibrator, int64_t time_ms)
-{
-	return time_ms >= calibration_store_since_ms(calibrator->store) - calibrator->horizon_ms &&
-	       time_ms <= clock_wall_ms() + calibrator->horizon_ms + DAY_MS;
-}
-
-/* A topic full of foreign records must not flood the log. */
-static void skip(struct calibrator *calibrator, const rd_kafka_message_t *message, const char *reason)
-{
-	int64_t now_us = clock_monotonic_us();
-	pthread_mutex_lock(&calibrator->mutex);
-	calibrator->statistics.skipped++;
-	pthread_mutex_unlock(&calibrator->mutex);
-	if (calibrator->warned_us && now_us - calibrator->warned_us < INT64_C(1000) * WARNING_PAUSE_MS) {
-		calibrator->skipped_silently++;
-		return;
-	}
-	log_warning("partition %d of %s, offset %lld is not counted: %s (and %llu before it)",
-		    (int)message->partition, rd_kafka_topic_name(message->rkt), (long long)message->offset,
-		    reason, (unsigned long long)calibrator->skipped_silently);
-	calibrator->warned_us = now_us;
-	calibrator->skipped_silently = 0;
-}
-
-static void read_scored(struct calibrator *calibrator, const rd_kafka_message_t *message)
-{
-	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct calibration_case item;
-	struct err_detail detail = { "" };
-	bool read;
-	err_t err = calibration_case_read(calibrator->codec, message->payload, message->len, arena, &item,
-					  &read, &detail);
-	if (err)
-		skip(calibrator, message, err_message(err, &detail));
-	if (err || !read)
-		return;
-	item.partition = message->partition;
-	item.offset = message->offset;
-	if (!calibrator->horizon_ms || !within_memory(calibrator, item.scored_at_ms) ||
-	    item.scored_at_ms < calibration_store_since_ms(calibrator->store))
-		item.event.text[0] = '\0';
-	if (item.label_source != ENUM_ABSENT || item.event.text[0])
-		batch_add(&calibrator->batch, &item);
-}
-
-static void read_feedback(struct calibrator *calibrator, const rd_kafka_message_t *message)
-{
-	struct calibration_feedback item = { .partition = message->partition, .offset = message->offset };
-	struct err_detail detail = { "" };
-	rd_kafka_timestamp_type_t type;
-	item.said_at_ms = rd_kafka_message_timestamp(message, &type);
-	err_t err =
-		calibration_feedback_read(calibrator->codec, message->payload, message->len, &item, &detail);
-	if (!err && type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
-		err = err_fail(&detail, ERR_AVRO_VALUE, "the message has no time");
-	if (err)
-		skip(calibrator, message, err_message(err, &detail));
-	else if (within_memory(calibrator, item.said_at_ms))
-		batch_add_feedback(&calibrator->batch, &item);
-	else
-		calibrator->batch.expired++;
-}
-
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
-	const char *topic = own_topic(calibrator, rd_kafka_topic_name(message->rkt));
-	struct batch_partition *partition = batch_find(&calibrator->batch, topic, message->partition);
-	bool feedback = topic == calibrator->feedback_topic;
-	if (!partition || !batch_reach(&calibrator->batch, partition, message->offset))
+	struct intake *intake = &calibrator->intake;
+	if (!intake_take(intake, message, calibration_store_since_ms(calibrator->store)))
 		return;
 	if (calibrator->batch.records == 1)
 		calibrator->batch_since_us = clock_monotonic_us();
 	pthread_mutex_lock(&calibrator->mutex);
-	calibrator->statistics.records++;
-	calibrator->statistics.feedback += feedback;
+	calibrator->statistics.records = intake->records;
+	calibrator->statistics.feedback = intake->feedback;
+	calibrator->statistics.skipped = intake->skipped;
 	pthread_mutex_unlock(&calibrator->mutex);
-	if (feedback)
-		read_feedback(calibrator, message);
-	else
-		read_scored(calibrator, message);
 }
 
 static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
-	struct batch_partition *partition =
-		batch_find(&calibrator->batch, own_topic(calibrator, rd_kafka_topic_name(message->rkt)),
-			   message->partition);
+	struct batch_partition *partition = batch_find(
+		&calibrator->batch, intake_topic(&calibrator->intake, rd_kafka_topic_name(message->rkt)),
+		message->partition);
 	if (!partition)
 		return;
 	partition->at_end = true;
@@ -499,42 +417,31 @@ static void calibrator_main(void *context, unsigned index)
 
 /* ---- life ---- */
 
-static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
-			    struct err_detail *detail)
+static err_t make_conf(struct calibrator *calibrator, const struct kafka_settings *settings,
+		       rd_kafka_conf_t **ret_conf, struct err_detail *detail)
 {
-	char group[256];
-	snprintf(group, sizeof group, "%s.calibration", settings->group_id);
-	const struct {
-		const char *name, *value;
-	} properties[] = {
-		{ "group.id", group },
-		{ "isolation.level", "read_committed" },
-		{ "enable.auto.commit", "false" },
-		{ "enable.auto.offset.store", "false" },
-		{ "enable.partition.eof", "true" },
-		{ "auto.offset.reset", "error" },
-		{ "partition.assignment.strategy", "range,roundrobin" },
-		{ "queued.max.messages.kbytes", "16384" },
-	};
-	err_t err = ERR_OK;
-	for (size_t i = 0; !err && i < sizeof properties / sizeof *properties; i++)
-		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	err_t err = calibration_consumer_conf(settings, &conf, detail);
+	if (!err)
+		err = kafka_conf_set(conf, "partition.assignment.strategy", "range,roundrobin", detail);
 	/* as the source: librdkafka's own would leave a dead instance's partitions uncounted for 45 s */
-	return err ? err : kafka_conf_set_liveness(conf, settings, detail);
+	if (!err)
+		err = kafka_conf_set_liveness(conf, settings, detail);
+	if (err)
+		return err;
+	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
+	rd_kafka_conf_set_opaque(conf, calibrator);
+	*ret_conf = TAKE_PTR(conf);
+	return ERR_OK;
 }
 
 static err_t create_consumer(struct calibrator *calibrator, const struct kafka_settings *settings,
 			     struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	err_t err = kafka_conf_new(settings, &conf, detail);
+	err_t err = make_conf(calibrator, settings, &conf, detail);
 	if (!err)
-		err = set_properties(conf, settings, detail);
-	if (err)
-		return err;
-	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
-	rd_kafka_conf_set_opaque(conf, calibrator);
-	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &calibrator->consumer, detail);
+		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &calibrator->consumer, detail);
 	if (err)
 		return err;
 	calibrator->fetching.consumer = calibrator->consumer;
@@ -574,19 +481,26 @@ static err_t create_watch(struct calibrator *calibrator, const struct calibrator
 		.limits = options->drift,
 		.bucket_s = options->bucket_s,
 		.retention_days = options->retention_days,
-		.feedback_horizon_ms = calibrator->horizon_ms,
+		.feedback_horizon_ms = calibrator->intake.horizon_ms,
 	};
 	return drift_watch_new(&watch, &calibrator->watch, detail);
 }
 
-static void set_memory(struct calibrator *calibrator, const struct calibrator_options *options)
+static void set_intake(struct calibrator *calibrator, const struct calibrator_options *options)
 {
-	int64_t retention_ms = options->retention_days * DAY_MS;
-	calibrator->horizon_ms = options->feedback_horizon_ms;
-	if (retention_ms && calibrator->horizon_ms > retention_ms)
-		calibrator->horizon_ms = retention_ms;
-	if (calibrator->horizon_ms && !(calibrator->feedback_topic = strdup(options->feedback_topic)))
+	int64_t retention_ms = options->retention_days * DAY_MS, horizon_ms = options->feedback_horizon_ms;
+	if (retention_ms && horizon_ms > retention_ms)
+		horizon_ms = retention_ms;
+	calibrator->topic = strdup(options->kafka->scored_topic);
+	if (horizon_ms)
+		calibrator->feedback_topic = strdup(options->feedback_topic);
+	if (!calibrator->topic || (horizon_ms && !calibrator->feedback_topic))
 		abort();
+	calibrator->intake = (struct intake){ .codec = options->codec,
+					      .scored_topic = calibrator->topic,
+					      .feedback_topic = calibrator->feedback_topic,
+					      .horizon_ms = horizon_ms,
+					      .batch = &calibrator->batch };
 }
 
 DEFINE_CLEANUP(struct calibrator, calibrator_cleanup, calibrator_free)
@@ -598,22 +512,18 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 	if (!calibrator)
 		abort();
 	calibrator->magic = CALIBRATOR_MAGIC;
-	calibrator->topic = strdup(options->kafka->scored_topic);
-	calibrator->codec = options->codec;
 	calibrator->ticker.name = "calibrator";
 	calibrator->backoff = (struct backoff){ .base_ms = RETRY_BASE_MS, .cap_ms = RETRY_CAP_MS };
-	set_memory(calibrator, options);
+	set_intake(calibrator, options);
 	calibrator->store = calibration_store_new(&(const struct calibration_store_options){
 		.dsn = options->dsn,
 		.password_file = options->password_file,
 		.bucket_s = options->bucket_s,
 		.max_segments = (int64_t)options->max_segments,
-		.feedback_horizon_ms = calibrator->horizon_ms,
+		.feedback_horizon_ms = calibrator->intake.horizon_ms,
 		.retention_ms = options->retention_days * DAY_MS,
 	});
 	pthread_mutex_init(&calibrator->mutex, NULL);
-	if (!calibrator->topic)
-		abort();
 	err_t err = create_watch(calibrator, options, detail);
 	if (!err)
 		err = create_consumer(calibrator, options->kafka, detail);

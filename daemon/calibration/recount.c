@@ -1,6 +1,7 @@
 #include "calibration/recount.h"
 
 #include "calibration/days.h"
+#include "calibration/records.h"
 #include "calibration/schema.h"
 #include "calibration/topic_reader.h"
 #include "common/clock.h"
@@ -147,15 +148,13 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 	bool read = false;
 	recount->outcome.records++;
 	note_time(recount, partition, message);
-	if (calibration_case_read(recount->options->codec, message->payload, message->len,
-				  recount->batch_arena, &item, &read, NULL)) {
+	if (calibration_record_case(recount->options->codec, message, recount->batch_arena, &item, &read,
+				    NULL)) {
 		recount->outcome.skipped++;
 		return ERR_OK;
 	}
 	if (!read)
 		return ERR_OK;
-	item.partition = message->partition;
-	item.offset = message->offset;
 	if (!recount->horizon_ms || message->offset < partition->remembered_from)
 		item.event.text[0] = '\0';
 	recount->outcome.cases += item.label_source != ENUM_ABSENT;
@@ -175,14 +174,11 @@ static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void 
 			   struct err_detail *detail)
 {
 	struct recount *recount = context;
-	struct calibration_feedback item = { .partition = message->partition, .offset = message->offset };
-	rd_kafka_timestamp_type_t type;
+	struct calibration_feedback item;
 	recount->outcome.records++;
 	recount->outcome.feedback++;
 	note_time(recount, &recount->feedback.partitions[span], message);
-	item.said_at_ms = rd_kafka_message_timestamp(message, &type);
-	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ||
-	    calibration_feedback_read(recount->options->codec, message->payload, message->len, &item, NULL)) {
+	if (calibration_record_feedback(recount->options->codec, message, &item, NULL)) {
 		recount->outcome.skipped++;
 		return ERR_OK;
 	}

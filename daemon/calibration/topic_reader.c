@@ -1,5 +1,6 @@
 #include "calibration/topic_reader.h"
 
+#include "calibration/records.h"
 #include "common/clock.h"
 
 enum { POLL_MS = 200, BOUNDS_TIMEOUT_MS = 15000, SILENCE_MS = 60000 };
@@ -8,29 +9,6 @@ struct topic_reader {
 	rd_kafka_t *consumer;
 };
 
-static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
-			    struct err_detail *detail)
-{
-	char group[256];
-	/* the calibrator's, which every instance may use; without a subscription nobody joins it */
-	snprintf(group, sizeof group, "%s.calibration", settings->group_id);
-	const struct {
-		const char *name, *value;
-	} properties[] = {
-		{ "group.id", group },
-		{ "isolation.level", "read_committed" },
-		{ "enable.auto.commit", "false" },
-		{ "enable.auto.offset.store", "false" },
-		{ "enable.partition.eof", "true" },
-		{ "auto.offset.reset", "error" },
-		{ "queued.max.messages.kbytes", "16384" },
-	};
-	err_t err = ERR_OK;
-	for (size_t i = 0; !err && i < sizeof properties / sizeof *properties; i++)
-		err = kafka_conf_set(conf, properties[i].name, properties[i].value, detail);
-	return err;
-}
-
 err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
 		       struct err_detail *detail)
 {
@@ -38,9 +16,8 @@ err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reade
 	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = calloc(1, sizeof *reader);
 	if (!reader)
 		abort();
-	err_t err = kafka_conf_new(settings, &conf, detail);
-	if (!err)
-		err = set_properties(conf, settings, detail);
+	/* every instance may use the calibrator's group; without a subscription nobody joins it */
+	err_t err = calibration_consumer_conf(settings, &conf, detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
 	if (err)
