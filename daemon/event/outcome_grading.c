@@ -1,0 +1,132 @@
+#include "event/outcome.h"
+
+#include "common/log.h"
+#include "score/grading.h"
+
+static struct record_grade *record_grade(struct event *event, const struct grade *grade, const char *whose)
+{
+	struct record_grade *record = ARENA_NEW(event->arena, struct record_grade);
+	*record = (struct record_grade){ grade->score, str_from(grade->classification),
+					 str_from(grade->category) };
+	const struct log_field *fields = LOG_FIELDS({ "event_id", event->query->event_id.ptr });
+	if (grade->critical)
+		log_write(LOG_LEVEL_CRITICAL, fields, "an unsafe query was allowed by %s", whose);
+	else if (grade->warn)
+		log_write(LOG_LEVEL_WARNING, fields, "a safe query was blocked by %s", whose);
+	return record;
+}
+
+static void grade_own(struct outcome *outcome, bool should_pass, enum rejection expected,
+		      struct record_grading *grading)
+{
+	struct event *event = outcome->event;
+	const struct sql_analysis *sql = &event->analysis.sql;
+	bool analysable = sql->violations_count != 1 || strcmp(sql->violations[0].code, "unanalysable") != 0;
+	const struct grading_findings findings = { sql->valid, event->analysis.errors_count,
+						   sql->verdict == SQL_SAFE, analysable };
+	enum rejection rejection = grading_rejection(&findings);
+	struct grade grade;
+	if (sql->verdict != SQL_UNKNOWN &&
+	    grade_safety(should_pass, expected, sql->verdict == SQL_SAFE, &grade))
+		grading->safety = record_grade(event, &grade, "our own check");
+	grade_validation(should_pass, rejection == REJECTION_NONE, rejection, &grade);
+	grading->validation = record_grade(event, &grade, "our own validation");
+}
+
+static void grade_upstream(struct outcome *outcome, bool should_pass, enum rejection expected,
+			   struct record_grading *grading)
+{
+	struct event *event = outcome->event;
+	const struct upstream_validator *validator = event->query->validator;
+	struct grade grade;
+	if (!validator)
+		return;
+	if (validator->safety_valid.set &&
+	    grade_safety(should_pass, expected, validator->safety_valid.value, &grade))
+		grading->upstream_safety = record_grade(event, &grade, "the upstream validator");
+	if (!validator->is_valid.set)
+		return;
+	bool unsafe = validator->safety_valid.set && !validator->safety_valid.value;
+	enum rejection rejection = validator->is_valid.value ? REJECTION_NONE
+				   : unsafe		     ? REJECTION_SAFETY
+							     : REJECTION_SCHEMA;
+	grade_validation(should_pass, validator->is_valid.value, rejection, &grade);
+	grading->upstream_validation = record_grade(event, &grade, "the upstream validator");
+}
+
+void outcome_grading(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct ground_truth *truth = event->query->ground_truth;
+	if (!truth || !truth->should_pass.set)
+		return;
+	enum rejection expected = truth->expected_failure == ENUM_ABSENT
+					  ? REJECTION_NONE
+					  : (enum rejection)truth->expected_failure;
+	struct record_grading *grading = ARENA_NEW(event->arena, struct record_grading);
+	grade_own(outcome, truth->should_pass.value, expected, grading);
+	grade_upstream(outcome, truth->should_pass.value, expected, grading);
+	outcome->scored->grading = grading;
+}
+
+static struct evaluation_value judged_value(const struct outcome *outcome)
+{
+	opt_double_t judged = evaluation_judge(outcome->correctness, outcome->relevance);
+	if (judged.set)
+		return (struct evaluation_value){ METRIC_COMPUTED, judged.value };
+	return (struct evaluation_value){ outcome->judge_failed ? METRIC_FAILED : METRIC_NOT_ASKED, 0 };
+}
+
+void outcome_evaluation(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct record_structure *structure = &outcome->scored->structure;
+	struct evaluation_input input = {
+		.has_truth = outcome->has_truth,
+		.has_target = str_present(event->query->target),
+		.unsafe = event->analysis.sql.verdict == SQL_UNSAFE,
+		.result_factor = outcome->match.factor,
+		.pass_score = event->config->evaluation.pass_score,
+	};
+	bool names_unchecked = str_present(event->query->target) && !event->analysis.catalog;
+	input.metrics[EVALUATION_STRUCTURAL] =
+		(struct evaluation_value){ names_unchecked ? METRIC_UNCHECKED : METRIC_COMPUTED,
+					   structure->structural };
+	input.metrics[EVALUATION_SEMANTIC] = outcome->semantic;
+	input.metrics[EVALUATION_JUDGE] = judged_value(outcome);
+	input.metrics[EVALUATION_RESULT] = outcome->result;
+	struct evaluation_score score;
+	evaluation_score(&input, &score);
+	if (!score.score.set)
+		return;
+	struct record_evaluation *evaluation = ARENA_NEW(event->arena, struct record_evaluation);
+	*evaluation = (struct record_evaluation){
+		score.score.value, score.passed, score.degraded,
+		ARENA_ARRAY(event->arena, struct record_weight, EVALUATION_METRIC_COUNT_), 0
+	};
+	for (unsigned i = 0; i < EVALUATION_METRIC_COUNT_; i++)
+		if (score.weights[i] > 0)
+			evaluation->weights[evaluation->weights_count++] = (struct record_weight){
+				str_from(evaluation_metric_name((enum evaluation_metric)i)), score.weights[i]
+			};
+	outcome->scored->evaluation = evaluation;
+}
+
+/* An event whose truth is broken is left out of calibration altogether. */
+void outcome_label(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	struct label_input input = { .correctness = outcome->correctness,
+				     .relevance = outcome->relevance,
+				     .sampling_probability = event->judging.sampling_probability };
+	if (outcome->truth_failed)
+		return;
+	if (outcome->result.state == METRIC_COMPUTED)
+		input.result = opt_double(outcome->result.value);
+	struct label label;
+	if (!label_choose(&input, &label))
+		return;
+	outcome->scored->label = ARENA_NEW(event->arena, struct record_label);
+	*outcome->scored->label =
+		(struct record_label){ label.value, label.correct, (int)label.origin, label.weight };
+}

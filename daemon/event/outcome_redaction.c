@@ -1,0 +1,65 @@
+/* What a record may show of the texts. */
+#include "event/outcome.h"
+
+bool outcome_hides_literals(const struct outcome *outcome)
+{
+	return outcome->event->config->records.redact_literals;
+}
+
+/* Offsets count in the SQL that the record carries. */
+int64_t outcome_offset(const struct outcome *outcome, int64_t offset)
+{
+	bool mapped = outcome_hides_literals(outcome) && outcome->event->config->records.embed_input;
+	return mapped ? sql_redaction_offset(&outcome->redaction, offset) : offset;
+}
+
+str_t outcome_message(const struct outcome *outcome, str_t message)
+{
+	if (!outcome_hides_literals(outcome))
+		return message;
+	return sql_redaction_message(&outcome->redaction, message, outcome->event->arena);
+}
+
+/* A server's message may quote a value of any of the texts. */
+void outcome_redact_errors(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct event_analysis *analysis = &event->analysis;
+	for (size_t i = 0; i < event->errors_count; i++) {
+		str_t *message = &event->errors[i].message;
+		*message = outcome_message(outcome, *message);
+		for (size_t j = 0; j < analysis->truths_count; j++) {
+			struct sql_redaction truth;
+			sql_redact(analysis->truth_texts[j], analysis->dialect, event->arena, &truth);
+			*message = sql_redaction_message(&truth, *message, event->arena);
+		}
+	}
+}
+
+void outcome_input(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct config *config = event->config;
+	if (!config->records.embed_input)
+		return;
+	if (!config->records.redact_literals) {
+		outcome->scored->input = event->query;
+		return;
+	}
+	struct generated_query *redacted = ARENA_NEW(event->arena, struct generated_query);
+	enum sql_dialect dialect = event->analysis.dialect;
+	*redacted = *event->query;
+	redacted->sql = outcome->redaction.text;
+	if (redacted->ground_truth) {
+		struct ground_truth *truth = ARENA_NEW(event->arena, struct ground_truth);
+		*truth = *redacted->ground_truth;
+		if (str_present(truth->sql))
+			truth->sql = sql_redact_literals(truth->sql, dialect, event->arena);
+		truth->alternatives = ARENA_ARRAY(event->arena, str_t, truth->alternatives_count);
+		for (size_t i = 0; i < truth->alternatives_count; i++)
+			truth->alternatives[i] = sql_redact_literals(redacted->ground_truth->alternatives[i],
+								     dialect, event->arena);
+		redacted->ground_truth = truth;
+	}
+	outcome->scored->input = redacted;
+}

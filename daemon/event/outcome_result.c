@@ -1,0 +1,80 @@
+#include "event/outcome.h"
+
+static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
+{
+	return (struct record_execution){ from->rows, from->time_ms,
+					  from->sqlstate[0]
+						  ? arena_text(arena, from->sqlstate, strlen(from->sqlstate))
+						  : STR_NONE };
+}
+
+/* A result that nobody was asked for: the query is unsafe (that is a result), or its target is out of reach.
+ */
+static void settle_not_asked(struct outcome *outcome, struct validation_result *ret_result)
+{
+	struct event *event = outcome->event;
+	*ret_result = (struct validation_result){ .status = VALIDATION_UNSAFE };
+	if (event->analysis.sql.verdict == SQL_UNSAFE)
+		return;
+	ret_result->status = VALIDATION_UNAVAILABLE;
+	/* a target that is not known, or speaks another dialect, is flagged already */
+	ret_result->error = event->analysis.target ? ERR_CATALOG_UNAVAILABLE : ERR_OK;
+	ret_result->message =
+		STR("the target's catalog cannot be had, so the query cannot be proven safe to run");
+}
+
+static void flag_result(struct outcome *outcome, const struct validation_result *result)
+{
+	struct event *event = outcome->event;
+	outcome->result.state = METRIC_COMPUTED;
+	outcome->result.value = result->score;
+	if (result->status != VALIDATION_GROUND_TRUTH_FAILED && result->status != VALIDATION_UNAVAILABLE)
+		return;
+	outcome->result.state = METRIC_FAILED;
+	outcome->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
+	err_t err = outcome->truth_failed ? ERR_GROUND_TRUTH_FAILED : result->error;
+	if (err)
+		event_add_error(event, "result_validation", err,
+				str_present(result->message) ? result->message.ptr : err_text(err));
+}
+
+void outcome_result(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct generated_query *query = event->query;
+	struct validation_result not_asked;
+	const struct validation_result *result = &event->validation.result;
+	outcome->result.state = METRIC_NOT_ASKED;
+	if (!outcome->has_truth || !str_present(query->target)) {
+		event_add_stage(event, "result_validation", "skipped", 0);
+		return;
+	}
+	if (!event->validation_asked) {
+		settle_not_asked(outcome, &not_asked);
+		result = &not_asked;
+	}
+	flag_result(outcome, result);
+	outcome->truth_index = result->truth_index;
+	struct record_result_validation *record = ARENA_NEW(event->arena, struct record_result_validation);
+	*record = (struct record_result_validation){
+		.status = str_from(validation_status_name(result->status)),
+		.score = outcome->result.state == METRIC_FAILED ? 0 : result->score,
+		.truth_index = (int64_t)result->truth_index,
+		.weight = outcome->match.factor,
+		.match_confidence = (int)outcome->match.level,
+		.schema_match = result->schema_match,
+		.row_count_match = result->row_count_match,
+		.content_match_rate = result->content_match_rate,
+		.ordering_matters = result->ordering_matters,
+		.truncated = result->truncated,
+		.limit_cut_tie = result->limit_cut_tie,
+		.truth_cached = result->truth_cached,
+		.match_rate_low = result->match_rate_low,
+		.match_rate_high = result->match_rate_high,
+		.generated = record_execution(event->arena, &result->generated),
+		.truth = record_execution(event->arena, &result->truth),
+	};
+	outcome->scored->result_validation = record;
+	event_add_stage(event, "result_validation", outcome->result.state == METRIC_FAILED ? "failed" : "ok",
+			event->validation.duration_us);
+}

@@ -1,0 +1,87 @@
+#include "event/outcome.h"
+
+#include "score/semantic.h"
+
+static struct semantic_query semantic_query(const struct sql_analysis *sql)
+{
+	struct semantic_query query = { .canonical = sql->canonical };
+	for (unsigned i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++)
+		query.clauses[i] = (struct semantic_items){ sql->clauses[i].items, sql->clauses[i].count };
+	return query;
+}
+
+_Static_assert((int)SEMANTIC_CLAUSE_COUNT_ == (int)SQL_CLAUSE_COUNT_ &&
+		       (int)SEMANTIC_JOIN == (int)SQL_CLAUSE_JOIN &&
+		       (int)SEMANTIC_WHERE == (int)SQL_CLAUSE_WHERE,
+	       "the clauses of analysis and score are the same");
+
+/* A metric that the truth cannot be read for: 0, flagged. */
+static opt_double_t fail_by_truth(struct outcome *outcome, const char *metric,
+				  const struct sql_analysis *truth)
+{
+	struct event *event = outcome->event;
+	str_t where = outcome->truth_index == 0 ? STR("ground_truth.sql")
+						: arena_printf(event->arena, "ground_truth.alternatives[%zu]",
+							       outcome->truth_index - 1);
+	str_t why = truth->diagnostics_count ? truth->diagnostics[0].message : STR("it is no statement");
+	str_t message = truth->valid
+				? arena_printf(event->arena, STR_FMT " has no form that can be compared",
+					       STR_ARG(where))
+				: arena_printf(event->arena,
+					       STR_FMT " cannot be parsed: " STR_FMT "; fix the ground truth",
+					       STR_ARG(where), STR_ARG(why));
+	event_add_error(event, metric, ERR_SQL_UNPARSABLE, message.ptr);
+	return opt_double(0);
+}
+
+static opt_double_t accuracy_of_tables(struct outcome *outcome, const struct sql_analysis *truth)
+{
+	struct event *event = outcome->event;
+	const struct sql_analysis *sql = &event->analysis.sql;
+	const struct ground_truth *expected = event->query->ground_truth;
+	const str_t *tables = truth ? truth->tables : NULL;
+	size_t count = truth ? truth->tables_count : 0;
+	if (expected && expected->tables_set) {
+		tables = expected->tables;
+		count = expected->tables_count;
+	} else if (!truth) {
+		return (opt_double_t)OPT_NONE;
+	} else if (!truth->tables_known) {
+		return fail_by_truth(outcome, "table_accuracy", truth);
+	}
+	if (!sql->tables_known) {
+		event_add_error(event, "table_accuracy", ERR_SQL_UNPARSABLE,
+				"the generated SQL cannot be parsed");
+		return opt_double(0);
+	}
+	/* names on the search path come without their schema already; `public` is on it unless somebody took
+	 * it off */
+	static const str_t search_path[] = { { "public", 6 } };
+	return opt_double(
+		table_accuracy(sql->tables, sql->tables_count, tables, count, search_path, 1, event->arena));
+}
+
+void outcome_structure(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	const struct event_analysis *analysis = &event->analysis;
+	struct record_structure *structure = &outcome->scored->structure;
+	const struct sql_analysis *truth =
+		outcome->has_truth ? &analysis->truths[outcome->truth_index] : NULL;
+	structure->structural = analysis->structural;
+	structure->tables_count = analysis->sql.tables_count;
+	structure->tables = ARENA_ARRAY(event->arena, str_t, analysis->sql.tables_count);
+	for (size_t i = 0; i < structure->tables_count; i++)
+		structure->tables[i] = analysis->sql.tables[i];
+	structure->table_accuracy = accuracy_of_tables(outcome, truth);
+	if (!truth)
+		return;
+	const struct semantic_query generated = semantic_query(&analysis->sql),
+				    expected = semantic_query(truth);
+	structure->semantic = semantic_score(&generated, &expected, event->arena);
+	outcome->semantic = (struct evaluation_value){ METRIC_COMPUTED, structure->semantic.value };
+	if (structure->semantic.set)
+		return;
+	structure->semantic = fail_by_truth(outcome, "semantic", truth);
+	outcome->semantic.state = METRIC_FAILED;
+}
