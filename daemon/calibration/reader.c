@@ -7,27 +7,25 @@
 
 enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
 
-/* The window from $2 to $5, in $11 steps (by their bounds, which is quicker than a division for each row):
- * hourly buckets from $3 to $4, fine ones before and after. Sums are exact until they leave the database. */
+/* Ranges of buckets ($1 to $4), each read by itself and in one step: so the planner knows that there are few
+ * groups, and hashes instead of sorting. Sums are exact until they leave the database. */
 #define READ_BUCKETS                                                                                         \
-	"SELECT CASE WHEN $9::boolean THEN application END, CASE WHEN $9::boolean THEN model END, "          \
-	"CASE WHEN $9::boolean THEN prompt_version END, label_source, level, bin, "                          \
-	"width_bucket(bucket_start, (SELECT array_agg(to_timestamp($2::bigint + "                            \
-	"($5::bigint - $2::bigint) * i / $11::numeric) ORDER BY i) "                                         \
-	"FROM generate_series(1, $11::bigint - 1) AS i)) AS step, "                                          \
+	"SELECT CASE WHEN $5::boolean THEN application END, CASE WHEN $5::boolean THEN model END, "          \
+	"CASE WHEN $5::boolean THEN prompt_version END, label_source, level, bin, step, "                    \
 	"sum(cases), sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "        \
-	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 FROM calibration_buckets "        \
-	"WHERE ((width_s = $1::integer AND bucket_start >= to_timestamp($2::bigint) "                        \
-	"AND bucket_start < to_timestamp($3::bigint)) "                                                      \
-	"OR (width_s = 3600 AND bucket_start >= to_timestamp($3::bigint) "                                   \
-	"AND bucket_start < to_timestamp($4::bigint)) "                                                      \
-	"OR (width_s = $1::integer AND bucket_start >= to_timestamp($4::bigint) "                            \
-	"AND bucket_start < to_timestamp($5::bigint))) AND ($6::text IS NULL OR application = $6) "          \
+	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 "                                 \
+	"FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::integer[]) "                             \
+	"AS r (width_s, since_s, until_s, step) CROSS JOIN LATERAL (SELECT * FROM calibration_buckets b "    \
+	"WHERE b.width_s = r.width_s AND bucket_start >= to_timestamp(r.since_s) "                           \
+	"AND bucket_start < to_timestamp(r.until_s) AND ($6::text IS NULL OR application = $6) "             \
 	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
-	"AND ($10::text IS NULL OR label_source = $10) AND ($12::text[] IS NULL OR "                         \
-	"(application, model, prompt_version) IN (SELECT * FROM unnest($12::text[], $13::text[], "           \
-	"$14::text[]))) GROUP BY 1, 2, 3, 4, 5, 6, 7 "                                                       \
+	"AND ($9::text IS NULL OR label_source = $9) AND ($10::text[] IS NULL OR "                           \
+	"(application, model, prompt_version) IN (SELECT * FROM unnest($10::text[], $11::text[], "           \
+	"$12::text[]))) OFFSET 0) AS b GROUP BY 1, 2, 3, 4, 5, 6, 7 "                                        \
 	"ORDER BY 1 NULLS FIRST, 2, 3, 4"
+
+/* Compiling the query takes longer than running it; its groups fit into this. */
+#define PREPARE_SESSION "SET jit = off; SET work_mem = '32MB'"
 
 enum {
 	APPLICATION,
@@ -156,53 +154,101 @@ static void gather(const PGresult *result, const struct calibration_query *query
 	}
 }
 
-struct number_text {
-	char text[24];
-};
-
-static const char *number_text(struct number_text *to, int64_t number)
-{
-	snprintf(to->text, sizeof to->text, "%lld", (long long)number);
-	return to->text;
-}
-
 static int64_t round_down(int64_t value, int64_t step)
 {
 	return value / step * step;
 }
 
+/* Columns of the ranges as arrays of PostgreSQL. */
+struct ranges {
+	struct buf width, since, until, step;
+};
+
+static void ranges_free(struct ranges *ranges)
+{
+	buf_free(&ranges->width);
+	buf_free(&ranges->since);
+	buf_free(&ranges->until);
+	buf_free(&ranges->step);
+}
+
+static void append_number(struct buf *array, int64_t number)
+{
+	buf_append_char(array, array->len == 0 ? '{' : ',');
+	buf_printf(array, "%lld", (long long)number);
+}
+
+static void ranges_add(struct ranges *ranges, int64_t width_s, int64_t since_s, int64_t until_s, int step)
+{
+	if (since_s >= until_s)
+		return;
+	append_number(&ranges->width, width_s);
+	append_number(&ranges->since, since_s);
+	append_number(&ranges->until, until_s);
+	append_number(&ranges->step, step);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* The window is made of whole buckets, from the one that it begins in to the one that it ends in. Whole hours
- * within it are read from hourly buckets. */
+ * within it are read from hourly buckets. A bucket belongs to the step that it starts in. */
+static void ranges_make(struct ranges *ranges, const struct calibration_query *query,
+			const struct calibration_reports *reports)
+{
+	int64_t width_s = smaller(query->bucket_s, CALIBRATION_COARSE_S);
+	int64_t since_s = round_down(reports->since_ms / 1000, width_s);
+	int64_t until_s = round_down(reports->until_ms / 1000, width_s) + width_s, span_s = until_s - since_s;
+	int64_t hours_since_s = round_down(since_s + CALIBRATION_COARSE_S - 1, CALIBRATION_COARSE_S);
+	int64_t hours_until_s = round_down(until_s, CALIBRATION_COARSE_S);
+	if (hours_since_s >= hours_until_s)
+		hours_since_s = hours_until_s = until_s;
+	for (int step = 0; step < CALIBRATION_STEPS; step++) {
+		int64_t from_s = since_s + (span_s * step + CALIBRATION_STEPS - 1) / CALIBRATION_STEPS;
+		int64_t to_s = since_s + (span_s * (step + 1) + CALIBRATION_STEPS - 1) / CALIBRATION_STEPS;
+		ranges_add(ranges, width_s, from_s, smaller(to_s, hours_since_s), step);
+		ranges_add(ranges, CALIBRATION_COARSE_S, larger(from_s, hours_since_s),
+			   smaller(to_s, hours_until_s), step);
+		ranges_add(ranges, width_s, larger(from_s, hours_until_s), to_s, step);
+	}
+	buf_append_char(&ranges->width, '}');
+	buf_append_char(&ranges->since, '}');
+	buf_append_char(&ranges->until, '}');
+	buf_append_char(&ranges->step, '}');
+}
+
 static err_t read_buckets(struct database *database, const struct calibration_query *query,
 			  struct calibration_reports *reports, PGresult **ret_result,
 			  struct err_detail *detail)
 {
-	int64_t width_s = query->bucket_s < CALIBRATION_COARSE_S ? query->bucket_s : CALIBRATION_COARSE_S;
-	int64_t since_s = round_down(reports->since_ms / 1000, width_s);
-	int64_t until_s = round_down(reports->until_ms / 1000, width_s) + width_s;
-	int64_t hours_since_s = round_down(since_s + CALIBRATION_COARSE_S - 1, CALIBRATION_COARSE_S);
-	int64_t hours_until_s = round_down(until_s, CALIBRATION_COARSE_S);
-	bool hours = hours_since_s < hours_until_s, any_source = query->label_source == ENUM_ABSENT;
-	struct number_text width, since, hours_since, hours_until, until, steps;
+	bool any_source = query->label_source == ENUM_ABSENT;
 	_cleanup_(segment_arrays_free) struct segment_arrays only = { BUF_INIT, BUF_INIT, BUF_INIT };
+	_cleanup_(ranges_free) struct ranges ranges = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 	segment_arrays_make(&only, query->segments, query->segments_count);
+	ranges_make(&ranges, query, reports);
 	const char *const parameters[] = {
-		number_text(&width, width_s),
-		number_text(&since, since_s),
-		number_text(&hours_since, hours ? hours_since_s : until_s),
-		number_text(&hours_until, hours ? hours_until_s : until_s),
-		number_text(&until, until_s),
+		ranges.width.data,
+		ranges.since.data,
+		ranges.until.data,
+		ranges.step.data,
+		query->by_segment ? "true" : "false",
 		query->application,
 		query->model,
 		query->prompt_version,
-		query->by_segment ? "true" : "false",
 		any_source ? NULL : calibration_source_name(query->label_source),
-		number_text(&steps, CALIBRATION_STEPS),
 		query->segments ? only.application.data : NULL,
 		query->segments ? only.model.data : NULL,
 		query->segments ? only.prompt_version.data : NULL,
 	};
-	return database_query(database, READ_BUCKETS, 14, parameters, ret_result, detail);
+	err_t err = database_script(database, PREPARE_SESSION, detail);
+	return err ? err : database_query(database, READ_BUCKETS, 12, parameters, ret_result, detail);
 }
 
 static struct calibration_reports new_reports(const struct calibration_query *query)
