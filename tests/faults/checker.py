@@ -4,11 +4,13 @@ import collections
 import contextlib
 import datetime
 import json
+import subprocess
 import time
 
 import confluent_kafka
 import psycopg2
 
+import daemon
 import recount
 import wire
 from rig import EXIT_OK, EXIT_TRY_AGAIN, EXIT_UNAVAILABLE
@@ -159,6 +161,14 @@ class Checker:
             self.problems.append(f"calibration holds {counted} cases in {len(found or {})} cells, a recount gives "
                                  f"{sum(cell[0] for cell in expected.values())} in {len(expected)}")
 
+    def verify_calibration(self):
+        """The daemon's own recount, which reads the topics by itself, is a second opinion."""
+        done = subprocess.run([daemon.BINARY, "calibration", "--verify", "--config",
+                               self.rig.instances[0].daemon.config_file], capture_output=True, text=True, timeout=120,
+                              check=False)
+        if done.returncode != 0 or ", 0 differ" not in done.stdout:
+            self.problems.append(f"calibration --verify: status {done.returncode}, {(done.stdout + done.stderr)[-500:]}")
+
     def check_committed(self):
         """The group's offsets reach the end: nothing is open and no map is left."""
         partitions = [confluent_kafka.TopicPartition(self.rig.topics.input, number)
@@ -239,6 +249,7 @@ class Checker:
         self.check_contents()
         self.check_advisories()
         self.check_open_transactions()
+        self.verify_calibration()
         self.rig.end_keeping()
         self.check_daemons()
         return self.faults.problems + self.problems
