@@ -153,7 +153,7 @@ def test_check_looks_at_the_accounts(mariadb, maria_target, tmp_path):
     assert lines[fine:open_] == ['ok      target "maria"'], lines
     assert lines[open_ + 1:odd] == ['        note: the account "careless@%" has more than SELECT, namely FILE on *.*: '
                                     'use one that may only read'], lines
-    assert lines[odd].startswith('FAILED  target "odd": target "odd": the dsn has the unknown key "sll"'), lines
+    assert lines[odd].startswith('FAILED  target "odd": the dsn has the unknown key "sll"'), lines
 
 
 def test_a_password_in_the_connection_string_is_refused(maria_target, tmp_path):
