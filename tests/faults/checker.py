@@ -11,6 +11,7 @@ import confluent_kafka
 import psycopg2
 
 import daemon
+import feedback
 import recount
 import wire
 from rig import EXIT_OK, EXIT_TRY_AGAIN, EXIT_UNAVAILABLE
@@ -51,25 +52,41 @@ class Record:
         self.origin = (provenance["partition"], provenance["offset"])
 
 
+def described(cells):
+    """Cases and cells, by where the truth came from."""
+    cases = collections.Counter()
+    for key, sums in cells.items():
+        cases[key[5]] += sums[0]
+    return f"{dict(sorted(cases.items()))} cases in {len(cells)} cells"
+
+
 class Checker:
     def __init__(self, rig, load, faults):
         self.rig, self.load, self.faults, self.plan = rig, load, faults, rig.plan
         self.problems = []
         self.inputs, self._covered = {}, set()
+        self.feedback, self.unreadable, self.verdicts, self.remarked = [], 0, {}, 0
         self.doubled = 0
         self.caught_up_s = self.calibrated_s = None
         self._open_readers()
 
     # ---- reading ----
 
-    def read_inputs(self):
-        reader = Reader(self.rig.servers.kafka, self.rig.topics.input, "read_uncommitted")
-        for message in reader.until(timeout=60):
-            self.inputs[(message.partition(), message.offset())] = message
+    def _read_sent(self, topic):
+        reader = Reader(self.rig.servers.kafka, topic, "read_uncommitted")
+        sent = {(message.partition(), message.offset()): message for message in reader.until(timeout=60)}
         reader.close()
-        missing = self.load.acknowledged - set(self.inputs)
+        missing = self.load.acknowledged[topic] - set(sent)
         if missing or self.load.refused:
-            self.problems.append(f"harness: the broker lost {len(missing)} inputs, refused {self.load.refused[:1]}")
+            self.problems.append(f"harness: the broker lost {len(missing)} messages, refused {self.load.refused[:1]}")
+        return sent
+
+    def read_inputs(self):
+        self.inputs = self._read_sent(self.rig.topics.input)
+        said = self.load.feedback.said
+        self.feedback = self._read_sent(self.rig.topics.feedback).values()
+        self.unreadable = sum(said[feedback.number_of(message)].correct is None for message in self.feedback)
+        self.verdicts = feedback.verdicts(said, self.feedback)
 
     def _take(self):
         for message in self.scored.messages[self._taken[self.scored]:]:
@@ -144,30 +161,38 @@ class Checker:
         reader = Reader(self.rig.servers.kafka, self.rig.topics.advisory)
         times = collections.Counter((message.key(), headers_of(message)["kind"]) for message in reader.until(timeout=60))
         reader.close()
-        doubled = [name for name, count in times.items() if count > 1 and name[1] != b"CALIBRATION_DRIFT"]
+        events = collections.Counter(message.key() for message in self.inputs.values())
+        doubled = [name for name, count in times.items()
+                   if count > events[name[0]] and name[1] != b"CALIBRATION_DRIFT"]
         if doubled and self.plan.delivery == "exactly_once":
             self.problems.append(f"{len(doubled)} advisories doubled: {doubled[:3]}")
 
     def check_calibration(self):
         began, found = time.monotonic(), None
-        expected = recount.cells([record.data for record in self.records])
+        records = [record.data for record in self.records]
+        late = feedback.late_truth(records, self.verdicts)
+        self.remarked = len(late)
+        expected = recount.cells(records + late)
         while found != expected and time.monotonic() - began < CALIBRATION_S:
             time.sleep(0.2)
             with contextlib.suppress(psycopg2.Error):
                 found = recount.stored(self.rig.servers.postgres.execute(recount.TABLE, self.rig.database))
         self.calibrated_s = time.monotonic() - began
         if found != expected:
-            counted = sum(cell[0] for cell in (found or {}).values())
-            self.problems.append(f"calibration holds {counted} cases in {len(found or {})} cells, a recount gives "
-                                 f"{sum(cell[0] for cell in expected.values())} in {len(expected)}")
+            self.problems.append(f"calibration holds {described(found or {})}, a recount gives {described(expected)}")
 
     def verify_calibration(self):
         """The daemon's own recount, which reads the topics by itself, is a second opinion."""
-        done = subprocess.run([daemon.BINARY, "calibration", "--verify", "--config",
+        done = subprocess.run([daemon.BINARY, "calibration", "--verify", "--json", "--config",
                                self.rig.instances[0].daemon.config_file], capture_output=True, text=True, timeout=120,
                               check=False)
-        if done.returncode != 0 or ", 0 differ" not in done.stdout:
-            self.problems.append(f"calibration --verify: status {done.returncode}, {(done.stdout + done.stderr)[-500:]}")
+        expected = {"buckets_differing": 0, "feedback": len(self.feedback), "skipped": self.unreadable}
+        with contextlib.suppress(ValueError):
+            found = json.loads(done.stdout)
+            if done.returncode == 0 and all(found[name] == value for name, value in expected.items()):
+                return
+        self.problems.append(f"calibration --verify: status {done.returncode} instead of {expected}: "
+                             f"{(done.stdout + done.stderr)[-800:]}")
 
     def check_committed(self):
         """The group's offsets reach the end: nothing is open and no map is left."""

@@ -1,5 +1,6 @@
-"""The events of a schedule, sent at a steady rate while everything around them breaks."""
+"""The events of a schedule, and what is said about them, sent at a steady rate while everything around them breaks."""
 
+import functools
 import random
 import threading
 import time
@@ -7,10 +8,12 @@ import time
 import confluent_kafka
 
 import events
+from feedback import Feedback
 
 TRUTHS = ["SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city" + tail
           for tail in ("", " HAVING count(*) > 0", " HAVING count(*) > 5", " ORDER BY 2 LIMIT 2")]
 POISON_SHARE = 0.01
+NAMESAKE_SHARE = 0.005  # events with the event_id of an earlier one, which are events all the same
 BATCH_S = 0.05
 
 
@@ -35,17 +38,19 @@ def poison(pick, number):
 
 
 class Load:
-    """Sends until stopped. What arrived is what the input topic holds; `acknowledged` must be among that."""
+    """Sends until stopped. What arrived is what the topics hold; `acknowledged` must be among that."""
 
-    def __init__(self, bootstrap, topic, plan):
-        self._topic, self._plan = topic, plan
-        self._pick = random.Random(f"load {plan.seed}")
+    def __init__(self, bootstrap, topics, plan):
+        self._topic, self._plan = topics.input, plan
+        self._pick, self._pick_namesakes = random.Random(f"load {plan.seed}"), random.Random(f"namesakes {plan.seed}")
+        self._latest = None  # event_id
         self._templates = templates()
         self._ended = threading.Event()
         self._producer = confluent_kafka.Producer({
             "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 180_000,
             "socket.timeout.ms": 10_000, "reconnect.backoff.max.ms": 500, "log_level": 2})
-        self.acknowledged = set()  # (partition, offset)
+        self.acknowledged = {topics.input: set(), topics.feedback: set()}  # (partition, offset)
+        self.feedback = Feedback(plan, functools.partial(self._producer.produce, topics.feedback, on_delivery=self._delivered))
         self.refused = []
         self.sent = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -55,7 +60,7 @@ class Load:
         if error:
             self.refused.append(str(error))
         else:
-            self.acknowledged.add((message.partition(), message.offset()))
+            self.acknowledged[message.topic()].add((message.partition(), message.offset()))
 
     def _send_one(self):
         self.sent += 1
@@ -64,8 +69,16 @@ class Load:
             message = {"key": b"poison-%d" % self.sent, "value": poison(self._pick, self.sent)}
         else:
             encoder = self._pick.choice((events.encode, events.encode_json))
-            _, message = self._pick.choice(self._templates).message(encoder)
+            event_id, message = self._named(*self._pick.choice(self._templates).message(encoder))
+            self.feedback.about(event_id, time.monotonic())
         self._producer.produce(self._topic, partition=partition, on_delivery=self._delivered, **message)
+
+    def _named(self, event_id, message):
+        earlier, self._latest = self._latest, event_id
+        if earlier is None or self._pick_namesakes.random() >= NAMESAKE_SHARE:
+            return event_id, message
+        return earlier, {**message, "key": earlier.encode(),
+                         "value": message["value"].replace(event_id.encode(), earlier.encode())}
 
     def _run(self):
         started = time.monotonic()
@@ -73,11 +86,13 @@ class Load:
             due = (time.monotonic() - started) * self._plan.rate
             while self.sent < due:
                 self._send_one()
+            self.feedback.send_due(time.monotonic())
             self._producer.poll(0)
 
     def finish(self):
         self._ended.set()
         self._thread.join()
+        self.feedback.send_all()
         left = self._producer.flush(120)
         if left:
             self.refused.append(f"{left} events were never acknowledged")

@@ -14,6 +14,7 @@ from confluent_kafka.admin import ConfigResource
 
 import daemon
 import events
+import feedback
 from judge_server import Judge
 from network import Link
 from servers import Kafka, Postgres, Unavailable
@@ -240,7 +241,8 @@ class Rig:
                          "dsn": postgres(port["target"], "shop", "assayd_ro")},),
             "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{port['judge']}/v1", "model": "judge-model",
                       **plan.judge},
-            "calibration": {"dsn": postgres(port["database"], self.database, "assayd")},
+            "calibration": {"dsn": postgres(port["database"], self.database, "assayd"),
+                            "feedback_horizon_s": feedback.HORIZON_S},
             "pipeline": plan.pipeline, "records": {"embed_input": False},
             "advisories": {"max_per_minute": 1000000},
         }
