@@ -56,7 +56,6 @@ static void fill_provenance(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
 	const struct catalog *catalog = event->analysis.catalog;
-	struct judge *judge = pipeline_judge(event->pipeline);
 	struct record_provenance *provenance = &outcome->scored->provenance;
 	*provenance = (struct record_provenance){
 		.topic = str_present(event->origin.topic) ? event->origin.topic : STR(""),
@@ -64,8 +63,7 @@ static void fill_provenance(struct outcome *outcome)
 		.offset = event->origin.offset,
 		.program_version = STR(ASSAYD_VERSION),
 		.config_digest = str_from(config_digest(event->config)),
-		.prompt_digest =
-			judge ? arena_str(event->arena, str_from(judge_prompt_digest(judge))) : STR_NONE,
+		.prompt_digest = outcome->prompt_digest,
 	};
 	if (!catalog)
 		return;

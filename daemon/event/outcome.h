@@ -21,6 +21,7 @@ struct outcome {
 	opt_double_t relevance;	  /* 0..100 */
 	opt_double_t correctness; /* 0..1 */
 	bool judge_failed;
+	str_t prompt_digest;		/* of the judge's prompts; absent: there is no judge */
 	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals */
 	struct record_recommendation *recommendations;
 	size_t recommendations_count, recommendations_capacity;
@@ -33,7 +34,8 @@ void outcome_safety(struct outcome *outcome);
 /* Result validation. Sets `truth_failed` and `result`. */
 void outcome_result(struct outcome *outcome);
 
-/* Verdicts, their errors, what they cost. Sets `relevance`, `correctness`, `judge_failed`. */
+/* Verdicts, their errors, what they cost. Sets `relevance`, `correctness`, `judge_failed`, `prompt_digest`.
+ */
 void outcome_judge(struct outcome *outcome);
 
 /* Structure and tables, compared with the truth's. Sets `semantic`. */

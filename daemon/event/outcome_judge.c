@@ -1,4 +1,5 @@
 #include "event/outcome.h"
+#include "event/pipeline.h"
 
 static struct record_judge_score *record_verdict(struct outcome *outcome, const struct judge_call *call,
 						 const char *metric, opt_double_t *ret_value)
@@ -36,6 +37,23 @@ static opt_double_t judge_cost(const struct config_judge *prices, const struct r
 			  1e6);
 }
 
+/* The prompts may have been reloaded since the event began, and even between its two calls: then both are
+ * named, that of relevance first. */
+static str_t prompt_digest(const struct event *event)
+{
+	const struct event_judging *judging = &event->judging;
+	const struct judge *judge = pipeline_judge(event->pipeline);
+	str_t relevance = judging->relevance_asked ? judging->relevance.prompt_digest : STR_NONE;
+	str_t correctness = judging->correctness_asked ? judging->correctness.prompt_digest : STR_NONE;
+	if (!judge)
+		return STR_NONE;
+	if (!str_present(relevance))
+		return arena_str(event->arena, str_from(judge_prompt_digest(judge)));
+	if (!str_present(correctness) || str_equal(relevance, correctness))
+		return relevance;
+	return arena_printf(event->arena, STR_FMT " " STR_FMT, STR_ARG(relevance), STR_ARG(correctness));
+}
+
 void outcome_judge(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
@@ -43,10 +61,11 @@ void outcome_judge(struct outcome *outcome)
 	struct record_judge *judge = &outcome->scored->judge;
 	const struct config *config = event->config;
 	judge->sampling_probability = judging->sampling_probability;
+	outcome->prompt_digest = prompt_digest(event);
 	if (judging->relevance_asked) {
-		judge->provider =
-			config->judge.provider == CONFIG_ANTHROPIC ? STR("anthropic") : STR("openai");
-		judge->model = str_from(config->judge.model);
+		const struct judge *asked = pipeline_judge(event->pipeline);
+		judge->provider = arena_str(event->arena, str_from(judge_provider(asked)));
+		judge->model = arena_str(event->arena, str_from(judge_model(asked)));
 		judge->relevance =
 			record_verdict(outcome, &judging->relevance, "relevance", &outcome->relevance);
 	} else {

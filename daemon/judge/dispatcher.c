@@ -182,6 +182,7 @@ static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
 	struct cached_verdict kept;
+	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(dispatcher->endpoint.prompts)));
 	exchange_key(&dispatcher->endpoint, call, key);
 	if (cache_get(dispatcher->cache, key, clock_monotonic_us(), &kept)) {
 		dispatcher->stats.hits++;
@@ -473,9 +474,9 @@ struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher)
 	return dispatcher->shared ? shared_cache_ticker(dispatcher->shared) : NULL;
 }
 
-const struct prompts *dispatcher_prompts(const struct dispatcher *dispatcher)
+const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher)
 {
-	return dispatcher->endpoint.prompts;
+	return &dispatcher->endpoint;
 }
 
 /* ---- from opening to freeing ---- */

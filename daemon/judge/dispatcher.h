@@ -32,8 +32,8 @@ err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher *
  * most. NULL is fine. */
 void dispatcher_free(struct dispatcher *dispatcher);
 
-/* Those of new exchanges. */
-const struct prompts *dispatcher_prompts(const struct dispatcher *dispatcher);
+/* Its provider and model never change: any thread may read them. */
+const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher);
 
 /* Takes over other prompts, which are its own from then on, and terms; what is open goes on with the prompts
  * that it began with. */

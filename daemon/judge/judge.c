@@ -105,7 +105,7 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 	judge->digests = arena_new();
 	pthread_mutex_init(&judge->mutex, NULL);
 	queue_init(&judge->submitted, false);
-	name_prompts(judge, dispatcher_prompts(dispatcher));
+	name_prompts(judge, dispatcher_endpoint(dispatcher)->prompts);
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;
@@ -155,6 +155,7 @@ void judge_submit(struct judge *judge, struct judge_call *call)
 {
 	call->submitted_us = clock_monotonic_us();
 	call->verdict = (struct judge_verdict){ .error = ERR_OK };
+	call->prompt_digest = STR_NONE;
 	queue_push(&judge->submitted, &call->node);
 	if (atomic_load(&judge->closed)) /* after the push: either we see that it is closed, or closing sees
 					    the call */
@@ -166,6 +167,16 @@ void judge_submit(struct judge *judge, struct judge_call *call)
 const char *judge_prompt_digest(const struct judge *judge)
 {
 	return atomic_load(&judge->digest);
+}
+
+const char *judge_provider(const struct judge *judge)
+{
+	return dispatcher_endpoint(judge->dispatcher)->provider->name;
+}
+
+const char *judge_model(const struct judge *judge)
+{
+	return dispatcher_endpoint(judge->dispatcher)->model;
 }
 
 struct ticker *judge_ticker(struct judge *judge)

@@ -79,6 +79,7 @@ struct judge_call {
 	str_t schema;	     /* of the tables that the SQL uses, for the prompt; or absent */
 	const char *dialect; /* "PostgreSQL", … for the prompt */
 	struct judge_verdict verdict;
+	str_t prompt_digest; /* of the prompts that it was asked with; absent: it was turned away unseen */
 	int64_t duration_us;
 	void (*done)(struct judge_call *call, void *context);
 	void *context;
@@ -102,8 +103,14 @@ err_t judge_reload(struct judge *judge, const struct judge_settings *settings, s
 
 void judge_submit(struct judge *judge, struct judge_call *call);
 
-/* SHA-256 of the prompts in use, in hexadecimal; lives as long as the judge. Any thread. */
+/* SHA-256 of the prompts that the next call is asked with, in hexadecimal; lives as long as the judge. Any
+ * thread. */
 const char *judge_prompt_digest(const struct judge *judge);
+
+/* Who is asked: as at the start, whatever the configuration says by now. They live as long as the judge. Any
+ * thread. */
+const char *judge_provider(const struct judge *judge);
+const char *judge_model(const struct judge *judge);
 
 /* One cheap request that shows whether the endpoint and the key work: for `assayd check`. Blocks up to the
  * timeout. */

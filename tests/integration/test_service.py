@@ -3,7 +3,9 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +17,7 @@ import events
 from daemon import BINARY, config_text, free_port
 from judge_server import Answer
 
+PROMPTS = pathlib.Path(__file__).resolve().parents[2] / "conf" / "prompts"
 NO_INPUT, UNAVAILABLE, TRY_AGAIN, CONFIG = 66, 69, 75, 78
 # One warning (no LIMIT) and nothing else: technical 95, overall 0.95.
 WARNED = "SELECT id, name FROM customers"
@@ -138,18 +141,23 @@ def test_reload_tells_the_service_manager(rig):
 
 
 def test_reload_changes_thresholds_for_what_comes_next(rig):
-    """An event in flight goes on with the settings that it began with, and is not lost."""
+    """An event in flight goes on with the settings and the prompts that it began with, and is not lost."""
     rig.judge.answer = lambda prompt: Answer(delay_s=3)
     rig.start(partitions=1)
     early = send_one(rig)
     wait_until(lambda: rig.judge.calls() == 1, "its judge call")
-    reload_with(rig.daemon, confidence={"thresholds": {"high": 0.97}}, advisories={"low_confidence_below": 0.96})
+    prompts = shutil.copytree(PROMPTS, os.path.join(rig.daemon.folder, "prompts"))
+    with open(os.path.join(prompts, "relevance.txt"), "a", encoding="utf-8") as file:
+        file.write("Think twice.\n")
+    reload_with(rig.daemon, confidence={"thresholds": {"high": 0.97}}, advisories={"low_confidence_below": 0.96},
+                judge={"prompt_directory": prompts, "model": "of the next start"})
     late = send_one(rig)
     records = scored_by_name(rig, 2)
     levels = {name: record["confidence"]["level"] for name, record in records.items()}
     assert levels == {early: "HIGH_CONFIDENCE", late: "MEDIUM_CONFIDENCE"}
-    digests = {name: record["provenance"]["config_digest"] for name, record in records.items()}
-    assert digests[early] != digests[late]
+    for digest in ("config_digest", "prompt_digest"):
+        assert records[early]["provenance"][digest] != records[late]["provenance"][digest]
+    assert {record["judge"]["model"] for record in records.values()} == {"judge-model"}, "who was asked"
     (advisory,) = rig.kafka.read(rig.topics.advisory, 1, settle=0.5)
     assert dict(advisory.headers())["kind"] == b"LOW_CONFIDENCE" and advisory.key() == late.encode()
 

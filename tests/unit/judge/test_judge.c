@@ -613,7 +613,9 @@ static void test_reload(void **state)
 	assert_string_not_equal(judge_prompt_digest(batch.judge), before);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
+	assert_string_equal(batch.calls[0].prompt_digest.ptr, before); /* what it was asked with */
 	ask_again(&again[0], batch.judge, STR("q"), false);
+	assert_string_equal(again[0].calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge));
 	json_t *stats = judge_server_ask(&server, "/stats", NULL);
 	json_t *messages = json_object_get(json_object_get(stats, "last"), "messages");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 0), "content")),
@@ -624,6 +626,7 @@ static void test_reload(void **state)
 	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
 	ask_again(&again[2], batch.judge, STR("q"), true);
 	assert_string_equal(judge_prompt_digest(batch.judge), before);
+	assert_string_equal(again[2].calls[0].prompt_digest.ptr, before);
 	finish(&batch);
 	for (size_t i = 0; i < 3; i++)
 		judge_batch_free(&again[i]);
