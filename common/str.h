@@ -2,6 +2,7 @@
  * Text with its length. `ptr` is NULL for an absent text (never the same as an empty one) and otherwise
  * points at `len` bytes followed by a NUL, so that C functions can read it; bytes may include NULs where the
  * source allows them. A str_t owns nothing: it lives as long as the arena or literal that it points into.
+ * Pure.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* Advisory: a doubtful event or a drifting calibration, as a plain value (schemas/advisory.avsc). */
+/* Advisory: a doubtful event or a drifting calibration, as a plain value (schemas/advisory.avsc). Its texts
+ * are whose who filled it in; the functions give static ones. */
 #pragma once
 
 #include "avro/scored_query.h"

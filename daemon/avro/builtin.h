@@ -1,4 +1,4 @@
-/* The schemas under schemas/, compiled in. */
+/* The schemas under schemas/, compiled in: static, for any thread. */
 #pragma once
 
 #include "avro/fields.h"

@@ -5,6 +5,8 @@
  * How a value that may be absent lies in its struct: texts have a NULL pointer, records are pointers and
  * NULL, enumerations are ENUM_ABSENT, numbers and booleans are opt_*, arrays have a flag beside them.
  * Everything else lies there by value, sub-records included.
+ *
+ * Pure; texts and items are not copied, they live where the codec or the record's maker put them.
  */
 #pragma once
 

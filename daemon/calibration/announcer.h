@@ -14,14 +14,16 @@
 
 struct announcer;
 
-/* Checks the properties; the codec outlives the announcer, the settings are read here only. */
+/* Checks the properties, and does not connect; the codec outlives the announcer, the settings are read here
+ * only. ERR_KAFKA_CONFIG with a detail. */
 err_t announcer_new(const struct kafka_settings *settings, const struct codec *codec,
 		    struct announcer **ret_announcer, struct err_detail *detail);
 
 /* Gives what is under way a moment to arrive. NULL is fine. */
 void announcer_free(struct announcer *announcer);
 
-/* Hands over the episode's advisory, unless it is under way or there is no room: then nothing happens. */
+/* Hands over the episode's advisory, of which nothing is kept but the id, unless it is under way or there is
+ * no room: then nothing happens. ERR_OUTPUT_REFUSED: not handed over, try again later. */
 err_t announcer_send(struct announcer *announcer, const struct drift_episode *episode,
 		     struct err_detail *detail);
 
@@ -33,6 +35,7 @@ void announcer_poll(struct announcer *announcer, int timeout_ms);
 bool announcer_outcome(struct announcer *announcer, const char **ret_id, const char **ret_error);
 void announcer_forget(struct announcer *announcer, const char *id);
 
+/* Advisories that were handed over and are not forgotten. */
 size_t announcer_under_way(const struct announcer *announcer);
 
 /* The advisory of an episode; its texts are in the arena or the episode's. */

@@ -1,4 +1,4 @@
-/* Arrays of PostgreSQL as the text of a parameter: {"a","b"}. Pure. */
+/* Arrays of PostgreSQL as the text of a parameter: {"a","b"}. Texts are copied. Pure. */
 #pragma once
 
 #include "common/buf.h"

@@ -49,6 +49,7 @@ bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t
 /* Adds a case with copies of its texts. */
 void batch_add(struct batch *batch, const struct calibration_case *item);
 
+/* Adds a message; it holds no texts of others. */
 void batch_add_feedback(struct batch *batch, const struct calibration_feedback *item);
 
 /* Steps of the partitions that moved, by topic and partition; those of `remembered` are remembered. The

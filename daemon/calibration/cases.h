@@ -1,6 +1,9 @@
 /*
  * Cases: scored events as calibration counts them, read from records of the scored topic and added to a
  * table of buckets. The daemon's tables and those of a recount are written by the same statements.
+ *
+ * What needs a database needs an open connection with the tables, blocks within its deadlines, and is for the
+ * thread that uses it; the rest is pure.
  */
 #pragma once
 
@@ -45,7 +48,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 /* Whether the case can be counted: times, confidence and weight within range, texts storable. */
 bool calibration_case_valid(const struct calibration_case *item);
 
-/* "FEEDBACK", "RESULT", …: how tables and reports name a label source. */
+/* "FEEDBACK", "RESULT", …: how tables and reports name a label source; static. */
 const char *calibration_source_name(int label_source);
 
 /* The label source of that name. */
@@ -72,6 +75,7 @@ struct case_columns {
 	"weight_confidence = b.weight_confidence + excluded.weight_confidence, "                             \
 	"weight_squared_error = b.weight_squared_error + excluded.weight_squared_error "
 
+/* The columns own their texts, until case_columns_free. */
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count);
 void case_columns_free(struct case_columns *columns);
 

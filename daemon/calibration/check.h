@@ -1,4 +1,4 @@
-/* Whether the calibration database can be used, for `assayd check`. */
+/* Whether the calibration database can be used, for `assayd check`. Any thread. */
 #pragma once
 
 #include "common/arena.h"

@@ -1,5 +1,6 @@
 /*
- * Tables with a partition a day (UTC): calibration_events and calibration_feedback.
+ * Tables with a partition a day (UTC): calibration_events and calibration_feedback. Needs an open connection
+ * with the tables; for the thread that uses it. Times are ms since 1970.
  */
 #pragma once
 
@@ -7,12 +8,13 @@
 
 #define DAY_MS INT64_C(86400000)
 
-/* Days that are known to have partitions. */
+/* Days that are known to have partitions; zeroed: none. */
 struct days {
 	int64_t *days; /* since 1970, sorted */
 	size_t count, capacity;
 };
 
+/* Releases the list, not the partitions. */
 void days_free(struct days *days);
 
 /* Makes the partition of the time's day in both tables unless it is known to be there. Not within a

@@ -6,7 +6,9 @@
  * messages, then by partition and offset: so it does not matter in which order events and feedback are read,
  * and a recount comes to the same. When the verdict on an event changes, so do the sums, by the difference.
  *
- * All functions need an open connection with the tables. Within a transaction unless it says otherwise.
+ * What takes a database needs an open connection with the tables and a transaction under way, blocks within
+ * the connection's deadlines, and is for the thread that uses it. `outcome` is added to; `touched` gets the
+ * segments whose counts changed (may be NULL). Nothing that is handed in is kept.
  */
 #pragma once
 
@@ -21,7 +23,8 @@ struct calibration_feedback {
 	bool correct;
 };
 
-/* What a message of the feedback topic says. Errors: it cannot be decoded, or names no event. */
+/* What a message of the feedback topic says; time and place are the caller's to set. Errors: it cannot be
+ * decoded, or names no event. Pure. */
 err_t calibration_feedback_read(const struct codec *codec, const void *data, size_t len,
 				struct calibration_feedback *ret_feedback, struct err_detail *detail);
 

@@ -1,4 +1,5 @@
-/* Calibration reports as text: for a person at a terminal, and as JSON. */
+/* Calibration reports as text: for a person at a terminal, and as JSON. Whether the stream took it is the
+ * caller's to ask (ferror). */
 #pragma once
 
 #include "calibration/reader.h"

@@ -1,4 +1,4 @@
-/* Parts of what is printed for people. */
+/* Parts of what is printed for people. Whether the stream took it is the caller's to ask (ferror). */
 #pragma once
 
 #include "common/str.h"

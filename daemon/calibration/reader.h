@@ -61,5 +61,5 @@ err_t calibration_read_entries(struct database *database, const struct calibrati
 			       struct arena *arena, struct calibration_reports *ret_reports,
 			       struct err_detail *detail);
 
-/* Seconds of "90s", "30m", "24h" or "7d". */
+/* Seconds of "90s", "30m", "24h" or "7d". False: it is none of these, or longer than a year. */
 bool calibration_parse_window(const char *text, int64_t *ret_window_s);

@@ -7,6 +7,8 @@
  * buckets are read in one snapshot, so that a running calibrator disturbs nothing. What the log does not hold
  * any more cannot be recounted: buckets that may have cases of deleted records are neither compared nor
  * replaced.
+ *
+ * Both functions block for as long as reading the log takes; any thread.
  */
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "calibration/recount_tables.h"
 #include "kafka/client.h"
 
+/* Read while the function runs, and not kept. */
 struct recount_options {
 	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic */
 	const struct codec *codec;

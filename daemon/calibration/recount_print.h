@@ -1,4 +1,5 @@
-/* A recount's outcome as text for people and as JSON. */
+/* A recount's outcome as text for people and as JSON; `rebuilt`: of recount_rebuild, else of recount_verify.
+ * Whether the stream took it is the caller's to ask (ferror). */
 #pragma once
 
 #include "calibration/recount.h"

@@ -1,7 +1,7 @@
 /*
  * Tables of a recount: temporary ones beside the calibration's, in the same connection, in which the log is
  * counted again and compared with what is stored. Everything is done in slices of time, so that no statement
- * is a long one however much is kept.
+ * is a long one however much is kept. For the thread that uses the connection; blocks within its deadlines.
  */
 #pragma once
 
@@ -61,12 +61,12 @@ err_t recount_tables_compare(struct database *database, const struct recount_ran
 			     struct arena *arena, struct recount_differences *ret_differences,
 			     struct err_detail *detail);
 
-/* Puts events and feedback of the log, from a time until another, in place of what is remembered, likewise.
- */
-err_t recount_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
-				    struct err_detail *detail);
-
 /* Puts what was counted in place of what is stored, within the caller's transaction that keeps others from
  * counting. Returns how many buckets were removed and added; equal ones stay as they are. */
 err_t recount_tables_replace(struct database *database, const struct recount_range *range,
 			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail);
+
+/* Puts events and feedback of the log, from a time until another, in place of what is remembered, likewise.
+ */
+err_t recount_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
+				    struct err_detail *detail);

@@ -68,6 +68,7 @@ struct calibration_report {
 void calibration_report_make(const struct calibration_cells *cells, int64_t min_cases,
 			     struct calibration_report *ret_report);
 
+/* Adds `from` to `to`. */
 void calibration_sums_add(struct calibration_sums *to, const struct calibration_sums *from);
 
 /* The accuracy that a group ought to have; `group` is an enum confidence_level. */

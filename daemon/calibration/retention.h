@@ -1,17 +1,19 @@
 /*
  * Retention: what is too old leaves the calibration database. Buckets and closed episodes go by their age; an
  * open episode that was not judged for that long has no counts left to be judged by and goes as well.
+ *
+ * Needs an open connection with the tables; for the thread that uses it, blocks within its deadlines.
  */
 #pragma once
 
 #include "database/database.h"
 
 /* Deletes a bounded number of rows that are older than `days` before `now_ms` (0: now). `ret_more`: there may
- * be others. Needs an open connection with the tables. */
+ * be others. */
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail);
 
 /* Drops a day of remembered events or feedback that is so old that none can be about the other any more, with
- * a day to spare for what comes late; without a horizon, what is older than `days`. */
+ * a day to spare for what comes late; without a horizon (0), what is older than `days`. */
 err_t retention_forget(struct database *database, int64_t days, int64_t horizon_ms, int64_t now_ms,
 		       bool *ret_more, struct err_detail *detail);

@@ -1,6 +1,6 @@
 /*
  * The calibration tables: made and brought up to date by the migrations of schemas/calibration.sql, which are
- * part of the program.
+ * part of the program. See database/migrations.h for what holds of each function.
  */
 #pragma once
 
@@ -9,8 +9,7 @@
 /* The newest version that this program knows. */
 int calibration_schema_version(void);
 
-/* Applies what is missing, one transaction a migration; instances that start together wait for each other.
- * A database that is newer than the program is refused. */
+/* Applies what is missing. */
 err_t calibration_schema_migrate(struct database *database, struct err_detail *detail);
 
 /* The version in the database, 0: there are no tables yet. */

@@ -1,4 +1,4 @@
-/* A set of segments, sorted. Not thread-safe. */
+/* A set of segments, sorted; zeroed it is empty. Not thread-safe. */
 #pragma once
 
 #include "common/buf.h"
@@ -29,6 +29,7 @@ struct segment_arrays {
 	struct buf application, model, prompt_version;
 };
 
+/* The arrays own their texts, until segment_arrays_free. */
 void segment_arrays_make(struct segment_arrays *arrays, const struct calibration_segment *segments,
 			 size_t count);
 void segment_arrays_free(struct segment_arrays *arrays);

@@ -42,7 +42,7 @@ struct calibration_work {
 	size_t steps_count;
 };
 
-/* Copies the options; connects when first used. */
+/* Copies the options; connects when first used. The caller owns the store. */
 struct calibration_store *calibration_store_new(const struct calibration_store_options *options);
 void calibration_store_free(struct calibration_store *store);
 
@@ -69,7 +69,7 @@ err_t calibration_store_apply(struct calibration_store *store, const struct cali
  * deleted. */
 int64_t calibration_store_since_ms(const struct calibration_store *store);
 
-/* Connects and brings the tables up to date; the connection is the store's, for what else is kept in the same
- * database. */
+/* Connects and brings the tables up to date; the connection is the store's and lives as long as it,
+ * for what else is kept in the same database. */
 err_t calibration_store_database(struct calibration_store *store, struct database **ret_database,
 				 struct err_detail *detail);

@@ -16,11 +16,12 @@ struct topic_span {
 	int64_t until;
 };
 
-/* What to do with a record; an error ends the reading. */
+/* What to do with a record of the span with that index; it lives until this returns. An error ends the
+ * reading. */
 typedef err_t (*topic_take_fn)(size_t span, const rd_kafka_message_t *message, void *context,
 			       struct err_detail *detail);
 
-/* Connects when it is first asked; the settings are read here only. */
+/* Connects when it is first asked; the settings are read here only. The caller owns the reader. */
 err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
 		       struct err_detail *detail);
 void topic_reader_free(struct topic_reader *reader);

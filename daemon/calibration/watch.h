@@ -31,13 +31,14 @@ struct drift_watch_statistics {
 	uint64_t published;	 /* advisories */
 };
 
+/* The caller owns the watch. */
 err_t drift_watch_new(const struct drift_watch_options *options, struct drift_watch **ret_watch,
 		      struct err_detail *detail);
 
 /* NULL is fine. */
 void drift_watch_free(struct drift_watch *watch);
 
-/* Where to put segments that are to be judged. */
+/* Where to put segments that are to be judged; the watch's, which empties it as they are. */
 struct segments *drift_watch_touched(struct drift_watch *watch);
 
 /* Whether all that was read is counted and nothing else is known to wait: only then is forgotten what

@@ -1,6 +1,7 @@
 /*
  * Brings tables up to date by a script of numbered migrations that is part of the program. The script's
- * sections begin with lines "-- migration N: …"; a table of the database says which of them it has.
+ * sections begin with lines "-- migration N: …"; a table of the database says which of them it has. The
+ * thread that uses the connection; blocks within its deadlines.
  */
 #pragma once
 

@@ -1,4 +1,5 @@
-/* Which advisories an event raises. Called by the worker that encodes its outputs. */
+/* Which advisories an event raises. Called by the worker that encodes its outputs, which owns the event then.
+ */
 #pragma once
 
 #include "avro/advisory.h"
@@ -6,5 +7,6 @@
 
 enum { ADVISORIES_MAX = ADVISORY_KIND_COUNT_ };
 
-/* Writes the advisories of a finalised event into `ret_advisories` and returns how many; floods are tamed. */
+/* Writes the advisories of a finalised event into `ret_advisories` and returns how many; floods are tamed
+ * (flood_gate.h). Their texts live in the event's arena. */
 size_t advisories_of(struct event *event, struct advisory ret_advisories[ADVISORIES_MAX]);

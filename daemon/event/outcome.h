@@ -1,6 +1,6 @@
 /*
  * Parts of a scored record, each from what the stages have found out about an event. They belong to
- * event_finalise, which calls them in their order; all memory is of the event's arena.
+ * event_finalise, which calls them in their order, on its thread; all memory is of the event's arena.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Anthropic messages.
+ * Anthropic messages. Pure functions; see provider.h.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * The language model server that the judge asks: its address, key, model and prompts, checked when they are
- * loaded. Holds the key, which never leaves it except in the request's header.
+ * loaded. Holds the key, which never leaves it except in the request's header. One thread at a time.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "judge/provider.h"
 
 struct endpoint {
-	struct arena *arena;
+	struct arena *arena; /* its own, likewise all below */
 	const struct provider *provider;
 	const char *url;
 	const char *model;

@@ -67,8 +67,8 @@ struct judge_verdict {
 	int64_t completion_tokens;
 };
 
-/* One question. The caller owns it and its arena until `done` is called, exactly once, from the judge thread.
- */
+/* One question. It and its arena are the judge's from judge_submit until `done` is called, exactly once: by
+ * the judge's thread, or, when that has ended, by the one that closes or submits. */
 struct judge_call {
 	struct list_node node; /* the judge's */
 	struct arena *arena;   /* of this call alone: the verdict's texts are allocated here */
@@ -87,6 +87,9 @@ struct judge_call {
 	void *state;
 };
 
+/* Reads what the settings name and starts the thread; the settings are read here only. Neither the endpoint
+ * nor the shared cache need be there. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the
+ * setting. */
 err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail);
 
 /* Answers what is still open with SHUTTING_DOWN and joins the thread. What is submitted from then on is
@@ -101,6 +104,7 @@ void judge_stop(struct judge *judge);
  * was. Any thread. */
 err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail);
 
+/* Hands the call over. Any thread; after judge_close, `done` is called before this returns. */
 void judge_submit(struct judge *judge, struct judge_call *call);
 
 /* SHA-256 of the prompts that the next call is asked with, in hexadecimal; lives as long as the judge. Any
@@ -119,9 +123,10 @@ err_t judge_check(const struct judge_settings *settings, struct err_detail *deta
 /* Whether the shared cache's database can be reached, for the same. Blocks up to its own timeouts. */
 err_t judge_check_cache(const struct judge_settings *settings, struct err_detail *detail);
 
+/* Of the judge's thread; lives as long as the judge. Any thread. */
 struct ticker *judge_ticker(struct judge *judge);
 
-/* That of the shared cache's thread; NULL: there is none. */
+/* That of the shared cache's thread; NULL: there is none. Likewise. */
 struct ticker *judge_cache_ticker(struct judge *judge);
 
 /* Any thread; the figures are of one round of the judge's thread. */

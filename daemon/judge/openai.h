@@ -1,5 +1,6 @@
 /*
- * OpenAI-compatible chat completions: hosted services, vLLM, Ollama, llama.cpp.
+ * OpenAI-compatible chat completions: hosted services, vLLM, Ollama, llama.cpp. Pure functions; see
+ * provider.h.
  */
 #pragma once
 

@@ -6,6 +6,8 @@
  * completed, anything else is aborted. When a commit had been asked for, the group's committed offsets tell
  * which: nobody else moves them as long as the assignment is ours, and if it is not any more, the events are
  * discarded either way, or refused with the generation that their next transaction carries.
+ *
+ * The publisher's thread alone.
  */
 #pragma once
 

@@ -1,19 +1,20 @@
-/* The topics that the configuration names: whether they exist, for the start, and what is doubtful about
- * them, for `assayd check`. */
+/*
+ * The topics that the configuration names: whether they exist, for the start, and what is doubtful about
+ * them, for `assayd check`. Each connects anew, and blocks; any thread.
+ */
 #pragma once
 
 #include "common/arena.h"
 #include "kafka/client.h"
 
-/* Asks the cluster for up to `timeout_ms`; ERR_KAFKA_UNAVAILABLE or ERR_KAFKA_TOPIC with a sentence. Blocks.
- */
+/* Asks the cluster for up to `timeout_ms`; ERR_KAFKA_UNAVAILABLE or ERR_KAFKA_TOPIC with a sentence. */
 err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
-/* The same for the topic of feedback, where that is read: scoring does without it. Blocks. */
+/* The same for the topic of feedback, where that is read: scoring does without it. */
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
 /* What a person ought to know about topics that exist, one remark a line: too few replicas, limits of
  * messages and of commits that do not fit each other. Limits that the cluster does not tell are left out. In
- * the arena. Blocks. */
+ * the arena. */
 err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, struct arena *arena,
 		     str_t *ret_notes, struct err_detail *detail);

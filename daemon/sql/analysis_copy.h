@@ -1,5 +1,6 @@
 /*
- * An analysis taken out of the arena that it was made in: what the work left behind there can go.
+ * An analysis taken out of the arena that it was made in: what the work left behind there can go. Pure; any
+ * thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Diagnostics: the list that every front end reports into. Codes come from diagnostics.def. One diagnostic
- * per (code, object).
+ * per (code, object). The list and its texts live in its arena. Pure; a list belongs to one thread.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct diagnostics {
 	unsigned order;
 };
 
-/* Stable name of the code. */
+/* Stable name of the code; static. */
 const char *diagnostic_name(enum sql_diagnostic_code code);
 
 /* Adds a diagnostic unless (code, sub code, object) is there already. `offset`: bytes into the statement's
@@ -47,5 +47,7 @@ struct nearest {
 	size_t distance;
 	size_t shared; /* bytes that the best has in common, where it is not near by distance */
 };
+
+/* Names are not copied: they outlive the search. */
 void nearest_init(struct nearest *nearest, str_t name);
 void nearest_offer(struct nearest *nearest, str_t candidate);

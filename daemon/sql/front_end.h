@@ -1,6 +1,7 @@
 /*
  * Front ends by dialect. Each fills the whole analysis of a text that has passed the gate; the request's
- * dialect chooses one. See analysis.h.
+ * dialect chooses one. What holds of sql_analyse (analysis.h) holds of each: pure, any thread, never fails,
+ * results in the arena.
  */
 #pragma once
 
@@ -14,6 +15,8 @@ typedef void (*front_end_fn)(const struct sql_request *request, struct arena *ar
 /* sql/postgresql/front_end.c */
 void sql_analyse_postgresql(const struct sql_request *request, struct arena *arena,
 			    struct sql_analysis *ret_analysis);
+
+/* analysis.c */
 
 /* An analysis of what cannot be analysed: invalid, UNSAFE, with that violation and a syntax_error. `offset`
  * counts in the SQL as given. */

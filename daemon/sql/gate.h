@@ -1,5 +1,6 @@
 /*
  * Bounds on a SQL text, checked before any parser of a library sees it: one pass, linear time, no allocation.
+ * Pure; any thread.
  *
  * By the lexical rules of PostgreSQL, whose parser trusts its input. Counts only ever overestimate the depth
  * of what it would build: nothing within the bounds comes near a stack of POOL_STACK_BYTES, and nothing takes

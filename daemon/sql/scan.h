@@ -3,7 +3,7 @@
  * dialect's lexical rules. For what a parse tree cannot tell (comments, redaction) and for dialects whose
  * grammar a library keeps to itself.
  *
- * One pass, linear, no allocation; any bytes are fine.
+ * One pass, linear, no allocation; any bytes are fine. Pure; any thread.
  */
 #pragma once
 

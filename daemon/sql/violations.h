@@ -1,6 +1,6 @@
 /*
  * Violations: the list that every front end reports into. Codes come from violations.def; one violation per
- * (code, offset, detail).
+ * (code, offset, detail). The list and its texts live in its arena. Pure; a list belongs to one thread.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ struct violations {
 	size_t capacity;
 };
 
-/* Stable name of the code. */
+/* Stable name of the code; static. */
 const char *violation_name(enum sql_violation_code code);
 
-/* General sentence of the code. */
+/* General sentence of the code; static. */
 const char *violation_text(enum sql_violation_code code);
 
 /* Continues the list that `analysis` holds. */

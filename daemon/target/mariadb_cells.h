@@ -1,6 +1,7 @@
 /*
  * Values of MariaDB's binary protocol as the texts and classes that results are compared by. A row's long
- * values stay where the library has them until there is a place for their texts.
+ * values stay where the library has them until there is a place for their texts. A worker process, one
+ * thread.
  */
 #pragma once
 

@@ -5,6 +5,7 @@
  * u8, u32, u64, double (as u64), text (u32 length, UINT32_MAX: absent, then the bytes). Both ends are the
  * same binary, so there is no version. What a worker sends is foreign to the supervisor all the same (a
  * client library may have been subverted): every length is checked and a bad frame only costs the worker.
+ * Any thread; a buffer or descriptor is one thread's at a time.
  */
 #pragma once
 

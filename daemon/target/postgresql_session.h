@@ -1,6 +1,6 @@
 /*
  * A session with a PostgreSQL server: connecting, our own statements, the transaction around the queries.
- * Nothing here waits for the server without a limit.
+ * Nothing here waits for the server without a limit. A worker process, one thread.
  */
 #pragma once
 
@@ -17,8 +17,10 @@ struct pg_session {
 	int64_t statement_timeout_ms; /* of the transaction */
 };
 
+/* The session behind an engine's `void *`; aborts when it is none. */
 struct pg_session *pg_session_of(void *pointer);
 
+/* As engine.h says of open, close, usable, begin and end. */
 err_t pg_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);
 void pg_close(void *pointer);
 bool pg_usable(const void *pointer);

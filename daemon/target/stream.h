@@ -1,6 +1,7 @@
 /*
  * Comparison of two queries whose results are too large to keep: both run once more in full, row by row, in
- * the transaction that is open. Memory stays constant; every run is bounded by the statement timeout.
+ * the transaction that is open. Memory stays constant; every run is bounded by the statement timeout. A
+ * worker process, one thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * Results of ground truths that were run a short while ago, inside one worker process. Bounded in bytes and
  * in time; the least recently used ones make room. A result that differs from a cached truth has to be
- * checked against a fresh one, since the data may have changed.
+ * checked against a fresh one, since the data may have changed. Not thread-safe.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct cached_truth {
 	struct validation_execution execution;
 };
 
-/* `max_bytes` 0: nothing is ever kept. */
+/* The caller owns the cache. `max_bytes` 0: nothing is ever kept. */
 struct truth_cache *truth_cache_new(int64_t max_bytes, int64_t ttl_us);
 void truth_cache_free(struct truth_cache *cache);
 

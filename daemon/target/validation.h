@@ -1,6 +1,6 @@
 /*
  * One validation inside a worker process: runs the truths and the generated query in one snapshot, compares,
- * and says which truth fits best.
+ * and says which truth fits best. One thread.
  */
 #pragma once
 
@@ -18,4 +18,5 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 err_t session_ensure(const struct engine *engine, const struct worker_settings *settings, void **session,
 		     struct err_detail *detail);
 
+/* Closes the session, if there is one, and sets it to NULL. */
 void session_close(const struct engine *engine, void **session);

@@ -1,7 +1,7 @@
 /*
  * What a catalog knows, for the front ends of this room. Everything is immutable and lives as long as the
  * catalog; names are exact (folding is the caller's, by the dialect's rules). Lookups by name or id take
- * constant time.
+ * constant time. Pure; any thread that holds a reference to the catalog.
  *
  * Types, operators and casts are known of PostgreSQL alone; catalogs of other dialects have none.
  */
@@ -32,7 +32,7 @@ struct catalog_type {
 	bool is_public;	   /* PUBLIC has USAGE */
 	bool is_system;	   /* of pg_catalog or information_schema */
 	char volatility;   /* 'i', 's', 'v': the worst that reading or writing a value as text may run: input
-			    * and   output functions, checks of a domain, the same of its base, elements and
+			    * and output functions, checks of a domain, the same of its base, elements and
 			    * columns */
 	type_id element;   /* of a true array */
 	type_id subscript; /* type of x[i]; a type that is_subscriptable and has none is unsure */
@@ -93,7 +93,7 @@ struct catalog_function {
 	str_t name;
 	str_t language;	  /* internal, c, sql, plpgsql, … */
 	char volatility;  /* 'i' immutable, 's' stable, 'v' volatile: the worst of its own, of the functions
-			   * that its  defaults call, and of those that an aggregate is made of */
+			   * that its defaults call, and of those that an aggregate is made of */
 	char kind;	  /* 'f' function, 'a' aggregate, 'w' window function, 'p' procedure */
 	char aggregate;	  /* of an aggregate: 'n' plain, 'o' ordered set, 'h' hypothetical set */
 	bool is_public;	  /* PUBLIC may execute it */
@@ -165,7 +165,7 @@ bool catalog_on_path(const struct catalog *catalog, str_t schema);
 const struct catalog_function *const *catalog_functions(const struct catalog *catalog, str_t schema,
 							str_t name, size_t *ret_count);
 
-/* "; did you mean …?" with the function on the search path whose name is nearest, or "". */
+/* "; did you mean …?" with the function on the search path whose name is nearest, or ""; in the arena. */
 str_t catalog_function_hint(const struct catalog *catalog, str_t name, struct arena *arena);
 
 /* Whether a call with that many arguments can mean the function. */

@@ -1,5 +1,6 @@
 /*
- * Inside of catalog_finish: from drafts in the builder's scratch memory to arrays in the catalog's.
+ * Inside of catalog_finish: from drafts in the builder's scratch memory to arrays in the catalog's arena.
+ * Pure; the builder's thread.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct id_pair {
 	type_id to;
 };
 
+/* In order, for qsort: less than, equal to or greater than 0. */
 int finish_compare_text(str_t a, str_t b);
 int finish_compare_names(str_t schema_a, str_t a, str_t schema_b, str_t b);
 int finish_compare_ids(type_id a, type_id b);
@@ -29,6 +31,7 @@ int finish_compare_ids(type_id a, type_id b);
 /* qsort, but of nothing, too. */
 void finish_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
 
+/* Copies in the catalog's arena. */
 str_t finish_copy_schema(struct finish *finish, str_t schema);
 struct catalog_column *finish_copy_columns(struct finish *finish, const struct catalog_column *columns,
 					   size_t count);
@@ -40,6 +43,7 @@ bool finish_types(struct finish *finish);
 
 /* The id that a type has in the end, or TYPE_UNSURE. */
 type_id finish_id(const struct finish *finish, type_id id);
+/* The same of several, in `arena`. */
 const type_id *finish_ids(const struct finish *finish, struct arena *arena, const type_id *ids, size_t count);
 
 /* Volatility of the types by what they are made of; of something that also casts to `uses`. */

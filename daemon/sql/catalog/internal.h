@@ -1,6 +1,8 @@
 /*
- * The catalog itself and what its parts (catalog*.c) share. A catalog may stand on a base: the immutable one
- * of the system's own objects, which all catalogs compiled from SQL share.
+ * The catalog itself and what the files of this folder share. A catalog may stand on a base: the immutable
+ * one of the system's own objects, which all catalogs compiled from SQL share.
+ *
+ * A catalog that is being built belongs to one thread; a finished one is only read, by any.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 #include "sql/mysql/canonical.h"
 
 #include "common/buf.h"
-#include "sql/mysql/canon.h"
+#include "sql/mysql/canonical_internal.h"
 #include "sql/mysql/lexer.h"
 
 /* Whether a condition speaks of columns of two tables, outside of subqueries. */

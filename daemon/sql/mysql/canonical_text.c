@@ -1,4 +1,4 @@
-#include "sql/mysql/canon.h"
+#include "sql/mysql/canonical_internal.h"
 
 #include "common/buf.h"
 

@@ -1,6 +1,7 @@
 /*
  * Inside of the parser: its state, and what its files call of each other. The first failure stands; from then
  * on the current token is the end, so that every loop ends. Functions that return a node never return NULL.
+ * Nodes live in the parser's arena. Pure; a parser belongs to one thread.
  */
 #pragma once
 
@@ -12,17 +13,22 @@ struct mysql_parser {
 	struct mysql_tokens tokens;
 	size_t at;
 	unsigned nesting;
-	unsigned nodes; /* made so far */
-	struct mysql_failure *failure;
+	unsigned nodes;		       /* made so far */
+	struct mysql_failure *failure; /* the caller's; begins as none */
 };
 
-/* grammar.c */
+/* grammar.c; words to look for are in lower case */
+/* The token so many behind the current one, at most the last; never NULL. */
 const struct mysql_token *mysql_peek(const struct mysql_parser *parser, size_t ahead);
+/* Whether the word or operator stands there; whether it stands here and is then taken; the same, a failure
+ * if it does not. */
 bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_or_operator);
 bool mysql_accept(struct mysql_parser *parser, const char *word_or_operator);
 bool mysql_expect(struct mysql_parser *parser, const char *word_or_operator);
 /* The first of the words that stands here (a NULL ends them) and is then taken, or NULL. */
 const char *mysql_accept_any(struct mysql_parser *parser, const char *const *words);
+/* The text is refused at the current token, as something that is not understood or as that violation. The
+ * reason is static. */
 void mysql_fail(struct mysql_parser *parser, const char *reason);
 void mysql_refuse(struct mysql_parser *parser, enum sql_violation_code code, const char *reason);
 struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind);
@@ -32,6 +38,7 @@ void mysql_append(struct mysql_parser *parser, struct mysql_node *parent, struct
 struct mysql_node *mysql_wrap(struct mysql_parser *parser, enum mysql_kind kind, struct mysql_node *first);
 /* The node ends behind the last token taken. */
 struct mysql_node *mysql_done(struct mysql_parser *parser, struct mysql_node *node);
+/* One level of nesting begins, and ends; false: it is too deep, which is a failure. */
 bool mysql_enter(struct mysql_parser *parser);
 void mysql_leave(struct mysql_parser *parser);
 /* Whether a string without a character set in front stands there. */
@@ -69,9 +76,11 @@ const char *mysql_accept_unit(struct mysql_parser *parser);
 bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead);
 
 /* call.c */
-/* Whether a name that a function of the grammar has means another function: it is quoted, or a blank stands
- * between it and its bracket where that makes the difference. */
-bool mysql_foreign_name(str_t name, bool quoted, bool spaced);
 struct mysql_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
 bool mysql_at_bare_call(const struct mysql_parser *parser);
 struct mysql_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */
+
+/* safety.c */
+/* Whether a name that a function of the grammar has means another function: it is quoted, or a blank stands
+ * between it and its bracket where that makes the difference. */
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced);

@@ -1,7 +1,7 @@
 /*
  * Tokens of a MySQL or MariaDB text by the server's default rules. What other settings of the server would
  * read in another way (backslashes in front of quotes), what is executed although it looks like a comment,
- * and every byte that no token starts with is refused. One pass; memory from the arena.
+ * and every byte that no token starts with is refused. One pass; memory from the arena. Pure; any thread.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct mysql_token {
 	char first;  /* of a word in lower case, or of an operator; else NUL */
 	size_t offset;
 	size_t len;
-	str_t value;		/* without quotes and escapes */
+	str_t value;		/* without quotes and escapes; part of the text, or in the arena */
 	size_t match;		/* of an opening bracket: index of the closing one, or of the end */
 	enum mysql_opens opens; /* of an opening bracket: for the parser's use */
 };

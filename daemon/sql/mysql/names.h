@@ -1,7 +1,8 @@
 /*
  * What the names in a MySQL or MariaDB query mean: relations, derived tables, WITH queries, columns, output
  * names. Reports what is surely wrong; whatever is in doubt is no error. Table names are looked up in any
- * case of letters, since only the server's settings decide on that. Pure.
+ * case of letters, since only the server's settings decide on that. What is found lives in the arena and
+ * points into the tree and the catalog. Pure; any thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Whether a parsed MySQL or MariaDB statement only reads: functions, relations, sizes, shapes of injections.
- * Pure.
+ * Pure; any thread, with POOL_STACK_BYTES of stack. A state is one statement's.
  */
 #pragma once
 
@@ -50,26 +50,28 @@ bool mysql_native(str_t name);
 /* Whether a call means one of the functions that the servers bring along. */
 bool mysql_calls_builtin(const struct mysql_node *call);
 
-/* views.c: what the definition of a view calls is called by whoever reads it. */
-void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation);
 /* Judges a tree into `safety`. */
 void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node);
+
+/* views.c: what the definition of a view calls is called by whoever reads it. */
+void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation);
 
 /* bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
 void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
 void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);
 void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
-/* recursion.c: WITH queries that read themselves through others have no bound that could be told. */
-void mysql_bombs_with(struct mysql_safety *safety, const struct mysql_node *with);
 void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
 void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);
 bool mysql_has_column(const struct mysql_node *node); /* or a parameter */
-/* Rough length of the longest text that an expression builds. */
+/* Rough length of the longest text that an expression builds, in bytes. */
 double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node);
 
-/* The place of a node's number. */
+/* The place of a node's number; lives as long as the violations' arena. */
 double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety,
 		      const struct mysql_node *node);
+
+/* recursion.c: WITH queries that read themselves through others have no bound that could be told. */
+void mysql_bombs_with(struct mysql_safety *safety, const struct mysql_node *with);
 
 /* rows.c: the query in the text that a range is made by, or NULL. */
 const struct mysql_node *mysql_made_by(const struct mysql_range *range);

@@ -1,5 +1,6 @@
 /*
- * Inside of the resolver: scopes, and how a column is looked up in them.
+ * Inside of the resolver: scopes, and how a column is looked up in them. What the functions return lives in
+ * the resolver's arena or the catalog. Pure; a resolver is one statement's, on one thread.
  */
 #pragma once
 
@@ -51,7 +52,9 @@ struct mysql_resolver {
 	size_t outputs; /* that stars stand for */
 };
 
-/* The column of that name, or NULL. */
+/* columns.c */
+
+/* The column of that name (in lower case), or NULL. */
 const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct mysql_columns *columns,
 				str_t name);
 
@@ -66,7 +69,9 @@ struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 /* Reports the qualifier as none that can be referred to. */
 void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node);
 
-/* relations.c: the catalog's relation that a RELATION node means, or NULL; its columns. */
+/* relations.c */
+
+/* The catalog's relation of that name (schema may be absent), or NULL; its columns. */
 const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolver, str_t schema, str_t name);
 const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolver,
 						   const struct catalog_relation *relation);

@@ -1,7 +1,7 @@
 /*
  * Parse tree of a MySQL or MariaDB query. One type of node for everything: what a node means is its kind,
  * what it holds are its children in order; the comments below name them. Nodes live in the arena of the
- * analysis.
+ * analysis. Pure; any thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 enum mysql_kind {
 	/* statements */
 	MYSQL_QUERY,	/* [WITH] body [ORDER] [LIMIT] [EXAMINED] [INTO] [LOCKING] [PROCEDURE]; body: SELECT,
-			   SET, VALUES,    TABLE,   QUERY (in brackets) */
+			   SET, VALUES, TABLE, QUERY (in brackets) */
 	MYSQL_EXPLAIN,	/* QUERY */
 	MYSQL_DESCRIBE, /* RELATION */
 	MYSQL_SHOW,	/* [RELATION] [WHERE]; name: what, in lower case */

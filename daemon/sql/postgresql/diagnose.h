@@ -1,5 +1,6 @@
 /*
- * The checks of a PostgreSQL statement that need no more than its resolution.
+ * The checks of a resolved PostgreSQL statement beyond names: ungrouped columns, required columns, warnings.
+ * Pure; between parse_begin and parse_end, on their thread.
  */
 #pragma once
 
@@ -8,7 +9,6 @@
 struct parsed_statement;
 struct resolution;
 
-/* The checks of a resolved PostgreSQL statement beyond names: ungrouped columns, required columns, warnings.
- */
+/* Adds to `diagnostics`. */
 void diagnose_statement(const struct parsed_statement *parsed, const struct resolution *resolution,
 			const struct sql_request *request, struct diagnostics *diagnostics);

@@ -1,6 +1,6 @@
 /*
  * The parts of a parse node, one level down: expressions and the nodes that expressions are made of, SELECT
- * and FROM included. Of other statements nothing.
+ * and FROM included. Of other statements nothing. Pure; nodes are those of a parse, which go with it.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Tokens of a text by PostgreSQL's own scanner: continued literals, escapes and nested comments are as it
- * reads them. For a text that has passed the gate and parses.
+ * reads them. For a text that has passed the gate and parses. Any thread.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ struct parse_token {
 	size_t len;
 };
 
-/* NULL when the scanner refuses the text. */
+/* In order, in the arena; offsets and lengths in bytes of the text. NULL when the scanner refuses it. */
 struct parse_token *parse_tokens(str_t text, struct arena *arena, size_t *ret_count);

@@ -1,6 +1,6 @@
 /*
  * What a statement may ask for while SQLite prepares it: reads of tables, listed functions and modules;
- * all else is denied and becomes a violation.
+ * all else is denied and becomes a violation. Pure; any thread, a trace belongs to one.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 /* What a statement asked for while it was prepared. */
 struct sqlite_trace {
-	struct arena *arena;
+	struct arena *arena; /* the caller's, likewise below; takes the names of tables */
 	struct violations *violations;
 	str_t text;    /* of the statement, for offsets */
 	str_t *tables; /* read, in lower case; may repeat */

@@ -1,15 +1,16 @@
 /*
  * Texts that one call could blow up: REPLACE in REPLACE, sums of copies. Sizes by design of the literals;
- * what a column holds is taken for small, as it is the target's own.
+ * what a column holds is taken for small, as it is the target's own. Pure; any thread.
  */
 #pragma once
 
 #include "sql/sqlite/tree.h"
 #include "sql/violations.h"
 
+/* Adds to `violations`. */
 void sqlite_bombs(const struct sqlite_select *select, struct violations *violations);
 
-/* Text that an expression makes, at most, as far as literals make it large. */
+/* Bytes of text that an expression makes, at most, as far as literals make it large. */
 double sqlite_text_size(const struct sqlite_node *node);
 
 /* rows.c: rows that recursions and documents in the text multiply up to; `check_ends`: also whether each

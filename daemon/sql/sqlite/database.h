@@ -23,7 +23,7 @@ DEFINE_CLEANUP(struct sqlite_database, sqlite_database_cleanup, sqlite_database_
 struct sqlite_result {
 	enum sqlite_problem problem;
 	enum sql_diagnostic_code code;
-	str_t name;	/* what the problem is about, or absent */
+	str_t name;	/* what the problem is about, or absent; in the trace's arena, likewise below */
 	str_t message;	/* the library's */
 	int64_t offset; /* bytes into the text, or −1 */
 	bool read_only;

@@ -1,6 +1,6 @@
 /*
  * SQLite's refusals to prepare a statement, by the text of its messages (stable over its versions; an unknown
- * one is an error of a general kind). Pure.
+ * one is an error of a general kind). Pure; any thread.
  */
 #pragma once
 

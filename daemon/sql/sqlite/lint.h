@@ -1,18 +1,15 @@
 /*
  * Warnings about a resolved SQLite query, and the columns that a policy wants constrained. Where the tree or
- * the catalog leave a doubt, nothing is reported.
+ * the catalog leave a doubt, nothing is reported. Pure; any thread.
  */
 #pragma once
 
 #include "sql/diagnostics.h"
 #include "sql/sqlite/resolve.h"
 
+/* Adds all of them to `diagnostics`. */
 void sqlite_lint(const struct sqlite_select *select, const struct sql_request *request,
 		 struct diagnostics *diagnostics);
-
-/* required.c: missing_required. */
-void sqlite_required(const struct sqlite_select *select, const struct sql_policy *policy,
-		     struct diagnostics *diagnostics);
 
 /* Calls `visit` for every SELECT in the tree, outer ones first. */
 typedef void (*sqlite_visit_core)(const struct sqlite_core *core, void *context);
@@ -24,3 +21,7 @@ void sqlite_each_node(const struct sqlite_node *node, sqlite_visit_node visit, v
 
 /* The same for every expression of the SELECT. */
 void sqlite_each_expression(const struct sqlite_core *core, sqlite_visit_node visit, void *context);
+
+/* required.c: missing_required, which sqlite_lint includes. */
+void sqlite_required(const struct sqlite_select *select, const struct sql_policy *policy,
+		     struct diagnostics *diagnostics);

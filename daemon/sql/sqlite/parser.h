@@ -1,10 +1,10 @@
 /*
  * Parser of SQLite's queries, by the precedences of its grammar (3.40). It is for texts that the library has
- * accepted and gives up on what it does not know: then there is no tree.
+ * accepted and gives up on what it does not know: then there is no tree. Pure; any thread.
  */
 #pragma once
 
 #include "sql/sqlite/tree.h"
 
-/* The only statement of the text, or NULL. Bounded depth. */
+/* The only statement of the text, or NULL. Bounded depth. The tree lives in the arena. */
 struct sqlite_select *sqlite_parse(str_t sql, struct arena *arena);

@@ -1,4 +1,8 @@
-/* Shared by the files of the parser; see sqlite_parser.h. */
+/*
+ * Shared by the files of the parser; see parser.h. After a failure nothing more is taken, so that every loop
+ * ends, and what was made is of no use. Functions that return a node never return NULL; nodes and texts live
+ * in the arena. Pure; a parser belongs to one thread.
+ */
 #pragma once
 
 #include "sql/scan.h"

@@ -1,6 +1,6 @@
 /*
  * What the names of a SQLite query mean: each column of the tree gets the item of FROM that it is of, as far
- * as that is sure. The library has found all names already: nothing is reported here.
+ * as that is sure. The library has found all names already: nothing is reported here. Pure; any thread.
  */
 #pragma once
 
@@ -26,6 +26,8 @@ struct sqlite_names {
 	size_t capacity;
 };
 
+/* Sets the meaning of the columns and the items of each SELECT. All that is found lives in the arena and
+ * points into the catalog (NULL, or one of another dialect: none). */
 void sqlite_resolve(struct sqlite_select *select, const struct catalog *catalog, struct arena *arena,
 		    struct sqlite_names *ret_tables);
 

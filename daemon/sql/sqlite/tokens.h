@@ -1,6 +1,6 @@
 /*
  * What the tokens of a SQLite statement show without its grammar: kind of the statement, calls that are
- * dangerous whatever they mean, select list and limit. Errs on the side of refusing. Pure.
+ * dangerous whatever they mean, select list and limit. Errs on the side of refusing. Pure; any thread.
  */
 #pragma once
 
@@ -31,11 +31,12 @@ bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name);
 /* Reports names of table-valued functions that show internals, wherever they stand. */
 void sqlite_tokens_check_modules(str_t sql, struct violations *violations);
 
-/* Puts a `?` in the place of every mention of the column (`name` or `table.name`) in `sql` (writable); keeps
- * all offsets. False: it is not mentioned. */
+/* Puts a `?` in the place of every mention of the column (`name` or `table.name`) in the `len` bytes of
+ * `text`; keeps all offsets. False: it is not mentioned. */
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
 
 /* Offset of the first mention of the name (`name`, `table.name`), or −1. */
 int64_t sqlite_tokens_find(str_t sql, str_t name);
 
+/* Whether the word is among the tokens, in any case. */
 bool sqlite_tokens_have(str_t sql, const char *word);

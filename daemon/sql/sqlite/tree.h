@@ -1,6 +1,7 @@
 /*
  * Tree of a SQLite query, for what the library keeps to itself: comparison, warnings, columns that have to be
- * constrained. Built by parser.h from a text that the library has accepted; lives in its arena.
+ * constrained. Built by parser.h from a text that the library has accepted; lives in the arena of the parse.
+ * After sqlite_resolve it is only read, by any thread.
  */
 #pragma once
 

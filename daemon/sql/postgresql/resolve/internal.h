@@ -1,5 +1,6 @@
 /*
- * Inside of the resolver: scopes and what is visible in them. See resolve.h for what it is for.
+ * Inside of the resolver: scopes and what is visible in them. See resolve.h for what it is for. What is made
+ * lives in the resolver's arena. A resolver is one statement's, on one thread.
  */
 #pragma once
 
@@ -323,9 +324,6 @@ bool expressions_surely_differ(struct resolver *resolver, const Node *a, const N
 /* locking.c: FOR UPDATE and the like. */
 void check_locking(struct resolver *resolver, const SelectStmt *select);
 
-/* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
-const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
-
 /* places.c */
 void check_aggregate_place(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
 			   const char *name, int location, unsigned *ret_level);
@@ -337,10 +335,14 @@ const char *place_name(enum place place);
 /* from.c */
 void resolve_from(struct resolver *resolver, struct scope *scope, const List *from);
 void from_item(struct resolver *resolver, struct scope *scope, const Node *node, struct namespace *names);
+
+/* from_function.c */
 void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
 		   struct namespace *names);
 void from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
 			 struct namespace *names);
+
+/* from_join.c */
 void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join, struct namespace *names);
 
 /* columns.c */
@@ -500,12 +502,19 @@ void search_items(struct resolver *resolver, struct namespace *namespace, str_t 
 /* names.c */
 type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
 
+/* resolve.c */
+
 /* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported. */
 void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
 			   struct outputs *ret_outputs);
 
 /* Outputs of a SELECT; NULL where the walk did not come by. */
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
+
+/* types.c */
+
+/* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
+const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
 
 /* Broad kind of a type; of an expression's value: OTHER where it is not sure. */
 enum type_category category_of(const struct catalog *catalog, type_id type);

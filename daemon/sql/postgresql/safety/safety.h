@@ -3,7 +3,7 @@
  *
  * Default deny over native parse nodes: every node tag that the walk does not know makes the statement
  * unanalysable. All violations are found, not only the first. What needs a catalog and has none is decided by
- * the text: see functions.c for the rules about functions.
+ * the text: see functions.h for the rules about functions.
  * Pure; any thread with POOL_STACK_BYTES of stack.
  */
 #pragma once

@@ -1,5 +1,6 @@
 /*
- * Inside of the safety walk over a PostgreSQL statement: what its parts (safety*.c) share. See safety.h.
+ * Inside of the safety walk over a PostgreSQL statement: what its parts share. See safety.h. A walk is one
+ * statement's, on one thread.
  *
  * - safety.c: statements, and which node is judged by whom
  * - query.c: SELECT, FROM, WITH, locks
@@ -34,7 +35,7 @@ struct vetted_views {
 };
 
 struct walk {
-	struct violations *list;
+	struct violations *list; /* the caller's, likewise all pointers below */
 	const struct sql_request *request;
 	const struct resolution *resolution; /* or NULL */
 	const struct volatile_objects *volatiles;

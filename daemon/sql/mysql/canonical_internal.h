@@ -1,5 +1,6 @@
 /*
  * Inside of the canonical form: texts in prefix notation over canonical names, which are only ever compared.
+ * All texts live in the arena of the state. Pure; a state is one statement's, on one thread.
  */
 #pragma once
 
@@ -11,20 +12,21 @@ struct mysql_texts {
 };
 
 struct mysql_canon {
-	struct arena *arena;
+	struct arena *arena;	/* the caller's */
 	bool masked;		/* literals do not count: the shape */
 	bool keep_aliases;	/* some name may refer to any of them */
 	struct hash_map ranges; /* canonical name of a range's base to how many were before */
 	struct hash_map names;	/* address of a range to its canonical name */
 	str_t *texts;		/* of nodes by their numbers, as far as they are known */
 	size_t bytes;
-	bool failed;
+	bool failed; /* a bound was reached: the tokens have to do as the form */
 };
 
 /* Longer texts of parts are digests: no text grows with the nesting. */
 #define MYSQL_LONG_TEXT 1024
 
-/* sql/postgresql/canonical/text.c */
+/* canonical_text.c */
+/* Adds a text, which is not copied. */
 void mysql_texts_add(struct mysql_canon *canon, struct mysql_texts *texts, str_t text);
 void mysql_texts_sort(struct mysql_texts *texts);
 /* `open` a, b, c `close` */
