@@ -1,6 +1,7 @@
 #include "score/compare.h"
 
 #include "score/compare_order.h"
+#include "score/compare_search.h"
 
 /* Columns that nothing tells apart are tried in this many ways at most. */
 #define CHOICES_LIMIT 16
@@ -100,12 +101,46 @@ static size_t match_best(const struct comparison *comparison, struct compare_tab
 	return best;
 }
 
+/* A pairing that is being tried; who is right has the cut's tie. */
+struct attempt {
+	const struct comparison *comparison;
+	bool cut_tie;
+};
+
+static bool all_match(void *context, const struct compare_pairing *pairing)
+{
+	struct attempt *attempt = context;
+	return match_rows(attempt->comparison, pairing, &attempt->cut_tie) == rows_most(attempt->comparison);
+}
+
+/* Whether columns can be paired so that all rows match. */
+static bool match_all(const struct comparison *comparison, bool *cut_tie)
+{
+	struct attempt attempt = { .comparison = comparison };
+	const struct compare_search search = {
+		.generated = comparison->generated_table,
+		.truth = comparison->truth_table,
+		.tolerance = &comparison->tolerance,
+		.matching_budget = comparison->matching_budget,
+		.is_right = all_match,
+		.context = &attempt,
+		.arena = comparison->arena,
+	};
+	if (comparison->generated->rows_count != comparison->truth->rows_count ||
+	    !compare_search_pairing(&search))
+		return false;
+	*cut_tie = attempt.cut_tie;
+	return true;
+}
+
 /* Columns belong together that hold the same; of what ties at a cut, it may be that the truth's rows hold
  * nothing of it. */
 static size_t match(const struct comparison *comparison, bool *ret_cut_tie)
 {
 	*ret_cut_tie = false;
 	size_t best = match_best(comparison, comparison->truth_table, 0, ret_cut_tie);
+	if (best < rows_most(comparison) && match_all(comparison, ret_cut_tie))
+		best = rows_most(comparison);
 	if (comparison->whole_table && best < rows_most(comparison))
 		best = match_best(comparison, comparison->whole_table, best, ret_cut_tie);
 	return best;

@@ -83,28 +83,43 @@ static void read_all(struct compare_table *table, const struct compare_pairing *
 	compare_table_read(table, modes);
 }
 
-struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
-				      bool is_truth, struct arena *arena)
+static struct compare_row *join_values(const struct compare_values *const *values, size_t values_count,
+				       size_t count, struct arena *arena)
 {
-	size_t count = compare_table_set(table)->rows_count, most = 0;
+	size_t most = 0;
 	struct compare_row *rows = ARENA_ARRAY(arena, struct compare_row, count);
-	const struct compare_values **values =
-		ARENA_ARRAY(arena, const struct compare_values *, pairing->count);
-	read_all(table, pairing, is_truth, arena);
-	for (size_t i = 0; i < pairing->count; i++) {
-		size_t column = is_truth ? i : pairing->pairs[i].generated;
-		values[i] = compare_table_values(table, column, pairing->pairs[i].mode);
+	for (size_t i = 0; i < values_count; i++)
 		most += numbers_most(values[i], count);
-	}
 	double *numbers = ARENA_ARRAY(arena, double, most);
 	for (size_t at = 0; at < count; at++) {
 		struct compare_row row = { .numbers = numbers };
-		for (size_t i = 0; i < pairing->count; i++)
+		for (size_t i = 0; i < values_count; i++)
 			add_value(values[i], at, &row, numbers);
 		numbers += row.numbers_count;
 		rows[at] = row;
 	}
 	return rows;
+}
+
+struct compare_row *compare_read_part(struct compare_table *table, const size_t *columns, size_t count,
+				      const struct compare_pair *pairs, bool is_truth, struct arena *arena)
+{
+	const struct compare_values **values = ARENA_ARRAY(arena, const struct compare_values *, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct compare_pair *pair = &pairs[columns[i]];
+		values[i] = compare_table_values(table, is_truth ? columns[i] : pair->generated, pair->mode);
+	}
+	return join_values(values, count, compare_table_set(table)->rows_count, arena);
+}
+
+struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
+				      bool is_truth, struct arena *arena)
+{
+	size_t *columns = ARENA_ARRAY(arena, size_t, pairing->count);
+	for (size_t i = 0; i < pairing->count; i++)
+		columns[i] = i;
+	read_all(table, pairing, is_truth, arena);
+	return compare_read_part(table, columns, pairing->count, pairing->pairs, is_truth, arena);
 }
 
 bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,

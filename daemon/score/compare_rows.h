@@ -19,6 +19,10 @@ struct compare_row {
 struct compare_row *compare_read_rows(struct compare_table *table, const struct compare_pairing *pairing,
 				      bool is_truth, struct arena *arena);
 
+/* The same of `count` columns of the truth alone; `pairs` of all. */
+struct compare_row *compare_read_part(struct compare_table *table, const size_t *columns, size_t count,
+				      const struct compare_pair *pairs, bool is_truth, struct arena *arena);
+
 /* Two rows alone. */
 bool compare_row_equal(const struct compare_row *a, const struct compare_row *b,
 		       const struct compare_tolerance *tolerance);

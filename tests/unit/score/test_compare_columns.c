@@ -128,6 +128,19 @@ static void test_engines(void **state)
 		{ "sqlite_against_postgresql_renamed", "the same rows, no name in common",
 		  "c1:i|c2:i|c3:f|c4:t|c5:t|c6:t|c7:x|c8:j", sqlite, postgresql_columns, postgresql, 0, 0, 1,
 		  1 },
+		{ "hex_text_hides_columns", "HEX() against bytea, columns in other places, no name in common",
+		  "p:i|q:d|r:x", "0|1000000000000|00\n", "h:t|n:d|k:i", "00|1000000000000|0\n", 0, 0, 1, 1 },
+		{ "time_against_length_hides_columns", "TIMEDIFF against a difference of timestamps",
+		  "p:t|q:v|r:v", "x|01:00:00|1 day 02:00:00\n", "a:c|b:t|c:c", "26:00:00|x|01:00:00\n", 0, 0,
+		  1, 1 },
+		{ "truth_value_hides_columns", "MariaDB's JSON is text, its booleans are numbers",
+		  "p:t|q:i|r:d", "[1, 2]|1|2.50\n[]|0|2.50\n", "a:d|b:j|c:b", "2.5|[]|f\n2.5|[1,2]|t\n", 0, 0,
+		  1, 1 },
+		{ "close_lists_hide_columns", "elements have a tolerance", "p:j|q:a",
+		  "null|{2}\n{\"b\":1.0}|{1.0001}\n", "a:a|b:j", "{1.00015}|{\"b\":1}\n{2}|null\n", 0, 0, 1,
+		  1 },
+		{ "search_finds_what_is_not_there", "columns fit one by one, rows do not", "p:i|q:t|r:x",
+		  "1|00|aa\n2|ff|bb\n", "a:x|b:i|c:t", "00|1|bb\nff|2|aa\n", 0, 0, 0, 0 },
 	};
 	CHECK_ALL(cases, check_case);
 }
