@@ -1,40 +1,11 @@
-#include "judge/dispatcher.h"
-
 #include "common/clock.h"
 #include "common/log.h"
-#include "judge/breaker.h"
 #include "judge/budget_file.h"
-#include "judge/cache.h"
-#include "judge/exchange.h"
-#include "judge/limits.h"
+#include "judge/dispatcher_state.h"
 
-#define ROUND_MS	   1000 /* the longest wait between two signs of life */
-#define BREAKER_FAILURES   10
-#define BREAKER_PAUSE_MS   1000
-#define BREAKER_BACKOFF_MS 1000
-#define BREAKER_CAP_MS	   2000 /* a server that is back is noticed within some seconds */
-#define BUDGET_SAVE_US	   1000000
-
-struct dispatcher {
-	struct endpoint endpoint;
-	struct terms terms;
-	struct shared_cache *shared; /* or NULL */
-	char *budget_file;	     /* or NULL */
-	struct transport *transport;
-	struct cache *cache;
-	struct breaker breaker;
-	struct limits limits;
-	bool budget_changed; /* since it was saved */
-	int64_t budget_saved_us;
-	struct judge_stats stats;
-	struct digest_table open; /* every exchange that is not done, by key */
-	struct list looking;	  /* in the shared cache */
-	struct list waiting;	  /* for a place */
-	struct list sending;
-	struct list pausing; /* until the next try; keeps its place */
-	int64_t next_expiry_us;
-	int64_t next_start_us; /* when the limits let the next one start; INT64_MAX: not by time */
-};
+#define ROUND_MS       1000 /* the longest wait between two signs of life */
+#define BUDGET_SAVE_US 1000000
+#define SPENT_US       120000000
 
 static struct judge_call *call_of(struct list_node *node)
 {
@@ -106,14 +77,20 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 		return;
 	}
 	int64_t now_us = clock_monotonic_us();
-	if (exchange->deadline_us == 0)
-		exchange->deadline_us = now_us + dispatcher->terms.timeout_us;
+	if (exchange->sent_us == 0) {
+		exchange->sent_us = now_us;
+		exchange->timeout_us = dispatcher->terms.timeout_us;
+		exchange->deadline_us = now_us + exchange->timeout_us;
+	}
 	int64_t left_ms = (exchange->deadline_us - now_us) / 1000;
 	if (left_ms <= 0) {
 		exchange_fail(exchange, ERR_JUDGE_TIMEOUT);
 		conclude(dispatcher, exchange);
 		return;
 	}
+	if (dispatcher->key_generation != dispatcher->endpoint.key_generation)
+		transport_set_key(dispatcher->transport, dispatcher->endpoint.header);
+	dispatcher->key_generation = dispatcher->endpoint.key_generation;
 	exchange->transfer.timeout_ms = left_ms;
 	breaker_started(&dispatcher->breaker, now_us);
 	dispatcher->stats.requests++;
@@ -178,6 +155,19 @@ static void run_shared(struct dispatcher *dispatcher)
 	}
 }
 
+/* Who joins a request that is under way has as much time as if it were his own. */
+static void join_exchange(struct dispatcher *dispatcher, struct exchange *exchange, struct judge_call *call)
+{
+	dispatcher->stats.shared++;
+	list_append(&exchange->calls, &call->node);
+	if (exchange->sent_us == 0)
+		return;
+	int64_t first_us = exchange_deadline_us(exchange, call_of(exchange->calls.head.next));
+	exchange->deadline_us = exchange_deadline_us(exchange, call);
+	if (first_us < dispatcher->next_deadline_us)
+		dispatcher->next_deadline_us = first_us;
+}
+
 static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
@@ -191,9 +181,8 @@ static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 		return;
 	}
 	struct digest_node *open = digest_table_get(&dispatcher->open, key);
-	dispatcher->stats.shared += open != NULL;
 	if (open)
-		list_append(&container_of(open, struct exchange, by_key)->calls, &call->node);
+		join_exchange(dispatcher, container_of(open, struct exchange, by_key), call);
 	else
 		open_exchange(dispatcher, call, key);
 }
@@ -227,6 +216,20 @@ static void note_health(struct dispatcher *dispatcher, const struct exchange *ex
 	}
 }
 
+/* Nobody but a person can mend this. */
+static void note_key(struct dispatcher *dispatcher, const struct exchange *exchange)
+{
+	if (exchange->fault.unauthorized && !dispatcher->told_refused)
+		log_error("the judge does not let us in (" STR_FMT
+			  "): check %s; it is read again when the judge refuses it, "
+			  "and at a reload",
+			  STR_ARG(exchange->verdict.message),
+			  dispatcher->endpoint.key_file ? dispatcher->endpoint.key_file
+							: "judge.api_key_file, which is not set");
+	if (exchange->fault.unauthorized || exchange->fault.err == ERR_OK)
+		dispatcher->told_refused = exchange->fault.unauthorized;
+}
+
 static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -234,6 +237,7 @@ static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct ex
 	enum exchange_step step = exchange_read(exchange, &dispatcher->endpoint, now_us);
 	note_limits(dispatcher, exchange, exchange->verdict.prompt_tokens - before.prompt_tokens,
 		    exchange->verdict.completion_tokens - before.completion_tokens, now_us);
+	note_key(dispatcher, exchange);
 	note_health(dispatcher, exchange, now_us);
 	return step;
 }
@@ -264,34 +268,44 @@ static void read_finished(struct dispatcher *dispatcher)
 	}
 }
 
-/* While the server is left alone, what was sent before waits for the next probe, as long as it may. */
-static bool wait_for_probe(struct dispatcher *dispatcher, struct exchange *exchange, int64_t now_us)
+/* When one that was sent before may be sent again: a retry is a request like any other, but that it has its
+ * place; and while the server is left alone, it waits for the next probe. */
+static int64_t retry_ready_us(struct dispatcher *dispatcher, int64_t now_us)
 {
-	int64_t ready_us = breaker_ready_us(&dispatcher->breaker, now_us);
-	if (ready_us <= now_us || ready_us >= exchange->deadline_us)
-		return false;
-	exchange->due_us = ready_us;
-	return true;
+	int64_t probe_us = breaker_ready_us(&dispatcher->breaker, now_us);
+	int64_t limits_us = limits_retry_us(&dispatcher->limits, in_flight(dispatcher) - 1, now_us);
+	return probe_us > limits_us ? probe_us : limits_us;
 }
 
 static void resume_paused(struct dispatcher *dispatcher, int64_t now_us)
 {
 	LIST_FOREACH_SAFE (node, &dispatcher->pausing) {
 		struct exchange *exchange = exchange_of(node);
-		if (now_us < exchange->due_us || wait_for_probe(dispatcher, exchange, now_us))
+		if (now_us < exchange->due_us)
 			continue;
-		list_remove(&dispatcher->pausing, node);
-		if (!breaker_allows(&dispatcher->breaker, now_us)) {
-			conclude(dispatcher, exchange); /* with its last error */
+		int64_t ready_us = retry_ready_us(dispatcher, now_us);
+		if (ready_us > now_us && ready_us < exchange->deadline_us) {
+			exchange->due_us = ready_us;
 			continue;
 		}
-		send_exchange(dispatcher, exchange);
+		list_remove(&dispatcher->pausing, node);
+		if (ready_us > now_us)
+			conclude(dispatcher, exchange); /* with its last error */
+		else
+			send_exchange(dispatcher, exchange);
 	}
 }
 
-static unsigned in_flight(const struct dispatcher *dispatcher)
+/* All other limits let the next one through within a minute. */
+static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
 {
-	return (unsigned)(dispatcher->sending.count + dispatcher->pausing.count);
+	int64_t left_us = dispatcher->next_start_us - now_us;
+	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->told_spent)
+		return;
+	dispatcher->told_spent = true;
+	log_warning("judge.tokens_per_day is spent: the judge is not asked for %lld min, and events %s",
+		    (long long)(left_us / 60000000),
+		    dispatcher->terms.queue_wait_us < 0 ? "wait for that" : "go on unjudged");
 }
 
 /* Gives places to those that wait, in their order; turns them away while the breaker is open. */
@@ -304,8 +318,11 @@ static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 		if (allowed)
 			dispatcher->next_start_us =
 				limits_ready_us(&dispatcher->limits, in_flight(dispatcher), now_us);
-		if (allowed && dispatcher->next_start_us > now_us)
+		if (allowed && dispatcher->next_start_us > now_us) {
+			note_spent(dispatcher, now_us);
 			return;
+		}
+		dispatcher->told_spent &= !allowed;
 		list_remove(&dispatcher->waiting, &exchange->node);
 		if (allowed) {
 			exchange->attempts = 1;
@@ -354,11 +371,48 @@ static void expire_waiting(struct dispatcher *dispatcher, int64_t now_us)
 	}
 }
 
+/* Answers the calls that have no time left, but for the last one, which ends with the request; returns when
+ * the next one has none. */
+static int64_t expire_joined(struct dispatcher *dispatcher, struct exchange *exchange, int64_t now_us)
+{
+	while (exchange->calls.count > 1) {
+		struct judge_call *call = call_of(exchange->calls.head.next);
+		int64_t deadline_us = exchange_deadline_us(exchange, call);
+		if (deadline_us > now_us)
+			return deadline_us;
+		list_remove(&exchange->calls, &call->node);
+		struct judge_verdict verdict = { .error = ERR_JUDGE_TIMEOUT,
+						 .message = str_from(err_text(ERR_JUDGE_TIMEOUT)),
+						 .prompt_tokens = exchange->verdict.prompt_tokens,
+						 .completion_tokens = exchange->verdict.completion_tokens };
+		exchange->verdict.prompt_tokens = exchange->verdict.completion_tokens = 0;
+		answer(dispatcher, call, &verdict, false);
+	}
+	return INT64_MAX;
+}
+
+static void expire_sent(struct dispatcher *dispatcher, int64_t now_us)
+{
+	struct list *const sent[] = { &dispatcher->sending, &dispatcher->pausing };
+	if (now_us < dispatcher->next_deadline_us)
+		return;
+	dispatcher->next_deadline_us = INT64_MAX;
+	for (size_t i = 0; i < 2; i++) {
+		LIST_FOREACH (node, sent[i]) {
+			int64_t next_us = expire_joined(dispatcher, exchange_of(node), now_us);
+			if (next_us < dispatcher->next_deadline_us)
+				dispatcher->next_deadline_us = next_us;
+		}
+	}
+}
+
 static int64_t time_to_next(const struct dispatcher *dispatcher, int64_t now_us)
 {
 	int64_t next_us = now_us + ROUND_MS * 1000;
 	if (dispatcher->next_expiry_us < next_us)
 		next_us = dispatcher->next_expiry_us;
+	if (dispatcher->next_deadline_us < next_us)
+		next_us = dispatcher->next_deadline_us;
 	if (dispatcher->next_start_us > now_us && dispatcher->next_start_us < next_us)
 		next_us = dispatcher->next_start_us;
 	if (dispatcher->shared && shared_cache_next_us(dispatcher->shared) < next_us)
@@ -380,18 +434,6 @@ static void abandon(struct dispatcher *dispatcher, struct list *exchanges)
 	}
 }
 
-static void apply_terms(struct dispatcher *dispatcher, const struct terms *terms)
-{
-	dispatcher->terms = *terms;
-	limits_change(&dispatcher->limits, terms->max_in_flight, terms->requests_per_minute,
-		      terms->tokens_per_minute, terms->tokens_per_day, clock_monotonic_us());
-	cache_resize(dispatcher->cache, terms->cache_bytes, terms->cache_ttl_s);
-	if (dispatcher->shared)
-		shared_cache_set_retention(dispatcher->shared, terms->cache_retention_s);
-	transport_set_connections(dispatcher->transport, terms->max_in_flight);
-	dispatcher->next_expiry_us = terms->queue_wait_us < 0 ? INT64_MAX : 0;
-}
-
 static void save_budget(struct dispatcher *dispatcher, int64_t now_us)
 {
 	if (!dispatcher->budget_changed || !dispatcher->budget_file ||
@@ -400,13 +442,6 @@ static void save_budget(struct dispatcher *dispatcher, int64_t now_us)
 	budget_file_save(dispatcher->budget_file, &dispatcher->limits, now_us, clock_wall_ms());
 	dispatcher->budget_changed = false;
 	dispatcher->budget_saved_us = now_us;
-}
-
-void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms)
-{
-	prompts_free(dispatcher->endpoint.prompts);
-	dispatcher->endpoint.prompts = prompts;
-	apply_terms(dispatcher, terms);
 }
 
 void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls)
@@ -423,6 +458,7 @@ void dispatcher_run(struct dispatcher *dispatcher)
 	resume_paused(dispatcher, now_us);
 	start_waiting(dispatcher, now_us);
 	expire_waiting(dispatcher, now_us);
+	expire_sent(dispatcher, now_us);
 	save_budget(dispatcher, now_us);
 }
 
@@ -442,21 +478,6 @@ bool dispatcher_busy(const struct dispatcher *dispatcher)
 	return in_flight(dispatcher) > 0;
 }
 
-struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
-{
-	struct judge_stats *stats = &dispatcher->stats;
-	stats->in_flight = in_flight(dispatcher);
-	stats->waiting = (int64_t)dispatcher->waiting.count;
-	stats->places = (int64_t)dispatcher->limits.places;
-	stats->breaker_open = dispatcher->breaker.state != BREAKER_CLOSED;
-	if (dispatcher->shared) {
-		struct shared_cache_stats shared = shared_cache_stats(dispatcher->shared);
-		stats->cache_connected = shared.connected;
-		stats->cache_lost = shared.lost;
-	}
-	return *stats;
-}
-
 void dispatcher_abandon(struct dispatcher *dispatcher)
 {
 	if (dispatcher->shared)
@@ -467,117 +488,4 @@ void dispatcher_abandon(struct dispatcher *dispatcher)
 	abandon(dispatcher, &dispatcher->waiting);
 	dispatcher->budget_saved_us = INT64_MIN / 2;
 	save_budget(dispatcher, clock_monotonic_us());
-}
-
-struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher)
-{
-	return dispatcher->shared ? shared_cache_ticker(dispatcher->shared) : NULL;
-}
-
-const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher)
-{
-	return &dispatcher->endpoint;
-}
-
-/* ---- from opening to freeing ---- */
-
-struct terms terms_of(const struct judge_settings *settings)
-{
-	return (struct terms){
-		.timeout_us = settings->timeout_ms * 1000,
-		.queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000,
-		.max_attempts = settings->max_attempts ? settings->max_attempts : 1,
-		.max_in_flight = settings->max_in_flight ? settings->max_in_flight : 1,
-		.requests_per_minute = settings->requests_per_minute,
-		.tokens_per_minute = settings->tokens_per_minute,
-		.tokens_per_day = settings->tokens_per_day,
-		.cache_bytes = settings->cache_bytes,
-		.cache_ttl_s = settings->cache_ttl_s,
-		.cache_retention_s = settings->cache_retention_s,
-	};
-}
-
-static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
-{
-	struct dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
-	if (!dispatcher)
-		abort();
-	dispatcher->terms = terms_of(settings);
-	limits_init(&dispatcher->limits, dispatcher->terms.max_in_flight,
-		    dispatcher->terms.requests_per_minute, dispatcher->terms.tokens_per_minute,
-		    dispatcher->terms.tokens_per_day, clock_monotonic_us());
-	dispatcher->next_expiry_us = dispatcher->next_start_us = INT64_MAX;
-	dispatcher->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
-	dispatcher->breaker.backoff =
-		(struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
-	list_init(&dispatcher->looking);
-	list_init(&dispatcher->waiting);
-	list_init(&dispatcher->sending);
-	list_init(&dispatcher->pausing);
-	return dispatcher;
-}
-
-static void wake(void *context)
-{
-	dispatcher_wake(context);
-}
-
-static void start_shared(struct dispatcher *dispatcher, const struct judge_settings *settings)
-{
-	if (!settings->cache_dsn || !*settings->cache_dsn)
-		return;
-	dispatcher->shared = shared_cache_start(&(struct shared_cache_options){
-		.dsn = settings->cache_dsn,
-		.password_file = settings->cache_password_file,
-		.settings = settings->cache_of_calibration ? "calibration." : "judge.cache_",
-		.retention_s = settings->cache_retention_s,
-		.wait_ms = settings->cache_wait_ms,
-		.wake = wake,
-		.context = dispatcher,
-	});
-}
-
-static void load_budget(struct dispatcher *dispatcher, const char *file)
-{
-	if (!file)
-		return;
-	dispatcher->budget_file = strdup(file);
-	if (!dispatcher->budget_file)
-		abort();
-	budget_file_load(file, &dispatcher->limits, clock_monotonic_us(), clock_wall_ms());
-}
-
-err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher **ret_dispatcher,
-		      struct err_detail *detail)
-{
-	struct dispatcher *dispatcher = dispatcher_new(settings);
-	err_t err = endpoint_open(&dispatcher->endpoint, settings, detail);
-	if (err != ERR_OK) {
-		dispatcher_free(dispatcher);
-		return err;
-	}
-	dispatcher->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
-	dispatcher->transport = transport_new(
-		&(struct transport_options){ .url = dispatcher->endpoint.url,
-					     .key_header = dispatcher->endpoint.header,
-					     .more_header = dispatcher->endpoint.provider->more_header,
-					     .ca_file = settings->ca_file,
-					     .connections = dispatcher->limits.max_in_flight });
-	start_shared(dispatcher, settings);
-	load_budget(dispatcher, settings->budget_file);
-	*ret_dispatcher = dispatcher;
-	return ERR_OK;
-}
-
-void dispatcher_free(struct dispatcher *dispatcher)
-{
-	if (!dispatcher)
-		return;
-	shared_cache_stop(dispatcher->shared);
-	transport_free(dispatcher->transport);
-	cache_free(dispatcher->cache);
-	digest_table_free(&dispatcher->open);
-	endpoint_close(&dispatcher->endpoint);
-	free(dispatcher->budget_file);
-	free(dispatcher);
 }

@@ -35,8 +35,8 @@ void dispatcher_free(struct dispatcher *dispatcher);
 /* Its provider and model never change: any thread may read them. */
 const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher);
 
-/* Takes over other prompts, which are its own from then on, and terms; what is open goes on with the prompts
- * that it began with. */
+/* Takes over other prompts, which are its own from then on, terms, and what is in the key's file; what is
+ * open goes on with the prompts that it began with. */
 void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms);
 
 /* Takes the calls over until they are done. */

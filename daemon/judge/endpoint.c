@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define KEY_MAX	  4096u
-#define QUOTE_MAX 200u /* bytes of a server's sentence in a message */
+#define KEY_MAX	     4096u
+#define KEY_PAUSE_US 1000000 /* between two looks into its file */
+#define QUOTE_MAX    200u    /* bytes of a server's sentence in a message */
 
 static void url_cleanup(CURLU **url)
 {
@@ -85,9 +86,12 @@ static err_t take_key(struct endpoint *endpoint, char *text, size_t len, const c
 					"the key file %s (judge.api_key_file) must hold one key on one line",
 					path);
 	size_t before = strlen(endpoint->provider->key_header);
-	endpoint->header = arena_alloc(endpoint->arena, before + len + 1);
+	endpoint->header = malloc(before + len + 1);
+	if (!endpoint->header)
+		abort();
 	memcpy(endpoint->header, endpoint->provider->key_header, before);
 	memcpy(endpoint->header + before, text, len);
+	endpoint->header[before + len] = '\0';
 	endpoint->key = (str_t){ endpoint->header + before, len };
 	return ERR_OK;
 }
@@ -103,9 +107,49 @@ static err_t read_key(struct endpoint *endpoint, const char *path, struct err_de
 		return err_fail(detail, ERR_FILE_UNREADABLE,
 				"cannot read the key file %s (judge.api_key_file): %s", path,
 				strerror(errno));
-	err_t err = take_key(endpoint, text, (size_t)len, path, detail);
+	err_t err = (size_t)len < sizeof text
+			    ? take_key(endpoint, text, (size_t)len, path, detail)
+			    : err_fail(detail, ERR_CONFIG_RANGE,
+				       "the key file %s (judge.api_key_file) is larger than %u bytes", path,
+				       KEY_MAX - 1);
 	explicit_bzero(text, sizeof text);
 	return err;
+}
+
+static void wipe(char *header)
+{
+	if (header)
+		explicit_bzero(header, strlen(header));
+	free(header);
+}
+
+bool endpoint_renew_key(struct endpoint *endpoint)
+{
+	struct endpoint fresh = { .provider = endpoint->provider };
+	struct err_detail detail = { "" };
+	err_t err = read_key(&fresh, endpoint->key_file, &detail);
+	if (err)
+		log_warning("the judge's key stays as it was: %s", err_message(err, &detail));
+	if (!fresh.header || str_equal(fresh.key, endpoint->key)) {
+		wipe(fresh.header);
+		return false;
+	}
+	wipe(endpoint->former_header);
+	endpoint->former_header = endpoint->header;
+	endpoint->former_key = endpoint->key;
+	endpoint->header = fresh.header;
+	endpoint->key = fresh.key;
+	endpoint->key_generation++;
+	log_notice("the judge's key was read again, and is another one");
+	return true;
+}
+
+bool endpoint_renew_refused_key(struct endpoint *endpoint, int64_t now_us)
+{
+	if (endpoint->key_read_us > 0 && now_us - endpoint->key_read_us < KEY_PAUSE_US)
+		return false;
+	endpoint->key_read_us = now_us;
+	return endpoint_renew_key(endpoint);
 }
 
 /* Libcurl would tell only with the first request, and with every one. */
@@ -136,6 +180,8 @@ err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *sett
 	if (!settings->model || !*settings->model)
 		return err_fail(detail, ERR_CONFIG_MISSING, "judge.model is missing");
 	endpoint->model = arena_strdup(endpoint->arena, settings->model);
+	if (settings->api_key_file)
+		endpoint->key_file = arena_strdup(endpoint->arena, settings->api_key_file);
 	err_t err = read_key(endpoint, settings->api_key_file, detail);
 	if (err == ERR_OK)
 		err = check_authorities(settings->ca_file, detail);
@@ -148,8 +194,8 @@ err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *sett
 
 void endpoint_close(struct endpoint *endpoint)
 {
-	if (endpoint->header)
-		explicit_bzero(endpoint->header, strlen(endpoint->header));
+	wipe(endpoint->header);
+	wipe(endpoint->former_header);
 	for (size_t i = 0; i < 2; i++)
 		buf_free(&endpoint->scratch[i]);
 	prompts_free(endpoint->prompts);
@@ -158,7 +204,7 @@ void endpoint_close(struct endpoint *endpoint)
 }
 
 /* Appends `text` with every occurrence of the key replaced. */
-static void append_redacted(struct buf *out, str_t text, str_t key)
+static void append_without(struct buf *out, str_t text, str_t key)
 {
 	const char *at = text.ptr, *end = text.ptr + text.len, *hit;
 	while (key.len > 0 && (hit = memmem(at, (size_t)(end - at), key.ptr, key.len))) {
@@ -169,13 +215,24 @@ static void append_redacted(struct buf *out, str_t text, str_t key)
 	buf_append(out, at, (size_t)(end - at));
 }
 
+static void append_redacted(const struct endpoint *endpoint, struct buf *out, str_t text)
+{
+	_cleanup_(buf_free) struct buf half = BUF_INIT;
+	append_without(&half, text, endpoint->key);
+	append_without(out, buf_str(&half), endpoint->former_key);
+}
+
+static bool holds(str_t text, str_t key)
+{
+	return key.len > 0 && text.len > 0 && memmem(text.ptr, text.len, key.ptr, key.len);
+}
+
 str_t endpoint_redact(const struct endpoint *endpoint, str_t text, struct arena *arena)
 {
 	_cleanup_(buf_free) struct buf redacted = BUF_INIT;
-	if (endpoint->key.len == 0 || text.len == 0 ||
-	    !memmem(text.ptr, text.len, endpoint->key.ptr, endpoint->key.len))
+	if (!holds(text, endpoint->key) && !holds(text, endpoint->former_key))
 		return text;
-	append_redacted(&redacted, text, endpoint->key);
+	append_redacted(endpoint, &redacted, text);
 	return arena_text(arena, redacted.data, redacted.len);
 }
 
@@ -184,7 +241,7 @@ str_t endpoint_quote(const struct endpoint *endpoint, str_t sentence, struct are
 	_cleanup_(buf_free) struct buf quote = BUF_INIT;
 	if (!str_present(sentence))
 		return STR_NONE;
-	append_redacted(&quote, sentence, endpoint->key);
+	append_redacted(endpoint, &quote, sentence);
 	if (quote.len > QUOTE_MAX) {
 		quote.len = QUOTE_MAX;
 		while (quote.len > 0 && ((unsigned char)quote.data[quote.len] & 0xc0) == 0x80)

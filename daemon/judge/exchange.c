@@ -40,6 +40,17 @@ void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
 	digest_sha256(image->data, image->len, ret_key);
 }
 
+static void set_error(struct exchange *exchange, err_t err, str_t message)
+{
+	exchange->verdict.error = err;
+	exchange->verdict.message = message;
+}
+
+void exchange_fail(struct exchange *exchange, err_t err)
+{
+	set_error(exchange, err, str_from(err_text(err)));
+}
+
 struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
 			      unsigned max_attempts)
 {
@@ -51,6 +62,7 @@ struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned ch
 	exchange->prompts = prompts_share(endpoint->prompts);
 	exchange->max_attempts = max_attempts;
 	exchange->backoff = (struct backoff){ .base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS };
+	exchange_fail(exchange, ERR_JUDGE_UNAVAILABLE); /* as long as nobody has said anything */
 	return exchange;
 }
 
@@ -63,15 +75,10 @@ void exchange_free(struct exchange *exchange)
 	free(exchange);
 }
 
-static void set_error(struct exchange *exchange, err_t err, str_t message)
+int64_t exchange_deadline_us(const struct exchange *exchange, const struct judge_call *call)
 {
-	exchange->verdict.error = err;
-	exchange->verdict.message = message;
-}
-
-void exchange_fail(struct exchange *exchange, err_t err)
-{
-	set_error(exchange, err, str_from(err_text(err)));
+	int64_t from_us = call->submitted_us > exchange->sent_us ? call->submitted_us : exchange->sent_us;
+	return from_us + exchange->timeout_us;
 }
 
 err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint)
@@ -86,6 +93,7 @@ err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint)
 	buf_reset(&exchange->request);
 	buf_reserve(&exchange->request, system->len + user->len + FRAME_BYTES);
 	exchange->structured = endpoint->structured;
+	exchange->key_generation = endpoint->key_generation;
 	struct provider_request request = { endpoint->model, call->kind, exchange->structured,
 					    buf_str(system), buf_str(user) };
 	if (!endpoint->provider->write_request(&request, &exchange->request)) {
@@ -96,10 +104,21 @@ err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint)
 	return ERR_OK;
 }
 
+static enum exchange_step begin_again(struct exchange *exchange)
+{
+	exchange->attempts = 1;
+	exchange->resampled = false;
+	backoff_reset(&exchange->backoff);
+	return EXCHANGE_AGAIN;
+}
+
 /* Notes the error, and tries again after a pause where that may help and tries and time are left for it. */
 static enum exchange_step fail_transfer(struct exchange *exchange, str_t message, int64_t now_us)
 {
 	set_error(exchange, exchange->fault.err, message);
+	if (exchange->fault.err == ERR_JUDGE_TIMEOUT &&
+	    exchange->deadline_us - now_us >= exchange->timeout_us / 2)
+		return begin_again(exchange);
 	if (!exchange->fault.retry || exchange->attempts >= exchange->max_attempts)
 		return EXCHANGE_DONE;
 	int64_t pause_ms = backoff_next_ms(&exchange->backoff);
@@ -170,17 +189,28 @@ static bool ask_plainer(const struct exchange *exchange, struct endpoint *endpoi
 	return true;
 }
 
+/* The key was changed, and this request still had the former one. */
+static bool has_newer_key(const struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
+{
+	return exchange->key_generation != endpoint->key_generation ||
+	       endpoint_renew_refused_key(endpoint, now_us);
+}
+
 static enum exchange_step read_failure(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us)
 {
 	long status = exchange->transfer.status;
 	str_t body = buf_str(&exchange->transfer.response);
 	str_t sentence = endpoint->provider->read_error(body, exchange->arena);
-	if (ask_plainer(exchange, endpoint, sentence))
-		return EXCHANGE_AGAIN;
+	struct fault fault = fault_of_status(status);
 	str_t quote = endpoint_quote(endpoint, sentence, exchange->arena);
 	str_t message = arena_printf(exchange->arena, "the judge answered HTTP %ld%s" STR_FMT, status,
 				     quote.len ? ": " : "", STR_ARG(quote));
-	exchange->fault = fault_of_status(status);
+	if (ask_plainer(exchange, endpoint, sentence) ||
+	    (fault.unauthorized && has_newer_key(exchange, endpoint, now_us))) {
+		set_error(exchange, fault.err, message); /* unless there is time to ask again */
+		return EXCHANGE_AGAIN;
+	}
+	exchange->fault = fault;
 	return fail_transfer(exchange, message, now_us);
 }
 

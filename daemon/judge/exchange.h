@@ -30,12 +30,15 @@ struct exchange {
 	struct buf request;
 	char nonce[PROMPT_NONCE_SIZE];
 	enum structured_output structured; /* as the request was written */
-	int64_t deadline_us;		   /* 0 until it is first sent */
-	int64_t waiting_since_us;	   /* for a place */
+	int64_t sent_us;		   /* for the first time; 0 until then */
+	int64_t timeout_us;	  /* of its calls: from that time, or from when they joined it later */
+	int64_t deadline_us;	  /* of the last of them */
+	int64_t waiting_since_us; /* for a place */
 	int64_t due_us;
 	unsigned attempts;
 	unsigned max_attempts;
 	bool resampled;
+	unsigned key_generation; /* of the key that the request was sent with */
 	struct backoff backoff;
 	struct judge_verdict verdict; /* texts in `arena` */
 };
@@ -48,11 +51,17 @@ struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned ch
 			      unsigned max_attempts);
 void exchange_free(struct exchange *exchange);
 
+/* When that call of the exchange, which was sent, has waited too long. Calls that came later have later ones.
+ */
+int64_t exchange_deadline_us(const struct exchange *exchange, const struct judge_call *call);
+
 /* Writes the request with a fresh nonce. ERR_JUDGE_REFUSED, and the verdict says why, when it cannot be
  * written. */
 err_t exchange_write(struct exchange *exchange, struct endpoint *endpoint);
 
-/* Reads how the transfer ended and decides. May note in the endpoint what the server does not take. */
+/* Reads how the transfer ended and decides. A request that took too long is sent anew for calls that joined
+ * it late and have half of their time left at least. May note in the endpoint what the server does not take.
+ */
 enum exchange_step exchange_read(struct exchange *exchange, struct endpoint *endpoint, int64_t now_us);
 
 /* Ends it with an error; the message is the error's own text. */

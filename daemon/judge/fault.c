@@ -5,6 +5,11 @@ static const struct {
 	long from, to;
 	struct fault fault;
 } statuses[] = {
+	{ 401, 401, { ERR_JUDGE_REFUSED, .failing = true, .unauthorized = true } },
+	{ 402, 402, { ERR_JUDGE_REFUSED, .failing = true } },
+	{ 403, 403, { ERR_JUDGE_REFUSED, .failing = true, .unauthorized = true } },
+	{ 404, 404, { ERR_JUDGE_REFUSED, .failing = true } },
+	{ 407, 407, { ERR_JUDGE_REFUSED, .failing = true } },
 	{ 408, 408, { ERR_JUDGE_UNAVAILABLE, .retry = true } },
 	{ 425, 425, { ERR_JUDGE_UNAVAILABLE, .retry = true } },
 	{ 429, 429, { ERR_JUDGE_RATE_LIMITED, .retry = true, .overloaded = true } },

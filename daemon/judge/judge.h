@@ -17,7 +17,7 @@ struct judge_settings {
 	const char *provider; /* "openai" or "anthropic" */
 	const char *base_url; /* calls go to base_url + "/chat/completions" or "/messages" */
 	const char *model;
-	const char *api_key_file;     /* or NULL */
+	const char *api_key_file;     /* or NULL; read again at a reload, and when the key is refused */
 	const char *ca_file;	      /* authorities to trust instead of the system's; or NULL */
 	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
 	int64_t timeout_ms;	      /* of one call from sending, retries included */
@@ -100,8 +100,8 @@ void judge_close(struct judge *judge);
 void judge_stop(struct judge *judge);
 
 /* Takes over the timeouts, limits, cache bounds and prompts of `settings`; what is open goes on with the
- * prompts that it began with. The address, the model and the key stay. On an error everything stays as it
- * was. Any thread. */
+ * prompts that it began with. The key's file is read again. The address and the model stay. On an error
+ * everything stays as it was. Any thread. */
 err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail);
 
 /* Hands the call over. Any thread; after judge_close, `done` is called before this returns. */

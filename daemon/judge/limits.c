@@ -140,16 +140,19 @@ void limits_change(struct limits *limits, unsigned max_in_flight, int64_t reques
 	limits->day_tokens.limit = tokens_per_day;
 }
 
-int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us)
+int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
 {
-	if (in_flight >= (unsigned)limits->places)
-		return INT64_MAX;
-	int64_t tokens = (int64_t)(limits->mean_tokens * (in_flight + 1));
+	int64_t tokens = (int64_t)(limits->mean_tokens * (others + 1));
 	int64_t ready_us = later(now_us, limits->paused_until_us);
 	ready_us = later(ready_us, pace_ready_us(&limits->pace, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->requests, 1, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->minute_tokens, later(tokens, 1), now_us));
 	return later(ready_us, window_ready_us(&limits->day_tokens, later(tokens, 1), now_us));
+}
+
+int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us)
+{
+	return in_flight >= (unsigned)limits->places ? INT64_MAX : limits_retry_us(limits, in_flight, now_us);
 }
 
 void limits_sent(struct limits *limits, int64_t now_us)

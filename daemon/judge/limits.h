@@ -54,6 +54,9 @@ void limits_change(struct limits *limits, unsigned max_in_flight, int64_t reques
  * flight ends). */
 int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us);
 
+/* The same of a request that has its place already and is to be sent once more, beside so many others. */
+int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us);
+
 /* A request is sent. */
 void limits_sent(struct limits *limits, int64_t now_us);
 

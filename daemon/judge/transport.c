@@ -53,7 +53,10 @@ struct transport {
 	char *url;
 	char *ca_file;
 	bool proxied; /* by the environment */
+	char *more_header;
 	struct curl_slist *headers;
+	struct curl_slist
+		*former_headers; /* with former keys, which transfers under way may still point at */
 	int epoll_fd, wake_fd, watched_fd;
 	_Atomic int state;
 	struct epoll_event events[EVENTS_MAX];
@@ -189,13 +192,23 @@ struct transport *transport_new(const struct transport_options *options)
 	transport->url = copy_text(options->url);
 	transport->ca_file = copy_text(options->ca_file);
 	transport->proxied = has_proxy();
+	transport->more_header = copy_text(options->more_header);
 	open_poll(transport);
-	add_header(transport, "Content-Type: application/json");
-	add_header(transport, "Expect:");
-	add_header(transport, options->key_header);
-	add_header(transport, options->more_header);
+	transport_set_key(transport, options->key_header);
 	transport_set_connections(transport, options->connections);
 	return transport;
+}
+
+void transport_set_key(struct transport *transport, const char *key_header)
+{
+	struct curl_slist **end = &transport->former_headers;
+	while (*end)
+		end = &(*end)->next;
+	*end = TAKE_PTR(transport->headers);
+	add_header(transport, "Content-Type: application/json");
+	add_header(transport, "Expect:");
+	add_header(transport, key_header);
+	add_header(transport, transport->more_header);
 }
 
 void transport_set_connections(struct transport *transport, unsigned connections)
@@ -211,6 +224,13 @@ void transport_set_connections(struct transport *transport, unsigned connections
 	}
 }
 
+static void free_headers(struct curl_slist *headers)
+{
+	for (struct curl_slist *header = headers; header; header = header->next)
+		explicit_bzero(header->data, strlen(header->data));
+	curl_slist_free_all(headers);
+}
+
 void transport_free(struct transport *transport)
 {
 	if (!transport)
@@ -219,14 +239,14 @@ void transport_free(struct transport *transport)
 		curl_easy_cleanup(transport->spare[i]);
 	for (unsigned i = 0; i < transport->lanes_count; i++)
 		curl_multi_cleanup(transport->lanes[i].multi);
-	for (struct curl_slist *header = transport->headers; header; header = header->next)
-		explicit_bzero(header->data, strlen(header->data));
-	curl_slist_free_all(transport->headers);
+	free_headers(transport->headers);
+	free_headers(transport->former_headers);
 	close(transport->epoll_fd);
 	close(transport->wake_fd);
 	free(transport->descriptors);
 	free(transport->url);
 	free(transport->ca_file);
+	free(transport->more_header);
 	free(transport);
 	curl_global_cleanup();
 }
@@ -260,7 +280,6 @@ static bool set_common(CURL *handle, struct transport *transport)
 	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, transport) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_URL, transport->url) == CURLE_OK &&
-	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POST, 1L) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, READ_BYTES) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK;
@@ -279,9 +298,10 @@ static bool set_safety(CURL *handle)
 	       curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS) == CURLE_OK;
 }
 
-static bool set_request(CURL *handle, struct transfer *transfer)
+static bool set_request(CURL *handle, const struct transport *transport, struct transfer *transfer)
 {
-	return curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.len) ==
+	return curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.len) ==
 		       CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_POSTFIELDS, transfer->body.ptr) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms) == CURLE_OK &&
@@ -305,15 +325,24 @@ static CURL *take_handle(struct transport *transport)
 static bool forget_request(CURL *handle)
 {
 	return curl_easy_setopt(handle, CURLOPT_POSTFIELDS, NULL) == CURLE_OK &&
+	       curl_easy_setopt(handle, CURLOPT_HTTPHEADER, NULL) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_WRITEDATA, NULL) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL) == CURLE_OK &&
 	       curl_easy_setopt(handle, CURLOPT_PRIVATE, NULL) == CURLE_OK;
 }
 
+/* Curl counts, over all of a handle's life, how often it found a connection dead that was kept, and gives up
+ * a transfer for every sixth. One that has needed a new connection is not used again, therefore. */
+static bool is_worn(CURL *handle)
+{
+	long connects = 0;
+	return curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &connects) != CURLE_OK || connects > 0;
+}
+
 static void give_handle_back(struct transport *transport, CURL *handle)
 {
 	must(forget_request(handle));
-	if (transport->spare_count < SPARE_MAX)
+	if (transport->spare_count < SPARE_MAX && !is_worn(handle))
 		transport->spare[transport->spare_count++] = handle;
 	else
 		curl_easy_cleanup(handle);
@@ -337,7 +366,7 @@ void transport_start(struct transport *transport, struct transfer *transfer)
 	transfer->retry_after_ms = -1;
 	transfer->fault[0] = 0;
 	transfer->handle = take_handle(transport);
-	must(set_request(transfer->handle, transfer));
+	must(set_request(transfer->handle, transport, transfer));
 	transfer->lane = choose_lane(transport);
 	transport->transfers[transfer->lane->number]++;
 	must(curl_multi_add_handle(transfer->lane->multi, transfer->handle) == CURLM_OK);

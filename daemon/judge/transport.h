@@ -11,7 +11,7 @@
 
 #include <curl/curl.h>
 
-#define TRANSPORT_BODY_MAX ((size_t)1 << 20) /* bytes of an answer */
+#define TRANSPORT_BODY_MAX ((size_t)1 << 20) /* bytes of an answer; of its headers libcurl takes 300 KiB */
 
 struct transport;
 
@@ -49,6 +49,9 @@ struct transport_options {
 
 /* Copies the options. The caller owns the transport. */
 struct transport *transport_new(const struct transport_options *options);
+
+/* The key's header of transfers from now on. */
+void transport_set_key(struct transport *transport, const char *key_header);
 
 /* The most connections from now on. */
 void transport_set_connections(struct transport *transport, unsigned connections);

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """A scripted language model server for tests: OpenAI-compatible POST …/chat/completions and Anthropic POST …/messages.
 
-    test_judge.py [--port N] [--latency MS | MIN-MAX] [--key KEY] [--refuse-structured schema|all]
+    test_judge.py [--address A] [--port N] [--latency MS | MIN-MAX] [--key KEY] [--refuse-structured schema|all]
                   [--obedient] [--rate N [--burst N]] [--resets SHARE] [--refusals SHARE]
                   [--steps 'STEP;STEP;…'] [--script FILE.json] [--tls FILE.pem [--tls-cuts N]] [--stop-with-stdin]
 
-The first line on standard output is the port; the server then listens on 127.0.0.1 until its standard input is
+The first line on standard output is the port; the server then listens on A (127.0.0.1) until its standard input is
 closed (only with --stop-with-stdin) or it is killed. --tls: speaks TLS with the key and certificate of that file; the
 first --tls-cuts connections are cut before their handshake is done.
 --latency: MS, MIN-MAX (uniform), exp:MEAN (exponential) or lognormal:MEDIAN (with a sigma of 1).
@@ -27,6 +27,9 @@ Each request is answered by the first of these that applies:
        trickle=MS         send the answer byte by byte, MS between two bytes
        big=BYTES          answer 200 with a body of so many bytes
        html               answer 200 with a page of HTML
+       headers=BYTES      precede the answer by headers of so many bytes
+       continues=BYTES    precede the answer by so many bytes of "100 Continue"
+       inflate=BYTES      answer 200 with a body that is compressed, and so long when it is not
        ok                 answer as if there were no step
 4. Tags in the last message of the request (in the question or the SQL), each where it occurs; [slow] combines:
        [slow S]           wait S seconds first (a fraction is fine)
@@ -42,12 +45,14 @@ A request is about correctness when its system prompt holds "verdict" in quotes.
 completion tokens for every answer. --latency waits before every answer, uniformly between MIN and MAX if two are given.
 
 GET /stats → {"requests", "answered", "concurrent_max", "connections", "by_status": {…}, "last": {request body},
-"last_headers": {…}}. POST /reset sets the counters back; POST /steps with a body in the form of --steps replaces the steps.
+"last_headers": {…}}. POST /reset sets the counters back; POST /key with
+a body: as --key from now on; POST /steps with a body in the form of --steps replaces the steps.
 --script FILE.json: {"latency": "MIN-MAX", "key": …, "refuse_structured": …, "steps": ["…", …]} instead of the options.
 """
 
 import argparse
 import email.utils
+import gzip
 import json
 import random
 import re
@@ -255,6 +260,26 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(pause_ms / 1000)
         return 200
 
+    def flood(self, line, size):
+        """So many bytes of lines ahead of the answer's own."""
+        lines = line * 1000
+        for _ in range(size // len(lines) + 1):
+            self.wfile.write(lines)
+
+    def answer_with_many_headers(self, reply, size):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        self.flood(b"X-Padding: " + b"x" * 80 + b"\r\n", size)
+        data = self.completion(reply).encode()
+        self.wfile.write(b"Content-Length: %d\r\n\r\n%s" % (len(data), data))
+        return 200
+
+    def answer_compressed(self, size):
+        """By the transfer's encoding, which nobody has to ask for."""
+        data = gzip.compress(b"x" * size)
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
+                         % (len(data), data))
+        return 200
+
     def key_sent(self):
         bearer = self.headers.get("Authorization", "")
         return self.headers.get("x-api-key") or bearer.removeprefix("Bearer ")
@@ -280,6 +305,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, "x" * int(step["big"]))
         if "html" in step:
             return self.answer(200, "<html><body>Welcome</body></html>", kind="text/html")
+        if "headers" in step:
+            return self.answer_with_many_headers(reply, int(step["headers"]))
+        if "continues" in step:
+            self.flood(b"HTTP/1.1 100 Continue\r\n\r\n", int(step["continues"]))
+            return self.answer_reply(reply)
+        if "inflate" in step:
+            return self.answer_compressed(int(step["inflate"]))
         if "trickle" in step:
             return self.trickle(reply, float(step["trickle"]))
         if "reset" in step or "close" in step:
@@ -322,6 +354,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("utf-8", "replace")
         if self.path == "/reset":
             self.script.reset()
+            self.answer(200, "{}")
+        elif self.path == "/key":
+            self.script.key = body
             self.answer(200, "{}")
         elif self.path == "/steps":
             with self.script.lock:
@@ -376,6 +411,7 @@ class Server(ThreadingHTTPServer):
 
 def options_of(arguments):
     parser = argparse.ArgumentParser(description="Scripted language model server for tests")
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", default="0")
     parser.add_argument("--key")
@@ -401,7 +437,8 @@ def options_of(arguments):
 def main():
     options = options_of(sys.argv[1:])
     Handler.script = Script(options)
-    server = Server(("127.0.0.1", options.port), Handler)
+    Server.address_family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+    server = Server((options.address, options.port), Handler)
     if options.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(options.tls)

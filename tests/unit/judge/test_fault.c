@@ -13,28 +13,31 @@ static void test_statuses(void **state)
 	static const struct {
 		long status;
 		err_t err;
-		bool retry, failing, overloaded;
+		bool retry, failing, overloaded, unauthorized;
 	} cases[] = {
-		{ 100, ERR_JUDGE_REFUSED, false, false, false },
-		{ 301, ERR_JUDGE_REFUSED, false, false, false },
-		{ 400, ERR_JUDGE_REFUSED, false, false, false },
-		{ 401, ERR_JUDGE_REFUSED, false, false, false },
-		{ 403, ERR_JUDGE_REFUSED, false, false, false },
-		{ 404, ERR_JUDGE_REFUSED, false, false, false },
-		{ 408, ERR_JUDGE_UNAVAILABLE, true, false, false },
-		{ 422, ERR_JUDGE_REFUSED, false, false, false },
-		{ 425, ERR_JUDGE_UNAVAILABLE, true, false, false },
-		{ 429, ERR_JUDGE_RATE_LIMITED, true, false, true },
-		{ 499, ERR_JUDGE_REFUSED, false, false, false },
-		{ 500, ERR_JUDGE_UNAVAILABLE, true, true, false },
-		{ 501, ERR_JUDGE_REFUSED, false, false, false },
-		{ 502, ERR_JUDGE_UNAVAILABLE, true, true, false },
-		{ 503, ERR_JUDGE_UNAVAILABLE, true, true, false },
-		{ 504, ERR_JUDGE_UNAVAILABLE, true, true, false },
-		{ 505, ERR_JUDGE_REFUSED, false, false, false },
-		{ 529, ERR_JUDGE_RATE_LIMITED, true, false, true },
-		{ 599, ERR_JUDGE_UNAVAILABLE, true, true, false },
-		{ 600, ERR_JUDGE_REFUSED, false, false, false },
+		{ 100, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 301, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 400, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 401, ERR_JUDGE_REFUSED, false, true, false, true },
+		{ 402, ERR_JUDGE_REFUSED, false, true, false, false },
+		{ 403, ERR_JUDGE_REFUSED, false, true, false, true },
+		{ 404, ERR_JUDGE_REFUSED, false, true, false, false },
+		{ 405, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 407, ERR_JUDGE_REFUSED, false, true, false, false },
+		{ 408, ERR_JUDGE_UNAVAILABLE, true, false, false, false },
+		{ 422, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 425, ERR_JUDGE_UNAVAILABLE, true, false, false, false },
+		{ 429, ERR_JUDGE_RATE_LIMITED, true, false, true, false },
+		{ 499, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 500, ERR_JUDGE_UNAVAILABLE, true, true, false, false },
+		{ 501, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 502, ERR_JUDGE_UNAVAILABLE, true, true, false, false },
+		{ 503, ERR_JUDGE_UNAVAILABLE, true, true, false, false },
+		{ 504, ERR_JUDGE_UNAVAILABLE, true, true, false, false },
+		{ 505, ERR_JUDGE_REFUSED, false, false, false, false },
+		{ 529, ERR_JUDGE_RATE_LIMITED, true, false, true, false },
+		{ 599, ERR_JUDGE_UNAVAILABLE, true, true, false, false },
+		{ 600, ERR_JUDGE_REFUSED, false, false, false, false },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct fault fault = fault_of_status(cases[i].status);
@@ -42,6 +45,7 @@ static void test_statuses(void **state)
 		assert_int_equal(fault.retry, cases[i].retry);
 		assert_int_equal(fault.failing, cases[i].failing);
 		assert_int_equal(fault.overloaded, cases[i].overloaded);
+		assert_int_equal(fault.unauthorized, cases[i].unauthorized);
 	}
 }
 

@@ -1,0 +1,158 @@
+/* A dispatcher from its opening to its end, and what can be changed and read in between. */
+#include "common/clock.h"
+#include "judge/budget_file.h"
+#include "judge/dispatcher_state.h"
+
+#define BREAKER_FAILURES   10
+#define BREAKER_PAUSE_MS   1000
+#define BREAKER_BACKOFF_MS 1000
+#define BREAKER_CAP_MS	   2000 /* a server that is back is noticed within some seconds */
+
+struct terms terms_of(const struct judge_settings *settings)
+{
+	return (struct terms){
+		.timeout_us = settings->timeout_ms * 1000,
+		.queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000,
+		.max_attempts = settings->max_attempts ? settings->max_attempts : 1,
+		.max_in_flight = settings->max_in_flight ? settings->max_in_flight : 1,
+		.requests_per_minute = settings->requests_per_minute,
+		.tokens_per_minute = settings->tokens_per_minute,
+		.tokens_per_day = settings->tokens_per_day,
+		.cache_bytes = settings->cache_bytes,
+		.cache_ttl_s = settings->cache_ttl_s,
+		.cache_retention_s = settings->cache_retention_s,
+	};
+}
+
+static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
+{
+	struct dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
+	if (!dispatcher)
+		abort();
+	dispatcher->terms = terms_of(settings);
+	limits_init(&dispatcher->limits, dispatcher->terms.max_in_flight,
+		    dispatcher->terms.requests_per_minute, dispatcher->terms.tokens_per_minute,
+		    dispatcher->terms.tokens_per_day, clock_monotonic_us());
+	dispatcher->next_expiry_us = dispatcher->next_start_us = INT64_MAX;
+	dispatcher->next_deadline_us = INT64_MAX;
+	dispatcher->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
+	dispatcher->breaker.backoff =
+		(struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
+	list_init(&dispatcher->looking);
+	list_init(&dispatcher->waiting);
+	list_init(&dispatcher->sending);
+	list_init(&dispatcher->pausing);
+	return dispatcher;
+}
+
+static void wake(void *context)
+{
+	dispatcher_wake(context);
+}
+
+static void start_shared(struct dispatcher *dispatcher, const struct judge_settings *settings)
+{
+	if (!settings->cache_dsn || !*settings->cache_dsn)
+		return;
+	dispatcher->shared = shared_cache_start(&(struct shared_cache_options){
+		.dsn = settings->cache_dsn,
+		.password_file = settings->cache_password_file,
+		.settings = settings->cache_of_calibration ? "calibration." : "judge.cache_",
+		.retention_s = settings->cache_retention_s,
+		.wait_ms = settings->cache_wait_ms,
+		.wake = wake,
+		.context = dispatcher,
+	});
+}
+
+static void load_budget(struct dispatcher *dispatcher, const char *file)
+{
+	if (!file)
+		return;
+	dispatcher->budget_file = strdup(file);
+	if (!dispatcher->budget_file)
+		abort();
+	budget_file_load(file, &dispatcher->limits, clock_monotonic_us(), clock_wall_ms());
+}
+
+err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher **ret_dispatcher,
+		      struct err_detail *detail)
+{
+	struct dispatcher *dispatcher = dispatcher_new(settings);
+	err_t err = endpoint_open(&dispatcher->endpoint, settings, detail);
+	if (err != ERR_OK) {
+		dispatcher_free(dispatcher);
+		return err;
+	}
+	dispatcher->cache = cache_new(settings->cache_bytes, settings->cache_ttl_s);
+	dispatcher->transport = transport_new(
+		&(struct transport_options){ .url = dispatcher->endpoint.url,
+					     .key_header = dispatcher->endpoint.header,
+					     .more_header = dispatcher->endpoint.provider->more_header,
+					     .ca_file = settings->ca_file,
+					     .connections = dispatcher->limits.max_in_flight });
+	start_shared(dispatcher, settings);
+	load_budget(dispatcher, settings->budget_file);
+	*ret_dispatcher = dispatcher;
+	return ERR_OK;
+}
+
+void dispatcher_free(struct dispatcher *dispatcher)
+{
+	if (!dispatcher)
+		return;
+	shared_cache_stop(dispatcher->shared);
+	transport_free(dispatcher->transport);
+	cache_free(dispatcher->cache);
+	digest_table_free(&dispatcher->open);
+	endpoint_close(&dispatcher->endpoint);
+	free(dispatcher->budget_file);
+	free(dispatcher);
+}
+
+/* ---- meanwhile ---- */
+
+static void apply_terms(struct dispatcher *dispatcher, const struct terms *terms)
+{
+	dispatcher->terms = *terms;
+	limits_change(&dispatcher->limits, terms->max_in_flight, terms->requests_per_minute,
+		      terms->tokens_per_minute, terms->tokens_per_day, clock_monotonic_us());
+	cache_resize(dispatcher->cache, terms->cache_bytes, terms->cache_ttl_s);
+	if (dispatcher->shared)
+		shared_cache_set_retention(dispatcher->shared, terms->cache_retention_s);
+	transport_set_connections(dispatcher->transport, terms->max_in_flight);
+	dispatcher->next_expiry_us = terms->queue_wait_us < 0 ? INT64_MAX : 0;
+}
+
+void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms)
+{
+	prompts_free(dispatcher->endpoint.prompts);
+	dispatcher->endpoint.prompts = prompts;
+	endpoint_renew_key(&dispatcher->endpoint);
+	apply_terms(dispatcher, terms);
+}
+
+struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
+{
+	struct judge_stats *stats = &dispatcher->stats;
+	stats->in_flight = in_flight(dispatcher);
+	stats->waiting = (int64_t)dispatcher->waiting.count;
+	stats->places = (int64_t)dispatcher->limits.places;
+	stats->breaker_open = dispatcher->breaker.state != BREAKER_CLOSED;
+	if (dispatcher->shared) {
+		struct shared_cache_stats shared = shared_cache_stats(dispatcher->shared);
+		stats->cache_connected = shared.connected;
+		stats->cache_lost = shared.lost;
+	}
+	return *stats;
+}
+
+struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher)
+{
+	return dispatcher->shared ? shared_cache_ticker(dispatcher->shared) : NULL;
+}
+
+const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher)
+{
+	return &dispatcher->endpoint;
+}

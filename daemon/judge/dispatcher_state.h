@@ -1,0 +1,41 @@
+/*
+ * What a dispatcher consists of: for its own files alone. Everything belongs to the judge's thread.
+ */
+#pragma once
+
+#include "judge/breaker.h"
+#include "judge/cache.h"
+#include "judge/dispatcher.h"
+#include "judge/exchange.h"
+#include "judge/limits.h"
+
+struct dispatcher {
+	struct endpoint endpoint;
+	struct terms terms;
+	struct shared_cache *shared; /* or NULL */
+	char *budget_file;	     /* or NULL */
+	struct transport *transport;
+	struct cache *cache;
+	struct breaker breaker;
+	struct limits limits;
+	unsigned key_generation; /* that the transport sends */
+	bool told_refused;	 /* the key is, and it was said */
+	bool told_spent;	 /* likewise the day's tokens */
+	bool budget_changed;	 /* since it was saved */
+	int64_t budget_saved_us;
+	struct judge_stats stats;
+	struct digest_table open; /* every exchange that is not done, by key */
+	struct list looking;	  /* in the shared cache */
+	struct list waiting;	  /* for a place */
+	struct list sending;
+	struct list pausing;	  /* until the next try; keeps its place */
+	int64_t next_expiry_us;	  /* of what waits */
+	int64_t next_deadline_us; /* of what was sent for several calls that do not end together */
+	int64_t next_start_us;	  /* when the limits let the next one start; INT64_MAX: not by time */
+};
+
+/* Requests that have a place. */
+static inline unsigned in_flight(const struct dispatcher *dispatcher)
+{
+	return (unsigned)(dispatcher->sending.count + dispatcher->pausing.count);
+}

@@ -1,0 +1,195 @@
+/* Servers that do not behave, and ways to them that are not the plain one. */
+#include "judge_server.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+static struct judge_server server;
+
+static int start_server(void **state)
+{
+	(void)state;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	judge_server_start(&server, (const char *const[]){ NULL });
+	return 0;
+}
+
+static int stop_server(void **state)
+{
+	(void)state;
+	judge_server_stop(&server);
+	return 0;
+}
+
+static struct judge *start(const struct judge_settings *settings)
+{
+	struct judge *judge = NULL;
+	struct err_detail detail = { "" };
+	if (judge_start(settings, &judge, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return judge;
+}
+
+static struct judge_verdict ask(struct judge *judge, const char *question)
+{
+	struct judge_batch batch;
+	judge_batch_init(&batch, judge, 1);
+	batch.calls[0].question = str_from(question);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	struct judge_verdict verdict = batch.calls[0].verdict;
+	verdict.message = verdict.reason = STR_NONE; /* they go with the batch */
+	judge_batch_free(&batch);
+	return verdict;
+}
+
+/* Peak of this process's memory since the last look, in kB. */
+static long peak_kb(void)
+{
+	char line[128];
+	long kb = -1;
+	FILE *file = fopen("/proc/self/status", "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file))
+		if (strncmp(line, "VmHWM:", 6) == 0)
+			kb = strtol(line + 6, NULL, 10);
+	fclose(file);
+	return kb;
+}
+
+/* However an answer is blown up, it is given up at its bound, asked for once more, and costs no memory. */
+static void test_bombs(void **state)
+{
+	(void)state;
+	static const char *const steps[] = {
+		"headers=16000000;headers=16000000",
+		"continues=16000000;continues=16000000",
+		"inflate=16000000;inflate=16000000",
+		"big=16000000;big=16000000",
+	};
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.max_attempts = 1;
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		long before_kb = peak_kb();
+		struct judge *judge = start(&settings);
+		judge_server_script(&server, steps[i]);
+		err_t error = ask(judge, "q").error;
+		if (error != ERR_JUDGE_REPLY && error != ERR_JUDGE_UNAVAILABLE)
+			fail_msg("%s: %s", steps[i], err_name(error));
+		judge_server_script(&server, "");
+		assert_int_equal(ask(judge, "q").error, ERR_OK);
+		judge_stop(judge);
+		if (peak_kb() - before_kb > 12000)
+			fail_msg("%s: %ld kB more", steps[i], peak_kb() - before_kb);
+	}
+}
+
+/* Some headers too many are nobody's fault. */
+static void test_many_headers(void **state)
+{
+	(void)state;
+	struct judge_settings settings = judge_server_settings(&server);
+	struct judge *judge = start(&settings);
+	judge_server_script(&server, "headers=50000;continues=1000");
+	assert_int_equal(ask(judge, "one").error, ERR_OK);
+	assert_int_equal(ask(judge, "two").error, ERR_OK);
+	assert_int_equal(judge_server_count(&server, "requests"), 2);
+	judge_stop(judge);
+}
+
+/* The server closes a connection that was kept at the moment in which it is used again: that says nothing
+ * about the judge, and costs no attempt. */
+static void test_kept_connection_is_gone(void **state)
+{
+	(void)state;
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.max_attempts = 1;
+	struct judge *judge = start(&settings);
+	for (int i = 0; i < 15; i++) { /* more than the failures that open the breaker */
+		char question[32];
+		snprintf(question, sizeof question, "question %d", i);
+		judge_server_script(&server, i ? "close" : "");
+		assert_int_equal(ask(judge, question).error, ERR_OK);
+		assert_int_equal(judge_server_count(&server, "requests"), i ? 2 : 1);
+	}
+	usleep(20000);
+	assert_int_equal(judge_stats(judge).breaker_open, 0);
+	assert_int_equal(judge_stats(judge).requests, 15);
+	judge_stop(judge);
+}
+
+static void test_ipv6(void **state)
+{
+	(void)state;
+	struct judge_server six;
+	char url[64];
+	int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 loopback = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	bool there = probe >= 0 && bind(probe, (struct sockaddr *)&loopback, sizeof loopback) == 0;
+	close(probe);
+	if (!there)
+		skip();
+	judge_server_start(&six, (const char *const[]){ "--address", "::1", NULL });
+	snprintf(url, sizeof url, "http://[::1]:%d/v1", six.port);
+	struct judge_settings settings = judge_server_settings(&six);
+	settings.base_url = url;
+	struct judge *judge = start(&settings);
+	assert_int_equal(ask(judge, "q").error, ERR_OK);
+	judge_stop(judge);
+	judge_server_stop(&six);
+}
+
+/* A proxy that the environment names is used, unless no_proxy excludes the server. */
+static void test_proxy_of_the_environment(void **state)
+{
+	(void)state;
+	char proxy[64];
+	snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server.port);
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.base_url = "http://judge.invalid/v1"; /* the proxy of the test answers itself */
+	judge_server_script(&server, "");
+	setenv("http_proxy", proxy, 1);
+	struct judge *judge = start(&settings);
+	assert_int_equal(ask(judge, "q").error, ERR_OK);
+	judge_stop(judge);
+	setenv("http_proxy", "http://127.0.0.1:1", 1);
+	setenv("no_proxy", "127.0.0.1", 1);
+	settings.base_url = server.url;
+	judge = start(&settings);
+	assert_int_equal(ask(judge, "q").error, ERR_OK);
+	judge_stop(judge);
+	unsetenv("http_proxy");
+	unsetenv("no_proxy");
+}
+
+/* A name that nobody knows is tried again, and ends in an error of its own. */
+static void test_unknown_name(void **state)
+{
+	(void)state;
+	struct judge_settings settings = judge_server_settings(&server);
+	settings.base_url = "http://judge.invalid/v1";
+	settings.timeout_ms = 2000;
+	settings.max_attempts = 2;
+	struct judge_batch batch;
+	judge_batch_init(&batch, start(&settings), 1);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	assert_int_equal(batch.calls[0].verdict.error, ERR_JUDGE_UNAVAILABLE);
+	assert_non_null(strstr(batch.calls[0].verdict.message.ptr, "the judge cannot be reached: "));
+	assert_true(batch.calls[0].duration_us < 4000000);
+	judge_stop(batch.judge);
+	judge_batch_free(&batch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bombs),
+		cmocka_unit_test(test_many_headers),
+		cmocka_unit_test(test_kept_connection_is_gone),
+		cmocka_unit_test(test_ipv6),
+		cmocka_unit_test(test_proxy_of_the_environment),
+		cmocka_unit_test(test_unknown_name),
+	};
+	return cmocka_run_group_tests_name("rude_server", tests, start_server, stop_server);
+}
