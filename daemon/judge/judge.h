@@ -31,7 +31,7 @@ struct judge_settings {
 	const char *cache_password_file; /* or NULL */
 	bool cache_of_calibration;	 /* the two are those of the calibration */
 	int64_t cache_retention_s;	 /* of its rows */
-	int64_t cache_wait_ms;		 /* for its answers, before it is taken to be away */
+	int64_t cache_wait_ms;		 /* of a call, for its answer */
 	int64_t requests_per_minute;	 /* 0: no limit; likewise the two below */
 	int64_t tokens_per_minute;
 	int64_t tokens_per_day;

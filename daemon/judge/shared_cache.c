@@ -98,6 +98,7 @@ bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup,
 	if (is_late(shared, now_us) || (!shared->connection && !is_starting(shared, now_us)))
 		return false;
 	lookup->found = false;
+	lookup->since_us = now_us;
 	list_append(&shared->asking, &lookup->node);
 	return true;
 }
@@ -215,28 +216,48 @@ static void receive(struct shared_cache *shared, struct list *finished)
 	}
 }
 
-static void take_connection(struct shared_cache *shared)
+/* What waited for a connection at the start begins to wait for an answer. */
+static void take_connection(struct shared_cache *shared, int64_t now_us)
 {
 	if (shared->connection)
 		return;
 	shared->connection = keeper_take_connection(shared->keeper);
 	shared->moved |= shared->connection != NULL;
 	atomic_store(&shared->connected, shared->connection != NULL);
+	LIST_FOREACH (node, &shared->asking)
+		lookup_of(node)->since_us = now_us;
+}
+
+/* When the one that waits longest has waited long enough; INT64_MAX: nothing waits. */
+static int64_t first_late_us(const struct shared_cache *shared)
+{
+	const struct list *list = list_empty(&shared->asked) ? &shared->asking : &shared->asked;
+	return list_empty(list) ? INT64_MAX : lookup_of(list->head.next)->since_us + shared->wait_us;
+}
+
+/* Those that have waited long enough, with a connection or without. */
+static void give_up_late(struct shared_cache *shared, int64_t now_us, struct list *finished)
+{
+	bool hopeless = shared->connection ? is_late(shared, now_us) : !is_starting(shared, now_us);
+	if (hopeless) {
+		list_splice(finished, &shared->asked);
+		list_splice(finished, &shared->asking);
+	}
+	while (shared->connection && first_late_us(shared) <= now_us)
+		list_append(finished,
+			    list_take(list_empty(&shared->asked) ? &shared->asking : &shared->asked));
 }
 
 void shared_cache_run(struct shared_cache *shared, int64_t now_us, struct list *finished)
 {
-	take_connection(shared);
+	take_connection(shared, now_us);
 	if (shared->connection)
 		receive(shared, finished);
 	if (shared->busy && now_us - shared->sent_us >= shared->silence_us)
 		lose_connection(shared);
 	if (shared->connection && !shared->busy && !list_empty(&shared->asking))
 		send_query(shared, now_us);
-	if (is_late(shared, now_us) || (!shared->connection && !is_starting(shared, now_us))) {
-		list_splice(finished, &shared->asked);
-		list_splice(finished, &shared->asking);
-	}
+	give_up_late(shared, now_us, finished);
 }
 
 void shared_cache_forget(struct shared_cache *shared)
@@ -255,10 +276,10 @@ bool shared_cache_moved(struct shared_cache *shared, int *ret_fd)
 
 int64_t shared_cache_next_us(const struct shared_cache *shared)
 {
-	bool waiting = !list_empty(&shared->asking) || !list_empty(&shared->asked);
+	int64_t late_us = first_late_us(shared), silent_us = shared->sent_us + shared->silence_us;
 	if (shared->busy)
-		return shared->sent_us + (waiting ? shared->wait_us : shared->silence_us);
-	return waiting ? shared->started_us + SHARED_CACHE_START_MS * 1000 : INT64_MAX;
+		return late_us < silent_us ? late_us : silent_us;
+	return late_us < INT64_MAX ? shared->started_us + SHARED_CACHE_START_MS * 1000 : INT64_MAX;
 }
 
 struct ticker *shared_cache_ticker(struct shared_cache *shared)

@@ -2,9 +2,10 @@
  * Verdicts that all instances share and that outlive them: a table in PostgreSQL below the cache in memory.
  *
  * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query. A verdict
- * that PostgreSQL has is not to be paid for again because PostgreSQL is slow: only when nothing comes for the
- * whole wait, all that waits is a miss, and nothing waits any more until a new connection has shown that the
- * table can be read. At the start there is more patience (for SHARED_CACHE_START_MS at most), until it is
+ * that PostgreSQL has is not to be paid for again because PostgreSQL is slow: it is waited for, by everyone
+ * for the same time at most. When nothing comes for as long, all that waits is a miss, and nothing waits any
+ * more until a new connection has shown that the table can be read: a server that hangs costs one wait, not
+ * one for every event. At the start there is more patience (for SHARED_CACHE_START_MS at most), until it is
  * known whether PostgreSQL is there: whatever was asked before the restart is asked again first. Writing is a
  * thread's own, behind: it connects, brings the table up to date, stores what was put, removes what is too
  * old, and opens the connection for reading. Without PostgreSQL everything is a miss, what is put waits
@@ -27,7 +28,7 @@ struct shared_cache_options {
 	const char *password_file;   /* or NULL */
 	const char *settings;	     /* how the names of these two begin in the configuration */
 	int64_t retention_s;	     /* rows are of use for this time */
-	int64_t wait_ms;	     /* for an answer, before PostgreSQL is taken to be away */
+	int64_t wait_ms;	     /* for an answer */
 	void (*wake)(void *context); /* there is something to run; any thread */
 	void *context;
 };
@@ -37,6 +38,7 @@ struct shared_lookup {
 	struct list_node node; /* the cache's until it is finished, then in the list of finished ones */
 	unsigned char key[DIGEST_BYTES];
 	enum judge_question kind;
+	int64_t since_us; /* the cache's: it waits */
 	bool found;
 	double score;
 	str_t reason; /* when found: valid until the next shared_cache_run */

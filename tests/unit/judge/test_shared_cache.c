@@ -4,6 +4,7 @@
 #include "judge/shared_cache.h"
 #include "tests/harness/postgres.h"
 
+#include <dirent.h>
 #include <libpq-fe.h>
 
 static struct judge_server server;
@@ -313,6 +314,126 @@ static void test_stopping_does_not_wait_for_long(void **state)
 	unlock_table(connection);
 }
 
+/* Sends a signal to all processes of the server. */
+static void signal_postgres(int number)
+{
+	char path[160];
+	int server_pid = 0;
+	snprintf(path, sizeof path, "%s/data/postmaster.pid", postgres.dir);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &server_pid), 1);
+	fclose(file);
+	assert_int_equal(kill(server_pid, number), 0);
+	DIR *processes = opendir("/proc");
+	for (struct dirent *entry; (entry = readdir(processes));) {
+		int pid, parent;
+		snprintf(path, sizeof path, "/proc/%.20s/stat", entry->d_name);
+		file = fopen(path, "r");
+		if (file && fscanf(file, "%d (%*[^)]) %*c %d", &pid, &parent) == 2 && parent == server_pid)
+			kill(pid, number);
+		if (file)
+			fclose(file);
+	}
+	closedir(processes);
+}
+
+/* A server that hangs costs one wait, of those who ask at that time, and not one for every event; and what
+ * was learned meanwhile is stored when it goes on. */
+static void test_a_hanging_server_costs_one_wait(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	settings.cache_wait_ms = 1200;
+	struct judge *judge = start(&settings);
+	struct judge_batch batch;
+	size_t slow = 0;
+	await_stat(judge, 1);
+	signal_postgres(SIGSTOP);
+	judge_batch_init(&batch, judge, 24);
+	for (size_t i = 0; i < 4; i++) /* together */
+		judge_submit(judge, &batch.calls[i]);
+	assert_int_equal(queue_wait(&batch.answered, 4, 30000), 4);
+	for (size_t i = 4; i < batch.count; i++) { /* one after another */
+		judge_submit(judge, &batch.calls[i]);
+		assert_int_equal(queue_wait(&batch.answered, i + 1, 30000), i + 1);
+	}
+	signal_postgres(SIGCONT);
+	for (size_t i = 0; i < batch.count; i++) {
+		assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
+		slow += batch.calls[i].duration_us >= settings.cache_wait_ms * 1000;
+	}
+	assert_int_equal(slow, 4);
+	await_stat(judge, 1);
+	judge_stop(judge);
+	judge_batch_free(&batch);
+	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 24);
+}
+
+static void ignore_wake(void *context)
+{
+	(void)context;
+}
+
+/* Runs it at that moment until something is finished; returns what. */
+static struct shared_lookup *await_finished(struct shared_cache *shared, int64_t now_us)
+{
+	struct list finished = LIST_INIT(finished);
+	for (int i = 0; i < 2000 && list_empty(&finished); i++) {
+		shared_cache_run(shared, now_us, &finished);
+		if (list_empty(&finished))
+			usleep(5000);
+	}
+	assert_int_equal(finished.count, 1);
+	return container_of(list_take(&finished), struct shared_lookup, node);
+}
+
+/* However many queries of others come first, each of them in its time: nobody waits longer than the wait. */
+static void test_everyone_has_his_own_wait(void **state)
+{
+	(void)state;
+	struct judge_settings settings = shared_settings();
+	struct judge *judge = start(&settings);
+	await_stat(judge, 1); /* for the table */
+	judge_stop(judge);
+	struct shared_cache *shared =
+		shared_cache_start(&(struct shared_cache_options){ .dsn = postgres.dsn,
+								   .settings = "judge.cache_",
+								   .retention_s = 3600,
+								   .wait_ms = 1000,
+								   .wake = ignore_wake });
+	struct shared_lookup first = { .key = { 1 } }, second = { .key = { 2 } };
+	struct list finished = LIST_INIT(finished);
+	int64_t now_us = clock_monotonic_us();
+	for (int i = 0; i < 2000 && !shared_cache_stats(shared).connected; i++) {
+		shared_cache_run(shared, now_us, &finished);
+		usleep(5000);
+	}
+	PGconn *holder = lock_table();
+	assert_true(shared_cache_ask(shared, &first, now_us));
+	shared_cache_run(shared, now_us, &finished);
+	assert_true(shared_cache_ask(shared, &second, now_us + 100000));
+	run_sql("SELECT pg_sleep(0.2)"); /* the query waits for the table */
+	PGconn *next = PQconnectdb(postgres.socket_dsn);
+	PQclear(PQexec(next, "BEGIN"));
+	assert_true(PQsendQuery(next, "LOCK judge_verdicts IN ACCESS EXCLUSIVE MODE")); /* behind it */
+	run_sql("SELECT pg_sleep(0.2)");
+	shared_cache_run(shared, now_us + 999999, &finished);
+	assert_true(list_empty(&finished));
+	unlock_table(holder);
+	assert_ptr_equal(await_finished(shared, now_us + 999999), &first);
+	shared_cache_run(shared, now_us + 999999, &finished); /* the second query is sent, and waits */
+	shared_cache_run(shared, now_us + 1099999, &finished);
+	assert_true(list_empty(&finished));
+	assert_int_equal(shared_cache_next_us(shared), now_us + 1100000);
+	assert_ptr_equal(await_finished(shared, now_us + 1100000), &second);
+	assert_false(second.found);
+	PQclear(PQgetResult(next));
+	PQclear(PQgetResult(next));
+	unlock_table(next);
+	shared_cache_stop(shared);
+}
+
 /* A table that is locked answers late: each call waits for a moment, and goes on to the judge. */
 static void test_silence_is_a_miss(void **state)
 {
@@ -377,6 +498,8 @@ int main(void)
 		cmocka_unit_test_setup(test_slowness_is_waited_for, forget_verdicts),
 		cmocka_unit_test_setup(test_a_silent_cache_stays_away, forget_verdicts),
 		cmocka_unit_test_setup(test_stopping_does_not_wait_for_long, forget_verdicts),
+		cmocka_unit_test_setup(test_a_hanging_server_costs_one_wait, forget_verdicts),
+		cmocka_unit_test_setup(test_everyone_has_his_own_wait, forget_verdicts),
 		cmocka_unit_test_setup(test_identical_calls, forget_verdicts),
 	};
 	return cmocka_run_group_tests_name("shared_cache", tests, start_servers, stop_servers);
