@@ -1,8 +1,9 @@
 #include "calibration/cases.h"
 
-#include "calibration/array.h"
 #include "common/hash.h"
 #include "common/utf8.h"
+#include "database/array.h"
+#include "database/values.h"
 
 enum { SEGMENT_TEXT_BYTES = 256 };
 
@@ -181,10 +182,10 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const char *table = tables->segments;
-	char limit[24], sql[1024];
-	snprintf(limit, sizeof limit, "%lld", (long long)most);
+	struct number_text limit;
+	char sql[1024];
 	const char *const parameters[] = { columns->application.data, columns->model.data,
-					   columns->prompt_version.data, limit };
+					   columns->prompt_version.data, number_text(&limit, most) };
 	snprintf(sql, sizeof sql, NEWS_OF_SEGMENTS, table, table);
 	err_t err = database_query(database, sql, 4, parameters, &result, detail);
 	if (err || PQntuples(result) == 0)
@@ -218,17 +219,10 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP                      \
 	"RETURNING b.application, b.model, b.prompt_version) SELECT DISTINCT * FROM counted"
 
-static str_t text_at(const PGresult *result, int row, int column)
-{
-	return (str_t){ PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column) };
-}
-
 static void touch_segments(struct segments *touched, const PGresult *result)
 {
 	for (int row = 0; touched && row < PQntuples(result); row++)
-		segments_add(touched,
-			     &(struct calibration_segment){ text_at(result, row, 0), text_at(result, row, 1),
-							    text_at(result, row, 2) });
+		segments_add_row(touched, result, row);
 }
 
 err_t cases_add(struct database *database, const struct case_tables *tables,

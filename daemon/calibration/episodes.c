@@ -3,6 +3,7 @@
 #include "calibration/reader.h"
 #include "calibration/store.h"
 #include "common/clock.h"
+#include "database/values.h"
 
 #define COLUMNS                                                                                              \
 	"id, application, model, prompt_version, label_source, window_s, "                                   \
@@ -26,21 +27,6 @@ enum {
 };
 
 /* ---- rows ---- */
-
-static str_t text_at(const PGresult *result, int row, int column, struct arena *arena)
-{
-	return arena_text(arena, PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
-}
-
-static int64_t integer_at(const PGresult *result, int row, int column)
-{
-	return strtoll(PQgetvalue(result, row, column), NULL, 10);
-}
-
-static double number_at(const PGresult *result, int row, int column)
-{
-	return strtod(PQgetvalue(result, row, column), NULL);
-}
 
 static struct drift_episode episode_at(const PGresult *result, int row, struct arena *arena)
 {

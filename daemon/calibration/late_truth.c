@@ -1,6 +1,7 @@
 #include "calibration/late_truth.h"
 
-#include "calibration/array.h"
+#include "database/array.h"
+#include "database/values.h"
 
 /* Feedback tables of this size take no more for events that are not known, and at twice the size no more at
  * all: tens of millions of messages within the horizon. */
@@ -140,21 +141,6 @@ _Static_assert(CALIBRATION_COARSE_S == 3600, "COUNT_CHANGED has it as a literal"
 
 /* ---- running them ---- */
 
-struct number_text {
-	char text[24];
-};
-
-static const char *number_text(struct number_text *to, int64_t number)
-{
-	snprintf(to->text, sizeof to->text, "%lld", (long long)number);
-	return to->text;
-}
-
-static int64_t integer_at(const PGresult *result, int row, int column)
-{
-	return strtoll(PQgetvalue(result, row, column), NULL, 10);
-}
-
 /* Reads what COUNT_CHANGED tells; returns how many events of the batch's ids have changed. */
 static int64_t add_changes(const PGresult *result, struct segments *touched,
 			   struct late_truth_outcome *outcome)
@@ -165,10 +151,7 @@ static int64_t add_changes(const PGresult *result, struct segments *touched,
 		outcome->corrected += integer_at(result, row, 4);
 		events += integer_at(result, row, 5);
 		if (touched)
-			segments_add(touched,
-				     &(struct calibration_segment){ str_from(PQgetvalue(result, row, 0)),
-								    str_from(PQgetvalue(result, row, 1)),
-								    str_from(PQgetvalue(result, row, 2)) });
+			segments_add_row(touched, result, row);
 	}
 	return events;
 }

@@ -4,6 +4,7 @@
 #include "calibration/schema.h"
 #include "calibration/store.h"
 #include "common/clock.h"
+#include "database/values.h"
 
 enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
 
@@ -67,22 +68,10 @@ bool calibration_parse_window(const char *text, int64_t *ret_window_s)
 	return false;
 }
 
-static double number_at(const PGresult *result, int row, int column)
-{
-	return strtod(PQgetvalue(result, row, column), NULL);
-}
-
-static str_t text_at(const PGresult *result, int row, int column, struct arena *arena)
-{
-	if (PQgetisnull(result, row, column))
-		return STR_NONE;
-	return arena_text(arena, PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
-}
-
 static struct calibration_sums sums_at(const PGresult *result, int row)
 {
 	return (struct calibration_sums){
-		.cases = strtoll(PQgetvalue(result, row, CASES), NULL, 10),
+		.cases = integer_at(result, row, CASES),
 		.weight = number_at(result, row, WEIGHT),
 		.weight_squared = number_at(result, row, WEIGHT_SQUARED),
 		.weight_correct = number_at(result, row, WEIGHT_CORRECT),
@@ -112,8 +101,8 @@ static void gather_row(struct gathering *gathering, const PGresult *result, int 
 {
 	struct calibration_sums sums = sums_at(result, row);
 	int level = level_at(result, row);
-	long bin = strtol(PQgetvalue(result, row, BIN), NULL, 10);
-	long step = strtol(PQgetvalue(result, row, STEP), NULL, 10);
+	int64_t bin = integer_at(result, row, BIN);
+	int64_t step = integer_at(result, row, STEP);
 	calibration_sums_add(&gathering->cells.cells[level][bin], &sums);
 	calibration_sums_add(&gathering->steps[level][step], &sums);
 }

@@ -5,6 +5,7 @@
 #include "calibration/schema.h"
 #include "calibration/topic_reader.h"
 #include "common/clock.h"
+#include "database/values.h"
 
 enum {
 	BATCH_CASES = 5000,
@@ -248,11 +249,10 @@ static err_t take_positions_of(struct recount *recount, struct log *log, struct 
 			       "WHERE topic = $1 ORDER BY 1",
 			       1, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++) {
-		int32_t number = (int32_t)strtol(PQgetvalue(result, row, 0), NULL, 10);
-		int64_t position = strtoll(PQgetvalue(result, row, 1), NULL, 10);
-		int64_t remembered_from = PQgetisnull(result, row, 2)
-						  ? INT64_MAX
-						  : strtoll(PQgetvalue(result, row, 2), NULL, 10);
+		int32_t number = (int32_t)integer_at(result, row, 0);
+		int64_t position = integer_at(result, row, 1);
+		int64_t remembered_from =
+			PQgetisnull(result, row, 2) ? INT64_MAX : integer_at(result, row, 2);
 		struct topic_span *span = find_span(log, number);
 		if (span && position < span->until)
 			err = err_fail(detail, ERR_CONFLICT,

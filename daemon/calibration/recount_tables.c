@@ -1,7 +1,7 @@
 #include "calibration/recount_tables.h"
 
 #include "calibration/days.h"
-#include "common/buf.h"
+#include "database/values.h"
 
 enum { SLICE_S = 604800, MOST_DIFFERENCES = 1000, MOST_PARAMETERS = 8 };
 
@@ -35,21 +35,6 @@ err_t recount_tables_make(struct database *database, struct err_detail *detail)
 }
 
 /* ---- slices ---- */
-
-struct number_text {
-	char text[24];
-};
-
-static const char *number_text(struct number_text *to, int64_t number)
-{
-	snprintf(to->text, sizeof to->text, "%lld", (long long)number);
-	return to->text;
-}
-
-static int64_t integer_at(const PGresult *result, int row, int column)
-{
-	return strtoll(PQgetvalue(result, row, column), NULL, 10);
-}
 
 /* Rows of the statement are the slices that there are: width and number of the slice. */
 #define SLICES_OF(table)                                                                                     \
@@ -193,11 +178,6 @@ static const char *const *range_parameters(const struct recount_range *range, st
 	"trim_scale(sum(counted_weight_confidence)), trim_scale(sum(counted_weight_squared_error)) "         \
 	"FROM recount_differences GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 2, 3, 4, 5, 6, 7, 1 LIMIT "          \
 	"$1::bigint"
-
-static str_t text_at(const PGresult *result, int row, int column, struct arena *arena)
-{
-	return arena_text(arena, PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
-}
 
 static struct recount_figures figures_at(const PGresult *result, int row, int column, struct arena *arena)
 {

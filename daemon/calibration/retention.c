@@ -2,6 +2,7 @@
 
 #include "calibration/days.h"
 #include "common/clock.h"
+#include "database/values.h"
 
 /* Rows of one statement: a fraction of a second, also on a slow disk. */
 #define MOST_ROWS 5000
@@ -25,14 +26,13 @@ err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, b
 		      struct err_detail *detail)
 {
 	static const char *const statements[] = { DELETE_BUCKETS, DELETE_EPISODES, DELETE_SEGMENTS };
-	char oldest[24], most[24];
+	struct number_text oldest, most;
+	const char *const parameters[] = { number_text(&oldest,
+						       (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS),
+					   number_text(&most, MOST_ROWS) };
 	bool more = false;
-	snprintf(oldest, sizeof oldest, "%lld",
-		 (long long)((now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS));
-	snprintf(most, sizeof most, "%d", MOST_ROWS);
 	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
 		_cleanup_(database_result_cleanup) PGresult *result = NULL;
-		const char *const parameters[] = { oldest, most };
 		err_t err = database_query(database, statements[i], 2, parameters, &result, detail);
 		if (err)
 			return err;

@@ -1,6 +1,6 @@
 #include "calibration/segments.h"
 
-#include "calibration/array.h"
+#include "database/array.h"
 
 /* In the order of bytes; a shorter text comes before those that it begins. */
 static int compare_texts(str_t a, str_t b)
@@ -65,6 +65,13 @@ void segments_add(struct segments *segments, const struct calibration_segment *s
 		(struct calibration_segment){ copy_text(segment->application), copy_text(segment->model),
 					      copy_text(segment->prompt_version) };
 	segments->count++;
+}
+
+void segments_add_row(struct segments *segments, const PGresult *result, int row)
+{
+	segments_add(segments, &(struct calibration_segment){ str_from(PQgetvalue(result, row, 0)),
+							      str_from(PQgetvalue(result, row, 1)),
+							      str_from(PQgetvalue(result, row, 2)) });
 }
 
 void segments_drop(struct segments *segments, size_t count)

@@ -3,6 +3,8 @@
 
 #include "common/buf.h"
 
+#include <libpq-fe.h>
+
 /* An absent model or prompt version is the empty text. */
 struct calibration_segment {
 	str_t application;
@@ -17,6 +19,9 @@ struct segments {
 
 /* Adds a copy unless it is there. */
 void segments_add(struct segments *segments, const struct calibration_segment *segment);
+
+/* The same of a row whose first three columns, none NULL, are application, model and prompt version. */
+void segments_add_row(struct segments *segments, const PGresult *result, int row);
 
 /* Releases the last `count` segments. */
 void segments_drop(struct segments *segments, size_t count);

@@ -5,6 +5,7 @@
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "database/values.h"
 
 #include <time.h>
 
@@ -73,17 +74,16 @@ static err_t move_position(struct calibration_store *store, const struct calibra
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	bool first = step->from == CALIBRATION_POSITION_NONE;
-	char partition[16], to[24], from[24];
-	snprintf(partition, sizeof partition, "%d", (int)step->partition);
-	snprintf(to, sizeof to, "%lld", (long long)step->to);
-	snprintf(from, sizeof from, "%lld", (long long)step->from);
-	const char *const parameters[] = { step->topic, partition, to,
-					   store->horizon_ms && step->remembers ? "true" : "false", from };
+	struct number_text partition, to, from;
+	const char *const parameters[] = { step->topic, number_text(&partition, step->partition),
+					   number_text(&to, step->to),
+					   store->horizon_ms && step->remembers ? "true" : "false",
+					   number_text(&from, step->from) };
 	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 4 : 5,
 				   parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
 		err = err_fail(detail, ERR_CONFLICT, "partition %d of %s is not at offset %s any more",
-			       (int)step->partition, step->topic, from);
+			       (int)step->partition, step->topic, from.text);
 	return err;
 }
 
@@ -221,8 +221,8 @@ err_t calibration_store_apply(struct calibration_store *store, const struct cali
 static int64_t find_position(const PGresult *result, int32_t partition)
 {
 	for (int row = 0; row < PQntuples(result); row++)
-		if (strtol(PQgetvalue(result, row, 0), NULL, 10) == partition)
-			return strtoll(PQgetvalue(result, row, 1), NULL, 10);
+		if (integer_at(result, row, 0) == partition)
+			return integer_at(result, row, 1);
 	return CALIBRATION_POSITION_NONE;
 }
 

@@ -59,10 +59,7 @@ static err_t take_all_segments(struct drift_watch *watch, struct database *datab
 	if (err)
 		return err;
 	for (int row = 0; row < PQntuples(result); row++)
-		segments_add(&watch->touched,
-			     &(struct calibration_segment){ str_from(PQgetvalue(result, row, 0)),
-							    str_from(PQgetvalue(result, row, 1)),
-							    str_from(PQgetvalue(result, row, 2)) });
+		segments_add_row(&watch->touched, result, row);
 	watch->due_us[WORK_START] = INT64_MAX;
 	return ERR_OK;
 }

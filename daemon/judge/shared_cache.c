@@ -2,6 +2,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "database/array.h"
 #include "judge/shared_cache_keeper.h"
 
 #include <inttypes.h>
@@ -105,27 +106,16 @@ bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup,
 
 /* ---- sending ---- */
 
-static void append_key(struct buf *array, const unsigned char key[DIGEST_BYTES])
-{
-	static const char hexadecimal[] = "0123456789abcdef";
-	buf_append_text(array, array->len ? ",\"\\\\x" : "{\"\\\\x");
-	for (size_t i = 0; i < DIGEST_BYTES; i++) {
-		buf_append_char(array, hexadecimal[key[i] >> 4]);
-		buf_append_char(array, hexadecimal[key[i] & 15]);
-	}
-	buf_append_char(array, '"');
-}
-
 static void send_query(struct shared_cache *shared, int64_t now_us)
 {
 	_cleanup_(buf_free) struct buf keys = BUF_INIT;
 	char retention[24];
 	struct list_node *node;
 	while (shared->asked.count < BATCH_MAX && (node = list_take(&shared->asking))) {
-		append_key(&keys, lookup_of(node)->key);
+		array_append_bytes(&keys, lookup_of(node)->key, DIGEST_BYTES);
 		list_append(&shared->asked, node);
 	}
-	buf_append_char(&keys, '}');
+	array_end(&keys);
 	snprintf(retention, sizeof retention, "%" PRId64, keeper_retention_s(shared->keeper));
 	const char *const values[] = { keys.data, retention };
 	static const int binary = 1;

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
+#include "database/array.h"
 #include "database/migrations.h"
 
 #include <inttypes.h>
@@ -125,37 +126,6 @@ static err_t connect_writer(struct keeper *keeper, struct err_detail *detail)
 	return err;
 }
 
-static void append_element(struct buf *array, const char *text)
-{
-	buf_append_char(array, array->len ? ',' : '{');
-	buf_append_text(array, text);
-}
-
-/* As an element of an array literal: quoted, with backslashes before quotes and backslashes. */
-static void append_quoted(struct buf *array, const struct put *put)
-{
-	buf_append_char(array, array->len ? ',' : '{');
-	if (!put->has_reason) {
-		buf_append_text(array, "NULL");
-		return;
-	}
-	buf_append_char(array, '"');
-	for (size_t i = 0; i < put->reason_len; i++) {
-		if (put->reason[i] == '"' || put->reason[i] == '\\')
-			buf_append_char(array, '\\');
-		buf_append_char(array, put->reason[i]);
-	}
-	buf_append_char(array, '"');
-}
-
-static void append_key(struct buf *array, const unsigned char key[DIGEST_BYTES])
-{
-	buf_append_text(array, array->len ? ",\"\\\\x" : "{\"\\\\x");
-	for (size_t i = 0; i < DIGEST_BYTES; i++)
-		buf_printf(array, "%02x", key[i]);
-	buf_append_char(array, '"');
-}
-
 static err_t store_batch(struct keeper *keeper, size_t *ret_count, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf keys = BUF_INIT;
@@ -169,16 +139,19 @@ static err_t store_batch(struct keeper *keeper, size_t *ret_count, struct err_de
 		if (count++ == BATCH_MAX)
 			break;
 		snprintf(score, sizeof score, "%.17g", put->score);
-		append_key(&keys, put->key);
-		append_element(&kinds, put->kind == JUDGE_RELEVANCE ? "relevance" : "correctness");
-		append_element(&scores, score);
-		append_quoted(&reasons, put);
+		array_append_bytes(&keys, put->key, DIGEST_BYTES);
+		array_append(&kinds, put->kind == JUDGE_RELEVANCE ? STR("relevance") : STR("correctness"));
+		array_append(&scores, str_from(score));
+		if (put->has_reason)
+			array_append(&reasons, (str_t){ put->reason, put->reason_len });
+		else
+			array_append_null(&reasons);
 	}
 	*ret_count = count > BATCH_MAX ? BATCH_MAX : count;
 	struct buf *const arrays[] = { &keys, &kinds, &scores, &reasons };
 	const char *values[4];
 	for (size_t i = 0; i < 4; i++) {
-		buf_append_char(arrays[i], '}');
+		array_end(arrays[i]);
 		values[i] = arrays[i]->data;
 	}
 	return database_query(keeper->writer, STORE, 4, values, NULL, detail);

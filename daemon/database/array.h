@@ -6,6 +6,11 @@
 /* Appends an item behind those that the buffer holds; an empty buffer begins a new array. */
 void array_append(struct buf *array, str_t text);
 
+void array_append_null(struct buf *array);
+
+/* Appends bytes as an item of a bytea[]. */
+void array_append_bytes(struct buf *array, const unsigned char *bytes, size_t len);
+
 /* Ends the array, an empty one as well. */
 void array_end(struct buf *array);
 
