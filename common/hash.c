@@ -1,5 +1,6 @@
 #include "common/hash.h"
 
+#include <endian.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <sys/random.h>
@@ -10,16 +11,15 @@ struct hash_slot {
 	void *value; /* NULL: free */
 };
 
-static uint64_t seed[2];
-static pthread_once_t seed_once = PTHREAD_ONCE_INIT;
+/* ---- SipHash ---- */
 
-static void make_seed(void)
+void hash_key_make(struct hash_key *ret_key)
 {
-	if (getrandom(seed, sizeof seed, 0) != sizeof seed)
+	if (getrandom(ret_key, sizeof *ret_key, 0) != sizeof *ret_key)
 		abort();
 }
 
-static uint64_t rotate(uint64_t x, int bits)
+static inline uint64_t rotate(uint64_t x, int bits)
 {
 	return (x << bits) | (x >> (64 - bits));
 }
@@ -38,34 +38,76 @@ static inline void sip_round(uint64_t v[4])
 	v[2] = rotate(v[2], 32);
 }
 
-/* SipHash-2-4, Aumasson and Bernstein 2012. */
-uint64_t hash_seeded(const void *data, size_t len)
+static inline void take_word(uint64_t v[4], uint64_t word)
 {
-	pthread_once(&seed_once, make_seed);
-	uint64_t v[4] = { seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
-			  seed[0] ^ 0x6c7967656e657261u, seed[1] ^ 0x7465646279746573u };
-	const unsigned char *bytes = data;
-	uint64_t word;
-	size_t whole = len & ~(size_t)7;
-	for (size_t i = 0; i < whole; i += 8) {
-		memcpy(&word, bytes + i, 8);
-		v[3] ^= word;
-		sip_round(v);
-		sip_round(v);
-		v[0] ^= word;
-	}
-	word = (uint64_t)len << 56;
-	for (size_t i = whole; i < len; i++)
-		word |= (uint64_t)bytes[i] << (8 * (i - whole));
 	v[3] ^= word;
 	sip_round(v);
 	sip_round(v);
 	v[0] ^= word;
-	v[2] ^= 0xff;
+}
+
+/* Takes the data, its end with the length in the last byte. Words are little-endian, as published. */
+static inline void take_data(uint64_t v[4], const struct hash_key *key, const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+	size_t whole = len & ~(size_t)7;
+	uint64_t word;
+	v[0] = key->words[0] ^ 0x736f6d6570736575u;
+	v[1] ^= key->words[1] ^ 0x646f72616e646f6du;
+	v[2] = key->words[0] ^ 0x6c7967656e657261u;
+	v[3] = key->words[1] ^ 0x7465646279746573u;
+	for (size_t i = 0; i < whole; i += 8) {
+		memcpy(&word, bytes + i, 8);
+		take_word(v, le64toh(word));
+	}
+	word = (uint64_t)len << 56;
+	for (size_t i = whole; i < len; i++)
+		word |= (uint64_t)bytes[i] << (8 * (i - whole));
+	take_word(v, word);
+}
+
+static inline uint64_t end_word(uint64_t v[4])
+{
 	for (int i = 0; i < 4; i++)
 		sip_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
+
+uint64_t hash_keyed(const struct hash_key *key, const void *data, size_t len)
+{
+	uint64_t v[4] = { 0 };
+	take_data(v, key, data, len);
+	v[2] ^= 0xff;
+	return end_word(v);
+}
+
+struct hash_128 hash_keyed_128(const struct hash_key *key, const void *data, size_t len)
+{
+	uint64_t v[4] = { [1] = 0xee };
+	struct hash_128 hash;
+	take_data(v, key, data, len);
+	v[2] ^= 0xee;
+	hash.low = end_word(v);
+	v[1] ^= 0xdd;
+	hash.high = end_word(v);
+	return hash;
+}
+
+static struct hash_key seed;
+static pthread_once_t seed_once = PTHREAD_ONCE_INIT;
+
+static void make_seed(void)
+{
+	hash_key_make(&seed);
+}
+
+uint64_t hash_seeded(const void *data, size_t len)
+{
+	pthread_once(&seed_once, make_seed);
+	return hash_keyed(&seed, data, len);
+}
+
+/* ---- others ---- */
 
 uint32_t hash_crc32(const void *data, size_t len)
 {
@@ -107,6 +149,8 @@ void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZ
 	}
 	ret_hex[2 * DIGEST_BYTES] = '\0';
 }
+
+/* ---- the map ---- */
 
 void hash_map_init(struct hash_map *map, struct arena *arena, size_t expected)
 {

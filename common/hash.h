@@ -1,16 +1,36 @@
 /*
  * Hashes and a hash map.
  *
- * hash_seeded is for tables in memory (seeded per process, so that hostile keys cannot be chosen to collide);
- * digest_* is SHA-256, for names of configurations, prompts and catalogs that outlive the process. Hashing is
- * safe in any thread.
+ * hash_seeded is for tables in memory (its key is the process's own, so that hostile keys cannot be chosen to
+ * collide); hash_keyed_128 is for digests under a key of the caller's; digest_* is SHA-256, for names of
+ * configurations, prompts and catalogs that outlive the process. Hashing is safe in any thread.
  */
 #pragma once
 
 #include "common/arena.h"
 
-/* Seeded 64-bit hash (SipHash-2-4). Not stable across processes. */
+/* SipHash-2-4 with 64 bits, under a key of the process's own. Not stable across processes. */
 uint64_t hash_seeded(const void *data, size_t len);
+
+struct hash_key {
+	uint64_t words[2];
+};
+
+struct hash_128 {
+	uint64_t low, high;
+};
+
+/* A random key. */
+void hash_key_make(struct hash_key *ret_key);
+
+/* SipHash-2-4 with 64 and with 128 bits (Aumasson and Bernstein 2012; for 128, their reference code). */
+uint64_t hash_keyed(const struct hash_key *key, const void *data, size_t len);
+struct hash_128 hash_keyed_128(const struct hash_key *key, const void *data, size_t len);
+
+static inline bool hash_128_equal(struct hash_128 a, struct hash_128 b)
+{
+	return a.low == b.low && a.high == b.high;
+}
 
 /* CRC-32 (IEEE 802.3), for checks of stored bytes. */
 uint32_t hash_crc32(const void *data, size_t len);

@@ -1,28 +1,25 @@
 #include "score/compare_digest.h"
 
 #include "score/compare_sample.h"
-#include "score/compare_siphash.h"
-
-#include <sys/random.h>
 
 struct compare_columns {
-	struct compare_digest_key key;
+	struct hash_key key;
 	struct arena *arena;
 	struct compare_reading reading;
 	const enum cell_class *types;
-	struct compare_hash *bags;
+	struct hash_128 *bags;
 	size_t count;
 };
 
 /* Consecutive rows whose sort keys tie: their order among themselves does not matter. */
 struct tie {
 	struct buf keys; /* canonical */
-	struct compare_hash bag;
+	struct hash_128 bag;
 	uint64_t rows;
 };
 
 struct compare_digest {
-	struct compare_digest_key key;
+	struct hash_key key;
 	struct arena *arena;
 	struct compare_reading reading;
 	const struct compare_digest_column *columns;
@@ -32,32 +29,25 @@ struct compare_digest {
 	bool ordered, ties_known, limited;
 	uint64_t limit; /* 0: not known */
 	uint64_t rows;
-	struct compare_hash bag;
-	struct compare_hash sequence; /* of all ties before the last one */
-	struct tie tie;		      /* the last one */
+	struct hash_128 bag;
+	struct hash_128 sequence; /* of all ties before the last one */
+	struct tie tie;		  /* the last one */
 	struct compare_sample *sample;
 };
 
-void compare_digest_key_make(struct compare_digest_key *ret_key)
-{
-	if (getrandom(ret_key->words, sizeof ret_key->words, 0) != sizeof ret_key->words)
-		abort();
-}
-
-static void add_hash(struct compare_hash *bag, struct compare_hash hash)
+static void add_hash(struct hash_128 *bag, struct hash_128 hash)
 {
 	bag->high += hash.high + __builtin_add_overflow(bag->low, hash.low, &bag->low);
 }
 
-static struct compare_hash hash_reading(const struct compare_digest_key *key,
-					const struct compare_reading *reading)
+static struct hash_128 hash_reading(const struct hash_key *key, const struct compare_reading *reading)
 {
 	str_t exact = buf_str(&reading->exact);
-	return compare_siphash(key, exact.ptr, exact.len);
+	return hash_keyed_128(key, exact.ptr, exact.len);
 }
 
-struct compare_columns *compare_columns_new(const struct compare_digest_key *key,
-					    const enum cell_class *types, size_t columns_count)
+struct compare_columns *compare_columns_new(const struct hash_key *key, const enum cell_class *types,
+					    size_t columns_count)
 {
 	struct arena *arena = arena_new();
 	struct compare_columns *columns = ARENA_NEW(arena, struct compare_columns);
@@ -69,7 +59,7 @@ struct compare_columns *compare_columns_new(const struct compare_digest_key *key
 		.arena = arena,
 		.reading = { .canonical = true },
 		.types = copy,
-		.bags = ARENA_ARRAY(arena, struct compare_hash, columns_count),
+		.bags = ARENA_ARRAY(arena, struct hash_128, columns_count),
 		.count = columns_count,
 	};
 	return columns;
@@ -94,13 +84,13 @@ void compare_columns_free(struct compare_columns *columns)
 
 /* The first free generated column that holds the same, or COMPARE_NOT_PAIRED_YET; `ret_count`: how many do.
  */
-static size_t find_equal(const struct compare_columns *generated, const bool *taken, struct compare_hash bag,
+static size_t find_equal(const struct compare_columns *generated, const bool *taken, struct hash_128 bag,
 			 size_t *ret_count)
 {
 	size_t found = COMPARE_NOT_PAIRED_YET;
 	*ret_count = 0;
 	for (size_t i = generated->count; i-- > 0;)
-		if (!taken[i] && compare_hash_equal(generated->bags[i], bag)) {
+		if (!taken[i] && hash_128_equal(generated->bags[i], bag)) {
 			found = i;
 			++*ret_count;
 		}
@@ -205,11 +195,11 @@ struct compare_digest *compare_digest_new(const struct compare_digest_settings *
 }
 
 /* Appends the tie to a sequence. */
-static struct compare_hash end_tie(const struct compare_digest *digest)
+static struct hash_128 end_tie(const struct compare_digest *digest)
 {
 	uint64_t words[] = { digest->sequence.low, digest->sequence.high, digest->tie.bag.low,
 			     digest->tie.bag.high, digest->tie.rows };
-	return compare_siphash(&digest->key, words, sizeof words);
+	return hash_keyed_128(&digest->key, words, sizeof words);
 }
 
 /* Begins another tie where the row's keys are not those of the rows before. */
@@ -228,7 +218,7 @@ static void follow_order(struct compare_digest *digest, const str_t *cells)
 		return;
 	}
 	digest->sequence = end_tie(digest);
-	digest->tie.bag = (struct compare_hash){ 0, 0 };
+	digest->tie.bag = (struct hash_128){ 0, 0 };
 	digest->tie.rows = 0;
 	buf_reset(&digest->tie.keys);
 	buf_append_str(&digest->tie.keys, buf_str(&reading->exact));
@@ -242,7 +232,7 @@ void compare_digest_row(struct compare_digest *digest, const str_t *cells)
 	compare_reading_renew(reading);
 	for (size_t i = 0; i < digest->columns_count; i++)
 		compare_read(reading, digest->columns[i].mode, cells[digest->columns[i].column]);
-	struct compare_hash hash = hash_reading(&digest->key, reading);
+	struct hash_128 hash = hash_reading(&digest->key, reading);
 	add_hash(&digest->bag, hash);
 	add_hash(&digest->tie.bag, hash);
 	digest->tie.rows++;
@@ -256,7 +246,7 @@ uint64_t compare_digest_rows(const struct compare_digest *digest)
 	return digest->rows;
 }
 
-struct compare_hash compare_digest_bag(const struct compare_digest *digest)
+struct hash_128 compare_digest_bag(const struct compare_digest *digest)
 {
 	return digest->bag;
 }
@@ -282,12 +272,12 @@ enum compare_digest_verdict compare_digest_judge(const struct compare_digest *ge
 	if (generated->rows != truth->rows)
 		return COMPARE_DIGEST_UNEQUAL;
 	if (!truth->ordered)
-		return compare_hash_equal(generated->bag, truth->bag) ? COMPARE_DIGEST_EQUAL
-								      : COMPARE_DIGEST_UNEQUAL;
-	if (compare_hash_equal(end_tie(generated), end_tie(truth)))
+		return hash_128_equal(generated->bag, truth->bag) ? COMPARE_DIGEST_EQUAL
+								  : COMPARE_DIGEST_UNEQUAL;
+	if (hash_128_equal(end_tie(generated), end_tie(truth)))
 		return COMPARE_DIGEST_EQUAL;
 	bool cut = truth->limited && truth->rows >= truth->limit && truth->ties_known &&
-		   ties_equal(generated, truth) && compare_hash_equal(generated->sequence, truth->sequence);
+		   ties_equal(generated, truth) && hash_128_equal(generated->sequence, truth->sequence);
 	return cut ? COMPARE_DIGEST_EQUAL_TO_CUT : COMPARE_DIGEST_UNEQUAL;
 }
 

@@ -23,23 +23,8 @@
  */
 #pragma once
 
+#include "common/hash.h"
 #include "score/compare_columns.h"
-
-struct compare_digest_key {
-	uint64_t words[2];
-};
-
-/* A random key. */
-void compare_digest_key_make(struct compare_digest_key *ret_key);
-
-struct compare_hash {
-	uint64_t low, high;
-};
-
-static inline bool compare_hash_equal(struct compare_hash a, struct compare_hash b)
-{
-	return a.low == b.low && a.high == b.high;
-}
 
 /* --- first pass: which columns belong together --- */
 
@@ -47,8 +32,8 @@ struct compare_columns;
 
 /* Digests of the values of every column alone; the caller owns them. `types`: CELL_UNKNOWN where the engine
  * tells a class only at the end. Copied. */
-struct compare_columns *compare_columns_new(const struct compare_digest_key *key,
-					    const enum cell_class *types, size_t columns_count);
+struct compare_columns *compare_columns_new(const struct hash_key *key, const enum cell_class *types,
+					    size_t columns_count);
 
 void compare_columns_row(struct compare_columns *columns, const str_t *cells);
 
@@ -80,7 +65,7 @@ struct compare_digest_column {
 };
 
 struct compare_digest_settings {
-	struct compare_digest_key key; /* the same for both sides */
+	struct hash_key key; /* the same for both sides */
 	const struct compare_pairing *pairing;
 	bool is_truth; /* which side this is */
 	/* Read of it: ordered, order_keys, order_keys_count, all_keys_visible, limited, limit (not
@@ -102,7 +87,7 @@ void compare_digest_row(struct compare_digest *digest, const str_t *cells);
 uint64_t compare_digest_rows(const struct compare_digest *digest);
 
 /* The bag of all rows so far. */
-struct compare_hash compare_digest_bag(const struct compare_digest *digest);
+struct hash_128 compare_digest_bag(const struct compare_digest *digest);
 
 void compare_digest_free(struct compare_digest *digest);
 

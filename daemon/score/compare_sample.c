@@ -1,7 +1,6 @@
 #include "score/compare_sample.h"
 
 #include "score/compare_rows.h"
-#include "score/compare_siphash.h"
 
 #include <math.h>
 
@@ -16,7 +15,7 @@ struct kept_row {
 };
 
 struct compare_sample {
-	struct compare_digest_key key;
+	struct hash_key key;
 	const struct compare_digest_column *columns;
 	size_t columns_count, rows_most, bytes_most;
 	struct compare_reading reading;
@@ -26,7 +25,7 @@ struct compare_sample {
 	size_t count, capacity, bytes;
 };
 
-struct compare_sample *compare_sample_new(const struct compare_digest_key *key,
+struct compare_sample *compare_sample_new(const struct hash_key *key,
 					  const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most)
 {
@@ -100,7 +99,7 @@ static uint64_t group_hash(struct compare_sample *sample, const str_t *cells)
 	for (size_t i = 0; i < sample->columns_count; i++)
 		compare_read(reading, sample->columns[i].mode, cells[sample->columns[i].column]);
 	str_t exact = buf_str(&reading->exact);
-	return compare_siphash(&sample->key, exact.ptr, exact.len).low;
+	return hash_keyed_128(&sample->key, exact.ptr, exact.len).low;
 }
 
 static struct kept_row copy_row(const struct compare_sample *sample, const str_t *cells, uint64_t hash)

@@ -13,7 +13,7 @@ struct compare_sample;
 
 /* Of at most `rows_most` rows with `bytes_most` bytes together, about; up to twice as many are held.
  * `columns` stay the caller's. The caller owns the sample. */
-struct compare_sample *compare_sample_new(const struct compare_digest_key *key,
+struct compare_sample *compare_sample_new(const struct hash_key *key,
 					  const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most);
 

@@ -18,7 +18,7 @@ struct stream {
 	const struct target_settings *settings;
 	const struct compare_options *options;
 	struct arena *arena;
-	struct compare_digest_key key;
+	struct hash_key key;
 	struct compare_pairing pairing;
 	struct side generated, truth;
 	struct stream_comparison result;
@@ -225,7 +225,7 @@ err_t stream_compare(const struct engine *engine, void *session, const struct ta
 		.generated = { .query = generated, .columns = *generated->fetched },
 		.truth = { .query = truth, .columns = *truth->fetched },
 	};
-	compare_digest_key_make(&stream.key);
+	hash_key_make(&stream.key);
 	err_t err = compare(&stream, detail);
 	if (!err)
 		*ret_comparison = stream.result;

@@ -4,8 +4,8 @@
  * CPU time, the median and the 99th percentile for each shape; the least is what a machine without other work
  * needs.
  */
-#include "common/memory.h"
 #include "score/compare.h"
+#include "common/memory.h"
 #include "samples.h"
 #include "score/compare_digest.h"
 
@@ -151,7 +151,7 @@ static void measure_digest(int runs)
 						    .options = &options,
 						    .sample_rows = 1000,
 						    .sample_bytes = 1 << 20 };
-	compare_digest_key_make(&settings.key);
+	hash_key_make(&settings.key);
 	struct samples samples = { 0 };
 	for (int run = 0; run < runs; run++) {
 		int64_t start_ns = cpu_ns();

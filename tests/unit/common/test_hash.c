@@ -38,6 +38,34 @@ static void sha256(void **state)
 	}
 }
 
+/* Vectors of the reference implementation: key 00 01 … 0f, input 00 01 … */
+static void siphash(void **state)
+{
+	(void)state;
+	static const struct hash_key key = { { 0x0706050403020100u, 0x0f0e0d0c0b0a0908u } };
+	static const unsigned char input[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };
+	static const struct {
+		size_t len;
+		uint64_t hash;
+	} cases[] = {
+		{ 0, 0x726fdb47dd0e0e31u },
+		{ 1, 0x74f839c593dc67fdu },
+		{ 8, 0x93f5f5799a932462u },
+		{ 15, 0xa129ca6149be45e5u },
+	};
+	static const struct {
+		size_t len;
+		struct hash_128 hash;
+	} cases_128[] = {
+		{ 0, { 0xe6a825ba047f81a3u, 0x930255c71472f66du } },
+		{ 1, { 0x44af996bd8c187dau, 0x45fc229b11597634u } },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		assert_int_equal(hash_keyed(&key, input, cases[i].len), cases[i].hash);
+	for (size_t i = 0; i < sizeof cases_128 / sizeof cases_128[0]; i++)
+		assert_true(hash_128_equal(hash_keyed_128(&key, input, cases_128[i].len), cases_128[i].hash));
+}
+
 /* The same within the process, different for every prefix and for texts that differ in one bit. */
 static void seeded(void **state)
 {
@@ -139,9 +167,13 @@ static void setting_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc32),	 cmocka_unit_test(sha256),
-		cmocka_unit_test(seeded),	 cmocka_unit_test(an_empty_map),
-		cmocka_unit_test(map_growth),	 cmocka_unit_test(a_map_of_the_expected_size_does_not_grow),
+		cmocka_unit_test(crc32),
+		cmocka_unit_test(sha256),
+		cmocka_unit_test(siphash),
+		cmocka_unit_test(seeded),
+		cmocka_unit_test(an_empty_map),
+		cmocka_unit_test(map_growth),
+		cmocka_unit_test(a_map_of_the_expected_size_does_not_grow),
 		cmocka_unit_test(setting_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
