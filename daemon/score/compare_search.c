@@ -1,5 +1,7 @@
 #include "score/compare_search.h"
 
+#include "common/hash.h"
+
 /* Values read at most: some hundredths of a second. Half of it has to do for comparing every column with
  * every other one. */
 #define SEARCH_BUDGET ((size_t)1 << 19)
@@ -81,13 +83,18 @@ static bool sort_columns(struct trying *trying)
 	return true;
 }
 
+/* By the texts as they are: what is the same beside one column need not be beside another one. */
 static void mark_twins(struct trying *trying)
 {
+	const struct result_set *set = trying->generated;
 	for (size_t i = 0; i < trying->columns_count; i++) {
-		const uint64_t *values = compare_table_exact(trying->search->generated, i);
-		trying->twin_marks[i] = trying->generated->columns[i].type;
-		for (size_t row = 0; row < trying->generated->rows_count; row++)
-			trying->twin_marks[i] = compare_mix(trying->twin_marks[i], values[row]);
+		uint64_t mark = set->columns[i].type;
+		for (size_t row = 0; row < set->rows_count; row++) {
+			str_t cell = set->cells[row * set->columns_count + i];
+			mark = compare_mix(mark, str_present(cell) ? hash_seeded(cell.ptr, cell.len)
+								   : compare_marks.absent);
+		}
+		trying->twin_marks[i] = mark;
 	}
 }
 

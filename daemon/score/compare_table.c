@@ -382,7 +382,7 @@ static uint64_t exact_value(const struct compare_values *values, size_t row)
 	return exact;
 }
 
-/* What is read as a number for guessing may be a text. */
+/* What is read as a number for guessing may be a text, alone or in an array. */
 static uint64_t exact_text(str_t cell)
 {
 	return str_present(cell) ? hash_text(compare_trim(cell)) : compare_marks.absent;
@@ -397,7 +397,7 @@ const uint64_t *compare_table_exact(struct compare_table *table, size_t column)
 	const struct compare_values *values = compare_table_values(table, column, mode_alone(table, column));
 	uint64_t *exacts = ARENA_ARRAY(table->arena, uint64_t, set->rows_count);
 	for (size_t row = 0; row < set->rows_count; row++)
-		exacts[row] = type == CELL_TEXT || type == CELL_UNKNOWN
+		exacts[row] = type == CELL_TEXT || type == CELL_UNKNOWN || type == CELL_TEXT_ARRAY
 				      ? exact_text(set->cells[row * set->columns_count + column])
 				      : exact_value(values, row);
 	table->exacts[column] = exacts;

@@ -139,6 +139,8 @@ static void test_engines(void **state)
 		{ "close_lists_hide_columns", "elements have a tolerance", "p:j|q:a",
 		  "null|{2}\n{\"b\":1.0}|{1.0001}\n", "a:a|b:j", "{1.00015}|{\"b\":1}\n{2}|null\n", 0, 0, 1,
 		  1 },
+		{ "arrays_of_texts_look_alike_as_numbers", "1.0 is not 1 in texts: the columns are crossed",
+		  "p:A|q:A", "{1.0,2.00}|{1,2}\n", "a:A|b:A", "{1,2}|{1.0,2.00}\n", 0, 0, 1, 1 },
 		{ "search_finds_what_is_not_there", "columns fit one by one, rows do not", "p:i|q:t|r:x",
 		  "1|00|aa\n2|ff|bb\n", "a:x|b:i|c:t", "00|1|bb\nff|2|aa\n", 0, 0, 0, 0 },
 	};
