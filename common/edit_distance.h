@@ -7,6 +7,6 @@
 /* Longer names are far from everything: the guess costs the product of both lengths. */
 #define EDIT_DISTANCE_BYTES_MAX 128u
 
-/* Bytes to insert, remove or change to make one of the other (Levenshtein, 1966); SIZE_MAX when one is longer
- * than EDIT_DISTANCE_BYTES_MAX. */
+/* Bytes to insert, remove or change and neighbours to exchange to make one of the other, no byte twice
+ * (Damerau, 1964); SIZE_MAX when one is longer than EDIT_DISTANCE_BYTES_MAX. */
 size_t edit_distance(str_t a, str_t b);

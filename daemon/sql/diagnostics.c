@@ -1,5 +1,7 @@
 #include "sql/diagnostics.h"
 
+#include "common/edit_distance.h"
+
 static const struct {
 	const char *code;
 	enum sql_severity severity;
@@ -10,7 +12,7 @@ static const struct {
 #undef DIAGNOSTIC
 };
 
-/* Rows of the edit distance are this long; longer names get no hint. */
+/* As long as PostgreSQL's names are; longer ones get no hint. */
 #define NEAREST_MAX_BYTES 63
 
 const char *diagnostic_name(enum sql_diagnostic_code code)
@@ -88,37 +90,6 @@ void diagnostics_add_state(struct diagnostics *diagnostics, enum sql_diagnostic_
 void nearest_init(struct nearest *nearest, str_t name)
 {
 	*nearest = (struct nearest){ .name = name, .best = STR_NONE, .distance = name.len / 3 + 1 };
-}
-
-static size_t least(size_t a, size_t b, size_t c)
-{
-	size_t smaller = a < b ? a : b;
-	return smaller < c ? smaller : c;
-}
-
-/* Optimal string alignment: insertions, removals, substitutions and swaps of neighbours; three rows. */
-static size_t edit_distance(str_t a, str_t b)
-{
-	size_t rows[3][NEAREST_MAX_BYTES + 1];
-	size_t *above2 = rows[0], *above = rows[1], *row = rows[2];
-	for (size_t j = 0; j <= b.len; j++)
-		above[j] = j;
-	for (size_t i = 1; i <= a.len; i++) {
-		row[0] = i;
-		for (size_t j = 1; j <= b.len; j++) {
-			bool differ = a.ptr[i - 1] != b.ptr[j - 1];
-			row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + differ);
-			bool swapped = i > 1 && j > 1 && a.ptr[i - 1] == b.ptr[j - 2] &&
-				       a.ptr[i - 2] == b.ptr[j - 1];
-			if (swapped && above2[j - 2] + 1 < row[j])
-				row[j] = above2[j - 2] + 1;
-		}
-		size_t *oldest = above2;
-		above2 = above;
-		above = row;
-		row = oldest;
-	}
-	return above[b.len];
 }
 
 /* Which bytes are in the text, as a set that is exact for lower-case names. */

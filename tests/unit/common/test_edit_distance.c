@@ -15,7 +15,8 @@ static void distances(void **state)
 	} cases[] = {
 		{ "", "", 0 },		 { "", "abc", 3 },	     { "abc", "abc", 0 },
 		{ "abc", "abd", 1 },	 { "abc", "ab", 1 },	     { "abc", "xabc", 1 },
-		{ "kafak", "kafka", 2 }, { "kitten", "sitting", 3 }, { "abcd", "wxyz", 4 },
+		{ "kafak", "kafka", 1 }, { "kitten", "sitting", 3 }, { "abcd", "wxyz", 4 },
+		{ "ab", "ba", 1 },	 { "ca", "abc", 3 },	     { "abcdef", "badcfe", 3 },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		str_t a = str_from(cases[i].a), b = str_from(cases[i].b);
