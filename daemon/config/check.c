@@ -257,6 +257,20 @@ static err_t check_columns(const struct checker *checker, size_t index)
 	return ERR_OK;
 }
 
+/* A worker holds the results of both queries at once. */
+static err_t check_memory(const struct checker *checker, size_t index)
+{
+	const struct config_target *target = &checker->config->targets[index];
+	int64_t most = target->worker_memory_bytes / 2;
+	if (target->max_result_bytes <= most)
+		return ERR_OK;
+	return TARGET_FAIL(
+		checker, index, ERR_CONFIG_RANGE, "max_result_bytes",
+		"two results of %lld bytes do not fit into worker_memory_bytes = %lld; lower it to "
+		"%lld or raise worker_memory_bytes",
+		(long long)target->max_result_bytes, (long long)target->worker_memory_bytes, (long long)most);
+}
+
 static err_t check_target(const struct checker *checker, size_t index)
 {
 	const struct config_target *targets = checker->config->targets;
@@ -268,6 +282,8 @@ static err_t check_target(const struct checker *checker, size_t index)
 	err_t err = check_address(checker, index);
 	if (!err)
 		err = check_functions(checker, index);
+	if (!err)
+		err = check_memory(checker, index);
 	return err ? err : check_columns(checker, index);
 }
 

@@ -184,7 +184,7 @@ static void values_of_every_type(void **state)
 	_cleanup_(config_cleanup) struct config *config = load(
 		"kafka: { delivery = \"at_least_once\"; wire_format = \"json\"; properties = []; };\n"
 		"targets = ( { name = \"a\"; engine = \"postgresql\"; dsn = \"host=h passfile=/p\";\n"
-		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x100000000; large_results = "
+		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x200000000; large_results = "
 		"\"stream\";\n"
 		"  user_functions = \"list\"; allowed_functions = [ \"f\", \"g\" ];\n"
 		"  required_columns = ( \"t.c\", \"s.t.c\" ); } );\n"
@@ -196,7 +196,7 @@ static void values_of_every_type(void **state)
 	assert_int_equal(config->kafka.delivery, CONFIG_AT_LEAST_ONCE);
 	assert_int_equal(config->kafka.wire_format, CONFIG_JSON);
 	assert_int_equal(config->targets[0].max_result_bytes, 4294967296);
-	assert_int_equal(config->targets[0].worker_memory_bytes, 4294967296);
+	assert_int_equal(config->targets[0].worker_memory_bytes, 8589934592);
 	assert_int_equal(config->targets[0].large_results, CONFIG_STREAM);
 	assert_int_equal(config->targets[0].user_functions, CONFIG_FUNCTIONS_LIST);
 	assert_int_equal(config->targets[0].allowed_functions.count, 2);
@@ -320,6 +320,12 @@ static const struct {
 	  ":2: targets[0].engine: ", "not available yet; use postgresql, sqlite or mariadb" },
 	{ PG("user_functions = \"list\";"), ERR_CONFIG_MISSING,
 	  ":3: targets[0].user_functions: ", "needs allowed_functions" },
+	{ PG("worker_memory_bytes = 134217728;\n  max_result_bytes = 67108865;"), ERR_CONFIG_RANGE,
+	  ":4: targets[0].max_result_bytes: ",
+	  "two results of 67108865 bytes do not fit into worker_memory_bytes = 134217728; lower it to "
+	  "67108864 or" },
+	{ PG("max_result_bytes = 4294967296;"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].max_result_bytes: ", "lower it to 268435456 or raise worker_memory_bytes" },
 	/* secrets */
 	{ PG("password = \"hunter2\";"), ERR_CONFIG_UNKNOWN, ":3: targets[0].password: ", "password_file" },
 	{ JUDGE("api_key = \"hunter2\";"), ERR_CONFIG_UNKNOWN, ":2: judge.api_key: ", "api_key_file" },
