@@ -1,6 +1,7 @@
 #include "sql/catalog/sql_internal.h"
 
 #include "sql/postgresql/node_children.h"
+#include "sql/scan.h"
 
 /* Schema of unqualified names. */
 #define DEFAULT_SCHEMA STR("public")
@@ -192,6 +193,46 @@ static void rename_relation(struct sql_compiler *compiler, const RenameStmt *ren
 			 name->relname);
 }
 
+/* `SELECT pg_catalog.set_config(…)`, as a dump has it between its definitions. */
+static bool is_call(const SelectStmt *select)
+{
+	const ListCell *cell;
+	if (select->fromClause || select->valuesLists || select->op != SETOP_NONE || select->withClause ||
+	    !select->targetList)
+		return false;
+	foreach(cell, select->targetList) if (!IsA(lfirst_node(ResTarget, cell)->val, FuncCall)) return false;
+	return true;
+}
+
+/* What neither defines anything nor stands in a dump: somebody gave another file. */
+static const char *stray_statement(const Node *statement)
+{
+	switch (nodeTag(statement)) {
+	case T_SelectStmt:
+		return is_call((const SelectStmt *)statement) ? NULL : "a query";
+	case T_UpdateStmt:
+		return "UPDATE";
+	case T_DeleteStmt:
+		return "DELETE";
+	case T_MergeStmt:
+		return "MERGE";
+	case T_ExplainStmt:
+		return "EXPLAIN";
+	case T_PrepareStmt:
+		return "PREPARE";
+	case T_ExecuteStmt:
+		return "EXECUTE";
+	case T_DeclareCursorStmt:
+		return "DECLARE";
+	case T_CallStmt:
+		return "CALL";
+	case T_DoStmt:
+		return "DO";
+	default:
+		return NULL;
+	}
+}
+
 /* Types, functions and what is made of them. */
 static void compile_object(struct sql_compiler *compiler, const Node *statement)
 {
@@ -232,7 +273,8 @@ static void compile_object(struct sql_compiler *compiler, const Node *statement)
 	}
 }
 
-/* Statements that define nothing which a query can name are passed over. `text`: the statement's own. */
+/* Statements of a dump that define nothing which a query can name are passed over. `text`: the statement's
+ * own. */
 static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
 {
 	switch (nodeTag(statement)) {
@@ -276,6 +318,12 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		compile_object(compiler, statement);
 		break;
 	}
+	const char *stray = stray_statement(statement);
+	if (stray)
+		sql_fail(compiler,
+			 "%s defines nothing that can be followed: leave it out (a catalog file holds CREATE "
+			 "statements, as pg_dump --schema-only writes them)",
+			 stray);
 }
 
 static void compile_statements(struct sql_compiler *compiler, const List *statements)
@@ -286,10 +334,7 @@ static void compile_statements(struct sql_compiler *compiler, const List *statem
 		const RawStmt *raw = lfirst_node(RawStmt, cell);
 		size_t start = (size_t)raw->stmt_location;
 		size_t length = raw->stmt_len > 0 ? (size_t)raw->stmt_len : compiler->text.len - start;
-		compiler->offset = start;
-		while (compiler->offset < start + length &&
-		       strchr(" \t\r\n", compiler->text.ptr[compiler->offset]))
-			compiler->offset++;
+		compiler->offset = scan_next(compiler->text, start, SQL_POSTGRESQL).offset;
 		compile_statement(compiler, raw->stmt, (str_t){ compiler->text.ptr + start, length });
 		if (compiler->failed)
 			return;

@@ -25,6 +25,10 @@ static const struct catalog_relation *relation(const struct catalog *catalog, co
 	return found;
 }
 
+#define STRAY                                                                                                \
+	"defines nothing that can be followed: leave it out (a catalog file holds CREATE statements, as "    \
+	"pg_dump --schema-only writes them)"
+
 static void tells_where_a_file_is_wrong(void **state)
 {
 	static const struct {
@@ -52,6 +56,14 @@ static void tells_where_a_file_is_wrong(void **state)
 		  "the end" },
 		{ "CREATE OPERATOR + (LEFTARG = int, RIGHTARG = int);",
 		  "line 1: operator function must be specified" },
+		{ "CREATE TABLE a (x int);\n\nSELECT x FROM a;", "line 3: a query " STRAY },
+		{ "CREATE TABLE a (x int);\nVALUES (1);", "line 2: a query " STRAY },
+		{ "SELECT 1;", "line 1: a query " STRAY },
+		{ "SELECT f() UNION SELECT g();", "line 1: a query " STRAY },
+		{ "UPDATE a SET x = 1;", "line 1: UPDATE " STRAY },
+		{ "\n-- all of them\nDELETE FROM a;", "line 3: DELETE " STRAY },
+		{ "EXPLAIN SELECT 1;", "line 1: EXPLAIN " STRAY },
+		{ "DO $$ BEGIN NULL; END $$;", "line 1: DO " STRAY },
 		{ "COPY a FROM stdin;\n1\n\\.\nCREATE TABL a ();",
 		  "line 4: syntax error at or near \"TABL\"" },
 	};
