@@ -439,7 +439,7 @@ static void check_rates(struct trial *trial, struct arena *arena)
 static struct compare_digest *digest(const struct trial *trial, const struct side *side,
 				     const struct compare_pairing *pairing)
 {
-	static const  key = { { 1, 2 } };
+	static const struct hash_key key = { { 1, 2 } };
 	struct compare_digest *made =
 		compare_digest_new(&(struct compare_digest_settings){ .key = key,
 								      .pairing = pairing,
@@ -452,7 +452,7 @@ static struct compare_digest *digest(const struct trial *trial, const struct sid
 
 static struct compare_columns *column_bags(const struct trial *trial, const struct side *side)
 {
-	static const  key = { { 1, 2 } };
+	static const struct hash_key key = { { 1, 2 } };
 	enum cell_class types[COLUMNS_MOST];
 	for (size_t i = 0; i < trial->columns; i++)
 		types[i] = class_of(side->classes[i]);
