@@ -30,15 +30,16 @@ struct judge_server {
 	char url[64]; /* "http://127.0.0.1:PORT/v1" */
 };
 
-/* `options` are arguments of the server, ended by NULL. */
-static inline void judge_server_start(struct judge_server *server, const char *const options[])
+/* `script` is a server of tests/harness, `options` are its arguments, ended by NULL. */
+static inline void judge_server_start_script(struct judge_server *server, const char *script,
+					     const char *const options[])
 {
 	int to_server[2], from_server[2];
-	char *arguments[24] = { strdup("/usr/bin/python3"),
-				strdup(ASSAYD_SOURCE_DIR "/tests/harness/test_judge.py"),
-				strdup("--stop-with-stdin") };
+	char path[256];
+	snprintf(path, sizeof path, "%s/tests/harness/%s", ASSAYD_SOURCE_DIR, script);
+	char *arguments[24] = { strdup("/usr/bin/python3"), strdup(path) };
 	for (int i = 0; options[i]; i++)
-		arguments[3 + i] = strdup(options[i]);
+		arguments[2 + i] = strdup(options[i]);
 	assert_int_equal(pipe2(to_server, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(from_server, O_CLOEXEC), 0);
 	posix_spawn_file_actions_t actions;
@@ -56,6 +57,15 @@ static inline void judge_server_start(struct judge_server *server, const char *c
 	assert_int_equal(fscanf(output, "%d", &server->port), 1);
 	fclose(output);
 	snprintf(server->url, sizeof server->url, "http://127.0.0.1:%d/v1", server->port);
+}
+
+/* The scripted server. */
+static inline void judge_server_start(struct judge_server *server, const char *const options[])
+{
+	const char *all[24] = { "--stop-with-stdin" };
+	for (int i = 0; options[i]; i++)
+		all[1 + i] = options[i];
+	judge_server_start_script(server, "test_judge.py", all);
 }
 
 static inline void judge_server_stop(struct judge_server *server)
