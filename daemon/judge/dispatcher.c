@@ -6,6 +6,7 @@
 #define ROUND_MS       1000 /* the longest wait between two signs of life */
 #define BUDGET_SAVE_US 1000000
 #define SPENT_US       120000000
+#define TELL_AGAIN_US  600000000
 
 static struct judge_call *call_of(struct list_node *node)
 {
@@ -187,6 +188,16 @@ static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 		open_exchange(dispatcher, call, key);
 }
 
+/* What an answer cost, for the limits. Some servers do not tell: four bytes are a token then, more or less.
+ */
+static int64_t cost_of(const struct exchange *exchange, int64_t told_tokens)
+{
+	long status = exchange->transfer.status;
+	if (told_tokens > 0 || status < 200 || status > 299)
+		return told_tokens;
+	return (int64_t)(exchange->request.len + exchange->transfer.response.len) / 4;
+}
+
 /* What the end of a transfer says about the server's limits. */
 static void note_limits(struct dispatcher *dispatcher, const struct exchange *exchange, int64_t prompt_tokens,
 			int64_t completion_tokens, int64_t now_us)
@@ -195,10 +206,11 @@ static void note_limits(struct dispatcher *dispatcher, const struct exchange *ex
 	dispatcher->stats.completion_tokens += completion_tokens;
 	if (exchange->fault.overloaded)
 		limits_refused(&dispatcher->limits, exchange->transfer.retry_after_ms, now_us);
-	else if (exchange->fault.err == ERR_OK)
-		limits_answered(&dispatcher->limits, prompt_tokens + completion_tokens, now_us);
-	dispatcher->budget_changed |=
-		dispatcher->terms.tokens_per_day > 0 && prompt_tokens + completion_tokens > 0;
+	if (exchange->fault.err != ERR_OK)
+		return;
+	int64_t tokens = cost_of(exchange, prompt_tokens + completion_tokens);
+	limits_answered(&dispatcher->limits, tokens, now_us);
+	dispatcher->budget_changed |= dispatcher->terms.tokens_per_day > 0 && tokens > 0;
 }
 
 /* And about its health. */
@@ -216,18 +228,20 @@ static void note_health(struct dispatcher *dispatcher, const struct exchange *ex
 	}
 }
 
-/* Nobody but a person can mend this. */
-static void note_key(struct dispatcher *dispatcher, const struct exchange *exchange)
+/* Nobody but a person can mend this. Said once, and again only when it comes back a good while later: some
+ * refuse a request for what stands in it. */
+static void note_key(struct dispatcher *dispatcher, const struct exchange *exchange, int64_t now_us)
 {
-	if (exchange->fault.unauthorized && !dispatcher->told_refused)
-		log_error("the judge does not let us in (" STR_FMT
-			  "): check %s; it is read again when the judge refuses it, "
-			  "and at a reload",
+	const char *file = dispatcher->endpoint.key_file;
+	bool unauthorized = exchange->fault.unauthorized;
+	if (unauthorized && !dispatcher->told_refused && now_us >= dispatcher->tell_refused_us) {
+		dispatcher->tell_refused_us = now_us + TELL_AGAIN_US;
+		log_error("the judge does not let us in (" STR_FMT "): %s%s",
 			  STR_ARG(exchange->verdict.message),
-			  dispatcher->endpoint.key_file ? dispatcher->endpoint.key_file
-							: "judge.api_key_file, which is not set");
-	if (exchange->fault.unauthorized || exchange->fault.err == ERR_OK)
-		dispatcher->told_refused = exchange->fault.unauthorized;
+			  file ? "check the key in " : "judge.api_key_file is not set", file ? file : "");
+	}
+	if (unauthorized || exchange->fault.err == ERR_OK)
+		dispatcher->told_refused = unauthorized;
 }
 
 static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct exchange *exchange)
@@ -237,7 +251,7 @@ static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct ex
 	enum exchange_step step = exchange_read(exchange, &dispatcher->endpoint, now_us);
 	note_limits(dispatcher, exchange, exchange->verdict.prompt_tokens - before.prompt_tokens,
 		    exchange->verdict.completion_tokens - before.completion_tokens, now_us);
-	note_key(dispatcher, exchange);
+	note_key(dispatcher, exchange, now_us);
 	note_health(dispatcher, exchange, now_us);
 	return step;
 }

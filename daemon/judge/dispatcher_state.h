@@ -20,6 +20,7 @@ struct dispatcher {
 	struct limits limits;
 	unsigned key_generation; /* that the transport sends */
 	bool told_refused;	 /* the key is, and it was said */
+	int64_t tell_refused_us; /* not before that */
 	bool told_spent;	 /* likewise the day's tokens */
 	bool budget_changed;	 /* since it was saved */
 	int64_t budget_saved_us;

@@ -15,7 +15,8 @@
 #define SILENCE_MS 500
 
 #define READ                                                                                                 \
-	"SELECT key, score, reason, kind = 'relevance' FROM judge_verdicts WHERE key = ANY ($1::bytea[]) "   \
+	"SELECT key, score, left(reason, 2000), kind = 'relevance' FROM judge_verdicts WHERE key = ANY "     \
+	"($1::bytea[]) "                                                                                     \
 	"AND stored_at > now() - make_interval(secs => $2)"
 
 struct shared_cache {

@@ -29,6 +29,7 @@ Each request is answered by the first of these that applies:
        html               answer 200 with a page of HTML
        headers=BYTES      precede the answer by headers of so many bytes
        continues=BYTES    precede the answer by so many bytes of "100 Continue"
+       unmetered          answer without telling what it cost
        inflate=BYTES      answer 200 with a body that is compressed, and so long when it is not
        ok                 answer as if there were no step
 4. Tags in the last message of the request (in the question or the SQL), each where it occurs; [slow] combines:
@@ -310,6 +311,10 @@ class Handler(BaseHTTPRequestHandler):
         if "continues" in step:
             self.flood(b"HTTP/1.1 100 Continue\r\n\r\n", int(step["continues"]))
             return self.answer_reply(reply)
+        if "unmetered" in step:
+            completion = json.loads(self.completion(reply))
+            del completion["usage"]
+            return self.answer(200, json.dumps(completion))
         if "inflate" in step:
             return self.answer_compressed(int(step["inflate"]))
         if "trickle" in step:

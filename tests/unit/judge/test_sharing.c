@@ -128,16 +128,16 @@ static void count_line(enum log_level level, const char *line, void *context)
 			 level == LOG_LEVEL_WARNING && strstr(line, "judge.tokens_per_day is spent") != NULL);
 }
 
-/* A day's budget that is spent is said, once. */
-static void test_spent_budget_is_told(void **state)
+/* A day's budget is spent with the first call, and that is said, once. */
+static void spend_budget(const char *steps)
 {
-	(void)state;
 	struct judge_settings settings = judge_server_settings(&server);
 	struct judge_batch batch;
 	settings.tokens_per_day = 120;
 	settings.queue_wait_ms = 50;
 	settings.max_in_flight = 1;
-	judge_server_script(&server, "");
+	judge_server_script(&server, steps);
+	atomic_store(&told, 0);
 	log_set_sink(count_line, NULL);
 	judge_batch_init(&batch, start(&settings), 10);
 	judge_batch_submit(&batch);
@@ -148,6 +148,13 @@ static void test_spent_budget_is_told(void **state)
 		assert_int_equal(batch.calls[i].verdict.error, i ? ERR_JUDGE_SATURATED : ERR_OK);
 	judge_batch_free(&batch);
 	assert_int_equal(atomic_load(&told), 1);
+}
+
+static void test_spent_budget_is_told(void **state)
+{
+	(void)state;
+	spend_budget("");
+	spend_budget("unmetered"); /* the server does not tell what it cost */
 }
 
 int main(void)
