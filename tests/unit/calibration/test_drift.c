@@ -6,7 +6,7 @@
 #include "calibration/retention.h"
 #include "calibration/store.h"
 #include "common/log.h"
-#include "harness/postgres.h"
+#include "unit/calibration/database_server.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,8 +20,6 @@
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS	  (60 * MINUTE_MS)
 #define DAY_MS	  (24 * HOUR_MS)
-
-static struct test_postgres server;
 
 static const struct drift_limits limits = { 0.5, 0.55, 20 };
 
@@ -59,45 +57,6 @@ static void test_rules(void **state)
 			fail_msg("case %zu", i);
 }
 
-/* ---- servers ---- */
-
-static void run_sql(const char *sql)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_script(database, sql, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-}
-
-static void expect(const char *sql, const char *expected)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_query(database, sql, 0, NULL, &result, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-	assert_string_equal(PQntuples(result) ? PQgetvalue(result, 0, 0) : "no row", expected);
-}
-
-static int start_server(void **state)
-{
-	(void)state;
-	int status = test_postgres_start(&server, NULL);
-	if (status == 77) {
-		print_message("skipped: PostgreSQL is not installed\n");
-		exit(77);
-	}
-	return status;
-}
-
-static int stop_server(void **state)
-{
-	(void)state;
-	return test_postgres_do(&server, "stop");
-}
-
 static struct calibration_store *new_store(void)
 {
 	struct calibration_store_options options = { .dsn = server.socket_dsn,
@@ -115,10 +74,9 @@ static struct database *database_of(struct calibration_store *store)
 	return database;
 }
 
-static int drop_tables(void **state)
+static int make_tables(void **state)
 {
-	(void)state;
-	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+	drop_tables(state);
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	database_of(store);
 	return 0;
@@ -412,15 +370,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_advisory_says_what_is_wrong),
-		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, drop_tables),
-		cmocka_unit_test_setup(test_opens_once_and_closes, drop_tables),
-		cmocka_unit_test_setup(test_windows_roll_on, drop_tables),
-		cmocka_unit_test_setup(test_segments_are_judged_apart, drop_tables),
-		cmocka_unit_test_setup(test_many_judges_open_one, drop_tables),
-		cmocka_unit_test_setup(test_a_judge_does_not_wait_for_another, drop_tables),
-		cmocka_unit_test_setup(test_unpublished_until_marked, drop_tables),
-		cmocka_unit_test_setup(test_what_is_old_is_deleted, drop_tables),
-		cmocka_unit_test_setup(test_much_is_deleted_in_pieces, drop_tables),
+		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, make_tables),
+		cmocka_unit_test_setup(test_opens_once_and_closes, make_tables),
+		cmocka_unit_test_setup(test_windows_roll_on, make_tables),
+		cmocka_unit_test_setup(test_segments_are_judged_apart, make_tables),
+		cmocka_unit_test_setup(test_many_judges_open_one, make_tables),
+		cmocka_unit_test_setup(test_a_judge_does_not_wait_for_another, make_tables),
+		cmocka_unit_test_setup(test_unpublished_until_marked, make_tables),
+		cmocka_unit_test_setup(test_what_is_old_is_deleted, make_tables),
+		cmocka_unit_test_setup(test_much_is_deleted_in_pieces, make_tables),
 	};
 	log_set_level(LOG_LEVEL_WARNING);
 	return cmocka_run_group_tests(tests, start_server, stop_server);

@@ -5,7 +5,7 @@
 #include "calibration/store.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "harness/postgres.h"
+#include "unit/calibration/database_server.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -21,7 +21,6 @@
 #define SCORED	   "scored"
 #define FEEDBACK   "feedback"
 
-static struct test_postgres server;
 static int64_t today_ms; /* midnight, UTC */
 
 static struct calibration_store *new_store(void)
@@ -32,51 +31,6 @@ static struct calibration_store *new_store(void)
 							   .feedback_horizon_ms = HORIZON_MS,
 							   .retention_ms = 90 * DAY_MS };
 	return calibration_store_new(&options);
-}
-
-static void run_sql(const char *sql)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_script(database, sql, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-}
-
-static void query(const char *sql, char *text, size_t size)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_query(database, sql, 0, NULL, &result, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-	snprintf(text, size, "%s", PQntuples(result) ? PQgetvalue(result, 0, 0) : "no row");
-}
-
-static int start_server(void **state)
-{
-	(void)state;
-	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
-	int status = test_postgres_start(&server, NULL);
-	if (status == 77) {
-		print_message("skipped: PostgreSQL is not installed\n");
-		exit(77);
-	}
-	return status;
-}
-
-static int stop_server(void **state)
-{
-	(void)state;
-	return test_postgres_do(&server, "stop");
-}
-
-static int drop_tables(void **state)
-{
-	(void)state;
-	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-	return 0;
 }
 
 /* ---- reading ---- */
@@ -487,5 +441,6 @@ int main(void)
 		cmocka_unit_test(test_messages_are_read_or_refused),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
+	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
 	return cmocka_run_group_tests(tests, start_server, stop_server);
 }

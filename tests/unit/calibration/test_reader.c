@@ -6,7 +6,7 @@
 #include "calibration/store.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "harness/postgres.h"
+#include "unit/calibration/database_server.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -20,41 +20,6 @@
 #define NOON_MS	  INT64_C(1767873600000)
 #define MINUTE_MS INT64_C(60000)
 #define HOUR_MS	  (60 * MINUTE_MS)
-
-static struct test_postgres server;
-
-static void run_sql(const char *sql)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_script(database, sql, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-}
-
-static int start_server(void **state)
-{
-	(void)state;
-	int status = test_postgres_start(&server, NULL);
-	if (status == 77) {
-		print_message("skipped: PostgreSQL is not installed\n");
-		exit(77);
-	}
-	return status;
-}
-
-static int stop_server(void **state)
-{
-	(void)state;
-	return test_postgres_do(&server, "stop");
-}
-
-static int drop_tables(void **state)
-{
-	(void)state;
-	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-	return 0;
-}
 
 /* Like cases, `correct` of them right. */
 struct portion {

@@ -3,7 +3,7 @@
 
 #include "calibration/schema.h"
 #include "common/log.h"
-#include "harness/postgres.h"
+#include "unit/calibration/database_server.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,8 +16,6 @@
 
 /* 2026-01-01 00:00:00 UTC */
 #define NEW_YEAR_MS INT64_C(1767225600000)
-
-static struct test_postgres server;
 
 static struct calibration_store *new_store(int64_t max_segments)
 {
@@ -41,27 +39,6 @@ static struct calibration_case new_case(const char *application, double confiden
 	};
 }
 
-/* First cell of the answer of a connection of its own. */
-static void expect(const char *sql, const char *expected)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_query(database, sql, 0, NULL, &result, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-	assert_string_equal(PQntuples(result) ? PQgetvalue(result, 0, 0) : "no row", expected);
-}
-
-static void run_sql(const char *sql)
-{
-	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
-	struct err_detail detail = { "" };
-	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
-	if (database_script(database, sql, &detail) != ERR_OK)
-		fail_msg("%s: %s", sql, detail.message);
-}
-
 static err_t apply(struct calibration_store *store, const struct calibration_case *cases, size_t count,
 		   int32_t partition, int64_t from, int64_t to)
 {
@@ -75,30 +52,6 @@ static err_t apply(struct calibration_store *store, const struct calibration_cas
 	if (err)
 		print_message("%s\n", detail.message);
 	return err;
-}
-
-static int start_server(void **state)
-{
-	(void)state;
-	int status = test_postgres_start(&server, NULL);
-	if (status == 77) {
-		print_message("skipped: PostgreSQL is not installed\n");
-		exit(77);
-	}
-	return status;
-}
-
-static int stop_server(void **state)
-{
-	(void)state;
-	return test_postgres_do(&server, "stop");
-}
-
-static int drop_tables(void **state)
-{
-	(void)state;
-	run_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-	return 0;
 }
 
 static void test_sums_are_exact(void **state)
