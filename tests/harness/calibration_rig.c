@@ -1,6 +1,7 @@
 #include "harness/calibration_rig.h"
 
 #include "common/clock.h"
+#include "harness/thread_sanitizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,17 +9,6 @@
 #include <time.h>
 
 #include <cmocka.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER true
-#endif
-#endif
-#ifndef THREAD_SANITIZER
-#define THREAD_SANITIZER false
-#endif
 
 struct calibration_rig rig;
 

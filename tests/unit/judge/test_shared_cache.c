@@ -58,7 +58,7 @@ static struct judge_settings shared_settings(void)
 	return settings;
 }
 
-static void await_stat(struct judge *judge, int64_t wanted)
+static void await_connection(struct judge *judge, int64_t wanted)
 {
 	for (int i = 0; judge_stats(judge).cache_connected != wanted; i++) {
 		if (i == 2000)
@@ -73,6 +73,14 @@ static struct judge *start(const struct judge_settings *settings)
 	struct err_detail detail = { "" };
 	if (judge_start(settings, &judge, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
+	return judge;
+}
+
+/* One that can read the shared cache. */
+static struct judge *start_connected(const struct judge_settings *settings)
+{
+	struct judge *judge = start(settings);
+	await_connection(judge, 1);
 	return judge;
 }
 
@@ -114,8 +122,8 @@ static void test_verdicts_outlive_the_judge(void **state)
 	assert_int_equal(judge_server_count(&server, "requests"), 200);
 	judge = start(&settings);
 	struct judge *other = start(&settings);
-	await_stat(judge, 1);
-	await_stat(other, 1);
+	await_connection(judge, 1);
+	await_connection(other, 1);
 	assert_int_equal(ask_many(judge, 200, ""), 200);
 	assert_int_equal(ask_many(other, 200, ""), 200);
 	assert_int_equal(judge_server_count(&server, "requests"), 200);
@@ -135,7 +143,7 @@ static void test_migrations_are_applied_once(void **state)
 	for (size_t i = 0; i < 6; i++)
 		judges[i] = start(&settings);
 	for (size_t i = 0; i < 6; i++)
-		await_stat(judges[i], 1);
+		await_connection(judges[i], 1);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_migrations"), 1);
 	for (size_t i = 0; i < 6; i++)
 		judge_stop(judges[i]);
@@ -147,8 +155,7 @@ static void test_failures_are_not_stored(void **state)
 	struct judge_settings settings = shared_settings();
 	struct judge_batch batch;
 	static const char *const tags[] = { "[status 400]", "[rubbish]", "[score 101]", "[html]" };
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1);
+	struct judge *judge = start_connected(&settings);
 	judge_batch_init(&batch, judge, 4);
 	for (size_t i = 0; i < 4; i++)
 		batch.calls[i].question = str_from(tags[i]);
@@ -170,8 +177,7 @@ static void test_retention(void **state)
 	ask_many(judge, 30, "");
 	judge_stop(judge);
 	run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '2 hours'");
-	judge = start(&settings);
-	await_stat(judge, 1);
+	judge = start_connected(&settings);
 	assert_int_equal(ask_many(judge, 10, ""), 0);
 	judge_stop(judge);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 10);
@@ -198,8 +204,7 @@ static void test_rows_are_checked(void **state)
 		char sql[256];
 		snprintf(sql, sizeof sql, "UPDATE judge_verdicts SET %s", forged[i]);
 		run_sql(sql);
-		judge = start(&settings);
-		await_stat(judge, 1);
+		judge = start_connected(&settings);
 		assert_int_equal(ask_many(judge, 3, ""), 0);
 		judge_stop(judge);
 	}
@@ -211,15 +216,14 @@ static void test_away_and_back(void **state)
 {
 	(void)state;
 	struct judge_settings settings = shared_settings();
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1);
+	struct judge *judge = start_connected(&settings);
 	ask_many(judge, 20, "");
 	assert_int_equal(test_postgres_do(&postgres, "kill"), 0);
 	assert_int_equal(ask_many(judge, 40, "[score 7]"), 0);
-	await_stat(judge, 0);
+	await_connection(judge, 0);
 	assert_int_equal(ask_many(judge, 40, "[score 7]"), 40);
 	assert_int_equal(test_postgres_do(&postgres, "resume"), 0);
-	await_stat(judge, 1);
+	await_connection(judge, 1);
 	judge_stop(judge);
 	assert_int_equal(judge_server_count(&server, "requests"), 60);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 60);
@@ -251,8 +255,7 @@ static void test_slowness_is_waited_for(void **state)
 	struct judge *judge = start(&settings);
 	assert_int_equal(ask_many(judge, 30, ""), 0);
 	judge_stop(judge);
-	judge = start(&settings);
-	await_stat(judge, 1);
+	judge = start_connected(&settings);
 	PGconn *connection = lock_table();
 	struct judge_batch batch;
 	judge_batch_init(&batch, judge, 40);
@@ -281,18 +284,17 @@ static void test_a_silent_cache_stays_away(void **state)
 	(void)state;
 	struct judge_settings settings = shared_settings();
 	settings.cache_wait_ms = 50;
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1);
+	struct judge *judge = start_connected(&settings);
 	PGconn *connection = lock_table();
 	assert_int_equal(ask_many(judge, 3, ""), 0);
-	await_stat(judge, 0);
+	await_connection(judge, 0);
 	for (int i = 0; i < 60; i++) { /* it could be connected to */
 		assert_int_equal(judge_stats(judge).cache_connected, 0);
 		usleep(10000);
 	}
 	assert_int_equal(ask_many(judge, 3, "[score 7]"), 0);
 	unlock_table(connection);
-	await_stat(judge, 1);
+	await_connection(judge, 1);
 	judge_stop(judge);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 6); /* written when they could be */
 }
@@ -303,8 +305,7 @@ static void test_stopping_does_not_wait_for_long(void **state)
 	(void)state;
 	struct judge_settings settings = shared_settings();
 	settings.cache_wait_ms = 50;
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1);
+	struct judge *judge = start_connected(&settings);
 	PGconn *connection = lock_table();
 	assert_int_equal(ask_many(judge, 20, ""), 0);
 	int64_t start_us = clock_monotonic_us();
@@ -348,7 +349,7 @@ static void test_a_hanging_server_costs_one_wait(void **state)
 	struct judge *judge = start(&settings);
 	struct judge_batch batch;
 	size_t slow = 0;
-	await_stat(judge, 1);
+	await_connection(judge, 1);
 	signal_postgres(SIGSTOP);
 	judge_batch_init(&batch, judge, 24);
 	for (size_t i = 0; i < 4; i++) /* together */
@@ -364,7 +365,7 @@ static void test_a_hanging_server_costs_one_wait(void **state)
 		slow += batch.calls[i].duration_us >= settings.cache_wait_ms * 1000;
 	}
 	assert_int_equal(slow, 4);
-	await_stat(judge, 1);
+	await_connection(judge, 1);
 	judge_stop(judge);
 	judge_batch_free(&batch);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 24);
@@ -393,8 +394,7 @@ static void test_everyone_has_his_own_wait(void **state)
 {
 	(void)state;
 	struct judge_settings settings = shared_settings();
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1); /* for the table */
+	struct judge *judge = start_connected(&settings); /* for the table */
 	judge_stop(judge);
 	struct shared_cache *shared =
 		shared_cache_start(&(struct shared_cache_options){ .dsn = postgres.dsn,
@@ -440,8 +440,7 @@ static void test_silence_is_a_miss(void **state)
 	(void)state;
 	struct judge_settings settings = shared_settings();
 	settings.cache_wait_ms = 50;
-	struct judge *judge = start(&settings);
-	await_stat(judge, 1);
+	struct judge *judge = start_connected(&settings);
 	PGconn *connection = lock_table();
 	struct judge_batch batch;
 	judge_batch_init(&batch, judge, 1);
@@ -449,9 +448,9 @@ static void test_silence_is_a_miss(void **state)
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
 	assert_in_range(batch.calls[0].duration_us, 50000, 5000000);
-	await_stat(judge, 0); /* it was silent for too long */
+	await_connection(judge, 0); /* it was silent for too long */
 	unlock_table(connection);
-	await_stat(judge, 1);
+	await_connection(judge, 1);
 	judge_stop(judge);
 	judge_batch_free(&batch);
 }
@@ -464,7 +463,7 @@ static void test_identical_calls(void **state)
 	for (int round = 0; round < 2; round++) {
 		struct judge *judge = start(&settings);
 		struct judge_batch batch;
-		await_stat(judge, 1);
+		await_connection(judge, 1);
 		judge_batch_init(&batch, judge, 1000);
 		for (size_t i = 0; i < batch.count; i++)
 			batch.calls[i].question = STR("the same");

@@ -1,24 +1,13 @@
 #include "kafka/renewal.h"
 
 #include "common/clock.h"
+#include "harness/thread_sanitizer.h"
 
 #include <librdkafka/rdkafka_mock.h>
 #include <setjmp.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
-
-/* gcc's thread sanitizer does not know the threads that librdkafka starts. */
-#if defined __SANITIZE_THREAD__
-#define THREAD_SANITIZER true
-#elif defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define THREAD_SANITIZER true
-#endif
-#endif
-#ifndef THREAD_SANITIZER
-#define THREAD_SANITIZER false
-#endif
 
 /* librdkafka's mock cluster serves: what becomes of a commit is shown on a real broker, see the suite of
  * generations. */

@@ -19,6 +19,17 @@ static inline const struct validation_result *run_pair(struct targets *targets, 
 	return test_call_wait(test);
 }
 
+static inline void check_match(struct targets *targets, const char *target, const char *generated,
+			       const char *truth)
+{
+	struct test_call test;
+	const struct validation_result *result = run_pair(targets, target, &test, generated, truth);
+	if (result->status != VALIDATION_COMPARED || result->score != 1.0)
+		fail_msg("%s: %s, score %g: " STR_FMT, generated, validation_status_name(result->status),
+			 result->score, STR_ARG(result->message));
+	test_call_free(&test);
+}
+
 static inline void check_rows(const struct validation_execution *execution, int64_t rows)
 {
 	assert_int_equal(execution->rows, rows);
@@ -67,6 +78,94 @@ static inline void check_bytes_cut(struct targets *targets, const char *target, 
 	assert_true(result->truncated);
 	assert_int_equal(result->generated.rows, 16);
 	test_call_free(&test);
+}
+
+/* With the settings that a target has by default, on both sides: 10,000 rows with long values, or with many
+ * columns. */
+static inline void check_large_results_fit(struct target_settings settings, const char *long_values,
+					   const char *many_columns)
+{
+	const char *const queries[] = { long_values, many_columns };
+	settings.max_result_bytes = 67108864;
+	settings.worker_memory_bytes = 536870912;
+	struct targets *usual = start_targets(&settings, 1, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		struct test_call test;
+		const struct validation_result *result =
+			run_pair(usual, settings.name, &test, queries[i], queries[i]);
+		if (result->status != VALIDATION_COMPARED)
+			fail_msg("%s", result->message.ptr);
+		assert_true(result->score == 1.0);
+		assert_false(result->truncated);
+		assert_int_equal(result->generated.rows, 10000);
+		test_call_free(&test);
+	}
+	targets_stop(usual);
+}
+
+/* A value that is larger than the worker's memory; the next query is answered. */
+static inline void check_huge_value(struct targets *targets, const char *target, const char *huge)
+{
+	struct test_call test;
+	const struct validation_result *result = run_pair(targets, target, &test, huge, "SELECT 'x'");
+	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
+	assert_string_equal(result->message.ptr, "a row of the result does not fit into the worker's memory");
+	test_call_free(&test);
+	check_match(targets, target, "SELECT 1", "SELECT 1");
+}
+
+/* Something happens while the truth's query, behind the generated one, sleeps for about a second: the results
+ * are equal all the same. */
+static inline void check_undisturbed(struct targets *targets, const char *target, const char *generated,
+				     const char *sleeping_truth, void (*disturb)(const char *how),
+				     const char *how)
+{
+	struct test_call test;
+	test_call_init(&test, target, generated, sleeping_truth);
+	targets_submit(targets, &test.call);
+	sleep_ms(400);
+	disturb(how);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_COMPARED);
+	assert_true(result->score == 1.0);
+	test_call_free(&test);
+}
+
+/* A lock of another session is not the fault of the query that waits for it. */
+static inline void check_locked(struct targets *targets, const char *target, const char *sql)
+{
+	struct test_call test;
+	const struct validation_result *result = run_pair(targets, target, &test, sql, "SELECT 1");
+	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
+	assert_int_equal(result->error, ERR_TARGET_BUSY);
+	test_call_free(&test);
+}
+
+/* The server is stopped: calls fail quickly, and say why. */
+static inline void check_away(struct targets *targets, const char *target, const char *message)
+{
+	for (int i = 0; i < 3; i++) {
+		struct test_call test;
+		const struct validation_result *result =
+			run_pair(targets, target, &test, "SELECT 1", "SELECT 1");
+		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
+		assert_int_equal(result->error, ERR_TARGET_UNAVAILABLE);
+		assert_non_null(strstr(result->message.ptr, message));
+		test_call_free(&test);
+	}
+}
+
+/* It is started again: all is well before long. */
+static inline void check_back(struct targets *targets, const char *target)
+{
+	bool back = false;
+	for (int i = 0; i < 100 && !back; i++) {
+		struct test_call test;
+		back = run_pair(targets, target, &test, "SELECT 1", "SELECT 1")->score == 1.0;
+		test_call_free(&test);
+		sleep_ms(back ? 0 : 100);
+	}
+	assert_true(back);
 }
 
 /* Rows that tie by the truth's sort keys, or where it is cut. */

@@ -36,9 +36,7 @@ static int tear_down(void **state)
 static const struct validation_result *validate_on(struct targets *some, struct test_call *test,
 						   const char *generated, const char *truth)
 {
-	test_call_init(test, "shop", generated, truth);
-	targets_submit(some, &test->call);
-	return test_call_wait(test);
+	return run_pair(some, "shop", test, generated, truth);
 }
 
 static const struct validation_result *validate(struct test_call *test, const char *generated,
@@ -49,12 +47,7 @@ static const struct validation_result *validate(struct test_call *test, const ch
 
 static void must_match(struct targets *some, const char *generated, const char *truth)
 {
-	struct test_call test;
-	const struct validation_result *result = validate_on(some, &test, generated, truth);
-	if (result->status != VALIDATION_COMPARED || result->score != 1.0)
-		fail_msg("%s: %s, score %g: " STR_FMT, generated, validation_status_name(result->status),
-			 result->score, STR_ARG(result->message));
-	test_call_free(&test);
+	check_match(some, "shop", generated, truth);
 }
 
 /* --- results --- */
@@ -269,7 +262,6 @@ static void a_single_connection_is_enough_to_cut(void **state)
 	targets_stop(narrow);
 }
 
-/* With the settings that a target has by default: long values, and many columns. */
 static void results_up_to_the_limits_fit_into_the_worker(void **state)
 {
 	(void)state;
@@ -278,22 +270,8 @@ static void results_up_to_the_limits_fit_into_the_worker(void **state)
 	for (int i = 0; i < 60; i++)
 		buf_printf(&wide, ", seq + %d AS c%d", i, i);
 	buf_append_text(&wide, " FROM seq_1_to_10000");
-	const char *const queries[] = { "SELECT seq, REPEAT('x', 6000) FROM seq_1_to_10000", wide.data };
-	struct target_settings settings = reader_settings();
-	settings.max_result_bytes = 67108864;
-	settings.worker_memory_bytes = 536870912;
-	struct targets *usual = start_targets(&settings, 1, NULL);
-	for (size_t i = 0; i < 2; i++) {
-		struct test_call test;
-		const struct validation_result *result = validate_on(usual, &test, queries[i], queries[i]);
-		if (result->status != VALIDATION_COMPARED)
-			fail_msg("%s", result->message.ptr);
-		assert_true(result->score == 1.0);
-		assert_false(result->truncated);
-		assert_int_equal(result->generated.rows, 10000);
-		test_call_free(&test);
-	}
-	targets_stop(usual);
+	check_large_results_fit(reader_settings(), "SELECT seq, REPEAT('x', 6000) FROM seq_1_to_10000",
+				wide.data);
 	buf_free(&wide);
 }
 
@@ -301,16 +279,10 @@ static void results_up_to_the_limits_fit_into_the_worker(void **state)
 static void a_huge_value_is_a_failed_query(void **state)
 {
 	(void)state;
-	struct test_call test;
 	struct target_settings settings = reader_settings();
 	admin("SET GLOBAL max_allowed_packet = 1073741824");
 	struct targets *patient = start_targets(&settings, 1, NULL);
-	const struct validation_result *result =
-		validate_on(patient, &test, "SELECT REPEAT('x', 100000000)", "SELECT 'x'");
-	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
-	assert_string_equal(result->message.ptr, "a row of the result does not fit into the worker's memory");
-	test_call_free(&test);
-	must_match(patient, "SELECT 1", "SELECT 1");
+	check_huge_value(patient, "shop", "SELECT REPEAT('x', 100000000)");
 	targets_stop(patient);
 	admin("SET GLOBAL max_allowed_packet = 16777216");
 }
@@ -321,18 +293,11 @@ static void a_huge_value_is_a_failed_query(void **state)
 static void both_queries_see_one_snapshot(void **state)
 {
 	(void)state;
-	struct test_call test;
 	admin("CREATE TABLE shop.moving (i INT)");
 	admin("INSERT INTO shop.moving VALUES (1)");
-	test_call_init(&test, "shop", "SELECT COUNT(*) FROM moving",
-		       "SELECT COUNT(*) FROM moving, (SELECT SLEEP(1)) AS pause");
-	targets_submit(targets, &test.call);
-	sleep_ms(400);
-	admin("INSERT INTO shop.moving VALUES (2)");
-	const struct validation_result *result = test_call_wait(&test);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_undisturbed(targets, "shop", "SELECT COUNT(*) FROM moving",
+			  "SELECT COUNT(*) FROM moving, (SELECT SLEEP(1)) AS pause", admin,
+			  "INSERT INTO shop.moving VALUES (2)");
 }
 
 /* What a query leaves in the session does not reach the next one. */
@@ -420,13 +385,9 @@ static void connections_work_side_by_side(void **state)
 static void a_lock_is_not_the_fault_of_the_query(void **state)
 {
 	(void)state;
-	struct test_call test;
 	MYSQL *holder = root_connection();
 	must(holder, "LOCK TABLES shop.sales WRITE");
-	const struct validation_result *result = validate(&test, "SELECT id FROM sales", "SELECT 1");
-	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
-	assert_int_equal(result->error, ERR_TARGET_BUSY);
-	test_call_free(&test);
+	check_locked(targets, "shop", "SELECT id FROM sales");
 	mysql_close(holder);
 	must_match(targets, "SELECT id FROM sales", "SELECT seq FROM seq_1_to_30");
 }
@@ -449,15 +410,7 @@ static void kill_reader(const char *what)
 static void a_killed_connection_is_tried_once_more(void **state)
 {
 	(void)state;
-	struct test_call test;
-	test_call_init(&test, "shop", "SELECT 0", "SELECT SLEEP(1.1)");
-	targets_submit(targets, &test.call);
-	sleep_ms(400);
-	kill_reader("CONNECTION");
-	const struct validation_result *result = test_call_wait(&test);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_undisturbed(targets, "shop", "SELECT 0", "SELECT SLEEP(1.1)", kill_reader, "CONNECTION");
 	kill_reader("CONNECTION"); /* idle ones */
 	for (int i = 0; i < 4; i++)
 		must_match(targets, "SELECT 1", "SELECT 1");
@@ -540,23 +493,10 @@ static void a_server_that_hangs_is_given_up(void **state)
 static void a_stopped_server_comes_back(void **state)
 {
 	(void)state;
-	struct test_call test;
 	assert_int_equal(test_mariadb_do(&shop_server, "halt"), 0);
-	for (int i = 0; i < 3; i++) {
-		const struct validation_result *result = validate(&test, "SELECT 1", "SELECT 1");
-		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
-		assert_int_equal(result->error, ERR_TARGET_UNAVAILABLE);
-		assert_non_null(strstr(result->message.ptr, "Can't connect to server on '127.0.0.1'"));
-		test_call_free(&test);
-	}
+	check_away(targets, "shop", "Can't connect to server on '127.0.0.1'");
 	assert_int_equal(test_mariadb_do(&shop_server, "resume"), 0);
-	bool back = false;
-	for (int i = 0; i < 100 && !back; i++) {
-		back = validate(&test, "SELECT 1", "SELECT 1")->score == 1.0;
-		test_call_free(&test);
-		sleep_ms(back ? 0 : 100);
-	}
-	assert_true(back);
+	check_back(targets, "shop");
 }
 
 /* --- check and catalog --- */

@@ -1,6 +1,7 @@
 /* TLS to a real MariaDB: nothing goes over a connection that is not what the dsn asks for, and the deadlines
  * hold there as well. */
 #include "mariadb_server.h"
+#include "tests/unit/target/cases.h"
 
 static char directory[] = "/tmp/assayd-test-tls-XXXXXX";
 
@@ -41,17 +42,6 @@ static void must_be_refused(const char *rest, const char *message)
 	arena_free(arena);
 }
 
-static void must_match(struct targets *targets, const char *generated, const char *truth)
-{
-	struct test_call test;
-	test_call_init(&test, "shop", generated, truth);
-	targets_submit(targets, &test.call);
-	const struct validation_result *result = test_call_wait(&test);
-	if (result->score != 1.0)
-		fail_msg("%s: " STR_FMT, generated, STR_ARG(result->message));
-	test_call_free(&test);
-}
-
 /* The library would go on in the clear. */
 static void a_server_without_tls_is_refused(void **state)
 {
@@ -85,14 +75,15 @@ static void queries_run_encrypted_and_end_in_time(void **state)
 			 verified ? "on" : "off");
 		struct target_settings settings = settings_with(rest, dsn, sizeof dsn);
 		struct targets *targets = start_targets(&settings, 1, NULL);
-		must_match(targets, "SELECT * FROM sales", "SELECT * FROM sales");
-		must_match(targets,
-			   "SELECT VARIABLE_VALUE <> '' FROM information_schema.SESSION_STATUS WHERE "
-			   "VARIABLE_NAME = "
-			   "'Ssl_cipher'",
-			   "SELECT 1");
-		must_match(targets, "SELECT seq FROM seq_1_to_20000", "SELECT seq FROM seq_1_to_20000");
-		must_match(targets, "SELECT REPEAT('x', 3000000)", "SELECT REPEAT('x', 3000000)");
+		check_match(targets, "shop", "SELECT * FROM sales", "SELECT * FROM sales");
+		check_match(targets, "shop",
+			    "SELECT VARIABLE_VALUE <> '' FROM information_schema.SESSION_STATUS WHERE "
+			    "VARIABLE_NAME = "
+			    "'Ssl_cipher'",
+			    "SELECT 1");
+		check_match(targets, "shop", "SELECT seq FROM seq_1_to_20000",
+			    "SELECT seq FROM seq_1_to_20000");
+		check_match(targets, "shop", "SELECT REPEAT('x', 3000000)", "SELECT REPEAT('x', 3000000)");
 		test_call_init(&test, "shop", "SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(30)",
 			       "SELECT 1");
 		targets_submit(targets, &test.call);

@@ -276,7 +276,6 @@ static void too_many_bytes_are_cut(void **state)
 	check_bytes_cut(targets, "sales", "SELECT repeat('x', 1000000) FROM generate_series(1, 40)");
 }
 
-/* With the settings that a target has by default: long values, and many columns. */
 static void results_up_to_the_limits_fit_into_the_worker(void **state)
 {
 	struct buf wide = BUF_INIT;
@@ -285,67 +284,34 @@ static void results_up_to_the_limits_fit_into_the_worker(void **state)
 	for (int i = 0; i < 150; i++)
 		buf_printf(&wide, ", i + %d AS c%d", i, i);
 	buf_append_text(&wide, " FROM generate_series(1, 10000) AS i");
-	const char *const queries[] = { "SELECT i, repeat('x', 6000) FROM generate_series(1, 10000) AS i",
-					wide.data };
 	struct target_settings settings = reader_settings();
 	settings.statement_timeout_ms = 10000;
-	settings.max_result_bytes = 67108864;
-	settings.worker_memory_bytes = 536870912;
-	struct targets *usual = start_targets(&settings, 1, NULL);
-	for (size_t i = 0; i < 2; i++) {
-		struct test_call test;
-		test_call_init(&test, "sales", queries[i], queries[i]);
-		targets_submit(usual, &test.call);
-		const struct validation_result *result = test_call_wait(&test);
-		if (result->status != VALIDATION_COMPARED)
-			fail_msg("%s", result->message.ptr);
-		assert_true(result->score == 1.0);
-		assert_false(result->truncated);
-		assert_int_equal(result->generated.rows, 10000);
-		test_call_free(&test);
-	}
-	targets_stop(usual);
+	check_large_results_fit(settings, "SELECT i, repeat('x', 6000) FROM generate_series(1, 10000) AS i",
+				wide.data);
 	buf_free(&wide);
 }
 
 /* A value that does not fit into the worker's memory costs a connection at most. */
 static void a_huge_value_is_a_failed_query(void **state)
 {
-	struct test_call test;
 	(void)state;
 	if (!ADDRESS_SPACE_CAN_BE_LIMITED)
 		skip();
 	struct target_settings settings = reader_settings();
 	settings.statement_timeout_ms = 20000; /* the server takes its time */
 	struct targets *patient = start_targets(&settings, 1, NULL);
-	test_call_init(&test, "sales", "SELECT repeat(repeat('x', 1000), 300000)", "SELECT 'x'");
-	targets_submit(patient, &test.call);
-	const struct validation_result *result = test_call_wait(&test);
-	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
-	assert_string_equal(result->message.ptr, "a row of the result does not fit into the worker's memory");
-	test_call_free(&test);
-	test_call_init(&test, "sales", "SELECT 1", "SELECT 1");
-	targets_submit(patient, &test.call);
-	assert_true(test_call_wait(&test)->score == 1.0);
-	test_call_free(&test);
+	check_huge_value(patient, "sales", "SELECT repeat(repeat('x', 1000), 300000)");
 	targets_stop(patient);
 }
 
 /* The truth's query waits for a commit that happens between the two. */
 static void both_queries_see_one_snapshot(void **state)
 {
-	struct test_call test;
 	(void)state;
 	admin("CREATE TABLE moving (i int); GRANT SELECT ON moving TO reader; INSERT INTO moving VALUES (1)");
-	test_call_init(&test, "sales", "SELECT count(*) FROM moving",
-		       "SELECT count(*) FROM moving, (SELECT pg_sleep(1)) AS pause");
-	targets_submit(targets, &test.call);
-	sleep_ms(400);
-	admin("INSERT INTO moving VALUES (2)");
-	const struct validation_result *result = test_call_wait(&test);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_undisturbed(targets, "sales", "SELECT count(*) FROM moving",
+			  "SELECT count(*) FROM moving, (SELECT pg_sleep(1)) AS pause", admin,
+			  "INSERT INTO moving VALUES (2)");
 }
 
 /* A truth that was run lately is not run again for a query that matches it; one that does not match it is
@@ -458,15 +424,11 @@ static void fewer_connections_than_configured_are_enough(void **state)
 
 static void a_lock_is_not_the_fault_of_the_query(void **state)
 {
-	struct test_call test;
 	(void)state;
 	PGconn *holder = PQconnectdb(server.socket_dsn);
 	PQclear(PQexec(holder, "BEGIN"));
 	PQclear(PQexec(holder, "LOCK TABLE sales IN ACCESS EXCLUSIVE MODE"));
-	const struct validation_result *result = validate(&test, "SELECT id FROM sales", "SELECT 1");
-	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
-	assert_int_equal(result->error, ERR_TARGET_BUSY);
-	test_call_free(&test);
+	check_locked(targets, "sales", "SELECT id FROM sales");
 	PQfinish(holder);
 }
 
@@ -474,39 +436,19 @@ static void a_lock_is_not_the_fault_of_the_query(void **state)
 
 static void a_killed_backend_is_tried_once_more(void **state)
 {
-	struct test_call test;
 	(void)state;
-	test_call_init(&test, "sales", "SELECT 1", "SELECT 1 FROM pg_sleep(1.1)");
-	targets_submit(targets, &test.call);
-	sleep_ms(400);
-	admin("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'");
-	const struct validation_result *result = test_call_wait(&test);
-	assert_int_equal(result->status, VALIDATION_COMPARED);
-	assert_true(result->score == 1.0);
-	test_call_free(&test);
+	check_undisturbed(targets, "sales", "SELECT 1", "SELECT 1 FROM pg_sleep(1.1)", admin,
+			  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'");
 }
 
 /* The last test: idle connections are lost, calls fail quickly, and all is well again afterwards. */
 static void a_stopped_server_comes_back(void **state)
 {
-	struct test_call test;
 	(void)state;
 	assert_int_equal(test_postgres_do(&server, "halt"), 0);
-	for (int i = 0; i < 3; i++) {
-		const struct validation_result *result = validate(&test, "SELECT 1", "SELECT 1");
-		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
-		assert_int_equal(result->error, ERR_TARGET_UNAVAILABLE);
-		assert_non_null(strstr(result->message.ptr, "refused"));
-		test_call_free(&test);
-	}
+	check_away(targets, "sales", "refused");
 	assert_int_equal(test_postgres_do(&server, "resume"), 0);
-	bool back = false;
-	for (int i = 0; i < 100 && !back; i++) {
-		back = validate(&test, "SELECT 1", "SELECT 1")->score == 1.0;
-		test_call_free(&test);
-		sleep_ms(back ? 0 : 100);
-	}
-	assert_true(back);
+	check_back(targets, "sales");
 }
 
 static void a_wrong_password_is_said_without_it(void **state)
