@@ -49,12 +49,17 @@ static void test_address(void **state)
 	}
 }
 
-static void write_key(char *path, const char *content)
+static void write_bytes(char *path, const char *content, size_t len)
 {
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+	assert_int_equal(write(fd, content, len), len);
 	close(fd);
+}
+
+static void write_key(char *path, const char *content)
+{
+	write_bytes(path, content, strlen(content));
 }
 
 static void test_key(void **state)
@@ -85,6 +90,56 @@ static void test_key(void **state)
 		assert_null(strstr(detail.message, "sk"));
 		endpoint_close(&endpoint);
 		unlink(path);
+	}
+}
+
+/* Bytes that are no text, and a key that would be cut. */
+static void test_key_as_a_whole(void **state)
+{
+	(void)state;
+	static char bytes[5000];
+	static const struct {
+		size_t len, nul_at; /* nul_at = len: none */
+		err_t err;
+	} cases[] = {
+		{ 4095, 4095, ERR_OK },		  { 4096, 4096, ERR_CONFIG_RANGE },
+		{ 5000, 5000, ERR_CONFIG_RANGE }, { 6, 5, ERR_OK }, /* at the end like a line feed */
+		{ 6, 3, ERR_CONFIG_RANGE },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct endpoint endpoint;
+		char path[] = "/tmp/judge-key-XXXXXX";
+		memset(bytes, 'k', sizeof bytes);
+		if (cases[i].nul_at < cases[i].len)
+			bytes[cases[i].nul_at] = 0;
+		write_bytes(path, bytes, cases[i].len);
+		struct judge_settings settings = settings_of("http://127.0.0.1/v1", path);
+		struct err_detail detail = { "" };
+		assert_int_equal(endpoint_open(&endpoint, &settings, &detail), cases[i].err);
+		assert_int_equal(endpoint.key.len, cases[i].err ? 0 : cases[i].nul_at);
+		assert_true(!cases[i].err || strstr(detail.message, path));
+		endpoint_close(&endpoint);
+		unlink(path);
+	}
+}
+
+/* What may be under way with the former key does not tell it, either. */
+static void test_both_keys_are_hidden(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct endpoint endpoint = { .key = STR("SECRET"), .former_key = STR("OLDER") };
+	static const struct {
+		const char *text, *shown;
+	} cases[] = { { "plain", "plain" },
+		      { "SECRET", "***" },
+		      { "OLDER and SECRET", "*** and ***" },
+		      { "OLDER OLDER", "*** ***" } };
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		assert_string_equal(endpoint_redact(&endpoint, str_from(cases[i].text), arena).ptr,
+				    cases[i].shown);
+		assert_string_equal(endpoint_quote(&endpoint, str_from(cases[i].text), arena).ptr,
+				    cases[i].shown);
 	}
 }
 
@@ -151,10 +206,9 @@ static void test_quote(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_address),
-		cmocka_unit_test(test_key),
-		cmocka_unit_test(test_authorities),
-		cmocka_unit_test(test_quote),
+		cmocka_unit_test(test_address),	       cmocka_unit_test(test_key),
+		cmocka_unit_test(test_key_as_a_whole), cmocka_unit_test(test_both_keys_are_hidden),
+		cmocka_unit_test(test_authorities),    cmocka_unit_test(test_quote),
 	};
 	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);
 }

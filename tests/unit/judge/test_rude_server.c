@@ -176,7 +176,7 @@ static void test_unknown_name(void **state)
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_JUDGE_UNAVAILABLE);
 	assert_non_null(strstr(batch.calls[0].verdict.message.ptr, "the judge cannot be reached: "));
-	assert_true(batch.calls[0].duration_us < 4000000);
+	assert_true(batch.calls[0].duration_us < 30000000);
 	judge_stop(batch.judge);
 	judge_batch_free(&batch);
 }
