@@ -1,13 +1,8 @@
 #include "sql/analysis.h"
 
+#include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/pool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 struct row {
 	const char *sql;
@@ -34,8 +29,6 @@ static const struct row rows[] = {
 	{ "SELECT x, y FROM t, t2 WHERE z", "SELECT x, y FROM t, t2 WHERE z", 0, true, SQL_SAFE,
 	  "unknown_table@20 missing_limit@0" },
 };
-
-static struct catalog *catalog;
 
 static str_t codes(const struct sql_analysis *analysis, struct arena *arena)
 {
@@ -166,17 +159,10 @@ static void survives_depth(void **state)
 		assert_true(survived[i]);
 }
 
-static int compile(void **state)
+static int load_catalog(void **state)
 {
 	(void)state;
-	return catalog_compile_sql(STR("CREATE TABLE t (id int, a int)"), &catalog, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int release(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog("CREATE TABLE t (id int, a int)");
 }
 
 int main(void)
@@ -187,5 +173,5 @@ int main(void)
 		cmocka_unit_test(refuses_what_it_cannot_analyse),
 		cmocka_unit_test(survives_depth),
 	};
-	return cmocka_run_group_tests(tests, compile, release);
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }

@@ -5,16 +5,12 @@
  */
 #include "sql/postgresql/parse.h" // first: see pg_nodes.h
 
+#include "catalog_fixture.h"
 #include "sql/diagnostics.h"
 #include "sql/postgresql/resolve/resolve.h"
 #include "tests/harness/postgres.h"
 
 #include <libpq-fe.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
@@ -64,8 +60,6 @@ static const struct row rows[] = {
 #undef ACCEPTED
 #undef REFUSED
 };
-
-static struct catalog *catalog;
 
 /* The statement resolved, until the arena goes; the first error as PostgreSQL's analysis meets them. */
 static str_t first_error(const char *sql, struct arena *arena)
@@ -274,21 +268,10 @@ static void tells_the_chosen_function(void **state)
 	parse_end(&parsed);
 }
 
-static int compile(void **state)
-{
-	struct err_detail detail = { "" };
-	(void)state;
-	if (catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK)
-		return 0;
-	print_error("%s\n", detail.message);
-	return -1;
-}
-
-static int release(void **state)
+static int load_catalog(void **state)
 {
 	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 int main(void)
@@ -300,5 +283,5 @@ int main(void)
 		cmocka_unit_test(tells_operators_and_casts),
 		cmocka_unit_test(tells_the_chosen_function),
 	};
-	return cmocka_run_group_tests(tests, compile, release);
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }

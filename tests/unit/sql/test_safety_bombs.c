@@ -4,18 +4,10 @@
  * tests/corpora/safety/bombs.txt: each line is refused as a resource bomb; each took gigabytes, or did not
  * end within seconds, on a real server. tests/corpora/safety/counting.txt: none is refused.
  */
+#include "catalog_fixture.h"
 #include "sql/analysis.h"
-#include "sql/catalog/catalog.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
-
-static struct catalog *catalog;
 
 static const char schema[] =
 	"CREATE TABLE t (a integer, b integer, c text, d numeric, f timestamptz);"
@@ -26,16 +18,8 @@ static const char schema[] =
 
 static int load_catalog(void **state)
 {
-	struct err_detail detail = { "" };
 	(void)state;
-	return catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK ? 0 : -1;
-}
-
-static int drop_catalog(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 /* Whether the verdict on the line is another one. */

@@ -1,13 +1,8 @@
 /*
  * Safety verdicts and canonical forms of PostgreSQL statements where a catalog says what names mean.
  */
+#include "catalog_fixture.h"
 #include "sql/analysis.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -28,25 +23,12 @@ static const char schema[] =
 	"CREATE VIEW locks AS SELECT pg_advisory_lock(1) AS l;"
 	"CREATE VIEW secrets AS SELECT rolname FROM pg_catalog.pg_authid;";
 
-static struct catalog *catalog;
-
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
 static int load_catalog(void **state)
 {
-	struct err_detail detail = { "" };
 	(void)state;
-	if (catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK)
-		return 0;
-	print_error("%s\n", detail.message);
-	return -1;
-}
-
-static int drop_catalog(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 static struct sql_analysis analyse(const char *sql, const struct sql_policy *policy, struct arena *arena)

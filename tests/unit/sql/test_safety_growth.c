@@ -1,22 +1,15 @@
 /*
  * Queries that grow while they are planned, and functions below barred views.
  */
+#include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "sql/analysis.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MAX_MS	     2000 /* generous: sanitizers and a busy machine */
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
-
-static struct catalog *catalog;
 
 static const char schema[] = "CREATE TABLE t (a integer, b integer);"
 			     "CREATE VIEW v1 AS SELECT a + a AS a, b FROM t;"
@@ -28,16 +21,8 @@ static const char schema[] = "CREATE TABLE t (a integer, b integer);"
 
 static int load_catalog(void **state)
 {
-	struct err_detail detail = { "" };
 	(void)state;
-	return catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK ? 0 : -1;
-}
-
-static int drop_catalog(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 /* Whether the statement is refused for `code`; NULL: for anything. */

@@ -1,15 +1,8 @@
+#include "catalog_fixture.h"
 #include "sql/postgresql/resolve/type_coercion.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const char schema[] = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN posint AS int;"
 			     "CREATE DOMAIN deep AS posint; CREATE TABLE t (a int, b text);";
-
-static struct catalog *catalog;
 
 /* By the name that the catalog has; "?" is not known. */
 static type_id type(const char *name)
@@ -170,17 +163,10 @@ static void binds_polymorphic_parameters(void **state)
 	}
 }
 
-static int compile(void **state)
+static int load_catalog(void **state)
 {
 	(void)state;
-	return catalog_compile_sql(str_from(schema), &catalog, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int release(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 int main(void)
@@ -190,5 +176,5 @@ int main(void)
 		cmocka_unit_test(finds_common_types),
 		cmocka_unit_test(binds_polymorphic_parameters),
 	};
-	return cmocka_run_group_tests(tests, compile, release);
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }

@@ -1,10 +1,5 @@
+#include "catalog_fixture.h"
 #include "sql/postgresql/resolve/type_overload.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const char schema[] =
 	"CREATE DOMAIN posint AS int; CREATE SCHEMA other;"
@@ -15,8 +10,6 @@ static const char schema[] =
 	"CREATE FUNCTION d(a int, b int DEFAULT 1, c text DEFAULT '') RETURNS int LANGUAGE sql AS '';"
 	"CREATE FUNCTION v(a text, VARIADIC b int[]) RETURNS int LANGUAGE sql AS '';"
 	"CREATE FUNCTION other.f(date) RETURNS date LANGUAGE sql AS '';";
-
-static struct catalog *catalog;
 
 static type_id type(const char *name)
 {
@@ -172,17 +165,10 @@ static void is_unsure_beyond_its_bounds(void **state)
 	assert_true(choice.result == OVERLOAD_FOUND && choice.poly_unknown);
 }
 
-static int compile(void **state)
+static int load_catalog(void **state)
 {
 	(void)state;
-	return catalog_compile_sql(str_from(schema), &catalog, NULL) == ERR_OK ? 0 : -1;
-}
-
-static int release(void **state)
-{
-	(void)state;
-	catalog_unref(catalog);
-	return 0;
+	return compile_catalog(schema);
 }
 
 int main(void)
@@ -192,5 +178,5 @@ int main(void)
 		cmocka_unit_test(chooses_functions),
 		cmocka_unit_test(is_unsure_beyond_its_bounds),
 	};
-	return cmocka_run_group_tests(tests, compile, release);
+	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }
