@@ -143,47 +143,48 @@ static void test_absent_stays_absent(void **state)
 	codec_free(codec);
 }
 
+/* Parts of a record in which everything is set. */
+static struct record_diagnostic full_diagnostics[] = {
+	{ STR("risky_pattern"), STR("select_star"), SEVERITY_WARNING, STR("m"), 7 },
+	{ STR("syntax_error"), STR_NONE, SEVERITY_ERROR, STR(""), -1 },
+};
+static struct record_technical full_technical = { 80, true, full_diagnostics, 2 };
+static struct record_retrieval full_retrieval = {
+	0.875, LEVEL_HIGH, false, 0.9, 0.25, 0.01, 3, { true, -0.5 }, { false, 0 }, true, 0.5, STR("HIGH"), 2
+};
+static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
+static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
+static str_t full_tables[] = { STR("users"), STR("orders") };
+static struct record_result_validation full_validation = { STR("ok"),
+							   1,
+							   2,
+							   0.5,
+							   LEVEL_MEDIUM,
+							   true,
+							   false,
+							   0.99,
+							   true,
+							   false,
+							   false,
+							   true,
+							   { true, 0.25 },
+							   { false, 0 },
+							   { 10, 1.5, STR_NONE },
+							   { 11, 2.5, STR("57014") } };
+static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true };
+static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false };
+static struct record_grade full_grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
+static struct record_grading full_grading = { .validation = &full_grade, .upstream_safety = &full_grade };
+static struct record_weight full_weights[] = { { STR("structural"), 0.4 }, { STR("judge"), 0.15 } };
+static struct record_evaluation full_evaluation = { 0.7, true, true, full_weights, 2 };
+static struct record_label full_label = { 0.5, true, LABEL_CORRECTNESS, 4 };
+static struct record_recommendation full_advice[] = { { STR("expand_query"), STR("t") } };
+static struct record_error full_errors[] = { { STR("judge"), STR("judge_timeout"), STR("LLM judge timeout"),
+					       STR("e"), 1700000000000 } };
+static struct record_stage full_stages[] = { { STR("decode"), STR("ok"), 12 } };
+
 static struct scored_query *full_scored(struct arena *arena)
 {
-	static struct record_diagnostic diagnostics[] = {
-		{ STR("risky_pattern"), STR("select_star"), SEVERITY_WARNING, STR("m"), 7 },
-		{ STR("syntax_error"), STR_NONE, SEVERITY_ERROR, STR(""), -1 },
-	};
-	static struct record_technical technical = { 80, true, diagnostics, 2 };
-	static struct record_retrieval retrieval = {
-		0.875,		LEVEL_HIGH,   false, 0.9, 0.25,	       0.01, 3,
-		{ true, -0.5 }, { false, 0 }, true,  0.5, STR("HIGH"), 2
-	};
-	static struct record_advisory_confidence advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
-	static struct record_violation violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
-	static str_t tables[] = { STR("users"), STR("orders") };
-	static struct record_result_validation validation = { STR("ok"),
-							      1,
-							      2,
-							      0.5,
-							      LEVEL_MEDIUM,
-							      true,
-							      false,
-							      0.99,
-							      true,
-							      false,
-							      false,
-							      true,
-							      { true, 0.25 },
-							      { false, 0 },
-							      { 10, 1.5, STR_NONE },
-							      { 11, 2.5, STR("57014") } };
-	static struct record_judge_score relevance = { 85, STR("good"), STR("ok"), true };
-	static struct record_judge_score correctness = { 0.5, STR(""), STR("identical"), false };
-	static struct record_grade grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
-	static struct record_grading grading = { .validation = &grade, .upstream_safety = &grade };
-	static struct record_weight weights[] = { { STR("structural"), 0.4 }, { STR("judge"), 0.15 } };
-	static struct record_evaluation evaluation = { 0.7, true, true, weights, 2 };
-	static struct record_label label = { 0.5, true, LABEL_CORRECTNESS, 4 };
-	static struct record_recommendation advice[] = { { STR("expand_query"), STR("t") } };
-	static struct record_error errors[] = { { STR("judge"), STR("judge_timeout"),
-						  STR("LLM judge timeout"), STR("e"), 1700000000000 } };
-	static struct record_stage stages[] = { { STR("decode"), STR("ok"), 12 } };
 	struct scored_query *scored = ARENA_NEW(arena, struct scored_query);
 	*scored = (struct scored_query){
 		.event_id = STR("e"),
@@ -196,15 +197,15 @@ static struct scored_query *full_scored(struct arena *arena)
 		.confidence = { { true, 0.5 },
 				LEVEL_LOW,
 				STR("advisory"),
-				&technical,
-				&retrieval,
-				&advisory,
+				&full_technical,
+				&full_retrieval,
+				&full_advisory,
 				{ true, 0.25 } },
-		.safety = { VERDICT_UNSAFE, violations, 1 },
-		.structure = { 0.5, { false, 0 }, { true, 1 }, tables, 2 },
-		.result_validation = &validation,
-		.judge = { &relevance,
-			   &correctness,
+		.safety = { VERDICT_UNSAFE, full_violations, 1 },
+		.structure = { 0.5, { false, 0 }, { true, 1 }, full_tables, 2 },
+		.result_validation = &full_validation,
+		.judge = { &full_relevance,
+			   &full_correctness,
 			   DECISION_ACCEPT_HIGH,
 			   STR_NONE,
 			   0.25,
@@ -213,15 +214,15 @@ static struct scored_query *full_scored(struct arena *arena)
 			   100,
 			   20,
 			   { true, 0.0025 } },
-		.grading = &grading,
-		.evaluation = &evaluation,
-		.label = &label,
+		.grading = &full_grading,
+		.evaluation = &full_evaluation,
+		.label = &full_label,
 		.review_required = true,
-		.recommendations = advice,
+		.recommendations = full_advice,
 		.recommendations_count = 1,
-		.errors = errors,
+		.errors = full_errors,
 		.errors_count = 1,
-		.stages = stages,
+		.stages = full_stages,
 		.stages_count = 1,
 		.provenance = { STR("in"),
 				3,

@@ -114,140 +114,132 @@ static void test_bags(void **state)
 			fail_msg("%s", cases[i].fault);
 }
 
+static const struct {
+	const char *fault;
+	const char *generated[MOST_ROWS], *truth[MOST_ROWS];
+	bool hidden_key, limited;
+	enum compare_digest_verdict verdict;
+} order_cases[] = {
+	{ "order_ignored", { "2|b", "1|a" }, { "1|a", "2|b" }, false, false, COMPARE_DIGEST_UNEQUAL },
+	{ "order_kept", { "1|a", "2|b" }, { "1|a", "2|b" }, false, false, COMPARE_DIGEST_EQUAL },
+	{ "ties_punished",
+	  { "1|b", "1|a", "2|c" },
+	  { "1|a", "1|b", "2|c" },
+	  false,
+	  false,
+	  COMPARE_DIGEST_EQUAL },
+	{ "ties_run_together",
+	  { "1|a", "2|b", "1|c" },
+	  { "1|a", "1|c", "2|b" },
+	  false,
+	  false,
+	  COMPARE_DIGEST_UNEQUAL },
+	{ "keys_of_other_scale",
+	  { "1.0|b", "1|a" },
+	  { "1|a", "1.00|b" },
+	  false,
+	  false,
+	  COMPARE_DIGEST_EQUAL },
+	{ "hidden_key_ties", { "b|x", "a|x" }, { "a|x", "b|x" }, true, false, COMPARE_DIGEST_UNEQUAL },
+	{ "limit_cut_punished",
+	  { "1|a", "2|z" },
+	  { "1|a", "2|b" },
+	  false,
+	  true,
+	  COMPARE_DIGEST_EQUAL_TO_CUT },
+	{ "limit_excuses_other_keys",
+	  { "1|a", "3|z" },
+	  { "1|a", "2|b" },
+	  false,
+	  true,
+	  COMPARE_DIGEST_UNEQUAL },
+	{ "limit_excuses_earlier_rows",
+	  { "1|z", "2|b" },
+	  { "1|a", "2|b" },
+	  false,
+	  true,
+	  COMPARE_DIGEST_UNEQUAL },
+	{ "limit_excuses_shorter_tie",
+	  { "1|a", "1|c", "2|z" },
+	  { "1|a", "2|b", "2|c" },
+	  false,
+	  true,
+	  COMPARE_DIGEST_UNEQUAL },
+	{ "cut_without_limit", { "1|a", "2|z" }, { "1|a", "2|b" }, false, false, COMPARE_DIGEST_UNEQUAL },
+	{ "cut_reported_without_need",
+	  { "1|a", "2|b" },
+	  { "1|a", "2|b" },
+	  false,
+	  true,
+	  COMPARE_DIGEST_EQUAL },
+	{ "nothing_in_order", { NULL }, { NULL }, false, true, COMPARE_DIGEST_EQUAL },
+};
+
 static void test_order(void **state)
 {
 	(void)state;
 	static const struct compare_order_key first = { 0 };
-	static const struct {
-		const char *fault;
-		const char *generated[MOST_ROWS], *truth[MOST_ROWS];
-		bool hidden_key, limited;
-		enum compare_digest_verdict verdict;
-	} cases[] = {
-		{ "order_ignored", { "2|b", "1|a" }, { "1|a", "2|b" }, false, false, COMPARE_DIGEST_UNEQUAL },
-		{ "order_kept", { "1|a", "2|b" }, { "1|a", "2|b" }, false, false, COMPARE_DIGEST_EQUAL },
-		{ "ties_punished",
-		  { "1|b", "1|a", "2|c" },
-		  { "1|a", "1|b", "2|c" },
-		  false,
-		  false,
-		  COMPARE_DIGEST_EQUAL },
-		{ "ties_run_together",
-		  { "1|a", "2|b", "1|c" },
-		  { "1|a", "1|c", "2|b" },
-		  false,
-		  false,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "keys_of_other_scale",
-		  { "1.0|b", "1|a" },
-		  { "1|a", "1.00|b" },
-		  false,
-		  false,
-		  COMPARE_DIGEST_EQUAL },
-		{ "hidden_key_ties",
-		  { "b|x", "a|x" },
-		  { "a|x", "b|x" },
-		  true,
-		  false,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "limit_cut_punished",
-		  { "1|a", "2|z" },
-		  { "1|a", "2|b" },
-		  false,
-		  true,
-		  COMPARE_DIGEST_EQUAL_TO_CUT },
-		{ "limit_excuses_other_keys",
-		  { "1|a", "3|z" },
-		  { "1|a", "2|b" },
-		  false,
-		  true,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "limit_excuses_earlier_rows",
-		  { "1|z", "2|b" },
-		  { "1|a", "2|b" },
-		  false,
-		  true,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "limit_excuses_shorter_tie",
-		  { "1|a", "1|c", "2|z" },
-		  { "1|a", "2|b", "2|c" },
-		  false,
-		  true,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "cut_without_limit",
-		  { "1|a", "2|z" },
-		  { "1|a", "2|b" },
-		  false,
-		  false,
-		  COMPARE_DIGEST_UNEQUAL },
-		{ "cut_reported_without_need",
-		  { "1|a", "2|b" },
-		  { "1|a", "2|b" },
-		  false,
-		  true,
-		  COMPARE_DIGEST_EQUAL },
-		{ "nothing_in_order", { NULL }, { NULL }, false, true, COMPARE_DIGEST_EQUAL },
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof order_cases / sizeof *order_cases; i++) {
 		struct digest_case item = { .mode = COMPARE_LOOSE,
 					    .columns = 2,
 					    .options = { .ordered = true,
 							 .order_keys = &first,
-							 .order_keys_count = !cases[i].hidden_key,
-							 .all_keys_visible = !cases[i].hidden_key,
-							 .limited = cases[i].limited } };
-		if (judge(&item, cases[i].generated, cases[i].truth) != cases[i].verdict)
-			fail_msg("%s", cases[i].fault);
+							 .order_keys_count = !order_cases[i].hidden_key,
+							 .all_keys_visible = !order_cases[i].hidden_key,
+							 .limited = order_cases[i].limited } };
+		if (judge(&item, order_cases[i].generated, order_cases[i].truth) != order_cases[i].verdict)
+			fail_msg("%s", order_cases[i].fault);
 	}
 }
+
+static const struct {
+	const char *fault;
+	const char *generated_names[3], *truth_names[3];
+	const char *generated[2][3], *truth[2][3];
+	enum compare_columns_pairing outcome;
+	size_t partners[3];
+} pairing_cases[] = {
+	{ "names_pair",
+	  { "b", "A ", "c" },
+	  { "a", "b", "c" },
+	  { { "1", "2", "3" }, { "4", "5", "6" } },
+	  { { "9", "9", "9" }, { "9", "9", "9" } },
+	  COMPARE_PAIRED,
+	  { 1, 0, 2 } },
+	{ "contents_pair",
+	  { "x", "y", "z" },
+	  { "a", "b", "c" },
+	  { { "3", "1.0", "t" }, { "6", "4", "u" } },
+	  { { "4", "t", "3" }, { "1", "u", "6" } },
+	  COMPARE_PAIRED,
+	  { 1, 2, 0 } },
+	{ "names_before_contents",
+	  { "a", "y", "z" },
+	  { "c", "a", "b" },
+	  { { "7", "8", "9" }, { "7", "8", "9" } },
+	  { { "9", "8", "8" }, { "9", "8", "8" } },
+	  COMPARE_PAIRED,
+	  { 2, 0, 1 } },
+	{ "equal_bags_are_chance",
+	  { "x", "y", "z" },
+	  { "a", "b", "c" },
+	  { { "1", "2", "5" }, { "2", "1", "6" } },
+	  { { "5", "1", "2" }, { "6", "2", "1" } },
+	  COMPARE_PAIRED_BY_CHANCE,
+	  { 2, 0, 1 } },
+	{ "no_partner",
+	  { "x", "y", "z" },
+	  { "a", "b", "c" },
+	  { { "1", "2", "3" }, { "4", "5", "6" } },
+	  { { "2", "7", "3" }, { "5", "8", "6" } },
+	  COMPARE_NOT_PAIRED,
+	  { 1, 0, 2 } },
+};
 
 static void test_columns_are_paired(void **state)
 {
 	(void)state;
-	static const struct {
-		const char *fault;
-		const char *generated_names[3], *truth_names[3];
-		const char *generated[2][3], *truth[2][3];
-		enum compare_columns_pairing outcome;
-		size_t partners[3];
-	} cases[] = {
-		{ "names_pair",
-		  { "b", "A ", "c" },
-		  { "a", "b", "c" },
-		  { { "1", "2", "3" }, { "4", "5", "6" } },
-		  { { "9", "9", "9" }, { "9", "9", "9" } },
-		  COMPARE_PAIRED,
-		  { 1, 0, 2 } },
-		{ "contents_pair",
-		  { "x", "y", "z" },
-		  { "a", "b", "c" },
-		  { { "3", "1.0", "t" }, { "6", "4", "u" } },
-		  { { "4", "t", "3" }, { "1", "u", "6" } },
-		  COMPARE_PAIRED,
-		  { 1, 2, 0 } },
-		{ "names_before_contents",
-		  { "a", "y", "z" },
-		  { "c", "a", "b" },
-		  { { "7", "8", "9" }, { "7", "8", "9" } },
-		  { { "9", "8", "8" }, { "9", "8", "8" } },
-		  COMPARE_PAIRED,
-		  { 2, 0, 1 } },
-		{ "equal_bags_are_chance",
-		  { "x", "y", "z" },
-		  { "a", "b", "c" },
-		  { { "1", "2", "5" }, { "2", "1", "6" } },
-		  { { "5", "1", "2" }, { "6", "2", "1" } },
-		  COMPARE_PAIRED_BY_CHANCE,
-		  { 2, 0, 1 } },
-		{ "no_partner",
-		  { "x", "y", "z" },
-		  { "a", "b", "c" },
-		  { { "1", "2", "3" }, { "4", "5", "6" } },
-		  { { "2", "7", "3" }, { "5", "8", "6" } },
-		  COMPARE_NOT_PAIRED,
-		  { 1, 0, 2 } },
-	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < sizeof pairing_cases / sizeof *pairing_cases; i++) {
 		struct arena *arena = arena_new();
 		struct result_column columns[2][3];
 		static const enum cell_class types[3] = { CELL_UNKNOWN, CELL_UNKNOWN, CELL_UNKNOWN };
@@ -255,16 +247,17 @@ static void test_columns_are_paired(void **state)
 						    compare_columns_new(&key, types, 3) };
 		for (size_t column = 0; column < 3; column++) {
 			columns[0][column] =
-				(struct result_column){ str_from(cases[i].generated_names[column]),
+				(struct result_column){ str_from(pairing_cases[i].generated_names[column]),
 							CELL_UNKNOWN };
-			columns[1][column] = (struct result_column){ str_from(cases[i].truth_names[column]),
-								     CELL_UNKNOWN };
+			columns[1][column] =
+				(struct result_column){ str_from(pairing_cases[i].truth_names[column]),
+							CELL_UNKNOWN };
 		}
 		for (size_t row = 0; row < 2; row++) {
 			str_t cells[2][3];
 			for (size_t column = 0; column < 3; column++) {
-				cells[0][column] = str_from(cases[i].generated[row][column]);
-				cells[1][column] = str_from(cases[i].truth[row][column]);
+				cells[0][column] = str_from(pairing_cases[i].generated[row][column]);
+				cells[1][column] = str_from(pairing_cases[i].truth[row][column]);
 			}
 			compare_columns_row(bags[0], cells[0]);
 			compare_columns_row(bags[1], cells[1]);
@@ -274,11 +267,11 @@ static void test_columns_are_paired(void **state)
 		struct compare_pairing pairing;
 		enum compare_columns_pairing outcome =
 			compare_columns_pair(&generated, bags[0], &truth, bags[1], arena, &pairing);
-		if (outcome != cases[i].outcome)
-			fail_msg("%s: outcome %d", cases[i].fault, (int)outcome);
+		if (outcome != pairing_cases[i].outcome)
+			fail_msg("%s: outcome %d", pairing_cases[i].fault, (int)outcome);
 		for (size_t column = 0; column < 3; column++)
-			if (pairing.pairs[column].generated != cases[i].partners[column])
-				fail_msg("%s: column %zu with %zu", cases[i].fault, column,
+			if (pairing.pairs[column].generated != pairing_cases[i].partners[column])
+				fail_msg("%s: column %zu with %zu", pairing_cases[i].fault, column,
 					 pairing.pairs[column].generated);
 		compare_columns_free(bags[0]);
 		compare_columns_free(bags[1]);

@@ -65,94 +65,94 @@ static void print_analysis(const char *sql, const struct sql_analysis *analysis)
 			    STR_ARG(analysis->diagnostics[i].message));
 }
 
+static const struct {
+	const char *sql;
+	const char *code;
+} attacks[] = {
+	{ "DELETE FROM users", "not_a_read" },
+	{ "INSERT INTO users VALUES (1, 'a', 'b')", "not_a_read" },
+	{ "REPLACE INTO users VALUES (1, 'a', 'b')", "not_a_read" },
+	{ "UPDATE users SET name = 'x'", "not_a_read" },
+	{ "WITH x AS (SELECT 1) DELETE FROM users", "not_a_read" },
+	{ "WITH x AS (SELECT 1) INSERT INTO users SELECT 1, 'a', 'b'", "not_a_read" },
+	{ "EXPLAIN DELETE FROM users", "not_a_read" },
+	{ "DROP TABLE users", "not_a_read" },
+	{ "CREATE TABLE x (a)", "not_a_read" },
+	{ "CREATE TEMP TABLE x AS SELECT 1", "not_a_read" },
+	{ "ALTER TABLE users ADD COLUMN x", "not_a_read" },
+	{ "ATTACH DATABASE '/tmp/x.db' AS x", "not_a_read" },
+	{ "DETACH DATABASE main", "not_a_read" },
+	{ "PRAGMA writable_schema = 1", "not_a_read" },
+	{ "PRAGMA table_info(users)", "not_a_read" },
+	{ "BEGIN", "not_a_read" },
+	{ "COMMIT", "not_a_read" },
+	{ "SAVEPOINT x", "not_a_read" },
+	{ "VACUUM", "not_a_read" },
+	{ "VACUUM INTO '/tmp/x'", "not_a_read" },
+	{ "REINDEX", "not_a_read" },
+	{ "ANALYZE", "not_a_read" },
+	{ "SELECT 1; DROP TABLE users", "multiple_statements" },
+	{ "SELECT 1; SELECT 2", "multiple_statements" },
+	{ "SELECT 1 -- \r ' \n; DROP TABLE users --'", "multiple_statements" },
+	{ "SELECT load_extension('x')", "file_access" },
+	{ "SELECT Load_Extension /* x */ ('x')", "file_access" },
+	{ "SELECT \"load_extension\"('x')", "file_access" },
+	{ "SELECT [load_extension]('x')", "file_access" },
+	{ "SELECT readfile('/etc/passwd')", "file_access" },
+	{ "SELECT writefile('/tmp/x', 'y')", "file_access" },
+	{ "SELECT edit('x')", "file_access" },
+	{ "SELECT fts3_tokenizer('simple')", "dangerous_function" },
+	{ "SELECT last_insert_rowid()", "volatile_function" },
+	{ "SELECT randomblob(1000000000)", "resource_bomb" },
+	{ "SELECT zeroblob(1000 * 1000 * 1000)", "resource_bomb" },
+	{ "SELECT hex(zeroblob(500000000))", "resource_bomb" },
+	{ "SELECT length(replace(hex(zeroblob(30000)), '00', hex(zeroblob(15000))))", "resource_bomb" },
+	{ "SELECT replace(printf('%30000s', ''), ' ', printf('%30000s', ''))", "resource_bomb" },
+	{ "SELECT printf('%.*c', 900000000, 'x')", "resource_bomb" },
+	{ "SELECT format('%900000000d', 1)", "resource_bomb" },
+	{ "SELECT printf(name, 1) FROM users", "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+	  "resource_bomb" },
+	{ "WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r", "resource_bomb" },
+	{ "SELECT id FROM users WHERE id = (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+	  "FROM r) "
+	  "SELECT count(*) FROM r)",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE [n] = [n]) SELECT "
+	  "count(*) "
+	  "FROM r",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE `n` > 0) SELECT "
+	  "count(*) "
+	  "FROM r",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT -1) SELECT count(*) "
+	  "FROM r",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9000) SELECT "
+	  "count(*) "
+	  "FROM r a, r b, r c",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r, (SELECT 1 UNION ALL "
+	  "SELECT 2) "
+	  "WHERE n < 60) SELECT count(*) FROM r",
+	  "resource_bomb" },
+	{ "SELECT group_concat(name, printf('%200000s', '')) FROM users", "resource_bomb" },
+	{ "SELECT json_group_array(hex(randomblob(90000))) FROM users", "resource_bomb" },
+	{ "SELECT instr(printf('%900000s', ''), printf('%400000s', 'b'))", "resource_bomb" },
+	{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
+	{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
+	{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },
+	{ "SELECT name FROM users WHERE name = '' OR '1'='1' --", "injection_pattern" },
+	{ "SELECT name FROM users WHERE name = 'admin'--' AND city = ''", "injection_pattern" },
+	{ "SELECT $a(') , load_extension('x') --'", "unanalysable" },
+	{ "SELEC 1", "not_a_read" },
+	{ "SELECT (", "unanalysable" },
+	{ "", "unanalysable" },
+};
+
 static void test_attacks(void **state)
 {
-	static const struct {
-		const char *sql;
-		const char *code;
-	} attacks[] = {
-		{ "DELETE FROM users", "not_a_read" },
-		{ "INSERT INTO users VALUES (1, 'a', 'b')", "not_a_read" },
-		{ "REPLACE INTO users VALUES (1, 'a', 'b')", "not_a_read" },
-		{ "UPDATE users SET name = 'x'", "not_a_read" },
-		{ "WITH x AS (SELECT 1) DELETE FROM users", "not_a_read" },
-		{ "WITH x AS (SELECT 1) INSERT INTO users SELECT 1, 'a', 'b'", "not_a_read" },
-		{ "EXPLAIN DELETE FROM users", "not_a_read" },
-		{ "DROP TABLE users", "not_a_read" },
-		{ "CREATE TABLE x (a)", "not_a_read" },
-		{ "CREATE TEMP TABLE x AS SELECT 1", "not_a_read" },
-		{ "ALTER TABLE users ADD COLUMN x", "not_a_read" },
-		{ "ATTACH DATABASE '/tmp/x.db' AS x", "not_a_read" },
-		{ "DETACH DATABASE main", "not_a_read" },
-		{ "PRAGMA writable_schema = 1", "not_a_read" },
-		{ "PRAGMA table_info(users)", "not_a_read" },
-		{ "BEGIN", "not_a_read" },
-		{ "COMMIT", "not_a_read" },
-		{ "SAVEPOINT x", "not_a_read" },
-		{ "VACUUM", "not_a_read" },
-		{ "VACUUM INTO '/tmp/x'", "not_a_read" },
-		{ "REINDEX", "not_a_read" },
-		{ "ANALYZE", "not_a_read" },
-		{ "SELECT 1; DROP TABLE users", "multiple_statements" },
-		{ "SELECT 1; SELECT 2", "multiple_statements" },
-		{ "SELECT 1 -- \r ' \n; DROP TABLE users --'", "multiple_statements" },
-		{ "SELECT load_extension('x')", "file_access" },
-		{ "SELECT Load_Extension /* x */ ('x')", "file_access" },
-		{ "SELECT \"load_extension\"('x')", "file_access" },
-		{ "SELECT [load_extension]('x')", "file_access" },
-		{ "SELECT readfile('/etc/passwd')", "file_access" },
-		{ "SELECT writefile('/tmp/x', 'y')", "file_access" },
-		{ "SELECT edit('x')", "file_access" },
-		{ "SELECT fts3_tokenizer('simple')", "dangerous_function" },
-		{ "SELECT last_insert_rowid()", "volatile_function" },
-		{ "SELECT randomblob(1000000000)", "resource_bomb" },
-		{ "SELECT zeroblob(1000 * 1000 * 1000)", "resource_bomb" },
-		{ "SELECT hex(zeroblob(500000000))", "resource_bomb" },
-		{ "SELECT length(replace(hex(zeroblob(30000)), '00', hex(zeroblob(15000))))",
-		  "resource_bomb" },
-		{ "SELECT replace(printf('%30000s', ''), ' ', printf('%30000s', ''))", "resource_bomb" },
-		{ "SELECT printf('%.*c', 900000000, 'x')", "resource_bomb" },
-		{ "SELECT format('%900000000d', 1)", "resource_bomb" },
-		{ "SELECT printf(name, 1) FROM users", "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
-		  "resource_bomb" },
-		{ "WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r", "resource_bomb" },
-		{ "SELECT id FROM users WHERE id = (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
-		  "FROM r) "
-		  "SELECT count(*) FROM r)",
-		  "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE [n] = [n]) SELECT "
-		  "count(*) "
-		  "FROM r",
-		  "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE `n` > 0) SELECT "
-		  "count(*) "
-		  "FROM r",
-		  "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT -1) SELECT count(*) "
-		  "FROM r",
-		  "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9000) SELECT "
-		  "count(*) "
-		  "FROM r a, r b, r c",
-		  "resource_bomb" },
-		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r, (SELECT 1 UNION ALL "
-		  "SELECT 2) "
-		  "WHERE n < 60) SELECT count(*) FROM r",
-		  "resource_bomb" },
-		{ "SELECT group_concat(name, printf('%200000s', '')) FROM users", "resource_bomb" },
-		{ "SELECT json_group_array(hex(randomblob(90000))) FROM users", "resource_bomb" },
-		{ "SELECT instr(printf('%900000s', ''), printf('%400000s', 'b'))", "resource_bomb" },
-		{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
-		{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
-		{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },
-		{ "SELECT name FROM users WHERE name = '' OR '1'='1' --", "injection_pattern" },
-		{ "SELECT name FROM users WHERE name = 'admin'--' AND city = ''", "injection_pattern" },
-		{ "SELECT $a(') , load_extension('x') --'", "unanalysable" },
-		{ "SELEC 1", "not_a_read" },
-		{ "SELECT (", "unanalysable" },
-		{ "", "unanalysable" },
-	};
 	(void)state;
 	unsigned missed = 0;
 	for (size_t i = 0; i < COUNT(attacks) * 2; i++) {
