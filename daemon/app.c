@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "event/pipeline.h"
+#include "http/monitor.h"
 #include "kafka/publisher.h"
 #include "kafka/source.h"
 #include "kafka/topics.h"
@@ -46,6 +47,8 @@ struct app {
 	struct pipeline *pipeline;
 	struct source *source;
 	struct calibrator *calibrator;
+	struct monitor *monitor; /* NULL: no HTTP */
+	struct ticker main;	 /* of the main loop: for the monitor */
 	struct ticker *tickers[MOST_TICKERS];
 	size_t tickers_count;
 	int64_t drain_timeout_ms; /* as last loaded */
@@ -138,6 +141,21 @@ static void on_published(struct event *event, void *context)
 
 /* ---- start ---- */
 
+/* For whoever watches; `what` is a static text. */
+static void starting(struct app *app, const char *what)
+{
+	notify_status("%s", what);
+	monitor_waits(app->monitor, what);
+}
+
+static err_t start_monitor(struct app *app, struct err_detail *detail)
+{
+	const struct config_http *http = &app->config->http;
+	if (!http->configured || !*http->listen)
+		return ERR_OK;
+	return monitor_start(http->listen, &app->monitor, detail);
+}
+
 static err_t start_judge(struct app *app, struct err_detail *detail)
 {
 	struct judge_settings settings;
@@ -153,7 +171,7 @@ static err_t start_targets(struct app *app, struct err_detail *detail)
 	struct targets_options options;
 	if (app->config->targets_count == 0)
 		return ERR_OK;
-	notify_status("Starting; waiting for the catalogs of the targets");
+	starting(app, "Starting; waiting for the catalogs of the targets");
 	settings_targets(app->config, app->arena, &options);
 	err_t err = targets_start(&options, &app->targets, detail);
 	if (!err) /* the first events would otherwise meet targets without a catalog, and be UNKNOWN */
@@ -188,7 +206,7 @@ static void warn_of_feedback(const struct app *app)
 static err_t start_kafka(struct app *app, struct err_detail *detail)
 {
 	const struct source_callbacks source = { .message = on_message, .fatal = on_fatal, .context = app };
-	notify_status("Starting; waiting for the Kafka broker");
+	starting(app, "Starting; waiting for the Kafka broker");
 	err_t err = topics_check(&app->kafka, KAFKA_START_MS, detail);
 	if (!err)
 		err = publisher_start(&app->kafka, on_fatal, app, KAFKA_START_MS, &app->publisher, detail);
@@ -233,7 +251,9 @@ static err_t start_parts(struct app *app, struct err_detail *detail)
 	};
 	credits_init(&app->credits, (size_t)config->pipeline.max_in_flight,
 		     (size_t)config->pipeline.max_in_flight_bytes);
-	err_t err = settings_kafka(config, app->arena, &app->kafka, detail);
+	err_t err = start_monitor(app, detail);
+	if (!err)
+		err = settings_kafka(config, app->arena, &app->kafka, detail);
 	if (!err)
 		err = codec_new(&codec, &app->codec, detail);
 	if (!err)
@@ -261,8 +281,33 @@ static void collect_tickers(struct app *app)
 		app->tickers[app->tickers_count++] = judge_cache_ticker(app->judge);
 	if (app->calibrator)
 		app->tickers[app->tickers_count++] = calibrator_ticker(app->calibrator);
+	if (app->monitor)
+		app->tickers[app->tickers_count++] = monitor_ticker(app->monitor);
 	for (size_t i = 0; i < count && app->tickers_count < MOST_TICKERS; i++)
 		app->tickers[app->tickers_count++] = workers[i];
+}
+
+/* For how long a thread may be silent. */
+static int64_t stall_ms(void)
+{
+	int64_t watchdog_ms = notify_watchdog_ms();
+	return watchdog_ms ? watchdog_ms : STALL_MS;
+}
+
+static void show_parts(struct app *app)
+{
+	const struct monitor_view view = {
+		.parts = { app->pipeline, app->source, app->publisher, &app->credits, app->targets,
+			   app->judge, app->calibrator },
+		.source = source_ticker(app->source),
+		.publisher = publisher_ticker(app->publisher),
+		.main = &app->main,
+		.tickers = app->tickers,
+		.tickers_count = app->tickers_count,
+		.limits = notify_limits(stall_ms()),
+	};
+	tick(&app->main);
+	monitor_show(app->monitor, &view);
 }
 
 /* ---- stop ---- */
@@ -297,6 +342,7 @@ static err_t stop_parts(struct app *app, struct err_detail *detail)
 	pipeline_close(app->pipeline);
 	publisher_close(app->publisher, PUBLISHER_STOP_MS);
 	log_published(app->publisher);
+	monitor_hide(app->monitor);
 	calibrator_stop(app->calibrator);
 	publisher_stop(app->publisher);
 	source_stop(app->source);
@@ -319,12 +365,14 @@ static void drain(struct app *app)
 {
 	int64_t left_us, deadline_us = clock_monotonic_us() + app->drain_timeout_ms * 1000;
 	size_t events, bytes;
+	monitor_waits(app->monitor, "Stopping");
 	source_pause(app->source);
 	credits_used(&app->credits, &events, &bytes);
 	while (events && !has_failed(app) && (left_us = deadline_us - clock_monotonic_us()) > 0) {
 		const char *waiting_for;
 		int64_t left_ms = left_us / 1000 + 1;
 		credits_wait_below(&app->credits, 0, left_ms < ROUND_MS ? left_ms : ROUND_MS);
+		tick(&app->main);
 		notify_alive(app->tickers, app->tickers_count, STALL_MS, &waiting_for);
 		credits_used(&app->credits, &events, &bytes);
 		notify_status("Stopping, in flight %zu%s%s", events, waiting_for ? "; waiting for " : "",
@@ -494,7 +542,7 @@ static int next_signal(const struct app *app, int signals)
 
 static void serve(struct app *app, int signals)
 {
-	int64_t watchdog_ms = notify_watchdog_ms(), next_status_us = 0;
+	int64_t limit_ms = stall_ms(), next_status_us = 0;
 	for (;;) {
 		const char *waiting_for;
 		int signal = next_signal(app, signals);
@@ -502,8 +550,8 @@ static void serve(struct app *app, int signals)
 			return;
 		if (signal == SIGHUP)
 			reload(app);
-		notify_alive(app->tickers, app->tickers_count, watchdog_ms ? watchdog_ms : STALL_MS,
-			     &waiting_for);
+		tick(&app->main);
+		notify_alive(app->tickers, app->tickers_count, limit_ms, &waiting_for);
 		if (clock_monotonic_us() < next_status_us)
 			continue;
 		next_status_us = clock_monotonic_us() + (int64_t)STATUS_MS * 1000;
@@ -532,6 +580,7 @@ static err_t run(struct app *app, int signals, struct err_detail *detail)
 	err_t err = start_beside(app, &unwanted, detail);
 	if (!err && !unwanted) {
 		collect_tickers(app);
+		show_parts(app);
 		log_notice("assayd " ASSAYD_VERSION " is ready, instance %s", app->kafka.instance_id);
 		notify_ready();
 		serve(app, signals);
@@ -563,7 +612,9 @@ err_t app_run(const char *config_file, struct err_detail *detail)
 			   .drain_timeout_ms = config->pipeline.drain_timeout_ms };
 	pthread_mutex_init(&app.fatal_mutex, NULL);
 	app.fatal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	app.main.name = "main";
 	err = run(&app, signals, detail);
+	monitor_stop(app.monitor);
 	close(app.fatal_fd);
 	pthread_mutex_destroy(&app.fatal_mutex);
 	return err;

@@ -45,10 +45,15 @@ int64_t notify_watchdog_ms(void)
 	return sd_watchdog_enabled(0, &interval_us) > 0 ? (int64_t)(interval_us / 1000) : 0;
 }
 
+struct tick_limits notify_limits(int64_t limit_ms)
+{
+	return (struct tick_limits){ limit_ms, LONGEST_WAIT_MS };
+}
+
 bool notify_alive(struct ticker *const *tickers, size_t count, int64_t limit_ms, const char **ret_waiting_for)
 {
 	static const struct ticker *reported;
-	const struct tick_limits limits = { limit_ms, LONGEST_WAIT_MS };
+	const struct tick_limits limits = notify_limits(limit_ms);
 	int64_t now_us = clock_monotonic_us();
 	const struct ticker *stuck = tick_find_stuck(tickers, count, &limits, now_us, ret_waiting_for);
 	if (stuck && stuck != reported)

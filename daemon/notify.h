@@ -20,6 +20,10 @@ int64_t notify_watchdog_ms(void);
  */
 void notify_watchdog(void);
 
+/* What the rules of the watchdog allow: silence for `limit_ms`, and for five minutes while a named dependency
+ * is waited for. */
+struct tick_limits notify_limits(int64_t limit_ms);
+
 /* Feeds the watchdog when every ticker has ticked within `limit_ms` or has begun a wait for a named
  * dependency within five minutes; else says which has not, once. `*ret_waiting_for`: the first dependency
  * that is waited for longer than a moment, or NULL. True when all is well. */

@@ -20,6 +20,7 @@ enum {
 	RETRY_BASE_MS = 200,
 	RETRY_CAP_MS = 10000,
 	WATERMARK_TIMEOUT_MS = 5000,
+	LAG_MS = 1000,
 	CAUGHT_UP_MS = 60000,
 	FINISH_MS = 2000, /* for advisories under way at a stop */
 };
@@ -46,8 +47,11 @@ struct calibrator {
 	bool positioned;      /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
 	int64_t batch_since_us; /* of the first record of the batch */
-	int64_t fetched_us;	/* since when partitions are fetched without a break */
-	int64_t retry_at_us;	/* 0: the database took the last attempt */
+	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
+	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
+	int64_t next_lag_us;
+	int64_t fetched_us;  /* since when partitions are fetched without a break */
+	int64_t retry_at_us; /* 0: the database took the last attempt */
 	struct backoff backoff;
 
 	pthread_mutex_t mutex; /* guards the statistics */
@@ -63,9 +67,12 @@ static void postpone(struct calibrator *calibrator, err_t err, const struct err_
 	if (calibrator->retry_at_us == 0)
 		log_warning("the calibration database does not take what was counted, scoring goes on: %s",
 			    err_message(err, detail));
+	if (calibrator->retry_at_us == 0)
+		calibrator->away_since_ms = clock_wall_ms();
 	calibrator->retry_at_us = clock_monotonic_us() + delay_ms * 1000;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.failures++;
+	calibrator->statistics.database_up = false;
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
@@ -75,6 +82,9 @@ static void database_works(struct calibrator *calibrator)
 		log_notice("the calibration database takes counts again");
 	calibrator->retry_at_us = 0;
 	backoff_reset(&calibrator->backoff);
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.database_up = true;
+	pthread_mutex_unlock(&calibrator->mutex);
 }
 
 static bool retry_is_due(const struct calibrator *calibrator)
@@ -307,13 +317,23 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 /* ---- records ---- */
 
+/* When it was written, as far as that can be true. */
+static int64_t written_ms(const rd_kafka_message_t *message)
+{
+	rd_kafka_timestamp_type_t type;
+	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
+	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
+}
+
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	struct intake *intake = &calibrator->intake;
 	if (!intake_take(intake, message, calibration_store_since_ms(calibrator->store)))
 		return;
-	if (calibrator->batch.records == 1)
+	if (calibrator->batch.records == 1) {
 		calibrator->batch_since_us = clock_monotonic_us();
+		calibrator->written_ms = written_ms(message);
+	}
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.records = intake->records;
 	calibrator->statistics.feedback = intake->feedback;
@@ -364,6 +384,46 @@ static void poll_once(struct calibrator *calibrator)
 	rd_kafka_message_destroy(message);
 }
 
+/* ---- lag ---- */
+
+/* What a partition has that is not counted, as far as its end is known. That the end of all partitions is a
+ * transaction's mark, which nobody reads, is why "at the end" counts for more. */
+static uint64_t partition_behind(struct calibrator *calibrator, const struct batch_partition *partition)
+{
+	int64_t low, high;
+	if ((partition->at_end && partition->reached == partition->stored) ||
+	    rd_kafka_get_watermark_offsets(calibrator->consumer, partition->topic, partition->partition, &low,
+					   &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return 0;
+	int64_t from = partition->stored == CALIBRATION_POSITION_NONE ? low : partition->stored;
+	return from >= 0 && high > from ? (uint64_t)(high - from) : 0;
+}
+
+/* Since when the oldest record that is not counted waits, 0: none does. */
+static int64_t waiting_since_ms(const struct calibrator *calibrator, uint64_t behind)
+{
+	if (calibrator->batch.partitions_count == 0)
+		return 0;
+	if (!calibrator->positioned)
+		return calibrator->retry_at_us ? calibrator->away_since_ms : 0;
+	return behind || calibrator->batch.records ? calibrator->written_ms : 0;
+}
+
+static void measure_lag(struct calibrator *calibrator)
+{
+	uint64_t behind = 0;
+	int64_t now_us = clock_monotonic_us();
+	if (now_us < calibrator->next_lag_us)
+		return;
+	calibrator->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
+	for (size_t i = 0; calibrator->positioned && i < calibrator->batch.partitions_count; i++)
+		behind += partition_behind(calibrator, &calibrator->batch.partitions[i]);
+	pthread_mutex_lock(&calibrator->mutex);
+	calibrator->statistics.behind = behind;
+	calibrator->statistics.waiting_since_ms = waiting_since_ms(calibrator, behind);
+	pthread_mutex_unlock(&calibrator->mutex);
+}
+
 /* ---- the thread ---- */
 
 /* Only while the database takes what was counted: that comes first. */
@@ -398,6 +458,7 @@ static void run_once(struct calibrator *calibrator)
 		tick_waiting(&calibrator->ticker, DATABASE_NAME);
 	else
 		tick(&calibrator->ticker);
+	measure_lag(calibrator);
 	poll_once(calibrator);
 }
 

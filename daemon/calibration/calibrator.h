@@ -58,6 +58,11 @@ struct calibrator_statistics {
 	uint64_t drift_closed;
 	uint64_t drift_published; /* advisories */
 	int64_t last_commit_ms;	  /* wall clock; 0: none yet */
+	bool database_up;	  /* it took the last attempt; false before the first */
+	uint64_t behind; /* offsets that are not counted, as far as is known, of about a second ago */
+	int64_t waiting_since_ms; /* when the oldest of these that was read was written, or, where the
+				     database does not tell where to read, when it was first asked (wall
+				     clock); 0: nothing waits */
 };
 
 /* Creates the consumer and starts the thread; needs neither Kafka nor the database to be there yet. */

@@ -171,6 +171,7 @@ struct config_records {
 };
 
 struct config_http {
+	bool configured;
 	const char *listen; /* "address:port"; "": no server */
 };
 

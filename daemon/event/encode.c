@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "event/advisories.h"
 #include "event/pipeline.h"
+#include "event/tally.h"
 
 #include <inttypes.h>
 
@@ -238,6 +239,8 @@ static void changed(struct publication *publication, enum publication_change cha
 					   [PUBLICATION_DISCARDED] = STEP_DISCARDED };
 	struct event *event = container_of(publication, struct event, publication);
 	event_set_step(event, steps[change]);
+	if (change == PUBLICATION_COMMITTED)
+		tally_event(pipeline_tally(event->pipeline), event);
 	if (change == PUBLICATION_COMMITTED || change == PUBLICATION_DISCARDED)
 		pipeline_published(event->pipeline, event);
 }

@@ -5,6 +5,7 @@
 #include "common/pool.h"
 #include "common/queue.h"
 #include "event/flood_gate.h"
+#include "event/tally.h"
 
 #include <assert.h>
 
@@ -19,8 +20,9 @@ struct pipeline {
 	struct pool *pool;
 	struct ticker *tickers;
 	struct ticker **ticker_list;
-	_Atomic uint64_t scored, dead, discarded, levels[4];
+	_Atomic uint64_t received, scored, dead, discarded, levels[4];
 	_Atomic int64_t at_step[STEP_COUNT_];
+	struct tally tally;
 };
 
 /* ---- settings ---- */
@@ -71,6 +73,11 @@ struct catalog *pipeline_default_catalog(const struct pipeline *pipeline)
 struct flood_gate *pipeline_flood_gate(const struct pipeline *pipeline)
 {
 	return pipeline->flood_gate;
+}
+
+struct tally *pipeline_tally(struct pipeline *pipeline)
+{
+	return &pipeline->tally;
 }
 
 /* ---- the way out ---- */
@@ -288,12 +295,14 @@ void pipeline_stop(struct pipeline *pipeline)
 
 void pipeline_submit(struct pipeline *pipeline, struct event *event)
 {
+	atomic_fetch_add_explicit(&pipeline->received, 1, memory_order_relaxed);
 	queue_push(&pipeline->work, &event->node);
 }
 
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics)
 {
 	*ret_statistics = (struct pipeline_statistics){
+		.received = atomic_load(&pipeline->received),
 		.scored = atomic_load(&pipeline->scored),
 		.dead = atomic_load(&pipeline->dead),
 		.discarded = atomic_load(&pipeline->discarded),

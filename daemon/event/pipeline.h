@@ -11,6 +11,7 @@
 
 struct pipeline;
 struct flood_gate;
+struct tally;
 
 struct pipeline_options {
 	const struct config *config; /* the first settings; a reference is taken */
@@ -45,8 +46,9 @@ void pipeline_submit(struct pipeline *pipeline, struct event *event);
 /* Events from now on get these settings. Any thread. */
 void pipeline_reload(struct pipeline *pipeline, const struct config *config);
 
-/* Counts since the start, for the status line and metrics. */
+/* Counts since the start, for the status line and metrics: of events that became ready. */
 struct pipeline_statistics {
+	uint64_t received; /* submitted */
 	uint64_t scored;
 	uint64_t dead;
 	uint64_t discarded;
@@ -55,6 +57,9 @@ struct pipeline_statistics {
 };
 
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
+
+/* What became of the events whose outputs were committed; lives as long as the pipeline. */
+struct tally *pipeline_tally(struct pipeline *pipeline);
 
 /* Tickers of the workers. */
 size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers);

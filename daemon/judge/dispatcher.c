@@ -132,6 +132,7 @@ static void use_shared(struct dispatcher *dispatcher, struct exchange *exchange)
 	exchange->verdict = (struct judge_verdict){ .score = kept.score, .reason = kept.reason };
 	dispatcher->stats.hits += (int64_t)exchange->calls.count;
 	dispatcher->stats.shared_hits++;
+	dispatcher->stats.shared_calls += (int64_t)exchange->calls.count;
 	answer_exchange(dispatcher, exchange, true);
 }
 

@@ -40,13 +40,14 @@ struct judge_settings {
 
 /* What the judge has done since it started, and how it stands; for metrics. */
 struct judge_stats {
-	int64_t requests;    /* sent, retries and samples included */
-	int64_t verdicts;    /* of requests */
-	int64_t hits;	     /* calls answered from a cache */
-	int64_t shared_hits; /* of these, requests that the shared cache answered */
-	int64_t shared;	     /* calls that joined a request that was open already */
-	int64_t saturated;   /* calls that found no place in time */
-	int64_t failed;	     /* calls that ended in another error */
+	int64_t requests;     /* sent, retries and samples included */
+	int64_t verdicts;     /* of requests */
+	int64_t hits;	      /* calls answered from a cache */
+	int64_t shared_hits;  /* of these, requests that the shared cache answered */
+	int64_t shared_calls; /* and the calls of these requests */
+	int64_t shared;	      /* calls that joined a request that was open already */
+	int64_t saturated;    /* calls that found no place in time */
+	int64_t failed;	      /* calls that ended in another error */
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 	int64_t in_flight;

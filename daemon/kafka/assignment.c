@@ -323,6 +323,15 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition)
 	return emptied;
 }
 
+int64_t assignment_prefix(struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	int64_t prefix = found ? offsets_prefix(found->offsets) : OFFSETS_UNKNOWN;
+	pthread_mutex_unlock(&assignment->mutex);
+	return prefix;
+}
+
 static void add_lag(const struct assignment *assignment, const struct partition *partition,
 		    struct assignment_lag *lag)
 {

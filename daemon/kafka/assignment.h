@@ -77,6 +77,9 @@ bool assignment_is_overfull(struct assignment *assignment, int32_t partition);
  * left. */
 bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
 
+/* The offset that a commit of the partition would carry now; OFFSETS_UNKNOWN: none, or not ours. */
+int64_t assignment_prefix(struct assignment *assignment, int32_t partition);
+
 /* How far behind an assignment is: what a committed prefix cannot tell. */
 struct assignment_lag {
 	int64_t oldest_ms; /* since when the oldest unfinished event waits; INT64_MAX: there is none */

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
+#include "kafka/backlog.h"
 #include "kafka/fetching.h"
 #include "kafka/restoration.h"
 
@@ -44,7 +45,10 @@ struct source {
 	int64_t next_lag_us;
 	bool unreachable;	   /* no broker can be reached */
 	_Atomic int64_t oldest_ms; /* see struct assignment_lag; for any thread, likewise below */
-	_Atomic unsigned map_percent, paused_now;
+	_Atomic double map_fill;
+	_Atomic bool joined;
+	_Atomic unsigned assigned, paused_now;
+	_Atomic uint64_t behind, unread;
 };
 
 /* ---- pausing ---- */
@@ -145,6 +149,7 @@ static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *li
 	if (err)
 		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
 	source->assignment = assignment;
+	atomic_store(&source->joined, true);
 	if (atomic_load(&source->pausing))
 		pause_partitions(source, true);
 	log_info("assigned %d partitions of %s", positions->cnt, source->settings->input_topic);
@@ -161,6 +166,7 @@ static void on_revoke(struct source *source)
 	struct assignment *assignment = source->assignment;
 	bool lost = rd_kafka_assignment_lost(source->consumer);
 	drop_held(source);
+	atomic_store(&source->joined, false);
 	if (assignment) {
 		bool drained = !lost && assignment_drain(assignment, source->settings->drain_on_revoke_ms);
 		if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
@@ -341,15 +347,21 @@ static void look_after_partitions(struct source *source)
 static void measure_lag(struct source *source)
 {
 	struct assignment_lag lag = { .oldest_ms = INT64_MAX };
+	struct backlog backlog = { 0 };
 	int64_t now_us = clock_monotonic_us();
 	if (now_us < source->next_lag_us)
 		return;
 	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
-	if (source->assignment)
+	if (source->assignment) {
 		assignment_lag(source->assignment, &lag);
+		backlog_measure(source->consumer, source->assignment, &backlog);
+	}
 	atomic_store(&source->oldest_ms, lag.oldest_ms);
-	atomic_store(&source->map_percent, (unsigned)(lag.fill * 100 + 0.5));
+	atomic_store(&source->map_fill, lag.fill);
 	atomic_store(&source->paused_now, (unsigned)source->paused_count);
+	atomic_store(&source->assigned, backlog.partitions);
+	atomic_store(&source->behind, backlog.behind);
+	atomic_store(&source->unread, backlog.unread);
 }
 
 /* What is to be read now: all, nothing, or all but what is paused by itself. */
@@ -525,10 +537,16 @@ void source_stop(struct source *source)
 void source_lag(struct source *source, struct source_lag *ret_lag)
 {
 	int64_t oldest_ms = atomic_load(&source->oldest_ms), now_ms = clock_wall_ms();
+	double map_fill = atomic_load(&source->map_fill);
 	*ret_lag = (struct source_lag){
 		.oldest_age_ms = oldest_ms < now_ms ? now_ms - oldest_ms : 0,
-		.map_percent = atomic_load(&source->map_percent),
+		.map_fill = map_fill,
+		.map_percent = (unsigned)(map_fill * 100 + 0.5),
+		.joined = atomic_load(&source->joined),
+		.assigned = atomic_load(&source->assigned),
 		.paused = atomic_load(&source->paused_now),
+		.behind = atomic_load(&source->behind),
+		.unread = atomic_load(&source->unread),
 	};
 }
 

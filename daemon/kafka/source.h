@@ -56,8 +56,13 @@ void source_stop(struct source *source);
 struct source_lag {
 	int64_t oldest_age_ms; /* of the oldest unfinished event that was read, since it was written; 0: none
 				*/
-	unsigned map_percent;  /* of its limit, the fullest completion map */
+	double map_fill;       /* share of its limit, of the fullest completion map */
+	unsigned map_percent;  /* the same, rounded */
+	bool joined;	       /* the group has given partitions, or told that there are none for us */
+	unsigned assigned;     /* partitions */
 	unsigned paused;       /* partitions that wait for their prefix, or are stopped */
+	uint64_t behind;       /* see struct backlog, likewise below */
+	uint64_t unread;
 };
 
 void source_lag(struct source *source, struct source_lag *ret_lag);

@@ -101,6 +101,17 @@ static void expire_workers(struct target *target, int64_t now_us)
 	}
 }
 
+/* For whoever watches. */
+static void show_state(struct target *target)
+{
+	uint64_t workers = 0;
+	for (size_t i = 0; i < target->settings.connections; i++)
+		workers += target->workers[i].state == WORKER_IDLE || target->workers[i].state == WORKER_BUSY;
+	atomic_store(&target->workers_now, workers);
+	atomic_store(&target->waiting_now, target->waiting.count);
+	atomic_store(&target->is_down, target->reach != REACH_UP);
+}
+
 static void target_round(struct target *target)
 {
 	int64_t now_us = clock_monotonic_us();
@@ -110,6 +121,7 @@ static void target_round(struct target *target)
 	expire_waiting(target, now_us);
 	give_catalog_request(target);
 	give_calls(target);
+	show_state(target);
 }
 
 /* --- the loop --- */

@@ -13,6 +13,7 @@
 #include "target/target.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 enum worker_state {
@@ -61,6 +62,10 @@ struct target {
 	int64_t suspected_us;	 /* [mutex] when names were last in doubt; 0: never */
 	bool catalog_settled;	 /* [mutex] a fetch has ended since the start, well or not */
 	bool catalog_failed;	 /* [mutex] the last fetch failed: said once */
+
+	/* for any thread */
+	_Atomic uint64_t is_down, waiting_now, workers_now; /* as of the last round */
+	_Atomic uint64_t started, died, killed;
 };
 
 struct targets {

@@ -148,5 +148,21 @@ err_t target_check(const struct target_settings *target, struct arena *arena, st
 
 struct ticker *targets_ticker(struct targets *targets);
 
+/* What became of a target's worker processes since the start, and how it stands. */
+struct target_statistics {
+	const char *name; /* lives as long as the targets */
+	uint64_t up;	  /* 1 unless it cannot be reached */
+	uint64_t waiting; /* calls */
+	uint64_t workers; /* processes */
+	uint64_t started; /* processes, likewise below */
+	uint64_t died;	  /* by themselves */
+	uint64_t killed;  /* at a deadline, or for what they sent */
+};
+
+/* Of the target number `index`, in the order of the settings. Any thread. */
+size_t targets_count(const struct targets *targets);
+void targets_statistics(const struct targets *targets, size_t index,
+			struct target_statistics *ret_statistics);
+
 /* main() of a worker process, whose socket is `fd`; returns its exit status. */
 int target_worker_main(int fd);

@@ -219,6 +219,25 @@ void targets_submit(struct targets *targets, struct target_call *call)
 		targets_wake(targets);
 }
 
+size_t targets_count(const struct targets *targets)
+{
+	return targets->count;
+}
+
+void targets_statistics(const struct targets *targets, size_t index, struct target_statistics *ret_statistics)
+{
+	const struct target *target = &targets->items[index];
+	*ret_statistics = (struct target_statistics){
+		.name = target->settings.name,
+		.up = !atomic_load(&target->is_down),
+		.waiting = atomic_load(&target->waiting_now),
+		.workers = atomic_load(&target->workers_now),
+		.started = atomic_load(&target->started),
+		.died = atomic_load(&target->died),
+		.killed = atomic_load(&target->killed),
+	};
+}
+
 struct ticker *targets_ticker(struct targets *targets)
 {
 	return &targets->ticker;

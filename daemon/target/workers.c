@@ -93,6 +93,7 @@ err_t worker_start(struct target *target, struct worker *worker, struct err_deta
 	worker->out_sent = 0;
 	worker->proven = false;
 	worker->died_while = NULL;
+	atomic_fetch_add(&target->started, 1);
 	buf_reset(&worker->in);
 	worker_set_state(worker, WORKER_IDLE);
 	return ERR_OK;
@@ -137,6 +138,8 @@ void worker_discard(struct target *target, struct worker *worker, err_t err, con
 	const char *text = message ? message : err_text(err);
 	bool busy = worker->state == WORKER_BUSY;
 	worker_end(worker);
+	if (err == ERR_TARGET_TIMEOUT || err == ERR_TARGET_PROTOCOL)
+		atomic_fetch_add(&target->killed, 1);
 	if (busy && target->reach == REACH_PROBING)
 		target_is_down(target, text);
 	if (busy)
@@ -151,6 +154,7 @@ static void delay_respawn(struct target *target)
 static void worker_crashed(struct target *target, struct worker *worker)
 {
 	delay_respawn(target);
+	atomic_fetch_add(&target->died, 1);
 	worker->died_while = worker->state == WORKER_BUSY ? "while it ran a query" : "while it was idle";
 	worker_discard(target, worker, ERR_TARGET_WORKER_DIED, NULL);
 }

@@ -2,12 +2,16 @@
 
 import collections
 import json
+import socket
+import time
 
 import pytest
 
 import events
+import openmetrics
 import wire
 from judge_server import Answer
+from openmetrics import Metrics
 from servers import headers_of
 
 QUESTIONS = 10
@@ -237,3 +241,115 @@ def test_at_least_once_loses_nothing_and_goes_on_where_it_was(rig):
     rig.send([events.message(event) for event in sent[200:]])
     names = [str(record["event_id"]) for _, record in rig.scored(300, settle=1)]
     assert sorted(names) == sorted(event["event_id"] for event in sent)  # after an orderly end, once each
+
+
+def await_metrics(daemon, condition, timeout=60):
+    """The first metrics for which the condition holds."""
+    deadline = time.monotonic() + timeout
+    while not condition(metrics := Metrics(daemon)):
+        assert time.monotonic() < deadline, metrics.families
+        time.sleep(0.1)
+    return metrics
+
+
+def test_metrics_add_up_with_what_was_sent(rig):
+    rig.start(partitions=2, pipeline={"max_in_flight": 500})
+    messages, _ = make_events(200, [events.encode], 2)
+    rig.send(messages + [{"value": b"rubbish", "key": b"x"}] * 3)
+    records = [record for _, record in rig.scored(200)]
+    rig.await_calibration(records)
+    now = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_calibration_lag_seconds") == 0 and
+                        metrics.value("assayd_input_unread_offsets") == 0)
+    assert set(now.families) == set(openmetrics.defined())
+
+    assert now.value("assayd_events_received") == 203
+    assert now.value("assayd_events_finished") == 203
+    assert now.value("assayd_events_finished", result="dead_letter") == 3
+    assert now.value("assayd_dead_letters", reason="unknown_framing") == now.value("assayd_dead_letters") == 3
+    levels = collections.Counter(record["confidence"]["level"] for record in records)
+    for level, count in levels.items():
+        assert now.value("assayd_events_finished", result="scored", level=level) == count
+    verdicts = collections.Counter(record["safety"]["verdict"] for record in records)
+    assert verdicts == {verdict: now.value("assayd_safety_verdicts", verdict=verdict) for verdict in verdicts}
+    statuses = collections.Counter(record["result_validation"]["status"] for record in records
+                                   if record["result_validation"])
+    assert now.value("assayd_result_validations") == sum(statuses.values())
+    assert now.value("assayd_result_validations", status="COMPARED") == statuses["COMPARED"] > 0
+    evaluated = [record["evaluation"]["passed"] for record in records if record["evaluation"]]
+    assert now.value("assayd_evaluations", outcome="passed") == evaluated.count(True) > 0
+    assert now.value("assayd_evaluations", outcome="failed") == evaluated.count(False)
+    judged = [record["judge"]["relevance"] for record in records if record["judge"]["relevance"]]
+    assert now.value("assayd_judge_answers", question="relevance") == len(judged)
+    assert now.value("assayd_judge_answers", question="relevance", answer="cached") == sum(
+        verdict["cached"] for verdict in judged)
+    assert now.value("assayd_judge_requests") == rig.judge.calls()
+    tokens = sum(record["judge"]["prompt_tokens"] for record in records)
+    assert now.value("assayd_judge_tokens", kind="prompt") == tokens > 0
+    assert now.value("assayd_metric_errors") == 0
+
+    assert now.value("assayd_published_records", topic="scored") == 200
+    assert now.value("assayd_published_records", topic="dead_letter") == 3
+    kinds = collections.Counter(headers_of(message)["kind"].decode()
+                                for message in rig.kafka.read(rig.topics.advisory, settle=0.5))
+    kinds.pop("CALIBRATION_DRIFT", None)  # published by the calibrator, perhaps since we looked
+    assert kinds == {kind: now.value("assayd_advisories", kind=kind) for kind in kinds}
+    assert now.value("assayd_published_records", topic="advisory") == sum(kinds.values()) > 0
+    assert now.value("assayd_transactions", outcome="committed") > 0
+
+    assert now.value("assayd_ready") == 1
+    assert now.value("assayd_oldest_unfinished_event_age_seconds") == 0
+    assert now.value("assayd_partitions", state="assigned") == 2
+    assert now.value("assayd_in_flight_events") == now.value("assayd_events_at_step") == 0
+    assert now.value("assayd_in_flight_limit_events") == 500
+    durations = now.families["assayd_event_duration_seconds"]
+    assert durations[frozenset({("", "assayd_event_duration_seconds_count")})] == 203
+    assert now.value("assayd_target_up", target="shop") == now.value("assayd_calibration_database_up") == 1
+    assert now.value("assayd_target_workers_started", target="shop") >= 1
+    assert now.value("assayd_calibration_records") == 200
+    assert now.value("assayd_calibration_cases") == sum(bool(record["label"]) for record in records)
+    assert rig.daemon.get("/healthz") == (200, "ok\n")
+    assert rig.daemon.get("/readyz") == (200, "ready\n")
+
+
+def test_metrics_show_what_a_slow_event_holds_up(rig):
+    rig.judge.answer = lambda prompt: Answer(delay_s=20 if "slow" in prompt else 0)
+    rig.start(partitions=1)
+    rig.send([events.message(events.sure(question=question)) for question in ["slow"] + ["fast"] * 20])
+    rig.scored(20)
+    held = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_oldest_unfinished_event_age_seconds") > 1)
+    age = held.value("assayd_oldest_unfinished_event_age_seconds")
+    assert held.value("assayd_events_finished") == 20
+    assert held.value("assayd_events_at_step", step="awaiting") == 1
+    assert held.value("assayd_input_lag_offsets") >= 21 and held.value("assayd_input_unread_offsets") == 0
+    assert held.value("assayd_completion_map_fill_ratio") > 0
+    assert held.value("assayd_judge_open_requests", state="in_flight") == 1
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_oldest_unfinished_event_age_seconds") > age + 1)
+    assert rig.daemon.get("/readyz") == (200, "ready\n"), "one slow event is no reason"
+
+
+def test_it_says_what_it_waits_for_and_stops_with_scrapers_connected(make_daemon):
+    daemon = make_daemon({"kafka": {"bootstrap_servers": "127.0.0.1:1"}})
+    daemon.start(ready_timeout=None)
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            assert daemon.get("/readyz") == (503, "Starting; waiting for the Kafka broker\n")
+            break
+        except OSError:
+            assert time.monotonic() < deadline and daemon.running(), daemon.log_tail()
+            time.sleep(0.05)
+    assert daemon.get("/healthz")[0] == 200
+    assert Metrics(daemon).value("assayd_ready") == 0
+    with socket.create_connection(("127.0.0.1", daemon.http_port)) as scraper:
+        scraper.sendall(b"GET /metrics HTTP/1.1\r\n")
+        assert daemon.terminate(timeout=10) == 0
+
+
+def test_a_port_that_is_taken_is_one_clear_error(make_daemon):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        daemon = make_daemon({"http": {"listen": address}})
+        daemon.start(ready_timeout=None)
+        assert daemon.wait() == 69
+    [line] = [line for line in daemon.log().splitlines() if "http.listen" in line]
+    assert address in line and "in use" in line

@@ -1,0 +1,319 @@
+#include "http/metrics.h"
+
+#include "common/clock.h"
+#include "event/tally.h"
+
+static void begin(struct exposition *out, enum metric metric)
+{
+	exposition_begin(out, metric);
+}
+
+/* ---- events ---- */
+
+static void write_lag(struct exposition *out, struct source *source)
+{
+	struct source_lag lag;
+	source_lag(source, &lag);
+	exposition_one_value(out, METRIC_OLDEST_AGE, (double)lag.oldest_age_ms / 1000);
+	exposition_one_value(out, METRIC_MAP_FILL, lag.map_fill);
+	begin(out, METRIC_PARTITIONS);
+	exposition_count(out, lag.assigned, LABELS({ "state", "assigned" }));
+	exposition_count(out, lag.paused, LABELS({ "state", "paused" }));
+	exposition_one_count(out, METRIC_LAG, lag.behind);
+	exposition_one_count(out, METRIC_UNREAD, lag.unread);
+}
+
+static void write_in_flight(struct exposition *out, struct credits *credits)
+{
+	size_t events, bytes;
+	credits_used(credits, &events, &bytes);
+	exposition_one_count(out, METRIC_IN_FLIGHT_EVENTS, events);
+	exposition_one_count(out, METRIC_IN_FLIGHT_LIMIT_EVENTS, credits->events_limit);
+	exposition_one_count(out, METRIC_IN_FLIGHT_BYTES, bytes);
+	exposition_one_count(out, METRIC_IN_FLIGHT_LIMIT_BYTES, credits->bytes_limit);
+}
+
+static const char *level_name(unsigned level)
+{
+	return level == TALLY_NO_LEVEL ? "NONE" : confidence_level_name((enum confidence_level)level);
+}
+
+static void write_finished(struct exposition *out, const struct tally *tally)
+{
+	uint64_t dead = 0;
+	begin(out, METRIC_FINISHED);
+	for (unsigned level = 0; level < TALLY_LEVELS; level++)
+		exposition_count(out, tally_get(&tally->scored[level]),
+				 LABELS({ "result", "scored" }, { "level", level_name(level) }));
+	for (unsigned err = 0; err < ERR_COUNT_; err++)
+		dead += tally_get(&tally->dead[err]);
+	exposition_count(out, dead, LABELS({ "result", "dead_letter" }, { "level", "NONE" }));
+}
+
+/* Codes of one disposition, and whatever else has come by. */
+static void write_codes(struct exposition *out, enum metric metric, const char *label,
+			const _Atomic uint64_t counts[ERR_COUNT_], enum err_disposition disposition)
+{
+	begin(out, metric);
+	for (unsigned err = 1; err < ERR_COUNT_; err++) {
+		uint64_t count = tally_get(&counts[err]);
+		if (count || err_disposition((err_t)err) == disposition)
+			exposition_count(out, count, LABELS({ label, err_name((err_t)err) }));
+	}
+}
+
+static void write_findings(struct exposition *out, const struct tally *tally)
+{
+	static const char *const verdicts[TALLY_VERDICTS] = { "SAFE", "UNSAFE", "UNKNOWN" };
+	static const char *const outcomes[] = { "failed", "passed" };
+	write_codes(out, METRIC_METRIC_ERRORS, "code", tally->errors, ERR_DISPOSITION_FAIL_METRIC);
+	begin(out, METRIC_SAFETY);
+	for (unsigned i = 0; i < TALLY_VERDICTS; i++)
+		exposition_count(out, tally_get(&tally->verdicts[i]), LABELS({ "verdict", verdicts[i] }));
+	begin(out, METRIC_VALIDATIONS);
+	for (unsigned i = 0; i < VALIDATION_STATUS_COUNT_; i++)
+		exposition_count(out, tally_get(&tally->validations[i]),
+				 LABELS({ "status", validation_status_name((enum validation_status)i) }));
+	begin(out, METRIC_EVALUATIONS);
+	for (unsigned i = 0; i < 2; i++)
+		exposition_count(out, tally_get(&tally->evaluations[i]), LABELS({ "outcome", outcomes[i] }));
+}
+
+/* Those about events, and those about drift, which the calibrator raises. */
+static void write_advisories(struct exposition *out, const struct tally *tally, struct calibrator *calibrator)
+{
+	struct calibrator_statistics statistics = { 0 };
+	if (calibrator)
+		calibrator_statistics(calibrator, &statistics);
+	begin(out, METRIC_ADVISORIES);
+	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++)
+		exposition_count(out,
+				 kind == ADVISORY_CALIBRATION_DRIFT ? statistics.drift_published
+								    : tally_get(&tally->advisories[kind]),
+				 LABELS({ "kind", advisory_kind_name((enum advisory_kind)kind) }));
+}
+
+static void write_answers(struct exposition *out, const struct tally *tally)
+{
+	begin(out, METRIC_ANSWERS);
+	for (unsigned question = 0; question < QUESTION_COUNT_; question++)
+		for (unsigned answer = 0; answer < ANSWER_COUNT_; answer++)
+			exposition_count(
+				out, tally_get(&tally->answers[question][answer]),
+				LABELS({ "question", tally_question_name((enum tally_question)question) },
+				       { "answer", tally_answer_name((enum tally_answer)answer) }));
+}
+
+static void write_durations(struct exposition *out, const struct tally *tally)
+{
+	begin(out, METRIC_EVENT_DURATION);
+	exposition_histogram(out, &tally->whole, LABELS());
+	begin(out, METRIC_STAGE_DURATION);
+	for (unsigned stage = 0; stage < STAGE_COUNT_; stage++)
+		exposition_histogram(out, &tally->stages[stage],
+				     LABELS({ "stage", tally_stage_name((enum tally_stage)stage) }));
+}
+
+static void write_published(struct exposition *out, const struct tally *tally)
+{
+	static const char *const topics[OUTPUT_TOPIC_COUNT_] = { "scored", "advisory", "dead_letter" };
+	begin(out, METRIC_PUBLISHED_RECORDS);
+	for (unsigned i = 0; i < OUTPUT_TOPIC_COUNT_; i++)
+		exposition_count(out, tally_get(&tally->records[i]), LABELS({ "topic", topics[i] }));
+	begin(out, METRIC_PUBLISHED_BYTES);
+	for (unsigned i = 0; i < OUTPUT_TOPIC_COUNT_; i++)
+		exposition_count(out, tally_get(&tally->bytes[i]), LABELS({ "topic", topics[i] }));
+}
+
+static void write_steps(struct exposition *out, const struct pipeline_statistics *statistics)
+{
+	begin(out, METRIC_AT_STEP);
+	for (unsigned step = 0; step < STEP_COUNT_; step++) {
+		int64_t count =
+			statistics->at_step[step]; /* may be below 0 for a moment: steps are counted apart */
+		exposition_count(out, count > 0 ? (uint64_t)count : 0,
+				 LABELS({ "step", step_name((enum step)step) }));
+	}
+}
+
+static void write_events(struct exposition *out, struct pipeline *pipeline, struct calibrator *calibrator)
+{
+	const struct tally *tally = pipeline_tally(pipeline);
+	struct pipeline_statistics statistics;
+	pipeline_statistics(pipeline, &statistics);
+	exposition_one_count(out, METRIC_RECEIVED, statistics.received);
+	write_finished(out, tally);
+	write_codes(out, METRIC_DEAD_LETTERS, "reason", tally->dead, ERR_DISPOSITION_DEAD_LETTER);
+	write_steps(out, &statistics);
+	write_durations(out, tally);
+	write_findings(out, tally);
+	write_advisories(out, tally, calibrator);
+	write_answers(out, tally);
+	write_published(out, tally);
+}
+
+/* ---- publishing ---- */
+
+static void write_publishing(struct exposition *out, struct publisher *publisher, struct pipeline *pipeline)
+{
+	struct publisher_statistics published;
+	struct pipeline_statistics events = { 0 };
+	publisher_statistics(publisher, &published);
+	if (pipeline)
+		pipeline_statistics(pipeline, &events);
+	exposition_one_count(out, METRIC_DISCARDED, events.discarded + published.publications_discarded);
+	begin(out, METRIC_TRANSACTIONS);
+	exposition_count(out, published.transactions_committed, LABELS({ "outcome", "committed" }));
+	exposition_count(out, published.transactions_aborted, LABELS({ "outcome", "aborted" }));
+	exposition_one_count(out, METRIC_REFUSED, published.publications_refused);
+	exposition_one_count(out, METRIC_PRODUCERS, published.producers_renewed);
+}
+
+/* ---- judge ---- */
+
+static void write_judge_state(struct exposition *out, const struct judge_stats *stats)
+{
+	exposition_one_count(out, METRIC_JUDGE_BREAKER, (uint64_t)stats->breaker_open);
+	begin(out, METRIC_JUDGE_OPEN);
+	exposition_count(out, (uint64_t)stats->in_flight, LABELS({ "state", "in_flight" }));
+	exposition_count(out, (uint64_t)stats->waiting, LABELS({ "state", "waiting" }));
+	exposition_one_count(out, METRIC_JUDGE_PLACES, (uint64_t)stats->places);
+	exposition_one_count(out, METRIC_JUDGE_CACHE_UP, (uint64_t)stats->cache_connected);
+	exposition_one_count(out, METRIC_JUDGE_CACHE_LOST, (uint64_t)stats->cache_lost);
+}
+
+static void write_judge(struct exposition *out, struct judge *judge, struct pipeline *pipeline)
+{
+	const struct judge_stats stats = judge_stats(judge);
+	exposition_one_count(out, METRIC_JUDGE_REQUESTS, (uint64_t)stats.requests);
+	begin(out, METRIC_JUDGE_HITS);
+	exposition_count(out, (uint64_t)(stats.hits - stats.shared_calls), LABELS({ "tier", "memory" }));
+	exposition_count(out, (uint64_t)stats.shared_calls, LABELS({ "tier", "shared" }));
+	exposition_count(out, (uint64_t)stats.shared, LABELS({ "tier", "open" }));
+	exposition_one_count(out, METRIC_JUDGE_SATURATED, (uint64_t)stats.saturated);
+	exposition_one_count(out, METRIC_JUDGE_FAILED, (uint64_t)stats.failed);
+	begin(out, METRIC_JUDGE_TOKENS);
+	exposition_count(out, (uint64_t)stats.prompt_tokens, LABELS({ "kind", "prompt" }));
+	exposition_count(out, (uint64_t)stats.completion_tokens, LABELS({ "kind", "completion" }));
+	if (pipeline)
+		exposition_one_value(out, METRIC_JUDGE_COST,
+				     (double)tally_get(&pipeline_tally(pipeline)->cost_nano) / 1e9);
+	write_judge_state(out, &stats);
+}
+
+/* ---- targets ---- */
+
+/* One family for all targets: a sample each. */
+static void write_target_counts(struct exposition *out, enum metric metric, struct targets *targets,
+				size_t offset)
+{
+	begin(out, metric);
+	for (size_t i = 0; i < targets_count(targets); i++) {
+		struct target_statistics statistics;
+		targets_statistics(targets, i, &statistics);
+		exposition_count(out, *(const uint64_t *)(const void *)((const char *)&statistics + offset),
+				 LABELS({ "target", statistics.name }));
+	}
+}
+
+static void write_targets(struct exposition *out, struct targets *targets)
+{
+	static const struct {
+		enum metric metric;
+		size_t offset;
+	} families[] = {
+		{ METRIC_TARGET_UP, offsetof(struct target_statistics, up) },
+		{ METRIC_TARGET_WAITING, offsetof(struct target_statistics, waiting) },
+		{ METRIC_TARGET_WORKERS, offsetof(struct target_statistics, workers) },
+		{ METRIC_TARGET_STARTS, offsetof(struct target_statistics, started) },
+		{ METRIC_TARGET_DEATHS, offsetof(struct target_statistics, died) },
+		{ METRIC_TARGET_KILLS, offsetof(struct target_statistics, killed) },
+	};
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+		write_target_counts(out, families[i].metric, targets, families[i].offset);
+}
+
+/* ---- calibration ---- */
+
+static void write_feedback(struct exposition *out, const struct calibrator_statistics *statistics)
+{
+	const struct {
+		const char *outcome;
+		uint64_t count;
+	} outcomes[] = {
+		{ "counted", statistics->feedback_counted },
+		{ "corrected", statistics->feedback_corrected },
+		{ "unchanged", statistics->feedback_unchanged },
+		{ "unknown", statistics->feedback_unknown },
+		{ "expired", statistics->feedback_expired },
+		{ "refused", statistics->feedback_refused },
+	};
+	begin(out, METRIC_CALIBRATION_FEEDBACK);
+	for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+		exposition_count(out, outcomes[i].count, LABELS({ "outcome", outcomes[i].outcome }));
+}
+
+/* Since a moment by the wall clock; 0: there is none. */
+static double age_seconds(int64_t since_ms)
+{
+	int64_t now_ms = clock_wall_ms();
+	return since_ms && since_ms < now_ms ? (double)(now_ms - since_ms) / 1000 : 0;
+}
+
+static void write_calibration(struct exposition *out, struct calibrator *calibrator)
+{
+	struct calibrator_statistics statistics;
+	calibrator_statistics(calibrator, &statistics);
+	exposition_one_count(out, METRIC_CALIBRATION_UP, statistics.database_up);
+	exposition_one_count(out, METRIC_CALIBRATION_LAG, statistics.behind);
+	exposition_one_value(out, METRIC_CALIBRATION_AGE, age_seconds(statistics.waiting_since_ms));
+	exposition_one_count(out, METRIC_CALIBRATION_RECORDS, statistics.records);
+	exposition_one_count(out, METRIC_CALIBRATION_CASES, statistics.cases);
+	exposition_one_count(out, METRIC_CALIBRATION_SKIPPED, statistics.skipped);
+	exposition_one_count(out, METRIC_CALIBRATION_FAILURES, statistics.failures);
+	exposition_one_count(out, METRIC_CALIBRATION_CONFLICTS, statistics.conflicts);
+	write_feedback(out, &statistics);
+	begin(out, METRIC_CALIBRATION_DRIFT);
+	exposition_count(out, statistics.drift_opened, LABELS({ "change", "opened" }));
+	exposition_count(out, statistics.drift_closed, LABELS({ "change", "closed" }));
+}
+
+/* ---- the process ---- */
+
+static void write_process(struct exposition *out, double started_seconds)
+{
+	struct process_figures figures;
+	exposition_one_value(out, METRIC_PROCESS_START, started_seconds);
+	if (!process_read(&figures))
+		return;
+	exposition_one_value(out, METRIC_PROCESS_CPU, figures.cpu_seconds);
+	exposition_one_count(out, METRIC_PROCESS_RESIDENT, figures.resident_bytes);
+	exposition_one_count(out, METRIC_PROCESS_VIRTUAL, figures.virtual_bytes);
+	exposition_one_count(out, METRIC_PROCESS_THREADS, figures.threads);
+	exposition_one_count(out, METRIC_PROCESS_FDS, figures.open_fds);
+	exposition_one_count(out, METRIC_PROCESS_MAX_FDS, figures.max_fds);
+}
+
+void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds, struct buf *text)
+{
+	struct exposition out = { .text = text };
+	begin(&out, METRIC_BUILD);
+	exposition_count(&out, 1, LABELS({ "version", ASSAYD_VERSION }));
+	exposition_one_count(&out, METRIC_READY, ready);
+	if (parts->source)
+		write_lag(&out, parts->source);
+	if (parts->credits)
+		write_in_flight(&out, parts->credits);
+	if (parts->pipeline)
+		write_events(&out, parts->pipeline, parts->calibrator);
+	if (parts->publisher)
+		write_publishing(&out, parts->publisher, parts->pipeline);
+	if (parts->judge)
+		write_judge(&out, parts->judge, parts->pipeline);
+	if (parts->targets)
+		write_targets(&out, parts->targets);
+	if (parts->calibrator)
+		write_calibration(&out, parts->calibrator);
+	write_process(&out, started_seconds);
+	exposition_end(&out);
+}

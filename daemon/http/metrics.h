@@ -1,0 +1,23 @@
+/* The metrics of the daemon's parts, as text. Any thread, one at a time; waits for nothing. */
+#pragma once
+
+#include "calibration/calibrator.h"
+#include "event/pipeline.h"
+#include "http/exposition.h"
+#include "http/process.h"
+#include "kafka/publisher.h"
+#include "kafka/source.h"
+
+/* Whatever there is of them: NULL is left out. */
+struct metrics_parts {
+	struct pipeline *pipeline;
+	struct source *source;
+	struct publisher *publisher;
+	struct credits *credits;
+	struct targets *targets;
+	struct judge *judge;
+	struct calibrator *calibrator;
+};
+
+/* `started_seconds`: when the process began, since 1970-01-01 UTC. */
+void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds, struct buf *text);

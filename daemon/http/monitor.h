@@ -1,0 +1,43 @@
+/*
+ * Monitor: what can be seen of the daemon over HTTP.
+ *
+ *   /metrics  OpenMetrics (metrics.def)
+ *   /healthz  200 while the rules of the watchdog hold, else 503 and the thread that does not move
+ *   /readyz   200 while events can be scored: started, a member of the group, Kafka within reach; else 503
+ *             and what it waits for
+ *
+ * Runs from before the first part is started until the last one has ended. What it knows of the parts it
+ * reads from counters, and never waits for them. All functions are for any thread; a NULL monitor is fine.
+ */
+#pragma once
+
+#include "http/metrics.h"
+
+struct monitor;
+
+/* Listens at the address. ERR_CONFIG_RANGE or ERR_HTTP_LISTEN: see listen.h. */
+err_t monitor_start(const char *address, struct monitor **ret_monitor, struct err_detail *detail);
+
+/* Ends it, at once, whoever is connected. */
+void monitor_stop(struct monitor *monitor);
+
+/* Not ready, and why (static text), until there are parts to show. */
+void monitor_waits(struct monitor *monitor, const char *reason);
+
+struct monitor_view {
+	struct metrics_parts parts;
+	struct ticker *source, *publisher;
+	const struct ticker *main; /* of the main loop, which watches the others */
+	struct ticker *const *tickers;
+	size_t tickers_count;
+	struct tick_limits limits;
+};
+
+/* From now on these parts are shown; they stay until monitor_hide. */
+void monitor_show(struct monitor *monitor, const struct monitor_view *view);
+
+/* Nobody looks at the parts any more. */
+void monitor_hide(struct monitor *monitor);
+
+/* That of its thread, or NULL. */
+struct ticker *monitor_ticker(struct monitor *monitor);

@@ -1,0 +1,249 @@
+#include "http/server.h"
+
+#include "common/clock.h"
+#include "common/list.h"
+#include "common/log.h"
+#include "common/pool.h"
+#include "http/host.h"
+#include "http/listen.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+enum { ROUND_MS = 250 };
+
+struct http_server {
+	struct http_options options;
+	struct listener listener;
+	struct MHD_Daemon *daemon;
+	struct list connections; /* the thread's, the oldest first */
+	int epoll_fd;
+	int stop_fd; /* eventfd */
+	struct pool *pool;
+	struct ticker ticker;
+};
+
+/* One that is open. */
+struct connection {
+	struct list_node node;
+	int fd;
+	int64_t deadline_us;
+	bool over;
+};
+
+/* ---- requests ---- */
+
+static enum MHD_Result respond(struct MHD_Connection *connection, unsigned status, const char *content_type,
+			       struct buf *body)
+{
+	size_t len = body->len;
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(len, TAKE_PTR(body->data), MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	enum MHD_Result result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *reason)
+{
+	struct buf body = BUF_INIT;
+	buf_printf(&body, "%s\n", reason);
+	return respond(connection, status, "text/plain; charset=utf-8", &body);
+}
+
+static const struct http_route *find_route(const struct http_server *server, const char *path)
+{
+	for (const struct http_route *route = server->options.routes; route->path; route++)
+		if (strcmp(route->path, path) == 0)
+			return route;
+	return NULL;
+}
+
+static bool is_host_known(const struct http_server *server, struct MHD_Connection *connection)
+{
+	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	return !server->listener.loopback || !host || host_is_local(host);
+}
+
+/* Called when a request's head is there; what may follow of a body is not read. */
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_size, void **state)
+{
+	const struct http_server *server = context;
+	(void)version;
+	(void)upload;
+	(void)upload_size;
+	(void)state;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+	if (!is_host_known(server, connection))
+		return refuse(connection, MHD_HTTP_FORBIDDEN, "the Host header names another host");
+	const struct http_route *route = find_route(server, path);
+	if (!route)
+		return refuse(connection, MHD_HTTP_NOT_FOUND, "no such page");
+	struct buf body = BUF_INIT;
+	buf_reserve(&body, 1);
+	unsigned status = route->answer(&body, server->options.context);
+	return respond(connection, status, route->content_type, &body);
+}
+
+/* ---- connections ---- */
+
+static void note_connection(void *context, struct MHD_Connection *mhd, void **state,
+			    enum MHD_ConnectionNotificationCode code)
+{
+	struct http_server *server = context;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		struct connection *closed = *state;
+		list_remove(&server->connections, &closed->node);
+		free(closed);
+		return;
+	}
+	struct connection *connection = calloc(1, sizeof *connection);
+	if (!connection)
+		abort();
+	connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	connection->deadline_us = clock_monotonic_us() + server->options.connection_ms * 1000;
+	list_append(&server->connections, &connection->node);
+	*state = connection;
+}
+
+/* The library's own timeout begins anew with every byte, so that a client can hold a connection for as long
+ * as it likes. What is shut down here the library closes in its next round. */
+static void end_overdue(struct http_server *server)
+{
+	int64_t now_us = clock_monotonic_us();
+	LIST_FOREACH (node, &server->connections) {
+		struct connection *connection = container_of(node, struct connection, node);
+		if (connection->deadline_us > now_us)
+			return;
+		if (!connection->over)
+			shutdown(connection->fd, SHUT_RDWR);
+		connection->over = true;
+	}
+}
+
+/* ---- the thread ---- */
+
+static int round_ms(struct http_server *server)
+{
+	MHD_UNSIGNED_LONG_LONG timeout_ms;
+	if (MHD_get_timeout(server->daemon, &timeout_ms) != MHD_YES || timeout_ms > ROUND_MS)
+		return ROUND_MS;
+	return (int)timeout_ms;
+}
+
+static void server_main(void *context, unsigned index)
+{
+	struct http_server *server = context;
+	struct pollfd fds[] = { { .fd = server->stop_fd, .events = POLLIN },
+				{ .fd = server->epoll_fd, .events = POLLIN } };
+	(void)index;
+	for (;;) {
+		tick(&server->ticker);
+		poll(fds, 2, round_ms(server));
+		if (fds[0].revents)
+			break;
+		MHD_run(server->daemon);
+		end_overdue(server);
+	}
+	tick_stop(&server->ticker);
+}
+
+/* ---- life ---- */
+
+static void log_message(void *context, const char *format, va_list arguments)
+{
+	char line[256];
+	(void)context;
+	vsnprintf(line, sizeof line, format, arguments);
+	line[strcspn(line, "\n")] = '\0';
+	log_debug("HTTP: %s", line);
+}
+
+static void server_free(struct http_server *server)
+{
+	if (server->daemon)
+		MHD_stop_daemon(server->daemon); /* closes the listening socket, too */
+	else if (server->listener.fd >= 0)
+		close(server->listener.fd);
+	if (server->stop_fd >= 0)
+		close(server->stop_fd);
+	free(server);
+}
+
+DEFINE_CLEANUP(struct http_server, server_cleanup, server_free)
+
+static err_t start_library(struct http_server *server, struct err_detail *detail)
+{
+	server->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER,
+		log_message, NULL, MHD_OPTION_LISTEN_SOCKET, server->listener.fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_BYTES,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	const union MHD_DaemonInfo *info =
+		server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info)
+		return err_fail(detail, ERR_OS, "the HTTP server cannot be started");
+	server->epoll_fd = info->epoll_fd;
+	return ERR_OK;
+}
+
+err_t http_start(const struct http_options *options, struct http_server **ret_server,
+		 struct err_detail *detail)
+{
+	_cleanup_(server_cleanup) struct http_server *server = calloc(1, sizeof *server);
+	if (!server)
+		abort();
+	*server = (struct http_server){ .options = *options, .listener = { .fd = -1 } };
+	if (!server->options.connection_ms)
+		server->options.connection_ms = HTTP_CONNECTION_MS;
+	list_init(&server->connections);
+	server->ticker.name = "HTTP";
+	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (server->stop_fd < 0)
+		return err_fail(detail, ERR_OS, "the HTTP server cannot be started: %s", strerror(errno));
+	err_t err = listen_open(options->address, &server->listener, detail);
+	if (!err)
+		err = start_library(server, detail);
+	if (err)
+		return err;
+	tick(&server->ticker);
+	server->pool = pool_start("http", 1, server_main, server);
+	*ret_server = TAKE_PTR(server);
+	return ERR_OK;
+}
+
+void http_stop(struct http_server *server)
+{
+	const uint64_t one = 1;
+	if (!server)
+		return;
+	if (write(server->stop_fd, &one, sizeof one) < 0)
+		abort();
+	pool_join(server->pool);
+	server_free(server);
+}
+
+const char *http_address(const struct http_server *server)
+{
+	return server->listener.name;
+}
+
+struct ticker *http_ticker(struct http_server *server)
+{
+	return &server->ticker;
+}

@@ -1,0 +1,16 @@
+/*
+ * Backlog: how many offsets of the assigned partitions are still to be done, by what the consumer has heard
+ * of their ends. Asks nobody, so that it may be a moment old; older while nothing is fetched. Offsets are no
+ * events: some are marks of transactions. The source thread.
+ */
+#pragma once
+
+#include "kafka/assignment.h"
+
+struct backlog {
+	unsigned partitions; /* assigned */
+	uint64_t behind;     /* from the prefix that is done to the end */
+	uint64_t unread;     /* from what was read last to the end */
+};
+
+void backlog_measure(rd_kafka_t *consumer, struct assignment *assignment, struct backlog *ret_backlog);
