@@ -164,7 +164,8 @@ static void server_main(void *context, unsigned index)
 
 /* ---- life ---- */
 
-static void log_message(void *context, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void log_message(void *context, const char *format,
+							      va_list arguments)
 {
 	char line[256];
 	(void)context;
