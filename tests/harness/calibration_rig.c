@@ -14,18 +14,23 @@ struct calibration_rig rig;
 
 /* ---- servers ---- */
 
-static int start_kafka(void)
+static FILE *begin_kafka(void)
 {
-	char command[512], line[256];
+	char command[512];
 	snprintf(command, sizeof command, "exec %s/tests/harness/kafka/kafka.sh start --owner %ld",
 		 ASSAYD_SOURCE_DIR, (long)getpid());
-	FILE *pipe = popen(command, "r");
-	if (!pipe)
+	return popen(command, "r");
+}
+
+static int await_kafka(FILE *starting)
+{
+	char line[256];
+	if (!starting)
 		return 1;
-	while (fgets(line, sizeof line, pipe))
+	while (fgets(line, sizeof line, starting))
 		(void)(test_postgres_field(line, "dir", rig.kafka_dir, sizeof rig.kafka_dir) ||
 		       test_postgres_field(line, "bootstrap", rig.bootstrap, sizeof rig.bootstrap));
-	int status = pclose(pipe);
+	int status = pclose(starting);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -48,9 +53,10 @@ int rig_start(void **state)
 		print_message("skipped: the Kafka client cannot run under the thread sanitizer\n");
 		exit(77);
 	}
-	int status = test_postgres_start(&rig.server, NULL);
+	FILE *starting = begin_kafka(); /* both servers at a time */
+	int status = test_postgres_start(&rig.server, NULL), kafka_status = await_kafka(starting);
 	if (status == 0)
-		status = start_kafka();
+		status = kafka_status;
 	if (status == 77) {
 		print_message("skipped: PostgreSQL or Kafka is not to be had here\n");
 		exit(77);

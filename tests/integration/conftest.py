@@ -1,5 +1,6 @@
 """Fixtures of the integration suites: servers for the session, topics and a daemon for each test."""
 
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -40,15 +41,23 @@ def required(start):
 
 
 @pytest.fixture(scope="session")
-def kafka():
+def early_postgres(request):
+    """PostgreSQL on its way, if a test wants it: it starts while Kafka does."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        wanted = any("postgres" in item.fixturenames for item in request.session.items)
+        yield pool.submit(Postgres) if wanted else None
+
+
+@pytest.fixture(scope="session")
+def kafka(early_postgres):
     server = required(Kafka)
     yield server
     server.stop()
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    server = required(Postgres)
+def postgres(early_postgres):
+    server = required(early_postgres.result)
     server.new_database("shop", events.SHOP)
     server.execute("CREATE ROLE assayd LOGIN")
     yield server

@@ -33,7 +33,7 @@ def link():
 
 
 @pytest.fixture(scope="module")
-def kafka(link):
+def kafka(link, early_postgres):
     """A broker of our own: one of its listeners is behind the link."""
     if os.environ.get("KAFKA_BOOTSTRAP"):
         pytest.skip("KAFKA_BOOTSTRAP names a broker that has no listener behind our proxy")

@@ -12,7 +12,7 @@ SLOW_COUNT = "SELECT city, count(*) AS customers FROM customers WHERE (SELECT co
 
 
 def test_judge_and_target_work_at_the_same_time(rig):
-    rig.judge.answer = lambda prompt: Answer(delay_s=0.3 if "slow" in prompt else 0.0)
+    rig.judge.answer = lambda prompt: Answer(delay_s=1.0 if "slow" in prompt else 0.0)
     rig.start(partitions=1)
     warm = [events.event(question=f"warm {n}", target="shop", ground_truth={"sql": events.CITY_COUNT})
             for n in range(8)]
@@ -21,9 +21,9 @@ def test_judge_and_target_work_at_the_same_time(rig):
     reader.until(len(warm), 60)
 
     took, seen = [], []
-    for number in range(8):
+    for number in range(5):
         # The query differs each time, so that no cached result of the truth or verdict shortens it.
-        event = events.event(SLOW_COUNT.format(f"0.3 + {number} * 0.0001"), question=f"slow {number}",
+        event = events.event(SLOW_COUNT.format(f"1.0 + {number} * 0.0001"), question=f"slow {number}",
                              target="shop", ground_truth={"sql": events.CITY_COUNT})
         sent = time.monotonic()
         sent_ms = events.now_ms()
@@ -36,9 +36,10 @@ def test_judge_and_target_work_at_the_same_time(rig):
         assert record["judge"]["relevance"]["score"] == 92
         assert not record["judge"]["relevance"]["cached"]
     reader.close()
-    assert min(took) >= 290, f"the test itself is not slow: {took}"
-    assert sorted(took)[len(took) // 2] < 500, took
-    assert sorted(seen)[len(seen) // 2] < 800, seen
+    # A second each: one behind the other they take two, whatever else the machine has to do meanwhile.
+    assert min(took) >= 990, f"the test itself is not slow: {took}"
+    assert sorted(took)[len(took) // 2] < 1600, took
+    assert sorted(seen)[len(seen) // 2] < 1.9, seen
 
 
 def test_a_slow_event_delays_itself_alone(rig):

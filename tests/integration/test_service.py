@@ -1,5 +1,6 @@
 """The daemon as a service: what the service manager hears, reloads, orderly ends, the watchdog, exit statuses."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import os
@@ -461,9 +462,19 @@ def ends(config, tmp_path, timeout=60):
     return done.returncode, said[0], time.monotonic() - started
 
 
-def test_ends_without_a_broker(tmp_path):
+@pytest.fixture(scope="module", autouse=True)
+def brokerless(request, tmp_path_factory):
+    """A port without a broker and how the daemon ends for it: half a minute, in which the other tests run."""
     port = free_port()
-    status, sentence, seconds = ends({"kafka": {"bootstrap_servers": f"127.0.0.1:{port}"}}, tmp_path)
+    config = {"kafka": {"bootstrap_servers": f"127.0.0.1:{port}"}}
+    wanted = any("ends_without_a_broker" in item.name for item in request.session.items)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        yield port, pool.submit(ends, config, tmp_path_factory.mktemp("brokerless")) if wanted else None
+
+
+def test_ends_without_a_broker(brokerless):
+    port, end = brokerless
+    status, sentence, seconds = end.result()
     assert status == UNAVAILABLE
     assert f"127.0.0.1:{port}" in sentence and "kafka.bootstrap_servers" in sentence
     assert 25 < seconds < 40, "long enough for a broker that restarts, short enough for a service manager"

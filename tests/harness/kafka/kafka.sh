@@ -27,6 +27,7 @@ readonly cache=${ASSAYD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/assayd}
 version=$(sed -n 's:.*<kafka.version>\(.*\)</kafka.version>.*:\1:p' "$(dirname "$self")/pom.xml")
 readonly version
 readonly jars=$cache/kafka-$version
+readonly formatted=$cache/kafka-$version-formatted
 
 fetch() {
 	[ -d "$jars" ] && return 0
@@ -119,10 +120,24 @@ write_logging() {
 	LOGGING
 }
 
+new_id() {
+	head -c 16 /dev/urandom | base64 | tr '+/' 'AA' | tr -d '='
+}
+
+# Kafka's own tool formats a folder once for all brokers; the next ones get a copy with identifiers of their own.
 format_storage() {
-	local dir=$1 id
-	id=$(head -c 16 /dev/urandom | base64 | tr '+/' 'AA' | tr -d '=')
-	(java "$dir" kafka.tools.StorageTool format -t "$id" -c "$dir/server.properties") >"$dir/format.log" 2>&1
+	local dir=$1 work
+	if [ -d "$formatted" ]; then
+		cp -r "$formatted" "$dir/data"
+		sed -i "s:^cluster.id=.*:cluster.id=$(new_id):; s:^directory.id=.*:directory.id=$(new_id):" "$dir/data/meta.properties"
+		return
+	fi
+	(java "$dir" kafka.tools.StorageTool format -t "$(new_id)" -c "$dir/server.properties") >"$dir/format.log" 2>&1 || return 1
+	if work=$(mktemp -d "$cache/format.XXXXXX" 2>/dev/null); then
+		# A rename: whoever does the same meanwhile sees all of it or nothing.
+		cp -r "$dir/data" "$work/data" && mv -T "$work/data" "$formatted" 2>/dev/null || true
+		rm -rf "$work"
+	fi
 }
 
 launch() {
