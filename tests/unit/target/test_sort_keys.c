@@ -7,7 +7,10 @@ static struct targets *targets;
 
 static const char schema[] =
 	"CREATE TABLE team (name TEXT, points INTEGER, lost INTEGER);"
-	"INSERT INTO team VALUES ('a', 3, 1), ('b', 3, 1), ('c', 3, 0), ('d', 1, 0), (NULL, 1, 2);";
+	"INSERT INTO team VALUES ('a', 3, 1), ('b', 3, 1), ('c', 3, 0), ('d', 1, 0), (NULL, 1, 2);"
+	"CREATE TABLE crowd (k INTEGER, n INTEGER);"
+	"WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 50) "
+	"INSERT INTO crowd SELECT 1, n FROM i;";
 
 static const struct tie_case cases[] = {
 	{ "ties of a hidden key are punished", "SELECT name FROM team ORDER BY points DESC, name DESC",
@@ -72,10 +75,52 @@ static void ties_are_asked_for(void **state)
 	check_ties(targets, "league", SQL_SQLITE, cases, sizeof cases / sizeof *cases);
 }
 
+/* One row more than max_rows is asked for: who ties behind it is not seen. */
+static void ties_longer_than_what_is_fetched_stay_doubtful(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *what, *generated;
+		bool cut_tie, final;
+		double score;
+	} pairs[] = {
+		{ "the same rows", "SELECT k, n FROM crowd ORDER BY k, n LIMIT 5", false, true, 1 },
+		{ "others that tie and were seen", "SELECT k, n FROM crowd WHERE n > 5 ORDER BY n LIMIT 5",
+		  true, false, 1 },
+		{ "others that tie and were not seen",
+		  "SELECT k, n FROM crowd WHERE n > 40 ORDER BY n LIMIT 5", true, false, 1 },
+		{ "made up, with the key", "SELECT 1 AS k, n + 900 AS n FROM crowd LIMIT 5", true, false, 1 },
+		{ "of another key", "SELECT 2 AS k, n FROM crowd ORDER BY n LIMIT 5", false, false, 0 },
+	};
+	struct target_settings settings = sqlite_settings("few", league.path);
+	settings.connections = 1;
+	settings.max_rows = 10;
+	struct targets *few = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(few, 30000);
+	for (size_t i = 0; i < 2 * sizeof pairs / sizeof *pairs; i++) {
+		size_t pair = i / 2;
+		struct test_call test;
+		test_call_init(&test, "few", pairs[pair].generated,
+			       "SELECT k, n FROM crowd ORDER BY k LIMIT 5");
+		describe_truth(&test, SQL_SQLITE);
+		targets_submit(few, &test.call);
+		const struct validation_result *result = test_call_wait(&test);
+		bool final = i > 0 && pairs[pair].final; /* the first of all has no truth in the cache */
+		if (result->limit_cut_tie != pairs[pair].cut_tie || result->truth_cached != final ||
+		    result->score < pairs[pair].score || result->score > pairs[pair].score)
+			fail_msg("%s: score %g, cut tie %d, cached %d", pairs[pair].what, result->score,
+				 result->limit_cut_tie, result->truth_cached);
+		test_call_free(&test);
+	}
+	targets_stop(few);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
-	const struct CMUnitTest tests[] = { cmocka_unit_test(ties_are_asked_for) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(ties_are_asked_for),
+					    cmocka_unit_test(
+						    ties_longer_than_what_is_fetched_stay_doubtful) };
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
