@@ -408,6 +408,51 @@ static void test_harm_is_noticed_and_shuffling_is_not(void **state)
 	}
 }
 
+/* Many columns that nothing tells apart, few rows: whatever is tried, memory is bounded. */
+static void test_trying_is_bounded(void **state)
+{
+	(void)state;
+	enum { MOST_BYTES = 32 << 20 };
+	static const struct {
+		const char *what;
+		size_t rows, columns;
+		unsigned values;
+		bool other; /* one cell is of another value */
+		double rate;
+	} cases[] = {
+		{ "one row, all the same", 1, 300, 1, false, 1 },
+		{ "one row, one cell is another", 1, 300, 1, true, 0 },
+		{ "few rows, one cell is another", 20, 80, 1, true, 0.95 },
+		{ "more columns than are tried", 10, 400, 1, true, 0.9 },
+		{ "as many rows as are tried", 1300, 10, 1, true, 1299.0 / 1300 },
+		{ "columns of two values", 50, 50, 2, true, -1 },
+	};
+	uint64_t random = 3;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct arena *arena = arena_new(), *scratch = arena_new();
+		size_t cells = cases[i].rows * cases[i].columns;
+		struct table tables[2] = { { arena, cases[i].columns, cases[i].rows,
+					     ARENA_ARRAY(arena, str_t, cells), CELL_INTEGER },
+					   { arena, cases[i].columns, cases[i].rows,
+					     ARENA_ARRAY(arena, str_t, cells), CELL_INTEGER } };
+		for (size_t cell = 0; cell < 2 * cells; cell++)
+			tables[cell % 2].cells[cell / 2] =
+				next_random(&random) % cases[i].values ? STR("1") : STR("0");
+		if (cases[i].other)
+			tables[0].cells[0] = STR("2");
+		struct result_set sets[2] = { set_of(&tables[0], 'x', NULL, NULL),
+					      set_of(&tables[1], 'y', NULL, NULL) };
+		struct compare_verdict verdict;
+		compare_results(&sets[0], &sets[1], &unordered, scratch, &verdict);
+		if ((cases[i].rate >= 0 && fabs(verdict.content_match_rate - cases[i].rate) > 1e-12) ||
+		    arena_size_bytes(scratch) > MOST_BYTES)
+			fail_msg("%s: a rate of %g, %zu bytes", cases[i].what, verdict.content_match_rate,
+				 arena_size_bytes(scratch));
+		arena_free(arena);
+		arena_free(scratch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_engines),
 		cmocka_unit_test(test_wide_tables_are_recognised),
 		cmocka_unit_test(test_columns_of_few_values_with_errors),
+		cmocka_unit_test(test_trying_is_bounded),
 		cmocka_unit_test(test_harm_is_noticed_and_shuffling_is_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
