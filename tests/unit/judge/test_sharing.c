@@ -1,34 +1,8 @@
 /* Calls that share one request, and requests that share the limits: what one of them meets is not the
  * others'. */
-#include "judge_server.h"
+#include "scripted_judge.h"
 
 #include "common/log.h"
-
-static struct judge_server server;
-
-static int start_server(void **state)
-{
-	(void)state;
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	judge_server_start(&server, (const char *const[]){ NULL });
-	return 0;
-}
-
-static int stop_server(void **state)
-{
-	(void)state;
-	judge_server_stop(&server);
-	return 0;
-}
-
-static struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
 
 /* Identical calls, submitted so many ms after the first, of a judge that gives them a second: who joined late
  * is asked for anew when the first one's time is over, and no one waits beyond his own time. */
