@@ -6,7 +6,7 @@ static err_t set_properties(rd_kafka_conf_t *conf, const struct kafka_settings *
 			    struct err_detail *detail)
 {
 	char group[256];
-	snprintf(group, sizeof group, "%s.calibration", settings->group_id);
+	snprintf(group, sizeof group, "%s" KAFKA_CALIBRATION_SUFFIX, settings->group_id);
 	const struct {
 		const char *name, *value;
 	} properties[] = {

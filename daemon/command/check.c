@@ -4,6 +4,7 @@
 #include "calibration/check.h"
 #include "command/settings.h"
 #include "common/log.h"
+#include "kafka/permissions.h"
 #include "kafka/topics.h"
 
 #include <errno.h>
@@ -94,6 +95,11 @@ static void check_kafka(struct check *check)
 	if (!err)
 		err = topics_inspect(&settings, KAFKA_MS, check->arena, &notes, &detail);
 	report(check, "kafka", err, &detail, notes);
+	if (err)
+		return;
+	detail.message[0] = 0;
+	err = permissions_check(&settings, check->config->calibration.configured, KAFKA_MS, &detail);
+	report(check, "kafka permissions", err, &detail, STR_NONE);
 }
 
 static void check_targets(struct check *check)

@@ -10,6 +10,9 @@
 
 #include <librdkafka/rdkafka.h>
 
+/* Of the calibrator's consumer group, behind the group's name. */
+#define KAFKA_CALIBRATION_SUFFIX ".calibration"
+
 struct kafka_settings {
 	const char *bootstrap_servers;
 	const char *group_id;

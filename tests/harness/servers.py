@@ -83,11 +83,12 @@ class Postgres(Server):
 
 
 class Kafka(Server):
-    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to; `properties` are
-    lines of its own configuration."""
+    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to; `users` have one, too,
+    and need permissions; `properties` are lines of its own configuration."""
 
-    def __init__(self, behind=(), properties=()):
+    def __init__(self, behind=(), users=(), properties=()):
         super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))),
+                         *(text for user in users for text in ("--user", user)),
                          *(text for line in properties for text in ("--set", line)))
         self.bootstrap = self.facts["bootstrap"]
         self.own = bool(self.dir)

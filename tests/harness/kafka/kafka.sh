@@ -2,12 +2,14 @@
 # One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
 #
 #   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
-#   kafka.sh start [--owner PID] [--behind PORT]… [--set NAME=VALUE]…
+#   kafka.sh start [--owner PID] [--behind PORT]… [--user NAME]… [--set NAME=VALUE]…
 #       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
 #           bootstrap=HOST:PORT
 #           behind_PORT=PORT        for each --behind: the port of a listener whose clients are told to connect to PORT of
 #                                   127.0.0.1, where the caller has a proxy for it
+#           users=PORT              with --user: the port of a listener for these users (SASL/PLAIN, the password is the
+#                                   name), who may do what lists of permissions say; others may do everything
 #       The broker goes away with its owner, the calling process unless named. --set: properties of the broker.
 #   kafka.sh kill FOLDER            kill -9
 #   kafka.sh halt FOLDER            orderly shutdown; the data stay
@@ -65,6 +67,24 @@ java() {
 	shift
 	cd "$dir"
 	exec "$java_home/bin/java" -Xmx512m -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "-Djava.io.tmpdir=$dir" -cp "$jars/*:$dir" "$@"
+}
+
+# add_users FOLDER PORT USER…: who comes in by another listener (ANONYMOUS) needs no permission.
+add_users() {
+	local dir=$1 port=$2 user logins=""
+	shift 2
+	for user in "$@"; do
+		logins+=" user_$user=\"$user\""
+	done
+	sed -i "s|^\(advertised\.\)\?listeners=.*|&,USERS://127.0.0.1:$port|; s|^listener.security.protocol.map=.*|&,USERS:SASL_PLAINTEXT|" \
+		"$dir/server.properties"
+	cat >>"$dir/server.properties" <<-PROPERTIES
+		sasl.enabled.mechanisms=PLAIN
+		listener.name.users.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required$logins;
+		authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+		super.users=User:ANONYMOUS
+	PROPERTIES
+	echo "users=$port" >>"$dir/behind"
 }
 
 # write_properties FOLDER PORT CONTROLLER-PORT [ADVERTISED-PORT…]
@@ -160,11 +180,12 @@ why() {
 }
 
 start() {
-	local owner=$PPID dir port="" behind=() properties=()
+	local owner=$PPID dir port="" behind=() users=() properties=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--owner) owner=$2 && shift 2 ;;
 		--behind) behind+=("$2") && shift 2 ;;
+		--user) users+=("$2") && shift 2 ;;
 		--set) properties+=("$2") && shift 2 ;;
 		*) fail "unknown option $1" ;;
 		esac
@@ -180,6 +201,7 @@ start() {
 	for _ in 1 2 3; do
 		port=$(free_port)
 		write_properties "$dir" "$port" "$(free_port)" ${behind[@]+"${behind[@]}"}
+		[ ${#users[@]} = 0 ] || add_users "$dir" "$(free_port)" "${users[@]}"
 		printf '%s\n' ${properties[@]+"${properties[@]}"} >>"$dir/server.properties"
 		rm -rf "$dir/data"
 		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"
