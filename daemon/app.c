@@ -77,8 +77,8 @@ static void on_fatal(err_t err, const char *message, void *context)
 
 enum { MOST_HEADERS = 64, MOST_HEADER_BYTES = 65536 };
 
-/* Copies the message's headers, as far as they are sane. */
-static void copy_headers(struct event *event, const rd_kafka_headers_t *from)
+/* Copies the message's headers, as far as they are sane; their bytes. */
+static size_t copy_headers(struct event *event, const rd_kafka_headers_t *from)
 {
 	const char *name;
 	const void *value;
@@ -89,13 +89,14 @@ static void copy_headers(struct event *event, const rd_kafka_headers_t *from)
 	event->headers = headers;
 	for (size_t i = 0; i < count; i++) {
 		if (rd_kafka_header_get_all(from, i, &name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR ||
-		    bytes + len > MOST_HEADER_BYTES)
+		    bytes + strlen(name) + len > MOST_HEADER_BYTES)
 			continue;
-		bytes += len;
+		bytes += strlen(name) + len;
 		headers[event->headers_count++] =
 			(struct output_header){ arena_strdup(event->arena, name),
 						arena_text(event->arena, value, len) };
 	}
+	return bytes;
 }
 
 static void on_message(const struct source_message *message, void *context)
@@ -109,7 +110,9 @@ static void on_message(const struct source_message *message, void *context)
 		.credit_bytes = message->credit_bytes,
 	};
 	struct event *event = event_new(app->pipeline, message->value, message->key, &origin);
-	copy_headers(event, message->headers);
+	size_t bytes = copy_headers(event, message->headers);
+	event->origin.credit_bytes += bytes;
+	credits_grow(&app->credits, bytes);
 	pipeline_submit(app->pipeline, event);
 }
 

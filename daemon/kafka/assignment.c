@@ -15,7 +15,8 @@ struct partition {
 	unsigned unchecked; /* joins since the size of its map was last measured */
 	bool map_full;	    /* found by the open transaction */
 	unsigned arrivals;  /* since its fill was last measured */
-	bool stopped;	    /* to be told to the source */
+	bool stopped;
+	bool stop_told; /* to the source */
 };
 
 struct assignment {
@@ -317,8 +318,9 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition)
 {
 	pthread_mutex_lock(&assignment->mutex);
 	const struct partition *found = find(assignment, partition);
-	bool emptied = !found || offsets_unfinished(found->offsets) == 0 ||
-		       offsets_restoring(found->offsets) || fill_of(assignment, found) < FILL_RESUME;
+	bool emptied = !found || (!found->stopped && (offsets_unfinished(found->offsets) == 0 ||
+						      offsets_restoring(found->offsets) ||
+						      fill_of(assignment, found) < FILL_RESUME));
 	pthread_mutex_unlock(&assignment->mutex);
 	return emptied;
 }
@@ -353,13 +355,28 @@ void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_la
 	}
 }
 
-void assignment_stop(struct assignment *assignment, int32_t partition)
+/* Whether that changes anything. */
+static bool set_stopped(struct assignment *assignment, int32_t partition, bool stopped)
 {
 	pthread_mutex_lock(&assignment->mutex);
 	struct partition *found = find(assignment, partition);
-	if (found)
-		found->stopped = true;
+	bool changes = found && found->stopped != stopped;
+	if (changes) {
+		found->stopped = stopped;
+		found->stop_told = false;
+	}
 	pthread_mutex_unlock(&assignment->mutex);
+	return changes;
+}
+
+bool assignment_stop(struct assignment *assignment, int32_t partition)
+{
+	return set_stopped(assignment, partition, true);
+}
+
+bool assignment_go_on(struct assignment *assignment, int32_t partition)
+{
+	return set_stopped(assignment, partition, false);
 }
 
 bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition)
@@ -368,10 +385,11 @@ bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partiti
 	pthread_mutex_lock(&assignment->mutex);
 	for (size_t i = 0; i < assignment->count && !taken; i++) {
 		struct partition *candidate = &assignment->partitions[i];
-		taken = candidate->stopped;
-		candidate->stopped = false;
-		if (taken)
-			*ret_partition = candidate->id;
+		taken = candidate->stopped && !candidate->stop_told;
+		if (!taken)
+			continue;
+		candidate->stop_told = true;
+		*ret_partition = candidate->id;
 	}
 	pthread_mutex_unlock(&assignment->mutex);
 	return taken;

@@ -73,8 +73,8 @@ const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignme
  * Measured every so many arrivals of the partition. */
 bool assignment_is_overfull(struct assignment *assignment, int32_t partition);
 
-/* Source: whether a partition that waited can go on: its map has emptied, or nothing that it waits for is
- * left. */
+/* Source: whether a partition that waited can go on: it is not stopped, and its map has emptied or nothing
+ * that it waits for is left. */
 bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
 
 /* The offset that a commit of the partition would carry now; OFFSETS_UNKNOWN: none, or not ours. */
@@ -89,8 +89,12 @@ struct assignment_lag {
 /* Costs time linear in what is unfinished. */
 void assignment_lag(struct assignment *assignment, struct assignment_lag *ret_lag);
 
-/* Publisher: an event of the partition can be published nowhere, so nothing of it may be read any more. */
-void assignment_stop(struct assignment *assignment, int32_t partition);
+/* Publisher: an event of the partition can be published nowhere for now, so nothing more of it is to be read;
+ * false: that was said before. */
+bool assignment_stop(struct assignment *assignment, int32_t partition);
+
+/* Publisher: all events of the partition can be published again; false: it was not stopped. */
+bool assignment_go_on(struct assignment *assignment, int32_t partition);
 
 /* Source: takes the next partition that was stopped since it last asked; false: none. */
 bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition);

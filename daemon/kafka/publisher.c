@@ -6,7 +6,7 @@
 #include "common/queue.h"
 #include "kafka/transaction.h"
 
-enum { IDLE_MS = 100 };
+enum { IDLE_MS = 100, LIMIT_MS = 60000, LETTERS_BASE_MS = 1000, LETTERS_CAP_MS = 30000 };
 
 struct publisher {
 	const struct kafka_settings *settings;
@@ -21,6 +21,13 @@ struct publisher {
 	struct list joined;   /* in the open transaction */
 	struct list suspects; /* were in a transaction in which messages were refused */
 	size_t suspects_batch;
+	struct list letters; /* dead letters while their topic does not take them: apart from all others */
+	struct backoff letters_backoff;
+	int64_t letters_at_us; /* when the next of them is tried */
+	struct {
+		size_t bytes;	  /* an output of so many was too large for the topic */
+		int64_t until_us; /* by then the topic may have been given another limit */
+	} limits[OUTPUT_TOPIC_COUNT_];
 
 	_Atomic uint64_t committed, published, discarded, refused;
 };
@@ -82,9 +89,66 @@ static struct assignment *join(struct publisher *publisher, struct list *from, s
 	return assignment;
 }
 
+/* ---- dead letters that are not taken ---- */
+
+static bool is_letter(const struct publication *publication)
+{
+	return publication->outputs_count > 0 && publication->outputs[0].topic == OUTPUT_DEAD_LETTER;
+}
+
+/* A transaction fails with any of its outputs: these get ones of their own, so that they hold up no other. */
+static void set_letters_apart(struct publisher *publisher, struct list *from)
+{
+	LIST_FOREACH_SAFE (node, from) {
+		if (!is_letter(publication_of(node)))
+			continue;
+		list_remove(from, node);
+		list_append(&publisher->letters, node);
+	}
+}
+
+/* The letter cannot be published for now: nothing more of its partition is read. The others have their turn
+ * before it is tried again. */
+static void hold(struct publisher *publisher, struct list *from, struct publication *letter,
+		 rd_kafka_resp_err_t err)
+{
+	int64_t pause_ms = backoff_next_ms(&publisher->letters_backoff);
+	publisher->letters_at_us = clock_monotonic_us() + (LETTERS_BASE_MS + pause_ms) * 1000;
+	list_remove(from, &letter->node);
+	list_append(&publisher->letters, &letter->node);
+	if (assignment_stop(letter->assignment, letter->partition))
+		log_write(LOG_LEVEL_CRITICAL, NULL,
+			  "partition %d of %s is paused: the event at offset %lld can be published nowhere, "
+			  "not even as a dead letter (%s); mend the topic \"%s\" or the rights on it, and it "
+			  "goes on by itself",
+			  (int)letter->partition, assignment_topic(letter->assignment),
+			  (long long)letter->offset, rd_kafka_err2str(err),
+			  publisher->settings->dead_letter_topic);
+}
+
+static bool has_letters_of(const struct publisher *publisher, const struct publication *like)
+{
+	LIST_FOREACH (node, &publisher->letters) {
+		const struct publication *letter = publication_of(node);
+		if (letter->assignment == like->assignment && letter->partition == like->partition)
+			return true;
+	}
+	return false;
+}
+
+/* A letter was published after all. */
+static void go_on(struct publisher *publisher, const struct publication *letter)
+{
+	backoff_reset(&publisher->letters_backoff);
+	publisher->letters_at_us = 0;
+	if (!has_letters_of(publisher, letter) && assignment_go_on(letter->assignment, letter->partition))
+		log_notice("partition %d of %s goes on: its dead letters are published",
+			   (int)letter->partition, assignment_topic(letter->assignment));
+}
+
 /* ---- outcomes ---- */
 
-static void settle_committed(struct publisher *publisher)
+static void settle_committed(struct publisher *publisher, const struct list *from)
 {
 	struct list_node *node;
 	atomic_fetch_add(&publisher->committed, 1);
@@ -94,6 +158,8 @@ static void settle_committed(struct publisher *publisher)
 	atomic_fetch_add(&publisher->published, publisher->joined.count);
 	while ((node = list_take(&publisher->joined))) {
 		struct publication *publication = publication_of(node);
+		if (from == &publisher->letters)
+			go_on(publisher, publication);
 		publication->changed(publication, PUBLICATION_COMMITTED);
 	}
 }
@@ -106,46 +172,116 @@ static struct output *refused_output(struct publication *publication)
 	return NULL;
 }
 
-/* A single event whose output is refused even alone: something shorter, or the partition is given up. */
-static void settle_refused(struct publisher *publisher, struct publication *publication,
+/* One that was not taken, whyever. */
+static rd_kafka_resp_err_t undelivered(const struct publication *publication)
+{
+	for (size_t i = 0; i < publication->outputs_count; i++)
+		if (publication->outputs[i].refusal)
+			return publication->outputs[i].refusal;
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* ---- outputs that are too large ---- */
+
+/* Every refusal costs transactions, and librdkafka 2.0.2 may stall for a message's time after one: what was
+ * too large once is not sent again for a while. */
+static void remember_limit(struct publisher *publisher, const struct output *output)
+{
+	publisher->limits[output->topic].bytes = output->value.len;
+	publisher->limits[output->topic].until_us = clock_monotonic_us() + INT64_C(1000) * LIMIT_MS;
+}
+
+static bool is_known_too_large(const struct publisher *publisher, const struct output *output)
+{
+	return publisher->limits[output->topic].until_us > clock_monotonic_us() &&
+	       output->value.len >= publisher->limits[output->topic].bytes;
+}
+
+/* Has an event that is new here shortened before it joins others. One that has nothing shorter is left to the
+ * broker. */
+static void shorten_known(struct publisher *publisher, struct publication *publication)
+{
+	for (size_t i = 0; i < publication->outputs_count;) {
+		if (!is_known_too_large(publisher, &publication->outputs[i])) {
+			i++;
+			continue;
+		}
+		atomic_fetch_add(&publisher->refused, 1);
+		if (!publication->refused(publication, i, true,
+					  rd_kafka_err2str(RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)))
+			return;
+		i = 0;
+	}
+}
+
+/* ---- refusals ---- */
+
+/* A single event whose output is refused even alone: something shorter, or it waits. */
+static void settle_refused(struct publisher *publisher, struct list *from, struct publication *publication,
 			   const struct output *output)
 {
 	rd_kafka_resp_err_t err = output->refusal;
 	size_t index = (size_t)(output - publication->outputs);
 	atomic_fetch_add(&publisher->refused, 1);
-	if (publication->refused(publication, index, producer_is_too_large(err), rd_kafka_err2str(err)))
-		return;
-	log_write(LOG_LEVEL_CRITICAL, NULL,
-		  "partition %d of %s is stopped: the event at offset %lld can be published nowhere, not "
-		  "even as a dead "
-		  "letter (%s); mend the dead-letter topic and restart",
-		  (int)publication->partition, assignment_topic(publication->assignment),
-		  (long long)publication->offset, rd_kafka_err2str(err));
-	assignment_stop(publication->assignment, publication->partition);
-	discard(publisher, &publisher->suspects, publication);
+	if (producer_is_too_large(err))
+		remember_limit(publisher, output);
+	if (!publication->refused(publication, index, producer_is_too_large(err), rd_kafka_err2str(err)))
+		hold(publisher, from, publication, err);
 }
 
-static void settle_aborted(struct publisher *publisher)
+/* Back to where they are taken from next: in the order in which they were. */
+static void return_joined(struct publisher *publisher, struct list *to)
 {
-	bool refusals = false;
 	struct list_node *node;
-	size_t count = publisher->joined.count;
-	LIST_FOREACH (joined, &publisher->joined)
-		refusals |= refused_output(publication_of(joined)) != NULL;
-	struct list *to = refusals ? &publisher->suspects : &publisher->waiting;
 	while ((node = publisher->joined.head.prev) != &publisher->joined.head) {
 		list_remove(&publisher->joined, node);
 		list_prepend(to, node); /* from the last to the first: the order stays */
 		struct publication *publication = publication_of(node);
 		publication->changed(publication, PUBLICATION_RETURNED);
 	}
-	if (!refusals)
-		return;
+}
+
+static void settle_letter(struct publisher *publisher)
+{
+	return_joined(publisher, &publisher->letters);
+	struct publication *letter = publication_of(publisher->letters.head.next);
+	const struct output *output = refused_output(letter);
+	if (output)
+		settle_refused(publisher, &publisher->letters, letter, output);
+	else if (undelivered(letter))
+		hold(publisher, &publisher->letters, letter, undelivered(letter));
+}
+
+static void settle_suspects(struct publisher *publisher)
+{
+	size_t count = publisher->joined.count;
+	return_joined(publisher, &publisher->suspects);
 	publisher->suspects_batch = count > 1 ? (count + 1) / 2 : 1;
 	struct publication *first = publication_of(publisher->suspects.head.next);
 	const struct output *output = refused_output(first);
 	if (count == 1 && output)
-		settle_refused(publisher, first, output);
+		settle_refused(publisher, &publisher->suspects, first, output);
+}
+
+/* What was refused is looked for at once; whatever else it was, the broker gets time to recover. */
+static void settle_aborted(struct publisher *publisher, const struct list *from)
+{
+	bool refusals = false, undelivereds = false;
+	LIST_FOREACH (joined, &publisher->joined) {
+		refusals |= refused_output(publication_of(joined)) != NULL;
+		undelivereds |= undelivered(publication_of(joined)) != RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	if (from == &publisher->letters) {
+		settle_letter(publisher);
+	} else if (refusals) {
+		settle_suspects(publisher);
+	} else {
+		return_joined(publisher, &publisher->waiting);
+		if (undelivereds)
+			set_letters_apart(publisher, &publisher->waiting);
+	}
+	if (!refusals)
+		transactor_pause(&publisher->transactor);
 }
 
 /* Nothing is published any more. Delivery reports point into events: they have to come before these go. */
@@ -178,17 +314,36 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	assignment_unref(assignment);
 	if (outcome == OUTCOME_OK) {
-		settle_committed(publisher);
+		settle_committed(publisher, from);
 	} else if (outcome == OUTCOME_ABORT) {
-		settle_aborted(publisher);
-		transactor_pause(&publisher->transactor);
+		settle_aborted(publisher, from);
 	} else {
 		give_up(publisher);
 	}
 	return true;
 }
 
+/* The first letter, when it is time; those whose assignment is over are discarded at once. */
+static bool transact_letters(struct publisher *publisher)
+{
+	discard_closed(publisher, &publisher->letters, publisher->failed);
+	return clock_monotonic_us() >= publisher->letters_at_us &&
+	       transact(publisher, &publisher->letters, 1);
+}
+
 /* ---- thread ---- */
+
+static void take_ready(struct publisher *publisher)
+{
+	struct list ready;
+	struct list_node *node;
+	list_init(&ready);
+	queue_take_all(&publisher->ready, &ready);
+	while ((node = list_take(&ready))) {
+		shorten_known(publisher, publication_of(node));
+		list_append(&publisher->waiting, node);
+	}
+}
 
 /* Under load the time that a transaction takes fills the next one; only a trickle is waited for. */
 static void collect(struct publisher *publisher)
@@ -198,7 +353,9 @@ static void collect(struct publisher *publisher)
 	    atomic_load(&publisher->transactor.stop_at_us) == 0)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
 			   publisher->settings->transaction_linger_ms);
-	queue_take_all(&publisher->ready, &publisher->waiting);
+	take_ready(publisher);
+	if (!list_empty(&publisher->letters))
+		set_letters_apart(publisher, &publisher->waiting);
 }
 
 static void serve(struct publisher *publisher, int timeout_ms)
@@ -217,6 +374,7 @@ static void publisher_main(void *context, unsigned index)
 		bool worked = transact(publisher, &publisher->suspects, publisher->suspects_batch);
 		worked |=
 			transact(publisher, &publisher->waiting, publisher->settings->transaction_max_events);
+		worked |= transact_letters(publisher);
 		bool idle = list_empty(&publisher->waiting) && list_empty(&publisher->suspects);
 		if (transactor_stopping(&publisher->transactor) || (idle && queue_closed(&publisher->ready)))
 			break;
@@ -226,6 +384,7 @@ static void publisher_main(void *context, unsigned index)
 	queue_take_all(&publisher->ready, &publisher->waiting);
 	discard_closed(publisher, &publisher->suspects, true);
 	discard_closed(publisher, &publisher->waiting, true);
+	discard_closed(publisher, &publisher->letters, true);
 	tick_stop(&publisher->transactor.ticker);
 }
 
@@ -255,6 +414,8 @@ err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fata
 	list_init(&publisher->waiting);
 	list_init(&publisher->joined);
 	list_init(&publisher->suspects);
+	list_init(&publisher->letters);
+	publisher->letters_backoff = (struct backoff){ .base_ms = LETTERS_BASE_MS, .cap_ms = LETTERS_CAP_MS };
 	err_t err = producer_open(&transactor->producer, settings, detail);
 	if (!err)
 		err = producer_claim(&transactor->producer, init_timeout_ms, detail);

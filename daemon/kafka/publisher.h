@@ -8,7 +8,8 @@
  * never aborted. See transaction.h, and renewal.h for a producer that is lost.
  *
  * Messages that the broker refuses (their size, say) are found by halving the batch, then their event is
- * asked for something shorter or a dead letter; when even that is refused, the partition is given up, loudly.
+ * asked for something shorter or a dead letter. Dead letters that are not taken either, or whose topic takes
+ * nothing, pause their partitions, loudly, and are tried again on their own until they are published.
  *
  * At least once: the same without transactions. Outputs are confirmed first, then the offsets are committed;
  * a crash in between publishes some events twice.

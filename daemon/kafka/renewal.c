@@ -140,9 +140,12 @@ enum outcome renewal_run(struct transactor *transactor, struct assignment *assig
 		outcome = resolve(transactor, assignment);
 	if (outcome == OUTCOME_OK || outcome == OUTCOME_ABORT) {
 		atomic_fetch_add(&transactor->renewed, 1);
-		log_warning("a new producer takes over (%s); its last transaction was %s", reason,
-			    outcome == OUTCOME_OK ? "committed"
-						  : "not committed, its events are published again");
+		/* where a topic takes nothing, that has been told, and what follows from it comes every time
+		 */
+		log_write(transactor->untaken ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, NULL,
+			  "a new producer takes over (%s); its last transaction was %s", reason,
+			  outcome == OUTCOME_OK ? "committed"
+						: "not committed, its events are published again");
 	}
 	return outcome;
 }

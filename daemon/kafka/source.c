@@ -131,7 +131,7 @@ static void obey_stops(struct source *source)
 {
 	int32_t partition;
 	while (source->assignment && assignment_take_stopped(source->assignment, &partition))
-		pause_partition(source, partition, true);
+		pause_partition(source, partition, false);
 }
 
 /* ---- rebalance ---- */
@@ -286,6 +286,7 @@ static void handle_error(struct source *source, const rd_kafka_message_t *messag
 			  "lost. Reset the group's offset by hand to go on",
 			  (int)message->partition, source->settings->input_topic,
 			  rd_kafka_message_errstr(message));
+		pause_partition(source, message->partition, true);
 		return;
 	case RD_KAFKA_RESP_ERR__FATAL:
 		report_fatal(source);

@@ -6,6 +6,7 @@
 
 enum {
 	ABORT_FLUSH_MS = 1000,
+	REPORT_MS = 30000,
 	MOST_ABORT_FAILURES = 10,
 	CALL_TIMEOUT_MS = 5000, /* of one librdkafka call; unfinished ones are called again */
 	OFFSETS_BYTES = 262144, /* of one request: the group's coordinator stores each as one batch, below the
@@ -86,11 +87,7 @@ static enum ending produce(struct transactor *transactor, struct output *output)
 		}
 		if (is_lost(transactor))
 			return ENDING_LOST;
-		if (producer_is_refusal(err)) {
-			output->refusal = err;
-			return ENDING_ABORT;
-		}
-		log_warning("an output cannot be produced: %s", rd_kafka_err2str(err));
+		output->refusal = err;
 		return ENDING_ABORT;
 	}
 }
@@ -118,6 +115,57 @@ static bool all_delivered(const struct list *publications)
 				return false;
 	}
 	return true;
+}
+
+/* Fails because another output of the transaction has. */
+static bool is_consequence(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
+	       err == RD_KAFKA_RESP_ERR__STATE;
+}
+
+/* The one that tells most about why outputs were not taken, for another reason than what is in it. */
+static const struct output *find_undelivered(const struct list *publications)
+{
+	const struct output *found = NULL;
+	LIST_FOREACH (node, publications) {
+		const struct publication *publication = container_of(node, struct publication, node);
+		for (size_t i = 0; i < publication->outputs_count; i++) {
+			const struct output *output = &publication->outputs[i];
+			if (!output->refusal || producer_is_refusal(output->refusal))
+				continue;
+			if (!is_consequence(output->refusal))
+				return output;
+			found = found ? found : output;
+		}
+	}
+	return found;
+}
+
+/* A topic that takes nothing: told when it begins and every so often. It says nothing about the producer,
+ * which librdkafka has to be given up for, where the broker refused the topic and so knows of no transaction.
+ */
+static void heed_undelivered(struct transactor *transactor, const struct list *publications)
+{
+	int64_t now_us = clock_monotonic_us();
+	const struct output *output = find_undelivered(publications);
+	if (!output)
+		return;
+	bool consequence = is_consequence(output->refusal);
+	rd_kafka_resp_err_t err = consequence ? RD_KAFKA_RESP_ERR__FAIL : output->refusal;
+	transactor->renewals = 0;
+	transactor->untaken = true;
+	if (err == transactor->told && now_us < transactor->told_us + INT64_C(1000) * REPORT_MS)
+		return;
+	transactor->told = err;
+	transactor->told_us = now_us;
+	if (consequence)
+		log_error("outputs are not taken by their topics and are published again until they are; "
+			  "\"assayd check\" may tell what is missing");
+	else
+		log_error("topic \"%s\" does not take outputs (%s); they are published again until it does",
+			  rd_kafka_topic_name(transactor->producer.topics[output->topic]),
+			  rd_kafka_err2str(err));
 }
 
 /* Waits for the broker's word on every output. */
@@ -238,7 +286,10 @@ static enum ending run_exactly_once(struct transactor *transactor, const struct 
 	}
 	if (ending == ENDING_OK)
 		ending = commit(transactor);
-	return ending == ENDING_ABORT ? abort_transaction(transactor) : ending;
+	if (ending != ENDING_ABORT)
+		return ending;
+	heed_undelivered(transactor, publications);
+	return abort_transaction(transactor);
 }
 
 /* ---- at least once ---- */
@@ -284,8 +335,10 @@ static enum ending run_at_least_once(struct transactor *transactor, const struct
 		return ENDING_ENDED;
 	if (is_lost(transactor))
 		return ENDING_LOST;
-	if (ending != ENDING_OK || flushed != ENDING_OK)
+	if (ending != ENDING_OK || flushed != ENDING_OK) {
+		heed_undelivered(transactor, publications);
 		return ENDING_ABORT;
+	}
 	transactor->sent = assignment_offsets(assignment);
 	for (int place = 0; place < transactor->sent->cnt;) {
 		const rd_kafka_topic_partition_list_t part = next_part(transactor, &place);
@@ -326,6 +379,7 @@ enum outcome transactor_run(struct transactor *transactor, const struct list *pu
 {
 	tick_waiting(&transactor->ticker, "Kafka broker");
 	transactor->began_us = clock_monotonic_us();
+	transactor->untaken = false;
 	enum ending ending = transactor->settings->exactly_once
 				     ? run_exactly_once(transactor, publications, assignment)
 				     : run_at_least_once(transactor, publications, assignment);

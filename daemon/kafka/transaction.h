@@ -31,11 +31,14 @@ struct transactor {
 	struct backoff backoff;
 	_Atomic uint64_t aborted; /* count since the start, likewise below */
 	_Atomic uint64_t renewed; /* producers */
+	rd_kafka_resp_err_t told; /* of outputs that a topic does not take, and when */
+	int64_t told_us;
 
 	/* of the transaction that is under way */
 	int64_t began_us;
 	rd_kafka_topic_partition_list_t *sent; /* the offsets that it carries, or NULL */
 	bool commit_asked;
+	bool untaken;	   /* outputs of it, by their topic */
 	unsigned renewals; /* without a commit since */
 	err_t failure;	   /* of OUTCOME_FATAL, with what it means for a person */
 	struct err_detail failure_detail;

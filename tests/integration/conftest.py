@@ -149,9 +149,13 @@ class Rig:
             config[group] = {**config.get(group, {}), **settings} if isinstance(settings, dict) else settings
         return {name: group for name, group in config.items() if group is not None}
 
+    def make(self, config):
+        """A daemon with this configuration, not started yet."""
+        self.daemon = self._make_daemon(config)
+        return self.daemon
+
     def start(self, **changes):
-        self.daemon = self._make_daemon(self.config(**changes))
-        return self.daemon.start()
+        return self.make(self.config(**changes)).start()
 
     def send(self, messages, topic=None):
         self.kafka.produce(topic or self.topics.input, messages)

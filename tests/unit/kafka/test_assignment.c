@@ -188,12 +188,35 @@ static void stops_are_taken_once_each(void **state)
 	struct assignment *assignment = assignment_of(3, 0);
 	int32_t partition = -1, other = -1;
 	assert_false(assignment_take_stopped(assignment, &partition));
-	assignment_stop(assignment, 3);
-	assignment_stop(assignment, 6);
+	assert_true(assignment_stop(assignment, 3));
+	assert_true(assignment_stop(assignment, 6));
+	assert_false(assignment_stop(assignment, 6));
+	assert_false(assignment_stop(assignment, 7)); /* not ours */
 	assert_true(assignment_take_stopped(assignment, &partition));
 	assert_true(assignment_take_stopped(assignment, &other));
 	assert_int_equal(partition + other, 9);
 	assert_false(assignment_take_stopped(assignment, &partition));
+	assignment_unref(assignment);
+}
+
+static void a_partition_that_was_stopped_goes_on(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(3, 0);
+	int32_t partition = -1;
+	assert_false(assignment_go_on(assignment, 3));
+	assert_true(assignment_has_emptied(assignment, 3));
+	assert_true(assignment_stop(assignment, 3));
+	assert_false(assignment_has_emptied(assignment, 3));
+	assert_true(assignment_go_on(assignment, 3));
+	assert_false(assignment_take_stopped(assignment, &partition)); /* it never was told */
+	assert_true(assignment_has_emptied(assignment, 3));
+	assert_true(assignment_stop(assignment, 3));
+	assert_true(assignment_take_stopped(assignment, &partition));
+	assert_int_equal(partition, 3);
+	assert_true(assignment_go_on(assignment, 3));
+	assert_true(assignment_stop(assignment, 3)); /* anew, and told anew */
+	assert_true(assignment_take_stopped(assignment, &partition));
 	assignment_unref(assignment);
 }
 
@@ -284,6 +307,7 @@ int main(void)
 		cmocka_unit_test(a_restored_map_does_not_stop_its_partition),
 		cmocka_unit_test(a_full_map_stops_its_partition_until_it_empties),
 		cmocka_unit_test(stops_are_taken_once_each),
+		cmocka_unit_test(a_partition_that_was_stopped_goes_on),
 		cmocka_unit_test(draining_waits_for_what_is_in_flight),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,213 @@
+"""What the broker refuses: told by check where it can be known, and nothing of it is lost, doubled or stuck in silence."""
+
+import hashlib
+import os
+import subprocess
+import time
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+import events
+from daemon import BINARY, config_text
+from permissions import GROUP, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Permissions
+from servers import Kafka, headers_of
+
+USER = "assayd"
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    """A broker of our own, that asks who one is."""
+    if os.environ.get("KAFKA_BOOTSTRAP"):
+        pytest.skip("KAFKA_BOOTSTRAP names a broker without our user")
+    from conftest import required
+
+    server = required(lambda: Kafka(users=[USER]))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def permissions(kafka):
+    made = Permissions(kafka.bootstrap)
+    yield made
+    made.close()
+
+
+def as_user(kafka, folder, settings):
+    password = folder / "password"
+    password.write_text(USER)
+    password.chmod(0o600)
+    return {**settings, "bootstrap_servers": f"127.0.0.1:{kafka.facts['users']}",
+            "properties": ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", f"sasl.username={USER}"),
+            "secret_properties": (f"sasl.password={password}",)}
+
+
+def rights_of(topics):
+    """Everything that the daemon needs, by what check calls it."""
+    return {
+        f'READ on group "{topics.name}"': (GROUP, topics.name, READ),
+        f'READ on topic "{topics.input}"': (TOPIC, topics.input, READ),
+        f'READ on group "{topics.name}.calibration"': (GROUP, f"{topics.name}.calibration", READ),
+        f'READ on topic "{topics.scored}"': (TOPIC, topics.scored, READ),
+        f'READ on topic "{topics.feedback}"': (TOPIC, topics.feedback, READ),
+        f'WRITE on topic "{topics.scored}"': (TOPIC, topics.scored, WRITE),
+        f'WRITE on topic "{topics.advisory}"': (TOPIC, topics.advisory, WRITE),
+        f'WRITE on topic "{topics.dead_letter}"': (TOPIC, topics.dead_letter, WRITE),
+        f'WRITE on transactional id "{topics.name}-1"': (TRANSACTIONAL_ID, f"{topics.name}-1", WRITE),
+    }
+
+
+def check(config, folder):
+    file = folder / "assayd.conf"
+    file.write_text(config_text(config))
+    return subprocess.run([BINARY, "check", "--config", str(file)], capture_output=True, text=True, timeout=60)
+
+
+def awaited(attempt, wanted, timeout=10):
+    """Lists of permissions take a moment until the broker goes by them."""
+    deadline = time.monotonic() + timeout
+    while not wanted(done := attempt()):
+        assert time.monotonic() < deadline, done.stdout + done.stderr
+        time.sleep(0.2)
+    return done
+
+
+def test_check_names_all_that_is_missing_and_leaves_no_trace(kafka, permissions, topics, postgres, calibration_database,
+                                                             tmp_path):
+    made = topics(1)
+    rights = rights_of(made)
+    calibration = {"dsn": postgres.dsn(calibration_database, "assayd"), "feedback_horizon_s": 3600}
+    config = {"kafka": as_user(kafka, tmp_path, made.settings(kafka)), "calibration": calibration}
+
+    # topics that one may write to are seen and may not be read, the others the other way round
+    granted = [f'WRITE on topic "{made.scored}"', f'READ on topic "{made.input}"', f'READ on topic "{made.feedback}"',
+               f'READ on group "{made.name}.calibration"']
+    seen = [(TOPIC, made.advisory, READ), (TOPIC, made.dead_letter, READ)]
+    permissions.grant(USER, *seen, *(rights[name] for name in granted))
+    done = awaited(lambda: check(config, tmp_path), lambda done: "kafka permissions: this client lacks" in done.stdout)
+    assert done.returncode == 69
+    lacks = done.stdout.partition("lacks ")[2].partition("; grant")[0].split(", ")
+    hidden = f'READ on topic "{made.input}"'  # asked of the group, which may not be asked
+    assert sorted(lacks) == sorted(name for name in rights if name not in granted and name != hidden)
+
+    permissions.grant(USER, *rights.values())
+    done = awaited(lambda: check(config, tmp_path), lambda done: done.returncode == 0)
+    assert "ok      kafka permissions" in done.stdout
+    for kind in made.KINDS:
+        assert not kafka.read(getattr(made, kind), isolation="read_uncommitted")
+
+
+def test_check_shuts_out_nobody(rig, kafka, permissions, make_daemon, tmp_path):
+    config = rig.config(partitions=1, judge=None, calibration=None, targets=None)
+    config["kafka"] = as_user(kafka, tmp_path, config["kafka"])
+    permissions.grant(USER, *rights_of(rig.topics).values())
+    daemon = make_daemon(config)
+    awaited(lambda: check(config, tmp_path), lambda done: done.returncode == 0)
+    daemon.start()
+    rig.send([events.message(events.sure())])
+    rig.scored(1)
+    done = check(config, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rig.send([events.message(events.sure())])
+    rig.scored(2)
+    assert daemon.running() and daemon.terminate() == 0
+
+
+def configure(kafka, topic, **settings):
+    resource = ConfigResource("topic", topic, {name.replace("_", "."): str(value) for name, value in settings.items()})
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.alter_configs([resource])[resource].result(20)
+
+
+def awaited_log(daemon, text, timeout=40):
+    deadline = time.monotonic() + timeout
+    while text not in daemon.log():
+        assert time.monotonic() < deadline, f"it never says {text!r}"
+        time.sleep(0.1)
+
+
+def on_partition(number, *values):
+    return [{"value": value, "partition": number} for value in values]
+
+
+def letters_of(rig, count):
+    return {int(headers_of(letter)["offset"]): letter for letter in rig.dead_letters(count)}
+
+
+def test_messages_that_are_refused_are_found_and_shortened(rig, kafka):
+    """A record that is too large goes without its event, one that is too large even so becomes a dead letter, a letter that is
+    too large is cut; those beside them in the same transaction are published once, as they are."""
+    config = rig.config(partitions=1, judge=None, calibration=None, targets=None, kafka={"transaction_timeout_ms": 3000})
+    configure(kafka, rig.topics.scored, max_message_bytes=20_000)
+    configure(kafka, rig.topics.dead_letter, max_message_bytes=100_000)
+    ordinary = [events.sure() for _ in range(20)]
+    large = events.sure(question="why " * 30_000)
+    hopeless = events.sure(model="m" * 30_000)  # which the record names anyway
+    junk = b"?" * 200_000
+    values = [events.encode(event) for event in [*ordinary[:10], large, hopeless, *ordinary[10:]]]
+    rig.send(on_partition(0, *values[:6], junk, *values[6:]))
+    daemon = rig.make(config)
+    daemon.start()
+
+    letters = letters_of(rig, 2)
+    records = {str(record["event_id"]): record for _, record in rig.scored(len(ordinary) + 1)}
+    assert records.keys() == {event["event_id"] for event in [*ordinary, large]}
+    assert records[large["event_id"]]["input"] is None
+    assert [name for name, record in records.items() if record["input_shortened"]] == [large["event_id"]]
+    assert all(records[event["event_id"]]["input"] for event in ordinary)
+    cut, refused = letters[6], letters[12]
+    assert headers_of(refused)["reason"] == b"output_refused" and refused.value() == events.encode(hopeless)
+    assert junk.startswith(cut.value()) and 0 < len(cut.value()) < len(junk)
+    assert headers_of(cut)["length"] == b"200000" and headers_of(cut)["sha256"].decode() == hashlib.sha256(junk).hexdigest()
+    again = [events.sure(question="why " * 40_000) for _ in range(50)]  # nobody has to find out again
+    rig.send([events.message(event) for event in again])
+    assert sum(record["input_shortened"] for _, record in rig.scored(len(ordinary) + 51)) == 51
+    assert daemon.terminate() == 0 and "paused" not in daemon.log()
+
+
+def test_a_letter_that_is_refused_pauses_its_partition_until_that_is_mended(rig, kafka):
+    """A compacted topic takes no message without a key."""
+    config = rig.config(partitions=2, judge=None, calibration=None, targets=None)
+    configure(kafka, rig.topics.dead_letter, cleanup_policy="compact")
+    daemon = rig.make(config)
+    daemon.start()
+    first = [events.sure() for _ in range(4)]
+    rig.send([*on_partition(0, events.encode(first[0]), b"junk", events.encode(first[1])),
+              *on_partition(1, *map(events.encode, first[2:]))])
+    awaited_log(daemon, "partition 0 of")
+    assert "can be published nowhere, not even as a dead letter" in daemon.log()
+    rig.scored(4)
+    time.sleep(0.3)  # the source hears of it
+    held_back, other = events.sure(), events.sure()
+    rig.send([*on_partition(0, events.encode(held_back)), *on_partition(1, events.encode(other))])
+    names = [str(record["event_id"]) for _, record in rig.scored(5, settle=1)]
+    assert sorted(names) == sorted(event["event_id"] for event in [*first, other])
+    assert "1 partitions paused" in daemon.status()
+
+    configure(kafka, rig.topics.dead_letter, cleanup_policy="delete")
+    assert letters_of(rig, 1)[1].value() == b"junk"
+    names = [str(record["event_id"]) for _, record in rig.scored(6)]
+    assert sorted(names) == sorted(event["event_id"] for event in [*first, other, held_back])
+    awaited_log(daemon, "goes on")
+    assert daemon.terminate() == 0 and daemon.log().count("can be published nowhere") == 1
+
+
+def test_a_dead_letter_topic_that_may_not_be_written_to_holds_up_no_other_partition(rig, kafka, permissions, tmp_path):
+    config = rig.config(partitions=2, judge=None, calibration=None, targets=None)
+    config["kafka"] = as_user(kafka, tmp_path, config["kafka"])
+    rights = rights_of(rig.topics)
+    write = rights.pop(f'WRITE on topic "{rig.topics.dead_letter}"')
+    permissions.grant(USER, *rights.values(), (TOPIC, rig.topics.dead_letter, READ))
+    awaited(lambda: check(config, tmp_path), lambda done: done.stdout.count(f'lacks WRITE on topic "{rig.topics.dead_letter}";'))
+    daemon = rig.make(config)
+    daemon.start()
+    good = [events.sure() for _ in range(3)]
+    rig.send([*on_partition(0, b"junk", events.encode(good[0])), *on_partition(1, *map(events.encode, good[1:]))])
+    rig.scored(3)
+    awaited_log(daemon, "partition 0 of")
+    permissions.grant(USER, write)
+    letters_of(rig, 1)
+    awaited_log(daemon, "goes on")
+    assert len(rig.scored()) == 3 and daemon.running()
