@@ -1,6 +1,7 @@
 #include "calibration/recount.h"
 
 #include "calibration/days.h"
+#include "calibration/log_policy.h"
 #include "calibration/records.h"
 #include "calibration/schema.h"
 #include "calibration/topic_reader.h"
@@ -352,6 +353,18 @@ static void limit_by_feedback(struct recount *recount, size_t i)
 			       CLOCK_MARGIN_MS));
 }
 
+static err_t judge_log(struct recount *recount, struct err_detail *detail)
+{
+	struct log_policy policy;
+	err_t err = log_policy_read(recount->options, recount->arena, &policy, detail);
+	if (err)
+		return err;
+	recount->outcome.trusted = policy.trusted;
+	for (size_t i = 0; i < policy.notes_count; i++)
+		note(recount, policy.notes[i]);
+	return ERR_OK;
+}
+
 /* What is beyond the retention may be deleted already. */
 static int64_t kept_since_ms(const struct recount *recount)
 {
@@ -458,7 +471,9 @@ static err_t limit_fine(struct recount *recount, struct err_detail *detail)
 
 static err_t verify(struct recount *recount, struct err_detail *detail)
 {
-	err_t err = take_snapshot(recount, detail);
+	err_t err = judge_log(recount, detail);
+	if (!err)
+		err = take_snapshot(recount, detail);
 	if (!err)
 		err = read_log(recount, detail);
 	if (err)
@@ -562,6 +577,13 @@ err_t recount_rebuild(const struct recount_options *options, struct arena *arena
 	err_t err = begin(&recount, options, arena, detail);
 	recount.admits = true;
 	recount.keep_since_ms = recount.now_ms - recount.horizon_ms - DAY_MS;
+	if (!err)
+		err = judge_log(&recount, detail);
+	if (!err && !recount.outcome.trusted)
+		err = err_fail(detail, ERR_CALIBRATION_LOG,
+			       "the log may have lost records, what is counted would be replaced by less; "
+			       "nothing was changed (" STR_FMT ")",
+			       STR_ARG(recount.outcome.notes[0]));
 	if (!err)
 		err = lock_rebuilds(recount.database, detail);
 	if (!err)

@@ -36,6 +36,7 @@ struct recount_outcome {
 	int64_t feedback; /* messages among them, of the feedback topic */
 	int64_t skipped;  /* undecodable, or with values that cannot be counted */
 	struct recount_range range;
+	bool trusted;  /* the log holds all that was written from its beginning on, as far as can be told */
 	bool complete; /* no earlier buckets than the range's may have cases of deleted records */
 	str_t *notes;  /* why something is left out, a sentence each */
 	size_t notes_count;
@@ -47,7 +48,8 @@ struct recount_outcome {
 err_t recount_verify(const struct recount_options *options, struct arena *arena,
 		     struct recount_outcome *ret_outcome, struct err_detail *detail);
 
-/* Replaces. While it reads the log others go on counting; for the last records and the replacement itself
- * they wait. ERR_CONFLICT: another rebuild is running, or as above. */
+/* Replaces. ERR_CALIBRATION_LOG: the log is not to be trusted, see recount_outcome. While it reads the log
+ * others go on counting; for the last records and the replacement itself they wait. ERR_CONFLICT: another
+ * rebuild is running, or as above. */
 err_t recount_rebuild(const struct recount_options *options, struct arena *arena,
 		      struct recount_outcome *ret_outcome, struct err_detail *detail);

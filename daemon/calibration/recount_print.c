@@ -143,11 +143,11 @@ void recount_print_json(FILE *stream, const struct recount_outcome *outcome, boo
 		json_array_append_new(notes, json_text(outcome->notes[i]));
 	for (size_t i = 0; i < outcome->differences.count; i++)
 		json_array_append_new(differences, json_difference(&outcome->differences.items[i]));
-	json_t *root =
-		json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:o}", "records", (json_int_t)outcome->records,
-			  "feedback", (json_int_t)outcome->feedback, "cases", (json_int_t)outcome->cases,
-			  "skipped", (json_int_t)outcome->skipped, "complete", (int)outcome->complete,
-			  "since_ms", (json_int_t)outcome->range.since_ms, "notes", notes);
+	json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:o}", "records",
+				 (json_int_t)outcome->records, "feedback", (json_int_t)outcome->feedback,
+				 "cases", (json_int_t)outcome->cases, "skipped", (json_int_t)outcome->skipped,
+				 "complete", (int)outcome->complete, "trusted", (int)outcome->trusted,
+				 "since_ms", (json_int_t)outcome->range.since_ms, "notes", notes);
 	if (rebuilt)
 		json_object_update_new(root, json_pack("{s:I, s:I}", "buckets_removed",
 						       (json_int_t)outcome->removed, "buckets_added",

@@ -33,6 +33,11 @@ static err_t report(const struct calibration_options *options, const struct conf
 static err_t judge(const struct recount_outcome *outcome, struct err_detail *detail)
 {
 	const struct recount_differences *differences = &outcome->differences;
+	if (differences->differing && !outcome->trusted)
+		return err_fail(
+			detail, ERR_CALIBRATION_LOG,
+			"%lld of %lld buckets differ from the log, which cannot be trusted (see the notes)",
+			(long long)differences->differing, (long long)differences->compared);
 	if (differences->differing)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
 				"%lld of %lld buckets differ from the log; \"assayd calibration --rebuild\" "

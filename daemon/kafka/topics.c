@@ -62,6 +62,8 @@ struct named_topic {
 	int replicas;	     /* the fewest of its partitions; 0: not known, likewise below */
 	int64_t max_message; /* max.message.bytes */
 	int64_t min_in_sync; /* min.insync.replicas */
+	int64_t retention_ms;
+	bool compacted;
 };
 
 enum { INPUT, SCORED, ADVISORY, DEAD_LETTER, FEEDBACK, TOPICS };
@@ -136,6 +138,10 @@ static void take_limit(struct named_topic *topic, const rd_kafka_ConfigEntry_t *
 		topic->max_message = strtoll(value, NULL, 10);
 	if (value && strcmp(name, "min.insync.replicas") == 0)
 		topic->min_in_sync = strtoll(value, NULL, 10);
+	if (value && strcmp(name, "retention.ms") == 0)
+		topic->retention_ms = strtoll(value, NULL, 10);
+	if (value && strcmp(name, "cleanup.policy") == 0)
+		topic->compacted = strstr(value, "compact") != NULL;
 }
 
 static void take_limits(struct named_topic *topics, size_t topics_count, const rd_kafka_event_t *event)
@@ -168,6 +174,45 @@ static void read_limits(rd_kafka_t *client, struct named_topic *topics, size_t t
 	rd_kafka_ConfigResource_destroy_array(resources, topics_count);
 }
 
+err_t topics_compacted(const struct kafka_settings *settings, int timeout_ms,
+		       struct topics_compacted *ret_compacted, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	struct named_topic topics[TOPICS];
+	err_t err = open_client(settings, &client, detail);
+	if (err)
+		return err;
+	size_t count = name_topics(settings, topics);
+	read_limits(client, topics, count, timeout_ms);
+	*ret_compacted =
+		(struct topics_compacted){ .scored = topics[SCORED].compacted,
+					   .feedback = count > FEEDBACK && topics[FEEDBACK].compacted };
+	return ERR_OK;
+}
+
+/* Of feedback the last message of an event is all that counts. */
+static void remark_on_cleanup(const struct named_topic *topics, struct buf *notes)
+{
+	static const char *const losses[] = {
+		[INPUT] = "events of one key replace each other, read or not",
+		[SCORED] = "records of one event_id replace each other, and \"assayd calibration --verify\" "
+			   "has no "
+			   "log to trust",
+		[ADVISORY] = "advisories of one event replace each other",
+		[DEAD_LETTER] = "events without a key cannot become dead letters, and their partitions pause",
+	};
+	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+		if (topics[i].compacted)
+			buf_printf(notes, "topic \"%s\" has cleanup.policy = compact: %s; set delete\n",
+				   topics[i].name, losses[i]);
+	const int64_t longest_window_ms = INT64_C(7) * 24 * 3600 * 1000;
+	if (topics[SCORED].retention_ms > 0 && topics[SCORED].retention_ms < longest_window_ms)
+		buf_printf(notes,
+			   "topic \"%s\" keeps records for %lld h: older ones are gone for auditors, and "
+			   "calibration's window of 7 days cannot be verified or rebuilt in full\n",
+			   topics[SCORED].name, (long long)(topics[SCORED].retention_ms / 3600000));
+}
+
 static void remark(const struct kafka_settings *settings, const struct named_topic *topics,
 		   size_t topics_count, struct buf *notes)
 {
@@ -196,6 +241,7 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 		buf_printf(notes,
 			   "topic \"%s\" takes %lld bytes, less than the input: large dead letters are cut\n",
 			   topics[DEAD_LETTER].name, (long long)topics[DEAD_LETTER].max_message);
+	remark_on_cleanup(topics, notes);
 }
 
 err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, struct arena *arena,

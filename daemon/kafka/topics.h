@@ -13,8 +13,17 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 /* The same for the topic of feedback, where that is read: scoring does without it. */
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
+/* Topics of which records go away while later ones of the same key stay (cleanup.policy = compact): a log
+ * that is not what was written, and does not say so. False also where the cluster does not tell. Blocks. */
+struct topics_compacted {
+	bool scored, feedback;
+};
+
+err_t topics_compacted(const struct kafka_settings *settings, int timeout_ms,
+		       struct topics_compacted *ret_compacted, struct err_detail *detail);
+
 /* What a person ought to know about topics that exist, one remark a line: too few replicas, limits of
- * messages and of commits that do not fit each other. Limits that the cluster does not tell are left out. In
- * the arena. */
+ * messages that do not fit each other, records that go away too early. Limits that the cluster does not tell
+ * are left out. In the arena. */
 err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, struct arena *arena,
 		     str_t *ret_notes, struct err_detail *detail);

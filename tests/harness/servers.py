@@ -7,7 +7,7 @@ import time
 
 import confluent_kafka
 import psycopg2
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -109,6 +109,11 @@ class Kafka(Server):
         topic = self._admin.list_topics(name, timeout=20).topics[name]
         return topic.error is None and len(topic.partitions) == partitions and all(
             partition.leader >= 0 for partition in topic.partitions.values())
+
+    def configure(self, topic, **settings):
+        """Sets these settings of a topic; all others become the broker's."""
+        resource = ConfigResource("topic", topic, {name.replace("_", "."): str(value) for name, value in settings.items()})
+        self._admin.alter_configs([resource])[resource].result(20)
 
     def produce(self, topic, messages):
         """Sends messages: values, or dicts with value and any of key, headers, partition. All are acknowledged."""

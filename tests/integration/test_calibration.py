@@ -8,7 +8,7 @@ import events
 from daemon import BINARY
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
-DIFFERS = 65
+DIFFERS, LOST = 65, 69
 FEEDBACK = """
 SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_buckets
 WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
@@ -59,10 +59,18 @@ def test_feedback_enters_calibration_and_is_recounted(rig):
     done = calibration(rig, "--verify", "--json")
     assert done.returncode == DIFFERS, done
     found = json.loads(done.stdout)
-    assert found["buckets_differing"] == 1 and found["skipped"] == 3
+    assert found["buckets_differing"] == 1 and found["trusted"] and found["skipped"] == 3
     (difference,) = found["differences"]
     assert (difference["application"], difference["label_source"], difference["width_s"]) == ("fed", "FEEDBACK", 3600)
     assert int(difference["counted"]["weight_correct"]) - int(difference["stored"]["weight_correct"]) == 1
+
+    rig.kafka.configure(rig.topics.scored, cleanup_policy="compact")  # from now on records may go away without a trace
+    done = calibration(rig, "--verify")
+    assert done.returncode == LOST and "cannot be trusted" in done.stderr, done
+    assert f"note: {rig.topics.scored} has cleanup.policy = compact" in done.stdout
+    done = calibration(rig, "--rebuild")
+    assert done.returncode == LOST and "nothing was changed" in done.stderr, done
+    rig.kafka.configure(rig.topics.scored, cleanup_policy="delete")
 
     done = calibration(rig, "--rebuild")
     assert done.returncode == 0 and "1 buckets removed, 1 added" in done.stdout, done

@@ -383,3 +383,14 @@ def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, confi
     assert any(made.input in note and "kafka.max_message_bytes is 500000" in note for note in notes), notes
     assert any(made.scored in note and "published without the event" in note for note in notes), notes
     assert not any("large dead letters are cut" in note for note in notes), notes
+    assert not any("cleanup.policy" in note or "keeps records" in note for note in notes), notes
+
+
+def test_check_remarks_on_topics_that_lose_records(kafka, topics, config_file):
+    made = topics(1, cleanup_policy="compact", retention_ms=48 * 3600 * 1000)
+    done = assayd("check", "--config", config_file({"kafka": made.settings(kafka)}))
+    assert done.returncode == 0, done.stdout + done.stderr
+    notes = [line.partition("note: ")[2] for line in done.stdout.splitlines() if "note: " in line]
+    compacted = [note.split('"')[1] for note in notes if "cleanup.policy = compact" in note]
+    assert compacted == [made.input, made.scored, made.advisory, made.dead_letter]
+    assert any(f'"{made.scored}" keeps records for 48 h' in note for note in notes), notes

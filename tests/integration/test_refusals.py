@@ -6,7 +6,6 @@ import subprocess
 import time
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource
 
 import events
 from daemon import BINARY, config_text
@@ -115,12 +114,6 @@ def test_check_shuts_out_nobody(rig, kafka, permissions, make_daemon, tmp_path):
     assert daemon.running() and daemon.terminate() == 0
 
 
-def configure(kafka, topic, **settings):
-    resource = ConfigResource("topic", topic, {name.replace("_", "."): str(value) for name, value in settings.items()})
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    admin.alter_configs([resource])[resource].result(20)
-
-
 def awaited_log(daemon, text, timeout=40):
     deadline = time.monotonic() + timeout
     while text not in daemon.log():
@@ -140,8 +133,8 @@ def test_messages_that_are_refused_are_found_and_shortened(rig, kafka):
     """A record that is too large goes without its event, one that is too large even so becomes a dead letter, a letter that is
     too large is cut; those beside them in the same transaction are published once, as they are."""
     config = rig.config(partitions=1, judge=None, calibration=None, targets=None, kafka={"transaction_timeout_ms": 3000})
-    configure(kafka, rig.topics.scored, max_message_bytes=20_000)
-    configure(kafka, rig.topics.dead_letter, max_message_bytes=100_000)
+    kafka.configure(rig.topics.scored, max_message_bytes=20_000)
+    kafka.configure(rig.topics.dead_letter, max_message_bytes=100_000)
     ordinary = [events.sure() for _ in range(20)]
     large = events.sure(question="why " * 30_000)
     hopeless = events.sure(model="m" * 30_000)  # which the record names anyway
@@ -170,7 +163,7 @@ def test_messages_that_are_refused_are_found_and_shortened(rig, kafka):
 def test_a_letter_that_is_refused_pauses_its_partition_until_that_is_mended(rig, kafka):
     """A compacted topic takes no message without a key."""
     config = rig.config(partitions=2, judge=None, calibration=None, targets=None)
-    configure(kafka, rig.topics.dead_letter, cleanup_policy="compact")
+    kafka.configure(rig.topics.dead_letter, cleanup_policy="compact")
     daemon = rig.make(config)
     daemon.start()
     first = [events.sure() for _ in range(4)]
@@ -186,7 +179,7 @@ def test_a_letter_that_is_refused_pauses_its_partition_until_that_is_mended(rig,
     assert sorted(names) == sorted(event["event_id"] for event in [*first, other])
     assert "1 partitions paused" in daemon.status()
 
-    configure(kafka, rig.topics.dead_letter, cleanup_policy="delete")
+    kafka.configure(rig.topics.dead_letter, cleanup_policy="delete")
     assert letters_of(rig, 1)[1].value() == b"junk"
     names = [str(record["event_id"]) for _, record in rig.scored(6)]
     assert sorted(names) == sorted(event["event_id"] for event in [*first, other, held_back])
