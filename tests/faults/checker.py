@@ -24,7 +24,7 @@ BUSY_S = 10  # seconds in a row with a whole processor that nobody needs
 # Lines of levels error and critical that a fault explains: (text, faults that explain it; none: any).
 AWAY = ("broker kill", "broker halt", "broker kill, away", "broker full", "kafka held", "kafka cut again and again")
 EXPLAINED = (
-    ("terminating connection due to", ("postgres kill",)),  # libpq itself, in a worker that is just connecting
+    ("terminating connection due to", ("postgres kill", "postgres halt", "target kill", "target halt")),  # libpq itself, in a worker that is just connecting
     ("no answer from", AWAY),  # a start that waited for 30 s
     ("publishes as", AWAY + ("kafka forgotten", "kafka slow", "freeze", "freeze, outlast", "zombie")),
     # a transaction that the broker does not know of any more cannot be aborted: librdkafka calls that fatal
@@ -58,6 +58,27 @@ def described(cells):
     for key, sums in cells.items():
         cases[key[5]] += sums[0]
     return f"{dict(sorted(cases.items()))} cases in {len(cells)} cells"
+
+
+def misjudged(record, expected):
+    """What the record says that is wrong; what it lacks because something was away it must say. Empty: nothing."""
+    verdict, technical = record["safety"]["verdict"], record["confidence"]["technical"]
+    if verdict == "UNKNOWN":  # without a catalog
+        return "" if technical is None and record["result_validation"] is None else "a verdict of what is unknown"
+    if verdict != expected.verdict:
+        return f"{verdict} instead of {expected.verdict}"
+    if technical is None or technical["score"] != expected.technical:
+        return f"technical {technical} instead of {expected.technical}"
+    result = record["result_validation"]
+    if expected.result is None or expected.verdict != "SAFE":
+        return ""
+    if result and result["status"] == "COMPARED":
+        return "" if result["score"] == expected.result else f"result {result['score']} instead of {expected.result}"
+    flagged = any(error["metric"].startswith("result") for error in record["errors"])
+    labelled = record["label"] and record["label"]["source"] == "RESULT"
+    if result and result["status"] == "UNAVAILABLE" and flagged and not labelled:
+        return ""
+    return f"result {result and result['status']}, flagged {flagged}, labelled {labelled}"
 
 
 class Checker:
@@ -156,6 +177,14 @@ class Checker:
             if not sent.key().startswith(b"poison") and not small:
                 self.problems.append(f"a good event is a dead letter: {headers}")
         del self.problems[20:]
+
+    def check_verdicts(self):
+        wrong = collections.Counter()
+        for record in self.records:
+            expected = self.load.expected(self.inputs[record.origin]) if record.origin in self.inputs else None
+            if expected and (text := misjudged(record.data, expected)):
+                wrong[text[:400]] += 1
+        self.problems += [f"{count} wrong records: {text}" for text, count in wrong.most_common(3)]
 
     def check_advisories(self):
         reader = Reader(self.rig.servers.kafka, self.rig.topics.advisory)
@@ -272,6 +301,7 @@ class Checker:
         self.read_again()
         self.check_once()
         self.check_contents()
+        self.check_verdicts()
         self.check_advisories()
         self.check_open_transactions()
         self.verify_calibration()

@@ -19,6 +19,7 @@ class Faults:
         self.stops = []  # (daemon, exit status, seconds)
         # starts and stops may take longer than planned, into the next fault
         self._broker = threading.Lock()
+        self._turns = {lane: threading.Lock() for lane in ("guest", "postgres", "targets")}
         self._daemons = [threading.Lock() for _ in rig.instances]
         self._answer_as_planned()
 
@@ -40,12 +41,18 @@ class Faults:
         begin = time.monotonic() - self.rig.began
         self.rig.note(f"begins: {fault.kind} {'' if fault.who is None else fault.who}")
         try:
-            with self._daemons[fault.who] if KINDS[fault.kind][1] == "daemon" else contextlib.nullcontext():
+            with self._turn(fault):
                 action(fault)
         except Exception as error:  # the harness itself: a schedule with half of its faults proves nothing
             self.problems.append(f"harness: {fault.kind}: {type(error).__name__} {error}")
         self.rig.note(f"over:   {fault.kind} {'' if fault.who is None else fault.who}")
         self.windows.append((fault.kind, fault.who, begin, time.monotonic() - self.rig.began))
+
+    def _turn(self, fault):
+        lane = KINDS[fault.kind][1]
+        if lane == "daemon":
+            return self._daemons[fault.who]
+        return self._turns.get(lane, contextlib.nullcontext())
 
     # ---- daemons ----
 
@@ -122,7 +129,7 @@ class Faults:
         time.sleep(fault.for_s)
         self._link(fault).slow(0)
 
-    _database_slow = _kafka_slow
+    _database_slow = _target_slow = _kafka_slow
 
     def _kafka_held(self, fault):
         self._link(fault).hold()
@@ -186,10 +193,30 @@ class Faults:
 
     # ---- the others ----
 
+    def _server_of(self, fault):
+        return self.servers.target if fault.kind.startswith("target") else self.servers.postgres
+
     def _postgres_kill(self, fault):
-        self.servers.postgres.kill()
+        self._server_of(fault).kill()
         time.sleep(fault.for_s)
-        self.servers.postgres.resume()
+        self._server_of(fault).resume()
+
+    _target_kill = _postgres_kill
+
+    def _postgres_halt(self, fault):
+        self._server_of(fault).halt()
+        time.sleep(fault.for_s)
+        self._server_of(fault).resume()
+
+    _target_halt = _postgres_halt
+
+    def _postgres_hung(self, fault):
+        """It takes connections and never says anything."""
+        stopped = self.servers.freeze(self._server_of(fault))
+        time.sleep(fault.for_s)
+        self.servers.thaw(stopped)
+
+    _target_hung = _postgres_hung
 
     def _answer_as_planned(self):
         delays = self.plan.judge_delays_s
@@ -211,6 +238,11 @@ class Faults:
         self.servers.judge.answer = lambda prompt: Answer(delay_s=max(0.0, until - time.monotonic()))
         time.sleep(fault.for_s)
         self._answer_as_planned()
+
+    def _judge_away(self, fault):
+        self.servers.judge.halt()
+        time.sleep(fault.for_s)
+        self.servers.judge.resume()
 
     def _judge_cut(self, fault):
         for link in self.servers.links["judge"]:

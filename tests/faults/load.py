@@ -1,5 +1,6 @@
 """The events of a schedule, and what is said about them, sent at a steady rate while everything around them breaks."""
 
+import dataclasses
 import functools
 import random
 import threading
@@ -10,23 +11,38 @@ import confluent_kafka
 import events
 from feedback import Feedback
 
-TRUTHS = ["SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city" + tail
-          for tail in ("", " HAVING count(*) > 0", " HAVING count(*) > 5", " ORDER BY 2 LIMIT 2")]
+CITY_COUNTS = "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"
+TRUTHS = {"": 1.0, " HAVING count(*) > 0": 1.0, " HAVING count(*) > 5": 1.0, " ORDER BY 2 LIMIT 2": 0.3}  # tail: score
 POISON_SHARE = 0.01
 NAMESAKE_SHARE = 0.005  # events with the event_id of an earlier one, which are events all the same
 BATCH_S = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What a record has to say, unless it says what it lacks."""
+
+    verdict: str = "SAFE"
+    technical: float = 100.0
+    result: float = None
+
+
+def _template(event, **expected):
+    made = events.Template(event)
+    made.expected = Expected(**expected)
+    return made
 
 
 def templates():
     made = []
     for model in ("model-a", "model-b", "model-c"):
         common = {"target": "shop", "model": model}
-        made += [events.Template(events.sure(question=f"Question {number}?", **common)) for number in range(12)]
-        made += [events.Template(events.event(question=f"Question {number}?", ground_truth={"sql": truth}, **common))
-                 for number, truth in enumerate(TRUTHS)]
-        made += [events.Template(events.event("DELETE FROM orders", **common)),
-                 events.Template(events.event("SELECT nope FROM orders", **common)),
-                 events.Template(events.sure(model=model))]
+        made += [_template(events.sure(question=f"Question {number}?", **common)) for number in range(12)]
+        made += [_template(events.event(question=f"Question {number}?", ground_truth={"sql": CITY_COUNTS + tail}, **common),
+                           result=score) for number, (tail, score) in enumerate(TRUTHS.items())]
+        made += [_template(events.event("DELETE FROM orders", **common), verdict="UNSAFE"),
+                 _template(events.event("SELECT nope FROM orders", **common), technical=75.0),
+                 _template(events.sure(model=model))]
     return made
 
 
@@ -56,6 +72,11 @@ class Load:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
+    def expected(self, message):
+        """What the record of that input has to say; None: it cannot be read."""
+        number = dict(message.headers() or ()).get("template")
+        return None if number is None else self._templates[int(number)].expected
+
     def _delivered(self, error, message):
         if error:
             self.refused.append(str(error))
@@ -69,7 +90,9 @@ class Load:
             message = {"key": b"poison-%d" % self.sent, "value": poison(self._pick, self.sent)}
         else:
             encoder = self._pick.choice((events.encode, events.encode_json))
-            event_id, message = self._named(*self._pick.choice(self._templates).message(encoder))
+            template = self._pick.choice(self._templates)
+            event_id, message = self._named(*template.message(encoder))
+            message["headers"] = {"template": str(self._templates.index(template))}
             self.feedback.about(event_id, time.monotonic())
         self._producer.produce(self._topic, partition=partition, on_delivery=self._delivered, **message)
 

@@ -52,7 +52,7 @@ class Plan:
 
 # kind: (how often, what it keeps busy, how long in seconds). A duration of (session, a, b) is the session timeout plus
 # something between a and b; (transaction, a, b) likewise.
-KINDS = {
+FIRST_KINDS = {
     "kill": (8, "daemon", (0.0, 4.0)),
     "kill, away": (3, "daemon", ("session", 0.5, 3.0)),
     "terminate": (5, "daemon", (0.0, 3.0)),
@@ -84,6 +84,19 @@ KINDS = {
     "judge hangs": (3, "judge", (1.0, 10.0)),
     "judge cut": (2, "judge", (0.0, 0.0)),
 }
+
+# Those that came later, drawn apart from them: a seed keeps the faults that it has had.
+LATER_KINDS = {
+    "target kill": (5, "targets", (0.5, 8.0)),
+    "target halt": (3, "targets", (0.5, 6.0)),
+    "target hung": (3, "targets", (1.0, 10.0)),
+    "target slow": (2, "target", (2.0, 8.0)),
+    "postgres halt": (2, "postgres", (0.5, 8.0)),
+    "postgres hung": (3, "postgres", (1.0, 12.0)),
+    "judge away": (3, "judge", (1.0, 8.0)),
+}
+KINDS = {**FIRST_KINDS, **LATER_KINDS}
+MOST_LATER = 3
 
 PER_DAEMON = ("daemon", "kafka", "database", "target")
 MARGIN_S = {"daemon": 2.0, "broker": 8.0}
@@ -141,6 +154,9 @@ def make(seed, seconds, only=None):
     busy, wanted = {}, pick.randint(4, 9)
     for _ in range(60):
         if len(plan.faults) < wanted:
-            _add_fault(pick, plan, busy, only or KINDS)
+            _add_fault(pick, plan, busy, only or FIRST_KINDS)
+    pick_later = random.Random(f"later faults {seed}")
+    for _ in range(0 if only else pick_later.randint(0, MOST_LATER)):
+        _add_fault(pick_later, plan, busy, LATER_KINDS)
     plan.faults.sort(key=lambda fault: fault.at_s)
     return plan

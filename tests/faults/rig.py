@@ -26,29 +26,47 @@ STOP_LIMIT_S = 60  # above drain, transaction and close timeouts together
 
 
 class Servers:
-    """One broker, one PostgreSQL, one judge; each instance reaches each of them through a link of its own."""
+    """One broker, one PostgreSQL for the calibration and one as target, one judge; each instance reaches each of them
+    through a link of its own."""
 
     def __init__(self):
         if os.environ.get("KAFKA_BOOTSTRAP"):
             raise Unavailable("KAFKA_BOOTSTRAP names a broker that is not ours to break")
         self.links = {kind: [Link() for _ in range(MOST_DAEMONS)] for kind in ("kafka", "database", "target", "judge")}
         self.kafka = Kafka([link.port for link in self.links["kafka"]])
-        self.postgres = Postgres()
+        self.postgres, self.target = Postgres(), Postgres()
         self.judge = Judge()
         for link in self.links["kafka"]:
             link.target = int(self.kafka.facts[f"behind_{link.port}"])
-        for kind in ("database", "target"):
+        for kind, server in (("database", self.postgres), ("target", self.target)):
             for link in self.links[kind]:
-                link.target = self.postgres.port
+                link.target = server.port
         for link in self.links["judge"]:
             link.target = int(self.judge.base_url.split(":")[2].split("/")[0])
-        self.postgres.new_database("shop", events.SHOP)
+        self.target.new_database("shop", events.SHOP)
         self.postgres.execute("CREATE ROLE assayd LOGIN")
 
     def fill_broker_disk(self):
         """Every write of the broker to its logs fails from now on (EFBIG): it ends, as with a full disk."""
         with open(os.path.join(self.kafka.dir, "pid"), encoding="utf-8") as file:
             subprocess.run(["prlimit", "--pid", file.read().strip(), "--fsize=4096:unlimited"], check=True)
+
+    @staticmethod
+    def freeze(postgres):
+        """Stops all processes of the server; which they are."""
+        with open(os.path.join(postgres.dir, "data", "postmaster.pid"), encoding="utf-8") as file:
+            stopped = [int(file.readline())]
+        os.kill(stopped[0], signal.SIGSTOP)
+        children = subprocess.run(["pgrep", "-P", str(stopped[0])], capture_output=True, text=True, check=True)
+        for child in map(int, children.stdout.split()):
+            os.kill(child, signal.SIGSTOP)
+            stopped.append(child)
+        return stopped
+
+    @staticmethod
+    def thaw(stopped):
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
 
     def heal(self):
         for links in self.links.values():
@@ -60,6 +78,7 @@ class Servers:
             for link in links:
                 link.close()
         self.judge.close()
+        self.target.stop()
         self.postgres.stop()
         self.kafka.stop()
 
@@ -290,6 +309,7 @@ class Rig:
             shutil.copy(instance.daemon.config_file, os.path.join(folder, f"daemon-{place}.conf"))
         shutil.copy(os.path.join(self.servers.kafka.dir, "log"), os.path.join(folder, "kafka.log"))
         shutil.copy(os.path.join(self.servers.postgres.dir, "log"), os.path.join(folder, "postgres.log"))
+        shutil.copy(os.path.join(self.servers.target.dir, "log"), os.path.join(folder, "target.log"))
 
     def close(self):
         self._ended.set()

@@ -94,6 +94,7 @@ class Link:
                 await pieces.put((self._loop.loop.time() + self._delay_s, data))
         finally:
             deliverer.cancel()
+            await asyncio.gather(deliverer, return_exceptions=True)
         raise ConnectionResetError
 
     async def _deliver(self, connection, pieces, writer, carry):
