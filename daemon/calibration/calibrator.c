@@ -18,7 +18,7 @@ enum {
 	BATCH_RECORDS = 10000,
 	BATCH_AGE_MS = 500,
 	RETRY_BASE_MS = 200,
-	RETRY_CAP_MS = 10000,
+	RETRY_CAP_MS = 3000, /* a minute is what catching up may take */
 	WATERMARK_TIMEOUT_MS = 5000,
 	LAG_MS = 1000,
 	CAUGHT_UP_MS = 60000,
