@@ -13,7 +13,7 @@
 #include "sql/analysis.h"
 #include "sql/scan.h"
 #include "tests/harness/hostile_data.h"
-#include "tests/harness/oracle.h"
+#include "tests/harness/oracle_fixture.h"
 #include "tests/harness/sql_rewrites.h"
 
 #include <setjmp.h>
@@ -28,8 +28,6 @@ enum { DATASETS = 4, KINDS_MAX = 200, MUTANTS = 8, ROWS_MAX = 20000 };
 
 /* Of the rewrites that return the same rows everywhere, in parts of a thousand. */
 enum { RECOGNISED_BAR = 900 };
-
-static struct oracle oracle;
 
 /* What a statement returned on one dataset. */
 struct outcome {
@@ -374,24 +372,8 @@ static void test_equal_forms_return_equal_rows(void **state)
 	assert_true(sum.recognised * 1000 >= sum.equal * RECOGNISED_BAR);
 }
 
-static int load(void **state)
-{
-	(void)state;
-	int status = oracle_load(&oracle);
-	if (status != 0 || !oracle.has_corpus)
-		exit(status != 0 ? status : 77);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	oracle_free(&oracle);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_equal_forms_return_equal_rows) };
-	return cmocka_run_group_tests(tests, load, unload);
+	return cmocka_run_group_tests(tests, load_oracle, free_oracle);
 }

@@ -1,5 +1,6 @@
 #include "common/buf.h"
 #include "sql/catalog/content.h"
+#include "unit/sql/catalogs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,22 +21,6 @@ static const char ddl[] =
 	"CREATE FUNCTION g(VARIADIC v int[]) RETURNS SETOF int LANGUAGE sql AS '';\n"
 	"CREATE TYPE mood AS ENUM ('sad');\n"
 	"COMMENT ON TABLE a IS 'ignored';\n";
-
-static struct catalog *compile_sql(const char *text)
-{
-	struct catalog *catalog = NULL;
-	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return catalog;
-}
-
-static const struct catalog_relation *relation(const struct catalog *catalog, const char *name)
-{
-	const struct catalog_relation *found = catalog_relation_on_path(catalog, str_from(name));
-	assert_non_null(found);
-	return found;
-}
 
 static void assert_columns(const struct catalog_relation *found, const char *const *names, size_t count)
 {

@@ -3,6 +3,7 @@
 #include "common/buf.h"
 #include "harness/postgres.h"
 #include "sql/catalog/content.h"
+#include "unit/sql/catalogs.h"
 
 #include <libpq-fe.h>
 #include <setjmp.h>
@@ -41,15 +42,6 @@ static struct catalog *read_catalog(void)
 	return catalog;
 }
 
-static struct catalog *compile_file(const char *text)
-{
-	struct catalog *catalog = NULL;
-	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return catalog;
-}
-
 static void switch_database(const char *name)
 {
 	char dsn[400];
@@ -67,7 +59,7 @@ static void builtins_are_those_of_the_server(void **state)
 	(void)state;
 	run("CREATE ROLE nobody; SET ROLE nobody");
 	struct catalog *read = read_catalog();
-	struct catalog *builtin = compile_file("");
+	struct catalog *builtin = compile_sql("");
 	assert_string_equal(catalog_digest(read), catalog_digest(builtin));
 	catalog_unref(read);
 	catalog_unref(builtin);
@@ -93,7 +85,7 @@ static bool is_on(PGresult *result, int row, int column)
 static void types_are_those_of_the_server(void **state)
 {
 	(void)state;
-	struct catalog *catalog = compile_file("");
+	struct catalog *catalog = compile_sql("");
 	PGresult *rows =
 		ask("SELECT t.oid, typname, format_type(t.oid, NULL), typtype, typcategory, typispreferred, "
 		    "typarray,"
@@ -150,7 +142,7 @@ static const struct catalog_function *find_function(const struct catalog *catalo
 static void functions_are_those_of_the_server(void **state)
 {
 	(void)state;
-	struct catalog *catalog = compile_file("");
+	struct catalog *catalog = compile_sql("");
 	PGresult *rows =
 		ask("SELECT proname, proargtypes, provolatile, prokind, coalesce(aggkind::text, ''),"
 		    " proretset, proisstrict, pronargdefaults, provariadic, prorettype,"
@@ -186,7 +178,7 @@ static void functions_are_those_of_the_server(void **state)
 static void operators_and_casts_are_those_of_the_server(void **state)
 {
 	(void)state;
-	struct catalog *catalog = compile_file("");
+	struct catalog *catalog = compile_sql("");
 	PGresult *rows = ask("SELECT oprname, oprleft, oprright, oprresult, provolatile FROM pg_operator"
 			     " JOIN pg_proc p ON p.oid = oprcode");
 	assert_int_equal(PQntuples(rows), 799);
@@ -467,7 +459,7 @@ static void knows_what_users_define(void **state)
 	switch_database("described");
 	run(definitions);
 	struct catalog *read = read_catalog();
-	struct catalog *file = compile_file(definitions);
+	struct catalog *file = compile_sql(definitions);
 	assert_volatility(read);
 	assert_volatility(file);
 	assert_same(read, file);
@@ -491,7 +483,7 @@ static void reads_dumps(void **state)
 	assert_int_equal(pclose(pipe), 0);
 	buf_append_char(&dump, '\0');
 	assert_non_null(strstr(dump.data, "COPY app.accounts"));
-	struct catalog *file = compile_file(dump.data);
+	struct catalog *file = compile_sql(dump.data);
 	assert_same(read, file);
 	buf_free(&dump);
 	catalog_unref(read);

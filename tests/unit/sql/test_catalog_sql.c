@@ -1,5 +1,6 @@
 /* Catalogs from files: what is read, what is passed over, where a file is wrong. */
 #include "sql/catalog/content.h"
+#include "unit/sql/catalogs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,23 +8,6 @@
 #include <time.h>
 
 #include <cmocka.h>
-
-static struct catalog *compile(const char *text)
-{
-	struct catalog *catalog = NULL;
-	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return catalog;
-}
-
-static const struct catalog_relation *relation(const struct catalog *catalog, const char *name)
-{
-	const struct catalog_relation *found = catalog_relation_on_path(catalog, str_from(name));
-	if (!found)
-		fail_msg("no relation %s", name);
-	return found;
-}
 
 #define STRAY                                                                                                \
 	"defines nothing that can be followed: leave it out (a catalog file holds CREATE statements, as "    \
@@ -83,26 +67,26 @@ static void tells_where_a_file_is_wrong(void **state)
 static void passes_over_what_queries_cannot_see(void **state)
 {
 	(void)state;
-	struct catalog *catalog =
-		compile("\\connect shop\n"
-			"\\restrict abc'def\n"
-			"SET statement_timeout = 0; SELECT pg_catalog.set_config('search_path', '', false);\n"
-			"DROP TABLE IF EXISTS public.a; DROP TABLE public.never;\n"
-			"CREATE TABLE public.a (x int, \"from\" text);\n"
-			"CREATE TABLE IF NOT EXISTS public.a (other int);\n"
-			"COMMENT ON TABLE public.a IS '\n\\not a command; it''s a text';\n"
-			"GRANT SELECT ON public.a TO PUBLIC; ALTER TABLE public.a OWNER TO me;\n"
-			"COPY public.a (x, \"from\") FROM stdin;\n"
-			"1\tit's; -- $$ /* \"\n"
-			"\\N\t\\\\x\n"
-			"\\.\n"
-			"-- COPY b FROM stdin; it's a comment\n"
-			"/* nested /* it's */ \\ one */\n"
-			"CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $body$\n"
-			"\\not a command\nSELECT 'COPY a FROM stdin;' $body$;\n"
-			"INSERT INTO public.a VALUES (1, E'it\\'s; '), (2, 'COPY a FROM stdin;');\n"
-			"COPY public.a FROM stdin WITH (FORMAT csv);\r\n1,\"x\"\r\n\\.\r\n"
-			"CREATE TABLE public.last (x int)");
+	struct catalog *catalog = compile_sql(
+		"\\connect shop\n"
+		"\\restrict abc'def\n"
+		"SET statement_timeout = 0; SELECT pg_catalog.set_config('search_path', '', false);\n"
+		"DROP TABLE IF EXISTS public.a; DROP TABLE public.never;\n"
+		"CREATE TABLE public.a (x int, \"from\" text);\n"
+		"CREATE TABLE IF NOT EXISTS public.a (other int);\n"
+		"COMMENT ON TABLE public.a IS '\n\\not a command; it''s a text';\n"
+		"GRANT SELECT ON public.a TO PUBLIC; ALTER TABLE public.a OWNER TO me;\n"
+		"COPY public.a (x, \"from\") FROM stdin;\n"
+		"1\tit's; -- $$ /* \"\n"
+		"\\N\t\\\\x\n"
+		"\\.\n"
+		"-- COPY b FROM stdin; it's a comment\n"
+		"/* nested /* it's */ \\ one */\n"
+		"CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $body$\n"
+		"\\not a command\nSELECT 'COPY a FROM stdin;' $body$;\n"
+		"INSERT INTO public.a VALUES (1, E'it\\'s; '), (2, 'COPY a FROM stdin;');\n"
+		"COPY public.a FROM stdin WITH (FORMAT csv);\r\n1,\"x\"\r\n\\.\r\n"
+		"CREATE TABLE public.last (x int)");
 	assert_int_equal(relation(catalog, "a")->columns_count, 2);
 	assert_string_equal(relation(catalog, "a")->columns[1].name.ptr, "from");
 	(void)relation(catalog, "last");
@@ -116,12 +100,12 @@ static void follows_the_search_path(void **state)
 {
 	(void)state;
 	struct catalog *catalog =
-		compile("CREATE SCHEMA app; CREATE SCHEMA other;"
-			"CREATE TABLE t (in_public int); CREATE TABLE other.o (x int);"
-			"SET search_path = app, public;"
-			"CREATE TABLE t (in_app int); CREATE TYPE kind AS ENUM ('a');"
-			"CREATE FUNCTION lower(text) RETURNS int VOLATILE LANGUAGE sql AS '';"
-			"CREATE VIEW v AS SELECT * FROM t;");
+		compile_sql("CREATE SCHEMA app; CREATE SCHEMA other;"
+			    "CREATE TABLE t (in_public int); CREATE TABLE other.o (x int);"
+			    "SET search_path = app, public;"
+			    "CREATE TABLE t (in_app int); CREATE TYPE kind AS ENUM ('a');"
+			    "CREATE FUNCTION lower(text) RETURNS int VOLATILE LANGUAGE sql AS '';"
+			    "CREATE VIEW v AS SELECT * FROM t;");
 	size_t count;
 	assert_string_equal(relation(catalog, "t")->columns[0].name.ptr, "in_app");
 	assert_string_equal(relation(catalog, "v")->columns[0].name.ptr, "in_app");
@@ -138,8 +122,9 @@ static void follows_the_search_path(void **state)
 	(void)catalog_functions(catalog, STR("public"), STR("lower"), &count);
 	assert_int_equal(count, 0);
 	catalog_unref(catalog);
-	catalog = compile("CREATE SCHEMA app; CREATE FUNCTION app.lower(text) RETURNS int LANGUAGE sql AS '';"
-			  "ALTER DATABASE d SET search_path = app, pg_catalog");
+	catalog = compile_sql(
+		"CREATE SCHEMA app; CREATE FUNCTION app.lower(text) RETURNS int LANGUAGE sql AS '';"
+		"ALTER DATABASE d SET search_path = app, pg_catalog");
 	lower = catalog_functions(catalog, STR_NONE, STR("lower"), &count);
 	assert_true(count == 4 && !lower[0]->is_system && lower[1]->is_system);
 	(void)catalog_functions(catalog, STR_NONE, STR("upper"), &count);
@@ -164,7 +149,7 @@ static void keeps_queries_of_views(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-		struct catalog *catalog = compile(views[i].view);
+		struct catalog *catalog = compile_sql(views[i].view);
 		size_t count;
 		const struct catalog_relation *relations = catalog_relations(catalog, &count);
 		assert_int_equal(count, 1);
@@ -177,13 +162,13 @@ static void keeps_queries_of_views(void **state)
 static void replaces(void **state)
 {
 	(void)state;
-	struct catalog *catalog =
-		compile("CREATE VIEW v AS SELECT 1 AS a; CREATE OR REPLACE VIEW v AS SELECT 1 AS a, 2 AS b;"
-			"CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
-			"CREATE FUNCTION f(text) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
-			"CREATE OR REPLACE FUNCTION f(int) RETURNS text STRICT LANGUAGE sql AS '';"
-			"CREATE FUNCTION g(int) RETURNS int LANGUAGE sql AS ''; ALTER FUNCTION g(int) STABLE;"
-			"CREATE DOMAIN d AS int; ALTER DOMAIN d ADD CHECK (f(VALUE) IS NOT NULL);");
+	struct catalog *catalog = compile_sql(
+		"CREATE VIEW v AS SELECT 1 AS a; CREATE OR REPLACE VIEW v AS SELECT 1 AS a, 2 AS b;"
+		"CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
+		"CREATE FUNCTION f(text) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
+		"CREATE OR REPLACE FUNCTION f(int) RETURNS text STRICT LANGUAGE sql AS '';"
+		"CREATE FUNCTION g(int) RETURNS int LANGUAGE sql AS ''; ALTER FUNCTION g(int) STABLE;"
+		"CREATE DOMAIN d AS int; ALTER DOMAIN d ADD CHECK (f(VALUE) IS NOT NULL);");
 	size_t count;
 	assert_int_equal(relation(catalog, "v")->columns_count, 2);
 	const struct catalog_function *const *f = catalog_functions(catalog, STR_NONE, STR("f"), &count);
@@ -199,7 +184,7 @@ static void replaces(void **state)
 static void leaves_unknown_types_unsure(void **state)
 {
 	(void)state;
-	struct catalog *catalog = compile(
+	struct catalog *catalog = compile_sql(
 		"CREATE EXTENSION postgis; CREATE TABLE places (id int, at geometry(Point,4326), all_at "
 		"geometry[]);"
 		"CREATE FUNCTION id_of(places.id%TYPE) RETURNS int IMMUTABLE LANGUAGE sql AS '';"
@@ -222,7 +207,7 @@ static void leaves_unknown_types_unsure(void **state)
 	assert_true(relation(catalog, "heirs")->is_open);
 	assert_true(catalog_has_unknown_extensions(catalog));
 	catalog_unref(catalog);
-	catalog = compile("CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;");
+	catalog = compile_sql("CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;");
 	assert_false(catalog_has_unknown_extensions(catalog));
 	catalog_unref(catalog);
 }
@@ -230,7 +215,7 @@ static void leaves_unknown_types_unsure(void **state)
 static void knows_user_objects(void **state)
 {
 	(void)state;
-	struct catalog *catalog = compile(
+	struct catalog *catalog = compile_sql(
 		"CREATE TYPE complex;"
 		"CREATE FUNCTION complex_in(cstring) RETURNS complex VOLATILE STRICT LANGUAGE c AS 'x';"
 		"CREATE FUNCTION complex_out(complex) RETURNS cstring IMMUTABLE STRICT LANGUAGE c AS 'x';"
@@ -267,10 +252,10 @@ static void is_cheap_to_compile(void **state)
 {
 	struct timespec start, end;
 	(void)state;
-	catalog_unref(compile(""));
+	catalog_unref(compile_sql(""));
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
 	for (int i = 0; i < 100; i++)
-		catalog_unref(compile("CREATE TABLE t (id int PRIMARY KEY, name text)"));
+		catalog_unref(compile_sql("CREATE TABLE t (id int PRIMARY KEY, name text)"));
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 	assert_true(seconds < 1.0); /* some 20 µs each, without sanitizers */

@@ -11,13 +11,13 @@
  * left out. See metamorphic.md. Skipped, by name, where the corpus or PostgreSQL is not there.
  */
 #include "tests/harness/hostile_data.h"
+#include "tests/harness/oracle_fixture.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
 enum { SHARE = 40, LIMITS_OFTEN = 4, KINDS_MOST = 320, WRONG_SHOWN = 60 };
 
 static const enum hostile_data datasets[] = { DATA_ITS_OWN, DATA_DENSE, DATA_SPARSE };
 
-static struct oracle oracle;
 static FILE *list;
 
 /* What became of the rewrites of a kind. */
@@ -254,26 +254,10 @@ static void rewrites_score_what_they_return(void **state)
 	assert_int_equal(promises_broken, 0);
 }
 
-static int load(void **state)
-{
-	(void)state;
-	int status = oracle_load(&oracle);
-	if (status != 0 || !oracle.has_corpus)
-		exit(status != 0 ? status : 77);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	oracle_free(&oracle);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = { cmocka_unit_test(rewrites_score_what_they_return) };
-	return cmocka_run_group_tests(tests, load, unload);
+	return cmocka_run_group_tests(tests, load_oracle, free_oracle);
 }

@@ -7,6 +7,7 @@
  * ASSAYD_METAMORPHIC_LIST: a file for all pairs that are not alike, with the reason. See metamorphic.md.
  * Skipped, by name, where the corpus or PostgreSQL is not there.
  */
+#include "tests/harness/oracle_fixture.h"
 #include "tests/harness/truths.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
@@ -63,7 +64,6 @@ struct tally {
 	unsigned wrong;
 };
 
-static struct oracle oracle;
 static struct tally tally;
 static FILE *list;
 static unsigned shapes_tried;
@@ -315,26 +315,10 @@ static void alternatives_score_what_they_return(void **state)
 	assert_true(tally.questions >= 250 && tally.pairs[1][ALIKE] > 0);
 }
 
-static int load(void **state)
-{
-	(void)state;
-	int status = oracle_load(&oracle);
-	if (status != 0 || !oracle.has_corpus)
-		exit(status != 0 ? status : 77);
-	return 0;
-}
-
-static int unload(void **state)
-{
-	(void)state;
-	oracle_free(&oracle);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = { cmocka_unit_test(alternatives_score_what_they_return) };
-	return cmocka_run_group_tests(tests, load, unload);
+	return cmocka_run_group_tests(tests, load_oracle, free_oracle);
 }

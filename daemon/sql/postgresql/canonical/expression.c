@@ -310,18 +310,23 @@ static str_t indirection(struct canon *canon, const A_Indirection *node)
 	return canon_concat(canon, texts, 2 * count + 1);
 }
 
-static str_t grouping_set(struct canon *canon, const GroupingSet *set)
+str_t canon_grouping_set(struct canon *canon, GroupingSetKind kind, struct texts *members)
 {
 	static const char *const names[] = { [GROUPING_SET_EMPTY] = "EMPTY(",
 					     [GROUPING_SET_SIMPLE] = "SIMPLE(",
 					     [GROUPING_SET_ROLLUP] = "ROLLUP(",
 					     [GROUPING_SET_CUBE] = "CUBE(",
 					     [GROUPING_SET_SETS] = "SETS(" };
+	if (kind == GROUPING_SET_CUBE || kind == GROUPING_SET_SETS)
+		texts_sort(members);
+	return texts_join(canon, str_from(names[kind]), members, STR(")"));
+}
+
+static str_t grouping_set(struct canon *canon, const GroupingSet *set)
+{
 	struct texts texts = { 0 };
 	canon_expressions(canon, set->content, &texts);
-	if (set->kind == GROUPING_SET_CUBE || set->kind == GROUPING_SET_SETS)
-		texts_sort(&texts);
-	return texts_join(canon, str_from(names[set->kind]), &texts, STR(")"));
+	return canon_grouping_set(canon, set->kind, &texts);
 }
 
 /* now() is CURRENT_TIMESTAMP. */

@@ -203,6 +203,8 @@ str_t canon_tokens_masked(str_t sql, enum sql_dialect dialect, struct arena *are
 str_t canon_expression(struct canon *canon, const Node *node);
 void canon_expressions(struct canon *canon, const List *list, struct texts *texts);
 str_t canon_listed(struct canon *canon, str_t open, const List *list);
+/* `members` in order where it counts; they are sorted otherwise. */
+str_t canon_grouping_set(struct canon *canon, GroupingSetKind kind, struct texts *members);
 str_t canon_constant(struct canon *canon, const A_Const *literal);
 str_t canon_operator(struct canon *canon, const List *names);
 /* The literal as what it is compared with asks for: casts that change nothing vanish. */

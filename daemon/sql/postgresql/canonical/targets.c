@@ -229,17 +229,10 @@ static str_t named_group(struct canon *canon, const struct target_list *list, co
 
 static str_t grouping_set(struct canon *canon, const struct target_list *list, const GroupingSet *set)
 {
-	static const char *const names[] = { [GROUPING_SET_EMPTY] = "EMPTY(",
-					     [GROUPING_SET_SIMPLE] = "SIMPLE(",
-					     [GROUPING_SET_ROLLUP] = "ROLLUP(",
-					     [GROUPING_SET_CUBE] = "CUBE(",
-					     [GROUPING_SET_SETS] = "SETS(" };
 	struct texts texts = { 0 };
 	const ListCell *cell;
 	foreach(cell, set->content) texts_add(canon, &texts, canon_group_key(canon, list, lfirst(cell)));
-	if (set->kind == GROUPING_SET_CUBE || set->kind == GROUPING_SET_SETS)
-		texts_sort(&texts);
-	return texts_join(canon, str_from(names[set->kind]), &texts, STR(")"));
+	return canon_grouping_set(canon, set->kind, &texts);
 }
 
 str_t canon_group_key(struct canon *canon, const struct target_list *list, const Node *key)
