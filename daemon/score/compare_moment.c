@@ -150,8 +150,61 @@ static bool take_zone(struct cursor *cursor, int64_t *ret_us)
 	return true;
 }
 
+/* Two digits; what is none sets `bad`. */
+static inline unsigned two_digits(const char *at, unsigned *bad)
+{
+	unsigned tens = (unsigned char)at[0] - (unsigned)'0', ones = (unsigned char)at[1] - (unsigned)'0';
+	*bad |= (tens > 9) | (ones > 9);
+	return tens * 10 + ones;
+}
+
+/* Up to six digits behind the point and +00 behind them, or nothing. */
+static inline bool take_usual_end(const char *at, const char *end, int64_t *ret_us)
+{
+	int64_t fraction = 0, scale = SECOND_US;
+	if (at < end && *at == '.') {
+		at++;
+		if (at == end || !is_digit(*at))
+			return false;
+		for (; at < end && is_digit(*at) && scale > 1; at++) {
+			fraction = fraction * 10 + (*at - '0');
+			scale /= 10;
+		}
+	}
+	*ret_us = fraction * scale;
+	return at == end || (end - at == 3 && memcmp(at, "+00", 3) == 0);
+}
+
+/* Nearly all moments are written as PostgreSQL does it: 2024-03-01, 2024-03-01 12:00:00, .123456 and +00
+ * behind it. False: another form, or none. */
+static inline bool parse_usual(str_t text, int64_t *ret_us)
+{
+	const char *at = text.ptr, *end = text.ptr + text.len;
+	unsigned bad = 0;
+	if (text.len < 10 || (text.len > 10 && text.len < 19) || at[4] != '-' || at[7] != '-')
+		return false;
+	int64_t year = two_digits(at, &bad) * 100 + two_digits(at + 2, &bad), fraction = 0;
+	unsigned month = two_digits(at + 5, &bad), day = two_digits(at + 8, &bad);
+	unsigned hour = 0, minute = 0, second = 0;
+	if (bad || year == 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+		return false;
+	if (text.len > 10) {
+		hour = two_digits(at + 11, &bad);
+		minute = two_digits(at + 14, &bad);
+		second = two_digits(at + 17, &bad);
+		if (bad || at[10] != ' ' || at[13] != ':' || at[16] != ':' || hour > 23 || minute > 59 ||
+		    second > 59 || !take_usual_end(at + 19, end, &fraction))
+			return false;
+	}
+	*ret_us = days_of(year, month, day) * DAY_US + (hour * 60 + minute) * MINUTE_US + second * SECOND_US +
+		  fraction;
+	return true;
+}
+
 bool compare_parse_moment(str_t text, int64_t *ret_us)
 {
+	if (parse_usual(text, ret_us))
+		return true;
 	struct cursor cursor = { text.ptr, text.ptr + text.len };
 	int64_t date, clock = 0, zone = 0;
 	if (!take_date(&cursor, &date))

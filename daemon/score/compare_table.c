@@ -115,8 +115,19 @@ static void read_textual(struct reader *reader, size_t row, str_t text)
 		may_be_moment && compare_parse_moment(text, &us) ? scatter((uint64_t)us) : hash_text(text);
 }
 
+/* Whether numbers, NaN and infinities begin so. */
+static bool begins_as_number(str_t text)
+{
+	char first = text.len > 0 ? text.ptr[0] : 'x';
+	return first <= '9' || (first | 0x20) == 'n' || (first | 0x20) == 'i';
+}
+
 static void read_loosely(struct reader *reader, size_t row, str_t text)
 {
+	if (!begins_as_number(text)) {
+		read_textual(reader, row, text);
+		return;
+	}
 	bool guessed = reader->mode == COMPARE_GUESSED;
 	bool no_key = reader->mode == COMPARE_LOOSE || text.len < KEY_LENGTH_LEAST;
 	double number;

@@ -1,6 +1,8 @@
 /* Which dates, times and intervals are equal, across engines and text forms. See compare_cases.h. */
 #include "compare_cases.h"
 
+#include "score/compare_moment.h"
+
 static void test_dates(void **state)
 {
 	(void)state;
@@ -169,9 +171,47 @@ static void test_intervals(void **state)
 	CHECK_ALL(cases, check_value);
 }
 
+static void check_forms(const char *usual, const char *other)
+{
+	int64_t a = -1, b = -1;
+	bool read = compare_parse_moment(str_from(usual), &a);
+	if (read != compare_parse_moment(str_from(other), &b) || (read && a != b))
+		fail_msg("%s: %d %lld, %s: %lld", usual, (int)read, (long long)a, other, (long long)b);
+}
+
+/* The usual form has a way of its own. Days and hours that there are not stand among them. */
+static void test_usual_forms_are_read_as_others(void **state)
+{
+	(void)state;
+	static const unsigned years[] = { 0,	1,    4,    100,  400,	1582, 1899,
+					  1900, 1969, 1970, 2000, 2023, 2024, 9999 };
+	static const char *const fractions[] = { "",	    ".0", ".5",	      ".123",	  ".000001",
+						 ".999999", ".",  ".1234567", ".9999996", ".12a" };
+	static const struct {
+		const char *usual, *other;
+	} zones[] = { { "", "Z" }, { "+00", "+0000" }, { "+01", "+0100" }, { "+0x", "+0x" }, { "-00", "Z" } };
+	char usual[64], other[64];
+	for (size_t i = 0; i < 14 * 14 * 33; i++) {
+		unsigned year = years[i % 14], month = (unsigned)i / 14 % 14, day = (unsigned)i / 196;
+		snprintf(usual, sizeof usual, "%04u-%02u-%02u", year, month, day);
+		snprintf(other, sizeof other, "%04u-%02u-%02uT00:00Z", year, month, day);
+		check_forms(usual, other);
+	}
+	for (unsigned i = 0; i < 26 * 62 * 10 * 5; i++) {
+		const char *fraction = fractions[i / 5 % 10];
+		unsigned hour = i / 50 % 26, minute = i / 1300 % 62;
+		snprintf(usual, sizeof usual, "2024-02-29 %02u:%02u:%02u%s%s", hour, minute,
+			 (minute + 7) % 62, fraction, zones[i % 5].usual);
+		snprintf(other, sizeof other, "2024-02-29T%02u:%02u:%02u%s%s", hour, minute,
+			 (minute + 7) % 62, fraction, zones[i % 5].other);
+		check_forms(usual, other);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_usual_forms_are_read_as_others),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_timestamps),
 		cmocka_unit_test(test_times_of_day),
