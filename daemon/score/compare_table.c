@@ -91,19 +91,45 @@ static void read_slowly(struct reader *reader, size_t row, str_t text)
 		put_list(reader, row);
 }
 
+/* The last 16 bytes, or all: with the length they say what the text ends in. Parts may overlap, so that no
+ * length needs a loop. */
+static inline void last_words(str_t text, uint64_t words[2])
+{
+	const char *start = text.ptr, *end = text.ptr + text.len;
+	uint32_t halves[2];
+	words[0] = words[1] = 0;
+	if (text.len >= 16) {
+		memcpy(&words[0], end - 16, 8);
+		memcpy(&words[1], end - 8, 8);
+	} else if (text.len >= 8) {
+		memcpy(&words[0], start, 8);
+		memcpy(&words[1], end - 8, 8);
+	} else if (text.len >= 4) {
+		memcpy(&halves[0], start, 4);
+		memcpy(&halves[1], end - 4, 4);
+		words[0] = halves[0];
+		words[1] = halves[1];
+	} else if (text.len > 0) {
+		words[0] = (unsigned char)start[0] | (uint64_t)(unsigned char)start[text.len / 2] << 8 |
+			   (uint64_t)(unsigned char)end[-1] << 16;
+	}
+}
+
+static inline uint64_t mix_words(uint64_t hash, const uint64_t words[2])
+{
+	return compare_mix(compare_mix(hash, words[0]), words[1] ^ compare_marks.seeds[2]);
+}
+
 /* 16 bytes at a time; without the seed nobody can make up texts that collide. */
 static uint64_t hash_text(str_t text)
 {
 	uint64_t words[2], hash = text.len;
-	size_t at = 0;
-	for (; at + sizeof words <= text.len; at += sizeof words) {
-		memcpy(words, text.ptr + at, sizeof words);
-		hash = compare_mix(compare_mix(hash, words[0]), words[1] ^ compare_marks.seeds[2]);
+	for (size_t at = 0; text.len - at > 16; at += 16) {
+		memcpy(words, text.ptr + at, 16);
+		hash = mix_words(hash, words);
 	}
-	words[0] = words[1] = 0;
-	memcpy(words, text.ptr + at, text.len - at);
-	hash = compare_mix(compare_mix(hash, words[0]), words[1] ^ compare_marks.seeds[2]);
-	return compare_mix(hash, compare_marks.seeds[3]);
+	last_words(text, words);
+	return compare_mix(mix_words(hash, words), compare_marks.seeds[3]);
 }
 
 /* A moment, or else a text. */

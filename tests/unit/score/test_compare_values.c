@@ -393,6 +393,25 @@ static void test_json(void **state)
 	CHECK_ALL(cases, check_value);
 }
 
+/* One byte more, less or of another value, wherever it stands in whatever length. */
+static void test_every_byte_of_a_text_counts(void **state)
+{
+	enum { LONGEST = 70 };
+	(void)state;
+	for (size_t len = 1; len <= LONGEST; len++) {
+		char text[LONGEST + 2] = "", other[LONGEST + 2] = "";
+		memset(text, 'a', len);
+		memset(other, 'a', len + 1);
+		assert_true(compare_values('t', text, 't', text) >= 1);
+		assert_true(compare_values('t', text, 't', other) < 1);
+		for (size_t at = 0; at < len; at++) {
+			memcpy(other, text, sizeof other);
+			other[at] = 'b';
+			assert_true(compare_values('t', text, 't', other) < 1);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -402,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_null),
 		cmocka_unit_test(test_booleans),
 		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_every_byte_of_a_text_counts),
 		cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_json),
