@@ -16,6 +16,7 @@ enum {
 	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
 	LOOK_MS = 100,
 	LAG_MS = 1000,
+	REPORT_MS = 30000,
 	PROBE_MS = 500,
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
 };
@@ -43,6 +44,7 @@ struct source {
 	size_t paused_count;
 	int64_t next_look_us; /* at partitions that are paused or have to be */
 	int64_t next_lag_us;
+	int64_t unreadable_us;	   /* when it was last told that a batch cannot be unpacked; 0: never */
 	bool unreachable;	   /* no broker can be reached */
 	_Atomic int64_t oldest_ms; /* see struct assignment_lag; for any thread, likewise below */
 	_Atomic double map_fill;
@@ -273,6 +275,21 @@ static void report_fatal(struct source *source)
 	}
 }
 
+/* librdkafka asks for the batch again and again, and cannot pass it by: the partition stands still. */
+static void report_unreadable(struct source *source, const rd_kafka_message_t *message)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (source->unreadable_us && now_us < source->unreadable_us + INT64_C(1000) * REPORT_MS)
+		return;
+	source->unreadable_us = now_us;
+	log_write(
+		LOG_LEVEL_CRITICAL, NULL,
+		"partition %d of %s stands still: a batch of messages cannot be unpacked, because it is "
+		"damaged or too large when it is (%s); stop all instances and set the group's offset of the "
+		"partition behind it to go on",
+		(int)message->partition, source->settings->input_topic, rd_kafka_message_errstr(message));
+}
+
 static void handle_error(struct source *source, const rd_kafka_message_t *message)
 {
 	switch (message->err) {
@@ -287,6 +304,10 @@ static void handle_error(struct source *source, const rd_kafka_message_t *messag
 			  (int)message->partition, source->settings->input_topic,
 			  rd_kafka_message_errstr(message));
 		pause_partition(source, message->partition, true);
+		return;
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+		report_unreadable(source, message);
 		return;
 	case RD_KAFKA_RESP_ERR__FATAL:
 		report_fatal(source);

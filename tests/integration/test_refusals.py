@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import confluent_kafka
 import pytest
 
 import events
@@ -204,3 +205,17 @@ def test_a_dead_letter_topic_that_may_not_be_written_to_holds_up_no_other_partit
     letters_of(rig, 1)
     awaited_log(daemon, "goes on")
     assert len(rig.scored()) == 3 and daemon.running()
+
+
+def test_a_batch_that_cannot_be_unpacked_is_told(rig, kafka):
+    """Six kilobytes on the way, more than a consumer takes when they are unpacked."""
+    daemon = rig.start(partitions=2, judge=None, calibration=None, targets=None)
+    producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": "zstd", "log_level": 2,
+                                         "message.max.bytes": 900_000_000, "queue.buffering.max.kbytes": 1_000_000})
+    producer.produce(rig.topics.input, bytes(110_000_000), partition=0)
+    assert producer.flush(60) == 0
+    rig.send(on_partition(1, events.encode(events.sure())))
+    rig.scored(1)
+    awaited_log(daemon, "partition 0 of")
+    time.sleep(1)
+    assert daemon.log().count("cannot be unpacked") == 1 and daemon.terminate() == 0
