@@ -369,6 +369,10 @@ static void start_bouncer(int port)
 	fclose(file);
 	if (shell(AS_POSTGRES BOUNCER " -q -d %s/bouncer.ini", server.dir) != 0)
 		fail_msg("pgbouncer does not start");
+	/* what was started goes into the background before it listens */
+	snprintf(path, sizeof path, "host=%s port=%d user=reader dbname=postgres", server.dir, port);
+	for (int i = 0; i < 1000 && PQping(path) != PQPING_OK; i++)
+		usleep(20000);
 }
 
 /* What a query has left in the backend that it shares with others. */
