@@ -4,7 +4,7 @@
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/pool.h"
+#include "errand.h"
 #include "event/pipeline.h"
 #include "http/monitor.h"
 #include "kafka/publisher.h"
@@ -24,7 +24,6 @@ enum {
 	KAFKA_START_MS = 30000,
 	CATALOGS_START_MS = 10000,
 	ROUND_MS = 250,		   /* of the main loop */
-	ERRAND_ROUND_MS = 50,	   /* of the main loop while a start or a stop is under way */
 	START_GRACE_MS = 2000,	   /* for a start that is not wanted any more */
 	STATUS_MS = 2000,	   /* between status lines */
 	STALL_MS = 30000,	   /* without a watchdog: when a thread counts as stuck */
@@ -244,8 +243,9 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 	return calibrator_start(&options, &app->calibrator, detail);
 }
 
-static err_t start_parts(struct app *app, struct err_detail *detail)
+static err_t start_parts(void *context, struct err_detail *detail)
 {
+	struct app *app = context;
 	const struct config *config = app->config;
 	const struct codec_options codec = {
 		.output = config->kafka.wire_format == CONFIG_JSON ? WIRE_JSON : WIRE_SINGLE_OBJECT,
@@ -336,8 +336,9 @@ static void log_published(struct publisher *publisher)
  * workers, which see these answers; then the publisher, to which workers push. Each of them may still look at
  * the others until all have ended.
  */
-static err_t stop_parts(struct app *app, struct err_detail *detail)
+static err_t stop_parts(void *context, struct err_detail *detail)
 {
+	struct app *app = context;
 	(void)detail;
 	source_close(app->source);
 	targets_close(app->targets);
@@ -388,30 +389,6 @@ static void drain(struct app *app)
 
 /* ---- start and stop beside the main loop ---- */
 
-struct errand {
-	struct app *app;
-	err_t (*work)(struct app *app, struct err_detail *detail);
-	struct err_detail *detail;
-	err_t err;
-	_Atomic bool done;
-};
-
-static void run_errand(void *context, unsigned index)
-{
-	struct errand *errand = context;
-	(void)index;
-	errand->err = errand->work(errand->app, errand->detail);
-	atomic_store(&errand->done, true);
-}
-
-/* The next of `signals` (blocked ones) within a round, 0 when there was none. */
-static int wait_signal(const sigset_t *signals)
-{
-	const struct timespec round = { 0, ERRAND_ROUND_MS * 1000000L };
-	int signal = sigtimedwait(signals, NULL, &round);
-	return signal > 0 ? signal : 0;
-}
-
 /*
  * Starts all parts in a thread of its own, so that this one can feed the watchdog and hear that the start is
  * not wanted any more (`*ret_unwanted`). One that hangs then is left behind by ending the process: nothing
@@ -419,15 +396,15 @@ static int wait_signal(const sigset_t *signals)
  */
 static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail *detail)
 {
-	struct errand errand = { .app = app, .work = start_parts, .detail = detail };
-	struct pool *pool = pool_start("start", 1, run_errand, &errand);
+	struct errand errand;
+	errand_begin(&errand, "start", start_parts, app, detail);
 	int64_t unwanted_us = 0;
 	sigset_t stops;
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGTERM);
 	sigaddset(&stops, SIGINT);
-	while (!atomic_load(&errand.done)) {
-		if (wait_signal(&stops) && !unwanted_us) {
+	while (!errand_done(&errand)) {
+		if (errand_wait(&stops) && !unwanted_us) {
 			unwanted_us = clock_monotonic_us();
 			notify_stopping();
 		}
@@ -437,9 +414,8 @@ static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail
 		}
 		notify_watchdog();
 	}
-	pool_join(pool);
 	*ret_unwanted = unwanted_us != 0;
-	return errand.err;
+	return errand_end(&errand);
 }
 
 /*
@@ -449,13 +425,13 @@ static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail
  */
 static void stop_beside(struct app *app)
 {
-	struct errand errand = { .app = app, .work = stop_parts };
-	struct pool *pool = pool_start("stop", 1, run_errand, &errand);
+	struct errand errand;
 	int64_t deadline_us = clock_monotonic_us() + (int64_t)STOP_MS * 1000;
 	sigset_t none;
 	sigemptyset(&none);
-	while (!atomic_load(&errand.done)) {
-		wait_signal(&none);
+	errand_begin(&errand, "stop", stop_parts, app, NULL);
+	while (!errand_done(&errand)) {
+		errand_wait(&none);
 		notify_watchdog();
 		if (clock_monotonic_us() < deadline_us)
 			continue;
@@ -464,7 +440,7 @@ static void stop_beside(struct app *app)
 			    STOP_MS / 1000);
 		_exit(app->fatal ? err_exit_status(app->fatal) : EXIT_SUCCESS);
 	}
-	pool_join(pool);
+	errand_end(&errand);
 }
 
 /* ---- main loop ---- */

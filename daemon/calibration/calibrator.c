@@ -2,6 +2,7 @@
 
 #include "calibration/days.h"
 #include "calibration/intake.h"
+#include "calibration/uncounted.h"
 #include "calibration/watch.h"
 #include "common/backoff.h"
 #include "common/clock.h"
@@ -317,14 +318,6 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 /* ---- records ---- */
 
-/* When it was written, as far as that can be true. */
-static int64_t written_ms(const rd_kafka_message_t *message)
-{
-	rd_kafka_timestamp_type_t type;
-	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
-	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
-}
-
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	struct intake *intake = &calibrator->intake;
@@ -332,7 +325,7 @@ static void read_record(struct calibrator *calibrator, const rd_kafka_message_t 
 		return;
 	if (calibrator->batch.records == 1) {
 		calibrator->batch_since_us = clock_monotonic_us();
-		calibrator->written_ms = written_ms(message);
+		calibrator->written_ms = kafka_written_ms(message);
 	}
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.records = intake->records;
@@ -386,19 +379,6 @@ static void poll_once(struct calibrator *calibrator)
 
 /* ---- lag ---- */
 
-/* What a partition has that is not counted, as far as its end is known. That the end of all partitions is a
- * transaction's mark, which nobody reads, is why "at the end" counts for more. */
-static uint64_t partition_behind(struct calibrator *calibrator, const struct batch_partition *partition)
-{
-	int64_t low, high;
-	if ((partition->at_end && partition->reached == partition->stored) ||
-	    rd_kafka_get_watermark_offsets(calibrator->consumer, partition->topic, partition->partition, &low,
-					   &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return 0;
-	int64_t from = partition->stored == CALIBRATION_POSITION_NONE ? low : partition->stored;
-	return from >= 0 && high > from ? (uint64_t)(high - from) : 0;
-}
-
 /* Since when the oldest record that is not counted waits, 0: none does. */
 static int64_t waiting_since_ms(const struct calibrator *calibrator, uint64_t behind)
 {
@@ -411,13 +391,12 @@ static int64_t waiting_since_ms(const struct calibrator *calibrator, uint64_t be
 
 static void measure_lag(struct calibrator *calibrator)
 {
-	uint64_t behind = 0;
 	int64_t now_us = clock_monotonic_us();
 	if (now_us < calibrator->next_lag_us)
 		return;
 	calibrator->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
-	for (size_t i = 0; calibrator->positioned && i < calibrator->batch.partitions_count; i++)
-		behind += partition_behind(calibrator, &calibrator->batch.partitions[i]);
+	uint64_t behind =
+		calibrator->positioned ? uncounted_offsets(&calibrator->batch, calibrator->consumer) : 0;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.behind = behind;
 	calibrator->statistics.waiting_since_ms = waiting_since_ms(calibrator, behind);

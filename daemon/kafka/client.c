@@ -1,5 +1,6 @@
 #include "kafka/client.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 
 enum { SOCKET_TIMEOUT_MS = 10000 };
@@ -80,4 +81,11 @@ err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t 
 	*conf = NULL;
 	*ret_client = client;
 	return ERR_OK;
+}
+
+int64_t kafka_written_ms(const rd_kafka_message_t *message)
+{
+	rd_kafka_timestamp_type_t type;
+	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
+	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
 }

@@ -56,6 +56,9 @@ err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
 		       struct err_detail *detail);
 
+/* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
+int64_t kafka_written_ms(const rd_kafka_message_t *message);
+
 DEFINE_CLEANUP(rd_kafka_conf_t, kafka_conf_cleanup, rd_kafka_conf_destroy)
 DEFINE_CLEANUP(rd_kafka_topic_partition_list_t, kafka_list_cleanup, rd_kafka_topic_partition_list_destroy)
 DEFINE_CLEANUP(rd_kafka_error_t, kafka_error_cleanup, rd_kafka_error_destroy)

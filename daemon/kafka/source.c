@@ -208,19 +208,11 @@ static size_t credit_bytes(const rd_kafka_message_t *message)
 	return message->len + message->key_len;
 }
 
-/* When the message was written, as far as that can be true. */
-static int64_t written_ms(const rd_kafka_message_t *message)
-{
-	rd_kafka_timestamp_type_t type;
-	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
-	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
-}
-
 /* Hands a message on whose credits are taken, and lets go of it. */
 static void deliver(struct source *source, rd_kafka_message_t *message)
 {
 	enum offsets_arrival arrival = assignment_arrive(source->assignment, message->partition,
-							 message->offset, written_ms(message));
+							 message->offset, kafka_written_ms(message));
 	if (arrival != OFFSETS_FRESH) {
 		credits_return(source->credits, credit_bytes(message));
 		rd_kafka_message_destroy(message);

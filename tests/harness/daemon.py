@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -82,14 +83,14 @@ class Daemon:
 
     def __init__(self, config, environment=None):
         self.folder = tempfile.mkdtemp(prefix="assayd-run.")
-        self.http_port = free_port()
         self.config = dict(config)
-        self.config.setdefault("http", {"listen": f"127.0.0.1:{self.http_port}"})
+        self.config.setdefault("http", {"listen": "127.0.0.1:0"})
         self.config_file = os.path.join(self.folder, "assayd.conf")
         self.state = os.path.join(self.folder, "state")
         os.mkdir(self.state)
         self._environment = environment or {}
         self._log = open(os.path.join(self.folder, "log"), "ab")
+        self._log_start = 0  # where it stood at the last start
         self._process = None
         self._notify = None
         self._session = None
@@ -102,6 +103,7 @@ class Daemon:
         """Starts it; waits for READY=1 unless `ready_timeout` is None."""
         assert self._process is None, "it runs already"
         self.write_config()
+        self._log_start = os.path.getsize(os.path.join(self.folder, "log"))
         notify_path = os.path.join(self.folder, "notify")
         self._notify = NotifySocket(notify_path)
         self._process = subprocess.Popen(
@@ -182,6 +184,16 @@ class Daemon:
     def resident_kib(self):
         with open(f"/proc/{self._process.pid}/status", encoding="utf-8") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+    @property
+    def http_port(self):
+        """A free one, which it chose at its last start; ConnectionRefusedError before it has."""
+        with open(os.path.join(self.folder, "log"), "rb") as file:
+            file.seek(self._log_start)
+            found = re.search(rb"metrics are at http://127\.0\.0\.1:(\d+)/", file.read())
+        if not found:
+            raise ConnectionRefusedError("it does not listen yet")
+        return int(found[1])
 
     def get(self, path, timeout=5):
         """GET from its HTTP page: (status, text)."""

@@ -4,6 +4,7 @@ import collections
 import math
 import pathlib
 import re
+import time
 
 from prometheus_client.openmetrics import parser
 
@@ -69,3 +70,12 @@ class Metrics:
     def value(self, family, **labels):
         """The sum of all samples that have these labels."""
         return sum(value for key, value in self.families[family].items() if key >= frozenset(labels.items()))
+
+
+def await_metrics(daemon, condition, timeout=60):
+    """The first metrics for which the condition holds."""
+    deadline = time.monotonic() + timeout
+    while not condition(metrics := Metrics(daemon)):
+        assert time.monotonic() < deadline, metrics.families
+        time.sleep(0.1)
+    return metrics

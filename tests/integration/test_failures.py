@@ -7,6 +7,7 @@ import pytest
 
 import events
 from judge_server import Answer
+from openmetrics import Metrics, await_metrics
 from servers import Postgres, Reader
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
@@ -127,6 +128,11 @@ def test_target_that_goes_away_and_comes_back(rig, own_target):
     assert record["confidence"]["technical"]["score"] == 100
     assert record["judge"]["decision"] == "ACCEPT_HIGH"
     assert not record["label"] or record["label"]["source"] != "RESULT"
+    metrics = Metrics(rig.daemon)
+    assert metrics.value("assayd_target_up", target="shop") == 0
+    assert metrics.value("assayd_result_validations", status="UNAVAILABLE") >= 1
+    assert metrics.value("assayd_metric_errors") >= 1
+    assert metrics.value("assayd_ready") == 1, "events can be scored without it"
 
     own_target.resume()
     deadline = time.monotonic() + 40
@@ -136,6 +142,7 @@ def test_target_that_goes_away_and_comes_back(rig, own_target):
             break
         assert time.monotonic() < deadline
     assert record["result_validation"]["score"] == 1.0
+    assert Metrics(rig.daemon).value("assayd_target_up", target="shop") == 1
 
 
 def test_target_that_was_never_there(rig, own_target):
@@ -173,9 +180,15 @@ def test_lost_calibration_database_is_made_up_for(rig, when):
                 database.kill()
             rig.send([template.message(partition=number % 2)[1] for number in range(200)])
             assert len(rig.scored(200 * (part + 1), timeout=30)) == 200 * (part + 1), "scoring waits for nobody"
+        away = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_calibration_lag_seconds") > 0)
+        assert away.value("assayd_calibration_database_up") == 0
+        assert away.value("assayd_calibration_failures") > 0
+        assert rig.daemon.get("/readyz") == (200, "ready\n")
         database.resume()
         records = [record for _, record in rig.scored()]
         assert sum(record["label"] is not None for record in records) == 800
         rig.await_calibration(records)
+        back = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_calibration_lag_seconds") == 0)
+        assert back.value("assayd_calibration_database_up") == 1 and back.value("assayd_calibration_lag_offsets") == 0
     finally:
         database.stop()

@@ -11,7 +11,7 @@ import events
 import openmetrics
 import wire
 from judge_server import Answer
-from openmetrics import Metrics
+from openmetrics import Metrics, await_metrics
 from servers import headers_of
 
 QUESTIONS = 10
@@ -241,15 +241,6 @@ def test_at_least_once_loses_nothing_and_goes_on_where_it_was(rig):
     rig.send([events.message(event) for event in sent[200:]])
     names = [str(record["event_id"]) for _, record in rig.scored(300, settle=1)]
     assert sorted(names) == sorted(event["event_id"] for event in sent)  # after an orderly end, once each
-
-
-def await_metrics(daemon, condition, timeout=60):
-    """The first metrics for which the condition holds."""
-    deadline = time.monotonic() + timeout
-    while not condition(metrics := Metrics(daemon)):
-        assert time.monotonic() < deadline, metrics.families
-        time.sleep(0.1)
-    return metrics
 
 
 def test_metrics_add_up_with_what_was_sent(rig):

@@ -8,6 +8,7 @@ import pytest
 
 import events
 from judge_server import Answer
+from openmetrics import await_metrics
 from servers import Reader
 
 QUESTIONS = 50
@@ -157,7 +158,13 @@ def test_broker_restart(rig, how):
     rig.send(messages)
     wait_for_some(rig, 100)
     getattr(rig.kafka, how)()
-    time.sleep(1)
+    metrics = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_ready") == 0)
+    status, reason = rig.daemon.get("/readyz")
+    assert status == 503 and reason.startswith("waiting for ")
+    assert rig.daemon.get("/healthz") == (200, "ok\n"), "waiting is alive"
+    age = metrics.value("assayd_oldest_unfinished_event_age_seconds")
+    await_metrics(rig.daemon, lambda later: later.value("assayd_oldest_unfinished_event_age_seconds") > age or
+                  later.value("assayd_partitions", state="assigned") == 0)  # lost meanwhile
     rig.kafka.resume()
     supervise(rig, len(names), timeout=90)
     assert_once(rig, names, letters, timeout=30)
