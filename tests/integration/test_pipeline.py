@@ -322,13 +322,14 @@ def test_it_says_what_it_waits_for_and_stops_with_scrapers_connected(make_daemon
     daemon = make_daemon({"kafka": {"bootstrap_servers": "127.0.0.1:1"}})
     daemon.start(ready_timeout=None)
     deadline = time.monotonic() + 30
-    while True:
+    page = None
+    while page != (503, "Starting; waiting for the Kafka broker\n"):
+        assert time.monotonic() < deadline and daemon.running(), (page, daemon.log_tail())
+        time.sleep(0.05)
         try:
-            assert daemon.get("/readyz") == (503, "Starting; waiting for the Kafka broker\n")
-            break
-        except OSError:
-            assert time.monotonic() < deadline and daemon.running(), daemon.log_tail()
-            time.sleep(0.05)
+            page = daemon.get("/readyz")
+        except OSError as error:  # it does not listen yet
+            page = error
     assert daemon.get("/healthz")[0] == 200
     assert Metrics(daemon).value("assayd_ready") == 0
     with socket.create_connection(("127.0.0.1", daemon.http_port)) as scraper:
