@@ -26,4 +26,5 @@ struct histogram_figures {
 	uint64_t sum_us;
 };
 
+/* Durations that are observed meanwhile may be in part of the figures. */
 void histogram_read(const struct histogram *histogram, struct histogram_figures *ret_figures);

@@ -22,6 +22,7 @@ struct event_key {
 	char text[33];
 };
 
+/* The key of an event_id. Pure. */
 struct event_key event_key_of(str_t event_id);
 
 /* One scored event with an overall confidence. The texts are the caller's. */

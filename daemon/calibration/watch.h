@@ -52,4 +52,5 @@ bool drift_watch_step(struct drift_watch *watch);
 /* Publishes what it can within `timeout_ms` before a stop. */
 void drift_watch_finish(struct drift_watch *watch, int64_t timeout_ms);
 
+/* Counts since the start. */
 void drift_watch_statistics(const struct drift_watch *watch, struct drift_watch_statistics *ret_statistics);

@@ -6,6 +6,7 @@
 /* Appends an item behind those that the buffer holds; an empty buffer begins a new array. */
 void array_append(struct buf *array, str_t text);
 
+/* Appends a NULL as an item. */
 void array_append_null(struct buf *array);
 
 /* Appends bytes as an item of a bytea[]. */

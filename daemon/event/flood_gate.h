@@ -8,6 +8,7 @@
 
 struct flood_gate;
 
+/* The caller owns the gate; freeing NULL is fine. */
 struct flood_gate *flood_gate_new(void);
 void flood_gate_free(struct flood_gate *gate);
 

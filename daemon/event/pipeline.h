@@ -31,6 +31,7 @@ struct pipeline_options {
 	void *context;
 };
 
+/* Copies the options and starts the workers; what they point at outlives the pipeline. */
 struct pipeline *pipeline_start(const struct pipeline_options *options);
 
 /* Waits until the workers have finished what they have and joins them; targets and judge must have been
@@ -56,6 +57,7 @@ struct pipeline_statistics {
 	int64_t at_step[STEP_COUNT_]; /* events there are now */
 };
 
+/* Any thread. */
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
 
 /* What became of the events whose outputs were committed; lives as long as the pipeline. */

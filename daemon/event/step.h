@@ -10,5 +10,6 @@ enum step {
 	STEP_COUNT_
 };
 
+/* Whether `to` may follow `from`; the step's name, static. */
 bool step_allowed(enum step from, enum step to);
 const char *step_name(enum step step);

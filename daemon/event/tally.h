@@ -53,6 +53,7 @@ struct tally {
 /* The event's outputs are committed. */
 void tally_event(struct tally *tally, const struct event *event);
 
+/* Names as metrics have them; static. */
 const char *tally_stage_name(enum tally_stage stage);
 const char *tally_answer_name(enum tally_answer answer);
 const char *tally_question_name(enum tally_question question);

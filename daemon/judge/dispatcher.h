@@ -21,6 +21,7 @@ struct terms {
 	int64_t cache_ttl_s, cache_retention_s;
 };
 
+/* Pure. */
 struct terms terms_of(const struct judge_settings *settings);
 
 /* Reads what the settings name, and begins to connect the shared cache. Before the thread starts.
@@ -54,6 +55,7 @@ void dispatcher_wake(struct dispatcher *dispatcher);
 /* Whether requests are with the server: the thread may wait for it. */
 bool dispatcher_busy(const struct dispatcher *dispatcher);
 
+/* As things are now. */
 struct judge_stats dispatcher_stats(struct dispatcher *dispatcher);
 
 /* Answers what is open with SHUTTING_DOWN, and keeps the budget. */

@@ -47,6 +47,7 @@ struct exchange {
 void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
 		  unsigned char ret_key[DIGEST_BYTES]);
 
+/* The caller owns the exchange. */
 struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],
 			      unsigned max_attempts);
 void exchange_free(struct exchange *exchange);

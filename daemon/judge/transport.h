@@ -59,6 +59,8 @@ void transport_set_connections(struct transport *transport, unsigned connections
 /* Every transfer must have finished or been cancelled. */
 void transport_free(struct transport *transport);
 
+/* Begins the transfer, whose outcome is set when it has finished; or gives up one that was begun, which then
+ * never is among the finished ones. */
 void transport_start(struct transport *transport, struct transfer *transfer);
 void transport_cancel(struct transport *transport, struct transfer *transfer);
 

@@ -28,6 +28,7 @@ void assignment_unref(struct assignment *assignment);
 /* Adds a partition before the assignment is shared; takes over `offsets`. */
 void assignment_add(struct assignment *assignment, int32_t partition, struct offsets *offsets);
 
+/* Its state at this moment; the topic lives as long as the assignment. */
 enum assignment_state assignment_state(struct assignment *assignment);
 const char *assignment_topic(const struct assignment *assignment);
 

@@ -27,6 +27,7 @@ bool credits_take(struct credits *credits, size_t bytes, int64_t timeout_ms);
 /* An event in flight has grown; may overdraw, since it must be able to finish. */
 void credits_grow(struct credits *credits, size_t bytes);
 
+/* An event that took or grew to so many bytes is done: gives all of it back. */
 void credits_return(struct credits *credits, size_t bytes);
 
 /* Waits up to `timeout_ms` until a quarter of all credits, events and bytes, is free; true if so. */

@@ -16,6 +16,7 @@ struct producer {
 	rd_kafka_topic_t *topics[OUTPUT_TOPIC_COUNT_];
 };
 
+/* Makes the client, which connects by itself; the settings outlive it. ERR_KAFKA_CONFIG with a detail. */
 err_t producer_open(struct producer *producer, const struct kafka_settings *settings,
 		    struct err_detail *detail);
 

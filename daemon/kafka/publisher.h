@@ -50,5 +50,6 @@ void publisher_close(struct publisher *publisher, int64_t timeout_ms);
 /* Closes and releases; NULL is fine. */
 void publisher_stop(struct publisher *publisher);
 
+/* Any thread; the ticker lives as long as the publisher. */
 void publisher_statistics(struct publisher *publisher, struct publisher_statistics *ret_statistics);
 struct ticker *publisher_ticker(struct publisher *publisher);

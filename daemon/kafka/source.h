@@ -65,6 +65,7 @@ struct source_lag {
 	uint64_t unread;
 };
 
+/* Any thread; as of the source's last round. */
 void source_lag(struct source *source, struct source_lag *ret_lag);
 
 struct ticker *source_ticker(struct source *source);

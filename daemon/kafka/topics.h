@@ -14,7 +14,7 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
 /* Topics of which records go away while later ones of the same key stay (cleanup.policy = compact): a log
- * that is not what was written, and does not say so. False also where the cluster does not tell. Blocks. */
+ * that is not what was written, and does not say so. False also where the cluster does not tell. */
 struct topics_compacted {
 	bool scored, feedback;
 };

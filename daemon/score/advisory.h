@@ -4,8 +4,10 @@
  *
  *   retrieval  0..0.4 by the top score t: from 0.75 on 0.3 + 0.1·clamp01((t − 0.75) / 0.25); from 0.5 on
  *              0.2 + 0.1·(t − 0.5) / 0.25; above 0 0.1 + 0.1·t / 0.5; else 0
- *   source     0..0.3: government 0.3, regulatory 0.25, market data 0.2, third party 0.1, unknown 0; mean
- * over the scored chunks, weighted by their scores response   0..0.3: see enum response_quality
+ *   source     0..0.3: government 0.3, regulatory 0.25, market data 0.2, third party 0.1, unknown 0; the
+ *              mean over the scored chunks, weighted by their scores
+ *
+ *   response   0..0.3: see enum response_quality
  */
 #pragma once
 
@@ -27,6 +29,7 @@ struct advisory_score {
 	double response_quality;
 };
 
+/* `rrf_scale` as in retrieval.h. */
 void advisory_score(const struct retrieval_chunk *chunks, size_t count, double rrf_scale,
 		    enum response_quality response, const struct level_thresholds *thresholds,
 		    struct advisory_score *ret_score);

@@ -33,6 +33,7 @@ void compare_pair_columns(struct compare_table *generated, struct compare_table 
 size_t compare_pair_names(const struct result_set *generated, const struct result_set *truth,
 			  struct compare_pairing *pairing, bool *generated_taken, struct arena *arena);
 
+/* Pairs these two; the mode follows from their classes. */
 void compare_set_pair(struct compare_pairing *pairing, const struct result_set *generated,
 		      const struct result_set *truth, size_t truth_column, size_t generated_column);
 

@@ -35,6 +35,7 @@ struct compare_columns;
 struct compare_columns *compare_columns_new(const struct hash_key *key, const enum cell_class *types,
 					    size_t columns_count);
 
+/* Takes a row: all its cells, of which nothing is kept. */
 void compare_columns_row(struct compare_columns *columns, const str_t *cells);
 
 void compare_columns_free(struct compare_columns *columns);
@@ -84,6 +85,7 @@ struct compare_digest *compare_digest_new(const struct compare_digest_settings *
 /* Takes a row: all cells of this side's result, in its own order. Nothing of it is kept by reference. */
 void compare_digest_row(struct compare_digest *digest, const str_t *cells);
 
+/* How many rows it has taken. */
 uint64_t compare_digest_rows(const struct compare_digest *digest);
 
 /* The bag of all rows so far. */

@@ -17,6 +17,7 @@ struct compare_sample *compare_sample_new(const struct hash_key *key,
 					  const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most);
 
+/* Takes a row; cells that it keeps are copied. */
 void compare_sample_row(struct compare_sample *sample, const str_t *cells);
 
 /* NULL is fine. */

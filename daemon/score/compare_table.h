@@ -27,6 +27,7 @@ struct compare_values {
 
 struct compare_table;
 
+/* The set outlives the table. */
 struct compare_table *compare_table_new(const struct result_set *set, struct arena *arena);
 
 const struct result_set *compare_table_set(const struct compare_table *table);

@@ -67,6 +67,7 @@ bool compare_readings_equal(const struct compare_reading *a, const struct compar
  * classes are nearly always read as the same. For guessing which columns belong together. */
 void compare_read_alone(struct compare_reading *reading, enum cell_class type, str_t cell);
 
+/* That mode. */
 enum compare_mode compare_mode_alone(enum cell_class type);
 
 /* Whole numbers as they are, others with about six significant digits: close numbers nearly always give the

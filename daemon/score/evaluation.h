@@ -50,6 +50,7 @@ struct evaluation_score {
 	double weights[EVALUATION_METRIC_COUNT_]; /* before the division; 0: left out */
 };
 
+/* By the formula above. */
 void evaluation_score(const struct evaluation_input *input, struct evaluation_score *ret_score);
 
 /* The judge's part: the correctness, else the relevance (0..100) as a share, else none. */

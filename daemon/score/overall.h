@@ -30,6 +30,7 @@ struct overall_score {
 	const char *limiting_factor; /* static text; NULL where the confidence is not set */
 };
 
+/* By the rules above. */
 void overall_score(const struct overall_input *input, struct overall_score *ret_score);
 
 /* "technical", "advisory", "retrieval", "generator". */

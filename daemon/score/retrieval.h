@@ -104,6 +104,7 @@ struct retrieval_score {
 	size_t recommendations_count;
 };
 
+/* By the formula above; chunks may come in any order. The arena is for what is needed on the way. */
 void retrieval_score(const struct retrieval_chunk *chunks, size_t count,
 		     const struct retrieval_options *options, struct arena *arena,
 		     struct retrieval_score *ret_score);

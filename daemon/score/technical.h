@@ -14,6 +14,7 @@ struct technical_findings {
 	size_t warnings;
 };
 
+/* By the formula above. */
 double technical_score(const struct technical_findings *findings);
 
 /* Whether an upstream error's text says that a table is missing: it speaks of a table that is "not found" or

@@ -104,6 +104,7 @@ struct sql_request {
 	const struct sql_policy *policy; /* or NULL: the defaults */
 };
 
+/* Checks the text (gate.h) and analyses it by its dialect. */
 void sql_analyse(const struct sql_request *request, struct arena *arena, struct sql_analysis *ret_analysis);
 
 /* The statement with every literal replaced by `?`, keeping all other bytes; for records and logs. SQL that

@@ -28,4 +28,5 @@ struct gate_result {
 	const char *reason; /* for a person; static */
 };
 
+/* Whether the text is within all bounds, else the first that it passes. */
 struct gate_result gate_check(str_t sql);

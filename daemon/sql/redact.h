@@ -27,6 +27,7 @@ struct sql_redaction {
 	size_t cuts_capacity;
 };
 
+/* The cuts are in order of the text. */
 void sql_redact(str_t sql, enum sql_dialect dialect, struct arena *arena,
 		struct sql_redaction *ret_redaction);
 

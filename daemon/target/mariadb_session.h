@@ -35,6 +35,7 @@ struct maria_session {
 	char sql_mode[512];
 };
 
+/* The session behind an engine's `void *`; aborts when it is none. */
 struct maria_session *maria_session_of(void *pointer);
 
 /* ERR_TARGET_UNAVAILABLE. */

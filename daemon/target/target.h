@@ -50,6 +50,7 @@ enum validation_status {
 	VALIDATION_STATUS_COUNT_
 };
 
+/* The record's text; static. */
 const char *validation_status_name(enum validation_status status);
 
 struct validation_truth {

@@ -34,6 +34,7 @@ struct catalog_builder {
 	size_t path_capacity;
 };
 
+/* Begins an empty catalog, which is not live. */
 void catalog_begin(struct catalog_builder *builder, enum sql_dialect dialect);
 
 /* Begins a catalog on top of the built-in objects of PostgreSQL 15, which stay shared. It is live. */

@@ -31,6 +31,7 @@ extern const char CATALOG_QUERY_POSTGRESQL[];
 /* The query whose rows (of one column) catalog_compile_mysql reads. */
 extern const char CATALOG_QUERY_MYSQL[];
 
+/* One reference more, one less; the last one releases it. Any thread; catalog_unref(NULL) is fine. */
 struct catalog *catalog_ref(const struct catalog *catalog);
 void catalog_unref(struct catalog *catalog);
 

@@ -154,6 +154,7 @@ const struct catalog_relation *catalog_relations(const struct catalog *catalog, 
 /* Category of a type as the engine writes it. */
 enum type_category catalog_type_category(str_t type);
 
+/* Whether there is a schema of that name; whether it is on the search path. */
 bool catalog_has_schema(const struct catalog *catalog, str_t schema);
 bool catalog_on_path(const struct catalog *catalog, str_t schema);
 

@@ -24,4 +24,5 @@ struct sqlite_message {
 	str_t name; /* what the problem is about (in the message), or absent */
 };
 
+/* What a message of sqlite3_errmsg says. */
 struct sqlite_message sqlite_message_classify(const char *message);

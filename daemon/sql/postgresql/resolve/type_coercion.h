@@ -19,6 +19,7 @@ static inline enum certainty certainty_and(enum certainty a, enum certainty b)
 	return a < b ? a : b;
 }
 
+/* Pseudo-types that stand for whatever the arguments are (anyelement, …). */
 bool type_is_polymorphic(type_id type);
 bool type_is_composite(const struct catalog *catalog, type_id type); /* a named row type, not record */
 
@@ -64,6 +65,7 @@ struct coercion_memory {
 	} slots[COERCION_MEMORY_SLOTS];
 };
 
+/* type_can_coerce for CAST_IMPLICIT; what was found out is kept in the memory. */
 enum certainty type_can_coerce_remembered(const struct catalog *catalog, struct coercion_memory *memory,
 					  type_id source, type_id target);
 

@@ -39,6 +39,7 @@ struct overload_choice {
 	bool poly_unknown; /* FOUND, but nothing tells what its polymorphic parameters stand for */
 };
 
+/* Among these overloads, all of one name; `memory` is of this catalog. */
 void choose_function(const struct catalog *catalog, struct coercion_memory *memory,
 		     const struct catalog_function *const *overloads, size_t overloads_count,
 		     const struct overload_call *call, struct overload_choice *ret_choice);
