@@ -188,3 +188,73 @@ FROM calibration_buckets WHERE width_s = 3600 GROUP BY 1, 2, 3, 4, 5;
 COMMENT ON VIEW calibration_summary IS 'calibration of the last hour, day and week by segment and label source';
 COMMENT ON VIEW calibration_reliability IS 'accuracy by tenths of the confidence, for reliability diagrams';
 COMMENT ON VIEW calibration_hours IS 'calibration by the hour';
+
+-- migration 5: hours and days in tables of their own
+
+-- Sums of the hours and of whole days (UTC), each width dense in a table of its own: a report over months reads few
+-- pages. Days are the sums of their hours at any moment, since the statements that add to the one add to the other.
+CREATE TABLE calibration_rollups (LIKE calibration_buckets INCLUDING ALL) PARTITION BY LIST (width_s);
+CREATE TABLE calibration_rollup_hours PARTITION OF calibration_rollups FOR VALUES IN (3600) WITH (fillfactor = 70);
+CREATE TABLE calibration_rollup_days PARTITION OF calibration_rollups FOR VALUES IN (86400) WITH (fillfactor = 70);
+
+-- Hours that were counted here before move there bit by bit (daemon/calibration/rollup.h). No others come: a program
+-- that would count without days fails, and counts nothing.
+ALTER TABLE calibration_buckets ADD CONSTRAINT calibration_buckets_fine CHECK (width_s < 3600) NOT VALID;
+ALTER TABLE calibration_buckets SET (autovacuum_vacuum_scale_factor = 0.02);
+
+-- All widths. What is counted in a bucket is the sum of its rows here: there are two while hours are being moved.
+CREATE VIEW calibration_sums AS
+SELECT width_s, bucket_start, application, model, prompt_version, label_source, level, bin, cases, weight, weight_squared,
+	weight_correct, weight_confidence, weight_squared_error
+FROM calibration_buckets
+UNION ALL
+SELECT width_s, bucket_start, application, model, prompt_version, label_source, level, bin, cases, weight, weight_squared,
+	weight_correct, weight_confidence, weight_squared_error
+FROM calibration_rollups
+UNION ALL
+SELECT 86400, date_trunc('day', bucket_start, 'UTC'), application, model, prompt_version, label_source, level, bin, cases,
+	weight, weight_squared, weight_correct, weight_confidence, weight_squared_error
+FROM calibration_buckets WHERE width_s = 3600;
+
+-- The former views, of hours from wherever they are; who was granted something keeps it.
+CREATE OR REPLACE VIEW calibration_window_cells AS
+SELECT w.window_s, b.application, b.model, b.prompt_version, b.label_source, b.level, b.bin, sum(b.cases) AS cases,
+	sum(b.weight) AS weight, sum(b.weight_squared) AS weight_squared, sum(b.weight_correct) AS weight_correct,
+	sum(b.weight_confidence) AS weight_confidence, sum(b.weight_squared_error) AS weight_squared_error
+FROM (VALUES (3600), (86400), (604800)) AS w (window_s)
+JOIN calibration_sums b ON b.width_s = 3600 AND b.bucket_start <= now()
+	AND b.bucket_start >= date_trunc('hour', now() - w.window_s * interval '1 second', 'UTC')
+GROUP BY 1, 2, 3, 4, 5, 6, 7;
+
+CREATE OR REPLACE VIEW calibration_hours AS
+SELECT bucket_start AS hour, application, model, prompt_version, label_source, sum(cases) AS cases,
+	(sum(weight_correct) / nullif(sum(weight), 0))::float8 AS accuracy,
+	(sum(weight_confidence) / nullif(sum(weight), 0))::float8 AS confidence,
+	(sum(weight_squared_error) / nullif(sum(weight), 0))::float8 AS brier
+FROM calibration_sums WHERE width_s = 3600 GROUP BY 1, 2, 3, 4, 5;
+
+CREATE VIEW calibration_days AS
+SELECT bucket_start AS day, application, model, prompt_version, label_source, sum(cases) AS cases,
+	(sum(weight_correct) / nullif(sum(weight), 0))::float8 AS accuracy,
+	(sum(weight_confidence) / nullif(sum(weight), 0))::float8 AS confidence,
+	(sum(weight_squared_error) / nullif(sum(weight), 0))::float8 AS brier
+FROM calibration_sums WHERE width_s = 86400 GROUP BY 1, 2, 3, 4, 5;
+
+-- Whoever may use the buckets may use what became of a part of them.
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_buckets'::regclass AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT %s ON calibration_rollups, calibration_sums TO %s', granted.privileges,
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+COMMENT ON TABLE calibration_rollups IS 'the same sums by hours and by days';
+COMMENT ON VIEW calibration_sums IS 'sums of all widths, wherever they are';
+COMMENT ON VIEW calibration_days IS 'calibration by the day';

@@ -200,24 +200,20 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 
 /* ---- buckets ---- */
 
-/* Rows are added in the order of the key, so that two writers wait for each other instead of locking each
- * other out. */
 #define ADD_CASES                                                                                            \
-	"WITH counted AS (INSERT INTO %s AS b "                                                              \
-	"SELECT w.width_s, to_timestamp(c.scored_at / (1000 * w.width_s) * w.width_s), "                     \
-	"coalesce(s.application, '" CALIBRATION_OTHER "'), coalesce(s.model, ''), "                          \
-	"coalesce(s.prompt_version, ''), c.label_source, c.level, "                                          \
-	"least(floor(c.confidence * 10), 9)::smallint, count(*), sum(c.weight), sum(c.weight * c.weight), "  \
-	"sum(c.weight * c.correct), sum(c.weight * c.confidence), "                                          \
-	"sum(c.weight * (c.confidence - c.correct) * (c.confidence - c.correct)) "                           \
+	"WITH cells AS (SELECT c.scored_at / (1000 * $10::bigint) * $10 AS start_s, "                        \
+	"coalesce(s.application, '" CALIBRATION_OTHER "') AS application, coalesce(s.model, '') AS model, "  \
+	"coalesce(s.prompt_version, '') AS prompt_version, c.label_source, c.level, "                        \
+	"least(floor(c.confidence * 10), 9)::smallint AS bin, count(*) AS cases, sum(c.weight) AS weight, "  \
+	"sum(c.weight * c.weight) AS weight_squared, sum(c.weight * c.correct) AS weight_correct, "          \
+	"sum(c.weight * c.confidence) AS weight_confidence, "                                                \
+	"sum(c.weight * (c.confidence - c.correct) * (c.confidence - c.correct)) AS weight_squared_error "   \
 	"FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], "             \
 	"$7::numeric[], $8::numeric[], $9::integer[]) AS c (scored_at, application, model, prompt_version, " \
 	"label_source, level, confidence, weight, correct) "                                                 \
 	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
-	"CROSS JOIN (SELECT DISTINCT unnest(ARRAY[$10::bigint, $11::bigint]) AS width_s) AS w "              \
-	"WHERE c.label_source IS NOT NULL "                                                                  \
-	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP                      \
-	"RETURNING b.application, b.model, b.prompt_version) SELECT DISTINCT * FROM counted"
+	"WHERE c.label_source IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7), " CASES_ADD_CELLS(                  \
+		"$10") "SELECT DISTINCT * FROM rolled_up"
 
 static void touch_segments(struct segments *touched, const PGresult *result)
 {
@@ -231,16 +227,14 @@ err_t cases_add(struct database *database, const struct case_tables *tables,
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const struct buf *buffers = (const struct buf *)columns;
-	const char *parameters[COUNTED_COLUMNS + 2];
-	char fine[24], coarse[24], sql[2560];
+	const char *parameters[COUNTED_COLUMNS + 1];
+	char fine[24], sql[4096];
 	snprintf(fine, sizeof fine, "%lld", (long long)bucket_s);
-	snprintf(coarse, sizeof coarse, "%d", CALIBRATION_COARSE_S);
-	snprintf(sql, sizeof sql, ADD_CASES, tables->buckets, tables->segments);
+	snprintf(sql, sizeof sql, ADD_CASES, tables->segments, tables->buckets, tables->rollups);
 	for (size_t i = 0; i < COUNTED_COLUMNS; i++)
 		parameters[i] = buffers[i].data;
 	parameters[COUNTED_COLUMNS] = fine;
-	parameters[COUNTED_COLUMNS + 1] = coarse;
-	err_t err = database_query(database, sql, COUNTED_COLUMNS + 2, parameters, &result, detail);
+	err_t err = database_query(database, sql, COUNTED_COLUMNS + 1, parameters, &result, detail);
 	if (!err)
 		touch_segments(touched, result);
 	return err;

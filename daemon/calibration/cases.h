@@ -11,8 +11,10 @@
 #include "calibration/segments.h"
 #include "database/database.h"
 
-/* Buckets of a coarser width besides the configured one, for windows of days. */
-#define CALIBRATION_COARSE_S 3600
+/* Buckets of coarser widths besides the configured one, for windows of days and months: whole hours and whole
+ * days, UTC. Statements have them as literals. */
+#define CALIBRATION_HOUR_S 3600
+#define CALIBRATION_DAY_S  86400
 
 /* Application under which the cases of segments beyond the limit are counted. */
 #define CALIBRATION_OTHER "other"
@@ -55,9 +57,11 @@ const char *calibration_source_name(int label_source);
 /* The label source of that name. */
 int calibration_source_of(const char *name);
 
-/* Tables to add to: calibration_buckets and calibration_segments, or others of their shape. */
+/* Tables to add to: calibration_buckets, calibration_rollups and calibration_segments, or others of their
+ * shape. */
 struct case_tables {
-	const char *buckets;
+	const char *buckets; /* of less than an hour */
+	const char *rollups; /* of hours and days; may be the same table */
 	const char *segments;
 };
 
@@ -66,6 +70,35 @@ struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
 	struct buf event, partition, offset;
 };
+
+/*
+ * Parts of a WITH query that add the rows of its part `cells` (start_s, application, model, prompt_version,
+ * label_source, level, bin, cases, weight, weight_squared, weight_correct, weight_confidence,
+ * weight_squared_error), which are of fine buckets, to the tables of buckets and of rollups, the two %s.
+ * `bucket_s` names the parameter with the fine width. The part `rolled_up` has the segments of its rows.
+ *
+ * Rows are added in the order of the key, so that two writers wait for each other instead of locking each
+ * other out.
+ */
+#define CASES_ADD_CELLS(bucket_s)                                                                            \
+	"fine AS (INSERT INTO %s AS b SELECT " bucket_s "::bigint, to_timestamp(start_s), application, "     \
+	"model, prompt_version, label_source, level, bin, cases, weight, weight_squared, weight_correct, "   \
+	"weight_confidence, weight_squared_error FROM cells WHERE " bucket_s "::bigint < 3600 "              \
+	"ORDER BY 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP "), "                                                   \
+	"rolled_up AS (" CASES_ROLL_UP "RETURNING b.application, b.model, b.prompt_version) "
+
+/* Adds `cells`, of whatever width, to the hours and days of the table %s. */
+#define CASES_ROLL_UP                                                                                        \
+	"INSERT INTO %s AS b SELECT w.width_s, to_timestamp(start_s / w.width_s * w.width_s), "              \
+	"application, model, prompt_version, label_source, level, bin, " CASES_SUM                           \
+	"FROM cells CROSS JOIN (VALUES (3600), (86400)) AS w (width_s) "                                     \
+	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP
+
+/* Sums of buckets that are made of others, in the order of their columns. */
+#define CASES_SUM                                                                                            \
+	"sum(cases) AS cases, sum(weight) AS weight, sum(weight_squared) AS weight_squared, "                \
+	"sum(weight_correct) AS weight_correct, sum(weight_confidence) AS weight_confidence, "               \
+	"sum(weight_squared_error) AS weight_squared_error "
 
 /* What an INSERT into buckets does where one is there already; the table's alias is b. */
 #define CASES_ADD_UP                                                                                         \
@@ -85,8 +118,8 @@ void case_columns_free(struct case_columns *columns);
 err_t cases_add_segments(struct database *database, const struct case_tables *tables,
 			 const struct case_columns *columns, int64_t most, struct err_detail *detail);
 
-/* Counts the cases, in buckets of `bucket_s` and of hours. Segments that were counted are added to `touched`
- * (may be NULL), as they are named in the tables. */
+/* Counts the cases, in buckets of `bucket_s`, of hours and of days. Segments that were counted are added to
+ * `touched` (may be NULL), as they are named in the tables. */
 err_t cases_add(struct database *database, const struct case_tables *tables,
 		const struct case_columns *columns, int64_t bucket_s, struct segments *touched,
 		struct err_detail *detail);

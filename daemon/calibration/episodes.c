@@ -199,6 +199,7 @@ static err_t judge_window(struct judgement *judgement, const struct calibration_
 		.until_ms = judgement->now_ms,
 		.min_cases = judgement->options->limits.min_cases,
 		.label_source = ENUM_ABSENT,
+		.without_trend = true,
 		.by_segment = true,
 		.segments = segments,
 		.segments_count = count,

@@ -12,9 +12,6 @@
 #include "common/arena.h"
 #include "database/database.h"
 
-/* Version of the tables that brought the episodes. */
-#define EPISODES_SINCE_VERSION 2
-
 #define EPISODE_ID_SIZE 37
 
 /* Times are wall clock, texts in the caller's arena. */

@@ -47,23 +47,23 @@ err_t late_truth_lock(struct database *database, bool feedback, struct err_detai
 		horizon) " ORDER BY f.said_at DESC, f.partition DESC, f.record_offset DESC LIMIT 1)"
 
 /* Rows of `changed` (event_key, scored_at, application, model, prompt_version, level, confidence, old, new)
- * into the table of buckets, %s; `bucket_s` names the parameter with the fine width. Tells for each segment
- * how many events have a first and how many another verdict, and how many events they are by their ids. */
+ * into the tables of buckets and rollups, %s; `bucket_s` names the parameter with the fine width. Tells for
+ * each segment how many events have a first and how many another verdict, and how many events they are by
+ * their ids. */
 #define COUNT_CHANGED(bucket_s)                                                                              \
-	"counted AS (INSERT INTO %s AS b SELECT w.width_s, "                                                 \
-	"to_timestamp(floor(extract(epoch FROM c.scored_at) / w.width_s) * w.width_s), c.application, "      \
-	"c.model, c.prompt_version, 'FEEDBACK', c.level, least(floor(c.confidence * 10), 9)::smallint, "     \
-	"count(*) FILTER (WHERE c.old IS NULL), count(*) FILTER (WHERE c.old IS NULL), "                     \
-	"count(*) FILTER (WHERE c.old IS NULL), sum(c.new::int - coalesce(c.old::int, 0)), "                 \
-	"coalesce(sum(c.confidence) FILTER (WHERE c.old IS NULL), 0), "                                      \
+	"cells AS (SELECT floor(extract(epoch FROM c.scored_at))::bigint / " bucket_s "::bigint * " bucket_s \
+	" AS start_s, c.application, c.model, c.prompt_version, 'FEEDBACK' AS label_source, c.level, "       \
+	"least(floor(c.confidence * 10), 9)::smallint AS bin, "                                              \
+	"count(*) FILTER (WHERE c.old IS NULL) AS cases, count(*) FILTER (WHERE c.old IS NULL) AS weight, "  \
+	"count(*) FILTER (WHERE c.old IS NULL) AS weight_squared, "                                          \
+	"sum(c.new::int - coalesce(c.old::int, 0)) AS weight_correct, "                                      \
+	"coalesce(sum(c.confidence) FILTER (WHERE c.old IS NULL), 0) AS weight_confidence, "                 \
 	"sum((c.confidence - c.new::int) * (c.confidence - c.new::int) - CASE WHEN c.old IS NULL THEN 0 "    \
-	"ELSE (c.confidence - c.old::int) * (c.confidence - c.old::int) END) FROM changed c "                \
-	"CROSS JOIN (SELECT DISTINCT unnest(ARRAY[" bucket_s "::bigint, 3600]) AS width_s) AS w "            \
-	"GROUP BY 1, 2, 3, 4, 5, 6, 7, 8 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8 " CASES_ADD_UP ") "                 \
-	"SELECT application, model, prompt_version, count(*) FILTER (WHERE old IS NULL), "                   \
-	"count(*) FILTER (WHERE old IS NOT NULL), count(DISTINCT event_key) FROM changed GROUP BY 1, 2, 3"
-
-_Static_assert(CALIBRATION_COARSE_S == 3600, "COUNT_CHANGED has it as a literal");
+	"ELSE (c.confidence - c.old::int) * (c.confidence - c.old::int) END) AS weight_squared_error "       \
+	"FROM changed c GROUP BY 1, 2, 3, 4, 5, 6, 7), " CASES_ADD_CELLS(                                    \
+		bucket_s) "SELECT application, model, prompt_version, count(*) FILTER (WHERE old IS NULL), " \
+			  "count(*) FILTER (WHERE old IS NOT NULL), count(DISTINCT event_key) FROM changed " \
+			  "GROUP BY 1, 2, 3"
 
 /* $1 to $9 as they are unnested, $10 horizon, $11 when what is kept begins, $12 width. */
 #define ADD_EVENTS                                                                                           \
@@ -163,9 +163,9 @@ err_t late_truth_add_events(struct database *database, const struct late_truth_t
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct number_text horizon, since, width;
-	char sql[4096];
+	char sql[6144];
 	snprintf(sql, sizeof sql, ADD_EVENTS, tables->cases.segments, tables->feedback, tables->events,
-		 tables->cases.buckets);
+		 tables->cases.buckets, tables->cases.rollups);
 	const char *const parameters[] = {
 		columns->scored_at.data,
 		columns->application.data,
@@ -245,14 +245,14 @@ static err_t count_for_events(struct database *database, const struct late_truth
 			      int64_t since_ms, PGresult **ret_result, struct err_detail *detail)
 {
 	struct number_text first, last, horizon, width;
-	char sql[4096];
+	char sql[6144];
 	int64_t first_ms = columns->first_ms - horizon_ms;
 	const char *const parameters[] = { columns->event.data,
 					   number_text(&first, first_ms < since_ms ? since_ms : first_ms),
 					   number_text(&last, columns->last_ms + horizon_ms),
 					   number_text(&horizon, horizon_ms), number_text(&width, bucket_s) };
 	snprintf(sql, sizeof sql, COUNT_FEEDBACK, tables->feedback, tables->events, tables->events,
-		 tables->cases.buckets);
+		 tables->cases.buckets, tables->cases.rollups);
 	return database_query(database, sql, 5, parameters, ret_result, detail);
 }
 

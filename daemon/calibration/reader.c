@@ -6,24 +6,40 @@
 #include "common/clock.h"
 #include "database/values.h"
 
-enum { DAY_S = 86400, LONGEST_WINDOW_S = 366 * DAY_S };
+enum { LONGEST_WINDOW_S = 366 * CALIBRATION_DAY_S };
+
+/* Tables have calibration_sums since this version. */
+#define SUMS_SINCE_VERSION 5
+
+#define COLUMNS                                                                                              \
+	"width_s, bucket_start, application, model, prompt_version, label_source, level, bin, cases, "       \
+	"weight, weight_squared, weight_correct, weight_confidence, weight_squared_error"
 
 /* Ranges of buckets ($1 to $4), each read by itself and in one step: so the planner knows that there are few
- * groups, and hashes instead of sorting. Sums are exact until they leave the database. */
+ * groups, and hashes instead of sorting. Sums are exact until they leave the database, those of the window by
+ * bins as well as those of the steps: so they do not depend on the widths that were read. */
 #define READ_BUCKETS                                                                                         \
-	"SELECT CASE WHEN $5::boolean THEN application END, CASE WHEN $5::boolean THEN model END, "          \
-	"CASE WHEN $5::boolean THEN prompt_version END, label_source, level, bin, step, "                    \
-	"sum(cases), sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "        \
-	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 "                                 \
+	"WITH cells AS MATERIALIZED (SELECT CASE WHEN $5::boolean THEN application END AS application, "     \
+	"CASE WHEN $5::boolean THEN model END AS model, CASE WHEN $5::boolean THEN prompt_version END AS "   \
+	"prompt_version, label_source, level, bin, step, " CASES_SUM                                         \
 	"FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::integer[]) "                             \
-	"AS r (width_s, since_s, until_s, step) CROSS JOIN LATERAL (SELECT * FROM calibration_buckets b "    \
+	"AS r (width_s, since_s, until_s, step) CROSS JOIN LATERAL (SELECT * FROM "                          \
+	"(SELECT " COLUMNS " FROM calibration_buckets UNION ALL "                                            \
+	"SELECT " COLUMNS " FROM calibration_rollups) AS b "                                                 \
 	"WHERE b.width_s = r.width_s AND bucket_start >= to_timestamp(r.since_s) "                           \
 	"AND bucket_start < to_timestamp(r.until_s) AND ($6::text IS NULL OR application = $6) "             \
 	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
 	"AND ($9::text IS NULL OR label_source = $9) AND ($10::text[] IS NULL OR "                           \
 	"(application, model, prompt_version) IN (SELECT * FROM unnest($10::text[], $11::text[], "           \
-	"$12::text[]))) OFFSET 0) AS b GROUP BY 1, 2, 3, 4, 5, 6, 7 "                                        \
+	"$12::text[]))) OFFSET 0) AS b GROUP BY 1, 2, 3, 4, 5, 6, 7) "                                       \
+	"SELECT application, model, prompt_version, label_source, level, bin, step, sum(cases), "            \
+	"sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "                    \
+	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 FROM cells "                      \
+	"GROUP BY application, model, prompt_version, label_source, level, GROUPING SETS (bin, step) "       \
 	"ORDER BY 1 NULLS FIRST, 2, 3, 4"
+
+/* Days miss the hours that have not been taken over yet (rollup.h); once there are none, none come. */
+#define DAYS_ARE_COMPLETE "SELECT NOT EXISTS (SELECT FROM calibration_buckets WHERE width_s = 3600)"
 
 /* Compiling the query takes longer than running it; its groups fit into this. */
 #define PREPARE_SESSION "SET jit = off; SET work_mem = '32MB'"
@@ -56,7 +72,7 @@ bool calibration_parse_window(const char *text, int64_t *ret_window_s)
 	static const struct {
 		const char *unit;
 		int64_t seconds;
-	} units[] = { { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", DAY_S } };
+	} units[] = { { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", CALIBRATION_DAY_S } };
 	char *end;
 	long long count = strtoll(text, &end, 10);
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -101,10 +117,10 @@ static void gather_row(struct gathering *gathering, const PGresult *result, int 
 {
 	struct calibration_sums sums = sums_at(result, row);
 	int level = level_at(result, row);
-	int64_t bin = integer_at(result, row, BIN);
-	int64_t step = integer_at(result, row, STEP);
-	calibration_sums_add(&gathering->cells.cells[level][bin], &sums);
-	calibration_sums_add(&gathering->steps[level][step], &sums);
+	if (PQgetisnull(result, row, STEP))
+		gathering->cells.cells[level][integer_at(result, row, BIN)] = sums;
+	else
+		gathering->steps[level][integer_at(result, row, STEP)] = sums;
 }
 
 static struct calibration_entry finish_entry(struct gathering *gathering, int64_t min_cases)
@@ -167,16 +183,6 @@ static void append_number(struct buf *array, int64_t number)
 	buf_printf(array, "%lld", (long long)number);
 }
 
-static void ranges_add(struct ranges *ranges, int64_t width_s, int64_t since_s, int64_t until_s, int step)
-{
-	if (since_s >= until_s)
-		return;
-	append_number(&ranges->width, width_s);
-	append_number(&ranges->since, since_s);
-	append_number(&ranges->until, until_s);
-	append_number(&ranges->step, step);
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
@@ -187,30 +193,75 @@ static int64_t smaller(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The window is made of whole buckets, from the one that it begins in to the one that it ends in. Whole hours
- * within it are read from hourly buckets. A bucket belongs to the step that it starts in. */
-static void ranges_make(struct ranges *ranges, const struct calibration_query *query,
-			const struct calibration_reports *reports)
+static void ranges_add(struct ranges *ranges, int64_t width_s, int64_t since_s, int64_t until_s, int step)
 {
-	int64_t width_s = smaller(query->bucket_s, CALIBRATION_COARSE_S);
+	if (since_s >= until_s)
+		return;
+	append_number(&ranges->width, width_s);
+	append_number(&ranges->since, since_s);
+	append_number(&ranges->until, until_s);
+	append_number(&ranges->step, step);
+}
+
+/* A part of the window that is read from buckets of one width: whole ones of them. */
+struct zone {
+	int64_t width_s, since_s, until_s;
+};
+
+/* Fine buckets, hours, days, hours, fine buckets; those at the edges may be empty. */
+#define ZONES_MOST 5
+
+/* Divides a zone into the whole buckets of a coarser width in it, and what is left before and behind. */
+static void split_zone(struct zone *zones, size_t *count, int64_t width_s)
+{
+	size_t middle = *count / 2;
+	struct zone whole = zones[middle];
+	struct zone inner = { width_s, round_down(whole.since_s + width_s - 1, width_s),
+			      round_down(whole.until_s, width_s) };
+	if (inner.since_s >= inner.until_s)
+		return;
+	memmove(zones + middle + 3, zones + middle + 1, (*count - middle - 1) * sizeof *zones);
+	zones[middle] = (struct zone){ whole.width_s, whole.since_s, inner.since_s };
+	zones[middle + 1] = inner;
+	zones[middle + 2] = (struct zone){ whole.width_s, inner.until_s, whole.until_s };
+	*count += 2;
+}
+
+/* The window is made of whole buckets, from the one that it begins in to the one that it ends in. What is
+ * within it of hours and days is read from their buckets; days only where the steps, if any are wanted, are
+ * not shorter. A bucket belongs to the step that it starts in. */
+static void ranges_make(struct ranges *ranges, const struct calibration_query *query,
+			const struct calibration_reports *reports, bool days_complete)
+{
+	int64_t width_s = query->bucket_s < CALIBRATION_HOUR_S ? query->bucket_s : CALIBRATION_HOUR_S;
 	int64_t since_s = round_down(reports->since_ms / 1000, width_s);
-	int64_t until_s = round_down(reports->until_ms / 1000, width_s) + width_s, span_s = until_s - since_s;
-	int64_t hours_since_s = round_down(since_s + CALIBRATION_COARSE_S - 1, CALIBRATION_COARSE_S);
-	int64_t hours_until_s = round_down(until_s, CALIBRATION_COARSE_S);
-	if (hours_since_s >= hours_until_s)
-		hours_since_s = hours_until_s = until_s;
-	for (int step = 0; step < CALIBRATION_STEPS; step++) {
-		int64_t from_s = since_s + (span_s * step + CALIBRATION_STEPS - 1) / CALIBRATION_STEPS;
-		int64_t to_s = since_s + (span_s * (step + 1) + CALIBRATION_STEPS - 1) / CALIBRATION_STEPS;
-		ranges_add(ranges, width_s, from_s, smaller(to_s, hours_since_s), step);
-		ranges_add(ranges, CALIBRATION_COARSE_S, larger(from_s, hours_since_s),
-			   smaller(to_s, hours_until_s), step);
-		ranges_add(ranges, width_s, larger(from_s, hours_until_s), to_s, step);
+	int64_t span_s = round_down(reports->until_ms / 1000, width_s) + width_s - since_s;
+	int steps = query->without_trend ? 1 : CALIBRATION_STEPS;
+	struct zone zones[ZONES_MOST] = { { width_s, since_s, since_s + span_s } };
+	size_t count = 1;
+	split_zone(zones, &count, CALIBRATION_HOUR_S);
+	if (days_complete && (query->without_trend || query->window_s >= CALIBRATION_DAYS_SINCE_S))
+		split_zone(zones, &count, CALIBRATION_DAY_S);
+	for (int step = 0; step < steps; step++) {
+		int64_t from_s = since_s + (span_s * step + steps - 1) / steps;
+		int64_t to_s = since_s + (span_s * (step + 1) + steps - 1) / steps;
+		for (size_t i = 0; i < count; i++)
+			ranges_add(ranges, zones[i].width_s, larger(from_s, zones[i].since_s),
+				   smaller(to_s, zones[i].until_s), step);
 	}
 	buf_append_char(&ranges->width, '}');
 	buf_append_char(&ranges->since, '}');
 	buf_append_char(&ranges->until, '}');
 	buf_append_char(&ranges->step, '}');
+}
+
+static err_t look_for_days(struct database *database, bool *ret_complete, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database, DAYS_ARE_COMPLETE, 0, NULL, &result, detail);
+	if (!err)
+		*ret_complete = PQgetvalue(result, 0, 0)[0] == 't';
+	return err;
 }
 
 static err_t read_buckets(struct database *database, const struct calibration_query *query,
@@ -220,8 +271,14 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 	bool any_source = query->label_source == ENUM_ABSENT;
 	_cleanup_(segment_arrays_free) struct segment_arrays only = { BUF_INIT, BUF_INIT, BUF_INIT };
 	_cleanup_(ranges_free) struct ranges ranges = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
+	bool days_complete = false;
+	err_t err = database_script(database, PREPARE_SESSION, detail);
+	if (!err)
+		err = look_for_days(database, &days_complete, detail);
+	if (err)
+		return err;
 	segment_arrays_make(&only, query->segments, query->segments_count);
-	ranges_make(&ranges, query, reports);
+	ranges_make(&ranges, query, reports, days_complete);
 	const char *const parameters[] = {
 		ranges.width.data,
 		ranges.since.data,
@@ -236,8 +293,7 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 		query->segments ? only.model.data : NULL,
 		query->segments ? only.prompt_version.data : NULL,
 	};
-	err_t err = database_script(database, PREPARE_SESSION, detail);
-	return err ? err : database_query(database, READ_BUCKETS, 12, parameters, ret_result, detail);
+	return database_query(database, READ_BUCKETS, 12, parameters, ret_result, detail);
 }
 
 static struct calibration_reports new_reports(const struct calibration_query *query)
@@ -273,9 +329,11 @@ err_t calibration_read(struct database *database, const struct calibration_query
 	err_t err = database_connect(database, NULL, detail);
 	if (!err)
 		err = calibration_schema_read(database, &version, detail);
+	if (!err && version > 0 && version < SUMS_SINCE_VERSION)
+		err = calibration_schema_outdated(version, detail);
 	if (!err && version > 0)
 		err = calibration_read_entries(database, query, arena, &reports, detail);
-	if (!err && version >= EPISODES_SINCE_VERSION)
+	if (!err && version > 0)
 		err = episodes_open(database, query->application, arena, &reports.episodes,
 				    &reports.episodes_count, detail);
 	if (!err)

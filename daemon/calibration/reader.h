@@ -12,6 +12,9 @@
 /* Steps into which a window is divided to show how accuracy developed. */
 #define CALIBRATION_STEPS 12
 
+/* Windows from here on, whose steps are not shorter than a day, are divided at days. */
+#define CALIBRATION_DAYS_SINCE_S (CALIBRATION_STEPS * CALIBRATION_DAY_S)
+
 struct calibration_query {
 	int64_t window_s;
 	int64_t bucket_s;	 /* width of the fine buckets, as configured */
@@ -20,8 +23,9 @@ struct calibration_query {
 	const char *application; /* NULL: all, likewise below; "" is an absent one */
 	const char *model;
 	const char *prompt_version;
-	int label_source; /* enum label_source, or ENUM_ABSENT: all, each in a report of its own */
-	bool by_segment;  /* a report for each segment instead of all together */
+	int label_source;   /* enum label_source, or ENUM_ABSENT: all, each in a report of its own */
+	bool without_trend; /* the figures alone, from fewer buckets: then the trend means nothing */
+	bool by_segment;    /* a report for each segment instead of all together */
 	const struct calibration_segment *segments; /* only these, or NULL: all */
 	size_t segments_count;
 };
@@ -52,7 +56,8 @@ struct calibration_reports {
 	size_t episodes_count;
 };
 
-/* Reads the reports into the arena. A database without tables has no entries. */
+/* Reads the reports into the arena. A database without tables has no entries; tables that the daemon has yet
+ * to bring up to date are refused. */
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail);
 

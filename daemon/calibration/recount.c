@@ -3,6 +3,7 @@
 #include "calibration/days.h"
 #include "calibration/log_policy.h"
 #include "calibration/records.h"
+#include "calibration/rollup.h"
 #include "calibration/schema.h"
 #include "calibration/topic_reader.h"
 #include "common/clock.h"
@@ -403,10 +404,7 @@ static err_t check_tables(struct database *database, struct err_detail *detail)
 	int version = 0;
 	err_t err = calibration_schema_read(database, &version, detail);
 	if (!err && version != calibration_schema_version())
-		err = err_fail(detail, ERR_DATABASE_REFUSED,
-			       "the calibration tables have version %d, this program needs %d; the daemon "
-			       "brings them up to date when it starts",
-			       version, calibration_schema_version());
+		err = calibration_schema_outdated(version, detail);
 	return err;
 }
 
@@ -449,7 +447,8 @@ static err_t take_snapshot(struct recount *recount, struct err_detail *detail)
 	if (!err)
 		err = recount_tables_make(recount->database, detail);
 	if (!err)
-		err = recount_tables_copy(recount->database, kept_since_ms(recount), detail);
+		err = recount_tables_copy(recount->database, kept_since_ms(recount) / DAY_MS * DAY_MS,
+					  detail);
 	if (!err)
 		err = take_positions(recount, detail);
 	return err ? err : database_script(recount->database, "COMMIT", detail);
@@ -510,6 +509,16 @@ static err_t lock_rebuilds(struct database *database, struct err_detail *detail)
 	return err;
 }
 
+/* What is replaced is in one place. */
+static err_t take_over(struct recount *recount, struct err_detail *detail)
+{
+	bool more = true;
+	err_t err = ERR_OK;
+	while (!err && more)
+		err = rollup_take_over(recount->database, &more, detail);
+	return err;
+}
+
 static bool nearly_there(const struct recount *recount)
 {
 	return left_to_read(&recount->scored) + left_to_read(&recount->feedback) <= NEARLY_THERE;
@@ -530,7 +539,8 @@ static err_t catch_up(struct recount *recount, struct err_detail *detail)
 /* From here on nobody counts, until the transaction ends: so the positions stay where they are. */
 #define LOCK_TABLES                                                                                          \
 	"BEGIN; LOCK TABLE calibration_positions IN SHARE ROW EXCLUSIVE MODE; "                              \
-	"LOCK TABLE calibration_buckets, calibration_segments IN SHARE ROW EXCLUSIVE MODE"
+	"LOCK TABLE calibration_buckets, calibration_rollups, calibration_segments IN SHARE ROW EXCLUSIVE "  \
+	"MODE"
 
 /* From the beginning of the log on events are remembered, so far as they are not too old. */
 static err_t replace_memory(struct recount *recount, struct err_detail *detail)
@@ -588,6 +598,8 @@ err_t recount_rebuild(const struct recount_options *options, struct arena *arena
 		err = lock_rebuilds(recount.database, detail);
 	if (!err)
 		err = recount_tables_make(recount.database, detail);
+	if (!err)
+		err = take_over(&recount, detail);
 	if (!err)
 		err = catch_up(&recount, detail);
 	if (!err)

@@ -65,8 +65,8 @@ static void print_difference(FILE *stream, const struct recount_difference *diff
 
 static void print_differences(FILE *stream, const struct recount_differences *differences)
 {
-	fprintf(stream, "%lld buckets compared, %lld differ\n", (long long)differences->compared,
-		(long long)differences->differing);
+	fprintf(stream, "%lld buckets compared, %lld differ\n",
+		(long long)(differences->compared + differences->days), (long long)differences->differing);
 	if (differences->moved)
 		fprintf(stream,
 			"%lld cases are in segment \"other\" that were counted before their own segment had "
@@ -153,11 +153,12 @@ void recount_print_json(FILE *stream, const struct recount_outcome *outcome, boo
 						       (json_int_t)outcome->removed, "buckets_added",
 						       (json_int_t)outcome->added));
 	else
-		json_object_update_new(
-			root, json_pack("{s:I, s:I, s:I}", "buckets_compared",
-					(json_int_t)outcome->differences.compared, "buckets_differing",
-					(json_int_t)outcome->differences.differing, "cases_moved",
-					(json_int_t)outcome->differences.moved));
+		json_object_update_new(root,
+				       json_pack("{s:I, s:I, s:I, s:I}", "buckets_compared",
+						 (json_int_t)outcome->differences.compared, "days_compared",
+						 (json_int_t)outcome->differences.days, "buckets_differing",
+						 (json_int_t)outcome->differences.differing, "cases_moved",
+						 (json_int_t)outcome->differences.moved));
 	json_object_set_new(root, "differences", differences);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);

@@ -6,7 +6,7 @@
 enum { SLICE_S = 604800, MOST_DIFFERENCES = 1000, MOST_PARAMETERS = 8 };
 
 const struct late_truth_tables recount_log_tables = {
-	{ "recount_buckets", "recount_segments" },
+	{ "recount_buckets", "recount_buckets", "recount_segments" },
 	"recount_events",
 	"recount_feedback",
 };
@@ -18,7 +18,7 @@ const struct late_truth_tables recount_log_tables = {
 #define MAKE_TABLES                                                                                          \
 	"DROP TABLE IF EXISTS recount_buckets, recount_segments, recount_stored, recount_differences, "      \
 	"recount_events, recount_feedback; "                                                                 \
-	"CREATE TEMP TABLE recount_buckets (LIKE calibration_buckets INCLUDING ALL); "                       \
+	"CREATE TEMP TABLE recount_buckets (LIKE calibration_rollups INCLUDING ALL); "                       \
 	"CREATE TEMP TABLE recount_segments (LIKE calibration_segments INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE recount_events (LIKE calibration_events INCLUDING ALL); "                         \
 	"CREATE TEMP TABLE recount_feedback (LIKE calibration_feedback INCLUDING ALL); "                     \
@@ -40,6 +40,11 @@ err_t recount_tables_make(struct database *database, struct err_detail *detail)
 #define SLICES_OF(table)                                                                                     \
 	"SELECT width_s, floor(extract(epoch FROM bucket_start) / 604800)::bigint FROM " table               \
 	" WHERE bucket_start >= to_timestamp($1::bigint / 1000.0) "
+
+/* The same of one width, whatever the range. */
+#define ALL_SLICES_OF(table, width_s)                                                                        \
+	"SELECT width_s, floor(extract(epoch FROM bucket_start) / 604800)::bigint FROM " table               \
+	" WHERE width_s = " width_s " AND $1::bigint IS NOT NULL "
 
 _Static_assert(SLICE_S == 604800, "SLICES_OF has it as a literal");
 
@@ -72,22 +77,23 @@ static err_t each_slice(struct database *database, const char *slices, const cha
 	return err;
 }
 
-/* The rows of a slice, from the range's begin on. */
+/* The rows of a slice; and those from the range's begin on. */
 #define IN_SLICE                                                                                             \
 	"width_s = $1::integer AND bucket_start >= to_timestamp($2::bigint) "                                \
-	"AND bucket_start < to_timestamp($3::bigint) AND bucket_start >= to_timestamp($4::bigint / 1000.0) "
+	"AND bucket_start < to_timestamp($3::bigint) "
+#define SINCE "AND bucket_start >= to_timestamp($4::bigint / 1000.0) "
 
 #define COPY_SLICE                                                                                           \
-	"INSERT INTO recount_stored (" KEYS ", " SUMS ") SELECT " KEYS ", " SUMS                             \
-	" FROM calibration_buckets WHERE " IN_SLICE
+	"INSERT INTO recount_stored (" KEYS ", " SUMS ") SELECT " KEYS ", " CASES_SUM                        \
+	" FROM calibration_sums WHERE " IN_SLICE SINCE "GROUP BY " KEYS
 
 err_t recount_tables_copy(struct database *database, int64_t since_ms, struct err_detail *detail)
 {
 	int64_t copied;
 	struct number_text since;
 	const char *const parameters[] = { number_text(&since, since_ms) };
-	return each_slice(database, SLICES_OF("calibration_buckets") "GROUP BY 1, 2", COPY_SLICE, parameters,
-			  1, &copied, detail);
+	return each_slice(database, SLICES_OF("calibration_sums") "GROUP BY 1, 2", COPY_SLICE, parameters, 1,
+			  &copied, detail);
 }
 
 static err_t query_integer(struct database *database, const char *sql, const char *parameter,
@@ -108,17 +114,20 @@ err_t recount_tables_other_width(struct database *database, int64_t bucket_s, in
 	return query_integer(
 		database,
 		"SELECT coalesce(max(extract(epoch FROM bucket_start)::bigint + width_s) * 1000, 0) "
-		"FROM recount_stored WHERE width_s <> 3600 AND width_s <> $1::integer",
+		"FROM recount_stored WHERE width_s < 3600 AND width_s <> $1::integer",
 		number_text(&width, bucket_s), ret_until_ms, detail);
 }
 
 /* ---- the range ---- */
 
-/* $4 to $8: begin, fine width, its begin, begin of feedback; '' is never. */
+/* Fine buckets and hours that can be counted again. $4 to $7: begin, fine width, its begin, begin of
+ * feedback;
+ * '' is never. */
 #define IN_RANGE                                                                                             \
-	IN_SLICE "AND (width_s = 3600 OR (width_s = $5::integer "                                            \
-		 "AND bucket_start >= to_timestamp($6::bigint / 1000.0))) AND (label_source <> 'FEEDBACK' "  \
-		 "OR bucket_start >= to_timestamp(nullif($7, '')::bigint / 1000.0)) "
+	IN_SLICE SINCE                                                                                       \
+		"AND (width_s = 3600 OR (width_s = $5::integer "                                             \
+		"AND bucket_start >= to_timestamp($6::bigint / 1000.0))) AND (label_source <> 'FEEDBACK' "   \
+		"OR bucket_start >= to_timestamp(nullif($7, '')::bigint / 1000.0)) "
 
 struct range_texts {
 	struct number_text since, width, fine_since, feedback_since;
@@ -137,18 +146,30 @@ static const char *const *range_parameters(const struct recount_range *range, st
 
 /* ---- comparing ---- */
 
-#define COMPARE_SLICE                                                                                        \
+#define COMPARE_SLICE(condition)                                                                             \
 	"WITH compared AS (SELECT " KEYS ", s.cases AS c, s.weight AS w, s.weight_squared AS ws, "           \
 	"s.weight_correct AS wc, s.weight_confidence AS wf, s.weight_squared_error AS we, "                  \
 	"r.cases AS rc, r.weight AS rw, r.weight_squared AS rws, r.weight_correct AS rwc, "                  \
 	"r.weight_confidence AS rwf, r.weight_squared_error AS rwe "                                         \
-	"FROM (SELECT * FROM recount_stored WHERE " IN_RANGE ") s "                                          \
-	"FULL JOIN (SELECT * FROM recount_buckets WHERE " IN_RANGE ") r USING (" KEYS ")), "                 \
+	"FROM (SELECT * FROM recount_stored WHERE " condition ") s "                                         \
+	"FULL JOIN (SELECT * FROM recount_buckets WHERE " condition ") r USING (" KEYS ")), "                \
 	"kept AS (INSERT INTO recount_differences SELECT " KEYS ", coalesce(c, 0), coalesce(w, 0), "         \
 	"coalesce(ws, 0), coalesce(wc, 0), coalesce(wf, 0), coalesce(we, 0), coalesce(rc, 0), "              \
 	"coalesce(rw, 0), coalesce(rws, 0), coalesce(rwc, 0), coalesce(rwf, 0), coalesce(rwe, 0) "           \
 	"FROM compared WHERE (c, w, ws, wc, wf, we) IS DISTINCT FROM (rc, rw, rws, rwc, rwf, rwe)) "         \
 	"SELECT count(*) FROM compared"
+
+/* Days are the sums of their hours, however far back the log reaches: of those that were counted again, and
+ * of others as they are stored. */
+#define ADD_DAYS_OF                                                                                          \
+	"INSERT INTO recount_buckets (" KEYS ", " SUMS ") SELECT 86400, "                                    \
+	"date_trunc('day', bucket_start, 'UTC'), application, model, prompt_version, label_source, level, "  \
+	"bin, " CASES_SUM "FROM "
+
+#define EXPECT_DAYS                                                                                          \
+	ADD_DAYS_OF "(SELECT * FROM recount_buckets WHERE " IN_RANGE                                         \
+		    "UNION ALL SELECT * FROM recount_stored WHERE " IN_SLICE "AND (" IN_RANGE                \
+		    ") IS NOT TRUE) AS hours GROUP BY 2, 3, 4, 5, 6, 7, 8"
 
 /*
  * A segment beyond the limit is counted as "other" until another one's place is free. So where all segments
@@ -224,6 +245,29 @@ static err_t summarise(struct database *database, struct arena *arena,
 	return ERR_OK;
 }
 
+/* Makes other days of the hours that `slices` and `sql` are about. */
+static err_t make_days(struct database *database, const char *slices, const char *sql,
+		       const char *const *parameters, int parameters_count, struct err_detail *detail)
+{
+	int64_t days;
+	err_t err = database_script(database, "DELETE FROM recount_buckets WHERE width_s = 86400", detail);
+	return err ? err : each_slice(database, slices, sql, parameters, parameters_count, &days, detail);
+}
+
+static err_t compare_days(struct database *database, const char *const *parameters, int64_t *ret_compared,
+			  struct err_detail *detail)
+{
+	err_t err = make_days(
+		database,
+		ALL_SLICES_OF("recount_stored", "3600") "UNION " ALL_SLICES_OF("recount_buckets", "3600"),
+		EXPECT_DAYS, parameters, 4, detail);
+	return err ? err
+		   : each_slice(database,
+				ALL_SLICES_OF("recount_stored",
+					      "86400") "UNION " ALL_SLICES_OF("recount_buckets", "86400"),
+				COMPARE_SLICE(IN_SLICE), parameters, 0, ret_compared, detail);
+}
+
 err_t recount_tables_compare(struct database *database, const struct recount_range *range,
 			     struct arena *arena, struct recount_differences *ret_differences,
 			     struct err_detail *detail)
@@ -236,7 +280,9 @@ err_t recount_tables_compare(struct database *database, const struct recount_ran
 		detail);
 	if (!err)
 		err = each_slice(database, SLICES_OF("recount_stored") "UNION " SLICES_OF("recount_buckets"),
-				 COMPARE_SLICE, parameters, 4, &differences.compared, detail);
+				 COMPARE_SLICE(IN_RANGE), parameters, 4, &differences.compared, detail);
+	if (!err)
+		err = compare_days(database, parameters, &differences.days, detail);
 	if (!err)
 		err = query_integer(database, FORGIVE_MOVED, NULL, &differences.moved, detail);
 	if (!err)
@@ -251,39 +297,83 @@ err_t recount_tables_compare(struct database *database, const struct recount_ran
 
 /* ---- replacing ---- */
 
-#define REMOVE_SLICE                                                                                         \
-	"DELETE FROM calibration_buckets b WHERE " IN_RANGE "AND NOT EXISTS (SELECT FROM recount_buckets r " \
+#define REMOVE_SLICE(table, condition)                                                                       \
+	"DELETE FROM " table " b WHERE " condition "AND NOT EXISTS (SELECT FROM recount_buckets r "          \
 	"WHERE (r.width_s, r.bucket_start, r.application, r.model, r.prompt_version, r.label_source, "       \
 	"r.level, r.bin, r.cases, r.weight, r.weight_squared, r.weight_correct, r.weight_confidence, "       \
 	"r.weight_squared_error) = (b.width_s, b.bucket_start, b.application, b.model, b.prompt_version, "   \
 	"b.label_source, b.level, b.bin, b.cases, b.weight, b.weight_squared, b.weight_correct, "            \
 	"b.weight_confidence, b.weight_squared_error))"
 
-#define ADD_SLICE                                                                                            \
-	"INSERT INTO calibration_buckets (" KEYS ", " SUMS ") SELECT " KEYS ", " SUMS                        \
-	" FROM recount_buckets WHERE " IN_RANGE "ON CONFLICT DO NOTHING"
+#define ADD_SLICE(table, condition)                                                                          \
+	"INSERT INTO " table " (" KEYS ", " SUMS ") SELECT " KEYS ", " SUMS                                  \
+	" FROM recount_buckets WHERE " condition "ON CONFLICT DO NOTHING"
+
+/* Days are made of the hours when these are in place. */
+#define MAKE_DAYS ADD_DAYS_OF "calibration_rollups WHERE " IN_SLICE "GROUP BY 2, 3, 4, 5, 6, 7, 8"
+
+struct replacement {
+	int64_t removed, added;
+};
+
+static err_t replace_slices(struct database *database, const char *stored_slices, const char *remove,
+			    const char *counted_slices, const char *add, const char *const *parameters,
+			    int parameters_count, struct replacement *replacement, struct err_detail *detail)
+{
+	int64_t removed, added;
+	err_t err =
+		each_slice(database, stored_slices, remove, parameters, parameters_count, &removed, detail);
+	if (!err)
+		err = each_slice(database, counted_slices, add, parameters, parameters_count, &added, detail);
+	if (err)
+		return err;
+	replacement->removed += removed;
+	replacement->added += added;
+	return ERR_OK;
+}
+
+static err_t replace_days(struct database *database, const char *const *parameters,
+			  struct replacement *replacement, struct err_detail *detail)
+{
+	err_t err = make_days(database, ALL_SLICES_OF("calibration_rollups", "3600") "GROUP BY 1, 2",
+			      MAKE_DAYS, parameters, 0, detail);
+	return err ? err
+		   : replace_slices(database, ALL_SLICES_OF("calibration_rollups", "86400") "GROUP BY 1, 2",
+				    REMOVE_SLICE("calibration_rollups", IN_SLICE),
+				    ALL_SLICES_OF("recount_buckets", "86400") "GROUP BY 1, 2",
+				    ADD_SLICE("calibration_rollups", IN_SLICE), parameters, 0, replacement,
+				    detail);
+}
 
 err_t recount_tables_replace(struct database *database, const struct recount_range *range,
 			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail)
 {
 	struct range_texts texts;
+	struct replacement replacement = { 0 };
 	const char *const *parameters = range_parameters(range, &texts);
-	int64_t removed, added;
 	err_t err = database_script(database, "ANALYZE recount_buckets", detail);
 	if (!err)
-		err = each_slice(database, SLICES_OF("calibration_buckets") "GROUP BY 1, 2", REMOVE_SLICE,
-				 parameters, 4, &removed, detail);
+		err = replace_slices(database, SLICES_OF("calibration_buckets") "GROUP BY 1, 2",
+				     REMOVE_SLICE("calibration_buckets", IN_RANGE),
+				     SLICES_OF("recount_buckets") "AND width_s < 3600 GROUP BY 1, 2",
+				     ADD_SLICE("calibration_buckets", IN_RANGE), parameters, 4, &replacement,
+				     detail);
 	if (!err)
-		err = each_slice(database, SLICES_OF("recount_buckets") "GROUP BY 1, 2", ADD_SLICE,
-				 parameters, 4, &added, detail);
+		err = replace_slices(
+			database, SLICES_OF("calibration_rollups") "AND width_s = 3600 GROUP BY 1, 2",
+			REMOVE_SLICE("calibration_rollups", IN_RANGE),
+			SLICES_OF("recount_buckets") "AND width_s = 3600 GROUP BY 1, 2",
+			ADD_SLICE("calibration_rollups", IN_RANGE), parameters, 4, &replacement, detail);
+	if (!err)
+		err = replace_days(database, parameters, &replacement, detail);
 	if (!err)
 		err = database_script(database,
 				      "INSERT INTO calibration_segments SELECT * FROM recount_segments "
 				      "ON CONFLICT DO NOTHING",
 				      detail);
 	if (!err) {
-		*ret_removed = removed;
-		*ret_added = added;
+		*ret_removed = replacement.removed;
+		*ret_added = replacement.added;
 	}
 	return err;
 }

@@ -39,7 +39,8 @@ struct recount_difference {
 struct recount_differences {
 	struct recount_difference *items; /* at most 1000 */
 	size_t count;
-	int64_t compared; /* buckets */
+	int64_t compared; /* buckets that were counted again */
+	int64_t days;	  /* further buckets: days, with the sums of their hours */
 	int64_t differing;
 	int64_t moved; /* cases that are counted as "other" of segments that have a place of their own since
 			*/
@@ -51,18 +52,20 @@ err_t recount_tables_make(struct database *database, struct err_detail *detail);
 /* Copies what is stored from `since_ms` on; within the caller's transaction. */
 err_t recount_tables_copy(struct database *database, int64_t since_ms, struct err_detail *detail);
 
-/* End of the last bucket that is stored of another width than `bucket_s` and an hour, or 0: the width was
+/* End of the last bucket that is stored of another fine width than `bucket_s`, or 0: the width was
  * another one until then. */
 err_t recount_tables_other_width(struct database *database, int64_t bucket_s, int64_t *ret_until_ms,
 				 struct err_detail *detail);
 
-/* Compares the copy with what was counted. Texts in the arena. */
+/* Compares the copy with what was counted, its days with the sums of the hours that they ought to have. Texts
+ * in the arena. */
 err_t recount_tables_compare(struct database *database, const struct recount_range *range,
 			     struct arena *arena, struct recount_differences *ret_differences,
 			     struct err_detail *detail);
 
-/* Puts what was counted in place of what is stored, within the caller's transaction that keeps others from
- * counting. Returns how many buckets were removed and added; equal ones stay as they are. */
+/* Puts what was counted in place of what is stored, and makes the days of the hours anew, within the caller's
+ * transaction that keeps others from counting. Returns how many buckets were removed and added; equal ones
+ * stay as they are. */
 err_t recount_tables_replace(struct database *database, const struct recount_range *range,
 			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail);
 

@@ -1,6 +1,7 @@
 /*
- * Retention: what is too old leaves the calibration database. Buckets and closed episodes go by their age; an
- * open episode that was not judged for that long has no counts left to be judged by and goes as well.
+ * Retention: what is too old leaves the calibration database. Buckets and closed episodes go by their age, in
+ * whole days (UTC), so that a day is always the sum of its hours; an open episode that was not judged for
+ * that long has no counts left to be judged by and goes as well.
  *
  * Needs an open connection with the tables; for the thread that uses it, blocks within its deadlines.
  */
@@ -8,8 +9,8 @@
 
 #include "database/database.h"
 
-/* Deletes a bounded number of rows that are older than `days` before `now_ms` (0: now). `ret_more`: there may
- * be others. */
+/* Deletes a bounded number of rows of days before the one that was `days` before `now_ms` (0: now).
+ * `ret_more`: there may be others. */
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail);
 

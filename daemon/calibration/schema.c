@@ -25,3 +25,12 @@ err_t calibration_schema_migrate(struct database *database, struct err_detail *d
 {
 	return migrations_apply(&migrations, database, detail);
 }
+
+err_t calibration_schema_outdated(int version, struct err_detail *detail)
+{
+	return err_fail(
+		detail, ERR_DATABASE_REFUSED,
+		"the calibration tables have version %d, this program needs %d; the daemon brings them up "
+		"to date when it starts",
+		version, calibration_schema_version());
+}

@@ -12,7 +12,7 @@
 enum { CONFLICT_ATTEMPTS = 8 };
 
 static const struct late_truth_tables tables = {
-	{ "calibration_buckets", "calibration_segments" },
+	{ "calibration_buckets", "calibration_rollups", "calibration_segments" },
 	"calibration_events",
 	"calibration_feedback",
 };

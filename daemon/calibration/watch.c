@@ -1,6 +1,7 @@
 #include "calibration/watch.h"
 
 #include "calibration/retention.h"
+#include "calibration/rollup.h"
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -14,13 +15,23 @@ enum {
 	RETENTION_PAUSE_MS = 3600000,
 	RETENTION_ON_PAUSE_MS = 1000, /* while rows are left */
 	FORGET_PAUSE_MS = 600000,
+	TAKE_OVER_PAUSE_MS = 200,     /* while there are hours that programs before have counted */
 	FAILURE_PAUSE_MS = 10000,     /* at least */
 	FAILURE_PAUSE_CAP_MS = 60000, /* at most */
 	FINISH_POLL_MS = 50,
 };
 
 /* One kind of work and when it is due. */
-enum work { WORK_SETTLE, WORK_START, WORK_JUDGE, WORK_PUBLISH, WORK_RETENTION, WORK_FORGET, WORK_COUNT_ };
+enum work {
+	WORK_SETTLE,
+	WORK_START,
+	WORK_JUDGE,
+	WORK_PUBLISH,
+	WORK_RETENTION,
+	WORK_FORGET,
+	WORK_TAKE_OVER,
+	WORK_COUNT_
+};
 
 struct drift_watch {
 	struct calibration_store *store;
@@ -166,6 +177,17 @@ static err_t forget(struct drift_watch *watch, struct database *database, struct
 	return err;
 }
 
+static err_t take_over(struct drift_watch *watch, struct database *database, struct err_detail *detail)
+{
+	bool more;
+	err_t err = rollup_take_over(database, &more, detail);
+	if (!err && more)
+		set_due(watch, WORK_TAKE_OVER, TAKE_OVER_PAUSE_MS);
+	else if (!err)
+		watch->due_us[WORK_TAKE_OVER] = INT64_MAX;
+	return err;
+}
+
 static const struct {
 	const char *name;
 	err_t (*run)(struct drift_watch *watch, struct database *database, struct err_detail *detail);
@@ -176,6 +198,7 @@ static const struct {
 	[WORK_PUBLISH] = { "advisories of calibration drift cannot be published", publish },
 	[WORK_RETENTION] = { "old calibration data cannot be deleted", delete_old },
 	[WORK_FORGET] = { "events beyond the feedback horizon cannot be forgotten", forget },
+	[WORK_TAKE_OVER] = { "hours of the calibration cannot be taken over", take_over },
 };
 
 /* ---- its order ---- */

@@ -37,12 +37,14 @@ static err_t judge(const struct recount_outcome *outcome, struct err_detail *det
 		return err_fail(
 			detail, ERR_CALIBRATION_LOG,
 			"%lld of %lld buckets differ from the log, which cannot be trusted (see the notes)",
-			(long long)differences->differing, (long long)differences->compared);
+			(long long)differences->differing,
+			(long long)(differences->compared + differences->days));
 	if (differences->differing)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
 				"%lld of %lld buckets differ from the log; \"assayd calibration --rebuild\" "
 				"counts them anew",
-				(long long)differences->differing, (long long)differences->compared);
+				(long long)differences->differing,
+				(long long)(differences->compared + differences->days));
 	if (!outcome->complete && differences->compared == 0)
 		return err_fail(detail, ERR_CALIBRATION_LOG, "nothing of the calibration can be verified");
 	return ERR_OK;

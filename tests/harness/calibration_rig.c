@@ -203,7 +203,9 @@ struct kafka_settings rig_kafka_settings(void)
 {
 	return (struct kafka_settings){ .bootstrap_servers = rig.bootstrap,
 					.group_id = rig.topic,
+					.input_topic = "nobody-reads-this",
 					.scored_topic = rig.topic,
+					.dead_letter_topic = "nobody-writes-this",
 					.advisory_topic = rig.advisory_topic,
 					.session_timeout_ms = 10000,
 					.heartbeat_ms = 1000 };

@@ -3,12 +3,12 @@
 import decimal
 import math
 
-WIDTHS_S = (60, 3600)
+WIDTHS_S = (60, 3600, 86400)
 
 TABLE = """
 SELECT width_s, extract(epoch FROM bucket_start)::bigint, application, model, prompt_version, label_source, level, bin,
        cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error
-FROM calibration_buckets"""
+FROM calibration_sums"""
 
 
 def cells(records):

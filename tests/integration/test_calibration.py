@@ -10,7 +10,7 @@ from daemon import BINARY
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 DIFFERS, LOST = 65, 69
 FEEDBACK = """
-SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_buckets
+SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_rollups
 WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
 
 
@@ -52,9 +52,9 @@ def test_feedback_enters_calibration_and_is_recounted(rig):
     assert done.returncode == 0, done
     assert ", 0 differ" in done.stdout
 
-    rig.postgres.execute("""UPDATE calibration_buckets SET weight_correct = weight_correct - 1
+    rig.postgres.execute("""UPDATE calibration_rollups SET weight_correct = weight_correct - 1
                             WHERE width_s = 3600 AND label_source = 'FEEDBACK' AND bucket_start =
-                                (SELECT max(bucket_start) FROM calibration_buckets
+                                (SELECT max(bucket_start) FROM calibration_rollups
                                  WHERE width_s = 3600 AND label_source = 'FEEDBACK')""", rig.calibration_database)
     done = calibration(rig, "--verify", "--json")
     assert done.returncode == DIFFERS, done

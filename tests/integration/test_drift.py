@@ -112,10 +112,11 @@ def test_what_is_old_is_deleted(rig):
     records = [record for _, record in rig.scored(30)]
     rig.await_calibration(records)
     rig.daemon.terminate()
-    rig.postgres.execute("""
-        INSERT INTO calibration_buckets
-        SELECT width_s, bucket_start - interval '9 days', application, model, prompt_version, label_source, level, bin,
-               cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error
-        FROM calibration_buckets""", rig.calibration_database)
+    for table in ("calibration_buckets", "calibration_rollups"):
+        rig.postgres.execute(f"""
+            INSERT INTO {table}
+            SELECT width_s, bucket_start - interval '10 days', application, model, prompt_version, label_source, level, bin,
+                   cases, weight, weight_squared, weight_correct, weight_confidence, weight_squared_error
+            FROM {table}""", rig.calibration_database)
     rig.daemon.start()
     rig.await_calibration(records)

@@ -151,7 +151,8 @@ static void test_positions_that_moved_are_obeyed(void **state)
 	rig_produce(300, true);
 	rig_wait_counted(300);
 	for (int round = 1; round <= ROUNDS; round++) {
-		rig_query("WITH forgotten AS (DELETE FROM calibration_buckets), moved AS (UPDATE "
+		rig_query("WITH fine AS (DELETE FROM calibration_buckets), rolled_up AS (DELETE FROM "
+			  "calibration_rollups), moved AS (UPDATE "
 			  "calibration_positions SET next_offset = 0 RETURNING 1) SELECT count(*) FROM moved",
 			  text, sizeof text);
 		assert_string_equal(text, "3");

@@ -341,10 +341,11 @@ static void test_what_is_old_is_deleted(void **state)
 	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
 	assert_false(more);
 	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300", "30");
-	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 3600", "30");
+	expect("SELECT sum(cases) FROM calibration_rollups WHERE width_s = 3600", "30");
+	expect("SELECT sum(cases) FROM calibration_rollups WHERE width_s = 86400", "30");
 	expect("SELECT count(*) FROM calibration_drift_episodes", "3");
 	assert_int_equal(retention_apply(database, 8, NOON_MS, &more, NULL), ERR_OK);
-	expect("SELECT count(*) FROM calibration_buckets", "0");
+	expect("SELECT count(*) FROM calibration_sums", "0");
 	expect("SELECT count(*) FROM calibration_drift_episodes", "0");
 }
 
@@ -356,13 +357,18 @@ static void test_much_is_deleted_in_pieces(void **state)
 	struct database *database = database_of(store);
 	run_sql("INSERT INTO calibration_buckets SELECT 300, to_timestamp(1700000000 + 300 * n), 'a', 'm', "
 		"'p', "
-		"'RESULT', 'HIGH_CONFIDENCE', 9, 1, 1, 1, 1, 1, 0 FROM generate_series(1, 7000) AS n");
+		"'RESULT', 'HIGH_CONFIDENCE', 9, 1, 1, 1, 1, 1, 0 FROM generate_series(1, 7000) AS n; "
+		"INSERT INTO calibration_rollups SELECT w, to_timestamp(1600000000 / w * w), 'a' || n, 'm', "
+		"'p', 'RESULT', 'HIGH_CONFIDENCE', 9, 1, 1, 1, 1, 1, 0 "
+		"FROM generate_series(1, 6000) AS n, (VALUES (3600), (86400)) AS v (w)");
 	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
 	assert_true(more);
-	expect("SELECT count(*) FROM calibration_buckets", "2000");
+	expect("SELECT string_agg(n::text, ' ') FROM (SELECT count(*) AS n FROM calibration_sums "
+	       "GROUP BY width_s ORDER BY width_s) AS s",
+	       "2000 1000 1000");
 	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
 	assert_false(more);
-	expect("SELECT count(*) FROM calibration_buckets", "0");
+	expect("SELECT count(*) FROM calibration_sums", "0");
 }
 
 int main(void)

@@ -85,14 +85,14 @@ static struct late_truth_outcome apply(struct calibration_store *store, const st
 	return outcome;
 }
 
-/* Cases, weight of correct ones, confidence and squared error of both widths, which have to agree. */
+/* Cases, weight of correct ones, confidence and squared error of all widths, which have to agree. */
 static void expect_sums(const char *expected)
 {
 	char text[160];
 	query("SELECT string_agg(DISTINCT s, ' | ') FROM (SELECT concat_ws(' ', sum(cases), "
 	      "trim_scale(sum(weight)), trim_scale(sum(weight_squared)), trim_scale(sum(weight_correct)), "
 	      "trim_scale(sum(weight_confidence)), trim_scale(sum(weight_squared_error))) AS s "
-	      "FROM calibration_buckets WHERE label_source = 'FEEDBACK' GROUP BY width_s) AS widths",
+	      "FROM calibration_sums WHERE label_source = 'FEEDBACK' GROUP BY width_s) AS widths",
 	      text, sizeof text);
 	assert_string_equal(text, expected);
 }
@@ -357,7 +357,8 @@ static void test_unseen_segments_make_room(void **state)
 	}
 	apply(store, events, 4, NULL, 0);
 	run_sql("UPDATE calibration_segments SET last_seen = now() - interval '91 days'; "
-		"DELETE FROM calibration_buckets WHERE application = 'a'");
+		"DELETE FROM calibration_buckets WHERE application = 'a'; "
+		"DELETE FROM calibration_rollups WHERE application = 'a'");
 	events[1].offset = 4;
 	apply(store, &events[1], 1, NULL, 0); /* b is seen again; of c there are buckets still */
 	assert_int_equal(calibration_store_database(store, &database, NULL), ERR_OK);

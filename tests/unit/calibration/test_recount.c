@@ -75,14 +75,21 @@ static const struct {
 	{ "UPDATE calibration_buckets SET weight_correct = weight_correct + 0.000000001 WHERE width_s = 300 "
 	  "AND bin = 3 AND bucket_start = (SELECT min(bucket_start) FROM calibration_buckets)",
 	  300, 10, 10, 1 },
-	{ "UPDATE calibration_buckets SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5", 3600, 11, 10,
+	{ "UPDATE calibration_rollups SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5", 3600, 11, 10,
 	  1 },
-	{ "DELETE FROM calibration_buckets WHERE width_s = 3600 AND bin = 9", 3600, 0, 10, 1 },
+	{ "DELETE FROM calibration_rollups WHERE width_s = 3600 AND bin = 9", 3600, 0, 10, 1 },
 	{ "INSERT INTO calibration_buckets SELECT width_s, bucket_start, 'made up', model, prompt_version, "
 	  "label_source, level, bin, 7, 7, 7, 7, 7, 7 FROM calibration_buckets WHERE width_s = 300 LIMIT 1",
 	  300, 7, 0, 1 },
-	{ "UPDATE calibration_buckets SET level = 'HIGH_CONFIDENCE' WHERE width_s = 3600 AND bin = 4", 3600,
+	{ "UPDATE calibration_rollups SET level = 'HIGH_CONFIDENCE' WHERE width_s = 3600 AND bin = 4", 3600,
 	  10, 0, 1 },
+	{ "UPDATE calibration_rollups SET weight = weight + 1 WHERE width_s = 86400 AND bin = 6", 86400, 10,
+	  10, 1 },
+	{ "DELETE FROM calibration_rollups WHERE width_s = 86400 AND bin = 3", 86400, 0, 10, 1 },
+	{ "UPDATE calibration_rollups SET bucket_start = bucket_start - interval '1 day' WHERE width_s = "
+	  "86400 "
+	  "AND bin = 3",
+	  86400, 10, 10, 2 },
 };
 
 static void test_tampering_is_found_and_mended(void **state)
@@ -108,17 +115,27 @@ static void test_tampering_is_found_and_mended(void **state)
 	}
 }
 
+static void set_application(const char *name)
+{
+	char sql[192];
+	snprintf(sql, sizeof sql,
+		 "UPDATE calibration_buckets SET application = '%s'; "
+		 "UPDATE calibration_rollups SET application = '%s'",
+		 name, name);
+	run_sql(sql);
+}
+
 /* Segments beyond the limit are "other", in a recount as well. */
 static void expect_moved_cases(struct arena *arena)
 {
-	run_sql("UPDATE calibration_buckets SET application = 'other'");
+	set_application("other");
 	struct recount_outcome outcome = verify(arena);
 	assert_int_equal(outcome.differences.differing, 0);
 	assert_int_equal(outcome.differences.moved, 70);
 	/* the other way round it is a difference */
-	run_sql("UPDATE calibration_buckets SET application = 'somebody else'");
+	set_application("somebody else");
 	assert_true(verify(arena).differences.differing > 0);
-	run_sql("UPDATE calibration_buckets SET application = 'app'");
+	set_application("app");
 }
 
 /* The width of buckets is an installation's choice, and may change. */
@@ -130,6 +147,7 @@ static void expect_another_width(struct arena *arena)
 	assert_int_equal(recount_verify(&options, arena, &outcome, NULL), ERR_OK);
 	assert_int_equal(outcome.differences.differing, 0);
 	assert_int_equal(outcome.differences.compared, 7);
+	assert_int_equal(outcome.differences.days, 7);
 	assert_int_equal(outcome.notes_count, 1);
 }
 
@@ -150,6 +168,7 @@ static void expect_nothing_of_another_topic(struct arena *arena)
 	struct recount_outcome outcome = verify(arena);
 	assert_false(outcome.complete);
 	assert_int_equal(outcome.differences.compared, 0);
+	assert_int_equal(outcome.differences.differing, 0);
 	rebuild(arena);
 	assert_int_equal(rig_counted(), 70);
 }
@@ -176,7 +195,7 @@ static void test_deleted_records_are_not_missed(void **state)
 	count_records(60);
 	rig.first_scored_at_ms = hour_ms - HOUR_MS;
 	count_records(60);
-	rig_query("SELECT sum(weight_confidence) FROM calibration_buckets", older, sizeof older);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_sums", older, sizeof older);
 	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
 		rig_delete_records(partition, 5);
 	struct recount_outcome outcome = verify(arena);
@@ -186,12 +205,14 @@ static void test_deleted_records_are_not_missed(void **state)
 	assert_int_equal(outcome.differences.differing, 0);
 	assert_true(outcome.differences.compared > 0);
 	run_sql("UPDATE calibration_buckets SET cases = cases + 1 WHERE bucket_start >= now() - interval '2 "
-		"hours'");
+		"hours'; UPDATE calibration_rollups SET cases = cases + 1 WHERE bucket_start >= now() - "
+		"interval '2 hours' OR width_s = 86400");
 	outcome = verify(arena);
-	assert_int_equal(outcome.differences.differing, outcome.differences.compared);
+	assert_int_equal(outcome.differences.differing,
+			 outcome.differences.compared + outcome.differences.days);
 	rebuild(arena);
 	assert_int_equal(verify(arena).differences.differing, 0);
-	rig_query("SELECT sum(weight_confidence) FROM calibration_buckets", still, sizeof still);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_sums", still, sizeof still);
 	assert_string_equal(still, older);
 	assert_int_equal(rig_counted(), 120);
 }
@@ -204,9 +225,11 @@ static void test_rebuilding_under_running_calibrators(void **state)
 	for (int round = 0; round < 2; round++) {
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		rig_produce(1500, true);
-		run_sql("DO $$ BEGIN IF to_regclass('calibration_buckets') IS NOT NULL THEN "
+		run_sql("DO $$ BEGIN IF to_regclass('calibration_rollups') IS NOT NULL THEN "
 			"UPDATE calibration_buckets SET cases = cases + 5 WHERE bin = 6; "
-			"DELETE FROM calibration_buckets WHERE bin = 7; END IF; END $$");
+			"DELETE FROM calibration_rollups WHERE bin = 7; "
+			"UPDATE calibration_rollups SET cases = cases + 3 WHERE bin = 5; "
+			"DELETE FROM calibration_buckets WHERE bin = 8; END IF; END $$");
 		rig_sleep_ms(700);
 		rebuild(arena);
 	}
@@ -261,7 +284,7 @@ static void wait_verdicts(long expected)
 static void expect_correct(const char *expected)
 {
 	char text[64];
-	rig_query("SELECT trim_scale(sum(weight_correct)) FROM calibration_buckets WHERE width_s = 3600 "
+	rig_query("SELECT trim_scale(sum(weight_correct)) FROM calibration_rollups WHERE width_s = 3600 "
 		  "AND label_source = 'FEEDBACK'",
 		  text, sizeof text);
 	assert_string_equal(text, expected);
@@ -317,6 +340,7 @@ static void test_feedback_is_recounted(void **state)
 	expect_no_drift(120);
 	/* a rebuild comes to the same, and feedback goes on after it */
 	run_sql("UPDATE calibration_buckets SET weight_correct = 3 WHERE label_source = 'FEEDBACK'; "
+		"UPDATE calibration_rollups SET weight_correct = 3 WHERE label_source = 'FEEDBACK'; "
 		"UPDATE calibration_events SET correct = NULL");
 	outcome = verify(arena);
 	assert_true(outcome.differences.differing > 0);

@@ -73,9 +73,9 @@ static void test_sums_are_exact(void **state)
 	expect("SELECT string_agg(bin || ':' || cases, ' ' ORDER BY bin) FROM calibration_buckets WHERE "
 	       "width_s = 300",
 	       "0:1 1:1 7:2 9:1");
-	expect("SELECT trim_scale(sum(weight_correct)) FROM calibration_buckets WHERE width_s = 3600",
+	expect("SELECT trim_scale(sum(weight_correct)) FROM calibration_rollups WHERE width_s = 3600",
 	       "3.501");
-	expect("SELECT sum(weight_squared) FROM calibration_buckets WHERE width_s = 3600 AND bin <> 7",
+	expect("SELECT sum(weight_squared) FROM calibration_rollups WHERE width_s = 3600 AND bin <> 7",
 	       "8.25");
 }
 
@@ -92,12 +92,13 @@ static void test_sums_do_not_depend_on_batches(void **state)
 			apply(store, &cases[i], 1, 1, i == 59 ? CALIBRATION_POSITION_NONE : 59 - i, 60 - i),
 			ERR_OK);
 	/* The second round doubles each sum exactly. */
-	expect("SELECT count(*) FROM calibration_buckets WHERE cases = 120", "2");
-	run_sql("CREATE TABLE twice AS SELECT * FROM calibration_buckets; TRUNCATE calibration_buckets");
+	expect("SELECT count(*) FROM calibration_sums WHERE cases = 120", "3");
+	run_sql("CREATE TABLE twice AS SELECT * FROM calibration_sums; "
+		"TRUNCATE calibration_buckets, calibration_rollups");
 	assert_int_equal(apply(store, cases, 60, 2, CALIBRATION_POSITION_NONE, 60), ERR_OK);
 	expect("SELECT bool_and(t.weight = 2 * b.weight AND t.weight_confidence = 2 * b.weight_confidence "
 	       "AND "
-	       "t.weight_squared_error = 2 * b.weight_squared_error) FROM twice t JOIN calibration_buckets b "
+	       "t.weight_squared_error = 2 * b.weight_squared_error) FROM twice t JOIN calibration_sums b "
 	       "USING (width_s)",
 	       "t");
 }
@@ -131,7 +132,7 @@ static void test_one_moved_position_refuses_the_whole_batch(void **state)
 				 NULL, NULL, NULL),
 			 ERR_CONFLICT);
 	expect("SELECT count(*) FROM calibration_positions", "0");
-	expect("SELECT count(*) FROM calibration_buckets", "0");
+	expect("SELECT count(*) FROM calibration_sums", "0");
 }
 
 static void test_positions_are_read_back(void **state)
@@ -178,7 +179,7 @@ static void test_hostile_names_are_data(void **state)
 	struct calibration_case item =
 		new_case("\",NULL}'); DROP TABLE calibration_buckets; --\\", 0.5, 1, true);
 	assert_int_equal(apply(store, &item, 1, 0, CALIBRATION_POSITION_NONE, 1), ERR_OK);
-	expect("SELECT DISTINCT application FROM calibration_buckets",
+	expect("SELECT DISTINCT application FROM calibration_sums",
 	       "\",NULL}'); DROP TABLE calibration_buckets; --\\");
 	char name[3000];
 	memset(name, 'x', sizeof name);
@@ -284,7 +285,7 @@ static void test_writers_side_by_side(void **state)
 		assert_int_equal(writers[i].failures, 0);
 	}
 	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300", "800");
-	expect("SELECT sum(weight) FROM calibration_buckets WHERE width_s = 3600", "1200.0");
+	expect("SELECT sum(weight) FROM calibration_rollups WHERE width_s = 3600", "1200.0");
 	expect("SELECT count(*) FROM calibration_segments", "5");
 	expect("SELECT sum(next_offset) FROM calibration_positions", "800");
 }
