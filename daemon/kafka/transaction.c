@@ -124,6 +124,19 @@ static bool is_consequence(rd_kafka_resp_err_t err)
 	       err == RD_KAFKA_RESP_ERR__STATE;
 }
 
+/* Whether the broker refused one of them for what is in it, which ends the transaction of all. */
+static bool has_refusal(const struct list *publications)
+{
+	LIST_FOREACH (node, publications) {
+		const struct publication *publication = container_of(node, struct publication, node);
+		for (size_t i = 0; i < publication->outputs_count; i++)
+			if (publication->outputs[i].refusal &&
+			    producer_is_refusal(publication->outputs[i].refusal))
+				return true;
+	}
+	return false;
+}
+
 /* The one that tells most about why outputs were not taken, for another reason than what is in it. */
 static const struct output *find_undelivered(const struct list *publications)
 {
@@ -155,6 +168,8 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 	rd_kafka_resp_err_t err = consequence ? RD_KAFKA_RESP_ERR__FAIL : output->refusal;
 	transactor->renewals = 0;
 	transactor->untaken = true;
+	if (consequence && has_refusal(publications))
+		return;
 	if (err == transactor->told && now_us < transactor->told_us + INT64_C(1000) * REPORT_MS)
 		return;
 	transactor->told = err;

@@ -37,6 +37,9 @@ OUTAGES = ("broker kill", "broker halt", "broker kill, away", "broker full", "ka
            "kafka slow", "kafka cut again and again", "freeze", "freeze, outlast", "zombie")
 ENTITLED = {EXIT_TRY_AGAIN: OUTAGES, EXIT_UNAVAILABLE: OUTAGES}
 
+# Nobody can tell a topic that takes nothing from a broker that does not answer in time.
+EXPLAINED += tuple((text, OUTAGES + ("topic away",)) for text in ("does not take outputs", "not taken by their topics"))
+
 
 class Record:
     """A scored record in either format, as far as the check needs it."""
