@@ -37,8 +37,9 @@ OUTAGES = ("broker kill", "broker halt", "broker kill, away", "broker full", "ka
            "kafka slow", "kafka cut again and again", "freeze", "freeze, outlast", "zombie")
 ENTITLED = {EXIT_TRY_AGAIN: OUTAGES, EXIT_UNAVAILABLE: OUTAGES}
 
-# Nobody can tell a topic that takes nothing from a broker that does not answer in time.
-EXPLAINED += tuple((text, OUTAGES + ("topic away",)) for text in ("does not take outputs", "not taken by their topics"))
+# Nobody can tell a topic that takes nothing from a broker that does not answer in time, nor from a record that is too large,
+# behind which the others of its transaction wait until they expire (README.md).
+EXPLAINED += tuple((text, OUTAGES + ("topic away", "topic small")) for text in ("does not take outputs", "not taken by their topics"))
 
 
 class Record:
