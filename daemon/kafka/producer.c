@@ -35,6 +35,12 @@ bool producer_is_refusal(rd_kafka_resp_err_t err)
 	}
 }
 
+bool producer_is_consequence(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
+	       err == RD_KAFKA_RESP_ERR__STATE;
+}
+
 bool producer_is_too_large(rd_kafka_resp_err_t err)
 {
 	return err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||

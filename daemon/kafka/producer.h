@@ -33,6 +33,10 @@ rd_kafka_resp_err_t producer_send(struct producer *producer, struct output *outp
 
 /* Errors that say something about the message itself. */
 bool producer_is_refusal(rd_kafka_resp_err_t err);
+
+/* Errors of messages that failed because of another one, or of the transaction before: librdkafka 2.0.2 may
+ * purge the next one's messages, too. */
+bool producer_is_consequence(rd_kafka_resp_err_t err);
 bool producer_is_too_large(rd_kafka_resp_err_t err);
 
 /* The transactional id is somebody else's, or the broker has taken it from a transaction that took too long.

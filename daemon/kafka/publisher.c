@@ -6,7 +6,13 @@
 #include "common/queue.h"
 #include "kafka/transaction.h"
 
-enum { IDLE_MS = 100, LIMIT_MS = 60000, LETTERS_BASE_MS = 1000, LETTERS_CAP_MS = 30000 };
+enum {
+	IDLE_MS = 100,
+	LIMIT_MS = 60000,
+	LETTERS_BASE_MS = 1000,
+	LETTERS_CAP_MS = 30000,
+	MOST_PURGED_LETTERS = 3,
+};
 
 struct publisher {
 	const struct kafka_settings *settings;
@@ -23,7 +29,10 @@ struct publisher {
 	size_t suspects_batch;
 	struct list letters; /* dead letters while their topic does not take them: apart from all others */
 	struct backoff letters_backoff;
-	int64_t letters_at_us; /* when the next of them is tried */
+	int64_t letters_at_us;	 /* when the next of them is tried */
+	size_t letters_batch;	 /* so many at a time: one after a failure, more while they are taken */
+	unsigned purged_letters; /* transactions of them that failed without a reason, since one was published
+				  */
 	struct {
 		size_t bytes;	  /* an output of so many was too large for the topic */
 		int64_t until_us; /* by then the topic may have been given another limit */
@@ -141,6 +150,7 @@ static void go_on(struct publisher *publisher, const struct publication *letter)
 {
 	backoff_reset(&publisher->letters_backoff);
 	publisher->letters_at_us = 0;
+	publisher->purged_letters = 0;
 	if (!has_letters_of(publisher, letter) && assignment_go_on(letter->assignment, letter->partition))
 		log_notice("partition %d of %s goes on: its dead letters are published",
 			   (int)letter->partition, assignment_topic(letter->assignment));
@@ -155,6 +165,9 @@ static void settle_committed(struct publisher *publisher, const struct list *fro
 	if (publisher->suspects_batch < publisher->settings->transaction_max_events)
 		publisher->suspects_batch *=
 			2; /* suspects that prove innocent make room for more at a time */
+	if (from == &publisher->letters &&
+	    publisher->letters_batch < publisher->settings->transaction_max_events)
+		publisher->letters_batch *= 2;
 	atomic_fetch_add(&publisher->published, publisher->joined.count);
 	while ((node = list_take(&publisher->joined))) {
 		struct publication *publication = publication_of(node);
@@ -241,15 +254,22 @@ static void return_joined(struct publisher *publisher, struct list *to)
 	}
 }
 
+/* librdkafka 2.0.2 may purge a transaction's outputs because the one before has failed: that says nothing of
+ * the dead letters' topic, unless it goes on. */
 static void settle_letter(struct publisher *publisher)
 {
+	size_t count = publisher->joined.count;
 	return_joined(publisher, &publisher->letters);
+	publisher->letters_batch = 1;
+	if (count > 1)
+		return;
 	struct publication *letter = publication_of(publisher->letters.head.next);
 	const struct output *output = refused_output(letter);
+	rd_kafka_resp_err_t err = undelivered(letter);
 	if (output)
 		settle_refused(publisher, &publisher->letters, letter, output);
-	else if (undelivered(letter))
-		hold(publisher, &publisher->letters, letter, undelivered(letter));
+	else if (err && (!producer_is_consequence(err) || ++publisher->purged_letters >= MOST_PURGED_LETTERS))
+		hold(publisher, &publisher->letters, letter, err);
 }
 
 static void settle_suspects(struct publisher *publisher)
@@ -323,12 +343,12 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 	return true;
 }
 
-/* The first letter, when it is time; those whose assignment is over are discarded at once. */
+/* The next letters, when it is time; those whose assignment is over are discarded at once. */
 static bool transact_letters(struct publisher *publisher)
 {
 	discard_closed(publisher, &publisher->letters, publisher->failed);
 	return clock_monotonic_us() >= publisher->letters_at_us &&
-	       transact(publisher, &publisher->letters, 1);
+	       transact(publisher, &publisher->letters, publisher->letters_batch);
 }
 
 /* ---- thread ---- */
@@ -415,6 +435,7 @@ err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fata
 	list_init(&publisher->joined);
 	list_init(&publisher->suspects);
 	list_init(&publisher->letters);
+	publisher->letters_batch = 1;
 	publisher->letters_backoff = (struct backoff){ .base_ms = LETTERS_BASE_MS, .cap_ms = LETTERS_CAP_MS };
 	err_t err = producer_open(&transactor->producer, settings, detail);
 	if (!err)

@@ -5,6 +5,8 @@
 #include "kafka/renewal.h"
 
 enum {
+	MOST_UNEXPLAINED = 3, /* transactions that fail without a reason before it is told */
+	FLUSH_MS = 100,	      /* after which a failed output is noticed */
 	ABORT_FLUSH_MS = 1000,
 	REPORT_MS = 30000,
 	MOST_ABORT_FAILURES = 10,
@@ -117,13 +119,6 @@ static bool all_delivered(const struct list *publications)
 	return true;
 }
 
-/* Fails because another output of the transaction has. */
-static bool is_consequence(rd_kafka_resp_err_t err)
-{
-	return err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
-	       err == RD_KAFKA_RESP_ERR__STATE;
-}
-
 /* Whether the broker refused one of them for what is in it, which ends the transaction of all. */
 static bool has_refusal(const struct list *publications)
 {
@@ -147,7 +142,7 @@ static const struct output *find_undelivered(const struct list *publications)
 			const struct output *output = &publication->outputs[i];
 			if (!output->refusal || producer_is_refusal(output->refusal))
 				continue;
-			if (!is_consequence(output->refusal))
+			if (!producer_is_consequence(output->refusal))
 				return output;
 			found = found ? found : output;
 		}
@@ -164,11 +159,13 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 	const struct output *output = find_undelivered(publications);
 	if (!output)
 		return;
-	bool consequence = is_consequence(output->refusal);
+	bool consequence = producer_is_consequence(output->refusal);
 	rd_kafka_resp_err_t err = consequence ? RD_KAFKA_RESP_ERR__FAIL : output->refusal;
 	transactor->renewals = 0;
 	transactor->untaken = true;
 	if (consequence && has_refusal(publications))
+		return;
+	if (consequence && ++transactor->unexplained < MOST_UNEXPLAINED)
 		return;
 	if (err == transactor->told && now_us < transactor->told_us + INT64_C(1000) * REPORT_MS)
 		return;
@@ -177,17 +174,24 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 	if (consequence)
 		log_error("outputs are not taken by their topics and are published again until they are; "
 			  "\"assayd check\" may tell what is missing");
+	else if (err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
+		log_error("outputs for topic \"%s\" were not taken in time, by a broker or a topic that is "
+			  "away, and are published again until they are",
+			  rd_kafka_topic_name(transactor->producer.topics[output->topic]));
 	else
 		log_error("topic \"%s\" does not take outputs (%s); they are published again until it does",
 			  rd_kafka_topic_name(transactor->producer.topics[output->topic]),
 			  rd_kafka_err2str(err));
 }
 
-/* Waits for the broker's word on every output. */
+/* Waits for the broker's word on every output. One that failed has failed their transaction: librdkafka sends
+ * nothing of the rest and lets it expire, so nobody waits for that. */
 static enum ending flush_all(struct transactor *transactor, const struct list *publications)
 {
-	while (rd_kafka_flush(transactor->producer.client, CALL_TIMEOUT_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
+	while (rd_kafka_flush(transactor->producer.client, FLUSH_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
 		tick_waiting(&transactor->ticker, "Kafka broker");
+		if (transactor->settings->exactly_once && !all_delivered(publications))
+			return ENDING_ABORT;
 		if (!transactor_stopping(transactor))
 			continue;
 		log_warning("the broker did not take all outputs in time; their events are done again after "
@@ -264,13 +268,14 @@ static enum ending commit(struct transactor *transactor)
 
 /* An abort that fails is tried again: as long as it has not succeeded, no other transaction can begin, and
  * delivery reports may still come. One that never succeeds costs the producer. */
-static enum ending abort_transaction(struct transactor *transactor)
+static enum ending abort_transaction(struct transactor *transactor, const struct list *publications)
 {
 	rd_kafka_error_t *error;
 	atomic_fetch_add(&transactor->aborted, 1);
-	/* what is on its way arrives before the abort; purging it would leave the broker's view of the
-	 * sequence open */
+	/* what is on its way arrives before the abort, and so do the reports that say which output failed;
+	 * purging it would leave the broker's view of the sequence open */
 	rd_kafka_flush(transactor->producer.client, ABORT_FLUSH_MS);
+	heed_undelivered(transactor, publications);
 	for (unsigned failures = 0;
 	     (error = rd_kafka_abort_transaction(transactor->producer.client, CALL_TIMEOUT_MS));) {
 		enum ending ending = ending_of(transactor, "abort of a transaction", error);
@@ -301,10 +306,7 @@ static enum ending run_exactly_once(struct transactor *transactor, const struct 
 	}
 	if (ending == ENDING_OK)
 		ending = commit(transactor);
-	if (ending != ENDING_ABORT)
-		return ending;
-	heed_undelivered(transactor, publications);
-	return abort_transaction(transactor);
+	return ending == ENDING_ABORT ? abort_transaction(transactor, publications) : ending;
 }
 
 /* ---- at least once ---- */
@@ -378,6 +380,7 @@ static enum outcome outcome_of(struct transactor *transactor, enum ending ending
 	switch (ending) {
 	case ENDING_OK:
 		transactor->renewals = 0;
+		transactor->unexplained = 0;
 		return OUTCOME_OK;
 	case ENDING_ABORT:
 		return OUTCOME_ABORT;

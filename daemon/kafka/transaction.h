@@ -33,6 +33,7 @@ struct transactor {
 	_Atomic uint64_t renewed; /* producers */
 	rd_kafka_resp_err_t told; /* of outputs that a topic does not take, and when */
 	int64_t told_us;
+	unsigned unexplained; /* transactions in a row whose outputs failed without a reason of their own */
 
 	/* of the transaction that is under way */
 	int64_t began_us;

@@ -39,7 +39,7 @@ ENTITLED = {EXIT_TRY_AGAIN: OUTAGES, EXIT_UNAVAILABLE: OUTAGES}
 
 # Nobody can tell a topic that takes nothing from a broker that does not answer in time, nor from a record that is too large,
 # behind which the others of its transaction wait until they expire (README.md).
-EXPLAINED += tuple((text, OUTAGES + ("topic away", "topic small")) for text in ("does not take outputs", "not taken by their topics"))
+EXPLAINED += tuple((text, OUTAGES + ("topic away",)) for text in ("does not take outputs", "not taken by their topics", "were not taken in time"))
 
 
 class Record:
