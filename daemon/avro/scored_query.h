@@ -98,7 +98,8 @@ struct record_result_validation {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
-	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches */
+	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches, or
+			       rows count that are only believed to tie */
 	bool truth_cached;  /* the truth's execution is that of an earlier run */
 	opt_double_t
 		match_rate_low; /* 95 % interval of the whole results' match rate, estimated by a sample */

@@ -45,7 +45,7 @@ static size_t larger(size_t a, size_t b)
 }
 
 static size_t match_rows(const struct comparison *comparison, const struct compare_pairing *pairing,
-			 bool *ret_cut_tie)
+			 struct compare_ties *ret_ties)
 {
 	const struct result_set *generated = comparison->generated, *truth = comparison->truth;
 	struct compare_order order = {
@@ -62,9 +62,9 @@ static size_t match_rows(const struct comparison *comparison, const struct compa
 	if (comparison->whole_table)
 		order.whole_rows =
 			compare_read_rows(comparison->whole_table, pairing, true, comparison->arena);
-	*ret_cut_tie = false;
+	*ret_ties = (struct compare_ties){ false, false };
 	if (comparison->options->ordered)
-		return compare_match_ordered(&order, comparison->arena, ret_cut_tie);
+		return compare_match_ordered(&order, comparison->arena, ret_ties);
 	return compare_match_bags(order.generated_rows, generated->rows_count, order.truth_rows,
 				  truth->rows_count, &comparison->tolerance, comparison->matching_budget,
 				  comparison->arena);
@@ -78,22 +78,22 @@ static size_t rows_most(const struct comparison *comparison)
 /* The best of the pairings that have equal right, by the contents of `paired_with`; it has to be better than
  * `best`. */
 static size_t match_best(const struct comparison *comparison, struct compare_table *paired_with, size_t best,
-			 bool *cut_tie)
+			 struct compare_ties *ties)
 {
 	size_t choices = 1, budget = PAIRING_BUDGET;
 	size_t cells = comparison->truth->columns_count *
 		       (comparison->generated->rows_count + compare_table_set(paired_with)->rows_count);
 	for (size_t choice = 0; choice < choices && choice < CHOICES_LIMIT && budget > 0; choice++) {
 		struct compare_pairing pairing;
-		bool cut;
+		struct compare_ties found;
 		compare_pair_columns(comparison->generated_table, paired_with, choice, &budget,
 				     comparison->arena, &pairing);
-		size_t matched = match_rows(comparison, &pairing, &cut);
+		size_t matched = match_rows(comparison, &pairing, &found);
 		compare_spend(&budget, 4 * cells);
 		choices = larger(choices, pairing.choices);
 		if (matched > best) {
 			best = matched;
-			*cut_tie = cut;
+			*ties = found;
 		}
 		if (best == rows_most(comparison))
 			break;
@@ -101,20 +101,20 @@ static size_t match_best(const struct comparison *comparison, struct compare_tab
 	return best;
 }
 
-/* A pairing that is being tried; who is right has the cut's tie. */
+/* A pairing that is being tried; who is right has its ties. */
 struct attempt {
 	const struct comparison *comparison;
-	bool cut_tie;
+	struct compare_ties ties;
 };
 
 static bool all_match(void *context, const struct compare_pairing *pairing)
 {
 	struct attempt *attempt = context;
-	return match_rows(attempt->comparison, pairing, &attempt->cut_tie) == rows_most(attempt->comparison);
+	return match_rows(attempt->comparison, pairing, &attempt->ties) == rows_most(attempt->comparison);
 }
 
 /* Whether columns can be paired so that all rows match. */
-static bool match_all(const struct comparison *comparison, bool *cut_tie)
+static bool match_all(const struct comparison *comparison, struct compare_ties *ties)
 {
 	struct attempt attempt = { .comparison = comparison };
 	const struct compare_search search = {
@@ -129,20 +129,20 @@ static bool match_all(const struct comparison *comparison, bool *cut_tie)
 	if (comparison->generated->rows_count != comparison->truth->rows_count ||
 	    !compare_search_pairing(&search))
 		return false;
-	*cut_tie = attempt.cut_tie;
+	*ties = attempt.ties;
 	return true;
 }
 
 /* Columns belong together that hold the same; of what ties at a cut, it may be that the truth's rows hold
  * nothing of it. */
-static size_t match(const struct comparison *comparison, bool *ret_cut_tie)
+static size_t match(const struct comparison *comparison, struct compare_ties *ret_ties)
 {
-	*ret_cut_tie = false;
-	size_t best = match_best(comparison, comparison->truth_table, 0, ret_cut_tie);
-	if (best < rows_most(comparison) && match_all(comparison, ret_cut_tie))
+	*ret_ties = (struct compare_ties){ false, false };
+	size_t best = match_best(comparison, comparison->truth_table, 0, ret_ties);
+	if (best < rows_most(comparison) && match_all(comparison, ret_ties))
 		best = rows_most(comparison);
 	if (comparison->whole_table && best < rows_most(comparison))
-		best = match_best(comparison, comparison->whole_table, best, ret_cut_tie);
+		best = match_best(comparison, comparison->whole_table, best, ret_ties);
 	return best;
 }
 
@@ -172,7 +172,12 @@ void compare_results(const struct result_set *generated, const struct result_set
 	};
 	if (verdict.schema_match) {
 		size_t rows = rows_most(&comparison);
-		size_t matched = match(&comparison, &verdict.limit_cut_tie);
+		struct compare_ties ties;
+		size_t matched = match(&comparison, &ties);
+		verdict.limit_cut_tie = ties.cut;
+		verdict.loose_tie = ties.loose;
+		verdict.ties_certain =
+			compare_ties_certain(&(struct compare_order){ .truth = truth, .options = options });
 		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
 		verdict.score = verdict.row_count_match || verdict.truncated
 					? compare_ladder(verdict.content_match_rate)
@@ -225,9 +230,8 @@ enum compare_fit compare_whole_fit(const struct result_set *truth, const struct 
 		.truth_rows = rows,
 		.whole_rows = compare_read_rows(compare_table_new(whole->rows, arena), &pairing, true, arena),
 	};
-	bool cut_tie;
-	if (!compare_keys_known(&order) ||
-	    compare_match_ordered(&order, arena, &cut_tie) != truth->rows_count)
+	struct compare_ties ties;
+	if (!compare_keys_known(&order) || compare_match_ordered(&order, arena, &ties) != truth->rows_count)
 		return COMPARE_FITS_NOT;
 	return compare_last_tie_whole(&order, arena) ? COMPARE_FITS : COMPARE_FITS_PARTLY;
 }

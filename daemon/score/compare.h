@@ -62,7 +62,8 @@ struct compare_options {
 	const struct compare_order_key *order_keys;
 	size_t order_keys_count;
 	bool all_keys_visible; /* no sort key had to be left out */
-	bool keys_any_case;    /* the database may sort texts without regard to case: such keys tie */
+	bool keys_any_case;    /* the database may sort texts without regard to case: such keys tie, which
+				  is reported */
 	const struct compare_whole *whole; /* that the truth fits (compare_whole_fit), or NULL */
 	/* Without `whole`: rows at a cut through a tie whose sort keys are the truth's are believed to tie,
 	 * which is reported. */
@@ -81,6 +82,10 @@ struct compare_verdict {
 	bool ordering_matters;
 	bool truncated;
 	bool limit_cut_tie; /* rows tied where the truth was cut differ: they count as matched */
+	bool loose_tie;	   /* rows count as matched out of their places because sort keys that are not written
+			      alike were taken for a tie: only the database knows */
+	bool ties_certain; /* the sort keys are all known, and the database sees the ties that are seen here
+			    */
 };
 
 /*

@@ -11,7 +11,7 @@ struct walk {
 	size_t first, last;		/* the truth's among them */
 	bool ties_known;
 	bool keys_returned; /* the generated rows show the keys, too */
-	bool cut_tie;
+	struct compare_ties ties;
 	/* Ties are told by the database, which knows no tolerance. */
 	struct compare_reading start_keys, other_keys;
 };
@@ -54,6 +54,25 @@ static bool keys_below(const struct compare_options *options, size_t columns)
 		if (options->order_keys[i].column >= columns)
 			return false;
 	return options->all_keys_visible && options->order_keys_count > 0;
+}
+
+static bool is_certain(enum cell_class type)
+{
+	return type == CELL_INTEGER || type == CELL_DECIMAL || type == CELL_FLOAT || type == CELL_BOOLEAN ||
+	       type == CELL_NULL;
+}
+
+static bool key_certain(const struct compare_order *order, size_t key)
+{
+	return is_certain(keyed_set(order)->columns[order->options->order_keys[key].column].type);
+}
+
+bool compare_ties_certain(const struct compare_order *order)
+{
+	bool certain = compare_keys_known(order);
+	for (size_t i = 0; certain && i < order->options->order_keys_count; i++)
+		certain = key_certain(order, i);
+	return certain;
 }
 
 bool compare_keys_known(const struct compare_order *order)
@@ -124,6 +143,36 @@ static size_t match_bags(const struct walk *walk, size_t ours, size_t ours_end,
 				  &walk->order->tolerance, walk->order->matching_budget, walk->arena);
 }
 
+static bool cells_alike(str_t a, str_t b)
+{
+	return str_present(a) ? str_present(b) && str_equal(a, b) : !str_present(b);
+}
+
+/* Whether the keys of the rows that tie from `start` to `end` are written alike, or leave no doubt. */
+static bool written_alike(const struct walk *walk, size_t start, size_t end)
+{
+	const struct compare_options *options = walk->order->options;
+	const struct result_set *set = walk->keyed;
+	for (size_t i = 0; i < options->order_keys_count; i++) {
+		const str_t *cells = set->cells + options->order_keys[i].column;
+		for (size_t row = start + 1; !key_certain(walk->order, i) && row < end; row++)
+			if (!cells_alike(cells[row * set->columns_count], cells[start * set->columns_count]))
+				return false;
+	}
+	return true;
+}
+
+/* How many of the truth's rows from `from` to `to` are matched by the row at their own place. */
+static size_t count_in_place(const struct walk *walk, size_t from, size_t to)
+{
+	const struct compare_order *order = walk->order;
+	size_t count = 0;
+	for (size_t row = from; row < to; row++)
+		count += compare_row_equal(&order->generated_rows[row], &order->truth_rows[row],
+					   &order->tolerance);
+	return count;
+}
+
 /* The rows that tie from `start` to `end`, those of the truth among them. */
 static size_t match_tie(struct walk *walk, size_t start, size_t end)
 {
@@ -133,16 +182,18 @@ static size_t match_tie(struct walk *walk, size_t start, size_t end)
 	if (ours_end <= from)
 		return 0;
 	size_t found = match_bags(walk, from, ours_end, walk->rows + start, end - start);
+	if (end - start > 1 && !walk->ties.loose && !written_alike(walk, start, end))
+		walk->ties.loose = found > count_in_place(walk, from, ours_end);
 	if (order->options->whole) {
 		bool cut = start < walk->first || end > walk->last;
-		walk->cut_tie |=
+		walk->ties.cut |=
 			cut && found > match_bags(walk, from, ours_end, order->truth_rows + from, to - from);
 		return found;
 	}
 	if (!walk->keys_returned || found == ours_end - from || !may_be_cut(order, start, end))
 		return found;
 	size_t with_keys = count_with_keys(walk, from, ours_end);
-	walk->cut_tie |= with_keys > found;
+	walk->ties.cut |= with_keys > found;
 	return larger(found, with_keys);
 }
 
@@ -170,7 +221,8 @@ static void walk_end(struct walk *walk)
 	compare_reading_free(&walk->other_keys);
 }
 
-size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie)
+size_t compare_match_ordered(const struct compare_order *order, struct arena *arena,
+			     struct compare_ties *ret_ties)
 {
 	_cleanup_(walk_end) struct walk walk = walk_begin(order, arena);
 	size_t rows = smaller(walk.last, walk.keyed->rows_count), matched = 0;
@@ -179,7 +231,7 @@ size_t compare_match_ordered(const struct compare_order *order, struct arena *ar
 		if (end > walk.first)
 			matched += match_tie(&walk, start, end);
 	}
-	*ret_cut_tie = walk.cut_tie;
+	*ret_ties = walk.ties;
 	return matched;
 }
 

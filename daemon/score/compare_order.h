@@ -15,13 +15,24 @@ struct compare_order {
 	size_t *matching_budget;
 };
 
+/* How ties have decided. */
+struct compare_ties {
+	bool cut;   /* see compare_verdict.limit_cut_tie */
+	bool loose; /* see compare_verdict.loose_tie */
+};
+
 /* How many rows are matched. Rows whose keys tie may stand in any order among themselves, as far as all keys
  * are columns. Where the truth was cut off within such a tie, other rows of the tie are as good: they count,
- * and `ret_cut_tie` says so. They are those of the whole; without it, any rows with the truth's keys. */
-size_t compare_match_ordered(const struct compare_order *order, struct arena *arena, bool *ret_cut_tie);
+ * and `ret_ties` says so. They are those of the whole; without it, any rows with the truth's keys. */
+size_t compare_match_ordered(const struct compare_order *order, struct arena *arena,
+			     struct compare_ties *ret_ties);
 
 /* Whether the whole holds all rows that tie with the last one of the truth. */
 bool compare_last_tie_whole(const struct compare_order *order, struct arena *arena);
 
 /* Whether the keys are all columns, of the truth or of the whole. */
 bool compare_keys_known(const struct compare_order *order);
+
+/* Whether the classes of the keys leave no doubt about what ties: numbers and truth values do in any
+ * database. What is written in letters ties by a collation or a type that is not seen here. */
+bool compare_ties_certain(const struct compare_order *order);

@@ -79,7 +79,7 @@ struct validation_result {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
-	bool limit_cut_tie;	     /* see score/compare.h */
+	bool limit_cut_tie;	     /* see score/compare.h; or its loose_tie, unconfirmed */
 	bool truth_cached;	     /* `truth` is of an earlier run */
 	opt_double_t match_rate_low; /* 95 % interval of the match rate of both results in full; not set: it
 					was not estimated, likewise below */

@@ -205,7 +205,8 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 			return err;
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
-		*ret_matched = verdict.score >= 1.0 && !verdict.truncated && !verdict.limit_cut_tie;
+		*ret_matched = verdict.score >= 1.0 && !verdict.truncated && !verdict.limit_cut_tie &&
+			       !verdict.loose_tie;
 		if (*ret_matched) {
 			take_finding(validation, i,
 				     &(struct finding){ .verdict = verdict,
@@ -273,37 +274,105 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 	return ERR_OK;
 }
 
+/* A statement that tells which rows of the truth, and of what it was cut from, tie. */
+struct tie_query {
+	str_t sql;
+	size_t added; /* columns at the end that the truth does not return */
+	const struct sql_order_key *keys;
+	size_t keys_count;
+};
+
+static bool may_change(const struct validation_truth *truth, const struct compare_verdict *verdict)
+{
+	return str_present(truth->shown.sql) && verdict->schema_match && verdict->row_count_match &&
+	       !verdict->truncated;
+}
+
 /* Whether rows that tie could decide: those of keys that the truth does not return, or those at its cut that
  * have the same keys. */
 static bool ties_may_decide(const struct validation_truth *truth, const struct compare_verdict *verdict)
 {
-	return str_present(truth->shown.sql) && verdict->schema_match && verdict->row_count_match &&
-	       !verdict->truncated &&
-	       (verdict->limit_cut_tie || (truth->shown.added > 0 && verdict->content_match_rate < 1));
+	return may_change(truth, verdict) && ((verdict->limit_cut_tie && truth->shown.cut.known) ||
+					      (truth->shown.added > 0 && verdict->content_match_rate < 1));
 }
 
-/* The statement that returns what the truth was cut from, as far as it is fetched. */
-static str_t whole_sql(const struct validation *validation, const struct validation_truth *truth,
-		       struct arena *arena)
+/* Whether that depends on what the database takes for the same key. */
+static bool rank_may_decide(const struct validation_truth *truth, const struct compare_verdict *verdict)
 {
-	if (!truth->shown.cut.known || (truth->shown.cut.limit < 0 && truth->shown.cut.offset == 0))
-		return truth->shown.sql;
-	return arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(truth->shown.sql),
-			    (long long)validation->settings->target.max_rows + 1);
+	return may_change(truth, verdict) && truth->shown.keys_count > 0 &&
+	       (verdict->loose_tie || (verdict->content_match_rate < 1 && !verdict->ties_certain));
+}
+
+/* Returns what the truth was cut from, as far as it is fetched, with the keys. */
+static struct tie_query query_with_keys(const struct validation *validation,
+					const struct validation_truth *truth, struct arena *arena)
+{
+	const struct sort_keys *shown = &truth->shown;
+	struct tie_query query = { shown->sql, shown->added, shown->keys, shown->keys_count };
+	if (shown->cut.known && (shown->cut.limit >= 0 || shown->cut.offset > 0))
+		query.sql = arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(shown->sql),
+					 (long long)validation->settings->target.max_rows + 1);
+	return query;
+}
+
+static void put_columns(struct buf *sql, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_printf(sql, "%sc%zu", i ? ", " : "", i + 1);
+}
+
+/* The columns of a subquery keep the collations of what they are made of, and need no expression or alias of
+ * the truth to be named. */
+static void put_rank(struct buf *sql, const struct sort_keys *shown, bool nulls_placed)
+{
+	buf_append_text(sql, ", dense_rank() OVER (ORDER BY ");
+	for (size_t i = 0; i < shown->keys_count; i++) {
+		const struct sql_order_key *key = &shown->keys[i];
+		buf_printf(sql, "%sc%d%s", i ? ", " : "", key->column + 1, key->descending ? " DESC" : "");
+		if (nulls_placed)
+			buf_append_text(sql, key->nulls_first ? " NULLS FIRST" : " NULLS LAST");
+	}
+	buf_append_text(sql, ")");
+}
+
+/* The same rows, with the rank that the database gives each by the keys. The truth stands in brackets as it
+ * was found to be safe, and nothing is added to it but a number of its rows. `key` is to live as long as what
+ * is returned. */
+static struct tie_query query_with_rank(const struct validation *validation,
+					const struct validation_truth *truth, size_t columns,
+					struct sql_order_key *key, struct arena *arena)
+{
+	const struct sort_keys *shown = &truth->shown;
+	const struct target_settings *target = &validation->settings->target;
+	struct buf sql = BUF_INIT;
+	*key = (struct sql_order_key){ .column = (int)columns };
+	buf_append_text(&sql, "WITH assayd_rows (");
+	put_columns(&sql, columns + shown->added);
+	buf_append_text(&sql, ") AS (\n");
+	buf_append_str(&sql, shown->sql);
+	buf_append_text(&sql, "\n) SELECT ");
+	put_columns(&sql, columns);
+	put_rank(&sql, shown, target->engine != TARGET_MARIADB);
+	buf_printf(&sql, " FROM assayd_rows ORDER BY %zu LIMIT %lld", columns + 1,
+		   (long long)target->max_rows + 1);
+	str_t text = arena_str(arena, buf_str(&sql));
+	buf_free(&sql);
+	return (struct tie_query){ text, 1, key, 1 };
 }
 
 /* Judges anew by what the truth was cut from. Without a limit that is known, the cut is still in it. */
 static void judge_by_whole(const struct validation *validation, const struct validation_truth *asked,
-			   const struct result_set *truth, const struct result_set *keyed,
-			   struct arena *arena, struct compare_verdict *verdict)
+			   const struct tie_query *query, const struct result_set *truth,
+			   const struct result_set *keyed, struct arena *arena,
+			   struct compare_verdict *verdict)
 {
 	struct result_set ours = result_finish(&validation->generated.result);
-	struct result_set rows = result_without(keyed, asked->shown.added, arena);
+	struct result_set rows = result_without(keyed, query->added, arena);
 	struct compare_options options = options_of(&validation->settings->target, asked, arena);
 	struct compare_whole whole = { &rows, keyed, options.offset };
 	rows.columns = truth->columns; /* classes may follow from the values */
 	options.limited = options.limit > 0;
-	set_keys(asked->shown.keys, asked->shown.keys_count, arena, &options);
+	set_keys(query->keys, query->keys_count, arena, &options);
 	enum compare_fit fit = compare_whole_fit(truth, &options, &whole, arena);
 	if (fit == COMPARE_FITS_NOT)
 		return;
@@ -315,18 +384,40 @@ static void judge_by_whole(const struct validation *validation, const struct val
 		*verdict = again;
 }
 
-/* The truth runs once more with its keys and without its cut. Nothing changes when that fails. */
+/* The truth runs once more with what tells its ties and without its cut. Nothing changes when that fails. */
 static err_t compare_with_whole(const struct validation *validation, size_t index,
-				const struct result_set *truth, struct arena *arena,
-				struct compare_verdict *verdict, struct err_detail *detail)
+				const struct tie_query *query, const struct result_set *truth,
+				struct arena *arena, struct compare_verdict *verdict,
+				struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
 	struct query_run run;
-	err_t err = run_query(validation, whole_sql(validation, asked, arena), arena, &run, detail);
+	err_t err = run_query(validation, query->sql, arena, &run, detail);
 	struct result_set keyed = result_finish(&run.result);
-	if (!err && run.outcome == QUERY_RETURNED && keyed.columns_count > asked->shown.added)
-		judge_by_whole(validation, asked, truth, &keyed, arena, verdict);
+	if (!err && run.outcome == QUERY_RETURNED && keyed.columns_count > query->added)
+		judge_by_whole(validation, asked, query, truth, &keyed, arena, verdict);
 	result_free(&run.result);
+	return err;
+}
+
+/* Lets the database say which rows tie where that could change the verdict. Ties of keys that are not written
+ * alike, which it did not confirm, are doubtful. */
+static err_t settle_ties(const struct validation *validation, size_t index, const struct result_set *truth,
+			 struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
+{
+	const struct validation_truth *asked = &validation->request->truths[index];
+	struct tie_query query;
+	struct sql_order_key rank;
+	err_t err = ERR_OK;
+	if (ties_may_decide(asked, verdict)) {
+		query = query_with_keys(validation, asked, arena);
+		err = compare_with_whole(validation, index, &query, truth, arena, verdict, detail);
+	}
+	if (!err && validation->engine->usable(*validation->session) && rank_may_decide(asked, verdict)) {
+		query = query_with_rank(validation, asked, truth->columns_count, &rank, arena);
+		err = compare_with_whole(validation, index, &query, truth, arena, verdict, detail);
+	}
+	verdict->limit_cut_tie |= verdict->loose_tie;
 	return err;
 }
 
@@ -348,8 +439,7 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 	struct finding finding = { .verdict = compare_with(validation, index, &result, arena),
 				   .generated = validation->generated.execution,
 				   .truth = truth->execution };
-	if (ties_may_decide(&request->truths[index], &finding.verdict))
-		err = compare_with_whole(validation, index, &result, arena, &finding.verdict, detail);
+	err = settle_ties(validation, index, &result, arena, &finding.verdict, detail);
 	if (err)
 		return err;
 	if (validation->settings->target.stream_large_results && finding.verdict.truncated &&

@@ -60,10 +60,15 @@ static const struct row rows[] = {
 	  "SELECT a, (b) FROM t ORDER BY b LIMIT 1 + 1", 1, true, ALL, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b FETCH FIRST 2 ROWS WITH TIES",
 	  "SELECT a, (b) FROM t ORDER BY b FETCH FIRST 2 ROWS WITH TIES", 1, true, ALL, 0 },
-	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a LIMIT ALL", NULL, 0, false, 0, 0 },
-	{ SQL_SQLITE, "SELECT a FROM t ORDER BY a LIMIT -1", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY a LIMIT ALL", "SELECT a FROM t ORDER BY a LIMIT ALL", 0,
+	  true, ALL, 0 },
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY a LIMIT -1", "SELECT a FROM t ORDER BY a LIMIT -1", 0, true,
+	  ALL, 0 },
 	/* Nothing is hidden. */
-	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY b, 1", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY b, 1", "SELECT a, b FROM t ORDER BY b, 1", 0, false,
+	  ALL, 0 },
+	{ SQL_SQLITE, "SELECT DISTINCT a AS b FROM t ORDER BY b", "SELECT DISTINCT a AS b FROM t ORDER BY b",
+	  0, false, ALL, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t", NULL, 0, false, 0, 0 },
 	/* Added columns would change what these return. */
 	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY b", NULL, 0, false, 0, 0 },
@@ -71,6 +76,8 @@ static const struct row rows[] = {
 	/* An alias may be meant, which the target list does not know. */
 	{ SQL_SQLITE, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
 	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
+	/* A position, not a constant. */
+	{ SQL_SQLITE, "SELECT a, b FROM t ORDER BY (1) COLLATE NOCASE", NULL, 0, false, 0, 0 },
 	/* Refused anyway. */
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0, false, 0, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0, false, 0, 0 },

@@ -109,12 +109,40 @@ static const struct tie_case tie_cases[] = {
 	  "SELECT v FROM (SELECT 'a' AS v UNION ALL SELECT 'A') AS t ORDER BY v", false },
 	{ "a tie at the start is punished", "SELECT 'south' AS region, 1 AS id",
 	  "SELECT region, id FROM sales ORDER BY region DESC LIMIT 1 OFFSET 4", true },
+	{ "accents do not tie", "SELECT any_case, id FROM words ORDER BY any_case DESC, id DESC",
+	  "SELECT any_case, id FROM words ORDER BY any_case DESC", true },
+	{ "accents of a hidden key do not tie", "SELECT id FROM words ORDER BY any_case, id DESC",
+	  "SELECT id FROM words ORDER BY any_case", true },
+	{ "accents tie at a cut no more", "SELECT 'E' AS any_case, 4 AS id",
+	  "SELECT any_case, id FROM words WHERE id > 1 ORDER BY any_case LIMIT 1 OFFSET 1", true },
+	{ "another letter ties", "SELECT any_case, id FROM words ORDER BY any_case, id DESC",
+	  "SELECT any_case, id FROM words ORDER BY any_case DESC", false },
+	{ "letters of another case tie where the column says no",
+	  "SELECT bytes, id FROM words WHERE id < 3 ORDER BY id DESC",
+	  "SELECT bytes, id FROM words WHERE id < 3 ORDER BY bytes", false },
+	{ "they tie in an alias of it", "SELECT bytes AS any_case FROM words WHERE id < 3 ORDER BY id DESC",
+	  "SELECT bytes AS any_case FROM words WHERE id < 3 ORDER BY any_case", false },
+	{ "they tie where the key says no", "SELECT any_case, id FROM words WHERE id < 3 ORDER BY id DESC",
+	  "SELECT any_case, id FROM words WHERE id < 3 ORDER BY any_case COLLATE utf8mb4_bin", false },
+	{ "they tie no more where the key says so", "SELECT bytes FROM words ORDER BY any_case, id DESC",
+	  "SELECT bytes FROM words ORDER BY words.bytes COLLATE utf8mb4_general_ci", true },
+	{ "they tie at a cut", "SELECT 'a' AS bytes, 2 AS id",
+	  "SELECT bytes, id FROM words ORDER BY bytes LIMIT 1", false },
+	{ "groups are not ranked",
+	  "SELECT bytes, count(*) AS n FROM words WHERE id < 3 GROUP BY bytes ORDER BY n, max(id) DESC",
+	  "SELECT bytes, count(*) AS n FROM words WHERE id < 3 GROUP BY bytes ORDER BY n, bytes # by both",
+	  false },
 };
 
 static void ties_are_asked_for(void **state)
 {
 	(void)state;
+	admin("CREATE TABLE shop.words (id INT, any_case VARCHAR(9) COLLATE utf8mb4_general_ci,"
+	      " bytes VARCHAR(9) COLLATE utf8mb4_bin)");
+	admin("INSERT INTO shop.words VALUES (1, 'A', 'A'), (2, 'a', 'a'), (3, X'C3A9', X'C3A9'),"
+	      " (4, 'E', 'E')");
 	check_ties(targets, "shop", SQL_MYSQL, tie_cases, sizeof tie_cases / sizeof tie_cases[0]);
+	admin("DROP TABLE shop.words");
 }
 
 static const struct {

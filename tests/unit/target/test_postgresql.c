@@ -124,12 +124,36 @@ static const struct tie_case tie_cases[] = {
 	  "SELECT region, id FROM sales ORDER BY region DESC OFFSET 4 ROWS FETCH NEXT 1 ROWS ONLY", true },
 	{ "a LIMIT within brackets cuts", "SELECT 'south' AS region, 99 AS id",
 	  "SELECT region, id FROM (SELECT * FROM sales ORDER BY id LIMIT 1) AS s ORDER BY region", false },
+	{ "a collation that knows no case is forgotten",
+	  "SELECT v, id FROM words ORDER BY v COLLATE any_case, id DESC",
+	  "SELECT v, id FROM words ORDER BY v COLLATE any_case", true },
+	{ "a collation of the column is forgotten", "SELECT w, id FROM words ORDER BY w DESC, id DESC",
+	  "SELECT w, id FROM words ORDER BY w DESC", true },
+	{ "letters of another case tie in any collation", "SELECT v, id FROM words ORDER BY w, id DESC",
+	  "SELECT v, id FROM words ORDER BY v COLLATE \"C\"", false },
+	{ "a collation is lost in an alias", "SELECT w AS v, id FROM words ORDER BY id <> 2, id",
+	  "SELECT w AS v, id FROM words ORDER BY v", true },
+	{ "a collation ties all behind a position", "SELECT w AS v, 1 FROM words ORDER BY id DESC",
+	  "SELECT w AS v, 1 FROM words ORDER BY 2, v NULLS FIRST", false },
+	{ "a collation is lost in a union", "SELECT 'ann' AS w UNION ALL SELECT 'Ann' UNION ALL SELECT 'b'",
+	  "SELECT w FROM words WHERE id < 3 UNION ALL SELECT 'b' ORDER BY 1", true },
+	{ "a tie at a cut by a collation is punished", "SELECT 'ann' AS w",
+	  "WITH a AS (SELECT * FROM words) SELECT w FROM a ORDER BY w LIMIT 1", true },
+	{ "intervals tie by their text alone", "SELECT '30 days'::interval AS i UNION ALL SELECT '1 mon'",
+	  "SELECT i FROM (VALUES ('1 mon'::interval), ('30 days')) AS t (i) ORDER BY i", true },
+	{ "a key that changes from run to run is ranked", "SELECT v, id FROM words ORDER BY id DESC",
+	  "SELECT v, id FROM words ORDER BY id, (v || random())", false },
 };
 
 static void ties_are_asked_for(void **state)
 {
 	(void)state;
+	admin("CREATE COLLATION any_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);"
+	      "CREATE TABLE words (id int, v text, w text COLLATE any_case);"
+	      "INSERT INTO words VALUES (1, 'Ann', 'Ann'), (2, 'ann', 'ann'), (3, 'bob', 'bob');"
+	      "GRANT SELECT ON words TO reader");
 	check_ties(targets, "sales", SQL_POSTGRESQL, tie_cases, sizeof tie_cases / sizeof tie_cases[0]);
+	admin("DROP TABLE words; DROP COLLATION any_case");
 }
 
 static const struct {

@@ -10,7 +10,9 @@ static const char schema[] =
 	"INSERT INTO team VALUES ('a', 3, 1), ('b', 3, 1), ('c', 3, 0), ('d', 1, 0), (NULL, 1, 2);"
 	"CREATE TABLE crowd (k INTEGER, n INTEGER);"
 	"WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 50) "
-	"INSERT INTO crowd SELECT 1, n FROM i;";
+	"INSERT INTO crowd SELECT 1, n FROM i;"
+	"CREATE TABLE person (v TEXT, w TEXT COLLATE NOCASE, id INTEGER);"
+	"INSERT INTO person VALUES ('Ann', 'Ann', 1), ('ann', 'ann', 2), ('bob', 'bob', 3), (NULL, NULL, 4);";
 
 static const struct tie_case cases[] = {
 	{ "ties of a hidden key are punished", "SELECT name FROM team ORDER BY points DESC, name DESC",
@@ -51,6 +53,34 @@ static const struct tie_case cases[] = {
 	{ "a key that fails as a column takes the truth with it",
 	  "SELECT -points AS n FROM team ORDER BY n + 0", "SELECT -points AS n FROM team ORDER BY n + 0",
 	  true },
+	{ "a collation of the key is forgotten",
+	  "SELECT v, id FROM person ORDER BY v COLLATE NOCASE, id DESC",
+	  "SELECT v, id FROM person ORDER BY v COLLATE NOCASE", true },
+	{ "a collation of the column is forgotten", "SELECT w FROM person ORDER BY w COLLATE BINARY DESC",
+	  "SELECT w FROM person ORDER BY w DESC", true },
+	{ "a collation ties all", "SELECT w FROM person ORDER BY w DESC", "SELECT w FROM person ORDER BY w",
+	  false },
+	{ "a hidden key has no collation", "SELECT id FROM person ORDER BY v COLLATE NOCASE DESC, id DESC",
+	  "SELECT id FROM person ORDER BY v COLLATE NOCASE DESC", true },
+	{ "a collation of a hidden key ties all",
+	  "SELECT id FROM person ORDER BY v COLLATE NOCASE, id DESC LIMIT 3",
+	  "SELECT id FROM person ORDER BY v LIMIT 3", false },
+	{ "a position with a collation is a constant", "SELECT v FROM person ORDER BY id DESC",
+	  "SELECT v FROM person ORDER BY 1 COLLATE NOCASE", false },
+	{ "an alias and a position are no keys", "SELECT v AS w, id FROM person ORDER BY v DESC",
+	  "SELECT v AS w, id FROM person ORDER BY 1 COLLATE NOCASE DESC, w", false },
+	{ "DISTINCT keeps a collation from being seen", "SELECT DISTINCT v, w FROM person ORDER BY w, v DESC",
+	  "SELECT DISTINCT v, w FROM person ORDER BY w", true },
+	{ "a union keeps a collation from being seen",
+	  "SELECT 'b' AS w UNION ALL SELECT 'ann' UNION ALL SELECT 'Ann' UNION ALL SELECT NULL",
+	  "SELECT w FROM person WHERE id <> 3 UNION ALL SELECT 'b' ORDER BY w DESC", true },
+	{ "a tie at a cut by a collation is punished", "SELECT 'ann' AS w, 2 AS id",
+	  "SELECT w, id FROM person WHERE id < 4 ORDER BY w LIMIT 1", true },
+	{ "without a collation it is none", "SELECT 'ann' AS v, 2 AS id",
+	  "SELECT v, id FROM person WHERE id < 4 ORDER BY v LIMIT 1", false },
+	{ "a comment at the end hides the rest",
+	  "SELECT v, id FROM person ORDER BY v COLLATE NOCASE, id DESC",
+	  "SELECT v, id FROM person ORDER BY v COLLATE NOCASE -- in any case", true },
 };
 
 static int set_up(void **state)
