@@ -134,6 +134,26 @@ static const struct tie_case tie_cases[] = {
 	  false },
 };
 
+/* Of results that are longer than what is fetched the database is not asked which rows tie. */
+static void check_ties_believed(void)
+{
+	struct target_settings settings = reader_settings();
+	settings.connections = 1;
+	settings.max_rows = 2;
+	struct targets *few = start_targets(&settings, 1, NULL);
+	struct test_call test;
+	test_call_init(&test, "shop", "SELECT bytes, id FROM words WHERE id < 4 ORDER BY any_case, id DESC",
+		       "SELECT bytes, id FROM words WHERE id < 4 ORDER BY bytes");
+	describe_truth(&test, SQL_MYSQL);
+	targets_submit(few, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_true(result->truncated);
+	assert_true(result->content_match_rate >= 1);
+	assert_true(result->limit_cut_tie);
+	test_call_free(&test);
+	targets_stop(few);
+}
+
 static void ties_are_asked_for(void **state)
 {
 	(void)state;
@@ -142,6 +162,7 @@ static void ties_are_asked_for(void **state)
 	admin("INSERT INTO shop.words VALUES (1, 'A', 'A'), (2, 'a', 'a'), (3, X'C3A9', X'C3A9'),"
 	      " (4, 'E', 'E')");
 	check_ties(targets, "shop", SQL_MYSQL, tie_cases, sizeof tie_cases / sizeof tie_cases[0]);
+	check_ties_believed();
 	admin("DROP TABLE shop.words");
 }
 
