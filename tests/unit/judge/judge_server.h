@@ -180,3 +180,11 @@ static inline void judge_batch_free(struct judge_batch *batch)
 	queue_destroy(&batch->answered);
 	free(batch->calls);
 }
+
+/* A judge publishes its figures once a round, behind its answers: waits until one has this value. */
+#define await_judge_stat(judge, field, value)                                                                \
+	do {                                                                                                 \
+		for (int round_ = 0; judge_stats(judge).field != (value) && round_ < 5000; round_++)         \
+			usleep(1000);                                                                        \
+		assert_int_equal(judge_stats(judge).field, value);                                           \
+	} while (0)

@@ -297,7 +297,7 @@ static void test_breaker_opens(void **state)
 					   : "the judge cannot be reached");
 	}
 	assert_int_equal(judge_server_count(&server, "requests"), 10);
-	assert_int_equal(judge_stats(batch.judge).breaker_open, 1);
+	await_judge_stat(batch.judge, breaker_open, 1);
 	usleep(2100000); /* the pause, and the most of the first backoff */
 	struct judge_batch later;
 	judge_batch_init(&later, batch.judge, 3);

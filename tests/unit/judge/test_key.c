@@ -103,7 +103,7 @@ static void test_refused_key(void **state)
 	struct judge *judge = start();
 	assert_int_equal(ask(judge, 200, "q"), 0);
 	assert_in_range(judge_server_count(&server, "requests"), 10, 20);
-	assert_int_equal(judge_stats(judge).breaker_open, 1);
+	await_judge_stat(judge, breaker_open, 1);
 	assert_int_equal(atomic_load(&refused), 1);
 	stop(judge);
 }
@@ -121,7 +121,7 @@ static void test_key_is_changed(void **state)
 	assert_int_equal(ask(judge, 20, "after"), 20);
 	assert_int_equal(atomic_load(&renewed), 1);
 	assert_int_equal(atomic_load(&refused), 0);
-	assert_int_equal(judge_stats(judge).breaker_open, 0);
+	await_judge_stat(judge, breaker_open, 0);
 	stop(judge);
 }
 

@@ -127,9 +127,9 @@ static void test_verdicts_outlive_the_judge(void **state)
 	assert_int_equal(ask_many(judge, 200, ""), 200);
 	assert_int_equal(ask_many(other, 200, ""), 200);
 	assert_int_equal(judge_server_count(&server, "requests"), 200);
-	assert_int_equal(judge_stats(judge).shared_hits, 200);
+	await_judge_stat(judge, shared_hits, 200);
 	assert_int_equal(ask_many(judge, 200, ""), 200); /* from memory now */
-	assert_int_equal(judge_stats(judge).shared_hits, 200);
+	await_judge_stat(judge, shared_hits, 200);
 	judge_stop(judge);
 	judge_stop(other);
 }

@@ -211,8 +211,7 @@ static void test_untrusted_certificate(void **state)
 	struct judge_call *call = ask_one(&batch, &settings, "", STR("q"), JUDGE_RELEVANCE);
 	assert_int_equal(call->verdict.error, ERR_JUDGE_UNAVAILABLE);
 	assert_non_null(strstr(call->verdict.message.ptr, "certificate"));
-	usleep(20000);
-	assert_int_equal(judge_stats(batch.judge).requests, 1);
+	await_judge_stat(batch.judge, requests, 1);
 	finish(&batch);
 	stop_tls(&impostor);
 }
@@ -231,8 +230,7 @@ static void test_cut_handshakes(void **state)
 	settings.max_attempts = 4;
 	struct judge_call *call = ask_one(&batch, &settings, "", STR("q"), JUDGE_RELEVANCE);
 	assert_int_equal(call->verdict.error, ERR_OK);
-	usleep(20000);
-	assert_int_equal(judge_stats(batch.judge).requests, 3);
+	await_judge_stat(batch.judge, requests, 3);
 	finish(&batch);
 	stop_tls(&own);
 }
