@@ -2,64 +2,46 @@
 this client library knows nothing of metadata. And completion maps, encoded independently of the daemon."""
 
 import base64
-import socket
 import struct
 import time
 import zlib
+
+from kafka_protocol import Connection, text
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 WORTH_WAITING = {14, 15, 16, 25}  # a coordinator that is loading or not there yet, a group with members
 PARTS = 100  # partitions a request: the broker stores those of one request as one batch
 
 
-def _text(value):
-    data = value.encode()
-    return struct.pack(">h", len(data)) + data
-
-
 class GroupOffsets:
     """For one topic of a group without members."""
 
     def __init__(self, bootstrap, group, topic):
-        host, port = bootstrap.split(":")
-        self._socket = socket.create_connection((host, int(port)), 20)
+        self._connection = Connection(bootstrap)
         self._group, self._topic = group, topic
-        self._ask(FIND_COORDINATOR, 0, _text(group))  # makes the broker create its topic of offsets
-
-    def _ask(self, api, version, body):
-        request = struct.pack(">hhi", api, version, 1) + _text("tests") + body
-        self._socket.sendall(struct.pack(">i", len(request)) + request)
-        return self._read(struct.unpack(">i", self._read(4))[0])[4:]
-
-    def _read(self, size):
-        data = b""
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            assert piece, "the broker has hung up"
-            data += piece
-        return data
+        self._connection.ask(FIND_COORDINATOR, 0, text(group))  # makes the broker create its topic of offsets
 
     def _one_topic(self, partitions):
-        return struct.pack(">i", 1) + _text(self._topic) + struct.pack(">i", len(partitions)) + b"".join(partitions)
+        return struct.pack(">i", 1) + text(self._topic) + struct.pack(">i", len(partitions)) + b"".join(partitions)
 
     def commit(self, offsets, timeout=20):
         """Sets {partition: (offset, metadata)}; waits for the coordinator and until the group's members are gone."""
-        entries = [struct.pack(">iq", number, offset) + _text(metadata) for number, (offset, metadata) in offsets.items()]
+        entries = [struct.pack(">iq", number, offset) + text(metadata) for number, (offset, metadata) in offsets.items()]
         for start in range(0, len(entries), PARTS):
-            body = _text(self._group) + struct.pack(">i", -1) + _text("") + struct.pack(">q", -1)
+            body = text(self._group) + struct.pack(">i", -1) + text("") + struct.pack(">q", -1)
             deadline = time.monotonic() + timeout
             while errors := self._commit_part(body + self._one_topic(entries[start:start + PARTS])):
                 assert errors <= WORTH_WAITING and time.monotonic() < deadline, f"the broker answers {errors}"
                 time.sleep(0.1)
 
     def _commit_part(self, body):
-        answer = self._ask(OFFSET_COMMIT, 2, body)
+        answer = self._connection.ask(OFFSET_COMMIT, 2, body)
         at = 4 + 2 + len(self._topic.encode()) + 4
         return {struct.unpack_from(">h", answer, place + 4)[0] for place in range(at, len(answer), 6)} - {0}
 
     def fetch(self, partitions):
         """{partition: (offset, metadata)}"""
-        answer = self._ask(OFFSET_FETCH, 1, _text(self._group) + self._one_topic(
+        answer = self._connection.ask(OFFSET_FETCH, 1, text(self._group) + self._one_topic(
             [struct.pack(">i", number) for number in range(partitions)]))
         at, found = 4 + 2 + len(self._topic.encode()) + 4, {}
         while at < len(answer):
@@ -70,7 +52,7 @@ class GroupOffsets:
         return found
 
     def close(self):
-        self._socket.close()
+        self._connection.close()
 
 
 def full_map(base, finished):
