@@ -3,6 +3,7 @@
 #include "common/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -18,6 +19,13 @@
 #define LANE_CONNECTIONS     16u
 #define LANE_CONNECTIONS_TLS 128u /* each multi handle has its own copy of the authorities, of a megabyte */
 #define LANES_MAX	     64u
+
+/* Among so many transfers, answers come so close behind each other that waking for each alone costs more than
+ * the rest of the work. They may gather for this share of what a transfer takes, which delays none of them
+ * noticeably. */
+#define GATHER_TRANSFERS 256u
+#define GATHER_SHARE	 200
+#define GATHER_MAX_US	 10000
 
 /* Answers are short, and over TLS a record is read as a whole anyway. */
 #define READ_BYTES 4096L
@@ -48,6 +56,8 @@ struct transport {
 	unsigned transfers[LANES_MAX];
 	unsigned touched[LANES_MAX];
 	unsigned touched_count;
+	unsigned under_way;		/* transfers of all lanes */
+	int64_t usual_us;		/* what a transfer takes: a moving mean */
 	struct descriptor *descriptors; /* by number */
 	size_t descriptors_count;
 	char *url;
@@ -369,6 +379,7 @@ void transport_start(struct transport *transport, struct transfer *transfer)
 	must(set_request(transfer->handle, transport, transfer));
 	transfer->lane = choose_lane(transport);
 	transport->transfers[transfer->lane->number]++;
+	transport->under_way++;
 	must(curl_multi_add_handle(transfer->lane->multi, transfer->handle) == CURLM_OK);
 }
 
@@ -378,6 +389,7 @@ void transport_cancel(struct transport *transport, struct transfer *transfer)
 		return;
 	curl_multi_remove_handle(transfer->lane->multi, transfer->handle);
 	transport->transfers[transfer->lane->number]--;
+	transport->under_way--;
 	give_handle_back(transport, TAKE_PTR(transfer->handle));
 }
 
@@ -410,10 +422,12 @@ static enum transfer_outcome outcome_of(const struct transfer *transfer, CURLcod
 
 static void finish(struct transport *transport, struct transfer *transfer, CURLcode result)
 {
-	curl_off_t retry_after_s = 0, connected_us = 0;
+	curl_off_t retry_after_s = 0, connected_us = 0, total_us = 0;
 	curl_easy_getinfo(transfer->handle, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
 	transfer->connected = connected_us > 0;
 	transfer->outcome = outcome_of(transfer, result);
+	curl_easy_getinfo(transfer->handle, CURLINFO_TOTAL_TIME_T, &total_us);
+	transport->usual_us += ((int64_t)total_us - transport->usual_us) / 16;
 	curl_easy_getinfo(transfer->handle, CURLINFO_RESPONSE_CODE, &transfer->status);
 	curl_easy_getinfo(transfer->handle, CURLINFO_RETRY_AFTER, &retry_after_s);
 	if (retry_after_s > 0)
@@ -516,15 +530,36 @@ static int64_t next_timer_us(const struct transport *transport)
 	return next_us;
 }
 
+static int64_t gathering_us(const struct transport *transport)
+{
+	int64_t gather_us = transport->usual_us / GATHER_SHARE;
+	if (transport->under_way < GATHER_TRANSFERS)
+		return 0;
+	return gather_us < GATHER_MAX_US ? gather_us : GATHER_MAX_US;
+}
+
+/* Waits without the connections, whose answers gather meanwhile. Returns whether nobody called. */
+static bool gather(struct transport *transport, int64_t gather_us)
+{
+	const struct timespec time = { .tv_nsec = gather_us * 1000 };
+	struct pollfd callers[] = { { .fd = transport->wake_fd, .events = POLLIN },
+				    { .fd = transport->watched_fd, .events = POLLIN } };
+	return ppoll(callers, 2, &time, NULL) == 0; /* a descriptor of −1 is left out */
+}
+
 void transport_wait(struct transport *transport, int64_t timeout_ms)
 {
 	int before = RUNNING;
 	int64_t next_us = next_timer_us(transport), now_us = clock_monotonic_us();
-	if (next_us <= now_us || !atomic_compare_exchange_strong(&transport->state, &before, WAITING))
-		timeout_ms = 0;
-	else if (next_us - now_us < timeout_ms * 1000)
-		timeout_ms = (next_us - now_us + 999) / 1000;
-	int count = epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)timeout_ms);
+	int64_t gather_us = gathering_us(transport), left_us = timeout_ms * 1000;
+	if (next_us - now_us < left_us)
+		left_us = next_us - now_us;
+	if (left_us <= 0 || !atomic_compare_exchange_strong(&transport->state, &before, WAITING))
+		left_us = 0;
+	else if (gather_us > 0 && gather_us < left_us)
+		left_us = gather(transport, gather_us) ? left_us - gather_us : 0;
+	int count =
+		epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)((left_us + 999) / 1000));
 	transport->events_count = count < 0 ? 0 : count;
 	/* Who calls before this is seen by whoever runs us; who calls after this ends the next wait. */
 	atomic_store(&transport->state, RUNNING);

@@ -70,7 +70,8 @@ void transport_run(struct transport *transport, struct list *finished);
 /* Another descriptor that ends waits when it is readable; one at a time, −1: none. Closing it forgets it. */
 void transport_watch(struct transport *transport, int fd);
 
-/* Waits until a connection has something to do, someone wakes, or the time is up. */
+/* Waits until a connection has something to do, someone wakes, or the time is up. With hundreds of transfers
+ * under way it looks at the connections every few milliseconds only. */
 void transport_wait(struct transport *transport, int64_t timeout_ms);
 
 /* Ends the current or the next wait. Any thread. */
