@@ -7,6 +7,7 @@
 #include "compare_cases.h"
 
 #include "score/compare_value.h"
+#include "tests/harness/matching.h"
 
 enum { COLUMNS_MOST = 4, ROWS_MOST = 6, TRIALS = 20000 };
 
@@ -91,32 +92,9 @@ static bool cells_equal(const struct trial *trial, size_t generated, size_t trut
 	return equal;
 }
 
-/* Rows that are equal, and who has whom (counted from 1). */
-struct matching {
-	size_t rows;
-	bool equal[ROWS_MOST][ROWS_MOST];
-	size_t partner[ROWS_MOST];
-	bool seen[ROWS_MOST];
-};
-
-static bool find_partner(struct matching *matching, size_t generated)
-{
-	for (size_t truth = 0; truth < matching->rows; truth++) {
-		if (!matching->equal[generated][truth] || matching->seen[truth])
-			continue;
-		matching->seen[truth] = true;
-		if (matching->partner[truth] == 0 || find_partner(matching, matching->partner[truth] - 1)) {
-			matching->partner[truth] = generated + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
 static size_t match_rows(const struct trial *trial, const size_t *partners)
 {
-	struct matching matching = { .rows = trial->rows };
-	size_t matched = 0;
+	struct matching matching = { .rows = trial->rows, .others = trial->rows };
 	for (size_t i = 0; i < trial->rows * trial->rows; i++) {
 		bool *equal = &matching.equal[i / trial->rows][i % trial->rows];
 		*equal = true;
@@ -124,11 +102,7 @@ static size_t match_rows(const struct trial *trial, const size_t *partners)
 			*equal = cells_equal(trial, i / trial->rows, i % trial->rows, column,
 					     partners[column]);
 	}
-	for (size_t i = 0; i < trial->rows; i++) {
-		memset(matching.seen, 0, sizeof matching.seen);
-		matched += find_partner(&matching, i);
-	}
-	return matched;
+	return matching_count(&matching);
 }
 
 /* The most rows in common, over all orders of the columns from `column` on. */

@@ -10,6 +10,7 @@
 #include "score/compare_digest.h"
 #include "score/compare_value.h"
 #include "tests/harness/cell_oracle.h"
+#include "tests/harness/matching.h"
 
 enum { COLUMNS_MOST = 5, ROWS_MOST = 6, TRIALS = 2000, VALUES_MOST = 32 };
 
@@ -239,31 +240,10 @@ static void ask_oracle(struct trial *trial, bool exactly)
 
 /* --- every matching of rows --- */
 
-struct matching {
-	size_t rows, others;
-	bool equal[ROWS_MOST][ROWS_MOST];
-	size_t partner[ROWS_MOST];
-	bool seen[ROWS_MOST];
-};
-
-static bool find_partner(struct matching *matching, size_t row)
-{
-	for (size_t other = 0; other < matching->others; other++) {
-		if (!matching->equal[row][other] || matching->seen[other])
-			continue;
-		matching->seen[other] = true;
-		if (matching->partner[other] == 0 || find_partner(matching, matching->partner[other] - 1)) {
-			matching->partner[other] = row + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Rows `from` to `to`, of either side. */
 static size_t match_rows(const struct trial *trial, const size_t *partners, size_t from, size_t to)
 {
-	size_t ours_end = to < trial->generated.rows ? to : trial->generated.rows, matched = 0;
+	size_t ours_end = to < trial->generated.rows ? to : trial->generated.rows;
 	struct matching matching = { .rows = ours_end > from ? ours_end - from : 0, .others = to - from };
 	for (size_t row = 0; row < matching.rows; row++)
 		for (size_t other = 0; other < matching.others; other++) {
@@ -272,11 +252,7 @@ static size_t match_rows(const struct trial *trial, const size_t *partners, size
 				equal = trial->equal[partners[i]][i][from + row][from + other];
 			matching.equal[row][other] = equal;
 		}
-	for (size_t row = 0; row < matching.rows; row++) {
-		memset(matching.seen, 0, sizeof matching.seen);
-		matched += find_partner(&matching, row);
-	}
-	return matched;
+	return matching_count(&matching);
 }
 
 /* Rows of the truth that tie: the same keys to the last digit, as read beside their partners. */
