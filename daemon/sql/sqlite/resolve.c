@@ -1,5 +1,7 @@
 #include "sql/sqlite/resolve.h"
 
+#include "common/hash.h"
+
 /* WITH queries that are visible. */
 struct visible {
 	str_t name;
@@ -307,12 +309,15 @@ static void resolve_select(struct resolver *resolver, struct sqlite_select *sele
 	resolver->ctes = before;
 }
 
+/* Thousands of either pass the gate. */
 static void doubt(const struct resolver *resolver)
 {
+	struct hash_map aliases;
+	hash_map_init(&aliases, resolver->arena, resolver->aliases.count);
+	for (size_t i = 0; i < resolver->aliases.count; i++)
+		hash_map_set(&aliases, resolver->aliases.items[i], &resolver->aliases.items[i]);
 	for (size_t i = 0; i < resolver->unsure_count; i++)
-		for (size_t j = 0; j < resolver->aliases.count && !resolver->unsure[i]->doubtful; j++)
-			resolver->unsure[i]->doubtful =
-				str_equal(resolver->unsure[i]->text, resolver->aliases.items[j]);
+		resolver->unsure[i]->doubtful = hash_map_get(&aliases, resolver->unsure[i]->text) != NULL;
 }
 
 static int compare(const void *a, const void *b)
