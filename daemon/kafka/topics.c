@@ -134,13 +134,15 @@ static void count_replicas(rd_kafka_t *client, struct named_topic *topic, int ti
 static void take_limit(struct named_topic *topic, const rd_kafka_ConfigEntry_t *entry)
 {
 	const char *name = rd_kafka_ConfigEntry_name(entry), *value = rd_kafka_ConfigEntry_value(entry);
-	if (value && strcmp(name, "max.message.bytes") == 0)
+	if (!name || !value) /* a value that is a secret, or that the broker does not know */
+		return;
+	if (strcmp(name, "max.message.bytes") == 0)
 		topic->max_message = strtoll(value, NULL, 10);
-	if (value && strcmp(name, "min.insync.replicas") == 0)
+	if (strcmp(name, "min.insync.replicas") == 0)
 		topic->min_in_sync = strtoll(value, NULL, 10);
-	if (value && strcmp(name, "retention.ms") == 0)
+	if (strcmp(name, "retention.ms") == 0)
 		topic->retention_ms = strtoll(value, NULL, 10);
-	if (value && strcmp(name, "cleanup.policy") == 0)
+	if (strcmp(name, "cleanup.policy") == 0)
 		topic->compacted = strstr(value, "compact") != NULL;
 }
 
@@ -154,8 +156,9 @@ static void take_limits(struct named_topic *topics, size_t topics_count, const r
 	for (size_t i = 0; i < count; i++) {
 		const rd_kafka_ConfigEntry_t **entries =
 			rd_kafka_ConfigResource_configs(resources[i], &entries_count);
-		for (size_t t = 0; t < topics_count; t++)
-			if (strcmp(rd_kafka_ConfigResource_name(resources[i]), topics[t].name) == 0)
+		const char *name = rd_kafka_ConfigResource_name(resources[i]);
+		for (size_t t = 0; name && entries && t < topics_count; t++)
+			if (strcmp(name, topics[t].name) == 0)
 				for (size_t e = 0; e < entries_count; e++)
 					take_limit(&topics[t], entries[e]);
 	}
