@@ -21,10 +21,11 @@ usage() {
 	exit 64
 }
 
-# as_user USER COMMAND…: servers refuse to run as root.
+# as_user USER COMMAND…: servers refuse to run as root. setpriv becomes the command: runuser would wait for it, and stop
+# with it when it is stopped.
 as_user() {
 	if [ "$(id -u)" = 0 ]; then
-		runuser -u "$1" -- "${@:2}"
+		setpriv --reuid="$1" --regid="$(id -g "$1")" --init-groups -- "${@:2}"
 	else
 		"${@:2}"
 	fi
