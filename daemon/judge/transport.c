@@ -71,6 +71,7 @@ struct transport {
 	_Atomic int state;
 	struct epoll_event events[EVENTS_MAX];
 	int events_count;
+	bool more; /* events, perhaps, than the last wait had room for */
 	CURL *spare[SPARE_MAX];
 	unsigned spare_count;
 };
@@ -533,7 +534,7 @@ static int64_t next_timer_us(const struct transport *transport)
 static int64_t gathering_us(const struct transport *transport)
 {
 	int64_t gather_us = transport->usual_us / GATHER_SHARE;
-	if (transport->under_way < GATHER_TRANSFERS)
+	if (transport->under_way < GATHER_TRANSFERS || transport->more)
 		return 0;
 	return gather_us < GATHER_MAX_US ? gather_us : GATHER_MAX_US;
 }
@@ -561,6 +562,7 @@ void transport_wait(struct transport *transport, int64_t timeout_ms)
 	int count =
 		epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)((left_us + 999) / 1000));
 	transport->events_count = count < 0 ? 0 : count;
+	transport->more = count == EVENTS_MAX;
 	/* Who calls before this is seen by whoever runs us; who calls after this ends the next wait. */
 	atomic_store(&transport->state, RUNNING);
 }
