@@ -6,7 +6,10 @@
 #define BREAKER_FAILURES   10
 #define BREAKER_PAUSE_MS   1000
 #define BREAKER_BACKOFF_MS 1000
-#define BREAKER_CAP_MS	   2000 /* a server that is back is noticed within some seconds */
+#define BREAKER_CAP_MS	   2000
+
+_Static_assert(BREAKER_FAILURES < 20 && BREAKER_PAUSE_MS + BREAKER_CAP_MS < 5000,
+	       "twenty failures are too many, and a server that is back is asked within five seconds");
 
 struct terms terms_of(const struct judge_settings *settings)
 {

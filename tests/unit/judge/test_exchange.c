@@ -118,12 +118,88 @@ static void test_deadlines(void **state)
 	}
 }
 
+struct asked {
+	struct judge_settings settings;
+	struct judge_call call;
+};
+
+static void key_of(const struct asked *asked, unsigned char ret_key[DIGEST_BYTES])
+{
+	struct endpoint endpoint;
+	assert_int_equal(endpoint_open(&endpoint, &asked->settings, NULL), ERR_OK);
+	exchange_key(&endpoint, &asked->call, ret_key);
+	endpoint_close(&endpoint);
+}
+
+static void write_prompts(const char *folder)
+{
+	static const char *const names[] = { "relevance", "correctness" };
+	for (size_t i = 0; i < 2; i++) {
+		char path[128];
+		snprintf(path, sizeof path, "%s/%s.txt", folder, names[i]);
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fprintf(file,
+			"[system]\nother words\n[user]\n{{dialect}} {{nonce}}{{question}}{{nonce}}{{sql}}"
+			"{{nonce}}%s{{nonce}}{{schema}}{{nonce}}",
+			i ? "{{truth_sql}}" : "");
+		fclose(file);
+	}
+}
+
+/* Verdicts are shared by all who ask with the same key: whatever may change a verdict changes the key, and
+ * nothing else does. */
+static void test_keys(void **state)
+{
+	(void)state;
+	const struct asked base = {
+		.settings = { .provider = "openai", .base_url = "http://127.0.0.1/v1", .model = "m" },
+		.call = { .kind = JUDGE_CORRECTNESS,
+			  .question = STR("q"),
+			  .sql = STR("SELECT 1"),
+			  .truth_sql = STR("SELECT 2"),
+			  .schema = STR("t (a integer)"),
+			  .dialect = "PostgreSQL" },
+	};
+	struct asked all[10];
+	char folder[] = "/tmp/judge-prompts-XXXXXX", command[64];
+	unsigned char keys[10][DIGEST_BYTES], key[DIGEST_BYTES];
+	assert_non_null(mkdtemp(folder));
+	write_prompts(folder);
+	for (size_t i = 0; i < 10; i++)
+		all[i] = base;
+	all[1].settings.provider = "anthropic";
+	all[2].settings.model = "n";
+	all[3].settings.prompt_directory = folder;
+	all[4].call.kind = JUDGE_RELEVANCE;
+	all[5].call.question = STR("p");
+	all[6].call.sql = STR("SELECT 2");
+	all[7].call.truth_sql = STR("SELECT 1");
+	all[8].call.schema = STR_NONE;
+	all[9].call.dialect = "SQLite";
+	for (size_t i = 0; i < 10; i++) {
+		key_of(&all[i], keys[i]);
+		for (size_t k = 0; k < i; k++)
+			if (memcmp(keys[i], keys[k], DIGEST_BYTES) == 0)
+				fail_msg("%zu and %zu have the same key", i, k);
+	}
+	struct asked same = base;
+	same.settings.base_url = "https://judge.example/v1";
+	same.settings.timeout_ms = 1;
+	same.call.submitted_us = 5;
+	key_of(&same, key);
+	assert_memory_equal(key, keys[0], DIGEST_BYTES);
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sending_again_is_no_verdict),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_deadlines),
+		cmocka_unit_test(test_keys),
 	};
 	return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
 }

@@ -102,6 +102,25 @@ static void count_line(enum log_level level, const char *line, void *context)
 			 level == LOG_LEVEL_WARNING && strstr(line, "judge.tokens_per_day is spent") != NULL);
 }
 
+/* Likewise the tokens of a minute, of which the first call takes all. */
+static void test_tokens_a_minute(void **state)
+{
+	(void)state;
+	struct judge_settings settings = judge_server_settings(&server);
+	struct judge_batch batch;
+	settings.tokens_per_minute = 120;
+	settings.queue_wait_ms = 50;
+	settings.max_in_flight = 1;
+	judge_server_script(&server, "");
+	judge_batch_init(&batch, start(&settings), 3);
+	judge_batch_submit(&batch);
+	judge_batch_wait(&batch);
+	for (size_t i = 0; i < batch.count; i++)
+		assert_int_equal(batch.calls[i].verdict.error, i ? ERR_JUDGE_SATURATED : ERR_OK);
+	assert_int_equal(judge_server_count(&server, "requests"), 1);
+	finish(&batch);
+}
+
 /* A day's budget is spent with the first call, and that is said, once. */
 static void spend_budget(const char *steps)
 {
@@ -136,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_joins_has_his_own_time),
 		cmocka_unit_test(test_retries_keep_to_the_limits),
+		cmocka_unit_test(test_tokens_a_minute),
 		cmocka_unit_test(test_spent_budget_is_told),
 	};
 	return cmocka_run_group_tests_name("sharing", tests, start_server, stop_server);
