@@ -22,6 +22,7 @@ class Answer:
     message: str = "scripted failure"  # of another status than 200
     text: str = None  # the model's reply, instead of one made from score or verdict
     body: str = None  # the whole HTTP body, instead of a well-formed one
+    reset: bool = False  # the connection, in the middle of the answer
 
 
 class Handler(test_judge.Handler):
@@ -31,6 +32,8 @@ class Handler(test_judge.Handler):
         system, text = test_judge.messages_of(request)
         answer = self.owner.asked(system, text)
         time.sleep(answer.delay_s)
+        if answer.reset:
+            return self.drop(True)
         if answer.status != 200:
             return self.answer_error(answer.status, answer.message)
         if answer.body is not None:

@@ -528,8 +528,8 @@ static void test_requests_a_minute(void **state)
 	finish(&batch);
 }
 
-/* 120 tokens a day: one call costs them all, so that a second has no room; nor has it in the next process,
- * nor after a look into a file that is none. */
+/* 240 tokens a day: two calls cost them all, so that a third has no room; nor has any in the next process;
+ * and a file that is none counts for nothing. */
 static void test_tokens_a_day_outlive_the_judge(void **state)
 {
 	(void)state;
@@ -537,17 +537,20 @@ static void test_tokens_a_day_outlive_the_judge(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(file, sizeof file, "%s/judge-tokens", folder);
 	struct judge_settings settings = judge_server_settings(&server);
-	settings.tokens_per_day = 120;
+	settings.tokens_per_day = 240;
+	settings.max_in_flight = 1; /* one after the other */
 	settings.queue_wait_ms = 150;
 	settings.budget_file = file;
 	judge_server_script(&server, "");
 	for (int round = 0; round < 3; round++) {
 		struct judge_batch batch, more;
 		struct judge *judge = start(&settings);
-		judge_batch_init(&batch, judge, 1);
+		judge_batch_init(&batch, judge, 2);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
-		assert_int_equal(batch.calls[0].verdict.error, round == 1 ? ERR_JUDGE_SATURATED : ERR_OK);
+		for (size_t i = 0; i < 2; i++)
+			assert_int_equal(batch.calls[i].verdict.error,
+					 round == 1 ? ERR_JUDGE_SATURATED : ERR_OK);
 		judge_batch_init(&more, judge, 1);
 		more.calls[0].question = STR("another");
 		judge_batch_submit(&more);
