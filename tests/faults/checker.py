@@ -156,9 +156,13 @@ class Checker:
 
     # ---- judging ----
 
+    def origins(self):
+        """Partition and offset of the input of each output."""
+        yield from (record.origin for record in self.records)
+        yield from ((int(headers["partition"]), int(headers["offset"])) for _, headers in self.letters)
+
     def check_once(self):
-        times = collections.Counter(record.origin for record in self.records)
-        times.update((int(headers["partition"]), int(headers["offset"])) for _, headers in self.letters)
+        times = collections.Counter(self.origins())
         foreign = [origin for origin in times if origin not in self.inputs]
         if foreign:
             self.problems.append(f"{len(foreign)} outputs of inputs that never were: {foreign[:5]}")
