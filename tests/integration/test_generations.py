@@ -18,6 +18,7 @@ import events
 from group_offsets import GroupOffsets, full_map
 from judge_server import Answer
 from network import KafkaLink
+from openmetrics import Metrics, await_metrics
 from servers import Kafka, Reader
 
 SESSION_MS = 1000
@@ -50,10 +51,10 @@ def kafka_settings(link, **changes):
             "transaction_timeout_ms": 30_000, **changes}
 
 
-def send(rig, count=BATCH):
-    """Sends events that need nobody; their names."""
+def send(rig, count=BATCH, junk=()):
+    """Sends events that need nobody, and behind them what is no event; the names of the events."""
     batch = [events.sure() for _ in range(count)]
-    rig.send([events.message(event, partition=0) for event in batch])
+    rig.send([events.message(event, partition=0) for event in batch] + [{"value": value, "partition": 0} for value in junk])
     return [event["event_id"] for event in batch]
 
 
@@ -95,7 +96,7 @@ def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop,
     config = {**zombie.config, "http": None, "kafka": {**zombie.config["kafka"], "bootstrap_servers": rig.kafka.bootstrap}}
     with contextlib.closing(Topic(rig)) as topic:
         trap = link.trap(STOPS[stop], lambda: zombie.signal(signal.SIGSTOP))
-        names = send(rig)
+        names = send(rig, junk=[b"junk"])
         assert trap.sprung.wait(20)
         stillborn = topic.written(1)
         assert not topic.committed(0), "it is in the middle of its transaction"
@@ -118,7 +119,32 @@ def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop,
             assert zombie.wait(30) == 75 and f'"{rig.topics.name}-1"' in zombie.log()
         names += send(rig)
         assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
+        assert [letter.value() for letter in rig.dead_letters(1)] == [b"junk"], "it goes with the records"
         assert other.running()
+
+
+@pytest.mark.skipif(not ALL, reason="waits until a rebalance has lost its patience; set ASSAYD_TESTS_LONG=1")
+def test_a_transaction_commits_with_the_generation_of_its_events(rig, link, make_daemon):
+    """Its outputs are still on their way when the instance has its partition again, by a later generation."""
+    zombie = rig.start(partitions=1, kafka=kafka_settings(link, transaction_timeout_ms=90_000), judge=None, calibration=None,
+                       targets=None)
+    config = {**zombie.config, "kafka": {**zombie.config["kafka"], "bootstrap_servers": rig.kafka.bootstrap,
+                                         "instance_id": f"{rig.topics.name}-1-other"}}  # sorts behind the first
+    with contextlib.closing(Topic(rig)) as topic:
+        trap = link.trap(KafkaLink.PRODUCE, lambda: zombie.signal(signal.SIGSTOP))
+        names = send(rig)
+        assert trap.sprung.wait(20)
+        other = make_daemon(config)
+        other.start()
+        assert names_of(topic.committed(len(names))) == collections.Counter(names)
+        zombie.signal(signal.SIGCONT)
+        await_metrics(other, lambda metrics: metrics.value("assayd_partitions", state="assigned") == 0)
+        await_metrics(zombie, lambda metrics: metrics.value("assayd_partitions", state="assigned") == 1)
+        assert "the transaction of the former assignment is still open" in zombie.log()
+        trap.release()
+        names += send(rig)
+        assert names_of(topic.committed(len(names), settle=1)) == collections.Counter(names)
+        assert zombie.running() and other.running()
 
 
 class Fence:
@@ -149,6 +175,10 @@ def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, los
         trap = link.trap(api, link.withhold, arrives)
         names = send(rig)
         assert trap.sprung.wait(20)
+        steps = await_metrics(daemon, lambda metrics: metrics.value("assayd_events_at_step") == len(names) and
+                              metrics.value("assayd_events_at_step", step="awaiting") == 0)
+        assert steps.value("assayd_events_at_step", step="in_txn") > 0
+        assert sum(steps.value("assayd_events_at_step", step=step) for step in ("in_txn", "ready")) == len(names)
         began = time.monotonic()
         fence = None if alone else Fence(rig)
         time.sleep(max(0.0, began + TRANSACTION_MS / 1000 + 1.0 - time.monotonic()))
@@ -264,4 +294,25 @@ def test_an_offset_that_an_admin_sets_is_obeyed(rig, metadata):
         again = names_of(topic.committed(len(names) + 5, settle=0.5))
     assert again == collections.Counter(names) + collections.Counter(names[-5:])
     assert daemon.log().count("set by somebody else") == 1 and f"offset {BATCH - 5}" in daemon.log()
+    group.close()
+
+
+def test_an_offset_that_the_topic_does_not_have_stops_its_partition(rig, make_daemon):
+    """Neither the beginning nor the end would be right: somebody has to say where it goes on."""
+    config = rig.config(partitions=2, judge=None, calibration=None, targets=None,
+                        kafka={"session_timeout_ms": 1000, "heartbeat_ms": 200})
+    group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
+    group.commit({0: (1000, "a1:"), 1: (0, "a1:")})
+    batch = [events.sure() for _ in range(4)]
+    rig.send([events.message(event, partition=number % 2) for number, event in enumerate(batch)])
+    daemon = make_daemon(config)
+    daemon.start()
+    with contextlib.closing(Topic(rig)) as topic:
+        assert names_of(topic.committed(2, settle=0.5)) == collections.Counter(event["event_id"] for event in batch[1::2])
+        assert daemon.log().count("partition 0 of") == 1 and "its committed offset is gone from the topic" in daemon.log()
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_partitions", state="paused") == 1)
+        assert daemon.terminate() == 0
+        group.commit({0: (0, "")})
+        daemon.start()
+        assert names_of(topic.committed(4, settle=0.5)) == collections.Counter(event["event_id"] for event in batch)
     group.close()

@@ -3,6 +3,7 @@
 import collections
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -300,6 +301,40 @@ def test_metrics_add_up_with_what_was_sent(rig):
     assert now.value("assayd_calibration_cases") == sum(bool(record["label"]) for record in records)
     assert rig.daemon.get("/healthz") == (200, "ok\n")
     assert rig.daemon.get("/readyz") == (200, "ready\n")
+
+
+MOST, MOST_BYTES, MOST_A_TRANSACTION, LARGE = 40, 1 << 20, 10, 60_000
+
+
+def test_what_is_in_flight_and_in_a_transaction_is_bounded(rig):
+    """By events first, then by bytes; what does not fit waits in its topic."""
+    go_on = threading.Event()
+    rig.judge.answer = lambda prompt: Answer(status=200 if go_on.wait(60) else 500)
+    rig.start(partitions=2, calibration=None, targets=None, judge={"when_saturated": "wait"},
+              pipeline={"max_in_flight": MOST, "max_in_flight_bytes": MOST_BYTES},
+              kafka={"transaction_max_events": MOST_A_TRANSACTION, "transaction_max_bytes": 65536})
+    names, committed, messages = [], 0, []
+    # the second kind is as large as two of them make a transaction
+    for part, (fields, most, events_a_transaction) in enumerate((({}, MOST, MOST_A_TRANSACTION),
+                                                                 ({"model": "m" * LARGE}, MOST_BYTES // LARGE, 2))):
+        batch = [events.sure(question=f"Question {part}/{number}?", **fields) for number in range(3 * MOST)]
+        names += [event["event_id"] for event in batch]
+        rig.send([events.message(event, partition=number % 2) for number, event in enumerate(batch)])
+        # the last one that came makes it full: nothing more is taken
+        held = await_metrics(rig.daemon, lambda metrics: most - 1 <= metrics.value("assayd_in_flight_events") <= most and
+                             metrics.value("assayd_events_at_step", step="awaiting") >= most - 1)
+        time.sleep(0.7)
+        held = Metrics(rig.daemon)
+        assert most - 1 <= held.value("assayd_in_flight_events") <= most
+        assert held.value("assayd_in_flight_bytes") <= MOST_BYTES
+        assert len(names) - held.value("assayd_events_received") >= 3 * MOST - most
+        go_on.set()
+        messages = rig.kafka.read(rig.topics.scored, len(names), settle=0.3)
+        assert sorted(message.key().decode() for message in messages) == sorted(names)
+        go_on.clear()
+        now = Metrics(rig.daemon).value("assayd_transactions", outcome="committed")
+        assert now - committed >= 3 * MOST / events_a_transaction
+        committed = now
 
 
 def test_metrics_show_what_a_slow_event_holds_up(rig):

@@ -2,13 +2,14 @@
 
 import collections
 import random
+import threading
 import time
 
 import pytest
 
 import events
 from judge_server import Answer
-from openmetrics import await_metrics
+from openmetrics import Metrics, await_metrics
 from servers import Reader
 
 QUESTIONS = 50
@@ -114,6 +115,31 @@ def test_another_instance_takes_over(rig, make_daemon):
     first.kill()  # and it never comes back: its session runs out
     assert_once(rig, names, letters, timeout=120)
     assert second.running()
+
+
+def test_what_is_in_flight_is_finished_before_its_partition_goes(rig, make_daemon):
+    """As long as a revoked partition may wait for it: nobody does it again."""
+    asked, go_on = [], threading.Event()
+
+    def answer(prompt):
+        asked.append(prompt)
+        go_on.wait(60)
+        return Answer()
+
+    rig.judge.answer = answer
+    first = rig.start(partitions=2, calibration=None, targets=None,
+                      kafka={"heartbeat_ms": 200, "drain_on_revoke_ms": 60_000})
+    batch = [events.sure(question=f"Question {number}?") for number in range(8)]
+    rig.send([events.message(event, partition=number % 2) for number, event in enumerate(batch)])
+    await_metrics(first, lambda metrics: metrics.value("assayd_events_at_step", step="awaiting") == len(batch))
+    second = make_daemon({**first.config, "kafka": {**first.config["kafka"], "instance_id": f"{rig.topics.name}-2"}})
+    second.start(ready_timeout=None)
+    await_metrics(first, lambda metrics: metrics.value("assayd_ready") == 0)  # it has to give its partitions back
+    go_on.set()
+    for daemon in (first, second):
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_partitions", state="assigned") == 1)
+    assert_once(rig, [event["event_id"] for event in batch], 0)
+    assert len(asked) == len(batch) and Metrics(first).value("assayd_events_discarded") == 0
 
 
 def test_a_second_instance_of_one_name_fences_the_first(rig, make_daemon):

@@ -513,3 +513,16 @@ def test_ends_when_another_one_has_its_name(rig, make_daemon):
     no_leftovers(first)
     scored_by_name(rig, 1, settle=1)
     assert twin.running()
+
+
+def test_the_service_manager_starts_again_what_may_help_but_not_for_ever():
+    unit = (pathlib.Path(__file__).resolve().parents[2] / "systemd" / "assayd.service").read_text()
+    setting = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line and not line.startswith("#"))
+    assert setting["Restart"] == "on-failure"
+    kept_down = {int(status) for status in setting["RestartPreventExitStatus"].split()}
+    assert not {TRY_AGAIN, UNAVAILABLE} & kept_down and {NO_INPUT, CONFIG} <= kept_down
+    # two of one name take turns: each is fenced when the other one has come up, within a quarter of a minute
+    turns_s = int(setting["StartLimitBurst"]) * (int(setting["RestartSec"]) + 15)
+    assert 0 < turns_s < int(setting["StartLimitIntervalSec"])
+    # the start that waits in vain for a broker (half a minute) is to be repeated for ever
+    assert int(setting["StartLimitBurst"]) * (int(setting["RestartSec"]) + 25) >= int(setting["StartLimitIntervalSec"])
