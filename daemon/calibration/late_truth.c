@@ -129,14 +129,18 @@ err_t late_truth_lock(struct database *database, bool feedback, struct err_detai
 					    "e.prompt_version, e.level, "                                    \
 					    "e.confidence, j.old, j.new), " COUNT_CHANGED("$5")
 
-/* Messages: about no known event, and within the horizon of one. */
+/* Of the messages that were kept: about no known event, and within the horizon of one. $1 to $4 as they are
+ * unnested, $5 horizon. */
 #define CLASSIFY                                                                                             \
 	"SELECT count(*) FILTER (WHERE NOT k.known), count(*) FILTER (WHERE k.in_time) "                     \
-	"FROM unnest($1::uuid[], $2::bigint[]) AS m (event_key, said_at) CROSS JOIN LATERAL "                \
-	"(SELECT count(*) > 0 AS known, coalesce(bool_or(" TIME_OF(                                          \
-		"m.said_at") " BETWEEN "                                                                     \
-			     "e.scored_at - " SPAN_OF("$3") " AND e.scored_at + " SPAN_OF(                   \
-				     "$3") "), false) AS in_time "                                           \
+	"FROM unnest($1::uuid[], $2::bigint[], $3::integer[], $4::bigint[]) "                                \
+	"AS m (event_key, said_at, partition, record_offset) JOIN %s f ON f.event_key = m.event_key "        \
+	"AND f.said_at = " TIME_OF(                                                                          \
+		"m.said_at") " AND f.partition = m.partition "                                               \
+			     "AND f.record_offset = m.record_offset CROSS JOIN LATERAL "                     \
+			     "(SELECT count(*) > 0 AS known, coalesce(bool_or(f.said_at BETWEEN "            \
+			     "e.scored_at - " SPAN_OF("$5") " AND e.scored_at + " SPAN_OF(                   \
+				     "$5") "), false) AS in_time "                                           \
 					   "FROM %s e WHERE e.event_key = m.event_key) AS k"
 
 /* ---- running them ---- */
@@ -264,9 +268,10 @@ static err_t classify(struct database *database, const struct late_truth_tables 
 	struct number_text horizon;
 	char sql[1024];
 	const char *const parameters[] = { columns->event.data, columns->said_at.data,
+					   columns->partition.data, columns->offset.data,
 					   number_text(&horizon, horizon_ms) };
-	snprintf(sql, sizeof sql, CLASSIFY, tables->events);
-	err_t err = database_query(database, sql, 3, parameters, &result, detail);
+	snprintf(sql, sizeof sql, CLASSIFY, tables->feedback, tables->events);
+	err_t err = database_query(database, sql, 5, parameters, &result, detail);
 	if (err)
 		return err;
 	*ret_unknown = integer_at(result, 0, 0);
@@ -291,10 +296,10 @@ err_t late_truth_add_feedback(struct database *database, const struct late_truth
 		err = classify(database, tables, &columns, horizon_ms, &unknown, &in_time, detail);
 	if (err)
 		return err;
-	int64_t refused = (int64_t)count - kept, changed = add_changes(result, touched, outcome);
-	outcome->refused += refused;
-	outcome->unknown += unknown > refused ? unknown - refused : 0;
-	outcome->expired += (int64_t)count - unknown - in_time;
+	int64_t changed = add_changes(result, touched, outcome);
+	outcome->refused += (int64_t)count - kept;
+	outcome->unknown += unknown;
+	outcome->expired += kept > unknown + in_time ? kept - unknown - in_time : 0;
 	outcome->unchanged += in_time > changed ? in_time - changed : 0;
 	return ERR_OK;
 }

@@ -7,11 +7,13 @@
 #include "common/log.h"
 #include "unit/calibration/database_server.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -340,6 +342,59 @@ static void test_days_are_dropped(void **state)
 	apply(store, &again, 1, NULL, 0);
 }
 
+/* ---- bounds ---- */
+
+#define GIB (INT64_C(1) << 30)
+
+/* Makes the feedback of a day long past `bytes` large, without any disk: what it holds is never looked at. */
+static void fill_feedback(int64_t bytes)
+{
+	char path[512], segment[520];
+	query("SELECT current_setting('data_directory') || '/' || "
+	      "pg_relation_filepath('calibration_feedback_20010101')",
+	      path, sizeof path);
+	for (int number = 0; number * GIB < bytes; number++) {
+		snprintf(segment, sizeof segment, number ? "%s.%d" : "%s", path, number);
+		int fd = open(segment, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+		assert_int_equal(ftruncate(fd, GIB), 0);
+		assert_int_equal(close(fd), 0);
+	}
+}
+
+static void expect_said(struct calibration_store *store, const char *id, bool correct, int64_t offset,
+			const char *expected)
+{
+	const struct calibration_feedback feedback = new_feedback(id, 1, correct, offset);
+	const struct late_truth_outcome outcome = apply(store, NULL, 0, &feedback, 1);
+	expect_outcome(&outcome, expected);
+}
+
+/* Feedback that waits for its events has room for a GiB, all feedback for two. */
+static void test_what_waits_is_bounded(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	const struct calibration_case event = new_event("e", 3.5, 0.9, 0);
+	struct database *database;
+	bool more;
+	apply(store, &event, 1, NULL, 0);
+	run_sql("CREATE TABLE calibration_feedback_20010101 PARTITION OF calibration_feedback "
+		"FOR VALUES FROM ('2001-01-01 00:00:00+00') TO ('2001-01-02 00:00:00+00')");
+	expect_said(store, "nobody", true, 0, "0 0 0 1 0 0");
+	fill_feedback(GIB);
+	expect_said(store, "nobody else", true, 1, "0 0 0 0 0 1");
+	expect_said(store, "e", true, 2, "1 0 0 0 0 0");
+	fill_feedback(2 * GIB);
+	expect_said(store, "e", false, 3, "0 0 0 0 0 1");
+	expect_sums("1 1 1 1 0.9 0.01");
+	expect("SELECT count(*) FROM calibration_feedback WHERE said_at > '2002-01-01'", "2");
+	/* the oldest day goes first, and makes room */
+	assert_int_equal(calibration_store_database(store, &database, NULL), ERR_OK);
+	assert_int_equal(retention_forget(database, 90, HORIZON_MS, today_ms + HOUR_MS, &more, NULL), ERR_OK);
+	expect_said(store, "e", false, 4, "0 1 0 0 0 0");
+}
+
 /* Segments that nothing was scored of for as long as buckets are kept give their places to others. */
 static void test_unseen_segments_make_room(void **state)
 {
@@ -438,6 +493,7 @@ int main(void)
 		cmocka_unit_test_setup(test_redelivery_changes_nothing, drop_tables),
 		cmocka_unit_test_setup(test_order_and_writers_do_not_matter, drop_tables),
 		cmocka_unit_test_setup(test_days_are_dropped, drop_tables),
+		cmocka_unit_test_setup(test_what_waits_is_bounded, drop_tables),
 		cmocka_unit_test_setup(test_unseen_segments_make_room, drop_tables),
 		cmocka_unit_test(test_messages_are_read_or_refused),
 	};

@@ -77,6 +77,16 @@ static const struct {
 	  300, 10, 10, 1 },
 	{ "UPDATE calibration_rollups SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5", 3600, 11, 10,
 	  1 },
+	{ "UPDATE calibration_rollups SET weight_squared = weight_squared + 1 WHERE width_s = 3600 AND bin = "
+	  "4",
+	  3600, 10, 10, 1 },
+	{ "UPDATE calibration_rollups SET weight_confidence = weight_confidence - 0.000000001 WHERE width_s "
+	  "= "
+	  "3600 AND bin = 6",
+	  3600, 10, 10, 1 },
+	{ "UPDATE calibration_buckets SET weight_squared_error = 0 WHERE bin = 7", 300, 10, 10, 1 },
+	{ "UPDATE calibration_rollups SET label_source = 'RELEVANCE' WHERE width_s = 3600 AND bin = 8", 3600,
+	  10, 0, 1 },
 	{ "DELETE FROM calibration_rollups WHERE width_s = 3600 AND bin = 9", 3600, 0, 10, 1 },
 	{ "INSERT INTO calibration_buckets SELECT width_s, bucket_start, 'made up', model, prompt_version, "
 	  "label_source, level, bin, 7, 7, 7, 7, 7, 7 FROM calibration_buckets WHERE width_s = 300 LIMIT 1",
