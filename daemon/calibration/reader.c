@@ -15,34 +15,39 @@ enum { LONGEST_WINDOW_S = 366 * CALIBRATION_DAY_S };
 	"width_s, bucket_start, application, model, prompt_version, label_source, level, bin, cases, "       \
 	"weight, weight_squared, weight_correct, weight_confidence, weight_squared_error"
 
-/* Ranges of buckets ($1 to $4), each read by itself and in one step: so the planner knows that there are few
- * groups, and hashes instead of sorting. Sums are exact until they leave the database, those of the window by
- * bins as well as those of the steps: so they do not depend on the widths that were read. */
-#define READ_BUCKETS                                                                                         \
-	"WITH cells AS MATERIALIZED (SELECT CASE WHEN $5::boolean THEN application END AS application, "     \
-	"CASE WHEN $5::boolean THEN model END AS model, CASE WHEN $5::boolean THEN prompt_version END AS "   \
-	"prompt_version, label_source, level, bin, step, " CASES_SUM                                         \
+/*
+ * Ranges of buckets ($1 to $4), each read by itself, in one step, and summed up at once: so the planner
+ * knows, however many rows it expects, that there are few groups, and hashes instead of sorting rows, which
+ * takes longer than all the rest. `keys` are the columns that tell reports from each other besides the label
+ * source.
+ *
+ * Sums are exact until they leave the database, those of the window by bins as well as those of the steps: so
+ * they do not depend on the widths that were read.
+ */
+#define READ_BUCKETS(keys, names)                                                                            \
+	"WITH cells AS MATERIALIZED (SELECT step, b.* "                                                      \
 	"FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::integer[]) "                             \
-	"AS r (width_s, since_s, until_s, step) CROSS JOIN LATERAL (SELECT * FROM "                          \
-	"(SELECT " COLUMNS " FROM calibration_buckets UNION ALL "                                            \
-	"SELECT " COLUMNS " FROM calibration_rollups) AS b "                                                 \
+	"AS r (width_s, since_s, until_s, step) CROSS JOIN LATERAL (SELECT " keys                            \
+	"label_source, level, bin, " CASES_SUM "FROM (SELECT " COLUMNS                                       \
+	" FROM calibration_buckets UNION ALL SELECT " COLUMNS " FROM calibration_rollups) AS b "             \
 	"WHERE b.width_s = r.width_s AND bucket_start >= to_timestamp(r.since_s) "                           \
-	"AND bucket_start < to_timestamp(r.until_s) AND ($6::text IS NULL OR application = $6) "             \
-	"AND ($7::text IS NULL OR model = $7) AND ($8::text IS NULL OR prompt_version = $8) "                \
-	"AND ($9::text IS NULL OR label_source = $9) AND ($10::text[] IS NULL OR "                           \
-	"(application, model, prompt_version) IN (SELECT * FROM unnest($10::text[], $11::text[], "           \
-	"$12::text[]))) OFFSET 0) AS b GROUP BY 1, 2, 3, 4, 5, 6, 7) "                                       \
-	"SELECT application, model, prompt_version, label_source, level, bin, step, sum(cases), "            \
+	"AND bucket_start < to_timestamp(r.until_s) AND ($5::text IS NULL OR application = $5) "             \
+	"AND ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR prompt_version = $7) "                \
+	"AND ($8::text IS NULL OR label_source = $8) AND ($9::text[] IS NULL OR "                            \
+	"(application, model, prompt_version) IN (SELECT * FROM unnest($9::text[], $10::text[], "            \
+	"$11::text[]))) GROUP BY " keys "label_source, level, bin OFFSET 0) AS b) "                          \
+	"SELECT " names "label_source, level, bin, step, sum(cases), "                                       \
 	"sum(weight)::float8, sum(weight_squared)::float8, sum(weight_correct)::float8, "                    \
 	"sum(weight_confidence)::float8, sum(weight_squared_error)::float8 FROM cells "                      \
-	"GROUP BY application, model, prompt_version, label_source, level, GROUPING SETS (bin, step) "       \
-	"ORDER BY 1 NULLS FIRST, 2, 3, 4"
+	"GROUP BY " keys "label_source, level, GROUPING SETS (bin, step) ORDER BY 1, 2, 3, 4"
+
+#define SEGMENT_KEYS "application, model, prompt_version, "
+
+static const char read_segments[] = READ_BUCKETS(SEGMENT_KEYS, SEGMENT_KEYS);
+static const char read_together[] = READ_BUCKETS("", "NULL::text, NULL::text, NULL::text, ");
 
 /* Days miss the hours that have not been taken over yet (rollup.h); once there are none, none come. */
 #define DAYS_ARE_COMPLETE "SELECT NOT EXISTS (SELECT FROM calibration_buckets WHERE width_s = 3600)"
-
-/* Compiling the query takes longer than running it; its groups fit into this. */
-#define PREPARE_SESSION "SET jit = off; SET work_mem = '32MB'"
 
 enum {
 	APPLICATION,
@@ -272,9 +277,7 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 	_cleanup_(segment_arrays_free) struct segment_arrays only = { BUF_INIT, BUF_INIT, BUF_INIT };
 	_cleanup_(ranges_free) struct ranges ranges = { BUF_INIT, BUF_INIT, BUF_INIT, BUF_INIT };
 	bool days_complete = false;
-	err_t err = database_script(database, PREPARE_SESSION, detail);
-	if (!err)
-		err = look_for_days(database, &days_complete, detail);
+	err_t err = look_for_days(database, &days_complete, detail);
 	if (err)
 		return err;
 	segment_arrays_make(&only, query->segments, query->segments_count);
@@ -284,7 +287,6 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 		ranges.since.data,
 		ranges.until.data,
 		ranges.step.data,
-		query->by_segment ? "true" : "false",
 		query->application,
 		query->model,
 		query->prompt_version,
@@ -293,7 +295,8 @@ static err_t read_buckets(struct database *database, const struct calibration_qu
 		query->segments ? only.model.data : NULL,
 		query->segments ? only.prompt_version.data : NULL,
 	};
-	return database_query(database, READ_BUCKETS, 12, parameters, ret_result, detail);
+	return database_query(database, query->by_segment ? read_segments : read_together,
+			      sizeof parameters / sizeof *parameters, parameters, ret_result, detail);
 }
 
 static struct calibration_reports new_reports(const struct calibration_query *query)
