@@ -144,7 +144,7 @@ class Feedback:
 
 
 def number_of(message):
-    return int(dict(message.headers())["number"])
+    return int(message.header("number"))
 
 
 def verdicts(said, messages):
@@ -154,7 +154,7 @@ def verdicts(said, messages):
         remark = said[number_of(message)]
         if remark.correct is not None:
             found.setdefault(remark.event_id, []).append(
-                (message.timestamp()[1], message.partition(), message.offset(), remark.correct))
+                (message.timestamp_ms, *message.place, remark.correct))
     for remarks in found.values():
         remarks.sort()
     return found

@@ -25,11 +25,21 @@ class Expected:
     verdict: str = "SAFE"
     technical: float = 100.0
     result: float = None
+    advisory: float = None  # confidence
+    identity: dict = dataclasses.field(default_factory=dict)  # fields that are carried through
+
+    @property
+    def overall(self):
+        if self.verdict == "UNSAFE":
+            return 0.0
+        return min(self.technical / 100, 1.0 if self.advisory is None else self.advisory)
 
 
 def _template(event, **expected):
     made = events.Template(event)
-    made.expected = Expected(**expected)
+    identity = {name: event.get(name) for name in ("application", "model", "prompt_version", "target")}
+    identity["occurred_at"] = round(event["occurred_at"].timestamp() * 1000)
+    made.expected = Expected(advisory=1.0 if "retrieval" in event else None, identity=identity, **expected)
     return made
 
 
@@ -74,7 +84,7 @@ class Load:
 
     def expected(self, message):
         """What the record of that input has to say; None: it cannot be read."""
-        number = dict(message.headers() or ()).get("template")
+        number = message.header("template")
         return None if number is None else self._templates[int(number)].expected
 
     def _delivered(self, error, message):

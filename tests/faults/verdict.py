@@ -1,0 +1,295 @@
+"""What is wrong with the data of a schedule. Pure: the evidence in, problems out."""
+
+import collections
+import hashlib
+
+import feedback
+import recount
+from evidence import origin_of
+
+MOST = 5  # examples of one kind
+LEVELS = ((0.9, "HIGH_CONFIDENCE"), (0.7, "MEDIUM_CONFIDENCE"), (0.5, "LOW_CONFIDENCE"), (0.0, "VERY_LOW_CONFIDENCE"))
+LOW_CONFIDENCE_BELOW, LOW_RELEVANCE_BELOW, PASSED_FROM = 0.7, 50, 0.7
+SLOWER_TIMES, SLOWER_MS = 5.0, 250.0
+JUDGED_FROM = 61  # the fewest points that the test's judge gives
+
+
+def few(found):
+    """The commonest texts with their numbers."""
+    return [f"{count} times: {text[:400]}" for text, count in collections.Counter(found).most_common(MOST)]
+
+
+# ---- one record ----
+
+
+def level_of(confidence):
+    return None if confidence is None else next(level for bound, level in LEVELS if confidence >= bound)
+
+
+def result_is_right(data, expected):
+    result = data["result_validation"]
+    if expected.result is None or expected.verdict != "SAFE":
+        return result is None
+    if result and result["status"] == "COMPARED":
+        return result["score"] == expected.result
+    flagged = any(error["metric"].startswith("result") for error in data["errors"])
+    return bool(result) and result["status"] == "UNAVAILABLE" and flagged
+
+
+def relevance_is_right(data):
+    """A judge that fails gives no verdict, and the record says why."""
+    judge, relevance = data["judge"], data["judge"]["relevance"]
+    judged = judge["decision"] != "UNJUDGED"
+    if relevance is None or relevance["status"] != "ok":
+        flagged = relevance is None or any(error["metric"] == "relevance" for error in data["errors"])
+        return not judged and bool(judge["unjudged_reason"]) and flagged
+    return judge["decision"] == ("ACCEPT" if relevance["score"] < 80 else "ACCEPT_HIGH") and \
+        JUDGED_FROM <= relevance["score"] <= 100 and judge["unjudged_reason"] is None
+
+
+def verdicts_of(data):
+    """The correctness and the relevance, each from 0 to 1, that count."""
+    correctness, relevance = data["judge"]["correctness"], data["judge"]["relevance"]
+    return (correctness["score"] if correctness and correctness["status"] in ("ok", "identical") else None,
+            relevance["score"] / 100 if relevance and relevance["status"] == "ok" else None)
+
+
+def label_of(data):
+    """(source, value, weight), or None."""
+    result, (correctness, relevance) = data["result_validation"], verdicts_of(data)
+    weight = 1 / data["judge"]["sampling_probability"]
+    if result and result["status"] == "COMPARED":
+        return "RESULT", result["score"], 1.0
+    if correctness is not None:
+        return "CORRECTNESS", correctness, weight
+    return None if relevance is None else ("RELEVANCE", relevance, weight)
+
+
+def label_is_right(data):
+    label, wanted = data["label"], label_of(data)
+    if label is None or wanted is None:
+        return label is None and wanted is None
+    return (label["source"], label["value"], label["correct"]) == (*wanted[:2], wanted[1] >= 0.5) and \
+        abs(label["weight"] - wanted[2]) < 1e-9
+
+
+def evaluation_is_right(data):
+    """The sum that the record itself gives the terms of."""
+    evaluation, (correctness, relevance) = data["evaluation"], verdicts_of(data)
+    result = data["result_validation"]
+    terms = {"structural": data["structure"]["structural"], "semantic": data["structure"]["semantic"],
+             "judge": relevance if correctness is None else correctness,
+             "result": result["score"] if result and result["status"] == "COMPARED" else 0.0}
+    weights = evaluation["weights"]
+    if any(terms[name] is None for name in weights):
+        return False
+    score = sum(weight * terms[name] for name, weight in weights.items()) / sum(weights.values())
+    passed = evaluation["score"] >= PASSED_FROM and data["safety"]["verdict"] != "UNSAFE"
+    return abs(evaluation["score"] - score) < 1e-9 and evaluation["passed"] == passed
+
+
+def misjudged(data, expected, sample_rate):
+    """What the record says that is wrong; what it lacks because something was away it must say. Empty: nothing."""
+    verdict, technical = data["safety"]["verdict"], data["confidence"]["technical"]
+    overall = expected.overall
+    if verdict == "UNKNOWN":  # without a catalog
+        if technical is not None or data["result_validation"] is not None:
+            return "a verdict of what is unknown"
+        overall = expected.advisory
+    elif verdict != expected.verdict:
+        return f"{verdict} instead of {expected.verdict}"
+    elif technical is None or technical["score"] != expected.technical:
+        return f"technical {technical} instead of {expected.technical}"
+    elif not result_is_right(data, expected):
+        return f"result {data['result_validation']} instead of {expected.result}, errors {data['errors']}"
+    if (data["confidence"]["overall"], data["confidence"]["level"]) != (overall, level_of(overall)):
+        return f"confidence {data['confidence']['overall']} {data['confidence']['level']} instead of {overall}"
+    if abs(data["judge"]["sampling_probability"] - (1 if verdict == "UNSAFE" else sample_rate)) > 1e-9 or \
+            not relevance_is_right(data):
+        return f"judge {data['judge']}, errors {data['errors']}"
+    if not label_is_right(data):
+        return f"label {data['label']} instead of {label_of(data)}"
+    return "" if evaluation_is_right(data) else f"evaluation {data['evaluation']}"
+
+
+def advisories_of(data):
+    """The kinds that the record raises."""
+    kinds, overall, relevance = set(), data["confidence"]["overall"], data["judge"]["relevance"]
+    if overall is not None and overall < LOW_CONFIDENCE_BELOW:
+        kinds.add("LOW_CONFIDENCE")
+    if data["safety"]["verdict"] == "UNSAFE":
+        kinds.add("UNSAFE_QUERY")
+    if data["judge"]["decision"] != "UNJUDGED" and relevance["score"] < LOW_RELEVANCE_BELOW:
+        kinds.add("LOW_RELEVANCE")
+    result = data["result_validation"]
+    if result and result["status"] == "GROUND_TRUTH_FAILED":
+        kinds.add("GROUND_TRUTH_FAILED")
+    if result and result["status"] == "COMPARED":
+        generated_ms, truth_ms = result["generated"]["time_ms"], result["truth"]["time_ms"]
+        if generated_ms > SLOWER_TIMES * truth_ms and generated_ms > SLOWER_MS:
+            kinds.add("PERFORMANCE_REGRESSION")
+    return kinds
+
+
+# ---- all of them ----
+
+
+def lost_or_doubled(evidence):
+    times, problems = evidence.origins(), []
+    if evidence.late:
+        partitions = sorted({partition for partition, _ in evidence.late})
+        problems.append(f"{len(evidence.late)} inputs never came out (partitions {partitions}, first {evidence.late[:MOST]})")
+    lost = sorted(place for place in evidence.inputs if place not in times and place not in evidence.late)
+    if lost:
+        problems.append(f"{len(lost)} inputs are lost: {lost[:MOST]}")
+    foreign = [origin for origin in times if origin not in evidence.inputs]
+    if foreign:
+        problems.append(f"{len(foreign)} outputs of inputs that never were: {foreign[:MOST]}")
+    doubled = [origin for origin, count in times.items() if count > 1]
+    if doubled and evidence.exactly_once:
+        problems.append(f"{sum(times.values()) - len(times)} outputs too many: {doubled[:MOST]}")
+    return problems
+
+
+def wrong_identity(evidence, record):
+    sent, expected, data = evidence.inputs[record.origin], evidence.expected.get(record.origin), record.data
+    if sent.key != record.key or str(data["event_id"]).encode() != record.key:
+        return f"the record of {record.origin} is about another event"
+    if expected is None:
+        return f"{record.origin} has a record, and nobody can read it"
+    if data["provenance"]["topic"] != evidence.input_topic:
+        return f"the record of {record.origin} names the topic {data['provenance']['topic']}"
+    differing = [name for name, value in expected.identity.items() if data[name] != value]
+    return f"the record of {record.origin} has another {', '.join(differing)}" if differing else ""
+
+
+def wrong_records(evidence):
+    strange, wrong = [], []
+    for record in evidence.records:
+        if record.origin not in evidence.inputs:
+            continue
+        if text := wrong_identity(evidence, record):
+            strange.append(text)
+        elif text := misjudged(record.data, evidence.expected[record.origin], evidence.sample_rate):
+            wrong.append(text)
+    return strange[:MOST] + [f"wrong records, {text}" for text in few(wrong)]
+
+
+def is_untouched(letter, sent):
+    """The bytes, key and headers that were sent, or what is left of those that the topic cannot take."""
+    value, digest = sent.value or b"", letter.header("sha256")
+    if digest is None:
+        return (letter.value or b"") == value and letter.key == sent.key and set(sent.headers) <= set(letter.headers)
+    return bool(letter.value) and value.startswith(letter.value) and letter.header("length") == str(len(value)) and \
+        digest == hashlib.sha256(value).hexdigest()
+
+
+def wrong_letters(evidence):
+    problems = []
+    for letter in evidence.letters:
+        origin = origin_of(letter)
+        sent = evidence.inputs.get(origin)
+        if sent is None or letter.header("topic") != evidence.input_topic:
+            problems.append(f"a dead letter of nothing that was sent: {letter.headers}")
+        elif not is_untouched(letter, sent):
+            problems.append(f"the dead letter {letter.headers} is not what was sent")
+        elif origin in evidence.expected and not evidence.records_may_be_refused:
+            problems.append(f"a good event is a dead letter: {letter.headers}")
+        elif (letter.header("reason") == "output_refused") != (origin in evidence.expected):
+            problems.append(f"the dead letter {letter.headers} has another reason")
+    return problems[:MOST]
+
+
+def wrong_advisory(evidence, advisory, records):
+    """What does not fit the record that the advisory is about (one of them, at least once)."""
+    data, message = advisory.data, advisory.message
+    kind, sent = data["kind"], evidence.inputs.get(advisory.origin)
+    name = f"{evidence.input_topic}-{advisory.origin[0]}-{advisory.origin[1]}-{kind}"
+    if sent is None or message.key != sent.key or str(data["event_id"]).encode() != sent.key or data["advisory_id"] != name:
+        return f"an advisory about nothing that was sent: {data}"
+    if message.header("kind") != kind or message.header("level") != data["level"]:
+        return f"headers {message.headers} of the advisory {data}"
+    anyhow = set() if evidence.exactly_once else {"PERFORMANCE_REGRESSION"}  # of a run whose record has not come out
+    if not any(data["level"] == record["confidence"]["level"] and kind in advisories_of(record) | anyhow and
+               (kind != "LOW_CONFIDENCE" or data["value"] == record["confidence"]["overall"]) for record in records):
+        refused = not records and not evidence.exactly_once and evidence.records_may_be_refused
+        return "" if refused else f"{'an' if records else 'no record for an'} advisory that no record raises: {data}"
+    return ""
+
+
+def wrong_advisories(evidence):
+    records, problems = collections.defaultdict(list), []
+    for record in evidence.records:
+        records[record.origin].append(record.data)
+    about_events = [advisory for advisory in evidence.advisories if advisory.data["kind"] != "CALIBRATION_DRIFT"]
+    problems += few(text for advisory in about_events
+                    if (text := wrong_advisory(evidence, advisory, records.get(advisory.origin, ()))))
+    told = collections.Counter((advisory.origin, advisory.data["kind"]) for advisory in about_events)
+    doubled = [name for name, count in told.items() if count > 1]
+    if doubled and evidence.exactly_once:
+        problems.append(f"{len(doubled)} advisories doubled: {doubled[:MOST]}")
+    missing = [(origin, kind) for origin, copies in records.items()
+               for kind in set.intersection(*map(advisories_of, copies)) if (origin, kind) not in told]
+    if missing:
+        problems.append(f"{len(missing)} advisories missing: {missing[:MOST]}")
+    return problems
+
+
+def wrong_drift(evidence):
+    """Told at least once each, and nothing but episodes."""
+    told = {advisory.data["episode_id"] for advisory in evidence.advisories if advisory.data["kind"] == "CALIBRATION_DRIFT"}
+    problems = [f"an advisory of drift without an episode: {episode}" for episode in told - set(evidence.episodes)]
+    problems += [f"the advisory of episode {episode} is missing" for episode, published in evidence.episodes.items()
+                 if published and episode not in told]
+    return problems[:MOST]
+
+
+def expected_cells(evidence):
+    """What the calibration has to hold, and about how many records something was said in time."""
+    records = [record.data for record in evidence.records]
+    late = feedback.late_truth(records, evidence.verdicts)
+    return recount.cells(records + late), len(late)
+
+
+def described(cells):
+    """Cases and cells, by where the truth came from."""
+    cases = collections.Counter()
+    for key, sums in cells.items():
+        if key[0] == recount.WIDTHS_S[-1]:  # every case is in one bucket of each width
+            cases[key[5]] += sums[0]
+    return f"{dict(sorted(cases.items()))} cases in {len(cells)} cells"
+
+
+def wrong_calibration(evidence):
+    expected, _ = expected_cells(evidence)
+    if evidence.cells == expected:
+        return ["the calibration is right, but came late"] if evidence.counted_late else []
+    return [f"calibration holds {described(evidence.cells or {})}, a recount gives {described(expected)}"]
+
+
+def behind(evidence):
+    """Partitions whose committed offset is not their end."""
+    ends = {}
+    for partition, offset in evidence.inputs:
+        ends[partition] = max(ends.get(partition, 0), offset + 1)
+    return {partition: (evidence.committed.get(partition), end) for partition, end in sorted(ends.items())
+            if evidence.committed.get(partition) != end}
+
+
+def uncommitted(evidence):
+    """The group's offsets reach the end: nothing is open and no map is left."""
+    found = behind(evidence)
+    return [f"offsets are not committed to the end, partition: (offset, end) {found}"] if found else []
+
+
+def open_transactions(evidence):
+    """A read_committed reader sees as far as any other."""
+    return [f"a transaction is left open in {topic}: {ends}" for topic, ends in evidence.ends.items() if ends[0] != ends[1]]
+
+
+CHECKS = (lost_or_doubled, wrong_records, wrong_letters, wrong_advisories, wrong_drift, wrong_calibration, uncommitted,
+          open_transactions)
+
+
+def problems_of(evidence):
+    return [problem for check in CHECKS for problem in check(evidence)]
