@@ -191,6 +191,23 @@ def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, los
     assert daemon.terminate() == 0, fence
 
 
+def test_at_least_once_commits_no_offset_before_its_outputs_are_taken(rig, link):
+    daemon = rig.start(partitions=1, judge=None, calibration=None, targets=None,
+                       kafka=kafka_settings(link, delivery="at_least_once"))
+    with contextlib.closing(Topic(rig)) as topic:
+        trap = link.trap(KafkaLink.PRODUCE, lambda: None)
+        names = send(rig, junk=[b"junk"])
+        assert trap.sprung.wait(20)
+        time.sleep(1)  # in which it might commit
+        daemon.kill()
+        group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
+        assert group.fetch(1)[0][0] in (-1, 0)
+        daemon.start()
+        assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names), "nothing had got through"
+        assert [letter.value() for letter in rig.dead_letters(1)] == [b"junk"]
+        group.close()
+
+
 PARTITIONS, EACH, MAP_BITS = 300, 8, 21_000
 USUAL_BATCH = 1_048_588  # what a broker takes as one batch unless told otherwise; ours is told otherwise
 
