@@ -1,25 +1,24 @@
 #include "avro/json.h"
-#include "avro/json_text.h"
 #include "avro/timestamp.h"
 #include "common/edit_distance.h"
 #include "common/utf8.h"
 
-#include <assert.h>
 #include <ctype.h>
+#include <jansson.h>
 #include <math.h>
 #include <strings.h>
 
-#define EXACT_MAX  9007199254740992.0 /* 2^53: whole numbers up to here are exact as doubles */
-#define FIELDS_MAX 64u
-#define NAME_MAX_  48u /* longer names are not compared for slips */
-#define SLIPS_MAX  2u  /* letters by which a slip may differ */
-#define PATH_SIZE  160u
-#define SHOWN_MAX  40u /* bytes of a text in a message */
+#define DEPTH_MAX 64
+#define EXACT_MAX 9007199254740992.0 /* 2^53: whole numbers up to here are exact as doubles */
+#define NAME_MAX_ 48u		     /* longer names are not compared for slips */
+#define SLIPS_MAX 2u		     /* letters by which a slip may differ */
+#define PATH_SIZE 160u
+#define SHOWN_MAX 40u /* bytes of a text in a message */
 
 /* Where a value stands, as a chain up to the root. */
 struct place {
 	const struct place *parent;
-	str_t name; /* or absent: an item */
+	const char *name; /* NULL: an item */
 	size_t index;
 };
 
@@ -29,17 +28,17 @@ struct reader {
 	struct err_detail *detail;
 };
 
-static err_t read_value(struct reader *reader, const struct field *field, const struct json_value *json,
+DEFINE_CLEANUP(json_t, json_cleanup, json_decref)
+
+static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
 			const struct place *place, void *record);
-static err_t read_object(struct reader *reader, const struct record_type *type, const struct json_value *json,
+static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
 			 const struct place *place, void *record);
 
 /* How many bytes of a text a message shows: no part of a character, so that messages stay UTF-8. */
-static int shown(str_t text, size_t most)
+static int shown(const char *text, size_t most)
 {
-	const char *end = text.ptr ? memchr(text.ptr, '\0', text.len) : NULL;
-	size_t len = end ? (size_t)(end - text.ptr) : text.len;
-	return (int)utf8_valid_prefix(text.ptr, len < most ? len : most);
+	return (int)utf8_valid_prefix(text, strnlen(text, most));
 }
 
 static size_t format_place(const struct place *place, char *text, size_t size)
@@ -47,31 +46,26 @@ static size_t format_place(const struct place *place, char *text, size_t size)
 	if (!place)
 		return 0;
 	size_t len = format_place(place->parent, text, size);
-	int more = place->name.ptr ? snprintf(text + len, size - len, "%s%.*s", len ? "." : "",
-					      shown(place->name, NAME_MAX_), place->name.ptr)
-				   : snprintf(text + len, size - len, "[%zu]", place->index);
+	int more = place->name ? snprintf(text + len, size - len, "%s%.*s", len ? "." : "",
+					  shown(place->name, NAME_MAX_), place->name)
+			       : snprintf(text + len, size - len, "[%zu]", place->index);
 	size_t end = len + (size_t)more;
 	return end < size ? end : size - 1;
 }
 
-static bool is_string(const struct json_value *json)
+static const char *type_of(const json_t *json)
 {
-	return json->kind == JSON_IS_STRING;
-}
-
-static const char *type_of(const struct json_value *json)
-{
-	switch (json->kind) {
-	case JSON_IS_OBJECT:
+	switch (json_typeof(json)) {
+	case JSON_OBJECT:
 		return "an object";
-	case JSON_IS_ARRAY:
+	case JSON_ARRAY:
 		return "an array";
-	case JSON_IS_STRING:
+	case JSON_STRING:
 		return "a string";
-	case JSON_IS_WHOLE:
-	case JSON_IS_REAL:
+	case JSON_INTEGER:
+	case JSON_REAL:
 		return "a number";
-	case JSON_IS_NULL:
+	case JSON_NULL:
 		return "null";
 	default:
 		return "a boolean";
@@ -79,35 +73,41 @@ static const char *type_of(const struct json_value *json)
 }
 
 static err_t refuse(struct reader *reader, const struct place *place, const char *expected,
-		    const struct json_value *found)
+		    const json_t *found)
 {
 	char path[PATH_SIZE] = "";
-	str_t text = is_string(found) ? json_value_text(found, reader->arena) : STR_NONE;
+	const char *text = json_is_string(found) ? json_string_value(found) : NULL;
 	format_place(place, path, sizeof path);
 	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: expected %s, found %s%s%.*s%s",
-			path[0] ? path : "the record", expected, type_of(found), text.ptr ? " \"" : "",
-			shown(text, SHOWN_MAX), text.ptr ? text.ptr : "", text.ptr ? "\"" : "");
+			path[0] ? path : "the record", expected, type_of(found), text ? " \"" : "",
+			text ? shown(text, SHOWN_MAX) : 0, text ? text : "", text ? "\"" : "");
 }
 
-static bool whole_number(const struct json_value *json, int64_t *ret_value)
+static str_t text_of(const json_t *json)
 {
-	if (json->kind == JSON_IS_WHOLE) {
-		*ret_value = json->whole;
+	return (str_t){ json_string_value(json), json_string_length(json) };
+}
+
+static bool whole_number(const json_t *json, int64_t *ret_value)
+{
+	if (json_is_integer(json)) {
+		*ret_value = json_integer_value(json);
 		return true;
 	}
-	if (json->kind != JSON_IS_REAL || json->real != trunc(json->real) || fabs(json->real) > EXACT_MAX)
+	double value = json_real_value(json);
+	if (!json_is_real(json) || value != trunc(value) || fabs(value) > EXACT_MAX)
 		return false;
-	*ret_value = (int64_t)json->real;
+	*ret_value = (int64_t)value;
 	return true;
 }
 
-static err_t read_long(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_long(struct reader *reader, const struct field *field, const json_t *json,
 		       const struct place *place, void *record)
 {
 	int64_t value;
 	bool time = field->kind == FIELD_TIME;
 	if (!whole_number(json, &value) &&
-	    !(time && is_string(json) && timestamp_parse(json_value_text(json, reader->arena), &value)))
+	    !(time && json_is_string(json) && timestamp_parse(text_of(json), &value)))
 		return refuse(reader, place,
 			      time ? "whole milliseconds since 1970 or a time such as 2026-01-31T12:00:00Z"
 				   : "a whole number",
@@ -116,31 +116,30 @@ static err_t read_long(struct reader *reader, const struct field *field, const s
 	return ERR_OK;
 }
 
-static err_t read_double(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_double(struct reader *reader, const struct field *field, const json_t *json,
 			 const struct place *place, void *record)
 {
-	if (json->kind != JSON_IS_WHOLE && json->kind != JSON_IS_REAL)
+	if (!json_is_number(json))
 		return refuse(reader, place, field_nullable(field) ? "a number or null" : "a number", json);
-	field_set_double(field, record, json->kind == JSON_IS_REAL ? json->real : (double)json->whole);
+	field_set_double(field, record, json_number_value(json));
 	return ERR_OK;
 }
 
-static err_t read_bool(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_bool(struct reader *reader, const struct field *field, const json_t *json,
 		       const struct place *place, void *record)
 {
-	if (json->kind != JSON_IS_TRUE && json->kind != JSON_IS_FALSE)
+	if (!json_is_boolean(json))
 		return refuse(reader, place, "true or false", json);
-	field_set_bool(field, record, json->kind == JSON_IS_TRUE);
+	field_set_bool(field, record, json_is_true(json));
 	return ERR_OK;
 }
 
-static err_t read_text(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_text(struct reader *reader, const struct field *field, const json_t *json,
 		       const struct place *place, void *record)
 {
-	if (!is_string(json))
+	if (!json_is_string(json))
 		return refuse(reader, place, field_nullable(field) ? "a string or null" : "a string", json);
-	str_t text = json_value_text(json, reader->arena);
-	*(str_t *)field_at(field, record) = json->escaped ? text : arena_str(reader->arena, text);
+	*(str_t *)field_at(field, record) = arena_str(reader->arena, text_of(json));
 	return ERR_OK;
 }
 
@@ -150,13 +149,12 @@ static int symbol_of(const struct reader *reader, const struct enumeration *symb
 	if (index >= 0 || reader->limits->author == JSON_BY_PROGRAM)
 		return index;
 	for (size_t i = 0; i < symbols->count; i++)
-		if (strlen(symbols->symbols[i]) == text.len &&
-		    !strncasecmp(symbols->symbols[i], text.ptr, text.len))
+		if (strlen(symbols->symbols[i]) == text.len && !strcasecmp(symbols->symbols[i], text.ptr))
 			return (int)i;
 	return -1;
 }
 
-static err_t refuse_symbol(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t refuse_symbol(struct reader *reader, const struct field *field, const json_t *json,
 			   const struct place *place)
 {
 	char symbols[256] = "one of";
@@ -167,13 +165,12 @@ static err_t refuse_symbol(struct reader *reader, const struct field *field, con
 	return refuse(reader, place, symbols, json);
 }
 
-static err_t read_enum(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_enum(struct reader *reader, const struct field *field, const json_t *json,
 		       const struct place *place, void *record)
 {
-	int index = is_string(json) ? symbol_of(reader, field->symbols, json_value_text(json, reader->arena))
-				    : -1;
+	int index = json_is_string(json) ? symbol_of(reader, field->symbols, text_of(json)) : -1;
 	bool must = reader->limits->author == JSON_BY_PERSON || (field->flags & FIELD_REQUIRED);
-	if (index < 0 && (must || !is_string(json)))
+	if (index < 0 && (must || !json_is_string(json)))
 		return refuse_symbol(reader, field, json, place);
 	if (index < 0)
 		field_init(field, record);
@@ -192,20 +189,20 @@ static err_t check_count(struct reader *reader, const struct place *place, size_
 			count, reader->limits->max_items);
 }
 
-static err_t read_array(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_array(struct reader *reader, const struct field *field, const json_t *json,
 			const struct place *place, void *record)
 {
-	if (json->kind != JSON_IS_ARRAY)
+	if (!json_is_array(json))
 		return refuse(reader, place, field_nullable(field) ? "an array or null" : "an array", json);
-	struct field_items items = { NULL, json->count };
+	struct field_items items = { NULL, json_array_size(json) };
 	err_t err = check_count(reader, place, items.count);
 	if (err)
 		return err;
 	items.data = arena_calloc(reader->arena, items.count, field->item_size_bytes);
-	const struct json_value *item = json + 1;
-	for (size_t i = 0; i < items.count; i++, item = json_value_next(item)) {
+	for (size_t i = 0; i < items.count; i++) {
 		struct place at = { .parent = place, .index = i };
-		err = read_value(reader, field->item, item, &at, items.data + i * field->item_size_bytes);
+		err = read_value(reader, field->item, json_array_get(json, i), &at,
+				 items.data + i * field->item_size_bytes);
 		if (err)
 			return err;
 	}
@@ -213,22 +210,25 @@ static err_t read_array(struct reader *reader, const struct field *field, const 
 	return ERR_OK;
 }
 
-static err_t read_map(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_map(struct reader *reader, const struct field *field, const json_t *json,
 		      const struct place *place, void *record)
 {
-	if (json->kind != JSON_IS_OBJECT)
+	if (!json_is_object(json))
 		return refuse(reader, place, "an object", json);
-	struct field_items items = { NULL, json->count };
+	struct field_items items = { NULL, json_object_size(json) };
 	err_t err = check_count(reader, place, items.count);
 	if (err)
 		return err;
 	items.data = arena_calloc(reader->arena, items.count, field->item_size_bytes);
 	char *item = items.data;
-	const struct json_value *name = json + 1;
-	for (size_t i = 0; i < items.count; i++, name = json_value_next(name + 1)) {
-		struct place at = { .parent = place, .name = name->text };
-		*(str_t *)(void *)item = arena_str(reader->arena, name->text);
-		err = read_value(reader, field->item, name + 1, &at, item);
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json, key, value)
+	{
+		struct place at = { .parent = place, .name = key };
+		str_t name = str_from(key);
+		*(str_t *)(void *)item = arena_str(reader->arena, name);
+		err = read_value(reader, field->item, value, &at, item);
 		if (err)
 			return err;
 		item += field->item_size_bytes;
@@ -237,10 +237,10 @@ static err_t read_map(struct reader *reader, const struct field *field, const st
 	return ERR_OK;
 }
 
-static err_t read_value(struct reader *reader, const struct field *field, const struct json_value *json,
+static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
 			const struct place *place, void *record)
 {
-	if (json->kind == JSON_IS_NULL && !(field->flags & FIELD_REQUIRED)) {
+	if (json_is_null(json) && !(field->flags & FIELD_REQUIRED)) {
 		field_init(field, record);
 		return ERR_OK;
 	}
@@ -257,7 +257,7 @@ static err_t read_value(struct reader *reader, const struct field *field, const 
 	case FIELD_ENUM:
 		return read_enum(reader, field, json, place, record);
 	case FIELD_RECORD:
-		if (json->kind != JSON_IS_OBJECT)
+		if (!json_is_object(json))
 			return refuse(reader, place,
 				      field_nullable(field) ? "an object or null" : "an object", json);
 		return read_object(reader, field->record, json, place,
@@ -270,22 +270,22 @@ static err_t read_value(struct reader *reader, const struct field *field, const 
 }
 
 /* Letters and digits in lower case, so that eventId and event-id are event_id. */
-static size_t normalise(str_t name, char text[NAME_MAX_])
+static size_t normalise(const char *name, char text[NAME_MAX_])
 {
-	size_t len = 0, i = 0;
-	for (; i < name.len && len < NAME_MAX_; i++)
-		if (isalnum((unsigned char)name.ptr[i]))
-			text[len++] = (char)tolower((unsigned char)name.ptr[i]);
-	return i < name.len ? NAME_MAX_ : len;
+	size_t len = 0;
+	for (; *name && len < NAME_MAX_; name++)
+		if (isalnum((unsigned char)*name))
+			text[len++] = (char)tolower((unsigned char)*name);
+	return *name ? NAME_MAX_ : len;
 }
 
 /* The field that somebody who wrote `name` may have meant, or NULL. Short names need to be closer. */
-static const char *nearly(const struct record_type *type, str_t name)
+static const char *nearly(const struct record_type *type, const char *name)
 {
 	char wrong[NAME_MAX_], right[NAME_MAX_];
 	size_t wrong_len = normalise(name, wrong);
 	for (size_t i = 0; i < type->count; i++) {
-		size_t right_len = normalise(str_from(type->fields[i].name), right);
+		size_t right_len = normalise(type->fields[i].name, right);
 		size_t slips = right_len < 6 ? SLIPS_MAX / 2 : SLIPS_MAX;
 		if (edit_distance((str_t){ wrong, wrong_len }, (str_t){ right, right_len }) <= slips)
 			return type->fields[i].name;
@@ -293,54 +293,38 @@ static const char *nearly(const struct record_type *type, str_t name)
 	return NULL;
 }
 
-/* Index of the field of that name, or the count; members mostly come in the order of the fields, `next` is
- * the one that is tried first. */
-static size_t field_named(const struct record_type *type, str_t name, size_t next)
+static bool known(const struct record_type *type, const char *name)
 {
-	if (next < type->count && str_is(name, type->fields[next].name))
-		return next;
-	size_t i = 0;
-	while (i < type->count && !str_is(name, type->fields[i].name))
-		i++;
-	return i;
+	for (size_t i = 0; i < type->count; i++)
+		if (strcmp(type->fields[i].name, name) == 0)
+			return true;
+	return false;
 }
 
-static err_t refuse_slip(struct reader *reader, const struct record_type *type, str_t name,
-			 const struct place *place)
+static err_t refuse_slips(struct reader *reader, const struct record_type *type, const json_t *json,
+			  const struct place *place)
 {
-	char path[PATH_SIZE] = "";
-	struct place at = { .parent = place, .name = name };
-	const char *meant = nearly(type, name);
-	if (!meant)
-		return ERR_OK;
-	format_place(&at, path, sizeof path);
-	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: unknown field; is \"%s\" meant?", path, meant);
-}
-
-/* The value of each field, or NULL. */
-static err_t find_fields(struct reader *reader, const struct record_type *type, const struct json_value *json,
-			 const struct place *place, const struct json_value *ret_values[FIELDS_MAX])
-{
-	const struct json_value *name = json + 1;
-	err_t err = ERR_OK;
-	assert(type->count <= FIELDS_MAX);
-	memset(ret_values, 0, type->count * sizeof *ret_values);
-	for (size_t i = 0, next = 0; i < json->count && !err; i++, name = json_value_next(name + 1)) {
-		size_t field = field_named(type, name->text, next);
-		if (field < type->count)
-			ret_values[field] = name + 1;
-		else if (reader->limits->author == JSON_BY_PERSON)
-			err = refuse_slip(reader, type, name->text, place);
-		next = field + 1;
+	const char *key;
+	json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)json, key, value)
+	{
+		const char *meant = known(type, key) ? NULL : nearly(type, key);
+		if (!meant)
+			continue;
+		struct place at = { .parent = place, .name = key };
+		char path[PATH_SIZE] = "";
+		format_place(&at, path, sizeof path);
+		return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: unknown field; is \"%s\" meant?", path,
+				meant);
 	}
-	return err;
+	return ERR_OK;
 }
 
 /* Whether the field counts as left out: a person may write null for what has an obvious default. */
-static bool left_out(const struct reader *reader, const struct field *field, const struct json_value *value)
+static bool left_out(const struct reader *reader, const struct field *field, const json_t *value)
 {
 	bool obvious = reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS);
-	return !value || (obvious && value->kind == JSON_IS_NULL);
+	return !value || (obvious && json_is_null(value));
 }
 
 static bool may_miss(const struct reader *reader, const struct field *field)
@@ -356,31 +340,80 @@ static err_t refuse_missing(struct reader *reader, const struct place *place)
 	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: the field is missing", path);
 }
 
-static err_t read_object(struct reader *reader, const struct record_type *type, const struct json_value *json,
+static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
 			 const struct place *place, void *record)
 {
-	const struct json_value *values[FIELDS_MAX];
-	err_t err = find_fields(reader, type, json, place, values);
+	err_t err =
+		reader->limits->author == JSON_BY_PERSON ? refuse_slips(reader, type, json, place) : ERR_OK;
 	for (size_t i = 0; i < type->count && !err; i++) {
 		const struct field *field = &type->fields[i];
-		struct place at = { .parent = place, .name = str_from(field->name) };
-		if (!left_out(reader, field, values[i]))
-			err = read_value(reader, field, values[i], &at, record);
+		const json_t *value = json_object_get(json, field->name);
+		struct place at = { .parent = place, .name = field->name };
+		if (!left_out(reader, field, value))
+			err = read_value(reader, field, value, &at, record);
 		else if (!may_miss(reader, field))
 			err = refuse_missing(reader, &at);
 	}
 	return err;
 }
 
+/* Deepest nesting of brackets outside of strings: bounded before the parser recurses into it. */
+static bool too_deep(str_t json)
+{
+	int depth = 0;
+	bool quoted = false;
+	for (size_t i = 0; i < json.len; i++) {
+		char byte = json.ptr[i];
+		if (quoted && byte == '\\')
+			i++;
+		else if (byte == '"')
+			quoted = !quoted;
+		else if (!quoted && (byte == '{' || byte == '['))
+			depth++;
+		else if (!quoted && (byte == '}' || byte == ']'))
+			depth--;
+		if (depth > DEPTH_MAX)
+			return true;
+	}
+	return false;
+}
+
+static bool is_blank(str_t json)
+{
+	size_t i = 0;
+	while (i < json.len && strchr(" \t\r\n", json.ptr[i]) && json.ptr[i])
+		i++;
+	return i == json.len;
+}
+
+static err_t refuse_text(const json_error_t *error, struct err_detail *detail)
+{
+	enum json_error_code code = json_error_code(error);
+	err_t err = code == json_error_invalid_utf8	  ? ERR_TEXT_ENCODING
+		    : code == json_error_numeric_overflow ? ERR_JSON_SHAPE
+							  : ERR_JSON_SYNTAX;
+	char line[32] = "";
+	if (error->line > 1)
+		snprintf(line, sizeof line, "line %d, ", error->line);
+	return err_fail(detail, err, "%scolumn %d: %.*s", line, error->column,
+			shown(error->text, sizeof error->text), error->text);
+}
+
 err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
 		struct arena *arena, void *record, struct err_detail *detail)
 {
 	struct reader reader = { limits, arena, detail };
-	_cleanup_(json_text_free) struct json_text text = { NULL, NULL };
-	err_t err = json_text_parse(json, &text, detail);
-	if (err)
-		return err;
-	if (text.values->kind != JSON_IS_OBJECT)
-		return refuse(&reader, NULL, "an object", text.values);
-	return read_object(&reader, type, text.values, NULL, record);
+	json_error_t error;
+	if (is_blank(json))
+		return err_fail(detail, ERR_JSON_SYNTAX, "the text is empty; expected an object, { … }");
+	if (too_deep(json))
+		return err_fail(detail, ERR_JSON_SYNTAX, "the JSON is nested deeper than %d levels",
+				DEPTH_MAX);
+	_cleanup_(json_cleanup) json_t *root = json_loadb(
+		json.ptr, json.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+	if (!root)
+		return refuse_text(&error, detail);
+	if (!json_is_object(root))
+		return refuse(&reader, NULL, "an object", root);
+	return read_object(&reader, type, root, NULL, record);
 }
