@@ -27,6 +27,7 @@ class Expected:
     result: float = None
     advisory: float = None  # confidence
     identity: dict = dataclasses.field(default_factory=dict)  # fields that are carried through
+    template: str = ""
 
     @property
     def overall(self):
@@ -39,7 +40,7 @@ def _template(event, **expected):
     made = events.Template(event)
     identity = {name: event.get(name) for name in ("application", "model", "prompt_version", "target")}
     identity["occurred_at"] = round(event["occurred_at"].timestamp() * 1000)
-    made.expected = Expected(advisory=1.0 if "retrieval" in event else None, identity=identity, **expected)
+    made.expected = Expected(advisory=1.0 if "retrieval" in event else None, identity=identity, template=event["event_id"], **expected)
     return made
 
 

@@ -155,8 +155,12 @@ def _flip(value):
     return not value
 
 
-LOST, RECORDS, LETTERS, ADVISORIES = (verdict.lost_or_doubled, verdict.wrong_records, verdict.wrong_letters,
-                                      verdict.wrong_advisories)
+def _diagnosed(data):
+    return data["confidence"]["technical"] is not None and data["confidence"]["technical"]["diagnostics"]
+
+
+LOST, RECORDS, DIFFERING = verdict.lost_or_doubled, verdict.wrong_records, verdict.differing_records
+LETTERS, ADVISORIES = verdict.wrong_letters, verdict.wrong_advisories
 DEFECTS = (
     Defect("record lost", LOST, _without("records")),
     Defect("record doubled", LOST, _twice("records")),
@@ -191,6 +195,10 @@ DEFECTS = (
     Defect("relevance", RECORDS, _record(_judged, judge__relevance__score=0)),
     Defect("evaluation", RECORDS, _record(evaluation__score=0.123)),
     Defect("passed", RECORDS, _record(evaluation__passed=_flip)),
+    Defect("retrieval", DIFFERING, _record(lambda data: data["confidence"]["retrieval"], confidence__retrieval__score_gap=0.3)),
+    Defect("diagnostics", DIFFERING, _record(_diagnosed, confidence__technical__diagnostics=[])),
+    Defect("violations", DIFFERING, _record(lambda data: data["safety"]["violations"], safety__violations=[])),
+    Defect("tables", DIFFERING, _record(structure__tables=["another"])),
     Defect("dead letter's bytes", LETTERS, _letter(value=lambda old: (old or b"") + b"!")),
     Defect("dead letter's key", LETTERS, _letter(key=lambda old: b"another")),
     Defect("dead letter's reason", LETTERS, _letter(headers=_header("reason", b"output_refused"))),

@@ -2,6 +2,7 @@
 
 import collections
 import hashlib
+import json
 
 import feedback
 import recount
@@ -175,6 +176,16 @@ def wrong_records(evidence):
     return strange[:MOST] + [f"wrong records, {text}" for text in few(wrong)]
 
 
+def differing_records(evidence):
+    """Events that differ in their event_id alone: all that is said of the SQL and before it has run is the same."""
+    said = collections.defaultdict(collections.Counter)
+    for record in evidence.records:
+        if expected := evidence.expected.get(record.origin):
+            parts = {name: record.data[name] for name in ("confidence", "safety", "structure", "recommendations")}
+            said[expected.template, record.data["safety"]["verdict"]][json.dumps(parts)] += 1
+    return [f"records of the same event differ: {texts.most_common()[:2]}" for texts in said.values() if len(texts) > 1][:MOST]
+
+
 def is_untouched(letter, sent):
     """The bytes, key and headers that were sent, or what is left of those that the topic cannot take."""
     value, digest = sent.value or b"", letter.header("sha256")
@@ -287,8 +298,8 @@ def open_transactions(evidence):
     return [f"a transaction is left open in {topic}: {ends}" for topic, ends in evidence.ends.items() if ends[0] != ends[1]]
 
 
-CHECKS = (lost_or_doubled, wrong_records, wrong_letters, wrong_advisories, wrong_drift, wrong_calibration, uncommitted,
-          open_transactions)
+CHECKS = (lost_or_doubled, wrong_records, differing_records, wrong_letters, wrong_advisories, wrong_drift, wrong_calibration,
+          uncommitted, open_transactions)
 
 
 def problems_of(evidence):
