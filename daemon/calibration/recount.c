@@ -3,9 +3,10 @@
 #include "calibration/days.h"
 #include "calibration/log_policy.h"
 #include "calibration/records.h"
+#include "calibration/recount_log.h"
 #include "calibration/rollup.h"
 #include "calibration/schema.h"
-#include "calibration/topic_reader.h"
+
 #include "common/clock.h"
 #include "database/values.h"
 
@@ -24,23 +25,6 @@ enum {
 /* Records are scored before they are published, by clocks that may differ by so much. */
 #define CLOCK_MARGIN_MS (10 * MINUTE_MS)
 
-/* A partition that is counted; times are −1 where there was no such record to be read. */
-struct partition {
-	int64_t low;		 /* its first record that is kept */
-	int64_t first_ms;	 /* when that was published */
-	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
-	int64_t remembered_ms;	 /* when the first of them was published */
-	bool foreign;		 /* it ends before the stored position: it is not what was counted */
-};
-
-/* Partitions of one topic. */
-struct log {
-	const char *topic;
-	struct partition *partitions; /* in the arena, likewise below */
-	struct topic_span *spans;     /* one a partition */
-	size_t count, partitions_capacity, spans_capacity;
-};
-
 struct recount {
 	const struct recount_options *options;
 	struct database *database;
@@ -52,7 +36,7 @@ struct recount {
 	bool replacing;	       /* in its transaction */
 	int64_t horizon_ms;    /* 0: feedback is left out */
 	int64_t keep_since_ms; /* events from here on are kept for a rebuild */
-	struct log scored, feedback;
+	struct recount_log scored, feedback;
 
 	struct arena *batch_arena;
 	struct calibration_case *cases;
@@ -130,27 +114,15 @@ static err_t count_full_batch(struct recount *recount, struct err_detail *detail
 	return full ? count_batch(recount, detail) : ERR_OK;
 }
 
-static void note_time(struct recount *recount, struct partition *partition, const rd_kafka_message_t *message)
-{
-	rd_kafka_timestamp_type_t type;
-	int64_t published_ms = rd_kafka_message_timestamp(message, &type);
-	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
-		published_ms = recount->now_ms;
-	if (partition->first_ms < 0)
-		partition->first_ms = published_ms;
-	if (partition->remembered_ms < 0 && message->offset >= partition->remembered_from)
-		partition->remembered_ms = published_ms;
-}
-
 static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *context,
 			 struct err_detail *detail)
 {
 	struct recount *recount = context;
-	struct partition *partition = &recount->scored.partitions[span];
+	const struct recount_partition *partition = &recount->scored.partitions[span];
 	struct calibration_case item;
 	bool read = false;
 	recount->outcome.records++;
-	note_time(recount, partition, message);
+	recount_log_note_time(&recount->scored, span, message, recount->now_ms);
 	if (calibration_record_case(recount->options->codec, message, recount->batch_arena, &item, &read,
 				    NULL)) {
 		recount->outcome.skipped++;
@@ -180,7 +152,7 @@ static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void 
 	struct calibration_feedback item;
 	recount->outcome.records++;
 	recount->outcome.feedback++;
-	note_time(recount, &recount->feedback.partitions[span], message);
+	recount_log_note_time(&recount->feedback, span, message, recount->now_ms);
 	if (calibration_record_feedback(recount->options->codec, message, &item, NULL)) {
 		recount->outcome.skipped++;
 		return ERR_OK;
@@ -195,7 +167,7 @@ static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void 
  * read before it in an earlier round. */
 static err_t read_log(struct recount *recount, struct err_detail *detail)
 {
-	struct log *scored = &recount->scored, *feedback = &recount->feedback;
+	struct recount_log *scored = &recount->scored, *feedback = &recount->feedback;
 	forget_batch(recount);
 	err_t err = topic_reader_read(recount->reader, feedback->spans, feedback->count, take_feedback,
 				      recount, detail);
@@ -209,78 +181,16 @@ static err_t read_log(struct recount *recount, struct err_detail *detail)
 
 /* ---- positions ---- */
 
-static struct topic_span *find_span(const struct log *log, int32_t partition)
+static err_t take_positions_of(struct recount *recount, struct recount_log *log, struct err_detail *detail)
 {
-	for (size_t i = 0; i < log->count; i++)
-		if (log->spans[i].partition == partition)
-			return &log->spans[i];
-	return NULL;
+	return recount_log_take_positions(log, recount->database, recount->reader, recount->arena, detail);
 }
 
-static err_t add_partition(struct recount *recount, struct log *log, int32_t number, int64_t position,
-			   int64_t remembered_from, struct err_detail *detail)
-{
-	struct partition partition = { .first_ms = -1,
-				       .remembered_ms = -1,
-				       .remembered_from = recount->admits ? 0 : remembered_from };
-	int64_t high;
-	err_t err = topic_reader_bounds(recount->reader, log->topic, number, &partition.low, &high, detail);
-	if (err)
-		return err;
-	size_t count = log->count;
-	partition.foreign = position > high;
-	const struct topic_span span = {
-		.topic = log->topic,
-		.partition = number,
-		.from = partition.foreign ? position : partition.low,
-		.until = position,
-	};
-	ARENA_PUSH(recount->arena, log->partitions, count, log->partitions_capacity, partition);
-	ARENA_PUSH(recount->arena, log->spans, log->count, log->spans_capacity, span);
-	return ERR_OK;
-}
-
-/* How far the topic is counted. */
-static err_t take_positions_of(struct recount *recount, struct log *log, struct err_detail *detail)
-{
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	const char *const parameters[] = { log->topic };
-	err_t err =
-		database_query(recount->database,
-			       "SELECT partition, next_offset, remembered_from FROM calibration_positions "
-			       "WHERE topic = $1 ORDER BY 1",
-			       1, parameters, &result, detail);
-	for (int row = 0; !err && row < PQntuples(result); row++) {
-		int32_t number = (int32_t)integer_at(result, row, 0);
-		int64_t position = integer_at(result, row, 1);
-		int64_t remembered_from =
-			PQgetisnull(result, row, 2) ? INT64_MAX : integer_at(result, row, 2);
-		struct topic_span *span = find_span(log, number);
-		if (span && position < span->until)
-			err = err_fail(detail, ERR_CONFLICT,
-				       "the position of partition %d of %s was set back meanwhile",
-				       (int)number, log->topic);
-		else if (span)
-			span->until = position;
-		else
-			err = add_partition(recount, log, number, position, remembered_from, detail);
-	}
-	return err;
-}
-
+/* How far the topics are counted. */
 static err_t take_positions(struct recount *recount, struct err_detail *detail)
 {
 	err_t err = take_positions_of(recount, &recount->scored, detail);
 	return err || !recount->horizon_ms ? err : take_positions_of(recount, &recount->feedback, detail);
-}
-
-static int64_t left_to_read(const struct log *log)
-{
-	int64_t left = 0;
-	for (size_t i = 0; i < log->count; i++)
-		if (log->spans[i].from < log->spans[i].until)
-			left += log->spans[i].until - log->spans[i].from;
-	return left;
 }
 
 /* ---- what can be said ---- */
@@ -303,7 +213,7 @@ static int64_t round_up_hour(int64_t ms)
 	return (ms + HOUR_MS - 1) / HOUR_MS * HOUR_MS;
 }
 
-static str_t of_partition(struct recount *recount, const struct log *log, size_t i, const char *what)
+static str_t of_partition(struct recount *recount, const struct recount_log *log, size_t i, const char *what)
 {
 	return arena_printf(recount->arena, "partition %d of %s %s", (int)log->spans[i].partition, log->topic,
 			    what);
@@ -312,7 +222,7 @@ static str_t of_partition(struct recount *recount, const struct log *log, size_t
 /* Records that were deleted are older than the first that is kept; their cases are in the buckets still. */
 static void limit_by_scored(struct recount *recount, size_t i)
 {
-	const struct partition *partition = &recount->scored.partitions[i];
+	const struct recount_partition *partition = &recount->scored.partitions[i];
 	int64_t first_ms = partition->first_ms < 0 ? recount->now_ms : partition->first_ms;
 	int64_t *since_ms = &recount->outcome.range.since_ms;
 	if (partition->foreign) {
@@ -331,7 +241,7 @@ static void limit_by_scored(struct recount *recount, size_t i)
 }
 
 /* Feedback counts for events from where they are remembered. */
-static void limit_feedback_by_scored(struct recount *recount, const struct partition *partition)
+static void limit_feedback_by_scored(struct recount *recount, const struct recount_partition *partition)
 {
 	int64_t since_ms = partition->remembered_ms < 0 ? recount->now_ms : partition->remembered_ms;
 	if (partition->remembered_from > partition->low)
@@ -342,7 +252,7 @@ static void limit_feedback_by_scored(struct recount *recount, const struct parti
 /* What was said before the first message that is kept is about events of up to a horizon later. */
 static void limit_by_feedback(struct recount *recount, size_t i)
 {
-	const struct partition *partition = &recount->feedback.partitions[i];
+	const struct recount_partition *partition = &recount->feedback.partitions[i];
 	int64_t first_ms = partition->first_ms < 0 ? recount->now_ms : partition->first_ms;
 	if (partition->low == 0 && !partition->foreign)
 		return;
@@ -521,7 +431,7 @@ static err_t take_over(struct recount *recount, struct err_detail *detail)
 
 static bool nearly_there(const struct recount *recount)
 {
-	return left_to_read(&recount->scored) + left_to_read(&recount->feedback) <= NEARLY_THERE;
+	return recount_log_left(&recount->scored) + recount_log_left(&recount->feedback) <= NEARLY_THERE;
 }
 
 /* Until few records are left, while others go on counting. */
@@ -586,6 +496,7 @@ err_t recount_rebuild(const struct recount_options *options, struct arena *arena
 	_cleanup_(recount_end) struct recount recount;
 	err_t err = begin(&recount, options, arena, detail);
 	recount.admits = true;
+	recount.scored.remembers_all = true;
 	recount.keep_since_ms = recount.now_ms - recount.horizon_ms - DAY_MS;
 	if (!err)
 		err = judge_log(&recount, detail);
