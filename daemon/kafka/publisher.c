@@ -11,7 +11,7 @@ enum {
 	LIMIT_MS = 60000,
 	LETTERS_BASE_MS = 1000,
 	LETTERS_CAP_MS = 30000,
-	MOST_PURGED_LETTERS = 3,
+	MOST_DELAYED_LETTERS = 3,
 };
 
 struct publisher {
@@ -29,10 +29,10 @@ struct publisher {
 	size_t suspects_batch;
 	struct list letters; /* dead letters while their topic does not take them: apart from all others */
 	struct backoff letters_backoff;
-	int64_t letters_at_us;	 /* when the next of them is tried */
-	size_t letters_batch;	 /* so many at a time: one after a failure, more while they are taken */
-	unsigned purged_letters; /* transactions of them that failed without a reason, since one was published
-				  */
+	int64_t letters_at_us;	  /* when the next of them is tried */
+	size_t letters_batch;	  /* so many at a time: one after a failure, more while they are taken */
+	unsigned delayed_letters; /* transactions of them that failed for no reason of the topic's, since one
+				   * was published */
 	struct {
 		size_t bytes;	  /* an output of so many was too large for the topic */
 		int64_t until_us; /* by then the topic may have been given another limit */
@@ -116,13 +116,18 @@ static void set_letters_apart(struct publisher *publisher, struct list *from)
 	}
 }
 
-/* The letter cannot be published for now: nothing more of its partition is read. The others have their turn
- * before it is tried again. */
-static void hold(struct publisher *publisher, struct list *from, struct publication *letter,
-		 rd_kafka_resp_err_t err)
+/* All others have their turn before a letter is tried again. */
+static void postpone_letters(struct publisher *publisher)
 {
 	int64_t pause_ms = backoff_next_ms(&publisher->letters_backoff);
 	publisher->letters_at_us = clock_monotonic_us() + (LETTERS_BASE_MS + pause_ms) * 1000;
+}
+
+/* The letter cannot be published for now: nothing more of its partition is read. */
+static void hold(struct publisher *publisher, struct list *from, struct publication *letter,
+		 rd_kafka_resp_err_t err)
+{
+	postpone_letters(publisher);
 	list_remove(from, &letter->node);
 	list_append(&publisher->letters, &letter->node);
 	if (assignment_stop(letter->assignment, letter->partition))
@@ -150,7 +155,7 @@ static void go_on(struct publisher *publisher, const struct publication *letter)
 {
 	backoff_reset(&publisher->letters_backoff);
 	publisher->letters_at_us = 0;
-	publisher->purged_letters = 0;
+	publisher->delayed_letters = 0;
 	if (!has_letters_of(publisher, letter) && assignment_go_on(letter->assignment, letter->partition))
 		log_notice("partition %d of %s goes on: its dead letters are published",
 			   (int)letter->partition, assignment_topic(letter->assignment));
@@ -254,8 +259,13 @@ static void return_joined(struct publisher *publisher, struct list *to)
 	}
 }
 
-/* librdkafka 2.0.2 may purge a transaction's outputs because the one before has failed: that says nothing of
- * the dead letters' topic, unless it goes on. */
+/* Whether that says nothing of the topic, unless it goes on: librdkafka 2.0.2 may purge a transaction's
+ * outputs because the one before has failed, and a broker that has just come back may be slow. */
+static bool is_delay(rd_kafka_resp_err_t err)
+{
+	return producer_is_consequence(err) || err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT;
+}
+
 static void settle_letter(struct publisher *publisher)
 {
 	size_t count = publisher->joined.count;
@@ -268,8 +278,10 @@ static void settle_letter(struct publisher *publisher)
 	rd_kafka_resp_err_t err = undelivered(letter);
 	if (output)
 		settle_refused(publisher, &publisher->letters, letter, output);
-	else if (err && (!producer_is_consequence(err) || ++publisher->purged_letters >= MOST_PURGED_LETTERS))
+	else if (err && (!is_delay(err) || ++publisher->delayed_letters >= MOST_DELAYED_LETTERS))
 		hold(publisher, &publisher->letters, letter, err);
+	else if (err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
+		postpone_letters(publisher);
 }
 
 static void settle_suspects(struct publisher *publisher)
