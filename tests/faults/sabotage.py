@@ -8,6 +8,7 @@ import contextlib
 import copy
 import dataclasses
 import decimal
+import signal
 import uuid
 
 import confluent_kafka
@@ -311,6 +312,31 @@ def _unfound_at_the_sources(checker):
         yield "an input that nobody takes"
 
 
+# ---- the daemons ----
+
+
+def _unfound_of_daemons(checker):
+    instance, problems = checker.rig.instances[0], checker.problems
+    spoilers = {
+        "a line of level error": lambda: instance.log_lines.append((0.0, "assayd: error: something is wrong")),
+        "a line that is not the daemon's": lambda: instance.log_lines.append((0.0, "free(): invalid pointer")),
+        "a crash": lambda: instance.exits.append((0.0, -signal.SIGSEGV)),
+        "an end that nobody asked for": lambda: instance.exits.append((0.0, 0)),
+        "a stop that crashed": lambda: checker.faults.stops.append((instance.number, -signal.SIGABRT, 1.0)),
+        "a stop that did not end": lambda: checker.faults.stops.append((instance.number, "stuck", 60.0)),
+        "a busy processor": lambda: setattr(instance, "_busiest_s", 10),
+    }
+    for name, spoil in spoilers.items():
+        checker.problems = []
+        kept = list(instance.log_lines), list(instance.exits), list(checker.faults.stops), instance._busiest_s
+        spoil()
+        checker.check_daemons()
+        if not checker.problems:
+            yield name
+        instance.log_lines, instance.exits, checker.faults.stops, instance._busiest_s = kept
+    checker.problems = problems
+
+
 def unfound(checker):
     """The defects that the checker of a schedule that has passed does not find."""
-    return [*_unfound(checker.evidence), *_unfound_at_the_sources(checker)]
+    return [*_unfound(checker.evidence), *_unfound_of_daemons(checker), *_unfound_at_the_sources(checker)]
