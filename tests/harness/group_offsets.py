@@ -24,7 +24,7 @@ class GroupOffsets:
     def _one_topic(self, partitions):
         return struct.pack(">i", 1) + text(self._topic) + struct.pack(">i", len(partitions)) + b"".join(partitions)
 
-    def commit(self, offsets, timeout=20):
+    def commit(self, offsets, timeout=60):
         """Sets {partition: (offset, metadata)}; waits for the coordinator and until the group's members are gone."""
         entries = [struct.pack(">iq", number, offset) + text(metadata) for number, (offset, metadata) in offsets.items()]
         for start in range(0, len(entries), PARTS):
