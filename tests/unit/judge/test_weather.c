@@ -50,11 +50,14 @@ static void test_no_call_is_lost_or_late(void **state)
 			latest_us = call->duration_us;
 	}
 	print_message("30 %% refused, 10 %% reset: %lld of 600 judged, %lld saturated, %lld timed out, %lld "
-		      "refused; "
-		      "the latest after %lld ms of %lld\n",
+		      "refused, %lld unavailable; the latest after %lld ms of %lld\n",
 		      (long long)ends[ERR_OK], (long long)ends[ERR_JUDGE_SATURATED],
 		      (long long)ends[ERR_JUDGE_TIMEOUT], (long long)ends[ERR_JUDGE_RATE_LIMITED],
-		      (long long)latest_us / 1000, (long long)settings.timeout_ms + settings.queue_wait_ms);
+		      (long long)ends[ERR_JUDGE_UNAVAILABLE], (long long)latest_us / 1000,
+		      (long long)settings.timeout_ms + settings.queue_wait_ms);
+	assert_int_equal(ends[ERR_OK] + ends[ERR_JUDGE_SATURATED] + ends[ERR_JUDGE_TIMEOUT] +
+				 ends[ERR_JUDGE_RATE_LIMITED] + ends[ERR_JUDGE_UNAVAILABLE],
+			 600);
 	assert_true(ends[ERR_OK] > 0);
 	assert_true(latest_us < (figures() ? 2600000 : 6000000));
 	judge_stop(batch.judge);
