@@ -225,7 +225,8 @@ static str_t image_of(const struct prompts *prompts, enum judge_question kind, s
 	return buf_str(image);
 }
 
-/* Texts that imitate the template must not make two different questions one. */
+/* Texts that imitate the template must not make two different questions one; nor is one in other words the
+ * same. */
 static void test_images_differ(void **state)
 {
 	(void)state;
@@ -247,6 +248,13 @@ static void test_images_differ(void **state)
 	_cleanup_(buf_free) struct buf again = BUF_INIT;
 	assert_true(str_equal(image_of(prompts, JUDGE_RELEVANCE, texts[0][0], texts[0][1], &again),
 			      buf_str(&images[0])));
+	_cleanup_(prompts_cleanup) struct prompts *reworded = NULL;
+	assert_int_equal(
+		load("[system]\ny\n[user]\n{{dialect}}{{nonce}}{{question}}|{{nonce}}{{sql}}{{nonce}}",
+		     &reworded, NULL),
+		ERR_OK);
+	assert_false(str_equal(image_of(reworded, JUDGE_RELEVANCE, texts[0][0], texts[0][1], &again),
+			       buf_str(&images[0])));
 	for (size_t i = 0; i < 5; i++)
 		buf_free(&images[i]);
 }
