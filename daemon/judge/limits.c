@@ -8,6 +8,14 @@
 /* Refusals within this time are of one burst, and narrow once. */
 #define NARROWING_US 750000
 
+/* What ended within this time tells how the server fares with us. */
+#define LATELY_US (2 * NARROWING_US)
+
+/* How long refusals are put up with that narrowing does not spare, and the share of the answers of before
+ * that is left by then if they have nothing to do with our number. */
+#define PATIENCE_US   10000000
+#define FEWER_PERCENT 85
+
 /* After this time without a refusal there are as many places as at the last one. */
 #define RECOVERY_US 2000000.0
 
@@ -116,9 +124,12 @@ void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests
 		.places = max_in_flight,
 		.ceiling = max_in_flight,
 		.narrowed_us = INT64_MIN / 2,
+		.patient_until_us = INT64_MIN,
 		.paused_until_us = INT64_MIN,
 		.pace = { requests_per_minute, burst_of(requests_per_minute), now_us },
 	};
+	window_init(&limits->answered, 0, LATELY_US, now_us);
+	window_init(&limits->refused, 0, LATELY_US, now_us);
 	window_init(&limits->requests, requests_per_minute, MINUTE_US, now_us);
 	window_init(&limits->minute_tokens, tokens_per_minute, MINUTE_US, now_us);
 	window_init(&limits->day_tokens, tokens_per_day, DAY_US, now_us);
@@ -174,6 +185,7 @@ static void widen(struct limits *limits, int64_t now_us)
 
 void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us)
 {
+	window_spend(&limits->answered, 1, now_us);
 	window_spend(&limits->minute_tokens, tokens, now_us);
 	window_spend(&limits->day_tokens, tokens, now_us);
 	if (tokens > 0)
@@ -182,16 +194,47 @@ void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us)
 	widen(limits, now_us);
 }
 
+/* Whether most of what was asked of late was answered. */
+static bool is_mostly_answered(const struct limits *limits)
+{
+	return limits->refused.total <= limits->answered.total;
+}
+
+/* Whether the last narrowing has cost answers and spared no refusals: a server that we had asked too much
+ * would answer as much, or refuse less. */
+static bool was_futile(const struct limits *limits, int64_t now_us)
+{
+	return now_us - limits->narrowed_us < 2 * NARROWING_US && limits->refused.total > 1 &&
+	       is_mostly_answered(limits) &&
+	       100 * limits->answered.total < FEWER_PERCENT * limits->answered_before;
+}
+
+static void narrow(struct limits *limits, int64_t now_us)
+{
+	limits->narrowed_us = now_us;
+	limits->answered_before = limits->answered.total;
+	limits->ceiling = limits->places;
+	limits->places = limits->places > 2 ? limits->places / 2 : 1;
+}
+
 void limits_refused(struct limits *limits, int64_t retry_after_ms, int64_t now_us)
 {
 	int64_t pause_ms = least(retry_after_ms, PAUSE_MAX_MS);
 	if (pause_ms > 0)
 		limits->paused_until_us = later(limits->paused_until_us, now_us + pause_ms * 1000);
+	window_spend(&limits->refused, 1, now_us);
+	window_advance(&limits->answered, now_us);
 	if (now_us - limits->narrowed_us < NARROWING_US)
 		return;
-	limits->narrowed_us = now_us;
-	limits->ceiling = limits->places;
-	limits->places = limits->places > 2 ? limits->places / 2 : 1;
+	if (pause_ms <= 0 && now_us < limits->patient_until_us && is_mostly_answered(limits))
+		return;
+	if (pause_ms > 0 || !was_futile(limits, now_us)) {
+		narrow(limits, now_us);
+		return;
+	}
+	limits->patient_until_us = now_us + PATIENCE_US;
+	if (limits->places < limits->ceiling)
+		limits->places = limits->ceiling;
 }
 
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS])

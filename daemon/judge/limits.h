@@ -4,7 +4,9 @@
  *
  * Places adapt: a refusal for too many requests halves them; successes give them back along a cubic curve
  * that is flat where the last refusal came, so that most of the time is spent close below it (after Ha, Rhee,
- * Xu: CUBIC, 2008). Within every span of a minute or a day at most the limit is asked for; requests are
+ * Xu: CUBIC, 2008). A server that refuses a share whatever we do would leave us one place for ever: where
+ * narrowing has cost answers and spared no refusals, and those are the fewer, they are put up with for a
+ * while. Within every span of a minute or a day at most the limit is asked for; requests are
  * besides paced, with bursts of a sixth of the limit. Tokens are known only when they are spent: what is in
  * flight is counted as the mean of what was, so that a budget is overdrawn by little. Pure: the time is
  * handed in. Not thread-safe.
@@ -36,8 +38,11 @@ struct limits {
 	double places;	/* 1..max_in_flight */
 	double ceiling; /* the places at the last refusal */
 	int64_t narrowed_us;
-	int64_t paused_until_us; /* as the server asked */
-	double mean_tokens;	 /* of a request; 0: none is known */
+	struct window answered, refused; /* of late */
+	int64_t answered_before;	 /* likewise, when the places were narrowed */
+	int64_t patient_until_us;	 /* refusals do not narrow */
+	int64_t paused_until_us;	 /* as the server asked */
+	double mean_tokens;		 /* of a request; 0: none is known */
 	struct pace pace;
 	struct window requests, minute_tokens, day_tokens;
 };

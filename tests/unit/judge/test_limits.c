@@ -57,6 +57,74 @@ static void test_refusals_narrow_and_successes_widen(void **state)
 	assert_true(limits.places == 8);
 }
 
+/* A server that answers each call after 100 ms, but refuses those beyond its capacity, and perhaps three of
+ * ten whatever we do, after 2 ms. */
+struct model {
+	unsigned capacity;
+	bool moody;
+	int64_t retry_after_ms;
+};
+
+struct model_call {
+	int64_t ends_us;
+	bool refused;
+};
+
+/* Lets 64 calls run as the limits allow for a minute; returns the mean of the places in its second half. */
+static double mean_places(const struct model *model)
+{
+	static const bool by_chance[] = { false, true, false, false, true, false, false, true, false, false };
+	struct limits limits = limits_of(64, 0, 0, 0);
+	struct model_call calls[64];
+	unsigned in_flight = 0, taken = 0, number = 0;
+	double sum = 0;
+	for (int64_t now_us = 100 * S; now_us < 160 * S; now_us += 1000) {
+		for (unsigned i = 0; i < in_flight;) {
+			struct model_call call = calls[i];
+			if (call.ends_us > now_us) {
+				i++;
+				continue;
+			}
+			calls[i] = calls[--in_flight];
+			taken -= !call.refused;
+			if (call.refused)
+				limits_refused(&limits, model->retry_after_ms, now_us);
+			else
+				limits_answered(&limits, 0, now_us);
+		}
+		while (limits_ready_us(&limits, in_flight, now_us) <= now_us) {
+			bool refused = taken >= model->capacity || (by_chance[number % 10] && model->moody);
+			limits_sent(&limits, now_us);
+			number++;
+			taken += !refused;
+			calls[in_flight++] =
+				(struct model_call){ now_us + (refused ? 2000 : 100000), refused };
+		}
+		sum += now_us >= 130 * S ? limits.places : 0;
+	}
+	return sum / 30000;
+}
+
+/* Places settle below a capacity; and refusals that are no matter of places do not take them away, unless the
+ * server says for how long it wants to be left alone. */
+static void test_places_settle(void **state)
+{
+	(void)state;
+	static const struct {
+		struct model model;
+		double least, most;
+	} cases[] = {
+		{ { 1000, false, -1 }, 64, 64 }, { { 1, false, -1 }, 1, 2 },
+		{ { 10, false, -1 }, 9, 11 },	 { { 40, false, -1 }, 34, 44 },
+		{ { 1000, true, -1 }, 58, 64 },	 { { 1000, true, 100 }, 1, 8 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		double mean = mean_places(&cases[i].model);
+		if (mean < cases[i].least || mean > cases[i].most)
+			fail_msg("case %zu: %.1f places", i, mean);
+	}
+}
+
 static void test_pause_that_the_server_asks_for(void **state)
 {
 	(void)state;
@@ -194,6 +262,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_refusals_narrow_and_successes_widen),
+		cmocka_unit_test(test_places_settle),
 		cmocka_unit_test(test_pause_that_the_server_asks_for),
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_requests_are_paced),
