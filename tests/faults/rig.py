@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -17,11 +18,15 @@ import events
 import feedback
 from judge_server import Judge
 from network import Link
+from permissions import DESCRIBE, DESCRIBE_CONFIGS, READ, TOPIC, Permissions
 from servers import Kafka, Postgres, Unavailable
 
 MOST_DAEMONS = 4  # three and a guest
 RESTART_S = 1.0
 EXIT_OK, EXIT_UNAVAILABLE, EXIT_TRY_AGAIN = 0, 69, 75
+# Everybody may do everything with a topic for which no rights are granted.
+AUTHORIZER = ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+              "allow.everyone.if.no.acl.found=true")
 STOP_LIMIT_S = 60  # above drain, transaction and close timeouts together
 
 
@@ -33,7 +38,7 @@ class Servers:
         if os.environ.get("KAFKA_BOOTSTRAP"):
             raise Unavailable("KAFKA_BOOTSTRAP names a broker that is not ours to break")
         self.links = {kind: [Link() for _ in range(MOST_DAEMONS)] for kind in ("kafka", "database", "target", "judge")}
-        self.kafka = Kafka([link.port for link in self.links["kafka"]])
+        self.kafka = Kafka([link.port for link in self.links["kafka"]], properties=AUTHORIZER)
         self.postgres, self.target = Postgres(), Postgres()
         self.judge = Judge()
         for link in self.links["kafka"]:
@@ -91,7 +96,7 @@ class Topics:
         self.partitions = plan.partitions
         self.all = {f"{kind}_topic": f"{self.name}.{kind}" for kind in self.KINDS}
         kafka.create_topics(self.all.values(), plan.partitions)
-        self._admin = kafka._admin
+        self._kafka, self._admin = kafka, kafka._admin
 
     def __getattr__(self, kind):
         return self.all[f"{kind}_topic"]
@@ -105,6 +110,16 @@ class Topics:
             except confluent_kafka.KafkaException:
                 time.sleep(1)  # the broker is away
         raise RuntimeError(f"{topic} cannot be configured")
+
+    def allow_reading_only(self, topic, so):
+        """Nobody may write to it as long as it is so."""
+        rights = [(TOPIC, topic, operation) for operation in (READ, DESCRIBE, DESCRIBE_CONFIGS)]
+        for _ in range(60):
+            with contextlib.suppress(OSError, AssertionError, struct.error), \
+                    contextlib.closing(Permissions(self._kafka.bootstrap)) as permissions:
+                return (permissions.grant if so else permissions.take)("ANONYMOUS", *rights)
+            time.sleep(1)  # the broker is away
+        raise RuntimeError(f"the rights on {topic} cannot be changed")
 
 
 class Instance:
