@@ -96,6 +96,7 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 	breaker_started(&dispatcher->breaker, now_us);
 	dispatcher->stats.requests++;
 	limits_sent(&dispatcher->limits, now_us);
+	exchange->asked_us = now_us;
 	list_append(&dispatcher->sending, &exchange->node);
 	transport_start(dispatcher->transport, &exchange->transfer);
 }
@@ -205,12 +206,16 @@ static void note_limits(struct dispatcher *dispatcher, const struct exchange *ex
 {
 	dispatcher->stats.prompt_tokens += prompt_tokens;
 	dispatcher->stats.completion_tokens += completion_tokens;
-	if (exchange->fault.overloaded)
-		limits_refused(&dispatcher->limits, exchange->transfer.retry_after_ms, now_us);
+	unsigned others = (unsigned)dispatcher->sending.count;
+	if (exchange->fault.overloaded) {
+		const struct limits_refusal refusal = { exchange->asked_us, others,
+							exchange->transfer.retry_after_ms };
+		limits_refused(&dispatcher->limits, &refusal, now_us);
+	}
 	if (exchange->fault.err != ERR_OK)
 		return;
 	int64_t tokens = cost_of(exchange, prompt_tokens + completion_tokens);
-	limits_answered(&dispatcher->limits, tokens, now_us);
+	limits_answered(&dispatcher->limits, others, tokens, now_us);
 	dispatcher->budget_changed |= dispatcher->terms.tokens_per_day > 0 && tokens > 0;
 }
 

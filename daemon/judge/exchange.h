@@ -31,6 +31,7 @@ struct exchange {
 	char nonce[PROMPT_NONCE_SIZE];
 	enum structured_output structured; /* as the request was written */
 	int64_t sent_us;		   /* for the first time; 0 until then */
+	int64_t asked_us;		   /* likewise, for the last time */
 	int64_t timeout_us;	  /* of its calls: from that time, or from when they joined it later */
 	int64_t deadline_us;	  /* of the last of them */
 	int64_t waiting_since_us; /* for a place */

@@ -19,6 +19,15 @@
 /* After this time without a refusal there are as many places as at the last one. */
 #define RECOVERY_US 2000000.0
 
+/* Where a learned pace holds us back: so many places are enough, of those that were used. */
+#define SPARE_PLACES 1.25
+
+/* A server that refuses a call beside fewer than this share of what it had at once within so long (twice)
+ * does not mind their number; that is believed for a while. */
+#define RATED_SHARE 0.8
+#define HELD_US	    10000000
+#define RATED_US    300000000
+
 /* A server does not stop us for longer than this at its word. */
 #define PAUSE_MAX_MS 60000
 
@@ -89,32 +98,13 @@ static int64_t window_ready_us(struct window *window, int64_t amount, int64_t no
 	}
 }
 
-/* ---- pace ---- */
-
-static double burst_of(int64_t limit)
-{
-	return (double)least(limit, later(BURST_MIN, limit / 6));
-}
-
-static void pace_refill(struct pace *pace, int64_t now_us)
-{
-	pace->level += (double)(now_us - pace->at_us) * (double)pace->limit / (double)MINUTE_US;
-	if (pace->level > burst_of(pace->limit))
-		pace->level = burst_of(pace->limit);
-	pace->at_us = now_us;
-}
-
-static int64_t pace_ready_us(struct pace *pace, int64_t now_us)
-{
-	if (pace->limit == 0)
-		return now_us;
-	pace_refill(pace, now_us);
-	if (pace->level >= 1)
-		return now_us;
-	return now_us + 1 + (int64_t)((1 - pace->level) * (double)MINUTE_US / (double)pace->limit);
-}
-
 /* ---- all together ---- */
+
+static void set_pace(struct limits *limits, int64_t requests_per_minute, int64_t now_us)
+{
+	int64_t burst = least(requests_per_minute, later(BURST_MIN, requests_per_minute / 6));
+	pace_set(&limits->pace, (double)requests_per_minute / (double)MINUTE_US, (double)burst, now_us);
+}
 
 void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
 		 int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us)
@@ -125,9 +115,10 @@ void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests
 		.ceiling = max_in_flight,
 		.narrowed_us = INT64_MIN / 2,
 		.patient_until_us = INT64_MIN,
+		.rated_until_us = INT64_MIN,
 		.paused_until_us = INT64_MIN,
-		.pace = { requests_per_minute, burst_of(requests_per_minute), now_us },
 	};
+	set_pace(limits, requests_per_minute, now_us);
 	window_init(&limits->answered, 0, LATELY_US, now_us);
 	window_init(&limits->refused, 0, LATELY_US, now_us);
 	window_init(&limits->requests, requests_per_minute, MINUTE_US, now_us);
@@ -142,10 +133,7 @@ void limits_change(struct limits *limits, unsigned max_in_flight, int64_t reques
 	if (!adapted || limits->places > max_in_flight)
 		limits->places = max_in_flight;
 	limits->max_in_flight = max_in_flight;
-	if (limits->pace.limit == 0)
-		limits->pace = (struct pace){ requests_per_minute, burst_of(requests_per_minute), now_us };
-	pace_refill(&limits->pace, now_us);
-	limits->pace.limit = requests_per_minute;
+	set_pace(limits, requests_per_minute, now_us);
 	limits->requests.limit = requests_per_minute;
 	limits->minute_tokens.limit = tokens_per_minute;
 	limits->day_tokens.limit = tokens_per_day;
@@ -156,6 +144,7 @@ int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
 	int64_t tokens = (int64_t)(limits->mean_tokens * (others + 1));
 	int64_t ready_us = later(now_us, limits->paused_until_us);
 	ready_us = later(ready_us, pace_ready_us(&limits->pace, now_us));
+	ready_us = later(ready_us, learned_pace_ready_us(&limits->learned, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->requests, 1, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->minute_tokens, later(tokens, 1), now_us));
 	return later(ready_us, window_ready_us(&limits->day_tokens, later(tokens, 1), now_us));
@@ -163,28 +152,41 @@ int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
 
 int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_us)
 {
+	if (in_flight > limits->used)
+		limits->used = in_flight;
 	return in_flight >= (unsigned)limits->places ? INT64_MAX : limits_retry_us(limits, in_flight, now_us);
 }
 
 void limits_sent(struct limits *limits, int64_t now_us)
 {
 	window_spend(&limits->requests, 1, now_us);
-	pace_refill(&limits->pace, now_us);
-	limits->pace.level -= 1;
+	pace_take(&limits->pace, now_us);
+	learned_pace_take(&limits->learned, now_us);
 }
 
 static void widen(struct limits *limits, int64_t now_us)
 {
 	double time = (double)(now_us - limits->narrowed_us) / RECOVERY_US - 1;
 	double places = limits->ceiling * (1 + time * time * time / 2);
+	if (limits->learned.pace.per_us > 0 && places > limits->used * SPARE_PLACES + 1)
+		places = limits->used * SPARE_PLACES + 1; /* it is not places that hold us back */
 	if (places > limits->max_in_flight)
 		places = limits->max_in_flight;
 	if (places > limits->places)
 		limits->places = places;
 }
 
-void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us)
+static void note_held(struct window_most *held, unsigned calls, int64_t now_us)
 {
+	if (now_us - held->since_us >= HELD_US)
+		*held = (struct window_most){ .before = held->now, .since_us = now_us };
+	if (calls > held->now)
+		held->now = calls;
+}
+
+void limits_answered(struct limits *limits, unsigned others, int64_t tokens, int64_t now_us)
+{
+	note_held(&limits->held, others + 1, now_us);
 	window_spend(&limits->answered, 1, now_us);
 	window_spend(&limits->minute_tokens, tokens, now_us);
 	window_spend(&limits->day_tokens, tokens, now_us);
@@ -214,27 +216,58 @@ static void narrow(struct limits *limits, int64_t now_us)
 	limits->narrowed_us = now_us;
 	limits->answered_before = limits->answered.total;
 	limits->ceiling = limits->places;
+	limits->used = 0;
 	limits->places = limits->places > 2 ? limits->places / 2 : 1;
 }
 
-void limits_refused(struct limits *limits, int64_t retry_after_ms, int64_t now_us)
+/* Refusals that we cannot spare ourselves are put up with for a while. */
+static void be_patient(struct limits *limits, int64_t now_us)
 {
-	int64_t pause_ms = least(retry_after_ms, PAUSE_MAX_MS);
-	if (pause_ms > 0)
-		limits->paused_until_us = later(limits->paused_until_us, now_us + pause_ms * 1000);
-	window_spend(&limits->refused, 1, now_us);
-	window_advance(&limits->answered, now_us);
-	if (now_us - limits->narrowed_us < NARROWING_US)
-		return;
-	if (pause_ms <= 0 && now_us < limits->patient_until_us && is_mostly_answered(limits))
-		return;
-	if (pause_ms > 0 || !was_futile(limits, now_us)) {
-		narrow(limits, now_us);
-		return;
-	}
 	limits->patient_until_us = now_us + PATIENCE_US;
 	if (limits->places < limits->ceiling)
 		limits->places = limits->ceiling;
+}
+
+/* Where it refuses a call beside far fewer than it had at once, not their number is what it minds. */
+static void note_evidence(struct limits *limits, unsigned others, int64_t now_us)
+{
+	unsigned held = limits->held.now > limits->held.before ? limits->held.now : limits->held.before;
+	if (others + 3 < held * RATED_SHARE)
+		limits->rated_until_us = now_us + RATED_US;
+	if (now_us >= limits->rated_until_us)
+		learned_pace_give_up(&limits->learned);
+}
+
+/* Places that are too many, as far as is known. */
+static void narrow_or_not(struct limits *limits, bool paused, int64_t now_us)
+{
+	if (now_us - limits->narrowed_us < NARROWING_US)
+		return;
+	if (limits->learned.base_per_us > 0 && is_mostly_answered(limits))
+		return;
+	if (!paused && was_futile(limits, now_us))
+		be_patient(limits, now_us);
+	else
+		narrow(limits, now_us);
+}
+
+void limits_refused(struct limits *limits, const struct limits_refusal *refusal, int64_t now_us)
+{
+	int64_t pause_ms = least(refusal->retry_after_ms, PAUSE_MAX_MS);
+	bool paused = pause_ms > 0;
+	if (paused)
+		limits->paused_until_us = later(limits->paused_until_us, now_us + pause_ms * 1000);
+	window_spend(&limits->refused, 1, now_us);
+	window_advance(&limits->answered, now_us);
+	if (!paused && now_us < limits->patient_until_us && is_mostly_answered(limits))
+		return;
+	limits->patient_until_us = least(limits->patient_until_us, now_us);
+	note_evidence(limits, refusal->others, now_us);
+	if (now_us < limits->rated_until_us &&
+	    !learned_pace_refused(&limits->learned, refusal->sent_us, now_us) && !paused)
+		be_patient(limits, now_us);
+	else
+		narrow_or_not(limits, paused, now_us);
 }
 
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS])

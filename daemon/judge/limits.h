@@ -4,14 +4,17 @@
  *
  * Places adapt: a refusal for too many requests halves them; successes give them back along a cubic curve
  * that is flat where the last refusal came, so that most of the time is spent close below it (after Ha, Rhee,
- * Xu: CUBIC, 2008). A server that refuses a share whatever we do would leave us one place for ever: where
- * narrowing has cost answers and spared no refusals, and those are the fewer, they are put up with for a
- * while. Within every span of a minute or a day at most the limit is asked for; requests are
- * besides paced, with bursts of a sixth of the limit. Tokens are known only when they are spent: what is in
- * flight is counted as the mean of what was, so that a budget is overdrawn by little. Pure: the time is
- * handed in. Not thread-safe.
+ * Xu: CUBIC, 2008). A server that refuses a call beside far fewer than it had at once minds their rate: then
+ * a pace is learnt (judge/pace.h) and the places are left alone. One that refuses a share whatever we do
+ * would leave us one place for ever: where asking less has cost answers and spared no refusals, and those are
+ * the fewer, they are put up with for a while. Within every span of a minute or a day at most the limit is
+ * asked for; requests are besides paced, with bursts of a sixth of the limit. Tokens are known only when they
+ * are spent: what is in flight is counted as the mean of what was, so that a budget is overdrawn by little.
+ * Pure: the time is handed in. Not thread-safe.
  */
 #pragma once
+
+#include "judge/pace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,10 +30,10 @@ struct window {
 	int64_t total;
 };
 
-struct pace {
-	int64_t limit; /* a minute; 0: none */
-	double level;
-	int64_t at_us;
+/* The most within a while: since the last change of spans, and in the span before. */
+struct window_most {
+	unsigned now, before;
+	int64_t since_us;
 };
 
 struct limits {
@@ -38,12 +41,16 @@ struct limits {
 	double places;	/* 1..max_in_flight */
 	double ceiling; /* the places at the last refusal */
 	int64_t narrowed_us;
+	unsigned used;			 /* the most in flight since then */
 	struct window answered, refused; /* of late */
+	struct window_most held;	 /* calls that the server had at once */
+	int64_t rated_until_us;		 /* it is rather the rate that it minds */
 	int64_t answered_before;	 /* likewise, when the places were narrowed */
 	int64_t patient_until_us;	 /* refusals do not narrow */
 	int64_t paused_until_us;	 /* as the server asked */
 	double mean_tokens;		 /* of a request; 0: none is known */
 	struct pace pace;
+	struct learned_pace learned;
 	struct window requests, minute_tokens, day_tokens;
 };
 
@@ -65,11 +72,16 @@ int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us);
 /* A request is sent. */
 void limits_sent(struct limits *limits, int64_t now_us);
 
-/* It was answered, and cost so many tokens. */
-void limits_answered(struct limits *limits, int64_t tokens, int64_t now_us);
+/* It was answered beside `others` that the server still has, and cost so many tokens. */
+void limits_answered(struct limits *limits, unsigned others, int64_t tokens, int64_t now_us);
 
-/* It was refused as one too many; `retry_after_ms` as the server asked, or −1. */
-void limits_refused(struct limits *limits, int64_t retry_after_ms, int64_t now_us);
+/* It was refused as one too many. */
+struct limits_refusal {
+	int64_t sent_us;
+	unsigned others;	/* that the server still has */
+	int64_t retry_after_ms; /* as the server asked, or −1 */
+};
+void limits_refused(struct limits *limits, const struct limits_refusal *refusal, int64_t now_us);
 
 /* What was spent of the day's tokens, the newest slot first; and back, `elapsed_us` later. */
 void limits_export_day(struct limits *limits, int64_t now_us, int64_t ret_spent[LIMITS_SLOTS]);
