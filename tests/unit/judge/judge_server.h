@@ -188,3 +188,13 @@ static inline void judge_batch_free(struct judge_batch *batch)
 			usleep(1000);                                                                        \
 		assert_int_equal(judge_stats(judge).field, value);                                           \
 	} while (0)
+
+/* A judge of those settings, which have to be right. */
+static inline struct judge *judge_server_judge(const struct judge_settings *settings)
+{
+	struct judge *judge = NULL;
+	struct err_detail detail = { "" };
+	if (judge_start(settings, &judge, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return judge;
+}

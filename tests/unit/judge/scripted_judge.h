@@ -23,15 +23,6 @@ static inline int stop_server(void **state)
 	return 0;
 }
 
-static inline struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
-
 static inline void finish(struct judge_batch *batch)
 {
 	judge_stop(batch->judge);
@@ -43,7 +34,7 @@ static inline struct judge_call *ask_one(struct judge_batch *batch, const struct
 					 const char *steps, str_t question, enum judge_question kind)
 {
 	judge_server_script(&server, steps);
-	judge_batch_init(batch, start(settings), 1);
+	judge_batch_init(batch, judge_server_judge(settings), 1);
 	struct judge_call *call = &batch->calls[0];
 	call->question = question;
 	call->kind = kind;

@@ -39,7 +39,7 @@ static void test_nobody_waits_for_the_crowd(void **state)
 	struct judge_settings settings = judge_server_settings(&slow);
 	settings.max_in_flight = 2 * CROWD;
 	settings.timeout_ms = 60000;
-	judge_batch_init(&first, start(&settings), CROWD);
+	judge_batch_init(&first, judge_server_judge(&settings), CROWD);
 	judge_batch_submit(&first);
 	judge_batch_wait(&first);
 	assert_all_end_with(&first, ERR_OK);

@@ -153,15 +153,6 @@ static int stop_server(void **state)
 	return 0;
 }
 
-static struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
-
 #define COUNT  (sizeof attempts / sizeof attempts[0])
 #define PLACES 5
 
@@ -182,7 +173,7 @@ static void try_all(const char *provider, enum judge_question kind)
 	struct judge_batch batch;
 	settings.provider = provider;
 	settings.wait_when_saturated = true;
-	judge_batch_init(&batch, start(&settings), COUNT * PLACES);
+	judge_batch_init(&batch, judge_server_judge(&settings), COUNT * PLACES);
 	for (size_t i = 0; i < batch.count; i++) {
 		batch.calls[i].kind = kind;
 		place(&batch.calls[i], str_from(attempts[i / PLACES]), i % PLACES);
@@ -242,7 +233,7 @@ static void test_server_obeys(void **state)
 		struct judge_batch batch;
 		write_prompt(folder, "relevance", prompts[i]);
 		settings.prompt_directory = folder;
-		judge_batch_init(&batch, start(&settings), 1);
+		judge_batch_init(&batch, judge_server_judge(&settings), 1);
 		batch.calls[0].question = STR("97");
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);

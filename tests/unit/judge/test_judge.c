@@ -197,7 +197,7 @@ static void test_identical_calls_share_one_request(void **state)
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	judge_server_script(&server, "latency=300");
-	judge_batch_init(&batch, start(&settings), 100);
+	judge_batch_init(&batch, judge_server_judge(&settings), 100);
 	for (size_t i = 0; i < batch.count; i++)
 		batch.calls[i].question = STR("the same [score 66]");
 	judge_batch_submit(&batch);
@@ -221,7 +221,7 @@ static void test_saturated_calls_are_skipped(void **state)
 	settings.max_in_flight = 2;
 	settings.queue_wait_ms = 150;
 	judge_server_script(&server, "latency=600;latency=600");
-	judge_batch_init(&batch, start(&settings), 6);
+	judge_batch_init(&batch, judge_server_judge(&settings), 6);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++) {
@@ -243,7 +243,7 @@ static void test_saturated_calls_can_wait(void **state)
 	settings.queue_wait_ms = 1;
 	settings.wait_when_saturated = true;
 	judge_server_script(&server, "latency=100;latency=100;latency=100;latency=100");
-	judge_batch_init(&batch, start(&settings), 4);
+	judge_batch_init(&batch, judge_server_judge(&settings), 4);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++) {
@@ -263,7 +263,7 @@ static void test_many_at_once(void **state)
 	judge_server_start(&slow, (const char *const[]){ "--latency", "200", NULL });
 	struct judge_settings settings = judge_server_settings(&slow);
 	settings.max_in_flight = 256;
-	judge_batch_init(&batch, start(&settings), 200);
+	judge_batch_init(&batch, judge_server_judge(&settings), 200);
 	int64_t start_us = clock_monotonic_us();
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
@@ -285,7 +285,7 @@ static void test_breaker_opens(void **state)
 	settings.max_attempts = 1;
 	settings.max_in_flight = 1;
 	judge_server_script(&server, "");
-	judge_batch_init(&batch, start(&settings), 30);
+	judge_batch_init(&batch, judge_server_judge(&settings), 30);
 	for (size_t i = 0; i < batch.count; i++)
 		batch.calls[i].sql = STR("SELECT 1 -- [status 503]");
 	judge_batch_submit(&batch);
@@ -317,7 +317,7 @@ static void test_stop_answers_all(void **state)
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_in_flight = 3;
 	judge_server_script(&server, "latency=3000;latency=3000;status=429,retry_after=5");
-	judge_batch_init(&batch, start(&settings), 10);
+	judge_batch_init(&batch, judge_server_judge(&settings), 10);
 	judge_batch_submit(&batch);
 	usleep(200000);
 	int64_t start_us = clock_monotonic_us();
@@ -335,7 +335,7 @@ static void test_waiting_counts_as_alive(void **state)
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	judge_server_script(&server, "latency=400");
-	judge_batch_init(&batch, start(&settings), 1);
+	judge_batch_init(&batch, judge_server_judge(&settings), 1);
 	struct ticker *ticker = judge_ticker(batch.judge);
 	judge_batch_submit(&batch);
 	usleep(200000);
@@ -419,7 +419,7 @@ static void test_reload(void **state)
 	char folder[] = "/tmp/judge-prompts-XXXXXX", command[64];
 	assert_non_null(mkdtemp(folder));
 	judge_server_script(&server, "latency=300");
-	judge_batch_init(&batch, start(&settings), 1);
+	judge_batch_init(&batch, judge_server_judge(&settings), 1);
 	const char *before = judge_prompt_digest(batch.judge);
 	batch.calls[0].question = STR("q");
 	judge_batch_submit(&batch);
@@ -478,7 +478,7 @@ static void test_storm(void **state)
 	settings.max_in_flight = 32;
 	settings.queue_wait_ms = 600;
 	settings.cache_bytes = 4096;
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	for (size_t t = 0; t < 4; t++) {
 		judge_batch_init(&batches[t], judge, 150);
 		for (size_t i = 0; i < 150; i++) {
@@ -519,7 +519,7 @@ static void test_requests_a_minute(void **state)
 	settings.requests_per_minute = 4;
 	settings.queue_wait_ms = 200;
 	judge_server_script(&server, "");
-	judge_batch_init(&batch, start(&settings), 6);
+	judge_batch_init(&batch, judge_server_judge(&settings), 6);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++)
@@ -544,7 +544,7 @@ static void test_tokens_a_day_outlive_the_judge(void **state)
 	judge_server_script(&server, "");
 	for (int round = 0; round < 3; round++) {
 		struct judge_batch batch, more;
-		struct judge *judge = start(&settings);
+		struct judge *judge = judge_server_judge(&settings);
 		judge_batch_init(&batch, judge, 2);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
@@ -574,7 +574,7 @@ static void test_refusals_narrow_the_places(void **state)
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	judge_server_script(&server, "status=429;status=429");
-	judge_batch_init(&batch, start(&settings), 2);
+	judge_batch_init(&batch, judge_server_judge(&settings), 2);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	usleep(50000);

@@ -21,15 +21,6 @@ static int stop_server(void **state)
 	return 0;
 }
 
-static struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
-
 static struct judge_verdict ask(struct judge *judge, const char *question)
 {
 	struct judge_batch batch;
@@ -71,7 +62,7 @@ static void test_bombs(void **state)
 	settings.max_attempts = 1;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		long before_kb = peak_kb();
-		struct judge *judge = start(&settings);
+		struct judge *judge = judge_server_judge(&settings);
 		judge_server_script(&server, steps[i]);
 		err_t error = ask(judge, "q").error;
 		if (error != ERR_JUDGE_REPLY && error != ERR_JUDGE_UNAVAILABLE)
@@ -89,7 +80,7 @@ static void test_many_headers(void **state)
 {
 	(void)state;
 	struct judge_settings settings = judge_server_settings(&server);
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	judge_server_script(&server, "headers=50000;continues=1000");
 	assert_int_equal(ask(judge, "one").error, ERR_OK);
 	assert_int_equal(ask(judge, "two").error, ERR_OK);
@@ -104,7 +95,7 @@ static void test_kept_connection_is_gone(void **state)
 	(void)state;
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_attempts = 1;
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	for (int i = 0; i < 15; i++) { /* more than the failures that open the breaker */
 		char question[32];
 		snprintf(question, sizeof question, "question %d", i);
@@ -131,7 +122,7 @@ static void test_ipv6(void **state)
 	snprintf(url, sizeof url, "http://[::1]:%d/v1", six.port);
 	struct judge_settings settings = judge_server_settings(&six);
 	settings.base_url = url;
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	assert_int_equal(ask(judge, "q").error, ERR_OK);
 	judge_stop(judge);
 	judge_server_stop(&six);
@@ -147,13 +138,13 @@ static void test_proxy_of_the_environment(void **state)
 	settings.base_url = "http://judge.invalid/v1"; /* the proxy of the test answers itself */
 	judge_server_script(&server, "");
 	setenv("http_proxy", proxy, 1);
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	assert_int_equal(ask(judge, "q").error, ERR_OK);
 	judge_stop(judge);
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
 	setenv("no_proxy", "127.0.0.1", 1);
 	settings.base_url = server.url;
-	judge = start(&settings);
+	judge = judge_server_judge(&settings);
 	assert_int_equal(ask(judge, "q").error, ERR_OK);
 	judge_stop(judge);
 	unsetenv("http_proxy");
@@ -169,7 +160,7 @@ static void test_unknown_name(void **state)
 	settings.timeout_ms = 2000;
 	settings.max_attempts = 2;
 	struct judge_batch batch;
-	judge_batch_init(&batch, start(&settings), 1);
+	judge_batch_init(&batch, judge_server_judge(&settings), 1);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_JUDGE_UNAVAILABLE);

@@ -67,19 +67,10 @@ static void await_connection(struct judge *judge, int64_t wanted)
 	}
 }
 
-static struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
-
 /* One that can read the shared cache. */
 static struct judge *start_connected(const struct judge_settings *settings)
 {
-	struct judge *judge = start(settings);
+	struct judge *judge = judge_server_judge(settings);
 	await_connection(judge, 1);
 	return judge;
 }
@@ -115,13 +106,13 @@ static void test_verdicts_outlive_the_judge(void **state)
 {
 	(void)state;
 	struct judge_settings settings = shared_settings();
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	assert_int_equal(ask_many(judge, 200, ""), 0);
 	judge_stop(judge);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_verdicts"), 200);
 	assert_int_equal(judge_server_count(&server, "requests"), 200);
-	judge = start(&settings);
-	struct judge *other = start(&settings);
+	judge = judge_server_judge(&settings);
+	struct judge *other = judge_server_judge(&settings);
 	await_connection(judge, 1);
 	await_connection(other, 1);
 	assert_int_equal(ask_many(judge, 200, ""), 200);
@@ -141,7 +132,7 @@ static void test_migrations_are_applied_once(void **state)
 	struct judge_settings settings = shared_settings();
 	struct judge *judges[6];
 	for (size_t i = 0; i < 6; i++)
-		judges[i] = start(&settings);
+		judges[i] = judge_server_judge(&settings);
 	for (size_t i = 0; i < 6; i++)
 		await_connection(judges[i], 1);
 	assert_int_equal(run_sql("SELECT count(*) FROM judge_migrations"), 1);
@@ -173,7 +164,7 @@ static void test_retention(void **state)
 {
 	(void)state;
 	struct judge_settings settings = shared_settings();
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	ask_many(judge, 30, "");
 	judge_stop(judge);
 	run_sql("UPDATE judge_verdicts SET stored_at = now() - interval '2 hours'");
@@ -188,7 +179,7 @@ static void test_rows_are_checked(void **state)
 {
 	(void)state;
 	struct judge_settings settings = shared_settings();
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	ask_many(judge, 3, "");
 	judge_stop(judge);
 	assert_int_equal(
@@ -252,7 +243,7 @@ static void test_slowness_is_waited_for(void **state)
 	settings.cache_wait_ms = 60000;
 	settings.wait_when_saturated = false;
 	settings.queue_wait_ms = 300;
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	assert_int_equal(ask_many(judge, 30, ""), 0);
 	judge_stop(judge);
 	judge = start_connected(&settings);
@@ -346,7 +337,7 @@ static void test_a_hanging_server_costs_one_wait(void **state)
 	(void)state;
 	struct judge_settings settings = shared_settings();
 	settings.cache_wait_ms = 1200;
-	struct judge *judge = start(&settings);
+	struct judge *judge = judge_server_judge(&settings);
 	struct judge_batch batch;
 	size_t slow = 0;
 	await_connection(judge, 1);
@@ -461,7 +452,7 @@ static void test_identical_calls(void **state)
 	(void)state;
 	struct judge_settings settings = shared_settings();
 	for (int round = 0; round < 2; round++) {
-		struct judge *judge = start(&settings);
+		struct judge *judge = judge_server_judge(&settings);
 		struct judge_batch batch;
 		await_connection(judge, 1);
 		judge_batch_init(&batch, judge, 1000);

@@ -41,7 +41,7 @@ static void test_who_joins_has_his_own_time(void **state)
 	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
 		struct judge_batch batch;
 		judge_server_script(&server, cases[c].steps);
-		judge_batch_init(&batch, start(&settings), 3);
+		judge_batch_init(&batch, judge_server_judge(&settings), 3);
 		for (size_t i = 0; i < 3; i++) {
 			usleep((useconds_t)(cases[c].at_ms[i] - (i ? cases[c].at_ms[i - 1] : 0)) * 1000);
 			batch.calls[i].question = STR("the same");
@@ -79,7 +79,7 @@ static void test_retries_keep_to_the_limits(void **state)
 	for (size_t c = 0; c < 2; c++) {
 		struct judge_batch batch;
 		judge_server_script(&server, "");
-		judge_batch_init(&batch, start(&settings), 4);
+		judge_batch_init(&batch, judge_server_judge(&settings), 4);
 		for (size_t i = 0; i < 4; i++)
 			batch.calls[i].question =
 				arena_printf(batch.calls[i].arena, "%zu %s", i, cases[c].question);
@@ -112,7 +112,7 @@ static void test_tokens_a_minute(void **state)
 	settings.queue_wait_ms = 50;
 	settings.max_in_flight = 1;
 	judge_server_script(&server, "");
-	judge_batch_init(&batch, start(&settings), 3);
+	judge_batch_init(&batch, judge_server_judge(&settings), 3);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++)
@@ -132,7 +132,7 @@ static void spend_budget(const char *steps)
 	judge_server_script(&server, steps);
 	atomic_store(&told, 0);
 	log_set_sink(count_line, NULL);
-	judge_batch_init(&batch, start(&settings), 10);
+	judge_batch_init(&batch, judge_server_judge(&settings), 10);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	judge_stop(batch.judge);

@@ -11,15 +11,6 @@ static bool figures(void)
 	return getenv("ASSAYD_FIGURES") != NULL;
 }
 
-static struct judge *start(const struct judge_settings *settings)
-{
-	struct judge *judge = NULL;
-	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
-		fail_msg("%s", detail.message);
-	return judge;
-}
-
 /* Half of all requests meet a refusal or a reset, and a tenth of the answers is slow: all calls end, each
  * with a verdict or an error, and in time. */
 static void test_no_call_is_lost_or_late(void **state)
@@ -34,7 +25,7 @@ static void test_no_call_is_lost_or_late(void **state)
 	settings.queue_wait_ms = 1000;
 	settings.max_in_flight = 64;
 	settings.max_attempts = 20;
-	judge_batch_init(&batch, start(&settings), 600);
+	judge_batch_init(&batch, judge_server_judge(&settings), 600);
 	for (size_t i = 0; i < batch.count; i++) {
 		judge_submit(batch.judge, &batch.calls[i]);
 		usleep(5000);
@@ -131,7 +122,7 @@ static void check_rate(const char *latency, const char *per_second, int64_t sett
 	settings.max_attempts = 20;
 	settings.timeout_ms = 30000;
 	settings.wait_when_saturated = true;
-	stream.judge = start(&settings);
+	stream.judge = judge_server_judge(&settings);
 	for (int i = 0; i < 400; i++)
 		stream_add(&stream);
 	usleep((useconds_t)(settling_s * 1000000));
@@ -221,7 +212,7 @@ static void test_outage(void **state)
 	atomic_store(&stream.stopping, true); /* no call follows another by itself */
 	settings.timeout_ms = 30000;
 	log_set_sink(count_line, NULL);
-	stream.judge = start(&settings);
+	stream.judge = judge_server_judge(&settings);
 	feed(&stream, clock_monotonic_us() + 500000, -1);
 	assert_int_equal(atomic_load(&stream.failed), 0);
 	kill_server(&server);

@@ -40,7 +40,7 @@ static void test_key_is_sent_and_never_told(void **state)
 	settings.api_key_file = wrong;
 	assert_int_equal(judge_check(&settings, &detail), ERR_JUDGE_REFUSED);
 	assert_string_equal(detail.message, "the judge answered HTTP 401: Incorrect API key provided: ***");
-	judge_batch_init(&batch, start(&settings), 20);
+	judge_batch_init(&batch, judge_server_judge(&settings), 20);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);
 	judge_stop(batch.judge);
@@ -70,7 +70,7 @@ static void test_structured_output_degrades(void **state)
 		struct judge_settings settings = judge_server_settings(&picky);
 		settings.max_in_flight = 1;
 		settings.max_attempts = 1;
-		judge_batch_init(&batch, start(&settings), 2);
+		judge_batch_init(&batch, judge_server_judge(&settings), 2);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
 		assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
