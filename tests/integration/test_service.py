@@ -432,6 +432,8 @@ def frozen(pid, name):
 @pytest.mark.parametrize("thread", ["source", "publisher"])
 def test_watchdog_is_not_fed_when_a_thread_is_stuck(rig, make_daemon, thread):
     rig.daemon = make_daemon(rig.config(partitions=1), WATCHDOG_USEC=str(INTERVAL_S * 1_000_000)).start()
+    rig.send([events.message(events.event())])
+    rig.scored(1)  # while it joins its group it waits for Kafka, and may for longer
     with frozen(rig.daemon.pid, thread):
         time.sleep(INTERVAL_S + 1)
         since = time.monotonic()
