@@ -7,8 +7,12 @@
  */
 #pragma once
 
-/* Of each thread's freed memory so much is kept, at most. */
+/* Of each heap's freed memory so much is kept, at most. */
 #define MEMORY_KEPT_BYTES (16 << 20)
+
+/* Threads share heaps: as many as there are threads, eight a processor, would each keep what it once needed,
+ * though not more threads than processors allocate at a time. */
+#define MEMORY_HEAPS_PER_PROCESSOR 2
 
 /* To be called once, before threads start. */
 void memory_keep_freed(void);
