@@ -14,8 +14,9 @@
 #define VAIN_TAKEN 0.9
 
 /* Of the cubic curve: PACE_FLAT_US + GROWTH_US after it was learnt the pace has doubled. */
-#define GROWTH_US  5e6
-#define GROWTH_MAX 4.0 /* from there on it is no limit */
+#define GROWTH_US      5e6
+#define VAIN_GROWTH_US 3e6 /* the same after asking less was in vain, at once */
+#define GROWTH_MAX     4.0 /* from there on it is no limit */
 
 #define PACE_SHARE_MAX 1.25 /* of a pace that counts, of what was taken */
 #define PACE_WEIGHT    0.75
@@ -62,7 +63,9 @@ void pace_take(struct pace *pace, int64_t now_us)
 
 static void grow(struct learned_pace *learned, int64_t now_us)
 {
-	double time = (double)(now_us - learned->since_us - PACE_FLAT_US) / GROWTH_US;
+	double flat_us = learned->vain ? 0 : PACE_FLAT_US;
+	double time = ((double)(now_us - learned->since_us) - flat_us) /
+		      (learned->vain ? VAIN_GROWTH_US : GROWTH_US);
 	double growth = 1 + time * time * time;
 	if (learned->base_per_us <= 0)
 		return;
@@ -146,6 +149,7 @@ bool learned_pace_refused(struct learned_pace *learned, int64_t sent_us, int64_t
 	begin_span(learned, now_us);
 	if (!known && lesson.share < SHARE_MIN)
 		return true;
+	learned->vain = vain;
 	learned->share = lesson.share;
 	learned->taken_per_us = lesson.per_us;
 	learned->base_per_us = base_per_us > PER_US_MIN ? base_per_us : PER_US_MIN;

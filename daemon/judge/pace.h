@@ -27,6 +27,7 @@ struct learned_pace {
 	double base_per_us;	/* as it was learnt last */
 	int64_t since_us;	/* when that was; or of the first refusal */
 	int64_t asked, refused; /* since then */
+	bool vain;		/* asking less was, the last time */
 	double taken_per_us;
 	double share; /* refused of what was asked, when it was learnt; 0: it was not */
 };
