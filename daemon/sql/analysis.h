@@ -65,6 +65,7 @@ struct sql_analysis {
 	enum sql_verdict verdict;
 	struct sql_violation *violations;
 	size_t violations_count;
+	str_t doubt;	     /* why it is UNKNOWN; or absent */
 	bool tables_known;   /* false when it does not parse */
 	const str_t *tables; /* base tables: lower case, schema only where not on the search path; sorted,
 				unique */

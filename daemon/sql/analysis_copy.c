@@ -75,6 +75,7 @@ static void take_all(struct texts_block *block, const struct sql_analysis *from,
 	to->text = take_text(block, from->text);
 	to->canonical = take_text(block, from->canonical);
 	to->shape = take_text(block, from->shape);
+	to->doubt = take_text(block, from->doubt);
 	take_diagnostics(block, from, arena, to);
 	take_violations(block, from, arena, to);
 	to->tables = take_texts(block, from->tables, from->tables_count, arena);

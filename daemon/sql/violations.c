@@ -26,6 +26,7 @@ struct violations violations_begin(const struct sql_analysis *analysis, struct a
 {
 	return (struct violations){ .arena = arena,
 				    .text_offset = analysis->text_offset,
+				    .doubt = analysis->doubt,
 				    .items = analysis->violations,
 				    .count = analysis->violations_count,
 				    .capacity = analysis->violations_count };
@@ -52,14 +53,29 @@ void violations_add(struct violations *violations, enum sql_violation_code code,
 					   .offset = position });
 }
 
+void violations_doubt(struct violations *violations, const char *format, ...)
+{
+	char reason[256];
+	va_list arguments;
+	if (str_present(violations->doubt))
+		return;
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof reason, format, arguments);
+	va_end(arguments);
+	violations->doubt = arena_text(violations->arena, reason, strlen(reason));
+}
+
 void violations_end(const struct violations *violations, const struct sql_request *request,
 		    struct sql_analysis *analysis)
 {
 	analysis->violations = violations->items;
 	analysis->violations_count = violations->count;
+	analysis->doubt = violations->doubt;
+	if (!str_present(analysis->doubt) && request->target_named && !request->catalog)
+		analysis->doubt = STR("the target's catalog cannot be had");
 	if (violations->count > 0)
 		analysis->verdict = SQL_UNSAFE;
-	else if (request->target_named && !request->catalog)
+	else if (str_present(analysis->doubt))
 		analysis->verdict = SQL_UNKNOWN;
 	else
 		analysis->verdict = SQL_SAFE;

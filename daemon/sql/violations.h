@@ -1,6 +1,7 @@
 /*
  * Violations: the list that every front end reports into. Codes come from violations.def; one violation per
- * (code, offset, detail). The list and its texts live in its arena. Pure; a list belongs to one thread.
+ * (code, offset, detail). Beside it stands the doubt: what cannot be known is no violation, but nothing with
+ * a doubt is SAFE. The list and its texts live in its arena. Pure; a list belongs to one thread.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct violations {
 	struct sql_violation *items;
 	size_t count;
 	size_t capacity;
+	str_t doubt; /* the first, or absent */
 };
 
 /* Stable name of the code; static. */
@@ -39,7 +41,12 @@ struct violations violations_begin(const struct sql_analysis *analysis, struct a
 void violations_add(struct violations *violations, enum sql_violation_code code, int64_t offset,
 		    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Stores the list in `analysis` and sets its verdict: UNSAFE with a violation, else UNKNOWN when a target is
- * named and its catalog is missing, else SAFE. */
+/* Notes why the statement cannot be judged: something that is neither built in nor in a catalog that may be
+ * incomplete, a text that does not parse. The first reason is kept; it is copied. */
+void violations_doubt(struct violations *violations, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Stores list and doubt in `analysis` and sets its verdict: UNSAFE with a violation, else UNKNOWN with a
+ * doubt or when a target is named and its catalog is missing, else SAFE. */
 void violations_end(const struct violations *violations, const struct sql_request *request,
 		    struct sql_analysis *analysis);

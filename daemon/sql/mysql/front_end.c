@@ -43,21 +43,19 @@ static str_t statement_text(const struct fence_result *part, struct arena *arena
 	return arena_text(arena, part->text.ptr, length);
 }
 
-/* False: a function is called of which nothing is known. */
-static bool analyse_parsed(struct mysql_node *root, const struct sql_request *request, struct arena *arena,
+static void analyse_parsed(struct mysql_node *root, const struct sql_request *request, struct arena *arena,
 			   struct diagnostics *diagnostics, struct violations *violations,
 			   struct sql_analysis *analysis)
 {
 	struct mysql_names names;
 	mysql_names_resolve(root, request, arena, diagnostics, &names);
-	bool known = mysql_safety_check(root, analysis->text, request, violations);
+	mysql_safety_check(root, analysis->text, request, violations);
 	mysql_diagnose(root, analysis->text, request, diagnostics);
 	analysis->names_resolved = request->catalog != NULL && !names.gave_up;
 	analysis->tables = names.tables;
 	analysis->tables_count = names.tables_count;
 	analysis->tables_known = true;
 	mysql_canonical_build(root, arena, analysis);
-	return known;
 }
 
 void sql_analyse_mysql(const struct sql_request *request, struct arena *arena,
@@ -74,19 +72,13 @@ void sql_analyse_mysql(const struct sql_request *request, struct arena *arena,
 					       .valid = root != NULL };
 	struct violations violations = violations_begin(ret_analysis, arena);
 	front_end_note_catalog(request, &diagnostics);
-	bool known = true;
 	if (root)
-		known = analyse_parsed(root, request, arena, &diagnostics, &violations, ret_analysis);
+		analyse_parsed(root, request, arena, &diagnostics, &violations, ret_analysis);
 	else
 		report_failure(&failure, &diagnostics, &violations);
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
 	violations_end(&violations, request, ret_analysis);
-	/* Libraries can be loaded into a server as functions, and no catalog lists those: a name that nothing
-	 * explains may be one of them and do anything, so that the statement is never executed. It is no
-	 * violation either: most often the function just does not exist. */
-	if (!known && ret_analysis->verdict == SQL_SAFE)
-		ret_analysis->verdict = SQL_UNKNOWN;
 }
 
 static bool is_literal(const struct mysql_token *token)

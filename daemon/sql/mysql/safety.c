@@ -138,7 +138,8 @@ static size_t judge_named(struct mysql_safety *safety, const struct mysql_node *
 }
 
 /* A function that somebody has made: only a catalog can tell about it. One that it does not hold may have
- * been loaded into the server as a library. */
+ * been loaded into the server as a library, which no catalog lists, and do anything. Most often it just does
+ * not exist. */
 static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *call)
 {
 	const struct catalog *catalog = safety->request->catalog;
@@ -149,7 +150,9 @@ static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *
 		return;
 	}
 	if (judge_named(safety, call) == 0)
-		safety->unknown = true;
+		violations_doubt(safety->violations,
+				 "function " STR_FMT " is neither built in nor in the catalog",
+				 STR_ARG(call->name));
 }
 
 static bool tells_about_server(str_t name)
@@ -450,7 +453,7 @@ static void check_comments(struct mysql_safety *safety)
 	}
 }
 
-bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations)
 {
 	struct mysql_safety safety = { .request = request,
@@ -467,5 +470,4 @@ bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 	if (root->kind == MYSQL_SHOW && mysql_is(root->name, "grants"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "an account's rights and the hash of its password");
-	return !safety.unknown;
 }

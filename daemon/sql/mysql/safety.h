@@ -33,12 +33,11 @@ struct mysql_safety {
 	struct mysql_memo sizes;			  /* of texts */
 	struct mysql_memo largest[MYSQL_MAX_SOURCES + 1]; /* values, by the queries that led there */
 	unsigned sources; /* queries that a column is being followed through */
-	bool unknown;	  /* a function is called that neither the servers nor the catalog know */
 	bool in_view;	  /* what its author wrote is looked at, not the statement */
 };
 
-/* Adds every violation of the statement. False: a function is called of which nothing is known. */
-bool mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+/* Adds every violation of the statement, and a doubt where a function is called of which nothing is known. */
+void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations);
 
 /* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */

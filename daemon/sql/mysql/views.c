@@ -52,7 +52,9 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 	mysql_safety_walk(&inner, root);
 	safety->views = inner.views;
 	safety->measured = inner.measured;
-	safety->unknown = safety->unknown || inner.unknown;
+	if (str_present(found.doubt))
+		violations_doubt(safety->violations, "by view " STR_FMT ": " STR_FMT, STR_ARG(relation->name),
+				 STR_ARG(found.doubt));
 	for (size_t i = 0; i < found.count; i++) {
 		enum sql_violation_code code = VIOLATION_UNANALYSABLE;
 		if (!concerns_reader(found.items[i].code))

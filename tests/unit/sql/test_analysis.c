@@ -3,6 +3,7 @@
 #include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/pool.h"
+#include "sql/violations.h"
 
 struct row {
 	const char *sql;
@@ -75,10 +76,32 @@ static void says_that_the_catalog_is_missing(void **state)
 		(struct sql_request){ .sql = STR("SELECT a FROM b LIMIT 1"), .target_named = true }, arena);
 	assert_string_equal(codes(&analysis, arena).ptr, "catalog_unavailable@0");
 	assert_int_equal(analysis.verdict, SQL_UNKNOWN);
+	assert_string_equal(analysis.doubt.ptr, "the target's catalog cannot be had");
 	assert_false(analysis.names_resolved);
 	analysis = analyse((struct sql_request){ .sql = STR("SELECT a FROM b LIMIT 1") }, arena);
 	assert_string_equal(codes(&analysis, arena).ptr, "");
 	assert_int_equal(analysis.verdict, SQL_SAFE);
+	arena_free(arena);
+}
+
+/* What cannot be known is never SAFE, and hides no violation. */
+static void doubts_are_unknown(void **state)
+{
+	struct arena *arena = arena_new();
+	struct sql_request request = { .sql = STR("SELECT 1") };
+	struct sql_analysis analysis = { 0 };
+	struct violations list = violations_begin(&analysis, arena);
+	(void)state;
+	violations_doubt(&list, "function %s", "f");
+	violations_doubt(&list, "type %s", "t");
+	violations_end(&list, &request, &analysis);
+	assert_int_equal(analysis.verdict, SQL_UNKNOWN);
+	assert_string_equal(analysis.doubt.ptr, "function f");
+	list = violations_begin(&analysis, arena);
+	violations_add(&list, VIOLATION_NOT_A_READ, 0, "%s", "");
+	violations_end(&list, &request, &analysis);
+	assert_int_equal(analysis.verdict, SQL_UNSAFE);
+	assert_string_equal(analysis.doubt.ptr, "function f");
 	arena_free(arena);
 }
 
@@ -168,9 +191,8 @@ static int load_catalog(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(analyses_postgresql),
-		cmocka_unit_test(says_that_the_catalog_is_missing),
-		cmocka_unit_test(refuses_what_it_cannot_analyse),
+		cmocka_unit_test(analyses_postgresql), cmocka_unit_test(says_that_the_catalog_is_missing),
+		cmocka_unit_test(doubts_are_unknown),  cmocka_unit_test(refuses_what_it_cannot_analyse),
 		cmocka_unit_test(survives_depth),
 	};
 	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
