@@ -93,8 +93,9 @@ struct compare_verdict {
  * less than factorial time. Rows: bags, whole rows, duplicates count; with `ordered` by position up to ties
  * of the keys. Unequal counts → 0.3 (not when truncated). Match rate ≥ 0.99 → 1.0; ≥ 0.95 → 0.95; ≥ 0.80 →
  * 0.80; else the rate; empty against empty → 1.0. Numbers are equal within the absolute or relative
- * tolerance, but two columns of whole numbers (keys, counts) are equal exactly: the tolerance is for what was
- * computed, and would make 1234567890123 and 1234567890124 the same key. NULL equals only NULL.
+ * tolerance (compare_width: small ones are told apart), but two columns of whole numbers (keys, counts) are
+ * equal exactly: the tolerance is for what was computed, and would make 1234567890123 and 1234567890124 the
+ * same key. NULL equals only NULL.
  */
 void compare_results(const struct result_set *generated, const struct result_set *truth,
 		     const struct compare_options *options, struct arena *arena,

@@ -222,8 +222,7 @@ static size_t widest_dimension(const struct matcher *matcher, const struct entry
 			most = fmax(most, entries[i].numbers[dimension]);
 		}
 		loose += !compare_close(least, most, matcher->tolerance);
-		double width = fmax(matcher->tolerance->absolute,
-				    matcher->tolerance->relative * fmax(fabs(least), fabs(most)));
+		double width = compare_width(fmax(fabs(least), fabs(most)), matcher->tolerance);
 		double spread = (most - least) / fmax(width, 1e-300);
 		if (spread > widest_spread) {
 			widest_spread = spread;

@@ -321,13 +321,22 @@ void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t
 		compare_push_text(reading, text);
 }
 
+/* Larger numbers are never so small by rounding alone. */
+#define ROUNDED_ZERO	    1e-12
+#define ABSOLUTE_SHARE_MOST 0.01
+
+double compare_width(double larger, const struct compare_tolerance *tolerance)
+{
+	double absolute = tolerance->absolute;
+	if (larger > ROUNDED_ZERO)
+		absolute = fmin(absolute, ABSOLUTE_SHARE_MOST * larger);
+	/* The last bits: 100.0001 and 100 differ by 1e-4 although their doubles differ by a little more. */
+	return fmax(absolute + 4 * DBL_EPSILON * larger, tolerance->relative * larger);
+}
+
 bool compare_close(double a, double b, const struct compare_tolerance *tolerance)
 {
-	double larger = fmax(fabs(a), fabs(b));
-	double difference = fabs(a - b);
-	/* The last bits: 100.0001 and 100 differ by 1e-4 although their doubles differ by a little more. */
-	return difference <= tolerance->absolute + 4 * DBL_EPSILON * larger ||
-	       difference <= tolerance->relative * larger;
+	return fabs(a - b) <= compare_width(fmax(fabs(a), fabs(b)), tolerance);
 }
 
 bool compare_readings_equal(const struct compare_reading *a, const struct compare_reading *b,
@@ -346,7 +355,7 @@ int64_t compare_quantise(double number)
 	double size = fabs(number);
 	if (size < 0x1p52) {
 		int64_t whole = (int64_t)(size + 0.5);
-		if (fabs(size - (double)whole) <= 1e-4)
+		if (fabs(size - (double)whole) <= (whole == 0 ? ROUNDED_ZERO : 1e-4))
 			return number < 0 ? -whole * 2 : whole * 2;
 	}
 	/* The upper half: sign, exponent and 20 binary digits. The offset keeps borders away from round

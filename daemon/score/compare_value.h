@@ -56,7 +56,15 @@ enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b);
 /* Appends a cell to the reading. What cannot be read in the mode is text. */
 void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell);
 
-/* |a − b| is within the absolute or the relative tolerance; both are finite. */
+/* How far two finite numbers may be apart that are equal. `larger` is the absolute value of the larger one.
+ * Of numbers above 1e-12 the absolute tolerance never covers more than 1 %, so that small rates are told
+ * apart, and from zero; what is smaller is what rounding leaves of zero.
+ *
+ * What is close to a number is an interval around it, and both its ends grow with the number: whoever sorts
+ * numbers finds those that are close to one of them side by side. */
+double compare_width(double larger, const struct compare_tolerance *tolerance);
+
+/* |a − b| is within it; both are finite. */
 bool compare_close(double a, double b, const struct compare_tolerance *tolerance);
 
 /* Two readings: equal exact parts and close numbers. */

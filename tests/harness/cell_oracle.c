@@ -202,7 +202,8 @@ static __int128 size_of(__int128 number)
 static bool close_numbers(__int128 a, __int128 b)
 {
 	__int128 larger = size_of(a) > size_of(b) ? size_of(a) : size_of(b), apart = size_of(a - b);
-	return apart <= power_of_ten(UNITS_DIGITS - 4) || apart <= larger / 1000000000;
+	bool small_part = larger <= power_of_ten(UNITS_DIGITS - 12) || apart <= larger / 100;
+	return (apart <= power_of_ten(UNITS_DIGITS - 4) && small_part) || apart <= larger / 1000000000;
 }
 
 static bool numbers_equal(const struct value *a, const struct value *b, bool with_keys, bool exactly)

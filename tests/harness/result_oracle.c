@@ -228,8 +228,10 @@ static void append_close(struct buf *sql, const struct question *question)
 		if (!result_kind_is_number(ours) || (ours == RESULT_INTEGER && theirs == RESULT_INTEGER))
 			continue;
 		buf_printf(sql,
-			   " OR (SELECT coalesce(bool_or(g <= 0.00011 OR g <= 1.1e-9 * abs(v)), false) FROM"
-			   " (SELECT v, v - lag(v) OVER (ORDER BY v) AS g FROM"
+			   " OR (SELECT coalesce(bool_or(g <= 0.00011 AND (g <= 0.011 * m OR m <= 1.1e-12)"
+			   " OR g <= 1.1e-9 * m), false) FROM"
+			   " (SELECT v - lag(v) OVER (ORDER BY v) AS g,"
+			   " greatest(abs(v), abs(lag(v) OVER (ORDER BY v))) AS m FROM"
 			   " (SELECT d%d AS v FROM x UNION SELECT d%d FROM y) AS v) AS v)",
 			   i, i);
 	}

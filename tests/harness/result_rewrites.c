@@ -173,6 +173,9 @@ static str_t wrap(const struct wrapping *wrapping, const struct result_source *s
 #define FIRST_ROW(changed)	  "CASE WHEN v.p = 1 THEN " changed " ELSE %s END"
 #define LAST_ROW(changed)	  "CASE WHEN v.p = v.n THEN " changed " ELSE %s END"
 
+/* As far as a number may be off: 1e-4, and not more than 1 % of it. */
+#define NEARLY "%s::numeric + least(0.00005, abs(%s::numeric) * 0.005)"
+
 static const struct wrapping wrappings[] = {
 	/* the same in another form */
 	{ "columns reversed", RESULT_SAME_ROWS, .rotated = -1 },
@@ -191,9 +194,8 @@ static const struct wrapping wrappings[] = {
 	{ "numbers as text", RESULT_SAME, .kinds = NUMBERS, .format = "%s::text" },
 	{ "numbers as text, renamed", RESULT_SAME, .kinds = NUMBERS, .format = "%s::text", .no_names = true },
 	{ "numbers with six digits", RESULT_SAME, .kinds = NUMBERS, .format = "round(%s::numeric, 6)" },
-	{ "numbers within the tolerance", RESULT_SAME, .kinds = NUMBERS, .format = "%s::numeric + 0.00005" },
-	{ "numbers within it, renamed", RESULT_SAME, .kinds = NUMBERS, .format = "%s::numeric + 0.00005",
-	  .no_names = true },
+	{ "numbers within the tolerance", RESULT_SAME, .kinds = NUMBERS, .format = NEARLY },
+	{ "numbers within it, renamed", RESULT_SAME, .kinds = NUMBERS, .format = NEARLY, .no_names = true },
 	{ "dates as timestamps", RESULT_SAME, .kinds = BIT(RESULT_DATE), .format = "%s::timestamp" },
 	{ "dates with a zone", RESULT_SAME, .kinds = BIT(RESULT_DATE),
 	  .format = "%s::timestamp AT TIME ZONE 'UTC'" },

@@ -89,7 +89,7 @@ static void test_dense_chains_are_matched(void **state)
 							{ { "b", 1 }, CELL_FLOAT } };
 	str_t *cells[2] = { ARENA_ARRAY(arena, str_t, 2 * ROWS), ARENA_ARRAY(arena, str_t, 2 * ROWS) };
 	for (size_t i = 0; i < ROWS; i++) {
-		double a = 0.00005 * (double)i, b = 0.00005 * (double)(i * 7919 % ROWS);
+		double a = 1 + 0.00005 * (double)i, b = 1 + 0.00005 * (double)(i * 7919 % ROWS);
 		cells[0][2 * i] = arena_printf(arena, "%.17g", a + 1e-9);
 		cells[0][2 * i + 1] = arena_printf(arena, "%.17g", b - 1e-9);
 		size_t mirrored = ROWS - 1 - i;
@@ -146,7 +146,7 @@ static struct result_set oracle_set(const struct oracle_row *rows, int count, st
 							{ { "t", 1 }, CELL_TEXT } };
 	str_t *cells = ARENA_ARRAY(arena, str_t, 3 * (size_t)count);
 	for (int i = 0; i < count; i++) {
-		cells[3 * i] = arena_printf(arena, "%.5f", rows[i].a * 0.00004);
+		cells[3 * i] = arena_printf(arena, "%.5f", 3 + rows[i].a * 0.00004);
 		cells[3 * i + 1] = arena_printf(arena, "%.5f", 7 + rows[i].b * 0.00004);
 		cells[3 * i + 2] = rows[i].text ? STR("x") : STR("y");
 	}

@@ -30,6 +30,8 @@ static void test_numbers(void **state)
 		  "0.10000000149011612", true },
 		{ "rounding_bucket_edge", "two close values on either side of a rounding border", 'f',
 		  "0.00004999", 'f', "0.00005001", true },
+		{ "rounding_bucket_edge_of_whole_number", "1.00005 rounds to 1.0001, 1.00004 to 1", 'f',
+		  "1.00004", 'f', "1.00006", true },
 		{ "rounding_bucket_edge_2_decimals", "rounding to 2 places would part these", 'f', "1.00499",
 		  'f', "1.00501", true },
 		{ "same_bucket_is_not_close", "rounding to 3 places would join these, 0.0009 apart", 'f',
@@ -39,12 +41,10 @@ static void test_numbers(void **state)
 		{ "absolute_border_included_negative", "the same below zero", 'd', "-100.0001", 'd', "-100",
 		  true },
 		{ "absolute_too_wide", "1.1e-4 apart", 'd', "100.00011", 'd', "100", false },
-		{ "absolute_across_zero", "0.00008 apart, signs differ", 'f', "0.00004", 'f', "-0.00004",
-		  true },
-		{ "absolute_across_zero_too_wide", "0.00012 apart, signs differ", 'f', "0.00006", 'f',
-		  "-0.00006", false },
-		{ "small_values_all_equal", "SPEC's tolerance is absolute: both are about zero", 'f', "1e-5",
-		  'f', "9e-5", true },
+		{ "absolute_across_zero", "0.00008 apart, signs differ: more than 1 % of either", 'f',
+		  "0.00004", 'f', "-0.00004", false },
+		{ "sign_of_rounded_zero", "both are what rounding leaves of zero", 'f', "1e-12", 'f',
+		  "-1e-12", true },
 		{ "cents_lost", "0.01 is a different amount", 'd', "19.99", 'd', "20.00", false },
 		{ "relative_missing", "0.5 in 1e12 is 5e-13", 'd', "1000000000000.5", 'd', "1000000000001",
 		  true },
@@ -79,6 +79,53 @@ static void test_numbers(void **state)
 		{ "empty_text_is_zero", "nothing is no number", 't', "", 'i', "0", false },
 		{ "sign_alone_is_zero", "a dash is no number", 't', "-", 'i', "0", false },
 		{ "year_of_mariadb", "YEAR is a number", 'i', "2024", 'd', "2024", true },
+	};
+	CHECK_ALL(cases, check_value);
+}
+
+/* The absolute tolerance covers 1 % of the larger of two numbers above 1e-12 at most. */
+static void test_small_numbers(void **state)
+{
+	(void)state;
+	static const struct value_case cases[] = {
+		{ "small_rates_all_equal", "a quarter of it", 'f', "0.00002", 'f', "0.00008", false },
+		{ "small_rates_by_power", "the same as databases write it", 'f', "2e-05", 'd', "0.000080",
+		  false },
+		{ "rate_lost", "0.00008 was rounded away", 'f', "0.00008", 'i', "0", false },
+		{ "rate_of_integer_division", "0 where 0.0099 was asked for", 'd', "0.0099", 'i', "0",
+		  false },
+		{ "sign_of_rate", "a gain is no loss", 'f', "0.00002", 'f', "-0.00002", false },
+		{ "cap_begins", "1 % of 0.01 is the tolerance", 'd', "0.01", 'd', "0.0099", true },
+		{ "cap_begins_above", "1e-4 is less than 1 %", 'd', "0.011", 'd', "0.0109", true },
+		{ "cap_begins_above_wide", "1.01e-4 is less than 1 %, and too much", 'd', "0.011", 'd',
+		  "0.010899", false },
+		{ "cap_begins_below", "1e-4 is more than 1 %", 'd', "0.0099", 'd', "0.0098", false },
+		{ "cap_included", "exactly 1 % of the larger", 'd', "0.00100", 'd', "0.00099", true },
+		{ "cap_included_below_zero", "the same below zero", 'd', "-0.00100", 'd', "-0.00099", true },
+		{ "cap_of_smaller", "1.0101 % of the smaller, 1 % of the larger", 'f', "2e-7", 'f', "1.98e-7",
+		  true },
+		{ "cap_passed", "1.01 %", 'd', "0.00100", 'd', "0.0009899", false },
+		{ "digits_of_small_rate", "the fourth digit of one", 'd', "0.00012340", 'd', "0.0001235",
+		  true },
+		{ "noise_of_small_rate", "one rate, divided in two ways", 'f', "0.00012345678901234567", 'd',
+		  "0.000123456789012346", true },
+		{ "noise_is_not_zero", "what rounding leaves of 0.1 + 0.2 - 0.3", 'f',
+		  "5.551115123125783e-17", 'i', "0", true },
+		{ "largest_rounded_zero", "1e-12 itself is not above it", 'f', "1e-12", 'f', "0", true },
+		{ "largest_rounded_zero_in_digits", "the same", 'd', "0.000000000001", 'd', "0.0", true },
+		{ "smallest_number", "above 1e-12 it is a number", 'f', "1.001e-12", 'f', "0", false },
+		{ "smallest_number_below_zero", "the same below zero", 'f', "-1.001e-12", 'f', "0", false },
+		{ "beside_rounded_zero", "one is above 1e-12, 1 % apart", 'f', "1.001e-12", 'f', "9.95e-13",
+		  true },
+		{ "beside_rounded_zero_too_wide", "one is above 1e-12, 2 % apart", 'f', "1.001e-12", 'f',
+		  "9.8e-13", false },
+		{ "rounded_zeros", "both are zero", 'f', "1e-12", 'f', "3e-15", true },
+		{ "denormal_is_zero", "the smallest double", 'f', "5e-324", 'f', "-5e-324", true },
+		{ "array_of_rates", "elements are numbers", 'a', "{0.00002}", 'a', "{0.00008}", false },
+		{ "document_of_rates", "numbers are numbers inside", 'j', "{\"r\": 0.00002}", 'j',
+		  "{\"r\": 0.00008}", false },
+		{ "rates_as_text", "beside a number the text is one", 't', "0.00002", 'f', "0.00008", false },
+		{ "guessed_rates", "SQLite's column of rates", 'u', "0.00002", 'u', "0.00008", false },
 	};
 	CHECK_ALL(cases, check_value);
 }
@@ -415,15 +462,11 @@ static void test_every_byte_of_a_text_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_huge_numbers),
-		cmocka_unit_test(test_guessed_numbers),
-		cmocka_unit_test(test_null),
-		cmocka_unit_test(test_booleans),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_every_byte_of_a_text_counts),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_small_numbers),
+		cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_guessed_numbers),
+		cmocka_unit_test(test_null),	     cmocka_unit_test(test_booleans),
+		cmocka_unit_test(test_texts),	     cmocka_unit_test(test_every_byte_of_a_text_counts),
+		cmocka_unit_test(test_bytes),	     cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_json),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
