@@ -1,18 +1,22 @@
 #include "sql/fence.h"
 
-#include <ctype.h>
+#include "sql/statement_words.h"
 
-static const char *const statement_words[] = {
-	"select", "with",    "values",	"table",      "explain", "show",    "insert",	 "update",
-	"delete", "merge",   "replace", "create",     "drop",	 "alter",   "truncate",	 "grant",
-	"revoke", "copy",    "call",	"do",	      "begin",	 "commit",  "rollback",	 "set",
-	"reset",  "execute", "prepare", "deallocate", "vacuum",	 "reindex", "refresh",	 "lock",
-	"pragma", "attach",  "detach",	"listen",     "notify",	 "discard", "checkpoint"
-};
+#include <ctype.h>
 
 static bool space(char c)
 {
 	return isspace((unsigned char)c) != 0;
+}
+
+static bool ends_line(char c)
+{
+	return c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static bool word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
 /* The range [*start, *end) without surrounding space; closing semicolons go too. */
@@ -24,43 +28,81 @@ static void trim(str_t sql, size_t *start, size_t *end)
 		--*end;
 }
 
-static bool word_at(str_t sql, size_t at, size_t end, const char *word)
-{
-	size_t length = strlen(word);
-	if (at + length > end || strncasecmp(sql.ptr + at, word, length) != 0)
-		return false;
-	return at + length == end ||
-	       !(isalnum((unsigned char)sql.ptr[at + length]) || sql.ptr[at + length] == '_');
-}
+/* ---- what is provably no statement ---- */
 
-static bool statement_at(str_t sql, size_t at, size_t end)
+/* Behind what a statement may have in front of its first word on a line: blanks, brackets, and the byte order
+ * mark, which SQLite reads as space wherever it stands. */
+static size_t skip_opening(str_t sql, size_t at, size_t end)
 {
-	while (at < end && (space(sql.ptr[at]) || sql.ptr[at] == '('))
-		at++;
-	for (size_t i = 0; i < sizeof statement_words / sizeof *statement_words; i++) {
-		if (word_at(sql, at, end, statement_words[i]))
-			return true;
+	static const char mark[] = "\xEF\xBB\xBF";
+	for (;;) {
+		if (at < end && (sql.ptr[at] == '(' || (space(sql.ptr[at]) && !ends_line(sql.ptr[at]))))
+			at++;
+		else if (end - at >= 3 && memcmp(sql.ptr + at, mark, 3) == 0)
+			at += 3;
+		else
+			return at;
 	}
-	return false;
 }
 
-static size_t line_end(str_t sql, size_t at, size_t end)
+/* The word that stands at `at`; empty: none does. */
+static str_t word_at(str_t sql, size_t at, size_t end)
 {
-	const char *newline = memchr(sql.ptr + at, '\n', end - at);
-	return newline ? (size_t)(newline - sql.ptr) : end;
+	size_t stop = at;
+	while (stop < end && word_char(sql.ptr[stop]))
+		stop++;
+	return (str_t){ sql.ptr + at, stop - at };
 }
 
-/* Whether some line of [start, end) begins like a statement: it is not prose that may be dropped. */
-static bool has_statement_line(str_t sql, size_t start, size_t end)
+static bool statement_at(str_t sql, size_t at, size_t end, enum sql_dialect dialect)
 {
-	while (start < end) {
-		size_t stop = line_end(sql, start, end);
-		if (statement_at(sql, start, stop))
-			return true;
-		start = stop + 1;
+	return statement_word(word_at(sql, skip_opening(sql, at, end), end), dialect) != STATEMENT_WORD_NONE;
+}
+
+/* Whether a comment opens or closes at `at`, by any rule of the dialect. */
+static bool comment_at(str_t sql, size_t at, size_t end, enum sql_dialect dialect)
+{
+	char c = sql.ptr[at], next = at + 1 < end ? sql.ptr[at + 1] : '\0';
+	return (c == '-' && next == '-') || (c == '/' && next == '*') || (c == '*' && next == '/') ||
+	       (c == '#' && dialect == SQL_MYSQL);
+}
+
+/* The interactive clients take lines that begin so for their own commands. */
+static bool begins_client_command(char c, enum sql_dialect dialect)
+{
+	return c == '\\' || (c == '.' && dialect == SQL_SQLITE);
+}
+
+/* Whether [start, end) is provably no statement: no line of it begins like one, nothing but space follows a
+ * semicolon, and no comment hides anything. */
+static bool is_prose(str_t sql, size_t start, size_t end, enum sql_dialect dialect)
+{
+	bool line_begins = true, closed = false;
+	for (size_t at = start; at < end; at++) {
+		char c = sql.ptr[at];
+		if (space(c)) {
+			line_begins |= ends_line(c);
+			continue;
+		}
+		if ((closed && c != ';') || comment_at(sql, at, end, dialect))
+			return false;
+		if (line_begins && (statement_at(sql, at, end, dialect) || begins_client_command(c, dialect)))
+			return false;
+		closed |= c == ';';
+		line_begins = false;
 	}
-	return false;
+	return true;
 }
+
+/* The same of what stands in front of a statement, which must not follow a semicolon either. */
+static bool is_lead(str_t sql, size_t start, size_t end, enum sql_dialect dialect)
+{
+	return !memchr(sql.ptr + start, ';', end - start) && is_prose(sql, start, end, dialect);
+}
+
+/* ---- what is taken off ---- */
+
+enum unwrapping { UNWRAP_NOTHING, UNWRAP_TAKEN, UNWRAP_REFUSED };
 
 /* Position of the next ``` in [at, end), or `end`. */
 static size_t find_fence(str_t sql, size_t at, size_t end)
@@ -69,75 +111,98 @@ static size_t find_fence(str_t sql, size_t at, size_t end)
 	return found ? (size_t)(found - sql.ptr) : end;
 }
 
-enum fence { FENCE_NONE, FENCE_TAKEN, FENCE_REFUSED };
-
 /* Content of the only fenced block. Two blocks are two statements at least: refused. */
-static enum fence take_fence(str_t sql, size_t *start, size_t *end)
+static enum unwrapping take_fence(str_t sql, enum sql_dialect dialect, size_t *start, size_t *end)
 {
 	size_t open = find_fence(sql, *start, *end);
 	if (open == *end)
-		return FENCE_NONE;
+		return UNWRAP_NOTHING;
 	size_t content = open + 3;
-	while (content < *end && (isalnum((unsigned char)sql.ptr[content]) || sql.ptr[content] == '_') &&
-	       !statement_at(sql, content, *end))
-		content++;
+	str_t tag = word_at(sql, content, *end);
+	if (statement_word(tag, dialect) == STATEMENT_WORD_NONE)
+		content += tag.len;
 	size_t close = find_fence(sql, content, *end);
-	if (statement_at(sql, *start, open) && close == *end) {
-		*end = open; /* only the closing fence was written */
-		return FENCE_TAKEN;
+	if (close == *end &&
+	    statement_at(sql, *start, open, dialect)) { /* only the closing one was written */
+		if (!is_prose(sql, open + 3, *end, dialect))
+			return UNWRAP_REFUSED;
+		*end = open;
+		return UNWRAP_TAKEN;
 	}
 	size_t after = close == *end ? *end : close + 3;
-	if (find_fence(sql, after, *end) != *end || has_statement_line(sql, *start, open) ||
-	    has_statement_line(sql, after, *end))
-		return FENCE_REFUSED;
+	if (find_fence(sql, after, *end) != *end || !is_lead(sql, *start, open, dialect) ||
+	    !is_prose(sql, after, *end, dialect))
+		return UNWRAP_REFUSED;
 	*start = content;
 	*end = close;
-	return FENCE_TAKEN;
+	return UNWRAP_TAKEN;
 }
 
 /* `…` around the whole text. */
-static bool take_backticks(str_t sql, size_t *start, size_t *end)
+static enum unwrapping take_backticks(str_t sql, size_t *start, size_t *end)
 {
 	if (*end - *start < 2 || sql.ptr[*start] != '`' || sql.ptr[*end - 1] != '`' ||
 	    memchr(sql.ptr + *start + 1, '`', *end - *start - 2) != NULL)
-		return false;
+		return UNWRAP_NOTHING;
 	++*start;
 	--*end;
-	return true;
+	return UNWRAP_TAKEN;
 }
 
-/* Prose in front: lines up to the first that begins like a statement, or a lead that ends in a colon. */
-static bool drop_lead(str_t sql, size_t *start, size_t end)
+/* The first token behind `at` that is neither space, comment nor an opening bracket. */
+static struct scan_token first_token(str_t sql, size_t at, enum sql_dialect dialect)
 {
-	if (statement_at(sql, *start, end))
-		return false;
-	for (size_t at = *start; at < end; at++) {
-		if ((sql.ptr[at] == '\n' || sql.ptr[at] == ':') && statement_at(sql, at + 1, end)) {
-			*start = at + 1;
-			return true;
-		}
-	}
-	return false;
+	struct scan_token token = scan_next(sql, at, dialect);
+	while (scan_is_char(sql, token, '('))
+		token = scan_next(sql, token.offset + 1, dialect);
+	return token;
 }
 
-/* Prose behind: what follows a semicolon at the end of a line, unless a statement is in it. */
-static bool drop_tail(str_t sql, size_t start, size_t *end)
+/* Prose in front of a statement that begins a line or follows a colon; comments in front of it stay. */
+static enum unwrapping drop_lead(str_t sql, enum sql_dialect dialect, size_t *start, size_t end)
+{
+	if (statement_at(sql, *start, end, dialect))
+		return UNWRAP_NOTHING;
+	str_t text = { sql.ptr, end };
+	for (size_t at = *start; at < end; at++) {
+		if (sql.ptr[at] != '\n' && sql.ptr[at] != ':')
+			continue;
+		struct scan_token token = first_token(text, at + 1, dialect);
+		if (token.kind == SCAN_BROKEN || token.kind == SCAN_END)
+			return UNWRAP_NOTHING;
+		str_t word = { sql.ptr + token.offset, token.len };
+		if (token.kind == SCAN_WORD && statement_word(word, dialect) != STATEMENT_WORD_NONE) {
+			if (!is_lead(sql, *start, at + 1, dialect))
+				return UNWRAP_REFUSED;
+			*start = at + 1;
+			return UNWRAP_TAKEN;
+		}
+		/* nothing begins up to there; a word may be followed by the next colon */
+		at = token.kind == SCAN_WORD || token.len == 1 ? token.offset - 1
+							       : token.offset + token.len - 1;
+	}
+	return UNWRAP_NOTHING;
+}
+
+/* Prose behind the first semicolon that ends a line. */
+static enum unwrapping drop_tail(str_t sql, enum sql_dialect dialect, size_t start, size_t *end)
 {
 	for (size_t at = start; at < *end; at++) {
 		if (sql.ptr[at] != ';')
 			continue;
-		size_t stop = line_end(sql, at, *end);
 		size_t after = at + 1;
-		while (after < stop && space(sql.ptr[after]))
+		while (after < *end && space(sql.ptr[after]) && !ends_line(sql.ptr[after]))
 			after++;
-		if (after != stop)
+		if (after == *end)
+			return UNWRAP_NOTHING;
+		if (!ends_line(sql.ptr[after]))
 			continue;
-		if (stop == *end || has_statement_line(sql, stop, *end))
-			return false;
+		if (!is_prose(sql, after, *end, dialect))
+			return UNWRAP_REFUSED;
 		*end = at;
-		return true;
+		return UNWRAP_TAKEN;
 	}
-	return false;
+	return UNWRAP_NOTHING;
 }
 
 struct fence_result fence_trim(str_t sql)
@@ -150,19 +215,21 @@ struct fence_result fence_trim(str_t sql)
 	return (struct fence_result){ { sql.ptr + start, end - start }, start, false };
 }
 
-struct fence_result fence_unwrap(str_t sql)
+struct fence_result fence_unwrap(str_t sql, enum sql_dialect dialect)
 {
 	size_t start = 0, end = sql.len;
 	trim(sql, &start, &end);
-	enum fence fence = take_fence(sql, &start, &end);
-	bool wrapped = fence == FENCE_TAKEN;
-	if (fence == FENCE_NONE)
-		wrapped = take_backticks(sql, &start, &end);
+	enum unwrapping fence = take_fence(sql, dialect, &start, &end);
+	if (fence == UNWRAP_NOTHING)
+		fence = take_backticks(sql, &start, &end);
 	trim(sql, &start, &end);
-	if (fence != FENCE_REFUSED) {
-		wrapped |= drop_lead(sql, &start, end);
-		wrapped |= drop_tail(sql, start, &end);
-		trim(sql, &start, &end);
-	}
+	if (fence == UNWRAP_REFUSED)
+		return fence_trim(sql);
+	enum unwrapping lead = drop_lead(sql, dialect, &start, end);
+	enum unwrapping tail = drop_tail(sql, dialect, start, &end);
+	if (lead == UNWRAP_REFUSED || tail == UNWRAP_REFUSED)
+		return fence_trim(sql);
+	trim(sql, &start, &end);
+	bool wrapped = fence == UNWRAP_TAKEN || lead == UNWRAP_TAKEN || tail == UNWRAP_TAKEN;
 	return (struct fence_result){ { sql.ptr + start, end - start }, start, wrapped };
 }

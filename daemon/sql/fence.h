@@ -1,10 +1,14 @@
 /*
  * Statement inside what a language model wrote: a markdown fence or prose around it is taken off. Pure; any
- * thread.
+ * thread; linear in the length.
+ *
+ * What is taken off is provably no statement of the dialect: no line of it begins with a word that begins a
+ * statement there (statement_words.def), nothing but space follows a semicolon, and it holds no comment. Else
+ * nothing is taken off, not even the fence.
  */
 #pragma once
 
-#include "common/str.h"
+#include "sql/catalog/catalog.h"
 
 struct fence_result {
 	str_t text;    /* part of the input, without space around it */
@@ -13,8 +17,9 @@ struct fence_result {
 };
 
 /* `text` points into `sql`, hence it is not NUL-terminated in general; closing semicolons are taken off, too.
- * Prose is only taken off in front of a line that begins with a word that begins a statement. */
-struct fence_result fence_unwrap(str_t sql);
+ * Prose is only taken off around a statement that begins a line or follows a colon, and that ends the text or
+ * ends with a semicolon at the end of a line. */
+struct fence_result fence_unwrap(str_t sql, enum sql_dialect dialect);
 
 /* The text as given, without space around it; points into it likewise. */
 struct fence_result fence_trim(str_t sql);

@@ -15,8 +15,10 @@ static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struc
 	*ret_failure = (struct mysql_failure){ 0 };
 	*ret_root = mysql_parse(arena_text(arena, part.text.ptr, part.text.len), MYSQL_ANY_MODE, arena,
 				ret_failure);
-	struct fence_result unwrapped = fence_unwrap(sql);
-	if (*ret_root || !unwrapped.wrapped)
+	if (*ret_root)
+		return part;
+	struct fence_result unwrapped = fence_unwrap(sql, SQL_MYSQL);
+	if (!unwrapped.wrapped)
 		return part;
 	*ret_failure = (struct mysql_failure){ 0 };
 	*ret_root = mysql_parse(arena_text(arena, unwrapped.text.ptr, unwrapped.text.len), MYSQL_ANY_MODE,

@@ -1,24 +1,14 @@
 #include "sql/mysql/parser.h"
 
 #include "sql/mysql/grammar.h"
+#include "sql/statement_words.h"
 
-/* First words of statements that are none of ours: they are named for what they are. */
+/* Statements that are none of ours are named for what they are. */
 static bool at_other_statement(const struct mysql_parser *parser)
 {
-	static const char *const words[] = {
-		"insert",    "update",	 "delete",    "replace",  "create",   "drop",	  "alter",
-		"truncate",  "rename",	 "grant",     "revoke",	  "call",     "do",	  "handler",
-		"load",	     "set",	 "use",	      "lock",	  "unlock",   "begin",	  "start",
-		"commit",    "rollback", "savepoint", "release",  "prepare",  "execute",  "deallocate",
-		"flush",     "reset",	 "purge",     "change",	  "kill",     "shutdown", "install",
-		"uninstall", "optimize", "repair",    "check",	  "checksum", "backup",	  "binlog",
-		"cache",     "xa",	 "signal",    "resignal", "get",      "help",	  "analyze",
-		"import",    "clone",	 "restart",   "declare",  "stop",     "delimiter"
-	};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (mysql_at(parser, 0, words[i]))
-			return true;
-	return false;
+	const struct mysql_token *token = mysql_peek(parser, 0);
+	return token->kind == MYSQL_TOKEN_WORD &&
+	       statement_word(token->value, SQL_MYSQL) == STATEMENT_WORD_OTHER;
 }
 
 /* What EXPLAIN may say in front of the query; ANALYZE runs it. */

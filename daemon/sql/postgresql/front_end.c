@@ -17,7 +17,7 @@ static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struc
 	parse_part(&part, arena, parsed);
 	if (!str_present(parsed->error))
 		return part;
-	struct fence_result unwrapped = fence_unwrap(sql);
+	struct fence_result unwrapped = fence_unwrap(sql, SQL_POSTGRESQL);
 	if (!unwrapped.wrapped)
 		return part;
 	parse_end(parsed);

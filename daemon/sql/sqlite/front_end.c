@@ -384,8 +384,10 @@ void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
 	struct fence_result part = { request->sql, 0, false };
 	begin(request, &part, arena, &state);
 	analyse_part(&state, ret_analysis);
-	struct fence_result unwrapped = fence_unwrap(request->sql);
-	if (state.broken && unwrapped.wrapped) {
+	struct fence_result unwrapped = { 0 };
+	if (state.broken)
+		unwrapped = fence_unwrap(request->sql, SQL_SQLITE);
+	if (unwrapped.wrapped) {
 		begin(request, &unwrapped, arena, &state);
 		front_end_note_fence(&unwrapped, &state.diagnostics);
 		analyse_part(&state, ret_analysis);

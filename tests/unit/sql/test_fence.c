@@ -32,6 +32,24 @@ static const struct row rows[] = {
 	  "```sql\nSELECT 1\n```\n```sql\nDROP TABLE t\n```", 0, false },
 	{ "SELECT 1;\nDROP TABLE t", "SELECT 1;\nDROP TABLE t", 0, false },
 	{ "```sql\nSELECT 1\n```\ndrop table t", "```sql\nSELECT 1\n```\ndrop table t", 0, false },
+	{ "SELECT 1\n```\nDROP TABLE t", "SELECT 1\n```\nDROP TABLE t", 0, false },
+	{ "SELECT 1;\nAnalyze t;\nI hope this helps", "SELECT 1;\nAnalyze t;\nI hope this helps", 0, false },
+	{ "SELECT 1;\nNote; drop table t", "SELECT 1;\nNote; drop table t", 0, false },
+	{ "SELECT 1;\nNote /* that", "SELECT 1;\nNote /* that", 0, false },
+	{ "SELECT 1;\nNote -- that", "SELECT 1;\nNote -- that", 0, false },
+	{ "SELECT 1;\n\\! rm", "SELECT 1;\n\\! rm", 0, false },
+	{ "Sure; here:\nSELECT 1", "Sure; here:\nSELECT 1", 0, false },
+	{ "With joy:\nSELECT 1", "With joy:\nSELECT 1", 0, false },
+	{ "SELECT 1;\nThis is\r(\xEF\xBB\xBF ((drop table t",
+	  "SELECT 1;\nThis is\r(\xEF\xBB\xBF ((drop table t", 0, false },
+	{ "``` \nprose\nSELECT 1\n```\nWith this, all is one.",
+	  "``` \nprose\nSELECT 1\n```\nWith this, all is one.", 0, false },
+	/* Prose is no less prose for words that begin statements elsewhere, or inside a line. */
+	{ "SELECT 1;\n\nUse it to select and drop.", "SELECT 1", 0, true },
+	{ "SELECT 1;\n\n- **With** this;", "SELECT 1", 0, true },
+	/* Comments in front of the statement belong to it. */
+	{ "Here it is:\n-- one\nSELECT 1", "-- one\nSELECT 1", 12, true },
+	{ "```sql\n/* one */ SELECT 1\n```", "/* one */ SELECT 1", 7, true },
 };
 
 static void unwraps(void **state)
@@ -39,7 +57,7 @@ static void unwraps(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		str_t given = str_from(rows[i].given);
-		struct fence_result result = fence_unwrap(given);
+		struct fence_result result = fence_unwrap(given, SQL_POSTGRESQL);
 		if (!str_is(result.text, rows[i].text) || result.offset != rows[i].offset ||
 		    result.wrapped != rows[i].wrapped)
 			fail_msg("row %zu: \"" STR_FMT "\" at %zu, wrapped %d", i, STR_ARG(result.text),
