@@ -139,6 +139,18 @@ void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast)
 		catalog_index_cast(builder->catalog, builder->scratch, draft);
 }
 
+void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)
+{
+	char reason[256];
+	va_list arguments;
+	if (str_present(builder->catalog->gap))
+		return;
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof reason, format, arguments);
+	va_end(arguments);
+	builder->catalog->gap = arena_text(builder->arena, reason, strlen(reason));
+}
+
 struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name)
 {
 	return catalog_index_find(&builder->catalog->relation_index, schema, name);

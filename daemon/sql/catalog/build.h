@@ -59,6 +59,10 @@ struct catalog_type *catalog_add_type(struct catalog_builder *builder, struct ca
 void catalog_add_operator(struct catalog_builder *builder, struct catalog_operator operator_);
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast);
 
+/* Notes why the catalog may lack functions, types, operators or casts; the first reason is kept. */
+void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* A relation or type that was added to a live catalog, to be changed before catalog_finish; NULL when there
  * is none. */
 struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name);

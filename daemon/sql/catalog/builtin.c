@@ -18,8 +18,13 @@ static void compile_builtins(void)
 		abort();
 }
 
-void catalog_begin_on_builtins(struct catalog_builder *builder)
+const struct catalog *catalog_builtin(void)
 {
 	pthread_once(&builtins_once, compile_builtins);
-	catalog_begin_live(builder, builtins);
+	return builtins;
+}
+
+void catalog_begin_on_builtins(struct catalog_builder *builder)
+{
+	catalog_begin_live(builder, catalog_builtin());
 }

@@ -234,7 +234,7 @@ const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id s
 	return found || !catalog->base ? found : catalog_cast(catalog->base, source, target);
 }
 
-bool catalog_has_unknown_extensions(const struct catalog *catalog)
+str_t catalog_gap(const struct catalog *catalog)
 {
-	return catalog->unknown_extensions;
+	return catalog->gap;
 }

@@ -193,6 +193,9 @@ const struct catalog_operator *const *catalog_operators(const struct catalog *ca
 /* What CREATE CAST or the system defines between exactly these two types, or NULL. */
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target);
 
-/* Whether it was compiled from a file that names extensions, whose functions, types and operators are not in
- * it: a name that is not found may be one of theirs. */
-bool catalog_has_unknown_extensions(const struct catalog *catalog);
+/* Why it may lack functions, types, operators or casts that are there: a name that is not found proves
+ * nothing. Absent: it has all of them. */
+str_t catalog_gap(const struct catalog *catalog);
+
+/* What every PostgreSQL 15 brings along. */
+const struct catalog *catalog_builtin(void);

@@ -155,7 +155,7 @@ void catalog_compute_digest(struct catalog *catalog)
 	}
 	buf_append(&buf, catalog->system_digest, DIGEST_BYTES);
 	buf_append_u32(&buf, (uint32_t)catalog->dialect);
-	WRITE_FLAGS(&buf, catalog->unknown_extensions);
+	WRITE_FLAGS(&buf, str_present(catalog->gap));
 	buf_append_u64(&buf, catalog->path_count);
 	for (size_t i = 0; i < catalog->path_count; i++)
 		write_text(&buf, catalog->path[i]);

@@ -50,7 +50,7 @@ struct catalog {
 	atomic_size_t *references; /* apart, so that the catalog itself is never written to */
 	const struct catalog *base;
 	enum sql_dialect dialect;
-	bool unknown_extensions;
+	str_t gap; /* or absent */
 	int64_t read_at_ms;
 	str_t source;
 	char digest[DIGEST_HEX_SIZE];

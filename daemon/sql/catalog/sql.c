@@ -233,6 +233,14 @@ static const char *stray_statement(const Node *statement)
 	}
 }
 
+/* What an extension brings along stands in its own files. plpgsql has nothing that a query can call. */
+static void note_extension(struct sql_compiler *compiler, const CreateExtensionStmt *create)
+{
+	if (strcmp(create->extname, "plpgsql") != 0)
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have what extension \"%s\" creates", create->extname);
+}
+
 /* Types, functions and what is made of them. */
 static void compile_object(struct sql_compiler *compiler, const Node *statement)
 {
@@ -262,8 +270,7 @@ static void compile_object(struct sql_compiler *compiler, const Node *statement)
 		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
 		break;
 	case T_CreateExtensionStmt:
-		compiler->builder.catalog->unknown_extensions |=
-			strcmp(((const CreateExtensionStmt *)statement)->extname, "plpgsql") != 0;
+		note_extension(compiler, (const CreateExtensionStmt *)statement);
 		break;
 	case T_CreateRangeStmt:
 		sql_add_range(compiler, (const CreateRangeStmt *)statement);

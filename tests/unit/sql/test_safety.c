@@ -206,13 +206,6 @@ static const struct attack calls[] = {
 	{ "SELECT timeofday()", "volatile_function", 7 },
 	{ "SELECT pg_hba_file_rules()", "system_catalog", 7 },
 	{ "SELECT * FROM pg_show_all_file_settings()", "system_catalog", 14 },
-	{ "SELECT wipe_everything()", "unanalysable", 7 },
-	{ "SELECT public.lower('x')", "unanalysable", 7 },
-	{ "SELECT a OPERATOR(public.+) b FROM t", "unanalysable", 9 },
-	{ "SELECT a ~~~ b FROM t", "unanalysable", 9 },
-	{ "SELECT a FROM t ORDER BY a USING OPERATOR(evil.<)", "unanalysable", -1 },
-	{ "SELECT a OPERATOR(public.=) ANY (SELECT 1) FROM t", "unanalysable", -1 },
-	{ "SELECT * FROM t TABLESAMPLE evil(1)", "unanalysable", -1 },
 };
 
 static void test_functions(void **state)
@@ -404,11 +397,15 @@ static const char *const reads[] = {
 	"SELECT version()",
 	"SELECT current_user, current_database()",
 	"SELECT 'users'::regclass, '1'::int, CAST('2020-01-01' AS date), '{1,2}'::int[]",
-	"SELECT 'happy'::mood, x::numeric(10,2), y::citext FROM t",
+	"SELECT '1'::bigint, x::numeric(10,2), y::timestamptz[], z::information_schema.sql_identifier FROM t",
+	"SELECT int4(a), uuid(b), pg_catalog.text(c), json('{}'), ('x'::text).length FROM t",
+	"SELECT * FROM jsonb_to_recordset('[]') AS x(a int, b text[])",
+	"SELECT rank(1) WITHIN GROUP (ORDER BY a), mode() WITHIN GROUP (ORDER BY b), count(*) FROM t",
+	"SELECT concat_ws(',', VARIADIC ARRAY['a', 'b']), format('%s', a, b, c), make_interval(days => 1) "
+	"FROM t",
 	"SELECT a OPERATOR(pg_catalog.+) b FROM t",
 	"SELECT doc->>'a', doc#>>'{b,c}', doc @> '{}' FROM t WHERE doc ? 'k'",
-	"SELECT embedding <=> '[1,2]' FROM items ORDER BY embedding <-> '[3,4]' LIMIT 5",
-	"SELECT name % 'x', name <% 'y' FROM t",
+	"SELECT a FROM items ORDER BY place <-> '(3,4)' LIMIT 5",
 	"SELECT row_number() OVER (PARTITION BY a ORDER BY b DESC), lag(b, 1) OVER w FROM t WINDOW w "
 	"AS "
 	"(ORDER BY c)",
@@ -473,6 +470,68 @@ static void test_reads(void **state)
 	pass_all(reads, COUNT(reads));
 }
 
+/* What is neither built in nor in a catalog may do anything. */
+static const struct {
+	const char *sql;
+	const char *doubt; /* how it begins */
+} unknowns[] = {
+	{ "SELECT wipe_everything()", "function wipe_everything is not known: there is no catalog" },
+	{ "SELECT public.lower('x')", "function public.lower " },
+	{ "SELECT lower('x', 'y', 'z')", "function lower " },
+	{ "SELECT count(*) FROM t WHERE wipe_everything(a) > 1", "function wipe_everything " },
+	{ "SELECT * FROM t, LATERAL wipe_everything(t.a)", "function wipe_everything " },
+	{ "SELECT a FROM t LIMIT wipe_everything()", "function wipe_everything " },
+	{ "SELECT sum(a) OVER (ROWS wipe_everything() PRECEDING) FROM t", "function wipe_everything " },
+	{ "VALUES (wipe_everything())", "function wipe_everything " },
+	{ "SELECT ('x'::text).wipe_everything", "function wipe_everything " },
+	{ "SELECT ('x').wipe_everything", "function wipe_everything " },
+	{ "SELECT wipe_everything(VARIADIC ARRAY[1])", "function wipe_everything " },
+	{ "SELECT wipe_everything(1) WITHIN GROUP (ORDER BY a) FROM t", "function wipe_everything " },
+	{ "SELECT a OPERATOR(public.+) b FROM t", "operator public.+ " },
+	{ "SELECT a ~~~ b FROM t", "operator ~~~ " },
+	{ "SELECT a OPERATOR(public.===) b FROM t", "operator public.=== " },
+	{ "SELECT @@@ a FROM t", "operator @@@ " },
+	{ "SELECT a FROM t ORDER BY a USING OPERATOR(evil.<)", "operator evil.< " },
+	{ "SELECT a OPERATOR(public.=) ANY (SELECT 1) FROM t", "operator public.= " },
+	{ "SELECT embedding <=> '[1,2]' FROM items LIMIT 5", "operator <=> " },
+	{ "SELECT name % 'x', name <% 'y' FROM t", "operator <% " },
+	{ "SELECT 5::evil_dom", "type evil_dom " },
+	{ "SELECT CAST(5 AS evil_dom)", "type evil_dom " },
+	{ "SELECT evil_dom '5'", "type evil_dom " },
+	{ "SELECT evil_dom(5)", "function evil_dom " },
+	{ "SELECT (5).evil_dom", "function evil_dom " },
+	{ "SELECT '{5}'::evil_dom[]", "type evil_dom " },
+	{ "SELECT '{5}'::_evil_dom", "type _evil_dom " },
+	{ "SELECT '5'::public.text", "type public.text " },
+	{ "SELECT evil.dom '5'", "type evil.dom " },
+	{ "SELECT * FROM jsonb_to_recordset('[{\"e\": 5}]') AS x(e evil_dom)", "type evil_dom " },
+	{ "SELECT * FROM json_to_record('{}') AS x(e evil_dom[])", "type evil_dom " },
+	{ "SELECT * FROM ROWS FROM (json_to_record('{}') AS (e evil_dom)) x", "type evil_dom " },
+	{ "SELECT * FROM XMLTABLE('/a' PASSING '<a/>' COLUMNS e evil_dom PATH 'b')", "type evil_dom " },
+	{ "SELECT XMLSERIALIZE(CONTENT x AS evil_dom) FROM t", "type evil_dom " },
+	{ "SELECT * FROM t TABLESAMPLE evil(1)", "sampling method evil " },
+	{ "SELECT 'happy'::mood, y::citext FROM t", "type mood " },
+};
+
+static void test_what_is_not_known(void **state)
+{
+	unsigned wrong = 0;
+	(void)state;
+	for (size_t i = 0; i < COUNT(unknowns); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = { 0 };
+		analyse(unknowns[i].sql, false, arena, &analysis);
+		bool told = str_present(analysis.doubt) &&
+			    strncmp(analysis.doubt.ptr, unknowns[i].doubt, strlen(unknowns[i].doubt)) == 0;
+		if (analysis.verdict == SQL_UNKNOWN && told)
+			continue;
+		print_violations(unknowns[i].sql, &analysis);
+		print_error("  " STR_FMT " instead of %s\n", STR_ARG(analysis.doubt), unknowns[i].doubt);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
 static void test_target_without_catalog(void **state)
 {
 	static const struct {
@@ -483,6 +542,7 @@ static void test_target_without_catalog(void **state)
 		{ "SELECT st_distance(a, b) FROM t", SQL_UNKNOWN },
 		{ "SELECT a OPERATOR(public.+) b FROM t", SQL_UNKNOWN },
 		{ "SELECT pg_sleep(1)", SQL_UNSAFE },
+		{ "SELECT wipe_everything(), pg_sleep(1)", SQL_UNSAFE },
 		{ "DELETE FROM t", SQL_UNSAFE },
 		{ "SELECT * FROM pg_shadow", SQL_UNSAFE },
 	};
@@ -561,6 +621,7 @@ int main(void)
 		cmocka_unit_test(test_attribute_notation),
 		cmocka_unit_test(test_catalogs),
 		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_what_is_not_known),
 		cmocka_unit_test(test_target_without_catalog),
 		cmocka_unit_test(test_all_violations_are_reported),
 		cmocka_unit_test(test_every_node_tag_is_treated),

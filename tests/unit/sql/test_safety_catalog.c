@@ -100,6 +100,62 @@ static void test_functions(void **state)
 	check_all(cases, COUNT(cases), NULL);
 }
 
+/* A catalog that may lack things: what it lacks is not known. Of the whole of one, it does not exist. */
+static void test_extensions(void **state)
+{
+	static const char *const unknowns[] = {
+		"SELECT public.wipe_all()",
+		"SELECT wipe_all(id) FROM users",
+		"SELECT * FROM wipe_all()",
+		"SELECT lower(id) FROM users",
+		"SELECT u.wipe_all FROM users u",
+		"SELECT (u).wipe_all FROM users u",
+		"SELECT (u.name).wipe_all FROM users u",
+		"SELECT name(u) FROM users u",
+		"SELECT ('x'::text).wipe_all",
+		"SELECT id FROM users WHERE name === 'x'",
+		"SELECT id FROM users WHERE id % name",
+		"SELECT id FROM users WHERE id = name",
+		"SELECT '5'::evil_dom",
+		"SELECT evil_dom(id) FROM users",
+		"SELECT id::date FROM users",
+		"SELECT CASE WHEN true THEN id ELSE name END FROM users",
+		"SELECT * FROM jsonb_to_recordset('[]') AS x(e evil_dom)",
+		"SELECT id FROM looks",
+	};
+	static const char *const reads[] = {
+		"SELECT id, name::integer, lower(name), count(*) FROM users GROUP BY 1, 2, 3",
+		"SELECT o.total + 1 FROM orders o JOIN users u ON u.id = o.user_id WHERE u.name LIKE 'a%'",
+		"SELECT u FROM users u LIMIT 1",
+		"SELECT tax(total) FROM orders LIMIT 1",
+		"SELECT id FROM tame LIMIT 1",
+	};
+	struct catalog *complete = catalog;
+	(void)state;
+	for (unsigned lacks = 0; lacks < 2; lacks++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		str_t text =
+			arena_printf(arena, "%s%s;CREATE VIEW looks AS SELECT wipe_all(id) AS id FROM users",
+				     lacks ? "CREATE EXTENSION pg_cron;" : "", schema);
+		assert_int_equal(compile_catalog(text.ptr), 0);
+		for (size_t i = 0; i < COUNT(unknowns); i++) {
+			struct sql_analysis analysis = analyse(unknowns[i], NULL, arena);
+			if (analysis.verdict != (lacks ? SQL_UNKNOWN : SQL_SAFE))
+				print_error("%s\n", unknowns[i]);
+			assert_int_equal(analysis.verdict, lacks ? SQL_UNKNOWN : SQL_SAFE);
+			assert_true(!lacks || strstr(analysis.doubt.ptr, "extension \"pg_cron\""));
+		}
+		for (size_t i = 0; i < COUNT(reads); i++) {
+			struct sql_analysis analysis = analyse(reads[i], NULL, arena);
+			if (analysis.verdict != SQL_SAFE)
+				print_error("%s\n  " STR_FMT "\n", reads[i], STR_ARG(analysis.doubt));
+			assert_int_equal(analysis.verdict, SQL_SAFE);
+		}
+		catalog_unref(catalog);
+	}
+	catalog = complete;
+}
+
 static void test_relations(void **state)
 {
 	static const struct expectation cases[] = {
@@ -196,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_relations),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_canonical_with_catalog),

@@ -28,12 +28,10 @@ struct builtin {
 };
 
 #define PG_BUILTIN(name, volatility, public) { name, volatility },
-#define PG_OPERATOR(name)
 static const struct builtin builtins[] = {
 #include "sql/postgresql/pg_builtin.def"
 };
 #undef PG_BUILTIN
-#undef PG_OPERATOR
 
 static int compare_builtin(const void *key, const void *item)
 {

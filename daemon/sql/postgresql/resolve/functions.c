@@ -72,7 +72,7 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			       bool ambiguous, bool some_take_count)
 {
 	if (function->overloads_count == 0) {
-		if (catalog_has_unknown_extensions(resolver->catalog))
+		if (resolver_lacks_names(resolver))
 			return;
 		bool foreign = list_length(call->funcname) > 2;
 		str_t hint =
@@ -330,6 +330,7 @@ static type_id resolve_otherwise(struct resolver *resolver, const FuncCall *call
 	bool plain = !call->agg_star && !call->agg_distinct && !call->over && !call->agg_order &&
 		     !call->agg_filter && !call->func_variadic;
 	type_id type = TYPE_UNSURE;
+	resolver_note_missing(resolver, "function", function->name);
 	if (plain && column_of_argument(resolver, call, arguments, &type) != SURELY_NOT) {
 		function->kind = FUNCTION_CAST;
 		return type;

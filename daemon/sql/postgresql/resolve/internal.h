@@ -198,6 +198,10 @@ void resolver_record_operator(struct resolver *resolver, struct resolved_operato
 void resolver_note_cast(struct resolver *resolver, type_id source, type_id target, int location);
 /* Whether a hint may still be looked for: that goes through all names there are. */
 bool resolver_wants_hint(struct resolver *resolver);
+/* Whether the catalog may lack what the statement names: an extension's function, say. */
+bool resolver_lacks_names(const struct resolver *resolver);
+/* Notes that the statement names what the catalog does not have, where that may be there all the same. */
+void resolver_note_missing(struct resolver *resolver, const char *what, str_t name);
 /* Whether types can be judged: there is a catalog of PostgreSQL's types. */
 bool resolver_knows_types(const struct resolver *resolver);
 

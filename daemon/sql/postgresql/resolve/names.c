@@ -176,6 +176,7 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 		resolved.call = name;
 		return record_call(resolver, scope, column, resolved, function, type);
 	}
+	resolver_note_missing(resolver, "function", name);
 	struct nearest nearest;
 	nearest_init(&nearest, name);
 	if (resolver_wants_hint(resolver))

@@ -51,8 +51,9 @@ static void report_no_operator(struct resolver *resolver, struct spelling spelli
 			       const struct operand *left, struct operand right, bool ambiguous, int location)
 {
 	str_t name = spelling.name;
+	resolver_note_missing(resolver, "operator", name);
 	/* Extensions add operators of any name, but hardly comparisons of types that are not theirs. */
-	if (catalog_has_unknown_extensions(resolver->catalog) && !is_comparison(name))
+	if (resolver_lacks_names(resolver) && !is_comparison(name))
 		return;
 	str_t one = left ? type_text(resolver->catalog, left->type) : STR("");
 	str_t other = type_text(resolver->catalog, right.type);

@@ -81,6 +81,18 @@ bool resolver_wants_hint(struct resolver *resolver)
 	return resolver->hints++ < RESOLVE_MAX_HINTS;
 }
 
+bool resolver_lacks_names(const struct resolver *resolver)
+{
+	return resolver->catalog && str_present(catalog_gap(resolver->catalog));
+}
+
+void resolver_note_missing(struct resolver *resolver, const char *what, str_t name)
+{
+	if (resolver_lacks_names(resolver) && !str_present(resolver->resolution->missing))
+		resolver->resolution->missing =
+			arena_printf(resolver->arena, "%s " STR_FMT, what, STR_ARG(name));
+}
+
 bool resolver_knows_types(const struct resolver *resolver)
 {
 	return resolver->catalog && catalog_dialect(resolver->catalog) == SQL_POSTGRESQL;

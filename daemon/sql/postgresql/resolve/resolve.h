@@ -113,6 +113,8 @@ struct suspected_call {
 struct resolution {
 	bool names_known; /* a catalog was there */
 	const struct catalog *catalog;
+	str_t missing; /* the first function, operator, type or cast that the catalog does not have and may
+			* lack (catalog_gap), or absent */
 	bool too_deep; /* the walk gave up: nothing may be concluded from what is absent */
 	const struct suspected_call *suspected_calls;
 	size_t suspected_calls_count;

@@ -58,6 +58,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 	enum overload_result result = call_by_attribute(resolver, type, field, &function, &value);
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS)
 		return value;
+	resolver_note_missing(resolver, "function", field);
 	if (type == RECORDOID)
 		return TYPE_UNSURE;
 	bool row = type_is_composite(resolver->catalog, type);

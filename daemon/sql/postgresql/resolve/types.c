@@ -109,8 +109,9 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 	str_t schema = count == 2 ? str_from(NODE_STRING(linitial(name->names))) : STR_NONE;
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
 	if (!type) {
+		resolver_note_missing(resolver, "type", str_from(text));
 		bool temporary = schema.ptr && strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) == 0;
-		if (!temporary && !catalog_has_unknown_extensions(resolver->catalog))
+		if (!temporary && !resolver_lacks_names(resolver))
 			report_unknown_type(resolver, name, schema, text);
 		return TYPE_UNSURE;
 	}
@@ -254,7 +255,10 @@ enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id
 	resolver_note_cast(resolver, type, target, node_location(resolver, node));
 	if (type == UNKNOWNOID && target != TYPE_UNSURE)
 		check_literal(resolver, node, target);
-	return type_can_coerce(resolver->catalog, type, target, context);
+	enum certainty possible = type_can_coerce(resolver->catalog, type, target, context);
+	if (possible == SURELY_NOT)
+		resolver_note_missing(resolver, "a conversion to", type_text(resolver->catalog, target));
+	return possible;
 }
 
 void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
@@ -288,6 +292,7 @@ static void report_no_common(struct resolver *resolver, const Node *const *nodes
 			break;
 	}
 	str_t one = type_text(resolver->catalog, first), other = type_text(resolver->catalog, types[at]);
+	resolver_note_missing(resolver, "a conversion to", one);
 	if (location < 0 && nodes)
 		location = node_location(resolver, nodes[at]);
 	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,

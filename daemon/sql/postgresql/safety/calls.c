@@ -7,13 +7,30 @@
 
 /* Names */
 
+void doubt_name(struct walk *walk, const char *what, struct qualified_name name)
+{
+	violations_doubt(walk->list, "%s " STR_FMT "%s" STR_FMT " is not known: " STR_FMT, what,
+			 STR_ARG(name.schema), str_present(name.schema) ? "." : "", STR_ARG(name.name),
+			 STR_ARG(walk->known.gap));
+}
+
 static void judge_function(struct walk *walk, const struct called_function *function, int location)
 {
 	struct qualified_name name = function->name;
 	enum sql_violation_code code;
-	if (str_present(name.name) && function_refused(function, walk->request, &code))
+	if (!str_present(name.name))
+		return;
+	switch (function_judge(function, walk->request, &code)) {
+	case CALL_ALLOWED:
+		break;
+	case CALL_REFUSED:
 		WALK_VIOLATION(walk, code, location, STR_FMT "%s" STR_FMT, STR_ARG(name.schema),
 			       str_present(name.schema) ? "." : "", STR_ARG(name.name));
+		break;
+	case CALL_UNKNOWN:
+		doubt_name(walk, "function", name);
+		break;
+	}
 }
 
 static void judge_type(struct walk *walk, type_id type, str_t name, int location)
@@ -38,10 +55,8 @@ static void judge_type_named(struct walk *walk, struct qualified_name name, int 
 static const struct catalog_type *type_written(const struct walk *walk, const TypeName *type)
 {
 	struct qualified_name name = qualified_name(type->names);
-	if (!walk->request->catalog || !str_present(name.name))
-		return NULL;
-	const struct catalog_type *found = catalog_type_named(walk->request->catalog, name.schema, name.name);
-	return found;
+	return str_present(name.name) ? catalog_type_named(walk->known.catalog, name.schema, name.name)
+				      : NULL;
 }
 
 void walk_type(struct walk *walk, const TypeName *type)
@@ -51,6 +66,8 @@ void walk_type(struct walk *walk, const TypeName *type)
 	walk_list(walk, type->typmods);
 	add_bytes(walk, qualified_name(type->names).name, bomb_type_bytes(type), type->location);
 	const struct catalog_type *written = type_written(walk, type);
+	if (!written && !walk->known.complete)
+		doubt_name(walk, "type", qualified_name(type->names));
 	if (!written)
 		return;
 	judge_type(walk, written->id, written->name, type->location);
@@ -93,7 +110,7 @@ static void judge_size(struct walk *walk, const FuncCall *call)
 		multiply_rows(walk, size.rows, call->location);
 }
 
-static type_id type_of(const struct walk *walk, const Node *node)
+type_id safety_type_of(const struct walk *walk, const Node *node)
 {
 	return walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
 }
@@ -104,7 +121,7 @@ static void judge_parameters(struct walk *walk, const struct catalog_function *f
 	for (unsigned i = 0; i < function->arguments; i++) {
 		type_id parameter = function->argument_types[i];
 		const Node *argument = (int)i < list_length(call->args) ? list_nth(call->args, (int)i) : NULL;
-		if (argument && type_of(walk, argument) != parameter)
+		if (argument && safety_type_of(walk, argument) != parameter)
 			judge_type(walk, parameter, function->name, call->location);
 	}
 }
@@ -173,17 +190,24 @@ static void judge_inside(struct walk *walk, const struct catalog_function *chose
 	if (written_in_sql)
 		return;
 	if (fills_rows(name.name) && call->args)
-		judge_type(walk, type_of(walk, linitial(call->args)), name.name, call->location);
+		judge_type(walk, safety_type_of(walk, linitial(call->args)), name.name, call->location);
 	bool compares = call->agg_distinct || !never_compares(call);
 	ListCell *cell;
 	foreach(cell, call->args)
 	{
-		type_id type = type_of(walk, lfirst(cell));
+		type_id type = safety_type_of(walk, lfirst(cell));
 		if (compares && (call->agg_distinct || type != TYPE_UNSURE))
 			judge_compared_type(walk, type, call->location);
 	}
 	foreach(cell, call->agg_order)
 		judge_compared(walk, ((const SortBy *)lfirst(cell))->node, call->location);
+}
+
+static size_t arguments_of(const FuncCall *call)
+{
+	const List *ordered = call->agg_within_group ? call->agg_order : NIL;
+	return call->func_variadic ? ARGUMENTS_UNKNOWN
+				   : (size_t)(list_length(call->args) + list_length(ordered));
 }
 
 void walk_call(struct walk *walk, const FuncCall *call)
@@ -193,9 +217,7 @@ void walk_call(struct walk *walk, const FuncCall *call)
 							   : NULL;
 	struct called_function function = { .name = qualified_name(call->funcname),
 					    .chosen = resolved ? resolved->chosen : NULL,
-					    .arguments = call->func_variadic
-								 ? ARGUMENTS_UNKNOWN
-								 : (size_t)list_length(call->args),
+					    .arguments = arguments_of(call),
 					    .certain = true };
 	judge_function(walk, &function, call->location);
 	if (!function.chosen && list_length(call->args) == 1)
@@ -217,9 +239,10 @@ void walk_call(struct walk *walk, const FuncCall *call)
 
 /* Calls that do not look like one */
 
-static void judge_attribute(struct walk *walk, str_t name, int location)
+/* `certain`: it is a call, and no column or field. */
+static void judge_attribute(struct walk *walk, str_t name, bool certain, int location)
 {
-	struct called_function function = { .name = { STR_NONE, name }, .arguments = 1, .certain = false };
+	struct called_function function = { .name = { STR_NONE, name }, .arguments = 1, .certain = certain };
 	judge_function(walk, &function, location);
 	judge_type_named(walk, function.name, location);
 }
@@ -234,7 +257,7 @@ void walk_column(struct walk *walk, const ColumnRef *column)
 	    resolved->kind != COLUMN_FIELD)
 		return;
 	if (list_length(column->fields) >= 2)
-		judge_attribute(walk, qualified_name(column->fields).name, column->location);
+		judge_attribute(walk, qualified_name(column->fields).name, false, column->location);
 }
 
 /* Where `(expression).field` starts, as far as its first nodes tell. */
@@ -260,11 +283,23 @@ static int location_of(const Node *node)
 static bool has_field(const struct walk *walk, const Node *value, str_t name)
 {
 	const struct catalog_type *type =
-		walk->request->catalog ? catalog_type(walk->request->catalog, type_of(walk, value)) : NULL;
+		walk->request->catalog ? catalog_type(walk->request->catalog, safety_type_of(walk, value))
+				       : NULL;
 	for (size_t i = 0; type && i < type->columns_count; i++)
 		if (str_equal(type->columns[i].name, name))
 			return true;
 	return false;
+}
+
+/* Whether the value surely has no fields: what is selected from it calls a function. */
+static bool has_no_fields(const struct walk *walk, const Node *value)
+{
+	const struct catalog_type *type = catalog_type(walk->known.catalog, safety_type_of(walk, value));
+	if (!type && IsA(value, TypeCast)) {
+		const TypeName *written = ((const TypeCast *)value)->typeName;
+		type = type_written(walk, written);
+	}
+	return IsA(value, A_Const) || (type && type->kind != 'c' && type->kind != 'd' && type->kind != 'p');
 }
 
 void walk_indirection(struct walk *walk, const A_Indirection *node)
@@ -279,8 +314,10 @@ void walk_indirection(struct walk *walk, const A_Indirection *node)
 			continue;
 		}
 		str_t name = str_from(NODE_STRING(part));
-		if (foreach_current_index(cell) > 0 || !has_field(walk, node->arg, name))
-			judge_attribute(walk, name, location_of(node->arg));
+		bool first = foreach_current_index(cell) == 0;
+		if (!first || !has_field(walk, node->arg, name))
+			judge_attribute(walk, name, first && has_no_fields(walk, node->arg),
+					location_of(node->arg));
 	}
 }
 
@@ -288,8 +325,11 @@ void judge_suspected_calls(struct walk *walk)
 {
 	const struct resolution *resolution = walk->resolution;
 	for (size_t i = 0; resolution && i < resolution->suspected_calls_count; i++)
-		judge_attribute(walk, resolution->suspected_calls[i].name,
+		judge_attribute(walk, resolution->suspected_calls[i].name, false,
 				resolution->suspected_calls[i].location);
+	if (resolution && str_present(resolution->missing))
+		violations_doubt(walk->list, STR_FMT " is not known: " STR_FMT, STR_ARG(resolution->missing),
+				 STR_ARG(walk->known.gap));
 }
 
 /* Conversions */
@@ -314,167 +354,4 @@ void judge_conversions(struct walk *walk)
 	const struct resolution *resolution = walk->resolution;
 	for (size_t i = 0; resolution && i < resolution->casts_count; i++)
 		judge_conversion(walk, &resolution->casts[i]);
-}
-
-/* Operators */
-
-static void report_operator(struct walk *walk, enum sql_violation_code code, struct qualified_name op,
-			    int location)
-{
-	WALK_VIOLATION(walk, code, location, "operator " STR_FMT "%s" STR_FMT, STR_ARG(op.schema),
-		       str_present(op.schema) ? "." : "", STR_ARG(op.name));
-}
-
-/* Whether an operand surely cannot stand where the overload wants `wanted`. */
-static bool never_fits(const struct walk *walk, const Node *operand, type_id wanted)
-{
-	type_id type = type_of(walk, operand);
-	return type != TYPE_UNSURE && wanted != TYPE_UNSURE &&
-	       type_can_coerce(walk->request->catalog, type, wanted, CAST_IMPLICIT) == SURELY_NOT;
-}
-
-/* Whether the operand's type has checks that may have side effects. */
-static bool operand_converts(const struct walk *walk, type_id wanted)
-{
-	return wanted != TYPE_UNSURE && volatile_type(walk->volatiles, wanted);
-}
-
-/* Any overload that could be meant. */
-static void judge_overloads(struct walk *walk, struct qualified_name name, const Node *left,
-			    const Node *right, int location)
-{
-	size_t count;
-	const struct catalog_operator *const *overloads =
-		catalog_operators(walk->request->catalog, name.schema, name.name, &count);
-	for (size_t i = 0; i < count; i++) {
-		enum sql_violation_code code;
-		bool converts = operand_converts(walk, overloads[i]->left) ||
-				operand_converts(walk, overloads[i]->right);
-		if (converts)
-			code = VIOLATION_VOLATILE_FUNCTION;
-		else if (!operator_refused(overloads[i], walk->request->policy, &code))
-			continue;
-		if (never_fits(walk, left, overloads[i]->left) ||
-		    never_fits(walk, right, overloads[i]->right))
-			continue;
-		report_operator(walk, code, name, location);
-		return;
-	}
-}
-
-/* Whether the value is made of others, which a comparison looks into; not a row that is written out, whose
- * parts have operators of their own. */
-static bool is_container(const struct walk *walk, const Node *operand, type_id type)
-{
-	const struct catalog_type *found = catalog_type(walk->request->catalog, type);
-	if (!found || IsA(operand, RowExpr))
-		return false;
-	return type == RECORDOID || found->element != TYPE_UNSURE || found->kind == 'c' ||
-	       found->kind == 'r' || found->kind == 'm';
-}
-
-/* Operators of the system on arrays, rows and ranges compare what is in them. */
-static void judge_operands(struct walk *walk, const struct catalog_operator *chosen, const Node *left,
-			   const Node *right, int location)
-{
-	const Node *const operands[] = { left, right };
-	for (size_t i = 0; i < 2; i++) {
-		type_id type = type_of(walk, operands[i]);
-		if (operands[i] && is_container(walk, operands[i], type))
-			judge_compared_type(walk, type, location);
-	}
-	bool any_kind = chosen && chosen->is_system &&
-			(type_is_polymorphic(chosen->left) || chosen->left == RECORDOID);
-	if (!left && !right && any_kind)
-		judge_compared_type(walk, TYPE_UNSURE, location);
-}
-
-void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
-		     const Node *right, int location)
-{
-	enum sql_violation_code code;
-	if (!walk->request->catalog) {
-		if (operator_name_refused(name, walk->request, &code))
-			report_operator(walk, code, name, location);
-		return;
-	}
-	const struct resolved_operator *applied =
-		walk->resolution ? resolution_operator(walk->resolution, node) : NULL;
-	if (!applied) {
-		judge_overloads(walk, name, left, right, location);
-		judge_operands(walk, NULL, left, right, location);
-	}
-	bool several = applied && applied->next;
-	for (; applied; applied = applied->next) {
-		struct qualified_name applied_name = { applied->schema, applied->name };
-		if (!applied->chosen)
-			judge_overloads(walk, applied_name, several ? NULL : left, several ? NULL : right,
-					location);
-		else if (operator_refused(applied->chosen, walk->request->policy, &code))
-			report_operator(walk, code, applied_name, location);
-		judge_operands(walk, applied->chosen, left, right, location);
-	}
-}
-
-static bool is_between(A_Expr_Kind kind)
-{
-	return kind == AEXPR_BETWEEN || kind == AEXPR_NOT_BETWEEN || kind == AEXPR_BETWEEN_SYM ||
-	       kind == AEXPR_NOT_BETWEEN_SYM;
-}
-
-/* Numbers of any number of digits; others overflow, which is no more than an error. */
-static void judge_power(struct walk *walk, const A_Expr *expr)
-{
-	struct qualified_name name = qualified_name(expr->name);
-	if (!walk->in_view && str_is(name.name, "^") &&
-	    bomb_power_digits(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_DIGITS)
-		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
-}
-
-/* LIKE, similarity and the like go through one text for each place in the other. */
-static void judge_work(struct walk *walk, const A_Expr *expr)
-{
-	struct qualified_name name = qualified_name(expr->name);
-	bool compares = expr->kind == AEXPR_LIKE || expr->kind == AEXPR_ILIKE ||
-			expr->kind == AEXPR_SIMILAR ||
-			(str_present(name.name) && strchr("~%", name.name.ptr[0])) ||
-			(name.name.len > 2 && strchr(name.name.ptr, '-'));
-	if (compares && !walk->in_view && expr->lexpr && expr->rexpr &&
-	    bomb_work(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_WORK)
-		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location,
-			       "texts that are compared at every place");
-}
-
-/* A chain a || b || c is judged as a whole. */
-static void judge_concatenation(struct walk *walk, const A_Expr *expr)
-{
-	struct qualified_name name = qualified_name(expr->name);
-	if (!str_is(name.name, "||"))
-		return;
-	if (walk->judged != expr)
-		add_bytes(walk, name.name, bomb_bytes((const Node *)expr, walk_look(walk)), expr->location);
-	walk->judged = expr->lexpr;
-}
-
-void walk_operator(struct walk *walk, const A_Expr *expr)
-{
-	judge_power(walk, expr);
-	judge_work(walk, expr);
-	judge_concatenation(walk, expr);
-	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
-	if (strcmp(op, "@?") == 0 || strcmp(op, "@@") == 0)
-		judge_json_path(walk, expr->rexpr, expr->location);
-	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
-			     expr->kind == AEXPR_IN || is_between(expr->kind);
-	const Node *right = right_is_many ? NULL : expr->rexpr;
-	if (is_between(expr->kind)) {
-		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("<=") }, expr->lexpr,
-				right, expr->location);
-		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR(">=") }, expr->lexpr,
-				right, expr->location);
-	} else {
-		judge_operators(walk, expr, qualified_name(expr->name), expr->lexpr, right, expr->location);
-	}
-	walk_node(walk, expr->lexpr);
-	walk_node(walk, expr->rexpr);
 }

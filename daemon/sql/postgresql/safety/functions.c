@@ -12,26 +12,8 @@ struct builtin {
 
 static const struct builtin builtins[] = {
 #define PG_BUILTIN(name, volatility, is_public) { (name), (volatility), (is_public) },
-#define PG_OPERATOR(name)
 #include "sql/postgresql/pg_builtin.def"
 #undef PG_BUILTIN
-#undef PG_OPERATOR
-};
-
-static const char *const operators[] = {
-#define PG_BUILTIN(name, volatility, is_public)
-#define PG_OPERATOR(name) (name),
-#include "sql/postgresql/pg_builtin.def"
-#undef PG_BUILTIN
-#undef PG_OPERATOR
-};
-
-/* Operators of the usual extensions (trigrams, vectors, hstore, ltree, geometry), all on immutable functions.
- */
-static const char *const extension_operators[] = {
-	"%>",  "<%",  "%>>", "<<%", "<->>", "<<->", "<->>>", "<<<->", "<#>", "<=>",  "<+>",   "#=",
-	"%%",  "%#",  "^~",  "^?",  "^<@",  "^@>",  "?@>",   "?<@",   "?~",  "?@",   "<<#>>", "|=|",
-	"&&&", "&/&", "@@@", "~~=", "&>|",  "<~>",  "<%>",   "~>",    "->?", "<!=>",
 };
 
 static const struct {
@@ -176,48 +158,68 @@ static bool hidden(const struct catalog_function *const *overloads, size_t index
 	return false;
 }
 
+struct known_names known_names_of(const struct sql_request *request)
+{
+	const struct catalog *catalog = request->catalog;
+	if (!catalog || catalog_dialect(catalog) != SQL_POSTGRESQL)
+		return (struct known_names){ catalog_builtin(), false, STR("there is no catalog") };
+	str_t gap = catalog_gap(catalog);
+	return (struct known_names){ catalog, !str_present(gap), gap };
+}
+
 /* Any overload that could be meant. */
-static bool any_refused(const struct called_function *function, const struct sql_request *request,
-			enum sql_violation_code *ret_code)
+static enum call_judgement judge_overloads(const struct called_function *function,
+					   const struct catalog *catalog, const struct sql_policy *policy,
+					   enum sql_violation_code *ret_code)
 {
 	size_t count;
 	const struct catalog_function *const *overloads =
-		catalog_functions(request->catalog, function->name.schema, function->name.name, &count);
+		catalog_functions(catalog, function->name.schema, function->name.name, &count);
+	enum call_judgement judgement = CALL_UNKNOWN;
 	for (size_t i = 0; i < count; i++) {
 		if (function->arguments != ARGUMENTS_UNKNOWN &&
 		    !catalog_function_accepts(overloads[i], function->arguments))
 			continue;
-		if (!hidden(overloads, i) && overload_refused(overloads[i], request->policy, ret_code))
-			return true;
+		judgement = CALL_ALLOWED;
+		if (!hidden(overloads, i) && overload_refused(overloads[i], policy, ret_code))
+			return CALL_REFUSED;
 	}
-	return false;
+	return judgement;
 }
 
-bool function_refused(const struct called_function *function, const struct sql_request *request,
-		      enum sql_violation_code *ret_code)
+/* The name is a type's, to which f(x) and x.f convert. */
+static bool may_convert(const struct called_function *function, const struct catalog *catalog)
+{
+	str_t schema = function->name.schema;
+	return function->arguments == 1 &&
+	       catalog_has_type(catalog, str_present(schema) ? schema : STR(""), function->name.name);
+}
+
+/* By the text alone: whether a function of the system that is called so is refused. */
+static bool builtin_refused(struct qualified_name name, enum sql_violation_code *ret_code)
+{
+	const struct builtin *builtin = !str_present(name.schema) || str_is(name.schema, "pg_catalog")
+						? builtin_find(name.name)
+						: NULL;
+	return builtin && system_refused(name.name, builtin->volatility, builtin->is_public, ret_code);
+}
+
+enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
+				   enum sql_violation_code *ret_code)
 {
 	if (dangerous_by_name(function->name, ret_code))
-		return true;
+		return CALL_REFUSED;
 	if (function->chosen)
-		return overload_refused(function->chosen, request->policy, ret_code);
-	if (request->catalog)
-		return any_refused(function, request, ret_code);
-	str_t schema = function->name.schema;
-	const struct builtin *builtin = !str_present(schema) || str_is(schema, "pg_catalog")
-						? builtin_find(function->name.name)
-						: NULL;
-	if (builtin)
-		return system_refused(function->name.name, builtin->volatility, builtin->is_public, ret_code);
-	*ret_code = VIOLATION_UNANALYSABLE;
-	return function->certain && !request->target_named;
-}
-
-static bool listed(str_t name, const char *const *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (str_is(name, list[i]))
-			return true;
-	return false;
+		return overload_refused(function->chosen, request->policy, ret_code) ? CALL_REFUSED
+										     : CALL_ALLOWED;
+	if (!request->catalog && builtin_refused(function->name, ret_code))
+		return CALL_REFUSED;
+	struct known_names known = known_names_of(request);
+	enum call_judgement judgement = judge_overloads(function, known.catalog, request->policy, ret_code);
+	if (judgement != CALL_UNKNOWN)
+		return judgement;
+	bool open = !known.complete && function->certain && !may_convert(function, known.catalog);
+	return open ? CALL_UNKNOWN : CALL_ALLOWED;
 }
 
 bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
@@ -231,16 +233,6 @@ bool operator_refused(const struct catalog_operator *op, const struct sql_policy
 	}
 	*ret_code = VIOLATION_VOLATILE_FUNCTION;
 	return op->volatility != 'i' && op->volatility != 's';
-}
-
-bool operator_name_refused(struct qualified_name op, const struct sql_request *request,
-			   enum sql_violation_code *ret_code)
-{
-	*ret_code = VIOLATION_UNANALYSABLE;
-	bool builtin_schema = !str_present(op.schema) || str_is(op.schema, "pg_catalog");
-	if (builtin_schema && listed(op.name, operators, COUNT(operators)))
-		return false;
-	return !listed(op.name, extension_operators, COUNT(extension_operators)) && !request->target_named;
 }
 
 bool relation_secret(str_t schema, str_t name)

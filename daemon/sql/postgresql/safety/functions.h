@@ -9,9 +9,8 @@
  *   target's policy can say none, or name the ones that are allowed. Operators of users are refused with
  * none, too, and go by their volatility otherwise.
  * - Where the resolution does not tell which overload is meant, each that could be meant has to be allowed.
- * - A name that the catalog does not have is an error of the query, not a violation.
- * - Without a catalog: unknown names cannot be judged. A named target leaves them open (the verdict is
- *   UNKNOWN anyway); without a target the text is all there is, and what is not proven a read is refused.
+ * - A name that a complete catalog does not have is an error of the query, not a violation. One that is
+ *   neither built in nor in a catalog which may lack it (or there is none) cannot be judged: a doubt.
  *
  * Pure; any thread.
  */
@@ -19,6 +18,15 @@
 
 #include "sql/catalog/content.h"
 #include "sql/violations.h"
+
+/* What the names in a request are looked up in. */
+struct known_names {
+	const struct catalog *catalog; /* the request's, else what every server has; never NULL */
+	bool complete;		       /* what is not in it does not exist */
+	str_t gap;		       /* why it is not complete; else absent */
+};
+
+struct known_names known_names_of(const struct sql_request *request);
 
 #define ARGUMENTS_UNKNOWN ((size_t)-1)
 
@@ -34,17 +42,15 @@ struct called_function {
 	bool certain; /* false: the name may as well mean a column, and unknown names are fine */
 };
 
-/* Whether the call is refused; sets the violation's code. */
-bool function_refused(const struct called_function *function, const struct sql_request *request,
-		      enum sql_violation_code *ret_code);
+enum call_judgement { CALL_ALLOWED, CALL_REFUSED, CALL_UNKNOWN };
+
+/* Judges a call; sets the violation's code where it is refused. */
+enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
+				   enum sql_violation_code *ret_code);
 
 /* Whether an operator of the catalog is refused. */
 bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
 		      enum sql_violation_code *ret_code);
-
-/* Whether the operator is refused by its name, where there is no catalog. */
-bool operator_name_refused(struct qualified_name op, const struct sql_request *request,
-			   enum sql_violation_code *ret_code);
 
 /* Whether the relation of that name holds secrets of the server. */
 bool relation_secret(str_t schema, str_t name);

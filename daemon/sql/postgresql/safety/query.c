@@ -81,9 +81,13 @@ void walk_sample(struct walk *walk, const RangeTableSample *sample)
 	bool builtin = !str_present(method.schema) || str_is(method.schema, "pg_catalog");
 	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
 		known = known || str_is(method.name, methods[i]);
-	if (!known || (!builtin && sample->method))
+	known = known && builtin;
+	if (!known && walk->known.complete) /* no catalog has them, and nobody else tells what it is */
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, sample->location, "sampling method " STR_FMT,
 			       STR_ARG(method.name));
+	else if (!known)
+		violations_doubt(walk->list, "sampling method " STR_FMT " is not known: " STR_FMT,
+				 STR_ARG(method.name), STR_ARG(walk->known.gap));
 	walk_node(walk, sample->relation);
 	walk_list(walk, sample->args);
 	walk_node(walk, sample->repeatable);

@@ -378,6 +378,7 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 	struct look_memory memory = { .used = false };
 	struct walk walk = { .list = &list,
 			     .request = request,
+			     .known = known_names_of(request),
 			     .resolution = resolution,
 			     .volatiles = volatile_objects_of(request->catalog, arena),
 			     .views = &views,

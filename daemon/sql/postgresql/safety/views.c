@@ -18,6 +18,7 @@ static void vet_definition(struct walk *outer, const struct parsed_statement *pa
 	resolve_statement(parsed, outer->request->catalog, outer->list->arena, &unused, &resolution);
 	struct walk inner = { .list = outer->list,
 			      .request = outer->request,
+			      .known = outer->known,
 			      .resolution = &resolution,
 			      .volatiles = outer->volatiles,
 			      .views = outer->views,

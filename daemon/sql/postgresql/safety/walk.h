@@ -4,7 +4,8 @@
  *
  * - safety.c: statements, and which node is judged by whom
  * - query.c: SELECT, FROM, WITH, locks
- * - calls.c: functions, operators, conversions and what may be one without looking like it
+ * - calls.c: functions, conversions and what may be one without looking like it
+ * - operators.c: operators
  * - compare.c: comparisons that sorting, grouping and set operations make
  * - views.c: definitions of views
  */
@@ -37,6 +38,7 @@ struct vetted_views {
 struct walk {
 	struct violations *list; /* the caller's, likewise all pointers below */
 	const struct sql_request *request;
+	struct known_names known;
 	const struct resolution *resolution; /* or NULL */
 	const struct volatile_objects *volatiles;
 	struct vetted_views *views;
@@ -89,15 +91,23 @@ void add_bytes(struct walk *walk, str_t name, double bytes, int location);
 void walk_call(struct walk *walk, const FuncCall *call);
 void walk_column(struct walk *walk, const ColumnRef *column);
 void walk_indirection(struct walk *walk, const A_Indirection *node);
-void walk_operator(struct walk *walk, const A_Expr *expr);
 void walk_type(struct walk *walk, const TypeName *type);
+/* What holds for the statement as a whole: calls in disguise, what the catalog lacks, and conversions that
+ * PostgreSQL adds. */
+void judge_suspected_calls(struct walk *walk);
+void judge_conversions(struct walk *walk);
+
+/* What neither the system nor the catalog has, and what may be there all the same. */
+void doubt_name(struct walk *walk, const char *what, struct qualified_name name);
+/* TYPE_UNSURE where nothing tells. */
+type_id safety_type_of(const struct walk *walk, const Node *node);
+
+/* operators.c */
+void walk_operator(struct walk *walk, const A_Expr *expr);
 /* The operators that the node applies as the resolution knows them, else any of that name; operands that are
  * not there are NULL. */
 void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
 		     const Node *right, int location);
-/* What holds for the statement as a whole: calls in disguise, and conversions that PostgreSQL adds. */
-void judge_suspected_calls(struct walk *walk);
-void judge_conversions(struct walk *walk);
 
 /* compare.c */
 /* The value is compared with others of its kind: sorted, grouped, made distinct. */
