@@ -206,73 +206,6 @@ static void check_product(struct diagnosis *diagnosis, const struct mysql_node *
 		}
 }
 
-/* A condition that every row has to meet and that gives the column one of a few values, or those of another
- * table. */
-static bool constrains(const struct mysql_node *node, const struct mysql_range *range, str_t column)
-{
-	if (node->kind == MYSQL_OPERATION && strcmp(node->op, "and") == 0) {
-		for (const struct mysql_node *part = node->first; part; part = part->next)
-			if (constrains(part, range, column))
-				return true;
-		return false;
-	}
-	bool equality = (node->kind == MYSQL_OPERATION &&
-			 (strcmp(node->op, "=") == 0 || strcmp(node->op, "<=>") == 0)) ||
-			(node->kind == MYSQL_IN && !node->flag);
-	for (const struct mysql_node *side = node->first; equality && side; side = side->next) {
-		bool same = side->kind == MYSQL_COLUMN && mysql_same(side->name, column);
-		if (same && (side->range == range || !side->range) &&
-		    !(node->kind == MYSQL_IN && side != node->first))
-			return true;
-	}
-	return false;
-}
-
-static bool join_constrains(const struct mysql_node *node, const struct mysql_range *range, str_t column)
-{
-	for (const struct mysql_node *child = node->first; child; child = child->next) {
-		if (child->kind == MYSQL_ON && constrains(child->first, range, column))
-			return true;
-		if (child->kind == MYSQL_USING)
-			for (const struct mysql_node *name = child->first; name; name = name->next)
-				if (mysql_same(name->name, column))
-					return true;
-		if (child->kind == MYSQL_JOIN && join_constrains(child, range, column))
-			return true;
-	}
-	return false;
-}
-
-static void check_required_range(struct diagnosis *diagnosis, const struct mysql_node *select,
-				 const struct mysql_range *range)
-{
-	const struct sql_policy *policy = diagnosis->request->policy;
-	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
-	for (size_t i = 0; i < policy->required_columns_count; i++) {
-		const struct sql_required_column *required = &policy->required_columns[i];
-		if (range->kind != MYSQL_RANGE_RELATION || !mysql_same(required->table, range->name) ||
-		    (where && constrains(where->first, range, required->column)) ||
-		    join_constrains(mysql_child(select, MYSQL_FROM), range, required->column))
-			continue;
-		str_t object = arena_printf(diagnosis->diagnostics->arena, STR_FMT "." STR_FMT,
-					    STR_ARG(required->table), STR_ARG(required->column));
-		diagnostics_add(diagnosis->diagnostics, DIAG_MISSING_REQUIRED, NULL, object,
-				(int64_t)range->node->offset,
-				"`" STR_FMT "` has to be constrained in every query of its table",
-				STR_ARG(object));
-	}
-}
-
-static void check_required(struct diagnosis *diagnosis, const struct mysql_node *select,
-			   const struct mysql_node *node)
-{
-	if (node->range && (node->kind == MYSQL_RELATION))
-		check_required_range(diagnosis, select, node->range);
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION)
-			check_required(diagnosis, select, child);
-}
-
 static void visit(struct diagnosis *diagnosis, const struct mysql_node *node, bool in_exists)
 {
 	check_expression(diagnosis, node);
@@ -280,9 +213,6 @@ static void visit(struct diagnosis *diagnosis, const struct mysql_node *node, bo
 		if (!in_exists)
 			check_star(diagnosis, node);
 		check_product(diagnosis, node);
-		const struct mysql_node *from = mysql_child(node, MYSQL_FROM);
-		if (from && diagnosis->request->policy)
-			check_required(diagnosis, node, from);
 	}
 	bool exists = node->kind == MYSQL_EXISTS || (in_exists && node->kind == MYSQL_QUERY);
 	for (const struct mysql_node *child = node->first; child; child = child->next)
@@ -294,6 +224,7 @@ void mysql_diagnose(const struct mysql_node *root, str_t text, const struct sql_
 {
 	struct diagnosis diagnosis = { text, request, diagnostics };
 	visit(&diagnosis, root, false);
+	mysql_required(root, request, diagnostics);
 	if (root->kind == MYSQL_QUERY && !query_bounded(root))
 		diagnostics_add(
 			diagnostics, DIAG_MISSING_LIMIT, NULL, STR("statement"), 0,

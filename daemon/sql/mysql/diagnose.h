@@ -10,3 +10,7 @@
 /* Adds to `diagnostics`; `text` is what the tree was parsed from. */
 void mysql_diagnose(const struct mysql_node *root, str_t text, const struct sql_request *request,
 		    struct diagnostics *diagnostics);
+
+/* required.c: missing_required, which mysql_diagnose includes. */
+void mysql_required(const struct mysql_node *root, const struct sql_request *request,
+		    struct diagnostics *diagnostics);

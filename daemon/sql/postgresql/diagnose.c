@@ -380,7 +380,7 @@ static bool visit(const Node *node, void *context)
 void diagnose_statement(const struct parsed_statement *parsed, const struct resolution *resolution,
 			const struct sql_request *request, struct diagnostics *diagnostics)
 {
-	struct diagnosis diagnosis = { resolution, diagnostics, request->policy, false };
+	struct diagnosis diagnosis = { resolution, diagnostics, request, false };
 	const Node *statement = parsed->statement;
 	bool explained = IsA(statement, ExplainStmt);
 	if (explained)

@@ -10,7 +10,7 @@
 struct diagnosis {
 	const struct resolution *resolution;
 	struct diagnostics *diagnostics;
-	const struct sql_policy *policy; /* or NULL */
+	const struct sql_request *request;
 	bool in_exists;			 /* the next SELECT is that of EXISTS */
 };
 

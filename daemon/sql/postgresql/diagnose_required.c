@@ -1,29 +1,16 @@
 #include "sql/postgresql/diagnose_internal.h"
 
+#include "sql/gate.h"
 #include "sql/postgresql/node_children.h"
+#include "sql/required.h"
 
-/* A column of one item of FROM by name: columns need not be known. */
-struct constraint_end {
-	const struct range_item *item; /* NULL: any item that may have the column */
-	str_t column;
-};
-
-/* `to` is constrained once `from` is; `from` absent: by a constant. */
-struct constraint {
-	struct constraint_end to;
-	struct constraint_end from;
-	bool by_constant;
-};
-
-struct required {
-	const struct diagnosis *diagnosis;
-	struct constraint *constraints;
-	size_t constraints_count;
-	size_t constraints_capacity;
-	const struct range_item **relations; /* every base relation read */
-	size_t relations_count;
-	size_t relations_capacity;
-	bool saw_column;
+/* One query's conditions, on their way into what holds. */
+struct conditions {
+	const struct resolution *resolution;
+	const struct sql_request *request;
+	struct diagnostics *diagnostics;
+	struct required required;
+	bool is_value;
 };
 
 /* Sides of the FROM whose rows the condition at hand can refuse. */
@@ -31,6 +18,23 @@ struct reach {
 	const Node *const *parts;
 	size_t count;
 };
+
+typedef void (*visit_item)(struct conditions *conditions, const struct range_item *item, void *context);
+
+/* Every item below that rows are read from, joins left out. */
+static void each_item(struct conditions *conditions, const Node *part, visit_item visit, void *context)
+{
+	if (IsA(part, JoinExpr)) {
+		each_item(conditions, ((const JoinExpr *)part)->larg, visit, context);
+		each_item(conditions, ((const JoinExpr *)part)->rarg, visit, context);
+		return;
+	}
+	if (IsA(part, RangeTableSample))
+		part = ((const RangeTableSample *)part)->relation;
+	const struct range_item *item = resolution_item(conditions->resolution, part);
+	if (item)
+		visit(conditions, item, context);
+}
 
 static bool part_holds(const struct resolution *resolution, const Node *part, const struct range_item *item)
 {
@@ -43,25 +47,16 @@ static bool part_holds(const struct resolution *resolution, const Node *part, co
 	return resolution_item(resolution, part) == item;
 }
 
-static bool reaches(const struct required *required, const struct reach *reach, const struct range_item *item)
+/* The column that an operand is, behind merged ones; no item: that of any in reach which has it. */
+static bool end_of(const struct conditions *conditions, const Node *node, struct required_end *ret_end)
 {
-	for (size_t i = 0; i < reach->count; i++) {
-		if (!item || part_holds(required->diagnosis->resolution, reach->parts[i], item))
-			return true;
-	}
-	return false;
-}
-
-/* The column that an operand is, behind merged ones; false when it is none. */
-static bool end_of(const struct required *required, const Node *node, struct constraint_end *ret_end)
-{
-	if (!IsA(node, ColumnRef))
+	if (!node || !IsA(node, ColumnRef))
 		return false;
 	const ColumnRef *reference = (const ColumnRef *)node;
-	const struct resolved_column *column = resolution_column(required->diagnosis->resolution, reference);
+	const struct resolved_column *column = resolution_column(conditions->resolution, reference);
 	if (!column || !IsA(llast(reference->fields), String))
 		return false;
-	*ret_end = (struct constraint_end){ column->item, str_from(NODE_STRING(llast(reference->fields))) };
+	*ret_end = (struct required_end){ column->item, str_from(NODE_STRING(llast(reference->fields))) };
 	if (column->kind != COLUMN_OF_ITEM)
 		return column->kind == COLUMN_UNSURE;
 	const struct range_item *item = column->item;
@@ -71,129 +66,177 @@ static bool end_of(const struct required *required, const Node *node, struct con
 		item = merged->source;
 		at = merged->source_index;
 	}
-	*ret_end = (struct constraint_end){ item, item->columns[at].name };
+	*ret_end = (struct required_end){ item, item->columns[at].name };
 	return true;
 }
 
-static void add_constraint(struct required *required, const struct reach *reach, struct constraint constraint)
+static bool find_no_value(const Node *node, void *context)
 {
-	if (reaches(required, reach, constraint.to.item))
-		ARENA_PUSH(required->diagnosis->diagnostics->arena, required->constraints,
-			   required->constraints_count, required->constraints_capacity, constraint);
+	struct conditions *conditions = context;
+	bool random = IsA(node, FuncCall) &&
+		      required_is_random(str_from(names_last(((const FuncCall *)node)->funcname)));
+	if (IsA(node, SubLink) || IsA(node, ColumnRef) || random) {
+		conditions->is_value = false;
+		return false;
+	}
+	return node_children(node, find_no_value, context);
 }
 
-static bool note_column(const Node *node, void *context)
+static bool is_value(struct conditions *conditions, const Node *node)
 {
-	struct required *required = context;
-	if (IsA(node, SubLink))
-		return true;
-	if (IsA(node, ColumnRef))
-		required->saw_column = true;
-	return node_children(node, note_column, context);
+	conditions->is_value = !is_null_constant(node);
+	(void)find_no_value(node, conditions);
+	return conditions->is_value;
 }
 
-static bool is_value(struct required *required, const Node *node)
+struct named_value {
+	str_t column;
+};
+
+static void give(struct conditions *conditions, const struct range_item *item, void *context)
 {
-	required->saw_column = false;
-	(void)note_column(node, required);
-	return !required->saw_column && !is_null_constant(node);
+	const struct named_value *value = context;
+	required_given(&conditions->required, (struct required_end){ item, value->column });
 }
 
-static void add_equality(struct required *required, const struct reach *reach, const Node *left,
-			 const Node *right)
+static void give_value(struct conditions *conditions, const struct reach *reach, struct required_end to)
 {
-	struct constraint_end to, from;
-	if (!end_of(required, left, &to))
+	struct named_value value = { to.column };
+	for (size_t i = 0; i < reach->count; i++) {
+		if (!to.item)
+			each_item(conditions, reach->parts[i], give, &value);
+		else if (part_holds(conditions->resolution, reach->parts[i], to.item))
+			required_given(&conditions->required, to);
+	}
+}
+
+/* Columns may be NULL on both sides where `nulls_equal`: that follows from no value. */
+static void add_equality(struct conditions *conditions, const struct reach *reach, const Node *left,
+			 const Node *right, bool nulls_equal)
+{
+	struct required_end to, from;
+	if (!end_of(conditions, left, &to))
 		return;
-	if (end_of(required, right, &from))
-		add_constraint(required, reach, (struct constraint){ .to = to, .from = from });
-	else if (is_value(required, right))
-		add_constraint(required, reach, (struct constraint){ .to = to, .by_constant = true });
+	if (!end_of(conditions, right, &from)) {
+		if (is_value(conditions, right))
+			give_value(conditions, reach, to);
+		return;
+	}
+	for (size_t i = 0; i < reach->count && to.item && from.item && !nulls_equal; i++)
+		if (part_holds(conditions->resolution, reach->parts[i], to.item))
+			required_follows(&conditions->required, to, from);
 }
 
-static void add_condition(struct required *required, const struct reach *reach, const Node *condition)
+/* PostgreSQL's own equality, unless another one is named. */
+static bool is_equality(const A_Expr *expr)
+{
+	const char *name = names_last(expr->name);
+	bool kind = expr->kind == AEXPR_OP || expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_IN ||
+		    expr->kind == AEXPR_NOT_DISTINCT;
+	bool own = list_length(expr->name) == 1 ||
+		   (list_length(expr->name) == 2 &&
+		    strcmp(NODE_STRING(linitial(expr->name)), "pg_catalog") == 0);
+	return kind && own && name && strcmp(name, "=") == 0 && expr->lexpr && expr->rexpr;
+}
+
+static void add_condition(struct conditions *conditions, const struct reach *reach, const Node *condition)
 {
 	if (!condition)
 		return;
 	if (IsA(condition, BoolExpr) && ((const BoolExpr *)condition)->boolop == AND_EXPR) {
 		const ListCell *cell;
 		foreach(cell, ((const BoolExpr *)condition)->args)
-			add_condition(required, reach, lfirst(cell));
+			add_condition(conditions, reach, lfirst(cell));
 		return;
 	}
-	if (!IsA(condition, A_Expr))
+	if (!IsA(condition, A_Expr) || !is_equality((const A_Expr *)condition))
 		return;
 	const A_Expr *expr = (const A_Expr *)condition;
-	const char *name = names_last(expr->name);
-	bool equality = expr->kind == AEXPR_OP || expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_IN;
-	if (!equality || !name || strcmp(name, "=") != 0 || !expr->lexpr)
-		return;
-	add_equality(required, reach, expr->lexpr, expr->rexpr);
-	if (expr->kind == AEXPR_OP)
-		add_equality(required, reach, expr->rexpr, expr->lexpr);
+	bool nulls_equal = expr->kind == AEXPR_NOT_DISTINCT;
+	add_equality(conditions, reach, expr->lexpr, expr->rexpr, nulls_equal);
+	if (expr->kind == AEXPR_OP || nulls_equal)
+		add_equality(conditions, reach, expr->rexpr, expr->lexpr, nulls_equal);
 }
 
-static void add_merged(struct required *required, const struct reach *reach, const JoinExpr *join,
-		       const Node *to_side, const Node *from_side)
+static bool merges(const JoinExpr *join, str_t column)
 {
-	const struct resolution *resolution = required->diagnosis->resolution;
-	const struct range_item *merged = resolution_item(resolution, join);
-	/* The sides' leaves that have the name; a leaf of a nested join stands for itself. */
-	for (size_t i = 0; merged && i < merged->columns_count; i++) {
-		for (size_t a = 0; a < required->relations_count; a++) {
-			for (size_t b = 0; b < required->relations_count; b++) {
-				const struct range_item *to = required->relations[a];
-				const struct range_item *from = required->relations[b];
-				if (!part_holds(resolution, to_side, to) ||
-				    !part_holds(resolution, from_side, from))
-					continue;
-				add_constraint(
-					required, reach,
-					(struct constraint){ .to = { to, merged->columns[i].name },
-							     .from = { from, merged->columns[i].name } });
-			}
-		}
+	const ListCell *cell;
+	foreach(cell, join->usingClause)
+	{
+		if (str_equal(str_from(NODE_STRING(lfirst(cell))), column))
+			return true;
 	}
+	return join->isNatural;
 }
 
-/* An outer join's condition refuses only rows of the side that may be missing. */
-static void add_join(struct required *required, const Node *from)
+static void give_merged(struct conditions *conditions, const struct range_item *item, void *context)
+{
+	const struct required_end *merged = context;
+	required_follows(&conditions->required, *merged, (struct required_end){ item, merged->column });
+}
+
+static void take_merged(struct conditions *conditions, const struct range_item *item, void *context)
+{
+	const struct required_end *merged = context;
+	required_follows(&conditions->required, (struct required_end){ item, merged->column }, *merged);
+}
+
+/* Joins inside of a side that merge the column have it from the side that cannot be missing. */
+static void give_side(struct conditions *conditions, const Node *side, struct required_end merged)
+{
+	const JoinExpr *join = (const JoinExpr *)side;
+	if (!IsA(side, JoinExpr)) {
+		each_item(conditions, side, give_merged, &merged);
+		return;
+	}
+	bool whole = join->jointype == JOIN_INNER || !merges(join, merged.column);
+	if (whole || join->jointype == JOIN_LEFT)
+		give_side(conditions, join->larg, merged);
+	if (whole || join->jointype == JOIN_RIGHT)
+		give_side(conditions, join->rarg, merged);
+}
+
+/* Equal on both sides; where one may be missing, only its rows are those of the other. The merged column
+ * stands between the two. Columns of a natural join need not be known: those that matter are the rules'. */
+static void add_merged(struct conditions *conditions, const JoinExpr *join, str_t column)
+{
+	struct required_end merged = { join, column };
+	if (join->jointype != JOIN_RIGHT)
+		give_side(conditions, join->larg, merged);
+	if (join->jointype != JOIN_LEFT)
+		give_side(conditions, join->rarg, merged);
+	if (join->jointype != JOIN_LEFT)
+		each_item(conditions, join->larg, take_merged, &merged);
+	if (join->jointype != JOIN_RIGHT)
+		each_item(conditions, join->rarg, take_merged, &merged);
+}
+
+static void add_join(struct conditions *conditions, const Node *from)
 {
 	if (!IsA(from, JoinExpr))
 		return;
 	const JoinExpr *join = (const JoinExpr *)from;
+	const struct sql_policy *policy = conditions->required.policy;
 	const Node *both[] = { join->larg, join->rarg };
+	const ListCell *cell;
 	struct reach reach = { both, 2 };
-	add_join(required, join->larg);
-	add_join(required, join->rarg);
+	add_join(conditions, join->larg);
+	add_join(conditions, join->rarg);
 	if (join->jointype == JOIN_LEFT)
 		reach = (struct reach){ both + 1, 1 };
 	else if (join->jointype == JOIN_RIGHT)
 		reach = (struct reach){ both, 1 };
 	else if (join->jointype == JOIN_FULL)
 		return;
-	add_condition(required, &reach, join->quals);
-	if (join->usingClause || join->isNatural) {
-		add_merged(required, &reach, join, join->rarg, join->larg);
-		add_merged(required, &reach, join, join->larg, join->rarg);
-	}
+	add_condition(conditions, &reach, join->quals);
+	foreach(cell, join->usingClause) add_merged(conditions, join, str_from(NODE_STRING(lfirst(cell))));
+	for (size_t i = 0; join->isNatural && i < policy->required_columns_count; i++)
+		add_merged(conditions, join, policy->required_columns[i].column);
 }
 
-static bool note_relations(const Node *node, void *context)
+static bool note_conditions(const Node *node, void *context)
 {
-	struct required *required = context;
-	if (IsA(node, RangeVar)) {
-		const struct range_item *item = resolution_item(required->diagnosis->resolution, node);
-		if (item && item->kind == RANGE_RELATION)
-			ARENA_PUSH(required->diagnosis->diagnostics->arena, required->relations,
-				   required->relations_count, required->relations_capacity, item);
-	}
-	return node_children(node, note_relations, context);
-}
-
-static bool note_constraints(const Node *node, void *context)
-{
-	struct required *required = context;
+	struct conditions *conditions = context;
 	if (IsA(node, SelectStmt)) {
 		const SelectStmt *select = (const SelectStmt *)node;
 		const ListCell *cell;
@@ -201,68 +244,71 @@ static bool note_constraints(const Node *node, void *context)
 		{
 			const Node *part = lfirst(cell);
 			struct reach reach = { &part, 1 };
-			add_condition(required, &reach, select->whereClause);
-			add_join(required, part);
+			add_condition(conditions, &reach, select->whereClause);
+			add_join(conditions, part);
 		}
 	}
-	return node_children(node, note_constraints, context);
+	return node_children(node, note_conditions, context);
 }
 
-static bool same_end(struct constraint_end a, struct constraint_end b)
-{
-	return (a.item == b.item || !a.item || !b.item) && str_equal(a.column, b.column);
-}
+static bool reads_against(struct required *outer, const struct catalog_relation *view,
+			  const struct sql_policy *rule, const void *context);
 
-/* Follows equalities back to a constant; each is used once. */
-static bool is_constrained(const struct required *required, struct constraint_end end, bool *used)
+static bool check_relations(const Node *node, void *context)
 {
-	for (size_t i = 0; i < required->constraints_count; i++) {
-		if (used[i] || !same_end(required->constraints[i].to, end))
-			continue;
-		used[i] = true;
-		if (required->constraints[i].by_constant ||
-		    is_constrained(required, required->constraints[i].from, used))
-			return true;
+	struct conditions *conditions = context;
+	if (IsA(node, RangeVar)) {
+		const struct range_item *item = resolution_item(conditions->resolution, node);
+		if (item && item->kind == RANGE_RELATION)
+			required_check(&conditions->required,
+				       &(struct required_relation){
+					       item, item->schema, item->name, item->alias,
+					       ((const RangeVar *)node)->location, item->relation },
+				       reads_against, conditions->request, conditions->diagnostics);
 	}
-	return false;
+	return node_children(node, check_relations, context);
 }
 
-static bool is_named(const struct range_item *item, str_t table)
+static void check(struct conditions *conditions, const Node *statement)
 {
-	const char *dot = memchr(table.ptr, '.', table.len);
-	if (!dot)
-		return str_equal(item->name, table);
-	size_t schema = (size_t)(dot - table.ptr);
-	return str_equal(item->schema, (str_t){ table.ptr, schema }) &&
-	       str_equal(item->name, (str_t){ dot + 1, table.len - schema - 1 });
+	(void)note_conditions(statement, conditions);
+	(void)check_relations(statement, conditions);
 }
 
-static void check_relation(const struct required *required, const struct range_item *item,
-			   const struct sql_required_column *rule)
+/* The definition is parsed while the statement's nodes are in use: each parse has memory of its own. */
+static bool reads_against(struct required *outer, const struct catalog_relation *view,
+			  const struct sql_policy *rule, const void *context)
 {
-	struct arena *arena = required->diagnosis->diagnostics->arena;
-	bool *used = ARENA_ARRAY(arena, bool, required->constraints_count);
-	if (is_constrained(required, (struct constraint_end){ item, rule->column }, used))
-		return;
-	str_t object = arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(item->alias), STR_ARG(rule->column));
-	diagnostics_add(required->diagnosis->diagnostics, DIAG_MISSING_REQUIRED, NULL, object,
-			((const RangeVar *)item->node)->location,
-			"\"" STR_FMT "\" is read without a condition on its column \"" STR_FMT "\"",
-			STR_ARG(item->alias), STR_ARG(rule->column));
+	const struct sql_request *request = context;
+	struct diagnostics unused = { .arena = outer->arena }, found = { .arena = outer->arena };
+	struct parsed_statement parsed;
+	struct resolution resolution = { 0 };
+	if (++*outer->views > REQUIRED_MAX_VIEWS || gate_check(view->definition).verdict != GATE_PASSED)
+		return true;
+	parse_begin(arena_str(outer->arena, view->definition), outer->arena, &parsed);
+	bool readable = parsed.statement && IsA(parsed.statement, SelectStmt);
+	if (readable) {
+		resolve_statement(&parsed, request->catalog, outer->arena, &unused, &resolution);
+		struct conditions conditions = { .resolution = &resolution,
+						 .request = request,
+						 .diagnostics = &found };
+		required_begin(&conditions.required, outer->arena, rule, false, outer->views);
+		if (!resolution.too_deep)
+			check(&conditions, parsed.statement);
+	}
+	parse_end(&parsed);
+	return !readable || resolution.too_deep || found.count > 0;
 }
 
 void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select)
 {
-	struct required required = { .diagnosis = diagnosis };
-	if (!diagnosis->policy || diagnosis->policy->required_columns_count == 0)
+	const struct sql_policy *policy = diagnosis->request->policy;
+	unsigned views = 0;
+	if (!policy || policy->required_columns_count == 0)
 		return;
-	(void)note_relations((const Node *)select, &required);
-	(void)note_constraints((const Node *)select, &required);
-	for (size_t i = 0; i < required.relations_count; i++) {
-		for (size_t j = 0; j < diagnosis->policy->required_columns_count; j++) {
-			const struct sql_required_column *rule = &diagnosis->policy->required_columns[j];
-			if (is_named(required.relations[i], rule->table))
-				check_relation(&required, required.relations[i], rule);
-		}
-	}
+	struct conditions conditions = { .resolution = diagnosis->resolution,
+					 .request = diagnosis->request,
+					 .diagnostics = diagnosis->diagnostics };
+	required_begin(&conditions.required, diagnosis->diagnostics->arena, policy, false, &views);
+	check(&conditions, (const Node *)select);
 }

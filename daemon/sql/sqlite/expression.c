@@ -161,6 +161,20 @@ static struct sqlite_node *literal(struct sqlite_parser *parser, enum sqlite_nod
 	return node;
 }
 
+/* `?`, `?1`, `:name`, `@name`. */
+static struct sqlite_node *parameter(struct sqlite_parser *parser)
+{
+	bool named = parser->token.kind != SCAN_PARAMETER;
+	size_t end = parser->token.offset + parser->token.len;
+	struct sqlite_node *node = literal(parser, SQLITE_PARAMETER, STR_NONE);
+	bool goes_on = parser->token.offset == end &&
+		       (parser->token.kind == SCAN_NUMBER || parser->token.kind == SCAN_WORD);
+	if (goes_on)
+		sqlite_parser_advance(parser);
+	parser->failed = parser->failed || (named && !goes_on);
+	return node;
+}
+
 static struct sqlite_node *operand(struct sqlite_parser *parser)
 {
 	static const char *const constants[] = { "NULL", "CURRENT_DATE", "CURRENT_TIME",
@@ -171,11 +185,12 @@ static struct sqlite_node *operand(struct sqlite_parser *parser)
 	case SCAN_NUMBER:
 		return literal(parser, SQLITE_LITERAL, lower_text(parser));
 	case SCAN_PARAMETER:
-		parser->failed = true; /* counted by position: `?` and `?` are two */
-		return new_node(parser, SQLITE_PARAMETER, STR_NONE);
+		return parameter(parser);
 	default:
 		break;
 	}
+	if (sqlite_parser_at_char(parser, ':') || sqlite_parser_at_char(parser, '@'))
+		return parameter(parser);
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
 		if (sqlite_parser_at(parser, constants[i]))
 			return literal(parser, SQLITE_LITERAL, lower_text(parser));

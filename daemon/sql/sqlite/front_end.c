@@ -263,19 +263,9 @@ static void set_tables(const struct sqlite_database *database, struct sqlite_tra
 	analysis->tables_known = true;
 }
 
-/* A rule that cannot be seen to hold does not hold. */
-static void require_columns(struct sqlite_analysis *state)
+static bool has_rules(const struct sql_request *request)
 {
-	const struct sql_policy *policy = state->request->policy;
-	for (size_t i = 0; policy && i < policy->required_columns_count; i++) {
-		const struct sql_required_column *rule = &policy->required_columns[i];
-		int64_t offset = sqlite_tokens_find(state->text, rule->table);
-		if (offset >= 0)
-			diagnostics_add(&state->diagnostics, DIAG_MISSING_REQUIRED, NULL, rule->table, offset,
-					"no condition on the column \"" STR_FMT "\" of \"" STR_FMT
-					"\" can be made out",
-					STR_ARG(rule->column), STR_ARG(rule->table));
-	}
+	return request->policy && request->policy->required_columns_count > 0;
 }
 
 /* Without a tree, the tokens have to do. */
@@ -285,7 +275,8 @@ static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *
 	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
 	set_tables(state->database, &state->trace, analysis);
 	sqlite_tokens_warn(state->text, &state->diagnostics);
-	require_columns(state);
+	if (has_rules(state->request))
+		sqlite_required_unseen(state->text, state->request->policy, &state->diagnostics);
 }
 
 static bool has_plain_collations(const struct catalog *catalog)
@@ -304,6 +295,8 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 		struct sqlite_names tables;
 		sqlite_resolve(select, catalog, state->arena, &tables);
 		sqlite_lint(select, state->request, &state->diagnostics);
+		if (has_rules(state->request))
+			sqlite_required(select, state->text, state->request, &state->diagnostics);
 		sqlite_bombs(select, &state->violations);
 		analysis->tables = tables.items;
 		analysis->tables_count = tables.count;

@@ -63,6 +63,8 @@ void sqlite_each_core(const struct sqlite_select *select, sqlite_visit_core visi
 		sqlite_each_core(select->ctes[i].select, visit, context);
 	for (size_t i = 0; i < select->order_count; i++)
 		sqlite_each_node(select->order[i].expression, enter_subquery, &walk);
+	sqlite_each_node(select->limit, enter_subquery, &walk);
+	sqlite_each_node(select->skip, enter_subquery, &walk);
 }
 
 /* ---- patterns of one expression ---- */
@@ -324,6 +326,4 @@ void sqlite_lint(const struct sqlite_select *select, const struct sql_request *r
 	struct lint lint = { .request = request, .diagnostics = diagnostics };
 	sqlite_each_core(select, check_core, &lint);
 	check_top(&lint, select);
-	if (request->policy && request->policy->required_columns_count > 0)
-		sqlite_required(select, request->policy, diagnostics);
 }

@@ -1,5 +1,5 @@
 /*
- * Warnings about a resolved SQLite query, and the columns that a policy wants constrained. Where the tree or
+ * Warnings about a resolved SQLite query, and columns that a policy wants constrained. Where the tree or
  * the catalog leave a doubt, nothing is reported. Pure; any thread.
  */
 #pragma once
@@ -22,6 +22,9 @@ void sqlite_each_node(const struct sqlite_node *node, sqlite_visit_node visit, v
 /* The same for every expression of the SELECT. */
 void sqlite_each_expression(const struct sqlite_core *core, sqlite_visit_node visit, void *context);
 
-/* required.c: missing_required, which sqlite_lint includes. */
-void sqlite_required(const struct sqlite_select *select, const struct sql_policy *policy,
+/* required.c: missing_required, where the policy has such rules. `text`: of the statement. */
+void sqlite_required(const struct sqlite_select *select, str_t text, const struct sql_request *request,
 		     struct diagnostics *diagnostics);
+
+/* The same without a tree: a rule that cannot be seen to hold does not hold. */
+void sqlite_required_unseen(str_t text, const struct sql_policy *policy, struct diagnostics *diagnostics);

@@ -1,21 +1,24 @@
-#include "sql/sqlite/lint.h"
+#include "sql/required.h"
 
-/* `to` is constrained once `from` is; no `from`: by a value. An absent item stands for any. */
-struct constraint {
-	const struct sqlite_item *to;
-	str_t to_column;
-	const struct sqlite_item *from;
-	str_t from_column;
-	bool by_value;
+#include "sql/scan.h"
+#include "sql/sqlite/lint.h"
+#include "sql/sqlite/parser.h"
+#include "sql/sqlite/tokens.h"
+
+#include <strings.h>
+
+/* One query's conditions, on their way into what holds. */
+struct conditions {
+	const struct sql_request *request;
+	struct diagnostics *diagnostics;
+	struct required required;
+	bool is_value;
+	bool unseen; /* a part that is no tree reads something */
 };
 
-struct required {
-	const struct sql_policy *policy;
-	struct diagnostics *diagnostics;
-	struct constraint *constraints;
-	size_t count;
-	size_t capacity;
-	bool saw_column;
+/* Items of one FROM whose rows the condition at hand can refuse: from, and up to. */
+struct reach {
+	const struct sqlite_item *from, *to;
 };
 
 static bool is(const struct sqlite_node *node, const char *operator)
@@ -23,158 +26,216 @@ static bool is(const struct sqlite_node *node, const char *operator)
 	return node->kind == SQLITE_BINARY && str_is(node->text, operator);
 }
 
-static void note_column(const struct sqlite_node *node, void *context)
+static void find_no_value(const struct sqlite_node *node, void *context)
 {
-	struct required *required = context;
-	if (node->kind == SQLITE_COLUMN)
-		required->saw_column = true;
+	struct conditions *conditions = context;
+	bool random = node->kind == SQLITE_CALL && required_is_random(node->text);
+	bool reads = node->select || (node->kind == SQLITE_IN && node->children_count < 2);
+	if (random || reads || node->kind == SQLITE_COLUMN)
+		conditions->is_value = false;
 }
 
-static bool is_value(struct required *required, const struct sqlite_node *node)
+static bool is_value(struct conditions *conditions, const struct sqlite_node *node)
 {
-	required->saw_column = false;
-	sqlite_each_node(node, note_column, required);
-	return !required->saw_column && !(node->kind == SQLITE_LITERAL && str_is(node->text, "null"));
+	conditions->is_value = !(node->kind == SQLITE_LITERAL && str_is(node->text, "null"));
+	sqlite_each_node(node, find_no_value, conditions);
+	return conditions->is_value;
 }
 
-/* Whether a condition at this place can refuse rows of the item: `only` is the side of an outer join. */
-static bool reaches(const struct sqlite_item *only, const struct sqlite_item *item)
+static bool is_end(const struct sqlite_node *node)
 {
-	return !only || !item || only == item;
+	return node->kind == SQLITE_COLUMN && node->meaning != SQLITE_OUTPUT;
 }
 
-static void add_equality(struct required *required, const struct sqlite_item *only,
-			 const struct sqlite_node *left, const struct sqlite_node *right)
+/* Merged columns, and those that are not resolved, are of all items in reach that have them. */
+static const struct sqlite_item *item_of(const struct sqlite_node *node)
 {
-	if (left->kind != SQLITE_COLUMN || !reaches(only, left->item))
+	return node->meaning == SQLITE_OF_ITEM ? node->item : NULL;
+}
+
+static void give(struct conditions *conditions, const struct reach *reach, const struct sqlite_node *column)
+{
+	for (const struct sqlite_item *item = reach->from; item < reach->to; item++)
+		if (!item_of(column) || item_of(column) == item)
+			required_given(&conditions->required, (struct required_end){ item, column->text });
+}
+
+/* IS lets NULL equal NULL, which follows from no value. */
+static void add_equality(struct conditions *conditions, const struct reach *reach,
+			 const struct sqlite_node *left, const struct sqlite_node *right, bool nulls_equal)
+{
+	if (!is_end(left))
 		return;
-	struct constraint constraint = { .to = left->item, .to_column = left->text };
-	if (right->kind == SQLITE_COLUMN) {
-		constraint.from = right->item;
-		constraint.from_column = right->text;
-	} else {
-		constraint.by_value = is_value(required, right);
-		if (!constraint.by_value)
-			return;
+	const struct sqlite_item *to = item_of(left);
+	if (right->kind != SQLITE_COLUMN) {
+		if (is_value(conditions, right))
+			give(conditions, reach, left);
+	} else if (to && is_end(right) && item_of(right) && !nulls_equal && to >= reach->from &&
+		   to < reach->to) {
+		required_follows(&conditions->required, (struct required_end){ to, left->text },
+				 (struct required_end){ item_of(right), right->text });
 	}
-	ARENA_PUSH(required->diagnostics->arena, required->constraints, required->count, required->capacity,
-		   constraint);
 }
 
-static void add_condition(struct required *required, const struct sqlite_item *only,
+static void add_condition(struct conditions *conditions, const struct reach *reach,
 			  const struct sqlite_node *node)
 {
 	if (!node)
 		return;
+	bool same = is(node, "is") && !node->negated;
 	if (is(node, "and")) {
-		add_condition(required, only, node->children[0]);
-		add_condition(required, only, node->children[1]);
-	} else if (is(node, "=") || (is(node, "is") && !node->negated)) {
-		add_equality(required, only, node->children[0], node->children[1]);
-		add_equality(required, only, node->children[1], node->children[0]);
+		add_condition(conditions, reach, node->children[0]);
+		add_condition(conditions, reach, node->children[1]);
+	} else if (is(node, "=") || same) {
+		add_equality(conditions, reach, node->children[0], node->children[1], same);
+		add_equality(conditions, reach, node->children[1], node->children[0], same);
 	} else if (node->kind == SQLITE_IN && !node->negated && !node->select && node->children_count > 1) {
 		struct sqlite_node list = { .kind = SQLITE_ROW,
 					    .children = node->children + 1,
 					    .children_count = node->children_count - 1 };
-		add_equality(required, only, node->children[0], &list);
+		add_equality(conditions, reach, node->children[0], &list, false);
 	}
 }
 
-/* Columns of the same name are equal: which items have them need not be known. */
-static void add_merged(struct required *required, const struct sqlite_core *core, size_t joined, str_t column)
+static bool may_have(const struct sqlite_item *item, str_t column)
 {
-	const struct sqlite_item *right = &core->items[joined];
-	bool to_right = core->sources[joined].join != SQLITE_JOIN_RIGHT;
-	bool to_left = core->sources[joined].join != SQLITE_JOIN_LEFT;
-	for (size_t i = 0; i < joined; i++) {
-		const struct sqlite_item *left = &core->items[i];
-		struct constraint both[] = { { right, column, left, column, false },
-					     { left, column, right, column, false } };
-		for (size_t side = 0; side < 2; side++)
-			if (side == 0 ? to_right : to_left)
-				ARENA_PUSH(required->diagnostics->arena, required->constraints,
-					   required->count, required->capacity, both[side]);
-	}
+	for (size_t i = 0; i < item->columns_count; i++)
+		if (item->columns[i].len == column.len &&
+		    strncasecmp(item->columns[i].ptr, column.ptr, column.len) == 0)
+			return true;
+	return !item->known;
+}
+
+/* The column is merged with that of the first item which has it; with whatever those on the left that were
+ * right joined made of it, where there are such. */
+static void add_merged(struct conditions *conditions, const struct sqlite_core *core, size_t joined,
+		       str_t column)
+{
+	const struct sqlite_item *items = core->items;
+	size_t first = 0;
+	bool made = false;
+	while (first < joined && !may_have(&items[first], column))
+		first++;
+	if (first == joined)
+		return;
+	for (size_t i = 0; i < joined; i++)
+		made = made || core->sources[i].join == SQLITE_JOIN_RIGHT ||
+		       core->sources[i].join == SQLITE_JOIN_FULL;
+	struct required_end left = { &items[first], column }, right = { &items[joined], column };
+	if (core->sources[joined].join != SQLITE_JOIN_RIGHT && !made)
+		required_follows(&conditions->required, right, left);
+	if (core->sources[joined].join != SQLITE_JOIN_LEFT)
+		required_follows(&conditions->required, left, right);
+}
+
+static void note_unseen(const struct sqlite_node *node, void *context)
+{
+	struct conditions *conditions = context;
+	if (str_present(node->window) && strcasestr(node->window.ptr, "select"))
+		conditions->unseen = true;
 }
 
 /* WHERE refuses rows of all items, the ON of an outer join those of the side that may be missing. */
-static void note_constraints(const struct sqlite_core *core, void *context)
+static void note_conditions(const struct sqlite_core *core, void *context)
 {
-	struct required *required = context;
-	add_condition(required, NULL, core->where);
+	struct conditions *conditions = context;
+	const struct sql_policy *policy = conditions->required.policy;
+	const struct sqlite_item *items = core->items;
+	sqlite_each_expression(core, note_unseen, conditions);
+	if (str_present(core->windows) && strcasestr(core->windows.ptr, "select"))
+		conditions->unseen = true;
+	add_condition(conditions, &(struct reach){ items, items + core->sources_count }, core->where);
 	for (size_t i = 0; i < core->sources_count; i++) {
 		const struct sqlite_source *source = &core->sources[i];
+		struct reach reach = { items, items + i + 1 };
 		if (source->join == SQLITE_JOIN_FULL)
 			continue;
-		if (source->join == SQLITE_JOIN_INNER)
-			add_condition(required, NULL, source->on);
-		else if (source->join == SQLITE_JOIN_LEFT)
-			add_condition(required, &core->items[i], source->on);
+		if (source->join == SQLITE_JOIN_LEFT)
+			reach.from = items + i;
+		else if (source->join == SQLITE_JOIN_RIGHT)
+			reach.to = items + i;
+		add_condition(conditions, &reach, source->on);
 		for (size_t u = 0; u < source->using_count; u++)
-			add_merged(required, core, i, source->using[u]);
-		for (size_t r = 0; source->natural && r < required->policy->required_columns_count; r++)
-			add_merged(required, core, i, required->policy->required_columns[r].column);
+			add_merged(conditions, core, i, source->using[u]);
+		for (size_t r = 0; source->natural && r < policy->required_columns_count; r++)
+			add_merged(conditions, core, i, policy->required_columns[r].column);
 	}
 }
 
-static bool same(const struct sqlite_item *a, str_t a_column, const struct sqlite_item *b, str_t b_column)
-{
-	return (a == b || !a || !b) && a_column.len == b_column.len &&
-	       strncasecmp(a_column.ptr, b_column.ptr, a_column.len) == 0;
-}
-
-/* Follows equalities back to a value; each is used once. */
-static bool is_constrained(const struct required *required, const struct sqlite_item *item, str_t column,
-			   bool *used)
-{
-	for (size_t i = 0; i < required->count; i++) {
-		const struct constraint *constraint = &required->constraints[i];
-		if (used[i] || !same(constraint->to, constraint->to_column, item, column))
-			continue;
-		used[i] = true;
-		if (constraint->by_value ||
-		    is_constrained(required, constraint->from, constraint->from_column, used))
-			return true;
-	}
-	return false;
-}
-
-static bool is_table(const struct sqlite_item *item, str_t table)
-{
-	const char *dot = memchr(table.ptr, '.', table.len);
-	str_t name = dot ? (str_t){ dot + 1, table.len - (size_t)(dot - table.ptr) - 1 } : table;
-	return str_present(item->source->name) && !item->is_cte && !item->source->is_call &&
-	       item->source->name.len == name.len &&
-	       strncasecmp(item->source->name.ptr, name.ptr, name.len) == 0;
-}
+static bool reads_against(struct required *outer, const struct catalog_relation *view,
+			  const struct sql_policy *rule, const void *context);
 
 static void check_core(const struct sqlite_core *core, void *context)
 {
-	const struct required *required = context;
-	struct arena *arena = required->diagnostics->arena;
+	struct conditions *conditions = context;
 	for (size_t i = 0; i < core->sources_count; i++) {
 		const struct sqlite_item *item = &core->items[i];
-		for (size_t r = 0; r < required->policy->required_columns_count; r++) {
-			const struct sql_required_column *rule = &required->policy->required_columns[r];
-			bool *used = ARENA_ARRAY(arena, bool, required->count + 1);
-			if (!is_table(item, rule->table) ||
-			    is_constrained(required, item, rule->column, used))
-				continue;
-			diagnostics_add(required->diagnostics, DIAG_MISSING_REQUIRED, NULL,
-					arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(item->name),
-						     STR_ARG(rule->column)),
-					(int64_t)item->source->offset,
-					"\"" STR_FMT "\" is read without a condition on its column \"" STR_FMT
-					"\"",
-					STR_ARG(item->name), STR_ARG(rule->column));
-		}
+		const struct sqlite_source *source = item->source;
+		if (str_present(source->name) && !item->is_cte && !source->is_call)
+			required_check(&conditions->required,
+				       &(struct required_relation){ item, STR_NONE, source->name, item->name,
+								    (int64_t)source->offset, item->relation },
+				       reads_against, conditions->request, conditions->diagnostics);
 	}
 }
 
-void sqlite_required(const struct sqlite_select *select, const struct sql_policy *policy,
+static void check(struct conditions *conditions, const struct sqlite_select *select)
+{
+	sqlite_each_core(select, note_conditions, conditions);
+	sqlite_each_core(select, check_core, conditions);
+}
+
+/* The query of CREATE VIEW name (columns) AS query; absent: there is none. */
+static str_t view_query(str_t definition)
+{
+	struct scan_token token = scan_next(definition, 0, SQL_SQLITE);
+	while (token.kind != SCAN_END && !scan_is_word(definition, token, "AS"))
+		token = scan_next(definition, token.offset + token.len, SQL_SQLITE);
+	size_t end = token.offset + token.len;
+	return token.kind == SCAN_END ? STR_NONE : (str_t){ definition.ptr + end, definition.len - end };
+}
+
+static bool reads_against(struct required *outer, const struct catalog_relation *view,
+			  const struct sql_policy *rule, const void *context)
+{
+	const struct sql_request *request = context;
+	struct diagnostics found = { .arena = outer->arena };
+	struct conditions conditions = { .request = request, .diagnostics = &found };
+	struct sqlite_names tables;
+	str_t query = view_query(view->definition);
+	if (++*outer->views > REQUIRED_MAX_VIEWS || !str_present(query))
+		return true;
+	struct sqlite_select *select = sqlite_parse(arena_str(outer->arena, query), outer->arena);
+	if (!select)
+		return true;
+	sqlite_resolve(select, request->catalog, outer->arena, &tables);
+	required_begin(&conditions.required, outer->arena, rule, true, outer->views);
+	check(&conditions, select);
+	return conditions.unseen || found.count > 0;
+}
+
+void sqlite_required_unseen(str_t text, const struct sql_policy *policy, struct diagnostics *diagnostics)
+{
+	for (size_t i = 0; i < policy->required_columns_count; i++) {
+		const struct sql_required_column *rule = &policy->required_columns[i];
+		const char *dot = memchr(rule->table.ptr, '.', rule->table.len);
+		str_t table = dot ? str_from(dot + 1) : rule->table;
+		int64_t offset = sqlite_tokens_find(text, table);
+		if (offset >= 0)
+			diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, NULL, table, offset,
+					"no condition on the column \"" STR_FMT "\" of \"" STR_FMT
+					"\" can be made out",
+					STR_ARG(rule->column), STR_ARG(table));
+	}
+}
+
+void sqlite_required(const struct sqlite_select *select, str_t text, const struct sql_request *request,
 		     struct diagnostics *diagnostics)
 {
-	struct required required = { .policy = policy, .diagnostics = diagnostics };
-	sqlite_each_core(select, note_constraints, &required);
-	sqlite_each_core(select, check_core, &required);
+	unsigned views = 0;
+	struct conditions conditions = { .request = request, .diagnostics = diagnostics };
+	required_begin(&conditions.required, diagnostics->arena, request->policy, true, &views);
+	check(&conditions, select);
+	if (conditions.unseen)
+		sqlite_required_unseen(text, request->policy, diagnostics);
 }

@@ -9,7 +9,7 @@
 
 enum sqlite_node_kind {
 	SQLITE_LITERAL,	  /* `text`: as written */
-	SQLITE_PARAMETER, /* `text` */
+	SQLITE_PARAMETER, /* which one is not kept */
 	SQLITE_COLUMN,	  /* `text`: name, `table`, `schema`: or absent; all in lower case */
 	SQLITE_STAR,	  /* `*`, `table.*` */
 	SQLITE_UNARY,	  /* `text`: operator */
