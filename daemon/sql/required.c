@@ -172,3 +172,50 @@ void required_check(struct required *required, const struct required_relation *r
 		report(required, relation, rule, !named, diagnostics);
 	}
 }
+
+static str_t did_you_mean(const struct nearest *nearest, struct arena *arena)
+{
+	return str_present(nearest->best) && !str_equal(nearest->best, nearest->name)
+		       ? arena_printf(arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest->best))
+		       : STR("");
+}
+
+static str_t no_table(const struct sql_required_column *rule, const struct catalog_relation *relations,
+		      size_t count, struct arena *arena)
+{
+	const char *dot = memchr(rule->table.ptr, '.', rule->table.len);
+	struct nearest nearest;
+	nearest_init(&nearest, rule->table);
+	for (size_t i = 0; i < count; i++)
+		nearest_offer(&nearest,
+			      dot ? arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(relations[i].schema),
+						 STR_ARG(relations[i].name))
+				  : relations[i].name);
+	return arena_printf(arena, "there is no table \"" STR_FMT "\"" STR_FMT, STR_ARG(rule->table),
+			    STR_ARG(did_you_mean(&nearest, arena)));
+}
+
+str_t required_misnamed(const struct sql_required_column *rule, const struct catalog *catalog,
+			struct arena *arena)
+{
+	struct required required = { .any_case = catalog_dialect(catalog) != SQL_POSTGRESQL };
+	struct nearest nearest;
+	size_t count;
+	bool found = false;
+	const struct catalog_relation *relations = catalog_relations(catalog, &count);
+	nearest_init(&nearest, rule->column);
+	for (size_t i = 0; i < count; i++) {
+		if (!names(&required, rule->table, relations[i].schema, relations[i].name))
+			continue;
+		if (has_column(&required, &relations[i], rule->column))
+			return STR_NONE;
+		found = true;
+		for (size_t c = 0; c < relations[i].columns_count; c++)
+			nearest_offer(&nearest, relations[i].columns[c].name);
+	}
+	if (!found)
+		return no_table(rule, relations, count, arena);
+	return arena_printf(arena, "table \"" STR_FMT "\" has no column \"" STR_FMT "\"" STR_FMT,
+			    STR_ARG(rule->table), STR_ARG(rule->column),
+			    STR_ARG(did_you_mean(&nearest, arena)));
+}

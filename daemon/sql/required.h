@@ -72,3 +72,7 @@ typedef bool (*required_view_fn)(struct required *required, const struct catalog
  * constrained inside, or by its own column of that name. To be called once all that holds was said. */
 void required_check(struct required *required, const struct required_relation *relation,
 		    required_view_fn view, const void *context, struct diagnostics *diagnostics);
+
+/* What is wrong with the names of a rule in a catalog, with a hint, in the arena; absent: nothing is. */
+str_t required_misnamed(const struct sql_required_column *rule, const struct catalog *catalog,
+			struct arena *arena);

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "sql/required.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,8 +29,27 @@ void catalog_settle(struct target *target, int64_t due_us, bool failed)
 	pthread_mutex_unlock(&targets->mutex);
 }
 
+/* A rule of another name never fires. Each is told once, and again when it was right in between. */
+static void check_rules(struct target *target, const struct catalog *catalog)
+{
+	const struct sql_policy *policy = &target->settings.policy;
+	struct arena *arena = arena_new();
+	for (size_t i = 0; i < policy->required_columns_count; i++) {
+		const struct sql_required_column *rule = &policy->required_columns[i];
+		str_t wrong = required_misnamed(rule, catalog, arena);
+		if (str_present(wrong) && !target->misnamed[i])
+			log_error("target %s: required_columns \"" STR_FMT "." STR_FMT
+				  "\" can never be required: " STR_FMT,
+				  target->settings.name, STR_ARG(rule->table), STR_ARG(rule->column),
+				  STR_ARG(wrong));
+		target->misnamed[i] = str_present(wrong);
+	}
+	arena_free(arena);
+}
+
 static void put_in_place(struct target *target, struct catalog *catalog)
 {
+	check_rules(target, catalog);
 	pthread_mutex_lock(&target->targets->mutex);
 	struct catalog *before = target->catalog;
 	target->catalog = catalog;
@@ -38,10 +58,10 @@ static void put_in_place(struct target *target, struct catalog *catalog)
 		catalog_unref(before);
 }
 
-static err_t compile(const struct target *target, str_t source, struct catalog **ret_catalog,
-		     struct err_detail *detail)
+err_t catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
+		      struct err_detail *detail)
 {
-	switch (target->settings.engine) {
+	switch (engine) {
 	case TARGET_SQLITE:
 		return catalog_compile_sqlite(source, ret_catalog, detail);
 	case TARGET_MARIADB:
@@ -185,7 +205,7 @@ static void load_kept(struct target *target)
 	if (!read_file(path.data, &file))
 		return;
 	str_t json = check_kept(target, &file, &read_at_ms);
-	if (!str_present(json) || compile(target, json, &catalog, &detail)) {
+	if (!str_present(json) || catalog_compile(target->settings.engine, json, &catalog, &detail)) {
 		log_warning("the kept catalog %s is of no use and will be fetched anew", path.data);
 		return;
 	}
@@ -200,7 +220,7 @@ static void take_fetched(struct fetched_catalog *fetched)
 	struct target *target = fetched->target;
 	struct err_detail detail = { "" };
 	struct catalog *catalog;
-	err_t err = compile(target, buf_str(&fetched->json), &catalog, &detail);
+	err_t err = catalog_compile(target->settings.engine, buf_str(&fetched->json), &catalog, &detail);
 	if (err) {
 		log_error("the catalog of target %s cannot be understood: %s", target->settings.name,
 			  err_message(err, &detail));

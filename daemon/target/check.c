@@ -1,13 +1,14 @@
+#include "sql/required.h"
 #include "target/process.h"
 #include "target/supervisor.h"
 
 /* Asks a worker of its own once and waits for the answer. */
-static err_t ask(const struct target_settings *target, int fd, struct buf *first, struct arena *arena,
-		 struct text_reply *ret_reply, struct err_detail *detail)
+static err_t ask(const struct target_settings *target, int fd, enum message_kind kind, struct buf *first,
+		 struct arena *arena, struct text_reply *ret_reply, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf in = BUF_INIT;
 	struct message message;
-	message_put_request(first, MESSAGE_CHECK);
+	message_put_request(first, kind);
 	err_t err = message_send(fd, first);
 	if (!err)
 		err = message_receive(fd, target->statement_timeout_ms + WORKER_SLACK_MS, &in, &message);
@@ -20,6 +21,45 @@ static err_t ask(const struct target_settings *target, int fd, struct buf *first
 		return err_fail(detail, ERR_TARGET_PROTOCOL, "target \"%s\": %s", target->name,
 				err_text(ERR_TARGET_PROTOCOL));
 	return ERR_OK;
+}
+
+/* Each rule of the policy has to name what is there, or nothing is ever required by it. */
+static err_t check_rules(const struct target_settings *target, str_t source, struct arena *arena,
+			 struct err_detail *detail)
+{
+	const struct sql_policy *policy = &target->policy;
+	struct catalog *catalog;
+	str_t all = STR("");
+	err_t err = catalog_compile(target->engine, source, &catalog, detail);
+	if (err)
+		return err;
+	for (size_t i = 0; i < policy->required_columns_count; i++) {
+		const struct sql_required_column *rule = &policy->required_columns[i];
+		str_t wrong = required_misnamed(rule, catalog, arena);
+		if (str_present(wrong))
+			all = arena_printf(arena, STR_FMT "%s\"" STR_FMT "." STR_FMT "\": " STR_FMT,
+					   STR_ARG(all), all.len ? "; " : "", STR_ARG(rule->table),
+					   STR_ARG(rule->column), STR_ARG(wrong));
+	}
+	catalog_unref(catalog);
+	return all.len ? err_fail(detail, ERR_CONFIG_RANGE, "target \"%s\": required_columns: " STR_FMT,
+				  target->name, STR_ARG(all))
+		       : ERR_OK;
+}
+
+static err_t ask_about_rules(const struct target_settings *target, int fd, struct arena *arena,
+			     struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf request = BUF_INIT;
+	struct text_reply reply;
+	if (target->policy.required_columns_count == 0)
+		return ERR_OK;
+	err_t err = ask(target, fd, MESSAGE_CATALOG, &request, arena, &reply, detail);
+	if (err)
+		return err;
+	return reply.error ? err_fail(detail, reply.error, "target \"%s\": " STR_FMT, target->name,
+				      STR_ARG(reply.text))
+			   : check_rules(target, reply.text, arena, detail);
 }
 
 err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
@@ -35,11 +75,14 @@ err_t target_check(const struct target_settings *target, struct arena *arena, st
 		err = worker_spawn(&settings, false, &first, &pid, &fd, detail);
 	if (err)
 		return err;
-	err = ask(&settings, fd, &first, arena, &reply, detail);
+	err = ask(&settings, fd, MESSAGE_CHECK, &first, arena, &reply, detail);
+	err_t of_rules = err || reply.error ? ERR_OK : ask_about_rules(&settings, fd, arena, detail);
 	close(fd);
 	if (err)
 		worker_kill(pid);
 	worker_reap(pid, true, &status);
+	if (of_rules)
+		return of_rules;
 	if (!err && reply.error)
 		return err_fail(detail, reply.error, "target \"%s\": " STR_FMT, settings.name,
 				STR_ARG(reply.text));

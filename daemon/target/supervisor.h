@@ -57,6 +57,7 @@ struct target {
 	int64_t spawn_after_us;
 	bool catalog_in_flight;
 	struct backoff catalog_retry;
+	bool *misnamed; /* [catalog thread] rules of the policy that the catalog has no names for: said */
 	struct catalog *catalog; /* [mutex] or NULL */
 	int64_t catalog_due_us;	 /* [mutex] when it is fetched next */
 	int64_t suspected_us;	 /* [mutex] when names were last in doubt; 0: never */
@@ -107,7 +108,10 @@ void targets_wake(const struct targets *targets);
 /* workers.c: answers a call with an error (calls `done`). */
 void call_fail(struct target_call *call, err_t err, const char *message);
 
-/* catalogs.c: the thread that compiles and keeps catalogs; loads the kept ones first. */
+/* catalogs.c: compiles what the target's worker has read. */
+err_t catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
+		      struct err_detail *detail);
+/* The thread that compiles and keeps catalogs; loads the kept ones first. */
 void catalogs_run(void *context, unsigned index);
 /* Notes the end of a fetch; [mutex] is taken inside. */
 void catalog_settle(struct target *target, int64_t due_us, bool failed);

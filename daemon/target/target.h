@@ -141,9 +141,9 @@ void targets_wait_catalogs(struct targets *targets, int64_t timeout_ms);
 /* Queues a validation; never blocks. Any thread. */
 void targets_submit(struct targets *targets, struct target_call *call);
 
-/* Connects once and reports what is wrong with a target: for `assayd check`. Blocks up to its statement
- * timeout. On success `ret_notes` (in the arena) holds warnings for a person, one per line, e.g. a role that
- * may write. */
+/* Connects once and reports what is wrong with a target: for `assayd check`; also required_columns that its
+ * catalog does not have (ERR_CONFIG_RANGE). Blocks up to twice its statement timeout. On success `ret_notes`
+ * (in the arena) holds warnings for a person, one per line, e.g. a role that may write. */
 err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
 		   struct err_detail *detail);
 

@@ -70,6 +70,8 @@ static void target_init(struct target *target, struct targets *targets)
 	target->workers = ARENA_ARRAY(targets->arena, struct worker, target->settings.connections);
 	for (size_t i = 0; i < target->settings.connections; i++)
 		target->workers[i].fd = -1;
+	target->misnamed =
+		ARENA_ARRAY(targets->arena, bool, target->settings.policy.required_columns_count + 1);
 	target->reconnect = reconnect_backoff;
 	target->respawn = respawn_backoff;
 	target->catalog_retry = catalog_backoff;

@@ -137,6 +137,18 @@ def test_missing_password_file(config_file):
     assert 'password_file /no/such of target "shop"' in done.stdout + done.stderr
 
 
+def test_misspelt_required_columns(config_file, tmp_path):
+    """A rule whose table or column is not there is told, with what may have been meant."""
+    path = str(tmp_path / "shop.db")
+    sqlite3.connect(path).execute("CREATE TABLE orders (id INTEGER, tenant_id INTEGER)").connection.close()
+    done = assayd("check", "--config", config_file({"targets": (
+        {"name": "shop", "engine": "sqlite", "path": path, "required_columns": ("orders.tenantid", "order.id")},
+        {"name": "mart", "engine": "sqlite", "path": path, "required_columns": ("main.orders.tenant_id",)})}))
+    assert 'FAILED  target "shop": required_columns: "orders.tenantid": table "orders" has no column "tenantid"; ' \
+           'did you mean "tenant_id"?; "order.id": there is no table "order"; did you mean "orders"?' in done.stdout
+    assert 'ok      target "mart"' in done.stdout
+
+
 @pytest.mark.parametrize("command", ["run", "score", "check"])
 def test_missing_authorities_of_the_judge(command, kafka, topics, config_file):
     done = assayd(command, "--config", config_file({

@@ -2,9 +2,11 @@
  * in the format of this version alone. */
 #include "common/buf.h"
 #include "common/hash.h"
+#include "common/log.h"
 #include "tests/harness/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 #define DSN "host=/nowhere dbname=shop"
@@ -88,6 +90,63 @@ static void suspicions_are_limited(void **state)
 	targets_stop(targets);
 }
 
+struct heard {
+	pthread_mutex_t mutex;
+	unsigned lines;
+	char last[512];
+};
+
+static void hear(enum log_level level, const char *line, void *context)
+{
+	struct heard *heard = context;
+	pthread_mutex_lock(&heard->mutex);
+	if (level == LOG_LEVEL_ERROR && strstr(line, "required_columns")) {
+		snprintf(heard->last, sizeof heard->last, "%s", line);
+		heard->lines++;
+	}
+	pthread_mutex_unlock(&heard->mutex);
+}
+
+static unsigned heard_lines(struct heard *heard, const char *text)
+{
+	pthread_mutex_lock(&heard->mutex);
+	unsigned lines = heard->lines;
+	if (text)
+		assert_non_null(strstr(heard->last, text));
+	pthread_mutex_unlock(&heard->mutex);
+	return lines;
+}
+
+static void rules_of_no_name_in_the_catalog_are_told_once(void **state)
+{
+	static const struct sql_required_column rules[] = { { STR("tenants"), STR("tenant_id") },
+							    { STR("tenantz"), STR("tenant_id") } };
+	static struct heard heard = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+	(void)state;
+	test_sqlite_run(shop_file.path, "CREATE TABLE tenants (tenant_id INTEGER, name TEXT)");
+	struct target_settings settings = sqlite_settings("shop", shop_file.path);
+	settings.catalog_ttl_s = 1;
+	settings.policy = (struct sql_policy){ .required_columns = rules, .required_columns_count = 2 };
+	log_set_sink(hear, &heard);
+	struct targets *targets = start_targets(&settings, 1, NULL);
+	targets_wait_catalogs(targets, 30000);
+	assert_int_equal(heard_lines(&heard,
+				     "target shop: required_columns \"tenantz.tenant_id\" can never be "
+				     "required: there is no table \"tenantz\"; did you mean "
+				     "\"tenants\"?"),
+			 1);
+	test_sqlite_run(shop_file.path, "CREATE TABLE read_again (id INTEGER)");
+	assert_true(comes_to_know(targets, "read_again", 20000));
+	assert_int_equal(heard_lines(&heard, NULL), 1);
+	test_sqlite_run(shop_file.path, "ALTER TABLE tenants RENAME COLUMN tenant_id TO tenantid");
+	assert_true(comes_to_know(targets, "tenantid", 20000));
+	assert_int_equal(heard_lines(&heard, "table \"tenants\" has no column \"tenant_id\"; did you mean "
+					     "\"tenantid\"?"),
+			 2);
+	targets_stop(targets);
+	log_set_sink(NULL, NULL);
+}
+
 /* A kept catalog as another version may have left it: whole, of this target, with a content of its format. */
 static void keep(const char *content)
 {
@@ -137,6 +196,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_catalog_is_read_again_by_its_age),
 		cmocka_unit_test(suspicions_are_limited),
+		cmocka_unit_test(rules_of_no_name_in_the_catalog_are_told_once),
 		cmocka_unit_test(catalogs_of_other_formats_are_not_taken),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -240,6 +240,27 @@ static void what_is_no_database_is_unavailable(void **state)
 	arena_free(arena);
 }
 
+static void check_tells_rules_of_no_name(void **state)
+{
+	static const struct sql_required_column wrong[] = { { STR("shop"), STR("idd") },
+							    { STR("main.shops"), STR("id") } };
+	static const struct sql_required_column right[] = { { STR("Main.Shop"), STR("ID") } };
+	struct err_detail detail = { "" };
+	struct arena *arena = arena_new();
+	str_t notes;
+	(void)state;
+	struct target_settings settings = sqlite_settings("shop", shop.path);
+	settings.policy = (struct sql_policy){ .required_columns = right, .required_columns_count = 1 };
+	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_OK);
+	settings.policy = (struct sql_policy){ .required_columns = wrong, .required_columns_count = 2 };
+	assert_int_equal(target_check(&settings, arena, &notes, &detail), ERR_CONFIG_RANGE);
+	assert_string_equal(detail.message,
+			    "target \"shop\": required_columns: \"shop.idd\": table \"shop\" has no column "
+			    "\"idd\"; did you mean \"id\"?; \"main.shops.id\": there is no table "
+			    "\"main.shops\"; did you mean \"main.shop\"?");
+	arena_free(arena);
+}
+
 static void the_catalog_is_the_schema(void **state)
 {
 	(void)state;
@@ -265,6 +286,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_replaced_file_is_opened_anew),
 		cmocka_unit_test(a_locked_file_is_not_the_fault_of_the_query),
 		cmocka_unit_test(what_is_no_database_is_unavailable),
+		cmocka_unit_test(check_tells_rules_of_no_name),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
