@@ -74,6 +74,7 @@ struct config_target {
 	int64_t catalog_ttl_s;
 	enum config_user_functions user_functions;
 	struct conf_strings allowed_functions;
+	bool double_quoted_strings;
 	struct conf_strings required_columns; /* "table.column" or "schema.table.column" */
 };
 

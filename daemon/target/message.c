@@ -87,6 +87,7 @@ err_t message_put_settings(struct buf *out, const struct worker_settings *settin
 	put_i64(out, target->truth_cache_ttl_s);
 	put_double(out, target->absolute_tolerance);
 	put_double(out, target->relative_tolerance);
+	put_bool(out, target->policy.double_quotes_are_names);
 	return frame_end(out, start);
 }
 
@@ -289,6 +290,7 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	settings.target.truth_cache_ttl_s = get_i64(&reader);
 	settings.target.absolute_tolerance = get_double(&reader);
 	settings.target.relative_tolerance = get_double(&reader);
+	settings.target.policy.double_quotes_are_names = get_bool(&reader);
 	err_t err = reader_end(&reader);
 	if (!err)
 		*ret_settings = settings;

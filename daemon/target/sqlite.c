@@ -157,15 +157,13 @@ static void set_limits(const struct session *session)
 	};
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
 		sqlite3_limit(session->database, limits[i].limit, limits[i].value);
-	const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-			    SQLITE_DBCONFIG_DQS_DML,
-			    SQLITE_DBCONFIG_DQS_DDL,
-			    SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
-			    SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER,
-			    SQLITE_DBCONFIG_ENABLE_TRIGGER,
+	const int off[] = { SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+			    SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, SQLITE_DBCONFIG_ENABLE_TRIGGER,
 			    SQLITE_DBCONFIG_WRITABLE_SCHEMA };
 	for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
 		sqlite3_db_config(session->database, off[i], 0, NULL);
+	int strings = !session->settings->target.policy.double_quotes_are_names;
+	sqlite3_db_config(session->database, SQLITE_DBCONFIG_DQS_DML, strings, NULL);
 	sqlite3_db_config(session->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 }
 

@@ -24,7 +24,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	snprintf(json, sizeof json, "[\"%s\", \"%s\"]", table_t, table_u);
 	if (sqlite3_open(":memory:", &oracle) != SQLITE_OK)
 		abort();
-	sqlite3_db_config(oracle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	(void)sqlite3_exec(oracle, table_t, NULL, NULL, NULL);
 	(void)sqlite3_exec(oracle, table_u, NULL, NULL, NULL);
 	return catalog_compile_sqlite(str_from(json), &catalog, NULL) == ERR_OK ? 0 : 1;

@@ -68,8 +68,8 @@ static void limit(sqlite3 *handle)
 
 static void configure(sqlite3 *handle)
 {
-	sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-	sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	/* whoever made the schema may have written strings so */
+	sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 1, NULL);
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
@@ -251,6 +251,11 @@ struct sqlite_result sqlite_database_prepare(struct sqlite_database *database, s
 	}
 	(void)sqlite3_finalize(statement);
 	return result;
+}
+
+void sqlite_database_take_strings(struct sqlite_database *database, bool strings)
+{
+	sqlite3_db_config(database->handle, SQLITE_DBCONFIG_DQS_DML, strings ? 1 : 0, NULL);
 }
 
 static struct arena *loan(struct sqlite_database *database)

@@ -20,6 +20,9 @@ struct sqlite_database *sqlite_database_borrow(const struct catalog *catalog);
 void sqlite_database_return(struct sqlite_database *database);
 DEFINE_CLEANUP(struct sqlite_database, sqlite_database_cleanup, sqlite_database_return)
 
+/* Whether text in double quotes that names no column is a string: to be said after each borrowing. */
+void sqlite_database_take_strings(struct sqlite_database *database, bool strings);
+
 struct sqlite_result {
 	enum sqlite_problem problem;
 	enum sql_diagnostic_code code;

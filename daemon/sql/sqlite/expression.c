@@ -161,6 +161,32 @@ static struct sqlite_node *literal(struct sqlite_parser *parser, enum sqlite_nod
 	return node;
 }
 
+static bool at_string(const struct sqlite_parser *parser)
+{
+	for (size_t i = 0; parser->strings && i < parser->strings->count; i++)
+		if (parser->strings->items[i] == parser->token.offset)
+			return true;
+	return false;
+}
+
+/* The same text in single quotes. */
+static str_t in_single_quotes(const struct sqlite_parser *parser)
+{
+	struct buf text = BUF_INIT;
+	const char *from = parser->sql.ptr + parser->token.offset;
+	buf_append_char(&text, '\'');
+	for (size_t i = 1; i + 1 < parser->token.len; i++) {
+		buf_append_char(&text, from[i]);
+		if (from[i] == '\'')
+			buf_append_char(&text, '\'');
+		i += from[i] == '"'; /* a doubled one */
+	}
+	buf_append_char(&text, '\'');
+	str_t quoted = arena_str(parser->arena, buf_str(&text));
+	buf_free(&text);
+	return quoted;
+}
+
 /* `?`, `?1`, `:name`, `@name`. */
 static struct sqlite_node *parameter(struct sqlite_parser *parser)
 {
@@ -189,6 +215,8 @@ static struct sqlite_node *operand(struct sqlite_parser *parser)
 	default:
 		break;
 	}
+	if (at_string(parser))
+		return literal(parser, SQLITE_LITERAL, in_single_quotes(parser));
 	if (sqlite_parser_at_char(parser, ':') || sqlite_parser_at_char(parser, '@'))
 		return parameter(parser);
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)

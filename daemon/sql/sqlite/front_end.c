@@ -34,6 +34,7 @@ struct sqlite_analysis {
 	bool proven;  /* the library has prepared all of it as a read */
 	bool broken;  /* it does not parse */
 	bool stubbed; /* tables that there are not have been made up */
+	struct sqlite_strings strings;
 	unsigned hints;
 	struct hash_map names; /* in the text, in lower case; built when they are wanted */
 };
@@ -182,6 +183,59 @@ static bool is_artefact(const struct sqlite_result *result)
 	       result->problem == SQLITE_PROBLEM_OTHER;
 }
 
+static bool takes_strings(const struct sqlite_analysis *state)
+{
+	const struct sql_policy *policy = state->request->policy;
+	return !(policy && policy->double_quotes_are_names);
+}
+
+/* The column that may have been meant instead of a string, or absent. */
+static str_t column_meant(struct sqlite_analysis *state, str_t name)
+{
+	struct nearest nearest;
+	if (!state->request->catalog || ++state->hints > HINTS_MAX)
+		return STR_NONE;
+	nearest_init(&nearest, lower(state->arena, name));
+	offer_columns(state, &nearest);
+	return nearest.shared == 0 && !str_equal(nearest.best, nearest.name) ? nearest.best : STR_NONE;
+}
+
+static void note_string(struct sqlite_analysis *state, str_t name, size_t offset)
+{
+	str_t meant = column_meant(state, name);
+	str_t help = str_present(meant)
+			     ? arena_printf(state->arena, ", or \"" STR_FMT "\" if that column is meant",
+					    STR_ARG(meant))
+			     : STR("");
+	diagnostics_add(&state->diagnostics, DIAG_RISKY_PATTERN, "double_quoted_text", name, (int64_t)offset,
+			"\"" STR_FMT "\" names no column and is read as a text; write it in single "
+			"quotes" STR_FMT,
+			STR_ARG(name), STR_ARG(help));
+	ARENA_PUSH(state->arena, state->strings.items, state->strings.count, state->strings.capacity, offset);
+}
+
+/* What the library has accepted, but only since it takes texts in double quotes for strings: without that
+ * they are unknown columns. */
+static void note_strings(struct sqlite_analysis *state)
+{
+	struct violations unused = { .arena = state->arena };
+	struct sqlite_trace trace = { .arena = state->arena, .text = state->text, .violations = &unused };
+	char *text = arena_strdup(state->arena, state->masked);
+	str_t masked = { text, state->text.len };
+	unsigned repairs = (unsigned)(1 + REPAIRED_BYTES / (state->text.len + 1));
+	if (!takes_strings(state) || !memchr(masked.ptr, '"', masked.len))
+		return;
+	sqlite_database_take_strings(state->database, false);
+	for (unsigned i = 0; i < repairs && i < REPAIRS_MAX; i++) {
+		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &trace);
+		if (result.problem != SQLITE_PROBLEM_COLUMN || result.code != DIAG_UNKNOWN_COLUMN ||
+		    result.offset < 0 || masked.ptr[result.offset] != '"')
+			break;
+		note_string(state, result.name, (size_t)result.offset);
+		sqlite_tokens_mask_at(text, masked.len, (size_t)result.offset);
+	}
+}
+
 /* Prepares until nothing is left to report. */
 static void prepare(struct sqlite_analysis *state)
 {
@@ -191,6 +245,7 @@ static void prepare(struct sqlite_analysis *state)
 		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &state->trace);
 		if (result.problem == SQLITE_PROBLEM_NONE) {
 			state->proven = result.read_only;
+			note_strings(state);
 			if (!result.read_only)
 				violations_add(&state->violations, VIOLATION_NOT_A_READ, 0,
 					       "the statement writes");
@@ -287,7 +342,7 @@ static bool has_plain_collations(const struct catalog *catalog)
 
 static void describe(struct sqlite_analysis *state, struct sql_analysis *analysis)
 {
-	struct sqlite_select *select = sqlite_parse(state->text, state->arena);
+	struct sqlite_select *select = sqlite_parse(state->text, &state->strings, state->arena);
 	const struct catalog *catalog = state->request->catalog;
 	check_recursion(state, select);
 	bool described = false;
@@ -352,6 +407,7 @@ static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret
 		sqlite_database_borrow(state->request->catalog);
 	state->database = database;
 	state->trace.violations = &state->violations;
+	sqlite_database_take_strings(database, takes_strings(state));
 	if (!has_excess(state))
 		prepare(state);
 	judge(state);

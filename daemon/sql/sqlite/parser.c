@@ -456,9 +456,9 @@ struct sqlite_select *sqlite_parser_select(struct sqlite_parser *parser)
 	return select;
 }
 
-struct sqlite_select *sqlite_parse(str_t sql, struct arena *arena)
+struct sqlite_select *sqlite_parse(str_t sql, const struct sqlite_strings *strings, struct arena *arena)
 {
-	struct sqlite_parser parser = { .sql = sql, .arena = arena };
+	struct sqlite_parser parser = { .sql = sql, .arena = arena, .strings = strings };
 	parser.token = scan_next(sql, 0, SQL_SQLITE);
 	struct sqlite_select *select = sqlite_parser_select(&parser);
 	while (sqlite_parser_take_char(&parser, ';')) {

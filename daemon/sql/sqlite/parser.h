@@ -6,5 +6,13 @@
 
 #include "sql/sqlite/tree.h"
 
-/* The only statement of the text, or NULL. Bounded depth. The tree lives in the arena. */
-struct sqlite_select *sqlite_parse(str_t sql, struct arena *arena);
+/* Offsets of texts in double quotes that are strings. */
+struct sqlite_strings {
+	size_t *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* The only statement of the text, or NULL. `strings`: or NULL for none. Bounded depth. The tree lives in the
+ * arena. */
+struct sqlite_select *sqlite_parse(str_t sql, const struct sqlite_strings *strings, struct arena *arena);

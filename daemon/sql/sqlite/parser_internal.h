@@ -13,7 +13,8 @@
 struct sqlite_parser {
 	str_t sql;
 	struct arena *arena;
-	struct scan_token token; /* the next one */
+	const struct sqlite_strings *strings; /* or NULL */
+	struct scan_token token;	      /* the next one */
 	unsigned depth;
 	bool failed;
 };

@@ -205,7 +205,7 @@ static bool reads_against(struct required *outer, const struct catalog_relation 
 	str_t query = view_query(view->definition);
 	if (++*outer->views > REQUIRED_MAX_VIEWS || !str_present(query))
 		return true;
-	struct sqlite_select *select = sqlite_parse(arena_str(outer->arena, query), outer->arena);
+	struct sqlite_select *select = sqlite_parse(arena_str(outer->arena, query), NULL, outer->arena);
 	if (!select)
 		return true;
 	sqlite_resolve(select, request->catalog, outer->arena, &tables);

@@ -376,6 +376,13 @@ static void mask(char *text, size_t from, size_t to)
 	text[from] = '?'; /* unlike a number, it never means a column of the result */
 }
 
+void sqlite_tokens_mask_at(char *text, size_t len, size_t offset)
+{
+	struct scan_token token = scan_token_at((str_t){ text, len }, offset, SQL_SQLITE);
+	if (token.len > 0)
+		mask(text, offset, offset + token.len);
+}
+
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
 {
 	str_t sql = { text, len };

@@ -35,6 +35,9 @@ void sqlite_tokens_check_modules(str_t sql, struct violations *violations);
  * `text`; keeps all offsets. False: it is not mentioned. */
 bool sqlite_tokens_mask_column(char *text, size_t len, str_t name);
 
+/* Puts a `?` in the place of the token at the offset; keeps all others. */
+void sqlite_tokens_mask_at(char *text, size_t len, size_t offset);
+
 /* Offset of the first mention of the name (`name`, `table.name`), or −1. */
 int64_t sqlite_tokens_find(str_t sql, str_t name);
 

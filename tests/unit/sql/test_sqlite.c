@@ -215,7 +215,8 @@ static void test_diagnostics(void **state)
 		{ "SELECT a FROM x JOIN y ON x.i = y.i LIMIT 1", "unknown_table unknown_table", -1, true },
 		{ "SELECT name FROM users WHERE count(*) > 1 LIMIT 1", "invalid_aggregate", -1, true },
 		{ "SELECT FROM users", "syntax_error", 7, false },
-		{ "SELECT \"x\" FROM users LIMIT 1", "unknown_column", 7, true },
+		{ "SELECT [x] FROM users LIMIT 1", "unknown_column", 7, true },
+		{ "SELECT users.\"x\" FROM users LIMIT 1", "unknown_column", 7, true },
 		{ "SELECT name FROM users", "missing_limit", 0, true },
 		{ "SELECT * FROM users LIMIT 1", "risky_pattern", 7, true },
 		{ "SELECT 1; SELECT 2", "syntax_error", 0, false },
@@ -477,6 +478,75 @@ static void test_warnings(void **state)
 	}
 }
 
+/* "code.sub_code@offset", with blanks between. */
+static const char *all_codes(const struct sql_analysis *analysis, struct arena *arena)
+{
+	str_t text = STR("");
+	for (size_t i = 0; i < analysis->diagnostics_count; i++) {
+		const struct sql_diagnostic *item = &analysis->diagnostics[i];
+		text = arena_printf(arena, STR_FMT "%s%s@%lld", STR_ARG(text), i ? " " : "",
+				    item->sub_code ? item->sub_code : item->code, (long long)item->offset);
+	}
+	return text.ptr;
+}
+
+static void test_double_quotes(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *strings, *names; /* what is reported where they may be strings, and where not */
+		const char *same;	     /* what the statement means, or NULL */
+	} cases[] = {
+		{ "SELECT id FROM users WHERE city = \"Rome\" LIMIT 1", "double_quoted_text@34",
+		  "unknown_column@34", "SELECT id FROM users WHERE city = 'Rome' LIMIT 1" },
+		{ "SELECT id FROM users WHERE city = \"it's\" LIMIT 1", "double_quoted_text@34",
+		  "unknown_column@34", "SELECT id FROM users WHERE city = 'it''s' LIMIT 1" },
+		{ "SELECT id FROM users WHERE city = \"a \"\"b\"\" c\" LIMIT 1", "double_quoted_text@34",
+		  "unknown_column@34", "SELECT id FROM users WHERE city = 'a \"b\" c' LIMIT 1" },
+		{ "SELECT \"id\" FROM \"users\" WHERE \"CITY\" = 'Rome' LIMIT 1", "", "",
+		  "SELECT id FROM users WHERE city = 'Rome' LIMIT 1" },
+		/* of the same name, once a text and once a column */
+		{ "SELECT id FROM orders WHERE \"city\" = 'x' AND user_id IN (SELECT id FROM users WHERE "
+		  "\"city\" = 'y') LIMIT 1",
+		  "double_quoted_text@28", "unknown_column@28",
+		  "SELECT id FROM orders WHERE 'city' = 'x' AND user_id IN (SELECT id FROM users WHERE "
+		  "city = 'y') LIMIT 1" },
+		{ "SELECT id FROM users WHERE city IN (\"Rome\", \"Oslo\") LIMIT 1",
+		  "double_quoted_text@36 double_quoted_text@44", "unknown_column@36 unknown_column@44",
+		  "SELECT id FROM users WHERE city IN ('Rome', 'Oslo') LIMIT 1" },
+		{ "SELECT id FROM users WHERE city = \"Rome\" AND nane = \"Rome\" LIMIT 1",
+		  "unknown_column@45 double_quoted_text@34", "unknown_column@34 unknown_column@45", NULL },
+		{ "SELECT id FROM users WHERE users.\"Rome\" = 1 LIMIT 1", "unknown_column@27",
+		  "unknown_column@27", NULL },
+		{ "SELECT id FROM users WHERE city = `Rome` LIMIT 1", "unknown_column@34",
+		  "unknown_column@34", NULL },
+		{ "SELECT id FROM users ORDER BY \"Rome\" LIMIT 1", "double_quoted_text@30",
+		  "unknown_column@30", NULL },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		for (int names = 0; names < 2; names++) {
+			_cleanup_(arena_scope) struct arena *arena = arena_new();
+			struct sql_policy policy = { .double_quotes_are_names = names };
+			struct sql_request request = { .sql = str_from(cases[i].sql),
+						       .dialect = SQL_SQLITE,
+						       .target_named = true,
+						       .catalog = catalog,
+						       .policy = &policy };
+			struct sql_analysis analysis, same;
+			sql_analyse(&request, arena, &analysis);
+			assert_string_equal(all_codes(&analysis, arena),
+					    names ? cases[i].names : cases[i].strings);
+			assert_int_equal(analysis.verdict, SQL_SAFE);
+			if (names || !cases[i].same)
+				continue;
+			same = analyse(cases[i].same, true, true, arena);
+			assert_string_equal(analysis.canonical.ptr, same.canonical.ptr);
+			assert_null(strstr(same.canonical.ptr, "text:"));
+		}
+	}
+}
+
 static void test_required(void **state)
 {
 	static const struct sql_required_column rule = { STR("users"), STR("city") };
@@ -621,6 +691,7 @@ int main(void)
 		cmocka_unit_test(test_excess),
 		cmocka_unit_test(test_clauses),
 		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_double_quotes),
 		cmocka_unit_test(test_required),
 		cmocka_unit_test(test_hostile_schema),
 		cmocka_unit_test(test_attacks),

@@ -133,7 +133,6 @@ static sqlite3 *open_database(const char *path, const struct schema *schema)
 {
 	sqlite3 *handle = NULL;
 	assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
-	sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	assert_int_equal(sqlite3_exec(handle, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
 	for (size_t i = 0; i < schema->definitions_count; i++) /* some are of the library's own tables */
 		(void)sqlite3_exec(handle, schema->definitions[i].ptr, NULL, NULL, NULL);
@@ -427,7 +426,6 @@ static void add_values(sqlite3 *handle, const char *table)
 static void fill_victim(struct schema *schema)
 {
 	assert_int_equal(sqlite3_open(":memory:", &schema->victim), SQLITE_OK);
-	sqlite3_db_config(schema->victim, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	for (size_t i = 0; i < schema->definitions_count; i++) {
 		const char *start = strchr(schema->definitions[i].ptr, '"') + 1;
 		(void)sqlite3_exec(schema->victim, schema->definitions[i].ptr, NULL, NULL, NULL);

@@ -74,7 +74,7 @@ static const struct {
 	const char *message; /* or NULL: any */
 } failing_cases[] = {
 	{ "SELECT 1 FROM nowhere", VALIDATION_EXECUTION_FAILED, "no such table: nowhere" },
-	{ "SELECT \"no column\" FROM shop", VALIDATION_EXECUTION_FAILED, "no such column: no column" },
+	{ "SELECT [no column] FROM shop", VALIDATION_EXECUTION_FAILED, "no such column: no column" },
 	{ "SELEC 1", VALIDATION_EXECUTION_FAILED, "near \"SELEC\": syntax error" },
 	{ "", VALIDATION_EXECUTION_FAILED, "there is no statement" },
 	{ "-- nothing", VALIDATION_EXECUTION_FAILED, "there is no statement" },
@@ -240,6 +240,27 @@ static void what_is_no_database_is_unavailable(void **state)
 	arena_free(arena);
 }
 
+/* As the analysis has it, by the same setting. */
+static void text_in_double_quotes_is_a_string_by_the_setting(void **state)
+{
+	(void)state;
+	for (int names = 0; names < 2; names++) {
+		struct test_call test;
+		struct target_settings settings = sqlite_settings("quotes", shop.path);
+		settings.policy.double_quotes_are_names = names;
+		struct targets *own = start_targets(&settings, 1, NULL);
+		test_call_init(&test, "quotes", "SELECT \"a text\", \"id\" FROM shop",
+			       "SELECT 'a text', id FROM shop");
+		targets_submit(own, &test.call);
+		test_call_wait(&test);
+		assert_int_equal(test.call.result.status,
+				 names ? VALIDATION_EXECUTION_FAILED : VALIDATION_COMPARED);
+		assert_true(test.call.result.score == (names ? 0.0 : 1.0));
+		test_call_free(&test);
+		targets_stop(own);
+	}
+}
+
 static void check_tells_rules_of_no_name(void **state)
 {
 	static const struct sql_required_column wrong[] = { { STR("shop"), STR("idd") },
@@ -287,6 +308,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_locked_file_is_not_the_fault_of_the_query),
 		cmocka_unit_test(what_is_no_database_is_unavailable),
 		cmocka_unit_test(check_tells_rules_of_no_name),
+		cmocka_unit_test(text_in_double_quotes_is_a_string_by_the_setting),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
