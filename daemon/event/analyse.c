@@ -163,7 +163,9 @@ static bool unknown_name(const struct sql_diagnostic *diagnostic)
 {
 	return strcmp(diagnostic->code, "unknown_table") == 0 ||
 	       strcmp(diagnostic->code, "unknown_column") == 0 ||
-	       strcmp(diagnostic->code, "unknown_function") == 0;
+	       strcmp(diagnostic->code, "unknown_function") == 0 ||
+	       strcmp(diagnostic->code, "unknown_type") == 0 ||
+	       strcmp(diagnostic->code, "invalid_literal") == 0; /* a label of an enum */
 }
 
 /* Counts our findings; a name that the catalog lacks may be newer than the catalog. */

@@ -1,3 +1,4 @@
+#include "tests/harness/sql_literals.h"
 #include "tests/harness/sql_mutants_internal.h"
 
 /* ---- Functions ---- */
@@ -193,5 +194,94 @@ bool mutate_cast_added(struct mutation *mutation)
 		return false;
 	struct token_span span = operand_span(mutation, token);
 	mutation_replace(mutation, span, mutation_fill(mutation, "$0::$y", span_text(mutation, span)));
+	return true;
+}
+
+/* ---- Values as texts, collations ---- */
+
+static bool is_string(const struct mutation *mutation, size_t token)
+{
+	return mutation->tokens[token].kind == TOKEN_STRING && token_text(mutation, token).len >= 2;
+}
+
+static struct sql_literal random_literal(struct mutation *mutation)
+{
+	return sql_literal_for(mutation->random + mutation_random(mutation, SIZE_MAX / 2), mutation->arena);
+}
+
+/* A string that is there, with a byte of it changed. */
+bool mutate_literal_broken(struct mutation *mutation)
+{
+	size_t token = mutation_pick(mutation, is_string);
+	if (token == NO_TOKEN)
+		return false;
+	str_t text = token_text(mutation, token);
+	uint64_t random = mutation_random(mutation, SIZE_MAX / 2);
+	str_t inner = sql_literal_broken((str_t){ text.ptr + 1, text.len - 2 }, &random, mutation->arena);
+	return mutation_replace_token(mutation, token,
+				      arena_printf(mutation->arena, "%c" STR_FMT "%c", text.ptr[0],
+						   STR_ARG(inner), text.ptr[text.len - 1]));
+}
+
+/* A text for a type: cast to it, compared with what is cast to it, or as it stands. */
+bool mutate_literal_typed(struct mutation *mutation)
+{
+	size_t token = mutation_pick(mutation, token_is_operand);
+	if (token == NO_TOKEN)
+		return false;
+	struct sql_literal literal = random_literal(mutation);
+	struct token_span span = operand_span(mutation, token);
+	str_t present = span_text(mutation, span);
+	struct arena *arena = mutation->arena;
+	switch (mutation_random(mutation, 5)) {
+	case 0:
+		present = arena_printf(arena, STR_FMT "::%s", STR_ARG(literal.quoted), literal.type);
+		break;
+	case 1:
+		present =
+			arena_printf(arena, "CAST(" STR_FMT " AS %s)", STR_ARG(literal.quoted), literal.type);
+		break;
+	case 2:
+		present = arena_printf(arena, "(NULL::%s = " STR_FMT ")", literal.type,
+				       STR_ARG(literal.quoted));
+		break;
+	case 3:
+		present = arena_printf(arena, "COALESCE(NULL::%s, " STR_FMT ")", literal.type,
+				       STR_ARG(literal.quoted));
+		break;
+	default:
+		present = arena_printf(arena, "(" STR_FMT " = " STR_FMT ")", STR_ARG(present),
+				       STR_ARG(literal.quoted));
+	}
+	mutation_replace(mutation, span, present);
+	return true;
+}
+
+bool mutate_collated(struct mutation *mutation)
+{
+	static const char *const collated[] = {
+		"$0 COLLATE \"C\"",
+		"$0 COLLATE \"POSIX\"",
+		"$0 COLLATE \"default\"",
+		"$0 COLLATE \"nosuch\"",
+		"$0 COLLATE pg_catalog.\"C\"",
+		"$0 COLLATE public.\"C\"",
+		"$0 COLLATE nosuch.\"C\"",
+		"$0 COLLATE c",
+		"$0 COLLATE \"en_US\"",
+		"$0 COLLATE ucs_basic",
+		"$0 COLLATE \"C.UTF-8\"",
+		"$0 COLLATE \"und-x-icu\"",
+		"$0 COLLATE utf8_general_ci",
+		"$s COLLATE \"C\"",
+		"$s COLLATE \"POSIX\"",
+		"$s COLLATE \"de_DE\"",
+		"$s COLLATE nocase",
+	};
+	size_t token = mutation_pick(mutation, token_is_operand);
+	if (token == NO_TOKEN)
+		return false;
+	struct token_span span = operand_span(mutation, token);
+	mutation_replace(mutation, span, FILL(mutation, collated, span_text(mutation, span)));
 	return true;
 }

@@ -76,7 +76,10 @@ type_rows AS (
              (SELECT pg_catalog.json_agg(pg_catalog.json_build_array(a.attname, a.atttypid::pg_catalog.int8, a.attnotnull)
                                          ORDER BY a.attnum)
               FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped) END,
-           u.types) AS line
+           u.types,
+           CASE WHEN t.typtype = 'e' THEN
+             (SELECT COALESCE(pg_catalog.json_agg(l.enumlabel ORDER BY l.enumsortorder), '[]')
+              FROM pg_catalog.pg_enum l WHERE l.enumtypid = t.oid) END) AS line
   FROM pg_catalog.pg_type t
   JOIN namespaces n ON n.oid = t.typnamespace
   LEFT JOIN pg_catalog.pg_class c1 ON c1.oid = t.typrelid

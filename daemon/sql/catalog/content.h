@@ -45,6 +45,8 @@ struct catalog_type {
 	const struct catalog_relation *relation; /* whose rows it describes, or NULL */
 	const struct catalog_column *columns;	 /* of a composite type (the relation's, where it has one) */
 	size_t columns_count;
+	const str_t *labels; /* of an enum; NULL: not known */
+	size_t labels_count;
 };
 
 struct catalog_column {

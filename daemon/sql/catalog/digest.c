@@ -95,6 +95,10 @@ static void write_type(struct buf *buf, const struct catalog_type *type)
 		  6);
 	if (!type->relation)
 		write_columns(buf, type->columns, type->columns_count);
+	if (type->labels)
+		buf_append_u64(buf, type->labels_count);
+	for (size_t i = 0; i < type->labels_count; i++)
+		write_text(buf, type->labels[i]);
 }
 
 static void write_operator(struct buf *buf, const struct catalog_operator *operator_)

@@ -67,6 +67,16 @@ static bool number_types(struct finish *finish)
 	return true;
 }
 
+static void copy_labels(struct finish *finish, struct catalog_type *type)
+{
+	if (!type->labels)
+		return;
+	str_t *labels = ARENA_ARRAY(finish->arena, str_t, type->labels_count + 1);
+	for (size_t i = 0; i < type->labels_count; i++)
+		labels[i] = arena_str(finish->arena, type->labels[i]);
+	type->labels = labels;
+}
+
 static void copy_type(struct finish *finish, struct catalog_type *type, const struct type_draft *draft)
 {
 	*type = draft->type;
@@ -79,6 +89,7 @@ static void copy_type(struct finish *finish, struct catalog_type *type, const st
 		*references[i] = finish_id(finish, *references[i]);
 	type->relation = NULL;
 	type->multirange = TYPE_UNSURE;
+	copy_labels(finish, type);
 }
 
 static bool index_types(struct finish *finish)

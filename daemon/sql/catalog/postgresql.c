@@ -13,7 +13,8 @@ enum {
 	TYPE_ROW_ARRAY,
 	TYPE_ROW_RELATED, /* base of a domain, subtype of a range, range of a multirange */
 	TYPE_ROW_COLUMNS,
-	TYPE_ROW_USES
+	TYPE_ROW_USES,
+	TYPE_ROW_LABELS /* of an enum; catalogs that were kept by earlier versions have none */
 };
 enum {
 	RELATION_SCHEMA,
@@ -205,6 +206,8 @@ static bool add_type(struct catalog_builder *builder, const json_t *fields)
 				     .range = traits[0] == 'm' ? related : TYPE_UNSURE };
 	type.columns = columns_at(&row, TYPE_ROW_COLUMNS, &type.columns_count);
 	struct type_list uses = ids_at(&row, TYPE_ROW_USES);
+	type.labels_count = json_array_size(rows_at(&row, TYPE_ROW_LABELS));
+	type.labels = texts_at(&row, TYPE_ROW_LABELS, type.labels_count);
 	if (str_is(type.name, "jsonb") && str_is(type.schema, "pg_catalog"))
 		type.subscript = type.id;
 	if (!row.malformed && type.id != TYPE_UNSURE)

@@ -260,6 +260,9 @@ static void compile_object(struct sql_compiler *compiler, const Node *statement)
 	case T_CreateEnumStmt:
 		sql_add_enum(compiler, (const CreateEnumStmt *)statement);
 		break;
+	case T_AlterEnumStmt:
+		sql_alter_enum(compiler, (const AlterEnumStmt *)statement);
+		break;
 	case T_CompositeTypeStmt:
 		sql_add_composite(compiler, (const CompositeTypeStmt *)statement);
 		break;

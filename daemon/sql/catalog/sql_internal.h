@@ -50,6 +50,7 @@ void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, 
 type_id sql_add_row_type(struct sql_compiler *compiler, const struct catalog_relation *relation);
 void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_relation *relation);
 void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create);
+void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter);
 void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *create);
 void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *create);
 void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter);

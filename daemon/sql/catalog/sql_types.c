@@ -144,7 +144,30 @@ void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
 	struct catalog_type type = named(compiler, create->typeName);
 	type.kind = 'e';
 	type.category = 'E';
+	str_t *labels = ARENA_ARRAY(compiler->builder.scratch, str_t, (size_t)list_length(create->vals) + 1);
+	const ListCell *cell;
+	foreach(cell, create->vals) labels[type.labels_count++] = str_from(NODE_STRING(lfirst(cell)));
+	type.labels = labels;
 	(void)add_type(compiler, type);
+}
+
+/* ADD VALUE, RENAME VALUE */
+void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
+{
+	struct sql_name name = sql_name_of(alter->typeName);
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
+	struct catalog_type *type = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	if (!type || !type->labels)
+		return;
+	str_t *labels = ARENA_ARRAY(compiler->builder.scratch, str_t, type->labels_count + 1);
+	for (size_t i = 0; i < type->labels_count; i++) {
+		bool renamed = alter->oldVal && str_is(type->labels[i], alter->oldVal);
+		labels[i] = renamed ? str_from(alter->newVal) : type->labels[i];
+	}
+	if (!alter->oldVal)
+		labels[type->labels_count++] = str_from(alter->newVal);
+	type->labels = labels;
 }
 
 void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *create)

@@ -3,12 +3,14 @@
  * many mutants of them, have to be accepted and rejected alike (tests/harness/oracle.h).
  *
  * ASSAYD_ORACLE_MUTANTS: how many (default 22000, fewer with sanitizers); ASSAYD_ORACLE_SEED: of the
- * mutants (default 1); ASSAYD_ORACLE_LIST: a file for the disagreements, one a line. What is left of these,
- * and why, is in oracle_postgresql.md. What is skipped is named.
+ * mutants (default 1); ASSAYD_ORACLE_LITERALS: how many literals (default 20000); ASSAYD_ORACLE_LIST: a file
+ * for the disagreements, one a line. What is left of these, and why, is in oracle_postgresql.md. What is
+ * skipped is named.
  */
 #include "common/pool.h"
 #include "sql/analysis.h"
 #include "tests/harness/oracle.h"
+#include "tests/harness/sql_literals.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,15 +22,16 @@
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
 #ifdef SLOW_BUILD
-enum { MUTANTS = 4000 };
+enum { MUTANTS = 4000, LITERALS = 4000 };
 #else
-enum { MUTANTS = 22000 };
+enum { MUTANTS = 22000, LITERALS = 20000 };
 #endif
 
 /* Bars, in parts of a thousand; false errors in parts of ten thousand. */
 enum {
 	AGREEMENT_BAR = 995,
 	CLASS_BAR = 990,
+	LITERALS_BAR = 900,
 	FALSE_ERRORS_BAR = 10,
 	TRUTHS_FALSE_ERRORS_BAR = 0,
 	SQLSTATE_LEN = 5
@@ -245,6 +248,38 @@ static void test_mutants(void **state)
 	assert_true(parts(tally.false_errors, tally.mutants, 10000) <= FALSE_ERRORS_BAR);
 }
 
+static const struct oracle_database *database_named(const char *name)
+{
+	for (size_t i = 0; i < oracle.count; i++) {
+		if (strcmp(oracle.databases[i].name, name) == 0)
+			return &oracle.databases[i];
+	}
+	fail_msg("no database %s", name);
+	return NULL;
+}
+
+/* Literals of every type, right and broken, by both forms of a cast. */
+static void test_literals(void **state)
+{
+	struct tally tally = { 0 };
+	(void)state;
+	_cleanup_(cleanup_fclose) FILE *file = open_list("a");
+	const struct oracle_database *types = database_named("types");
+	unsigned long literals = setting("ASSAYD_ORACLE_LITERALS", LITERALS),
+		      seed = setting("ASSAYD_ORACLE_SEED", 1);
+	for (unsigned long i = 0; i < literals; i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_literal literal = sql_literal_for(seed << 32 | i, arena);
+		str_t sql = arena_printf(arena,
+					 i % 2 ? "SELECT CAST(" STR_FMT " AS %s)" : "SELECT " STR_FMT "::%s",
+					 STR_ARG(literal.quoted), literal.type);
+		compare(types, sql, literal.type, arena, &tally, file);
+	}
+	print_tally("literals", &tally);
+	assert_true(parts(tally.agreed, tally.mutants, 1000) >= LITERALS_BAR);
+	assert_int_equal(tally.false_errors, 0);
+}
+
 /* The analysis needs the stack of a worker. */
 static void *run(void *context)
 {
@@ -252,6 +287,7 @@ static void *run(void *context)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_truths),
 		cmocka_unit_test(test_mutants),
+		cmocka_unit_test(test_literals),
 	};
 	*status = cmocka_run_group_tests(tests, NULL, NULL);
 	return NULL;

@@ -58,6 +58,25 @@ static const struct {
 	{ TIMESTAMPOID, "2023-01-15 25:00", "22008" },
 	{ TIMESTAMPTZOID, "2023-01-15T10:00:00Z", NULL },
 	{ TIMESTAMPTZOID, "2023-01-15 10:60", "22008" },
+	{ DATEOID, "201306", "22008" },
+	{ DATEOID, "20130615", NULL },
+	{ DATEOID, "2013-06-15 BC", NULL },
+	{ DATEOID, "0000-06-15", "22008" },
+	{ DATEOID, "infinity", NULL },
+	{ DATEOID, "2013-06-15 nonsense", "22007" },
+	{ DATEOID, "2013-06-15 10:00 America/New_York", NULL },
+	{ DATEOID, "18.1.99", NULL },
+	{ DATEOID, "13/13/2013", "22008" },
+	{ DATEOID, "y2001m02d04", NULL },
+	{ DATEOID, "5874898-01-01", NULL },
+	{ DATEOID, "5874899-01-01", "22008" },
+	{ TIMESTAMPOID, "294279-01-01", "22008" },
+	{ TIMESTAMPTZOID, "2013-06-15 10:00+17", "22009" },
+	{ TIMESTAMPTZOID, "20130615T101010Z", NULL },
+	{ TIMESTAMPTZOID, "2013-06-15 13:00 PM", "22008" },
+	{ TIMEOID, "2020-01-01", "22007" },
+	{ TIMEOID, "24:00:01", "22008" },
+	{ TIMEOID, "1030", NULL },
 	{ TIMEOID, "10:00", NULL },
 	{ TIMEOID, "noon", "22007" },
 	{ INTERVALOID, "3 months 2 days ago", NULL },
@@ -68,6 +87,13 @@ static const struct {
 	{ INTERVALOID, "1 fortnight", "22007" },
 	{ INTERVALOID, "2023-01-15", "22007" },
 	{ INTERVALOID, "2023-01", NULL },
+	{ INTERVALOID, "{1,2}", "22007" },
+	{ INTERVALOID, "10 mins 20 mins", "22007" },
+	{ INTERVALOID, "1 2", "22007" },
+	{ INTERVALOID, "-1-2 +3 -4:05:06", NULL },
+	{ INTERVALOID, "99999999999 years", "22015" },
+	{ INTERVALOID, "P1Y2Q", "22007" },
+	{ INTERVALOID, "infinity", NULL }, /* read by later versions */
 	{ UUIDOID, "550e8400-e29b-41d4-a716-446655440000", NULL },
 	{ UUIDOID, "{550e8400e29b41d4a716446655440000}", NULL },
 	{ UUIDOID, "550e8400-e29b-41d4-a716-44665544000", "22P02" },
@@ -75,6 +101,16 @@ static const struct {
 	{ UUIDOID, "", "22P02" },
 	{ JSONBOID, "{\"a\": 1}", NULL },
 	{ JSONOID, "null", NULL },
+	{ JSONOID, "{\"a\": [1, 2.5e3, true]} ", NULL },
+	{ JSONOID, "{\"a\": 1,}", "22P02" },
+	{ JSONOID, "{a: 1}", "22P02" },
+	{ JSONOID, "[1, 2", "22P02" },
+	{ JSONOID, "[01]", "22P02" },
+	{ JSONOID, "\"\\x\"", "22P02" },
+	{ JSONOID, "\"\\u0000\"", NULL },
+	{ JSONBOID, "\"\\u0000\"", "22P05" },
+	{ JSONBOID, "\"\\ud83d\"", "22P02" },
+	{ JSONBOID, "[] []", "22P02" },
 	{ JSONOID, "abc", "22P02" },
 	{ JSONOID, "", "22P02" },
 	{ INT4ARRAYOID, "{1,NULL, 2}", NULL },
@@ -85,6 +121,49 @@ static const struct {
 	{ INT4RANGEOID, "[1,5)", NULL },
 	{ INT4RANGEOID, "empty", NULL },
 	{ INT4RANGEOID, "1-5", "22P02" },
+	{ INT4RANGEOID, "[5,1]", "22000" },
+	{ INT4RANGEOID, "[a,b]", "22P02" },
+	{ INT4RANGEOID, "[1,5", "22P02" },
+	{ INT4RANGEOID, "(,)", NULL },
+	{ DATERANGEOID, "[2024-12-31,2024-01-01)", "22000" },
+	{ DATERANGEOID, "[2024-13-01,)", "22008" },
+	{ INT4MULTIRANGEOID, "{[1,3), [5,9]}", NULL },
+	{ INT4MULTIRANGEOID, "{[3,1)}", "22000" },
+	{ INT4MULTIRANGEOID, "[1,3)", "22P02" },
+	{ INT4ARRAYOID, "{{1,2},{3}}", "22P02" },
+	{ INT4ARRAYOID, "{1,\"x\"}", "22P02" },
+	{ INT4ARRAYOID, "{1,}", "22P02" },
+	{ INT4ARRAYOID, "[0:1]={1,2}", NULL },
+	{ INT4ARRAYOID, "[1]", "22P02" },
+	{ TEXTARRAYOID, "{a,\"b c\",d e}", NULL },
+	{ TEXTARRAYOID, "{a,,b}", "22P02" },
+	{ INT2VECTOROID, "1 2", NULL },
+	{ OIDVECTOROID, "11 22 33", NULL },
+	{ OIDVECTOROID, "11 x", "22P02" },
+	{ OIDOID, "int4", "22P02" },
+	{ OIDOID, "4294967296", "22003" },
+	{ FLOAT8OID, "1e400", "22003" },
+	{ FLOAT4OID, "1e39", "22003" },
+	{ BYTEAOID, "\\xabc", "22023" },
+	{ BYTEAOID, "\\xdeadbeef", NULL },
+	{ BYTEAOID, "a\\b", "22P02" },
+	{ MONEYOID, "$1,234.56", NULL },
+	{ MONEYOID, "1.234,56 kr", NULL },
+	{ MONEYOID, "{1,2}", "22P02" },
+	{ TIDOID, "(0,1)", NULL },
+	{ TIDOID, "0,1", "22P02" },
+	{ INETOID, "192.168.0.1/24", NULL },
+	{ INETOID, "192.168.0.256", "22P02" },
+	{ INETOID, "192.168.0", "22P02" },
+	{ INETOID, "1::2::3", "22P02" },
+	{ CIDROID, "10.1.2.3/16", "22P02" },
+	{ CIDROID, "10.1/16", NULL },
+	{ MACADDROID, "08:00:2b:01:02:03", NULL },
+	{ MACADDROID, "08:00:2b:01:02", "22P02" },
+	{ POINTOID, "(1,2)", NULL },
+	{ POINTOID, "1", "22P02" },
+	{ BOXOID, "(1,2),(3,4)", NULL },
+	{ BOXOID, "(1,2),(3", "22P02" },
 	{ BITOID, "101", NULL },
 	{ BITOID, "x1F", NULL },
 	{ BITOID, "102", "22P02" },
@@ -113,8 +192,45 @@ static void judges_literals(void **state)
 	catalog_unref(catalog);
 }
 
+static enum certainty fits(const struct catalog *catalog, const char *type, const char *text)
+{
+	const char *ignored;
+	const struct catalog_type *found = catalog_type_named(catalog, STR_NONE, str_from(type));
+	assert_non_null(found);
+	return literal_fits(catalog, found->id, text, &ignored);
+}
+
+/* What types are made of is in the catalog. */
+static void judges_types_of_the_catalog(void **state)
+{
+	struct catalog *catalog;
+	(void)state;
+	assert_int_equal(
+		catalog_compile_sql(STR("CREATE TYPE mood AS ENUM ('sad', 'it''s ok');"
+					"ALTER TYPE mood ADD VALUE IF NOT EXISTS 'great' AFTER 'sad';"
+					"ALTER TYPE mood RENAME VALUE 'sad' TO 'bad';"
+					"CREATE TYPE place AS (name text, at int);"
+					"CREATE DOMAIN feeling AS mood"),
+				    &catalog, NULL),
+		ERR_OK);
+	assert_int_equal(fits(catalog, "mood", "it's ok"), SURELY);
+	assert_int_equal(fits(catalog, "mood", "great"), SURELY);
+	assert_int_equal(fits(catalog, "feeling", "bad"), SURELY);
+	assert_int_equal(fits(catalog, "mood", "sad"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "mood", "green"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "mood", "Great"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "feeling", "green"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "_mood", "{great,bad}"), SURELY);
+	assert_int_equal(fits(catalog, "_mood", "{great,green}"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "place", "(here,1)"), SURELY);
+	assert_int_equal(fits(catalog, "place", "(here)"), SURELY_NOT);
+	assert_int_equal(fits(catalog, "place", "(here,there)"), SURELY_NOT);
+	catalog_unref(catalog);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(judges_literals) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(judges_literals),
+					    cmocka_unit_test(judges_types_of_the_catalog) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

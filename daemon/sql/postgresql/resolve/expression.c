@@ -130,6 +130,9 @@ static type_id resolve_cast(struct resolver *resolver, struct scope *scope, cons
 		return target;
 	}
 	type_id type = resolve_expression(resolver, scope, cast->arg);
+	/* INTERVAL '…' MINUTE TO SECOND: the fields say how the text is read. */
+	if (type == UNKNOWNOID && target == INTERVALOID && cast->typeName->typmods)
+		return target;
 	if (coerce_value(resolver, cast->arg, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 		str_t from = type_text(resolver->catalog, type), to = type_text(resolver->catalog, target);
 		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,

@@ -1,34 +1,24 @@
-#include "sql/postgresql/resolve/type_literal.h"
+#include "sql/postgresql/resolve/literal_internal.h"
 
 #include "catalog/pg_type_d.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 
-#define BAD_TEXT       "22P02"
-#define OUT_OF_RANGE   "22003"
-#define BAD_DATETIME   "22007"
-#define FIELD_OVERFLOW "22008"
-
-static enum certainty refuse(const char **ret_sqlstate, const char *sqlstate)
-{
-	*ret_sqlstate = sqlstate;
-	return SURELY_NOT;
-}
+#define NESTED_MAX 8  /* types inside of each other */
+#define NAME_BYTES 64 /* NAMEDATALEN */
+#define BAD_VALUE  "22023"
+#define BAD_NAME   "42602"
 
 static bool is_space(char c)
 {
-	return isspace((unsigned char)c) != 0;
+	return literal_is_space(c);
 }
 
 static bool is_digit(char c)
 {
-	return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c)
-{
-	return isalpha((unsigned char)c) != 0;
+	return literal_is_digit(c);
 }
 
 /* Without the spaces around it. */
@@ -49,17 +39,6 @@ static bool same_word(str_t text, const char *word)
 	return strlen(word) == text.len && strncasecmp(text.ptr, word, text.len) == 0;
 }
 
-static bool one_of(str_t text, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (same_word(text, words[i]))
-			return true;
-	}
-	return false;
-}
-
-#define ONE_OF(text, words) one_of((text), (words), sizeof(words) / sizeof *(words))
-
 static size_t digits_at(str_t text, size_t at)
 {
 	size_t count = 0;
@@ -74,7 +53,7 @@ static size_t after_sign(str_t text)
 }
 
 /* Words may be cut short as long as they stay unambiguous. */
-static enum certainty boolean_fits(str_t text, const char **ret_sqlstate)
+static literal_fault read_boolean(str_t text)
 {
 	static const struct {
 		const char *word;
@@ -84,28 +63,55 @@ static enum certainty boolean_fits(str_t text, const char **ret_sqlstate)
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (text.len >= words[i].shortest && text.len <= strlen(words[i].word) &&
 		    strncasecmp(text.ptr, words[i].word, text.len) == 0)
-			return SURELY;
+			return NULL;
 	}
-	return refuse(ret_sqlstate, BAD_TEXT);
+	return BAD_TEXT;
 }
 
-static enum certainty integer_fits(str_t text, int64_t least, int64_t most, const char **ret_sqlstate)
+/* Later versions read 0x1F, 0o17, 0b11 and 1_000 as well. */
+static bool is_later_notation(str_t text, size_t at)
+{
+	if (at + 2 < text.len && text.ptr[at] == '0' && strchr("xXoObB", text.ptr[at + 1]))
+		return true;
+	for (size_t i = at + 1; i + 1 < text.len; i++) {
+		if (text.ptr[i] == '_' && is_digit(text.ptr[i - 1]) && is_digit(text.ptr[i + 1]))
+			return true;
+	}
+	return false;
+}
+
+static literal_fault read_integer(str_t text, int64_t least, int64_t most)
 {
 	size_t sign = after_sign(text), digits = digits_at(text, sign);
-	if (digits == 0 || sign + digits != text.len)
-		return refuse(ret_sqlstate, BAD_TEXT);
+	if (digits == 0)
+		return BAD_TEXT;
+	if (sign + digits != text.len && is_later_notation(text, sign))
+		return LITERAL_DOUBT;
 	errno = 0;
 	long long value = strtoll(text.ptr, NULL, 10);
 	if (errno == ERANGE || value < least || value > most)
-		return refuse(ret_sqlstate, OUT_OF_RANGE);
-	return SURELY;
+		return OUT_OF_RANGE;
+	return sign + digits == text.len ? NULL : BAD_TEXT;
+}
+
+/* As strtoul reads it: negative ones count from the end. */
+static literal_fault read_oid(str_t text)
+{
+	size_t sign = after_sign(text), digits = digits_at(text, sign);
+	if (digits == 0 || sign + digits != text.len)
+		return BAD_TEXT;
+	errno = 0;
+	unsigned long long value = strtoull(text.ptr + sign, NULL, 10);
+	if (sign && text.ptr[0] == '-')
+		return errno == ERANGE || value > (unsigned long long)INT32_MAX + 1 ? OUT_OF_RANGE : NULL;
+	return errno == ERANGE || value > UINT32_MAX ? OUT_OF_RANGE : NULL;
 }
 
 static bool is_special_number(str_t text)
 {
-	static const char *const words[] = { "nan", "inf", "infinity" };
 	size_t sign = after_sign(text);
-	return ONE_OF(((str_t){ text.ptr + sign, text.len - sign }), words);
+	str_t word = { text.ptr + sign, text.len - sign };
+	return same_word(word, "nan") || same_word(word, "inf") || same_word(word, "infinity");
 }
 
 /* Sign, digits with at most one point, exponent. */
@@ -130,205 +136,30 @@ static bool is_decimal(str_t text)
 	return at == text.len;
 }
 
-static enum certainty number_fits(str_t text, const char **ret_sqlstate)
+static literal_fault read_number(str_t text)
 {
 	if (is_special_number(text))
-		return SURELY;
-	return is_decimal(text) ? PERHAPS : refuse(ret_sqlstate, BAD_TEXT);
+		return same_word(text, "+nan") || same_word(text, "-nan") ? LITERAL_DOUBT : NULL;
+	if (is_decimal(text))
+		return LITERAL_DOUBT;
+	return is_later_notation(text, after_sign(text)) ? LITERAL_DOUBT : BAD_TEXT;
 }
 
 /* C's own notations are read, too. */
-static enum certainty float_fits(str_t text, const char **ret_sqlstate)
+static literal_fault read_float(str_t text, bool is_single)
 {
 	char *end;
 	if (text.len == 0)
-		return refuse(ret_sqlstate, BAD_TEXT);
-	(void)strtod(text.ptr, &end);
-	return end == text.ptr + text.len ? PERHAPS : refuse(ret_sqlstate, BAD_TEXT);
-}
-
-static bool has_digit(str_t text)
-{
-	for (size_t i = 0; i < text.len; i++) {
-		if (is_digit(text.ptr[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Whether some word of letters is one of those. */
-static bool mentions(str_t text, const char *const *words, size_t count)
-{
-	for (size_t at = 0; at < text.len;) {
-		size_t end = at;
-		while (end < text.len && is_letter(text.ptr[end]))
-			end++;
-		if (end > at && one_of((str_t){ text.ptr + at, end - at }, words, count))
-			return true;
-		at = end > at ? end : at + 1;
-	}
-	return false;
-}
-
-struct number {
-	size_t digits;
-	unsigned value;
-};
-
-static struct number number_at(str_t text, size_t at)
-{
-	struct number number = { .digits = digits_at(text, at) };
-	for (size_t i = 0; i < number.digits && i < 8; i++)
-		number.value = number.value * 10 + (unsigned)(text.ptr[at + i] - '0');
-	return number;
-}
-
-static unsigned days_of(unsigned year, unsigned month)
-{
-	static const unsigned days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-	return days[month - 1] + (month == 2 && leap);
-}
-
-/* "12:30" with or without more behind it. */
-static bool is_overflowing_time(str_t text, size_t at)
-{
-	struct number hour = number_at(text, at);
-	at += hour.digits;
-	if (hour.digits == 0 || hour.digits > 2 || at >= text.len || text.ptr[at] != ':')
-		return false;
-	struct number minute = number_at(text, at + 1);
-	return minute.digits == 2 && (hour.value > 24 || minute.value > 59);
-}
-
-/* Year first: its parts have no other reading. */
-static enum certainty iso_date_fits(str_t text, const char **ret_sqlstate)
-{
-	struct number year = number_at(text, 0);
-	size_t at = year.digits;
-	if (year.digits != 4)
-		return PERHAPS;
-	if (at == text.len)
-		return refuse(ret_sqlstate, BAD_DATETIME);
-	if (text.ptr[at] != '-')
-		return PERHAPS;
-	struct number month = number_at(text, at + 1);
-	at += 1 + month.digits;
-	if (month.digits == 0 || month.digits > 2)
-		return PERHAPS;
-	if (at == text.len)
-		return refuse(ret_sqlstate, BAD_DATETIME);
-	if (text.ptr[at] != '-')
-		return PERHAPS;
-	struct number day = number_at(text, at + 1);
-	at += 1 + day.digits;
-	if (day.digits == 0 || day.digits > 2 ||
-	    (at < text.len && text.ptr[at] != ' ' && text.ptr[at] != 'T'))
-		return PERHAPS;
-	if (month.value < 1 || month.value > 12 || day.value < 1 ||
-	    day.value > days_of(year.value, month.value))
-		return refuse(ret_sqlstate, FIELD_OVERFLOW);
-	if (at < text.len && is_overflowing_time(text, at + 1))
-		return refuse(ret_sqlstate, FIELD_OVERFLOW);
-	return PERHAPS;
-}
-
-/* Units of intervals as their input knows them; longer words are cut to ten letters. */
-static const char *const units[] = {
-	"ago",	      "c",	    "cent",	  "centuries", "century",    "d",	"day",
-	"days",	      "dec",	    "decade",	  "decades",   "decs",	     "h",	"hour",
-	"hours",      "hr",	    "hrs",	  "m",	       "microsecon", "mil",	"millennia",
-	"millennium", "mils",	    "millisecon", "min",       "mins",	     "minute",	"minutes",
-	"mon",	      "mons",	    "month",	  "months",    "ms",	     "msec",	"msecond",
-	"mseconds",   "msecs",	    "s",	  "sec",       "second",     "seconds", "secs",
-	"us",	      "usec",	    "usecond",	  "useconds",  "usecs",	     "w",	"week",
-	"weeks",      "y",	    "year",	  "years",     "yr",	     "yrs",	"timezone",
-	"timezone_h", "timezone_m", "qtr",
-};
-
-static str_t cut_unit(str_t word)
-{
-	return (str_t){ word.ptr, word.len > 10 ? 10 : word.len };
-}
-
-/* "3 months": a number and a unit that only intervals know. */
-static bool is_plain_interval(str_t text)
-{
-	size_t at = after_sign(text), digits = digits_at(text, at);
-	at += digits;
-	if (digits == 0)
-		return false;
-	while (at < text.len && is_space(text.ptr[at]))
-		at++;
-	str_t word = { text.ptr + at, text.len - at };
-	return word.len > 2 && ONE_OF(cut_unit(word), units);
-}
-
-/* A date has a year, a month (or its name) and a day; only a Julian day has one number. */
-static bool has_too_few_digits(str_t text)
-{
-	size_t digits = 0, letters = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		digits += is_digit(text.ptr[i]);
-		letters += is_letter(text.ptr[i]);
-	}
-	return letters == 0 ? digits < 3 : digits < 2 && !strchr("jJ", text.ptr[0]);
-}
-
-static enum certainty date_fits(str_t text, const char **ret_sqlstate)
-{
-	static const char *const words[] = { "epoch",	  "now",      "today", "tomorrow",
-					     "yesterday", "infinity", "inf" };
-	if (!has_digit(text))
-		return mentions(text, words, sizeof words / sizeof *words)
-			       ? PERHAPS
-			       : refuse(ret_sqlstate, BAD_DATETIME);
-	if (is_plain_interval(text) || has_too_few_digits(text))
-		return refuse(ret_sqlstate, BAD_DATETIME);
-	return iso_date_fits(text, ret_sqlstate);
-}
-
-static enum certainty time_fits(str_t text, const char **ret_sqlstate)
-{
-	static const char *const words[] = { "now", "allballs" };
-	if (has_digit(text) || mentions(text, words, sizeof words / sizeof *words))
-		return PERHAPS;
-	return refuse(ret_sqlstate, BAD_DATETIME);
-}
-
-/* "2023-01-15": three numbers. */
-static bool begins_like_date(str_t text)
-{
-	size_t at = digits_at(text, 0);
-	if (at != 4 || at >= text.len || text.ptr[at] != '-')
-		return false;
-	size_t month = digits_at(text, at + 1);
-	at += 1 + month;
-	return month > 0 && at < text.len && text.ptr[at] == '-' && digits_at(text, at + 1) > 0;
-}
-
-/* A word that is no unit; texts with other signs than those of numbers are left alone. */
-static enum certainty interval_fits(str_t text, const char **ret_sqlstate)
-{
-	if (!has_digit(text))
-		return refuse(ret_sqlstate, BAD_DATETIME);
-	if (text.ptr[0] == 'P' || text.ptr[0] == 'p')
-		return PERHAPS;
-	if (begins_like_date(text))
-		return refuse(ret_sqlstate, BAD_DATETIME);
-	for (size_t at = 0; at < text.len;) {
-		size_t end = at;
-		while (end < text.len && is_letter(text.ptr[end]))
-			end++;
-		if (end > at && !ONE_OF(cut_unit(((str_t){ text.ptr + at, end - at })), units))
-			return memchr(text.ptr, '_', text.len) ? PERHAPS : refuse(ret_sqlstate, BAD_DATETIME);
-		at = end > at ? end : at + 1;
-	}
-	return PERHAPS;
+		return BAD_TEXT;
+	errno = 0;
+	double value = is_single ? (double)strtof(text.ptr, &end) : strtod(text.ptr, &end);
+	if (errno == ERANGE && (value == 0 || isinf(value)))
+		return OUT_OF_RANGE;
+	return end == text.ptr + text.len ? LITERAL_DOUBT : BAD_TEXT;
 }
 
 /* 32 digits; hyphens may follow any group of four, braces may be around. */
-static enum certainty uuid_fits(str_t text, const char **ret_sqlstate)
+static literal_fault read_uuid(str_t text)
 {
 	size_t digits = 0;
 	bool braces = text.len > 1 && text.ptr[0] == '{' && text.ptr[text.len - 1] == '}';
@@ -336,134 +167,228 @@ static enum certainty uuid_fits(str_t text, const char **ret_sqlstate)
 		if (isxdigit((unsigned char)text.ptr[i]))
 			digits++;
 		else if (text.ptr[i] != '-' || digits == 0 || digits % 4 != 0 || text.ptr[i - 1] == '-')
-			return refuse(ret_sqlstate, BAD_TEXT);
+			return BAD_TEXT;
 	}
-	return digits == 32 && text.ptr[text.len - 1] != '-' ? SURELY : refuse(ret_sqlstate, BAD_TEXT);
-}
-
-/* Only what cannot begin a value; the rest is left to the reader. */
-static enum certainty json_fits(str_t text, const char **ret_sqlstate)
-{
-	static const char *const words[] = { "true", "false", "null" };
-	if (text.len == 0)
-		return refuse(ret_sqlstate, BAD_TEXT);
-	if (is_letter(text.ptr[0]) && !ONE_OF(text, words))
-		return refuse(ret_sqlstate, BAD_TEXT);
-	return memchr("{[\"-0123456789tfn", text.ptr[0], 17) ? PERHAPS : refuse(ret_sqlstate, BAD_TEXT);
-}
-
-/* `{1,2}`; elements are looked at where nothing is quoted or nested. */
-static enum certainty array_fits(const struct catalog *catalog, type_id element, str_t text,
-				 const char **ret_sqlstate)
-{
-	char value[64];
-	if (text.len < 2 || (text.ptr[0] != '{' && text.ptr[0] != '['))
-		return refuse(ret_sqlstate, BAD_TEXT);
-	str_t inner = { text.ptr + 1, text.len - 2 };
-	if (text.ptr[0] != '{' || text.ptr[text.len - 1] != '}' || element == BOXOID)
-		return PERHAPS;
-	for (size_t i = 0; i < inner.len; i++) {
-		if (strchr("{}\"\\", inner.ptr[i]))
-			return PERHAPS;
-	}
-	for (size_t at = 0; at < inner.len;) {
-		const char *comma = memchr(inner.ptr + at, ',', inner.len - at);
-		size_t length = comma ? (size_t)(comma - inner.ptr) - at : inner.len - at;
-		if (length >= sizeof value)
-			return PERHAPS;
-		memcpy(value, inner.ptr + at, length);
-		value[length] = '\0';
-		if (strcasecmp(value, "null") != 0 &&
-		    literal_fits(catalog, element, value, ret_sqlstate) == SURELY_NOT)
-			return SURELY_NOT;
-		at += length + 1;
-	}
-	return PERHAPS;
+	return digits == 32 && text.ptr[text.len - 1 - braces] != '-' ? NULL : BAD_TEXT;
 }
 
 /* Binary digits; a leading letter may say so, or that they are hexadecimal. */
-static enum certainty bits_fit(str_t text, const char **ret_sqlstate)
+static literal_fault read_bits(str_t text)
 {
 	bool hexadecimal = text.len > 0 && strchr("xX", text.ptr[0]);
 	size_t at = text.len > 0 && strchr("bBxX", text.ptr[0]) ? 1 : 0;
 	for (; at < text.len; at++) {
 		if (hexadecimal ? !isxdigit((unsigned char)text.ptr[at]) : !strchr("01", text.ptr[at]))
-			return refuse(ret_sqlstate, BAD_TEXT);
+			return BAD_TEXT;
 	}
-	return PERHAPS;
+	return LITERAL_DOUBT;
 }
 
-static enum certainty range_fits(str_t text, const char **ret_sqlstate)
+/* "\\x" and pairs of digits, or bytes and escapes. */
+static literal_fault read_bytes(const char *text)
 {
-	if (same_word(text, "empty"))
-		return SURELY;
-	if (text.len == 0 || (text.ptr[0] != '(' && text.ptr[0] != '['))
-		return refuse(ret_sqlstate, BAD_TEXT);
-	return PERHAPS;
+	if (text[0] == '\\' && text[1] == 'x') {
+		size_t digits = 0;
+		for (text += 2; *text; text++) {
+			if (isxdigit((unsigned char)*text))
+				digits++;
+			else if (!strchr(" \n\t\r", *text) || digits % 2 != 0)
+				return BAD_VALUE;
+		}
+		return digits % 2 != 0 ? BAD_VALUE : NULL;
+	}
+	for (; *text; text++) {
+		if (*text != '\\')
+			continue;
+		bool octal = text[1] >= '0' && text[1] <= '3' && text[2] >= '0' && text[2] <= '7' &&
+			     text[3] >= '0' && text[3] <= '7';
+		if (!octal && text[1] != '\\')
+			return BAD_TEXT;
+		text += octal ? 3 : 1;
+	}
+	return NULL;
 }
 
-static enum certainty other_fits(const struct catalog *catalog, type_id type, str_t text,
-				 const char **ret_sqlstate)
+/* Signs and separators are those of a locale: only what none has is refused. */
+static literal_fault read_money(str_t text)
 {
-	const struct catalog_type *entry = catalog ? catalog_type(catalog, type) : NULL;
-	if (entry && entry->element && entry->category == 'A')
-		return array_fits(catalog, entry->element, text, ret_sqlstate);
-	if (entry && entry->kind == 'r')
-		return range_fits(text, ret_sqlstate);
-	return PERHAPS;
+	bool has_digit = false, has_letter = false;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		has_digit |= is_digit(c);
+		has_letter |= literal_is_letter(c);
+		bool between =
+			i > 0 && i + 1 < text.len && is_digit(text.ptr[i - 1]) && is_digit(text.ptr[i + 1]);
+		if (strchr("{}[]:/\"=%_;<>&*!?@#^|~", c) || (between && c == '-'))
+			return BAD_TEXT;
+	}
+	return has_letter && !has_digit ? BAD_TEXT : LITERAL_DOUBT;
 }
 
-enum certainty literal_fits(const struct catalog *catalog, type_id type, const char *text,
-			    const char **ret_sqlstate)
+/* Numbers with spaces between them. */
+static literal_fault read_vector(const char *text, bool of_oids)
 {
-	type_id base = catalog ? catalog_type_base(catalog, type) : type;
+	for (;;) {
+		char *end;
+		while (is_space(*text))
+			text++;
+		if (!*text)
+			return NULL;
+		errno = 0;
+		long long value = strtoll(text, &end, 10);
+		if (end == text)
+			return BAD_TEXT;
+		if (of_oids ? errno || value > UINT32_MAX || value < INT32_MIN
+			    : errno || value > INT16_MAX || value < INT16_MIN)
+			return OUT_OF_RANGE;
+		if (!of_oids && *end && *end != ' ')
+			return BAD_TEXT;
+		text = end;
+	}
+}
+
+/* "(block,offset)" */
+static literal_fault read_row_place(const char *text)
+{
+	const char *parts[2];
+	size_t count = 0;
+	for (; *text && count < 2 && *text != ')'; text++) {
+		if (*text == ',' || (*text == '(' && count == 0))
+			parts[count++] = text + 1;
+	}
+	if (count < 2)
+		return BAD_TEXT;
+	char *end;
+	(void)strtoul(parts[0], &end, 10);
+	if (*end != ',')
+		return BAD_TEXT;
+	unsigned long offset = strtoul(parts[1], &end, 10);
+	return *end != ')' || offset > UINT16_MAX ? BAD_TEXT : LITERAL_DOUBT;
+}
+
+/* Names of the catalog's objects: a number, "-", or a name with at most one schema; of names only the form is
+ * looked at. */
+static literal_fault read_name(const char *text)
+{
+	return *trimmed(text).ptr == '\0' ? BAD_NAME : LITERAL_DOUBT;
+}
+
+static literal_fault read_label(const struct catalog_type *type, const char *text)
+{
+	if (strlen(text) >= NAME_BYTES)
+		return BAD_TEXT;
+	if (!type->labels)
+		return LITERAL_DOUBT;
+	for (size_t i = 0; i < type->labels_count; i++) {
+		if (str_is(type->labels[i], text))
+			return NULL;
+	}
+	return BAD_TEXT;
+}
+
+/* Types of the catalog by their kind. */
+static literal_fault literal_of_kind(const struct literal_context *context, type_id id, const char *text)
+{
+	const struct catalog_type *type = context->catalog ? catalog_type(context->catalog, id) : NULL;
+	if (!type)
+		return LITERAL_DOUBT;
+	if (type->element && type->category == 'A')
+		return literal_array(context, type->element, text);
+	switch (type->kind) {
+	case 'e':
+		return read_label(type, text);
+	case 'r':
+		return literal_range(context, type, text);
+	case 'm':
+		return literal_multirange(context, type, text);
+	case 'c':
+		return literal_row(context, type, text);
+	default:
+		return LITERAL_DOUBT;
+	}
+}
+
+literal_fault literal_of(const struct literal_context *context, type_id type, const char *text)
+{
+	type_id base = context->catalog ? catalog_type_base(context->catalog, type) : type;
 	str_t value = trimmed(text);
+	if (context->depth > NESTED_MAX)
+		return LITERAL_DOUBT;
 	switch (base) {
+	case TEXTOID:
+		return NULL;
 	case BOOLOID:
-		return boolean_fits(value, ret_sqlstate);
+		return read_boolean(value);
 	case INT2OID:
-		return integer_fits(value, INT16_MIN, INT16_MAX, ret_sqlstate);
+		return read_integer(value, INT16_MIN, INT16_MAX);
 	case INT4OID:
-		return integer_fits(value, INT32_MIN, INT32_MAX, ret_sqlstate);
+		return read_integer(value, INT32_MIN, INT32_MAX);
 	case INT8OID:
-		return integer_fits(value, INT64_MIN, INT64_MAX, ret_sqlstate);
+		return read_integer(value, INT64_MIN, INT64_MAX);
 	case NUMERICOID:
-		return number_fits(value, ret_sqlstate);
+		return read_number(value);
 	case FLOAT4OID:
 	case FLOAT8OID:
-		return float_fits(value, ret_sqlstate);
+		return read_float(value, base == FLOAT4OID);
+	case OIDOID:
+		return read_oid(value);
 	case DATEOID:
+		return literal_date(text);
 	case TIMESTAMPOID:
 	case TIMESTAMPTZOID:
-		return date_fits(value, ret_sqlstate);
+		return literal_timestamp(text);
 	case TIMEOID:
 	case TIMETZOID:
-		return time_fits(value, ret_sqlstate);
+		return literal_time(text);
 	case INTERVALOID:
-		return interval_fits(value, ret_sqlstate);
+		return literal_interval(text);
 	case UUIDOID:
-		return uuid_fits(str_from(text), ret_sqlstate);
+		return read_uuid(str_from(text));
 	case JSONOID:
 	case JSONBOID:
-		return json_fits(value, ret_sqlstate);
+		return literal_json(text, base == JSONBOID);
 	case RECORDOID:
-		return refuse(ret_sqlstate, "0A000");
+		return "0A000";
+	case INT2VECTOROID:
+	case OIDVECTOROID:
+		return read_vector(text, base == OIDVECTOROID);
 	case BITOID:
 	case VARBITOID:
-		return bits_fit(str_from(text), ret_sqlstate);
-	case TIDOID:
-	case OIDOID:
+		return read_bits(str_from(text));
+	case BYTEAOID:
+		return read_bytes(text);
 	case MONEYOID:
+		return read_money(value);
+	case TIDOID:
+		return read_row_place(text);
+	case CIDROID:
+	case INETOID:
+		return literal_inet(text, base == CIDROID);
+	case MACADDROID:
+		return literal_mac(text);
+	case MACADDR8OID:
+		return literal_mac8(text);
 	case POINTOID:
 	case LSEGOID:
 	case BOXOID:
 	case LINEOID:
 	case CIRCLEOID:
-	case CIDROID:
-	case INETOID:
-		return has_digit(value) || memchr(value.ptr, ':', value.len) ? PERHAPS
-									     : refuse(ret_sqlstate, BAD_TEXT);
+	case PATHOID:
+	case POLYGONOID:
+		return literal_shape(base, text);
+	case REGCLASSOID:
+		return read_name(text);
 	default:
-		return other_fits(catalog, base, value, ret_sqlstate);
+		return literal_of_kind(context, base, text);
 	}
+}
+
+enum certainty literal_fits(const struct catalog *catalog, type_id type, const char *text,
+			    const char **ret_sqlstate)
+{
+	literal_fault fault = literal_of(&(struct literal_context){ .catalog = catalog }, type, text);
+	if (!literal_is_refused(fault))
+		return fault ? PERHAPS : SURELY;
+	*ret_sqlstate = fault;
+	return SURELY_NOT;
 }
