@@ -259,6 +259,8 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	REQUIRED(content_match_rate, FIELD_DOUBLE),
 	REQUIRED(ordering_matters, FIELD_BOOL),
 	DEFAULTED(truncated, FIELD_BOOL, 0),
+	DEFAULTED(nondeterministic, FIELD_BOOL, 0),
+	DEFAULTED(conclusive, FIELD_BOOL, 1),
 	DEFAULTED(limit_cut_tie, FIELD_BOOL, 0),
 	DEFAULTED(truth_cached, FIELD_BOOL, 0),
 	NULLABLE(match_rate_low, FIELD_DOUBLE),

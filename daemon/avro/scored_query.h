@@ -98,6 +98,8 @@ struct record_result_validation {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
+	bool nondeterministic; /* the truth is not its own equal */
+	bool conclusive;       /* the score counts in evaluation and label */
 	bool limit_cut_tie; /* the truth's LIMIT cuts through a tie, whose other rows counted as matches, or
 			       rows count that are only believed to tie */
 	bool truth_cached;  /* the truth's execution is that of an earlier run */

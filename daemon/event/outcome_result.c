@@ -23,12 +23,20 @@ static void settle_not_asked(struct outcome *outcome, struct validation_result *
 		STR("the target's catalog cannot be had, so the query cannot be proven safe to run");
 }
 
+/* Nothing was compared, through no fault of the query. */
+static bool is_missing(const struct validation_result *result)
+{
+	return result->status == VALIDATION_GROUND_TRUTH_FAILED || result->status == VALIDATION_UNAVAILABLE;
+}
+
+/* What is not conclusive is published and counts as nothing. */
 static void flag_result(struct outcome *outcome, const struct validation_result *result)
 {
 	struct event *event = outcome->event;
-	outcome->result.state = METRIC_COMPUTED;
+	bool verdict = result->conclusive || result->status != VALIDATION_COMPARED;
+	outcome->result.state = verdict ? METRIC_COMPUTED : METRIC_FAILED;
 	outcome->result.value = result->score;
-	if (result->status != VALIDATION_GROUND_TRUTH_FAILED && result->status != VALIDATION_UNAVAILABLE)
+	if (!is_missing(result))
 		return;
 	outcome->result.state = METRIC_FAILED;
 	outcome->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
@@ -58,7 +66,7 @@ void outcome_result(struct outcome *outcome)
 	struct record_result_validation *record = ARENA_NEW(event->arena, struct record_result_validation);
 	*record = (struct record_result_validation){
 		.status = str_from(validation_status_name(result->status)),
-		.score = outcome->result.state == METRIC_FAILED ? 0 : result->score,
+		.score = is_missing(result) ? 0 : result->score,
 		.truth_index = (int64_t)result->truth_index,
 		.weight = outcome->match.factor,
 		.match_confidence = (int)outcome->match.level,
@@ -67,6 +75,8 @@ void outcome_result(struct outcome *outcome)
 		.content_match_rate = result->content_match_rate,
 		.ordering_matters = result->ordering_matters,
 		.truncated = result->truncated,
+		.nondeterministic = result->nondeterministic,
+		.conclusive = outcome->result.state == METRIC_COMPUTED,
 		.limit_cut_tie = result->limit_cut_tie,
 		.truth_cached = result->truth_cached,
 		.match_rate_low = result->match_rate_low,
@@ -75,6 +85,6 @@ void outcome_result(struct outcome *outcome)
 		.truth = record_execution(event->arena, &result->truth),
 	};
 	outcome->scored->result_validation = record;
-	event_add_stage(event, "result_validation", outcome->result.state == METRIC_FAILED ? "failed" : "ok",
+	event_add_stage(event, "result_validation", is_missing(result) ? "failed" : "ok",
 			event->validation.duration_us);
 }

@@ -146,6 +146,17 @@ static size_t match(const struct comparison *comparison, struct compare_ties *re
 	return best;
 }
 
+/* Whether the results have different numbers of rows, however many were not fetched: of a truncated one there
+ * is at least one more. */
+static bool counts_differ(const struct result_set *a, const struct result_set *b)
+{
+	if (a->truncated != b->truncated) {
+		const struct result_set *cut = a->truncated ? a : b, *complete = a->truncated ? b : a;
+		return cut->rows_count >= complete->rows_count;
+	}
+	return !a->truncated && a->rows_count != b->rows_count;
+}
+
 void compare_results(const struct result_set *generated, const struct result_set *truth,
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict)
@@ -170,6 +181,8 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.ordering_matters = options->ordered,
 		.truncated = generated->truncated || truth->truncated,
 	};
+	bool other_count = counts_differ(generated, truth);
+	verdict.proven = !verdict.truncated || !verdict.schema_match || other_count;
 	if (verdict.schema_match) {
 		size_t rows = rows_most(&comparison);
 		struct compare_ties ties;
@@ -179,9 +192,8 @@ void compare_results(const struct result_set *generated, const struct result_set
 		verdict.ties_certain =
 			compare_ties_certain(&(struct compare_order){ .truth = truth, .options = options });
 		verdict.content_match_rate = rows == 0 ? 1 : (double)matched / (double)rows;
-		verdict.score = verdict.row_count_match || verdict.truncated
-					? compare_ladder(verdict.content_match_rate)
-					: COMPARE_SCORE_OTHER_COUNT;
+		verdict.score =
+			other_count ? COMPARE_SCORE_OTHER_COUNT : compare_ladder(verdict.content_match_rate);
 	}
 	*ret_verdict = verdict;
 }

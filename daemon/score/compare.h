@@ -81,6 +81,7 @@ struct compare_verdict {
 	double content_match_rate; /* matched rows / the larger count */
 	bool ordering_matters;
 	bool truncated;
+	bool proven;	    /* nothing that was not fetched could change the score */
 	bool limit_cut_tie; /* rows tied where the truth was cut differ: they count as matched */
 	bool loose_tie;	   /* rows count as matched out of their places because sort keys that are not written
 			      alike were taken for a tie: only the database knows */
@@ -91,7 +92,8 @@ struct compare_verdict {
 /*
  * Columns: counts differ → schema mismatch, 0.1. Paired by name (lower-cased, trimmed), else by content, in
  * less than factorial time. Rows: bags, whole rows, duplicates count; with `ordered` by position up to ties
- * of the keys. Unequal counts → 0.3 (not when truncated). Match rate ≥ 0.99 → 1.0; ≥ 0.95 → 0.95; ≥ 0.80 →
+ * of the keys. Unequal counts → 0.3 (when truncated: where they are unequal however many rows were not
+ * fetched). Match rate ≥ 0.99 → 1.0; ≥ 0.95 → 0.95; ≥ 0.80 →
  * 0.80; else the rate; empty against empty → 1.0. Numbers are equal within the absolute or relative
  * tolerance (compare_width: small ones are told apart), but two columns of whole numbers (keys, counts) are
  * equal exactly: the tolerance is for what was computed, and would make 1234567890123 and 1234567890124 the

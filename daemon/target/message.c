@@ -151,6 +151,8 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_double(out, result->content_match_rate);
 	put_bool(out, result->ordering_matters);
 	put_bool(out, result->truncated);
+	put_bool(out, result->nondeterministic);
+	put_bool(out, result->conclusive);
 	put_bool(out, result->limit_cut_tie);
 	put_bool(out, result->truth_cached);
 	put_rate(out, result->match_rate_low);
@@ -364,6 +366,8 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.content_match_rate = get_double(&reader);
 	result.ordering_matters = get_bool(&reader);
 	result.truncated = get_bool(&reader);
+	result.nondeterministic = get_bool(&reader);
+	result.conclusive = get_bool(&reader);
 	result.limit_cut_tie = get_bool(&reader);
 	result.truth_cached = get_bool(&reader);
 	result.match_rate_low = get_rate(&reader);

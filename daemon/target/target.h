@@ -28,7 +28,8 @@ struct target_settings {
 	int64_t lock_timeout_ms;
 	int64_t max_rows;
 	int64_t max_result_bytes;
-	bool stream_large_results; /* results above the limits are run again in full, row by row */
+	bool stream_large_results; /* results above the limits are run again in full, row by row; else
+				      unproven ones are not conclusive */
 	int64_t worker_memory_bytes;
 	int64_t truth_cache_bytes; /* in each worker process; 0: no cache */
 	int64_t truth_cache_ttl_s;
@@ -79,6 +80,9 @@ struct validation_result {
 	double content_match_rate;
 	bool ordering_matters;
 	bool truncated;
+	bool nondeterministic; /* the truth gave two results in one snapshot */
+	bool conclusive; /* of what was compared: the score is a verdict; false: rows that were not fetched or
+			    a truth that is nondeterministic could make it another one */
 	bool limit_cut_tie;	     /* see score/compare.h; or its loose_tie, unconfirmed */
 	bool truth_cached;	     /* `truth` is of an earlier run */
 	opt_double_t match_rate_low; /* 95 % interval of the match rate of both results in full; not set: it

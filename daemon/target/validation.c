@@ -20,6 +20,7 @@ struct validation {
 	struct query_run generated;
 	bool generated_ran; /* in the transaction that is open */
 	bool compared;	    /* at least one truth ran */
+	bool undecided;	    /* one of them may fit better than could be seen */
 	struct validation_result result;
 };
 
@@ -100,7 +101,10 @@ static void take_finding(struct validation *validation, size_t index, const stru
 {
 	struct validation_result *result = &validation->result;
 	const struct compare_verdict *verdict = &finding->verdict;
-	if (validation->compared && verdict->score <= result->score)
+	bool better = verdict->score > result->score ||
+		      (verdict->score == result->score && verdict->proven && !result->conclusive);
+	validation->undecided |= !verdict->proven;
+	if (validation->compared && !better)
 		return;
 	validation->compared = true;
 	result->status = VALIDATION_COMPARED;
@@ -118,6 +122,7 @@ static void take_finding(struct validation *validation, size_t index, const stru
 	result->content_match_rate = verdict->content_match_rate;
 	result->ordering_matters = verdict->ordering_matters;
 	result->truncated = verdict->truncated;
+	result->conclusive = verdict->proven;
 	result->limit_cut_tie = verdict->limit_cut_tie;
 }
 
@@ -136,7 +141,9 @@ static struct compare_verdict compare_with(const struct validation *validation, 
 static void take_failure(struct validation *validation, size_t index, const struct query_run *truth)
 {
 	validation->compared = true;
+	validation->undecided = false;
 	validation->result = (struct validation_result){
+		.conclusive = true,
 		.status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
 									 : VALIDATION_EXECUTION_FAILED,
 		.message = arena_str(validation->arena, validation->generated.message),
@@ -227,10 +234,12 @@ static void refine(struct finding *finding, const struct stream_comparison *full
 		verdict->score = verdict->content_match_rate = 1;
 		verdict->row_count_match = true;
 		verdict->truncated = false;
+		verdict->proven = true;
 		verdict->limit_cut_tie = full->verdict == COMPARE_DIGEST_EQUAL_TO_CUT;
 		return;
 	}
 	verdict->row_count_match = full->same_count;
+	verdict->proven = !full->same_count || full->estimate.known;
 	finding->estimate = full->estimate;
 	bool seen_better = verdict->ordering_matters && verdict->content_match_rate < full->estimate.rate;
 	if (full->estimate.known && !seen_better)
@@ -442,8 +451,7 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 	err = settle_ties(validation, index, &result, arena, &finding.verdict, detail);
 	if (err)
 		return err;
-	if (validation->settings->target.stream_large_results && finding.verdict.truncated &&
-	    finding.verdict.schema_match)
+	if (validation->settings->target.stream_large_results && !finding.verdict.proven)
 		return compare_in_full(validation, index, truth, arena, &finding, detail);
 	take_finding(validation, index, &finding);
 	return ERR_OK;
@@ -463,8 +471,8 @@ static err_t try_truth(struct validation *validation, size_t index, bool *ret_fi
 	result_free(&truth.result);
 	const struct validation_result *result = &validation->result;
 	bool usable = validation->engine->usable(*validation->session);
-	*ret_finished = validation->compared &&
-			(!usable || result->status != VALIDATION_COMPARED || result->score >= 1.0);
+	*ret_finished = validation->compared && (!usable || result->status != VALIDATION_COMPARED ||
+						 (result->score >= 1.0 && result->conclusive));
 	return err;
 }
 
@@ -483,13 +491,15 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 		validation->result.error = ERR_OK;
 		if (validation->result.status == VALIDATION_COMPARED)
 			validation->result.message = STR_NONE;
+		if (validation->undecided && validation->result.score < 1.0)
+			validation->result.conclusive = false;
 	}
 	return err;
 }
 
 static err_t run_once(struct validation *validation, struct err_detail *detail)
 {
-	validation->compared = false;
+	validation->compared = validation->undecided = false;
 	validation->result = (struct validation_result){
 		.status = VALIDATION_GROUND_TRUTH_FAILED,
 		.error = ERR_GROUND_TRUTH_FAILED,

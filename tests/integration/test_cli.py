@@ -223,6 +223,32 @@ def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):
         assert codes == ([] if similarity == 0.95 else ["input_out_of_range"])
 
 
+def test_results_above_the_limit_count_only_where_they_are_proven(config_file, tmp_path):
+    """25,000 rows against the first 10,000 of them, and against themselves the other way round."""
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as shop:
+        shop.execute("CREATE TABLE big (n integer, v text)")
+        shop.executemany("INSERT INTO big VALUES (?, ?)", ((n, f"v{n}") for n in range(1, 25001)))
+    whole, part = "SELECT n, v FROM big ORDER BY n", "SELECT n, v FROM big WHERE n <= 10000 ORDER BY n"
+    backwards = ("SELECT v AS name, n AS number FROM big ORDER BY n DESC", "SELECT n, v FROM big")
+    expected = {  # by large_results: score, conclusive
+        None: {(whole, part): (0.3, True), (part, whole): (0.3, True), (whole, whole): (1, True), backwards: (1, True)},
+        "truncate": {(whole, part): (0.3, True), (part, whole): (0.3, True), (whole, whole): (1, False),
+                     backwards: (0, False)}}
+    for large_results, pairs in expected.items():
+        target = {"name": "shop", "engine": "sqlite", "path": str(path)}
+        if large_results:
+            target["large_results"] = large_results
+        options = ("--config", config_file({"targets": (target,)}))
+        for (generated, truth), (score, conclusive) in pairs.items():
+            record = scored({"sql": generated, "target": "shop", "ground_truth": {"sql": truth}}, *options)
+            validation, weights = record["result_validation"], record["evaluation"]["weights"]
+            assert (validation["score"], validation["conclusive"]) == (score, conclusive), (generated, truth)
+            assert ("result" in weights) == conclusive, weights
+            assert record["evaluation"]["degraded"] != conclusive
+            assert ((record["label"] or {}).get("source") == "RESULT") == conclusive, record["label"]
+
+
 def test_catalogs_that_cannot_be_kept_are_told_once(config_file, tmp_path):
     targets = [{"name": f"shop{number}", "engine": "sqlite", "path": str(tmp_path / f"{number}.db")}
                for number in range(3)]

@@ -165,6 +165,8 @@ static struct record_result_validation full_validation = { STR("ok"),
 							   0.99,
 							   true,
 							   false,
+							   true,
+							   false,
 							   false,
 							   true,
 							   { true, 0.25 },
@@ -253,7 +255,8 @@ static const char SCORED_JSON[] =
 	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"
-	"\"ordering_matters\":true,\"truncated\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
+	"\"ordering_matters\":true,\"truncated\":false,\"nondeterministic\":true,"
+	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
 	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
 	"\"sqlstate\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\"}},"

@@ -156,7 +156,7 @@ static void target_and_judge_defaults(void **state)
 	assert_int_equal(target->lock_timeout_ms, 1000);
 	assert_int_equal(target->max_rows, 10000);
 	assert_int_equal(target->max_result_bytes, 64 << 20);
-	assert_int_equal(target->large_results, CONFIG_TRUNCATE);
+	assert_int_equal(target->large_results, CONFIG_STREAM);
 	assert_int_equal(target->worker_memory_bytes, 512 << 20);
 	assert_int_equal(target->truth_cache_bytes, 16 << 20);
 	assert_int_equal(target->truth_cache_ttl_s, 60);
@@ -185,7 +185,7 @@ static void values_of_every_type(void **state)
 		"kafka: { delivery = \"at_least_once\"; wire_format = \"json\"; properties = []; };\n"
 		"targets = ( { name = \"a\"; engine = \"postgresql\"; dsn = \"host=h passfile=/p\";\n"
 		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x200000000; large_results = "
-		"\"stream\";\n"
+		"\"truncate\";\n"
 		"  user_functions = \"list\"; allowed_functions = [ \"f\", \"g\" ];\n"
 		"  required_columns = ( \"t.c\", \"s.t.c\" ); } );\n"
 		"confidence: { factors = ( \"generator\" ); thresholds: { high = 1; medium = 0.5; }; };\n"
@@ -197,7 +197,7 @@ static void values_of_every_type(void **state)
 	assert_int_equal(config->kafka.wire_format, CONFIG_JSON);
 	assert_int_equal(config->targets[0].max_result_bytes, 4294967296);
 	assert_int_equal(config->targets[0].worker_memory_bytes, 8589934592);
-	assert_int_equal(config->targets[0].large_results, CONFIG_STREAM);
+	assert_int_equal(config->targets[0].large_results, CONFIG_TRUNCATE);
 	assert_int_equal(config->targets[0].user_functions, CONFIG_FUNCTIONS_LIST);
 	assert_int_equal(config->targets[0].allowed_functions.count, 2);
 	assert_string_equal(config->targets[0].allowed_functions.items[1], "g");

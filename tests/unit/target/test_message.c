@@ -110,6 +110,7 @@ static struct validation_result some_result(void)
 		.schema_match = true,
 		.row_count_match = true,
 		.content_match_rate = 0.9625,
+		.nondeterministic = true,
 		.limit_cut_tie = true,
 		.truth_cached = true,
 		.match_rate_low = { true, 0.0 },
@@ -133,7 +134,7 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.score == 0.95 && got.content_match_rate == 0.9625);
 	assert_int_equal(got.truth_index, 3);
 	assert_true(got.schema_match && got.row_count_match && got.ordering_matters && !got.truncated &&
-		    got.limit_cut_tie && got.truth_cached);
+		    got.nondeterministic && !got.conclusive && got.limit_cut_tie && got.truth_cached);
 	assert_true(got.match_rate_low.set && got.match_rate_low.value == 0 && !got.match_rate_high.set);
 	assert_int_equal(got.generated.rows, 12);
 	assert_true(got.generated.time_ms == 3.5);
