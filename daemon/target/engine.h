@@ -20,11 +20,19 @@ enum query_outcome {
 };
 
 struct query_run {
+	int64_t limit_ms; /* asked for: less than the statement timeout of the target; 0: that */
 	enum query_outcome outcome;
 	struct validation_execution execution;
 	str_t message; /* why it failed; in the result's arena */
 	struct result_builder result;
 };
+
+/* What a run has. */
+static inline int64_t query_run_limit_ms(const struct query_run *run, int64_t statement_timeout_ms)
+{
+	return run->limit_ms > 0 && run->limit_ms < statement_timeout_ms ? run->limit_ms
+									 : statement_timeout_ms;
+}
 
 struct engine {
 	/* Classes of columns are known only when a result was read to its end. */

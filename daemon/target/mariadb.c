@@ -51,6 +51,7 @@ struct fetch {
 	struct query_run *run;
 	MYSQL_STMT *statement;
 	struct maria_cells *cells;
+	int64_t limit_ms;
 	err_t target_error;
 	struct err_detail *detail;
 };
@@ -173,7 +174,7 @@ static bool start(struct fetch *fetch, str_t sql)
 static bool is_overdue(const struct fetch *fetch)
 {
 	return fetch->run->outcome == QUERY_RETURNED && fetch->session->phase == MARIA_QUERY &&
-	       fetch->run->execution.time_ms >= (double)fetch->session->settings->target.statement_timeout_ms;
+	       fetch->run->execution.time_ms >= (double)fetch->limit_ms;
 }
 
 static void end_of_time(struct fetch *fetch)
@@ -220,8 +221,8 @@ static err_t maria_run(void *pointer, str_t sql, struct query_run *run, struct e
 	struct maria_session *session = maria_session_of(pointer);
 	int64_t start_us = clock_monotonic_us();
 	struct fetch fetch = { .session = session, .run = run, .detail = detail };
-	maria_attend(session, MARIA_QUERY,
-		     session->settings->target.statement_timeout_ms + CLIENT_TIMER_SLACK_MS);
+	fetch.limit_ms = query_run_limit_ms(run, session->settings->target.statement_timeout_ms);
+	maria_attend(session, MARIA_QUERY, fetch.limit_ms + CLIENT_TIMER_SLACK_MS);
 	run->outcome = QUERY_RETURNED;
 	fetch.statement = mysql_stmt_init(session->connection);
 	if (!fetch.statement)

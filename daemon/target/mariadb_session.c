@@ -299,6 +299,7 @@ void maria_abandon(struct maria_session *session)
 void maria_close(void *pointer)
 {
 	struct maria_session *session = maria_session_of(pointer);
+	guardian_dismiss(&session->guardian);
 	maria_attend(session, MARIA_PLAIN, MARIA_GIVE_UP_MS);
 	mysql_close(session->connection);
 	attended = NULL;
@@ -325,6 +326,12 @@ bool maria_cancel(struct maria_session *session)
 	unsigned number = mysql_errno(beside);
 	mysql_close(beside);
 	return heard || !is_own_error(number);
+}
+
+/* In the guardian's process. */
+static void cancel_for_the_dead(void *session)
+{
+	maria_cancel(maria_session_of(session));
 }
 
 /* `ret_result` is NULL for a statement that has none. */
@@ -481,9 +488,11 @@ err_t maria_connect(const struct worker_settings *settings, struct maria_session
 	session->dsn = dsn;
 	session->connection = new_connection(session);
 	err = log_in(session, detail);
-	if (err)
+	if (err) {
 		maria_close(session);
-	else
-		*ret_session = session;
-	return err;
+		return err;
+	}
+	guardian_start(&session->guardian, cancel_for_the_dead, session);
+	*ret_session = session;
+	return ERR_OK;
 }

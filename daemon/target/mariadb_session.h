@@ -7,6 +7,7 @@
 #include <mysql.h> // first: it calls what banned.h forbids
 
 #include "target/engine.h"
+#include "target/guardian.h"
 #include "target/mariadb_dsn.h"
 
 /* A cancel that is not heard for so long costs the connection; connecting anew to cancel takes no longer. */
@@ -27,6 +28,7 @@ struct maria_session {
 	struct arena *arena; /* of the dsn */
 	struct mariadb_dsn dsn;
 	MYSQL *connection;
+	struct guardian guardian;
 	bool is_mysql;	/* and not MariaDB */
 	bool abandoned; /* in a state that nobody wants to bring in order */
 	enum maria_phase phase;

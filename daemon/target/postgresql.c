@@ -290,7 +290,7 @@ static err_t after_query(struct pg_session *session, struct err_detail *detail)
 static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
 	struct pg_session *session = pg_session_of(pointer);
-	int64_t limit_ms = session->statement_timeout_ms + CLIENT_TIMER_SLACK_MS;
+	int64_t limit_ms = query_run_limit_ms(run, session->statement_timeout_ms) + CLIENT_TIMER_SLACK_MS;
 	int64_t start_us = clock_monotonic_us();
 	err_t err = send_query(session, sql, detail);
 	if (err)

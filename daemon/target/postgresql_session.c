@@ -168,6 +168,7 @@ static void ignore_notice(void *context, const PGresult *result)
 void pg_close(void *pointer)
 {
 	struct pg_session *session = pg_session_of(pointer);
+	guardian_dismiss(&session->guardian);
 	PQfinish(session->connection);
 	session->magic = 0;
 	free(session);
@@ -196,6 +197,15 @@ static err_t look_for_pooler(struct pg_session *session, struct err_detail *deta
 			strtol(PQgetvalue(result, 0, 0), NULL, 10) != PQbackendPID(session->connection);
 	PQclear(result);
 	return err ? err : take_results(session, answer_deadline_us(session), detail);
+}
+
+/* In the guardian's process. */
+static void cancel_for_the_dead(void *pointer)
+{
+	char ignored[256];
+	PGcancel *cancel = PQgetCancel(pg_session_of(pointer)->connection);
+	if (cancel)
+		PQcancel(cancel, ignored, sizeof ignored);
 }
 
 #define READ_ONLY_SESSION "SET default_transaction_read_only = on"
@@ -229,10 +239,12 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 	PQsetNoticeReceiver(session->connection, ignore_notice, NULL);
 	if (!err)
 		err = prepare_session(session, detail);
-	if (err)
+	if (err) {
 		pg_close(session);
-	else
-		*ret_session = session;
+		return err;
+	}
+	guardian_start(&session->guardian, cancel_for_the_dead, session);
+	*ret_session = session;
 	return err;
 }
 

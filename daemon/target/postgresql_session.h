@@ -5,6 +5,7 @@
 #pragma once
 
 #include "target/engine.h"
+#include "target/guardian.h"
 
 #include <libpq-fe.h>
 
@@ -12,6 +13,7 @@ struct pg_session {
 	unsigned magic;
 	const struct worker_settings *settings;
 	PGconn *connection;
+	struct guardian guardian;
 	bool pooled; /* a transaction pooler stands between: only within a transaction the backend is ours */
 	bool abandoned;		      /* in a state that nobody wants to bring in order */
 	int64_t statement_timeout_ms; /* of the transaction */

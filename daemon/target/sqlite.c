@@ -462,7 +462,8 @@ static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct er
 		refuse(run, "the statement is too long");
 		return ERR_OK;
 	}
-	session->deadline_us = start_us + session->settings->target.statement_timeout_ms * 1000;
+	session->deadline_us =
+		start_us + query_run_limit_ms(run, session->settings->target.statement_timeout_ms) * 1000;
 	sqlite3_set_authorizer(session->database, authorize, session);
 	sqlite3_progress_handler(session->database, OPCODES_PER_CHECK, watch_deadline, session);
 	err_t err = run_statement(session, sql, run, detail);

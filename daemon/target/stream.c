@@ -13,6 +13,7 @@ struct side {
 
 /* One comparison in progress. */
 struct stream {
+	struct tries *tries;
 	const struct engine *engine;
 	void *session;
 	const struct target_settings *settings;
@@ -75,7 +76,7 @@ static err_t read_side(struct stream *stream, struct side *side,
 	struct query_run run = { .result = { .arena = arena,
 					     .sink = { take, side },
 					     .max_bytes = stream->settings->max_result_bytes } };
-	err_t err = stream->engine->run(stream->session, side->query->sql, &run, detail);
+	err_t err = tries_run(stream->tries, stream->engine, stream->session, side->query->sql, &run, detail);
 	bool whole = !err && run.outcome == QUERY_RETURNED && !run.result.truncated &&
 		     run.result.columns_count == side->columns.columns_count;
 	if (whole) {
@@ -211,12 +212,13 @@ static err_t compare(struct stream *stream, struct err_detail *detail)
 	return err;
 }
 
-err_t stream_compare(const struct engine *engine, void *session, const struct target_settings *settings,
-		     struct stream_query *generated, struct stream_query *truth,
-		     const struct compare_options *options, struct arena *arena,
+err_t stream_compare(struct tries *tries, const struct engine *engine, void *session,
+		     const struct target_settings *settings, struct stream_query *generated,
+		     struct stream_query *truth, const struct compare_options *options, struct arena *arena,
 		     struct stream_comparison *ret_comparison, struct err_detail *detail)
 {
 	struct stream stream = {
+		.tries = tries,
 		.engine = engine,
 		.session = session,
 		.settings = settings,

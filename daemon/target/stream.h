@@ -6,7 +6,7 @@
 #pragma once
 
 #include "score/compare_digest.h"
-#include "target/engine.h"
+#include "target/tries.h"
 
 struct stream_query {
 	str_t sql;
@@ -32,7 +32,7 @@ struct stream_comparison {
 };
 
 /* Both queries returned equally many columns. `options` as for compare_results. Errors are the target's. */
-err_t stream_compare(const struct engine *engine, void *session, const struct target_settings *settings,
-		     struct stream_query *generated, struct stream_query *truth,
-		     const struct compare_options *options, struct arena *arena,
+err_t stream_compare(struct tries *tries, const struct engine *engine, void *session,
+		     const struct target_settings *settings, struct stream_query *generated,
+		     struct stream_query *truth, const struct compare_options *options, struct arena *arena,
 		     struct stream_comparison *ret_comparison, struct err_detail *detail);

@@ -20,7 +20,8 @@ struct validation {
 	struct query_run generated;
 	bool generated_ran; /* in the transaction that is open */
 	bool compared;	    /* at least one truth ran */
-	bool undecided;	    /* one of them may fit better than could be seen */
+	struct tries *tries;
+	bool undecided; /* one of them may fit better than could be seen */
 	struct validation_result result;
 };
 
@@ -54,7 +55,7 @@ static err_t run_query(const struct validation *validation, str_t sql, struct ar
 		ret_run->message = STR("the statement holds a NUL byte");
 		return ERR_OK;
 	}
-	return validation->engine->run(*validation->session, sql, ret_run, detail);
+	return tries_run(validation->tries, validation->engine, *validation->session, sql, ret_run, detail);
 }
 
 /* The sort keys that can be seen in the output; the first that cannot ends them. */
@@ -261,8 +262,8 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 	struct stream_query ours = { .sql = validation->request->generated_sql, .fetched = &generated_set };
 	struct stream_query theirs = { .sql = asked->sql, .fetched = &truth_set };
 	struct stream_comparison full = { 0 };
-	err_t err = stream_compare(validation->engine, *validation->session, target, &ours, &theirs, &options,
-				   arena, &full, detail);
+	err_t err = stream_compare(validation->tries, validation->engine, *validation->session, target, &ours,
+				   &theirs, &options, arena, &full, detail);
 	if (err)
 		return err;
 	if (full.outcome == STREAM_READ) {
@@ -537,8 +538,11 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 		.arena = arena,
 	};
 	struct err_detail detail = { "" };
+	struct tries tries;
+	tries_begin(&tries, &settings->target);
+	validation.tries = &tries;
 	err_t err = run_once(&validation, &detail);
-	for (int attempt = 1; err && attempt < ATTEMPTS; attempt++) {
+	for (int attempt = 1; err && attempt < ATTEMPTS && tries_again(&tries); attempt++) {
 		pause_before_retry();
 		err = run_once(&validation, &detail);
 	}
