@@ -17,6 +17,9 @@
  * / _row first, and compare_columns_pair pairs the columns by name, then by equal contents.
  * 2. Both run through compare_digest_new / _row, with the columns of either side in the order of the truth's,
  *    and the mode of each pair.
+ * Where order matters, the truth goes first and notes where its ties begin (compare_tie_starts), to which the
+ * generated rows are held by their places: a tie is part of the row, in digest and sample, so that nothing of
+ * the order has to be kept.
  * 3. compare_digest_judge. Not proven equal: compare_results on what fits, compare_digest_estimate for the
  *    record.
  * Not thread-safe; no I/O.
@@ -30,8 +33,8 @@
 
 struct compare_columns;
 
-/* Digests of the values of every column alone; the caller owns them. `types`: CELL_UNKNOWN where the engine
- * tells a class only at the end. Copied. */
+/* Digests of the values of every column alone, and samples of them; the caller owns them. `types`:
+ * CELL_UNKNOWN where the engine tells a class only at the end. Copied. */
 struct compare_columns *compare_columns_new(const struct hash_key *key, const enum cell_class *types,
 					    size_t columns_count);
 
@@ -45,8 +48,8 @@ DEFINE_CLEANUP(struct compare_columns, compare_columns_cleanup, compare_columns_
 enum compare_columns_pairing {
 	COMPARE_PAIRED,		  /* by names and contents */
 	COMPARE_PAIRED_BY_CHANCE, /* columns that hold the same bag of values could be paired in other ways */
-	COMPARE_NOT_PAIRED, /* some columns have no partner that holds the same; `ret_pairing` pairs what is
-			       left from left to right */
+	COMPARE_NOT_PAIRED,	  /* some columns have no partner that holds the same to the last digit;
+				     `ret_pairing` pairs what is left by how alike their values are */
 };
 
 /* Pairs the columns of two results with equally many of them: by unique names, then by equal digests. The
@@ -65,14 +68,26 @@ struct compare_digest_column {
 	enum compare_mode mode;
 };
 
+/* Where the ties of a truth begin: one bit a row. */
+struct compare_tie_starts;
+
+/* The caller owns them. */
+struct compare_tie_starts *compare_tie_starts_new(void);
+void compare_tie_starts_free(struct compare_tie_starts *starts);
+
+DEFINE_CLEANUP(struct compare_tie_starts, compare_tie_starts_cleanup, compare_tie_starts_free)
+
 struct compare_digest_settings {
 	struct hash_key key; /* the same for both sides */
 	const struct compare_pairing *pairing;
 	bool is_truth; /* which side this is */
-	/* Read of it: ordered, order_keys, order_keys_count, all_keys_visible, limited, limit (not
-	 * keys_any_case: what it would settle is compared within the limits); of the truth,
-	 * for both sides. */
+	/* Read of it: ordered, order_keys, order_keys_count, all_keys_visible, keys_any_case, limited, limit;
+	 * of the truth, for both sides. */
 	const struct compare_options *options;
+	/* Where order matters: written by the truth's digest, read by that of the generated rows, which are
+	 * taken behind all of the truth's; of the truth, keys may stand behind the columns of the pairing
+	 * then. NULL: each side's ties are those of its own keys, and the sample does not see the order. */
+	struct compare_tie_starts *tie_starts;
 	size_t sample_rows;  /* 0: no sample */
 	size_t sample_bytes; /* of the sample's texts and their places; at most twice as much is held */
 };

@@ -92,10 +92,11 @@ static void shrink(struct compare_sample *sample)
 	sample->limit = first_dropped - 1;
 }
 
-static uint64_t group_hash(struct compare_sample *sample, const str_t *cells)
+static uint64_t group_hash(struct compare_sample *sample, const str_t *cells, uint64_t tie)
 {
 	struct compare_reading *reading = &sample->reading;
 	compare_reading_renew(reading);
+	buf_append(&reading->exact, &tie, sizeof tie);
 	for (size_t i = 0; i < sample->columns_count; i++)
 		compare_read(reading, sample->columns[i].mode, cells[sample->columns[i].column]);
 	str_t exact = buf_str(&reading->exact);
@@ -136,9 +137,9 @@ static void keep_row(struct compare_sample *sample, struct kept_row row)
 	sample->bytes += row.bytes;
 }
 
-void compare_sample_row(struct compare_sample *sample, const str_t *cells)
+void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t tie)
 {
-	uint64_t hash = group_hash(sample, cells);
+	uint64_t hash = group_hash(sample, cells, tie);
 	if (sample->nothing || hash > sample->limit)
 		return;
 	keep_row(sample, copy_row(sample, cells, hash));

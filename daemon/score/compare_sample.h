@@ -17,8 +17,9 @@ struct compare_sample *compare_sample_new(const struct hash_key *key,
 					  const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most);
 
-/* Takes a row; cells that it keeps are copied. */
-void compare_sample_row(struct compare_sample *sample, const str_t *cells);
+/* Takes a row; cells that it keeps are copied. Rows of different ties are no partners; without an order there
+ * is one. */
+void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t tie);
 
 /* NULL is fine. */
 void compare_sample_free(struct compare_sample *sample);

@@ -21,9 +21,19 @@ struct stream {
 	struct arena *arena;
 	struct hash_key key;
 	struct compare_pairing pairing;
+	struct compare_tie_starts *tie_starts;
 	struct side generated, truth;
 	struct stream_comparison result;
 };
+
+static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
+{
+	const struct side *side = context;
+	(void)cells_count;
+	compare_columns_row(side->bags, cells);
+	compare_digest_row(side->digest, cells);
+	return true;
+}
 
 static bool take_for_bags(void *context, const str_t *cells, size_t cells_count)
 {
@@ -78,7 +88,7 @@ static err_t read_side(struct stream *stream, struct side *side,
 					     .max_bytes = stream->settings->max_result_bytes } };
 	err_t err = tries_run(stream->tries, stream->engine, stream->session, side->query->sql, &run, detail);
 	bool whole = !err && run.outcome == QUERY_RETURNED && !run.result.truncated &&
-		     run.result.columns_count == side->columns.columns_count;
+		     run.result.columns_count == side->columns.columns_count + side->query->added;
 	if (whole) {
 		*ret_changed |= learn_types(stream, side, &run);
 		side->query->execution = run.execution;
@@ -90,18 +100,6 @@ static err_t read_side(struct stream *stream, struct side *side,
 	return err;
 }
 
-/* Both sides one behind the other. False in `ret_ended` when one of them was not read to its end. */
-static err_t read_both(struct stream *stream,
-		       bool (*take)(void *context, const str_t *cells, size_t cells_count), bool *ret_ended,
-		       bool *ret_changed, struct err_detail *detail)
-{
-	*ret_changed = false;
-	err_t err = read_side(stream, &stream->truth, take, ret_ended, ret_changed, detail);
-	if (!err && *ret_ended)
-		err = read_side(stream, &stream->generated, take, ret_ended, ret_changed, detail);
-	return err;
-}
-
 /* --- which columns belong together --- */
 
 static struct compare_columns *bags_new(const struct stream *stream, const struct side *side)
@@ -110,22 +108,6 @@ static struct compare_columns *bags_new(const struct stream *stream, const struc
 	for (size_t i = 0; i < side->columns.columns_count; i++)
 		types[i] = stream->engine->classes_at_end ? CELL_UNKNOWN : side->columns.columns[i].type;
 	return compare_columns_new(&stream->key, types, side->columns.columns_count);
-}
-
-static err_t pair_by_contents(struct stream *stream, bool *ret_ended, struct err_detail *detail)
-{
-	bool changed;
-	_cleanup_(compare_columns_cleanup) struct compare_columns *generated =
-		bags_new(stream, &stream->generated);
-	_cleanup_(compare_columns_cleanup) struct compare_columns *truth = bags_new(stream, &stream->truth);
-	stream->generated.bags = generated;
-	stream->truth.bags = truth;
-	err_t err = read_both(stream, take_for_bags, ret_ended, &changed, detail);
-	if (!err && *ret_ended)
-		stream->result.paired =
-			compare_columns_pair(&stream->generated.columns, generated, &stream->truth.columns,
-					     truth, stream->arena, &stream->pairing) == COMPARE_PAIRED;
-	return err;
 }
 
 static void init_pairing(struct stream *stream)
@@ -146,14 +128,27 @@ static bool pair_by_names(struct stream *stream)
 				  stream->arena) == 0;
 }
 
-/* Reads the modes of the pairs anew from classes that have changed. */
-static void renew_pairs(struct stream *stream)
+/* Reads the modes of the pairs anew from classes that have changed. True when one of them is another. */
+static bool renew_pairs(struct stream *stream)
 {
 	struct compare_pairing before = stream->pairing;
+	bool changed = false;
 	init_pairing(stream);
-	for (size_t i = 0; i < before.count; i++)
+	for (size_t i = 0; i < before.count; i++) {
 		compare_set_pair(&stream->pairing, &stream->generated.columns, &stream->truth.columns, i,
 				 before.pairs[i].generated);
+		changed |= stream->pairing.pairs[i].mode != before.pairs[i].mode;
+	}
+	return changed;
+}
+
+/* Before it is known which columns belong together: the truth's as they would be read beside their own kind.
+ */
+static void guess_pairs(struct stream *stream)
+{
+	init_pairing(stream);
+	for (size_t i = 0; i < stream->pairing.count; i++)
+		compare_set_pair(&stream->pairing, &stream->truth.columns, &stream->truth.columns, i, i);
 }
 
 /* --- the rows --- */
@@ -166,9 +161,18 @@ static struct compare_digest *digest_new(const struct stream *stream, bool is_tr
 		.pairing = &stream->pairing,
 		.is_truth = is_truth,
 		.options = stream->options,
+		.tie_starts = stream->tie_starts,
 		.sample_rows = SAMPLE_ROWS,
 		.sample_bytes = sample_bytes < SAMPLE_BYTES ? sample_bytes : SAMPLE_BYTES,
 	});
+}
+
+static void forget(struct side *side)
+{
+	compare_digest_free(side->digest);
+	compare_columns_free(side->bags);
+	side->digest = NULL;
+	side->bags = NULL;
 }
 
 static void judge(struct stream *stream)
@@ -183,13 +187,49 @@ static void judge(struct stream *stream)
 		compare_digest_estimate(generated, truth, &tolerance, stream->arena, &result->estimate);
 }
 
-static err_t read_rows(struct stream *stream, bool *ret_ended, bool *ret_changed, struct err_detail *detail)
+/* The truth's digest is made in the same run as the digests of its columns. */
+static err_t pair_by_contents(struct stream *stream, bool *ret_ended, bool *ret_changed,
+			      struct err_detail *detail)
 {
-	_cleanup_(compare_digest_cleanup) struct compare_digest *generated = digest_new(stream, false);
-	_cleanup_(compare_digest_cleanup) struct compare_digest *truth = digest_new(stream, true);
-	stream->generated.digest = generated;
-	stream->truth.digest = truth;
-	err_t err = read_both(stream, take_for_digest, ret_ended, ret_changed, detail);
+	struct side *generated = &stream->generated, *truth = &stream->truth;
+	guess_pairs(stream);
+	const struct compare_pairing guessed = stream->pairing;
+	truth->bags = bags_new(stream, truth);
+	truth->digest = digest_new(stream, true);
+	generated->bags = bags_new(stream, generated);
+	err_t err = read_side(stream, truth, take_for_both, ret_ended, ret_changed, detail);
+	if (!err && *ret_ended)
+		err = read_side(stream, generated, take_for_bags, ret_ended, ret_changed, detail);
+	if (err || !*ret_ended)
+		return err;
+	stream->result.paired =
+		compare_columns_pair(&generated->columns, generated->bags, &truth->columns, truth->bags,
+				     stream->arena, &stream->pairing) != COMPARE_PAIRED_BY_CHANCE;
+	*ret_changed = false;
+	for (size_t i = 0; i < guessed.count; i++)
+		*ret_changed |= stream->pairing.pairs[i].mode != guessed.pairs[i].mode;
+	return ERR_OK;
+}
+
+/* `again`: what was read of the truth before was read in other ways. */
+static err_t read_rows(struct stream *stream, bool again, bool *ret_ended, bool *ret_changed,
+		       struct err_detail *detail)
+{
+	struct side *generated = &stream->generated, *truth = &stream->truth;
+	err_t err = ERR_OK;
+	*ret_changed = false;
+	forget(generated);
+	if (again) {
+		forget(truth);
+		compare_tie_starts_free(stream->tie_starts);
+		stream->tie_starts = compare_tie_starts_new();
+		truth->digest = digest_new(stream, true);
+		err = read_side(stream, truth, take_for_digest, ret_ended, ret_changed, detail);
+	}
+	if (err || !*ret_ended)
+		return err;
+	generated->digest = digest_new(stream, false);
+	err = read_side(stream, generated, take_for_digest, ret_ended, ret_changed, detail);
 	if (!err && *ret_ended)
 		judge(stream);
 	return err;
@@ -200,14 +240,15 @@ static err_t read_rows(struct stream *stream, bool *ret_ended, bool *ret_changed
 static err_t compare(struct stream *stream, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
-	bool ended = true, changed = false;
+	bool ended = true, again = true, changed = false;
 	stream->result.paired = pair_by_names(stream);
 	if (!stream->result.paired)
-		err = pair_by_contents(stream, &ended, detail);
-	for (int round = 0; !err && ended && round <= MOST_CORRECTIONS && (round == 0 || changed); round++) {
-		if (round > 0)
-			renew_pairs(stream);
-		err = read_rows(stream, &ended, &changed, detail);
+		err = pair_by_contents(stream, &ended, &again, detail);
+	for (int round = 0; !err && ended && round <= MOST_CORRECTIONS; round++) {
+		err = read_rows(stream, again, &ended, &changed, detail);
+		again = changed && renew_pairs(stream);
+		if (!again)
+			break;
 	}
 	return err;
 }
@@ -224,11 +265,15 @@ err_t stream_compare(struct tries *tries, const struct engine *engine, void *ses
 		.settings = settings,
 		.options = options,
 		.arena = arena,
+		.tie_starts = compare_tie_starts_new(),
 		.generated = { .query = generated, .columns = *generated->fetched },
 		.truth = { .query = truth, .columns = *truth->fetched },
 	};
 	hash_key_make(&stream.key);
 	err_t err = compare(&stream, detail);
+	forget(&stream.generated);
+	forget(&stream.truth);
+	compare_tie_starts_free(stream.tie_starts);
 	if (!err)
 		*ret_comparison = stream.result;
 	return err;

@@ -227,7 +227,7 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 }
 
 /* What both results in full have in common is exact; else the counts are, and the rate is that of a sample.
- * In what order the rows come was only seen within the limits. */
+ */
 static void refine(struct finding *finding, const struct stream_comparison *full)
 {
 	struct compare_verdict *verdict = &finding->verdict;
@@ -242,11 +242,49 @@ static void refine(struct finding *finding, const struct stream_comparison *full
 	verdict->row_count_match = full->same_count;
 	verdict->proven = !full->same_count || full->estimate.known;
 	finding->estimate = full->estimate;
-	bool seen_better = verdict->ordering_matters && verdict->content_match_rate < full->estimate.rate;
-	if (full->estimate.known && !seen_better)
+	if (full->estimate.known)
 		verdict->content_match_rate = full->estimate.rate;
 	verdict->score =
 		full->same_count ? compare_ladder(verdict->content_match_rate) : COMPARE_SCORE_OTHER_COUNT;
+}
+
+/* The truth as it runs in full: with the sort keys that it does not return, where it has any. False: as it
+ * is.
+ */
+static bool show_keys(const struct validation_truth *truth, struct arena *arena,
+		      struct compare_options *options, struct stream_query *query)
+{
+	const struct sort_keys *shown = &truth->shown;
+	if (!str_present(shown->sql) || shown->added == 0)
+		return false;
+	str_t sql = shown->sql;
+	if (shown->cut.known && shown->cut.limit >= 0)
+		sql = arena_printf(arena, STR_FMT "\nLIMIT %lld", STR_ARG(sql), (long long)shown->cut.limit);
+	if (shown->cut.known && shown->cut.offset > 0)
+		return false;
+	query->sql = sql;
+	query->added = shown->added;
+	set_keys(shown->keys, shown->keys_count, arena, options);
+	return true;
+}
+
+static err_t read_in_full(const struct validation *validation, struct stream_query *ours,
+			  struct stream_query *theirs, const struct validation_truth *asked,
+			  struct arena *arena, struct stream_comparison *ret_full, struct err_detail *detail)
+{
+	const struct target_settings *target = &validation->settings->target;
+	const struct stream_query plain = *theirs;
+	struct compare_options options = options_of(target, asked, arena);
+	bool shown = show_keys(asked, arena, &options, theirs);
+	err_t err = stream_compare(validation->tries, validation->engine, *validation->session, target, ours,
+				   theirs, &options, arena, ret_full, detail);
+	if (err || !shown || ret_full->outcome == STREAM_READ || !ret_full->truth_failed ||
+	    !validation->engine->usable(*validation->session))
+		return err;
+	*theirs = plain;
+	options = options_of(target, asked, arena);
+	return stream_compare(validation->tries, validation->engine, *validation->session, target, ours,
+			      theirs, &options, arena, ret_full, detail);
 }
 
 /* The limits have cut a result: reads both in full. `finding` is what the parts within the limits have shown,
@@ -254,16 +292,13 @@ static void refine(struct finding *finding, const struct stream_comparison *full
 static err_t compare_in_full(struct validation *validation, size_t index, const struct query_run *truth,
 			     struct arena *arena, struct finding *finding, struct err_detail *detail)
 {
-	const struct target_settings *target = &validation->settings->target;
 	const struct validation_truth *asked = &validation->request->truths[index];
-	const struct compare_options options = options_of(target, asked, arena);
 	const struct result_set generated_set = result_finish(&validation->generated.result);
 	const struct result_set truth_set = result_finish(&truth->result);
 	struct stream_query ours = { .sql = validation->request->generated_sql, .fetched = &generated_set };
 	struct stream_query theirs = { .sql = asked->sql, .fetched = &truth_set };
 	struct stream_comparison full = { 0 };
-	err_t err = stream_compare(validation->tries, validation->engine, *validation->session, target, &ours,
-				   &theirs, &options, arena, &full, detail);
+	err_t err = read_in_full(validation, &ours, &theirs, asked, arena, &full, detail);
 	if (err)
 		return err;
 	if (full.outcome == STREAM_READ) {

@@ -279,6 +279,101 @@ static void test_columns_are_paired(void **state)
 	}
 }
 
+/* Ties that begin far apart, and rows that are out of their tie only there. */
+static void test_ties_are_held_to_places(void **state)
+{
+	enum { ROWS = 400000 };
+	static const size_t swapped[][2] = {
+		{ 0, 0 }, { 5, 299999 }, { 299999, 300000 }, { 300001, ROWS - 1 }
+	};
+	static const struct digest_case item = { .mode = COMPARE_INTEGER, .columns = 2 };
+	(void)state;
+	for (size_t i = 0; i < sizeof swapped / sizeof *swapped; i++) {
+		struct compare_pair pairs[2] = { { 0, item.mode }, { 1, item.mode } };
+		struct compare_pairing pairing = { pairs, 2, 1 };
+		const struct compare_order_key sort_key = { 0 };
+		const struct compare_options options = { .ordered = true,
+							 .order_keys = &sort_key,
+							 .order_keys_count = 1,
+							 .all_keys_visible = true };
+		struct compare_tie_starts *starts = compare_tie_starts_new();
+		struct compare_digest *digests[2];
+		for (size_t side = 0; side < 2; side++) {
+			digests[side] = compare_digest_new(
+				&(struct compare_digest_settings){ .key = key,
+								   .pairing = &pairing,
+								   .is_truth = side == 0,
+								   .options = &options,
+								   .tie_starts = starts,
+								   .sample_rows = ROWS,
+								   .sample_bytes = SIZE_MAX / 4 });
+			for (size_t row = 0; row < ROWS; row++) {
+				size_t shown = side == 0	      ? row
+					       : row == swapped[i][0] ? swapped[i][1]
+					       : row == swapped[i][1] ? swapped[i][0]
+								      : row;
+				char number[24];
+				str_t cells[2] = { shown < 300000 ? STR("1") : STR("2"),
+						   { number, (size_t)snprintf(number, sizeof number, "%zu",
+									      shown) } };
+				compare_digest_row(digests[side], cells);
+			}
+		}
+		bool equal = swapped[i][0] / 300000 == swapped[i][1] / 300000;
+		struct compare_estimate estimate;
+		const struct compare_tolerance tolerance = { 1e-4, 1e-9 };
+		struct arena *arena = arena_new();
+		compare_digest_estimate(digests[1], digests[0], &tolerance, arena, &estimate);
+		assert_int_equal(compare_digest_judge(digests[1], digests[0]),
+				 equal ? COMPARE_DIGEST_EQUAL : COMPARE_DIGEST_UNEQUAL);
+		assert_true(estimate.known && estimate.rate == (equal ? 1 : (ROWS - 2.0) / ROWS));
+		compare_digest_free(digests[0]);
+		compare_digest_free(digests[1]);
+		compare_tie_starts_free(starts);
+		arena_free(arena);
+	}
+}
+
+/* Columns whose numbers differ in their last digits, and one of which a few values differ. */
+static void test_columns_are_paired_by_likeness(void **state)
+{
+	enum { ROWS = 5000 };
+	static const enum cell_class types[4] = { CELL_FLOAT, CELL_FLOAT, CELL_TEXT, CELL_TEXT };
+	static const size_t partners[4] = { 1, 0, 3, 2 };
+	struct result_column columns[2][4];
+	struct compare_columns *bags[2];
+	struct arena *arena = arena_new();
+	(void)state;
+	for (size_t side = 0; side < 2; side++) {
+		bags[side] = compare_columns_new(&key, types, 4);
+		for (size_t i = 0; i < 4; i++)
+			columns[side][i] =
+				(struct result_column){ arena_printf(arena, "%s%zu", side ? "t" : "g", i),
+							types[i] };
+		for (size_t row = 0; row < ROWS; row++) {
+			size_t at = side ? row : ROWS - 1 - row;
+			str_t values[4] = { arena_printf(arena, "%.9f", (double)at / 7 + (side ? 0 : 1e-7)),
+					    arena_printf(arena, "%.9f", (double)at * 3.3 + (side ? 0 : 1e-7)),
+					    arena_printf(arena, "%s%zu", side || at % 10 ? "v" : "x", at),
+					    arena_printf(arena, "%s%zu", side || at % 10 ? "w" : "x", at) };
+			str_t cells[4];
+			for (size_t i = 0; i < 4; i++)
+				cells[i] = values[side ? i : partners[i]];
+			compare_columns_row(bags[side], cells);
+		}
+	}
+	struct result_set generated = { .columns = columns[0], .columns_count = 4 };
+	struct result_set truth = { .columns = columns[1], .columns_count = 4 };
+	struct compare_pairing pairing;
+	assert_int_equal(compare_columns_pair(&generated, bags[0], &truth, bags[1], arena, &pairing),
+			 COMPARE_NOT_PAIRED);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(pairing.pairs[i].generated, partners[i]);
+	compare_columns_free(bags[0]);
+	compare_columns_free(bags[1]);
+	arena_free(arena);
+}
+
 static uint32_t next_random(uint64_t *state)
 {
 	*state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -454,6 +549,8 @@ int main(void)
 		cmocka_unit_test(test_bags),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_columns_are_paired),
+		cmocka_unit_test(test_columns_are_paired_by_likeness),
+		cmocka_unit_test(test_ties_are_held_to_places),
 		cmocka_unit_test(test_digests_agree_with_the_comparison),
 		cmocka_unit_test(test_samples_estimate_the_match_rate),
 		cmocka_unit_test(test_a_million_rows_take_constant_memory),
