@@ -36,16 +36,10 @@ static void check_expression(struct diagnosis *diagnosis, const struct mysql_nod
 	}
 }
 
-static bool is_aggregate(const struct mysql_node *node)
-{
-	return node->kind == MYSQL_CALL && mysql_calls_builtin(node) &&
-	       mysql_builtin_kind(node->name) == 'a' && !mysql_child(node, MYSQL_WINDOW);
-}
-
 /* Whether an aggregate stands there, outside of subqueries. */
 static bool aggregates(const struct mysql_node *node)
 {
-	if (is_aggregate(node))
+	if (mysql_is_aggregate(node))
 		return true;
 	for (const struct mysql_node *child = node->first; child; child = child->next)
 		if (child->kind != MYSQL_QUERY && aggregates(child))

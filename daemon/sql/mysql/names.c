@@ -43,6 +43,7 @@ static void resolve_expression(struct mysql_resolver *resolver, struct mysql_nod
 		check_function(resolver, node);
 	if (node->kind == MYSQL_CALL && names_sequence(node))
 		return;
+	mysql_limit_check(resolver, node);
 	for (struct mysql_node *child = node->first; child; child = child->next)
 		resolve_expression(resolver, child, scope);
 }
@@ -447,6 +448,7 @@ static const struct mysql_columns *resolve_select(struct mysql_resolver *resolve
 	for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
 		resolve_children(resolver, mysql_child(select, late[i]), &scope);
 	resolve_children(resolver, order, &scope);
+	mysql_grouping_check(resolver, &scope, select);
 	return outputs;
 }
 

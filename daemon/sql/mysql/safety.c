@@ -98,6 +98,12 @@ bool mysql_calls_builtin(const struct mysql_node *call)
 	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
 }
 
+bool mysql_is_aggregate(const struct mysql_node *node)
+{
+	return node->kind == MYSQL_CALL && mysql_calls_builtin(node) &&
+	       mysql_builtin_kind(node->name) == 'a' && !mysql_child(node, MYSQL_WINDOW);
+}
+
 static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
 {
 	for (size_t i = 0; i < policy->allowed_functions_count; i++) {

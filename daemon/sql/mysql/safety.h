@@ -49,6 +49,9 @@ bool mysql_native(str_t name);
 /* Whether a call means one of the functions that the servers bring along. */
 bool mysql_calls_builtin(const struct mysql_node *call);
 
+/* Whether the node calls an aggregate of the servers', not as a window function. */
+bool mysql_is_aggregate(const struct mysql_node *node);
+
 /* Judges a tree into `safety`. */
 void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node);
 

@@ -69,6 +69,16 @@ struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 /* Reports the qualifier as none that can be referred to. */
 void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node);
 
+/* grouping.c */
+
+/* Reports aggregates where none can stand, and columns that HAVING cannot see, of one SELECT whose names are
+ * resolved. */
+void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+			  const struct mysql_node *select);
+
+/* Reports the LIMIT of a subquery of IN, ANY or ALL: the servers refuse it. */
+void mysql_limit_check(struct mysql_resolver *resolver, const struct mysql_node *node);
+
 /* relations.c */
 
 /* The catalog's relation of that name (schema may be absent), or NULL; its columns. */

@@ -83,6 +83,11 @@ static bool tells(const struct sql_analysis *analysis, unsigned error)
 		return has_error(analysis, "ambiguous_column");
 	case 1066:
 		return has_error(analysis, "duplicate_alias");
+	case 1056:
+	case 1111:
+		return has_error(analysis, "invalid_aggregate");
+	case 1235:
+		return has_error(analysis, "invalid_subquery");
 	case 1305:
 	case 1630:
 		return has_error(analysis, "unknown_function") || has_error(analysis, "syntax_error");
@@ -225,7 +230,11 @@ struct tally {
 /* Errors that only come up when a statement is looked at in more depth than ours. */
 static bool beyond_grammar(unsigned error)
 {
-	return error != 1064 && error != 1054 && error != 1146 && error != 1052;
+	static const unsigned seen[] = { 1052, 1054, 1056, 1064, 1111, 1146, 1235 };
+	for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
+		if (error == seen[i])
+			return false;
+	return true;
 }
 
 /* Of these the server looks nothing up before it runs them. */

@@ -1,0 +1,180 @@
+#include "sql/mysql/safety.h"
+#include "sql/mysql/scope.h"
+
+/* One SELECT whose names are resolved. */
+struct grouping {
+	struct mysql_resolver *resolver;
+	const struct mysql_scope *scope;
+	const struct mysql_node *select;
+	bool inner; /* a query around it could be meant by what it does not have itself */
+};
+
+static bool is_own(const struct grouping *grouping, const struct mysql_node *column)
+{
+	const struct mysql_range *range = column->kind == MYSQL_COLUMN ? column->range : NULL;
+	return range && range->position < grouping->scope->count &&
+	       grouping->scope->ranges[range->position] == range;
+}
+
+static bool speaks_of_own(const struct grouping *grouping, const struct mysql_node *node)
+{
+	if (is_own(grouping, node))
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (speaks_of_own(grouping, child))
+			return true;
+	return false;
+}
+
+static void report_aggregate(const struct grouping *grouping, const struct mysql_node *call,
+			     const char *place)
+{
+	diagnostics_add(grouping->resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, call->name,
+			(int64_t)call->offset, "the aggregate " STR_FMT " cannot stand in %s",
+			STR_ARG(call->name), place);
+}
+
+/* Aggregates of this SELECT where its groups are not made yet; those of a query outside are that one's. */
+static void refuse_aggregates(const struct grouping *grouping, const struct mysql_node *node,
+			      const char *place)
+{
+	if (!node || node->kind == MYSQL_QUERY)
+		return;
+	if (mysql_is_aggregate(node) && (!grouping->inner || speaks_of_own(grouping, node))) {
+		report_aggregate(grouping, node, place);
+		return;
+	}
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		refuse_aggregates(grouping, child, place);
+}
+
+static void refuse_in_joins(const struct grouping *grouping, const struct mysql_node *from)
+{
+	for (const struct mysql_node *child = from ? from->first : NULL; child; child = child->next) {
+		if (child->kind == MYSQL_ON)
+			refuse_aggregates(grouping, child, "the condition of a join; use HAVING");
+		else if (child->kind == MYSQL_JOIN)
+			refuse_in_joins(grouping, child);
+	}
+}
+
+static void refuse_nested(const struct grouping *grouping, const struct mysql_node *node)
+{
+	if (!node || node->kind == MYSQL_QUERY)
+		return;
+	for (const struct mysql_node *child = node->first; child; child = child->next) {
+		if (mysql_is_aggregate(node))
+			refuse_aggregates(grouping, child, "another one; use a derived table");
+		else
+			refuse_nested(grouping, child);
+	}
+}
+
+static bool is_plain_star(const struct mysql_node *item, const struct mysql_range *range)
+{
+	return item->kind == MYSQL_STAR && (!item->range || item->range == range);
+}
+
+static bool same_column(const struct mysql_node *a, const struct mysql_node *b)
+{
+	return a && a->kind == MYSQL_COLUMN && a->range == b->range && mysql_same(a->name, b->name);
+}
+
+static bool is_selected(const struct grouping *grouping, const struct mysql_node *column)
+{
+	const struct mysql_node *items = mysql_child(grouping->select, MYSQL_ITEMS);
+	for (const struct mysql_node *item = items->first; item; item = item->next)
+		if (is_plain_star(item, column->range) || same_column(item->first, column))
+			return true;
+	return false;
+}
+
+static bool is_key(const struct grouping *grouping, const struct mysql_node *column)
+{
+	const struct mysql_node *group = mysql_child(grouping->select, MYSQL_GROUP);
+	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next)
+		if (same_column(key->first, column))
+			return true;
+	return false;
+}
+
+/* HAVING sees what is selected and what is grouped by, and the rest in aggregates alone. */
+static void check_having(const struct grouping *grouping, const struct mysql_node *node)
+{
+	bool windowed = node->kind == MYSQL_CALL && mysql_child(node, MYSQL_WINDOW);
+	if (node->kind == MYSQL_QUERY || windowed || mysql_is_aggregate(node))
+		return;
+	if (is_own(grouping, node) && !node->flag &&
+	    mysql_columns_find(grouping->resolver, node->range->columns,
+			       mysql_lower(node->name, grouping->resolver->arena)) &&
+	    !is_selected(grouping, node) && !is_key(grouping, node))
+		diagnostics_add(grouping->resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, node->name,
+				(int64_t)node->offset,
+				"HAVING cannot see column `" STR_FMT
+				"`, which is neither selected nor grouped by; use WHERE or an aggregate",
+				STR_ARG(node->name));
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		check_having(grouping, child);
+}
+
+/* The output that a number stands for; NULL where stars hide which. */
+static const struct mysql_node *numbered(const struct grouping *grouping, const struct mysql_node *key)
+{
+	const struct mysql_node *item = mysql_child(grouping->select, MYSQL_ITEMS)->first;
+	bool number = key->kind == MYSQL_LITERAL && key->op && strcmp(key->op, "number") == 0;
+	unsigned long place = number && key->name.len < 5 ? strtoul(key->name.ptr, NULL, 10) : 0;
+	for (; place > 1 && item && item->kind == MYSQL_ITEM; place--)
+		item = item->next;
+	return place == 1 && item && item->kind == MYSQL_ITEM ? item : NULL;
+}
+
+/* A key may mean an output, which an aggregate may make up. */
+static void check_keys(const struct grouping *grouping)
+{
+	const struct mysql_node *group = mysql_child(grouping->select, MYSQL_GROUP);
+	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next) {
+		const struct mysql_node *item =
+			key->first->item ? key->first->item : numbered(grouping, key->first);
+		refuse_aggregates(grouping, item ? item->first : key->first, "GROUP BY");
+	}
+}
+
+void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+			  const struct mysql_node *select)
+{
+	struct grouping grouping = { .resolver = resolver, .scope = scope, .select = select };
+	const struct mysql_node *having = mysql_child(select, MYSQL_HAVING);
+	for (const struct mysql_scope *outer = scope->outer; outer; outer = outer->outer)
+		grouping.inner = grouping.inner || outer->count > 0;
+	refuse_aggregates(&grouping, mysql_child(select, MYSQL_WHERE), "WHERE; use HAVING");
+	refuse_in_joins(&grouping, mysql_child(select, MYSQL_FROM));
+	check_keys(&grouping);
+	refuse_nested(&grouping, mysql_child(select, MYSQL_ITEMS));
+	if (having) {
+		refuse_nested(&grouping, having);
+		if (!grouping.inner)
+			check_having(&grouping, having);
+	}
+}
+
+/* A LIMIT of the query or of an arm of it, not of what it reads. */
+static const struct mysql_node *own_limit(const struct mysql_node *node)
+{
+	const struct mysql_node *limit = node->kind == MYSQL_QUERY ? mysql_child(node, MYSQL_LIMIT) : NULL;
+	for (const struct mysql_node *child = node->first; child && !limit; child = child->next)
+		if (child->kind == MYSQL_QUERY || child->kind == MYSQL_SET || child->kind == MYSQL_ARM)
+			limit = own_limit(child);
+	return limit;
+}
+
+void mysql_limit_check(struct mysql_resolver *resolver, const struct mysql_node *node)
+{
+	bool compares = node->kind == MYSQL_IN || node->kind == MYSQL_QUANTIFIED;
+	const struct mysql_node *subquery = compares ? mysql_child(node, MYSQL_SUBQUERY) : NULL;
+	const struct mysql_node *limit = subquery && subquery->first ? own_limit(subquery->first) : NULL;
+	if (limit)
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SUBQUERY, NULL, STR("LIMIT"),
+				(int64_t)limit->offset,
+				"a subquery of IN, ANY or ALL cannot have a LIMIT; read it from a derived "
+				"table");
+}
