@@ -62,12 +62,36 @@ struct model_response {
 	size_t optional_fields_count;
 };
 
+struct truth_row {
+	str_t *cells; /* absent: NULL */
+	size_t cells_count;
+};
+
+/* An answer given as a table; as it came: rows may be ragged. */
+struct truth_table {
+	str_t *columns;
+	size_t columns_count;
+	struct truth_row *rows;
+	size_t rows_count;
+	bool ordered;
+};
+
+struct truth_comparison {
+	str_t *columns;
+	size_t columns_count;
+	opt_bool_t ignore_order;
+	opt_double_t absolute_tolerance;
+};
+
 struct ground_truth {
 	str_t sql; /* or absent */
 	str_t *alternatives;
 	size_t alternatives_count;
-	str_t question;		 /* or absent */
-	opt_double_t similarity; /* 0..1 */
+	struct truth_table *results;
+	size_t results_count;
+	struct truth_comparison *compare; /* or NULL */
+	str_t question;			  /* or absent */
+	opt_double_t similarity;	  /* 0..1 */
 	str_t *tables;
 	size_t tables_count;
 	bool tables_set; /* the list was given: distinguishes [] from null */

@@ -107,10 +107,39 @@ static const struct field RESPONSE_FIELDS[] = {
 static const struct record_type RESPONSE = TABLE(RESPONSE_FIELDS, "ModelResponse");
 #undef RECORD
 
+/* The item of an array of nullable texts. */
+static const struct field CELL_ITEM = { .name = "item", .kind = FIELD_TEXT, .flags = FIELD_NULLABLE };
+
+#define RECORD truth_row
+static const struct field ROW_ITEM =
+	NAMED("item", cells, FIELD_ARRAY, .flags = FIELD_REQUIRED, ITEMS(cells, CELL_ITEM));
+#undef RECORD
+
+#define RECORD truth_table
+static const struct field TRUTH_TABLE_FIELDS[] = {
+	TEXTS(columns),
+	RECORDS(rows, ROW_ITEM),
+	DEFAULTED(ordered, FIELD_BOOL, 0),
+};
+static const struct record_type TRUTH_TABLE = TABLE(TRUTH_TABLE_FIELDS, "TruthTable");
+static const struct field TRUTH_TABLE_ITEM = ITEM_OF(TRUTH_TABLE);
+#undef RECORD
+
+#define RECORD truth_comparison
+static const struct field TRUTH_COMPARISON_FIELDS[] = {
+	TEXTS(columns),
+	NULLABLE(ignore_order, FIELD_BOOL),
+	NULLABLE(absolute_tolerance, FIELD_DOUBLE),
+};
+static const struct record_type TRUTH_COMPARISON = TABLE(TRUTH_COMPARISON_FIELDS, "TruthComparison");
+#undef RECORD
+
 #define RECORD ground_truth
 static const struct field GROUND_TRUTH_FIELDS[] = {
 	NULLABLE(sql, FIELD_TEXT),
 	TEXTS(alternatives),
+	RECORDS(results, TRUTH_TABLE_ITEM),
+	OPTIONAL_RECORD(compare, TRUTH_COMPARISON),
 	NULLABLE(question, FIELD_TEXT),
 	NULLABLE(similarity, FIELD_DOUBLE),
 	NULLABLE(tables, FIELD_ARRAY, ITEMS(tables, TEXT_ITEM),

@@ -90,7 +90,7 @@ struct record_execution {
 struct record_result_validation {
 	str_t status; /* name of a validation status */
 	double score;
-	int64_t truth_index; /* 0: ground_truth.sql, n: alternatives[n−1] */
+	int64_t truth_index; /* 0: ground_truth.sql, n: alternatives[n−1], behind those: results */
 	double weight;
 	int match_confidence; /* enum confidence_level; HIGH, MEDIUM or LOW */
 	bool schema_match;

@@ -8,6 +8,7 @@
 #include "event/sampling.h"
 #include "event/schema_text.h"
 #include "event/share.h"
+#include "event/truths.h"
 #include "score/semantic.h"
 #include "score/technical.h"
 #include "sql/sort_keys.h"
@@ -146,14 +147,9 @@ static void analyse_sql(struct event *event, str_t sql, struct sql_analysis *ret
 
 static void analyse_truths(struct event *event)
 {
-	const struct ground_truth *truth = event->query->ground_truth;
 	struct event_analysis *analysis = &event->analysis;
-	if (!truth || !str_present(truth->sql))
-		return;
-	analysis->truth_texts[analysis->truths_count++] = truth->sql;
-	for (size_t i = 0; i < truth->alternatives_count && analysis->truths_count < EVENT_TRUTHS_MAX; i++)
-		analysis->truth_texts[analysis->truths_count++] = truth->alternatives[i];
-	for (size_t i = 0; i < analysis->truths_count; i++)
+	event_take_truths(event);
+	for (size_t i = 0; i < analysis->truth_queries_count; i++)
 		analyse_sql(event, analysis->truth_texts[i], &analysis->truths[i]);
 }
 
@@ -303,30 +299,42 @@ static void show_sort_keys(const struct event *event, const struct sql_analysis 
 	sort_keys_show(&request, truth, event->arena, &asked->shown);
 }
 
+static struct validation_truth ask_for_query(const struct event *event, size_t index)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	const struct sql_analysis *truth = &analysis->truths[index];
+	struct validation_truth asked = {
+		.sql = str_present(truth->text) ? truth->text : analysis->truth_texts[index],
+		.ordered = truth->ordered,
+		.order_keys = truth->order_keys,
+		.order_keys_count = truth->order_keys_count,
+		.limited = truth->limited,
+	};
+	show_sort_keys(event, truth, &asked);
+	return asked;
+}
+
 static void ask_target(struct event *event)
 {
 	const struct event_analysis *analysis = &event->analysis;
 	if (analysis->truths_count == 0 || !analysis->target || analysis->sql.verdict != SQL_SAFE)
 		return;
+	size_t queries = analysis->truth_queries_count;
 	struct validation_truth *truths =
 		ARENA_ARRAY(event->arena, struct validation_truth, analysis->truths_count);
-	for (size_t i = 0; i < analysis->truths_count; i++) {
-		const struct sql_analysis *truth = &analysis->truths[i];
-		truths[i] = (struct validation_truth){
-			.sql = str_present(truth->text) ? truth->text : analysis->truth_texts[i],
-			.ordered = truth->ordered,
-			.order_keys = truth->order_keys,
-			.order_keys_count = truth->order_keys_count,
-			.limited = truth->limited,
-		};
-		show_sort_keys(event, truth, &truths[i]);
-	}
+	for (size_t i = 0; i < queries; i++)
+		truths[i] = ask_for_query(event, i);
+	for (size_t i = queries; i < analysis->truths_count; i++)
+		truths[i] =
+			(struct validation_truth){ .table = &analysis->truth_tables[i - queries].set,
+						   .ordered = analysis->truth_tables[i - queries].ordered };
 	event->validation = (struct target_call){
 		.arena = arena_new(),
 		.target = analysis->target->name,
 		.generated_sql = analysis->sql.text,
 		.truths = truths,
 		.truths_count = analysis->truths_count,
+		.comparing = analysis->comparing,
 	};
 	event->validation_asked = true;
 }
@@ -348,7 +356,7 @@ static void prepare_call(struct event *event, struct judge_call *call, enum judg
 		.kind = kind,
 		.question = event->query->question,
 		.sql = analysis->sql.text,
-		.truth_sql = analysis->truths_count ? analysis->truth_texts[0] : STR_NONE,
+		.truth_sql = analysis->truth_queries_count ? analysis->truth_texts[0] : STR_NONE,
 		.schema = schema,
 		.dialect = dialect_name(analysis->dialect),
 	};
@@ -376,7 +384,7 @@ static void ask_judge(struct event *event)
 	struct event_judging *judging = &event->judging;
 	judging->unjudged_reason = unjudged_reason(event, &judging->sampling_probability);
 	if (analysis->sql.verdict != SQL_UNSAFE)
-		for (size_t i = 0; i < analysis->truths_count && !judging->identical; i++)
+		for (size_t i = 0; i < analysis->truth_queries_count && !judging->identical; i++)
 			judging->identical = is_identical(analysis, i);
 	if (judging->unjudged_reason)
 		return;
@@ -384,7 +392,7 @@ static void ask_judge(struct event *event)
 				   event->arena);
 	judging->relevance_asked = true;
 	prepare_call(event, &judging->relevance, JUDGE_RELEVANCE, schema);
-	if (analysis->truths_count == 0 || judging->identical)
+	if (analysis->truth_queries_count == 0 || judging->identical)
 		return;
 	judging->correctness_asked = true;
 	prepare_call(event, &judging->correctness, JUDGE_CORRECTNESS, schema);

@@ -23,7 +23,7 @@
 
 struct pipeline;
 
-enum { EVENT_TRUTHS_MAX = 16, EVENT_STAGES_MAX = 8, EVENT_ERRORS_MAX = 12 };
+enum { EVENT_STAGES_MAX = 8, EVENT_ERRORS_MAX = 12 };
 
 /* Where an event comes from; all zero for one that comes from no topic. */
 struct event_origin {
@@ -34,6 +34,12 @@ struct event_origin {
 	size_t credit_bytes;
 };
 
+/* A ground truth that is given as its answer. */
+struct event_table {
+	struct result_set set;
+	bool ordered;
+};
+
 /* What is known of the event's SQL before anybody has answered. */
 struct event_analysis {
 	const struct target_settings *target; /* NULL: none named, or not configured */
@@ -42,9 +48,14 @@ struct event_analysis {
 	opt_double_t generator;	 /* the generator's own estimate, where it is one */
 	opt_double_t similarity; /* of the ground truth, likewise */
 	struct sql_analysis sql;
-	struct sql_analysis truths[EVENT_TRUTHS_MAX];
-	str_t truth_texts[EVENT_TRUTHS_MAX];
-	size_t truths_count;
+	size_t truths_count;	    /* that are used: SQL first, then tables */
+	size_t truth_queries_count; /* of these, SQL */
+	str_t *truth_texts;	    /* of the SQL */
+	struct sql_analysis *truths;
+	struct event_table *truth_tables;
+	size_t *truth_places; /* as records count: 0 is ground_truth.sql, then alternatives, then results */
+	bool truths_left_out; /* some could not be used: who matches no other is not proven wrong */
+	struct validation_comparing comparing;
 	opt_double_t technical; /* 0..100 */
 	size_t errors_count;	/* diagnostics that are errors */
 	bool has_retrieval, has_advisory;

@@ -78,7 +78,7 @@ void event_finalise(struct event *event)
 	struct outcome outcome = {
 		.event = event,
 		.scored = ARENA_NEW(event->arena, struct scored_query),
-		.has_truth = event->analysis.truths_count > 0,
+		.has_truth = event->analysis.truths_count > 0 || event->analysis.truths_left_out,
 		.match = truth_match(event->analysis.similarity),
 	};
 	int64_t started_us = clock_monotonic_us();

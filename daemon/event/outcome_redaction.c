@@ -28,10 +28,28 @@ void outcome_redact_errors(struct outcome *outcome)
 	for (size_t i = 0; i < event->errors_count; i++) {
 		str_t *message = &event->errors[i].message;
 		*message = outcome_message(outcome, *message);
-		for (size_t j = 0; j < analysis->truths_count; j++) {
+		for (size_t j = 0; j < analysis->truth_queries_count; j++) {
 			struct sql_redaction truth;
 			sql_redact(analysis->truth_texts[j], analysis->dialect, event->arena, &truth);
 			*message = sql_redaction_message(&truth, *message, event->arena);
+		}
+	}
+}
+
+/* The cells of a truth are what literals are in SQL: which of them are NULL is left. */
+static void redact_tables(struct ground_truth *truth, struct arena *arena)
+{
+	const struct truth_table *tables = truth->results;
+	truth->results = ARENA_ARRAY(arena, struct truth_table, truth->results_count);
+	for (size_t i = 0; i < truth->results_count; i++) {
+		truth->results[i] = tables[i];
+		truth->results[i].rows = ARENA_ARRAY(arena, struct truth_row, tables[i].rows_count);
+		for (size_t row = 0; row < tables[i].rows_count; row++) {
+			const struct truth_row *from = &tables[i].rows[row];
+			str_t *cells = ARENA_ARRAY(arena, str_t, from->cells_count);
+			for (size_t cell = 0; cell < from->cells_count; cell++)
+				cells[cell] = str_present(from->cells[cell]) ? STR("?") : STR_NONE;
+			truth->results[i].rows[row] = (struct truth_row){ cells, from->cells_count };
 		}
 	}
 }
@@ -59,6 +77,7 @@ void outcome_input(struct outcome *outcome)
 		for (size_t i = 0; i < truth->alternatives_count; i++)
 			truth->alternatives[i] = sql_redact_literals(redacted->ground_truth->alternatives[i],
 								     dialect, event->arena);
+		redact_tables(truth, event->arena);
 		redacted->ground_truth = truth;
 	}
 	outcome->scored->input = redacted;

@@ -17,8 +17,10 @@ static void settle_not_asked(struct outcome *outcome, struct validation_result *
 	if (event->analysis.sql.verdict == SQL_UNSAFE)
 		return;
 	ret_result->status = VALIDATION_UNAVAILABLE;
-	/* a target that is not known, or speaks another dialect, is flagged already */
-	ret_result->error = event->analysis.target ? ERR_CATALOG_UNAVAILABLE : ERR_OK;
+	/* a target that is not known, or speaks another dialect, is flagged already; so are truths that
+	 * cannot be used */
+	bool told = !event->analysis.target || event->analysis.truths_count == 0;
+	ret_result->error = told ? ERR_OK : ERR_CATALOG_UNAVAILABLE;
 	ret_result->message =
 		STR("the target's catalog cannot be had, so the query cannot be proven safe to run");
 }
@@ -27,6 +29,13 @@ static void settle_not_asked(struct outcome *outcome, struct validation_result *
 static bool is_missing(const struct validation_result *result)
 {
 	return result->status == VALIDATION_GROUND_TRUTH_FAILED || result->status == VALIDATION_UNAVAILABLE;
+}
+
+/* Whoever matches none of the truths that could be used may match one that was left out, which is told
+ * already. */
+static bool may_be_right(const struct event *event, const struct validation_result *result)
+{
+	return event->analysis.truths_left_out && result->status == VALIDATION_COMPARED && result->score < 1;
 }
 
 /* What is not conclusive is published and counts as nothing. */
@@ -61,13 +70,20 @@ void outcome_result(struct outcome *outcome)
 		settle_not_asked(outcome, &not_asked);
 		result = &not_asked;
 	}
+	if (may_be_right(event, result)) {
+		not_asked = *result;
+		not_asked.conclusive = false;
+		result = &not_asked;
+	}
 	flag_result(outcome, result);
 	outcome->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(event->arena, struct record_result_validation);
 	*record = (struct record_result_validation){
 		.status = str_from(validation_status_name(result->status)),
 		.score = is_missing(result) ? 0 : result->score,
-		.truth_index = (int64_t)result->truth_index,
+		.truth_index = event->analysis.truths_count > 0
+				       ? (int64_t)event->analysis.truth_places[result->truth_index]
+				       : 0,
 		.weight = outcome->match.factor,
 		.match_confidence = (int)outcome->match.level,
 		.schema_match = result->schema_match,

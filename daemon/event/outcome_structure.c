@@ -1,5 +1,6 @@
 #include "event/outcome.h"
 
+#include "event/truths.h"
 #include "score/semantic.h"
 
 static struct semantic_query semantic_query(const struct sql_analysis *sql)
@@ -15,14 +16,19 @@ _Static_assert((int)SEMANTIC_CLAUSE_COUNT_ == (int)SQL_CLAUSE_COUNT_ &&
 		       (int)SEMANTIC_WHERE == (int)SQL_CLAUSE_WHERE,
 	       "the clauses of analysis and score are the same");
 
+/* The truth that texts are compared with: what results have found best, or the first where that is a table.
+ */
+static size_t truth_query(const struct outcome *outcome)
+{
+	return outcome->truth_index < outcome->event->analysis.truth_queries_count ? outcome->truth_index : 0;
+}
+
 /* A metric that the truth cannot be read for: 0, flagged. */
 static opt_double_t fail_by_truth(struct outcome *outcome, const char *metric,
 				  const struct sql_analysis *truth)
 {
 	struct event *event = outcome->event;
-	str_t where = outcome->truth_index == 0 ? STR("ground_truth.sql")
-						: arena_printf(event->arena, "ground_truth.alternatives[%zu]",
-							       outcome->truth_index - 1);
+	str_t where = event_truth_name(event, truth_query(outcome));
 	str_t why = truth->diagnostics_count ? truth->diagnostics[0].message : STR("it is no statement");
 	str_t message = truth->valid
 				? arena_printf(event->arena, STR_FMT " has no form that can be compared",
@@ -67,7 +73,7 @@ void outcome_structure(struct outcome *outcome)
 	const struct event_analysis *analysis = &event->analysis;
 	struct record_structure *structure = &outcome->scored->structure;
 	const struct sql_analysis *truth =
-		outcome->has_truth ? &analysis->truths[outcome->truth_index] : NULL;
+		analysis->truth_queries_count > 0 ? &analysis->truths[truth_query(outcome)] : NULL;
 	structure->structural = analysis->structural;
 	structure->tables_count = analysis->sql.tables_count;
 	structure->tables = ARENA_ARRAY(event->arena, str_t, analysis->sql.tables_count);

@@ -9,9 +9,12 @@
 #define LENGTH_BYTES 4u
 #define ABSENT	     UINT32_MAX
 
-/* Least bytes that a truth and a sort key take: an announced count above what is left is a lie. */
-#define TRUTH_MIN_BYTES 22u
-#define KEY_BYTES	6u
+/* Least bytes that a truth, a sort key, a text and a column take: an announced count above what is left is a
+ * lie. */
+#define TRUTH_MIN_BYTES	 22u
+#define KEY_BYTES	 6u
+#define TEXT_MIN_BYTES	 4u
+#define COLUMN_MIN_BYTES 8u
 
 /* --- writing --- */
 
@@ -101,9 +104,32 @@ static void put_order_keys(struct buf *out, const struct sql_order_key *keys, si
 	}
 }
 
+static void put_texts(struct buf *out, const str_t *texts, size_t count)
+{
+	buf_append_u32(out, (uint32_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_text(out, texts[i]);
+}
+
+static void put_table(struct buf *out, const struct result_set *table)
+{
+	put_bool(out, table != NULL);
+	if (!table)
+		return;
+	buf_append_u32(out, (uint32_t)table->columns_count);
+	for (size_t i = 0; i < table->columns_count; i++) {
+		put_text(out, table->columns[i].name);
+		buf_append_u32(out, (uint32_t)table->columns[i].type);
+	}
+	buf_append_u32(out, (uint32_t)table->rows_count);
+	for (size_t i = 0; i < table->rows_count * table->columns_count; i++)
+		put_text(out, table->cells[i]);
+}
+
 static void put_truth(struct buf *out, const struct validation_truth *truth)
 {
 	put_text(out, truth->sql);
+	put_table(out, truth->table);
 	put_bool(out, truth->ordered);
 	put_bool(out, truth->limited);
 	put_order_keys(out, truth->order_keys, truth->order_keys_count);
@@ -123,6 +149,9 @@ err_t message_put_validate(struct buf *out, const struct validation_request *req
 	buf_append_u32(out, (uint32_t)request->truths_count);
 	for (size_t i = 0; i < request->truths_count; i++)
 		put_truth(out, &request->truths[i]);
+	put_texts(out, request->comparing.columns, request->comparing.columns_count);
+	put_bool(out, request->comparing.ignore_order);
+	put_double(out, request->comparing.absolute_tolerance);
 	return frame_end(out, start);
 }
 
@@ -311,9 +340,41 @@ static const struct sql_order_key *get_order_keys(struct reader *reader, size_t 
 	return keys;
 }
 
+static const str_t *get_texts(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_count(reader, TEXT_MIN_BYTES);
+	str_t *texts = ARENA_ARRAY(reader->arena, str_t, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++)
+		texts[i] = get_text(reader);
+	return texts;
+}
+
+static const struct result_set *get_table(struct reader *reader)
+{
+	if (!get_bool(reader))
+		return NULL;
+	struct result_set *table = ARENA_NEW(reader->arena, struct result_set);
+	table->columns_count = get_count(reader, COLUMN_MIN_BYTES);
+	struct result_column *columns =
+		ARENA_ARRAY(reader->arena, struct result_column, table->columns_count);
+	for (size_t i = 0; i < table->columns_count; i++) {
+		columns[i].name = get_text(reader);
+		columns[i].type = (enum cell_class)get_below(reader, CELL_NULL + 1);
+	}
+	table->columns = columns;
+	reader->bad |= table->columns_count == 0; /* rows of it would take no bytes */
+	table->rows_count = reader->bad ? 0 : get_count(reader, table->columns_count * TEXT_MIN_BYTES);
+	str_t *cells = ARENA_ARRAY(reader->arena, str_t, table->rows_count * table->columns_count);
+	for (size_t i = 0; i < table->rows_count * table->columns_count; i++)
+		cells[i] = get_text(reader);
+	table->cells = cells;
+	return table;
+}
+
 static void get_truth(struct reader *reader, struct validation_truth *truth)
 {
 	truth->sql = get_text(reader);
+	truth->table = get_table(reader);
 	truth->ordered = get_bool(reader);
 	truth->limited = get_bool(reader);
 	truth->order_keys = get_order_keys(reader, &truth->order_keys_count);
@@ -335,6 +396,11 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 	for (size_t i = 0; i < request.truths_count; i++)
 		get_truth(&reader, &truths[i]);
 	request.truths = truths;
+	request.comparing.columns = get_texts(&reader, &request.comparing.columns_count);
+	request.comparing.ignore_order = get_bool(&reader);
+	request.comparing.absolute_tolerance = get_double(&reader);
+	if (!(request.comparing.absolute_tolerance >= 0)) /* nor a NaN */
+		reader.bad = true;
 	err_t err = reader_end(&reader);
 	if (!err)
 		*ret_request = request;

@@ -34,6 +34,7 @@ struct validation_request {
 	str_t catalog_digest; /* of the catalog in force, or absent */
 	const struct validation_truth *truths;
 	size_t truths_count;
+	struct validation_comparing comparing;
 };
 
 /* Answer to CATALOG and CHECK: the text, or an error and what is wrong. */

@@ -49,6 +49,14 @@ int64_t worker_budget_ms(const struct target_settings *target, size_t truths)
 	return WORKER_ATTEMPTS * runs * target->statement_timeout_ms + WORKER_SLACK_MS;
 }
 
+size_t worker_truths_run(const struct validation_truth *truths, size_t count)
+{
+	size_t run = 0;
+	for (size_t i = 0; i < count; i++)
+		run += !truths[i].table;
+	return run;
+}
+
 void secret_free(struct buf *buf)
 {
 	if (buf->data)

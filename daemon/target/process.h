@@ -19,6 +19,9 @@
  * of it may need a second attempt. */
 int64_t worker_budget_ms(const struct target_settings *target, size_t truths);
 
+/* How many of the truths are run: those that are no tables. */
+size_t worker_truths_run(const struct validation_truth *truths, size_t count);
+
 /* Sanitizers map terabytes of shadow memory: an address space limit would end them at once. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ADDRESS_SPACE_CAN_BE_LIMITED 0

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/list.h"
 #include "common/tick.h"
+#include "score/compare.h"
 #include "sql/sort_keys.h"
 
 struct targets;
@@ -54,13 +55,23 @@ enum validation_status {
 /* The record's text; static. */
 const char *validation_status_name(enum validation_status status);
 
+/* A truth: SQL that is run, or an answer given as a table. */
 struct validation_truth {
-	str_t sql;
+	str_t sql; /* absent: see `table` */
+	const struct result_set *table;
 	bool ordered;
 	const struct sql_order_key *order_keys;
 	size_t order_keys_count;
 	bool limited;
 	struct sort_keys shown; /* what tells which rows tie; without SQL: that cannot be told */
+};
+
+/* How answers are compared with all truths of an event. */
+struct validation_comparing {
+	const str_t *columns; /* of the truths: only these have to be there; none: see score/compare_part.h */
+	size_t columns_count;
+	bool ignore_order;
+	double absolute_tolerance; /* 0: the target's */
 };
 
 struct validation_execution {
@@ -101,6 +112,7 @@ struct target_call {
 	str_t generated_sql;
 	const struct validation_truth *truths;
 	size_t truths_count;
+	struct validation_comparing comparing;
 	struct validation_result result;
 	int64_t duration_us; /* from submission to done */
 	void (*done)(struct target_call *call, void *context);

@@ -1,6 +1,7 @@
 #include "target/validation.h"
 
 #include "common/clock.h"
+#include "score/compare_part.h"
 #include "target/stream.h"
 
 #include <time.h>
@@ -72,21 +73,25 @@ static void set_keys(const struct sql_order_key *keys, size_t count, struct aren
 	options->all_keys_visible = options->order_keys_count == count;
 }
 
-static struct compare_options options_of(const struct target_settings *target,
+static struct compare_options options_of(const struct validation *validation,
 					 const struct validation_truth *truth, struct arena *arena)
 {
+	const struct target_settings *target = &validation->settings->target;
+	const struct validation_comparing *comparing = &validation->request->comparing;
 	const struct sort_cut *cut = &truth->shown.cut;
 	bool known = str_present(truth->shown.sql) && cut->known;
 	struct compare_options options = {
-		.ordered = truth->ordered,
+		.ordered = truth->ordered && !comparing->ignore_order,
 		.keys_any_case = target->engine == TARGET_MARIADB,
 		.limited = truth->limited,
 		.limit = known && cut->limit > 0 ? (size_t)cut->limit : 0,
 		.offset = known && cut->offset > 0 ? (size_t)cut->offset : 0,
-		.absolute_tolerance = target->absolute_tolerance,
+		.absolute_tolerance = comparing->absolute_tolerance > 0 ? comparing->absolute_tolerance
+									: target->absolute_tolerance,
 		.relative_tolerance = target->relative_tolerance,
 	};
 	set_keys(truth->order_keys, truth->order_keys_count, arena, &options);
+	options.all_keys_visible &= !truth->table; /* nobody knows what a table was sorted by */
 	return options;
 }
 
@@ -127,14 +132,25 @@ static void take_finding(struct validation *validation, size_t index, const stru
 	result->limit_cut_tie = verdict->limit_cut_tie;
 }
 
+/* The columns of the truth that are asked for. False: it has no such column. */
+static bool find_part(const struct validation *validation, const struct result_set *truth,
+		      struct arena *arena, struct compare_part *ret_part, str_t *ret_missing)
+{
+	const struct validation_comparing *comparing = &validation->request->comparing;
+	return compare_part_find(truth, comparing->columns, comparing->columns_count, arena, ret_part,
+				 ret_missing);
+}
+
 static struct compare_verdict compare_with(const struct validation *validation, size_t index,
 					   const struct result_set *truth, struct arena *arena)
 {
 	struct result_set ours = result_finish(&validation->generated.result);
-	struct compare_options options =
-		options_of(&validation->settings->target, &validation->request->truths[index], arena);
+	struct compare_options options = options_of(validation, &validation->request->truths[index], arena);
 	struct compare_verdict verdict = { 0 };
-	compare_results(&ours, truth, &options, arena, &verdict);
+	struct compare_part part;
+	str_t missing;
+	if (find_part(validation, truth, arena, &part, &missing))
+		compare_part_results(&ours, truth, &part, &options, arena, &verdict, NULL);
 	return verdict;
 }
 
@@ -204,8 +220,10 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 	*ret_matched = false;
 	for (size_t i = 0; !*ret_matched && i < request->truths_count; i++) {
 		const struct cached_truth *cached =
-			truth_cache_get(validation->cache, request->truths[i].sql, request->catalog_digest,
-					clock_monotonic_us());
+			request->truths[i].table
+				? NULL
+				: truth_cache_get(validation->cache, request->truths[i].sql,
+						  request->catalog_digest, clock_monotonic_us());
 		if (!cached)
 			continue;
 		err_t err = ensure_generated(validation, detail);
@@ -274,7 +292,7 @@ static err_t read_in_full(const struct validation *validation, struct stream_que
 {
 	const struct target_settings *target = &validation->settings->target;
 	const struct stream_query plain = *theirs;
-	struct compare_options options = options_of(target, asked, arena);
+	struct compare_options options = options_of(validation, asked, arena);
 	bool shown = show_keys(asked, arena, &options, theirs);
 	err_t err = stream_compare(validation->tries, validation->engine, *validation->session, target, ours,
 				   theirs, &options, arena, ret_full, detail);
@@ -282,7 +300,7 @@ static err_t read_in_full(const struct validation *validation, struct stream_que
 	    !validation->engine->usable(*validation->session))
 		return err;
 	*theirs = plain;
-	options = options_of(target, asked, arena);
+	options = options_of(validation, asked, arena);
 	return stream_compare(validation->tries, validation->engine, *validation->session, target, ours,
 			      theirs, &options, arena, ret_full, detail);
 }
@@ -413,17 +431,20 @@ static void judge_by_whole(const struct validation *validation, const struct val
 {
 	struct result_set ours = result_finish(&validation->generated.result);
 	struct result_set rows = result_without(keyed, query->added, arena);
-	struct compare_options options = options_of(&validation->settings->target, asked, arena);
+	struct compare_options options = options_of(validation, asked, arena);
 	struct compare_whole whole = { &rows, keyed, options.offset };
 	rows.columns = truth->columns; /* classes may follow from the values */
 	options.limited = options.limit > 0;
 	set_keys(query->keys, query->keys_count, arena, &options);
+	struct compare_part part;
+	str_t missing;
 	enum compare_fit fit = compare_whole_fit(truth, &options, &whole, arena);
 	if (fit == COMPARE_FITS_NOT)
 		return;
 	struct compare_verdict again = { 0 };
 	options.whole = &whole;
-	compare_results(&ours, truth, &options, arena, &again);
+	if (find_part(validation, truth, arena, &part, &missing))
+		compare_part_results(&ours, truth, &part, &options, arena, &again, NULL);
 	bool all_seen = fit == COMPARE_FITS && (asked->shown.cut.known || !asked->limited);
 	if (all_seen || again.content_match_rate > verdict->content_match_rate)
 		*verdict = again;
@@ -466,14 +487,37 @@ static err_t settle_ties(const struct validation *validation, size_t index, cons
 	return err;
 }
 
-/* A truth that ran well, and behind the first of them the generated query. */
-static err_t compare_fresh(struct validation *validation, size_t index, const struct query_run *truth,
-			   struct arena *arena, struct err_detail *detail)
+/* A truth that lacks a column which has to be there is broken. */
+static bool has_columns(struct validation *validation, size_t index, const struct query_run *truth,
+			const struct result_set *result, struct arena *arena)
 {
-	const struct validation_request *request = validation->request;
-	struct result_set result = result_finish(&truth->result);
-	truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest, truth,
-			clock_monotonic_us());
+	struct compare_part part;
+	struct query_run broken = *truth;
+	str_t missing;
+	if (find_part(validation, result, arena, &part, &missing))
+		return true;
+	broken.message = arena_printf(
+		arena, "ground_truth.compare.columns names \"" STR_FMT "\", which the truth does not return",
+		STR_ARG(missing));
+	if (!validation->compared)
+		take_broken_truth(validation, index, &broken);
+	return false;
+}
+
+/* Large results are read in full where both sides can be, and all columns are compared. */
+static bool may_stream(const struct validation *validation, size_t index,
+		       const struct compare_verdict *verdict)
+{
+	return validation->settings->target.stream_large_results && !verdict->proven &&
+	       !validation->request->truths[index].table && validation->request->comparing.columns_count == 0;
+}
+
+/* A truth whose result is there, and behind the first of them the generated query. */
+static err_t compare_fresh(struct validation *validation, size_t index, const struct query_run *truth,
+			   const struct result_set *result, struct arena *arena, struct err_detail *detail)
+{
+	if (!has_columns(validation, index, truth, result, arena))
+		return ERR_OK;
 	err_t err = ensure_generated(validation, detail);
 	if (err)
 		return err;
@@ -481,16 +525,43 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 		take_failure(validation, index, truth);
 		return ERR_OK;
 	}
-	struct finding finding = { .verdict = compare_with(validation, index, &result, arena),
+	struct finding finding = { .verdict = compare_with(validation, index, result, arena),
 				   .generated = validation->generated.execution,
 				   .truth = truth->execution };
-	err = settle_ties(validation, index, &result, arena, &finding.verdict, detail);
+	err = settle_ties(validation, index, result, arena, &finding.verdict, detail);
 	if (err)
 		return err;
-	if (validation->settings->target.stream_large_results && !finding.verdict.proven)
+	if (may_stream(validation, index, &finding.verdict))
 		return compare_in_full(validation, index, truth, arena, &finding, detail);
 	take_finding(validation, index, &finding);
 	return ERR_OK;
+}
+
+static err_t try_query(struct validation *validation, size_t index, struct arena *arena,
+		       struct err_detail *detail)
+{
+	const struct validation_request *request = validation->request;
+	struct query_run truth;
+	err_t err = run_query(validation, request->truths[index].sql, arena, &truth, detail);
+	if (!err && truth.outcome == QUERY_RETURNED) {
+		struct result_set result = result_finish(&truth.result);
+		truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest,
+				&truth, clock_monotonic_us());
+		err = compare_fresh(validation, index, &truth, &result, arena, detail);
+	} else if (!err && !validation->compared) {
+		take_broken_truth(validation, index, &truth);
+	}
+	result_free(&truth.result);
+	return err;
+}
+
+static err_t try_table(struct validation *validation, size_t index, struct arena *arena,
+		       struct err_detail *detail)
+{
+	const struct result_set *table = validation->request->truths[index].table;
+	const struct query_run truth = { .outcome = QUERY_RETURNED,
+					 .execution.rows = (int64_t)table->rows_count };
+	return compare_fresh(validation, index, &truth, table, arena, detail);
 }
 
 /* `ret_finished`: no other truth can change the outcome. */
@@ -498,15 +569,10 @@ static err_t try_truth(struct validation *validation, size_t index, bool *ret_fi
 		       struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct query_run truth;
-	err_t err = run_query(validation, validation->request->truths[index].sql, arena, &truth, detail);
-	if (!err && truth.outcome == QUERY_RETURNED)
-		err = compare_fresh(validation, index, &truth, arena, detail);
-	else if (!err && !validation->compared)
-		take_broken_truth(validation, index, &truth);
-	result_free(&truth.result);
+	err_t err = validation->request->truths[index].table ? try_table(validation, index, arena, detail)
+							     : try_query(validation, index, arena, detail);
 	const struct validation_result *result = &validation->result;
-	bool usable = validation->engine->usable(*validation->session);
+	bool usable = *validation->session && validation->engine->usable(*validation->session);
 	*ret_finished = validation->compared && (!usable || result->status != VALIDATION_COMPARED ||
 						 (result->score >= 1.0 && result->conclusive));
 	return err;
@@ -539,7 +605,7 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 	validation->result = (struct validation_result){
 		.status = VALIDATION_GROUND_TRUTH_FAILED,
 		.error = ERR_GROUND_TRUTH_FAILED,
-		.message = STR("no ground-truth SQL was given"),
+		.message = STR("no ground truth was given"),
 	};
 	err_t err = session_ensure(validation->engine, validation->settings, validation->session, detail);
 	if (!err)

@@ -70,7 +70,7 @@ static void answer_validate(struct worker *worker, str_t payload, struct arena *
 	struct validation_request request;
 	struct validation_result result = { .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_PROTOCOL };
 	if (message_get_validate(payload, arena, &request) == ERR_OK) {
-		grant_cpu(worker, request.truths_count);
+		grant_cpu(worker, worker_truths_run(request.truths, request.truths_count));
 		validation_run(worker->engine, &worker->settings, &worker->session, worker->truths, &request,
 			       arena, &result);
 	}

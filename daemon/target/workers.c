@@ -227,14 +227,14 @@ void worker_send_call(struct target *target, struct worker *worker, struct targe
 	char digest[DIGEST_HEX_SIZE];
 	copy_catalog_digest(target, digest);
 	const struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
-						    call->truths_count };
+						    call->truths_count, call->comparing };
 	if (message_put_validate(&worker->out, &request)) {
 		call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
 		return;
 	}
 	call->attempts++;
 	worker->call = call;
-	worker_request(target, worker, call->truths_count);
+	worker_request(target, worker, worker_truths_run(call->truths, call->truths_count));
 }
 
 void worker_send_catalog_request(struct target *target, struct worker *worker)

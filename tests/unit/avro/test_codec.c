@@ -61,12 +61,21 @@ static struct generated_query *full_query(struct arena *arena)
 		.sql = STR("SELECT 2"),
 		.alternatives = texts,
 		.alternatives_count = 3,
+		.results = ARENA_ARRAY(arena, struct truth_table, 2),
+		.results_count = 2,
+		.compare = ARENA_NEW(arena, struct truth_comparison),
 		.question = STR("how many?"),
 		.similarity = opt_double(0.75),
 		.tables_set = true,
 		.should_pass = { true, false },
 		.expected_failure = EXPECTED_SAFETY,
 	};
+	struct truth_row *rows = ARENA_ARRAY(arena, struct truth_row, 2);
+	rows[0] = (struct truth_row){ ARENA_ARRAY(arena, str_t, 2), 2 }; /* NULL and an empty text */
+	rows[0].cells[1] = STR("");
+	query->ground_truth->results[1] = (struct truth_table){ texts, 2, rows, 2, true };
+	*query->ground_truth->compare =
+		(struct truth_comparison){ texts, 1, { true, false }, opt_double(0.5) };
 	query->attributes[0] = (struct attribute){ STR("k1"), STR("v1") };
 	query->attributes[1] = (struct attribute){ STR("k2"), STR("") };
 	return query;
@@ -87,6 +96,9 @@ static const char FULL_QUERY_JSON[] =
 	"\"boosted_score\":null,\"rerank_score\":null,\"graph_boost\":null}]},"
 	"\"response\":{\"raw\":\"{}\",\"required_fields\":[\"one\",\"\"],\"optional_fields\":[]},"
 	"\"ground_truth\":{\"sql\":\"SELECT 2\",\"alternatives\":[\"one\",\"\",\"zw\xc3\xb6lf\\u0000!\"],"
+	"\"results\":[{\"columns\":[],\"rows\":[],\"ordered\":false},"
+	"{\"columns\":[\"one\",\"\"],\"rows\":[[null,\"\"],[]],\"ordered\":true}],"
+	"\"compare\":{\"columns\":[\"one\"],\"ignore_order\":false,\"absolute_tolerance\":0.5},"
 	"\"question\":\"how many?\",\"similarity\":0.75,\"tables\":[],\"should_pass\":false,"
 	"\"expected_failure\":\"SAFETY\"},\"attributes\":{\"k1\":\"v1\",\"k2\":\"\"}}";
 

@@ -1,6 +1,7 @@
 /* Cases that every engine has, each with its own SQL: what they have to show is the same. */
 #pragma once
 
+#include "score/compare_part.h"
 #include "tests/unit/target/calls.h"
 
 struct compared_case {
@@ -203,4 +204,260 @@ static inline void check_ties(struct targets *targets, const char *target, enum 
 				 STR_ARG(result->message));
 		test_call_free(&test);
 	}
+}
+
+/* A truth given as a table; `cells` parted by |, rows by line ends, \N is NULL. */
+struct table_case {
+	const char *fault, *generated, *columns, *rows;
+	bool ordered;
+	double score;
+	const char *asked; /* column that has to be there, or NULL: all */
+	const char *sql;   /* truth in place of the table, or NULL */
+	double tolerance;
+	bool ignore_order;
+};
+
+static inline str_t next_part(const char **at, const char *stops)
+{
+	str_t part = { *at, strcspn(*at, stops) };
+	*at += part.len;
+	return part.len == 2 && memcmp(part.ptr, "\\N", 2) == 0 ? STR_NONE : part;
+}
+
+static inline struct result_set *read_table(struct arena *arena, const char *columns, const char *rows)
+{
+	struct result_set *table = ARENA_NEW(arena, struct result_set);
+	struct result_column *list = ARENA_ARRAY(arena, struct result_column, strlen(columns) + 1);
+	str_t *cells = ARENA_ARRAY(arena, str_t, strlen(rows) + 1);
+	size_t count = 0;
+	for (const char *at = columns; *at; at += *at == '|')
+		list[table->columns_count++].name = next_part(&at, "|");
+	for (const char *at = rows; *at; at++) {
+		cells[count++] = next_part(&at, "|\n");
+		table->rows_count += *at == '\n';
+	}
+	assert_int_equal(count, table->rows_count * table->columns_count);
+	compare_class_texts(list, table->columns_count, cells, table->rows_count);
+	table->columns = list;
+	table->cells = cells;
+	return table;
+}
+
+static inline void check_tables(struct targets *targets, const char *target, enum sql_dialect dialect,
+				const struct table_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct test_call test;
+		str_t asked = str_from(cases[i].asked);
+		test_call_init(&test, target, cases[i].generated, cases[i].sql ? cases[i].sql : "");
+		if (cases[i].sql) {
+			describe_truth(&test, dialect);
+		} else {
+			test.truths[0] = (struct validation_truth){
+				.table = read_table(test.call.arena, cases[i].columns, cases[i].rows),
+				.ordered = cases[i].ordered
+			};
+		}
+		test.call.comparing =
+			(struct validation_comparing){ &asked, cases[i].asked ? 1 : 0, cases[i].ignore_order,
+						       cases[i].tolerance };
+		targets_submit(targets, &test.call);
+		const struct validation_result *result = test_call_wait(&test);
+		if (result->status != VALIDATION_COMPARED || result->score != cases[i].score)
+			fail_msg("%s: %s: %s, score %g: " STR_FMT, cases[i].fault, cases[i].generated,
+				 validation_status_name(result->status), result->score,
+				 STR_ARG(result->message));
+		test_call_free(&test);
+	}
+}
+
+#define TWO_ROWS "SELECT 1 AS n, 'x' AS t, 2.5 AS d UNION ALL SELECT 2, NULL, 0.25"
+
+/* In any engine. */
+static const struct table_case common_table_cases[] = {
+	{ .fault = "cells are compared as texts",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t|d",
+	  .rows = "1.0|x|2.50\n2|\\N|2.5e-1\n",
+	  .score = 1 },
+	{ .fault = "columns have to come in order",
+	  .generated = TWO_ROWS,
+	  .columns = "d|t|n",
+	  .rows = "2.5|x|1\n0.25|\\N|2\n",
+	  .score = 1 },
+	{ .fault = "names have to be the same",
+	  .generated = TWO_ROWS,
+	  .columns = "amount|label|number",
+	  .rows = "2.5|x|1\n0.25|\\N|2\n",
+	  .score = 1 },
+	{ .fault = "rows have to come in order",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t|d",
+	  .rows = "2|\\N|0.25\n1|x|2.5\n",
+	  .score = 1 },
+	{ .fault = "order is not seen",
+	  .generated = "SELECT 1 AS n UNION ALL SELECT 2",
+	  .columns = "n",
+	  .rows = "2\n1\n",
+	  .ordered = true,
+	  .score = 0 },
+	{ .fault = "order is seen although it is to be ignored",
+	  .generated = "SELECT 1 AS n UNION ALL SELECT 2",
+	  .columns = "n",
+	  .rows = "2\n1\n",
+	  .ordered = true,
+	  .ignore_order = true,
+	  .score = 1 },
+	{ .fault = "rows in order are not",
+	  .generated = "SELECT 1 AS n UNION ALL SELECT 2",
+	  .columns = "n",
+	  .rows = "1\n2\n",
+	  .ordered = true,
+	  .score = 1 },
+	{ .fault = "duplicates do not count",
+	  .generated = "SELECT 1 AS n UNION ALL SELECT 1",
+	  .columns = "n",
+	  .rows = "1\n",
+	  .score = 0.3 },
+	{ .fault = "a wrong value",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t|d",
+	  .rows = "1|x|2.5\n2|\\N|0.5\n",
+	  .score = 0.5 },
+	{ .fault = "an empty text is NULL",
+	  .generated = "SELECT NULL AS t",
+	  .columns = "t",
+	  .rows = "\n",
+	  .score = 0 },
+	{ .fault = "NULL is NULL",
+	  .generated = "SELECT NULL AS t",
+	  .columns = "t",
+	  .rows = "\\N\n",
+	  .score = 1 },
+	{ .fault = "nothing is something",
+	  .generated = "SELECT 1 AS n",
+	  .columns = "n",
+	  .rows = "",
+	  .score = 0.3 },
+	{ .fault = "nothing is not nothing",
+	  .generated = "SELECT 1 AS n WHERE 1 = 0",
+	  .columns = "n",
+	  .rows = "",
+	  .score = 1 },
+	{ .fault = "a truth value is text",
+	  .generated = "SELECT 1 = 1 AS yes, 1 = 0 AS no",
+	  .columns = "yes|no",
+	  .rows = "true|FALSE\n",
+	  .score = 1 },
+	{ .fault = "a truth value is any",
+	  .generated = "SELECT 1 = 1 AS yes, 1 = 0 AS no",
+	  .columns = "yes|no",
+	  .rows = "true|true\n",
+	  .score = 0 },
+	{ .fault = "a code is a number",
+	  .generated = "SELECT '007' AS code",
+	  .columns = "code",
+	  .rows = "7\n",
+	  .score = 0 },
+	{ .fault = "a column too many",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t",
+	  .rows = "1|x\n2|\\N\n",
+	  .score = 0.1 },
+	/* some columns of a truth */
+	{ .fault = "further columns",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t",
+	  .rows = "1|x\n2|\\N\n",
+	  .asked = "N ",
+	  .score = 1 },
+	{ .fault = "another name",
+	  .generated = "SELECT 'x' AS a, 2.5 AS b, 1 AS c UNION ALL SELECT 'y', 0.25, 2",
+	  .columns = "n|t",
+	  .rows = "1|p\n2|q\n",
+	  .asked = "n",
+	  .score = 1 },
+	{ .fault = "further columns, wrong values",
+	  .generated = TWO_ROWS,
+	  .columns = "n|t",
+	  .rows = "1|x\n3|\\N\n",
+	  .asked = "n",
+	  .score = 0.5 },
+	{ .fault = "fewer columns",
+	  .generated = "SELECT 1 AS n UNION ALL SELECT 2",
+	  .sql = TWO_ROWS,
+	  .asked = "n",
+	  .score = 1 },
+	{ .fault = "further columns than the truth's SQL",
+	  .sql = "SELECT 1 AS n UNION ALL SELECT 2",
+	  .generated = TWO_ROWS,
+	  .asked = "n",
+	  .score = 1 },
+	{ .fault = "a key that is not asked for",
+	  .sql = "SELECT 'a' AS t, 1 AS k UNION ALL SELECT 'b', 2 ORDER BY 2",
+	  .generated = "SELECT 'a' AS t, 9 AS x UNION ALL SELECT 'b', 3 ORDER BY 1",
+	  .asked = "t",
+	  .score = 1 },
+	{ .fault = "the order of a key that is not asked for",
+	  .sql = "SELECT 'a' AS t, 1 AS k UNION ALL SELECT 'b', 2 ORDER BY 2",
+	  .generated = "SELECT 'a' AS t, 9 AS x UNION ALL SELECT 'b', 3 ORDER BY 1 DESC",
+	  .asked = "t",
+	  .score = 0 },
+	/* tolerances of a truth */
+	{ .fault = "no tolerance",
+	  .generated = "SELECT 100.4 AS d",
+	  .columns = "d",
+	  .rows = "100\n",
+	  .tolerance = 0.5,
+	  .score = 1 },
+	{ .fault = "more than the tolerance",
+	  .generated = "SELECT 100.6 AS d",
+	  .columns = "d",
+	  .rows = "100\n",
+	  .tolerance = 0.5,
+	  .score = 0 },
+	{ .fault = "the usual tolerance",
+	  .generated = "SELECT 100.00009 AS d",
+	  .columns = "d",
+	  .rows = "100\n",
+	  .tolerance = 1e-300,
+	  .score = 0 },
+};
+
+static inline void check_common_tables(struct targets *targets, const char *target, enum sql_dialect dialect)
+{
+	check_tables(targets, target, dialect, common_table_cases,
+		     sizeof common_table_cases / sizeof common_table_cases[0]);
+}
+
+/* A column that no truth has is a broken truth, and says so; a query that fails is no fault of a table. */
+static inline void check_broken_tables(struct targets *targets, const char *target)
+{
+	struct test_call test;
+	const str_t asked = STR("total");
+	test_call_init(&test, target, "SELECT 1 AS n", "");
+	test.truths[0] = (struct validation_truth){ .table = read_table(test.call.arena, "n", "1\n") };
+	test.call.comparing = (struct validation_comparing){ .columns = &asked, .columns_count = 1 };
+	targets_submit(targets, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_GROUND_TRUTH_FAILED);
+	assert_non_null(strstr(result->message.ptr, "\"total\""));
+	test_call_free(&test);
+	test_call_init(&test, target, "SELECT nowhere AS n", "");
+	test.truths[0] = (struct validation_truth){ .table = read_table(test.call.arena, "n", "1\n") };
+	targets_submit(targets, &test.call);
+	result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
+	assert_int_equal(result->truth.rows, 1);
+	test_call_free(&test);
+	/* the second truth is right, after one that cannot run */
+	test_call_init(&test, target, "SELECT 1 AS n", "SELECT nowhere");
+	test.truths[test.call.truths_count++] =
+		(struct validation_truth){ .table = read_table(test.call.arena, "n", "1\n") };
+	targets_submit(targets, &test.call);
+	result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_COMPARED);
+	assert_int_equal(result->truth_index, 1);
+	assert_true(result->score == 1.0);
+	test_call_free(&test);
 }

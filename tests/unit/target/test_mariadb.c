@@ -154,6 +154,21 @@ static void check_ties_believed(void)
 	targets_stop(few);
 }
 
+static void truths_may_be_tables(void **state)
+{
+	(void)state;
+	static const struct table_case cases[] = {
+		{ .fault = "types",
+		  .generated = "SELECT extra, raw, ok, amount FROM sales WHERE id = 2",
+		  .columns = "extra|raw|ok|amount",
+		  .rows = "{ \"k\": 2.0 }|0002|true|3\n",
+		  .score = 1 },
+	};
+	check_common_tables(targets, "shop", SQL_MYSQL);
+	check_tables(targets, "shop", SQL_MYSQL, cases, sizeof cases / sizeof cases[0]);
+	check_broken_tables(targets, "shop");
+}
+
 static void ties_are_asked_for(void **state)
 {
 	(void)state;
@@ -649,6 +664,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(catalogs_are_read_and_kept),
 		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(truths_may_be_tables),
 		cmocka_unit_test(ties_are_asked_for),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(an_endless_query_is_cut_short),

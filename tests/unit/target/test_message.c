@@ -60,8 +60,13 @@ static void a_request_comes_out_as_it_went_in(void **state)
 {
 	(void)state;
 	const struct sql_order_key keys[] = { { 2, true, false }, { -1, false, true } };
+	const struct result_column columns[] = { { STR("a"), CELL_TEXT }, { STR(""), CELL_BOOLEAN } };
+	const str_t cells[] = { STR("x"), STR_NONE, STR(""), STR("true") };
+	const struct result_set table = { columns, 2, cells, 2, false };
+	const str_t asked[] = { STR("a"), STR("") };
 	const struct validation_truth truths[] = {
 		{ .sql = STR("SELECT 1"), .ordered = true, .order_keys = keys, .order_keys_count = 2 },
+		{ .table = &table, .ordered = true },
 		{ .sql = STR(""),
 		  .limited = true,
 		  .shown = { .sql = STR("SELECT 2"),
@@ -70,7 +75,9 @@ static void a_request_comes_out_as_it_went_in(void **state)
 			     .keys_count = 1,
 			     .cut = { true, 7, -1 } } },
 	};
-	const struct validation_request request = { STR("SELECT 2"), STR("abc"), truths, 2 };
+	const struct validation_request request = {
+		STR("SELECT 2"), STR("abc"), truths, 3, { asked, 2, true, 0.25 }
+	};
 	struct buf frame = BUF_INIT;
 	struct validation_request got;
 	struct arena *arena = arena_new();
@@ -78,7 +85,7 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_int_equal(message_get_validate(only_message(&frame).payload, arena, &got), ERR_OK);
 	assert_true(str_is(got.generated_sql, "SELECT 2"));
 	assert_true(str_is(got.catalog_digest, "abc"));
-	assert_int_equal(got.truths_count, 2);
+	assert_int_equal(got.truths_count, 3);
 	assert_true(str_is(got.truths[0].sql, "SELECT 1"));
 	assert_true(got.truths[0].ordered);
 	assert_false(got.truths[0].limited);
@@ -87,14 +94,47 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(got.truths[0].order_keys[0].descending);
 	assert_int_equal(got.truths[0].order_keys[1].column, -1);
 	assert_true(got.truths[0].order_keys[1].nulls_first);
-	assert_true(str_is(got.truths[1].sql, ""));
-	assert_true(got.truths[1].limited);
-	assert_true(str_is(got.truths[1].shown.sql, "SELECT 2"));
-	assert_int_equal(got.truths[1].shown.added, 1);
-	assert_int_equal(got.truths[1].shown.keys_count, 1);
-	assert_true(got.truths[1].shown.cut.known);
-	assert_int_equal(got.truths[1].shown.cut.offset, 7);
-	assert_int_equal(got.truths[1].shown.cut.limit, -1);
+	assert_true(str_is(got.truths[2].sql, ""));
+	assert_true(got.truths[2].limited);
+	assert_true(str_is(got.truths[2].shown.sql, "SELECT 2"));
+	assert_int_equal(got.truths[2].shown.added, 1);
+	assert_int_equal(got.truths[2].shown.keys_count, 1);
+	assert_true(got.truths[2].shown.cut.known);
+	assert_int_equal(got.truths[2].shown.cut.offset, 7);
+	assert_int_equal(got.truths[2].shown.cut.limit, -1);
+	assert_null(got.truths[0].table);
+	const struct result_set *got_table = got.truths[1].table;
+	assert_true(!str_present(got.truths[1].sql) && got.truths[1].ordered);
+	assert_int_equal(got_table->columns_count, 2);
+	assert_int_equal(got_table->rows_count, 2);
+	assert_true(str_is(got_table->columns[0].name, "a") && got_table->columns[1].type == CELL_BOOLEAN);
+	assert_true(str_is(got_table->cells[0], "x") && !str_present(got_table->cells[1]));
+	assert_true(str_is(got_table->cells[2], "") && str_is(got_table->cells[3], "true"));
+	assert_int_equal(got.comparing.columns_count, 2);
+	assert_true(str_is(got.comparing.columns[0], "a"));
+	assert_true(got.comparing.ignore_order && got.comparing.absolute_tolerance == 0.25);
+	for (size_t len = 0; len + 5 < frame.len; len++)
+		assert_int_equal(message_get_validate((str_t){ frame.data + 5, len }, arena, &got),
+				 ERR_TARGET_PROTOCOL);
+	arena_free(arena);
+	buf_free(&frame);
+}
+
+/* Rows without columns would take no bytes. */
+static void a_table_without_columns_is_refused(void **state)
+{
+	(void)state;
+	const struct result_set table = { .rows_count = 1000000 };
+	const struct validation_truth truth = { .table = &table };
+	const struct validation_request request = { .generated_sql = STR("x"),
+						    .truths = &truth,
+						    .truths_count = 1 };
+	struct buf frame = BUF_INIT;
+	struct validation_request got;
+	struct arena *arena = arena_new();
+	message_put_validate(&frame, &request);
+	assert_int_equal(message_get_validate(only_message(&frame).payload, arena, &got),
+			 ERR_TARGET_PROTOCOL);
 	arena_free(arena);
 	buf_free(&frame);
 }
@@ -231,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(settings_come_out_as_they_went_in),
 		cmocka_unit_test(a_request_comes_out_as_it_went_in),
+		cmocka_unit_test(a_table_without_columns_is_refused),
 		cmocka_unit_test(a_result_comes_out_as_it_went_in),
 		cmocka_unit_test(a_payload_of_the_wrong_length_is_refused),
 		cmocka_unit_test(values_out_of_range_are_refused),

@@ -145,6 +145,21 @@ static const struct tie_case tie_cases[] = {
 	  "SELECT v, id FROM words ORDER BY id, (v || random())", false },
 };
 
+static void truths_may_be_tables(void **state)
+{
+	(void)state;
+	static const struct table_case cases[] = {
+		{ .fault = "types",
+		  .generated = "SELECT sold_at, tags, extra, raw, ok, amount FROM sales WHERE id = 2",
+		  .columns = "sold_at|tags|extra|raw|ok|amount",
+		  .rows = "2024-01-01 02:00+00|{a,2}|{ \"k\": 2.0 }|\\x0002|true|3\n",
+		  .score = 1 },
+	};
+	check_common_tables(targets, "sales", SQL_POSTGRESQL);
+	check_tables(targets, "sales", SQL_POSTGRESQL, cases, sizeof cases / sizeof cases[0]);
+	check_broken_tables(targets, "sales");
+}
+
 static void ties_are_asked_for(void **state)
 {
 	(void)state;
@@ -566,6 +581,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(catalogs_are_read),
 		cmocka_unit_test(a_suspected_catalog_is_read_again),
 		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(truths_may_be_tables),
 		cmocka_unit_test(ties_are_asked_for),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(a_broken_truth_is_flagged),

@@ -67,6 +67,28 @@ static void results_are_compared(void **state)
 	check_compared(targets, "shop", compared_cases, sizeof compared_cases / sizeof compared_cases[0]);
 }
 
+static void truths_may_be_tables(void **state)
+{
+	(void)state;
+	static const struct table_case cases[] = {
+		{ .fault = "dates",
+		  .generated = "SELECT sold_on, stamp, flag, mixed FROM shop",
+		  .columns = "sold_on|stamp|flag|mixed",
+		  .rows = "2024-01-01|2024-01-01T10:00:00Z|true|1\n2024-01-02 00:00|2024-01-02 "
+			  "10:00|false|two\n"
+			  "\\N|\\N|\\N|\\N\n",
+		  .score = 1 },
+		{ .fault = "bytes",
+		  .generated = "SELECT raw FROM shop WHERE id = 1",
+		  .columns = "raw",
+		  .rows = "\\x00FF\n",
+		  .score = 1 },
+	};
+	check_common_tables(targets, "shop", SQL_SQLITE);
+	check_tables(targets, "shop", SQL_SQLITE, cases, sizeof cases / sizeof cases[0]);
+	check_broken_tables(targets, "shop");
+}
+
 /* Each has to end by itself, quickly, and without the loss of the worker. */
 static const struct {
 	const char *generated;
@@ -300,6 +322,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_catalog_is_the_schema),
 		cmocka_unit_test(results_are_compared),
+		cmocka_unit_test(truths_may_be_tables),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(a_broken_truth_is_flagged),
 		cmocka_unit_test(too_many_rows_are_cut),

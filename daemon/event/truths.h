@@ -1,0 +1,20 @@
+/*
+ * The ground truths of an event: which of them can be used, and what is said of the others. On the thread and
+ * in the arena of the event.
+ */
+#pragma once
+
+#include "event/event.h"
+
+/* Truths of one event, SQL and tables together. */
+#define EVENT_TRUTHS_MAX 64
+
+/* Cells of all tables of one event together: 16 MiB of places for them. */
+#define EVENT_TRUTH_CELLS_MAX ((size_t)1 << 20)
+
+/* Fills in the truths of the analysis, SQL not analysed yet. What cannot be used (more than the limits allow,
+ * tables whose rows are ragged) is an error of the event, and `truths_left_out` is set. */
+void event_take_truths(struct event *event);
+
+/* Where a truth stands in the event, for a person: "ground_truth.alternatives[2]". */
+str_t event_truth_name(const struct event *event, size_t truth);
