@@ -388,6 +388,8 @@ static void judge(struct sqlite_analysis *state)
 			       "a set operation joins the schema to tables");
 	if (!state->proven)
 		check_unproven(state);
+	if (state->violations.count > 1)
+		sqlite_tokens_tell_once(state->text, &state->violations);
 }
 
 static void begin(const struct sql_request *request, const struct fence_result *part, struct arena *arena,

@@ -144,7 +144,12 @@ static bool is_literal(struct scan_token token)
 	return token.kind == SCAN_STRING || token.kind == SCAN_NUMBER;
 }
 
-/* OR 1 = 1 */
+static bool same_text(str_t sql, struct scan_token a, struct scan_token b)
+{
+	return a.len == b.len && memcmp(sql.ptr + a.offset, sql.ptr + b.offset, a.len) == 0;
+}
+
+/* OR 1 = 1, OR "a" = "a" */
 static void check_tautology(str_t sql, struct scan_token token, struct violations *violations)
 {
 	if (!scan_is_word(sql, token, "OR"))
@@ -153,14 +158,23 @@ static void check_tautology(str_t sql, struct scan_token token, struct violation
 	while (scan_is_char(sql, left, '('))
 		left = after(sql, left);
 	struct scan_token equals = after(sql, left);
-	if (!is_literal(left) || !scan_is_char(sql, equals, '='))
+	bool quoted = left.kind == SCAN_QUOTED;
+	if ((!is_literal(left) && !quoted) || !scan_is_char(sql, equals, '='))
 		return;
 	struct scan_token right = after(sql, equals);
 	if (scan_is_char(sql, right, '='))
 		right = after(sql, right);
-	if (is_literal(right))
+	if (quoted ? same_text(sql, left, right) : is_literal(right))
 		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)left.offset,
 			       "a condition that is always true");
+}
+
+static void check_begin(str_t sql, struct scan_token token, struct violations *violations)
+{
+	if (token.kind != SCAN_END && !starts_read(sql, explained(sql, token)))
+		violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset,
+			       "no query begins with %.*s", token.len < 40 ? (int)token.len : 40,
+			       sql.ptr + token.offset);
 }
 
 static void check_comment(str_t sql, struct scan_token token, struct violations *violations)
@@ -194,9 +208,7 @@ static void check_statements(str_t sql, struct violations *violations)
 		} else if (ended) {
 			violations_add(violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)token.offset,
 				       "more than one statement");
-			if (!starts_read(sql, explained(sql, token)))
-				violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset,
-					       "not a query");
+			check_begin(sql, token, violations);
 			ended = false;
 		}
 	}
@@ -206,8 +218,7 @@ void sqlite_tokens_check(str_t sql, struct violations *violations)
 {
 	struct scan_token token = first_token(sql);
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	if (token.kind != SCAN_END && !starts_read(sql, explained(sql, token)))
-		violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, "not a query");
+	check_begin(sql, token, violations);
 	for (; token.kind != SCAN_END; token = after(sql, token)) {
 		bool field = scan_is_char(sql, previous, '.');
 		if (!field && is_writing_word(sql, token))
@@ -223,6 +234,41 @@ void sqlite_tokens_check(str_t sql, struct violations *violations)
 	}
 	check_statements(sql, violations);
 	check_comments(sql, violations);
+}
+
+static bool is_not_a_read(const struct sql_violation *violation)
+{
+	return strcmp(violation->code, violation_name(VIOLATION_NOT_A_READ)) == 0;
+}
+
+/* Semicolons before the offset. */
+static size_t statement_of(str_t sql, size_t offset)
+{
+	size_t statement = 0;
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END && token.offset < offset;
+	     token = after(sql, token))
+		statement += scan_is_char(sql, token, ';');
+	return statement;
+}
+
+void sqlite_tokens_tell_once(str_t sql, struct violations *violations)
+{
+	size_t statements[VIOLATIONS_MAX], kept = 0;
+	bool dropped[VIOLATIONS_MAX] = { false };
+	struct sql_violation *items = violations->items;
+	for (size_t i = 0; i < violations->count; i++)
+		if (is_not_a_read(&items[i]))
+			statements[i] = statement_of(sql, (size_t)items[i].offset - violations->text_offset);
+	for (size_t i = 0; i < violations->count; i++)
+		for (size_t k = 0; k < violations->count && is_not_a_read(&items[i]); k++)
+			dropped[i] =
+				dropped[i] || (is_not_a_read(&items[k]) && statements[i] == statements[k] &&
+					       (items[k].offset < items[i].offset ||
+						(items[k].offset == items[i].offset && k < i)));
+	for (size_t i = 0; i < violations->count; i++)
+		if (!dropped[i])
+			items[kept++] = items[i];
+	violations->count = kept;
 }
 
 static bool is_aggregate(str_t sql, struct scan_token token)

@@ -11,6 +11,9 @@
 /* Reports every violation that the tokens show. */
 void sqlite_tokens_check(str_t sql, struct violations *violations);
 
+/* Of several not_a_read of one statement, keeps the foremost. */
+void sqlite_tokens_tell_once(str_t sql, struct violations *violations);
+
 /* Warnings about a valid statement: missing_limit, select_star. */
 void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
 

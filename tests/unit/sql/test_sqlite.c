@@ -97,6 +97,7 @@ static const struct {
 	{ "SELECT load_extension('x')", "file_access" },
 	{ "SELECT Load_Extension /* x */ ('x')", "file_access" },
 	{ "SELECT \"load_extension\"('x')", "file_access" },
+	{ "SELECT name FROM users WHERE id = 1 OR \"a\" = \"a\"", "injection_pattern" },
 	{ "SELECT [load_extension]('x')", "file_access" },
 	{ "SELECT readfile('/etc/passwd')", "file_access" },
 	{ "SELECT writefile('/tmp/x', 'y')", "file_access" },
@@ -478,6 +479,38 @@ static void test_warnings(void **state)
 	}
 }
 
+static void test_told_once(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *offsets; /* of not_a_read */
+	} cases[] = {
+		{ "DELETE FROM users", "0" },
+		{ "INSERT INTO users VALUES (1, 'a', 'b')", "0" },
+		{ "REPLACE INTO users SELECT * FROM users", "0" },
+		{ "UPDATE users SET name = 'x' WHERE id = 1", "0" },
+		{ "CREATE TABLE x AS SELECT * FROM users", "0" },
+		{ "DROP TABLE users", "0" },
+		{ "WITH q AS (SELECT 1) DELETE FROM users", "21" },
+		{ "EXPLAIN DELETE FROM users", "0" },
+		{ "PRAGMA journal_mode = off", "0" },
+		{ "VACUUM", "0" },
+		{ "SELECT 1; DELETE FROM users; DROP TABLE users", "10 29" },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, true, true, arena);
+		str_t text = STR("");
+		for (size_t v = 0; v < analysis.violations_count; v++)
+			if (strcmp(analysis.violations[v].code, "not_a_read") == 0)
+				text = arena_printf(arena, STR_FMT "%s%lld", STR_ARG(text),
+						    text.len ? " " : "",
+						    (long long)analysis.violations[v].offset);
+		assert_string_equal(text.ptr, cases[i].offsets);
+	}
+}
+
 /* "code.sub_code@offset", with blanks between. */
 static const char *all_codes(const struct sql_analysis *analysis, struct arena *arena)
 {
@@ -691,6 +724,7 @@ int main(void)
 		cmocka_unit_test(test_excess),
 		cmocka_unit_test(test_clauses),
 		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_told_once),
 		cmocka_unit_test(test_double_quotes),
 		cmocka_unit_test(test_required),
 		cmocka_unit_test(test_hostile_schema),
