@@ -1,16 +1,11 @@
+#include "sql/bomb_limits.h"
 #include "sql/mysql/safety.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <strings.h>
 
-#define BOMB_ROW_BYTES	 1e5 /* of a value that every row adds */
-#define BOMB_WORK	 1e9 /* steps of one search, which nothing interrupts */
-#define BOMB_BYTES	 1e6
-#define BOMB_TEXT	 1e8
 #define MEASURED_NODES	 1000000
-#define BOMB_ROWS	 1e6
-#define BOMB_PRODUCT	 1e7  /* rows of one FROM that the text itself makes */
 #define RECURSION_LEVELS 1000 /* that servers allow unless told otherwise */
 #define SYSTEM_TABLES	 3    /* of the server's own, joined without any condition */
 
@@ -107,7 +102,7 @@ static double largest_operation(struct mysql_safety *safety, const struct mysql_
 	if (left < 0 && right < 0)
 		return -1;
 	double guess = combined(node->op, left < 0 ? 1 : left, right < 0 ? 1 : right);
-	return isfinite(guess) && guess >= BOMB_BYTES ? guess : -1; /* 1000000000 * data is large */
+	return isfinite(guess) && guess >= BOMB_CALL_BYTES ? guess : -1; /* 1000000000 * data is large */
 }
 
 static double find_largest(struct mysql_safety *safety, const struct mysql_node *node)
@@ -247,16 +242,16 @@ void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call
 		return;
 	const struct mysql_node *size = space ? call->first : repeated ? call->first->next : NULL;
 	bool early = repeated || mysql_is(call->name, "regexp_replace");
-	bool format = mysql_is(call->name, "sformat") && widest_field(safety, call) >= BOMB_BYTES;
+	bool format = mysql_is(call->name, "sformat") && widest_field(safety, call) >= BOMB_CALL_BYTES;
 	if (format || gathers_large(safety, call) || searches_long(safety, call) ||
-	    (size && largest(safety, size) >= BOMB_BYTES) ||
-	    mysql_text_size(safety, call) >= (early ? BOMB_BYTES : BOMB_TEXT))
+	    (size && largest(safety, size) >= BOMB_CALL_BYTES) ||
+	    mysql_text_size(safety, call) >= (early ? BOMB_CALL_BYTES : BOMB_QUERY_BYTES))
 		bomb(safety, call, "a text of a size that is huge or not known");
 }
 
 void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast)
 {
-	if (cast->size >= BOMB_BYTES)
+	if (cast->size >= BOMB_CALL_BYTES)
 		bomb(safety, cast, "a type of a huge length");
 }
 
@@ -287,7 +282,7 @@ void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *
 {
 	double rows = sequence_rows(relation->name);
 	safety->generated *= rows;
-	if (rows > BOMB_ROWS || (rows > 1 && safety->generated > BOMB_ROWS))
+	if (rows >= BOMB_CALL_ROWS || (rows > 1 && safety->generated >= BOMB_QUERY_ROWS))
 		bomb(safety, relation, "a table that is made up of too many rows");
 }
 
@@ -317,7 +312,7 @@ void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *se
 	if (from && system_tables(from) >= SYSTEM_TABLES && !mysql_child(select, MYSQL_WHERE) &&
 	    !has_condition(from))
 		bomb(safety, from, "the server's own tables multiplied");
-	if (from && mysql_from_rows(safety, from) >= BOMB_PRODUCT)
+	if (from && mysql_from_rows(safety, from) >= BOMB_QUERY_ROWS)
 		bomb(safety, from, "rows of the text itself multiplied");
 }
 
@@ -357,7 +352,7 @@ static bool comparison_limits(struct mysql_safety *safety, const struct mysql_no
 			      const struct mysql_node *items)
 {
 	double left = largest(safety, comparison->first), right = largest(safety, comparison->last);
-	if (left >= BOMB_ROWS || right >= BOMB_ROWS || strcmp(comparison->op, "<>") == 0)
+	if (left >= BOMB_CALL_ROWS || right >= BOMB_CALL_ROWS || strcmp(comparison->op, "<>") == 0)
 		return false;
 	if (strcmp(comparison->op, "=") == 0 || strcmp(comparison->op, "<=>") == 0)
 		return true;
@@ -471,7 +466,7 @@ static bool arm_explodes(struct mysql_safety *safety, const struct mysql_node *a
 	find_picked(&recursion, select);
 	double each = from ? branches(&recursion, from) : 1;
 	double levels = where ? levels_of(safety, where->first) : INFINITY;
-	return each >= 2 && pow(each, fmin(levels, RECURSION_LEVELS)) >= BOMB_ROWS;
+	return each >= 2 && pow(each, fmin(levels, RECURSION_LEVELS)) >= BOMB_QUERY_ROWS;
 }
 
 void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
@@ -479,7 +474,7 @@ void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
 	const struct mysql_node *query = mysql_child(cte, MYSQL_QUERY);
 	const struct mysql_node *set = mysql_child(query, MYSQL_SET);
 	const struct mysql_node *limit = mysql_child(query, MYSQL_LIMIT);
-	if (!set || (limit && largest(safety, limit->first) < BOMB_ROWS))
+	if (!set || (limit && largest(safety, limit->first) < BOMB_CALL_ROWS))
 		return;
 	size_t recursive = 0;
 	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {

@@ -1,11 +1,9 @@
 #include "sql/sqlite/bombs.h"
 
+#include "sql/bomb_limits.h"
 #include "sql/sqlite/lint.h"
 
-#define COLUMN_BYTES   1000.0
-#define BOMB_WORK      1e9 /* steps of one search, which nothing interrupts */
-#define BOMB_BYTES     1e6
-#define BOMB_ROW_BYTES 1e5 /* of a text that every row adds */
+#define COLUMN_BYTES 1000.0
 
 static double size_of(const struct sqlite_node *node);
 
@@ -116,7 +114,7 @@ static void check_call(const struct sqlite_node *node, void *context)
 			       STR_FMT " of a text that is large in each row", STR_ARG(node->text));
 	bool grows = node->kind == SQLITE_CALL && (str_is(node->text, "replace") ||
 						   str_is(node->text, "hex") || str_is(node->text, "quote"));
-	if (grows && size_of(node) >= BOMB_BYTES * 10)
+	if (grows && size_of(node) >= BOMB_QUERY_BYTES)
 		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset,
 			       STR_FMT " makes a text that is huge", STR_ARG(node->text));
 }

@@ -1,12 +1,10 @@
 #include "sql/sqlite/bombs.h"
 
+#include "sql/bomb_limits.h"
 #include "sql/sqlite/lint.h"
 
 #include <math.h>
 #include <strings.h>
-
-#define BOMB_ROWS  1e8 /* that one FROM multiplies up to */
-#define LIMIT_ROWS 1e6 /* of a recursion */
 
 /* A WITH query that can be seen, innermost first. */
 struct seen {
@@ -187,7 +185,7 @@ static double core_rows(struct count *count, const struct sqlite_core *core)
 	for (size_t i = 0; i < core->sources_count; i++)
 		rows *= source_rows(count, &core->sources[i]);
 	sqlite_each_expression(core, count_subquery, count);
-	if (rows >= BOMB_ROWS)
+	if (rows >= BOMB_QUERY_ROWS)
 		report(count, core->sources_count > 0 ? core->sources[0].offset : 0,
 		       "rows that multiply without end");
 	return rows;
@@ -206,7 +204,7 @@ static double cte_rows(struct count *count, const struct sqlite_cte *cte)
 			continue;
 		bool known = plain_number(cte->select->limit, &limit);
 		bool hidden = cte->select->limit && !known; /* below 0 there is none */
-		if ((count->check_ends || hidden) && !(known && limit < LIMIT_ROWS) && !core_ends(core))
+		if ((count->check_ends || hidden) && !(known && limit < BOMB_CALL_ROWS) && !core_ends(core))
 			report(count, cte->select->offset, "recursion without a bound");
 		recursive = true;
 		find_levels(core->where, &levels);
@@ -232,7 +230,7 @@ static double with_rows(struct count *count, const struct sqlite_select *select,
 	const struct sqlite_cte *cte = &select->ctes[next];
 	struct seen seen = { cte->name, 1, count->seen };
 	seen.rows = cte_rows(count, cte);
-	if (seen.rows >= BOMB_ROWS)
+	if (seen.rows >= BOMB_QUERY_ROWS)
 		report(count, cte->select->offset, "a recursion of too many rows");
 	count->seen = &seen;
 	double rows = with_rows(count, select, next + 1);

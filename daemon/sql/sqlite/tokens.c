@@ -1,12 +1,12 @@
 #include "sql/sqlite/tokens.h"
 
+#include "sql/bomb_limits.h"
 #include "sql/scan.h"
 
 #include <ctype.h>
 #include <strings.h>
 
-#define BOMB_BYTES 1e6
-#define MAX_NAMES  1000
+#define MAX_NAMES 1000
 
 static struct scan_token first_token(str_t sql)
 {
@@ -50,7 +50,7 @@ static double largest_number(str_t sql, struct scan_token token)
 	double largest = 0;
 	for (size_t i = token.offset; i < token.offset + token.len; i++) {
 		if (sql.ptr[i] == '*')
-			return BOMB_BYTES;
+			return BOMB_CALL_BYTES;
 		if (!isdigit((unsigned char)sql.ptr[i]))
 			continue;
 		char *end;
@@ -73,7 +73,7 @@ static void check_size(str_t sql, struct scan_token call, struct violations *vio
 	struct scan_token close = after(sql, argument);
 	bool small = argument.kind == (blob ? SCAN_NUMBER : SCAN_STRING) &&
 		     (scan_is_char(sql, close, ')') || (format && scan_is_char(sql, close, ',')));
-	if (!small || largest_number(sql, argument) >= BOMB_BYTES)
+	if (!small || largest_number(sql, argument) >= BOMB_CALL_BYTES)
 		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)call.offset,
 			       STR_FMT " of a size that is huge or not known",
 			       STR_ARG(token_name(sql, call)));

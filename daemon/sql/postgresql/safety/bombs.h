@@ -2,20 +2,15 @@
  * Resource bombs: how many rows and bytes the constants of a query ask for, and recursion without a bound.
  *
  * Estimates from what the text decides (constants.h); what depends on data counts as 1 and is left to
- * the statement timeout. A series of a million rows passes: each day of 2,700 years, each minute of nearly
- * two. Pure.
+ * the statement timeout. Pure.
  */
 #pragma once
 
 #include "sql/postgresql/safety/constants.h" // first: see pg_nodes.h
 
-#define BOMB_CALL_ROWS	  1e6 /* of one set-returning call */
-#define BOMB_QUERY_ROWS	  1e7 /* of all set-returning calls of a query multiplied */
-#define BOMB_CALL_BYTES	  1e6 /* of one value */
-#define BOMB_ROW_BYTES	  1e5 /* of one value, where a table is read: for each of its rows */
-#define BOMB_QUERY_BYTES  1e8 /* of values times their rows */
+#include "sql/bomb_limits.h"
+
 #define BOMB_SMALL_BYTES  1e3 /* of one value: below, it is not added to others of the query */
-#define BOMB_WORK	  1e9 /* steps of one call that goes through a text for each place in another */
 #define BOMB_DIGITS	  2e4 /* of a number */
 #define BOMB_CATALOG_ROWS 100 /* of a relation of the system that nothing joins to others: at least */
 
