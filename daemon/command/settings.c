@@ -54,6 +54,7 @@ static struct sql_policy policy_of(const struct config_target *target, struct ar
 	return (struct sql_policy){ .user_functions = (enum sql_user_functions)target->user_functions,
 				    .allowed_functions = allowed,
 				    .allowed_functions_count = functions,
+				    .refuse_foreign_tables = target->foreign_tables == CONFIG_FOREIGN_REFUSE,
 				    .double_quotes_are_names = !target->double_quoted_strings,
 				    .required_columns = required,
 				    .required_columns_count = columns };

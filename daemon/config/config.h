@@ -11,6 +11,7 @@ enum config_delivery { CONFIG_EXACTLY_ONCE, CONFIG_AT_LEAST_ONCE };
 enum config_wire_format { CONFIG_SINGLE_OBJECT, CONFIG_CONFLUENT, CONFIG_JSON };
 enum config_engine { CONFIG_POSTGRESQL, CONFIG_SQLITE, CONFIG_MARIADB, CONFIG_MONGODB };
 enum config_user_functions { CONFIG_FUNCTIONS_NON_VOLATILE, CONFIG_FUNCTIONS_NONE, CONFIG_FUNCTIONS_LIST };
+enum config_foreign_tables { CONFIG_FOREIGN_READ, CONFIG_FOREIGN_REFUSE };
 enum config_large_results { CONFIG_TRUNCATE, CONFIG_STREAM };
 enum config_provider { CONFIG_OPENAI, CONFIG_ANTHROPIC };
 enum config_saturated { CONFIG_SATURATED_SKIP, CONFIG_SATURATED_WAIT };
@@ -74,6 +75,7 @@ struct config_target {
 	int64_t catalog_ttl_s;
 	enum config_user_functions user_functions;
 	struct conf_strings allowed_functions;
+	enum config_foreign_tables foreign_tables;
 	bool double_quoted_strings;
 	struct conf_strings required_columns; /* "table.column" or "schema.table.column" */
 };

@@ -4,6 +4,7 @@ static const char *const deliveries[] = { "exactly_once", "at_least_once", NULL 
 static const char *const wire_formats[] = { "single_object", "confluent", "json", NULL };
 static const char *const engines[] = { "postgresql", "sqlite", "mariadb", "mongodb", NULL };
 static const char *const user_functions[] = { "non_volatile", "none", "list", NULL };
+static const char *const foreign_tables[] = { "read", "refuse", NULL };
 static const char *const large_results[] = { "truncate", "stream", NULL };
 static const char *const providers[] = { "openai", "anthropic", NULL };
 static const char *const saturated[] = { "skip", "wait", NULL };

@@ -95,6 +95,7 @@ struct sql_policy {
 	size_t allowed_functions_count;
 	const struct sql_required_column *required_columns;
 	size_t required_columns_count;
+	bool refuse_foreign_tables;   /* all of them; else those that reach into the server itself */
 	bool double_quotes_are_names; /* SQLite: text in double quotes is never a string */
 };
 

@@ -67,7 +67,7 @@ struct catalog_relation *catalog_add_relation(struct catalog_builder *builder,
 					      struct catalog_relation relation, struct type_list uses)
 {
 	struct relation_draft *draft = ARENA_NEW(builder->scratch, struct relation_draft);
-	*draft = (struct relation_draft){ relation, uses };
+	*draft = (struct relation_draft){ .relation = relation, .uses = uses };
 	draft->relation.is_system =
 		builder->catalog->dialect == SQL_POSTGRESQL && catalog_is_system(relation.schema);
 	push(builder, &builder->relations, draft);

@@ -2,6 +2,8 @@
 
 #include "sql/diagnostics.h"
 
+#include <strings.h>
+
 struct catalog *catalog_ref(const struct catalog *catalog)
 {
 	if (!catalog)
@@ -232,6 +234,23 @@ const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id s
 {
 	const struct catalog_cast *found = id_table_get(&catalog->cast_index, cast_key(source, target));
 	return found || !catalog->base ? found : catalog_cast(catalog->base, source, target);
+}
+
+enum foreign_access catalog_foreign_option(str_t name)
+{
+	static const struct {
+		const char *name;
+		enum foreign_access access;
+	} options[] = {
+#define FOREIGN_OPTION(name, access) { (name), FOREIGN_##access },
+#include "sql/catalog/foreign_options.def"
+#undef FOREIGN_OPTION
+	};
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+		if (name.len == strlen(options[i].name) &&
+		    strncasecmp(name.ptr, options[i].name, name.len) == 0)
+			return options[i].access;
+	return FOREIGN_SYSTEM;
 }
 
 str_t catalog_gap(const struct catalog *catalog)

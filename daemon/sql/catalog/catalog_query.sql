@@ -2,7 +2,7 @@
 -- reads it. Rows are arrays, to keep the text small; a schema that is null is pg_catalog, a language that is
 -- null is internal. Types are named by their OIDs, which the reader replaces; lists of them are texts with
 -- spaces between. Volatilities i, s, v: the worst of several is their maximum.
-WITH namespaces AS (
+WITH RECURSIVE namespaces AS (
   SELECT oid, nspname, NULLIF(nspname, 'pg_catalog') AS shown, nspname IN ('pg_catalog', 'information_schema') AS system
   FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_(toast|temp)'
 ),
@@ -104,6 +104,22 @@ key_rows AS (
   WHERE i.indisunique AND i.indisvalid AND i.indisready AND i.indislive AND i.indpred IS NULL AND i.indexprs IS NULL
   GROUP BY i.indrelid
 ),
+-- Foreign tables and all whose rows are also theirs, with the names of the options of table, server and wrapper.
+lineage (descendant, ancestor) AS (
+  SELECT ftrelid, ftrelid FROM pg_catalog.pg_foreign_table
+  UNION
+  SELECT l.descendant, h.inhparent FROM lineage l JOIN pg_catalog.pg_inherits h ON h.inhrelid = l.ancestor
+),
+foreign_options AS (
+  SELECT l.ancestor, COALESCE(pg_catalog.string_agg(DISTINCT o.option_name, ' '), '') AS names
+  FROM lineage l
+  JOIN pg_catalog.pg_foreign_table t ON t.ftrelid = l.descendant
+  JOIN pg_catalog.pg_foreign_server s ON s.oid = t.ftserver
+  JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw
+  LEFT JOIN LATERAL pg_catalog.pg_options_to_table(
+    pg_catalog.array_cat(pg_catalog.array_cat(t.ftoptions, s.srvoptions), w.fdwoptions)) o ON true
+  GROUP BY l.ancestor
+),
 relation_rows AS (
   SELECT n.nspname, c.relname, pg_catalog.json_build_array(
            n.shown, c.relname,
@@ -122,12 +138,13 @@ relation_rows AS (
             FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
            k.keys,
            CASE WHEN c.relkind IN ('v', 'm') AND NOT n.system THEN pg_catalog.pg_get_viewdef(c.oid) END,
-           u.types) AS line
+           u.types, o.names) AS line
   FROM pg_catalog.pg_class c
   JOIN namespaces n ON n.oid = c.relnamespace
   LEFT JOIN key_rows k ON k.indrelid = c.oid
   LEFT JOIN expression_calls x ON x.class = 'r' AND x.object = c.oid AND c.relrowsecurity
   LEFT JOIN expression_types u ON u.class = 'r' AND u.object = c.oid AND c.relrowsecurity
+  LEFT JOIN foreign_options o ON o.ancestor = c.oid
   WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
 ),
 function_rows AS (

@@ -13,6 +13,10 @@
 /* Broad kind of a type, where comparisons are surely wrong or right; OTHER claims nothing. */
 enum type_category { TYPE_OTHER, TYPE_INTEGER, TYPE_NUMERIC, TYPE_TEXT, TYPE_BOOLEAN, TYPE_TEMPORAL };
 
+/* Volatilities are 'i' immutable, 's' stable, 'v' volatile, and of what is made of things that the catalog
+ * lacks: not known. In this order the worst of several is their maximum. */
+#define VOLATILITY_UNKNOWN 'u'
+
 /*
  * A type of the catalog. PostgreSQL's own types have the ids that they have there (the constants of
  * catalog/pg_type_d.h); those which its own initialisation numbers follow from 10000, all others from 16384,
@@ -68,9 +72,22 @@ struct catalog_key {
 	bool nulls_not_distinct; /* two NULLs are equal to it */
 };
 
+/* What a read of a foreign table does, as far as its options tell. The worst of several is their maximum. */
+enum foreign_access {
+	FOREIGN_NONE,	 /* no foreign table */
+	FOREIGN_SYSTEM,	 /* reads another system */
+	FOREIGN_UNKNOWN, /* the catalog lacks its server */
+	FOREIGN_FILE,	 /* reads a file of the server */
+	FOREIGN_PROGRAM, /* runs a program on the server */
+};
+
+/* By the name of one option of a table, its server or its wrapper. */
+enum foreign_access catalog_foreign_option(str_t name);
+
 struct catalog_relation {
 	str_t schema;
 	str_t name;
+	enum foreign_access foreign; /* also of one whose children or partitions are foreign */
 	char kind; /* relkind: r table, p partitioned table, v view, m materialized view, f foreign table, S
 		      sequence */
 	bool is_view;	/* also a materialized one */

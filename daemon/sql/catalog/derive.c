@@ -31,7 +31,7 @@ static const struct {
 
 char catalog_worse(char a, char b)
 {
-	return a > b ? a : b; /* 'i' < 's' < 'v' */
+	return a > b ? a : b; /* 'i' < 's' < VOLATILITY_UNKNOWN < 'v' */
 }
 
 static bool is_plain_name(str_t name)

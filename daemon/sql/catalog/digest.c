@@ -46,6 +46,7 @@ static void write_relation(struct buf *buf, const struct catalog_relation *relat
 	write_text(buf, relation->definition);
 	buf_append_char(buf, relation->kind);
 	buf_append_char(buf, relation->volatility);
+	buf_append_u32(buf, relation->foreign);
 	WRITE_FLAGS(buf, relation->is_view, relation->is_open, relation->is_public, relation->may_read,
 		    relation->has_children);
 	buf_append_u32(buf, relation->row_type);

@@ -89,9 +89,23 @@ struct type_draft {
 	struct type_list uses;
 };
 
+/* What a read of a relation from a file runs besides what is written (sql_reads.c). */
+struct relation_reads {
+	bool has_row_security;
+	char policies; /* the worst volatility of its policies for reading */
+	struct type_list uses;
+	const struct catalog_relation **read; /* by its policies */
+	size_t read_count;
+	size_t read_capacity;
+	struct relation_draft **parents; /* reading those reads it, too */
+	size_t parents_count;
+	size_t parents_capacity;
+};
+
 struct relation_draft {
 	struct catalog_relation relation;
 	struct type_list uses;
+	struct relation_reads reads;
 };
 
 struct function_draft {

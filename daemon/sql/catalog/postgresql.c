@@ -25,7 +25,8 @@ enum {
 	RELATION_COLUMNS,
 	RELATION_KEYS,
 	RELATION_DEFINITION,
-	RELATION_USES
+	RELATION_USES,
+	RELATION_FOREIGN /* of what is, or has children that are: names of options */
 };
 enum { COLUMN_NAME, COLUMN_TYPE, COLUMN_NOT_NULL };
 enum { KEY_TRAITS /* p or u, then i: immediate, n: NULLs are not distinct */, KEY_COLUMNS };
@@ -271,6 +272,21 @@ static void add_row_type(struct row *row, const struct catalog_relation *relatio
 			       (struct type_list){ 0 });
 }
 
+/* Names with single spaces between them; absent: no foreign table. */
+static enum foreign_access foreign_at(struct row *row, size_t field)
+{
+	str_t names = optional_text(row, field);
+	enum foreign_access worst = str_present(names) ? FOREIGN_SYSTEM : FOREIGN_NONE;
+	for (size_t at = 0; str_present(names) && at < names.len;) {
+		const char *space = memchr(names.ptr + at, ' ', names.len - at);
+		size_t end = space ? (size_t)(space - names.ptr) : names.len;
+		enum foreign_access access = catalog_foreign_option((str_t){ names.ptr + at, end - at });
+		worst = access > worst ? access : worst;
+		at = end + 1;
+	}
+	return worst;
+}
+
 static bool add_relation(struct catalog_builder *builder, const json_t *fields)
 {
 	struct row row = { builder, fields, false };
@@ -284,7 +300,8 @@ static bool add_relation(struct catalog_builder *builder, const json_t *fields)
 					     .may_read = has_trait(traits, 2, 'x'),
 					     .has_children = has_trait(traits, 2, 'c'),
 					     .row_type = id_at(&row, RELATION_ROW_TYPE),
-					     .definition = optional_text(&row, RELATION_DEFINITION) };
+					     .definition = optional_text(&row, RELATION_DEFINITION),
+					     .foreign = foreign_at(&row, RELATION_FOREIGN) };
 	relation.columns = columns_at(&row, RELATION_COLUMNS, &relation.columns_count);
 	read_keys(&row, &relation);
 	struct type_list uses = ids_at(&row, RELATION_USES);

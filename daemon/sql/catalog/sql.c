@@ -241,6 +241,32 @@ static void note_extension(struct sql_compiler *compiler, const CreateExtensionS
 				 "the catalog does not have what extension \"%s\" creates", create->extname);
 }
 
+static void add_foreign_table(struct sql_compiler *compiler, const CreateForeignTableStmt *create)
+{
+	sql_add_table(compiler, &create->base, 'f');
+	struct catalog_relation *relation = sql_added_relation(compiler, create->base.relation);
+	if (relation)
+		sql_set_foreign(compiler, relation, create->servername, create->options);
+}
+
+/* Where the rows of foreign tables come from. */
+static void compile_foreign(struct sql_compiler *compiler, const Node *statement)
+{
+	if (IsA(statement, CreateFdwStmt)) {
+		const CreateFdwStmt *create = (const CreateFdwStmt *)statement;
+		sql_add_foreign_wrapper(compiler, create->fdwname, create->options);
+	} else if (IsA(statement, AlterFdwStmt)) {
+		const AlterFdwStmt *alter = (const AlterFdwStmt *)statement;
+		sql_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
+	} else if (IsA(statement, CreateForeignServerStmt)) {
+		const CreateForeignServerStmt *create = (const CreateForeignServerStmt *)statement;
+		sql_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
+	} else if (IsA(statement, AlterForeignServerStmt)) {
+		const AlterForeignServerStmt *alter = (const AlterForeignServerStmt *)statement;
+		sql_add_foreign_server(compiler, alter->servername, NULL, alter->options);
+	}
+}
+
 /* Types, functions and what is made of them. */
 static void compile_object(struct sql_compiler *compiler, const Node *statement)
 {
@@ -279,6 +305,7 @@ static void compile_object(struct sql_compiler *compiler, const Node *statement)
 		sql_add_range(compiler, (const CreateRangeStmt *)statement);
 		break;
 	default:
+		compile_foreign(compiler, statement);
 		break;
 	}
 }
@@ -292,7 +319,7 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		sql_add_table(compiler, (const CreateStmt *)statement, 'r');
 		break;
 	case T_CreateForeignTableStmt:
-		sql_add_table(compiler, &((const CreateForeignTableStmt *)statement)->base, 'f');
+		add_foreign_table(compiler, (const CreateForeignTableStmt *)statement);
 		break;
 	case T_AlterTableStmt:
 		sql_alter_table(compiler, (const AlterTableStmt *)statement);
@@ -302,6 +329,15 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		break;
 	case T_CreateSeqStmt:
 		sql_add_sequence(compiler, (const CreateSeqStmt *)statement);
+		break;
+	case T_CreatePolicyStmt:
+		sql_add_policy(compiler, (const CreatePolicyStmt *)statement);
+		break;
+	case T_AlterPolicyStmt:
+		sql_alter_policy(compiler, (const AlterPolicyStmt *)statement);
+		break;
+	case T_RuleStmt:
+		sql_add_rule(compiler, (const RuleStmt *)statement, text);
 		break;
 	case T_ViewStmt:
 		add_view(compiler, (const ViewStmt *)statement, text);
@@ -373,6 +409,7 @@ err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_d
 	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);
 	catalog_add_schema(&compiler.builder, DEFAULT_SCHEMA);
 	compile_text(&compiler);
+	sql_finish_reads(&compiler);
 	err_t err = compiler.failed ? ERR_CATALOG_SYNTAX
 				    : catalog_finish(&compiler.builder, text, ret_catalog, detail);
 	parse_end(&compiler.parsed);

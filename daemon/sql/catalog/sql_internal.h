@@ -8,12 +8,21 @@
 
 #include "sql/catalog/internal.h"
 
+/* A foreign server or a foreign-data wrapper. */
+struct foreign_place {
+	const char *name;
+	bool is_server;
+	enum foreign_access access;
+	struct foreign_place *next;
+};
+
 struct sql_compiler {
 	struct catalog_builder builder; /* live: its scratch memory is also the compiler's */
 	str_t text;			/* of the file, without what is only psql's */
 	size_t offset;			/* of the statement that is being compiled */
 	str_t schema;			/* where unqualified names are created */
 	type_id next_type;
+	struct foreign_place *places;
 	struct parsed_statement parsed; /* what was added points at its nodes */
 	bool failed;			/* `detail` says why */
 	struct err_detail *detail;
@@ -57,12 +66,24 @@ void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alte
 void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create);
 void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define);
 
-/* What an expression runs that is kept with an object: the worst volatility of its calls and operators, and
- * the types that it casts to. */
+/* What an expression runs that is kept with an object. */
+struct sql_runs {
+	char volatility; /* the worst of its calls and operators; VOLATILITY_UNKNOWN: the catalog lacks one */
+	type_id *types;	 /* that it casts to */
+	size_t types_count;
+	size_t types_capacity;
+	const struct catalog_relation **relations; /* that it reads */
+	size_t relations_count;
+	size_t relations_capacity;
+};
+
+struct sql_runs sql_expression_runs(struct sql_compiler *compiler, const Node *expression);
+
+/* The worst volatility of calls and operators, and the types that are cast to. */
 char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses);
 
-/* The worst volatility of the functions of that name ('v': there is none) and the result that they agree on.
- */
+/* The worst volatility of the functions of that name (VOLATILITY_UNKNOWN: there is none) and the result that
+ * they agree on. */
 char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result);
 
 /* sql_tables.c */
@@ -73,6 +94,27 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 
 /* The columns, keys and row type of a new relation, or of a view that is replaced. */
 void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation relation, bool may_replace);
+
+/* What the file has defined by that name so far, or NULL. */
+struct catalog_relation *sql_added_relation(struct sql_compiler *compiler, const RangeVar *name);
+
+/* sql_reads.c: what a read of a relation runs without a word of it in the query. */
+void sql_add_policy(struct sql_compiler *compiler, const CreatePolicyStmt *create);
+void sql_alter_policy(struct sql_compiler *compiler, const AlterPolicyStmt *alter);
+void sql_set_row_security(struct catalog_relation *relation, bool enabled);
+/* ON SELECT: the relation is a view on the rule's query. `text`: the statement's own. */
+void sql_add_rule(struct sql_compiler *compiler, const RuleStmt *rule, str_t text);
+/* The child's rows belong to the parent's. */
+void sql_note_child(struct sql_compiler *compiler, const RangeVar *parent, struct catalog_relation *child);
+void sql_add_foreign_wrapper(struct sql_compiler *compiler, const char *name, const List *options);
+/* `wrapper` may be NULL: it is known from before. */
+void sql_add_foreign_server(struct sql_compiler *compiler, const char *name, const char *wrapper,
+			    const List *options);
+/* `server` may be NULL: it is known from before. */
+void sql_set_foreign(struct sql_compiler *compiler, struct catalog_relation *relation, const char *server,
+		     const List *options);
+/* Once all statements are compiled. */
+void sql_finish_reads(struct sql_compiler *compiler);
 
 /* sql_functions.c */
 void sql_add_function(struct sql_compiler *compiler, const CreateFunctionStmt *create);
@@ -88,3 +130,6 @@ str_t sql_without_psql(str_t text, struct arena *arena);
 /* The query of a statement that keeps one behind AS, without what stands behind it in WITH … when it
  * `has_suffix`. */
 str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena);
+
+/* The query of CREATE RULE … ON SELECT, which stands behind INSTEAD. */
+str_t sql_rule_query(str_t statement, struct arena *arena);

@@ -152,15 +152,6 @@ static void copy_like(struct table *table, const TableLikeClause *like)
 		copy_keys(table, relation);
 }
 
-static void mark_parent(struct sql_compiler *compiler, const RangeVar *parent)
-{
-	str_t schema = parent->schemaname ? str_from(parent->schemaname) : compiler->schema;
-	struct catalog_relation *relation =
-		catalog_added_relation(&compiler->builder, schema, str_from(parent->relname));
-	if (relation)
-		relation->has_children |= relation->kind != 'p';
-}
-
 static void copy_typed(struct table *table, const TypeName *name)
 {
 	const struct catalog_type *type =
@@ -180,7 +171,6 @@ static void copy_parents(struct table *table, const CreateStmt *create)
 		copy_columns(table, parent);
 		if (create->partbound)
 			copy_keys(table, parent);
-		mark_parent(table->compiler, lfirst_node(RangeVar, cell));
 	}
 	if (create->ofTypename)
 		copy_typed(table, create->ofTypename);
@@ -210,6 +200,12 @@ static bool is_there(const struct sql_compiler *compiler, const RangeVar *name)
 	return catalog_relation(compiler->builder.catalog,
 				sql_schema_of(compiler, str_from(name->schemaname)),
 				str_from(name->relname)) != NULL;
+}
+
+struct catalog_relation *sql_added_relation(struct sql_compiler *compiler, const RangeVar *name)
+{
+	return catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
+				      str_from(name->relname));
 }
 
 void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind)
@@ -245,6 +241,8 @@ void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char
 				 .keys = table.keys.items,
 				 .keys_count = table.keys.count },
 			 false);
+	foreach(cell, create->inhRelations) sql_note_child(compiler, lfirst_node(RangeVar, cell),
+							   sql_added_relation(compiler, create->relation));
 }
 
 /* --- changes --- */
@@ -290,7 +288,18 @@ static void change_column(struct table *table, const AlterTableCmd *command)
 	}
 }
 
-static void alter(struct table *table, const AlterTableCmd *command)
+static void note_child(struct sql_compiler *compiler, const RangeVar *altered, const AlterTableCmd *command)
+{
+	const Node *other = command->def;
+	if (IsA(other, PartitionCmd))
+		sql_note_child(compiler, altered,
+			       sql_added_relation(compiler, ((const PartitionCmd *)other)->name));
+	else if (IsA(other, RangeVar))
+		sql_note_child(compiler, (const RangeVar *)other, sql_added_relation(compiler, altered));
+}
+
+static void alter(struct table *table, struct catalog_relation *relation, const AlterTableStmt *statement,
+		  const AlterTableCmd *command)
 {
 	switch (command->subtype) {
 	case AT_AddConstraint:
@@ -307,6 +316,17 @@ static void alter(struct table *table, const AlterTableCmd *command)
 	case AT_AlterColumnType:
 		change_column(table, command);
 		break;
+	case AT_AttachPartition:
+	case AT_AddInherit:
+		note_child(table->compiler, statement->relation, command);
+		break;
+	case AT_GenericOptions:
+		sql_set_foreign(table->compiler, relation, NULL, (const List *)command->def);
+		break;
+	case AT_EnableRowSecurity:
+	case AT_DisableRowSecurity:
+		sql_set_row_security(relation, command->subtype == AT_EnableRowSecurity);
+		break;
 	case AT_DropColumn:
 		sql_fail(table->compiler, "a column that is dropped again cannot be followed: leave it out");
 		break;
@@ -317,23 +337,19 @@ static void alter(struct table *table, const AlterTableCmd *command)
 
 void sql_alter_table(struct sql_compiler *compiler, const AlterTableStmt *statement)
 {
-	struct catalog_relation *relation = catalog_added_relation(
-		&compiler->builder, sql_schema_of(compiler, str_from(statement->relation->schemaname)),
-		str_from(statement->relation->relname));
+	struct catalog_relation *relation = sql_added_relation(compiler, statement->relation);
 	const ListCell *cell;
 	if (!relation)
 		return;
 	struct table table = open_table(compiler, relation);
-	foreach(cell, statement->cmds) alter(&table, lfirst_node(AlterTableCmd, cell));
+	foreach(cell, statement->cmds) alter(&table, relation, statement, lfirst_node(AlterTableCmd, cell));
 	close_table(&table, relation);
 }
 
 /* Only a unique index over plain columns of all rows says something about these. */
 void sql_add_index(struct sql_compiler *compiler, const IndexStmt *create)
 {
-	struct catalog_relation *relation = catalog_added_relation(
-		&compiler->builder, sql_schema_of(compiler, str_from(create->relation->schemaname)),
-		str_from(create->relation->relname));
+	struct catalog_relation *relation = sql_added_relation(compiler, create->relation);
 	const ListCell *cell;
 	if (!relation || !create->unique || create->whereClause)
 		return;

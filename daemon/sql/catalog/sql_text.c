@@ -169,3 +169,14 @@ str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena)
 		stop--;
 	return arena_text(arena, statement.ptr + start, stop - start);
 }
+
+str_t sql_rule_query(str_t statement, struct arena *arena)
+{
+	size_t start = statement.len;
+	for (size_t at = 0, end; at < statement.len && start == statement.len; at = end) {
+		end = skip_token(statement, at);
+		if (is_at(statement, at, end, "instead"))
+			start = end;
+	}
+	return arena_text(arena, statement.ptr + start, statement.len - start);
+}

@@ -371,11 +371,8 @@ void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
 
 struct expression_walk {
 	struct sql_compiler *compiler;
-	char volatility;
+	struct sql_runs runs;
 	unsigned depth;
-	type_id *types;
-	size_t types_count;
-	size_t types_capacity;
 };
 
 char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result)
@@ -383,7 +380,7 @@ char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name nam
 	size_t count;
 	const struct catalog_function *const *functions =
 		catalog_functions(compiler->builder.catalog, name.schema, name.name, &count);
-	char volatility = count > 0 ? 'i' : 'v';
+	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
 	*ret_result = count > 0 ? functions[0]->result_type : TYPE_UNSURE;
 	for (size_t i = 0; i < count; i++) {
 		volatility = catalog_worse(volatility, functions[i]->volatility);
@@ -398,7 +395,7 @@ static char operators_volatility(struct sql_compiler *compiler, struct sql_name 
 	size_t count;
 	const struct catalog_operator *const *operators =
 		catalog_operators(compiler->builder.catalog, name.schema, name.name, &count);
-	char volatility = count > 0 ? 'i' : 'v';
+	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
 	for (size_t i = 0; i < count; i++)
 		volatility = catalog_worse(volatility, operators[i]->volatility);
 	return volatility;
@@ -413,39 +410,63 @@ static char operators_of_node(struct sql_compiler *compiler, const A_Expr *expr)
 			     operators_volatility(compiler, (struct sql_name){ .name = STR("<=") }));
 }
 
+static void note_relation(struct expression_walk *walk, const RangeVar *range)
+{
+	const struct catalog *catalog = walk->compiler->builder.catalog;
+	const struct catalog_relation *relation =
+		range->schemaname
+			? catalog_relation(catalog, str_from(range->schemaname), str_from(range->relname))
+			: catalog_relation_on_path(catalog, str_from(range->relname));
+	if (relation)
+		ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.relations, walk->runs.relations_count,
+			   walk->runs.relations_capacity, relation);
+}
+
+static void note_cast(struct expression_walk *walk, const TypeCast *cast)
+{
+	type_id id = sql_type_of(walk->compiler, cast->typeName).id;
+	ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.types, walk->runs.types_count,
+		   walk->runs.types_capacity, id);
+}
+
 static bool visit_expression(const Node *node, void *context)
 {
 	struct expression_walk *walk = context;
 	type_id result;
 	char volatility = 'i';
 	if (walk->depth == TYPE_NESTING_MAX) {
-		walk->volatility = 'v';
+		walk->runs.volatility = 'v';
 		return false;
 	}
-	if (IsA(node, FuncCall)) {
+	if (IsA(node, FuncCall))
 		volatility = sql_functions_volatility(
 			walk->compiler, sql_name_of(((const FuncCall *)node)->funcname), &result);
-	} else if (IsA(node, A_Expr)) {
+	else if (IsA(node, A_Expr))
 		volatility = operators_of_node(walk->compiler, (const A_Expr *)node);
-	} else if (IsA(node, TypeCast)) {
-		type_id id = sql_type_of(walk->compiler, ((const TypeCast *)node)->typeName).id;
-		ARENA_PUSH(walk->compiler->builder.scratch, walk->types, walk->types_count,
-			   walk->types_capacity, id);
-	} else if (IsA(node, SQLValueFunction) || IsA(node, SubLink)) {
+	else if (IsA(node, TypeCast))
+		note_cast(walk, (const TypeCast *)node);
+	else if (IsA(node, RangeVar))
+		note_relation(walk, (const RangeVar *)node);
+	else if (IsA(node, SQLValueFunction) || IsA(node, SubLink))
 		volatility = 's';
-	}
-	walk->volatility = catalog_worse(walk->volatility, volatility);
+	walk->runs.volatility = catalog_worse(walk->runs.volatility, volatility);
 	walk->depth++;
 	bool all = node_children(node, visit_expression, walk);
 	walk->depth--;
 	return all;
 }
 
-char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses)
+struct sql_runs sql_expression_runs(struct sql_compiler *compiler, const Node *expression)
 {
-	struct expression_walk walk = { .compiler = compiler, .volatility = 'i' };
+	struct expression_walk walk = { .compiler = compiler, .runs = { .volatility = 'i' } };
 	if (expression)
 		(void)visit_expression(expression, &walk);
-	*uses = (struct type_list){ walk.types, walk.types_count };
-	return walk.volatility;
+	return walk.runs;
+}
+
+char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses)
+{
+	struct sql_runs runs = sql_expression_runs(compiler, expression);
+	*uses = (struct type_list){ runs.types, runs.types_count };
+	return runs.volatility;
 }

@@ -162,6 +162,7 @@ static void target_and_judge_defaults(void **state)
 	assert_int_equal(target->truth_cache_ttl_s, 60);
 	assert_int_equal(target->catalog_ttl_s, 300);
 	assert_int_equal(target->user_functions, CONFIG_FUNCTIONS_NON_VOLATILE);
+	assert_int_equal(target->foreign_tables, CONFIG_FOREIGN_READ);
 	assert_int_equal(config->judge.provider, CONFIG_OPENAI);
 	assert_int_equal(config->judge.timeout_ms, 30000);
 	assert_number(config->judge.sample_rate, 1);
@@ -186,7 +187,8 @@ static void values_of_every_type(void **state)
 		"targets = ( { name = \"a\"; engine = \"postgresql\"; dsn = \"host=h passfile=/p\";\n"
 		"  max_result_bytes = 4294967296; worker_memory_bytes = 0x200000000; large_results = "
 		"\"truncate\";\n"
-		"  user_functions = \"list\"; allowed_functions = [ \"f\", \"g\" ];\n"
+		"  foreign_tables = \"refuse\"; user_functions = \"list\"; allowed_functions = [ \"f\", "
+		"\"g\" ];\n"
 		"  required_columns = ( \"t.c\", \"s.t.c\" ); } );\n"
 		"confidence: { factors = ( \"generator\" ); thresholds: { high = 1; medium = 0.5; }; };\n"
 		"retrieval: { rrf_scale = 61; weights: { top = 0.25; gap = 0.25; }; };\n"
@@ -199,6 +201,7 @@ static void values_of_every_type(void **state)
 	assert_int_equal(config->targets[0].worker_memory_bytes, 8589934592);
 	assert_int_equal(config->targets[0].large_results, CONFIG_TRUNCATE);
 	assert_int_equal(config->targets[0].user_functions, CONFIG_FUNCTIONS_LIST);
+	assert_int_equal(config->targets[0].foreign_tables, CONFIG_FOREIGN_REFUSE);
 	assert_int_equal(config->targets[0].allowed_functions.count, 2);
 	assert_string_equal(config->targets[0].allowed_functions.items[1], "g");
 	assert_string_equal(config->targets[0].required_columns.items[1], "s.t.c");

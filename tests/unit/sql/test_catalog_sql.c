@@ -238,7 +238,7 @@ static void knows_user_objects(void **state)
 	const struct catalog_function *const *rank =
 		catalog_functions(catalog, STR_NONE, STR("rank_of"), &count);
 	assert_true(rank[0]->aggregate == 'o' && rank[0]->direct_arguments == 1 && rank[0]->arguments == 2);
-	assert_int_equal(rank[0]->volatility, 'v'); /* of a function that is not there */
+	assert_int_equal(rank[0]->volatility, VOLATILITY_UNKNOWN); /* of a function that is not there */
 	const struct catalog_function *const *twice =
 		catalog_functions(catalog, STR_NONE, STR("twice"), &count);
 	assert_true(twice[0]->is_variadic && twice[0]->variadic == 23 && twice[0]->returns_set);

@@ -156,6 +156,50 @@ static void test_extensions(void **state)
 	catalog = complete;
 }
 
+/* Objects that are made of what the file does not have. */
+static void test_made_of_unknowns(void **state)
+{
+	static const struct {
+		const char *sql;
+		enum sql_verdict verdict;
+	} cases[] = {
+		{ "SELECT id FROM guarded", SQL_UNKNOWN },
+		{ "SELECT id FROM plain", SQL_SAFE },
+		{ "SELECT id::checked FROM plain", SQL_UNKNOWN },
+		{ "SELECT id FROM plain WHERE id === 1", SQL_UNKNOWN },
+		{ "SELECT sums(id) FROM plain", SQL_UNKNOWN },
+		{ "SELECT id FROM guarded WHERE pg_sleep(1) IS NULL", SQL_UNSAFE },
+		{ "SELECT id FROM remote", SQL_UNKNOWN },
+		{ "SELECT id FROM parents", SQL_UNKNOWN },
+		{ "SELECT id FROM runs", SQL_UNSAFE },
+	};
+	struct catalog *outer = catalog;
+	(void)state;
+	assert_int_equal(
+		compile_catalog(
+			"CREATE TABLE plain (id int); CREATE TABLE guarded (id int, owner text);"
+			"ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;"
+			"CREATE POLICY p ON guarded USING (owner = auth.uid());"
+			"CREATE DOMAIN checked AS int CHECK (elsewhere.proves(VALUE));"
+			"CREATE OPERATOR === (FUNCTION = elsewhere.same, LEFTARG = int, RIGHTARG = int);"
+			"CREATE AGGREGATE sums(int) (SFUNC = elsewhere.adds, STYPE = int);"
+			"CREATE TABLE parents (id int);"
+			"CREATE FOREIGN TABLE remote () INHERITS (parents) SERVER elsewhere;"
+			"CREATE FOREIGN TABLE runs (id int) SERVER elsewhere OPTIONS (program 'id');"),
+		0);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(cases[i].sql, NULL, arena);
+		if (analysis.verdict != cases[i].verdict)
+			print_error("%s: %d\n", cases[i].sql, (int)analysis.verdict);
+		assert_int_equal(analysis.verdict, cases[i].verdict);
+		assert_true(analysis.verdict == SQL_SAFE || analysis.violations_count > 0 ||
+			    str_present(analysis.doubt));
+	}
+	catalog_unref(catalog);
+	catalog = outer;
+}
+
 static void test_relations(void **state)
 {
 	static const struct expectation cases[] = {
@@ -253,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_extensions),
+		cmocka_unit_test(test_made_of_unknowns),
 		cmocka_unit_test(test_relations),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_canonical_with_catalog),

@@ -1,5 +1,6 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
+#include "sql/catalog/internal.h"
 #include "sql/postgresql/resolve/type_coercion.h"
 #include "sql/postgresql/safety/paths.h"
 
@@ -33,8 +34,18 @@ static void judge_function(struct walk *walk, const struct called_function *func
 	}
 }
 
+/* Whether its checks are made of what the catalog does not have. */
+static bool is_doubtful(const struct walk *walk, type_id type)
+{
+	const struct catalog_type *found =
+		type >= TYPE_ID_USER ? catalog_type(walk->known.catalog, type) : NULL;
+	return found && found->volatility == VOLATILITY_UNKNOWN;
+}
+
 static void judge_type(struct walk *walk, type_id type, str_t name, int location)
 {
+	if (is_doubtful(walk, type))
+		doubt_name(walk, "a check of type", (struct qualified_name){ STR_NONE, name });
 	if (volatile_type(walk->volatiles, type))
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "conversion to " STR_FMT ", whose checks may have side effects",
@@ -344,6 +355,9 @@ static void judge_conversion(struct walk *walk, const struct resolved_cast *cast
 		refused = refused || cast->cast->volatility == 'v';
 	else if (cast->source == TYPE_UNSURE || cast->target == TYPE_UNSURE)
 		refused = refused || volatile_cast(walk->volatiles, cast->source, cast->target);
+	if (is_doubtful(walk, cast->target) || (cast->cast && cast->cast->volatility == VOLATILITY_UNKNOWN))
+		violations_doubt(walk->list, "a conversion of types is not known: " STR_FMT,
+				 STR_ARG(walk->known.gap));
 	if (refused)
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, cast->location,
 			       "a conversion of types may have side effects");

@@ -124,23 +124,32 @@ static bool policy_lists(const struct sql_policy *policy, const struct catalog_f
 	return false;
 }
 
-static bool overload_refused(const struct catalog_function *function, const struct sql_policy *policy,
-			     enum sql_violation_code *ret_code)
+static enum call_judgement by_volatility(char volatility)
+{
+	return volatility == 'i' || volatility == 's' ? CALL_ALLOWED
+	       : volatility == VOLATILITY_UNKNOWN     ? CALL_UNKNOWN
+						      : CALL_REFUSED;
+}
+
+static enum call_judgement judge_overload(const struct catalog_function *function,
+					  const struct sql_policy *policy, enum sql_violation_code *ret_code)
 {
 	if (function->is_system)
-		return system_refused(function->name, function->volatility, function->is_public, ret_code);
+		return system_refused(function->name, function->volatility, function->is_public, ret_code)
+			       ? CALL_REFUSED
+			       : CALL_ALLOWED;
 	enum sql_user_functions rule = policy ? policy->user_functions : SQL_USER_FUNCTIONS_NON_VOLATILE;
 	*ret_code = VIOLATION_VOLATILE_FUNCTION;
 	switch (rule) {
 	case SQL_USER_FUNCTIONS_NON_VOLATILE:
-		return function->volatility != 'i' && function->volatility != 's';
+		return by_volatility(function->volatility);
 	case SQL_USER_FUNCTIONS_LIST:
 		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
-		return !policy_lists(policy, function);
+		return policy_lists(policy, function) ? CALL_ALLOWED : CALL_REFUSED;
 	case SQL_USER_FUNCTIONS_NONE:
 	default:
 		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
-		return true;
+		return CALL_REFUSED;
 	}
 }
 
@@ -164,27 +173,33 @@ struct known_names known_names_of(const struct sql_request *request)
 	if (!catalog || catalog_dialect(catalog) != SQL_POSTGRESQL)
 		return (struct known_names){ catalog_builtin(), false, STR("there is no catalog") };
 	str_t gap = catalog_gap(catalog);
-	return (struct known_names){ catalog, !str_present(gap), gap };
+	if (str_present(gap))
+		return (struct known_names){ catalog, false, gap };
+	return (struct known_names){ catalog, true, STR("the catalog does not have all that it is made of") };
 }
 
-/* Any overload that could be meant. */
+/* Any overload that could be meant; CALL_UNKNOWN and not found: there is none. */
 static enum call_judgement judge_overloads(const struct called_function *function,
 					   const struct catalog *catalog, const struct sql_policy *policy,
-					   enum sql_violation_code *ret_code)
+					   enum sql_violation_code *ret_code, bool *ret_found)
 {
 	size_t count;
 	const struct catalog_function *const *overloads =
 		catalog_functions(catalog, function->name.schema, function->name.name, &count);
-	enum call_judgement judgement = CALL_UNKNOWN;
+	bool unknown = false;
+	*ret_found = false;
 	for (size_t i = 0; i < count; i++) {
 		if (function->arguments != ARGUMENTS_UNKNOWN &&
 		    !catalog_function_accepts(overloads[i], function->arguments))
 			continue;
-		judgement = CALL_ALLOWED;
-		if (!hidden(overloads, i) && overload_refused(overloads[i], policy, ret_code))
+		*ret_found = true;
+		enum call_judgement one =
+			hidden(overloads, i) ? CALL_ALLOWED : judge_overload(overloads[i], policy, ret_code);
+		if (one == CALL_REFUSED)
 			return CALL_REFUSED;
+		unknown = unknown || one == CALL_UNKNOWN;
 	}
-	return judgement;
+	return unknown || !*ret_found ? CALL_UNKNOWN : CALL_ALLOWED;
 }
 
 /* The name is a type's, to which f(x) and x.f convert. */
@@ -210,29 +225,31 @@ enum call_judgement function_judge(const struct called_function *function, const
 	if (dangerous_by_name(function->name, ret_code))
 		return CALL_REFUSED;
 	if (function->chosen)
-		return overload_refused(function->chosen, request->policy, ret_code) ? CALL_REFUSED
-										     : CALL_ALLOWED;
+		return judge_overload(function->chosen, request->policy, ret_code);
 	if (!request->catalog && builtin_refused(function->name, ret_code))
 		return CALL_REFUSED;
 	struct known_names known = known_names_of(request);
-	enum call_judgement judgement = judge_overloads(function, known.catalog, request->policy, ret_code);
-	if (judgement != CALL_UNKNOWN)
+	bool found;
+	enum call_judgement judgement =
+		judge_overloads(function, known.catalog, request->policy, ret_code, &found);
+	if (found)
 		return judgement;
 	bool open = !known.complete && function->certain && !may_convert(function, known.catalog);
 	return open ? CALL_UNKNOWN : CALL_ALLOWED;
 }
 
-bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
-		      enum sql_violation_code *ret_code)
+enum call_judgement operator_judge(const struct catalog_operator *op, const struct sql_policy *policy,
+				   enum sql_violation_code *ret_code)
 {
 	if (op->is_system)
-		return system_refused(op->name, op->volatility, op->is_public, ret_code);
+		return system_refused(op->name, op->volatility, op->is_public, ret_code) ? CALL_REFUSED
+											 : CALL_ALLOWED;
 	if (policy && policy->user_functions == SQL_USER_FUNCTIONS_NONE) {
 		*ret_code = VIOLATION_DANGEROUS_FUNCTION;
-		return true;
+		return CALL_REFUSED;
 	}
 	*ret_code = VIOLATION_VOLATILE_FUNCTION;
-	return op->volatility != 'i' && op->volatility != 's';
+	return by_volatility(op->volatility);
 }
 
 bool relation_secret(str_t schema, str_t name)

@@ -10,7 +10,8 @@
  * none, too, and go by their volatility otherwise.
  * - Where the resolution does not tell which overload is meant, each that could be meant has to be allowed.
  * - A name that a complete catalog does not have is an error of the query, not a violation. One that is
- *   neither built in nor in a catalog which may lack it (or there is none) cannot be judged: a doubt.
+ *   neither built in nor in a catalog which may lack it (or there is none) cannot be judged: a doubt. So are
+ *   those that are made of such.
  *
  * Pure; any thread.
  */
@@ -23,7 +24,7 @@
 struct known_names {
 	const struct catalog *catalog; /* the request's, else what every server has; never NULL */
 	bool complete;		       /* what is not in it does not exist */
-	str_t gap;		       /* why it is not complete; else absent */
+	str_t gap;		       /* why something that is called is not known */
 };
 
 struct known_names known_names_of(const struct sql_request *request);
@@ -48,9 +49,9 @@ enum call_judgement { CALL_ALLOWED, CALL_REFUSED, CALL_UNKNOWN };
 enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
 				   enum sql_violation_code *ret_code);
 
-/* Whether an operator of the catalog is refused. */
-bool operator_refused(const struct catalog_operator *op, const struct sql_policy *policy,
-		      enum sql_violation_code *ret_code);
+/* The same of an operator of the catalog. */
+enum call_judgement operator_judge(const struct catalog_operator *op, const struct sql_policy *policy,
+				   enum sql_violation_code *ret_code);
 
 /* Whether the relation of that name holds secrets of the server. */
 bool relation_secret(str_t schema, str_t name);

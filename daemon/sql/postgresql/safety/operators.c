@@ -26,6 +26,15 @@ static bool operand_converts(const struct walk *walk, type_id wanted)
 	return wanted != TYPE_UNSURE && volatile_type(walk->volatiles, wanted);
 }
 
+static void report_judgement(struct walk *walk, enum call_judgement judgement, enum sql_violation_code code,
+			     struct qualified_name op, int location)
+{
+	if (judgement == CALL_REFUSED)
+		report_operator(walk, code, op, location);
+	else if (judgement == CALL_UNKNOWN)
+		doubt_name(walk, "operator", op);
+}
+
 /* Any overload that could be meant. */
 static void judge_overloads(struct walk *walk, struct qualified_name name, const Node *left,
 			    const Node *right, int location)
@@ -35,17 +44,20 @@ static void judge_overloads(struct walk *walk, struct qualified_name name, const
 		catalog_operators(walk->request->catalog, name.schema, name.name, &count);
 	for (size_t i = 0; i < count; i++) {
 		enum sql_violation_code code;
-		bool converts = operand_converts(walk, overloads[i]->left) ||
-				operand_converts(walk, overloads[i]->right);
-		if (converts)
+		enum call_judgement judgement = operator_judge(overloads[i], walk->request->policy, &code);
+		if (operand_converts(walk, overloads[i]->left) ||
+		    operand_converts(walk, overloads[i]->right)) {
 			code = VIOLATION_VOLATILE_FUNCTION;
-		else if (!operator_refused(overloads[i], walk->request->policy, &code))
+			judgement = CALL_REFUSED;
+		}
+		if (judgement == CALL_ALLOWED)
 			continue;
 		if (never_fits(walk, left, overloads[i]->left) ||
 		    never_fits(walk, right, overloads[i]->right))
 			continue;
-		report_operator(walk, code, name, location);
-		return;
+		report_judgement(walk, judgement, code, name, location);
+		if (judgement == CALL_REFUSED)
+			return;
 	}
 }
 
@@ -109,8 +121,9 @@ void judge_operators(struct walk *walk, const void *node, struct qualified_name 
 		if (!applied->chosen)
 			judge_overloads(walk, applied_name, several ? NULL : left, several ? NULL : right,
 					location);
-		else if (operator_refused(applied->chosen, walk->request->policy, &code))
-			report_operator(walk, code, applied_name, location);
+		else
+			report_judgement(walk, operator_judge(applied->chosen, walk->request->policy, &code),
+					 code, applied_name, location);
 		judge_operands(walk, applied->chosen, left, right, location);
 	}
 }

@@ -23,6 +23,24 @@ void multiply_rows(struct walk *walk, double rows, int location)
 
 /* Relations */
 
+static void judge_foreign(struct walk *walk, const struct catalog_relation *relation, int location)
+{
+	const struct sql_policy *policy = walk->request->policy;
+	if (relation->foreign >= FOREIGN_FILE)
+		WALK_VIOLATION(walk, VIOLATION_FILE_ACCESS, location, "foreign table " STR_FMT " %s",
+			       STR_ARG(relation->name),
+			       relation->foreign == FOREIGN_PROGRAM ? "runs a program on the server"
+								    : "reads a file of the server");
+	else if (policy && policy->refuse_foreign_tables)
+		WALK_VIOLATION(walk, VIOLATION_NETWORK_ACCESS, location,
+			       "foreign table " STR_FMT " reads another system", STR_ARG(relation->name));
+	else if (relation->foreign == FOREIGN_UNKNOWN)
+		violations_doubt(walk->list,
+				 "where foreign table " STR_FMT
+				 " reads is not known: the catalog lacks its server",
+				 STR_ARG(relation->name));
+}
+
 static void judge_relation(struct walk *walk, const struct catalog_relation *relation, str_t schema,
 			   str_t name, int location)
 {
@@ -37,6 +55,10 @@ static void judge_relation(struct walk *walk, const struct catalog_relation *rel
 	if (own && relation->volatility == 'v')
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "policy of " STR_FMT " that may have side effects", STR_ARG(name));
+	if (own && relation->foreign != FOREIGN_NONE)
+		judge_foreign(walk, relation, location);
+	if (own && relation->volatility == VOLATILITY_UNKNOWN)
+		doubt_name(walk, "a policy of", (struct qualified_name){ schema, name });
 	if (own && relation->kind != 'm' && relation->is_view && str_present(relation->definition))
 		vet_view(walk, relation, location);
 }
