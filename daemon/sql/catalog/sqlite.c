@@ -57,10 +57,20 @@ static str_t text_of(struct arena *arena, const unsigned char *text)
 	return text ? str_from(arena_strdup(arena, (const char *)text)) : STR_NONE;
 }
 
-/* By the affinity rules of SQLite ("Datatypes in SQLite", 3.1), as far as they make comparisons sure. */
+/* By the affinity rules of SQLite ("Datatypes in SQLite", 3.1), as far as they make comparisons sure: a
+ * column of numeric affinity may well hold texts, such as dates. */
 static enum type_category affinity(str_t type)
 {
-	return strstr(type.ptr, "int") ? TYPE_INTEGER : TYPE_OTHER;
+	static const struct {
+		const char *part;
+		enum type_category category;
+	} rules[] = { { "int", TYPE_INTEGER },	{ "char", TYPE_TEXT },	 { "clob", TYPE_TEXT },
+		      { "text", TYPE_TEXT },	{ "blob", TYPE_OTHER },	 { "real", TYPE_NUMERIC },
+		      { "floa", TYPE_NUMERIC }, { "doub", TYPE_NUMERIC } };
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		if (strstr(type.ptr, rules[i].part))
+			return rules[i].category;
+	return TYPE_OTHER;
 }
 
 static void read_columns(struct catalog_builder *builder, sqlite3 *database, const unsigned char *table,

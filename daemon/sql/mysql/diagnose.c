@@ -22,8 +22,81 @@ static bool is_null(const struct mysql_node *node)
 	return node && node->kind == MYSQL_LITERAL && node->op && strcmp(node->op, "null") == 0;
 }
 
+static bool is_literal(const struct mysql_node *node, const char *kind)
+{
+	if (node->kind == MYSQL_OPERATION && node->first && !node->first->next && node->op[0] == '-')
+		node = node->first;
+	return node->kind == MYSQL_LITERAL && node->op && strcmp(node->op, kind) == 0;
+}
+
+static bool has_digit(str_t text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] >= '0' && text.ptr[i] <= '9')
+			return true;
+	return false;
+}
+
+/* Either is compared as a number then, and a text that begins with none is 0. */
+static void check_pair(struct diagnosis *diagnosis, const struct mysql_node *operand,
+		       const struct mysql_node *literal)
+{
+	const struct catalog_column *column =
+		operand->kind == MYSQL_COLUMN ? mysql_range_column(operand->range, operand->name) : NULL;
+	if (!column)
+		return;
+	bool number = column->category == TYPE_INTEGER || column->category == TYPE_NUMERIC;
+	if (column->category == TYPE_TEXT && !str_is(column->type, "enum") && is_literal(literal, "number"))
+		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, operand->name,
+				(int64_t)literal->offset,
+				"the column `" STR_FMT
+				"` of texts is compared with a number: texts that are no numbers count as 0",
+				STR_ARG(operand->name));
+	if (number && is_literal(literal, "string") && !has_digit(literal->name))
+		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, operand->name,
+				(int64_t)literal->offset,
+				"the column `" STR_FMT
+				"` of numbers is compared with a text that is no number, which counts as 0",
+				STR_ARG(operand->name));
+}
+
+static bool compares(const struct mysql_node *node)
+{
+	static const char *const operators[] = { "=", "<>", "<", ">", "<=", ">=", "<=>" };
+	for (size_t i = 0; node->kind == MYSQL_OPERATION && i < sizeof operators / sizeof operators[0]; i++)
+		if (strcmp(node->op, operators[i]) == 0)
+			return node->first && node->first->next;
+	return false;
+}
+
+static void check_types(struct diagnosis *diagnosis, const struct mysql_node *node)
+{
+	if (compares(node)) {
+		check_pair(diagnosis, node->first, node->last);
+		check_pair(diagnosis, node->last, node->first);
+	}
+	const struct mysql_node *listed = node->kind == MYSQL_BETWEEN ? node->first->next
+					  : node->kind == MYSQL_IN && node->last->kind == MYSQL_ROW
+						  ? node->last->first
+						  : NULL;
+	for (; listed; listed = listed->next)
+		check_pair(diagnosis, node->first, listed);
+}
+
+/* OR between texts was meant to join them. */
+static void check_pipes(struct diagnosis *diagnosis, const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_OPERATION && strcmp(node->op, "or") == 0 && node->first && node->last &&
+	    (is_literal(node->first, "string") || is_literal(node->last, "string")))
+		diagnostics_add(
+			diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, STR("||"), (int64_t)node->offset,
+			"|| is OR here, and a text is no condition; texts are joined by CONCAT(…, …)");
+}
+
 static void check_expression(struct diagnosis *diagnosis, const struct mysql_node *node)
 {
+	check_types(diagnosis, node);
+	check_pipes(diagnosis, node);
 	if (node->kind == MYSQL_OPERATION && (strcmp(node->op, "=") == 0 || strcmp(node->op, "<>") == 0) &&
 	    (is_null(node->first) || is_null(node->last)))
 		risk(diagnosis, "equals_null", node, "nothing equals NULL; use IS NULL or IS NOT NULL");

@@ -42,6 +42,9 @@ struct mysql_range {
 	size_t position;		/* in its scope */
 };
 
+/* The catalog's column of that name, or NULL where it is not known; `range` may be NULL. */
+const struct catalog_column *mysql_range_column(const struct mysql_range *range, str_t column);
+
 struct mysql_names {
 	const str_t *tables; /* base tables: lower case, with a schema where it matters; sorted, unique */
 	size_t tables_count;

@@ -36,6 +36,15 @@ const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolv
 	return columns;
 }
 
+const struct catalog_column *mysql_range_column(const struct mysql_range *range, str_t column)
+{
+	const struct catalog_relation *relation = range ? range->relation : NULL;
+	for (size_t i = 0; relation && i < relation->columns_count; i++)
+		if (mysql_same(relation->columns[i].name, column))
+			return &relation->columns[i];
+	return NULL;
+}
+
 static str_t folded_key(struct mysql_resolver *resolver, str_t schema, str_t name)
 {
 	str_t key = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(schema), STR_ARG(name));

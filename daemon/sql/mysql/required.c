@@ -56,11 +56,8 @@ static bool holds(struct conditions *conditions, const struct reach *reach, cons
 
 static enum type_category category(const struct mysql_range *range, str_t column)
 {
-	const struct catalog_relation *relation = range ? range->relation : NULL;
-	for (size_t i = 0; relation && i < relation->columns_count; i++)
-		if (mysql_same(relation->columns[i].name, column))
-			return relation->columns[i].category;
-	return TYPE_OTHER;
+	const struct catalog_column *known = mysql_range_column(range, column);
+	return known ? known->category : TYPE_OTHER;
 }
 
 static bool finds_no_value(const struct mysql_node *node)

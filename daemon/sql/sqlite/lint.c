@@ -135,24 +135,53 @@ static void check_division(const struct lint *lint, const struct sqlite_node *no
 		     "a division of integers drops the remainder; multiply by 1.0 first");
 }
 
-/* A text that is no number never equals what an INTEGER column holds. */
+static bool is_number(const struct sqlite_node *node)
+{
+	if (node->kind == SQLITE_UNARY && node->children_count == 1 &&
+	    (str_is(node->text, "-") || str_is(node->text, "+")))
+		node = node->children[0];
+	return node->kind == SQLITE_LITERAL && node->text.len > 0 &&
+	       (isdigit((unsigned char)node->text.ptr[0]) || node->text.ptr[0] == '.');
+}
+
+static bool has_digit(str_t text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (isdigit((unsigned char)text.ptr[i]))
+			return true;
+	return false;
+}
+
+/* A text that is no number never equals a number; a number that is compared with texts is one: 9 is more than
+ * 10. */
+static void check_pair(const struct lint *lint, const struct sqlite_node *operand,
+		       const struct sqlite_node *literal)
+{
+	const struct catalog_column *column = sqlite_column_of(operand);
+	bool number = column && (column->category == TYPE_INTEGER || column->category == TYPE_NUMERIC);
+	if (number && is_text(literal) && !has_digit(literal->text))
+		diagnostics_add(
+			lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, literal->text, (int64_t)literal->offset,
+			"the column \"" STR_FMT "\" of numbers is compared with a text that is no number",
+			STR_ARG(column->name));
+	if (column && column->category == TYPE_TEXT && is_number(literal))
+		diagnostics_add(lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, column->name,
+				(int64_t)literal->offset,
+				"the column \"" STR_FMT
+				"\" of texts is compared with a number; write the number as a text, or CAST "
+				"the column",
+				STR_ARG(column->name));
+}
+
 static void check_types(const struct lint *lint, const struct sqlite_node *node)
 {
-	for (size_t i = 0; is_comparison(node) && i < 2; i++) {
-		const struct catalog_column *column = sqlite_column_of(node->children[i]);
-		const struct sqlite_node *literal = node->children[1 - i];
-		if (!column || column->category != TYPE_INTEGER || !is_text(literal))
-			continue;
-		bool digits = false;
-		for (size_t c = 1; c + 1 < literal->text.len; c++)
-			digits = digits || isdigit((unsigned char)literal->text.ptr[c]);
-		if (!digits)
-			diagnostics_add(lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, literal->text,
-					(int64_t)literal->offset,
-					"the integer column \"" STR_FMT
-					"\" is compared with a text that is no number",
-					STR_ARG(column->name));
-	}
+	bool listed = node->kind == SQLITE_IN || node->kind == SQLITE_BETWEEN;
+	for (size_t i = 1; listed && i < node->children_count; i++)
+		check_pair(lint, node->children[0], node->children[i]);
+	if (!is_comparison(node))
+		return;
+	check_pair(lint, node->children[0], node->children[1]);
+	check_pair(lint, node->children[1], node->children[0]);
 }
 
 static void note_guard(const struct sqlite_node *node, void *context)
