@@ -117,6 +117,21 @@ static void offer(struct mysql_resolver *resolver, struct nearest *nearest, cons
 		offer_columns(resolver, nearest, scope->ranges[i]->columns);
 }
 
+/* The same column of another table that can be seen here, or absent. */
+static str_t elsewhere(struct mysql_resolver *resolver, const struct mysql_scope *scope,
+		       const struct mysql_node *column)
+{
+	str_t lower = mysql_lower(column->name, resolver->arena);
+	for (; scope; scope = scope->outer)
+		for (size_t i = 0; i < scope->count && i < MYSQL_MAX_TABLES; i++)
+			if (scope->ranges[i] != column->range && str_present(scope->ranges[i]->alias) &&
+			    mysql_columns_find(resolver, scope->ranges[i]->columns, lower))
+				return arena_printf(resolver->arena,
+						    "; did you mean `" STR_FMT "`.`" STR_FMT "`?",
+						    STR_ARG(scope->ranges[i]->alias), STR_ARG(column->name));
+	return STR_NONE;
+}
+
 static void report_unknown(struct mysql_resolver *resolver, const struct mysql_scope *scope,
 			   const struct mysql_node *column)
 {
@@ -128,19 +143,22 @@ static void report_unknown(struct mysql_resolver *resolver, const struct mysql_s
 		offer_columns(resolver, &nearest, column->range->columns);
 	else
 		offer(resolver, &nearest, scope);
-	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
-						     STR_ARG(nearest.best))
-				      : STR("");
+	str_t hint = elsewhere(resolver, scope, column);
+	if (!str_present(hint))
+		hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
+						       STR_ARG(nearest.best))
+					: STR("");
 	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, column->name,
 			(int64_t)column->offset, "column `" STR_FMT "` does not exist" STR_FMT,
 			STR_ARG(column->name), STR_ARG(hint));
 }
 
-void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node)
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node, str_t hint)
 {
 	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, node->qualifier,
-			(int64_t)node->offset, "`" STR_FMT "` is not a table that can be referred to here",
-			STR_ARG(node->qualifier));
+			(int64_t)node->offset,
+			"`" STR_FMT "` is not a table that can be referred to here" STR_FMT,
+			STR_ARG(node->qualifier), STR_ARG(str_present(hint) ? hint : STR("")));
 }
 
 static void report(struct mysql_resolver *resolver, const struct mysql_scope *scope,
@@ -152,7 +170,7 @@ static void report(struct mysql_resolver *resolver, const struct mysql_scope *sc
 				(int64_t)column->offset,
 				"column `" STR_FMT "` is of several tables; name one", STR_ARG(column->name));
 	else if (known && str_present(column->qualifier) && !column->range)
-		mysql_report_qualifier(resolver, column);
+		mysql_report_qualifier(resolver, column, elsewhere(resolver, scope, column));
 	else if (known)
 		report_unknown(resolver, scope, column);
 }

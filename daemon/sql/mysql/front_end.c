@@ -26,14 +26,15 @@ static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struc
 	return unwrapped;
 }
 
-static void report_failure(const struct mysql_failure *failure, struct diagnostics *diagnostics,
+static void report_failure(const struct mysql_failure *failure, str_t text, struct diagnostics *diagnostics,
 			   struct violations *violations)
 {
 	bool near = str_present(failure->near) && failure->near.len > 0;
 	int shown = failure->near.len < 60 ? (int)failure->near.len : 60;
+	str_t help = mysql_hint_syntax(text, failure->offset, diagnostics->arena);
 	diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), (int64_t)failure->offset,
-			near ? "%s at or near \"%.*s\"" : "%s", failure->reason, shown,
-			near ? failure->near.ptr : "");
+			near ? "%s at or near \"%.*s\"" STR_FMT : "%s%.*s" STR_FMT, failure->reason,
+			near ? shown : 0, near ? failure->near.ptr : "", STR_ARG(help));
 	violations_add(violations, failure->code, (int64_t)failure->offset, "%s", failure->reason);
 }
 
@@ -77,7 +78,7 @@ void sql_analyse_mysql(const struct sql_request *request, struct arena *arena,
 	if (root)
 		analyse_parsed(root, request, arena, &diagnostics, &violations, ret_analysis);
 	else
-		report_failure(&failure, &diagnostics, &violations);
+		report_failure(&failure, part.text, &diagnostics, &violations);
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
 	violations_end(&violations, request, ret_analysis);

@@ -6,6 +6,12 @@
 static const struct mysql_columns *resolve_query(struct mysql_resolver *resolver, struct mysql_node *query,
 						 struct mysql_scope *outer);
 
+static str_t function_hint(struct mysql_resolver *resolver, const struct mysql_node *call)
+{
+	return ++resolver->hints > MYSQL_MAX_HINTS ? STR("")
+						   : mysql_hint_function(call->name, resolver->arena);
+}
+
 static void check_function(struct mysql_resolver *resolver, const struct mysql_node *call)
 {
 	const struct catalog *catalog = resolver->request->catalog;
@@ -18,8 +24,8 @@ static void check_function(struct mysql_resolver *resolver, const struct mysql_n
 	/* Of another database the catalog may know nothing. */
 	if (count == 0 && (!qualified || catalog_has_schema(catalog, call->schema)))
 		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, call->name,
-				(int64_t)call->offset, "function `" STR_FMT "` does not exist",
-				STR_ARG(call->name));
+				(int64_t)call->offset, "function `" STR_FMT "` does not exist" STR_FMT,
+				STR_ARG(call->name), STR_ARG(function_hint(resolver, call)));
 }
 
 /* NEXTVAL(s) and its like: what looks like a column is a sequence. */
@@ -337,7 +343,7 @@ static void add_star(struct mysql_resolver *resolver, struct mysql_scope *scope,
 	if (str_present(star->qualifier)) {
 		only = mysql_scope_range(resolver, scope, star->schema, star->qualifier);
 		if (!only && resolver->request->catalog)
-			mysql_report_qualifier(resolver, star);
+			mysql_report_qualifier(resolver, star, STR_NONE);
 		star->range = only;
 		outputs->open = outputs->open || !only;
 	}

@@ -1,5 +1,6 @@
 #include "sql/mysql/safety.h"
 
+#include "sql/instead.h"
 #include "sql/mysql/grammar.h"
 #include "sql/mysql/names.h"
 #include "sql/scan.h"
@@ -24,6 +25,11 @@ static const struct {
 } dangerous[] = {
 #define MYSQL_DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
 #include "sql/mysql/functions.def"
+};
+
+static const struct instead instead_table[] = {
+#define INSTEAD(word, use) { (word), (use) },
+#include "sql/mysql/instead.def"
 };
 
 static const struct {
@@ -62,6 +68,25 @@ char mysql_builtin_kind(str_t name)
 		name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
 			 : NULL;
 	return found ? found->kind : '\0';
+}
+
+str_t mysql_hint_function(str_t name, struct arena *arena)
+{
+	const struct instead *instead = instead_of_function(instead_table, COUNT(instead_table), name);
+	struct nearest nearest;
+	if (instead)
+		return instead_hint(instead, arena);
+	nearest_init(&nearest, mysql_lower(name, arena));
+	for (size_t i = 0; i < COUNT(builtins); i++)
+		nearest_offer(&nearest, str_from(builtins[i].name));
+	return str_present(nearest.best)
+		       ? arena_printf(arena, "; did you mean " STR_FMT "()?", STR_ARG(nearest.best))
+		       : STR("");
+}
+
+str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena)
+{
+	return instead_hint(instead_near(instead_table, COUNT(instead_table), sql, offset, SQL_MYSQL), arena);
 }
 
 /* The violation that the name alone is; `exact`: by its full name, else by a pattern. */

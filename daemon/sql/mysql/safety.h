@@ -43,6 +43,13 @@ void mysql_safety_check(const struct mysql_node *root, str_t text, const struct 
 /* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
 char mysql_builtin_kind(str_t name);
 
+/* What the servers have instead of a function that they do not have, or the one whose name is nearest: "; …",
+ * or ""; in the arena. */
+str_t mysql_hint_function(str_t name, struct arena *arena);
+
+/* What they have instead of the word at, or shortly before, the offset of a syntax error. */
+str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena);
+
 /* Whether the servers bring a function of that name along, dangerous ones included. */
 bool mysql_native(str_t name);
 

@@ -11,6 +11,8 @@
 #define MYSQL_MAX_OUTPUTS 50000 /* of one statement; beyond, what an output is called is not known */
 #define MYSQL_MAX_OFFERS  20000 /* names that hints may be looked for among */
 
+#define MYSQL_MAX_HINTS 8 /* for functions, of one statement */
+
 struct mysql_scope {
 	struct mysql_scope *outer;
 	struct mysql_range **ranges;
@@ -48,6 +50,7 @@ struct mysql_resolver {
 	str_t *tables;
 	size_t tables_count, tables_capacity;
 	size_t lookups;
+	unsigned hints; /* for functions, given so far */
 	size_t offers;	/* names that were looked at for hints */
 	size_t outputs; /* that stars stand for */
 };
@@ -66,8 +69,8 @@ void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *s
 struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
 				      str_t schema, str_t qualifier);
 
-/* Reports the qualifier as none that can be referred to. */
-void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node);
+/* Reports the qualifier as none that can be referred to; `hint` may be absent. */
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node, str_t hint);
 
 /* grouping.c */
 

@@ -12,6 +12,7 @@
 #include "sql/sqlite/canonical.h"
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
+#include "sql/sqlite/hints.h"
 #include "sql/sqlite/lint.h"
 #include "sql/sqlite/parser.h"
 #include "sql/sqlite/tokens.h"
@@ -35,6 +36,9 @@ struct sqlite_analysis {
 	bool broken;  /* it does not parse */
 	bool stubbed; /* tables that there are not have been made up */
 	struct sqlite_strings strings;
+	struct sqlite_select
+		*doubtful; /* the tree in spite of its errors, for hints; NULL: none, or not yet */
+	bool looked;
 	unsigned hints;
 	struct hash_map names; /* in the text, in lower case; built when they are wanted */
 };
@@ -80,6 +84,21 @@ static void offer_relations(const struct sqlite_analysis *state, struct nearest 
 		nearest_offer(nearest, relations[i].name);
 }
 
+/* The same column of something else in scope. */
+static str_t hint_elsewhere(struct sqlite_analysis *state, str_t column, int64_t offset)
+{
+	if (!state->looked) {
+		struct sqlite_names unused;
+		state->looked = true;
+		state->doubtful = sqlite_parse(state->text, NULL, state->arena);
+		if (state->doubtful)
+			sqlite_resolve(state->doubtful, state->request->catalog, state->arena, &unused);
+	}
+	return state->doubtful && offset >= 0
+		       ? sqlite_hint_column(state->doubtful, (size_t)offset, column, state->arena)
+		       : STR("");
+}
+
 /* "; did you mean …?", or what else helps, or "". */
 static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *result, int64_t offset)
 {
@@ -90,13 +109,18 @@ static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *res
 		return STR("; a text is written in single quotes");
 	if (++state->hints > HINTS_MAX)
 		return STR("");
-	nearest_init(&nearest, lower(state->arena, last));
+	last = lower(state->arena, last);
+	if (result->problem == SQLITE_PROBLEM_FUNCTION)
+		return sqlite_hint_function(last, state->arena);
+	nearest_init(&nearest, last);
 	if (result->code == DIAG_UNKNOWN_TABLE)
 		offer_relations(state, &nearest);
-	else if (result->code == DIAG_UNKNOWN_COLUMN)
+	if (result->code == DIAG_UNKNOWN_COLUMN) {
+		str_t elsewhere = hint_elsewhere(state, last, offset);
+		if (elsewhere.len > 0)
+			return elsewhere;
 		offer_columns(state, &nearest);
-	else if (result->problem == SQLITE_PROBLEM_FUNCTION)
-		sqlite_functions_offer(&nearest);
+	}
 	if (!str_present(nearest.best) || str_equal(nearest.best, nearest.name))
 		return STR("");
 	return arena_printf(state->arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest.best));
@@ -114,7 +138,11 @@ static void report(struct sqlite_analysis *state, const struct sqlite_result *re
 	int64_t offset = result->offset;
 	if (named && offset < 0)
 		offset = sqlite_tokens_find(state->text, result->name);
-	str_t help = state->request->catalog && named ? hint(state, result, offset) : STR("");
+	str_t help = STR("");
+	if (result->code == DIAG_SYNTAX_ERROR && offset >= 0)
+		help = sqlite_hint_syntax(state->text, (size_t)offset, state->arena);
+	else if (state->request->catalog && named)
+		help = hint(state, result, offset);
 	diagnostics_add(&state->diagnostics, result->code, NULL, named ? result->name : result->message,
 			offset, STR_FMT STR_FMT, STR_ARG(result->message), STR_ARG(help));
 }

@@ -1,0 +1,18 @@
+/*
+ * Hints for what SQLite refuses: "; …", or "" where nothing helps. Made for errors alone; what they cost is
+ * bounded by the text. Pure; any thread. Texts are static or live in the arena.
+ */
+#pragma once
+
+#include "sql/diagnostics.h"
+#include "sql/sqlite/resolve.h"
+
+/* What SQLite has instead of a function that it does not have, or the one whose name is nearest. */
+str_t sqlite_hint_function(str_t name, struct arena *arena);
+
+/* What it has instead of the word at, or shortly before, the offset of a syntax error. */
+str_t sqlite_hint_syntax(str_t sql, size_t offset, struct arena *arena);
+
+/* The same column of another item that can be seen where the column at the offset stands. */
+str_t sqlite_hint_column(const struct sqlite_select *select, size_t offset, str_t column,
+			 struct arena *arena);

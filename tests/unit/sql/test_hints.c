@@ -1,0 +1,187 @@
+/*
+ * Hints of SQLite's and MySQL's front ends: what the message of the first error ends with. What a dialect has
+ * instead comes from its table (instead.def); every entry of those is looked at.
+ */
+#include "sql/analysis.h"
+#include "sql/instead.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static struct catalog *sqlite, *mysql;
+
+static int load_catalogs(void **state)
+{
+	static const char lite[] =
+		"[\"CREATE TABLE users (id INTEGER, name TEXT, city TEXT)\","
+		" \"CREATE TABLE orders (id INTEGER, user_id INTEGER, total REAL, created TEXT)\"]";
+	static const char maria[] =
+		"[\"format\", 2, \"shop\", 0]\n[\"schema\", \"shop\"]\n"
+		"[\"relation\", \"shop\", \"users\", \"BASE TABLE\"]\n"
+		"[\"column\", \"shop\", \"users\", 1, \"id\", \"int\", \"NO\"]\n"
+		"[\"column\", \"shop\", \"users\", 2, \"name\", \"varchar\", \"YES\"]\n"
+		"[\"column\", \"shop\", \"users\", 3, \"city\", \"varchar\", \"YES\"]\n"
+		"[\"relation\", \"shop\", \"orders\", \"BASE TABLE\"]\n"
+		"[\"column\", \"shop\", \"orders\", 1, \"id\", \"int\", \"NO\"]\n"
+		"[\"column\", \"shop\", \"orders\", 2, \"user_id\", \"int\", \"YES\"]\n"
+		"[\"column\", \"shop\", \"orders\", 3, \"total\", \"decimal\", \"YES\"]\n"
+		"[\"column\", \"shop\", \"orders\", 4, \"created\", \"datetime\", \"YES\"]\n";
+	(void)state;
+	return catalog_compile_sqlite(str_from(lite), &sqlite, NULL) == ERR_OK &&
+			       catalog_compile_mysql(str_from(maria), &mysql, NULL) == ERR_OK
+		       ? 0
+		       : -1;
+}
+
+static int drop_catalogs(void **state)
+{
+	(void)state;
+	catalog_unref(sqlite);
+	catalog_unref(mysql);
+	return 0;
+}
+
+/* The message of the first error behind its semicolon, or "". */
+static const char *hint(const char *sql, enum sql_dialect dialect, struct arena *arena)
+{
+	struct sql_request request = { .sql = str_from(sql),
+				       .dialect = dialect,
+				       .target_named = true,
+				       .catalog = dialect == SQL_MYSQL ? mysql : sqlite };
+	struct sql_analysis analysis;
+	sql_analyse(&request, arena, &analysis);
+	for (size_t i = 0; i < analysis.diagnostics_count; i++) {
+		const char *semicolon = strstr(analysis.diagnostics[i].message.ptr, "; ");
+		if (analysis.diagnostics[i].severity == SQL_ERROR)
+			return semicolon ? semicolon + 2 : "";
+	}
+	return "no error";
+}
+
+static void mends_are_named(void **state)
+{
+	static const struct {
+		enum sql_dialect dialect;
+		const char *sql;
+		const char *hint;
+	} cases[] = {
+		/* the same column elsewhere in scope, before a similar one */
+		{ SQL_SQLITE, "SELECT u.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"o\".\"total\"?" },
+		{ SQL_MYSQL, "SELECT u.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean `o`.`total`?" },
+		{ SQL_SQLITE, "SELECT x.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"o\".\"total\"?" },
+		{ SQL_MYSQL, "SELECT x.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean `o`.`total`?" },
+		{ SQL_SQLITE,
+		  "SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.city = 'x')",
+		  "did you mean \"u\".\"city\"?" },
+		{ SQL_MYSQL,
+		  "SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.city = 'x')",
+		  "did you mean `u`.`city`?" },
+		{ SQL_SQLITE, "SELECT 1 FROM users u, orders o WHERE o.user_id = u.id ORDER BY o.name",
+		  "did you mean \"u\".\"name\"?" },
+		{ SQL_MYSQL, "SELECT 1 FROM users u, orders o WHERE o.user_id = u.id ORDER BY o.name",
+		  "did you mean `u`.`name`?" },
+		{ SQL_SQLITE, "SELECT u.citi FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"city\"?" },
+		{ SQL_MYSQL, "SELECT u.citi FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean `city`?" },
+		{ SQL_SQLITE, "SELECT u.frob FROM users u", "" },
+		{ SQL_MYSQL, "SELECT u.frob FROM users u", "" },
+		/* functions of other dialects */
+		{ SQL_SQLITE, "SELECT YEAR(created) FROM orders",
+		  "instead of YEAR() there is strftime('%Y', …)" },
+		{ SQL_SQLITE, "SELECT Concat(name, city) FROM users", "instead of CONCAT() there is … || …" },
+		{ SQL_SQLITE, "SELECT NOW()", "instead of NOW() there is datetime('now')" },
+		{ SQL_SQLITE, "SELECT DATEDIFF(created, created) FROM orders",
+		  "instead of DATEDIFF() there is julianday(…) - julianday(…)" },
+		{ SQL_SQLITE, "SELECT IF(id > 1, 2, 3) FROM users", "instead of IF() there is iif(…, …, …)" },
+		{ SQL_MYSQL, "SELECT strftime('%Y', created) FROM orders",
+		  "instead of STRFTIME() there is DATE_FORMAT(…, '%Y-%m-%d')" },
+		{ SQL_MYSQL, "SELECT date_trunc('month', created) FROM orders",
+		  "instead of DATE_TRUNC() there is DATE_FORMAT(…, '%Y-%m-01')" },
+		{ SQL_MYSQL, "SELECT IIF(id > 1, 2, 3) FROM users", "instead of IIF() there is IF(…, …, …)" },
+		{ SQL_MYSQL, "SELECT STRING_AGG(name, ',') FROM users",
+		  "instead of STRING_AGG() there is GROUP_CONCAT(… SEPARATOR …)" },
+		{ SQL_SQLITE, "SELECT uper(name) FROM users", "did you mean \"upper\"?" },
+		{ SQL_MYSQL, "SELECT uper(name) FROM users", "did you mean upper()?" },
+		{ SQL_SQLITE, "SELECT frobnicate(name) FROM users", "" },
+		/* what does not even parse */
+		{ SQL_SQLITE, "SELECT LEFT(name, 3) FROM users",
+		  "instead of LEFT() there is substr(…, 1, n)" },
+		{ SQL_SQLITE, "SELECT EXTRACT(YEAR FROM created) FROM orders",
+		  "instead of EXTRACT() there is strftime('%Y', …)" },
+		{ SQL_SQLITE, "SELECT created + INTERVAL 1 DAY FROM orders",
+		  "instead of INTERVAL there is date(…, '+1 day')" },
+		{ SQL_SQLITE, "SELECT id::text FROM users", "instead of :: there is CAST(… AS …)" },
+		{ SQL_MYSQL, "SELECT id::text FROM users", "instead of :: there is CAST(… AS …)" },
+		{ SQL_SQLITE, "SELECT id FROM users WHERE name ILIKE 'a%'",
+		  "instead of ILIKE there is LIKE, which takes letters in any case" },
+		{ SQL_MYSQL, "SELECT id FROM users WHERE name ILIKE 'a%'",
+		  "instead of ILIKE there is LIKE, which takes letters in any case" },
+		{ SQL_SQLITE, "SELECT id FROM users FETCH FIRST 3 ROWS ONLY",
+		  "instead of FETCH there is LIMIT" },
+		{ SQL_MYSQL, "SELECT u.id FROM users u FULL JOIN orders o ON o.user_id = u.id",
+		  "instead of FULL there is the UNION of a LEFT and a RIGHT JOIN" },
+		{ SQL_MYSQL, "SELECT COUNT(*) FILTER (WHERE id > 1) FROM users",
+		  "instead of FILTER() there is CASE inside of the aggregate" },
+		{ SQL_SQLITE, "SELECT id FORM users WHERE", "" },
+		{ SQL_MYSQL, "SELECT id FROM users WHERE", "" },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct arena *arena = arena_new();
+		assert_string_equal(hint(cases[i].sql, cases[i].dialect, arena), cases[i].hint);
+		arena_free(arena);
+	}
+}
+
+static const struct instead lite_table[] = {
+#define INSTEAD(word, use) { (word), (use) },
+#include "sql/sqlite/instead.def"
+};
+
+static const struct instead maria_table[] = {
+#define INSTEAD(word, use) { (word), (use) },
+#include "sql/mysql/instead.def"
+};
+
+/* An entry for a function that the dialect has would mislead. */
+static void tables_name_what_is_missing(void **state)
+{
+	static const struct {
+		enum sql_dialect dialect;
+		const struct instead *table;
+		size_t count;
+	} tables[] = { { SQL_SQLITE, lite_table, COUNT(lite_table) },
+		       { SQL_MYSQL, maria_table, COUNT(maria_table) } };
+	size_t wrong = 0;
+	(void)state;
+	for (size_t t = 0; t < COUNT(tables); t++) {
+		for (size_t i = 0; i < tables[t].count; i++) {
+			struct arena *arena = arena_new();
+			const char *word = tables[t].table[i].word;
+			if (word[strlen(word) - 1] == '(') {
+				str_t sql = arena_printf(arena, "SELECT %s1, 2) FROM users", word);
+				if (strcmp(hint(sql.ptr, tables[t].dialect, arena), "no error") == 0)
+					wrong++, print_error("%s is there\n", word);
+			}
+			arena_free(arena);
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(mends_are_named),
+					    cmocka_unit_test(tables_name_what_is_missing) };
+	return cmocka_run_group_tests(tests, load_catalogs, drop_catalogs);
+}
