@@ -35,6 +35,11 @@ bool catalog_is_system(str_t schema)
 	return str_is(schema, "pg_catalog") || str_is(schema, "information_schema");
 }
 
+void catalog_set_database(struct catalog_builder *builder, str_t name)
+{
+	builder->catalog->database = arena_str(builder->arena, name);
+}
+
 void catalog_add_schema(struct catalog_builder *builder, str_t schema)
 {
 	struct catalog *catalog = builder->catalog;
@@ -128,6 +133,14 @@ void catalog_add_operator(struct catalog_builder *builder, struct catalog_operat
 		return;
 	catalog_index_overload(catalog, builder->scratch, true, operator_.schema, operator_.name, draft);
 	catalog_index_path(catalog, builder->scratch, true, operator_.name);
+}
+
+void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t name)
+{
+	struct catalog_collation *draft = ARENA_NEW(builder->scratch, struct catalog_collation);
+	*draft = (struct catalog_collation){ schema, name };
+	push(builder, &builder->collations, draft);
+	builder->knows_collations = true;
 }
 
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast)

@@ -30,6 +30,8 @@ struct catalog_builder {
 	struct catalog_draft_list types;
 	struct catalog_draft_list operators;
 	struct catalog_draft_list casts;
+	struct catalog_draft_list collations;
+	bool knows_collations;
 	size_t schemas_capacity;
 	size_t path_capacity;
 };
@@ -40,6 +42,7 @@ void catalog_begin(struct catalog_builder *builder, enum sql_dialect dialect);
 /* Begins a catalog on top of the built-in objects of PostgreSQL 15, which stay shared. It is live. */
 void catalog_begin_on_builtins(struct catalog_builder *builder);
 
+void catalog_set_database(struct catalog_builder *builder, str_t name);
 void catalog_add_schema(struct catalog_builder *builder, str_t schema);
 
 /* Replaces the search path; a live catalog's lookups follow it. */
@@ -58,6 +61,9 @@ struct catalog_type *catalog_add_type(struct catalog_builder *builder, struct ca
 				      struct type_list uses);
 void catalog_add_operator(struct catalog_builder *builder, struct catalog_operator operator_);
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast);
+
+/* The catalog knows all collations from the first one on. */
+void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t name);
 
 /* Notes why the catalog may lack functions, types, operators or casts; the first reason is kept. */
 void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)

@@ -230,6 +230,41 @@ bool catalog_has_type(const struct catalog *catalog, str_t schema, str_t name)
 	return false;
 }
 
+static int compare_texts(str_t a, str_t b)
+{
+	size_t shorter = a.len < b.len ? a.len : b.len;
+	int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+int catalog_compare_collations(const void *left, const void *right)
+{
+	const struct catalog_collation *a = left, *b = right;
+	int order = compare_texts(a->name, b->name);
+	return order != 0 ? order : compare_texts(a->schema, b->schema);
+}
+
+str_t catalog_database(const struct catalog *catalog)
+{
+	return catalog->database;
+}
+
+bool catalog_knows_collations(const struct catalog *catalog)
+{
+	return catalog->collations != NULL;
+}
+
+bool catalog_has_collation(const struct catalog *catalog, str_t schema, str_t name)
+{
+	for (size_t i = 0; i < (str_present(schema) ? 1 : catalog->path_count); i++) {
+		struct catalog_collation wanted = { str_present(schema) ? schema : catalog->path[i], name };
+		if (bsearch(&wanted, catalog->collations, catalog->collations_count, sizeof wanted,
+			    catalog_compare_collations))
+			return true;
+	}
+	return false;
+}
+
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target)
 {
 	const struct catalog_cast *found = id_table_get(&catalog->cast_index, cast_key(source, target));

@@ -186,9 +186,16 @@ cast_rows AS (
            c.castsource::pg_catalog.int8, c.casttarget::pg_catalog.int8,
            pg_catalog.concat(c.castcontext, c.castmethod, COALESCE(f.volatility, 'i'), COALESCE(f.privileges, 'px'))) AS line
   FROM pg_catalog.pg_cast c LEFT JOIN functions f ON f.oid = c.castfunc
+),
+collation_rows AS (
+  SELECT n.nspname, c.collname, pg_catalog.json_build_array(n.shown, c.collname) AS line
+  FROM pg_catalog.pg_collation c
+  JOIN namespaces n ON n.oid = c.collnamespace
+  WHERE c.collencoding IN (-1, pg_catalog.pg_char_to_encoding(pg_catalog.getdatabaseencoding()))
 )
 SELECT pg_catalog.json_build_object(
   'format', 2,
+  'database', pg_catalog.current_database(),
   'search_path', (SELECT pg_catalog.json_agg(s) FROM pg_catalog.unnest(pg_catalog.current_schemas(true)) s
                   WHERE s !~ '^pg_temp_'),
   'schemas', (SELECT pg_catalog.json_agg(nspname ORDER BY nspname COLLATE "C") FROM namespaces),
@@ -198,4 +205,6 @@ SELECT pg_catalog.json_build_object(
                 FROM function_rows),
   'operators', (SELECT pg_catalog.json_agg(line ORDER BY nspname COLLATE "C", oprname COLLATE "C", oprleft, oprright)
                 FROM operator_rows),
-  'casts', (SELECT pg_catalog.json_agg(line ORDER BY castsource, casttarget) FROM cast_rows))::pg_catalog.text
+  'casts', (SELECT pg_catalog.json_agg(line ORDER BY castsource, casttarget) FROM cast_rows),
+  'collations', (SELECT pg_catalog.json_agg(line ORDER BY nspname COLLATE "C", collname COLLATE "C")
+                 FROM collation_rows))::pg_catalog.text

@@ -209,6 +209,14 @@ bool catalog_has_type(const struct catalog *catalog, str_t schema, str_t name);
 const struct catalog_operator *const *catalog_operators(const struct catalog *catalog, str_t schema,
 							str_t name, size_t *ret_count);
 
+/* The database's name, or absent where it is not known. */
+str_t catalog_database(const struct catalog *catalog);
+
+/* Whether the catalog holds the collations of its database, and whether there is one of that name: of
+ * `schema`, or of a schema on the search path when it is absent. */
+bool catalog_knows_collations(const struct catalog *catalog);
+bool catalog_has_collation(const struct catalog *catalog, str_t schema, str_t name);
+
 /* What CREATE CAST or the system defines between exactly these two types, or NULL. */
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target);
 

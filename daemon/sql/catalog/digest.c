@@ -167,6 +167,13 @@ void catalog_compute_digest(struct catalog *catalog)
 	buf_append_u64(&buf, catalog->schemas_count);
 	for (size_t i = 0; i < catalog->schemas_count; i++)
 		write_text(&buf, catalog->schemas[i]);
+	/* The system's are those of its machine: two of one kind have equal digests. */
+	for (size_t i = 0; i < catalog->collations_count; i++) {
+		if (!catalog_is_system(catalog->collations[i].schema)) {
+			write_text(&buf, catalog->collations[i].schema);
+			write_text(&buf, catalog->collations[i].name);
+		}
+	}
 	write_part(&buf, catalog, false);
 	digest_sha256_hex(buf.data, buf.len, catalog->digest);
 	buf_free(&buf);

@@ -277,6 +277,23 @@ static void copy_casts(struct finish *finish)
 		catalog_index_cast(catalog, finish->arena, &catalog->casts[i]);
 }
 
+static void copy_collations(struct finish *finish)
+{
+	const struct catalog_draft_list *drafts = &finish->builder->collations;
+	struct catalog *catalog = finish->catalog;
+	if (!finish->builder->knows_collations)
+		return;
+	catalog->collations = ARENA_ARRAY(finish->arena, struct catalog_collation, drafts->count);
+	catalog->collations_count = drafts->count;
+	for (size_t i = 0; i < drafts->count; i++) {
+		const struct catalog_collation *draft = drafts->items[i];
+		catalog->collations[i].schema = finish_copy_schema(finish, draft->schema);
+		catalog->collations[i].name = arena_str(finish->arena, draft->name);
+	}
+	finish_sort(catalog->collations, catalog->collations_count, sizeof *catalog->collations,
+		    catalog_compare_collations);
+}
+
 static void note_volatile(struct catalog *catalog, struct arena *arena)
 {
 	size_t operators = 0, casts = 0;
@@ -320,6 +337,7 @@ static bool copy_all(struct finish *finish)
 	copy_functions(finish);
 	copy_operators(finish);
 	copy_casts(finish);
+	copy_collations(finish);
 	finish_sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, compare_texts);
 	catalog_index_paths(catalog, finish->arena);
 	note_volatile(catalog, finish->arena);

@@ -19,6 +19,14 @@
 /* How deep types may be made of one another. */
 #define TYPE_NESTING_MAX 100
 
+struct catalog_collation {
+	str_t schema;
+	str_t name;
+};
+
+/* Of two collations, for qsort and bsearch. */
+int catalog_compare_collations(const void *left, const void *right);
+
 /* All overloads of one name. */
 struct catalog_group {
 	const void **items;
@@ -65,12 +73,15 @@ struct catalog {
 	size_t operators_count;
 	struct catalog_cast *casts;
 	size_t casts_count;
+	struct catalog_collation *collations; /* in order of name and schema; NULL: not known */
+	size_t collations_count;
 	/* Of these, and none of the base's, those that have side effects: few, as a rule none. */
 	bool has_volatile_types;
 	const struct catalog_operator **volatile_operators;
 	size_t volatile_operators_count;
 	const struct catalog_cast **volatile_casts;
 	size_t volatile_casts_count;
+	str_t database; /* or absent */
 	str_t *schemas;
 	size_t schemas_count;
 	str_t *path;

@@ -47,6 +47,7 @@ enum {
 };
 enum { OPERATOR_SCHEMA, OPERATOR_NAME, OPERATOR_TRAITS, OPERATOR_LEFT, OPERATOR_RIGHT, OPERATOR_RESULT };
 enum { CAST_SOURCE, CAST_TARGET, CAST_TRAITS };
+enum { COLLATION_SCHEMA, COLLATION_NAME };
 
 #define ARGUMENTS_MAX	 2000 /* of one function: more than any server is built for */
 #define PATH_MAX_SCHEMAS 1000
@@ -382,6 +383,15 @@ static bool add_cast(struct catalog_builder *builder, const json_t *fields)
 	return !row.malformed;
 }
 
+static bool add_collation(struct catalog_builder *builder, const json_t *fields)
+{
+	struct row row = { builder, fields, false };
+	str_t schema = schema_at(&row, COLLATION_SCHEMA), name = text_at(&row, COLLATION_NAME);
+	if (!row.malformed)
+		catalog_add_collation(builder, schema, name);
+	return !row.malformed;
+}
+
 static bool add_schema(struct catalog_builder *builder, const json_t *name)
 {
 	if (json_is_string(name))
@@ -423,7 +433,9 @@ static bool add_content(struct catalog_builder *builder, const json_t *root, str
 	       add_all(builder, root, "relations", SIZE_MAX, add_relation, detail) &&
 	       add_all(builder, root, "functions", SIZE_MAX, add_function, detail) &&
 	       add_all(builder, root, "operators", SIZE_MAX, add_operator, detail) &&
-	       add_all(builder, root, "casts", SIZE_MAX, add_cast, detail);
+	       add_all(builder, root, "casts", SIZE_MAX, add_cast, detail) &&
+	       (!json_object_get(root, "collations") || /* kept by an earlier version, or built in */
+		add_all(builder, root, "collations", SIZE_MAX, add_collation, detail));
 }
 
 static void release_json(json_t **json)
@@ -442,6 +454,9 @@ err_t catalog_compile_postgresql(str_t json, struct catalog **ret_catalog, struc
 		return err_fail(detail, ERR_CATALOG_SYNTAX, "catalog: not of format 2");
 	struct catalog_builder builder;
 	catalog_begin(&builder, SQL_POSTGRESQL);
+	const json_t *database = json_object_get(root, "database");
+	if (json_is_string(database))
+		catalog_set_database(&builder, text_of(database));
 	if (!add_content(&builder, root, detail)) {
 		catalog_abandon(&builder);
 		return ERR_CATALOG_SYNTAX;

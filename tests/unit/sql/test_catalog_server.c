@@ -490,6 +490,30 @@ static void reads_dumps(void **state)
 	catalog_unref(file);
 }
 
+/* Labels of enums, collations and the name of the database. */
+static void reads_labels_and_collations(void **state)
+{
+	(void)state;
+	run("CREATE TYPE feeling AS ENUM ('sad', 'it''s ok'); CREATE TYPE nothing AS ENUM ();"
+	    "CREATE COLLATION backwards FROM \"C\"; ALTER TYPE feeling ADD VALUE 'so so' AFTER 'sad'");
+	struct catalog *read = read_catalog();
+	const struct catalog_type *feeling = catalog_type_named(read, STR_NONE, STR("feeling"));
+	const struct catalog_type *nothing = catalog_type_named(read, STR_NONE, STR("nothing"));
+	assert_int_equal(feeling->labels_count, 3);
+	assert_true(str_is(feeling->labels[1], "so so") && str_is(feeling->labels[2], "it's ok"));
+	assert_true(nothing->labels && nothing->labels_count == 0);
+	assert_null(catalog_type_named(read, STR_NONE, STR("text"))->labels);
+	assert_true(catalog_knows_collations(read));
+	assert_true(catalog_has_collation(read, STR_NONE, STR("C")));
+	assert_true(catalog_has_collation(read, STR("pg_catalog"), STR("ucs_basic")));
+	assert_true(catalog_has_collation(read, STR_NONE, STR("backwards")));
+	assert_false(catalog_has_collation(read, STR("pg_catalog"), STR("backwards")));
+	assert_false(catalog_has_collation(read, STR_NONE, STR("nosuch")));
+	assert_true(str_is(catalog_database(read), PQdb(connection)));
+	catalog_unref(read);
+	run("DROP TYPE feeling, nothing; DROP COLLATION backwards");
+}
+
 /* Equal databases give equal digests, whatever numbers their objects have and in which order they came. */
 static void digests_names_and_not_numbers(void **state)
 {
@@ -572,6 +596,7 @@ int main(void)
 		cmocka_unit_test(knows_what_users_define),
 		cmocka_unit_test(reads_dumps),
 		cmocka_unit_test(digests_names_and_not_numbers),
+		cmocka_unit_test(reads_labels_and_collations),
 		cmocka_unit_test(knows_privileges_and_policies),
 	};
 	int status = test_postgres_start(&server, NULL);

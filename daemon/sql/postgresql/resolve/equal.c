@@ -108,8 +108,17 @@ static bool is_plain_selection(const struct resolver *resolver, const A_Indirect
 	return true;
 }
 
+/* t.f for a function f, which is f(t) and (t).f as well. */
+static bool is_call_by_attribute(const struct resolver *resolver, const ColumnRef *node)
+{
+	const struct resolved_column *column = resolution_column(resolver->resolution, node);
+	return column && column->kind == COLUMN_SUSPECTED_CALL;
+}
+
 bool expression_is_open(const struct resolver *resolver, const Node *node)
 {
+	if (IsA(node, ColumnRef))
+		return is_call_by_attribute(resolver, (const ColumnRef *)node);
 	return IsA(node, A_Indirection) ? !is_plain_selection(resolver, (const A_Indirection *)node)
 					: is_field_call(resolver, node);
 }

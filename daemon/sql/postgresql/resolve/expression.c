@@ -262,25 +262,6 @@ static type_id resolve_array(struct resolver *resolver, struct scope *scope, con
 		       : type_array(resolver->catalog, element);
 }
 
-static type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause)
-{
-	type_id type = resolve_expression(resolver, scope, clause->arg);
-	switch (category_of(resolver->catalog, type)) {
-	case TYPE_INTEGER:
-	case TYPE_NUMERIC:
-	case TYPE_BOOLEAN:
-	case TYPE_TEMPORAL:
-		if (resolver_knows_types(resolver)) {
-			str_t text = type_text(resolver->catalog, type);
-			report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
-				    "values of type " STR_FMT " have no collation", STR_ARG(text));
-		}
-		return TYPE_UNSURE;
-	default:
-		return type;
-	}
-}
-
 static type_id value_function_type(const SQLValueFunction *function)
 {
 	switch (function->op) {

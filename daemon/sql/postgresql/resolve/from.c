@@ -1,5 +1,9 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/node_children.h"
+
+#include "catalog/pg_type_d.h"
+
 static void report_unknown_table(struct resolver *resolver, const RangeVar *var)
 {
 	struct nearest nearest;
@@ -44,17 +48,6 @@ static bool is_temporary_schema(const char *schema)
 	return schema && strncmp(schema, "pg_temp", strlen("pg_temp")) == 0;
 }
 
-/* a.b.c names the database first, which only can be the one at hand; these are names of schemas. */
-static bool is_other_database(const RangeVar *var)
-{
-	static const char *const schemas[] = { "pg_catalog", "information_schema", "public" };
-	for (size_t i = 0; var->catalogname && i < sizeof schemas / sizeof *schemas; i++) {
-		if (strcmp(var->catalogname, schemas[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 static struct range_item *base_relation(struct resolver *resolver, const RangeVar *var)
 {
 	struct range_item *item = range_item_new(resolver, RANGE_RELATION, (const Node *)var);
@@ -63,11 +56,8 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 	item->name = str_from(var->relname);
 	item->alias = item->name;
 	item->relation = resolver->catalog ? find_relation(resolver, var) : NULL;
-	if (is_other_database(var)) {
+	if (names_other_database(resolver, var->catalogname, var->location)) {
 		outputs.open = true;
-		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TABLE, "database", "0A000",
-				      item->name, var->location, "\"%s\" stands where the database is named",
-				      var->catalogname);
 	} else if (item->relation) {
 		item->schema = item->relation->schema;
 		relation_columns(resolver, item->relation, &outputs);
@@ -126,12 +116,49 @@ static void from_subselect(struct resolver *resolver, struct scope *scope, const
 	namespace_append_item(resolver, names, item);
 }
 
+/* Only what holds rows itself can be sampled. */
+static void check_sampled(struct resolver *resolver, const RangeTableSample *sample,
+			  const struct namespace *names)
+{
+	const struct range_item *item = names->count > 0 ? names->entries[names->count - 1]->item : NULL;
+	if (!item ||
+	    (item->kind == RANGE_RELATION && (!item->relation || strchr("rpm", item->relation->kind))))
+		return;
+	report_type(resolver, DIAG_INVALID_USE, "sample", "0A000", sample->location,
+		    "TABLESAMPLE: \"" STR_FMT "\" is no table and no materialized view",
+		    STR_ARG(item->alias));
+}
+
+/* The methods of PostgreSQL itself take one number; those of extensions are not known. */
+static bool is_builtin_method(const List *names)
+{
+	const char *name = names_last(names);
+	if (list_length(names) > 1 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") != 0)
+		return false;
+	return strcmp(name, "system") == 0 || strcmp(name, "bernoulli") == 0;
+}
+
 static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,
 			struct namespace *names)
 {
+	const ListCell *cell;
 	from_item(resolver, scope, sample->relation, names);
-	resolve_list(resolver, scope, sample->args);
-	(void)resolve_expression(resolver, scope, sample->repeatable);
+	check_sampled(resolver, sample, names);
+	bool is_builtin = is_builtin_method(sample->method);
+	if (is_builtin && list_length(sample->args) != 1)
+		report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,
+			    "TABLESAMPLE: %s takes one argument, not %d", names_last(sample->method),
+			    list_length(sample->args));
+	foreach(cell, sample->args)
+	{
+		type_id type = resolve_expression(resolver, scope, lfirst(cell));
+		if (is_builtin)
+			coerce_or_report(resolver, lfirst(cell), type, FLOAT4OID, "TABLESAMPLE");
+	}
+	if (sample->repeatable)
+		coerce_or_report(resolver, sample->repeatable,
+				 resolve_expression(resolver, scope, sample->repeatable), FLOAT8OID,
+				 "REPEATABLE");
 }
 
 void from_item(struct resolver *resolver, struct scope *scope, const Node *node, struct namespace *names)

@@ -159,8 +159,12 @@ static void show_merged(struct resolver *resolver, const JoinExpr *join, struct 
 	if (doubtful)
 		namespace_doubt(sides);
 	namespace_hide(resolver, sides, merged);
-	if (join->join_using_alias)
+	if (join->join_using_alias) {
+		struct namespace alone = { 0 };
 		item->alias = str_from(join->join_using_alias->aliasname);
+		namespace_append_item(resolver, &alone, item);
+		check_conflicts(resolver, sides, &alone);
+	}
 	namespace_prepend_item(resolver, sides, item);
 }
 

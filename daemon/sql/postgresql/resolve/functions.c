@@ -201,6 +201,29 @@ static bool check_aggregate_use(struct resolver *resolver, const FuncCall *call,
 	return false;
 }
 
+static bool is_untyped(const struct resolver *resolver, const Node *node)
+{
+	return IsA(node, A_Const) && resolution_type(resolver->resolution, node) == UNKNOWNOID;
+}
+
+/* Whether ORDER BY's `key` may be the argument, as DISTINCT, which sorts by the arguments alone, wants it.
+ * These have been converted to what the aggregate takes, and keys have not. */
+static bool is_argument(struct resolver *resolver, const struct catalog_function *aggregate,
+			const struct arguments *arguments, size_t at, const Node *key)
+{
+	const Node *argument = arguments->nodes[at];
+	if (!outputs_may_equal(resolver, key, argument) || !aggregate || !IsA(argument, A_Const))
+		return outputs_may_equal(resolver, key, argument);
+	bool stays = at < aggregate->arguments && aggregate->argument_types[at] == ANYOID;
+	if (is_untyped(resolver, key))
+		return stays || aggregate->is_variadic;
+	if (is_untyped(resolver, argument))
+		return !stays;
+	type_id type = resolution_type(resolver->resolution, key);
+	return type == TYPE_UNSURE || !IsA(key, A_Const) ||
+	       type == resolution_type(resolver->resolution, argument);
+}
+
 /* DISTINCT compares its arguments, ORDER BY its keys. */
 static void check_aggregate_keys(struct resolver *resolver, const FuncCall *call,
 				 const struct resolved_function *function, const struct arguments *arguments)
@@ -219,14 +242,13 @@ static void check_aggregate_keys(struct resolver *resolver, const FuncCall *call
 			report_use(resolver, call, function, DIAG_UNKNOWN_FUNCTION, "42883",
 				   "with ORDER BY: the values cannot be ordered");
 	}
-	/* DISTINCT sorts by the arguments alone. */
 	bool same = true;
 	foreach(cell, call->agg_distinct && !call->agg_within_group ? call->agg_order : NIL)
 	{
 		const Node *key = lfirst_node(SortBy, cell)->node;
 		bool found = false;
 		for (size_t i = 0; i < arguments->count && !found; i++)
-			found = outputs_may_equal(resolver, key, arguments->nodes[i]);
+			found = is_argument(resolver, function->chosen, arguments, i, key);
 		same = same && found;
 	}
 	if (!same)
@@ -397,7 +419,8 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 	resolve_condition(resolver, scope, call->agg_filter, PLACE_FILTER, "FILTER");
 	resolve_order_within(resolver, scope, call);
 	struct marks marks = resolver->marks;
-	if (resolver_knows_types(resolver))
+	bool is_foreign = list_names_other_database(resolver, call->funcname, 2, call->location);
+	if (resolver_knows_types(resolver) && !is_foreign)
 		type = choose(resolver, call, function, &arguments);
 	check_use(resolver, scope, call, function, &arguments, &marks);
 	merge_marks(&resolver->marks, &outer);

@@ -32,14 +32,9 @@ static bool column_of_key(const struct grouping *grouping, const struct sort_key
 		}
 		return false;
 	}
-	if (!IsA(node, ColumnRef))
-		return false;
-	const struct resolved_column *column =
-		resolution_column(grouping->resolver->resolution, (const ColumnRef *)node);
-	if (!column || column->kind != COLUMN_OF_ITEM)
-		return false;
-	*ret_base = base_column_of(column->item, column->column);
-	return true;
+	/* A conversion to the type that the column has is the column. */
+	return expression_is_column(grouping->resolver, output_without_casts(grouping->resolver, node),
+				    ret_base);
 }
 
 static bool is_grouped_column(const struct grouping *grouping, struct base_column column)

@@ -380,6 +380,9 @@ type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const N
 void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
 		       const char *what);
 
+/* collation.c */
+type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause);
+
 /* output_names.c: the name that PostgreSQL gives to an unnamed output; subqueries in it take theirs from the
  * resolution, which may be NULL. */
 str_t expression_name(const struct resolution *resolution, const Node *node);
@@ -516,6 +519,12 @@ void resolve_query_outputs(const SelectStmt *select, const struct catalog *catal
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
 
 /* types.c */
+
+/* Whether `database` (or NULL), which stands in front of a schema, is surely another one than that at hand;
+ * this is reported. */
+bool names_other_database(struct resolver *resolver, const char *database, int location);
+/* The same for a list of names, the last `parts` of which are schema and object (and column). */
+bool list_names_other_database(struct resolver *resolver, const List *names, int parts, int location);
 
 /* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
 const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);

@@ -231,6 +231,10 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 	const struct range_item *item = NULL;
 	unsigned level = 0;
 	const Node *last = llast(column->fields);
+	if (list_names_other_database(resolver, column->fields, 3, column->location)) {
+		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
+		return TYPE_UNSURE;
+	}
 	enum lookup result = lookup_item(resolver, scope, schema, relation, &item, &level);
 	if (result == LOOKUP_AMBIGUOUS) {
 		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, "42P09", relation,

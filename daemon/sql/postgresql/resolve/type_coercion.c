@@ -81,8 +81,8 @@ static bool is_string(const struct catalog *catalog, type_id type)
 	return type_category_letter(catalog, type, &preferred) == 'S';
 }
 
-/* oidvector and int2vector have elements, but are no arrays to casts. */
-static type_id array_element(const struct catalog *catalog, type_id type)
+/* oidvector and int2vector are arrays of numbers, but no array is cast to them by its elements. */
+static type_id target_element(const struct catalog *catalog, type_id type)
 {
 	return type == OIDVECTOROID || type == INT2VECTOROID ? TYPE_UNSURE : type_element(catalog, type);
 }
@@ -100,7 +100,7 @@ static enum path find_path(const struct catalog *catalog, type_id source, type_i
 			return PATH_NONE;
 		return cast->method == 'b' ? PATH_SAME : cast->method == 'i' ? PATH_TEXT : PATH_FUNCTION;
 	}
-	type_id from = array_element(catalog, source), to = array_element(catalog, target);
+	type_id from = type_element(catalog, source), to = target_element(catalog, target);
 	if (from && to) {
 		if (depth >= MAX_ELEMENT_DEPTH)
 			return PATH_UNSURE;
@@ -391,11 +391,12 @@ static void derive_elements(struct binder *binder)
 		bind_derived(binder, &binding->range, multirange_range(catalog, binding->multirange));
 	if (binding->range)
 		bind_derived(binder, &binding->element, range_subtype(catalog, binding->range));
-	const struct catalog_type *element =
-		catalog_type(catalog, catalog_type_base(catalog, binding->element));
-	if (element &&
-	    ((binder->no_array && element->element) || (binder->only_enum && element->kind != 'e')))
+	const struct catalog_type *element = catalog_type(catalog, binding->element);
+	const struct catalog_type *base = catalog_type(catalog, catalog_type_base(catalog, binding->element));
+	if (base && binder->no_array && base->element)
 		binder->certainty = SURELY_NOT;
+	if (binder->only_enum && (element ? element->kind != 'e' : binder->certainty == SURELY))
+		binder->certainty = SURELY_NOT; /* also when all of them are quoted literals */
 }
 
 static void derive_common(struct binder *binder)

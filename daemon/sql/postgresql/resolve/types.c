@@ -46,6 +46,32 @@ const char *missing_sqlstate(const struct resolver *resolver, str_t schema, cons
 		       : otherwise;
 }
 
+bool names_other_database(struct resolver *resolver, const char *database, int location)
+{
+	static const char *const schemas[] = { "pg_catalog", "information_schema", "public" };
+	str_t here = resolver->catalog ? catalog_database(resolver->catalog) : STR_NONE;
+	if (!database || (str_present(here) && str_is(here, database)))
+		return false;
+	bool is_other = str_present(here);
+	for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++)
+		is_other |= strcmp(database, schemas[i]) == 0;
+	if (is_other)
+		report_type(resolver, DIAG_UNKNOWN_TABLE, "database", "0A000", location,
+			    "\"%s\" stands where the database is named", database);
+	return is_other;
+}
+
+bool list_names_other_database(struct resolver *resolver, const List *names, int parts, int location)
+{
+	int count = list_length(names);
+	if (count > parts + 1) {
+		report_type(resolver, DIAG_INVALID_USE, "name", "42601", location,
+			    "the name has too many parts");
+		return true;
+	}
+	return count == parts + 1 && names_other_database(resolver, NODE_STRING(linitial(names)), location);
+}
+
 /* What other systems call a type, and PostgreSQL's own names for hints. */
 static const struct {
 	const char *name;
@@ -104,9 +130,10 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 {
 	int count = list_length(name->names);
 	const char *text = names_last(name->names);
-	if (!resolver_knows_types(resolver) || !text || count > 2 || name->pct_type || name->setof)
+	if (!resolver_knows_types(resolver) || !text || name->pct_type || name->setof ||
+	    list_names_other_database(resolver, name->names, 2, name->location))
 		return TYPE_UNSURE;
-	str_t schema = count == 2 ? str_from(NODE_STRING(linitial(name->names))) : STR_NONE;
+	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(name->names, count - 2))) : STR_NONE;
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
 	if (!type) {
 		resolver_note_missing(resolver, "type", str_from(text));

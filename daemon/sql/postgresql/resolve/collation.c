@@ -1,0 +1,62 @@
+#include "sql/postgresql/resolve/internal.h"
+
+#include "sql/postgresql/node_children.h"
+
+#include "catalog/pg_type_d.h"
+
+/* Types of the server's libraries may have collations or none. */
+static enum certainty is_collatable(const struct catalog *catalog, type_id id)
+{
+	const struct catalog_type *type = catalog_type(catalog, catalog_type_base(catalog, id));
+	for (unsigned depth = 0; type && type->element && type->category == 'A' && depth < 2; depth++)
+		type = catalog_type(catalog, catalog_type_base(catalog, type->element));
+	if (!type || type->id == UNKNOWNOID)
+		return PERHAPS;
+	switch (type->kind) {
+	case 'c':
+	case 'e':
+	case 'm':
+	case 'r':
+		return SURELY_NOT;
+	case 'p':
+		return type->id == RECORDOID ? SURELY_NOT : PERHAPS;
+	default:
+		break;
+	}
+	if (type->category == 'S')
+		return SURELY;
+	bool is_internal = type->category == 'Z' && type->id != CHAROID;
+	return is_internal || !type->is_system ? PERHAPS : SURELY_NOT;
+}
+
+static void check_name(struct resolver *resolver, const CollateClause *clause)
+{
+	int count = list_length(clause->collname);
+	const struct catalog *catalog = resolver->catalog;
+	if (list_names_other_database(resolver, clause->collname, 2, clause->location))
+		return;
+	str_t name = str_from(names_last(clause->collname));
+	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(clause->collname, count - 2))) : STR_NONE;
+	bool temporary = schema.ptr && strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) == 0;
+	bool no_schema = str_present(schema) && !temporary && !catalog_has_schema(catalog, schema);
+	if (temporary || (!no_schema && (!catalog_knows_collations(catalog) ||
+					 catalog_has_collation(catalog, schema, name))))
+		return;
+	report_type(resolver, DIAG_INVALID_USE, "collation", missing_sqlstate(resolver, schema, "42704"),
+		    clause->location, "collation \"" STR_FMT "\" does not exist", STR_ARG(name));
+}
+
+type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause)
+{
+	type_id type = resolve_expression(resolver, scope, clause->arg);
+	if (!resolver_knows_types(resolver))
+		return type;
+	if (type != TYPE_UNSURE && is_collatable(resolver->catalog, type) == SURELY_NOT) {
+		str_t text = type_text(resolver->catalog, type);
+		report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
+			    "values of type " STR_FMT " have no collation", STR_ARG(text));
+		return TYPE_UNSURE;
+	}
+	check_name(resolver, clause);
+	return type;
+}
