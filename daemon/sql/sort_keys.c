@@ -311,11 +311,40 @@ static bool show(str_t text, const struct sql_request *request, const struct sql
 	return true;
 }
 
+static bool is_safe(const struct sql_request *request, str_t sql, struct arena *arena,
+		    struct sql_analysis *ret_analysis)
+{
+	struct sql_request again = *request;
+	again.sql = sql;
+	sql_analyse(&again, arena, ret_analysis);
+	return ret_analysis->valid && ret_analysis->verdict == SQL_SAFE;
+}
+
+/* A statement without an order: takes its cut off. */
+static bool take_cut_off(const struct sql_request *request, const struct sql_analysis *analysis,
+			 struct arena *arena, struct sort_keys *ret_keys)
+{
+	struct sort_keys whole = { 0 };
+	struct sql_analysis uncut;
+	size_t end = find_cut(analysis->text, request->dialect, &whole.cut);
+	if (!whole.cut.known || end == analysis->text.len)
+		return false;
+	whole.sql = arena_text(arena, analysis->text.ptr, end);
+	if (!is_safe(request, whole.sql, arena, &uncut) || uncut.limited || uncut.ordered)
+		return false;
+	*ret_keys = whole;
+	return true;
+}
+
 bool sort_keys_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		    struct arena *arena, struct sort_keys *ret_keys)
 {
 	struct sort_keys shown = { .keys_count = analysis->order_keys_count };
-	if (!analysis->valid || analysis->verdict != SQL_SAFE || !analysis->ordered || shown.keys_count == 0)
+	if (!analysis->valid || analysis->verdict != SQL_SAFE)
+		return false;
+	if (!analysis->ordered && analysis->limited)
+		return take_cut_off(request, analysis, arena, ret_keys);
+	if (!analysis->ordered || shown.keys_count == 0)
 		return false;
 	size_t end = find_cut(analysis->text, request->dialect, &shown.cut);
 	if (!show((str_t){ analysis->text.ptr, end }, request, analysis, arena, &shown))
@@ -325,11 +354,8 @@ bool sort_keys_show(const struct sql_request *request, const struct sql_analysis
 		*ret_keys = shown;
 		return true;
 	}
-	struct sql_request again = *request;
-	again.sql = shown.sql;
 	struct sql_analysis rewritten;
-	sql_analyse(&again, arena, &rewritten);
-	if (!rewritten.valid || rewritten.verdict != SQL_SAFE || !all_shown(&rewritten) ||
+	if (!is_safe(request, shown.sql, arena, &rewritten) || !all_shown(&rewritten) ||
 	    rewritten.order_keys_count != shown.keys_count)
 		return false;
 	shown.keys = rewritten.order_keys;

@@ -25,7 +25,8 @@ struct sort_keys {
 	struct sort_cut cut; /* of the statement; where it is known, `sql` is without it */
 };
 
-/* `analysis` is that of `request`. A statement without hidden keys and a cut is left as it is. False: there
- * are no keys, or the statement cannot be rewritten. The results live in the arena. */
+/* `analysis` is that of `request`. A statement without hidden keys and a cut is left as it is; one that is
+ * not ordered but limited has no keys, and `sql` is without its cut, which is known. False: there are neither
+ * keys nor a cut, or the statement cannot be rewritten. The results live in the arena. */
 bool sort_keys_show(const struct sql_request *request, const struct sql_analysis *analysis,
 		    struct arena *arena, struct sort_keys *ret_keys);

@@ -15,7 +15,7 @@ void result_begin(struct result_builder *builder, size_t columns_count)
 static bool make_room(struct result_builder *builder)
 {
 	size_t need = builder->cells_count + builder->columns_count;
-	if (need <= builder->cells_capacity)
+	if (builder->cells && need <= builder->cells_capacity) /* rows without columns have a place, too */
 		return true;
 	size_t capacity = builder->cells_capacity ? builder->cells_capacity * 2 : 64;
 	while (capacity < need)

@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "score/compare_part.h"
+#include "target/any_rows.h"
 #include "target/stream.h"
 
 #include <time.h>
@@ -22,7 +23,8 @@ struct validation {
 	bool generated_ran; /* in the transaction that is open */
 	bool compared;	    /* at least one truth ran */
 	struct tries *tries;
-	bool undecided; /* one of them may fit better than could be seen */
+	bool nondeterministic; /* one of them is */
+	bool undecided;	       /* one of them may fit better than could be seen */
 	struct validation_result result;
 };
 
@@ -141,24 +143,31 @@ static bool find_part(const struct validation *validation, const struct result_s
 				 ret_missing);
 }
 
-static struct compare_verdict compare_with(const struct validation *validation, size_t index,
-					   const struct result_set *truth, struct arena *arena)
+static struct compare_verdict compare_two(const struct validation *validation, size_t index,
+					  const struct result_set *ours, const struct result_set *truth,
+					  struct arena *arena)
 {
-	struct result_set ours = result_finish(&validation->generated.result);
 	struct compare_options options = options_of(validation, &validation->request->truths[index], arena);
 	struct compare_verdict verdict = { 0 };
 	struct compare_part part;
 	str_t missing;
 	if (find_part(validation, truth, arena, &part, &missing))
-		compare_part_results(&ours, truth, &part, &options, arena, &verdict, NULL);
+		compare_part_results(ours, truth, &part, &options, arena, &verdict, NULL);
 	return verdict;
+}
+
+static struct compare_verdict compare_with(const struct validation *validation, size_t index,
+					   const struct result_set *truth, struct arena *arena)
+{
+	const struct result_set ours = result_finish(&validation->generated.result);
+	return compare_two(validation, index, &ours, truth, arena);
 }
 
 /* The generated query could not be run although a truth could. */
 static void take_failure(struct validation *validation, size_t index, const struct query_run *truth)
 {
 	validation->compared = true;
-	validation->undecided = false;
+	validation->undecided = validation->nondeterministic = false;
 	validation->result = (struct validation_result){
 		.conclusive = true,
 		.status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
@@ -306,9 +315,11 @@ static err_t read_in_full(const struct validation *validation, struct stream_que
 }
 
 /* The limits have cut a result: reads both in full. `finding` is what the parts within the limits have shown,
- * which stands when a query has no end within its time. */
+ * which stands when a query has no end within its time. `ret_compared`: false when one of them failed, which
+ * is in the result then. */
 static err_t compare_in_full(struct validation *validation, size_t index, const struct query_run *truth,
-			     struct arena *arena, struct finding *finding, struct err_detail *detail)
+			     struct arena *arena, struct finding *finding, bool *ret_compared,
+			     struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
 	const struct result_set generated_set = result_finish(&validation->generated.result);
@@ -324,6 +335,7 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 		finding->truth = theirs.execution;
 		refine(finding, &full);
 	}
+	*ret_compared = full.outcome != STREAM_FAILED;
 	if (full.outcome == STREAM_FAILED && full.generated_failed) {
 		validation->generated.outcome = full.failed.outcome;
 		validation->generated.execution = full.failed.execution;
@@ -331,8 +343,6 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 		take_failure(validation, index, truth);
 	} else if (full.outcome == STREAM_FAILED && !validation->compared) {
 		take_broken_truth(validation, index, &full.failed);
-	} else if (full.outcome != STREAM_FAILED) {
-		take_finding(validation, index, finding);
 	}
 	return ERR_OK;
 }
@@ -487,6 +497,86 @@ static err_t settle_ties(const struct validation *validation, size_t index, cons
 	return err;
 }
 
+/* Large results are read in full where both sides can be, and all columns are compared. */
+static bool may_stream(const struct validation *validation, size_t index)
+{
+	return validation->settings->target.stream_large_results &&
+	       !validation->request->truths[index].table && validation->request->comparing.columns_count == 0;
+}
+
+/* What any rows would have been as good for. */
+static err_t settle_any_rows(struct validation *validation, size_t index, const struct result_set *truth,
+			     struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
+{
+	const struct target_settings *target = &validation->settings->target;
+	const struct validation_truth *asked = &validation->request->truths[index];
+	if (!verdict->schema_match || verdict->score >= 1.0 || !any_rows_would_do(asked) ||
+	    !validation->engine->usable(*validation->session))
+		return ERR_OK;
+	if (verdict->truncated && verdict->row_count_match) { /* more of them than are kept */
+		verdict->proven = false;
+		validation->nondeterministic = true;
+	}
+	if (verdict->truncated || !verdict->row_count_match)
+		return ERR_OK;
+	const struct result_set ours = result_finish(&validation->generated.result);
+	const struct compare_options options = options_of(validation, asked, arena);
+	struct compare_part part;
+	str_t missing;
+	if (!find_part(validation, truth, arena, &part, &missing))
+		return ERR_OK;
+	return any_rows_compare(validation->tries, validation->engine, *validation->session, target, asked,
+				&ours, &part, &options, arena, verdict, detail);
+}
+
+/* Whether the truth, read in full once more, is what it was. */
+static err_t differs_in_full(const struct validation *validation, size_t index,
+			     const struct result_set *truth, struct arena *arena, bool *ret_differs,
+			     struct err_detail *detail)
+{
+	const struct validation_truth *asked = &validation->request->truths[index];
+	struct stream_query once = { .sql = asked->sql, .fetched = truth }, again = once;
+	struct stream_comparison full = { 0 };
+	err_t err = read_in_full(validation, &again, &once, asked, arena, &full, detail);
+	*ret_differs =
+		!err && full.outcome == STREAM_READ && full.verdict == COMPARE_DIGEST_UNEQUAL &&
+		(!full.same_count || (full.estimate.known && compare_ladder(full.estimate.rate) < 1.0));
+	return err;
+}
+
+/* Whether the truth, run once more, is not its own equal: who differs from it may be right. */
+static err_t differs_from_itself(const struct validation *validation, size_t index,
+				 const struct result_set *truth, struct arena *arena, bool *ret_differs,
+				 struct err_detail *detail)
+{
+	const struct validation_truth *asked = &validation->request->truths[index];
+	struct query_run run;
+	if (truth->truncated)
+		return differs_in_full(validation, index, truth, arena, ret_differs, detail);
+	err_t err = run_query(validation, asked->sql, arena, &run, detail);
+	struct result_set again = result_finish(&run.result);
+	*ret_differs = false;
+	if (!err && run.outcome == QUERY_RETURNED)
+		*ret_differs = compare_two(validation, index, &again, truth, arena).score < 1.0;
+	result_free(&run.result);
+	return err;
+}
+
+/* A result below the full score is only a verdict where the truth would have had it. */
+static err_t doubt_truth(struct validation *validation, size_t index, const struct result_set *truth,
+			 struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
+{
+	bool differs = false;
+	if (verdict->score >= 1.0 || !verdict->schema_match || validation->request->truths[index].table ||
+	    (truth->truncated && !may_stream(validation, index)) ||
+	    !validation->engine->usable(*validation->session))
+		return ERR_OK;
+	err_t err = differs_from_itself(validation, index, truth, arena, &differs, detail);
+	validation->nondeterministic |= differs;
+	verdict->proven &= !differs;
+	return err;
+}
+
 /* A truth that lacks a column which has to be there is broken. */
 static bool has_columns(struct validation *validation, size_t index, const struct query_run *truth,
 			const struct result_set *result, struct arena *arena)
@@ -502,14 +592,6 @@ static bool has_columns(struct validation *validation, size_t index, const struc
 	if (!validation->compared)
 		take_broken_truth(validation, index, &broken);
 	return false;
-}
-
-/* Large results are read in full where both sides can be, and all columns are compared. */
-static bool may_stream(const struct validation *validation, size_t index,
-		       const struct compare_verdict *verdict)
-{
-	return validation->settings->target.stream_large_results && !verdict->proven &&
-	       !validation->request->truths[index].table && validation->request->comparing.columns_count == 0;
 }
 
 /* A truth whose result is there, and behind the first of them the generated query. */
@@ -529,12 +611,16 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 				   .generated = validation->generated.execution,
 				   .truth = truth->execution };
 	err = settle_ties(validation, index, result, arena, &finding.verdict, detail);
-	if (err)
-		return err;
-	if (may_stream(validation, index, &finding.verdict))
-		return compare_in_full(validation, index, truth, arena, &finding, detail);
-	take_finding(validation, index, &finding);
-	return ERR_OK;
+	bool compared = true;
+	if (!err && !finding.verdict.proven && may_stream(validation, index))
+		err = compare_in_full(validation, index, truth, arena, &finding, &compared, detail);
+	if (!err && compared)
+		err = settle_any_rows(validation, index, result, arena, &finding.verdict, detail);
+	if (!err && compared)
+		err = doubt_truth(validation, index, result, arena, &finding.verdict, detail);
+	if (!err && compared)
+		take_finding(validation, index, &finding);
+	return err;
 }
 
 static err_t try_query(struct validation *validation, size_t index, struct arena *arena,
@@ -593,15 +679,17 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 		validation->result.error = ERR_OK;
 		if (validation->result.status == VALIDATION_COMPARED)
 			validation->result.message = STR_NONE;
-		if (validation->undecided && validation->result.score < 1.0)
-			validation->result.conclusive = false;
+		if (validation->result.score < 1.0) {
+			validation->result.conclusive &= !validation->undecided;
+			validation->result.nondeterministic = validation->nondeterministic;
+		}
 	}
 	return err;
 }
 
 static err_t run_once(struct validation *validation, struct err_detail *detail)
 {
-	validation->compared = validation->undecided = false;
+	validation->compared = validation->undecided = validation->nondeterministic = false;
 	validation->result = (struct validation_result){
 		.status = VALIDATION_GROUND_TRUTH_FAILED,
 		.error = ERR_GROUND_TRUTH_FAILED,

@@ -249,6 +249,22 @@ def test_results_above_the_limit_count_only_where_they_are_proven(config_file, t
             assert ((record["label"] or {}).get("source") == "RESULT") == conclusive, record["label"]
 
 
+def test_a_truth_that_is_not_its_own_equal_says_nothing_against_an_answer(config_file, tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as shop:
+        shop.execute("CREATE TABLE t (a integer)")
+        shop.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(100)))
+    options = ("--config", config_file({"targets": ({"name": "shop", "engine": "sqlite", "path": str(path)},)}))
+    for generated, truth, score, told in (("SELECT random() AS r", "SELECT random() AS r", 0, True),
+                                          ("SELECT a FROM t ORDER BY a DESC LIMIT 5", "SELECT a FROM t LIMIT 5", 1, False),
+                                          ("SELECT a + 7 FROM t WHERE a = 1", "SELECT a FROM t WHERE a = 1", 0, False)):
+        record = scored({"sql": generated, "target": "shop", "ground_truth": {"sql": truth}}, *options)
+        validation = record["result_validation"]
+        assert (validation["score"], validation["nondeterministic"]) == (score, told), record
+        assert validation["conclusive"] != told and ("result" in record["evaluation"]["weights"]) != told
+        assert ((record["label"] or {}).get("source") == "RESULT") != told
+
+
 def test_catalogs_that_cannot_be_kept_are_told_once(config_file, tmp_path):
     targets = [{"name": f"shop{number}", "engine": "sqlite", "path": str(tmp_path / f"{number}.db")}
                for number in range(3)]

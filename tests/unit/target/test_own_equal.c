@@ -1,0 +1,241 @@
+/*
+ * Truths that allow more than one result: those that are not their own equal, those of which any rows would
+ * do, and those whose rows have no columns. On a real PostgreSQL, a real MariaDB and SQLite.
+ */
+#include "tests/unit/target/mariadb_server.h" // first: it calls what banned.h forbids
+
+#include "tests/harness/postgres.h"
+#include "tests/harness/sqlite_file.h"
+#include "tests/unit/target/cases.h"
+
+#include <libpq-fe.h>
+
+#define LIMIT 200
+
+static struct test_postgres server;
+static bool has_server, has_shop;
+static struct test_sqlite file;
+static struct targets *targets;
+
+/* `few` has 100 rows, `big` 1,000. */
+static const char sqlite_schema[] =
+	"CREATE TABLE big (n INTEGER PRIMARY KEY, v TEXT, f REAL);"
+	"WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 1000)"
+	" INSERT INTO big SELECT i, 'v' || i, i / 7.0 FROM s;"
+	"CREATE TABLE few AS SELECT * FROM big WHERE n <= 100";
+static const char postgresql_schema[] =
+	"CREATE TABLE big (n int PRIMARY KEY, v text, f float8);"
+	"INSERT INTO big SELECT i, 'v' || i, i / 7.0 FROM generate_series(1, 1000) AS i;"
+	"CREATE TABLE few AS SELECT * FROM big WHERE n <= 100;"
+	"GRANT SELECT ON big, few TO PUBLIC; CREATE ROLE reader LOGIN";
+static const char *const mariadb_schema[] = {
+	"CREATE TABLE shop.big (n int PRIMARY KEY, v varchar(20), f double)",
+	"INSERT INTO shop.big SELECT seq, CONCAT('v', seq), seq / 7.0e0 FROM shop.seq_1_to_1000",
+	"CREATE TABLE shop.few AS SELECT * FROM shop.big WHERE n <= 100",
+};
+
+static const struct engine_under_test {
+	const char *target;
+	enum sql_dialect dialect;
+	const bool *there;
+	const char *random; /* a function of it */
+} engines[] = {
+	{ "file", SQL_SQLITE, NULL, "random()" },
+	{ "server", SQL_POSTGRESQL, &has_server, "random()" },
+	{ "shop", SQL_MYSQL, &has_shop, "rand()" },
+};
+
+static int set_up(void **state)
+{
+	static char dsn[320], shop_dsn[320];
+	struct target_settings settings[3];
+	size_t count = 0;
+	(void)state;
+	test_sqlite_make(&file, sqlite_schema);
+	settings[count++] = sqlite_settings("file", file.path);
+	if (has_server) {
+		PGconn *connection = PQconnectdb(server.socket_dsn);
+		PQclear(PQexec(connection, postgresql_schema));
+		PQfinish(connection);
+		snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server.dir,
+			 server.port);
+		settings[count++] = postgresql_settings("server", dsn);
+	}
+	if (has_shop) {
+		for (size_t i = 0; i < sizeof mariadb_schema / sizeof mariadb_schema[0]; i++)
+			admin(mariadb_schema[i]);
+		settings[count++] = mariadb_settings("reader", shop_dsn, sizeof shop_dsn);
+	}
+	for (size_t i = 0; i < count; i++) {
+		settings[i].max_rows = LIMIT;
+		settings[i].stream_large_results = true;
+		settings[i].statement_timeout_ms = 30000;
+	}
+	targets = start_targets(settings, count, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	targets_stop(targets);
+	return test_sqlite_remove(&file);
+}
+
+enum verdict { RIGHT, WRONG, NONE, NONDETERMINISTIC };
+
+static const char *const names[] = { "right", "wrong", "no verdict", "nondeterministic" };
+
+struct own_case {
+	const char *what, *generated, *truth; /* `$` is a random number */
+	enum verdict verdict;
+};
+
+static const struct own_case own_equals[] = {
+	{ "a random number", "SELECT $ AS r", "SELECT $ AS r", NONDETERMINISTIC },
+	{ "random numbers", "SELECT n, $ AS r FROM few", "SELECT n, $ AS r FROM few", NONDETERMINISTIC },
+	{ "a random order", "SELECT n FROM few", "SELECT n FROM few ORDER BY $", NONDETERMINISTIC },
+	{ "random numbers beyond the limit", "SELECT n, $ AS r FROM big", "SELECT n, $ AS r FROM big",
+	  NONDETERMINISTIC },
+	{ "more columns than a random one", "SELECT n, v, $ AS r FROM few", "SELECT n, $ AS r FROM few",
+	  WRONG },
+	{ "a random number where the truth has none", "SELECT $ AS r", "SELECT 7 AS r", WRONG },
+	{ "wrong rows", "SELECT n + 100 AS n FROM few", "SELECT n FROM few", WRONG },
+	{ "wrong rows beyond the limit", "SELECT n + 1000 AS n FROM big", "SELECT n FROM big", WRONG },
+	{ "the same", "SELECT n FROM few", "SELECT n FROM few", RIGHT },
+};
+
+static const struct own_case any_rows[] = {
+	{ "other rows", "SELECT n, v FROM few ORDER BY n DESC LIMIT 5", "SELECT n, v FROM few LIMIT 5",
+	  RIGHT },
+	{ "other rows, columns permuted and renamed", "SELECT v AS y, n AS x FROM few WHERE n > 50 LIMIT 5",
+	  "SELECT n, v FROM few LIMIT 5", RIGHT },
+	{ "numbers within the tolerance", "SELECT n, f + 0.0000001 AS f FROM few WHERE n > 50 LIMIT 5",
+	  "SELECT n, f FROM few LIMIT 5", RIGHT },
+	{ "behind an offset", "SELECT n, v FROM few ORDER BY n LIMIT 5",
+	  "SELECT n, v FROM few LIMIT 5 OFFSET 9", RIGHT },
+	{ "no rows of the truth", "SELECT n + 500 AS n, v FROM few LIMIT 5", "SELECT n, v FROM few LIMIT 5",
+	  WRONG },
+	{ "rows that the truth's condition leaves out", "SELECT n, v FROM few WHERE n > 50 LIMIT 5",
+	  "SELECT n, v FROM few WHERE n <= 50 LIMIT 5", WRONG },
+	{ "one row five times",
+	  "SELECT few.n, few.v FROM few JOIN few AS o ON o.n <= 5 WHERE few.n = 70 LIMIT 5",
+	  "SELECT n, v FROM few LIMIT 5", WRONG },
+	{ "too few", "SELECT n, v FROM few ORDER BY n DESC LIMIT 4", "SELECT n, v FROM few LIMIT 5", WRONG },
+	{ "too many", "SELECT n, v FROM few ORDER BY n DESC LIMIT 6", "SELECT n, v FROM few LIMIT 5", WRONG },
+	{ "other rows of many", "SELECT n, v FROM big ORDER BY n DESC LIMIT 5",
+	  "SELECT n, v FROM big LIMIT 5", RIGHT },
+	{ "other rows of many, columns permuted", "SELECT v, n FROM big ORDER BY n DESC LIMIT 5",
+	  "SELECT n, v FROM big LIMIT 5", RIGHT },
+	{ "other rows of many, columns renamed", "SELECT n AS x, v AS y FROM big ORDER BY n DESC LIMIT 5",
+	  "SELECT n, v FROM big LIMIT 5", RIGHT },
+	{ "other rows of many, within the tolerance",
+	  "SELECT n, f - 0.0000001 AS f FROM big ORDER BY n DESC LIMIT 5", "SELECT n, f FROM big LIMIT 5",
+	  RIGHT },
+	{ "no rows of many", "SELECT n, 'x' AS v FROM big LIMIT 5", "SELECT n, v FROM big LIMIT 5", WRONG },
+	{ "more of many than are kept", "SELECT n, v FROM big ORDER BY n DESC LIMIT 500",
+	  "SELECT n, v FROM big LIMIT 500", NONDETERMINISTIC },
+	{ "more than are kept, and too few", "SELECT n, v FROM big ORDER BY n DESC LIMIT 499",
+	  "SELECT n, v FROM big LIMIT 500", WRONG },
+	{ "ordered ones are not any", "SELECT n, v FROM few ORDER BY n DESC LIMIT 5",
+	  "SELECT n, v FROM few ORDER BY n LIMIT 5", WRONG },
+};
+
+static const struct own_case no_columns[] = {
+	{ "too few", "SELECT FROM few WHERE n <= 5", "SELECT FROM few", WRONG },
+	{ "too many", "SELECT FROM few", "SELECT FROM few WHERE n <= 5", WRONG },
+	{ "none", "SELECT FROM few WHERE n < 0", "SELECT FROM few", WRONG },
+	{ "as many", "SELECT FROM few WHERE n > 0", "SELECT FROM few", RIGHT },
+	{ "as many beyond the limit", "SELECT FROM big WHERE n > 0", "SELECT FROM big", RIGHT },
+	{ "too few beyond the limit", "SELECT FROM big WHERE n > 1", "SELECT FROM big", WRONG },
+	{ "a column", "SELECT n FROM few", "SELECT FROM few", WRONG },
+};
+
+static char *fill_in(const char *sql, const char *random, char *ret_sql, size_t size)
+{
+	const char *place = strchr(sql, '$');
+	snprintf(ret_sql, size, "%.*s%s%s", place ? (int)(place - sql) : (int)strlen(sql), sql,
+		 place ? random : "", place ? place + 1 : "");
+	return ret_sql;
+}
+
+static enum verdict verdict_of(const struct validation_result *result)
+{
+	if (result->nondeterministic)
+		return result->conclusive ? WRONG : NONDETERMINISTIC;
+	if (!result->conclusive)
+		return NONE;
+	return result->score >= 1.0 ? RIGHT : WRONG;
+}
+
+static bool check(const struct own_case *item, const struct engine_under_test *engine)
+{
+	struct test_call test;
+	char generated[256], truth[256];
+	test_call_init(&test, engine->target,
+		       fill_in(item->generated, engine->random, generated, sizeof generated),
+		       fill_in(item->truth, engine->random, truth, sizeof truth));
+	describe_truth(&test, engine->dialect);
+	targets_submit(targets, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	bool good = result->status == VALIDATION_COMPARED && verdict_of(result) == item->verdict &&
+		    (item->verdict != WRONG || result->score < 0.5);
+	if (!good)
+		print_error("%s, %s: %s, score %g, %s; %s was expected. " STR_FMT "\n", engine->target,
+			    item->what, validation_status_name(result->status), result->score,
+			    names[verdict_of(result)], names[item->verdict], STR_ARG(result->message));
+	test_call_free(&test);
+	return good;
+}
+
+static void check_cases(const struct own_case *cases, size_t count, const char *only)
+{
+	size_t bad = 0;
+	for (size_t e = 0; e < sizeof engines / sizeof engines[0]; e++) {
+		bool there = !engines[e].there || *engines[e].there;
+		if (!there || (only && strcmp(only, engines[e].target) != 0))
+			continue;
+		for (size_t i = 0; i < count; i++)
+			bad += !check(&cases[i], &engines[e]);
+	}
+	assert_int_equal(bad, 0);
+}
+
+static void a_truth_that_is_not_its_own_equal_proves_nothing(void **state)
+{
+	(void)state;
+	check_cases(own_equals, sizeof own_equals / sizeof own_equals[0], NULL);
+}
+
+static void a_limit_without_an_order_takes_any_rows(void **state)
+{
+	(void)state;
+	check_cases(any_rows, sizeof any_rows / sizeof any_rows[0], NULL);
+}
+
+static void rows_without_columns_are_counted(void **state)
+{
+	(void)state;
+	check_cases(no_columns, sizeof no_columns / sizeof no_columns[0], "server");
+}
+
+int main(int argc, char **argv)
+{
+	if (is_worker(argc, argv))
+		return target_worker_main(WORKER_FD);
+	int status = test_postgres_start_if_here(&server, "unit.target.own_equal", &has_server);
+	if (status != 0)
+		return status;
+	has_shop = start_shop("unit.target.own_equal in MariaDB") == 0;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_truth_that_is_not_its_own_equal_proves_nothing),
+		cmocka_unit_test(a_limit_without_an_order_takes_any_rows),
+		cmocka_unit_test(rows_without_columns_are_counted),
+	};
+	status = cmocka_run_group_tests(tests, set_up, tear_down);
+	if (has_shop)
+		stop_shop();
+	if (has_server)
+		test_postgres_do(&server, "stop");
+	return status;
+}
