@@ -27,6 +27,12 @@ void hash_key_make(struct hash_key *ret_key);
 uint64_t hash_keyed(const struct hash_key *key, const void *data, size_t len);
 struct hash_128 hash_keyed_128(const struct hash_key *key, const void *data, size_t len);
 
+/* Adds to a sum modulo 2^128. */
+static inline void hash_128_add(struct hash_128 *sum, struct hash_128 hash)
+{
+	sum->high += hash.high + __builtin_add_overflow(sum->low, hash.low, &sum->low);
+}
+
 static inline bool hash_128_equal(struct hash_128 a, struct hash_128 b)
 {
 	return a.low == b.low && a.high == b.high;

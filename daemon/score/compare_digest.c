@@ -4,26 +4,6 @@
 
 #include <ctype.h>
 
-/* Values of a column that its sample holds, and up to twice as many before it is cut back. */
-#define SAMPLED_VALUES 128
-
-/* The smallest hashes of a column's values, where close numbers nearly always have the same one. */
-struct sampled_values {
-	uint64_t hashes[2 * SAMPLED_VALUES];
-	size_t count;
-	uint64_t limit; /* above it nothing is kept */
-};
-
-struct compare_columns {
-	struct hash_key key;
-	struct arena *arena;
-	struct compare_reading reading;
-	const enum cell_class *types;
-	struct hash_128 *bags;
-	struct sampled_values *samples;
-	size_t count;
-};
-
 /* Of 512 million rows; whatever stands behind them is not told apart. */
 #define TIE_STARTS_MOST ((size_t)64 << 20)
 
@@ -58,197 +38,8 @@ struct compare_digest {
 	struct hash_128 sequence; /* of all ties before the last one */
 	struct tie tie;		  /* the last one */
 	struct compare_sample *sample;
+	struct buf shape; /* of the row that was read last */
 };
-
-static void add_hash(struct hash_128 *bag, struct hash_128 hash)
-{
-	bag->high += hash.high + __builtin_add_overflow(bag->low, hash.low, &bag->low);
-}
-
-static struct hash_128 hash_reading(const struct hash_key *key, const struct compare_reading *reading)
-{
-	str_t exact = buf_str(&reading->exact);
-	return hash_keyed_128(key, exact.ptr, exact.len);
-}
-
-struct compare_columns *compare_columns_new(const struct hash_key *key, const enum cell_class *types,
-					    size_t columns_count)
-{
-	struct arena *arena = arena_new();
-	struct compare_columns *columns = ARENA_NEW(arena, struct compare_columns);
-	enum cell_class *copy = ARENA_ARRAY(arena, enum cell_class, columns_count);
-	for (size_t i = 0; i < columns_count; i++)
-		copy[i] = types[i];
-	*columns = (struct compare_columns){
-		.key = *key,
-		.arena = arena,
-		.reading = { .canonical = true },
-		.types = copy,
-		.bags = ARENA_ARRAY(arena, struct hash_128, columns_count),
-		.samples = ARENA_ARRAY(arena, struct sampled_values, columns_count),
-		.count = columns_count,
-	};
-	for (size_t i = 0; i < columns_count; i++) {
-		columns->samples[i].count = 0;
-		columns->samples[i].limit = UINT64_MAX;
-	}
-	return columns;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return (left > right) - (left < right);
-}
-
-/* Leaves the smallest distinct ones. */
-static void cut_back(struct sampled_values *sample)
-{
-	size_t kept = 0;
-	qsort(sample->hashes, sample->count, sizeof *sample->hashes, by_size);
-	for (size_t i = 0; i < sample->count && kept < SAMPLED_VALUES; i++)
-		if (kept == 0 || sample->hashes[i] != sample->hashes[kept - 1])
-			sample->hashes[kept++] = sample->hashes[i];
-	sample->count = kept;
-	if (kept == SAMPLED_VALUES)
-		sample->limit = sample->hashes[kept - 1];
-}
-
-/* Of a number, however it is written and whatever its last digits are; else of what was read. */
-static uint64_t value_hash(const struct hash_key *key, enum cell_class type, str_t cell,
-			   struct hash_128 exact)
-{
-	bool may_be_number =
-		type == CELL_FLOAT || type == CELL_DECIMAL || type == CELL_INTEGER || type == CELL_UNKNOWN;
-	double number;
-	if (!may_be_number || !str_present(cell) ||
-	    (!compare_number_simple(cell, &number) && compare_number_of(cell) != COMPARE_NUMBER_FINITE))
-		return exact.low;
-	int64_t close = compare_quantise(compare_number_double(cell));
-	return hash_keyed_128(key, &close, sizeof close).low;
-}
-
-static void sample_value(struct sampled_values *sample, uint64_t hash)
-{
-	if (hash > sample->limit || (sample->count > 0 && sample->hashes[sample->count - 1] == hash))
-		return;
-	sample->hashes[sample->count++] = hash;
-	if (sample->count == 2 * SAMPLED_VALUES)
-		cut_back(sample);
-}
-
-/* The share of values that both have, of those that either's sample would hold. */
-static double likeness(const struct sampled_values *a, const struct sampled_values *b)
-{
-	size_t i = 0, j = 0, shared = 0, either = 0;
-	while (i < a->count && j < b->count && either < SAMPLED_VALUES) {
-		uint64_t left = a->hashes[i], right = b->hashes[j];
-		shared += left == right;
-		i += left <= right;
-		j += right <= left;
-		either++;
-	}
-	size_t rest = a->count - i + b->count - j;
-	either += rest < SAMPLED_VALUES - either ? rest : SAMPLED_VALUES - either;
-	return either == 0 ? 1 : (double)shared / (double)either;
-}
-
-void compare_columns_row(struct compare_columns *columns, const str_t *cells)
-{
-	for (size_t i = 0; i < columns->count; i++) {
-		compare_reading_renew(&columns->reading);
-		compare_read_alone(&columns->reading, columns->types[i], cells[i]);
-		struct hash_128 hash = hash_reading(&columns->key, &columns->reading);
-		add_hash(&columns->bags[i], hash);
-		sample_value(&columns->samples[i],
-			     value_hash(&columns->key, columns->types[i], cells[i], hash));
-	}
-}
-
-void compare_columns_free(struct compare_columns *columns)
-{
-	if (!columns)
-		return;
-	compare_reading_end(&columns->reading);
-	arena_free(columns->arena);
-}
-
-/* The first free generated column that holds the same, or COMPARE_NOT_PAIRED_YET; `ret_count`: how many do.
- */
-static size_t find_equal(const struct compare_columns *generated, const bool *taken, struct hash_128 bag,
-			 size_t *ret_count)
-{
-	size_t found = COMPARE_NOT_PAIRED_YET;
-	*ret_count = 0;
-	for (size_t i = generated->count; i-- > 0;)
-		if (!taken[i] && hash_128_equal(generated->bags[i], bag)) {
-			found = i;
-			++*ret_count;
-		}
-	return found;
-}
-
-/* Pairs what is left, the most alike first. */
-static void pair_alike(const struct result_set *generated, const struct compare_columns *ours,
-		       const struct result_set *truth, const struct compare_columns *theirs, bool *taken,
-		       struct compare_pairing *pairing)
-{
-	for (size_t i = 0; i < ours->count; i++)
-		cut_back(&ours->samples[i]);
-	for (size_t i = 0; i < theirs->count; i++)
-		cut_back(&theirs->samples[i]);
-	for (;;) {
-		size_t partner = 0, column = pairing->count;
-		double most = -1;
-		for (size_t i = 0; i < pairing->count; i++) {
-			if (pairing->pairs[i].generated != COMPARE_NOT_PAIRED_YET)
-				continue;
-			for (size_t j = 0; j < ours->count; j++) {
-				double alike =
-					taken[j] ? -1 : likeness(&ours->samples[j], &theirs->samples[i]);
-				if (alike <= most)
-					continue;
-				most = alike;
-				column = i;
-				partner = j;
-			}
-		}
-		if (column == pairing->count)
-			return;
-		taken[partner] = true;
-		compare_set_pair(pairing, generated, truth, column, partner);
-	}
-}
-
-enum compare_columns_pairing compare_columns_pair(const struct result_set *generated,
-						  const struct compare_columns *generated_columns,
-						  const struct result_set *truth,
-						  const struct compare_columns *truth_columns,
-						  struct arena *arena, struct compare_pairing *ret_pairing)
-{
-	size_t count = truth->columns_count, left = 0;
-	bool *taken = ARENA_ARRAY(arena, bool, count);
-	enum compare_columns_pairing outcome = COMPARE_PAIRED;
-	*ret_pairing = (struct compare_pairing){ ARENA_ARRAY(arena, struct compare_pair, count), count, 1 };
-	compare_pair_names(generated, truth, ret_pairing, taken, arena);
-	for (size_t i = 0; i < count; i++) {
-		size_t choices;
-		if (ret_pairing->pairs[i].generated != COMPARE_NOT_PAIRED_YET)
-			continue;
-		size_t partner = find_equal(generated_columns, taken, truth_columns->bags[i], &choices);
-		left += partner == COMPARE_NOT_PAIRED_YET;
-		if (partner == COMPARE_NOT_PAIRED_YET)
-			continue;
-		taken[partner] = true;
-		compare_set_pair(ret_pairing, generated, truth, i, partner);
-		if (choices > 1)
-			outcome = COMPARE_PAIRED_BY_CHANCE;
-	}
-	if (left == 0)
-		return outcome;
-	pair_alike(generated, generated_columns, truth, truth_columns, taken, ret_pairing);
-	return outcome == COMPARE_PAIRED ? COMPARE_NOT_PAIRED : outcome;
-}
 
 static const struct compare_digest_column *copy_columns(const struct compare_digest_settings *settings,
 							struct arena *arena)
@@ -343,7 +134,7 @@ struct compare_digest *compare_digest_new(const struct compare_digest_settings *
 		.limit = options->limit,
 	};
 	if (settings->sample_rows > 0)
-		digest->sample = compare_sample_new(&settings->key, digest->columns, digest->columns_count,
+		digest->sample = compare_sample_new(digest->columns, digest->columns_count,
 						    settings->sample_rows, settings->sample_bytes);
 	return digest;
 }
@@ -407,6 +198,19 @@ static void follow_order(struct compare_digest *digest, const str_t *cells)
 	digest->tie.number++;
 }
 
+/* Of what has no tolerance in the row that was read, and of its tie: rows of different ties are no partners.
+ */
+static uint64_t group_hash(struct compare_digest *digest, struct hash_128 row)
+{
+	if (digest->reading.spans_count > 0) {
+		buf_reset(&digest->shape);
+		compare_reading_shape(&digest->reading, &digest->shape);
+		row = hash_keyed_128(&digest->key, digest->shape.data, digest->shape.len);
+	}
+	const uint64_t words[] = { row.low, row.high, digest->tie.number };
+	return digest->starts ? hash_keyed(&digest->key, words, sizeof words) : row.low;
+}
+
 void compare_digest_row(struct compare_digest *digest, const str_t *cells)
 {
 	struct compare_reading *reading = &digest->reading;
@@ -415,13 +219,13 @@ void compare_digest_row(struct compare_digest *digest, const str_t *cells)
 	compare_reading_renew(reading);
 	for (size_t i = 0; i < digest->columns_count; i++)
 		compare_read(reading, digest->columns[i].mode, cells[digest->columns[i].column]);
-	struct hash_128 hash = hash_reading(&digest->key, reading);
-	add_hash(&digest->bag, hash);
-	add_hash(&digest->tie.bag, hash);
+	struct hash_128 hash = compare_reading_hash(&digest->key, reading);
+	hash_128_add(&digest->bag, hash);
+	hash_128_add(&digest->tie.bag, hash);
 	digest->tie.rows++;
 	digest->rows++;
 	if (digest->sample)
-		compare_sample_row(digest->sample, cells, digest->starts ? digest->tie.number : 0);
+		compare_sample_row(digest->sample, cells, group_hash(digest, hash));
 }
 
 uint64_t compare_digest_rows(const struct compare_digest *digest)
@@ -441,6 +245,7 @@ void compare_digest_free(struct compare_digest *digest)
 	compare_sample_free(digest->sample);
 	compare_reading_end(&digest->reading);
 	buf_free(&digest->tie.keys);
+	buf_free(&digest->shape);
 	arena_free(digest->arena);
 }
 

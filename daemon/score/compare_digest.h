@@ -43,6 +43,13 @@ void compare_columns_row(struct compare_columns *columns, const str_t *cells);
 
 void compare_columns_free(struct compare_columns *columns);
 
+/* Guesses the pairing from some rows of the generated result and all of the truth's, by which values are
+ * among the truth's. */
+void compare_columns_guess(const struct result_set *generated,
+			   const struct compare_columns *generated_columns, const struct result_set *truth,
+			   const struct compare_columns *truth_columns, struct arena *arena,
+			   struct compare_pairing *ret_pairing);
+
 DEFINE_CLEANUP(struct compare_columns, compare_columns_cleanup, compare_columns_free)
 
 enum compare_columns_pairing {

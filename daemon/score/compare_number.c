@@ -262,3 +262,85 @@ void compare_number_canonical(str_t number, struct buf *text)
 	}
 	buf_append_char(text, ';');
 }
+
+/* The usual form: without zeros at its end a number that has few digits, and a small power of ten. */
+struct usual {
+	uint64_t digits;
+	int16_t power;
+	bool negative;
+};
+
+/* More digits, and larger powers, are written as text. */
+#define USUAL_POWER_MOST 30000
+
+static struct usual make_usual(uint64_t digits, int64_t power, bool negative)
+{
+	while (digits > 0 && digits % 10 == 0) {
+		digits /= 10;
+		power++;
+	}
+	return digits == 0 ? (struct usual){ 0, 0, false }
+			   : (struct usual){ digits, (int16_t)power, negative };
+}
+
+static bool read_usual(str_t text, struct usual *ret_usual)
+{
+	const char *at = text.ptr, *end = text.ptr + text.len;
+	uint64_t digits = 0;
+	bool negative = at < end && *at == '-';
+	at += negative;
+	if (end - at < 1 || end - at > SIMPLE_LENGTH_MOST)
+		return false;
+	int64_t fraction = 0;
+	at = take_digits(at, end, &digits);
+	if (at < end && *at == '.') {
+		fraction = end - at - 1;
+		at = take_digits(at + 1, end, &digits);
+	}
+	if (at < end)
+		return false;
+	*ret_usual = make_usual(digits, -fraction, negative);
+	return true;
+}
+
+/* The same of a number in its only form. */
+static bool read_unusual(str_t canonical, struct usual *ret_usual)
+{
+	size_t digits = count_digits(canonical, 0);
+	uint64_t number = 0;
+	if (digits > SIMPLE_LENGTH_MOST)
+		return false;
+	for (size_t i = 0; i < digits; i++)
+		number = number * 10 + (uint64_t)(canonical.ptr[i] - '0');
+	int64_t power = digits > 0 ? strtoll(canonical.ptr + digits + 1, NULL, 10) - (int64_t)digits : 0;
+	if (power > USUAL_POWER_MOST || power < -USUAL_POWER_MOST)
+		return false;
+	*ret_usual = make_usual(number, power, digits > 0 && canonical.ptr[digits] == 'm');
+	return true;
+}
+
+static void append_usual(struct buf *bytes, const struct usual *usual)
+{
+	char *to = buf_reserve(bytes, 12);
+	to[0] = usual->negative ? '-' : '+';
+	memcpy(to + 1, &usual->digits, sizeof usual->digits);
+	memcpy(to + 9, &usual->power, sizeof usual->power);
+	bytes->len += 11;
+	bytes->data[bytes->len] = '\0';
+}
+
+void compare_number_exact(str_t number, struct buf *bytes)
+{
+	struct usual usual;
+	if (read_usual(number, &usual)) {
+		append_usual(bytes, &usual);
+		return;
+	}
+	size_t before = bytes->len;
+	compare_number_canonical(number, bytes);
+	const str_t canonical = { bytes->data + before, bytes->len - before };
+	if (!read_unusual(canonical, &usual))
+		return;
+	bytes->len = before;
+	append_usual(bytes, &usual);
+}

@@ -43,5 +43,8 @@ bool compare_number_is_key(str_t number);
  * and the power of ten. Numbers are equal exactly when these are, however many digits they have. */
 void compare_number_canonical(str_t number, struct buf *text);
 
+/* Appends the same for comparing alone: of numbers of the usual form a few bytes, quickly. */
+void compare_number_exact(str_t number, struct buf *bytes);
+
 /* Appends a whole number in decimal digits, quickly. */
 void compare_append_whole(struct buf *text, int64_t number);

@@ -15,24 +15,20 @@ struct kept_row {
 };
 
 struct compare_sample {
-	struct hash_key key;
 	const struct compare_digest_column *columns;
 	size_t columns_count, rows_most, bytes_most;
-	struct compare_reading reading;
 	uint64_t limit; /* groups up to this hash are complete */
 	bool nothing;	/* not even the first group */
 	struct kept_row *rows;
 	size_t count, capacity, bytes;
 };
 
-struct compare_sample *compare_sample_new(const struct hash_key *key,
-					  const struct compare_digest_column *columns, size_t columns_count,
+struct compare_sample *compare_sample_new(const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most)
 {
 	struct compare_sample *sample = calloc(1, sizeof *sample);
 	if (!sample)
 		abort();
-	sample->key = *key;
 	sample->columns = columns;
 	sample->columns_count = columns_count;
 	sample->rows_most = rows_most;
@@ -48,7 +44,6 @@ void compare_sample_free(struct compare_sample *sample)
 	for (size_t i = 0; i < sample->count; i++)
 		free(sample->rows[i].cells);
 	free(sample->rows);
-	compare_reading_end(&sample->reading);
 	free(sample);
 }
 
@@ -92,17 +87,6 @@ static void shrink(struct compare_sample *sample)
 	sample->limit = first_dropped - 1;
 }
 
-static uint64_t group_hash(struct compare_sample *sample, const str_t *cells, uint64_t tie)
-{
-	struct compare_reading *reading = &sample->reading;
-	compare_reading_renew(reading);
-	buf_append(&reading->exact, &tie, sizeof tie);
-	for (size_t i = 0; i < sample->columns_count; i++)
-		compare_read(reading, sample->columns[i].mode, cells[sample->columns[i].column]);
-	str_t exact = buf_str(&reading->exact);
-	return hash_keyed_128(&sample->key, exact.ptr, exact.len).low;
-}
-
 static struct kept_row copy_row(const struct compare_sample *sample, const str_t *cells, uint64_t hash)
 {
 	size_t bytes = sample->columns_count * (sizeof *cells + 1);
@@ -137,9 +121,8 @@ static void keep_row(struct compare_sample *sample, struct kept_row row)
 	sample->bytes += row.bytes;
 }
 
-void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t tie)
+void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t hash)
 {
-	uint64_t hash = group_hash(sample, cells, tie);
 	if (sample->nothing || hash > sample->limit)
 		return;
 	keep_row(sample, copy_row(sample, cells, hash));

@@ -13,13 +13,11 @@ struct compare_sample;
 
 /* Of at most `rows_most` rows with `bytes_most` bytes together, about; up to twice as many are held.
  * `columns` stay the caller's. The caller owns the sample. */
-struct compare_sample *compare_sample_new(const struct hash_key *key,
-					  const struct compare_digest_column *columns, size_t columns_count,
+struct compare_sample *compare_sample_new(const struct compare_digest_column *columns, size_t columns_count,
 					  size_t rows_most, size_t bytes_most);
 
-/* Takes a row; cells that it keeps are copied. Rows of different ties are no partners; without an order there
- * is one. */
-void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t tie);
+/* Takes a row; cells that it keeps are copied. `hash`: keyed, of its group. */
+void compare_sample_row(struct compare_sample *sample, const str_t *cells, uint64_t hash);
 
 /* NULL is fine. */
 void compare_sample_free(struct compare_sample *sample);

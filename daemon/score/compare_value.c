@@ -15,6 +15,7 @@ void compare_reading_reset(struct compare_reading *reading)
 {
 	buf_reset(&reading->exact);
 	reading->numbers_count = 0;
+	reading->spans_count = 0;
 }
 
 #define RENEW_BYTES ((size_t)256 << 10)
@@ -28,6 +29,8 @@ void compare_reading_renew(struct compare_reading *reading)
 	reading->arena = arena_new();
 	reading->numbers = NULL;
 	reading->numbers_capacity = 0;
+	reading->spans = NULL;
+	reading->spans_capacity = 0;
 }
 
 void compare_reading_end(struct compare_reading *reading)
@@ -121,12 +124,53 @@ str_t compare_trim(str_t text)
 static void push_exact_number(struct compare_reading *reading, str_t number)
 {
 	buf_append_char(&reading->exact, '=');
-	compare_number_canonical(number, &reading->exact);
+	compare_number_exact(number, &reading->exact);
+}
+
+/* Numbers with fewer digits and no power of ten are below the largest double. */
+#define FINITE_DIGITS_MOST 300
+
+static bool is_beyond_doubles(str_t number)
+{
+	bool small = number.len <= FINITE_DIGITS_MOST && !memchr(number.ptr, 'e', number.len) &&
+		     !memchr(number.ptr, 'E', number.len);
+	return !small && !isfinite(compare_number_double(number));
+}
+
+static void push_canonical(struct compare_reading *reading, str_t number)
+{
+	struct compare_span span = { .start = reading->exact.len };
+	push_exact_number(reading, number);
+	span.end = reading->exact.len;
+	if (reading->arena && !is_beyond_doubles(number))
+		ARENA_PUSH(reading->arena, reading->spans, reading->spans_count, reading->spans_capacity,
+			   span);
+}
+
+struct hash_128 compare_reading_hash(const struct hash_key *key, const struct compare_reading *reading)
+{
+	str_t exact = buf_str(&reading->exact);
+	return hash_keyed_128(key, exact.ptr, exact.len);
+}
+
+void compare_reading_shape(const struct compare_reading *reading, struct buf *shape)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < reading->spans_count; i++) {
+		buf_append(shape, reading->exact.data + at, reading->spans[i].start - at);
+		buf_append_char(shape, '#');
+		at = reading->spans[i].end;
+	}
+	buf_append(shape, reading->exact.data + at, reading->exact.len - at);
 }
 
 void compare_push_number(struct compare_reading *reading, str_t number)
 {
-	double value = reading->canonical ? (double)INFINITY : compare_number_double(number);
+	if (reading->canonical) {
+		push_canonical(reading, number);
+		return;
+	}
+	double value = compare_number_double(number);
 	if (!isfinite(value)) {
 		push_exact_number(reading, number);
 		return;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "common/hash.h"
 #include "score/compare.h"
 #include "score/compare_number.h"
 
@@ -30,7 +31,12 @@ enum compare_mode {
 /* What was read of one or more cells, one behind the other. */
 struct compare_reading {
 	struct buf exact;
-	bool canonical;	     /* set by the caller: numbers join the exact part, none has a tolerance */
+	bool canonical; /* set by the caller: numbers join the exact part, none has a tolerance … */
+	struct compare_span {
+		size_t start, end;
+	} * spans; /* … but where those stand there that would have one is noted; of the arena */
+	size_t spans_count;
+	size_t spans_capacity;
 	struct arena *arena; /* of the numbers */
 	double *numbers;
 	size_t numbers_count;
@@ -52,6 +58,12 @@ void compare_reading_end(struct compare_reading *reading);
 
 /* The mode in which columns of these classes are compared; symmetric. */
 enum compare_mode compare_mode_of(enum cell_class a, enum cell_class b);
+
+/* Of the exact part. */
+struct hash_128 compare_reading_hash(const struct hash_key *key, const struct compare_reading *reading);
+
+/* Appends the exact part of a canonical reading as it is without the numbers that have a tolerance. */
+void compare_reading_shape(const struct compare_reading *reading, struct buf *shape);
 
 /* Appends a cell to the reading. What cannot be read in the mode is text. */
 void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t cell);

@@ -35,14 +35,6 @@ static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
 	return true;
 }
 
-static bool take_for_bags(void *context, const str_t *cells, size_t cells_count)
-{
-	const struct side *side = context;
-	(void)cells_count;
-	compare_columns_row(side->bags, cells);
-	return true;
-}
-
 static bool take_for_digest(void *context, const str_t *cells, size_t cells_count)
 {
 	const struct side *side = context;
@@ -187,27 +179,50 @@ static void judge(struct stream *stream)
 		compare_digest_estimate(generated, truth, &tolerance, stream->arena, &result->estimate);
 }
 
-/* The truth's digest is made in the same run as the digests of its columns. */
-static err_t pair_by_contents(struct stream *stream, bool *ret_ended, bool *ret_changed,
-			      struct err_detail *detail)
+static bool same_modes(const struct compare_pairing *a, const struct compare_pairing *b)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->pairs[i].mode != b->pairs[i].mode)
+			return false;
+	return true;
+}
+
+static bool same_partners(const struct compare_pairing *a, const struct compare_pairing *b)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->pairs[i].generated != b->pairs[i].generated)
+			return false;
+	return true;
+}
+
+/* Both run once, for the digests of their columns and, with the pairing that is guessed, of their rows.
+ * `ret_truth_stands`, `ret_judged`: what of the latter was guessed right. */
+static err_t pair_by_contents(struct stream *stream, bool *ret_ended, bool *ret_truth_stands,
+			      bool *ret_judged, struct err_detail *detail)
 {
 	struct side *generated = &stream->generated, *truth = &stream->truth;
+	bool changed = false;
 	guess_pairs(stream);
-	const struct compare_pairing guessed = stream->pairing;
+	const struct compare_pairing alone = stream->pairing;
 	truth->bags = bags_new(stream, truth);
 	truth->digest = digest_new(stream, true);
 	generated->bags = bags_new(stream, generated);
-	err_t err = read_side(stream, truth, take_for_both, ret_ended, ret_changed, detail);
-	if (!err && *ret_ended)
-		err = read_side(stream, generated, take_for_bags, ret_ended, ret_changed, detail);
+	err_t err = read_side(stream, truth, take_for_both, ret_ended, &changed, detail);
+	if (err || !*ret_ended)
+		return err;
+	compare_columns_guess(&generated->columns, generated->bags, &truth->columns, truth->bags,
+			      stream->arena, &stream->pairing);
+	const struct compare_pairing guessed = stream->pairing;
+	generated->digest = digest_new(stream, false);
+	err = read_side(stream, generated, take_for_both, ret_ended, &changed, detail);
 	if (err || !*ret_ended)
 		return err;
 	stream->result.paired =
 		compare_columns_pair(&generated->columns, generated->bags, &truth->columns, truth->bags,
 				     stream->arena, &stream->pairing) != COMPARE_PAIRED_BY_CHANCE;
-	*ret_changed = false;
-	for (size_t i = 0; i < guessed.count; i++)
-		*ret_changed |= stream->pairing.pairs[i].mode != guessed.pairs[i].mode;
+	*ret_truth_stands = same_modes(&stream->pairing, &alone);
+	*ret_judged = *ret_truth_stands && same_modes(&stream->pairing, &guessed) &&
+		      same_partners(&stream->pairing, &guessed);
 	return ERR_OK;
 }
 
@@ -240,10 +255,15 @@ static err_t read_rows(struct stream *stream, bool again, bool *ret_ended, bool 
 static err_t compare(struct stream *stream, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
-	bool ended = true, again = true, changed = false;
+	bool ended = true, again = true, changed = false, truth_stands = false, judged = false;
 	stream->result.paired = pair_by_names(stream);
 	if (!stream->result.paired)
-		err = pair_by_contents(stream, &ended, &again, detail);
+		err = pair_by_contents(stream, &ended, &truth_stands, &judged, detail);
+	if (!err && ended && judged) {
+		judge(stream);
+		return ERR_OK;
+	}
+	again = !truth_stands;
 	for (int round = 0; !err && ended && round <= MOST_CORRECTIONS; round++) {
 		err = read_rows(stream, again, &ended, &changed, detail);
 		again = changed && renew_pairs(stream);

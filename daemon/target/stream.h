@@ -1,6 +1,6 @@
 /*
  * Comparison of two queries whose results are too large to keep: both run once more in full, row by row, in
- * the transaction that is open, the generated one a second time where it is not known before which of its
+ * the transaction that is open, the generated one a second time where it could not be guessed which of its
  * columns are which. Memory stays constant but for one bit for each row of an ordered truth; every run is
  * bounded by the statement timeout. A worker process, one thread.
  */

@@ -134,6 +134,7 @@ static void validate(const struct target_settings *settings, size_t pair)
 	while (sem_wait(&done) != 0)
 		;
 	const struct validation_result *result = &call.result;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("%-10s  %-52s %-9s score %-5g %s  %6.2f s  %6.1f MiB  " STR_FMT "\n", settings->name,
 	       pairs[pair].what, validation_status_name(result->status), result->score,
 	       result->truncated ? "estimated" : "proven   ", (double)call.duration_us / 1e6, most_memory(),
