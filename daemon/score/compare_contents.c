@@ -25,6 +25,8 @@ struct compare_columns {
 	struct compare_reading reading;
 	const enum cell_class *types;
 	struct hash_128 *bags;
+	uint64_t *joint; /* sums of the values, each with what else is in its row, in whatever columns */
+	uint64_t *row;	 /* the values of one row */
 	struct sampled_values *samples;
 	uint8_t *seen; /* SEEN_BITS of each column; NULL: not noted */
 	size_t count;
@@ -44,6 +46,8 @@ struct compare_columns *compare_columns_new(const struct hash_key *key, const en
 		.reading = { .canonical = true },
 		.types = copy,
 		.bags = ARENA_ARRAY(arena, struct hash_128, columns_count),
+		.joint = ARENA_ARRAY(arena, uint64_t, columns_count),
+		.row = ARENA_ARRAY(arena, uint64_t, columns_count),
 		.samples = ARENA_ARRAY(arena, struct sampled_values, columns_count),
 		.count = columns_count,
 	};
@@ -134,6 +138,19 @@ static size_t seen_at(size_t column, uint64_t value)
 	return column * (SEEN_BITS / 8) + value / 8 % (SEEN_BITS / 8);
 }
 
+/* Columns that hold the same values in other rows are told apart by what else is in these: but for numbers,
+ * whose last digits may differ. */
+static void add_joint(struct compare_columns *columns)
+{
+	uint64_t others = 0;
+	for (size_t i = 0; i < columns->count; i++)
+		if (columns->types[i] != CELL_FLOAT && columns->types[i] != CELL_DECIMAL)
+			others += columns->row[i];
+	for (size_t i = 0; i < columns->count; i++)
+		columns->joint[i] +=
+			mix(&columns->key, columns->row[i] ^ others * UINT64_C(0x9e3779b97f4a7c15));
+}
+
 void compare_columns_row(struct compare_columns *columns, const str_t *cells)
 {
 	for (size_t i = 0; i < columns->count; i++) {
@@ -145,7 +162,9 @@ void compare_columns_row(struct compare_columns *columns, const str_t *cells)
 		sample_value(&columns->samples[i], value);
 		if (columns->seen)
 			columns->seen[seen_at(i, value)] |= (uint8_t)(1u << value % 8);
+		columns->row[i] = value;
 	}
+	add_joint(columns);
 }
 
 void compare_columns_free(struct compare_columns *columns)
@@ -227,19 +246,27 @@ void compare_columns_guess(const struct result_set *generated,
 	}
 }
 
-/* The first free generated column that holds the same, or COMPARE_NOT_PAIRED_YET; `ret_count`: how many do.
- */
-static size_t find_equal(const struct compare_columns *generated, const bool *taken, struct hash_128 bag,
-			 size_t *ret_count)
+/* The first free generated column that holds the same, and in the same rows where one does, or
+ * COMPARE_NOT_PAIRED_YET; `ret_count`: how many do. */
+static size_t find_equal(const struct compare_columns *generated, const bool *taken,
+			 const struct compare_columns *truth, size_t column, size_t *ret_count)
 {
-	size_t found = COMPARE_NOT_PAIRED_YET;
+	size_t found = COMPARE_NOT_PAIRED_YET, together = COMPARE_NOT_PAIRED_YET, count = 0;
 	*ret_count = 0;
-	for (size_t i = generated->count; i-- > 0;)
-		if (!taken[i] && hash_128_equal(generated->bags[i], bag)) {
-			found = i;
-			++*ret_count;
-		}
-	return found;
+	for (size_t i = generated->count; i-- > 0;) {
+		if (taken[i] || !hash_128_equal(generated->bags[i], truth->bags[column]))
+			continue;
+		found = i;
+		++*ret_count;
+		if (generated->joint[i] != truth->joint[column])
+			continue;
+		together = i;
+		count++;
+	}
+	if (count == 0)
+		return found;
+	*ret_count = count;
+	return together;
 }
 
 /* Pairs what is left, the most alike first. */
@@ -289,7 +316,7 @@ enum compare_columns_pairing compare_columns_pair(const struct result_set *gener
 		size_t choices;
 		if (ret_pairing->pairs[i].generated != COMPARE_NOT_PAIRED_YET)
 			continue;
-		size_t partner = find_equal(generated_columns, taken, truth_columns->bags[i], &choices);
+		size_t partner = find_equal(generated_columns, taken, truth_columns, i, &choices);
 		left += partner == COMPARE_NOT_PAIRED_YET;
 		if (partner == COMPARE_NOT_PAIRED_YET)
 			continue;

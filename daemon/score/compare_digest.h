@@ -14,12 +14,13 @@
  *
  * How to compare two large results:
  * 1. Where names differ (or classes are known only at the end), both queries run through compare_columns_new
- * / _row first, and compare_columns_pair pairs the columns by name, then by equal contents.
+ *    / _row first, and compare_columns_pair pairs the columns by name, then by equal contents, then by how
+ *    alike they are. compare_columns_guess says so before the generated rows have run, so that most often
+ *    step 2 needs no run of its own.
  * 2. Both run through compare_digest_new / _row, with the columns of either side in the order of the truth's,
- *    and the mode of each pair.
- * Where order matters, the truth goes first and notes where its ties begin (compare_tie_starts), to which the
- * generated rows are held by their places: a tie is part of the row, in digest and sample, so that nothing of
- * the order has to be kept.
+ *    and the mode of each pair. Where order matters, the truth goes first and notes where its ties begin
+ *    (compare_tie_starts), to which the generated rows are held by their places: a tie is part of the row, in
+ *    digest and sample, so that nothing of the order has to be kept.
  * 3. compare_digest_judge. Not proven equal: compare_results on what fits, compare_digest_estimate for the
  *    record.
  * Not thread-safe; no I/O.
@@ -59,8 +60,9 @@ enum compare_columns_pairing {
 				     `ret_pairing` pairs what is left by how alike their values are */
 };
 
-/* Pairs the columns of two results with equally many of them: by unique names, then by equal digests. The
- * sets need names and classes only (classes as known by now). Both sides had the same key. */
+/* Pairs the columns of two results with equally many of them: by unique names, then by equal digests
+ * (of several the one whose values stand in the same rows), then by how alike their values are. The sets need
+ * names and classes only (classes as known by now). Both sides had the same key. */
 enum compare_columns_pairing compare_columns_pair(const struct result_set *generated,
 						  const struct compare_columns *generated_columns,
 						  const struct result_set *truth,

@@ -121,7 +121,7 @@ static const struct {
 	  MAX_ROWS },
 	{ "columns that hold the same bag of values",
 	  "SELECT other_parity AS b, parity AS a, id AS c FROM big",
-	  "SELECT parity AS x, other_parity AS y, id FROM big", false, 1, 1, false, ALL_ROWS },
+	  "SELECT parity AS x, other_parity AS y, id FROM big", false, 1, 1, true, ALL_ROWS },
 	{ "a class that shows behind the limit",
 	  "SELECT CAST(CASE WHEN id > 5000 THEN name ELSE '1' END AS text) AS v FROM big ORDER BY id DESC",
 	  "SELECT CASE WHEN id > 5000 THEN name ELSE '1' END AS v FROM big", false, 1, 1, true, ALL_ROWS },
