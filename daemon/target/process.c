@@ -9,8 +9,8 @@
 
 #define PASSWORD_MAX_BYTES 4096
 #define WORKER_ATTEMPTS	   2
-#define RUNS_OF_TRUTH	   3 /* as it is, with its sort keys, with its rows' ranks */
-#define RUNS_IN_FULL	   6 /* of a truth and the generated query: columns, rows, rows once more */
+#define RUNS_OF_TRUTH	   7 /* as it is, with its sort keys, with its rows' ranks, uncut, twice for itself */
+#define RUNS_IN_FULL	   10 /* of a truth and the generated query: columns, rows, rows once more; of it twice */
 
 /* What libpq's TLS, Kerberos and service files need, and nothing that could name another server or role. */
 static const char *const kept_variables[] = {

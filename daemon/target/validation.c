@@ -616,7 +616,8 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 		err = compare_in_full(validation, index, truth, arena, &finding, &compared, detail);
 	if (!err && compared)
 		err = settle_any_rows(validation, index, result, arena, &finding.verdict, detail);
-	if (!err && compared)
+	bool last = index + 1 == validation->request->truths_count;
+	if (!err && compared && last)
 		err = doubt_truth(validation, index, result, arena, &finding.verdict, detail);
 	if (!err && compared)
 		take_finding(validation, index, &finding);
@@ -664,6 +665,30 @@ static err_t try_truth(struct validation *validation, size_t index, bool *ret_fi
 	return err;
 }
 
+/* Of several truths, those before the last one are only doubted when none of them has fitted. */
+static err_t doubt_others(struct validation *validation, struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i + 1 < validation->request->truths_count; i++) {
+		const struct validation_result *result = &validation->result;
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct compare_verdict verdict = { .schema_match = true, .proven = true };
+		struct query_run truth;
+		if (!validation->compared || result->status != VALIDATION_COMPARED || result->score >= 1.0 ||
+		    validation->nondeterministic || validation->request->truths[i].table ||
+		    !*validation->session || !validation->engine->usable(*validation->session))
+			continue;
+		err = run_query(validation, validation->request->truths[i].sql, arena, &truth, detail);
+		if (!err && truth.outcome == QUERY_RETURNED) {
+			const struct result_set set = result_finish(&truth.result);
+			err = doubt_truth(validation, i, &set, arena, &verdict, detail);
+		}
+		result_free(&truth.result);
+		validation->undecided |= !verdict.proven;
+	}
+	return err;
+}
+
 /* The truth warms the database's caches for the generated query, not the other way round: a slow generated
  * query is slow by its own fault. */
 static err_t run_all(struct validation *validation, struct err_detail *detail)
@@ -675,6 +700,8 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 		if (!err)
 			err = try_truth(validation, i, &finished, detail);
 	}
+	if (!err && !finished)
+		err = doubt_others(validation, detail);
 	if (!err && validation->compared) {
 		validation->result.error = ERR_OK;
 		if (validation->result.status == VALIDATION_COMPARED)

@@ -207,6 +207,37 @@ static void a_truth_that_is_not_its_own_equal_proves_nothing(void **state)
 	check_cases(own_equals, sizeof own_equals / sizeof own_equals[0], NULL);
 }
 
+/* Whichever of several truths it is; and one that fits is not asked for more. */
+static void one_of_several_truths_is_not_its_own_equal(void **state)
+{
+	static const struct {
+		const char *truths[3], *generated;
+		enum verdict verdict;
+	} cases[] = {
+		{ { "SELECT random() AS n", "SELECT 7 AS n", "SELECT 8 AS n" },
+		  "SELECT 9 AS n",
+		  NONDETERMINISTIC },
+		{ { "SELECT 7 AS n", "SELECT random() AS n", "SELECT 8 AS n" },
+		  "SELECT 9 AS n",
+		  NONDETERMINISTIC },
+		{ { "SELECT 7 AS n", "SELECT 8 AS n", "SELECT random() AS n" },
+		  "SELECT 9 AS n",
+		  NONDETERMINISTIC },
+		{ { "SELECT random() AS n", "SELECT 7 AS n", "SELECT 8 AS n" }, "SELECT 8 AS n", RIGHT },
+		{ { "SELECT 6 AS n", "SELECT 7 AS n", "SELECT 8 AS n" }, "SELECT 9 AS n", WRONG },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct test_call test;
+		test_call_init(&test, "file", cases[i].generated, cases[i].truths[0]);
+		test_call_add_truth(&test, cases[i].truths[1]);
+		test_call_add_truth(&test, cases[i].truths[2]);
+		targets_submit(targets, &test.call);
+		assert_int_equal(verdict_of(test_call_wait(&test)), cases[i].verdict);
+		test_call_free(&test);
+	}
+}
+
 static void a_limit_without_an_order_takes_any_rows(void **state)
 {
 	(void)state;
@@ -229,6 +260,7 @@ int main(int argc, char **argv)
 	has_shop = start_shop("unit.target.own_equal in MariaDB") == 0;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_truth_that_is_not_its_own_equal_proves_nothing),
+		cmocka_unit_test(one_of_several_truths_is_not_its_own_equal),
 		cmocka_unit_test(a_limit_without_an_order_takes_any_rows),
 		cmocka_unit_test(rows_without_columns_are_counted),
 	};
