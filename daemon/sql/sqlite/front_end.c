@@ -242,6 +242,20 @@ static void note_string(struct sqlite_analysis *state, str_t name, size_t offset
 	ARENA_PUSH(state->arena, state->strings.items, state->strings.count, state->strings.capacity, offset);
 }
 
+/* Whether the name stands at the offset in double quotes. What is wrong in a view counts in its own text. */
+static bool stands_quoted(str_t text, int64_t offset, str_t name)
+{
+	size_t at = offset < 0 || (size_t)offset >= text.len ? text.len : (size_t)offset;
+	if (at == text.len || text.ptr[at++] != '"')
+		return false;
+	for (size_t i = 0; i < name.len; i++, at++) {
+		if (at >= text.len || text.ptr[at] != name.ptr[i])
+			return false;
+		at += name.ptr[i] == '"'; /* it is doubled */
+	}
+	return at < text.len && text.ptr[at] == '"';
+}
+
 /* What the library has accepted, but only since it takes texts in double quotes for strings: without that
  * they are unknown columns. */
 static void note_strings(struct sqlite_analysis *state)
@@ -257,7 +271,7 @@ static void note_strings(struct sqlite_analysis *state)
 	for (unsigned i = 0; i < repairs && i < REPAIRS_MAX; i++) {
 		struct sqlite_result result = sqlite_database_prepare(state->database, masked, &trace);
 		if (result.problem != SQLITE_PROBLEM_COLUMN || result.code != DIAG_UNKNOWN_COLUMN ||
-		    result.offset < 0 || masked.ptr[result.offset] != '"')
+		    !stands_quoted(masked, result.offset, result.name))
 			break;
 		note_string(state, result.name, (size_t)result.offset);
 		sqlite_tokens_mask_at(text, masked.len, (size_t)result.offset);
