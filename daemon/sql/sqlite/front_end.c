@@ -242,7 +242,7 @@ static void note_string(struct sqlite_analysis *state, str_t name, size_t offset
 	ARENA_PUSH(state->arena, state->strings.items, state->strings.count, state->strings.capacity, offset);
 }
 
-/* Whether the name stands at the offset in double quotes. What is wrong in a view counts in its own text. */
+/* Whether the name stands at the offset in double quotes. */
 static bool stands_quoted(str_t text, int64_t offset, str_t name)
 {
 	size_t at = offset < 0 || (size_t)offset >= text.len ? text.len : (size_t)offset;
