@@ -11,11 +11,17 @@ struct required_node {
 };
 
 void required_begin(struct required *required, struct arena *arena, const struct sql_policy *policy,
-		    bool any_case, unsigned *views)
+		    bool any_case, struct required_views *views)
 {
 	*required =
 		(struct required){ .arena = arena, .policy = policy, .any_case = any_case, .views = views };
 	hash_map_init(&required->nodes, arena, 16);
+}
+
+void required_begin_view(struct required *required, const struct required *outer, bool *broken)
+{
+	required_begin(required, outer->arena, outer->policy, outer->any_case, outer->views);
+	required->broken = broken;
 }
 
 static struct required_node *node_of(struct required *required, struct required_end end)
@@ -150,6 +156,49 @@ static void report(struct required *required, const struct required_relation *re
 				STR_ARG(relation->alias), STR_ARG(rule->column));
 }
 
+/* What cannot be looked into breaks the rules of the tables that its text speaks of. */
+static void distrust(const struct required *required, const struct catalog_relation *view, bool *broken)
+{
+	str_t definition = arena_str(required->arena, view->definition);
+	for (size_t i = 0; i < required->policy->required_columns_count; i++) {
+		str_t table = required->policy->required_columns[i].table;
+		const char *dot = memchr(table.ptr, '.', table.len);
+		broken[i] = broken[i] || strcasestr(definition.ptr, dot ? dot + 1 : table.ptr);
+	}
+}
+
+/* A flag for each rule that the view's definition breaks; each view is looked into once. */
+static const bool *broken_in(struct required *required, const struct catalog_relation *view,
+			     required_view_fn look, const void *context)
+{
+	struct required_views *views = required->views;
+	const struct catalog_relation **key = arena_alloc(required->arena, sizeof *key);
+	*key = view;
+	str_t address = { (const char *)key, sizeof *key };
+	if (!views->broken.arena)
+		hash_map_init(&views->broken, required->arena, 8);
+	bool *broken = hash_map_get(&views->broken, address);
+	if (broken)
+		return broken;
+	broken = ARENA_ARRAY(required->arena, bool, required->policy->required_columns_count);
+	hash_map_set(&views->broken, address, broken);
+	if (++views->count > REQUIRED_MAX_VIEWS || !look(required, view, broken, context))
+		distrust(required, view, broken);
+	return broken;
+}
+
+/* Whether a view reads the rule's table against it. */
+static bool view_breaks(struct required *required, const struct required_relation *relation, size_t rule,
+			bool holds, required_view_fn look, const void *context)
+{
+	const struct catalog_relation *view = relation->relation;
+	bool has = has_column(required, view, required->policy->required_columns[rule].column);
+	if (holds && has)
+		return false;
+	bool readable = str_present(view->definition) && view->definition.len > 0;
+	return readable ? broken_in(required, view, look, context)[rule] : has;
+}
+
 void required_check(struct required *required, const struct required_relation *relation,
 		    required_view_fn view, const void *context, struct diagnostics *diagnostics)
 {
@@ -158,18 +207,14 @@ void required_check(struct required *required, const struct required_relation *r
 		const struct sql_required_column *rule = &required->policy->required_columns[i];
 		bool named = names(required, rule->table, relation->schema, relation->name);
 		bool holds = required_holds(required, (struct required_end){ relation->item, rule->column });
-		struct sql_policy only = { .required_columns = rule, .required_columns_count = 1 };
-		if (named ? holds : !known || !known->is_view)
-			continue;
-		if (!named) {
-			if (holds && has_column(required, known, rule->column))
-				continue;
-			bool readable = str_present(known->definition) && known->definition.len > 0;
-			if (readable ? !view(required, known, &only, context)
-				     : !has_column(required, known, rule->column))
-				continue;
-		}
-		report(required, relation, rule, !named, diagnostics);
+		bool is_view = !named && known && known->is_view;
+		bool broken = named	? !holds
+			      : is_view ? view_breaks(required, relation, i, holds, view, context)
+					: false;
+		if (broken && required->broken)
+			required->broken[i] = true;
+		else if (broken)
+			report(required, relation, rule, is_view, diagnostics);
 	}
 }
 

@@ -26,6 +26,12 @@ struct required_end {
 	str_t column;
 };
 
+/* Views that the statement reads, each looked into once. */
+struct required_views {
+	struct hash_map broken; /* address of a relation to a flag for each rule */
+	unsigned count;
+};
+
 struct required {
 	struct arena *arena;
 	const struct sql_policy *policy;
@@ -34,12 +40,16 @@ struct required {
 	struct required_node **given;
 	size_t given_count;
 	size_t given_capacity;
-	unsigned *views; /* looked into so far, of the whole statement */
+	struct required_views *views; /* of the whole statement */
+	bool *broken; /* of a view's definition: a flag for each rule; NULL: of the statement */
 };
 
-/* Begins a statement, or the definition of a view of the statement that `views` counts for. */
+/* Begins a statement; `views` is zeroed. */
 void required_begin(struct required *required, struct arena *arena, const struct sql_policy *policy,
-		    bool any_case, unsigned *views);
+		    bool any_case, struct required_views *views);
+
+/* Begins the definition of a view that the statement reads: what is wrong there is noted in `broken`. */
+void required_begin_view(struct required *required, const struct required *outer, bool *broken);
 
 /* The column has one of some given values in every row that counts. */
 void required_given(struct required *required, struct required_end end);
@@ -63,10 +73,10 @@ struct required_relation {
 	const struct catalog_relation *relation; /* in the catalog, or NULL */
 };
 
-/* Whether a view's definition reads a table of the policy's only rule without constraining it, or cannot be
- * read at all. `required`: of the statement that reads the view. */
-typedef bool (*required_view_fn)(struct required *required, const struct catalog_relation *view,
-				 const struct sql_policy *rule, const void *context);
+/* Looks into a view's definition: checks what it reads, between required_begin_view and its end. False: it
+ * cannot be read. */
+typedef bool (*required_view_fn)(const struct required *outer, const struct catalog_relation *view,
+				 bool *broken, const void *context);
 
 /* Reports each rule of the policy that the relation is read against. A view that reads the table is
  * constrained inside, or by its own column of that name. To be called once all that holds was said. */

@@ -122,7 +122,7 @@ static str_t elsewhere(struct mysql_resolver *resolver, const struct mysql_scope
 		       const struct mysql_node *column)
 {
 	str_t lower = mysql_lower(column->name, resolver->arena);
-	for (; scope; scope = scope->outer)
+	for (; scope && resolver->diagnostics->count < DIAGNOSTICS_MAX; scope = scope->outer)
 		for (size_t i = 0; i < scope->count && i < MYSQL_MAX_TABLES; i++)
 			if (scope->ranges[i] != column->range && str_present(scope->ranges[i]->alias) &&
 			    mysql_columns_find(resolver, scope->ranges[i]->columns, lower))

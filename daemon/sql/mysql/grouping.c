@@ -84,7 +84,8 @@ static bool is_selected(const struct grouping *grouping, const struct mysql_node
 {
 	const struct mysql_node *items = mysql_child(grouping->select, MYSQL_ITEMS);
 	for (const struct mysql_node *item = items->first; item; item = item->next)
-		if (is_plain_star(item, column->range) || same_column(item->first, column))
+		if (grouping->resolver->lookups++ > MYSQL_MAX_LOOKUPS || is_plain_star(item, column->range) ||
+		    same_column(item->first, column))
 			return true;
 	return false;
 }
@@ -93,7 +94,7 @@ static bool is_key(const struct grouping *grouping, const struct mysql_node *col
 {
 	const struct mysql_node *group = mysql_child(grouping->select, MYSQL_GROUP);
 	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next)
-		if (same_column(key->first, column))
+		if (grouping->resolver->lookups++ > MYSQL_MAX_LOOKUPS || same_column(key->first, column))
 			return true;
 	return false;
 }

@@ -256,8 +256,8 @@ static void note_conditions(struct conditions *conditions, const struct mysql_no
 		note_conditions(conditions, child);
 }
 
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context);
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context);
 
 static void check_relations(struct conditions *conditions, const struct mysql_node *node)
 {
@@ -266,7 +266,7 @@ static void check_relations(struct conditions *conditions, const struct mysql_no
 		required_check(&conditions->required,
 			       &(struct required_relation){ range, range->schema, range->name, range->alias,
 							    (int64_t)range->node->offset, range->relation },
-			       reads_against, conditions->request, conditions->diagnostics);
+			       look_into, conditions->request, conditions->diagnostics);
 	for (const struct mysql_node *child = node->first; child; child = child->next)
 		check_relations(conditions, child);
 }
@@ -277,29 +277,27 @@ static void check(struct conditions *conditions, const struct mysql_node *root)
 	check_relations(conditions, root);
 }
 
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context)
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context)
 {
 	const struct sql_request *request = context;
-	struct diagnostics unused = { .arena = outer->arena }, found = { .arena = outer->arena };
-	struct conditions conditions = { .request = request, .diagnostics = &found };
+	struct diagnostics unused = { .arena = outer->arena };
+	struct conditions conditions = { .request = request, .diagnostics = &unused };
 	struct mysql_failure failure = { 0 };
 	struct mysql_names names;
-	if (++*outer->views > REQUIRED_MAX_VIEWS)
-		return true;
 	struct mysql_node *root = mysql_parse(view->definition, MYSQL_DEFAULT_MODE, outer->arena, &failure);
 	if (!root)
-		return true;
+		return false;
 	mysql_names_resolve(root, request, outer->arena, &unused, &names);
-	required_begin(&conditions.required, outer->arena, rule, true, outer->views);
+	required_begin_view(&conditions.required, outer, broken);
 	check(&conditions, root);
-	return names.gave_up || found.count > 0;
+	return !names.gave_up;
 }
 
 void mysql_required(const struct mysql_node *root, const struct sql_request *request,
 		    struct diagnostics *diagnostics)
 {
-	unsigned views = 0;
+	struct required_views views = { 0 };
 	if (!request->policy || request->policy->required_columns_count == 0 ||
 	    root->kind == MYSQL_DESCRIBE || root->kind == MYSQL_SHOW)
 		return;

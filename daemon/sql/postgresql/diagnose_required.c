@@ -251,8 +251,8 @@ static bool note_conditions(const Node *node, void *context)
 	return node_children(node, note_conditions, context);
 }
 
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context);
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context);
 
 static bool check_relations(const Node *node, void *context)
 {
@@ -264,7 +264,7 @@ static bool check_relations(const Node *node, void *context)
 				       &(struct required_relation){
 					       item, item->schema, item->name, item->alias,
 					       ((const RangeVar *)node)->location, item->relation },
-				       reads_against, conditions->request, conditions->diagnostics);
+				       look_into, conditions->request, conditions->diagnostics);
 	}
 	return node_children(node, check_relations, context);
 }
@@ -276,34 +276,34 @@ static void check(struct conditions *conditions, const Node *statement)
 }
 
 /* The definition is parsed while the statement's nodes are in use: each parse has memory of its own. */
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context)
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context)
 {
 	const struct sql_request *request = context;
-	struct diagnostics unused = { .arena = outer->arena }, found = { .arena = outer->arena };
+	struct diagnostics unused = { .arena = outer->arena };
 	struct parsed_statement parsed;
 	struct resolution resolution = { 0 };
-	if (++*outer->views > REQUIRED_MAX_VIEWS || gate_check(view->definition).verdict != GATE_PASSED)
-		return true;
+	if (gate_check(view->definition).verdict != GATE_PASSED)
+		return false;
 	parse_begin(arena_str(outer->arena, view->definition), outer->arena, &parsed);
 	bool readable = parsed.statement && IsA(parsed.statement, SelectStmt);
 	if (readable) {
 		resolve_statement(&parsed, request->catalog, outer->arena, &unused, &resolution);
 		struct conditions conditions = { .resolution = &resolution,
 						 .request = request,
-						 .diagnostics = &found };
-		required_begin(&conditions.required, outer->arena, rule, false, outer->views);
+						 .diagnostics = &unused };
+		required_begin_view(&conditions.required, outer, broken);
 		if (!resolution.too_deep)
 			check(&conditions, parsed.statement);
 	}
 	parse_end(&parsed);
-	return !readable || resolution.too_deep || found.count > 0;
+	return readable && !resolution.too_deep;
 }
 
 void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select)
 {
 	const struct sql_policy *policy = diagnosis->request->policy;
-	unsigned views = 0;
+	struct required_views views = { 0 };
 	if (!policy || policy->required_columns_count == 0)
 		return;
 	struct conditions conditions = { .resolution = diagnosis->resolution,

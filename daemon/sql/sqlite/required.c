@@ -162,8 +162,8 @@ static void note_conditions(const struct sqlite_core *core, void *context)
 	}
 }
 
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context);
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context);
 
 static void check_core(const struct sqlite_core *core, void *context)
 {
@@ -175,7 +175,7 @@ static void check_core(const struct sqlite_core *core, void *context)
 			required_check(&conditions->required,
 				       &(struct required_relation){ item, STR_NONE, source->name, item->name,
 								    (int64_t)source->offset, item->relation },
-				       reads_against, conditions->request, conditions->diagnostics);
+				       look_into, conditions->request, conditions->diagnostics);
 	}
 }
 
@@ -195,23 +195,22 @@ static str_t view_query(str_t definition)
 	return token.kind == SCAN_END ? STR_NONE : (str_t){ definition.ptr + end, definition.len - end };
 }
 
-static bool reads_against(struct required *outer, const struct catalog_relation *view,
-			  const struct sql_policy *rule, const void *context)
+static bool look_into(const struct required *outer, const struct catalog_relation *view, bool *broken,
+		      const void *context)
 {
 	const struct sql_request *request = context;
-	struct diagnostics found = { .arena = outer->arena };
-	struct conditions conditions = { .request = request, .diagnostics = &found };
+	struct diagnostics unused = { .arena = outer->arena };
+	struct conditions conditions = { .request = request, .diagnostics = &unused };
 	struct sqlite_names tables;
 	str_t query = view_query(view->definition);
-	if (++*outer->views > REQUIRED_MAX_VIEWS || !str_present(query))
-		return true;
-	struct sqlite_select *select = sqlite_parse(arena_str(outer->arena, query), NULL, outer->arena);
+	struct sqlite_select *select =
+		str_present(query) ? sqlite_parse(arena_str(outer->arena, query), NULL, outer->arena) : NULL;
 	if (!select)
-		return true;
+		return false;
 	sqlite_resolve(select, request->catalog, outer->arena, &tables);
-	required_begin(&conditions.required, outer->arena, rule, true, outer->views);
+	required_begin_view(&conditions.required, outer, broken);
 	check(&conditions, select);
-	return conditions.unseen || found.count > 0;
+	return !conditions.unseen;
 }
 
 void sqlite_required_unseen(str_t text, const struct sql_policy *policy, struct diagnostics *diagnostics)
@@ -232,7 +231,7 @@ void sqlite_required_unseen(str_t text, const struct sql_policy *policy, struct 
 void sqlite_required(const struct sqlite_select *select, str_t text, const struct sql_request *request,
 		     struct diagnostics *diagnostics)
 {
-	unsigned views = 0;
+	struct required_views views = { 0 };
 	struct conditions conditions = { .request = request, .diagnostics = diagnostics };
 	required_begin(&conditions.required, diagnostics->arena, request->policy, true, &views);
 	check(&conditions, select);

@@ -418,6 +418,30 @@ static void knows_no_less_without_a_catalog(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* However many rules there are, a view breaks those alone whose tables it reads. */
+static void views_break_only_their_rules(void **state)
+{
+	enum { RULES = 300 };
+	(void)state;
+	for (size_t d = 0; d < COUNT(dialects); d++) {
+		struct arena *arena = arena_new();
+		struct sql_required_column *many = ARENA_ARRAY(arena, struct sql_required_column, RULES + 1);
+		for (size_t i = 0; i < RULES; i++)
+			many[i] = (struct sql_required_column){ arena_printf(arena, "table_%zu", i),
+								STR("tenant_id") };
+		many[RULES] = rules[0];
+		struct sql_policy policy_of_many = { .required_columns = many,
+						     .required_columns_count = RULES + 1 };
+		assert_string_equal(missing("SELECT note FROM noted", d, true, &policy_of_many, arena), "");
+		assert_string_equal(missing("SELECT id FROM mine", d, true, &policy_of_many, arena), "");
+		assert_string_equal(missing("SELECT total FROM totals", d, true, &policy_of_many, arena),
+				    "totals");
+		assert_string_equal(missing("SELECT id FROM nested", d, true, &policy_of_many, arena),
+				    "nested");
+		arena_free(arena);
+	}
+}
+
 /* "schema.table.column", and names in other cases of letters where the dialect folds them. */
 static void knows_schemas(void **state)
 {
@@ -454,6 +478,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(means_the_same_everywhere),
 		cmocka_unit_test(knows_no_less_without_a_catalog),
+		cmocka_unit_test(views_break_only_their_rules),
 		cmocka_unit_test(knows_schemas),
 	};
 	return cmocka_run_group_tests(tests, load_catalogs, drop_catalogs);
