@@ -4,6 +4,7 @@
 
 #include "sql/analysis_copy.h"
 #include "sql/gate.h"
+#include "sql/unparsed.h"
 
 static void refuse_dialect(const struct sql_request *request, struct arena *arena,
 			   struct sql_analysis *ret_analysis)
@@ -30,7 +31,10 @@ void front_end_refuse(const struct sql_request *request, struct arena *arena, en
 		.diagnostics_count = diagnostics.count,
 	};
 	struct violations violations = violations_begin(ret_analysis, arena);
-	violations_add(&violations, code, offset, "%s", reason);
+	if (code == VIOLATION_UNANALYSABLE)
+		unparsed_check(ret_analysis->text, request->dialect, NULL, str_from(reason), &violations);
+	else
+		violations_add(&violations, code, offset, "%s", reason);
 	violations_end(&violations, request, ret_analysis);
 }
 

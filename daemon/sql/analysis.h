@@ -3,7 +3,7 @@
  * verdict, base tables, canonical form, top-level order. One interface; a front end per dialect behind it.
  *
  * Pure: no I/O, no clock; any thread (with POOL_STACK_BYTES of stack). Never fails: what cannot be analysed
- * is invalid and UNSAFE, and says why. All results live in the arena of the call.
+ * is invalid and never SAFE, and says why. All results live in the arena of the call.
  */
 #pragma once
 

@@ -18,8 +18,9 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
 
 /* analysis.c */
 
-/* An analysis of what cannot be analysed: invalid, UNSAFE, with that violation and a syntax_error. `offset`
- * counts in the SQL as given. */
+/* An analysis of what cannot be analysed: invalid, with a syntax_error; UNSAFE with that violation, or for
+ * VIOLATION_UNANALYSABLE what its tokens show (unparsed.h), else UNKNOWN. `offset` counts in the SQL as
+ * given. */
 void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,
 		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis);
 

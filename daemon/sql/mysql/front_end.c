@@ -6,6 +6,7 @@
 #include "sql/mysql/names.h"
 #include "sql/mysql/parser.h"
 #include "sql/mysql/safety.h"
+#include "sql/unparsed.h"
 
 /* The text as given is tried first: a fence inside a literal is no fence. */
 static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struct mysql_node **ret_root,
@@ -35,7 +36,10 @@ static void report_failure(const struct mysql_failure *failure, str_t text, stru
 	diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), (int64_t)failure->offset,
 			near ? "%s at or near \"%.*s\"" STR_FMT : "%s%.*s" STR_FMT, failure->reason,
 			near ? shown : 0, near ? failure->near.ptr : "", STR_ARG(help));
-	violations_add(violations, failure->code, (int64_t)failure->offset, "%s", failure->reason);
+	if (failure->merely)
+		unparsed_check(text, SQL_MYSQL, mysql_refused_by_name, str_from(failure->reason), violations);
+	else
+		violations_add(violations, failure->code, (int64_t)failure->offset, "%s", failure->reason);
 }
 
 static str_t statement_text(const struct fence_result *part, struct arena *arena)

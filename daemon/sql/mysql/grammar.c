@@ -56,7 +56,9 @@ void mysql_refuse(struct mysql_parser *parser, enum sql_violation_code code, con
 
 void mysql_fail(struct mysql_parser *parser, const char *reason)
 {
+	bool first = !parser->failure->failed;
 	mysql_refuse(parser, VIOLATION_UNANALYSABLE, reason);
+	parser->failure->merely |= first;
 }
 
 struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind)

@@ -42,9 +42,19 @@ bool mysql_word_reserved(str_t word)
 
 static bool refuse(struct lexer *lexer, size_t offset, const char *reason)
 {
-	*lexer->failure = (struct mysql_failure){
-		.failed = true, .code = VIOLATION_UNANALYSABLE, .offset = offset, .reason = reason
-	};
+	*lexer->failure = (struct mysql_failure){ .failed = true,
+						  .merely = true,
+						  .code = VIOLATION_UNANALYSABLE,
+						  .offset = offset,
+						  .reason = reason };
+	return false;
+}
+
+/* A part of the statement that may as well be none: whatever it hides, it is there to be hidden. */
+static bool refuse_hidden(struct lexer *lexer, size_t offset, const char *reason)
+{
+	(void)refuse(lexer, offset, reason);
+	lexer->failure->merely = false;
 	return false;
 }
 
@@ -69,7 +79,7 @@ static bool skip_block_comment(struct lexer *lexer)
 	size_t start = lexer->at;
 	char mark = byte_at(lexer, start + 2);
 	if (mark == '!' || ((mark == 'M' || mark == 'm') && byte_at(lexer, start + 3) == '!'))
-		return refuse(lexer, start, "the server executes this comment");
+		return refuse_hidden(lexer, start, "the server executes this comment");
 	if (mark == '+')
 		return refuse(lexer, start, "a hint for the optimizer");
 	const char *rest = lexer->text.ptr + start + 2;
@@ -525,6 +535,7 @@ bool mysql_tokens_read(str_t text, enum mysql_modes modes, struct arena *arena,
 		if (ret_tokens->count == MYSQL_MAX_TOKENS) {
 			(void)refuse(&lexer, lexer.at, "the SQL has too many words");
 			ret_failure->code = VIOLATION_TOO_LONG;
+			ret_failure->merely = false;
 			return false;
 		}
 		bool spaced = lexer.at > before;

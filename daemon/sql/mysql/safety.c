@@ -109,6 +109,12 @@ bool mysql_native(str_t name)
 	return mysql_builtin_kind(name) || dangerous_by_name(name, true, &code);
 }
 
+bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code)
+{
+	(void)schema;
+	return dangerous_by_name(name, true, ret_code);
+}
+
 bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
 {
 	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)

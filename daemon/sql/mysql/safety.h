@@ -53,6 +53,10 @@ str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena);
 /* Whether the servers bring a function of that name along, dangerous ones included. */
 bool mysql_native(str_t name);
 
+/* Whether the servers' function of that name is refused whatever it is called with. The schema does not
+ * matter. */
+bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code);
+
 /* Whether a call means one of the functions that the servers bring along. */
 bool mysql_calls_builtin(const struct mysql_node *call);
 

@@ -125,6 +125,7 @@ static inline struct mysql_node *mysql_child(const struct mysql_node *node, enum
 /* Why a text was refused; offsets count in the text. */
 struct mysql_failure {
 	bool failed;
+	bool merely; /* it does not parse, and nothing more can be said; else the code is a violation */
 	enum sql_violation_code code;
 	size_t offset;
 	const char *reason; /* static */

@@ -16,6 +16,7 @@
 #include "sql/sqlite/lint.h"
 #include "sql/sqlite/parser.h"
 #include "sql/sqlite/tokens.h"
+#include "sql/unparsed.h"
 
 #include <ctype.h>
 
@@ -164,7 +165,10 @@ static void refuse_parse(struct sqlite_analysis *state, const struct sqlite_resu
 	syntax.code = DIAG_SYNTAX_ERROR;
 	state->broken = true;
 	report(state, &syntax);
-	violations_add(&state->violations, code, result->offset, STR_FMT, STR_ARG(result->message));
+	if (code == VIOLATION_UNANALYSABLE)
+		unparsed_check(state->text, SQL_SQLITE, NULL, result->message, &state->violations);
+	else
+		violations_add(&state->violations, code, result->offset, STR_FMT, STR_ARG(result->message));
 }
 
 /* Reports a problem and works around it, with nothing but names changed; false: there is no way on. A stub
@@ -423,7 +427,12 @@ static void check_unproven(struct sqlite_analysis *state)
 
 static void judge(struct sqlite_analysis *state)
 {
-	sqlite_tokens_check(state->text, &state->violations);
+	bool whole = sqlite_tokens_check(state->text, !state->broken, &state->violations);
+	if (!whole && !state->broken) {
+		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+				"something follows the statement; return one statement alone");
+		state->broken = true;
+	}
 	if (state->trace.reads_schema && state->trace.tables_count > 0 &&
 	    sqlite_tokens_have(state->text, "UNION"))
 		violations_add(&state->violations, VIOLATION_INJECTION_PATTERN, 0,
@@ -455,17 +464,10 @@ static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret
 	if (!has_excess(state))
 		prepare(state);
 	judge(state);
-	bool several = false;
-	for (size_t i = 0; i < state->violations.count; i++)
-		several = several || strcmp(state->violations.items[i].code,
-					    violation_name(VIOLATION_MULTIPLE_STATEMENTS)) == 0;
 	*ret_analysis = (struct sql_analysis){ .text = state->text,
 					       .text_offset = state->diagnostics.text_offset,
-					       .valid = !state->broken && !several,
+					       .valid = !state->broken,
 					       .names_resolved = state->request->catalog != NULL };
-	if (several)
-		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
-				"there is more than one statement");
 	if (ret_analysis->valid)
 		describe(state, ret_analysis);
 }

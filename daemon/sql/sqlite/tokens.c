@@ -1,7 +1,7 @@
 #include "sql/sqlite/tokens.h"
 
 #include "sql/bomb_limits.h"
-#include "sql/scan.h"
+#include "sql/statement_words.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -106,15 +106,6 @@ static void check_call(str_t sql, struct scan_token call, struct violations *vio
 	check_size(sql, call, violations);
 }
 
-static bool starts_read(str_t sql, struct scan_token token)
-{
-	static const char *const reads[] = { "SELECT", "VALUES", "WITH" };
-	for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++)
-		if (scan_is_word(sql, token, reads[i]))
-			return true;
-	return false;
-}
-
 /* Behind EXPLAIN [QUERY PLAN], which reads what it explains. */
 static struct scan_token explained(str_t sql, struct scan_token token)
 {
@@ -169,9 +160,15 @@ static void check_tautology(str_t sql, struct scan_token token, struct violation
 			       "a condition that is always true");
 }
 
+static enum statement_word begins(str_t sql, struct scan_token token)
+{
+	return token.kind == SCAN_WORD ? statement_word(token_name(sql, token), SQL_SQLITE)
+				       : STATEMENT_WORD_NONE;
+}
+
 static void check_begin(str_t sql, struct scan_token token, struct violations *violations)
 {
-	if (token.kind != SCAN_END && !starts_read(sql, explained(sql, token)))
+	if (begins(sql, explained(sql, token)) == STATEMENT_WORD_OTHER)
 		violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset,
 			       "no query begins with %.*s", token.len < 40 ? (int)token.len : 40,
 			       sql.ptr + token.offset);
@@ -198,42 +195,52 @@ static void check_comments(str_t sql, struct violations *violations)
 			check_comment(sql, token, violations);
 }
 
-/* A token behind a semicolon begins another statement. */
-static void check_statements(str_t sql, struct violations *violations)
+/* A word behind a semicolon may begin another statement; false: something stands there. */
+static bool check_statements(str_t sql, struct violations *violations)
 {
-	bool ended = false;
+	bool ended = false, alone = true;
 	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
 		if (scan_is_char(sql, token, ';')) {
 			ended = true;
 		} else if (ended) {
+			ended = alone = false;
+			if (begins(sql, token) == STATEMENT_WORD_NONE) {
+				violations_doubt(violations, "what follows the semicolon is no statement");
+				continue;
+			}
 			violations_add(violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)token.offset,
 				       "more than one statement");
 			check_begin(sql, token, violations);
-			ended = false;
 		}
 	}
+	return alone;
 }
 
-void sqlite_tokens_check(str_t sql, struct violations *violations)
+bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 {
+	bool whole = true;
 	struct scan_token token = first_token(sql);
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	check_begin(sql, token, violations);
+	if (parses)
+		check_begin(sql, token, violations);
 	for (; token.kind != SCAN_END; token = after(sql, token)) {
 		bool field = scan_is_char(sql, previous, '.');
-		if (!field && is_writing_word(sql, token))
+		if (parses && !field && is_writing_word(sql, token))
 			violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, STR_FMT,
 				       STR_ARG(token_name(sql, token)));
 		if (is_name(token) && scan_is_char(sql, after(sql, token), '('))
 			check_call(sql, token, violations);
-		if (token.kind == SCAN_BROKEN || scan_is_char(sql, token, '$'))
+		if (scan_is_char(sql, token, '$'))
 			violations_add(violations, VIOLATION_UNANALYSABLE, (int64_t)token.offset,
 				       "a token that cannot be read");
+		whole &= token.kind != SCAN_BROKEN;
 		check_tautology(sql, token, violations);
 		previous = token;
 	}
-	check_statements(sql, violations);
 	check_comments(sql, violations);
+	if (!whole)
+		violations_doubt(violations, "a literal or comment that never ends");
+	return check_statements(sql, violations) && whole;
 }
 
 static bool is_not_a_read(const struct sql_violation *violation)

@@ -8,8 +8,10 @@
 #include "sql/diagnostics.h"
 #include "sql/violations.h"
 
-/* Reports every violation that the tokens show. */
-void sqlite_tokens_check(str_t sql, struct violations *violations);
+/* Reports every violation that the tokens show; what words tell of a text that does not parse is left to
+ * unparsed.h. False: something follows the first statement, or a token
+ * never ends, so that it cannot be one statement. */
+bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations);
 
 /* Of several not_a_read of one statement, keeps the foremost. */
 void sqlite_tokens_tell_once(str_t sql, struct violations *violations);

@@ -263,18 +263,23 @@ static void test_detector_sees_every_effect(void **state)
 
 /* Corpora of this project */
 
+/* Whatever parses is seen for what it is; of a text that does not parse nothing more may be known. */
 static void test_attacks_are_refused(void **state)
 {
 	(void)state;
 	struct listed_statements attacks = load("attacks.txt");
-	unsigned missed = 0;
+	unsigned missed = 0, unknown = 0;
 	for (size_t i = 0; i < attacks.count; i++) {
-		if (judge(attacks.items[i].sql, hostile, false) == SQL_UNSAFE)
+		enum sql_verdict verdict = judge(attacks.items[i].sql, hostile, false);
+		unknown += verdict == SQL_UNKNOWN;
+		if (verdict == SQL_UNSAFE ||
+		    (verdict == SQL_UNKNOWN && strcmp(attacks.items[i].header, "broken") == 0))
 			continue;
 		print_error("not refused: " STR_FMT "\n", STR_ARG(attacks.items[i].sql));
 		missed++;
 	}
-	print_message("%zu attacks, %u not refused\n", attacks.count, missed);
+	print_message("%zu attacks, %u of them not known for want of a statement, %u not refused\n",
+		      attacks.count, unknown, missed);
 	assert_int_equal(missed, 0);
 }
 
@@ -356,6 +361,7 @@ static void test_harmless_are_safe(void **state)
 struct tally {
 	unsigned placed;
 	unsigned unsafe;
+	unsigned unknown;  /* it does not parse, and no violation can be seen */
 	unsigned executed; /* safe, and ran without an error */
 };
 
@@ -410,11 +416,10 @@ static void try_fragment(struct sweep *sweep, str_t fragment, size_t place)
 	struct tally *tally = &sweep->tallies[place];
 	str_t sql = fragment_placed(fragment, placements[place].sql, scope);
 	enum sql_verdict verdict = judge(sql, plain, false);
-	assert_int_not_equal(verdict, SQL_UNKNOWN);
 	tally->placed++;
-	if (verdict == SQL_UNSAFE)
-		tally->unsafe++;
-	else
+	tally->unknown += verdict == SQL_UNKNOWN;
+	tally->unsafe += verdict == SQL_UNSAFE;
+	if (verdict == SQL_SAFE)
 		execute_safe(sweep, sql, tally);
 }
 
@@ -429,11 +434,13 @@ static void print_tallies(const struct sweep *sweep)
 		     j < placements_count && strcmp(placements[i].kind, placements[j].kind) == 0; j++) {
 			tally.placed += sweep->tallies[j].placed;
 			tally.unsafe += sweep->tallies[j].unsafe;
+			tally.unknown += sweep->tallies[j].unknown;
 			tally.executed += sweep->tallies[j].executed;
 		}
-		print_message("%-18s %6u placed, %5.1f %% unsafe; of the safe %5u run without an error\n",
+		print_message("%-18s %6u placed, %5.1f %% unsafe, %5.1f %% unknown; of the safe %5u run "
+			      "without an error\n",
 			      placements[i].kind, tally.placed, 100.0 * tally.unsafe / tally.placed,
-			      tally.executed);
+			      100.0 * tally.unknown / tally.placed, tally.executed);
 		sum.placed += tally.placed;
 		sum.unsafe += tally.unsafe;
 	}

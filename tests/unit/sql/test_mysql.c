@@ -114,7 +114,7 @@ static const struct {
 	 */
 	{ "SELECT COUNT(id), YEAR('2020-01-01'), YEAR ('2020-01-01') FROM users", "" },
 	{ "SELECT `count`(1) FROM users LIMIT 1", " | volatile_function@7" },
-	{ "SELECT count (id) FROM users LIMIT 1", "syntax_error@13 | unanalysable@13" },
+	{ "SELECT count (id) FROM users LIMIT 1", "syntax_error@13" },
 	{ "SELECT `YEAR`(1) FROM users LIMIT 1", " | volatile_function@7" },
 	{ "SELECT `max`(id) FROM users LIMIT 1", "unknown_function@7" },
 	{ "SELECT LENGTH(REPLACE(REPEAT('x', 30000), 'x', REPEAT('y', 30000)))",
@@ -133,8 +133,8 @@ static const struct {
 	{ "SELECT name AS n FROM users WHERE n = 'x' LIMIT 1", "unknown_column@34" },
 	{ "SELECT name AS n FROM users HAVING n = 'x' ORDER BY n LIMIT 1", "" },
 	{ "```sql\nSELECT nope FROM users LIMIT 1\n```", "markdown_fence@0 unknown_column@14" },
-	{ "SELEC 1", "syntax_error@0 | unanalysable@0" },
-	{ "SELECT 1 +", "syntax_error@10 | unanalysable@10" },
+	{ "SELEC 1", "syntax_error@0" },
+	{ "SELECT 1 +", "syntax_error@10" },
 	{ "SELECT 1; DELETE FROM users", "syntax_error@10 | multiple_statements@10" },
 	{ "DELETE FROM users", "syntax_error@0 | not_a_read@0" },
 	{ "SELECT /*! SLEEP(5) */ 1", "syntax_error@7 | unanalysable@7" },
@@ -146,10 +146,13 @@ static const struct {
 	{ "SELECT shop.users.id FROM users JOIN orders USING (id) LIMIT 1", "" },
 	{ "SELECT gone.users.id FROM users JOIN orders USING (id) LIMIT 1",
 	  "invalid_join@7 | unanalysable@7" },
-	{ "SELECT @a := 1", "syntax_error@10 | unanalysable@10" },
-	{ "SELECT 'x\\' OR name = ' OR 1'", "syntax_error@28 | unanalysable@28" },
+	{ "SELECT @a := 1", "syntax_error@10" },
+	{ "SELECT 'x\\' OR name = ' OR 1'", "syntax_error@28" },
 	{ "SELECT 'it\\'s'", "" },
-	{ "SELECT 'it\\'s', 'don\\'t'", "syntax_error@7 | unanalysable@7" },
+	{ "SELECT 'it\\'s', 'don\\'t'", "syntax_error@7" },
+	{ "SELECT SLEEP(5) FORM users", "syntax_error@21 | time_based@7" },
+	{ "SELECT 1 FORM users INTO OUTFILE '/x'", "syntax_error@14 | file_access@25" },
+	{ "SELEC 1; RENAME TABLE a TO b", "syntax_error@0 | multiple_statements@9 not_a_read@9" },
 };
 
 static void test_reports(void **state)
@@ -162,7 +165,9 @@ static void test_reports(void **state)
 		if (!str_is(got, report_cases[i].expected))
 			fail_msg("%s\n  expected: %s\n  got:      " STR_FMT, report_cases[i].sql,
 				 report_cases[i].expected, STR_ARG(got));
-		bool unknown = strstr(report_cases[i].expected, "unknown_function"); /* it may do anything */
+		/* it may do anything, and what does not parse may be anything */
+		bool unknown = strstr(report_cases[i].expected, "unknown_function") ||
+			       strstr(report_cases[i].expected, "syntax_error");
 		assert_int_equal(analysis.verdict, strchr(report_cases[i].expected, '|') ? SQL_UNSAFE
 						   : unknown				 ? SQL_UNKNOWN
 											 : SQL_SAFE);
@@ -456,7 +461,7 @@ static void test_bounds(void **state)
 			clock_t start = clock();
 			struct sql_analysis analysis = analyse(str_from(sql), false, arena);
 			double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-			assert_true(analysis.valid || analysis.verdict == SQL_UNSAFE);
+			assert_true(analysis.valid || analysis.verdict != SQL_SAFE);
 			if (seconds > 1)
 				fail_msg("%s… ×%zu takes %.2f s", shapes[i].unit, times, seconds);
 			arena_free(arena);

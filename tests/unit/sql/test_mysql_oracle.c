@@ -103,9 +103,11 @@ static bool as_marked(char mark, const struct sql_analysis *analysis, const stru
 		return prepared->error == 0 && analysis->valid && analysis->verdict == SQL_SAFE &&
 		       errors_of(analysis) == 0;
 	case '!':
-		return prepared->error == 0 && analysis->verdict == SQL_UNSAFE;
+		return prepared->error == 0 &&
+		       (analysis->verdict == SQL_UNSAFE ||
+			(!analysis->valid && analysis->verdict == SQL_UNKNOWN));
 	case '?':
-		return prepared->error == 0 && !analysis->valid && analysis->verdict == SQL_UNSAFE;
+		return prepared->error == 0 && !analysis->valid && analysis->verdict != SQL_SAFE;
 	default:
 		return prepared->error != 0 && tells(analysis, prepared->error);
 	}

@@ -76,11 +76,49 @@ static const struct attack statements[] = {
 	{ "SELECT 1; DROP TABLE t", "not_a_read", 10 },
 	{ "SELECT 1; SELECT 2", "multiple_statements", 10 },
 	{ "SELECT 1; /* c */ SELECT pg_sleep(1)", "time_based", 25 },
-	{ "", "unanalysable", -1 },
-	{ "-- nothing", "unanalysable", -1 },
-	{ "SELEC 1", "unanalysable", -1 },
-	{ "SELECT 'x", "unanalysable", -1 },
+	/* what the tokens show of a text that does not parse */
+	{ "SELECT 1; DROP TABLE t; and so on", "multiple_statements", 10 },
+	{ "SELECT 1; DROP TABLE t; and so on", "not_a_read", 10 },
+	{ "SELECT 1;\nAnalyze orders;\nI hope this helps", "multiple_statements", 10 },
+	{ "So be it:\n  DELETE FROM t WHER x", "not_a_read", 12 },
+	{ "UPDATE t SET a = = 1", "not_a_read", 0 },
+	{ "WITH d AS (DELETE FROM t RETURNING *) SELEC 1", "not_a_read", 11 },
+	{ "SELECT pg_sleep(1) FORM t", "time_based", 7 },
+	{ "SELECT \"dblink\"('x', 'y') FORM t", "network_access", 7 },
+	{ "SELECT 1 FROM t WHERE a = 'it's; DROP TABLE t", "multiple_statements", 33 },
+	{ "\\! id", "not_a_read", 0 },
+	{ "SELECT 1;\\! id", "not_a_read", 9 },
 };
+
+/* A text that merely does not parse is not known, whatever words stand in it. */
+static void test_broken_texts(void **state)
+{
+	static const char *const broken[] = {
+		"",
+		"-- nothing",
+		"SELEC 1",
+		"SELECT 'x",
+		"SELECT * FORM t",
+		"SELECT count(*) FROM t GROUP",
+		"I am sorry, I cannot delete from or drop table t.",
+		"Use the table t; then count.",
+		"SELECT\n  CASE WHEN a THEN b\n  END c d e\nFROM t",
+		"SELECT 'drop table t' FORM t",
+		"SELECT a -- ; DROP TABLE t\nFORM t",
+		"```sql\nSELECT 1\n```\nWith this, all is one.",
+		"SELECT replace(a, 'x', 'y' FROM t",
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(broken); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = { 0 };
+		analyse(broken[i], false, arena, &analysis);
+		if (analysis.verdict == SQL_UNKNOWN && !analysis.valid && str_present(analysis.doubt))
+			continue;
+		print_violations(broken[i], &analysis);
+		fail();
+	}
+}
 
 static void test_statements(void **state)
 {
@@ -615,6 +653,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_statements),
+		cmocka_unit_test(test_broken_texts),
 		cmocka_unit_test(test_writes_inside_queries),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_every_position),

@@ -30,6 +30,7 @@ static FILE *open_corpus(const char *name)
 struct count {
 	size_t lines;
 	size_t valid;
+	size_t unsafe; /* of those that are not valid, in any dialect */
 };
 
 /* Analyses each line up to the first tab. */
@@ -45,9 +46,14 @@ static struct count analyse_lines(const char *name)
 		struct sql_analysis analysis;
 		sql_analyse(&request, arena, &analysis);
 		if (!analysis.valid)
-			assert_true(analysis.diagnostics_count > 0 && analysis.verdict == SQL_UNSAFE);
+			assert_true(analysis.diagnostics_count > 0 && analysis.verdict != SQL_SAFE);
 		count.lines++;
 		count.valid += analysis.valid;
+		for (enum sql_dialect dialect = SQL_POSTGRESQL; dialect <= SQL_MYSQL; dialect++) {
+			request.dialect = dialect;
+			sql_analyse(&request, arena, &analysis);
+			count.unsafe += !analysis.valid && analysis.verdict == SQL_UNSAFE;
+		}
 		arena_free(arena);
 	}
 	return count;
@@ -60,6 +66,7 @@ static void spider_gold(void **state)
 	assert_int_equal(count.lines, 1034);
 	/* Six are SQLite's own: subqueries without an alias, JOIN without ON. */
 	assert_int_equal(count.valid, 1028);
+	assert_int_equal(count.unsafe, 0);
 }
 
 static void spider_classical(void **state)
@@ -68,6 +75,7 @@ static void spider_classical(void **state)
 	struct count count = analyse_lines("spider/classical_test_gold.txt");
 	assert_true(count.lines > 3000);
 	assert_true(count.valid * 100 >= count.lines * 95);
+	assert_int_equal(count.unsafe, 0);
 }
 
 static void spider_predictions(void **state)
@@ -75,6 +83,8 @@ static void spider_predictions(void **state)
 	(void)state;
 	struct count count = analyse_lines("spider/pred_example.txt");
 	assert_true(count.lines > 1000);
+	assert_true(count.valid < count.lines);
+	assert_int_equal(count.unsafe, 0);
 }
 
 /* Fragments that are no statements: hardly any parses, none gets through as valid and unnoticed. */

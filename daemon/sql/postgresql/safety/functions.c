@@ -75,6 +75,11 @@ static bool dangerous_by_name(struct qualified_name function, enum sql_violation
 	return false;
 }
 
+bool function_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code)
+{
+	return dangerous_by_name((struct qualified_name){ schema, name }, ret_code);
+}
+
 static int compare_builtin(const void *key, const void *entry)
 {
 	return strcmp(key, ((const struct builtin *)entry)->name);

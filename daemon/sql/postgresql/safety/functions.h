@@ -49,6 +49,9 @@ enum call_judgement { CALL_ALLOWED, CALL_REFUSED, CALL_UNKNOWN };
 enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
 				   enum sql_violation_code *ret_code);
 
+/* Whether a function of that name is refused whatever a catalog says of it (dangerous_functions.def). */
+bool function_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code);
+
 /* The same of an operator of the catalog. */
 enum call_judgement operator_judge(const struct catalog_operator *op, const struct sql_policy *policy,
 				   enum sql_violation_code *ret_code);

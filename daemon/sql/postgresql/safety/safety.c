@@ -3,6 +3,7 @@
 #include "sql/postgresql/safety/growth.h"
 #include "sql/postgresql/safety/safety.h"
 #include "sql/scan.h"
+#include "sql/unparsed.h"
 
 #include <strings.h>
 
@@ -387,9 +388,8 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 			     .text = statement->text,
 			     .rows = 1 };
 	if (statement->count == 0)
-		violations_add(
-			&list, VIOLATION_UNANALYSABLE, (int64_t)statement->error_offset, STR_FMT,
-			STR_ARG(str_present(statement->error) ? statement->error : STR("no statement")));
+		unparsed_check(statement->text, SQL_POSTGRESQL, function_refused_by_name,
+			       str_present(statement->error) ? statement->error : STR("no statement"), &list);
 	if (resolution && resolution->too_deep)
 		violations_add(&list, VIOLATION_TOO_DEEP, 0, "nested too deeply");
 	walk_statements(&walk, statement);
