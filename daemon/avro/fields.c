@@ -46,6 +46,8 @@ void field_init(const struct field *field, void *record)
 		break;
 	case FIELD_ENUM:
 		*(int *)at = field_nullable(field) ? ENUM_ABSENT : (int)field->fallback;
+		if (field->unknown_offset)
+			*(str_t *)((char *)record + field->unknown_offset) = STR_NONE;
 		break;
 	case FIELD_RECORD:
 		if (field_nullable(field))
@@ -162,6 +164,14 @@ void field_set_items(const struct field *field, void *record, struct field_items
 	*count_at(field, record) = items.count;
 	if (field_nullable(field))
 		*set_at(field, record) = true;
+}
+
+void field_set_unknown(const struct field *field, void *record, str_t symbol, struct arena *arena)
+{
+	field_init(field, record);
+	if (field->unknown_offset)
+		*(str_t *)((char *)record + field->unknown_offset) =
+			arena_text(arena, symbol.ptr, symbol.len);
 }
 
 int enumeration_find(const struct enumeration *symbols, str_t symbol)

@@ -54,7 +54,8 @@ struct field {
 	const struct field *item;	   /* the same: an item's value as a field of the item */
 	const struct record_type *record;  /* FIELD_RECORD */
 	const struct enumeration *symbols; /* FIELD_ENUM */
-	int64_t fallback;		   /* default of a FIELD_LONG or FIELD_ENUM that is not required */
+	size_t unknown_offset; /* FIELD_ENUM: a str_t for a symbol that is none of ours; 0: it is forgotten */
+	int64_t fallback;      /* default of a FIELD_LONG or FIELD_ENUM that is not required */
 };
 
 extern const struct record_type GENERATED_QUERY_RECORD;
@@ -101,6 +102,10 @@ void field_set_double(const struct field *field, void *record, double value);
 /* Space for the content of a FIELD_RECORD, at its defaults: the embedded struct, or a new one from the arena.
  */
 void *field_make_record(const struct field *field, void *record, struct arena *arena);
+
+/* A symbol that is none of ours: the field is at its default, and keeps the text where it has a place for it.
+ */
+void field_set_unknown(const struct field *field, void *record, str_t symbol, struct arena *arena);
 
 /* Getters; the field is present. */
 bool field_bool(const struct field *field, const void *record);

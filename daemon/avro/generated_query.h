@@ -47,6 +47,7 @@ struct retrieved_chunk {
 	opt_double_t boosted_score;
 	opt_double_t rerank_score;
 	opt_double_t graph_boost;
+	str_t unknown_source_type; /* a symbol that is none of ours; else absent */
 };
 
 struct retrieval {
@@ -96,7 +97,8 @@ struct ground_truth {
 	size_t tables_count;
 	bool tables_set; /* the list was given: distinguishes [] from null */
 	opt_bool_t should_pass;
-	int expected_failure; /* enum expected_failure or ENUM_ABSENT */
+	int expected_failure;		/* enum expected_failure or ENUM_ABSENT */
+	str_t unknown_expected_failure; /* a symbol that is none of ours; else absent */
 };
 
 struct attribute {
@@ -112,8 +114,9 @@ struct generated_query {
 	str_t prompt_version; /* or absent */
 	str_t question;
 	str_t sql;
-	int dialect;  /* enum query_dialect or ENUM_ABSENT */
-	str_t target; /* or absent */
+	int dialect;	       /* enum query_dialect or ENUM_ABSENT */
+	str_t unknown_dialect; /* a symbol that is none of ours; else absent */
+	str_t target;	       /* or absent */
 	opt_double_t generator_confidence;
 	struct upstream_diagnostic *diagnostic; /* or NULL, likewise below */
 	struct upstream_validator *validator;

@@ -173,7 +173,7 @@ static err_t read_enum(struct reader *reader, const struct field *field, const j
 	if (index < 0 && (must || !json_is_string(json)))
 		return refuse_symbol(reader, field, json, place);
 	if (index < 0)
-		field_init(field, record);
+		field_set_unknown(field, record, text_of(json), reader->arena);
 	else
 		*(int *)field_at(field, record) = index;
 	return ERR_OK;

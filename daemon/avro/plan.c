@@ -234,7 +234,7 @@ static err_t decode_enum(struct decoder *decoder, const struct plan *plan, void 
 	else if (plan->field->flags & FIELD_REQUIRED)
 		return refuse(decoder, plan->field, "a symbol that this version does not know");
 	else
-		field_init(plan->field, record);
+		field_set_unknown(plan->field, record, plan->node->labels[index], decoder->arena);
 	return ERR_OK;
 }
 

@@ -25,6 +25,8 @@
 #define OPTIONAL_RECORD(member, type)  NULLABLE(member, FIELD_RECORD, .record = &(type))
 #define ENUM(member, values)	       REQUIRED(member, FIELD_ENUM, .symbols = &(values))
 #define OPTIONAL_ENUM(member, values)  NULLABLE(member, FIELD_ENUM, .symbols = &(values))
+/* What is none of our symbols is kept in unknown_<member>. */
+#define KEPT_UNKNOWN(member) .unknown_offset = offsetof(struct RECORD, unknown_##member)
 #define ITEMS(member, element)                                                                               \
 	.count_offset = offsetof(struct RECORD, member##_count),                                             \
 	.item_size_bytes = sizeof *((struct RECORD *)NULL)->member, .item = &(element)
@@ -79,7 +81,8 @@ static const struct record_type VALIDATOR = TABLE(VALIDATOR_FIELDS, "UpstreamVal
 static const struct field CHUNK_FIELDS[] = {
 	OBVIOUS(chunk_id, FIELD_TEXT),
 	NULLABLE(document_id, FIELD_TEXT),
-	NAMED("source_type", source_type, FIELD_ENUM, .symbols = &SOURCE_TYPES, .fallback = SOURCE_UNKNOWN),
+	NAMED("source_type", source_type, FIELD_ENUM, .symbols = &SOURCE_TYPES, .fallback = SOURCE_UNKNOWN,
+	      KEPT_UNKNOWN(source_type)),
 	NULLABLE(bm25_score, FIELD_DOUBLE),
 	NULLABLE(dense_score, FIELD_DOUBLE),
 	NULLABLE(rrf_score, FIELD_DOUBLE),
@@ -145,7 +148,7 @@ static const struct field GROUND_TRUTH_FIELDS[] = {
 	NULLABLE(tables, FIELD_ARRAY, ITEMS(tables, TEXT_ITEM),
 		 .set_offset = offsetof(struct RECORD, tables_set)),
 	NULLABLE(should_pass, FIELD_BOOL),
-	OPTIONAL_ENUM(expected_failure, EXPECTED_FAILURES),
+	NULLABLE(expected_failure, FIELD_ENUM, .symbols = &EXPECTED_FAILURES, KEPT_UNKNOWN(expected_failure)),
 };
 static const struct record_type GROUND_TRUTH = TABLE(GROUND_TRUTH_FIELDS, "GroundTruth");
 #undef RECORD
@@ -164,7 +167,7 @@ static const struct field GENERATED_QUERY_FIELDS[] = {
 	NULLABLE(prompt_version, FIELD_TEXT),
 	OBVIOUS(question, FIELD_TEXT),
 	REQUIRED(sql, FIELD_TEXT),
-	OPTIONAL_ENUM(dialect, DIALECTS),
+	NULLABLE(dialect, FIELD_ENUM, .symbols = &DIALECTS, KEPT_UNKNOWN(dialect)),
 	NULLABLE(target, FIELD_TEXT),
 	NULLABLE(generator_confidence, FIELD_DOUBLE),
 	OPTIONAL_RECORD(diagnostic, DIAGNOSTIC),
@@ -253,6 +256,7 @@ static const struct field VIOLATION_ITEM = ITEM_OF(VIOLATION);
 static const struct field SAFETY_FIELDS[] = {
 	ENUM(verdict, VERDICTS),
 	RECORDS(violations, VIOLATION_ITEM),
+	NULLABLE(doubt, FIELD_TEXT),
 };
 static const struct record_type SAFETY = TABLE(SAFETY_FIELDS, "Safety");
 #undef RECORD

@@ -71,6 +71,7 @@ struct record_safety {
 	int verdict; /* enum safety_verdict */
 	struct record_violation *violations;
 	size_t violations_count;
+	str_t doubt; /* why the verdict is UNKNOWN; or absent */
 };
 
 struct record_structure {

@@ -20,6 +20,9 @@ static void view_findings(const struct scored_query *scored, struct buf *out)
 		buf_printf(out, "  unsafe   " STR_FMT ": " STR_FMT "\n",
 			   STR_ARG(scored->safety.violations[i].code),
 			   STR_ARG(scored->safety.violations[i].detail));
+	if (str_present(scored->safety.doubt))
+		buf_printf(out, "  unknown  whether it is safe: " STR_FMT "\n",
+			   STR_ARG(scored->safety.doubt));
 	for (size_t i = 0; technical && i < technical->diagnostics_count; i++) {
 		const struct record_diagnostic *diagnostic = &technical->diagnostics[i];
 		buf_printf(out, "  %s  " STR_FMT "%s" STR_FMT ": " STR_FMT "\n",

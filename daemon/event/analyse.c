@@ -57,6 +57,34 @@ static void take_shares(struct event *event)
 						  "gives the truth the least weight");
 }
 
+/* Symbols of a newer writer, or slips: what they say is not known, and that is told. */
+static void tell_symbol(struct event *event, const char *metric, str_t symbol, const char *field,
+			const char *consequence)
+{
+	struct err_detail detail;
+	if (!str_present(symbol))
+		return;
+	err_fail(&detail, ERR_SYMBOL_UNKNOWN, "%s \"%.*s\" is not known, and %s", field,
+		 symbol.len < 60 ? (int)symbol.len : 60, symbol.ptr, consequence);
+	event_add_error(event, metric, ERR_SYMBOL_UNKNOWN, detail.message);
+}
+
+static void tell_symbols(struct event *event)
+{
+	const struct generated_query *query = event->query;
+	const struct retrieval *retrieval = query->retrieval;
+	for (size_t i = 0; retrieval && i < retrieval->chunks_count; i++) {
+		if (!str_present(retrieval->chunks[i].unknown_source_type))
+			continue;
+		tell_symbol(event, "advisory", retrieval->chunks[i].unknown_source_type,
+			    "retrieval.chunks.source_type", "counts as UNKNOWN");
+		break; /* one tells it for all */
+	}
+	if (query->ground_truth)
+		tell_symbol(event, "grading", query->ground_truth->unknown_expected_failure,
+			    "ground_truth.expected_failure", "counts as not given");
+}
+
 /* ---- the SQL ---- */
 
 static enum sql_dialect engine_dialect(enum target_engine engine)
@@ -79,8 +107,29 @@ static const char *dialect_name(enum sql_dialect dialect)
 	static const char *const names[] = { [SQL_POSTGRESQL] = "PostgreSQL",
 					     [SQL_SQLITE] = "SQLite",
 					     [SQL_MYSQL] = "MySQL",
-					     [SQL_MONGODB] = "MongoDB" };
+					     [SQL_MONGODB] = "MongoDB",
+					     [SQL_UNKNOWN_DIALECT] = "an unknown dialect" };
 	return names[dialect];
+}
+
+/* What no front end reads is not taken for something else: nothing is claimed about it. */
+static bool dialect_is_analysed(struct event *event)
+{
+	const struct generated_query *query = event->query;
+	struct err_detail detail;
+	bool unknown = str_present(query->unknown_dialect);
+	if (unknown)
+		event->analysis.dialect = SQL_UNKNOWN_DIALECT;
+	if (event->analysis.dialect < SQL_MONGODB)
+		return true;
+	str_t name = unknown ? query->unknown_dialect : STR("MONGODB");
+	err_fail(
+		&detail, ERR_DIALECT_UNSUPPORTED,
+		"dialect \"%.*s\" is not analysed, so the SQL is neither scored nor run; publish POSTGRESQL, "
+		"SQLITE or MYSQL, or leave dialect out for the target's",
+		name.len < 60 ? (int)name.len : 60, name.ptr);
+	event_add_error(event, "technical", ERR_DIALECT_UNSUPPORTED, detail.message);
+	return false;
 }
 
 /* The dialect is the target's; one that the event names besides has to agree, or the query is not run. */
@@ -90,6 +139,8 @@ static void choose_target(struct event *event)
 	struct event_analysis *analysis = &event->analysis;
 	struct targets *targets = pipeline_targets(event->pipeline);
 	analysis->dialect = query->dialect == ENUM_ABSENT ? SQL_POSTGRESQL : (enum sql_dialect)query->dialect;
+	if (!dialect_is_analysed(event))
+		return;
 	if (!str_present(query->target)) {
 		analysis->catalog = pipeline_default_catalog(event->pipeline);
 		return;
@@ -201,7 +252,7 @@ static void score_technical(struct event *event)
 	struct event_analysis *analysis = &event->analysis;
 	const struct technical_findings findings = own_findings(event);
 	opt_double_t own = opt_double(technical_score(&findings));
-	if (str_present(event->query->target) && !analysis->catalog)
+	if ((str_present(event->query->target) && !analysis->catalog) || analysis->dialect >= SQL_MONGODB)
 		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
 	analysis->errors_count = findings.errors;
 	analysis->structural = structural_score(analysis->sql.valid, findings.errors);
@@ -406,6 +457,7 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 		return err;
 	int64_t decoded_us = clock_monotonic_us();
 	take_shares(event);
+	tell_symbols(event);
 	choose_target(event);
 	analyse_sql(event, event->query->sql, &event->analysis.sql);
 	analyse_truths(event);

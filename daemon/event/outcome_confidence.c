@@ -87,6 +87,8 @@ void outcome_safety(struct outcome *outcome)
 	const struct sql_analysis *sql = &event->analysis.sql;
 	struct record_safety *safety = &outcome->scored->safety;
 	safety->verdict = (int)sql->verdict;
+	if (sql->verdict == SQL_UNKNOWN)
+		safety->doubt = outcome_message(outcome, sql->doubt);
 	safety->violations_count = sql->violations_count;
 	safety->violations = ARENA_ARRAY(event->arena, struct record_violation, sql->violations_count);
 	for (size_t i = 0; i < sql->violations_count; i++)

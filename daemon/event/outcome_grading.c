@@ -16,21 +16,44 @@ static struct record_grade *record_grade(struct event *event, const struct grade
 	return record;
 }
 
+static enum rejection own_rejection(const struct event *event)
+{
+	const struct sql_analysis *sql = &event->analysis.sql;
+	const struct grading_findings findings = { sql->valid, event->analysis.errors_count,
+						   sql->verdict == SQL_SAFE };
+	return grading_rejection(&findings);
+}
+
+/* Whether a rejection needs no lack of safety: the SQL is wrong by itself. */
+static bool explained(const struct event *event)
+{
+	return !event->analysis.sql.valid || event->analysis.errors_count > 0;
+}
+
 static void grade_own(struct outcome *outcome, bool should_pass, enum rejection expected,
 		      struct record_grading *grading)
 {
 	struct event *event = outcome->event;
 	const struct sql_analysis *sql = &event->analysis.sql;
-	bool analysable = sql->violations_count != 1 || strcmp(sql->violations[0].code, "unanalysable") != 0;
-	const struct grading_findings findings = { sql->valid, event->analysis.errors_count,
-						   sql->verdict == SQL_SAFE, analysable };
-	enum rejection rejection = grading_rejection(&findings);
+	enum rejection rejection = own_rejection(event);
 	struct grade grade;
 	if (sql->verdict != SQL_UNKNOWN &&
-	    grade_safety(should_pass, expected, sql->verdict == SQL_SAFE, &grade))
+	    grade_safety(should_pass, expected, explained(event), sql->verdict == SQL_SAFE, &grade))
 		grading->safety = record_grade(event, &grade, "our own check");
 	grade_validation(should_pass, rejection == REJECTION_NONE, rejection, &grade);
 	grading->validation = record_grade(event, &grade, "our own validation");
+}
+
+/* By what its errors say: syntax before safety before schema. */
+static enum rejection upstream_rejection(const struct upstream_validator *validator)
+{
+	bool unsafe = validator->safety_valid.set && !validator->safety_valid.value;
+	if ((!validator->is_valid.set || validator->is_valid.value) && !unsafe)
+		return REJECTION_NONE;
+	enum rejection first = unsafe ? REJECTION_SAFETY : REJECTION_SCHEMA;
+	for (size_t i = 0; i < validator->errors_count; i++)
+		first = grading_former(first, grading_text_rejection(validator->errors[i]));
+	return first;
 }
 
 static void grade_upstream(struct outcome *outcome, bool should_pass, enum rejection expected,
@@ -41,15 +64,13 @@ static void grade_upstream(struct outcome *outcome, bool should_pass, enum rejec
 	struct grade grade;
 	if (!validator)
 		return;
+	enum rejection rejection = upstream_rejection(validator);
+	bool wrong = explained(event) || rejection == REJECTION_SYNTAX || rejection == REJECTION_SCHEMA;
 	if (validator->safety_valid.set &&
-	    grade_safety(should_pass, expected, validator->safety_valid.value, &grade))
+	    grade_safety(should_pass, expected, wrong, validator->safety_valid.value, &grade))
 		grading->upstream_safety = record_grade(event, &grade, "the upstream validator");
 	if (!validator->is_valid.set)
 		return;
-	bool unsafe = validator->safety_valid.set && !validator->safety_valid.value;
-	enum rejection rejection = validator->is_valid.value ? REJECTION_NONE
-				   : unsafe		     ? REJECTION_SAFETY
-							     : REJECTION_SCHEMA;
 	grade_validation(should_pass, validator->is_valid.value, rejection, &grade);
 	grading->upstream_validation = record_grade(event, &grade, "the upstream validator");
 }
@@ -90,7 +111,9 @@ void outcome_evaluation(struct outcome *outcome)
 	};
 	bool names_unchecked = str_present(event->query->target) && !event->analysis.catalog;
 	input.metrics[EVALUATION_STRUCTURAL] =
-		(struct evaluation_value){ names_unchecked ? METRIC_UNCHECKED : METRIC_COMPUTED,
+		(struct evaluation_value){ event->analysis.dialect >= SQL_MONGODB ? METRIC_FAILED
+					   : names_unchecked			  ? METRIC_UNCHECKED
+										  : METRIC_COMPUTED,
 					   structure->structural };
 	input.metrics[EVALUATION_SEMANTIC] = outcome->semantic;
 	input.metrics[EVALUATION_JUDGE] = judged_value(outcome);

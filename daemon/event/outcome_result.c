@@ -8,21 +8,28 @@ static struct record_execution record_execution(struct arena *arena, const struc
 						  : STR_NONE };
 }
 
-/* A result that nobody was asked for: the query is unsafe (that is a result), or its target is out of reach.
- */
+/* A result that nobody was asked for: the query is unsafe or no statement (that is a result), it is not known
+ * to be safe, or its target is out of reach. */
 static void settle_not_asked(struct outcome *outcome, struct validation_result *ret_result)
 {
 	struct event *event = outcome->event;
 	*ret_result = (struct validation_result){ .status = VALIDATION_UNSAFE };
 	if (event->analysis.sql.verdict == SQL_UNSAFE)
 		return;
+	if (event->analysis.target && !event->analysis.sql.valid) {
+		ret_result->status = VALIDATION_INVALID;
+		return;
+	}
 	ret_result->status = VALIDATION_UNAVAILABLE;
 	/* a target that is not known, or speaks another dialect, is flagged already; so are truths that
 	 * cannot be used */
 	bool told = !event->analysis.target || event->analysis.truths_count == 0;
-	ret_result->error = told ? ERR_OK : ERR_CATALOG_UNAVAILABLE;
+	ret_result->error = told		      ? ERR_OK
+			    : event->analysis.catalog ? ERR_SAFETY_UNKNOWN
+						      : ERR_CATALOG_UNAVAILABLE;
 	ret_result->message =
-		STR("the target's catalog cannot be had, so the query cannot be proven safe to run");
+		arena_printf(event->arena, "the query cannot be proven safe, so it is not run: " STR_FMT,
+			     STR_ARG(outcome_message(outcome, event->analysis.sql.doubt)));
 }
 
 /* Nothing was compared, through no fault of the query. */

@@ -4,8 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "common/str.h"
 
 /* Why a query is rejected or expected to be; the first three in the order of the records' expected failures.
  */
@@ -20,8 +19,10 @@ struct grade {
 };
 
 /* Grades a safety verdict. False, and no grade, where nothing is known about safety: a query that has to fail
- * for another reason. `expected` is REJECTION_NONE where the ground truth does not say. */
-bool grade_safety(bool should_pass, enum rejection expected, bool allowed, struct grade *ret_grade);
+ * for another reason. `expected` is REJECTION_NONE where the ground truth does not say; `explained`: an error
+ * of syntax or schema is reason enough to reject it. */
+bool grade_safety(bool should_pass, enum rejection expected, bool explained, bool allowed,
+		  struct grade *ret_grade);
 
 /* Grades a validation verdict; `rejection` is REJECTION_NONE for an accepted query. */
 void grade_validation(bool should_pass, bool accepted, enum rejection rejection, struct grade *ret_grade);
@@ -30,10 +31,15 @@ void grade_validation(bool should_pass, bool accepted, enum rejection rejection,
 struct grading_findings {
 	bool valid;
 	size_t errors;
-	bool safe;	 /* proven safe */
-	bool analysable; /* false: being unanalysable is all that speaks against its safety */
+	bool safe; /* proven safe */
 };
 
-/* Why our own validation rejects a query, or REJECTION_NONE when it is valid, without errors and safe. A
- * violation outranks the syntax (`SELECT 1; DROP TABLE t`), the syntax outranks errors. */
+/* Why our own validation rejects a query, or REJECTION_NONE when it is valid, without errors and safe: syntax
+ * before safety before schema. */
 enum rejection grading_rejection(const struct grading_findings *findings);
+
+/* What the text of somebody else's error is about: the words of parsers and of guards; all else is schema. */
+enum rejection grading_text_rejection(str_t text);
+
+/* The one that counts of two reasons: syntax before safety before schema before none. */
+enum rejection grading_former(enum rejection a, enum rejection b);

@@ -14,10 +14,9 @@ static void refuse_dialect(const struct sql_request *request, struct arena *aren
 }
 
 static const front_end_fn front_ends[] = {
-	[SQL_POSTGRESQL] = sql_analyse_postgresql,
-	[SQL_SQLITE] = sql_analyse_sqlite,
-	[SQL_MYSQL] = sql_analyse_mysql,
-	[SQL_MONGODB] = refuse_dialect,
+	[SQL_POSTGRESQL] = sql_analyse_postgresql, [SQL_SQLITE] = sql_analyse_sqlite,
+	[SQL_MYSQL] = sql_analyse_mysql,	   [SQL_MONGODB] = refuse_dialect,
+	[SQL_UNKNOWN_DIALECT] = refuse_dialect,
 };
 
 void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,

@@ -114,6 +114,7 @@ static bool find_cuts(struct sql_redaction *redaction, enum sql_dialect dialect,
 		return mysql_literals(redaction->sql, arena, cut_mysql,
 				      &(struct mysql_cuts){ redaction, arena });
 	case SQL_MONGODB:
+	case SQL_UNKNOWN_DIALECT:
 	default:
 		return false;
 	}

@@ -48,6 +48,7 @@ enum validation_status {
 	VALIDATION_TIMEOUT,		/* the generated query ran into the statement timeout: 0.0 */
 	VALIDATION_GROUND_TRUTH_FAILED, /* no truth could be run: flagged */
 	VALIDATION_UNSAFE,		/* the generated query is UNSAFE and was not run: 0.0, never passes */
+	VALIDATION_INVALID,		/* the generated text is no statement and was not run: 0.0 */
 	VALIDATION_UNAVAILABLE,		/* the target failed: flagged, error says how */
 	VALIDATION_STATUS_COUNT_
 };

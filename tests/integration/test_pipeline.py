@@ -136,6 +136,45 @@ def test_json_comes_out_where_it_is_asked_for(rig):
     check(record, "right")
 
 
+def test_what_is_not_known_is_told_and_claims_nothing(rig):
+    """Dialects and symbols of nobody, texts that do not parse, functions that nobody knows."""
+    rig.start(partitions=1)
+    made = {
+        "dialect": dict(events.event("SELECT 1 FROM customers")),
+        "failure": dict(events.event("SELECT nope FROM customers", target="shop", ground_truth={"should_pass": False})),
+        "slip": dict(events.event("SELECT city FORM customers", target="shop", ground_truth=TRUTH)),
+        "unknown table": dict(events.event("SELECT * FROM customrs LIMIT 1", target="shop",
+                                           ground_truth={"should_pass": False})),
+    }
+    texts = {name: json.loads(events.encode_json(event)) for name, event in made.items()}
+    texts["dialect"]["dialect"] = "KLINGON"
+    texts["failure"]["ground_truth"]["expected_failure"] = "MOOD"
+    rig.send([events.message(event, lambda _, text=texts[name]: json.dumps(text).encode())
+              for name, event in made.items()])
+    records = {str(record["event_id"]): record for _, record in rig.scored(len(made))}
+    records = {name: records[event["event_id"]] for name, event in made.items()}
+
+    klingon = records["dialect"]
+    assert klingon["confidence"]["technical"] is None and klingon["safety"]["verdict"] == "UNKNOWN"
+    assert [error["code"] for error in klingon["errors"]] == ["dialect_unsupported"]
+    assert "KLINGON" in klingon["errors"][0]["message"]
+    assert [error["code"] for error in records["failure"]["errors"]] == ["symbol_unknown"]
+
+    slip = records["slip"]
+    assert slip["safety"]["verdict"] == "UNKNOWN" and slip["safety"]["violations"] == [] and slip["safety"]["doubt"]
+    assert slip["confidence"]["technical"]["score"] == 0 and slip["confidence"]["level"] == "VERY_LOW_CONFIDENCE"
+    assert slip["result_validation"]["status"] == "INVALID" and slip["result_validation"]["score"] == 0.0
+    assert slip["label"] == {"value": 0.0, "correct": False, "source": "RESULT", "weight": 1.0}
+    assert not slip["evaluation"]["passed"]
+
+    # An unknown table explains why it has to fail: nothing is said of its safety.
+    table = records["unknown table"]["grading"]
+    assert table["safety"] is None and table["validation"]["class"] == "CORRECT_REJECTION"
+    assert table["validation"]["category"] == "schema"
+    kinds = {dict(message.headers())["kind"] for message in rig.kafka.read(rig.topics.advisory, 2, 60)}
+    assert kinds == {b"LOW_CONFIDENCE"}
+
+
 def test_the_record_explains_its_numbers(rig):
     rig.start(partitions=1)
     event = events.sure(target="shop", ground_truth={**TRUTH, "should_pass": True}, attributes={"tenant": "a"},

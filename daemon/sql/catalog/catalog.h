@@ -6,7 +6,8 @@
 
 #include "common/str.h"
 
-enum sql_dialect { SQL_POSTGRESQL, SQL_SQLITE, SQL_MYSQL, SQL_MONGODB };
+/* SQL_UNKNOWN_DIALECT: none of these; nothing is analysed. */
+enum sql_dialect { SQL_POSTGRESQL, SQL_SQLITE, SQL_MYSQL, SQL_MONGODB, SQL_UNKNOWN_DIALECT };
 
 struct catalog;
 

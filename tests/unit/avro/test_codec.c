@@ -50,10 +50,10 @@ static struct generated_query *full_query(struct arena *arena)
 	*query->validator = (struct upstream_validator){ { true, false }, { true, true }, texts + 2, 1 };
 	query->retrieval->chunks = ARENA_ARRAY(arena, struct retrieved_chunk, 2);
 	query->retrieval->chunks_count = 2;
-	query->retrieval->chunks[0] =
-		(struct retrieved_chunk){ STR("c1"),	      STR("d1"),	SOURCE_REGULATORY,
-					  opt_double(0.1),    opt_double(-2.5), opt_double(1e300),
-					  opt_double(5e-324), opt_double(0.0),	opt_double(0.25) };
+	query->retrieval->chunks[0] = (struct retrieved_chunk){
+		STR("c1"),	   STR("d1"),	       SOURCE_REGULATORY, opt_double(0.1),  opt_double(-2.5),
+		opt_double(1e300), opt_double(5e-324), opt_double(0.0),	  opt_double(0.25), STR_NONE
+	};
 	query->retrieval->chunks[1] =
 		(struct retrieved_chunk){ .chunk_id = STR("c2"), .source_type = SOURCE_UNKNOWN };
 	*query->response = (struct model_response){ STR("{}"), texts, 2, NULL, 0 };
@@ -215,7 +215,7 @@ static struct scored_query *full_scored(struct arena *arena)
 				&full_retrieval,
 				&full_advisory,
 				{ true, 0.25 } },
-		.safety = { VERDICT_UNSAFE, full_violations, 1 },
+		.safety = { VERDICT_UNSAFE, full_violations, 1, STR("doubt") },
 		.structure = { 0.5, { false, 0 }, { true, 1 }, full_tables, 2 },
 		.result_validation = &full_validation,
 		.judge = { &full_relevance,
@@ -263,7 +263,8 @@ static const char SCORED_JSON[] =
 	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
 	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25},"
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
-	"\"detail\":\"pg_read_file\",\"offset\":12}]},\"structure\":{\"structural\":0.5,\"semantic\":null,"
+	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"
+	"\"semantic\":null,"
 	"\"table_accuracy\":1,\"tables\":[\"users\",\"orders\"]},\"result_validation\":{\"status\":\"ok\","
 	"\"score\":1,\"truth_index\":2,\"weight\":0.5,\"match_confidence\":\"MEDIUM_CONFIDENCE\","
 	"\"schema_match\":true,\"row_count_match\":false,\"content_match_rate\":0.99,"

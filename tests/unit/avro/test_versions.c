@@ -141,11 +141,16 @@ static void test_unknown_symbols(void **state)
 	static const char SOURCE[] = RECORD(
 		"Q", NEEDED
 		"," CHUNKS("{\"type\":\"enum\",\"name\":\"S\",\"symbols\":[\"BLOG\",\"GOVERNMENT\"]}"));
-	assert_int_equal(must_read(DIALECT, BYTES(NEEDED_DATA "\0"), arena)->dialect, ENUM_ABSENT);
-	assert_int_equal(must_read(DIALECT, BYTES(NEEDED_DATA "\2"), arena)->dialect, DIALECT_SQLITE);
-	const struct generated_query *query = must_read(SOURCE, BYTES(NEEDED_DATA "\4\2x\0\2y\2\0"), arena);
+	const struct generated_query *query = must_read(DIALECT, BYTES(NEEDED_DATA "\0"), arena);
+	assert_int_equal(query->dialect, ENUM_ABSENT);
+	assert_string_equal(query->unknown_dialect.ptr, "ORACLE"); /* it can be told */
+	query = must_read(DIALECT, BYTES(NEEDED_DATA "\2"), arena);
+	assert_int_equal(query->dialect, DIALECT_SQLITE);
+	assert_false(str_present(query->unknown_dialect));
+	query = must_read(SOURCE, BYTES(NEEDED_DATA "\4\2x\0\2y\2\0"), arena);
 	assert_int_equal(query->retrieval->chunks_count, 2);
 	assert_int_equal(query->retrieval->chunks[0].source_type, SOURCE_UNKNOWN);
+	assert_string_equal(query->retrieval->chunks[0].unknown_source_type.ptr, "BLOG");
 	assert_int_equal(query->retrieval->chunks[1].source_type, SOURCE_GOVERNMENT);
 	assert_string_equal(query->retrieval->chunks[1].chunk_id.ptr, "y");
 }
