@@ -71,31 +71,48 @@ static void fill_file(struct test_sqlite *file, long rows)
 	test_sqlite_make(file, sql);
 }
 
-/* In MiB, of the child that is the worker. */
-static double most_memory(void)
+/* The worker process, a child of this one: the most memory that it had, and its processor time. */
+struct usage {
+	double mib, seconds;
+};
+
+static bool read_usage(const char *pid, struct usage *ret_usage)
 {
-	double most = 0;
-	DIR *processes = opendir("/proc");
-	for (struct dirent *entry; (entry = readdir(processes));) {
-		char path[300], line[256];
-		long parent = 0, kib = 0;
-		bool is_worker = false;
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof path, "/proc/%s/status", entry->d_name);
-		FILE *status = fopen(path, "r");
-		while (status && fgets(line, sizeof line, status)) {
-			is_worker |= strcmp(line, "Name:\tassayd-target\n") == 0;
-			sscanf(line, "PPid: %ld", &parent);
-			sscanf(line, "VmHWM: %ld", &kib);
-		}
-		if (status)
-			fclose(status);
-		if (is_worker && parent == (long)getpid() && (double)kib / 1024 > most)
-			most = (double)kib / 1024;
+	char path[300], line[1024], *behind;
+	long parent = 0, kib = 0;
+	unsigned long user = 0, system = 0;
+	bool is_worker = false;
+	snprintf(path, sizeof path, "/proc/%s/status", pid);
+	FILE *file = fopen(path, "r");
+	while (file && fgets(line, sizeof line, file)) {
+		is_worker |= strcmp(line, "Name:\tassayd-target\n") == 0;
+		sscanf(line, "PPid: %ld", &parent);
+		sscanf(line, "VmHWM: %ld", &kib);
 	}
+	if (file)
+		fclose(file);
+	if (!is_worker || parent != (long)getpid())
+		return false;
+	snprintf(path, sizeof path, "/proc/%s/stat", pid);
+	file = fopen(path, "r");
+	if (file && fgets(line, sizeof line, file) && (behind = strrchr(line, ')')))
+		sscanf(behind, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+	if (file)
+		fclose(file);
+	*ret_usage =
+		(struct usage){ (double)kib / 1024, (double)(user + system) / (double)sysconf(_SC_CLK_TCK) };
+	return true;
+}
+
+static struct usage worker_usage(void)
+{
+	struct usage usage = { 0 };
+	DIR *processes = opendir("/proc");
+	for (struct dirent *entry; (entry = readdir(processes));)
+		if (isdigit((unsigned char)entry->d_name[0]) && read_usage(entry->d_name, &usage))
+			break;
 	closedir(processes);
-	return most;
+	return usage;
 }
 
 static void call_done(struct target_call *call, void *context)
@@ -134,11 +151,13 @@ static void validate(const struct target_settings *settings, size_t pair)
 	while (sem_wait(&done) != 0)
 		;
 	const struct validation_result *result = &call.result;
+	const struct usage usage = worker_usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("%-10s  %-52s %-9s score %-5g %s  %6.2f s  %6.1f MiB  " STR_FMT "\n", settings->name,
-	       pairs[pair].what, validation_status_name(result->status), result->score,
-	       result->truncated ? "estimated" : "proven   ", (double)call.duration_us / 1e6, most_memory(),
-	       STR_ARG(result->message));
+	printf("%-10s  %-52s %-9s score %-5g %s  %6.2f s, %6.2f s of the worker's processor time, %6.1f MiB "
+	       " " STR_FMT "\n",
+	       settings->name, pairs[pair].what, validation_status_name(result->status), result->score,
+	       result->truncated ? "estimated" : "proven   ", (double)call.duration_us / 1e6, usage.seconds,
+	       usage.mib, STR_ARG(result->message));
 	arena_free(call.arena);
 	targets_stop(targets);
 }
