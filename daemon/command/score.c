@@ -145,7 +145,14 @@ static err_t load_catalog(const char *path, struct catalog **ret_catalog, struct
 	if (err)
 		return err;
 	err = catalog_compile_sql(buf_str(&text), ret_catalog, &reason);
-	return err ? err_fail(detail, err, "%s: %s", path, err_message(err, &reason)) : ERR_OK;
+	if (err)
+		return err_fail(detail, err, "%s: %s", path, err_message(err, &reason));
+	size_t count;
+	const str_t *warnings = catalog_warnings(*ret_catalog, &count);
+	for (size_t i = 0; i < count; i++)
+		fprintf(stderr, "assayd: %s: " STR_FMT ": the statement is left out\n", path,
+			STR_ARG(warnings[i]));
+	return ERR_OK;
 }
 
 static err_t start_judge(const struct config *config, struct judge **ret_judge, struct err_detail *detail)

@@ -378,6 +378,15 @@ def test_score_with_a_wrong_catalog(tmp_path):
     assert assayd("score", "--catalog", str(tmp_path / "none.sql")).returncode == NO_INPUT
 
 
+def test_score_leaves_out_what_of_a_catalog_it_cannot_read(tmp_path):
+    catalog = tmp_path / "catalog.sql"
+    catalog.write_text("CREATE TABLE customers (id integer);\nCREATE TABEL more (id integer);\n")
+    done = assayd("score", "--catalog", str(catalog), stdin='{"sql": "SELECT count(*) FROM customers"}\n')
+    assert done.returncode == 0
+    assert "catalog.sql: line 2: syntax error" in done.stderr
+    assert json.loads(done.stdout)["confidence"]["technical"]["score"] == 100
+
+
 def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_target, config_file):
     config = config_file({"targets": (shop_target,), "judge": judge.settings()})
     truth = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}

@@ -288,6 +288,12 @@ enum foreign_access catalog_foreign_option(str_t name)
 	return FOREIGN_SYSTEM;
 }
 
+const str_t *catalog_warnings(const struct catalog *catalog, size_t *ret_count)
+{
+	*ret_count = catalog->warnings_count;
+	return catalog->warnings;
+}
+
 str_t catalog_gap(const struct catalog *catalog)
 {
 	return catalog->gap;

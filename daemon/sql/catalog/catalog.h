@@ -23,8 +23,13 @@ err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct er
 err_t catalog_compile_mysql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
 
 /* Compiles a file of CREATE TABLE, VIEW and FUNCTION statements (PostgreSQL's dialect, built-in functions
- * included). */
+ * included). A statement that cannot be read is left out with a warning (catalog_warnings), and the catalog
+ * has a gap; a file that defines nothing else is refused. */
 err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
+
+/* What of the file that it was compiled from was left out, "line 3: …" each; they live as long as
+ * the catalog. */
+const str_t *catalog_warnings(const struct catalog *catalog, size_t *ret_count);
 
 /* The one query whose single JSON cell catalog_compile_postgresql reads. */
 extern const char CATALOG_QUERY_POSTGRESQL[];

@@ -59,6 +59,9 @@ struct catalog {
 	const struct catalog *base;
 	enum sql_dialect dialect;
 	str_t gap; /* or absent */
+	str_t *warnings;
+	size_t warnings_count;
+	size_t warnings_capacity;
 	int64_t read_at_ms;
 	str_t source;
 	char digest[DIGEST_HEX_SIZE];

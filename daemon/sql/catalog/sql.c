@@ -6,12 +6,33 @@
 /* Schema of unqualified names. */
 #define DEFAULT_SCHEMA STR("public")
 
+#define WARNINGS_MAX 200
+
 static unsigned line_of(str_t text, size_t offset)
 {
 	unsigned line = 1;
 	for (size_t i = 0; i < offset && i < text.len; i++)
 		line += text.ptr[i] == '\n';
 	return line;
+}
+
+void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
+{
+	struct catalog *catalog = compiler->builder.catalog;
+	struct arena *arena = compiler->builder.arena;
+	unsigned line = line_of(compiler->text, compiler->offset);
+	char message[sizeof compiler->detail->message];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	catalog_note_gap(&compiler->builder,
+			 "the catalog's file has a statement that cannot be read in line %u", line);
+	if (catalog->warnings_count == WARNINGS_MAX)
+		sql_fail(compiler, "%s; more than %d statements cannot be read", message, WARNINGS_MAX);
+	else
+		ARENA_PUSH(arena, catalog->warnings, catalog->warnings_count, catalog->warnings_capacity,
+			   arena_printf(arena, "line %u: %s", line, message));
 }
 
 void sql_fail(struct sql_compiler *compiler, const char *format, ...)
@@ -226,8 +247,6 @@ static const char *stray_statement(const Node *statement)
 		return "DECLARE";
 	case T_CallStmt:
 		return "CALL";
-	case T_DoStmt:
-		return "DO";
 	default:
 		return NULL;
 	}
@@ -365,7 +384,9 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		break;
 	}
 	const char *stray = stray_statement(statement);
-	if (stray)
+	if (IsA(statement, DoStmt))
+		sql_leave_out(compiler, "DO may define anything, which cannot be followed");
+	else if (stray)
 		sql_fail(compiler,
 			 "%s defines nothing that can be followed: leave it out (a catalog file holds CREATE "
 			 "statements, as pg_dump --schema-only writes them)",
@@ -387,15 +408,40 @@ static void compile_statements(struct sql_compiler *compiler, const List *statem
 	}
 }
 
-static void compile_text(struct sql_compiler *compiler)
+/* Until what is left of it can be read. */
+static void parse_file(struct sql_compiler *compiler)
 {
 	const struct parsed_statement *parsed = &compiler->parsed;
 	parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
-	compiler->offset = parsed->error_offset;
-	if (str_present(parsed->error))
-		sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
-	else
-		compile_statements(compiler, parsed->statements);
+	while (str_present(parsed->error) && !compiler->failed) {
+		compiler->offset = parsed->error_offset;
+		sql_leave_out(compiler, STR_FMT, STR_ARG(parsed->error));
+		if (!sql_blank_statement(compiler->bytes, compiler->text.len, compiler->offset))
+			sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
+		parse_end(&compiler->parsed);
+		parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
+	}
+}
+
+/* Nothing could be read: somebody gave another file. */
+static void check_content(struct sql_compiler *compiler)
+{
+	const struct catalog_builder *builder = &compiler->builder;
+	const struct catalog *catalog = builder->catalog;
+	if (compiler->failed || catalog->warnings_count == 0 || builder->relations.count > 0 ||
+	    builder->functions.count > 0 || builder->types.count > 0)
+		return;
+	compiler->failed = true;
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, STR_FMT, STR_ARG(catalog->warnings[0]));
+}
+
+static void compile_text(struct sql_compiler *compiler)
+{
+	parse_file(compiler);
+	if (!compiler->failed)
+		compile_statements(compiler, compiler->parsed.statements);
+	check_content(compiler);
+	sql_finish_reads(compiler);
 }
 
 err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail)
@@ -404,12 +450,12 @@ err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_d
 					 .next_type = TYPE_ID_USER,
 					 .detail = detail };
 	catalog_begin_on_builtins(&compiler.builder);
-	compiler.text = sql_without_psql(text, compiler.builder.scratch);
+	compiler.bytes = sql_without_psql(text, compiler.builder.scratch);
+	compiler.text = (str_t){ compiler.bytes, text.len };
 	catalog_add_path(&compiler.builder, STR("pg_catalog"));
 	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);
 	catalog_add_schema(&compiler.builder, DEFAULT_SCHEMA);
 	compile_text(&compiler);
-	sql_finish_reads(&compiler);
 	err_t err = compiler.failed ? ERR_CATALOG_SYNTAX
 				    : catalog_finish(&compiler.builder, text, ret_catalog, detail);
 	parse_end(&compiler.parsed);

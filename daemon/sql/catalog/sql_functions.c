@@ -157,8 +157,8 @@ static void add_or_replace(struct sql_compiler *compiler, struct catalog_functio
 {
 	struct catalog_function *existing = find_added(compiler, &function);
 	if (existing && !may_replace) {
-		sql_fail(compiler, "function \"" STR_FMT "\" already exists with same argument types",
-			 STR_ARG(function.name));
+		sql_leave_out(compiler, "function \"" STR_FMT "\" already exists with same argument types",
+			      STR_ARG(function.name));
 	} else if (existing) {
 		*existing = function;
 		((struct function_draft *)existing)->uses = uses;
@@ -281,7 +281,7 @@ void sql_add_operator(struct sql_compiler *compiler, const DefineStmt *define)
 					      .may_execute = true };
 	const char *function = option_of(options, "function") ? "function" : "procedure";
 	if (!option_of(options, function)) {
-		sql_fail(compiler, "operator function must be specified");
+		sql_leave_out(compiler, "operator function must be specified");
 		return;
 	}
 	operator_.volatility = function_option(compiler, options, function, &operator_.result);

@@ -23,6 +23,7 @@ struct sql_compiler {
 	str_t schema;			/* where unqualified names are created */
 	type_id next_type;
 	struct foreign_place *places;
+	char *bytes;			/* of `text` */
 	struct parsed_statement parsed; /* what was added points at its nodes */
 	bool failed;			/* `detail` says why */
 	struct err_detail *detail;
@@ -46,8 +47,12 @@ struct sql_name {
 	str_t name;
 };
 
-/* Notes what is wrong with the statement; the first one counts. */
+/* Refuses the file for the statement; the first one counts. */
 void sql_fail(struct sql_compiler *compiler, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Leaves the statement out, with a warning. */
+void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 struct sql_name sql_name_of(const List *names);
 str_t sql_schema_of(const struct sql_compiler *compiler, str_t written);
@@ -125,7 +130,10 @@ void sql_add_cast(struct sql_compiler *compiler, const CreateCastStmt *create);
 
 /* sql_text.c: the file's text with what psql alone understands (lines of \commands, data behind COPY
  * … FROM stdin) blanked, so that positions stay. */
-str_t sql_without_psql(str_t text, struct arena *arena);
+char *sql_without_psql(str_t text, struct arena *arena);
+
+/* Blanks the statement that stands at `at`, or the last one. False: there is none. */
+bool sql_blank_statement(char *bytes, size_t len, size_t at);
 
 /* The query of a statement that keeps one behind AS, without what stands behind it in WITH … when it
  * `has_suffix`. */

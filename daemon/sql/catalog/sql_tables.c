@@ -41,8 +41,8 @@ static void add_key_over(struct table *table, const List *names, struct catalog_
 		unsigned index = column_index(table, str_from(NODE_STRING(lfirst(cell))));
 		if (index == table->columns.count) {
 			if (!table->is_open)
-				sql_fail(table->compiler, "column \"%s\" named in key does not exist",
-					 NODE_STRING(lfirst(cell)));
+				sql_leave_out(table->compiler, "column \"%s\" named in key does not exist",
+					      NODE_STRING(lfirst(cell)));
 			return;
 		}
 		table->columns.items[index].not_null |= key.is_primary;
@@ -181,7 +181,7 @@ void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation rel
 	struct catalog_relation *existing =
 		catalog_added_relation(&compiler->builder, relation.schema, relation.name);
 	if (existing && !may_replace) {
-		sql_fail(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
+		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 		return;
 	}
 	catalog_add_schema(&compiler->builder, relation.schema); /* a dump of one table does not create it */
@@ -398,7 +398,7 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 					     .columns = columns.items,
 					     .columns_count = columns.count };
 	if (is_there(compiler, create->sequence))
-		sql_fail(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
+		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 	else
 		(void)catalog_add_relation(&compiler->builder, relation, (struct type_list){ 0 });
 }

@@ -122,12 +122,13 @@ static void note_word(struct copy_state *state, str_t text, size_t at, size_t en
 	state->begun = true;
 }
 
-str_t sql_without_psql(str_t source, struct arena *arena)
+char *sql_without_psql(str_t source, struct arena *arena)
 {
 	str_t text = arena_text(arena, source.ptr ? source.ptr : "", source.len);
 	char *bytes = arena_alloc(arena, text.len + 1);
 	struct copy_state state = { 0 };
 	memcpy(bytes, text.ptr, text.len);
+	bytes[text.len] = '\0';
 	for (size_t at = 0; at < text.len;) {
 		bool line_begins = at == 0 || text.ptr[at - 1] == '\n';
 		size_t end = skip_token(text, at);
@@ -146,7 +147,35 @@ str_t sql_without_psql(str_t source, struct arena *arena)
 		}
 		at = end;
 	}
-	return (str_t){ bytes, text.len };
+	return bytes;
+}
+
+static bool is_blank(const char *bytes, size_t from, size_t to)
+{
+	while (from < to && isspace((unsigned char)bytes[from]))
+		from++;
+	return from == to;
+}
+
+/* By semicolons alone: what is wrong may well be a parenthesis. */
+bool sql_blank_statement(char *bytes, size_t len, size_t at)
+{
+	str_t text = { bytes, len };
+	size_t begin = 0, last = 0, last_end = 0;
+	for (size_t i = 0, end; i < len; i = end) {
+		end = skip_token(text, i);
+		if (bytes[i] != ';' && end < len)
+			continue;
+		if (!is_blank(bytes, begin, end)) {
+			last = begin;
+			last_end = end;
+		}
+		if (last_end == end && at < end)
+			break;
+		begin = end;
+	}
+	blank(bytes, last, last_end);
+	return last_end > 0;
 }
 
 str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena)

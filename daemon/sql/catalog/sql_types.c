@@ -80,13 +80,30 @@ void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, 
 	ARENA_PUSH(compiler->builder.scratch, columns->items, columns->count, columns->capacity, column);
 }
 
+/* Whether no other type has the name. Array types give theirs up, as in PostgreSQL. */
+static bool make_room(struct sql_compiler *compiler, str_t schema, str_t name)
+{
+	const struct catalog *catalog = compiler->builder.catalog;
+	const struct catalog_type *taken = catalog_type_named(catalog, schema, name);
+	struct catalog_type *array = taken ? catalog_added_type(&compiler->builder, taken->id) : NULL;
+	if (!array || array->category != 'A' || !catalog_array_element(catalog, array))
+		return !taken;
+	do {
+		array->name = arena_printf(compiler->builder.scratch, "_%.*s",
+					   (int)(array->name.len < NAME_MAX_BYTES ? array->name.len : 62),
+					   array->name.ptr);
+	} while (catalog_type_named(catalog, schema, array->name));
+	(void)catalog_index_type(compiler->builder.catalog, compiler->builder.scratch, array);
+	return true;
+}
+
 /* Adds a type and its array type. A name that is taken is an error. */
 static struct catalog_type *add_type(struct sql_compiler *compiler, struct catalog_type type)
 {
 	const struct catalog *catalog = compiler->builder.catalog;
 	struct arena *scratch = compiler->builder.scratch;
-	if (catalog_type_named(catalog, type.schema, type.name)) {
-		sql_fail(compiler, "type \"" STR_FMT "\" already exists", STR_ARG(type.name));
+	if (!make_room(compiler, type.schema, type.name)) {
+		sql_leave_out(compiler, "type \"" STR_FMT "\" already exists", STR_ARG(type.name));
 		return NULL;
 	}
 	type.id = compiler->next_type++;
@@ -301,6 +318,16 @@ static void add_range_functions(struct sql_compiler *compiler, const struct cata
 								    .may_execute = true });
 }
 
+/* The schema is the range's unless it is given. */
+static str_t multirange_schema(const CreateRangeStmt *create, str_t schema)
+{
+	const DefElem *given = option_of(create->params, "multirange_type_name");
+	str_t written = given && IsA(given->arg, TypeName)
+				? sql_name_of(((const TypeName *)given->arg)->names).schema
+				: STR_NONE;
+	return str_present(written) ? written : schema;
+}
+
 static str_t multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create, str_t range)
 {
 	const DefElem *given = option_of(create->params, "multirange_type_name");
@@ -336,7 +363,7 @@ void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
 	const struct catalog_type *range = add_type(compiler, type);
 	if (!range)
 		return;
-	struct catalog_type multi = { .schema = type.schema,
+	struct catalog_type multi = { .schema = multirange_schema(create, type.schema),
 				      .name = multirange_name(compiler, create, type.name),
 				      .kind = 'm',
 				      .category = 'R',

@@ -1,4 +1,5 @@
 /* Catalogs from files: what is read, what is passed over, where a file is wrong. */
+#include "common/buf.h"
 #include "sql/catalog/content.h"
 #include "unit/sql/catalogs.h"
 
@@ -19,17 +20,6 @@ static void tells_where_a_file_is_wrong(void **state)
 		const char *text;
 		const char *message;
 	} wrong[] = {
-		{ "CREATE TABLE a (x int);\nCREATE TABLE (y int);", "line 2: syntax error at or near \"(\"" },
-		{ "CREATE TABLE a (x int);\n\n  CREATE TABLE a (y int);",
-		  "line 3: relation \"a\" already exists" },
-		{ "CREATE VIEW a AS SELECT 1;\nCREATE TABLE a (y int);",
-		  "line 2: relation \"a\" already exists" },
-		{ "CREATE TYPE a AS ENUM ();\nCREATE TABLE a (y int);", "line 2: type \"a\" already exists" },
-		{ "\nCREATE TABLE a (x int, PRIMARY KEY (y));",
-		  "line 2: column \"y\" named in key does not exist" },
-		{ "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS '';\n"
-		  "CREATE FUNCTION f(b integer) RETURNS text LANGUAGE sql AS '';",
-		  "line 2: function \"f\" already exists with same argument types" },
 		{ "CREATE TABLE a (x int);\nDROP TABLE a;",
 		  "line 2: \"a\" is created and dropped again, which cannot be followed: leave it out" },
 		{ "CREATE TABLE a (x int);\nALTER TABLE a DROP COLUMN x;",
@@ -47,7 +37,9 @@ static void tells_where_a_file_is_wrong(void **state)
 		{ "UPDATE a SET x = 1;", "line 1: UPDATE " STRAY },
 		{ "\n-- all of them\nDELETE FROM a;", "line 3: DELETE " STRAY },
 		{ "EXPLAIN SELECT 1;", "line 1: EXPLAIN " STRAY },
-		{ "DO $$ BEGIN NULL; END $$;", "line 1: DO " STRAY },
+		{ "DO $$ BEGIN NULL; END $$;", "line 1: DO may define anything, which cannot be followed" },
+		{ "CREATE TABLE (y int);", "line 1: syntax error at or near \"(\"" },
+		{ "CREATE TABLE a (x int); CREATE TABLE 'b';\nSELECT x FROM a;", "line 2: a query " STRAY },
 		{ "COPY a FROM stdin;\n1\n\\.\nCREATE TABL a ();",
 		  "line 4: syntax error at or near \"TABL\"" },
 	};
@@ -62,6 +54,81 @@ static void tells_where_a_file_is_wrong(void **state)
 		assert_int_equal(catalog_compile_sql(str_from(wrong[i].text), &catalog, NULL),
 				 ERR_CATALOG_SYNTAX);
 	}
+}
+
+/* What cannot be read costs that statement. */
+static void leaves_out_what_it_cannot_read(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *warnings; /* one a line */
+	} files[] = {
+		{ "CREATE TABLE a (x int);", "" },
+		{ "CREATE TABLE a (x int);\nCREATE TABLE (y int);",
+		  "line 2: syntax error at or near \"(\"\n" },
+		{ "CREATE TABL b (y int;\nCREATE TABLE a (x int);\nCREATE TABLE c (x in(t);\nCREATE TABLE d "
+		  "(x int);",
+		  "line 1: syntax error at or near \"TABL\"\nline 3: syntax error at or near \"in\"\n" },
+		{ "CREATE TABLE a (x int);\nCREATE TABLE b (x int) oops 'a;b' /* ; */ \"c;d\" $$ ; $$;CREATE "
+		  "VIEW d AS "
+		  "SELECT x FROM a",
+		  "line 2: syntax error at or near \"oops\"\n" },
+		{ "CREATE TABLE a (x int);\nCREATE TABLE b (x int",
+		  "line 2: syntax error at end of input\n" },
+		{ "CREATE TABLE a (x int);\nCREATE TABLE b (x text DEFAULT 'y);",
+		  "line 2: unterminated quoted string at or near \"'y);\"\n" },
+		{ "CREATE TABLE a (x int);\n\n  CREATE TABLE a (y int);",
+		  "line 3: relation \"a\" already exists\n" },
+		{ "CREATE VIEW a AS SELECT 1 AS x;\nCREATE TABLE a (y int);",
+		  "line 2: relation \"a\" already exists\n" },
+		{ "CREATE TYPE b AS ENUM ();CREATE TABLE a (x int);\nCREATE TABLE b (y int);",
+		  "line 2: type \"b\" already exists\n" },
+		{ "\nCREATE TABLE a (x int, PRIMARY KEY (y));",
+		  "line 2: column \"y\" named in key does not exist\n" },
+		{ "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS ''; CREATE TABLE a (x int);\n"
+		  "CREATE FUNCTION f(b integer) RETURNS text LANGUAGE sql AS '';",
+		  "line 2: function \"f\" already exists with same argument types\n" },
+		{ "CREATE TABLE a (x int);\nCREATE OPERATOR + (LEFTARG = int, RIGHTARG = int);",
+		  "line 2: operator function must be specified\n" },
+		{ "CREATE TABLE a (x int);\nDO $$ BEGIN NULL; END $$;",
+		  "line 2: DO may define anything, which cannot be followed\n" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		struct catalog *catalog = compile_sql(files[i].text);
+		struct buf text = BUF_INIT;
+		size_t count;
+		const str_t *warnings = catalog_warnings(catalog, &count);
+		for (size_t w = 0; w < count; w++)
+			buf_printf(&text, STR_FMT "\n", STR_ARG(warnings[w]));
+		assert_string_equal(text.data ? text.data : "", files[i].warnings);
+		assert_int_equal(str_present(catalog_gap(catalog)), count > 0);
+		assert_string_equal(relation(catalog, "a")->columns[0].name.ptr, "x");
+		buf_free(&text);
+		catalog_unref(catalog);
+	}
+}
+
+/* A type may be called as an array type was: that gives way. */
+static void array_types_give_way(void **state)
+{
+	(void)state;
+	struct catalog *catalog = compile_sql(
+		"CREATE SCHEMA other; CREATE TYPE public.textrange1 AS RANGE (subtype = text,"
+		" multirange_type_name = public._textrange1, collation = pg_catalog.\"C\");"
+		"CREATE TYPE public.textrange2 AS RANGE (subtype = text, multirange_type_name = other.many);"
+		"CREATE TABLE t (x int); CREATE TYPE _t AS ENUM ('a'); CREATE TABLE a (e _t, t t[], m "
+		"_textrange1,"
+		" r textrange1[], o other.many);");
+	const struct catalog_relation *a = relation(catalog, "a");
+	size_t count;
+	assert_null(catalog_warnings(catalog, &count));
+	assert_int_equal(catalog_type(catalog, a->columns[0].value_type)->kind, 'e');
+	assert_string_equal(catalog_type(catalog, a->columns[1].value_type)->name.ptr, "__t");
+	assert_int_equal(catalog_type(catalog, a->columns[2].value_type)->kind, 'm');
+	assert_string_equal(catalog_type(catalog, a->columns[3].value_type)->name.ptr, "__textrange1");
+	assert_string_equal(catalog_type(catalog, a->columns[4].value_type)->schema.ptr, "other");
+	catalog_unref(catalog);
 }
 
 static void passes_over_what_queries_cannot_see(void **state)
@@ -265,6 +332,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_where_a_file_is_wrong),
+		cmocka_unit_test(leaves_out_what_it_cannot_read),
+		cmocka_unit_test(array_types_give_way),
 		cmocka_unit_test(passes_over_what_queries_cannot_see),
 		cmocka_unit_test(follows_the_search_path),
 		cmocka_unit_test(keeps_queries_of_views),
