@@ -502,6 +502,36 @@ static const char *const reads[] = {
 	"SELECT pg_size_pretty(1024::bigint), pg_typeof(1), current_setting('TimeZone')",
 };
 
+/* Constants of PostgreSQL's regression queries that are no attack. */
+static const char *const constants[] = {
+	"SELECT power(float8 '1.1', float8 '-inf')",
+	"SELECT power(float8 'inf', float8 '1e300'), float8 '10' ^ 1000000, 10 ^ '1e6'::float8",
+	"SELECT power('10'::double precision, 1e6), pow(1e6::real, 1e6), exp(float8 '1000000')",
+	"SELECT power(numeric 'inf', 1000000), power(2, numeric 'inf'), power(numeric '-inf', numeric 'inf')",
+	"SELECT exp('inf'::numeric), exp(numeric '-inf')",
+	"SELECT bool 't' OR bool 'f'",
+	"SELECT bool 't' or bool 'f' AS true",
+	"SELECT true OR false, 1 = 1 OR 2 = 2, (true AND false) OR true FROM t",
+	"VALUES (true OR false)",
+	"SELECT a FROM t WHERE b = ANY (SELECT true OR false)",
+};
+
+static void test_constants(void **state)
+{
+	static const struct attack attacks[] = {
+		{ "SELECT power(10, 1000000::numeric)", "resource_bomb", -1 },
+		{ "SELECT 10::numeric ^ 1000000", "resource_bomb", -1 },
+		{ "SELECT exp(1000000.0)", "resource_bomb", -1 },
+		{ "SELECT a FROM t WHERE 1 = 2 OR 1 = 1", "injection_pattern", -1 },
+		{ "SELECT a FROM t WHERE 'x' = 'y' OR bool 't'", "injection_pattern", -1 },
+		{ "SELECT a FROM t JOIN u ON 1 = 2 OR 1 = 1", "injection_pattern", -1 },
+		{ "SELECT count(*) FROM t GROUP BY a HAVING 1 = 2 OR 1 = 1", "injection_pattern", -1 },
+	};
+	(void)state;
+	pass_all(constants, COUNT(constants));
+	refuse_all(attacks, COUNT(attacks));
+}
+
 static void test_reads(void **state)
 {
 	(void)state;
@@ -659,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_every_position),
 		cmocka_unit_test(test_attribute_notation),
 		cmocka_unit_test(test_catalogs),
+		cmocka_unit_test(test_constants),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_what_is_not_known),
 		cmocka_unit_test(test_target_without_catalog),

@@ -160,15 +160,6 @@ static double format_bytes(const FuncCall *call, struct look look)
 	return fmax(plain + total, 1);
 }
 
-double bomb_power_digits(const Node *base, const Node *exponent, struct look look)
-{
-	double number;
-	double power;
-	if (!constant_number(exponent, look, &power) || !constant_number(base, look, &number))
-		return 0;
-	return fabs(power * log10(fmax(fabs(number), 1e-300)));
-}
-
 /* Bytes that stand for a cost which grows faster than the number's digits. */
 static double digits_bytes(double digits)
 {
@@ -258,7 +249,7 @@ static double call_bytes(const FuncCall *call, struct look look)
 	if (call_is(call, "power") || call_is(call, "pow"))
 		return digits_bytes(bomb_power_digits(first, second, look));
 	if (call_is(call, "exp"))
-		return digits_bytes(fabs(constant_number_or(first, look, 0)) * M_LOG10E);
+		return digits_bytes(bomb_exp_digits(first, look));
 	if (product_bytes(call, look, &bytes))
 		return bytes;
 	return sized_by_none(call) ? 1 : sum_of_bytes(call->args, look);

@@ -32,8 +32,10 @@ double bomb_work(const Node *left, const Node *right, struct look look);
 /* Bytes that every value of the type has: of char(n) and bit(n); else 1. */
 double bomb_type_bytes(const TypeName *type);
 
-/* Digits of the number that a power of constants is; 0 where it is none. */
+/* Digits of the number that a power of constants is, and of one of e; 0 where it is none, or one of a fixed
+ * size. */
 double bomb_power_digits(const Node *base, const Node *exponent, struct look look);
+double bomb_exp_digits(const Node *exponent, struct look look);
 
 /* Whether a recursive WITH query has nothing that ends it: no condition in its recursive part, one that a
  * counter never meets, or one that lets it run beyond BOMB_CALL_ROWS. */

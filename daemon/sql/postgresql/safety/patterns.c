@@ -180,9 +180,11 @@ static bool cut_off_behind(str_t text, size_t offset)
 	return true;
 }
 
-int64_t pattern_tautology(str_t text, const BoolExpr *condition)
+int64_t pattern_tautology(str_t text, const BoolExpr *condition, bool filters)
 {
 	ListCell *cell;
+	if (!filters && constant_parts(condition->args, 0))
+		return -1;
 	foreach(cell, condition->args)
 	{
 		int64_t offset = literal_condition(lfirst(cell));

@@ -26,8 +26,9 @@ bool pattern_system_relation(str_t schema, str_t name);
 /* Whether the function tells who and where the server is. */
 bool pattern_probe_function(const FuncCall *call);
 
-/* Offset of an always-true part that defeats the condition, or −1. */
-int64_t pattern_tautology(str_t text, const BoolExpr *condition);
+/* Offset of an always-true part that defeats the condition, or −1. `filters`: it decides which rows there
+ * are; elsewhere, constants beside constants are just a value. */
+int64_t pattern_tautology(str_t text, const BoolExpr *condition, bool filters);
 
 /* Where the right arm starts, as nearly as its nodes tell. */
 int64_t pattern_set_operation_offset(str_t text, const SelectStmt *select);

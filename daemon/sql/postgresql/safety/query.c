@@ -130,11 +130,19 @@ void walk_table_function(struct walk *walk, const RangeTableFunc *range)
 	walk_list(walk, range->columns);
 }
 
+static void walk_filter(struct walk *walk, const Node *condition)
+{
+	bool outer = walk->filters;
+	walk->filters = true;
+	walk_node(walk, condition);
+	walk->filters = outer;
+}
+
 void walk_join(struct walk *walk, const JoinExpr *join)
 {
 	walk_node(walk, join->larg);
 	walk_node(walk, join->rarg);
-	walk_node(walk, join->quals);
+	walk_filter(walk, join->quals);
 	if (join->usingClause || join->isNatural)
 		judge_operators(walk, join, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
 				walk->rows_location);
@@ -291,11 +299,14 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 	walk_list(walk, select->valuesLists);
 	if (list_length(select->distinctClause) > 0 && linitial(select->distinctClause))
 		walk_list(walk, select->distinctClause);
+	bool outer_filters = walk->filters;
+	walk->filters = false;
 	walk_list(walk, select->targetList);
+	walk->filters = outer_filters;
 	judge_outputs(walk, select);
-	walk_node(walk, select->whereClause);
+	walk_filter(walk, select->whereClause);
 	walk_list(walk, select->groupClause);
-	walk_node(walk, select->havingClause);
+	walk_filter(walk, select->havingClause);
 	walk_list(walk, select->windowClause);
 	judge_compared_list(walk, select, select->groupClause);
 	if (select->distinctClause && !linitial(select->distinctClause))

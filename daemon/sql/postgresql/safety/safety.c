@@ -43,7 +43,7 @@ static void walk_window(struct walk *walk, const WindowDef *window)
 
 static void walk_bool(struct walk *walk, const BoolExpr *expr)
 {
-	int64_t offset = pattern_tautology(walk->text, expr);
+	int64_t offset = pattern_tautology(walk->text, expr, walk->filters);
 	if (offset >= 0 && !walk->in_view)
 		WALK_VIOLATION(walk, VIOLATION_INJECTION_PATTERN, offset, "a condition that is always true");
 	walk_list(walk, expr->args);

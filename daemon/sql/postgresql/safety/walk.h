@@ -47,6 +47,7 @@ struct walk {
 	int view_location;
 	str_t text;
 	unsigned depth;
+	bool filters;	       /* the expression under way decides which rows there are */
 	double rows;	       /* of the SELECT under way, from constants alone */
 	int rows_location;     /* of the last part that brought rows */
 	double bytes;	       /* of the values so far that are not small, each times its rows */
