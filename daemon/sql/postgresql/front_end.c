@@ -3,6 +3,7 @@
 #include "sql/front_end.h"
 #include "sql/postgresql/canonical/canonical.h"
 #include "sql/postgresql/diagnose.h"
+#include "sql/postgresql/hints.h"
 #include "sql/postgresql/safety/safety.h"
 
 static void parse_part(const struct fence_result *part, struct arena *arena, struct parsed_statement *parsed)
@@ -42,8 +43,10 @@ static str_t statement_text(const struct parsed_statement *parsed, struct arena 
 static void report_parse(const struct parsed_statement *parsed, struct diagnostics *diagnostics)
 {
 	if (str_present(parsed->error))
-		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"),
-				(int64_t)parsed->error_offset, STR_FMT, STR_ARG(parsed->error));
+		diagnostics_add(
+			diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), (int64_t)parsed->error_offset,
+			STR_FMT STR_FMT, STR_ARG(parsed->error),
+			STR_ARG(hint_of_syntax(parsed->text, parsed->error_offset, diagnostics->arena)));
 	else if (parsed->count == 0)
 		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
 				"there is no statement");

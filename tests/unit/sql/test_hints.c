@@ -1,5 +1,5 @@
 /*
- * Hints of SQLite's and MySQL's front ends: what the message of the first error ends with. What a dialect has
+ * Hints of the front ends: what the message of the first error ends with. What a dialect has
  * instead comes from its table (instead.def); every entry of those is looked at.
  */
 #include "sql/analysis.h"
@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct catalog *sqlite, *mysql;
+static struct catalog *sqlite, *mysql, *postgresql;
 
 static int load_catalogs(void **state)
 {
@@ -31,8 +31,12 @@ static int load_catalogs(void **state)
 		"[\"column\", \"shop\", \"orders\", 2, \"user_id\", \"int\", \"YES\"]\n"
 		"[\"column\", \"shop\", \"orders\", 3, \"total\", \"decimal\", \"YES\"]\n"
 		"[\"column\", \"shop\", \"orders\", 4, \"created\", \"datetime\", \"YES\"]\n";
+	static const char postgres[] =
+		"CREATE TABLE users (id int, name text, city text);"
+		"CREATE TABLE orders (id int, user_id int, total numeric, created timestamp)";
 	(void)state;
-	return catalog_compile_sqlite(str_from(lite), &sqlite, NULL) == ERR_OK &&
+	return catalog_compile_sql(str_from(postgres), &postgresql, NULL) == ERR_OK &&
+			       catalog_compile_sqlite(str_from(lite), &sqlite, NULL) == ERR_OK &&
 			       catalog_compile_mysql(str_from(maria), &mysql, NULL) == ERR_OK
 		       ? 0
 		       : -1;
@@ -43,6 +47,7 @@ static int drop_catalogs(void **state)
 	(void)state;
 	catalog_unref(sqlite);
 	catalog_unref(mysql);
+	catalog_unref(postgresql);
 	return 0;
 }
 
@@ -52,7 +57,9 @@ static const char *hint(const char *sql, enum sql_dialect dialect, struct arena 
 	struct sql_request request = { .sql = str_from(sql),
 				       .dialect = dialect,
 				       .target_named = true,
-				       .catalog = dialect == SQL_MYSQL ? mysql : sqlite };
+				       .catalog = dialect == SQL_MYSQL	  ? mysql
+						  : dialect == SQL_SQLITE ? sqlite
+									  : postgresql };
 	struct sql_analysis analysis;
 	sql_analyse(&request, arena, &analysis);
 	for (size_t i = 0; i < analysis.diagnostics_count; i++) {
@@ -132,6 +139,60 @@ static void mends_are_named(void **state)
 		  "instead of FULL there is the UNION of a LEFT and a RIGHT JOIN" },
 		{ SQL_MYSQL, "SELECT COUNT(*) FILTER (WHERE id > 1) FROM users",
 		  "instead of FILTER() there is CASE inside of the aggregate" },
+		{ SQL_POSTGRESQL, "SELECT u.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"o\".\"total\"?" },
+		{ SQL_POSTGRESQL, "SELECT x.total FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"o\".\"total\"?" },
+		{ SQL_POSTGRESQL,
+		  "SELECT id FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.city = 'x')",
+		  "did you mean \"u\".\"city\"?" },
+		{ SQL_POSTGRESQL, "SELECT 1 FROM users u JOIN orders o ON o.user_id = u.id AND o.name = 'x'",
+		  "did you mean \"u\".\"name\"?" },
+		{ SQL_POSTGRESQL,
+		  "WITH v AS (SELECT id AS upvote FROM users), u AS (SELECT id AS upvotes FROM orders) "
+		  "SELECT v.upvotes FROM v, u",
+		  "did you mean \"u\".\"upvotes\"?" },
+		{ SQL_POSTGRESQL, "SELECT u.citi FROM users u JOIN orders o ON o.user_id = u.id",
+		  "did you mean \"city\"?" },
+		{ SQL_POSTGRESQL, "SELECT u.frob FROM users u", "" },
+		{ SQL_POSTGRESQL, "SELECT YEAR(created) FROM orders",
+		  "instead of YEAR() there is EXTRACT(YEAR FROM …)" },
+		{ SQL_POSTGRESQL, "SELECT IFNULL(name, city) FROM users",
+		  "instead of IFNULL() there is COALESCE(…, …)" },
+		{ SQL_POSTGRESQL, "SELECT ISNULL(name, city) FROM users",
+		  "instead of ISNULL() there is COALESCE(…, …)" },
+		{ SQL_POSTGRESQL, "SELECT GETDATE()", "instead of GETDATE() there is now()" },
+		{ SQL_POSTGRESQL, "SELECT DATEDIFF(created, created) FROM orders",
+		  "instead of DATEDIFF() there is the difference of two dates: …::date - …::date" },
+		{ SQL_POSTGRESQL, "SELECT strftime('%Y', created) FROM orders",
+		  "instead of STRFTIME() there is to_char(…, 'YYYY-MM-DD')" },
+		{ SQL_POSTGRESQL, "SELECT DATE_FORMAT(created, '%Y') FROM orders",
+		  "instead of DATE_FORMAT() there is to_char(…, 'YYYY-MM-DD')" },
+		{ SQL_POSTGRESQL, "SELECT IF(id > 1, 2, 3) FROM users",
+		  "instead of IF() there is CASE WHEN … THEN … ELSE … END" },
+		{ SQL_POSTGRESQL, "SELECT LEN(name) FROM users", "instead of LEN() there is length(…)" },
+		{ SQL_POSTGRESQL, "SELECT CURDATE()", "instead of CURDATE() there is CURRENT_DATE" },
+		{ SQL_POSTGRESQL, "SELECT NVL(name, city) FROM users",
+		  "instead of NVL() there is COALESCE(…, …)" },
+		{ SQL_POSTGRESQL, "SELECT GROUP_CONCAT(name) FROM users",
+		  "instead of GROUP_CONCAT() there is string_agg(…, ',')" },
+		{ SQL_POSTGRESQL, "SELECT GROUP_CONCAT(name SEPARATOR ';') FROM users",
+		  "instead of SEPARATOR there is string_agg(…, …)" },
+		{ SQL_POSTGRESQL, "SELECT DATE_ADD(created, INTERVAL 1 DAY) FROM orders",
+		  "instead of DATE_ADD() there is … + interval '1 day'" },
+		{ SQL_POSTGRESQL, "SELECT uper(name) FROM users", "did you mean \"upper\"?" },
+		{ SQL_POSTGRESQL, "SELECT TOP 5 name FROM users",
+		  "instead of TOP there is LIMIT, at the end" },
+		{ SQL_POSTGRESQL, "SELECT name FROM users WHERE name REGEXP '^a'",
+		  "instead of REGEXP there is ~, or ~* for letters in any case" },
+		{ SQL_POSTGRESQL, "SELECT `name` FROM `users`", "instead of ` there is \"…\" around names" },
+		{ SQL_POSTGRESQL, "SELECT u.`name` FROM users u",
+		  "instead of ` there is \"…\" around names" },
+		{ SQL_POSTGRESQL, "SELECT id FROM users WHERE name = 'O\\'Brien'",
+		  "a quote inside of a text is doubled, or the text is written E'…'" },
+		{ SQL_POSTGRESQL, "SELECT id FROM users WHERE name = 'it\\'s' AND city = 'x'",
+		  "a quote inside of a text is doubled, or the text is written E'…'" },
+		{ SQL_POSTGRESQL, "SELECT id FORM users WHERE", "" },
 		{ SQL_SQLITE, "SELECT id FORM users WHERE", "" },
 		{ SQL_MYSQL, "SELECT id FROM users WHERE", "" },
 	};
@@ -153,6 +214,11 @@ static const struct instead maria_table[] = {
 #include "sql/mysql/instead.def"
 };
 
+static const struct instead postgres_table[] = {
+#define INSTEAD(word, use) { (word), (use) },
+#include "sql/postgresql/instead.def"
+};
+
 /* An entry for a function that the dialect has would mislead. */
 static void tables_name_what_is_missing(void **state)
 {
@@ -161,7 +227,8 @@ static void tables_name_what_is_missing(void **state)
 		const struct instead *table;
 		size_t count;
 	} tables[] = { { SQL_SQLITE, lite_table, COUNT(lite_table) },
-		       { SQL_MYSQL, maria_table, COUNT(maria_table) } };
+		       { SQL_MYSQL, maria_table, COUNT(maria_table) },
+		       { SQL_POSTGRESQL, postgres_table, COUNT(postgres_table) } };
 	size_t wrong = 0;
 	(void)state;
 	for (size_t t = 0; t < COUNT(tables); t++) {

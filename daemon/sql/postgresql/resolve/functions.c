@@ -1,5 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/hints.h"
 #include "sql/postgresql/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
@@ -75,10 +76,9 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 		if (resolver_lacks_names(resolver))
 			return;
 		bool foreign = list_length(call->funcname) > 2;
-		str_t hint =
-			resolver_wants_hint(resolver)
-				? catalog_function_hint(resolver->catalog, function->name, resolver->arena)
-				: STR("");
+		str_t hint = hint_of_function(function->name, resolver->arena);
+		if (hint.len == 0 && resolver_wants_hint(resolver))
+			hint = catalog_function_hint(resolver->catalog, function->name, resolver->arena);
 		diagnostics_add_state(
 			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL,
 			foreign ? "0A000" : missing_sqlstate(resolver, function->schema, "42883"),

@@ -22,6 +22,33 @@ static void offer_names(struct nearest *nearest, const struct namespace *namespa
 		offer_columns(nearest, namespace->entries[i]->item);
 }
 
+static const struct range_item *with_column(const struct namespace *namespace, const struct range_item *other,
+					    str_t name)
+{
+	for (size_t i = 0; namespace && i < namespace->count; i++) {
+		const struct range_item *item = namespace->entries[i]->item;
+		for (size_t c = 0; item != other && str_present(item->alias) && c < item->columns_count; c++)
+			if (str_equal(item->columns[c].name, name))
+				return item;
+	}
+	return NULL;
+}
+
+/* The same column of another relation in scope, as PostgreSQL offers it; or absent. */
+static str_t elsewhere(struct resolver *resolver, const struct scope *scope, const struct range_item *other,
+		       str_t name)
+{
+	const struct range_item *found = NULL;
+	for (; scope && !found; scope = scope->parent) {
+		found = with_column(scope->names, other, name);
+		for (const struct left_side *side = scope->sides; side && !found; side = side->outer)
+			found = with_column(side->names, other, name);
+	}
+	return found ? arena_printf(resolver->arena, "; did you mean \"" STR_FMT "\".\"" STR_FMT "\"?",
+				    STR_ARG(found->alias), STR_ARG(name))
+		     : STR_NONE;
+}
+
 static void report_unknown(struct resolver *resolver, const struct scope *scope, const ColumnRef *column,
 			   str_t name)
 {
@@ -38,12 +65,18 @@ static void report_unknown(struct resolver *resolver, const struct scope *scope,
 			STR_ARG(hint(resolver, nearest.best)));
 }
 
-static void report_out_of_scope(struct resolver *resolver, const ColumnRef *column, str_t relation,
-				const char *sqlstate)
+/* `scope`: where the column may be found otherwise, or NULL. */
+static void report_out_of_scope(struct resolver *resolver, const struct scope *scope, const ColumnRef *column,
+				str_t relation, const char *sqlstate)
 {
-	diagnostics_add_state(
-		resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, relation, column->location,
-		"\"" STR_FMT "\" is not a relation that can be referred to here", STR_ARG(relation));
+	const Node *last = llast(column->fields);
+	str_t mend = scope && IsA(last, String) && resolver_wants_hint(resolver)
+			     ? elsewhere(resolver, scope, NULL, str_from(NODE_STRING(last)))
+			     : STR_NONE;
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, relation,
+			      column->location,
+			      "\"" STR_FMT "\" is not a relation that can be referred to here" STR_FMT,
+			      STR_ARG(relation), STR_ARG(str_present(mend) ? mend : STR("")));
 }
 
 static void record(struct resolver *resolver, const ColumnRef *column, struct resolved_column resolved)
@@ -109,7 +142,7 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 	if (result == LOOKUP_FOUND)
 		return record_found(resolver, column, found);
 	if (result == LOOKUP_FORBIDDEN) {
-		report_out_of_scope(resolver, column, name, "42P10");
+		report_out_of_scope(resolver, NULL, column, name, "42P10");
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result == LOOKUP_AMBIGUOUS) {
 		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
@@ -179,13 +212,16 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 	resolver_note_missing(resolver, "function", name);
 	struct nearest nearest;
 	nearest_init(&nearest, name);
-	if (resolver_wants_hint(resolver))
+	bool wants_hint = resolver_wants_hint(resolver);
+	str_t mend = wants_hint ? elsewhere(resolver, scope, item, name) : STR_NONE;
+	if (wants_hint && !str_present(mend))
 		offer_columns(&nearest, item);
+	if (!str_present(mend))
+		mend = hint(resolver, nearest.best);
 	str_t object =
 		arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias), STR_ARG(name));
 	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
-			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object),
-			STR_ARG(hint(resolver, nearest.best)));
+			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object), STR_ARG(mend));
 	record(resolver, column, resolved);
 	return TYPE_UNSURE;
 }
@@ -242,7 +278,7 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 				      STR_ARG(relation));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result != LOOKUP_FOUND) {
-		report_out_of_scope(resolver, column, relation,
+		report_out_of_scope(resolver, scope, column, relation,
 				    result == LOOKUP_FORBIDDEN ? "42P10"
 				    : count > 3		       ? "0A000"
 							       : "42P01");
