@@ -408,6 +408,10 @@ char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name nam
 	const struct catalog_function *const *functions =
 		catalog_functions(compiler->builder.catalog, name.schema, name.name, &count);
 	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
+	if (count == 0) /* a dump of some schemas, say: more may be missing */
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have the function \"" STR_FMT "\", which it names",
+				 STR_ARG(name.name));
 	*ret_result = count > 0 ? functions[0]->result_type : TYPE_UNSURE;
 	for (size_t i = 0; i < count; i++) {
 		volatility = catalog_worse(volatility, functions[i]->volatility);
