@@ -45,6 +45,8 @@ static const char schema[] =
 	"CREATE AGGREGATE mysum(int) (sfunc = int4pl, stype = int);"
 	"CREATE FUNCTION feel(mood) RETURNS int IMMUTABLE LANGUAGE sql AS 'select 1';"
 	"CREATE FUNCTION feel(anyenum) RETURNS text IMMUTABLE LANGUAGE sql AS $$select 'x'$$;"
+	"CREATE FUNCTION few(int = 1, int = 2) RETURNS int IMMUTABLE LANGUAGE sql AS 'select 1';"
+	"CREATE FUNCTION few(int = 1, int = 2, int = 3) RETURNS int IMMUTABLE LANGUAGE sql AS 'select 1';"
 	"CREATE TYPE duo AS (one int, two text);"
 	"CREATE FUNCTION two(anyelement) RETURNS int IMMUTABLE LANGUAGE sql AS 'select 1';"
 	"CREATE FUNCTION described(anyelement) RETURNS text IMMUTABLE LANGUAGE sql AS $$select 'x'$$;"

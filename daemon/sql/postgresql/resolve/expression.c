@@ -122,6 +122,46 @@ static void cast_array(struct resolver *resolver, struct scope *scope, const A_A
 	}
 }
 
+/* ROW(…) that a cast makes a row type: value by value. False: there is something else among its values. */
+static bool row_fits(struct resolver *resolver, const RowExpr *row, const struct catalog_type *type,
+		     bool *ret_fits)
+{
+	const ListCell *cell;
+	*ret_fits = (size_t)list_length(row->args) == type->columns_count;
+	foreach(cell, row->args)
+	{
+		const Node *value = lfirst(cell);
+		if (IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star))
+			return false;
+	}
+	foreach(cell, *ret_fits ? row->args : NIL)
+	{
+		type_id wanted = type->columns[foreach_current_index(cell)].value_type;
+		const Node *value = lfirst(cell);
+		if (coerce_value(resolver, value, resolution_type(resolver->resolution, value), wanted,
+				 CAST_EXPLICIT) == SURELY_NOT) {
+			*ret_fits = false;
+			break;
+		}
+	}
+	return true;
+}
+
+static void check_row_cast(struct resolver *resolver, const TypeCast *cast, type_id target)
+{
+	const struct catalog_type *type =
+		resolver->catalog
+			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, target))
+			: NULL;
+	bool fits;
+	if (!IsA(cast->arg, RowExpr) || !type || type->kind != 'c' || type->columns_count == 0 ||
+	    (type->relation && type->relation->is_open) || !resolver_knows_types(resolver))
+		return;
+	if (row_fits(resolver, (const RowExpr *)cast->arg, type, &fits) && !fits)
+		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
+			    "these values are no row of type " STR_FMT, STR_ARG(type->text));
+}
+
 static type_id resolve_cast(struct resolver *resolver, struct scope *scope, const TypeCast *cast)
 {
 	type_id target = resolve_type_name(resolver, cast->typeName);
@@ -130,6 +170,7 @@ static type_id resolve_cast(struct resolver *resolver, struct scope *scope, cons
 		return target;
 	}
 	type_id type = resolve_expression(resolver, scope, cast->arg);
+	check_row_cast(resolver, cast, target);
 	/* INTERVAL '…' MINUTE TO SECOND: the fields say how the text is read. */
 	if (type == UNKNOWNOID && target == INTERVALOID && cast->typeName->typmods)
 		return target;
@@ -295,13 +336,25 @@ static type_id resolve_test(struct resolver *resolver, struct scope *scope, cons
 
 static type_id resolve_xml(struct resolver *resolver, struct scope *scope, const XmlExpr *xml)
 {
+	const ListCell *cell;
 	walk_children(resolver, scope, (const Node *)xml);
+	foreach(cell, xml->op == IS_XMLCONCAT ? xml->args : NIL)
+		coerce_or_report(resolver, lfirst(cell), resolution_type(resolver->resolution, lfirst(cell)),
+				 XMLOID, "XMLCONCAT");
 	if (xml->op != IS_DOCUMENT)
 		return XMLOID;
 	const Node *value = linitial(xml->args);
 	coerce_or_report(resolver, value, resolution_type(resolver->resolution, value), XMLOID,
 			 "IS DOCUMENT");
 	return BOOLOID;
+}
+
+static type_id resolve_serialize(struct resolver *resolver, struct scope *scope,
+				 const XmlSerialize *serialize)
+{
+	coerce_or_report(resolver, serialize->expr, resolve_expression(resolver, scope, serialize->expr),
+			 XMLOID, "XMLSERIALIZE");
+	return resolve_type_name(resolver, serialize->typeName);
 }
 
 /* GROUPING(…) belongs to a query level as an aggregate does. */
@@ -366,8 +419,7 @@ static type_id resolve_node(struct resolver *resolver, struct scope *scope, cons
 			    ((const SetToDefault *)node)->location, "DEFAULT is no value of an expression");
 		return TYPE_UNSURE;
 	case T_XmlSerialize:
-		walk_children(resolver, scope, node);
-		return resolve_type_name(resolver, ((const XmlSerialize *)node)->typeName);
+		return resolve_serialize(resolver, scope, (const XmlSerialize *)node);
 	default:
 		walk_children(resolver, scope, node);
 		return TYPE_UNSURE;

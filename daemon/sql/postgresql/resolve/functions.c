@@ -291,6 +291,19 @@ static void count_as_aggregate(struct resolver *resolver, struct scope *scope, c
 			      &function->aggregate_level);
 }
 
+/* The values of a hypothetical row and those that they are ranked among. */
+static void unify_hypothetical(struct resolver *resolver, const FuncCall *call,
+			       const struct arguments *arguments)
+{
+	for (int i = 0; i < list_length(call->agg_order) && (size_t)i < arguments->count; i++) {
+		const Node *nodes[] = { arguments->nodes[i],
+					((const SortBy *)list_nth(call->agg_order, i))->node };
+		const type_id types[] = { arguments->types[i],
+					  resolution_type(resolver->resolution, nodes[1]) };
+		(void)common_type(resolver, nodes, types, 2, "WITHIN GROUP", call->location);
+	}
+}
+
 /* Checks that depend on what kind of function is called, and where. */
 static void check_use(struct resolver *resolver, struct scope *scope, const FuncCall *call,
 		      struct resolved_function *function, const struct arguments *arguments,
@@ -301,6 +314,8 @@ static void check_use(struct resolver *resolver, struct scope *scope, const Func
 	if (kind == 'a' && !call->over) {
 		if (function->chosen && !check_aggregate_use(resolver, call, function))
 			return;
+		if (function->chosen && function->chosen->aggregate == 'h')
+			unify_hypothetical(resolver, call, arguments);
 		if (function->chosen)
 			check_aggregate_keys(resolver, call, function, arguments);
 		count_as_aggregate(resolver, scope, call, function, marks);

@@ -380,6 +380,15 @@ type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const N
 void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
 		       const char *what);
 
+/* type_modifiers.c: numeric(10, 2) */
+void check_type_modifiers(struct resolver *resolver, const TypeName *name, const struct catalog_type *type);
+
+/* with_search.c: SEARCH and CYCLE of a query of WITH. */
+type_id resolve_cycle_mark(struct resolver *resolver, struct scope *scope, const CommonTableExpr *cte);
+/* Checks the clauses and adds their columns to those of the query. */
+void add_search_columns(struct resolver *resolver, const CommonTableExpr *cte, bool is_recursive,
+			type_id mark, struct outputs *outputs);
+
 /* collation.c */
 type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause);
 

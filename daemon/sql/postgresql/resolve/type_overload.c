@@ -42,7 +42,8 @@ static bool same_schema(const struct candidate *a, const struct candidate *b)
 	return a->schema.ptr == b->schema.ptr || str_equal(a->schema, b->schema);
 }
 
-/* Of two with equal parameters the one of the earlier schema counts, then the one without expansion. */
+/* Of two with equal parameters the one of the earlier schema counts, then the one that is not expanded by
+ * VARIADIC. */
 static bool is_hidden(struct candidates *candidates, const struct candidate *candidate, size_t count)
 {
 	for (size_t i = 0; i < candidates->count; i++) {
@@ -58,12 +59,7 @@ static bool is_hidden(struct candidates *candidates, const struct candidate *can
 				*other = *candidate;
 			return true;
 		}
-		if (!other->expanded || !candidate->expanded) {
-			if (other->expanded)
-				*other = *candidate;
-			return true;
-		}
-		other->ambiguous = true;
+		other->ambiguous = true; /* also where one of them needs no defaults */
 		return true;
 	}
 	return false;
@@ -140,7 +136,7 @@ static void add_expanded(struct candidates *candidates, const struct catalog_fun
 					  .schema = function->schema,
 					  .types = types,
 					  .expanded = true,
-					  .expands_variadic = function->variadic != ANYOID },
+					  .expands_variadic = true },
 		      count);
 }
 

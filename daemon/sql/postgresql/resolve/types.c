@@ -142,6 +142,7 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 			report_unknown_type(resolver, name, schema, text);
 		return TYPE_UNSURE;
 	}
+	check_type_modifiers(resolver, name, type);
 	return name->arrayBounds ? type_array(resolver->catalog, type->id) : type->id;
 }
 

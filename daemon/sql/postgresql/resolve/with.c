@@ -109,6 +109,7 @@ void resolve_cte(struct resolver *resolver, struct cte_entry *entry)
 		resolver->recursive = entry;
 		resolver->recursion = RECURSION_NONE;
 	}
+	type_id mark = resolve_cycle_mark(resolver, entry->scope, cte);
 	if (IsA(cte->ctequery, SelectStmt)) {
 		outputs.open = false;
 		resolve_select(resolver, entry->scope, (const SelectStmt *)cte->ctequery, &outputs);
@@ -119,15 +120,7 @@ void resolve_cte(struct resolver *resolver, struct cte_entry *entry)
 	resolver->recursion = recursion;
 	resolver->marks = marks;
 	name_columns(resolver, &outputs, cte->aliascolnames, str_from(cte->ctename), cte->location);
-	if (cte->search_clause)
-		outputs_add(resolver, &outputs,
-			    (struct range_column){ .name = str_from(cte->search_clause->search_seq_column) });
-	if (cte->cycle_clause) {
-		outputs_add(resolver, &outputs,
-			    (struct range_column){ .name = str_from(cte->cycle_clause->cycle_mark_column) });
-		outputs_add(resolver, &outputs,
-			    (struct range_column){ .name = str_from(cte->cycle_clause->cycle_path_column) });
-	}
+	add_search_columns(resolver, cte, entry->self_references > 0, mark, &outputs);
 	entry->outputs = outputs;
 	entry->has_outputs = true;
 	entry->state = CTE_DONE;
