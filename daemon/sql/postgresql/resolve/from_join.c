@@ -239,12 +239,12 @@ void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *j
 	if (left_may_miss)
 		set_nullable(names);
 	namespace_join(resolver, names, &right);
-	for (size_t i = 0; i < names->count; i++)
-		names->entries[i]->joined = true;
 	struct range_item *item = range_item_new(resolver, RANGE_JOIN, (const Node *)join);
 	show_merged(resolver, join, item, names, &merged, doubtful);
 	if (join->quals)
 		join_condition(resolver, scope, names, join->quals);
+	for (size_t i = 0; i < names->count; i++)
+		names->entries[i]->joined = true;
 	if (join->alias)
 		alias_join(resolver, join, item, names);
 }

@@ -258,6 +258,8 @@ int node_location(struct resolver *resolver, const Node *node)
 /* The text of a quoted literal, or NULL. */
 static const char *literal_text(const Node *node)
 {
+	while (node && IsA(node, CollateClause)) /* what is under it is converted */
+		node = ((const CollateClause *)node)->arg;
 	if (!node || !IsA(node, A_Const))
 		return NULL;
 	const A_Const *constant = (const A_Const *)node;
