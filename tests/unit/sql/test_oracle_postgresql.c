@@ -29,10 +29,11 @@ enum { MUTANTS = 22000, LITERALS = 20000 };
 
 /* Bars, in parts of a thousand; false errors in parts of ten thousand. */
 enum {
-	AGREEMENT_BAR = 995,
+	AGREEMENT_BAR = 998,
+	OWN_AGREEMENT_BAR = 995, /* of the project's own database alone, where rare types are everywhere */
 	CLASS_BAR = 990,
-	LITERALS_BAR = 900,
-	FALSE_ERRORS_BAR = 10,
+	LITERALS_BAR = 950,
+	FALSE_ERRORS_BAR = 1,
 	TRUTHS_FALSE_ERRORS_BAR = 0,
 	SQLSTATE_LEN = 5
 };
@@ -243,7 +244,8 @@ static void test_mutants(void **state)
 		compare(database, mutant.sql, mutant.kind, arena, &tally, file);
 	}
 	print_tally("mutants", &tally);
-	assert_true(parts(tally.agreed, tally.mutants, 1000) >= AGREEMENT_BAR);
+	assert_true(parts(tally.agreed, tally.mutants, 1000) >=
+		    (oracle.has_corpus ? AGREEMENT_BAR : OWN_AGREEMENT_BAR));
 	assert_true(parts(tally.same_class, tally.rejected, 1000) >= CLASS_BAR);
 	assert_true(parts(tally.false_errors, tally.mutants, 10000) <= FALSE_ERRORS_BAR);
 }
