@@ -276,8 +276,36 @@ static const struct field EXECUTION_FIELDS[] = {
 	REQUIRED(rows, FIELD_LONG),
 	REQUIRED(time_ms, FIELD_DOUBLE),
 	NULLABLE(sqlstate, FIELD_TEXT),
+	NULLABLE(code, FIELD_LONG),
 };
 static const struct record_type EXECUTION = TABLE(EXECUTION_FIELDS, "Execution");
+#undef RECORD
+
+#define RECORD record_column_pair
+static const struct field COLUMN_PAIR_FIELDS[] = {
+	REQUIRED(truth, FIELD_TEXT),
+	REQUIRED(generated, FIELD_TEXT),
+};
+static const struct record_type COLUMN_PAIR = TABLE(COLUMN_PAIR_FIELDS, "ColumnPair");
+static const struct field COLUMN_PAIR_ITEM = ITEM_OF(COLUMN_PAIR);
+#undef RECORD
+
+#define RECORD record_explanation
+static const struct field EXPLANATION_FIELDS[] = {
+	REQUIRED(summary, FIELD_TEXT),
+	NULLABLE(error, FIELD_TEXT),
+	NULLABLE(message, FIELD_TEXT),
+	DEFAULTED(generated_columns, FIELD_LONG, 0),
+	DEFAULTED(truth_columns, FIELD_LONG, 0),
+	RECORDS(columns_paired, COLUMN_PAIR_ITEM),
+	TEXTS(columns_missing),
+	TEXTS(columns_extra),
+	RECORDS(rows_missing, ROW_ITEM),
+	RECORDS(rows_extra, ROW_ITEM),
+	DEFAULTED(other_order, FIELD_BOOL, 0),
+	DEFAULTED(shortened, FIELD_BOOL, 0),
+};
+static const struct record_type EXPLANATION = TABLE(EXPLANATION_FIELDS, "ResultExplanation");
 #undef RECORD
 
 #define RECORD record_result_validation
@@ -300,6 +328,7 @@ static const struct field RESULT_VALIDATION_FIELDS[] = {
 	NULLABLE(match_rate_high, FIELD_DOUBLE),
 	EMBEDDED(generated, EXECUTION),
 	EMBEDDED(truth, EXECUTION),
+	OPTIONAL_RECORD(explanation, EXPLANATION),
 };
 static const struct record_type RESULT_VALIDATION = TABLE(RESULT_VALIDATION_FIELDS, "ResultValidation");
 #undef RECORD

@@ -86,6 +86,31 @@ struct record_execution {
 	int64_t rows;
 	double time_ms;
 	str_t sqlstate; /* or absent */
+	opt_int64_t code;
+};
+
+struct record_column_pair {
+	str_t truth, generated;
+};
+
+/* What results differ in, or why there are none to compare; see score/compare_explain.h. */
+struct record_explanation {
+	str_t summary; /* one line */
+	str_t error;   /* name of an error, or absent */
+	str_t message; /* of the server, or absent */
+	int64_t generated_columns, truth_columns;
+	struct record_column_pair *columns_paired;
+	size_t columns_paired_count;
+	str_t *columns_missing;
+	size_t columns_missing_count;
+	str_t *columns_extra;
+	size_t columns_extra_count;
+	struct truth_row *rows_missing;
+	size_t rows_missing_count;
+	struct truth_row *rows_extra;
+	size_t rows_extra_count;
+	bool other_order;
+	bool shortened;
 };
 
 struct record_result_validation {
@@ -109,6 +134,7 @@ struct record_result_validation {
 	opt_double_t match_rate_high;
 	struct record_execution generated;
 	struct record_execution truth;
+	struct record_explanation *explanation; /* NULL: there is nothing to explain */
 };
 
 struct record_judge_score {

@@ -40,6 +40,9 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 	if (scored->result_validation)
 		buf_printf(out, "  result   %.2f (" STR_FMT ")\n", scored->result_validation->score,
 			   STR_ARG(scored->result_validation->status));
+	if (scored->result_validation && scored->result_validation->explanation)
+		buf_printf(out, "           " STR_FMT "\n",
+			   STR_ARG(scored->result_validation->explanation->summary));
 	if (scored->judge.relevance)
 		buf_printf(out, "  judge    %.0f of 100: " STR_FMT "\n", scored->judge.relevance->score,
 			   STR_ARG(scored->judge.relevance->reason));

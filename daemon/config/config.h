@@ -171,6 +171,7 @@ struct config_evaluation {
 struct config_records {
 	bool embed_input;
 	bool redact_literals;
+	int64_t sample_rows;
 };
 
 struct config_http {

@@ -41,6 +41,10 @@ void outcome_judge(struct outcome *outcome);
 /* Structure and tables, compared with the truth's. Sets `semantic`. */
 void outcome_structure(struct outcome *outcome);
 
+/* What a result has to explain, as the record may show it, or NULL. */
+struct record_explanation *outcome_explanation(const struct outcome *outcome,
+					       const struct validation_result *result);
+
 /* What the metrics come to. They read what those above have set. */
 void outcome_grading(struct outcome *outcome);
 void outcome_evaluation(struct outcome *outcome);
@@ -55,6 +59,9 @@ bool outcome_hides_literals(const struct outcome *outcome);
 /* An offset into the generated SQL, and a message about it, as the record may show them. */
 int64_t outcome_offset(const struct outcome *outcome, int64_t offset);
 str_t outcome_message(const struct outcome *outcome, str_t message);
+
+/* A server's message without the literals of any of the event's texts, where the record hides them. */
+str_t outcome_server_message(const struct outcome *outcome, str_t message);
 
 /* Takes literals out of the messages of all errors. To be called when all errors are there. */
 void outcome_redact_errors(struct outcome *outcome);

@@ -21,19 +21,26 @@ str_t outcome_message(const struct outcome *outcome, str_t message)
 }
 
 /* A server's message may quote a value of any of the texts. */
-void outcome_redact_errors(struct outcome *outcome)
+str_t outcome_server_message(const struct outcome *outcome, str_t message)
 {
 	struct event *event = outcome->event;
 	const struct event_analysis *analysis = &event->analysis;
-	for (size_t i = 0; i < event->errors_count; i++) {
-		str_t *message = &event->errors[i].message;
-		*message = outcome_message(outcome, *message);
-		for (size_t j = 0; j < analysis->truth_queries_count; j++) {
-			struct sql_redaction truth;
-			sql_redact(analysis->truth_texts[j], analysis->dialect, event->arena, &truth);
-			*message = sql_redaction_message(&truth, *message, event->arena);
-		}
+	if (!outcome_hides_literals(outcome) || !str_present(message))
+		return message;
+	message = outcome_message(outcome, message);
+	for (size_t i = 0; i < analysis->truth_queries_count; i++) {
+		struct sql_redaction truth;
+		sql_redact(analysis->truth_texts[i], analysis->dialect, event->arena, &truth);
+		message = sql_redaction_message(&truth, message, event->arena);
 	}
+	return message;
+}
+
+void outcome_redact_errors(struct outcome *outcome)
+{
+	struct event *event = outcome->event;
+	for (size_t i = 0; i < event->errors_count; i++)
+		event->errors[i].message = outcome_server_message(outcome, event->errors[i].message);
 }
 
 /* The cells of a truth are what literals are in SQL: which of them are NULL is left. */

@@ -2,10 +2,12 @@
 
 static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
 {
-	return (struct record_execution){ from->rows, from->time_ms,
-					  from->sqlstate[0]
-						  ? arena_text(arena, from->sqlstate, strlen(from->sqlstate))
-						  : STR_NONE };
+	struct record_execution execution = { .rows = from->rows, .time_ms = from->time_ms };
+	if (from->sqlstate[0])
+		execution.sqlstate = arena_text(arena, from->sqlstate, strlen(from->sqlstate));
+	if (from->code)
+		execution.code = (opt_int64_t){ true, from->code };
+	return execution;
 }
 
 /* A result that nobody was asked for: the query is unsafe or no statement (that is a result), it is not known
@@ -106,6 +108,7 @@ void outcome_result(struct outcome *outcome)
 		.match_rate_high = result->match_rate_high,
 		.generated = record_execution(event->arena, &result->generated),
 		.truth = record_execution(event->arena, &result->truth),
+		.explanation = outcome_explanation(outcome, result),
 	};
 	outcome->scored->result_validation = record;
 	event_add_stage(event, "result_validation", is_missing(result) ? "failed" : "ok",

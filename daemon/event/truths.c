@@ -160,13 +160,13 @@ void event_take_truths(struct event *event)
 			    smaller(1 + truth->alternatives_count + truth->results_count, EVENT_TRUTHS_MAX));
 	take_queries(event, truth);
 	take_tables(event, truth);
+	analysis->comparing.sample_rows = (size_t)event->config->records.sample_rows;
 	if (!truth->compare)
 		return;
-	analysis->comparing = (struct validation_comparing){
-		.columns = truth->compare->columns,
-		.columns_count = truth->compare->columns_count,
-		.ignore_order = truth->compare->ignore_order.set && truth->compare->ignore_order.value,
-	};
+	analysis->comparing.columns = truth->compare->columns;
+	analysis->comparing.columns_count = truth->compare->columns_count;
+	analysis->comparing.ignore_order =
+		truth->compare->ignore_order.set && truth->compare->ignore_order.value;
 	take_tolerance(event, truth->compare);
 }
 

@@ -16,6 +16,7 @@ struct comparison {
 	const struct compare_options *options;
 	struct compare_tolerance tolerance;
 	size_t *matching_budget;
+	struct compare_pairing *best; /* of the pairings tried, or with no pairs */
 	struct arena *arena;
 };
 
@@ -91,6 +92,8 @@ static size_t match_best(const struct comparison *comparison, struct compare_tab
 		size_t matched = match_rows(comparison, &pairing, &found);
 		compare_spend(&budget, 4 * cells);
 		choices = larger(choices, pairing.choices);
+		if (matched > best || !comparison->best->pairs)
+			*comparison->best = pairing;
 		if (matched > best) {
 			best = matched;
 			*ties = found;
@@ -110,7 +113,10 @@ struct attempt {
 static bool all_match(void *context, const struct compare_pairing *pairing)
 {
 	struct attempt *attempt = context;
-	return match_rows(attempt->comparison, pairing, &attempt->ties) == rows_most(attempt->comparison);
+	bool all = match_rows(attempt->comparison, pairing, &attempt->ties) == rows_most(attempt->comparison);
+	if (all)
+		*attempt->comparison->best = *pairing;
+	return all;
 }
 
 /* Whether columns can be paired so that all rows match. */
@@ -161,6 +167,15 @@ void compare_results(const struct result_set *generated, const struct result_set
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict)
 {
+	struct compare_pairing pairing;
+	compare_results_paired(generated, truth, options, arena, ret_verdict, &pairing);
+}
+
+void compare_results_paired(const struct result_set *generated, const struct result_set *truth,
+			    const struct compare_options *options, struct arena *arena,
+			    struct compare_verdict *ret_verdict, struct compare_pairing *ret_pairing)
+{
+	*ret_pairing = (struct compare_pairing){ 0 };
 	size_t matching_budget = COMPARE_MATCHING_BUDGET;
 	struct comparison comparison = {
 		.generated = generated,
@@ -171,6 +186,7 @@ void compare_results(const struct result_set *generated, const struct result_set
 		.options = options,
 		.tolerance = compare_tolerance_of(options),
 		.matching_budget = &matching_budget,
+		.best = ret_pairing,
 		.arena = arena,
 	};
 	struct compare_verdict verdict = {

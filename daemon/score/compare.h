@@ -103,6 +103,13 @@ void compare_results(const struct result_set *generated, const struct result_set
 		     const struct compare_options *options, struct arena *arena,
 		     struct compare_verdict *ret_verdict);
 
+/* The same, and which columns were paired: the pairing of the most rows in common, whose array is in the
+ * arena; of results with different numbers of columns none. */
+struct compare_pairing;
+void compare_results_paired(const struct result_set *generated, const struct result_set *truth,
+			    const struct compare_options *options, struct arena *arena,
+			    struct compare_verdict *ret_verdict, struct compare_pairing *ret_pairing);
+
 enum compare_fit {
 	COMPARE_FITS_NOT, /* the truth is no part of the whole: ties were decided in another way, or its rows
 			     change from run to run */

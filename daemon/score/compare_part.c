@@ -183,20 +183,22 @@ static void shift_keys(const struct compare_part *part, struct compare_options *
 
 /* The best of the ways to choose columns that have equal right. */
 static void compare_best(struct choice *choice, struct compare_verdict *ret_verdict,
-			 struct compare_sets *ret_compared)
+			 struct compare_shown *ret_shown)
 {
 	*ret_verdict = (struct compare_verdict){ .score = -1 };
 	for (size_t way = 0; way == 0 || (way < choice->ways && way < CHOICES_MOST); way++) {
 		struct compare_verdict verdict;
 		choose_columns(choice, way);
-		struct compare_sets sets = { compare_part_of(choice->generated, choice->chosen,
-							     choice->truth->columns_count, choice->arena),
-					     *choice->truth };
-		compare_results(&sets.generated, &sets.truth, choice->options, choice->arena, &verdict);
+		struct compare_shown sets = { compare_part_of(choice->generated, choice->chosen,
+							      choice->truth->columns_count, choice->arena),
+					      *choice->truth,
+					      { 0 } };
+		compare_results_paired(&sets.generated, &sets.truth, choice->options, choice->arena, &verdict,
+				       &sets.pairing);
 		if (verdict.score <= ret_verdict->score)
 			continue;
 		*ret_verdict = verdict;
-		*ret_compared = sets;
+		*ret_shown = sets;
 		if (verdict.content_match_rate >= 1)
 			return;
 	}
@@ -205,20 +207,19 @@ static void compare_best(struct choice *choice, struct compare_verdict *ret_verd
 void compare_part_results(const struct result_set *generated, const struct result_set *truth,
 			  const struct compare_part *part, const struct compare_options *options,
 			  struct arena *arena, struct compare_verdict *ret_verdict,
-			  struct compare_sets *ret_compared)
+			  struct compare_shown *ret_shown)
 {
-	struct compare_sets whole_sets = { *generated, *truth },
-			    *sets = ret_compared ? ret_compared : &whole_sets;
-	*sets = whole_sets;
+	struct compare_shown unwanted, *shown = ret_shown ? ret_shown : &unwanted;
+	*shown = (struct compare_shown){ *generated, *truth, { 0 } };
 	if (!part->columns) {
-		compare_results(generated, truth, options, arena, ret_verdict);
+		compare_results_paired(generated, truth, options, arena, ret_verdict, &shown->pairing);
 		return;
 	}
 	struct result_set asked = compare_part_of(truth, part->columns, part->count, arena);
 	struct compare_options shifted = *options;
 	struct compare_whole whole;
 	struct result_set rows, keyed;
-	sets->truth = asked;
+	shown->truth = asked;
 	shift_keys(part, &shifted, arena);
 	if (options->whole) {
 		rows = compare_part_of(options->whole->rows, part->columns, part->count, arena);
@@ -239,7 +240,7 @@ void compare_part_results(const struct result_set *generated, const struct resul
 		.taken = ARENA_ARRAY(arena, bool, generated->columns_count),
 		.budget = CHOOSING_BUDGET,
 	};
-	compare_best(&choice, ret_verdict, sets);
+	compare_best(&choice, ret_verdict, shown);
 }
 
 static bool is_truth_value(str_t cell)

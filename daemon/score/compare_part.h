@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "score/compare.h"
+#include "score/compare_columns.h"
 
 /* Which columns of a truth an answer has to have. */
 struct compare_part {
@@ -24,14 +24,15 @@ struct result_set compare_part_of(const struct result_set *set, const size_t *co
 /* compare_results with what is asked for of the truth. Of the answer the columns with the same names are
  * taken (those that stand once), for the others those that hold most of the same; an answer with fewer
  * columns is a schema mismatch, further ones are allowed. The options' keys and whole are those of the whole
- * truth. `ret_compared`, unless NULL: the two sets that were compared. */
-struct compare_sets {
+ * truth. `ret_shown`, unless NULL: what was compared, and how. */
+struct compare_shown {
 	struct result_set generated, truth;
+	struct compare_pairing pairing; /* without pairs: columns are not paired */
 };
 void compare_part_results(const struct result_set *generated, const struct result_set *truth,
 			  const struct compare_part *part, const struct compare_options *options,
 			  struct arena *arena, struct compare_verdict *ret_verdict,
-			  struct compare_sets *ret_compared);
+			  struct compare_shown *ret_shown);
 
 /* Sets the classes of the columns of a table of texts: what a column holds is for the other side to say, but
  * one of nothing but "true" and "false" is boolean. */

@@ -34,6 +34,14 @@ static struct evaluation_value metric_value(const struct evaluation_input *input
 	return input->metrics[metric];
 }
 
+/* Whether anything that tells right from wrong was computed. Where a result was asked for, a likeness of
+ * texts does not stand in for it. */
+static bool has_evidence(const struct evaluation_input *input)
+{
+	bool judged = input->metrics[EVALUATION_JUDGE].state == METRIC_COMPUTED;
+	return judged || input->metrics[EVALUATION_RESULT].state != METRIC_FAILED;
+}
+
 void evaluation_score(const struct evaluation_input *input, struct evaluation_score *ret_score)
 {
 	const double *base = base_weights(input);
@@ -53,7 +61,7 @@ void evaluation_score(const struct evaluation_input *input, struct evaluation_sc
 	if (total > 0) {
 		double pass_score = input->pass_score > 0 ? input->pass_score : DEFAULT_PASS_SCORE;
 		score.score = opt_double(settle(sum / total));
-		score.passed = !input->unsafe && score.score.value >= pass_score;
+		score.passed = !input->unsafe && score.score.value >= pass_score && has_evidence(input);
 	}
 	*ret_score = score;
 }

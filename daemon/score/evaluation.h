@@ -45,7 +45,8 @@ struct evaluation_input {
  */
 struct evaluation_score {
 	opt_double_t score; /* none when nothing could be computed */
-	bool passed;
+	bool passed; /* from the pass score on, unless unsafe; not where the result was asked for and could
+			not be had, and no judge has taken its place */
 	bool degraded;
 	double weights[EVALUATION_METRIC_COUNT_]; /* before the division; 0: left out */
 };

@@ -24,6 +24,7 @@ struct query_run {
 	enum query_outcome outcome;
 	struct validation_execution execution;
 	str_t message; /* why it failed; in the result's arena */
+	bool denied;   /* it failed for want of rights of the target's role */
 	struct result_builder result;
 };
 

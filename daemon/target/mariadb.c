@@ -77,6 +77,14 @@ static bool is_too_large(const struct maria_session *session, unsigned number)
 	       (number == CR_SERVER_LOST && session->connection->net.error == NET_REFUSED_BY_US);
 }
 
+/* The account lacks rights: to a database, a table, a column, a routine. */
+static bool is_denied(unsigned number)
+{
+	return number == ER_DBACCESS_DENIED_ERROR || number == ER_TABLEACCESS_DENIED_ERROR ||
+	       number == ER_COLUMNACCESS_DENIED_ERROR || number == ER_PROCACCESS_DENIED_ERROR ||
+	       number == ER_SPECIFIC_ACCESS_DENIED_ERROR;
+}
+
 static void note_sqlstate(const struct fetch *fetch)
 {
 	MYSQL *connection = fetch->session->connection;
@@ -84,6 +92,7 @@ static void note_sqlstate(const struct fetch *fetch)
 	snprintf(execution->sqlstate, sizeof execution->sqlstate, "%s",
 		 mysql_errno(connection) ? mysql_sqlstate(connection)
 					 : mysql_stmt_sqlstate(fetch->statement));
+	execution->code = (int32_t)maria_errno(fetch->session, fetch->statement);
 }
 
 static void take_error(struct fetch *fetch)
@@ -96,6 +105,7 @@ static void take_error(struct fetch *fetch)
 		maria_abandon(session);
 	else if (session->phase != MARIA_CANCELLED_FULL)
 		note_sqlstate(fetch);
+	fetch->run->denied = is_denied(number);
 	if (session->phase == MARIA_CANCELLED_TIME || session->phase == MARIA_CANCEL_UNHEARD ||
 	    (session->phase == MARIA_CANCELLED_FULL && number == ER_QUERY_INTERRUPTED))
 		return; /* as asked for */

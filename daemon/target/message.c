@@ -71,6 +71,13 @@ static void put_text(struct buf *out, str_t text)
 		buf_append_str(out, text);
 }
 
+static void put_texts(struct buf *out, const str_t *texts, size_t count)
+{
+	buf_append_u32(out, (uint32_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_text(out, texts[i]);
+}
+
 err_t message_put_settings(struct buf *out, const struct worker_settings *settings)
 {
 	const struct target_settings *target = &settings->target;
@@ -102,13 +109,6 @@ static void put_order_keys(struct buf *out, const struct sql_order_key *keys, si
 		put_bool(out, keys[i].descending);
 		put_bool(out, keys[i].nulls_first);
 	}
-}
-
-static void put_texts(struct buf *out, const str_t *texts, size_t count)
-{
-	buf_append_u32(out, (uint32_t)count);
-	for (size_t i = 0; i < count; i++)
-		put_text(out, texts[i]);
 }
 
 static void put_table(struct buf *out, const struct result_set *table)
@@ -152,6 +152,7 @@ err_t message_put_validate(struct buf *out, const struct validation_request *req
 	put_texts(out, request->comparing.columns, request->comparing.columns_count);
 	put_bool(out, request->comparing.ignore_order);
 	put_double(out, request->comparing.absolute_tolerance);
+	buf_append_u32(out, (uint32_t)request->comparing.sample_rows);
 	return frame_end(out, start);
 }
 
@@ -165,6 +166,34 @@ static void put_execution(struct buf *out, const struct validation_execution *ex
 	put_i64(out, execution->rows);
 	put_double(out, execution->time_ms);
 	put_text(out, str_from(execution->sqlstate));
+	buf_append_u32(out, (uint32_t)execution->code);
+}
+
+static void put_cells(struct buf *out, const struct compare_cells *rows, size_t count)
+{
+	buf_append_u32(out, (uint32_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_texts(out, rows[i].items, rows[i].count);
+}
+
+static void put_explanation(struct buf *out, const struct compare_explanation *explanation)
+{
+	put_bool(out, explanation != NULL);
+	if (!explanation)
+		return;
+	buf_append_u64(out, explanation->generated_columns);
+	buf_append_u64(out, explanation->truth_columns);
+	buf_append_u32(out, (uint32_t)explanation->paired_count);
+	for (size_t i = 0; i < explanation->paired_count; i++) {
+		put_text(out, explanation->paired[i].truth);
+		put_text(out, explanation->paired[i].generated);
+	}
+	put_texts(out, explanation->missing, explanation->missing_count);
+	put_texts(out, explanation->extra, explanation->extra_count);
+	put_cells(out, explanation->missing_rows, explanation->missing_rows_count);
+	put_cells(out, explanation->extra_rows, explanation->extra_rows_count);
+	put_bool(out, explanation->other_order);
+	put_bool(out, explanation->shortened);
 }
 
 err_t message_put_validated(struct buf *out, const struct validation_result *result)
@@ -186,6 +215,7 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_bool(out, result->truth_cached);
 	put_rate(out, result->match_rate_low);
 	put_rate(out, result->match_rate_high);
+	put_explanation(out, result->explanation);
 	put_execution(out, &result->generated);
 	put_execution(out, &result->truth);
 	return frame_end(out, start);
@@ -399,6 +429,7 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 	request.comparing.columns = get_texts(&reader, &request.comparing.columns_count);
 	request.comparing.ignore_order = get_bool(&reader);
 	request.comparing.absolute_tolerance = get_double(&reader);
+	request.comparing.sample_rows = get_u32(&reader);
 	if (!(request.comparing.absolute_tolerance >= 0)) /* nor a NaN */
 		reader.bad = true;
 	err_t err = reader_end(&reader);
@@ -411,11 +442,61 @@ static struct validation_execution get_execution(struct reader *reader)
 {
 	struct validation_execution execution = { .rows = get_i64(reader), .time_ms = get_double(reader) };
 	str_t sqlstate = get_text(reader);
+	execution.code = (int32_t)get_u32(reader);
 	if (sqlstate.len >= sizeof execution.sqlstate)
 		reader->bad = true;
 	else if (sqlstate.len)
 		memcpy(execution.sqlstate, sqlstate.ptr, sqlstate.len);
 	return execution;
+}
+
+/* A text of an explanation: what is longer was not made by us. */
+static str_t get_short_text(struct reader *reader)
+{
+	str_t text = get_text(reader);
+	if (text.len > COMPARE_EXPLAIN_TEXT + strlen("…"))
+		reader->bad = true;
+	return reader->bad ? STR_NONE : text;
+}
+
+static str_t *get_short_texts(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_below(reader, COMPARE_EXPLAIN_NAMES + 1);
+	str_t *texts = ARENA_ARRAY(reader->arena, str_t, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++)
+		texts[i] = get_short_text(reader);
+	return texts;
+}
+
+static struct compare_cells *get_cells(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_below(reader, COMPARE_EXPLAIN_ROWS + 1);
+	struct compare_cells *rows = ARENA_ARRAY(reader->arena, struct compare_cells, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++)
+		rows[i].items = get_short_texts(reader, &rows[i].count);
+	return rows;
+}
+
+static struct compare_explanation *get_explanation(struct reader *reader)
+{
+	if (!get_bool(reader))
+		return NULL;
+	struct compare_explanation *explanation = ARENA_NEW(reader->arena, struct compare_explanation);
+	explanation->generated_columns = get_integer(reader, 8);
+	explanation->truth_columns = get_integer(reader, 8);
+	explanation->paired_count = get_below(reader, COMPARE_EXPLAIN_NAMES + 1);
+	explanation->paired = ARENA_ARRAY(reader->arena, struct compare_names, explanation->paired_count);
+	for (size_t i = 0; i < explanation->paired_count; i++) {
+		explanation->paired[i].truth = get_short_text(reader);
+		explanation->paired[i].generated = get_short_text(reader);
+	}
+	explanation->missing = get_short_texts(reader, &explanation->missing_count);
+	explanation->extra = get_short_texts(reader, &explanation->extra_count);
+	explanation->missing_rows = get_cells(reader, &explanation->missing_rows_count);
+	explanation->extra_rows = get_cells(reader, &explanation->extra_rows_count);
+	explanation->other_order = get_bool(reader);
+	explanation->shortened = get_bool(reader);
+	return explanation;
 }
 
 err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)
@@ -438,6 +519,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.truth_cached = get_bool(&reader);
 	result.match_rate_low = get_rate(&reader);
 	result.match_rate_high = get_rate(&reader);
+	result.explanation = get_explanation(&reader);
 	result.generated = get_execution(&reader);
 	result.truth = get_execution(&reader);
 	/* written so that a NaN is out of range too */

@@ -184,6 +184,7 @@ static void take_error(struct fetch *fetch, const PGresult *result)
 		return; /* as asked for */
 	snprintf(fetch->run->execution.sqlstate, sizeof fetch->run->execution.sqlstate, "%s",
 		 sqlstate ? sqlstate : "");
+	fetch->run->denied = sqlstate && strcmp(sqlstate, "42501") == 0; /* insufficient_privilege */
 	str_t message = message_of(fetch->session, result, fetch->run->result.arena);
 	err_t err = sqlstate ? error_of_target(sqlstate) : ERR_OK;
 	bool lost = PQstatus(fetch->session->connection) != CONNECTION_OK;

@@ -426,6 +426,7 @@ static err_t classify(struct session *session, struct query_run *run, int code, 
 	case SQLITE_NOTADB:
 		return fail_target(session, ERR_TARGET_LOST, detail);
 	default:
+		run->execution.code = code;
 		refuse(run, sqlite3_errmsg(session->database));
 		return ERR_OK;
 	}

@@ -10,7 +10,7 @@
 #include "common/arena.h"
 #include "common/list.h"
 #include "common/tick.h"
-#include "score/compare.h"
+#include "score/compare_explain.h"
 #include "sql/sort_keys.h"
 
 struct targets;
@@ -73,12 +73,14 @@ struct validation_comparing {
 	size_t columns_count;
 	bool ignore_order;
 	double absolute_tolerance; /* 0: the target's */
+	size_t sample_rows;	   /* of either side that explain a mismatch; 0: none */
 };
 
 struct validation_execution {
 	int64_t rows;
 	double time_ms;
 	char sqlstate[6]; /* "": none */
+	int32_t code;	  /* of an error, as SQLite and MariaDB number theirs; 0: none */
 };
 
 struct validation_result {
@@ -100,6 +102,8 @@ struct validation_result {
 	opt_double_t match_rate_low; /* 95 % interval of the match rate of both results in full; not set: it
 					was not estimated, likewise below */
 	opt_double_t match_rate_high;
+	struct compare_explanation *explanation; /* what the results differ in; NULL: they do not, or none
+						    were compared */
 	struct validation_execution generated;
 	struct validation_execution truth;
 };

@@ -102,7 +102,23 @@ struct finding {
 	struct compare_verdict verdict;
 	struct validation_execution generated, truth;
 	struct compare_estimate estimate;
+	struct compare_shown shown;
 };
+
+/* What the results differ in, unless in nothing. */
+static struct compare_explanation *explain(const struct validation *validation, size_t index,
+					   const struct finding *finding)
+{
+	const struct compare_verdict *verdict = &finding->verdict;
+	if (verdict->schema_match && verdict->row_count_match && verdict->content_match_rate >= 1)
+		return NULL;
+	const struct validation_request *request = validation->request;
+	struct compare_options options = options_of(validation, &request->truths[index], validation->arena);
+	struct compare_explanation *explanation = ARENA_NEW(validation->arena, struct compare_explanation);
+	compare_explain(&finding->shown, verdict, &options, request->comparing.sample_rows, validation->arena,
+			explanation);
+	return explanation;
+}
 
 /* Takes the finding over when it is the first or the best so far. */
 static void take_finding(struct validation *validation, size_t index, const struct finding *finding)
@@ -132,6 +148,7 @@ static void take_finding(struct validation *validation, size_t index, const stru
 	result->truncated = verdict->truncated;
 	result->conclusive = verdict->proven;
 	result->limit_cut_tie = verdict->limit_cut_tie;
+	result->explanation = explain(validation, index, finding);
 }
 
 /* The columns of the truth that are asked for. False: it has no such column. */
@@ -145,33 +162,38 @@ static bool find_part(const struct validation *validation, const struct result_s
 
 static struct compare_verdict compare_two(const struct validation *validation, size_t index,
 					  const struct result_set *ours, const struct result_set *truth,
-					  struct arena *arena)
+					  struct arena *arena, struct compare_shown *ret_shown)
 {
 	struct compare_options options = options_of(validation, &validation->request->truths[index], arena);
 	struct compare_verdict verdict = { 0 };
 	struct compare_part part;
 	str_t missing;
 	if (find_part(validation, truth, arena, &part, &missing))
-		compare_part_results(ours, truth, &part, &options, arena, &verdict, NULL);
+		compare_part_results(ours, truth, &part, &options, arena, &verdict, ret_shown);
 	return verdict;
 }
 
 static struct compare_verdict compare_with(const struct validation *validation, size_t index,
-					   const struct result_set *truth, struct arena *arena)
+					   const struct result_set *truth, struct arena *arena,
+					   struct compare_shown *ret_shown)
 {
 	const struct result_set ours = result_finish(&validation->generated.result);
-	return compare_two(validation, index, &ours, truth, arena);
+	return compare_two(validation, index, &ours, truth, arena, ret_shown);
 }
 
-/* The generated query could not be run although a truth could. */
+/* The generated query could not be run although a truth could. Where the truth was a table, which needs no
+ * rights, the role's are no measure. */
 static void take_failure(struct validation *validation, size_t index, const struct query_run *truth)
 {
+	bool denied = validation->generated.denied && validation->request->truths[index].table;
 	validation->compared = true;
 	validation->undecided = validation->nondeterministic = false;
 	validation->result = (struct validation_result){
 		.conclusive = true,
-		.status = validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
-									 : VALIDATION_EXECUTION_FAILED,
+		.status = denied					   ? VALIDATION_UNAVAILABLE
+			  : validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
+									   : VALIDATION_EXECUTION_FAILED,
+		.error = denied ? ERR_TARGET_DENIED : ERR_OK,
 		.message = arena_str(validation->arena, validation->generated.message),
 		.truth_index = index,
 		.generated = validation->generated.execution,
@@ -180,11 +202,16 @@ static void take_failure(struct validation *validation, size_t index, const stru
 	};
 }
 
+/* A truth that our role may not run may be right: nobody who wrote it is at fault, and whoever matches no
+ * other is not proven wrong. It is told rather than that another one is broken. */
 static void take_broken_truth(struct validation *validation, size_t index, const struct query_run *truth)
 {
 	struct validation_result *result = &validation->result;
-	result->status = VALIDATION_GROUND_TRUTH_FAILED;
-	result->error = ERR_GROUND_TRUTH_FAILED;
+	validation->undecided |= truth->denied;
+	if (validation->compared || result->error == ERR_TARGET_DENIED)
+		return;
+	result->status = truth->denied ? VALIDATION_UNAVAILABLE : VALIDATION_GROUND_TRUTH_FAILED;
+	result->error = truth->denied ? ERR_TARGET_DENIED : ERR_GROUND_TRUTH_FAILED;
 	result->truth_index = index;
 	result->truth = truth->execution;
 	result->message = arena_str(validation->arena, truth->message);
@@ -239,14 +266,16 @@ static err_t try_cached(struct validation *validation, bool *ret_matched, struct
 		if (err || validation->generated.outcome != QUERY_RETURNED)
 			return err;
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena);
+		struct compare_shown shown;
+		struct compare_verdict verdict = compare_with(validation, i, &cached->result, arena, &shown);
 		*ret_matched = verdict.score >= 1.0 && !verdict.truncated && !verdict.limit_cut_tie &&
 			       !verdict.loose_tie;
 		if (*ret_matched) {
 			take_finding(validation, i,
 				     &(struct finding){ .verdict = verdict,
 							.generated = validation->generated.execution,
-							.truth = cached->execution });
+							.truth = cached->execution,
+							.shown = shown });
 			validation->result.truth_cached = true;
 		}
 	}
@@ -341,7 +370,7 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 		validation->generated.execution = full.failed.execution;
 		validation->generated.message = arena_str(validation->generated_arena, full.failed.message);
 		take_failure(validation, index, truth);
-	} else if (full.outcome == STREAM_FAILED && !validation->compared) {
+	} else if (full.outcome == STREAM_FAILED) {
 		take_broken_truth(validation, index, &full.failed);
 	}
 	return ERR_OK;
@@ -557,7 +586,7 @@ static err_t differs_from_itself(const struct validation *validation, size_t ind
 	struct result_set again = result_finish(&run.result);
 	*ret_differs = false;
 	if (!err && run.outcome == QUERY_RETURNED)
-		*ret_differs = compare_two(validation, index, &again, truth, arena).score < 1.0;
+		*ret_differs = compare_two(validation, index, &again, truth, arena, NULL).score < 1.0;
 	result_free(&run.result);
 	return err;
 }
@@ -589,8 +618,7 @@ static bool has_columns(struct validation *validation, size_t index, const struc
 	broken.message = arena_printf(
 		arena, "ground_truth.compare.columns names \"" STR_FMT "\", which the truth does not return",
 		STR_ARG(missing));
-	if (!validation->compared)
-		take_broken_truth(validation, index, &broken);
+	take_broken_truth(validation, index, &broken);
 	return false;
 }
 
@@ -607,9 +635,8 @@ static err_t compare_fresh(struct validation *validation, size_t index, const st
 		take_failure(validation, index, truth);
 		return ERR_OK;
 	}
-	struct finding finding = { .verdict = compare_with(validation, index, result, arena),
-				   .generated = validation->generated.execution,
-				   .truth = truth->execution };
+	struct finding finding = { .generated = validation->generated.execution, .truth = truth->execution };
+	finding.verdict = compare_with(validation, index, result, arena, &finding.shown);
 	err = settle_ties(validation, index, result, arena, &finding.verdict, detail);
 	bool compared = true;
 	if (!err && !finding.verdict.proven && may_stream(validation, index))
@@ -635,7 +662,7 @@ static err_t try_query(struct validation *validation, size_t index, struct arena
 		truth_cache_put(validation->cache, request->truths[index].sql, request->catalog_digest,
 				&truth, clock_monotonic_us());
 		err = compare_fresh(validation, index, &truth, &result, arena, detail);
-	} else if (!err && !validation->compared) {
+	} else if (!err) {
 		take_broken_truth(validation, index, &truth);
 	}
 	result_free(&truth.result);
@@ -703,7 +730,8 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 	if (!err && !finished)
 		err = doubt_others(validation, detail);
 	if (!err && validation->compared) {
-		validation->result.error = ERR_OK;
+		if (validation->result.status != VALIDATION_UNAVAILABLE)
+			validation->result.error = ERR_OK;
 		if (validation->result.status == VALIDATION_COMPARED)
 			validation->result.message = STR_NONE;
 		if (validation->result.score < 1.0) {

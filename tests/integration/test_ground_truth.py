@@ -12,6 +12,24 @@ from daemon import BINARY, config_text
 LIMIT = 64
 
 
+def on_terminal(command, line):
+    """What a person sees, who has typed the line."""
+    primary, secondary = os.openpty()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=secondary, text=True) as process:
+        os.close(secondary)
+        process.stdin.write(line)
+        process.stdin.close()
+        seen = b""
+        try:
+            while piece := os.read(primary, 65536):
+                seen += piece
+        except OSError:
+            pass  # the other end is closed
+        assert process.wait(20) == 0
+    os.close(primary)
+    return seen.decode()
+
+
 @pytest.fixture
 def shop(tmp_path):
     """shop(event, settings): the record of an event on a small shop."""
@@ -21,11 +39,13 @@ def shop(tmp_path):
         database.executemany("INSERT INTO items VALUES (?, ?, ?, ?)",
                              [(1, "apple", 1.5, "2024-01-01"), (2, "pear", 2.25, "2024-01-02"), (3, None, None, None)])
 
-    def score(event, **settings):
+    def score(event, people=False, **settings):
         config = tmp_path / "assayd.conf"
         config.write_text(config_text({
             "targets": ({"name": "shop", "engine": "sqlite", "path": str(path), "max_rows": 100},), **settings}))
         line = json.dumps({"sql": "SELECT id, name FROM items", "target": "shop", **event}) + "\n"
+        if people:
+            return on_terminal([BINARY, "score", "--config", str(config)], line)
         done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
                               timeout=60, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, check=False)
         assert done.returncode == 0, done.stderr
@@ -178,3 +198,100 @@ def test_cells_of_a_truth_are_hidden_like_literals(shop):
     assert "pear" not in json.dumps(record)
     whole = shop({"ground_truth": {"results": [RIGHT]}})
     assert whole["input"]["ground_truth"]["results"] == [{**RIGHT, "ordered": False}]
+
+
+def explained(shop, sql, truth, **settings):
+    record = shop({"sql": sql, "ground_truth": truth}, **settings)
+    return record["result_validation"]["explanation"]
+
+
+def test_a_match_needs_no_explanation(shop):
+    assert explained(shop, "SELECT id, name FROM items", {"results": [RIGHT]}) is None
+
+
+def test_rows_that_differ_are_shown(shop):
+    why = explained(shop, "SELECT name AS label, id FROM items", {"results": [WRONG]})
+    assert why["summary"] == "2 of 3 rows match the truth's"
+    assert (why["truth_columns"], why["generated_columns"]) == (2, 2)
+    assert why["columns_paired"] == [{"truth": "id", "generated": "id"}, {"truth": "name", "generated": "label"}]
+    assert why["rows_missing"] == [["2", "plum"]] and why["rows_extra"] == [["2", "pear"]]
+    assert why["columns_missing"] == why["columns_extra"] == [] and not why["other_order"] and not why["shortened"]
+
+
+def test_rows_are_as_many_as_configured(shop):
+    truth = {"sql": "SELECT -id AS n FROM items"}
+    for rows in (0, 1, 3, 10):
+        why = explained(shop, "SELECT id AS n FROM items", truth, records={"sample_rows": rows})
+        assert len(why["rows_missing"]) == len(why["rows_extra"]) == min(rows, 3)
+    assert len(explained(shop, "SELECT id AS n FROM items", truth)["rows_extra"]) == 3
+
+
+def test_columns_and_counts_that_differ_are_named(shop):
+    why = explained(shop, "SELECT id, name, price FROM items", {"sql": "SELECT id, sold_on FROM items"})
+    assert why["summary"] == "returned 3 columns, the truth has 2; missing: sold_on; not in the truth: name, price"
+    assert (why["columns_missing"], why["columns_extra"]) == (["sold_on"], ["name", "price"])
+    why = explained(shop, "SELECT id FROM items WHERE id < 3", {"sql": "SELECT id FROM items"})
+    assert why["summary"] == "returned 2 rows, the truth has 3; 2 match"
+    assert (why["rows_missing"], why["rows_extra"]) == ([["3"]], [])
+
+
+def test_an_order_that_differs_is_said(shop):
+    why = explained(shop, "SELECT id FROM items ORDER BY id DESC", {"sql": "SELECT id FROM items ORDER BY id"})
+    assert why["other_order"] and why["summary"] == "the 3 rows of the truth, in another order"
+
+
+def test_what_the_database_says_is_passed_on(shop):
+    event = {"ground_truth": {"sql": "SELECT nowhere FROM items"}}
+    why = shop(event)["result_validation"]["explanation"]
+    assert why["error"] == "ground_truth_failed" and why["message"] == "no such column: nowhere"
+    assert why["summary"] == "the ground truth failed: no such column: nowhere (1)"
+    record = shop({"sql": "SELECT abs(-9223372036854775808) AS n", "ground_truth": {"sql": "SELECT 1"}})
+    why = record["result_validation"]["explanation"]
+    assert record["result_validation"]["status"] == "EXECUTION_FAILED"
+    assert record["result_validation"]["generated"]["code"] == 1
+    assert why["error"] is None and why["message"] == "integer overflow"
+    assert why["summary"] == "the query failed: integer overflow (1)"
+
+
+def test_the_cause_of_an_unavailable_target_is_in_the_record(tmp_path, shop):
+    targets = ({"name": "shop", "engine": "sqlite", "path": str(tmp_path / "gone.db")},)
+    record = shop({"ground_truth": {"sql": "SELECT 1"}}, targets=targets)
+    assert record["result_validation"]["status"] == "UNAVAILABLE"
+    why = record["result_validation"]["explanation"]
+    assert why["error"] == "catalog_unavailable" and why["message"] in why["summary"]
+    assert record["evaluation"]["degraded"] and not record["evaluation"]["passed"]
+
+
+def test_explanations_hide_literals(shop):
+    hidden = {"records": {"redact_literals": True}}
+    why = explained(shop, "SELECT id, 'secret-a' FROM items", {"sql": "SELECT id, 'secret-b' FROM items"}, **hidden)
+    assert why["rows_missing"][0] == ["?", "?"] and "secret" not in json.dumps(why)
+    why = explained(shop, "SELECT id, 'x', 'secret-c' FROM items", {"sql": "SELECT id, 'y' FROM items"}, **hidden)
+    assert "secret" not in json.dumps(why) and why["columns_extra"] and "x" not in why["columns_extra"]
+    why = explained(shop, "SELECT id, '" + "secret" * 20 + "' FROM items", {"sql": "SELECT id FROM items"}, **hidden)
+    assert "secret" not in json.dumps(why)
+
+
+def test_a_person_sees_why(shop):
+    seen = shop({"ground_truth": {"results": [WRONG]}}, people=True)
+    assert "2 of 3 rows match the truth's" in seen
+    seen = shop({"ground_truth": {"results": [table([["1"]], ["a\u001b[31m\nb"])]}}, people=True)
+    assert "missing: a [31m b" in seen and "\x1b" not in seen
+
+
+def test_what_the_role_may_not_read_is_no_verdict(postgres, shop_target, tmp_path):
+    postgres.execute("CREATE TABLE vault (id integer)", "shop")
+    config = tmp_path / "assayd.conf"
+    config.write_text(config_text({"targets": (shop_target,)}))
+    for sql, truth in (("SELECT id FROM vault LIMIT 1", "SELECT id + 0 AS id FROM vault LIMIT 1"),
+                       ("SELECT city FROM customers LIMIT 1", "SELECT id FROM vault LIMIT 1")):
+        line = json.dumps({"sql": sql, "target": "shop", "ground_truth": {"sql": truth}}) + "\n"
+        done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
+                              timeout=60, check=False)
+        record = json.loads(done.stdout)
+        validation = record["result_validation"]
+        assert (validation["status"], validation["explanation"]["error"]) == ("UNAVAILABLE", "target_denied")
+        assert validation["explanation"]["message"] == "permission denied for table vault"
+        assert validation["explanation"]["summary"].endswith("permission denied for table vault (42501)")
+        assert errors_of(record, "target_denied") and record["label"] is None
+        assert record["evaluation"]["degraded"] and not record["evaluation"]["passed"]

@@ -167,6 +167,28 @@ static struct record_retrieval full_retrieval = {
 static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
 static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 static str_t full_tables[] = { STR("users"), STR("orders") };
+static str_t explained_names[] = { STR("total"), STR("n") };
+static str_t explained_cells[] = { STR("x"), { NULL, 0 } };
+static struct record_column_pair explained_pair = { STR("a"), STR("b") };
+static struct truth_row explained_rows[] = { { explained_cells, 2 }, { explained_cells + 1, 1 } };
+static struct record_explanation full_explanation = {
+	.summary = STR("why"),
+	.error = STR("target_denied"),
+	.message = STR("denied"),
+	.generated_columns = 3,
+	.truth_columns = 2,
+	.columns_paired = &explained_pair,
+	.columns_paired_count = 1,
+	.columns_missing = explained_names,
+	.columns_missing_count = 1,
+	.columns_extra = explained_names + 1,
+	.columns_extra_count = 1,
+	.rows_missing = explained_rows,
+	.rows_missing_count = 1,
+	.rows_extra = explained_rows + 1,
+	.rows_extra_count = 1,
+	.other_order = true,
+};
 static struct record_result_validation full_validation = { STR("ok"),
 							   1,
 							   2,
@@ -183,8 +205,9 @@ static struct record_result_validation full_validation = { STR("ok"),
 							   true,
 							   { true, 0.25 },
 							   { false, 0 },
-							   { 10, 1.5, STR_NONE },
-							   { 11, 2.5, STR("57014") } };
+							   { 10, 1.5, STR_NONE, { false, 0 } },
+							   { 11, 2.5, STR("57014"), { true, 1064 } },
+							   &full_explanation };
 static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true };
 static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false };
 static struct record_grade full_grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
@@ -272,7 +295,13 @@ static const char SCORED_JSON[] =
 	"\"conclusive\":false,\"limit_cut_tie\":false,\"truth_cached\":true,"
 	"\"match_rate_low\":0.25,\"match_rate_high\":null,\"generated\":{\"rows\":10,"
 	"\"time_ms\":1.5,"
-	"\"sqlstate\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\"}},"
+	"\"sqlstate\":null,\"code\":null},\"truth\":{\"rows\":11,\"time_ms\":2.5,\"sqlstate\":\"57014\","
+	"\"code\":1064},\"explanation\":{\"summary\":\"why\",\"error\":\"target_denied\",\"message\":"
+	"\"denied\","
+	"\"generated_columns\":3,\"truth_columns\":2,\"columns_paired\":[{\"truth\":\"a\",\"generated\":"
+	"\"b\"}],"
+	"\"columns_missing\":[\"total\"],\"columns_extra\":[\"n\"],\"rows_missing\":[[\"x\",null]],"
+	"\"rows_extra\":[[null]],\"other_order\":true,\"shortened\":false}},"
 	"\"judge\":{\"relevance\":{\"score\":85,\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},"
 	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
 	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"

@@ -135,6 +135,7 @@ static void defaults(void **state)
 	assert_number(config->advisories.low_relevance_below, 50);
 	assert_true(config->records.embed_input);
 	assert_false(config->records.redact_literals);
+	assert_int_equal(config->records.sample_rows, 3);
 	assert_string_equal(config->http.listen, "127.0.0.1:9464");
 	assert_int_equal(config->pipeline.workers, 2);
 	assert_int_equal(config->pipeline.max_in_flight, 4096);

@@ -57,6 +57,10 @@ static const struct {
 	{ "the truth is broken",
 	  { { IS(1), IS(1), IS(1), FAILED }, true, true, false, 1, 0 },
 	  { SOME(1), true, true, { 0.40, 0.15, 0.15, 0 } } },
+	/* texts that are alike are no answer that was seen */
+	{ "the result cannot be had, and nobody judges",
+	  { { IS(1), IS(1), LEFT_OUT, FAILED }, true, true, false, 1, 0 },
+	  { SOME(1), false, true, { 0.40, 0.15, 0, 0 } } },
 	{ "the judge was not asked",
 	  { { IS(1), IS(1), LEFT_OUT, IS(1) }, true, true, false, 1, 0 },
 	  { SOME(1), true, false, { 0.40, 0.15, 0, 0.30 } } },

@@ -260,7 +260,7 @@ static inline void check_tables(struct targets *targets, const char *target, enu
 		}
 		test.call.comparing =
 			(struct validation_comparing){ &asked, cases[i].asked ? 1 : 0, cases[i].ignore_order,
-						       cases[i].tolerance };
+						       cases[i].tolerance, 3 };
 		targets_submit(targets, &test.call);
 		const struct validation_result *result = test_call_wait(&test);
 		if (result->status != VALIDATION_COMPARED || result->score != cases[i].score)
@@ -459,5 +459,49 @@ static inline void check_broken_tables(struct targets *targets, const char *targ
 	assert_int_equal(result->status, VALIDATION_COMPARED);
 	assert_int_equal(result->truth_index, 1);
 	assert_true(result->score == 1.0);
+	test_call_free(&test);
+}
+
+/* What the target's role may not read says nothing of truths and queries: `denied` is the truth, then the
+ * query beside a truth that was given as a table, then one of two truths, and last the query alone, which
+ * fails. */
+static inline void check_denied(struct targets *targets, const char *target, const char *denied,
+				const char *sqlstate, const char *message)
+{
+	static const str_t one = STR("1");
+	static const struct result_column column = { STR("n"), CELL_TEXT };
+	static const struct result_set table = { &column, 1, &one, 1, false };
+	struct test_call test;
+	const char *const generated[] = { "SELECT 1", denied };
+	for (size_t i = 0; i < 2; i++) {
+		const struct validation_result *result =
+			run_pair(targets, target, &test, generated[i], denied);
+		assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
+		assert_int_equal(result->error, ERR_TARGET_DENIED);
+		assert_string_equal(result->truth.sqlstate, sqlstate);
+		assert_non_null(strstr(result->message.ptr, message));
+		test_call_free(&test);
+	}
+	test_call_init(&test, target, denied, "");
+	test.truths[0] = (struct validation_truth){ .table = &table };
+	targets_submit(targets, &test.call);
+	const struct validation_result *result = test_call_wait(&test);
+	assert_int_equal(result->status, VALIDATION_UNAVAILABLE);
+	assert_int_equal(result->error, ERR_TARGET_DENIED);
+	test_call_free(&test);
+	/* whoever matches the other one is right, and nobody else is proven wrong */
+	for (int right = 0; right < 2; right++) {
+		test_call_init(&test, target, right ? "SELECT 7" : "SELECT 8", denied);
+		test_call_add_truth(&test, "SELECT 7");
+		targets_submit(targets, &test.call);
+		result = test_call_wait(&test);
+		assert_int_equal(result->status, VALIDATION_COMPARED);
+		assert_int_equal(result->error, ERR_OK);
+		assert_int_equal(result->conclusive, right);
+		test_call_free(&test);
+	}
+	result = run_pair(targets, target, &test, denied, "SELECT 1");
+	assert_int_equal(result->status, VALIDATION_EXECUTION_FAILED);
+	assert_string_equal(result->generated.sqlstate, sqlstate);
 	test_call_free(&test);
 }

@@ -259,6 +259,19 @@ static void a_broken_truth_is_flagged(void **state)
 	test_call_free(&test);
 }
 
+static void what_the_account_may_not_read_is_no_verdict(void **state)
+{
+	(void)state;
+	MYSQL *root = root_connection();
+	must(root, "CREATE DATABASE vault");
+	must(root, "CREATE TABLE vault.t (id INT, secret INT)");
+	check_denied(targets, "shop", "SELECT id FROM vault.t", "42000", "denied to user");
+	must(root, "GRANT SELECT (id) ON vault.t TO reader");
+	check_denied(targets, "shop", "SELECT secret FROM vault.t", "42000", "denied to user");
+	must(root, "DROP DATABASE vault");
+	mysql_close(root);
+}
+
 /* --- limits --- */
 
 static void too_many_rows_are_cut(void **state)
@@ -669,6 +682,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(an_endless_query_is_cut_short),
 		cmocka_unit_test(a_broken_truth_is_flagged),
+		cmocka_unit_test(what_the_account_may_not_read_is_no_verdict),
 		cmocka_unit_test(too_many_rows_are_cut),
 		cmocka_unit_test(too_many_bytes_are_cut),
 		cmocka_unit_test(larger_results_can_be_proven_equal),

@@ -76,7 +76,7 @@ static void a_request_comes_out_as_it_went_in(void **state)
 			     .cut = { true, 7, -1 } } },
 	};
 	const struct validation_request request = {
-		STR("SELECT 2"), STR("abc"), truths, 3, { asked, 2, true, 0.25 }
+		STR("SELECT 2"), STR("abc"), truths, 3, { asked, 2, true, 0.25, 7 }
 	};
 	struct buf frame = BUF_INIT;
 	struct validation_request got;
@@ -112,7 +112,8 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(str_is(got_table->cells[2], "") && str_is(got_table->cells[3], "true"));
 	assert_int_equal(got.comparing.columns_count, 2);
 	assert_true(str_is(got.comparing.columns[0], "a"));
-	assert_true(got.comparing.ignore_order && got.comparing.absolute_tolerance == 0.25);
+	assert_true(got.comparing.ignore_order && got.comparing.absolute_tolerance == 0.25 &&
+		    got.comparing.sample_rows == 7);
 	for (size_t len = 0; len + 5 < frame.len; len++)
 		assert_int_equal(message_get_validate((str_t){ frame.data + 5, len }, arena, &got),
 				 ERR_TARGET_PROTOCOL);
@@ -139,6 +140,26 @@ static void a_table_without_columns_is_refused(void **state)
 	buf_free(&frame);
 }
 
+static struct compare_names some_pair = { STR("a"), STR("b") };
+static str_t some_names[] = { STR("total"), STR("n") };
+static const str_t some_cells[] = { STR("x"), { NULL, 0 } };
+static struct compare_cells some_rows[] = { { some_cells, 2 }, { some_cells + 1, 1 } };
+
+static struct compare_explanation some_explanation = { .generated_columns = 3,
+						       .truth_columns = 2,
+						       .paired = &some_pair,
+						       .paired_count = 1,
+						       .missing = some_names,
+						       .missing_count = 1,
+						       .extra = some_names + 1,
+						       .extra_count = 1,
+						       .missing_rows = some_rows,
+						       .missing_rows_count = 1,
+						       .extra_rows = some_rows + 1,
+						       .extra_rows_count = 1,
+						       .other_order = true,
+						       .shortened = true };
+
 static struct validation_result some_result(void)
 {
 	return (struct validation_result){
@@ -155,8 +176,9 @@ static struct validation_result some_result(void)
 		.truth_cached = true,
 		.match_rate_low = { true, 0.0 },
 		.ordering_matters = true,
-		.generated = { 12, 3.5, "" },
-		.truth = { 13, 0.25, "42P01" },
+		.generated = { 12, 3.5, "", 0 },
+		.truth = { 13, 0.25, "42P01", -7 },
+		.explanation = &some_explanation,
 	};
 }
 
@@ -180,6 +202,18 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.generated.time_ms == 3.5);
 	assert_string_equal(got.generated.sqlstate, "");
 	assert_string_equal(got.truth.sqlstate, "42P01");
+	assert_int_equal(got.truth.code, -7);
+	const struct compare_explanation *why = got.explanation;
+	assert_true(why->generated_columns == 3 && why->truth_columns == 2 && why->other_order &&
+		    why->shortened);
+	assert_true(why->paired_count == 1 && str_is(why->paired[0].truth, "a") &&
+		    str_is(why->paired[0].generated, "b"));
+	assert_true(why->missing_count == 1 && str_is(why->missing[0], "total"));
+	assert_true(why->extra_count == 1 && str_is(why->extra[0], "n"));
+	assert_true(why->missing_rows_count == 1 && why->missing_rows[0].count == 2 &&
+		    str_is(why->missing_rows[0].items[0], "x") &&
+		    !str_present(why->missing_rows[0].items[1]));
+	assert_true(why->extra_rows_count == 1 && why->extra_rows[0].count == 1);
 	arena_free(arena);
 	buf_free(&frame);
 }
@@ -202,6 +236,34 @@ static void a_payload_of_the_wrong_length_is_refused(void **state)
 	assert_int_equal(message_get_validated(payload, arena, &got), ERR_TARGET_PROTOCOL);
 	arena_free(arena);
 	buf_free(&frame);
+}
+
+/* A worker that was subverted cannot fill records. */
+static void a_long_explanation_is_refused(void **state)
+{
+	(void)state;
+	char text[COMPARE_EXPLAIN_TEXT + 8];
+	str_t names[COMPARE_EXPLAIN_NAMES + 1] = { 0 };
+	struct compare_cells rows[COMPARE_EXPLAIN_ROWS + 1] = { 0 };
+	memset(text, 'x', sizeof text);
+	str_t longer = { text, sizeof text };
+	const struct compare_explanation explanations[] = {
+		{ .missing = &longer, .missing_count = 1 },
+		{ .extra = names, .extra_count = COMPARE_EXPLAIN_NAMES + 1 },
+		{ .extra_rows = rows, .extra_rows_count = COMPARE_EXPLAIN_ROWS + 1 },
+	};
+	for (size_t i = 0; i < sizeof explanations / sizeof explanations[0]; i++) {
+		struct compare_explanation explanation = explanations[i];
+		struct validation_result result = some_result(), got;
+		struct buf frame = BUF_INIT;
+		struct arena *arena = arena_new();
+		result.explanation = &explanation;
+		message_put_validated(&frame, &result);
+		assert_int_equal(message_get_validated(only_message(&frame).payload, arena, &got),
+				 ERR_TARGET_PROTOCOL);
+		arena_free(arena);
+		buf_free(&frame);
+	}
 }
 
 static void values_out_of_range_are_refused(void **state)
@@ -274,6 +336,7 @@ int main(void)
 		cmocka_unit_test(a_table_without_columns_is_refused),
 		cmocka_unit_test(a_result_comes_out_as_it_went_in),
 		cmocka_unit_test(a_payload_of_the_wrong_length_is_refused),
+		cmocka_unit_test(a_long_explanation_is_refused),
 		cmocka_unit_test(values_out_of_range_are_refused),
 		cmocka_unit_test(announced_counts_are_checked),
 		cmocka_unit_test(frames_are_seen_when_they_are_complete),

@@ -239,6 +239,16 @@ static void a_broken_truth_is_flagged(void **state)
 	}
 }
 
+static void what_the_role_may_not_read_is_no_verdict(void **state)
+{
+	(void)state;
+	admin("CREATE TABLE vault (id int); CREATE SCHEMA cellar; CREATE TABLE cellar.wine (id int)");
+	check_denied(targets, "sales", "SELECT id FROM vault", "42501", "permission denied for table vault");
+	check_denied(targets, "sales", "SELECT id FROM cellar.wine", "42501",
+		     "permission denied for schema cellar");
+	admin("DROP TABLE vault; DROP SCHEMA cellar CASCADE");
+}
+
 static void no_truth_is_a_broken_one(void **state)
 {
 	struct test_call test;
@@ -585,6 +595,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(ties_are_asked_for),
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(a_broken_truth_is_flagged),
+		cmocka_unit_test(what_the_role_may_not_read_is_no_verdict),
 		cmocka_unit_test(no_truth_is_a_broken_one),
 		cmocka_unit_test(the_best_truth_counts),
 		cmocka_unit_test(order_counts_when_the_truth_has_one),
