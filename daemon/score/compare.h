@@ -26,6 +26,7 @@ enum cell_class {
 	CELL_JSON,
 	CELL_ARRAY,	 /* PostgreSQL's text form {…} */
 	CELL_TEXT_ARRAY, /* the same, of texts: 007 in it is no number */
+	CELL_MONEY,	 /* an amount with a currency and separators, as PostgreSQL's money */
 	CELL_NULL,	 /* nothing but NULL was seen */
 };
 

@@ -344,3 +344,80 @@ void compare_number_exact(str_t number, struct buf *bytes)
 	bytes->len = before;
 	append_usual(bytes, &usual);
 }
+
+/* Bytes of a currency: a sign such as $ or the euro's, or a code of three letters, with blanks. */
+#define CURRENCY_BYTES_MOST   6
+#define CURRENCY_LETTERS_MOST 3
+
+static bool is_letter(char byte)
+{
+	return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+}
+
+/* Whether nothing but a currency, blanks, signs and brackets is there; `negative` when one of these says so.
+ */
+static bool take_currency(str_t text, bool *negative)
+{
+	size_t letters = 0, bytes = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		char byte = text.ptr[i];
+		if (byte == '-' || byte == '(') {
+			*negative = true;
+			continue;
+		}
+		if (byte == ' ' || byte == '+' || byte == ')')
+			continue;
+		letters += is_letter(byte);
+		bytes++;
+		if (!is_letter(byte) && byte != '$' && byte != '.' && (unsigned char)byte < 0x80)
+			return false;
+	}
+	return letters <= CURRENCY_LETTERS_MOST && bytes <= CURRENCY_BYTES_MOST;
+}
+
+/* Where the fraction begins: behind its separator; the end when there is none. */
+static size_t find_fraction(str_t digits)
+{
+	size_t last = digits.len;
+	bool kinds[2] = { false, false };
+	for (size_t i = 0; i < digits.len; i++) {
+		if (is_digit(digits.ptr[i]))
+			continue;
+		bool mark = digits.ptr[i] == '.' || digits.ptr[i] == ',';
+		kinds[0] |= digits.ptr[i] == '.';
+		kinds[1] |= !(digits.ptr[i] == '.');
+		last = mark ? i : last;
+	}
+	bool only_groups = kinds[0] != kinds[1] && digits.len - last == 4;
+	return last == digits.len || only_groups ? digits.len : last;
+}
+
+bool compare_number_amount(str_t text, struct buf *number)
+{
+	size_t first = 0, end = text.len;
+	bool negative = false;
+	while (first < text.len && !is_digit(text.ptr[first]))
+		first++;
+	while (end > first && !is_digit(text.ptr[end - 1]))
+		end--;
+	str_t digits = { text.ptr + first, end - first };
+	if (digits.len == 0 || !take_currency((str_t){ text.ptr, first }, &negative) ||
+	    !take_currency((str_t){ text.ptr + end, text.len - end }, &negative))
+		return false;
+	size_t fraction = find_fraction(digits), start = number->len;
+	if (negative)
+		buf_append_char(number, '-');
+	for (size_t i = 0; i < digits.len; i++) {
+		char byte = digits.ptr[i];
+		if (i == fraction)
+			buf_append_char(number, '.');
+		else if (is_digit(byte))
+			buf_append_char(number, byte);
+		else if (byte != '.' && byte != ',' && byte != ' ' && byte != '\'' &&
+			 (unsigned char)byte < 0x80) {
+			number->len = start;
+			return false;
+		}
+	}
+	return true;
+}

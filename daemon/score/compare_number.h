@@ -46,5 +46,10 @@ void compare_number_canonical(str_t number, struct buf *text);
 /* Appends the same for comparing alone: of numbers of the usual form a few bytes, quickly. */
 void compare_number_exact(str_t number, struct buf *bytes);
 
+/* Appends an amount of money as a number: digits, separators of thousands and of the fraction, a currency on
+ * either side, and a sign or brackets. The last separator begins the fraction, unless it is the only kind and
+ * three digits follow. False: it is none. */
+bool compare_number_amount(str_t text, struct buf *number);
+
 /* Appends a whole number in decimal digits, quickly. */
 void compare_append_whole(struct buf *text, int64_t number);

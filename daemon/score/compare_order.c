@@ -59,7 +59,7 @@ static bool keys_below(const struct compare_options *options, size_t columns)
 static bool is_certain(enum cell_class type)
 {
 	return type == CELL_INTEGER || type == CELL_DECIMAL || type == CELL_FLOAT || type == CELL_BOOLEAN ||
-	       type == CELL_NULL;
+	       type == CELL_MONEY || type == CELL_NULL;
 }
 
 static bool key_certain(const struct compare_order *order, size_t key)

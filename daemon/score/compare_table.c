@@ -3,10 +3,11 @@
 #include "common/hash.h"
 #include "score/compare_moment.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <pthread.h>
 
-#define MODES_COUNT (COMPARE_TEXT_ARRAY + 1)
+#define MODES_COUNT (COMPARE_MONEY + 1)
 
 /* Shorter numbers are no keys (compare_number_is_key), but for those with an exponent, which no mode reads
  * here. */
@@ -132,13 +133,28 @@ static uint64_t hash_text(str_t text)
 	return compare_mix(mix_words(hash, words), compare_marks.seeds[3]);
 }
 
+/* Capital letters that stand for digits as small ones. */
+static uint64_t hash_folded(struct reader *reader, str_t text)
+{
+	char *folded = arena_alloc(reader->reading.arena, text.len + 1);
+	for (size_t i = 0; i < text.len; i++)
+		folded[i] = (char)tolower((unsigned char)text.ptr[i]);
+	return hash_text((str_t){ folded, text.len });
+}
+
+static uint64_t hash_any_text(struct reader *reader, str_t text)
+{
+	return compare_folds(text) ? hash_folded(reader, text) : hash_text(text);
+}
+
 /* A moment, or else a text. */
 static void read_textual(struct reader *reader, size_t row, str_t text)
 {
 	int64_t us;
 	bool may_be_moment = text.len >= 10 && text.ptr[0] <= '9' && text.ptr[0] >= '0';
-	reader->values->exact[row] =
-		may_be_moment && compare_parse_moment(text, &us) ? scatter((uint64_t)us) : hash_text(text);
+	reader->values->exact[row] = may_be_moment && compare_parse_moment(text, &us)
+					     ? scatter((uint64_t)us)
+					     : hash_any_text(reader, text);
 }
 
 /* Whether numbers, NaN and infinities begin so. */

@@ -3,6 +3,7 @@
 #include "score/compare_document.h"
 #include "score/compare_moment.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 
@@ -59,6 +60,7 @@ static enum compare_mode own_mode(enum cell_class type)
 		[CELL_JSON] = COMPARE_JSON,
 		[CELL_ARRAY] = COMPARE_ARRAY,
 		[CELL_TEXT_ARRAY] = COMPARE_TEXT_ARRAY,
+		[CELL_MONEY] = COMPARE_MONEY,
 		[CELL_NULL] = COMPARE_TEXT,
 	};
 	return modes[type];
@@ -82,6 +84,7 @@ static enum compare_mode common_mode(enum compare_mode a, enum compare_mode b)
 	} rules[] = {
 		{ COMPARE_BOOLEAN, COMPARE_LOOSE, COMPARE_BOOLEAN },
 		{ COMPARE_BOOLEAN, COMPARE_JSON, COMPARE_BOOLEAN },
+		{ COMPARE_MONEY, COMPARE_LOOSE, COMPARE_MONEY },
 		{ COMPARE_TIME, COMPARE_INTERVAL, COMPARE_INTERVAL },
 		{ COMPARE_ARRAY, COMPARE_TEXT_ARRAY, COMPARE_ARRAY },
 	};
@@ -317,7 +320,8 @@ static int hex_digit(char byte)
 
 static bool read_bytes(struct compare_reading *reading, str_t text)
 {
-	bool prefixed = text.len >= 2 && (text.ptr[0] == '\\' || text.ptr[0] == '0') && text.ptr[1] == 'x';
+	bool prefixed =
+		text.len >= 2 && (text.ptr[0] == '\\' || text.ptr[0] == '0') && (text.ptr[1] | 0x20) == 'x';
 	str_t digits = prefixed ? (str_t){ text.ptr + 2, text.len - 2 } : text;
 	size_t exact_len = reading->exact.len;
 	compare_append_whole(&reading->exact, (int64_t)digits.len);
@@ -331,6 +335,58 @@ static bool read_bytes(struct compare_reading *reading, str_t text)
 		buf_append_char(&reading->exact, "0123456789abcdef"[digit]);
 	}
 	return true;
+}
+
+static bool is_hexadecimal(str_t text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (hex_digit(text.ptr[i]) < 0)
+			return false;
+	return true;
+}
+
+#define UUID_LENGTH 36
+
+/* 8-4-4-4-12 */
+static bool is_uuid(str_t text)
+{
+	for (size_t i = 0; i < UUID_LENGTH; i++) {
+		bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+		if (hyphen ? text.ptr[i] != '-' : hex_digit(text.ptr[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+bool compare_folds(str_t text)
+{
+	bool uuid = text.len == UUID_LENGTH && text.ptr[8] == '-';
+	bool bytes = text.len >= 2 && text.len % 2 == 0 && text.ptr[0] == '\\' && (text.ptr[1] | 0x20) == 'x';
+	if (!(uuid && is_uuid(text)) && !(bytes && is_hexadecimal((str_t){ text.ptr + 2, text.len - 2 })))
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] >= 'A' && text.ptr[i] <= 'Z')
+			return true;
+	return false;
+}
+
+static void push_folded(struct compare_reading *reading, str_t text)
+{
+	compare_push_text(reading, text);
+	if (!compare_folds(text))
+		return;
+	char *pushed = reading->exact.data + reading->exact.len - text.len;
+	for (size_t i = 0; i < text.len; i++)
+		pushed[i] = (char)tolower((unsigned char)pushed[i]);
+}
+
+/* An amount, or else a number of the usual form. */
+static bool read_money(struct compare_reading *reading, str_t text)
+{
+	_cleanup_(buf_free) struct buf amount = BUF_INIT;
+	if (compare_number_of(text) == COMPARE_NUMBER_NONE && compare_number_amount(text, &amount))
+		return read_number(reading, buf_str(&amount));
+	return read_number(reading, text);
 }
 
 /* An array stands for the list of JSON with the same elements. */
@@ -355,6 +411,7 @@ void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t
 		[COMPARE_JSON] = read_document,
 		[COMPARE_ARRAY] = compare_read_array,
 		[COMPARE_TEXT_ARRAY] = compare_read_text_array,
+		[COMPARE_MONEY] = read_money,
 	};
 	if (!str_present(cell)) {
 		buf_append_char(&reading->exact, '-');
@@ -362,7 +419,7 @@ void compare_read(struct compare_reading *reading, enum compare_mode mode, str_t
 	}
 	str_t text = compare_trim(cell);
 	if (!readers[mode](reading, text))
-		compare_push_text(reading, text);
+		push_folded(reading, text);
 }
 
 /* Larger numbers are never so small by rounding alone. */

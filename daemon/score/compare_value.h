@@ -26,6 +26,7 @@ enum compare_mode {
 	COMPARE_JSON,
 	COMPARE_ARRAY,
 	COMPARE_TEXT_ARRAY,
+	COMPARE_MONEY, /* a number, with or without currency and separators */
 };
 
 /* What was read of one or more cells, one behind the other. */
@@ -102,6 +103,10 @@ void compare_push_number(struct compare_reading *reading, str_t number);
 
 /* The same, but exact too where it may be a key. */
 void compare_push_number_or_key(struct compare_reading *reading, str_t number);
+
+/* Whether letters of the text stand for digits, by a form that nothing else has, and some are capital: a UUID
+ * with its hyphens, or hexadecimal behind \x. In small letters it is the same. */
+bool compare_folds(str_t text);
 
 /* Appends text to the exact part in a form that nothing else has. */
 void compare_push_text(struct compare_reading *reading, str_t text);

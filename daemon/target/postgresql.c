@@ -55,7 +55,7 @@ static const struct type_class type_classes[] = {
 	{ TIMEOID, CELL_TIME },		  { TIMETZOID, CELL_TIME },
 	{ TIMESTAMPOID, CELL_TIMESTAMP }, { TIMESTAMPTZOID, CELL_TIMESTAMP_TZ },
 	{ INTERVALOID, CELL_INTERVAL },	  { JSONOID, CELL_JSON },
-	{ JSONBOID, CELL_JSON },
+	{ JSONBOID, CELL_JSON },	  { CASHOID, CELL_MONEY },
 };
 
 static const Oid text_array_types[] = {

@@ -29,7 +29,8 @@ enum rule {
 	BYTES,
 	DOCUMENTS,
 	LISTS,
-	WORDS
+	WORDS,
+	AMOUNTS
 };
 
 static enum rule rule_of(char class)
@@ -60,6 +61,8 @@ static enum rule rule_of(char class)
 		return LISTS;
 	case 'A':
 		return WORDS;
+	case '$':
+		return AMOUNTS;
 	default:
 		return TEXTS;
 	}
@@ -89,6 +92,8 @@ static enum rule common_rule(char a_class, char b_class)
 		return a;
 	if (either(a, b, TRUTHS) && (either(a, b, NUMBERS) || either(a, b, DOCUMENTS)))
 		return TRUTHS;
+	if (either(a, b, AMOUNTS) && either(a, b, NUMBERS))
+		return AMOUNTS;
 	if (either(a, b, CLOCKS) && either(a, b, LENGTHS))
 		return LENGTHS;
 	if (either(a, b, LISTS) && either(a, b, WORDS))
@@ -354,10 +359,29 @@ static bool parse_guess(const char *text, struct value *value)
 	return (parse_number(text, value) && value->plain) || parse_moment(text, value);
 }
 
+/* Dollars with separators of thousands. */
+static bool parse_amount(const char *text, struct value *value)
+{
+	char plain[CELL_BYTES_MOST];
+	bool minus = *text == '-';
+	size_t len = 0;
+	if (parse_number(text, value))
+		return true;
+	for (const char *at = text + minus + (text[minus] == '$'); *at; at++)
+		if (*at != ',')
+			plain[len++] = *at;
+	plain[len] = '\0';
+	if (len == 0 || strspn(plain, "0123456789.") != len || !parse_finite(plain, value))
+		return false;
+	value->units = minus ? -value->units : value->units;
+	return true;
+}
+
 static struct value parse(enum rule rule, const char *text)
 {
 	struct value value = { .text = text };
-	bool read = rule == GUESSES ? parse_guess(text, &value)
+	bool read = rule == GUESSES   ? parse_guess(text, &value)
+		    : rule == AMOUNTS ? parse_amount(text, &value)
 		    : rule == NUMBERS || rule == KEYS
 			    ? parse_number(text, &value) || parse_moment(text, &value)
 		    : rule == WHOLES		       ? parse_number(text, &value)
@@ -392,7 +416,8 @@ static bool values_equal(enum rule rule, const char *a, const char *b, bool exac
 
 static const char *hex_digits(const char *text)
 {
-	const char *digits = strncmp(text, "\\x", 2) == 0 || strncmp(text, "0x", 2) == 0 ? text + 2 : text;
+	const char *digits =
+		strncasecmp(text, "\\x", 2) == 0 || strncasecmp(text, "0x", 2) == 0 ? text + 2 : text;
 	return strspn(digits, "0123456789abcdefABCDEF") == strlen(digits) ? digits : NULL;
 }
 
@@ -540,6 +565,24 @@ static void trim(const char *text, char trimmed[CELL_BYTES_MOST])
 		trimmed[len - 1] = '\0';
 }
 
+/* A UUID, or bytes behind \x. */
+static bool is_digits(const char *text)
+{
+	int read = 0;
+	if (strncasecmp(text, "\\x", 2) == 0)
+		return strspn(text + 2, "0123456789abcdefABCDEF") == strlen(text) - 2 &&
+		       strlen(text) % 2 == 0;
+	sscanf(text, "%*8[0-9a-fA-F]-%*4[0-9a-fA-F]-%*4[0-9a-fA-F]-%*4[0-9a-fA-F]-%*12[0-9a-fA-F]%n", &read);
+	return read == 36 && text[36] == '\0';
+}
+
+/* Letters that are digits mean the same in either case. */
+static void fold(char *text)
+{
+	for (bool digits = is_digits(text); digits && *text; text++)
+		*text = (char)tolower((unsigned char)*text);
+}
+
 bool oracle_cells_equal(char a_class, const char *a, char b_class, const char *b, bool exactly)
 {
 	char left[CELL_BYTES_MOST], right[CELL_BYTES_MOST];
@@ -548,6 +591,8 @@ bool oracle_cells_equal(char a_class, const char *a, char b_class, const char *b
 		return !a && !b;
 	trim(a, left);
 	trim(b, right);
+	fold(left);
+	fold(right);
 	if (rule == BYTES)
 		return bytes_equal(left, right);
 	if (rule == DOCUMENTS || rule == LISTS || rule == WORDS)

@@ -3,9 +3,9 @@
  * why what is expected is right; expected values are derived by hand.
  *
  * A class of cells is one letter: u unknown, i integer, d decimal, f float, b boolean, t text, D date, c
- * time, m timestamp, z timestamp with zone, v interval, x bytes, j JSON, a array, A array of texts, n nothing
- * but NULL. Columns are written "name:class|name:class", rows as cells parted by | with a line end each; \N
- * is NULL.
+ * time, m timestamp, z timestamp with zone, v interval, x bytes, j JSON, a array, A array of texts, $ money,
+ * n nothing but NULL. Columns are written "name:class|name:class", rows as cells parted by | with a line end
+ * each; \N is NULL.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ struct value_case {
 
 static inline enum cell_class class_of(char letter)
 {
-	static const char letters[] = "uidfbtDcmzvxjaAn";
+	static const char letters[] = "uidfbtDcmzvxjaA$n";
 	const char *found = strchr(letters, letter);
 	assert_non_null(found);
 	return (enum cell_class)(found - letters);

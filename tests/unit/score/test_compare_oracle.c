@@ -36,6 +36,14 @@ static const struct theme {
 	  { "1000000000000", "1000000000900", "1000000001800", "1000000002700", "1e12", "999999999100.5",
 	    "1000000000000.00" } },
 	{ "btidujf", { "t", "f", "true", "false", "TRUE", "1", "0", "1.0", "0.0", "2", "yes", "", "\\N" } },
+	{ "tuu",
+	  { "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11",
+	    "A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12",
+	    "a0eebc999c0b4ef8bb6d6bb9bd380a11", "A0EEBC999C0B4EF8BB6D6BB9BD380A11", "\\xab", "\\xAB", "\\XAB",
+	    "\\xA", "\\xa", "\\x", "\\xag", "\\xAG", "AB", "ab", "\\N" } },
+	{ "$$dftiu",
+	  { "$5.00", "5", "5.00", "-$5.00", "-5", "$1,234.50", "1234.5", "$0.00", "0", "$1,234.00", "1234",
+	    "five", "$0.05", "0.05", "\\N" } },
 	{ "tun",
 	  { "", " ", "a", "A", "a ", " a", "\xc3\xa9", "e\xcc\x81", "NULL", "-", "#", "\\N", "a", "\xc3\x9f",
 	    "ss", "\xc3\xa0", "\xc3", "\\N" } },
@@ -198,7 +206,7 @@ static void make_trial(struct trial *trial, bool ordered)
 	size_t few = below(2) ? 2 + below(5) : 0, one_theme = below(4) == 0 ? below(THEMES) : THEMES;
 	for (size_t i = 0; i < trial->columns; i++) {
 		kinds[i] = &themes[one_theme < THEMES ? one_theme : below(THEMES)];
-		const char *classes = wild ? "uidfbtDcmzvxjaAn" : kinds[i]->classes;
+		const char *classes = wild ? "uidfbtDcmzvxjaA$n" : kinds[i]->classes;
 		char theirs = classes[below(strlen(classes))];
 		char ours = below(2) ? theirs : classes[below(strlen(classes))];
 		trial->truth.classes[i] = theirs;

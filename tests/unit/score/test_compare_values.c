@@ -83,6 +83,59 @@ static void test_numbers(void **state)
 	CHECK_ALL(cases, check_value);
 }
 
+/* Letters that are digits, and amounts of money. */
+static void test_forms_that_say_what_they_are(void **state)
+{
+	(void)state;
+	static const struct value_case cases[] = {
+		{ "uuid_in_capitals", "one UUID", 't', "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 't',
+		  "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", true },
+		{ "uuid_of_unknown_type", "one UUID", 'u', "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 't',
+		  "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", true },
+		{ "uuid_of_digits_first", "it begins as a moment may", 't',
+		  "10EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 't', "10eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", true },
+		{ "other_uuid", "the last digit", 't', "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 't',
+		  "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12", false },
+		{ "nearly_a_uuid", "g is no digit", 't', "G0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", 't',
+		  "g0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", false },
+		{ "hyphens_elsewhere", "a code of its own", 't', "A0EEBC99-9C0B4-EF8-BB6D-6BB9BD380A11", 't',
+		  "a0eebc99-9c0b4-ef8-bb6d-6bb9bd380a11", false },
+		{ "uuid_without_hyphens", "32 digits may be anything", 't',
+		  "A0EEBC999C0B4EF8BB6D6BB9BD380A11", 't', "a0eebc999c0b4ef8bb6d6bb9bd380a11", false },
+		{ "bytes_in_capitals", "one byte", 'x', "ab", 't', "\\xAB", true },
+		{ "bytes_with_a_capital_mark", "one byte", 'x', "ab", 't', "0XAB", true },
+		{ "bytes_as_texts", "behind \\x they are bytes", 't', "\\xABCD", 't', "\\xabcd", true },
+		{ "half_a_byte", "no bytes", 't', "\\xA", 't', "\\xa", false },
+		{ "hexadecimal_without_mark", "may be any code", 't', "AB", 't', "ab", false },
+		{ "words_in_capitals", "texts differ by case", 't', "Apple", 't', "apple", false },
+		{ "money_and_number", "the same amount", '$', "$5.00", 'd', "5", true },
+		{ "money_and_another_number", "a cent", '$', "$5.00", 'd', "5.01", false },
+		{ "money_and_integer", "the same amount", '$', "$1,234.00", 'i', "1234", true },
+		{ "money_and_text", "beside money a text is an amount", '$', "$1,234.50", 't', "1234.50",
+		  true },
+		{ "money_below_zero", "a debt", '$', "-$5.00", 'd', "-5", true },
+		{ "money_in_brackets", "a debt, as books write it", '$', "($5.00)", 'f', "-5", true },
+		{ "money_sign_lost", "a debt is none", '$', "-$5.00", 'd', "5", false },
+		{ "money_of_another_locale", "a comma for the fraction", '$', "1.234,56 \xe2\x82\xac", 'd',
+		  "1234.56", true },
+		{ "money_without_fraction", "a currency that has none", '$',
+		  "\xc2\xa5"
+		  "1,234",
+		  'd', "1234", true },
+		{ "money_with_apostrophes", "as the Swiss write it", '$', "CHF 1'234.50", 'd', "1234.5",
+		  true },
+		{ "money_with_code", "a code for the sign", '$', "USD 5.00", '$', "$5.00", true },
+		{ "money_of_millions", "several separators", '$', "$1,234,567.89", 'd', "1234567.89", true },
+		{ "money_with_a_word", "no amount", '$', "about 5", 'd', "5", false },
+		{ "money_with_slash", "no amount", '$', "N/A 5", 'd', "5", false },
+		{ "money_of_two_numbers", "no amount", '$', "5:30", 'd', "5.30", false },
+		{ "money_of_nothing", "no amount", '$', "$", 'd', "0", false },
+		{ "money_is_no_null", "NULL is NULL", '$', "$0.00", 'd', NULL, false },
+		{ "sign_makes_money_only_by_type", "a text that says $5.00", 't', "$5.00", 'd', "5", false },
+	};
+	CHECK_ALL(cases, check_value);
+}
+
 /* The absolute tolerance covers 1 % of the larger of two numbers above 1e-12 at most. */
 static void test_small_numbers(void **state)
 {
@@ -462,11 +515,17 @@ static void test_every_byte_of_a_text_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_small_numbers),
-		cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_guessed_numbers),
-		cmocka_unit_test(test_null),	     cmocka_unit_test(test_booleans),
-		cmocka_unit_test(test_texts),	     cmocka_unit_test(test_every_byte_of_a_text_counts),
-		cmocka_unit_test(test_bytes),	     cmocka_unit_test(test_arrays),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_forms_that_say_what_they_are),
+		cmocka_unit_test(test_small_numbers),
+		cmocka_unit_test(test_huge_numbers),
+		cmocka_unit_test(test_guessed_numbers),
+		cmocka_unit_test(test_null),
+		cmocka_unit_test(test_booleans),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_every_byte_of_a_text_counts),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_json),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

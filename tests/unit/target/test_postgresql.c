@@ -249,6 +249,22 @@ static void what_the_role_may_not_read_is_no_verdict(void **state)
 	admin("DROP TABLE vault; DROP SCHEMA cellar CASCADE");
 }
 
+static void letters_that_are_digits_and_money(void **state)
+{
+	(void)state;
+	static const struct compared_case cases[] = {
+		{ "a UUID", "SELECT upper('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11')",
+		  "SELECT 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", 1.0, 1, 1 },
+		{ "money", "SELECT 1234.5::money", "SELECT 1234.50::numeric", 1.0, 1, 1 },
+		{ "a debt", "SELECT (-0.5)::money", "SELECT -0.5::float8", 1.0, 1, 1 },
+		{ "other money", "SELECT 1234.5::money", "SELECT 1234.51::numeric", 0.0, 1, 1 },
+		{ "bytes", "SELECT upper('\\xab'::bytea::text)", "SELECT '\\xab'::bytea::text", 1.0, 1, 1 },
+		{ "bytes and their type", "SELECT upper('\\xab'::bytea::text)", "SELECT '\\xab'::bytea", 1.0,
+		  1, 1 },
+	};
+	check_compared(targets, "sales", cases, sizeof cases / sizeof cases[0]);
+}
+
 static void no_truth_is_a_broken_one(void **state)
 {
 	struct test_call test;
@@ -596,6 +612,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_failing_query_scores_nothing),
 		cmocka_unit_test(a_broken_truth_is_flagged),
 		cmocka_unit_test(what_the_role_may_not_read_is_no_verdict),
+		cmocka_unit_test(letters_that_are_digits_and_money),
 		cmocka_unit_test(no_truth_is_a_broken_one),
 		cmocka_unit_test(the_best_truth_counts),
 		cmocka_unit_test(order_counts_when_the_truth_has_one),
