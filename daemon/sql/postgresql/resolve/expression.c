@@ -149,13 +149,13 @@ static bool row_fits(struct resolver *resolver, const RowExpr *row, const struct
 
 static void check_row_cast(struct resolver *resolver, const TypeCast *cast, type_id target)
 {
-	const struct catalog_type *type =
-		resolver->catalog
-			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, target))
-			: NULL;
 	bool fits;
-	if (!IsA(cast->arg, RowExpr) || !type || type->kind != 'c' || type->columns_count == 0 ||
-	    (type->relation && type->relation->is_open) || !resolver_knows_types(resolver))
+	if (!IsA(cast->arg, RowExpr) || !resolver_knows_types(resolver))
+		return;
+	const struct catalog_type *type =
+		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, target));
+	if (!type || type->kind != 'c' || type->columns_count == 0 ||
+	    (type->relation && type->relation->is_open))
 		return;
 	if (row_fits(resolver, (const RowExpr *)cast->arg, type, &fits) && !fits)
 		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,

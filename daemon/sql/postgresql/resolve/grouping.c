@@ -33,8 +33,9 @@ static bool column_of_key(const struct grouping *grouping, const struct sort_key
 		return false;
 	}
 	/* A conversion to the type that the column has is the column. */
-	return expression_is_column(grouping->resolver, output_without_casts(grouping->resolver, node),
-				    ret_base);
+	if (!IsA(node, ColumnRef))
+		node = output_without_casts(grouping->resolver, node);
+	return expression_is_column(grouping->resolver, node, ret_base);
 }
 
 static bool is_grouped_column(const struct grouping *grouping, struct base_column column)

@@ -391,6 +391,8 @@ static void derive_elements(struct binder *binder)
 		bind_derived(binder, &binding->range, multirange_range(catalog, binding->multirange));
 	if (binding->range)
 		bind_derived(binder, &binding->element, range_subtype(catalog, binding->range));
+	if (!binder->no_array && !binder->only_enum)
+		return;
 	const struct catalog_type *element = catalog_type(catalog, binding->element);
 	const struct catalog_type *base = catalog_type(catalog, catalog_type_base(catalog, binding->element));
 	if (base && binder->no_array && base->element)
