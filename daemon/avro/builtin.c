@@ -14,6 +14,13 @@ static const unsigned char FEEDBACK_SCHEMA[] = {
 #include "schemas/query_feedback.avsc.inc"
 };
 
+static const unsigned char QUERY_SCHEMA_1[] = {
+#include "schemas/former/generated_query-1.avsc.inc"
+};
+static const unsigned char SCORED_SCHEMA_1[] = {
+#include "schemas/former/scored_query-1.avsc.inc"
+};
+
 /* The last byte is the NUL that the build adds. */
 #define TEXT_OF(bytes) ((str_t){ (const char *)(bytes), sizeof(bytes) - 1 })
 
@@ -29,6 +36,12 @@ str_t builtin_schema(enum record_id id)
 	default:
 		return TEXT_OF(ADVISORY_SCHEMA);
 	}
+}
+
+str_t builtin_former_schema(size_t index)
+{
+	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1), TEXT_OF(SCORED_SCHEMA_1) };
+	return index < sizeof formers / sizeof formers[0] ? formers[index] : STR_NONE;
 }
 
 const struct record_type *builtin_record(enum record_id id)

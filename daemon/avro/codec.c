@@ -137,6 +137,9 @@ err_t codec_new(const struct codec_options *options, struct codec **ret_codec, s
 	err_t err = ERR_OK;
 	for (int id = 0; id < RECORD_COUNT_ && !err; id++)
 		err = add_builtin(codec, (enum record_id)id, detail);
+	uint64_t fingerprint;
+	for (size_t i = 0; !err && str_present(builtin_former_schema(i)); i++)
+		err = add_writer(codec, builtin_former_schema(i), &fingerprint, detail);
 	if (!err && options->schema_directory)
 		err = add_directory(codec, options->schema_directory, detail);
 	if (!err)
