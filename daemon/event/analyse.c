@@ -367,24 +367,31 @@ static struct validation_truth ask_for_query(const struct event *event, size_t i
 
 static void ask_target(struct event *event)
 {
-	const struct event_analysis *analysis = &event->analysis;
+	struct event_analysis *analysis = &event->analysis;
 	if (analysis->truths_count == 0 || !analysis->target || analysis->sql.verdict != SQL_SAFE)
+		return;
+	event_choose_truths(event);
+	if (analysis->truths_asked_count == 0)
 		return;
 	size_t queries = analysis->truth_queries_count;
 	struct validation_truth *truths =
-		ARENA_ARRAY(event->arena, struct validation_truth, analysis->truths_count);
-	for (size_t i = 0; i < queries; i++)
-		truths[i] = ask_for_query(event, i);
-	for (size_t i = queries; i < analysis->truths_count; i++)
-		truths[i] =
-			(struct validation_truth){ .table = &analysis->truth_tables[i - queries].set,
-						   .ordered = analysis->truth_tables[i - queries].ordered };
+		ARENA_ARRAY(event->arena, struct validation_truth, analysis->truths_asked_count);
+	for (size_t i = 0; i < analysis->truths_asked_count; i++) {
+		size_t truth = analysis->truths_asked[i];
+		if (truth < queries)
+			truths[i] = ask_for_query(event, truth);
+		else
+			truths[i] = (struct validation_truth){
+				.table = &analysis->truth_tables[truth - queries].set,
+				.ordered = analysis->truth_tables[truth - queries].ordered
+			};
+	}
 	event->validation = (struct target_call){
 		.arena = arena_new(),
 		.target = analysis->target->name,
 		.generated_sql = analysis->sql.text,
 		.truths = truths,
-		.truths_count = analysis->truths_count,
+		.truths_count = analysis->truths_asked_count,
 		.comparing = analysis->comparing,
 	};
 	event->validation_asked = true;

@@ -54,6 +54,8 @@ struct event_analysis {
 	struct sql_analysis *truths;
 	struct event_table *truth_tables;
 	size_t *truth_places; /* as records count: 0 is ground_truth.sql, then alternatives, then results */
+	size_t *truths_asked; /* what the target compares with, by its own count: indices of truths */
+	size_t truths_asked_count;
 	bool truths_left_out; /* some could not be used: who matches no other is not proven wrong */
 	struct validation_comparing comparing;
 	opt_double_t technical; /* 0..100 */

@@ -10,6 +10,15 @@ static struct record_execution record_execution(struct arena *arena, const struc
 	return execution;
 }
 
+/* The target counts the truths that it was asked about. */
+static void settle_asked(const struct event *event, struct validation_result *ret_result)
+{
+	const struct event_analysis *analysis = &event->analysis;
+	*ret_result = event->validation.result;
+	size_t asked = ret_result->truth_index < analysis->truths_asked_count ? ret_result->truth_index : 0;
+	ret_result->truth_index = analysis->truths_asked[asked];
+}
+
 /* A result that nobody was asked for: the query is unsafe or no statement (that is a result), it is not known
  * to be safe, or its target is out of reach. */
 static void settle_not_asked(struct outcome *outcome, struct validation_result *ret_result)
@@ -22,6 +31,9 @@ static void settle_not_asked(struct outcome *outcome, struct validation_result *
 		ret_result->status = VALIDATION_INVALID;
 		return;
 	}
+	ret_result->status = VALIDATION_GROUND_TRUTH_FAILED;
+	if (event->analysis.target && event->analysis.truths_asked) /* none may run, which is told already */
+		return;
 	ret_result->status = VALIDATION_UNAVAILABLE;
 	/* a target that is not known, or speaks another dialect, is flagged already; so are truths that
 	 * cannot be used */
@@ -58,32 +70,27 @@ static void flag_result(struct outcome *outcome, const struct validation_result 
 		return;
 	outcome->result.state = METRIC_FAILED;
 	outcome->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
-	err_t err = outcome->truth_failed ? ERR_GROUND_TRUTH_FAILED : result->error;
-	if (err)
-		event_add_error(event, "result_validation", err,
-				str_present(result->message) ? result->message.ptr : err_text(err));
+	if (result->error)
+		event_add_error(event, "result_validation", result->error,
+				str_present(result->message) ? result->message.ptr : err_text(result->error));
 }
 
 void outcome_result(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
 	const struct generated_query *query = event->query;
-	struct validation_result not_asked;
-	const struct validation_result *result = &event->validation.result;
+	struct validation_result settled, *result = &settled;
 	outcome->result.state = METRIC_NOT_ASKED;
 	if (!outcome->has_truth || !str_present(query->target)) {
 		event_add_stage(event, "result_validation", "skipped", 0);
 		return;
 	}
-	if (!event->validation_asked) {
-		settle_not_asked(outcome, &not_asked);
-		result = &not_asked;
-	}
-	if (may_be_right(event, result)) {
-		not_asked = *result;
-		not_asked.conclusive = false;
-		result = &not_asked;
-	}
+	if (event->validation_asked)
+		settle_asked(event, &settled);
+	else
+		settle_not_asked(outcome, &settled);
+	if (may_be_right(event, result))
+		settled.conclusive = false;
 	flag_result(outcome, result);
 	outcome->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(event->arena, struct record_result_validation);

@@ -170,6 +170,31 @@ void event_take_truths(struct event *event)
 	take_tolerance(event, truth->compare);
 }
 
+/* Truths come with the event like the query does: nothing of it runs that is not proven to be a read. */
+static bool may_run(struct event *event, size_t truth)
+{
+	const struct sql_analysis *sql = &event->analysis.truths[truth];
+	struct err_detail detail;
+	if (sql->verdict == SQL_SAFE)
+		return true;
+	const char *why = sql->violations_count ? sql->violations[0].code : sql->doubt.ptr;
+	err_fail(&detail, ERR_GROUND_TRUTH_FAILED,
+		 "%s is not run, for it is not proven to be one statement that reads: %s; fix the ground "
+		 "truth",
+		 event_truth_name(event, truth).ptr, why ? why : "its safety is not known");
+	leave_out(event, ERR_GROUND_TRUTH_FAILED, &detail);
+	return false;
+}
+
+void event_choose_truths(struct event *event)
+{
+	struct event_analysis *analysis = &event->analysis;
+	analysis->truths_asked = ARENA_ARRAY(event->arena, size_t, analysis->truths_count);
+	for (size_t i = 0; i < analysis->truths_count; i++)
+		if (i >= analysis->truth_queries_count || may_run(event, i))
+			analysis->truths_asked[analysis->truths_asked_count++] = i;
+}
+
 str_t event_truth_name(const struct event *event, size_t truth)
 {
 	size_t place = event->analysis.truth_places[truth];

@@ -16,5 +16,9 @@
  * tables whose rows are ragged) is an error of the event, and `truths_left_out` is set. */
 void event_take_truths(struct event *event);
 
+/* Chooses the truths that the target is asked about, once they are analysed: the tables, and the SQL that is
+ * proven to be a read. The others are errors of the event, like those that cannot be used. */
+void event_choose_truths(struct event *event);
+
 /* Where a truth stands in the event, for a person: "ground_truth.alternatives[2]". */
 str_t event_truth_name(const struct event *event, size_t truth);

@@ -295,3 +295,23 @@ def test_what_the_role_may_not_read_is_no_verdict(postgres, shop_target, tmp_pat
         assert validation["explanation"]["summary"].endswith("permission denied for table vault (42501)")
         assert errors_of(record, "target_denied") and record["label"] is None
         assert record["evaluation"]["degraded"] and not record["evaluation"]["passed"]
+
+
+@pytest.mark.parametrize("truth", [
+    "DELETE FROM items", "SELECT id, name FROM items; DROP TABLE items", "SELECT load_extension('x') FROM items",
+    "SELEC id FROM items", "SELECT hex(randomblob(900000000)) FROM items"])
+def test_a_truth_runs_only_when_it_is_a_read(shop, truth):
+    """It comes with the event, like the query does."""
+    record = shop({"ground_truth": {"sql": truth}})
+    assert record["result_validation"]["status"] == "GROUND_TRUTH_FAILED"
+    assert record["label"] is None and record["evaluation"]["degraded"]
+    [error] = [error for error in record["errors"] if error["metric"] == "result_validation"]
+    assert error["code"] == "ground_truth_failed" and "ground_truth.sql is not run" in error["message"]
+    assert shop({})["safety"]["verdict"] == "SAFE"  # the table is still there
+
+    # Beside one that may run it is left out: who fits that one is right, who does not is not proven wrong.
+    right = shop({"ground_truth": {"sql": truth, "alternatives": ["SELECT id, name FROM items ORDER BY id"]}})
+    assert right["result_validation"]["score"] == 1.0 and right["result_validation"]["truth_index"] == 1
+    assert right["label"]["correct"]
+    wrong = shop({"ground_truth": {"sql": truth, "alternatives": ["SELECT id, name FROM items WHERE id = 1"]}})
+    assert wrong["result_validation"]["conclusive"] is False and wrong["label"] is None
