@@ -35,6 +35,14 @@ static void report_judgement(struct walk *walk, enum call_judgement judgement, e
 		doubt_name(walk, "operator", op);
 }
 
+static void report_chosen(struct walk *walk, const struct catalog_operator *chosen,
+			  struct qualified_name name, int location)
+{
+	enum sql_violation_code code = VIOLATION_VOLATILE_FUNCTION;
+	enum call_judgement judgement = operator_judge(chosen, walk->request->policy, &code);
+	report_judgement(walk, judgement, code, name, location);
+}
+
 /* Any overload that could be meant. */
 static void judge_overloads(struct walk *walk, struct qualified_name name, const Node *left,
 			    const Node *right, int location)
@@ -104,7 +112,6 @@ static bool operator_known(const struct walk *walk, const Node *node, struct qua
 void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
 		     const Node *right, int location)
 {
-	enum sql_violation_code code;
 	if (!walk->known.complete && !operator_known(walk, node, name))
 		doubt_name(walk, "operator", name);
 	if (!walk->request->catalog)
@@ -122,8 +129,7 @@ void judge_operators(struct walk *walk, const void *node, struct qualified_name 
 			judge_overloads(walk, applied_name, several ? NULL : left, several ? NULL : right,
 					location);
 		else
-			report_judgement(walk, operator_judge(applied->chosen, walk->request->policy, &code),
-					 code, applied_name, location);
+			report_chosen(walk, applied->chosen, applied_name, location);
 		judge_operands(walk, applied->chosen, left, right, location);
 	}
 }
