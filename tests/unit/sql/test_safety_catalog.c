@@ -101,6 +101,36 @@ static void test_functions(void **state)
 }
 
 /* A catalog that may lack things: what it lacks is not known. Of the whole of one, it does not exist. */
+static void test_operators(void **state)
+{
+	static const struct expectation cases[] = {
+		{ "SELECT id <<< 1 FROM u LIMIT 1", "volatile_function" },
+		{ "SELECT 1 FROM u WHERE name <<< 'x'", "volatile_function" },
+		{ "SELECT 1 FROM u WHERE id OPERATOR(public.<<<) 1000", "volatile_function" },
+		{ "SELECT 1 FROM u WHERE id <<< ANY (ARRAY[1, 2])", "volatile_function" },
+		{ "SELECT id +++ 1 FROM u LIMIT 1", NULL },
+		{ "SELECT id << 1 FROM u LIMIT 1", NULL },
+	};
+	struct catalog *whole = catalog;
+	(void)state;
+	assert_int_equal(
+		compile_catalog(
+			"CREATE TABLE u (id integer, name text);"
+			"CREATE FUNCTION loud(integer, integer) RETURNS boolean VOLATILE LANGUAGE sql "
+			"AS 'SELECT true';"
+			"CREATE FUNCTION loud(text, text) RETURNS boolean VOLATILE LANGUAGE sql AS "
+			"'SELECT true';"
+			"CREATE FUNCTION calm(integer, integer) RETURNS integer IMMUTABLE LANGUAGE sql "
+			"AS 'SELECT 1';"
+			"CREATE OPERATOR <<< (FUNCTION = loud, LEFTARG = integer, RIGHTARG = integer);"
+			"CREATE OPERATOR <<< (FUNCTION = loud, LEFTARG = text, RIGHTARG = text);"
+			"CREATE OPERATOR +++ (FUNCTION = calm, LEFTARG = integer, RIGHTARG = integer);"),
+		0);
+	check_all(cases, COUNT(cases), NULL);
+	catalog_unref(catalog);
+	catalog = whole;
+}
+
 static void test_extensions(void **state)
 {
 	static const char *const unknowns[] = {
@@ -297,6 +327,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_operators),
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_made_of_unknowns),
 		cmocka_unit_test(test_relations),
