@@ -180,16 +180,9 @@ static size_t judge_named(struct mysql_safety *safety, const struct mysql_node *
 static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *call)
 {
 	const struct catalog *catalog = safety->request->catalog;
-	if (!catalog) {
-		if (!safety->request->target_named)
-			violate(safety, call->op ? VIOLATION_DANGEROUS_FUNCTION : VIOLATION_UNANALYSABLE,
-				call, "no built-in function: ", call->name);
-		return;
-	}
-	if (judge_named(safety, call) == 0)
-		violations_doubt(safety->violations,
-				 "function " STR_FMT " is neither built in nor in the catalog",
-				 STR_ARG(call->name));
+	if (!catalog || judge_named(safety, call) == 0)
+		violations_doubt(safety->violations, "function " STR_FMT " is neither built in nor in %s",
+				 STR_ARG(call->name), catalog ? "the catalog" : "a catalog: there is none");
 }
 
 static bool tells_about_server(str_t name)

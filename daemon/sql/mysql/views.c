@@ -43,9 +43,8 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 	 */
 	const struct mysql_node *root = mysql_parse(definition, MYSQL_DEFAULT_MODE, arena, &failure);
 	if (!root) {
-		violations_add(safety->violations, VIOLATION_UNANALYSABLE, (int64_t)relation->offset,
-			       "the definition of view " STR_FMT ": %s", STR_ARG(relation->name),
-			       failure.reason);
+		violations_doubt(safety->violations, "the definition of view " STR_FMT " cannot be read: %s",
+				 STR_ARG(relation->name), failure.reason);
 		return;
 	}
 	inner.nodes = mysql_last_number(root) + 1;
@@ -73,8 +72,7 @@ void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *
 	if (!view || !view->is_view || !str_present(view->definition) || view->definition.len == 0)
 		return;
 	if (++safety->views > MAX_VIEWS)
-		violations_add(safety->violations, VIOLATION_UNANALYSABLE, (int64_t)relation->offset,
-			       "too many views to be looked into");
+		violations_doubt(safety->violations, "there are too many views to be looked into");
 	else
 		judge_definition(safety, relation, view->definition);
 }

@@ -49,8 +49,8 @@ void vet_view(struct walk *walk, const struct catalog_relation *view, int locati
 	}
 	views->items[views->count++] = view;
 	if (gate_check(view->definition).verdict != GATE_PASSED) {
-		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, location, "view " STR_FMT " is too complex",
-			       STR_ARG(view->name));
+		violations_doubt(walk->list, "view " STR_FMT " is too complex to be looked into",
+				 STR_ARG(view->name));
 		return;
 	}
 	struct parsed_statement parsed;
@@ -58,7 +58,7 @@ void vet_view(struct walk *walk, const struct catalog_relation *view, int locati
 	if (parsed.statement)
 		vet_definition(walk, &parsed, location);
 	else
-		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, location, "view " STR_FMT " cannot be parsed",
-			       STR_ARG(view->name));
+		violations_doubt(walk->list, "the definition of view " STR_FMT " cannot be read",
+				 STR_ARG(view->name));
 	parse_end(&parsed);
 }
