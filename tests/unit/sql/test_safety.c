@@ -568,6 +568,43 @@ static const struct {
 	{ "SELECT evil_dom '5'", "type evil_dom " },
 	{ "SELECT evil_dom(5)", "function evil_dom " },
 	{ "SELECT (5).evil_dom", "function evil_dom " },
+	{ "SELECT (now()).wipe", "function wipe " },
+	{ "SELECT (ARRAY[1]).wipe", "function wipe " },
+	{ "SELECT (ARRAY[1])[1].wipe", "function wipe " },
+	{ "SELECT ((ARRAY[now()])[1]).wipe", "function wipe " },
+	{ "SELECT ('a'||'b').wipe", "function wipe " },
+	{ "SELECT (row(1,2)).wipe", "function wipe " },
+	{ "SELECT (row(1,2)).f3", "function f3 " },
+	{ "SELECT (a+1).wipe FROM t", "function wipe " },
+	{ "SELECT (sum(a)).wipe FROM t", "function wipe " },
+	{ "SELECT ('{}'::jsonb->'a').wipe", "function wipe " },
+	{ "SELECT ('{}'::jsonb)['a'].wipe", "function wipe " },
+	{ "SELECT (CASE WHEN true THEN now() END).wipe", "function wipe " },
+	{ "SELECT (COALESCE(a, 1)).wipe FROM t", "function wipe " },
+	{ "SELECT (GREATEST(a, now())).wipe FROM t", "function wipe " },
+	{ "SELECT (NULLIF(1, 2)).wipe", "function wipe " },
+	{ "SELECT (extract(day from d)).wipe FROM t", "function wipe " },
+	{ "SELECT (a IS NULL).wipe FROM t", "function wipe " },
+	{ "SELECT (NOT a).wipe FROM t", "function wipe " },
+	{ "SELECT (EXISTS (SELECT 1)).wipe", "function wipe " },
+	{ "SELECT ((SELECT now())).wipe", "function wipe " },
+	{ "SELECT (ARRAY(SELECT now()))[1].wipe", "function wipe " },
+	{ "SELECT (unnest(ARRAY[1])).wipe", "function wipe " },
+	{ "SELECT (unnest('{1}'::int[])).wipe", "function wipe " },
+	{ "SELECT (array_agg(a + 1))[1].wipe FROM t", "function wipe " },
+	{ "SELECT (current_date).wipe", "function wipe " },
+	{ "SELECT ('{1}'::int[])[1].wipe", "function wipe " },
+	{ "SELECT (now()).date.wipe", "function wipe " },
+	{ "SELECT (a COLLATE \"C\").wipe FROM t", "function wipe " },
+	{ "SELECT s.wipe FROM (SELECT 1 AS a) s", "function wipe " },
+	{ "SELECT s.wipe FROM (VALUES (1)) s", "function wipe " },
+	{ "WITH s AS (SELECT 1 AS a) SELECT s.wipe FROM s", "function wipe " },
+	{ "SELECT (s).wipe FROM (SELECT 1 AS a) s", "function wipe " },
+	{ "SELECT (s.*).wipe FROM (SELECT 1 AS a) s", "function wipe " },
+	{ "SELECT (s.a).wipe FROM (SELECT now() AS a) s", "function wipe " },
+	{ "SELECT a FROM t WHERE (now()).wipe > 1", "function wipe " },
+	{ "SELECT a FROM t ORDER BY (now()).wipe", "function wipe " },
+	{ "SELECT (now()).wipe.other", "function wipe " },
 	{ "SELECT '{5}'::evil_dom[]", "type evil_dom " },
 	{ "SELECT '{5}'::_evil_dom", "type _evil_dom " },
 	{ "SELECT '5'::public.text", "type public.text " },
@@ -595,6 +632,53 @@ static void test_what_is_not_known(void **state)
 			continue;
 		print_violations(unknowns[i].sql, &analysis);
 		print_error("  " STR_FMT " instead of %s\n", STR_ARG(analysis.doubt), unknowns[i].doubt);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* What may be a field or a column, or is a harmless call, is no doubt. */
+static void test_fields_of_unknown_values(void **state)
+{
+	static const char *const selections[] = {
+		"SELECT t.w FROM t",
+		"SELECT (t).w FROM t",
+		"SELECT (t.c).w FROM t",
+		"SELECT (t.*).w FROM t",
+		"SELECT s.w FROM (SELECT * FROM t) s",
+		"SELECT (s.c).w FROM (SELECT c FROM t) s",
+		"SELECT (row(1, 2)).f2",
+		"SELECT (row(t.*)).f7 FROM t",
+		"SELECT ('x'::text).length",
+		"SELECT (now()).date",
+		"SELECT (now()).date.text",
+		"SELECT (array_agg(t))[1].w FROM t",
+		"SELECT (unnest(c)).w FROM t",
+		"SELECT ((max(c))[1]).w FROM t",
+		"SELECT (CASE WHEN true THEN t.c END).w FROM t",
+		"SELECT (COALESCE(t.c, '(1,2)')).w FROM t",
+		"SELECT (ARRAY[t.c])[1].w FROM t",
+		"SELECT (ARRAY[array_agg(t.c)])[1][1].w FROM t",
+		"SELECT ((SELECT t FROM t LIMIT 1)).w",
+		"SELECT s.a, s.w FROM (SELECT 1 AS a, 2 AS w) s",
+		"SELECT (s).a FROM (SELECT 1 AS a) s",
+		"SELECT s.value FROM json_each('{}') s",
+		"SELECT (json_each('{}')).value",
+		"SELECT s.w FROM unnest(ARRAY[1]) AS s(w)",
+		"SELECT s.s FROM generate_series(1, 2) s",
+		"SELECT (a || b)[1].w FROM t",
+		"SELECT t.ctid FROM t",
+	};
+	unsigned wrong = 0;
+	(void)state;
+	for (size_t i = 0; i < COUNT(selections); i++) {
+		_cleanup_(arena_scope) struct arena *arena = arena_new();
+		struct sql_analysis analysis = { 0 };
+		analyse(selections[i], false, arena, &analysis);
+		if (analysis.verdict == SQL_SAFE)
+			continue;
+		print_violations(selections[i], &analysis);
+		print_error("  " STR_FMT "\n", STR_ARG(analysis.doubt));
 		wrong++;
 	}
 	assert_int_equal(wrong, 0);
@@ -692,6 +776,7 @@ int main(void)
 		cmocka_unit_test(test_constants),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_what_is_not_known),
+		cmocka_unit_test(test_fields_of_unknown_values),
 		cmocka_unit_test(test_target_without_catalog),
 		cmocka_unit_test(test_all_violations_are_reported),
 		cmocka_unit_test(test_every_node_tag_is_treated),

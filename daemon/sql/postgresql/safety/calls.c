@@ -63,7 +63,7 @@ static void judge_type_named(struct walk *walk, struct qualified_name name, int 
 		judge_type(walk, type->id, name.name, location);
 }
 
-static const struct catalog_type *type_written(const struct walk *walk, const TypeName *type)
+const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type)
 {
 	struct qualified_name name = qualified_name(type->names);
 	return str_present(name.name) ? catalog_type_named(walk->known.catalog, name.schema, name.name)
@@ -76,7 +76,7 @@ void walk_type(struct walk *walk, const TypeName *type)
 		return;
 	walk_list(walk, type->typmods);
 	add_bytes(walk, qualified_name(type->names).name, bomb_type_bytes(type), type->location);
-	const struct catalog_type *written = type_written(walk, type);
+	const struct catalog_type *written = safety_type_written(walk, type);
 	if (!written && !walk->known.complete)
 		doubt_name(walk, "type", qualified_name(type->names));
 	if (!written)
@@ -302,17 +302,6 @@ static bool has_field(const struct walk *walk, const Node *value, str_t name)
 	return false;
 }
 
-/* Whether the value surely has no fields: what is selected from it calls a function. */
-static bool has_no_fields(const struct walk *walk, const Node *value)
-{
-	const struct catalog_type *type = catalog_type(walk->known.catalog, safety_type_of(walk, value));
-	if (!type && IsA(value, TypeCast)) {
-		const TypeName *written = ((const TypeCast *)value)->typeName;
-		type = type_written(walk, written);
-	}
-	return IsA(value, A_Const) || (type && type->kind != 'c' && type->kind != 'd' && type->kind != 'p');
-}
-
 void walk_indirection(struct walk *walk, const A_Indirection *node)
 {
 	walk_node(walk, node->arg);
@@ -327,7 +316,7 @@ void walk_indirection(struct walk *walk, const A_Indirection *node)
 		str_t name = str_from(NODE_STRING(part));
 		bool first = foreach_current_index(cell) == 0;
 		if (!first || !has_field(walk, node->arg, name))
-			judge_attribute(walk, name, first && has_no_fields(walk, node->arg),
+			judge_attribute(walk, name, surely_no_field(walk, node, foreach_current_index(cell)),
 					location_of(node->arg));
 	}
 }
@@ -336,7 +325,8 @@ void judge_suspected_calls(struct walk *walk)
 {
 	const struct resolution *resolution = walk->resolution;
 	for (size_t i = 0; resolution && i < resolution->suspected_calls_count; i++)
-		judge_attribute(walk, resolution->suspected_calls[i].name, false,
+		judge_attribute(walk, resolution->suspected_calls[i].name,
+				resolution->suspected_calls[i].certain,
 				resolution->suspected_calls[i].location);
 	if (resolution && str_present(resolution->missing))
 		violations_doubt(walk->list, STR_FMT " is not known: " STR_FMT, STR_ARG(resolution->missing),

@@ -5,6 +5,7 @@
  * - safety.c: statements, and which node is judged by whom
  * - query.c: SELECT, FROM, WITH, locks
  * - calls.c: functions, conversions and what may be one without looking like it
+ * - fields.c: which values surely lack a field
  * - operators.c: operators
  * - compare.c: comparisons that sorting, grouping and set operations make
  * - views.c: definitions of views
@@ -102,6 +103,14 @@ void judge_conversions(struct walk *walk);
 void doubt_name(struct walk *walk, const char *what, struct qualified_name name);
 /* TYPE_UNSURE where nothing tells. */
 type_id safety_type_of(const struct walk *walk, const Node *node);
+
+/* The type of that name, or NULL. */
+const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type);
+
+/* fields.c */
+/* Whether the name at that step of `(value).name` surely is no field there, so that it is a call. Not asked
+ * where the catalog is complete: false. */
+bool surely_no_field(const struct walk *walk, const A_Indirection *node, int step);
 
 /* operators.c */
 void walk_operator(struct walk *walk, const A_Expr *expr);
