@@ -183,6 +183,8 @@ str_t mysql_canon_body(struct mysql_canon *canon, const struct mysql_node *body,
 
 str_t mysql_canon_query(struct mysql_canon *canon, const struct mysql_node *query, bool top)
 {
+	while (query->first->kind == MYSQL_QUERY && !query->first->next) /* in brackets: itself */
+		query = query->first;
 	struct mysql_texts texts = { 0 };
 	const struct mysql_node *with = mysql_child(query, MYSQL_WITH);
 	const struct mysql_node *body = with ? with->next : query->first;
@@ -229,13 +231,54 @@ static void find_places(struct mysql_canon *canon, const struct mysql_node *sele
 	}
 }
 
-/* Place of what a key sorts by among the outputs, from 0; −1: not among them. */
+static const struct mysql_node *body_of(const struct mysql_node *query)
+{
+	const struct mysql_node *with = mysql_child(query, MYSQL_WITH);
+	return with ? with->next : query->first;
+}
+
+/* The one that names the outputs, or NULL. */
+static const struct mysql_node *first_select(const struct mysql_node *query)
+{
+	const struct mysql_node *body = query;
+	while (body && (body->kind == MYSQL_SET || body->kind == MYSQL_ARM || body->kind == MYSQL_QUERY))
+		body = body->kind == MYSQL_QUERY ? body_of(body) : body->first;
+	return body && body->kind == MYSQL_SELECT ? body : NULL;
+}
+
+/* Behind a set operation or brackets a name is that of an output. */
+static const struct mysql_node *item_named(const struct mysql_node *select, const struct mysql_node *key)
+{
+	const struct mysql_node *found = NULL;
+	if (key->kind != MYSQL_COLUMN || str_present(key->qualifier))
+		return NULL;
+	for (const struct mysql_node *item = mysql_child(select, MYSQL_ITEMS)->first; item;
+	     item = item->next) {
+		if (item->kind != MYSQL_ITEM)
+			return NULL;
+		str_t name = str_present(item->alias)		 ? item->alias
+			     : item->first->kind == MYSQL_COLUMN ? item->first->name
+								 : item->name;
+		if (!mysql_same(name, key->name))
+			continue;
+		if (found)
+			return NULL;
+		found = item;
+	}
+	return found;
+}
+
+/* Place of what a key sorts by among the outputs, from 0; −1: not among them. `behind`: the key does not
+ * belong to the SELECT itself. */
 static int key_column(struct mysql_canon *canon, const struct mysql_node *select,
-		      const struct mysql_node *key, const struct places *places)
+		      const struct mysql_node *key, bool behind, const struct places *places)
 {
 	const struct mysql_node *item = key->item ? key->item : key_item(select, key);
-	const int *place = item ? hash_map_get(&places->by_node, address_of(canon, item))
-				: hash_map_get(&places->by_text, mysql_canon_text(canon, key));
+	if (!item && behind)
+		item = item_named(select, key);
+	const int *place = item	    ? hash_map_get(&places->by_node, address_of(canon, item))
+			   : behind ? NULL
+				    : hash_map_get(&places->by_text, mysql_canon_text(canon, key));
 	return place ? *place - 1 : -1;
 }
 
@@ -244,20 +287,35 @@ static bool is_limited(const struct mysql_node *query)
 	return mysql_child(query, MYSQL_LIMIT) || mysql_child(query, MYSQL_EXAMINED);
 }
 
+/* The query whose ORDER BY, if it has one, orders the result: brackets keep an order, and so does a LIMIT
+ * behind them. */
+static const struct mysql_node *find_order(const struct mysql_node *query, struct sql_analysis *analysis)
+{
+	analysis->limited = is_limited(query);
+	while (!mysql_child(query, MYSQL_ORDER) && body_of(query)->kind == MYSQL_QUERY) {
+		query = body_of(query);
+		analysis->limited |= is_limited(query);
+	}
+	analysis->ordered = mysql_child(query, MYSQL_ORDER) != NULL;
+	return query;
+}
+
 static void describe_order(struct mysql_canon *canon, const struct mysql_node *query,
 			   struct sql_analysis *analysis)
 {
 	const struct mysql_node *order = mysql_child(query, MYSQL_ORDER);
-	const struct mysql_node *select = mysql_child(query, MYSQL_SELECT);
+	const struct mysql_node *select = first_select(query);
+	bool behind = select != body_of(query);
 	size_t capacity = 0;
 	struct places places;
+	if (!order)
+		return;
 	find_places(canon, select, &places);
-	analysis->ordered = order != NULL;
-	analysis->limited = is_limited(query);
-	for (const struct mysql_node *key = order ? order->first : NULL; key; key = key->next)
+	for (const struct mysql_node *key = order->first; key; key = key->next)
 		ARENA_PUSH(canon->arena, analysis->order_keys, analysis->order_keys_count, capacity,
 			   (struct sql_order_key){
-				   .column = select ? key_column(canon, select, key->first, &places) : -1,
+				   .column = select ? key_column(canon, select, key->first, behind, &places)
+						    : -1,
 				   .descending = key->flag,
 				   .nulls_first = !key->flag });
 }
@@ -355,10 +413,10 @@ void mysql_canonical_build(const struct mysql_node *root, struct arena *arena, s
 	str_t text = query ? mysql_canon_query(&canon, root, true) : STR("");
 	if (query && !canon.failed) {
 		describe_clauses(&canon, root, analysis);
-		describe_order(&canon, root, analysis);
+		describe_order(&canon, find_order(root, analysis), analysis);
+	} else if (query) {
+		(void)find_order(root, analysis);
 	}
 	analysis->canonical = query && !canon.failed ? text : token_text(arena, analysis->text, false);
 	analysis->shape = shape_of(root, arena, analysis->text);
-	analysis->ordered = query && mysql_child(root, MYSQL_ORDER);
-	analysis->limited = query && is_limited(root);
 }

@@ -273,6 +273,8 @@ static void test_canonical(void **state)
 	} cases[] = {
 		{ true, "SELECT id FROM users", "select  `id` from /* all */ users -- x" },
 		{ true, "SELECT id FROM users", "SELECT u.ID AS x FROM users u" },
+		{ true, "SELECT id FROM users ORDER BY id", "((SELECT id FROM users ORDER BY id))" },
+		{ false, "SELECT id FROM users ORDER BY id", "((SELECT id FROM users ORDER BY id DESC))" },
 		{ true, "SELECT id FROM users WHERE id = 1 AND name = 'x'",
 		  "SELECT id FROM users WHERE \"x\" = name && 1 = id" },
 		{ true, "SELECT id FROM users WHERE id > 1", "SELECT id FROM users WHERE 1 < id" },
@@ -360,6 +362,44 @@ static void test_clauses_and_order(void **state)
 	assert_true(!analysis.order_keys[1].descending && analysis.order_keys[1].nulls_first);
 	assert_int_equal(analysis.order_keys[2].column, -1);
 	arena_free(arena);
+}
+
+static void test_order_in_brackets(void **state)
+{
+	static const struct {
+		const char *sql;
+		bool ordered, limited;
+		int column;
+	} cases[] = {
+		{ "(SELECT id, name FROM users ORDER BY name)", true, false, 1 },
+		{ "((SELECT id, name FROM users ORDER BY name))", true, false, 1 },
+		{ "(SELECT id, name FROM users ORDER BY name);", true, false, 1 },
+		{ "(SELECT id, name FROM users ORDER BY name LIMIT 19)", true, true, 1 },
+		{ "(SELECT id, name FROM users ORDER BY city) LIMIT 19", true, true, -1 },
+		{ "(SELECT id, name FROM users) ORDER BY name LIMIT 19", true, true, 1 },
+		{ "(SELECT id, name AS n FROM users) ORDER BY 2", true, false, 1 },
+		{ "(SELECT id AS a, name AS a FROM users) ORDER BY a", true, false, -1 },
+		{ "WITH x AS (SELECT id FROM users) (SELECT id FROM x ORDER BY id)", true, false, 0 },
+		{ "(SELECT id FROM users) UNION ALL (SELECT id FROM orders) ORDER BY id LIMIT 3", true, true,
+		  0 },
+		{ "(SELECT id FROM users UNION SELECT id FROM orders ORDER BY 1)", true, false, 0 },
+		{ "SELECT id FROM users UNION SELECT user_id FROM orders ORDER BY user_id", true, false, -1 },
+		{ "(SELECT id FROM users LIMIT 1)", false, true, -1 },
+		{ "(SELECT id FROM users) UNION ALL (SELECT id FROM orders) LIMIT 2", false, true, -1 },
+		{ "(SELECT id FROM users ORDER BY id LIMIT 1) UNION ALL (SELECT 2)", false, false, -1 },
+		{ "SELECT id FROM (SELECT id FROM users ORDER BY id LIMIT 1) AS x", false, false, -1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct arena *arena = arena_new();
+		struct sql_analysis analysis = analyse(str_from(cases[i].sql), true, arena);
+		bool good = analysis.valid && analysis.ordered == cases[i].ordered &&
+			    analysis.limited == cases[i].limited &&
+			    analysis.order_keys_count == cases[i].ordered;
+		if (!good || (cases[i].ordered && analysis.order_keys[0].column != cases[i].column))
+			fail_msg("%s", cases[i].sql);
+		arena_free(arena);
+	}
 }
 
 static void test_shapes(void **state)
@@ -474,11 +514,12 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reports),		 cmocka_unit_test(test_without_catalog),
-		cmocka_unit_test(test_required_columns), cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_canonical),	 cmocka_unit_test(test_clauses_and_order),
-		cmocka_unit_test(test_shapes),		 cmocka_unit_test(test_redaction),
-		cmocka_unit_test(test_bounds),		 cmocka_unit_test(test_many_tables),
+		cmocka_unit_test(test_reports),		  cmocka_unit_test(test_without_catalog),
+		cmocka_unit_test(test_required_columns),  cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_canonical),	  cmocka_unit_test(test_clauses_and_order),
+		cmocka_unit_test(test_order_in_brackets), cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_redaction),	  cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_many_tables),
 	};
 	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
 }
