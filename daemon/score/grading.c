@@ -67,6 +67,8 @@ enum rejection grading_text_rejection(str_t text)
 		const char *words; /* at the beginning of a word */
 		enum rejection rejection;
 	} clues[] = {
+		{ "invalid input syntax", REJECTION_SCHEMA },
+		{ "permission denied", REJECTION_SAFETY },
 		{ "syntax", REJECTION_SYNTAX },
 		{ "parse", REJECTION_SYNTAX },
 		{ "parsing", REJECTION_SYNTAX },

@@ -30,16 +30,31 @@ static void trim(str_t sql, size_t *start, size_t *end)
 
 /* ---- what is provably no statement ---- */
 
-/* Behind what a statement may have in front of its first word on a line: blanks, brackets, and the byte order
- * mark, which SQLite reads as space wherever it stands. */
+/* Length of a character that is a blank to the eye and none in ASCII, or 0: the byte order mark, which SQLite
+ * reads as space wherever it stands, and spaces that whoever cleans a text up would make plain ones. */
+static size_t wide_blank(str_t sql, size_t at, size_t end)
+{
+	static const char *const blanks[] = {
+		"\xEF\xBB\xBF", "\xC2\xA0",	"\xC2\x85",	"\xE3\x80\x80",
+		"\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F"
+	};
+	for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++)
+		if (end - at >= strlen(blanks[i]) && memcmp(sql.ptr + at, blanks[i], strlen(blanks[i])) == 0)
+			return strlen(blanks[i]);
+	bool narrow = end - at >= 3 && memcmp(sql.ptr + at, "\xE2\x80", 2) == 0 &&
+		      (unsigned char)sql.ptr[at + 2] <= 0x8B;
+	return narrow ? 3 : 0;
+}
+
+/* Behind what a statement may have in front of its first word on a line: blanks and brackets. */
 static size_t skip_opening(str_t sql, size_t at, size_t end)
 {
-	static const char mark[] = "\xEF\xBB\xBF";
 	for (;;) {
-		if (at < end && (sql.ptr[at] == '(' || (space(sql.ptr[at]) && !ends_line(sql.ptr[at]))))
+		size_t wide = at < end ? wide_blank(sql, at, end) : 0;
+		if (wide)
+			at += wide;
+		else if (at < end && (sql.ptr[at] == '(' || (space(sql.ptr[at]) && !ends_line(sql.ptr[at]))))
 			at++;
-		else if (end - at >= 3 && memcmp(sql.ptr + at, mark, 3) == 0)
-			at += 3;
 		else
 			return at;
 	}

@@ -80,7 +80,8 @@ static void see_statement(struct seen *seen, struct scan_token token)
 		return;
 	bool writing = begins == STATEMENT_WORD_OTHER &&
 		       (after_semicolon ||
-			((begins_line(seen, token) || scan_is_char(seen->text, seen->before[0], '(')) &&
+			((begins_line(seen, token) || scan_is_char(seen->text, seen->before[0], '(') ||
+			  scan_is_char(seen->text, seen->before[0], ')')) &&
 			 writes_at(seen, token)));
 	if (after_semicolon && seen->tokens > 0)
 		violations_add(seen->violations, VIOLATION_MULTIPLE_STATEMENTS, (int64_t)token.offset,

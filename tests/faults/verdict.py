@@ -85,7 +85,9 @@ def evaluation_is_right(data):
     if any(terms[name] is None for name in weights):
         return False
     score = sum(weight * terms[name] for name, weight in weights.items()) / sum(weights.values())
-    passed = evaluation["score"] >= PASSED_FROM and data["safety"]["verdict"] != "UNSAFE"
+    # where a result was asked for and could not be had, only a judge stands in for it
+    measured = "result" in weights or "judge" in weights or result is None or result["status"] == "UNSAFE"
+    passed = evaluation["score"] >= PASSED_FROM and data["safety"]["verdict"] != "UNSAFE" and measured
     return abs(evaluation["score"] - score) < 1e-9 and evaluation["passed"] == passed
 
 

@@ -387,6 +387,22 @@ def test_score_leaves_out_what_of_a_catalog_it_cannot_read(tmp_path):
     assert json.loads(done.stdout)["confidence"]["technical"]["score"] == 100
 
 
+def test_the_catalog_of_another_dialect_makes_no_names_unknown(tmp_path):
+    catalog = tmp_path / "catalog.sql"
+    catalog.write_text("CREATE TABLE public.customers (id integer);\n")
+    events_of = [{"sql": "SELECT count(*) FROM customers", "dialect": dialect} for dialect in ("SQLITE", "MYSQL")]
+    done = assayd("score", "--catalog", str(catalog), stdin="".join(json.dumps(event) + "\n" for event in events_of))
+    assert [json.loads(line)["confidence"]["technical"]["score"] for line in done.stdout.splitlines()] == [100, 100]
+
+
+@pytest.mark.parametrize("dialect", ["POSTGRESQL", "SQLITE", "MYSQL"])
+def test_rejections_have_the_same_cause_in_every_dialect(dialect):
+    for sql, category in {"DELETE FROM t": "safety", "SELEC a FROM t": "syntax", "SELECT 1; DROP TABLE t": "syntax"}.items():
+        event = {"sql": sql, "dialect": dialect, "ground_truth": {"should_pass": False}}
+        record = json.loads(assayd("score", stdin=json.dumps(event) + "\n").stdout)
+        assert record["grading"]["validation"]["category"] == category, sql
+
+
 def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_target, config_file):
     config = config_file({"targets": (shop_target,), "judge": judge.settings()})
     truth = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}

@@ -184,6 +184,12 @@ static bool repair(struct sqlite_analysis *state, const struct sqlite_result *re
 			report(state, result);
 		return sqlite_tokens_mask_column(state->masked, state->text.len, result->name);
 	case SQLITE_PROBLEM_FUNCTION:
+		/* a program can bring functions of its own along, which only a target's catalog can rule out
+		 */
+		if (!state->request->catalog)
+			violations_doubt(&state->violations, "function " STR_FMT " is none of the library's",
+					 STR_ARG(result->name));
+		__attribute__((fallthrough));
 	case SQLITE_PROBLEM_CALL:
 		report(state, result);
 		/* The library's functions are all there are: what it does not have does nothing. */
@@ -477,6 +483,10 @@ void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
 {
 	struct sqlite_analysis state;
 	struct fence_result part = { request->sql, 0, false };
+	struct sql_request own = *request;
+	if (own.catalog && catalog_dialect(own.catalog) != SQL_SQLITE)
+		own.catalog = NULL; /* another dialect's says nothing that the library could read */
+	request = &own;
 	begin(request, &part, arena, &state);
 	analyse_part(&state, ret_analysis);
 	struct fence_result unwrapped = { 0 };

@@ -196,7 +196,7 @@ static void check_comments(str_t sql, struct violations *violations)
 }
 
 /* A word behind a semicolon may begin another statement; false: something stands there. */
-static bool check_statements(str_t sql, struct violations *violations)
+static bool check_statements(str_t sql, bool parses, struct violations *violations)
 {
 	bool ended = false, alone = true;
 	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
@@ -204,6 +204,8 @@ static bool check_statements(str_t sql, struct violations *violations)
 			ended = true;
 		} else if (ended) {
 			ended = alone = false;
+			if (!parses)
+				continue;
 			if (begins(sql, token) == STATEMENT_WORD_NONE) {
 				violations_doubt(violations, "what follows the semicolon is no statement");
 				continue;
@@ -214,6 +216,15 @@ static bool check_statements(str_t sql, struct violations *violations)
 		}
 	}
 	return alone;
+}
+
+/* Whether what follows a dollar can swallow more than the name of a parameter: a part in brackets does. */
+static bool hides(str_t sql, size_t at)
+{
+	size_t start = at;
+	while (at < sql.len && (isalnum((unsigned char)sql.ptr[at]) || sql.ptr[at] == '_'))
+		at++;
+	return at == start || (at < sql.len && (sql.ptr[at] == '(' || sql.ptr[at] == ':'));
 }
 
 bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
@@ -230,7 +241,7 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 				       STR_ARG(token_name(sql, token)));
 		if (is_name(token) && scan_is_char(sql, after(sql, token), '('))
 			check_call(sql, token, violations);
-		if (scan_is_char(sql, token, '$'))
+		if (scan_is_char(sql, token, '$') && hides(sql, token.offset + 1))
 			violations_add(violations, VIOLATION_UNANALYSABLE, (int64_t)token.offset,
 				       "a token that cannot be read");
 		whole &= token.kind != SCAN_BROKEN;
@@ -240,7 +251,7 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 	check_comments(sql, violations);
 	if (!whole)
 		violations_doubt(violations, "a literal or comment that never ends");
-	return check_statements(sql, violations) && whole;
+	return check_statements(sql, parses, violations) && whole;
 }
 
 static bool is_not_a_read(const struct sql_violation *violation)

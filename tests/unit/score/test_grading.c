@@ -108,6 +108,8 @@ static void category_of_a_text(void **state)
 		{ "relation \"ordrs\" does not exist", REJECTION_SCHEMA },
 		{ "column total not found in table orders", REJECTION_SCHEMA },
 		{ "no such column: sparse", REJECTION_SCHEMA },
+		{ "invalid input syntax for type integer: \"abc\"", REJECTION_SCHEMA },
+		{ "permission denied for table t", REJECTION_SAFETY },
 		{ "", REJECTION_SCHEMA },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)

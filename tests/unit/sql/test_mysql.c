@@ -150,6 +150,8 @@ static const struct {
 	{ "SELECT 'x\\' OR name = ' OR 1'", "syntax_error@28" },
 	{ "SELECT 'it\\'s'", "" },
 	{ "SELECT 'it\\'s', 'don\\'t'", "syntax_error@7" },
+	{ "WITH x AS (SELECT 1 AS n) DELETE FROM users WHERE id IN (SELECT n FROM x)",
+	  "syntax_error@26 | not_a_read@26" },
 	{ "SELECT SLEEP(5) FORM users", "syntax_error@21 | time_based@7" },
 	{ "SELECT 1 FORM users INTO OUTFILE '/x'", "syntax_error@14 | file_access@25" },
 	{ "SELEC 1; RENAME TABLE a TO b", "syntax_error@0 | multiple_statements@9 not_a_read@9" },

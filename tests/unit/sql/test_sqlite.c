@@ -299,7 +299,9 @@ static void test_no_catalog(void **state)
 	} cases[] = {
 		{ "SELECT a.x, y FROM a JOIN b ON a.i = b.i LIMIT 1", false, SQL_SAFE },
 		{ "SELECT a.x, y FROM a JOIN b ON a.i = b.i LIMIT 1", true, SQL_UNKNOWN },
-		{ "SELECT my_function(x) FROM a LIMIT 1", false, SQL_SAFE },
+		{ "SELECT my_function(x) FROM a LIMIT 1", false, SQL_UNKNOWN },
+		{ "SELECT lower(x), $1, $a, ?1, :a FROM a LIMIT 1", false, SQL_SAFE },
+		{ "SELECT $a::b(x) FROM a LIMIT 1", false, SQL_UNSAFE },
 		{ "SELECT writefile(x, y) FROM a LIMIT 1", false, SQL_UNSAFE },
 		{ "SELECT my_function(x) FROM a LIMIT 1", true, SQL_UNKNOWN },
 		{ "DELETE FROM a", true, SQL_UNSAFE },

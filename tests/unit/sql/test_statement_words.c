@@ -111,6 +111,8 @@ static const char *const places[] = {
 	"@;\f%",
 	"@;\n\v%",
 	"@;\n\xEF\xBB\xBF%",
+	"@;\n\xC2\xA0%",
+	"@;\nSo \xE2\x80\x8Bit is.\n\xE2\x80\x8B \xE3\x80\x80%",
 	"@;\n \n \n%",
 	"@;\n%;\nI hope this helps",
 	"@;\nThis is it.\n%",
