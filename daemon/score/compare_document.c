@@ -284,12 +284,14 @@ static bool read_whole(struct compare_reading *reading, str_t text, bool texts,
 {
 	struct parser parser = { text.ptr, text.ptr + text.len, reading, reading->arena, 0, texts };
 	size_t exact_len = reading->exact.len, numbers_count = reading->numbers_count;
+	size_t spans_count = reading->spans_count;
 	bool read = parse(&parser);
 	skip_space(&parser);
 	if (read && parser.at == parser.end)
 		return true;
 	reading->exact.len = exact_len;
 	reading->numbers_count = numbers_count;
+	reading->spans_count = spans_count;
 	return false;
 }
 

@@ -84,7 +84,7 @@ static void judge_lines(const char *name, enum sql_dialect dialect, unsigned *co
 		if (len == 0)
 			continue;
 		(*count)++;
-		*refused += judge((str_t){ line, len }, dialect, true) != SQL_SAFE;
+		*refused += judge((str_t){ line, len }, dialect, true) == SQL_UNSAFE;
 	}
 }
 
