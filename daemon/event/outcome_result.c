@@ -1,4 +1,5 @@
 #include "event/outcome.h"
+#include "event/truths.h"
 
 static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
 {
@@ -75,6 +76,26 @@ static void flag_result(struct outcome *outcome, const struct validation_result 
 				str_present(result->message) ? result->message.ptr : err_text(result->error));
 }
 
+/* Truths that do not run beside others that do; a query that could not be compared with any is told as such.
+ */
+static void tell_broken(struct outcome *outcome, const struct validation_result *result)
+{
+	struct event *event = outcome->event;
+	const struct event_analysis *analysis = &event->analysis;
+	for (size_t i = 0; !is_missing(result) && i < result->broken_count; i++) {
+		const struct validation_broken *broken = &result->broken[i];
+		if (broken->truth_index >= analysis->truths_asked_count)
+			continue; /* a worker's mistake */
+		str_t name = event_truth_name(event, analysis->truths_asked[broken->truth_index]);
+		str_t message = outcome_server_message(outcome, broken->message);
+		message = arena_printf(event->arena,
+				       STR_FMT " does not run, and is left out: " STR_FMT
+					       "; fix the ground truth",
+				       STR_ARG(name), STR_ARG(message));
+		event_add_error(event, "result_validation", broken->error, message.ptr);
+	}
+}
+
 void outcome_result(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
@@ -92,6 +113,7 @@ void outcome_result(struct outcome *outcome)
 	if (may_be_right(event, result))
 		settled.conclusive = false;
 	flag_result(outcome, result);
+	tell_broken(outcome, result);
 	outcome->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(event->arena, struct record_result_validation);
 	*record = (struct record_result_validation){

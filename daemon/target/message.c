@@ -9,12 +9,13 @@
 #define LENGTH_BYTES 4u
 #define ABSENT	     UINT32_MAX
 
-/* Least bytes that a truth, a sort key, a text and a column take: an announced count above what is left is a
- * lie. */
+/* Least bytes that a truth, a sort key, a text, a column and a broken truth take: an announced count above
+ * what is left is a lie. */
 #define TRUTH_MIN_BYTES	 22u
 #define KEY_BYTES	 6u
 #define TEXT_MIN_BYTES	 4u
 #define COLUMN_MIN_BYTES 8u
+#define BROKEN_MIN_BYTES 12u
 
 /* --- writing --- */
 
@@ -196,6 +197,16 @@ static void put_explanation(struct buf *out, const struct compare_explanation *e
 	put_bool(out, explanation->shortened);
 }
 
+static void put_broken(struct buf *out, const struct validation_result *result)
+{
+	buf_append_u32(out, (uint32_t)result->broken_count);
+	for (size_t i = 0; i < result->broken_count; i++) {
+		buf_append_u32(out, (uint32_t)result->broken[i].truth_index);
+		buf_append_u32(out, (uint32_t)result->broken[i].error);
+		put_text(out, result->broken[i].message);
+	}
+}
+
 err_t message_put_validated(struct buf *out, const struct validation_result *result)
 {
 	size_t start = frame_begin(out, MESSAGE_VALIDATED);
@@ -218,6 +229,7 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_explanation(out, result->explanation);
 	put_execution(out, &result->generated);
 	put_execution(out, &result->truth);
+	put_broken(out, result);
 	return frame_end(out, start);
 }
 
@@ -499,6 +511,18 @@ static struct compare_explanation *get_explanation(struct reader *reader)
 	return explanation;
 }
 
+static const struct validation_broken *get_broken(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_count(reader, BROKEN_MIN_BYTES);
+	struct validation_broken *broken = ARENA_ARRAY(reader->arena, struct validation_broken, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++) {
+		broken[i].truth_index = get_u32(reader);
+		broken[i].error = (err_t)get_below(reader, ERR_COUNT_);
+		broken[i].message = get_text(reader);
+	}
+	return broken;
+}
+
 err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)
 {
 	struct reader reader = reader_init(payload, arena);
@@ -522,6 +546,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.explanation = get_explanation(&reader);
 	result.generated = get_execution(&reader);
 	result.truth = get_execution(&reader);
+	result.broken = get_broken(&reader, &result.broken_count);
 	/* written so that a NaN is out of range too */
 	bool in_range = result.score >= 0 && result.score <= 1 && result.content_match_rate >= 0 &&
 			result.content_match_rate <= 1;

@@ -83,6 +83,13 @@ struct validation_execution {
 	int32_t code;	  /* of an error, as SQLite and MariaDB number theirs; 0: none */
 };
 
+/* A truth that could not be run. */
+struct validation_broken {
+	size_t truth_index;
+	err_t error;   /* GROUND_TRUTH_FAILED; TARGET_DENIED: our role may not */
+	str_t message; /* for a person */
+};
+
 struct validation_result {
 	enum validation_status status;
 	err_t error;   /* ERR_OK unless flagged (GROUND_TRUTH_FAILED, UNAVAILABLE) */
@@ -106,6 +113,8 @@ struct validation_result {
 						    were compared */
 	struct validation_execution generated;
 	struct validation_execution truth;
+	const struct validation_broken *broken; /* those found until the outcome was certain */
+	size_t broken_count;
 };
 
 /* One validation. The caller owns it and its arena until `done` is called, exactly once, from the supervisor

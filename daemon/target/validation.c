@@ -26,6 +26,8 @@ struct validation {
 	bool nondeterministic; /* one of them is */
 	bool undecided;	       /* one of them may fit better than could be seen */
 	struct validation_result result;
+	struct validation_broken *broken; /* one a truth at most */
+	size_t broken_count;
 };
 
 void session_close(const struct engine *engine, void **session)
@@ -202,12 +204,26 @@ static void take_failure(struct validation *validation, size_t index, const stru
 	};
 }
 
-/* A truth that our role may not run may be right: nobody who wrote it is at fault, and whoever matches no
- * other is not proven wrong. It is told rather than that another one is broken. */
+static void note_broken(struct validation *validation, size_t index, const struct query_run *truth)
+{
+	for (size_t i = 0; i < validation->broken_count; i++)
+		if (validation->broken[i].truth_index == index)
+			return;
+	validation->broken[validation->broken_count++] = (struct validation_broken){
+		.truth_index = index,
+		.error = truth->denied ? ERR_TARGET_DENIED : ERR_GROUND_TRUTH_FAILED,
+		.message = arena_str(validation->arena, truth->message),
+	};
+}
+
+/* What a truth would have returned that does not run may be what the query returns: whoever matches no other
+ * is not proven wrong. Of one that our role may not run nobody who wrote it is at fault: it is told rather
+ * than that another one is broken. */
 static void take_broken_truth(struct validation *validation, size_t index, const struct query_run *truth)
 {
 	struct validation_result *result = &validation->result;
-	validation->undecided |= truth->denied;
+	validation->undecided = true;
+	note_broken(validation, index, truth);
 	if (validation->compared || result->error == ERR_TARGET_DENIED)
 		return;
 	result->status = truth->denied ? VALIDATION_UNAVAILABLE : VALIDATION_GROUND_TRUTH_FAILED;
@@ -462,8 +478,16 @@ static struct tie_query query_with_rank(const struct validation *validation,
 	return (struct tie_query){ text, 1, key, 1 };
 }
 
+/* Whether rows that tie with the truth's may be beyond what was fetched of the whole, and nothing in the
+ * output tells them: any of them would be as good. */
+static bool tie_beyond_seen(const struct validation_truth *asked, const struct result_set *keyed,
+			    enum compare_fit fit)
+{
+	return asked->shown.added > 0 && keyed->truncated && fit != COMPARE_FITS;
+}
+
 /* Judges anew by what the truth was cut from. Without a limit that is known, the cut is still in it. */
-static void judge_by_whole(const struct validation *validation, const struct validation_truth *asked,
+static void judge_by_whole(struct validation *validation, const struct validation_truth *asked,
 			   const struct tie_query *query, const struct result_set *truth,
 			   const struct result_set *keyed, struct arena *arena,
 			   struct compare_verdict *verdict)
@@ -478,6 +502,7 @@ static void judge_by_whole(const struct validation *validation, const struct val
 	struct compare_part part;
 	str_t missing;
 	enum compare_fit fit = compare_whole_fit(truth, &options, &whole, arena);
+	validation->undecided |= tie_beyond_seen(asked, keyed, fit);
 	if (fit == COMPARE_FITS_NOT)
 		return;
 	struct compare_verdict again = { 0 };
@@ -490,10 +515,9 @@ static void judge_by_whole(const struct validation *validation, const struct val
 }
 
 /* The truth runs once more with what tells its ties and without its cut. Nothing changes when that fails. */
-static err_t compare_with_whole(const struct validation *validation, size_t index,
-				const struct tie_query *query, const struct result_set *truth,
-				struct arena *arena, struct compare_verdict *verdict,
-				struct err_detail *detail)
+static err_t compare_with_whole(struct validation *validation, size_t index, const struct tie_query *query,
+				const struct result_set *truth, struct arena *arena,
+				struct compare_verdict *verdict, struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
 	struct query_run run;
@@ -507,7 +531,7 @@ static err_t compare_with_whole(const struct validation *validation, size_t inde
 
 /* Lets the database say which rows tie where that could change the verdict. Ties of keys that are not written
  * alike, which it did not confirm, are doubtful. */
-static err_t settle_ties(const struct validation *validation, size_t index, const struct result_set *truth,
+static err_t settle_ties(struct validation *validation, size_t index, const struct result_set *truth,
 			 struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
 {
 	const struct validation_truth *asked = &validation->request->truths[index];
@@ -745,6 +769,7 @@ static err_t run_all(struct validation *validation, struct err_detail *detail)
 static err_t run_once(struct validation *validation, struct err_detail *detail)
 {
 	validation->compared = validation->undecided = validation->nondeterministic = false;
+	validation->broken_count = 0;
 	validation->result = (struct validation_result){
 		.status = VALIDATION_GROUND_TRUTH_FAILED,
 		.error = ERR_GROUND_TRUTH_FAILED,
@@ -756,6 +781,8 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 	if (!err)
 		err = run_all(validation, detail);
 	forget_generated(validation);
+	validation->result.broken = validation->broken;
+	validation->result.broken_count = validation->broken_count;
 	if (*validation->session)
 		validation->engine->end(*validation->session);
 	if (*validation->session && !validation->engine->usable(*validation->session))
@@ -780,6 +807,7 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 		.cache = cache,
 		.request = request,
 		.arena = arena,
+		.broken = ARENA_ARRAY(arena, struct validation_broken, request->truths_count),
 	};
 	struct err_detail detail = { "" };
 	struct tries tries;

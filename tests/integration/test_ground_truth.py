@@ -315,3 +315,37 @@ def test_a_truth_runs_only_when_it_is_a_read(shop, truth):
     assert right["label"]["correct"]
     wrong = shop({"ground_truth": {"sql": truth, "alternatives": ["SELECT id, name FROM items WHERE id = 1"]}})
     assert wrong["result_validation"]["conclusive"] is False and wrong["label"] is None
+
+
+@pytest.mark.parametrize("truth, place", [
+    ({"sql": "SELECT nosuch FROM items", "alternatives": ["SELECT 1 AS id"]}, "ground_truth.sql"),
+    ({"sql": "SELECT 1 AS id", "alternatives": ["SELECT nosuch FROM items"]}, "ground_truth.alternatives[0]"),
+    ({"sql": "SELECT nosuch FROM items", "results": [table([["1"]], ["id"])]}, "ground_truth.sql")])
+def test_a_truth_that_fails_beside_others_is_told(shop, truth, place):
+    """It may be what the answer was meant to match."""
+    record = shop({"sql": "SELECT id FROM items", "ground_truth": truth})
+    [message] = errors_of(record, "ground_truth_failed")
+    assert message.startswith(place + " does not run") and "no such column: nosuch" in message
+    validation = record["result_validation"]
+    assert (validation["status"], validation["conclusive"], validation["score"]) == ("COMPARED", False, 0.3)
+    assert record["label"] is None
+
+
+def test_who_matches_another_truth_than_the_broken_one_is_right(shop):
+    record = shop({"ground_truth": {"sql": "SELECT nosuch FROM items", "results": [RIGHT]}})
+    assert record["result_validation"]["conclusive"] and record["label"]["correct"]
+    assert len(errors_of(record, "ground_truth_failed")) == 1
+
+
+def test_rows_that_tie_beyond_those_fetched_are_no_verdict(shop):
+    """What the answer returned may be among them, and the sort key is not in the output."""
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT i FROM n "
+    truth = {"sql": many + "ORDER BY i / 500 LIMIT 5"}
+    beyond = shop({"sql": many + "ORDER BY i / 500, i DESC LIMIT 5", "ground_truth": truth})
+    assert beyond["result_validation"]["conclusive"] is False and beyond["label"] is None
+    # ties that were all seen leave no doubt
+    truth = {"sql": many + "ORDER BY i / 50 LIMIT 5"}
+    within = shop({"sql": many + "ORDER BY i / 50, i DESC LIMIT 5", "ground_truth": truth})
+    assert within["result_validation"]["score"] == 1 and within["label"]["correct"]
+    wrong = shop({"sql": many + "ORDER BY i DESC LIMIT 5", "ground_truth": truth})
+    assert wrong["result_validation"]["conclusive"] and not wrong["label"]["correct"]

@@ -145,6 +145,11 @@ static str_t some_names[] = { STR("total"), STR("n") };
 static const str_t some_cells[] = { STR("x"), { NULL, 0 } };
 static struct compare_cells some_rows[] = { { some_cells, 2 }, { some_cells + 1, 1 } };
 
+static const struct validation_broken some_broken[] = {
+	{ 2, ERR_GROUND_TRUTH_FAILED, { "no such table: t", 16 } },
+	{ 63, ERR_TARGET_DENIED, { NULL, 0 } },
+};
+
 static struct compare_explanation some_explanation = { .generated_columns = 3,
 						       .truth_columns = 2,
 						       .paired = &some_pair,
@@ -179,6 +184,8 @@ static struct validation_result some_result(void)
 		.generated = { 12, 3.5, "", 0 },
 		.truth = { 13, 0.25, "42P01", -7 },
 		.explanation = &some_explanation,
+		.broken = some_broken,
+		.broken_count = 2,
 	};
 }
 
@@ -203,6 +210,11 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_string_equal(got.generated.sqlstate, "");
 	assert_string_equal(got.truth.sqlstate, "42P01");
 	assert_int_equal(got.truth.code, -7);
+	assert_int_equal(got.broken_count, 2);
+	assert_true(got.broken[0].truth_index == 2 && got.broken[0].error == ERR_GROUND_TRUTH_FAILED &&
+		    str_equal(got.broken[0].message, some_broken[0].message));
+	assert_true(got.broken[1].truth_index == 63 && got.broken[1].error == ERR_TARGET_DENIED &&
+		    !str_present(got.broken[1].message));
 	const struct compare_explanation *why = got.explanation;
 	assert_true(why->generated_columns == 3 && why->truth_columns == 2 && why->other_order &&
 		    why->shortened);
