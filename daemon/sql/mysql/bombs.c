@@ -26,6 +26,11 @@ double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety
  * parameters take part: those are bounded by what the tables hold. */
 static double largest(struct mysql_safety *safety, const struct mysql_node *node);
 
+double mysql_largest(struct mysql_safety *safety, const struct mysql_node *node)
+{
+	return largest(safety, node);
+}
+
 static double combined(const char *op, double left, double right)
 {
 	switch (op[0]) {
@@ -337,58 +342,16 @@ static bool joins_relation(const struct mysql_node *node, str_t name)
 	return false;
 }
 
-static bool has_subtraction(const struct mysql_node *node)
-{
-	if (node->kind == MYSQL_OPERATION && node->op[0] == '-')
-		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (has_subtraction(child))
-			return true;
-	return false;
-}
-
-/* `column < number` ends what counts up, `column > number` what counts down. */
-static bool comparison_limits(struct mysql_safety *safety, const struct mysql_node *comparison,
-			      const struct mysql_node *items)
-{
-	double left = largest(safety, comparison->first), right = largest(safety, comparison->last);
-	if (left >= BOMB_CALL_ROWS || right >= BOMB_CALL_ROWS || strcmp(comparison->op, "<>") == 0)
-		return false;
-	if (strcmp(comparison->op, "=") == 0 || strcmp(comparison->op, "<=>") == 0)
-		return true;
-	bool upper = (comparison->op[0] == '<') == (right >= 0 || left < 0);
-	return upper || (left < 0 && right < 0) || has_subtraction(items);
-}
-
-/* A part of a condition that holds for finitely many steps. */
-static bool limits_steps(struct mysql_safety *safety, const struct mysql_node *condition,
-			 const struct mysql_node *items)
-{
-	if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0) {
-		for (const struct mysql_node *part = condition->first; part; part = part->next)
-			if (limits_steps(safety, part, items))
-				return true;
-		return false;
-	}
-	if (!mysql_has_column(condition))
-		return false;
-	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
-	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
-		if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
-			return comparison_limits(safety, condition, items);
-	return condition->kind == MYSQL_IN || condition->kind == MYSQL_BETWEEN ||
-	       condition->kind == MYSQL_CALL;
-}
-
 /* Whether an arm that reads its own query comes to an end. */
-static bool arm_ends(struct mysql_safety *safety, const struct mysql_node *arm, str_t name)
+static bool arm_ends(struct mysql_safety *safety, const struct mysql_node *arm, const struct mysql_node *cte)
 {
+	str_t name = cte->name;
 	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
 	if (!select)
 		return false;
 	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
 	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
-	if (where && where->first && limits_steps(safety, where->first, mysql_child(select, MYSQL_ITEMS)))
+	if (where && where->first && mysql_recursion_limited(safety, cte, arm))
 		return true;
 	return from && joins_relation(from, name) && (where || has_condition(from));
 }
@@ -482,7 +445,7 @@ void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
 			continue;
 		const struct mysql_node *from = mysql_child(mysql_child(arm, MYSQL_SELECT), MYSQL_FROM);
 		recursive++;
-		if (!arm_ends(safety, arm, cte->name) || arm_explodes(safety, arm, cte->name) ||
+		if (!arm_ends(safety, arm, cte) || arm_explodes(safety, arm, cte->name) ||
 		    (recursive > 1 && !(from && joins_relation(from, cte->name)))) {
 			bomb(safety, cte, "recursion without a bound");
 			return;

@@ -112,6 +112,12 @@ static int renamed_index(const struct mysql_node *owner, str_t name)
 	return -1;
 }
 
+int mysql_output_index(const struct mysql_node *maker, str_t name)
+{
+	int index = renamed_index(maker, name);
+	return index >= 0 ? index : output_index(mysql_child(maker, MYSQL_QUERY), name);
+}
+
 static void visit_outputs(const struct mysql_node *body, int index,
 			  void (*visit)(const struct mysql_node *value, void *context), void *context)
 {
@@ -154,9 +160,7 @@ void mysql_each_source(const struct mysql_node *column,
 	const struct mysql_node *query = mysql_made_by(column->range);
 	if (!query)
 		return;
-	int index = renamed_index(column->range->maker, column->name);
-	if (index < 0)
-		index = output_index(query, column->name);
+	int index = mysql_output_index(column->range->maker, column->name);
 	if (index >= 0)
 		visit_outputs(query, index, visit, context);
 }

@@ -86,10 +86,18 @@ double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety
 /* recursion.c: WITH queries that read themselves through others have no bound that could be told. */
 void mysql_bombs_with(struct mysql_safety *safety, const struct mysql_node *with);
 
+/* recursion_bounds.c: whether the WHERE of an arm, which has one and reads `cte`, ends the recursion. */
+bool mysql_recursion_limited(struct mysql_safety *safety, const struct mysql_node *cte,
+			     const struct mysql_node *arm);
+/* bombs.c: the largest value that a tree of constants can have; INFINITY: not known, −1: data takes part. */
+double mysql_largest(struct mysql_safety *safety, const struct mysql_node *node);
+
 /* rows.c: the query in the text that a range is made by, or NULL. */
 const struct mysql_node *mysql_made_by(const struct mysql_range *range);
 /* Rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1. */
 double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from);
+/* Index of the output of that name of a WITH query or another one in FROM, or −1. */
+int mysql_output_index(const struct mysql_node *maker, str_t name);
 /* Calls `visit` with each value that a column of such a query can be. */
 void mysql_each_source(const struct mysql_node *column,
 		       void (*visit)(const struct mysql_node *value, void *context), void *context);

@@ -1,0 +1,296 @@
+#include "sql/bomb_limits.h"
+#include "sql/mysql/safety.h"
+#include "sql/steps.h"
+
+#include <math.h>
+#include <strings.h>
+
+/* An arm that reads its own query, and the condition under way. */
+struct bounds {
+	struct mysql_safety *safety;
+	const struct mysql_node *cte;
+	const struct mysql_node *items;
+	const struct mysql_node *column; /* that goes on from row to row */
+	const struct mysql_node *next;	 /* its value in the next row */
+	const struct mysql_node *side;	 /* what is compared … */
+	const struct mysql_node *limit;	 /* … with; NULL: with `far` */
+	double far;
+	bool circles_end; /* UNION, of one column */
+};
+
+static double value_of(const struct bounds *bounds, const struct mysql_node *node, double x);
+
+static double literal_value(const struct mysql_node *node)
+{
+	char *end;
+	if (!node->op || (strcmp(node->op, "number") != 0 && strcmp(node->op, "string") != 0) ||
+	    node->name.len == 0)
+		return NAN;
+	double value = strtod(node->name.ptr, &end);
+	return end == node->name.ptr + node->name.len ? value : NAN;
+}
+
+static double operation_value(const struct bounds *bounds, const struct mysql_node *node, double x)
+{
+	double left = value_of(bounds, node->first, x);
+	if (!node->first->next)
+		return strcmp(node->op, "-") == 0 ? -left : strcmp(node->op, "+") == 0 ? left : NAN;
+	double right = value_of(bounds, node->first->next, x);
+	if (node->first->next->next)
+		return NAN;
+	if (strcmp(node->op, "+") == 0)
+		return left + right;
+	if (strcmp(node->op, "-") == 0)
+		return left - right;
+	if (strcmp(node->op, "*") == 0)
+		return left * right;
+	if (strcmp(node->op, "/") == 0)
+		return left / right;
+	if (strcasecmp(node->op, "div") == 0)
+		return trunc(left / right);
+	if (strcmp(node->op, "%") == 0 || strcasecmp(node->op, "mod") == 0)
+		return fmod(left, right);
+	return NAN;
+}
+
+static double call_value(const struct bounds *bounds, const struct mysql_node *call, double x)
+{
+	if (!call->first || str_present(call->schema))
+		return NAN;
+	double first = value_of(bounds, call->first, x);
+	if (mysql_is(call->name, "date")) /* days, as far as it matters here */
+		return first;
+	if (mysql_is(call->name, "abs"))
+		return fabs(first);
+	if (mysql_is(call->name, "floor"))
+		return floor(first);
+	if (mysql_is(call->name, "ceil") || mysql_is(call->name, "ceiling"))
+		return ceil(first);
+	if (!call->first->next || call->first->next->next)
+		return NAN;
+	double second = value_of(bounds, call->first->next, x);
+	if (mysql_is(call->name, "date_add") || mysql_is(call->name, "adddate"))
+		return first + second;
+	if (mysql_is(call->name, "date_sub") || mysql_is(call->name, "subdate"))
+		return first - second;
+	return mysql_is(call->name, "mod") ? fmod(first, second) : NAN;
+}
+
+/* Intervals count as their number: only where they lead to matters. */
+static double interval_value(const struct mysql_node *interval)
+{
+	const struct mysql_node *number = interval->first;
+	bool negative =
+		number->kind == MYSQL_OPERATION && strcmp(number->op, "-") == 0 && !number->first->next;
+	if (negative)
+		number = number->first;
+	if (number->kind != MYSQL_LITERAL || number->name.len == 0)
+		return NAN;
+	char *end;
+	double value = strtod(number->name.ptr, &end);
+	if (*end && strpbrk(end, "123456789")) /* '0 1:00' */
+		value = value != 0 ? value : NAN;
+	return negative ? -value : value;
+}
+
+/* What the node is where the column is x; NAN: that is not known. */
+static double value_of(const struct bounds *bounds, const struct mysql_node *node, double x)
+{
+	switch (node->kind) {
+	case MYSQL_LITERAL:
+		return literal_value(node);
+	case MYSQL_COLUMN:
+		return bounds->column && node->range == bounds->column->range &&
+				       mysql_same(node->name, bounds->column->name)
+			       ? x
+			       : NAN;
+	case MYSQL_OPERATION:
+		return node->first ? operation_value(bounds, node, x) : NAN;
+	case MYSQL_CALL:
+		return call_value(bounds, node, x);
+	case MYSQL_INTERVAL:
+		return interval_value(node);
+	case MYSQL_CAST:
+		return value_of(bounds, node->first, x);
+	default:
+		return NAN;
+	}
+}
+
+static double next_value(const void *context, double x)
+{
+	const struct bounds *bounds = context;
+	return value_of(bounds, bounds->next, x);
+}
+
+static double held_value(const void *context, double x)
+{
+	const struct bounds *bounds = context;
+	double limit = bounds->limit ? value_of(bounds, bounds->limit, x) : bounds->far;
+	return value_of(bounds, bounds->side, x) - limit;
+}
+
+/* The first column in the tree that the recursion makes, or NULL. */
+static const struct mysql_node *own_column(const struct bounds *bounds, const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_COLUMN)
+		return node->range && node->range->maker == bounds->cte ? node : NULL;
+	const struct mysql_node *found = NULL;
+	for (const struct mysql_node *child = node->has_column ? node->first : NULL; child && !found;
+	     child = child->next)
+		found = own_column(bounds, child);
+	return found;
+}
+
+static const struct mysql_node *nth_item(const struct mysql_node *items, int index)
+{
+	const struct mysql_node *item = items ? items->first : NULL;
+	for (; item && item->kind == MYSQL_ITEM && index > 0; index--)
+		item = item->next;
+	return item && item->kind == MYSQL_ITEM && index == 0 ? item->first : NULL;
+}
+
+/* Follows the column that stands in the tree; false: how it goes on is not known. */
+static bool follow(struct bounds *bounds, const struct mysql_node *node)
+{
+	bounds->column = own_column(bounds, node);
+	bounds->next = bounds->column ? nth_item(bounds->items,
+						 mysql_output_index(bounds->cte, bounds->column->name))
+				      : NULL;
+	return bounds->next && !isnan(value_of(bounds, bounds->next, 1));
+}
+
+static void keep_start(const struct mysql_node *value, void *context)
+{
+	double *start = context;
+	*start = isnan(*start) && value->kind == MYSQL_LITERAL ? literal_value(value) : *start;
+}
+
+/* Where the column begins; if that is not known: where the condition still holds. */
+static double start_of(const struct bounds *bounds, const char *op, double limit)
+{
+	double start = NAN;
+	mysql_each_source(bounds->column, keep_start, &start);
+	if (!isnan(start))
+		return start;
+	if (!isfinite(limit) || fabs(limit) >= STEPS_FAR)
+		return 1000;
+	return op[0] == '<' ? limit - 1 : op[0] == '>' ? limit + 1 : limit;
+}
+
+static const char *mirrored(const char *op)
+{
+	static const char *const pairs[][2] = { { "<", ">" }, { "<=", ">=" }, { ">", "<" }, { ">=", "<=" } };
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+		if (strcmp(op, pairs[i][0]) == 0)
+			return pairs[i][1];
+	return strcmp(op, "<=>") == 0 ? "=" : op;
+}
+
+static bool has_subtraction(const struct mysql_node *node)
+{
+	if (node->kind == MYSQL_OPERATION && node->op[0] == '-')
+		return true;
+	for (const struct mysql_node *child = node->first; child; child = child->next)
+		if (has_subtraction(child))
+			return true;
+	return false;
+}
+
+/* Of columns whose next value is not known: `column < value` ends what counts up, `column > value` what
+ * counts down. */
+static bool may_limit(const struct bounds *bounds, const char *op, const struct mysql_node *side,
+		      const struct mysql_node *limit)
+{
+	bool upper = op[0] == '<' || !mysql_has_column(side);
+	if (strcmp(op, "<>") == 0)
+		return false;
+	return op[0] == '=' || upper || mysql_has_column(limit) || has_subtraction(bounds->items);
+}
+
+/* Whether `side op limit` becomes false. */
+static bool comparison_ends(struct bounds bounds, const char *op, const struct mysql_node *side,
+			    const struct mysql_node *limit)
+{
+	double large = fmax(mysql_largest(bounds.safety, side), mysql_largest(bounds.safety, limit));
+	if (isfinite(large) && large >= BOMB_CALL_ROWS)
+		return false;
+	if (!own_column(&bounds, side)) {
+		const struct mysql_node *swapped = side;
+		side = limit;
+		limit = swapped;
+		op = mirrored(op);
+	}
+	op = strcmp(op, "<=>") == 0 ? "=" : op;
+	if (!follow(&bounds, side) || isnan(value_of(&bounds, side, 1)))
+		return may_limit(&bounds, op, side, limit);
+	double known = value_of(&bounds, limit, 1);
+	bounds.side = side;
+	bounds.limit = isnan(known) ? NULL : limit;
+	bounds.far = op[0] == '<' ? STEPS_FAR : op[0] == '>' ? -STEPS_FAR : NAN;
+	double start = start_of(&bounds, op, bounds.limit && !own_column(&bounds, limit) ? known : NAN);
+	if (!bounds.limit && isnan(bounds.far)) /* `=` or `<>` with what is not known */
+		return op[0] == '=' &&
+		       (bounds.circles_end || fabs(value_of(&bounds, bounds.next, start) - start) > 0);
+	struct steps steps = { next_value, held_value, &bounds, bounds.circles_end };
+	return steps_end(&steps, start, op);
+}
+
+/* column BETWEEN low AND high, or not. */
+static bool between_ends(struct bounds *bounds, const struct mysql_node *between)
+{
+	const struct mysql_node *low = between->first->next;
+	bool above = comparison_ends(*bounds, between->flag ? "<" : ">=", between->first, low);
+	bool below = comparison_ends(*bounds, between->flag ? ">" : "<=", between->first, low->next);
+	return between->flag ? above && below : above || below;
+}
+
+/* A few values end what goes on; all others do so if it comes by one of them. */
+static bool in_ends(struct bounds *bounds, const struct mysql_node *in)
+{
+	const struct mysql_node *row = in->first->next;
+	if (!follow(bounds, in->first) || row->kind != MYSQL_ROW)
+		return true;
+	bool some = false;
+	bool all = true;
+	for (const struct mysql_node *value = row->first; value; value = value->next) {
+		bool ends = comparison_ends(*bounds, in->flag ? "<>" : "=", in->first, value);
+		some = some || ends;
+		all = all && ends;
+	}
+	return in->flag ? some : all;
+}
+
+/* Whether a condition holds for finitely many steps. */
+static bool limits_steps(struct bounds *bounds, const struct mysql_node *condition)
+{
+	bool both = condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0;
+	bool either = condition->kind == MYSQL_OPERATION && strcmp(condition->op, "or") == 0;
+	if (both || either) {
+		for (const struct mysql_node *part = condition->first; part; part = part->next)
+			if (limits_steps(bounds, part) == both)
+				return both;
+		return either;
+	}
+	if (!mysql_has_column(condition))
+		return false;
+	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
+	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
+		if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
+			return comparison_ends(*bounds, condition->op, condition->first, condition->last);
+	if (condition->kind == MYSQL_BETWEEN)
+		return between_ends(bounds, condition);
+	if (condition->kind == MYSQL_IN)
+		return in_ends(bounds, condition);
+	return condition->kind == MYSQL_CALL;
+}
+
+bool mysql_recursion_limited(struct mysql_safety *safety, const struct mysql_node *cte,
+			     const struct mysql_node *arm)
+{
+	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
+	struct bounds bounds = { .safety = safety, .cte = cte, .items = mysql_child(select, MYSQL_ITEMS) };
+	bool distinct = arm->op && strcmp(arm->op, "union") == 0;
+	bounds.circles_end = distinct && bounds.items->first == bounds.items->last;
+	return limits_steps(&bounds, mysql_child(select, MYSQL_WHERE)->first);
+}
