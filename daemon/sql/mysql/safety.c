@@ -278,7 +278,7 @@ static void judge_variable(struct mysql_safety *safety, const struct mysql_node 
 		}
 }
 
-/* A condition that is true (or false) whatever the rows are. */
+/* A condition that is true or false whatever the rows are. */
 static bool constant_condition(const struct mysql_node *node)
 {
 	const struct mysql_node *left = node->first;
@@ -300,6 +300,39 @@ static bool constant_condition(const struct mysql_node *node)
 	return left && left->kind == MYSQL_LITERAL && left->next && left->next->kind == MYSQL_LITERAL;
 }
 
+static bool is_number(const struct mysql_node *node)
+{
+	return node->op && strcmp(node->op, "number") == 0;
+}
+
+/* Whether a constant condition is surely false: it compares numbers, or texts by =, which are unlike. */
+static bool never_true(const struct mysql_node *node)
+{
+	const struct mysql_node *left = node->first;
+	if (node->kind != MYSQL_OPERATION || !left)
+		return false;
+	bool equality = strcmp(node->op, "=") == 0;
+	if (!left->next) /* NOT 1 */
+		return is_number(left) && strtod(left->name.ptr, NULL) != 0;
+	bool texts = left->op && left->next->op && strcmp(left->op, "string") == 0 &&
+		     strcmp(left->next->op, "string") == 0;
+	if (texts) /* blanks at the end, marks on letters, and case may not count */
+		return equality && left->name.len > 0 && left->next->name.len > 0 &&
+		       isalnum((unsigned char)left->name.ptr[0]) &&
+		       isalnum((unsigned char)left->next->name.ptr[0]) &&
+		       tolower((unsigned char)left->name.ptr[0]) !=
+			       tolower((unsigned char)left->next->name.ptr[0]);
+	if (!is_number(left) || !is_number(left->next))
+		return false;
+	double a = strtod(left->name.ptr, NULL), b = strtod(left->next->name.ptr, NULL);
+	bool equal = a >= b && a <= b;
+	if (equality || strcmp(node->op, "<>") == 0)
+		return equal != equality;
+	if (node->op[1] == '=' && equal)
+		return false;
+	return node->op[0] == '<' ? a >= b : a <= b;
+}
+
 /* OR 1 = 1 beside a condition on the rows; AND 1 = 1 in front of a comment that cuts the rest off. */
 static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
 {
@@ -308,7 +341,7 @@ static void judge_condition(struct mysql_safety *safety, const struct mysql_node
 		return;
 	for (const struct mysql_node *part = operation->first; part; part = part->next) {
 		bool defeats = disjunction || (safety->cut_off && !part->next);
-		if (!defeats || !constant_condition(part))
+		if (!defeats || !constant_condition(part) || (disjunction && never_true(part)))
 			continue;
 		violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)part->offset,
 			       disjunction ? "a condition that is always true"

@@ -140,6 +140,23 @@ static bool same_text(str_t sql, struct scan_token a, struct scan_token b)
 	return a.len == b.len && memcmp(sql.ptr + a.offset, sql.ptr + b.offset, a.len) == 0;
 }
 
+/* Whether two literals are surely unlike: numbers by value, texts in any case (a collation may follow). What
+ * an operator goes on behind is not looked into. */
+static bool surely_differ(str_t sql, struct scan_token left, struct scan_token right)
+{
+	struct scan_token next = after(sql, right);
+	if (next.kind != SCAN_END && next.kind != SCAN_WORD && !scan_is_char(sql, next, ')') &&
+	    !scan_is_char(sql, next, ';'))
+		return false;
+	if (left.kind != right.kind)
+		return false;
+	if (left.kind == SCAN_STRING)
+		return left.len != right.len ||
+		       strncasecmp(sql.ptr + left.offset, sql.ptr + right.offset, left.len) != 0;
+	double difference = strtod(sql.ptr + left.offset, NULL) - strtod(sql.ptr + right.offset, NULL);
+	return difference < 0 || difference > 0;
+}
+
 /* OR 1 = 1, OR "a" = "a" */
 static void check_tautology(str_t sql, struct scan_token token, struct violations *violations)
 {
@@ -155,7 +172,7 @@ static void check_tautology(str_t sql, struct scan_token token, struct violation
 	struct scan_token right = after(sql, equals);
 	if (scan_is_char(sql, right, '='))
 		right = after(sql, right);
-	if (quoted ? same_text(sql, left, right) : is_literal(right))
+	if (quoted ? same_text(sql, left, right) : is_literal(right) && !surely_differ(sql, left, right))
 		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)left.offset,
 			       "a condition that is always true");
 }

@@ -145,6 +145,7 @@ static const struct {
 	{ "SELECT * FROM pragma_table_info('users')", "system_catalog" },
 	{ "SELECT name FROM users UNION SELECT sql FROM sqlite_master", "injection_pattern" },
 	{ "SELECT name FROM users WHERE name = '' OR 1 = 1", "injection_pattern" },
+	{ "SELECT name FROM users WHERE name = '' OR 1 = 0 + 1", "injection_pattern" },
 	{ "SELECT name FROM users WHERE name = '' OR '1'='1' --", "injection_pattern" },
 	{ "SELECT name FROM users WHERE name = 'admin'--' AND city = ''", "injection_pattern" },
 	{ "SELECT $a(') , load_extension('x') --'", "unanalysable" },
@@ -209,6 +210,8 @@ static void test_reads(void **state)
 		"SELECT name FROM sqlite_master LIMIT 5",
 		"WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT max(n) FROM r",
 		"SELECT row_number() OVER (ORDER BY total DESC) FROM orders LIMIT 3",
+		"SELECT name FROM users WHERE id = 1 OR 1 = 0 LIMIT 3",
+		"SELECT name FROM users WHERE (id = 1 OR 'a' = 'b') AND id > 0 LIMIT 3",
 		"SELECT name FROM users WHERE name GLOB 'a*' AND city == 'x' LIMIT 2, 3",
 	};
 	(void)state;
