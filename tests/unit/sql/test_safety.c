@@ -513,6 +513,10 @@ static const char *const constants[] = {
 	"SELECT bool 't' or bool 'f' AS true",
 	"SELECT true OR false, 1 = 1 OR 2 = 2, (true AND false) OR true FROM t",
 	"VALUES (true OR false)",
+	"SELECT CASE WHEN 1 = 1 OR a = 2 THEN 1 END FROM t LIMIT 1",
+	"SELECT a = 2 OR 1 = 1 AS x FROM t ORDER BY a = 3 OR true",
+	"SELECT a FROM t WHERE a = 1 OR 1 = 0",
+	"SELECT a FROM t WHERE a = 1 OR 'x' = 'y' OR 2 < 1 OR 1 >= 2 OR 1 <> 1",
 	"SELECT a FROM t WHERE b = ANY (SELECT true OR false)",
 };
 
@@ -523,6 +527,9 @@ static void test_constants(void **state)
 		{ "SELECT 10::numeric ^ 1000000", "resource_bomb", -1 },
 		{ "SELECT exp(1000000.0)", "resource_bomb", -1 },
 		{ "SELECT a FROM t WHERE 1 = 2 OR 1 = 1", "injection_pattern", -1 },
+		{ "SELECT a FROM t WHERE a = 1 OR 1 <> 0", "injection_pattern", -1 },
+		{ "SELECT a FROM t WHERE a = 1 OR 1 < 2", "injection_pattern", -1 },
+		{ "SELECT a FROM t WHERE CASE WHEN a = 1 OR 1 = 1 THEN true END", "injection_pattern", -1 },
 		{ "SELECT a FROM t WHERE 'x' = 'y' OR bool 't'", "injection_pattern", -1 },
 		{ "SELECT a FROM t JOIN u ON 1 = 2 OR 1 = 1", "injection_pattern", -1 },
 		{ "SELECT count(*) FROM t GROUP BY a HAVING 1 = 2 OR 1 = 1", "injection_pattern", -1 },

@@ -155,6 +155,46 @@ static int64_t literal_condition(const Node *node)
 	return own ? own->location : -1;
 }
 
+/* −1, 0 or 1 of two literals of one kind; false: they are of no such kind. */
+static bool compare_literals(const A_Const *left, const A_Const *right, int *ret_order)
+{
+	int kind = (int)nodeTag(&left->val);
+	if (left->isnull || right->isnull || kind != (int)nodeTag(&right->val))
+		return false;
+	if (kind == T_Integer)
+		*ret_order = (left->val.ival.ival > right->val.ival.ival) -
+			     (left->val.ival.ival < right->val.ival.ival);
+	else if (kind == T_String)
+		*ret_order = strcmp(left->val.sval.sval, right->val.sval.sval);
+	else
+		return false;
+	return true;
+}
+
+/* A comparison of two literals that does not hold. Texts are equal or not; which is larger, their collation
+ * says. */
+static bool surely_false(const Node *node)
+{
+	if (!node || !IsA(node, A_Expr) || ((const A_Expr *)node)->kind != AEXPR_OP)
+		return false;
+	const A_Expr *expr = (const A_Expr *)node;
+	int order;
+	if (!expr->lexpr || !IsA(expr->lexpr, A_Const) || !expr->rexpr || !IsA(expr->rexpr, A_Const) ||
+	    list_length(expr->name) != 1 ||
+	    !compare_literals((const A_Const *)expr->lexpr, (const A_Const *)expr->rexpr, &order))
+		return false;
+	const char *name = NODE_STRING(linitial(expr->name));
+	bool numbers = IsA(&((const A_Const *)expr->lexpr)->val, Integer);
+	if (strcmp(name, "=") == 0)
+		return order != 0;
+	if (strcmp(name, "<>") == 0)
+		return order == 0;
+	if (!numbers)
+		return false;
+	return (strcmp(name, "<") == 0 && order >= 0) || (strcmp(name, ">") == 0 && order <= 0) ||
+	       (strcmp(name, "<=") == 0 && order > 0) || (strcmp(name, ">=") == 0 && order < 0);
+}
+
 /* Whether an empty comment follows the token at `offset` and the two behind it (`1 = 1 --`), and nothing
  * else.
  */
@@ -183,12 +223,14 @@ static bool cut_off_behind(str_t text, size_t offset)
 int64_t pattern_tautology(str_t text, const BoolExpr *condition, bool filters)
 {
 	ListCell *cell;
-	if (!filters && constant_parts(condition->args, 0))
+	if (!filters)
 		return -1;
 	foreach(cell, condition->args)
 	{
 		int64_t offset = literal_condition(lfirst(cell));
 		if (offset < 0 || condition->boolop == NOT_EXPR)
+			continue;
+		if (condition->boolop == OR_EXPR && surely_false(lfirst(cell)))
 			continue;
 		if (condition->boolop == OR_EXPR || cut_off_behind(text, (size_t)offset))
 			return offset;
