@@ -78,9 +78,14 @@ static void add_query(struct sql_compiler *compiler, const RangeVar *name, const
 {
 	struct outputs outputs = { .open = true };
 	struct sql_columns columns = { 0 };
+	str_t missing = STR_NONE;
 	if (query && IsA(query, SelectStmt))
 		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog,
-				      compiler->builder.scratch, &outputs);
+				      compiler->builder.scratch, &outputs, &missing);
+	if (str_present(missing)) /* a dump of some schemas, say: more may be missing */
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have the " STR_FMT ", which \"%s\" is made of",
+				 STR_ARG(missing), name->relname);
 	rename_columns(&outputs, aliases);
 	for (size_t i = 0; i < outputs.count; i++) {
 		const struct catalog_type *type =

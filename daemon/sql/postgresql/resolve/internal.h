@@ -159,6 +159,7 @@ struct resolver {
 	enum recursion recursion;
 	struct marks marks;	  /* of the expression being resolved */
 	const Node *top_function; /* the one that FROM calls by itself */
+	bool seeks_missing;	  /* notes what is missing although the catalog has all, as far as is known */
 	unsigned items;
 	unsigned hints; /* looked for so far */
 	unsigned depth;
@@ -520,9 +521,10 @@ type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const
 
 /* resolve.c */
 
-/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported. */
+/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported.
+ * `ret_missing`: the first function, operator or type that the catalog does not have, or absent. */
 void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
-			   struct outputs *ret_outputs);
+			   struct outputs *ret_outputs, str_t *ret_missing);
 
 /* Outputs of a SELECT; NULL where the walk did not come by. */
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);

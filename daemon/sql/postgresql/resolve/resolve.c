@@ -88,7 +88,8 @@ bool resolver_lacks_names(const struct resolver *resolver)
 
 void resolver_note_missing(struct resolver *resolver, const char *what, str_t name)
 {
-	if (resolver_lacks_names(resolver) && !str_present(resolver->resolution->missing))
+	bool counts = resolver->seeks_missing || resolver_lacks_names(resolver);
+	if (counts && !str_present(resolver->resolution->missing))
 		resolver->resolution->missing =
 			arena_printf(resolver->arena, "%s " STR_FMT, what, STR_ARG(name));
 }
@@ -216,14 +217,17 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 }
 
 void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
-			   struct outputs *ret_outputs)
+			   struct outputs *ret_outputs, str_t *ret_missing)
 {
 	struct resolution resolution = resolution_new(catalog, arena);
 	struct diagnostics ignored = { .arena = arena };
-	struct resolver resolver = {
-		.arena = arena, .catalog = catalog, .diagnostics = &ignored, .resolution = &resolution
-	};
+	struct resolver resolver = { .arena = arena,
+				     .catalog = catalog,
+				     .diagnostics = &ignored,
+				     .resolution = &resolution,
+				     .seeks_missing = true };
 	*ret_outputs = (struct outputs){ 0 };
 	resolve_select(&resolver, NULL, select, ret_outputs);
 	ret_outputs->open |= resolution.too_deep;
+	*ret_missing = resolution.missing;
 }

@@ -286,7 +286,7 @@ enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id
 	if (type == UNKNOWNOID && target != TYPE_UNSURE)
 		check_literal(resolver, node, target);
 	enum certainty possible = type_can_coerce(resolver->catalog, type, target, context);
-	if (possible == SURELY_NOT)
+	if (possible == SURELY_NOT && resolver_lacks_names(resolver))
 		resolver_note_missing(resolver, "a conversion to", type_text(resolver->catalog, target));
 	return possible;
 }
@@ -322,7 +322,8 @@ static void report_no_common(struct resolver *resolver, const Node *const *nodes
 			break;
 	}
 	str_t one = type_text(resolver->catalog, first), other = type_text(resolver->catalog, types[at]);
-	resolver_note_missing(resolver, "a conversion to", one);
+	if (resolver_lacks_names(resolver))
+		resolver_note_missing(resolver, "a conversion to", one);
 	if (location < 0 && nodes)
 		location = node_location(resolver, nodes[at]);
 	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,

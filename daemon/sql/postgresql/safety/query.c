@@ -26,23 +26,24 @@ void multiply_rows(struct walk *walk, double rows, int location)
 static void judge_foreign(struct walk *walk, const struct catalog_relation *relation, int location)
 {
 	const struct sql_policy *policy = walk->request->policy;
+	const char *whose = relation->kind == 'f' ? "foreign table" : "a foreign table whose rows belong to";
 	if (relation->foreign >= FOREIGN_FILE)
-		WALK_VIOLATION(walk, VIOLATION_FILE_ACCESS, location, "foreign table " STR_FMT " %s",
+		WALK_VIOLATION(walk, VIOLATION_FILE_ACCESS, location, "%s " STR_FMT " %s", whose,
 			       STR_ARG(relation->name),
 			       relation->foreign == FOREIGN_PROGRAM ? "runs a program on the server"
 								    : "reads a file of the server");
 	else if (policy && policy->refuse_foreign_tables)
 		WALK_VIOLATION(walk, VIOLATION_NETWORK_ACCESS, location,
-			       "foreign table " STR_FMT " reads another system", STR_ARG(relation->name));
+			       "%s " STR_FMT " reads another system", whose, STR_ARG(relation->name));
 	else if (relation->foreign == FOREIGN_UNKNOWN)
 		violations_doubt(walk->list,
-				 "where foreign table " STR_FMT
-				 " reads is not known: the catalog lacks its server",
-				 STR_ARG(relation->name));
+				 "where %s " STR_FMT " reads is not known: the catalog lacks its server",
+				 whose, STR_ARG(relation->name));
 }
 
+/* `only`: without the rows of its children. */
 static void judge_relation(struct walk *walk, const struct catalog_relation *relation, str_t schema,
-			   str_t name, int location)
+			   str_t name, bool only, int location)
 {
 	bool own = relation && !relation->is_system;
 	bool system = relation ? relation->is_system : pattern_system_relation(schema, name);
@@ -55,7 +56,7 @@ static void judge_relation(struct walk *walk, const struct catalog_relation *rel
 	if (own && relation->volatility == 'v')
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "policy of " STR_FMT " that may have side effects", STR_ARG(name));
-	if (own && relation->foreign != FOREIGN_NONE)
+	if (own && relation->foreign != FOREIGN_NONE && (!only || relation->kind == 'f'))
 		judge_foreign(walk, relation, location);
 	if (own && relation->volatility == VOLATILITY_UNKNOWN)
 		doubt_name(walk, "a policy of", (struct qualified_name){ schema, name });
@@ -85,8 +86,10 @@ void walk_range(struct walk *walk, const RangeVar *range)
 	if (item && item->kind == RANGE_CTE)
 		return;
 	const struct catalog_relation *relation = item ? item->relation : NULL;
-	judge_relation(walk, relation ? relation : find_relation(walk, schema, name), schema, name,
-		       range->location);
+	relation = relation ? relation : find_relation(walk, schema, name);
+	if (!relation && walk->in_view && !pattern_system_relation(schema, name))
+		doubt_name(walk, "relation", (struct qualified_name){ schema, name });
+	judge_relation(walk, relation, schema, name, !range->inh, range->location);
 }
 
 void walk_range_function(struct walk *walk, const RangeFunction *range)
@@ -104,10 +107,12 @@ void walk_sample(struct walk *walk, const RangeTableSample *sample)
 	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
 		known = known || str_is(method.name, methods[i]);
 	known = known && builtin;
-	if (!known && walk->known.complete) /* no catalog has them, and nobody else tells what it is */
+	size_t handlers;
+	(void)catalog_functions(walk->known.catalog, method.schema, method.name, &handlers);
+	if (!known && walk->known.complete && handlers > 0) /* nobody tells what it does */
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, sample->location, "sampling method " STR_FMT,
 			       STR_ARG(method.name));
-	else if (!known)
+	else if (!known && !walk->known.complete)
 		violations_doubt(walk->list, "sampling method " STR_FMT " is not known: " STR_FMT,
 				 STR_ARG(method.name), STR_ARG(walk->known.gap));
 	walk_node(walk, sample->relation);
