@@ -8,6 +8,9 @@
 /* Larger counts are not read. */
 #define COUNT_DIGITS_MOST 15
 
+/* Those in more brackets are left alone. */
+#define BRACKETS_MOST 16
+
 /* Where the parts of a plain SELECT with an ORDER BY stand, as offsets into its text. */
 struct layout {
 	size_t targets_end; /* behind the last token of the target list */
@@ -229,10 +232,10 @@ static bool read_cut(struct walk walk, struct sort_cut *ret_cut)
 static size_t find_cut(str_t sql, enum sql_dialect dialect, struct sort_cut *ret_cut)
 {
 	static const char *const words[] = { "limit", "offset", "fetch", NULL };
-	struct walk walk = { .sql = sql, .dialect = dialect, .token = scan_next(sql, 0, dialect) };
+	struct walk walk = { .sql = sql, .dialect = dialect };
 	bool any = false;
 	*ret_cut = (struct sort_cut){ .limit = -1 };
-	while (!opens(sql, walk.token) && advance(&walk)) {
+	while (advance(&walk)) {
 		if (!is_one_of(&walk, words))
 			continue;
 		any = true;
@@ -241,6 +244,86 @@ static size_t find_cut(str_t sql, enum sql_dialect dialect, struct sort_cut *ret
 	}
 	ret_cut->known = walk.token.kind == SCAN_END && !any;
 	return sql.len;
+}
+
+/* --- brackets --- */
+
+/* The brackets that the text ends with, as tokens; false: it ends with something else. */
+struct group {
+	struct scan_token before, open, close;
+};
+
+static bool find_last_group(str_t sql, enum sql_dialect dialect, struct group *ret_group)
+{
+	struct scan_token last = { 0 };
+	struct scan_token token = scan_next(sql, 0, dialect);
+	size_t depth = 0;
+	for (; token.kind != SCAN_END; token = scan_next(sql, token.offset + token.len, dialect)) {
+		bool closing = scan_is_char(sql, token, ')');
+		if (token.kind == SCAN_BROKEN || (closing && depth == 0))
+			return false;
+		if (scan_is_char(sql, token, '(') && depth++ == 0)
+			*ret_group = (struct group){ .before = last, .open = token };
+		if (closing && --depth == 0)
+			ret_group->close = token;
+		last = token;
+	}
+	return depth == 0 && scan_is_char(sql, last, ')');
+}
+
+/* Blanks in place of brackets around the whole query, or around the one behind WITH. */
+static bool take_brackets_off(str_t *sql, enum sql_dialect dialect, struct arena *arena)
+{
+	struct group group = { 0 };
+	if (!find_last_group(*sql, dialect, &group))
+		return false;
+	bool all = group.before.len == 0;
+	bool behind_with = scan_is_word(*sql, scan_next(*sql, 0, dialect), "with") &&
+			   scan_is_char(*sql, group.before, ')');
+	if (!all && !behind_with)
+		return false;
+	char *text = arena_alloc(arena, sql->len + 1);
+	memcpy(text, sql->ptr, sql->len);
+	text[sql->len] = '\0';
+	text[group.open.offset] = text[group.close.offset] = ' ';
+	*sql = (str_t){ text, sql->len };
+	return true;
+}
+
+static bool cuts(const struct sort_cut *cut)
+{
+	return cut->limit >= 0 || cut->offset > 0;
+}
+
+/* `inner` comes first. PostgreSQL's parser refuses two of them. */
+static struct sort_cut combine(struct sort_cut outer, struct sort_cut inner)
+{
+	if (inner.limit >= 0) {
+		int64_t left = inner.limit > outer.offset ? inner.limit - outer.offset : 0;
+		outer.limit = outer.limit >= 0 && outer.limit < left ? outer.limit : left;
+	}
+	outer.offset += inner.offset;
+	return outer;
+}
+
+/* The text without the brackets around it and without its cut. Where that is not known it is still there. */
+static str_t uncut(str_t text, enum sql_dialect dialect, struct arena *arena, struct sort_cut *ret_cut)
+{
+	str_t rest = text;
+	struct sort_cut cut = { .known = true, .limit = -1 };
+	for (size_t i = 0; i < BRACKETS_MOST; i++) {
+		struct sort_cut inner;
+		rest.len = find_cut(rest, dialect, &inner);
+		if (!inner.known) {
+			*ret_cut = inner;
+			return cuts(&cut) ? text : rest;
+		}
+		cut = combine(cut, inner);
+		if (!take_brackets_off(&rest, dialect, arena))
+			break;
+	}
+	*ret_cut = cut;
+	return rest;
 }
 
 /* --- the statement --- */
@@ -325,12 +408,12 @@ static bool take_cut_off(const struct sql_request *request, const struct sql_ana
 			 struct arena *arena, struct sort_keys *ret_keys)
 {
 	struct sort_keys whole = { 0 };
-	struct sql_analysis uncut;
-	size_t end = find_cut(analysis->text, request->dialect, &whole.cut);
-	if (!whole.cut.known || end == analysis->text.len)
+	struct sql_analysis again;
+	str_t rest = uncut(analysis->text, request->dialect, arena, &whole.cut);
+	if (!whole.cut.known || !cuts(&whole.cut))
 		return false;
-	whole.sql = arena_text(arena, analysis->text.ptr, end);
-	if (!is_safe(request, whole.sql, arena, &uncut) || uncut.limited || uncut.ordered)
+	whole.sql = arena_str(arena, rest);
+	if (!is_safe(request, whole.sql, arena, &again) || again.limited || again.ordered)
 		return false;
 	*ret_keys = whole;
 	return true;
@@ -346,17 +429,18 @@ bool sort_keys_show(const struct sql_request *request, const struct sql_analysis
 		return take_cut_off(request, analysis, arena, ret_keys);
 	if (!analysis->ordered || shown.keys_count == 0)
 		return false;
-	size_t end = find_cut(analysis->text, request->dialect, &shown.cut);
-	if (!show((str_t){ analysis->text.ptr, end }, request, analysis, arena, &shown))
+	str_t rest = uncut(analysis->text, request->dialect, arena, &shown.cut);
+	if (!show(rest, request, analysis, arena, &shown))
 		return false;
-	if (shown.added == 0 && end == analysis->text.len) { /* as it was analysed */
+	if (shown.added == 0 && str_equal(rest, analysis->text)) { /* as it was analysed */
 		shown.keys = analysis->order_keys;
+		shown.cut.known = shown.cut.known && !analysis->limited; /* or it is in brackets */
 		*ret_keys = shown;
 		return true;
 	}
 	struct sql_analysis rewritten;
 	if (!is_safe(request, shown.sql, arena, &rewritten) || !all_shown(&rewritten) ||
-	    rewritten.order_keys_count != shown.keys_count)
+	    rewritten.order_keys_count != shown.keys_count || (shown.cut.known && rewritten.limited))
 		return false;
 	shown.keys = rewritten.order_keys;
 	*ret_keys = shown;

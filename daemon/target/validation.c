@@ -557,20 +557,22 @@ static bool may_stream(const struct validation *validation, size_t index)
 	       !validation->request->truths[index].table && validation->request->comparing.columns_count == 0;
 }
 
-/* What any rows would have been as good for. */
+/* What any rows would have been as good for. Where it is not known from which ones the truth took its own,
+ * as with LIMIT (SELECT 1), nobody is proven wrong. */
 static err_t settle_any_rows(struct validation *validation, size_t index, const struct result_set *truth,
 			     struct arena *arena, struct compare_verdict *verdict, struct err_detail *detail)
 {
 	const struct target_settings *target = &validation->settings->target;
 	const struct validation_truth *asked = &validation->request->truths[index];
-	if (!verdict->schema_match || verdict->score >= 1.0 || !any_rows_would_do(asked) ||
+	if (!verdict->schema_match || verdict->score >= 1.0 || asked->ordered || !asked->limited ||
 	    !validation->engine->usable(*validation->session))
 		return ERR_OK;
-	if (verdict->truncated && verdict->row_count_match) { /* more of them than are kept */
+	bool known = !verdict->truncated && any_rows_would_do(asked); /* no more of them than are kept */
+	if (!known && verdict->row_count_match) {
 		verdict->proven = false;
 		validation->nondeterministic = true;
 	}
-	if (verdict->truncated || !verdict->row_count_match)
+	if (!known || !verdict->row_count_match)
 		return ERR_OK;
 	const struct result_set ours = result_finish(&validation->generated.result);
 	const struct compare_options options = options_of(validation, asked, arena);

@@ -81,7 +81,38 @@ static const struct row rows[] = {
 	/* Refused anyway. */
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0, false, 0, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0, false, 0, 0 },
-	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b)", NULL, 0, false, 0, 0 },
+	/* Brackets around it all change nothing. */
+	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b)", " SELECT a, (b) FROM t ORDER BY b ", 1, false, ALL,
+	  0 },
+	{ SQL_MYSQL, "((SELECT a FROM t ORDER BY b));", "  SELECT a, (b) FROM t ORDER BY b  ", 1, false, ALL,
+	  0 },
+	{ SQL_MYSQL, "(SELECT a FROM t ORDER BY b LIMIT 5)", " SELECT a, (b) FROM t ORDER BY b ", 1, false, 5,
+	  0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b) LIMIT 5 OFFSET 1",
+	  " SELECT a, (b) FROM t ORDER BY b  ", 1, false, 5, 1 },
+	{ SQL_MYSQL, "(SELECT a FROM t ORDER BY a LIMIT 5 OFFSET 2) LIMIT 9 OFFSET 1",
+	  " SELECT a FROM t ORDER BY a ", 0, false, 4, 3 },
+	{ SQL_MYSQL, "(SELECT a FROM t ORDER BY a LIMIT 5) LIMIT 3", " SELECT a FROM t ORDER BY a ", 0, false,
+	  3, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t ORDER BY b LIMIT 1 + 1)",
+	  " SELECT a, (b) FROM t ORDER BY b LIMIT 1 + 1 ", 1, true, ALL, 0 },
+	{ SQL_MYSQL, "WITH w AS (SELECT a, b FROM t) (SELECT a FROM w ORDER BY b LIMIT 2)",
+	  "WITH w AS (SELECT a, b FROM t)  SELECT a, (b) FROM w ORDER BY b ", 1, false, 2, 0 },
+	{ SQL_MYSQL, "(SELECT a FROM t) UNION ALL (SELECT b FROM u) ORDER BY a LIMIT 3",
+	  "(SELECT a FROM t) UNION ALL (SELECT b FROM u) ORDER BY a ", 0, false, 3, 0 },
+	/* PostgreSQL cuts behind the order. */
+	{ SQL_POSTGRESQL, "(SELECT a FROM t LIMIT 5) ORDER BY a", "(SELECT a FROM t LIMIT 5) ORDER BY a", 0,
+	  true, ALL, 0 },
+	/* No order, but a cut. */
+	{ SQL_POSTGRESQL, "SELECT a FROM t LIMIT 2", "SELECT a FROM t ", 0, false, 2, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t LIMIT 2)", " SELECT a FROM t ", 0, false, 2, 0 },
+	{ SQL_MYSQL, "((SELECT a FROM t) LIMIT 2)", "  SELECT a FROM t  ", 0, false, 2, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t) UNION ALL (SELECT b FROM u) LIMIT 2",
+	  "(SELECT a FROM t) UNION ALL (SELECT b FROM u) ", 0, false, 2, 0 },
+	{ SQL_MYSQL, "(SELECT a FROM t LIMIT 1) UNION ALL (SELECT b FROM u LIMIT 1) LIMIT 2",
+	  "(SELECT a FROM t LIMIT 1) UNION ALL (SELECT b FROM u LIMIT 1) ", 0, false, 2, 0 },
+	{ SQL_POSTGRESQL, "SELECT a FROM t LIMIT (SELECT 1)", NULL, 0, false, 0, 0 },
+	{ SQL_POSTGRESQL, "(SELECT a FROM t LIMIT (SELECT 1))", NULL, 0, false, 0, 0 },
 };
 
 static void shows_hidden_keys(void **state)

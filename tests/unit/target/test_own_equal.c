@@ -139,6 +139,42 @@ static const struct own_case any_rows[] = {
 	  "SELECT n, v FROM big LIMIT 500", WRONG },
 	{ "ordered ones are not any", "SELECT n, v FROM few ORDER BY n DESC LIMIT 5",
 	  "SELECT n, v FROM few ORDER BY n LIMIT 5", WRONG },
+	{ "other rows of a union", "SELECT n + 100 AS n FROM few LIMIT 2",
+	  "SELECT n FROM few UNION ALL SELECT n + 100 FROM few LIMIT 2", RIGHT },
+};
+
+static const struct own_case any_rows_in_brackets[] = {
+	{ "other rows of a union in brackets", "SELECT n + 100 AS n FROM few LIMIT 2",
+	  "(SELECT n FROM few) UNION ALL (SELECT n + 100 FROM few) LIMIT 2", RIGHT },
+	{ "no rows of a union in brackets", "SELECT n + 500 AS n FROM few LIMIT 2",
+	  "(SELECT n FROM few) UNION ALL (SELECT n + 100 FROM few) LIMIT 2", WRONG },
+	{ "another row", "SELECT n FROM few WHERE n = 2", "(SELECT n FROM few LIMIT 1)", RIGHT },
+	{ "another row, the limit behind brackets", "SELECT n FROM few WHERE n = 2",
+	  "((SELECT n FROM few) LIMIT 1)", RIGHT },
+	{ "no row of it", "SELECT n + 500 AS n FROM few WHERE n = 2", "(SELECT n FROM few LIMIT 1)", WRONG },
+	{ "ordered ones are not any", "SELECT n FROM few WHERE n = 2",
+	  "(SELECT n FROM few ORDER BY n LIMIT 1)", WRONG },
+	{ "a row that ties", "SELECT n % 2 AS g, n FROM few WHERE n = 98",
+	  "(SELECT n % 2 AS g, n FROM few ORDER BY g LIMIT 1)", RIGHT },
+	{ "a row that ties by a hidden key", "SELECT n FROM few WHERE n = 8",
+	  "(SELECT n FROM few ORDER BY length(v) LIMIT 1)", RIGHT },
+	{ "a row that does not tie", "SELECT n FROM few WHERE n = 97",
+	  "(SELECT n FROM few ORDER BY length(v) LIMIT 1)", WRONG },
+	{ "a row of a union that ties", "SELECT 0 AS g, 98 AS n",
+	  "(SELECT n % 2 AS g, n FROM few) UNION ALL (SELECT 1, 7) ORDER BY g LIMIT 1", RIGHT },
+	{ "a row of a union that does not tie", "SELECT 1 AS g, 7 AS n",
+	  "(SELECT n % 2 AS g, n FROM few) UNION ALL (SELECT 1, 7) ORDER BY g LIMIT 1", WRONG },
+};
+
+static const struct own_case limits_of_unknown_size[] = {
+	{ "another row", "SELECT n FROM few WHERE n = 2", "SELECT n FROM few LIMIT (SELECT 1)",
+	  NONDETERMINISTIC },
+	{ "the same row", "SELECT n FROM few WHERE n = 1", "SELECT n FROM few WHERE n < 2 LIMIT (SELECT 1)",
+	  RIGHT },
+	{ "more rows", "SELECT n FROM few", "SELECT n FROM few LIMIT (SELECT 1)", WRONG },
+	{ "more columns", "SELECT n, v FROM few WHERE n = 1", "SELECT n FROM few LIMIT (SELECT 1)", WRONG },
+	{ "ordered", "SELECT n FROM few WHERE n = 2", "SELECT n FROM few ORDER BY n LIMIT (SELECT 1)",
+	  WRONG },
 };
 
 static const struct own_case no_columns[] = {
@@ -244,6 +280,25 @@ static void a_limit_without_an_order_takes_any_rows(void **state)
 	check_cases(any_rows, sizeof any_rows / sizeof any_rows[0], NULL);
 }
 
+static void brackets_change_nothing(void **state)
+{
+	static const char *const with_brackets[] = { "server", "shop" };
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		check_cases(any_rows_in_brackets,
+			    sizeof any_rows_in_brackets / sizeof any_rows_in_brackets[0], with_brackets[i]);
+}
+
+static void nobody_is_wrong_by_a_limit_that_is_not_known(void **state)
+{
+	static const char *const with_subqueries[] = { "file", "server" };
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		check_cases(limits_of_unknown_size,
+			    sizeof limits_of_unknown_size / sizeof limits_of_unknown_size[0],
+			    with_subqueries[i]);
+}
+
 static void rows_without_columns_are_counted(void **state)
 {
 	(void)state;
@@ -262,6 +317,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_truth_that_is_not_its_own_equal_proves_nothing),
 		cmocka_unit_test(one_of_several_truths_is_not_its_own_equal),
 		cmocka_unit_test(a_limit_without_an_order_takes_any_rows),
+		cmocka_unit_test(brackets_change_nothing),
+		cmocka_unit_test(nobody_is_wrong_by_a_limit_that_is_not_known),
 		cmocka_unit_test(rows_without_columns_are_counted),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
