@@ -20,8 +20,8 @@ str_t outcome_message(const struct outcome *outcome, str_t message)
 	return sql_redaction_message(&outcome->redaction, message, outcome->event->arena);
 }
 
-/* A server's message may quote a value of any of the texts. */
-str_t outcome_server_message(const struct outcome *outcome, str_t message)
+/* Without the literals of any of the texts. */
+static str_t without_literals(const struct outcome *outcome, str_t message)
 {
 	struct event *event = outcome->event;
 	const struct event_analysis *analysis = &event->analysis;
@@ -36,11 +36,19 @@ str_t outcome_server_message(const struct outcome *outcome, str_t message)
 	return message;
 }
 
+/* A server quotes values that it has computed and cells, of which no text knows. */
+str_t outcome_server_message(const struct outcome *outcome, str_t message)
+{
+	if (!outcome_hides_literals(outcome) || !str_present(message))
+		return message;
+	return without_literals(outcome, sql_redaction_quotations(message, outcome->event->arena));
+}
+
 void outcome_redact_errors(struct outcome *outcome)
 {
 	struct event *event = outcome->event;
 	for (size_t i = 0; i < event->errors_count; i++)
-		event->errors[i].message = outcome_server_message(outcome, event->errors[i].message);
+		event->errors[i].message = without_literals(outcome, event->errors[i].message);
 }
 
 /* The cells of a truth are what literals are in SQL: which of them are NULL is left. */

@@ -1,6 +1,9 @@
 #include "event/outcome.h"
 #include "event/truths.h"
 
+/* Truths of a record that are told to be broken: other errors need room, too. */
+#define BROKEN_MOST 6
+
 static struct record_execution record_execution(struct arena *arena, const struct validation_execution *from)
 {
 	struct record_execution execution = { .rows = from->rows, .time_ms = from->time_ms };
@@ -71,9 +74,11 @@ static void flag_result(struct outcome *outcome, const struct validation_result 
 		return;
 	outcome->result.state = METRIC_FAILED;
 	outcome->truth_failed = result->status == VALIDATION_GROUND_TRUTH_FAILED;
+	str_t message = event->validation_asked ? outcome_server_message(outcome, result->message)
+						: result->message;
 	if (result->error)
 		event_add_error(event, "result_validation", result->error,
-				str_present(result->message) ? result->message.ptr : err_text(result->error));
+				str_present(message) ? message.ptr : err_text(result->error));
 }
 
 /* Truths that do not run beside others that do; a query that could not be compared with any is told as such.
@@ -82,7 +87,7 @@ static void tell_broken(struct outcome *outcome, const struct validation_result 
 {
 	struct event *event = outcome->event;
 	const struct event_analysis *analysis = &event->analysis;
-	for (size_t i = 0; !is_missing(result) && i < result->broken_count; i++) {
+	for (size_t i = 0; !is_missing(result) && i < result->broken_count && i < BROKEN_MOST; i++) {
 		const struct validation_broken *broken = &result->broken[i];
 		if (broken->truth_index >= analysis->truths_asked_count)
 			continue; /* a worker's mistake */

@@ -196,22 +196,32 @@ static bool is_quote(char c)
 	return c == '"' || c == '\'' || c == '`';
 }
 
-/* All from the first quote to the last. */
-static str_t without_quotations(str_t message, struct arena *arena)
-{
-	size_t first = 0, last = message.len;
-	while (first < message.len && !is_quote(message.ptr[first]))
-		first++;
-	while (last > first && !is_quote(message.ptr[last - 1]))
-		last--;
-	if (first == last)
-		return message;
-	return arena_printf(arena, "%.*s\"?\"%s", (int)first, message.ptr, message.ptr + last);
-}
-
 static bool in_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* Whether a quotation may begin or end at `at`: not at the apostrophe of a word. */
+static bool bounds_quotation(str_t message, size_t at)
+{
+	bool inside = at > 0 && at + 1 < message.len && isalpha((unsigned char)message.ptr[at - 1]) &&
+		      isalpha((unsigned char)message.ptr[at + 1]);
+	return is_quote(message.ptr[at]) && !(message.ptr[at] == '\'' && inside);
+}
+
+str_t sql_redaction_quotations(str_t message, struct arena *arena)
+{
+	size_t first = 0, last = message.len;
+	while (first < message.len && !bounds_quotation(message, first))
+		first++;
+	while (last > first && !bounds_quotation(message, last - 1))
+		last--;
+	if (first == last)
+		return message;
+	if (last == first + 1) /* it has no end */
+		last = message.len;
+	str_t before = { message.ptr, first }, behind = { message.ptr + last, message.len - last };
+	return arena_printf(arena, STR_FMT "\"?\"" STR_FMT, STR_ARG(before), STR_ARG(behind));
 }
 
 /* Whether the literal that begins at `at` in the message is one there and no part of a word. */
@@ -280,7 +290,7 @@ str_t sql_redaction_message(const struct sql_redaction *redaction, str_t message
 	if (!str_present(message) || !str_present(redaction->sql))
 		return message;
 	if (redaction->whole)
-		return without_quotations(message, arena);
+		return sql_redaction_quotations(message, arena);
 	for (size_t i = 0; i < redaction->cuts_count; i++) {
 		const struct sql_cut *piece = &redaction->cuts[i];
 		str_t literal = { redaction->sql.ptr + piece->offset, piece->len };

@@ -36,3 +36,7 @@ int64_t sql_redaction_offset(const struct sql_redaction *redaction, int64_t offs
 
 /* A message about the text without what it quotes of the text's literals. */
 str_t sql_redaction_message(const struct sql_redaction *redaction, str_t message, struct arena *arena);
+
+/* A message without what it quotes, which may be any value: all from the first quote to the last becomes one
+ * `"?"`, for what is quoted may hold quotes. */
+str_t sql_redaction_quotations(str_t message, struct arena *arena);

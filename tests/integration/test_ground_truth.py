@@ -349,3 +349,19 @@ def test_rows_that_tie_beyond_those_fetched_are_no_verdict(shop):
     assert within["result_validation"]["score"] == 1 and within["label"]["correct"]
     wrong = shop({"sql": many + "ORDER BY i DESC LIMIT 5", "ground_truth": truth})
     assert wrong["result_validation"]["conclusive"] and not wrong["label"]["correct"]
+
+
+@pytest.mark.parametrize("sql, truth", [
+    ("SELECT ('SECRETX' || city)::int AS n FROM customers", {"sql": "SELECT 1 AS n"}),
+    ("SELECT 1 AS n", {"sql": "SELECT ('SECRETX' || city)::int AS n FROM customers"}),
+    ("SELECT 1 AS n", {"sql": "SELECT ('SECRETX' || city)::int AS n FROM customers", "results": [table([["2"]], ["n"])]}),
+])
+def test_values_in_messages_of_the_server_are_hidden(shop_target, tmp_path, sql, truth):
+    config = tmp_path / "assayd.conf"
+    for hidden in (False, True):
+        config.write_text(config_text({"targets": (shop_target,), "records": {"redact_literals": hidden}}))
+        line = json.dumps({"sql": sql, "target": "shop", "ground_truth": truth}) + "\n"
+        done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
+                              timeout=60, check=False)
+        assert "invalid input syntax for type integer" in done.stdout
+        assert ("SECRETX" in done.stdout) is not hidden

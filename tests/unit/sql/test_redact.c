@@ -145,6 +145,30 @@ static void test_messages(void **state)
 	}
 }
 
+static void test_quotations(void **state)
+{
+	static const struct {
+		const char *message;
+		const char *redacted;
+	} cases[] = {
+		{ "invalid input syntax for type integer: \"SECRETx\"",
+		  "invalid input syntax for type integer: \"?\"" },
+		{ "invalid input: \"a\" SECRET \"b\" (1)", "invalid input: \"?\" (1)" },
+		{ "Incorrect DATE value: 'O'Brien'", "Incorrect DATE value: \"?\"" },
+		{ "Table 'shop.SECRET' doesn't exist", "Table \"?\" doesn't exist" },
+		{ "it doesn't exist", "it doesn't exist" },
+		{ "near `SECRET", "near \"?\"" },
+		{ "division by zero", "division by zero" },
+		{ "", "" },
+	};
+	struct arena *arena = arena_new();
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		assert_string_equal(sql_redaction_quotations(str_from(cases[i].message), arena).ptr,
+				    cases[i].redacted);
+	arena_free(arena);
+}
+
 /* Skipped without the corpora (see test_spider.c). */
 static void test_corpus(void **state)
 {
@@ -188,9 +212,13 @@ static void test_absent_stays_absent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_redact),	cmocka_unit_test(test_no_literal_survives),
-		cmocka_unit_test(test_offsets), cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_corpus),	cmocka_unit_test(test_absent_stays_absent),
+		cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_no_literal_survives),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_quotations),
+		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_absent_stays_absent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
