@@ -173,3 +173,56 @@ struct catalog_type *catalog_added_type(struct catalog_builder *builder, type_id
 {
 	return id_table_get(&builder->catalog->type_id_index, id);
 }
+
+static void rename_type(struct catalog_builder *builder, struct catalog_type *type, str_t name)
+{
+	if (!type)
+		return;
+	catalog_index_forget(builder->catalog, builder->scratch, true, type->schema, type->name);
+	type->name = name;
+	type->text = catalog_type_write(builder->catalog, type, builder->scratch);
+	(void)catalog_index_type(builder->catalog, builder->scratch, type);
+}
+
+void catalog_rename_relation(struct catalog_builder *builder, struct catalog_relation *relation, str_t name)
+{
+	struct catalog_type *row = catalog_added_type(builder, relation->row_type);
+	catalog_index_forget(builder->catalog, builder->scratch, false, relation->schema, relation->name);
+	relation->name = name;
+	(void)catalog_index_relation(builder->catalog, builder->scratch, relation);
+	rename_type(builder, row, name);
+	str_t array = arena_printf(builder->scratch, "_" STR_FMT, STR_ARG(name));
+	if (row && !catalog_index_find(&builder->catalog->type_index, relation->schema, array))
+		rename_type(builder, catalog_added_type(builder, row->array), array);
+}
+
+/* Drafts begin with what they are drafts of. */
+static void take_out(struct catalog_draft_list *list, const void *item)
+{
+	size_t at = 0;
+	while (at < list->count && list->items[at] != item)
+		at++;
+	if (at == list->count)
+		return;
+	list->count--;
+	memmove(list->items + at, list->items + at + 1, (list->count - at) * sizeof *list->items);
+}
+
+static void remove_type(struct catalog_builder *builder, type_id id)
+{
+	struct catalog_type *type = catalog_added_type(builder, id);
+	if (!type)
+		return;
+	catalog_index_forget(builder->catalog, builder->scratch, true, type->schema, type->name);
+	take_out(&builder->types, type);
+}
+
+void catalog_remove_relation(struct catalog_builder *builder, struct catalog_relation *relation)
+{
+	const struct catalog_type *row = catalog_added_type(builder, relation->row_type);
+	catalog_index_forget(builder->catalog, builder->scratch, false, relation->schema, relation->name);
+	take_out(&builder->relations, relation);
+	if (row)
+		remove_type(builder, row->array);
+	remove_type(builder, relation->row_type);
+}

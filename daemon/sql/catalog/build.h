@@ -74,6 +74,11 @@ void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)
 struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name);
 struct catalog_type *catalog_added_type(struct catalog_builder *builder, type_id id);
 
+/* Changes what was added to a live catalog: a relation with its row type. The new name has to be free; the
+ * text of views that name the old one stays. */
+void catalog_rename_relation(struct catalog_builder *builder, struct catalog_relation *relation, str_t name);
+void catalog_remove_relation(struct catalog_builder *builder, struct catalog_relation *relation);
+
 /* Numbers, indexes, computes the digest and hands the catalog over with one reference. `source` is copied.
  * Fails, with the builder abandoned, when two types have one id or name. */
 err_t catalog_finish(struct catalog_builder *builder, str_t source, struct catalog **ret_catalog,

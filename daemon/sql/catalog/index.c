@@ -34,6 +34,11 @@ bool catalog_index_relation(struct catalog *catalog, struct arena *arena, struct
 	return put(&catalog->relation_index, arena, relation->schema, relation->name, relation);
 }
 
+void catalog_index_forget(struct catalog *catalog, struct arena *arena, bool types, str_t schema, str_t name)
+{
+	(void)put(types ? &catalog->type_index : &catalog->relation_index, arena, schema, name, NULL);
+}
+
 static void id_table_init(struct id_table *table, struct arena *arena, size_t expected)
 {
 	*table = (struct id_table){ .capacity = 16 };

@@ -158,6 +158,8 @@ const struct catalog_group *catalog_group_exact(const struct catalog *catalog, b
  * false found the name or id taken. */
 bool catalog_index_relation(struct catalog *catalog, struct arena *arena, struct catalog_relation *relation);
 bool catalog_index_type(struct catalog *catalog, struct arena *arena, struct catalog_type *type);
+/* Frees the name of a type or a relation again; a type stays there by its id. */
+void catalog_index_forget(struct catalog *catalog, struct arena *arena, bool types, str_t schema, str_t name);
 void catalog_index_cast(struct catalog *catalog, struct arena *arena, struct catalog_cast *cast);
 void catalog_index_overload(struct catalog *catalog, struct arena *arena, bool operators, str_t schema,
 			    str_t name, const void *item);

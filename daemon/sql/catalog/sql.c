@@ -186,39 +186,6 @@ static void add_definition(struct sql_compiler *compiler, const DefineStmt *defi
 		sql_add_base_type(compiler, define);
 }
 
-/* A dump may drop what is not there yet; what is there cannot be followed further. */
-static void drop_relations(struct sql_compiler *compiler, const DropStmt *drop)
-{
-	const ListCell *cell;
-	if (drop->removeType != OBJECT_TABLE && drop->removeType != OBJECT_VIEW &&
-	    drop->removeType != OBJECT_MATVIEW)
-		return;
-	foreach(cell, drop->objects)
-	{
-		struct sql_name name = sql_name_of(lfirst_node(List, cell));
-		if (catalog_added_relation(&compiler->builder, sql_schema_of(compiler, name.schema),
-					   name.name))
-			sql_fail(compiler,
-				 "\"" STR_FMT "\" is created and dropped again, which cannot be followed: "
-				 "leave it out",
-				 STR_ARG(name.name));
-	}
-}
-
-static void rename_relation(struct sql_compiler *compiler, const RenameStmt *rename)
-{
-	const RangeVar *name = rename->relation;
-	if (name &&
-	    catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
-				   str_from(name->relname)) &&
-	    (rename->renameType == OBJECT_COLUMN || rename->renameType == OBJECT_TABLE ||
-	     rename->renameType == OBJECT_VIEW || rename->renameType == OBJECT_MATVIEW))
-		sql_fail(compiler,
-			 "\"%s\" is renamed, which cannot be followed: create it with the names that it has "
-			 "in the end",
-			 name->relname);
-}
-
 /* `SELECT pg_catalog.set_config(…)`, as a dump has it between its definitions. */
 static bool is_call(const SelectStmt *select)
 {
@@ -379,10 +346,10 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		set_path(compiler, ((const AlterDatabaseSetStmt *)statement)->setstmt);
 		break;
 	case T_DropStmt:
-		drop_relations(compiler, (const DropStmt *)statement);
+		sql_drop(compiler, (const DropStmt *)statement);
 		break;
 	case T_RenameStmt:
-		rename_relation(compiler, (const RenameStmt *)statement);
+		sql_rename(compiler, (const RenameStmt *)statement);
 		break;
 	default:
 		compile_object(compiler, statement);

@@ -94,6 +94,9 @@ char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name nam
 /* sql_tables.c */
 void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind);
 void sql_alter_table(struct sql_compiler *compiler, const AlterTableStmt *alter);
+/* Relations and columns get other names; relations are taken out again. */
+void sql_rename(struct sql_compiler *compiler, const RenameStmt *rename);
+void sql_drop(struct sql_compiler *compiler, const DropStmt *drop);
 void sql_add_index(struct sql_compiler *compiler, const IndexStmt *create);
 void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create);
 

@@ -288,6 +288,88 @@ static void change_column(struct table *table, const AlterTableCmd *command)
 	}
 }
 
+#define CHILDREN_MAX_DEPTH 64
+
+static bool is_child(const struct relation_draft *draft, const struct catalog_relation *parent)
+{
+	for (size_t i = 0; i < draft->reads.parents_count; i++)
+		if (&draft->reads.parents[i]->relation == parent)
+			return true;
+	return false;
+}
+
+static void rename_column(struct sql_compiler *compiler, struct catalog_relation *relation, str_t from,
+			  str_t to, unsigned depth)
+{
+	const struct catalog_draft_list *drafts = &compiler->builder.relations;
+	struct table table = open_table(compiler, relation);
+	unsigned index = column_index(&table, from);
+	if (index == table.columns.count || depth == CHILDREN_MAX_DEPTH)
+		return;
+	table.columns.items[index].name = to;
+	close_table(&table, relation);
+	for (size_t i = 0; i < drafts->count; i++) {
+		struct relation_draft *draft = drafts->items[i];
+		if (is_child(draft, relation))
+			rename_column(compiler, &draft->relation, from, to, depth + 1);
+	}
+}
+
+static void rename_column_of(struct sql_compiler *compiler, struct catalog_relation *relation, str_t from,
+			     str_t to)
+{
+	struct table table = open_table(compiler, relation);
+	if (column_index(&table, to) < table.columns.count)
+		sql_leave_out(compiler, "column \"" STR_FMT "\" of relation \"" STR_FMT "\" already exists",
+			      STR_ARG(to), STR_ARG(relation->name));
+	else
+		rename_column(compiler, relation, from, to, 0);
+}
+
+/* Views that name it by the old name can be read no longer: a read of them is in doubt. */
+void sql_rename(struct sql_compiler *compiler, const RenameStmt *rename)
+{
+	struct catalog_relation *relation =
+		rename->relation ? sql_added_relation(compiler, rename->relation) : NULL;
+	if (!relation)
+		return;
+	str_t name = str_from(rename->newname);
+	if (rename->renameType == OBJECT_COLUMN) {
+		rename_column_of(compiler, relation, str_from(rename->subname), name);
+		return;
+	}
+	if (rename->renameType != OBJECT_TABLE && rename->renameType != OBJECT_VIEW &&
+	    rename->renameType != OBJECT_MATVIEW && rename->renameType != OBJECT_FOREIGN_TABLE &&
+	    rename->renameType != OBJECT_SEQUENCE)
+		return;
+	if (catalog_relation(compiler->builder.catalog, relation->schema, name) ||
+	    catalog_type_named(compiler->builder.catalog, relation->schema, name))
+		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(name));
+	else
+		catalog_rename_relation(&compiler->builder, relation, name);
+}
+
+/* A dump may drop what is not there yet. */
+void sql_drop(struct sql_compiler *compiler, const DropStmt *drop)
+{
+	const ListCell *cell;
+	if (drop->removeType != OBJECT_TABLE && drop->removeType != OBJECT_VIEW &&
+	    drop->removeType != OBJECT_MATVIEW && drop->removeType != OBJECT_FOREIGN_TABLE)
+		return;
+	foreach(cell, drop->objects)
+	{
+		struct sql_name name = sql_name_of(lfirst_node(List, cell));
+		struct catalog_relation *relation = catalog_added_relation(
+			&compiler->builder, sql_schema_of(compiler, name.schema), name.name);
+		if (!relation)
+			continue;
+		catalog_remove_relation(&compiler->builder, relation);
+		if (drop->behavior == DROP_CASCADE)
+			sql_leave_out(compiler, "what depends on \"" STR_FMT "\" is not dropped with it",
+				      STR_ARG(name.name));
+	}
+}
+
 static void note_child(struct sql_compiler *compiler, const RangeVar *altered, const AlterTableCmd *command)
 {
 	const Node *other = command->def;
@@ -328,7 +410,7 @@ static void alter(struct table *table, struct catalog_relation *relation, const 
 		sql_set_row_security(relation, command->subtype == AT_EnableRowSecurity);
 		break;
 	case AT_DropColumn:
-		sql_fail(table->compiler, "a column that is dropped again cannot be followed: leave it out");
+		sql_leave_out(table->compiler, "a column that is dropped again cannot be followed");
 		break;
 	default: /* nothing that a query can see */
 		break;

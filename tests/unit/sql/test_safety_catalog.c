@@ -274,6 +274,18 @@ static void test_views_of_unknowns(void **state)
 	}
 }
 
+/* The text of a view stays as it was written. */
+static void test_renamed_relations(void **state)
+{
+	static const char text[] = "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t;"
+				   "CREATE TABLE u (a int); ALTER TABLE t RENAME TO renamed;"
+				   "ALTER TABLE u RENAME a TO b;";
+	(void)state;
+	check_verdict(text, "SELECT a FROM renamed LIMIT 1", SQL_SAFE);
+	check_verdict(text, "SELECT b FROM u LIMIT 1", SQL_SAFE);
+	check_verdict(text, "SELECT a FROM v LIMIT 1", SQL_UNKNOWN);
+}
+
 /* ONLY does not read children. */
 static void test_foreign_children(void **state)
 {
@@ -397,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_made_of_unknowns),
 		cmocka_unit_test(test_relations),
 		cmocka_unit_test(test_views_of_unknowns),
+		cmocka_unit_test(test_renamed_relations),
 		cmocka_unit_test(test_foreign_children),
 		cmocka_unit_test(test_sampling_methods),
 		cmocka_unit_test(test_policies),
