@@ -165,8 +165,46 @@ static void test_recursions(void **state)
 		  "WHERE "
 		  "n < 30) SELECT max(length(s)) FROM r",
 		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT abs(n) FROM d WHERE n < 5) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT -n FROM d WHERE n < 5) SELECT n FROM "
+		  "d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n * 1 FROM d WHERE n < 10) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n / 1 FROM d WHERE n < 10) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n + 2 FROM d WHERE n <> 10) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n % 3 + 1 FROM d WHERE n < 9) SELECT "
+		  "n FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n / 2 FROM d WHERE n >= 0) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n FROM d WHERE n IN (1, 2)) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
+		{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n - 1 FROM d WHERE n < 10) SELECT n "
+		  "FROM d",
+		  "resource_bomb", 15 },
 	};
 	static const char *const harmless[] = {
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n * 2 FROM d WHERE n < 1000) SELECT n "
+		"FROM d",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n + 2 FROM d WHERE n <> 9) SELECT n "
+		"FROM d",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n * 2 + 1 FROM d WHERE n <= 100) SELECT "
+		"n FROM d",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT CASE WHEN n % 2 = 0 THEN n / 2 ELSE 3 * "
+		"n + 1 END FROM d WHERE n > 1) SELECT n FROM d",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n / 2 FROM d WHERE n > 0) SELECT n FROM "
+		"d",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION SELECT -n FROM d WHERE n < 5) SELECT n FROM d",
 		"WITH RECURSIVE r AS (SELECT 1 n UNION ALL SELECT n + 1 FROM r, (VALUES (1), (2)) v WHERE n "
 		"< "
 		"10) SELECT count(*) FROM r",

@@ -139,6 +139,20 @@ static const struct {
 	  "SELECT 2) "
 	  "WHERE n < 60) SELECT count(*) FROM r",
 	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT DATE('2020-01-01') AS x UNION ALL SELECT date(x, '-1 day') FROM d "
+	  "WHERE x < '2020-01-31') SELECT x FROM d",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT '2020-01-01' AS x UNION ALL SELECT date(x, '+0 day') FROM d WHERE x < "
+	  "'2020-01-31') SELECT x FROM d",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT abs(n) FROM d WHERE n < 5) SELECT n FROM d",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT -n FROM d WHERE n < 5) SELECT n FROM d",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n * 1 FROM d WHERE n < 10) SELECT n FROM d",
+	  "resource_bomb" },
+	{ "WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n + 2 FROM d WHERE n <> 10) SELECT n FROM d",
+	  "resource_bomb" },
 	{ "SELECT group_concat(name, printf('%200000s', '')) FROM users", "resource_bomb" },
 	{ "SELECT json_group_array(hex(randomblob(90000))) FROM users", "resource_bomb" },
 	{ "SELECT instr(printf('%900000s', ''), printf('%400000s', 'b'))", "resource_bomb" },
@@ -210,6 +224,14 @@ static void test_reads(void **state)
 		"SELECT name FROM sqlite_master LIMIT 5",
 		"WITH r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 10) SELECT max(n) FROM r",
 		"SELECT row_number() OVER (ORDER BY total DESC) FROM orders LIMIT 3",
+		"WITH RECURSIVE d AS (SELECT DATE('2020-01-01') AS x UNION ALL SELECT date(x, '+1 day') FROM "
+		"d WHERE x < '2020-01-31') SELECT x FROM d LIMIT 99",
+		"WITH RECURSIVE d AS (SELECT '2020-01-31' AS x UNION ALL SELECT date(x, '-1 month') FROM d "
+		"WHERE x > '2019-01-01') SELECT x FROM d LIMIT 99",
+		"WITH RECURSIVE d AS (SELECT date('now') AS x UNION ALL SELECT date(x, '-1 day') FROM d "
+		"WHERE x > date('now', '-6 days')) SELECT x FROM d LIMIT 99",
+		"WITH RECURSIVE d AS (SELECT 1 AS n UNION ALL SELECT n * 2 FROM d WHERE n < 100) SELECT n "
+		"FROM d LIMIT 99",
 		"SELECT name FROM users WHERE id = 1 OR 1 = 0 LIMIT 3",
 		"SELECT name FROM users WHERE (id = 1 OR 'a' = 'b') AND id > 0 LIMIT 3",
 		"SELECT name FROM users WHERE name GLOB 'a*' AND city == 'x' LIMIT 2, 3",

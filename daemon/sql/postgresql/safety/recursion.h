@@ -4,6 +4,7 @@
  * - recursion.c: the recursion as a whole, and who reads it
  * - recursion_courses.c: how its columns go on from row to row
  * - recursion_bounds.c: what its conditions do to it
+ * - recursion_steps.c: whether what is counted in other ways comes to its limit
  * - recursion_rows.c: how many rows it makes
  * - recursion_texts.c: texts that grow with every row
  */
@@ -48,6 +49,11 @@ bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct
 bool recursion_without_columns(const struct resolution *resolution, const Node *node);
 /* What the conditions of an arm, and of what it reads from, do to the recursion. */
 enum recursion_bound recursion_bound_of(struct recursion recursion, const SelectStmt *select, unsigned depth);
+
+/* recursion_steps.c */
+/* Whether `column op limit` becomes false while the column goes on by arithmetic of its own; true: by others.
+ */
+bool recursion_comes_to(const struct recursion *recursion, const char *op, const char *column, double limit);
 
 /* recursion_texts.c */
 /* Whether the columns of the recursive arm, each made of those of the row before, double again and again. */

@@ -37,6 +37,15 @@ static bool is_constant(const Node *node, struct look look)
 	       (recursion_without_columns(NULL, node) && !isnan(constant_moment(node, look)));
 }
 
+/* What an operation of a counter and a number counts by. */
+static double step_of(const struct recursion *recursion, const A_Expr *expr)
+{
+	double step;
+	bool known = (expr->rexpr && constant_number(expr->rexpr, recursion->look, &step)) ||
+		     (expr->lexpr && constant_number(expr->lexpr, recursion->look, &step));
+	return known && fabs(step) > 0 ? fabs(step) : 1;
+}
+
 /* `counter <> limit` is met only where the counter comes by; no text without a digit is a number. */
 static bool comes_by(const struct recursion *recursion, const char *column, enum recursion_course course,
 		     const Node *limit)
@@ -48,16 +57,32 @@ static bool comes_by(const struct recursion *recursion, const char *column, enum
 		return !text || strpbrk(text, "0123456789");
 	if (!recursion_start_number(recursion->cte, column, recursion->look, &start))
 		return true;
-	return course == COURSE_UP ? start <= value : start >= value;
+	const Node *next = recursion_next_value(recursion, recursion_column(recursion->cte, column));
+	double step = next && IsA(next, A_Expr) ? step_of(recursion, (const A_Expr *)next) : 1;
+	return (course == COURSE_UP ? start <= value : start >= value) &&
+	       fabs(remainder(value - start, step)) < 1e-6 * step;
+}
+
+static bool is_comparison(const char *op)
+{
+	static const char *const operators[] = { "<", "<=", ">", ">=", "=", "<>" };
+	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
+		if (strcmp(op, operators[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Whether the comparison `column op limit` becomes false on that course. */
 static bool is_met(const struct recursion *recursion, const char *op, const char *column,
 		   enum recursion_course course, const Node *limit)
 {
+	double value;
 	if (course == COURSE_CONSTANT)
 		return false;
-	if (course == COURSE_UNKNOWN || strcmp(op, "=") == 0)
+	if (course == COURSE_UNKNOWN)
+		return !constant_number(limit, recursion->look, &value) || !is_comparison(op) ||
+		       recursion_comes_to(recursion, op, column, value);
+	if (strcmp(op, "=") == 0)
 		return true;
 	if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
 		return course == COURSE_UP;
@@ -161,7 +186,9 @@ static enum recursion_bound comparison_bound(const struct recursion *recursion, 
 	case AEXPR_BETWEEN:
 	case AEXPR_BETWEEN_SYM:
 		return negative ? BOUND_SOME : between_bound(recursion, expr);
-	case AEXPR_IN: /* a few values end a counter; all others do not */
+	case AEXPR_IN: /* a few values end a counter, not what stays; all others do not */
+		if (counter && recursion_course_of(recursion, column) == COURSE_CONSTANT)
+			return BOUND_NONE;
 		return counter && (strcmp(op, "<>") == 0) != negative ? BOUND_NONE : BOUND_SOME;
 	case AEXPR_LIKE:
 	case AEXPR_ILIKE:

@@ -56,6 +56,28 @@ static enum recursion_course operation_course(const A_Expr *expr, const char *na
 	return COURSE_UNKNOWN;
 }
 
+/* How SQLite's date(column, '+1 day', …) goes on: by modifiers that are numbers, all of one sign. */
+static enum recursion_course modified_course(const FuncCall *call, const char *name)
+{
+	const char *column = recursion_reference(call_argument(call, 0));
+	enum recursion_course found = COURSE_CONSTANT;
+	if (!column || strcmp(column, name) != 0 || list_length(call->args) < 2 ||
+	    (!call_is(call, "date") && !call_is(call, "datetime") && !call_is(call, "julianday")))
+		return COURSE_UNKNOWN;
+	for (int i = 1; i < list_length(call->args); i++) {
+		const char *modifier = constant_text(call_argument(call, i));
+		char *end = NULL;
+		double value = modifier ? strtod(modifier, &end) : 0;
+		if (!modifier || end == modifier || strchr(end, ':'))
+			return COURSE_UNKNOWN;
+		enum recursion_course own = value > 0 ? COURSE_UP : value < 0 ? COURSE_DOWN : COURSE_CONSTANT;
+		if (own != COURSE_CONSTANT && found != COURSE_CONSTANT && own != found)
+			return COURSE_UNKNOWN;
+		found = own == COURSE_CONSTANT ? found : own;
+	}
+	return found;
+}
+
 const Node *recursion_next_value(const struct recursion *recursion, int index)
 {
 	if (index < 0 || index >= list_length(recursion->step->targetList))
@@ -75,6 +97,8 @@ enum recursion_course recursion_course_of(const struct recursion *recursion, con
 		return COURSE_UNKNOWN;
 	if ((same && strcmp(same, name) == 0) || constant_number(next, recursion->look, &number))
 		return COURSE_CONSTANT;
+	if (IsA(next, FuncCall))
+		return modified_course((const FuncCall *)next, name);
 	return IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->look)
 				 : COURSE_UNKNOWN;
 }
