@@ -48,6 +48,9 @@ bool mysql_at_name(const struct mysql_parser *parser, size_t ahead);
 str_t mysql_take_name(struct mysql_parser *parser);
 struct mysql_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
 
+/* statements.c: whether what stands behind the word here, which begins a statement that is no query, can. */
+bool mysql_statement_follows(const struct mysql_parser *parser);
+
 /* query.c */
 bool mysql_at_query(struct mysql_parser *parser, size_t ahead);
 struct mysql_node *mysql_read_query(struct mysql_parser *parser);

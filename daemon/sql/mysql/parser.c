@@ -3,12 +3,17 @@
 #include "sql/mysql/grammar.h"
 #include "sql/statement_words.h"
 
-/* Statements that are none of ours are named for what they are. */
-static bool at_other_statement(const struct mysql_parser *parser)
+/* Statements that are none of ours are named for what they are; prose may begin with their words. */
+static void refuse_other_statement(struct mysql_parser *parser)
 {
 	const struct mysql_token *token = mysql_peek(parser, 0);
-	return token->kind == MYSQL_TOKEN_WORD &&
-	       statement_word(token->value, SQL_MYSQL) == STATEMENT_WORD_OTHER;
+	if (token->kind != MYSQL_TOKEN_WORD ||
+	    statement_word(token->value, SQL_MYSQL) != STATEMENT_WORD_OTHER)
+		return;
+	if (mysql_statement_follows(parser))
+		mysql_refuse(parser, VIOLATION_NOT_A_READ, "the statement is not a query");
+	else
+		mysql_fail(parser, "syntax error");
 }
 
 /* What EXPLAIN may say in front of the query; ANALYZE runs it. */
@@ -24,8 +29,7 @@ static struct mysql_node *explain(struct mysql_parser *parser)
 		mysql_expect(parser, "=");
 		(void)mysql_take_name(parser);
 	}
-	if (at_other_statement(parser))
-		mysql_refuse(parser, VIOLATION_NOT_A_READ, "the statement is not a query");
+	refuse_other_statement(parser);
 	mysql_append(parser, node, mysql_read_query(parser));
 	return node;
 }
@@ -84,6 +88,7 @@ static void shown_names(struct mysql_parser *parser, struct mysql_node *node, in
 static struct mysql_node *show(struct mysql_parser *parser)
 {
 	struct mysql_node *node = mysql_new(parser, MYSQL_SHOW);
+	bool other = mysql_statement_follows(parser);
 	parser->at++;
 	(void)mysql_accept(parser, "full");
 	static const char *const scopes[] = { "global", "session", "local", NULL };
@@ -92,8 +97,11 @@ static struct mysql_node *show(struct mysql_parser *parser)
 	while (which < sizeof shown / sizeof shown[0] && !accept_words(parser, shown[which].words))
 		which++;
 	if (which == sizeof shown / sizeof shown[0]) {
-		mysql_refuse(parser, VIOLATION_NOT_A_READ,
-			     "SHOW of something that is not a matter of queries");
+		if (other)
+			mysql_refuse(parser, VIOLATION_NOT_A_READ,
+				     "SHOW of something that is not a matter of queries");
+		else
+			mysql_fail(parser, "syntax error");
 		return node;
 	}
 	node->name = str_from(shown[which].words[0]);
@@ -111,8 +119,7 @@ static struct mysql_node *show(struct mysql_parser *parser)
 static struct mysql_node *statement(struct mysql_parser *parser)
 {
 	bool describes = mysql_at(parser, 0, "describe") || mysql_at(parser, 0, "desc");
-	if (at_other_statement(parser))
-		mysql_refuse(parser, VIOLATION_NOT_A_READ, "the statement is not a query");
+	refuse_other_statement(parser);
 	if (mysql_at(parser, 0, "show"))
 		return show(parser);
 	if ((describes || mysql_at(parser, 0, "explain")) && mysql_at_name(parser, 1) &&

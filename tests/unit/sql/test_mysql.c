@@ -184,6 +184,70 @@ static void test_reports(void **state)
 	}
 }
 
+/* Prose may begin with a word that begins a statement; it is none for that. */
+static void test_prose(void **state)
+{
+	static const char *const prose[] = {
+		"Use the orders table",
+		"For this, I need the schema.",
+		"Check the schema",
+		"Do you have the schema",
+		"Begin by listing all customers.",
+		"Drop me a line",
+		"Insert coin",
+		"Repeat after me",
+		"Case in point",
+		"Get it",
+		"DELETE FORM t",
+		"Show me the money",
+		"Create a report of users",
+		"Update the query",
+		"Start with the users",
+		"If you want, I can help",
+	};
+	static const char *const statements[] = {
+		"USE shop",
+		"DROP TEMPORARY TABLE users",
+		"KILL 5",
+		"KILL HARD QUERY 5",
+		"CALL gone()",
+		"CALL shop.gone",
+		"SET a = 1",
+		"SET @a = 1",
+		"SET NAMES latin1",
+		"BEGIN",
+		"BEGIN NOT ATOMIC SELECT 1; END",
+		"DO SLEEP(5)",
+		"DO 1",
+		"INSERT users VALUES (1)",
+		"INSERT IGNORE INTO users SELECT 1",
+		"UPDATE users u SET id = 1",
+		"UPDATE users, orders SET id = 1",
+		"DELETE u FROM users u",
+		"DELETE shop.u FROM users u",
+		"TRUNCATE users",
+		"GRANT SELECT ON users TO me",
+		"REVOKE ALL ON users FROM me",
+		"FOR i IN (SELECT 1) DO SELECT 1; END FOR",
+		"REPEAT SELECT 1; UNTIL 1 END REPEAT",
+		"CASE WHEN 1 THEN SELECT 1; END CASE",
+		"PREPARE s FROM 'DROP TABLE a'",
+		"XA START 'a'",
+		"FLUSH LOGS",
+		"SHOW PROCESSLIST",
+		"EXPLAIN DELETE FROM users",
+	};
+	(void)state;
+	struct arena *arena = arena_new();
+	for (size_t i = 0; i < COUNT(prose); i++)
+		if (analyse(str_from(prose[i]), true, arena).verdict != SQL_UNKNOWN)
+			fail_msg("%s", prose[i]);
+	for (size_t i = 0; i < COUNT(statements); i++)
+		if (analyse(str_from(statements[i]), true, arena).verdict != SQL_UNSAFE)
+			fail_msg("%s", statements[i]);
+	arena_free(arena);
+}
+
 static void test_without_catalog(void **state)
 {
 	(void)state;
@@ -523,11 +587,17 @@ static void test_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reports),		  cmocka_unit_test(test_without_catalog),
-		cmocka_unit_test(test_required_columns),  cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_canonical),	  cmocka_unit_test(test_clauses_and_order),
-		cmocka_unit_test(test_order_in_brackets), cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_redaction),	  cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_prose),
+		cmocka_unit_test(test_without_catalog),
+		cmocka_unit_test(test_required_columns),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_canonical),
+		cmocka_unit_test(test_clauses_and_order),
+		cmocka_unit_test(test_order_in_brackets),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_redaction),
+		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_many_tables),
 	};
 	return cmocka_run_group_tests(tests, load_catalog, drop_catalog);
