@@ -113,27 +113,40 @@ static str_t one_line(struct buf *text, struct arena *arena)
 	return line;
 }
 
+/* Of rows that were not fetched or counted nothing is said as if it were known. */
+static void summarise_rows(const struct validation_result *result, struct buf *text)
+{
+	const struct compare_explanation *why = result->explanation;
+	int64_t ours = result->generated.rows, theirs = result->truth.rows,
+		larger = ours > theirs ? ours : theirs;
+	int64_t same = (int64_t)llround(result->content_match_rate * (double)larger);
+	const char *about = why->estimated ? "about " : "";
+	bool more = why->generated_more || why->truth_more;
+	if (!result->row_count_match) {
+		buf_printf(text, "returned %s%" PRId64 " rows, the truth has %s%" PRId64,
+			   why->generated_more ? "more than " : "", ours, why->truth_more ? "more than " : "",
+			   theirs);
+		if (why->estimated || !result->truncated)
+			buf_printf(text, "; %s%" PRId64 " match", about, same);
+	} else {
+		buf_printf(text, "%s%" PRId64 " of %s%" PRId64 " rows match the truth's", about, same,
+			   more ? "the first " : "", larger);
+	}
+}
+
 /* What results differ in. */
 static void summarise(const struct validation_result *result, const struct record_explanation *from,
 		      struct buf *text)
 {
-	int64_t ours = result->generated.rows, theirs = result->truth.rows,
-		larger = ours > theirs ? ours : theirs;
-	int64_t same = (int64_t)llround(result->content_match_rate * (double)larger);
 	if (!result->schema_match) {
 		buf_printf(text, "returned %" PRId64 " columns, the truth has %" PRId64,
 			   from->generated_columns, from->truth_columns);
 		append_names(text, "; missing: ", from->columns_missing, from->columns_missing_count);
 		append_names(text, "; not in the truth: ", from->columns_extra, from->columns_extra_count);
 	} else if (from->other_order) {
-		buf_printf(text, "the %" PRId64 " rows of the truth, in another order", theirs);
-	} else if (!result->row_count_match) {
-		buf_printf(text, "returned %" PRId64 " rows, the truth has %" PRId64 "%s", ours, theirs,
-			   result->truncated ? " (or more of them)" : "");
-		if (!result->truncated)
-			buf_printf(text, "; %" PRId64 " match", same);
+		buf_printf(text, "the %" PRId64 " rows of the truth, in another order", result->truth.rows);
 	} else {
-		buf_printf(text, "%" PRId64 " of %" PRId64 " rows match the truth's", same, larger);
+		summarise_rows(result, text);
 	}
 }
 

@@ -41,8 +41,10 @@ struct compare_explanation {
 	size_t missing_rows_count;
 	struct compare_cells *extra_rows; /* that only the answer has */
 	size_t extra_rows_count;
-	bool other_order; /* the rows are the same, in another order */
-	bool shortened;	  /* there is more than is said */
+	bool other_order;		 /* the rows are the same, in another order */
+	bool shortened;			 /* there is more than is said */
+	bool estimated;			 /* the match rate is that of a sample */
+	bool generated_more, truth_more; /* there are more rows than were counted */
 };
 
 /* `verdict` is what comparing them has come to; `rows_most` of each side are shown (0: none), and none where

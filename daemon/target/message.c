@@ -195,6 +195,9 @@ static void put_explanation(struct buf *out, const struct compare_explanation *e
 	put_cells(out, explanation->extra_rows, explanation->extra_rows_count);
 	put_bool(out, explanation->other_order);
 	put_bool(out, explanation->shortened);
+	put_bool(out, explanation->estimated);
+	put_bool(out, explanation->generated_more);
+	put_bool(out, explanation->truth_more);
 }
 
 static void put_broken(struct buf *out, const struct validation_result *result)
@@ -508,6 +511,9 @@ static struct compare_explanation *get_explanation(struct reader *reader)
 	explanation->extra_rows = get_cells(reader, &explanation->extra_rows_count);
 	explanation->other_order = get_bool(reader);
 	explanation->shortened = get_bool(reader);
+	explanation->estimated = get_bool(reader);
+	explanation->generated_more = get_bool(reader);
+	explanation->truth_more = get_bool(reader);
 	return explanation;
 }
 

@@ -105,6 +105,7 @@ struct finding {
 	struct validation_execution generated, truth;
 	struct compare_estimate estimate;
 	struct compare_shown shown;
+	bool counted; /* both were read to their end */
 };
 
 /* What the results differ in, unless in nothing. */
@@ -119,6 +120,9 @@ static struct compare_explanation *explain(const struct validation *validation, 
 	struct compare_explanation *explanation = ARENA_NEW(validation->arena, struct compare_explanation);
 	compare_explain(&finding->shown, verdict, &options, request->comparing.sample_rows, validation->arena,
 			explanation);
+	explanation->estimated = finding->estimate.known;
+	explanation->generated_more = finding->shown.generated.truncated && !finding->counted;
+	explanation->truth_more = finding->shown.truth.truncated && !finding->counted;
 	return explanation;
 }
 
@@ -378,6 +382,7 @@ static err_t compare_in_full(struct validation *validation, size_t index, const 
 	if (full.outcome == STREAM_READ) {
 		finding->generated = ours.execution;
 		finding->truth = theirs.execution;
+		finding->counted = true;
 		refine(finding, &full);
 	}
 	*ret_compared = full.outcome != STREAM_FAILED;

@@ -365,3 +365,26 @@ def test_values_in_messages_of_the_server_are_hidden(shop_target, tmp_path, sql,
                               timeout=60, check=False)
         assert "invalid input syntax for type integer" in done.stdout
         assert ("SECRETX" in done.stdout) is not hidden
+
+
+MANY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT {} FROM n"
+
+
+@pytest.mark.parametrize("rows, column, truth, summary", [
+    (250, "i", 249, "returned 250 rows, the truth has 249; about 249 match"),
+    (249, "i", 250, "returned 249 rows, the truth has 250; about 249 match"),
+    (250, "i", 1, "returned more than 100 rows, the truth has 1"),
+    (1, "i", 250, "returned 1 rows, the truth has more than 100"),
+    (250, "nullif(i, 7) AS i", 250, "about 249 of 250 rows match the truth's"),
+    (100, "nullif(i, 7) AS i", 100, "99 of 100 rows match the truth's")])
+def test_what_was_not_counted_is_not_told_as_a_count(shop, rows, column, truth, summary):
+    """100 rows are fetched; larger results are read in full where they have to be, and compared by a sample."""
+    why = explained(shop, MANY.format(rows, column), {"sql": MANY.format(truth, "i")})
+    assert why["summary"] == summary
+
+
+def test_of_rows_that_were_not_fetched_nothing_is_said(tmp_path, shop):
+    targets = ({"name": "shop", "engine": "sqlite", "path": str(tmp_path / "shop.db"), "max_rows": 100,
+                "large_results": "truncate"},)
+    why = explained(shop, MANY.format(250, "nullif(i, 7) AS i"), {"sql": MANY.format(250, "i")}, targets=targets)
+    assert why["summary"] == "99 of the first 100 rows match the truth's"

@@ -163,7 +163,10 @@ static struct compare_explanation some_explanation = { .generated_columns = 3,
 						       .extra_rows = some_rows + 1,
 						       .extra_rows_count = 1,
 						       .other_order = true,
-						       .shortened = true };
+						       .shortened = true,
+						       .estimated = true,
+						       .generated_more = false,
+						       .truth_more = true };
 
 static struct validation_result some_result(void)
 {
@@ -216,6 +219,7 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_true(got.broken[1].truth_index == 63 && got.broken[1].error == ERR_TARGET_DENIED &&
 		    !str_present(got.broken[1].message));
 	const struct compare_explanation *why = got.explanation;
+	assert_true(why->estimated && !why->generated_more && why->truth_more);
 	assert_true(why->generated_columns == 3 && why->truth_columns == 2 && why->other_order &&
 		    why->shortened);
 	assert_true(why->paired_count == 1 && str_is(why->paired[0].truth, "a") &&
