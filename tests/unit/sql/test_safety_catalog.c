@@ -304,7 +304,7 @@ static void test_sampling_methods(void **state)
 	static const char method[] = "CREATE TABLE t (a int); CREATE FUNCTION evil(internal) RETURNS "
 				     "tsm_handler LANGUAGE c AS 'x';";
 	(void)state;
-	check_verdict("CREATE TABLE t (a int)", "SELECT a FROM t TABLESAMPLE evil (1)", SQL_SAFE);
+	check_verdict("CREATE TABLE t (a int)", "SELECT a FROM t TABLESAMPLE evil (1)", SQL_UNSAFE);
 	check_verdict(method, "SELECT a FROM t TABLESAMPLE evil (1)", SQL_UNSAFE);
 }
 

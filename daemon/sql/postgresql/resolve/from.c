@@ -138,23 +138,6 @@ static bool is_builtin_method(const List *names)
 	return strcmp(name, "system") == 0 || strcmp(name, "bernoulli") == 0;
 }
 
-/* A method is a function that PostgreSQL calls by itself. */
-static void check_method(struct resolver *resolver, const RangeTableSample *sample)
-{
-	const List *names = sample->method;
-	int length = list_length(names);
-	size_t count;
-	str_t schema = length > 1 ? str_from(NODE_STRING(list_nth(names, length - 2))) : STR_NONE;
-	str_t name = str_from(names_last(names));
-	if (!resolver_knows_types(resolver) || resolver_lacks_names(resolver))
-		return;
-	(void)catalog_functions(resolver->catalog, schema, name, &count);
-	if (count == 0)
-		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, "42704", name,
-				      sample->location, "TABLESAMPLE: there is no method \"" STR_FMT "\"",
-				      STR_ARG(name));
-}
-
 static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,
 			struct namespace *names)
 {
@@ -162,9 +145,7 @@ static void from_sample(struct resolver *resolver, struct scope *scope, const Ra
 	from_item(resolver, scope, sample->relation, names);
 	check_sampled(resolver, sample, names);
 	bool is_builtin = is_builtin_method(sample->method);
-	if (!is_builtin)
-		check_method(resolver, sample);
-	else if (list_length(sample->args) != 1)
+	if (is_builtin && list_length(sample->args) != 1)
 		report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,
 			    "TABLESAMPLE: %s takes one argument, not %d", names_last(sample->method),
 			    list_length(sample->args));

@@ -107,12 +107,10 @@ void walk_sample(struct walk *walk, const RangeTableSample *sample)
 	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
 		known = known || str_is(method.name, methods[i]);
 	known = known && builtin;
-	size_t handlers;
-	(void)catalog_functions(walk->known.catalog, method.schema, method.name, &handlers);
-	if (!known && walk->known.complete && handlers > 0) /* nobody tells what it does */
+	if (!known && walk->known.complete) /* no catalog has them, and nobody else tells what it is */
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, sample->location, "sampling method " STR_FMT,
 			       STR_ARG(method.name));
-	else if (!known && !walk->known.complete)
+	else if (!known)
 		violations_doubt(walk->list, "sampling method " STR_FMT " is not known: " STR_FMT,
 				 STR_ARG(method.name), STR_ARG(walk->known.gap));
 	walk_node(walk, sample->relation);
