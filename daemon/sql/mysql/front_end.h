@@ -1,6 +1,6 @@
 /*
  * MySQL and MariaDB front end: a lexer and a parser of our own for queries, since no library has their
- * grammar. It fails closed: what it does not know is invalid and UNSAFE. Any thread; never fails.
+ * grammar. What it does not know is invalid and never SAFE. Any thread; never fails.
  */
 #pragma once
 

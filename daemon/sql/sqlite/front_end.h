@@ -1,7 +1,7 @@
 /*
  * SQLite front end: the library itself prepares the statement against an empty in-memory copy of the target's
  * schema, under a default-deny authorizer. No generated statement is ever stepped.
- * Any thread; never fails: what cannot be prepared is invalid, what cannot be proven a read is UNSAFE.
+ * Any thread; never fails: what cannot be prepared is invalid, what cannot be proven a read is never SAFE.
  */
 #pragma once
 

@@ -9,8 +9,8 @@
 #include "sql/violations.h"
 
 /* Reports every violation that the tokens show; what words tell of a text that does not parse is left to
- * unparsed.h. False: something follows the first statement, or a token
- * never ends, so that it cannot be one statement. */
+ * unparsed.h. False: something follows the first statement, or a token never ends, so that it cannot be one
+ * statement. */
 bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations);
 
 /* Of several not_a_read of one statement, keeps the foremost. */
