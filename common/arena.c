@@ -13,9 +13,9 @@ struct chunk {
 };
 
 struct arena {
-	struct chunk *current; /* list, newest first */
+	struct chunk *current; /* list: first the one that is being filled */
 	size_t total;
-	size_t next_size;
+	size_t shared; /* of the total, in chunks that hold many pieces */
 };
 
 static struct chunk *chunk_new(size_t size)
@@ -34,7 +34,6 @@ struct arena *arena_new(void)
 	struct arena *arena = calloc(1, sizeof *arena);
 	if (!arena)
 		abort();
-	arena->next_size = FIRST_CHUNK_BYTES;
 	return arena;
 }
 
@@ -49,16 +48,48 @@ void arena_free(struct arena *arena)
 	free(arena);
 }
 
-static struct chunk *add_chunk(struct arena *arena, size_t at_least)
+/* A quarter of what there is, but for large pieces: of an event's memory, thousands of which wait to be
+ * published, little is not used. */
+static size_t next_size(const struct arena *arena)
 {
-	size_t size = arena->next_size > at_least ? arena->next_size : at_least;
+	size_t size = arena->shared / 4;
+	if (size < FIRST_CHUNK_BYTES)
+		return FIRST_CHUNK_BYTES;
+	return size < LARGEST_CHUNK_BYTES ? size : LARGEST_CHUNK_BYTES;
+}
+
+static struct chunk *add_shared(struct arena *arena, size_t size)
+{
 	struct chunk *chunk = chunk_new(size);
-	if (arena->next_size < LARGEST_CHUNK_BYTES)
-		arena->next_size *= 2;
 	chunk->next = arena->current;
 	arena->current = chunk;
 	arena->total += sizeof *chunk + size;
+	arena->shared += sizeof *chunk + size;
 	return chunk;
+}
+
+/* For one piece alone; what room is left in the current chunk stays in use. */
+static struct chunk *add_own(struct arena *arena, size_t size)
+{
+	struct chunk *chunk = chunk_new(size);
+	if (arena->current) {
+		chunk->next = arena->current->next;
+		arena->current->next = chunk;
+	} else {
+		arena->current = chunk;
+	}
+	arena->total += sizeof *chunk + size;
+	return chunk;
+}
+
+static struct chunk *chunk_for(struct arena *arena, size_t size)
+{
+	struct chunk *current = arena->current;
+	size_t next = next_size(arena);
+	if (current && current->size - current->used >= size)
+		return current;
+	bool own = size > next || (current && size > next / 2);
+	return own ? add_own(arena, size) : add_shared(arena, next);
 }
 
 void *arena_alloc(struct arena *arena, size_t size_bytes)
@@ -67,9 +98,7 @@ void *arena_alloc(struct arena *arena, size_t size_bytes)
 	if (size_bytes > SIZE_MAX / 2)
 		abort();
 	size_t size = (size_bytes + alignment - 1) & ~(alignment - 1);
-	struct chunk *chunk = arena->current;
-	if (!chunk || chunk->size - chunk->used < size)
-		chunk = add_chunk(arena, size);
+	struct chunk *chunk = chunk_for(arena, size);
 	void *memory = chunk->data + chunk->used;
 	chunk->used += size;
 	return memset(memory, 0, size);
@@ -134,6 +163,7 @@ void arena_adopt(struct arena *parent, struct arena *child)
 			parent->current = child->current;
 		}
 		parent->total += child->total;
+		parent->shared += child->shared;
 	}
 	free(child);
 }

@@ -13,6 +13,17 @@ void buf_reset(struct buf *buf)
 		buf->data[0] = '\0';
 }
 
+void buf_trim(struct buf *buf)
+{
+	if (!buf->data || buf->capacity == buf->len + 1)
+		return;
+	char *data = realloc(buf->data, buf->len + 1);
+	if (!data)
+		return; /* then it stays as it is */
+	buf->data = data;
+	buf->capacity = buf->len + 1;
+}
+
 char *buf_reserve(struct buf *buf, size_t more)
 {
 	size_t need;

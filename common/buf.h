@@ -24,6 +24,9 @@ void buf_free(struct buf *buf);
 /* Forgets the content, keeps the memory. */
 void buf_reset(struct buf *buf);
 
+/* Gives back the room behind the content; what pointed into it is void. */
+void buf_trim(struct buf *buf);
+
 /* Makes room for `more` bytes behind the content and returns where they start; `len` is the caller's to
  * raise. */
 char *buf_reserve(struct buf *buf, size_t more);

@@ -104,11 +104,25 @@ static err_t copy_token(struct scanner *scanner, struct err_detail *detail)
 	return ERR_OK;
 }
 
+static err_t fail_encoding(const char *name, struct err_detail *detail)
+{
+	return err_fail(
+		detail, ERR_CONFIG_SYNTAX,
+		"%s: the file is UTF-16, as its first bytes say; save it as UTF-8 (iconv -f UTF-16 -t "
+		"UTF-8)",
+		name);
+}
+
 err_t conf_scan(const char *name, str_t text, struct buf *prepared, struct err_detail *detail)
 {
-	struct scanner scanner = { name, text.ptr, 1, prepared };
+	static const char mark[] = "\xEF\xBB\xBF"; /* some editors begin UTF-8 with it; it says nothing */
+	size_t skipped = strncmp(text.ptr, mark, 3) == 0 ? 3 : 0;
+	struct scanner scanner = { name, text.ptr + skipped, 1, prepared };
+	if (strncmp(text.ptr, "\xFF\xFE", 2) == 0 || strncmp(text.ptr, "\xFE\xFF", 2) == 0)
+		return fail_encoding(name, detail);
 	if (memchr(text.ptr, 0, text.len))
-		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s: the file holds NUL bytes", name);
+		return err_fail(detail, ERR_CONFIG_SYNTAX,
+				"%s: the file holds NUL bytes; is it UTF-16? Save it as UTF-8", name);
 	while (*scanner.at) {
 		err_t err = copy_token(&scanner, detail);
 		if (err)

@@ -25,7 +25,7 @@ struct reader {
 	struct conf_file *file;
 	struct arena *arena;
 	char *values;
-	struct err_detail *detail;
+	struct conf_problems *problems;
 };
 
 /* One setting or group in the file, with its path for people. */
@@ -45,16 +45,47 @@ void conf_file_free(struct conf_file *file)
 
 /* --- messages --- */
 
+err_t conf_problems_add(struct conf_problems *problems, err_t err, const char *path,
+			const struct err_detail *detail)
+{
+	if (problems->count == CONF_MAX_PROBLEMS)
+		return err;
+	const struct conf_problem problem = { err, arena_strdup(problems->arena, path),
+					      arena_strdup(problems->arena, err_message(err, detail)) };
+	ARENA_PUSH(problems->arena, problems->items, problems->count, problems->capacity, problem);
+	return err;
+}
+
+bool conf_problems_within(const struct conf_problems *problems, const char *path)
+{
+	size_t len = strlen(path);
+	for (size_t i = 0; i < problems->count; i++) {
+		const char *found = problems->items[i].path;
+		if (strncmp(found, path, len) == 0 && strchr(".[", found[len]))
+			return true;
+	}
+	return false;
+}
+
+bool conf_problems_at(const struct conf_problems *problems, const char *path)
+{
+	for (size_t i = 0; i < problems->count; i++)
+		if (strcmp(problems->items[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 __attribute__((format(printf, 4, 5))) static err_t
 fail_at(const struct reader *reader, const struct place *place, err_t err, const char *format, ...)
 {
-	char message[sizeof reader->detail->message];
+	struct err_detail message, detail;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(message, sizeof message, format, arguments);
+	vsnprintf(message.message, sizeof message.message, format, arguments);
 	va_end(arguments);
-	return err_fail(reader->detail, err, "%s:%u: %s: %s", reader->file->name, place->node->line,
-			place->path, message);
+	err_fail(&detail, err, "%s:%u: %s: %s", reader->file->name, place->node->line, place->path,
+		 message.message);
+	return conf_problems_add(reader->problems, err, place->path, &detail);
 }
 
 /* The innermost setting on the way to `path` ("targets[1].name") that the file has. */
@@ -77,18 +108,20 @@ static const config_setting_t *find_nearest(const struct conf_file *file, const 
 	return next ? next : node;
 }
 
-err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
-		     const char *format, ...)
+err_t conf_file_fail(const struct conf_file *file, struct conf_problems *problems, err_t err,
+		     const char *setting, const char *format, ...)
 {
-	char message[sizeof detail->message];
+	struct err_detail message, detail;
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(message, sizeof message, format, arguments);
+	vsnprintf(message.message, sizeof message.message, format, arguments);
 	va_end(arguments);
 	const config_setting_t *node = find_nearest(file, setting);
 	if (config_setting_is_root(node))
-		return err_fail(detail, err, "%s: %s: %s", file->name, setting, message);
-	return err_fail(detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message);
+		err_fail(&detail, err, "%s: %s: %s", file->name, setting, message.message);
+	else
+		err_fail(&detail, err, "%s:%u: %s: %s", file->name, node->line, setting, message.message);
+	return conf_problems_add(problems, err, setting, &detail);
 }
 
 /* --- defaults --- */
@@ -308,9 +341,10 @@ static err_t read_strings(const struct reader *reader, const struct place *place
 	if (err)
 		return err;
 	const char **items = ARENA_ARRAY(reader->arena, const char *, count);
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct place at = element(place, i);
-		err = read_string(reader, &at, &item, &items[i]);
+		err_t item_err = read_string(reader, &at, &item, &items[i]);
+		err = err ? err : item_err;
 	}
 	if (!err)
 		*field = (struct conf_strings){ items, count };
@@ -431,76 +465,81 @@ static err_t fail_missing(const struct reader *reader, const struct place *place
 		       setting->sentence);
 }
 
-static err_t check_required(const struct reader *reader, const struct place *place, size_t group)
+static void check_required(const struct reader *reader, const struct place *place, size_t group)
 {
 	for (size_t i = 0; i < reader->table->settings_count; i++) {
 		const struct conf_setting *setting = &reader->table->settings[i];
 		if (setting->group != group || !(setting->flags & CONF_REQUIRED))
 			continue;
 		if (!config_setting_get_member(place->node, setting->name))
-			return fail_missing(reader, place, setting);
+			fail_missing(reader, place, setting);
 	}
-	return ERR_OK;
 }
 
-static err_t read_group(const struct reader *reader, const struct place *place, size_t group, char *base);
+static void read_group(const struct reader *reader, const struct place *place, size_t group, char *base);
 
-static err_t read_group_list(const struct reader *reader, const struct place *place, size_t index)
+static void read_group_list(const struct reader *reader, const struct place *place, size_t index)
 {
 	const struct conf_group *group = &reader->table->groups[index];
 	bool list = config_setting_is_list(place->node) ||
 		    (config_setting_is_array(place->node) && config_setting_length(place->node) == 0);
-	if (!list)
-		return fail_type(reader, place, "a list of groups, ( { … } ),");
+	if (!list) {
+		fail_type(reader, place, "a list of groups, ( { … } ),");
+		return;
+	}
 	struct conf_groups groups = { NULL, (size_t)config_setting_length(place->node) };
 	groups.items = arena_calloc(reader->arena, groups.count, group->size_bytes);
 	for (size_t i = 0; i < groups.count; i++) {
 		char *base = (char *)groups.items + i * group->size_bytes;
 		struct place at = element(place, i);
 		set_group_defaults(reader, index, base);
-		err_t err = config_setting_is_group(at.node) ? read_group(reader, &at, index, base)
-							     : fail_type(reader, &at, "a group, { … },");
-		if (err)
-			return err;
+		if (config_setting_is_group(at.node))
+			read_group(reader, &at, index, base);
+		else
+			fail_type(reader, &at, "a group, { … },");
 	}
 	memcpy(reader->values + group->offset, &groups, sizeof groups);
-	return ERR_OK;
 }
 
-static err_t read_child_group(const struct reader *reader, const struct place *place, size_t index)
+static void read_child_group(const struct reader *reader, const struct place *place, size_t index)
 {
 	const struct conf_group *group = &reader->table->groups[index];
+	bool is_group = config_setting_is_group(place->node);
 	if (group->kind == CONF_GROUP_LIST)
-		return read_group_list(reader, place, index);
-	if (!config_setting_is_group(place->node))
-		return fail_type(reader, place, "a group, { … },");
+		read_group_list(reader, place, index);
+	else if (!is_group)
+		fail_type(reader, place, "a group, { … },");
+	if (group->kind == CONF_GROUP_LIST || !is_group)
+		return;
 	if (group->kind == CONF_GROUP_OPTIONAL)
 		*(bool *)(void *)(reader->values + group->offset) = true;
-	return read_group(reader, place, index, reader->values + group->offset);
+	read_group(reader, place, index, reader->values + group->offset);
 }
 
-static err_t read_member(const struct reader *reader, const struct place *place, size_t group, char *base)
+static void read_member(const struct reader *reader, const struct place *place, size_t group, char *base)
 {
 	const struct conf_setting *setting = find_setting(reader->table, group, place->node->name);
+	size_t child = setting ? ROOT : find_group(reader->table, group, place->node->name);
 	if (setting)
-		return read_setting(reader, place, setting, base);
-	size_t child = find_group(reader->table, group, place->node->name);
-	return child == ROOT ? fail_unknown(reader, place, group) : read_child_group(reader, place, child);
+		read_setting(reader, place, setting, base);
+	else if (child == ROOT)
+		fail_unknown(reader, place, group);
+	else
+		read_child_group(reader, place, child);
 }
 
-/* Reads all members of a group; `base` is its struct. */
-static err_t read_group(const struct reader *reader, const struct place *place, size_t group, char *base)
+/* Reads all members of a group, those behind a wrong one too; `base` is its struct. */
+static void read_group(const struct reader *reader, const struct place *place, size_t group, char *base)
 {
 	size_t count = (size_t)config_setting_length(place->node);
 	for (size_t i = 0; i < count; i++) {
 		struct place at = { config_setting_get_elem(place->node, (unsigned)i), "" };
 		snprintf(at.path, sizeof at.path, "%.*s%s%.60s", NAME_MAX_BYTES - 64, place->path,
 			 place->path[0] ? "." : "", at.node->name);
-		err_t err = read_member(reader, &at, group, base);
-		if (err)
-			return err;
+		read_member(reader, &at, group, base);
 	}
-	return group == ROOT ? ERR_OK : check_required(reader, place, group);
+	if (group != ROOT)
+		check_required(reader, place, group);
 }
 
 /* --- files --- */
@@ -530,25 +569,33 @@ static err_t parse(const char *name, str_t text, struct conf_file *file, struct 
 }
 
 err_t conf_text_read(const struct conf_table *table, const char *name, str_t text, struct arena *arena,
-		     void *values, struct conf_file **ret_file, struct err_detail *detail)
+		     void *values, struct conf_problems *problems, struct conf_file **ret_file)
 {
+	struct err_detail detail = { "" };
 	_cleanup_(conf_file_cleanup) struct conf_file *file = calloc(1, sizeof *file);
 	if (!file || !(file->name = strdup(name)))
 		abort();
 	config_init(&file->parsed);
-	struct reader reader = { table, file, arena, values, detail };
+	struct reader reader = { table, file, arena, values, problems };
 	for (size_t i = 0; i < table->groups_count; i++) {
 		if (table->groups[i].kind != CONF_GROUP_LIST)
 			set_group_defaults(&reader, i, reader.values + table->groups[i].offset);
 	}
-	err_t err = parse(name, text, file, detail);
+	err_t err = parse(name, text, file, &detail);
 	if (err)
-		return err;
+		return conf_problems_add(problems, err, "", &detail);
 	struct place root = { config_root_setting(&file->parsed), "" };
-	err = read_group(&reader, &root, ROOT, NULL);
-	if (!err)
-		*ret_file = TAKE_PTR(file);
-	return err;
+	read_group(&reader, &root, ROOT, NULL);
+	*ret_file = TAKE_PTR(file);
+	return ERR_OK;
+}
+
+static err_t fail_to_open(const char *path, int error, struct err_detail *detail)
+{
+	const char *mend = error == ENOENT   ? ": name the configuration's file with --config"
+			   : error == EACCES ? ": let this user read it, or run as the user of the service"
+					     : "";
+	return err_fail(detail, ERR_CONFIG_FILE, "%s: %s%s", path, strerror(error), mend);
 }
 
 static err_t read_text(const char *path, struct buf *text, struct err_detail *detail)
@@ -556,26 +603,31 @@ static err_t read_text(const char *path, struct buf *text, struct err_detail *de
 	struct stat status;
 	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &status) != 0)
-		return err_fail(detail, ERR_CONFIG_FILE, "%s: %s", path, strerror(errno));
+		return fail_to_open(path, errno, detail);
 	if (!S_ISREG(status.st_mode))
-		return err_fail(detail, ERR_CONFIG_FILE, "%s: not a regular file", path);
+		return err_fail(detail, ERR_CONFIG_FILE, "%s: %s: name the file itself with --config", path,
+				S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
 	buf_append_text(text, "");
 	while (text->len <= FILE_BYTES_MAX) {
 		ssize_t got = read(fd, buf_reserve(text, 4096), 4096);
 		if (got < 0)
-			return err_fail(detail, ERR_CONFIG_FILE, "%s: %s", path, strerror(errno));
+			return fail_to_open(path, errno, detail);
 		if (got == 0)
 			return ERR_OK;
 		text->len += (size_t)got;
 		text->data[text->len] = 0;
 	}
-	return err_fail(detail, ERR_CONFIG_FILE, "%s: larger than %zu bytes", path, FILE_BYTES_MAX);
+	return err_fail(detail, ERR_CONFIG_FILE,
+			"%s: larger than %zu bytes: this is no configuration of assayd; mend --config", path,
+			FILE_BYTES_MAX);
 }
 
 err_t conf_file_read(const struct conf_table *table, const char *path, struct arena *arena, void *values,
-		     struct conf_file **ret_file, struct err_detail *detail)
+		     struct conf_problems *problems, struct conf_file **ret_file)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
-	err_t err = read_text(path, &text, detail);
-	return err ? err : conf_text_read(table, path, buf_str(&text), arena, values, ret_file, detail);
+	struct err_detail detail = { "" };
+	err_t err = read_text(path, &text, &detail);
+	return err ? conf_problems_add(problems, err, "", &detail)
+		   : conf_text_read(table, path, buf_str(&text), arena, values, problems, ret_file);
 }

@@ -83,25 +83,54 @@ struct conf_table {
 /* A file that was read: where its settings stand. */
 struct conf_file;
 
+/* One mistake in a file; texts are in the arena of the list. */
+struct conf_problem {
+	err_t err;
+	const char *path; /* of the setting, such as "targets[1].name"; "": the file as a whole */
+	const char *message;
+};
+
+enum { CONF_MAX_PROBLEMS = 100 };
+
+/* What is wrong with a file, in the order in which it was found; more than CONF_MAX_PROBLEMS are left out.
+ * Begins with its arena alone. */
+struct conf_problems {
+	struct arena *arena;
+	struct conf_problem *items;
+	size_t count, capacity;
+};
+
+/* Adds one and returns `err`. Copies the texts. */
+err_t conf_problems_add(struct conf_problems *problems, err_t err, const char *path,
+			const struct err_detail *detail);
+
+/* Whether any of them is about the group or setting `path`, or something within. */
+bool conf_problems_within(const struct conf_problems *problems, const char *path);
+
+/* Whether any of them is about the group or setting itself. */
+bool conf_problems_at(const struct conf_problems *problems, const char *path);
+
 /* Reads the file into `values` (zeroed by the caller, laid out as the table says; texts in `arena`) and
- * checks it against the table. On success `ret_file` is the caller's. ERR_CONFIG_FILE when it cannot be read
- * or is larger than 1 MiB, ERR_CONFIG_SYNTAX, _UNKNOWN, _TYPE, _RANGE or _MISSING with file, line and
- * setting. Blocks. */
+ * checks it against the table. Everything that is wrong is added to `problems`: ERR_CONFIG_UNKNOWN, _TYPE,
+ * _RANGE or _MISSING with file, line and setting, which keeps its default. ERR_OK, and `ret_file` is the
+ * caller's, as soon as its syntax is right; else ERR_CONFIG_FILE when it cannot be read or is larger than
+ * 1 MiB, or ERR_CONFIG_SYNTAX, which is a problem, too. Blocks. */
 err_t conf_file_read(const struct conf_table *table, const char *path, struct arena *arena, void *values,
-		     struct conf_file **ret_file, struct err_detail *detail);
+		     struct conf_problems *problems, struct conf_file **ret_file);
 
 /* The same from a text; `name` stands for the file in messages. */
 err_t conf_text_read(const struct conf_table *table, const char *name, str_t text, struct arena *arena,
-		     void *values, struct conf_file **ret_file, struct err_detail *detail);
+		     void *values, struct conf_problems *problems, struct conf_file **ret_file);
 
 void conf_file_free(struct conf_file *file); /* NULL is fine */
 
 DEFINE_CLEANUP(struct conf_file, conf_file_cleanup, conf_file_free)
 
-/* Fails with "file:line: setting: message". `setting` is a path such as "kafka.delivery" or
- * "targets[1].name"; where it is not in the file, the line is that of what encloses it. */
-err_t conf_file_fail(const struct conf_file *file, struct err_detail *detail, err_t err, const char *setting,
-		     const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Adds "file:line: setting: message" to the problems and returns `err`. `setting` is a path such as
+ * "kafka.delivery" or "targets[1].name"; where it is not in the file, the line is that of what encloses it.
+ */
+err_t conf_file_fail(const struct conf_file *file, struct conf_problems *problems, err_t err,
+		     const char *setting, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Appends `path=value` and a newline for every value in the table's order, settings with any of the flags
  * `without` left out: equal values give equal texts. */

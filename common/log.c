@@ -1,6 +1,6 @@
 #include "common/log.h"
 
-#include "common/buf.h"
+#include "common/terminal.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -61,16 +61,17 @@ static bool write_sink(enum log_level level, const char *message)
 	return sunk;
 }
 
-#define MOST_FIELDS 12
+#define MAX_FIELDS 12
 
 static void write_journal(enum log_level level, const struct log_field *fields, const char *message)
 {
-	struct buf texts[MOST_FIELDS + 2] = { BUF_INIT };
-	struct iovec parts[MOST_FIELDS + 2];
+	struct buf texts[MAX_FIELDS + 2] = { BUF_INIT };
+	struct iovec parts[MAX_FIELDS + 2];
 	int count = 2;
-	buf_printf(&texts[0], "MESSAGE=%s", message);
+	buf_append_text(&texts[0], "MESSAGE=");
+	terminal_append_lines(&texts[0], str_from(message)); /* what it shows on a terminal */
 	buf_printf(&texts[1], "PRIORITY=%d", levels[level].priority);
-	for (const struct log_field *field = fields; field && field->name && count < MOST_FIELDS + 2;
+	for (const struct log_field *field = fields; field && field->name && count < MAX_FIELDS + 2;
 	     field++) {
 		struct buf *text = &texts[count++];
 		buf_append_text(text, "ASSAYD_");
@@ -87,18 +88,17 @@ static void write_journal(enum log_level level, const struct log_field *fields, 
 
 static void write_stderr(enum log_level level, const struct log_field *fields, const char *message)
 {
-	struct buf line = BUF_INIT;
-	buf_printf(&line, "assayd: %s: %s", levels[level].label, message);
-	for (const struct log_field *field = fields; field && field->name; field++)
-		buf_printf(&line, " %s=%s", field->name, field->value ? field->value : "");
-	for (size_t i = 0; i < line.len; i++)
-		if ((unsigned char)line.data[i] < 0x20)
-			line.data[i] = ' '; /* one entry, one line */
+	_cleanup_(buf_free) struct buf line = BUF_INIT; /* one entry, one line */
+	buf_printf(&line, "assayd: %s: ", levels[level].label);
+	terminal_append(&line, str_from(message));
+	for (const struct log_field *field = fields; field && field->name; field++) {
+		buf_printf(&line, " %s=", field->name);
+		terminal_append(&line, str_from(field->value));
+	}
 	buf_append_char(&line, '\n');
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {
 		/* nobody listens: there is nowhere to say so */
 	}
-	buf_free(&line);
 }
 
 void log_write(enum log_level level, const struct log_field *fields, const char *format, ...)

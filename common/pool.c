@@ -1,5 +1,7 @@
 #include "common/pool.h"
 
+#include "common/clock.h"
+
 #include <pthread.h>
 #include <signal.h>
 
@@ -14,6 +16,7 @@ struct pool {
 	void (*run)(void *context, unsigned index);
 	void *context;
 	unsigned started;
+	unsigned joined; /* so many, from the first */
 	struct member members[];
 };
 
@@ -64,7 +67,21 @@ void pool_join(struct pool *pool)
 {
 	if (!pool)
 		return;
-	for (unsigned i = 0; i < pool->started; i++)
-		pthread_join(pool->members[i].thread, NULL);
+	for (; pool->joined < pool->started; pool->joined++)
+		pthread_join(pool->members[pool->joined].thread, NULL);
 	free(pool);
+}
+
+bool pool_join_within(struct pool *pool, int64_t timeout_ms)
+{
+	int64_t until_us = clock_monotonic_us() + (timeout_ms > 0 ? timeout_ms : 0) * 1000;
+	const struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+	if (!pool)
+		return true;
+	for (; pool->joined < pool->started; pool->joined++)
+		if (pthread_clockjoin_np(pool->members[pool->joined].thread, NULL, CLOCK_MONOTONIC, &until) !=
+		    0)
+			return false;
+	free(pool);
+	return true;
 }

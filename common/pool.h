@@ -17,3 +17,7 @@ struct pool *pool_start(const char *name, unsigned threads, void (*run)(void *co
 
 /* Waits until all of them have returned and releases the pool; NULL is fine. */
 void pool_join(struct pool *pool);
+
+/* The same for up to `timeout_ms`. False: some have not returned; the pool is still there, and may be joined
+ * again. */
+bool pool_join_within(struct pool *pool, int64_t timeout_ms);

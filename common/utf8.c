@@ -28,6 +28,21 @@ static size_t sequence_length(const unsigned char *at, size_t left)
 	return len;
 }
 
+size_t utf8_decode(const char *data, size_t len, uint32_t *ret_point)
+{
+	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *bytes = (const unsigned char *)data;
+	if (len == 0)
+		return 0;
+	size_t length = bytes[0] < 0x80 ? 1 : sequence_length(bytes, len);
+	uint32_t point = bytes[0] & lead_bits[length];
+	for (size_t i = 1; i < length; i++)
+		point = point << 6 | (bytes[i] & 0x3f);
+	if (length)
+		*ret_point = point;
+	return length;
+}
+
 size_t utf8_valid_prefix(const char *data, size_t len)
 {
 	const unsigned char *bytes = (const unsigned char *)data;

@@ -1,11 +1,14 @@
 /* The program: one binary, a command each. */
-#include "app.h"
+#include "address/environment.h"
 #include "command/calibration.h"
 #include "command/check.h"
 #include "command/score.h"
 #include "common/log.h"
 #include "common/memory.h"
-#include "options.h"
+#include "common/terminal.h"
+#include "kafka/client.h"
+#include "service/app.h"
+#include "service/options.h"
 #include "target/target.h"
 
 #include <curl/curl.h>
@@ -17,13 +20,17 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 	case COMMAND_RUN:
 		return app_run(options->config_file, detail);
 	case COMMAND_SCORE:
-		return score_run(&(const struct score_options){ .config_file = options->config_file,
-								.catalog_file = options->catalog_file,
-								.for_people = isatty(STDOUT_FILENO) &&
-									      !options->json },
-				 detail);
+		return score_run(
+			&(const struct score_options){ .config_file = options->config_file,
+						       .catalog_file = options->catalog_file,
+						       .interactive = isatty(STDOUT_FILENO) && !options->json,
+						       .to_terminal = isatty(STDOUT_FILENO) },
+			detail);
 	case COMMAND_CHECK:
-		return check_run(options->config_file, detail);
+		return check_run(&(const struct check_options){ .config_file = options->config_file,
+								.offline = options->offline,
+								.strict = options->strict },
+				 detail);
 	case COMMAND_CALIBRATION:
 		return calibration_run(
 			&(const struct calibration_options){ .config_file = options->config_file,
@@ -51,6 +58,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "target-worker") == 0)
 		return target_worker_main(3);
 	memory_keep_freed();
+	environment_clean();
 	signal(SIGPIPE, SIG_IGN);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	err_t err = options_parse(argc, argv, &options, &detail);
@@ -59,6 +67,10 @@ int main(int argc, char **argv)
 	if (err && options.command == COMMAND_RUN) /* the journal gets to know how grave it is */
 		log_write(LOG_LEVEL_CRITICAL, NULL, "%s", err_message(err, &detail));
 	else if (err)
-		fprintf(stderr, "assayd: %s\n", err_message(err, &detail));
+		terminal_print_line(stderr, "assayd: %s", err_message(err, &detail));
+	if (kafka_clients_left()) { /* whose threads go on */
+		fflush(NULL);
+		_exit(err_exit_status(err));
+	}
 	return err_exit_status(err);
 }

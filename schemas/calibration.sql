@@ -197,7 +197,7 @@ CREATE TABLE calibration_rollups (LIKE calibration_buckets INCLUDING ALL) PARTIT
 CREATE TABLE calibration_rollup_hours PARTITION OF calibration_rollups FOR VALUES IN (3600) WITH (fillfactor = 70);
 CREATE TABLE calibration_rollup_days PARTITION OF calibration_rollups FOR VALUES IN (86400) WITH (fillfactor = 70);
 
--- Hours that were counted here before move there bit by bit (daemon/calibration/rollup.h). No others come: a program
+-- Hours that were counted here before move there bit by bit (daemon/calibration/store/rollup.h). No others come: a program
 -- that would count without days fails, and counts nothing.
 ALTER TABLE calibration_buckets ADD CONSTRAINT calibration_buckets_fine CHECK (width_s < 3600) NOT VALID;
 ALTER TABLE calibration_buckets SET (autovacuum_vacuum_scale_factor = 0.02);
@@ -258,3 +258,135 @@ END $$;
 COMMENT ON TABLE calibration_rollups IS 'the same sums by hours and by days';
 COMMENT ON VIEW calibration_sums IS 'sums of all widths, wherever they are';
 COMMENT ON VIEW calibration_days IS 'calibration by the day';
+
+-- migration 6: days of all segments together
+
+-- The days of calibration_rollups summed over the segments: a report on everything reads as many rows however many segments
+-- there are. Whatever changes a day changes its total in the same statement, whichever program it comes from.
+CREATE TABLE calibration_totals (
+	bucket_start timestamptz NOT NULL,
+	label_source text COLLATE "C" NOT NULL,
+	level text COLLATE "C" NOT NULL,
+	bin smallint NOT NULL,
+	cases bigint NOT NULL,
+	weight numeric NOT NULL,
+	weight_squared numeric NOT NULL,
+	weight_correct numeric NOT NULL,
+	weight_confidence numeric NOT NULL,
+	weight_squared_error numeric NOT NULL,
+	PRIMARY KEY (bucket_start, label_source, level, bin)
+) WITH (fillfactor = 70);
+
+CREATE FUNCTION calibration_add_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_totals AS t
+	SELECT bucket_start, label_source, level, bin, sum(cases), sum(weight), sum(weight_squared), sum(weight_correct),
+		sum(weight_confidence), sum(weight_squared_error)
+	FROM added WHERE width_s = 86400 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	RETURN NULL;
+END $$;
+
+-- A change takes the former row from its total and adds the new one.
+CREATE FUNCTION calibration_change_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_totals AS t
+	SELECT bucket_start, label_source, level, bin, sum(s * cases), sum(s * weight), sum(s * weight_squared),
+		sum(s * weight_correct), sum(s * weight_confidence), sum(s * weight_squared_error)
+	FROM (SELECT 1 AS s, * FROM added UNION ALL SELECT -1, * FROM removed) AS changed
+	WHERE width_s = 86400 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	RETURN NULL;
+END $$;
+
+-- Days go when they are too old: totals that nothing is left of go with them.
+CREATE FUNCTION calibration_remove_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO calibration_totals AS t
+	SELECT bucket_start, label_source, level, bin, -sum(cases), -sum(weight), -sum(weight_squared), -sum(weight_correct),
+		-sum(weight_confidence), -sum(weight_squared_error)
+	FROM removed WHERE width_s = 86400 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+	ON CONFLICT (bucket_start, label_source, level, bin) DO UPDATE SET cases = t.cases + excluded.cases,
+		weight = t.weight + excluded.weight, weight_squared = t.weight_squared + excluded.weight_squared,
+		weight_correct = t.weight_correct + excluded.weight_correct,
+		weight_confidence = t.weight_confidence + excluded.weight_confidence,
+		weight_squared_error = t.weight_squared_error + excluded.weight_squared_error;
+	DELETE FROM calibration_totals WHERE cases = 0 AND weight = 0
+		AND (bucket_start, label_source, level, bin) IN
+			(SELECT bucket_start, label_source, level, bin FROM removed WHERE width_s = 86400);
+	RETURN NULL;
+END $$;
+
+-- From here on nobody counts until this is committed: what is summed below is what the triggers go on from.
+CREATE TRIGGER calibration_totals_added AFTER INSERT ON calibration_rollups
+	REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION calibration_add_totals();
+CREATE TRIGGER calibration_totals_changed AFTER UPDATE ON calibration_rollups
+	REFERENCING OLD TABLE AS removed NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION calibration_change_totals();
+CREATE TRIGGER calibration_totals_removed AFTER DELETE ON calibration_rollups
+	REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION calibration_remove_totals();
+
+INSERT INTO calibration_totals
+SELECT bucket_start, label_source, level, bin, sum(cases), sum(weight), sum(weight_squared), sum(weight_correct),
+	sum(weight_confidence), sum(weight_squared_error)
+FROM calibration_rollups WHERE width_s = 86400 GROUP BY 1, 2, 3, 4;
+
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_rollups'::regclass AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT %s ON calibration_totals TO %s', granted.privileges,
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+-- An instance that is about to publish an episode's advisory keeps the others from doing so for a while.
+ALTER TABLE calibration_drift_episodes ADD COLUMN claimed_until timestamptz;
+
+-- The former view, without a largest error from bins of a few cases.
+CREATE OR REPLACE VIEW calibration_summary AS
+SELECT t.window_s, t.application, t.model, t.prompt_version, t.label_source, t.cases, t.weight::float8 AS weight,
+	(t.weight_correct / t.weight)::float8 AS accuracy, (t.weight_confidence / t.weight)::float8 AS confidence,
+	CASE WHEN t.cases >= 20 THEN greatest(0, 1 - 3 * g.error / t.weight)::float8 END AS band_score,
+	(b.error / t.weight)::float8 AS ece, b.maximum::float8 AS mce,
+	(t.weight_squared_error / t.weight)::float8 AS brier
+FROM (
+	SELECT window_s, application, model, prompt_version, label_source, sum(cases) AS cases, sum(weight) AS weight,
+		sum(weight_correct) AS weight_correct, sum(weight_confidence) AS weight_confidence,
+		sum(weight_squared_error) AS weight_squared_error
+	FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5
+) AS t
+JOIN (
+	SELECT window_s, application, model, prompt_version, label_source, sum(error) AS error,
+		max(error / weight) FILTER (WHERE cases >= 20) AS maximum
+	FROM (
+		SELECT window_s, application, model, prompt_version, label_source, bin, sum(cases) AS cases, sum(weight) AS weight,
+			abs(sum(weight_correct) - sum(weight_confidence)) AS error
+		FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5, 6
+	) AS bins GROUP BY 1, 2, 3, 4, 5
+) AS b USING (window_s, application, model, prompt_version, label_source)
+JOIN (
+	SELECT window_s, application, model, prompt_version, label_source, sum(error) AS error
+	FROM (
+		SELECT window_s, application, model, prompt_version, label_source, level,
+			abs(sum(weight_correct) - sum(weight) * CASE level WHEN 'HIGH_CONFIDENCE' THEN 0.95
+				WHEN 'MEDIUM_CONFIDENCE' THEN 0.75 WHEN 'LOW_CONFIDENCE' THEN 0.45 ELSE 0.25 END) AS error
+		FROM calibration_window_cells GROUP BY 1, 2, 3, 4, 5, 6
+	) AS groups GROUP BY 1, 2, 3, 4, 5
+) AS g USING (window_s, application, model, prompt_version, label_source)
+WHERE t.weight > 0;
+
+COMMENT ON TABLE calibration_totals IS 'the sums of days over all segments';
+COMMENT ON COLUMN calibration_drift_episodes.claimed_until IS 'until when one instance publishes its advisory';

@@ -1,4 +1,5 @@
 #include "avro/json.h"
+#include "avro/json_quick.h"
 #include "avro/timestamp.h"
 #include "common/edit_distance.h"
 #include "common/utf8.h"
@@ -399,8 +400,8 @@ static err_t refuse_text(const json_error_t *error, struct err_detail *detail)
 			shown(error->text, sizeof error->text), error->text);
 }
 
-err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
-		struct arena *arena, void *record, struct err_detail *detail)
+err_t json_read_slowly(const struct record_type *type, str_t json, const struct json_limits *limits,
+		       struct arena *arena, void *record, struct err_detail *detail)
 {
 	struct reader reader = { limits, arena, detail };
 	json_error_t error;
@@ -416,4 +417,15 @@ err_t json_read(const struct record_type *type, str_t json, const struct json_li
 	if (!json_is_object(root))
 		return refuse(&reader, NULL, "an object", root);
 	return read_object(&reader, type, root, NULL, record);
+}
+
+err_t json_read(const struct record_type *type, str_t json, const struct json_limits *limits,
+		struct arena *arena, void *record, struct err_detail *detail)
+{
+	if (limits->author == JSON_BY_PROGRAM) {
+		if (json_read_quickly(type, json, limits, arena, record))
+			return ERR_OK;
+		fields_init(type, record);
+	}
+	return json_read_slowly(type, json, limits, arena, record, detail);
 }

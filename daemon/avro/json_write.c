@@ -1,7 +1,8 @@
 #include "avro/json.h"
+#include "avro/json_text.h"
+#include "common/decimal.h"
 #include "common/utf8.h"
 
-#include <ctype.h>
 #include <math.h>
 
 static void write_field(struct buf *out, const struct field *field, const void *record);
@@ -28,27 +29,20 @@ static const char *short_escape(char byte)
 	}
 }
 
-/* Bytes that JSON cannot have in a string as they are. */
-static bool needs_escape(char byte)
-{
-	return (unsigned char)byte < 0x20 || byte == '"' || byte == '\\';
-}
-
 static void write_escaped(struct buf *out, str_t text)
 {
-	size_t done = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		if (!needs_escape(text.ptr[i]))
-			continue;
-		buf_append(out, text.ptr + done, i - done);
-		const char *escape = short_escape(text.ptr[i]);
+	for (;;) {
+		size_t plain = json_plain_prefix(text.ptr, text.len);
+		buf_append(out, text.ptr, plain);
+		if (plain == text.len)
+			return;
+		const char *escape = short_escape(text.ptr[plain]);
 		if (escape)
 			buf_append_text(out, escape);
 		else
-			buf_printf(out, "\\u%04x", (unsigned)text.ptr[i]);
-		done = i + 1;
+			buf_printf(out, "\\u%04x", (unsigned)text.ptr[plain]);
+		text = (str_t){ text.ptr + plain + 1, text.len - plain - 1 };
 	}
-	buf_append(out, text.ptr + done, text.len - done);
 }
 
 static void write_text(struct buf *out, str_t text)
@@ -65,38 +59,19 @@ static void write_text(struct buf *out, str_t text)
 	buf_append_char(out, '"');
 }
 
-/* What stands between the digits is the locale's decimal point, whatever its bytes. */
-static void write_number(struct buf *out, const char *text)
+static void write_integer(struct buf *out, int64_t value)
 {
-	bool point = false;
-	for (; *text; text++) {
-		if (isdigit((unsigned char)*text) || strchr("+-e", *text)) {
-			buf_append_char(out, *text);
-			continue;
-		}
-		if (!point)
-			buf_append_char(out, '.');
-		point = true;
-	}
+	out->len += decimal_write_integer(value, buf_reserve(out, DECIMAL_SIZE));
 }
 
 static void write_double(struct buf *out, double value)
 {
-	char text[48];
-	if (!isfinite(value)) {
+	if (!isfinite(value))
 		buf_append_text(out, "null");
-		return;
-	}
-	if (value == 0 && signbit(value)) { /* "-0" would be read back as the integer 0 */
+	else if (fpclassify(value) == FP_ZERO && signbit(value)) /* "-0" would be read as the integer 0 */
 		buf_append_text(out, "-0.0");
-		return;
-	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (digits == 17 || strtod(text, NULL) == value)
-			break;
-	}
-	write_number(out, text);
+	else
+		out->len += decimal_write(value, buf_reserve(out, DECIMAL_SIZE));
 }
 
 static void write_items(struct buf *out, const struct field *field, const void *record)
@@ -137,7 +112,7 @@ static void write_field(struct buf *out, const struct field *field, const void *
 		break;
 	case FIELD_LONG:
 	case FIELD_TIME:
-		buf_printf(out, "%lld", (long long)field_long(field, record));
+		write_integer(out, field_long(field, record));
 		break;
 	case FIELD_DOUBLE:
 		write_double(out, field_double(field, record));
@@ -156,12 +131,22 @@ static void write_field(struct buf *out, const struct field *field, const void *
 	}
 }
 
+/* Names of fields are those of Avro: letters, digits and underscores. */
+static void write_name(struct buf *out, char before, const char *name)
+{
+	size_t len = strlen(name);
+	char *to = buf_reserve(out, len + 4);
+	to[0] = before;
+	to[1] = '"';
+	memcpy(to + 2, name, len);
+	memcpy(to + 2 + len, "\":", sizeof "\":");
+	out->len += len + 4;
+}
+
 void json_write(const struct record_type *type, const void *record, struct buf *out)
 {
 	for (size_t i = 0; i < type->count; i++) {
-		buf_append_char(out, i ? ',' : '{');
-		write_text(out, str_from(type->fields[i].name));
-		buf_append_char(out, ':');
+		write_name(out, i ? ',' : '{', type->fields[i].name);
 		write_field(out, &type->fields[i], record);
 	}
 	buf_append_char(out, '}');

@@ -93,7 +93,7 @@ struct record_column_pair {
 	str_t truth, generated;
 };
 
-/* What results differ in, or why there are none to compare; see score/compare_explain.h. */
+/* What results differ in, or why there are none to compare; see compare/explain.h. */
 struct record_explanation {
 	str_t summary; /* one line */
 	str_t error;   /* name of an error, or absent */

@@ -1,9 +1,9 @@
 #include "calibration/calibrator.h"
 
-#include "calibration/days.h"
-#include "calibration/intake.h"
-#include "calibration/uncounted.h"
-#include "calibration/watch.h"
+#include "calibration/count/ingest.h"
+#include "calibration/count/lag.h"
+#include "calibration/drift/watch.h"
+#include "calibration/store/days.h"
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -23,12 +23,13 @@ enum {
 	WATERMARK_TIMEOUT_MS = 5000,
 	LAG_MS = 1000,
 	CAUGHT_UP_MS = 60000,
-	FINISH_MS = 2000, /* for advisories under way at a stop */
+	FINISH_MS = 1000, /* for advisories under way at a stop */
+	CLIENT_CLOSE_MS = 1000,
 };
 
 #define CALIBRATOR_MAGIC 0xca11b8a7u
 
-/* What the thread waits for, in tickers and logs. */
+/* What the thread waits for, in heartbeats and logs. */
 #define DATABASE_NAME "calibration database"
 
 struct calibrator {
@@ -38,21 +39,22 @@ struct calibrator {
 	rd_kafka_t *consumer;
 	struct fetching fetching; /* the thread's */
 	struct pool *pool;
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 	_Atomic bool stopping;
 
 	struct calibration_store *store; /* the thread's, likewise below */
 	struct drift_watch *watch;
 	struct batch batch;
-	struct intake intake; /* into the batch */
+	struct ingest ingest; /* into the batch */
 	bool positioned;      /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
 	int64_t batch_since_us; /* of the first record of the batch */
 	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
-	int64_t fetched_us;  /* since when partitions are fetched without a break */
-	int64_t retry_at_us; /* 0: the database took the last attempt */
+	int64_t fetched_us;	/* since when partitions are fetched without a break */
+	int64_t retry_at_us;	/* 0: the database took the last attempt */
+	struct err_detail told; /* why it does not, as the journal knows it */
 	struct backoff backoff;
 
 	pthread_mutex_t mutex; /* guards the statistics */
@@ -65,10 +67,15 @@ struct calibrator {
 static void postpone(struct calibrator *calibrator, err_t err, const struct err_detail *detail)
 {
 	int64_t delay_ms = RETRY_BASE_MS / 2 + backoff_next_ms(&calibrator->backoff);
-	if (calibrator->retry_at_us == 0)
+	const char *reason = err_message(err, detail);
+	bool first = calibrator->retry_at_us == 0;
+	/* a connection that is cut is often the first sign of something else: a changed password, say */
+	if (first || strcmp(reason, calibrator->told.message) != 0) {
 		log_warning("the calibration database does not take what was counted, scoring goes on: %s",
-			    err_message(err, detail));
-	if (calibrator->retry_at_us == 0)
+			    reason);
+		err_fail(&calibrator->told, err, "%s", reason);
+	}
+	if (first)
 		calibrator->away_since_ms = clock_wall_ms();
 	calibrator->retry_at_us = clock_monotonic_us() + delay_ms * 1000;
 	pthread_mutex_lock(&calibrator->mutex);
@@ -93,17 +100,17 @@ static bool retry_is_due(const struct calibrator *calibrator)
 	return clock_monotonic_us() >= calibrator->retry_at_us;
 }
 
-static void count_commit(struct calibrator *calibrator, const struct late_truth_outcome *outcome)
+static void count_commit(struct calibrator *calibrator, const struct feedback_outcome *counts)
 {
 	struct calibrator_statistics *statistics = &calibrator->statistics;
 	pthread_mutex_lock(&calibrator->mutex);
 	statistics->cases += calibrator->batch.labelled;
-	statistics->feedback_counted += (uint64_t)outcome->counted;
-	statistics->feedback_corrected += (uint64_t)outcome->corrected;
-	statistics->feedback_unchanged += (uint64_t)outcome->unchanged;
-	statistics->feedback_unknown += (uint64_t)outcome->unknown;
-	statistics->feedback_expired += (uint64_t)outcome->expired + calibrator->batch.expired;
-	statistics->feedback_refused += (uint64_t)outcome->refused;
+	statistics->feedback_counted += (uint64_t)counts->counted;
+	statistics->feedback_corrected += (uint64_t)counts->corrected;
+	statistics->feedback_unchanged += (uint64_t)counts->unchanged;
+	statistics->feedback_unknown += (uint64_t)counts->unknown;
+	statistics->feedback_expired += (uint64_t)counts->expired + calibrator->batch.expired;
+	statistics->feedback_refused += (uint64_t)counts->refused;
 	statistics->batches++;
 	statistics->last_commit_ms = clock_wall_ms();
 	pthread_mutex_unlock(&calibrator->mutex);
@@ -120,7 +127,7 @@ static void give_up_batch(struct calibrator *calibrator, const struct err_detail
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
-static err_t flush(struct calibrator *calibrator, struct late_truth_outcome *ret_outcome,
+static err_t flush(struct calibrator *calibrator, struct feedback_outcome *ret_counts,
 		   struct err_detail *detail)
 {
 	const struct batch *batch = &calibrator->batch;
@@ -132,25 +139,25 @@ static err_t flush(struct calibrator *calibrator, struct late_truth_outcome *ret
 	const struct calibration_work work = { batch->cases,	batch->cases_count,
 					       batch->feedback, batch->feedback_count,
 					       steps,		steps_count };
-	tick_waiting(&calibrator->ticker, DATABASE_NAME);
+	heartbeat_waiting(&calibrator->heartbeat, DATABASE_NAME);
 	return calibration_store_apply(calibrator->store, &work, drift_watch_touched(calibrator->watch),
-				       ret_outcome, detail);
+				       ret_counts, detail);
 }
 
-static void warn_of_refused(const struct late_truth_outcome *outcome)
+static void warn_of_refused(const struct feedback_outcome *counts)
 {
-	if (outcome->refused)
+	if (counts->refused)
 		log_warning("%lld messages of feedback are lost: more of it is waiting for its events than "
 			    "there is room for",
-			    (long long)outcome->refused);
+			    (long long)counts->refused);
 }
 
 /* Counts the batch; whatever the outcome, nothing is lost or doubled. */
 static void commit_batch(struct calibrator *calibrator)
 {
 	struct err_detail detail = { "" };
-	struct late_truth_outcome outcome = { 0 };
-	err_t err = flush(calibrator, &outcome, &detail);
+	struct feedback_outcome counts = { 0 };
+	err_t err = flush(calibrator, &counts, &detail);
 	if (err == ERR_CONFLICT) {
 		database_works(calibrator);
 		give_up_batch(calibrator, &detail);
@@ -158,8 +165,8 @@ static void commit_batch(struct calibrator *calibrator)
 		postpone(calibrator, err, &detail);
 	} else {
 		database_works(calibrator);
-		warn_of_refused(&outcome);
-		count_commit(calibrator, &outcome);
+		warn_of_refused(&counts);
+		count_commit(calibrator, &counts);
 		batch_committed(&calibrator->batch);
 	}
 }
@@ -221,7 +228,7 @@ static err_t read_positions(struct calibrator *calibrator, struct err_detail *de
 	err_t err = ERR_OK;
 	if (!positions)
 		abort();
-	tick_waiting(&calibrator->ticker, DATABASE_NAME);
+	heartbeat_waiting(&calibrator->heartbeat, DATABASE_NAME);
 	for (size_t i = 0, end; !err && i < batch->partitions_count; i = end) {
 		_cleanup_(cleanup_free) int32_t *numbers = calloc(batch->partitions_count, sizeof *numbers);
 		if (!numbers)
@@ -243,7 +250,7 @@ static void fetch_from_positions(struct calibrator *calibrator)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)calibrator->batch.partitions_count);
-	tick_waiting(&calibrator->ticker, "Kafka broker");
+	heartbeat_waiting(&calibrator->heartbeat, "Kafka broker");
 	set_paused(calibrator, false);
 	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
 		struct batch_partition *partition = &calibrator->batch.partitions[i];
@@ -283,7 +290,7 @@ static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partit
 	if (!partitions)
 		abort();
 	for (int i = 0; i < list->cnt; i++) {
-		partitions[i].topic = intake_topic(&calibrator->intake, list->elems[i].topic);
+		partitions[i].topic = ingest_topic(&calibrator->ingest, list->elems[i].topic);
 		partitions[i].partition = list->elems[i].partition;
 	}
 	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
@@ -320,24 +327,24 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
-	struct intake *intake = &calibrator->intake;
-	if (!intake_take(intake, message, calibration_store_since_ms(calibrator->store)))
+	struct ingest *ingest = &calibrator->ingest;
+	if (!ingest_take(ingest, message, calibration_store_since_ms(calibrator->store)))
 		return;
 	if (calibrator->batch.records == 1) {
 		calibrator->batch_since_us = clock_monotonic_us();
 		calibrator->written_ms = kafka_written_ms(message);
 	}
 	pthread_mutex_lock(&calibrator->mutex);
-	calibrator->statistics.records = intake->records;
-	calibrator->statistics.feedback = intake->feedback;
-	calibrator->statistics.skipped = intake->skipped;
+	calibrator->statistics.records = ingest->records;
+	calibrator->statistics.feedback = ingest->feedback;
+	calibrator->statistics.skipped = ingest->skipped;
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
 static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	struct batch_partition *partition = batch_find(
-		&calibrator->batch, intake_topic(&calibrator->intake, rd_kafka_topic_name(message->rkt)),
+		&calibrator->batch, ingest_topic(&calibrator->ingest, rd_kafka_topic_name(message->rkt)),
 		message->partition);
 	if (!partition)
 		return;
@@ -353,7 +360,7 @@ static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t
 		return;
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
-		tick_waiting(&calibrator->ticker, "Kafka broker");
+		heartbeat_waiting(&calibrator->heartbeat, "Kafka broker");
 		return;
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
@@ -395,8 +402,7 @@ static void measure_lag(struct calibrator *calibrator)
 	if (now_us < calibrator->next_lag_us)
 		return;
 	calibrator->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
-	uint64_t behind =
-		calibrator->positioned ? uncounted_offsets(&calibrator->batch, calibrator->consumer) : 0;
+	uint64_t behind = calibrator->positioned ? lag_offsets(&calibrator->batch, calibrator->consumer) : 0;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.behind = behind;
 	calibrator->statistics.waiting_since_ms = waiting_since_ms(calibrator, behind);
@@ -434,9 +440,9 @@ static void run_once(struct calibrator *calibrator)
 		watch_drift(calibrator);
 	set_paused(calibrator, calibrator->retry_at_us != 0);
 	if (calibrator->retry_at_us)
-		tick_waiting(&calibrator->ticker, DATABASE_NAME);
+		heartbeat_waiting(&calibrator->heartbeat, DATABASE_NAME);
 	else
-		tick(&calibrator->ticker);
+		heartbeat_beat(&calibrator->heartbeat);
 	measure_lag(calibrator);
 	poll_once(calibrator);
 }
@@ -450,9 +456,9 @@ static void calibrator_main(void *context, unsigned index)
 	if (calibrator->positioned && calibrator->batch.records > 0)
 		commit_batch(calibrator);
 	drift_watch_finish(calibrator->watch, FINISH_MS);
-	tick_waiting(&calibrator->ticker, "Kafka consumer close");
+	heartbeat_waiting(&calibrator->heartbeat, "Kafka consumer close");
 	rd_kafka_consumer_close(calibrator->consumer);
-	tick_stop(&calibrator->ticker);
+	heartbeat_stop(&calibrator->heartbeat);
 }
 
 /* ---- life ---- */
@@ -498,8 +504,7 @@ static err_t create_consumer(struct calibrator *calibrator, const struct kafka_s
 
 static void calibrator_free(struct calibrator *calibrator)
 {
-	if (calibrator->consumer)
-		rd_kafka_destroy(calibrator->consumer);
+	kafka_client_close(calibrator->consumer, CLIENT_CLOSE_MS);
 	drift_watch_free(calibrator->watch);
 	calibration_store_free(calibrator->store);
 	batch_free(&calibrator->batch);
@@ -516,17 +521,17 @@ static err_t create_watch(struct calibrator *calibrator, const struct calibrator
 	const struct drift_watch_options watch = {
 		.store = calibrator->store,
 		.codec = options->codec,
-		.ticker = &calibrator->ticker,
+		.heartbeat = &calibrator->heartbeat,
 		.kafka = options->kafka,
 		.limits = options->drift,
 		.bucket_s = options->bucket_s,
 		.retention_days = options->retention_days,
-		.feedback_horizon_ms = calibrator->intake.horizon_ms,
+		.feedback_horizon_ms = calibrator->ingest.horizon_ms,
 	};
 	return drift_watch_new(&watch, &calibrator->watch, detail);
 }
 
-static void set_intake(struct calibrator *calibrator, const struct calibrator_options *options)
+static void set_ingest(struct calibrator *calibrator, const struct calibrator_options *options)
 {
 	int64_t retention_ms = options->retention_days * DAY_MS, horizon_ms = options->feedback_horizon_ms;
 	if (retention_ms && horizon_ms > retention_ms)
@@ -536,7 +541,7 @@ static void set_intake(struct calibrator *calibrator, const struct calibrator_op
 		calibrator->feedback_topic = strdup(options->feedback_topic);
 	if (!calibrator->topic || (horizon_ms && !calibrator->feedback_topic))
 		abort();
-	calibrator->intake = (struct intake){ .codec = options->codec,
+	calibrator->ingest = (struct ingest){ .codec = options->codec,
 					      .scored_topic = calibrator->topic,
 					      .feedback_topic = calibrator->feedback_topic,
 					      .horizon_ms = horizon_ms,
@@ -552,15 +557,15 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 	if (!calibrator)
 		abort();
 	calibrator->magic = CALIBRATOR_MAGIC;
-	calibrator->ticker.name = "calibrator";
+	calibrator->heartbeat.name = "calibrator";
 	calibrator->backoff = (struct backoff){ .base_ms = RETRY_BASE_MS, .cap_ms = RETRY_CAP_MS };
-	set_intake(calibrator, options);
+	set_ingest(calibrator, options);
 	calibrator->store = calibration_store_new(&(const struct calibration_store_options){
 		.dsn = options->dsn,
 		.password_file = options->password_file,
 		.bucket_s = options->bucket_s,
 		.max_segments = (int64_t)options->max_segments,
-		.feedback_horizon_ms = calibrator->intake.horizon_ms,
+		.feedback_horizon_ms = calibrator->ingest.horizon_ms,
 		.retention_ms = options->retention_days * DAY_MS,
 	});
 	pthread_mutex_init(&calibrator->mutex, NULL);
@@ -569,10 +574,28 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 		err = create_consumer(calibrator, options->kafka, detail);
 	if (err)
 		return err;
-	tick(&calibrator->ticker);
+	heartbeat_beat(&calibrator->heartbeat);
 	calibrator->pool = pool_start("calibrator", 1, calibrator_main, calibrator);
 	*ret_calibrator = TAKE_PTR(calibrator);
 	return ERR_OK;
+}
+
+void calibrator_close(struct calibrator *calibrator, int64_t until_us)
+{
+	if (!calibrator)
+		return;
+	calibration_store_limit_waits(calibrator->store, until_us);
+	atomic_store(&calibrator->stopping, true);
+}
+
+bool calibrator_ended(struct calibrator *calibrator, int64_t timeout_ms)
+{
+	if (!calibrator || !calibrator->pool)
+		return true;
+	if (!pool_join_within(calibrator->pool, timeout_ms))
+		return false;
+	calibrator->pool = NULL;
+	return true;
 }
 
 void calibrator_stop(struct calibrator *calibrator)
@@ -591,7 +614,7 @@ void calibrator_statistics(struct calibrator *calibrator, struct calibrator_stat
 	pthread_mutex_unlock(&calibrator->mutex);
 }
 
-struct ticker *calibrator_ticker(struct calibrator *calibrator)
+struct heartbeat *calibrator_heartbeat(struct calibrator *calibrator)
 {
-	return &calibrator->ticker;
+	return &calibrator->heartbeat;
 }

@@ -10,7 +10,7 @@
  * Between batches it judges drift, publishes its advisories and deletes what is too old (watch.h).
  *
  * With a feedback horizon it reads the feedback topic in the same way, and remembers scored events for it
- * (late_truth.h).
+ * (feedback.h).
  *
  * A record that cannot be decoded is skipped with a warning. Records without label or overall confidence
  * only move the position.
@@ -18,9 +18,9 @@
 #pragma once
 
 #include "avro/codec.h"
-#include "calibration/drift.h"
-#include "calibration/store.h"
-#include "common/tick.h"
+#include "calibration/count/store.h"
+#include "calibration/drift/drift.h"
+#include "common/heartbeat.h"
 #include "kafka/client.h"
 
 struct calibrator;
@@ -69,9 +69,17 @@ struct calibrator_statistics {
 err_t calibrator_start(const struct calibrator_options *options, struct calibrator **ret_calibrator,
 		       struct err_detail *detail);
 
-/* Counts what was read (one attempt), leaves the group and joins the thread; NULL is fine. */
+/* Has the thread count what was read (one attempt), leave the group and end, waiting for the database until
+ * `until_us` (monotonic) at most. Returns at once; NULL is fine. */
+void calibrator_close(struct calibrator *calibrator, int64_t until_us);
+
+/* Whether the thread has ended within `timeout_ms` after that; else the calibrator cannot be released. NULL
+ * is fine. */
+bool calibrator_ended(struct calibrator *calibrator, int64_t timeout_ms);
+
+/* Closes it without such limits, where that was not done, and releases it; NULL is fine. */
 void calibrator_stop(struct calibrator *calibrator);
 
 /* Any thread. */
 void calibrator_statistics(struct calibrator *calibrator, struct calibrator_statistics *ret_statistics);
-struct ticker *calibrator_ticker(struct calibrator *calibrator);
+struct heartbeat *calibrator_heartbeat(struct calibrator *calibrator);

@@ -1,7 +1,7 @@
 #include "command/calibration.h"
 
-#include "calibration/print.h"
-#include "calibration/recount_print.h"
+#include "calibration/rebuild/rebuild_print.h"
+#include "calibration/report/print.h"
 #include "command/settings.h"
 
 static err_t report(const struct calibration_options *options, const struct config_calibration *calibration,
@@ -30,10 +30,11 @@ static err_t report(const struct calibration_options *options, const struct conf
 }
 
 /* What a verification amounts to, besides what it printed. */
-static err_t judge(const struct recount_outcome *outcome, struct err_detail *detail)
+static err_t judge(const struct rebuild_outcome *summary, struct err_detail *detail)
 {
-	const struct recount_differences *differences = &outcome->differences;
-	if (differences->differing && !outcome->trusted)
+	const struct rebuild_differences *differences = &summary->differences;
+	int64_t others = differences->totals + differences->events + differences->feedback;
+	if (differences->differing && !summary->trusted)
 		return err_fail(
 			detail, ERR_CALIBRATION_LOG,
 			"%lld of %lld buckets differ from the log, which cannot be trusted (see the notes)",
@@ -45,17 +46,24 @@ static err_t judge(const struct recount_outcome *outcome, struct err_detail *det
 				"counts them anew",
 				(long long)differences->differing,
 				(long long)(differences->compared + differences->days));
-	if (!outcome->complete && differences->compared == 0)
+	if (others)
+		return err_fail(
+			detail, ERR_CALIBRATION_DIFFERS,
+			"%lld totals, %lld remembered events and %lld remembered messages of feedback "
+			"differ from the log; \"assayd calibration --rebuild\" makes them anew",
+			(long long)differences->totals, (long long)differences->events,
+			(long long)differences->feedback);
+	if (!summary->complete && differences->compared == 0)
 		return err_fail(detail, ERR_CALIBRATION_LOG, "nothing of the calibration can be verified");
 	return ERR_OK;
 }
 
-static err_t recount(const struct calibration_options *options, const struct config *config,
-		     struct arena *arena, struct err_detail *detail)
+static err_t verify_or_rebuild(const struct calibration_options *options, const struct config *config,
+			       struct arena *arena, struct err_detail *detail)
 {
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
 	struct kafka_settings kafka;
-	struct recount_outcome outcome;
+	struct rebuild_outcome summary;
 	bool rebuild = options->action == CALIBRATION_REBUILD;
 	err_t err = settings_kafka(config, arena, &kafka, detail);
 	if (!err)
@@ -66,7 +74,7 @@ static err_t recount(const struct calibration_options *options, const struct con
 			&codec, detail);
 	if (err)
 		return err;
-	const struct recount_options recount = {
+	const struct rebuild_options request = {
 		.kafka = &kafka,
 		.codec = codec,
 		.dsn = config->calibration.dsn,
@@ -77,15 +85,15 @@ static err_t recount(const struct calibration_options *options, const struct con
 		.feedback_topic = config->kafka.feedback_topic,
 		.feedback_horizon_ms = config->calibration.feedback_horizon_s * 1000,
 	};
-	err = rebuild ? recount_rebuild(&recount, arena, &outcome, detail)
-		      : recount_verify(&recount, arena, &outcome, detail);
+	err = rebuild ? rebuild_rebuild(&request, arena, &summary, detail)
+		      : rebuild_verify(&request, arena, &summary, detail);
 	if (err)
 		return err;
 	if (options->json)
-		recount_print_json(stdout, &outcome, rebuild);
+		rebuild_print_json(stdout, &summary, rebuild);
 	else
-		recount_print(stdout, &outcome, rebuild);
-	return rebuild ? ERR_OK : judge(&outcome, detail);
+		rebuild_print(stdout, &summary, rebuild);
+	return rebuild ? ERR_OK : judge(&summary, detail);
 }
 
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail)
@@ -99,5 +107,5 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 		return err_fail(detail, ERR_CONFIG_MISSING, "%s has no group calibration; add one with a dsn",
 				options->config_file);
 	return options->action == CALIBRATION_REPORT ? report(options, &config->calibration, arena, detail)
-						     : recount(options, config, arena, detail);
+						     : verify_or_rebuild(options, config, arena, detail);
 }

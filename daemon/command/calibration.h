@@ -14,6 +14,6 @@ struct calibration_options {
 	bool json;
 };
 
-/* Prints the report, or what the recount found. ERR_CALIBRATION_DIFFERS: the verification found differences;
- * ERR_CALIBRATION_LOG: it had nothing to compare. Blocks; once, main thread. */
+/* Prints the report, or what the verification or rebuild found. ERR_CALIBRATION_DIFFERS: the verification
+ * found differences; ERR_CALIBRATION_LOG: it had nothing to compare. Blocks; once, main thread. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

@@ -1,51 +1,30 @@
 #include "command/check.h"
 
-#include "avro/codec.h"
-#include "calibration/check.h"
+#include "address/environment.h"
+#include "calibration/store/check.h"
+#include "command/check_files.h"
+#include "command/check_http.h"
+#include "command/check_unit.h"
 #include "command/settings.h"
 #include "common/log.h"
+#include "common/pool.h"
 #include "kafka/permissions.h"
 #include "kafka/topics.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
-enum { KAFKA_MS = 10000 };
+enum { KAFKA_MS = 10000, MAX_THREADS = 32 };
 
-/* What was tried so far: the first error decides the exit status. */
+/* What one thread looks at. */
 struct check {
 	struct arena *arena;
 	const struct config *config;
-	err_t first;
-	unsigned failed;
+	size_t target; /* which one, where it is about a target */
+	struct findings findings;
 };
-
-/* The message without what the line begins with anyway. */
-static const char *without_prefix(const char *message, const char *what)
-{
-	size_t len = strlen(what);
-	return strncmp(message, what, len) == 0 && strncmp(message + len, ": ", 2) == 0 ? message + len + 2
-											: message;
-}
-
-/* One line each; notes are indented below it. */
-static void report(struct check *check, const char *what, err_t err, const struct err_detail *detail,
-		   str_t notes)
-{
-	if (err) {
-		printf("FAILED  %s: %s\n", what, without_prefix(err_message(err, detail), what));
-		check->failed++;
-		if (!check->first)
-			check->first = err;
-		return;
-	}
-	printf("ok      %s\n", what);
-	for (const char *line = notes.ptr; line && *line;) {
-		size_t len = strcspn(line, "\n");
-		printf("        note: %.*s\n", (int)len, line);
-		line += len + (line[len] == '\n');
-	}
-}
 
 /* Whether catalogs and the judge's budget can be kept between runs. */
 static void check_state(struct check *check)
@@ -66,53 +45,66 @@ static void check_state(struct check *check)
 	else if (access(directory, W_OK | X_OK) != 0)
 		err = err_fail(&detail, ERR_FILE_UNREADABLE, "%s cannot be written to: %s", directory,
 			       strerror(errno));
-	report(check, "state directory", err, &detail, STR_NONE);
+	findings_tried(&check->findings, "state directory", err, &detail);
 }
 
-/* The schemas of writers that the configuration adds. */
-static void check_schemas(struct check *check)
+static void tell_topic(err_t err, const struct err_detail *detail, void *context)
 {
-	const char *directory = check->config->kafka.schema_directory;
-	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	findings_tried(context, "kafka", err, detail);
+}
+
+/* Whether all of them can be used. */
+static bool check_topics(struct check *check, const struct kafka_settings *settings)
+{
 	struct err_detail detail = { "" };
-	if (!directory)
-		return;
-	err_t err =
-		codec_new(&(const struct codec_options){ .schema_directory = directory }, &codec, &detail);
-	report(check, "schema directory", err, &detail, STR_NONE);
+	struct findings *findings = &check->findings;
+	unsigned before = findings->errors;
+	str_t notes = STR_NONE;
+	err_t err = topics_check_all(settings, KAFKA_MS, tell_topic, findings, &detail);
+	if (!err)
+		err = topics_inspect(settings, check->config->calibration.feedback_horizon_s * 1000, KAFKA_MS,
+				     check->arena, &notes, &detail);
+	if (err || findings->errors == before)
+		findings_tried(findings, "kafka", err, &detail);
+	findings_tell(findings, FINDING_WARNING, "kafka", notes);
+	return findings->errors == before;
 }
 
 static void check_kafka(struct check *check)
 {
 	struct kafka_settings settings;
 	struct err_detail detail = { "" };
-	str_t notes = STR_NONE;
 	err_t err = settings_kafka(check->config, check->arena, &settings, &detail);
-	if (!err)
-		err = topics_check(&settings, KAFKA_MS, &detail);
-	if (!err)
-		err = topics_check_feedback(&settings, KAFKA_MS, &detail);
-	if (!err)
-		err = topics_inspect(&settings, KAFKA_MS, check->arena, &notes, &detail);
-	report(check, "kafka", err, &detail, notes);
 	if (err)
+		findings_tried(&check->findings, "kafka", err, &detail);
+	if (err || !check_security(&settings, check->arena, &check->findings) ||
+	    !check_topics(check, &settings)) /* trying permissions could make a topic that is missing */
 		return;
-	detail.message[0] = 0;
-	err = permissions_check(&settings, check->config->calibration.configured, KAFKA_MS, &detail);
-	report(check, "kafka permissions", err, &detail, STR_NONE);
+	bool runs = false;
+	err = permissions_check(&settings, check->config->calibration.configured, KAFKA_MS, &runs, &detail);
+	findings_tried(&check->findings, "kafka permissions", err, &detail);
+	if (runs)
+		findings_tell(
+			&check->findings, FINDING_NOTE, "kafka",
+			arena_printf(check->arena,
+				     "an instance \"%s\" is in group \"%s\": the one that runs here "
+				     "already, or another machine has the name (kafka.instance_id), and "
+				     "they would shut each other out",
+				     settings.instance_id, settings.group_id));
 }
 
-static void check_targets(struct check *check)
+static void check_target(struct check *check)
 {
-	struct targets_options options;
-	settings_targets(check->config, check->arena, &options);
-	for (size_t i = 0; i < options.targets_count; i++) {
-		struct err_detail detail = { "" };
-		str_t notes = STR_NONE;
-		err_t err = target_check(&options.targets[i], check->arena, &notes, &detail);
-		report(check, arena_printf(check->arena, "target \"%s\"", options.targets[i].name).ptr, err,
-		       &detail, notes);
-	}
+	struct target_settings target;
+	struct err_detail detail = { "" };
+	str_t notes = STR_NONE;
+	settings_target(check->config, check->target, check->arena, &target);
+	const char *what = arena_printf(check->arena, "target \"%s\"", target.name).ptr;
+	if (!check_target_files(&check->config->targets[check->target], what, &check->findings))
+		return;
+	err_t err = target_check(&target, check->arena, &notes, &detail);
+	findings_tried(&check->findings, what, err, &detail);
+	findings_tell(&check->findings, FINDING_WARNING, what, notes);
 }
 
 static void check_judge(struct check *check)
@@ -120,53 +112,190 @@ static void check_judge(struct check *check)
 	struct judge_settings settings;
 	struct err_detail detail = { "" };
 	if (!check->config->judge.configured) {
-		puts("-       judge: none is configured; events stay UNJUDGED");
+		findings_none(&check->findings, "judge", "none is configured; events stay UNJUDGED");
 		return;
 	}
 	settings_judge(check->config, &settings);
 	err_t err = judge_check(&settings, &detail);
-	report(check, "judge", err, &detail, STR_NONE);
-	if (!settings.cache_dsn || !*settings.cache_dsn)
+	findings_tried(&check->findings, "judge", err, &detail);
+}
+
+static void check_judge_cache(struct check *check)
+{
+	struct judge_settings settings;
+	struct err_detail detail = { "" };
+	settings_judge(check->config, &settings);
+	if (!check->config->judge.configured || !settings.cache_dsn || !*settings.cache_dsn ||
+	    !check_database_files(settings.cache_dsn, "the judge's cache", &check->findings))
 		return;
-	detail.message[0] = 0;
-	err = judge_check_cache(&settings, &detail);
-	report(check, "the judge's cache", err, &detail, STR_NONE);
+	err_t err = judge_check_cache(&settings, &detail);
+	findings_tried(&check->findings, "the judge's cache", err, &detail);
 }
 
 static void check_calibration(struct check *check)
 {
 	const struct config_calibration *calibration = &check->config->calibration;
 	struct err_detail detail = { "" };
-	str_t notes = STR_NONE;
+	str_t notes = STR_NONE, warnings = STR_NONE;
 	if (!calibration->configured) {
-		puts("-       calibration: none is configured");
+		findings_none(&check->findings, "calibration", "none is configured");
 		return;
 	}
+	if (!check_database_files(calibration->dsn, "calibration", &check->findings))
+		return;
 	err_t err = calibration_check(calibration->dsn, calibration->password_file, check->arena, &notes,
-				      &detail);
-	report(check, "calibration", err, &detail, notes);
+				      &warnings, &detail);
+	findings_tried(&check->findings, "calibration", err, &detail);
+	findings_tell(&check->findings, FINDING_NOTE, "calibration", notes);
+	findings_tell(&check->findings, FINDING_WARNING, "calibration", warnings);
 }
 
-err_t check_run(const char *config_file, struct err_detail *detail)
+static void check_http_address(struct check *check)
+{
+	check_http(check->config, &check->findings);
+}
+
+static void check_writers_schemas(struct check *check)
+{
+	check_schemas(check->config, &check->findings);
+}
+
+/* ---- all at once ---- */
+
+/* What waits for nothing else. */
+struct part {
+	void (*work)(struct check *check);
+	struct check check;
+	char *text; /* what it has to say */
+	size_t text_bytes;
+	bool done;
+};
+
+struct parts {
+	struct part *items;
+	size_t count;
+	atomic_size_t next;    /* that no thread has taken */
+	pthread_mutex_t mutex; /* guards what is done */
+	pthread_cond_t changed;
+};
+
+static void work_on(struct part *part)
+{
+	struct check *check = &part->check;
+	check->arena = arena_new();
+	check->findings.out = open_memstream(&part->text, &part->text_bytes);
+	if (!check->findings.out)
+		abort();
+	part->work(check);
+	if (fclose(check->findings.out) != 0)
+		abort();
+	arena_free(check->arena);
+}
+
+static void run_thread(void *context, unsigned index)
+{
+	struct parts *parts = context;
+	size_t next;
+	(void)index;
+	while ((next = atomic_fetch_add(&parts->next, 1)) < parts->count) {
+		work_on(&parts->items[next]);
+		pthread_mutex_lock(&parts->mutex);
+		parts->items[next].done = true;
+		pthread_cond_signal(&parts->changed);
+		pthread_mutex_unlock(&parts->mutex);
+	}
+}
+
+/* Prints each as soon as it and all before it are done. */
+static void run_parts(struct parts *parts, struct findings *findings)
+{
+	unsigned threads = parts->count < MAX_THREADS ? (unsigned)parts->count : MAX_THREADS;
+	pthread_mutex_init(&parts->mutex, NULL);
+	pthread_cond_init(&parts->changed, NULL);
+	struct pool *pool = pool_start("check", threads, run_thread, parts);
+	for (size_t i = 0; i < parts->count; i++) {
+		struct part *part = &parts->items[i];
+		pthread_mutex_lock(&parts->mutex);
+		while (!part->done)
+			pthread_cond_wait(&parts->changed, &parts->mutex);
+		pthread_mutex_unlock(&parts->mutex);
+		fwrite(part->text, 1, part->text_bytes, findings->out);
+		findings_add(findings, &part->check.findings);
+		free(part->text);
+	}
+	pool_join(pool);
+	pthread_cond_destroy(&parts->changed);
+	pthread_mutex_destroy(&parts->mutex);
+}
+
+static void check_environment(struct findings *findings)
+{
+	char text[640];
+	if (!*environment_removed())
+		return;
+	snprintf(text, sizeof text,
+		 "not used is %s: which server, role and database are meant says the dsn alone; write it "
+		 "there",
+		 environment_removed());
+	findings_tell(findings, FINDING_WARNING, "environment", str_from(text));
+}
+
+static void reach_everything(struct check *check)
+{
+	static void (*const before[])(struct check * check) = { check_state, check_http_address,
+								check_writers_schemas, check_kafka };
+	static void (*const after[])(struct check * check) = { check_judge, check_judge_cache,
+							       check_calibration };
+	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
+	size_t targets = check->config->targets_count;
+	struct parts parts = { .count = BEFORE + targets + AFTER };
+	parts.items = ARENA_ARRAY(check->arena, struct part, parts.count);
+	for (size_t i = 0; i < parts.count; i++)
+		parts.items[i] = (struct part){ .work = i < BEFORE	       ? before[i]
+							: i < BEFORE + targets ? check_target
+									       : after[i - BEFORE - targets],
+						.check = { .config = check->config, .target = i - BEFORE } };
+	check_unit(check->config, &check->findings); /* first: there are no threads yet */
+	run_parts(&parts, &check->findings);
+}
+
+/* Everything that is wrong with the file. */
+static err_t check_configuration(struct check *check, const char *file, struct config **ret_config,
+				 struct err_detail *detail)
+{
+	struct conf_problems problems = { .arena = check->arena };
+	err_t err = config_examine(file, &problems, ret_config);
+	if (!err)
+		findings_ok(&check->findings, arena_printf(check->arena, "configuration %s", file).ptr);
+	for (size_t i = 0; i < problems.count; i++) {
+		struct err_detail problem;
+		err_fail(&problem, problems.items[i].err, "%s", problems.items[i].message);
+		findings_tried(&check->findings, "configuration", problems.items[i].err, &problem);
+	}
+	if (err && *ret_config) /* and what else there is, so that one round is enough */
+		check_files(*ret_config, &problems, &check->findings);
+	return err ? findings_end(&check->findings, false, detail) : ERR_OK;
+}
+
+err_t check_run(const struct check_options *options, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(config_cleanup) struct config *config = NULL;
+	struct check check = { .arena = arena, .findings.out = stdout };
 	log_set_level(LOG_LEVEL_ERROR);
-	err_t err = config_load(config_file, &config, detail);
+	setlinebuf(stdout); /* some lines may take their time */
+	err_t err = check_configuration(&check, options->config_file, &config, detail);
 	if (err)
 		return err;
-	printf("ok      configuration %s\n", config_file);
-	struct check check = { .arena = arena, .config = config };
-	setlinebuf(stdout); /* what comes next may take its time */
-	check_state(&check);
-	check_schemas(&check);
-	check_kafka(&check);
-	check_targets(&check);
-	check_judge(&check);
-	check_calibration(&check);
+	check.config = config;
+	check_environment(&check.findings);
+	if (options->offline) {
+		check_state(&check);
+		check_files(config, NULL, &check.findings);
+	} else {
+		reach_everything(&check);
+	}
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return err_fail(detail, ERR_IO, "standard output cannot be written");
-	if (check.first)
-		return err_fail(detail, check.first, "%u of the checks failed", check.failed);
-	return ERR_OK;
+	return findings_end(&check.findings, options->strict, detail);
 }

@@ -4,5 +4,12 @@
 
 #include "common/err.h"
 
-/* Prints a line for everything that was tried. Returns the first error, or ERR_OK. Blocks; main thread. */
-err_t check_run(const char *config_file, struct err_detail *detail);
+struct check_options {
+	const char *config_file;
+	bool offline; /* the file and what it names on this machine alone */
+	bool strict;  /* warnings are errors */
+};
+
+/* Prints a line for everything that was tried. Returns the first error; ERR_CHECK_WARNINGS where there are
+ * warnings alone and it is strict. Blocks; main thread. */
+err_t check_run(const struct check_options *options, struct err_detail *detail);

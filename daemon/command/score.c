@@ -3,14 +3,16 @@
 #include "command/score_view.h"
 #include "command/settings.h"
 #include "common/log.h"
+#include "common/terminal.h"
 #include "event/pipeline.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
 
-enum { MOST_IN_FLIGHT = 256, CATALOG_WAIT_MS = 15000, CATALOG_FILE_BYTES = 64 << 20 };
+enum { MAX_IN_FLIGHT = 256, CATALOG_WAIT_MS = 15000, CATALOG_FILE_BYTES = 64 << 20 };
 
 /* Results come in any order and are printed in the order of their lines. */
 struct scorer {
@@ -18,8 +20,8 @@ struct scorer {
 	struct pipeline *pipeline;
 	pthread_mutex_t mutex;
 	pthread_cond_t printed;
-	struct event *done[MOST_IN_FLIGHT]; /* by line modulo */
-	uint64_t next_line;		    /* to be printed; from 0 */
+	struct event *done[MAX_IN_FLIGHT]; /* by line modulo */
+	uint64_t next_line;		   /* to be printed; from 0 */
 	uint64_t next_submitted;
 	int output_errno; /* why standard output could not be written, or 0 */
 };
@@ -46,7 +48,7 @@ static void render(const struct scorer *scorer, const struct event *event, struc
 {
 	if (event->dead_reason) {
 		render_error(event, out);
-	} else if (scorer->options->for_people) {
+	} else if (scorer->options->interactive) {
 		score_view(event->scored, out);
 	} else {
 		codec_json_scored(event->scored, out);
@@ -57,12 +59,15 @@ static void render(const struct scorer *scorer, const struct event *event, struc
 static void print_done(struct scorer *scorer)
 {
 	struct event *event;
-	while ((event = scorer->done[scorer->next_line % MOST_IN_FLIGHT])) {
-		_cleanup_(buf_free) struct buf line = BUF_INIT;
-		render(scorer, event, &line);
+	while ((event = scorer->done[scorer->next_line % MAX_IN_FLIGHT])) {
+		_cleanup_(buf_free) struct buf rendered = BUF_INIT, shown = BUF_INIT;
+		render(scorer, event, &rendered);
+		if (scorer->options->to_terminal)
+			terminal_append_lines(&shown, buf_str(&rendered));
+		const struct buf line = scorer->options->to_terminal ? shown : rendered;
 		if (fwrite(line.data, 1, line.len, stdout) != line.len || fflush(stdout) != 0)
 			scorer->output_errno = errno ? errno : EIO;
-		scorer->done[scorer->next_line % MOST_IN_FLIGHT] = NULL;
+		scorer->done[scorer->next_line % MAX_IN_FLIGHT] = NULL;
 		scorer->next_line++;
 		event_free(event);
 	}
@@ -73,7 +78,7 @@ static void on_ready(struct event *event, void *context)
 {
 	struct scorer *scorer = context;
 	pthread_mutex_lock(&scorer->mutex);
-	scorer->done[(event->sequence - 1) % MOST_IN_FLIGHT] = event;
+	scorer->done[(event->sequence - 1) % MAX_IN_FLIGHT] = event;
 	print_done(scorer);
 	pthread_mutex_unlock(&scorer->mutex);
 }
@@ -92,7 +97,7 @@ static bool wait_for_place(struct scorer *scorer, uint64_t most_open)
 
 static void submit_line(struct scorer *scorer, const char *line, size_t len)
 {
-	struct event *event = event_new(scorer->pipeline, (str_t){ line, len }, STR_NONE, NULL);
+	struct event *event = pipeline_event(scorer->pipeline, (str_t){ line, len }, STR_NONE, NULL);
 	pthread_mutex_lock(&scorer->mutex);
 	event->sequence = ++scorer->next_submitted;
 	pthread_mutex_unlock(&scorer->mutex);
@@ -107,7 +112,7 @@ static err_t score_lines(struct scorer *scorer, struct err_detail *detail)
 	while ((len = getline(&line, &capacity, stdin)) >= 0) {
 		while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 			len--;
-		if (!wait_for_place(scorer, MOST_IN_FLIGHT))
+		if (!wait_for_place(scorer, MAX_IN_FLIGHT))
 			break;
 		submit_line(scorer, line, (size_t)len);
 	}
@@ -144,14 +149,14 @@ static err_t load_catalog(const char *path, struct catalog **ret_catalog, struct
 	err_t err = read_file(path, &text, detail);
 	if (err)
 		return err;
-	err = catalog_compile_sql(buf_str(&text), ret_catalog, &reason);
+	err = ddl_compile(buf_str(&text), ret_catalog, &reason);
 	if (err)
 		return err_fail(detail, err, "%s: %s", path, err_message(err, &reason));
 	size_t count;
 	const str_t *warnings = catalog_warnings(*ret_catalog, &count);
 	for (size_t i = 0; i < count; i++)
-		fprintf(stderr, "assayd: %s: " STR_FMT ": the statement is left out\n", path,
-			STR_ARG(warnings[i]));
+		terminal_print_line(stderr, "assayd: %s: " STR_FMT ": the statement is left out", path,
+				    STR_ARG(warnings[i]));
 	return ERR_OK;
 }
 
@@ -232,7 +237,7 @@ err_t score_run(const struct score_options *options, struct err_detail *detail)
 	targets_close(targets);
 	judge_close(judge);
 	pipeline_close(scorer.pipeline);
-	for (size_t i = 0; i < MOST_IN_FLIGHT; i++)
+	for (size_t i = 0; i < MAX_IN_FLIGHT; i++)
 		event_free(scorer.done[i]);
 	pipeline_stop(scorer.pipeline);
 	return err;

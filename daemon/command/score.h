@@ -7,7 +7,8 @@
 struct score_options {
 	const char *config_file;  /* or NULL: the defaults, no targets, no judge */
 	const char *catalog_file; /* CREATE statements: the catalog of events without a target; or NULL */
-	bool for_people;	  /* the terminal's view instead of JSON */
+	bool interactive;	  /* the terminal's view instead of JSON */
+	bool to_terminal;	  /* what it would obey is written as an escape, in JSON too */
 };
 
 /* Reads GeneratedQuery objects, one JSON text per line, and prints one ScoredQuery each, in the same order,

@@ -1,7 +1,21 @@
 #include "command/settings.h"
 
+/* One is cast to the other. */
+_Static_assert((int)CONFIG_POSTGRESQL == (int)TARGET_POSTGRESQL && (int)CONFIG_SQLITE == (int)TARGET_SQLITE &&
+		       (int)CONFIG_MARIADB == (int)TARGET_MARIADB &&
+		       (int)CONFIG_MONGODB == (int)TARGET_MONGODB &&
+		       (int)CONFIG_MONGODB + 1 == (int)TARGET_ENGINES_COUNT,
+	       "engines have one order");
+
 /* Calls that may wait for a worker process of a target, beyond which a target counts as overloaded. */
 enum { TARGET_QUEUE_LIMIT = 8192 };
+
+/* librdkafka 2.0.2 looks once a second whether a full queue has room: less than what is scored in that time
+ * would hold up the rest. */
+size_t settings_read_ahead_bytes(const struct config *config)
+{
+	return (size_t)config->pipeline.max_in_flight_bytes / 8;
+}
 
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail)
@@ -31,7 +45,7 @@ err_t settings_kafka(const struct config *config, struct arena *arena, struct ka
 		.transaction_max_events = (size_t)kafka->transaction_max_events,
 		.transaction_max_bytes = (size_t)kafka->transaction_max_bytes,
 		.transaction_linger_ms = (int)kafka->transaction_linger_ms,
-		.max_in_flight_bytes = (size_t)config->pipeline.max_in_flight_bytes,
+		.read_ahead_bytes = settings_read_ahead_bytes(config),
 		.drain_on_revoke_ms = (int)kafka->drain_on_revoke_ms,
 		.max_message_bytes = (size_t)kafka->max_message_bytes,
 	};
@@ -60,32 +74,38 @@ static struct sql_policy policy_of(const struct config_target *target, struct ar
 				    .required_columns_count = columns };
 }
 
+void settings_target(const struct config *config, size_t index, struct arena *arena,
+		     struct target_settings *ret_settings)
+{
+	const struct config_target *from = &config->targets[index];
+	*ret_settings = (struct target_settings){
+		.name = from->name,
+		.engine = (enum target_engine)from->engine,
+		.dsn = from->dsn,
+		.password_file = from->password_file,
+		.path = from->path,
+		.connections = (unsigned)from->connections,
+		.idle_timeout_s = from->idle_timeout_s,
+		.statement_timeout_ms = from->statement_timeout_ms,
+		.lock_timeout_ms = from->lock_timeout_ms,
+		.max_rows = from->max_rows,
+		.max_result_bytes = from->max_result_bytes,
+		.stream_large_results = from->large_results == CONFIG_STREAM,
+		.worker_memory_bytes = from->worker_memory_bytes,
+		.truth_cache_bytes = from->truth_cache_bytes,
+		.truth_cache_ttl_s = from->truth_cache_ttl_s,
+		.catalog_ttl_s = from->catalog_ttl_s,
+		.absolute_tolerance = config->result.absolute_tolerance,
+		.relative_tolerance = config->result.relative_tolerance,
+		.policy = policy_of(from, arena),
+	};
+}
+
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options)
 {
 	struct target_settings *targets = ARENA_ARRAY(arena, struct target_settings, config->targets_count);
-	for (size_t i = 0; i < config->targets_count; i++) {
-		const struct config_target *from = &config->targets[i];
-		targets[i] = (struct target_settings){
-			.name = from->name,
-			.engine = (enum target_engine)from->engine,
-			.dsn = from->dsn,
-			.password_file = from->password_file,
-			.path = from->path,
-			.connections = (unsigned)from->connections,
-			.statement_timeout_ms = from->statement_timeout_ms,
-			.lock_timeout_ms = from->lock_timeout_ms,
-			.max_rows = from->max_rows,
-			.max_result_bytes = from->max_result_bytes,
-			.stream_large_results = from->large_results == CONFIG_STREAM,
-			.worker_memory_bytes = from->worker_memory_bytes,
-			.truth_cache_bytes = from->truth_cache_bytes,
-			.truth_cache_ttl_s = from->truth_cache_ttl_s,
-			.catalog_ttl_s = from->catalog_ttl_s,
-			.absolute_tolerance = config->result.absolute_tolerance,
-			.relative_tolerance = config->result.relative_tolerance,
-			.policy = policy_of(from, arena),
-		};
-	}
+	for (size_t i = 0; i < config->targets_count; i++)
+		settings_target(config, i, arena, &targets[i]);
 	*ret_options = (struct targets_options){ .targets = targets,
 						 .targets_count = config->targets_count,
 						 .state_directory = config->pipeline.state_directory,

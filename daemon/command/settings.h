@@ -13,7 +13,13 @@
 err_t settings_kafka(const struct config *config, struct arena *arena, struct kafka_settings *ret_settings,
 		     struct err_detail *detail);
 
-/* All targets, with the policy for what their queries may call. */
+/* Of the memory for events in flight, what messages may take that are fetched before there is room for them:
+ * an eighth. The rest is for the events. */
+size_t settings_read_ahead_bytes(const struct config *config);
+
+/* One target, with the policy for what its queries may call; all of them. */
+void settings_target(const struct config *config, size_t index, struct arena *arena,
+		     struct target_settings *ret_settings);
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
 
 /* As `assayd score` needs it: without a shared cache unless one is named, and without a budget file. */

@@ -1,15 +1,21 @@
 #include "config/table.h"
 
+#include "address/base_url.h"
+#include "address/brokers.h"
+#include "address/host_port.h"
+#include "address/libpq_dsn.h"
+#include "address/mariadb_dsn.h"
+
 #include <math.h>
 
 struct checker {
 	const struct config *config;
 	const struct conf_file *file;
-	struct err_detail *detail;
+	struct conf_problems *problems;
 };
 
 #define FAIL(checker, err, setting, ...)                                                                     \
-	conf_file_fail((checker)->file, (checker)->detail, err, setting, __VA_ARGS__)
+	conf_file_fail((checker)->file, (checker)->problems, err, setting, __VA_ARGS__)
 
 /* --- secrets in the wrong place --- */
 
@@ -31,11 +37,24 @@ static bool dsn_has_password(const char *dsn)
 
 static err_t check_dsn(const struct checker *checker, const char *dsn, const char *setting)
 {
-	if (!dsn || !dsn_has_password(dsn))
+	struct err_detail reason = { "" };
+	if (!dsn || !*dsn)
 		return ERR_OK;
-	return FAIL(
-		checker, ERR_CONFIG_RANGE, setting,
-		"the connection string holds a password; write it to a file and name that as password_file");
+	if (dsn_has_password(dsn))
+		return FAIL(checker, ERR_CONFIG_RANGE, setting,
+			    "the connection string holds a password; write it to a file and name that as "
+			    "password_file");
+	err_t err = libpq_dsn_check(dsn, &reason);
+	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
+}
+
+static err_t check_mariadb_dsn(const struct checker *checker, const char *dsn, const char *setting)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail reason = { "" };
+	struct mariadb_dsn parsed;
+	err_t err = mariadb_dsn_parse(dsn, arena, &parsed, &reason);
+	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
 }
 
 static bool is_secret_property(const char *property, size_t len)
@@ -119,19 +138,17 @@ static err_t check_property(const struct checker *checker, const char *property,
 	return ERR_OK;
 }
 
-static err_t check_properties(const struct checker *checker, const struct conf_strings *properties,
-			      const char *name, bool secret)
+static void check_properties(const struct checker *checker, const struct conf_strings *properties,
+			     const char *name, bool secret)
 {
-	err_t err = ERR_OK;
-	for (size_t i = 0; i < properties->count && !err; i++) {
+	for (size_t i = 0; i < properties->count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "%s[%zu]", name, i);
-		err = check_property(checker, properties->items[i], setting, secret);
+		check_property(checker, properties->items[i], setting, secret);
 	}
-	return err;
 }
 
-static err_t check_topics(const struct checker *checker)
+static void check_topics(const struct checker *checker)
 {
 	const struct config_kafka *kafka = &checker->config->kafka;
 	const struct {
@@ -149,41 +166,43 @@ static err_t check_topics(const struct checker *checker)
 				      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
 		bool dots = strcmp(topics[i].topic, ".") == 0 || strcmp(topics[i].topic, "..") == 0;
 		if (topics[i].topic[legal] || dots)
-			return FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
-				    "a topic's name consists of letters, digits, dots, underscores and "
-				    "hyphens, and is neither \".\" nor \"..\"");
-		for (size_t k = 0; k < i; k++) {
-			if (strcmp(topics[i].topic, topics[k].topic) == 0)
-				return FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
-					    "\"%s\" is %s already", topics[i].topic, topics[k].setting);
-		}
+			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
+			     "a topic's name consists of letters, digits, dots, underscores and "
+			     "hyphens, and is neither \".\" nor \"..\"");
+		size_t k = 0;
+		while (k < i && strcmp(topics[i].topic, topics[k].topic) != 0)
+			k++;
+		if (k < i)
+			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting, "\"%s\" is %s already",
+			     topics[i].topic, topics[k].setting);
 	}
-	return ERR_OK;
 }
 
-static err_t check_kafka(const struct checker *checker)
+static void check_brokers(const struct checker *checker)
+{
+	struct err_detail reason = { "" };
+	err_t err = brokers_check(checker->config->kafka.bootstrap_servers, &reason);
+	if (err)
+		FAIL(checker, err, "kafka.bootstrap_servers", "%s", reason.message);
+}
+
+static void check_kafka(const struct checker *checker)
 {
 	const struct config_kafka *kafka = &checker->config->kafka;
-	err_t err = check_topics(checker);
-	if (!err)
-		err = check_properties(checker, &kafka->properties, "kafka.properties", false);
-	if (!err)
-		err = check_properties(checker, &kafka->secret_properties, "kafka.secret_properties", true);
-	if (err)
-		return err;
+	check_topics(checker);
+	check_properties(checker, &kafka->properties, "kafka.properties", false);
+	check_properties(checker, &kafka->secret_properties, "kafka.secret_properties", true);
 	if (kafka->wire_format == CONFIG_CONFLUENT)
-		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.wire_format",
-			    "\"confluent\" is not available for outputs yet; use single_object or json");
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.wire_format",
+		     "\"confluent\" is not available for outputs yet; use single_object or json");
 	if (kafka->heartbeat_ms * 3 > kafka->session_timeout_ms)
-		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.heartbeat_ms",
-			    "%lld ms is more than a third of session_timeout_ms, %lld ms",
-			    (long long)kafka->heartbeat_ms, (long long)kafka->session_timeout_ms);
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.heartbeat_ms",
+		     "%lld ms is more than a third of session_timeout_ms, %lld ms",
+		     (long long)kafka->heartbeat_ms, (long long)kafka->session_timeout_ms);
 	if (kafka->transaction_linger_ms >= kafka->transaction_timeout_ms)
-		return FAIL(checker, ERR_CONFIG_RANGE, "kafka.transaction_linger_ms",
-			    "%lld ms is not below transaction_timeout_ms, %lld ms",
-			    (long long)kafka->transaction_linger_ms,
-			    (long long)kafka->transaction_timeout_ms);
-	return ERR_OK;
+		FAIL(checker, ERR_CONFIG_RANGE, "kafka.transaction_linger_ms",
+		     "%lld ms is not below transaction_timeout_ms, %lld ms",
+		     (long long)kafka->transaction_linger_ms, (long long)kafka->transaction_timeout_ms);
 }
 
 /* --- targets --- */
@@ -200,7 +219,6 @@ static err_t check_address(const struct checker *checker, size_t index)
 {
 	const struct config_target *target = &checker->config->targets[index];
 	bool sqlite = target->engine == CONFIG_SQLITE;
-	char setting[64];
 	if (target->engine == CONFIG_MONGODB)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "engine",
 				   "\"mongodb\" is not available yet; use postgresql, sqlite or mariadb");
@@ -217,8 +235,24 @@ static err_t check_address(const struct checker *checker, size_t index)
 	if (!sqlite && target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "path",
 				   "only the engine sqlite has one");
-	snprintf(setting, sizeof setting, "targets[%zu].dsn", index);
-	return check_dsn(checker, target->dsn, setting);
+	return ERR_OK;
+}
+
+static void check_target_dsn(const struct checker *checker, size_t index)
+{
+	const struct config_target *target = &checker->config->targets[index];
+	char path[32], engine[64], dsn[64];
+	snprintf(path, sizeof path, "targets[%zu]", index);
+	snprintf(engine, sizeof engine, "%s.engine", path);
+	snprintf(dsn, sizeof dsn, "%s.dsn", path);
+	bool known = !conf_problems_within(checker->problems, engine) &&
+		     !conf_problems_at(checker->problems, path);
+	if (!known || conf_problems_within(checker->problems, dsn) || !target->dsn)
+		return;
+	if (target->engine == CONFIG_MARIADB)
+		check_mariadb_dsn(checker, target->dsn, dsn);
+	else if (target->engine == CONFIG_POSTGRESQL)
+		check_dsn(checker, target->dsn, dsn);
 }
 
 static err_t check_functions(const struct checker *checker, size_t index)
@@ -244,17 +278,16 @@ static bool is_column(const char *text)
 	return !empty_part && (dots == 1 || dots == 2);
 }
 
-static err_t check_columns(const struct checker *checker, size_t index)
+static void check_columns(const struct checker *checker, size_t index)
 {
 	const struct conf_strings *columns = &checker->config->targets[index].required_columns;
 	for (size_t i = 0; i < columns->count; i++) {
 		char name[48];
 		snprintf(name, sizeof name, "required_columns[%zu]", i);
 		if (!is_column(columns->items[i]))
-			return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, name,
-					   "a column is written \"table.column\" or \"schema.table.column\"");
+			TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, name,
+				    "a column is written \"table.column\" or \"schema.table.column\"");
 	}
-	return ERR_OK;
 }
 
 /* A worker holds the results of both queries at once. */
@@ -271,114 +304,132 @@ static err_t check_memory(const struct checker *checker, size_t index)
 		(long long)target->max_result_bytes, (long long)target->worker_memory_bytes, (long long)most);
 }
 
-static err_t check_target(const struct checker *checker, size_t index)
+static void check_name(const struct checker *checker, size_t index)
 {
 	const struct config_target *targets = checker->config->targets;
 	for (size_t i = 0; i < index; i++) {
-		if (strcmp(targets[i].name, targets[index].name) == 0)
-			return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "name",
-					   "\"%s\" is the name of another target already", targets[i].name);
+		if (!targets[i].name || strcmp(targets[i].name, targets[index].name) != 0)
+			continue;
+		TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "name",
+			    "\"%s\" is the name of another target already", targets[i].name);
+		return;
 	}
-	err_t err = check_address(checker, index);
-	if (!err)
-		err = check_functions(checker, index);
-	if (!err)
-		err = check_memory(checker, index);
-	return err ? err : check_columns(checker, index);
 }
 
-static err_t check_targets(const struct checker *checker)
+static void check_targets(const struct checker *checker)
 {
-	err_t err = ERR_OK;
-	for (size_t i = 0; i < checker->config->targets_count && !err; i++)
-		err = check_target(checker, i);
-	return err;
+	for (size_t i = 0; i < checker->config->targets_count; i++) {
+		char path[32];
+		snprintf(path, sizeof path, "targets[%zu]", i);
+		if (!conf_problems_within(checker->problems, path)) {
+			check_name(checker, i);
+			check_address(checker, i);
+			check_functions(checker, i);
+			check_memory(checker, i);
+			check_columns(checker, i);
+		}
+		check_target_dsn(checker, i);
+	}
 }
 
 /* --- the other groups --- */
 
-static err_t check_judge(const struct checker *checker)
+static void check_judge(const struct checker *checker)
 {
 	const struct config_judge *judge = &checker->config->judge;
-	if (!judge->configured)
-		return ERR_OK;
-	if (strncmp(judge->base_url, "http://", 7) != 0 && strncmp(judge->base_url, "https://", 8) != 0)
-		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
-			    "an address begins with http:// or https://");
-	if (dsn_has_password(judge->base_url))
-		return FAIL(checker, ERR_CONFIG_RANGE, "judge.base_url",
-			    "the address holds a password; use api_key_file");
-	if (judge->cache_password_file && !judge->cache_dsn)
-		return FAIL(checker, ERR_CONFIG_RANGE, "judge.cache_password_file",
-			    "only used with cache_dsn");
-	return check_dsn(checker, judge->cache_dsn, "judge.cache_dsn");
+	if (judge->configured && judge->cache_password_file && !judge->cache_dsn)
+		FAIL(checker, ERR_CONFIG_RANGE, "judge.cache_password_file", "only used with cache_dsn");
 }
 
-static err_t check_calibration(const struct checker *checker)
+static void check_base_url(const struct checker *checker)
+{
+	struct err_detail reason = { "" };
+	const char *base_url = checker->config->judge.base_url;
+	err_t err = base_url ? base_url_check(base_url, &reason) : ERR_OK;
+	if (err)
+		FAIL(checker, err, "judge.base_url", "%s", reason.message);
+}
+
+static void check_cache_dsn(const struct checker *checker)
+{
+	check_dsn(checker, checker->config->judge.cache_dsn, "judge.cache_dsn");
+}
+
+static void check_calibration(const struct checker *checker)
 {
 	const struct config_calibration *calibration = &checker->config->calibration;
 	if (!calibration->configured)
-		return ERR_OK;
+		return;
 	if (3600 % calibration->bucket_s != 0)
-		return FAIL(checker, ERR_CONFIG_RANGE, "calibration.bucket_s",
-			    "an hour is not a multiple of %lld s", (long long)calibration->bucket_s);
+		FAIL(checker, ERR_CONFIG_RANGE, "calibration.bucket_s", "an hour is not a multiple of %lld s",
+		     (long long)calibration->bucket_s);
 	if (calibration->drift_closes_at < calibration->drift_opens_below)
-		return FAIL(checker, ERR_CONFIG_RANGE, "calibration.drift_closes_at",
-			    "%g is below drift_opens_below, %g", calibration->drift_closes_at,
-			    calibration->drift_opens_below);
-	return check_dsn(checker, calibration->dsn, "calibration.dsn");
+		FAIL(checker, ERR_CONFIG_RANGE, "calibration.drift_closes_at",
+		     "%g is below drift_opens_below, %g", calibration->drift_closes_at,
+		     calibration->drift_opens_below);
 }
 
-static err_t check_thresholds(const struct checker *checker, const struct config_thresholds *thresholds,
-			      const char *setting)
+static void check_calibration_dsn(const struct checker *checker)
 {
-	if (thresholds->high >= thresholds->medium && thresholds->medium >= thresholds->low)
-		return ERR_OK;
-	return FAIL(checker, ERR_CONFIG_RANGE, setting,
-		    "high %g, medium %g and low %g are not in descending order", thresholds->high,
-		    thresholds->medium, thresholds->low);
+	check_dsn(checker, checker->config->calibration.dsn, "calibration.dsn");
 }
 
-static err_t check_weights(const struct checker *checker)
+static void check_thresholds(const struct checker *checker, const struct config_thresholds *thresholds,
+			     const char *setting)
+{
+	if (conf_problems_within(checker->problems, setting) ||
+	    (thresholds->high >= thresholds->medium && thresholds->medium >= thresholds->low))
+		return;
+	FAIL(checker, ERR_CONFIG_RANGE, setting, "high %g, medium %g and low %g are not in descending order",
+	     thresholds->high, thresholds->medium, thresholds->low);
+}
+
+static void check_weights(const struct checker *checker)
 {
 	const struct config_retrieval_weights *weights = &checker->config->retrieval_weights;
 	double sum = weights->top + weights->gap + weights->consensus + weights->agreement +
 		     weights->low_spread + weights->graph + weights->low_diversity;
-	if (fabs(sum - 1) <= 1e-9)
-		return ERR_OK;
-	return FAIL(checker, ERR_CONFIG_RANGE, "retrieval.weights",
-		    "the seven weights sum to %.10g instead of 1 (those not given have their defaults)", sum);
+	if (fabs(sum - 1) > 1e-9)
+		FAIL(checker, ERR_CONFIG_RANGE, "retrieval.weights",
+		     "the seven weights sum to %.10g instead of 1 (those not given have their defaults)",
+		     sum);
 }
 
-static err_t check_listen(const struct checker *checker)
+static void check_listen(const struct checker *checker)
 {
 	const char *listen = checker->config->http.listen;
-	const char *colon = strrchr(listen, ':');
+	struct err_detail reason = { "" };
+	struct host_port parsed;
 	if (!*listen)
-		return ERR_OK;
-	size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
-	bool port = digits > 0 && digits <= 5 && !colon[1 + digits] && strtol(colon + 1, NULL, 10) <= 65535;
-	if (!port || colon == listen)
-		return FAIL(checker, ERR_CONFIG_RANGE, "http.listen",
-			    "\"%.60s\" is not an address and a port, such as 127.0.0.1:9464", listen);
-	return ERR_OK;
+		return;
+	err_t err = host_port_read(listen, strlen(listen), 0, 0, &parsed, &reason);
+	if (err)
+		FAIL(checker, err, "http.listen",
+		     "\"%.60s\" is not an address and a port, such as 127.0.0.1:9464 or [::1]:9464: %s",
+		     listen, reason.message);
 }
 
-err_t config_check(const struct config *config, const struct conf_file *file, struct err_detail *detail)
+void config_check(const struct config *config, const struct conf_file *file, struct conf_problems *problems)
 {
-	const struct checker checker = { config, file, detail };
-	err_t err = check_kafka(&checker);
-	if (!err)
-		err = check_targets(&checker);
-	if (!err)
-		err = check_judge(&checker);
-	if (!err)
-		err = check_calibration(&checker);
-	if (!err)
-		err = check_thresholds(&checker, &config->confidence_thresholds, "confidence.thresholds");
-	if (!err)
-		err = check_thresholds(&checker, &config->retrieval_thresholds, "retrieval.thresholds");
-	if (!err)
-		err = check_weights(&checker);
-	return err ? err : check_listen(&checker);
+	static const struct {
+		const char *path;
+		void (*check)(const struct checker *checker);
+	} groups[] = {
+		{ "kafka", check_kafka },
+		{ "kafka.bootstrap_servers", check_brokers },
+		{ "judge", check_judge },
+		{ "judge.base_url", check_base_url },
+		{ "judge.cache_dsn", check_cache_dsn },
+		{ "calibration", check_calibration },
+		{ "calibration.dsn", check_calibration_dsn },
+		{ "retrieval.weights", check_weights },
+		{ "http.listen", check_listen },
+	};
+	const struct checker checker = { config, file, problems };
+	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+		if (!conf_problems_within(problems, groups[i].path))
+			groups[i].check(&checker);
+	check_targets(&checker);
+	check_thresholds(&checker, &config->confidence_thresholds, "confidence.thresholds");
+	check_thresholds(&checker, &config->retrieval_thresholds, "retrieval.thresholds");
 }

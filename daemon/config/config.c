@@ -60,28 +60,46 @@ static void fill_in(struct config *config, struct arena *arena)
 		config->kafka.instance_id = host_name(arena);
 	if (!config->pipeline.state_directory)
 		config->pipeline.state_directory = state_directory(arena);
-	if (config->judge.api_key_file)
-		config->judge.api_key_file = config_secret_file(config->judge.api_key_file, arena);
-	if (config->calibration.password_file)
-		config->calibration.password_file =
-			config_secret_file(config->calibration.password_file, arena);
+}
+
+/* Secrets are read from where they are now: a file that takes the place of another one is seen. */
+static void resolve_secrets(struct config *config, const char *path, struct arena *arena)
+{
+	const char **files[] = { &config->judge.api_key_file, &config->judge.cache_password_file,
+				 &config->calibration.password_file };
+	struct conf_strings *properties = &config->kafka.secret_properties;
+	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		if (*files[i])
+			*files[i] = config_secret_file(*files[i], path, arena);
+	}
 	for (size_t i = 0; i < config->targets_count; i++) {
 		if (config->targets[i].password_file)
 			config->targets[i].password_file =
-				config_secret_file(config->targets[i].password_file, arena);
+				config_secret_file(config->targets[i].password_file, path, arena);
 	}
+	for (size_t i = 0; i < properties->count; i++) {
+		const char *property = properties->items[i];
+		size_t len = strcspn(property, "=");
+		resolved[i] = property;
+		if (property[len])
+			resolved[i] = arena_printf(arena, "%.*s=%s", (int)len, property,
+						   config_secret_file(property + len + 1, path, arena))
+					      .ptr;
+	}
+	properties->items = resolved;
 }
 
-static err_t read_file(const char *path, struct loaded *loaded, struct conf_file **ret_file,
-		       struct err_detail *detail)
+static err_t read_file(const char *path, struct loaded *loaded, struct conf_problems *problems,
+		       struct conf_file **ret_file)
 {
 	if (!path)
 		return conf_text_read(&config_table, "defaults", STR(""), loaded->arena, &loaded->config,
-				      ret_file, detail);
-	return conf_file_read(&config_table, path, loaded->arena, &loaded->config, ret_file, detail);
+				      problems, ret_file);
+	return conf_file_read(&config_table, path, loaded->arena, &loaded->config, problems, ret_file);
 }
 
-err_t config_load(const char *path, struct config **ret_config, struct err_detail *detail)
+err_t config_examine(const char *path, struct conf_problems *problems, struct config **ret_config)
 {
 	_cleanup_(conf_file_cleanup) struct conf_file *file = NULL;
 	_cleanup_(loaded_cleanup) struct loaded *loaded = calloc(1, sizeof *loaded);
@@ -89,14 +107,27 @@ err_t config_load(const char *path, struct config **ret_config, struct err_detai
 		abort();
 	atomic_init(&loaded->references, 1);
 	loaded->arena = arena_new();
-	err_t err = read_file(path, loaded, &file, detail);
-	if (!err)
-		err = config_check(&loaded->config, file, detail);
+	err_t err = read_file(path, loaded, problems, &file);
 	if (err)
 		return err;
+	config_check(&loaded->config, file, problems);
 	make_digest(loaded);
 	fill_in(&loaded->config, loaded->arena);
+	if (path)
+		resolve_secrets(&loaded->config, path, loaded->arena);
 	*ret_config = &TAKE_PTR(loaded)->config;
+	return problems->count ? problems->items[0].err : ERR_OK;
+}
+
+err_t config_load(const char *path, struct config **ret_config, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(config_cleanup) struct config *config = NULL;
+	struct conf_problems problems = { .arena = arena };
+	err_t err = config_examine(path, &problems, &config);
+	if (err)
+		return err_fail(detail, err, "%s", problems.items[0].message);
+	*ret_config = TAKE_PTR(config);
 	return ERR_OK;
 }
 

@@ -64,6 +64,7 @@ struct config_target {
 	const char *password_file; /* resolved: see config_secret_file */
 	const char *path;
 	int64_t connections;
+	int64_t idle_timeout_s;
 	int64_t statement_timeout_ms;
 	int64_t lock_timeout_ms;
 	int64_t max_rows;
@@ -177,6 +178,7 @@ struct config_records {
 struct config_http {
 	bool configured;
 	const char *listen; /* "address:port"; "": no server */
+	int64_t max_series;
 };
 
 struct config_pipeline {
@@ -217,6 +219,12 @@ struct config {
  * read. */
 err_t config_load(const char *path, struct config **ret_config, struct err_detail *detail);
 
+/* The same, and everything that is wrong instead of the first mistake alone: the error returned is the first
+ * one's. `problems` is empty before. What could be read is returned with an error, too, as long as the syntax
+ * is right, for whoever looks further: settings that `problems` names are not to be used. Else `ret_config`
+ * is left as it is. */
+err_t config_examine(const char *path, struct conf_problems *problems, struct config **ret_config);
+
 /* Another reference, to be given back; any thread. */
 struct config *config_ref(const struct config *config);
 void config_unref(struct config *config); /* NULL is fine */
@@ -231,9 +239,11 @@ const char *config_digest(const struct config *config);
  * many. */
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names);
 
-/* Where a secret's file is: a relative name is looked for in the credentials directory of systemd first, then
- * from the working directory. In the arena. Settings named *_file are resolved when they are loaded. */
-const char *config_secret_file(const char *name, struct arena *arena);
+/* Where a secret's file is: the name itself where it is absolute; else a credential of that name that systemd
+ * has passed; else NAME in the directory `credentials` beside the configuration, for NAME and for
+ * credentials_NAME; else from the working directory. Where there is none, the one beside the configuration.
+ * In the arena. All settings that name secrets are resolved when they are loaded. */
+const char *config_secret_file(const char *name, const char *config_file, struct arena *arena);
 
 /* Reads a secret: the file's content without one trailing newline. Empty files, NULs and more than 64 KiB are
  * errors, and none of them shows the content. The caller frees it. */

@@ -1,17 +1,37 @@
 #include "config/config.h"
 
+#include "common/secret.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
 #define SECRET_BYTES_MAX 65536u
 
-const char *config_secret_file(const char *name, struct arena *arena)
+/* What the name of a systemd credential begins with that was loaded as `credentials:` and a directory. */
+static const char prefix[] = "credentials_";
+
+/* "credentials/NAME" beside the configuration, whether it is there or not. */
+static const char *file_beside(const char *config_file, const char *name, struct arena *arena)
+{
+	const char *slash = strrchr(config_file, '/');
+	size_t directory_len = slash ? (size_t)(slash - config_file) + 1 : 0;
+	if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+		name += sizeof prefix - 1;
+	return arena_printf(arena, "%.*scredentials/%s", (int)directory_len, config_file, name).ptr;
+}
+
+const char *config_secret_file(const char *name, const char *config_file, struct arena *arena)
 {
 	const char *directory = getenv("CREDENTIALS_DIRECTORY");
-	if (*name == '/' || !directory)
+	if (*name == '/')
 		return name;
-	str_t path = arena_printf(arena, "%s/%s", directory, name);
-	return access(path.ptr, F_OK) == 0 ? path.ptr : name;
+	if (directory) {
+		const char *passed = arena_printf(arena, "%s/%s", directory, name).ptr;
+		if (access(passed, F_OK) == 0)
+			return passed;
+	}
+	const char *beside = file_beside(config_file, name, arena);
+	return access(beside, F_OK) == 0 || access(name, F_OK) != 0 ? beside : name;
 }
 
 static err_t read_all(int fd, const char *file, char *content, size_t *ret_len, struct err_detail *detail)
@@ -43,25 +63,24 @@ static void wipe_and_free(char **secret)
 
 err_t config_read_secret(const char *file, char **ret_secret, struct err_detail *detail)
 {
-	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(wipe_and_free) char *content = calloc(1, SECRET_BYTES_MAX + 1);
-	const char *path = config_secret_file(file, arena);
-	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(cleanup_close) int fd = open(file, O_RDONLY | O_CLOEXEC);
 	size_t len = 0;
 	if (!content)
 		abort();
 	if (fd < 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
-	err_t err = read_all(fd, path, content, &len, detail);
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
+				secret_hint(errno));
+	err_t err = read_all(fd, file, content, &len, detail);
 	if (err)
 		return err;
 	if (len && content[len - 1] == '\n')
 		content[--len] = 0;
 	if (len == 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file is empty; it has to hold a secret",
-				path);
+				file);
 	if (memchr(content, 0, len))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret holds NUL bytes", path);
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret holds NUL bytes", file);
 	*ret_secret = strdup(content);
 	if (!*ret_secret)
 		abort();

@@ -5,5 +5,6 @@
 
 extern const struct conf_table config_table;
 
-/* Checks what the table cannot say; names the setting at fault. */
-err_t config_check(const struct config *config, const struct conf_file *file, struct err_detail *detail);
+/* Checks what the table cannot say, and adds what is wrong to the problems. What reading found wrong before
+ * leaves out what would be compared within the same group. */
+void config_check(const struct config *config, const struct conf_file *file, struct conf_problems *problems);

@@ -1,6 +1,9 @@
 #include "database/database.h"
 
+#include "address/libpq_dsn.h"
+#include "address/server_hint.h"
 #include "common/clock.h"
+#include "common/secret.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -106,11 +109,25 @@ static err_t read_password(const char *file, char password[PASSWORD_SIZE], struc
 {
 	_cleanup_(cleanup_fclose) FILE *stream = fopen(file, "re");
 	if (!stream)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", file, strerror(errno));
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
+				secret_hint(errno));
 	if (!fgets(password, PASSWORD_SIZE, stream))
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: no password in it", file);
 	password[strcspn(password, "\r\n")] = '\0';
 	return ERR_OK;
+}
+
+err_t database_check_settings(const char *dsn, const char *password_file, const char *prefix,
+			      struct err_detail *detail)
+{
+	const struct database named = { .settings = prefix };
+	char password[PASSWORD_SIZE] = "";
+	err_t err = password_file ? read_password(password_file, password, detail) : ERR_OK;
+	explicit_bzero(password, sizeof password);
+	if (err)
+		return name_setting(&named, "password_file", err, detail);
+	err = libpq_dsn_check(dsn, detail);
+	return err ? name_setting(&named, "dsn", err, detail) : ERR_OK;
 }
 
 /* Waits until the socket is ready for what libpq wants; false at the deadline. */
@@ -154,6 +171,13 @@ static void drop_notice(void *context, const PGresult *result)
 	(void)result;
 }
 
+static err_t add_hint(const struct database *database, err_t err, struct err_detail *detail)
+{
+	const struct err_detail reason = *detail;
+	err_fail(detail, err, "%s%s", reason.message, server_hint(reason.message));
+	return name_setting(database, "dsn", err, detail);
+}
+
 static err_t open_connection(struct database *database, struct err_detail *detail)
 {
 	char password[PASSWORD_SIZE] = "";
@@ -177,7 +201,7 @@ static err_t open_connection(struct database *database, struct err_detail *detai
 	if (!err)
 		return ERR_OK;
 	database_disconnect(database);
-	return name_setting(database, "dsn", err, detail);
+	return detail ? add_hint(database, err, detail) : err;
 }
 
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail)

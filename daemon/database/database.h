@@ -27,6 +27,11 @@ void database_set_application(struct database *database, const char *application
  * static text; NULL: nothing is named. */
 void database_set_settings(struct database *database, const char *prefix);
 
+/* Whether the two are valid, without connecting: the password's file can be read, the connection string
+ * parsed. `prefix` as above. */
+err_t database_check_settings(const char *dsn, const char *password_file, const char *prefix,
+			      struct err_detail *detail);
+
 /* Connects unless it is connected. DATABASE_UNAVAILABLE: try again later. `ret_fresh` (may be NULL) tells
  * whether the connection is a new one. */
 err_t database_connect(struct database *database, bool *ret_fresh, struct err_detail *detail);

@@ -1,8 +1,9 @@
 #include "event/advisories.h"
 
 #include "common/clock.h"
-#include "event/flood_gate.h"
-#include "event/pipeline.h"
+#include "event/context.h"
+#include "event/incidents.h"
+#include "event/rate_limiter.h"
 #include "score/match.h"
 
 #include <inttypes.h>
@@ -16,23 +17,25 @@ struct raised {
 
 static str_t segment_of(struct event *event)
 {
-	const struct generated_query *query = event->query;
+	const struct generated_query *query = event->facts.query;
 	return arena_printf(event->arena, STR_FMT "\n" STR_FMT "\n" STR_FMT, STR_ARG(query->application),
 			    STR_ARG(query->model), STR_ARG(query->prompt_version));
 }
 
-/* The advisory with the event's identity, or NULL when the flood gate holds it back. */
+/* The advisory with the event's identity, or NULL when the rate limiter holds it back. */
 static struct advisory *raise(struct raised *raised, enum advisory_kind kind, const char *event_type)
 {
 	struct event *event = raised->event;
-	const struct generated_query *query = event->query;
+	const struct generated_query *query = event->facts.query;
 	const struct scored_query *scored = event->scored;
 	const struct event_origin *origin = &event->origin;
-	int64_t suppressed = 0;
-	if (!flood_gate_pass(pipeline_flood_gate(event->pipeline), (int)kind, raised->segment,
-			     (unsigned)event->config->advisories.max_per_minute, clock_monotonic_us(),
-			     &suppressed))
+	int64_t suppressed = 0, now_us = clock_monotonic_us();
+	if (!rate_limiter_pass(event->context->rate_limiter, (int)kind, raised->segment,
+			       (unsigned)event->config->advisories.max_per_minute, now_us, &suppressed)) {
+		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, kind, origin,
+			       query->application, now_us);
 		return NULL;
+	}
 	struct advisory *advisory = &raised->list[raised->count++];
 	*advisory = (struct advisory){
 		.advisory_id = arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64 "-%s",

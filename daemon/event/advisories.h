@@ -8,5 +8,5 @@
 enum { ADVISORIES_MAX = ADVISORY_KIND_COUNT_ };
 
 /* Writes the advisories of a finalised event into `ret_advisories` and returns how many; floods are tamed
- * (flood_gate.h). Their texts live in the event's arena. */
+ * (rate_limiter.h). Their texts live in the event's arena. */
 size_t advisories_of(struct event *event, struct advisory ret_advisories[ADVISORIES_MAX]);

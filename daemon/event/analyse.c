@@ -1,9 +1,7 @@
-/* The first half of an event's way: decode, analyse, score what the text allows, and decide who is to be
- * asked. */
-#include "event/event.h"
+#include "event/analyse.h"
 
 #include "common/clock.h"
-#include "event/pipeline.h"
+#include "event/context.h"
 #include "event/response.h"
 #include "event/sampling.h"
 #include "event/schema_text.h"
@@ -11,6 +9,7 @@
 #include "event/truths.h"
 #include "score/semantic.h"
 #include "score/technical.h"
+#include "sql/dialects.h"
 #include "sql/sort_keys.h"
 
 #include <inttypes.h>
@@ -19,20 +18,20 @@
 
 static err_t decode(struct event *event, struct err_detail *detail)
 {
-	const struct codec *codec = pipeline_codec(event->pipeline);
-	if (!pipeline_lenient(event->pipeline))
-		return codec_decode_query(codec, event->raw.ptr, event->raw.len, event->arena, &event->query,
-					  detail);
-	err_t err = codec_decode_query_json_lenient(codec, event->raw, clock_wall_ms(), event->arena,
-						    &event->query, detail);
-	if (!err && event->query->event_id.len == 0)
-		event->query->event_id = arena_printf(event->arena, "line-%" PRIu64, event->sequence);
+	const struct codec *codec = event->context->codec;
+	struct generated_query **query = &event->facts.query;
+	if (!event->context->lenient)
+		return codec_decode_query(codec, event->raw.ptr, event->raw.len, event->arena, query, detail);
+	err_t err = codec_decode_query_json_lenient(codec, event->raw, clock_wall_ms(), event->arena, query,
+						    detail);
+	if (!err && (*query)->event_id.len == 0)
+		(*query)->event_id = arena_printf(event->arena, "line-%" PRIu64, event->sequence);
 	return err;
 }
 
 /* A number that cannot be what it claims to be, such as a percentage for a share, raises nothing. */
-static opt_double_t take_share(struct event *event, const char *metric, const char *field, opt_double_t share,
-			       opt_double_t otherwise, const char *consequence)
+static opt_double_t take_share(struct record_facts *facts, const char *metric, const char *field,
+			       opt_double_t share, opt_double_t otherwise, const char *consequence)
 {
 	struct err_detail detail;
 	if (share_is_sound(share))
@@ -40,25 +39,25 @@ static opt_double_t take_share(struct event *event, const char *metric, const ch
 	err_fail(&detail, ERR_INPUT_RANGE,
 		 "%s is %g, which is outside 0..1, and %s; publish a share of 1 there", field, share.value,
 		 consequence);
-	event_add_error(event, metric, ERR_INPUT_RANGE, detail.message);
+	record_add_error(facts, metric, ERR_INPUT_RANGE, detail.message);
 	return otherwise;
 }
 
-static void take_shares(struct event *event)
+static void take_shares(struct record_facts *facts)
 {
-	const struct generated_query *query = event->query;
-	struct event_analysis *analysis = &event->analysis;
+	const struct generated_query *query = facts->query;
+	struct record_analysis *analysis = &facts->analysis;
 	analysis->generator =
-		take_share(event, "generator", "generator_confidence", query->generator_confidence,
+		take_share(facts, "generator", "generator_confidence", query->generator_confidence,
 			   (opt_double_t)OPT_NONE, "counts as missing");
 	if (query->ground_truth) /* a missing one would mean full trust */
-		analysis->similarity = take_share(event, "result_validation", "ground_truth.similarity",
+		analysis->similarity = take_share(facts, stage_name(STAGE_RESULT), "ground_truth.similarity",
 						  query->ground_truth->similarity, opt_double(0),
 						  "gives the truth the least weight");
 }
 
 /* Symbols of a newer writer, or slips: what they say is not known, and that is told. */
-static void tell_symbol(struct event *event, const char *metric, str_t symbol, const char *field,
+static void tell_symbol(struct record_facts *facts, const char *metric, str_t symbol, const char *field,
 			const char *consequence)
 {
 	struct err_detail detail;
@@ -66,22 +65,22 @@ static void tell_symbol(struct event *event, const char *metric, str_t symbol, c
 		return;
 	err_fail(&detail, ERR_SYMBOL_UNKNOWN, "%s \"%.*s\" is not known, and %s", field,
 		 symbol.len < 60 ? (int)symbol.len : 60, symbol.ptr, consequence);
-	event_add_error(event, metric, ERR_SYMBOL_UNKNOWN, detail.message);
+	record_add_error(facts, metric, ERR_SYMBOL_UNKNOWN, detail.message);
 }
 
-static void tell_symbols(struct event *event)
+static void tell_symbols(struct record_facts *facts)
 {
-	const struct generated_query *query = event->query;
+	const struct generated_query *query = facts->query;
 	const struct retrieval *retrieval = query->retrieval;
 	for (size_t i = 0; retrieval && i < retrieval->chunks_count; i++) {
 		if (!str_present(retrieval->chunks[i].unknown_source_type))
 			continue;
-		tell_symbol(event, "advisory", retrieval->chunks[i].unknown_source_type,
+		tell_symbol(facts, "advisory", retrieval->chunks[i].unknown_source_type,
 			    "retrieval.chunks.source_type", "counts as UNKNOWN");
 		break; /* one tells it for all */
 	}
 	if (query->ground_truth)
-		tell_symbol(event, "grading", query->ground_truth->unknown_expected_failure,
+		tell_symbol(facts, "grading", query->ground_truth->unknown_expected_failure,
 			    "ground_truth.expected_failure", "counts as not given");
 }
 
@@ -113,14 +112,14 @@ static const char *dialect_name(enum sql_dialect dialect)
 }
 
 /* What no front end reads is not taken for something else: nothing is claimed about it. */
-static bool dialect_is_analysed(struct event *event)
+static bool dialect_is_analysed(struct record_facts *facts)
 {
-	const struct generated_query *query = event->query;
+	const struct generated_query *query = facts->query;
 	struct err_detail detail;
 	bool unknown = str_present(query->unknown_dialect);
 	if (unknown)
-		event->analysis.dialect = SQL_UNKNOWN_DIALECT;
-	if (event->analysis.dialect < SQL_MONGODB)
+		facts->analysis.dialect = SQL_UNKNOWN_DIALECT;
+	if (facts->analysis.dialect < SQL_MONGODB)
 		return true;
 	str_t name = unknown ? query->unknown_dialect : STR("MONGODB");
 	err_fail(
@@ -128,21 +127,21 @@ static bool dialect_is_analysed(struct event *event)
 		"dialect \"%.*s\" is not analysed, so the SQL is neither scored nor run; publish POSTGRESQL, "
 		"SQLITE or MYSQL, or leave dialect out for the target's",
 		name.len < 60 ? (int)name.len : 60, name.ptr);
-	event_add_error(event, "technical", ERR_DIALECT_UNSUPPORTED, detail.message);
+	record_add_error(facts, "technical", ERR_DIALECT_UNSUPPORTED, detail.message);
 	return false;
 }
 
 /* The dialect is the target's; one that the event names besides has to agree, or the query is not run. */
-static void choose_target(struct event *event)
+static void choose_target(struct record_facts *facts, const struct event_context *context)
 {
-	const struct generated_query *query = event->query;
-	struct event_analysis *analysis = &event->analysis;
-	struct targets *targets = pipeline_targets(event->pipeline);
+	const struct generated_query *query = facts->query;
+	struct record_analysis *analysis = &facts->analysis;
+	struct targets *targets = context->targets;
 	analysis->dialect = query->dialect == ENUM_ABSENT ? SQL_POSTGRESQL : (enum sql_dialect)query->dialect;
-	if (!dialect_is_analysed(event))
+	if (!dialect_is_analysed(facts))
 		return;
 	if (!str_present(query->target)) {
-		analysis->catalog = pipeline_default_catalog(event->pipeline);
+		analysis->catalog = context->default_catalog ? catalog_ref(context->default_catalog) : NULL;
 		return;
 	}
 	const struct target_settings *target = targets ? targets_find(targets, query->target) : NULL;
@@ -151,7 +150,7 @@ static void choose_target(struct event *event)
 		err_fail(&detail, ERR_TARGET_UNKNOWN,
 			 "no target \"" STR_FMT "\" is configured; add it to targets",
 			 STR_ARG(query->target));
-		event_add_error(event, "target", ERR_TARGET_UNKNOWN, detail.message);
+		record_add_error(facts, "target", ERR_TARGET_UNKNOWN, detail.message);
 		return;
 	}
 	enum sql_dialect dialect = engine_dialect(target->engine);
@@ -161,7 +160,7 @@ static void choose_target(struct event *event)
 			 "the event says %s, its target \"%s\" speaks %s; "
 			 "leave dialect out, or name the target that the SQL is meant for",
 			 dialect_name(analysis->dialect), target->name, dialect_name(dialect));
-		event_add_error(event, "target", ERR_DIALECT_MISMATCH, detail.message);
+		record_add_error(facts, "target", ERR_DIALECT_MISMATCH, detail.message);
 		return;
 	}
 	analysis->dialect = dialect;
@@ -175,33 +174,33 @@ static void choose_target(struct event *event)
 		 "answers "
 		 "and what the log says of it",
 		 target->name);
-	event_add_error(event, "technical", ERR_CATALOG_UNAVAILABLE, detail.message);
+	record_add_error(facts, "technical", ERR_CATALOG_UNAVAILABLE, detail.message);
 }
 
-static struct sql_request request_of(const struct event *event, str_t sql)
+static struct sql_request request_of(const struct record_facts *facts, str_t sql)
 {
-	const struct event_analysis *analysis = &event->analysis;
+	const struct record_analysis *analysis = &facts->analysis;
 	return (struct sql_request){
 		.sql = sql,
 		.dialect = analysis->dialect,
-		.target_named = str_present(event->query->target),
+		.target_named = str_present(facts->query->target),
 		.catalog = analysis->catalog,
 		.policy = analysis->target ? &analysis->target->policy : NULL,
 	};
 }
 
-static void analyse_sql(struct event *event, str_t sql, struct sql_analysis *ret_analysis)
+static void analyse_sql(struct record_facts *facts, str_t sql, struct sql_analysis *ret_analysis)
 {
-	const struct sql_request request = request_of(event, sql);
-	sql_analyse(&request, event->arena, ret_analysis);
+	const struct sql_request request = request_of(facts, sql);
+	sql_analyse(&request, facts->arena, ret_analysis);
 }
 
-static void analyse_truths(struct event *event)
+static void analyse_truths(struct record_facts *facts)
 {
-	struct event_analysis *analysis = &event->analysis;
-	event_take_truths(event);
+	struct record_analysis *analysis = &facts->analysis;
+	truths_take(facts);
 	for (size_t i = 0; i < analysis->truth_queries_count; i++)
-		analyse_sql(event, analysis->truth_texts[i], &analysis->truths[i]);
+		analyse_sql(facts, analysis->truth_texts[i], &analysis->truths[i]);
 }
 
 /* ---- technical confidence ---- */
@@ -216,9 +215,10 @@ static bool unknown_name(const struct sql_diagnostic *diagnostic)
 }
 
 /* Counts our findings; a name that the catalog lacks may be newer than the catalog. */
-static struct technical_findings own_findings(struct event *event)
+static struct technical_findings own_findings(const struct record_facts *facts,
+					      const struct event_context *context)
 {
-	const struct sql_analysis *sql = &event->analysis.sql;
+	const struct sql_analysis *sql = &facts->analysis.sql;
 	struct technical_findings findings = { .valid = sql->valid };
 	bool suspect = false;
 	for (size_t i = 0; i < sql->diagnostics_count; i++) {
@@ -230,8 +230,8 @@ static struct technical_findings own_findings(struct event *event)
 		findings.unknown_table |= strcmp(diagnostic->code, "unknown_table") == 0;
 		suspect |= unknown_name(diagnostic);
 	}
-	if (suspect && event->analysis.target)
-		targets_catalog_suspect(pipeline_targets(event->pipeline), event->analysis.target);
+	if (suspect && facts->analysis.target)
+		targets_catalog_suspect(context->targets, facts->analysis.target);
 	return findings;
 }
 
@@ -247,25 +247,25 @@ static opt_double_t upstream_technical(const struct upstream_diagnostic *diagnos
 	return opt_double(technical_score(&findings));
 }
 
-static void score_technical(struct event *event)
+static void score_technical(struct record_facts *facts, const struct event_context *context)
 {
-	struct event_analysis *analysis = &event->analysis;
-	const struct technical_findings findings = own_findings(event);
+	struct record_analysis *analysis = &facts->analysis;
+	const struct technical_findings findings = own_findings(facts, context);
 	opt_double_t own = opt_double(technical_score(&findings));
-	if ((str_present(event->query->target) && !analysis->catalog) || analysis->dialect >= SQL_MONGODB)
+	if ((str_present(facts->query->target) && !analysis->catalog) || analysis->dialect >= SQL_MONGODB)
 		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
 	analysis->errors_count = findings.errors;
 	analysis->structural = structural_score(analysis->sql.valid, findings.errors);
-	analysis->technical = technical_choose((enum technical_source)event->config->diagnostic.source, own,
-					       upstream_technical(event->query->diagnostic));
+	analysis->technical = technical_choose((enum technical_source)facts->config->diagnostic.source, own,
+					       upstream_technical(facts->query->diagnostic));
 }
 
 /* ---- retrieval, advisory, overall ---- */
 
-static struct retrieval_chunk *score_chunks(struct event *event, const struct retrieval *retrieval)
+static struct retrieval_chunk *score_chunks(struct record_facts *facts, const struct retrieval *retrieval)
 {
 	struct retrieval_chunk *chunks =
-		ARENA_ARRAY(event->arena, struct retrieval_chunk, retrieval->chunks_count);
+		ARENA_ARRAY(facts->arena, struct retrieval_chunk, retrieval->chunks_count);
 	for (size_t i = 0; i < retrieval->chunks_count; i++) {
 		const struct retrieved_chunk *from = &retrieval->chunks[i];
 		chunks[i] = (struct retrieval_chunk){
@@ -287,14 +287,14 @@ static struct level_thresholds thresholds_of(const struct config_thresholds *thr
 	return (struct level_thresholds){ thresholds->high, thresholds->medium, thresholds->low };
 }
 
-static void score_retrieval(struct event *event)
+static void score_retrieval(struct record_facts *facts)
 {
-	const struct generated_query *query = event->query;
-	struct event_analysis *analysis = &event->analysis;
+	const struct generated_query *query = facts->query;
+	struct record_analysis *analysis = &facts->analysis;
 	if (!query->retrieval)
 		return;
-	const struct config *config = event->config;
-	struct retrieval_chunk *chunks = score_chunks(event, query->retrieval);
+	const struct config *config = facts->config;
+	struct retrieval_chunk *chunks = score_chunks(facts, query->retrieval);
 	const struct config_retrieval_weights *weights = &config->retrieval_weights;
 	const struct retrieval_options options = {
 		.weights = { [RETRIEVAL_TOP] = weights->top,
@@ -307,7 +307,7 @@ static void score_retrieval(struct event *event)
 		.rrf_scale = config->retrieval.rrf_scale,
 		.thresholds = thresholds_of(&config->retrieval_thresholds),
 	};
-	retrieval_score(chunks, query->retrieval->chunks_count, &options, event->arena, &analysis->retrieval);
+	retrieval_score(chunks, query->retrieval->chunks_count, &options, facts->arena, &analysis->retrieval);
 	analysis->has_retrieval = true;
 	if (!query->response)
 		return;
@@ -317,10 +317,10 @@ static void score_retrieval(struct event *event)
 	analysis->has_advisory = true;
 }
 
-static void score_overall(struct event *event)
+static void score_overall(struct record_facts *facts)
 {
-	struct event_analysis *analysis = &event->analysis;
-	const struct config *config = event->config;
+	struct record_analysis *analysis = &facts->analysis;
+	const struct config *config = facts->config;
 	enum confidence_factor factors[FACTOR_COUNT_];
 	struct overall_input input = {
 		.factors = factors,
@@ -343,16 +343,16 @@ static void score_overall(struct event *event)
 
 /* Rows that tie may come in any order, and at a LIMIT others may come: what the truth does not return has to
  * be asked for. */
-static void show_sort_keys(const struct event *event, const struct sql_analysis *truth,
+static void show_sort_keys(const struct record_facts *facts, const struct sql_analysis *truth,
 			   struct validation_truth *asked)
 {
-	const struct sql_request request = request_of(event, truth->text);
-	sort_keys_show(&request, truth, event->arena, &asked->shown);
+	const struct sql_request request = request_of(facts, truth->text);
+	sort_keys_show(&request, truth, facts->arena, &asked->shown);
 }
 
-static struct validation_truth ask_for_query(const struct event *event, size_t index)
+static struct validation_truth ask_for_query(const struct record_facts *facts, size_t index)
 {
-	const struct event_analysis *analysis = &event->analysis;
+	const struct record_analysis *analysis = &facts->analysis;
 	const struct sql_analysis *truth = &analysis->truths[index];
 	struct validation_truth asked = {
 		.sql = str_present(truth->text) ? truth->text : analysis->truth_texts[index],
@@ -361,32 +361,32 @@ static struct validation_truth ask_for_query(const struct event *event, size_t i
 		.order_keys_count = truth->order_keys_count,
 		.limited = truth->limited,
 	};
-	show_sort_keys(event, truth, &asked);
+	show_sort_keys(facts, truth, &asked);
 	return asked;
 }
 
-static void ask_target(struct event *event)
+static void ask_target(struct record_facts *facts)
 {
-	struct event_analysis *analysis = &event->analysis;
+	struct record_analysis *analysis = &facts->analysis;
 	if (analysis->truths_count == 0 || !analysis->target || analysis->sql.verdict != SQL_SAFE)
 		return;
-	event_choose_truths(event);
+	truths_choose(facts);
 	if (analysis->truths_asked_count == 0)
 		return;
 	size_t queries = analysis->truth_queries_count;
 	struct validation_truth *truths =
-		ARENA_ARRAY(event->arena, struct validation_truth, analysis->truths_asked_count);
+		ARENA_ARRAY(facts->arena, struct validation_truth, analysis->truths_asked_count);
 	for (size_t i = 0; i < analysis->truths_asked_count; i++) {
 		size_t truth = analysis->truths_asked[i];
 		if (truth < queries)
-			truths[i] = ask_for_query(event, truth);
+			truths[i] = ask_for_query(facts, truth);
 		else
 			truths[i] = (struct validation_truth){
 				.table = &analysis->truth_tables[truth - queries].set,
 				.ordered = analysis->truth_tables[truth - queries].ordered
 			};
 	}
-	event->validation = (struct target_call){
+	facts->validation = (struct target_call){
 		.arena = arena_new(),
 		.target = analysis->target->name,
 		.generated_sql = analysis->sql.text,
@@ -394,10 +394,10 @@ static void ask_target(struct event *event)
 		.truths_count = analysis->truths_asked_count,
 		.comparing = analysis->comparing,
 	};
-	event->validation_asked = true;
+	facts->validation_asked = true;
 }
 
-static bool is_identical(const struct event_analysis *analysis, size_t truth)
+static bool is_identical(const struct record_analysis *analysis, size_t truth)
 {
 	const struct sql_analysis *sql = &analysis->sql, *expected = &analysis->truths[truth];
 	if (str_equal(sql->text, expected->text))
@@ -406,13 +406,14 @@ static bool is_identical(const struct event_analysis *analysis, size_t truth)
 	       str_equal(sql->canonical, expected->canonical);
 }
 
-static void prepare_call(struct event *event, struct judge_call *call, enum judge_question kind, str_t schema)
+static void prepare_call(struct record_facts *facts, struct judge_call *call, enum judge_question kind,
+			 str_t schema)
 {
-	const struct event_analysis *analysis = &event->analysis;
+	const struct record_analysis *analysis = &facts->analysis;
 	*call = (struct judge_call){
 		.arena = arena_new(),
 		.kind = kind,
-		.question = event->query->question,
+		.question = facts->query->question,
 		.sql = analysis->sql.text,
 		.truth_sql = analysis->truth_queries_count ? analysis->truth_texts[0] : STR_NONE,
 		.schema = schema,
@@ -421,61 +422,65 @@ static void prepare_call(struct event *event, struct judge_call *call, enum judg
 }
 
 /* Why the judge is not asked, or NULL; sets the probability with which it is. */
-static const char *unjudged_reason(const struct event *event, double *ret_probability)
+static const char *unjudged_reason(const struct record_facts *facts, const struct judge *judge,
+				   double *ret_probability)
 {
-	const struct config *config = event->config;
-	const struct overall_score *overall = &event->analysis.overall;
+	const struct config *config = facts->config;
+	const struct overall_score *overall = &facts->analysis.overall;
 	*ret_probability = 1;
-	if (!pipeline_judge(event->pipeline))
+	if (!judge)
 		return "NO_JUDGE";
-	if (event->analysis.sql.verdict == SQL_UNSAFE && !config->judge.unsafe)
+	if (facts->analysis.sql.verdict == SQL_UNSAFE && !config->judge.unsafe)
 		return "UNSAFE";
 	if (overall->confidence.set && (int)overall->level < (int)config->judge.always_below)
 		return NULL;
 	*ret_probability = config->judge.sample_rate;
-	return sampling_includes(event->query->event_id, config->judge.sample_rate) ? NULL : "NOT_SAMPLED";
+	return sampling_includes(facts->query->event_id, config->judge.sample_rate) ? NULL : "NOT_SAMPLED";
 }
 
-static void ask_judge(struct event *event)
+static void ask_judge(struct record_facts *facts, const struct event_context *context)
 {
-	const struct event_analysis *analysis = &event->analysis;
-	struct event_judging *judging = &event->judging;
-	judging->unjudged_reason = unjudged_reason(event, &judging->sampling_probability);
+	const struct record_analysis *analysis = &facts->analysis;
+	struct record_judging *judging = &facts->judging;
+	judging->unjudged_reason = unjudged_reason(facts, context->judge, &judging->sampling_probability);
 	if (analysis->sql.verdict != SQL_UNSAFE)
 		for (size_t i = 0; i < analysis->truth_queries_count && !judging->identical; i++)
 			judging->identical = is_identical(analysis, i);
 	if (judging->unjudged_reason)
 		return;
 	str_t schema = schema_text(analysis->catalog, analysis->sql.tables, analysis->sql.tables_count,
-				   event->arena);
+				   facts->arena);
 	judging->relevance_asked = true;
-	prepare_call(event, &judging->relevance, JUDGE_RELEVANCE, schema);
+	prepare_call(facts, &judging->relevance, JUDGE_RELEVANCE, schema);
 	if (analysis->truth_queries_count == 0 || judging->identical)
 		return;
 	judging->correctness_asked = true;
-	prepare_call(event, &judging->correctness, JUDGE_CORRECTNESS, schema);
+	prepare_call(facts, &judging->correctness, JUDGE_CORRECTNESS, schema);
 }
 
 err_t event_analyse(struct event *event, struct err_detail *detail)
 {
+	const struct event_context *context = event->context;
+	struct record_facts *facts = &event->facts;
 	int64_t started_us = clock_monotonic_us();
 	err_t err = decode(event, detail);
 	if (err)
 		return err;
 	int64_t decoded_us = clock_monotonic_us();
-	take_shares(event);
-	tell_symbols(event);
-	choose_target(event);
-	analyse_sql(event, event->query->sql, &event->analysis.sql);
-	analyse_truths(event);
-	score_technical(event);
+	take_shares(facts);
+	tell_symbols(facts);
+	choose_target(facts, context);
+	analyse_sql(facts, facts->query->sql, &facts->analysis.sql);
+	analyse_truths(facts);
+	score_technical(facts, context);
 	int64_t analysed_us = clock_monotonic_us();
-	score_retrieval(event);
-	score_overall(event);
-	ask_target(event);
-	ask_judge(event);
-	event_add_stage(event, "decode", "ok", decoded_us - started_us);
-	event_add_stage(event, "sql", event->analysis.sql.valid ? "ok" : "failed", analysed_us - decoded_us);
-	event_add_stage(event, "confidence", "ok", clock_monotonic_us() - analysed_us);
+	score_retrieval(facts);
+	score_overall(facts);
+	ask_target(facts);
+	ask_judge(facts, context);
+	record_add_stage(facts, STAGE_DECODE, "ok", decoded_us - started_us);
+	record_add_stage(facts, STAGE_SQL, facts->analysis.sql.valid ? "ok" : "failed",
+			 analysed_us - decoded_us);
+	record_add_stage(facts, STAGE_CONFIDENCE, "ok", clock_monotonic_us() - analysed_us);
 	return ERR_OK;
 }

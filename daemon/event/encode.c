@@ -1,12 +1,10 @@
-/* The outputs of an event: scored record and advisories, or a dead letter; and what to do when one is
- * refused. */
-#include "event/event.h"
+#include "event/encode.h"
 
+#include "common/clock.h"
 #include "common/hash.h"
-#include "common/log.h"
 #include "event/advisories.h"
-#include "event/pipeline.h"
-#include "event/tally.h"
+#include "event/context.h"
+#include "event/incidents.h"
 
 #include <inttypes.h>
 
@@ -42,6 +40,7 @@ static size_t trace_headers(const struct event *event, struct output_header *hea
 static void set_outputs(struct event *event, struct output *outputs, const struct piece *pieces, size_t count)
 {
 	struct publication *publication = &event->publication;
+	buf_trim(&event->encoded); /* it may wait for its transaction for a while, with thousands of others */
 	publication->outputs = outputs;
 	publication->outputs_count = count;
 	publication->bytes = event->encoded.len;
@@ -65,7 +64,7 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 			"level", str_from(confidence_level_name((enum confidence_level)advisory->level))
 		};
 	piece->from = event->encoded.len;
-	err_t err = codec_encode_advisory(pipeline_codec(event->pipeline), advisory, &event->encoded);
+	err_t err = codec_encode_advisory(event->context->codec, advisory, &event->encoded);
 	piece->to = event->encoded.len;
 	*output = (struct output){ .topic = OUTPUT_ADVISORY,
 				   .key = advisory->event_id,
@@ -89,7 +88,7 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 	struct piece pieces[OUTPUTS_MAX];
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	buf_reset(&event->encoded);
-	err_t err = codec_encode_scored(pipeline_codec(event->pipeline), event->scored, &event->encoded);
+	err_t err = codec_encode_scored(event->context->codec, event->scored, &event->encoded);
 	outputs[0] = (struct output){ .topic = OUTPUT_SCORED,
 				      .key = event->scored->event_id,
 				      .headers = headers,
@@ -164,16 +163,17 @@ static void encode_dead_letter(struct event *event, bool shortened)
 		.topic = OUTPUT_DEAD_LETTER, .key = key, .headers = headers, .headers_count = count
 	};
 	set_outputs(event, output, &(struct piece){ 0, event->encoded.len }, 1);
+	if (event->tombstone)
+		output->value = STR_NONE;
 }
 
 /* ---- refusals ---- */
 
-static bool drop_output(struct event *event, size_t index)
+static bool drop_output(struct event *event, size_t index, const char *reason)
 {
 	struct publication *publication = &event->publication;
-	log_error("an advisory of event " STR_FMT
-		  " was refused by its topic and is left out; its scored record holds the same",
-		  STR_ARG(event->query->event_id));
+	incidents_note(event->context->incidents, INCIDENT_ADVISORY_REFUSED, 0, &event->origin,
+		       str_from(reason), clock_monotonic_us());
 	publication->outputs_count--;
 	memmove(&publication->outputs[index], &publication->outputs[index + 1],
 		(publication->outputs_count - index) * sizeof publication->outputs[0]);
@@ -193,7 +193,7 @@ static bool refused(struct publication *publication, size_t index, bool too_larg
 	struct event *event = container_of(publication, struct event, publication);
 	struct output *output = &publication->outputs[index];
 	if (output->topic == OUTPUT_ADVISORY)
-		return drop_output(event, index);
+		return drop_output(event, index, reason);
 	if (output->topic == OUTPUT_SCORED && too_large && event->scored->input && shorten_scored(event))
 		return true;
 	if (output->topic == OUTPUT_SCORED) {
@@ -211,8 +211,6 @@ static bool refused(struct publication *publication, size_t index, bool too_larg
 	return true;
 }
 
-static void changed(struct publication *publication, enum publication_change change);
-
 err_t event_encode(struct event *event, struct err_detail *detail)
 {
 	struct publication *publication = &event->publication;
@@ -221,26 +219,9 @@ err_t event_encode(struct event *event, struct err_detail *detail)
 	publication->partition = event->origin.partition;
 	publication->offset = event->origin.offset;
 	publication->refused = refused;
-	publication->changed = changed;
 	if (event->dead_reason)
 		encode_dead_letter(event, false);
 	else
 		err = encode_scored(event, detail);
 	return err;
-}
-
-/* ---- the publisher's reports ---- */
-
-static void changed(struct publication *publication, enum publication_change change)
-{
-	static const enum step steps[] = { [PUBLICATION_JOINED] = STEP_IN_TXN,
-					   [PUBLICATION_RETURNED] = STEP_READY,
-					   [PUBLICATION_COMMITTED] = STEP_COMMITTED,
-					   [PUBLICATION_DISCARDED] = STEP_DISCARDED };
-	struct event *event = container_of(publication, struct event, publication);
-	event_set_step(event, steps[change]);
-	if (change == PUBLICATION_COMMITTED)
-		tally_event(pipeline_tally(event->pipeline), event);
-	if (change == PUBLICATION_COMMITTED || change == PUBLICATION_DISCARDED)
-		pipeline_published(event->pipeline, event);
 }

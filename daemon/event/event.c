@@ -1,28 +1,37 @@
 #include "event/event.h"
 
 #include "common/clock.h"
-#include "event/pipeline.h"
+#include "event/context.h"
 
 #include <assert.h>
 
 #define MAGIC 0x65766e74u
 
-struct event *event_new(struct pipeline *pipeline, str_t raw, str_t key, const struct event_origin *origin)
+enum {
+	MESSAGE_BYTES = 512, /* what librdkafka 2.0.2 takes for a message beyond key and value: the message
+				itself, its headers, its report */
+	OUTPUT_BYTES = 8192, /* of outputs, beside the message that they are about, and of what they tell */
+};
+
+struct event *event_new(struct event_context *context, struct config *config, str_t raw, str_t key,
+			const struct event_origin *origin)
 {
 	struct arena *arena = arena_new();
 	struct event *event = ARENA_NEW(arena, struct event);
 	event->magic = MAGIC;
-	event->pipeline = pipeline;
-	event->arena = arena;
-	event->config = pipeline_config(pipeline);
+	event->context = context;
+	event->arena = event->facts.arena = arena;
+	event->config = config;
+	event->facts.config = config;
 	event->received_us = clock_monotonic_us();
 	event->raw = arena_text(arena, raw.ptr ? raw.ptr : "", raw.len);
+	event->tombstone = !raw.ptr;
 	event->key = arena_str(arena, key);
 	if (origin)
 		event->origin = *origin;
 	event->origin.topic = arena_str(arena, event->origin.topic);
 	atomic_init(&event->step, STEP_RECEIVED);
-	pipeline_count(pipeline, STEP_RECEIVED, 1);
+	step_count(context->steps, STEP_RECEIVED, 1);
 	atomic_init(&event->pending, 0);
 	return event;
 }
@@ -33,11 +42,22 @@ void event_free(struct event *event)
 		return;
 	assert(event->magic == MAGIC);
 	event->magic = 0;
-	pipeline_count(event->pipeline, atomic_load(&event->step), -1);
-	catalog_unref(event->analysis.catalog);
+	step_count(event->context->steps, atomic_load(&event->step), -1);
+	catalog_unref(event->facts.analysis.catalog);
 	config_unref(event->config);
 	buf_free(&event->encoded);
 	arena_free(event->arena);
+}
+
+size_t event_held_bytes(const struct event *event)
+{
+	const struct publication *publication = &event->publication;
+	size_t bytes = arena_size_bytes(event->arena) + event->encoded.capacity;
+	if (publication->outputs_count == 0)
+		return bytes + event->raw.len + OUTPUT_BYTES; /* outputs contain the message */
+	if (atomic_load(&event->step) == STEP_IN_TXN)
+		bytes += publication->bytes + publication->outputs_count * MESSAGE_BYTES;
+	return bytes;
 }
 
 void event_set_step(struct event *event, enum step step)
@@ -48,29 +68,9 @@ void event_set_step(struct event *event, enum step step)
 			step_name(atomic_load(&event->step)), step_name(step));
 		abort();
 	}
-	pipeline_count(event->pipeline, atomic_load(&event->step), -1);
-	pipeline_count(event->pipeline, step, 1);
+	step_count(event->context->steps, atomic_load(&event->step), -1);
+	step_count(event->context->steps, step, 1);
 	atomic_store(&event->step, step);
-}
-
-void event_add_stage(struct event *event, const char *name, const char *status, int64_t duration_us)
-{
-	if (event->stages_count < EVENT_STAGES_MAX)
-		event->stages[event->stages_count++] =
-			(struct record_stage){ str_from(name), str_from(status), duration_us };
-}
-
-void event_add_error(struct event *event, const char *metric, err_t err, const char *message)
-{
-	if (event->errors_count == EVENT_ERRORS_MAX)
-		return;
-	event->errors[event->errors_count++] = (struct record_error){
-		.metric = str_from(metric),
-		.code = str_from(err_name(err)),
-		.message = str_from(arena_strdup(event->arena, message)),
-		.input = event->query ? event->query->event_id : STR_NONE,
-		.time = clock_wall_ms(),
-	};
 }
 
 void event_kill(struct event *event, err_t reason, const char *detail)

@@ -4,8 +4,13 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
-#include "event/flood_gate.h"
-#include "event/tally.h"
+#include "event/analyse.h"
+#include "event/context.h"
+#include "event/encode.h"
+#include "event/event_metrics.h"
+#include "event/finalise.h"
+#include "event/incidents.h"
+#include "event/rate_limiter.h"
 
 #include <assert.h>
 
@@ -15,19 +20,20 @@ struct pipeline {
 	struct pipeline_options options;
 	pthread_mutex_t config_mutex;
 	struct config *config;
-	struct flood_gate *flood_gate;
+	struct event_context context;
 	struct queue work; /* events to be analysed or finalised */
 	struct pool *pool;
-	struct ticker *tickers;
-	struct ticker **ticker_list;
+	struct heartbeat *heartbeats;
+	struct heartbeat **ticker_list;
 	_Atomic uint64_t received, scored, dead, discarded, levels[4];
-	_Atomic int64_t at_step[STEP_COUNT_];
-	struct tally tally;
+	struct step_counts steps;
+	struct event_metrics event_metrics;
 };
 
 /* ---- settings ---- */
 
-struct config *pipeline_config(struct pipeline *pipeline)
+/* A reference of the caller's own. */
+static struct config *current_config(struct pipeline *pipeline)
 {
 	pthread_mutex_lock(&pipeline->config_mutex);
 	struct config *config = config_ref(pipeline->config);
@@ -45,53 +51,67 @@ void pipeline_reload(struct pipeline *pipeline, const struct config *config)
 	config_unref(old);
 }
 
-const struct codec *pipeline_codec(const struct pipeline *pipeline)
+struct event_metrics *pipeline_event_metrics(struct pipeline *pipeline)
 {
-	return pipeline->options.codec;
+	return &pipeline->event_metrics;
 }
 
-bool pipeline_lenient(const struct pipeline *pipeline)
+static struct pipeline *pipeline_of(const struct event *event)
 {
-	return pipeline->options.lenient;
+	return container_of(event->context, struct pipeline, context);
 }
 
-struct targets *pipeline_targets(const struct pipeline *pipeline)
+static void report_held(struct event *event)
 {
-	return pipeline->options.targets;
+	struct pipeline *pipeline = pipeline_of(event);
+	if (pipeline->options.held)
+		pipeline->options.held(event, pipeline->options.context);
 }
 
-struct judge *pipeline_judge(const struct pipeline *pipeline)
+/* ---- the publisher's reports ---- */
+
+static void note_committed(struct pipeline *pipeline, const struct event *event)
 {
-	return pipeline->options.judge;
+	struct incidents *incidents = pipeline->context.incidents;
+	event_metrics_event(&pipeline->event_metrics, event);
+	if (event->dead_reason)
+		incidents_note(incidents, INCIDENT_DEAD_LETTER, event->dead_reason, &event->origin,
+			       event->dead_detail, clock_monotonic_us());
+	else if (event->scored->input_shortened)
+		incidents_note(incidents, INCIDENT_SHORTENED, 0, &event->origin, event->scored->application,
+			       clock_monotonic_us());
 }
 
-struct catalog *pipeline_default_catalog(const struct pipeline *pipeline)
+static void changed(struct publication *publication, enum publication_change change)
 {
-	return pipeline->options.default_catalog ? catalog_ref(pipeline->options.default_catalog) : NULL;
-}
-
-struct flood_gate *pipeline_flood_gate(const struct pipeline *pipeline)
-{
-	return pipeline->flood_gate;
-}
-
-struct tally *pipeline_tally(struct pipeline *pipeline)
-{
-	return &pipeline->tally;
+	static const enum step steps[] = { [PUBLICATION_JOINED] = STEP_IN_TXN,
+					   [PUBLICATION_RETURNED] = STEP_READY,
+					   [PUBLICATION_COMMITTED] = STEP_COMMITTED,
+					   [PUBLICATION_DISCARDED] = STEP_DISCARDED };
+	struct event *event = container_of(publication, struct event, publication);
+	struct pipeline *pipeline = pipeline_of(event);
+	event_set_step(event, steps[change]);
+	if (change == PUBLICATION_JOINED || change == PUBLICATION_RETURNED)
+		report_held(event);
+	if (change == PUBLICATION_COMMITTED)
+		note_committed(pipeline, event);
+	if (change == PUBLICATION_COMMITTED || change == PUBLICATION_DISCARDED)
+		pipeline->options.published(event, pipeline->options.context);
 }
 
 /* ---- the way out ---- */
 
 static void leave(struct event *event)
 {
-	struct pipeline *pipeline = event->pipeline;
+	struct pipeline *pipeline = pipeline_of(event);
 	pipeline->options.ready(event, pipeline->options.context);
 }
 
 static void leave_ready(struct event *event)
 {
-	struct pipeline *pipeline = event->pipeline;
+	struct pipeline *pipeline = pipeline_of(event);
 	struct err_detail detail = { "" };
+	event->publication.changed = changed;
 	err_t err = event_encode(event, &detail);
 	if (err && !event->dead_reason) {
 		log_error("a scored record cannot be encoded: %s", err_message(err, &detail));
@@ -123,29 +143,19 @@ static bool leave_discarded(struct event *event)
 	if (!event->origin.assignment || assignment_state(event->origin.assignment) != ASSIGNMENT_CLOSED)
 		return false;
 	event_set_step(event, STEP_DISCARDED);
-	atomic_fetch_add(&event->pipeline->discarded, 1);
+	atomic_fetch_add(&pipeline_of(event)->discarded, 1);
 	leave(event);
 	return true;
 }
 
-void pipeline_count(struct pipeline *pipeline, enum step step, int change)
-{
-	atomic_fetch_add_explicit(&pipeline->at_step[step], change, memory_order_relaxed);
-}
-
-void pipeline_published(struct pipeline *pipeline, struct event *event)
-{
-	pipeline->options.published(event, pipeline->options.context);
-}
-
 /* ---- branches ---- */
 
-/* One branch, or the analysing worker itself, is done with the event; the last one hands it back to the
- * workers. */
+/* One branch is done with the event; the last one hands it back to the workers, unless the one that analyses
+ * it is not done yet. */
 static void release_branch(struct event *event)
 {
 	if (atomic_fetch_sub(&event->pending, 1) == 1)
-		queue_push(&event->pipeline->work, &event->node);
+		queue_push(&pipeline_of(event)->work, &event->node);
 }
 
 static void target_done(struct target_call *call, void *context)
@@ -165,34 +175,45 @@ static void submit_judge(struct event *event, struct judge_call *call)
 	call->done = judge_done;
 	call->context = event;
 	atomic_fetch_add(&event->pending, 1);
-	judge_submit(event->pipeline->options.judge, call);
+	judge_submit(event->context->judge, call);
 }
 
 static void submit_branches(struct event *event)
 {
-	if (event->validation_asked) {
-		event->validation.done = target_done;
-		event->validation.context = event;
+	if (event->facts.validation_asked || event->facts.judging.relevance_asked)
+		report_held(event);
+	if (event->facts.validation_asked) {
+		event->facts.validation.done = target_done;
+		event->facts.validation.context = event;
 		atomic_fetch_add(&event->pending, 1);
-		targets_submit(event->pipeline->options.targets, &event->validation);
+		targets_submit(event->context->targets, &event->facts.validation);
 	}
-	if (event->judging.relevance_asked)
-		submit_judge(event, &event->judging.relevance);
-	if (event->judging.correctness_asked)
-		submit_judge(event, &event->judging.correctness);
+	if (event->facts.judging.relevance_asked)
+		submit_judge(event, &event->facts.judging.relevance);
+	if (event->facts.judging.correctness_asked)
+		submit_judge(event, &event->facts.judging.correctness);
 }
 
 static void adopt_branches(struct event *event)
 {
-	if (event->validation_asked)
-		arena_adopt(event->arena, TAKE_PTR(event->validation.arena));
-	if (event->judging.relevance_asked)
-		arena_adopt(event->arena, TAKE_PTR(event->judging.relevance.arena));
-	if (event->judging.correctness_asked)
-		arena_adopt(event->arena, TAKE_PTR(event->judging.correctness.arena));
+	if (event->facts.validation_asked)
+		arena_adopt(event->arena, TAKE_PTR(event->facts.validation.arena));
+	if (event->facts.judging.relevance_asked)
+		arena_adopt(event->arena, TAKE_PTR(event->facts.judging.relevance.arena));
+	if (event->facts.judging.correctness_asked)
+		arena_adopt(event->arena, TAKE_PTR(event->facts.judging.correctness.arena));
 }
 
 /* ---- workers ---- */
+
+static void finalise(struct event *event)
+{
+	adopt_branches(event);
+	if (leave_discarded(event))
+		return;
+	event_finalise(event);
+	leave_ready(event);
+}
 
 static void analyse(struct event *event)
 {
@@ -208,16 +229,9 @@ static void analyse(struct event *event)
 	atomic_store(&event->pending, 1);
 	event_set_step(event, STEP_AWAITING);
 	submit_branches(event);
-	release_branch(event);
-}
-
-static void finalise(struct event *event)
-{
-	adopt_branches(event);
-	if (leave_discarded(event))
-		return;
-	event_finalise(event);
-	leave_ready(event);
+	bool alone = atomic_fetch_sub(&event->pending, 1) == 1;
+	if (alone) /* at once, and not behind all that was read meanwhile */
+		finalise(event);
 }
 
 static void work_on(struct event *event)
@@ -231,16 +245,17 @@ static void work_on(struct event *event)
 static void worker_main(void *context, unsigned index)
 {
 	struct pipeline *pipeline = context;
-	struct ticker *ticker = &pipeline->tickers[index];
+	struct heartbeat *heartbeat = &pipeline->heartbeats[index];
 	for (;;) {
-		tick(ticker);
+		heartbeat_beat(heartbeat);
+		incidents_tell(pipeline->context.incidents, clock_monotonic_us(), false);
 		struct list_node *node = queue_take(&pipeline->work, IDLE_MS);
 		if (node)
 			work_on(container_of(node, struct event, node));
 		else if (queue_closed(&pipeline->work))
 			break;
 	}
-	tick_stop(ticker);
+	heartbeat_stop(heartbeat);
 }
 
 /* ---- life ---- */
@@ -253,18 +268,26 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 	pipeline->options = *options;
 	pthread_mutex_init(&pipeline->config_mutex, NULL);
 	pipeline->config = config_ref(options->config);
-	if (options->default_catalog)
-		pipeline->options.default_catalog = catalog_ref(options->default_catalog);
-	pipeline->flood_gate = flood_gate_new();
+	pipeline->context = (struct event_context){
+		.codec = options->codec,
+		.targets = options->targets,
+		.judge = options->judge,
+		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
+		.rate_limiter = rate_limiter_new(),
+		.incidents = incidents_new(),
+		.steps = &pipeline->steps,
+		.lenient = options->lenient,
+	};
+	pipeline->event_metrics.segments = event_metrics_segments_new(options->max_series);
 	queue_init(&pipeline->work, false);
-	pipeline->tickers = calloc(options->workers, sizeof *pipeline->tickers);
-	pipeline->ticker_list = calloc(options->workers, sizeof(struct ticker *));
-	if (!pipeline->tickers || !pipeline->ticker_list)
+	pipeline->heartbeats = calloc(options->workers, sizeof *pipeline->heartbeats);
+	pipeline->ticker_list = calloc(options->workers, sizeof(struct heartbeat *));
+	if (!pipeline->heartbeats || !pipeline->ticker_list)
 		abort();
 	for (unsigned i = 0; i < options->workers; i++) {
-		pipeline->tickers[i].name = "worker";
-		tick(&pipeline->tickers[i]);
-		pipeline->ticker_list[i] = &pipeline->tickers[i];
+		pipeline->heartbeats[i].name = "worker";
+		heartbeat_beat(&pipeline->heartbeats[i]);
+		pipeline->ticker_list[i] = &pipeline->heartbeats[i];
 	}
 	pipeline->pool = pool_start("worker", options->workers, worker_main, pipeline);
 	return pipeline;
@@ -284,13 +307,22 @@ void pipeline_stop(struct pipeline *pipeline)
 		return;
 	pipeline_close(pipeline);
 	queue_destroy(&pipeline->work);
-	flood_gate_free(pipeline->flood_gate);
+	incidents_tell(pipeline->context.incidents, clock_monotonic_us(), true);
+	incidents_free(pipeline->context.incidents);
+	event_metrics_segments_free(pipeline->event_metrics.segments);
+	rate_limiter_free(pipeline->context.rate_limiter);
 	config_unref(pipeline->config);
 	pthread_mutex_destroy(&pipeline->config_mutex);
-	catalog_unref((struct catalog *)(uintptr_t)pipeline->options.default_catalog);
-	free(pipeline->tickers);
+	catalog_unref(pipeline->context.default_catalog);
+	free(pipeline->heartbeats);
 	free(pipeline->ticker_list);
 	free(pipeline);
+}
+
+struct event *pipeline_event(struct pipeline *pipeline, str_t raw, str_t key,
+			     const struct event_origin *origin)
+{
+	return event_new(&pipeline->context, current_config(pipeline), raw, key, origin);
 }
 
 void pipeline_submit(struct pipeline *pipeline, struct event *event)
@@ -310,11 +342,11 @@ void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *
 	for (unsigned i = 0; i < 4; i++)
 		ret_statistics->levels[i] = atomic_load(&pipeline->levels[i]);
 	for (unsigned i = 0; i < STEP_COUNT_; i++)
-		ret_statistics->at_step[i] = atomic_load(&pipeline->at_step[i]);
+		ret_statistics->at_step[i] = atomic_load(&pipeline->steps.at[i]);
 }
 
-size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers)
+size_t pipeline_heartbeats(struct pipeline *pipeline, struct heartbeat *const **ret_heartbeats)
 {
-	*ret_tickers = pipeline->ticker_list;
+	*ret_heartbeats = pipeline->ticker_list;
 	return pipeline->options.workers;
 }

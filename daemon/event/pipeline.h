@@ -3,15 +3,15 @@
  *
  * An event that is submitted comes out exactly once, through `ready`: scored, as a dead letter, or (when its
  * assignment has ended meanwhile) discarded. The last of the branches to answer wakes a worker. The queue is
- * bounded by the credits of the source, or by whoever submits.
+ * bounded by the credits of the source, or by whoever submits. The pipeline alone knows all stages; what they
+ * use of it is in their context (event/context.h).
  */
 #pragma once
 
 #include "event/event.h"
 
 struct pipeline;
-struct flood_gate;
-struct tally;
+struct event_metrics;
 
 struct pipeline_options {
 	const struct config *config; /* the first settings; a reference is taken */
@@ -20,7 +20,13 @@ struct pipeline_options {
 	struct judge *judge;		       /* or NULL */
 	const struct catalog *default_catalog; /* of events without a target, or NULL; a reference is taken */
 	unsigned workers;
-	bool lenient; /* events are JSON typed by people */
+	size_t max_series; /* of metrics by application and model; 0: the least */
+	bool lenient;	   /* events are JSON typed by people */
+
+	/* What the event holds (event_held_bytes) has changed, or can be told better than before: it will
+	 * wait for answers, or its outputs have joined a transaction or left it. The thread that has the
+	 * event. NULL: nobody counts. */
+	void (*held)(struct event *event, void *context);
 
 	/* The event is READY (publish it) or was DISCARDED (free it). A worker's thread. */
 	void (*ready)(struct event *event, void *context);
@@ -40,6 +46,11 @@ void pipeline_close(struct pipeline *pipeline);
 
 /* Closes and releases, when no event is left. NULL is fine. */
 void pipeline_stop(struct pipeline *pipeline);
+
+/* New event from foreign bytes, which are copied, with the settings of now. The caller submits it, or frees
+ * it. Any thread. */
+struct event *pipeline_event(struct pipeline *pipeline, str_t raw, str_t key,
+			     const struct event_origin *origin);
 
 /* Any thread; never blocks. */
 void pipeline_submit(struct pipeline *pipeline, struct event *event);
@@ -61,22 +72,7 @@ struct pipeline_statistics {
 void pipeline_statistics(struct pipeline *pipeline, struct pipeline_statistics *ret_statistics);
 
 /* What became of the events whose outputs were committed; lives as long as the pipeline. */
-struct tally *pipeline_tally(struct pipeline *pipeline);
+struct event_metrics *pipeline_event_metrics(struct pipeline *pipeline);
 
 /* Tickers of the workers. */
-size_t pipeline_tickers(struct pipeline *pipeline, struct ticker *const **ret_tickers);
-
-/* For the event alone: one more, or (−1) one less, is at a step. */
-void pipeline_count(struct pipeline *pipeline, enum step step, int change);
-
-/* For the event's outputs alone: reports that the publisher has let go of the event. */
-void pipeline_published(struct pipeline *pipeline, struct event *event);
-
-/* What the stages need to know. Any thread. */
-struct config *pipeline_config(struct pipeline *pipeline); /* a reference of the caller's own */
-const struct codec *pipeline_codec(const struct pipeline *pipeline);
-bool pipeline_lenient(const struct pipeline *pipeline);
-struct targets *pipeline_targets(const struct pipeline *pipeline);
-struct judge *pipeline_judge(const struct pipeline *pipeline);
-struct catalog *pipeline_default_catalog(const struct pipeline *pipeline); /* a reference, or NULL */
-struct flood_gate *pipeline_flood_gate(const struct pipeline *pipeline);
+size_t pipeline_heartbeats(struct pipeline *pipeline, struct heartbeat *const **ret_heartbeats);

@@ -26,3 +26,8 @@ const char *step_name(enum step step)
 {
 	return names[step];
 }
+
+void step_count(struct step_counts *counts, enum step step, int change)
+{
+	atomic_fetch_add_explicit(&counts->at[step], change, memory_order_relaxed);
+}

@@ -1,6 +1,6 @@
 #include "event/truths.h"
 
-#include "score/compare_part.h"
+#include "compare/part.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,13 +8,13 @@
 /* The tolerance of who asks for none: what 0 means to the comparison is its default. */
 #define NO_TOLERANCE 1e-300
 
-static void leave_out(struct event *event, err_t err, const struct err_detail *detail)
+static void leave_out(struct record_facts *facts, err_t err, const struct err_detail *detail)
 {
-	event->analysis.truths_left_out = true;
-	event_add_error(event, "result_validation", err, detail->message);
+	facts->analysis.truths_left_out = true;
+	record_add_error(facts, stage_name(STAGE_RESULT), err, detail->message);
 }
 
-static void add_query(struct event_analysis *analysis, size_t place, str_t text)
+static void add_query(struct record_analysis *analysis, size_t place, str_t text)
 {
 	analysis->truth_places[analysis->truths_count] = place;
 	analysis->truth_texts[analysis->truths_count++] = text;
@@ -26,20 +26,20 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void take_queries(struct event *event, const struct ground_truth *truth)
+static void take_queries(struct record_facts *facts, const struct ground_truth *truth)
 {
-	struct event_analysis *analysis = &event->analysis;
-	size_t most = smaller(truth->alternatives_count + 1, EVENT_TRUTHS_MAX);
-	analysis->truth_texts = ARENA_ARRAY(event->arena, str_t, most);
+	struct record_analysis *analysis = &facts->analysis;
+	size_t most = smaller(truth->alternatives_count + 1, TRUTHS_MAX);
+	analysis->truth_texts = ARENA_ARRAY(facts->arena, str_t, most);
 	if (str_present(truth->sql))
 		add_query(analysis, 0, truth->sql);
-	for (size_t i = 0; i < truth->alternatives_count && analysis->truths_count < EVENT_TRUTHS_MAX; i++)
+	for (size_t i = 0; i < truth->alternatives_count && analysis->truths_count < TRUTHS_MAX; i++)
 		add_query(analysis, i + 1, truth->alternatives[i]);
-	analysis->truths = ARENA_ARRAY(event->arena, struct sql_analysis, analysis->truth_queries_count);
+	analysis->truths = ARENA_ARRAY(facts->arena, struct sql_analysis, analysis->truth_queries_count);
 }
 
 /* Whether the table is one; the first row that does not fit is told. */
-static bool is_table(struct event *event, const struct truth_table *table, size_t index)
+static bool is_table(struct record_facts *facts, const struct truth_table *table, size_t index)
 {
 	struct err_detail detail;
 	size_t row = 0;
@@ -56,14 +56,14 @@ static bool is_table(struct event *event, const struct truth_table *table, size_
 			 "is left "
 			 "out; give every row a cell for each column, null for NULL",
 			 index, row, table->rows[row].cells_count, table->columns_count);
-	leave_out(event, ERR_TRUTH_SHAPE, &detail);
+	leave_out(facts, ERR_TRUTH_SHAPE, &detail);
 	return false;
 }
 
 /* Whether the table is within the limits; `cells` are those that are left. */
-static bool fits(struct event *event, const struct truth_table *table, size_t index, size_t *cells)
+static bool fits(struct record_facts *facts, const struct truth_table *table, size_t index, size_t *cells)
 {
-	const struct target_settings *target = event->analysis.target;
+	const struct target_settings *target = facts->analysis.target;
 	struct err_detail detail;
 	if (target && table->rows_count > (size_t)target->max_rows) {
 		err_fail(&detail, ERR_TRUTH_LIMIT,
@@ -76,12 +76,12 @@ static bool fits(struct event *event, const struct truth_table *table, size_t in
 			 "ground_truth.results[%zu] brings the tables above the %zu cells that are allowed "
 			 "for all "
 			 "of them, and is left out; give the truth as SQL",
-			 index, EVENT_TRUTH_CELLS_MAX);
+			 index, TRUTH_CELLS_MAX);
 	} else {
 		*cells -= table->rows_count * table->columns_count;
 		return true;
 	}
-	leave_out(event, ERR_TRUTH_LIMIT, &detail);
+	leave_out(facts, ERR_TRUTH_LIMIT, &detail);
 	return false;
 }
 
@@ -98,46 +98,46 @@ static struct result_set set_of(const struct truth_table *table, struct arena *a
 	return (struct result_set){ columns, table->columns_count, cells, table->rows_count, false };
 }
 
-static void take_tables(struct event *event, const struct ground_truth *truth)
+static void take_tables(struct record_facts *facts, const struct ground_truth *truth)
 {
-	struct event_analysis *analysis = &event->analysis;
-	size_t left = EVENT_TRUTHS_MAX - analysis->truths_count, cells = EVENT_TRUTH_CELLS_MAX;
+	struct record_analysis *analysis = &facts->analysis;
+	size_t left = TRUTHS_MAX - analysis->truths_count, cells = TRUTH_CELLS_MAX;
 	analysis->truth_tables =
-		ARENA_ARRAY(event->arena, struct event_table, smaller(truth->results_count, left));
+		ARENA_ARRAY(facts->arena, struct record_table, smaller(truth->results_count, left));
 	for (size_t i = 0; i < smaller(truth->results_count, left); i++) {
 		const struct truth_table *table = &truth->results[i];
-		if (!is_table(event, table, i) || !fits(event, table, i, &cells))
+		if (!is_table(facts, table, i) || !fits(facts, table, i, &cells))
 			continue;
 		analysis->truth_tables[analysis->truths_count - analysis->truth_queries_count] =
-			(struct event_table){ set_of(table, event->arena), table->ordered };
+			(struct record_table){ set_of(table, facts->arena), table->ordered };
 		analysis->truth_places[analysis->truths_count++] = 1 + truth->alternatives_count + i;
 	}
 }
 
-static void count_truths(struct event *event, const struct ground_truth *truth)
+static void count_truths(struct record_facts *facts, const struct ground_truth *truth)
 {
 	struct err_detail detail;
 	bool sql = str_present(truth->sql);
-	if (sql + truth->alternatives_count + truth->results_count <= EVENT_TRUTHS_MAX)
+	if (sql + truth->alternatives_count + truth->results_count <= TRUTHS_MAX)
 		return;
 	err_fail(&detail, ERR_TRUTH_LIMIT,
 		 "ground_truth has %zu truths (sql %d, alternatives %zu, results %zu), which is more than "
 		 "the %d "
 		 "allowed: only the first ones, in this order, are used; publish fewer",
 		 sql + truth->alternatives_count + truth->results_count, sql, truth->alternatives_count,
-		 truth->results_count, EVENT_TRUTHS_MAX);
-	leave_out(event, ERR_TRUTH_LIMIT, &detail);
+		 truth->results_count, TRUTHS_MAX);
+	leave_out(facts, ERR_TRUTH_LIMIT, &detail);
 }
 
 /* What is no tolerance is the configuration's. */
-static void take_tolerance(struct event *event, const struct truth_comparison *compare)
+static void take_tolerance(struct record_facts *facts, const struct truth_comparison *compare)
 {
 	opt_double_t tolerance = compare->absolute_tolerance;
 	struct err_detail detail;
 	if (!tolerance.set)
 		return;
 	if (isfinite(tolerance.value) && tolerance.value >= 0) {
-		event->analysis.comparing.absolute_tolerance = fmax(tolerance.value, NO_TOLERANCE);
+		facts->analysis.comparing.absolute_tolerance = fmax(tolerance.value, NO_TOLERANCE);
 		return;
 	}
 	err_fail(&detail, ERR_INPUT_RANGE,
@@ -145,35 +145,35 @@ static void take_tolerance(struct event *event, const struct truth_comparison *c
 		 "publish a "
 		 "number of at least 0 there",
 		 tolerance.value);
-	event_add_error(event, "result_validation", ERR_INPUT_RANGE, detail.message);
+	record_add_error(facts, stage_name(STAGE_RESULT), ERR_INPUT_RANGE, detail.message);
 }
 
-void event_take_truths(struct event *event)
+void truths_take(struct record_facts *facts)
 {
-	const struct ground_truth *truth = event->query->ground_truth;
-	struct event_analysis *analysis = &event->analysis;
+	const struct ground_truth *truth = facts->query->ground_truth;
+	struct record_analysis *analysis = &facts->analysis;
 	if (!truth)
 		return;
-	count_truths(event, truth);
+	count_truths(facts, truth);
 	analysis->truth_places =
-		ARENA_ARRAY(event->arena, size_t,
-			    smaller(1 + truth->alternatives_count + truth->results_count, EVENT_TRUTHS_MAX));
-	take_queries(event, truth);
-	take_tables(event, truth);
-	analysis->comparing.sample_rows = (size_t)event->config->records.sample_rows;
+		ARENA_ARRAY(facts->arena, size_t,
+			    smaller(1 + truth->alternatives_count + truth->results_count, TRUTHS_MAX));
+	take_queries(facts, truth);
+	take_tables(facts, truth);
+	analysis->comparing.sample_rows = (size_t)facts->config->records.sample_rows;
 	if (!truth->compare)
 		return;
 	analysis->comparing.columns = truth->compare->columns;
 	analysis->comparing.columns_count = truth->compare->columns_count;
 	analysis->comparing.ignore_order =
 		truth->compare->ignore_order.set && truth->compare->ignore_order.value;
-	take_tolerance(event, truth->compare);
+	take_tolerance(facts, truth->compare);
 }
 
 /* Truths come with the event like the query does: nothing of it runs that is not proven to be a read. */
-static bool may_run(struct event *event, size_t truth)
+static bool may_run(struct record_facts *facts, size_t truth)
 {
-	const struct sql_analysis *sql = &event->analysis.truths[truth];
+	const struct sql_analysis *sql = &facts->analysis.truths[truth];
 	struct err_detail detail;
 	if (sql->verdict == SQL_SAFE)
 		return true;
@@ -181,27 +181,16 @@ static bool may_run(struct event *event, size_t truth)
 	err_fail(&detail, ERR_GROUND_TRUTH_FAILED,
 		 "%s is not run, for it is not proven to be one statement that reads: %s; fix the ground "
 		 "truth",
-		 event_truth_name(event, truth).ptr, why ? why : "its safety is not known");
-	leave_out(event, ERR_GROUND_TRUTH_FAILED, &detail);
+		 record_truth_name(facts, truth).ptr, why ? why : "its safety is not known");
+	leave_out(facts, ERR_GROUND_TRUTH_FAILED, &detail);
 	return false;
 }
 
-void event_choose_truths(struct event *event)
+void truths_choose(struct record_facts *facts)
 {
-	struct event_analysis *analysis = &event->analysis;
-	analysis->truths_asked = ARENA_ARRAY(event->arena, size_t, analysis->truths_count);
+	struct record_analysis *analysis = &facts->analysis;
+	analysis->truths_asked = ARENA_ARRAY(facts->arena, size_t, analysis->truths_count);
 	for (size_t i = 0; i < analysis->truths_count; i++)
-		if (i >= analysis->truth_queries_count || may_run(event, i))
+		if (i >= analysis->truth_queries_count || may_run(facts, i))
 			analysis->truths_asked[analysis->truths_asked_count++] = i;
-}
-
-str_t event_truth_name(const struct event *event, size_t truth)
-{
-	size_t place = event->analysis.truth_places[truth];
-	size_t alternatives = event->query->ground_truth->alternatives_count;
-	if (place == 0)
-		return STR("ground_truth.sql");
-	if (place <= alternatives)
-		return arena_printf(event->arena, "ground_truth.alternatives[%zu]", place - 1);
-	return arena_printf(event->arena, "ground_truth.results[%zu]", place - 1 - alternatives);
 }

@@ -4,21 +4,18 @@
  */
 #pragma once
 
-#include "event/event.h"
+#include "event/record/facts.h"
 
 /* Truths of one event, SQL and tables together. */
-#define EVENT_TRUTHS_MAX 64
+#define TRUTHS_MAX 64
 
 /* Cells of all tables of one event together: 16 MiB of places for them. */
-#define EVENT_TRUTH_CELLS_MAX ((size_t)1 << 20)
+#define TRUTH_CELLS_MAX ((size_t)1 << 20)
 
 /* Fills in the truths of the analysis, SQL not analysed yet. What cannot be used (more than the limits allow,
  * tables whose rows are ragged) is an error of the event, and `truths_left_out` is set. */
-void event_take_truths(struct event *event);
+void truths_take(struct record_facts *facts);
 
 /* Chooses the truths that the target is asked about, once they are analysed: the tables, and the SQL that is
  * proven to be a read. The others are errors of the event, like those that cannot be used. */
-void event_choose_truths(struct event *event);
-
-/* Where a truth stands in the event, for a person: "ground_truth.alternatives[2]". */
-str_t event_truth_name(const struct event *event, size_t truth);
+void truths_choose(struct record_facts *facts);

@@ -79,23 +79,44 @@ static void end_line(struct exposition *exposition, double value)
 	buf_append_char(exposition->text, '\n');
 }
 
-void exposition_begin(struct exposition *exposition, enum metric metric)
+static const char *suffix_of(const struct exposition *exposition)
+{
+	static const char *const suffixes[] = { "_info", "", "_total", "" };
+	return suffixes[family_of(exposition)->type];
+}
+
+const char *exposition_content_type(enum exposition_format format)
+{
+	return format == EXPOSITION_TEXT ? "text/plain; version=0.0.4; charset=utf-8"
+					 : "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
+static void begin_text(struct exposition *exposition, const struct family *family)
+{
+	static const char *const types[] = { "gauge", "gauge", "counter", "histogram" };
+	const char *suffix = suffix_of(exposition);
+	buf_printf(exposition->text, "# HELP %s%s %s\n", family->name, suffix, family->help);
+	buf_printf(exposition->text, "# TYPE %s%s %s\n", family->name, suffix, types[family->type]);
+}
+
+static void begin_openmetrics(struct exposition *exposition, const struct family *family)
 {
 	static const char *const types[] = { "info", "gauge", "counter", "histogram" };
-	const struct family *family = &families[metric];
-	assert(!exposition->done[metric]);
-	exposition->metric = metric;
-	exposition->done[metric] = true;
 	buf_printf(exposition->text, "# TYPE %s %s\n", family->name, types[family->type]);
 	if (*family->unit)
 		buf_printf(exposition->text, "# UNIT %s %s\n", family->name, family->unit);
 	buf_printf(exposition->text, "# HELP %s %s\n", family->name, family->help);
 }
 
-static const char *suffix_of(const struct exposition *exposition)
+void exposition_begin(struct exposition *exposition, enum metric metric)
 {
-	static const char *const suffixes[] = { "_info", "", "_total", "" };
-	return suffixes[family_of(exposition)->type];
+	assert(!exposition->done[metric]);
+	exposition->metric = metric;
+	exposition->done[metric] = true;
+	if (exposition->format == EXPOSITION_TEXT)
+		begin_text(exposition, &families[metric]);
+	else
+		begin_openmetrics(exposition, &families[metric]);
 }
 
 void exposition_count(struct exposition *exposition, uint64_t value, const struct metric_label *labels)
@@ -152,5 +173,6 @@ void exposition_one_value(struct exposition *exposition, enum metric metric, dou
 
 void exposition_end(struct exposition *exposition)
 {
-	buf_append_text(exposition->text, "# EOF\n");
+	if (exposition->format == EXPOSITION_OPENMETRICS)
+		buf_append_text(exposition->text, "# EOF\n");
 }

@@ -1,5 +1,6 @@
 /*
- * Metrics as text: OpenMetrics 1.0 (the families of metrics.def). Not thread-safe.
+ * Metrics as text: OpenMetrics 1.0, or Prometheus' text format 0.0.4, which knows no infos and no units (the
+ * families of metrics.def). Not thread-safe.
  *
  * A family is begun, then its samples follow, one a label set. All names are of tables; values of labels may
  * be any UTF-8.
@@ -9,7 +10,7 @@
 #include "common/buf.h"
 #include "common/histogram.h"
 
-#define EXPOSITION_CONTENT_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
+enum exposition_format { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
 
 enum metric {
 #define METRIC(symbol, type, name, unit, help) METRIC_##symbol,
@@ -20,6 +21,7 @@ enum metric {
 
 struct exposition {
 	struct buf *text;
+	enum exposition_format format;
 	enum metric metric; /* that is begun */
 	bool done[METRIC_COUNT_];
 };
@@ -31,6 +33,9 @@ struct metric_label {
 
 /* Labels of a sample; LABELS() for none. */
 #define LABELS(...) ((const struct metric_label[]){ __VA_ARGS__ __VA_OPT__(, ){ NULL, NULL } })
+
+/* Of the HTTP page; static text. */
+const char *exposition_content_type(enum exposition_format format);
 
 /* Each family at most once. */
 void exposition_begin(struct exposition *exposition, enum metric metric);

@@ -1,40 +1,23 @@
 #include "http/listen.h"
 
+#include "address/host_port.h"
 #include "common/cleanup.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
-enum { BACKLOG = 64, HOST_SIZE = 256 };
+/* The backlog takes what comes while the server makes a page; who says nothing is in it for so long. */
+enum { BACKLOG = 1024, SILENT_S = 5 };
 
-static err_t not_an_address(const char *address, struct err_detail *detail)
+static err_t not_an_address(const char *address, const char *reason, struct err_detail *detail)
 {
-	return err_fail(
-		detail, ERR_CONFIG_RANGE,
-		"http.listen: \"%.60s\" is not an address and a port, such as 127.0.0.1:9464 or [::1]:9464",
-		address);
-}
-
-/* Splits at the last colon; an IPv6 address stands in brackets. */
-static bool split(const char *address, char ret_host[HOST_SIZE], const char **ret_port)
-{
-	const char *colon = strrchr(address, ':');
-	if (!colon || colon == address || !colon[1] || colon - address >= HOST_SIZE)
-		return false;
-	size_t len = (size_t)(colon - address);
-	bool brackets = address[0] == '[';
-	if (brackets && (len < 3 || colon[-1] != ']'))
-		return false;
-	if (brackets) {
-		address++;
-		len -= 2;
-	}
-	memcpy(ret_host, address, len);
-	ret_host[len] = '\0';
-	*ret_port = colon + 1;
-	return brackets || !strchr(ret_host, ':');
+	return err_fail(detail, ERR_CONFIG_RANGE,
+			"http.listen: \"%.60s\" is not an address and a port, such as 127.0.0.1:9464 or "
+			"[::1]:9464: %s",
+			address, reason);
 }
 
 static bool is_loopback(const struct sockaddr *address)
@@ -59,13 +42,16 @@ static void name_of(int fd, char ret_name[LISTEN_NAME_SIZE])
 /* A listening socket, or −1 with errno. */
 static int open_socket(const struct addrinfo *to)
 {
-	const int on = 1;
+	const int on = 1, silent_s = SILENT_S;
 	_cleanup_(cleanup_close) int fd =
 		socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
 	    (to->ai_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on)) ||
 	    bind(fd, to->ai_addr, to->ai_addrlen) || listen(fd, BACKLOG))
 		return -1;
+	/* clients are taken when they have sent something: no request is still on its way when others come.
+	 * Where that cannot be had, it is as good without it as it can be. */
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof silent_s);
 	return TAKE_FD(fd);
 }
 
@@ -85,14 +71,18 @@ err_t listen_open(const char *address, struct listener *ret_listener, struct err
 {
 	const struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
-	char host[HOST_SIZE];
-	const char *port;
-	if (!split(address, host, &port))
-		return not_an_address(address, detail);
-	int error = getaddrinfo(host, port, &hints, &found);
+	struct err_detail reason = { "" };
+	struct host_port where;
+	char port[6];
+	err_t err = host_port_read(address, strlen(address), 0, 0, &where, &reason);
+	if (err)
+		return not_an_address(address, reason.message, detail);
+	snprintf(port, sizeof port, "%u", where.port);
+	int error = getaddrinfo(where.host, port, &hints, &found);
 	if (error)
-		return err_fail(detail, ERR_HTTP_LISTEN, "http.listen: %.60s: %s", address,
-				gai_strerror(error));
+		return err_fail(detail, ERR_HTTP_LISTEN,
+				"http.listen: %.60s: %s; mend the name, or write an address of this machine",
+				address, gai_strerror(error));
 	struct listener listener = { .fd = open_socket(found), .loopback = is_loopback(found->ai_addr) };
 	int failure = errno;
 	freeaddrinfo(found);

@@ -1,7 +1,8 @@
 #include "http/metrics.h"
 
 #include "common/clock.h"
-#include "event/tally.h"
+#include "event/event_metrics.h"
+#include "event/event_metrics_segments.h"
 
 static void begin(struct exposition *out, enum metric metric)
 {
@@ -19,6 +20,8 @@ static void write_lag(struct exposition *out, struct source *source)
 	begin(out, METRIC_PARTITIONS);
 	exposition_count(out, lag.assigned, LABELS({ "state", "assigned" }));
 	exposition_count(out, lag.paused, LABELS({ "state", "paused" }));
+	exposition_count(out, lag.stopped, LABELS({ "state", "stopped" }));
+	exposition_one_count(out, METRIC_RECREATED, lag.recreated);
 	exposition_one_count(out, METRIC_LAG, lag.behind);
 	exposition_one_count(out, METRIC_UNREAD, lag.unread);
 }
@@ -35,18 +38,18 @@ static void write_in_flight(struct exposition *out, struct credits *credits)
 
 static const char *level_name(unsigned level)
 {
-	return level == TALLY_NO_LEVEL ? "NONE" : confidence_level_name((enum confidence_level)level);
+	return level == EVENT_METRICS_NO_LEVEL ? "NONE" : confidence_level_name((enum confidence_level)level);
 }
 
-static void write_finished(struct exposition *out, const struct tally *tally)
+static void write_finished(struct exposition *out, const struct event_metrics *event_metrics)
 {
 	uint64_t dead = 0;
 	begin(out, METRIC_FINISHED);
-	for (unsigned level = 0; level < TALLY_LEVELS; level++)
-		exposition_count(out, tally_get(&tally->scored[level]),
+	for (unsigned level = 0; level < EVENT_METRICS_LEVELS; level++)
+		exposition_count(out, event_metrics_get(&event_metrics->scored[level]),
 				 LABELS({ "result", "scored" }, { "level", level_name(level) }));
 	for (unsigned err = 0; err < ERR_COUNT_; err++)
-		dead += tally_get(&tally->dead[err]);
+		dead += event_metrics_get(&event_metrics->dead[err]);
 	exposition_count(out, dead, LABELS({ "result", "dead_letter" }, { "level", "NONE" }));
 }
 
@@ -56,31 +59,76 @@ static void write_codes(struct exposition *out, enum metric metric, const char *
 {
 	begin(out, metric);
 	for (unsigned err = 1; err < ERR_COUNT_; err++) {
-		uint64_t count = tally_get(&counts[err]);
+		uint64_t count = event_metrics_get(&counts[err]);
 		if (count || err_disposition((err_t)err) == disposition)
 			exposition_count(out, count, LABELS({ label, err_name((err_t)err) }));
 	}
 }
 
-static void write_findings(struct exposition *out, const struct tally *tally)
+static const char *const verdicts[EVENT_METRICS_VERDICTS] = { "SAFE", "UNSAFE", "UNKNOWN" };
+static const char *const evaluation_outcomes[] = { "failed", "passed" };
+
+static void write_findings(struct exposition *out, const struct event_metrics *event_metrics)
 {
-	static const char *const verdicts[TALLY_VERDICTS] = { "SAFE", "UNSAFE", "UNKNOWN" };
-	static const char *const outcomes[] = { "failed", "passed" };
-	write_codes(out, METRIC_METRIC_ERRORS, "code", tally->errors, ERR_DISPOSITION_FAIL_METRIC);
+	write_codes(out, METRIC_METRIC_ERRORS, "code", event_metrics->errors, ERR_DISPOSITION_FAIL_METRIC);
 	begin(out, METRIC_SAFETY);
-	for (unsigned i = 0; i < TALLY_VERDICTS; i++)
-		exposition_count(out, tally_get(&tally->verdicts[i]), LABELS({ "verdict", verdicts[i] }));
+	for (unsigned i = 0; i < EVENT_METRICS_VERDICTS; i++)
+		exposition_count(out, event_metrics_get(&event_metrics->verdicts[i]),
+				 LABELS({ "verdict", verdicts[i] }));
 	begin(out, METRIC_VALIDATIONS);
 	for (unsigned i = 0; i < VALIDATION_STATUS_COUNT_; i++)
-		exposition_count(out, tally_get(&tally->validations[i]),
+		exposition_count(out, event_metrics_get(&event_metrics->validations[i]),
 				 LABELS({ "status", validation_status_name((enum validation_status)i) }));
 	begin(out, METRIC_EVALUATIONS);
 	for (unsigned i = 0; i < 2; i++)
-		exposition_count(out, tally_get(&tally->evaluations[i]), LABELS({ "outcome", outcomes[i] }));
+		exposition_count(out, event_metrics_get(&event_metrics->evaluations[i]),
+				 LABELS({ "outcome", evaluation_outcomes[i] }));
+}
+
+/* One sample of a segment. */
+#define SEGMENT_LABELS(segment, ...)                                                                         \
+	LABELS({ "application", (segment)->application }, { "model", (segment)->model }, __VA_ARGS__)
+
+static void write_labels(struct exposition *out, const struct event_metrics_segment *segment)
+{
+	static const char *const labels[] = { "wrong", "correct" };
+	for (unsigned source = LABEL_RESULT; source < EVENT_METRICS_SOURCES; source++)
+		for (unsigned i = 0; i < 2; i++)
+			exposition_count(out, segment->labels[source][i],
+					 SEGMENT_LABELS(segment,
+							{ "source", event_metrics_source_name(source) },
+							{ "label", labels[i] }));
+}
+
+static void write_segments(struct exposition *out, const struct event_metrics_segments *segments)
+{
+	struct event_metrics_segment *all;
+	size_t count = event_metrics_segments_read(segments, &all);
+	begin(out, METRIC_SEGMENT_LEVELS);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned level = 0; level < EVENT_METRICS_LEVELS; level++)
+			exposition_count(out, all[i].levels[level],
+					 SEGMENT_LABELS(&all[i], { "level", level_name(level) }));
+	begin(out, METRIC_SEGMENT_VERDICTS);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned verdict = 0; verdict < EVENT_METRICS_VERDICTS; verdict++)
+			exposition_count(out, all[i].verdicts[verdict],
+					 SEGMENT_LABELS(&all[i], { "verdict", verdicts[verdict] }));
+	begin(out, METRIC_SEGMENT_LABELS);
+	for (size_t i = 0; i < count; i++)
+		write_labels(out, &all[i]);
+	begin(out, METRIC_SEGMENT_EVALUATIONS);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned outcome = 0; outcome < 2; outcome++)
+			exposition_count(
+				out, all[i].evaluations[outcome],
+				SEGMENT_LABELS(&all[i], { "outcome", evaluation_outcomes[outcome] }));
+	free(all);
 }
 
 /* Those about events, and those about drift, which the calibrator raises. */
-static void write_advisories(struct exposition *out, const struct tally *tally, struct calibrator *calibrator)
+static void write_advisories(struct exposition *out, const struct event_metrics *event_metrics,
+			     struct calibrator *calibrator)
 {
 	struct calibrator_statistics statistics = { 0 };
 	if (calibrator)
@@ -88,41 +136,46 @@ static void write_advisories(struct exposition *out, const struct tally *tally, 
 	begin(out, METRIC_ADVISORIES);
 	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++)
 		exposition_count(out,
-				 kind == ADVISORY_CALIBRATION_DRIFT ? statistics.drift_published
-								    : tally_get(&tally->advisories[kind]),
+				 kind == ADVISORY_CALIBRATION_DRIFT
+					 ? statistics.drift_published
+					 : event_metrics_get(&event_metrics->advisories[kind]),
 				 LABELS({ "kind", advisory_kind_name((enum advisory_kind)kind) }));
 }
 
-static void write_answers(struct exposition *out, const struct tally *tally)
+static void write_answers(struct exposition *out, const struct event_metrics *event_metrics)
 {
 	begin(out, METRIC_ANSWERS);
 	for (unsigned question = 0; question < QUESTION_COUNT_; question++)
 		for (unsigned answer = 0; answer < ANSWER_COUNT_; answer++)
 			exposition_count(
-				out, tally_get(&tally->answers[question][answer]),
-				LABELS({ "question", tally_question_name((enum tally_question)question) },
-				       { "answer", tally_answer_name((enum tally_answer)answer) }));
+				out, event_metrics_get(&event_metrics->answers[question][answer]),
+				LABELS({ "question",
+					 event_metrics_question_name((enum event_metrics_question)question) },
+				       { "answer",
+					 event_metrics_answer_name((enum event_metrics_answer)answer) }));
 }
 
-static void write_durations(struct exposition *out, const struct tally *tally)
+static void write_durations(struct exposition *out, const struct event_metrics *event_metrics)
 {
 	begin(out, METRIC_EVENT_DURATION);
-	exposition_histogram(out, &tally->whole, LABELS());
+	exposition_histogram(out, &event_metrics->whole, LABELS());
 	begin(out, METRIC_STAGE_DURATION);
 	for (unsigned stage = 0; stage < STAGE_COUNT_; stage++)
-		exposition_histogram(out, &tally->stages[stage],
-				     LABELS({ "stage", tally_stage_name((enum tally_stage)stage) }));
+		exposition_histogram(out, &event_metrics->stages[stage],
+				     LABELS({ "stage", stage_name((enum stage)stage) }));
 }
 
-static void write_published(struct exposition *out, const struct tally *tally)
+static void write_published(struct exposition *out, const struct event_metrics *event_metrics)
 {
 	static const char *const topics[OUTPUT_TOPIC_COUNT_] = { "scored", "advisory", "dead_letter" };
 	begin(out, METRIC_PUBLISHED_RECORDS);
 	for (unsigned i = 0; i < OUTPUT_TOPIC_COUNT_; i++)
-		exposition_count(out, tally_get(&tally->records[i]), LABELS({ "topic", topics[i] }));
+		exposition_count(out, event_metrics_get(&event_metrics->records[i]),
+				 LABELS({ "topic", topics[i] }));
 	begin(out, METRIC_PUBLISHED_BYTES);
 	for (unsigned i = 0; i < OUTPUT_TOPIC_COUNT_; i++)
-		exposition_count(out, tally_get(&tally->bytes[i]), LABELS({ "topic", topics[i] }));
+		exposition_count(out, event_metrics_get(&event_metrics->bytes[i]),
+				 LABELS({ "topic", topics[i] }));
 }
 
 static void write_steps(struct exposition *out, const struct pipeline_statistics *statistics)
@@ -138,23 +191,40 @@ static void write_steps(struct exposition *out, const struct pipeline_statistics
 
 static void write_events(struct exposition *out, struct pipeline *pipeline, struct calibrator *calibrator)
 {
-	const struct tally *tally = pipeline_tally(pipeline);
+	const struct event_metrics *event_metrics = pipeline_event_metrics(pipeline);
 	struct pipeline_statistics statistics;
 	pipeline_statistics(pipeline, &statistics);
 	exposition_one_count(out, METRIC_RECEIVED, statistics.received);
-	write_finished(out, tally);
-	write_codes(out, METRIC_DEAD_LETTERS, "reason", tally->dead, ERR_DISPOSITION_DEAD_LETTER);
+	write_finished(out, event_metrics);
+	write_codes(out, METRIC_DEAD_LETTERS, "reason", event_metrics->dead, ERR_DISPOSITION_DEAD_LETTER);
 	write_steps(out, &statistics);
-	write_durations(out, tally);
-	write_findings(out, tally);
-	write_advisories(out, tally, calibrator);
-	write_answers(out, tally);
-	write_published(out, tally);
+	write_durations(out, event_metrics);
+	write_findings(out, event_metrics);
+	write_segments(out, event_metrics->segments);
+	write_advisories(out, event_metrics, calibrator);
+	write_answers(out, event_metrics);
+	write_published(out, event_metrics);
 }
 
 /* ---- publishing ---- */
 
-static void write_publishing(struct exposition *out, struct publisher *publisher, struct pipeline *pipeline)
+static void write_rights(struct exposition *out, struct rights_watch *rights)
+{
+	right_set needed = rights_watch_needed(rights), missing = rights_watch_missing(rights);
+	begin(out, METRIC_RIGHTS_MISSING);
+	for (enum right right = 0; right < RIGHT_COUNT_; right++) {
+		struct right_name name;
+		if (!(needed & RIGHT_BIT(right)))
+			continue;
+		rights_watch_name(rights, right, &name);
+		exposition_count(out, (missing & RIGHT_BIT(right)) != 0,
+				 LABELS({ "operation", name.operation }, { "resource", name.resource },
+					{ "name", name.name }));
+	}
+}
+
+static void write_publishing(struct exposition *out, struct publisher *publisher, struct rights_watch *rights,
+			     struct pipeline *pipeline)
 {
 	struct publisher_statistics published;
 	struct pipeline_statistics events = { 0 };
@@ -166,6 +236,11 @@ static void write_publishing(struct exposition *out, struct publisher *publisher
 	exposition_count(out, published.transactions_committed, LABELS({ "outcome", "committed" }));
 	exposition_count(out, published.transactions_aborted, LABELS({ "outcome", "aborted" }));
 	exposition_one_count(out, METRIC_REFUSED, published.publications_refused);
+	int64_t rights_ms = rights_watch_age_ms(rights), refused_ms = published.refused_ms;
+	exposition_one_value(out, METRIC_KAFKA_REFUSED,
+			     (double)(rights_ms > refused_ms ? rights_ms : refused_ms) / 1000);
+	if (rights)
+		write_rights(out, rights);
 	exposition_one_count(out, METRIC_PRODUCERS, published.producers_renewed);
 }
 
@@ -177,7 +252,7 @@ static void write_judge_state(struct exposition *out, const struct judge_stats *
 	begin(out, METRIC_JUDGE_OPEN);
 	exposition_count(out, (uint64_t)stats->in_flight, LABELS({ "state", "in_flight" }));
 	exposition_count(out, (uint64_t)stats->waiting, LABELS({ "state", "waiting" }));
-	exposition_one_count(out, METRIC_JUDGE_PLACES, (uint64_t)stats->places);
+	exposition_one_count(out, METRIC_JUDGE_PLACES, (uint64_t)stats->slots);
 	exposition_one_count(out, METRIC_JUDGE_CACHE_UP, (uint64_t)stats->cache_connected);
 	exposition_one_count(out, METRIC_JUDGE_CACHE_LOST, (uint64_t)stats->cache_lost);
 }
@@ -197,7 +272,8 @@ static void write_judge(struct exposition *out, struct judge *judge, struct pipe
 	exposition_count(out, (uint64_t)stats.completion_tokens, LABELS({ "kind", "completion" }));
 	if (pipeline)
 		exposition_one_value(out, METRIC_JUDGE_COST,
-				     (double)tally_get(&pipeline_tally(pipeline)->cost_nano) / 1e9);
+				     (double)event_metrics_get(&pipeline_event_metrics(pipeline)->cost_nano) /
+					     1e9);
 	write_judge_state(out, &stats);
 }
 
@@ -228,6 +304,7 @@ static void write_targets(struct exposition *out, struct targets *targets)
 		{ METRIC_TARGET_STARTS, offsetof(struct target_statistics, started) },
 		{ METRIC_TARGET_DEATHS, offsetof(struct target_statistics, died) },
 		{ METRIC_TARGET_KILLS, offsetof(struct target_statistics, killed) },
+		{ METRIC_TARGET_DENIED, offsetof(struct target_statistics, denied) },
 	};
 	for (size_t i = 0; i < sizeof families / sizeof *families; i++)
 		write_target_counts(out, families[i].metric, targets, families[i].offset);
@@ -294,12 +371,23 @@ static void write_process(struct exposition *out, double started_seconds)
 	exposition_one_count(out, METRIC_PROCESS_MAX_FDS, figures.max_fds);
 }
 
-void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds, struct buf *text)
+static void write_reloads(struct exposition *out, const struct reloads *reloads)
 {
-	struct exposition out = { .text = text };
+	exposition_one_count(out, METRIC_RELOAD_ACCEPTED, !atomic_load(&reloads->last_refused));
+	begin(out, METRIC_RELOADS);
+	exposition_count(out, atomic_load(&reloads->accepted), LABELS({ "outcome", "accepted" }));
+	exposition_count(out, atomic_load(&reloads->refused), LABELS({ "outcome", "refused" }));
+}
+
+void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds,
+		   enum exposition_format format, struct buf *text)
+{
+	struct exposition out = { .text = text, .format = format };
 	begin(&out, METRIC_BUILD);
 	exposition_count(&out, 1, LABELS({ "version", ASSAYD_VERSION }));
 	exposition_one_count(&out, METRIC_READY, ready);
+	if (parts->reloads)
+		write_reloads(&out, parts->reloads);
 	if (parts->source)
 		write_lag(&out, parts->source);
 	if (parts->credits)
@@ -307,7 +395,7 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 	if (parts->pipeline)
 		write_events(&out, parts->pipeline, parts->calibrator);
 	if (parts->publisher)
-		write_publishing(&out, parts->publisher, parts->pipeline);
+		write_publishing(&out, parts->publisher, parts->rights, parts->pipeline);
 	if (parts->judge)
 		write_judge(&out, parts->judge, parts->pipeline);
 	if (parts->targets)

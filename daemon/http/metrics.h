@@ -6,18 +6,30 @@
 #include "http/exposition.h"
 #include "http/process.h"
 #include "kafka/publisher.h"
+#include "kafka/rights_watch.h"
 #include "kafka/source.h"
+
+#include <stdatomic.h>
+
+/* How attempts to load the configuration again have ended, since the start. */
+struct reloads {
+	_Atomic uint64_t accepted, refused;
+	atomic_bool last_refused;
+};
 
 /* Whatever there is of them: NULL is left out. */
 struct metrics_parts {
 	struct pipeline *pipeline;
 	struct source *source;
 	struct publisher *publisher;
+	struct rights_watch *rights;
 	struct credits *credits;
 	struct targets *targets;
 	struct judge *judge;
 	struct calibrator *calibrator;
+	const struct reloads *reloads;
 };
 
 /* `started_seconds`: when the process began, since 1970-01-01 UTC. */
-void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds, struct buf *text);
+void metrics_write(const struct metrics_parts *parts, bool ready, double started_seconds,
+		   enum exposition_format format, struct buf *text);

@@ -2,17 +2,30 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/terminal.h"
+#include "http/accept.h"
 #include "http/server.h"
+#include "kafka/reason.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
-enum { STATUS_OK = 200, STATUS_UNAVAILABLE = 503 };
+enum {
+	STATUS_OK = 200,
+	STATUS_UNAVAILABLE = 503,
+	MAX_STOPS = 20,
+	REFUSED_MS = 5000, /* a shorter refusal of outputs is no news */
+};
+
+static const char standing_still[] = "events that are not read", no_right[] = "rights",
+		  refused[] = "outputs that are not taken";
 
 struct monitor {
 	struct http_server *server;
 	double started_seconds;
 	pthread_mutex_t mutex; /* guards what follows; held while a page is made, which waits for nobody */
-	const char *reason;    /* static text; NULL: the view tells */
+	char text[640];
+	const char *reason; /* the text; NULL: the view tells */
 	bool shown;
 	struct monitor_view view;
 };
@@ -22,29 +35,37 @@ struct monitor {
 /* The first of these threads that has waited for something for longer than a moment, or NULL. */
 static const char *awaited(const struct monitor_view *view, int64_t now_us)
 {
-	struct ticker *const tickers[] = { view->source, view->publisher };
+	struct heartbeat *const heartbeats[] = { view->source, view->publisher };
 	const char *waiting_for;
-	tick_find_stuck(tickers, 2, &view->limits, now_us, &waiting_for);
+	heartbeat_find_stuck(heartbeats, 2, &view->limits, now_us, &waiting_for);
 	return waiting_for;
 }
 
-/* Why no event can be scored, or NULL. */
+/* Why events are not scored, all of them or those of some partitions, or NULL. */
 static const char *unready(const struct monitor *monitor)
 {
 	const struct monitor_view *view = &monitor->view;
 	struct source_lag lag;
+	struct publisher_statistics published;
 	if (monitor->reason)
 		return monitor->reason;
+	if (rights_watch_missing(view->parts.rights))
+		return no_right;
 	const char *waiting_for = awaited(view, clock_monotonic_us());
 	if (waiting_for)
 		return waiting_for;
 	source_lag(view->parts.source, &lag);
+	if (lag.stands_still)
+		return standing_still;
+	publisher_statistics(view->parts.publisher, &published);
+	if (published.refused_ms >= REFUSED_MS)
+		return refused;
 	return lag.joined ? NULL : "partitions of the input topic";
 }
 
 /* The thread that breaks the rules of the watchdog, or NULL. While a start or a stop is under way there are
  * none: its waits all have deadlines. */
-static const struct ticker *find_stuck(const struct monitor *monitor)
+static const struct heartbeat *find_stuck(const struct monitor *monitor)
 {
 	const struct monitor_view *view = &monitor->view;
 	const char *waiting_for;
@@ -53,26 +74,31 @@ static const struct ticker *find_stuck(const struct monitor *monitor)
 		return NULL;
 	if (now_us - atomic_load(&view->main->last_us) > view->limits.busy_ms * 1000)
 		return view->main;
-	return tick_find_stuck(view->tickers, view->tickers_count, &view->limits, now_us, &waiting_for);
+	return heartbeat_find_stuck(view->heartbeats, view->tickers_count, &view->limits, now_us,
+				    &waiting_for);
 }
 
 /* ---- pages ---- */
 
-static unsigned answer_metrics(struct buf *body, void *context)
+static unsigned answer_metrics(struct http_page *page, void *context)
 {
 	struct monitor *monitor = context;
+	const enum exposition_format format =
+		accept_openmetrics(page->accept) ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
+	page->content_type = exposition_content_type(format);
 	pthread_mutex_lock(&monitor->mutex);
 	const struct metrics_parts parts = monitor->shown ? monitor->view.parts : (struct metrics_parts){ 0 };
-	metrics_write(&parts, !unready(monitor), monitor->started_seconds, body);
+	metrics_write(&parts, !unready(monitor), monitor->started_seconds, format, &page->body);
 	pthread_mutex_unlock(&monitor->mutex);
 	return STATUS_OK;
 }
 
-static unsigned answer_healthz(struct buf *body, void *context)
+static unsigned answer_healthz(struct http_page *page, void *context)
 {
+	struct buf *body = &page->body;
 	struct monitor *monitor = context;
 	pthread_mutex_lock(&monitor->mutex);
-	const struct ticker *stuck = find_stuck(monitor);
+	const struct heartbeat *stuck = find_stuck(monitor);
 	if (stuck)
 		buf_printf(body, "the %s thread does not move\n", stuck->name);
 	else
@@ -81,28 +107,56 @@ static unsigned answer_healthz(struct buf *body, void *context)
 	return stuck ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
-static unsigned answer_readyz(struct buf *body, void *context)
+/* What is waited for, with what is known of the reason. */
+static void append_awaited(struct buf *body, const char *what)
 {
+	char why[KAFKA_REASON_SIZE];
+	bool known = strncmp(what, "Kafka", 5) == 0 && kafka_reason(why);
+	buf_printf(body, "waiting for %s%s%s\n", what, known ? ": " : "", known ? why : "");
+}
+
+/* Rights that are missing, then partitions that stand still, perhaps for want of them. */
+static void append_stops(const struct metrics_parts *parts, struct buf *body)
+{
+	rights_watch_describe(parts->rights, body);
+	source_describe_stops(parts->source, MAX_STOPS, body);
+}
+
+static void append_refusal(struct publisher *publisher, struct buf *body)
+{
+	struct publisher_statistics published;
+	publisher_statistics(publisher, &published);
+	buf_printf(body, "nothing is published for %" PRId64 " s: ", published.refused_ms / 1000);
+	publisher_describe_refusal(publisher, body);
+	buf_append_char(body, '\n');
+}
+
+static unsigned answer_readyz(struct http_page *page, void *context)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT; /* may quote what others have said */
 	struct monitor *monitor = context;
 	pthread_mutex_lock(&monitor->mutex);
 	const char *reason = unready(monitor);
 	if (!reason)
-		buf_append_text(body, "ready\n");
+		buf_append_text(&text, "ready\n");
+	else if (reason == no_right || reason == standing_still)
+		append_stops(&monitor->view.parts, &text);
+	else if (reason == refused)
+		append_refusal(monitor->view.parts.publisher, &text);
 	else if (reason == monitor->reason)
-		buf_printf(body, "%s\n", reason);
+		buf_printf(&text, "%s\n", reason);
 	else
-		buf_printf(body, "waiting for %s\n", reason);
+		append_awaited(&text, reason);
 	pthread_mutex_unlock(&monitor->mutex);
+	terminal_append_lines(&page->body, buf_str(&text));
 	return reason ? STATUS_UNAVAILABLE : STATUS_OK;
 }
 
-static const char plain_text[] = "text/plain; charset=utf-8";
-
 static const struct http_route routes[] = {
-	{ "/metrics", EXPOSITION_CONTENT_TYPE, answer_metrics },
-	{ "/healthz", plain_text, answer_healthz },
-	{ "/readyz", plain_text, answer_readyz },
-	{ NULL, NULL, NULL },
+	{ "/metrics", answer_metrics },
+	{ "/healthz", answer_healthz },
+	{ "/readyz", answer_readyz },
+	{ NULL, NULL },
 };
 
 /* ---- life ---- */
@@ -120,7 +174,8 @@ err_t monitor_start(const char *address, struct monitor **ret_monitor, struct er
 	if (!monitor)
 		abort();
 	pthread_mutex_init(&monitor->mutex, NULL);
-	monitor->reason = "starting";
+	snprintf(monitor->text, sizeof monitor->text, "starting");
+	monitor->reason = monitor->text;
 	monitor->started_seconds =
 		process_read(&figures) ? figures.start_time_seconds : (double)clock_wall_ms() / 1000;
 	const struct http_options options = { .address = address, .routes = routes, .context = monitor };
@@ -147,7 +202,8 @@ void monitor_waits(struct monitor *monitor, const char *reason)
 	if (!monitor)
 		return;
 	pthread_mutex_lock(&monitor->mutex);
-	monitor->reason = reason;
+	snprintf(monitor->text, sizeof monitor->text, "%s", reason);
+	monitor->reason = monitor->text;
 	pthread_mutex_unlock(&monitor->mutex);
 }
 
@@ -171,7 +227,7 @@ void monitor_hide(struct monitor *monitor)
 	pthread_mutex_unlock(&monitor->mutex);
 }
 
-struct ticker *monitor_ticker(struct monitor *monitor)
+struct heartbeat *monitor_heartbeat(struct monitor *monitor)
 {
-	return monitor ? http_ticker(monitor->server) : NULL;
+	return monitor ? http_heartbeat(monitor->server) : NULL;
 }

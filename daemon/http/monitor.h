@@ -1,10 +1,11 @@
 /*
  * Monitor: what can be seen of the daemon over HTTP.
  *
- *   /metrics  OpenMetrics (metrics.def)
+ *   /metrics  OpenMetrics where the client asks for it, else Prometheus' text format (metrics.def)
  *   /healthz  200 while the rules of the watchdog hold, else 503 and the thread that does not move
  *   /readyz   200 while events can be scored: started, a member of the group, Kafka within reach; else 503
- *             and what it waits for
+ *             and what it waits for, which rights are missing or which partitions stand still and what
+ *             mends them, or why outputs are not taken
  *
  * Runs from before the first part is started until the last one has ended. What it knows of the parts it
  * reads from counters, and never waits for them. All functions are for any thread; a NULL monitor is fine.
@@ -21,16 +22,16 @@ err_t monitor_start(const char *address, struct monitor **ret_monitor, struct er
 /* Ends it, at once, whoever is connected. */
 void monitor_stop(struct monitor *monitor);
 
-/* Not ready, and why (static text), until there are parts to show. */
+/* Not ready, and why (copied), until there are parts to show. */
 void monitor_waits(struct monitor *monitor, const char *reason);
 
 struct monitor_view {
 	struct metrics_parts parts;
-	struct ticker *source, *publisher;
-	const struct ticker *main; /* of the main loop, which watches the others */
-	struct ticker *const *tickers;
+	struct heartbeat *source, *publisher;
+	const struct heartbeat *main; /* of the main loop, which watches the others */
+	struct heartbeat *const *heartbeats;
 	size_t tickers_count;
-	struct tick_limits limits;
+	struct heartbeat_limits limits;
 };
 
 /* From now on these parts are shown; they stay until monitor_hide. */
@@ -40,4 +41,4 @@ void monitor_show(struct monitor *monitor, const struct monitor_view *view);
 void monitor_hide(struct monitor *monitor);
 
 /* That of its thread, or NULL. */
-struct ticker *monitor_ticker(struct monitor *monitor);
+struct heartbeat *monitor_heartbeat(struct monitor *monitor);

@@ -13,25 +13,36 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-enum { ROUND_MS = 250 };
+enum {
+	ROUND_MS = 250,
+	MAX_ACCEPTED = 192, /* accepted in one round of the library, before others make room */
+	ACCEPT_SIZE = 2048, /* of all Accept headers; what goes beyond is not read */
+};
+
+static const char plain_text[] = "text/plain; charset=utf-8";
 
 struct http_server {
 	struct http_options options;
 	struct listener listener;
 	struct MHD_Daemon *daemon;
-	struct list connections; /* the thread's, the oldest first */
+	struct list connections; /* the thread's, the oldest first; without those that are over */
+	struct list over;	 /* shut down, to be closed by the library */
+	uint64_t round;		 /* of the library's runs */
 	int epoll_fd;
 	int stop_fd; /* eventfd */
 	struct pool *pool;
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 };
 
 /* One that is open. */
 struct connection {
 	struct list_node node;
+	struct list *list; /* that it is in */
 	int fd;
+	struct in6_addr from; /* an IPv4 address is mapped */
 	int64_t deadline_us;
-	bool over;
+	uint64_t round; /* in which it was accepted; what it has sent is read in the next one */
+	bool asked;	/* its request is there */
 };
 
 /* ---- requests ---- */
@@ -59,7 +70,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 {
 	struct buf body = BUF_INIT;
 	buf_printf(&body, "%s\n", reason);
-	return respond(connection, status, "text/plain; charset=utf-8", &body);
+	return respond(connection, status, plain_text, &body);
 }
 
 static const struct http_route *find_route(const struct http_server *server, const char *path)
@@ -76,6 +87,42 @@ static bool is_host_known(const struct http_server *server, struct MHD_Connectio
 	return !server->listener.loopback || !host || host_is_local(host);
 }
 
+/* A header that comes more than once is one list. */
+static enum MHD_Result add_accept(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct buf *accept = context;
+	(void)kind;
+	if (strcasecmp(name, MHD_HTTP_HEADER_ACCEPT) != 0 || !value)
+		return MHD_YES;
+	size_t len = strlen(value);
+	if (accept->len + len + 1 > ACCEPT_SIZE)
+		return MHD_NO;
+	if (accept->len)
+		buf_append_char(accept, ',');
+	buf_append(accept, value, len);
+	return MHD_YES;
+}
+
+static enum MHD_Result answer(const struct http_server *server, struct MHD_Connection *connection,
+			      const struct http_route *route)
+{
+	_cleanup_(buf_free) struct buf accept = BUF_INIT;
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, add_accept, &accept);
+	struct http_page page = { .body = BUF_INIT,
+				  .content_type = plain_text,
+				  .accept = accept.len ? accept.data : "" };
+	buf_reserve(&page.body, 1);
+	unsigned status = route->answer(&page, server->options.context);
+	return respond(connection, status, page.content_type, &page.body);
+}
+
+static void note_request(struct MHD_Connection *mhd)
+{
+	struct connection *connection =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	connection->asked = true;
+}
+
 /* Called when a request's head is there; what may follow of a body is not read. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
 			      const char *method, const char *version, const char *upload,
@@ -86,52 +133,112 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	(void)upload;
 	(void)upload_size;
 	(void)state;
+	note_request(connection);
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
 	if (!is_host_known(server, connection))
 		return refuse(connection, MHD_HTTP_FORBIDDEN, "the Host header names another host");
 	const struct http_route *route = find_route(server, path);
-	if (!route)
-		return refuse(connection, MHD_HTTP_NOT_FOUND, "no such page");
-	struct buf body = BUF_INIT;
-	buf_reserve(&body, 1);
-	unsigned status = route->answer(&body, server->options.context);
-	return respond(connection, status, route->content_type, &body);
+	return route ? answer(server, connection, route)
+		     : refuse(connection, MHD_HTTP_NOT_FOUND, "no such page");
 }
 
 /* ---- connections ---- */
+
+static struct in6_addr address_of(struct MHD_Connection *mhd)
+{
+	const struct sockaddr *from =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+	struct in6_addr address = IN6ADDR_ANY_INIT;
+	if (from && from->sa_family == AF_INET6)
+		address = ((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
+	else if (from && from->sa_family == AF_INET)
+		memcpy(&address.s6_addr[12], &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+	return address;
+}
+
+static void move(struct connection *connection, struct list *to)
+{
+	if (connection->list)
+		list_remove(connection->list, &connection->node);
+	connection->list = to;
+	if (to)
+		list_append(to, &connection->node);
+}
+
+/* What is shut down the library closes in its next round. */
+static void end(struct http_server *server, struct connection *connection)
+{
+	shutdown(connection->fd, SHUT_RDWR);
+	move(connection, &server->over);
+}
+
+static size_t count_from(const struct http_server *server, const struct in6_addr *address)
+{
+	size_t count = 0;
+	LIST_FOREACH (node, &server->connections)
+		count += memcmp(&container_of(node, struct connection, node)->from, address,
+				sizeof *address) == 0;
+	return count;
+}
+
+/* The one that has to make room, or NULL: of the address that has the most, the oldest that has not asked,
+ * else the oldest. One that has just come is spared: its request may be here already. */
+static struct connection *find_least_worthy(const struct http_server *server)
+{
+	struct connection *found = NULL;
+	size_t most = 0;
+	LIST_FOREACH (node, &server->connections) {
+		struct connection *connection = container_of(node, struct connection, node);
+		if (connection->round == server->round)
+			break;
+		bool same = found && memcmp(&connection->from, &found->from, sizeof found->from) == 0;
+		size_t count = same ? most : count_from(server, &connection->from);
+		if (!found || count > most || (same && found->asked && !connection->asked)) {
+			found = connection;
+			most = count;
+		}
+	}
+	return found;
+}
 
 static void note_connection(void *context, struct MHD_Connection *mhd, void **state,
 			    enum MHD_ConnectionNotificationCode code)
 {
 	struct http_server *server = context;
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		struct connection *closed = *state;
-		list_remove(&server->connections, &closed->node);
-		free(closed);
+		move(*state, NULL);
+		free(*state);
 		return;
 	}
 	struct connection *connection = calloc(1, sizeof *connection);
 	if (!connection)
 		abort();
 	connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	connection->from = address_of(mhd);
 	connection->deadline_us = clock_monotonic_us() + server->options.connection_ms * 1000;
-	list_append(&server->connections, &connection->node);
+	connection->round = server->round;
+	move(connection, &server->connections);
 	*state = connection;
 }
 
+static void make_room(struct http_server *server)
+{
+	struct connection *connection;
+	while (server->connections.count > HTTP_CONNECTIONS && (connection = find_least_worthy(server)))
+		end(server, connection);
+}
+
 /* The library's own timeout begins anew with every byte, so that a client can hold a connection for as long
- * as it likes. What is shut down here the library closes in its next round. */
+ * as it likes. */
 static void end_overdue(struct http_server *server)
 {
 	int64_t now_us = clock_monotonic_us();
-	LIST_FOREACH (node, &server->connections) {
+	LIST_FOREACH_SAFE (node, &server->connections) {
 		struct connection *connection = container_of(node, struct connection, node);
 		if (connection->deadline_us > now_us)
 			return;
-		if (!connection->over)
-			shutdown(connection->fd, SHUT_RDWR);
-		connection->over = true;
+		end(server, connection);
 	}
 }
 
@@ -140,6 +247,8 @@ static void end_overdue(struct http_server *server)
 static int round_ms(struct http_server *server)
 {
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
+	if (server->connections.count > HTTP_CONNECTIONS)
+		return 0;
 	if (MHD_get_timeout(server->daemon, &timeout_ms) != MHD_YES || timeout_ms > ROUND_MS)
 		return ROUND_MS;
 	return (int)timeout_ms;
@@ -152,14 +261,16 @@ static void server_main(void *context, unsigned index)
 				{ .fd = server->epoll_fd, .events = POLLIN } };
 	(void)index;
 	for (;;) {
-		tick(&server->ticker);
+		heartbeat_beat(&server->heartbeat);
 		poll(fds, 2, round_ms(server));
 		if (fds[0].revents)
 			break;
+		server->round++;
 		MHD_run(server->daemon);
+		make_room(server);
 		end_overdue(server);
 	}
-	tick_stop(&server->ticker);
+	heartbeat_stop(&server->heartbeat);
 }
 
 /* ---- life ---- */
@@ -192,9 +303,9 @@ static err_t start_library(struct http_server *server, struct err_detail *detail
 	server->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER,
 		log_message, NULL, MHD_OPTION_LISTEN_SOCKET, server->listener.fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_BYTES,
-		MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+		(unsigned)(HTTP_CONNECTIONS + MAX_ACCEPTED), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)HTTP_HEAD_BYTES, MHD_OPTION_NOTIFY_CONNECTION, note_connection, server,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	const union MHD_DaemonInfo *info =
 		server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info)
@@ -213,7 +324,8 @@ err_t http_start(const struct http_options *options, struct http_server **ret_se
 	if (!server->options.connection_ms)
 		server->options.connection_ms = HTTP_CONNECTION_MS;
 	list_init(&server->connections);
-	server->ticker.name = "HTTP";
+	list_init(&server->over);
+	server->heartbeat.name = "HTTP";
 	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (server->stop_fd < 0)
 		return err_fail(detail, ERR_OS, "the HTTP server cannot be started: %s", strerror(errno));
@@ -222,7 +334,7 @@ err_t http_start(const struct http_options *options, struct http_server **ret_se
 		err = start_library(server, detail);
 	if (err)
 		return err;
-	tick(&server->ticker);
+	heartbeat_beat(&server->heartbeat);
 	server->pool = pool_start("http", 1, server_main, server);
 	*ret_server = TAKE_PTR(server);
 	return ERR_OK;
@@ -244,7 +356,7 @@ const char *http_address(const struct http_server *server)
 	return server->listener.name;
 }
 
-struct ticker *http_ticker(struct http_server *server)
+struct heartbeat *http_heartbeat(struct http_server *server)
 {
-	return &server->ticker;
+	return &server->heartbeat;
 }

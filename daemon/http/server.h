@@ -3,24 +3,31 @@
  *
  * One thread that never waits for a client: pages are made in memory, and every connection carries one
  * request and is closed after HTTP_CONNECTION_MS at the latest, whatever its client does. Connections and the
- * size of a request's head are bounded. At a loopback address, requests that name another host are refused:
- * a browser that was lured to a name which points here learns nothing.
+ * size of a request's head are bounded. Idle ones keep nobody out: where HTTP_CONNECTIONS are open, a new one
+ * takes the place of another, of the address that has the most, the oldest whose request has not come yet.
+ * At a loopback address, requests that name another host are refused: a browser that was lured to a name
+ * which points here learns nothing.
  */
 #pragma once
 
 #include "common/buf.h"
-#include "common/tick.h"
+#include "common/heartbeat.h"
 
 enum { HTTP_CONNECTIONS = 64, HTTP_CONNECTION_MS = 5000, HTTP_HEAD_BYTES = 16384 };
 
 struct http_server;
 
+struct http_page {
+	struct buf body;	  /* to be filled */
+	const char *content_type; /* static text; text/plain unless the route says otherwise */
+	const char *accept;	  /* what the client takes, by its Accept headers; "": it does not say */
+};
+
 struct http_route {
 	const char *path;
-	const char *content_type;
 
 	/* Makes the page; returns the status. The server's thread; must not wait. */
-	unsigned (*answer)(struct buf *body, void *context);
+	unsigned (*answer)(struct http_page *page, void *context);
 };
 
 struct http_options {
@@ -40,4 +47,4 @@ void http_stop(struct http_server *server);
 /* Where it listens, with the port that it has. */
 const char *http_address(const struct http_server *server);
 
-struct ticker *http_ticker(struct http_server *server);
+struct heartbeat *http_heartbeat(struct http_server *server);

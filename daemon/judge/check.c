@@ -2,6 +2,7 @@
 
 #include "common/queue.h"
 #include "database/database.h"
+#include "judge/endpoint.h"
 
 static void hand_back(struct judge_call *call, void *context)
 {
@@ -19,6 +20,44 @@ static void ask(struct judge *judge, struct judge_call *call, struct queue *answ
 	call->context = answered;
 	judge_submit(judge, call);
 	queue_take(answered, -1);
+}
+
+/* As libcurl, OpenSSL and servers say it; the first that is in the message. */
+static const struct {
+	const char *part, *hint;
+} hints[] = {
+	{ "Could not resolve", "mend the name in judge.base_url, or the name service" },
+	{ "onnect to server", "no server listens there: start it, or mend judge.base_url" },
+	{ "Connection refused", "no server listens there: start it, or mend judge.base_url" },
+	{ "subject name", "write in judge.base_url the name that the server's certificate is for" },
+	{ "certificate has expired", "have the server's certificate renewed" },
+	{ "SSL certificate problem",
+	  "name the certificates of the authority that issued the server's as judge.ca_file" },
+	{ "wrong version number", "this server has no TLS: write http://, or mend the port" },
+	{ "Empty reply", "this may be no HTTP server, or one with TLS: mend judge.base_url" },
+	{ "HTTP/0.9", "this is no HTTP server: mend judge.base_url" },
+	{ "HTTP 401", "mend the key (judge.api_key_file)" },
+	{ "HTTP 403", "mend the key (judge.api_key_file), or what it may do" },
+	{ "HTTP 404", "mend the path of judge.base_url, or judge.model" },
+	{ "HTTP 400", "mend judge.model, or judge.provider" },
+	{ "HTTP 5", "see what the server's log says" },
+};
+
+static err_t explain(const struct judge_settings *settings, const struct judge_verdict *verdict,
+		     struct err_detail *detail)
+{
+	const char *said = str_present(verdict->message) ? verdict->message.ptr : err_text(verdict->error);
+	size_t i = 0, count = sizeof hints / sizeof *hints;
+	if (verdict->error == ERR_JUDGE_TIMEOUT)
+		return err_fail(detail, verdict->error,
+				"no answer from %.200s within %lld ms (judge.timeout_ms): see whether the "
+				"server hangs or "
+				"the model is slow, or raise it",
+				settings->base_url, (long long)settings->timeout_ms);
+	while (i < count && !strstr(said, hints[i].part))
+		i++;
+	return err_fail(detail, verdict->error, "%.200s: %s%s%s", settings->base_url, said,
+			i < count ? "; " : "", i < count ? hints[i].hint : "");
 }
 
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail)
@@ -39,7 +78,23 @@ err_t judge_check(const struct judge_settings *settings, struct err_detail *deta
 	queue_destroy(&answered);
 	if (call.verdict.error == ERR_OK)
 		return ERR_OK;
-	return err_fail(detail, call.verdict.error, STR_FMT, STR_ARG(call.verdict.message));
+	return explain(settings, &call.verdict, detail);
+}
+
+err_t judge_check_settings(const struct judge_settings *settings, struct err_detail *detail)
+{
+	struct judge_settings without_prompts = *settings;
+	struct endpoint endpoint;
+	without_prompts.prompt_directory = NULL;
+	err_t err = endpoint_open(&endpoint, &without_prompts, detail);
+	endpoint_close(&endpoint);
+	return err;
+}
+
+err_t judge_check_prompts(const struct judge_settings *settings, struct err_detail *detail)
+{
+	_cleanup_(prompts_cleanup) struct prompts *prompts = NULL;
+	return prompts_load(settings->prompt_directory, &prompts, detail);
 }
 
 err_t judge_check_cache(const struct judge_settings *settings, struct err_detail *detail)

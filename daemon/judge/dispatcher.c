@@ -80,7 +80,7 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 	int64_t now_us = clock_monotonic_us();
 	if (exchange->sent_us == 0) {
 		exchange->sent_us = now_us;
-		exchange->timeout_us = dispatcher->terms.timeout_us;
+		exchange->timeout_us = dispatcher->bounds.timeout_us;
 		exchange->deadline_us = now_us + exchange->timeout_us;
 	}
 	int64_t left_ms = (exchange->deadline_us - now_us) / 1000;
@@ -93,7 +93,7 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 		transport_set_key(dispatcher->transport, dispatcher->endpoint.header);
 	dispatcher->key_generation = dispatcher->endpoint.key_generation;
 	exchange->transfer.timeout_ms = left_ms;
-	breaker_started(&dispatcher->breaker, now_us);
+	circuit_breaker_started(&dispatcher->breaker, now_us);
 	dispatcher->stats.requests++;
 	limits_sent(&dispatcher->limits, now_us);
 	exchange->asked_us = now_us;
@@ -101,23 +101,23 @@ static void send_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 	transport_start(dispatcher->transport, &exchange->transfer);
 }
 
-/* What the caches took is no wait for a place. */
+/* What the caches took is no wait for a slot. */
 static void await_place(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	exchange->waiting_since_us = clock_monotonic_us();
 	list_append(&dispatcher->waiting, &exchange->node);
-	int64_t expires_us = exchange->waiting_since_us + dispatcher->terms.queue_wait_us;
-	if (dispatcher->terms.queue_wait_us >= 0 && expires_us < dispatcher->next_expiry_us)
+	int64_t expires_us = exchange->waiting_since_us + dispatcher->bounds.queue_wait_us;
+	if (dispatcher->bounds.queue_wait_us >= 0 && expires_us < dispatcher->next_expiry_us)
 		dispatcher->next_expiry_us = expires_us;
 }
 
 static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call,
 			  const unsigned char key[DIGEST_BYTES])
 {
-	struct exchange *exchange = exchange_new(&dispatcher->endpoint, key, dispatcher->terms.max_attempts);
+	struct exchange *exchange = exchange_new(&dispatcher->endpoint, key, dispatcher->bounds.max_attempts);
 	list_append(&exchange->calls, &call->node);
 	digest_table_add(&dispatcher->open, &exchange->by_key);
-	memcpy(exchange->lookup.key, key, DIGEST_BYTES);
+	memcpy(exchange->lookup.by_key.key, key, DIGEST_BYTES);
 	exchange->lookup.kind = call->kind;
 	if (dispatcher->shared &&
 	    shared_cache_ask(dispatcher->shared, &exchange->lookup, clock_monotonic_us()))
@@ -216,18 +216,19 @@ static void note_limits(struct dispatcher *dispatcher, const struct exchange *ex
 		return;
 	int64_t tokens = cost_of(exchange, prompt_tokens + completion_tokens);
 	limits_answered(&dispatcher->limits, others, tokens, now_us);
-	dispatcher->budget_changed |= dispatcher->terms.tokens_per_day > 0 && tokens > 0;
+	dispatcher->budget_changed |= dispatcher->bounds.tokens_per_day > 0 && tokens > 0;
 }
 
 /* And about its health. */
 static void note_health(struct dispatcher *dispatcher, const struct exchange *exchange, int64_t now_us)
 {
-	bool away = dispatcher->breaker.state != BREAKER_CLOSED;
+	bool away = dispatcher->breaker.state != CIRCUIT_CLOSED;
 	if (!exchange->fault.failing) {
-		breaker_succeeded(&dispatcher->breaker);
+		circuit_breaker_succeeded(&dispatcher->breaker);
 		if (away)
 			log_notice("the judge answers again");
-	} else if (breaker_failed(&dispatcher->breaker, now_us) && !away) { /* else a probe has failed */
+	} else if (circuit_breaker_failed(&dispatcher->breaker, now_us) &&
+		   !away) { /* else a probe has failed */
 		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
 			    ")",
 			    STR_ARG(exchange->verdict.message));
@@ -289,10 +290,10 @@ static void read_finished(struct dispatcher *dispatcher)
 }
 
 /* When one that was sent before may be sent again: a retry is a request like any other, but that it has its
- * place; and while the server is left alone, it waits for the next probe. */
+ * slot; and while the server is left alone, it waits for the next probe. */
 static int64_t retry_ready_us(struct dispatcher *dispatcher, int64_t now_us)
 {
-	int64_t probe_us = breaker_ready_us(&dispatcher->breaker, now_us);
+	int64_t probe_us = circuit_breaker_ready_us(&dispatcher->breaker, now_us);
 	int64_t limits_us = limits_retry_us(&dispatcher->limits, in_flight(dispatcher) - 1, now_us);
 	return probe_us > limits_us ? probe_us : limits_us;
 }
@@ -325,16 +326,16 @@ static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
 	dispatcher->told_spent = true;
 	log_warning("judge.tokens_per_day is spent: the judge is not asked for %lld min, and events %s",
 		    (long long)(left_us / 60000000),
-		    dispatcher->terms.queue_wait_us < 0 ? "wait for that" : "go on unjudged");
+		    dispatcher->bounds.queue_wait_us < 0 ? "wait for that" : "go on unjudged");
 }
 
-/* Gives places to those that wait, in their order; turns them away while the breaker is open. */
+/* Gives slots to those that wait, in their order; turns them away while the breaker is open. */
 static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 {
 	dispatcher->next_start_us = INT64_MAX;
 	while (!list_empty(&dispatcher->waiting)) {
 		struct exchange *exchange = exchange_of(dispatcher->waiting.head.next);
-		bool allowed = breaker_allows(&dispatcher->breaker, now_us);
+		bool allowed = circuit_breaker_allows(&dispatcher->breaker, now_us);
 		if (allowed)
 			dispatcher->next_start_us =
 				limits_ready_us(&dispatcher->limits, in_flight(dispatcher), now_us);
@@ -363,7 +364,7 @@ static int64_t expire_calls(struct dispatcher *dispatcher, struct exchange *exch
 		int64_t since_us = exchange->waiting_since_us > call->submitted_us
 					   ? exchange->waiting_since_us
 					   : call->submitted_us;
-		int64_t expires_us = since_us + dispatcher->terms.queue_wait_us;
+		int64_t expires_us = since_us + dispatcher->bounds.queue_wait_us;
 		if (expires_us <= now_us) {
 			list_remove(&exchange->calls, node);
 			answer_error(dispatcher, call, ERR_JUDGE_SATURATED);
@@ -464,10 +465,10 @@ static void save_budget(struct dispatcher *dispatcher, int64_t now_us)
 	dispatcher->budget_saved_us = now_us;
 }
 
-void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls)
+void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls, unsigned most)
 {
 	struct list_node *node;
-	while ((node = list_take(calls)))
+	for (; most > 0 && (node = list_take(calls)); most--)
 		admit(dispatcher, call_of(node));
 }
 
@@ -486,6 +487,7 @@ void dispatcher_wait(struct dispatcher *dispatcher)
 {
 	transport_wait(dispatcher->transport, time_to_next(dispatcher, clock_monotonic_us()));
 	read_finished(dispatcher); /* also takes the wake-up: before what it is about is looked at */
+	run_shared(dispatcher);
 }
 
 void dispatcher_wake(struct dispatcher *dispatcher)

@@ -1,6 +1,6 @@
 /*
  * Decides what becomes of each call and when: answered from a cache, joined to a request that is open, sent
- * when there is a place and the server is well, tried again, or given up. Everything belongs to the judge's
+ * when there is a slot and the server is well, tried again, or given up. Everything belongs to the judge's
  * thread, except dispatcher_wake and what is said to be anybody's.
  */
 #pragma once
@@ -11,7 +11,7 @@
 struct dispatcher;
 
 /* What can change while the judge runs. */
-struct terms {
+struct dispatcher_limits {
 	int64_t timeout_us;
 	int64_t queue_wait_us; /* −1: without end */
 	unsigned max_attempts;
@@ -22,7 +22,7 @@ struct terms {
 };
 
 /* Pure. */
-struct terms terms_of(const struct judge_settings *settings);
+struct dispatcher_limits dispatcher_limits_of(const struct judge_settings *settings);
 
 /* Reads what the settings name, and begins to connect the shared cache. Before the thread starts.
  * ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the setting. */
@@ -36,17 +36,19 @@ void dispatcher_free(struct dispatcher *dispatcher);
 /* Its provider and model never change: any thread may read them. */
 const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher);
 
-/* Takes over other prompts, which are its own from then on, terms, and what is in the key's file; what is
+/* Takes over other prompts, which are its own from then on, limits, and what is in the key's file; what is
  * open goes on with the prompts that it began with. */
-void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms);
+void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
+		       const struct dispatcher_limits *bounds);
 
-/* Takes the calls over until they are done. */
-void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls);
+/* Takes the first calls over, so many at most, until they are done. */
+void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls, unsigned most);
 
 /* Does what is due: reads the shared cache, sends, gives up. */
 void dispatcher_run(struct dispatcher *dispatcher);
 
-/* Waits until something is due, an answer comes or somebody wakes, and reads the answers. */
+/* Waits until something is due, an answer comes or somebody wakes, and reads the answers, the shared cache's
+ * as well: before anybody else is admitted. */
 void dispatcher_wait(struct dispatcher *dispatcher);
 
 /* Ends the current or the next wait. Any thread. */
@@ -62,4 +64,4 @@ struct judge_stats dispatcher_stats(struct dispatcher *dispatcher);
 void dispatcher_abandon(struct dispatcher *dispatcher);
 
 /* That of the shared cache's thread; NULL: there is none. Any thread. */
-struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher);
+struct heartbeat *dispatcher_cache_heartbeat(const struct dispatcher *dispatcher);

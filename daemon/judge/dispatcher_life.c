@@ -11,9 +11,9 @@
 _Static_assert(BREAKER_FAILURES < 20 && BREAKER_PAUSE_MS + BREAKER_CAP_MS < 5000,
 	       "twenty failures are too many, and a server that is back is asked within five seconds");
 
-struct terms terms_of(const struct judge_settings *settings)
+struct dispatcher_limits dispatcher_limits_of(const struct judge_settings *settings)
 {
-	return (struct terms){
+	return (struct dispatcher_limits){
 		.timeout_us = settings->timeout_ms * 1000,
 		.queue_wait_us = settings->wait_when_saturated ? -1 : settings->queue_wait_ms * 1000,
 		.max_attempts = settings->max_attempts ? settings->max_attempts : 1,
@@ -32,15 +32,18 @@ static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
 	struct dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
 	if (!dispatcher)
 		abort();
-	dispatcher->terms = terms_of(settings);
-	limits_init(&dispatcher->limits, dispatcher->terms.max_in_flight,
-		    dispatcher->terms.requests_per_minute, dispatcher->terms.tokens_per_minute,
-		    dispatcher->terms.tokens_per_day, clock_monotonic_us());
+	dispatcher->bounds = dispatcher_limits_of(settings);
+	limits_init(&dispatcher->limits, dispatcher->bounds.max_in_flight,
+		    dispatcher->bounds.requests_per_minute, dispatcher->bounds.tokens_per_minute,
+		    dispatcher->bounds.tokens_per_day, clock_monotonic_us());
 	dispatcher->next_expiry_us = dispatcher->next_start_us = INT64_MAX;
 	dispatcher->next_deadline_us = INT64_MAX;
-	dispatcher->breaker = (struct breaker){ .threshold = BREAKER_FAILURES, .pause_ms = BREAKER_PAUSE_MS };
-	dispatcher->breaker.backoff =
-		(struct backoff){ .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS };
+	dispatcher->breaker = (struct circuit_breaker){
+		.threshold = BREAKER_FAILURES,
+		.pause_ms = BREAKER_PAUSE_MS,
+		.silence_ms = BREAKER_PAUSE_MS,
+		.backoff = { .base_ms = BREAKER_BACKOFF_MS, .cap_ms = BREAKER_CAP_MS },
+	};
 	list_init(&dispatcher->looking);
 	list_init(&dispatcher->waiting);
 	list_init(&dispatcher->sending);
@@ -115,24 +118,25 @@ void dispatcher_free(struct dispatcher *dispatcher)
 
 /* ---- meanwhile ---- */
 
-static void apply_terms(struct dispatcher *dispatcher, const struct terms *terms)
+static void apply_bounds(struct dispatcher *dispatcher, const struct dispatcher_limits *bounds)
 {
-	dispatcher->terms = *terms;
-	limits_change(&dispatcher->limits, terms->max_in_flight, terms->requests_per_minute,
-		      terms->tokens_per_minute, terms->tokens_per_day, clock_monotonic_us());
-	cache_resize(dispatcher->cache, terms->cache_bytes, terms->cache_ttl_s);
+	dispatcher->bounds = *bounds;
+	limits_change(&dispatcher->limits, bounds->max_in_flight, bounds->requests_per_minute,
+		      bounds->tokens_per_minute, bounds->tokens_per_day, clock_monotonic_us());
+	cache_resize(dispatcher->cache, bounds->cache_bytes, bounds->cache_ttl_s);
 	if (dispatcher->shared)
-		shared_cache_set_retention(dispatcher->shared, terms->cache_retention_s);
-	transport_set_connections(dispatcher->transport, terms->max_in_flight);
-	dispatcher->next_expiry_us = terms->queue_wait_us < 0 ? INT64_MAX : 0;
+		shared_cache_set_retention(dispatcher->shared, bounds->cache_retention_s);
+	transport_set_connections(dispatcher->transport, bounds->max_in_flight);
+	dispatcher->next_expiry_us = bounds->queue_wait_us < 0 ? INT64_MAX : 0;
 }
 
-void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts, const struct terms *terms)
+void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
+		       const struct dispatcher_limits *bounds)
 {
 	prompts_free(dispatcher->endpoint.prompts);
 	dispatcher->endpoint.prompts = prompts;
 	endpoint_renew_key(&dispatcher->endpoint);
-	apply_terms(dispatcher, terms);
+	apply_bounds(dispatcher, bounds);
 }
 
 struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
@@ -140,8 +144,8 @@ struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
 	struct judge_stats *stats = &dispatcher->stats;
 	stats->in_flight = in_flight(dispatcher);
 	stats->waiting = (int64_t)dispatcher->waiting.count;
-	stats->places = (int64_t)dispatcher->limits.places;
-	stats->breaker_open = dispatcher->breaker.state != BREAKER_CLOSED;
+	stats->slots = (int64_t)dispatcher->limits.slots;
+	stats->breaker_open = dispatcher->breaker.state != CIRCUIT_CLOSED;
 	if (dispatcher->shared) {
 		struct shared_cache_stats shared = shared_cache_stats(dispatcher->shared);
 		stats->cache_connected = shared.connected;
@@ -150,9 +154,9 @@ struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
 	return *stats;
 }
 
-struct ticker *dispatcher_cache_ticker(const struct dispatcher *dispatcher)
+struct heartbeat *dispatcher_cache_heartbeat(const struct dispatcher *dispatcher)
 {
-	return dispatcher->shared ? shared_cache_ticker(dispatcher->shared) : NULL;
+	return dispatcher->shared ? shared_cache_heartbeat(dispatcher->shared) : NULL;
 }
 
 const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher)

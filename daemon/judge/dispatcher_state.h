@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "judge/breaker.h"
+#include "common/circuit_breaker.h"
 #include "judge/cache.h"
 #include "judge/dispatcher.h"
 #include "judge/exchange.h"
@@ -11,12 +11,12 @@
 
 struct dispatcher {
 	struct endpoint endpoint;
-	struct terms terms;
+	struct dispatcher_limits bounds;
 	struct shared_cache *shared; /* or NULL */
 	char *budget_file;	     /* or NULL */
 	struct transport *transport;
 	struct cache *cache;
-	struct breaker breaker;
+	struct circuit_breaker breaker;
 	struct limits limits;
 	unsigned key_generation; /* that the transport sends */
 	bool told_refused;	 /* the key is, and it was said */
@@ -27,15 +27,15 @@ struct dispatcher {
 	struct judge_stats stats;
 	struct digest_table open; /* every exchange that is not done, by key */
 	struct list looking;	  /* in the shared cache */
-	struct list waiting;	  /* for a place */
+	struct list waiting;	  /* for a slot */
 	struct list sending;
-	struct list pausing;	  /* until the next try; keeps its place */
+	struct list pausing;	  /* until the next try; keeps its slot */
 	int64_t next_expiry_us;	  /* of what waits */
 	int64_t next_deadline_us; /* of what was sent for several calls that do not end together */
 	int64_t next_start_us;	  /* when the limits let the next one start; INT64_MAX: not by time */
 };
 
-/* Requests that have a place. */
+/* Requests that have a slot. */
 static inline unsigned in_flight(const struct dispatcher *dispatcher)
 {
 	return (unsigned)(dispatcher->sending.count + dispatcher->pausing.count);

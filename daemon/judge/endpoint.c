@@ -1,6 +1,9 @@
 #include "judge/endpoint.h"
 
+#include "address/base_url.h"
 #include "common/log.h"
+#include "common/pem.h"
+#include "common/secret.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -13,14 +16,6 @@
 static void url_cleanup(CURLU **url)
 {
 	curl_url_cleanup(*url);
-}
-
-static bool url_has(CURLU *url, CURLUPart part)
-{
-	char *value = NULL;
-	bool has = curl_url_get(url, part, &value, 0) == CURLUE_OK;
-	curl_free(value);
-	return has;
 }
 
 static bool url_part_is(CURLU *url, CURLUPart part, const char *expected)
@@ -45,20 +40,12 @@ static void warn_of_plain_text(CURLU *url)
 static err_t read_url(struct endpoint *endpoint, const char *base_url, struct err_detail *detail)
 {
 	_cleanup_(url_cleanup) CURLU *url = curl_url();
-	if (!base_url || !*base_url)
-		return err_fail(detail, ERR_CONFIG_MISSING, "judge.base_url is missing");
-	if (!url || curl_url_set(url, CURLUPART_URL, base_url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+	struct err_detail reason = { "" };
+	err_t err = base_url_check(base_url, &reason);
+	if (err)
+		return err_fail(detail, err, "judge.base_url: %s", reason.message);
+	if (!url || curl_url_set(url, CURLUPART_URL, base_url, 0) != CURLUE_OK)
 		return err_fail(detail, ERR_CONFIG_RANGE, "judge.base_url is no URL");
-	if (!url_part_is(url, CURLUPART_SCHEME, "http") && !url_part_is(url, CURLUPART_SCHEME, "https"))
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"judge.base_url must begin with http:// or https://");
-	if (url_has(url, CURLUPART_USER) || url_has(url, CURLUPART_PASSWORD))
-		return err_fail(
-			detail, ERR_CONFIG_RANGE,
-			"judge.base_url must not hold a password: put the key into judge.api_key_file");
-	if (url_has(url, CURLUPART_QUERY) || url_has(url, CURLUPART_FRAGMENT))
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"judge.base_url must not hold a query or a fragment");
 	size_t len = strlen(base_url);
 	while (len > 0 && base_url[len - 1] == '/')
 		len--;
@@ -105,8 +92,8 @@ static err_t read_key(struct endpoint *endpoint, const char *path, struct err_de
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
 	if (len < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"cannot read the key file %s (judge.api_key_file): %s", path,
-				strerror(errno));
+				"cannot read the key file %s (judge.api_key_file): %s%s", path,
+				strerror(errno), secret_hint(errno));
 	err_t err = (size_t)len < sizeof text
 			    ? take_key(endpoint, text, (size_t)len, path, detail)
 			    : err_fail(detail, ERR_CONFIG_RANGE,
@@ -166,7 +153,9 @@ static err_t check_authorities(const char *path, struct err_detail *detail)
 	if (len == 0)
 		return err_fail(detail, ERR_CONFIG_RANGE, "the certificates %s (judge.ca_file) are empty",
 				path);
-	return ERR_OK;
+	struct err_detail reason = { "" };
+	err_t err = pem_check_certificates(path, &reason);
+	return err ? err_fail(detail, err, "judge.ca_file: %s", reason.message) : ERR_OK;
 }
 
 err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,

@@ -34,7 +34,7 @@ struct exchange {
 	int64_t asked_us;		   /* likewise, for the last time */
 	int64_t timeout_us;	  /* of its calls: from that time, or from when they joined it later */
 	int64_t deadline_us;	  /* of the last of them */
-	int64_t waiting_since_us; /* for a place */
+	int64_t waiting_since_us; /* for a slot */
 	int64_t due_us;
 	unsigned attempts;
 	unsigned max_attempts;

@@ -7,15 +7,19 @@
 
 #include <stdatomic.h>
 
+/* Of one round: whoever comes in a crowd does not hold up the answers to those before him. */
+#define ADMIT_MAX 256
+
 struct judge {
 	struct queue submitted;
+	struct list taken; /* the thread's own: of these, what no round has admitted yet */
 	_Atomic bool stopping;
 	_Atomic bool closed;
 	struct pool *thread;
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 	pthread_mutex_t mutex; /* for the next four */
 	struct judge_stats published;
-	struct terms next_terms;
+	struct dispatcher_limits next_bounds;
 	struct prompts *next_prompts; /* NULL: nothing changes */
 	struct arena *digests;	      /* of all prompts that were ever in use */
 	_Atomic(const char *) digest;
@@ -26,9 +30,18 @@ struct judge {
 
 static void admit_submitted(struct judge *judge)
 {
-	struct list calls = LIST_INIT(calls);
-	queue_take_all(&judge->submitted, &calls);
-	dispatcher_admit(judge->dispatcher, &calls);
+	queue_take_all(&judge->submitted, &judge->taken);
+	dispatcher_admit(judge->dispatcher, &judge->taken, ADMIT_MAX);
+	if (!list_empty(&judge->taken))
+		dispatcher_wake(judge->dispatcher); /* the next round comes at once */
+}
+
+/* What was taken is turned away with what was submitted later. */
+static void give_taken_back(struct judge *judge)
+{
+	struct list_node *node;
+	while ((node = list_take(&judge->taken)))
+		queue_push(&judge->submitted, node);
 }
 
 static void show_life(struct judge *judge)
@@ -38,19 +51,19 @@ static void show_life(struct judge *judge)
 	judge->published = stats;
 	pthread_mutex_unlock(&judge->mutex);
 	if (dispatcher_busy(judge->dispatcher))
-		tick_waiting(&judge->ticker, "judge");
+		heartbeat_waiting(&judge->heartbeat, "judge");
 	else
-		tick(&judge->ticker);
+		heartbeat_beat(&judge->heartbeat);
 }
 
 static void apply_change(struct judge *judge)
 {
 	pthread_mutex_lock(&judge->mutex);
 	struct prompts *prompts = TAKE_PTR(judge->next_prompts);
-	struct terms terms = judge->next_terms;
+	struct dispatcher_limits bounds = judge->next_bounds;
 	pthread_mutex_unlock(&judge->mutex);
 	if (prompts)
-		dispatcher_change(judge->dispatcher, prompts, &terms);
+		dispatcher_change(judge->dispatcher, prompts, &bounds);
 }
 
 static void run(void *context, unsigned index)
@@ -65,7 +78,8 @@ static void run(void *context, unsigned index)
 		dispatcher_wait(judge->dispatcher);
 	}
 	dispatcher_abandon(judge->dispatcher);
-	tick_stop(&judge->ticker);
+	give_taken_back(judge);
+	heartbeat_stop(&judge->heartbeat);
 }
 
 /* ---- for all threads ---- */
@@ -101,10 +115,11 @@ err_t judge_start(const struct judge_settings *settings, struct judge **ret_judg
 	if (!judge)
 		abort();
 	judge->dispatcher = dispatcher;
-	judge->ticker.name = "judge";
+	judge->heartbeat.name = "judge";
 	judge->digests = arena_new();
 	pthread_mutex_init(&judge->mutex, NULL);
 	queue_init(&judge->submitted, false);
+	list_init(&judge->taken);
 	name_prompts(judge, dispatcher_endpoint(dispatcher)->prompts);
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
@@ -144,7 +159,7 @@ err_t judge_reload(struct judge *judge, const struct judge_settings *settings, s
 	pthread_mutex_lock(&judge->mutex);
 	prompts_free(judge->next_prompts); /* of a change that nobody has seen yet */
 	judge->next_prompts = prompts;
-	judge->next_terms = terms_of(settings);
+	judge->next_bounds = dispatcher_limits_of(settings);
 	name_prompts(judge, prompts);
 	pthread_mutex_unlock(&judge->mutex);
 	dispatcher_wake(judge->dispatcher);
@@ -179,14 +194,14 @@ const char *judge_model(const struct judge *judge)
 	return dispatcher_endpoint(judge->dispatcher)->model;
 }
 
-struct ticker *judge_ticker(struct judge *judge)
+struct heartbeat *judge_heartbeat(struct judge *judge)
 {
-	return &judge->ticker;
+	return &judge->heartbeat;
 }
 
-struct ticker *judge_cache_ticker(struct judge *judge)
+struct heartbeat *judge_cache_heartbeat(struct judge *judge)
 {
-	return dispatcher_cache_ticker(judge->dispatcher);
+	return dispatcher_cache_heartbeat(judge->dispatcher);
 }
 
 struct judge_stats judge_stats(struct judge *judge)

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "common/arena.h"
+#include "common/heartbeat.h"
 #include "common/list.h"
-#include "common/tick.h"
 
 struct judge;
 
@@ -21,8 +21,8 @@ struct judge_settings {
 	const char *ca_file;	      /* authorities to trust instead of the system's; or NULL */
 	const char *prompt_directory; /* relevance.txt and correctness.txt; NULL: the built-in ones */
 	int64_t timeout_ms;	      /* of one call from sending, retries included */
-	int64_t queue_wait_ms;	      /* the longest wait for a place when skipping */
-	bool wait_when_saturated;     /* wait for a place however long it takes */
+	int64_t queue_wait_ms;	      /* the longest wait for a slot when skipping */
+	bool wait_when_saturated;     /* wait for a slot however long it takes */
 	unsigned max_in_flight;
 	unsigned max_attempts;
 	int64_t cache_ttl_s;
@@ -46,13 +46,13 @@ struct judge_stats {
 	int64_t shared_hits;  /* of these, requests that the shared cache answered */
 	int64_t shared_calls; /* and the calls of these requests */
 	int64_t shared;	      /* calls that joined a request that was open already */
-	int64_t saturated;    /* calls that found no place in time */
+	int64_t saturated;    /* calls that found no slot in time */
 	int64_t failed;	      /* calls that ended in another error */
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 	int64_t in_flight;
-	int64_t waiting;	 /* requests without a place */
-	int64_t places;		 /* requests that may be in flight, as adapted */
+	int64_t waiting;	 /* requests without a slot */
+	int64_t slots;		 /* requests that may be in flight, as adapted */
 	int64_t breaker_open;	 /* 1 while the judge is left alone */
 	int64_t cache_connected; /* 1 while the shared cache can be read */
 	int64_t cache_lost;	 /* verdicts that the shared cache had no room for */
@@ -121,14 +121,19 @@ const char *judge_model(const struct judge *judge);
  * timeout. */
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail);
 
+/* Without asking it: whether address, key and certificates are there and valid, and whether the prompts are.
+ */
+err_t judge_check_settings(const struct judge_settings *settings, struct err_detail *detail);
+err_t judge_check_prompts(const struct judge_settings *settings, struct err_detail *detail);
+
 /* Whether the shared cache's database can be reached, for the same. Blocks up to its own timeouts. */
 err_t judge_check_cache(const struct judge_settings *settings, struct err_detail *detail);
 
 /* Of the judge's thread; lives as long as the judge. Any thread. */
-struct ticker *judge_ticker(struct judge *judge);
+struct heartbeat *judge_heartbeat(struct judge *judge);
 
 /* That of the shared cache's thread; NULL: there is none. Likewise. */
-struct ticker *judge_cache_ticker(struct judge *judge);
+struct heartbeat *judge_cache_heartbeat(struct judge *judge);
 
 /* Any thread; the figures are of one round of the judge's thread. */
 struct judge_stats judge_stats(struct judge *judge);

@@ -16,11 +16,11 @@
 #define PATIENCE_US   10000000
 #define FEWER_PERCENT 85
 
-/* After this time without a refusal there are as many places as at the last one. */
+/* After this time without a refusal there are as many slots as at the last one. */
 #define RECOVERY_US 2000000.0
 
-/* Where a learned pace holds us back: so many places are enough, of those that were used. */
-#define SPARE_PLACES 1.25
+/* Where a learned pace holds us back: so many slots are enough, of those that were used. */
+#define SPARE_SLOTS 1.25
 
 /* A server that refuses a call beside fewer than this share of what it had at once within so long (twice)
  * does not mind their number; that is believed for a while. */
@@ -111,7 +111,7 @@ void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests
 {
 	*limits = (struct limits){
 		.max_in_flight = max_in_flight,
-		.places = max_in_flight,
+		.slots = max_in_flight,
 		.ceiling = max_in_flight,
 		.narrowed_us = INT64_MIN / 2,
 		.patient_until_us = INT64_MIN,
@@ -129,9 +129,9 @@ void limits_init(struct limits *limits, unsigned max_in_flight, int64_t requests
 void limits_change(struct limits *limits, unsigned max_in_flight, int64_t requests_per_minute,
 		   int64_t tokens_per_minute, int64_t tokens_per_day, int64_t now_us)
 {
-	bool adapted = limits->places < limits->max_in_flight;
-	if (!adapted || limits->places > max_in_flight)
-		limits->places = max_in_flight;
+	bool adapted = limits->slots < limits->max_in_flight;
+	if (!adapted || limits->slots > max_in_flight)
+		limits->slots = max_in_flight;
 	limits->max_in_flight = max_in_flight;
 	set_pace(limits, requests_per_minute, now_us);
 	limits->requests.limit = requests_per_minute;
@@ -154,7 +154,7 @@ int64_t limits_ready_us(struct limits *limits, unsigned in_flight, int64_t now_u
 {
 	if (in_flight > limits->used)
 		limits->used = in_flight;
-	return in_flight >= (unsigned)limits->places ? INT64_MAX : limits_retry_us(limits, in_flight, now_us);
+	return in_flight >= (unsigned)limits->slots ? INT64_MAX : limits_retry_us(limits, in_flight, now_us);
 }
 
 void limits_sent(struct limits *limits, int64_t now_us)
@@ -167,13 +167,13 @@ void limits_sent(struct limits *limits, int64_t now_us)
 static void widen(struct limits *limits, int64_t now_us)
 {
 	double time = (double)(now_us - limits->narrowed_us) / RECOVERY_US - 1;
-	double places = limits->ceiling * (1 + time * time * time / 2);
-	if (limits->learned.pace.per_us > 0 && places > limits->used * SPARE_PLACES + 1)
-		places = limits->used * SPARE_PLACES + 1; /* it is not places that hold us back */
-	if (places > limits->max_in_flight)
-		places = limits->max_in_flight;
-	if (places > limits->places)
-		limits->places = places;
+	double slots = limits->ceiling * (1 + time * time * time / 2);
+	if (limits->learned.pace.per_us > 0 && slots > limits->used * SPARE_SLOTS + 1)
+		slots = limits->used * SPARE_SLOTS + 1; /* it is not slots that hold us back */
+	if (slots > limits->max_in_flight)
+		slots = limits->max_in_flight;
+	if (slots > limits->slots)
+		limits->slots = slots;
 }
 
 static void note_held(struct window_most *held, unsigned calls, int64_t now_us)
@@ -215,17 +215,17 @@ static void narrow(struct limits *limits, int64_t now_us)
 {
 	limits->narrowed_us = now_us;
 	limits->answered_before = limits->answered.total;
-	limits->ceiling = limits->places;
+	limits->ceiling = limits->slots;
 	limits->used = 0;
-	limits->places = limits->places > 2 ? limits->places / 2 : 1;
+	limits->slots = limits->slots > 2 ? limits->slots / 2 : 1;
 }
 
 /* Refusals that we cannot spare ourselves are put up with for a while. */
 static void be_patient(struct limits *limits, int64_t now_us)
 {
 	limits->patient_until_us = now_us + PATIENCE_US;
-	if (limits->places < limits->ceiling)
-		limits->places = limits->ceiling;
+	if (limits->slots < limits->ceiling)
+		limits->slots = limits->ceiling;
 }
 
 /* Where it refuses a call beside far fewer than it had at once, not their number is what it minds. */

@@ -38,7 +38,7 @@ struct window_most {
 
 struct limits {
 	unsigned max_in_flight;
-	double places;	/* 1..max_in_flight */
+	double slots;	/* 1..max_in_flight */
 	double ceiling; /* the places at the last refusal */
 	int64_t narrowed_us;
 	unsigned used;			 /* the most in flight since then */

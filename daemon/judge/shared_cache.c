@@ -8,11 +8,19 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define BATCH_MAX 256
+/* Of one query: the answers to the first are read while PostgreSQL looks for the next. */
+#define BATCH_MAX 512
+
+/* Queries under way at a time, in one pipeline; each further one costs PostgreSQL about as much as so many
+ * keys. */
+#define QUERIES_MAX   4
+#define WORTH_A_QUERY 32
 
 /* A connection that is silent for a wait, and for this at least, is given up: it is away until another one
  * has shown that the table can be read. */
 #define SILENCE_MS 500
+
+#define UNSENT_US 1000
 
 #define READ                                                                                                 \
 	"SELECT key, score, left(reason, 2000), kind = 'relevance' FROM judge_verdicts WHERE key = ANY "     \
@@ -21,16 +29,18 @@
 
 struct shared_cache {
 	struct keeper *keeper;
-	PGconn *connection; /* or NULL */
-	bool moved;	    /* the connection is another one */
-	struct list asking; /* not sent yet */
-	struct list asked;  /* by the query under way */
-	bool busy;	    /* a query is under way */
-	int64_t sent_us;
+	PGconn *connection;		/* or NULL */
+	bool moved;			/* the connection is another one */
+	struct list asking;		/* not sent yet */
+	struct list asked[QUERIES_MAX]; /* by each of the queries under way: a ring */
+	unsigned first, under_way;
+	int64_t owed_us;   /* since when the server owes the answer of the first of them */
+	int64_t unsent_us; /* when to try again to send what the socket had no room for */
 	int64_t wait_us;
 	int64_t silence_us;
 	int64_t started_us;
-	PGresult *result; /* of which texts were handed out */
+	PGresult *results[QUERIES_MAX]; /* of which texts were handed out */
+	unsigned results_count;
 	_Atomic bool connected;
 };
 
@@ -45,7 +55,9 @@ struct shared_cache *shared_cache_start(const struct shared_cache_options *optio
 	if (!shared)
 		abort();
 	list_init(&shared->asking);
-	list_init(&shared->asked);
+	for (unsigned i = 0; i < QUERIES_MAX; i++)
+		list_init(&shared->asked[i]);
+	shared->unsent_us = INT64_MAX;
 	shared->wait_us = options->wait_ms * 1000;
 	shared->silence_us = (options->wait_ms > SILENCE_MS ? options->wait_ms : SILENCE_MS) * 1000;
 	shared->started_us = clock_monotonic_us();
@@ -53,13 +65,32 @@ struct shared_cache *shared_cache_start(const struct shared_cache_options *optio
 	return shared;
 }
 
+/* What query number `number` of those under way asks for. */
+static struct list *asked_by(struct shared_cache *shared, unsigned number)
+{
+	return &shared->asked[(shared->first + number) % QUERIES_MAX];
+}
+
+/* What was asked for is to be asked for again, before the rest. */
 static void lose_connection(struct shared_cache *shared)
 {
+	struct list asking = LIST_INIT(asking);
 	PQfinish(TAKE_PTR(shared->connection));
-	shared->busy = false;
+	for (unsigned i = 0; i < shared->under_way; i++)
+		list_splice(&asking, asked_by(shared, i));
+	list_splice(&asking, &shared->asking);
+	list_splice(&shared->asking, &asking);
+	shared->under_way = 0;
+	shared->unsent_us = INT64_MAX;
 	shared->moved = true;
 	atomic_store(&shared->connected, false);
 	keeper_want_connection(shared->keeper);
+}
+
+static void forget_texts(struct shared_cache *shared)
+{
+	while (shared->results_count > 0)
+		PQclear(shared->results[--shared->results_count]);
 }
 
 void shared_cache_stop(struct shared_cache *shared)
@@ -67,7 +98,7 @@ void shared_cache_stop(struct shared_cache *shared)
 	if (!shared)
 		return;
 	PQfinish(shared->connection);
-	PQclear(shared->result);
+	forget_texts(shared);
 	keeper_stop(shared->keeper);
 	free(shared);
 }
@@ -92,7 +123,7 @@ static bool is_starting(const struct shared_cache *shared, int64_t now_us)
 
 static bool is_late(const struct shared_cache *shared, int64_t now_us)
 {
-	return shared->busy && now_us >= shared->sent_us + shared->wait_us;
+	return shared->under_way > 0 && now_us >= shared->owed_us + shared->wait_us;
 }
 
 bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup, int64_t now_us)
@@ -109,24 +140,39 @@ bool shared_cache_ask(struct shared_cache *shared, struct shared_lookup *lookup,
 
 static void send_query(struct shared_cache *shared, int64_t now_us)
 {
+	struct list *asked = asked_by(shared, shared->under_way);
 	_cleanup_(buf_free) struct buf keys = BUF_INIT;
 	char retention[24];
 	struct list_node *node;
-	while (shared->asked.count < BATCH_MAX && (node = list_take(&shared->asking))) {
-		array_append_bytes(&keys, lookup_of(node)->key, DIGEST_BYTES);
-		list_append(&shared->asked, node);
+	while (asked->count < BATCH_MAX && (node = list_take(&shared->asking))) {
+		array_append_bytes(&keys, lookup_of(node)->by_key.key, DIGEST_BYTES);
+		list_append(asked, node);
 	}
 	array_end(&keys);
 	snprintf(retention, sizeof retention, "%" PRId64, keeper_retention_s(shared->keeper));
 	const char *const values[] = { keys.data, retention };
 	static const int binary = 1;
+	if (shared->under_way++ == 0)
+		shared->owed_us = now_us;
 	if (!PQsendQueryParams(shared->connection, READ, 2, NULL, values, NULL, NULL, binary) ||
-	    PQflush(shared->connection) < 0) {
+	    !PQpipelineSync(shared->connection))
 		lose_connection(shared);
-		return;
-	}
-	shared->busy = true;
-	shared->sent_us = now_us;
+}
+
+/* Nobody watches whether the socket has room again. */
+static void flush(struct shared_cache *shared, int64_t now_us)
+{
+	int left = shared->connection ? PQflush(shared->connection) : 0;
+	shared->unsent_us = left > 0 ? now_us + UNSENT_US : INT64_MAX;
+	if (left < 0)
+		lose_connection(shared);
+}
+
+/* At once when nothing is under way; behind others only what is worth a query of its own. */
+static bool may_send(const struct shared_cache *shared)
+{
+	size_t least = shared->under_way == 0 ? 1 : WORTH_A_QUERY;
+	return shared->connection && shared->under_way < QUERIES_MAX && shared->asking.count >= least;
 }
 
 /* ---- receiving ---- */
@@ -151,20 +197,23 @@ static bool is_verdict(enum judge_question kind, bool relevance, double score)
 	return score == 0 || score == 0.5 || score == 1;
 }
 
-static struct shared_lookup *find_asked(struct shared_cache *shared, const char *key)
-{
-	LIST_FOREACH (node, &shared->asked)
-		if (memcmp(lookup_of(node)->key, key, DIGEST_BYTES) == 0)
-			return lookup_of(node);
-	return NULL;
-}
-
-static void read_row(struct shared_cache *shared, const PGresult *result, int row, struct list *finished)
+/* The look-up that the row answers, taken out of `asked`; or NULL. */
+static struct shared_lookup *take_answered(struct digest_table *asked, const PGresult *result, int row)
 {
 	if (PQgetlength(result, row, 0) != DIGEST_BYTES || PQgetlength(result, row, 1) != 8)
-		return;
-	struct shared_lookup *lookup = find_asked(shared, PQgetvalue(result, row, 0));
-	double score = read_double(PQgetvalue(result, row, 1));
+		return NULL;
+	struct digest_node *node = digest_table_get(asked, (const unsigned char *)PQgetvalue(result, row, 0));
+	if (!node)
+		return NULL;
+	digest_table_remove(asked, node);
+	return container_of(node, struct shared_lookup, by_key);
+}
+
+static void read_row(struct shared_cache *shared, struct digest_table *asked, const PGresult *result, int row,
+		     struct list *finished)
+{
+	struct shared_lookup *lookup = take_answered(asked, result, row);
+	double score = lookup ? read_double(PQgetvalue(result, row, 1)) : 0;
 	if (!lookup || !is_verdict(lookup->kind, PQgetvalue(result, row, 3)[0] != 0, score))
 		return;
 	lookup->found = true;
@@ -172,39 +221,56 @@ static void read_row(struct shared_cache *shared, const PGresult *result, int ro
 	lookup->reason = STR_NONE;
 	if (!PQgetisnull(result, row, 2))
 		lookup->reason = (str_t){ PQgetvalue(result, row, 2), (size_t)PQgetlength(result, row, 2) };
-	list_remove(&shared->asked, &lookup->node);
+	list_remove(asked_by(shared, 0), &lookup->node);
 	list_append(finished, &lookup->node);
 }
 
-/* What the query has not found is a miss. */
-static void finish_asked(struct shared_cache *shared, struct list *finished)
+static void read_rows(struct shared_cache *shared, const PGresult *result, struct list *finished)
 {
-	list_splice(finished, &shared->asked);
-	shared->busy = false;
+	struct digest_table asked = { NULL, 0, 0 };
+	LIST_FOREACH (node, asked_by(shared, 0))
+		digest_table_add(&asked, &lookup_of(node)->by_key);
+	for (int row = 0; row < PQntuples(result); row++)
+		read_row(shared, &asked, result, row, finished);
+	digest_table_free(&asked);
 }
 
-static void receive(struct shared_cache *shared, struct list *finished)
+/* What the first query has not found is a miss. */
+static void finish_query(struct shared_cache *shared, int64_t now_us, struct list *finished)
 {
-	if (!PQconsumeInput(shared->connection)) {
-		lose_connection(shared);
-		return;
+	list_splice(finished, asked_by(shared, 0));
+	shared->first = (shared->first + 1) % QUERIES_MAX;
+	shared->under_way--;
+	shared->owed_us = now_us;
+}
+
+/* One result of the first query: its rows, or that it has ended. */
+static bool read_result(struct shared_cache *shared, PGresult *result, int64_t now_us, struct list *finished)
+{
+	ExecStatusType status = PQresultStatus(result);
+	bool rows = status == PGRES_TUPLES_OK && shared->results_count < QUERIES_MAX;
+	if (rows) {
+		read_rows(shared, result, finished);
+		shared->results[shared->results_count++] = result;
+		return true;
 	}
-	while (shared->busy && !PQisBusy(shared->connection)) {
+	PQclear(result);
+	if (status == PGRES_PIPELINE_SYNC)
+		finish_query(shared, now_us, finished);
+	return status == PGRES_PIPELINE_SYNC;
+}
+
+static void receive(struct shared_cache *shared, int64_t now_us, struct list *finished)
+{
+	bool well = PQconsumeInput(shared->connection);
+	bool end = false; /* between a query's rows and that it has ended there is one NULL */
+	while (well && shared->under_way > 0 && !PQisBusy(shared->connection)) {
 		PGresult *result = PQgetResult(shared->connection);
-		if (!result) {
-			finish_asked(shared, finished);
-			return;
-		}
-		bool rows = PQresultStatus(result) == PGRES_TUPLES_OK;
-		for (int row = 0; rows && row < PQntuples(result); row++)
-			read_row(shared, result, row, finished);
-		PQclear(shared->result);
-		shared->result = result;
-		if (!rows) { /* the table is gone, the server shuts down, …: the keeper will see */
-			lose_connection(shared);
-			return;
-		}
+		well = result ? read_result(shared, result, now_us, finished) : !end;
+		end = !result;
 	}
+	if (!well) /* the table is gone, the server shuts down, …: the keeper will see */
+		lose_connection(shared);
 }
 
 /* What waited for a connection at the start begins to wait for an answer. */
@@ -213,16 +279,29 @@ static void take_connection(struct shared_cache *shared, int64_t now_us)
 	if (shared->connection)
 		return;
 	shared->connection = keeper_take_connection(shared->keeper);
+	if (shared->connection && !PQenterPipelineMode(shared->connection)) {
+		lose_connection(shared);
+		return;
+	}
 	shared->moved |= shared->connection != NULL;
 	atomic_store(&shared->connected, shared->connection != NULL);
 	LIST_FOREACH (node, &shared->asking)
 		lookup_of(node)->since_us = now_us;
 }
 
-/* When the one that waits longest has waited long enough; INT64_MAX: nothing waits. */
-static int64_t first_late_us(const struct shared_cache *shared)
+/* The one with what has waited longest. */
+static struct list *first_list(struct shared_cache *shared)
 {
-	const struct list *list = list_empty(&shared->asked) ? &shared->asking : &shared->asked;
+	for (unsigned i = 0; i < shared->under_way; i++)
+		if (!list_empty(asked_by(shared, i)))
+			return asked_by(shared, i);
+	return &shared->asking;
+}
+
+/* When the one that waits longest has waited long enough; INT64_MAX: nothing waits. */
+static int64_t first_late_us(struct shared_cache *shared)
+{
+	const struct list *list = first_list(shared);
 	return list_empty(list) ? INT64_MAX : lookup_of(list->head.next)->since_us + shared->wait_us;
 }
 
@@ -231,29 +310,31 @@ static void give_up_late(struct shared_cache *shared, int64_t now_us, struct lis
 {
 	bool hopeless = shared->connection ? is_late(shared, now_us) : !is_starting(shared, now_us);
 	if (hopeless) {
-		list_splice(finished, &shared->asked);
+		for (unsigned i = 0; i < shared->under_way; i++)
+			list_splice(finished, asked_by(shared, i));
 		list_splice(finished, &shared->asking);
 	}
 	while (shared->connection && first_late_us(shared) <= now_us)
-		list_append(finished,
-			    list_take(list_empty(&shared->asked) ? &shared->asking : &shared->asked));
+		list_append(finished, list_take(first_list(shared)));
 }
 
 void shared_cache_run(struct shared_cache *shared, int64_t now_us, struct list *finished)
 {
+	forget_texts(shared);
 	take_connection(shared, now_us);
 	if (shared->connection)
-		receive(shared, finished);
-	if (shared->busy && now_us - shared->sent_us >= shared->silence_us)
+		receive(shared, now_us, finished);
+	if (shared->under_way > 0 && now_us - shared->owed_us >= shared->silence_us)
 		lose_connection(shared);
-	if (shared->connection && !shared->busy && !list_empty(&shared->asking))
+	while (may_send(shared))
 		send_query(shared, now_us);
+	flush(shared, now_us);
 	give_up_late(shared, now_us, finished);
 }
 
 void shared_cache_forget(struct shared_cache *shared)
 {
-	while (list_take(&shared->asking) || list_take(&shared->asked))
+	for (struct list_node *node = NULL; (node = list_take(first_list(shared)));)
 		;
 }
 
@@ -265,17 +346,19 @@ bool shared_cache_moved(struct shared_cache *shared, int *ret_fd)
 	return moved;
 }
 
-int64_t shared_cache_next_us(const struct shared_cache *shared)
+int64_t shared_cache_next_us(struct shared_cache *shared)
 {
-	int64_t late_us = first_late_us(shared), silent_us = shared->sent_us + shared->silence_us;
-	if (shared->busy)
+	int64_t late_us = first_late_us(shared), silent_us = shared->owed_us + shared->silence_us;
+	if (shared->under_way > 0 && shared->unsent_us < silent_us)
+		silent_us = shared->unsent_us;
+	if (shared->under_way > 0)
 		return late_us < silent_us ? late_us : silent_us;
 	return late_us < INT64_MAX ? shared->started_us + SHARED_CACHE_START_MS * 1000 : INT64_MAX;
 }
 
-struct ticker *shared_cache_ticker(struct shared_cache *shared)
+struct heartbeat *shared_cache_heartbeat(struct shared_cache *shared)
 {
-	return keeper_ticker(shared->keeper);
+	return keeper_heartbeat(shared->keeper);
 }
 
 struct shared_cache_stats shared_cache_stats(struct shared_cache *shared)

@@ -1,25 +1,27 @@
 /*
  * Verdicts that all instances share and that outlive them: a table in PostgreSQL below the cache in memory.
  *
- * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query. A verdict
- * that PostgreSQL has is not to be paid for again because PostgreSQL is slow: it is waited for, by everyone
- * for the same time at most. When nothing comes for as long, all that waits is a miss, and nothing waits any
- * more until a new connection has shown that the table can be read: a server that hangs costs one wait, not
- * one for every event. At the start there is more patience (for SHARED_CACHE_START_MS at most), until it is
- * known whether PostgreSQL is there: whatever was asked before the restart is asked again first. Writing is a
- * thread's own, behind: it connects, brings the table up to date, stores what was put, removes what is too
- * old, and opens the connection for reading. Without PostgreSQL everything is a miss, what is put waits
- * within a bound, and connections are tried again.
+ * Reading never blocks: what is asked for in one round of the judge's thread goes out as one query, and when
+ * much is asked for, some queries are under way at a time, in one pipeline. A verdict that PostgreSQL has is
+ * not to be paid for again because PostgreSQL is slow: it is waited for, by everyone for the same time at
+ * most. When nothing comes for as long, all that waits is a miss, and nothing waits any more until a new
+ * connection has shown that the table can be read: a server that hangs costs one wait, not one for every
+ * event. At the start there is more patience (for SHARED_CACHE_START_MS at most), until it is known whether
+ * PostgreSQL is there: whatever was asked before the restart is asked again first. Writing is a thread's own,
+ * behind: it connects, brings the table up to date, stores what was put, removes what is too old, and opens
+ * the connection for reading. Without PostgreSQL everything is a miss, what is put waits within a bound, and
+ * connections are tried again.
  */
 #pragma once
 
+#include "common/heartbeat.h"
 #include "common/list.h"
-#include "common/tick.h"
 #include "judge/cache.h"
+#include "judge/digest_table.h"
 #include "judge/judge.h"
 
 #define SHARED_CACHE_START_MS 5000
-#define SHARED_CACHE_STOP_MS  3000
+#define SHARED_CACHE_STOP_MS  1000
 
 struct shared_cache;
 
@@ -33,10 +35,10 @@ struct shared_cache_options {
 	void *context;
 };
 
-/* One verdict that is asked for. The caller owns it, and sets the key. */
+/* One verdict that is asked for. The caller owns it, and sets the key, and the kind. */
 struct shared_lookup {
-	struct list_node node; /* the cache's until it is finished, then in the list of finished ones */
-	unsigned char key[DIGEST_BYTES];
+	struct list_node node;	   /* the cache's until it is finished, then in the list of finished ones */
+	struct digest_node by_key; /* its key; the rest is the cache's */
 	enum judge_question kind;
 	int64_t since_us; /* the cache's: it waits */
 	bool found;
@@ -80,9 +82,9 @@ void shared_cache_forget(struct shared_cache *shared);
 bool shared_cache_moved(struct shared_cache *shared, int *ret_fd);
 
 /* When it has to be run at the latest; INT64_MAX: not by time. */
-int64_t shared_cache_next_us(const struct shared_cache *shared);
+int64_t shared_cache_next_us(struct shared_cache *shared);
 
 /* ---- any thread ---- */
 
-struct ticker *shared_cache_ticker(struct shared_cache *shared);
+struct heartbeat *shared_cache_heartbeat(struct shared_cache *shared);
 struct shared_cache_stats shared_cache_stats(struct shared_cache *shared);

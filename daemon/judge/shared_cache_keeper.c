@@ -57,7 +57,7 @@ struct keeper {
 	_Atomic bool wanted;	       /* a connection for reading */
 	_Atomic(PGconn *) for_reading; /* that nobody has taken yet */
 	struct pool *thread;
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 
 	/* the thread's own */
 	struct database *writer, *reader;
@@ -174,7 +174,7 @@ static err_t store_pending(struct keeper *keeper, struct err_detail *detail)
 			atomic_fetch_add(err ? &keeper->lost : &keeper->stored, (int64_t)count);
 			drop_pending(keeper, count);
 		}
-		tick(&keeper->ticker);
+		heartbeat_beat(&keeper->heartbeat);
 	}
 	return err;
 }
@@ -232,7 +232,7 @@ static void take_puts(struct keeper *keeper)
 static void work(struct keeper *keeper)
 {
 	struct err_detail detail = { "" };
-	tick_waiting(&keeper->ticker, "PostgreSQL");
+	heartbeat_waiting(&keeper->heartbeat, "PostgreSQL");
 	err_t err = connect_writer(keeper, &detail);
 	if (!err && !atomic_load(&keeper->stopping)) /* then what is pending has the time that is left */
 		err = serve_reader(keeper, &detail);
@@ -253,10 +253,10 @@ static void run(void *context, unsigned index)
 	struct keeper *keeper = context;
 	(void)index;
 	while (!atomic_load(&keeper->stopping)) {
-		tick(&keeper->ticker);
+		heartbeat_beat(&keeper->heartbeat);
 		if (clock_monotonic_us() >= keeper->retry_us)
 			work(keeper);
-		tick(&keeper->ticker);
+		heartbeat_beat(&keeper->heartbeat);
 		if (keeper->away && !atomic_load(&keeper->stopping))
 			usleep(20000); /* what is pending would not let the queue wait */
 		take_puts(keeper);
@@ -264,7 +264,7 @@ static void run(void *context, unsigned index)
 	queue_take_all(&keeper->puts, &keeper->pending);
 	for (int tries = 0; tries < 2 && !list_empty(&keeper->pending); tries++)
 		work(keeper); /* the first may find its connection lost */
-	tick_stop(&keeper->ticker);
+	heartbeat_stop(&keeper->heartbeat);
 }
 
 struct keeper *keeper_start(const struct shared_cache_options *options)
@@ -274,7 +274,7 @@ struct keeper *keeper_start(const struct shared_cache_options *options)
 		abort();
 	keeper->wake = options->wake;
 	keeper->context = options->context;
-	keeper->ticker.name = "judge's cache";
+	keeper->heartbeat.name = "judge's cache";
 	atomic_store(&keeper->retention_s, options->retention_s);
 	atomic_store(&keeper->wanted, true);
 	queue_init(&keeper->puts, false);
@@ -336,9 +336,9 @@ bool keeper_tried(const struct keeper *keeper)
 	return atomic_load(&keeper->tried);
 }
 
-struct ticker *keeper_ticker(struct keeper *keeper)
+struct heartbeat *keeper_heartbeat(struct keeper *keeper)
 {
-	return &keeper->ticker;
+	return &keeper->heartbeat;
 }
 
 void keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats)

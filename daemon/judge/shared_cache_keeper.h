@@ -38,7 +38,7 @@ void keeper_want_connection(struct keeper *keeper);
 bool keeper_tried(const struct keeper *keeper);
 
 /* Of the thread; lives as long as the keeper. */
-struct ticker *keeper_ticker(struct keeper *keeper);
+struct heartbeat *keeper_heartbeat(struct keeper *keeper);
 
 /* Sets what was stored and lost; `connected` is the reading side's. */
 void keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats);

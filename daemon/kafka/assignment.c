@@ -125,19 +125,41 @@ const rd_kafka_consumer_group_metadata_t *assignment_group(const struct assignme
 }
 
 enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset,
-				       int64_t since_ms)
+				       int64_t since_ms, uint64_t sign)
 {
 	enum offsets_arrival arrival = OFFSETS_STALE;
 	pthread_mutex_lock(&assignment->mutex);
 	struct partition *found = find(assignment, partition);
 	if (found && assignment->state == ASSIGNMENT_OPEN)
-		arrival = offsets_arrive(found->offsets, offset, since_ms);
+		arrival = offsets_arrive(found->offsets, offset, since_ms, sign);
 	if (arrival == OFFSETS_FRESH) {
 		assignment->in_flight++;
 		assignment_ref(assignment);
 	}
 	pthread_mutex_unlock(&assignment->mutex);
 	return arrival;
+}
+
+bool assignment_pass(struct assignment *assignment, int32_t partition, int64_t end)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	struct partition *found = find(assignment, partition);
+	bool passed = found && assignment->state == ASSIGNMENT_OPEN && offsets_pass(found->offsets, end);
+	pthread_mutex_unlock(&assignment->mutex);
+	return passed;
+}
+
+bool assignment_owes(struct assignment *assignment)
+{
+	bool owes = false;
+	pthread_mutex_lock(&assignment->mutex);
+	for (size_t i = 0; i < assignment->count && !owes; i++) {
+		const struct partition *partition = &assignment->partitions[i];
+		owes = offsets_unfinished(partition->offsets) == 0 &&
+		       offsets_prefix(partition->offsets) != partition->committed;
+	}
+	pthread_mutex_unlock(&assignment->mutex);
+	return owes;
 }
 
 void assignment_leave(struct assignment *assignment)
@@ -334,6 +356,16 @@ int64_t assignment_prefix(struct assignment *assignment, int32_t partition)
 	return prefix;
 }
 
+struct offsets *assignment_begin_again(struct assignment *assignment, int32_t partition, int64_t start,
+				       int64_t since)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	struct offsets *offsets = found ? offsets_begin_again(found->offsets, start, since) : NULL;
+	pthread_mutex_unlock(&assignment->mutex);
+	return offsets;
+}
+
 static void add_lag(const struct assignment *assignment, const struct partition *partition,
 		    struct assignment_lag *lag)
 {
@@ -377,6 +409,15 @@ bool assignment_stop(struct assignment *assignment, int32_t partition)
 bool assignment_go_on(struct assignment *assignment, int32_t partition)
 {
 	return set_stopped(assignment, partition, false);
+}
+
+bool assignment_is_stopped(struct assignment *assignment, int32_t partition)
+{
+	pthread_mutex_lock(&assignment->mutex);
+	const struct partition *found = find(assignment, partition);
+	bool stopped = found && found->stopped;
+	pthread_mutex_unlock(&assignment->mutex);
+	return stopped;
 }
 
 bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition)

@@ -33,9 +33,16 @@ enum assignment_state assignment_state(struct assignment *assignment);
 const char *assignment_topic(const struct assignment *assignment);
 
 /* A message has come. OFFSETS_FRESH: the event that it becomes holds a reference and counts as in flight
- * until assignment_leave. Partitions that were not added answer OFFSETS_STALE. */
+ * until assignment_leave. Partitions that were not added answer OFFSETS_STALE. `sign`: see witness.h. */
 enum offsets_arrival assignment_arrive(struct assignment *assignment, int32_t partition, int64_t offset,
-				       int64_t since_ms);
+				       int64_t since_ms, uint64_t sign);
+
+/* The end of the partition was reached: see offsets_pass. True: the prefix may have moved by that. */
+bool assignment_pass(struct assignment *assignment, int32_t partition, int64_t end);
+
+/* Whether a partition of which nothing is unfinished has a prefix that is not committed, so that no event
+ * will carry it. */
+bool assignment_owes(struct assignment *assignment);
 
 /* An event that had arrived is committed or discarded: drops its reference. */
 void assignment_leave(struct assignment *assignment);
@@ -81,6 +88,11 @@ bool assignment_has_emptied(struct assignment *assignment, int32_t partition);
 /* The offset that a commit of the partition would carry now; OFFSETS_UNKNOWN: none, or not ours. */
 int64_t assignment_prefix(struct assignment *assignment, int32_t partition);
 
+/* Tracker for a partition whose topic was made again, see offsets_begin_again; NULL: not a partition of ours.
+ */
+struct offsets *assignment_begin_again(struct assignment *assignment, int32_t partition, int64_t start,
+				       int64_t since);
+
 /* How far behind an assignment is: what a committed prefix cannot tell. */
 struct assignment_lag {
 	int64_t oldest_ms; /* since when the oldest unfinished event waits; INT64_MAX: there is none */
@@ -96,6 +108,9 @@ bool assignment_stop(struct assignment *assignment, int32_t partition);
 
 /* Publisher: all events of the partition can be published again; false: it was not stopped. */
 bool assignment_go_on(struct assignment *assignment, int32_t partition);
+
+/* Whether it is stopped. */
+bool assignment_is_stopped(struct assignment *assignment, int32_t partition);
 
 /* Source: takes the next partition that was stopped since it last asked; false: none. */
 bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partition);

@@ -2,17 +2,48 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "kafka/login.h"
+#include "kafka/reason.h"
+#include "kafka/security.h"
 
-enum { SOCKET_TIMEOUT_MS = 10000 };
+#include <openssl/x509_vfy.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+	SOCKET_TIMEOUT_MS = 10000,
+	TRIAL_CLOSE_MS = 5000,
+	LEVEL_INFO = 6, /* of syslog */
+	REFRESH_MS =
+		10000, /* of what is known of topics: librdkafka's 5 minutes are long for a new partition */
+};
 
 /* librdkafka's log levels are syslog's. Its own retries are no news of ours: what it warns of is for
  * debugging. That a client has failed for good is reported by whoever uses it, with a hint. */
 static void log_line(const rd_kafka_t *client, int level, const char *facility, const char *text)
 {
 	(void)client;
+	if (level <= LEVEL_INFO && strcmp(facility, "FAIL") == 0)
+		kafka_reason_note(text);
 	bool reported = strcmp(facility, "FATAL") == 0 || strcmp(facility, "TXNERR") == 0;
 	enum log_level ours = level <= 2 && !reported ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG;
 	log_write(ours, NULL, "kafka client: %s: %s", facility, text);
+}
+
+/* OpenSSL's judgement of a broker's certificate, which librdkafka does not tell: it stays as it is. */
+static int note_certificate(rd_kafka_t *client, const char *broker, int32_t broker_id, int *error, int depth,
+			    const char *certificate, size_t size, char *reason, size_t reason_size,
+			    void *opaque)
+{
+	char line[256];
+	const char *said = *error ? X509_verify_cert_error_string(*error) : NULL;
+	(void)client, (void)broker_id, (void)depth, (void)certificate, (void)size, (void)opaque;
+	if (!said)
+		return 1;
+	snprintf(line, sizeof line, "%s: certificate verify failed: %s", broker, said);
+	kafka_reason_note(line);
+	snprintf(reason, reason_size, "%s", said);
+	return 0;
 }
 
 err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err_detail *detail)
@@ -20,7 +51,8 @@ err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value,
 	char reason[256];
 	if (rd_kafka_conf_set(conf, name, value, reason, sizeof reason) == RD_KAFKA_CONF_OK)
 		return ERR_OK;
-	return err_fail(detail, ERR_KAFKA_CONFIG, "Kafka property \"%s\": %s", name, reason);
+	return err_fail(detail, ERR_KAFKA_CONFIG, "Kafka property \"%s\": %s; mend kafka.properties", name,
+			reason);
 }
 
 err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long value, struct err_detail *detail)
@@ -43,6 +75,12 @@ err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings
 	return err;
 }
 
+long long kafka_response_limit(const struct kafka_settings *settings)
+{
+	const long long usual = 100000000, needed = (long long)settings->max_message_bytes + (2 << 20);
+	return needed > usual ? needed : usual;
+}
+
 static err_t set_property(rd_kafka_conf_t *conf, const char *property, struct err_detail *detail)
 {
 	char name[128];
@@ -60,14 +98,37 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_conf_set_log_cb(conf, log_line);
+	rd_kafka_conf_set_ssl_cert_verify_cb(conf, note_certificate);
 	err_t err = kafka_conf_set(conf, "bootstrap.servers", settings->bootstrap_servers, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "client.id", "assayd", detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "topic.metadata.refresh.interval.ms", REFRESH_MS, detail);
 	for (size_t i = 0; !err && i < settings->properties_count; i++)
 		err = set_property(conf, settings->properties[i], detail);
 	if (!err)
 		*ret_conf = TAKE_PTR(conf);
 	return err;
+}
+
+static void take_first(err_t err, const struct err_detail *detail, void *context)
+{
+	struct err_detail *first = context;
+	(void)err;
+	if (!*first->message)
+		*first = *detail;
+}
+
+/* What librdkafka says of files names none. */
+static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, const char *reason,
+			  struct err_detail *detail)
+{
+	struct err_detail first = { "" };
+	err_t err = security_check(conf, take_first, &first);
+	if (err)
+		return err_fail(detail, err, "%s", first.message);
+	return err_fail(detail, ERR_KAFKA_CONFIG, "kafka.properties: no %s can be made of them: %s",
+			type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason);
 }
 
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
@@ -76,11 +137,134 @@ err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t 
 	char reason[256];
 	rd_kafka_t *client = rd_kafka_new(type, *conf, reason, sizeof reason);
 	if (!client)
-		return err_fail(detail, ERR_KAFKA_CONFIG, "Kafka %s: %s",
-				type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason);
+		return fail_to_make(type, *conf, reason, detail);
 	*conf = NULL;
+	kafka_login_join(client);
 	*ret_client = client;
 	return ERR_OK;
+}
+
+err_t kafka_no_answer(const struct kafka_settings *settings, int timeout_ms, const char *error,
+		      struct err_detail *detail)
+{
+	char reason[KAFKA_REASON_SIZE];
+	bool known = kafka_reason(reason);
+	if (!known) /* no connection has failed: it is not answered, or not even refused */
+		snprintf(reason, sizeof reason,
+			 "%.100s; see whether the broker hangs, whether a firewall is between, and whether "
+			 "this "
+			 "is a broker's port",
+			 error);
+	return err_fail(detail, ERR_KAFKA_UNAVAILABLE,
+			"kafka.bootstrap_servers: no answer from \"%.100s\" within %d s: %s",
+			settings->bootstrap_servers, timeout_ms / 1000, reason);
+}
+
+int32_t kafka_answering_broker(rd_kafka_t *client, int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata;
+	if (rd_kafka_metadata(client, 0, NULL, &metadata, timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return -1;
+	int32_t broker = metadata->orig_broker_id;
+	rd_kafka_metadata_destroy(metadata);
+	return broker;
+}
+
+/* ---- ends ---- */
+
+bool kafka_is_passing(rd_kafka_resp_err_t err)
+{
+	switch (err) {
+	case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+	case RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE:
+	case RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION:
+	case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+	case RD_KAFKA_RESP_ERR_NOT_CONTROLLER:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+	case RD_KAFKA_RESP_ERR__WAIT_COORD:
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A client on its way out; whoever is the last to look at it frees it. */
+struct closing {
+	rd_kafka_t *client;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	bool gone, left;
+};
+
+static _Atomic unsigned clients_left;
+
+static void closing_free(struct closing *closing)
+{
+	pthread_mutex_destroy(&closing->mutex);
+	pthread_cond_destroy(&closing->changed);
+	free(closing);
+}
+
+static void *close_main(void *argument)
+{
+	struct closing *closing = argument;
+	rd_kafka_destroy_flags(closing->client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+	pthread_mutex_lock(&closing->mutex);
+	bool left = closing->left;
+	closing->gone = true;
+	pthread_cond_signal(&closing->changed);
+	pthread_mutex_unlock(&closing->mutex);
+	if (left) {
+		closing_free(closing);
+		atomic_fetch_sub(&clients_left, 1);
+	}
+	return NULL;
+}
+
+void kafka_client_close(rd_kafka_t *client, int timeout_ms)
+{
+	pthread_t thread;
+	pthread_condattr_t monotonic;
+	if (!client)
+		return;
+	kafka_login_leave(client);
+	struct closing *closing = calloc(1, sizeof *closing);
+	if (!closing)
+		abort();
+	closing->client = client;
+	pthread_mutex_init(&closing->mutex, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&closing->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	if (pthread_create(&thread, NULL, close_main, closing) != 0)
+		abort();
+	int64_t until_us = clock_monotonic_us() + (int64_t)timeout_ms * 1000;
+	const struct timespec until = { until_us / 1000000, until_us % 1000000 * 1000 };
+	pthread_mutex_lock(&closing->mutex);
+	for (int failed = 0; !closing->gone && !failed;)
+		failed = pthread_cond_timedwait(&closing->changed, &closing->mutex, &until);
+	bool left = closing->left = !closing->gone;
+	if (left)
+		atomic_fetch_add(&clients_left, 1);
+	pthread_mutex_unlock(&closing->mutex);
+	if (left) {
+		pthread_detach(thread);
+	} else {
+		pthread_join(thread, NULL);
+		closing_free(closing);
+	}
+}
+
+unsigned kafka_clients_left(void)
+{
+	return atomic_load(&clients_left);
 }
 
 int64_t kafka_written_ms(const rd_kafka_message_t *message)
@@ -88,4 +272,20 @@ int64_t kafka_written_ms(const rd_kafka_message_t *message)
 	rd_kafka_timestamp_type_t type;
 	int64_t now_ms = clock_wall_ms(), at_ms = rd_kafka_message_timestamp(message, &type);
 	return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || at_ms <= 0 || at_ms > now_ms ? now_ms : at_ms;
+}
+
+err_t kafka_client_try(const struct kafka_settings *settings, struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	struct kafka_settings alone = *settings;
+	rd_kafka_t *client = NULL;
+	alone.bootstrap_servers = "";
+	err_t err = kafka_conf_new(&alone, &conf, detail);
+	if (!err) /* as the daemon's producer */
+		err = kafka_conf_set(conf, "enable.idempotence", "true", detail);
+	if (err || security_reaches_out(conf))
+		return err;
+	err = kafka_client_new(RD_KAFKA_PRODUCER, &conf, &client, detail);
+	kafka_client_close(client, TRIAL_CLOSE_MS);
+	return err;
 }

@@ -6,35 +6,13 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/tick.h"
+#include "common/heartbeat.h"
+#include "kafka/settings.h"
 
 #include <librdkafka/rdkafka.h>
 
 /* Of the calibrator's consumer group, behind the group's name. */
 #define KAFKA_CALIBRATION_SUFFIX ".calibration"
-
-struct kafka_settings {
-	const char *bootstrap_servers;
-	const char *group_id;
-	const char *instance_id; /* static member of the group, and the transactional id */
-	const char *input_topic;
-	const char *scored_topic;
-	const char *advisory_topic;
-	const char *dead_letter_topic;
-	const char *feedback_topic;    /* or NULL: feedback is not read */
-	const char *const *properties; /* "name=value", passed through to every client */
-	size_t properties_count;
-	bool exactly_once; /* false: at least once */
-	int session_timeout_ms;
-	int heartbeat_ms;
-	int transaction_timeout_ms;
-	size_t transaction_max_events;
-	size_t transaction_max_bytes;
-	int transaction_linger_ms;
-	size_t max_in_flight_bytes;
-	int drain_on_revoke_ms;
-	size_t max_message_bytes; /* the largest event that is taken; what is larger becomes a dead letter */
-};
 
 /* The daemon can go on no longer (fenced, fatal client error): called once, from any thread; must not block.
  */
@@ -52,9 +30,36 @@ err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long valu
 err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
 			      struct err_detail *detail);
 
-/* Creates a client; takes over `*conf` on success and leaves NULL behind. */
+/* Bytes of an answer that a consumer has to take: a message that is larger than we take still has to be
+ * fetched, to be set aside, so that the topic's limit is what counts. */
+long long kafka_response_limit(const struct kafka_settings *settings);
+
+/* Creates a client with the login of now (login.h), to be destroyed by kafka_client_close; takes over `*conf`
+ * on success and leaves NULL behind. */
 err_t kafka_client_new(rd_kafka_type_t type, rd_kafka_conf_t **conf, rd_kafka_t **ret_client,
 		       struct err_detail *detail);
+
+/* Whether a client can be made of this configuration: one that knows no broker is, and reaches nothing. */
+err_t kafka_client_try(const struct kafka_settings *settings, struct err_detail *detail);
+
+/* ERR_KAFKA_UNAVAILABLE and a sentence with what librdkafka said last of its connections, or else `error`. */
+err_t kafka_no_answer(const struct kafka_settings *settings, int timeout_ms, const char *error,
+		      struct err_detail *detail);
+
+/* Whether the error passes by itself: a broker that is away, a coordinator that moves or is not there yet. */
+bool kafka_is_passing(rd_kafka_resp_err_t err);
+
+/* The number of a broker that answers within `timeout_ms`; < 0: none does. */
+int32_t kafka_answering_broker(rd_kafka_t *client, int timeout_ms);
+
+/* Destroys the client, without a word to its group, within `timeout_ms`; NULL is fine. librdkafka may wait
+ * for its own threads for ever: then they are left behind, which kafka_clients_left counts. Callbacks of the
+ * client are not called any more, unless it is left behind. */
+void kafka_client_close(rd_kafka_t *client, int timeout_ms);
+
+/* Clients that were left behind and have not ended since: the process has to end by _exit, since what exit()
+ * destroys is used by their threads. */
+unsigned kafka_clients_left(void);
 
 /* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
 int64_t kafka_written_ms(const rd_kafka_message_t *message);
@@ -62,3 +67,5 @@ int64_t kafka_written_ms(const rd_kafka_message_t *message);
 DEFINE_CLEANUP(rd_kafka_conf_t, kafka_conf_cleanup, rd_kafka_conf_destroy)
 DEFINE_CLEANUP(rd_kafka_topic_partition_list_t, kafka_list_cleanup, rd_kafka_topic_partition_list_destroy)
 DEFINE_CLEANUP(rd_kafka_error_t, kafka_error_cleanup, rd_kafka_error_destroy)
+DEFINE_CLEANUP(rd_kafka_event_t, kafka_event_cleanup, rd_kafka_event_destroy)
+DEFINE_CLEANUP(rd_kafka_queue_t, kafka_queue_cleanup, rd_kafka_queue_destroy)

@@ -6,6 +6,10 @@
  * partition is never fetched, without an error. So these orders wait until an assignment has settled. A pause
  * outlives the assignment in which it was made: whoever paused a partition resumes it before the assignment
  * ends.
+ *
+ * An assignment that ends is stopped by another thread, too, and librdkafka ends the process (an assertion)
+ * where the next one is to be stopped before the former has been: so the end of an assignment waits until the
+ * last one that ended has surely stopped.
  */
 #pragma once
 
@@ -16,10 +20,13 @@
 struct fetching {
 	rd_kafka_t *consumer;
 	int64_t settled_us; /* when the last assignment has surely been carried out (monotonic clock) */
+	int64_t stopped_us; /* when the last one that ended has surely stopped */
+	bool assigned;	    /* there are partitions */
 };
 
 /* Fetches `partitions` from their offsets and nothing else; NULL: nothing, and leaves the group's assignment.
- */
+ * Blocks for up to 1 s where another assignment has ended just before, and this one takes the place of the
+ * next. */
 rd_kafka_resp_err_t fetching_assign(struct fetching *fetching,
 				    const rd_kafka_topic_partition_list_t *partitions);
 

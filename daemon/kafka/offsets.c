@@ -6,10 +6,16 @@
 
 /*
  * Metadata, before base64: version, form, base offset (u64), CRC-32 of the rest (u32), payload.
- * Runs: varints, in turn the length of an unfinished run and of a done run, from the base on.
- * Bits: one for each offset from the base on, least significant first; 1: done.
+ * Runs: varints, in turn the length of an unfinished run and of a done run, from the base on. An unfinished
+ * run at the end says nothing of offsets, so its length holds the sign of the record before the base, times
+ * 64, and how far before it is. Versions that do not know of signs read such a map as it is meant. Bits: one
+ * for each offset from the base on, least significant first; 1: done. Far: runs behind two varints, how far
+ * before the base the record is and its sign, where that is too far for a length.
  */
-enum { VERSION = 1, FORM_RUNS = 1, FORM_BITS = 2, HEADER_BYTES = 14 };
+enum { VERSION = 1, FORM_RUNS = 1, FORM_BITS = 2, FORM_FAR = 3, HEADER_BYTES = 14 };
+
+/* Bits have no place for a sign: runs are taken instead up to so many bytes. */
+enum { RUNS_FOR_SIGN_BYTES = 128, DISTANCE_BITS = 6 };
 
 /* First character of base64 for the version byte; foreign metadata has to be told apart from ours. */
 static const char mark[] = "a1:";
@@ -18,6 +24,7 @@ static const char mark[] = "a1:";
 struct hole {
 	int64_t offset;
 	int64_t since_ms;
+	struct witness before; /* what arrived before it */
 	bool in_transaction;
 };
 
@@ -26,8 +33,9 @@ struct range {
 };
 
 struct offsets {
-	int64_t next;	    /* above every arrival, or OFFSETS_UNKNOWN */
-	struct hole *holes; /* arrived and not done, ascending */
+	int64_t next;	     /* above every arrival, or OFFSETS_UNKNOWN */
+	struct witness last; /* the last arrival, or what was committed of the one before the first */
+	struct hole *holes;  /* arrived and not done, ascending */
 	size_t holes_count, holes_capacity;
 	size_t lead;	    /* holes before this one are all in the open transaction */
 	struct range *done; /* restored: done by an earlier owner, ascending, disjoint */
@@ -82,17 +90,27 @@ static bool restored_done(struct offsets *offsets, int64_t offset)
 	return offsets->done_first < offsets->done_count && offsets->done[offsets->done_first].from <= offset;
 }
 
-enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms)
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms, uint64_t sign)
 {
 	if (offset < offsets->next)
 		return OFFSETS_STALE;
+	struct witness before = offsets->last;
 	offsets->next = offset + 1;
+	offsets->last = (struct witness){ offset, sign };
 	if (restored_done(offsets, offset))
 		return OFFSETS_DONE;
 	offsets->holes =
 		grow(offsets->holes, offsets->holes_count, &offsets->holes_capacity, sizeof *offsets->holes);
-	offsets->holes[offsets->holes_count++] = (struct hole){ offset, since_ms, false };
+	offsets->holes[offsets->holes_count++] = (struct hole){ offset, since_ms, before, false };
 	return OFFSETS_FRESH;
+}
+
+bool offsets_pass(struct offsets *offsets, int64_t end)
+{
+	if (offsets->next == OFFSETS_UNKNOWN || end <= offsets->next || !offsets->last.sign)
+		return false;
+	offsets->next = end;
+	return true;
 }
 
 static struct hole *find_hole(struct offsets *offsets, int64_t offset)
@@ -145,6 +163,28 @@ void offsets_end(struct offsets *offsets, bool committed)
 int64_t offsets_prefix(const struct offsets *offsets)
 {
 	return offsets->lead < offsets->holes_count ? offsets->holes[offsets->lead].offset : offsets->next;
+}
+
+struct witness offsets_witness(const struct offsets *offsets)
+{
+	return offsets->lead < offsets->holes_count ? offsets->holes[offsets->lead].before : offsets->last;
+}
+
+struct offsets *offsets_begin_again(const struct offsets *former, int64_t start, int64_t since)
+{
+	struct offsets *offsets = offsets_new(start);
+	int64_t from = since;
+	for (size_t i = 0; i < former->holes_count; i++) {
+		int64_t hole = former->holes[i].offset;
+		if (hole < since)
+			continue;
+		if (hole > from)
+			add_done(offsets, from, hole);
+		from = hole + 1;
+	}
+	if (former->next > from)
+		add_done(offsets, from, former->next);
+	return offsets;
 }
 
 bool offsets_restoring(const struct offsets *offsets)
@@ -290,24 +330,49 @@ static void append_base64(struct buf *out, const struct buf *bytes)
 	}
 }
 
+/* How far before the base the record is whose sign is known; 0: there is none. */
+static uint64_t witness_distance(const struct offsets *offsets, int64_t base)
+{
+	struct witness witness = offsets_witness(offsets);
+	return witness.sign && base < INT64_MAX / 2 ? (uint64_t)(base - witness.offset) : 0;
+}
+
+/* Adds the sign to a payload of runs; the form of it. */
+static char add_sign(struct buf *payload, uint64_t distance, uint64_t sign)
+{
+	if (distance >> DISTANCE_BITS == 0) {
+		append_varint(payload, sign << DISTANCE_BITS | distance);
+		return FORM_RUNS;
+	}
+	_cleanup_(buf_free) struct buf runs = *payload;
+	*payload = (struct buf)BUF_INIT;
+	append_varint(payload, distance);
+	append_varint(payload, sign);
+	buf_append(payload, runs.data, runs.len);
+	return FORM_FAR;
+}
+
 void offsets_encode(const struct offsets *offsets, struct buf *out)
 {
 	int64_t base = offsets_prefix(offsets);
 	int64_t end = each_unfinished_run(offsets, ignore_run, NULL);
 	if (base == OFFSETS_UNKNOWN)
 		return;
+	uint64_t distance = witness_distance(offsets, base);
 	buf_append_text(out, mark);
-	if (end <= base)
+	if (end <= base && !distance)
 		return;
 	_cleanup_(buf_free) struct buf payload = BUF_INIT;
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	char form = FORM_RUNS;
 	encode_runs(offsets, base, &payload);
-	size_t bits = (size_t)(end - base);
-	if ((bits + 7) / 8 < payload.len) {
+	size_t bits = end > base ? (size_t)(end - base) : 0;
+	if ((bits + 7) / 8 < payload.len && (!distance || payload.len > RUNS_FOR_SIGN_BYTES)) {
 		form = FORM_BITS;
 		buf_reset(&payload);
 		encode_bits(offsets, base, bits, &payload);
+	} else if (distance) {
+		form = add_sign(&payload, distance, offsets_witness(offsets).sign);
 	}
 	buf_append_char(&message, VERSION);
 	buf_append_char(&message, form);
@@ -376,9 +441,17 @@ static bool read_varint(const char **at, const char *end, uint64_t *ret_value)
 	return false;
 }
 
+static void take_sign(struct offsets *offsets, int64_t base, uint64_t sign)
+{
+	int64_t distance = (int64_t)(sign & ((1u << DISTANCE_BITS) - 1));
+	if (sign >> (DISTANCE_BITS + WITNESS_SIGN_BITS) == 0 && distance > 0 && distance <= base)
+		offsets->last = (struct witness){ base - distance, sign >> DISTANCE_BITS };
+}
+
 static bool decode_runs(struct offsets *offsets, int64_t base, const char *at, const char *end)
 {
 	int64_t position = base;
+	uint64_t last = 0; /* length of an unfinished run at the end */
 	for (bool done = false; at < end; done = !done) {
 		uint64_t length;
 		int64_t to;
@@ -390,7 +463,20 @@ static bool decode_runs(struct offsets *offsets, int64_t base, const char *at, c
 		if (done)
 			add_done(offsets, position, to);
 		position = to;
+		last = done ? 0 : length;
 	}
+	take_sign(offsets, base, last);
+	return true;
+}
+
+static bool decode_far(struct offsets *offsets, int64_t base, const char *at, const char *end)
+{
+	uint64_t distance, sign;
+	if (!read_varint(&at, end, &distance) || !read_varint(&at, end, &sign) || distance == 0 ||
+	    distance > (uint64_t)base || !sign || sign >> WITNESS_SIGN_BITS ||
+	    !decode_runs(offsets, base, at, end))
+		return false;
+	offsets->last = (struct witness){ base - (int64_t)distance, sign };
 	return true;
 }
 
@@ -419,6 +505,8 @@ static bool decode_payload(struct offsets *offsets, int64_t base, const struct b
 	switch (message->data[1]) {
 	case FORM_RUNS:
 		return decode_runs(offsets, base, payload, end);
+	case FORM_FAR:
+		return decode_far(offsets, base, payload, end);
 	case FORM_BITS:
 		return decode_bits(offsets, base, payload, end);
 	default:

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "common/buf.h"
+#include "kafka/witness.h"
 
 struct offsets;
 
@@ -42,8 +43,14 @@ enum offsets_arrival {
 	OFFSETS_STALE, /* below the prefix or seen already: skip it */
 };
 
-/* `since_ms`: the time from which the offset's age counts. */
-enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms);
+/* `since_ms`: the time from which the offset's age counts; `sign`: the record's (see witness.h), or 0. */
+enum offsets_arrival offsets_arrive(struct offsets *offsets, int64_t offset, int64_t since_ms, uint64_t sign);
+
+/* Everything below `end` has come by that ever will: what is absent at the end of a log (marks of
+ * transactions, aborted records, what compaction took) holds the prefix up no longer. Only behind a record
+ * that was seen, which stays the witness: a prefix without one would be taken for that of any log. True: that
+ * was not known. */
+bool offsets_pass(struct offsets *offsets, int64_t end);
 
 /* The offset joins the open transaction, or leaves it again before it was committed. It must have arrived. */
 void offsets_join(struct offsets *offsets, int64_t offset);
@@ -56,12 +63,22 @@ void offsets_end(struct offsets *offsets, bool committed);
  * any arrival on a partition without a commit. */
 int64_t offsets_prefix(const struct offsets *offsets);
 
-/* Appends the metadata for that commit: our mark, and a map when something is done above the prefix. Empty
- * before any arrival on a partition without a commit. */
+/* The last record that came before the prefix; its sign is 0 where that is not known. */
+struct witness offsets_witness(const struct offsets *offsets);
+
+/* Appends the metadata for that commit: our mark, and a map with that record's sign when something is done
+ * above the prefix or the sign is known (and the map is not too large for one). Empty before any arrival on a
+ * partition without a commit. */
 void offsets_encode(const struct offsets *offsets, struct buf *out);
 
 /* Length of that metadata. */
 size_t offsets_metadata_bytes(const struct offsets *offsets);
+
+/*
+ * New tracker for a topic that was deleted and made again while `former` tracked it: it begins at `start`,
+ * and what arrived from offset `since` on was of the new topic already. What of that is finished is done.
+ */
+struct offsets *offsets_begin_again(const struct offsets *former, int64_t start, int64_t since);
 
 /* Offsets that an earlier owner finished have yet to come by: what arrives meanwhile fills holes of its map
  * and adds none. */

@@ -2,9 +2,23 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/log.h"
+#include "kafka/group.h"
 #include "kafka/producer.h"
+#include "kafka/reason.h"
 
-enum { POLL_MS = 100 };
+#include <assert.h>
+
+enum {
+	POLL_MS = 100,
+	UNDISTURBED_MS = 1000, /* a wait that a stop does not end */
+	CLOSE_MS = 5000,       /* of one client */
+	AGAIN_MS = 200,
+};
+
+/* librdkafka's broker in memory, which takes what real ones refuse and forbids nothing: the beginning of its
+ * cluster's id. */
+#define MOCK_CLUSTER "mockCluster"
 
 /* Far above what a topic can have. */
 #define NO_PARTITION INT32_MAX
@@ -12,61 +26,67 @@ enum { POLL_MS = 100 };
 /* Confirmations are 0, 1 and -1 (all); brokers have refused anything else since there are transactions. */
 #define NO_CONFIRMATION "2"
 
-DEFINE_CLEANUP(rd_kafka_t, client_cleanup, rd_kafka_destroy)
-DEFINE_CLEANUP(rd_kafka_queue_t, queue_cleanup, rd_kafka_queue_destroy)
-DEFINE_CLEANUP(rd_kafka_event_t, event_cleanup, rd_kafka_event_destroy)
+static void close_client(rd_kafka_t *client)
+{
+	kafka_client_close(client, CLOSE_MS);
+}
+
+DEFINE_CLEANUP(rd_kafka_t, client_cleanup, close_client)
 
 struct attempts {
 	const struct kafka_settings *settings;
 	int timeout_ms;
-	struct buf missing;
-	bool instance_runs; /* a member of the group has this instance's name */
+	const _Atomic bool *stopping; /* ends all waiting; or NULL */
+	right_set known, missing;
+	bool instance_runs; /* a member of the group has this instance's name, or that is not known */
+	bool member_seen;   /* one has */
 };
 
-static void add_missing(struct attempts *attempts, const char *right, const char *kind, const char *name)
+static bool stops(const struct attempts *attempts)
 {
-	buf_printf(&attempts->missing, "%s%s on %s \"%s\"", attempts->missing.len ? ", " : "", right, kind,
-		   name);
+	return attempts->stopping && atomic_load(attempts->stopping);
+}
+
+static void find_right(struct attempts *attempts, enum right right, bool there)
+{
+	attempts->known |= RIGHT_BIT(right);
+	if (!there)
+		attempts->missing |= RIGHT_BIT(right);
 }
 
 static err_t no_answer(const char *what, const char *name, rd_kafka_resp_err_t err, struct err_detail *detail)
 {
-	return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "permissions of %s \"%s\" cannot be tried: %s", what,
-			name, rd_kafka_err2str(err));
+	char reason[KAFKA_REASON_SIZE];
+	bool known = kafka_is_passing(err) && kafka_reason(reason);
+	return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "permissions of %s \"%s\" cannot be tried: %s%s%s",
+			what, name, rd_kafka_err2str(err), known ? "; " : "", known ? reason : "");
 }
 
 /* ---- groups and what they read ---- */
 
-static bool has_member(const rd_kafka_ConsumerGroupDescription_t *group, const char *instance)
+/* Finds out whether a member of the group has our name. A broker that cannot tell leaves it open whether the
+ * instance runs: then its name is not claimed. */
+static rd_kafka_resp_err_t look_for_instance(struct attempts *attempts, rd_kafka_t *client, const char *group,
+					     int timeout_ms)
 {
-	for (size_t i = 0; i < rd_kafka_ConsumerGroupDescription_member_count(group); i++) {
-		const char *name = rd_kafka_MemberDescription_group_instance_id(
-			rd_kafka_ConsumerGroupDescription_member(group, i));
-		if (name && strcmp(name, instance) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What the coordinator says of the group; whoever may read may ask. */
-static rd_kafka_resp_err_t describe(struct attempts *attempts, rd_kafka_t *client, const char *group)
-{
-	_cleanup_(queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
-	size_t count = 0;
-	rd_kafka_DescribeConsumerGroups(client, &group, 1, NULL, queue);
-	_cleanup_(event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, attempts->timeout_ms);
-	if (!event)
+	_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = NULL;
+	const rd_kafka_ConsumerGroupDescription_t *description;
+	int32_t broker = -1;
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * timeout_ms;
+	while (broker < 0 && !stops(attempts) && clock_monotonic_us() < until_us)
+		broker = kafka_answering_broker(client, UNDISTURBED_MS);
+	if (broker < 0)
 		return RD_KAFKA_RESP_ERR__TIMED_OUT;
-	if (rd_kafka_event_error(event))
-		return rd_kafka_event_error(event);
-	const rd_kafka_ConsumerGroupDescription_t **groups = rd_kafka_DescribeConsumerGroups_result_groups(
-		rd_kafka_event_DescribeConsumerGroups_result(event), &count);
-	if (count != 1)
-		return RD_KAFKA_RESP_ERR__BAD_MSG;
-	const rd_kafka_error_t *error = rd_kafka_ConsumerGroupDescription_error(groups[0]);
-	if (!error)
-		attempts->instance_runs |= has_member(groups[0], attempts->settings->instance_id);
-	return error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (attempts->stopping && timeout_ms > UNDISTURBED_MS)
+		timeout_ms = UNDISTURBED_MS; /* it is asked again as long as there is time */
+	rd_kafka_resp_err_t err = group_describe(client, group, broker, timeout_ms, &event, &description);
+	if (err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) {
+		attempts->instance_runs = true;
+		return RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	if (!err && group_has_instance(description, attempts->settings->instance_id))
+		attempts->member_seen = attempts->instance_runs = true;
+	return err;
 }
 
 struct committed {
@@ -86,62 +106,102 @@ static void on_commit(rd_kafka_t *client, rd_kafka_resp_err_t err, rd_kafka_topi
 }
 
 /* Commits offsets of partitions that are not there. */
-static void commit_nothing(struct attempts *attempts, rd_kafka_t *client, const char *const *topics,
-			   size_t count, struct committed *committed)
+static void commit_nothing(const struct attempts *attempts, rd_kafka_t *client,
+			   const struct right_name *topics, size_t count, int timeout_ms,
+			   struct committed *committed)
 {
-	_cleanup_(queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	_cleanup_(kafka_queue_cleanup) rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)count);
-	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * attempts->timeout_ms;
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * timeout_ms;
 	for (size_t i = 0; i < count; i++)
-		rd_kafka_topic_partition_list_add(list, topics[i], NO_PARTITION)->offset = 0;
+		rd_kafka_topic_partition_list_add(list, topics[i].name, NO_PARTITION)->offset = 0;
 	*committed = (struct committed){ .err = RD_KAFKA_RESP_ERR__TIMED_OUT };
 	rd_kafka_resp_err_t err = rd_kafka_commit_queue(client, list, queue, on_commit, committed);
 	if (err)
 		*committed = (struct committed){ .err = err, .done = true };
-	while (!committed->done && clock_monotonic_us() < until_us) {
-		_cleanup_(event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, POLL_MS);
+	while (!committed->done && !stops(attempts) && clock_monotonic_us() < until_us) {
+		_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, POLL_MS);
 		if (event && rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT)
 			on_commit(client, rd_kafka_event_error(event),
 				  rd_kafka_event_topic_partition_list(event), committed);
 	}
 }
 
-static err_t try_reading(struct attempts *attempts, const char *group, const char *const *topics,
-			 size_t count, struct err_detail *detail)
+/* One attempt; `ret_list`, which the caller destroys, has an error for each topic, or is NULL. */
+static rd_kafka_resp_err_t ask_group(struct attempts *attempts, rd_kafka_t *client, const char *group,
+				     const struct right_name *topics, size_t count, int timeout_ms,
+				     rd_kafka_topic_partition_list_t **ret_list)
+{
+	struct committed committed = { NULL, RD_KAFKA_RESP_ERR_NO_ERROR, false };
+	rd_kafka_resp_err_t err = look_for_instance(attempts, client, group, timeout_ms);
+	if (err)
+		return err;
+	commit_nothing(attempts, client, topics, count, timeout_ms, &committed);
+	*ret_list = committed.list;
+	return committed.err;
+}
+
+static err_t open_consumer(const struct attempts *attempts, const char *group, rd_kafka_t **ret_client,
+			   struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
-	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
-	struct committed committed = { NULL, RD_KAFKA_RESP_ERR_NO_ERROR, false };
 	err_t err = kafka_conf_new(attempts->settings, &conf, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "group.id", group, detail);
-	if (!err)
-		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &client, detail);
+	return err ? err : kafka_client_new(RD_KAFKA_CONSUMER, &conf, ret_client, detail);
+}
+
+/* That of the group, and those of topics that are read with it. */
+static err_t try_reading(struct attempts *attempts, enum right group, const enum right *rights, size_t count,
+			 struct err_detail *detail)
+{
+	enum { MOST = 2 };
+	struct right_name name, topics[MOST];
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
+	int64_t left_ms, until_us = clock_monotonic_us() + INT64_C(1000) * attempts->timeout_ms;
+	rd_kafka_resp_err_t answer = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	assert(count <= MOST);
+	right_name(attempts->settings, group, &name);
+	for (size_t i = 0; i < count; i++)
+		right_name(attempts->settings, rights[i], &topics[i]);
+	err_t err = open_consumer(attempts, name.name, &client, detail);
 	if (err)
 		return err;
-	rd_kafka_resp_err_t answer = describe(attempts, client, group);
-	if (!answer) {
-		commit_nothing(attempts, client, topics, count, &committed);
-		answer = committed.err;
+	while (!stops(attempts) && (left_ms = (until_us - clock_monotonic_us()) / 1000) > 0) {
+		answer = ask_group(attempts, client, name.name, topics, count, (int)left_ms, &list);
+		if (!kafka_is_passing(answer))
+			break;
+		kafka_list_cleanup(&list);
+		list = NULL;
+		usleep(AGAIN_MS * 1000); /* a coordinator that has just come to it, say */
 	}
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = committed.list;
-	if (answer == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-		add_missing(attempts, "READ", "group", group);
-	else if (!list)
-		return no_answer("group", group, answer, detail);
-	for (int i = 0; list && i < list->cnt; i++)
-		if (list->elems[i].err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-			add_missing(attempts, "READ", "topic", list->elems[i].topic);
+	bool refused = answer == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	if (!refused && !list)
+		return no_answer("group", name.name, answer, detail);
+	find_right(attempts, group, !refused);
+	for (size_t i = 0; !refused && i < count; i++) {
+		const rd_kafka_topic_partition_t *found =
+			rd_kafka_topic_partition_list_find(list, topics[i].name, NO_PARTITION);
+		if (found)
+			find_right(attempts, rights[i],
+				   found->err != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	}
 	return ERR_OK;
+}
+
+static err_t try_scoring(struct attempts *attempts, struct err_detail *detail)
+{
+	static const enum right input = RIGHT_READ_INPUT;
+	return try_reading(attempts, RIGHT_READ_GROUP, &input, 1, detail);
 }
 
 static err_t try_calibrating(struct attempts *attempts, struct err_detail *detail)
 {
-	char group[256];
-	const char *const topics[] = { attempts->settings->scored_topic, attempts->settings->feedback_topic };
-	snprintf(group, sizeof group, "%s" KAFKA_CALIBRATION_SUFFIX, attempts->settings->group_id);
-	return try_reading(attempts, group, topics, topics[1] ? 2 : 1, detail);
+	static const enum right topics[] = { RIGHT_READ_SCORED, RIGHT_READ_FEEDBACK };
+	return try_reading(attempts, RIGHT_READ_CALIBRATION, topics,
+			   attempts->settings->feedback_topic ? 2 : 1, detail);
 }
 
 /* ---- outputs ---- */
@@ -170,36 +230,71 @@ static err_t open_producer(const struct attempts *attempts, rd_kafka_t **ret_cli
 	return kafka_client_new(RD_KAFKA_PRODUCER, &conf, ret_client, detail);
 }
 
-static err_t try_writing(struct attempts *attempts, struct err_detail *detail)
+/* Whether this is a broker in memory, where trying would leave messages behind; < 0: not known. */
+static int is_mock(const struct attempts *attempts, rd_kafka_t *client)
 {
-	const struct kafka_settings *settings = attempts->settings;
-	const char *const topics[] = { settings->scored_topic, settings->advisory_topic,
-				       settings->dead_letter_topic };
-	enum { COUNT = sizeof topics / sizeof *topics };
-	rd_kafka_resp_err_t answers[COUNT];
-	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
-	err_t err = open_producer(attempts, &client, detail);
-	if (err)
-		return err;
-	for (size_t i = 0; i < COUNT; i++) {
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * attempts->timeout_ms;
+	char *cluster = NULL;
+	while (!cluster && !stops(attempts) && clock_monotonic_us() < until_us)
+		cluster = rd_kafka_clusterid(client, UNDISTURBED_MS);
+	int mock = cluster ? strncmp(cluster, MOCK_CLUSTER, strlen(MOCK_CLUSTER)) == 0 : -1;
+	rd_kafka_mem_free(client, cluster);
+	return mock;
+}
+
+static void flush(const struct attempts *attempts, rd_kafka_t *client)
+{
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * attempts->timeout_ms + POLL_MS * 1000;
+	while (rd_kafka_flush(client, POLL_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT && !stops(attempts) &&
+	       clock_monotonic_us() < until_us)
+		;
+}
+
+enum { OUTPUTS = RIGHT_WRITE_DEAD_LETTER - RIGHT_WRITE_SCORED + 1 };
+
+/* Sends what no topic takes. */
+static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct err_detail *detail)
+{
+	struct right_name topics[OUTPUTS];
+	rd_kafka_resp_err_t answers[OUTPUTS];
+	err_t err = ERR_OK;
+	for (size_t i = 0; i < OUTPUTS; i++) {
 		answers[i] = RD_KAFKA_RESP_ERR__TIMED_OUT;
+		right_name(attempts->settings, (enum right)(RIGHT_WRITE_SCORED + i), &topics[i]);
 		rd_kafka_resp_err_t refused =
-			rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topics[i]), RD_KAFKA_V_VALUE(NULL, 0),
+			rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topics[i].name), RD_KAFKA_V_VALUE(NULL, 0),
 					  RD_KAFKA_V_OPAQUE(&answers[i]), RD_KAFKA_V_END);
 		if (refused)
 			answers[i] = refused;
 	}
-	rd_kafka_flush(client, attempts->timeout_ms + POLL_MS);
-	for (size_t i = 0; !err && i < COUNT; i++) {
-		if (answers[i] == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-			add_missing(attempts, "WRITE", "topic", topics[i]);
-		else if (answers[i] && answers[i] != RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS)
-			err = no_answer("topic", topics[i], answers[i], detail);
+	flush(attempts, client);
+	for (size_t i = 0; i < OUTPUTS; i++) {
+		bool refused = answers[i] == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+		if (refused || !answers[i] || answers[i] == RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS)
+			find_right(attempts, (enum right)(RIGHT_WRITE_SCORED + i), !refused);
+		else if (!err)
+			err = no_answer("topic", topics[i].name, answers[i], detail);
 	}
 	/* reports that have not come point into this function */
 	rd_kafka_purge(client, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 	rd_kafka_flush(client, attempts->timeout_ms);
 	return err;
+}
+
+static err_t try_writing(struct attempts *attempts, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	err_t err = open_producer(attempts, &client, detail);
+	if (err)
+		return err;
+	int mock = is_mock(attempts, client);
+	if (mock < 0)
+		return kafka_no_answer(attempts->settings, attempts->timeout_ms, "it does not tell who it is",
+				       detail);
+	if (!mock)
+		return send_nothing(attempts, client, detail);
+	attempts->known |= RIGHTS_OF_OUTPUTS;
+	return ERR_OK;
 }
 
 /* ---- transactions ---- */
@@ -211,16 +306,11 @@ static err_t try_transactions(struct attempts *attempts, struct err_detail *deta
 	if (!settings->exactly_once || attempts->instance_runs)
 		return ERR_OK;
 	err_t err = producer_open(&producer, settings, detail);
-	if (err)
+	if (!err)
+		err = producer_claim(&producer, attempts->timeout_ms, detail);
+	if (err && err != ERR_KAFKA_TOPIC)
 		return err;
-	_cleanup_(kafka_error_cleanup) rd_kafka_error_t *error =
-		rd_kafka_init_transactions(producer.client, attempts->timeout_ms);
-	if (!error)
-		return ERR_OK;
-	if (rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-		return err_fail(detail, ERR_KAFKA_FATAL, "transactions cannot be used as \"%s\": %s",
-				settings->instance_id, rd_kafka_error_string(error));
-	add_missing(attempts, "WRITE", "transactional id", settings->instance_id);
+	find_right(attempts, RIGHT_WRITE_TRANSACTIONS, !err);
 	return ERR_OK;
 }
 
@@ -228,8 +318,7 @@ static err_t try_transactions(struct attempts *attempts, struct err_detail *deta
 
 static err_t try_all(struct attempts *attempts, bool calibrates, struct err_detail *detail)
 {
-	const struct kafka_settings *settings = attempts->settings;
-	err_t err = try_reading(attempts, settings->group_id, &settings->input_topic, 1, detail);
+	err_t err = try_scoring(attempts, detail);
 	if (!err && calibrates)
 		err = try_calibrating(attempts, detail);
 	if (!err)
@@ -238,14 +327,32 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 }
 
 err_t permissions_check(const struct kafka_settings *settings, bool calibrates, int timeout_ms,
-			struct err_detail *detail)
+			bool *ret_instance_runs, struct err_detail *detail)
 {
-	struct attempts attempts = { .settings = settings, .timeout_ms = timeout_ms, .missing = BUF_INIT };
+	struct attempts attempts = { .settings = settings, .timeout_ms = timeout_ms };
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	err_t err = try_all(&attempts, calibrates, detail);
-	if (!err && attempts.missing.len)
-		err = err_fail(detail, ERR_KAFKA_TOPIC,
-			       "this client lacks %.*s; grant it (kafka-acls.sh --add --allow-principal …)",
-			       (int)attempts.missing.len, attempts.missing.data);
-	buf_free(&attempts.missing);
+	if (!err && attempts.missing) {
+		rights_describe(settings, attempts.missing, &text);
+		err = err_fail(detail, ERR_KAFKA_TOPIC, "%s", text.data);
+	}
+	*ret_instance_runs = attempts.member_seen;
 	return err;
+}
+
+right_set permissions_look(const struct kafka_settings *settings, right_set wanted, int timeout_ms,
+			   const _Atomic bool *stopping, right_set *ret_missing)
+{
+	struct attempts attempts = { .settings = settings, .timeout_ms = timeout_ms, .stopping = stopping };
+	struct err_detail detail = { "" };
+	err_t err = ERR_OK;
+	if (wanted & (RIGHT_BIT(RIGHT_READ_GROUP) | RIGHT_BIT(RIGHT_READ_INPUT)))
+		err = try_scoring(&attempts, &detail);
+	if (err)
+		log_debug("rights: %s", err_message(err, &detail));
+	err = !stops(&attempts) && (wanted & RIGHTS_OF_OUTPUTS) ? try_writing(&attempts, &detail) : ERR_OK;
+	if (err)
+		log_debug("rights: %s", err_message(err, &detail));
+	*ret_missing = attempts.missing & wanted;
+	return attempts.known & wanted;
 }

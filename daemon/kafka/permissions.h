@@ -6,12 +6,23 @@
  * refuse afterwards: a commit for a partition that cannot be, a message with a confirmation that there is
  * not. The transactional id is claimed for good, which would shut out an instance that has it: it is tried
  * only while no member of the group has that instance's name; one that runs has shown that it may.
+ * librdkafka's broker in memory forbids nothing, and would take the messages: none is sent there.
  */
 #pragma once
 
-#include "kafka/client.h"
+#include "kafka/rights.h"
+
+#include <stdatomic.h>
 
 /* What is missing, all in one sentence, as ERR_KAFKA_TOPIC; or ERR_KAFKA_UNAVAILABLE. `calibrates`: the
- * scored topic and that of feedback are read as well. Blocks, each attempt for up to `timeout_ms`. */
+ * scored topic and that of feedback are read as well. `ret_instance_runs`: whether a member of the group has
+ * this instance's name, as far as that is told; also on failure. Blocks, each attempt for up to `timeout_ms`.
+ */
 err_t permissions_check(const struct kafka_settings *settings, bool calibrates, int timeout_ms,
-			struct err_detail *detail);
+			bool *ret_instance_runs, struct err_detail *detail);
+
+/* Which of the rights to the group, the input and the outputs are missing: `*ret_missing`; returns those of
+ * which that could be found out. Blocks for up to some `timeout_ms`, or until shortly after `*stopping`
+ * (NULL: never) is true. */
+right_set permissions_look(const struct kafka_settings *settings, right_set wanted, int timeout_ms,
+			   const _Atomic bool *stopping, right_set *ret_missing);

@@ -11,8 +11,16 @@ enum {
 	LIMIT_MS = 60000,
 	LETTERS_BASE_MS = 1000,
 	LETTERS_CAP_MS = 30000,
-	MOST_DELAYED_LETTERS = 3,
+	MAX_DELAYED_LETTERS = 3,
+	RIGHT_MS = 20000, /* between attempts for want of a right */
+	STOP_SLACK_MS = 500,
 };
+
+/* What transactions of offsets, of events and of dead letters need. */
+#define OFFSETS_NEED                                                                                         \
+	(RIGHT_BIT(RIGHT_READ_GROUP) | RIGHT_BIT(RIGHT_READ_INPUT) | RIGHT_BIT(RIGHT_WRITE_TRANSACTIONS))
+#define EVENTS_NEED  (OFFSETS_NEED | RIGHT_BIT(RIGHT_WRITE_SCORED) | RIGHT_BIT(RIGHT_WRITE_ADVISORY))
+#define LETTERS_NEED (OFFSETS_NEED | RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER))
 
 struct publisher {
 	const struct kafka_settings *settings;
@@ -21,11 +29,12 @@ struct publisher {
 	struct transactor transactor; /* the publisher thread's, likewise below */
 	struct pool *pool;
 	struct queue ready;
-	bool failed;	      /* everything is discarded */
-	bool full;	      /* the last transaction had no room for more */
-	struct list waiting;  /* taken from `ready`, not in a transaction */
-	struct list joined;   /* in the open transaction */
-	struct list suspects; /* were in a transaction in which messages were refused */
+	struct assignment *_Atomic passed; /* its prefixes are to be committed; NULL: none */
+	bool failed;			   /* everything is discarded */
+	bool full;			   /* the last transaction had no room for more */
+	struct list waiting;		   /* taken from `ready`, not in a transaction */
+	struct list joined;		   /* in the open transaction */
+	struct list suspects;		   /* were in a transaction in which messages were refused */
 	size_t suspects_batch;
 	struct list letters; /* dead letters while their topic does not take them: apart from all others */
 	struct backoff letters_backoff;
@@ -33,6 +42,9 @@ struct publisher {
 	size_t letters_batch;	  /* so many at a time: one after a failure, more while they are taken */
 	unsigned delayed_letters; /* transactions of them that failed for no reason of the topic's, since one
 				   * was published */
+	bool letters_wait;	  /* for a right */
+	int64_t rights_until_us;  /* by then what was refused is tried again, whatever is known of rights */
+	_Atomic int64_t refused_since_us, letters_since_us; /* monotonic; 0: all is taken */
 	struct {
 		size_t bytes;	  /* an output of so many was too large for the topic */
 		int64_t until_us; /* by then the topic may have been given another limit */
@@ -47,6 +59,15 @@ static struct publication *publication_of(struct list_node *node)
 }
 
 /* ---- choosing what goes into a transaction ---- */
+
+/* Whether the broker would refuse it, for want of one of these rights: it waits until it is there. It is
+ * tried every so often all the same, since not all brokers may know the same. */
+static bool waits_for_rights(const struct publisher *publisher, right_set needed)
+{
+	struct rights_watch *rights = publisher->transactor.rights;
+	return clock_monotonic_us() < publisher->rights_until_us &&
+	       (rights_watch_doubts(rights) || (rights_watch_missing(rights) & needed));
+}
 
 static void discard(struct publisher *publisher, struct list *from, struct publication *publication)
 {
@@ -123,21 +144,41 @@ static void postpone_letters(struct publisher *publisher)
 	publisher->letters_at_us = clock_monotonic_us() + (LETTERS_BASE_MS + pause_ms) * 1000;
 }
 
-/* The letter cannot be published for now: nothing more of its partition is read. */
-static void hold(struct publisher *publisher, struct list *from, struct publication *letter,
-		 rd_kafka_resp_err_t err)
+/* Nothing more of the letter's partition is read. */
+static void stop_partition(struct publisher *publisher, const struct publication *letter, const char *reason)
 {
-	postpone_letters(publisher);
-	list_remove(from, &letter->node);
-	list_append(&publisher->letters, &letter->node);
+	if (!atomic_load(&publisher->letters_since_us))
+		atomic_store(&publisher->letters_since_us, clock_monotonic_us());
 	if (assignment_stop(letter->assignment, letter->partition))
 		log_write(LOG_LEVEL_CRITICAL, NULL,
 			  "partition %d of %s is paused: the event at offset %lld can be published nowhere, "
 			  "not even as a dead letter (%s); mend the topic \"%s\" or the rights on it, and it "
 			  "goes on by itself",
 			  (int)letter->partition, assignment_topic(letter->assignment),
-			  (long long)letter->offset, rd_kafka_err2str(err),
-			  publisher->settings->dead_letter_topic);
+			  (long long)letter->offset, reason, publisher->settings->dead_letter_topic);
+}
+
+/* The letter cannot be published for now. */
+static void hold(struct publisher *publisher, struct list *from, struct publication *letter,
+		 rd_kafka_resp_err_t err)
+{
+	postpone_letters(publisher);
+	list_remove(from, &letter->node);
+	list_append(&publisher->letters, &letter->node);
+	stop_partition(publisher, letter, rd_kafka_err2str(err));
+}
+
+static bool may_not_write_letters(const struct publisher *publisher)
+{
+	return rights_watch_missing(publisher->transactor.rights) & RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER);
+}
+
+/* None of them has to be tried. */
+static void stop_all_with_letters(struct publisher *publisher)
+{
+	LIST_FOREACH (node, &publisher->letters)
+		stop_partition(publisher, publication_of(node),
+			       rd_kafka_err2str(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED));
 }
 
 static bool has_letters_of(const struct publisher *publisher, const struct publication *like)
@@ -167,6 +208,8 @@ static void settle_committed(struct publisher *publisher, const struct list *fro
 {
 	struct list_node *node;
 	atomic_fetch_add(&publisher->committed, 1);
+	if (from != &publisher->letters)
+		atomic_store(&publisher->refused_since_us, 0);
 	if (publisher->suspects_batch < publisher->settings->transaction_max_events)
 		publisher->suspects_batch *=
 			2; /* suspects that prove innocent make room for more at a time */
@@ -202,7 +245,8 @@ static rd_kafka_resp_err_t undelivered(const struct publication *publication)
 /* ---- outputs that are too large ---- */
 
 /* Every refusal costs transactions, and librdkafka 2.0.2 may stall for a message's time after one: what was
- * too large once is not sent again for a while. */
+ * too large once is not sent again for a while. Limits are of what is left when it is compressed, which
+ * nobody knows before: one that is longer and repeats itself more would have had a place, perhaps. */
 static void remember_limit(struct publisher *publisher, const struct output *output)
 {
 	publisher->limits[output->topic].bytes = output->value.len;
@@ -278,7 +322,8 @@ static void settle_letter(struct publisher *publisher)
 	rd_kafka_resp_err_t err = undelivered(letter);
 	if (output)
 		settle_refused(publisher, &publisher->letters, letter, output);
-	else if (err && (!is_delay(err) || ++publisher->delayed_letters >= MOST_DELAYED_LETTERS))
+	else if (err && (!is_delay(err) || may_not_write_letters(publisher) ||
+			 ++publisher->delayed_letters >= MAX_DELAYED_LETTERS))
 		hold(publisher, &publisher->letters, letter, err);
 	else if (err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
 		postpone_letters(publisher);
@@ -312,8 +357,12 @@ static void settle_aborted(struct publisher *publisher, const struct list *from)
 		if (undelivereds)
 			set_letters_apart(publisher, &publisher->waiting);
 	}
-	if (!refusals)
+	if (!refusals) {
+		publisher->rights_until_us = clock_monotonic_us() + INT64_C(1000) * RIGHT_MS;
 		transactor_pause(&publisher->transactor);
+	}
+	if (!refusals && from != &publisher->letters && !atomic_load(&publisher->refused_since_us))
+		atomic_store(&publisher->refused_since_us, clock_monotonic_us());
 }
 
 /* Nothing is published any more. Delivery reports point into events: they have to come before these go. */
@@ -330,10 +379,12 @@ static void give_up(struct publisher *publisher)
 				 publisher->fatal_context);
 }
 
-/* One transaction from `from`; false when there was nothing to do. */
-static bool transact(struct publisher *publisher, struct list *from, size_t most)
+/* One transaction from `from`, which needs these rights; false when there was nothing to do. */
+static bool transact(struct publisher *publisher, struct list *from, size_t most, right_set needed)
 {
 	discard_closed(publisher, from, publisher->failed);
+	if (waits_for_rights(publisher, needed))
+		return false;
 	struct assignment *assignment = join(publisher, from, most);
 	if (!assignment)
 		return false;
@@ -342,7 +393,7 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 		assignment_unref(assignment);
 		return false;
 	}
-	enum outcome outcome = transactor_run(&publisher->transactor, &publisher->joined, assignment);
+	enum outcome outcome = transaction_run(&publisher->transactor, &publisher->joined, assignment);
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	assignment_unref(assignment);
 	if (outcome == OUTCOME_OK) {
@@ -359,8 +410,49 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 static bool transact_letters(struct publisher *publisher)
 {
 	discard_closed(publisher, &publisher->letters, publisher->failed);
+	if (list_empty(&publisher->letters))
+		return false;
+	if (may_not_write_letters(publisher))
+		stop_all_with_letters(publisher);
+	if (waits_for_rights(publisher, LETTERS_NEED)) {
+		publisher->letters_wait = true;
+		return false;
+	}
+	if (publisher->letters_wait) { /* it is there, or it is time to see whether it is */
+		publisher->letters_wait = false;
+		publisher->letters_at_us = 0;
+	}
 	return clock_monotonic_us() >= publisher->letters_at_us &&
-	       transact(publisher, &publisher->letters, publisher->letters_batch);
+	       transact(publisher, &publisher->letters, publisher->letters_batch, LETTERS_NEED);
+}
+
+/* ---- prefixes that no event carries ---- */
+
+static void commit_prefixes(struct publisher *publisher, struct assignment *assignment)
+{
+	if (publisher->failed || !assignment_owes(assignment) || !assignment_begin(assignment))
+		return;
+	enum outcome outcome = transaction_run(&publisher->transactor, &publisher->joined, assignment);
+	assignment_end(assignment, outcome == OUTCOME_OK);
+	if (outcome == OUTCOME_OK)
+		atomic_fetch_add(&publisher->committed, 1);
+	else if (outcome == OUTCOME_ABORT) {
+		publisher->rights_until_us = clock_monotonic_us() + INT64_C(1000) * RIGHT_MS;
+		transactor_pause(&publisher->transactor);
+	} else
+		give_up(publisher);
+}
+
+/* After events, which may have carried them. */
+static void transact_prefixes(struct publisher *publisher)
+{
+	if (waits_for_rights(publisher, OFFSETS_NEED))
+		return;
+	struct assignment *assignment = atomic_exchange(&publisher->passed, NULL);
+	if (!assignment)
+		return;
+	commit_prefixes(publisher, assignment);
+	assignment_unref(assignment);
 }
 
 /* ---- thread ---- */
@@ -386,7 +478,7 @@ static void collect(struct publisher *publisher)
 		queue_wait(&publisher->ready, publisher->settings->transaction_max_events,
 			   publisher->settings->transaction_linger_ms);
 	take_ready(publisher);
-	if (!list_empty(&publisher->letters))
+	if (!list_empty(&publisher->letters) || may_not_write_letters(publisher))
 		set_letters_apart(publisher, &publisher->waiting);
 }
 
@@ -401,13 +493,19 @@ static void publisher_main(void *context, unsigned index)
 	struct publisher *publisher = context;
 	(void)index;
 	for (;;) {
-		tick(&publisher->transactor.ticker);
+		heartbeat_beat(&publisher->transactor.heartbeat);
 		collect(publisher);
-		bool worked = transact(publisher, &publisher->suspects, publisher->suspects_batch);
-		worked |=
-			transact(publisher, &publisher->waiting, publisher->settings->transaction_max_events);
+		bool worked =
+			transact(publisher, &publisher->suspects, publisher->suspects_batch, EVENTS_NEED);
+		worked |= transact(publisher, &publisher->waiting,
+				   publisher->settings->transaction_max_events, EVENTS_NEED);
 		worked |= transact_letters(publisher);
+		transact_prefixes(publisher);
 		bool idle = list_empty(&publisher->waiting) && list_empty(&publisher->suspects);
+		if (idle)
+			atomic_store(&publisher->refused_since_us, 0);
+		if (list_empty(&publisher->letters))
+			atomic_store(&publisher->letters_since_us, 0);
 		if (transactor_stopping(&publisher->transactor) || (idle && queue_closed(&publisher->ready)))
 			break;
 		if (!worked) /* waits for a prefix to move, or for nothing: keep the client served */
@@ -417,31 +515,33 @@ static void publisher_main(void *context, unsigned index)
 	discard_closed(publisher, &publisher->suspects, true);
 	discard_closed(publisher, &publisher->waiting, true);
 	discard_closed(publisher, &publisher->letters, true);
-	tick_stop(&publisher->transactor.ticker);
+	heartbeat_stop(&publisher->transactor.heartbeat);
 }
 
 /* ---- life ---- */
 
 static void publisher_free(struct publisher *publisher)
 {
-	producer_close(&publisher->transactor.producer);
+	transactor_destroy(&publisher->transactor);
 	queue_destroy(&publisher->ready);
+	assignment_unref(atomic_load(&publisher->passed));
 	free(publisher);
 }
 
 DEFINE_CLEANUP(struct publisher, publisher_cleanup, publisher_free)
 
-err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fatal, void *context,
-		      int init_timeout_ms, struct publisher **ret_publisher, struct err_detail *detail)
+err_t publisher_start(const struct kafka_settings *settings, struct rights_watch *rights,
+		      kafka_fatal_fn fatal, void *context, int init_timeout_ms,
+		      struct publisher **ret_publisher, struct err_detail *detail)
 {
 	_cleanup_(publisher_cleanup) struct publisher *publisher = calloc(1, sizeof *publisher);
 	if (!publisher)
 		abort();
 	*publisher = (struct publisher){ .settings = settings, .fatal = fatal, .fatal_context = context };
 	struct transactor *transactor = &publisher->transactor;
-	transactor->settings = settings;
-	transactor->ticker.name = "publisher";
-	transactor->backoff = (struct backoff){ .base_ms = 50, .cap_ms = 2000 };
+	transactor_init(transactor, settings);
+	transactor->rights = rights;
+	transactor->heartbeat.name = "publisher";
 	queue_init(&publisher->ready, false);
 	list_init(&publisher->waiting);
 	list_init(&publisher->joined);
@@ -454,7 +554,7 @@ err_t publisher_start(const struct kafka_settings *settings, kafka_fatal_fn fata
 		err = producer_claim(&transactor->producer, init_timeout_ms, detail);
 	if (err)
 		return err;
-	tick(&transactor->ticker);
+	heartbeat_beat(&transactor->heartbeat);
 	publisher->pool = pool_start("publisher", 1, publisher_main, publisher);
 	*ret_publisher = TAKE_PTR(publisher);
 	return ERR_OK;
@@ -470,21 +570,37 @@ void publisher_push(struct publisher *publisher, struct publication *publication
 	queue_push(&publisher->ready, &publication->node);
 }
 
-void publisher_close(struct publisher *publisher, int64_t timeout_ms)
+void publisher_commit_prefixes(struct publisher *publisher, struct assignment *assignment)
+{
+	assignment_unref(atomic_exchange(&publisher->passed, assignment_ref(assignment)));
+}
+
+bool publisher_close(struct publisher *publisher, int64_t timeout_ms)
 {
 	if (!publisher || !publisher->pool)
-		return;
+		return true;
 	atomic_store(&publisher->transactor.stop_at_us, clock_monotonic_us() + timeout_ms * 1000);
 	queue_close(&publisher->ready);
-	pool_join(TAKE_PTR(publisher->pool));
+	if (!pool_join_within(publisher->pool, timeout_ms + STOP_SLACK_MS))
+		return false;
+	publisher->pool = NULL;
+	return true;
 }
 
 void publisher_stop(struct publisher *publisher)
 {
 	if (!publisher)
 		return;
-	publisher_close(publisher, 0);
 	publisher_free(publisher);
+}
+
+static int64_t refused_ms(const struct publisher *publisher)
+{
+	int64_t now_us = clock_monotonic_us(), since_us = atomic_load(&publisher->refused_since_us),
+		letters_us = atomic_load(&publisher->letters_since_us);
+	if (!since_us || (letters_us && letters_us < since_us))
+		since_us = letters_us;
+	return since_us ? (now_us - since_us) / 1000 : 0;
 }
 
 void publisher_statistics(struct publisher *publisher, struct publisher_statistics *ret_statistics)
@@ -496,10 +612,16 @@ void publisher_statistics(struct publisher *publisher, struct publisher_statisti
 		.publications_committed = atomic_load(&publisher->published),
 		.publications_discarded = atomic_load(&publisher->discarded),
 		.publications_refused = atomic_load(&publisher->refused),
+		.refused_ms = refused_ms(publisher),
 	};
 }
 
-struct ticker *publisher_ticker(struct publisher *publisher)
+void publisher_describe_refusal(struct publisher *publisher, struct buf *out)
 {
-	return &publisher->transactor.ticker;
+	transactor_describe_refusal(&publisher->transactor, out);
+}
+
+struct heartbeat *publisher_heartbeat(struct publisher *publisher)
+{
+	return &publisher->transactor.heartbeat;
 }

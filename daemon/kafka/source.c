@@ -6,7 +6,8 @@
 #include "common/queue.h"
 #include "kafka/backlog.h"
 #include "kafka/fetching.h"
-#include "kafka/restoration.h"
+#include "kafka/offset_restore.h"
+#include "kafka/reason.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -16,8 +17,14 @@ enum {
 	CREDIT_WAIT_MS = 500, /* pausing throws away what was fetched ahead: worth some waiting */
 	LOOK_MS = 100,
 	LAG_MS = 1000,
-	REPORT_MS = 30000,
+	ASIDE_MS = 5000, /* between looks from aside, less while much is read */
+	ASIDE_LEAST_MS = 250,
+	SEARCH_MS = 20000,     /* for where another topic begins */
+	UNANSWERED_MS = 30000, /* until a partition without a leader is told */
+	PASSED_MS = 5000,      /* between commits of prefixes that no event carries */
 	PROBE_MS = 500,
+	FETCHED_AHEAD = 20000,	  /* messages: small ones take twice their size in librdkafka's queue */
+	CLIENT_CLOSE_MS = 1000,	  /* its group is left by then */
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
 };
 
@@ -29,28 +36,39 @@ struct paused {
 
 struct source {
 	const struct kafka_settings *settings;
+	struct rights_watch *rights;
 	struct credits *credits;
 	struct source_callbacks callbacks;
 	rd_kafka_t *consumer;
 	struct fetching fetching; /* the source thread's */
 	struct pool *pool;
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 	_Atomic bool pausing;
 	_Atomic bool stopping;
-	struct assignment *assignment; /* the source thread's, likewise below */
-	rd_kafka_message_t *held;      /* waits for credits */
+	struct topic_probe *topic_probe;
+	struct stops stops;
+	struct assignment *assignment;		/* the source thread's, likewise below */
+	rd_kafka_topic_partition_list_t *given; /* by the group */
+	struct trails trails;
+	bool asked;	       /* a look from aside is under way */
+	int64_t next_aside_us; /* earliest time of the next one */
+	int64_t last_aside_us;
+	bool passed;		  /* the end of a partition, behind what is no event */
+	int64_t next_passed_us;	  /* earliest time to have that committed */
+	bool failing;		  /* a partition is stopped until something of it comes */
+	rd_kafka_message_t *held; /* waits for credits */
 	bool all_paused;
 	struct paused *paused;
 	size_t paused_count;
 	int64_t next_look_us; /* at partitions that are paused or have to be */
 	int64_t next_lag_us;
-	int64_t unreadable_us;	   /* when it was last told that a batch cannot be unpacked; 0: never */
 	bool unreachable;	   /* no broker can be reached */
 	_Atomic int64_t oldest_ms; /* see struct assignment_lag; for any thread, likewise below */
 	_Atomic double map_fill;
 	_Atomic bool joined;
 	_Atomic unsigned assigned, paused_now;
 	_Atomic uint64_t behind, unread;
+	_Atomic uint64_t recreated;
 };
 
 /* ---- pausing ---- */
@@ -132,30 +150,29 @@ static void resume_emptied(struct source *source)
 static void obey_stops(struct source *source)
 {
 	int32_t partition;
-	while (source->assignment && assignment_take_stopped(source->assignment, &partition))
+	while (source->assignment && assignment_take_stopped(source->assignment, &partition)) {
 		pause_partition(source, partition, false);
+		stops_set(&source->stops, &(struct stop){ .partition = partition,
+							  .reason = STOP_LETTERS,
+							  .next = -1,
+							  .low = -1,
+							  .end = -1 });
+	}
+}
+
+/* Those that the publisher lets go on. */
+static void lift_stops(struct source *source)
+{
+	struct stop stop;
+	for (size_t i = 0; i < source->paused_count; i++) {
+		int32_t partition = source->paused[i].partition;
+		if (stops_find(&source->stops, partition, &stop) && stop.reason == STOP_LETTERS &&
+		    !assignment_is_stopped(source->assignment, partition))
+			stops_lift(&source->stops, partition, STOP_LETTERS);
+	}
 }
 
 /* ---- rebalance ---- */
-
-static void on_assign(struct source *source, rd_kafka_topic_partition_list_t *list)
-{
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
-		rd_kafka_topic_partition_list_new(list->cnt);
-	const struct restoring restoring = { source->consumer, source->settings->input_topic, &source->ticker,
-					     &source->stopping };
-	struct assignment *assignment = restoration_run(&restoring, list, positions);
-	rd_kafka_resp_err_t err = fetching_assign(&source->fetching, positions);
-	if (!assignment)
-		return;
-	if (err)
-		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
-	source->assignment = assignment;
-	atomic_store(&source->joined, true);
-	if (atomic_load(&source->pausing))
-		pause_partitions(source, true);
-	log_info("assigned %d partitions of %s", positions->cnt, source->settings->input_topic);
-}
 
 static void drop_held(struct source *source)
 {
@@ -163,23 +180,89 @@ static void drop_held(struct source *source)
 		rd_kafka_message_destroy(TAKE_PTR(source->held));
 }
 
-static void on_revoke(struct source *source)
+/* Reads what the group has given, in a new assignment of ours. */
+static void begin(struct source *source, struct offset_restore_again *again, size_t again_count)
+{
+	rd_kafka_topic_partition_list_t *list = source->given;
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *positions =
+		rd_kafka_topic_partition_list_new(list->cnt);
+	const struct restoring restoring = {
+		.consumer = source->consumer,
+		.topic = source->settings->input_topic,
+		.heartbeat = &source->heartbeat,
+		.stopping = &source->stopping,
+		.oldest_ms = &source->oldest_ms,
+		.topic_probe = source->topic_probe,
+		.stops = &source->stops,
+		.trails = &source->trails,
+		.recreated = &source->recreated,
+		.again = again,
+		.again_count = again_count,
+	};
+	stops_doubt(&source->stops);
+	struct assignment *assignment = offset_restore_run(&restoring, list, positions);
+	rd_kafka_resp_err_t err = fetching_assign(&source->fetching, positions);
+	source->asked = source->failing = source->passed = false;
+	if (!assignment)
+		return;
+	if (list->cnt > 0)
+		stops_lift(&source->stops, STOP_ALL, STOP_FETCH);
+	stops_settle(&source->stops);
+	if (err)
+		log_error("partitions cannot be assigned: %s", rd_kafka_err2str(err));
+	source->assignment = assignment;
+	atomic_store(&source->joined, true);
+	if (atomic_load(&source->pausing))
+		pause_partitions(source, true);
+	log_info("assigned %d partitions of %s", list->cnt, source->settings->input_topic);
+}
+
+/* Stops reading; true when all that was in flight is finished. The caller releases the assignment. */
+static bool end(struct source *source, bool lost)
 {
 	struct assignment *assignment = source->assignment;
-	bool lost = rd_kafka_assignment_lost(source->consumer);
+	drop_held(source);
+	bool stopping = atomic_load(&source->stopping); /* then whatever may finish has had its time */
+	bool drained =
+		!lost && assignment_drain(assignment, stopping ? 0 : source->settings->drain_on_revoke_ms);
+	if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
+		log_warning(
+			"the transaction of the former assignment is still open: the broker does not end it");
+	source->assignment = NULL;
+	return drained;
+}
+
+/* What the group gave before is over. */
+static void let_go(struct source *source, bool lost)
+{
+	struct assignment *assignment = source->assignment;
 	drop_held(source);
 	atomic_store(&source->joined, false);
 	if (assignment) {
-		bool drained = !lost && assignment_drain(assignment, source->settings->drain_on_revoke_ms);
-		if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
-			log_warning("the transaction of the former assignment is still open: the "
-				    "broker does not end it");
+		bool drained = end(source, lost);
 		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
 			 drained ? "" : "; what was in flight is left to the next owner");
-		source->assignment = NULL;
 		assignment_unref(assignment);
 	}
 	lift_pauses(source);
+	trails_clear(&source->trails);
+}
+
+/* librdkafka 2.0.2 may give partitions without having taken those of before, where a member that has just got
+ * some is thrown out of the group. */
+static void on_assign(struct source *source, const rd_kafka_topic_partition_list_t *list)
+{
+	if (source->assignment)
+		let_go(source, true);
+	if (source->given)
+		rd_kafka_topic_partition_list_destroy(source->given);
+	source->given = rd_kafka_topic_partition_list_copy(list);
+	begin(source, NULL, 0);
+}
+
+static void on_revoke(struct source *source)
+{
+	let_go(source, rd_kafka_assignment_lost(source->consumer));
 	fetching_assign(&source->fetching, NULL);
 }
 
@@ -188,12 +271,12 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 {
 	struct source *source = opaque;
 	(void)consumer;
-	tick_waiting(&source->ticker, "Kafka rebalance");
+	heartbeat_waiting(&source->heartbeat, "Kafka rebalance");
 	if (err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
 		on_assign(source, list);
 	else
 		on_revoke(source);
-	tick(&source->ticker);
+	heartbeat_beat(&source->heartbeat);
 }
 
 /* ---- messages ---- */
@@ -203,18 +286,32 @@ static str_t message_text(const void *data, size_t len)
 	return data ? (str_t){ data, len } : STR_NONE;
 }
 
-static size_t credit_bytes(const rd_kafka_message_t *message)
+static size_t message_bytes(const rd_kafka_message_t *message)
 {
 	return message->len + message->key_len;
 }
 
-/* Hands a message on whose credits are taken, and lets go of it. */
-static void deliver(struct source *source, rd_kafka_message_t *message)
+/* Something of the partition has come. */
+static void lift_failure(struct source *source, int32_t partition)
 {
-	enum offsets_arrival arrival = assignment_arrive(source->assignment, message->partition,
-							 message->offset, kafka_written_ms(message));
+	bool lifted = stops_lift(&source->stops, partition, STOP_UNREADABLE);
+	if (stops_lift(&source->stops, partition, STOP_FETCH) || lifted)
+		log_notice("partition %d of %s goes on", (int)partition, source->settings->input_topic);
+}
+
+/* Hands a message on for which credits are taken, and lets go of it. */
+static void deliver(struct source *source, rd_kafka_message_t *message, size_t credit_bytes)
+{
+	const struct witness witness = { message->offset, witness_sign(message) };
+	enum offsets_arrival arrival =
+		assignment_arrive(source->assignment, message->partition, message->offset,
+				  kafka_written_ms(message), witness.sign);
+	if (arrival != OFFSETS_STALE)
+		trails_note(&source->trails, message->partition, witness);
+	if (source->failing)
+		lift_failure(source, message->partition);
 	if (arrival != OFFSETS_FRESH) {
-		credits_return(source->credits, credit_bytes(message));
+		credits_return(source->credits, credit_bytes);
 		rd_kafka_message_destroy(message);
 		return;
 	}
@@ -228,7 +325,7 @@ static void deliver(struct source *source, rd_kafka_message_t *message)
 		.key = message_text(message->key, message->key_len),
 		.value = message_text(message->payload, message->len),
 		.headers = headers,
-		.credit_bytes = credit_bytes(message),
+		.credit_bytes = credit_bytes,
 	};
 	source->callbacks.message(&event, source->callbacks.context);
 	check_fill(source, message->partition);
@@ -239,13 +336,14 @@ static void deliver(struct source *source, rd_kafka_message_t *message)
  * has to be room for more than one, since every resumption fetches anew. */
 static bool deliver_held(struct source *source)
 {
+	size_t credit_bytes;
 	if (!source->held)
 		return true;
 	if (source->all_paused && !credits_wait_quarter(source->credits, CREDIT_WAIT_MS))
 		return false;
-	if (!credits_take(source->credits, credit_bytes(source->held), CREDIT_WAIT_MS))
+	if (!credits_take(source->credits, message_bytes(source->held), CREDIT_WAIT_MS, &credit_bytes))
 		return false;
-	deliver(source, TAKE_PTR(source->held));
+	deliver(source, TAKE_PTR(source->held), credit_bytes);
 	return true;
 }
 
@@ -267,46 +365,84 @@ static void report_fatal(struct source *source)
 	}
 }
 
-/* librdkafka asks for the batch again and again, and cannot pass it by: the partition stands still. */
-static void report_unreadable(struct source *source, const rd_kafka_message_t *message)
+/* The broker, or the client, does not give what is there; until something comes after all. */
+static void report_failing(struct source *source, const rd_kafka_message_t *message, enum stop_reason reason)
+{
+	int32_t partition = message->partition < 0 ? STOP_ALL : message->partition;
+	stops_set(&source->stops, &(struct stop){ .partition = partition,
+						  .reason = reason,
+						  .next = message->offset,
+						  .low = -1,
+						  .end = -1,
+						  .err = message->err });
+	source->failing = true;
+}
+
+/* The consumer fetches the partition no more. A look from aside tells why. */
+static void note_out_of_range(struct source *source, int32_t partition)
+{
+	struct trail *trail = trails_find(&source->trails, partition);
+	pause_partition(source, partition, true);
+	if (!trail)
+		return;
+	trail->out_of_range = true;
+	source->next_aside_us = 0;
+}
+
+/* Comes behind all that was fetched of the partition. What was put back, or is held, is fetched anew, and so
+ * is the end. */
+static void pass_end(struct source *source, int32_t partition, int64_t end)
+{
+	if (!source->assignment || source->held || source->all_paused || atomic_load(&source->pausing) ||
+	    !assignment_pass(source->assignment, partition, end))
+		return;
+	trails_pass(&source->trails, partition, end);
+	source->passed = true;
+}
+
+/* An event that is under way or comes soon takes it along: only the last one before a silence does not. */
+static void commit_passed(struct source *source)
 {
 	int64_t now_us = clock_monotonic_us();
-	if (source->unreadable_us && now_us < source->unreadable_us + INT64_C(1000) * REPORT_MS)
+	if (!source->passed || source->unreachable || now_us < source->next_passed_us ||
+	    atomic_load(&source->pausing))
 		return;
-	source->unreadable_us = now_us;
-	log_write(
-		LOG_LEVEL_CRITICAL, NULL,
-		"partition %d of %s stands still: a batch of messages cannot be unpacked, because it is "
-		"damaged or too large when it is (%s); stop all instances and set the group's offset of the "
-		"partition behind it to go on",
-		(int)message->partition, source->settings->input_topic, rd_kafka_message_errstr(message));
+	if (!assignment_owes(source->assignment))
+		return;
+	source->next_passed_us = now_us + (int64_t)PASSED_MS * 1000;
+	source->callbacks.passed(source->assignment, source->callbacks.context);
 }
 
 static void handle_error(struct source *source, const rd_kafka_message_t *message)
 {
 	switch (message->err) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		pass_end(source, message->partition, message->offset);
 		return;
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-		log_write(LOG_LEVEL_CRITICAL, NULL,
-			  "partition %d of %s is stopped: its committed offset is gone from the topic (%s); "
-			  "events may be "
-			  "lost. Reset the group's offset by hand to go on",
-			  (int)message->partition, source->settings->input_topic,
-			  rd_kafka_message_errstr(message));
-		pause_partition(source, message->partition, true);
+		note_out_of_range(source, message->partition);
 		return;
-	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION: /* asked for again and again, and never passed by */
 	case RD_KAFKA_RESP_ERR__BAD_MSG:
-		report_unreadable(source, message);
+		report_failing(source, message, STOP_UNREADABLE);
+		return;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED: /* asked for again and again */
+		rights_watch_set(source->rights, RIGHT_READ_GROUP, true);
+		return;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		rights_watch_set(source->rights, RIGHT_READ_INPUT, true);
+		report_failing(source, message, STOP_FETCH);
+		return;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		report_failing(source, message, STOP_FETCH);
 		return;
 	case RD_KAFKA_RESP_ERR__FATAL:
 		report_fatal(source);
 		return;
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
-		tick_waiting(&source->ticker, "Kafka broker");
+		heartbeat_waiting(&source->heartbeat, "Kafka broker");
 		return;
 	default:
 		log_warning("consumer: %s", rd_kafka_message_errstr(message));
@@ -322,7 +458,8 @@ static void on_error(rd_kafka_t *client, int err, const char *reason, void *opaq
 	else if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		log_debug("consumer: %s", reason);
 	else if (!source->unreachable) {
-		log_warning("no Kafka broker can be reached: %s", reason);
+		char known[KAFKA_REASON_SIZE];
+		log_warning("no Kafka broker can be reached: %s", kafka_reason(known) ? known : reason);
 		source->unreachable = true;
 	}
 }
@@ -333,11 +470,12 @@ static void look_for_broker(struct source *source)
 	const struct rd_kafka_metadata *metadata;
 	if (!source->unreachable)
 		return;
-	tick_waiting(&source->ticker, "Kafka broker");
+	heartbeat_waiting(&source->heartbeat, "Kafka broker");
 	if (rd_kafka_metadata(source->consumer, 0, NULL, &metadata, PROBE_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return;
 	rd_kafka_metadata_destroy(metadata);
 	source->unreachable = false;
+	kafka_reason_forget();
 	log_notice("a Kafka broker can be reached again");
 }
 
@@ -345,6 +483,182 @@ static void look_for_broker(struct source *source)
 static void put_back(const rd_kafka_message_t *message)
 {
 	rd_kafka_seek(message->rkt, message->partition, message->offset, 0);
+}
+
+/* ---- the group ---- */
+
+static err_t subscribe(struct source *source, struct err_detail *detail)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
+		rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(topics, source->settings->input_topic, RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t err = rd_kafka_subscribe(source->consumer, topics);
+	if (err)
+		return err_fail(detail, ERR_KAFKA_TOPIC, "topic \"%s\" cannot be subscribed to: %s",
+				source->settings->input_topic, rd_kafka_err2str(err));
+	return ERR_OK;
+}
+
+/* Whoever leaves the group and comes back makes it hand out all partitions that there are. */
+static void join_anew(struct source *source, int32_t uncovered)
+{
+	struct err_detail detail;
+	log_notice(
+		"partition %d of %s belongs to no instance, because it was made while they were restarted: "
+		"joins the group anew, so that all are handed out",
+		(int)uncovered, source->settings->input_topic);
+	rd_kafka_unsubscribe(source->consumer);
+	err_t err = subscribe(source, &detail);
+	if (err)
+		source->callbacks.fatal(err, detail.message, source->callbacks.context);
+}
+
+/* ---- looks from aside ---- */
+
+/* Where the topic was made again while it was read: what arrived of it since, and is finished, is done. */
+static void find_beginning(struct source *source, const struct topic_probe_answer *answer,
+			   struct offset_restore_again *again, int64_t *ret_since)
+{
+	const struct trail *trail = trails_find(&source->trails, answer->question.partition);
+	heartbeat_waiting(&source->heartbeat, "Kafka broker");
+	size_t present = topic_probe_count_present(source->topic_probe, trail->partition, trail->arrivals,
+						   trail->count, SEARCH_MS);
+	*again = (struct offset_restore_again){ .partition = trail->partition, .low = answer->low };
+	*ret_since = present ? trail->arrivals[trail->count - present].offset : INT64_MAX;
+	atomic_fetch_add(&source->recreated, 1);
+	log_warning(
+		"partition %d of %s was deleted and made again while it was read: it is read from its start, "
+		"offset %lld%s",
+		(int)trail->partition, source->settings->input_topic, (long long)answer->low,
+		present ? "; what was read of it already is not done again" : "");
+}
+
+/* Ends the assignment and begins another one, in the same generation. */
+static void begin_again(struct source *source, const struct topic_probe_answer *answers, size_t count)
+{
+	struct offset_restore_again *again = calloc(count + 1, sizeof *again);
+	_cleanup_(cleanup_free) int64_t *since = calloc(count + 1, sizeof *since);
+	struct assignment *assignment = source->assignment;
+	size_t used = 0;
+	if (!again || !since)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		if (answers[i].identity == IDENTITY_RECREATED) {
+			find_beginning(source, &answers[i], &again[used], &since[used]);
+			used++;
+		}
+	end(source, false);
+	for (size_t i = 0; i < used; i++)
+		again[i].offsets =
+			assignment_begin_again(assignment, again[i].partition, again[i].low, since[i]);
+	assignment_unref(assignment);
+	lift_pauses(source);
+	begin(source, again, used);
+	for (size_t i = 0; i < used; i++)
+		offsets_free(again[i].offsets);
+	free(again);
+}
+
+/* Its leader, or the right to read it, is away for long, while the broker is not. */
+static void note_unanswered(struct source *source, struct trail *trail,
+			    const struct topic_probe_answer *answer)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (rights_are_missing(answer->err))
+		rights_watch_doubt(source->rights);
+	if (!trail->unanswered_since_us)
+		trail->unanswered_since_us = now_us;
+	if (source->unreachable || now_us < trail->unanswered_since_us + INT64_C(1000) * UNANSWERED_MS)
+		return;
+	stops_set(&source->stops, &(struct stop){ .partition = trail->partition,
+						  .reason = STOP_FETCH,
+						  .next = trail->next,
+						  .low = trail->low,
+						  .end = trail->end,
+						  .err = answer->err });
+	source->failing = true;
+}
+
+static void stop_by_answer(struct source *source, const struct topic_probe_answer *answer)
+{
+	bool deleted = answer->identity == IDENTITY_DELETED;
+	pause_partition(source, answer->question.partition, true);
+	stops_set(&source->stops, &(struct stop){ .partition = answer->question.partition,
+						  .reason = deleted ? STOP_DELETED : STOP_DIVERGED,
+						  .next = answer->question.next,
+						  .low = answer->low,
+						  .end = answer->end });
+}
+
+/* True when the partition has to be begun again. That what was not read is gone is for the consumer to say,
+ * which knows what was no event. */
+static bool obey_answer(struct source *source, const struct topic_probe_answer *answer)
+{
+	struct trail *trail = trails_find(&source->trails, answer->question.partition);
+	struct stop stop;
+	if (!trail)
+		return false;
+	if (answer->identity == IDENTITY_UNKNOWN) {
+		note_unanswered(source, trail, answer);
+		return false;
+	}
+	bool stopped = stops_find(&source->stops, trail->partition, &stop);
+	trail->unanswered_since_us = 0;
+	trail->low = answer->low;
+	trail->end = answer->end;
+	if (stopped && stop.reason == STOP_FETCH && answer->question.witness.sign)
+		lift_failure(source, trail->partition);
+	if (stopped && stop.reason == STOP_MAP)
+		return false;
+	bool stands = trail->out_of_range ||
+		      (stopped && (stop.reason == STOP_DELETED || stop.reason == STOP_DIVERGED));
+	switch (answer->identity) {
+	case IDENTITY_RECREATED:
+		return true;
+	case IDENTITY_DELETED:
+		if (stands)
+			stop_by_answer(source, answer);
+		return false;
+	case IDENTITY_DIVERGED:
+		stop_by_answer(source, answer);
+		return false;
+	default:
+		trails_confirm(&source->trails, trail);
+		return stands;
+	}
+}
+
+static void take_answers(struct source *source)
+{
+	struct topic_probe_answer *answers;
+	size_t count;
+	bool again = false;
+	if (!source->asked || !topic_probe_take(source->topic_probe, 0, &answers, &count))
+		return;
+	source->asked = false;
+	for (size_t i = 0; i < count; i++)
+		again |= obey_answer(source, &answers[i]);
+	if (again)
+		begin_again(source, answers, count);
+	free(answers);
+}
+
+static void look_from_aside(struct source *source)
+{
+	int64_t now_us = clock_monotonic_us();
+	int64_t least_us = source->last_aside_us + (int64_t)ASIDE_LEAST_MS * 1000;
+	if (!atomic_load(&source->pausing))
+		take_answers(source);
+	bool due = now_us >= source->next_aside_us || source->trails.full;
+	if (source->asked || !source->assignment || !due || now_us < least_us ||
+	    atomic_load(&source->pausing))
+		return;
+	struct topic_probe_question *questions = trails_questions(&source->trails);
+	topic_probe_ask(source->topic_probe, questions, source->trails.count);
+	free(questions);
+	source->asked = true;
+	source->last_aside_us = now_us;
+	source->next_aside_us = now_us + (int64_t)ASIDE_MS * 1000;
 }
 
 /* Every so often, not with every message: partitions that may go on, and ones that must not. */
@@ -355,7 +669,26 @@ static void look_after_partitions(struct source *source)
 		return;
 	source->next_look_us = now_us + (int64_t)LOOK_MS * 1000;
 	obey_stops(source);
+	if (source->assignment) {
+		lift_stops(source);
+		look_from_aside(source);
+	}
+	if (source->assignment)
+		commit_passed(source);
 	resume_emptied(source);
+	int32_t uncovered = topic_probe_take_uncovered(source->topic_probe);
+	if (uncovered >= 0 && source->assignment && !atomic_load(&source->pausing))
+		join_anew(source, uncovered);
+}
+
+/* Partitions that wait, and are not stopped. */
+static unsigned count_waiting(struct source *source)
+{
+	unsigned count = 0;
+	struct stop stop;
+	for (size_t i = 0; i < source->paused_count; i++)
+		count += !stops_find(&source->stops, source->paused[i].partition, &stop);
+	return count;
 }
 
 static void measure_lag(struct source *source)
@@ -368,14 +701,16 @@ static void measure_lag(struct source *source)
 	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
 	if (source->assignment) {
 		assignment_lag(source->assignment, &lag);
-		backlog_measure(source->consumer, source->assignment, &backlog);
+		backlog_measure(source->consumer, source->assignment, &source->trails, &backlog);
 	}
-	atomic_store(&source->oldest_ms, lag.oldest_ms);
+	struct stops_sum stops;
+	stops_sum(&source->stops, &stops);
+	atomic_store(&source->oldest_ms, stops.oldest_ms < lag.oldest_ms ? stops.oldest_ms : lag.oldest_ms);
 	atomic_store(&source->map_fill, lag.fill);
-	atomic_store(&source->paused_now, (unsigned)source->paused_count);
-	atomic_store(&source->assigned, backlog.partitions);
-	atomic_store(&source->behind, backlog.behind);
-	atomic_store(&source->unread, backlog.unread);
+	atomic_store(&source->paused_now, count_waiting(source));
+	atomic_store(&source->assigned, source->assignment ? (unsigned)source->given->cnt : 0);
+	atomic_store(&source->behind, backlog.behind + stops.behind);
+	atomic_store(&source->unread, backlog.unread + stops.behind);
 }
 
 /* What is to be read now: all, nothing, or all but what is paused by itself. */
@@ -415,25 +750,17 @@ static void source_main(void *context, unsigned index)
 	(void)index;
 	while (!atomic_load(&source->stopping)) {
 		if (!source->unreachable)
-			tick(&source->ticker);
+			heartbeat_beat(&source->heartbeat);
 		look_for_broker(source);
 		run_once(source);
 	}
-	tick_waiting(&source->ticker, "Kafka consumer close");
+	heartbeat_waiting(&source->heartbeat, "Kafka consumer close");
 	drop_held(source);
 	rd_kafka_consumer_close(source->consumer);
-	tick_stop(&source->ticker);
+	heartbeat_stop(&source->heartbeat);
 }
 
 /* ---- life ---- */
-
-/* A message that is larger than we take still has to be fetched, to be set aside: the topic's limit is what
- * counts. */
-static long long response_limit(const struct kafka_settings *settings)
-{
-	const long long usual = 100000000, needed = (long long)settings->max_message_bytes + (2 << 20);
-	return needed > usual ? needed : usual;
-}
 
 static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t **ret_conf,
 			struct err_detail *detail)
@@ -448,17 +775,18 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		{ "enable.auto.commit", "false" },
 		{ "enable.auto.offset.store", "false" },
 		{ "auto.offset.reset", "error" },
-		{ "enable.partition.eof", "false" },
+		{ "enable.partition.eof", "true" },
 		{ "partition.assignment.strategy", "range,roundrobin" },
 	};
 	const struct {
 		const char *name;
 		long long value;
 	} numbers[] = {
-		{ "queued.max.messages.kbytes", (long long)(settings->max_in_flight_bytes / 4096) + 1024 },
+		{ "queued.max.messages.kbytes", (long long)(settings->read_ahead_bytes / 1024) },
+		{ "queued.min.messages", FETCHED_AHEAD },
 		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
 		{ "message.max.bytes", (long long)settings->max_message_bytes },
-		{ "receive.message.max.bytes", response_limit(settings) },
+		{ "receive.message.max.bytes", kafka_response_limit(settings) },
 		{ "max.partition.fetch.bytes", 1 << 20 },
 	};
 	err_t err = kafka_conf_new(settings, &conf, detail);
@@ -473,21 +801,22 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 	return err;
 }
 
-static err_t subscribe(struct source *source, struct err_detail *detail)
+static void release(struct source *source)
 {
-	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
-		rd_kafka_topic_partition_list_new(1);
-	rd_kafka_topic_partition_list_add(topics, source->settings->input_topic, RD_KAFKA_PARTITION_UA);
-	rd_kafka_resp_err_t err = rd_kafka_subscribe(source->consumer, topics);
-	if (err)
-		return err_fail(detail, ERR_KAFKA_TOPIC, "topic \"%s\" cannot be subscribed to: %s",
-				source->settings->input_topic, rd_kafka_err2str(err));
-	return ERR_OK;
+	topic_probe_stop(source->topic_probe);
+	if (source->consumer)
+		kafka_client_close(source->consumer, CLIENT_CLOSE_MS);
+	if (source->given)
+		rd_kafka_topic_partition_list_destroy(source->given);
+	trails_clear(&source->trails);
+	stops_destroy(&source->stops);
+	free(source->paused);
+	free(source);
 }
 
-err_t source_start(const struct kafka_settings *settings, struct credits *credits,
-		   const struct source_callbacks *callbacks, struct source **ret_source,
-		   struct err_detail *detail)
+err_t source_start(const struct kafka_settings *settings, struct rights_watch *rights,
+		   struct credits *credits, const struct source_callbacks *callbacks,
+		   struct source **ret_source, struct err_detail *detail)
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
 	err_t err = build_conf(settings, &conf, detail);
@@ -496,25 +825,28 @@ err_t source_start(const struct kafka_settings *settings, struct credits *credit
 	struct source *source = calloc(1, sizeof *source);
 	if (!source)
 		abort();
-	*source = (struct source){ .settings = settings, .credits = credits, .callbacks = *callbacks };
-	source->ticker.name = "source";
+	*source = (struct source){
+		.settings = settings, .rights = rights, .credits = credits, .callbacks = *callbacks
+	};
+	source->heartbeat.name = "source";
 	rd_kafka_conf_set_opaque(conf, source);
 	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &source->consumer, detail);
+	if (!err)
+		err = topic_probe_start(settings, settings->input_topic, &source->topic_probe, detail);
 	if (!err) {
 		source->fetching.consumer = source->consumer;
 		rd_kafka_poll_set_consumer(source->consumer);
 		err = subscribe(source, detail);
 	}
+	stops_init(&source->stops, settings);
 	if (err) {
-		if (source->consumer)
-			rd_kafka_destroy(source->consumer);
-		free(source);
+		release(source);
 		return err;
 	}
 	atomic_init(&source->oldest_ms, INT64_MAX);
-	tick(&source->ticker);
+	heartbeat_beat(&source->heartbeat);
 	source->pool = pool_start("source", 1, source_main, source);
 	*ret_source = source;
 	return ERR_OK;
@@ -530,28 +862,31 @@ void source_pause(struct source *source)
 	atomic_store(&source->pausing, true);
 }
 
-void source_close(struct source *source)
+bool source_close(struct source *source, int64_t timeout_ms)
 {
 	if (!source || !source->pool)
-		return;
+		return true;
 	atomic_store(&source->stopping, true);
-	pool_join(TAKE_PTR(source->pool));
+	topic_probe_close(source->topic_probe);
+	if (!pool_join_within(source->pool, timeout_ms))
+		return false;
+	source->pool = NULL;
+	return true;
 }
 
 void source_stop(struct source *source)
 {
 	if (!source)
 		return;
-	source_close(source);
-	rd_kafka_destroy(source->consumer);
-	free(source->paused);
-	free(source);
+	release(source);
 }
 
 void source_lag(struct source *source, struct source_lag *ret_lag)
 {
 	int64_t oldest_ms = atomic_load(&source->oldest_ms), now_ms = clock_wall_ms();
 	double map_fill = atomic_load(&source->map_fill);
+	struct stops_sum stops;
+	stops_sum(&source->stops, &stops);
 	*ret_lag = (struct source_lag){
 		.oldest_age_ms = oldest_ms < now_ms ? now_ms - oldest_ms : 0,
 		.map_fill = map_fill,
@@ -559,12 +894,20 @@ void source_lag(struct source *source, struct source_lag *ret_lag)
 		.joined = atomic_load(&source->joined),
 		.assigned = atomic_load(&source->assigned),
 		.paused = atomic_load(&source->paused_now),
+		.stopped = stops.partitions,
+		.stands_still = stops.any,
 		.behind = atomic_load(&source->behind),
 		.unread = atomic_load(&source->unread),
+		.recreated = atomic_load(&source->recreated),
 	};
 }
 
-struct ticker *source_ticker(struct source *source)
+void source_describe_stops(struct source *source, size_t most, struct buf *out)
 {
-	return &source->ticker;
+	stops_describe(&source->stops, most, out);
+}
+
+struct heartbeat *source_heartbeat(struct source *source)
+{
+	return &source->heartbeat;
 }

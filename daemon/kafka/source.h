@@ -12,6 +12,7 @@
 #include "kafka/client.h"
 #include "kafka/credits.h"
 #include "kafka/offsets.h"
+#include "kafka/rights_watch.h"
 
 struct source;
 
@@ -30,14 +31,19 @@ struct source_message {
 struct source_callbacks {
 	/* A fresh message. Source thread; must not block. */
 	void (*message)(const struct source_message *message, void *context);
+	/* A prefix has moved that no event will carry: it is to be committed by itself, unless that is past
+	 * by then. Asked for again until it is. Source thread; must not block. */
+	void (*passed)(struct assignment *assignment, void *context);
 	kafka_fatal_fn fatal;
 	void *context;
 };
 
-/* Creates the consumer and starts the thread. `settings` and `credits` outlive the source. */
-err_t source_start(const struct kafka_settings *settings, struct credits *credits,
-		   const struct source_callbacks *callbacks, struct source **ret_source,
-		   struct err_detail *detail);
+/* Creates the consumer and starts the thread. `settings`, `rights` (or NULL) and `credits` outlive the
+ * source.
+ */
+err_t source_start(const struct kafka_settings *settings, struct rights_watch *rights,
+		   struct credits *credits, const struct source_callbacks *callbacks,
+		   struct source **ret_source, struct err_detail *detail);
 
 /* The consumer, for commits without a transaction; lives as long as the source. */
 rd_kafka_t *source_consumer(struct source *source);
@@ -45,27 +51,34 @@ rd_kafka_t *source_consumer(struct source *source);
 /* Stops reading; the thread goes on serving the group. Any thread. */
 void source_pause(struct source *source);
 
-/* Closes the assignment and the consumer's membership and joins the thread; NULL is fine. The publisher must
- * still run. */
-void source_close(struct source *source);
+/* Closes the assignment and the consumer's membership and joins the thread; what is in flight is not waited
+ * for any more, but a transaction is. The publisher must still run. False: the thread has not ended within
+ * `timeout_ms`, and the source cannot be released. NULL is fine. */
+bool source_close(struct source *source, int64_t timeout_ms);
 
-/* Closes and releases, when nobody uses its consumer any more; NULL is fine. */
+/* Releases one that is closed, when nobody uses its consumer any more; NULL is fine. */
 void source_stop(struct source *source);
 
 /* How far behind the source is, as of about a second ago. Any thread. */
 struct source_lag {
-	int64_t oldest_age_ms; /* of the oldest unfinished event that was read, since it was written; 0: none
-				*/
+	int64_t oldest_age_ms; /* of the oldest unfinished event that was read, since it was written, or since
+				  when a partition stands still; 0: neither */
 	double map_fill;       /* share of its limit, of the fullest completion map */
 	unsigned map_percent;  /* the same, rounded */
 	bool joined;	       /* the group has given partitions, or told that there are none for us */
 	unsigned assigned;     /* partitions */
-	unsigned paused;       /* partitions that wait for their prefix, or are stopped */
-	uint64_t behind;       /* see struct backlog, likewise below */
+	unsigned paused;       /* partitions that wait for their prefix */
+	unsigned stopped;      /* partitions that stand still for another reason than load */
+	bool stands_still;     /* one of them does, or the topic as a whole */
+	uint64_t behind;       /* see struct backlog, likewise below; with partitions that stand still */
 	uint64_t unread;
+	uint64_t recreated; /* times that a partition was found to be of a topic that was made again */
 };
 
 /* Any thread; as of the source's last round. */
 void source_lag(struct source *source, struct source_lag *ret_lag);
 
-struct ticker *source_ticker(struct source *source);
+/* Appends why partitions stand still and what mends it, a line each, at most `most`. Any thread. */
+void source_describe_stops(struct source *source, size_t most, struct buf *out);
+
+struct heartbeat *source_heartbeat(struct source *source);

@@ -1,11 +1,19 @@
 #include "kafka/topics.h"
 
 #include "common/buf.h"
+#include "kafka/reason.h"
 
-DEFINE_CLEANUP(rd_kafka_t, client_cleanup, rd_kafka_destroy)
+enum { CLOSE_MS = 5000 }; /* of one client */
 
-static err_t check_topic(rd_kafka_t *client, const char *setting, const char *name, int timeout_ms,
-			 struct err_detail *detail)
+static void close_client(rd_kafka_t *client)
+{
+	kafka_client_close(client, CLOSE_MS);
+}
+
+DEFINE_CLEANUP(rd_kafka_t, client_cleanup, close_client)
+
+static err_t check_topic(const struct kafka_settings *settings, rd_kafka_t *client, const char *setting,
+			 const char *name, int timeout_ms, struct err_detail *detail)
 {
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
@@ -14,19 +22,23 @@ static err_t check_topic(rd_kafka_t *client, const char *setting, const char *na
 	rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, topic, &metadata, timeout_ms);
 	rd_kafka_topic_destroy(topic);
 	if (err)
-		return err_fail(detail, ERR_KAFKA_UNAVAILABLE,
-				"%s: the cluster does not answer for topic \"%s\": %s", setting, name,
-				rd_kafka_err2str(err));
+		return kafka_no_answer(settings, timeout_ms, rd_kafka_err2str(err), detail);
 	rd_kafka_resp_err_t topic_err =
 		metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	rd_kafka_metadata_destroy(metadata);
 	if (topic_err == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
 		return ERR_OK; /* just being created, or a leader is about to be elected */
+	if (topic_err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: topic \"%s\" does not exist: create it",
+				setting, name);
+	if (topic_err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		return err_fail(detail, ERR_KAFKA_TOPIC,
+				"%s: this client may not use topic \"%s\": allow it to (kafka-acls.sh --add "
+				"--allow-principal …)",
+				setting, name);
 	if (topic_err)
-		return err_fail(
-			detail, ERR_KAFKA_TOPIC,
-			"%s: topic \"%s\" cannot be used: %s; create it, or allow this client to use it",
-			setting, name, rd_kafka_err2str(topic_err));
+		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: topic \"%s\" cannot be used: %s", setting, name,
+				rd_kafka_err2str(topic_err));
 	return ERR_OK;
 }
 
@@ -37,10 +49,9 @@ static err_t wait_for_cluster(rd_kafka_t *client, const struct kafka_settings *s
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, NULL, &metadata, timeout_ms);
 	if (err)
-		return err_fail(detail, ERR_KAFKA_UNAVAILABLE,
-				"kafka.bootstrap_servers: no answer from \"%s\" within %d s (%s)",
-				settings->bootstrap_servers, timeout_ms / 1000, rd_kafka_err2str(err));
+		return kafka_no_answer(settings, timeout_ms, rd_kafka_err2str(err), detail);
 	rd_kafka_metadata_destroy(metadata);
+	kafka_reason_forget();
 	return ERR_OK;
 }
 
@@ -94,8 +105,38 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 	name_topics(settings, topics);
 	if (!err)
 		err = wait_for_cluster(client, settings, timeout_ms, detail);
-	for (size_t i = 0; !err && i < FEEDBACK; i++)
-		err = check_topic(client, topics[i].setting, topics[i].name, timeout_ms, detail);
+	if (err)
+		return err;
+	_cleanup_(buf_free) struct buf faults = BUF_INIT; /* all of them at once */
+	for (size_t i = 0; i < FEEDBACK && err != ERR_KAFKA_UNAVAILABLE; i++) {
+		struct err_detail fault = { "" };
+		err_t one =
+			check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms, &fault);
+		if (one)
+			buf_printf(&faults, "%s%s", faults.len ? "; " : "", fault.message);
+		err = one ? one : err;
+	}
+	return err ? err_fail(detail, err, "%s", faults.data) : ERR_OK;
+}
+
+err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, topics_refused_fn refused,
+		       void *context, struct err_detail *detail)
+{
+	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
+	struct named_topic topics[TOPICS];
+	err_t err = open_client(settings, &client, detail);
+	size_t count = name_topics(settings, topics);
+	if (!err)
+		err = wait_for_cluster(client, settings, timeout_ms, detail);
+	for (size_t i = 0; !err && i < count; i++) {
+		struct err_detail reason = { "" };
+		err_t topic_err =
+			check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms, &reason);
+		if (topic_err)
+			refused(topic_err, &reason, context);
+		if (topic_err == ERR_KAFKA_UNAVAILABLE) /* once is enough to wait for */
+			break;
+	}
 	return err;
 }
 
@@ -106,7 +147,8 @@ err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_m
 		return ERR_OK;
 	err_t err = open_client(settings, &client, detail);
 	if (!err)
-		err = check_topic(client, feedback_setting, settings->feedback_topic, timeout_ms, detail);
+		err = check_topic(settings, client, feedback_setting, settings->feedback_topic, timeout_ms,
+				  detail);
 	return err;
 }
 
@@ -114,6 +156,7 @@ err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_m
 
 DEFINE_CLEANUP(rd_kafka_queue_t, queue_cleanup, rd_kafka_queue_destroy)
 DEFINE_CLEANUP(rd_kafka_event_t, event_cleanup, rd_kafka_event_destroy)
+DEFINE_CLEANUP(rd_kafka_AdminOptions_t, options_cleanup, rd_kafka_AdminOptions_destroy)
 
 static void count_replicas(rd_kafka_t *client, struct named_topic *topic, int timeout_ms)
 {
@@ -170,7 +213,15 @@ static void read_limits(rd_kafka_t *client, struct named_topic *topics, size_t t
 	rd_kafka_ConfigResource_t *resources[TOPICS];
 	for (size_t i = 0; i < topics_count; i++)
 		resources[i] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topics[i].name);
-	rd_kafka_DescribeConfigs(client, resources, topics_count, NULL, queue);
+	/* any broker will do: without this it would be the controller, which not every cluster names */
+	_cleanup_(options_cleanup) rd_kafka_AdminOptions_t *options =
+		rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+	int32_t broker = kafka_answering_broker(client, timeout_ms);
+	char reason[256];
+	if (broker >= 0)
+		rd_kafka_AdminOptions_set_broker(options, broker, reason, sizeof reason);
+	rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, reason, sizeof reason);
+	rd_kafka_DescribeConfigs(client, resources, topics_count, options, queue);
 	_cleanup_(event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, timeout_ms);
 	if (event && !rd_kafka_event_error(event))
 		take_limits(topics, topics_count, event);
@@ -216,6 +267,25 @@ static void remark_on_cleanup(const struct named_topic *topics, struct buf *note
 			   topics[SCORED].name, (long long)(topics[SCORED].retention_ms / 3600000));
 }
 
+/* A verification counts anew what may have been fed back to, and what that was. */
+static void remark_on_horizon(const struct named_topic *topics, size_t topics_count, int64_t horizon_ms,
+			      struct buf *notes)
+{
+	static const size_t counted[] = { SCORED, FEEDBACK };
+	for (size_t i = 0; i < sizeof counted / sizeof *counted && horizon_ms > 0; i++) {
+		const struct named_topic *topic = &topics[counted[i]];
+		if (counted[i] < topics_count && topic->retention_ms > 0 &&
+		    topic->retention_ms < 2 * horizon_ms)
+			buf_printf(
+				notes,
+				"topic \"%s\" keeps messages for %lld h, less than twice "
+				"calibration.feedback_horizon_s (%lld h): late feedback cannot be verified; "
+				"raise retention.ms\n",
+				topic->name, (long long)(topic->retention_ms / 3600000),
+				(long long)(horizon_ms / 3600000));
+	}
+}
+
 static void remark(const struct kafka_settings *settings, const struct named_topic *topics,
 		   size_t topics_count, struct buf *notes)
 {
@@ -247,8 +317,8 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 	remark_on_cleanup(topics, notes);
 }
 
-err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, struct arena *arena,
-		     str_t *ret_notes, struct err_detail *detail)
+err_t topics_inspect(const struct kafka_settings *settings, int64_t feedback_horizon_ms, int timeout_ms,
+		     struct arena *arena, str_t *ret_notes, struct err_detail *detail)
 {
 	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
 	_cleanup_(buf_free) struct buf notes = BUF_INIT;
@@ -261,6 +331,7 @@ err_t topics_inspect(const struct kafka_settings *settings, int timeout_ms, stru
 		count_replicas(client, &topics[i], timeout_ms);
 	read_limits(client, topics, topics_count, timeout_ms);
 	remark(settings, topics, topics_count, &notes);
+	remark_on_horizon(topics, topics_count, feedback_horizon_ms, &notes);
 	*ret_notes = arena_str(arena, buf_str(&notes));
 	return ERR_OK;
 }

@@ -2,31 +2,19 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "kafka/renewal.h"
+#include "kafka/producer_recovery.h"
 
 enum {
-	MOST_UNEXPLAINED = 3, /* transactions that fail without a reason before it is told */
-	FLUSH_MS = 100,	      /* after which a failed output is noticed */
+	MAX_UNEXPLAINED = 3, /* transactions that fail without a reason before it is told */
+	FLUSH_MS = 100,	     /* after which a failed output is noticed */
 	ABORT_FLUSH_MS = 1000,
 	REPORT_MS = 30000,
-	MOST_ABORT_FAILURES = 10,
+	MAX_ABORT_FAILURES = 10,
 	CALL_TIMEOUT_MS = 5000, /* of one librdkafka call; unfinished ones are called again */
 	OFFSETS_BYTES = 262144, /* of one request: the group's coordinator stores each as one batch, below the
 				   broker's message.max.bytes */
 	OFFSET_OVERHEAD_BYTES = 128,
 };
-
-bool transactor_stopping(const struct transactor *transactor)
-{
-	int64_t at = atomic_load(&transactor->stop_at_us);
-	return at != 0 && clock_monotonic_us() >= at;
-}
-
-void transactor_pause(struct transactor *transactor)
-{
-	tick_waiting(&transactor->ticker, "Kafka broker");
-	rd_kafka_poll(transactor->producer.client, (int)backoff_next_ms(&transactor->backoff) + 1);
-}
 
 /* ---- errors ---- */
 
@@ -60,8 +48,12 @@ static enum ending ending_of(struct transactor *transactor, const char *call, rd
 		return ENDING_ENDED;
 	}
 	if (rd_kafka_error_txn_requires_abort(owned)) {
-		log_warning("%s: %s; the transaction is aborted and its events are published again", call,
-			    rd_kafka_error_string(owned));
+		/* the topic that offsets need is the one that they are of */
+		bool right = transactor_heed_right(transactor, rd_kafka_error_code(owned), RIGHT_READ_INPUT);
+		transactor_note_refusal(transactor, "%s: %s", call, rd_kafka_error_string(owned));
+		log_write(right ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, NULL,
+			  "%s: %s; the transaction is aborted and its events are published again", call,
+			  rd_kafka_error_string(owned));
 		return ENDING_ABORT;
 	}
 	if (rd_kafka_error_is_retriable(owned) ||
@@ -83,7 +75,7 @@ static enum ending produce(struct transactor *transactor, struct output *output)
 		if (!err)
 			return ENDING_OK;
 		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-			tick_waiting(&transactor->ticker, "Kafka broker");
+			heartbeat_waiting(&transactor->heartbeat, "Kafka broker");
 			rd_kafka_poll(transactor->producer.client, 10);
 			continue;
 		}
@@ -161,12 +153,23 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 		return;
 	bool consequence = producer_is_consequence(output->refusal);
 	rd_kafka_resp_err_t err = consequence ? RD_KAFKA_RESP_ERR__FAIL : output->refusal;
-	transactor->renewals = 0;
+	transactor->recoveries = 0;
 	transactor->untaken = true;
 	if (consequence && has_refusal(publications))
 		return;
-	if (consequence && ++transactor->unexplained < MOST_UNEXPLAINED)
+	const char *topic = rd_kafka_topic_name(transactor->producer.topics[output->topic]);
+	if (transactor_heed_right(transactor, output->refusal,
+				  (enum right)(RIGHT_WRITE_SCORED + (int)output->topic)))
 		return;
+	if (consequence) { /* where it is the want of a right, librdkafka does not tell */
+		rights_watch_doubt(transactor->rights);
+		transactor_note_refusal(transactor, "outputs are not taken by their topics");
+		if (++transactor->unexplained < MAX_UNEXPLAINED || rights_watch_missing(transactor->rights))
+			return;
+	} else {
+		transactor_note_refusal(transactor, "topic \"%s\" does not take outputs: %s", topic,
+					rd_kafka_err2str(err));
+	}
 	if (err == transactor->told && now_us < transactor->told_us + INT64_C(1000) * REPORT_MS)
 		return;
 	transactor->told = err;
@@ -177,11 +180,10 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 	else if (err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
 		log_error("outputs for topic \"%s\" were not taken in time, by a broker or a topic that is "
 			  "away, and are published again until they are",
-			  rd_kafka_topic_name(transactor->producer.topics[output->topic]));
+			  topic);
 	else
 		log_error("topic \"%s\" does not take outputs (%s); they are published again until it does",
-			  rd_kafka_topic_name(transactor->producer.topics[output->topic]),
-			  rd_kafka_err2str(err));
+			  topic, rd_kafka_err2str(err));
 }
 
 /* Waits for the broker's word on every output. One that failed has failed their transaction: librdkafka sends
@@ -189,7 +191,7 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 static enum ending flush_all(struct transactor *transactor, const struct list *publications)
 {
 	while (rd_kafka_flush(transactor->producer.client, FLUSH_MS) == RD_KAFKA_RESP_ERR__TIMED_OUT) {
-		tick_waiting(&transactor->ticker, "Kafka broker");
+		heartbeat_waiting(&transactor->heartbeat, "Kafka broker");
 		if (transactor->settings->exactly_once && !all_delivered(publications))
 			return ENDING_ABORT;
 		if (!transactor_stopping(transactor))
@@ -282,7 +284,7 @@ static enum ending abort_transaction(struct transactor *transactor, const struct
 		if (ending == ENDING_ENDED || ending == ENDING_LOST)
 			return ending;
 		failures += ending == ENDING_ABORT;
-		if (failures > MOST_ABORT_FAILURES)
+		if (failures > MAX_ABORT_FAILURES)
 			return ENDING_LOST;
 		if (ending == ENDING_ABORT)
 			transactor_pause(transactor);
@@ -323,20 +325,21 @@ static bool commit_part(struct transactor *transactor, struct assignment *assign
 			const rd_kafka_topic_partition_list_t *part)
 {
 	rd_kafka_resp_err_t err, last = RD_KAFKA_RESP_ERR_NO_ERROR;
-	tick_waiting(&transactor->ticker, "Kafka group coordinator");
+	heartbeat_waiting(&transactor->heartbeat, "Kafka group coordinator");
 	while ((err = rd_kafka_commit(atomic_load(&transactor->consumer), part, 0))) {
 		heed_map_size(assignment, err);
 		if (err == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE)
 			return true; /* the next commit carries it, once the prefix has moved */
 		bool over = is_expulsion(err) || transactor_stopping(transactor) ||
 			    assignment_state(assignment) == ASSIGNMENT_CLOSED;
-		if (over || err != last)
+		bool right = transactor_heed_right(transactor, err, RIGHT_READ_INPUT);
+		if (over || (err != last && !right))
 			log_warning("offsets cannot be committed%s: %s",
 				    over ? ", events may be published twice" : " yet", rd_kafka_err2str(err));
 		if (over)
 			return false;
 		last = err;
-		tick_waiting(&transactor->ticker, "Kafka group coordinator");
+		heartbeat_waiting(&transactor->heartbeat, "Kafka group coordinator");
 		rd_kafka_poll(transactor->producer.client, (int)backoff_next_ms(&transactor->backoff) + 1);
 	}
 	return true;
@@ -379,7 +382,7 @@ static enum outcome outcome_of(struct transactor *transactor, enum ending ending
 {
 	switch (ending) {
 	case ENDING_OK:
-		transactor->renewals = 0;
+		transactor->recoveries = 0;
 		transactor->unexplained = 0;
 		return OUTCOME_OK;
 	case ENDING_ABORT:
@@ -389,13 +392,13 @@ static enum outcome outcome_of(struct transactor *transactor, enum ending ending
 	case ENDING_LOST:
 		break;
 	}
-	return renewal_run(transactor, assignment);
+	return producer_recovery_run(transactor, assignment);
 }
 
-enum outcome transactor_run(struct transactor *transactor, const struct list *publications,
-			    struct assignment *assignment)
+enum outcome transaction_run(struct transactor *transactor, const struct list *publications,
+			     struct assignment *assignment)
 {
-	tick_waiting(&transactor->ticker, "Kafka broker");
+	heartbeat_waiting(&transactor->heartbeat, "Kafka broker");
 	transactor->began_us = clock_monotonic_us();
 	transactor->untaken = false;
 	enum ending ending = transactor->settings->exactly_once

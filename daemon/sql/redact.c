@@ -1,12 +1,12 @@
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "sql/redact.h"
 
 #include "common/buf.h"
-#include "sql/gate.h"
+#include "sql/lex/gate.h"
+#include "sql/lex/scan.h"
 #include "sql/mysql/front_end.h"
-#include "sql/postgresql/parse_tokens.h"
-#include "sql/scan.h"
+#include "sql/postgresql/parse/parse_tokens.h"
 #include "sql/sqlite/database.h"
 
 #include <ctype.h>

@@ -8,7 +8,9 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "common/arena.h"
+#include "sql/dialect.h"
+#include "sql/redact.h"
 
 /* A piece of the text that something shorter stands for. */
 struct sql_cut {
@@ -40,3 +42,7 @@ str_t sql_redaction_message(const struct sql_redaction *redaction, str_t message
 /* A message without what it quotes, which may be any value: all from the first quote to the last becomes one
  * `"?"`, for what is quoted may hold quotes. */
 str_t sql_redaction_quotations(str_t message, struct arena *arena);
+
+/* The statement with every literal replaced by `?`, keeping all other bytes; for records and logs. SQL that
+ * does not parse is replaced as a whole. */
+str_t sql_redact_literals(str_t sql, enum sql_dialect dialect, struct arena *arena);

@@ -1,15 +1,16 @@
 #include "sql/sort_keys.h"
 
 #include "common/buf.h"
-#include "sql/scan.h"
+#include "sql/dialects.h"
+#include "sql/lex/scan.h"
 
 #define KEYS_MAX 16
 
 /* Larger counts are not read. */
-#define COUNT_DIGITS_MOST 15
+#define MAX_COUNT_DIGITS 15
 
 /* Those in more brackets are left alone. */
-#define BRACKETS_MOST 16
+#define MAX_BRACKETS 16
 
 /* Where the parts of a plain SELECT with an ORDER BY stand, as offsets into its text. */
 struct layout {
@@ -146,7 +147,7 @@ static bool take_count(struct walk *walk, int64_t *ret_count)
 {
 	int64_t count = 0;
 	step(walk);
-	if (walk->token.kind != SCAN_NUMBER || walk->token.len > COUNT_DIGITS_MOST)
+	if (walk->token.kind != SCAN_NUMBER || walk->token.len > MAX_COUNT_DIGITS)
 		return false;
 	for (size_t i = 0; i < walk->token.len; i++) {
 		char digit = walk->sql.ptr[walk->token.offset + i];
@@ -311,7 +312,7 @@ static str_t uncut(str_t text, enum sql_dialect dialect, struct arena *arena, st
 {
 	str_t rest = text;
 	struct sort_cut cut = { .known = true, .limit = -1 };
-	for (size_t i = 0; i < BRACKETS_MOST; i++) {
+	for (size_t i = 0; i < MAX_BRACKETS; i++) {
 		struct sort_cut inner;
 		rest.len = find_cut(rest, dialect, &inner);
 		if (!inner.known) {

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 /* Which rows, in their order, a statement returns. */
 struct sort_cut {

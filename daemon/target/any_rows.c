@@ -1,6 +1,6 @@
 #include "target/any_rows.h"
 
-#include "score/compare_members.h"
+#include "compare/members.h"
 
 #include <math.h>
 

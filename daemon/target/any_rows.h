@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "score/compare_part.h"
+#include "compare/part.h"
 #include "target/tries.h"
 
 /* Whether the truth is one, and can be run without its limit. */

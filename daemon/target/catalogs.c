@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "sql/required.h"
+#include "sql/query/required.h"
 
 #include <ctype.h>
 #include <errno.h>

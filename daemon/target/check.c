@@ -1,6 +1,11 @@
-#include "sql/required.h"
+#include "address/server_hint.h"
+#include "sql/query/required.h"
 #include "target/process.h"
+#include "target/sqlite_log.h"
 #include "target/supervisor.h"
+
+#include <errno.h>
+#include <sys/stat.h>
 
 /* Asks a worker of its own once and waits for the answer. */
 static err_t ask(const struct target_settings *target, int fd, enum message_kind kind, struct buf *first,
@@ -13,7 +18,11 @@ static err_t ask(const struct target_settings *target, int fd, enum message_kind
 	if (!err)
 		err = message_receive(fd, target->statement_timeout_ms + WORKER_SLACK_MS, &in, &message);
 	if (err == ERR_TIMEOUT)
-		return err_fail(detail, ERR_TARGET_TIMEOUT, "target \"%s\" has not answered", target->name);
+		return err_fail(
+			detail, ERR_TARGET_TIMEOUT,
+			"target \"%s\" has not answered in time: see whether the server hangs, and whether "
+			"host and port of the dsn are right",
+			target->name);
 	if (err)
 		return err_fail(detail, ERR_TARGET_WORKER_DIED, "target \"%s\": %s", target->name,
 				err_text(ERR_TARGET_WORKER_DIED));
@@ -62,6 +71,61 @@ static err_t ask_about_rules(const struct target_settings *target, int fd, struc
 			   : check_rules(target, reply.text, arena, detail);
 }
 
+err_t target_check_settings(const struct target_settings *target, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(secret_free) struct buf first = BUF_INIT;
+	struct target_settings settings;
+	err_t err = target_settings_copy(target, arena, &settings, detail);
+	return err ? err : worker_first_message(&settings, &first, detail);
+}
+
+static const char *folder_of(const char *path, struct arena *arena)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? arena_text(arena, path, slash == path ? 1 : (size_t)(slash - path)).ptr : ".";
+}
+
+/* Whether its files can be made where nobody has made them. */
+static err_t check_log(const struct target_settings *target, struct arena *arena, struct err_detail *detail)
+{
+	const char *path = target->path, *folder;
+	if (target->engine != TARGET_SQLITE || !sqlite_has_log(path) || sqlite_log_is_there(path))
+		return ERR_OK;
+	folder = folder_of(path, arena);
+	if (access(folder, W_OK | X_OK) == 0)
+		return ERR_OK;
+	return err_fail(
+		detail, ERR_TARGET_UNAVAILABLE,
+		"target \"%s\": %s is in WAL mode and nobody has it open: to read it its log has to be made "
+		"in "
+		"%s, which this user may not write to; let it, or have the writer set PRAGMA journal_mode = "
+		"DELETE",
+		target->name, path, folder);
+}
+
+/* SQLite says "disk I/O error" of a folder. */
+static const char *explain_file(const struct target_settings *target, str_t said, struct arena *arena)
+{
+	struct stat status;
+	if (target->engine != TARGET_SQLITE)
+		return arena_printf(arena, STR_FMT "%s", STR_ARG(said), server_hint(said.ptr)).ptr;
+	if (stat(target->path, &status) != 0)
+		return arena_printf(arena, "%s: %s; mend path", target->path, strerror(errno)).ptr;
+	if (S_ISDIR(status.st_mode))
+		return arena_printf(arena, "%s: a directory, no database; name the file in it as path",
+				    target->path)
+			.ptr;
+	if (access(target->path, R_OK) != 0)
+		return arena_printf(arena, "%s: %s; let this user read it", target->path, strerror(errno))
+			.ptr;
+	if (strstr(said.ptr, "file is not a database"))
+		return arena_printf(arena, STR_FMT "; mend path (encrypted ones cannot be read)",
+				    STR_ARG(said))
+			.ptr;
+	return arena_str(arena, said).ptr;
+}
+
 err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
 		   struct err_detail *detail)
 {
@@ -71,6 +135,9 @@ err_t target_check(const struct target_settings *target, struct arena *arena, st
 	pid_t pid;
 	int fd, status;
 	err_t err = target_settings_copy(target, arena, &settings, detail);
+	settings.no_trace = true;
+	if (!err)
+		err = check_log(&settings, arena, detail);
 	if (!err)
 		err = worker_spawn(&settings, false, &first, &pid, &fd, detail);
 	if (err)
@@ -84,8 +151,8 @@ err_t target_check(const struct target_settings *target, struct arena *arena, st
 	if (of_rules)
 		return of_rules;
 	if (!err && reply.error)
-		return err_fail(detail, reply.error, "target \"%s\": " STR_FMT, settings.name,
-				STR_ARG(reply.text));
+		return err_fail(detail, reply.error, "target \"%s\": %s", settings.name,
+				explain_file(&settings, reply.text, arena));
 	if (!err)
 		*ret_notes = reply.text;
 	return err;

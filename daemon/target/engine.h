@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "target/confine.h"
 #include "target/message.h"
 #include "target/result.h"
 
@@ -38,6 +39,9 @@ static inline int64_t query_run_limit_ms(const struct query_run *run, int64_t st
 struct engine {
 	/* Classes of columns are known only when a result was read to its end. */
 	bool classes_at_end;
+
+	/* What the process has to be able to reach besides what all do of its kind; before it connects. */
+	void (*needs)(const struct worker_settings *settings, struct confinement *needs);
 
 	/* Connects; the session is the caller's. ERR_TARGET_UNAVAILABLE. */
 	err_t (*open)(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);

@@ -290,6 +290,7 @@ static err_t maria_check(void *pointer, struct arena *arena, str_t *ret_notes, s
 }
 
 const struct engine engine_mariadb = {
+	.needs = maria_needs,
 	.open = maria_open,
 	.close = maria_close,
 	.begin = maria_begin,

@@ -4,7 +4,7 @@
 
 #define BINARY_CHARSET	63
 #define SHORT_TEXT_SIZE 40
-#define MOST_BIT_BYTES	8
+#define MAX_BIT_BYTES	8
 
 /* How a value comes from the library. */
 enum kind {
@@ -27,7 +27,7 @@ struct cell {
 		float single;
 		double number;
 		MYSQL_TIME time;
-		unsigned char bits[MOST_BIT_BYTES];
+		unsigned char bits[MAX_BIT_BYTES];
 	} value;
 	bool is_unsigned;
 	unsigned long len; /* of the value on its way */
@@ -106,7 +106,7 @@ static MYSQL_BIND bind_of(struct cell *cell)
 		.buffer_type = types[cell->kind],
 		.buffer = is_long ? NULL : &cell->value,
 		.buffer_length = is_long		   ? 0
-				 : cell->kind == KIND_BITS ? MOST_BIT_BYTES
+				 : cell->kind == KIND_BITS ? MAX_BIT_BYTES
 							   : sizeof cell->value,
 		.length = &cell->len,
 		.is_null = &cell->is_null,
@@ -197,7 +197,7 @@ static int print_time(const MYSQL_TIME *time, char *text)
 static int print_bits(const struct cell *cell, char *text)
 {
 	uint64_t number = 0;
-	for (size_t i = 0; i < cell->len && i < MOST_BIT_BYTES; i++)
+	for (size_t i = 0; i < cell->len && i < MAX_BIT_BYTES; i++)
 		number = number << 8 | cell->value.bits[i];
 	return snprintf(text, SHORT_TEXT_SIZE, "%" PRIu64, number);
 }

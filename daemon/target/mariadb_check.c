@@ -3,8 +3,11 @@
 
 #include "common/buf.h"
 
+#include <mysqld_error.h>
+
 #define OLDEST_MARIADB 100300
 #define OLDEST_MYSQL   50708
+#define TABLES_TRIED   "1000"
 
 /* One line of SHOW GRANTS: what is granted, and on what. */
 struct grant {
@@ -110,7 +113,16 @@ static void judge_grant(const char *line, const char *account, struct buf *notes
 	add_note(notes, note.data);
 }
 
-static err_t check_grants(struct maria_session *session, struct buf *notes, struct err_detail *detail)
+/* The account's limit, as MariaDB tells it with the grants; 0: none is told. */
+static unsigned long read_limit(const char *line)
+{
+	static const char word[] = " MAX_USER_CONNECTIONS ";
+	const char *at = line + find_plain(line, word);
+	return *at ? strtoul(at + sizeof word - 1, NULL, 10) : 0;
+}
+
+static err_t check_grants(struct maria_session *session, unsigned long *ret_limit, struct buf *notes,
+			  struct err_detail *detail)
 {
 	MYSQL_RES *account, *grants;
 	err_t err = maria_read(session, "SELECT CURRENT_USER()", &account, detail);
@@ -119,8 +131,10 @@ static err_t check_grants(struct maria_session *session, struct buf *notes, stru
 	MYSQL_ROW name = mysql_fetch_row(account);
 	err = maria_read(session, "SHOW GRANTS", &grants, detail);
 	if (!err) {
-		for (MYSQL_ROW row; (row = mysql_fetch_row(grants));)
+		for (MYSQL_ROW row; (row = mysql_fetch_row(grants));) {
 			judge_grant(row[0], name && name[0] ? name[0] : "?", notes);
+			*ret_limit = *ret_limit ? *ret_limit : read_limit(row[0]);
+		}
 		mysql_free_result(grants);
 	}
 	mysql_free_result(account);
@@ -163,16 +177,108 @@ static err_t check_storage(struct maria_session *session, struct buf *notes, str
 	return ERR_OK;
 }
 
+/* Of the account (`own_limit`, or where that is 0 as MySQL tells it) and of the server; cancelling a query
+ * takes one more. */
+static err_t check_connections(struct maria_session *session, unsigned long own_limit, struct buf *notes,
+			       struct err_detail *detail)
+{
+	MYSQL_RES *result;
+	unsigned needed = session->settings->target.connections + 1;
+	err_t err = maria_read(session, "SELECT @@max_user_connections, @@max_connections", &result, detail);
+	if (err)
+		return err;
+	MYSQL_ROW row = mysql_fetch_row(result);
+	for (int i = 0; row && i < 2; i++) {
+		char note[300];
+		unsigned long limit = row[i] ? strtoul(row[i], NULL, 10) : 0;
+		if (i == 0 && own_limit)
+			limit = own_limit;
+		if (limit == 0 || limit >= needed)
+			continue;
+		snprintf(note, sizeof note,
+			 "connections = %u, one more for cancelling, and %s has %lu (%s), of all instances "
+			 "together: lower the one or raise the other",
+			 needed - 1, i ? "the server" : "the account", limit,
+			 i ? "max_connections" : "MAX_USER_CONNECTIONS");
+		add_note(notes, note);
+	}
+	mysql_free_result(result);
+	return ERR_OK;
+}
+
+static bool is_denied(unsigned number)
+{
+	return number == ER_DBACCESS_DENIED_ERROR || number == ER_TABLEACCESS_DENIED_ERROR ||
+	       number == ER_COLUMNACCESS_DENIED_ERROR;
+}
+
+/* Whether the account may read the table: asked by a query that reads no row. ERR_OK also where it fails for
+ * another reason, a broken view, say. */
+static err_t may_read(struct maria_session *session, const char *table, bool *ret_readable,
+		      struct err_detail *detail)
+{
+	MYSQL_RES *result;
+	_cleanup_(buf_free) struct buf sql = BUF_INIT;
+	buf_printf(&sql, "SELECT 1 FROM %s LIMIT 0", table);
+	err_t err = maria_read(session, sql.data, &result, detail);
+	if (!err)
+		mysql_free_result(result);
+	*ret_readable = !err || !is_denied(mysql_errno(session->connection));
+	return err && maria_target_error(mysql_errno(session->connection)) ? err : ERR_OK;
+}
+
+/* Of those that the server shows: it hides tables to which there is no right at all. */
+static err_t check_reading(struct maria_session *session, struct buf *notes, struct err_detail *detail)
+{
+	_cleanup_(buf_free) struct buf note = BUF_INIT;
+	_cleanup_(buf_free) struct buf example = BUF_INIT;
+	size_t readable = 0, total = 0;
+	MYSQL_RES *tables;
+	err_t err = maria_read(session,
+			       "SELECT CONCAT('`', REPLACE(TABLE_SCHEMA, '`', '``'), '`.`', "
+			       "REPLACE(TABLE_NAME, '`', '``'), '`')"
+			       " FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN"
+			       " ('information_schema', 'mysql', 'performance_schema', 'sys')"
+			       " AND TABLE_TYPE IN ('BASE TABLE', 'VIEW') LIMIT " TABLES_TRIED,
+			       &tables, detail);
+	if (err)
+		return err;
+	for (MYSQL_ROW row; !err && (row = mysql_fetch_row(tables));) {
+		bool can = true;
+		err = may_read(session, row[0], &can, detail);
+		readable += can;
+		total++;
+		if (!can && example.len == 0)
+			buf_append_text(&example, row[0]);
+	}
+	mysql_free_result(tables);
+	if (err || (total > 0 && readable == total))
+		return err;
+	buf_printf(&note,
+		   "the account can read %zu of the %zu tables and views that it sees%s%s%s: GRANT SELECT ON "
+		   "%s.* "
+		   "to it, or results of their queries are UNAVAILABLE",
+		   readable, total, example.len ? ", not " : "", example.len ? example.data : "",
+		   example.len ? " for example" : "", session->dsn.dbname ? session->dsn.dbname : "…");
+	add_note(notes, note.data);
+	return ERR_OK;
+}
+
 err_t maria_check_account(struct maria_session *session, struct arena *arena, str_t *ret_notes,
 			  struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf notes = BUF_INIT;
+	unsigned long own_limit = 0;
 	check_version(session, &notes);
 	if (!session->dsn.dbname)
 		add_note(&notes, "the dsn names no dbname: queries have to name the database of every table");
-	err_t err = check_grants(session, &notes, detail);
+	err_t err = check_grants(session, &own_limit, &notes, detail);
+	if (!err)
+		err = check_reading(session, &notes, detail);
 	if (!err)
 		err = check_storage(session, &notes, detail);
+	if (!err)
+		err = check_connections(session, own_limit, &notes, detail);
 	if (!err)
 		*ret_notes = arena_str(arena, buf_str(&notes));
 	return err;

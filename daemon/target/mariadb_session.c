@@ -299,7 +299,7 @@ void maria_abandon(struct maria_session *session)
 void maria_close(void *pointer)
 {
 	struct maria_session *session = maria_session_of(pointer);
-	guardian_dismiss(&session->guardian);
+	query_canceller_dismiss(&session->query_canceller);
 	maria_attend(session, MARIA_PLAIN, MARIA_GIVE_UP_MS);
 	mysql_close(session->connection);
 	attended = NULL;
@@ -328,7 +328,7 @@ bool maria_cancel(struct maria_session *session)
 	return heard || !is_own_error(number);
 }
 
-/* In the guardian's process. */
+/* In the canceller's process. */
 static void cancel_for_the_dead(void *session)
 {
 	maria_cancel(maria_session_of(session));
@@ -469,6 +469,19 @@ static err_t log_in(struct maria_session *session, struct err_detail *detail)
 	return err ? ERR_TARGET_UNAVAILABLE : ERR_OK;
 }
 
+void maria_needs(const struct worker_settings *settings, struct confinement *needs)
+{
+	struct mariadb_dsn dsn;
+	needs->network = true;
+	if (mariadb_dsn_parse(settings->target.dsn, needs->arena, &dsn, NULL))
+		return; /* connecting says why */
+	confinement_add(needs, dsn.ssl_ca, false);
+	confinement_add(needs, dsn.ssl_cert, false);
+	confinement_add(needs, dsn.ssl_key, false);
+	confinement_add_port(needs, dsn.port);
+	needs->abstract_sockets = dsn.socket && dsn.socket[0] == '@';
+}
+
 err_t maria_connect(const struct worker_settings *settings, struct maria_session **ret_session,
 		    struct err_detail *detail)
 {
@@ -492,7 +505,7 @@ err_t maria_connect(const struct worker_settings *settings, struct maria_session
 		maria_close(session);
 		return err;
 	}
-	guardian_start(&session->guardian, cancel_for_the_dead, session);
+	query_canceller_start(&session->query_canceller, cancel_for_the_dead, session);
 	*ret_session = session;
 	return ERR_OK;
 }

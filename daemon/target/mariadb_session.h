@@ -6,9 +6,9 @@
 
 #include <mysql.h> // first: it calls what banned.h forbids
 
+#include "address/mariadb_dsn.h"
 #include "target/engine.h"
-#include "target/guardian.h"
-#include "target/mariadb_dsn.h"
+#include "target/query_canceller.h"
 
 /* A cancel that is not heard for so long costs the connection; connecting anew to cancel takes no longer. */
 #define MARIA_GIVE_UP_MS 2000
@@ -28,7 +28,7 @@ struct maria_session {
 	struct arena *arena; /* of the dsn */
 	struct mariadb_dsn dsn;
 	MYSQL *connection;
-	struct guardian guardian;
+	struct query_canceller query_canceller;
 	bool is_mysql;	/* and not MariaDB */
 	bool abandoned; /* in a state that nobody wants to bring in order */
 	enum maria_phase phase;
@@ -39,6 +39,9 @@ struct maria_session {
 
 /* The session behind an engine's `void *`; aborts when it is none. */
 struct maria_session *maria_session_of(void *pointer);
+
+/* As engine.h says. */
+void maria_needs(const struct worker_settings *settings, struct confinement *needs);
 
 /* ERR_TARGET_UNAVAILABLE. */
 err_t maria_connect(const struct worker_settings *settings, struct maria_session **ret_session,

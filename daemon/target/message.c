@@ -94,11 +94,13 @@ err_t message_put_settings(struct buf *out, const struct worker_settings *settin
 	put_i64(out, target->max_result_bytes);
 	put_bool(out, target->stream_large_results);
 	put_i64(out, target->worker_memory_bytes);
+	put_i64(out, target->connections);
 	put_i64(out, target->truth_cache_bytes);
 	put_i64(out, target->truth_cache_ttl_s);
 	put_double(out, target->absolute_tolerance);
 	put_double(out, target->relative_tolerance);
 	put_bool(out, target->policy.double_quotes_are_names);
+	put_bool(out, target->no_trace);
 	return frame_end(out, start);
 }
 
@@ -352,7 +354,7 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	struct reader reader = reader_init(payload, arena);
 	struct worker_settings settings = { 0 };
 	settings.target.name = get_text(&reader).ptr;
-	settings.target.engine = (enum target_engine)get_below(&reader, TARGET_MONGODB + 1);
+	settings.target.engine = (enum target_engine)get_below(&reader, TARGET_ENGINES_COUNT);
 	settings.target.dsn = get_text(&reader).ptr;
 	settings.password = get_text(&reader);
 	settings.target.path = get_text(&reader).ptr;
@@ -362,11 +364,13 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	settings.target.max_result_bytes = get_i64(&reader);
 	settings.target.stream_large_results = get_bool(&reader);
 	settings.target.worker_memory_bytes = get_i64(&reader);
+	settings.target.connections = (unsigned)get_i64(&reader);
 	settings.target.truth_cache_bytes = get_i64(&reader);
 	settings.target.truth_cache_ttl_s = get_i64(&reader);
 	settings.target.absolute_tolerance = get_double(&reader);
 	settings.target.relative_tolerance = get_double(&reader);
 	settings.target.policy.double_quotes_are_names = get_bool(&reader);
+	settings.target.no_trace = get_bool(&reader);
 	err_t err = reader_end(&reader);
 	if (!err)
 		*ret_settings = settings;

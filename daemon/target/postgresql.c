@@ -356,8 +356,28 @@ static err_t pg_catalog(void *session, struct arena *arena, str_t *ret_json, str
 
 /* The role's own default is the reset value: the current one is what we set. */
 static const char check_query[] =
+	"WITH tables AS (SELECT n.nspname, c.relname, pg_catalog.pg_get_userbyid(c.relowner) AS owner,"
+	" pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND"
+	" pg_catalog.has_any_column_privilege(c.oid, 'SELECT') AS readable"
+	" FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+	" WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition"
+	" AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'"
+	" AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = "
+	"'pg_catalog.pg_class'::regclass"
+	" AND d.objid = c.oid AND d.deptype = 'e')) "
 	"SELECT format('the role \"%s\" is a superuser: use one that may only read', current_user)"
 	" FROM pg_catalog.pg_roles WHERE rolname = current_user AND rolsuper"
+	" UNION ALL "
+	"SELECT format('the role \"%s\" can read %s of %s tables and views, not %I.%I for example, and "
+	"results of"
+	" their queries are UNAVAILABLE: GRANT USAGE ON SCHEMA %I TO %I; GRANT SELECT ON ALL TABLES IN "
+	"SCHEMA %I TO"
+	" %I; and for those made later ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %I GRANT SELECT ON "
+	"TABLES TO"
+	" %I', current_user, (SELECT count(*) FROM tables WHERE readable), (SELECT count(*) FROM tables), "
+	"t.nspname,"
+	" t.relname, t.nspname, current_user, t.nspname, current_user, t.owner, t.nspname, current_user)"
+	" FROM (SELECT * FROM tables WHERE NOT readable ORDER BY nspname, relname LIMIT 1) t"
 	" UNION ALL "
 	"SELECT format('the role \"%s\" may write %s tables, for example %s: grant it SELECT only', "
 	"current_user,"
@@ -382,19 +402,49 @@ static const char check_query[] =
 	" current_user) FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only' AND "
 	"reset_val = 'off'";
 
+/* %u: the connections of one instance. Superusers have no limit of their own. */
+static const char connections_query[] =
+	"WITH own AS (SELECT CASE WHEN rolsuper OR rolconnlimit < 0 THEN NULL ELSE rolconnlimit END AS role,"
+	" current_setting('max_connections')::int"
+	" - current_setting('superuser_reserved_connections')::int AS server"
+	" FROM pg_catalog.pg_roles WHERE rolname = current_user)"
+	" SELECT format('connections = %u, and the role \"%%s\" may have %%s (CONNECTION LIMIT), of all "
+	"instances "
+	"together: lower the one or raise the other', current_user, role) FROM own WHERE role < %u"
+	" UNION ALL "
+	"SELECT format('connections = %u, and the server has %%s for everybody (max_connections): lower the "
+	"one or "
+	"raise "
+	"the other', server) FROM own WHERE server < %u";
+
+static err_t check_connections(void *pointer, struct arena *arena, str_t *notes, struct err_detail *detail)
+{
+	unsigned wanted = pg_session_of(pointer)->settings->target.connections;
+	str_t more = STR_NONE;
+	str_t query = arena_printf(arena, connections_query, wanted, wanted, wanted, wanted);
+	err_t err = read_text(pointer, query.ptr, arena, &more, detail);
+	if (!err && more.len)
+		*notes = arena_printf(arena, STR_FMT "%s" STR_FMT, STR_ARG(*notes), notes->len ? "\n" : "",
+				      STR_ARG(more));
+	return err;
+}
+
 static err_t pg_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
 {
 	const struct pg_session *session = pg_session_of(pointer);
 	int version = PQserverVersion(session->connection);
 	err_t err = read_text(pointer, check_query, arena, ret_notes, detail);
+	if (!err)
+		err = check_connections(pointer, arena, ret_notes, detail);
 	if (!err && version < OLDEST_TRIED_VERSION)
-		*ret_notes =
-			arena_printf(arena, "PostgreSQL %d is older than what is known to work (%d)" STR_FMT,
-				     version / 10000, OLDEST_TRIED_VERSION / 10000, STR_ARG(*ret_notes));
+		*ret_notes = arena_printf(arena,
+					  "PostgreSQL %d is older than what is known to work (%d)\n" STR_FMT,
+					  version / 10000, OLDEST_TRIED_VERSION / 10000, STR_ARG(*ret_notes));
 	return err;
 }
 
 const struct engine engine_postgresql = {
+	.needs = pg_needs,
 	.open = pg_open,
 	.close = pg_close,
 	.begin = pg_begin,

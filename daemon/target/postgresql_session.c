@@ -10,8 +10,9 @@
 #define SESSION_MAGIC	  0x50475353u
 #define CONNECT_TIMEOUT_S "5"
 #define ANSWER_MS	  5000 /* for our own statements, besides the lock timeout */
-#define CANCEL_MS	  2000
+#define CANCEL_S	  2
 #define IDLE_SLACK_MS	  60000
+#define USUAL_PORT	  "5432"
 
 struct pg_session *pg_session_of(void *pointer)
 {
@@ -117,24 +118,23 @@ static err_t execute_each(struct pg_session *session, const char *const *stateme
 	return err;
 }
 
-/* The request waits for the server without a limit, so that it needs a process that can be ended. */
+/* The request waits for the server without a limit, so that it needs a process that ends. */
 static void send_cancel(PGcancel *cancel)
 {
 	char ignored[256];
 	struct sigaction standard = { .sa_handler = SIG_DFL };
 	sigaction(SIGALRM, &standard, NULL);
-	alarm(1 + CANCEL_MS / 1000);
+	alarm(CANCEL_S);
 	_exit(PQcancel(cancel, ignored, sizeof ignored) ? 0 : 1);
 }
 
-/* Whether the process ends in time; it does not outlive this. */
+/* Whether the process has done its work; its alarm ends it in any case, since no worker process may send a
+ * signal. */
 static bool await_end(pid_t pid, int end_fd)
 {
 	struct pollfd closed = { .fd = end_fd, .events = POLLIN };
 	int status = 0;
-	bool ended = poll(&closed, 1, CANCEL_MS) > 0;
-	if (!ended)
-		kill(pid, SIGKILL);
+	bool ended = poll(&closed, 1, (CANCEL_S + 1) * 1000) > 0;
 	return waitpid(pid, &status, 0) == pid && ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -168,7 +168,7 @@ static void ignore_notice(void *context, const PGresult *result)
 void pg_close(void *pointer)
 {
 	struct pg_session *session = pg_session_of(pointer);
-	guardian_dismiss(&session->guardian);
+	query_canceller_dismiss(&session->query_canceller);
 	PQfinish(session->connection);
 	session->magic = 0;
 	free(session);
@@ -199,13 +199,74 @@ static err_t look_for_pooler(struct pg_session *session, struct err_detail *deta
 	return err ? err : take_results(session, answer_deadline_us(session), detail);
 }
 
-/* In the guardian's process. */
+/* In the canceller's process. */
 static void cancel_for_the_dead(void *pointer)
 {
 	char ignored[256];
 	PGcancel *cancel = PQgetCancel(pg_session_of(pointer)->connection);
 	if (cancel)
 		PQcancel(cancel, ignored, sizeof ignored);
+}
+
+/* --- what it needs --- */
+
+static const char *value_in(const PQconninfoOption *options, const char *keyword)
+{
+	for (const PQconninfoOption *option = options; option && option->keyword; option++)
+		if (strcmp(option->keyword, keyword) == 0 && option->val && option->val[0])
+			return option->val;
+	return NULL;
+}
+
+/* A list of them, one for each host. */
+static void add_ports(struct confinement *needs, const char *list)
+{
+	for (const char *at = list; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+		confinement_add_port(needs, strtoul(at, NULL, 10));
+}
+
+static void add_options(struct confinement *needs, const PQconninfoOption *given,
+			const PQconninfoOption *defaults)
+{
+	static const char *const files[] = { "sslrootcert", "sslcert",	 "sslkey",
+					     "sslcrl",	    "sslcrldir", "passfile" };
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		const char *path = value_in(given, files[i]);
+		confinement_add(needs, path ? path : value_in(defaults, files[i]), false);
+	}
+	const char *ports = value_in(given, "port"), *hosts = value_in(given, "host");
+	hosts = hosts ? hosts : value_in(defaults, "host");
+	add_ports(needs, value_in(defaults, "port") ? value_in(defaults, "port") : USUAL_PORT);
+	add_ports(needs, ports ? ports : "");
+	needs->abstract_sockets = hosts && strchr(hosts, '@');
+}
+
+static void add_file_in(struct confinement *needs, const char *folder, const char *name)
+{
+	if (folder && folder[0])
+		confinement_add(needs, arena_printf(needs->arena, "%s/%s", folder, name).ptr, false);
+}
+
+/* A service that the connection string names says more, in a file; the library reads it for the defaults. */
+void pg_needs(const struct worker_settings *settings, struct confinement *needs)
+{
+	PQconninfoOption *given = PQconninfoParse(settings->target.dsn, NULL);
+	const char *service = value_in(given, "service");
+	if (service)
+		setenv("PGSERVICE", service, 1);
+	PQconninfoOption *defaults = PQconndefaults();
+	unsetenv("PGSERVICE");
+	needs->network = true;
+	add_options(needs, given, defaults);
+	confinement_add_home(needs, ".postgresql");
+	confinement_add_home(needs, ".pgpass");
+	confinement_add_home(needs, ".pg_service.conf");
+	confinement_add(needs, getenv("PGPASSFILE"), false);
+	confinement_add(needs, getenv("PGSERVICEFILE"), false);
+	add_file_in(needs, getenv("PGSYSCONFDIR"), "pg_service.conf");
+	confinement_add(needs, "/etc/postgresql-common/pg_service.conf", false);
+	PQconninfoFree(defaults);
+	PQconninfoFree(given);
 }
 
 #define READ_ONLY_SESSION "SET default_transaction_read_only = on"
@@ -243,7 +304,7 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 		pg_close(session);
 		return err;
 	}
-	guardian_start(&session->guardian, cancel_for_the_dead, session);
+	query_canceller_start(&session->query_canceller, cancel_for_the_dead, session);
 	*ret_session = session;
 	return err;
 }

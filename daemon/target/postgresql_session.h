@@ -5,7 +5,7 @@
 #pragma once
 
 #include "target/engine.h"
-#include "target/guardian.h"
+#include "target/query_canceller.h"
 
 #include <libpq-fe.h>
 
@@ -13,7 +13,7 @@ struct pg_session {
 	unsigned magic;
 	const struct worker_settings *settings;
 	PGconn *connection;
-	struct guardian guardian;
+	struct query_canceller query_canceller;
 	bool pooled; /* a transaction pooler stands between: only within a transaction the backend is ours */
 	bool abandoned;		      /* in a state that nobody wants to bring in order */
 	int64_t statement_timeout_ms; /* of the transaction */
@@ -22,7 +22,8 @@ struct pg_session {
 /* The session behind an engine's `void *`; aborts when it is none. */
 struct pg_session *pg_session_of(void *pointer);
 
-/* As engine.h says of open, close, usable, begin and end. */
+/* As engine.h says of needs, open, close, usable, begin and end. */
+void pg_needs(const struct worker_settings *settings, struct confinement *needs);
 err_t pg_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail);
 void pg_close(void *pointer);
 bool pg_usable(const void *pointer);

@@ -1,5 +1,8 @@
 #include "target/process.h"
 
+#include "address/environment.h"
+#include "common/secret.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,32 +15,39 @@
 #define RUNS_OF_TRUTH	   7 /* as it is, with its sort keys, with its rows' ranks, uncut, twice for itself */
 #define RUNS_IN_FULL	   10 /* of a truth and the generated query: columns, rows, rows once more; of it twice */
 
-/* What libpq's TLS, Kerberos and service files need, and nothing that could name another server or role. */
-static const char *const kept_variables[] = {
-	"HOME",		"PGSERVICEFILE", "PGSYSCONFDIR", "PGPASSFILE",	  "PGSSLMODE",	  "PGSSLROOTCERT",
-	"PGSSLCERT",	"PGSSLKEY",	 "PGSSLCRL",	 "KRB5CCNAME",	  "KRB5_CONFIG",  "SSL_CERT_FILE",
-	"SSL_CERT_DIR", "OPENSSL_CONF",	 "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS",
+/* What libraries' TLS, Kerberos and service files need, and nothing that could name another server or role.
+ */
+static const struct {
+	const char *name;
+	bool of_sqlite; /* too */
+} kept_variables[] = {
+	{ "HOME", false },	    { "KRB5CCNAME", false },   { "KRB5_CONFIG", false },
+	{ "SSL_CERT_FILE", false }, { "SSL_CERT_DIR", false }, { "OPENSSL_CONF", false },
+	{ "ASAN_OPTIONS", true },   { "UBSAN_OPTIONS", true }, { "TSAN_OPTIONS", true },
+	{ "LSAN_OPTIONS", true },
 };
 
-#define KEPT_COUNT (sizeof kept_variables / sizeof kept_variables[0])
+#define KEPT_COUNT (sizeof kept_variables / sizeof kept_variables[0] + LIBPQ_VARIABLES_KEPT)
 
 extern char **environ;
 
-static bool is_kept(const char *variable)
+static bool is_kept(const char *variable, enum target_engine engine)
 {
-	for (size_t i = 0; i < KEPT_COUNT; i++) {
-		size_t len = strlen(kept_variables[i]);
-		if (strncmp(variable, kept_variables[i], len) == 0 && variable[len] == '=')
-			return true;
+	if (environment_keeps(variable))
+		return engine != TARGET_SQLITE;
+	for (size_t i = 0; i < sizeof kept_variables / sizeof kept_variables[0]; i++) {
+		size_t len = strlen(kept_variables[i].name);
+		if (strncmp(variable, kept_variables[i].name, len) == 0 && variable[len] == '=')
+			return engine != TARGET_SQLITE || kept_variables[i].of_sqlite;
 	}
 	return false;
 }
 
-static void clean_environment(char *ret_environment[KEPT_COUNT + 1])
+static void clean_environment(enum target_engine engine, char *ret_environment[KEPT_COUNT + 1])
 {
 	size_t count = 0;
 	for (char **variable = environ; *variable && count < KEPT_COUNT; variable++)
-		if (is_kept(*variable))
+		if (is_kept(*variable, engine))
 			ret_environment[count++] = *variable;
 	ret_environment[count] = NULL;
 }
@@ -72,24 +82,29 @@ static err_t read_password(const struct target_settings *target, struct buf *ret
 	_cleanup_(cleanup_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"the password_file %s of target \"%s\" cannot be read: %s", path,
-				target->name, strerror(errno));
+				"the password_file %s of target \"%s\" cannot be read: %s%s", path,
+				target->name, strerror(errno), secret_hint(errno));
 	ssize_t got = read(fd, buf_reserve(ret_password, PASSWORD_MAX_BYTES), PASSWORD_MAX_BYTES);
 	if (got < 0 || got == PASSWORD_MAX_BYTES)
 		return err_fail(detail, ERR_FILE_UNREADABLE, "the password_file %s of target \"%s\" %s", path,
-				target->name, got < 0 ? "cannot be read" : "is longer than a password");
+				target->name, got < 0 ? strerror(errno) : "is longer than a password");
 	size_t len = (size_t)got;
 	if (len > 0 && ret_password->data[len - 1] == '\n')
 		len--;
 	if (len > 0 && ret_password->data[len - 1] == '\r')
 		len--;
+	if (len == 0)
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"the password_file %s of target \"%s\" is empty; write the password into it, "
+				"or leave the "
+				"setting out",
+				path, target->name);
 	ret_password->len = len;
 	ret_password->data[len] = '\0';
 	return ERR_OK;
 }
 
-static err_t put_first_message(const struct target_settings *target, struct buf *out,
-			       struct err_detail *detail)
+err_t worker_first_message(const struct target_settings *target, struct buf *out, struct err_detail *detail)
 {
 	_cleanup_(secret_free) struct buf password = BUF_INIT;
 	struct worker_settings settings = { .target = *target };
@@ -102,15 +117,24 @@ static err_t put_first_message(const struct target_settings *target, struct buf 
 	return message_put_settings(out, &settings);
 }
 
+/* Nothing is inherited but the socket. Sanitizers have something to say, though. */
+static int prepare_descriptors(posix_spawn_file_actions_t *actions, int fd)
+{
+	int code = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	for (int out = STDOUT_FILENO;
+	     !code && out <= (WORKERS_CAN_BE_CONFINED ? STDERR_FILENO : STDOUT_FILENO); out++)
+		code = posix_spawn_file_actions_addopen(actions, out, "/dev/null", O_WRONLY, 0);
+	if (!code)
+		code = posix_spawn_file_actions_adddup2(actions, fd, WORKER_FD);
+	return code ? code : posix_spawn_file_actions_addclosefrom_np(actions, WORKER_FD + 1);
+}
+
 static int prepare_actions(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int fd)
 {
 	sigset_t all, none;
 	sigfillset(&all);
 	sigemptyset(&none);
-	int code = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	code = code ? code
-		    : posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	code = code ? code : posix_spawn_file_actions_adddup2(actions, fd, WORKER_FD);
+	int code = prepare_descriptors(actions, fd);
 	code = code ? code : posix_spawnattr_setsigdefault(attributes, &all);
 	code = code ? code : posix_spawnattr_setsigmask(attributes, &none);
 	code = code ? code : posix_spawnattr_setpgroup(attributes, 0);
@@ -121,14 +145,14 @@ static int prepare_actions(posix_spawn_file_actions_t *actions, posix_spawnattr_
 }
 
 /* The process gets a group of its own: an interrupt typed at a terminal is for the supervisor alone. */
-static int spawn(int fd, pid_t *ret_pid)
+static int spawn(enum target_engine engine, int fd, pid_t *ret_pid)
 {
 	char name[] = "assayd", argument[] = WORKER_ARGUMENT;
 	char *const arguments[] = { name, argument, NULL };
 	char *environment[KEPT_COUNT + 1];
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	clean_environment(environment);
+	clean_environment(engine, environment);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	int code = prepare_actions(&actions, &attributes, fd);
@@ -144,7 +168,7 @@ err_t worker_spawn(const struct target_settings *target, bool nonblocking, struc
 {
 	int pair[2];
 	buf_reset(ret_first);
-	err_t err = put_first_message(target, ret_first, detail);
+	err_t err = worker_first_message(target, ret_first, detail);
 	if (err)
 		return err;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -153,7 +177,7 @@ err_t worker_spawn(const struct target_settings *target, bool nonblocking, struc
 	_cleanup_(cleanup_close) int theirs = pair[1];
 	if (nonblocking && fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
 		return err_fail(detail, ERR_OS, "fcntl: %s", strerror(errno));
-	int code = spawn(theirs, ret_pid);
+	int code = spawn(target->engine, theirs, ret_pid);
 	if (code != 0)
 		return err_fail(detail, ERR_OS, "a worker process cannot be started: %s", strerror(code));
 	*ret_fd = TAKE_FD(ours);

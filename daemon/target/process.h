@@ -34,6 +34,13 @@ size_t worker_truths_run(const struct validation_truth *truths, size_t count);
 #define ADDRESS_SPACE_CAN_BE_LIMITED 1
 #endif
 
+/* … and look at their own process from another one. */
+#define WORKERS_CAN_BE_CONFINED ADDRESS_SPACE_CAN_BE_LIMITED
+
+/* Appends what a worker is told first, with the password as its file has it now. ERR_FILE_UNREADABLE; wipe
+ * the buffer (secret_free) in any case. */
+err_t worker_first_message(const struct target_settings *target, struct buf *out, struct err_detail *detail);
+
 /* Starts a process and writes its settings into `ret_first`, to be sent before anything else. The password is
  * read anew from its file each time. `ret_fd` is non-blocking when `nonblocking`. Errors: ERR_OS,
  * ERR_FILE_UNREADABLE. */

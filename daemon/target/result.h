@@ -6,7 +6,7 @@
 
 #include "common/arena.h"
 #include "common/buf.h"
-#include "score/compare.h"
+#include "compare/compare.h"
 
 /* Takes rows one by one. */
 struct row_sink {

@@ -1,11 +1,10 @@
+#include "address/libpq_dsn.h"
+#include "address/mariadb_dsn.h"
 #include "target/engine.h"
-#include "target/mariadb_dsn.h"
 #include "target/supervisor.h"
 
-#include <libpq-fe.h>
-
-#define CONNECTIONS_MOST 1000
-#define BYTES_MOST	 ((int64_t)1 << 40)
+#define MAX_CONNECTIONS 1000
+#define MAX_BYTES	((int64_t)1 << 40)
 
 const char *target_engine_name(enum target_engine engine)
 {
@@ -38,34 +37,11 @@ static void copy_policy(struct sql_policy *policy, struct arena *arena)
 	policy->required_columns = columns;
 }
 
-static bool holds_password(const PQconninfoOption *options)
-{
-	for (const PQconninfoOption *option = options; option->keyword; option++)
-		if (strcmp(option->keyword, "password") == 0 && option->val && option->val[0])
-			return true;
-	return false;
-}
-
-/* The library's own message may quote the string, and with it a secret: it is not repeated. */
 static err_t check_libpq_dsn(const struct target_settings *settings, struct err_detail *detail)
 {
-	char *ignored = NULL;
-	PQconninfoOption *options = PQconninfoParse(settings->dsn, &ignored);
-	bool secret = options && holds_password(options);
-	bool parsed = options != NULL;
-	PQconninfoFree(options);
-	PQfreemem(ignored);
-	if (!parsed)
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"target \"%s\": dsn is not a libpq connection string (key=value pairs or "
-				"postgresql://…)",
-				settings->name);
-	if (secret)
-		return err_fail(detail, ERR_CONFIG_RANGE,
-				"target \"%s\": the dsn holds a password: put it into a file and name that "
-				"in password_file",
-				settings->name);
-	return ERR_OK;
+	struct err_detail reason = { "" };
+	err_t err = libpq_dsn_check(settings->dsn, &reason);
+	return err ? err_fail(detail, err, "target \"%s\": dsn: %s", settings->name, reason.message) : ERR_OK;
 }
 
 static err_t check_mariadb_dsn(const struct target_settings *settings, struct err_detail *detail)
@@ -106,12 +82,16 @@ static err_t check_numbers(const struct target_settings *settings, struct err_de
 		const char *name;
 		int64_t value, largest;
 	} positive[] = {
-		{ "connections", settings->connections, CONNECTIONS_MOST },
+		{ "connections", settings->connections, MAX_CONNECTIONS },
 		{ "statement_timeout_ms", settings->statement_timeout_ms, INT32_MAX },
 		{ "max_rows", settings->max_rows, INT32_MAX },
-		{ "max_result_bytes", settings->max_result_bytes, BYTES_MOST },
+		{ "max_result_bytes", settings->max_result_bytes, MAX_BYTES },
 		{ "catalog_ttl_s", settings->catalog_ttl_s, INT32_MAX },
 	};
+	if (settings->idle_timeout_s < 0 || settings->idle_timeout_s > INT32_MAX)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"target \"%s\": idle_timeout_s = %lld is out of range", settings->name,
+				(long long)settings->idle_timeout_s);
 	for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++)
 		if (positive[i].value < 1 || positive[i].value > positive[i].largest)
 			return err_fail(detail, ERR_CONFIG_RANGE, "target \"%s\": %s = %lld is out of range",

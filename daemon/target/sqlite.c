@@ -1,9 +1,13 @@
 #include "target/engine.h"
+#include "target/sqlite_log.h"
 
 #include "common/clock.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SESSION_MAGIC	   0x53514c53u
 #define OPCODES_PER_CHECK  1000
@@ -221,6 +225,28 @@ static err_t prepare_session(struct session *session, struct err_detail *detail)
 		       detail);
 }
 
+/* As if nobody could change the file: SQLite then makes none beside it. */
+static int open_immutable(const char *path, sqlite3 **ret_database)
+{
+	_cleanup_(buf_free) struct buf uri = BUF_INIT;
+	buf_append_text(&uri, "file:");
+	for (const char *at = path; *at; at++)
+		if (strchr("?#%", *at))
+			buf_printf(&uri, "%%%02x", (unsigned)*at);
+		else
+			buf_append_char(&uri, *at);
+	buf_append_text(&uri, "?immutable=1");
+	return sqlite3_open_v2(uri.data, ret_database,
+			       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
+}
+
+static int open_file(const struct target_settings *target, sqlite3 **ret_database)
+{
+	if (target->no_trace && sqlite_has_log(target->path) && !sqlite_log_is_there(target->path))
+		return open_immutable(target->path, ret_database);
+	return sqlite3_open_v2(target->path, ret_database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+}
+
 static err_t lite_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
 {
 	struct session *session = calloc(1, sizeof *session);
@@ -228,8 +254,7 @@ static err_t lite_open(const struct worker_settings *settings, void **ret_sessio
 		abort();
 	session->magic = SESSION_MAGIC;
 	session->settings = settings;
-	int code = sqlite3_open_v2(settings->target.path, &session->database,
-				   SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+	int code = open_file(&settings->target, &session->database);
 	err_t err = code == SQLITE_OK ? prepare_session(session, detail)
 				      : fail_target(session, ERR_TARGET_UNAVAILABLE, detail);
 	if (err)
@@ -505,8 +530,41 @@ static err_t lite_check(void *pointer, struct arena *arena, str_t *ret_notes, st
 	return ERR_OK;
 }
 
+/* --- what it needs --- */
+
+/* SQLite makes the log and its index anew where the last connection has removed them, as far as the folder
+ * lets it: empty ones do as well, and can be named. */
+static void make_beside(const char *path, const char *suffix, bool no_trace, struct confinement *needs)
+{
+	struct stat database;
+	str_t name = arena_printf(needs->arena, "%s%s", path, suffix);
+	if (!no_trace && stat(path, &database) == 0) {
+		_cleanup_(cleanup_close) int fd = open(name.ptr, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+						       database.st_mode & ACCESSPERMS);
+		if (fd >= 0 && geteuid() == 0 && fchown(fd, database.st_uid, database.st_gid) != 0)
+			return; /* then only we can use it, as before */
+	}
+	confinement_add(needs, name.ptr, true);
+}
+
+/* The folder, too: the file may be replaced by another one of its name. */
+static void lite_needs(const struct worker_settings *settings, struct confinement *needs)
+{
+	char *path = realpath(settings->target.path, NULL);
+	if (!path)
+		return;
+	if (sqlite_has_log(path)) {
+		make_beside(path, "-wal", settings->target.no_trace, needs);
+		make_beside(path, "-shm", settings->target.no_trace, needs);
+	}
+	*strrchr(path, '/') = '\0';
+	confinement_add(needs, path[0] ? path : "/", false);
+	free(path);
+}
+
 const struct engine engine_sqlite = {
 	.classes_at_end = true,
+	.needs = lite_needs,
 	.open = lite_open,
 	.close = lite_close,
 	.begin = lite_begin,

@@ -1,8 +1,8 @@
 #include "target/stream.h"
 
-#define SAMPLE_ROWS	 4096
-#define SAMPLE_BYTES	 ((size_t)8 << 20)
-#define MOST_CORRECTIONS 1
+#define SAMPLE_ROWS	4096
+#define SAMPLE_BYTES	((size_t)8 << 20)
+#define MAX_CORRECTIONS 1
 
 struct side {
 	struct stream_query *query;
@@ -264,7 +264,7 @@ static err_t compare(struct stream *stream, struct err_detail *detail)
 		return ERR_OK;
 	}
 	again = !truth_stands;
-	for (int round = 0; !err && ended && round <= MOST_CORRECTIONS; round++) {
+	for (int round = 0; !err && ended && round <= MAX_CORRECTIONS; round++) {
 		err = read_rows(stream, again, &ended, &changed, detail);
 		again = changed && renew_pairs(stream);
 		if (!again)

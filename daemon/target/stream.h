@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "score/compare_digest.h"
+#include "compare/digest.h"
 #include "target/tries.h"
 
 struct stream_query {

@@ -44,8 +44,7 @@ static struct worker *free_worker(struct target *target)
 
 static bool may_ask(const struct target *target)
 {
-	return target->reach == REACH_UP ||
-	       (target->reach == REACH_DOWN && clock_monotonic_us() >= target->retry_us);
+	return circuit_breaker_allows(&target->breaker, clock_monotonic_us());
 }
 
 static int64_t catalog_due_us(struct target *target)
@@ -101,6 +100,20 @@ static void expire_workers(struct target *target, int64_t now_us)
 	}
 }
 
+/* Those that nobody has needed for a while, but for what is on its way to be asked. */
+static void dismiss_idle(struct target *target, int64_t now_us)
+{
+	int64_t patience_us = target->settings.idle_timeout_s * 1000000;
+	for (size_t i = 0; i < target->settings.connections; i++) {
+		struct worker *worker = &target->workers[i];
+		if (worker->state == WORKER_IDLE && patience_us > 0 &&
+		    now_us - worker->idle_since_us >= patience_us)
+			worker_dismiss(worker);
+		else if (worker->state == WORKER_DYING && now_us >= worker->deadline_us)
+			worker_kill(worker->pid);
+	}
+}
+
 /* For whoever watches. */
 static void show_state(struct target *target)
 {
@@ -109,7 +122,7 @@ static void show_state(struct target *target)
 		workers += target->workers[i].state == WORKER_IDLE || target->workers[i].state == WORKER_BUSY;
 	atomic_store(&target->workers_now, workers);
 	atomic_store(&target->waiting_now, target->waiting.count);
-	atomic_store(&target->is_down, target->reach != REACH_UP);
+	atomic_store(&target->is_down, target->breaker.state != CIRCUIT_CLOSED);
 }
 
 static void target_round(struct target *target)
@@ -121,6 +134,7 @@ static void target_round(struct target *target)
 	expire_waiting(target, now_us);
 	give_catalog_request(target);
 	give_calls(target);
+	dismiss_idle(target, now_us);
 	show_state(target);
 }
 
@@ -180,8 +194,9 @@ static int64_t target_wakes_us(struct target *target, int64_t now_us)
 	int64_t due_us = catalog_due_us(target);
 	if (!target->catalog_in_flight && due_us > now_us)
 		earlier(&at_us, due_us);
-	if (!target->catalog_in_flight && target->reach == REACH_DOWN && target->retry_us > now_us)
-		earlier(&at_us, target->retry_us);
+	int64_t probe_us = circuit_breaker_ready_us(&target->breaker, now_us);
+	if (!target->catalog_in_flight && probe_us > now_us)
+		earlier(&at_us, probe_us);
 	return at_us;
 }
 
@@ -232,7 +247,7 @@ static void poll_once(struct targets *targets, struct poll_set *set)
 	poll_set_fill(set, targets);
 	int timeout_ms = at_us <= now_us ? 0 : (int)((at_us - now_us) / 1000 + 1);
 	int ready = poll(set->fds, set->count, timeout_ms);
-	tick(&targets->ticker);
+	heartbeat_beat(&targets->heartbeat);
 	for (size_t i = 1; ready > 0 && i < set->count; i++) {
 		struct target *target = set->owners[i].target;
 		struct worker *worker = set->owners[i].worker;
@@ -253,10 +268,7 @@ static void dismiss(struct target *target)
 		if (worker->state == WORKER_BUSY) {
 			worker_discard(target, worker, ERR_SHUTTING_DOWN, NULL);
 		} else if (worker->state == WORKER_IDLE) {
-			close(TAKE_FD(worker->fd));
-			worker_set_state(worker, WORKER_DYING);
-			secret_free(&worker->out);
-			buf_free(&worker->in);
+			worker_dismiss(worker);
 		}
 	}
 }
@@ -303,7 +315,7 @@ void supervisor_run(void *context, unsigned index)
 	struct list calls;
 	(void)index;
 	poll_set_init(&set, targets);
-	tick(&targets->ticker);
+	heartbeat_beat(&targets->heartbeat);
 	while (take_submitted(targets, &calls)) {
 		for (struct list_node *node; (node = list_take(&calls));)
 			accept_call(targets, container_of(node, struct target_call, node));
@@ -312,5 +324,5 @@ void supervisor_run(void *context, unsigned index)
 		poll_once(targets, &set);
 	}
 	end_all(targets, &calls);
-	tick_stop(&targets->ticker);
+	heartbeat_stop(&targets->heartbeat);
 }

@@ -8,8 +8,10 @@
 
 #include "common/backoff.h"
 #include "common/buf.h"
+#include "common/circuit_breaker.h"
 #include "common/pool.h"
 #include "common/queue.h"
+#include "common/secret.h"
 #include "target/target.h"
 
 #include <pthread.h>
@@ -20,7 +22,7 @@ enum worker_state {
 	WORKER_ABSENT, /* no process */
 	WORKER_IDLE,   /* waits for a request; its first messages may still be on their way */
 	WORKER_BUSY,   /* has a request and a deadline */
-	WORKER_DYING,  /* killed or gone, not reaped yet */
+	WORKER_DYING,  /* killed, gone or taking leave, not reaped yet */
 	WORKER_STATE_COUNT_
 };
 
@@ -31,28 +33,21 @@ struct worker {
 	struct buf in;
 	struct buf out;
 	size_t out_sent;
-	bool proven;		/* its last answer came from the target */
-	const char *died_while; /* what it did when it ended by itself; NULL: we ended it */
-	int64_t deadline_us;
-	struct target_call *call; /* of a BUSY one; NULL: it fetches the catalog */
-};
-
-/* A target that does not answer is not asked by every call: one of them tries, from time to time. */
-enum reach {
-	REACH_UP,
-	REACH_DOWN,    /* calls fail at once until `retry_us` */
-	REACH_PROBING, /* one request tries; calls fail at once meanwhile */
+	bool proven;		     /* its last answer came from the target */
+	struct secret_look password; /* at its file, when it was started */
+	const char *died_while;	     /* what it did when it ended by itself; NULL: we ended it */
+	int64_t deadline_us;	     /* of a BUSY one, and of one that takes leave */
+	int64_t idle_since_us;	     /* of an IDLE one */
+	struct target_call *call;    /* of a BUSY one; NULL: it fetches the catalog */
 };
 
 struct target {
 	struct targets *targets;	 /* [fixed] */
 	struct target_settings settings; /* [fixed] */
 	struct list waiting;
-	struct worker *workers; /* settings.connections of them */
-	enum reach reach;
-	int64_t retry_us;
+	struct worker *workers;		/* settings.connections of them */
+	struct circuit_breaker breaker; /* a target that does not answer is not asked by every call */
 	struct err_detail down_reason;
-	struct backoff reconnect;
 	struct backoff respawn;
 	int64_t spawn_after_us;
 	bool catalog_in_flight;
@@ -66,7 +61,7 @@ struct target {
 
 	/* for any thread */
 	_Atomic uint64_t is_down, waiting_now, workers_now; /* as of the last round */
-	_Atomic uint64_t started, died, killed;
+	_Atomic uint64_t started, died, killed, denied;
 };
 
 struct targets {
@@ -85,7 +80,7 @@ struct targets {
 	struct pool *supervisor;
 	struct pool *catalogs;
 	bool unkept; /* [catalog thread] a catalog could not be kept: said once */
-	struct ticker ticker;
+	struct heartbeat heartbeat;
 };
 
 /* A catalog's source as a worker has read it. */

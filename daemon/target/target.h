@@ -8,14 +8,16 @@
 #pragma once
 
 #include "common/arena.h"
+#include "common/heartbeat.h"
 #include "common/list.h"
-#include "common/tick.h"
-#include "score/compare_explain.h"
+#include "compare/explain.h"
 #include "sql/sort_keys.h"
 
 struct targets;
 
 enum target_engine { TARGET_POSTGRESQL, TARGET_SQLITE, TARGET_MARIADB, TARGET_MONGODB };
+
+#define TARGET_ENGINES_COUNT (TARGET_MONGODB + 1)
 
 struct target_settings {
 	const char *name;
@@ -25,6 +27,7 @@ struct target_settings {
 	const char *password_file; /* or NULL */
 	const char *path;	   /* SQLite: the database file */
 	unsigned connections;	   /* worker processes at most */
+	int64_t idle_timeout_s;	   /* after which one ends that has nothing to do; 0: never */
 	int64_t statement_timeout_ms;
 	int64_t lock_timeout_ms;
 	int64_t max_rows;
@@ -39,6 +42,7 @@ struct target_settings {
 				      below */
 	double relative_tolerance;
 	struct sql_policy policy;
+	bool no_trace; /* a check's worker: makes no files */
 };
 
 /* Every way in which a validation can end (validation_status_name gives the record's text). */
@@ -69,7 +73,7 @@ struct validation_truth {
 
 /* How answers are compared with all truths of an event. */
 struct validation_comparing {
-	const str_t *columns; /* of the truths: only these have to be there; none: see score/compare_part.h */
+	const str_t *columns; /* of the truths: only these have to be there; none: see compare/part.h */
 	size_t columns_count;
 	bool ignore_order;
 	double absolute_tolerance; /* 0: the target's */
@@ -104,7 +108,7 @@ struct validation_result {
 	bool nondeterministic; /* the truth gave two results in one snapshot */
 	bool conclusive; /* of what was compared: the score is a verdict; false: rows that were not fetched or
 			    a truth that is nondeterministic could make it another one */
-	bool limit_cut_tie;	     /* see score/compare.h; or its loose_tie, unconfirmed */
+	bool limit_cut_tie;	     /* see compare/compare.h; or its loose_tie, unconfirmed */
 	bool truth_cached;	     /* `truth` is of an earlier run */
 	opt_double_t match_rate_low; /* 95 % interval of the match rate of both results in full; not set: it
 					was not estimated, likewise below */
@@ -177,7 +181,10 @@ void targets_submit(struct targets *targets, struct target_call *call);
 err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
 		   struct err_detail *detail);
 
-struct ticker *targets_ticker(struct targets *targets);
+/* Without connecting: whether the settings are valid and the password's file can be read. */
+err_t target_check_settings(const struct target_settings *target, struct err_detail *detail);
+
+struct heartbeat *targets_heartbeat(struct targets *targets);
 
 /* What became of a target's worker processes since the start, and how it stands. */
 struct target_statistics {
@@ -188,6 +195,7 @@ struct target_statistics {
 	uint64_t started; /* processes, likewise below */
 	uint64_t died;	  /* by themselves */
 	uint64_t killed;  /* at a deadline, or for what they sent */
+	uint64_t denied;  /* validations that ended because its role may not read what they need */
 };
 
 /* Of the target number `index`, in the order of the settings. Any thread. */

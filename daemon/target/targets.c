@@ -1,6 +1,8 @@
 #include "target/supervisor.h"
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "target/confine.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
@@ -9,7 +11,9 @@
 #define SUSPECT_SHARE_OF_TTL 10
 #define SUSPECT_LEAST_US     ((int64_t)10 * 1000000)
 
-static const struct backoff reconnect_backoff = { .base_ms = 250, .cap_ms = 5000 };
+static const struct circuit_breaker target_breaker = { .threshold = 1,
+						       .least_pause_ms = 100,
+						       .backoff = { .base_ms = 250, .cap_ms = 5000 } };
 static const struct backoff respawn_backoff = { .base_ms = 10, .cap_ms = 5000 };
 static const struct backoff catalog_backoff = { .base_ms = 1000, .cap_ms = 60000 };
 
@@ -43,7 +47,7 @@ static struct targets *targets_new(const struct targets_options *options)
 	targets->queue_limit = options->queue_limit;
 	if (options->state_directory)
 		targets->state_directory = arena_strdup(targets->arena, options->state_directory);
-	targets->ticker.name = "targets";
+	targets->heartbeat.name = "targets";
 	list_init(&targets->submitted);
 	queue_init(&targets->fetched, false);
 	init_lock(targets);
@@ -76,7 +80,7 @@ static void target_init(struct target *target, struct targets *targets)
 		target->workers[i].fd = -1;
 	target->misnamed =
 		ARENA_ARRAY(targets->arena, bool, target->settings.policy.required_columns_count + 1);
-	target->reconnect = reconnect_backoff;
+	target->breaker = target_breaker;
 	target->respawn = respawn_backoff;
 	target->catalog_retry = catalog_backoff;
 }
@@ -95,6 +99,15 @@ static err_t add_target(struct targets *targets, const struct target_settings *s
 	return ERR_OK;
 }
 
+/* Once, by whoever starts them: each of them would say the same. */
+static void tell_confinement(const struct targets *targets)
+{
+	struct err_detail lacking = { "" };
+	if (targets->count > 0 && confine_probe(&lacking))
+		log_warning("worker processes of targets reach more of this system than they need: %s",
+			    lacking.message);
+}
+
 err_t targets_start(const struct targets_options *options, struct targets **ret_targets,
 		    struct err_detail *detail)
 {
@@ -106,6 +119,7 @@ err_t targets_start(const struct targets_options *options, struct targets **ret_
 		targets_free(targets);
 		return err;
 	}
+	tell_confinement(targets);
 	targets->catalogs = pool_start("catalogs", 1, catalogs_run, targets);
 	pthread_mutex_lock(&targets->mutex);
 	while (!targets->loaded)
@@ -241,10 +255,11 @@ void targets_statistics(const struct targets *targets, size_t index, struct targ
 		.started = atomic_load(&target->started),
 		.died = atomic_load(&target->died),
 		.killed = atomic_load(&target->killed),
+		.denied = atomic_load(&target->denied),
 	};
 }
 
-struct ticker *targets_ticker(struct targets *targets)
+struct heartbeat *targets_heartbeat(struct targets *targets)
 {
-	return &targets->ticker;
+	return &targets->heartbeat;
 }

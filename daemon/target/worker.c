@@ -4,13 +4,8 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sysexits.h>
-
-#define CHOSEN_FIRST_BY_OOM_KILLER "500"
 
 struct worker {
 	int fd;
@@ -19,38 +14,13 @@ struct worker {
 	void *session;
 	struct truth_cache *truths;
 	struct buf out;
+	struct err_detail unconfined; /* what could not be taken from this process; "": nothing */
 };
-
-static void set_limit(__rlimit_resource_t resource, rlim_t value)
-{
-	struct rlimit limit = { value, value };
-	setrlimit(resource, &limit);
-}
-
-static void offer_to_oom_killer(void)
-{
-	_cleanup_(cleanup_close) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0 && write(fd, CHOSEN_FIRST_BY_OOM_KILLER, strlen(CHOSEN_FIRST_BY_OOM_KILLER)) < 0)
-		return; /* then the kernel chooses as it would have */
-}
-
-/* No descriptor of the daemon, no core with a password in it, no life without the daemon. */
-static void confine(int fd)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_NAME, "assayd-target");
-	close_range((unsigned)fd + 1, ~0u, 0);
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	signal(SIGPIPE, SIG_IGN);
-	set_limit(RLIMIT_CORE, 0);
-	offer_to_oom_killer();
-}
 
 static void limit_memory(int64_t memory_bytes)
 {
 	if (ADDRESS_SPACE_CAN_BE_LIMITED && memory_bytes > 0)
-		set_limit(RLIMIT_AS, (rlim_t)memory_bytes);
+		setrlimit(RLIMIT_AS, &(struct rlimit){ (rlim_t)memory_bytes, (rlim_t)memory_bytes });
 }
 
 /* The limit of the kernel counts from the start of the process: it is moved on for every request. */
@@ -77,6 +47,28 @@ static void answer_validate(struct worker *worker, str_t payload, struct arena *
 	message_put_validated(&worker->out, &result);
 }
 
+static void take_unneeded(struct worker *worker)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct confinement needs = { .arena = arena };
+	worker->engine->needs(&worker->settings, &needs);
+	confine_to(&needs, &worker->unconfined);
+}
+
+/* The engine's notes, and one about this process. */
+static err_t check(const struct worker *worker, struct arena *arena, str_t *ret_notes,
+		   struct err_detail *detail)
+{
+	str_t notes;
+	err_t err = worker->engine->check(worker->session, arena, &notes, detail);
+	if (!err && worker->unconfined.message[0])
+		notes = arena_printf(arena, "the worker processes reach more than they need: %s%s" STR_FMT,
+				     worker->unconfined.message, notes.len > 0 ? "\n" : "", STR_ARG(notes));
+	if (!err)
+		*ret_notes = notes;
+	return err;
+}
+
 static void answer_text(struct worker *worker, enum message_kind kind, struct arena *arena)
 {
 	struct text_reply reply = { 0 };
@@ -86,7 +78,7 @@ static void answer_text(struct worker *worker, enum message_kind kind, struct ar
 	if (!reply.error && kind == MESSAGE_CATALOG)
 		reply.error = worker->engine->catalog(worker->session, arena, &reply.text, &detail);
 	else if (!reply.error)
-		reply.error = worker->engine->check(worker->session, arena, &reply.text, &detail);
+		reply.error = check(worker, arena, &reply.text, &detail);
 	if (reply.error)
 		reply.text = str_from(err_message(reply.error, &detail));
 	if (message_put_text(&worker->out, &reply)) {
@@ -146,11 +138,12 @@ int target_worker_main(int fd)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct worker worker = { .fd = fd };
-	confine(fd);
+	confine_start(fd);
 	memory_keep_freed();
 	if (receive_settings(&worker, arena))
 		return EX_PROTOCOL;
 	limit_memory(worker.settings.target.worker_memory_bytes);
+	take_unneeded(&worker);
 	worker.truths = truth_cache_new(worker.settings.target.truth_cache_bytes,
 					worker.settings.target.truth_cache_ttl_s * 1000000);
 	int status = serve(&worker);

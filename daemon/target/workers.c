@@ -3,16 +3,17 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/secret.h"
 #include "target/process.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define FEWER_PAUSE_US ((int64_t)5000000) /* before more connections are tried again */
-#define ATTEMPTS       2
-#define LEAST_DOWN_MS  100
-#define RECEIVE_BYTES  65536u
+#define FEWER_PAUSE_US	((int64_t)5000000) /* before more connections are tried again */
+#define ATTEMPTS	2
+#define FAREWELL_MAX_US ((int64_t)10000000)
+#define RECEIVE_BYTES	65536u
 
 /* --- answering --- */
 
@@ -43,28 +44,25 @@ void calls_fail(struct list *calls, err_t err, const char *message)
 
 void target_is_down(struct target *target, const char *reason)
 {
-	if (target->reach == REACH_DOWN)
+	int64_t now_us = clock_monotonic_us();
+	bool was_up = target->breaker.state == CIRCUIT_CLOSED;
+	if (!circuit_breaker_failed(&target->breaker, now_us))
 		return;
-	if (target->reach == REACH_UP)
+	if (was_up)
 		log_warning("target %s cannot be reached: %s", target->settings.name, reason);
-	int64_t pause_ms = backoff_next_ms(&target->reconnect);
-	target->reach = REACH_DOWN;
-	target->spawn_after_us = 0; /* the retry alone says when */
-	target->retry_us =
-		clock_monotonic_us() + (pause_ms > LEAST_DOWN_MS ? pause_ms : LEAST_DOWN_MS) * 1000;
+	target->spawn_after_us = 0; /* the breaker alone says when */
 	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
 	if (!target->catalog_in_flight) /* to be read when the target is back: it may have changed meanwhile
 					 */
-		catalog_settle(target, target->retry_us, true);
+		catalog_settle(target, circuit_breaker_ready_us(&target->breaker, now_us), true);
 	calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
 }
 
 static void target_is_up(struct target *target)
 {
-	if (target->reach != REACH_UP)
+	if (target->breaker.state != CIRCUIT_CLOSED)
 		log_notice("target %s can be reached again", target->settings.name);
-	target->reach = REACH_UP;
-	backoff_reset(&target->reconnect);
+	circuit_breaker_succeeded(&target->breaker);
 	backoff_reset(&target->respawn);
 }
 
@@ -81,10 +79,13 @@ void worker_set_state(struct worker *worker, enum worker_state state)
 	if (!allowed[worker->state][state])
 		abort();
 	worker->state = state;
+	if (state == WORKER_IDLE)
+		worker->idle_since_us = clock_monotonic_us();
 }
 
 err_t worker_start(struct target *target, struct worker *worker, struct err_detail *detail)
 {
+	const struct secret_look password = secret_look_at(target->settings.password_file);
 	err_t err = worker_spawn(&target->settings, true, &worker->out, &worker->pid, &worker->fd, detail);
 	if (err) {
 		secret_free(&worker->out);
@@ -92,6 +93,7 @@ err_t worker_start(struct target *target, struct worker *worker, struct err_deta
 	}
 	worker->out_sent = 0;
 	worker->proven = false;
+	worker->password = password;
 	worker->died_while = NULL;
 	atomic_fetch_add(&target->started, 1);
 	buf_reset(&worker->in);
@@ -128,6 +130,7 @@ static void worker_end(struct worker *worker)
 	close(TAKE_FD(worker->fd));
 	worker_kill(worker->pid);
 	worker_set_state(worker, WORKER_DYING);
+	worker->deadline_us = INT64_MAX;
 	secret_free(&worker->out);
 	buf_free(&worker->in);
 }
@@ -140,10 +143,19 @@ void worker_discard(struct target *target, struct worker *worker, err_t err, con
 	worker_end(worker);
 	if (err == ERR_TARGET_TIMEOUT || err == ERR_TARGET_PROTOCOL)
 		atomic_fetch_add(&target->killed, 1);
-	if (busy && target->reach == REACH_PROBING)
+	if (busy && target->breaker.state == CIRCUIT_HALF_OPEN)
 		target_is_down(target, text);
 	if (busy)
 		worker_fail_request(target, worker, err, text);
+}
+
+void worker_dismiss(struct worker *worker)
+{
+	close(TAKE_FD(worker->fd));
+	worker_set_state(worker, WORKER_DYING);
+	worker->deadline_us = clock_monotonic_us() + FAREWELL_MAX_US;
+	secret_free(&worker->out);
+	buf_free(&worker->in);
 }
 
 static void delay_respawn(struct target *target)
@@ -210,8 +222,7 @@ static void worker_request(struct target *target, struct worker *worker, size_t 
 {
 	worker_set_state(worker, WORKER_BUSY);
 	worker->deadline_us = deadline_of(target, truths);
-	if (target->reach == REACH_DOWN)
-		target->reach = REACH_PROBING;
+	circuit_breaker_started(&target->breaker, clock_monotonic_us());
 	worker_flush(target, worker);
 }
 
@@ -258,6 +269,23 @@ static bool others_are_connected(const struct target *target, const struct worke
 	return false;
 }
 
+/* Its password file is another one than when it was started. */
+static bool password_is_old(const struct target *target, const struct worker *worker)
+{
+	const struct secret_look now = secret_look_at(target->settings.password_file);
+	return !secret_look_same(&now, &worker->password);
+}
+
+/* Those that have nothing to do: the next requests meet processes that have read the file anew. */
+static void end_old_passwords(struct target *target)
+{
+	for (size_t i = 0; i < target->settings.connections; i++) {
+		struct worker *worker = &target->workers[i];
+		if (worker->state == WORKER_IDLE && password_is_old(target, worker))
+			worker_end(worker);
+	}
+}
+
 /* What an answer says about the target. False: nothing, the request deserves another worker. */
 static bool note_reach(struct target *target, struct worker *worker, err_t err, const char *message)
 {
@@ -266,7 +294,11 @@ static bool note_reach(struct target *target, struct worker *worker, err_t err, 
 		target_is_up(target);
 		return true;
 	}
-	if (target->reach == REACH_UP && others_are_connected(target, worker)) {
+	if (target->breaker.state == CIRCUIT_CLOSED && password_is_old(target, worker)) {
+		end_old_passwords(target);
+		return false;
+	}
+	if (target->breaker.state == CIRCUIT_CLOSED && others_are_connected(target, worker)) {
 		log_warning("target %s goes on with fewer connections than configured: %s",
 			    target->settings.name, message);
 		target->spawn_after_us = clock_monotonic_us() + FEWER_PAUSE_US;
@@ -275,6 +307,7 @@ static bool note_reach(struct target *target, struct worker *worker, err_t err, 
 	}
 	target_is_down(target, message);
 	worker_end(worker); /* the next one reads the password anew */
+	end_old_passwords(target);
 	return true;
 }
 
@@ -287,6 +320,8 @@ static void take_validated(struct target *target, struct worker *worker, str_t p
 	}
 	worker->call = NULL;
 	worker_set_state(worker, WORKER_IDLE);
+	if (call->result.error == ERR_TARGET_DENIED)
+		atomic_fetch_add(&target->denied, 1);
 	bool answered = note_reach(target, worker, call->result.error, call->result.message.ptr);
 	if (answered || call->attempts >= ATTEMPTS)
 		call_finish(call);

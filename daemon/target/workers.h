@@ -22,6 +22,9 @@ err_t worker_start(struct target *target, struct worker *worker, struct err_deta
 /* The worker is of no use any more: a BUSY one's request fails with `err`. */
 void worker_discard(struct target *target, struct worker *worker, err_t err, const char *message);
 
+/* An IDLE worker sees its socket closed and says goodbye to its server; who is slow is killed in the end. */
+void worker_dismiss(struct worker *worker);
+
 /* A DYING worker whose process has ended becomes ABSENT; with `wait` its end is waited for. */
 void worker_try_reap(const struct target *target, struct worker *worker, bool wait);
 

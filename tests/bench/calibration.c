@@ -21,22 +21,22 @@
  *
  * Prints the medians of a trivial query and of reports over windows up to everything, and of one application,
  * with the CPU time of the server's process for one of them, without parallel workers, which does not
- * depend on what else the machine waits for. Exit status 1 when one needs more than MOST_MS of the processor;
+ * depend on what else the machine waits for. Exit status 1 when one needs more than MAX_MS of the processor;
  * 77 without PostgreSQL 15.
  */
 #include "avro/generated_query.h"
-#include "calibration/reader.h"
-#include "calibration/schema.h"
+#include "calibration/report/reader.h"
+#include "calibration/store/schema.h"
 #include "tests/bench/samples.h"
 #include "tests/harness/postgres.h"
 
-#define MOST_MS 100.0
-#define DAY_S	86400
-#define DAYS	366
-#define SLICES	122		    /* of days, each filled by statements of its own */
-#define END_S	INT64_C(1775001000) /* the end of the windows, half past an hour */
-#define END_MS	(END_S * 1000)
-#define ROUNDS	11
+#define MAX_MS 100.0
+#define DAY_S  86400
+#define DAYS   366
+#define SLICES 122		   /* of days, each filled by statements of its own */
+#define END_S  INT64_C(1775001000) /* the end of the windows, half past an hour */
+#define END_MS (END_S * 1000)
+#define ROUNDS 11
 
 /* Without keys, which are quicker to make afterwards. */
 static const char prepare_sql[] = "SET synchronous_commit = off; SELECT setseed(0.5); "
@@ -234,7 +234,7 @@ static int measure_all(struct database *database)
 	measure(database, "trivial", 0, NULL);
 	for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
 		status |= measure(database, windows[i].name, windows[i].days * DAY_S,
-				  windows[i].application) > MOST_MS;
+				  windows[i].application) > MAX_MS;
 	return status;
 }
 

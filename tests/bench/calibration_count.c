@@ -8,7 +8,7 @@
  * does not depend on what else the machine does. For comparing two builds: run them in turn. Exit status 77
  * without PostgreSQL 15.
  */
-#include "calibration/store.h"
+#include "calibration/count/store.h"
 #include "tests/bench/samples.h"
 #include "tests/harness/postgres.h"
 

@@ -6,7 +6,7 @@
  * The record is the JSON text of FILE, else a full one of the project's own. Prints the CPU time of a record;
  * the two formats take turns. For comparing two builds: run them in turn, too.
  */
-#include "calibration/cases.h"
+#include "calibration/store/cases.h"
 #include "tests/bench/samples.h"
 
 #define SEED	      ASSAYD_SOURCE_DIR "/tests/fuzz/seeds/fuzz_avro_json/scored"

@@ -4,10 +4,10 @@
  * CPU time, the median and the 99th percentile for each shape; the least is what a machine without other work
  * needs.
  */
-#include "score/compare.h"
+#include "compare/compare.h"
 #include "common/memory.h"
+#include "compare/digest.h"
 #include "samples.h"
-#include "score/compare_digest.h"
 
 enum { ROWS = 10000, COLUMNS = 10, WIDE_ROWS = 500, WIDE_COLUMNS = 200 };
 

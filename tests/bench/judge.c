@@ -25,8 +25,8 @@
 #define PYTHON	    "/usr/bin/python3"
 #define SERVER	    ASSAYD_SOURCE_DIR "/tests/bench/judge_server.py"
 #define LEAST_SHARE 0.95
-#define MOST_CPU_US 150.0
-#define MOST_RSS_KB (100 * 1000)
+#define MAX_CPU_US  150.0
+#define MAX_RSS_KB  (100 * 1000)
 #define MAKE_TLS_PEM                                                                                         \
 	"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "                 \
 	"-subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout %s -out %s.crt 2>/dev/null && "     \
@@ -224,9 +224,8 @@ static bool report(const struct load *load, const struct options *options)
 	       "failed\n",
 	       options->tls ? "HTTPS" : "HTTP", cpu_us, (double)rss_kb * 1.024 / 1000,
 	       (unsigned long long)load->answered, (unsigned long long)load->failed);
-	return load->failed == 0 &&
-	       (options->tls || (rate >= LEAST_SHARE * allowed && cpu_us <= MOST_CPU_US &&
-				 rss_kb * 1024 < MOST_RSS_KB * 1000L));
+	return load->failed == 0 && (options->tls || (rate >= LEAST_SHARE * allowed && cpu_us <= MAX_CPU_US &&
+						      rss_kb * 1024 < MAX_RSS_KB * 1000L));
 }
 
 static struct options read_options(int argc, char **argv)

@@ -3,11 +3,13 @@
  * copies in one transaction, and does nothing else. Ends after COUNT messages.
  */
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { MOST_MESSAGES = 5000, LINGER_MS = 50, TIMEOUT_MS = 30000 };
+enum { MAX_MESSAGES = 5000, LINGER_MS = 50, TIMEOUT_MS = 30000, AGAIN_MS = 100 };
 
 static void die(const char *what, const char *why)
 {
@@ -15,10 +17,32 @@ static void die(const char *what, const char *why)
 	exit(1);
 }
 
+static long now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void must(const char *what, rd_kafka_error_t *error)
 {
 	if (error)
 		die(what, rd_kafka_error_string(error));
+}
+
+/* A new broker is no coordinator for a moment. */
+static bool passes(rd_kafka_error_t *error, long deadline_ms)
+{
+	rd_kafka_resp_err_t code = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
+	bool again = error && now_ms() < deadline_ms &&
+		     (rd_kafka_error_is_retriable(error) || code == RD_KAFKA_RESP_ERR_NOT_COORDINATOR ||
+		      code == RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE ||
+		      code == RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+	if (again) {
+		rd_kafka_error_destroy(error);
+		usleep(AGAIN_MS * 1000);
+	}
+	return again;
 }
 
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const (*properties)[2], size_t count)
@@ -33,13 +57,6 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *const (*properties)[
 	if (!made)
 		die("client", reason);
 	return made;
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Copies messages until a transaction is full or old; returns how many. */
@@ -73,7 +90,12 @@ static void commit(rd_kafka_t *consumer, rd_kafka_t *producer)
 	rd_kafka_assignment(consumer, &offsets);
 	rd_kafka_position(consumer, offsets);
 	rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
-	must("offsets", rd_kafka_send_offsets_to_transaction(producer, offsets, group, TIMEOUT_MS));
+	rd_kafka_error_t *error;
+	long deadline_ms = now_ms() + TIMEOUT_MS;
+	do
+		error = rd_kafka_send_offsets_to_transaction(producer, offsets, group, TIMEOUT_MS);
+	while (passes(error, deadline_ms));
+	must("offsets", error);
 	must("commit", rd_kafka_commit_transaction(producer, TIMEOUT_MS));
 	rd_kafka_consumer_group_metadata_destroy(group);
 	rd_kafka_topic_partition_list_destroy(offsets);
@@ -97,13 +119,18 @@ int main(int argc, char **argv)
 	rd_kafka_t *producer = client(RD_KAFKA_PRODUCER, producing, sizeof producing / sizeof producing[0]);
 	rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_poll_set_consumer(consumer);
-	must("transactions", rd_kafka_init_transactions(producer, TIMEOUT_MS));
+	rd_kafka_error_t *error;
+	long deadline_ms = now_ms() + TIMEOUT_MS;
+	do
+		error = rd_kafka_init_transactions(producer, TIMEOUT_MS);
+	while (passes(error, deadline_ms));
+	must("transactions", error);
 	rd_kafka_topic_partition_list_add(topics, argv[2], RD_KAFKA_PARTITION_UA);
 	rd_kafka_subscribe(consumer, topics);
 	rd_kafka_topic_partition_list_destroy(topics);
 	for (long left = strtol(argv[4], NULL, 10); left > 0;) {
 		must("begin", rd_kafka_begin_transaction(producer));
-		left -= fill(consumer, producer, argv[3], left < MOST_MESSAGES ? left : MOST_MESSAGES);
+		left -= fill(consumer, producer, argv[3], left < MAX_MESSAGES ? left : MAX_MESSAGES);
 		commit(consumer, producer);
 	}
 	rd_kafka_consumer_close(consumer);

@@ -14,7 +14,8 @@
 #include "common/buf.h"
 #include "common/memory.h"
 #include "common/pool.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 #include "tests/bench/samples.h"
 #include "tests/harness/sql_shapes.h"
 

@@ -12,9 +12,10 @@
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
 #include "common/memory.h"
-#include "sql/gate.h"
+#include "sql/dialects.h"
+#include "sql/lex/gate.h"
 #include "sql/postgresql/canonical/canonical.h"
-#include "sql/postgresql/diagnose.h"
+#include "sql/postgresql/diagnose/diagnose.h"
 #include "sql/postgresql/safety/safety.h"
 #include "tests/bench/samples.h"
 #include "tests/harness/oracle.h"

@@ -25,7 +25,7 @@
 #define CONNECTIONS 4
 #define IN_FLIGHT   8
 #define LEAST_RATIO 0.80
-#define MOST_ROUNDS 99
+#define MAX_ROUNDS  99
 #define PGBENCH	    "/usr/lib/postgresql/15/bin/pgbench"
 
 static const char set_up_sql[] =
@@ -262,8 +262,8 @@ static double median(double *values, size_t count)
 
 static int compare_rates(const struct test_postgres *server, double seconds, size_t rounds)
 {
-	double ours[MOST_ROUNDS], theirs[MOST_ROUNDS], ratios[MOST_ROUNDS];
-	double our_cpu_ms[MOST_ROUNDS], their_cpu_ms[MOST_ROUNDS];
+	double ours[MAX_ROUNDS], theirs[MAX_ROUNDS], ratios[MAX_ROUNDS];
+	double our_cpu_ms[MAX_ROUNDS], their_cpu_ms[MAX_ROUNDS];
 	char dsn[320], script[160];
 	snprintf(dsn, sizeof dsn, "host=%s port=%s user=reader dbname=postgres", server->dir, server->port);
 	snprintf(script, sizeof script, "/tmp/assayd-bench-target-%ld.sql", (long)getpid());
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
 		return target_worker_main(WORKER_FD);
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 2;
 	long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 15;
-	if (seconds < 1 || rounds < 1 || rounds > MOST_ROUNDS)
+	if (seconds < 1 || rounds < 1 || rounds > MAX_ROUNDS)
 		fail("usage", "target [ROUND_SECONDS [ROUNDS]]");
 	if (access(PGBENCH, X_OK) != 0)
 		return 77;

@@ -13,6 +13,7 @@ import recount
 import wire
 from servers import Reader
 
+FORMER = 1_000_000  # more than partitions
 EPISODES = "SELECT id::text, published_at IS NOT NULL FROM calibration_drift_episodes"
 
 
@@ -68,6 +69,11 @@ class Advisory:
         self.origin = (self.data["partition"], self.data["offset"])
 
 
+def former_place(number, place):
+    """A place in a former topic of the input's name: apart from all that there can be in the present one."""
+    return place[0] - FORMER * (number + 1), place[1]
+
+
 def origin_of(letter):
     """Where a dead letter says that it comes from; None: it does not."""
     partition, offset = letter.header("partition") or "", letter.header("offset") or ""
@@ -82,7 +88,9 @@ class Evidence:
     sample_rate: float
     input_topic: str
     records_may_be_refused: bool  # the scored topic was too small for some time
-    inputs: dict = dataclasses.field(default_factory=dict)  # place: message
+    inputs: dict = dataclasses.field(default_factory=dict)  # place: message; of former topics, see former_place
+    former: tuple = ()  # for each topic that had the input's name before, what was in it; the oldest first
+    gone: set = dataclasses.field(default_factory=set)  # places of inputs that were deleted unread: no output is due
     expected: dict = dataclasses.field(default_factory=dict)  # place: what its record has to say; none of poison
     records: list = dataclasses.field(default_factory=list)
     letters: list = dataclasses.field(default_factory=list)
@@ -96,13 +104,31 @@ class Evidence:
     ends: dict = dataclasses.field(default_factory=dict)  # topic: ends for committed and for all readers
 
     def take(self, scored, letters, wire_format):
-        self.records += [Record(message, wire_format) for message in scored]
+        for message in scored:
+            record = Record(message, wire_format)
+            record.origin = self._of_its_topic(record.origin, record.key)
+            self.records.append(record)
         self.letters += letters
+
+    def take_advisories(self, messages, wire_format):
+        self.advisories = [Advisory(message, wire_format) for message in messages]
+        for advisory in self.advisories:
+            advisory.origin = self._of_its_topic(advisory.origin, advisory.message.key)
+
+    def _of_its_topic(self, place, key):
+        """Where there were several topics of the name, the key tells which of them the place is of."""
+        for number, messages in enumerate(self.former):
+            if place in messages and messages[place].key == key:
+                return former_place(number, place)
+        return place
+
+    def place_of(self, letter):
+        return self._of_its_topic(origin_of(letter), letter.key)
 
     def origins(self):
         """How often something came out of each input."""
         times = collections.Counter(record.origin for record in self.records)
-        times.update(map(origin_of, self.letters))
+        times.update(map(self.place_of, self.letters))
         return times
 
 

@@ -1,7 +1,7 @@
 """The events of a schedule, and what is said about them, sent at a steady rate while everything around them breaks."""
 
+import contextlib
 import dataclasses
-import functools
 import random
 import threading
 import time
@@ -72,16 +72,41 @@ class Load:
         self._pick, self._pick_namesakes = random.Random(f"load {plan.seed}"), random.Random(f"namesakes {plan.seed}")
         self._latest = None  # event_id
         self._templates = templates()
-        self._ended = threading.Event()
-        self._producer = confluent_kafka.Producer({
-            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 180_000,
-            "socket.timeout.ms": 10_000, "reconnect.backoff.max.ms": 500, "log_level": 2})
+        self._ended, self._turn = threading.Event(), threading.Lock()
+        self._bootstrap, self._producer = bootstrap, self._new_producer(bootstrap)
         self.acknowledged = {topics.input: set(), topics.feedback: set()}  # (partition, offset)
-        self.feedback = Feedback(plan, functools.partial(self._producer.produce, topics.feedback, on_delivery=self._delivered))
+        self.feedback = Feedback(plan, lambda **message: self._producer.produce(
+            topics.feedback, on_delivery=self._delivered, **message))
         self.refused = []
+        self.kept = {}  # place: message of the input that was deleted since
+        self.former = []  # the same of each topic that had the input's name before
+        self.gone = set()  # places of those that nobody had finished by then: they need not come out, and once at most
         self.sent = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    @staticmethod
+    def _new_producer(bootstrap):
+        return confluent_kafka.Producer({
+            "bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 180_000,
+            "socket.timeout.ms": 10_000, "topic.metadata.refresh.interval.ms": 500, "reconnect.backoff.max.ms": 500, "log_level": 2})
+
+    @contextlib.contextmanager
+    def paused(self):
+        """Everything that was sent is acknowledged, and nothing is sent."""
+        with self._turn:
+            if left := self._producer.flush(120):
+                self.refused.append(f"{left} events were never acknowledged")
+            yield
+
+    def begin_topic(self, messages):
+        """The input (paused) is made again: these were in the former one. A producer knows the partitions of that."""
+        if missing := self.acknowledged[self._topic] - set(messages):
+            self.refused.append(f"{len(missing)} events of the former topic are not there")
+        self.acknowledged[self._topic].clear()
+        self.former.append(messages)
+        self.kept = {}
+        self._producer = self._new_producer(self._bootstrap)
 
     def expected(self, message):
         """What the record of that input has to say; None: it cannot be read."""
@@ -96,7 +121,7 @@ class Load:
 
     def _send_one(self):
         self.sent += 1
-        partition = self._pick.randrange(self._plan.partitions)
+        partition = self._pick.randrange(self._plan.input_partitions)
         if self._pick.random() < POISON_SHARE:
             message = {"key": b"poison-%d" % self.sent, "value": poison(self._pick, self.sent)}
         else:
@@ -105,7 +130,12 @@ class Load:
             event_id, message = self._named(*template.message(encoder))
             message["headers"] = {"template": str(self._templates.index(template))}
             self.feedback.about(event_id, time.monotonic())
-        self._producer.produce(self._topic, partition=partition, on_delivery=self._delivered, **message)
+        try:
+            self._producer.produce(self._topic, partition=partition, on_delivery=self._delivered, **message)
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() != confluent_kafka.KafkaError._UNKNOWN_PARTITION:
+                raise
+            self._producer.produce(self._topic, partition=partition % self._plan.partitions, on_delivery=self._delivered, **message)
 
     def _named(self, event_id, message):
         earlier, self._latest = self._latest, event_id
@@ -117,11 +147,12 @@ class Load:
     def _run(self):
         started = time.monotonic()
         while not self._ended.wait(BATCH_S):
-            due = (time.monotonic() - started) * self._plan.rate
-            while self.sent < due:
-                self._send_one()
-            self.feedback.send_due(time.monotonic())
-            self._producer.poll(0)
+            with self._turn:
+                due = (time.monotonic() - started) * self._plan.rate
+                while self.sent < due:
+                    self._send_one()
+                self.feedback.send_due(time.monotonic())
+                self._producer.poll(0)
 
     def finish(self):
         self._ended.set()

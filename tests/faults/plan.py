@@ -34,6 +34,10 @@ class Plan:
     judge: dict
     judge_delays_s: tuple
     faults: list
+    input_partitions: int = 0  # as of now; all topics begin with as many
+
+    def __post_init__(self):
+        self.input_partitions = self.partitions
 
     @property
     def session_s(self):
@@ -95,11 +99,49 @@ LATER_KINDS = {
     "postgres hung": (3, "postgres", (1.0, 12.0)),
     "judge away": (3, "judge", (1.0, 8.0)),
 }
-KINDS = {**FIRST_KINDS, **LATER_KINDS}
-MOST_LATER = 3
+# What happens to the input topic, drawn apart once more.
+TOPIC_KINDS = {
+    "new partitions": (1, "input", (0.0, 0.0)),
+}
+# What needs all daemons at once, or a stop; likewise. At most one of them, in a share of the schedules.
+UPHEAVALS = {
+    "deleted records": (3, "input", ("session", 0.5, 3.0)),
+    "deleted records, killed": (2, "input", ("session", 0.5, 3.0)),
+    "deleted records, asleep": (2, "input", ("session", 0.5, 3.0)),
+    "recreated topic": (3, "input", (0.0, 0.0)),
+    "recreated topic, stopped": (2, "input", ("session", 0.5, 3.0)),
+    "recreated topic, killed": (2, "input", (0.5, 8.0)),
+    "recreated topic, asleep": (3, "input", (0.5, 12.0)),
+}
+STOP_KINDS = {
+    "refused stop": (1, "daemon", (0.0, 6.0)),
+}
+# The daemons' login to the broker; likewise.
+LOGIN_KINDS = {
+    "rotated password": (3, "login", (0.5, 12.0)),
+    "rotated password, file first": (2, "login", (0.5, 6.0)),
+}
+# The input gets partitions while all daemons are down; likewise.
+RESTART_KINDS = {
+    "new partitions, stopped": (2, "input", (0.0, 3.0)),
+    "new partitions, killed": (1, "input", (0.0, 3.0)),
+}
+# A right that the daemons' user loses for some time; likewise.
+RIGHT_KINDS = {
+    "no right on input": (3, "right", (0.5, 15.0)),
+    "no right on group": (3, "right", (0.5, 15.0)),
+    "no right on advisory": (2, "right", (0.5, 15.0)),
+    "no right on dead letter": (2, "right", (0.5, 15.0)),
+    "no right on transactional id": (3, "right", (0.5, 15.0)),
+}
+KINDS = {**FIRST_KINDS, **LATER_KINDS, **TOPIC_KINDS, **UPHEAVALS, **STOP_KINDS, **LOGIN_KINDS, **RESTART_KINDS, **RIGHT_KINDS}
+MAX_LATER = 3
+SHARES = ((TOPIC_KINDS, "topic faults {}", 0.3), (UPHEAVALS, "upheaval of {}", 0.3), (STOP_KINDS, "stops {}", 0.3),
+          (LOGIN_KINDS, "logins {}", 0.3), (RESTART_KINDS, "restarts {}", 0.2),
+          (RIGHT_KINDS, "rights {}", 0.3))
 
 PER_DAEMON = ("daemon", "kafka", "database", "target")
-MARGIN_S = {"daemon": 2.0, "broker": 8.0}
+MARGIN_S = {"daemon": 2.0, "broker": 8.0, "input": 20.0}
 
 
 def _duration(pick, span, plan):
@@ -156,7 +198,11 @@ def make(seed, seconds, only=None):
         if len(plan.faults) < wanted:
             _add_fault(pick, plan, busy, only or FIRST_KINDS)
     pick_later = random.Random(f"later faults {seed}")
-    for _ in range(0 if only else pick_later.randint(0, MOST_LATER)):
+    for _ in range(0 if only else pick_later.randint(0, MAX_LATER)):
         _add_fault(pick_later, plan, busy, LATER_KINDS)
+    for kinds, name, share in SHARES:
+        pick_one = random.Random(name.format(seed))
+        if not only and pick_one.random() < share:
+            _add_fault(pick_one, plan, busy, kinds)
     plan.faults.sort(key=lambda fault: fault.at_s)
     return plan

@@ -17,17 +17,20 @@ import daemon
 import events
 import feedback
 from judge_server import Judge
+from login import Login
 from network import Link
-from permissions import DESCRIBE, DESCRIBE_CONFIGS, READ, TOPIC, Permissions
+from permissions import DESCRIBE, DESCRIBE_CONFIGS, GROUP, READ, TOPIC, TRANSACTIONAL_ID, Permissions
 from servers import Kafka, Postgres, Unavailable
 
-MOST_DAEMONS = 4  # three and a guest
+PATIENCE_S = 300  # with a broker that is away
+MAX_DAEMONS = 4  # three and a guest
 RESTART_S = 1.0
 EXIT_OK, EXIT_UNAVAILABLE, EXIT_TRY_AGAIN = 0, 69, 75
-# Everybody may do everything with a topic for which no rights are granted.
+# Everybody may do everything with a topic for which no rights are granted; who does not come through a link (the load and
+# the checker) may always.
 AUTHORIZER = ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-              "allow.everyone.if.no.acl.found=true")
-STOP_LIMIT_S = 60  # above drain, transaction and close timeouts together
+              "allow.everyone.if.no.acl.found=true", "super.users=User:ANONYMOUS")
+STOP_LIMIT_S = 180  # far above the drain limit and the five seconds of an end
 
 
 class Servers:
@@ -37,8 +40,8 @@ class Servers:
     def __init__(self):
         if os.environ.get("KAFKA_BOOTSTRAP"):
             raise Unavailable("KAFKA_BOOTSTRAP names a broker that is not ours to break")
-        self.links = {kind: [Link() for _ in range(MOST_DAEMONS)] for kind in ("kafka", "database", "target", "judge")}
-        self.kafka = Kafka([link.port for link in self.links["kafka"]], properties=AUTHORIZER)
+        self.links = {kind: [Link() for _ in range(MAX_DAEMONS)] for kind in ("kafka", "database", "target", "judge")}
+        self.kafka = Kafka([link.port for link in self.links["kafka"]], properties=AUTHORIZER, login=True)
         self.postgres, self.target = Postgres(), Postgres()
         self.judge = Judge()
         for link in self.links["kafka"]:
@@ -104,22 +107,49 @@ class Topics:
     def configure(self, topic, **config):
         """Replaces the topic's settings; without any: the defaults."""
         resource = ConfigResource("topic", topic, {name.replace("_", "."): str(value) for name, value in config.items()})
-        for _ in range(30):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
             try:
                 return self._admin.alter_configs([resource], request_timeout=5)[resource].result(10)
             except confluent_kafka.KafkaException:
                 time.sleep(1)  # the broker is away
         raise RuntimeError(f"{topic} cannot be configured")
 
+    def delete(self):
+        """A broker that starts again looks at all that it has."""
+        with contextlib.suppress(confluent_kafka.KafkaException):
+            for result in self._admin.delete_topics(list(self.all.values()), operation_timeout=30).values():
+                result.result(60)
+
     def allow_reading_only(self, topic, so):
-        """Nobody may write to it as long as it is so."""
-        rights = [(TOPIC, topic, operation) for operation in (READ, DESCRIBE, DESCRIBE_CONFIGS)]
-        for _ in range(60):
+        """The daemons may not write to it as long as it is so."""
+        self.leave_rights(so, *((TOPIC, topic, operation) for operation in (READ, DESCRIBE, DESCRIBE_CONFIGS)))
+
+    def leave_rights(self, so, *rights):
+        """The daemons have these rights alone on what they are about, as long as it is so; else all."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
             with contextlib.suppress(OSError, AssertionError, struct.error), \
                     contextlib.closing(Permissions(self._kafka.bootstrap)) as permissions:
-                return (permissions.grant if so else permissions.take)("ANONYMOUS", *rights)
+                return (permissions.grant if so else permissions.take)(self.name, *rights)
             time.sleep(1)  # the broker is away
-        raise RuntimeError(f"the rights on {topic} cannot be changed")
+        raise RuntimeError(f"the rights {rights} cannot be changed")
+
+
+class Right:
+    """One that a daemon's user may lose: what is left to it then, and what is said of the loss."""
+
+    def __init__(self, topics, kind, instance):
+        what = kind.removeprefix("no right on ").replace(" ", "_")
+        topic = getattr(topics, what) if what in Topics.KINDS else None
+        resource, name, operation = {"group": (GROUP, topics.name, "READ"), "input": (TOPIC, topic, "READ"),
+                                     "transactional_id": (TRANSACTIONAL_ID, f"{topics.name}-{instance}", "WRITE"),
+                                     }.get(what, (TOPIC, topic, "WRITE"))
+        self.left = ((resource, name, DESCRIBE),) + (((TOPIC, name, DESCRIBE_CONFIGS),) if topic else ())
+        self.text = f'lacks {operation} on {"topic" if topic else what.replace("_", " ")} "{name}"'
+
+    def is_named(self, pages):
+        return any(self.text in page for page in pages)
 
 
 class Instance:
@@ -130,7 +160,7 @@ class Instance:
         self.daemon = daemon.Daemon(config)
         self.exits = []  # (when, status) of those that nobody asked for
         self.frozen = False
-        self.started_at = 0.0
+        self.started_at = 0.0  # last
         self._note = note
         self._lock = threading.RLock()
         self._wanted, self._restart_at = False, 0.0
@@ -176,6 +206,8 @@ class Instance:
             self.daemon.signal(signal.SIGABRT)
             self.daemon.wait(30)
             status = "stuck"
+        if status == -signal.SIGTERM and self.daemon.log_size() == 0:
+            status = EXIT_OK  # it came before the process could hear signals, and had done nothing
         return status, time.monotonic() - began
 
     def freeze(self):
@@ -253,6 +285,7 @@ class Rig:
         self.began = time.monotonic()
         self.journal = []
         self.topics = Topics(servers.kafka, plan)
+        self.login = Login(servers.kafka, self.topics.name)
         self.database = f"calibration_{uuid.uuid4().hex[:8]}"
         servers.postgres.execute(f"CREATE DATABASE {self.database} OWNER assayd")
         self.instances = [self._make_instance(number) for number in range(plan.daemons)]
@@ -270,7 +303,8 @@ class Rig:
         return {
             "kafka": {"bootstrap_servers": f"127.0.0.1:{port['kafka']}", "group_id": self.topics.name,
                       "instance_id": f"{self.topics.name}-{number}", "delivery": plan.delivery,
-                      "wire_format": plan.wire_format, "max_message_bytes": 65536, **self.topics.all, **plan.kafka},
+                      "wire_format": plan.wire_format, "max_message_bytes": 65536, **self.login.settings(),
+                      **self.topics.all, **plan.kafka},
             "targets": ({"name": "shop", "engine": "postgresql", "connections": 2, "statement_timeout_ms": 5000,
                          "dsn": postgres(port["target"], "shop", "assayd_ro")},),
             "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{port['judge']}/v1", "model": "judge-model",
@@ -282,10 +316,12 @@ class Rig:
         }
 
     def _make_instance(self, number):
-        return Instance(number, self._config(number), self.note)
+        instance = Instance(number, self._config(number), self.note)
+        self.login.write(instance)
+        return instance
 
     def new_guest(self):
-        guest = self._make_instance(MOST_DAEMONS - 1)
+        guest = self._make_instance(MAX_DAEMONS - 1)
         self.guests.append(guest)
         return guest
 
@@ -295,11 +331,11 @@ class Rig:
     def start(self):
         for instance in self.instances:
             instance.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not all(instance.is_ready() for instance in self.instances):
             assert time.monotonic() < deadline, "the daemons do not become ready"
             time.sleep(0.05)
-        self.began = time.monotonic()
+        self.began, self.began_at = time.monotonic(), time.time()
         self._keeper.start()
 
     def _keep(self):
@@ -330,5 +366,6 @@ class Rig:
         self._ended.set()
         for instance in self.everybody():
             instance.close()
+        self.topics.delete()
         with contextlib.suppress(Exception):
             self.servers.postgres.execute(f"DROP DATABASE {self.database} WITH (FORCE)")

@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import decimal
 import signal
+import time
 import uuid
 
 import confluent_kafka
@@ -16,9 +17,13 @@ import confluent_kafka
 import evidence as reading
 import feedback
 import verdict
+from plan import RIGHT_KINDS
+from rig import EXIT_OK, Right
+from upheavals import until
 from verdict import advisories_of
 
 SHORT_S = 1.0
+READY_S = 180.0
 ANOTHER = "00000000-0000-4000-8000-000000000000"
 
 
@@ -281,9 +286,57 @@ def _copy(checker, topic, message):
                                                "headers": list(message.headers)}])
 
 
+def _complaints(checker, limit_s):
+    """Of daemons that are not ready."""
+    checker.problems = []
+    checker.await_ready(limit_s)
+    return checker.problems
+
+
+def _lock_out(checker):
+    """The broker takes the daemons' password no more."""
+    checker.rig.login.think_up()
+    checker.rig.login.enforce()
+    checker.faults.cut_all()
+
+
+def _let_in(checker):
+    for instance in checker.rig.instances:
+        checker.rig.login.write(instance)
+
+
+def _unfound_while(checker, name, begin, end):
+    """None of the daemons can go on from its beginning to its end."""
+    begin()
+    until(lambda: all(checker.readiness(instance) != "ready" for instance in checker.rig.instances), name)
+    if len(_complaints(checker, SHORT_S)) != len(checker.rig.instances):
+        yield name
+    end()
+    if _complaints(checker, READY_S):
+        yield f"{name}, that is over, and the checker complains"
+
+
+def _unfound_of_running_daemons(checker):
+    rig, kept = checker.rig, checker.problems
+    rights = {kind: Right(rig.topics, kind, 0) for kind in RIGHT_KINDS}
+    group = rights["no right on group"]
+    for instance in rig.instances:
+        instance.start()
+    yield from _unfound_while(checker, "daemons that are locked out", lambda: _lock_out(checker), lambda: _let_in(checker))
+    yield from _unfound_while(checker, "daemons without a right", lambda: rig.topics.leave_rights(True, *group.left),
+                              lambda: (until(lambda: group.is_named(checker.faults.pages()), f"nobody {group.text}"),
+                                       rig.topics.leave_rights(False, *group.left)))
+    yield from (f"{kind}, named is {other}" for kind, right in rights.items() for other in rights
+                if right.is_named([f"this client {rights[other].text}; grant it"]) != (kind == other))
+    for instance in rig.instances:
+        instance.terminate()
+    checker.problems = kept
+
+
 def _unfound_at_the_sources(checker):
     """Spoils the topics for good: nothing else can be checked afterwards."""
     topics, found = checker.rig.topics, checker.evidence
+    yield from _unfound_of_running_daemons(checker)
     with _open_transaction(checker):
         checker.read_outputs()
         if not verdict.open_transactions(found):
@@ -324,19 +377,56 @@ def _unfound_of_daemons(checker):
         "an end that nobody asked for": lambda: instance.exits.append((0.0, 0)),
         "a stop that crashed": lambda: checker.faults.stops.append((instance.number, -signal.SIGABRT, 1.0)),
         "a stop that did not end": lambda: checker.faults.stops.append((instance.number, "stuck", 60.0)),
+        "a stop that took its time": lambda: checker.faults.stops.append((instance.number, EXIT_OK, checker.stop_limit_s + 0.1)),
         "a busy processor": lambda: setattr(instance, "_busiest_s", 10),
+        "a password that was not read": lambda: checker.rig.login.changes.append((instance, time.monotonic())),
+        "a password in the journal": lambda: instance.log_lines.append((0.0, f"assayd: info: {checker.rig.login.passwords[0]}")),
     }
     for name, spoil in spoilers.items():
         checker.problems = []
         kept = list(instance.log_lines), list(instance.exits), list(checker.faults.stops), instance._busiest_s
+        changes = list(checker.rig.login.changes)
         spoil()
         checker.check_daemons()
         if not checker.problems:
             yield name
         instance.log_lines, instance.exits, checker.faults.stops, instance._busiest_s = kept
+        checker.rig.login.changes = changes
     checker.problems = problems
+
+
+# ---- the input topic ----
+
+
+TOLD = ("partition 1 of {1} is stopped: the events from offset {2} to 9 were deleted before they were read; run: "
+        "kafka-consumer-groups.sh --bootstrap-server h:1 --group {0} --topic {1}:1 --reset-offsets --to-earliest --execute, start them")
+
+
+def _unfound_of_the_input(checker):
+    """A new partition that nobody reads; deleted records of which the wrong thing is said."""
+    faults, topics, kept = checker.faults, checker.rig.topics, (checker.problems, checker.unread_s, checker.faults.problems)
+    checker.problems, inputs = [], checker.evidence.inputs
+    sent = dataclasses.replace(next(iter(inputs.values())), timestamp_ms=0)
+    checker.evidence.inputs = {**inputs, (checker.plan.input_partitions, 0): sent}
+    checker.check_new_partitions()
+    if not checker.problems:
+        yield "a new partition that nobody reads"
+    checker.evidence.inputs = inputs
+    texts = {"": (topics.name, topics.input, 5), "another range": (topics.name, topics.input, 6),
+             "another group": ("another", topics.input, 5)}
+    for name, places in texts.items():
+        faults.problems = []
+        faults.check_told(TOLD.format(*places), "stopped", 1, 5, 10)
+        if bool(faults.problems) != bool(name):
+            yield f"deleted records, told is {name or 'what is true, and the checker complains'}"
+    faults.problems = []
+    faults.check_told(TOLD.format(*texts[""]).partition("; run")[0], "stopped", 1, 5, 10)
+    if not faults.problems:
+        yield "deleted records, told is no command"
+    checker.problems, checker.unread_s, faults.problems = kept
 
 
 def unfound(checker):
     """The defects that the checker of a schedule that has passed does not find."""
-    return [*_unfound(checker.evidence), *_unfound_of_daemons(checker), *_unfound_at_the_sources(checker)]
+    return [*_unfound(checker.evidence), *_unfound_of_daemons(checker), *_unfound_of_the_input(checker),
+            *_unfound_at_the_sources(checker)]

@@ -6,7 +6,6 @@ import json
 
 import feedback
 import recount
-from evidence import origin_of
 
 MOST = 5  # examples of one kind
 LEVELS = ((0.9, "HIGH_CONFIDENCE"), (0.7, "MEDIUM_CONFIDENCE"), (0.5, "LOW_CONFIDENCE"), (0.0, "VERY_LOW_CONFIDENCE"))
@@ -142,7 +141,8 @@ def lost_or_doubled(evidence):
     if evidence.late:
         partitions = sorted({partition for partition, _ in evidence.late})
         problems.append(f"{len(evidence.late)} inputs never came out (partitions {partitions}, first {evidence.late[:MOST]})")
-    lost = sorted(place for place in evidence.inputs if place not in times and place not in evidence.late)
+    lost = sorted(place for place in evidence.inputs
+                  if place not in times and place not in evidence.late and place not in evidence.gone)
     if lost:
         problems.append(f"{len(lost)} inputs are lost: {lost[:MOST]}")
     foreign = [origin for origin in times if origin not in evidence.inputs]
@@ -200,7 +200,7 @@ def is_untouched(letter, sent):
 def wrong_letters(evidence):
     problems = []
     for letter in evidence.letters:
-        origin = origin_of(letter)
+        origin = evidence.place_of(letter)
         sent = evidence.inputs.get(origin)
         if sent is None or letter.header("topic") != evidence.input_topic:
             problems.append(f"a dead letter of nothing that was sent: {letter.headers}")
@@ -217,7 +217,7 @@ def wrong_advisory(evidence, advisory, records):
     """What does not fit the record that the advisory is about (one of them, at least once)."""
     data, message = advisory.data, advisory.message
     kind, sent = data["kind"], evidence.inputs.get(advisory.origin)
-    name = f"{evidence.input_topic}-{advisory.origin[0]}-{advisory.origin[1]}-{kind}"
+    name = f"{evidence.input_topic}-{data['partition']}-{data['offset']}-{kind}"
     if sent is None or message.key != sent.key or str(data["event_id"]).encode() != sent.key or data["advisory_id"] != name:
         return f"an advisory about nothing that was sent: {data}"
     if message.header("kind") != kind or message.header("level") != data["level"]:
@@ -225,7 +225,8 @@ def wrong_advisory(evidence, advisory, records):
     anyhow = set() if evidence.exactly_once else {"PERFORMANCE_REGRESSION"}  # of a run whose record has not come out
     if not any(data["level"] == record["confidence"]["level"] and kind in advisories_of(record) | anyhow and
                (kind != "LOW_CONFIDENCE" or data["value"] == record["confidence"]["overall"]) for record in records):
-        refused = not records and not evidence.exactly_once and evidence.records_may_be_refused
+        alone = evidence.records_may_be_refused or advisory.origin in evidence.gone
+        refused = not records and not evidence.exactly_once and alone
         return "" if refused else f"{'an' if records else 'no record for an'} advisory that no record raises: {data}"
     return ""
 
@@ -241,7 +242,9 @@ def wrong_advisories(evidence):
     doubled = [name for name, count in told.items() if count > 1]
     if doubled and evidence.exactly_once:
         problems.append(f"{len(doubled)} advisories doubled: {doubled[:MOST]}")
-    missing = [(origin, kind) for origin, copies in records.items()
+    # at least once, what was on its way when its topic went came out in part, and nobody can read it again
+    halves = set() if evidence.exactly_once else evidence.gone
+    missing = [(origin, kind) for origin, copies in records.items() if origin not in halves
                for kind in set.intersection(*map(advisories_of, copies)) if (origin, kind) not in told]
     if missing:
         problems.append(f"{len(missing)} advisories missing: {missing[:MOST]}")
@@ -284,7 +287,8 @@ def behind(evidence):
     """Partitions whose committed offset is not their end."""
     ends = {}
     for partition, offset in evidence.inputs:
-        ends[partition] = max(ends.get(partition, 0), offset + 1)
+        if partition >= 0:  # not of a former topic
+            ends[partition] = max(ends.get(partition, 0), offset + 1)
     return {partition: (evidence.committed.get(partition), end) for partition, end in sorted(ends.items())
             if evidence.committed.get(partition) != end}
 

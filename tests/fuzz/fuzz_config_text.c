@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	_cleanup_(conf_file_cleanup) struct conf_file *file = NULL;
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	struct config config;
-	struct err_detail detail;
+	struct conf_problems problems = { .arena = arena };
 	memset(&config, 0, sizeof config);
 	str_t input = arena_text(arena, (const char *)data, len);
-	if (conf_text_read(&config_table, "fuzz", input, arena, &config, &file, &detail) != ERR_OK)
+	if (conf_text_read(&config_table, "fuzz", input, arena, &config, &problems, &file) != ERR_OK)
 		return 0;
-	config_check(&config, file, &detail);
+	config_check(&config, file, &problems);
 	conf_render(&config_table, &config, 0, &text);
 	if (conf_restart_needed(&config_table, &config, &config, &text) != 0)
 		abort();

@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		err_t err = offsets_restore(offsets_prefix(offsets), buf_str(&metadata), &again, &foreign);
 		assert(err == ERR_OK && !foreign);
 		for (int64_t i = 0; i < 2000; i++)
-			assert(offsets_arrive(offsets, committed + i, 0) ==
-			       offsets_arrive(again, committed + i, 0));
+			assert(offsets_arrive(offsets, committed + i, 0, 0) ==
+			       offsets_arrive(again, committed + i, 0, 0));
 		offsets_free(again);
 	}
 	offsets_free(offsets);

@@ -2,6 +2,8 @@
  * Any bytes as generated SQL, with and without a catalog: the analysis ends, within its arena, and what it
  * says is consistent.
  */
+#include "sql/dialects.h"
+#include "sql/postgresql/ddl/ddl.h"
 #include "sql/redact.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -16,7 +18,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 				     "CREATE TABLE u (id int, t_id int NOT NULL, a text);"
 				     "CREATE VIEW v AS SELECT t.id, u.a FROM t JOIN u ON u.t_id = t.id;"
 				     "CREATE FUNCTION f(x int) RETURNS int LANGUAGE sql AS '';";
-	return catalog_compile_sql(STR(schema), &catalog, NULL) == ERR_OK ? 0 : 1;
+	return ddl_compile(STR(schema), &catalog, NULL) == ERR_OK ? 0 : 1;
 }
 
 static void require(bool condition)

@@ -2,7 +2,9 @@
  * Any bytes as what a catalog is compiled from: the file of --catalog, the answer of a PostgreSQL target, the
  * schema of a SQLite file. The compilers refuse or give a catalog that statements can be analysed against.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,7 +14,7 @@ static const struct {
 	compile_fn compile;
 	enum sql_dialect dialect;
 } compilers[] = {
-	{ catalog_compile_sql, SQL_POSTGRESQL },
+	{ ddl_compile, SQL_POSTGRESQL },
 	{ catalog_compile_postgresql, SQL_POSTGRESQL },
 	{ catalog_compile_sqlite, SQL_SQLITE },
 };

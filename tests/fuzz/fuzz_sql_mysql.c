@@ -2,7 +2,9 @@
  * MySQL front end over foreign bytes: never crashes, and what it calls safe begins like a query;
  * every offset is inside of the text; what it redacts keeps no literal's quotes.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/redact.h"
 
 #include <strings.h>
 

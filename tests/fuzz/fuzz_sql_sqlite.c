@@ -3,7 +3,9 @@
  * safe that the library itself, without an authorizer, would not call read-only, and finds errors where the
  * library does.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/redact.h"
 
 #include <sqlite3.h>
 

@@ -230,11 +230,11 @@ struct calibrator *rig_start_calibrator(void)
 	return calibrator;
 }
 
-struct recount_options rig_recount_options(void)
+struct rebuild_options rig_rebuild_options(void)
 {
 	static struct kafka_settings kafka;
 	kafka = rig_kafka_settings();
-	return (struct recount_options){ .kafka = &kafka,
+	return (struct rebuild_options){ .kafka = &kafka,
 					 .codec = rig.codec,
 					 .dsn = rig.server.socket_dsn,
 					 .bucket_s = RIG_BUCKET_S,

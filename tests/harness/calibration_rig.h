@@ -6,7 +6,7 @@
 #pragma once
 
 #include "calibration/calibrator.h"
-#include "calibration/recount.h"
+#include "calibration/rebuild/rebuild.h"
 #include "harness/postgres.h"
 
 #define RIG_PARTITIONS 3
@@ -21,7 +21,7 @@ struct calibration_rig {
 	struct codec *codec;
 	rd_kafka_t *producer; /* transactional */
 	char topic[64], advisory_topic[64], feedback_topic[64];
-	int64_t horizon_ms; /* for the next calibrator or recount; 0 at each test's begin */
+	int64_t horizon_ms; /* for the next calibrator or rebuild; 0 at each test's begin */
 	int sent;	    /* labelled records of committed transactions in the scored topic */
 	int64_t first_scored_at_ms;
 };
@@ -48,7 +48,7 @@ void rig_delete_records(int32_t partition, int64_t before_offset);
 
 struct kafka_settings rig_kafka_settings(void);
 struct calibrator *rig_start_calibrator(void);
-struct recount_options rig_recount_options(void);
+struct rebuild_options rig_rebuild_options(void);
 
 /* First cell of the answer, "" when there is none. */
 void rig_query(const char *sql, char *text, size_t size);

@@ -13,7 +13,7 @@
 #define UNITS_DIGITS 18 /* a number is counted in 10^-18 */
 #define KEY_DIGITS   10 /* whole numbers of so many digits may be keys */
 
-enum { CELL_BYTES_MOST = 256, ELEMENTS_MOST = 16 };
+enum { MAX_CELL_BYTES = 256, MAX_ELEMENTS = 16 };
 
 /* What two columns have in common. */
 enum rule {
@@ -362,7 +362,7 @@ static bool parse_guess(const char *text, struct value *value)
 /* Dollars with separators of thousands. */
 static bool parse_amount(const char *text, struct value *value)
 {
-	char plain[CELL_BYTES_MOST];
+	char plain[MAX_CELL_BYTES];
 	bool minus = *text == '-';
 	size_t len = 0;
 	if (parse_number(text, value))
@@ -439,7 +439,7 @@ static json_t *number_of(const char *text)
 /* Elements of arrays are texts, numbers where they may be, or null. */
 static json_t *element_of(const char *start, size_t len, bool quoted, bool words)
 {
-	char text[CELL_BYTES_MOST] = "";
+	char text[MAX_CELL_BYTES] = "";
 	struct value number;
 	while (!quoted && len > 0 && isspace((unsigned char)start[len - 1]))
 		len--;
@@ -557,10 +557,10 @@ static bool trees_equal(enum rule rule, const char *a, const char *b, bool exact
 	return equal;
 }
 
-static void trim(const char *text, char trimmed[CELL_BYTES_MOST])
+static void trim(const char *text, char trimmed[MAX_CELL_BYTES])
 {
 	text += strspn(text, " \t\r\n");
-	snprintf(trimmed, CELL_BYTES_MOST, "%s", text);
+	snprintf(trimmed, MAX_CELL_BYTES, "%s", text);
 	for (size_t len = strlen(trimmed); len > 0 && strchr(" \t\r\n", trimmed[len - 1]); len--)
 		trimmed[len - 1] = '\0';
 }
@@ -585,7 +585,7 @@ static void fold(char *text)
 
 bool oracle_cells_equal(char a_class, const char *a, char b_class, const char *b, bool exactly)
 {
-	char left[CELL_BYTES_MOST], right[CELL_BYTES_MOST];
+	char left[MAX_CELL_BYTES], right[MAX_CELL_BYTES];
 	enum rule rule = common_rule(a_class, b_class);
 	if (!a || !b)
 		return !a && !b;

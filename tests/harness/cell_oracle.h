@@ -3,7 +3,7 @@
  * are whole numbers of 10^-15, moments come from the C library's calendar, documents from a JSON library. For
  * cells of moderate size: numbers below 10^19 with at most 18 digits behind the point.
  *
- * Classes are the letters of tests/unit/score/compare_cases.h. NULL is NULL.
+ * Classes are the letters of tests/unit/compare/cases.h. NULL is NULL.
  */
 #pragma once
 

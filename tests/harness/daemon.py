@@ -99,7 +99,7 @@ class Daemon:
         with open(self.config_file, "w", encoding="utf-8") as file:
             file.write(config_text(self.config))
 
-    def start(self, ready_timeout=60):
+    def start(self, ready_timeout=180):
         """Starts it; waits for READY=1 unless `ready_timeout` is None."""
         assert self._process is None, "it runs already"
         self.write_config()
@@ -116,7 +116,7 @@ class Daemon:
             self.wait_ready(ready_timeout)
         return self
 
-    def wait_ready(self, timeout=60):
+    def wait_ready(self, timeout=180):
         deadline = time.monotonic() + timeout
         while not self._notify.ready.wait(0.05):
             assert self._process.poll() is None, f"it ended with {self._process.returncode}:\n{self.log_tail()}"
@@ -140,6 +140,10 @@ class Daemon:
         with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def log_size(self):
+        """Bytes since the last start."""
+        return os.path.getsize(os.path.join(self.folder, "log")) - self._log_start
+
     def log_tail(self, lines=40):
         return "\n".join(self.log().splitlines()[-lines:])
 
@@ -149,14 +153,14 @@ class Daemon:
     def kill(self):
         """kill -9 of the daemon alone; its children have to notice by themselves."""
         self._process.kill()
-        self._ended(10)
+        self._ended(60)
 
-    def terminate(self, timeout=30):
+    def terminate(self, timeout=120):
         """SIGTERM; returns the exit status."""
         self._process.terminate()
         return self._ended(timeout)
 
-    def wait(self, timeout=30):
+    def wait(self, timeout=120):
         """Waits for it to end by itself; returns the exit status."""
         return self._ended(timeout)
 
@@ -195,10 +199,11 @@ class Daemon:
             raise ConnectionRefusedError("it does not listen yet")
         return int(found[1])
 
-    def get(self, path, timeout=5):
+    def get(self, path, timeout=60, accept="*/*"):
         """GET from its HTTP page: (status, text)."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http_port}{path}", headers={"Accept": accept})
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=timeout) as reply:
+            with urllib.request.urlopen(request, timeout=timeout) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -208,6 +213,6 @@ class Daemon:
         if self.running():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._ended(10)
+            self._ended(60)
         self._log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

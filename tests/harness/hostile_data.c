@@ -1,7 +1,7 @@
 #include "tests/harness/hostile_data.h"
 
 #include "common/buf.h"
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
 
 enum { ROWS = 14, LITERALS_MAX = 60 };
 

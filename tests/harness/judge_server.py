@@ -64,6 +64,10 @@ class Judge:
         """The daemon's `judge` group for it."""
         return {"provider": "openai", "base_url": self.base_url, "model": "judge-model", **changes}
 
+    def require_key(self, key):
+        """From now on only requests with this key are answered."""
+        self._handler.script.key = key
+
     def resume(self):
         """Serves (again, on the same port)."""
         self._server = test_judge.Server(("127.0.0.1", self._port), self._handler)

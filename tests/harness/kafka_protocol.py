@@ -9,6 +9,13 @@ def text(value):
     return struct.pack(">h", len(data)) + data
 
 
+def compact(value):
+    """Text or bytes as newer versions of requests have them."""
+    data = value.encode() if isinstance(value, str) else value
+    assert len(data) < 127
+    return bytes((len(data) + 1,)) + data
+
+
 class Connection:
     """To one broker; one request at a time."""
 
@@ -16,9 +23,9 @@ class Connection:
         host, port = bootstrap.split(":")
         self._socket = socket.create_connection((host, int(port)), 20)
 
-    def ask(self, api, version, body):
-        """The answer's body, behind its correlation id."""
-        request = struct.pack(">hhi", api, version, 1) + text("tests") + body
+    def ask(self, api, version, body, flexible=False):
+        """The answer's body, behind its correlation id. Flexible versions have tags, of which there are none."""
+        request = struct.pack(">hhi", api, version, 1) + text("tests") + (b"\0" if flexible else b"") + body
         self._socket.sendall(struct.pack(">i", len(request)) + request)
         return self._read(struct.unpack(">i", self._read(4))[0])[4:]
 

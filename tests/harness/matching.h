@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MATCHING_ROWS_MOST = 12 };
+enum { MAX_MATCHING_ROWS = 12 };
 
 struct matching {
 	size_t rows, others;
-	bool equal[MATCHING_ROWS_MOST][MATCHING_ROWS_MOST]; /* of a row and another one; the caller's */
-	size_t partner[MATCHING_ROWS_MOST];		    /* of another one: its row, counted from 1 */
-	bool seen[MATCHING_ROWS_MOST];
+	bool equal[MAX_MATCHING_ROWS][MAX_MATCHING_ROWS]; /* of a row and another one; the caller's */
+	size_t partner[MAX_MATCHING_ROWS];		  /* of another one: its row, counted from 1 */
+	bool seen[MAX_MATCHING_ROWS];
 };
 
 static inline bool matching_pair(struct matching *matching, size_t row)

@@ -3,10 +3,11 @@ depends on."""
 
 import asyncio
 import contextlib
+import socket
 import threading
 
 CHUNK = 65536
-MOST_PIECES = 64  # on their way at a time
+MAX_PIECES = 64  # on their way at a time
 
 
 class _Loop:
@@ -40,6 +41,7 @@ async def _carry(writer, data):
 
 class _Connection:
     def __init__(self, client):
+        self.task = asyncio.current_task()  # which asyncio itself holds weakly: it might be collected with all that it carries
         self.writers = [client]
         self.abandoned = False
 
@@ -55,6 +57,7 @@ class Link:
         self.target = target
         self._delay_s = 0.0
         self._connections = set()
+        self._closed_door = None  # a socket that keeps the port while nobody listens
         self._loop = _the_loop()
         self.port = self._loop.run(self._listen())
 
@@ -64,8 +67,25 @@ class Link:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=CHUNK)
         return self._server.sockets[0].getsockname()[1]
 
+    async def _shut(self):
+        if self._closed_door:
+            return
+        self._server.close()
+        self._closed_door = socket.socket()
+        self._closed_door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._closed_door.bind(("127.0.0.1", self.port))
+        for connection in list(self._connections):
+            connection.abort()
+
+    async def _open(self):
+        if self._closed_door:
+            door, self._closed_door = self._closed_door, None
+            self._server = await asyncio.start_server(self._serve, sock=door, limit=CHUNK)
+
     async def _serve(self, reader, writer):
         connection = _Connection(writer)
+        if self._closed_door:
+            return connection.abort()
         self._connections.add(connection)
         try:
             await self._flowing.wait()
@@ -87,7 +107,7 @@ class Link:
 
     async def _pump(self, connection, read, reader, writer, carry):
         """Carries bytes one way until that side ends, which ends the connection."""
-        pieces = asyncio.Queue(MOST_PIECES)  # (when it may go on, bytes)
+        pieces = asyncio.Queue(MAX_PIECES)  # (when it may go on, bytes)
         deliverer = asyncio.create_task(self._deliver(connection, pieces, writer, carry))
         try:
             while data := await read(reader):
@@ -136,7 +156,15 @@ class Link:
 
         self._tell(abandon)
 
+    def refuse(self):
+        """Resets all connections and refuses new ones, until `accept`: as where nobody listens."""
+        self._loop.run(self._shut())
+
+    def accept(self):
+        self._loop.run(self._open())
+
     def heal(self):
+        self.accept()
         self.slow(0)
         self.release()
 

@@ -8,6 +8,7 @@ import time
 
 from prometheus_client.openmetrics import parser
 
+ACCEPT = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 DEFINITIONS = pathlib.Path(__file__).resolve().parents[2] / "daemon" / "http" / "metrics.def"
 
 
@@ -63,7 +64,7 @@ class Metrics:
     """One look at the metrics of a daemon."""
 
     def __init__(self, daemon):
-        status, text = daemon.get("/metrics")
+        status, text = daemon.get("/metrics", accept=ACCEPT)
         assert status == 200
         self.families = families(text)
 
@@ -72,7 +73,7 @@ class Metrics:
         return sum(value for key, value in self.families[family].items() if key >= frozenset(labels.items()))
 
 
-def await_metrics(daemon, condition, timeout=60):
+def await_metrics(daemon, condition, timeout=180):
     """The first metrics for which the condition holds."""
     deadline = time.monotonic() + timeout
     while not condition(metrics := Metrics(daemon)):

@@ -43,7 +43,8 @@ static void read_truths(struct oracle *oracle, const char *folder, const char *c
 		truths_read(file, oracle->arena, add_truth, oracle);
 }
 
-/* One statement a line, in `<name>.queries`. */
+/* One statement a line, in `<name>.queries`, behind a line with their question (`-- `), where there is one.
+ */
 static void read_queries(struct oracle *oracle, struct oracle_database *database)
 {
 	char name[128];
@@ -52,6 +53,8 @@ static void read_queries(struct oracle *oracle, struct oracle_database *database
 	_cleanup_(cleanup_free) char *line = NULL;
 	size_t capacity = 0;
 	while (file && getline(&line, &capacity, file) > 0) {
+		if (strncmp(line, "--", 2) == 0)
+			continue;
 		str_t sql = arena_text(oracle->arena, line, strcspn(line, "\n"));
 		ARENA_PUSH(oracle->arena, database->truths, database->truths_count, database->truths_capacity,
 			   sql);

@@ -7,23 +7,23 @@
 #include <strings.h>
 
 /* Columns without a partner by name are tried in all orders. */
-enum { COLUMNS_MOST = 64, OPEN_MOST = 3 };
+enum { MAX_COLUMNS = 64, MAX_OPEN = 3 };
 
 struct shape {
 	int columns;
-	char names[COLUMNS_MOST][64]; /* without blanks around */
-	enum result_kind kinds[COLUMNS_MOST];
-	Oid types[COLUMNS_MOST];
+	char names[MAX_COLUMNS][64]; /* without blanks around */
+	enum result_kind kinds[MAX_COLUMNS];
+	Oid types[MAX_COLUMNS];
 };
 
 struct question {
 	PGconn *connection;
 	const struct result_source *truth;
 	str_t sql;
-	struct shape ours, theirs;  /* of the truth and of the other one */
-	struct result_whole whole;  /* that the truth's rows are the first of; or without SQL */
-	int partners[COLUMNS_MOST]; /* by column of the truth */
-	int open[OPEN_MOST], open_theirs[OPEN_MOST];
+	struct shape ours, theirs; /* of the truth and of the other one */
+	struct result_whole whole; /* that the truth's rows are the first of; or without SQL */
+	int partners[MAX_COLUMNS]; /* by column of the truth */
+	int open[MAX_OPEN], open_theirs[MAX_OPEN];
 	int open_count;
 };
 
@@ -32,7 +32,7 @@ struct question {
 static void read_shape(const PGresult *result, struct shape *shape)
 {
 	shape->columns = PQnfields(result);
-	for (int i = 0; i < shape->columns && i < COLUMNS_MOST; i++) {
+	for (int i = 0; i < shape->columns && i < MAX_COLUMNS; i++) {
 		const char *name = PQfname(result, i);
 		size_t len = strlen(name);
 		while (len > 0 && name[len - 1] == ' ')
@@ -76,7 +76,7 @@ static int name_uses(const struct shape *shape, const char *name, int *ret_colum
 /* False: too many columns have no partner by name. */
 static bool pair_names(struct question *question)
 {
-	bool taken[COLUMNS_MOST] = { false };
+	bool taken[MAX_COLUMNS] = { false };
 	int theirs = 0, column = 0;
 	question->open_count = 0;
 	for (int i = 0; i < question->ours.columns; i++) {
@@ -86,7 +86,7 @@ static bool pair_names(struct question *question)
 		question->partners[i] = paired ? column : -1;
 		if (paired)
 			taken[column] = true;
-		else if (question->open_count == OPEN_MOST)
+		else if (question->open_count == MAX_OPEN)
 			return false;
 		else
 			question->open[question->open_count++] = i;
@@ -294,8 +294,8 @@ static bool ask(const struct question *question, struct arena *arena, struct res
 }
 
 /* The orders of three things; of fewer, the first ones. */
-static const int orders[][OPEN_MOST] = { { 0, 1, 2 }, { 1, 0, 2 }, { 0, 2, 1 },
-					 { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+static const int orders[][MAX_OPEN] = { { 0, 1, 2 }, { 1, 0, 2 }, { 0, 2, 1 },
+					{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 static const int orders_count[] = { 1, 1, 2, 6 };
 
 /* False: these columns cannot be compared. */
@@ -346,7 +346,7 @@ struct result_likeness result_likeness(PGconn *connection, const struct result_s
 	if (question->ours.columns != question->theirs.columns)
 		return likeness;
 	likeness.known = RESULT_TYPES;
-	if (question->ours.columns > COLUMNS_MOST || !pair_names(question))
+	if (question->ours.columns > MAX_COLUMNS || !pair_names(question))
 		return likeness;
 	ask_all_orders(question, arena, &likeness);
 	if (likeness.known == RESULT_KNOWN && (likeness.rows > rows_most || likeness.truth_rows > rows_most))

@@ -4,7 +4,7 @@
 #include "tests/harness/sql_rewrites_internal.h"
 
 /* Rows of a result that may be written out as a list of values. */
-enum { VALUES_MOST = 60 };
+enum { MAX_VALUES = 60 };
 
 enum result_kind result_kind_of(Oid type)
 {
@@ -55,13 +55,13 @@ static enum result_kind kind_of(const struct result_source *source, int column)
 }
 
 /* Which columns a wrapping writes in another way, as bits of `enum result_kind`. */
-#define BIT(kind)    (1u << (kind))
-#define NUMBERS	     (BIT(RESULT_INTEGER) | BIT(RESULT_DECIMAL) | BIT(RESULT_FLOAT))
-#define MOMENTS	     (BIT(RESULT_DATE) | BIT(RESULT_TIMESTAMP) | BIT(RESULT_TIMESTAMP_TZ))
-#define TEXTS	     BIT(RESULT_TEXT)
-#define BOOLEANS     BIT(RESULT_BOOLEAN)
-#define ALL_KINDS    (2 * BIT(RESULT_OTHER) - 1)
-#define COLUMNS_MOST 64
+#define BIT(kind)   (1u << (kind))
+#define NUMBERS	    (BIT(RESULT_INTEGER) | BIT(RESULT_DECIMAL) | BIT(RESULT_FLOAT))
+#define MOMENTS	    (BIT(RESULT_DATE) | BIT(RESULT_TIMESTAMP) | BIT(RESULT_TIMESTAMP_TZ))
+#define TEXTS	    BIT(RESULT_TEXT)
+#define BOOLEANS    BIT(RESULT_BOOLEAN)
+#define ALL_KINDS   (2 * BIT(RESULT_OTHER) - 1)
+#define MAX_COLUMNS 64
 
 enum { WHATEVER, ORDERED, UNORDERED };
 
@@ -140,7 +140,7 @@ static bool applies(const struct wrapping *wrapping, const struct result_source 
 {
 	int columns = columns_of(source);
 	bool permuted = wrapping->rotated != 0;
-	return columns > (permuted ? 1 : 0) && columns <= COLUMNS_MOST &&
+	return columns > (permuted ? 1 : 0) && columns <= MAX_COLUMNS &&
 	       PQntuples(source->result) >= wrapping->rows_least &&
 	       !(wrapping->applies == ORDERED && !source->ordered) &&
 	       !(wrapping->applies == UNORDERED && source->ordered);
@@ -382,7 +382,7 @@ static str_t list_of_values(const struct result_source *source, struct arena *ar
 	const PGresult *result = source->result;
 	_cleanup_(buf_free) struct buf sql = BUF_INIT;
 	int rows = PQntuples(result), columns = columns_of(source);
-	if (rows == 0 || rows > VALUES_MOST || columns == 0)
+	if (rows == 0 || rows > MAX_VALUES || columns == 0)
 		return STR_NONE;
 	for (int i = 0; i < rows * columns; i++) {
 		int row = i / columns, column = i % columns;

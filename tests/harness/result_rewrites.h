@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 #include <libpq-fe.h>
 

@@ -1,14 +1,20 @@
 """Real servers for the suites: Kafka and PostgreSQL, each started by its script beside this file."""
 
+import hashlib
 import os
 import pathlib
+import struct
 import subprocess
 import time
 
 import confluent_kafka
 import psycopg2
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
+from kafka_protocol import Connection, compact, text
+
+DELETE_RECORDS, ALTER_USER_SCRAM_CREDENTIALS = 21, 51
+SCRAM_SHA_256, SCRAM_ROUNDS = 1, 4096
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -19,10 +25,10 @@ class Unavailable(Exception):
 class Server:
     """A server behind a script with the commands start, kill, halt, resume, restart and stop."""
 
-    def __init__(self, script, *arguments):
+    def __init__(self, script, *arguments, start=("start",)):
         self._script = str(HERE / script)
-        started = subprocess.run([self._script, "start", "--owner", str(os.getpid()), *arguments],
-                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180)
+        started = subprocess.run([self._script, *start, "--owner", str(os.getpid()), *arguments],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
         if started.returncode == 77:
             raise Unavailable(started.stderr.strip())
         if started.returncode:
@@ -32,7 +38,7 @@ class Server:
 
     def _do(self, command):
         done = subprocess.run([self._script, command, self.dir], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=600)
         if done.returncode:
             raise RuntimeError(f"{command}: {done.stderr.strip()}")
 
@@ -66,6 +72,12 @@ class Postgres(Server):
         connection.autocommit = True
         return connection
 
+    def require_password(self, role):
+        """From now on this role has to prove by a password who it is; all others are believed."""
+        path = pathlib.Path(self.dir) / "data" / "pg_hba.conf"
+        path.write_text(f"host all {role} 127.0.0.1/32 scram-sha-256\n{path.read_text()}")
+        self.execute("SELECT pg_reload_conf()")
+
     def execute(self, sql, database="postgres", user="postgres", arguments=None):
         """Runs statements; the rows of the last one, if it has any."""
         connection = self.connect(database, user)
@@ -83,12 +95,13 @@ class Postgres(Server):
 
 
 class Kafka(Server):
-    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to; `users` have one, too,
-    and need permissions; `properties` are lines of its own configuration."""
+    """A broker; `behind` are ports of proxies, each of which gets a listener of its own to lead to, with `login` for users
+    with a password (set_password) alone; `users` have a listener, too, and need permissions; `tls` is a folder of
+    certificates (certificates.py); `properties` are lines of its own configuration."""
 
-    def __init__(self, behind=(), users=(), properties=()):
+    def __init__(self, behind=(), users=(), tls=None, properties=(), login=False):
         super().__init__("kafka/kafka.sh", *(text for port in behind for text in ("--behind", str(port))),
-                         *(text for user in users for text in ("--user", user)),
+                         *(("--login",) if login else ()), *(text for user in users for text in ("--user", user)), *(("--tls", str(tls)) if tls else ()),
                          *(text for line in properties for text in ("--set", line)))
         self.bootstrap = self.facts["bootstrap"]
         self.own = bool(self.dir)
@@ -99,21 +112,64 @@ class Kafka(Server):
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         topics = [NewTopic(name, partitions, 1, config=settings) for name in names]
         for result in self._admin.create_topics(topics).values():
-            result.result(20)
-        deadline = time.monotonic() + 20
+            result.result(90)
+        deadline = time.monotonic() + 90
         while not all(self._is_there(name, partitions) for name in names):
             assert time.monotonic() < deadline, f"{names} do not appear"
             time.sleep(0.05)
 
+    def add_partitions(self, name, partitions):
+        """Gives a topic more of them, up to so many, and waits until brokers tell about them."""
+        for result in self._admin.create_partitions([NewPartitions(name, partitions)]).values():
+            result.result(90)
+        self._await(lambda: self._is_there(name, partitions), f"the new partitions of {name}")
+
+    def recreate_topic(self, name, partitions, **config):
+        """Deletes a topic and makes it again, empty."""
+        for result in self._admin.delete_topics([name], operation_timeout=60).values():
+            result.result(90)
+        self._await(lambda: name not in self._admin.list_topics(timeout=90).topics, f"the end of {name}")
+        self.create_topics([name], partitions, **config)
+
+    def delete_records(self, topic, partition, before):
+        """Deletes the records of a partition below an offset."""
+        connection = Connection(self.bootstrap)
+        answer = connection.ask(DELETE_RECORDS, 0, struct.pack(">i", 1) + text(topic) + struct.pack(
+            ">iiqi", 1, partition, before, 20_000))
+        connection.close()
+        assert struct.unpack(">qh", answer[-10:]) == (before, 0), answer
+
+    def set_password(self, user, password):
+        """Makes the user, or changes its password, for connections that are made from now on (SCRAM-SHA-256)."""
+        salt = os.urandom(16)
+        salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, SCRAM_ROUNDS)
+        upsertion = (compact(user) + struct.pack(">bi", SCRAM_SHA_256, SCRAM_ROUNDS) + compact(salt) + compact(salted) + b"\0")
+        connection = Connection(self.bootstrap)
+        answer = connection.ask(ALTER_USER_SCRAM_CREDENTIALS, 0, b"\1\2" + upsertion + b"\0", flexible=True)
+        connection.close()
+        error_at = 1 + 4 + 1 + len(compact(user))  # behind tags, the time to wait, the count and the name
+        assert struct.unpack_from(">h", answer, error_at) == (0,), answer
+
+    @staticmethod
+    def _await(condition, what):
+        deadline = time.monotonic() + 90
+        while not condition():
+            assert time.monotonic() < deadline, f"{what}: not within 90 s"
+            time.sleep(0.05)
+
+    def topics(self):
+        """The names of all."""
+        return list(self._admin.list_topics(timeout=10).topics)
+
     def _is_there(self, name, partitions):
-        topic = self._admin.list_topics(name, timeout=20).topics[name]
+        topic = self._admin.list_topics(name, timeout=90).topics[name]
         return topic.error is None and len(topic.partitions) == partitions and all(
             partition.leader >= 0 for partition in topic.partitions.values())
 
     def configure(self, topic, **settings):
         """Sets these settings of a topic; all others become the broker's."""
         resource = ConfigResource("topic", topic, {name.replace("_", "."): str(value) for name, value in settings.items()})
-        self._admin.alter_configs([resource])[resource].result(20)
+        self._admin.alter_configs([resource])[resource].result(90)
 
     def produce(self, topic, messages):
         """Sends messages: values, or dicts with value and any of key, headers, partition. All are acknowledged."""
@@ -131,10 +187,10 @@ class Kafka(Server):
             fields = message if isinstance(message, dict) else {"value": message}
             producer.produce(topic, on_delivery=delivered, **fields)
             producer.poll(0)
-        assert producer.flush(60) == 0, "the broker did not take everything"
+        assert producer.flush(180) == 0, "the broker did not take everything"
         assert not refused, refused[0]
 
-    def read(self, topic, count=None, timeout=30, isolation="read_committed", settle=0.0):
+    def read(self, topic, count=None, timeout=180, isolation="read_committed", settle=0.0):
         """All messages of a topic from its beginning. With `count`: waits until there are as many, and then reads on
         for `settle` seconds to see whether more come. Fails with what it has when they do not come in time."""
         reader = Reader(self, topic, isolation)
@@ -154,7 +210,7 @@ class Reader:
             "auto.offset.reset": "earliest", "isolation.level": isolation, "enable.partition.eof": True,
             "fetch.message.max.bytes": 50_000_000, "receive.message.max.bytes": 120_000_000,
             "fetch.max.bytes": 50_000_000, "fetch.wait.max.ms": 20, "log_level": 2})
-        partitions = self._consumer.list_topics(topic, timeout=20).topics[topic].partitions
+        partitions = self._consumer.list_topics(topic, timeout=90).topics[topic].partitions
         self._consumer.assign([confluent_kafka.TopicPartition(topic, partition, confluent_kafka.OFFSET_BEGINNING)
                                for partition in partitions])
         self._partitions = set(partitions)
@@ -179,7 +235,7 @@ class Reader:
         self.seen_at.append(time.monotonic())
         return message
 
-    def until(self, count=None, timeout=30, settle=0.0):
+    def until(self, count=None, timeout=180, settle=0.0):
         """Without `count`: reads to the end as it is now."""
         deadline = time.monotonic() + timeout
         enough = (lambda: self._at_end == self._partitions) if count is None else (
@@ -193,7 +249,7 @@ class Reader:
             self.poll(0.1)
         return self.messages
 
-    def until_match(self, wanted, timeout=30):
+    def until_match(self, wanted, timeout=180):
         """The first message that `wanted` accepts, among those seen and those to come."""
         deadline = time.monotonic() + timeout
         checked = 0

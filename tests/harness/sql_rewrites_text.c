@@ -1,4 +1,4 @@
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
 #include "tests/harness/sql_rewrites_internal.h"
 
 #include <ctype.h>

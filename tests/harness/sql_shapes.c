@@ -1,5 +1,7 @@
 #include "tests/harness/sql_shapes.h"
 
+#include "sql/postgresql/ddl/ddl.h"
+
 enum { TABLES = 64, TABLE_COLUMNS = 40 };
 
 const struct sql_shape sql_shapes[] = {
@@ -365,7 +367,7 @@ struct catalog *sql_shapes_catalog(void)
 			buf_printf(&text, ", w%u_c%u int", i, j);
 		buf_append_text(&text, ");");
 	}
-	if (catalog_compile_sql(buf_str(&text), &catalog, &detail)) {
+	if (ddl_compile(buf_str(&text), &catalog, &detail)) {
 		fprintf(stderr, "%s\n", detail.message);
 		abort();
 	}

@@ -24,6 +24,7 @@ Each request is answered by the first of these that applies:
        body=TEXT          answer 200 with TEXT as the model's reply   raw=TEXT        answer 200 with TEXT as the whole body
        reset              send half of an answer, then reset the connection
        close              close the connection without an answer
+       hold               wait first until POST /release (or /reset, or two minutes)
        trickle=MS         send the answer byte by byte, MS between two bytes
        big=BYTES          answer 200 with a body of so many bytes
        html               answer 200 with a page of HTML
@@ -47,7 +48,7 @@ completion tokens for every answer. --latency waits before every answer, uniform
 
 GET /stats → {"requests", "answered", "concurrent_max", "connections", "by_status": {…}, "last": {request body},
 "last_headers": {…}}. POST /reset sets the counters back; POST /key with
-a body: as --key from now on; POST /steps with a body in the form of --steps replaces the steps.
+a body: as --key from now on; POST /release: what is held goes on, and nothing is held until the next /reset; POST /steps with a body in the form of --steps replaces the steps.
 --script FILE.json: {"latency": "MIN-MAX", "key": …, "refuse_structured": …, "steps": ["…", …]} instead of the options.
 """
 
@@ -84,10 +85,13 @@ class Script:
         self.steps = parse_steps(options.steps)
         self.epoch = 0  # counts the resets
         self.arrived = threading.local()
+        self.released = threading.Event()
         self.reset()
 
     def reset(self):
+        self.released.set()
         with self.lock:
+            self.released = threading.Event()
             self.epoch += 1
             self.requests = self.answered = self.concurrent = self.concurrent_max = self.connections = 0
             self.by_status = {}
@@ -102,7 +106,7 @@ class Script:
             self.last, self.last_headers = body, headers
             return self.steps.pop(0) if self.steps else {}
 
-    def weather(self):
+    def injected_fault(self):
         """What becomes of a request whatever it says: "refuse", "reset" or None."""
         with self.lock:
             now = time.monotonic()
@@ -327,10 +331,10 @@ class Handler(BaseHTTPRequestHandler):
         system, text = messages_of(request)
         if self.script.key and self.key_sent() != self.script.key:
             return self.answer_error(401, "Incorrect API key provided: " + self.key_sent())
-        weather = self.script.weather()
-        if weather == "refuse":
+        fault = self.script.injected_fault()
+        if fault == "refuse":
             return self.answer_error(429, "slow down")
-        if weather == "reset":
+        if fault == "reset":
             time.sleep(self.script.latency_ms() / 1000)
             return self.drop(True)
         if self.script.obedient:
@@ -340,6 +344,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.structured_refused(request):
             return self.answer_error(400, "response_format is not supported by this model")
         time.sleep(self.script.latency_ms() / 1000 + float(step.get("latency", 0)) / 1000)
+        if "hold" in step:
+            self.script.released.wait(120)
         reply = verdict_of(system, text)
         followed = self.follow_step(step, reply)
         if followed is not False:
@@ -359,6 +365,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode("utf-8", "replace")
         if self.path == "/reset":
             self.script.reset()
+            self.answer(200, "{}")
+        elif self.path == "/release":
+            self.script.released.set()
             self.answer(200, "{}")
         elif self.path == "/key":
             self.script.key = body

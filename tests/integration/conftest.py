@@ -160,7 +160,7 @@ class Rig:
     def send(self, messages, topic=None):
         self.kafka.produce(topic or self.topics.input, messages)
 
-    def scored(self, count=None, timeout=60, settle=0.5):
+    def scored(self, count=None, timeout=180, settle=0.5):
         """All scored records, decoded by Apache's avro, with their messages."""
         return [(message, self.decode(message)) for message in
                 self.kafka.read(self.topics.scored, count, timeout, settle=settle)]
@@ -169,10 +169,10 @@ class Rig:
     def decode(message):
         return wire.SCORED_QUERY.decode(message.value())
 
-    def dead_letters(self, count=None, timeout=60, settle=0.5):
+    def dead_letters(self, count=None, timeout=180, settle=0.5):
         return self.kafka.read(self.topics.dead_letter, count, timeout, settle=settle)
 
-    def await_calibration(self, records, timeout=60):
+    def await_calibration(self, records, timeout=180):
         """Waits until PostgreSQL holds what a recount of these records gives, to the last digit."""
         expected, found = recount.cells(records), None
         assert expected, "the test itself has no label"

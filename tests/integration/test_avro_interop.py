@@ -26,7 +26,7 @@ def tool_path():
 
 
 def tool(*arguments, data, status=0):
-    done = subprocess.run([tool_path(), *arguments], input=data, capture_output=True, check=False, timeout=60)
+    done = subprocess.run([tool_path(), *arguments], input=data, capture_output=True, check=False, timeout=180)
     assert done.returncode == status, done.stderr.decode()
     return done.stdout if status == 0 else done.stderr.decode()
 

@@ -16,7 +16,7 @@ WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
 
 def calibration(rig, *flags):
     return subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, *flags],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
 
 
 def say(rig, verdicts):
@@ -25,7 +25,7 @@ def say(rig, verdicts):
               for event_id, correct in verdicts], topic=rig.topics.feedback)
 
 
-def await_feedback(rig, expected, timeout=40):
+def await_feedback(rig, expected, timeout=180):
     deadline = time.monotonic() + timeout
     while (found := rig.postgres.execute(FEEDBACK, rig.calibration_database)[0]) != expected:
         assert time.monotonic() < deadline, (found, rig.daemon.log_tail())
@@ -51,6 +51,10 @@ def test_feedback_enters_calibration_and_is_recounted(rig):
     done = calibration(rig, "--verify")
     assert done.returncode == 0, done
     assert ", 0 differ" in done.stdout
+    report = json.loads(calibration(rig, "--json", "--application", "fed").stdout)
+    assert report["application"] == "fed" and {entry["application"] for entry in report["reports"]} == {"fed"}
+    report = json.loads(calibration(rig, "--json").stdout)
+    assert report["application"] is None and {entry["application"] for entry in report["reports"]} == {None}
 
     rig.postgres.execute("""UPDATE calibration_rollups SET weight_correct = weight_correct - 1
                             WHERE width_s = 3600 AND label_source = 'FEEDBACK' AND bucket_start =
@@ -78,3 +82,25 @@ def test_feedback_enters_calibration_and_is_recounted(rig):
     say(rig, [(ids[1], False)])  # what is remembered was rebuilt, too
     await_feedback(rig, (31, 9))
     assert calibration(rig, "--verify").returncode == 0
+
+
+def test_the_reason_why_nothing_is_counted_is_the_present_one(rig):
+    """A cut connection is only the first sign of what keeps the calibration out."""
+    rig.start(judge=None)
+    rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH))])
+    rig.await_calibration([record for _, record in rig.scored(1)])
+    database = rig.calibration_database
+    rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    try:
+        rig.postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
+        rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH))])
+        deadline = time.monotonic() + 120
+        while not any("does not take" in line and "not currently accepting connections" in line
+                      for line in rig.daemon.log().splitlines()):
+            assert time.monotonic() < deadline, rig.daemon.log_tail()
+            time.sleep(0.2)
+        told = [line for line in rig.daemon.log().splitlines() if "does not take what was counted" in line]
+        assert "not currently accepting connections" in told[-1] and len(told) <= 3, told
+    finally:
+        rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+    rig.await_calibration([record for _, record in rig.scored(2)])

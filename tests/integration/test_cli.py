@@ -1,23 +1,36 @@
 """The command line: what a person types, and what comes back when it is wrong."""
 
+import contextlib
 import json
 import os
+import pty
 import re
+import select
+import socket
 import sqlite3
 import subprocess
+import termios
+import threading
 
 import pytest
 
+import certificates
 import events
 from daemon import BINARY, config_text, free_port
+from judge_server import Answer
 
 USAGE, DATA, NO_INPUT, UNAVAILABLE, CONFIG = 64, 65, 66, 69, 78
 COMMANDS = ("run", "score", "check", "calibration")
 
 
-def assayd(*arguments, stdin="", timeout=60):
+def assayd(*arguments, stdin="", timeout=180, **environment):
     return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
-                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC"}, check=False)
+                          env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "UTC", **environment}, check=False)
+
+
+def found(done, kind):
+    """What check has to say of a kind: "ok", "note", "warning" or "error"."""
+    return [line[8:] for line in done.stdout.splitlines() if line.split()[0] == kind]
 
 
 def one_sentence(done):
@@ -67,6 +80,7 @@ WRONG_USAGES = {
     "score --config": "--config needs a value",
     "score --window 1h": "assayd score has no option --window",
     "run --config a --json": "assayd run has no option --json",
+    "run --config a --offline": "assayd run has no option --offline",
     "run --config a b": '"b" is too much',
     "check": "assayd check needs --config FILE",
     "calibration --config a --verify --rebuild": "exclude each other",
@@ -81,11 +95,25 @@ def test_wrong_usage(line):
     assert WRONG_USAGES[line] in one_sentence(done)
 
 
-@pytest.mark.parametrize("command", ["run", "check", "score"])
+@pytest.mark.parametrize("command", ["run", "score"])
 def test_missing_file(command, tmp_path):
     done = assayd(command, "--config", str(tmp_path / "nowhere.conf"))
     assert done.returncode == NO_INPUT
     assert "nowhere.conf" in one_sentence(done)
+
+
+@pytest.mark.parametrize("name,said", [
+    ("nowhere", "No such file or directory: name the configuration's file with --config"),
+    ("folder", "a directory: name the file itself with --config"), ("pipe", "not a regular file: name the file itself with --config"),
+    ("huge", "larger than 1048576 bytes: this is no configuration of assayd; mend --config")])
+def test_check_finds_that_there_is_no_configuration(name, said, tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").write_text("#" * ((1 << 20) + 1))
+    done = assayd("check", "--config", str(tmp_path / name))
+    assert done.returncode == NO_INPUT
+    assert done.stdout == f"error   configuration: {tmp_path / name}: {said}\n"
+    assert done.stderr == "assayd: 1 error and 0 warnings\n"
 
 
 WRONG_CONFIGURATIONS = {
@@ -98,8 +126,8 @@ WRONG_CONFIGURATIONS = {
     "syntax": ('kafka:\n{\n  group_id = ;\n};\n', ["3"]),
     "unfinished": ('kafka:\n{\n', ["assayd.conf"]),
     "target without name": ('targets = ( { engine = "postgresql"; dsn = "host=db"; } );\n', ["name"]),
-    "two targets of one name": ('targets = ( { name = "a"; engine = "sqlite"; path = "/x"; },\n'
-                                '  { name = "a"; engine = "sqlite"; path = "/y"; } );\n', ["a"]),
+    "two targets of one name": ('targets = ( { name = "a"; engine = "postgresql"; dsn = "host=x"; },\n'
+                                '  { name = "a"; engine = "postgresql"; dsn = "host=y"; } );\n', ["a"]),
     "weights that do not sum to 1": ('retrieval: { weights: { top = 0.9; }; };\n', ["1"]),
 }
 
@@ -110,9 +138,103 @@ def test_wrong_configuration(command, wrong, config_file):
     text, mentioned = WRONG_CONFIGURATIONS[wrong]
     done = assayd(command, "--config", config_file(text))
     assert done.returncode == CONFIG, done
-    sentence = one_sentence(done)
+    if command == "check":
+        [sentence] = found(done, "error")
+        assert done.stderr == "assayd: 1 error and 0 warnings\n"
+    else:
+        sentence = one_sentence(done)
     for word in ["assayd.conf", *mentioned]:
         assert word in sentence
+
+
+def test_check_tells_all_mistakes_of_a_file_at_once(config_file):
+    done = assayd("check", "--offline", "--config", config_file("""
+kafka: { bootstrap_servers = "http://b:9092"; input_topic = "a b"; dead_letter_topic = "scored-queries"; heartbeat_ms = 9000; session_timeout_ms = 9000; };
+targets = ( { name = "a"; engine = "sqlite"; path = 5; },
+            { name = "b"; engine = "sqlite"; }, 7,
+            { name = "b"; engine = "postgresql"; dsn = "password=x"; connections = 0; },
+            { name = "b"; engine = "postgresql"; dsn = "password=x"; } );
+judge: { base_url = "ftp://x"; };
+calibration: { dsn = "host=x password=y"; bucket_s = 7; };
+confidence: { thresholds: { high = 0.1; }; };
+retrieval: { weights: { top = 0.9; }; thresholds: { hihg = 1; }; };
+http: { listen = "nowhere"; };
+nothing: { };
+"""))
+    assert done.returncode == CONFIG, done
+    lines = [line.partition("assayd.conf:")[2] for line in found(done, "error")]
+    assert [re.sub(r": .*", "", line.replace(": ", " ", 1)) for line in lines] == [
+        "3 targets[0].path", "4 targets[2]", "5 targets[3].connections", "7 judge", "10 retrieval.thresholds.hihg", "12 nothing",
+        "2 kafka.input_topic", "2 kafka.dead_letter_topic", "2 kafka.heartbeat_ms", "2 kafka.bootstrap_servers",
+        "7 judge.base_url", "8 calibration.bucket_s", "8 calibration.dsn", "10 retrieval.weights", "11 http.listen",
+        "4 targets[1]", "5 targets[3].dsn", "6 targets[4].name", "6 targets[4].dsn", "9 confidence.thresholds"], lines
+    assert done.stderr == f"assayd: {len(lines)} errors and 0 warnings\n"
+
+
+GOOD = 'kafka: { group_id = "a"; };\npipeline: { workers = 0x2; };\n'
+
+
+@pytest.mark.parametrize("encoded", [GOOD.encode("utf-8-sig"), GOOD.replace("\n", "\r\n").encode(),
+                                     GOOD.replace("\n", "\r\n").encode("utf-8-sig")])
+def test_configuration_as_editors_of_other_systems_write_it(encoded, tmp_path):
+    (tmp_path / "assayd.conf").write_bytes(encoded)
+    done = assayd("check", "--offline", "--strict", "--config", str(tmp_path / "assayd.conf"))
+    assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le"])
+def test_configuration_in_another_encoding_is_told(encoding, tmp_path):
+    (tmp_path / "assayd.conf").write_bytes(GOOD.encode(encoding))
+    done = assayd("check", "--offline", "--config", str(tmp_path / "assayd.conf"))
+    assert done.returncode == CONFIG
+    [line] = found(done, "error")
+    assert "UTF-16" in line and "save it as UTF-8" in line.replace("Save", "save")
+
+
+def test_check_offline_reaches_nothing_and_tells_all_of_a_machine_that_is_wrong(config_file, tmp_path):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "relevance.txt").write_text("[system]\nno user\n")
+    (tmp_path / "key").write_text("")
+    postgresql = {"engine": "postgresql", "dsn": "host=192.0.2.1 user=a"}
+    done = assayd("check", "--offline", "--config", config_file({
+        "kafka": {"bootstrap_servers": "192.0.2.1:9092", "properties": ["no.such.property=1"],
+                  "secret_properties": ["sasl.password=/no/such/kafka"]},
+        "targets": ({"name": "good", **postgresql}, {"name": "secret", **postgresql, "password_file": "/no/such/target"},
+                    {"name": "dsn", **postgresql, "dsn": "hots=db"}),
+        "judge": {"provider": "openai", "base_url": "https://192.0.2.1/v1", "model": "m", "api_key_file": "/no/such/key",
+                  "prompt_directory": str(tmp_path / "prompts"), "cache_dsn": "nonsense"},
+        "calibration": {"dsn": "host=192.0.2.1", "password_file": str(tmp_path / "key")}}), timeout=180)
+    errors = found(done, "error")
+    for line, (what, part) in zip(errors, (
+            ("configuration", "judge.cache_dsn: not a libpq connection string"),
+            ("configuration", 'targets[2].dsn: libpq knows no keyword "hots"; did you mean "host"?'),
+            ("kafka", "/no/such/kafka"), ('target "secret"', "/no/such/target"),
+            ("judge", "/no/such/key"), ("judge prompts", "prompts/relevance.txt"),
+            ("calibration", "calibration.password_file"))):
+        assert line.startswith(f"{what}: ") and part in line, errors
+    assert len(errors) == 7 and 'target "good"' in found(done, "ok"), done
+    assert done.returncode == CONFIG
+
+
+def test_check_offline_of_good_files(config_file, tmp_path):
+    (tmp_path / "password").write_text("secret\n")
+    password = str(tmp_path / "password")
+    done = assayd("check", "--offline", "--strict", "--config", config_file({
+        "kafka": {"bootstrap_servers": "192.0.2.1:9092", "secret_properties": [f"sasl.password={password}"],
+                  "properties": ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN", "sasl.username=a"]},
+        "targets": ({"name": "shop", "engine": "mariadb", "dsn": "host=192.0.2.1 user=a", "password_file": password},),
+        "judge": {"provider": "openai", "base_url": "https://192.0.2.1/v1", "model": "m", "api_key_file": password},
+        "calibration": {"dsn": "host=192.0.2.1", "password_file": password}}), timeout=180)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert [line.split(" /")[0] for line in found(done, "ok")] == [
+        "configuration", "kafka", 'target "shop"', "judge", "calibration"]
+    assert "secret" not in done.stdout
+
+
+def test_check_names_a_property_that_the_client_does_not_know(config_file):
+    done = assayd("check", "--offline", "--config", config_file({"kafka": {"properties": ["no.such.property=1"]}}))
+    assert done.returncode == CONFIG
+    assert "no.such.property" in found(done, "error")[0]
 
 
 def test_unreachable_servers(config_file):
@@ -130,6 +252,213 @@ def test_unreachable_servers(config_file):
         assert place in said
 
 
+def test_check_waits_for_all_servers_at_the_same_time(config_file):
+    """Servers that take connections and say nothing: there is a moment at which all of them are waited for."""
+    waited_for, lasted = threading.Barrier(5), []
+
+    def hold(server):
+        connection = server.accept()[0]
+        with connection:
+            waited_for.wait(120)
+            closed = select.poll()
+            closed.register(connection, select.POLLRDHUP)
+            lasted.append(not closed.poll(0))
+            waited_for.wait(120)
+
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(waited_for.parties)]
+    broker, target, judge, cache, calibration = [server.getsockname()[1] for server in servers]
+    holders = [threading.Thread(target=hold, args=(server,), daemon=True) for server in servers]
+    for holder in holders:
+        holder.start()
+    done = assayd("check", "--config", config_file({
+        "kafka": {"bootstrap_servers": f"127.0.0.1:{broker}"},
+        "targets": ({"name": "shop", "engine": "postgresql", "dsn": f"host=127.0.0.1 port={target} user=a"},),
+        "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{judge}/v1", "model": "m",
+                  "timeout_ms": 20000, "cache_dsn": f"host=127.0.0.1 port={cache} user=c"},
+        "calibration": {"dsn": f"host=127.0.0.1 port={calibration} user=a"}}))
+    for holder in holders:
+        holder.join(120)
+    for server in servers:
+        server.close()
+    assert lasted == [True] * len(servers), done
+    errors = found(done, "error")
+    assert [line.split(":")[0] for line in errors] == [
+        "kafka", 'target "shop"', "judge", "the judge's cache", "calibration"], "their order is always the same"
+
+
+def test_check_of_servers_that_say_nothing_says_what_to_look_at(config_file):
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        port = silent.getsockname()[1]
+        done = assayd("check", "--config", config_file({
+            "kafka": {"bootstrap_servers": f"127.0.0.1:{port}"},
+            "targets": ({"name": "pg", "engine": "postgresql", "dsn": f"host=127.0.0.1 port={port} user=a"},
+                        {"name": "my", "engine": "mariadb", "dsn": f"host=127.0.0.1 port={port} user=a"}),
+            "judge": {"provider": "openai", "base_url": f"http://127.0.0.1:{port}/v1", "model": "m", "timeout_ms": 2000},
+            "calibration": {"dsn": f"host=127.0.0.1 port={port} user=a"}}))
+    errors = found(done, "error")
+    for line, part in zip(errors, (
+            "see whether the broker hangs", "see whether the server hangs", "see whether it hangs",
+            f"no answer from http://127.0.0.1:{port}/v1 within 2000 ms (judge.timeout_ms)",
+            "see whether the server hangs")):
+        assert part in line, done
+    assert len(errors) == 5, done
+
+
+def tls_mistakes(folder):
+    """Properties, and what is said of each that is wrong."""
+    def at(name):
+        return str(folder / name)
+
+    (folder / "broken.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    (folder / "empty.pem").write_text("")
+    ssl, client, key = "security.protocol=SSL", f"ssl.certificate.location={at('client.crt')}", f"ssl.key.location={at('client.key')}"
+    return {
+        "all is well": ([ssl, f"ssl.ca.location={at('ca.pem')}", client, key], CONFIG, []),
+        "a folder of authorities": ([ssl, f"ssl.ca.location={folder}"], CONFIG, []),
+        "missing": ([ssl, "ssl.ca.location=/no/such.pem"], NO_INPUT, ["ssl.ca.location: /no/such.pem: No such file or directory"]),
+        "a key as authority": ([ssl, f"ssl.ca.location={at('ca.key')}"], CONFIG, [f"{at('ca.key')}: there is no certificate in it"]),
+        "damaged": ([ssl, f"ssl.ca.location={at('broken.pem')}"], CONFIG, [f"{at('broken.pem')}: the certificate in it is damaged"]),
+        "empty": ([ssl, f"ssl.ca.location={at('empty.pem')}"], CONFIG, [f"{at('empty.pem')}: the file is empty"]),
+        "of another": ([ssl, client, f"ssl.key.location={at('server.key')}"], CONFIG,
+                       [f"{at('server.key')}: the key does not belong to the certificate in {at('client.crt')}"]),
+        "both": ([ssl, "ssl.ca.location=/no/ca", "ssl.certificate.location=/no/crt", key], NO_INPUT,
+                 ["ssl.ca.location: /no/ca", "ssl.certificate.location: /no/crt"]),
+        "no key": ([ssl, client], CONFIG, ["name it as ssl.key.location"]),
+        "a certificate as key": ([ssl, client, f"ssl.key.location={at('client.crt')}"], CONFIG, ["there is no private key in it"]),
+        "encrypted": ([ssl, client, f"ssl.key.location={at('locked.key')}"], CONFIG,
+                      ["the key is encrypted, and no password is given"]),
+        "Kerberos": (["security.protocol=SASL_SSL"], CONFIG, ["sasl.kerberos.keytab: sasl.mechanism is GSSAPI"]),
+        "no mechanism": (["security.protocol=SASL_SSL", "sasl.mechanism=SCRAM-SHA256"], CONFIG,
+                         ['sasl.mechanism: "SCRAM-SHA256" is not one of PLAIN, SCRAM-SHA-256']),
+        "no login": (["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"], CONFIG, ["sasl.username", "sasl.password"]),
+    }
+
+
+@pytest.fixture(scope="module")
+def certificate_folder(tmp_path_factory):
+    folder = certificates.make(tmp_path_factory.mktemp("certificates"))
+    subprocess.run(["openssl", "pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open"], cwd=folder,
+                   check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["all is well", "a folder of authorities", "missing", "a key as authority", "damaged", "empty",
+                                  "of another", "both", "no key", "a certificate as key", "encrypted", "Kerberos", "no mechanism", "no login"])
+def test_check_looks_into_files_of_tls_and_at_logins(name, certificate_folder, config_file):
+    properties, status, said = tls_mistakes(certificate_folder)[name]
+    config = config_file({"kafka": {"bootstrap_servers": "127.0.0.1:1", "properties": properties}})
+    done = assayd("check", "--offline", "--config", config)
+    errors = found(done, "error")
+    assert done.returncode == (status if said else 0) and len(errors) == len(said), done
+    for line, part in zip(errors, said):
+        assert line.startswith("kafka: kafka.properties: ") and part in line, done
+    if said:
+        assert found(assayd("check", "--config", config), "error") == errors, "the same in both ways"
+    if name == "missing":
+        done = assayd("run", "--config", config)
+        assert done.returncode == status and said[0] in done.stderr, done
+
+
+def test_a_password_opens_the_key_of_tls(certificate_folder, config_file, tmp_path):
+    for password, errors in ("open", []), ("wrong", ["the password does not open the key"]):
+        (tmp_path / "password").write_text(password)
+        done = assayd("check", "--offline", "--config", config_file({"kafka": {
+            "properties": ["security.protocol=SSL", f"ssl.certificate.location={certificate_folder}/client.crt",
+                           f"ssl.key.location={certificate_folder}/locked.key"],
+            "secret_properties": [f"ssl.key.password={tmp_path}/password"]}}))
+        assert [line.endswith(part) for line, part in zip(found(done, "error"), errors)] == [True] * len(errors), done
+        assert bool(done.returncode) == bool(errors), done
+
+
+def test_check_tells_what_of_security_has_no_effect(config_file):
+    done = assayd("check", "--offline", "--config", config_file({"kafka": {"properties": [
+        "ssl.ca.location=/no/such", "sasl.mechanism=PLAIN", "sasl.username=a"]}}))
+    assert [line.split(" has no effect while security.protocol is plaintext")[0] for line in found(done, "warning")] == [
+        "kafka: ssl.ca.location", "kafka: sasl.mechanism"], done
+
+
+def test_check_of_files_that_are_no_database(config_file, tmp_path):
+    (tmp_path / "text").write_text("no database\n" * 100)
+    (tmp_path / "folder").mkdir()
+    done = assayd("check", "--config", config_file({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": tuple(
+        {"name": name, "engine": "sqlite", "path": str(tmp_path / name)} for name in ("none", "folder", "text"))}))
+    errors = [line for line in found(done, "error") if line.startswith("target")]
+    for line, part in zip(errors, ("none: No such file or directory; mend path", "folder: a directory, no database",
+                                   "text: file is not a database; mend path")):
+        assert part in line, done
+    assert len(errors) == 3, done
+
+
+def test_the_environment_names_no_server(postgres, config_file):
+    """Not to a target's worker process, and not to the daemon itself; check says so."""
+    dsn = f"port={postgres.port} dbname=shop user=assayd_ro"
+    config = config_file({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "calibration": {"dsn": dsn},
+                          "targets": ({"name": "shop", "engine": "postgresql", "dsn": dsn},)})
+    done = assayd("check", "--config", config, PGHOST="127.0.0.1", PGUSER="postgres", PGSSLMODE="disable", PGTZ="Asia/Tokyo")
+    errors = found(done, "error")
+    for line, what in zip(errors[1:], ('target "shop": ', "calibration: calibration.dsn: ")):
+        assert line.startswith(f"{what}connection to server on socket") and "name host in the dsn" in line, done
+    assert len(errors) == 3, done
+    [warning] = found(done, "warning")
+    assert warning.startswith("environment: not used is ") and "PGHOST" in warning and "PGUSER" in warning and \
+        "PGTZ" in warning and "PGSSLMODE" not in warning, done
+
+
+def test_check_looks_for_services_and_files_of_databases(certificate_folder, config_file, tmp_path):
+    (tmp_path / "services").write_text("# ours\n[shop]\nhost=192.0.2.1\n")
+    at = certificate_folder
+    names = {
+        "service": ("postgresql", "service=shop", None),
+        "no service": ("postgresql", "service=shops", "dsn: service=shops: there is no section [shops] in"),
+        "missing": ("postgresql", "host=192.0.2.1 sslmode=verify-full sslrootcert=/no/ca", "dsn: sslrootcert=/no/ca: No such file"),
+        "not meant": ("postgresql", "host=192.0.2.1 sslmode=disable sslrootcert=/no/ca", None),
+        "no certificate": ("postgresql", f"host=192.0.2.1 sslrootcert={at}/ca.key", "there is no certificate in it"),
+        "pair": ("postgresql", f"host=192.0.2.1 sslcert={at}/client.crt sslkey={at}/server.key", "the key does not belong to"),
+        "mariadb": ("mariadb", "host=192.0.2.1 user=a ssl_ca=/no/ca", "dsn: ssl_ca=/no/ca: No such file"),
+    }
+    config = config_file({
+        "targets": tuple({"name": name, "engine": engine, "dsn": dsn} for name, (engine, dsn, _) in names.items()),
+        "judge": {"provider": "openai", "base_url": "https://192.0.2.1/v1", "model": "m", "ca_file": str(at / "ca.key")},
+        "calibration": {"dsn": "host=192.0.2.1 sslrootcert=/no/ca"}})
+    done = assayd("check", "--offline", "--config", config, PGSERVICEFILE=str(tmp_path / "services"))
+    errors = found(done, "error")
+    told = [(f'target "{name}"', said) for name, (_, _, said) in names.items() if said] + [
+        ("judge", "ca.key: there is no certificate in it"), ("calibration", "dsn: sslrootcert=/no/ca")]
+    for line, (what, said) in zip(errors, told):
+        assert line.startswith(f"{what}: ") and said in line, done
+    assert len(errors) == len(told), done
+
+
+def test_check_offline_looks_at_folders_databases_and_passwords(config_file, tmp_path):
+    (tmp_path / "empty").write_text("")
+    done = assayd("check", "--offline", "--config", config_file({
+        "kafka": {"properties": ["acks=1"]}, "pipeline": {"state_directory": "/no/such/folder"},
+        "targets": ({"name": "lite", "engine": "sqlite", "path": "no/such.db"},
+                    {"name": "shop", "engine": "postgresql", "dsn": "host=a", "password_file": str(tmp_path / "empty")})}))
+    errors = found(done, "error")
+    for line, part in zip(errors, ("state directory: /no/such/folder", "acks", 'target "lite": no/such.db: No such file',
+                                   "is empty; write the password into it")):
+        assert part in line, done
+    assert len(errors) == 4 and "which is / in its unit" in found(done, "warning")[0], done
+
+
+def test_check_leaves_nothing_beside_a_database_with_a_log(config_file, tmp_path):
+    path = tmp_path / "shop?%.db"
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("CREATE TABLE orders (id INTEGER)")
+    writer.commit()
+    target = {"name": "shop", "engine": "sqlite", "path": str(path), "required_columns": ["orders.id"]}
+    config = config_file({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": (target,)})
+    for away in False, True:
+        if away:
+            writer.close()
+        before = sorted(os.listdir(tmp_path))
+        done = assayd("check", "--config", config)
+        assert 'target "shop"' in found(done, "ok"), done
+        assert sorted(os.listdir(tmp_path)) == before and ("shop?%.db-wal" in before) == (not away)
+
+
 def test_missing_password_file(config_file):
     done = assayd("check", "--config", config_file({
         "targets": ({"name": "shop", "engine": "postgresql", "dsn": "host=127.0.0.1", "password_file": "/no/such"},)}))
@@ -144,7 +473,7 @@ def test_misspelt_required_columns(config_file, tmp_path):
     done = assayd("check", "--config", config_file({"targets": (
         {"name": "shop", "engine": "sqlite", "path": path, "required_columns": ("orders.tenantid", "order.id")},
         {"name": "mart", "engine": "sqlite", "path": path, "required_columns": ("main.orders.tenant_id",)})}))
-    assert 'FAILED  target "shop": required_columns: "orders.tenantid": table "orders" has no column "tenantid"; ' \
+    assert 'error   target "shop": required_columns: "orders.tenantid": table "orders" has no column "tenantid"; ' \
            'did you mean "tenant_id"?; "order.id": there is no table "order"; did you mean "orders"?' in done.stdout
     assert 'ok      target "mart"' in done.stdout
 
@@ -429,6 +758,65 @@ def test_check_names_a_missing_topic(kafka, topics, config_file):
     assert "no-such-topic" in done.stdout + done.stderr
 
 
+def test_check_names_all_missing_topics(kafka, topics, config_file):
+    made = topics(1)
+    missing = {kind: f"none-{kind}" for kind in ("input_topic", "scored_topic", "dead_letter_topic", "feedback_topic")}
+    done = assayd("check", "--config", config_file({
+        "kafka": made.settings(kafka, **missing), "calibration": {"dsn": "host=127.0.0.1 port=1", "feedback_horizon_s": 60}}))
+    told = [line for line in found(done, "error") if line.startswith("kafka: ")]
+    assert [re.search(r'^kafka: kafka.(\w+): topic "([^"]+)" does not exist: create it', line).groups() for line in told] == \
+        list(missing.items()), done
+    assert f'topic "{made.advisory}" has a single replica' in done.stdout, "the one that is there is looked at"
+    assert not set(missing.values()) & set(kafka.topics()), "nothing was made by looking"
+
+
+@pytest.mark.parametrize("horizon_h,told", [(23, []), (25, ["scored", "feedback"])])
+def test_check_compares_retention_with_the_horizon_of_feedback(horizon_h, told, kafka, topics, postgres, calibration_database,
+                                                               config_file):
+    made = topics(1, retention_ms=48 * 3600 * 1000)
+    done = assayd("check", "--config", config_file({
+        "kafka": made.settings(kafka),
+        "calibration": {"dsn": postgres.dsn(calibration_database, "assayd"), "feedback_horizon_s": horizon_h * 3600}}))
+    assert done.returncode == 0, done
+    assert [line.split('"')[1] for line in found(done, "warning") if "keeps messages for" in line] == \
+        [getattr(made, kind) for kind in told], done
+
+
+def test_check_compares_connections_with_the_limit_of_the_role(kafka, topics, postgres, shop_target, config_file):
+    postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3; ALTER ROLE narrow SET default_transaction_read_only = on;"
+                     "GRANT CONNECT ON DATABASE shop TO narrow", "shop")
+    dsn = postgres.dsn("shop", "narrow")
+    targets = [{**shop_target, "name": "fits", "dsn": dsn, "connections": 3},
+               {**shop_target, "name": "role", "dsn": dsn, "connections": 4}, {**shop_target, "name": "free", "connections": 64}]
+    done = assayd("check", "--config", config_file({"kafka": topics(1).settings(kafka), "targets": tuple(targets)}))
+    warnings = [line for line in found(done, "warning") if "connections = " in line]
+    assert len(warnings) == 1, done
+    assert 'target "role": connections = 4, and the role "narrow" may have 3 (CONNECTION LIMIT)' in warnings[0], done
+
+
+def test_check_asks_who_has_the_http_port_and_the_name(rig, config_file):
+    kafka = rig.start().config["kafka"]
+    rig.send([events.encode(events.sure())])
+    rig.scored(1)  # it is in its group
+
+    def check(listen, **settings):
+        return assayd("check", "--config", config_file({"kafka": {**kafka, **settings}, "http": {"listen": listen}}))
+
+    def lines(done, kind, part):
+        return [line for line in found(done, kind) if part in line]
+
+    name = f'an instance "{kafka["instance_id"]}" is in group "{kafka["group_id"]}"'
+    done = check(f"127.0.0.1:{rig.daemon.http_port}")
+    assert done.returncode == 0 and lines(done, "note", "an assayd that runs here") and lines(done, "note", name), done
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        done = check(f"127.0.0.1:{somebody.getsockname()[1]}", instance_id="another")
+        assert done.returncode == UNAVAILABLE and lines(done, "error", "is in use") and not found(done, "note"), done
+    done = check("0.0.0.0:0", instance_id="another")
+    assert lines(done, "warning", "http.listen is no loopback address"), done
+    done = check("127.0.0.1:0", instance_id="another")
+    assert "http" in found(done, "ok") and not lines(done, "warning", "http"), done
+
+
 def test_feedback_topic_that_is_missing(kafka, topics, postgres, calibration_database, make_daemon, config_file):
     """check refuses it, the start says so and goes on, and nobody asks for it where it is not read."""
     settings = topics(1).settings(kafka, feedback_topic="no-such-feedback")
@@ -444,19 +832,13 @@ def test_feedback_topic_that_is_missing(kafka, topics, postgres, calibration_dat
     assert 'kafka.feedback_topic: topic "no-such-feedback"' in daemon.log()
 
 
-def test_run_without_its_topic(kafka, topics, config_file):
-    settings = topics(1).settings(kafka, input_topic="no-such-topic")
-    done = assayd("run", "--config", config_file({"kafka": settings}), timeout=90)
-    assert done.returncode == UNAVAILABLE
-    assert "no-such-topic" in done.stderr
-
-
 def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, config_file):
     made = topics(1, max_message_bytes=900_000)
     config = {"kafka": made.settings(kafka, max_message_bytes=500_000)}
     done = assayd("check", "--config", config_file(config))
     assert done.returncode == 0, done.stdout + done.stderr
-    notes = [line.partition("note: ")[2] for line in done.stdout.splitlines() if "note: " in line]
+    assert assayd("check", "--strict", "--config", config_file(config)).returncode == CONFIG
+    notes = [line.removeprefix("kafka: ") for line in found(done, "warning")]
     for kind in ("input", "scored", "advisory", "dead_letter"):
         assert f'topic "{getattr(made, kind)}" has a single replica: a lost broker loses messages' in notes
     assert any(made.input in note and "kafka.max_message_bytes is 500000" in note for note in notes), notes
@@ -467,9 +849,94 @@ def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, confi
 
 def test_check_remarks_on_topics_that_lose_records(kafka, topics, config_file):
     made = topics(1, cleanup_policy="compact", retention_ms=48 * 3600 * 1000)
-    done = assayd("check", "--config", config_file({"kafka": made.settings(kafka)}))
+    config = {"kafka": made.settings(kafka)}
+    done = assayd("check", "--config", config_file(config))
     assert done.returncode == 0, done.stdout + done.stderr
-    notes = [line.partition("note: ")[2] for line in done.stdout.splitlines() if "note: " in line]
+    assert assayd("check", "--strict", "--config", config_file(config)).returncode == CONFIG
+    notes = [line.removeprefix("kafka: ") for line in found(done, "warning")]
     compacted = [note.split('"')[1] for note in notes if "cleanup.policy = compact" in note]
     assert compacted == [made.input, made.scored, made.advisory, made.dead_letter]
     assert any(f'"{made.scored}" keeps records for 48 h' in note for note in notes), notes
+
+
+# An operating system command, a cleared screen, C1 in both forms, a turned direction, what ends a line, a deletion.
+HOSTILE = "\x1b]0;evil\x07\x1b[2J\u009b31m\u202eevil\u2066\u2028\r\n\b\x7f"
+
+
+def on_terminal(*arguments, stdin=b"", timeout=120):
+    """What a command writes to the terminal that its output and error are: (status, bytes)."""
+    ours, theirs = pty.openpty()
+    attributes = termios.tcgetattr(theirs)
+    attributes[1] &= ~termios.OPOST  # line feeds stay what they are
+    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+    with subprocess.Popen([BINARY, *arguments], stdin=subprocess.PIPE, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        process.stdin.write(stdin)
+        process.stdin.close()
+        said = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more
+            while some := os.read(ours, 65536):
+                said += some
+        os.close(ours)
+        return process.wait(timeout), said
+
+
+def assert_fit(said):
+    """Valid UTF-8, and nothing in it that a terminal obeys, but for the ends of lines."""
+    text = said.decode()  # raises where it is none
+    obeyed = re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]", text)
+    assert not obeyed, (obeyed, text)
+    return text
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_nothing_of_an_event_reaches_a_terminal_unescaped(options, judge, shop_target, config_file, tmp_path):
+    judge.answer = lambda prompt: Answer(text=json.dumps({"score": 50, "reason": HOSTILE, "verdict": "incorrect"}))
+    config = config_file({"targets": (shop_target,), "judge": judge.settings()})
+    catalog = tmp_path / "catalog.sql"
+    catalog.write_bytes(b"CREATE TABLE t (a int);\nCREATE TABLE \"\x1b[2J\" (a \"\xc2\x9b[31m\");\nALTER TABLE \"\x1b]0;\" ADD b int;\n")
+    lines = [json.dumps(event).encode() for event in (
+        {"event_id": HOSTILE, "sql": f"SELEC '{HOSTILE}'", "target": HOSTILE, "question": HOSTILE},
+        {"event_id": HOSTILE, "sql": f'SELECT "{HOSTILE}" FROM customers', "target": "shop", "dialect": HOSTILE},
+        {"event_id": HOSTILE, "sql": f'SELECT 1 AS "{HOSTILE}"', "target": "shop", "question": HOSTILE,
+         "ground_truth": {"sql": f"SELECT '{HOSTILE}'::int", "results": [{"columns": [HOSTILE], "rows": [[HOSTILE]]}]}},
+        {"event_id": HOSTILE, "sql": f'DROP TABLE "{HOSTILE}"', HOSTILE: HOSTILE},
+        {"event_id": HOSTILE, "sql": 5})]
+    lines += [b"\x1b[2J\x9b31m", b'{"sql": "\x9b\x1b[31m"}', json.dumps({"sql": "x"}).encode()[:-1] + HOSTILE.encode()]
+    status, said = on_terminal("score", "--config", config, "--catalog", str(catalog), *options, stdin=b"\n".join(lines) + b"\n")
+    text = assert_fit(said)
+    assert status == 0
+    assert "\\u001b]0;evil\\u0007" in text and "\\u009b31m\\u202e" in text, text
+    if options:  # escapes of JSON: the same text
+        records = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        assert len(records) == len(lines) + 1 and records[0]["event_id"] == HOSTILE
+
+
+def test_nothing_of_a_configuration_or_server_reaches_a_terminal_unescaped(kafka, topics, postgres, shop_target, config_file):
+    evil = "\x1b]0;evil\x07\u009b\u202e"
+    written = evil.replace("\x1b", "\\x1b").replace("\x07", "\\x07")
+    text = config_text({"kafka": {**topics(1).settings(kafka), "group_id": "EVIL"},
+                        "targets": ({"name": "EVIL", **{k: v for k, v in shop_target.items() if k != "name"},
+                                     "required_columns": ("EVIL.EVIL",)},
+                                    {"name": "other", "engine": "sqlite", "path": "/EVIL"}),
+                        "judge": {"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "EVIL", "timeout_ms": 1000},
+                        "calibration": {"dsn": postgres.dsn("EVIL", "assayd")}}).replace("EVIL", written)
+    config = config_file(text)
+    for arguments in (["check"], ["check", "--offline"], ["calibration"], ["score"]):
+        status, said = on_terminal(*arguments, "--config", config)
+        shown = assert_fit(said)
+        assert "\\u001b]0;evil\\u0007\\u009b\\u202e" in shown or arguments == ["score"], (arguments, shown)
+    for wrong in (f'kafka: {{ input_topic = "{written}"; }};', f'judge: {{ base_url = "http://127.0.0.1:1/{written}"; }};',
+                  f"# \ud83d\n{evil} = 5;", f'kafka: {{ wire_format = "{written}"; }};'):
+        path = config_file(wrong.encode("utf-8", "replace").decode())
+        for command in ("run", "check"):
+            status, said = on_terminal(command, "--config", path)
+            assert status == CONFIG and assert_fit(said)
+
+
+@pytest.mark.parametrize("arguments", [["\x1b[2J"], ["score", "--\x1b[2J"], ["score", "\udc9b31m"],
+                                       ["run", "--config", "/no/\x1b[2J\udc9b"], ["check", "--config", "/no/\u202e"],
+                                       ["score", "--catalog", "/no/\x1b"]])
+def test_nothing_of_an_argument_reaches_a_terminal_unescaped(arguments):
+    status, said = on_terminal(*arguments)
+    assert status in (USAGE, NO_INPUT) and assert_fit(said)

@@ -28,7 +28,7 @@ def episodes(rig):
         return []
 
 
-def await_episodes(rig, fulfilled, timeout=40):
+def await_episodes(rig, fulfilled, timeout=180):
     deadline = time.monotonic() + timeout
     while not fulfilled(episodes(rig)):
         assert time.monotonic() < deadline, episodes(rig)
@@ -88,8 +88,8 @@ def test_what_was_not_told_before_a_stop_is_told_after_it(rig):
     rig.send(answers(30, WRONG, "overconfident"))
     rows = await_episodes(rig, all_published)
     rig.daemon.terminate()
-    rig.postgres.execute("UPDATE calibration_drift_episodes SET published_at = NULL WHERE window_s = 86400",
-                         rig.calibration_database)
+    rig.postgres.execute("""UPDATE calibration_drift_episodes SET published_at = NULL, claimed_until = now()
+                            WHERE window_s = 86400""", rig.calibration_database)
     rig.daemon.start()
     assert await_episodes(rig, all_published) == rows
     told = [advisory["episode_id"] for _, advisory in advisories(rig, 4)]

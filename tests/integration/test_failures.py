@@ -1,6 +1,7 @@
 """What the daemon depends on fails: events come out all the same, and say what they lack."""
 
 import collections
+import threading
 import time
 
 import pytest
@@ -18,7 +19,7 @@ def judged(number, **fields):
     return events.sure(question=f"Question {number} of {time.monotonic_ns()}?", target="shop", **fields)
 
 
-def one(rig, event, timeout=40):
+def one(rig, event, timeout=180):
     """Sends one event and returns its record."""
     reader = Reader(rig.kafka, rig.topics.scored)
     try:
@@ -37,7 +38,7 @@ def assert_unjudged(record):
     assert errors and all(error["input"] == str(record["event_id"]) and error["metric"] for error in errors)
 
 
-def assert_judged_again(rig, patience_s=60):
+def assert_judged_again(rig, patience_s=180):
     """A circuit breaker may take its time before it lets the next call through."""
     deadline = time.monotonic() + patience_s
     number = 0
@@ -91,11 +92,18 @@ def test_judge_that_is_down(rig):
 
 
 def test_judge_that_is_too_slow(rig):
-    rig.judge.answer = lambda prompt: Answer(delay_s=6)
+    answered, ended = [], threading.Event()
+
+    def answer(prompt):
+        ended.wait(300)
+        answered.append(prompt)
+        return Answer()
+
+    rig.judge.answer = answer
     rig.start(partitions=1, judge={"timeout_ms": 1000})
-    started = time.monotonic()
     record = one(rig, judged(1))
-    assert time.monotonic() - started < 5
+    assert not answered, "the record does not wait for it"
+    ended.set()
     assert_unjudged(record)
     assert any("timeout" in error["message"].lower() for error in record["errors"])
 
@@ -135,7 +143,7 @@ def test_target_that_goes_away_and_comes_back(rig, own_target):
     assert metrics.value("assayd_ready") == 1, "events can be scored without it"
 
     own_target.resume()
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     while True:
         record = one(rig, judged(3, ground_truth={"sql": TRUTH["sql"] + " HAVING count(*) > 1"}))
         if record["result_validation"]["status"] != "UNAVAILABLE":
@@ -158,7 +166,7 @@ def test_target_that_was_never_there(rig, own_target):
     assert set(kinds) <= {b"UNSAFE_QUERY", b"LOW_CONFIDENCE"}
 
     own_target.resume()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while one(rig, judged(2))["safety"]["verdict"] != "SAFE":
         assert time.monotonic() < deadline, "its catalog is never read"
         time.sleep(1)
@@ -179,7 +187,7 @@ def test_lost_calibration_database_is_made_up_for(rig, when):
             if when == "in the middle" and part == 1:
                 database.kill()
             rig.send([template.message(partition=number % 2)[1] for number in range(200)])
-            assert len(rig.scored(200 * (part + 1), timeout=30)) == 200 * (part + 1), "scoring waits for nobody"
+            assert len(rig.scored(200 * (part + 1), timeout=180)) == 200 * (part + 1), "scoring waits for nobody"
         away = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_calibration_lag_seconds") > 0)
         assert away.value("assayd_calibration_database_up") == 0
         assert away.value("assayd_calibration_failures") > 0

@@ -15,13 +15,13 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 import events
-from group_offsets import GroupOffsets, full_map
+from group_offsets import GroupOffsets, full_map, without_maps
 from judge_server import Answer
 from network import KafkaLink
 from openmetrics import Metrics, await_metrics
 from servers import Kafka, Reader
 
-SESSION_MS = 1000
+SESSION_MS = 3000
 ALL = os.environ.get("ASSAYD_TESTS_LONG")
 BATCH = 20
 
@@ -65,13 +65,13 @@ class Topic:
         self._readers = {kind: Reader(rig.kafka, rig.topics.scored, kind)
                          for kind in ("read_committed", "read_uncommitted")}
 
-    def committed(self, count, timeout=40, settle=0.0):
+    def committed(self, count, timeout=180, settle=0.0):
         return list(self._readers["read_committed"].until(count, timeout, settle))
 
     def committed_name(self, name):
         self._readers["read_committed"].until_match(lambda message: message.key() == name.encode())
 
-    def written(self, count, timeout=40):
+    def written(self, count, timeout=180):
         return list(self._readers["read_uncommitted"].until(count, timeout))
 
     def close(self):
@@ -79,7 +79,7 @@ class Topic:
             reader.close()
 
 
-def awaited_log(daemon, text, timeout=30):
+def awaited_log(daemon, text, timeout=180):
     deadline = time.monotonic() + timeout
     while text not in daemon.log():
         assert time.monotonic() < deadline, f"it never says {text!r}"
@@ -107,7 +107,7 @@ def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop,
     with contextlib.closing(Topic(rig)) as topic:
         trap = link.trap(STOPS[stop], lambda: zombie.signal(signal.SIGSTOP))
         names = send(rig, junk=[b"junk"])
-        assert trap.sprung.wait(20)
+        assert trap.sprung.wait(120)
         stillborn = topic.written(1)
         assert not topic.committed(0), "it is in the middle of its transaction"
 
@@ -126,7 +126,7 @@ def test_a_generation_that_is_over_commits_nothing(rig, link, make_daemon, stop,
             time.sleep(SESSION_MS / 1000)
             assert zombie.running(), "it has only lost its partition"
         else:
-            assert zombie.wait(30) == 75 and f'"{rig.topics.name}-1"' in zombie.log()
+            assert zombie.wait(180) == 75 and f'"{rig.topics.name}-1"' in zombie.log()
         names += send(rig)
         assert names_of(topic.committed(len(names), settle=0.5)) == collections.Counter(names)
         assert [letter.value() for letter in rig.dead_letters(1)] == [b"junk"], "it goes with the records"
@@ -143,7 +143,7 @@ def test_a_transaction_commits_with_the_generation_of_its_events(rig, link, make
     with contextlib.closing(Topic(rig)) as topic:
         trap = link.trap(KafkaLink.PRODUCE, lambda: zombie.signal(signal.SIGSTOP))
         names = send(rig)
-        assert trap.sprung.wait(20)
+        assert trap.sprung.wait(120)
         other = make_daemon(config)
         other.start()
         assert names_of(topic.committed(len(names))) == collections.Counter(names)
@@ -163,10 +163,10 @@ class Fence:
     def __init__(self, rig):
         self._producer = confluent_kafka.Producer({"bootstrap.servers": rig.kafka.bootstrap, "log_level": 2,
                                                    "transactional.id": f"{rig.topics.name}-1"})
-        self._producer.init_transactions(20)
+        self._producer.init_transactions(60)
 
 
-TRANSACTION_MS = 1500
+TRANSACTION_MS = 3000
 LOSSES = {
     # what is stopped, whether it reaches the broker, whether the broker is left to end the transaction by itself
     "outputs without offsets": (KafkaLink.ADD_OFFSETS_TO_TXN, False, True, "not committed"),
@@ -184,7 +184,7 @@ def test_a_lost_producer_is_replaced_and_its_transaction_resolved(rig, link, los
     with contextlib.closing(Topic(rig)) as topic:
         trap = link.trap(api, link.withhold, arrives)
         names = send(rig)
-        assert trap.sprung.wait(20)
+        assert trap.sprung.wait(120)
         steps = await_metrics(daemon, lambda metrics: metrics.value("assayd_events_at_step") == len(names) and
                               metrics.value("assayd_events_at_step", step="awaiting") == 0)
         assert steps.value("assayd_events_at_step", step="in_txn") > 0
@@ -207,7 +207,7 @@ def test_at_least_once_commits_no_offset_before_its_outputs_are_taken(rig, link)
     with contextlib.closing(Topic(rig)) as topic:
         trap = link.trap(KafkaLink.PRODUCE, lambda: None)
         names = send(rig, junk=[b"junk"])
-        assert trap.sprung.wait(20)
+        assert trap.sprung.wait(120)
         time.sleep(1)  # in which it might commit
         daemon.kill()
         group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
@@ -231,11 +231,11 @@ def limit_offsets_topic(kafka):
 def test_full_maps_of_many_partitions_commit(rig, make_daemon):
     """Every other offset was finished by an earlier owner, far above what is in the topic: all maps together are more than
     the broker takes at once. The first event of each partition is slow, and the daemon dies before it is done."""
-    config = rig.config(partitions=1, calibration=None, targets=None, judge={"timeout_ms": 90_000})
+    config = rig.config(partitions=1, calibration=None, targets=None, judge={"timeout_ms": 300_000})
     rig.topics.input = config["kafka"]["input_topic"] = f"{rig.topics.name}.many"
     rig.kafka.create_topics([rig.topics.input], PARTITIONS)
     slow, go_on = "Is this slow?", threading.Event()
-    rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(80) else 500)
+    rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(280) else 500)
     group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
     finished = [place % 2 for place in range(MAP_BITS)]
     metadata = full_map(0, finished)
@@ -254,8 +254,8 @@ def test_full_maps_of_many_partitions_commit(rig, make_daemon):
     daemon.start()
     quick = PARTITIONS * (EACH // 2 - 1)
     with contextlib.closing(Topic(rig)) as topic:
-        topic.committed(quick, timeout=60)
-        maps, deadline = group.fetch(PARTITIONS), time.monotonic() + 20
+        topic.committed(quick, timeout=180)
+        maps, deadline = group.fetch(PARTITIONS), time.monotonic() + 120
         while any(text == metadata for _, text in maps.values()):
             assert time.monotonic() < deadline, "the records of a transaction are seen a moment before its offsets"
             time.sleep(0.1)
@@ -264,7 +264,7 @@ def test_full_maps_of_many_partitions_commit(rig, make_daemon):
         daemon.kill()
         go_on.set()
         daemon.start()
-        visible = names_of(topic.committed(quick + PARTITIONS, timeout=60, settle=0.5))
+        visible = names_of(topic.committed(quick + PARTITIONS, timeout=180, settle=0.5))
     assert visible == +expected
     assert "set by somebody else" not in daemon.log()
     group.close()
@@ -280,9 +280,9 @@ def test_a_broker_that_takes_less_metadata_gets_less(rig, make_daemon, delivery,
     try:
         rig.kafka = small
         go_on = threading.Event()
-        rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(60) else 500)
+        rig.judge.answer = lambda prompt: Answer(status=200 if slow not in prompt or go_on.wait(280) else 500)
         config = rig.config(partitions=2, calibration=None, targets=None, kafka={"delivery": delivery},
-                            judge={"max_in_flight": 16, "timeout_ms": 90_000, "when_saturated": "wait"},
+                            judge={"max_in_flight": 16, "timeout_ms": 300_000, "when_saturated": "wait"},
                             pipeline={"max_in_flight": 100_000})
         topics = type(rig.topics)(small, 2)
         rig.topics = topics
@@ -290,7 +290,7 @@ def test_a_broker_that_takes_less_metadata_gets_less(rig, make_daemon, delivery,
         daemon = make_daemon(config)
         daemon.start()
         with contextlib.closing(Topic(rig)) as topic:
-            deadline = time.monotonic() + 40
+            deadline = time.monotonic() + 120
             while limited not in daemon.log() or "its completion map is nearly full" not in daemon.log():
                 assert time.monotonic() < deadline, "the map has not come to its limit"
                 more = [events.sure(**({"question": slow} if number % 2 == 0 else {})) for number in range(count)]
@@ -302,11 +302,11 @@ def test_a_broker_that_takes_less_metadata_gets_less(rig, make_daemon, delivery,
             rig.send([events.message(batch[-1], partition=1)])
             topic.committed_name(batch[-1]["event_id"])
             go_on.set()
-            visible = names_of(topic.committed(len(batch), timeout=90, settle=0.5))
+            visible = names_of(topic.committed(len(batch), timeout=180, settle=0.5))
         assert visible == collections.Counter(event["event_id"] for event in batch)
         assert daemon.terminate() == 0
         group = GroupOffsets(small.bootstrap, topics.name, topics.input)
-        assert group.fetch(2) == {0: (len(batch) - 1, "a1:"), 1: (1, "a1:")}
+        assert without_maps(group.fetch(2)) == {0: len(batch) - 1, 1: 1}
         group.close()
     finally:
         small.stop()
@@ -325,7 +325,7 @@ def test_an_offset_that_an_admin_sets_is_obeyed(rig, metadata):
         assert "set by somebody else" not in daemon.log()
         assert daemon.terminate() == 0
         group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
-        assert group.fetch(1) == {0: (BATCH, "a1:")}
+        assert without_maps(group.fetch(1)) == {0: BATCH}
         group.commit({0: (BATCH - 5, metadata)})
         daemon.start()
         again = names_of(topic.committed(len(names) + 5, settle=0.5))
@@ -346,8 +346,8 @@ def test_an_offset_that_the_topic_does_not_have_stops_its_partition(rig, make_da
     daemon.start()
     with contextlib.closing(Topic(rig)) as topic:
         assert names_of(topic.committed(2, settle=0.5)) == collections.Counter(event["event_id"] for event in batch[1::2])
-        assert daemon.log().count("partition 0 of") == 1 and "its committed offset is gone from the topic" in daemon.log()
-        await_metrics(daemon, lambda metrics: metrics.value("assayd_partitions", state="paused") == 1)
+        assert daemon.log().count("partition 0 of") == 1 and "offset 1000 was read, but the topic ends at 2;" in daemon.log()
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_partitions", state="stopped") == 1)
         assert daemon.terminate() == 0
         group.commit({0: (0, "")})
         daemon.start()

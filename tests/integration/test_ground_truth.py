@@ -47,7 +47,7 @@ def shop(tmp_path):
         if people:
             return on_terminal([BINARY, "score", "--config", str(config)], line)
         done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
-                              timeout=60, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, check=False)
+                              timeout=180, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -287,7 +287,7 @@ def test_what_the_role_may_not_read_is_no_verdict(postgres, shop_target, tmp_pat
                        ("SELECT city FROM customers LIMIT 1", "SELECT id FROM vault LIMIT 1")):
         line = json.dumps({"sql": sql, "target": "shop", "ground_truth": {"sql": truth}}) + "\n"
         done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         record = json.loads(done.stdout)
         validation = record["result_validation"]
         assert (validation["status"], validation["explanation"]["error"]) == ("UNAVAILABLE", "target_denied")
@@ -337,6 +337,19 @@ def test_who_matches_another_truth_than_the_broken_one_is_right(shop):
     assert len(errors_of(record, "ground_truth_failed")) == 1
 
 
+def test_each_of_several_broken_truths_is_told(shop):
+    truth = {"sql": "SELECT one FROM items", "alternatives": ["SELECT two FROM items"]}
+    record = shop({"ground_truth": truth})
+    assert record["result_validation"]["status"] == "GROUND_TRUTH_FAILED"
+    first, second = errors_of(record, "ground_truth_failed")
+    assert "ground_truth.sql" in first and "no such column: one" in first
+    assert "alternative" in second and "no such column: two" in second
+    # boundedly
+    truth["alternatives"] = ["SELECT n{} FROM items".format(i) for i in range(20)]
+    messages = errors_of(shop({"ground_truth": truth}), "ground_truth_failed")
+    assert len(messages) == 6 and messages[5].endswith("(and 15 more do not run)")
+
+
 def test_rows_that_tie_beyond_those_fetched_are_no_verdict(shop):
     """What the answer returned may be among them, and the sort key is not in the output."""
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT i FROM n "
@@ -362,7 +375,7 @@ def test_values_in_messages_of_the_server_are_hidden(shop_target, tmp_path, sql,
         config.write_text(config_text({"targets": (shop_target,), "records": {"redact_literals": hidden}}))
         line = json.dumps({"sql": sql, "target": "shop", "ground_truth": truth}) + "\n"
         done = subprocess.run([BINARY, "score", "--config", str(config)], input=line, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         assert "invalid input syntax for type integer" in done.stdout
         assert ("SECRETX" in done.stdout) is not hidden
 

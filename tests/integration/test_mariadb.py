@@ -34,7 +34,7 @@ class MariaDB(Server):
 
     def execute(self, sql):
         subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={self.facts['socket']}"], input=sql,
-                       capture_output=True, text=True, timeout=60, check=True)
+                       capture_output=True, text=True, timeout=180, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -144,16 +144,29 @@ def test_check_looks_at_the_accounts(mariadb, maria_target, tmp_path):
     dsn = maria_target["dsn"]
     path = tmp_path / "check.conf"
     path.write_text(config_text({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": (
-        maria_target,
-        {"name": "open", "engine": "mariadb", "dsn": dsn.replace("assayd_ro", "careless")},
-        {**maria_target, "name": "odd", "dsn": dsn + " sll=on"})}))
+        maria_target, {"name": "open", "engine": "mariadb", "dsn": dsn.replace("assayd_ro", "careless")})}))
     lines = assayd("check", "--config", str(path)).stdout.splitlines()
-    fine, open_, odd = (next(at for at, line in enumerate(lines) if f'target "{name}"' in line)
-                        for name in ("maria", "open", "odd"))
+    fine, open_ = (next(at for at, line in enumerate(lines) if f'target "{name}"' in line) for name in ("maria", "open"))
     assert lines[fine:open_] == ['ok      target "maria"'], lines
-    assert lines[open_ + 1:odd] == ['        note: the account "careless@%" has more than SELECT, namely FILE on *.*: '
-                                    'use one that may only read'], lines
-    assert lines[odd].startswith('FAILED  target "odd": the dsn has the unknown key "sll"'), lines
+    assert lines[open_ + 1] == ('warning target "open": the account "careless@%" has more than SELECT, namely FILE on *.*: use '
+                                'one that may only read'), lines
+    path.write_text(config_text({"targets": ({**maria_target, "name": "odd", "dsn": dsn + " sll=on"},)}))
+    lines = assayd("check", "--config", str(path)).stdout.splitlines()
+    assert any(line.startswith("error") and "targets[0].dsn" in line and "sll" in line for line in lines), lines
+
+
+def test_check_compares_connections_with_the_limits_of_account_and_server(mariadb, maria_target, tmp_path):
+    mariadb.execute("CREATE USER narrow WITH MAX_USER_CONNECTIONS 4; GRANT SELECT ON shop.* TO narrow")
+    narrow = {**maria_target, "password_file": None, "dsn": maria_target["dsn"].replace("assayd_ro", "narrow")}
+    path = tmp_path / "check.conf"
+    path.write_text(config_text({"kafka": {"bootstrap_servers": "127.0.0.1:1"}, "targets": (
+        {**narrow, "name": "fits", "connections": 3}, {**narrow, "name": "narrow", "connections": 4},
+        {**maria_target, "name": "wide", "connections": 20})}))
+    said = assayd("check", "--config", str(path)).stdout.splitlines()
+    lines = [line for line in said if "connections = " in line]
+    assert [line.partition(", of all")[0] for line in lines] == [
+        'warning target "narrow": connections = 4, one more for cancelling, and the account has 4 (MAX_USER_CONNECTIONS)',
+        'warning target "wide": connections = 20, one more for cancelling, and the server has 20 (max_connections)'], said
 
 
 def test_a_password_in_the_connection_string_is_refused(maria_target, tmp_path):

@@ -30,11 +30,6 @@ void catalog_begin_live(struct catalog_builder *builder, const struct catalog *b
 		catalog_add_schema(builder, base->schemas[i]);
 }
 
-bool catalog_is_system(str_t schema)
-{
-	return str_is(schema, "pg_catalog") || str_is(schema, "information_schema");
-}
-
 void catalog_set_database(struct catalog_builder *builder, str_t name)
 {
 	builder->catalog->database = arena_str(builder->arena, name);
@@ -141,6 +136,15 @@ void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t 
 	*draft = (struct catalog_collation){ schema, name };
 	push(builder, &builder->collations, draft);
 	builder->knows_collations = true;
+}
+
+void catalog_add_other(struct catalog_builder *builder, enum catalog_other_kind kind, str_t schema,
+		       str_t name)
+{
+	struct catalog_other *draft = ARENA_NEW(builder->scratch, struct catalog_other);
+	*draft = (struct catalog_other){ (char)kind, schema, name };
+	push(builder, &builder->others, draft);
+	builder->knows_others = true;
 }
 
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast)

@@ -32,6 +32,8 @@ struct catalog_builder {
 	struct catalog_draft_list casts;
 	struct catalog_draft_list collations;
 	bool knows_collations;
+	struct catalog_draft_list others;
+	bool knows_others;
 	size_t schemas_capacity;
 	size_t path_capacity;
 };
@@ -64,6 +66,10 @@ void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast)
 
 /* The catalog knows all collations from the first one on. */
 void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t name);
+
+/* The catalog knows all of these once one was added, or `knows_others` set. */
+void catalog_add_other(struct catalog_builder *builder, enum catalog_other_kind kind, str_t schema,
+		       str_t name);
 
 /* Notes why the catalog may lack functions, types, operators or casts; the first reason is kept. */
 void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)

@@ -1,6 +1,6 @@
 #include "sql/catalog/internal.h"
 
-#include "sql/diagnostics.h"
+#include "common/nearest.h"
 
 #include <strings.h>
 
@@ -83,20 +83,14 @@ bool catalog_on_path(const struct catalog *catalog, str_t schema)
 	return contains(catalog->path, catalog->path_count, schema);
 }
 
+bool catalog_is_system(str_t schema)
+{
+	return str_is(schema, "pg_catalog") || str_is(schema, "information_schema");
+}
+
 static const struct catalog_names *names_of(const struct catalog *catalog, bool operators)
 {
 	return operators ? &catalog->operator_names : &catalog->function_names;
-}
-
-const struct catalog_group *catalog_group_exact(const struct catalog *catalog, bool operators, str_t schema,
-						str_t name)
-{
-	char folded[MYSQL_NAME_BYTES];
-	if (catalog->dialect == SQL_MYSQL)
-		schema = catalog_mysql_schema(schema, folded);
-	const struct catalog_group *group =
-		catalog_index_find(&names_of(catalog, operators)->exact, schema, name);
-	return group || !catalog->base ? group : catalog_group_exact(catalog->base, operators, schema, name);
 }
 
 static const struct catalog_group *group_on_path(const struct catalog *catalog, bool operators, str_t name)
@@ -242,6 +236,71 @@ int catalog_compare_collations(const void *left, const void *right)
 	const struct catalog_collation *a = left, *b = right;
 	int order = compare_texts(a->name, b->name);
 	return order != 0 ? order : compare_texts(a->schema, b->schema);
+}
+
+int catalog_compare_others(const void *left, const void *right)
+{
+	const struct catalog_other *a = left, *b = right;
+	if (a->kind != b->kind)
+		return a->kind - b->kind;
+	int order = compare_texts(a->name, b->name);
+	return order != 0 ? order : compare_texts(a->schema, b->schema);
+}
+
+bool catalog_knows_others(const struct catalog *catalog)
+{
+	return catalog->others != NULL || (catalog->base && catalog->base->others);
+}
+
+static bool has_other(const struct catalog *catalog, const struct catalog_other *wanted)
+{
+	bool found = catalog->others && bsearch(wanted, catalog->others, catalog->others_count,
+						sizeof *wanted, catalog_compare_others);
+	return found || (catalog->base && has_other(catalog->base, wanted));
+}
+
+bool catalog_has_other(const struct catalog *catalog, enum catalog_other_kind kind, str_t schema, str_t name)
+{
+	for (size_t i = 0; i < (str_present(schema) ? 1 : catalog->path_count); i++) {
+		const struct catalog_other wanted = { (char)kind,
+						      str_present(schema) ? schema : catalog->path[i], name };
+		if (has_other(catalog, &wanted))
+			return true;
+	}
+	return false;
+}
+
+bool catalog_lacks_sampling(const struct catalog *catalog, str_t schema, str_t name)
+{
+	size_t count;
+	(void)catalog_functions(catalog, schema, name, &count);
+	return catalog_knows_others(catalog) && !str_present(catalog->gap) && count == 0 &&
+	       !catalog_has_other(catalog, CATALOG_SAMPLING, schema, name) &&
+	       !catalog_has_other(catalog, CATALOG_INTERNAL_FUNCTION, schema, name);
+}
+
+static bool is_listed(const char *names, str_t name)
+{
+	for (const char *at = names; *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		if (str_equal(name, (str_t){ at, length }))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+bool catalog_may_lack_relation(const struct catalog *catalog, str_t name)
+{
+	bool may = catalog->lacks_any_relation;
+	for (size_t i = 0; i < catalog->extension_relations_count && !may; i++)
+		may = is_listed(catalog->extension_relations[i], name);
+	return may;
+}
+
+bool catalog_of_file(const struct catalog *catalog)
+{
+	return catalog->base != NULL;
 }
 
 str_t catalog_database(const struct catalog *catalog)

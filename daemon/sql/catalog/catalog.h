@@ -5,9 +5,7 @@
 #pragma once
 
 #include "common/str.h"
-
-/* SQL_UNKNOWN_DIALECT: none of these; nothing is analysed. */
-enum sql_dialect { SQL_POSTGRESQL, SQL_SQLITE, SQL_MYSQL, SQL_MONGODB, SQL_UNKNOWN_DIALECT };
+#include "sql/dialect.h"
 
 struct catalog;
 
@@ -21,11 +19,6 @@ err_t catalog_compile_sqlite(str_t json, struct catalog **ret_catalog, struct er
  * stay as they are; the search path is the connection's database. What the server itself brings along is not
  * in it. */
 err_t catalog_compile_mysql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
-
-/* Compiles a file of CREATE TABLE, VIEW and FUNCTION statements (PostgreSQL's dialect, built-in functions
- * included). A statement that cannot be read is left out with a warning (catalog_warnings), and the catalog
- * has a gap; a file that defines nothing else is refused. */
-err_t catalog_compile_sql(str_t text, struct catalog **ret_catalog, struct err_detail *detail);
 
 /* What of the file that it was compiled from was left out, "line 3: …" each; they live as long as
  * the catalog. */

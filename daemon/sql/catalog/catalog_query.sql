@@ -192,6 +192,27 @@ collation_rows AS (
   FROM pg_catalog.pg_collation c
   JOIN namespaces n ON n.oid = c.collnamespace
   WHERE c.collencoding IN (-1, pg_catalog.pg_char_to_encoding(pg_catalog.getdatabaseencoding()))
+),
+-- What else a literal may name ('name'::regclass): indexes, text search, functions that no query can call, and which of
+-- these sample tables. The system's own indexes begin with pg_.
+other_names (kind, namespace, name) AS (
+  SELECT 'i', relnamespace, relname FROM pg_catalog.pg_class WHERE relkind IN ('i', 'I')
+  UNION ALL
+  SELECT 'C', cfgnamespace, cfgname FROM pg_catalog.pg_ts_config
+  UNION ALL
+  SELECT 'D', dictnamespace, dictname FROM pg_catalog.pg_ts_dict
+  UNION
+  SELECT 'F', pronamespace, proname FROM pg_catalog.pg_proc
+  WHERE 'internal'::pg_catalog.regtype = ANY (proargtypes::pg_catalog.oid[])
+  UNION
+  SELECT 'S', pronamespace, proname FROM pg_catalog.pg_proc
+  WHERE prorettype = 'tsm_handler'::pg_catalog.regtype AND 'internal'::pg_catalog.regtype = ANY (proargtypes::pg_catalog.oid[])
+),
+other_rows AS (
+  SELECT o.kind, n.nspname, o.name, pg_catalog.json_build_array(o.kind, n.shown, o.name) AS line
+  FROM other_names o
+  JOIN namespaces n ON n.oid = o.namespace
+  WHERE NOT (o.kind = 'i' AND n.system)
 )
 SELECT pg_catalog.json_build_object(
   'format', 2,
@@ -207,4 +228,7 @@ SELECT pg_catalog.json_build_object(
                 FROM operator_rows),
   'casts', (SELECT pg_catalog.json_agg(line ORDER BY castsource, casttarget) FROM cast_rows),
   'collations', (SELECT pg_catalog.json_agg(line ORDER BY nspname COLLATE "C", collname COLLATE "C")
-                 FROM collation_rows))::pg_catalog.text
+                 FROM collation_rows),
+  'others', (SELECT CASE WHEN pg_catalog.count(*) <= 50000 THEN COALESCE(
+                      pg_catalog.json_agg(line ORDER BY kind, nspname COLLATE "C", name COLLATE "C"), '[]') END
+             FROM other_rows))::pg_catalog.text

@@ -217,6 +217,30 @@ str_t catalog_database(const struct catalog *catalog);
 bool catalog_knows_collations(const struct catalog *catalog);
 bool catalog_has_collation(const struct catalog *catalog, str_t schema, str_t name);
 
+/* What else has a name that a literal may hold ('name'::regclass); the letters are the catalog query's. */
+enum catalog_other_kind {
+	CATALOG_INDEX = 'i',	   /* not the system's own */
+	CATALOG_TEXT_SEARCH = 'C', /* a configuration of the text search */
+	CATALOG_DICTIONARY = 'D',
+	CATALOG_INTERNAL_FUNCTION =
+		'F',		/* takes arguments that no query can give: it is no catalog_function */
+	CATALOG_SAMPLING = 'S', /* a method of TABLESAMPLE */
+};
+
+/* Whether the catalog holds these, and whether there is one of that name: of `schema`, or of a schema on the
+ * search path when it is absent. */
+bool catalog_knows_others(const struct catalog *catalog);
+bool catalog_has_other(const struct catalog *catalog, enum catalog_other_kind kind, str_t schema, str_t name);
+
+/* Whether there is surely no method of TABLESAMPLE of that name. */
+bool catalog_lacks_sampling(const struct catalog *catalog, str_t schema, str_t name);
+
+/* Whether a relation of that name may have come with an extension that the file creates. */
+bool catalog_may_lack_relation(const struct catalog *catalog, str_t name);
+
+/* Whether it was compiled from a file: names that PostgreSQL makes up itself are not in it. */
+bool catalog_of_file(const struct catalog *catalog);
+
 /* What CREATE CAST or the system defines between exactly these two types, or NULL. */
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target);
 

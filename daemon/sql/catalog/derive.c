@@ -1,10 +1,7 @@
-#include "sql/postgresql/pg_nodes.h" // first: see there
-
 #include "sql/catalog/internal.h"
+#include "sql/lex/identifier.h"
 
 #include <catalog/pg_type_d.h>
-#include <common/keywords.h>
-#include <ctype.h>
 
 /* Types whose names PostgreSQL writes in another way than it keeps them (format_type). */
 static const struct {
@@ -34,33 +31,6 @@ char catalog_worse(char a, char b)
 	return a > b ? a : b; /* 'i' < 's' < VOLATILITY_UNKNOWN < 'v' */
 }
 
-static bool is_plain_name(str_t name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.ptr[i];
-		if (!(c >= 'a' && c <= 'z') && c != '_' && !(i > 0 && isdigit((unsigned char)c)))
-			return false;
-	}
-	int keyword = ScanKeywordLookup(name.ptr, &ScanKeywords);
-	return name.len > 0 && (keyword < 0 || ScanKeywordCategories[keyword] == UNRESERVED_KEYWORD);
-}
-
-static str_t quoted(str_t name, struct arena *arena)
-{
-	if (is_plain_name(name))
-		return arena_str(arena, name);
-	char *text = arena_alloc(arena, 2 * name.len + 3);
-	size_t length = 0;
-	text[length++] = '"';
-	for (size_t i = 0; i < name.len; i++) {
-		if (name.ptr[i] == '"')
-			text[length++] = '"';
-		text[length++] = name.ptr[i];
-	}
-	text[length++] = '"';
-	return (str_t){ text, length };
-}
-
 const struct catalog_type *catalog_array_element(const struct catalog *catalog,
 						 const struct catalog_type *type)
 {
@@ -77,10 +47,10 @@ str_t catalog_type_write(const struct catalog *catalog, const struct catalog_typ
 		if (written_types[i].id == type->id)
 			return str_from(written_types[i].text);
 	}
-	str_t name = quoted(type->name, arena);
+	str_t name = identifier_quote(type->name, arena);
 	if (catalog_on_path(catalog, type->schema))
 		return name;
-	str_t schema = quoted(type->schema, arena);
+	str_t schema = identifier_quote(type->schema, arena);
 	return arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(schema), STR_ARG(name));
 }
 

@@ -160,7 +160,9 @@ void catalog_compute_digest(struct catalog *catalog)
 	}
 	buf_append(&buf, catalog->system_digest, DIGEST_BYTES);
 	buf_append_u32(&buf, (uint32_t)catalog->dialect);
-	WRITE_FLAGS(&buf, str_present(catalog->gap));
+	WRITE_FLAGS(&buf, str_present(catalog->gap), catalog->lacks_any_relation);
+	for (size_t i = 0; i < catalog->extension_relations_count; i++)
+		buf_append_text(&buf, catalog->extension_relations[i]);
 	buf_append_u64(&buf, catalog->path_count);
 	for (size_t i = 0; i < catalog->path_count; i++)
 		write_text(&buf, catalog->path[i]);
@@ -172,6 +174,13 @@ void catalog_compute_digest(struct catalog *catalog)
 		if (!catalog_is_system(catalog->collations[i].schema)) {
 			write_text(&buf, catalog->collations[i].schema);
 			write_text(&buf, catalog->collations[i].name);
+		}
+	}
+	for (size_t i = 0; i < catalog->others_count; i++) {
+		if (!catalog_is_system(catalog->others[i].schema)) {
+			buf_append_char(&buf, catalog->others[i].kind);
+			write_text(&buf, catalog->others[i].schema);
+			write_text(&buf, catalog->others[i].name);
 		}
 	}
 	write_part(&buf, catalog, false);

@@ -1,23 +1,5 @@
 #include "sql/catalog/finish.h"
 
-int finish_compare_text(str_t a, str_t b)
-{
-	size_t shorter = a.len < b.len ? a.len : b.len;
-	int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
-	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-int finish_compare_names(str_t schema_a, str_t a, str_t schema_b, str_t b)
-{
-	int order = finish_compare_text(schema_a, schema_b);
-	return order != 0 ? order : finish_compare_text(a, b);
-}
-
-int finish_compare_ids(type_id a, type_id b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_relations(const void *left, const void *right)
 {
 	const struct catalog_relation *a = left, *b = right;
@@ -78,21 +60,6 @@ static int compare_texts(const void *left, const void *right)
 	return finish_compare_text(*(const str_t *)left, *(const str_t *)right);
 }
 
-void finish_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
-{
-	if (count > 1)
-		qsort(items, count, size, compare);
-}
-
-/* --- copies --- */
-
-str_t finish_copy_schema(struct finish *finish, str_t schema)
-{
-	if (!str_equal(finish->last_schema, schema))
-		finish->last_schema = arena_str(finish->arena, schema);
-	return finish->last_schema;
-}
-
 static const str_t *copy_texts(struct finish *finish, const str_t *texts, size_t count)
 {
 	if (!texts || count == 0)
@@ -100,21 +67,6 @@ static const str_t *copy_texts(struct finish *finish, const str_t *texts, size_t
 	str_t *copy = ARENA_ARRAY(finish->arena, str_t, count);
 	for (size_t i = 0; i < count; i++)
 		copy[i] = arena_str(finish->arena, texts[i]);
-	return copy;
-}
-
-struct catalog_column *finish_copy_columns(struct finish *finish, const struct catalog_column *columns,
-					   size_t count)
-{
-	struct catalog_column *copy = ARENA_ARRAY(finish->arena, struct catalog_column, count);
-	for (size_t i = 0; i < count; i++) {
-		copy[i] = columns[i];
-		copy[i].name = arena_str(finish->arena, columns[i].name);
-		copy[i].value_type = finish_id(finish, columns[i].value_type);
-		catalog_derive_column(finish->catalog, &copy[i]);
-		if (copy[i].type.ptr == columns[i].type.ptr)
-			copy[i].type = arena_str(finish->arena, columns[i].type);
-	}
 	return copy;
 }
 
@@ -294,6 +246,22 @@ static void copy_collations(struct finish *finish)
 		    catalog_compare_collations);
 }
 
+static void copy_others(struct finish *finish)
+{
+	const struct catalog_draft_list *drafts = &finish->builder->others;
+	struct catalog *catalog = finish->catalog;
+	if (!finish->builder->knows_others)
+		return;
+	catalog->others = ARENA_ARRAY(finish->arena, struct catalog_other, drafts->count + 1);
+	catalog->others_count = drafts->count;
+	for (size_t i = 0; i < drafts->count; i++) {
+		catalog->others[i] = *(const struct catalog_other *)drafts->items[i];
+		catalog->others[i].schema = finish_copy_schema(finish, catalog->others[i].schema);
+		catalog->others[i].name = arena_str(finish->arena, catalog->others[i].name);
+	}
+	finish_sort(catalog->others, catalog->others_count, sizeof *catalog->others, catalog_compare_others);
+}
+
 static void note_volatile(struct catalog *catalog, struct arena *arena)
 {
 	size_t operators = 0, casts = 0;
@@ -338,6 +306,7 @@ static bool copy_all(struct finish *finish)
 	copy_operators(finish);
 	copy_casts(finish);
 	copy_collations(finish);
+	copy_others(finish);
 	finish_sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, compare_texts);
 	catalog_index_paths(catalog, finish->arena);
 	note_volatile(catalog, finish->arena);

@@ -23,10 +23,13 @@ struct id_pair {
 	type_id to;
 };
 
+/* finish_copy.c */
+
 /* In order, for qsort: less than, equal to or greater than 0. */
 int finish_compare_text(str_t a, str_t b);
 int finish_compare_names(str_t schema_a, str_t a, str_t schema_b, str_t b);
 int finish_compare_ids(type_id a, type_id b);
+int finish_compare_pairs(const void *left, const void *right); /* of struct id_pair, by `from` */
 
 /* qsort, but of nothing, too. */
 void finish_sort(void *items, size_t count, size_t size, int (*compare)(const void *, const void *));
@@ -36,15 +39,15 @@ str_t finish_copy_schema(struct finish *finish, str_t schema);
 struct catalog_column *finish_copy_columns(struct finish *finish, const struct catalog_column *columns,
 					   size_t count);
 
-/* finish_types.c */
-
-/* Numbers the types, copies and indexes them. False: `detail` says why. */
-bool finish_types(struct finish *finish);
-
 /* The id that a type has in the end, or TYPE_UNSURE. */
 type_id finish_id(const struct finish *finish, type_id id);
 /* The same of several, in `arena`. */
 const type_id *finish_ids(const struct finish *finish, struct arena *arena, const type_id *ids, size_t count);
+
+/* finish_types.c */
+
+/* Numbers the types, copies and indexes them. False: `detail` says why. */
+bool finish_types(struct finish *finish);
 
 /* Volatility of the types by what they are made of; of something that also casts to `uses`. */
 void finish_volatilities(struct finish *finish);

@@ -1,11 +1,5 @@
 #include "sql/catalog/finish.h"
 
-static int compare_pairs(const void *left, const void *right)
-{
-	const struct id_pair *a = left, *b = right;
-	return finish_compare_ids(a->from, b->from);
-}
-
 /* Which ids a type's own stands among: PostgreSQL's constants, those of its initialisation, the users'. */
 static int id_class(type_id id)
 {
@@ -23,27 +17,6 @@ static int compare_type_drafts(const void *left, const void *right)
 				    : finish_compare_names(a->schema, a->name, b->schema, b->name);
 }
 
-type_id finish_id(const struct finish *finish, type_id id)
-{
-	if (id == TYPE_UNSURE || (finish->catalog->base && id < TYPE_ID_USER))
-		return id;
-	if (finish->ids_count == 0)
-		return TYPE_UNSURE;
-	struct id_pair key = { id, 0 };
-	const struct id_pair *pair = bsearch(&key, finish->ids, finish->ids_count, sizeof key, compare_pairs);
-	return pair ? pair->to : TYPE_UNSURE;
-}
-
-const type_id *finish_ids(const struct finish *finish, struct arena *arena, const type_id *ids, size_t count)
-{
-	if (count == 0)
-		return NULL;
-	type_id *copy = ARENA_ARRAY(arena, type_id, count);
-	for (size_t i = 0; i < count; i++)
-		copy[i] = finish_id(finish, ids[i]);
-	return copy;
-}
-
 static bool number_types(struct finish *finish)
 {
 	const struct catalog_draft_list *drafts = &finish->builder->types;
@@ -56,7 +29,7 @@ static bool number_types(struct finish *finish)
 		int kind = id_class(id);
 		finish->ids[i] = (struct id_pair){ id, kind == 0 ? id : next[kind]++ };
 	}
-	finish_sort(finish->ids, finish->ids_count, sizeof *finish->ids, compare_pairs);
+	finish_sort(finish->ids, finish->ids_count, sizeof *finish->ids, finish_compare_pairs);
 	for (size_t i = 1; i < finish->ids_count; i++) {
 		if (finish->ids[i - 1].from == finish->ids[i].from) {
 			(void)err_fail(finish->detail, ERR_CATALOG_SYNTAX, "catalog: type %u comes twice",

@@ -85,6 +85,18 @@ static struct catalog_names *names_of(struct catalog *catalog, bool operators)
 	return operators ? &catalog->operator_names : &catalog->function_names;
 }
 
+const struct catalog_group *catalog_group_exact(const struct catalog *catalog, bool operators, str_t schema,
+						str_t name)
+{
+	char folded[MYSQL_NAME_BYTES];
+	if (catalog->dialect == SQL_MYSQL)
+		schema = catalog_mysql_schema(schema, folded);
+	const struct hash_map *names =
+		operators ? &catalog->operator_names.exact : &catalog->function_names.exact;
+	const struct catalog_group *group = catalog_index_find(names, schema, name);
+	return group || !catalog->base ? group : catalog_group_exact(catalog->base, operators, schema, name);
+}
+
 void catalog_index_overload(struct catalog *catalog, struct arena *arena, bool operators, str_t schema,
 			    str_t name, const void *item)
 {

@@ -27,6 +27,14 @@ struct catalog_collation {
 /* Of two collations, for qsort and bsearch. */
 int catalog_compare_collations(const void *left, const void *right);
 
+struct catalog_other {
+	char kind;
+	str_t schema;
+	str_t name;
+};
+
+int catalog_compare_others(const void *left, const void *right);
+
 /* All overloads of one name. */
 struct catalog_group {
 	const void **items;
@@ -58,7 +66,11 @@ struct catalog {
 	atomic_size_t *references; /* apart, so that the catalog itself is never written to */
 	const struct catalog *base;
 	enum sql_dialect dialect;
-	str_t gap; /* or absent */
+	str_t gap;			  /* or absent */
+	const char **extension_relations; /* that are missing, lists of names with spaces between */
+	size_t extension_relations_count;
+	size_t extension_relations_capacity;
+	bool lacks_any_relation; /* of extensions of which nothing is known */
 	str_t *warnings;
 	size_t warnings_count;
 	size_t warnings_capacity;
@@ -78,6 +90,8 @@ struct catalog {
 	size_t casts_count;
 	struct catalog_collation *collations; /* in order of name and schema; NULL: not known */
 	size_t collations_count;
+	struct catalog_other *others; /* in order; NULL: not known */
+	size_t others_count;
 	/* Of these, and none of the base's, those that have side effects: few, as a rule none. */
 	bool has_volatile_types;
 	const struct catalog_operator **volatile_operators;

@@ -48,6 +48,7 @@ enum {
 enum { OPERATOR_SCHEMA, OPERATOR_NAME, OPERATOR_TRAITS, OPERATOR_LEFT, OPERATOR_RIGHT, OPERATOR_RESULT };
 enum { CAST_SOURCE, CAST_TARGET, CAST_TRAITS };
 enum { COLLATION_SCHEMA, COLLATION_NAME };
+enum { OTHER_KIND, OTHER_SCHEMA, OTHER_NAME };
 
 #define ARGUMENTS_MAX	 2000 /* of one function: more than any server is built for */
 #define PATH_MAX_SCHEMAS 1000
@@ -392,6 +393,17 @@ static bool add_collation(struct catalog_builder *builder, const json_t *fields)
 	return !row.malformed;
 }
 
+static bool add_other(struct catalog_builder *builder, const json_t *fields)
+{
+	struct row row = { builder, fields, false };
+	const char *kind = traits_at(&row, OTHER_KIND, 1);
+	str_t schema = schema_at(&row, OTHER_SCHEMA), name = text_at(&row, OTHER_NAME);
+	row.malformed |= !strchr("iCDFS", kind[0]);
+	if (!row.malformed)
+		catalog_add_other(builder, (enum catalog_other_kind)kind[0], schema, name);
+	return !row.malformed;
+}
+
 static bool add_schema(struct catalog_builder *builder, const json_t *name)
 {
 	if (json_is_string(name))
@@ -425,6 +437,17 @@ static bool add_all(struct catalog_builder *builder, const json_t *root, const c
 	return true;
 }
 
+/* Catalogs that were kept by earlier versions have none, and of very many the query returns null: they are
+ * not known then. */
+static bool add_others(struct catalog_builder *builder, const json_t *root, struct err_detail *detail)
+{
+	const json_t *rows = json_object_get(root, "others");
+	if (!rows || json_is_null(rows))
+		return true;
+	builder->knows_others = true;
+	return add_all(builder, root, "others", SIZE_MAX, add_other, detail);
+}
+
 static bool add_content(struct catalog_builder *builder, const json_t *root, struct err_detail *detail)
 {
 	return add_all(builder, root, "search_path", PATH_MAX_SCHEMAS, add_path, detail) &&
@@ -435,7 +458,8 @@ static bool add_content(struct catalog_builder *builder, const json_t *root, str
 	       add_all(builder, root, "operators", SIZE_MAX, add_operator, detail) &&
 	       add_all(builder, root, "casts", SIZE_MAX, add_cast, detail) &&
 	       (!json_object_get(root, "collations") || /* kept by an earlier version, or built in */
-		add_all(builder, root, "collations", SIZE_MAX, add_collation, detail));
+		add_all(builder, root, "collations", SIZE_MAX, add_collation, detail)) &&
+	       add_others(builder, root, detail);
 }
 
 static void release_json(json_t **json)

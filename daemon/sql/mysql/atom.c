@@ -35,9 +35,9 @@ bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead)
 	return false;
 }
 
-static struct mysql_node *literal(struct mysql_parser *parser, const char *op)
+static struct query_node *literal(struct mysql_parser *parser, const char *op)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_LITERAL);
+	struct query_node *node = mysql_new(parser, QUERY_LITERAL);
 	node->op = op;
 	node->name = mysql_peek(parser, 0)->value;
 	parser->at++;
@@ -45,18 +45,18 @@ static struct mysql_node *literal(struct mysql_parser *parser, const char *op)
 }
 
 /* 'a' 'b' is one string. */
-static struct mysql_node *string(struct mysql_parser *parser)
+static struct query_node *string(struct mysql_parser *parser)
 {
 	const struct mysql_token *token = mysql_peek(parser, 0);
 	bool plain = mysql_at_plain_string(parser, 0);
 	size_t parts = 1, len = token->value.len;
 	while (mysql_at_plain_string(parser, parts))
 		len += mysql_peek(parser, parts++)->value.len;
-	struct mysql_node *node = literal(parser, plain ? "string" : "string of a character set");
+	struct query_node *node = literal(parser, plain ? "string" : "string of a character set");
 	if (!plain) {
 		size_t prefix = strcspn(parser->text.ptr + token->offset, "'\" \t\r\n\v\f/#-");
 		node->qualifier =
-			mysql_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
+			query_lower((str_t){ parser->text.ptr + token->offset, prefix }, parser->arena);
 	}
 	if (parts == 1)
 		return node;
@@ -70,7 +70,7 @@ static struct mysql_node *string(struct mysql_parser *parser)
 }
 
 /* DATE '…', TIME '…', TIMESTAMP '…' */
-static struct mysql_node *typed_literal(struct mysql_parser *parser)
+static struct query_node *typed_literal(struct mysql_parser *parser)
 {
 	static const char *const types[] = { "date", "time", "timestamp", NULL };
 	if (mysql_peek(parser, 1)->kind != MYSQL_TOKEN_STRING)
@@ -80,14 +80,14 @@ static struct mysql_node *typed_literal(struct mysql_parser *parser)
 }
 
 /* {d '…'}, {t '…'}, {ts '…'}: how ODBC writes them; {fn f(x)} is f(x). */
-static struct mysql_node *escape(struct mysql_parser *parser)
+static struct query_node *escape(struct mysql_parser *parser)
 {
 	static const struct {
 		const char *word;
 		const char *type;
 	} literals[] = { { "d", "date" }, { "t", "time" }, { "ts", "timestamp" } };
 	size_t offset = mysql_peek(parser, 0)->offset;
-	struct mysql_node *node = NULL;
+	struct query_node *node = NULL;
 	parser->at++;
 	for (size_t i = 0; !node && i < sizeof literals / sizeof literals[0]; i++)
 		if (mysql_at(parser, 0, literals[i].word) && mysql_at_plain_string(parser, 1)) {
@@ -99,23 +99,23 @@ static struct mysql_node *escape(struct mysql_parser *parser)
 		mysql_leave(parser);
 	}
 	mysql_expect(parser, "}");
-	node = node ? node : mysql_new(parser, MYSQL_LITERAL);
+	node = node ? node : mysql_new(parser, QUERY_LITERAL);
 	node->offset = offset;
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *variable(struct mysql_parser *parser, const char *op)
+static struct query_node *variable(struct mysql_parser *parser, const char *op)
 {
-	struct mysql_node *node = literal(parser, op);
-	node->kind = MYSQL_VARIABLE;
+	struct query_node *node = literal(parser, op);
+	node->kind = QUERY_VARIABLE;
 	return node;
 }
 
-static struct mysql_node *brackets(struct mysql_parser *parser)
+static struct query_node *brackets(struct mysql_parser *parser)
 {
 	if (mysql_at_query(parser, 0))
-		return mysql_wrap(parser, MYSQL_SUBQUERY, mysql_bracketed_query(parser));
-	struct mysql_node *row = mysql_new(parser, MYSQL_ROW);
+		return mysql_wrap(parser, QUERY_SUBQUERY, mysql_bracketed_query(parser));
+	struct query_node *row = mysql_new(parser, QUERY_ROW);
 	mysql_expect(parser, "(");
 	mysql_expressions(parser, row);
 	mysql_expect(parser, ")");
@@ -126,39 +126,39 @@ static struct mysql_node *brackets(struct mysql_parser *parser)
 	return mysql_done(parser, row);
 }
 
-static struct mysql_node *exists(struct mysql_parser *parser)
+static struct query_node *exists(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_EXISTS);
+	struct query_node *node = mysql_new(parser, QUERY_EXISTS);
 	parser->at++;
 	mysql_append(parser, node, mysql_bracketed_query(parser));
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *case_when(struct mysql_parser *parser)
+static struct query_node *case_when(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_CASE);
+	struct query_node *node = mysql_new(parser, QUERY_CASE);
 	parser->at++;
 	if (!mysql_at(parser, 0, "when"))
-		mysql_append(parser, node, mysql_wrap(parser, MYSQL_OPERAND, mysql_expression(parser)));
+		mysql_append(parser, node, mysql_wrap(parser, QUERY_OPERAND, mysql_expression(parser)));
 	do {
 		mysql_expect(parser, "when");
-		struct mysql_node *when = mysql_wrap(parser, MYSQL_WHEN, mysql_expression(parser));
+		struct query_node *when = mysql_wrap(parser, QUERY_WHEN, mysql_expression(parser));
 		mysql_expect(parser, "then");
 		mysql_append(parser, when, mysql_expression(parser));
 		mysql_append(parser, node, when);
 	} while (mysql_at(parser, 0, "when"));
 	if (mysql_accept(parser, "else"))
-		mysql_append(parser, node, mysql_wrap(parser, MYSQL_ELSE, mysql_expression(parser)));
+		mysql_append(parser, node, mysql_wrap(parser, QUERY_ELSE, mysql_expression(parser)));
 	mysql_expect(parser, "end");
 	return mysql_done(parser, node);
 }
 
 /* INTERVAL expression unit, or the function INTERVAL(n, n, …). */
-static struct mysql_node *interval(struct mysql_parser *parser)
+static struct query_node *interval(struct mysql_parser *parser)
 {
 	const struct mysql_token *open = mysql_peek(parser, 1);
 	bool call = mysql_at(parser, 1, "(") && !mysql_at_unit(parser, open->match - parser->at + 1);
-	struct mysql_node *node = mysql_new(parser, call ? MYSQL_CALL : MYSQL_INTERVAL);
+	struct query_node *node = mysql_new(parser, call ? QUERY_CALL : QUERY_INTERVAL);
 	parser->at++;
 	if (!call) {
 		mysql_append(parser, node, mysql_expression(parser));
@@ -177,9 +177,9 @@ static struct mysql_node *interval(struct mysql_parser *parser)
 }
 
 /* MATCH (columns) AGAINST (expression mode) */
-static struct mysql_node *match(struct mysql_parser *parser)
+static struct query_node *match(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_MATCH);
+	struct query_node *node = mysql_new(parser, QUERY_MATCH);
 	parser->at++;
 	bool bracket = mysql_accept(parser, "(");
 	mysql_expressions(parser, node);
@@ -187,7 +187,7 @@ static struct mysql_node *match(struct mysql_parser *parser)
 		mysql_expect(parser, ")");
 	mysql_expect(parser, "against");
 	mysql_expect(parser, "(");
-	mysql_append(parser, node, mysql_wrap(parser, MYSQL_AGAINST, mysql_bit_expression(parser)));
+	mysql_append(parser, node, mysql_wrap(parser, QUERY_AGAINST, mysql_bit_expression(parser)));
 	node->name = STR("");
 	if (mysql_accept(parser, "in")) {
 		bool boolean = mysql_accept(parser, "boolean");
@@ -205,9 +205,9 @@ static struct mysql_node *match(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *column(struct mysql_parser *parser)
+static struct query_node *column(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_COLUMN);
+	struct query_node *node = mysql_new(parser, QUERY_COLUMN);
 	node->name = mysql_take_name(parser);
 	if (mysql_accept(parser, ".")) {
 		node->qualifier = node->name;
@@ -222,7 +222,7 @@ static struct mysql_node *column(struct mysql_parser *parser)
 	bool raw = mysql_at(parser, 0, "->>");
 	if ((raw || mysql_at(parser, 0, "->")) && mysql_peek(parser, 1)->kind == MYSQL_TOKEN_STRING) {
 		parser->at++;
-		node = mysql_wrap(parser, MYSQL_OPERATION, node);
+		node = mysql_wrap(parser, QUERY_OPERATION, node);
 		node->op = raw ? "->>" : "->";
 		mysql_append(parser, node, literal(parser, "string"));
 	}
@@ -247,7 +247,7 @@ static bool at_call(const struct mysql_parser *parser)
 }
 
 /* _utf8mb4 x'…' */
-static struct mysql_node *introduced(struct mysql_parser *parser)
+static struct query_node *introduced(struct mysql_parser *parser)
 {
 	const struct mysql_token *set = mysql_peek(parser, 0);
 	bool hex = mysql_peek(parser, 1)->kind == MYSQL_TOKEN_HEX;
@@ -255,20 +255,20 @@ static struct mysql_node *introduced(struct mysql_parser *parser)
 	    !mysql_known_introducer(set->value))
 		return NULL;
 	parser->at++;
-	struct mysql_node *node = literal(parser, hex ? "hex" : "bits");
+	struct query_node *node = literal(parser, hex ? "hex" : "bits");
 	node->qualifier = arena_printf(parser->arena, STR_FMT " %s",
-				       STR_ARG(mysql_lower(set->value, parser->arena)), node->op);
+				       STR_ARG(query_lower(set->value, parser->arena)), node->op);
 	node->offset = set->offset;
 	return node;
 }
 
-static struct mysql_node *word(struct mysql_parser *parser)
+static struct query_node *word(struct mysql_parser *parser)
 {
 	static const char *const constants[] = { "null", "true", "false" };
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
 		if (mysql_at(parser, 0, constants[i]))
 			return literal(parser, constants[i]);
-	struct mysql_node *typed = typed_literal(parser);
+	struct query_node *typed = typed_literal(parser);
 	if (!typed)
 		typed = introduced(parser);
 	if (typed)
@@ -287,7 +287,7 @@ static struct mysql_node *word(struct mysql_parser *parser)
 		return mysql_call(parser);
 	if (at_sequence(parser)) {
 		mysql_refuse(parser, VIOLATION_DANGEROUS_FUNCTION, "a sequence moves on");
-		return mysql_new(parser, MYSQL_LITERAL);
+		return mysql_new(parser, QUERY_LITERAL);
 	}
 	return column(parser);
 }
@@ -297,7 +297,7 @@ static bool starts_with_zero(const struct mysql_parser *parser)
 	return parser->text.ptr[mysql_peek(parser, 0)->offset] == '0';
 }
 
-struct mysql_node *mysql_atom(struct mysql_parser *parser)
+struct query_node *mysql_atom(struct mysql_parser *parser)
 {
 	switch (mysql_peek(parser, 0)->kind) {
 	case MYSQL_TOKEN_STRING:
@@ -313,8 +313,8 @@ struct mysql_node *mysql_atom(struct mysql_parser *parser)
 	case MYSQL_TOKEN_SYSTEM:
 		return variable(parser, "@@");
 	case MYSQL_TOKEN_PARAMETER: {
-		struct mysql_node *node = literal(parser, "?");
-		node->kind = MYSQL_PARAMETER;
+		struct query_node *node = literal(parser, "?");
+		node->kind = QUERY_PARAMETER;
 		return node;
 	}
 	case MYSQL_TOKEN_WORD:
@@ -330,5 +330,5 @@ struct mysql_node *mysql_atom(struct mysql_parser *parser)
 	if (mysql_at(parser, 0, "{"))
 		return escape(parser);
 	mysql_fail(parser, "syntax error");
-	return mysql_new(parser, MYSQL_LITERAL);
+	return mysql_new(parser, QUERY_LITERAL);
 }

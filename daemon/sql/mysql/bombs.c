@@ -1,5 +1,5 @@
-#include "sql/bomb_limits.h"
 #include "sql/mysql/safety.h"
+#include "sql/query/bomb_limits.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -9,13 +9,13 @@
 #define RECURSION_LEVELS 1000 /* that servers allow unless told otherwise */
 #define SYSTEM_TABLES	 3    /* of the server's own, joined without any condition */
 
-static void bomb(struct mysql_safety *safety, const struct mysql_node *node, const char *reason)
+static void bomb(struct mysql_safety *safety, const struct query_node *node, const char *reason)
 {
 	violations_add(safety->violations, VIOLATION_RESOURCE_BOMB, (int64_t)node->offset, "%s", reason);
 }
 
 double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety,
-		      const struct mysql_node *node)
+		      const struct query_node *node)
 {
 	if (!memo->values)
 		memo->values = ARENA_ARRAY(safety->violations->arena, double, safety->nodes);
@@ -24,9 +24,9 @@ double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety
 
 /* Largest value that a tree of constants can have; INFINITY when it cannot be told, and −1 when columns or
  * parameters take part: those are bounded by what the tables hold. */
-static double largest(struct mysql_safety *safety, const struct mysql_node *node);
+static double largest(struct mysql_safety *safety, const struct query_node *node);
 
-double mysql_largest(struct mysql_safety *safety, const struct mysql_node *node)
+double mysql_largest(struct mysql_safety *safety, const struct query_node *node)
 {
 	return largest(safety, node);
 }
@@ -50,12 +50,12 @@ static double combined(const char *op, double left, double right)
 	}
 }
 
-static bool is_text(const struct mysql_node *node)
+static bool is_text(const struct query_node *node)
 {
 	return node->op && strcmp(node->op, "string") == 0;
 }
 
-static double largest_literal(const struct mysql_node *node)
+static double largest_literal(const struct query_node *node)
 {
 	if (!node->op)
 		return INFINITY;
@@ -68,9 +68,9 @@ static double largest_literal(const struct mysql_node *node)
 	return 1;
 }
 
-bool mysql_has_column(const struct mysql_node *node)
+bool mysql_has_column(const struct query_node *node)
 {
-	return node->has_column || node->kind == MYSQL_COLUMN || node->kind == MYSQL_PARAMETER;
+	return node->has_column || node->kind == QUERY_COLUMN || node->kind == QUERY_PARAMETER;
 }
 
 struct source_search {
@@ -78,14 +78,14 @@ struct source_search {
 	double value; /* −1: only data so far */
 };
 
-static void keep_largest(const struct mysql_node *value, void *context)
+static void keep_largest(const struct query_node *value, void *context)
 {
 	struct source_search *search = context;
 	search->value = fmax(search->value, largest(search->safety, value));
 }
 
 /* A column of a query in the text is what its outputs are; all others are data. */
-static double largest_source(struct mysql_safety *safety, const struct mysql_node *column)
+static double largest_source(struct mysql_safety *safety, const struct query_node *column)
 {
 	struct source_search search = { safety, -1 };
 	if (++safety->measured > MEASURED_NODES)
@@ -98,7 +98,7 @@ static double largest_source(struct mysql_safety *safety, const struct mysql_nod
 	return search.value;
 }
 
-static double largest_operation(struct mysql_safety *safety, const struct mysql_node *node)
+static double largest_operation(struct mysql_safety *safety, const struct query_node *node)
 {
 	double left = largest(safety, node->first);
 	double right = largest(safety, node->last);
@@ -110,20 +110,20 @@ static double largest_operation(struct mysql_safety *safety, const struct mysql_
 	return isfinite(guess) && guess >= BOMB_CALL_BYTES ? guess : -1; /* 1000000000 * data is large */
 }
 
-static double find_largest(struct mysql_safety *safety, const struct mysql_node *node)
+static double find_largest(struct mysql_safety *safety, const struct query_node *node)
 {
-	if (node->kind == MYSQL_COLUMN)
+	if (node->kind == QUERY_COLUMN)
 		return largest_source(safety, node);
-	if (node->kind == MYSQL_OPERATION && node->first && node->first->next && !node->first->next->next)
+	if (node->kind == QUERY_OPERATION && node->first && node->first->next && !node->first->next->next)
 		return largest_operation(safety, node);
-	if (node->kind == MYSQL_OPERATION && node->op[0] == '-' && node->first)
+	if (node->kind == QUERY_OPERATION && node->op[0] == '-' && node->first)
 		return largest(safety, node->first);
 	return mysql_has_column(node) ? -1 : INFINITY;
 }
 
-static double largest(struct mysql_safety *safety, const struct mysql_node *node)
+static double largest(struct mysql_safety *safety, const struct query_node *node)
 {
-	if (node->kind == MYSQL_LITERAL)
+	if (node->kind == QUERY_LITERAL)
 		return largest_literal(node);
 	double *known = mysql_memo_of(&safety->largest[safety->sources], safety, node);
 	if (*known == 0) {
@@ -133,7 +133,7 @@ static double largest(struct mysql_safety *safety, const struct mysql_node *node
 	return *known == -2 ? 0 : *known;
 }
 
-static double count_of(const struct mysql_node *node)
+static double count_of(const struct query_node *node)
 {
 	double count = 0;
 	for (; node; node = node->next)
@@ -143,7 +143,7 @@ static double count_of(const struct mysql_node *node)
 
 static bool is_one_of(str_t name, const char *const *words)
 {
-	while (*words && !mysql_is(name, *words))
+	while (*words && !query_name_is(name, *words))
 		words++;
 	return *words != NULL;
 }
@@ -156,41 +156,41 @@ static const char *const doubles[] = { "hex", "quote", "to_base64", NULL };
 /* Rough length of the longest text that an expression builds, its parts included. Functions multiply what
  * they repeat; everything else has at most the length of all its parts together. Infinite, when measuring
  * itself would take too long. */
-static double find_text_size(struct mysql_safety *safety, const struct mysql_node *node)
+static double find_text_size(struct mysql_safety *safety, const struct query_node *node)
 {
-	const struct mysql_node *first = node->first;
-	double sum = node->kind == MYSQL_LITERAL ? (double)node->name.len : 1, longest = 1;
+	const struct query_node *first = node->first;
+	double sum = node->kind == QUERY_LITERAL ? (double)node->name.len : 1, longest = 1;
 	if (++safety->measured > MEASURED_NODES)
 		return INFINITY;
-	for (const struct mysql_node *child = first; child; child = child->next) {
+	for (const struct query_node *child = first; child; child = child->next) {
 		double own = mysql_text_size(safety, child);
 		sum += own;
 		if (child != first)
 			longest = fmax(longest, own);
-		else if (node->kind == MYSQL_CALL && is_one_of(node->name, replaces))
+		else if (node->kind == QUERY_CALL && is_one_of(node->name, replaces))
 			sum = own;
 	}
-	if (node->kind != MYSQL_CALL || !first)
+	if (node->kind != QUERY_CALL || !first)
 		return sum;
 	if (is_one_of(node->name, replaces))
 		return sum * longest;
 	if (is_one_of(node->name, doubles))
 		return sum * 2;
-	if (mysql_is(node->name, "json_quote"))
+	if (query_name_is(node->name, "json_quote"))
 		return sum * 6;
-	if (mysql_is(node->name, "export_set"))
+	if (query_name_is(node->name, "export_set"))
 		return sum * 64;
-	if (mysql_is(node->name, "concat_ws"))
+	if (query_name_is(node->name, "concat_ws"))
 		return sum * 2 + count_of(first) * mysql_text_size(safety, first);
 	if (is_one_of(node->name, counted))
 		return sum + fmax(largest(safety, first), 0);
 	if (!is_one_of(node->name, sized) || !first->next)
 		return sum;
 	double times = fmax(largest(safety, first->next), 1);
-	return mysql_is(node->name, "repeat") ? sum * times : sum + times;
+	return query_name_is(node->name, "repeat") ? sum * times : sum + times;
 }
 
-double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node)
+double mysql_text_size(struct mysql_safety *safety, const struct query_node *node)
 {
 	double *known = mysql_memo_of(&safety->sizes, safety, node);
 	if (*known == 0)
@@ -199,17 +199,17 @@ double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *nod
 }
 
 /* Widths in the text of SFORMAT: '{:>1000}', or '{:>{}}' with one of the values. */
-static double widest_field(struct mysql_safety *safety, const struct mysql_node *call)
+static double widest_field(struct mysql_safety *safety, const struct query_node *call)
 {
-	const struct mysql_node *format = call->first;
+	const struct query_node *format = call->first;
 	double width = 1;
 	bool in_field = false;
-	if (format->kind != MYSQL_LITERAL || !is_text(format))
+	if (format->kind != QUERY_LITERAL || !is_text(format))
 		return INFINITY;
 	for (const char *at = format->name.ptr; at < format->name.ptr + format->name.len; at++) {
 		if (*at == '{' && in_field) { /* what is a width here is not told apart from what is shown */
-			for (const struct mysql_node *value = format->next; value; value = value->next)
-				width = fmax(width, value->kind == MYSQL_LITERAL && is_text(value)
+			for (const struct query_node *value = format->next; value; value = value->next)
+				width = fmax(width, value->kind == QUERY_LITERAL && is_text(value)
 							    ? 1
 							    : largest(safety, value));
 		} else if (in_field && isdigit((unsigned char)*at)) {
@@ -223,14 +223,14 @@ static double widest_field(struct mysql_safety *safety, const struct mysql_node 
 }
 
 /* Of an aggregate that puts a document together of a value from each row. */
-static bool gathers_large(struct mysql_safety *safety, const struct mysql_node *call)
+static bool gathers_large(struct mysql_safety *safety, const struct query_node *call)
 {
-	return (mysql_is(call->name, "json_objectagg") || mysql_is(call->name, "json_arrayagg")) &&
+	return (query_name_is(call->name, "json_objectagg") || query_name_is(call->name, "json_arrayagg")) &&
 	       mysql_text_size(safety, call) >= BOMB_ROW_BYTES;
 }
 
 /* Functions that look for one of their first two texts at each place of the other. */
-static bool searches_long(struct mysql_safety *safety, const struct mysql_node *call)
+static bool searches_long(struct mysql_safety *safety, const struct query_node *call)
 {
 	static const char *const names[] = { "locate",	       "instr", "position",	   "replace",
 					     "replace_oracle", "trim",	"substring_index", NULL };
@@ -240,21 +240,21 @@ static bool searches_long(struct mysql_safety *safety, const struct mysql_node *
 
 /* A text that is repeated by a number is huge early; other texts have to be really large, except where the
  * server's time grows with the square of the length. */
-void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call)
+void mysql_bombs_call(struct mysql_safety *safety, const struct query_node *call)
 {
 	bool space = is_one_of(call->name, counted), repeated = is_one_of(call->name, sized);
 	if (!call->first)
 		return;
-	const struct mysql_node *size = space ? call->first : repeated ? call->first->next : NULL;
-	bool early = repeated || mysql_is(call->name, "regexp_replace");
-	bool format = mysql_is(call->name, "sformat") && widest_field(safety, call) >= BOMB_CALL_BYTES;
+	const struct query_node *size = space ? call->first : repeated ? call->first->next : NULL;
+	bool early = repeated || query_name_is(call->name, "regexp_replace");
+	bool format = query_name_is(call->name, "sformat") && widest_field(safety, call) >= BOMB_CALL_BYTES;
 	if (format || gathers_large(safety, call) || searches_long(safety, call) ||
 	    (size && largest(safety, size) >= BOMB_CALL_BYTES) ||
 	    mysql_text_size(safety, call) >= (early ? BOMB_CALL_BYTES : BOMB_QUERY_BYTES))
 		bomb(safety, call, "a text of a size that is huge or not known");
 }
 
-void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast)
+void mysql_bombs_cast(struct mysql_safety *safety, const struct query_node *cast)
 {
 	if (cast->size >= BOMB_CALL_BYTES)
 		bomb(safety, cast, "a type of a huge length");
@@ -283,7 +283,7 @@ static double sequence_rows(str_t name)
 	return fmax(fabs(to - from) / fmax(step, 1), 1);
 }
 
-void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation)
+void mysql_bombs_relation(struct mysql_safety *safety, const struct query_node *relation)
 {
 	double rows = sequence_rows(relation->name);
 	safety->generated *= rows;
@@ -291,66 +291,66 @@ void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *
 		bomb(safety, relation, "a table that is made up of too many rows");
 }
 
-static bool has_condition(const struct mysql_node *node)
+static bool has_condition(const struct query_node *node)
 {
-	if (node->kind == MYSQL_ON || node->kind == MYSQL_USING)
+	if (node->kind == QUERY_ON || node->kind == QUERY_USING)
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_ON || child->kind == MYSQL_USING)
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || child->kind == QUERY_ON || child->kind == QUERY_USING)
 			if (has_condition(child))
 				return true;
 	return false;
 }
 
-static size_t system_tables(const struct mysql_node *node)
+static size_t system_tables(const struct query_node *node)
 {
-	size_t count = node->kind == MYSQL_RELATION && mysql_is(node->schema, "information_schema");
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION)
+	size_t count = node->kind == QUERY_RELATION && query_name_is(node->schema, "information_schema");
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || child->kind == QUERY_RELATION)
 			count += system_tables(child);
 	return count;
 }
 
-void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select)
+void mysql_bombs_select(struct mysql_safety *safety, const struct query_node *select)
 {
-	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
-	if (from && system_tables(from) >= SYSTEM_TABLES && !mysql_child(select, MYSQL_WHERE) &&
+	const struct query_node *from = query_child(select, QUERY_FROM);
+	if (from && system_tables(from) >= SYSTEM_TABLES && !query_child(select, QUERY_WHERE) &&
 	    !has_condition(from))
 		bomb(safety, from, "the server's own tables multiplied");
 	if (from && mysql_from_rows(safety, from) >= BOMB_QUERY_ROWS)
 		bomb(safety, from, "rows of the text itself multiplied");
 }
 
-static bool reads_cte(const struct mysql_node *node, str_t name)
+static bool reads_cte(const struct query_node *node, str_t name)
 {
-	if (node->kind == MYSQL_RELATION && !str_present(node->schema) && mysql_same(node->name, name))
+	if (node->kind == QUERY_RELATION && !str_present(node->schema) && query_same_name(node->name, name))
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		if (reads_cte(child, name))
 			return true;
 	return false;
 }
 
-static bool joins_relation(const struct mysql_node *node, str_t name)
+static bool joins_relation(const struct query_node *node, str_t name)
 {
-	if (node->kind == MYSQL_RELATION)
-		return !mysql_same(node->name, name) && !node->op;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION)
+	if (node->kind == QUERY_RELATION)
+		return !query_same_name(node->name, name) && !node->op;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || child->kind == QUERY_RELATION)
 			if (joins_relation(child, name))
 				return true;
 	return false;
 }
 
 /* Whether an arm that reads its own query comes to an end. */
-static bool arm_ends(struct mysql_safety *safety, const struct mysql_node *arm, const struct mysql_node *cte)
+static bool arm_ends(struct mysql_safety *safety, const struct query_node *arm, const struct query_node *cte)
 {
 	str_t name = cte->name;
-	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
+	const struct query_node *select = query_child(arm, QUERY_SELECT);
 	if (!select)
 		return false;
-	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
-	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
+	const struct query_node *from = query_child(select, QUERY_FROM);
+	const struct query_node *where = query_child(select, QUERY_WHERE);
 	if (where && where->first && mysql_recursion_limited(safety, cte, arm))
 		return true;
 	return from && joins_relation(from, name) && (where || has_condition(from));
@@ -363,67 +363,68 @@ struct recursive_arm {
 	struct hash_map picked; /* addresses of ranges whose rows a column of another one picks */
 };
 
-static str_t address_of(const struct mysql_range *const *range)
+static str_t address_of(const struct query_range *const *range)
 {
 	return (str_t){ (const char *)range, sizeof *range };
 }
 
-static void find_picked(struct recursive_arm *arm, const struct mysql_node *node)
+static void find_picked(struct recursive_arm *arm, const struct query_node *node)
 {
-	if (node->kind == MYSQL_OPERATION && strcmp(node->op, "=") == 0 &&
-	    node->first->kind == MYSQL_COLUMN && node->last->kind == MYSQL_COLUMN) {
+	if (node->kind == QUERY_OPERATION && strcmp(node->op, "=") == 0 &&
+	    node->first->kind == QUERY_COLUMN && node->last->kind == QUERY_COLUMN) {
 		if (node->first->range == node->last->range)
 			return;
 		hash_map_set(&arm->picked, address_of(&node->first->range), arm);
 		hash_map_set(&arm->picked, address_of(&node->last->range), arm);
 		return;
 	}
-	for (const struct mysql_node *child = node->first; child; child = child->next)
-		if (child->kind != MYSQL_QUERY)
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind != QUERY_EXPRESSION)
 			find_picked(arm, child);
 }
 
 /* Rows of the text that each row of a recursion is joined with. */
-static double branches(const struct recursive_arm *arm, const struct mysql_node *item)
+static double branches(const struct recursive_arm *arm, const struct query_node *item)
 {
 	double rows = 1;
-	if (item->kind == MYSQL_RELATION && mysql_same(item->name, arm->name) && !str_present(item->schema))
+	if (item->kind == QUERY_RELATION && query_same_name(item->name, arm->name) &&
+	    !str_present(item->schema))
 		return 1;
-	if (item->kind == MYSQL_RELATION || item->kind == MYSQL_DERIVED)
+	if (item->kind == QUERY_RELATION || item->kind == QUERY_DERIVED)
 		return hash_map_get(&arm->picked, address_of(&item->range))
 			       ? 1
 			       : mysql_from_rows(arm->safety, item);
-	for (const struct mysql_node *child = item->first; child; child = child->next)
-		if (child->kind == MYSQL_JOIN || child->kind == MYSQL_RELATION ||
-		    child->kind == MYSQL_DERIVED)
+	for (const struct query_node *child = item->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || child->kind == QUERY_RELATION ||
+		    child->kind == QUERY_DERIVED)
 			rows *= branches(arm, child);
 	return rows;
 }
 
 /* The least number that a condition, joined by AND, keeps something below. */
-static double levels_of(struct mysql_safety *safety, const struct mysql_node *condition)
+static double levels_of(struct mysql_safety *safety, const struct query_node *condition)
 {
 	double levels = INFINITY;
-	if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0) {
-		for (const struct mysql_node *part = condition->first; part; part = part->next)
+	if (condition->kind == QUERY_OPERATION && strcmp(condition->op, "and") == 0) {
+		for (const struct query_node *part = condition->first; part; part = part->next)
 			levels = fmin(levels, levels_of(safety, part));
 		return levels;
 	}
-	bool compares = condition->kind == MYSQL_OPERATION && strchr("<>=", condition->op[0]);
-	if (!compares && condition->kind != MYSQL_BETWEEN)
+	bool compares = condition->kind == QUERY_OPERATION && strchr("<>=", condition->op[0]);
+	if (!compares && condition->kind != QUERY_BETWEEN)
 		return levels;
-	for (const struct mysql_node *side = condition->first; side; side = side->next)
-		if (side->kind == MYSQL_LITERAL)
+	for (const struct query_node *side = condition->first; side; side = side->next)
+		if (side->kind == QUERY_LITERAL)
 			levels = largest(safety, side); /* of BETWEEN the last */
 	return levels;
 }
 
 /* A recursion that each step multiplies by rows of the text. */
-static bool arm_explodes(struct mysql_safety *safety, const struct mysql_node *arm, str_t name)
+static bool arm_explodes(struct mysql_safety *safety, const struct query_node *arm, str_t name)
 {
-	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
-	const struct mysql_node *from = mysql_child(select, MYSQL_FROM);
-	const struct mysql_node *where = mysql_child(select, MYSQL_WHERE);
+	const struct query_node *select = query_child(arm, QUERY_SELECT);
+	const struct query_node *from = query_child(select, QUERY_FROM);
+	const struct query_node *where = query_child(select, QUERY_WHERE);
 	struct recursive_arm recursion = { .safety = safety, .name = name };
 	hash_map_init(&recursion.picked, safety->violations->arena, 8);
 	find_picked(&recursion, select);
@@ -432,18 +433,18 @@ static bool arm_explodes(struct mysql_safety *safety, const struct mysql_node *a
 	return each >= 2 && pow(each, fmin(levels, RECURSION_LEVELS)) >= BOMB_QUERY_ROWS;
 }
 
-void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte)
+void mysql_bombs_cte(struct mysql_safety *safety, const struct query_node *cte)
 {
-	const struct mysql_node *query = mysql_child(cte, MYSQL_QUERY);
-	const struct mysql_node *set = mysql_child(query, MYSQL_SET);
-	const struct mysql_node *limit = mysql_child(query, MYSQL_LIMIT);
+	const struct query_node *query = query_child(cte, QUERY_EXPRESSION);
+	const struct query_node *set = query_child(query, QUERY_SET);
+	const struct query_node *limit = query_child(query, QUERY_LIMIT);
 	if (!set || (limit && largest(safety, limit->first) < BOMB_CALL_ROWS))
 		return;
 	size_t recursive = 0;
-	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
+	for (const struct query_node *arm = set->first; arm; arm = arm->next) {
 		if (!reads_cte(arm, cte->name))
 			continue;
-		const struct mysql_node *from = mysql_child(mysql_child(arm, MYSQL_SELECT), MYSQL_FROM);
+		const struct query_node *from = query_child(query_child(arm, QUERY_SELECT), QUERY_FROM);
 		recursive++;
 		if (!arm_ends(safety, arm, cte) || arm_explodes(safety, arm, cte->name) ||
 		    (recursive > 1 && !(from && joins_relation(from, cte->name)))) {

@@ -1,10 +1,11 @@
 #include "sql/mysql/grammar.h"
 
 #include "common/buf.h"
+#include "sql/mysql/functions.h"
 
 /* What a function's arguments look like where it is more than a list of expressions. Each reads behind the
  * opening bracket and leaves the closing one. */
-typedef void (*arguments_fn)(struct mysql_parser *parser, struct mysql_node *call);
+typedef void (*arguments_fn)(struct mysql_parser *parser, struct query_node *call);
 
 static const char *const bare_calls[] = { "current_date",
 					  "current_time",
@@ -26,32 +27,32 @@ bool mysql_at_bare_call(const struct mysql_parser *parser)
 	return false;
 }
 
-struct mysql_node *mysql_bare_call(struct mysql_parser *parser)
+struct query_node *mysql_bare_call(struct mysql_parser *parser)
 {
-	struct mysql_node *call = mysql_new(parser, MYSQL_CALL);
+	struct query_node *call = mysql_new(parser, QUERY_CALL);
 	call->name = str_from(mysql_accept_any(parser, bare_calls));
 	return mysql_done(parser, call);
 }
 
-static void argument(struct mysql_parser *parser, struct mysql_node *call)
+static void argument(struct mysql_parser *parser, struct query_node *call)
 {
 	mysql_append(parser, call, mysql_expression(parser));
 }
 
-static void arguments_plain(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_plain(struct mysql_parser *parser, struct query_node *call)
 {
 	if (!mysql_at(parser, 0, ")"))
 		mysql_expressions(parser, call);
 }
 
 /* [DISTINCT | ALL] … or * */
-static void arguments_aggregate(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_aggregate(struct mysql_parser *parser, struct query_node *call)
 {
 	call->flag = mysql_accept(parser, "distinct");
 	if (!call->flag)
 		(void)mysql_accept(parser, "all");
-	if (mysql_at(parser, 0, "*") && mysql_is(call->name, "count") && !call->flag) {
-		struct mysql_node *star = mysql_new(parser, MYSQL_STAR);
+	if (mysql_at(parser, 0, "*") && query_name_is(call->name, "count") && !call->flag) {
+		struct query_node *star = mysql_new(parser, QUERY_STAR);
 		parser->at++;
 		mysql_append(parser, call, mysql_done(parser, star));
 	} else {
@@ -59,16 +60,16 @@ static void arguments_aggregate(struct mysql_parser *parser, struct mysql_node *
 	}
 }
 
-static void arguments_concat(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_concat(struct mysql_parser *parser, struct query_node *call)
 {
 	call->flag = mysql_accept(parser, "distinct");
 	mysql_expressions(parser, call);
 	if (mysql_accept(parser, "order")) {
 		mysql_expect(parser, "by");
-		mysql_append(parser, call, mysql_order(parser, MYSQL_ORDER));
+		mysql_append(parser, call, mysql_order(parser, QUERY_ORDER));
 	}
 	if (mysql_accept(parser, "separator")) {
-		struct mysql_node *separator = mysql_new(parser, MYSQL_SEPARATOR);
+		struct query_node *separator = mysql_new(parser, QUERY_SEPARATOR);
 		if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_STRING)
 			mysql_fail(parser, "a separator is a string");
 		separator->name = mysql_peek(parser, 0)->value;
@@ -80,7 +81,7 @@ static void arguments_concat(struct mysql_parser *parser, struct mysql_node *cal
 }
 
 /* CAST(x AS CHAR(20)): name and lengths of a type. */
-static void type(struct mysql_parser *parser, struct mysql_node *cast)
+static void type(struct mysql_parser *parser, struct query_node *cast)
 {
 	static const char *const types[] = { "signed",	"unsigned", "binary", "varbinary", "char",
 					     "varchar", "nchar",    "date",   "datetime",  "time",
@@ -118,42 +119,42 @@ static void type(struct mysql_parser *parser, struct mysql_node *cast)
 			buf_append_char(&text, ' ');
 		buf_append_str(&text, parser->tokens.items[i].value);
 	}
-	cast->name = mysql_lower(buf_str(&text), parser->arena);
+	cast->name = query_lower(buf_str(&text), parser->arena);
 	buf_free(&text);
 }
 
-static void arguments_cast(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_cast(struct mysql_parser *parser, struct query_node *call)
 {
 	argument(parser, call);
 	mysql_expect(parser, "as");
-	call->kind = MYSQL_CAST;
+	call->kind = QUERY_CAST;
 	type(parser, call);
 }
 
 /* CONVERT(x, type) and CONVERT(x USING character set) */
-static void arguments_convert(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_convert(struct mysql_parser *parser, struct query_node *call)
 {
 	argument(parser, call);
 	if (mysql_accept(parser, "using")) {
-		call->kind = MYSQL_COLLATE;
+		call->kind = QUERY_COLLATE;
 		call->op = "using";
 		call->name = mysql_at(parser, 0, "binary") ? parser->tokens.items[parser->at++].value
 							   : mysql_take_name(parser);
 		return;
 	}
 	mysql_expect(parser, ",");
-	call->kind = MYSQL_CAST;
+	call->kind = QUERY_CAST;
 	type(parser, call);
 }
 
-static void unit(struct mysql_parser *parser, struct mysql_node *call)
+static void unit(struct mysql_parser *parser, struct query_node *call)
 {
 	call->op = mysql_accept_unit(parser);
 	if (!call->op)
 		mysql_fail(parser, "a unit of time is expected");
 }
 
-static void arguments_extract(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_extract(struct mysql_parser *parser, struct query_node *call)
 {
 	unit(parser, call);
 	mysql_expect(parser, "from");
@@ -161,7 +162,7 @@ static void arguments_extract(struct mysql_parser *parser, struct mysql_node *ca
 }
 
 /* TIMESTAMPDIFF(unit, …), TIMESTAMPADD(unit, …); also with SQL_TSI_ in front of the unit */
-static void arguments_timestamp(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_timestamp(struct mysql_parser *parser, struct query_node *call)
 {
 	unit(parser, call);
 	mysql_expect(parser, ",");
@@ -169,7 +170,7 @@ static void arguments_timestamp(struct mysql_parser *parser, struct mysql_node *
 }
 
 /* TRIM([LEADING | TRAILING | BOTH] [x] FROM y) */
-static void arguments_trim(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_trim(struct mysql_parser *parser, struct query_node *call)
 {
 	static const char *const sides[] = { "leading", "trailing", "both", NULL };
 	call->op = mysql_accept_any(parser, sides);
@@ -183,7 +184,7 @@ static void arguments_trim(struct mysql_parser *parser, struct mysql_node *call)
 }
 
 /* SUBSTRING(x FROM n [FOR m]), SUBSTRING(x, n[, m]) */
-static void arguments_substring(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_substring(struct mysql_parser *parser, struct query_node *call)
 {
 	argument(parser, call);
 	if (mysql_accept(parser, "from")) {
@@ -196,14 +197,14 @@ static void arguments_substring(struct mysql_parser *parser, struct mysql_node *
 	}
 }
 
-static void arguments_position(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_position(struct mysql_parser *parser, struct query_node *call)
 {
 	mysql_append(parser, call, mysql_bit_expression(parser));
 	mysql_expect(parser, "in");
 	argument(parser, call);
 }
 
-static void arguments_char(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_char(struct mysql_parser *parser, struct query_node *call)
 {
 	mysql_expressions(parser, call);
 	if (mysql_accept(parser, "using")) {
@@ -214,11 +215,11 @@ static void arguments_char(struct mysql_parser *parser, struct mysql_node *call)
 }
 
 /* A value, as a type if there is one. */
-static void typed_argument(struct mysql_parser *parser, struct mysql_node *call, bool has_type)
+static void typed_argument(struct mysql_parser *parser, struct query_node *call, bool has_type)
 {
-	struct mysql_node *value = mysql_expression(parser);
+	struct query_node *value = mysql_expression(parser);
 	if (has_type ? mysql_expect(parser, "as") : mysql_accept(parser, "as")) {
-		value = mysql_wrap(parser, MYSQL_CAST, value);
+		value = mysql_wrap(parser, QUERY_CAST, value);
 		value->op = "as";
 		type(parser, value);
 	}
@@ -226,7 +227,7 @@ static void typed_argument(struct mysql_parser *parser, struct mysql_node *call,
 }
 
 /* COLUMN_GET(blob, name AS type) */
-static void arguments_column_get(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_column_get(struct mysql_parser *parser, struct query_node *call)
 {
 	argument(parser, call);
 	mysql_expect(parser, ",");
@@ -234,14 +235,14 @@ static void arguments_column_get(struct mysql_parser *parser, struct mysql_node 
 }
 
 /* COLUMN_CREATE(name, value [AS type], …), COLUMN_ADD(blob, name, value [AS type], …) */
-static void arguments_dynamic(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_dynamic(struct mysql_parser *parser, struct query_node *call)
 {
 	do {
 		typed_argument(parser, call, false);
 	} while (mysql_accept(parser, ","));
 }
 
-static void arguments_get_format(struct mysql_parser *parser, struct mysql_node *call)
+static void arguments_get_format(struct mysql_parser *parser, struct query_node *call)
 {
 	static const char *const kinds[] = { "date", "time", "datetime", "timestamp", NULL };
 	call->op = mysql_accept_any(parser, kinds);
@@ -315,7 +316,7 @@ static bool callable(const struct mysql_parser *parser)
 	return false;
 }
 
-static void over(struct mysql_parser *parser, struct mysql_node *call)
+static void over(struct mysql_parser *parser, struct query_node *call)
 {
 	if (!mysql_accept(parser, "over"))
 		return;
@@ -323,36 +324,36 @@ static void over(struct mysql_parser *parser, struct mysql_node *call)
 		mysql_append(parser, call, mysql_window(parser));
 		return;
 	}
-	struct mysql_node *window = mysql_new(parser, MYSQL_WINDOW);
+	struct query_node *window = mysql_new(parser, QUERY_WINDOW);
 	window->name = mysql_take_name(parser);
 	mysql_append(parser, call, mysql_done(parser, window));
 }
 
 /* ROW(a, b) is no function. */
-static struct mysql_node *row(struct mysql_parser *parser)
+static struct query_node *row(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_ROW);
+	struct query_node *node = mysql_new(parser, QUERY_ROW);
 	parser->at += 2;
 	mysql_expressions(parser, node);
 	mysql_expect(parser, ")");
 	return mysql_done(parser, node);
 }
 
-struct mysql_node *mysql_call(struct mysql_parser *parser)
+struct query_node *mysql_call(struct mysql_parser *parser)
 {
 	if (mysql_at(parser, 0, "row"))
 		return row(parser);
-	struct mysql_node *call = mysql_new(parser, MYSQL_CALL);
+	struct query_node *call = mysql_new(parser, QUERY_CALL);
 	if (!callable(parser)) {
 		mysql_fail(parser, "syntax error");
 		return call;
 	}
 	bool quoted = mysql_peek(parser, 0)->kind == MYSQL_TOKEN_IDENTIFIER;
 	bool spaced = mysql_peek(parser, 1)->spaced;
-	call->name = mysql_lower(parser->tokens.items[parser->at++].value, parser->arena);
+	call->name = query_lower(parser->tokens.items[parser->at++].value, parser->arena);
 	if (mysql_accept(parser, ".")) {
 		call->schema = call->name;
-		call->name = mysql_lower(mysql_take_name(parser), parser->arena);
+		call->name = query_lower(mysql_take_name(parser), parser->arena);
 		quoted = true;
 	}
 	arguments_fn arguments = arguments_plain;
@@ -366,10 +367,10 @@ struct mysql_node *mysql_call(struct mysql_parser *parser)
 	mysql_expect(parser, "(");
 	arguments(parser, call);
 	mysql_expect(parser, ")");
-	if (call->kind == MYSQL_CALL)
+	if (call->kind == QUERY_CALL)
 		over(parser, call);
 	/* What has a window is the grammar's own: servers know OVER behind no other name. */
-	if (!str_present(call->schema) && !mysql_child(call, MYSQL_WINDOW) &&
+	if (!str_present(call->schema) && !query_child(call, QUERY_WINDOW) &&
 	    mysql_foreign_name(call->name, quoted, spaced))
 		call->op = "foreign";
 	return mysql_done(parser, call);

@@ -1,8 +1,9 @@
 #include "sql/mysql/scope.h"
 
+#include "common/nearest.h"
 enum lookup { LOOKUP_MISSING, LOOKUP_FOUND, LOOKUP_UNSURE, LOOKUP_AMBIGUOUS };
 
-const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct mysql_columns *columns,
+const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct query_columns *columns,
 				str_t name)
 {
 	resolver->lookups++;
@@ -23,16 +24,17 @@ static bool in_view(const struct mysql_scope *scope, size_t index)
 }
 
 /* Aliases are exact on some servers and in any case of letters on others: exact ones go first. */
-struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
+struct query_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
 				      str_t schema, str_t qualifier)
 {
-	struct mysql_range *found = NULL;
+	struct query_range *found = NULL;
 	if (scope->count == 0)
 		return NULL;
-	struct mysql_range *range = hash_map_get(&scope->aliases, mysql_lower(qualifier, resolver->arena));
+	struct query_range *range = hash_map_get(&scope->aliases, query_lower(qualifier, resolver->arena));
 	for (; range; range = range->same) {
 		resolver->lookups++;
-		if (str_present(schema) && str_present(range->schema) && !mysql_same(range->schema, schema))
+		if (str_present(schema) && str_present(range->schema) &&
+		    !query_same_name(range->schema, schema))
 			continue;
 		if (!found || (str_equal(range->alias, qualifier) && !str_equal(found->alias, qualifier)))
 			found = range;
@@ -41,16 +43,16 @@ struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct my
 }
 
 /* A table that keeps its past has two columns that no catalog shows. */
-static bool tells_versions(const struct mysql_range *range, str_t lower)
+static bool tells_versions(const struct query_range *range, str_t lower)
 {
-	return range->kind == MYSQL_RANGE_RELATION &&
+	return range->kind == QUERY_RANGE_RELATION &&
 	       (str_is(lower, "row_start") || str_is(lower, "row_end"));
 }
 
 static enum lookup qualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
-			     struct mysql_node *column, str_t lower)
+			     struct query_node *column, str_t lower)
 {
-	struct mysql_range *range = mysql_scope_range(resolver, scope, column->schema, column->qualifier);
+	struct query_range *range = mysql_scope_range(resolver, scope, column->schema, column->qualifier);
 	if (!range)
 		return LOOKUP_MISSING;
 	if (!in_view(scope, range->position))
@@ -71,20 +73,34 @@ static bool has_outer(const struct mysql_scope *scope)
 	return false;
 }
 
-static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
-			       struct mysql_node *column, str_t lower, bool inner)
+/* The range of the column that an output of that name is, too; NULL: it is something else, or there are
+ * several.
+ */
+static const struct query_range *range_of_output(const struct query_node *output,
+						 const struct query_node *column)
 {
-	struct mysql_range *found = NULL;
+	bool same = output->kind == QUERY_ITEM && output->first->kind == QUERY_COLUMN &&
+		    query_same_name(output->first->name, column->name);
+	return same ? output->first->range : NULL;
+}
+
+static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_scope *scope,
+			       struct query_node *column, str_t lower, bool inner)
+{
+	struct query_range *found = NULL;
 	size_t matches = 0;
 	bool open = false;
-	if (scope->outputs && (scope->past_items || inner) && hash_map_get(scope->outputs, lower)) {
+	const struct query_node *output =
+		scope->outputs && (scope->past_items || inner) ? hash_map_get(scope->outputs, lower) : NULL;
+	if (output) {
 		column->flag = true;
+		column->range = range_of_output(output, column);
 		return LOOKUP_UNSURE; /* an output's name, and perhaps a column's, too */
 	}
-	if (scope->count > MYSQL_MAX_TABLES) /* reported for that */
+	if (scope->count > QUERY_MAX_TABLES) /* reported for that */
 		return LOOKUP_UNSURE;
 	for (size_t i = scope->from; i < scope->count && i < scope->to; i++) {
-		const struct mysql_columns *columns = scope->ranges[i]->columns;
+		const struct query_columns *columns = scope->ranges[i]->columns;
 		bool match = mysql_columns_find(resolver, columns, lower) != NULL;
 		open = open || columns->open || (columns->loose && !plain_name(lower)) ||
 		       (!match && tells_versions(scope->ranges[i], lower));
@@ -105,7 +121,7 @@ static enum lookup unqualified(struct mysql_resolver *resolver, struct mysql_sco
 }
 
 static void offer_columns(struct mysql_resolver *resolver, struct nearest *nearest,
-			  const struct mysql_columns *columns)
+			  const struct query_columns *columns)
 {
 	for (size_t c = 0; c < columns->count && resolver->offers < MYSQL_MAX_OFFERS; c++, resolver->offers++)
 		nearest_offer(nearest, columns->names[c]);
@@ -113,17 +129,17 @@ static void offer_columns(struct mysql_resolver *resolver, struct nearest *neare
 
 static void offer(struct mysql_resolver *resolver, struct nearest *nearest, const struct mysql_scope *scope)
 {
-	for (size_t i = 0; scope && i < scope->count && i < MYSQL_MAX_TABLES; i++)
+	for (size_t i = 0; scope && i < scope->count && i < QUERY_MAX_TABLES; i++)
 		offer_columns(resolver, nearest, scope->ranges[i]->columns);
 }
 
 /* The same column of another table that can be seen here, or absent. */
 static str_t elsewhere(struct mysql_resolver *resolver, const struct mysql_scope *scope,
-		       const struct mysql_node *column)
+		       const struct query_node *column)
 {
-	str_t lower = mysql_lower(column->name, resolver->arena);
+	str_t lower = query_lower(column->name, resolver->arena);
 	for (; scope && resolver->diagnostics->count < DIAGNOSTICS_MAX; scope = scope->outer)
-		for (size_t i = 0; i < scope->count && i < MYSQL_MAX_TABLES; i++)
+		for (size_t i = 0; i < scope->count && i < QUERY_MAX_TABLES; i++)
 			if (scope->ranges[i] != column->range && str_present(scope->ranges[i]->alias) &&
 			    mysql_columns_find(resolver, scope->ranges[i]->columns, lower))
 				return arena_printf(resolver->arena,
@@ -133,7 +149,7 @@ static str_t elsewhere(struct mysql_resolver *resolver, const struct mysql_scope
 }
 
 static void report_unknown(struct mysql_resolver *resolver, const struct mysql_scope *scope,
-			   const struct mysql_node *column)
+			   const struct query_node *column)
 {
 	struct nearest nearest;
 	if (resolver->diagnostics->count >= DIAGNOSTICS_MAX)
@@ -153,7 +169,7 @@ static void report_unknown(struct mysql_resolver *resolver, const struct mysql_s
 			STR_ARG(column->name), STR_ARG(hint));
 }
 
-void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node, str_t hint)
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct query_node *node, str_t hint)
 {
 	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, node->qualifier,
 			(int64_t)node->offset,
@@ -162,7 +178,7 @@ void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_
 }
 
 static void report(struct mysql_resolver *resolver, const struct mysql_scope *scope,
-		   const struct mysql_node *column, enum lookup lookup)
+		   const struct query_node *column, enum lookup lookup)
 {
 	bool known = resolver->request->catalog != NULL;
 	if (lookup == LOOKUP_AMBIGUOUS)
@@ -177,12 +193,12 @@ static void report(struct mysql_resolver *resolver, const struct mysql_scope *sc
 
 /* Walks outward; a column that the nearest scope lacks may be one of an outer query. */
 void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *scope,
-			  struct mysql_node *column)
+			  struct query_node *column)
 {
 	if (resolver->lookups > MYSQL_MAX_LOOKUPS)
 		return;
-	str_t lower = mysql_lower(column->name, resolver->arena);
-	const struct mysql_range *lacking = NULL;
+	str_t lower = query_lower(column->name, resolver->arena);
+	const struct query_range *lacking = NULL;
 	bool beside = false; /* some servers see what is outside of here, others do not */
 	for (struct mysql_scope *at = scope; at; at = at->outer) {
 		column->range = NULL;

@@ -1,10 +1,10 @@
 #include "sql/mysql/grammar.h"
 
-static struct mysql_node *table_reference(struct mysql_parser *parser);
+static struct query_node *table_reference(struct mysql_parser *parser);
 
-struct mysql_node *mysql_relation(struct mysql_parser *parser)
+struct query_node *mysql_relation(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_RELATION);
+	struct query_node *node = mysql_new(parser, QUERY_RELATION);
 	if (mysql_at(parser, 0, "dual") && !mysql_at(parser, 1, ".")) {
 		parser->at++;
 		node->op = "dual";
@@ -60,14 +60,14 @@ static void index_hints(struct mysql_parser *parser)
 }
 
 /* FOR SYSTEM_TIME …: rows of a table that keeps its past. */
-static void system_time(struct mysql_parser *parser, struct mysql_node *table)
+static void system_time(struct mysql_parser *parser, struct query_node *table)
 {
 	static const char *const units[] = { "timestamp", "transaction", NULL };
 	static const char *const seconds[] = { NULL, "to", "and" };
 	size_t which = 0;
 	if (!mysql_at(parser, 0, "for") || !mysql_at(parser, 1, "system_time"))
 		return;
-	struct mysql_node *node = mysql_new(parser, MYSQL_SYSTEM_TIME);
+	struct query_node *node = mysql_new(parser, QUERY_SYSTEM_TIME);
 	parser->at += 2;
 	if (mysql_accept(parser, "all")) {
 		node->op = "all";
@@ -88,9 +88,9 @@ static void system_time(struct mysql_parser *parser, struct mysql_node *table)
 	mysql_append(parser, table, mysql_done(parser, node));
 }
 
-static struct mysql_node *derived(struct mysql_parser *parser, bool lateral)
+static struct query_node *derived(struct mysql_parser *parser, bool lateral)
 {
-	struct mysql_node *node = mysql_wrap(parser, MYSQL_DERIVED, mysql_bracketed_query(parser));
+	struct query_node *node = mysql_wrap(parser, QUERY_DERIVED, mysql_bracketed_query(parser));
 	node->flag = lateral;
 	system_time(parser, node);
 	node->alias = alias(parser);
@@ -101,16 +101,16 @@ static struct mysql_node *derived(struct mysql_parser *parser, bool lateral)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *json_table(struct mysql_parser *parser)
+static struct query_node *json_table(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_json_table(parser);
+	struct query_node *node = mysql_json_table(parser);
 	node->alias = alias(parser);
 	if (!str_present(node->alias))
 		mysql_fail(parser, "a derived table without a name of its own");
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *table_factor(struct mysql_parser *parser)
+static struct query_node *table_factor(struct mysql_parser *parser)
 {
 	bool lateral = mysql_at(parser, 0, "lateral") && mysql_at(parser, 1, "(");
 	parser->at += lateral;
@@ -118,20 +118,20 @@ static struct mysql_node *table_factor(struct mysql_parser *parser)
 		return derived(parser, lateral);
 	if (mysql_at(parser, 0, "(")) {
 		if (!mysql_enter(parser))
-			return mysql_new(parser, MYSQL_RELATION);
+			return mysql_new(parser, QUERY_RELATION);
 		parser->at++;
-		struct mysql_node *inner = mysql_from(parser);
+		struct query_node *inner = mysql_from(parser);
 		mysql_expect(parser, ")");
 		mysql_leave(parser);
 		if (inner->first && inner->first == inner->last)
 			return inner->first;
-		inner->kind = MYSQL_JOIN;
+		inner->kind = QUERY_JOIN;
 		inner->op = "join";
 		return inner;
 	}
 	if (mysql_at(parser, 0, "json_table") && mysql_at(parser, 1, "("))
 		return json_table(parser);
-	struct mysql_node *node = mysql_relation(parser);
+	struct query_node *node = mysql_relation(parser);
 	if (node->op)
 		return node;
 	if (mysql_at(parser, 0, "(")) {
@@ -147,10 +147,10 @@ static struct mysql_node *table_factor(struct mysql_parser *parser)
 	return node;
 }
 
-static struct mysql_node *using(struct mysql_parser *parser)
+static struct query_node *using(struct mysql_parser *parser)
 {
-	struct mysql_node *names = mysql_names(parser);
-	names->kind = MYSQL_USING;
+	struct query_node *names = mysql_names(parser);
+	names->kind = QUERY_USING;
 	return names;
 }
 
@@ -179,19 +179,19 @@ static const char *join_operator(struct mysql_parser *parser, bool *ret_conditio
 	return left ? "left join" : "right join";
 }
 
-static struct mysql_node *joins(struct mysql_parser *parser)
+static struct query_node *joins(struct mysql_parser *parser)
 {
-	struct mysql_node *left = table_factor(parser);
+	struct query_node *left = table_factor(parser);
 	bool needs_condition;
 	const char *op;
 	while ((op = join_operator(parser, &needs_condition)) != NULL) {
-		struct mysql_node *join = mysql_wrap(parser, MYSQL_JOIN, left);
+		struct query_node *join = mysql_wrap(parser, QUERY_JOIN, left);
 		bool natural = op[0] == 'n';
 		join->op = op;
 		/* a JOIN b JOIN c ON … ON …: the inner conditions come first */
 		mysql_append(parser, join, needs_condition ? table_reference(parser) : table_factor(parser));
 		if (!natural && mysql_accept(parser, "on"))
-			mysql_append(parser, join, mysql_wrap(parser, MYSQL_ON, mysql_expression(parser)));
+			mysql_append(parser, join, mysql_wrap(parser, QUERY_ON, mysql_expression(parser)));
 		else if (!natural && mysql_at(parser, 0, "using")) {
 			parser->at++;
 			mysql_append(parser, join, using(parser));
@@ -202,28 +202,28 @@ static struct mysql_node *joins(struct mysql_parser *parser)
 	return left;
 }
 
-static struct mysql_node *table_reference(struct mysql_parser *parser)
+static struct query_node *table_reference(struct mysql_parser *parser)
 {
 	if (!mysql_enter(parser))
-		return mysql_new(parser, MYSQL_RELATION);
-	struct mysql_node *node = joins(parser);
+		return mysql_new(parser, QUERY_RELATION);
+	struct query_node *node = joins(parser);
 	mysql_leave(parser);
 	return node;
 }
 
 /* {oj a LEFT JOIN b ON …}: how ODBC writes an outer join. */
-static struct mysql_node *escaped(struct mysql_parser *parser)
+static struct query_node *escaped(struct mysql_parser *parser)
 {
 	parser->at++;
 	mysql_expect(parser, "oj");
-	struct mysql_node *node = table_reference(parser);
+	struct query_node *node = table_reference(parser);
 	mysql_expect(parser, "}");
 	return node;
 }
 
-struct mysql_node *mysql_from(struct mysql_parser *parser)
+struct query_node *mysql_from(struct mysql_parser *parser)
 {
-	struct mysql_node *from = mysql_new(parser, MYSQL_FROM);
+	struct query_node *from = mysql_new(parser, QUERY_FROM);
 	do {
 		mysql_append(parser, from,
 			     mysql_at(parser, 0, "{") ? escaped(parser) : table_reference(parser));

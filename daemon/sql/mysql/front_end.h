@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 /* The whole analysis of a request whose dialect is MySQL; results live in the arena. */
 void sql_analyse_mysql(const struct sql_request *request, struct arena *arena,

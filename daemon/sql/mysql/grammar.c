@@ -1,6 +1,6 @@
 #include "sql/mysql/grammar.h"
 
-#include "sql/gate.h"
+#include "sql/lex/gate.h"
 
 const struct mysql_token *mysql_peek(const struct mysql_parser *parser, size_t ahead)
 {
@@ -15,7 +15,7 @@ bool mysql_at(const struct mysql_parser *parser, size_t ahead, const char *word_
 	if (token->first != word_or_operator[0]) /* nearly always */
 		return false;
 	if (token->kind == MYSQL_TOKEN_WORD)
-		return mysql_is(token->value, word_or_operator);
+		return query_name_is(token->value, word_or_operator);
 	return token->kind == MYSQL_TOKEN_OPERATOR && str_is(token->value, word_or_operator);
 }
 
@@ -61,9 +61,9 @@ void mysql_fail(struct mysql_parser *parser, const char *reason)
 	parser->failure->merely |= first;
 }
 
-struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind)
+struct query_node *mysql_new(struct mysql_parser *parser, enum query_kind kind)
 {
-	struct mysql_node *node = ARENA_NEW(parser->arena, struct mysql_node);
+	struct query_node *node = ARENA_NEW(parser->arena, struct query_node);
 	node->kind = kind;
 	node->depth = 1;
 	node->number = parser->nodes++;
@@ -72,33 +72,23 @@ struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind)
 	return node;
 }
 
-void mysql_append(struct mysql_parser *parser, struct mysql_node *parent, struct mysql_node *child)
+void mysql_append(struct mysql_parser *parser, struct query_node *parent, struct query_node *child)
 {
-	if (parent->last)
-		parent->last->next = child;
-	else
-		parent->first = child;
-	parent->last = child;
-	parent->has_column = parent->has_column || child->has_column || child->kind == MYSQL_COLUMN ||
-			     child->kind == MYSQL_PARAMETER;
-	if (child->depth >= parent->depth)
-		parent->depth = child->depth + 1;
-	if (child->end > parent->end)
-		parent->end = child->end;
+	query_append(parent, child);
 	if (parent->depth > MYSQL_MAX_DEPTH)
 		mysql_refuse(parser, VIOLATION_TOO_DEEP, "an expression is too long or nested too deeply");
 }
 
-struct mysql_node *mysql_wrap(struct mysql_parser *parser, enum mysql_kind kind, struct mysql_node *first)
+struct query_node *mysql_wrap(struct mysql_parser *parser, enum query_kind kind, struct query_node *first)
 {
-	struct mysql_node *node = mysql_new(parser, kind);
+	struct query_node *node = mysql_new(parser, kind);
 	node->offset = first->offset;
 	node->end = first->end;
 	mysql_append(parser, node, first);
 	return node;
 }
 
-struct mysql_node *mysql_done(struct mysql_parser *parser, struct mysql_node *node)
+struct query_node *mysql_done(struct mysql_parser *parser, struct query_node *node)
 {
 	if (parser->at > 0 && !parser->failure->failed) {
 		const struct mysql_token *last = &parser->tokens.items[parser->at - 1];
@@ -144,12 +134,12 @@ str_t mysql_take_name(struct mysql_parser *parser)
 	return parser->tokens.items[parser->at++].value;
 }
 
-struct mysql_node *mysql_names(struct mysql_parser *parser)
+struct query_node *mysql_names(struct mysql_parser *parser)
 {
-	struct mysql_node *names = mysql_new(parser, MYSQL_NAMES);
+	struct query_node *names = mysql_new(parser, QUERY_NAMES);
 	mysql_expect(parser, "(");
 	do {
-		struct mysql_node *name = mysql_new(parser, MYSQL_NAME);
+		struct query_node *name = mysql_new(parser, QUERY_NAME);
 		name->name = mysql_take_name(parser);
 		mysql_append(parser, names, mysql_done(parser, name));
 	} while (mysql_accept(parser, ","));

@@ -7,6 +7,10 @@
 
 #include "sql/mysql/parser.h"
 
+/* Operators that follow each other without brackets and brackets inside of each other nest; nothing that
+ * parses is deeper, so that every walk may recurse. */
+#define MYSQL_MAX_DEPTH 600
+
 struct mysql_parser {
 	str_t text;
 	struct arena *arena;
@@ -31,13 +35,13 @@ const char *mysql_accept_any(struct mysql_parser *parser, const char *const *wor
  * reason is static. */
 void mysql_fail(struct mysql_parser *parser, const char *reason);
 void mysql_refuse(struct mysql_parser *parser, enum sql_violation_code code, const char *reason);
-struct mysql_node *mysql_new(struct mysql_parser *parser, enum mysql_kind kind);
+struct query_node *mysql_new(struct mysql_parser *parser, enum query_kind kind);
 /* Appends a child and brings depth and extent up to date. */
-void mysql_append(struct mysql_parser *parser, struct mysql_node *parent, struct mysql_node *child);
+void mysql_append(struct mysql_parser *parser, struct query_node *parent, struct query_node *child);
 /* A node that takes `first` as its child and starts where that starts. */
-struct mysql_node *mysql_wrap(struct mysql_parser *parser, enum mysql_kind kind, struct mysql_node *first);
+struct query_node *mysql_wrap(struct mysql_parser *parser, enum query_kind kind, struct query_node *first);
 /* The node ends behind the last token taken. */
-struct mysql_node *mysql_done(struct mysql_parser *parser, struct mysql_node *node);
+struct query_node *mysql_done(struct mysql_parser *parser, struct query_node *node);
 /* One level of nesting begins, and ends; false: it is too deep, which is a failure. */
 bool mysql_enter(struct mysql_parser *parser);
 void mysql_leave(struct mysql_parser *parser);
@@ -46,44 +50,39 @@ bool mysql_at_plain_string(const struct mysql_parser *parser, size_t ahead);
 /* Whether a name stands here, and the name itself. */
 bool mysql_at_name(const struct mysql_parser *parser, size_t ahead);
 str_t mysql_take_name(struct mysql_parser *parser);
-struct mysql_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
+struct query_node *mysql_names(struct mysql_parser *parser); /* ( name, … ) */
 
 /* statements.c: whether what stands behind the word here, which begins a statement that is no query, can. */
 bool mysql_statement_follows(const struct mysql_parser *parser);
 
 /* query.c */
 bool mysql_at_query(struct mysql_parser *parser, size_t ahead);
-struct mysql_node *mysql_read_query(struct mysql_parser *parser);
-struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser);		   /* ( query ) */
-struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind); /* behind BY */
-struct mysql_node *mysql_limit(struct mysql_parser *parser);			   /* behind LIMIT */
-struct mysql_node *mysql_window(struct mysql_parser *parser);			   /* ( … ) */
+struct query_node *mysql_read_query(struct mysql_parser *parser);
+struct query_node *mysql_bracketed_query(struct mysql_parser *parser);		   /* ( query ) */
+struct query_node *mysql_order(struct mysql_parser *parser, enum query_kind kind); /* behind BY */
+struct query_node *mysql_limit(struct mysql_parser *parser);			   /* behind LIMIT */
+struct query_node *mysql_window(struct mysql_parser *parser);			   /* ( … ) */
 
 /* from.c */
-struct mysql_node *mysql_from(struct mysql_parser *parser);
-struct mysql_node *mysql_relation(struct mysql_parser *parser); /* [schema.]name */
+struct query_node *mysql_from(struct mysql_parser *parser);
+struct query_node *mysql_relation(struct mysql_parser *parser); /* [schema.]name */
 
 /* json_table.c */
-struct mysql_node *mysql_json_table(struct mysql_parser *parser); /* JSON_TABLE ( … ), without its alias */
+struct query_node *mysql_json_table(struct mysql_parser *parser); /* JSON_TABLE ( … ), without its alias */
 
 /* expression.c */
-struct mysql_node *mysql_expression(struct mysql_parser *parser);
-struct mysql_node *mysql_bit_expression(struct mysql_parser *parser);
-struct mysql_node *mysql_simple_expression(struct mysql_parser *parser);
-void mysql_expressions(struct mysql_parser *parser, struct mysql_node *parent); /* one or more, with commas */
+struct query_node *mysql_expression(struct mysql_parser *parser);
+struct query_node *mysql_bit_expression(struct mysql_parser *parser);
+struct query_node *mysql_simple_expression(struct mysql_parser *parser);
+void mysql_expressions(struct mysql_parser *parser, struct query_node *parent); /* one or more, with commas */
 
 /* atom.c */
-struct mysql_node *mysql_atom(struct mysql_parser *parser);
+struct query_node *mysql_atom(struct mysql_parser *parser);
 /* Unit of an interval that stands here and is then taken, or NULL. */
 const char *mysql_accept_unit(struct mysql_parser *parser);
 bool mysql_at_unit(const struct mysql_parser *parser, size_t ahead);
 
 /* call.c */
-struct mysql_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
+struct query_node *mysql_call(struct mysql_parser *parser); /* [schema.]name ( … ) */
 bool mysql_at_bare_call(const struct mysql_parser *parser);
-struct mysql_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */
-
-/* safety.c */
-/* Whether a name that a function of the grammar has means another function: it is quoted, or a blank stands
- * between it and its bracket where that makes the difference. */
-bool mysql_foreign_name(str_t name, bool quoted, bool spaced);
+struct query_node *mysql_bare_call(struct mysql_parser *parser); /* CURRENT_DATE and its like */

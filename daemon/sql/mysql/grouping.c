@@ -5,28 +5,28 @@
 struct grouping {
 	struct mysql_resolver *resolver;
 	const struct mysql_scope *scope;
-	const struct mysql_node *select;
+	const struct query_node *select;
 	bool inner; /* a query around it could be meant by what it does not have itself */
 };
 
-static bool is_own(const struct grouping *grouping, const struct mysql_node *column)
+static bool is_own(const struct grouping *grouping, const struct query_node *column)
 {
-	const struct mysql_range *range = column->kind == MYSQL_COLUMN ? column->range : NULL;
+	const struct query_range *range = column->kind == QUERY_COLUMN ? column->range : NULL;
 	return range && range->position < grouping->scope->count &&
 	       grouping->scope->ranges[range->position] == range;
 }
 
-static bool speaks_of_own(const struct grouping *grouping, const struct mysql_node *node)
+static bool speaks_of_own(const struct grouping *grouping, const struct query_node *node)
 {
 	if (is_own(grouping, node))
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		if (speaks_of_own(grouping, child))
 			return true;
 	return false;
 }
 
-static void report_aggregate(const struct grouping *grouping, const struct mysql_node *call,
+static void report_aggregate(const struct grouping *grouping, const struct query_node *call,
 			     const char *place)
 {
 	diagnostics_add(grouping->resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, call->name,
@@ -35,122 +35,122 @@ static void report_aggregate(const struct grouping *grouping, const struct mysql
 }
 
 /* Aggregates of this SELECT where its groups are not made yet; those of a query outside are that one's. */
-static void refuse_aggregates(const struct grouping *grouping, const struct mysql_node *node,
+static void refuse_aggregates(const struct grouping *grouping, const struct query_node *node,
 			      const char *place)
 {
-	if (!node || node->kind == MYSQL_QUERY)
+	if (!node || node->kind == QUERY_EXPRESSION)
 		return;
-	if (mysql_is_aggregate(node) && (!grouping->inner || speaks_of_own(grouping, node))) {
+	if (node->aggregate && (!grouping->inner || speaks_of_own(grouping, node))) {
 		report_aggregate(grouping, node, place);
 		return;
 	}
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		refuse_aggregates(grouping, child, place);
 }
 
-static void refuse_in_joins(const struct grouping *grouping, const struct mysql_node *from)
+static void refuse_in_joins(const struct grouping *grouping, const struct query_node *from)
 {
-	for (const struct mysql_node *child = from ? from->first : NULL; child; child = child->next) {
-		if (child->kind == MYSQL_ON)
+	for (const struct query_node *child = from ? from->first : NULL; child; child = child->next) {
+		if (child->kind == QUERY_ON)
 			refuse_aggregates(grouping, child, "the condition of a join; use HAVING");
-		else if (child->kind == MYSQL_JOIN)
+		else if (child->kind == QUERY_JOIN)
 			refuse_in_joins(grouping, child);
 	}
 }
 
-static void refuse_nested(const struct grouping *grouping, const struct mysql_node *node)
+static void refuse_nested(const struct grouping *grouping, const struct query_node *node)
 {
-	if (!node || node->kind == MYSQL_QUERY)
+	if (!node || node->kind == QUERY_EXPRESSION)
 		return;
-	for (const struct mysql_node *child = node->first; child; child = child->next) {
-		if (mysql_is_aggregate(node))
+	for (const struct query_node *child = node->first; child; child = child->next) {
+		if (node->aggregate)
 			refuse_aggregates(grouping, child, "another one; use a derived table");
 		else
 			refuse_nested(grouping, child);
 	}
 }
 
-static bool is_plain_star(const struct mysql_node *item, const struct mysql_range *range)
+static bool is_plain_star(const struct query_node *item, const struct query_range *range)
 {
-	return item->kind == MYSQL_STAR && (!item->range || item->range == range);
+	return item->kind == QUERY_STAR && (!item->range || item->range == range);
 }
 
-static bool same_column(const struct mysql_node *a, const struct mysql_node *b)
+static bool same_column(const struct query_node *a, const struct query_node *b)
 {
-	return a && a->kind == MYSQL_COLUMN && a->range == b->range && mysql_same(a->name, b->name);
+	return a && a->kind == QUERY_COLUMN && a->range == b->range && query_same_name(a->name, b->name);
 }
 
-static bool is_selected(const struct grouping *grouping, const struct mysql_node *column)
+static bool is_selected(const struct grouping *grouping, const struct query_node *column)
 {
-	const struct mysql_node *items = mysql_child(grouping->select, MYSQL_ITEMS);
-	for (const struct mysql_node *item = items->first; item; item = item->next)
+	const struct query_node *items = query_child(grouping->select, QUERY_ITEMS);
+	for (const struct query_node *item = items->first; item; item = item->next)
 		if (grouping->resolver->lookups++ > MYSQL_MAX_LOOKUPS || is_plain_star(item, column->range) ||
 		    same_column(item->first, column))
 			return true;
 	return false;
 }
 
-static bool is_key(const struct grouping *grouping, const struct mysql_node *column)
+static bool is_key(const struct grouping *grouping, const struct query_node *column)
 {
-	const struct mysql_node *group = mysql_child(grouping->select, MYSQL_GROUP);
-	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next)
+	const struct query_node *group = query_child(grouping->select, QUERY_GROUP);
+	for (const struct query_node *key = group ? group->first : NULL; key; key = key->next)
 		if (grouping->resolver->lookups++ > MYSQL_MAX_LOOKUPS || same_column(key->first, column))
 			return true;
 	return false;
 }
 
 /* HAVING sees what is selected and what is grouped by, and the rest in aggregates alone. */
-static void check_having(const struct grouping *grouping, const struct mysql_node *node)
+static void check_having(const struct grouping *grouping, const struct query_node *node)
 {
-	bool windowed = node->kind == MYSQL_CALL && mysql_child(node, MYSQL_WINDOW);
-	if (node->kind == MYSQL_QUERY || windowed || mysql_is_aggregate(node))
+	bool windowed = node->kind == QUERY_CALL && query_child(node, QUERY_WINDOW);
+	if (node->kind == QUERY_EXPRESSION || windowed || node->aggregate)
 		return;
 	if (is_own(grouping, node) && !node->flag &&
 	    mysql_columns_find(grouping->resolver, node->range->columns,
-			       mysql_lower(node->name, grouping->resolver->arena)) &&
+			       query_lower(node->name, grouping->resolver->arena)) &&
 	    !is_selected(grouping, node) && !is_key(grouping, node))
 		diagnostics_add(grouping->resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, node->name,
 				(int64_t)node->offset,
 				"HAVING cannot see column `" STR_FMT
 				"`, which is neither selected nor grouped by; use WHERE or an aggregate",
 				STR_ARG(node->name));
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		check_having(grouping, child);
 }
 
 /* The output that a number stands for; NULL where stars hide which. */
-static const struct mysql_node *numbered(const struct grouping *grouping, const struct mysql_node *key)
+static const struct query_node *numbered(const struct grouping *grouping, const struct query_node *key)
 {
-	const struct mysql_node *item = mysql_child(grouping->select, MYSQL_ITEMS)->first;
-	bool number = key->kind == MYSQL_LITERAL && key->op && strcmp(key->op, "number") == 0;
+	const struct query_node *item = query_child(grouping->select, QUERY_ITEMS)->first;
+	bool number = key->kind == QUERY_LITERAL && key->op && strcmp(key->op, "number") == 0;
 	unsigned long place = number && key->name.len < 5 ? strtoul(key->name.ptr, NULL, 10) : 0;
-	for (; place > 1 && item && item->kind == MYSQL_ITEM; place--)
+	for (; place > 1 && item && item->kind == QUERY_ITEM; place--)
 		item = item->next;
-	return place == 1 && item && item->kind == MYSQL_ITEM ? item : NULL;
+	return place == 1 && item && item->kind == QUERY_ITEM ? item : NULL;
 }
 
 /* A key may mean an output, which an aggregate may make up. */
 static void check_keys(const struct grouping *grouping)
 {
-	const struct mysql_node *group = mysql_child(grouping->select, MYSQL_GROUP);
-	for (const struct mysql_node *key = group ? group->first : NULL; key; key = key->next) {
-		const struct mysql_node *item =
+	const struct query_node *group = query_child(grouping->select, QUERY_GROUP);
+	for (const struct query_node *key = group ? group->first : NULL; key; key = key->next) {
+		const struct query_node *item =
 			key->first->item ? key->first->item : numbered(grouping, key->first);
 		refuse_aggregates(grouping, item ? item->first : key->first, "GROUP BY");
 	}
 }
 
 void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_scope *scope,
-			  const struct mysql_node *select)
+			  const struct query_node *select)
 {
 	struct grouping grouping = { .resolver = resolver, .scope = scope, .select = select };
-	const struct mysql_node *having = mysql_child(select, MYSQL_HAVING);
+	const struct query_node *having = query_child(select, QUERY_HAVING);
 	for (const struct mysql_scope *outer = scope->outer; outer; outer = outer->outer)
 		grouping.inner = grouping.inner || outer->count > 0;
-	refuse_aggregates(&grouping, mysql_child(select, MYSQL_WHERE), "WHERE; use HAVING");
-	refuse_in_joins(&grouping, mysql_child(select, MYSQL_FROM));
+	refuse_aggregates(&grouping, query_child(select, QUERY_WHERE), "WHERE; use HAVING");
+	refuse_in_joins(&grouping, query_child(select, QUERY_FROM));
 	check_keys(&grouping);
-	refuse_nested(&grouping, mysql_child(select, MYSQL_ITEMS));
+	refuse_nested(&grouping, query_child(select, QUERY_ITEMS));
 	if (having) {
 		refuse_nested(&grouping, having);
 		if (!grouping.inner)
@@ -159,20 +159,21 @@ void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_sc
 }
 
 /* A LIMIT of the query or of an arm of it, not of what it reads. */
-static const struct mysql_node *own_limit(const struct mysql_node *node)
+static const struct query_node *own_limit(const struct query_node *node)
 {
-	const struct mysql_node *limit = node->kind == MYSQL_QUERY ? mysql_child(node, MYSQL_LIMIT) : NULL;
-	for (const struct mysql_node *child = node->first; child && !limit; child = child->next)
-		if (child->kind == MYSQL_QUERY || child->kind == MYSQL_SET || child->kind == MYSQL_ARM)
+	const struct query_node *limit =
+		node->kind == QUERY_EXPRESSION ? query_child(node, QUERY_LIMIT) : NULL;
+	for (const struct query_node *child = node->first; child && !limit; child = child->next)
+		if (child->kind == QUERY_EXPRESSION || child->kind == QUERY_SET || child->kind == QUERY_ARM)
 			limit = own_limit(child);
 	return limit;
 }
 
-void mysql_limit_check(struct mysql_resolver *resolver, const struct mysql_node *node)
+void mysql_limit_check(struct mysql_resolver *resolver, const struct query_node *node)
 {
-	bool compares = node->kind == MYSQL_IN || node->kind == MYSQL_QUANTIFIED;
-	const struct mysql_node *subquery = compares ? mysql_child(node, MYSQL_SUBQUERY) : NULL;
-	const struct mysql_node *limit = subquery && subquery->first ? own_limit(subquery->first) : NULL;
+	bool compares = node->kind == QUERY_IN || node->kind == QUERY_QUANTIFIED;
+	const struct query_node *subquery = compares ? query_child(node, QUERY_SUBQUERY) : NULL;
+	const struct query_node *limit = subquery && subquery->first ? own_limit(subquery->first) : NULL;
 	if (limit)
 		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SUBQUERY, NULL, STR("LIMIT"),
 				(int64_t)limit->offset,

@@ -2,7 +2,7 @@
 
 #include "common/buf.h"
 
-static struct mysql_node *path(struct mysql_parser *parser)
+static struct query_node *path(struct mysql_parser *parser)
 {
 	if (!mysql_at_plain_string(parser, 0))
 		mysql_fail(parser, "a path is a string");
@@ -47,7 +47,7 @@ static str_t type(struct mysql_parser *parser)
 			buf_append_char(&text, ' ');
 		buf_append_str(&text, parser->tokens.items[i].value);
 	}
-	str_t name = mysql_lower(buf_str(&text), parser->arena);
+	str_t name = query_lower(buf_str(&text), parser->arena);
 	buf_free(&text);
 	return name;
 }
@@ -58,12 +58,12 @@ static bool at_reaction(const struct mysql_parser *parser)
 }
 
 /* NULL ON EMPTY, ERROR ON ERROR, DEFAULT 'x' ON EMPTY */
-static struct mysql_node *reaction(struct mysql_parser *parser, bool *ret_error)
+static struct query_node *reaction(struct mysql_parser *parser, bool *ret_error)
 {
 	static const char *const ops[3][2] = { { "null on empty", "null on error" },
 					       { "error on empty", "error on error" },
 					       { "default on empty", "default on error" } };
-	struct mysql_node *node = mysql_new(parser, MYSQL_JSON_ON);
+	struct query_node *node = mysql_new(parser, QUERY_JSON_ON);
 	int what = mysql_accept(parser, "null") ? 0 : mysql_accept(parser, "error") ? 1 : 2;
 	if (what == 2) {
 		mysql_expect(parser, "default");
@@ -79,11 +79,11 @@ static struct mysql_node *reaction(struct mysql_parser *parser, bool *ret_error)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *columns(struct mysql_parser *parser);
+static struct query_node *columns(struct mysql_parser *parser);
 
-static struct mysql_node *nested(struct mysql_parser *parser)
+static struct query_node *nested(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_JSON_COLUMN);
+	struct query_node *node = mysql_new(parser, QUERY_JSON_COLUMN);
 	node->op = "nested";
 	parser->at++;
 	(void)mysql_accept(parser, "path");
@@ -92,12 +92,12 @@ static struct mysql_node *nested(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *column(struct mysql_parser *parser)
+static struct query_node *column(struct mysql_parser *parser)
 {
 	bool path_word = mysql_at(parser, 1, "path") && mysql_at_plain_string(parser, 2);
 	if (mysql_at(parser, 0, "nested") && (path_word || mysql_at_plain_string(parser, 1)))
 		return nested(parser);
-	struct mysql_node *node = mysql_new(parser, MYSQL_JSON_COLUMN);
+	struct query_node *node = mysql_new(parser, QUERY_JSON_COLUMN);
 	bool error = false;
 	node->name = mysql_take_name(parser);
 	if (mysql_accept(parser, "for")) {
@@ -114,9 +114,9 @@ static struct mysql_node *column(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *columns(struct mysql_parser *parser)
+static struct query_node *columns(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_JSON_COLUMNS);
+	struct query_node *node = mysql_new(parser, QUERY_JSON_COLUMNS);
 	if (!mysql_enter(parser))
 		return node;
 	mysql_expect(parser, "columns");
@@ -129,9 +129,9 @@ static struct mysql_node *columns(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-struct mysql_node *mysql_json_table(struct mysql_parser *parser)
+struct query_node *mysql_json_table(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_DERIVED);
+	struct query_node *node = mysql_new(parser, QUERY_DERIVED);
 	node->flag = true;
 	parser->at++;
 	mysql_expect(parser, "(");

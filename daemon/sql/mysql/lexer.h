@@ -5,9 +5,20 @@
  */
 #pragma once
 
-#include "sql/mysql/tree.h"
+#include "sql/findings/violations.h"
+#include "sql/query/tree.h"
 
 #define MYSQL_MAX_TOKENS 20000
+
+/* Why a text was refused; offsets count in the text. */
+struct mysql_failure {
+	bool failed;
+	bool merely; /* it does not parse, and nothing more can be said; else the code is a violation */
+	enum sql_violation_code code;
+	size_t offset;
+	const char *reason; /* static */
+	str_t near;	    /* part of the text, or absent */
+};
 
 enum mysql_token_kind {
 	MYSQL_TOKEN_END,

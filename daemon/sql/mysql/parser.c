@@ -1,7 +1,7 @@
 #include "sql/mysql/parser.h"
 
+#include "sql/lex/statement_words.h"
 #include "sql/mysql/grammar.h"
-#include "sql/statement_words.h"
 
 /* Statements that are none of ours are named for what they are; prose may begin with their words. */
 static void refuse_other_statement(struct mysql_parser *parser)
@@ -17,10 +17,10 @@ static void refuse_other_statement(struct mysql_parser *parser)
 }
 
 /* What EXPLAIN may say in front of the query; ANALYZE runs it. */
-static struct mysql_node *explain(struct mysql_parser *parser)
+static struct query_node *explain(struct mysql_parser *parser)
 {
 	static const char *const words[] = { "extended", "partitions", NULL };
-	struct mysql_node *node = mysql_new(parser, MYSQL_EXPLAIN);
+	struct query_node *node = mysql_new(parser, QUERY_EXPLAIN);
 	parser->at++;
 	if (mysql_at(parser, 0, "analyze"))
 		mysql_refuse(parser, VIOLATION_NOT_A_READ, "EXPLAIN ANALYZE runs the statement");
@@ -34,9 +34,9 @@ static struct mysql_node *explain(struct mysql_parser *parser)
 	return node;
 }
 
-static struct mysql_node *describe(struct mysql_parser *parser)
+static struct query_node *describe(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_DESCRIBE);
+	struct query_node *node = mysql_new(parser, QUERY_DESCRIBE);
 	parser->at++;
 	mysql_append(parser, node, mysql_relation(parser));
 	if (mysql_peek(parser, 0)->kind == MYSQL_TOKEN_STRING)
@@ -73,7 +73,7 @@ static bool accept_words(struct mysql_parser *parser, const char *const *words)
 	return true;
 }
 
-static void shown_names(struct mysql_parser *parser, struct mysql_node *node, int names)
+static void shown_names(struct mysql_parser *parser, struct query_node *node, int names)
 {
 	bool from = names != 2 && names != 0 && (mysql_accept(parser, "from") || mysql_accept(parser, "in"));
 	if (names == 2 || (from && names == 1))
@@ -85,9 +85,9 @@ static void shown_names(struct mysql_parser *parser, struct mysql_node *node, in
 		node->schema = mysql_take_name(parser);
 }
 
-static struct mysql_node *show(struct mysql_parser *parser)
+static struct query_node *show(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_SHOW);
+	struct query_node *node = mysql_new(parser, QUERY_SHOW);
 	bool other = mysql_statement_follows(parser);
 	parser->at++;
 	(void)mysql_accept(parser, "full");
@@ -111,12 +111,12 @@ static struct mysql_node *show(struct mysql_parser *parser)
 			mysql_fail(parser, "a pattern is expected");
 		parser->at++;
 	} else if (mysql_accept(parser, "where")) {
-		mysql_append(parser, node, mysql_wrap(parser, MYSQL_WHERE, mysql_expression(parser)));
+		mysql_append(parser, node, mysql_wrap(parser, QUERY_WHERE, mysql_expression(parser)));
 	}
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *statement(struct mysql_parser *parser)
+static struct query_node *statement(struct mysql_parser *parser)
 {
 	bool describes = mysql_at(parser, 0, "describe") || mysql_at(parser, 0, "desc");
 	refuse_other_statement(parser);
@@ -147,13 +147,13 @@ static void end(struct mysql_parser *parser)
 		mysql_fail(parser, "syntax error");
 }
 
-struct mysql_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
+struct query_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
 			       struct mysql_failure *ret_failure)
 {
 	struct mysql_parser parser = { .text = text, .arena = arena, .failure = ret_failure };
 	if (!mysql_tokens_read(text, modes, arena, &parser.tokens, ret_failure))
 		return NULL;
-	struct mysql_node *root = statement(&parser);
+	struct query_node *root = statement(&parser);
 	end(&parser);
 	return ret_failure->failed ? NULL : root;
 }

@@ -9,5 +9,5 @@
 
 /* The statement, or NULL with the reason in `ret_failure`, which begins as none. The tree lives in the arena
  * and points into the text. */
-struct mysql_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
+struct query_node *mysql_parse(str_t text, enum mysql_modes modes, struct arena *arena,
 			       struct mysql_failure *ret_failure);

@@ -41,24 +41,24 @@ bool mysql_at_query(struct mysql_parser *parser, size_t ahead)
 	return opens == MYSQL_OPENS_QUERY;
 }
 
-struct mysql_node *mysql_bracketed_query(struct mysql_parser *parser)
+struct query_node *mysql_bracketed_query(struct mysql_parser *parser)
 {
 	if (!mysql_enter(parser))
-		return mysql_new(parser, MYSQL_QUERY);
+		return mysql_new(parser, QUERY_EXPRESSION);
 	size_t offset = mysql_peek(parser, 0)->offset;
 	mysql_expect(parser, "(");
-	struct mysql_node *query = mysql_read_query(parser);
+	struct query_node *query = mysql_read_query(parser);
 	mysql_expect(parser, ")");
 	mysql_leave(parser);
 	query->offset = offset;
 	return mysql_done(parser, query);
 }
 
-struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind)
+struct query_node *mysql_order(struct mysql_parser *parser, enum query_kind kind)
 {
-	struct mysql_node *order = mysql_new(parser, kind);
+	struct query_node *order = mysql_new(parser, kind);
 	do {
-		struct mysql_node *sort = mysql_wrap(parser, MYSQL_SORT, mysql_expression(parser));
+		struct query_node *sort = mysql_wrap(parser, QUERY_SORT, mysql_expression(parser));
 		sort->flag = mysql_accept(parser, "desc");
 		if (!sort->flag)
 			(void)mysql_accept(parser, "asc");
@@ -67,22 +67,22 @@ struct mysql_node *mysql_order(struct mysql_parser *parser, enum mysql_kind kind
 	return mysql_done(parser, order);
 }
 
-static struct mysql_node *limit_number(struct mysql_parser *parser)
+static struct query_node *limit_number(struct mysql_parser *parser)
 {
 	enum mysql_token_kind kind = mysql_peek(parser, 0)->kind;
 	if (kind != MYSQL_TOKEN_NUMBER && kind != MYSQL_TOKEN_PARAMETER)
 		mysql_fail(parser, "a number of rows is expected");
-	struct mysql_node *node = mysql_atom(parser);
-	if (node->kind == MYSQL_LITERAL && str_present(node->name) &&
+	struct query_node *node = mysql_atom(parser);
+	if (node->kind == QUERY_LITERAL && str_present(node->name) &&
 	    strspn(node->name.ptr, "0123456789") != node->name.len)
 		mysql_fail(parser, "a whole number of rows is expected");
 	return node;
 }
 
-struct mysql_node *mysql_limit(struct mysql_parser *parser)
+struct query_node *mysql_limit(struct mysql_parser *parser)
 {
-	struct mysql_node *limit = mysql_new(parser, MYSQL_LIMIT);
-	struct mysql_node *first = limit_number(parser);
+	struct query_node *limit = mysql_new(parser, QUERY_LIMIT);
+	struct query_node *first = limit_number(parser);
 	if (mysql_accept(parser, ",")) {
 		mysql_append(parser, limit, limit_number(parser));
 		mysql_append(parser, limit, first);
@@ -101,10 +101,10 @@ static void expect_row_word(struct mysql_parser *parser)
 }
 
 /* [OFFSET n ROWS] FETCH FIRST n ROWS ONLY */
-static struct mysql_node *fetch(struct mysql_parser *parser)
+static struct query_node *fetch(struct mysql_parser *parser)
 {
-	struct mysql_node *limit = mysql_new(parser, MYSQL_LIMIT);
-	struct mysql_node *offset = NULL;
+	struct query_node *limit = mysql_new(parser, QUERY_LIMIT);
+	struct query_node *offset = NULL;
 	if (mysql_accept(parser, "offset")) {
 		offset = limit_number(parser);
 		expect_row_word(parser);
@@ -113,7 +113,7 @@ static struct mysql_node *fetch(struct mysql_parser *parser)
 	if (!mysql_accept(parser, "first"))
 		mysql_expect(parser, "next");
 	if (mysql_at(parser, 0, "row") || mysql_at(parser, 0, "rows")) {
-		struct mysql_node *one = mysql_new(parser, MYSQL_LITERAL);
+		struct query_node *one = mysql_new(parser, QUERY_LITERAL);
 		one->op = "number";
 		one->name = STR("1");
 		mysql_append(parser, limit, one);
@@ -132,9 +132,9 @@ static struct mysql_node *fetch(struct mysql_parser *parser)
 	return mysql_done(parser, limit);
 }
 
-static struct mysql_node *bound(struct mysql_parser *parser)
+static struct query_node *bound(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_BOUND);
+	struct query_node *node = mysql_new(parser, QUERY_BOUND);
 	if (mysql_accept(parser, "current")) {
 		mysql_expect(parser, "row");
 		node->op = "current row";
@@ -151,9 +151,9 @@ static struct mysql_node *bound(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *frame(struct mysql_parser *parser, const char *unit)
+static struct query_node *frame(struct mysql_parser *parser, const char *unit)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_FRAME);
+	struct query_node *node = mysql_new(parser, QUERY_FRAME);
 	node->op = unit;
 	if (mysql_accept(parser, "between")) {
 		mysql_append(parser, node, bound(parser));
@@ -163,22 +163,22 @@ static struct mysql_node *frame(struct mysql_parser *parser, const char *unit)
 	return mysql_done(parser, node);
 }
 
-struct mysql_node *mysql_window(struct mysql_parser *parser)
+struct query_node *mysql_window(struct mysql_parser *parser)
 {
 	static const char *const frames[] = { "rows", "range", "groups", NULL };
-	struct mysql_node *window = mysql_new(parser, MYSQL_WINDOW);
+	struct query_node *window = mysql_new(parser, QUERY_WINDOW);
 	mysql_expect(parser, "(");
 	if (mysql_at_name(parser, 0) && !mysql_at(parser, 0, "groups"))
 		window->name = mysql_take_name(parser);
 	if (mysql_accept(parser, "partition")) {
 		mysql_expect(parser, "by");
-		struct mysql_node *partition = mysql_new(parser, MYSQL_PARTITION);
+		struct query_node *partition = mysql_new(parser, QUERY_PARTITION);
 		mysql_expressions(parser, partition);
 		mysql_append(parser, window, partition);
 	}
 	if (mysql_accept(parser, "order")) {
 		mysql_expect(parser, "by");
-		mysql_append(parser, window, mysql_order(parser, MYSQL_ORDER));
+		mysql_append(parser, window, mysql_order(parser, QUERY_ORDER));
 	}
 	const char *unit = mysql_accept_any(parser, frames);
 	if (unit)
@@ -188,14 +188,14 @@ struct mysql_node *mysql_window(struct mysql_parser *parser)
 }
 
 /* [schema.][table.]* */
-static struct mysql_node *star(struct mysql_parser *parser)
+static struct query_node *star(struct mysql_parser *parser)
 {
 	size_t names = 0;
 	while (names < 2 && mysql_at_name(parser, 2 * names) && mysql_at(parser, 2 * names + 1, "."))
 		names++;
 	if (!mysql_at(parser, 2 * names, "*"))
 		return NULL;
-	struct mysql_node *node = mysql_new(parser, MYSQL_STAR);
+	struct query_node *node = mysql_new(parser, QUERY_STAR);
 	for (size_t i = 0; i < names; i++) {
 		node->schema = node->qualifier;
 		node->qualifier = mysql_take_name(parser);
@@ -205,12 +205,12 @@ static struct mysql_node *star(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *item(struct mysql_parser *parser)
+static struct query_node *item(struct mysql_parser *parser)
 {
-	struct mysql_node *whole = star(parser);
+	struct query_node *whole = star(parser);
 	if (whole)
 		return whole;
-	struct mysql_node *node = mysql_wrap(parser, MYSQL_ITEM, mysql_expression(parser));
+	struct query_node *node = mysql_wrap(parser, QUERY_ITEM, mysql_expression(parser));
 	bool named = mysql_accept(parser, "as");
 	if (mysql_at_plain_string(parser, 0))
 		node->alias = parser->tokens.items[parser->at++].value;
@@ -222,12 +222,12 @@ static struct mysql_node *item(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *items(struct mysql_parser *parser)
+static struct query_node *items(struct mysql_parser *parser)
 {
-	struct mysql_node *list = mysql_new(parser, MYSQL_ITEMS);
+	struct query_node *list = mysql_new(parser, QUERY_ITEMS);
 	do {
-		struct mysql_node *next = item(parser);
-		if (next->kind == MYSQL_STAR && !str_present(next->qualifier) && list->first)
+		struct query_node *next = item(parser);
+		if (next->kind == QUERY_STAR && !str_present(next->qualifier) && list->first)
 			mysql_fail(parser, "* stands first or behind the name of a table");
 		mysql_append(parser, list, next);
 	} while (mysql_accept(parser, ","));
@@ -260,7 +260,7 @@ static bool at_cache(const struct mysql_parser *parser)
 	return literal || star || option || mysql_at_name(parser, 1);
 }
 
-static void options(struct mysql_parser *parser, struct mysql_node *select)
+static void options(struct mysql_parser *parser, struct query_node *select)
 {
 	const char *word;
 	do {
@@ -269,10 +269,10 @@ static void options(struct mysql_parser *parser, struct mysql_node *select)
 	} while (at_cache(parser) && mysql_accept(parser, "sql_cache"));
 }
 
-static struct mysql_node *into(struct mysql_parser *parser)
+static struct query_node *into(struct mysql_parser *parser)
 {
 	static const char *const files[] = { "outfile", "dumpfile", NULL };
-	struct mysql_node *node = mysql_new(parser, MYSQL_INTO);
+	struct query_node *node = mysql_new(parser, QUERY_INTO);
 	node->op = mysql_accept_any(parser, files);
 	if (node->op) {
 		if (mysql_peek(parser, 0)->kind != MYSQL_TOKEN_STRING)
@@ -290,15 +290,15 @@ static struct mysql_node *into(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *clause(struct mysql_parser *parser, enum mysql_kind kind)
+static struct query_node *clause(struct mysql_parser *parser, enum query_kind kind)
 {
 	return mysql_wrap(parser, kind, mysql_expression(parser));
 }
 
-static struct mysql_node *grouping(struct mysql_parser *parser)
+static struct query_node *grouping(struct mysql_parser *parser)
 {
 	mysql_expect(parser, "by");
-	struct mysql_node *group = mysql_order(parser, MYSQL_GROUP);
+	struct query_node *group = mysql_order(parser, QUERY_GROUP);
 	if (mysql_at(parser, 0, "with") && mysql_at(parser, 1, "rollup")) {
 		parser->at += 2;
 		group->flag = true;
@@ -306,22 +306,22 @@ static struct mysql_node *grouping(struct mysql_parser *parser)
 	return mysql_done(parser, group);
 }
 
-static struct mysql_node *windows(struct mysql_parser *parser)
+static struct query_node *windows(struct mysql_parser *parser)
 {
-	struct mysql_node *list = mysql_new(parser, MYSQL_WINDOWS);
+	struct query_node *list = mysql_new(parser, QUERY_WINDOWS);
 	do {
 		str_t name = mysql_take_name(parser);
 		mysql_expect(parser, "as");
-		struct mysql_node *window = mysql_window(parser);
+		struct query_node *window = mysql_window(parser);
 		window->alias = name;
 		mysql_append(parser, list, window);
 	} while (mysql_accept(parser, ","));
 	return mysql_done(parser, list);
 }
 
-static struct mysql_node *select_body(struct mysql_parser *parser)
+static struct query_node *select_body(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_SELECT);
+	struct query_node *node = mysql_new(parser, QUERY_SELECT);
 	mysql_expect(parser, "select");
 	options(parser, node);
 	mysql_append(parser, node, items(parser));
@@ -330,25 +330,25 @@ static struct mysql_node *select_body(struct mysql_parser *parser)
 	if (mysql_accept(parser, "from"))
 		mysql_append(parser, node, mysql_from(parser));
 	if (mysql_accept(parser, "where"))
-		mysql_append(parser, node, clause(parser, MYSQL_WHERE));
+		mysql_append(parser, node, clause(parser, QUERY_WHERE));
 	if (mysql_accept(parser, "group"))
 		mysql_append(parser, node, grouping(parser));
 	if (mysql_accept(parser, "having"))
-		mysql_append(parser, node, clause(parser, MYSQL_HAVING));
+		mysql_append(parser, node, clause(parser, QUERY_HAVING));
 	if (mysql_accept(parser, "window"))
 		mysql_append(parser, node, windows(parser));
 	return mysql_done(parser, node);
 }
 
 /* VALUES (…), (…) of MariaDB and VALUES ROW(…), ROW(…) of MySQL */
-static struct mysql_node *values(struct mysql_parser *parser)
+static struct query_node *values(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_VALUES);
+	struct query_node *node = mysql_new(parser, QUERY_VALUES);
 	mysql_expect(parser, "values");
 	do {
 		(void)mysql_accept(parser, "row");
 		mysql_expect(parser, "(");
-		struct mysql_node *row = mysql_new(parser, MYSQL_ROW);
+		struct query_node *row = mysql_new(parser, QUERY_ROW);
 		mysql_expressions(parser, row);
 		mysql_expect(parser, ")");
 		mysql_append(parser, node, row);
@@ -356,14 +356,14 @@ static struct mysql_node *values(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *operand(struct mysql_parser *parser)
+static struct query_node *operand(struct mysql_parser *parser)
 {
 	if (mysql_at(parser, 0, "("))
 		return mysql_bracketed_query(parser);
 	if (mysql_at(parser, 0, "values"))
 		return values(parser);
 	if (mysql_accept(parser, "table"))
-		return mysql_wrap(parser, MYSQL_TABLE, mysql_relation(parser));
+		return mysql_wrap(parser, QUERY_TABLE, mysql_relation(parser));
 	return select_body(parser);
 }
 
@@ -385,29 +385,29 @@ static const char *set_operator(struct mysql_parser *parser)
 	return names[which][0];
 }
 
-static struct mysql_node *arm(struct mysql_parser *parser, const char *op, struct mysql_node *body)
+static struct query_node *arm(struct mysql_parser *parser, const char *op, struct query_node *body)
 {
-	struct mysql_node *node = mysql_wrap(parser, MYSQL_ARM, body);
+	struct query_node *node = mysql_wrap(parser, QUERY_ARM, body);
 	node->op = op;
 	return node;
 }
 
-static struct mysql_node *body(struct mysql_parser *parser)
+static struct query_node *body(struct mysql_parser *parser)
 {
-	struct mysql_node *first = operand(parser);
-	struct mysql_node *set = NULL;
+	struct query_node *first = operand(parser);
+	struct query_node *set = NULL;
 	const char *op;
 	while ((op = set_operator(parser)) != NULL) {
 		if (!set)
-			set = mysql_wrap(parser, MYSQL_SET, arm(parser, NULL, first));
+			set = mysql_wrap(parser, QUERY_SET, arm(parser, NULL, first));
 		mysql_append(parser, set, arm(parser, op, operand(parser)));
 	}
 	return set ? set : first;
 }
 
-static struct mysql_node *cte(struct mysql_parser *parser)
+static struct query_node *cte(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_CTE);
+	struct query_node *node = mysql_new(parser, QUERY_CTE);
 	node->name = mysql_take_name(parser);
 	if (mysql_at(parser, 0, "("))
 		mysql_append(parser, node, mysql_names(parser));
@@ -416,9 +416,9 @@ static struct mysql_node *cte(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *with(struct mysql_parser *parser)
+static struct query_node *with(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_WITH);
+	struct query_node *node = mysql_new(parser, QUERY_WITH);
 	node->flag = mysql_accept(parser, "recursive");
 	do {
 		mysql_append(parser, node, cte(parser));
@@ -427,9 +427,9 @@ static struct mysql_node *with(struct mysql_parser *parser)
 }
 
 /* FOR UPDATE and LOCK IN SHARE MODE with all that may follow. */
-static struct mysql_node *locking(struct mysql_parser *parser)
+static struct query_node *locking(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_LOCKING);
+	struct query_node *node = mysql_new(parser, QUERY_LOCKING);
 	if (mysql_accept(parser, "lock")) {
 		mysql_expect(parser, "in");
 		mysql_expect(parser, "share");
@@ -450,9 +450,9 @@ static struct mysql_node *locking(struct mysql_parser *parser)
 	return mysql_done(parser, node);
 }
 
-static struct mysql_node *procedure(struct mysql_parser *parser)
+static struct query_node *procedure(struct mysql_parser *parser)
 {
-	struct mysql_node *node = mysql_new(parser, MYSQL_PROCEDURE);
+	struct query_node *node = mysql_new(parser, QUERY_PROCEDURE);
 	parser->at++;
 	if (!mysql_at(parser, 1, "("))
 		mysql_fail(parser, "syntax error");
@@ -461,19 +461,19 @@ static struct mysql_node *procedure(struct mysql_parser *parser)
 }
 
 /* LIMIT [count] [ROWS EXAMINED count] */
-static void limits(struct mysql_parser *parser, struct mysql_node *query)
+static void limits(struct mysql_parser *parser, struct query_node *query)
 {
 	if (!mysql_at(parser, 0, "rows"))
 		mysql_append(parser, query, mysql_limit(parser));
 	if (mysql_accept(parser, "rows") && mysql_expect(parser, "examined"))
-		mysql_append(parser, query, mysql_wrap(parser, MYSQL_EXAMINED, limit_number(parser)));
+		mysql_append(parser, query, mysql_wrap(parser, QUERY_EXAMINED, limit_number(parser)));
 }
 
-static void tail(struct mysql_parser *parser, struct mysql_node *query)
+static void tail(struct mysql_parser *parser, struct query_node *query)
 {
 	if (mysql_accept(parser, "order")) {
 		mysql_expect(parser, "by");
-		mysql_append(parser, query, mysql_order(parser, MYSQL_ORDER));
+		mysql_append(parser, query, mysql_order(parser, QUERY_ORDER));
 	}
 	if (mysql_accept(parser, "limit"))
 		limits(parser, query);
@@ -491,9 +491,9 @@ static void tail(struct mysql_parser *parser, struct mysql_node *query)
 	}
 }
 
-struct mysql_node *mysql_read_query(struct mysql_parser *parser)
+struct query_node *mysql_read_query(struct mysql_parser *parser)
 {
-	struct mysql_node *query = mysql_new(parser, MYSQL_QUERY);
+	struct query_node *query = mysql_new(parser, QUERY_EXPRESSION);
 	if (!mysql_enter(parser))
 		return query;
 	if (mysql_accept(parser, "with"))

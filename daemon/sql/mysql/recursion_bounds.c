@@ -1,6 +1,6 @@
-#include "sql/bomb_limits.h"
 #include "sql/mysql/safety.h"
-#include "sql/steps.h"
+#include "sql/query/bomb_limits.h"
+#include "sql/query/steps.h"
 
 #include <math.h>
 #include <strings.h>
@@ -8,19 +8,19 @@
 /* An arm that reads its own query, and the condition under way. */
 struct bounds {
 	struct mysql_safety *safety;
-	const struct mysql_node *cte;
-	const struct mysql_node *items;
-	const struct mysql_node *column; /* that goes on from row to row */
-	const struct mysql_node *next;	 /* its value in the next row */
-	const struct mysql_node *side;	 /* what is compared … */
-	const struct mysql_node *limit;	 /* … with; NULL: with `far` */
+	const struct query_node *cte;
+	const struct query_node *items;
+	const struct query_node *column; /* that goes on from row to row */
+	const struct query_node *next;	 /* its value in the next row */
+	const struct query_node *side;	 /* what is compared … */
+	const struct query_node *limit;	 /* … with; NULL: with `far` */
 	double far;
 	bool circles_end; /* UNION, of one column */
 };
 
-static double value_of(const struct bounds *bounds, const struct mysql_node *node, double x);
+static double value_of(const struct bounds *bounds, const struct query_node *node, double x);
 
-static double literal_value(const struct mysql_node *node)
+static double literal_value(const struct query_node *node)
 {
 	char *end;
 	if (!node->op || (strcmp(node->op, "number") != 0 && strcmp(node->op, "string") != 0) ||
@@ -30,7 +30,7 @@ static double literal_value(const struct mysql_node *node)
 	return end == node->name.ptr + node->name.len ? value : NAN;
 }
 
-static double operation_value(const struct bounds *bounds, const struct mysql_node *node, double x)
+static double operation_value(const struct bounds *bounds, const struct query_node *node, double x)
 {
 	double left = value_of(bounds, node->first, x);
 	if (!node->first->next)
@@ -53,38 +53,38 @@ static double operation_value(const struct bounds *bounds, const struct mysql_no
 	return NAN;
 }
 
-static double call_value(const struct bounds *bounds, const struct mysql_node *call, double x)
+static double call_value(const struct bounds *bounds, const struct query_node *call, double x)
 {
 	if (!call->first || str_present(call->schema))
 		return NAN;
 	double first = value_of(bounds, call->first, x);
-	if (mysql_is(call->name, "date")) /* days, as far as it matters here */
+	if (query_name_is(call->name, "date")) /* days, as far as it matters here */
 		return first;
-	if (mysql_is(call->name, "abs"))
+	if (query_name_is(call->name, "abs"))
 		return fabs(first);
-	if (mysql_is(call->name, "floor"))
+	if (query_name_is(call->name, "floor"))
 		return floor(first);
-	if (mysql_is(call->name, "ceil") || mysql_is(call->name, "ceiling"))
+	if (query_name_is(call->name, "ceil") || query_name_is(call->name, "ceiling"))
 		return ceil(first);
 	if (!call->first->next || call->first->next->next)
 		return NAN;
 	double second = value_of(bounds, call->first->next, x);
-	if (mysql_is(call->name, "date_add") || mysql_is(call->name, "adddate"))
+	if (query_name_is(call->name, "date_add") || query_name_is(call->name, "adddate"))
 		return first + second;
-	if (mysql_is(call->name, "date_sub") || mysql_is(call->name, "subdate"))
+	if (query_name_is(call->name, "date_sub") || query_name_is(call->name, "subdate"))
 		return first - second;
-	return mysql_is(call->name, "mod") ? fmod(first, second) : NAN;
+	return query_name_is(call->name, "mod") ? fmod(first, second) : NAN;
 }
 
 /* Intervals count as their number: only where they lead to matters. */
-static double interval_value(const struct mysql_node *interval)
+static double interval_value(const struct query_node *interval)
 {
-	const struct mysql_node *number = interval->first;
+	const struct query_node *number = interval->first;
 	bool negative =
-		number->kind == MYSQL_OPERATION && strcmp(number->op, "-") == 0 && !number->first->next;
+		number->kind == QUERY_OPERATION && strcmp(number->op, "-") == 0 && !number->first->next;
 	if (negative)
 		number = number->first;
-	if (number->kind != MYSQL_LITERAL || number->name.len == 0)
+	if (number->kind != QUERY_LITERAL || number->name.len == 0)
 		return NAN;
 	char *end;
 	double value = strtod(number->name.ptr, &end);
@@ -94,23 +94,23 @@ static double interval_value(const struct mysql_node *interval)
 }
 
 /* What the node is where the column is x; NAN: that is not known. */
-static double value_of(const struct bounds *bounds, const struct mysql_node *node, double x)
+static double value_of(const struct bounds *bounds, const struct query_node *node, double x)
 {
 	switch (node->kind) {
-	case MYSQL_LITERAL:
+	case QUERY_LITERAL:
 		return literal_value(node);
-	case MYSQL_COLUMN:
+	case QUERY_COLUMN:
 		return bounds->column && node->range == bounds->column->range &&
-				       mysql_same(node->name, bounds->column->name)
+				       query_same_name(node->name, bounds->column->name)
 			       ? x
 			       : NAN;
-	case MYSQL_OPERATION:
+	case QUERY_OPERATION:
 		return node->first ? operation_value(bounds, node, x) : NAN;
-	case MYSQL_CALL:
+	case QUERY_CALL:
 		return call_value(bounds, node, x);
-	case MYSQL_INTERVAL:
+	case QUERY_INTERVAL:
 		return interval_value(node);
-	case MYSQL_CAST:
+	case QUERY_CAST:
 		return value_of(bounds, node->first, x);
 	default:
 		return NAN;
@@ -131,27 +131,27 @@ static double held_value(const void *context, double x)
 }
 
 /* The first column in the tree that the recursion makes, or NULL. */
-static const struct mysql_node *own_column(const struct bounds *bounds, const struct mysql_node *node)
+static const struct query_node *own_column(const struct bounds *bounds, const struct query_node *node)
 {
-	if (node->kind == MYSQL_COLUMN)
+	if (node->kind == QUERY_COLUMN)
 		return node->range && node->range->maker == bounds->cte ? node : NULL;
-	const struct mysql_node *found = NULL;
-	for (const struct mysql_node *child = node->has_column ? node->first : NULL; child && !found;
+	const struct query_node *found = NULL;
+	for (const struct query_node *child = node->has_column ? node->first : NULL; child && !found;
 	     child = child->next)
 		found = own_column(bounds, child);
 	return found;
 }
 
-static const struct mysql_node *nth_item(const struct mysql_node *items, int index)
+static const struct query_node *nth_item(const struct query_node *items, int index)
 {
-	const struct mysql_node *item = items ? items->first : NULL;
-	for (; item && item->kind == MYSQL_ITEM && index > 0; index--)
+	const struct query_node *item = items ? items->first : NULL;
+	for (; item && item->kind == QUERY_ITEM && index > 0; index--)
 		item = item->next;
-	return item && item->kind == MYSQL_ITEM && index == 0 ? item->first : NULL;
+	return item && item->kind == QUERY_ITEM && index == 0 ? item->first : NULL;
 }
 
 /* Follows the column that stands in the tree; false: how it goes on is not known. */
-static bool follow(struct bounds *bounds, const struct mysql_node *node)
+static bool follow(struct bounds *bounds, const struct query_node *node)
 {
 	bounds->column = own_column(bounds, node);
 	bounds->next = bounds->column ? nth_item(bounds->items,
@@ -160,10 +160,10 @@ static bool follow(struct bounds *bounds, const struct mysql_node *node)
 	return bounds->next && !isnan(value_of(bounds, bounds->next, 1));
 }
 
-static void keep_start(const struct mysql_node *value, void *context)
+static void keep_start(const struct query_node *value, void *context)
 {
 	double *start = context;
-	*start = isnan(*start) && value->kind == MYSQL_LITERAL ? literal_value(value) : *start;
+	*start = isnan(*start) && value->kind == QUERY_LITERAL ? literal_value(value) : *start;
 }
 
 /* Where the column begins; if that is not known: where the condition still holds. */
@@ -187,11 +187,11 @@ static const char *mirrored(const char *op)
 	return strcmp(op, "<=>") == 0 ? "=" : op;
 }
 
-static bool has_subtraction(const struct mysql_node *node)
+static bool has_subtraction(const struct query_node *node)
 {
-	if (node->kind == MYSQL_OPERATION && node->op[0] == '-')
+	if (node->kind == QUERY_OPERATION && node->op[0] == '-')
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		if (has_subtraction(child))
 			return true;
 	return false;
@@ -199,8 +199,8 @@ static bool has_subtraction(const struct mysql_node *node)
 
 /* Of columns whose next value is not known: `column < value` ends what counts up, `column > value` what
  * counts down. */
-static bool may_limit(const struct bounds *bounds, const char *op, const struct mysql_node *side,
-		      const struct mysql_node *limit)
+static bool may_limit(const struct bounds *bounds, const char *op, const struct query_node *side,
+		      const struct query_node *limit)
 {
 	bool upper = op[0] == '<' || !mysql_has_column(side);
 	if (strcmp(op, "<>") == 0)
@@ -209,14 +209,14 @@ static bool may_limit(const struct bounds *bounds, const char *op, const struct 
 }
 
 /* Whether `side op limit` becomes false. */
-static bool comparison_ends(struct bounds bounds, const char *op, const struct mysql_node *side,
-			    const struct mysql_node *limit)
+static bool comparison_ends(struct bounds bounds, const char *op, const struct query_node *side,
+			    const struct query_node *limit)
 {
 	double large = fmax(mysql_largest(bounds.safety, side), mysql_largest(bounds.safety, limit));
 	if (isfinite(large) && large >= BOMB_CALL_ROWS)
 		return false;
 	if (!own_column(&bounds, side)) {
-		const struct mysql_node *swapped = side;
+		const struct query_node *swapped = side;
 		side = limit;
 		limit = swapped;
 		op = mirrored(op);
@@ -237,23 +237,23 @@ static bool comparison_ends(struct bounds bounds, const char *op, const struct m
 }
 
 /* column BETWEEN low AND high, or not. */
-static bool between_ends(struct bounds *bounds, const struct mysql_node *between)
+static bool between_ends(struct bounds *bounds, const struct query_node *between)
 {
-	const struct mysql_node *low = between->first->next;
+	const struct query_node *low = between->first->next;
 	bool above = comparison_ends(*bounds, between->flag ? "<" : ">=", between->first, low);
 	bool below = comparison_ends(*bounds, between->flag ? ">" : "<=", between->first, low->next);
 	return between->flag ? above && below : above || below;
 }
 
 /* A few values end what goes on; all others do so if it comes by one of them. */
-static bool in_ends(struct bounds *bounds, const struct mysql_node *in)
+static bool in_ends(struct bounds *bounds, const struct query_node *in)
 {
-	const struct mysql_node *row = in->first->next;
-	if (!follow(bounds, in->first) || row->kind != MYSQL_ROW)
+	const struct query_node *row = in->first->next;
+	if (!follow(bounds, in->first) || row->kind != QUERY_ROW)
 		return true;
 	bool some = false;
 	bool all = true;
-	for (const struct mysql_node *value = row->first; value; value = value->next) {
+	for (const struct query_node *value = row->first; value; value = value->next) {
 		bool ends = comparison_ends(*bounds, in->flag ? "<>" : "=", in->first, value);
 		some = some || ends;
 		all = all && ends;
@@ -262,12 +262,12 @@ static bool in_ends(struct bounds *bounds, const struct mysql_node *in)
 }
 
 /* Whether a condition holds for finitely many steps. */
-static bool limits_steps(struct bounds *bounds, const struct mysql_node *condition)
+static bool limits_steps(struct bounds *bounds, const struct query_node *condition)
 {
-	bool both = condition->kind == MYSQL_OPERATION && strcmp(condition->op, "and") == 0;
-	bool either = condition->kind == MYSQL_OPERATION && strcmp(condition->op, "or") == 0;
+	bool both = condition->kind == QUERY_OPERATION && strcmp(condition->op, "and") == 0;
+	bool either = condition->kind == QUERY_OPERATION && strcmp(condition->op, "or") == 0;
 	if (both || either) {
-		for (const struct mysql_node *part = condition->first; part; part = part->next)
+		for (const struct query_node *part = condition->first; part; part = part->next)
 			if (limits_steps(bounds, part) == both)
 				return both;
 		return either;
@@ -276,21 +276,21 @@ static bool limits_steps(struct bounds *bounds, const struct mysql_node *conditi
 		return false;
 	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
 	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
-		if (condition->kind == MYSQL_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
+		if (condition->kind == QUERY_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
 			return comparison_ends(*bounds, condition->op, condition->first, condition->last);
-	if (condition->kind == MYSQL_BETWEEN)
+	if (condition->kind == QUERY_BETWEEN)
 		return between_ends(bounds, condition);
-	if (condition->kind == MYSQL_IN)
+	if (condition->kind == QUERY_IN)
 		return in_ends(bounds, condition);
-	return condition->kind == MYSQL_CALL;
+	return condition->kind == QUERY_CALL;
 }
 
-bool mysql_recursion_limited(struct mysql_safety *safety, const struct mysql_node *cte,
-			     const struct mysql_node *arm)
+bool mysql_recursion_limited(struct mysql_safety *safety, const struct query_node *cte,
+			     const struct query_node *arm)
 {
-	const struct mysql_node *select = mysql_child(arm, MYSQL_SELECT);
-	struct bounds bounds = { .safety = safety, .cte = cte, .items = mysql_child(select, MYSQL_ITEMS) };
+	const struct query_node *select = query_child(arm, QUERY_SELECT);
+	struct bounds bounds = { .safety = safety, .cte = cte, .items = query_child(select, QUERY_ITEMS) };
 	bool distinct = arm->op && strcmp(arm->op, "union") == 0;
 	bounds.circles_end = distinct && bounds.items->first == bounds.items->last;
-	return limits_steps(&bounds, mysql_child(select, MYSQL_WHERE)->first);
+	return limits_steps(&bounds, query_child(select, QUERY_WHERE)->first);
 }

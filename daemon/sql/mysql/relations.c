@@ -1,30 +1,31 @@
 #include "sql/mysql/scope.h"
 
+#include "common/nearest.h"
 #include <ctype.h>
 #include <strings.h>
 
-struct mysql_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count)
+struct query_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count)
 {
-	struct mysql_columns *columns = ARENA_NEW(resolver->arena, struct mysql_columns);
+	struct query_columns *columns = ARENA_NEW(resolver->arena, struct query_columns);
 	columns->names = names;
 	columns->count = count;
 	hash_map_init(&columns->map, resolver->arena, count);
 	for (size_t i = 0; i < count; i++) {
 		str_t *entry = ARENA_NEW(resolver->arena, str_t);
 		*entry = names[i];
-		hash_map_set(&columns->map, mysql_lower(names[i], resolver->arena), entry);
+		hash_map_set(&columns->map, query_lower(names[i], resolver->arena), entry);
 	}
 	resolver->lookups += count;
 	return columns;
 }
 
-const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolver,
+const struct query_columns *mysql_relation_columns(struct mysql_resolver *resolver,
 						   const struct catalog_relation *relation)
 {
 	const struct catalog_relation **key = arena_alloc(resolver->arena, sizeof *key);
 	*key = relation;
 	str_t address = { (const char *)key, sizeof *key };
-	struct mysql_columns *columns = hash_map_get(&resolver->relations, address);
+	struct query_columns *columns = hash_map_get(&resolver->relations, address);
 	if (columns)
 		return columns;
 	str_t *names = ARENA_ARRAY(resolver->arena, str_t, relation->columns_count);
@@ -36,19 +37,10 @@ const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolv
 	return columns;
 }
 
-const struct catalog_column *mysql_range_column(const struct mysql_range *range, str_t column)
-{
-	const struct catalog_relation *relation = range ? range->relation : NULL;
-	for (size_t i = 0; relation && i < relation->columns_count; i++)
-		if (mysql_same(relation->columns[i].name, column))
-			return &relation->columns[i];
-	return NULL;
-}
-
 static str_t folded_key(struct mysql_resolver *resolver, str_t schema, str_t name)
 {
 	str_t key = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(schema), STR_ARG(name));
-	return mysql_lower(key, resolver->arena);
+	return query_lower(key, resolver->arena);
 }
 
 static void fold_relations(struct mysql_resolver *resolver)
@@ -85,19 +77,19 @@ const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolv
 			    folded_key(resolver, str_present(schema) ? schema : STR(""), name));
 }
 
-bool mysql_relation_implicit(const struct mysql_node *relation)
+bool mysql_relation_implicit(const struct query_node *relation)
 {
 	static const char *const own[] = { "information_schema", "mysql", "performance_schema", "sys" };
 	str_t name = relation->name;
 	if (name.len > 4 && strncasecmp(name.ptr, "seq_", 4) == 0 && isdigit((unsigned char)name.ptr[4]))
 		return true;
 	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (mysql_is(relation->schema, own[i]))
+		if (query_name_is(relation->schema, own[i]))
 			return true;
 	return false;
 }
 
-void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_node *relation)
+void mysql_report_relation(struct mysql_resolver *resolver, const struct query_node *relation)
 {
 	struct nearest nearest;
 	size_t count;

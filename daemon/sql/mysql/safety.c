@@ -1,44 +1,13 @@
 #include "sql/mysql/safety.h"
 
-#include "sql/instead.h"
+#include "sql/lex/scan.h"
+#include "sql/mysql/functions.h"
 #include "sql/mysql/grammar.h"
 #include "sql/mysql/names.h"
-#include "sql/scan.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
 #include <strings.h>
-
-struct builtin {
-	const char *name;
-	char kind;
-};
-
-static const struct builtin builtins[] = {
-#define MYSQL_FUNCTION(name, kind) { (name), (kind) },
-#include "sql/mysql/functions.def"
-};
-
-static const struct {
-	const char *pattern;
-	enum sql_violation_code code;
-} dangerous[] = {
-#define MYSQL_DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
-#include "sql/mysql/functions.def"
-};
-
-static const struct instead instead_table[] = {
-#define INSTEAD(word, use) { (word), (use) },
-#include "sql/mysql/instead.def"
-};
-
-static const struct {
-	const char *name;
-	bool adjacent;
-} grammar[] = {
-#define MYSQL_GRAMMAR(name, adjacent) { (name), (adjacent) },
-#include "sql/mysql/functions.def"
-};
 
 static const char *const readable[] = {
 #define MYSQL_READABLE(name) (name),
@@ -48,91 +17,10 @@ static const char *const readable[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static void violate(struct mysql_safety *safety, enum sql_violation_code code, const struct mysql_node *node,
+static void violate(struct mysql_safety *safety, enum sql_violation_code code, const struct query_node *node,
 		    const char *what, str_t name)
 {
 	violations_add(safety->violations, code, (int64_t)node->offset, "%s" STR_FMT, what, STR_ARG(name));
-}
-
-static int compare_builtin(const void *key, const void *entry)
-{
-	const str_t *name = key;
-	const char *other = ((const struct builtin *)entry)->name;
-	int order = strncasecmp(name->ptr, other, name->len);
-	return order ? order : -(other[name->len] != '\0');
-}
-
-char mysql_builtin_kind(str_t name)
-{
-	const struct builtin *found =
-		name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
-			 : NULL;
-	return found ? found->kind : '\0';
-}
-
-str_t mysql_hint_function(str_t name, struct arena *arena)
-{
-	const struct instead *instead = instead_of_function(instead_table, COUNT(instead_table), name);
-	struct nearest nearest;
-	if (instead)
-		return instead_hint(instead, arena);
-	nearest_init(&nearest, mysql_lower(name, arena));
-	for (size_t i = 0; i < COUNT(builtins); i++)
-		nearest_offer(&nearest, str_from(builtins[i].name));
-	return str_present(nearest.best)
-		       ? arena_printf(arena, "; did you mean " STR_FMT "()?", STR_ARG(nearest.best))
-		       : STR("");
-}
-
-str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena)
-{
-	return instead_hint(instead_near(instead_table, COUNT(instead_table), sql, offset, SQL_MYSQL), arena);
-}
-
-/* The violation that the name alone is; `exact`: by its full name, else by a pattern. */
-static bool dangerous_by_name(str_t name, bool exact, enum sql_violation_code *ret_code)
-{
-	for (size_t i = 0; i < COUNT(dangerous); i++) {
-		bool pattern = strchr(dangerous[i].pattern, '*') != NULL;
-		if (pattern != exact && (exact ? mysql_is(name, dangerous[i].pattern)
-					       : fnmatch(dangerous[i].pattern, name.ptr, 0) == 0)) {
-			*ret_code = dangerous[i].code;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool mysql_native(str_t name)
-{
-	enum sql_violation_code code;
-	return mysql_builtin_kind(name) || dangerous_by_name(name, true, &code);
-}
-
-bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code)
-{
-	(void)schema;
-	return dangerous_by_name(name, true, ret_code);
-}
-
-bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
-{
-	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)
-		if (mysql_is(name, grammar[i].name))
-			return quoted || grammar[i].adjacent;
-	return false;
-}
-
-bool mysql_calls_builtin(const struct mysql_node *call)
-{
-	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
-	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
-}
-
-bool mysql_is_aggregate(const struct mysql_node *node)
-{
-	return node->kind == MYSQL_CALL && mysql_calls_builtin(node) &&
-	       mysql_builtin_kind(node->name) == 'a' && !mysql_child(node, MYSQL_WINDOW);
 }
 
 static bool policy_lists(const struct sql_policy *policy, const struct catalog_function *function)
@@ -144,13 +32,13 @@ static bool policy_lists(const struct sql_policy *policy, const struct catalog_f
 				 strncasecmp(allowed.ptr, function->schema.ptr, schema) == 0 &&
 				 allowed.ptr[schema] == '.';
 		str_t last = qualified ? (str_t){ allowed.ptr + schema + 1, function->name.len } : allowed;
-		if (mysql_same(last, function->name))
+		if (query_same_name(last, function->name))
 			return true;
 	}
 	return false;
 }
 
-static void judge_stored(struct mysql_safety *safety, const struct mysql_node *call,
+static void check_stored(struct mysql_safety *safety, const struct query_node *call,
 			 const struct catalog_function *function)
 {
 	const struct sql_policy *policy = safety->request->policy;
@@ -164,23 +52,23 @@ static void judge_stored(struct mysql_safety *safety, const struct mysql_node *c
 }
 
 /* Judges the stored functions that the call may mean; returns their number. */
-static size_t judge_named(struct mysql_safety *safety, const struct mysql_node *call)
+static size_t check_named(struct mysql_safety *safety, const struct query_node *call)
 {
 	size_t count;
 	const struct catalog_function *const *functions =
 		catalog_functions(safety->request->catalog, call->schema, call->name, &count);
 	for (size_t i = 0; i < count; i++)
-		judge_stored(safety, call, functions[i]);
+		check_stored(safety, call, functions[i]);
 	return count;
 }
 
 /* A function that somebody has made: only a catalog can tell about it. One that it does not hold may have
  * been loaded into the server as a library, which no catalog lists, and do anything. Most often it just does
  * not exist. */
-static void judge_foreign(struct mysql_safety *safety, const struct mysql_node *call)
+static void check_foreign(struct mysql_safety *safety, const struct query_node *call)
 {
 	const struct catalog *catalog = safety->request->catalog;
-	if (!catalog || judge_named(safety, call) == 0)
+	if (!catalog || check_named(safety, call) == 0)
 		violations_doubt(safety->violations, "function " STR_FMT " is neither built in nor in %s",
 				 STR_ARG(call->name), catalog ? "the catalog" : "a catalog: there is none");
 }
@@ -191,16 +79,16 @@ static bool tells_about_server(str_t name)
 					      "user",	     "current_user", "session_user",
 					      "system_user", "current_role", "connection_id" };
 	for (size_t i = 0; i < COUNT(probes); i++)
-		if (mysql_is(name, probes[i]))
+		if (query_name_is(name, probes[i]))
 			return true;
 	return false;
 }
 
-static bool calls(const struct mysql_node *node, const char *name)
+static bool calls(const struct query_node *node, const char *name)
 {
-	if (node->kind == MYSQL_CALL && mysql_is(node->name, name))
+	if (node->kind == QUERY_CALL && query_name_is(node->name, name))
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		if (calls(child, name))
 			return true;
 	return false;
@@ -208,52 +96,52 @@ static bool calls(const struct mysql_node *node, const char *name)
 
 /* XPath that is put together from data comes back in the error's text, and so does what EXP overflows with.
  */
-static bool leaks_by_error(const struct mysql_node *call)
+static bool leaks_by_error(const struct query_node *call)
 {
-	if (mysql_is(call->name, "exp"))
-		return call->first && call->first->kind == MYSQL_OPERATION && call->first->op[0] == '~';
-	if (!mysql_is(call->name, "extractvalue") && !mysql_is(call->name, "updatexml"))
+	if (query_name_is(call->name, "exp"))
+		return call->first && call->first->kind == QUERY_OPERATION && call->first->op[0] == '~';
+	if (!query_name_is(call->name, "extractvalue") && !query_name_is(call->name, "updatexml"))
 		return false;
-	const struct mysql_node *path = call->first ? call->first->next : NULL;
-	return path && path->kind != MYSQL_LITERAL;
+	const struct query_node *path = call->first ? call->first->next : NULL;
+	return path && path->kind != QUERY_LITERAL;
 }
 
-static void judge_call(struct mysql_safety *safety, const struct mysql_node *call)
+static void check_call(struct mysql_safety *safety, const struct query_node *call)
 {
 	enum sql_violation_code code;
 	bool native = mysql_calls_builtin(call);
 	safety->probes += tells_about_server(call->name);
-	if (dangerous_by_name(call->name, true, &code) ||
-	    (!native && dangerous_by_name(call->name, false, &code)))
+	if (mysql_dangerous_name(call->name, true, &code) ||
+	    (!native && mysql_dangerous_name(call->name, false, &code)))
 		violate(safety, code, call, "", call->name);
-	else if (mysql_is(call->name, "last_insert_id") && call->first)
+	else if (query_name_is(call->name, "last_insert_id") && call->first)
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, call, "it sets the last id: ", call->name);
 	else if (leaks_by_error(call))
 		violate(safety, VIOLATION_INJECTION_PATTERN, call, "an error that tells: ", call->name);
 	else if (!native)
-		judge_foreign(safety, call);
+		check_foreign(safety, call);
 	else if (safety->request->catalog && !mysql_foreign_name(call->name, true, false))
-		(void)judge_named(safety, call); /* not every server has all of the built-in ones */
+		(void)check_named(safety, call); /* not every server has all of the built-in ones */
 	mysql_bombs_call(safety, call);
 }
 
 static bool is_readable(str_t name)
 {
 	for (size_t i = 0; i < COUNT(readable); i++)
-		if (mysql_is(name, readable[i]))
+		if (query_name_is(name, readable[i]))
 			return true;
 	return false;
 }
 
-static void judge_relation(struct mysql_safety *safety, const struct mysql_node *relation)
+static void check_relation(struct mysql_safety *safety, const struct query_node *relation)
 {
 	static const char *const own[] = { "mysql", "performance_schema", "sys" };
-	bool information = mysql_is(relation->schema, "information_schema");
+	bool information = query_name_is(relation->schema, "information_schema");
 	bool secret = information && !is_readable(relation->name);
 	if (relation->op) /* DUAL */
 		return;
 	for (size_t i = 0; i < COUNT(own); i++)
-		secret = secret || mysql_is(relation->schema, own[i]);
+		secret = secret || query_name_is(relation->schema, own[i]);
 	if (secret)
 		violate(safety, VIOLATION_SYSTEM_CATALOG, relation, "", relation->name);
 	if (secret || information)
@@ -265,7 +153,7 @@ static void judge_relation(struct mysql_safety *safety, const struct mysql_node 
 }
 
 /* Names of system variables that hold what opens doors. */
-static void judge_variable(struct mysql_safety *safety, const struct mysql_node *variable)
+static void check_variable(struct mysql_safety *safety, const struct query_node *variable)
 {
 	static const char *const parts[] = { "*password*", "*passphrase*", "*secret*", "*_auth*", "*key*" };
 	if (strcmp(variable->op, "@@") != 0)
@@ -279,37 +167,37 @@ static void judge_variable(struct mysql_safety *safety, const struct mysql_node 
 }
 
 /* A condition that is true or false whatever the rows are. */
-static bool constant_condition(const struct mysql_node *node)
+static bool constant_condition(const struct query_node *node)
 {
-	const struct mysql_node *left = node->first;
+	const struct query_node *left = node->first;
 	switch (node->kind) {
-	case MYSQL_LITERAL:
+	case QUERY_LITERAL:
 		return node->op && (strcmp(node->op, "true") == 0 ||
 				    (strcmp(node->op, "number") == 0 && strtod(node->name.ptr, NULL) != 0));
-	case MYSQL_OPERATION:
+	case QUERY_OPERATION:
 		if (strcmp(node->op, "not") == 0 || strcmp(node->op, "!") == 0)
-			return left->kind == MYSQL_LITERAL;
+			return left->kind == QUERY_LITERAL;
 		if (!strchr("<=>", node->op[0]) || strlen(node->op) > 2)
 			return false;
 		break;
-	case MYSQL_LIKE:
+	case QUERY_LIKE:
 		break;
 	default:
 		return false;
 	}
-	return left && left->kind == MYSQL_LITERAL && left->next && left->next->kind == MYSQL_LITERAL;
+	return left && left->kind == QUERY_LITERAL && left->next && left->next->kind == QUERY_LITERAL;
 }
 
-static bool is_number(const struct mysql_node *node)
+static bool is_number(const struct query_node *node)
 {
 	return node->op && strcmp(node->op, "number") == 0;
 }
 
 /* Whether a constant condition is surely false: it compares numbers, or texts by =, which are unlike. */
-static bool never_true(const struct mysql_node *node)
+static bool never_true(const struct query_node *node)
 {
-	const struct mysql_node *left = node->first;
-	if (node->kind != MYSQL_OPERATION || !left)
+	const struct query_node *left = node->first;
+	if (node->kind != QUERY_OPERATION || !left)
 		return false;
 	bool equality = strcmp(node->op, "=") == 0;
 	if (!left->next) /* NOT 1 */
@@ -334,12 +222,12 @@ static bool never_true(const struct mysql_node *node)
 }
 
 /* OR 1 = 1 beside a condition on the rows; AND 1 = 1 in front of a comment that cuts the rest off. */
-static void judge_condition(struct mysql_safety *safety, const struct mysql_node *operation)
+static void check_condition(struct mysql_safety *safety, const struct query_node *operation)
 {
 	bool disjunction = strcmp(operation->op, "or") == 0;
 	if ((!disjunction && strcmp(operation->op, "and") != 0) || !mysql_has_column(operation))
 		return;
-	for (const struct mysql_node *part = operation->first; part; part = part->next) {
+	for (const struct query_node *part = operation->first; part; part = part->next) {
 		bool defeats = disjunction || (safety->cut_off && !part->next);
 		if (!defeats || !constant_condition(part) || (disjunction && never_true(part)))
 			continue;
@@ -350,7 +238,7 @@ static void judge_condition(struct mysql_safety *safety, const struct mysql_node
 	}
 }
 
-static void judge_into(struct mysql_safety *safety, const struct mysql_node *into)
+static void check_into(struct mysql_safety *safety, const struct query_node *into)
 {
 	bool variable = strcmp(into->op, "variable") == 0;
 	violations_add(safety->violations, variable ? VIOLATION_SELECT_INTO : VIOLATION_FILE_ACCESS,
@@ -372,11 +260,11 @@ static struct reads reads_since(const struct mysql_safety *safety, struct reads 
 
 /* One arm reads users' tables; another reads only the catalog, or nothing at all and tells on the server or
  * ends in a comment. */
-static void walk_set(struct mysql_safety *safety, const struct mysql_node *set)
+static void walk_set(struct mysql_safety *safety, const struct query_node *set)
 {
 	bool users = false, strange = false;
 	size_t offset = 0;
-	for (const struct mysql_node *arm = set->first; arm; arm = arm->next) {
+	for (const struct query_node *arm = set->first; arm; arm = arm->next) {
 		struct reads before = { safety->user_relations, safety->system_relations, safety->probes };
 		mysql_safety_walk(safety, arm);
 		struct reads own = reads_since(safety, before);
@@ -393,11 +281,11 @@ static void walk_set(struct mysql_safety *safety, const struct mysql_node *set)
 			       "a set operation puts what the server knows beside tables");
 }
 
-static bool merges_columns(const struct mysql_node *node)
+static bool merges_columns(const struct query_node *node)
 {
-	if (node->kind == MYSQL_USING || (node->kind == MYSQL_JOIN && node->op[0] == 'n'))
+	if (node->kind == QUERY_USING || (node->kind == QUERY_JOIN && node->op[0] == 'n'))
 		return true;
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		if (merges_columns(child))
 			return true;
 	return false;
@@ -405,70 +293,70 @@ static bool merges_columns(const struct mysql_node *node)
 
 /* MariaDB 10.11 crashes while it looks for schema.table.column beside merged columns, when that is not the
  * schema of the table. */
-static void judge_schema(struct mysql_safety *safety, const struct mysql_node *name)
+static void check_schema(struct mysql_safety *safety, const struct query_node *name)
 {
 	bool sure = name->range && str_present(name->range->schema) &&
-		    mysql_same(name->range->schema, name->schema);
+		    query_same_name(name->range->schema, name->schema);
 	if (safety->merges && str_present(name->schema) && !sure && !safety->in_view)
 		violate(safety, VIOLATION_UNANALYSABLE, name,
 			"servers crash on a schema beside merged columns: ", name->schema);
 }
 
 /* With sql_mode ORACLE, s.nextval moves the sequence s, quoted or not. */
-static void judge_column(struct mysql_safety *safety, const struct mysql_node *column)
+static void check_column(struct mysql_safety *safety, const struct query_node *column)
 {
 	if (str_present(column->qualifier) &&
-	    (mysql_is(column->name, "nextval") || mysql_is(column->name, "currval")))
+	    (query_name_is(column->name, "nextval") || query_name_is(column->name, "currval")))
 		violate(safety, VIOLATION_DANGEROUS_FUNCTION, column, "a sequence: ", column->name);
-	judge_schema(safety, column);
+	check_schema(safety, column);
 }
 
-static void judge(struct mysql_safety *safety, const struct mysql_node *node)
+static void judge(struct mysql_safety *safety, const struct query_node *node)
 {
 	switch (node->kind) {
-	case MYSQL_COLUMN:
-		judge_column(safety, node);
+	case QUERY_COLUMN:
+		check_column(safety, node);
 		break;
-	case MYSQL_STAR:
-		judge_schema(safety, node);
+	case QUERY_STAR:
+		check_schema(safety, node);
 		break;
-	case MYSQL_CALL:
-		judge_call(safety, node);
+	case QUERY_CALL:
+		check_call(safety, node);
 		break;
-	case MYSQL_CAST:
+	case QUERY_CAST:
 		mysql_bombs_cast(safety, node);
 		break;
-	case MYSQL_RELATION:
-		judge_relation(safety, node);
+	case QUERY_RELATION:
+		check_relation(safety, node);
 		break;
-	case MYSQL_VARIABLE:
-		judge_variable(safety, node);
+	case QUERY_VARIABLE:
+		check_variable(safety, node);
 		break;
-	case MYSQL_OPERATION:
-		judge_condition(safety, node);
+	case QUERY_OPERATION:
+		check_condition(safety, node);
 		break;
-	case MYSQL_SELECT:
+	case QUERY_SELECT:
 		mysql_bombs_select(safety, node);
 		break;
-	case MYSQL_WITH:
+	case QUERY_WITH:
 		mysql_bombs_with(safety, node);
 		break;
-	case MYSQL_CTE:
+	case QUERY_CTE:
 		mysql_bombs_cte(safety, node);
 		break;
-	case MYSQL_INTO:
-		judge_into(safety, node);
+	case QUERY_INTO:
+		check_into(safety, node);
 		break;
-	case MYSQL_GROUP: /* groups that change while they are counted: the error tells their keys */
+	case QUERY_GROUP: /* groups that change while they are counted: the error tells their keys */
 		if (calls(node, "rand"))
 			violations_add(safety->violations, VIOLATION_INJECTION_PATTERN, (int64_t)node->offset,
 				       "groups by random numbers");
 		break;
-	case MYSQL_LOCKING:
+	case QUERY_LOCKING:
 		violations_add(safety->violations, VIOLATION_ROW_LOCKING, (int64_t)node->offset,
 			       "the rows are locked");
 		break;
-	case MYSQL_PROCEDURE:
+	case QUERY_PROCEDURE:
 		violations_add(safety->violations, VIOLATION_DANGEROUS_FUNCTION, (int64_t)node->offset,
 			       "a procedure reads the result");
 		break;
@@ -477,14 +365,14 @@ static void judge(struct mysql_safety *safety, const struct mysql_node *node)
 	}
 }
 
-void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node)
+void mysql_safety_walk(struct mysql_safety *safety, const struct query_node *node)
 {
 	judge(safety, node);
-	if (node->kind == MYSQL_SET) {
+	if (node->kind == QUERY_SET) {
 		walk_set(safety, node);
 		return;
 	}
-	for (const struct mysql_node *child = node->first; child; child = child->next)
+	for (const struct query_node *child = node->first; child; child = child->next)
 		mysql_safety_walk(safety, child);
 }
 
@@ -516,21 +404,21 @@ static void check_comments(struct mysql_safety *safety)
 	}
 }
 
-void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+void mysql_safety_check(const struct query_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations)
 {
 	struct mysql_safety safety = { .request = request,
 				       .text = text,
 				       .violations = violations,
 				       .generated = 1,
-				       .nodes = mysql_last_number(root) + 1 };
+				       .nodes = query_last_number(root) + 1 };
 	safety.merges = merges_columns(root);
 	check_comments(&safety);
 	mysql_safety_walk(&safety, root);
-	if (root->kind == MYSQL_SHOW && str_present(root->schema) && mysql_is(root->schema, "mysql"))
+	if (root->kind == QUERY_SHOW && str_present(root->schema) && query_name_is(root->schema, "mysql"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "the server's own schema");
-	if (root->kind == MYSQL_SHOW && mysql_is(root->name, "grants"))
+	if (root->kind == QUERY_SHOW && query_name_is(root->name, "grants"))
 		violations_add(violations, VIOLATION_SYSTEM_CATALOG, (int64_t)root->offset,
 			       "an account's rights and the hash of its password");
 }

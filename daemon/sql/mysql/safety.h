@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "sql/findings/violations.h"
+#include "sql/mysql/functions.h"
 #include "sql/mysql/names.h"
 
 /* Queries that a column is followed through to what it can be. */
@@ -37,67 +39,43 @@ struct mysql_safety {
 };
 
 /* Adds every violation of the statement, and a doubt where a function is called of which nothing is known. */
-void mysql_safety_check(const struct mysql_node *root, str_t text, const struct sql_request *request,
+void mysql_safety_check(const struct query_node *root, str_t text, const struct sql_request *request,
 			struct violations *violations);
 
-/* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
-char mysql_builtin_kind(str_t name);
-
-/* What the servers have instead of a function that they do not have, or the one whose name is nearest: "; …",
- * or ""; in the arena. */
-str_t mysql_hint_function(str_t name, struct arena *arena);
-
-/* What they have instead of the word at, or shortly before, the offset of a syntax error. */
-str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena);
-
-/* Whether the servers bring a function of that name along, dangerous ones included. */
-bool mysql_native(str_t name);
-
-/* Whether the servers' function of that name is refused whatever it is called with. The schema does not
- * matter. */
-bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code);
-
-/* Whether a call means one of the functions that the servers bring along. */
-bool mysql_calls_builtin(const struct mysql_node *call);
-
-/* Whether the node calls an aggregate of the servers', not as a window function. */
-bool mysql_is_aggregate(const struct mysql_node *node);
-
 /* Judges a tree into `safety`. */
-void mysql_safety_walk(struct mysql_safety *safety, const struct mysql_node *node);
+void mysql_safety_walk(struct mysql_safety *safety, const struct query_node *node);
 
 /* views.c: what the definition of a view calls is called by whoever reads it. */
-void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation);
+void mysql_views_relation(struct mysql_safety *safety, const struct query_node *relation);
 
 /* bombs.c: calls, types and queries that ask for absurd amounts of work or memory. */
-void mysql_bombs_call(struct mysql_safety *safety, const struct mysql_node *call);
-void mysql_bombs_cast(struct mysql_safety *safety, const struct mysql_node *cast);
-void mysql_bombs_cte(struct mysql_safety *safety, const struct mysql_node *cte);
-void mysql_bombs_relation(struct mysql_safety *safety, const struct mysql_node *relation);
-void mysql_bombs_select(struct mysql_safety *safety, const struct mysql_node *select);
-bool mysql_has_column(const struct mysql_node *node); /* or a parameter */
+void mysql_bombs_call(struct mysql_safety *safety, const struct query_node *call);
+void mysql_bombs_cast(struct mysql_safety *safety, const struct query_node *cast);
+void mysql_bombs_cte(struct mysql_safety *safety, const struct query_node *cte);
+void mysql_bombs_relation(struct mysql_safety *safety, const struct query_node *relation);
+void mysql_bombs_select(struct mysql_safety *safety, const struct query_node *select);
+bool mysql_has_column(const struct query_node *node); /* or a parameter */
 /* Rough length of the longest text that an expression builds, in bytes. */
-double mysql_text_size(struct mysql_safety *safety, const struct mysql_node *node);
+double mysql_text_size(struct mysql_safety *safety, const struct query_node *node);
 
 /* The place of a node's number; lives as long as the violations' arena. */
 double *mysql_memo_of(struct mysql_memo *memo, const struct mysql_safety *safety,
-		      const struct mysql_node *node);
+		      const struct query_node *node);
 
 /* recursion.c: WITH queries that read themselves through others have no bound that could be told. */
-void mysql_bombs_with(struct mysql_safety *safety, const struct mysql_node *with);
+void mysql_bombs_with(struct mysql_safety *safety, const struct query_node *with);
 
 /* recursion_bounds.c: whether the WHERE of an arm, which has one and reads `cte`, ends the recursion. */
-bool mysql_recursion_limited(struct mysql_safety *safety, const struct mysql_node *cte,
-			     const struct mysql_node *arm);
+bool mysql_recursion_limited(struct mysql_safety *safety, const struct query_node *cte,
+			     const struct query_node *arm);
 /* bombs.c: the largest value that a tree of constants can have; INFINITY: not known, −1: data takes part. */
-double mysql_largest(struct mysql_safety *safety, const struct mysql_node *node);
+double mysql_largest(struct mysql_safety *safety, const struct query_node *node);
 
-/* rows.c: the query in the text that a range is made by, or NULL. */
-const struct mysql_node *mysql_made_by(const struct mysql_range *range);
-/* Rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1. */
-double mysql_from_rows(struct mysql_safety *safety, const struct mysql_node *from);
+/* rows.c: rows that FROM, or an item of it, multiplies up to by what stands in the text; tables count as 1.
+ */
+double mysql_from_rows(struct mysql_safety *safety, const struct query_node *from);
 /* Index of the output of that name of a WITH query or another one in FROM, or −1. */
-int mysql_output_index(const struct mysql_node *maker, str_t name);
+int mysql_output_index(const struct query_node *maker, str_t name);
 /* Calls `visit` with each value that a column of such a query can be. */
-void mysql_each_source(const struct mysql_node *column,
-		       void (*visit)(const struct mysql_node *value, void *context), void *context);
+void mysql_each_source(const struct query_node *column,
+		       void (*visit)(const struct query_node *value, void *context), void *context);

@@ -15,7 +15,7 @@
 
 struct mysql_scope {
 	struct mysql_scope *outer;
-	struct mysql_range **ranges;
+	struct query_range **ranges;
 	size_t count, capacity;
 	struct hash_map aliases;	/* in lower case, to the first range of that alias */
 	size_t from, to;		/* part of the ranges that a join's condition can see */
@@ -32,8 +32,8 @@ struct mysql_cte {
 	struct mysql_cte *before;   /* all of them, the last first */
 	struct mysql_cte *shadowed; /* of the same name, further outside */
 	struct mysql_cte **place;   /* where the nearest one of the name is kept */
-	const struct mysql_node *node;
-	const struct mysql_columns *columns; /* NULL: not resolved yet */
+	const struct query_node *node;
+	const struct query_columns *columns; /* NULL: not resolved yet */
 	bool visible;			     /* false: only a later one of the same WITH */
 };
 
@@ -46,7 +46,7 @@ struct mysql_resolver {
 	struct hash_map relations; /* address of a catalog relation to its columns */
 	struct hash_map folded;	   /* "schema.name" in lower case to the relation; filled when first needed */
 	bool folded_ready;
-	struct mysql_columns unknown; /* open and empty */
+	struct query_columns unknown; /* open and empty */
 	str_t *tables;
 	size_t tables_count, tables_capacity;
 	size_t lookups;
@@ -58,38 +58,38 @@ struct mysql_resolver {
 /* columns.c */
 
 /* The column of that name (in lower case), or NULL. */
-const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct mysql_columns *columns,
+const str_t *mysql_columns_find(struct mysql_resolver *resolver, const struct query_columns *columns,
 				str_t name);
 
 /* Resolves a COLUMN and reports when it is surely wrong. */
 void mysql_column_resolve(struct mysql_resolver *resolver, struct mysql_scope *scope,
-			  struct mysql_node *column);
+			  struct query_node *column);
 
 /* The range that `qualifier.*` means, or NULL. */
-struct mysql_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
+struct query_range *mysql_scope_range(struct mysql_resolver *resolver, struct mysql_scope *scope,
 				      str_t schema, str_t qualifier);
 
 /* Reports the qualifier as none that can be referred to; `hint` may be absent. */
-void mysql_report_qualifier(struct mysql_resolver *resolver, const struct mysql_node *node, str_t hint);
+void mysql_report_qualifier(struct mysql_resolver *resolver, const struct query_node *node, str_t hint);
 
 /* grouping.c */
 
 /* Reports aggregates where none can stand, and columns that HAVING cannot see, of one SELECT whose names are
  * resolved. */
 void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_scope *scope,
-			  const struct mysql_node *select);
+			  const struct query_node *select);
 
 /* Reports the LIMIT of a subquery of IN, ANY or ALL: the servers refuse it. */
-void mysql_limit_check(struct mysql_resolver *resolver, const struct mysql_node *node);
+void mysql_limit_check(struct mysql_resolver *resolver, const struct query_node *node);
 
 /* relations.c */
 
 /* The catalog's relation of that name (schema may be absent), or NULL; its columns. */
 const struct catalog_relation *mysql_relation_find(struct mysql_resolver *resolver, str_t schema, str_t name);
-const struct mysql_columns *mysql_relation_columns(struct mysql_resolver *resolver,
+const struct query_columns *mysql_relation_columns(struct mysql_resolver *resolver,
 						   const struct catalog_relation *relation);
 /* Columns of those names, in order; names are not copied. */
-struct mysql_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count);
+struct query_columns *mysql_columns_new(struct mysql_resolver *resolver, const str_t *names, size_t count);
 /* The server's own relations, the sequence engine's and other things that catalogs may lack. */
-bool mysql_relation_implicit(const struct mysql_node *relation);
-void mysql_report_relation(struct mysql_resolver *resolver, const struct mysql_node *relation);
+bool mysql_relation_implicit(const struct query_node *relation);
+void mysql_report_relation(struct mysql_resolver *resolver, const struct query_node *relation);

@@ -18,7 +18,7 @@ static bool concerns_reader(const char *code)
 
 /* Definitions name all relations with their database. */
 static const struct catalog_relation *relation_of(const struct mysql_safety *safety,
-						  const struct mysql_node *relation)
+						  const struct query_node *relation)
 {
 	if (relation->range)
 		return relation->range->relation;
@@ -27,7 +27,7 @@ static const struct catalog_relation *relation_of(const struct mysql_safety *saf
 		       : NULL;
 }
 
-static void judge_definition(struct mysql_safety *safety, const struct mysql_node *relation, str_t definition)
+static void check_definition(struct mysql_safety *safety, const struct query_node *relation, str_t definition)
 {
 	struct arena *arena = safety->violations->arena;
 	struct mysql_failure failure = { 0 };
@@ -41,13 +41,13 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 				      .in_view = true };
 	/* Servers write definitions for their default settings, and read them so whatever the session's are.
 	 */
-	const struct mysql_node *root = mysql_parse(definition, MYSQL_DEFAULT_MODE, arena, &failure);
+	const struct query_node *root = mysql_parse(definition, MYSQL_DEFAULT_MODE, arena, &failure);
 	if (!root) {
 		violations_doubt(safety->violations, "the definition of view " STR_FMT " cannot be read: %s",
 				 STR_ARG(relation->name), failure.reason);
 		return;
 	}
-	inner.nodes = mysql_last_number(root) + 1;
+	inner.nodes = query_last_number(root) + 1;
 	mysql_safety_walk(&inner, root);
 	safety->views = inner.views;
 	safety->measured = inner.measured;
@@ -66,7 +66,7 @@ static void judge_definition(struct mysql_safety *safety, const struct mysql_nod
 	}
 }
 
-void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *relation)
+void mysql_views_relation(struct mysql_safety *safety, const struct query_node *relation)
 {
 	const struct catalog_relation *view = safety->request->catalog ? relation_of(safety, relation) : NULL;
 	if (!view || !view->is_view || !str_present(view->definition) || view->definition.len == 0)
@@ -74,5 +74,5 @@ void mysql_views_relation(struct mysql_safety *safety, const struct mysql_node *
 	if (++safety->views > MAX_VIEWS)
 		violations_doubt(safety->violations, "there are too many views to be looked into");
 	else
-		judge_definition(safety, relation, view->definition);
+		check_definition(safety, relation, view->definition);
 }

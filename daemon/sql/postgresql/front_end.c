@@ -1,24 +1,29 @@
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
-#include "sql/front_end.h"
+#include "sql/postgresql/front_end.h"
+
 #include "sql/postgresql/canonical/canonical.h"
-#include "sql/postgresql/diagnose.h"
-#include "sql/postgresql/hints.h"
+#include "sql/postgresql/diagnose/diagnose.h"
+#include "sql/postgresql/parse/hints.h"
+#include "sql/postgresql/parse/node_children.h"
+#include "sql/postgresql/safety/bombs.h"
 #include "sql/postgresql/safety/safety.h"
 
-static void parse_part(const struct fence_result *part, struct arena *arena, struct parsed_statement *parsed)
+static void parse_part(const struct code_fence_result *part, struct arena *arena,
+		       struct parsed_statement *parsed)
 {
 	parse_begin(arena_text(arena, part->text.ptr, part->text.len), arena, parsed);
 }
 
-/* The text as given is tried first: a fence inside a literal is no fence. Leaves `parsed` begun. */
-static struct fence_result parse_unwrapped(str_t sql, struct arena *arena, struct parsed_statement *parsed)
+/* The text as given is tried first: a code fence inside a literal is no fence. Leaves `parsed` begun. */
+static struct code_fence_result parse_unwrapped(str_t sql, struct arena *arena,
+						struct parsed_statement *parsed)
 {
-	struct fence_result part = fence_trim(sql);
+	struct code_fence_result part = code_fence_trim(sql);
 	parse_part(&part, arena, parsed);
 	if (!str_present(parsed->error))
 		return part;
-	struct fence_result unwrapped = fence_unwrap(sql, SQL_POSTGRESQL);
+	struct code_fence_result unwrapped = code_fence_unwrap(sql, SQL_POSTGRESQL);
 	if (!unwrapped.wrapped)
 		return part;
 	parse_end(parsed);
@@ -108,7 +113,7 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
 			    struct sql_analysis *ret_analysis)
 {
 	struct parsed_statement parsed;
-	struct fence_result part = parse_unwrapped(request->sql, arena, &parsed);
+	struct code_fence_result part = parse_unwrapped(request->sql, arena, &parsed);
 	struct diagnostics diagnostics = { .arena = arena };
 	front_end_note_fence(&part, &diagnostics);
 	*ret_analysis = (struct sql_analysis){ .text = statement_text(&parsed, arena),
@@ -121,4 +126,24 @@ void sql_analyse_postgresql(const struct sql_request *request, struct arena *are
 	parse_end(&parsed);
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
+}
+
+/* Looks at every WITH query, wherever it stands; false at one without an end. */
+static bool recursion_ends(const Node *node, void *context)
+{
+	if (IsA(node, CommonTableExpr) && bomb_recursion((const CommonTableExpr *)node))
+		return false;
+	return node_children(node, recursion_ends, context);
+}
+
+enum front_end_recursion sql_recursion_postgresql(str_t text, struct arena *arena)
+{
+	struct parsed_statement parsed;
+	enum front_end_recursion found = FRONT_END_RECURSION_UNREAD;
+	parse_begin(text, arena, &parsed);
+	if (parsed.statement)
+		found = recursion_ends(parsed.statement, NULL) ? FRONT_END_RECURSION_BOUNDED
+							       : FRONT_END_RECURSION_UNBOUNDED;
+	parse_end(&parsed);
+	return found;
 }

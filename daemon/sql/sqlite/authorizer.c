@@ -1,6 +1,7 @@
 #include "sql/sqlite/authorizer.h"
 
-#include "sql/diagnostics.h"
+#include "common/nearest.h"
+#include "sql/findings/diagnostics.h"
 #include "sql/sqlite/tokens.h"
 
 #include <ctype.h>

@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "sql/violations.h"
+#include "common/nearest.h"
+#include "sql/findings/violations.h"
 
 /* What a statement asked for while it was prepared. */
 struct sqlite_trace {

@@ -4,15 +4,15 @@
  */
 #pragma once
 
-#include "sql/sqlite/tree.h"
-#include "sql/violations.h"
+#include "sql/findings/violations.h"
+#include "sql/query/tree.h"
 
 /* Adds to `violations`. */
-void sqlite_bombs(const struct sqlite_select *select, struct violations *violations);
+void sqlite_bombs(const struct query_node *query, struct violations *violations);
 
 /* Bytes of text that an expression makes, at most, as far as literals make it large. */
-double sqlite_text_size(const struct sqlite_node *node);
+double sqlite_text_size(const struct query_node *node);
 
 /* rows.c: rows that recursions and documents in the text multiply up to; `check_ends`: also whether each
  * recursion has a condition that can end it. */
-void sqlite_bombs_rows(const struct sqlite_select *select, bool check_ends, struct violations *violations);
+void sqlite_bombs_rows(const struct query_node *query, bool check_ends, struct violations *violations);

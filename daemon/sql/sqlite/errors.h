@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "sql/diagnostics.h"
+#include "sql/findings/diagnostics.h"
 
 enum sqlite_problem {
 	SQLITE_PROBLEM_NONE,

@@ -2,7 +2,7 @@
 
 #include "common/buf.h"
 #include "common/hash.h"
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
 
 #include <ctype.h>
 

@@ -1,22 +1,19 @@
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
-
 #include "sql/sqlite/front_end.h"
 
 #include "common/hash.h"
+#include "common/nearest.h"
 #include "sql/catalog/content.h"
-#include "sql/front_end.h"
-#include "sql/postgresql/canonical/internal.h"
-#include "sql/postgresql/node_children.h"
-#include "sql/postgresql/safety/bombs.h"
+#include "sql/findings/unparsed.h"
+#include "sql/lex/scan_text.h"
+#include "sql/query/canonical.h"
+#include "sql/query/lint.h"
 #include "sql/sqlite/bombs.h"
-#include "sql/sqlite/canonical.h"
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
 #include "sql/sqlite/hints.h"
-#include "sql/sqlite/lint.h"
 #include "sql/sqlite/parser.h"
+#include "sql/sqlite/required.h"
 #include "sql/sqlite/tokens.h"
-#include "sql/unparsed.h"
 
 #include <ctype.h>
 
@@ -26,6 +23,7 @@
 
 struct sqlite_analysis {
 	const struct sql_request *request;
+	front_end_recursion_fn read_recursion;
 	struct arena *arena;
 	struct diagnostics diagnostics;
 	struct violations violations;
@@ -37,7 +35,7 @@ struct sqlite_analysis {
 	bool broken;  /* it does not parse */
 	bool stubbed; /* tables that there are not have been made up */
 	struct sqlite_strings strings;
-	struct sqlite_select
+	const struct query_node
 		*doubtful; /* the tree in spite of its errors, for hints; NULL: none, or not yet */
 	bool looked;
 	unsigned hints;
@@ -91,9 +89,11 @@ static str_t hint_elsewhere(struct sqlite_analysis *state, str_t column, int64_t
 	if (!state->looked) {
 		struct sqlite_names unused;
 		state->looked = true;
-		state->doubtful = sqlite_parse(state->text, NULL, state->arena);
-		if (state->doubtful)
-			sqlite_resolve(state->doubtful, state->request->catalog, state->arena, &unused);
+		struct sqlite_select *select = sqlite_parse(state->text, NULL, state->arena);
+		if (select) {
+			sqlite_resolve(select, state->request->catalog, state->arena, &unused);
+			state->doubtful = sqlite_graph(select, state->arena).root;
+		}
 	}
 	return state->doubtful && offset >= 0
 		       ? sqlite_hint_column(state->doubtful, (size_t)offset, column, state->arena)
@@ -320,31 +320,21 @@ static bool has_excess(struct sqlite_analysis *state)
 	return reason != NULL;
 }
 
-/* Looks at every WITH query, wherever it stands; false at one without an end. */
-static bool recursion_ends(const Node *node, void *context)
+static void check_recursion(struct sqlite_analysis *state, const struct query_node *query)
 {
-	if (IsA(node, CommonTableExpr) && bomb_recursion((const CommonTableExpr *)node))
-		return false;
-	return node_children(node, recursion_ends, context);
-}
-
-/* The grammar of PostgreSQL covers most recursive queries, and of those it can tell more. */
-static void check_recursion(struct sqlite_analysis *state, const struct sqlite_select *select)
-{
-	struct parsed_statement parsed;
 	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION")) {
-		if (select)
-			sqlite_bombs_rows(select, false, &state->violations);
+		if (query)
+			sqlite_bombs_rows(query, false, &state->violations);
 		return;
 	}
-	parse_begin(state->text, state->arena, &parsed);
-	bool unbounded = parsed.statement ? !recursion_ends(parsed.statement, NULL)
-					  : !select && !sqlite_tokens_have(state->text, "WHERE") &&
-						    !sqlite_tokens_have(state->text, "JOIN") &&
-						    !sqlite_tokens_have(state->text, "LIMIT");
-	if (select)
-		sqlite_bombs_rows(select, !parsed.statement, &state->violations);
-	parse_end(&parsed);
+	enum front_end_recursion recursion = state->read_recursion(state->text, state->arena);
+	bool unread = recursion == FRONT_END_RECURSION_UNREAD;
+	bool unbounded = unread ? !query && !sqlite_tokens_have(state->text, "WHERE") &&
+					  !sqlite_tokens_have(state->text, "JOIN") &&
+					  !sqlite_tokens_have(state->text, "LIMIT")
+				: recursion == FRONT_END_RECURSION_UNBOUNDED;
+	if (query)
+		sqlite_bombs_rows(query, unread, &state->violations);
 	if (unbounded)
 		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
 }
@@ -370,11 +360,6 @@ static void set_tables(const struct sqlite_database *database, struct sqlite_tra
 	analysis->tables_known = true;
 }
 
-static bool has_rules(const struct sql_request *request)
-{
-	return request->policy && request->policy->required_columns_count > 0;
-}
-
 /* Without a tree, the tokens have to do. */
 static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *analysis)
 {
@@ -382,8 +367,7 @@ static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *
 	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
 	set_tables(state->database, &state->trace, analysis);
 	sqlite_tokens_warn(state->text, &state->diagnostics);
-	if (has_rules(state->request))
-		sqlite_required_unseen(state->text, state->request->policy, &state->diagnostics);
+	sqlite_required(NULL, state->text, state->request, &state->diagnostics);
 }
 
 static bool has_plain_collations(const struct catalog *catalog)
@@ -396,25 +380,28 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 {
 	struct sqlite_select *select = sqlite_parse(state->text, &state->strings, state->arena);
 	const struct catalog *catalog = state->request->catalog;
-	check_recursion(state, select);
-	bool described = false;
 	if (select) {
 		struct sqlite_names tables;
 		sqlite_resolve(select, catalog, state->arena, &tables);
-		sqlite_lint(select, state->request, &state->diagnostics);
-		if (has_rules(state->request))
-			sqlite_required(select, state->text, state->request, &state->diagnostics);
-		sqlite_bombs(select, &state->violations);
+		struct sqlite_graph graph = sqlite_graph(select, state->arena);
+		check_recursion(state, graph.root);
+		query_lint(graph.root, state->text, SQL_SQLITE, &state->diagnostics);
+		sqlite_required(&graph, state->text, state->request, &state->diagnostics);
+		sqlite_bombs(graph.root, &state->violations);
 		analysis->tables = tables.items;
 		analysis->tables_count = tables.count;
 		analysis->tables_known = true;
-		described = sqlite_canonical(select, has_plain_collations(catalog), state->arena, analysis);
+		query_canonical(
+			graph.root,
+			&(struct query_canonical){ SQL_SQLITE, !has_plain_collations(catalog), graph.hides },
+			state->arena, analysis);
 	} else {
+		check_recursion(state, NULL);
 		describe_tokens(state, analysis);
 	}
-	if (!described)
+	if (!str_present(analysis->canonical))
 		analysis->canonical = arena_printf(state->arena, "text: %s",
-						   canon_tokens(state->text, SQL_SQLITE, state->arena).ptr);
+						   scan_text(state->text, SQL_SQLITE, state->arena).ptr);
 }
 
 /* The library stopped at an error and has not asked for all that the statement wants: its tokens tell. */
@@ -449,10 +436,12 @@ static void judge(struct sqlite_analysis *state)
 		sqlite_tokens_tell_once(state->text, &state->violations);
 }
 
-static void begin(const struct sql_request *request, const struct fence_result *part, struct arena *arena,
-		  struct sqlite_analysis *state)
+static void begin(const struct sql_request *request, front_end_recursion_fn read_recursion,
+		  const struct code_fence_result *part, struct arena *arena, struct sqlite_analysis *state)
 {
-	*state = (struct sqlite_analysis){ .request = request, .arena = arena };
+	*state = (struct sqlite_analysis){ .request = request,
+					   .read_recursion = read_recursion,
+					   .arena = arena };
 	state->text = arena_text(arena, part->text.ptr, part->text.len);
 	state->masked = arena_strdup(arena, state->text.ptr);
 	state->diagnostics = (struct diagnostics){ .arena = arena, .text_offset = part->offset };
@@ -478,22 +467,22 @@ static void analyse_part(struct sqlite_analysis *state, struct sql_analysis *ret
 		describe(state, ret_analysis);
 }
 
-void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
-			struct sql_analysis *ret_analysis)
+void sql_analyse_sqlite(const struct sql_request *request, front_end_recursion_fn read_recursion,
+			struct arena *arena, struct sql_analysis *ret_analysis)
 {
 	struct sqlite_analysis state;
-	struct fence_result part = { request->sql, 0, false };
+	struct code_fence_result part = { request->sql, 0, false };
 	struct sql_request own = *request;
 	if (own.catalog && catalog_dialect(own.catalog) != SQL_SQLITE)
 		own.catalog = NULL; /* another dialect's says nothing that the library could read */
 	request = &own;
-	begin(request, &part, arena, &state);
+	begin(request, read_recursion, &part, arena, &state);
 	analyse_part(&state, ret_analysis);
-	struct fence_result unwrapped = { 0 };
+	struct code_fence_result unwrapped = { 0 };
 	if (state.broken)
-		unwrapped = fence_unwrap(request->sql, SQL_SQLITE);
+		unwrapped = code_fence_unwrap(request->sql, SQL_SQLITE);
 	if (unwrapped.wrapped) {
-		begin(request, &unwrapped, arena, &state);
+		begin(request, read_recursion, &unwrapped, arena, &state);
 		front_end_note_fence(&unwrapped, &state.diagnostics);
 		analyse_part(&state, ret_analysis);
 	}

@@ -5,8 +5,9 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/findings/front_end.h"
 
-/* The whole analysis of a request whose dialect is SQLite; results live in the arena. */
-void sql_analyse_sqlite(const struct sql_request *request, struct arena *arena,
-			struct sql_analysis *ret_analysis);
+/* The whole analysis of a request whose dialect is SQLite; results live in the arena. `read_recursion` is
+ * asked about recursive queries. */
+void sql_analyse_sqlite(const struct sql_request *request, front_end_recursion_fn read_recursion,
+			struct arena *arena, struct sql_analysis *ret_analysis);

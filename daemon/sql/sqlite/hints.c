@@ -1,9 +1,8 @@
 #include "sql/sqlite/hints.h"
 
-#include "sql/instead.h"
+#include "common/nearest.h"
+#include "sql/findings/instead.h"
 #include "sql/sqlite/authorizer.h"
-
-#include <strings.h>
 
 static const struct instead table[] = {
 #define INSTEAD(word, use) { (word), (use) },
@@ -32,84 +31,73 @@ str_t sqlite_hint_syntax(str_t sql, size_t offset, struct arena *arena)
 
 /* A SELECT that the search is in, and those around it. */
 struct place {
-	const struct sqlite_core *core;
+	const struct query_node *select;
 	const struct place *outer;
 };
 
 struct search {
 	size_t offset;
 	str_t column;
-	const struct sqlite_item *found;
+	const struct query_range *found;
 	bool done;
 };
 
-static bool has(const struct sqlite_item *item, str_t column)
+static bool has(const struct query_range *range, str_t column)
 {
-	for (size_t i = 0; i < item->columns_count; i++)
-		if (item->columns[i].len == column.len &&
-		    strncasecmp(item->columns[i].ptr, column.ptr, column.len) == 0)
-			return str_present(item->name);
+	for (size_t i = 0; i < range->columns->count; i++)
+		if (query_same_name(range->columns->names[i], column))
+			return range->alias.len > 0;
 	return false;
+}
+
+static void look_at_items(struct search *search, const struct query_node *node)
+{
+	for (const struct query_node *child = node->first; child && !search->found; child = child->next) {
+		if (child->kind == QUERY_JOIN)
+			look_at_items(search, child);
+		else if (query_is_item(child) && has(child->range, search->column))
+			search->found = child->range;
+	}
 }
 
 static void look_around(struct search *search, const struct place *place)
 {
 	search->done = true;
 	for (; place && !search->found; place = place->outer)
-		for (size_t i = 0; i < place->core->sources_count && !search->found; i++)
-			if (has(&place->core->items[i], search->column))
-				search->found = &place->core->items[i];
+		if (query_child(place->select, QUERY_FROM))
+			look_at_items(search, query_child(place->select, QUERY_FROM));
 }
 
-static void find_in_select(struct search *search, const struct sqlite_select *select,
-			   const struct place *outer);
-
-static void find(struct search *search, const struct sqlite_node *node, const struct place *place)
+/* The SELECT whose items the keys of ORDER BY see. */
+static const struct query_node *first_select(const struct query_node *query)
 {
-	if (!node || search->done)
-		return;
-	if (node->kind == SQLITE_COLUMN && node->offset == search->offset)
+	const struct query_node *body = query_body(query);
+	return body->kind == QUERY_SET ? body->first->first : body;
+}
+
+static void find(struct search *search, const struct query_node *node, const struct place *place)
+{
+	struct place inner = { node, place };
+	if (node->kind == QUERY_COLUMN && node->offset == search->offset)
 		look_around(search, place);
-	find(search, node->operand, place);
-	for (size_t i = 0; i < node->children_count; i++)
-		find(search, node->children[i], place);
-	if (node->select)
-		find_in_select(search, node->select, place);
-}
-
-static void find_in_core(struct search *search, const struct sqlite_core *core, const struct place *outer)
-{
-	const struct place place = { core, outer };
-	for (size_t i = 0; i < core->outputs_count; i++)
-		find(search, core->outputs[i].expression, &place);
-	for (size_t i = 0; i < core->sources_count; i++) {
-		find(search, core->sources[i].on, &place);
-		if (core->sources[i].select)
-			find_in_select(search, core->sources[i].select, outer);
+	if (node->kind == QUERY_SELECT)
+		place = &inner;
+	else if (query_made_by(node->range) && node->kind == QUERY_DERIVED)
+		place = place->outer;
+	for (const struct query_node *child = node->first; child && !search->done; child = child->next) {
+		const struct place ordered = { child->kind == QUERY_ORDER && node->kind == QUERY_EXPRESSION
+						       ? first_select(node)
+						       : NULL,
+					       place };
+		find(search, child, ordered.select ? &ordered : place);
 	}
-	find(search, core->where, &place);
-	for (size_t i = 0; i < core->group_count; i++)
-		find(search, core->group[i], &place);
-	find(search, core->having, &place);
 }
 
-static void find_in_select(struct search *search, const struct sqlite_select *select,
-			   const struct place *outer)
-{
-	for (size_t i = 0; i < select->ctes_count; i++)
-		find_in_select(search, select->ctes[i].select, outer);
-	for (size_t i = 0; i < select->cores_count; i++)
-		find_in_core(search, &select->cores[i], outer);
-	const struct place place = { &select->cores[0], outer };
-	for (size_t i = 0; i < select->order_count; i++)
-		find(search, select->order[i].expression, &place);
-}
-
-str_t sqlite_hint_column(const struct sqlite_select *select, size_t offset, str_t column, struct arena *arena)
+str_t sqlite_hint_column(const struct query_node *query, size_t offset, str_t column, struct arena *arena)
 {
 	struct search search = { .offset = offset, .column = column };
-	find_in_select(&search, select, NULL);
+	find(&search, query, NULL);
 	return search.found ? arena_printf(arena, "; did you mean \"" STR_FMT "\".\"" STR_FMT "\"?",
-					   STR_ARG(search.found->name), STR_ARG(column))
+					   STR_ARG(search.found->alias), STR_ARG(column))
 			    : STR("");
 }

@@ -243,16 +243,22 @@ static bool join_operator(struct sqlite_parser *parser, enum sqlite_join *ret_jo
 	return true;
 }
 
+/* (a, b) into a list. */
+#define NAMES(parser, list)                                                                                  \
+	do {                                                                                                 \
+		sqlite_parser_expect_char(parser, '(');                                                      \
+		do {                                                                                         \
+			SQLITE_PUSH(parser, list, sqlite_parser_name(parser));                               \
+		} while (sqlite_parser_take_char(parser, ','));                                              \
+		sqlite_parser_expect_char(parser, ')');                                                      \
+	} while (0)
+
 static void join_condition(struct sqlite_parser *parser, struct sqlite_source *joined)
 {
 	if (sqlite_parser_take(parser, "ON")) {
 		joined->on = sqlite_parser_expression(parser);
 	} else if (sqlite_parser_take(parser, "USING")) {
-		sqlite_parser_expect_char(parser, '(');
-		do {
-			SQLITE_PUSH(parser, joined->using, sqlite_parser_name(parser));
-		} while (sqlite_parser_take_char(parser, ','));
-		sqlite_parser_expect_char(parser, ')');
+		NAMES(parser, joined->using);
 	}
 }
 
@@ -314,7 +320,7 @@ static void values(struct sqlite_parser *parser, struct sqlite_core *core)
 			SQLITE_PUSH(parser, row->children, sqlite_parser_expression(parser));
 		} while (sqlite_parser_take_char(parser, ','));
 		sqlite_parser_expect_char(parser, ')');
-		SQLITE_PUSH(parser, core->outputs, (struct sqlite_output){ row, STR_NONE });
+		SQLITE_PUSH(parser, core->outputs, (struct sqlite_output){ .expression = row });
 	} while (sqlite_parser_take_char(parser, ','));
 }
 
@@ -386,7 +392,7 @@ static void with(struct sqlite_parser *parser, struct sqlite_select *select)
 	do {
 		struct sqlite_cte cte = { .name = sqlite_parser_name(parser) };
 		if (sqlite_parser_at_char(parser, '('))
-			cte.columns = sqlite_parser_brackets(parser);
+			NAMES(parser, cte.columns);
 		sqlite_parser_expect(parser, "AS");
 		if (sqlite_parser_take(parser, "NOT"))
 			sqlite_parser_expect(parser, "MATERIALIZED");

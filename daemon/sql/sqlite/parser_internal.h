@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
 #include "sql/sqlite/parser.h"
 
 #define SQLITE_PARSER_DEPTH 200

@@ -184,6 +184,7 @@ static void resolve_plain(const struct scope *scope, struct sqlite_node *node)
 		}
 		if (is_output(core, node->text, &node->output)) {
 			node->meaning = SQLITE_OUTPUT;
+			node->core = core;
 			return;
 		}
 	}
@@ -270,6 +271,7 @@ static void resolve_order(struct resolver *resolver, const struct sqlite_select 
 		      (select->cores_count > 1 && is_output_column(&select->cores[0], node->text, &index)));
 	if (named || output_number(&select->cores[0], node, &index)) {
 		node->meaning = SQLITE_OUTPUT;
+		node->core = &select->cores[0];
 		node->output = index;
 	} else {
 		resolve_node(resolver, node, &scope);

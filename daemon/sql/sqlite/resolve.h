@@ -17,6 +17,7 @@ struct sqlite_item {
 	bool known;  /* `columns` are all of its columns */
 	const str_t *columns;
 	size_t columns_count;
+	struct query_range *range; /* what sqlite_graph made of it */
 };
 
 /* Tables that are no WITH queries: lower case, sorted, unique. */

@@ -1,14 +1,12 @@
 #include "sql/sqlite/bombs.h"
 
-#include "sql/bomb_limits.h"
-#include "sql/sqlite/lint.h"
+#include "sql/query/bomb_limits.h"
 
 #include <math.h>
-#include <strings.h>
 
-/* A WITH query that can be seen, innermost first. */
+/* A WITH query that is counted, innermost first. */
 struct seen {
-	str_t name;
+	const struct query_node *cte;
 	double rows;
 	const struct seen *outer;
 };
@@ -20,154 +18,164 @@ struct count {
 	bool found;
 };
 
-static double select_rows(struct count *count, const struct sqlite_select *select);
+static double select_rows(struct count *count, const struct query_node *query);
 
-static bool same_name(str_t a, str_t b)
+static bool reads_itself(const struct query_node *node, const struct query_node *cte)
 {
-	return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
-}
-
-static bool reads_itself(const struct sqlite_core *core, str_t name)
-{
-	for (size_t i = 0; i < core->sources_count; i++) {
-		const struct sqlite_source *source = &core->sources[i];
-		if (!source->select && !str_present(source->schema) && same_name(source->name, name))
+	if (node->kind == QUERY_RELATION && node->range->maker == cte)
+		return true;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (reads_itself(child, cte))
 			return true;
-		for (size_t c = 0; source->select && c < source->select->cores_count; c++)
-			if (reads_itself(&source->select->cores[c], name))
-				return true;
-	}
 	return false;
 }
 
 /* Value of a number in plain digits; false: it is anything else. */
-static bool plain_number(const struct sqlite_node *node, double *ret_value)
+static bool plain_number(const struct query_node *node, double *ret_value)
 {
-	if (!node || node->kind != SQLITE_LITERAL || node->text.len == 0 ||
-	    !strchr("0123456789.", node->text.ptr[0]))
+	if (!node || node->kind != QUERY_LITERAL || strcmp(node->op, "number") != 0)
 		return false;
-	*ret_value = strtod(node->text.ptr, NULL);
+	*ret_value = strtod(node->name.ptr, NULL);
 	return true;
 }
 
-static bool is_operator(const struct sqlite_node *node, const char *text)
+static bool is_operation(const struct query_node *node, const char *op)
 {
-	return node->kind == SQLITE_BINARY && str_is(node->text, text);
+	return node->kind == QUERY_OPERATION && strcmp(node->op, op) == 0;
 }
 
-static void note_column(const struct sqlite_node *node, void *context)
+static bool has_data(const struct query_node *node)
 {
-	if (node->kind == SQLITE_COLUMN || node->kind == SQLITE_PARAMETER || node->select)
-		*(bool *)context = true;
+	if (node->kind == QUERY_COLUMN || node->kind == QUERY_PARAMETER || node->kind == QUERY_EXPRESSION)
+		return true;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (has_data(child))
+			return true;
+	return false;
 }
 
-static bool has_column(const struct sqlite_node *node)
+static bool is_comparison(const struct query_node *node)
 {
-	bool found = false;
-	sqlite_each_node(node, note_column, &found);
-	return found;
-}
-
-static bool is_comparison(const struct sqlite_node *node)
-{
-	static const char *const operators[] = { "<", "<=", ">", ">=", "=", "==", "is" };
+	static const char *const operators[] = { "<", "<=", ">", ">=", "=", "<=>" };
 	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
-		if (is_operator(node, operators[i]))
+		if (is_operation(node, operators[i]))
 			return true;
 	return false;
 }
 
 /* The least number that a condition, joined by AND, holds a column against. */
-static void find_levels(const struct sqlite_node *condition, double *levels)
+static void find_levels(const struct query_node *condition, double *levels)
 {
 	double value;
-	if (!condition)
-		return;
-	if (is_operator(condition, "and")) {
-		find_levels(condition->children[0], levels);
-		find_levels(condition->children[1], levels);
-	} else if (condition->kind == SQLITE_BETWEEN && condition->children_count == 3) {
-		if (plain_number(condition->children[2], &value))
+	const struct query_node *side = is_comparison(condition)	   ? condition->first
+					: condition->kind == QUERY_BETWEEN ? condition->last
+									   : NULL;
+	for (; side; side = side->next)
+		if (plain_number(side, &value))
 			*levels = fmin(*levels, value);
-	} else if (is_comparison(condition)) {
-		for (size_t i = 0; i < 2; i++)
-			if (plain_number(condition->children[i], &value))
-				*levels = fmin(*levels, value);
-	}
+	for (side = is_operation(condition, "and") ? condition->first : NULL; side; side = side->next)
+		find_levels(side, levels);
 }
 
-static void note_subtraction(const struct sqlite_node *node, void *context)
+/* '-1 day' is one, too. */
+static bool has_subtraction(const struct query_node *node)
 {
-	bool minus = (node->kind == SQLITE_BINARY || node->kind == SQLITE_UNARY) && str_is(node->text, "-");
-	bool text = node->kind == SQLITE_LITERAL && node->text.len > 1 && node->text.ptr[1] == '-';
-	if (minus || text) /* '-1 day' */
-		*(bool *)context = true;
+	if (is_operation(node, "-") || (node->kind == QUERY_LITERAL && node->name.len > 0 &&
+					strcmp(node->op, "string") == 0 && node->name.ptr[0] == '-'))
+		return true;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind != QUERY_EXPRESSION && has_subtraction(child))
+			return true;
+	return false;
+}
+
+static bool same_text(const struct query_node *a, const struct query_node *b)
+{
+	return a->kind == b->kind && str_equal(a->name, b->name) &&
+	       (a->op == b->op || (a->op && b->op && strcmp(a->op, b->op) == 0));
 }
 
 /* `column < value` ends what counts up, `column > value` what counts down; between two columns data decides.
  */
-static bool comparison_decides(const struct sqlite_node *comparison, bool counts_down)
+static bool comparison_decides(const struct query_node *comparison, bool counts_down)
 {
-	const struct sqlite_node *left = comparison->children[0], *right = comparison->children[1];
-	bool first = has_column(left), second = has_column(right);
+	bool first = has_data(comparison->first), second = has_data(comparison->last);
+	bool equality = comparison->op[0] == '=' || strcmp(comparison->op, "<=>") == 0;
 	if (first == second)
-		return first && !str_equal(left->text, right->text);
-	char op = comparison->text.ptr[0];
-	return op == '=' || op == 'i' || (op == '<') == first || counts_down;
+		return first && !same_text(comparison->first, comparison->last);
+	return equality || (comparison->op[0] == '<') == first || counts_down;
 }
 
 /* A condition that some rows meet and others do not. */
-static bool decides(const struct sqlite_node *condition, bool counts_down)
+static bool decides(const struct query_node *condition, bool counts_down)
 {
-	if (!condition)
-		return false;
-	if (is_operator(condition, "and"))
-		return decides(condition->children[0], counts_down) ||
-		       decides(condition->children[1], counts_down);
-	if (is_operator(condition, "or"))
-		return decides(condition->children[0], counts_down) &&
-		       decides(condition->children[1], counts_down);
+	bool either = is_operation(condition, "or");
+	if (either || is_operation(condition, "and")) {
+		for (const struct query_node *part = condition->first; part; part = part->next)
+			if (decides(part, counts_down) != either)
+				return !either;
+		return either;
+	}
+	if (is_operation(condition, "not") && is_operation(condition->first, "<=>"))
+		condition = condition->first;
 	if (is_comparison(condition))
 		return comparison_decides(condition, counts_down);
-	return condition->kind != SQLITE_COLUMN && condition->kind != SQLITE_UNARY &&
-	       !is_operator(condition, "<>") && !is_operator(condition, "!=") && has_column(condition);
+	bool unary = condition->kind == QUERY_OPERATION && condition->first == condition->last;
+	return condition->kind != QUERY_COLUMN && !unary && !is_operation(condition, "<>") &&
+	       has_data(condition);
 }
 
-static bool core_ends(const struct sqlite_core *core)
+static bool joins_end(const struct query_node *node, bool counts_down)
 {
-	bool joined = false;
-	bool counts_down = false;
-	for (size_t i = 0; i < core->outputs_count; i++)
-		sqlite_each_node(core->outputs[i].expression, note_subtraction, &counts_down);
-	for (size_t i = 0; i < core->sources_count; i++)
-		joined = joined || decides(core->sources[i].on, counts_down) ||
-			 core->sources[i].using_count > 0 || core->sources[i].natural;
-	return joined || decides(core->where, counts_down);
+	const struct query_node *on = query_child(node, QUERY_ON);
+	if ((on && decides(on->first, counts_down)) || query_child(node, QUERY_USING) ||
+	    (node->kind == QUERY_JOIN && node->op[0] == 'n'))
+		return true;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN && joins_end(child, counts_down))
+			return true;
+	return false;
+}
+
+static bool select_ends(const struct query_node *select)
+{
+	const struct query_node *where = query_child(select, QUERY_WHERE);
+	bool counts_down = has_subtraction(query_child(select, QUERY_ITEMS));
+	return joins_end(query_child(select, QUERY_FROM), counts_down) ||
+	       (where && decides(where->first, counts_down));
 }
 
 /* Elements of a document that the text itself holds. */
-static double document_rows(const struct sqlite_source *source)
+static double document_rows(const struct query_node *document)
 {
-	const struct sqlite_node *document = source->arguments_count > 0 ? source->arguments[0] : NULL;
-	return document && !has_column(document) ? fmax(sqlite_text_size(document) / 2, 1) : 1;
+	return document && !has_data(document) ? fmax(sqlite_text_size(document) / 2, 1) : 1;
 }
 
-static double source_rows(struct count *count, const struct sqlite_source *source)
+/* Rows of FROM, or of an item or a join in it. */
+static double from_rows(struct count *count, const struct query_node *node)
 {
-	if (source->select)
-		return select_rows(count, source->select);
-	if (source->is_call)
-		return document_rows(source);
-	for (const struct seen *seen = count->seen; seen && !str_present(source->schema); seen = seen->outer)
-		if (same_name(seen->name, source->name))
+	const struct query_node *query = query_child(node, QUERY_EXPRESSION);
+	double rows = 1;
+	if (node->kind == QUERY_DERIVED)
+		return query ? select_rows(count, query) : document_rows(node->first);
+	for (const struct seen *seen = node->kind == QUERY_RELATION ? count->seen : NULL; seen;
+	     seen = seen->outer)
+		if (node->range->maker == seen->cte)
 			return seen->rows;
-	return 1;
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || query_is_item(child))
+			rows *= from_rows(count, child);
+	return rows;
 }
 
-static void count_subquery(const struct sqlite_node *node, void *context)
+/* Of expressions; those of FROM are counted with it. */
+static void count_subqueries(struct count *count, const struct query_node *node)
 {
-	if (node->select)
-		(void)select_rows(context, node->select);
+	for (const struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_EXPRESSION && node->kind != QUERY_DERIVED)
+			(void)select_rows(count, child);
+		else if (child->kind != QUERY_EXPRESSION)
+			count_subqueries(count, child);
 }
 
 static void report(struct count *count, size_t offset, const char *reason)
@@ -177,74 +185,77 @@ static void report(struct count *count, size_t offset, const char *reason)
 	count->found = true;
 }
 
-static double core_rows(struct count *count, const struct sqlite_core *core)
+static double body_rows(struct count *count, const struct query_node *body)
 {
-	double rows = 1;
-	if (core->is_values)
-		rows = (double)core->outputs_count;
-	for (size_t i = 0; i < core->sources_count; i++)
-		rows *= source_rows(count, &core->sources[i]);
-	sqlite_each_expression(core, count_subquery, count);
+	const struct query_node *from = query_child(body, QUERY_FROM);
+	double rows = body->kind == QUERY_SELECT;
+	for (const struct query_node *child = body->kind != QUERY_SELECT ? body->first : NULL; child;
+	     child = child->next)
+		rows += child->kind == QUERY_ARM ? body_rows(count, child->first) : 1;
+	if (body->kind == QUERY_SET)
+		return rows;
+	rows *= from ? from_rows(count, from) : 1;
+	count_subqueries(count, body);
 	if (rows >= BOMB_QUERY_ROWS)
-		report(count, core->sources_count > 0 ? core->sources[0].offset : 0,
-		       "rows that multiply without end");
+		report(count, from ? from->offset : 0, "rows that multiply without end");
 	return rows;
 }
 
 /* Rows of a WITH query; of one that reads itself: by the number that its counter is held against. */
-static double cte_rows(struct count *count, const struct sqlite_cte *cte)
+static double cte_rows(struct count *count, const struct query_node *cte)
 {
-	double each = 1;
-	double levels = INFINITY;
-	double limit = INFINITY;
+	const struct query_node *query = query_child(cte, QUERY_EXPRESSION), *body = query_body(query);
+	const struct query_node *bound = query_child(query, QUERY_LIMIT);
+	double each = 1, levels = INFINITY, limit = INFINITY;
 	bool recursive = false;
-	for (size_t i = 0; i < cte->select->cores_count; i++) {
-		const struct sqlite_core *core = &cte->select->cores[i];
-		if (!reads_itself(core, cte->name))
+	for (const struct query_node *arm = body->kind == QUERY_SET ? body->first : NULL; arm;
+	     arm = arm->next) {
+		const struct query_node *from = query_child(arm->first, QUERY_FROM);
+		const struct query_node *where = query_child(arm->first, QUERY_WHERE);
+		if (!from || !reads_itself(from, cte))
 			continue;
-		bool known = plain_number(cte->select->limit, &limit);
-		bool hidden = cte->select->limit && !known; /* below 0 there is none */
-		if ((count->check_ends || hidden) && !(known && limit < BOMB_CALL_ROWS) && !core_ends(core))
-			report(count, cte->select->offset, "recursion without a bound");
+		bool known = bound && plain_number(bound->first, &limit);
+		bool hidden = bound && !known; /* below 0 there is none */
+		if ((count->check_ends || hidden) && !(known && limit < BOMB_CALL_ROWS) &&
+		    !select_ends(arm->first))
+			report(count, query->offset, "recursion without a bound");
 		recursive = true;
-		find_levels(core->where, &levels);
-		for (size_t s = 0; s < core->sources_count; s++)
-			each *= source_rows(count, &core->sources[s]);
+		if (where)
+			find_levels(where->first, &levels);
+		each *= from_rows(count, from);
 	}
 	if (!recursive)
-		return select_rows(count, cte->select);
+		return select_rows(count, query);
 	if (isinf(levels))
 		return fmin(limit, 1);
 	return fmin(limit, each < 2 ? fmax(levels, 1) : pow(each, levels));
 }
 
-static double with_rows(struct count *count, const struct sqlite_select *select, size_t next)
+static double with_rows(struct count *count, const struct query_node *query, const struct query_node *cte)
 {
-	if (next == select->ctes_count) {
-		double rows = 0;
-		double limit;
-		for (size_t i = 0; i < select->cores_count; i++)
-			rows += core_rows(count, &select->cores[i]);
-		return plain_number(select->limit, &limit) ? fmin(rows, limit) : rows;
+	const struct query_node *bound = query_child(query, QUERY_LIMIT);
+	double limit;
+	if (!cte) {
+		double rows = body_rows(count, query_body(query));
+		return bound && plain_number(bound->first, &limit) ? fmin(rows, limit) : rows;
 	}
-	const struct sqlite_cte *cte = &select->ctes[next];
-	struct seen seen = { cte->name, 1, count->seen };
-	seen.rows = cte_rows(count, cte);
+	struct seen seen = { cte, cte_rows(count, cte), count->seen };
 	if (seen.rows >= BOMB_QUERY_ROWS)
-		report(count, cte->select->offset, "a recursion of too many rows");
+		report(count, query_child(cte, QUERY_EXPRESSION)->offset, "a recursion of too many rows");
 	count->seen = &seen;
-	double rows = with_rows(count, select, next + 1);
+	double rows = with_rows(count, query, cte->next);
 	count->seen = seen.outer;
 	return rows;
 }
 
-static double select_rows(struct count *count, const struct sqlite_select *select)
+static double select_rows(struct count *count, const struct query_node *query)
 {
-	return with_rows(count, select, 0);
+	const struct query_node *with = query_child(query, QUERY_WITH);
+	return with_rows(count, query, with ? with->first : NULL);
 }
 
-void sqlite_bombs_rows(const struct sqlite_select *select, bool check_ends, struct violations *violations)
+void sqlite_bombs_rows(const struct query_node *query, bool check_ends, struct violations *violations)
 {
 	struct count count = { violations, NULL, check_ends, false };
-	(void)select_rows(&count, select);
+	(void)select_rows(&count, query);
 }

@@ -1,7 +1,7 @@
 #include "sql/sqlite/tokens.h"
 
-#include "sql/bomb_limits.h"
-#include "sql/statement_words.h"
+#include "sql/lex/statement_words.h"
+#include "sql/query/bomb_limits.h"
 
 #include <ctype.h>
 #include <strings.h>

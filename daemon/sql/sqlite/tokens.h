@@ -5,8 +5,8 @@
 #pragma once
 
 #include "common/buf.h"
-#include "sql/diagnostics.h"
-#include "sql/violations.h"
+#include "sql/findings/diagnostics.h"
+#include "sql/findings/violations.h"
 
 /* Reports every violation that the tokens show; what words tell of a text that does not parse is left to
  * unparsed.h. False: something follows the first statement, or a token never ends, so that it cannot be one

@@ -1,7 +1,7 @@
 /*
- * Tree of a SQLite query, for what the library keeps to itself: comparison, warnings, columns that have to be
- * constrained. Built by parser.h from a text that the library has accepted; lives in the arena of the parse.
- * After sqlite_resolve it is only read, by any thread.
+ * Tree of a SQLite query as its grammar has it. Built by parser.h from a text that the library has accepted;
+ * lives in the arena of the parse. The rules that the dialects share read the one of query/tree.h instead,
+ * which graph.h makes of it. After that it is only read, by any thread.
  */
 #pragma once
 
@@ -25,7 +25,9 @@ enum sqlite_node_kind {
 	SQLITE_ROW,	 /* (a, b) */
 };
 
+struct query_node;
 struct sqlite_select;
+struct sqlite_core;
 struct sqlite_item;
 
 /* What the name of a column means. */
@@ -54,6 +56,7 @@ struct sqlite_node {
 	enum sqlite_meaning meaning;	/* of a column; set by sqlite_resolve */
 	bool doubtful;			/* it could be the alias of an output */
 	const struct sqlite_item *item; /* of a column, or of `table.*` */
+	const struct sqlite_core *core; /* of an output: the SELECT whose it is */
 	size_t output;			/* index of the output that is meant */
 };
 
@@ -80,7 +83,8 @@ struct sqlite_source {
 
 struct sqlite_output {
 	struct sqlite_node *expression;
-	str_t alias; /* in lower case, or absent */
+	str_t alias;		       /* in lower case, or absent */
+	const struct query_node *item; /* what sqlite_graph made of it */
 };
 
 struct sqlite_order {
@@ -111,7 +115,9 @@ struct sqlite_core {
 
 struct sqlite_cte {
 	str_t name;
-	str_t columns; /* as tokens, or absent */
+	str_t *columns;
+	size_t columns_count;
+	size_t columns_capacity;
 	struct sqlite_select *select;
 };
 

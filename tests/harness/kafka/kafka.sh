@@ -2,14 +2,19 @@
 # One Apache Kafka broker (KRaft, a single node) for tests, in a temporary folder on free ports of 127.0.0.1.
 #
 #   kafka.sh fetch                  resolves the broker's class path through Maven once, into the cache
-#   kafka.sh start [--owner PID] [--behind PORT]… [--user NAME]… [--set NAME=VALUE]…
+#   kafka.sh start [--owner PID] [--behind PORT]… [--login] [--user NAME]… [--tls FOLDER] [--set NAME=VALUE]…
 #       fetches if need be, starts a broker, waits until it serves and prints, one a line:
 #           dir=FOLDER              names the broker to the commands below
 #           bootstrap=HOST:PORT
 #           behind_PORT=PORT        for each --behind: the port of a listener whose clients are told to connect to PORT of
-#                                   127.0.0.1, where the caller has a proxy for it
+#                                   127.0.0.1, where the caller has a proxy for it; with --login it wants a login
+#                                   (SASL_PLAINTEXT, SCRAM-SHA-256) of users that the caller makes
 #           users=PORT              with --user: the port of a listener for these users (SASL/PLAIN, the password is the
 #                                   name), who may do what lists of permissions say; others may do everything
+#           tls=PORT, mtls=PORT, scram=PORT
+#                                   with --tls, whose FOLDER holds server.pem (key and certificate of localhost) and ca.pem:
+#                                   ports of listeners with TLS; with TLS that asks for a client's certificate; with TLS and
+#                                   SASL (SCRAM-SHA-256, user and password assayd)
 #       The broker goes away with its owner, the calling process unless named. --set: properties of the broker.
 #   kafka.sh kill FOLDER            kill -9
 #   kafka.sh halt FOLDER            orderly shutdown; the data stay
@@ -87,6 +92,41 @@ add_users() {
 	echo "users=$port" >>"$dir/behind"
 }
 
+# add_login FOLDER PORT…: listeners behind proxies.
+add_login() {
+	local dir=$1 port
+	shift
+	sed -i '/^listener.security.protocol.map=/ s/\(BEHIND[0-9]*\):PLAINTEXT/\1:SASL_PLAINTEXT/g' "$dir/server.properties"
+	for port in "$@"; do
+		cat >>"$dir/server.properties" <<-PROPERTIES
+			listener.name.behind$port.sasl.enabled.mechanisms=SCRAM-SHA-256
+			listener.name.behind$port.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+		PROPERTIES
+	done
+}
+
+# add_tls FOLDER CERTIFICATES
+add_tls() {
+	local dir=$1 certificates=$2 name port listeners="" protocols=""
+	for name in tls mtls scram; do
+		port=$(free_port)
+		listeners+=,${name^^}://localhost:$port
+		echo "$name=$port" >>"$dir/behind"
+	done
+	protocols=TLS:SSL,MTLS:SSL,SCRAM:SASL_SSL
+	sed -i "s|^\(advertised\.\)\?listeners=.*|&$listeners|; s|^listener.security.protocol.map=.*|&,$protocols|" \
+		"$dir/server.properties"
+	cat >>"$dir/server.properties" <<-PROPERTIES
+		ssl.keystore.type=PEM
+		ssl.keystore.location=$certificates/server.pem
+		ssl.truststore.type=PEM
+		ssl.truststore.location=$certificates/ca.pem
+		listener.name.mtls.ssl.client.auth=required
+		listener.name.scram.sasl.enabled.mechanisms=SCRAM-SHA-256
+		listener.name.scram.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+	PROPERTIES
+}
+
 # write_properties FOLDER PORT CONTROLLER-PORT [ADVERTISED-PORT…]
 write_properties() {
 	local dir=$1 port=$2 controller=$3 listeners advertised protocols proxy own
@@ -146,13 +186,17 @@ new_id() {
 
 # Kafka's own tool formats a folder once for all brokers; the next ones get a copy with identifiers of their own.
 format_storage() {
-	local dir=$1 work
-	if [ -d "$formatted" ]; then
+	local dir=$1 work scram=()
+	if grep -q '^listener.name.scram' "$dir/server.properties"; then # a folder of its own, which knows the user
+		scram=(--add-scram 'SCRAM-SHA-256=[name=assayd,password=assayd]')
+	elif [ -d "$formatted" ]; then
 		cp -r "$formatted" "$dir/data"
 		sed -i "s:^cluster.id=.*:cluster.id=$(new_id):; s:^directory.id=.*:directory.id=$(new_id):" "$dir/data/meta.properties"
 		return
 	fi
-	(java "$dir" kafka.tools.StorageTool format -t "$(new_id)" -c "$dir/server.properties") >"$dir/format.log" 2>&1 || return 1
+	(java "$dir" kafka.tools.StorageTool format -t "$(new_id)" -c "$dir/server.properties" ${scram[@]+"${scram[@]}"}) \
+		>"$dir/format.log" 2>&1 || return 1
+	[ ${#scram[@]} = 0 ] || return 0
 	if work=$(mktemp -d "$cache/format.XXXXXX" 2>/dev/null); then
 		# A rename: whoever does the same meanwhile sees all of it or nothing.
 		cp -r "$dir/data" "$work/data" && mv -T "$work/data" "$formatted" 2>/dev/null || true
@@ -180,12 +224,14 @@ why() {
 }
 
 start() {
-	local owner=$PPID dir port="" behind=() users=() properties=()
+	local owner=$PPID dir port="" behind=() login="" users=() tls="" properties=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--owner) owner=$2 && shift 2 ;;
 		--behind) behind+=("$2") && shift 2 ;;
+		--login) login=yes && shift ;;
 		--user) users+=("$2") && shift 2 ;;
+		--tls) tls=$(readlink -f "$2") && shift 2 ;;
 		--set) properties+=("$2") && shift 2 ;;
 		*) fail "unknown option $1" ;;
 		esac
@@ -201,7 +247,9 @@ start() {
 	for _ in 1 2 3; do
 		port=$(free_port)
 		write_properties "$dir" "$port" "$(free_port)" ${behind[@]+"${behind[@]}"}
+		[ -z "$login" ] || add_login "$dir" ${behind[@]+"${behind[@]}"}
 		[ ${#users[@]} = 0 ] || add_users "$dir" "$(free_port)" "${users[@]}"
+		[ -z "$tls" ] || add_tls "$dir" "$tls"
 		printf '%s\n' ${properties[@]+"${properties[@]}"} >>"$dir/server.properties"
 		rm -rf "$dir/data"
 		format_storage "$dir" || fail "the storage cannot be formatted: $(why "$dir")"

@@ -2,6 +2,7 @@
 
 #include "avro/codec.h"
 #include "avro/json.h"
+#include "avro/json_quick.h"
 
 #include <dirent.h>
 #include <locale.h>
@@ -230,6 +231,28 @@ static void test_escapes(void **state)
 		strstr(json.data, "\"summary\":\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xe2\x82\xac\""));
 }
 
+/* ---- in one pass and through a tree ---- */
+
+/* Whether one pass reads it; what it reads, the tree has to take as well, and to the same record. */
+static bool read_both_ways(str_t text)
+{
+	static const struct json_limits limits = { 100000, JSON_BY_PROGRAM };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(buf_free) struct buf one = BUF_INIT, other = BUF_INIT;
+	struct generated_query query;
+	struct err_detail detail = { "" };
+	fields_init(&GENERATED_QUERY_RECORD, &query);
+	if (!json_read_quickly(&GENERATED_QUERY_RECORD, text, &limits, arena, &query))
+		return false;
+	json_write(&GENERATED_QUERY_RECORD, &query, &one);
+	fields_init(&GENERATED_QUERY_RECORD, &query);
+	if (json_read_slowly(&GENERATED_QUERY_RECORD, text, &limits, arena, &query, &detail) != ERR_OK)
+		fail_msg("one pass reads " STR_FMT ", the tree does not: %s", STR_ARG(text), detail.message);
+	json_write(&GENERATED_QUERY_RECORD, &query, &other);
+	assert_string_equal(one.data, other.data);
+	return true;
+}
+
 /* Nothing of the corpus is a query, but what is JSON is refused for its shape alone. */
 static void test_corpus(void **state)
 {
@@ -256,9 +279,111 @@ static void test_corpus(void **state)
 				!strstr(file->d_name, "escaped_null_in_key");
 		if (err == ERR_OK || (is_valid && refused))
 			fail_msg("%s: %s", file->d_name, err_name(err));
+		_cleanup_(buf_free) struct buf member = BUF_INIT;
+		buf_append_text(&member, "{" NEEDED ",\"new\":");
+		buf_append_str(&member, buf_str(&text));
+		buf_append_text(&member, "}");
+		if (read_both_ways(buf_str(&member)) && file->d_name[0] == 'n')
+			fail_msg("%s is read", file->d_name);
 	}
 	closedir(directory);
 	assert_true(count > 300);
+}
+
+static void test_one_pass_reads_what_is_usual(void **state)
+{
+	static const struct {
+		const char *more; /* members behind those that are needed */
+		bool read;
+	} cases[] = {
+		{ "", true },
+		{ ",\"new\":{\"a\":[1,-0,2.5e3,{\"b\":null}],\"c\":\"\\ud83d\\ude00\\n\"},\"newer\":true",
+		  true },
+		{ ",\"model\":\"\\u00e9\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000x\"", true },
+		{ ",\"generator_confidence\":0.30000000000000004,\"candidates\":[]", true },
+		{ ",\"attributes\":{\"a\":\"b\",\"c\":\"\"},\"dialect\":\"KLINGON\"", true },
+		{ ",\"attributes\" : { } , "
+		  "\"retrieval\":{\"chunks\":[{\"chunk_id\":\"c\",\"source_type\":\"NEW\",\"bm25_score\":1e2}"
+		  "]}",
+		  true },
+		{ ",\"model\":null,\"generator_confidence\":null", true },
+		/* what the tree refuses, or is left to it */
+		{ ",\"sql\":\"again\"", false },
+		{ ",\"new\":1,\"new\":2", false },
+		{ ",\"new\":{\"a\":1,\"a\":2}", false },
+		{ ",\"m\\u006fdel\":\"m\"", false },
+		{ ",\"model\":\"\\ud83d\"", false },
+		{ ",\"model\":\"\\udc00\\ud800\"", false },
+		{ ",\"model\":\"\xff\"", false },
+		{ ",\"new\":\"\xc3\"", false },
+		{ ",\"model\":\"\n\"", false },
+		{ ",\"model\":\"\\x\"", false },
+		{ ",\"model\":\"", false },
+		{ ",\"model\":\"\\", false },
+		{ ",\"model\":7", false },
+		{ ",\"generator_confidence\":01", false },
+		{ ",\"generator_confidence\":1.", false },
+		{ ",\"generator_confidence\":.5", false },
+		{ ",\"generator_confidence\":1e", false },
+		{ ",\"generator_confidence\":1e999", false },
+		{ ",\"generator_confidence\":-", false },
+		{ ",\"generator_confidence\":+1", false },
+		{ ",\"new\":12345678901234567890", false },
+		{ ",\"new\":[1,]", false },
+		{ ",\"new\":[1 2]", false },
+		{ ",\"new\":nul", false },
+		{ ",\"new\":{\"a\"}", false },
+		{ ",", false },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		_cleanup_(buf_free) struct buf json = BUF_INIT;
+		buf_printf(&json, " {" NEEDED "%s} \n", cases[i].more);
+		if (read_both_ways(buf_str(&json)) != cases[i].read)
+			fail_msg("%s: one pass %s it", json.data, cases[i].read ? "leaves" : "reads");
+	}
+	assert_false(read_both_ways(STR("{" NEEDED "} x")));
+	assert_false(read_both_ways(STR("{" NEEDED)));
+	assert_false(read_both_ways(STR("{\"sql\":\"s\"}")));
+	assert_false(read_both_ways(STR("")));
+}
+
+/* Bytes of a whole event changed, doubled and dropped at random. */
+static void test_one_pass_is_as_strict_as_the_tree(void **state)
+{
+	static const char event[] = "{" NEEDED ",\"model\":\"m\\u00e9\",\"dialect\":\"SQLITE\",\"generator_"
+				    "confidence\":0.875,\"new\":{\"a\":[1,2.5,"
+				    "true],\"b\":\"\\n\"},\"retrieval\":{\"chunks\":[{\"chunk_id\":\"c\","
+				    "\"document_id\":null,\"source_type\":"
+				    "\"UNKNOWN\",\"rrf_score\":1.5e-3}]},\"ground_truth\":{\"sql\":\"SELECT "
+				    "1\",\"alternatives\":[\"a\",\"b\"]},"
+				    "\"attributes\":{\"k\":\"v\",\"l\":\"w\"}}";
+	static const char bytes[] = "\"\\{}[]:,0159.-+eEu\n\x01\x7f\xc3\xa9\xedtrfalsn ";
+	uint64_t random = 88172645463325252u;
+	size_t read = 0;
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		char text[sizeof event + 1];
+		size_t len = sizeof event - 1;
+		memcpy(text, event, sizeof event);
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		size_t at = random % len;
+		char byte = bytes[(random >> 20) % (sizeof bytes - 1)];
+		if ((random >> 40) % 3 == 0) {
+			text[at] = byte;
+		} else if ((random >> 40) % 3 == 1) {
+			memmove(text + at, text + at + 1, len - at - 1);
+			len--;
+		} else {
+			memmove(text + at + 1, text + at, len - at);
+			text[at] = byte;
+			len++;
+		}
+		read += read_both_ways((str_t){ text, len });
+	}
+	assert_true(read > 2000);
 }
 
 int main(void)
@@ -273,6 +398,8 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_corpus),
+		cmocka_unit_test(test_one_pass_reads_what_is_usual),
+		cmocka_unit_test(test_one_pass_is_as_strict_as_the_tree),
 	};
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

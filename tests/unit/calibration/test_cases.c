@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "calibration/cases.h"
+#include "calibration/store/cases.h"
 
 #include <jansson.h>
 

@@ -1,10 +1,10 @@
 /* When a drift episode opens and closes: by its rules, and in a real PostgreSQL with several that judge. */
-#include "calibration/drift.h"
+#include "calibration/drift/drift.h"
 
-#include "calibration/announcer.h"
-#include "calibration/episodes.h"
-#include "calibration/retention.h"
-#include "calibration/store.h"
+#include "calibration/count/store.h"
+#include "calibration/drift/drift_publisher.h"
+#include "calibration/drift/update.h"
+#include "calibration/store/retention.h"
 #include "common/log.h"
 #include "unit/calibration/database_server.h"
 
@@ -112,14 +112,14 @@ static void count_cases(struct calibration_store *store, const char *application
 	free(items);
 }
 
-static struct episodes_outcome judge(struct calibration_store *store, const struct segments *segments,
-				     int64_t now_ms)
+static struct drift_changes judge(struct calibration_store *store, const struct segments *segments,
+				  int64_t now_ms)
 {
-	const struct episodes_options options = { limits, 300, now_ms };
-	struct episodes_outcome outcome;
+	const struct drift_update_options options = { limits, 300, now_ms };
+	struct drift_changes outcome;
 	struct err_detail detail = { "" };
-	if (episodes_judge(database_of(store), &options, segments->items, segments->count, &outcome,
-			   &detail) != ERR_OK)
+	if (drift_update(database_of(store), &options, segments->items, segments->count, &outcome, &detail) !=
+	    ERR_OK)
 		fail_msg("%s", detail.message);
 	return outcome;
 }
@@ -169,7 +169,7 @@ static void test_opens_once_and_closes(void **state)
 	       "calibration_drift_episodes",
 	       "100 0.5200");
 	count_cases(store, "app", 0, 20, 17, &touched);
-	struct episodes_outcome outcome = judge(store, &touched, NOON_MS);
+	struct drift_changes outcome = judge(store, &touched, NOON_MS);
 	assert_int_equal(outcome.closed, 3);
 	assert_int_equal(outcome.opened, 0);
 	expect(EPISODES, "app 1 25 0.0000 closed, app 24 25 0.0000 closed, app 168 25 0.0000 closed");
@@ -219,13 +219,13 @@ static void *judge_until_done(void *context)
 {
 	struct judge_thread *thread = context;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
-	struct episodes_outcome outcome = { .busy = true };
-	const struct episodes_options options = { limits, 300, NOON_MS };
+	struct drift_changes outcome = { .busy = true };
+	const struct drift_update_options options = { limits, 300, NOON_MS };
 	for (int attempt = 0; attempt < 10000 && outcome.busy; attempt++) {
 		struct database *database;
 		if (calibration_store_database(store, &database, NULL) != ERR_OK ||
-		    episodes_judge(database, &options, thread->segments->items, thread->segments->count,
-				   &outcome, NULL) != ERR_OK)
+		    drift_update(database, &options, thread->segments->items, thread->segments->count,
+				 &outcome, NULL) != ERR_OK)
 			return thread;
 	}
 	*thread->opened += outcome.opened;
@@ -281,11 +281,23 @@ static void test_unpublished_until_marked(void **state)
 	count_cases(store, "app", 0, 30, 3, &touched);
 	judge(store, &touched, NOON_MS);
 	struct database *database = database_of(store);
-	assert_int_equal(episodes_unpublished(database, 2, arena, &episodes, &count, NULL), ERR_OK);
+	char published[EPISODE_ID_SIZE], refused[EPISODE_ID_SIZE];
+	assert_int_equal(episodes_claim(database, 2, HOUR_MS, arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 2);
-	assert_int_equal(episodes_set_published(database, episodes[0].id, NULL), ERR_OK);
-	assert_int_equal(episodes_unpublished(database, 9, arena, &episodes, &count, NULL), ERR_OK);
-	assert_int_equal(count, 2);
+	memcpy(published, episodes[0].id, sizeof published);
+	memcpy(refused, episodes[1].id, sizeof refused);
+	assert_int_equal(episodes_set_published(database, published, NULL), ERR_OK);
+	/* the third is free, the second is somebody's until he gives it back */
+	assert_int_equal(episodes_claim(database, 9, HOUR_MS, arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 1);
+	assert_string_not_equal(episodes[0].id, refused);
+	assert_int_equal(episodes_release(database, refused, NULL), ERR_OK);
+	assert_int_equal(episodes_claim(database, 9, 0, arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 1);
+	assert_string_equal(episodes[0].id, refused);
+	/* a claim that is over is none */
+	assert_int_equal(episodes_claim(database, 9, HOUR_MS, arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 1);
 	assert_int_equal(episodes_open(database, "app", arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 3);
 	assert_true(episodes[2].window_s == 604800);
@@ -307,7 +319,7 @@ static void test_advisory_says_what_is_wrong(void **state)
 					 .threshold = 0.5,
 					 .opening_score = 0.15,
 					 .opening_cases = 45 };
-	struct advisory advisory = announcer_advisory(&episode, arena);
+	struct advisory advisory = drift_publisher_advisory(&episode, arena);
 	assert_int_equal(advisory.kind, ADVISORY_CALIBRATION_DRIFT);
 	assert_true(str_is(advisory.advisory_id, episode.id));
 	assert_true(str_is(advisory.episode_id, episode.id));

@@ -1,5 +1,5 @@
 /* Calibration report: figures computed by hand. */
-#include "calibration/report.h"
+#include "calibration/report/report.h"
 
 #include "avro/scored_query.h"
 
@@ -136,7 +136,7 @@ static void test_brier_score_and_errors(void **state)
 						    { LEVEL_VERY_LOW, 0.2, 6, 3, 0 } };
 	struct calibration_report report = make(portions);
 	assert_float_equal(report.expected_error.value, 0.24, NEAR);
-	assert_float_equal(report.maximum_error.value, 0.3, NEAR);
+	assert_false(report.maximum_error.set); /* of so few cases */
 	assert_float_equal(report.reliability.value, 0.063, NEAR);
 	assert_float_equal(report.resolution.value, 0.015, NEAR);
 	assert_float_equal(report.uncertainty.value, 0.24, NEAR);
@@ -144,6 +144,17 @@ static void test_brier_score_and_errors(void **state)
 	assert_float_equal(report.residual.value, 0, NEAR);
 	assert_float_equal(report.accuracy.value, 0.6, NEAR);
 	assert_float_equal(report.confidence.value, 0.48, NEAR);
+}
+
+/* Bin 9 of 20 cases: |0.9 − 0.75|; bin 2 of 19 is further off and says nothing. */
+static void test_largest_error_of_bins_with_enough_cases(void **state)
+{
+	(void)state;
+	const struct portion portions[PORTIONS] = { { LEVEL_HIGH, 0.9, 20, 15, 0 },
+						    { LEVEL_VERY_LOW, 0.2, 19, 19, 0 } };
+	struct calibration_report report = make(portions);
+	assert_true(report.maximum_error.set);
+	assert_float_equal(report.maximum_error.value, 0.15, NEAR);
 }
 
 /* Two confidences in one bin, 0.91 always right and 0.99 always wrong: Brier (0.0081 + 0.9801)/2, reliability
@@ -229,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_band_score),
 		cmocka_unit_test(test_brier_score_and_errors),
 		cmocka_unit_test(test_residual_within_bins),
+		cmocka_unit_test(test_largest_error_of_bins_with_enough_cases),
 		cmocka_unit_test(test_nothing_is_claimed_without_cases),
 		cmocka_unit_test(test_bins_and_groups),
 		cmocka_unit_test(test_wilson_interval),

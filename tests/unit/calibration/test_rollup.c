@@ -1,10 +1,10 @@
 /* Hours and days against the single cases: every figure of every window, to the last digit, while a database
  * of a former version is taken over and others count. */
-#include "calibration/rollup.h"
+#include "calibration/store/rollup.h"
 
-#include "calibration/reader.h"
-#include "calibration/retention.h"
-#include "calibration/store.h"
+#include "calibration/count/store.h"
+#include "calibration/report/reader.h"
+#include "calibration/store/retention.h"
 #include "common/log.h"
 #include "unit/calibration/database_server.h"
 

@@ -1,7 +1,7 @@
 /* Calibration store against a real PostgreSQL: exact sums, guarded positions, nothing lost or doubled. */
-#include "calibration/store.h"
+#include "calibration/count/store.h"
 
-#include "calibration/schema.h"
+#include "calibration/store/schema.h"
 #include "common/log.h"
 #include "unit/calibration/database_server.h"
 

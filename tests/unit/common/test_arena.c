@@ -131,9 +131,54 @@ static void nothing_to_free(void **state)
 	arena_free(NULL);
 }
 
+/* Thousands of events wait with all that they hold: what was never used of it is not much. */
+static void little_is_left_unused(void **state)
+{
+	(void)state;
+	for (size_t kib = 1; kib <= 256; kib++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		for (size_t i = 0; i < kib * 4; i++)
+			(void)arena_alloc(arena, 256);
+		assert_true(arena_size_bytes(arena) <= kib * 1024 / 2 * 3 + 4096 + 1024);
+	}
+}
+
+/* A question of some kilobytes among many short texts costs its own length, and no larger chunks after it. */
+static void large_pieces_leave_room_in_use(void **state)
+{
+	(void)state;
+	enum { LARGE = 10000, PIECES = 20 };
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	for (size_t i = 0; i < PIECES; i++) {
+		(void)arena_alloc(arena, 100);
+		(void)arena_alloc(arena, LARGE);
+		(void)arena_alloc(arena, 64);
+	}
+	assert_in_range(arena_size_bytes(arena), PIECES * (LARGE + 100 + 64),
+			PIECES * (LARGE + 64) + 4096 + 64);
+}
+
+/* The first piece, however large, is followed by others in chunks of the usual size. */
+static void large_pieces_come_first(void **state)
+{
+	(void)state;
+	static const size_t sizes[] = { 3000, 4096, 5000, 300000 };
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		memset(arena_alloc(arena, sizes[i]), 1, sizes[i]);
+		memset(arena_alloc(arena, 500), 2, 500);
+		memset(arena_alloc(arena, sizes[i]), 3, sizes[i]);
+		memset(arena_alloc(arena, 500), 4, 500);
+		assert_in_range(arena_size_bytes(arena), 2 * sizes[i], 2 * sizes[i] + 2 * 4096 + 256);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_pieces_leave_room_in_use),
+		cmocka_unit_test(large_pieces_come_first),
+		cmocka_unit_test(little_is_left_unused),
 		cmocka_unit_test(memory_is_zeroed_and_aligned),
 		cmocka_unit_test(allocations_do_not_overlap),
 		cmocka_unit_test(texts_are_copies_with_a_nul),

@@ -44,6 +44,10 @@ static void prepared_texts(void **state)
 		{ "/", "/" },
 		{ "-", "-" },
 		{ "a", "a" },
+		/* line ends and the byte order mark of other systems */
+		{ "a = 1;\r\nb = 2;\r\n", "a = 1;\r\nb = 2;\r\n" },
+		{ "\xEF\xBB\xBF", "" },
+		{ "\xEF\xBB\xBF# a\r\nb = 9999999999;", "# a\r\nb = 9999999999L;" },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		_cleanup_(buf_free) struct buf prepared = BUF_INIT;
@@ -51,6 +55,8 @@ static void prepared_texts(void **state)
 		assert_string_equal(buf_str(&prepared).ptr, cases[i].expected);
 	}
 }
+
+#define UTF_16 "f: the file is UTF-16, as its first bytes say; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)"
 
 static void refused_texts(void **state)
 {
@@ -78,7 +84,15 @@ static void refused_texts(void **state)
 		{ { "a = \"x\\\"", 8 }, ERR_CONFIG_SYNTAX, "f:1: the text that begins here never ends" },
 		{ { "a = \"\\", 6 }, ERR_CONFIG_SYNTAX, "f:1: the text that begins here never ends" },
 		{ { "\n/* /", 5 }, ERR_CONFIG_SYNTAX, "f:2: the comment that begins here never ends" },
-		{ { "a\0b", 3 }, ERR_CONFIG_SYNTAX, "f: the file holds NUL bytes" },
+		{ { "a\0b", 3 },
+		  ERR_CONFIG_SYNTAX,
+		  "f: the file holds NUL bytes; is it UTF-16? Save it as UTF-8" },
+		{ { "\xFF\xFE"
+		    "a\0=\0",
+		    6 },
+		  ERR_CONFIG_SYNTAX,
+		  UTF_16 },
+		{ { "\xFE\xFF\0a\0=", 6 }, ERR_CONFIG_SYNTAX, UTF_16 },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		_cleanup_(buf_free) struct buf prepared = BUF_INIT;

@@ -93,7 +93,8 @@ static void to_standard_error(void **state)
 		{ as_it_starts, NULL, "assayd: info: this\nassayd: error: and this\n" },
 		{ with_fields, NULL, "assayd: warning: stopped partition=3 topic=\n" },
 		{ with_control_characters, NULL,
-		  "assayd: error: one assayd: error: forged  [31m sql=SELECT 1; DROP TABLE x\n" },
+		  "assayd: error: one\\nassayd: error: forged\\r\\u001b[31m sql=SELECT 1;\\nDROP\\tTABLE "
+		  "x\n" },
 		/* the journal's stream is another one, or none at all: standard error was redirected */
 		{ with_fields, "1:2", "assayd: warning: stopped partition=3 topic=\n" },
 		{ with_fields, "nonsense", "assayd: warning: stopped partition=3 topic=\n" },

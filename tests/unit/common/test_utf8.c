@@ -37,6 +37,11 @@ static void test_prefix(void **state)
 	};
 	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
 		size_t valid = utf8_valid_prefix(CASES[i].text.ptr, CASES[i].text.len);
+		size_t decoded = 0, step;
+		uint32_t point;
+		while ((step = utf8_decode(CASES[i].text.ptr + decoded, CASES[i].text.len - decoded, &point)))
+			decoded += step;
+		assert_int_equal(decoded, CASES[i].valid);
 		if (valid != CASES[i].valid)
 			fail_msg("case %zu: %zu, not %zu", i, valid, CASES[i].valid);
 	}

@@ -36,7 +36,8 @@ static const char example[] =
 	"judge: { provider = \"openai\"; base_url = \"http://127.0.0.1:8080/v1\"; model = \"…\";\n"
 	"         api_key_file = \"…\"; timeout_ms = 30000;\n"
 	"         max_in_flight = 64; sample_rate = 1.0; cache_ttl_s = 86400; }; # no group: no judge\n"
-	"calibration: { dsn = \"…\"; }; confidence: { factors = [ \"technical\", \"advisory\" ]; };\n"
+	"calibration: { dsn = \"host=db dbname=assayd\"; }; confidence: { factors = [ \"technical\", "
+	"\"advisory\" ]; };\n"
 	"http: { listen = \"127.0.0.1:9464\"; };\n"
 	"pipeline: { workers = 2; max_in_flight = 4096; max_in_flight_bytes = 67108864; };\n";
 
@@ -432,9 +433,10 @@ static void files_that_cannot_be_read(void **state)
 	struct config *config = NULL;
 	struct err_detail detail = { "" };
 	assert_int_equal(config_load("/nonexistent/assayd.conf", &config, &detail), ERR_CONFIG_FILE);
-	assert_string_equal(detail.message, "/nonexistent/assayd.conf: No such file or directory");
+	assert_string_equal(detail.message, "/nonexistent/assayd.conf: No such file or directory: name the "
+					    "configuration's file with --config");
 	assert_int_equal(config_load("/tmp", &config, &detail), ERR_CONFIG_FILE);
-	assert_string_equal(detail.message, "/tmp: not a regular file");
+	assert_string_equal(detail.message, "/tmp: a directory: name the file itself with --config");
 	assert_int_equal(config_load("/dev/zero", &config, &detail), ERR_CONFIG_FILE);
 
 	_cleanup_(temporary_cleanup) struct temporary_file nul = temporary_file("http: {\0};", 10);

@@ -1,6 +1,9 @@
+#include "common/secret.h"
 #include "config/config.h"
-
 #include "unit/config/files.h"
+
+#include <errno.h>
+#include <sys/stat.h>
 
 static void content(void **state)
 {
@@ -67,18 +70,20 @@ static void credentials_directory(void **state)
 	_cleanup_(cleanup_free) char *secret = NULL;
 	const char *name = strrchr(file.path, '/') + 1;
 	setenv("CREDENTIALS_DIRECTORY", "/tmp", 1);
-	assert_string_equal(config_secret_file(name, arena), file.path);
-	assert_string_equal(config_secret_file("no-such-credential", arena), "no-such-credential");
-	assert_string_equal(config_secret_file("/absolute", arena), "/absolute");
-	assert_int_equal(config_read_secret(name, &secret, NULL), ERR_OK);
+	assert_string_equal(config_secret_file(name, "a/assayd.conf", arena), file.path);
+	assert_string_equal(config_secret_file("/absolute", "a/assayd.conf", arena), "/absolute");
+	assert_int_equal(config_read_secret(file.path, &secret, NULL), ERR_OK);
 	assert_string_equal(secret, "from systemd");
 
 	_cleanup_(temporary_cleanup) struct temporary_file config_file = temporary_file("", 0);
 	FILE *out = fopen(config_file.path, "w");
-	fprintf(out, "judge: { base_url = \"http://h\"; model = \"m\"; api_key_file = \"%s\"; };\n", name);
-	fprintf(out, "calibration: { dsn = \"\\x68\"; password_file = \"%s\"; };\n", name);
+	fprintf(out, "judge: { base_url = \"http://h\"; model = \"m\"; api_key_file = \"%s\"; ", name);
+	fprintf(out, "cache_dsn = \"host=h\"; cache_password_file = \"%s\"; };\n", name);
+	fprintf(out, "kafka: { secret_properties = ( \"sasl.password=%s\" ); };\n", name);
+	fprintf(out, "calibration: { dsn = \"host=h\"; password_file = \"%s\"; };\n", name);
 	fprintf(out,
-		"targets = ( { name = \"t\"; engine = \"postgresql\"; dsn = \"h\"; password_file = \"%s\"; } "
+		"targets = ( { name = \"t\"; engine = \"postgresql\"; dsn = \"host=h\"; password_file = "
+		"\"%s\"; } "
 		");\n",
 		name);
 	fclose(out);
@@ -88,7 +93,54 @@ static void credentials_directory(void **state)
 	assert_string_equal(config->judge.api_key_file, file.path);
 	assert_string_equal(config->calibration.password_file, file.path);
 	assert_string_equal(config->targets[0].password_file, file.path);
-	assert_string_equal(config_secret_file(name, arena), name);
+	assert_string_equal(config->judge.cache_password_file, file.path);
+	assert_string_equal(strchr(config->kafka.secret_properties.items[0], '='),
+			    arena_printf(arena, "=%s", file.path).ptr);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* A directory of the test's with `credentials/there` in it, and from which programs are run. */
+static void beside_the_configuration(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char directory[] = "/tmp/assayd-test-secret-XXXXXX";
+	assert_non_null(mkdtemp(directory));
+	const char *config_file = arena_printf(arena, "%s/assayd.conf", directory).ptr;
+	const char *credentials = arena_printf(arena, "%s/credentials", directory).ptr;
+	const char *there = arena_printf(arena, "%s/there", credentials).ptr;
+	const char *own = arena_printf(arena, "%s/own", directory).ptr;
+	assert_int_equal(mkdir(credentials, 0700), 0);
+	write_text(there, "secret\n");
+	write_text(own, "secret\n");
+	unsetenv("CREDENTIALS_DIRECTORY");
+	assert_string_equal(config_secret_file("there", config_file, arena), there);
+	assert_string_equal(config_secret_file("credentials_there", config_file, arena), there);
+	assert_string_equal(config_secret_file("credentials_later", config_file, arena),
+			    arena_printf(arena, "%s/later", credentials).ptr);
+	assert_int_equal(chdir(directory), 0);
+	assert_string_equal(config_secret_file("own", config_file, arena), "own");
+	assert_string_equal(config_secret_file("there", "assayd.conf", arena), "credentials/there");
+	setenv("CREDENTIALS_DIRECTORY", directory, 1);
+	assert_string_equal(config_secret_file("there", config_file, arena), there);
+	assert_string_equal(config_secret_file("own", config_file, arena), own);
+	unsetenv("CREDENTIALS_DIRECTORY");
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(unlink(there) + unlink(own) + rmdir(credentials) + rmdir(directory), 0);
+}
+
+static void a_hint_for_what_may_not_be_read(void **state)
+{
+	(void)state;
+	assert_string_equal(secret_hint(ENOENT), "");
+	assert_non_null(strstr(secret_hint(EACCES), "chgrp assayd"));
 }
 
 static void properties_with_secrets(void **state)
@@ -122,6 +174,8 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(missing_files),
 		cmocka_unit_test(credentials_directory),
+		cmocka_unit_test(beside_the_configuration),
+		cmocka_unit_test(a_hint_for_what_may_not_be_read),
 		cmocka_unit_test(properties_with_secrets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,11 +133,12 @@ static void test_settings_are_named(void **state)
 static void *sleep_there(void *context)
 {
 	struct database *database = context;
-	err_t err = database_query(database, "SELECT pg_sleep(14)", 0, NULL, NULL, NULL);
+	err_t err = database_query(database, "SELECT pg_sleep(3600)", 0, NULL, NULL, NULL);
 	return (void *)(uintptr_t)err;
 }
 
-/* What waits is let go, long before the answer; and what comes later does not wait. */
+/* What waits is let go, long before the answer (ctest would not wait for that); and what comes later does not
+ * wait. */
 static void test_waits_can_be_limited(void **state)
 {
 	(void)state;
@@ -151,7 +152,6 @@ static void test_waits_can_be_limited(void **state)
 	pthread_join(thread, &err);
 	assert_int_equal((uintptr_t)err, ERR_DATABASE_UNAVAILABLE);
 	assert_int_equal(database_connect(database, NULL, NULL), ERR_DATABASE_UNAVAILABLE);
-	assert_true(clock_monotonic_us() - start_us < 13000000);
 	database_limit_waits(database, INT64_MAX);
 	assert_int_equal(database_connect(database, NULL, NULL), ERR_OK);
 }

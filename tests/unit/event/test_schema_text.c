@@ -1,4 +1,5 @@
 #include "event/schema_text.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 #include "common/buf.h"
 
@@ -13,7 +14,7 @@ static struct catalog *compile(const char *text)
 {
 	struct catalog *catalog = NULL;
 	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
+	if (ddl_compile(str_from(text), &catalog, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return catalog;
 }

@@ -39,6 +39,31 @@ static void samples_are_written_as_the_type_of_their_family_wants(void **state)
 		"# EOF\n");
 }
 
+/* Prometheus' text format: names as samples have them, and none of what it does not know. */
+static void the_text_format_has_its_own_headings(void **state)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	struct exposition out = { .text = &text, .format = EXPOSITION_TEXT };
+	(void)state;
+	exposition_begin(&out, METRIC_BUILD);
+	exposition_count(&out, 1, LABELS({ "version", "1.0" }));
+	exposition_begin(&out, METRIC_PUBLISHED_BYTES);
+	exposition_count(&out, 7, LABELS({ "topic", "scored" }));
+	exposition_one_count(&out, METRIC_READY, 1);
+	exposition_end(&out);
+	assert_string_equal(
+		text.data,
+		"# HELP assayd_build_info Version of the program.\n"
+		"# TYPE assayd_build_info gauge\n"
+		"assayd_build_info{version=\"1.0\"} 1\n"
+		"# HELP assayd_published_bytes_total Bytes of these messages' values, uncompressed.\n"
+		"# TYPE assayd_published_bytes_total counter\n"
+		"assayd_published_bytes_total{topic=\"scored\"} 7\n"
+		"# HELP assayd_ready 1 while events of all partitions can be scored, as /readyz says.\n"
+		"# TYPE assayd_ready gauge\n"
+		"assayd_ready 1\n");
+}
+
 /* What stands behind the last space of the last line. */
 static const char *last_value(const struct buf *text)
 {
@@ -114,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_are_written_as_the_type_of_their_family_wants),
+		cmocka_unit_test(the_text_format_has_its_own_headings),
 		cmocka_unit_test(numbers_are_told_from_all_others),
 		cmocka_unit_test(values_of_labels_are_escaped),
 		cmocka_unit_test(buckets_of_a_histogram_add_up),

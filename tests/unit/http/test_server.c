@@ -2,8 +2,10 @@
 #include "http/server.h"
 
 #include "common/clock.h"
+#include "common/pool.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,33 +16,49 @@
 
 enum { SHORT_MS = 300, PATIENCE_MS = 60000 };
 
-static unsigned answer_hello(struct buf *body, void *context)
+static unsigned answer_hello(struct http_page *page, void *context)
 {
-	buf_printf(body, "hello %s\n", (const char *)context);
+	buf_printf(&page->body, "hello %s\n", (const char *)context);
 	return 200;
 }
 
-static unsigned answer_unready(struct buf *body, void *context)
+static unsigned answer_unready(struct http_page *page, void *context)
 {
 	(void)context;
-	buf_append_text(body, "not yet\n");
+	buf_append_text(&page->body, "not yet\n");
 	return 503;
 }
 
 /* More than the buffers of a socket hold. */
-static unsigned answer_long(struct buf *body, void *context)
+static unsigned answer_long(struct http_page *page, void *context)
 {
 	(void)context;
-	memset(buf_reserve(body, 32 << 20), 'x', 32 << 20);
-	body->len += 32 << 20;
+	memset(buf_reserve(&page->body, 32 << 20), 'x', 32 << 20);
+	page->body.len += 32 << 20;
+	return 200;
+}
+
+/* Likewise, where the client's are small. */
+static unsigned answer_page(struct http_page *page, void *context)
+{
+	(void)context;
+	memset(buf_reserve(&page->body, 6 << 20), 'x', 6 << 20);
+	page->body.len += 6 << 20;
+	return 200;
+}
+
+/* What the client takes. */
+static unsigned answer_accept(struct http_page *page, void *context)
+{
+	(void)context;
+	page->content_type = "text/x-accept";
+	buf_printf(&page->body, "<%s>", page->accept);
 	return 200;
 }
 
 static const struct http_route routes[] = {
-	{ "/hello", "text/plain", answer_hello },
-	{ "/unready", "text/plain", answer_unready },
-	{ "/long", "text/plain", answer_long },
-	{ NULL, NULL, NULL },
+	{ "/hello", answer_hello }, { "/unready", answer_unready }, { "/long", answer_long },
+	{ "/page", answer_page },   { "/accept", answer_accept },   { NULL, NULL },
 };
 
 static struct http_server *start(int64_t connection_ms)
@@ -54,14 +72,21 @@ static struct http_server *start(int64_t connection_ms)
 	return server;
 }
 
-static int connect_to(const struct http_server *server)
+static int connect_with(const struct http_server *server, int buffer_bytes)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (buffer_bytes)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	address.sin_port = htons((uint16_t)strtol(strrchr(http_address(server), ':') + 1, NULL, 10));
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
 	return fd;
+}
+
+static int connect_to(const struct http_server *server)
+{
+	return connect_with(server, 0);
 }
 
 static void send_text(int fd, const char *text, size_t len)
@@ -109,6 +134,10 @@ static void pages_are_given_to_who_may_have_them(void **state)
 		{ "GET /hello HTTP/1.0\r\n\r\n", "200", "\r\n\r\nhello world\n" },
 		{ "HEAD /hello HTTP/1.1\r\nHost: localhost\r\n\r\n", "200", "\r\n\r\n" },
 		{ "GET /unready HTTP/1.1\r\nHost: localhost\r\n\r\n", "503", "\r\n\r\nnot yet\n" },
+		{ "GET /accept HTTP/1.1\r\nHost: localhost\r\n\r\n", "200", "\r\n\r\n<>" },
+		{ "GET /accept HTTP/1.1\r\nHost: localhost\r\nAccept: a/b;q=0.1\r\nX: y\r\naccept: "
+		  "*/*\r\n\r\n",
+		  "200", "\r\n\r\n<a/b;q=0.1,*/*>" },
 		{ "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "404", "no such page\n" },
 		{ "GET /hello/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "404", "no such page\n" },
 		{ "GET /hello HTTP/1.1\r\nHost: example.com\r\n\r\n", "403", "another host\n" },
@@ -200,26 +229,99 @@ static void clients_that_do_not_read_are_cut_off(void **state)
 	http_stop(server);
 }
 
-static void those_that_hold_all_places_hold_them_for_a_while_only(void **state)
+enum { CROWD = 500 };
+
+/* Clients that hold what they get for as long as they can, and come back. */
+struct crowd {
+	const struct http_server *server;
+	size_t count;
+	const char *head, *drop; /* sent at once, and by and by; "": nothing */
+	int fds[CROWD];
+	_Atomic size_t turned_away;
+	_Atomic bool over;
+	struct pool *pool;
+};
+
+static void come(struct crowd *crowd, size_t i)
 {
-	enum { IDLE = 2 * HTTP_CONNECTIONS };
-	struct http_server *server = start(SHORT_MS);
-	_cleanup_(buf_free) struct buf reply = BUF_INIT;
-	int idle[IDLE];
+	crowd->fds[i] = connect_with(crowd->server, 4096);
+	send_text(crowd->fds[i], crowd->head, strlen(crowd->head));
+}
+
+static bool is_turned_away(int fd)
+{
+	struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
+	return poll(&ended, 1, 0) > 0;
+}
+
+static void crowd_main(void *context, unsigned index)
+{
+	struct crowd *crowd = context;
+	(void)index;
+	while (!atomic_load(&crowd->over)) {
+		for (size_t i = 0; i < crowd->count; i++) {
+			send(crowd->fds[i], crowd->drop, strlen(crowd->drop), MSG_NOSIGNAL | MSG_DONTWAIT);
+			if (!is_turned_away(crowd->fds[i]))
+				continue;
+			crowd->turned_away++;
+			close(crowd->fds[i]);
+			come(crowd, i);
+		}
+		poll(NULL, 0, 20);
+	}
+}
+
+static void crowd_start(struct crowd *crowd)
+{
+	for (size_t i = 0; i < crowd->count; i++)
+		come(crowd, i);
+	crowd->pool = pool_start("crowd", 1, crowd_main, crowd);
+}
+
+static void crowd_stop(struct crowd *crowd)
+{
+	atomic_store(&crowd->over, true);
+	pool_join(crowd->pool);
+	for (size_t i = 0; i < crowd->count; i++)
+		close(crowd->fds[i]);
+}
+
+/* They could all stay for longer than ctest waits. */
+static void those_that_hold_all_places_keep_nobody_out(void **state)
+{
+	enum { SCRAPES = 50, FOR_EVER_MS = 3600000 };
+	static const struct {
+		size_t count;
+		const char *head, *drop;
+	} cases[] = {
+		{ CROWD, "", "" },					    /* silent */
+		{ CROWD, "GET /hello HTTP/1.1\r\nX: ", "a" },		    /* never ready to ask */
+		{ HTTP_CONNECTIONS + 6, "GET /page HTTP/1.0\r\n\r\n", "" }, /* deaf */
+	};
 	(void)state;
-	for (size_t i = 0; i < IDLE; i++)
-		idle[i] = connect_to(server);
-	ask(server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n", &reply);
-	assert_non_null(strstr(buf_str(&reply).ptr, "hello world"));
-	for (size_t i = 0; i < IDLE; i++)
-		close(idle[i]);
-	http_stop(server);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct http_server *server = start(FOR_EVER_MS);
+		struct crowd crowd = { .server = server,
+				       .count = cases[i].count,
+				       .head = cases[i].head,
+				       .drop = cases[i].drop };
+		crowd_start(&crowd);
+		size_t wanted = *crowd.drop ? CROWD : 0; /* others do not hear of it, or later */
+		for (size_t scrape = 0; scrape < SCRAPES || atomic_load(&crowd.turned_away) < wanted;
+		     scrape++) {
+			_cleanup_(buf_free) struct buf reply = BUF_INIT;
+			ask(server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n", &reply);
+			assert_non_null(strstr(buf_str(&reply).ptr, "hello world"));
+		}
+		crowd_stop(&crowd);
+		http_stop(server);
+	}
 }
 
 static void a_stop_waits_for_nobody(void **state)
 {
 	static const char request[] = "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n";
-	struct http_server *server = start(PATIENCE_MS); /* which ctest would not wait for */
+	struct http_server *server = start(3600000); /* which ctest would not wait for */
 	int silent = connect_to(server), deaf = connect_to(server);
 	char byte;
 	(void)state;
@@ -238,7 +340,7 @@ int main(void)
 		cmocka_unit_test(a_head_that_is_too_long_is_refused),
 		cmocka_unit_test(clients_that_drip_are_cut_off),
 		cmocka_unit_test(clients_that_do_not_read_are_cut_off),
-		cmocka_unit_test(those_that_hold_all_places_hold_them_for_a_while_only),
+		cmocka_unit_test(those_that_hold_all_places_keep_nobody_out),
 		cmocka_unit_test(a_stop_waits_for_nobody),
 	};
 	signal(SIGPIPE, SIG_IGN); /* as the daemon does */

@@ -107,6 +107,22 @@ static inline int64_t judge_server_count(const struct judge_server *server, cons
 	return count;
 }
 
+/* Waits until so many requests have arrived. */
+static inline void judge_server_await(const struct judge_server *server, int64_t requests)
+{
+	int64_t arrived = 0;
+	for (int round = 0; round < 6000 && (arrived = judge_server_count(server, "requests")) < requests;
+	     round++)
+		usleep(10000);
+	assert_int_equal(arrived, requests);
+}
+
+/* Lets go what the step "hold" holds. */
+static inline void judge_server_release(const struct judge_server *server)
+{
+	json_decref(judge_server_ask(server, "/release", ""));
+}
+
 /* Forgets the counts and sets the next steps. */
 static inline void judge_server_script(const struct judge_server *server, const char *steps)
 {
@@ -120,8 +136,8 @@ static inline struct judge_settings judge_server_settings(const struct judge_ser
 		.provider = "openai",
 		.base_url = server->url,
 		.model = "test-model",
-		.timeout_ms = 10000,
-		.queue_wait_ms = 10000,
+		.timeout_ms = 60000,
+		.queue_wait_ms = 60000,
 		.max_in_flight = 8,
 		.max_attempts = 3,
 		.cache_ttl_s = 3600,
@@ -169,7 +185,7 @@ static inline void judge_batch_submit(struct judge_batch *batch)
 
 static inline void judge_batch_wait(struct judge_batch *batch)
 {
-	assert_int_equal(queue_wait(&batch->answered, batch->count, 60000), batch->count);
+	assert_int_equal(queue_wait(&batch->answered, batch->count, 120000), batch->count);
 }
 
 /* After judge_stop. */
@@ -184,7 +200,7 @@ static inline void judge_batch_free(struct judge_batch *batch)
 /* A judge publishes its figures once a round, behind its answers: waits until one has this value. */
 #define await_judge_stat(judge, field, value)                                                                \
 	do {                                                                                                 \
-		for (int round_ = 0; judge_stats(judge).field != (value) && round_ < 5000; round_++)         \
+		for (int round_ = 0; judge_stats(judge).field != (value) && round_ < 60000; round_++)        \
 			usleep(1000);                                                                        \
 		assert_int_equal(judge_stats(judge).field, value);                                           \
 	} while (0)

@@ -29,6 +29,21 @@ static inline void finish(struct judge_batch *batch)
 	judge_batch_free(batch);
 }
 
+static inline void submit_and_wait(struct judge_batch *batch, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+		judge_submit(batch->judge, &batch->calls[i]);
+	assert_int_equal(queue_wait(&batch->answered, to, 120000), to);
+}
+
+/* From now on who finds no place is skipped. */
+static inline void wait_no_longer(struct judge *judge, struct judge_settings *settings)
+{
+	struct err_detail detail = { "" };
+	settings->queue_wait_ms = 1;
+	assert_int_equal(judge_reload(judge, settings, &detail), ERR_OK);
+}
+
 /* Asks one thing of a new judge after setting the server's steps; `batch` is finished by the caller. */
 static inline struct judge_call *ask_one(struct judge_batch *batch, const struct judge_settings *settings,
 					 const char *steps, str_t question, enum judge_question kind)

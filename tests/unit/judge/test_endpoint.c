@@ -143,11 +143,25 @@ static void test_both_keys_are_hidden(void **state)
 	}
 }
 
+static const char authority[] = "-----BEGIN CERTIFICATE-----\n"
+				"MIIBcTCCARegAwIBAgIUcXJETb0N2fBUtKsQdN1b8UzK9KgwCgYIKoZIzj0EAwIw\n"
+				"DTELMAkGA1UEAwwCY2EwIBcNMjYxMTIzMDU0MjAxWhgPMjEyNjEwMzAwNTQyMDFa\n"
+				"MA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEJsXRF2SW\n"
+				"gKv5Sy6FOVcJ97PWB3Okr+8po6hfGTZouI0VgtKhH77FSTgAlX6RdOiyTRvW0MSD\n"
+				"Audc+7yOxX/co6NTMFEwHQYDVR0OBBYEFBkT1tpeZniegVPdY2Hacxl1qv2uMB8G\n"
+				"A1UdIwQYMBaAFBkT1tpeZniegVPdY2Hacxl1qv2uMA8GA1UdEwEB/wQFMAMBAf8w\n"
+				"CgYIKoZIzj0EAwIDSAAwRQIgffHpyi1kXyEkdvxIvfPAG6VTt23fhjaBeSvW0O45\n"
+				"Wx0CIQCRlQ7fN5JheZPvyFfdPLEgePZ5p6GBQ/5SgB5iRNtwrA==\n"
+				"-----END CERTIFICATE-----\n";
+
 static void test_authorities(void **state)
 {
 	(void)state;
 	char readable[] = "/tmp/judge-ca-XXXXXX", empty[] = "/tmp/judge-ca-XXXXXX";
-	write_key(readable, "-----BEGIN CERTIFICATE-----\n");
+	char damaged[] = "/tmp/judge-ca-XXXXXX", other[] = "/tmp/judge-ca-XXXXXX";
+	write_key(readable, authority);
+	write_key(damaged, "-----BEGIN CERTIFICATE-----\n");
+	write_key(other, "no certificate");
 	write_key(empty, "");
 	const struct {
 		const char *file;
@@ -156,6 +170,8 @@ static void test_authorities(void **state)
 		{ NULL, ERR_OK },
 		{ readable, ERR_OK },
 		{ empty, ERR_CONFIG_RANGE },
+		{ damaged, ERR_CONFIG_RANGE },
+		{ other, ERR_CONFIG_RANGE },
 		{ "/nonexistent/ca.pem", ERR_FILE_UNREADABLE },
 		{ "/tmp", ERR_FILE_UNREADABLE },
 	};
@@ -172,6 +188,8 @@ static void test_authorities(void **state)
 		endpoint_close(&endpoint);
 	}
 	unlink(readable);
+	unlink(damaged);
+	unlink(other);
 	unlink(empty);
 }
 

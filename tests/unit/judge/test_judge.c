@@ -110,7 +110,7 @@ static void test_tokens_of_all_samples_count(void **state)
 static void test_timeout(void **state)
 {
 	(void)state;
-	static const char *const steps[] = { "latency=5000", "trickle=50", "status=500;latency=5000" };
+	static const char *const steps[] = { "hold", "trickle=200", "status=500;hold" };
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.timeout_ms = 700;
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -118,7 +118,7 @@ static void test_timeout(void **state)
 		struct judge_call *call = ask_one(&batch, &settings, steps[i], STR("q"), JUDGE_RELEVANCE);
 		assert_int_equal(call->verdict.error, ERR_JUDGE_TIMEOUT);
 		assert_string_equal(call->verdict.message.ptr, "LLM judge timeout");
-		assert_in_range(call->duration_us, 670000, 1500000);
+		assert_true(call->duration_us >= 670000);
 		finish(&batch);
 	}
 }
@@ -134,7 +134,7 @@ static void test_retry_after_is_honoured(void **state)
 		struct judge_batch batch;
 		struct judge_call *call = ask_one(&batch, &settings, steps[i], STR("q"), JUDGE_RELEVANCE);
 		assert_int_equal(call->verdict.error, ERR_OK);
-		assert_in_range(call->duration_us, 1000000, 9000000);
+		assert_true(call->duration_us >= 1000000);
 		finish(&batch);
 	}
 }
@@ -167,7 +167,6 @@ static void test_cache_hit(void **state)
 	assert_true(verdict->score == 7);
 	assert_string_equal(verdict->reason.ptr, "as scripted");
 	assert_int_equal(verdict->prompt_tokens, 0);
-	assert_true(again.calls[0].duration_us < 10000);
 	assert_int_equal(judge_server_count(&server, "requests"), 1);
 	finish(&batch);
 	judge_batch_free(&again);
@@ -213,22 +212,30 @@ static void test_identical_calls_share_one_request(void **state)
 	finish(&batch);
 }
 
+/* Two have the places; the others, who wait for less than that, are skipped while these are still asked. */
 static void test_saturated_calls_are_skipped(void **state)
 {
 	(void)state;
 	struct judge_batch batch;
+	struct err_detail detail = { "" };
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_in_flight = 2;
-	settings.queue_wait_ms = 150;
-	judge_server_script(&server, "latency=600;latency=600");
+	judge_server_script(&server, "hold;hold");
 	judge_batch_init(&batch, judge_server_judge(&settings), 6);
-	judge_batch_submit(&batch);
+	judge_submit(batch.judge, &batch.calls[0]);
+	judge_submit(batch.judge, &batch.calls[1]);
+	judge_server_await(&server, 2);
+	settings.queue_wait_ms = 150;
+	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	for (size_t i = 2; i < batch.count; i++)
+		judge_submit(batch.judge, &batch.calls[i]);
+	assert_int_equal(queue_wait(&batch.answered, 4, 60000), 4);
+	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	for (size_t i = 0; i < batch.count; i++) {
 		const struct judge_call *call = &batch.calls[i];
 		assert_int_equal(call->verdict.error, i < 2 ? ERR_OK : ERR_JUDGE_SATURATED);
-		if (i >= 2)
-			assert_in_range(call->duration_us, 150000, 450000);
+		assert_true(i < 2 || call->duration_us >= 150000);
 	}
 	assert_int_equal(judge_server_count(&server, "requests"), 2);
 	finish(&batch);
@@ -258,23 +265,23 @@ static void test_saturated_calls_can_wait(void **state)
 static void test_many_at_once(void **state)
 {
 	(void)state;
-	struct judge_server slow;
 	struct judge_batch batch;
-	judge_server_start(&slow, (const char *const[]){ "--latency", "200", NULL });
-	struct judge_settings settings = judge_server_settings(&slow);
+	char steps[200 * sizeof "hold;"] = "";
+	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_in_flight = 256;
+	for (size_t i = 0; i < 200; i++)
+		memcpy(steps + 5 * i, "hold;", 6);
+	judge_server_script(&server, steps);
 	judge_batch_init(&batch, judge_server_judge(&settings), 200);
-	int64_t start_us = clock_monotonic_us();
 	judge_batch_submit(&batch);
+	judge_server_await(&server, 200); /* none is answered before all are there */
+	assert_int_equal(queue_count(&batch.answered), 0);
+	judge_server_release(&server);
 	judge_batch_wait(&batch);
-	int64_t took_us = clock_monotonic_us() - start_us;
 	for (size_t i = 0; i < batch.count; i++)
 		assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
-	print_message("200 calls of 200 ms took %lld ms, %lld at once\n", (long long)took_us / 1000,
-		      (long long)judge_server_count(&slow, "concurrent_max"));
-	assert_in_range(took_us, 200000, 4000000); /* one after another: 40 s */
+	assert_int_equal(judge_server_count(&server, "concurrent_max"), 200);
 	finish(&batch);
-	judge_server_stop(&slow);
 }
 
 static void test_breaker_opens(void **state)
@@ -310,19 +317,18 @@ static void test_breaker_opens(void **state)
 	judge_batch_free(&later);
 }
 
+/* None of the answers comes before the stop is over. */
 static void test_stop_answers_all(void **state)
 {
 	(void)state;
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.max_in_flight = 3;
-	judge_server_script(&server, "latency=3000;latency=3000;status=429,retry_after=5");
+	judge_server_script(&server, "hold;hold;status=429,retry_after=50");
 	judge_batch_init(&batch, judge_server_judge(&settings), 10);
 	judge_batch_submit(&batch);
-	usleep(200000);
-	int64_t start_us = clock_monotonic_us();
+	judge_server_await(&server, 3);
 	judge_stop(batch.judge);
-	assert_true(clock_monotonic_us() - start_us < 1000000);
 	assert_int_equal(queue_count(&batch.answered), 10);
 	for (size_t i = 0; i < batch.count; i++)
 		assert_int_equal(batch.calls[i].verdict.error, ERR_SHUTTING_DOWN);
@@ -334,14 +340,17 @@ static void test_waiting_counts_as_alive(void **state)
 	(void)state;
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
-	judge_server_script(&server, "latency=400");
+	judge_server_script(&server, "hold");
 	judge_batch_init(&batch, judge_server_judge(&settings), 1);
-	struct ticker *ticker = judge_ticker(batch.judge);
+	struct heartbeat *heartbeat = judge_heartbeat(batch.judge);
 	judge_batch_submit(&batch);
-	usleep(200000);
-	assert_string_equal(atomic_load(&ticker->waiting_for), "judge");
+	judge_server_await(&server, 1);
+	for (int i = 0; i < 6000 && !atomic_load(&heartbeat->waiting_for); i++)
+		usleep(10000);
+	assert_string_equal(atomic_load(&heartbeat->waiting_for), "judge");
+	judge_server_release(&server);
 	judge_batch_wait(&batch);
-	assert_string_equal(ticker->name, "judge");
+	assert_string_equal(heartbeat->name, "judge");
 	finish(&batch);
 }
 
@@ -418,12 +427,12 @@ static void test_reload(void **state)
 	struct err_detail detail = { "" };
 	char folder[] = "/tmp/judge-prompts-XXXXXX", command[64];
 	assert_non_null(mkdtemp(folder));
-	judge_server_script(&server, "latency=300");
+	judge_server_script(&server, "hold");
 	judge_batch_init(&batch, judge_server_judge(&settings), 1);
 	const char *before = judge_prompt_digest(batch.judge);
 	batch.calls[0].question = STR("q");
 	judge_batch_submit(&batch);
-	usleep(100000);
+	judge_server_await(&server, 1);
 	settings.prompt_directory = folder;
 	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_FILE_UNREADABLE);
 	assert_ptr_equal(judge_prompt_digest(batch.judge), before);
@@ -432,6 +441,7 @@ static void test_reload(void **state)
 	write_prompts(folder, "other words");
 	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
 	assert_string_not_equal(judge_prompt_digest(batch.judge), before);
+	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
 	assert_string_equal(batch.calls[0].prompt_digest.ptr, before); /* what it was asked with */
@@ -469,14 +479,14 @@ static void test_storm(void **state)
 	static const char *const tags[] = { "",	       "[score 5]",    "[status 500]", "[status 400]",
 					    "[reset]", "[close]",      "[rubbish]",    "[slow 0.05]",
 					    "",	       "[status 429]", "[two]",	       "[score 5000]",
-					    "[html]",  "[slow 2]" };
+					    "[html]",  "[slow 20]" };
 	struct judge_settings settings = judge_server_settings(&server);
 	struct judge_batch batches[4];
 	pthread_t threads[4];
 	judge_server_script(&server, "");
-	settings.timeout_ms = 800;
+	settings.timeout_ms = 2000;
 	settings.max_in_flight = 32;
-	settings.queue_wait_ms = 600;
+	settings.queue_wait_ms = 1500;
 	settings.cache_bytes = 4096;
 	struct judge *judge = judge_server_judge(&settings);
 	for (size_t t = 0; t < 4; t++) {
@@ -498,10 +508,10 @@ static void test_storm(void **state)
 		for (size_t i = 0; i < 150; i++)
 			ends[batches[t].calls[i].verdict.error]++;
 	}
-	usleep(50000);
+	await_judge_stat(judge, in_flight, 0);
+	await_judge_stat(judge, waiting, 0);
+	await_judge_stat(judge, saturated, ends[ERR_JUDGE_SATURATED]);
 	struct judge_stats stats = judge_stats(judge);
-	assert_int_equal(stats.in_flight + stats.waiting, 0);
-	assert_int_equal(stats.saturated, ends[ERR_JUDGE_SATURATED]);
 	assert_int_equal(stats.failed + stats.saturated + ends[ERR_OK], 600);
 	assert_int_equal(stats.prompt_tokens, 5 * stats.completion_tokens);
 	assert_true(ends[ERR_OK] > 0);
@@ -510,18 +520,18 @@ static void test_storm(void **state)
 		judge_batch_free(&batches[t]);
 }
 
-/* 4 requests a minute: the fifth and sixth find no place in time. */
+/* 4 requests a minute: the fifth and sixth, who wait for less, find no place. */
 static void test_requests_a_minute(void **state)
 {
 	(void)state;
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.requests_per_minute = 4;
-	settings.queue_wait_ms = 200;
 	judge_server_script(&server, "");
 	judge_batch_init(&batch, judge_server_judge(&settings), 6);
-	judge_batch_submit(&batch);
-	judge_batch_wait(&batch);
+	submit_and_wait(&batch, 0, 4);
+	wait_no_longer(batch.judge, &settings);
+	submit_and_wait(&batch, 4, 6);
 	for (size_t i = 0; i < batch.count; i++)
 		assert_int_equal(batch.calls[i].verdict.error, i < 4 ? ERR_OK : ERR_JUDGE_SATURATED);
 	assert_int_equal(judge_server_count(&server, "requests"), 4);
@@ -539,15 +549,16 @@ static void test_tokens_a_day_outlive_the_judge(void **state)
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.tokens_per_day = 240;
 	settings.max_in_flight = 1; /* one after the other */
-	settings.queue_wait_ms = 150;
 	settings.budget_file = file;
 	judge_server_script(&server, "");
 	for (int round = 0; round < 3; round++) {
 		struct judge_batch batch, more;
+		settings.queue_wait_ms = round == 1 ? 1 : 60000;
 		struct judge *judge = judge_server_judge(&settings);
 		judge_batch_init(&batch, judge, 2);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
+		wait_no_longer(judge, &settings);
 		for (size_t i = 0; i < 2; i++)
 			assert_int_equal(batch.calls[i].verdict.error,
 					 round == 1 ? ERR_JUDGE_SATURATED : ERR_OK);
@@ -573,19 +584,20 @@ static void test_refusals_narrow_the_places(void **state)
 	(void)state;
 	struct judge_batch batch;
 	struct judge_settings settings = judge_server_settings(&server);
-	judge_server_script(&server, "status=429;status=429");
+	judge_server_script(&server, "status=429;status=429;hold;hold");
 	judge_batch_init(&batch, judge_server_judge(&settings), 2);
 	judge_batch_submit(&batch);
+	judge_server_await(&server, 4);
+	await_judge_stat(batch.judge, slots, 4); /* 8 / 2 */
+	judge_server_release(&server);
 	judge_batch_wait(&batch);
-	usleep(50000);
+	await_judge_stat(batch.judge, verdicts, 2);
 	struct judge_stats stats = judge_stats(batch.judge);
 	assert_int_equal(stats.requests, 4);
-	assert_int_equal(stats.verdicts, 2);
 	assert_int_equal(stats.prompt_tokens, 200);
 	assert_int_equal(stats.completion_tokens, 40);
 	assert_int_equal(stats.failed, 0);
 	assert_int_equal(stats.in_flight, 0);
-	assert_in_range(stats.places, 4, 7); /* 8 / 2, and what the successes have given back since */
 	finish(&batch);
 }
 

@@ -38,30 +38,30 @@ static void test_refusals_narrow_and_successes_widen(void **state)
 	(void)state;
 	struct limits limits = limits_of(8, 0, 0, 0);
 	refuse(&limits, -1, 100 * S);
-	assert_true(limits.places == 4);
+	assert_true(limits.slots == 4);
 	limits_answered(&limits, 0, 0, 100 * S);
 	refuse(&limits, -1, 100 * S + 749999);
-	assert_true(limits.places == 4);
+	assert_true(limits.slots == 4);
 	limits_answered(&limits, 0, 0, 101 * S); /* 8 · (1 − 1/16) */
-	assert_true(limits.places == 7.5);
+	assert_true(limits.slots == 7.5);
 	refuse(&limits, -1, 101 * S);
-	assert_true(limits.places == 3.75);
+	assert_true(limits.slots == 3.75);
 	refuse(&limits, -1, 102 * S);
 	refuse(&limits, -1, 103 * S);
 	refuse(&limits, -1, 104 * S);
-	assert_true(limits.places == 1);
+	assert_true(limits.slots == 1);
 	assert_int_equal(limits_ready_us(&limits, 0, 104 * S), 104 * S);
 	assert_int_equal(limits_ready_us(&limits, 1, 104 * S), INT64_MAX);
 	refuse(&limits, -1, 105 * S);
-	assert_true(limits.places == 1);
+	assert_true(limits.slots == 1);
 	limits_answered(&limits, 0, 0, 107 * S);
-	assert_true(limits.places == 1);
+	assert_true(limits.slots == 1);
 	limits_answered(&limits, 0, 0, 109 * S);
-	assert_true(limits.places == 1.5);
+	assert_true(limits.slots == 1.5);
 	limits_answered(&limits, 0, 0, 111 * S);
-	assert_true(limits.places == 5);
+	assert_true(limits.slots == 5);
 	limits_answered(&limits, 0, 0, 200 * S);
-	assert_true(limits.places == 8);
+	assert_true(limits.slots == 8);
 }
 
 /* A server that refuses at once calls beyond its capacity or its rate, and perhaps three of ten whatever
@@ -142,9 +142,9 @@ static void make_call(struct run *run, const struct model *model, int64_t now_us
 }
 
 struct figures {
-	double places; /* mean */
-	double rate;   /* taken a second */
-	double share;  /* refused, of all */
+	double slots; /* mean */
+	double rate;  /* taken a second */
+	double share; /* refused, of all */
 };
 
 /* Lets as many calls run as the limits allow; the figures are of the second half. */
@@ -167,10 +167,10 @@ static struct figures run_model(const struct model *model, unsigned max_in_fligh
 		end_calls(&run, model, now_us);
 		while (limits_ready_us(&run.limits, run.in_flight, now_us) <= now_us)
 			make_call(&run, model, now_us);
-		figures.places += now_us >= half_us ? run.limits.places : 0;
+		figures.slots += now_us >= half_us ? run.limits.slots : 0;
 	}
 	double asked = run.number - number, refused = run.refusals - refusals;
-	figures.places /= (double)MODEL_SECONDS * 500;
+	figures.slots /= (double)MODEL_SECONDS * 500;
 	figures.rate = (asked - refused) / (MODEL_SECONDS / 2.0);
 	figures.share = refused / asked;
 	return figures;
@@ -197,9 +197,9 @@ static void test_places_settle(void **state)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct figures figures = run_model(&cases[i].model, 64, 2000);
-		if (figures.places < cases[i].least || figures.places > cases[i].most ||
+		if (figures.slots < cases[i].least || figures.slots > cases[i].most ||
 		    figures.rate < cases[i].least_rate)
-			fail_msg("case %zu: %.1f places, %.1f a second", i, figures.places, figures.rate);
+			fail_msg("case %zu: %.1f places, %.1f a second", i, figures.slots, figures.rate);
 	}
 }
 
@@ -356,14 +356,14 @@ static void test_change(void **state)
 	for (int i = 0; i < 50; i++)
 		limits_sent(&limits, 100 * S);
 	limits_change(&limits, 16, 51, 10, 0, 100 * S);
-	assert_true(limits.places == 16);
+	assert_true(limits.slots == 16);
 	limits_sent(&limits, 100 * S);
 	assert_int_equal(limits_ready_us(&limits, 0, 158 * S), 161 * S); /* 51 of 51 are spent */
 	refuse(&limits, -1, 100 * S);
 	limits_change(&limits, 12, 0, 0, 0, 100 * S);
-	assert_true(limits.places == 8); /* as adapted */
+	assert_true(limits.slots == 8); /* as adapted */
 	limits_change(&limits, 4, 0, 0, 0, 100 * S);
-	assert_true(limits.places == 4);
+	assert_true(limits.slots == 4);
 	assert_int_equal(limits_ready_us(&limits, 3, 100 * S), 100 * S);
 }
 

@@ -29,6 +29,7 @@ static void test_key_is_sent_and_never_told(void **state)
 	struct judge_batch batch;
 	char right[] = "/tmp/judge-key-XXXXXX", wrong[] = "/tmp/judge-key-XXXXXX";
 	struct err_detail detail = { "" };
+	char expected[256];
 	write_key(right, "  sk-right-0123456789\n");
 	write_key(wrong, "sk-wrong-9876543210\n");
 	judge_server_start(&guarded, (const char *const[]){ "--key", "sk-right-0123456789", NULL });
@@ -39,7 +40,11 @@ static void test_key_is_sent_and_never_told(void **state)
 	assert_int_equal(judge_check(&settings, &detail), ERR_OK);
 	settings.api_key_file = wrong;
 	assert_int_equal(judge_check(&settings, &detail), ERR_JUDGE_REFUSED);
-	assert_string_equal(detail.message, "the judge answered HTTP 401: Incorrect API key provided: ***");
+	snprintf(expected, sizeof expected,
+		 "%s: the judge answered HTTP 401: Incorrect API key provided: ***; mend the key "
+		 "(judge.api_key_file)",
+		 settings.base_url);
+	assert_string_equal(detail.message, expected);
 	judge_batch_init(&batch, judge_server_judge(&settings), 20);
 	judge_batch_submit(&batch);
 	judge_batch_wait(&batch);

@@ -19,12 +19,12 @@ static void arrivals_are_told_apart_by_partition(void **state)
 {
 	(void)state;
 	struct assignment *assignment = assignment_of(2, 10);
-	assert_int_equal(assignment_arrive(assignment, 0, 10, 0), OFFSETS_FRESH);
-	assert_int_equal(assignment_arrive(assignment, 3, 10, 0), OFFSETS_FRESH);
-	assert_int_equal(assignment_arrive(assignment, 0, 10, 0), OFFSETS_STALE);
-	assert_int_equal(assignment_arrive(assignment, 1, 10, 0), OFFSETS_STALE); /* not ours */
-	assert_int_equal(assignment_arrive(assignment, -1, 10, 0), OFFSETS_STALE);
-	assert_int_equal(assignment_arrive(assignment, 999, 10, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 0, 10, 0, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 3, 10, 0, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 0, 10, 0, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 1, 10, 0, 0), OFFSETS_STALE); /* not ours */
+	assert_int_equal(assignment_arrive(assignment, -1, 10, 0, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 999, 10, 0, 0), OFFSETS_STALE);
 	assignment_leave(assignment);
 	assignment_leave(assignment);
 	assignment_unref(assignment);
@@ -45,7 +45,7 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 	(void)state;
 	struct assignment *assignment = assignment_of(2, 0);
 	for (int64_t offset = 0; offset < 4; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	assert_true(assignment_join(assignment, 0, 0));
 	assert_true(assignment_join(assignment, 0, 2));
@@ -58,9 +58,9 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 		offsets_restore(1, (str_t){ entry_of(list, 0)->metadata, entry_of(list, 0)->metadata_size },
 				&next_owner, &foreign),
 		ERR_OK);
-	assert_int_equal(offsets_arrive(next_owner, 1, 0), OFFSETS_FRESH);
-	assert_int_equal(offsets_arrive(next_owner, 2, 0), OFFSETS_DONE);
-	assert_int_equal(offsets_arrive(next_owner, 3, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 1, 0, 0), OFFSETS_FRESH);
+	assert_int_equal(offsets_arrive(next_owner, 2, 0, 0), OFFSETS_DONE);
+	assert_int_equal(offsets_arrive(next_owner, 3, 0, 0), OFFSETS_FRESH);
 	offsets_free(next_owner);
 	rd_kafka_topic_partition_list_destroy(list);
 
@@ -79,14 +79,45 @@ static void a_transaction_commits_prefix_and_map_of_what_joined(void **state)
 	assignment_unref(assignment);
 }
 
+/* A prefix that moved without an event is carried by the next transaction, or by one of its own. */
+static void a_passed_end_is_owed_until_it_is_committed(void **state)
+{
+	(void)state;
+	struct assignment *assignment = assignment_of(2, 0);
+	assert_false(assignment_owes(assignment));
+	assert_false(assignment_pass(assignment, 999, 10)); /* not ours */
+	assert_int_equal(assignment_arrive(assignment, 0, 0, 0, 1), OFFSETS_FRESH);
+	assert_true(assignment_pass(assignment, 0, 2));
+	assert_false(assignment_owes(assignment)); /* its event takes it along */
+	assert_true(assignment_begin(assignment));
+	assert_true(assignment_join(assignment, 0, 0));
+	rd_kafka_topic_partition_list_destroy(assignment_offsets(assignment));
+	assert_true(assignment_pass(assignment, 0, 4)); /* too late for this one */
+	assignment_end(assignment, true);
+	assignment_leave(assignment);
+	for (int committed = 0; committed < 2; committed++) {
+		assert_true(assignment_owes(assignment));
+		assert_true(assignment_begin(assignment));
+		rd_kafka_topic_partition_list_t *list = assignment_offsets(assignment);
+		assert_int_equal(list->cnt, 1);
+		assert_int_equal(entry_of(list, 0)->offset, 4);
+		rd_kafka_topic_partition_list_destroy(list);
+		assignment_end(assignment, committed);
+	}
+	assert_false(assignment_owes(assignment));
+	assert_true(assignment_drain(assignment, 0)); /* nothing was in flight for it */
+	assert_false(assignment_pass(assignment, 0, 6));
+	assignment_unref(assignment);
+}
+
 static void closed_assignments_take_part_in_nothing(void **state)
 {
 	(void)state;
 	struct assignment *assignment = assignment_of(1, 0);
-	assert_int_equal(assignment_arrive(assignment, 0, 0, 0), OFFSETS_FRESH);
+	assert_int_equal(assignment_arrive(assignment, 0, 0, 0, 0), OFFSETS_FRESH);
 	assert_false(assignment_drain(assignment, 10));
 	assert_int_equal(assignment_state(assignment), ASSIGNMENT_DRAINING);
-	assert_int_equal(assignment_arrive(assignment, 0, 1, 0), OFFSETS_STALE);
+	assert_int_equal(assignment_arrive(assignment, 0, 1, 0, 0), OFFSETS_STALE);
 	assert_true(assignment_begin(assignment));	/* what is done may still be committed */
 	assert_false(assignment_close(assignment, 10)); /* a transaction is under way */
 	assignment_end(assignment, true);
@@ -104,7 +135,7 @@ static void joins_stop_before_the_map_is_too_large(void **state)
 	enum { COUNT = 120000 };
 	struct assignment *assignment = assignment_of(1, 0);
 	for (int64_t offset = 0; offset < COUNT; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	int64_t joined = 0, at = 1;
 	for (; at < COUNT && assignment_join(assignment, 0, at); at += 2)
@@ -131,7 +162,7 @@ static void a_restored_map_does_not_stop_its_partition(void **state)
 	_cleanup_(buf_free) struct buf metadata = BUF_INIT;
 	bool foreign;
 	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
-		offsets_arrive(before, offset, 0);
+		offsets_arrive(before, offset, 0, 0);
 		if (offset % STEP)
 			offsets_join(before, offset);
 	}
@@ -145,7 +176,7 @@ static void a_restored_map_does_not_stop_its_partition(void **state)
 	assignment_add(assignment, 0, offsets);
 	unsigned fresh = 0;
 	for (int64_t offset = 0; offset < (int64_t)HOLES * STEP; offset++) {
-		fresh += assignment_arrive(assignment, 0, offset, 0) == OFFSETS_FRESH;
+		fresh += assignment_arrive(assignment, 0, offset, 0, 0) == OFFSETS_FRESH;
 		assert_true(offset == (int64_t)HOLES * STEP - 1 || !assignment_is_overfull(assignment, 0));
 	}
 	assert_int_equal(fresh, HOLES);
@@ -161,13 +192,13 @@ static void a_full_map_stops_its_partition_until_it_empties(void **state)
 	struct assignment *assignment = assignment_of(1, 0);
 	bool overfull = false;
 	for (int64_t offset = 0; offset < COUNT; offset++)
-		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0, 0), OFFSETS_FRESH);
 	assert_true(assignment_begin(assignment));
 	for (int64_t offset = 1; offset < COUNT; offset += 2)
 		assert_true(assignment_join(assignment, 0, offset));
 	assignment_end(assignment, true);
 	for (int64_t offset = COUNT; offset < COUNT + 256; offset++) {
-		assert_int_equal(assignment_arrive(assignment, 0, offset, 0), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 0, 0), OFFSETS_FRESH);
 		overfull |= assignment_is_overfull(assignment, 0);
 	}
 	assert_true(overfull);
@@ -232,7 +263,7 @@ static void draining_waits_for_what_is_in_flight(void **state)
 	(void)state;
 	struct assignment *assignment = assignment_of(1, 0);
 	for (int64_t offset = 0; offset < 3; offset++)
-		assignment_arrive(assignment, 0, offset, 0);
+		assignment_arrive(assignment, 0, offset, 0, 0);
 	struct pool *pool = pool_start("leaver", 3, leaver, assignment);
 	assert_true(assignment_drain(assignment, 10000));
 	pool_join(pool);
@@ -250,7 +281,7 @@ static void smaller_maps_hold_back_what_does_not_fit(void **state)
 		for (size_t halving = 1; halving <= i; halving++)
 			assert_int_equal(assignment_shrink_maps(assignment), limits[halving]);
 		for (int64_t offset = 0; offset < COUNT; offset++)
-			assignment_arrive(assignment, 0, offset, 0);
+			assignment_arrive(assignment, 0, offset, 0, 0);
 		assert_true(assignment_begin(assignment));
 		size_t joined = 0;
 		for (int64_t offset = 1; offset < COUNT; offset += 2)
@@ -277,8 +308,8 @@ static void lag_is_that_of_the_worst_partition(void **state)
 	assignment_add(assignment, 0, offsets_new(0));
 	assignment_add(assignment, 1, offsets_new(0));
 	for (int64_t offset = 0; offset < 100; offset++) {
-		assert_int_equal(assignment_arrive(assignment, 0, offset, 5000), OFFSETS_FRESH);
-		assert_int_equal(assignment_arrive(assignment, 1, offset, 4000 + offset), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 0, offset, 5000, 0), OFFSETS_FRESH);
+		assert_int_equal(assignment_arrive(assignment, 1, offset, 4000 + offset, 0), OFFSETS_FRESH);
 	}
 	assignment_lag(assignment, &lag);
 	assert_int_equal(lag.oldest_ms, 4000);
@@ -300,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_are_told_apart_by_partition),
 		cmocka_unit_test(a_transaction_commits_prefix_and_map_of_what_joined),
+		cmocka_unit_test(a_passed_end_is_owed_until_it_is_committed),
 		cmocka_unit_test(closed_assignments_take_part_in_nothing),
 		cmocka_unit_test(joins_stop_before_the_map_is_too_large),
 		cmocka_unit_test(smaller_maps_hold_back_what_does_not_fit),

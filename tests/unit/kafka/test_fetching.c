@@ -10,7 +10,7 @@
 
 /* librdkafka's mock cluster serves: no transactions are involved. */
 
-enum { PARTITIONS = 3, MESSAGES = 10, ROUNDS = 20, PATIENCE_MS = 20000, SILENCE_MS = 300 };
+enum { PARTITIONS = 3, MESSAGES = 10, ROUNDS = 20, PATIENCE_MS = 60000, SILENCE_MS = 300, REPLACEMENTS = 5 };
 
 #define TOPIC "fetched"
 
@@ -114,6 +114,19 @@ static void a_paused_partition_is_silent_until_it_is_resumed(void **state)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* librdkafka would end the process: see the header. */
+static void an_assignment_at_once_after_others_is_fetched(void **state)
+{
+	(void)state;
+	rd_kafka_topic_partition_list_t *list = all_from_the_start();
+	assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(poll_messages(PARTITIONS * MESSAGES, PATIENCE_MS), PARTITIONS * MESSAGES);
+	for (int i = 0; i < REPLACEMENTS; i++)
+		assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(poll_messages(PARTITIONS * MESSAGES, PATIENCE_MS), PARTITIONS * MESSAGES);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 static void nothing_paused_is_no_order(void **state)
 {
 	(void)state;
@@ -132,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_at_once_loses_no_partition),
 		cmocka_unit_test(a_paused_partition_is_silent_until_it_is_resumed),
+		cmocka_unit_test(an_assignment_at_once_after_others_is_fetched),
 		cmocka_unit_test(nothing_paused_is_no_order),
 	};
 	return cmocka_run_group_tests(tests, start_cluster, stop_cluster);

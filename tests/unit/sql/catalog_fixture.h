@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sql/catalog/catalog.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@ static struct catalog *catalog;
 static inline int compile_catalog(const char *schema)
 {
 	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(schema), &catalog, &detail) == ERR_OK)
+	if (ddl_compile(str_from(schema), &catalog, &detail) == ERR_OK)
 		return 0;
 	print_error("%s\n", detail.message);
 	return -1;

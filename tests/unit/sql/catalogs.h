@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sql/catalog/content.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@ static inline struct catalog *compile_sql(const char *text)
 {
 	struct catalog *catalog = NULL;
 	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(text), &catalog, &detail) != ERR_OK)
+	if (ddl_compile(str_from(text), &catalog, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return catalog;
 }

@@ -6,7 +6,8 @@
 
 #include <mysql.h> // first: it calls what banned.h forbids
 
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include "common/buf.h"
 #include "harness/mariadb.h"

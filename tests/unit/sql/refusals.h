@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

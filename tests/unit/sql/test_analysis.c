@@ -1,9 +1,10 @@
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/pool.h"
-#include "sql/violations.h"
+#include "sql/findings/violations.h"
 
 struct row {
 	const char *sql;

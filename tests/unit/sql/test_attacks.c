@@ -8,8 +8,9 @@
  *   corpus is not there. Each fragment goes to some of the places, all of them in turn; ASSAYD_ATTACKS=all
  * puts every fragment in every place (minutes).
  */
-#include "sql/analysis.h"
 #include "sql/catalog/catalog.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 #include "tests/harness/effects.h"
 #include "tests/harness/fragments.h"
 
@@ -358,7 +359,7 @@ static void test_harmless_are_safe(void **state)
 
 /* Fragments in places */
 
-struct tally {
+struct event_metrics {
 	unsigned placed;
 	unsigned unsafe;
 	unsigned unknown;  /* it does not parse, and no violation can be seen */
@@ -367,7 +368,7 @@ struct tally {
 
 struct sweep {
 	struct effects *effects;
-	struct tally tallies[64]; /* by place */
+	struct event_metrics tallies[64]; /* by place */
 	str_t recent[THOROUGH_EVERY];
 	struct arena *recent_arena;
 	size_t recent_count;
@@ -399,12 +400,12 @@ static void look_thoroughly(struct sweep *sweep)
 	sweep->recent_count = 0;
 }
 
-static void execute_safe(struct sweep *sweep, str_t sql, struct tally *tally)
+static void execute_safe(struct sweep *sweep, str_t sql, struct event_metrics *event_metrics)
 {
 	effects_t found = effects_of_safe(sweep->effects, sql.ptr);
 	if (found)
 		report_miss(sweep, sql, found);
-	tally->executed += !*effects_sqlstate(sweep->effects);
+	event_metrics->executed += !*effects_sqlstate(sweep->effects);
 	sweep->recent[sweep->recent_count++] = arena_str(sweep->recent_arena, sql);
 	if (sweep->recent_count == THOROUGH_EVERY)
 		look_thoroughly(sweep);
@@ -413,36 +414,37 @@ static void execute_safe(struct sweep *sweep, str_t sql, struct tally *tally)
 static void try_fragment(struct sweep *sweep, str_t fragment, size_t place)
 {
 	_cleanup_(arena_cleanup) struct arena *scope = arena_new();
-	struct tally *tally = &sweep->tallies[place];
+	struct event_metrics *event_metrics = &sweep->tallies[place];
 	str_t sql = fragment_placed(fragment, placements[place].sql, scope);
 	enum sql_verdict verdict = judge(sql, plain, false);
-	tally->placed++;
-	tally->unknown += verdict == SQL_UNKNOWN;
-	tally->unsafe += verdict == SQL_UNSAFE;
+	event_metrics->placed++;
+	event_metrics->unknown += verdict == SQL_UNKNOWN;
+	event_metrics->unsafe += verdict == SQL_UNSAFE;
 	if (verdict == SQL_SAFE)
-		execute_safe(sweep, sql, tally);
+		execute_safe(sweep, sql, event_metrics);
 }
 
 static void print_tallies(const struct sweep *sweep)
 {
-	struct tally sum = { 0 };
+	struct event_metrics sum = { 0 };
 	for (size_t i = 0; i < placements_count; i++) {
-		struct tally tally = { 0 };
+		struct event_metrics event_metrics = { 0 };
 		if (i > 0 && strcmp(placements[i].kind, placements[i - 1].kind) == 0)
 			continue;
 		for (size_t j = i;
 		     j < placements_count && strcmp(placements[i].kind, placements[j].kind) == 0; j++) {
-			tally.placed += sweep->tallies[j].placed;
-			tally.unsafe += sweep->tallies[j].unsafe;
-			tally.unknown += sweep->tallies[j].unknown;
-			tally.executed += sweep->tallies[j].executed;
+			event_metrics.placed += sweep->tallies[j].placed;
+			event_metrics.unsafe += sweep->tallies[j].unsafe;
+			event_metrics.unknown += sweep->tallies[j].unknown;
+			event_metrics.executed += sweep->tallies[j].executed;
 		}
 		print_message("%-18s %6u placed, %5.1f %% unsafe, %5.1f %% unknown; of the safe %5u run "
 			      "without an error\n",
-			      placements[i].kind, tally.placed, 100.0 * tally.unsafe / tally.placed,
-			      100.0 * tally.unknown / tally.placed, tally.executed);
-		sum.placed += tally.placed;
-		sum.unsafe += tally.unsafe;
+			      placements[i].kind, event_metrics.placed,
+			      100.0 * event_metrics.unsafe / event_metrics.placed,
+			      100.0 * event_metrics.unknown / event_metrics.placed, event_metrics.executed);
+		sum.placed += event_metrics.placed;
+		sum.unsafe += event_metrics.unsafe;
 	}
 	print_message("%-18s %6u placed, %5.1f %% unsafe, %u with an effect though called safe\n", "all",
 		      sum.placed, 100.0 * sum.unsafe / sum.placed, sweep->misses);

@@ -1,10 +1,11 @@
 /*
  * The limits of what a text may ask for are those of every dialect: just below, and at, each of them.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include "common/buf.h"
-#include "sql/bomb_limits.h"
+#include "sql/query/bomb_limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,8 @@
  * Canonical form, clause items, base tables and order keys of PostgreSQL statements, by the text alone.
  */
 #include "common/buf.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,6 +159,9 @@ static const struct pair unequal_pairs[] = {
 	{ "SELECT a FROM t GROUP BY a", "SELECT a FROM t GROUP BY a, b" },
 	{ "SELECT a FROM t GROUP BY ROLLUP (a, b)", "SELECT a FROM t GROUP BY ROLLUP (b, a)" },
 	{ "SELECT a FROM t GROUP BY CUBE (a, b)", "SELECT a FROM t GROUP BY ROLLUP (a, b)" },
+	{ "SELECT a FROM t GROUP BY CUBE (a, b)", "SELECT a FROM t GROUP BY CUBE (a, b), CUBE (a, b)" },
+	{ "SELECT a FROM t GROUP BY GROUPING SETS ((a), (a))",
+	  "SELECT a FROM t GROUP BY GROUPING SETS ((a))" },
 	{ "SELECT a FROM t HAVING count(*) > 1", "SELECT a FROM t WHERE count(*) > 1" },
 	{ "SELECT u.a FROM u LEFT JOIN o ON u.i = o.i", "SELECT u.a FROM u JOIN o ON u.i = o.i" },
 	{ "SELECT u.a FROM u LEFT JOIN o ON u.i = o.i", "SELECT u.a FROM o LEFT JOIN u ON u.i = o.i" },

@@ -1,5 +1,6 @@
 #include "common/buf.h"
 #include "sql/catalog/content.h"
+#include "sql/postgresql/ddl/ddl.h"
 #include "unit/sql/catalogs.h"
 
 #include <setjmp.h>
@@ -100,7 +101,7 @@ static void reports_where_a_file_is_wrong(void **state)
 	(void)state;
 	struct catalog *catalog = NULL;
 	struct err_detail detail = { "" };
-	assert_int_equal(catalog_compile_sql(STR("\nCREATE TABLE (y int);\n"), &catalog, &detail),
+	assert_int_equal(ddl_compile(STR("\nCREATE TABLE (y int);\n"), &catalog, &detail),
 			 ERR_CATALOG_SYNTAX);
 	assert_string_equal(detail.message, "line 2: syntax error at or near \"(\"");
 	assert_null(catalog);

@@ -514,6 +514,34 @@ static void reads_labels_and_collations(void **state)
 	run("DROP TYPE feeling, nothing; DROP COLLATION backwards");
 }
 
+/* Names that nothing but a literal may hold, '…'::regclass say, for one. */
+static void reads_other_names(void **state)
+{
+	(void)state;
+	run("CREATE TABLE app.named (a int CONSTRAINT odd PRIMARY KEY); CREATE INDEX \"Some\" ON app.named "
+	    "(a);"
+	    "CREATE TEXT SEARCH CONFIGURATION app.own (COPY = simple)");
+	struct catalog *read = read_catalog();
+	assert_true(catalog_knows_others(read));
+	assert_true(catalog_has_other(read, CATALOG_INDEX, STR("app"), STR("odd")));
+	assert_true(catalog_has_other(read, CATALOG_INDEX, STR("app"), STR("Some")));
+	assert_false(catalog_has_other(read, CATALOG_INDEX, STR("app"), STR("some")));
+	assert_false(catalog_has_other(read, CATALOG_INDEX, STR("pg_catalog"), STR("pg_class_oid_index")));
+	assert_true(catalog_has_other(read, CATALOG_TEXT_SEARCH, STR("app"), STR("own")));
+	assert_true(catalog_has_other(read, CATALOG_TEXT_SEARCH, STR_NONE, STR("english")));
+	assert_true(catalog_has_other(read, CATALOG_DICTIONARY, STR_NONE, STR("simple")));
+	assert_true(catalog_has_other(read, CATALOG_INTERNAL_FUNCTION, STR_NONE, STR("array_agg_transfn")));
+	assert_true(catalog_has_other(read, CATALOG_SAMPLING, STR_NONE, STR("bernoulli")));
+	assert_false(catalog_lacks_sampling(read, STR_NONE, STR("system")));
+	assert_true(catalog_lacks_sampling(read, STR_NONE, STR("sytem")));
+	run("ALTER INDEX app.\"Some\" RENAME TO any_one");
+	struct catalog *renamed = read_catalog();
+	assert_string_not_equal(catalog_digest(read), catalog_digest(renamed));
+	catalog_unref(renamed);
+	catalog_unref(read);
+	run("DROP TABLE app.named; DROP TEXT SEARCH CONFIGURATION app.own");
+}
+
 /* Equal databases give equal digests, whatever numbers their objects have and in which order they came. */
 static void digests_names_and_not_numbers(void **state)
 {
@@ -597,6 +625,7 @@ int main(void)
 		cmocka_unit_test(reads_dumps),
 		cmocka_unit_test(digests_names_and_not_numbers),
 		cmocka_unit_test(reads_labels_and_collations),
+		cmocka_unit_test(reads_other_names),
 		cmocka_unit_test(knows_privileges_and_policies),
 	};
 	int status = test_postgres_start(&server, NULL);

@@ -4,7 +4,8 @@
  * ../shared/corpora).
  */
 #include "common/buf.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 #include "tests/harness/truths.h"
 
 #include <dirent.h>
@@ -50,27 +51,27 @@ static enum sql_verdict judge(str_t sql, enum sql_dialect dialect, bool print)
 	return analysis.verdict;
 }
 
-struct tally {
+struct event_metrics {
 	unsigned count, refused;
 };
 
 static void judge_truth(void *context, const struct truth *truth)
 {
-	struct tally *tally = context;
-	tally->count++;
-	tally->refused += judge(truth->sql, SQL_POSTGRESQL, true) != SQL_SAFE;
+	struct event_metrics *event_metrics = context;
+	event_metrics->count++;
+	event_metrics->refused += judge(truth->sql, SQL_POSTGRESQL, true) != SQL_SAFE;
 }
 
 static void test_defog_truths_are_safe(void **state)
 {
 	_cleanup_(cleanup_fclose) FILE *file = open_corpus("defog/questions_gen_postgres.csv");
 	_cleanup_(arena_scope) struct arena *arena = arena_new();
-	struct tally tally = { 0 };
+	struct event_metrics event_metrics = { 0 };
 	(void)state;
-	truths_read(file, arena, judge_truth, &tally);
-	print_message("%u of %u ground truths are refused\n", tally.refused, tally.count);
-	assert_true(tally.count > 210);
-	assert_int_equal(tally.refused, 0);
+	truths_read(file, arena, judge_truth, &event_metrics);
+	print_message("%u of %u ground truths are refused\n", event_metrics.refused, event_metrics.count);
+	assert_true(event_metrics.count > 210);
+	assert_int_equal(event_metrics.refused, 0);
 }
 
 /* One query per line, a tab and the database's name behind it. */

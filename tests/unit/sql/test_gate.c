@@ -1,4 +1,4 @@
-#include "sql/gate.h"
+#include "sql/lex/gate.h"
 
 #include "common/buf.h"
 

@@ -2,8 +2,10 @@
  * Hints of the front ends: what the message of the first error ends with. What a dialect has
  * instead comes from its table (instead.def); every entry of those is looked at.
  */
-#include "sql/analysis.h"
-#include "sql/instead.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/findings/instead.h"
+#include "sql/postgresql/ddl/ddl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +37,7 @@ static int load_catalogs(void **state)
 		"CREATE TABLE users (id int, name text, city text);"
 		"CREATE TABLE orders (id int, user_id int, total numeric, created timestamp)";
 	(void)state;
-	return catalog_compile_sql(str_from(postgres), &postgresql, NULL) == ERR_OK &&
+	return ddl_compile(str_from(postgres), &postgresql, NULL) == ERR_OK &&
 			       catalog_compile_sqlite(str_from(lite), &sqlite, NULL) == ERR_OK &&
 			       catalog_compile_mysql(str_from(maria), &mysql, NULL) == ERR_OK
 		       ? 0
@@ -188,6 +190,12 @@ static void mends_are_named(void **state)
 		{ SQL_POSTGRESQL, "SELECT `name` FROM `users`", "instead of ` there is \"…\" around names" },
 		{ SQL_POSTGRESQL, "SELECT u.`name` FROM users u",
 		  "instead of ` there is \"…\" around names" },
+		{ SQL_POSTGRESQL, "SELECT [name] FROM users",
+		  "instead of [ there is \"…\" around names, ARRAY[…] around values" },
+		{ SQL_POSTGRESQL, "SELECT name FROM [users] u",
+		  "instead of [ there is \"…\" around names, ARRAY[…] around values" },
+		{ SQL_MYSQL, "SELECT u.[name] FROM users u", "instead of [ there is `…` around names" },
+		{ SQL_MYSQL, "SELECT name FROM [users]", "instead of [ there is `…` around names" },
 		{ SQL_POSTGRESQL, "SELECT id FROM users WHERE name = 'O\\'Brien'",
 		  "a quote inside of a text is doubled, or the text is written E'…'" },
 		{ SQL_POSTGRESQL, "SELECT id FROM users WHERE name = 'it\\'s' AND city = 'x'",
@@ -216,7 +224,7 @@ static const struct instead maria_table[] = {
 
 static const struct instead postgres_table[] = {
 #define INSTEAD(word, use) { (word), (use) },
-#include "sql/postgresql/instead.def"
+#include "sql/postgresql/parse/instead.def"
 };
 
 /* An entry for a function that the dialect has would mislead. */

@@ -30,6 +30,7 @@ int main(void)
 
 #define MAX_LINE     ((size_t)1 << 16)
 #define SLOW_MS	     900
+#define TRIES	     12
 #define CHECK_EVERY  400 /* statements between two looks at what has changed */
 #define LIMIT_SECOND "SET max_statement_time = 5"
 
@@ -75,8 +76,8 @@ static long long now_ms(void)
 	return (long long)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Runs a text and takes all its results. */
-static void run_in(const struct session *session, str_t sql)
+/* Runs a text and takes all its results; milliseconds that it took. */
+static long long time_of(const struct session *session, str_t sql)
 {
 	long long start = now_ms();
 	int status = mysql_real_query(session->connection, sql.ptr, sql.len) ? 1 : 0;
@@ -84,7 +85,15 @@ static void run_in(const struct session *session, str_t sql)
 		mysql_free_result(mysql_store_result(session->connection));
 		status = mysql_next_result(session->connection);
 	}
-	long long taken = now_ms() - start;
+	return now_ms() - start;
+}
+
+/* What is slow every time is no fault of a busy machine. */
+static void run_in(const struct session *session, str_t sql)
+{
+	long long taken = SLOW_MS + 1;
+	for (int i = 0; i < TRIES && taken > SLOW_MS; i++)
+		taken = time_of(session, sql);
 	ran++;
 	if (taken > SLOW_MS) {
 		slow++;

@@ -19,7 +19,7 @@ int main(void)
 
 #include "mysql_server.h"
 
-#include "sql/statement_words.h"
+#include "sql/lex/statement_words.h"
 
 #include <jansson.h>
 
@@ -103,9 +103,8 @@ static bool as_marked(char mark, const struct sql_analysis *analysis, const stru
 		return prepared->error == 0 && analysis->valid && analysis->verdict == SQL_SAFE &&
 		       errors_of(analysis) == 0;
 	case '!':
-		return prepared->error == 0 &&
-		       (analysis->verdict == SQL_UNSAFE ||
-			(!analysis->valid && analysis->verdict == SQL_UNKNOWN));
+		return prepared->error == 0 && (analysis->verdict == SQL_UNSAFE ||
+						(!analysis->valid && analysis->verdict == SQL_UNKNOWN));
 	case '?':
 		return prepared->error == 0 && !analysis->valid && analysis->verdict != SQL_SAFE;
 	default:
@@ -225,7 +224,7 @@ static str_t mutant(str_t sql, uint64_t *random, struct arena *arena)
 	return result;
 }
 
-struct tally {
+struct event_metrics {
 	size_t tried, accepted, refused, false_errors, missed_errors, misses, safe;
 };
 
@@ -255,7 +254,8 @@ static bool crashes(const struct sql_analysis *analysis)
 	return false;
 }
 
-static void compare_one(MYSQL *root, str_t sql, const struct catalog *catalog, struct tally *tally)
+static void compare_one(MYSQL *root, str_t sql, const struct catalog *catalog,
+			struct event_metrics *event_metrics)
 {
 	struct arena *arena = arena_new();
 	struct sql_analysis analysis = analysed(sql, catalog, arena);
@@ -267,36 +267,37 @@ static void compare_one(MYSQL *root, str_t sql, const struct catalog *catalog, s
 	bool rejected = prepared.error != 0;
 	if (prepared.error >= 2000 && prepared.error < 3000) /* the client's own: the connection is gone */
 		fail_msg("%u %s: " STR_FMT, prepared.error, prepared.message, STR_ARG(sql));
-	tally->tried++;
-	tally->accepted += !rejected;
-	tally->safe += analysis.verdict == SQL_SAFE;
+	event_metrics->tried++;
+	event_metrics->accepted += !rejected;
+	event_metrics->safe += analysis.verdict == SQL_SAFE;
 	if (analysis.verdict == SQL_SAFE && !rejected && !prepared.gives_rows) {
-		tally->misses++;
+		event_metrics->misses++;
 		print_error("NOT A READ: ");
 		print_analysis(sql, &analysis, &prepared);
 	} else if (!rejected && prepared.gives_rows && !analysis.valid) {
-		tally->refused++;
+		event_metrics->refused++;
 		if (getenv("ASSAYD_VERBOSE"))
 			print_analysis(sql, &analysis, &prepared);
 	} else if (!rejected && analysis.valid && errors_of(&analysis) > 0 && !describes(sql)) {
-		tally->false_errors++;
+		event_metrics->false_errors++;
 		print_error("FALSE ERROR: ");
 		print_analysis(sql, &analysis, &prepared);
 	} else if (rejected && errors_of(&analysis) == 0 && !beyond_grammar(prepared.error)) {
-		tally->missed_errors++;
+		event_metrics->missed_errors++;
 		if (getenv("ASSAYD_VERBOSE"))
 			print_analysis(sql, &analysis, &prepared);
 	}
 	arena_free(arena);
 }
 
-static void print_tally(const char *what, const struct tally *tally)
+static void print_event_metrics(const char *what, const struct event_metrics *event_metrics)
 {
 	print_message(
 		"%s: %zu tried, %zu accepted by the server, %zu safe; %zu that are no reads called safe, "
 		"%zu refused though accepted, %zu false errors, %zu errors not seen\n",
-		what, tally->tried, tally->accepted, tally->safe, tally->misses, tally->refused,
-		tally->false_errors, tally->missed_errors);
+		what, event_metrics->tried, event_metrics->accepted, event_metrics->safe,
+		event_metrics->misses, event_metrics->refused, event_metrics->false_errors,
+		event_metrics->missed_errors);
 }
 
 static void mutants(void **state)
@@ -305,7 +306,7 @@ static void mutants(void **state)
 	const char *wanted = getenv("ASSAYD_MUTANTS");
 	size_t count = wanted ? strtoul(wanted, NULL, 10) : 15000;
 	MYSQL *root = connected("root", "shop", 0);
-	struct tally tally = { 0 };
+	struct event_metrics event_metrics = { 0 };
 	uint64_t random = 1;
 	for (size_t i = 0; i < count; i++) {
 		struct arena *arena = arena_new();
@@ -315,14 +316,14 @@ static void mutants(void **state)
 		str_t sql = mutant(line->sql, &random, arena);
 		if (chance(&random, 4) == 0)
 			sql = mutant(sql, &random, arena);
-		compare_one(root, sql, shop, &tally);
+		compare_one(root, sql, shop, &event_metrics);
 		arena_free(arena);
 	}
 	mysql_close(root);
-	print_tally("mutants", &tally);
-	assert_int_equal(tally.misses, 0);
-	assert_int_equal(tally.false_errors, 0);
-	assert_true(tally.refused * 100 < tally.accepted * 10);
+	print_event_metrics("mutants", &event_metrics);
+	assert_int_equal(event_metrics.misses, 0);
+	assert_int_equal(event_metrics.false_errors, 0);
+	assert_true(event_metrics.refused * 100 < event_metrics.accepted * 10);
 }
 
 /* ---- Spider: 166 schemas, 1,034 questions ---- */
@@ -399,7 +400,7 @@ static void spider_gold(void **state)
 	json_t *schemas = json_loadf(tables, 0, NULL);
 	MYSQL *root = connected("root", NULL, 0);
 	struct catalog *catalog = NULL;
-	struct tally tally = { 0 };
+	struct event_metrics event_metrics = { 0 };
 	char database[128] = "";
 	while (fgets(text, MAX_LINE, gold)) {
 		text[strcspn(text, "\n")] = '\0';
@@ -411,15 +412,15 @@ static void spider_gold(void **state)
 			snprintf(database, sizeof database, "%s", name);
 			catalog = create_spider(root, schema_named(schemas, name));
 		}
-		compare_one(root, str_from(text), catalog, &tally);
+		compare_one(root, str_from(text), catalog, &event_metrics);
 	}
 	catalog_unref(catalog);
 	mysql_close(root);
 	json_decref(schemas);
-	print_tally("Spider", &tally);
-	assert_int_equal(tally.misses, 0);
-	assert_int_equal(tally.false_errors, 0);
-	assert_true(tally.refused * 100 <= tally.accepted * 5);
+	print_event_metrics("Spider", &event_metrics);
+	assert_int_equal(event_metrics.misses, 0);
+	assert_int_equal(event_metrics.false_errors, 0);
+	assert_true(event_metrics.refused * 100 <= event_metrics.accepted * 5);
 }
 
 /* Every word of the server's that begins a statement is known to: behind one it stumbles over the bracket. */

@@ -1,4 +1,4 @@
-#include "sql/postgresql/parse.h"
+#include "sql/postgresql/parse/parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

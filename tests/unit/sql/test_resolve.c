@@ -1,6 +1,7 @@
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/diagnose.h"
+#include "sql/postgresql/ddl/ddl.h"
+#include "sql/postgresql/diagnose/diagnose.h"
 #include "sql/postgresql/resolve/resolve.h"
 
 #include "common/buf.h"
@@ -121,6 +122,11 @@ static const struct row errors[] = {
 	{ "SELECT name, count(*) FROM users", "ungrouped_column users.name@7" },
 	{ "SELECT id, name, count(*) FROM users GROUP BY id", "" },
 	{ "SELECT u.name, count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY u.id", "" },
+	{ "SELECT id, name, count(*) FROM users GROUP BY ROLLUP (id)", "ungrouped_column users.name@11" },
+	{ "SELECT id, name, count(*) FROM users GROUP BY GROUPING SETS ((id), ())",
+	  "ungrouped_column users.name@11" },
+	{ "SELECT id, name, email, count(*) FROM users GROUP BY id, CUBE (email)", "" },
+	{ "SELECT id, name, count(*) FROM users GROUP BY GROUPING SETS ((id, email), (id))", "" },
 	{ "SELECT lower(name), count(*) FROM users GROUP BY lower(name)", "" },
 	{ "SELECT sum(total) FROM orders HAVING max(units) > 1 AND note = 'x'",
 	  "ungrouped_column orders.note@56" },
@@ -291,7 +297,7 @@ static void warns_where_nothing_is_refused(void **state)
 	struct catalog *catalog = NULL;
 	struct err_detail detail = { "" };
 	(void)state;
-	assert_int_equal(catalog_compile_sql(str_from(with_cast), &catalog, &detail), ERR_OK);
+	assert_int_equal(ddl_compile(str_from(with_cast), &catalog, &detail), ERR_OK);
 	check_table(accepted, 1, SQL_WARNING, catalog);
 	catalog_unref(catalog);
 	check_table(untyped, 1, SQL_WARNING, NULL);
@@ -313,9 +319,35 @@ static void leaves_extensions_alone(void **state)
 	struct catalog *catalog = NULL;
 	struct err_detail detail = { "" };
 	(void)state;
-	assert_int_equal(catalog_compile_sql(str_from(with_extension), &catalog, &detail), ERR_OK);
+	assert_int_equal(ddl_compile(str_from(with_extension), &catalog, &detail), ERR_OK);
 	check_table(rows, sizeof rows / sizeof *rows, SQL_ERROR, catalog);
 	catalog_unref(catalog);
+}
+
+/* So may tables, of those that bring any. */
+static void leaves_relations_of_extensions_alone(void **state)
+{
+	static const struct {
+		const char *catalog;
+		struct row row;
+	} cases[] = {
+		{ "CREATE EXTENSION postgis; CREATE TABLE t (a int);",
+		  { "SELECT srid FROM spatial_ref_sys", "" } },
+		{ "CREATE EXTENSION postgis; CREATE TABLE t (a int);",
+		  { "SELECT srid FROM nosuch", "unknown_table nosuch@17" } },
+		{ "CREATE EXTENSION pgcrypto; CREATE TABLE t (a int);",
+		  { "SELECT x FROM job", "unknown_table job@14" } },
+		{ "CREATE EXTENSION pg_cron; CREATE TABLE t (a int);", { "SELECT x FROM cron.job", "" } },
+		{ "CREATE EXTENSION pg_cron; CREATE TABLE t (a int);",
+		  { "SELECT b FROM t", "unknown_column b@7" } },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct catalog *catalog = NULL;
+		assert_int_equal(ddl_compile(str_from(cases[i].catalog), &catalog, NULL), ERR_OK);
+		check_table(&cases[i].row, 1, SQL_ERROR, catalog);
+		catalog_unref(catalog);
+	}
 }
 
 /* Without a catalog no name is unknown; what the text alone proves is reported all the same. */
@@ -449,7 +481,7 @@ static int compile(void **state)
 {
 	static struct fixture fixture;
 	struct err_detail detail = { "" };
-	if (catalog_compile_sql(str_from(schema), &fixture.catalog, &detail) != ERR_OK) {
+	if (ddl_compile(str_from(schema), &fixture.catalog, &detail) != ERR_OK) {
 		print_error("%s\n", detail.message);
 		return -1;
 	}
@@ -472,6 +504,7 @@ int main(void)
 		cmocka_unit_test(finds_the_same_by_index),
 		cmocka_unit_test(warns_where_nothing_is_refused),
 		cmocka_unit_test(leaves_extensions_alone),
+		cmocka_unit_test(leaves_relations_of_extensions_alone),
 		cmocka_unit_test(works_without_catalog),
 		cmocka_unit_test(wants_required_columns),
 		cmocka_unit_test(hints_at_the_nearest_name),

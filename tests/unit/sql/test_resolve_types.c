@@ -3,10 +3,10 @@
  * refuses, with the SQLSTATE of the first error. Where PostgreSQL is installed it is asked whether the table
  * is right; else that part is skipped by name.
  */
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "catalog_fixture.h"
-#include "sql/diagnostics.h"
+#include "sql/findings/diagnostics.h"
 #include "sql/postgresql/resolve/resolve.h"
 #include "tests/harness/postgres.h"
 
@@ -28,6 +28,7 @@ static const char schema[] =
 	"text, placed_at timestamptz, units int, status varchar);"
 	"CREATE TABLE kv (k text, v text, PRIMARY KEY (k, v));"
 	"CREATE VIEW vv AS SELECT id, name, count(*) AS n FROM users GROUP BY id;"
+	"CREATE MATERIALIZED VIEW mv AS SELECT id, total FROM orders;"
 	"CREATE FUNCTION tax(amount numeric, rate numeric DEFAULT 0.2, note text DEFAULT '') "
 	"RETURNS numeric IMMUTABLE LANGUAGE sql AS 'select 1.0';"
 	"CREATE FUNCTION pair(OUT a int, OUT b text) RETURNS record STABLE LANGUAGE sql AS $$select"

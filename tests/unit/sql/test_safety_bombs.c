@@ -5,7 +5,8 @@
  * end within seconds, on a real server. tests/corpora/safety/counting.txt: none is refused.
  */
 #include "catalog_fixture.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 

@@ -2,7 +2,8 @@
  * Safety verdicts and canonical forms of PostgreSQL statements where a catalog says what names mean.
  */
 #include "catalog_fixture.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -308,6 +309,16 @@ static void test_sampling_methods(void **state)
 	check_verdict(method, "SELECT a FROM t TABLESAMPLE evil (1)", SQL_UNSAFE);
 }
 
+/* A table that came with an extension may be a view that calls what it likes. */
+static void test_relations_of_extensions(void **state)
+{
+	(void)state;
+	check_verdict("CREATE EXTENSION pg_cron; CREATE TABLE t (a int)", "SELECT a FROM t, cron.job",
+		      SQL_UNKNOWN);
+	check_verdict("CREATE EXTENSION pg_cron; CREATE TABLE t (a int)", "SELECT a FROM t", SQL_SAFE);
+	check_verdict("CREATE EXTENSION pgcrypto; CREATE TABLE t (a int)", "SELECT a FROM t, job", SQL_SAFE);
+}
+
 static void test_relations(void **state)
 {
 	static const struct expectation cases[] = {
@@ -408,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_extensions),
 		cmocka_unit_test(test_made_of_unknowns),
 		cmocka_unit_test(test_relations),
+		cmocka_unit_test(test_relations_of_extensions),
 		cmocka_unit_test(test_views_of_unknowns),
 		cmocka_unit_test(test_renamed_relations),
 		cmocka_unit_test(test_foreign_children),

@@ -4,10 +4,11 @@
 #include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/clock.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
-#define MAX_MS	     2000 /* generous: sanitizers and a busy machine */
+#define MAX_MS	     10000 /* of the processor; generous: sanitizers */
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
@@ -25,6 +26,14 @@ static int load_catalog(void **state)
 	return compile_catalog(schema);
 }
 
+/* Of this thread: the machine may be busy. */
+static int64_t cpu_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
 /* Whether the statement is refused for `code`; NULL: for anything. */
 static bool refused(str_t sql, const char *code)
 {
@@ -33,9 +42,9 @@ static bool refused(str_t sql, const char *code)
 		.sql = sql, .dialect = SQL_POSTGRESQL, .target_named = true, .catalog = catalog
 	};
 	struct sql_analysis analysis = { 0 };
-	int64_t start_us = clock_monotonic_us();
+	int64_t start_ms = cpu_ms();
 	sql_analyse(&request, arena, &analysis);
-	assert_true(clock_monotonic_us() - start_us < MAX_MS * 1000);
+	assert_true(cpu_ms() - start_ms < MAX_MS);
 	bool found = false;
 	for (size_t i = 0; i < analysis.violations_count; i++) {
 		found = found || !code || strcmp(analysis.violations[i].code, code) == 0;

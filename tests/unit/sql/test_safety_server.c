@@ -4,7 +4,8 @@
  */
 #include "common/buf.h"
 #include "harness/postgres.h"
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 #include "unit/sql/catalogs.h"
 
 #include <libpq-fe.h>

@@ -1,3 +1,4 @@
+#include "sql/dialects.h"
 #include "sql/sort_keys.h"
 
 #include <setjmp.h>
@@ -73,6 +74,15 @@ static const struct row rows[] = {
 	/* Added columns would change what these return. */
 	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY b", NULL, 0, false, 0, 0 },
 	{ SQL_SQLITE, "SELECT DISTINCT a FROM t ORDER BY a + 1", NULL, 0, false, 0, 0 },
+	/* An output that is the column itself is the same by either name. */
+	{ SQL_SQLITE, "SELECT a FROM t ORDER BY a % 3", "SELECT a, (a % 3) FROM t ORDER BY a % 3", 1, false,
+	  ALL, 0 },
+	{ SQL_MYSQL, "SELECT a FROM t ORDER BY a % 3", "SELECT a, (a % 3) FROM t ORDER BY a % 3", 1, false,
+	  ALL, 0 },
+	{ SQL_MYSQL, "SELECT t.a AS a FROM t ORDER BY A % 3, abs(a) DESC LIMIT 2",
+	  "SELECT t.a AS a, (A % 3), (abs(a)) FROM t ORDER BY A % 3, abs(a) DESC ", 2, false, 2, 0 },
+	{ SQL_MYSQL, "SELECT b AS a FROM t ORDER BY a % 3", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, b AS a FROM t ORDER BY a % 3", NULL, 0, false, 0, 0 },
 	/* An alias may be meant, which the target list does not know. */
 	{ SQL_SQLITE, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
 	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },

@@ -3,7 +3,8 @@
  * says why not. Needs the corpora (ASSAYD_CORPORA, else ../shared/corpora beside the source); skipped without
  * them.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,11 +7,12 @@
  * Needs the corpora (ASSAYD_CORPORA, else ../shared/corpora beside the source); skipped without them.
  * ASSAYD_TEST_LONG=1 takes every fragment and ten times the mutants.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
 
 #include "common/buf.h"
 #include "common/hash.h"
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
 
 #include <dirent.h>
 #include <jansson.h>

@@ -4,8 +4,9 @@
  *
  * Needs the corpora (ASSAYD_CORPORA, else ../shared/corpora beside the source); skipped without them.
  */
-#include "sql/analysis.h"
-#include "sql/scan.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/lex/scan.h"
 
 #include <jansson.h>
 #include <sqlite3.h>

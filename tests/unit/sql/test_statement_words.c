@@ -1,8 +1,9 @@
 /* The words that begin a statement are those of the grammars themselves; and no statement that stands beside
  * a query is ever taken for prose: every word, in every dialect, before and behind the query, in and outside
  * of fences, behind comments, with prose around it, in any case. MariaDB's own words: test_mysql_oracle.c. */
-#include "sql/analysis.h"
-#include "sql/statement_words.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/lex/statement_words.h"
 
 #include "common/buf.h"
 
@@ -22,7 +23,7 @@ DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 
 static const char *const words[] = {
 #define STATEMENT_WORD(word, postgresql, sqlite, mysql) word,
-#include "sql/statement_words.def"
+#include "sql/lex/statement_words.def"
 #undef STATEMENT_WORD
 };
 
@@ -198,7 +199,7 @@ static void spell(const char *word, enum spelling spelling, char *ret_spelt)
 static size_t texts, missed;
 
 /* Without a semicolon a word that begins a query may be the beginning of this one: EXPLAIN in front of it, or
- * a fence that is a quoted name to the grammar. */
+ * a code fence that is a quoted name to the grammar. */
 static bool may_be_one_query(const char *place, const char *word, enum sql_dialect dialect)
 {
 	return !strchr(place, ';') && statement_word(str_from(word), dialect) == STATEMENT_WORD_READ;

@@ -2,7 +2,10 @@
  * Eight threads analyse the same statements against the same catalogs at once, and come to the same results
  * as one alone: under ThreadSanitizer, nothing is shared that changes.
  */
-#include "sql/analysis.h"
+#include "sql/dialects.h"
+#include "sql/findings/analysis.h"
+#include "sql/postgresql/ddl/ddl.h"
+#include "sql/redact.h"
 
 #include "common/pool.h"
 
@@ -94,7 +97,7 @@ static int load(void **state)
 	static const char definitions[] = "[\"CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b NUMERIC)\","
 					  " \"CREATE TABLE u (id INTEGER, t_id INTEGER NOT NULL, a TEXT)\"]";
 	(void)state;
-	if (catalog_compile_sql(STR(schema), &catalogs[SQL_POSTGRESQL], NULL) != ERR_OK ||
+	if (ddl_compile(STR(schema), &catalogs[SQL_POSTGRESQL], NULL) != ERR_OK ||
 	    catalog_compile_sqlite(STR(definitions), &catalogs[SQL_SQLITE], NULL) != ERR_OK)
 		return -1;
 	arena_of_expected = arena_new();

@@ -1,3 +1,4 @@
+#include "sql/postgresql/ddl/ddl.h"
 #include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
@@ -172,14 +173,36 @@ static const struct {
 	{ XIDOID, "abc", NULL },
 	{ RECORDOID, "(1,2)", "0A000" },
 	{ TEXTOID, "anything", NULL },
-	{ REGCLASSOID, "anything", NULL },
+	{ REGCLASSOID, "anything", "42P01" },
+	{ REGCLASSOID, "t", NULL },
+	{ REGCLASSOID, "T", NULL },
+	{ REGCLASSOID, "\"T\"", "42P01" },
+	{ REGCLASSOID, "public.\"t\"", NULL },
+	{ REGCLASSOID, "elsewhere.t", NULL }, /* a file need not create it */
+	{ REGCLASSOID, "t_pkey", NULL },      /* PostgreSQL makes such names itself */
+	{ REGCLASSOID, "t_a_idx1", NULL },
+	{ REGCLASSOID, "t_x", "42P01" },
+	{ REGCLASSOID, "pg_toast_1260", NULL },
+	{ REGCLASSOID, "\"t", "42602" },
+	{ REGCLASSOID, "t.", "42602" },
+	{ REGCLASSOID, "a.b.t", NULL },
+	{ REGCLASSOID, "a.b.c.t", "42601" },
+	{ REGTYPEOID, "double precision", NULL },
+	{ REGTYPEOID, "strng", "42704" },
+	{ REGROLEOID, "whoever", NULL },
+	{ REGNAMESPACEOID, "a.b", "42602" },
+	{ REGOPEROID, "-", "42725" },
+	{ REGOPEROID, "<~~>", "42883" },
+	{ REGPROCOID, "-", NULL },
+	{ REGCONFIGOID, "german", NULL },
+	{ REGCONFIGOID, "klingon", "42704" },
 };
 
 static void judges_literals(void **state)
 {
 	struct catalog *catalog;
 	(void)state;
-	assert_int_equal(catalog_compile_sql(STR("CREATE TABLE t (a int)"), &catalog, NULL), ERR_OK);
+	assert_int_equal(ddl_compile(STR("CREATE TABLE t (a int)"), &catalog, NULL), ERR_OK);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const char *sqlstate = NULL;
 		enum certainty fits = literal_fits(catalog, cases[i].type, cases[i].text, &sqlstate);
@@ -190,6 +213,38 @@ static void judges_literals(void **state)
 				 expected);
 	}
 	catalog_unref(catalog);
+}
+
+/* What a file makes besides its tables is known; nothing is surely wrong where something is missing. */
+static void judges_names_of_files(void **state)
+{
+	static const struct {
+		const char *file, *text;
+		enum certainty fits;
+	} names[] = {
+		{ "CREATE TABLE t (a int); CREATE INDEX ix ON t (a);", "ix", SURELY },
+		{ "CREATE TABLE t (a int, CONSTRAINT odd UNIQUE (a));", "odd", SURELY },
+		{ "CREATE TABLE t (a int CONSTRAINT first PRIMARY KEY);", "first", SURELY },
+		{ "CREATE TABLE t (a int); ALTER TABLE t ADD CONSTRAINT late UNIQUE (a);", "late", SURELY },
+		{ "CREATE TABLE t (a int); ALTER TABLE t ALTER a ADD GENERATED ALWAYS AS IDENTITY "
+		  "(SEQUENCE NAME public.counts START 1);",
+		  "counts", SURELY },
+		{ "CREATE TABLE t (a int); CREATE INDEX ix ON t (a); ALTER INDEX ix RENAME TO iy;", "iy",
+		  SURELY },
+		{ "CREATE TABLE t (a int); CREATE SEQUENCE seq;", "seq", SURELY },
+		{ "CREATE TABLE t (a int); CREATE TYPE pair AS (a int);", "pair", SURELY },
+		{ "CREATE TABLE t (a int);", "ix", SURELY_NOT },
+		{ "CREATE EXTENSION postgis; CREATE TABLE t (a int);", "spatial_ref_sys", PERHAPS },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct catalog *catalog;
+		const char *ignored;
+		assert_int_equal(ddl_compile(str_from(names[i].file), &catalog, NULL), ERR_OK);
+		if (literal_fits(catalog, REGCLASSOID, names[i].text, &ignored) != names[i].fits)
+			fail_msg("%s '%s'", names[i].file, names[i].text);
+		catalog_unref(catalog);
+	}
 }
 
 static enum certainty fits(const struct catalog *catalog, const char *type, const char *text)
@@ -205,14 +260,13 @@ static void judges_types_of_the_catalog(void **state)
 {
 	struct catalog *catalog;
 	(void)state;
-	assert_int_equal(
-		catalog_compile_sql(STR("CREATE TYPE mood AS ENUM ('sad', 'it''s ok');"
-					"ALTER TYPE mood ADD VALUE IF NOT EXISTS 'great' AFTER 'sad';"
-					"ALTER TYPE mood RENAME VALUE 'sad' TO 'bad';"
-					"CREATE TYPE place AS (name text, at int);"
-					"CREATE DOMAIN feeling AS mood"),
-				    &catalog, NULL),
-		ERR_OK);
+	assert_int_equal(ddl_compile(STR("CREATE TYPE mood AS ENUM ('sad', 'it''s ok');"
+					 "ALTER TYPE mood ADD VALUE IF NOT EXISTS 'great' AFTER 'sad';"
+					 "ALTER TYPE mood RENAME VALUE 'sad' TO 'bad';"
+					 "CREATE TYPE place AS (name text, at int);"
+					 "CREATE DOMAIN feeling AS mood"),
+				     &catalog, NULL),
+			 ERR_OK);
 	assert_int_equal(fits(catalog, "mood", "it's ok"), SURELY);
 	assert_int_equal(fits(catalog, "mood", "great"), SURELY);
 	assert_int_equal(fits(catalog, "feeling", "bad"), SURELY);
@@ -231,6 +285,7 @@ static void judges_types_of_the_catalog(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(judges_literals),
+					    cmocka_unit_test(judges_names_of_files),
 					    cmocka_unit_test(judges_types_of_the_catalog) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,10 +75,36 @@ static inline void test_call_free(struct test_call *test)
 	sem_destroy(&test->done);
 }
 
+/* Clock ticks of processor time that a process has had; −1: it is gone. */
+static inline long ticks_of(pid_t pid)
+{
+	char path[64], line[512] = "";
+	unsigned long user = 0, kernel = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return -1;
+	const char *behind = fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	if (!behind ||
+	    sscanf(behind, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
+		return -1;
+	return (long)(user + kernel);
+}
+
 static inline void sleep_ms(long ms)
 {
 	const struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
 	nanosleep(&pause, NULL);
+}
+
+/* Until a process that had nothing to do is at work: it has had a tenth of a second of a processor since. */
+static inline void await_busy(pid_t pid)
+{
+	long idle = ticks_of(pid);
+	for (int i = 0; i < 6000 && ticks_of(pid) < idle + 10; i++)
+		sleep_ms(10);
+	assert_true(ticks_of(pid) >= idle + 10);
 }
 
 static inline struct target_settings postgresql_settings(const char *name, const char *dsn)
@@ -88,7 +114,8 @@ static inline struct target_settings postgresql_settings(const char *name, const
 		.engine = TARGET_POSTGRESQL,
 		.dsn = dsn,
 		.connections = 1,
-		.statement_timeout_ms = 2000,
+		.statement_timeout_ms =
+			20000, /* nobody has to be quick; who wants to see the end of it sets less */
 		.lock_timeout_ms = 500,
 		.max_rows = 10000,
 		.max_result_bytes = 16 << 20,

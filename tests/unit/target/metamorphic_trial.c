@@ -1,5 +1,7 @@
 #include "tests/unit/target/metamorphic_trial.h"
 
+#include "sql/dialects.h"
+
 enum { ROWS_SHOWN = 12 };
 
 /* ---- Statements ---- */
@@ -133,7 +135,7 @@ void trial_run(struct trial *trial, struct targets *targets, struct arena *arena
 	targets_submit(targets, &test.call);
 	if (trial->promise != RESULT_SAME)
 		trial->likeness = result_likeness(trial->database->connection, truth, trial->sql,
-						  TRIAL_ROWS_MOST, arena);
+						  MAX_TRIAL_ROWS, arena);
 	trial->result = *test_call_wait(&test);
 	trial->result.message = STR_NONE;
 	trial->wrong = judge(trial);
@@ -176,7 +178,7 @@ struct targets *trial_target(const struct oracle *oracle, const struct oracle_da
 	snprintf(dsn, sizeof dsn, "host=%s port=%s user=postgres dbname=%s", oracle->server.dir,
 		 oracle->server.port, database->name);
 	struct target_settings settings = postgresql_settings(database->name, dsn);
-	settings.statement_timeout_ms = 20000;
+	settings.statement_timeout_ms = 120000;
 	PQclear(PQexec(database->connection, "SET statement_timeout = 5000"));
 	return start_targets(&settings, 1, NULL);
 }

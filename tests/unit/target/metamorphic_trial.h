@@ -10,7 +10,7 @@
 #include "tests/unit/target/calls.h"
 
 /* Results with more rows are near the limit of a validation and not judged. */
-enum { TRIAL_ROWS_MOST = 9000 };
+enum { MAX_TRIAL_ROWS = 9000 };
 
 struct trial_statement {
 	str_t text; /* NUL behind it */

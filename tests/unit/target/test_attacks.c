@@ -332,8 +332,8 @@ static void fresh_session_state(char ret_state[256])
 	PGconn *connection = PQconnectdb(dsn);
 	static const char begin[] =
 		"SET default_transaction_read_only = on; BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;"
-		"SET LOCAL statement_timeout = 2000; SET LOCAL lock_timeout = 500;"
-		"SET LOCAL idle_in_transaction_session_timeout = 62000; SET LOCAL "
+		"SET LOCAL statement_timeout = 20000; SET LOCAL lock_timeout = 500;"
+		"SET LOCAL idle_in_transaction_session_timeout = 80000; SET LOCAL "
 		"standard_conforming_strings = on;"
 		"SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = "
 		"'hex';"

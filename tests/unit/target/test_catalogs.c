@@ -60,7 +60,7 @@ static void a_catalog_is_read_again_by_its_age(void **state)
 	struct catalog *before = current(targets);
 	assert_non_null(before);
 	test_sqlite_run(shop_file.path, "CREATE TABLE by_age (id INTEGER)");
-	assert_true(comes_to_know(targets, "by_age", 20000));
+	assert_true(comes_to_know(targets, "by_age", 60000));
 	struct catalog *after = current(targets);
 	assert_string_not_equal(catalog_digest(before), catalog_digest(after));
 	assert_true(catalog_read_at_ms(after) > catalog_read_at_ms(before));
@@ -82,7 +82,7 @@ static void suspicions_are_limited(void **state)
 	test_sqlite_run(shop_file.path, "CREATE TABLE suspected (id INTEGER)");
 	assert_false(knows(targets, "suspected"));
 	targets_catalog_suspect(targets, shop);
-	assert_true(comes_to_know(targets, "suspected", 20000));
+	assert_true(comes_to_know(targets, "suspected", 60000));
 	test_sqlite_run(shop_file.path, "CREATE TABLE too_soon (id INTEGER)");
 	for (int i = 0; i < 100; i++)
 		targets_catalog_suspect(targets, shop);
@@ -136,10 +136,10 @@ static void rules_of_no_name_in_the_catalog_are_told_once(void **state)
 				     "\"tenants\"?"),
 			 1);
 	test_sqlite_run(shop_file.path, "CREATE TABLE read_again (id INTEGER)");
-	assert_true(comes_to_know(targets, "read_again", 20000));
+	assert_true(comes_to_know(targets, "read_again", 60000));
 	assert_int_equal(heard_lines(&heard, NULL), 1);
 	test_sqlite_run(shop_file.path, "ALTER TABLE tenants RENAME COLUMN tenant_id TO tenantid");
-	assert_true(comes_to_know(targets, "tenantid", 20000));
+	assert_true(comes_to_know(targets, "tenantid", 60000));
 	assert_int_equal(heard_lines(&heard, "table \"tenants\" has no column \"tenant_id\"; did you mean "
 					     "\"tenantid\"?"),
 			 2);

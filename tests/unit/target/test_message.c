@@ -31,6 +31,7 @@ static void settings_come_out_as_they_went_in(void **state)
 			    .max_result_bytes = 67108864,
 			    .stream_large_results = true,
 			    .worker_memory_bytes = 536870912,
+			    .connections = 7,
 			    .truth_cache_bytes = 16777216,
 			    .truth_cache_ttl_s = 60 },
 		.password = STR("s3cret"),
@@ -50,6 +51,7 @@ static void settings_come_out_as_they_went_in(void **state)
 	assert_int_equal(got.target.statement_timeout_ms, 10000);
 	assert_true(got.target.stream_large_results);
 	assert_int_equal(got.target.worker_memory_bytes, 536870912);
+	assert_int_equal(got.target.connections, 7);
 	assert_int_equal(got.target.truth_cache_bytes, 16777216);
 	assert_int_equal(got.target.truth_cache_ttl_s, 60);
 	arena_free(arena);

@@ -14,14 +14,14 @@
 #include "tests/harness/oracle_fixture.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
-enum { SHARE = 40, LIMITS_OFTEN = 4, KINDS_MOST = 320, WRONG_SHOWN = 60 };
+enum { SHARE = 40, LIMITS_OFTEN = 4, MAX_KINDS = 320, WRONG_SHOWN = 60 };
 
 static const enum hostile_data datasets[] = { DATA_ITS_OWN, DATA_DENSE, DATA_SPARSE };
 
 static FILE *list;
 
 /* What became of the rewrites of a kind. */
-struct tally {
+struct event_metrics {
 	unsigned tried;
 	unsigned refused;  /* not proven to be safe, or not even a statement */
 	unsigned failed;   /* an error of the server, and a score of 0 */
@@ -32,7 +32,7 @@ struct tally {
 	unsigned wrong;
 };
 
-static struct tally tallies[KINDS_MOST];
+static struct event_metrics tallies[MAX_KINDS];
 static unsigned wrong_total, promises_broken, truths_tried, truths_failed;
 
 static unsigned setting(const char *name, unsigned otherwise)
@@ -69,14 +69,14 @@ static void note(const struct trial *trial, const char *what)
 }
 
 /* A promise that the server does not see kept: the truth depends on the plan, or the rewrite is wrong. */
-static void judge_promise(const struct trial *trial, struct tally *tally)
+static void judge_promise(const struct trial *trial, struct event_metrics *event_metrics)
 {
 	const struct result_likeness *likeness = &trial->likeness;
 	if (trial->promise != RESULT_SAME_ROWS || likeness->known != RESULT_KNOWN ||
 	    trial_equal(trial_rate(likeness), 1.0) || likeness->close)
 		return;
 	if (trial->truth->limited) {
-		tally->unsteady++;
+		event_metrics->unsteady++;
 		note(trial, "unsteady");
 		return;
 	}
@@ -85,9 +85,9 @@ static void judge_promise(const struct trial *trial, struct tally *tally)
 	trial_show(stderr, trial, "promise broken");
 }
 
-static void count_wrong(const struct trial *trial, struct tally *tally)
+static void count_wrong(const struct trial *trial, struct event_metrics *event_metrics)
 {
-	tally->wrong++;
+	event_metrics->wrong++;
 	note(trial, trial->wrong);
 	if (wrong_total++ < WRONG_SHOWN) {
 		trial_show(stderr, trial, trial->wrong);
@@ -95,20 +95,21 @@ static void count_wrong(const struct trial *trial, struct tally *tally)
 	}
 }
 
-static void count(const struct trial *trial, struct tally *tally)
+static void count(const struct trial *trial, struct event_metrics *event_metrics)
 {
 	enum result_known known = trial->promise == RESULT_SAME ? RESULT_KNOWN : trial->likeness.known;
 	bool same = trial->promise == RESULT_SAME || trial_equal(trial_rate(&trial->likeness), 1.0);
-	tally->failed += known == RESULT_FAILS;
-	tally->unknown += known == RESULT_TYPES || known == RESULT_TOO_LARGE;
-	tally->close += known == RESULT_KNOWN && trial->promise != RESULT_SAME && trial->likeness.close;
-	tally->same += known == RESULT_KNOWN && same;
-	tally->other += known == RESULT_OTHER_SHAPE || (known == RESULT_KNOWN && !same);
+	event_metrics->failed += known == RESULT_FAILS;
+	event_metrics->unknown += known == RESULT_TYPES || known == RESULT_TOO_LARGE;
+	event_metrics->close +=
+		known == RESULT_KNOWN && trial->promise != RESULT_SAME && trial->likeness.close;
+	event_metrics->same += known == RESULT_KNOWN && same;
+	event_metrics->other += known == RESULT_OTHER_SHAPE || (known == RESULT_KNOWN && !same);
 	if (known == RESULT_TYPES || known == RESULT_TOO_LARGE)
 		note(trial, known == RESULT_TYPES ? "types" : "too large");
-	judge_promise(trial, tally);
+	judge_promise(trial, event_metrics);
 	if (trial->wrong)
-		count_wrong(trial, tally);
+		count_wrong(trial, event_metrics);
 }
 
 /* ---- Trials ---- */
@@ -150,7 +151,7 @@ static void try_barely_limited(const struct oracle_database *database, const str
 	str_t sql = truth->ordered ? result_barely_limited(truth, arena) : STR_NONE;
 	struct result_source source;
 	struct sort_keys keys;
-	if (!str_present(sql) || !is_wanted("LIMIT that cuts nothing off", index, KINDS_MOST, often) ||
+	if (!str_present(sql) || !is_wanted("LIMIT that cuts nothing off", index, MAX_KINDS, often) ||
 	    !trial_truth(database, sql, arena, &source, &keys))
 		return;
 	for (size_t kind = 0; kind < result_rewrite_count(); kind++)
@@ -199,7 +200,7 @@ static void try_database(struct oracle_database *database)
 	targets_stop(targets);
 }
 
-static void add_tally(struct tally *sum, const struct tally *one)
+static void add_event_metrics(struct event_metrics *sum, const struct event_metrics *one)
 {
 	sum->tried += one->tried;
 	sum->refused += one->refused;
@@ -212,7 +213,7 @@ static void add_tally(struct tally *sum, const struct tally *one)
 	sum->wrong += one->wrong;
 }
 
-static void print_tally(const char *name, const struct tally *one)
+static void print_event_metrics(const char *name, const struct event_metrics *one)
 {
 	print_message("%-36s %6u %6u %6u %6u %6u %6u %6u %6u %6u\n", name, one->tried, one->refused,
 		      one->failed, one->unknown, one->unsteady, one->close, one->same, one->other,
@@ -221,24 +222,24 @@ static void print_tally(const char *name, const struct tally *one)
 
 static void print_tallies(void)
 {
-	struct tally same = { 0 }, maybe = { 0 };
+	struct event_metrics same = { 0 }, maybe = { 0 };
 	print_message("%-36s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "rewrite", "tried", "unsafe", "error",
 		      "unknwn", "ties", "close", "same", "other", "wrong");
 	for (size_t i = 0; i < result_rewrite_count(); i++) {
 		struct result_rewrite_kind kind = result_rewrite_kind(i);
 		if (tallies[i].tried > 0)
-			print_tally(kind.name, &tallies[i]);
-		add_tally(kind.promise == RESULT_MAYBE ? &maybe : &same, &tallies[i]);
+			print_event_metrics(kind.name, &tallies[i]);
+		add_event_metrics(kind.promise == RESULT_MAYBE ? &maybe : &same, &tallies[i]);
 	}
-	print_tally("all that keep the result", &same);
-	print_tally("all others", &maybe);
+	print_event_metrics("all that keep the result", &same);
+	print_event_metrics("all others", &maybe);
 }
 
 static void rewrites_score_what_they_return(void **state)
 {
 	const char *only = getenv("ASSAYD_METAMORPHIC_DATABASE"), *path = getenv("ASSAYD_METAMORPHIC_LIST");
 	(void)state;
-	assert_true(result_rewrite_count() <= KINDS_MOST);
+	assert_true(result_rewrite_count() <= MAX_KINDS);
 	list = path ? fopen(path, "w") : NULL;
 	for (size_t i = 0; i < oracle.count; i++) {
 		struct oracle_database *database = &oracle.databases[i];

@@ -11,7 +11,7 @@
 #include "tests/harness/truths.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
-enum { CHOICES_MOST = 4, ALTERNATIVES_MOST = 64 };
+enum { MAX_CHOICES = 4, MAX_ALTERNATIVES = 64 };
 
 /* Why two accepted answers are not alike. */
 enum reason {
@@ -37,7 +37,7 @@ static const char *const reason_names[REASONS] = {
 
 /* The columns that a statement offers to choose from. */
 struct choices {
-	str_t names[CHOICES_MOST];
+	str_t names[MAX_CHOICES];
 	size_t count;
 };
 
@@ -53,18 +53,18 @@ struct alternative {
 struct question {
 	const char *database;
 	unsigned number;
-	struct alternative alternatives[ALTERNATIVES_MOST];
+	struct alternative alternatives[MAX_ALTERNATIVES];
 	size_t count;
 };
 
-struct tally {
+struct event_metrics {
 	unsigned questions, alternatives, failed;
 	unsigned pairs[2][REASONS];  /* of one statement with other choices; of different statements */
 	unsigned answers, confirmed; /* of questions with several statements: by another statement */
 	unsigned wrong;
 };
 
-static struct tally tally;
+static struct event_metrics event_metrics;
 static FILE *list;
 static unsigned shapes_tried;
 
@@ -78,7 +78,7 @@ static struct choices first_choices(str_t written)
 	if (!open || open + 1 == end || open[1] == '}')
 		return choices;
 	const char *start = open + 1;
-	for (const char *at = start; at < end && choices.count < CHOICES_MOST; at++) {
+	for (const char *at = start; at < end && choices.count < MAX_CHOICES; at++) {
 		if (*at != ',' && *at != '}')
 			continue;
 		choices.names[choices.count++] = (str_t){ start, (size_t)(at - start) };
@@ -136,7 +136,7 @@ static void add_alternatives(void *context, const struct truth *truth)
 	struct question *question = &reading->questions[reading->count - 1];
 	struct choices choices = first_choices(truth->written);
 	unsigned last = choices.count ? (1u << choices.count) - 1 : 1;
-	for (unsigned chosen = 1; chosen <= last && question->count < ALTERNATIVES_MOST; chosen++)
+	for (unsigned chosen = 1; chosen <= last && question->count < MAX_ALTERNATIVES; chosen++)
 		question->alternatives[question->count++] = (struct alternative){
 			.sql = choose(truth->written, &choices, chosen, reading->arena),
 			.statement = truth->alternative,
@@ -204,7 +204,7 @@ static enum reason reason_of(const struct trial *trial, const struct alternative
 	struct result_source bag = truth->source;
 	bag.ordered = false;
 	struct result_likeness likeness =
-		result_likeness(trial->database->connection, &bag, trial->sql, TRIAL_ROWS_MOST, arena);
+		result_likeness(trial->database->connection, &bag, trial->sql, MAX_TRIAL_ROWS, arena);
 	return trial_equal(trial_rate(&likeness), 1.0) ? OTHER_ORDER : OTHER_VALUES;
 }
 
@@ -214,7 +214,7 @@ static bool try_pair(const struct oracle_database *database, const struct altern
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	if (PQnfields(answer->source.result) != PQnfields(truth->source.result) && shapes_tried++ % 8) {
-		tally.pairs[answer->statement != truth->statement][OTHER_COUNT_OF_COLUMNS]++;
+		event_metrics.pairs[answer->statement != truth->statement][OTHER_COUNT_OF_COLUMNS]++;
 		return false; /* there are many of them */
 	}
 	struct trial trial = { .database = database,
@@ -225,11 +225,11 @@ static bool try_pair(const struct oracle_database *database, const struct altern
 			       .sql = answer->source.sql };
 	trial_run(&trial, targets, arena);
 	enum reason reason = reason_of(&trial, answer, truth, arena);
-	tally.pairs[answer->statement != truth->statement][reason]++;
+	event_metrics.pairs[answer->statement != truth->statement][reason]++;
 	if (list && reason != ALIKE)
 		trial_show(list, &trial, reason_names[reason]);
 	if (trial.wrong) {
-		tally.wrong++;
+		event_metrics.wrong++;
 		trial_show(stderr, &trial, trial.wrong);
 		trial_show_rows(&trial);
 	}
@@ -250,7 +250,7 @@ static void run_alternatives(struct question *question, const struct oracle_data
 		if (trial_truth(database, alternative.sql, arena, &alternative.source, &alternative.keys))
 			question->alternatives[kept++] = alternative;
 		else
-			tally.failed++;
+			event_metrics.failed++;
 	}
 	question->count = kept;
 }
@@ -269,25 +269,26 @@ static void try_question(struct question *question, const struct oracle_database
 			if (i != k && try_pair(database, answer, truth, targets))
 				confirmed |= answer->statement != truth->statement;
 		}
-		tally.answers += several;
-		tally.confirmed += confirmed;
+		event_metrics.answers += several;
+		event_metrics.confirmed += confirmed;
 	}
-	tally.questions++;
-	tally.alternatives += (unsigned)question->count;
+	event_metrics.questions++;
+	event_metrics.alternatives += (unsigned)question->count;
 	for (size_t i = 0; i < question->count; i++)
 		PQclear(question->alternatives[i].source.result);
 }
 
-static void print_tally(void)
+static void print_event_metrics(void)
 {
-	print_message("%u questions, %u answers accepted in all (%u more do not run)\n", tally.questions,
-		      tally.alternatives, tally.failed);
+	print_message("%u questions, %u answers accepted in all (%u more do not run)\n",
+		      event_metrics.questions, event_metrics.alternatives, event_metrics.failed);
 	print_message("%-34s %14s %14s\n", "pairs of one question", "other choice", "other statement");
 	for (size_t i = 0; i < REASONS; i++)
-		print_message("%-34s %14u %14u\n", reason_names[i], tally.pairs[0][i], tally.pairs[1][i]);
+		print_message("%-34s %14u %14u\n", reason_names[i], event_metrics.pairs[0][i],
+			      event_metrics.pairs[1][i]);
 	print_message("where there are several statements, %u of %u answers score 1.0 against another one\n",
-		      tally.confirmed, tally.answers);
-	print_message("scored wrongly: %u\n", tally.wrong);
+		      event_metrics.confirmed, event_metrics.answers);
+	print_message("scored wrongly: %u\n", event_metrics.wrong);
 }
 
 static void alternatives_score_what_they_return(void **state)
@@ -310,9 +311,9 @@ static void alternatives_score_what_they_return(void **state)
 	}
 	if (list)
 		fclose(list);
-	print_tally();
-	assert_int_equal(tally.wrong, 0);
-	assert_true(tally.questions >= 250 && tally.pairs[1][ALIKE] > 0);
+	print_event_metrics();
+	assert_int_equal(event_metrics.wrong, 0);
+	assert_true(event_metrics.questions >= 250 && event_metrics.pairs[1][ALIKE] > 0);
 }
 
 int main(int argc, char **argv)

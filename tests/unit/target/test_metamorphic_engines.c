@@ -214,7 +214,7 @@ static void begin(struct session *session, int engine)
 	struct target_settings target = postgresql_settings("samples", dsns[engine]);
 	target.engine = kinds[engine];
 	target.path = sqlite_path;
-	target.statement_timeout_ms = 20000;
+	target.statement_timeout_ms = 120000;
 	*session = (struct session){ .settings.target = target, .engine = engine_of(kinds[engine]) };
 	if (engine == 2)
 		session->settings.password = STR(PASSWORD);

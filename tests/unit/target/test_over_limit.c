@@ -59,7 +59,7 @@ static void start_both(struct target_settings *settings, size_t count)
 	for (int truncating = 0; truncating < 2; truncating++) {
 		for (size_t i = 0; i < count; i++) {
 			settings[i].max_rows = LIMIT;
-			settings[i].statement_timeout_ms = 30000;
+			settings[i].statement_timeout_ms = 120000;
 			settings[i].stream_large_results = !truncating;
 		}
 		targets[truncating] = start_targets(settings, count, NULL);

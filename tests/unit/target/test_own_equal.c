@@ -69,7 +69,7 @@ static int set_up(void **state)
 	for (size_t i = 0; i < count; i++) {
 		settings[i].max_rows = LIMIT;
 		settings[i].stream_large_results = true;
-		settings[i].statement_timeout_ms = 30000;
+		settings[i].statement_timeout_ms = 120000;
 	}
 	targets = start_targets(settings, count, NULL);
 	return 0;

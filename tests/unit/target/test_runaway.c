@@ -12,12 +12,12 @@
 
 #include <libpq-fe.h>
 
-#define FEW		45
-#define FEW_OF_MARIADB	15 /* all of its kinds */
-#define BETWEEN		20 /* a well-behaved query behind so many runaways */
-#define MOST_IN_FLIGHT	8
-#define MOST_GROWTH_KIB (16 << 10)
-#define STATEMENT_MS	400
+#define FEW	       45
+#define FEW_OF_MARIADB 15 /* all of its kinds */
+#define BETWEEN	       20 /* a well-behaved query behind so many runaways */
+#define MAX_IN_FLIGHT  8
+#define MAX_GROWTH_KIB (16 << 10)
+#define STATEMENT_MS   400
 
 static struct test_postgres postgres;
 static bool has_postgres, has_mariadb;
@@ -208,20 +208,20 @@ static void launch(struct flight *flight, const char *target, const char *sql, b
 
 static void run_away(const char *target, const char *const *runaways, size_t kinds, long few)
 {
-	struct flight flights[MOST_IN_FLIGHT] = { 0 };
+	struct flight flights[MAX_IN_FLIGHT] = { 0 };
 	long before_kib = 0;
 	size_t at = 0;
 	for (long i = 0; i < runaways_count(few); i++) {
-		launch(&flights[at++ % MOST_IN_FLIGHT], target, runaways[(size_t)i % kinds], true);
+		launch(&flights[at++ % MAX_IN_FLIGHT], target, runaways[(size_t)i % kinds], true);
 		if (i % BETWEEN == 0)
-			launch(&flights[at++ % MOST_IN_FLIGHT], target, well_behaved, false);
+			launch(&flights[at++ % MAX_IN_FLIGHT], target, well_behaved, false);
 		if (i == (long)kinds) /* all kinds have been seen once */
 			before_kib = resident_kib();
 	}
-	for (size_t i = 0; i < MOST_IN_FLIGHT; i++)
+	for (size_t i = 0; i < MAX_IN_FLIGHT; i++)
 		land(&flights[i], target);
 	if (ADDRESS_SPACE_CAN_BE_LIMITED && before_kib > 0)
-		assert_true(resident_kib() - before_kib < MOST_GROWTH_KIB);
+		assert_true(resident_kib() - before_kib < MAX_GROWTH_KIB);
 	launch(&flights[0], target, well_behaved, false);
 	land(&flights[0], target);
 }

@@ -238,7 +238,7 @@ static void endless_results_are_compared_within_the_limits(void **state)
 	struct test_call test;
 	struct target_settings settings = stream_settings(sqlite_settings("file", file.path));
 	(void)state;
-	settings.statement_timeout_ms = 300;
+	settings.statement_timeout_ms = 2500;
 	struct targets *hasty = start_targets(&settings, 1, NULL);
 	static const char endless[] =
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";

@@ -1,7 +1,7 @@
 #include "sql/postgresql/canonical/internal.h"
 
 #include "common/hash.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 /* pg_catalog comes first on every search path; where a name stands for others, too, it stays. */
 str_t canon_name(struct canon *canon, const List *names)
@@ -22,25 +22,18 @@ str_t canon_name(struct canon *canon, const List *names)
 
 /* Volatility */
 
-struct builtin {
-	const char *name;
-	char volatility;
-};
-
-#define PG_BUILTIN(name, volatility, public) { name, volatility },
-static const struct builtin builtins[] = {
-#include "sql/postgresql/pg_builtin.def"
-};
-#undef PG_BUILTIN
-
-static int compare_builtin(const void *key, const void *item)
+/* The overloads that PostgreSQL brings along, for names that are not resolved. */
+static const struct catalog_function *const *builtin_overloads(const char *name, size_t *ret_count)
 {
-	return strcmp(key, ((const struct builtin *)item)->name);
+	return catalog_functions(catalog_builtin(), STR("pg_catalog"), str_from(name), ret_count);
 }
 
-static const struct builtin *find_builtin(const char *name)
+static bool has_volatile(const struct catalog_function *const *overloads, size_t count)
 {
-	return bsearch(name, builtins, sizeof builtins / sizeof *builtins, sizeof *builtins, compare_builtin);
+	for (size_t i = 0; i < count; i++)
+		if (overloads[i]->volatility == 'v')
+			return true;
+	return false;
 }
 
 /* Where it is not known, a function counts as volatile. */
@@ -48,14 +41,12 @@ static bool is_volatile(const struct canon *canon, const FuncCall *function)
 {
 	const struct resolved_function *resolved =
 		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
-	if (resolved && resolved->overloads_count > 0) {
-		for (size_t i = 0; i < resolved->overloads_count; i++)
-			if (resolved->overloads[i]->volatility == 'v')
-				return true;
-		return false;
-	}
-	const struct builtin *builtin = find_builtin(NODE_STRING(llast(function->funcname)));
-	return !builtin || builtin->volatility == 'v';
+	if (resolved && resolved->overloads_count > 0)
+		return has_volatile(resolved->overloads, resolved->overloads_count);
+	size_t count;
+	const struct catalog_function *const *overloads =
+		builtin_overloads(NODE_STRING(llast(function->funcname)), &count);
+	return count == 0 || has_volatile(overloads, count);
 }
 
 static bool order_is_lost(const char *name)
@@ -79,8 +70,9 @@ static bool shows_order(const struct canon *canon, const FuncCall *function)
 		return true;
 	if (order_is_lost(name))
 		return false;
+	size_t builtins;
 	if (!resolved || resolved->overloads_count == 0)
-		return find_builtin(name) == NULL || strstr(name, "agg") != NULL;
+		return !builtin_overloads(name, &builtins) || strstr(name, "agg") != NULL;
 	for (size_t i = 0; i < resolved->overloads_count; i++)
 		if (resolved->overloads[i]->kind != 'f')
 			return true;

@@ -1,7 +1,8 @@
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "sql/postgresql/canonical/canonical.h"
 
+#include "sql/lex/scan_text.h"
 #include "sql/postgresql/canonical/internal.h"
 #include "sql/postgresql/canonical/tables.h"
 
@@ -91,7 +92,7 @@ static str_t short_digest(struct arena *arena, str_t text)
 
 str_t canonical_text_shape(str_t sql, enum sql_dialect dialect, struct arena *arena)
 {
-	return short_digest(arena, canon_tokens_masked(sql, dialect, arena));
+	return short_digest(arena, scan_text_masked(sql, dialect, arena));
 }
 
 static struct canon canon_begin(const struct parsed_statement *statement, const struct resolution *resolution,
@@ -120,7 +121,7 @@ void canonical_distrust(struct arena *arena, enum sql_dialect dialect, struct sq
 {
 	if (str_present(analysis->canonical))
 		analysis->canonical =
-			arena_printf(arena, "text: %s", canon_tokens(analysis->text, dialect, arena).ptr);
+			arena_printf(arena, "text: %s", scan_text(analysis->text, dialect, arena).ptr);
 }
 
 void canonical_build(const struct parsed_statement *statement, const struct resolution *resolution,
@@ -141,8 +142,8 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 		analysis->shape = shape_of(statement, resolution, request, arena);
 		set_clauses(&canon, &select, analysis);
 	} else {
-		analysis->canonical = arena_printf(
-			arena, "text: %s", canon_tokens(statement->text, request->dialect, arena).ptr);
+		analysis->canonical = arena_printf(arena, "text: %s",
+						   scan_text(statement->text, request->dialect, arena).ptr);
 		analysis->shape = canonical_text_shape(statement->text, request->dialect, arena);
 	}
 	if (is_select)

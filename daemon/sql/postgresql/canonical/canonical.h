@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 #define CANONICAL_SHAPE_LEN 16
 

@@ -1,7 +1,7 @@
 #include "sql/postgresql/canonical/internal.h"
 
 #include "common/hash.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/internal.h"
 
 static str_t alias_name(const Alias *alias, const char *otherwise)

@@ -16,7 +16,7 @@
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
 #include "common/hash.h"
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 #define CANON_MAX_DEPTH	     8000
 #define CANON_MAX_RANGES     600	       /* in one FROM */
@@ -194,10 +194,6 @@ str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str
 str_t canon_identifier(struct canon *canon, str_t name);
 str_t canon_quoted(struct canon *canon, str_t text);
 bool canon_work(struct canon *canon, size_t comparisons); /* false: too much */
-/* The statement's tokens: keywords and plain identifiers folded, one space between; literals as `?` where
- * they are masked. */
-str_t canon_tokens(str_t sql, enum sql_dialect dialect, struct arena *arena);
-str_t canon_tokens_masked(str_t sql, enum sql_dialect dialect, struct arena *arena);
 
 /* expression.c */
 str_t canon_expression(struct canon *canon, const Node *node);

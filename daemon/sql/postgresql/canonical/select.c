@@ -6,21 +6,6 @@
 
 #include <ctype.h>
 
-bool canon_enter(struct canon *canon)
-{
-	if (canon->depth >= CANON_MAX_DEPTH)
-		canon->failed = true;
-	if (canon->failed)
-		return false;
-	canon->depth++;
-	return true;
-}
-
-void canon_leave(struct canon *canon)
-{
-	canon->depth--;
-}
-
 /* Outputs */
 
 void canon_set_outputs(const struct target_list *list, struct canon_select *select)
@@ -231,6 +216,14 @@ static bool groups_like_distinct(struct canon *canon, const SelectStmt *select,
 	return true;
 }
 
+/* Grouping sets multiply each other: one that is there twice gives its rows twice. */
+static bool has_grouping_set(const SelectStmt *select)
+{
+	const ListCell *cell;
+	foreach(cell, select->groupClause) if (IsA(lfirst(cell), GroupingSet)) return true;
+	return false;
+}
+
 static void group_clause(struct canon *canon, const SelectStmt *select, const struct target_list *list,
 			 struct canon_select *result)
 {
@@ -247,7 +240,7 @@ static void group_clause(struct canon *canon, const SelectStmt *select, const st
 			texts_add(canon, &result->group, canon_group_key(canon, list, key));
 		}
 	}
-	if (canon->volatile_calls == before)
+	if (canon->volatile_calls == before && !has_grouping_set(select))
 		texts_unique(&result->group);
 	else
 		texts_sort(&result->group);

@@ -1,7 +1,7 @@
 #include "sql/postgresql/canonical/tables.h"
 
 #include "sql/catalog/content.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include <ctype.h>
 

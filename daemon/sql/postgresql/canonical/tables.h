@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 /* Sorted, unique names in the arena. Works for other statements than SELECT too. False: nested too deeply to
  * be looked through. */

@@ -1,7 +1,9 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/resolve/equal.h"
+
 #include "common/hash.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include <math.h>
 
@@ -128,9 +130,21 @@ static void add_operation(struct resolver *resolver, struct expression_hash *has
 	add_part(resolver, hash, expr->rexpr);
 }
 
+/* A cast, or the call of its type's name. */
+static struct expression_hash hash_cast(struct resolver *resolver, const Node *node, const Node *operand)
+{
+	type_id type = resolution_type(resolver->resolution, node);
+	struct expression_hash hash = { mix(mix(0, T_TypeCast), type), type == TYPE_UNSURE };
+	add_part(resolver, &hash, operand);
+	return hash;
+}
+
 /* The same parts as equal.c looks at. */
 static struct expression_hash hash_parts(struct resolver *resolver, const Node *node)
 {
+	const Node *operand = expression_cast_operand(resolver, node);
+	if (operand)
+		return hash_cast(resolver, node, operand);
 	struct expression_hash hash = { mix(0, nodeTag(node)), expression_is_open(resolver, node) };
 	switch (nodeTag(node)) {
 	case T_FuncCall:
@@ -174,10 +188,6 @@ static struct expression_hash hash_parts(struct resolver *resolver, const Node *
 	case T_NullTest:
 		hash.value = mix(hash.value, ((const NullTest *)node)->nulltesttype);
 		add_part(resolver, &hash, (const Node *)((const NullTest *)node)->arg);
-		break;
-	case T_TypeCast:
-		hash.value = mix(hash.value, resolution_type(resolver->resolution, node));
-		add_part(resolver, &hash, ((const TypeCast *)node)->arg);
 		break;
 	case T_A_Indirection:
 		add_part(resolver, &hash, ((const A_Indirection *)node)->arg);

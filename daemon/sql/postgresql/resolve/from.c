@@ -1,6 +1,9 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/resolve/namespace.h"
+
+#include "common/nearest.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -63,7 +66,9 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 		relation_columns(resolver, item->relation, &outputs);
 	} else {
 		outputs.open = true;
-		if (resolver->catalog && !is_temporary_schema(var->schemaname))
+		if (resolver->catalog && catalog_may_lack_relation(resolver->catalog, item->name))
+			resolver_note_missing(resolver, "relation", item->name);
+		else if (resolver->catalog && !is_temporary_schema(var->schemaname))
 			report_unknown_table(resolver, var);
 	}
 	adopt_columns(resolver, item, &outputs, var->alias);
@@ -138,12 +143,25 @@ static bool is_builtin_method(const List *names)
 	return strcmp(name, "system") == 0 || strcmp(name, "bernoulli") == 0;
 }
 
+static void check_method(struct resolver *resolver, const RangeTableSample *sample)
+{
+	int count = list_length(sample->method);
+	str_t name = str_from(names_last(sample->method));
+	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(sample->method, count - 2))) : STR_NONE;
+	if (!resolver_knows_types(resolver) || count > 2 ||
+	    !catalog_lacks_sampling(resolver->catalog, schema, name))
+		return;
+	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample", missing_sqlstate(resolver, schema, "42704"),
+		    sample->location, "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(name));
+}
+
 static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,
 			struct namespace *names)
 {
 	const ListCell *cell;
 	from_item(resolver, scope, sample->relation, names);
 	check_sampled(resolver, sample, names);
+	check_method(resolver, sample);
 	bool is_builtin = is_builtin_method(sample->method);
 	if (is_builtin && list_length(sample->args) != 1)
 		report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,

@@ -1,7 +1,9 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/resolve/namespace.h"
+
 #include "common/hash.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 static void report_using(struct resolver *resolver, str_t name, enum lookup result, const char *side)

@@ -1,15 +1,11 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/hints.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/hints.h"
+#include "sql/postgresql/parse/node_children.h"
+#include "sql/postgresql/resolve/equal.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 #include "catalog/pg_type_d.h"
-
-/* Aggregates of PostgreSQL by name, for statements without a catalog. */
-static const char *const aggregate_names[] = { "count",	    "sum",	"avg",	     "min",	   "max",
-					       "array_agg", "json_agg", "jsonb_agg", "string_agg", "bool_and",
-					       "bool_or",   "every",	"stddev",    "variance",   "xmlagg" };
 
 /* The arguments of one call, as they are given: those of WITHIN GROUP last. */
 struct arguments {
@@ -94,6 +90,20 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			      STR_ARG(types), some_take_count || ambiguous ? "; a cast may be missing" : "");
 }
 
+/* A row of FROM that surely has no such column. */
+static bool is_row_without(const struct resolver *resolver, const Node *node, str_t name)
+{
+	const struct resolved_column *row =
+		IsA(node, ColumnRef) ? resolution_column(resolver->resolution, (const ColumnRef *)node)
+				     : NULL;
+	if (!row || row->kind != COLUMN_WHOLE_ROW || !row->item || row->item->open)
+		return false;
+	for (size_t i = 0; i < row->item->columns_count; i++)
+		if (str_equal(row->item->columns[i].name, name))
+			return false;
+	return true;
+}
+
 /* `f(x)` for the column f of the row x: whether there is one, and its type. */
 static enum certainty column_of_argument(struct resolver *resolver, const FuncCall *call,
 					 const struct arguments *arguments, type_id *ret_type)
@@ -104,6 +114,8 @@ static enum certainty column_of_argument(struct resolver *resolver, const FuncCa
 	type_id type = arguments->types[0];
 	const struct catalog_type *row =
 		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type));
+	if (type == RECORDOID && is_row_without(resolver, arguments->nodes[0], name))
+		return SURELY_NOT;
 	if (type == TYPE_UNSURE || type == RECORDOID)
 		return PERHAPS;
 	if (!row || row->kind != 'c')
@@ -230,7 +242,7 @@ static void check_aggregate_keys(struct resolver *resolver, const FuncCall *call
 {
 	const ListCell *cell;
 	for (size_t i = 0; call->agg_distinct && i < arguments->count; i++) {
-		if (type_has_equality(resolver->catalog, arguments->types[i]) == SURELY_NOT)
+		if (type_has_order(resolver->catalog, arguments->types[i]) == SURELY_NOT)
 			report_use(resolver, call, function, DIAG_UNKNOWN_FUNCTION, "42883",
 				   "with DISTINCT: the values cannot be compared");
 	}
@@ -254,15 +266,6 @@ static void check_aggregate_keys(struct resolver *resolver, const FuncCall *call
 	if (!same)
 		report_use(resolver, call, function, DIAG_INVALID_ORDER, "42P10",
 			   "with DISTINCT: ORDER BY expressions have to be among the arguments");
-}
-
-bool is_aggregate_name(str_t name)
-{
-	for (size_t i = 0; i < sizeof aggregate_names / sizeof *aggregate_names; i++) {
-		if (str_is(name, aggregate_names[i]))
-			return true;
-	}
-	return false;
 }
 
 /* 'f', 'a', 'w', 'p' where all that could be meant are of that kind, else '\0'. */

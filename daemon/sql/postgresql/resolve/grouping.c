@@ -1,14 +1,19 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
+#include "sql/postgresql/resolve/equal.h"
+
+#include "catalog/pg_type_d.h"
 
 struct grouping {
 	struct resolver *resolver;
 	const struct level *level;
-	unsigned depth; /* subqueries around the node: only whole columns are found grouped there */
-	bool whole;	/* the node is an output by itself */
+	unsigned depth;	   /* subqueries around the node: only whole columns are found grouped there */
+	bool whole;	   /* the node is an output by itself */
+	unsigned assigned; /* nodes around it that convert what is in them as an assignment does */
 	/* Where there are many keys: the columns among them, and all as outputs and as parts of outputs. */
 	struct expression_index *columns;
+	struct expression_index *lasting; /* those that are in all grouping sets */
 	struct expression_index *outputs;
 	struct expression_index *parts;
 };
@@ -38,20 +43,28 @@ static bool column_of_key(const struct grouping *grouping, const struct sort_key
 	return expression_is_column(grouping->resolver, node, ret_base);
 }
 
-static bool is_grouped_column(const struct grouping *grouping, struct base_column column)
+/* Whether it is a key of some grouping set, or (`in_all`) surely of each. */
+static bool is_key_column(const struct grouping *grouping, struct base_column column, bool in_all)
 {
 	struct base_column grouped;
 	if (grouping->columns)
-		return expression_index_find_hash(grouping->columns, base_column_hash(column)) != SIZE_MAX;
+		return expression_index_find_hash(in_all ? grouping->lasting : grouping->columns,
+						  base_column_hash(column)) != SIZE_MAX;
 	for (size_t i = 0; i < grouping->level->groups_count; i++) {
-		if (column_of_key(grouping, &grouping->level->groups[i], &grouped) &&
+		const struct sort_key *key = &grouping->level->groups[i];
+		if (!(in_all && key->optional) && column_of_key(grouping, key, &grouped) &&
 		    grouped.item == column.item && grouped.column == column.column)
 			return true;
 	}
 	return false;
 }
 
-/* A grouped primary key determines every other column of its table. */
+static bool is_grouped_column(const struct grouping *grouping, struct base_column column)
+{
+	return is_key_column(grouping, column, false);
+}
+
+/* A grouped primary key determines every other column of its table, where no grouping set goes without it. */
 static bool is_determined(const struct grouping *grouping, const struct range_item *item)
 {
 	bool has_key = false;
@@ -61,7 +74,7 @@ static bool is_determined(const struct grouping *grouping, const struct range_it
 		if (!item->relation->columns[i].is_key)
 			continue;
 		has_key = true;
-		if (!is_grouped_column(grouping, (struct base_column){ item, i }))
+		if (!is_key_column(grouping, (struct base_column){ item, i }, true))
 			return false;
 	}
 	return has_key;
@@ -75,12 +88,28 @@ static const Node *expression_of_key(const struct grouping *grouping, const stru
 	return from && from->target ? from->target->val : NULL;
 }
 
+/* Whether the part, where it stands, may have been converted to what the key is: PostgreSQL adds implicit
+ * conversions alone, but in subscripts and XML also those of an assignment. */
+static bool may_become(const struct grouping *grouping, const Node *part, const Node *key)
+{
+	struct resolver *resolver = grouping->resolver;
+	if (!resolver_knows_types(resolver))
+		return true;
+	type_id from = resolution_type(resolver->resolution, part);
+	type_id to = resolution_type(resolver->resolution, key);
+	if (from == to || from == TYPE_UNSURE || to == TYPE_UNSURE || from == UNKNOWNOID || to == UNKNOWNOID)
+		return true;
+	return type_can_coerce(resolver->catalog, from, to,
+			       grouping->assigned > 0 ? CAST_ASSIGNMENT : CAST_IMPLICIT) != SURELY_NOT;
+}
+
 static bool is_key(const void *context, size_t place, const Node *node)
 {
 	const struct grouping *grouping = context;
 	const Node *key = expression_of_key(grouping, &grouping->level->groups[place]);
-	return key && (grouping->whole ? outputs_may_equal(grouping->resolver, key, node)
-				       : expressions_may_equal(grouping->resolver, key, node));
+	if (!key || grouping->whole)
+		return key && outputs_may_equal(grouping->resolver, key, node);
+	return expressions_may_equal(grouping->resolver, key, node) && may_become(grouping, node, key);
 }
 
 static bool is_grouped_expression(const struct grouping *grouping, const Node *node)
@@ -100,12 +129,16 @@ static void index_keys(struct grouping *grouping)
 	const struct level *level = grouping->level;
 	struct base_column column;
 	struct expression_index *columns = expression_index_new(grouping->resolver, level->groups_count);
+	grouping->lasting = expression_index_new(grouping->resolver, level->groups_count);
 	grouping->outputs = expression_index_new(grouping->resolver, level->groups_count);
 	grouping->parts = expression_index_new(grouping->resolver, level->groups_count);
 	for (size_t i = 0; i < level->groups_count; i++) {
 		const Node *key = expression_of_key(grouping, &level->groups[i]);
-		if (column_of_key(grouping, &level->groups[i], &column))
+		if (column_of_key(grouping, &level->groups[i], &column)) {
 			expression_index_add_hash(columns, base_column_hash(column), i);
+			if (!level->groups[i].optional)
+				expression_index_add_hash(grouping->lasting, base_column_hash(column), i);
+		}
 		if (!key)
 			continue;
 		expression_index_add(grouping->outputs, key, true, i);
@@ -256,6 +289,13 @@ static bool is_grouped_as_whole(const struct grouping *grouping, const Node *nod
 	return grouping->depth == 0 && !IsA(node, List) && is_grouped_expression(grouping, node);
 }
 
+static void check_assigned_parts(struct grouping *grouping, const Node *node)
+{
+	grouping->assigned++;
+	(void)node_children(node, check_node, grouping);
+	grouping->assigned--;
+}
+
 static void check_parts(struct grouping *grouping, const Node *node)
 {
 	switch (nodeTag(node)) {
@@ -274,9 +314,12 @@ static void check_parts(struct grouping *grouping, const Node *node)
 		(void)check_call((const FuncCall *)node, grouping);
 		break;
 	case T_A_Indirection:
-		if (check_field_of_row(grouping, (const A_Indirection *)node))
-			break;
-		(void)node_children(node, check_node, grouping);
+		if (!check_field_of_row(grouping, (const A_Indirection *)node))
+			check_assigned_parts(grouping, node);
+		break;
+	case T_XmlExpr:
+	case T_XmlSerialize:
+		check_assigned_parts(grouping, node);
 		break;
 	default:
 		(void)node_children(node, check_node, grouping);

@@ -25,7 +25,8 @@ struct outputs {
 	struct range_column *columns;
 	size_t count;
 	size_t capacity;
-	bool open; /* there are more, or others, that are not known */
+	bool open;	      /* there are more, or others, that are not known */
+	const char *computed; /* what makes its rows others than those of FROM, or NULL */
 };
 
 /* Where a recursive query may speak of itself, and where not. */
@@ -125,6 +126,8 @@ struct scope {
 	bool is_level;	/* a query level, not a WITH */
 	enum place place;
 	bool has_aggregates;
+	bool has_windows;
+	bool has_sets;		       /* functions that return sets, not in FROM */
 	bool grouping_unsure;	       /* an aggregate may belong to it or to another level */
 	bool reads_recursion;	       /* its FROM reads the recursive query that it is part of */
 	const List *window_clause;     /* WINDOW … AS */
@@ -183,7 +186,7 @@ struct node_record {
 	const void *value;
 };
 
-/* resolve.c */
+/* resolver.c */
 bool resolver_enter(struct resolver *resolver); /* false: too deep; else resolver_leave is due */
 void resolver_leave(struct resolver *resolver);
 void resolver_give_up(struct resolver *resolver);
@@ -205,6 +208,19 @@ bool resolver_lacks_names(const struct resolver *resolver);
 void resolver_note_missing(struct resolver *resolver, const char *what, str_t name);
 /* Whether types can be judged: there is a catalog of PostgreSQL's types. */
 bool resolver_knows_types(const struct resolver *resolver);
+/* Outputs of a SELECT; NULL where the walk did not come by. */
+const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
+void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
+		 const char *sqlstate, int location, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+str_t place_object(struct resolver *resolver, int location);
+
+/* resolve.c */
+
+/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported.
+ * `ret_missing`: the first function, operator or type that the catalog does not have, or absent. */
+void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
+			   struct outputs *ret_outputs, str_t *ret_missing);
 
 /* select.c */
 void resolve_select(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
@@ -212,10 +228,12 @@ void resolve_select(struct resolver *resolver, struct scope *parent, const Selec
 /* The same for a part of a set operation, whose literals take the type of the other part's. */
 void resolve_part(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
 		  struct outputs *ret_outputs);
-struct scope *scope_new(struct resolver *resolver, struct scope *parent);
-struct scope *level_new(struct resolver *resolver, struct scope *parent, const SelectStmt *select);
 /* LIMIT and OFFSET. */
 void resolve_limits(struct resolver *resolver, struct scope *scope, const SelectStmt *select);
+
+/* level.c */
+struct scope *scope_new(struct resolver *resolver, struct scope *parent);
+struct scope *level_new(struct resolver *resolver, struct scope *parent, const SelectStmt *select);
 
 /* with.c */
 /* WITH RECURSIVE: every query sees every other. Else: each sees those before it. Gives the scope of the main
@@ -239,6 +257,7 @@ struct sort_key {
 	const Node *node; /* as written */
 	size_t output;	  /* the output that it is, or SIZE_MAX */
 	type_id type;
+	bool optional; /* of GROUP BY: some of the grouping sets go without it */
 };
 
 /* An item of the select list: outputs up to `end`, from where the one before it ends. */
@@ -269,7 +288,7 @@ struct level {
 	struct output_finder *finder; /* keys.c's, where there are many outputs */
 };
 
-/* select.c. Where the output comes from; of a set operation: NULL. */
+/* level.c. Where the output comes from; of a set operation: NULL. */
 const struct level_target *level_target(const struct level *level, size_t output);
 
 /* keys.c: ORDER BY, GROUP BY, DISTINCT. */
@@ -279,49 +298,15 @@ void resolve_distinct(struct resolver *resolver, struct level *level);
 /* Whether a value of the type can be compared for equality, or ordered. */
 enum certainty type_has_equality(const struct catalog *catalog, type_id type);
 enum certainty type_has_order(const struct catalog *catalog, type_id type);
+/* Reports a key whose type cannot be ordered, or compared for equality. */
+void check_key_type(struct resolver *resolver, const Node *key, type_id type, bool ordered);
 
 /* windows.c: OVER, WINDOW. */
 void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window);
 void resolve_windows(struct resolver *resolver, struct level *level);
-void scope_index_windows(struct resolver *resolver, struct scope *scope);
 
 /* grouping.c: columns that are neither grouped nor aggregated. */
 void check_grouping(struct resolver *resolver, const struct level *level);
-
-/* equal.c: whether two expressions of one query level may be the same to PostgreSQL, conversions
- * aside. */
-bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b);
-/* The same for two that stand for themselves, where PostgreSQL adds no conversion. */
-bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b);
-/* A column behind the merged columns of joins. */
-struct base_column {
-	const struct range_item *item;
-	size_t column;
-};
-struct base_column base_column_of(const struct range_item *item, size_t column);
-/* What the expression converts, where that says nothing of what is equal to it; else itself. */
-const Node *expression_without_casts(struct resolver *resolver, const Node *node);
-const Node *output_without_casts(struct resolver *resolver, const Node *node);
-/* A column as it is, or `(t).y` and y(t) of a row t. */
-bool expression_is_column(struct resolver *resolver, const Node *node, struct base_column *ret_base);
-/* Whether it may be equal to anything: a field that may be a call as well. */
-bool expression_is_open(const struct resolver *resolver, const Node *node);
-/* The number that the literal is where one is wanted, quoted or not; else NAN. */
-double constant_as_number(const A_Const *constant);
-
-/* expression_index.c: places of expressions, to find an equal one without comparing with each. */
-struct expression_index *expression_index_new(struct resolver *resolver, size_t places);
-/* To be added in ascending order of places. `whole`: the expression stands for itself (outputs_may_equal). */
-void expression_index_add(struct expression_index *index, const Node *node, bool whole, size_t place);
-void expression_index_add_hash(struct expression_index *index, uint64_t hash, size_t place);
-/* The first place that `matches`, or SIZE_MAX. */
-size_t expression_index_find(const struct expression_index *index, const Node *node, bool whole,
-			     bool (*matches)(const void *context, size_t place, const Node *node),
-			     const void *context);
-size_t expression_index_find_hash(const struct expression_index *index, uint64_t hash);
-uint64_t base_column_hash(struct base_column base);
-/* Told by their hashes, without going through both; casts around them count. */
-bool expressions_surely_differ(struct resolver *resolver, const Node *a, const Node *b);
 
 /* Lists up to this length are searched one by one. */
 #define RESOLVE_SHORT_LIST 16
@@ -412,8 +397,12 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 /* functions.c */
 type_id resolve_function(struct resolver *resolver, struct scope *scope, const FuncCall *call);
 
+/* aggregates.c */
 /* Whether PostgreSQL has an aggregate of that name, for statements without a catalog. */
 bool is_aggregate_name(str_t name);
+bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call);
+/* Whether the SELECT groups its rows, with or without GROUP BY. */
+bool is_aggregated(const struct resolution *resolution, const SelectStmt *select);
 
 /* selection.c: subscripts and fields. */
 /* Attribute notation: what `x.f` calls where f is no column of x, a value of the type. */
@@ -422,115 +411,6 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 type_id resolve_selection(struct resolver *resolver, struct scope *scope, const A_Indirection *selection);
 
 /* types.c */
-type_id resolve_type_name(struct resolver *resolver, const TypeName *name);
-/* A value in a place that wants a type: notes the cast, reports a literal that is no such value. SURELY_NOT:
- * it cannot be converted, which is the caller's to report. */
-enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id type, type_id target,
-			    enum cast_context context);
-/* The same, reported as "argument of %s must be type %s". */
-void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
-		      const char *what);
-/* Type that the values have in common, for CASE and the like (`what`); reports that there is none. */
-type_id common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types, size_t count,
-		    const char *what, int location);
-void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-		 const char *sqlstate, int location, const char *format, ...)
-	__attribute__((format(printf, 6, 7)));
-int node_location(struct resolver *resolver, const Node *node);
-str_t place_object(struct resolver *resolver, int location);
-
-/* lookup.c */
-enum lookup { LOOKUP_FOUND, LOOKUP_MISSING, LOOKUP_UNSURE, LOOKUP_AMBIGUOUS, LOOKUP_FORBIDDEN };
-struct found_column {
-	const struct range_item *item;
-	size_t column;
-	bool is_system;
-	unsigned level; /* of the query whose FROM has it */
-};
-/* What a level has found of a name so far. */
-struct column_search {
-	bool allowed; /* what is found from here on may be referred to */
-	size_t matches;
-	bool ambiguous_inside;
-	bool doubtful;
-	bool open;
-	bool forbidden;
-	struct found_column found; /* the first match */
-};
-struct item_search {
-	bool allowed;
-	bool forbidden;
-	size_t matches;
-	const struct range_item *found;
-};
-/* An unqualified column; outer levels too unless `local`. */
-enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
-			  struct found_column *ret_found);
-/* A column of an item by name; system columns too. Merged columns of an unaliased join are the join's. */
-enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
-			   struct found_column *ret_found);
-/* An item by the name that it is visible by; the schema is absent where none was written. */
-enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
-			const struct range_item **ret_item, unsigned *ret_level);
-enum lookup lookup_in_namespace(struct resolver *resolver, struct namespace *namespace, str_t name,
-				struct found_column *ret_found);
-struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node);
-bool is_system_column(str_t name);
-bool item_has_system_columns(const struct range_item *item);
-/* Hashes of the names of the item's columns. */
-const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item);
-uint32_t name_hash(str_t name);
-/* Whether so many names were compared that an index is worth its while. */
-bool many_names(const struct resolver *resolver);
-bool count_comparisons(struct resolver *resolver, size_t comparisons); /* false: too many */
-
-/* Bits of names' hashes: a name whose bit is not set is surely not among them. */
-struct name_filter {
-	uint64_t words[32];
-};
-
-static inline void name_filter_add(struct name_filter *filter, uint32_t hash)
-{
-	filter->words[hash / 64 % 32] |= UINT64_C(1) << hash % 64;
-}
-
-static inline bool name_filter_has(const struct name_filter *filter, uint32_t hash)
-{
-	return filter->words[hash / 64 % 32] >> hash % 64 & 1;
-}
-
-/* namespace.c */
-void namespace_append_item(struct resolver *resolver, struct namespace *namespace, struct range_item *item);
-void namespace_prepend_item(struct resolver *resolver, struct namespace *namespace, struct range_item *item);
-/* Adds the entries of `right`, which has no other use from then on. */
-void namespace_join(struct resolver *resolver, struct namespace *left, const struct namespace *right);
-/* Hides what is named like the merged columns. */
-void namespace_hide(struct resolver *resolver, struct namespace *namespace, const struct outputs *merged);
-void namespace_doubt(struct namespace *namespace); /* all that is in it */
-bool namespace_is_unsure(const struct namespace *namespace);
-bool is_shown(const struct visible *entry, size_t column);
-/* Reports what is named like something on the left. */
-void check_conflicts(struct resolver *resolver, struct namespace *left, const struct namespace *right);
-void search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
-		    struct column_search *search);
-void search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
-		  struct item_search *search);
-
-/* names.c */
-type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);
-
-/* resolve.c */
-
-/* Outputs of a query by itself, for the columns of views; what is wrong with it is not reported.
- * `ret_missing`: the first function, operator or type that the catalog does not have, or absent. */
-void resolve_query_outputs(const SelectStmt *select, const struct catalog *catalog, struct arena *arena,
-			   struct outputs *ret_outputs, str_t *ret_missing);
-
-/* Outputs of a SELECT; NULL where the walk did not come by. */
-const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
-
-/* types.c */
-
 /* Whether `database` (or NULL), which stands in front of a schema, is surely another one than that at hand;
  * this is reported. */
 bool names_other_database(struct resolver *resolver, const char *database, int location);
@@ -543,3 +423,19 @@ const char *missing_sqlstate(const struct resolver *resolver, str_t schema, cons
 /* Broad kind of a type; of an expression's value: OTHER where it is not sure. */
 enum type_category category_of(const struct catalog *catalog, type_id type);
 enum type_category expression_category(const struct resolution *resolution, const Node *node);
+
+type_id resolve_type_name(struct resolver *resolver, const TypeName *name);
+/* A value in a place that wants a type: notes the cast, reports a literal that is no such value. SURELY_NOT:
+ * it cannot be converted, which is the caller's to report. */
+enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id type, type_id target,
+			    enum cast_context context);
+/* The same, reported as "argument of %s must be type %s". */
+void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
+		      const char *what);
+/* Type that the values have in common, for CASE and the like (`what`); reports that there is none. */
+type_id common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types, size_t count,
+		    const char *what, int location);
+int node_location(struct resolver *resolver, const Node *node);
+
+/* names.c */
+type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);

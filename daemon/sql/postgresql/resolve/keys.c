@@ -1,7 +1,10 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/resolve/equal.h"
+#include "sql/postgresql/resolve/namespace.h"
+
 #include "common/hash.h"
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -19,33 +22,51 @@ static bool is_without_equality(type_id type)
 	case LINEOID:
 	case CIRCLEOID:
 	case JSONPATHOID:
+	case CSTRINGOID:
+	case VOIDOID:
 		return true;
 	default:
 		return false;
 	}
 }
 
+/* PostgreSQL's own types that have an equality alone. */
+static bool is_without_order(type_id type)
+{
+	return type == XIDOID || type == CIDOID || type == ACLITEMOID;
+}
+
+/* Arrays and composite types within each other; what lies deeper is in doubt. */
+#define NESTED_TYPES 4
+
+/* A composite type is compared by all of its columns, an array by its elements. */
+static bool cannot_compare(const struct catalog *catalog, type_id type, bool ordered, unsigned depth)
+{
+	type_id element = type_element(catalog, type);
+	type_id base = catalog_type_base(catalog, element ? element : type);
+	if (is_without_equality(base) || (ordered && is_without_order(base)))
+		return true;
+	const struct catalog_type *composite = depth > 0 ? catalog_type(catalog, base) : NULL;
+	if (!composite || composite->kind != 'c')
+		return false;
+	for (size_t i = 0; i < composite->columns_count; i++)
+		if (cannot_compare(catalog, composite->columns[i].value_type, ordered, depth - 1))
+			return true;
+	return false;
+}
+
 enum certainty type_has_equality(const struct catalog *catalog, type_id type)
 {
 	if (!catalog || type == TYPE_UNSURE)
 		return PERHAPS;
-	type_id element = type_element(catalog, type);
-	type_id base = catalog_type_base(catalog, element ? element : type);
-	return is_without_equality(base) ? SURELY_NOT : PERHAPS;
+	return cannot_compare(catalog, type, false, NESTED_TYPES) ? SURELY_NOT : PERHAPS;
 }
 
 enum certainty type_has_order(const struct catalog *catalog, type_id type)
 {
 	if (!catalog || type == TYPE_UNSURE)
 		return PERHAPS;
-	switch (catalog_type_base(catalog, type)) {
-	case XIDOID:
-	case CIDOID:
-	case ACLITEMOID:
-		return SURELY_NOT;
-	default:
-		return type_has_equality(catalog, type);
-	}
+	return cannot_compare(catalog, type, true, NESTED_TYPES) ? SURELY_NOT : PERHAPS;
 }
 
 /* How a clause reads its keys. */
@@ -75,13 +96,24 @@ static bool same_source(const struct range_column *a, const struct range_column 
 	return one.item == other.item && one.column == other.column;
 }
 
+/* Surely no column of FROM, and no row of it. */
+static bool is_computed(struct resolver *resolver, const Node *node)
+{
+	struct base_column base;
+	node = output_without_casts(resolver, node);
+	return !IsA(node, ColumnRef) && !expression_is_column(resolver, node, &base) &&
+	       !expression_is_open(resolver, node);
+}
+
 /* Two outputs of one name are the same to PostgreSQL when they are equal expressions. */
 static bool surely_differ(struct resolver *resolver, const struct range_column *a,
 			  const struct range_column *b)
 {
 	if (a->expression && b->expression)
 		return !outputs_may_equal(resolver, a->expression, b->expression);
-	return !same_source(a, b);
+	const Node *written = a->expression ? a->expression : b->expression;
+	const struct range_column *of_star = a->expression ? b : a;
+	return !same_source(a, b) || (written && of_star->source && is_computed(resolver, written));
 }
 
 /* What the outputs of a level are found by, when there are many: their names and their expressions. */
@@ -257,18 +289,18 @@ static size_t find_by_expression(struct resolver *resolver, const struct level *
 	return SIZE_MAX;
 }
 
-static void check_comparable(struct resolver *resolver, const struct sort_key *key, enum clause clause)
+void check_key_type(struct resolver *resolver, const Node *key, type_id type, bool ordered)
 {
 	if (!resolver_knows_types(resolver))
 		return;
-	enum certainty certainty = clause == CLAUSE_GROUP ? type_has_equality(resolver->catalog, key->type)
-							  : type_has_order(resolver->catalog, key->type);
+	enum certainty certainty = ordered ? type_has_order(resolver->catalog, type)
+					   : type_has_equality(resolver->catalog, type);
 	if (certainty != SURELY_NOT)
 		return;
-	str_t text = type_text(resolver->catalog, key->type);
-	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(resolver, key->node),
+	str_t text = type_text(resolver->catalog, type);
+	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(resolver, key),
 		    "values of type " STR_FMT " cannot be %s", STR_ARG(text),
-		    clause == CLAUSE_GROUP ? "grouped" : "ordered");
+		    ordered ? "ordered" : "grouped");
 }
 
 static struct sort_key resolve_key(struct resolver *resolver, const struct level *level, const Node *node,
@@ -291,7 +323,7 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 		if (clause != CLAUSE_GROUP)
 			key.output = find_by_expression(resolver, level, node);
 	}
-	check_comparable(resolver, &key, clause);
+	check_key_type(resolver, node, key.type, clause != CLAUSE_GROUP);
 	return key;
 }
 
@@ -321,28 +353,47 @@ void resolve_order(struct resolver *resolver, struct level *level)
 	}
 }
 
-static void resolve_group(struct resolver *resolver, struct level *level, const Node *node)
+/* Whether one of its sets is empty. */
+static bool has_empty_set(const GroupingSet *sets)
+{
+	const ListCell *cell;
+	if (sets->kind != GROUPING_SET_SETS)
+		return sets->kind == GROUPING_SET_ROLLUP || sets->kind == GROUPING_SET_CUBE ||
+		       sets->kind == GROUPING_SET_EMPTY;
+	foreach(cell, sets->content)
+	{
+		const Node *set = lfirst(cell);
+		if (IsA(set, GroupingSet) && ((const GroupingSet *)set)->kind != GROUPING_SET_SETS &&
+		    has_empty_set((const GroupingSet *)set))
+			return true;
+	}
+	return false;
+}
+
+static void resolve_group(struct resolver *resolver, struct level *level, const Node *node, bool optional)
 {
 	if (!resolver_enter(resolver))
 		return;
 	const List *parts = NIL;
 	if (IsA(node, GroupingSet)) {
 		parts = ((const GroupingSet *)node)->content;
+		optional = optional || has_empty_set((const GroupingSet *)node);
 	} else if (IsA(node, RowExpr) && ((const RowExpr *)node)->row_format == COERCE_IMPLICIT_CAST) {
 		parts = ((const RowExpr *)node)->args;
 	} else {
 		struct sort_key key = resolve_key(resolver, level, node, CLAUSE_GROUP);
+		key.optional = optional;
 		ARENA_PUSH(resolver->arena, level->groups, level->groups_count, level->groups_capacity, key);
 	}
 	const ListCell *cell;
-	foreach(cell, parts) resolve_group(resolver, level, lfirst(cell));
+	foreach(cell, parts) resolve_group(resolver, level, lfirst(cell), optional);
 	resolver_leave(resolver);
 }
 
 void resolve_groups(struct resolver *resolver, struct level *level)
 {
 	const ListCell *cell;
-	foreach(cell, level->select->groupClause) resolve_group(resolver, level, lfirst(cell));
+	foreach(cell, level->select->groupClause) resolve_group(resolver, level, lfirst(cell), false);
 }
 
 static void check_distinct_order(struct resolver *resolver, const struct level *level)

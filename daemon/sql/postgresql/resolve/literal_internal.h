@@ -138,6 +138,10 @@ literal_fault literal_mac8(const char *text);
 /* literal_shape.c */
 literal_fault literal_shape(type_id type, const char *text);
 
+/* literal_name.c: types whose values are names of the catalog's objects. A name that a complete catalog does
+ * not have is refused. */
+literal_fault literal_name(const struct catalog *catalog, type_id type, const char *text);
+
 /* literal_nested.c */
 struct literal_context {
 	const struct catalog *catalog;

@@ -1,4 +1,4 @@
-#include "sql/postgresql/diagnose_internal.h"
+#include "sql/postgresql/resolve/internal.h"
 
 /* Rows of what is computed from several cannot be locked. */
 static const char *obstacle(const struct resolver *resolver, const SelectStmt *select)
@@ -11,7 +11,10 @@ static const char *obstacle(const struct resolver *resolver, const SelectStmt *s
 		return "GROUP BY";
 	if (select->havingClause)
 		return "HAVING";
-	return is_aggregated(resolver->resolution, select) ? "aggregates" : NULL;
+	if (is_aggregated(resolver->resolution, select))
+		return "aggregates";
+	const struct outputs *outputs = resolution_outputs(resolver->resolution, select);
+	return outputs ? outputs->computed : NULL;
 }
 
 static bool is_locked(const List *names, const Alias *alias)
@@ -55,9 +58,75 @@ static void lock_query(struct resolver *resolver, const SelectStmt *select, cons
 	resolver_leave(resolver);
 }
 
-void check_locking(struct resolver *resolver, const SelectStmt *select)
+/* What OF names in FROM. */
+struct named {
+	const char *name;
+	bool found;
+	bool doubtful;	  /* a function without an alias: it may have the name */
+	const char *what; /* that cannot be locked, or NULL */
+};
+
+static void find_alias(struct named *named, const Alias *alias, const char *what)
+{
+	if (!alias) {
+		named->doubtful = true;
+	} else if (!named->found && strcmp(alias->aliasname, named->name) == 0) {
+		named->found = true;
+		named->what = what;
+	}
+}
+
+static void find_named(struct resolver *resolver, const Node *from, struct named *named)
+{
+	if (named->found || !resolver_enter(resolver))
+		return;
+	if (IsA(from, RangeTableSample))
+		from = ((const RangeTableSample *)from)->relation;
+	if (IsA(from, RangeVar)) {
+		const RangeVar *range = (const RangeVar *)from;
+		named->found =
+			strcmp(range->alias ? range->alias->aliasname : range->relname, named->name) == 0;
+	} else if (IsA(from, RangeSubselect)) {
+		find_alias(named, ((const RangeSubselect *)from)->alias, NULL);
+	} else if (IsA(from, RangeFunction)) {
+		find_alias(named, ((const RangeFunction *)from)->alias, "a function");
+	} else if (IsA(from, JoinExpr)) {
+		const JoinExpr *join = (const JoinExpr *)from;
+		find_named(resolver, join->larg, named);
+		find_named(resolver, join->rarg, named);
+		if (join->alias || join->join_using_alias)
+			find_alias(named, join->alias ? join->alias : join->join_using_alias, "a join");
+	} else {
+		named->doubtful = true;
+	}
+	resolver_leave(resolver);
+}
+
+static void check_named(struct resolver *resolver, const SelectStmt *select, const RangeVar *range)
 {
 	const ListCell *cell;
+	struct named named = { .name = range->relname };
+	if (range->schemaname)
+		return;
+	foreach(cell, select->fromClause) find_named(resolver, lfirst(cell), &named);
+	if (named.what)
+		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", range->location,
+			    "\"%s\" is %s, which cannot be locked", named.name, named.what);
+	else if (!named.found && !named.doubtful && !resolver->resolution->too_deep)
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, "42P01",
+				      str_from(named.name), range->location,
+				      "\"%s\" is to be locked, but not in FROM", named.name);
+}
+
+void check_locking(struct resolver *resolver, const SelectStmt *select)
+{
+	const ListCell *cell, *name;
+	if (select->valuesLists)
+		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1, "VALUES cannot be locked");
 	foreach(cell, select->lockingClause)
-		lock_query(resolver, select, lfirst_node(LockingClause, cell)->lockedRels);
+	{
+		const LockingClause *clause = lfirst_node(LockingClause, cell);
+		lock_query(resolver, select, clause->lockedRels);
+		foreach(name, clause->lockedRels) check_named(resolver, select, lfirst_node(RangeVar, name));
+	}
 }

@@ -1,6 +1,9 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/resolve/namespace.h"
+
+#include "common/nearest.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 

@@ -1,5 +1,7 @@
 #include "sql/postgresql/resolve/internal.h"
 
+#include "sql/postgresql/resolve/namespace.h"
+
 #include "common/hash.h"
 
 /* Something of a name, and the next of the same name. The end of a list has no entry. */

@@ -1,6 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 #include "catalog/pg_type_d.h"

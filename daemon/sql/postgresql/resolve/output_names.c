@@ -1,6 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 /* How good a name is, as PostgreSQL ranks them: a weak one gives way to the type of a cast. */
 enum name_strength { NAME_NONE, NAME_WEAK, NAME_STRONG };

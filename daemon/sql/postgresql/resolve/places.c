@@ -95,6 +95,8 @@ void check_window_place(struct resolver *resolver, struct scope *scope, const ch
 {
 	struct scope *owner = scope_of_level(scope, scope->level);
 	resolver->marks.windows |= level_bit(scope->level);
+	if (owner)
+		owner->has_windows = true;
 	if (owner && !places[owner->place].windows)
 		diagnostics_add(resolver->diagnostics, DIAG_INVALID_WINDOW, NULL, str_from(name), location,
 				"the window function \"%s\" cannot stand in %s", name,
@@ -106,6 +108,8 @@ void check_set_place(struct resolver *resolver, struct scope *scope, const char 
 {
 	struct scope *owner = scope_of_level(scope, scope->level);
 	resolver->marks.sets |= level_bit(scope->level);
+	if (owner && owner->place != PLACE_FROM_FUNCTION)
+		owner->has_sets = true;
 	if (!owner || (places[owner->place].sets && !nested))
 		return;
 	diagnostics_add(resolver->diagnostics, DIAG_INVALID_SET_FUNCTION, NULL, str_from(name), location,

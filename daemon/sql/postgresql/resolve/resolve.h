@@ -7,10 +7,10 @@
  */
 #pragma once
 
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "sql/catalog/content.h"
-#include "sql/diagnostics.h"
+#include "sql/findings/diagnostics.h"
 
 /* Something in FROM that columns can belong to. */
 enum range_kind { RANGE_RELATION, RANGE_CTE, RANGE_SUBQUERY, RANGE_FUNCTION, RANGE_JOIN };

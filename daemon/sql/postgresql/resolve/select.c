@@ -1,48 +1,14 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
-
-struct scope *scope_new(struct resolver *resolver, struct scope *parent)
-{
-	struct scope *scope = ARENA_NEW(resolver->arena, struct scope);
-	scope->parent = parent;
-	scope->level = parent ? parent->level : 0;
-	return scope;
-}
-
-struct scope *level_new(struct resolver *resolver, struct scope *parent, const SelectStmt *select)
-{
-	struct scope *scope = scope_new(resolver, parent);
-	scope->names = ARENA_NEW(resolver->arena, struct namespace);
-	scope->level++;
-	scope->is_level = true;
-	scope->window_clause = select->windowClause;
-	scope_index_windows(resolver, scope);
-	return scope;
-}
 
 /* The target whose outputs were added last. */
 static void level_note_target(struct resolver *resolver, struct level *level, struct level_target target)
 {
 	target.end = level->outputs->count;
 	ARENA_PUSH(resolver->arena, level->targets, level->targets_count, level->targets_capacity, target);
-}
-
-const struct level_target *level_target(const struct level *level, size_t output)
-{
-	size_t first = 0, count = level->targets_count;
-	while (count > 0) {
-		size_t half = count / 2;
-		if (level->targets[first + half].end <= output) {
-			first += half + 1;
-			count -= half + 1;
-		} else {
-			count = half;
-		}
-	}
-	return first < level->targets_count ? &level->targets[first] : NULL;
 }
 
 static bool is_star(const Node *node)
@@ -154,6 +120,10 @@ static void resolve_plain(struct resolver *resolver, struct scope *parent, const
 	resolve_limits(resolver, level.scope, select);
 	resolve_windows(resolver, &level);
 	check_grouping(resolver, &level);
+	outputs->computed = level.scope->has_aggregates ? "aggregates"
+			    : level.scope->has_windows	? "window functions"
+			    : level.scope->has_sets	? "functions that return sets"
+							: NULL;
 }
 
 static void resolve_query(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
@@ -172,8 +142,6 @@ static void resolve_query(struct resolver *resolver, struct scope *parent, const
 		resolve_values(resolver, scope, select, ret_outputs);
 	else
 		resolve_plain(resolver, scope, select, ret_outputs);
-	if (select->lockingClause)
-		check_locking(resolver, select);
 	/* What belongs to the query itself does not concern the expression that it is part of. */
 	uint64_t outside = level < RESOLVE_MAX_LEVELS ? (UINT64_C(2) << level) - 1 : 0;
 	marks.columns |= resolver->marks.columns & outside;
@@ -193,6 +161,8 @@ void resolve_part(struct resolver *resolver, struct scope *parent, const SelectS
 	struct outputs *copy = ARENA_NEW(resolver->arena, struct outputs);
 	*copy = *ret_outputs;
 	resolver_record(resolver, select, copy);
+	if (select->lockingClause)
+		check_locking(resolver, select);
 	resolver_leave(resolver);
 }
 

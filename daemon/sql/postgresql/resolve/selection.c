@@ -49,9 +49,17 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 	return choice.result;
 }
 
+/* The columns of ROW(…) are f1, f2 and so on. */
+static bool is_row_without(const Node *node, str_t field)
+{
+	bool numbered =
+		field.len > 1 && field.ptr[0] == 'f' && strspn(field.ptr + 1, "0123456789") == field.len - 1;
+	return IsA(node, RowExpr) && !numbered;
+}
+
 /* `(x).f` for f(x). Gives the type of its value. */
 static type_id select_by_call(struct resolver *resolver, const A_Indirection *selection, type_id type,
-			      str_t field)
+			      str_t field, bool first)
 {
 	const struct catalog_function *function;
 	type_id value;
@@ -59,9 +67,9 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS)
 		return value;
 	resolver_note_missing(resolver, "function", field);
-	if (type == RECORDOID)
+	if (type == RECORDOID && !(first && is_row_without(selection->arg, field)))
 		return TYPE_UNSURE;
-	bool row = type_is_composite(resolver->catalog, type);
+	bool row = type == RECORDOID || type_is_composite(resolver->catalog, type);
 	str_t text = type_text(resolver->catalog, type);
 	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, row ? "42703" : "42809",
 			      field, node_location(resolver, selection->arg),
@@ -87,7 +95,7 @@ static type_id select_field(struct resolver *resolver, const A_Indirection *sele
 	if (!resolver_knows_types(resolver) ||
 	    (composite && composite->relation && composite->relation->is_open))
 		return TYPE_UNSURE;
-	return type ? select_by_call(resolver, selection, type, field) : TYPE_UNSURE;
+	return type ? select_by_call(resolver, selection, type, field, first) : TYPE_UNSURE;
 }
 
 static void check_subscript(struct resolver *resolver, const Node *subscript, type_id type)
@@ -96,6 +104,29 @@ static void check_subscript(struct resolver *resolver, const Node *subscript, ty
 		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
 			    node_location(resolver, subscript),
 			    "the subscript of an array has to be an integer");
+}
+
+/* jsonb takes keys and positions. */
+static void check_json_subscript(struct resolver *resolver, const Node *subscript, type_id type)
+{
+	const struct catalog *catalog = resolver->catalog;
+	if (!subscript || type == UNKNOWNOID ||
+	    type_can_coerce(catalog, type, INT4OID, CAST_IMPLICIT) != SURELY_NOT ||
+	    type_can_coerce(catalog, type, TEXTOID, CAST_IMPLICIT) != SURELY_NOT)
+		return;
+	str_t text = type_text(catalog, type);
+	report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804", node_location(resolver, subscript),
+		    "a subscript of jsonb has to be an integer or text, not " STR_FMT, STR_ARG(text));
+}
+
+static void check_json_subscripts(struct resolver *resolver, const A_Indirection *selection,
+				  const A_Indices *indices, type_id upper)
+{
+	if (indices->is_slice)
+		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+			    node_location(resolver, selection->arg), "jsonb has no slices");
+	else
+		check_json_subscript(resolver, indices->uidx, upper);
 }
 
 /* One `[i]` or `[a:b]`; a slice anywhere makes slices of all. */
@@ -134,6 +165,8 @@ static type_id apply_subscripts(struct resolver *resolver, struct scope *scope,
 		if (integers) {
 			check_subscript(resolver, indices->lidx, lower);
 			check_subscript(resolver, indices->uidx, upper);
+		} else if (base == JSONBOID && resolver_knows_types(resolver)) {
+			check_json_subscripts(resolver, selection, indices, upper);
 		}
 	}
 	*cell = at;

@@ -1,6 +1,8 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
+#include "sql/postgresql/resolve/equal.h"
+#include "sql/postgresql/resolve/namespace.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -28,8 +30,12 @@ static void resolve_side(struct resolver *resolver, struct scope *parent, const 
 			 struct outputs *outputs)
 {
 	enum recursion recursion = resolver->recursion;
+	const SelectStmt *side = left ? select->larg : select->rarg;
 	resolver->recursion = recursion_within(resolver, select, left);
-	resolve_part(resolver, parent, left ? select->larg : select->rarg, outputs);
+	resolve_part(resolver, parent, side, outputs);
+	if (side->lockingClause)
+		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+			    "rows cannot be locked within %s", operation_name(select->op));
 	resolver->recursion = recursion;
 }
 
@@ -81,10 +87,14 @@ static void merge_sides(struct resolver *resolver, const SelectStmt *select, con
 	}
 }
 
-static bool is_plain_key(const Node *node)
+/* A conversion to the type that the output has is the output. */
+static bool is_plain_key(struct resolver *resolver, const Node *node)
 {
-	return IsA(node, A_Const) ||
-	       (IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 1);
+	if (IsA(node, A_Const))
+		return true;
+	if (resolver_knows_types(resolver))
+		node = output_without_casts(resolver, node);
+	return IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 1;
 }
 
 /* ORDER BY can only name outputs. */
@@ -94,12 +104,23 @@ static void check_order(struct resolver *resolver, const SelectStmt *select)
 	foreach(cell, select->sortClause)
 	{
 		const Node *node = lfirst_node(SortBy, cell)->node;
-		if (!is_plain_key(node))
+		if (!is_plain_key(resolver, node))
 			report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000",
 				    node_location(resolver, node),
 				    "ORDER BY of %s can only name its output columns",
 				    operation_name(select->op));
 	}
+}
+
+/* For expressions of ORDER BY. */
+static void show_outputs(struct resolver *resolver, struct scope *scope, const SelectStmt *select,
+			 const struct outputs *outputs)
+{
+	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)select);
+	item->columns = outputs->columns;
+	item->columns_count = outputs->count;
+	item->open = outputs->open;
+	namespace_append_item(resolver, scope->names, item);
 }
 
 /* Outputs are all that ORDER BY sees. */
@@ -120,11 +141,7 @@ void resolve_set_operation(struct resolver *resolver, struct scope *parent, cons
 	resolve_side(resolver, parent, select, false, &right);
 	merge_sides(resolver, select, &left, &right, outputs);
 	struct scope *scope = level_new(resolver, parent, select);
-	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)select);
-	item->columns = outputs->columns;
-	item->columns_count = outputs->count;
-	item->open = outputs->open;
-	namespace_append_item(resolver, scope->names, item);
+	show_outputs(resolver, scope, select, outputs);
 	resolve_tail(resolver, scope, select, outputs);
 	check_order(resolver, select);
 }
@@ -193,5 +210,6 @@ void resolve_values(struct resolver *resolver, struct scope *parent, const Selec
 						   .type = alike ? column_type(resolver, rows, i)
 								 : TYPE_UNSURE });
 	outputs->open |= has_star(first);
+	show_outputs(resolver, scope, select, outputs);
 	resolve_tail(resolver, scope, select, outputs);
 }

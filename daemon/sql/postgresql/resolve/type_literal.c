@@ -9,7 +9,6 @@
 #define NESTED_MAX 8  /* types inside of each other */
 #define NAME_BYTES 64 /* NAMEDATALEN */
 #define BAD_VALUE  "22023"
-#define BAD_NAME   "42602"
 
 static bool is_space(char c)
 {
@@ -266,13 +265,6 @@ static literal_fault read_row_place(const char *text)
 	return *end != ')' || offset > UINT16_MAX ? BAD_TEXT : LITERAL_DOUBT;
 }
 
-/* Names of the catalog's objects: a number, "-", or a name with at most one schema; of names only the form is
- * looked at. */
-static literal_fault read_name(const char *text)
-{
-	return *trimmed(text).ptr == '\0' ? BAD_NAME : LITERAL_DOUBT;
-}
-
 static literal_fault read_label(const struct catalog_type *type, const char *text)
 {
 	if (strlen(text) >= NAME_BYTES)
@@ -377,7 +369,16 @@ literal_fault literal_of(const struct literal_context *context, type_id type, co
 	case POLYGONOID:
 		return literal_shape(base, text);
 	case REGCLASSOID:
-		return read_name(text);
+	case REGTYPEOID:
+	case REGPROCOID:
+	case REGPROCEDUREOID:
+	case REGOPEROID:
+	case REGNAMESPACEOID:
+	case REGROLEOID:
+	case REGCOLLATIONOID:
+	case REGCONFIGOID:
+	case REGDICTIONARYOID:
+		return literal_name(context->catalog, base, text);
 	default:
 		return literal_of_kind(context, base, text);
 	}

@@ -1,6 +1,7 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/node_children.h"
+#include "common/nearest.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
@@ -144,23 +145,6 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 	}
 	check_type_modifiers(resolver, name, type);
 	return name->arrayBounds ? type_array(resolver->catalog, type->id) : type->id;
-}
-
-str_t place_object(struct resolver *resolver, int location)
-{
-	return arena_printf(resolver->arena, "@%d", location);
-}
-
-void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-		 const char *sqlstate, int location, const char *format, ...)
-{
-	char message[512];
-	va_list args;
-	va_start(args, format);
-	(void)vsnprintf(message, sizeof message, format, args);
-	va_end(args);
-	diagnostics_add_state(resolver->diagnostics, code, sub_code, sqlstate,
-			      place_object(resolver, location), location, "%s", message);
 }
 
 static int least_location(int a, int b)

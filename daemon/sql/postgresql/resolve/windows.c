@@ -24,21 +24,6 @@ static const WindowDef *window_named(const struct scope *scope, const WindowDef 
 	return NULL;
 }
 
-void scope_index_windows(struct resolver *resolver, struct scope *scope)
-{
-	const ListCell *cell;
-	if (list_length(scope->window_clause) <= RESOLVE_SHORT_LIST)
-		return;
-	scope->window_names = ARENA_NEW(resolver->arena, struct hash_map);
-	hash_map_init(scope->window_names, resolver->arena, (size_t)list_length(scope->window_clause));
-	foreach(cell, scope->window_clause)
-	{
-		WindowDef *window = lfirst_node(WindowDef, cell);
-		if (!hash_map_get(scope->window_names, str_from(window->name)))
-			(void)hash_map_set(scope->window_names, str_from(window->name), window);
-	}
-}
-
 static void report_unknown_window(struct resolver *resolver, const WindowDef *window, const char *name)
 {
 	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_WINDOW, "unknown", "42704", str_from(name),
@@ -71,6 +56,12 @@ static void check_copied(struct resolver *resolver, const WindowDef *window, con
 		report_window(resolver, window, "the window that this is based on has a frame");
 }
 
+static bool is_array_or_enum(const struct catalog *catalog, type_id type)
+{
+	const struct catalog_type *base = catalog_type(catalog, catalog_type_base(catalog, type));
+	return base && (base->kind == 'e' || base->element != TYPE_UNSURE);
+}
+
 /* What can be added to and taken from a value by RANGE; TYPE_UNSURE: not known, ANYOID: nothing. */
 static type_id range_offset_type(const struct catalog *catalog, type_id order)
 {
@@ -100,7 +91,7 @@ static type_id range_offset_type(const struct catalog *catalog, type_id order)
 	case BYTEAOID:
 		return ANYOID;
 	default:
-		return TYPE_UNSURE;
+		return is_array_or_enum(catalog, order) ? ANYOID : TYPE_UNSURE;
 	}
 }
 
@@ -154,8 +145,17 @@ static void check_frame(struct resolver *resolver, struct scope *scope, const Wi
 	type_id type = TYPE_UNSURE;
 	if (list_length(order) == 1)
 		type = resolution_type(resolver->resolution, linitial_node(SortBy, order)->node);
+	if (type == UNKNOWNOID) /* a quoted literal */
+		type = TEXTOID;
 	check_offset(resolver, scope, window, window->startOffset, type);
 	check_offset(resolver, scope, window, window->endOffset, type);
+}
+
+static void resolve_window_key(struct resolver *resolver, struct scope *scope, const Node *key,
+			       enum place place)
+{
+	check_key_type(resolver, key, resolve_in_place(resolver, scope, key, place, NULL),
+		       place == PLACE_WINDOW_ORDER);
 }
 
 static void resolve_window(struct resolver *resolver, struct scope *scope, const WindowDef *window)
@@ -171,10 +171,10 @@ static void resolve_window(struct resolver *resolver, struct scope *scope, const
 		if (from && !order)
 			order = from->orderClause;
 	}
-	foreach(cell, window->orderClause)(void)
-		resolve_in_place(resolver, scope, lfirst_node(SortBy, cell)->node, PLACE_WINDOW_ORDER, NULL);
-	foreach(cell, window->partitionClause)(void)
-		resolve_in_place(resolver, scope, lfirst(cell), PLACE_WINDOW_PARTITION, NULL);
+	foreach(cell, window->orderClause)
+		resolve_window_key(resolver, scope, lfirst_node(SortBy, cell)->node, PLACE_WINDOW_ORDER);
+	foreach(cell, window->partitionClause)
+		resolve_window_key(resolver, scope, lfirst(cell), PLACE_WINDOW_PARTITION);
 	check_frame(resolver, scope, window, order);
 }
 

@@ -6,22 +6,13 @@
 
 #include <catalog/pg_type_d.h>
 
-/* Names */
-
-void doubt_name(struct walk *walk, const char *what, struct qualified_name name)
-{
-	violations_doubt(walk->list, "%s " STR_FMT "%s" STR_FMT " is not known: " STR_FMT, what,
-			 STR_ARG(name.schema), str_present(name.schema) ? "." : "", STR_ARG(name.name),
-			 STR_ARG(walk->known.gap));
-}
-
-static void judge_function(struct walk *walk, const struct called_function *function, int location)
+static void check_function(struct walk *walk, const struct called_function *function, int location)
 {
 	struct qualified_name name = function->name;
 	enum sql_violation_code code;
 	if (!str_present(name.name))
 		return;
-	switch (function_judge(function, walk->request, &code)) {
+	switch (function_check(function, walk->request, &code)) {
 	case CALL_ALLOWED:
 		break;
 	case CALL_REFUSED:
@@ -29,7 +20,7 @@ static void judge_function(struct walk *walk, const struct called_function *func
 			       str_present(name.schema) ? "." : "", STR_ARG(name.name));
 		break;
 	case CALL_UNKNOWN:
-		doubt_name(walk, "function", name);
+		safety_doubt_name(walk, "function", name);
 		break;
 	}
 }
@@ -42,10 +33,10 @@ static bool is_doubtful(const struct walk *walk, type_id type)
 	return found && found->volatility == VOLATILITY_UNKNOWN;
 }
 
-static void judge_type(struct walk *walk, type_id type, str_t name, int location)
+static void check_type(struct walk *walk, type_id type, str_t name, int location)
 {
 	if (is_doubtful(walk, type))
-		doubt_name(walk, "a check of type", (struct qualified_name){ STR_NONE, name });
+		safety_doubt_name(walk, "a check of type", (struct qualified_name){ STR_NONE, name });
 	if (volatile_type(walk->volatiles, type))
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "conversion to " STR_FMT ", whose checks may have side effects",
@@ -53,21 +44,14 @@ static void judge_type(struct walk *walk, type_id type, str_t name, int location
 }
 
 /* f(x) and x.f may be conversions to a type of that name. */
-static void judge_type_named(struct walk *walk, struct qualified_name name, int location)
+static void check_type_named(struct walk *walk, struct qualified_name name, int location)
 {
 	const struct catalog_type *type =
 		walk->request->catalog && str_present(name.name)
 			? catalog_type_named(walk->request->catalog, name.schema, name.name)
 			: NULL;
 	if (type)
-		judge_type(walk, type->id, name.name, location);
-}
-
-const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type)
-{
-	struct qualified_name name = qualified_name(type->names);
-	return str_present(name.name) ? catalog_type_named(walk->known.catalog, name.schema, name.name)
-				      : NULL;
+		check_type(walk, type->id, name.name, location);
 }
 
 void walk_type(struct walk *walk, const TypeName *type)
@@ -75,65 +59,44 @@ void walk_type(struct walk *walk, const TypeName *type)
 	if (!type)
 		return;
 	walk_list(walk, type->typmods);
-	add_bytes(walk, qualified_name(type->names).name, bomb_type_bytes(type), type->location);
+	safety_add_bytes(walk, safety_qualified_name(type->names).name, const_eval_type_bytes(type),
+			 type->location);
 	const struct catalog_type *written = safety_type_written(walk, type);
 	if (!written && !walk->known.complete)
-		doubt_name(walk, "type", qualified_name(type->names));
+		safety_doubt_name(walk, "type", safety_qualified_name(type->names));
 	if (!written)
 		return;
-	judge_type(walk, written->id, written->name, type->location);
+	check_type(walk, written->id, written->name, type->location);
 	if ((written->kind == 'r' || written->kind == 'm')) /* bounds are compared when it is read */
-		judge_compared_type(walk, written->id, type->location);
+		safety_check_compared_type(walk, written->id, type->location);
 }
 
-/* Calls */
-
-void add_bytes(struct walk *walk, str_t name, double bytes, int location)
+static void check_size(struct walk *walk, const FuncCall *call)
 {
-	double all = bytes * walk->rows;
-	bool below = walk->bytes < BOMB_QUERY_BYTES;
-	if (walk->in_view || bytes <= 1)
-		return;
-	if (bytes >= BOMB_SMALL_BYTES)
-		walk->bytes += all;
-	bool each_row = walk->reads.user_relations > 0 || walk->reads.system_relations > 0;
-	if (bytes >= (each_row ? BOMB_ROW_BYTES : BOMB_CALL_BYTES) || all >= BOMB_QUERY_BYTES ||
-	    (below && walk->bytes >= BOMB_QUERY_BYTES))
-		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location, STR_FMT " of %.0f bytes",
-			       STR_ARG(name), bytes);
-}
-
-static void judge_size(struct walk *walk, const FuncCall *call)
-{
-	struct call_size size = bomb_call_size(call, walk_look(walk));
-	struct qualified_name name = qualified_name(call->funcname);
+	struct call_size size = bomb_call_size(call, walk_const_eval(walk));
+	struct qualified_name name = safety_qualified_name(call->funcname);
 	if (walk->in_view)
 		return;
 	if (size.rows >= BOMB_CALL_ROWS)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " of %.0f rows",
 			       STR_ARG(name.name), size.rows);
 	else
-		add_bytes(walk, name.name, size.bytes, call->location);
+		safety_add_bytes(walk, name.name, size.bytes, call->location);
 	if (size.work >= BOMB_WORK)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, call->location, STR_FMT " in %.0f steps",
 			       STR_ARG(name.name), size.work);
 	if (size.rows > 1 && size.rows < BOMB_CALL_ROWS)
-		multiply_rows(walk, size.rows, call->location);
-}
-
-type_id safety_type_of(const struct walk *walk, const Node *node)
-{
-	return walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
+		safety_multiply_rows(walk, size.rows, call->location);
 }
 
 /* Parameters whose types have volatile checks, where something else is given for them. */
-static void judge_parameters(struct walk *walk, const struct catalog_function *function, const FuncCall *call)
+static void check_parameters(struct walk *walk, const struct catalog_function *function, const FuncCall *call)
 {
 	for (unsigned i = 0; i < function->arguments; i++) {
 		type_id parameter = function->argument_types[i];
 		const Node *argument = (int)i < list_length(call->args) ? list_nth(call->args, (int)i) : NULL;
 		if (argument && safety_type_of(walk, argument) != parameter)
-			judge_type(walk, parameter, function->name, call->location);
+			check_type(walk, parameter, function->name, call->location);
 	}
 }
 
@@ -189,11 +152,11 @@ static bool never_compares(const FuncCall *call)
 		"array_to_string",
 		"array_to_json",
 	};
-	return call_is_one_of(call, names, sizeof names / sizeof names[0]);
+	return safety_call_is_one_of(call, names, sizeof names / sizeof names[0]);
 }
 
 /* What a function written in C may do with its arguments without a call that could be seen. */
-static void judge_inside(struct walk *walk, const struct catalog_function *chosen, struct qualified_name name,
+static void check_inside(struct walk *walk, const struct catalog_function *chosen, struct qualified_name name,
 			 const FuncCall *call)
 {
 	bool written_in_sql =
@@ -201,17 +164,17 @@ static void judge_inside(struct walk *walk, const struct catalog_function *chose
 	if (written_in_sql)
 		return;
 	if (fills_rows(name.name) && call->args)
-		judge_type(walk, safety_type_of(walk, linitial(call->args)), name.name, call->location);
+		check_type(walk, safety_type_of(walk, linitial(call->args)), name.name, call->location);
 	bool compares = call->agg_distinct || !never_compares(call);
 	ListCell *cell;
 	foreach(cell, call->args)
 	{
 		type_id type = safety_type_of(walk, lfirst(cell));
 		if (compares && (call->agg_distinct || type != TYPE_UNSURE))
-			judge_compared_type(walk, type, call->location);
+			safety_check_compared_type(walk, type, call->location);
 	}
 	foreach(cell, call->agg_order)
-		judge_compared(walk, ((const SortBy *)lfirst(cell))->node, call->location);
+		safety_check_compared(walk, ((const SortBy *)lfirst(cell))->node, call->location);
 }
 
 static size_t arguments_of(const FuncCall *call)
@@ -226,36 +189,36 @@ void walk_call(struct walk *walk, const FuncCall *call)
 	const struct resolved_function *resolved = walk->resolution && walk->request->catalog
 							   ? resolution_function(walk->resolution, call)
 							   : NULL;
-	struct called_function function = { .name = qualified_name(call->funcname),
+	struct called_function function = { .name = safety_qualified_name(call->funcname),
 					    .chosen = resolved ? resolved->chosen : NULL,
 					    .arguments = arguments_of(call),
 					    .certain = true };
-	judge_function(walk, &function, call->location);
+	check_function(walk, &function, call->location);
 	if (!function.chosen && list_length(call->args) == 1)
-		judge_type_named(walk, function.name, call->location);
+		check_type_named(walk, function.name, call->location);
 	for (size_t i = 0; resolved && !function.chosen && i < resolved->overloads_count; i++)
-		judge_parameters(walk, resolved->overloads[i], call);
+		check_parameters(walk, resolved->overloads[i], call);
 	if (function.chosen)
-		judge_parameters(walk, function.chosen, call);
-	judge_inside(walk, function.chosen, function.name, call);
+		check_parameters(walk, function.chosen, call);
+	check_inside(walk, function.chosen, function.name, call);
 	if (pattern_probe_function(call))
 		walk->reads.probes++;
 	walk_list(walk, call->args);
 	walk_list(walk, call->agg_order);
 	walk_node(walk, call->agg_filter);
 	walk_node(walk, (const Node *)call->over);
-	judge_size(walk, call);
-	judge_path_call(walk, call);
+	check_size(walk, call);
+	path_check_call(walk, call);
 }
 
 /* Calls that do not look like one */
 
 /* `certain`: it is a call, and no column or field. */
-static void judge_attribute(struct walk *walk, str_t name, bool certain, int location)
+static void check_attribute(struct walk *walk, str_t name, bool certain, int location)
 {
 	struct called_function function = { .name = { STR_NONE, name }, .arguments = 1, .certain = certain };
-	judge_function(walk, &function, location);
-	judge_type_named(walk, function.name, location);
+	check_function(walk, &function, location);
+	check_type_named(walk, function.name, location);
 }
 
 /* `a.f` is a call of f where a has no column f. The resolver knows; without it, names that are refused by the
@@ -268,7 +231,7 @@ void walk_column(struct walk *walk, const ColumnRef *column)
 	    resolved->kind != COLUMN_FIELD)
 		return;
 	if (list_length(column->fields) >= 2)
-		judge_attribute(walk, qualified_name(column->fields).name, false, column->location);
+		check_attribute(walk, safety_qualified_name(column->fields).name, false, column->location);
 }
 
 /* Where `(expression).field` starts, as far as its first nodes tell. */
@@ -316,16 +279,17 @@ void walk_indirection(struct walk *walk, const A_Indirection *node)
 		str_t name = str_from(NODE_STRING(part));
 		bool first = foreach_current_index(cell) == 0;
 		if (!first || !has_field(walk, node->arg, name))
-			judge_attribute(walk, name, surely_no_field(walk, node, foreach_current_index(cell)),
+			check_attribute(walk, name,
+					safety_surely_no_field(walk, node, foreach_current_index(cell)),
 					location_of(node->arg));
 	}
 }
 
-void judge_suspected_calls(struct walk *walk)
+void safety_check_suspected_calls(struct walk *walk)
 {
 	const struct resolution *resolution = walk->resolution;
 	for (size_t i = 0; resolution && i < resolution->suspected_calls_count; i++)
-		judge_attribute(walk, resolution->suspected_calls[i].name,
+		check_attribute(walk, resolution->suspected_calls[i].name,
 				resolution->suspected_calls[i].certain,
 				resolution->suspected_calls[i].location);
 	if (resolution && str_present(resolution->missing))
@@ -335,7 +299,7 @@ void judge_suspected_calls(struct walk *walk)
 
 /* Conversions */
 
-static void judge_conversion(struct walk *walk, const struct resolved_cast *cast)
+static void check_conversion(struct walk *walk, const struct resolved_cast *cast)
 {
 	if (cast->source == cast->target && cast->source != TYPE_UNSURE)
 		return;
@@ -353,9 +317,9 @@ static void judge_conversion(struct walk *walk, const struct resolved_cast *cast
 			       "a conversion of types may have side effects");
 }
 
-void judge_conversions(struct walk *walk)
+void safety_check_conversions(struct walk *walk)
 {
 	const struct resolution *resolution = walk->resolution;
 	for (size_t i = 0; resolution && i < resolution->casts_count; i++)
-		judge_conversion(walk, &resolution->casts[i]);
+		check_conversion(walk, &resolution->casts[i]);
 }

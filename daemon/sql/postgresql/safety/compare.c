@@ -2,27 +2,27 @@
 
 #include "sql/postgresql/resolve/internal.h"
 
-void judge_compared_type(struct walk *walk, type_id type, int location)
+void safety_check_compared_type(struct walk *walk, type_id type, int location)
 {
 	if (volatile_comparison(walk->volatiles, type))
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "values are compared by functions that may have side effects");
 }
 
-void judge_compared(struct walk *walk, const Node *node, int location)
+void safety_check_compared(struct walk *walk, const Node *node, int location)
 {
 	type_id type = walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
-	judge_compared_type(walk, type, location);
+	safety_check_compared_type(walk, type, location);
 }
 
-void judge_compared_outputs(struct walk *walk, const SelectStmt *select)
+void safety_check_compared_outputs(struct walk *walk, const SelectStmt *select)
 {
 	const struct outputs *outputs =
 		walk->resolution ? resolution_outputs(walk->resolution, select) : NULL;
 	if (!outputs || outputs->open)
-		judge_compared_type(walk, TYPE_UNSURE, -1);
+		safety_check_compared_type(walk, TYPE_UNSURE, -1);
 	for (size_t i = 0; outputs && i < outputs->count; i++)
-		judge_compared_type(walk, outputs->columns[i].type, -1);
+		safety_check_compared_type(walk, outputs->columns[i].type, -1);
 }
 
 /* Number of an output, from 1, or 0. */
@@ -36,38 +36,38 @@ static size_t output_number(const Node *node)
 	return positive ? (size_t)constant->val.ival.ival : 0;
 }
 
-static void judge_key(struct walk *walk, const SelectStmt *select, const Node *node);
+static void check_key(struct walk *walk, const SelectStmt *select, const Node *node);
 
-static void judge_output(struct walk *walk, const SelectStmt *select, size_t number)
+static void check_output(struct walk *walk, const SelectStmt *select, size_t number)
 {
 	const struct outputs *outputs =
 		walk->resolution && select ? resolution_outputs(walk->resolution, select) : NULL;
 	if (outputs && !outputs->open && number <= outputs->count)
-		judge_compared_type(walk, outputs->columns[number - 1].type, -1);
+		safety_check_compared_type(walk, outputs->columns[number - 1].type, -1);
 	else
-		judge_compared_type(walk, TYPE_UNSURE, -1);
+		safety_check_compared_type(walk, TYPE_UNSURE, -1);
 }
 
-static void judge_key(struct walk *walk, const SelectStmt *select, const Node *node)
+static void check_key(struct walk *walk, const SelectStmt *select, const Node *node)
 {
 	if (!node)
 		return;
 	if (IsA(node, SortBy)) {
-		judge_key(walk, select, ((const SortBy *)node)->node);
+		check_key(walk, select, ((const SortBy *)node)->node);
 	} else if (IsA(node, GroupingSet)) {
-		judge_compared_list(walk, select, ((const GroupingSet *)node)->content);
+		safety_check_compared_list(walk, select, ((const GroupingSet *)node)->content);
 	} else if (IsA(node, RowExpr)) {
-		judge_compared_list(walk, NULL, ((const RowExpr *)node)->args);
+		safety_check_compared_list(walk, NULL, ((const RowExpr *)node)->args);
 	} else if (output_number(node) > 0) {
 		if (select)
-			judge_output(walk, select, output_number(node));
+			check_output(walk, select, output_number(node));
 	} else {
-		judge_compared(walk, node, -1);
+		safety_check_compared(walk, node, -1);
 	}
 }
 
-void judge_compared_list(struct walk *walk, const SelectStmt *select, const List *list)
+void safety_check_compared_list(struct walk *walk, const SelectStmt *select, const List *list)
 {
 	ListCell *cell;
-	foreach(cell, list) judge_key(walk, select, lfirst(cell));
+	foreach(cell, list) check_key(walk, select, lfirst(cell));
 }

@@ -203,7 +203,7 @@ static bool operation_lacks(struct search *search, const A_Expr *expr, bool elem
 {
 	if (expr->kind == AEXPR_NULLIF)
 		return lacks(search, expr->lexpr, element);
-	if (!element || !str_is(qualified_name(expr->name).name, "||"))
+	if (!element || !str_is(safety_qualified_name(expr->name).name, "||"))
 		return true; /* no operator of the system gives a row */
 	return lacks(search, expr->lexpr, true) || lacks(search, expr->rexpr, true);
 }
@@ -271,7 +271,7 @@ static bool lacks(struct search *search, const Node *node, bool element)
 	case T_TypeCast:
 		return cast_lacks(search, ((const TypeCast *)node)->typeName, element);
 	case T_FuncCall:
-		return call_lacks(search, qualified_name(((const FuncCall *)node)->funcname),
+		return call_lacks(search, safety_qualified_name(((const FuncCall *)node)->funcname),
 				  ((const FuncCall *)node)->args,
 				  (size_t)list_length(((const FuncCall *)node)->args), element);
 	case T_A_Expr:
@@ -298,7 +298,7 @@ static bool lacks(struct search *search, const Node *node, bool element)
 	}
 }
 
-bool surely_no_field(const struct walk *walk, const A_Indirection *node, int step)
+bool safety_surely_no_field(const struct walk *walk, const A_Indirection *node, int step)
 {
 	const Node *name = list_nth(node->indirection, step);
 	struct search search = { .walk = walk, .name = str_from(NODE_STRING(name)) };

@@ -4,18 +4,6 @@
 
 #include <strings.h>
 
-struct builtin {
-	const char *name;
-	char volatility;
-	bool is_public;
-};
-
-static const struct builtin builtins[] = {
-#define PG_BUILTIN(name, volatility, is_public) { (name), (volatility), (is_public) },
-#include "sql/postgresql/pg_builtin.def"
-#undef PG_BUILTIN
-};
-
 static const struct {
 	const char *pattern;
 	enum sql_violation_code code;
@@ -80,21 +68,6 @@ bool function_refused_by_name(str_t schema, str_t name, enum sql_violation_code 
 	return dangerous_by_name((struct qualified_name){ schema, name }, ret_code);
 }
 
-static int compare_builtin(const void *key, const void *entry)
-{
-	return strcmp(key, ((const struct builtin *)entry)->name);
-}
-
-static const struct builtin *builtin_find(str_t name)
-{
-	char key[64]; /* NAMEDATALEN */
-	if (name.len >= sizeof key)
-		return NULL;
-	memcpy(key, name.ptr, name.len);
-	key[name.len] = '\0';
-	return bsearch(key, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin);
-}
-
 /* Volatile, but nothing that a read may not do. */
 static bool harmless(str_t name)
 {
@@ -129,15 +102,15 @@ static bool policy_lists(const struct sql_policy *policy, const struct catalog_f
 	return false;
 }
 
-static enum call_judgement by_volatility(char volatility)
+static enum call_verdict by_volatility(char volatility)
 {
 	return volatility == 'i' || volatility == 's' ? CALL_ALLOWED
 	       : volatility == VOLATILITY_UNKNOWN     ? CALL_UNKNOWN
 						      : CALL_REFUSED;
 }
 
-static enum call_judgement judge_overload(const struct catalog_function *function,
-					  const struct sql_policy *policy, enum sql_violation_code *ret_code)
+static enum call_verdict check_overload(const struct catalog_function *function,
+					const struct sql_policy *policy, enum sql_violation_code *ret_code)
 {
 	if (function->is_system)
 		return system_refused(function->name, function->volatility, function->is_public, ret_code)
@@ -184,9 +157,9 @@ struct known_names known_names_of(const struct sql_request *request)
 }
 
 /* Any overload that could be meant; CALL_UNKNOWN and not found: there is none. */
-static enum call_judgement judge_overloads(const struct called_function *function,
-					   const struct catalog *catalog, const struct sql_policy *policy,
-					   enum sql_violation_code *ret_code, bool *ret_found)
+static enum call_verdict check_overloads(const struct called_function *function,
+					 const struct catalog *catalog, const struct sql_policy *policy,
+					 enum sql_violation_code *ret_code, bool *ret_found)
 {
 	size_t count;
 	const struct catalog_function *const *overloads =
@@ -198,8 +171,8 @@ static enum call_judgement judge_overloads(const struct called_function *functio
 		    !catalog_function_accepts(overloads[i], function->arguments))
 			continue;
 		*ret_found = true;
-		enum call_judgement one =
-			hidden(overloads, i) ? CALL_ALLOWED : judge_overload(overloads[i], policy, ret_code);
+		enum call_verdict one =
+			hidden(overloads, i) ? CALL_ALLOWED : check_overload(overloads[i], policy, ret_code);
 		if (one == CALL_REFUSED)
 			return CALL_REFUSED;
 		unknown = unknown || one == CALL_UNKNOWN;
@@ -215,36 +188,44 @@ static bool may_convert(const struct called_function *function, const struct cat
 	       catalog_has_type(catalog, str_present(schema) ? schema : STR(""), function->name.name);
 }
 
-/* By the text alone: whether a function of the system that is called so is refused. */
+/* By the text alone: whether a function of the system that is called so is refused, by any of its overloads.
+ */
 static bool builtin_refused(struct qualified_name name, enum sql_violation_code *ret_code)
 {
-	const struct builtin *builtin = !str_present(name.schema) || str_is(name.schema, "pg_catalog")
-						? builtin_find(name.name)
-						: NULL;
-	return builtin && system_refused(name.name, builtin->volatility, builtin->is_public, ret_code);
+	size_t count = 0;
+	char volatility = 'i';
+	bool is_public = true;
+	const struct catalog_function *const *overloads = NULL;
+	if (!str_present(name.schema) || str_is(name.schema, "pg_catalog"))
+		overloads = catalog_functions(catalog_builtin(), STR("pg_catalog"), name.name, &count);
+	for (size_t i = 0; i < count; i++) {
+		volatility = overloads[i]->volatility > volatility ? overloads[i]->volatility : volatility;
+		is_public = is_public && overloads[i]->is_public;
+	}
+	return system_refused(name.name, volatility, is_public, ret_code);
 }
 
-enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
-				   enum sql_violation_code *ret_code)
+enum call_verdict function_check(const struct called_function *function, const struct sql_request *request,
+				 enum sql_violation_code *ret_code)
 {
 	if (dangerous_by_name(function->name, ret_code))
 		return CALL_REFUSED;
 	if (function->chosen)
-		return judge_overload(function->chosen, request->policy, ret_code);
+		return check_overload(function->chosen, request->policy, ret_code);
 	if (!request->catalog && builtin_refused(function->name, ret_code))
 		return CALL_REFUSED;
 	struct known_names known = known_names_of(request);
 	bool found;
-	enum call_judgement judgement =
-		judge_overloads(function, known.catalog, request->policy, ret_code, &found);
+	enum call_verdict judgement =
+		check_overloads(function, known.catalog, request->policy, ret_code, &found);
 	if (found)
 		return judgement;
 	bool open = !known.complete && function->certain && !may_convert(function, known.catalog);
 	return open ? CALL_UNKNOWN : CALL_ALLOWED;
 }
 
-enum call_judgement operator_judge(const struct catalog_operator *op, const struct sql_policy *policy,
-				   enum sql_violation_code *ret_code)
+enum call_verdict function_check_operator(const struct catalog_operator *op, const struct sql_policy *policy,
+					  enum sql_violation_code *ret_code)
 {
 	if (op->is_system)
 		return system_refused(op->name, op->volatility, op->is_public, ret_code) ? CALL_REFUSED
@@ -257,7 +238,7 @@ enum call_judgement operator_judge(const struct catalog_operator *op, const stru
 	return by_volatility(op->volatility);
 }
 
-bool relation_secret(str_t schema, str_t name)
+bool safety_relation_is_secret(str_t schema, str_t name)
 {
 	/* Only pg_ is reserved: an application may well have a table user_mappings of its own. */
 	if (!starts_with(name, "pg_", 3) && !same(schema, "information_schema"))

@@ -1,6 +1,6 @@
 /*
  * May a function or an operator be called in a read? By name, by what PostgreSQL 15 itself brings along
- * (pg_builtin.def), and by the target's catalog.
+ * (catalog_builtin), and by the target's catalog.
  *
  * - Refused by name wherever it comes from: dangerous_functions.def.
  * - The system's own: immutable or stable and executable by PUBLIC; besides random, clock_timestamp and
@@ -18,7 +18,7 @@
 #pragma once
 
 #include "sql/catalog/content.h"
-#include "sql/violations.h"
+#include "sql/findings/violations.h"
 
 /* What the names in a request are looked up in. */
 struct known_names {
@@ -43,18 +43,18 @@ struct called_function {
 	bool certain; /* false: the name may as well mean a column, and unknown names are fine */
 };
 
-enum call_judgement { CALL_ALLOWED, CALL_REFUSED, CALL_UNKNOWN };
+enum call_verdict { CALL_ALLOWED, CALL_REFUSED, CALL_UNKNOWN };
 
 /* Judges a call; sets the violation's code where it is refused. */
-enum call_judgement function_judge(const struct called_function *function, const struct sql_request *request,
-				   enum sql_violation_code *ret_code);
+enum call_verdict function_check(const struct called_function *function, const struct sql_request *request,
+				 enum sql_violation_code *ret_code);
 
 /* Whether a function of that name is refused whatever a catalog says of it (dangerous_functions.def). */
 bool function_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code);
 
 /* The same of an operator of the catalog. */
-enum call_judgement operator_judge(const struct catalog_operator *op, const struct sql_policy *policy,
-				   enum sql_violation_code *ret_code);
+enum call_verdict function_check_operator(const struct catalog_operator *op, const struct sql_policy *policy,
+					  enum sql_violation_code *ret_code);
 
 /* Whether the relation of that name holds secrets of the server. */
-bool relation_secret(str_t schema, str_t name);
+bool safety_relation_is_secret(str_t schema, str_t name);

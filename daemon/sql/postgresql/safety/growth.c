@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/growth_internal.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include <math.h>
 
@@ -22,9 +22,9 @@ static bool weigh_child(const Node *child, void *context)
 
 static double weigh_query(struct place place, const Node *query)
 {
-	struct grown grown;
-	growth_query(place, query, &grown);
-	return 1 + grown.nodes + SUBPLAN_NODES * grown.relations;
+	struct expansion expansion;
+	growth_query(place, query, &expansion);
+	return 1 + expansion.nodes + SUBPLAN_NODES * expansion.relations;
 }
 
 double growth_weigh(struct place place, const Node *node)
@@ -61,26 +61,27 @@ static const char *output_name(const ResTarget *target)
 	return value && IsA(value, FuncCall) ? names_last(((const FuncCall *)value)->funcname) : NULL;
 }
 
-static void add_star_of(struct growth *growth, struct grown *grown, const struct source *source, bool merges)
+static void add_star_of(struct growth *growth, struct expansion *expansion, const struct source *source,
+			bool merges)
 {
-	grown->others = fmax(grown->others, source->grown->others);
-	grown->widest = fmax(grown->widest, source->grown->widest);
-	for (size_t i = 0; source->grown->widest > 1 && i < source->grown->count; i++)
-		grown_add_column(growth, grown, source->grown->columns[i].name,
-				 source->grown->columns[i].weight * (merges ? 2 : 1));
+	expansion->others = fmax(expansion->others, source->expansion->others);
+	expansion->widest = fmax(expansion->widest, source->expansion->widest);
+	for (size_t i = 0; source->expansion->widest > 1 && i < source->expansion->count; i++)
+		expansion_add_column(growth, expansion, source->expansion->columns[i].name,
+				     source->expansion->columns[i].weight * (merges ? 2 : 1));
 }
 
-static void add_star(struct place place, struct grown *grown, const ColumnRef *star)
+static void add_star(struct place place, struct expansion *expansion, const ColumnRef *star)
 {
 	int count = list_length(star->fields);
 	const char *alias = count > 1 ? NODE_STRING(list_nth(star->fields, count - 2)) : NULL;
-	grown->positions = false;
+	expansion->positions = false;
 	for (struct scope *scope = alias ? place.scope : NULL; scope; scope = scope->outer)
 		for (const struct source *source = growth_find_source(place.growth, scope, alias); source;
 		     source = source->same)
-			add_star_of(place.growth, grown, source, scope->merges);
+			add_star_of(place.growth, expansion, source, scope->merges);
 	for (size_t i = 0; !alias && place.scope && i < place.scope->heavy.count; i++)
-		add_star_of(place.growth, grown, place.scope->heavy.items[i], place.scope->merges);
+		add_star_of(place.growth, expansion, place.scope->heavy.items[i], place.scope->merges);
 }
 
 /* A call that the query above reads as a result: of an aggregate or over a window. */
@@ -107,33 +108,34 @@ static bool looks_apart(const Node *node, void *context)
 	return !*apart && (IsA(node, SelectStmt) || node_children(node, looks_apart, apart));
 }
 
-static void add_nodes(struct growth *growth, struct grown *grown, double nodes)
+static void add_nodes(struct growth *growth, struct expansion *expansion, double nodes)
 {
-	grown->nodes += growth->pushing ? 0 : nodes;
+	expansion->nodes += growth->pushing ? 0 : nodes;
 }
 
-static void measure_targets(struct place place, const SelectStmt *select, struct grown *grown)
+static void measure_targets(struct place place, const SelectStmt *select, struct expansion *expansion)
 {
 	ListCell *cell;
 	foreach(cell, select->targetList)
 	{
 		const ResTarget *target = lfirst(cell);
 		double weight = growth_weigh(place, target->val);
-		add_nodes(place.growth, grown, weight);
+		add_nodes(place.growth, expansion, weight);
 		if (target->val && IsA(target->val, ColumnRef) &&
 		    IsA(llast(((const ColumnRef *)target->val)->fields), A_Star)) {
-			add_star(place, grown, (const ColumnRef *)target->val);
+			add_star(place, expansion, (const ColumnRef *)target->val);
 			continue;
 		}
 		bool apart = false;
 		if (weight > 1)
 			looks_apart(target->val, &apart);
-		grown_add_column(place.growth, grown, str_from(output_name(target)), apart ? 1 : weight);
+		expansion_add_column(place.growth, expansion, str_from(output_name(target)),
+				     apart ? 1 : weight);
 	}
 }
 
 /* Names column1, column2, …; one row stands in for its columns. */
-static void measure_values(struct place place, const List *rows, struct grown *grown)
+static void measure_values(struct place place, const List *rows, struct expansion *expansion)
 {
 	ListCell *cell;
 	foreach(cell, rows)
@@ -143,57 +145,59 @@ static void measure_values(struct place place, const List *rows, struct grown *g
 		{
 			double weight = growth_weigh(place, lfirst(value));
 			size_t i = (size_t)foreach_current_index(value);
-			add_nodes(place.growth, grown, weight);
+			add_nodes(place.growth, expansion, weight);
 			if (foreach_current_index(cell) == 0)
-				grown_add_column(place.growth, grown,
-						 arena_printf(place.growth->arena, "column%zu", i + 1),
-						 weight);
+				expansion_add_column(place.growth, expansion,
+						     arena_printf(place.growth->arena, "column%zu", i + 1),
+						     weight);
 		}
 	}
 }
 
 /* A limited query is never put in the place of what reads it. */
-static void keep_apart(struct grown *grown)
+static void keep_apart(struct expansion *expansion)
 {
-	grown->others = 1;
-	grown->widest = 1;
-	for (size_t i = 0; i < grown->count; i++)
-		grown->columns[i].weight = 1;
+	expansion->others = 1;
+	expansion->widest = 1;
+	for (size_t i = 0; i < expansion->count; i++)
+		expansion->columns[i].weight = 1;
 }
 
 /* Each arm of UNION ALL is read in the query's place. */
-static void measure_set_operation(struct place place, const SelectStmt *select, struct grown *grown)
+static void measure_set_operation(struct place place, const SelectStmt *select, struct expansion *expansion)
 {
-	struct grown left;
-	struct grown right;
+	struct expansion left;
+	struct expansion right;
 	growth_query(place, (const Node *)select->larg, &left);
 	growth_query(place, (const Node *)select->rarg, &right);
-	grown->positions = left.positions && right.positions;
-	grown->widest = left.widest + right.widest - 1;
-	grown->others = grown->positions ? 1 : grown->widest;
-	grown->nodes += left.nodes + right.nodes;
-	grown->relations += left.relations + right.relations;
-	for (size_t i = 0; grown->widest > 1 && i < left.count; i++) {
-		double weight = grown->widest;
-		if (grown->positions && i < right.count)
+	expansion->positions = left.positions && right.positions;
+	expansion->widest = left.widest + right.widest - 1;
+	expansion->others = expansion->positions ? 1 : expansion->widest;
+	expansion->nodes += left.nodes + right.nodes;
+	expansion->relations += left.relations + right.relations;
+	for (size_t i = 0; expansion->widest > 1 && i < left.count; i++) {
+		double weight = expansion->widest;
+		if (expansion->positions && i < right.count)
 			weight = left.columns[i].weight + right.columns[i].weight - 1;
-		grown_add_column(place.growth, grown, left.columns[i].name, weight);
+		expansion_add_column(place.growth, expansion, left.columns[i].name, weight);
 	}
-	grown->positions = grown->positions && grown->count == left.count;
+	expansion->positions = expansion->positions && expansion->count == left.count;
 }
 
-static void measure_select(struct place place, const SelectStmt *select, struct grown *grown)
+static void measure_select(struct place place, const SelectStmt *select, struct expansion *expansion)
 {
 	struct scope scope = { .outer = place.scope };
-	growth_from(place, &scope, select->fromClause, grown);
+	growth_from(place, &scope, select->fromClause, expansion);
 	place.scope = &scope;
-	measure_targets(place, select, grown);
-	measure_values(place, select->valuesLists, grown);
-	grown->nodes += growth_weigh(place, select->whereClause) + growth_weigh(place, select->havingClause);
-	add_nodes(place.growth, grown, growth_weigh(place, (const Node *)select->groupClause));
-	add_nodes(place.growth, grown, growth_weigh(place, (const Node *)select->windowClause));
-	add_nodes(place.growth, grown, growth_weigh(place, (const Node *)select->sortClause));
-	grown->nodes += growth_weigh(place, select->limitCount) + growth_weigh(place, select->limitOffset);
+	measure_targets(place, select, expansion);
+	measure_values(place, select->valuesLists, expansion);
+	expansion->nodes +=
+		growth_weigh(place, select->whereClause) + growth_weigh(place, select->havingClause);
+	add_nodes(place.growth, expansion, growth_weigh(place, (const Node *)select->groupClause));
+	add_nodes(place.growth, expansion, growth_weigh(place, (const Node *)select->windowClause));
+	add_nodes(place.growth, expansion, growth_weigh(place, (const Node *)select->sortClause));
+	expansion->nodes +=
+		growth_weigh(place, select->limitCount) + growth_weigh(place, select->limitOffset);
 }
 
 static bool is_grouped(const SelectStmt *select)
@@ -202,9 +206,9 @@ static bool is_grouped(const SelectStmt *select)
 	       (select->op != SETOP_NONE && (select->op != SETOP_UNION || !select->all));
 }
 
-void growth_query(struct place place, const Node *query, struct grown *ret_grown)
+void growth_query(struct place place, const Node *query, struct expansion *ret_expansion)
 {
-	*ret_grown = (struct grown){ .positions = true, .others = 1, .widest = 1 };
+	*ret_expansion = (struct expansion){ .positions = true, .others = 1, .widest = 1 };
 	if (!query || !IsA(query, SelectStmt) || place.growth->gave_up)
 		return;
 	if (place.growth->depth >= GROWTH_MAX_LEVELS) {
@@ -213,44 +217,44 @@ void growth_query(struct place place, const Node *query, struct grown *ret_grown
 	}
 	const SelectStmt *select = (const SelectStmt *)query;
 	place.growth->depth++;
-	growth_enter_with(&place, select->withClause, ret_grown);
+	growth_enter_with(&place, select->withClause, ret_expansion);
 	if (select->op != SETOP_NONE)
-		measure_set_operation(place, select, ret_grown);
+		measure_set_operation(place, select, ret_expansion);
 	else
-		measure_select(place, select, ret_grown);
+		measure_select(place, select, ret_expansion);
 	bool grouped = is_grouped(select), read = place.growth->depth > 1;
-	place.growth->kept_apart = place.growth->kept_apart || (grouped && read && ret_grown->widest > 1);
+	place.growth->kept_apart = place.growth->kept_apart || (grouped && read && ret_expansion->widest > 1);
 	if (select->limitCount || select->limitOffset || (grouped && !place.growth->pushing))
-		keep_apart(ret_grown);
+		keep_apart(ret_expansion);
 	place.growth->depth--;
 }
 
 /* How often WITH queries are read is known after a first time. */
-void growth_text(struct growth *growth, const Node *query, struct grown *ret_grown)
+void growth_text(struct growth *growth, const Node *query, struct expansion *ret_expansion)
 {
 	struct place place = { growth, NULL, NULL };
 	growth->counting = true;
-	growth_query(place, query, ret_grown);
+	growth_query(place, query, ret_expansion);
 	growth->counting = false;
 	if (growth->withs)
-		growth_query(place, query, ret_grown);
+		growth_query(place, query, ret_expansion);
 }
 
 /* Grows by what is read in a query's place, or by the conditions that are put into it. */
-static struct growth grow(struct walk *walk, const Node *query, bool pushing, struct grown *ret_grown)
+static struct growth grow(struct walk *walk, const Node *query, bool pushing, struct expansion *ret_expansion)
 {
 	struct growth growth = { .arena = walk->list->arena,
 				 .catalog = walk->request->catalog,
 				 .pushing = pushing,
 				 .path_location = -1 };
-	growth_text(&growth, query, ret_grown);
+	growth_text(&growth, query, ret_expansion);
 	return growth;
 }
 
-void judge_growth(struct walk *walk, const Node *statement, int64_t offset)
+void growth_check(struct walk *walk, const Node *statement, int64_t offset)
 {
-	struct grown read;
-	struct grown pushed;
+	struct expansion read;
+	struct expansion pushed;
 	if (statement && IsA(statement, ExplainStmt))
 		statement = ((const ExplainStmt *)statement)->query;
 	struct growth growth = grow(walk, statement, false, &read);

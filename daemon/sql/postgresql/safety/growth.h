@@ -14,4 +14,4 @@
 #define GROWTH_MAX_RELATIONS 2000
 
 /* Reports a statement that grows beyond these, and paths through JSON that do. */
-void judge_growth(struct walk *walk, const Node *statement, int64_t offset);
+void growth_check(struct walk *walk, const Node *statement, int64_t offset);

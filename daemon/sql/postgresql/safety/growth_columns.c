@@ -8,63 +8,65 @@
 
 /* Columns */
 
-static void count_looks(struct growth *growth, size_t looks)
+static void count_steps(struct growth *growth, size_t steps)
 {
-	growth->looks += (unsigned)looks;
-	growth->gave_up = growth->gave_up || growth->looks > MAX_LOOKS;
+	growth->steps += (unsigned)steps;
+	growth->gave_up = growth->gave_up || growth->steps > MAX_LOOKS;
 }
 
-void grown_add_column(struct growth *growth, struct grown *grown, str_t name, double weight)
+void expansion_add_column(struct growth *growth, struct expansion *expansion, str_t name, double weight)
 {
-	grown->widest = fmax(grown->widest, weight);
-	count_looks(growth, 1);
-	if (grown->count >= MAX_COLUMNS) {
-		grown->positions = false;
+	expansion->widest = fmax(expansion->widest, weight);
+	count_steps(growth, 1);
+	if (expansion->count >= MAX_COLUMNS) {
+		expansion->positions = false;
 		return;
 	}
-	ARENA_PUSH(growth->arena, grown->columns, grown->count, grown->capacity,
-		   (struct grown_column){ name, weight });
+	ARENA_PUSH(growth->arena, expansion->columns, expansion->count, expansion->capacity,
+		   (struct expansion_column){ name, weight });
 }
 
-struct grown grown_renamed(struct growth *growth, const struct grown *grown, const List *names)
+struct expansion expansion_renamed(struct growth *growth, const struct expansion *expansion,
+				   const List *names)
 {
-	struct grown result = { .positions = grown->positions,
-				.others = grown->others,
-				.widest = grown->widest,
-				.nodes = grown->nodes,
-				.relations = grown->relations };
+	struct expansion result = { .positions = expansion->positions,
+				    .others = expansion->others,
+				    .widest = expansion->widest,
+				    .nodes = expansion->nodes,
+				    .relations = expansion->relations };
 	if (!names)
-		return *grown;
-	for (size_t i = 0; grown->widest > 1 && i < (size_t)list_length(names); i++) {
+		return *expansion;
+	for (size_t i = 0; expansion->widest > 1 && i < (size_t)list_length(names); i++) {
 		const char *name = NODE_STRING(list_nth(names, (int)i));
-		bool known = grown->positions && i < grown->count;
-		grown_add_column(growth, &result, str_from(name),
-				 known ? grown->columns[i].weight : grown->widest);
+		bool known = expansion->positions && i < expansion->count;
+		expansion_add_column(growth, &result, str_from(name),
+				     known ? expansion->columns[i].weight : expansion->widest);
 	}
-	for (size_t i = (size_t)list_length(names); i < grown->count; i++)
-		grown_add_column(growth, &result, grown->columns[i].name, grown->columns[i].weight);
+	for (size_t i = (size_t)list_length(names); i < expansion->count; i++)
+		expansion_add_column(growth, &result, expansion->columns[i].name,
+				     expansion->columns[i].weight);
 	return result;
 }
 
 /* References */
 
-double grown_whole_row(const struct grown *grown)
+double expansion_whole_row(const struct expansion *expansion)
 {
 	double weight = 1;
-	for (size_t i = 0; i < grown->count; i++)
-		weight += grown->columns[i].weight;
-	return fmax(weight, grown->widest);
+	for (size_t i = 0; i < expansion->count; i++)
+		weight += expansion->columns[i].weight;
+	return fmax(weight, expansion->widest);
 }
 
 static void index_columns(struct growth *growth, struct source *source)
 {
-	const struct grown *grown = source->grown;
+	const struct expansion *expansion = source->expansion;
 	source->heaviest = ARENA_NEW(growth->arena, struct hash_map);
-	hash_map_init(source->heaviest, growth->arena, grown->count);
-	count_looks(growth, grown->count);
-	for (size_t i = 0; i < grown->count; i++) {
-		struct grown_column *column = &grown->columns[i];
-		const struct grown_column *other = hash_map_get(source->heaviest, column->name);
+	hash_map_init(source->heaviest, growth->arena, expansion->count);
+	count_steps(growth, expansion->count);
+	for (size_t i = 0; i < expansion->count; i++) {
+		struct expansion_column *column = &expansion->columns[i];
+		const struct expansion_column *other = hash_map_get(source->heaviest, column->name);
 		if (!str_present(column->name))
 			continue;
 		if (!other || other->weight < column->weight)
@@ -73,31 +75,31 @@ static void index_columns(struct growth *growth, struct source *source)
 }
 
 /* Of the columns of that name the one that weighs most, or NULL. */
-static const struct grown_column *heaviest_column(struct growth *growth, struct source *source,
-						  const char *name)
+static const struct expansion_column *heaviest_column(struct growth *growth, struct source *source,
+						      const char *name)
 {
-	const struct grown *grown = source->grown;
-	const struct grown_column *heaviest = NULL;
-	if (grown->count > SHORT_LIST && !source->heaviest)
+	const struct expansion *expansion = source->expansion;
+	const struct expansion_column *heaviest = NULL;
+	if (expansion->count > SHORT_LIST && !source->heaviest)
 		index_columns(growth, source);
-	count_looks(growth, source->heaviest ? 1 : grown->count);
+	count_steps(growth, source->heaviest ? 1 : expansion->count);
 	if (source->heaviest)
 		return hash_map_get(source->heaviest, str_from(name));
-	for (size_t i = 0; i < grown->count; i++)
-		if (str_is(grown->columns[i].name, name) &&
-		    (!heaviest || heaviest->weight < grown->columns[i].weight))
-			heaviest = &grown->columns[i];
+	for (size_t i = 0; i < expansion->count; i++)
+		if (str_is(expansion->columns[i].name, name) &&
+		    (!heaviest || heaviest->weight < expansion->columns[i].weight))
+			heaviest = &expansion->columns[i];
 	return heaviest;
 }
 
 static double column_weight(struct growth *growth, struct source *source, const char *name, bool *found)
 {
 	*found = false;
-	if (source->grown->widest <= 1)
+	if (source->expansion->widest <= 1)
 		return 1;
-	const struct grown_column *column = heaviest_column(growth, source, name);
+	const struct expansion_column *column = heaviest_column(growth, source, name);
 	*found = column && column->weight > 0;
-	return *found ? column->weight : source->grown->others;
+	return *found ? column->weight : source->expansion->others;
 }
 
 static struct source *next_of_alias(const struct scope *scope, size_t end, const char *alias)

@@ -1,49 +1,49 @@
 #include "sql/postgresql/safety/growth_internal.h" // first: see pg_nodes.h
 
-#include "sql/gate.h"
+#include "sql/lex/gate.h"
 
 #include <math.h>
 
-static const struct grown plain = { .others = 1, .widest = 1, .relations = 1 };
+static const struct expansion plain = { .others = 1, .widest = 1, .relations = 1 };
 
 /* WITH */
 
-static void measure_with(struct growth *growth, struct grown_with *with)
+static void measure_with(struct growth *growth, struct expansion_with *with)
 {
 	if (with->state != WITH_NEW)
 		return;
 	with->state = WITH_UNDER_WAY;
 	struct place place = { growth, with->around, with->scope };
-	struct grown grown;
-	growth_query(place, with->cte->ctequery, &grown);
-	with->grown = grown_renamed(growth, &grown, with->cte->aliascolnames);
+	struct expansion expansion;
+	growth_query(place, with->cte->ctequery, &expansion);
+	with->expansion = expansion_renamed(growth, &expansion, with->cte->aliascolnames);
 	with->state = WITH_DONE;
 }
 
 /* What stays a plan of its own keeps its expressions to itself. */
-static bool stays_apart(const struct grown_with *with)
+static bool stays_apart(const struct expansion_with *with)
 {
 	return with->recursive || with->cte->ctematerialized == CTEMaterializeAlways ||
 	       (with->cte->ctematerialized == CTEMaterializeDefault && with->references > 1);
 }
 
-static const struct grown *read_with(struct growth *growth, struct grown_with *with)
+static const struct expansion *read_with(struct growth *growth, struct expansion_with *with)
 {
 	with->references += growth->counting;
 	if (with->state == WITH_UNDER_WAY)
 		with->recursive = true;
 	measure_with(growth, with);
-	return with->state == WITH_UNDER_WAY || stays_apart(with) ? &plain : &with->grown;
+	return with->state == WITH_UNDER_WAY || stays_apart(with) ? &plain : &with->expansion;
 }
 
-static struct grown_with *find_with(struct growth *growth, const CommonTableExpr *cte)
+static struct expansion_with *find_with(struct growth *growth, const CommonTableExpr *cte)
 {
-	struct grown_with *with = growth->withs;
+	struct expansion_with *with = growth->withs;
 	while (with && with->cte != cte)
 		with = with->next;
 	if (with)
 		return with;
-	with = ARENA_NEW(growth->arena, struct grown_with);
+	with = ARENA_NEW(growth->arena, struct expansion_with);
 	with->cte = cte;
 	with->name_hash = hash_seeded(cte->ctename, strlen(cte->ctename));
 	with->next = growth->withs;
@@ -51,14 +51,14 @@ static struct grown_with *find_with(struct growth *growth, const CommonTableExpr
 	return with;
 }
 
-void growth_enter_with(struct place *place, const WithClause *clause, struct grown *total)
+void growth_enter_with(struct place *place, const WithClause *clause, struct expansion *total)
 {
 	struct growth *growth = place->growth;
 	const struct visible *around = place->visible;
 	ListCell *cell;
 	foreach(cell, clause ? clause->ctes : NULL)
 	{
-		struct grown_with *with = find_with(growth, lfirst(cell));
+		struct expansion_with *with = find_with(growth, lfirst(cell));
 		struct visible *visible = ARENA_NEW(growth->arena, struct visible);
 		with->state = WITH_NEW;
 		with->scope = place->scope;
@@ -74,8 +74,8 @@ void growth_enter_with(struct place *place, const WithClause *clause, struct gro
 	for (const struct visible *at = place->visible; at != around; at = at->outer) {
 		measure_with(growth, at->with);
 		if (stays_apart(at->with)) {
-			total->nodes += at->with->grown.nodes;
-			total->relations += at->with->grown.relations;
+			total->nodes += at->with->expansion.nodes;
+			total->relations += at->with->expansion.relations;
 		}
 	}
 }
@@ -83,56 +83,57 @@ void growth_enter_with(struct place *place, const WithClause *clause, struct gro
 /* Views */
 
 /* Names are of the parser's memory, which ends here. */
-static void keep_names(struct growth *growth, struct grown *grown)
+static void keep_names(struct growth *growth, struct expansion *expansion)
 {
-	for (size_t i = 0; i < grown->count; i++)
-		grown->columns[i].name = arena_str(growth->arena, grown->columns[i].name);
+	for (size_t i = 0; i < expansion->count; i++)
+		expansion->columns[i].name = arena_str(growth->arena, expansion->columns[i].name);
 }
 
-static void measure_view(struct growth *growth, struct grown_view *view)
+static void measure_view(struct growth *growth, struct expansion_view *view)
 {
 	struct parsed_statement parsed;
-	struct grown_with *withs = growth->withs;
+	struct expansion_with *withs = growth->withs;
 	bool counting = growth->counting;
 	int path_location = growth->path_location;
-	view->grown = plain;
+	view->expansion = plain;
 	if (gate_check(view->relation->definition).verdict != GATE_PASSED)
 		return; /* refused for that */
 	parse_begin(arena_str(growth->arena, view->relation->definition), growth->arena, &parsed);
 	growth->withs = NULL;
 	if (parsed.statement)
-		growth_text(growth, parsed.statement, &view->grown);
+		growth_text(growth, parsed.statement, &view->expansion);
 	growth->withs = withs;
 	growth->counting = counting;
 	growth->path_location = path_location;
-	keep_names(growth, &view->grown);
+	keep_names(growth, &view->expansion);
 	parse_end(&parsed);
 	for (size_t i = 0; i < view->relation->columns_count; i++) { /* CREATE VIEW v (x, y) */
-		bool known = view->grown.positions && i < view->grown.count;
-		if (view->grown.widest > 1)
-			grown_add_column(growth, &view->grown, view->relation->columns[i].name,
-					 known ? view->grown.columns[i].weight : view->grown.widest);
+		bool known = view->expansion.positions && i < view->expansion.count;
+		if (view->expansion.widest > 1)
+			expansion_add_column(growth, &view->expansion, view->relation->columns[i].name,
+					     known ? view->expansion.columns[i].weight
+						   : view->expansion.widest);
 	}
-	view->grown.positions = false;
+	view->expansion.positions = false;
 }
 
-static const struct grown *read_view(struct growth *growth, const struct catalog_relation *relation)
+static const struct expansion *read_view(struct growth *growth, const struct catalog_relation *relation)
 {
-	for (const struct grown_view *view = growth->views; view; view = view->next)
+	for (const struct expansion_view *view = growth->views; view; view = view->next)
 		if (view->relation == relation)
-			return view->done ? &view->grown : &plain;
+			return view->done ? &view->expansion : &plain;
 	if (growth->views_count >= SAFETY_MAX_VIEWS)
 		return &plain; /* refused for that */
-	struct grown_view *view = ARENA_NEW(growth->arena, struct grown_view);
-	*view = (struct grown_view){ .relation = relation, .next = growth->views };
+	struct expansion_view *view = ARENA_NEW(growth->arena, struct expansion_view);
+	*view = (struct expansion_view){ .relation = relation, .next = growth->views };
 	growth->views = view;
 	growth->views_count++;
 	measure_view(growth, view);
 	view->done = true;
-	return &view->grown;
+	return &view->expansion;
 }
 
-static const struct grown *read_relation(struct place place, const RangeVar *range)
+static const struct expansion *read_relation(struct place place, const RangeVar *range)
 {
 	struct growth *growth = place.growth;
 	uint64_t hash = place.visible ? hash_seeded(range->relname, strlen(range->relname)) : 0;
@@ -155,26 +156,27 @@ static const struct grown *read_relation(struct place place, const RangeVar *ran
 struct from {
 	struct place place; /* its scope is the one that grows */
 	struct scope *scope;
-	struct grown *total;
+	struct expansion *total;
 };
 
-static void add_source(struct from *from, const struct grown *grown, const Alias *alias, const char *name)
+static void add_source(struct from *from, const struct expansion *expansion, const Alias *alias,
+		       const char *name)
 {
 	struct growth *growth = from->place.growth;
 	struct scope *scope = from->scope;
 	struct source *source = ARENA_NEW(growth->arena, struct source);
-	struct grown *own = ARENA_NEW(growth->arena, struct grown);
-	*own = grown_renamed(growth, grown, alias ? alias->colnames : NULL);
+	struct expansion *own = ARENA_NEW(growth->arena, struct expansion);
+	*own = expansion_renamed(growth, expansion, alias ? alias->colnames : NULL);
 	*source = (struct source){ .alias = alias ? alias->aliasname : name,
-				   .grown = own,
-				   .row = grown_whole_row(own) };
+				   .expansion = own,
+				   .row = expansion_whole_row(own) };
 	ARENA_PUSH(growth->arena, scope->all.items, scope->all.count, scope->all.capacity, source);
 	if (own->widest > 1)
 		ARENA_PUSH(growth->arena, scope->heavy.items, scope->heavy.count, scope->heavy.capacity,
 			   source);
 	scope->rows += source->row;
-	from->total->nodes += grown->nodes;
-	from->total->relations += grown->relations;
+	from->total->nodes += expansion->nodes;
+	from->total->relations += expansion->relations;
 }
 
 static void measure_from(struct from *from, const Node *node);
@@ -183,17 +185,17 @@ static void measure_from(struct from *from, const Node *node);
 static void name_join(struct from *from, const JoinExpr *join, size_t first)
 {
 	struct growth *growth = from->place.growth;
-	struct grown grown = { .others = 1, .widest = 1 };
+	struct expansion expansion = { .others = 1, .widest = 1 };
 	for (size_t j = from->scope->all.count; j > first; j--) {
 		const struct source *source = from->scope->all.items[j - 1];
-		for (size_t i = 0; i < source->grown->count; i++)
-			grown_add_column(growth, &grown, source->grown->columns[i].name,
-					 source->grown->columns[i].weight *
-						 (join->jointype == JOIN_FULL ? 2 : 1));
-		grown.others = fmax(grown.others, source->grown->others);
-		grown.widest = fmax(grown.widest, source->grown->widest);
+		for (size_t i = 0; i < source->expansion->count; i++)
+			expansion_add_column(growth, &expansion, source->expansion->columns[i].name,
+					     source->expansion->columns[i].weight *
+						     (join->jointype == JOIN_FULL ? 2 : 1));
+		expansion.others = fmax(expansion.others, source->expansion->others);
+		expansion.widest = fmax(expansion.widest, source->expansion->widest);
 	}
-	add_source(from, &grown, join->alias, NULL);
+	add_source(from, &expansion, join->alias, NULL);
 }
 
 static void measure_join(struct from *from, const JoinExpr *join)
@@ -226,12 +228,12 @@ static void measure_from(struct from *from, const Node *node)
 		add_source(from, read_relation(from->place, range), range->alias, range->relname);
 	} else if (IsA(node, RangeSubselect)) {
 		const RangeSubselect *range = (const RangeSubselect *)node;
-		struct grown grown;
+		struct expansion expansion;
 		struct place place = from->place;
 		if (!range->lateral)
 			place.scope = from->scope->outer;
-		growth_query(place, range->subquery, &grown);
-		add_source(from, &grown, range->alias, NULL);
+		growth_query(place, range->subquery, &expansion);
+		add_source(from, &expansion, range->alias, NULL);
 	} else if (IsA(node, JoinExpr)) {
 		measure_join(from, (const JoinExpr *)node);
 	} else {
@@ -241,7 +243,7 @@ static void measure_from(struct from *from, const Node *node)
 	growth->depth--;
 }
 
-void growth_from(struct place place, struct scope *scope, const List *items, struct grown *total)
+void growth_from(struct place place, struct scope *scope, const List *items, struct expansion *total)
 {
 	struct from from = { place, scope, total };
 	ListCell *cell;

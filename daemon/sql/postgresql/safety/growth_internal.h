@@ -15,14 +15,14 @@
 #define GROWTH_MAX_LEVELS 5000 /* of nodes */
 
 /* A column that a query hands out. */
-struct grown_column {
+struct expansion_column {
 	str_t name;
 	double weight; /* nodes that stand for a reference to it */
 };
 
 /* What a query grows to. */
-struct grown {
-	struct grown_column *columns;
+struct expansion {
+	struct expansion_column *columns;
 	size_t count;
 	size_t capacity;
 	bool positions; /* the columns are all there, in their order */
@@ -35,7 +35,7 @@ struct grown {
 /* Something in FROM. */
 struct source {
 	const char *alias; /* or NULL */
-	const struct grown *grown;
+	const struct expansion *expansion;
 	double row;		   /* weight of all of it */
 	struct hash_map *heaviest; /* of each name the column, where it has many that weigh something */
 	struct source *same;	   /* the one before it of the same alias, as far as aliases are known */
@@ -57,38 +57,38 @@ struct scope {
 	struct scope *outer;
 };
 
-struct grown_with {
+struct expansion_with {
 	const CommonTableExpr *cte;
 	uint64_t name_hash;
 	unsigned references;
 	enum { WITH_NEW, WITH_UNDER_WAY, WITH_DONE } state;
 	bool recursive;
-	struct grown grown;
+	struct expansion expansion;
 	const struct visible *around; /* WITH queries that it sees */
 	struct scope *scope;	      /* of the query that it belongs to */
-	struct grown_with *next;
+	struct expansion_with *next;
 };
 
 /* WITH queries in scope, innermost first. */
 struct visible {
-	struct grown_with *with;
+	struct expansion_with *with;
 	const struct visible *outer;
 };
 
-struct grown_view {
+struct expansion_view {
 	const struct catalog_relation *relation;
 	bool done;
-	struct grown grown;
-	struct grown_view *next;
+	struct expansion expansion;
+	struct expansion_view *next;
 };
 
 struct growth {
 	struct arena *arena;
 	const struct catalog *catalog;
-	struct grown_with *withs; /* of the text under way */
-	struct grown_view *views;
+	struct expansion_with *withs; /* of the text under way */
+	struct expansion_view *views;
 	size_t views_count;
-	unsigned looks;
+	unsigned steps;
 	unsigned depth;
 	bool counting;	 /* how often WITH queries are read; it is not known yet */
 	bool pushing;	 /* only conditions count: they are put into queries that group, too */
@@ -105,17 +105,18 @@ struct place {
 };
 
 /* growth.c */
-void growth_query(struct place place, const Node *query, struct grown *ret_grown);
+void growth_query(struct place place, const Node *query, struct expansion *ret_expansion);
 /* A whole text: the statement's, or a view's. */
-void growth_text(struct growth *growth, const Node *query, struct grown *ret_grown);
+void growth_text(struct growth *growth, const Node *query, struct expansion *ret_expansion);
 /* Nodes that stand for the expression once all columns are put in their places. */
 double growth_weigh(struct place place, const Node *node);
 
 /* growth_columns.c */
-void grown_add_column(struct growth *growth, struct grown *grown, str_t name, double weight);
+void expansion_add_column(struct growth *growth, struct expansion *expansion, str_t name, double weight);
 /* The same query under the names of `AS s (x, y)`. Where the order is not known, any may be the widest. */
-struct grown grown_renamed(struct growth *growth, const struct grown *grown, const List *names);
-double grown_whole_row(const struct grown *grown);
+struct expansion expansion_renamed(struct growth *growth, const struct expansion *expansion,
+				   const List *names);
+double expansion_whole_row(const struct expansion *expansion);
 /* The last source of that alias; `same` leads from it to the others. */
 struct source *growth_find_source(struct growth *growth, struct scope *scope, const char *alias);
 /* A column by its bare name, or a whole row. */
@@ -123,9 +124,9 @@ double growth_weigh_name(struct place place, const char *name);
 double growth_weigh_column(struct place place, const ColumnRef *column);
 
 /* growth_from.c */
-void growth_from(struct place place, struct scope *scope, const List *items, struct grown *total);
+void growth_from(struct place place, struct scope *scope, const List *items, struct expansion *total);
 /* Brings the WITH queries into scope; those that stay plans of their own count once. */
-void growth_enter_with(struct place *place, const WithClause *clause, struct grown *total);
+void growth_enter_with(struct place *place, const WithClause *clause, struct expansion *total);
 
 /* growth_paths.c */
 /* Notes where a path through JSON repeats itself. */

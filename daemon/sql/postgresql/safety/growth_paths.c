@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/growth_internal.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 /* Paths through JSON: each `**` takes all levels below what the one in front took. */
 
@@ -17,7 +17,7 @@ static bool count_descents(const Node *node, void *context)
 	return true;
 }
 
-static void judge_path(struct growth *growth, const Node *path, int location)
+static void check_path(struct growth *growth, const Node *path, int location)
 {
 	unsigned descents = 0;
 	if (path)
@@ -32,16 +32,16 @@ void growth_note_paths(struct growth *growth, const Node *node)
 		const FuncCall *call = (const FuncCall *)node;
 		const char *name = names_last(call->funcname);
 		if (name && strncmp(name, "jsonb_path_", strlen("jsonb_path_")) == 0)
-			judge_path(growth, call_argument(call, 1), call->location);
+			check_path(growth, safety_call_argument(call, 1), call->location);
 	} else if (IsA(node, A_Expr)) {
 		const A_Expr *expr = (const A_Expr *)node;
 		const char *name = names_last(expr->name);
 		if (name && (strcmp(name, "@?") == 0 || strcmp(name, "@@") == 0))
-			judge_path(growth, expr->rexpr, expr->location);
+			check_path(growth, expr->rexpr, expr->location);
 	} else if (IsA(node, TypeCast)) {
 		const TypeCast *cast = (const TypeCast *)node;
 		const char *name = names_last(cast->typeName->names);
 		if (name && strcmp(name, "jsonpath") == 0)
-			judge_path(growth, cast->arg, cast->location);
+			check_path(growth, cast->arg, cast->location);
 	}
 }

@@ -26,25 +26,25 @@ static bool operand_converts(const struct walk *walk, type_id wanted)
 	return wanted != TYPE_UNSURE && volatile_type(walk->volatiles, wanted);
 }
 
-static void report_judgement(struct walk *walk, enum call_judgement judgement, enum sql_violation_code code,
+static void report_judgement(struct walk *walk, enum call_verdict judgement, enum sql_violation_code code,
 			     struct qualified_name op, int location)
 {
 	if (judgement == CALL_REFUSED)
 		report_operator(walk, code, op, location);
 	else if (judgement == CALL_UNKNOWN)
-		doubt_name(walk, "operator", op);
+		safety_doubt_name(walk, "operator", op);
 }
 
 static void report_chosen(struct walk *walk, const struct catalog_operator *chosen,
 			  struct qualified_name name, int location)
 {
 	enum sql_violation_code code = VIOLATION_VOLATILE_FUNCTION;
-	enum call_judgement judgement = operator_judge(chosen, walk->request->policy, &code);
+	enum call_verdict judgement = function_check_operator(chosen, walk->request->policy, &code);
 	report_judgement(walk, judgement, code, name, location);
 }
 
 /* Any overload that could be meant. */
-static void judge_overloads(struct walk *walk, struct qualified_name name, const Node *left,
+static void check_overloads(struct walk *walk, struct qualified_name name, const Node *left,
 			    const Node *right, int location)
 {
 	size_t count;
@@ -52,7 +52,8 @@ static void judge_overloads(struct walk *walk, struct qualified_name name, const
 		catalog_operators(walk->request->catalog, name.schema, name.name, &count);
 	for (size_t i = 0; i < count; i++) {
 		enum sql_violation_code code;
-		enum call_judgement judgement = operator_judge(overloads[i], walk->request->policy, &code);
+		enum call_verdict judgement =
+			function_check_operator(overloads[i], walk->request->policy, &code);
 		if (operand_converts(walk, overloads[i]->left) ||
 		    operand_converts(walk, overloads[i]->right)) {
 			code = VIOLATION_VOLATILE_FUNCTION;
@@ -81,19 +82,19 @@ static bool is_container(const struct walk *walk, const Node *operand, type_id t
 }
 
 /* Operators of the system on arrays, rows and ranges compare what is in them. */
-static void judge_operands(struct walk *walk, const struct catalog_operator *chosen, const Node *left,
+static void check_operands(struct walk *walk, const struct catalog_operator *chosen, const Node *left,
 			   const Node *right, int location)
 {
 	const Node *const operands[] = { left, right };
 	for (size_t i = 0; i < 2; i++) {
 		type_id type = safety_type_of(walk, operands[i]);
 		if (operands[i] && is_container(walk, operands[i], type))
-			judge_compared_type(walk, type, location);
+			safety_check_compared_type(walk, type, location);
 	}
 	bool any_kind = chosen && chosen->is_system &&
 			(type_is_polymorphic(chosen->left) || chosen->left == RECORDOID);
 	if (!left && !right && any_kind)
-		judge_compared_type(walk, TYPE_UNSURE, location);
+		safety_check_compared_type(walk, TYPE_UNSURE, location);
 }
 
 /* Whether there is an operator of the name, in front of one operand or between two. */
@@ -109,28 +110,28 @@ static bool operator_known(const struct walk *walk, const Node *node, struct qua
 	return false;
 }
 
-void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
-		     const Node *right, int location)
+void safety_check_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
+			    const Node *right, int location)
 {
 	if (!walk->known.complete && !operator_known(walk, node, name))
-		doubt_name(walk, "operator", name);
+		safety_doubt_name(walk, "operator", name);
 	if (!walk->request->catalog)
 		return;
 	const struct resolved_operator *applied =
 		walk->resolution ? resolution_operator(walk->resolution, node) : NULL;
 	if (!applied) {
-		judge_overloads(walk, name, left, right, location);
-		judge_operands(walk, NULL, left, right, location);
+		check_overloads(walk, name, left, right, location);
+		check_operands(walk, NULL, left, right, location);
 	}
 	bool several = applied && applied->next;
 	for (; applied; applied = applied->next) {
 		struct qualified_name applied_name = { applied->schema, applied->name };
 		if (!applied->chosen)
-			judge_overloads(walk, applied_name, several ? NULL : left, several ? NULL : right,
+			check_overloads(walk, applied_name, several ? NULL : left, several ? NULL : right,
 					location);
 		else
 			report_chosen(walk, applied->chosen, applied_name, location);
-		judge_operands(walk, applied->chosen, left, right, location);
+		check_operands(walk, applied->chosen, left, right, location);
 	}
 }
 
@@ -141,57 +142,59 @@ static bool is_between(A_Expr_Kind kind)
 }
 
 /* Numbers of any number of digits; others overflow, which is no more than an error. */
-static void judge_power(struct walk *walk, const A_Expr *expr)
+static void check_power(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = qualified_name(expr->name);
+	struct qualified_name name = safety_qualified_name(expr->name);
 	if (!walk->in_view && str_is(name.name, "^") &&
-	    bomb_power_digits(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_DIGITS)
+	    const_eval_power_digits(expr->lexpr, expr->rexpr, walk_const_eval(walk)) >= CONST_EVAL_MAX_DIGITS)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
 }
 
 /* LIKE, similarity and the like go through one text for each place in the other. */
-static void judge_work(struct walk *walk, const A_Expr *expr)
+static void check_work(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = qualified_name(expr->name);
+	struct qualified_name name = safety_qualified_name(expr->name);
 	bool compares = expr->kind == AEXPR_LIKE || expr->kind == AEXPR_ILIKE ||
 			expr->kind == AEXPR_SIMILAR ||
 			(str_present(name.name) && strchr("~%", name.name.ptr[0])) ||
 			(name.name.len > 2 && strchr(name.name.ptr, '-'));
 	if (compares && !walk->in_view && expr->lexpr && expr->rexpr &&
-	    bomb_work(expr->lexpr, expr->rexpr, walk_look(walk)) >= BOMB_WORK)
+	    bomb_work(expr->lexpr, expr->rexpr, walk_const_eval(walk)) >= BOMB_WORK)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location,
 			       "texts that are compared at every place");
 }
 
 /* A chain a || b || c is judged as a whole. */
-static void judge_concatenation(struct walk *walk, const A_Expr *expr)
+static void check_concatenation(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = qualified_name(expr->name);
+	struct qualified_name name = safety_qualified_name(expr->name);
 	if (!str_is(name.name, "||"))
 		return;
-	if (walk->judged != expr)
-		add_bytes(walk, name.name, bomb_bytes((const Node *)expr, walk_look(walk)), expr->location);
-	walk->judged = expr->lexpr;
+	if (walk->checked != expr)
+		safety_add_bytes(walk, name.name, const_eval_bytes((const Node *)expr, walk_const_eval(walk)),
+				 expr->location);
+	walk->checked = expr->lexpr;
 }
 
 void walk_operator(struct walk *walk, const A_Expr *expr)
 {
-	judge_power(walk, expr);
-	judge_work(walk, expr);
-	judge_concatenation(walk, expr);
+	check_power(walk, expr);
+	check_work(walk, expr);
+	check_concatenation(walk, expr);
 	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
 	if (strcmp(op, "@?") == 0 || strcmp(op, "@@") == 0)
-		judge_json_path(walk, expr->rexpr, expr->location);
+		path_check_json(walk, expr->rexpr, expr->location);
 	bool right_is_many = expr->kind == AEXPR_OP_ANY || expr->kind == AEXPR_OP_ALL ||
 			     expr->kind == AEXPR_IN || is_between(expr->kind);
 	const Node *right = right_is_many ? NULL : expr->rexpr;
 	if (is_between(expr->kind)) {
-		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("<=") }, expr->lexpr,
-				right, expr->location);
-		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR(">=") }, expr->lexpr,
-				right, expr->location);
+		safety_check_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("<=") },
+				       expr->lexpr, right, expr->location);
+		safety_check_operators(walk, expr, (struct qualified_name){ STR_NONE, STR(">=") },
+				       expr->lexpr, right, expr->location);
 	} else {
-		judge_operators(walk, expr, qualified_name(expr->name), expr->lexpr, right, expr->location);
+		safety_check_operators(walk, expr, safety_qualified_name(expr->name), expr->lexpr, right,
+				       expr->location);
 	}
 	walk_node(walk, expr->lexpr);
 	walk_node(walk, expr->rexpr);

@@ -68,20 +68,20 @@ static struct path_cost path_cost(const char *path)
 	return cost;
 }
 
-void judge_path(struct walk *walk, const Node *path, const Node *document, bool each_row, int location)
+void path_check(struct walk *walk, const Node *path, const Node *document, bool each_row, int location)
 {
-	struct look look = walk_look(walk);
-	const char *text = path ? constant_text(path) : NULL;
+	struct const_eval eval = walk_const_eval(walk);
+	const char *text = path ? const_eval_text(path) : NULL;
 	if (!path)
 		return;
 	if (!text) {
-		if (!may_read_data(path, look))
+		if (!const_eval_may_read_data(path, eval))
 			WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location, "a path that hides");
 		return;
 	}
 	struct path_cost cost = path_cost(text);
 	cost.inside += each_row ? cost.outside : 0;
-	bool large = document && bomb_bytes(document, look) >= LARGE_DOCUMENT;
+	bool large = document && const_eval_bytes(document, eval) >= LARGE_DOCUMENT;
 	if (cost.inside >= 2 || (large && (cost.inside > 0 || cost.outside >= 2)))
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location,
 			       "a path that searches a document again and again");
@@ -108,15 +108,15 @@ static double path_repeats(const char *path)
 	return total;
 }
 
-void judge_json_path(struct walk *walk, const Node *path, int location)
+void path_check_json(struct walk *walk, const Node *path, int location)
 {
-	const char *text = path ? constant_text(path) : NULL;
+	const char *text = path ? const_eval_text(path) : NULL;
 	if (text && path_repeats(text) >= MAX_REPEATS)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location,
 			       "a path that takes the same elements again and again");
 }
 
-void judge_path_call(struct walk *walk, const FuncCall *call)
+void path_check_call(struct walk *walk, const FuncCall *call)
 {
 	static const struct {
 		const char *name;
@@ -125,10 +125,10 @@ void judge_path_call(struct walk *walk, const FuncCall *call)
 			  { "xpath_string", 1 }, { "xpath_nodeset", 1 }, { "xpath_list", 1 },
 			  { "xpath_number", 1 }, { "xpath_bool", 1 } };
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
-		if (call_is(call, functions[i].name))
-			judge_path(walk, call_argument(call, functions[i].path),
-				   call_argument(call, 1 - functions[i].path), false, call->location);
+		if (safety_call_is(call, functions[i].name))
+			path_check(walk, safety_call_argument(call, functions[i].path),
+				   safety_call_argument(call, 1 - functions[i].path), false, call->location);
 	const Node *name = llast(call->funcname);
 	if (IsA(name, String) && strncmp(NODE_STRING(name), "jsonb_path_", strlen("jsonb_path_")) == 0)
-		judge_json_path(walk, call_argument(call, 1), call->location);
+		path_check_json(walk, safety_call_argument(call, 1), call->location);
 }

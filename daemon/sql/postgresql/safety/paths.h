@@ -7,10 +7,10 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
 /* A path in a call of a function that evaluates XPath, or one of JSON. */
-void judge_path_call(struct walk *walk, const FuncCall *call);
+void path_check_call(struct walk *walk, const FuncCall *call);
 
 /* A path that is applied to the document, or to each row that another path found in it. */
-void judge_path(struct walk *walk, const Node *path, const Node *document, bool each_row, int location);
+void path_check(struct walk *walk, const Node *path, const Node *document, bool each_row, int location);
 
 /* A text that is used as a JSON path. */
-void judge_json_path(struct walk *walk, const Node *path, int location);
+void path_check_json(struct walk *walk, const Node *path, int location);

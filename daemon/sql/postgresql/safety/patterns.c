@@ -1,7 +1,7 @@
 #include "sql/postgresql/safety/patterns.h"
 
-#include "sql/postgresql/safety/constants.h"
-#include "sql/scan.h"
+#include "sql/lex/scan.h"
+#include "sql/postgresql/safety/const_eval.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -48,7 +48,7 @@ bool pattern_probe_function(const FuncCall *call)
 		"inet_server_addr", "inet_server_port", "pg_backend_pid",	   "current_schema",
 		"getpgusername",    "inet_client_addr", "pg_postmaster_start_time"
 	};
-	return call_is_one_of(call, probes, sizeof probes / sizeof probes[0]);
+	return safety_call_is_one_of(call, probes, sizeof probes / sizeof probes[0]);
 }
 
 #define MAX_DEPTH 32 /* of a condition that is looked into */

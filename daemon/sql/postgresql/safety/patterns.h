@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
-#include "sql/violations.h"
+#include "sql/findings/violations.h"
 
 /* What a part of a statement has read so far. */
 struct arm_reads {

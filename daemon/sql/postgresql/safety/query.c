@@ -1,29 +1,14 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
 #include "common/hash.h"
+#include "sql/lex/scan.h"
 #include "sql/postgresql/safety/paths.h"
-#include "sql/scan.h"
 
 #include <math.h>
 
-struct look walk_look(const struct walk *walk)
-{
-	return (struct look){ .resolution = walk->resolution, .steps = walk->steps, .memory = walk->memory };
-}
-
-void multiply_rows(struct walk *walk, double rows, int location)
-{
-	bool below = walk->rows < BOMB_QUERY_ROWS && rows < BOMB_QUERY_ROWS;
-	walk->rows *= rows;
-	walk->rows_location = location;
-	if (below && walk->rows >= BOMB_QUERY_ROWS && !walk->in_view)
-		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, location, "%.0f rows by multiplication",
-			       walk->rows);
-}
-
 /* Relations */
 
-static void judge_foreign(struct walk *walk, const struct catalog_relation *relation, int location)
+static void check_foreign(struct walk *walk, const struct catalog_relation *relation, int location)
 {
 	const struct sql_policy *policy = walk->request->policy;
 	const char *whose = relation->kind == 'f' ? "foreign table" : "a foreign table whose rows belong to";
@@ -42,7 +27,7 @@ static void judge_foreign(struct walk *walk, const struct catalog_relation *rela
 }
 
 /* `only`: without the rows of its children. */
-static void judge_relation(struct walk *walk, const struct catalog_relation *relation, str_t schema,
+static void check_relation(struct walk *walk, const struct catalog_relation *relation, str_t schema,
 			   str_t name, bool only, int location)
 {
 	bool own = relation && !relation->is_system;
@@ -51,17 +36,17 @@ static void judge_relation(struct walk *walk, const struct catalog_relation *rel
 		walk->reads.system_relations++;
 	else
 		walk->reads.user_relations++;
-	if (!own && relation_secret(schema, name))
+	if (!own && safety_relation_is_secret(schema, name))
 		WALK_VIOLATION(walk, VIOLATION_SYSTEM_CATALOG, location, STR_FMT, STR_ARG(name));
 	if (own && relation->volatility == 'v')
 		WALK_VIOLATION(walk, VIOLATION_VOLATILE_FUNCTION, location,
 			       "policy of " STR_FMT " that may have side effects", STR_ARG(name));
 	if (own && relation->foreign != FOREIGN_NONE && (!only || relation->kind == 'f'))
-		judge_foreign(walk, relation, location);
+		check_foreign(walk, relation, location);
 	if (own && relation->volatility == VOLATILITY_UNKNOWN)
-		doubt_name(walk, "a policy of", (struct qualified_name){ schema, name });
+		safety_doubt_name(walk, "a policy of", (struct qualified_name){ schema, name });
 	if (own && relation->kind != 'm' && relation->is_view && str_present(relation->definition))
-		vet_view(walk, relation, location);
+		safety_check_view(walk, relation, location);
 }
 
 static const struct catalog_relation *find_relation(const struct walk *walk, str_t schema, str_t name)
@@ -80,16 +65,17 @@ void walk_range(struct walk *walk, const RangeVar *range)
 	uint64_t hash = walk->ctes ? hash_seeded(range->relname, strlen(range->relname)) : 0;
 	for (const struct cte_size *cte = range->schemaname ? NULL : walk->ctes; cte; cte = cte->outer)
 		if (cte->name_hash == hash && strcmp(cte->name, range->relname) == 0) {
-			multiply_rows(walk, cte->rows, range->location);
+			safety_multiply_rows(walk, cte->rows, range->location);
 			return;
 		}
 	if (item && item->kind == RANGE_CTE)
 		return;
 	const struct catalog_relation *relation = item ? item->relation : NULL;
 	relation = relation ? relation : find_relation(walk, schema, name);
-	if (!relation && walk->in_view && !pattern_system_relation(schema, name))
-		doubt_name(walk, "relation", (struct qualified_name){ schema, name });
-	judge_relation(walk, relation, schema, name, !range->inh, range->location);
+	bool may_be_there = walk->request->catalog && catalog_may_lack_relation(walk->request->catalog, name);
+	if (!relation && (walk->in_view || may_be_there) && !pattern_system_relation(schema, name))
+		safety_doubt_name(walk, "relation", (struct qualified_name){ schema, name });
+	check_relation(walk, relation, schema, name, !range->inh, range->location);
 }
 
 void walk_range_function(struct walk *walk, const RangeFunction *range)
@@ -101,7 +87,7 @@ void walk_range_function(struct walk *walk, const RangeFunction *range)
 void walk_sample(struct walk *walk, const RangeTableSample *sample)
 {
 	static const char *const methods[] = { "system", "bernoulli", "system_rows", "system_time" };
-	struct qualified_name method = qualified_name(sample->method);
+	struct qualified_name method = safety_qualified_name(sample->method);
 	bool known = false;
 	bool builtin = !str_present(method.schema) || str_is(method.schema, "pg_catalog");
 	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
@@ -121,11 +107,11 @@ void walk_sample(struct walk *walk, const RangeTableSample *sample)
 void walk_table_function(struct walk *walk, const RangeTableFunc *range)
 {
 	ListCell *cell;
-	judge_path(walk, range->rowexpr, range->docexpr, false, range->location);
+	path_check(walk, range->rowexpr, range->docexpr, false, range->location);
 	foreach(cell, range->columns)
 	{
 		const RangeTableFuncCol *column = lfirst(cell);
-		judge_path(walk, column->colexpr, range->docexpr, true, column->location);
+		path_check(walk, column->colexpr, range->docexpr, true, column->location);
 	}
 	walk_node(walk, range->docexpr);
 	walk_node(walk, range->rowexpr);
@@ -147,8 +133,8 @@ void walk_join(struct walk *walk, const JoinExpr *join)
 	walk_node(walk, join->rarg);
 	walk_filter(walk, join->quals);
 	if (join->usingClause || join->isNatural)
-		judge_operators(walk, join, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
-				walk->rows_location);
+		safety_check_operators(walk, join, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
+				       walk->rows_location);
 }
 
 /* Queries */
@@ -163,7 +149,7 @@ static void walk_cte_query(struct walk *walk, const CommonTableExpr *cte)
 {
 	if (modifies_data(cte->ctequery)) {
 		WALK_VIOLATION(walk, VIOLATION_DATA_MODIFYING_CTE, cte->location, "%s", cte->ctename);
-		refuse_statement(walk, cte->ctequery);
+		safety_refuse_statement(walk, cte->ctequery);
 	} else {
 		walk_node(walk, cte->ctequery);
 	}
@@ -175,7 +161,7 @@ static void walk_cte_query(struct walk *walk, const CommonTableExpr *cte)
 
 static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursive, const SelectStmt *reader)
 {
-	if (recursive && !walk->in_view && bomb_recursion_read(cte, reader, walk_look(walk)))
+	if (recursive && !walk->in_view && bomb_recursion_read(cte, reader, walk_const_eval(walk)))
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, cte->location,
 			       "recursion of %s without a bound", cte->ctename);
 	double outer_rows = walk->rows;
@@ -186,7 +172,7 @@ static void walk_cte(struct walk *walk, const CommonTableExpr *cte, bool recursi
 	if (recursive)
 		walk->ctes = size;
 	double outer_bytes = walk->bytes;
-	double levels = recursive ? bomb_recursion_rows(cte, walk_look(walk)) : 1;
+	double levels = recursive ? bomb_recursion_rows(cte, walk_const_eval(walk)) : 1;
 	walk_cte_query(walk, cte);
 	size->rows = fmax(walk->rows, levels);
 	if (walk->bytes < BOMB_QUERY_BYTES &&
@@ -204,7 +190,7 @@ void walk_with(struct walk *walk, const WithClause *with, const SelectStmt *read
 	foreach(cell, with ? with->ctes : NULL) walk_cte(walk, lfirst(cell), with->recursive, reader);
 }
 
-static void judge_locking(struct walk *walk, const SelectStmt *select)
+static void check_locking(struct walk *walk, const SelectStmt *select)
 {
 	static const char *const strengths[] = { "UPDATE", "SHARE", "NO", "KEY" };
 	int clauses = list_length(select->lockingClause);
@@ -243,8 +229,8 @@ static void walk_set_operation(struct walk *walk, const SelectStmt *select)
 			       "a set operation joins the system catalog to tables");
 	walk->rows = outer_rows * (left_rows + walk->rows);
 	if (!select->all || select->op != SETOP_UNION) {
-		judge_compared_outputs(walk, select->larg);
-		judge_compared_outputs(walk, select->rarg);
+		safety_check_compared_outputs(walk, select->larg);
+		safety_check_compared_outputs(walk, select->rarg);
 	}
 }
 
@@ -263,13 +249,13 @@ static double loose_relations(const struct walk *walk, const Node *from)
 	double value;
 	bool loose = !join->usingClause && !join->isNatural &&
 		     (!join->quals || IsA(join->quals, A_Const) ||
-		      constant_number(join->quals, walk_look(walk), &value));
+		      const_eval_number(join->quals, walk_const_eval(walk), &value));
 	double left = loose_relations(walk, join->larg);
 	double right = loose_relations(walk, join->rarg);
 	return loose ? left * right : fmax(left, right);
 }
 
-static void judge_loose_relations(struct walk *walk, const SelectStmt *select)
+static void check_loose_relations(struct walk *walk, const SelectStmt *select)
 {
 	if (select->whereClause && !IsA(select->whereClause, A_Const))
 		return;
@@ -277,19 +263,19 @@ static void judge_loose_relations(struct walk *walk, const SelectStmt *select)
 	ListCell *cell;
 	foreach(cell, select->fromClause) rows *= loose_relations(walk, lfirst(cell));
 	if (rows > 1 && rows * walk->rows >= BOMB_QUERY_ROWS)
-		multiply_rows(walk, rows, walk->rows_location);
+		safety_multiply_rows(walk, rows, walk->rows_location);
 }
 
 /* What is selected, where no call or operator of it was too large by itself. */
-static void judge_outputs(struct walk *walk, const SelectStmt *select)
+static void check_outputs(struct walk *walk, const SelectStmt *select)
 {
 	ListCell *cell;
 	foreach(cell, select->targetList)
 	{
 		const ResTarget *target = lfirst(cell);
-		double bytes = target->val ? bomb_bytes(target->val, walk_look(walk)) : 1;
+		double bytes = target->val ? const_eval_bytes(target->val, walk_const_eval(walk)) : 1;
 		if (bytes >= BOMB_SMALL_BYTES)
-			add_bytes(walk, STR("a column"), bytes, target->location);
+			safety_add_bytes(walk, STR("a column"), bytes, target->location);
 	}
 }
 
@@ -298,7 +284,7 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 	double outer_rows = walk->rows;
 	walk->rows = fmax(1, list_length(select->valuesLists));
 	walk_list(walk, select->fromClause);
-	judge_loose_relations(walk, select);
+	check_loose_relations(walk, select);
 	walk_list(walk, select->valuesLists);
 	if (list_length(select->distinctClause) > 0 && linitial(select->distinctClause))
 		walk_list(walk, select->distinctClause);
@@ -306,17 +292,17 @@ static void walk_select_body(struct walk *walk, const SelectStmt *select)
 	walk->filters = false;
 	walk_list(walk, select->targetList);
 	walk->filters = outer_filters;
-	judge_outputs(walk, select);
+	check_outputs(walk, select);
 	walk_filter(walk, select->whereClause);
 	walk_list(walk, select->groupClause);
 	walk_filter(walk, select->havingClause);
 	walk_list(walk, select->windowClause);
-	judge_compared_list(walk, select, select->groupClause);
+	safety_check_compared_list(walk, select, select->groupClause);
 	if (select->distinctClause && !linitial(select->distinctClause))
-		judge_compared_outputs(walk, select);
+		safety_check_compared_outputs(walk, select);
 	else
-		judge_compared_list(walk, select, select->distinctClause);
-	multiply_rows(walk, outer_rows, walk->rows_location);
+		safety_check_compared_list(walk, select, select->distinctClause);
+	safety_multiply_rows(walk, outer_rows, walk->rows_location);
 }
 
 void walk_select(struct walk *walk, const SelectStmt *select)
@@ -331,10 +317,10 @@ void walk_select(struct walk *walk, const SelectStmt *select)
 	else
 		walk_select_body(walk, select);
 	walk_list(walk, select->sortClause);
-	judge_compared_list(walk, select, select->sortClause);
+	safety_check_compared_list(walk, select, select->sortClause);
 	walk_node(walk, select->limitOffset);
 	walk_node(walk, select->limitCount);
 	if (select->lockingClause)
-		judge_locking(walk, select);
+		check_locking(walk, select);
 	walk->ctes = outer_ctes;
 }

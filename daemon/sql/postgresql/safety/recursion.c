@@ -1,8 +1,8 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
-static bool few_rows(const Node *limit, struct look look)
+static bool few_rows(const Node *limit, struct const_eval eval)
 {
-	return limit && constant_number_or(limit, look, BOMB_CALL_ROWS) < BOMB_CALL_ROWS;
+	return limit && const_eval_number_or(limit, eval, BOMB_CALL_ROWS) < BOMB_CALL_ROWS;
 }
 
 /* Whether the query reads from the name anywhere in its FROM clauses. */
@@ -34,10 +34,10 @@ static bool reads_from(const Node *node, const char *name, unsigned depth)
 
 /* Whether the query takes the first few rows as they come, and then stops: PostgreSQL makes no more of them.
  */
-static bool takes_few(const SelectStmt *reader, const char *name, struct look look)
+static bool takes_few(const SelectStmt *reader, const char *name, struct const_eval eval)
 {
 	if (!reader || reader->op != SETOP_NONE || list_length(reader->withClause->ctes) != 1 ||
-	    !few_rows(reader->limitCount, look) || reader->limitOffset || reader->sortClause ||
+	    !few_rows(reader->limitCount, eval) || reader->limitOffset || reader->sortClause ||
 	    reader->groupClause || reader->distinctClause || reader->havingClause || reader->whereClause ||
 	    reader->windowClause || list_length(reader->fromClause) != 1 ||
 	    !IsA(linitial(reader->fromClause), RangeVar) ||
@@ -66,24 +66,24 @@ static bool only_repeats(const SelectStmt *arm)
 	return arm->op == SETOP_NONE && arm->targetList;
 }
 
-bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct look look)
+bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, struct const_eval eval)
 {
 	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt))
 		return false;
 	const SelectStmt *query = (const SelectStmt *)cte->ctequery;
-	if (query->op == SETOP_NONE || !constant_recursive(cte))
+	if (query->op == SETOP_NONE || !const_eval_recursive(cte))
 		return false;
-	if (few_rows(query->limitCount, look) || takes_few(reader, cte->ctename, look))
+	if (few_rows(query->limitCount, eval) || takes_few(reader, cte->ctename, eval))
 		return false;
 	if (!query->all && only_repeats(query->rarg))
 		return false;
-	if (query->all && bomb_recursion_rows(cte, look) >= BOMB_QUERY_ROWS)
+	if (query->all && bomb_recursion_rows(cte, eval) >= BOMB_QUERY_ROWS)
 		return true;
-	struct recursion recursion = { cte, NULL, look, look.resolution };
-	look.resolution = NULL;
-	look.memory = NULL;
-	recursion.look = look;
-	if (recursion_doubles(cte, query->rarg, look))
+	struct recursion recursion = { cte, NULL, eval, eval.resolution };
+	eval.resolution = NULL;
+	eval.memory = NULL;
+	recursion.eval = eval;
+	if (recursion_doubles(cte, query->rarg, eval))
 		return true;
 	return recursion_bound_of(recursion, query->rarg, 0) != BOUND_SOME;
 }
@@ -91,5 +91,5 @@ bool bomb_recursion_read(const CommonTableExpr *cte, const SelectStmt *reader, s
 bool bomb_recursion(const CommonTableExpr *cte)
 {
 	unsigned steps = 0;
-	return bomb_recursion_read(cte, NULL, (struct look){ .steps = &steps });
+	return bomb_recursion_read(cte, NULL, (struct const_eval){ .steps = &steps });
 }

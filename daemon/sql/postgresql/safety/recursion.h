@@ -23,7 +23,7 @@ enum recursion_course { COURSE_UNKNOWN, COURSE_CONSTANT, COURSE_UP, COURSE_DOWN 
 struct recursion {
 	const CommonTableExpr *cte;
 	const SelectStmt *step;		     /* the recursive arm under way */
-	struct look look;		     /* knows no columns: those of a recursion are no constants */
+	struct const_eval eval;		     /* knows no columns: those of a recursion are no constants */
 	const struct resolution *resolution; /* or NULL */
 };
 
@@ -38,10 +38,10 @@ int recursion_column(const CommonTableExpr *cte, const char *name);
 const Node *recursion_next_value(const struct recursion *recursion, int index);
 enum recursion_course recursion_course_of(const struct recursion *recursion, const char *name);
 /* The column that the value goes up and down with: n, n::text, n + 1, abs(n), (n, …); or NULL. */
-const char *recursion_followed(const Node *node, struct look look, unsigned depth);
+const char *recursion_followed(const Node *node, struct const_eval eval, unsigned depth);
 /* Where the column begins; NULL: not known, or in several places. */
 const Node *recursion_start(const CommonTableExpr *cte, const char *name);
-bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct look look,
+bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct const_eval eval,
 			    double *ret_start);
 
 /* recursion_bounds.c */
@@ -57,4 +57,4 @@ bool recursion_comes_to(const struct recursion *recursion, const char *op, const
 
 /* recursion_texts.c */
 /* Whether the columns of the recursive arm, each made of those of the row before, double again and again. */
-bool recursion_doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct look look);
+bool recursion_doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct const_eval eval);

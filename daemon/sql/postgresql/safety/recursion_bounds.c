@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include <math.h>
 
@@ -30,19 +30,19 @@ bool recursion_without_columns(const struct resolution *resolution, const Node *
 }
 
 /* Numbers, literals, and moments that no column takes part in. */
-static bool is_constant(const Node *node, struct look look)
+static bool is_constant(const Node *node, struct const_eval eval)
 {
 	double value;
-	return constant_number(node, look, &value) || IsA(node, A_Const) ||
-	       (recursion_without_columns(NULL, node) && !isnan(constant_moment(node, look)));
+	return const_eval_number(node, eval, &value) || IsA(node, A_Const) ||
+	       (recursion_without_columns(NULL, node) && !isnan(const_eval_moment(node, eval)));
 }
 
 /* What an operation of a counter and a number counts by. */
 static double step_of(const struct recursion *recursion, const A_Expr *expr)
 {
 	double step;
-	bool known = (expr->rexpr && constant_number(expr->rexpr, recursion->look, &step)) ||
-		     (expr->lexpr && constant_number(expr->lexpr, recursion->look, &step));
+	bool known = (expr->rexpr && const_eval_number(expr->rexpr, recursion->eval, &step)) ||
+		     (expr->lexpr && const_eval_number(expr->lexpr, recursion->eval, &step));
 	return known && fabs(step) > 0 ? fabs(step) : 1;
 }
 
@@ -52,10 +52,10 @@ static bool comes_by(const struct recursion *recursion, const char *column, enum
 {
 	double value;
 	double start;
-	const char *text = constant_text(limit);
-	if (!constant_number(limit, recursion->look, &value))
+	const char *text = const_eval_text(limit);
+	if (!const_eval_number(limit, recursion->eval, &value))
 		return !text || strpbrk(text, "0123456789");
-	if (!recursion_start_number(recursion->cte, column, recursion->look, &start))
+	if (!recursion_start_number(recursion->cte, column, recursion->eval, &start))
 		return true;
 	const Node *next = recursion_next_value(recursion, recursion_column(recursion->cte, column));
 	double step = next && IsA(next, A_Expr) ? step_of(recursion, (const A_Expr *)next) : 1;
@@ -80,7 +80,7 @@ static bool is_met(const struct recursion *recursion, const char *op, const char
 	if (course == COURSE_CONSTANT)
 		return false;
 	if (course == COURSE_UNKNOWN)
-		return !constant_number(limit, recursion->look, &value) || !is_comparison(op) ||
+		return !const_eval_number(limit, recursion->eval, &value) || !is_comparison(op) ||
 		       recursion_comes_to(recursion, op, column, value);
 	if (strcmp(op, "=") == 0)
 		return true;
@@ -114,14 +114,14 @@ static const char *negated(const char *op)
 /* Steps of a column of moments from its start to the limit; 0: not known, or it has none. */
 static double moments_between(const struct recursion *recursion, const char *column, const Node *limit)
 {
-	struct look look = recursion->look;
+	struct const_eval eval = recursion->eval;
 	const Node *next = recursion_next_value(recursion, recursion_column(recursion->cte, column));
 	const Node *start = recursion_start(recursion->cte, column);
 	if (!next || !start || !IsA(next, A_Expr))
 		return 0;
-	double step = fmax(fabs(constant_interval(((const A_Expr *)next)->rexpr, look)),
-			   fabs(constant_interval(((const A_Expr *)next)->lexpr, look)));
-	double span = fabs(constant_moment(limit, look) - constant_moment(start, look));
+	double step = fmax(fabs(const_eval_interval(((const A_Expr *)next)->rexpr, eval)),
+			   fabs(const_eval_interval(((const A_Expr *)next)->lexpr, eval)));
+	double span = fabs(const_eval_moment(limit, eval) - const_eval_moment(start, eval));
 	if (isnan(span)) /* between moments of data lies a day at least */
 		span = DAY_S;
 	return step > 0 ? span / step : 0;
@@ -131,14 +131,14 @@ static enum recursion_bound limit_bound(const struct recursion *recursion, const
 					const Node *limit)
 {
 	double value;
-	const char *column = recursion_followed(side, recursion->look, 0);
+	const char *column = recursion_followed(side, recursion->eval, 0);
 	enum recursion_course course = column ? recursion_course_of(recursion, column) : COURSE_UNKNOWN;
 	if (column && !is_met(recursion, op, column, course, limit))
 		return BOUND_NONE;
 	if (column && course != COURSE_UNKNOWN && moments_between(recursion, column, limit) >= BOMB_CALL_ROWS)
 		return BOUND_HUGE;
 	bool counts = !column || course != COURSE_UNKNOWN; /* a sum, a product: faster */
-	return counts && constant_number(limit, recursion->look, &value) && fabs(value) >= BOMB_CALL_ROWS
+	return counts && const_eval_number(limit, recursion->eval, &value) && fabs(value) >= BOMB_CALL_ROWS
 		       ? BOUND_HUGE
 		       : BOUND_SOME;
 }
@@ -155,17 +155,17 @@ static enum recursion_bound between_bound(const struct recursion *recursion, con
 static enum recursion_bound operator_bound(const struct recursion *recursion, const A_Expr *expr,
 					   const char *op)
 {
-	struct look look = recursion->look;
-	bool left_constant = expr->lexpr && is_constant(expr->lexpr, look);
-	bool right_constant = expr->rexpr && (is_constant(expr->rexpr, look) || IsA(expr->rexpr, RowExpr));
+	struct const_eval eval = recursion->eval;
+	bool left_constant = expr->lexpr && is_constant(expr->lexpr, eval);
+	bool right_constant = expr->rexpr && (is_constant(expr->rexpr, eval) || IsA(expr->rexpr, RowExpr));
 	if (left_constant && right_constant)
 		return BOUND_NONE;
 	if (left_constant || right_constant)
 		return limit_bound(recursion, left_constant ? mirrored(op) : op,
 				   left_constant ? expr->rexpr : expr->lexpr,
 				   left_constant ? expr->lexpr : expr->rexpr);
-	const char *left = recursion_followed(expr->lexpr, look, 0);
-	const char *right = recursion_followed(expr->rexpr, look, 0);
+	const char *left = recursion_followed(expr->lexpr, eval, 0);
+	const char *right = recursion_followed(expr->rexpr, eval, 0);
 	if (left && right && strcmp(left, right) == 0 &&
 	    recursion_course_of(recursion, left) != COURSE_UNKNOWN) /* against itself */
 		return BOUND_NONE;
@@ -176,7 +176,7 @@ static enum recursion_bound comparison_bound(const struct recursion *recursion, 
 					     bool negative)
 {
 	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
-	const char *column = recursion_followed(expr->lexpr, recursion->look, 0);
+	const char *column = recursion_followed(expr->lexpr, recursion->eval, 0);
 	bool counter = column && recursion_course_of(recursion, column) != COURSE_UNKNOWN;
 	switch (expr->kind) {
 	case AEXPR_OP:
@@ -230,7 +230,7 @@ static enum recursion_bound condition_bound(const struct recursion *recursion, c
 		return comparison_bound(recursion, (const A_Expr *)node, negative);
 	if (IsA(node, NullTest)) { /* a counter is never NULL */
 		const NullTest *test = (const NullTest *)node;
-		const char *column = recursion_followed((const Node *)test->arg, recursion->look, 0);
+		const char *column = recursion_followed((const Node *)test->arg, recursion->eval, 0);
 		bool counter = column && recursion_course_of(recursion, column) != COURSE_UNKNOWN;
 		return counter && (test->nulltesttype == IS_NOT_NULL) != negative ? BOUND_NONE : BOUND_SOME;
 	}

@@ -34,7 +34,7 @@ int recursion_column(const CommonTableExpr *cte, const char *name)
 }
 
 /* How a column goes on whose next value is `expr`. */
-static enum recursion_course operation_course(const A_Expr *expr, const char *name, struct look look)
+static enum recursion_course operation_course(const A_Expr *expr, const char *name, struct const_eval eval)
 {
 	double number;
 	const char *op = expr->name ? NODE_STRING(llast(expr->name)) : "";
@@ -44,8 +44,8 @@ static enum recursion_course operation_course(const A_Expr *expr, const char *na
 	if (!first && !(right && strcmp(right, name) == 0))
 		return COURSE_UNKNOWN;
 	const Node *other = first ? expr->rexpr : expr->lexpr;
-	if (!constant_number(other, look, &number)) {
-		number = constant_interval(other, look);
+	if (!const_eval_number(other, eval, &number)) {
+		number = const_eval_interval(other, eval);
 		if (number == 0)
 			return COURSE_UNKNOWN;
 	}
@@ -59,13 +59,14 @@ static enum recursion_course operation_course(const A_Expr *expr, const char *na
 /* How SQLite's date(column, '+1 day', …) goes on: by modifiers that are numbers, all of one sign. */
 static enum recursion_course modified_course(const FuncCall *call, const char *name)
 {
-	const char *column = recursion_reference(call_argument(call, 0));
+	const char *column = recursion_reference(safety_call_argument(call, 0));
 	enum recursion_course found = COURSE_CONSTANT;
 	if (!column || strcmp(column, name) != 0 || list_length(call->args) < 2 ||
-	    (!call_is(call, "date") && !call_is(call, "datetime") && !call_is(call, "julianday")))
+	    (!safety_call_is(call, "date") && !safety_call_is(call, "datetime") &&
+	     !safety_call_is(call, "julianday")))
 		return COURSE_UNKNOWN;
 	for (int i = 1; i < list_length(call->args); i++) {
-		const char *modifier = constant_text(call_argument(call, i));
+		const char *modifier = const_eval_text(safety_call_argument(call, i));
 		char *end = NULL;
 		double value = modifier ? strtod(modifier, &end) : 0;
 		if (!modifier || end == modifier || strchr(end, ':'))
@@ -95,16 +96,16 @@ enum recursion_course recursion_course_of(const struct recursion *recursion, con
 	const char *same = recursion_reference(next);
 	if (!next)
 		return COURSE_UNKNOWN;
-	if ((same && strcmp(same, name) == 0) || constant_number(next, recursion->look, &number))
+	if ((same && strcmp(same, name) == 0) || const_eval_number(next, recursion->eval, &number))
 		return COURSE_CONSTANT;
 	if (IsA(next, FuncCall))
 		return modified_course((const FuncCall *)next, name);
-	return IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->look)
+	return IsA(next, A_Expr) ? operation_course((const A_Expr *)next, name, recursion->eval)
 				 : COURSE_UNKNOWN;
 }
 
 /* The column that the value goes up and down with: n, n::text, n + 1, abs(n), (n, …); or NULL. */
-const char *recursion_followed(const Node *node, struct look look, unsigned depth)
+const char *recursion_followed(const Node *node, struct const_eval eval, unsigned depth)
 {
 	double number;
 	if (!node || depth >= RECURSION_MAX_DEPTH)
@@ -113,20 +114,21 @@ const char *recursion_followed(const Node *node, struct look look, unsigned dept
 	if (IsA(node, ColumnRef))
 		return recursion_reference(node);
 	if (IsA(node, TypeCast))
-		return recursion_followed(((const TypeCast *)node)->arg, look, depth);
+		return recursion_followed(((const TypeCast *)node)->arg, eval, depth);
 	if (IsA(node, RowExpr) && ((const RowExpr *)node)->args)
-		return recursion_followed(linitial(((const RowExpr *)node)->args), look, depth);
+		return recursion_followed(linitial(((const RowExpr *)node)->args), eval, depth);
 	if (IsA(node, CoalesceExpr))
-		return recursion_followed(linitial(((const CoalesceExpr *)node)->args), look, depth);
-	if (IsA(node, FuncCall) && call_is((const FuncCall *)node, "abs"))
-		return recursion_followed(call_argument((const FuncCall *)node, 0), look, depth);
+		return recursion_followed(linitial(((const CoalesceExpr *)node)->args), eval, depth);
+	if (IsA(node, FuncCall) && safety_call_is((const FuncCall *)node, "abs"))
+		return recursion_followed(safety_call_argument((const FuncCall *)node, 0), eval, depth);
 	if (!IsA(node, A_Expr) || ((const A_Expr *)node)->kind != AEXPR_OP)
 		return NULL;
 	const A_Expr *expr = (const A_Expr *)node;
 	const char *op = NODE_STRING(llast(expr->name));
-	bool moved = constant_number(expr->rexpr, look, &number) || constant_interval(expr->rexpr, look) != 0;
+	bool moved =
+		const_eval_number(expr->rexpr, eval, &number) || const_eval_interval(expr->rexpr, eval) != 0;
 	return moved && expr->lexpr && (strcmp(op, "+") == 0 || strcmp(op, "-") == 0)
-		       ? recursion_followed(expr->lexpr, look, depth)
+		       ? recursion_followed(expr->lexpr, eval, depth)
 		       : NULL;
 }
 
@@ -144,7 +146,8 @@ const Node *recursion_start(const CommonTableExpr *cte, const char *name)
 	return value && IsA(value, ResTarget) ? ((const ResTarget *)value)->val : value;
 }
 
-bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct look look, double *ret_start)
+bool recursion_start_number(const CommonTableExpr *cte, const char *name, struct const_eval eval,
+			    double *ret_start)
 {
-	return constant_number(recursion_start(cte, name), look, ret_start);
+	return const_eval_number(recursion_start(cte, name), eval, ret_start);
 }

@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/node_children.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #include <math.h>
 
@@ -26,15 +26,15 @@ static bool never_names(const Node *node, void *context)
 	return node_children(node, never_names, context);
 }
 
-static double call_rows(const Node *node, struct look look)
+static double call_rows(const Node *node, struct const_eval eval)
 {
 	if (!node || !IsA(node, FuncCall))
 		return 1;
 	const FuncCall *call = (const FuncCall *)node;
-	const Node *array = call_argument(call, 0);
-	if (array && IsA(array, A_ArrayExpr) && call_is(call, "unnest"))
+	const Node *array = safety_call_argument(call, 0);
+	if (array && IsA(array, A_ArrayExpr) && safety_call_is(call, "unnest"))
 		return fmax(list_length(((const A_ArrayExpr *)array)->elements), 1);
-	return array ? bomb_call_size(call, look).rows : 1;
+	return array ? bomb_call_size(call, eval).rows : 1;
 }
 
 /* Rows that each row of the working table is joined with. A condition on an item picks some of its rows. */
@@ -66,7 +66,7 @@ static double item_rows(const struct recursion *recursion, const Node *item, uns
 	if (!IsA(item, RangeFunction) || !((const RangeFunction *)item)->functions)
 		return 1;
 	return call_rows(linitial((const List *)linitial(((const RangeFunction *)item)->functions)),
-			 recursion->look);
+			 recursion->eval);
 }
 
 /* Least number that a column is kept below; of conditions joined by AND. */
@@ -89,38 +89,38 @@ static bool levels_of(const struct recursion *recursion, const Node *where, doub
 	if (!expr || (expr->kind != AEXPR_OP && !between) || !expr->lexpr)
 		return false;
 	const Node *right = between ? lsecond((const List *)expr->rexpr) : expr->rexpr;
-	bool swapped = !between && constant_number(expr->lexpr, recursion->look, &limit);
-	const char *column = recursion_followed(swapped ? right : expr->lexpr, recursion->look, 0);
-	if (!swapped && !constant_number(right, recursion->look, &limit))
+	bool swapped = !between && const_eval_number(expr->lexpr, recursion->eval, &limit);
+	const char *column = recursion_followed(swapped ? right : expr->lexpr, recursion->eval, 0);
+	if (!swapped && !const_eval_number(right, recursion->eval, &limit))
 		return false;
 	double step = 1;
 	const Node *next =
 		column ? recursion_next_value(recursion, recursion_column(recursion->cte, column)) : NULL;
 	if (next && IsA(next, A_Expr))
-		step = fabs(fmax(constant_number_or(((const A_Expr *)next)->rexpr, recursion->look, 1),
-				 constant_number_or(((const A_Expr *)next)->lexpr, recursion->look, 1)));
-	if (column && !recursion_start_number(recursion->cte, column, recursion->look, &start))
+		step = fabs(fmax(const_eval_number_or(((const A_Expr *)next)->rexpr, recursion->eval, 1),
+				 const_eval_number_or(((const A_Expr *)next)->lexpr, recursion->eval, 1)));
+	if (column && !recursion_start_number(recursion->cte, column, recursion->eval, &start))
 		start = 0;
 	*ret_levels = fmin(*ret_levels, fabs(limit - start) / fmax(step, 1e-3));
 	return true;
 }
 
-double bomb_recursion_rows(const CommonTableExpr *cte, struct look look)
+double bomb_recursion_rows(const CommonTableExpr *cte, struct const_eval eval)
 {
-	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt) || !constant_recursive(cte))
+	if (!cte->ctequery || !IsA(cte->ctequery, SelectStmt) || !const_eval_recursive(cte))
 		return 1;
-	const struct resolution *resolution = look.resolution;
-	look.resolution = NULL;
-	look.memory = NULL;
+	const struct resolution *resolution = eval.resolution;
+	eval.resolution = NULL;
+	eval.memory = NULL;
 	const SelectStmt *arm = ((const SelectStmt *)cte->ctequery)->rarg;
-	struct recursion recursion = { cte, arm, look, resolution };
+	struct recursion recursion = { cte, arm, eval, resolution };
 	double each = 1;
 	double levels = INFINITY;
 	ListCell *cell;
 	if (!arm || arm->op != SETOP_NONE || arm->distinctClause || arm->groupClause || arm->limitCount)
 		return 1;
 	foreach(cell, arm->fromClause) each *= item_rows(&recursion, lfirst(cell), 0);
-	foreach(cell, arm->targetList) each *= call_rows(((const ResTarget *)lfirst(cell))->val, look);
+	foreach(cell, arm->targetList) each *= call_rows(((const ResTarget *)lfirst(cell))->val, eval);
 	if (!levels_of(&recursion, arm->whereClause, &levels, 0))
 		return 1;
 	return each < 2 ? fmax(levels, 1) : pow(each, levels);

@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/recursion.h" // first: see pg_nodes.h
 
-#include "sql/steps.h"
+#include "sql/query/steps.h"
 
 #include <math.h>
 
@@ -36,14 +36,16 @@ static double operation_value(const struct walked *walked, const A_Expr *expr, d
 
 static double call_value(const struct walked *walked, const FuncCall *call, double x, unsigned depth)
 {
-	double first = value_of(walked, call_argument(call, 0), x, depth);
-	if (call_is(call, "abs"))
+	double first = value_of(walked, safety_call_argument(call, 0), x, depth);
+	if (safety_call_is(call, "abs"))
 		return fabs(first);
-	if (call_is(call, "floor"))
+	if (safety_call_is(call, "floor"))
 		return floor(first);
-	if (call_is(call, "ceil") || call_is(call, "ceiling"))
+	if (safety_call_is(call, "ceil") || safety_call_is(call, "ceiling"))
 		return ceil(first);
-	return call_is(call, "mod") ? fmod(first, value_of(walked, call_argument(call, 1), x, depth)) : NAN;
+	return safety_call_is(call, "mod")
+		       ? fmod(first, value_of(walked, safety_call_argument(call, 1), x, depth))
+		       : NAN;
 }
 
 /* What the node is where the column is x; NAN: that is not known. */
@@ -55,7 +57,7 @@ static double value_of(const struct walked *walked, const Node *node, double x, 
 	const char *name = recursion_reference(node);
 	if (name)
 		return strcmp(name, walked->column) == 0 ? x : NAN;
-	if (constant_number(node, walked->recursion->look, &value))
+	if (const_eval_number(node, walked->recursion->eval, &value))
 		return value;
 	if (IsA(node, TypeCast))
 		return value_of(walked, (const Node *)((const TypeCast *)node)->arg, x, depth + 1);
@@ -84,7 +86,7 @@ bool recursion_comes_to(const struct recursion *recursion, const char *op, const
 	double start;
 	if (!next || isnan(value_of(&walked, next, limit, 0)))
 		return true;
-	if (!recursion_start_number(recursion->cte, column, recursion->look, &start))
+	if (!recursion_start_number(recursion->cte, column, recursion->eval, &start))
 		start = op[0] == '<' ? limit - 1 : op[0] == '>' ? limit + 1 : limit;
 	bool alone = list_length(recursion->step->targetList) == 1;
 	struct steps steps = { next_value, held_value, &walked, !query->all && alone };

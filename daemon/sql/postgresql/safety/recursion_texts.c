@@ -3,20 +3,20 @@
 #include <math.h>
 
 /* Names of functions whose result is longer than what they are given, or at least may be. */
-static double stretching(const FuncCall *call, struct look look)
+static double stretching(const FuncCall *call, struct const_eval eval)
 {
 	static const char *const doubling[] = { "encode",  "quote_literal", "quote_nullable", "quote_ident",
 						"to_json", "to_jsonb",	    "format",	      "xmlelement" };
-	if (call_is(call, "repeat"))
-		return fmax(constant_number_or(call_argument(call, 1), look, 2), 1);
-	if (call_is(call, "replace") || call_is(call, "regexp_replace")) {
-		const char *old = constant_text(call_argument(call, 1));
-		const char *new = constant_text(call_argument(call, 2));
-		bool plain = old && new && !call_is(call, "regexp_replace");
+	if (safety_call_is(call, "repeat"))
+		return fmax(const_eval_number_or(safety_call_argument(call, 1), eval, 2), 1);
+	if (safety_call_is(call, "replace") || safety_call_is(call, "regexp_replace")) {
+		const char *old = const_eval_text(safety_call_argument(call, 1));
+		const char *new = const_eval_text(safety_call_argument(call, 2));
+		bool plain = old && new && !safety_call_is(call, "regexp_replace");
 		return plain ? fmax((double)strlen(new) / fmax((double)strlen(old), 1), 1) : 2;
 	}
 	for (size_t i = 0; i < sizeof doubling / sizeof doubling[0]; i++)
-		if (call_is(call, doubling[i]))
+		if (safety_call_is(call, doubling[i]))
 			return 2;
 	return 1;
 }
@@ -43,39 +43,39 @@ static bool keeps_all(const FuncCall *call)
 					     "reverse",
 					     "initcap" };
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (call_is(call, names[i]))
+		if (safety_call_is(call, names[i]))
 			return true;
-	return stretching(call, (struct look){ .steps = &(unsigned){ 0 } }) > 1;
+	return stretching(call, (struct const_eval){ .steps = &(unsigned){ 0 } }) > 1;
 }
 
-static double copies_of_list(const List *list, const char *name, struct look look, unsigned depth);
+static double copies_of_list(const List *list, const char *name, struct const_eval eval, unsigned depth);
 
 /* How often the text of the next row holds that of the column in the row before. */
-static double copies(const Node *node, const char *name, struct look look, unsigned depth)
+static double copies(const Node *node, const char *name, struct const_eval eval, unsigned depth)
 {
 	const char *same = recursion_reference(node);
-	if (!node || depth >= RECURSION_MAX_DEPTH || !look_on(look))
+	if (!node || depth >= RECURSION_MAX_DEPTH || !const_eval_step(eval))
 		return 0;
 	depth++;
 	if (same)
 		return strcmp(same, name) == 0 ? 1 : 0;
 	switch ((int)nodeTag(node)) {
 	case T_TypeCast:
-		return copies(((const TypeCast *)node)->arg, name, look, depth);
+		return copies(((const TypeCast *)node)->arg, name, eval, depth);
 	case T_A_ArrayExpr:
-		return copies_of_list(((const A_ArrayExpr *)node)->elements, name, look, depth);
+		return copies_of_list(((const A_ArrayExpr *)node)->elements, name, eval, depth);
 	case T_RowExpr:
-		return copies_of_list(((const RowExpr *)node)->args, name, look, depth);
+		return copies_of_list(((const RowExpr *)node)->args, name, eval, depth);
 	case T_A_Expr: {
 		const A_Expr *expr = (const A_Expr *)node;
 		if (expr->kind != AEXPR_OP || strcmp(NODE_STRING(llast(expr->name)), "||") != 0)
 			return 0;
-		return copies(expr->lexpr, name, look, depth) + copies(expr->rexpr, name, look, depth);
+		return copies(expr->lexpr, name, eval, depth) + copies(expr->rexpr, name, eval, depth);
 	}
 	case T_FuncCall: {
 		const FuncCall *call = (const FuncCall *)node;
 		return keeps_all(call)
-			       ? stretching(call, look) * copies_of_list(call->args, name, look, depth)
+			       ? stretching(call, eval) * copies_of_list(call->args, name, eval, depth)
 			       : 0;
 	}
 	default:
@@ -83,11 +83,11 @@ static double copies(const Node *node, const char *name, struct look look, unsig
 	}
 }
 
-static double copies_of_list(const List *list, const char *name, struct look look, unsigned depth)
+static double copies_of_list(const List *list, const char *name, struct const_eval eval, unsigned depth)
 {
 	double total = 0;
 	ListCell *cell;
-	foreach(cell, list) total += copies(lfirst(cell), name, look, depth);
+	foreach(cell, list) total += copies(lfirst(cell), name, eval, depth);
 	return total;
 }
 
@@ -105,7 +105,7 @@ static const char *column_name(const CommonTableExpr *cte, int index)
 }
 
 /* Whether the columns of the recursive arm, each made of those of the row before, double again and again. */
-bool recursion_doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct look look)
+bool recursion_doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct const_eval eval)
 {
 	double held[MAX_COLUMNS][MAX_COLUMNS] = { { 0 } };
 	double sizes[MAX_COLUMNS];
@@ -116,7 +116,7 @@ bool recursion_doubles(const CommonTableExpr *cte, const SelectStmt *arm, struct
 		for (int j = 0; j < count; j++) {
 			const char *name = column_name(cte, j);
 			const ResTarget *target = list_nth(arm->targetList, i);
-			held[i][j] = name ? copies(target->val, name, look, 0) : 0;
+			held[i][j] = name ? copies(target->val, name, eval, 0) : 0;
 		}
 	}
 	double total = 0;

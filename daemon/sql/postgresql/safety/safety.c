@@ -1,9 +1,9 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
+#include "sql/findings/unparsed.h"
+#include "sql/lex/scan.h"
 #include "sql/postgresql/safety/growth.h"
 #include "sql/postgresql/safety/safety.h"
-#include "sql/scan.h"
-#include "sql/unparsed.h"
 
 #include <strings.h>
 
@@ -15,28 +15,14 @@ void walk_list(struct walk *walk, const List *list)
 	foreach(cell, list) walk_node(walk, lfirst(cell));
 }
 
-/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
-struct qualified_name qualified_name(const List *names)
-{
-	struct qualified_name name = { STR_NONE, STR_NONE };
-	ListCell *cell;
-	foreach(cell, names)
-	{
-		const Node *part = lfirst(cell);
-		name.schema = name.name;
-		name.name = part && IsA(part, String) ? str_from(NODE_STRING(part)) : STR_NONE;
-	}
-	return name;
-}
-
 static void walk_window(struct walk *walk, const WindowDef *window)
 {
 	walk_list(walk, window->partitionClause);
 	walk_list(walk, window->orderClause);
 	walk_node(walk, window->startOffset);
 	walk_node(walk, window->endOffset);
-	judge_compared_list(walk, NULL, window->partitionClause);
-	judge_compared_list(walk, NULL, window->orderClause);
+	safety_check_compared_list(walk, NULL, window->partitionClause);
+	safety_check_compared_list(walk, NULL, window->orderClause);
 }
 
 /* Expressions */
@@ -51,11 +37,11 @@ static void walk_bool(struct walk *walk, const BoolExpr *expr)
 
 static void walk_sublink(struct walk *walk, const SubLink *link)
 {
-	struct qualified_name name = qualified_name(link->operName);
+	struct qualified_name name = safety_qualified_name(link->operName);
 	if (link->subLinkType == ANY_SUBLINK && !link->operName)
 		name.name = STR("="); /* IN */
 	if (str_present(name.name))
-		judge_operators(walk, link, name, NULL, NULL, link->location);
+		safety_check_operators(walk, link, name, NULL, NULL, link->location);
 	walk_node(walk, link->testexpr);
 	walk_node(walk, link->subselect);
 }
@@ -63,8 +49,8 @@ static void walk_sublink(struct walk *walk, const SubLink *link)
 static void walk_case(struct walk *walk, const CaseExpr *expr)
 {
 	if (expr->arg)
-		judge_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
-				expr->location);
+		safety_check_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
+				       expr->location);
 	walk_node(walk, (const Node *)expr->arg);
 	walk_list(walk, expr->args);
 	walk_node(walk, (const Node *)expr->defresult);
@@ -102,14 +88,14 @@ static void walk_sort(struct walk *walk, const SortBy *sort)
 {
 	walk_node(walk, sort->node);
 	if (sort->useOp)
-		judge_operators(walk, sort, qualified_name(sort->useOp), sort->node, sort->node,
-				sort->location);
+		safety_check_operators(walk, sort, safety_qualified_name(sort->useOp), sort->node, sort->node,
+				       sort->location);
 }
 
 static void walk_extreme(struct walk *walk, const MinMaxExpr *expr)
 {
 	walk_list(walk, expr->args);
-	judge_compared_list(walk, NULL, expr->args);
+	safety_check_compared_list(walk, NULL, expr->args);
 }
 
 static void walk_slice(struct walk *walk, const A_Indices *slice)
@@ -120,7 +106,7 @@ static void walk_slice(struct walk *walk, const A_Indices *slice)
 
 /* Statements that are no queries */
 
-void refuse_statement(struct walk *walk, const Node *node)
+void safety_refuse_statement(struct walk *walk, const Node *node)
 {
 	switch ((int)nodeTag(node)) {
 	case T_InsertStmt: {
@@ -205,7 +191,7 @@ void walk_statement(struct walk *walk, const Node *node, int64_t offset)
 	default:
 		WALK_VIOLATION(walk, VIOLATION_NOT_A_READ, offset, "not a query");
 		if (node)
-			refuse_statement(walk, node);
+			safety_refuse_statement(walk, node);
 		return;
 	}
 }
@@ -342,7 +328,7 @@ void walk_node(struct walk *walk, const Node *node)
 	if (!walk_judged(walk, node) && !walk_plain(walk, node) && !walk_lists(walk, node)) {
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, 0, "node %d cannot be judged",
 			       (int)nodeTag(node));
-		refuse_statement(walk, node);
+		safety_refuse_statement(walk, node);
 	}
 	walk->depth--;
 }
@@ -366,7 +352,7 @@ static void walk_statements(struct walk *walk, const struct parsed_statement *pa
 		walk->depth = 0;
 		walk->rows = 1;
 		walk_statement(walk, raw->stmt, offset);
-		judge_growth(walk, raw->stmt, offset);
+		growth_check(walk, raw->stmt, offset);
 	}
 }
 
@@ -374,9 +360,9 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 		  const struct sql_request *request, struct arena *arena, struct sql_analysis *analysis)
 {
 	struct violations list = violations_begin(analysis, arena);
-	struct vetted_views views = { .count = 0 };
+	struct checked_views views = { .count = 0 };
 	unsigned steps = 0;
-	struct look_memory memory = { .used = false };
+	struct const_eval_memory memory = { .used = false };
 	struct walk walk = { .list = &list,
 			     .request = request,
 			     .known = known_names_of(request),
@@ -393,8 +379,8 @@ void safety_check(const struct parsed_statement *statement, const struct resolut
 	if (resolution && resolution->too_deep)
 		violations_add(&list, VIOLATION_TOO_DEEP, 0, "nested too deeply");
 	walk_statements(&walk, statement);
-	judge_suspected_calls(&walk);
-	judge_conversions(&walk);
+	safety_check_suspected_calls(&walk);
+	safety_check_conversions(&walk);
 	pattern_check_comments(&list, statement->text);
 	violations_end(&list, request, analysis);
 }

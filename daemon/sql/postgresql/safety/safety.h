@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "sql/analysis.h"
+#include "sql/findings/analysis.h"
 
 struct parsed_statement;
 struct resolution;

@@ -1,6 +1,6 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
-#include "sql/gate.h"
+#include "sql/lex/gate.h"
 
 static bool vetted_before(struct walk *walk, const struct catalog_relation *view)
 {
@@ -10,11 +10,11 @@ static bool vetted_before(struct walk *walk, const struct catalog_relation *view
 	return false;
 }
 
-static void vet_definition(struct walk *outer, const struct parsed_statement *parsed, int location)
+static void check_definition(struct walk *outer, const struct parsed_statement *parsed, int location)
 {
 	struct diagnostics unused = { .arena = outer->list->arena };
 	struct resolution resolution = { 0 };
-	struct look_memory memory = { .used = false };
+	struct const_eval_memory memory = { .used = false };
 	resolve_statement(parsed, outer->request->catalog, outer->list->arena, &unused, &resolution);
 	struct walk inner = { .list = outer->list,
 			      .request = outer->request,
@@ -32,15 +32,15 @@ static void vet_definition(struct walk *outer, const struct parsed_statement *pa
 	if (resolution.too_deep)
 		WALK_VIOLATION(&inner, VIOLATION_TOO_DEEP, 0, "a view is nested too deeply");
 	walk_statement(&inner, parsed->statement, 0);
-	judge_suspected_calls(&inner);
-	judge_conversions(&inner);
+	safety_check_suspected_calls(&inner);
+	safety_check_conversions(&inner);
 }
 
 /* The definition is parsed while the statement's own nodes are in use: libpg_query keeps each in memory of
  * its own, and the walk makes none. */
-void vet_view(struct walk *walk, const struct catalog_relation *view, int location)
+void safety_check_view(struct walk *walk, const struct catalog_relation *view, int location)
 {
-	struct vetted_views *views = walk->views;
+	struct checked_views *views = walk->views;
 	if (vetted_before(walk, view))
 		return;
 	if (views->count >= SAFETY_MAX_VIEWS) {
@@ -56,7 +56,7 @@ void vet_view(struct walk *walk, const struct catalog_relation *view, int locati
 	struct parsed_statement parsed;
 	parse_begin(arena_str(walk->list->arena, view->definition), walk->list->arena, &parsed);
 	if (parsed.statement)
-		vet_definition(walk, &parsed, location);
+		check_definition(walk, &parsed, location);
 	else
 		violations_doubt(walk->list, "the definition of view " STR_FMT " cannot be read",
 				 STR_ARG(view->name));

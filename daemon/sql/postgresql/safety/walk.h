@@ -9,10 +9,13 @@
  * - operators.c: operators
  * - compare.c: comparisons that sorting, grouping and set operations make
  * - views.c: definitions of views
+ * - walk.c: what all of them report, and know of types
+ *
+ * safety.c, query.c, calls.c, operators.c and views.c recurse into each other as the statement nests.
  */
 #pragma once
 
-#include "sql/postgresql/parse.h" // first: see pg_nodes.h
+#include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "sql/catalog/content.h"
 #include "sql/postgresql/resolve/resolve.h"
@@ -31,7 +34,7 @@ struct cte_size {
 
 #define SAFETY_MAX_VIEWS 64 /* that are looked into for one statement */
 
-struct vetted_views {
+struct checked_views {
 	const struct catalog_relation *items[SAFETY_MAX_VIEWS];
 	size_t count;
 };
@@ -42,7 +45,7 @@ struct walk {
 	struct known_names known;
 	const struct resolution *resolution; /* or NULL */
 	const struct volatile_objects *volatiles;
-	struct vetted_views *views;
+	struct checked_views *views;
 	bool in_view; /* positions in the definition of a view mean nothing outside: all is at view_location
 		       */
 	int view_location;
@@ -52,10 +55,10 @@ struct walk {
 	double rows;	       /* of the SELECT under way, from constants alone */
 	int rows_location;     /* of the last part that brought rows */
 	double bytes;	       /* of the values so far that are not small, each times its rows */
-	const void *judged;    /* the part of a chain of || that has been judged with the whole */
+	const void *checked;   /* the part of a chain of || that has been judged with the whole */
 	struct cte_size *ctes; /* in scope, innermost first */
 	unsigned *steps;       /* of searches for constants, of the whole statement */
-	struct look_memory *memory;
+	struct const_eval_memory *memory;
 	size_t locking_offset;	/* where the search for the next FOR UPDATE starts */
 	struct arm_reads reads; /* so far */
 };
@@ -64,14 +67,28 @@ struct walk {
 	violations_add((walk)->list, (code), (walk)->in_view ? (walk)->view_location : (location),           \
 		       __VA_ARGS__)
 
+/* walk.c */
+/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
+struct qualified_name safety_qualified_name(const List *names);
+/* A search for constants. */
+struct const_eval walk_const_eval(const struct walk *walk);
+/* What joins, subqueries and set-returning calls multiply up to. */
+void safety_multiply_rows(struct walk *walk, double rows, int location);
+/* Reports a value of so many bytes, or adds it to those of the query. */
+void safety_add_bytes(struct walk *walk, str_t name, double bytes, int location);
+/* What neither the system nor the catalog has, and what may be there all the same. */
+void safety_doubt_name(struct walk *walk, const char *what, struct qualified_name name);
+/* TYPE_UNSURE where nothing tells. */
+type_id safety_type_of(const struct walk *walk, const Node *node);
+/* The type of that name, or NULL. */
+const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type);
+
 /* safety.c */
 void walk_node(struct walk *walk, const Node *node);
 void walk_list(struct walk *walk, const List *list);
 void walk_statement(struct walk *walk, const Node *node, int64_t offset);
 /* Reports a statement that is none of a query's; what it holds is judged all the same. */
-void refuse_statement(struct walk *walk, const Node *node);
-/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
-struct qualified_name qualified_name(const List *names);
+void safety_refuse_statement(struct walk *walk, const Node *node);
 
 /* query.c */
 void walk_select(struct walk *walk, const SelectStmt *select);
@@ -82,51 +99,37 @@ void walk_range_function(struct walk *walk, const RangeFunction *range);
 void walk_sample(struct walk *walk, const RangeTableSample *sample);
 void walk_table_function(struct walk *walk, const RangeTableFunc *range);
 void walk_join(struct walk *walk, const JoinExpr *join);
-/* A search for constants. */
-struct look walk_look(const struct walk *walk);
-/* What joins, subqueries and set-returning calls multiply up to. */
-void multiply_rows(struct walk *walk, double rows, int location);
 
 /* calls.c */
-/* Reports a value of so many bytes, or adds it to those of the query. */
-void add_bytes(struct walk *walk, str_t name, double bytes, int location);
 void walk_call(struct walk *walk, const FuncCall *call);
 void walk_column(struct walk *walk, const ColumnRef *column);
 void walk_indirection(struct walk *walk, const A_Indirection *node);
 void walk_type(struct walk *walk, const TypeName *type);
 /* What holds for the statement as a whole: calls in disguise, what the catalog lacks, and conversions that
  * PostgreSQL adds. */
-void judge_suspected_calls(struct walk *walk);
-void judge_conversions(struct walk *walk);
-
-/* What neither the system nor the catalog has, and what may be there all the same. */
-void doubt_name(struct walk *walk, const char *what, struct qualified_name name);
-/* TYPE_UNSURE where nothing tells. */
-type_id safety_type_of(const struct walk *walk, const Node *node);
-
-/* The type of that name, or NULL. */
-const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type);
+void safety_check_suspected_calls(struct walk *walk);
+void safety_check_conversions(struct walk *walk);
 
 /* fields.c */
 /* Whether the name at that step of `(value).name` surely is no field there, so that it is a call. Not asked
  * where the catalog is complete: false. */
-bool surely_no_field(const struct walk *walk, const A_Indirection *node, int step);
+bool safety_surely_no_field(const struct walk *walk, const A_Indirection *node, int step);
 
 /* operators.c */
 void walk_operator(struct walk *walk, const A_Expr *expr);
 /* The operators that the node applies as the resolution knows them, else any of that name; operands that are
  * not there are NULL. */
-void judge_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
-		     const Node *right, int location);
+void safety_check_operators(struct walk *walk, const void *node, struct qualified_name name, const Node *left,
+			    const Node *right, int location);
 
 /* compare.c */
 /* The value is compared with others of its kind: sorted, grouped, made distinct. */
-void judge_compared(struct walk *walk, const Node *node, int location);
-void judge_compared_type(struct walk *walk, type_id type, int location);
+void safety_check_compared(struct walk *walk, const Node *node, int location);
+void safety_check_compared_type(struct walk *walk, type_id type, int location);
 /* The same of a list of ORDER BY, GROUP BY or DISTINCT ON, where a number means an output of `select`. */
-void judge_compared_list(struct walk *walk, const SelectStmt *select, const List *list);
-void judge_compared_outputs(struct walk *walk, const SelectStmt *select);
+void safety_check_compared_list(struct walk *walk, const SelectStmt *select, const List *list);
+void safety_check_compared_outputs(struct walk *walk, const SelectStmt *select);
 
 /* views.c */
 /* Calls, relations and locks in the definition of a view that is read at `location`. */
-void vet_view(struct walk *walk, const struct catalog_relation *view, int location);
+void safety_check_view(struct walk *walk, const struct catalog_relation *view, int location);

@@ -1,0 +1,22 @@
+/* What the readers of secrets have in common. Any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* How to mend that the file of a secret cannot be opened, to be put behind the reason; `error` is an errno.
+ * "" where the reason says it all. Pure. */
+const char *secret_hint(int error);
+
+/* By which a file that was replaced or written is told from the one before. */
+struct secret_look {
+	dev_t device;
+	ino_t inode;
+	off_t size_bytes;
+	struct timespec modified;
+};
+
+/* All zero for NULL and where there is no such file. */
+struct secret_look secret_look_at(const char *path);
+
+bool secret_look_same(const struct secret_look *a, const struct secret_look *b);

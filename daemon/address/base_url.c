@@ -1,0 +1,59 @@
+#include "address/base_url.h"
+
+#include <curl/curl.h>
+#include <string.h>
+#include <strings.h>
+
+static void url_cleanup(CURLU **url)
+{
+	curl_url_cleanup(*url);
+}
+
+static bool has(CURLU *url, CURLUPart part)
+{
+	char *value = NULL;
+	bool found = curl_url_get(url, part, &value, 0) == CURLUE_OK;
+	curl_free(value);
+	return found;
+}
+
+/* What the provider adds to the address, which is easily copied with it. */
+static err_t check_end(const char *base_url, struct err_detail *detail)
+{
+	static const char *const added[] = { "/chat/completions", "/messages" };
+	size_t len = strlen(base_url);
+	while (len > 0 && base_url[len - 1] == '/')
+		len--;
+	for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+		size_t end = strlen(added[i]);
+		if (len >= end && strncmp(base_url + len - end, added[i], end) == 0)
+			return err_fail(
+				detail, ERR_CONFIG_RANGE,
+				"the address ends with %s, which is added to it by itself; leave that out",
+				added[i]);
+	}
+	return ERR_OK;
+}
+
+err_t base_url_check(const char *base_url, struct err_detail *detail)
+{
+	__attribute__((cleanup(url_cleanup))) CURLU *url = curl_url();
+	if (!base_url || !*base_url)
+		return err_fail(detail, ERR_CONFIG_MISSING, "the address is missing");
+	if (strncasecmp(base_url, "http://", 7) != 0 && strncasecmp(base_url, "https://", 8) != 0)
+		return err_fail(detail, ERR_CONFIG_RANGE, "an address begins with http:// or https://");
+	CURLUcode code = url ? curl_url_set(url, CURLUPART_URL, base_url, 0) : CURLUE_OUT_OF_MEMORY;
+	if (code)
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"no address of a server, such as https://api.example.org/v1: %s",
+				curl_url_strerror(code));
+	if (has(url, CURLUPART_USER) || has(url, CURLUPART_PASSWORD))
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"the address holds a user or a password; use api_key_file");
+	if (has(url, CURLUPART_QUERY) || has(url, CURLUPART_FRAGMENT))
+		return err_fail(
+			detail, ERR_CONFIG_RANGE,
+			"the address holds a query or a fragment (? or #), behind which nothing can be "
+			"added; leave that out");
+	return check_end(base_url, detail);
+}

@@ -1,0 +1,8 @@
+/* Addresses of HTTP servers to which a path is added: "https://api.example.org/v1". Pure. */
+#pragma once
+
+#include "common/err.h"
+
+/* ERR_CONFIG_MISSING or ERR_CONFIG_RANGE with what is wrong; the address is not repeated, since it may hold a
+ * secret. */
+err_t base_url_check(const char *base_url, struct err_detail *detail);

@@ -1,0 +1,124 @@
+#include "calibration/count/batch.h"
+
+static void forget_cases(struct batch *batch)
+{
+	arena_free(batch->arena);
+	batch->arena = NULL;
+	batch->cases = NULL;
+	batch->cases_count = batch->cases_capacity = 0;
+	batch->feedback = NULL;
+	batch->feedback_count = batch->feedback_capacity = 0;
+	batch->records = batch->labelled = 0;
+	batch->expired = 0;
+}
+
+static int by_partition(const void *a, const void *b)
+{
+	const struct batch_partition *left = a, *right = b;
+	int order = strcmp(left->topic, right->topic);
+	return order ? order : (left->partition > right->partition) - (left->partition < right->partition);
+}
+
+void batch_assign(struct batch *batch, const struct batch_partition *partitions, size_t count)
+{
+	batch_free(batch);
+	if (count == 0)
+		return;
+	batch->partitions = calloc(count, sizeof *batch->partitions);
+	if (!batch->partitions)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		batch->partitions[i] = (struct batch_partition){
+			.topic = partitions[i].topic,
+			.partition = partitions[i].partition,
+			.stored = CALIBRATION_POSITION_NONE,
+			.reached = CALIBRATION_POSITION_NONE,
+		};
+	batch->partitions_count = count;
+	qsort(batch->partitions, count, sizeof *batch->partitions, by_partition);
+}
+
+void batch_free(struct batch *batch)
+{
+	forget_cases(batch);
+	free(TAKE_PTR(batch->partitions));
+	batch->partitions_count = 0;
+}
+
+void batch_restart(struct batch *batch, const int64_t *positions)
+{
+	forget_cases(batch);
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		batch->partitions[i].stored = batch->partitions[i].reached = positions[i];
+}
+
+struct batch_partition *batch_find(struct batch *batch, const char *topic, int32_t partition)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		if (batch->partitions[i].partition == partition && batch->partitions[i].topic == topic)
+			return &batch->partitions[i];
+	return NULL;
+}
+
+bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset)
+{
+	if (offset < partition->reached)
+		return false;
+	partition->reached = offset + 1;
+	partition->at_end = false;
+	batch->records++;
+	return true;
+}
+
+void batch_add(struct batch *batch, const struct calibration_case *item)
+{
+	if (!batch->arena)
+		batch->arena = arena_new();
+	struct calibration_case copy = *item;
+	copy.application = arena_str(batch->arena, item->application);
+	copy.model = arena_str(batch->arena, item->model);
+	copy.prompt_version = arena_str(batch->arena, item->prompt_version);
+	batch->labelled += item->label_source != ENUM_ABSENT;
+	ARENA_PUSH(batch->arena, batch->cases, batch->cases_count, batch->cases_capacity, copy);
+}
+
+void batch_add_feedback(struct batch *batch, const struct calibration_feedback *item)
+{
+	if (!batch->arena)
+		batch->arena = arena_new();
+	ARENA_PUSH(batch->arena, batch->feedback, batch->feedback_count, batch->feedback_capacity, *item);
+}
+
+struct calibration_step *batch_steps(const struct batch *batch, const char *remembered, size_t *ret_count)
+{
+	struct calibration_step *steps = calloc(batch->partitions_count + 1, sizeof *steps);
+	size_t count = 0;
+	if (!steps)
+		abort();
+	for (size_t i = 0; i < batch->partitions_count; i++) {
+		const struct batch_partition *item = &batch->partitions[i];
+		if (item->reached != item->stored)
+			steps[count++] = (struct calibration_step){ .topic = item->topic,
+								    .remembers = item->topic == remembered,
+								    .partition = item->partition,
+								    .from = item->stored,
+								    .to = item->reached };
+	}
+	*ret_count = count;
+	return steps;
+}
+
+void batch_committed(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		batch->partitions[i].stored = batch->partitions[i].reached;
+	forget_cases(batch);
+}
+
+bool batch_caught_up(const struct batch *batch, int64_t since_us)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		if (!batch->partitions[i].at_end && batch->partitions[i].end_us < since_us)
+			return false;
+	return batch->records == 0;
+}

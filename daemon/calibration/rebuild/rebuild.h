@@ -1,0 +1,55 @@
+/*
+ * Rebuild: what calibration would hold if the scored topic, up to exactly where it is counted, were counted
+ * anew; compared with what it holds, or put in its place.
+ *
+ * Nothing of what is stored is trusted but the positions, which segments are told apart, and from where on
+ * events are remembered for feedback. Feedback is counted anew from its own topic, likewise. Positions and
+ * buckets are read in one snapshot, so that a running calibrator disturbs nothing. What the log does not hold
+ * any more cannot be counted anew: buckets that may have cases of deleted records are neither compared nor
+ * replaced.
+ *
+ * Both functions block for as long as reading the log takes; any thread.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "calibration/rebuild/rebuild_tables.h"
+#include "kafka/client.h"
+
+/* Read while the function runs, and not kept. */
+struct rebuild_options {
+	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic */
+	const struct codec *codec;
+	const char *dsn;	   /* libpq connection string without a password */
+	const char *password_file; /* or NULL */
+	int64_t bucket_s;
+	int64_t max_segments;
+	int64_t retention_days;
+	const char *feedback_topic;
+	int64_t feedback_horizon_ms; /* 0: feedback is left out */
+	int64_t now_ms;		     /* 0: now */
+};
+
+struct rebuild_outcome {
+	int64_t records;  /* read */
+	int64_t cases;	  /* counted among them */
+	int64_t feedback; /* messages among them, of the feedback topic */
+	int64_t skipped;  /* undecodable, or with values that cannot be counted */
+	struct rebuild_range range;
+	bool trusted;  /* the log holds all that was written from its beginning on, as far as can be told */
+	bool complete; /* no earlier buckets than the range's may have cases of deleted records */
+	str_t *notes;  /* why something is left out, a sentence each */
+	size_t notes_count;
+	struct rebuild_differences differences; /* of a comparison */
+	int64_t removed, added;			/* buckets, of a rebuild */
+};
+
+/* Compares. ERR_CONFLICT: records were deleted while they were read, try again. Texts in the arena. */
+err_t rebuild_verify(const struct rebuild_options *options, struct arena *arena,
+		     struct rebuild_outcome *ret_summary, struct err_detail *detail);
+
+/* Replaces. ERR_CALIBRATION_LOG: the log is not to be trusted, see rebuild_outcome. While it reads the log
+ * others go on counting; for the last records and the replacement itself they wait. ERR_CONFLICT: another
+ * rebuild is running, or as above. */
+err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena,
+		      struct rebuild_outcome *ret_summary, struct err_detail *detail);

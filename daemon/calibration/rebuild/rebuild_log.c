@@ -1,0 +1,81 @@
+#include "calibration/rebuild/rebuild_log.h"
+
+#include "database/values.h"
+
+static struct topic_span *find_span(const struct rebuild_log *log, int32_t partition)
+{
+	for (size_t i = 0; i < log->count; i++)
+		if (log->spans[i].partition == partition)
+			return &log->spans[i];
+	return NULL;
+}
+
+static err_t add_partition(struct rebuild_log *log, struct topic_reader *reader, struct arena *arena,
+			   struct topic_span span, int64_t remembered_from, struct err_detail *detail)
+{
+	struct rebuild_partition partition = { .first_ms = -1,
+					       .remembered_ms = -1,
+					       .remembered_from = log->remembers_all ? 0 : remembered_from };
+	int64_t high;
+	err_t err = topic_reader_bounds(reader, log->topic, span.partition, &partition.low, &high, detail);
+	if (err)
+		return err;
+	size_t count = log->count;
+	partition.foreign = span.until > high;
+	span.from = partition.foreign ? span.until : partition.low;
+	ARENA_PUSH(arena, log->partitions, count, log->partitions_capacity, partition);
+	ARENA_PUSH(arena, log->spans, log->count, log->spans_capacity, span);
+	return ERR_OK;
+}
+
+err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *database,
+				 struct topic_reader *reader, struct arena *arena, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *const parameters[] = { log->topic };
+	err_t err =
+		database_query(database,
+			       "SELECT partition, next_offset, remembered_from FROM calibration_positions "
+			       "WHERE topic = $1 ORDER BY 1",
+			       1, parameters, &result, detail);
+	for (int row = 0; !err && row < PQntuples(result); row++) {
+		const struct topic_span found = { .topic = log->topic,
+						  .partition = (int32_t)integer_at(result, row, 0),
+						  .until = integer_at(result, row, 1) };
+		int64_t remembered_from =
+			PQgetisnull(result, row, 2) ? INT64_MAX : integer_at(result, row, 2);
+		struct topic_span *span = find_span(log, found.partition);
+		if (span && found.until < span->until)
+			err = err_fail(detail, ERR_CONFLICT,
+				       "the position of partition %d of %s was set back meanwhile",
+				       (int)found.partition, log->topic);
+		else if (span)
+			span->until = found.until;
+		else
+			err = add_partition(log, reader, arena, found, remembered_from, detail);
+	}
+	return err;
+}
+
+void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka_message_t *message,
+			   int64_t now_ms)
+{
+	struct rebuild_partition *partition = &log->partitions[index];
+	rd_kafka_timestamp_type_t type;
+	int64_t published_ms = rd_kafka_message_timestamp(message, &type);
+	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+		published_ms = now_ms;
+	if (partition->first_ms < 0)
+		partition->first_ms = published_ms;
+	if (partition->remembered_ms < 0 && message->offset >= partition->remembered_from)
+		partition->remembered_ms = published_ms;
+}
+
+int64_t rebuild_log_left(const struct rebuild_log *log)
+{
+	int64_t left = 0;
+	for (size_t i = 0; i < log->count; i++)
+		if (log->spans[i].from < log->spans[i].until)
+			left += log->spans[i].until - log->spans[i].from;
+	return left;
+}

@@ -1,0 +1,40 @@
+/*
+ * What a rebuild reads of one topic: its partitions from the first record that is kept up to the position
+ * that the calibration has reached, and when those records were published. Not thread-safe.
+ */
+#pragma once
+
+#include "calibration/rebuild/topic_reader.h"
+#include "common/arena.h"
+#include "database/database.h"
+
+/* A partition that is counted; times are −1 where there was no such record to be read. */
+struct rebuild_partition {
+	int64_t low;		 /* its first record that is kept */
+	int64_t first_ms;	 /* when that was published */
+	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
+	int64_t remembered_ms;	 /* when the first of them was published */
+	bool foreign;		 /* it ends before the stored position: it is not what was counted */
+};
+
+/* Partitions of one topic; empty but for the first members at first. */
+struct rebuild_log {
+	const char *topic;
+	bool remembers_all; /* events are remembered from the beginning, whatever was stored */
+	struct rebuild_partition *partitions; /* in an arena, likewise below */
+	struct topic_span *spans;	      /* one a partition */
+	size_t count, partitions_capacity, spans_capacity;
+};
+
+/* Reads how far the topic is counted: spans end there, partitions that are new are added. ERR_CONFLICT: a
+ * position was set back meanwhile. */
+err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *database,
+				 struct topic_reader *reader, struct arena *arena, struct err_detail *detail);
+
+/* Notes when the message, of the partition with that index, was published; `now_ms` stands for an unknown
+ * time. */
+void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka_message_t *message,
+			   int64_t now_ms);
+
+/* How many offsets are left to be read. */
+int64_t rebuild_log_left(const struct rebuild_log *log);

@@ -1,0 +1,166 @@
+#include "calibration/rebuild/topic_reader.h"
+
+#include "calibration/count/records.h"
+#include "common/clock.h"
+
+enum { POLL_MS = 200, BOUNDS_TIMEOUT_MS = 15000, SILENCE_MS = 60000, CLOSE_MS = 5000 };
+
+struct topic_reader {
+	rd_kafka_t *consumer;
+};
+
+err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
+		       struct err_detail *detail)
+{
+	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
+	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = calloc(1, sizeof *reader);
+	if (!reader)
+		abort();
+	/* every instance may use the calibrator's group; without a subscription nobody joins it */
+	err_t err = calibration_consumer_conf(settings, &conf, detail);
+	if (!err)
+		err = kafka_client_new(RD_KAFKA_CONSUMER, &conf, &reader->consumer, detail);
+	if (err)
+		return err;
+	rd_kafka_poll_set_consumer(reader->consumer);
+	*ret_reader = TAKE_PTR(reader);
+	return ERR_OK;
+}
+
+void topic_reader_free(struct topic_reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->consumer) {
+		rd_kafka_assign(reader->consumer, NULL);
+		rd_kafka_consumer_close(reader->consumer);
+		kafka_client_close(reader->consumer, CLOSE_MS);
+	}
+	free(reader);
+}
+
+err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
+			  int64_t *ret_high, struct err_detail *detail)
+{
+	int64_t low, high;
+	rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(reader->consumer, topic, partition, &low,
+								    &high, BOUNDS_TIMEOUT_MS);
+	if (code)
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partition %d of %s: %s", (int)partition,
+				topic, rd_kafka_err2str(code));
+	*ret_low = low;
+	*ret_high = high;
+	return ERR_OK;
+}
+
+/* ---- reading ---- */
+
+struct reading {
+	struct topic_span *spans;
+	size_t count;
+	size_t open; /* not read to their ends */
+	topic_take_fn take;
+	void *context;
+	int64_t heard_us; /* when the last record came */
+};
+
+static struct topic_span *find_span(const struct reading *reading, const rd_kafka_message_t *message)
+{
+	const char *topic = message->rkt ? rd_kafka_topic_name(message->rkt) : "";
+	for (size_t i = 0; i < reading->count; i++)
+		if (reading->spans[i].partition == message->partition &&
+		    strcmp(reading->spans[i].topic, topic) == 0)
+			return &reading->spans[i];
+	return NULL;
+}
+
+/* Nothing is left below its end: that can hold records of aborted transactions and marks of others only. */
+static void end_span(struct reading *reading, struct topic_span *span)
+{
+	span->from = span->until;
+	reading->open--;
+}
+
+static err_t take_record(struct reading *reading, struct topic_span *span, const rd_kafka_message_t *message,
+			 struct err_detail *detail)
+{
+	err_t err = ERR_OK;
+	if (message->offset < span->from)
+		return ERR_OK;
+	if (message->offset < span->until)
+		err = reading->take((size_t)(span - reading->spans), message, reading->context, detail);
+	if (err)
+		return err;
+	span->from = message->offset + 1;
+	if (span->from >= span->until)
+		end_span(reading, span);
+	return ERR_OK;
+}
+
+static err_t take_error(struct reading *reading, struct topic_span *span, const rd_kafka_message_t *message,
+			struct err_detail *detail)
+{
+	switch (message->err) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		if (span && span->from < span->until && message->offset >= span->until)
+			end_span(reading, span);
+		return ERR_OK;
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+		return ERR_OK;
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+		return err_fail(detail, ERR_CONFLICT, "records were deleted while they were read: %s",
+				rd_kafka_message_errstr(message));
+	default:
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s", rd_kafka_message_errstr(message));
+	}
+}
+
+static err_t take_message(struct reading *reading, const rd_kafka_message_t *message,
+			  struct err_detail *detail)
+{
+	struct topic_span *span = find_span(reading, message);
+	if (message->err)
+		return take_error(reading, span, message, detail);
+	reading->heard_us = clock_monotonic_us();
+	return span && span->from < span->until ? take_record(reading, span, message, detail) : ERR_OK;
+}
+
+static err_t poll_once(struct topic_reader *reader, struct reading *reading, struct err_detail *detail)
+{
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(reader->consumer, POLL_MS);
+	err_t err = message ? take_message(reading, message, detail) : ERR_OK;
+	if (message)
+		rd_kafka_message_destroy(message);
+	if (!err && clock_monotonic_us() - reading->heard_us > INT64_C(1000) * SILENCE_MS)
+		err = err_fail(detail, ERR_KAFKA_UNAVAILABLE, "no record came for %d s", SILENCE_MS / 1000);
+	return err;
+}
+
+err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, size_t count,
+			topic_take_fn take, void *context, struct err_detail *detail)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)count);
+	struct reading reading = { spans, count, 0, take, context, clock_monotonic_us() };
+	for (size_t i = 0; i < count; i++) {
+		if (spans[i].from >= spans[i].until)
+			continue;
+		reading.open++;
+		rd_kafka_topic_partition_list_add(list, spans[i].topic, spans[i].partition)->offset =
+			spans[i].from;
+	}
+	if (reading.open == 0)
+		return ERR_OK;
+	rd_kafka_resp_err_t code = rd_kafka_assign(reader->consumer, list);
+	if (code)
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partitions cannot be assigned: %s",
+				rd_kafka_err2str(code));
+	err_t err = ERR_OK;
+	while (!err && reading.open > 0)
+		err = poll_once(reader, &reading, detail);
+	rd_kafka_assign(reader->consumer, NULL);
+	return err;
+}

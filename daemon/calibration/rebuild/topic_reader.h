@@ -1,0 +1,38 @@
+/*
+ * Topic reader: records of partitions from one offset up to another, committed ones only, by a consumer that
+ * belongs to no group's assignment and commits nothing. For rebuilds and verifications. Not thread-safe.
+ */
+#pragma once
+
+#include "kafka/client.h"
+
+struct topic_reader;
+
+/* A part of a partition. */
+struct topic_span {
+	const char *topic;
+	int32_t partition;
+	int64_t from; /* moves up to `until` while it is read */
+	int64_t until;
+};
+
+/* What to do with a record of the span with that index; it lives until this returns. An error ends the
+ * reading. */
+typedef err_t (*topic_take_fn)(size_t span, const rd_kafka_message_t *message, void *context,
+			       struct err_detail *detail);
+
+/* Connects when it is first asked; the settings are read here only. The caller owns the reader. */
+err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
+		       struct err_detail *detail);
+void topic_reader_free(struct topic_reader *reader);
+
+/* Offsets of the first record that is kept and of the end. */
+err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
+			  int64_t *ret_high, struct err_detail *detail);
+
+/* Reads the spans to their ends, whose records have to be committed. ERR_CONFLICT: records were deleted
+ * while they were read. ERR_KAFKA_UNAVAILABLE: none came for a minute. */
+err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, size_t count,
+			topic_take_fn take, void *context, struct err_detail *detail);
+
+DEFINE_CLEANUP(struct topic_reader, topic_reader_cleanup, topic_reader_free)

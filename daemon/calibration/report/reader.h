@@ -1,0 +1,70 @@
+/*
+ * Reports from the calibration database, for the command line and the status page: rolling windows over
+ * scored_at, one report for each label source, for all segments together or for each. Not thread-safe.
+ */
+#pragma once
+
+#include "calibration/report/report.h"
+#include "calibration/store/episodes.h"
+#include "common/arena.h"
+#include "database/database.h"
+
+/* Steps into which a window is divided to show how accuracy developed. */
+#define CALIBRATION_STEPS 12
+
+/* Windows from here on, whose steps are not shorter than a day, are divided at days. */
+#define CALIBRATION_DAYS_SINCE_S (CALIBRATION_STEPS * CALIBRATION_DAY_S)
+
+struct calibration_query {
+	int64_t window_s;
+	int64_t bucket_s;	 /* width of the fine buckets, as configured */
+	int64_t until_ms;	 /* end of the window (wall clock); 0: now */
+	int64_t min_cases;	 /* below: no band score */
+	const char *application; /* NULL: all, likewise below; "" is an absent one */
+	const char *model;
+	const char *prompt_version;
+	int label_source;   /* enum label_source, or ENUM_ABSENT: all, each in a report of its own */
+	bool without_trend; /* the figures alone, from fewer buckets: then the trend means nothing */
+	bool by_segment;    /* a report for each segment instead of all together */
+	const struct calibration_segment *segments; /* only these, or NULL: all */
+	size_t segments_count;
+};
+
+/* Accuracy in one step of the window. */
+struct calibration_moment {
+	int64_t cases;
+	double accuracy; /* without cases: means nothing */
+};
+
+struct calibration_entry {
+	str_t application; /* absent: all, likewise below; an empty model or prompt version is an absent one
+			    */
+	str_t model;
+	str_t prompt_version;
+	int label_source;
+	struct calibration_report report;
+	struct calibration_moment trend[CALIBRATION_GROUPS][CALIBRATION_STEPS]; /* oldest first */
+};
+
+struct calibration_reports {
+	const char *application; /* the query's */
+	int64_t window_s;
+	int64_t since_ms, until_ms;
+	struct calibration_entry *entries; /* by segment and label source */
+	size_t count;
+	struct drift_episode *episodes; /* open ones of the query's application, whatever their window */
+	size_t episodes_count;
+};
+
+/* Reads the reports into the arena. A database without tables has no entries; tables that the daemon has yet
+ * to bring up to date are refused. */
+err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
+		       struct calibration_reports *ret_reports, struct err_detail *detail);
+
+/* The same without episodes, on a connection that is open and has the tables; may be in a transaction. */
+err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
+			       struct arena *arena, struct calibration_reports *ret_reports,
+			       struct err_detail *detail);
+
+/* Seconds of "90s", "30m", "24h" or "7d". False: it is none of these, or longer than a year. */
+bool calibration_parse_window(const char *text, int64_t *ret_window_s);

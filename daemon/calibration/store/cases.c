@@ -1,0 +1,235 @@
+#include "calibration/store/cases.h"
+
+#include "common/decimal.h"
+#include "common/hash.h"
+#include "common/utf8.h"
+#include "database/array.h"
+#include "database/values.h"
+
+enum { SEGMENT_TEXT_BYTES = 256 };
+
+/* Until the year 3000. */
+#define LATEST_MS INT64_C(32503680000000)
+
+const char *calibration_source_name(int label_source)
+{
+	static const char *const names[] = {
+		[LABEL_FEEDBACK] = "FEEDBACK",
+		[LABEL_RESULT] = "RESULT",
+		[LABEL_CORRECTNESS] = "CORRECTNESS",
+		[LABEL_RELEVANCE] = "RELEVANCE",
+	};
+	return names[label_source];
+}
+
+int calibration_source_of(const char *name)
+{
+	int source = LABEL_FEEDBACK;
+	while (source < LABEL_RELEVANCE && strcmp(calibration_source_name(source), name) != 0)
+		source++;
+	return source;
+}
+
+struct event_key event_key_of(str_t event_id)
+{
+	struct event_key key;
+	char hex[DIGEST_HEX_SIZE];
+	digest_sha256_hex(event_id.ptr, event_id.len, hex);
+	snprintf(key.text, sizeof key.text, "%.32s", hex);
+	return key;
+}
+
+static bool storable(str_t text)
+{
+	return !str_present(text) ||
+	       (utf8_valid(text.ptr, text.len) && !(text.len && memchr(text.ptr, '\0', text.len)));
+}
+
+static bool label_valid(const struct calibration_case *item)
+{
+	return item->label_source == ENUM_ABSENT ||
+	       (item->label_source >= LABEL_FEEDBACK && item->label_source <= LABEL_RELEVANCE &&
+		item->weight > 0 && item->weight <= 1e12);
+}
+
+bool calibration_case_valid(const struct calibration_case *item)
+{
+	return item->scored_at_ms >= 0 && item->scored_at_ms < LATEST_MS && item->level >= LEVEL_VERY_LOW &&
+	       item->level <= LEVEL_HIGH && item->confidence >= 0 && item->confidence <= 1 &&
+	       label_valid(item) && storable(item->application) && storable(item->model) &&
+	       storable(item->prompt_version);
+}
+
+err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
+			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
+{
+	struct scored_query *scored;
+	err_t err = codec_decode_scored(codec, data, len, arena, &scored, detail);
+	if (err)
+		return err;
+	const struct record_label *label = scored->label;
+	const struct calibration_case item = {
+		.scored_at_ms = scored->scored_at,
+		.application = scored->application,
+		.model = scored->model,
+		.prompt_version = scored->prompt_version,
+		.label_source = label ? label->source : ENUM_ABSENT,
+		.level = scored->confidence.level,
+		.confidence = scored->confidence.overall.value,
+		.weight = label ? label->weight : 1,
+		.correct = label && label->correct,
+		.event = event_key_of(scored->event_id),
+	};
+	if (scored->confidence.overall.set && !calibration_case_valid(&item))
+		return err_fail(detail, ERR_AVRO_VALUE,
+				"its time, confidence, weight or segment is out of range");
+	*ret_read = scored->confidence.overall.set;
+	*ret_case = item;
+	return ERR_OK;
+}
+
+/* ---- parameters ---- */
+
+enum { COLUMNS_COUNT = sizeof(struct case_columns) / sizeof(struct buf), COUNTED_COLUMNS = 9 };
+
+void case_columns_free(struct case_columns *columns)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_free(&buffers[i]);
+}
+
+/* The shortest decimal that reads back as the same double: exact sums need exact terms, and this is the term
+ * that everybody sees who prints the number. */
+static void append_double(struct buf *out, double value)
+{
+	out->len += decimal_write(value, buf_reserve(out, DECIMAL_SIZE));
+}
+
+/* Segments are names: what is longer is cut, so that a key always fits into an index. */
+static void append_text(struct buf *out, str_t text)
+{
+	size_t len =
+		text.len > SEGMENT_TEXT_BYTES ? utf8_valid_prefix(text.ptr, SEGMENT_TEXT_BYTES) : text.len;
+	array_append_quoted(out, (str_t){ text.ptr, len });
+}
+
+static void append_case(struct case_columns *columns, const struct calibration_case *item)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_append_char(&buffers[i], buffers[i].len == 0 ? '{' : ',');
+	buf_printf(&columns->scored_at, "%lld", (long long)item->scored_at_ms);
+	append_text(&columns->application, item->application);
+	append_text(&columns->model, item->model);
+	append_text(&columns->prompt_version, item->prompt_version);
+	buf_append_text(&columns->source, item->label_source == ENUM_ABSENT
+						  ? "NULL"
+						  : calibration_source_name(item->label_source));
+	buf_append_text(&columns->level, confidence_level_name((enum confidence_level)item->level));
+	append_double(&columns->confidence, item->confidence);
+	append_double(&columns->weight, item->weight);
+	buf_append_char(&columns->correct, item->correct ? '1' : '0');
+	buf_append_text(&columns->event, item->event.text[0] ? item->event.text : "NULL");
+	buf_printf(&columns->partition, "%d", (int)item->partition);
+	buf_printf(&columns->offset, "%lld", (long long)item->offset);
+}
+
+void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)
+{
+	struct buf *buffers = (struct buf *)columns;
+	for (size_t i = 0; i < count; i++)
+		append_case(columns, &cases[i]);
+	if (count == 0)
+		for (size_t i = 0; i < COLUMNS_COUNT; i++)
+			buf_append_char(&buffers[i], '{');
+	for (size_t i = 0; i < COLUMNS_COUNT; i++)
+		buf_append_char(&buffers[i], '}');
+}
+
+/* ---- segments ---- */
+
+#define SEGMENTS_HERE "unnest($1::text[], $2::text[], $3::text[]) AS c (application, model, prompt_version) "
+
+/* Unknown ones as long as there is room for more, and those that were not seen for long. */
+#define NEWS_OF_SEGMENTS                                                                                     \
+	"SELECT FROM " SEGMENTS_HERE "LEFT JOIN %s s USING (application, model, prompt_version) WHERE "      \
+	"CASE WHEN s.last_seen IS NULL THEN (SELECT count(*) FROM %s) < $4::bigint "                         \
+	"ELSE s.last_seen < now() - interval '1 day' END LIMIT 1"
+
+/* The limit counts, so only one at a time may add. */
+#define LOCK_SEGMENTS "SELECT pg_advisory_xact_lock(7236837202)"
+
+#define ADD_SEGMENTS                                                                                         \
+	"INSERT INTO %s (application, model, prompt_version) "                                               \
+	"SELECT DISTINCT c.application, c.model, c.prompt_version FROM " SEGMENTS_HERE                       \
+	"LEFT JOIN %s s USING (application, model, prompt_version) WHERE s.last_seen IS NULL "               \
+	"ORDER BY 1, 2, 3 LIMIT greatest(0, $4::bigint - (SELECT count(*) FROM %s))"
+
+#define SEE_SEGMENTS                                                                                         \
+	"UPDATE %s s SET last_seen = now() FROM (SELECT DISTINCT * FROM " SEGMENTS_HERE ") AS c "            \
+	"WHERE s.application = c.application AND s.model = c.model "                                         \
+	"AND s.prompt_version = c.prompt_version AND s.last_seen < now() - interval '1 day'"
+
+err_t cases_add_segments(struct database *database, const struct case_tables *tables,
+			 const struct case_columns *columns, int64_t most, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *table = tables->segments;
+	struct number_text limit;
+	char sql[1024];
+	const char *const parameters[] = { columns->application.data, columns->model.data,
+					   columns->prompt_version.data, number_text(&limit, most) };
+	snprintf(sql, sizeof sql, NEWS_OF_SEGMENTS, table, table);
+	err_t err = database_query(database, sql, 4, parameters, &result, detail);
+	if (err || PQntuples(result) == 0)
+		return err;
+	err = database_query(database, LOCK_SEGMENTS, 0, NULL, NULL, detail);
+	snprintf(sql, sizeof sql, ADD_SEGMENTS, table, table, table);
+	if (!err)
+		err = database_query(database, sql, 4, parameters, NULL, detail);
+	snprintf(sql, sizeof sql, SEE_SEGMENTS, table);
+	return err ? err : database_query(database, sql, 3, parameters, NULL, detail);
+}
+
+/* ---- buckets ---- */
+
+#define ADD_CASES                                                                                            \
+	"WITH cells AS (SELECT c.scored_at / (1000 * $10::bigint) * $10 AS start_s, "                        \
+	"coalesce(s.application, '" CALIBRATION_OTHER "') AS application, coalesce(s.model, '') AS model, "  \
+	"coalesce(s.prompt_version, '') AS prompt_version, c.label_source, c.level, "                        \
+	"least(floor(c.confidence * 10), 9)::smallint AS bin, count(*) AS cases, sum(c.weight) AS weight, "  \
+	"sum(c.weight * c.weight) AS weight_squared, sum(c.weight * c.correct) AS weight_correct, "          \
+	"sum(c.weight * c.confidence) AS weight_confidence, "                                                \
+	"sum(c.weight * (c.confidence - c.correct) * (c.confidence - c.correct)) AS weight_squared_error "   \
+	"FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], "             \
+	"$7::numeric[], $8::numeric[], $9::integer[]) AS c (scored_at, application, model, prompt_version, " \
+	"label_source, level, confidence, weight, correct) "                                                 \
+	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
+	"WHERE c.label_source IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7), " CASES_ADD_CELLS(                  \
+		"$10") "SELECT DISTINCT * FROM rolled_up"
+
+static void touch_segments(struct segments *touched, const PGresult *result)
+{
+	for (int row = 0; touched && row < PQntuples(result); row++)
+		segments_add_row(touched, result, row);
+}
+
+err_t cases_add(struct database *database, const struct case_tables *tables,
+		const struct case_columns *columns, int64_t bucket_s, struct segments *touched,
+		struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const struct buf *buffers = (const struct buf *)columns;
+	const char *parameters[COUNTED_COLUMNS + 1];
+	char fine[24], sql[4096];
+	snprintf(fine, sizeof fine, "%lld", (long long)bucket_s);
+	snprintf(sql, sizeof sql, ADD_CASES, tables->segments, tables->buckets, tables->rollups);
+	for (size_t i = 0; i < COUNTED_COLUMNS; i++)
+		parameters[i] = buffers[i].data;
+	parameters[COUNTED_COLUMNS] = fine;
+	err_t err = database_query(database, sql, COUNTED_COLUMNS + 1, parameters, &result, detail);
+	if (!err)
+		touch_segments(touched, result);
+	return err;
+}

@@ -1,0 +1,57 @@
+#include "calibration/store/retention.h"
+
+#include "calibration/store/days.h"
+#include "common/clock.h"
+#include "database/values.h"
+
+/* Rows of one statement: a fraction of a second, also on a slow disk. */
+#define MAX_ROWS 5000
+
+#define DELETE_BUCKETS                                                                                       \
+	"DELETE FROM calibration_buckets WHERE ctid IN (SELECT ctid FROM calibration_buckets "               \
+	"WHERE bucket_start < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
+
+/* Of one width, which is of one partition: so rows can be told by where they are. */
+#define DELETE_ROLLUPS(width_s)                                                                              \
+	"DELETE FROM calibration_rollups WHERE width_s = " width_s " AND ctid = ANY (ARRAY("                 \
+	"SELECT ctid FROM calibration_rollups WHERE width_s = " width_s                                      \
+	" AND bucket_start < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint))"
+
+#define DELETE_EPISODES                                                                                      \
+	"DELETE FROM calibration_drift_episodes WHERE ctid IN (SELECT ctid FROM calibration_drift_episodes " \
+	"WHERE coalesce(closed_at, judged_at) < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
+
+/* A segment that was not seen for as long has no buckets left, but for such as are dated ahead. */
+#define DELETE_SEGMENTS                                                                                      \
+	"DELETE FROM calibration_segments s WHERE s.last_seen < to_timestamp($1::bigint / 1000.0) "          \
+	"AND NOT EXISTS (SELECT FROM calibration_sums b WHERE b.width_s = 86400 "                            \
+	"AND (b.application, b.model, b.prompt_version) = (s.application, s.model, s.prompt_version)) "      \
+	"AND $2::bigint > 0"
+
+err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
+		      struct err_detail *detail)
+{
+	static const char *const statements[] = { DELETE_BUCKETS, DELETE_ROLLUPS("3600"),
+						  DELETE_ROLLUPS("86400"), DELETE_EPISODES, DELETE_SEGMENTS };
+	struct number_text oldest, most;
+	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
+	const char *const parameters[] = { number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),
+					   number_text(&most, MAX_ROWS) };
+	bool more = false;
+	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+		_cleanup_(database_result_cleanup) PGresult *result = NULL;
+		err_t err = database_query(database, statements[i], 2, parameters, &result, detail);
+		if (err)
+			return err;
+		more |= strtol(PQcmdTuples(result), NULL, 10) == MAX_ROWS;
+	}
+	*ret_more = more;
+	return ERR_OK;
+}
+
+err_t retention_forget(struct database *database, int64_t days, int64_t horizon_ms, int64_t now_ms,
+		       bool *ret_more, struct err_detail *detail)
+{
+	int64_t kept_ms = horizon_ms ? horizon_ms + DAY_MS : days * DAY_MS;
+	return days_drop(database, (now_ms ? now_ms : clock_wall_ms()) - kept_ms, ret_more, detail);
+}

@@ -1,0 +1,26 @@
+/*
+ * Context: the services that the stages of events use. Whoever runs events fills it in; it and what it points
+ * at outlive them. All of it can be used by any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct catalog;
+struct codec;
+struct rate_limiter;
+struct incidents;
+struct judge;
+struct step_counts;
+struct targets;
+
+struct event_context {
+	const struct codec *codec;
+	struct targets *targets;	   /* or NULL: none is configured */
+	struct judge *judge;		   /* or NULL, likewise */
+	struct catalog *default_catalog;   /* of events without a target, or NULL */
+	struct rate_limiter *rate_limiter; /* of advisories */
+	struct incidents *incidents;
+	struct step_counts *steps; /* how many events are at each step */
+	bool lenient;		   /* events are JSON typed by people */
+};

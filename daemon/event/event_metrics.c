@@ -1,0 +1,120 @@
+#include "event/event_metrics.h"
+
+#include "common/clock.h"
+#include "event/event.h"
+
+#include <math.h>
+
+const char *event_metrics_answer_name(enum event_metrics_answer answer)
+{
+	static const char *const names[ANSWER_COUNT_] = { "verdict",   "cached",  "identical",
+							  "saturated", "timeout", "failed" };
+	return names[answer];
+}
+
+const char *event_metrics_question_name(enum event_metrics_question question)
+{
+	return stage_name(question == QUESTION_RELEVANCE ? STAGE_RELEVANCE : STAGE_CORRECTNESS);
+}
+
+const char *event_metrics_source_name(unsigned source)
+{
+	static const char *const names[EVENT_METRICS_SOURCES] = { "FEEDBACK", "RESULT", "CORRECTNESS",
+								  "RELEVANCE" };
+	return names[source];
+}
+
+static void add(_Atomic uint64_t *count, uint64_t more)
+{
+	atomic_fetch_add_explicit(count, more, memory_order_relaxed);
+}
+
+static void event_metrics_stages(struct event_metrics *event_metrics, const struct event *event)
+{
+	for (size_t i = 0; i < event->facts.stages_count; i++)
+		for (size_t stage = 0; stage < STAGE_COUNT_; stage++)
+			if (str_is(event->facts.stages[i].name, stage_name((enum stage)stage)) &&
+			    !str_is(event->facts.stages[i].status, "skipped"))
+				histogram_observe(&event_metrics->stages[stage],
+						  event->facts.stages[i].duration_us);
+}
+
+static void event_metrics_errors(struct event_metrics *event_metrics, const struct event *event)
+{
+	for (size_t i = 0; i < event->facts.errors_count; i++)
+		for (size_t err = 0; err < ERR_COUNT_; err++)
+			if (str_is(event->facts.errors[i].code, err_name((err_t)err)))
+				add(&event_metrics->errors[err], 1);
+}
+
+static void event_metrics_outputs(struct event_metrics *event_metrics, const struct event *event)
+{
+	for (size_t i = 0; i < event->publication.outputs_count; i++) {
+		const struct output *output = &event->publication.outputs[i];
+		add(&event_metrics->records[output->topic], 1);
+		add(&event_metrics->bytes[output->topic], output->value.len);
+	}
+}
+
+static enum event_metrics_answer answer_of(const struct record_judge_score *score)
+{
+	if (str_is(score->status, "ok"))
+		return score->cached ? ANSWER_CACHED : ANSWER_VERDICT;
+	if (str_is(score->status, "identical"))
+		return ANSWER_IDENTICAL;
+	if (str_is(score->status, err_name(ERR_JUDGE_SATURATED)))
+		return ANSWER_SATURATED;
+	return str_is(score->status, err_name(ERR_JUDGE_TIMEOUT)) ? ANSWER_TIMEOUT : ANSWER_FAILED;
+}
+
+static void event_metrics_judge(struct event_metrics *event_metrics, const struct record_judge *judge)
+{
+	if (judge->relevance)
+		add(&event_metrics->answers[QUESTION_RELEVANCE][answer_of(judge->relevance)], 1);
+	if (judge->correctness)
+		add(&event_metrics->answers[QUESTION_CORRECTNESS][answer_of(judge->correctness)], 1);
+	if (judge->cost.set && judge->cost.value > 0)
+		add(&event_metrics->cost_nano, (uint64_t)llround(judge->cost.value * 1e9));
+}
+
+static void event_metrics_validation(struct event_metrics *event_metrics,
+				     const struct record_result_validation *validation)
+{
+	for (size_t status = 0; validation && status < VALIDATION_STATUS_COUNT_; status++)
+		if (str_is(validation->status, validation_status_name((enum validation_status)status)))
+			add(&event_metrics->validations[status], 1);
+}
+
+/* What was found out about the event, also where its record was refused in the end. */
+static void event_metrics_findings(struct event_metrics *event_metrics, const struct scored_query *scored)
+{
+	add(&event_metrics->verdicts[scored->safety.verdict], 1);
+	event_metrics_validation(event_metrics, scored->result_validation);
+	event_metrics_judge(event_metrics, &scored->judge);
+	if (scored->evaluation)
+		add(&event_metrics->evaluations[scored->evaluation->passed], 1);
+}
+
+static void event_metrics_scored(struct event_metrics *event_metrics, const struct event *event)
+{
+	int level = event->scored->confidence.level;
+	add(&event_metrics->scored[level >= 0 ? level : EVENT_METRICS_NO_LEVEL], 1);
+	for (size_t i = 0; i < event->advisories_count; i++)
+		add(&event_metrics->advisories[event->advisories[i].kind], 1);
+	if (event_metrics->segments)
+		event_metrics_segments_count(event_metrics->segments, event->scored);
+}
+
+void event_metrics_event(struct event_metrics *event_metrics, const struct event *event)
+{
+	if (event->dead_reason)
+		add(&event_metrics->dead[event->dead_reason], 1);
+	else
+		event_metrics_scored(event_metrics, event);
+	if (event->scored)
+		event_metrics_findings(event_metrics, event->scored);
+	event_metrics_stages(event_metrics, event);
+	event_metrics_errors(event_metrics, event);
+	event_metrics_outputs(event_metrics, event);
+	histogram_observe(&event_metrics->whole, clock_monotonic_us() - event->received_us);
+}

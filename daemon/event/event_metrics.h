@@ -1,0 +1,58 @@
+/*
+ * Event metrics: counts of what became of events, for metrics. An event is counted when its outputs are
+ * committed, once, however often it was tried: what is counted here is what readers of the topics have.
+ * Lock-free; any thread may read.
+ */
+#pragma once
+
+#include "avro/advisory.h"
+#include "common/histogram.h"
+#include "event/event_metrics_segments.h"
+#include "event/record/stage.h"
+#include "kafka/publication.h"
+#include "target/target.h"
+
+struct event;
+
+/* How a question to the judge ended, or why it was answered without it. */
+enum event_metrics_answer {
+	ANSWER_VERDICT,
+	ANSWER_CACHED,
+	ANSWER_IDENTICAL, /* to the ground truth */
+	ANSWER_SATURATED, /* no place in time */
+	ANSWER_TIMEOUT,
+	ANSWER_FAILED,
+	ANSWER_COUNT_
+};
+
+enum event_metrics_question { QUESTION_RELEVANCE, QUESTION_CORRECTNESS, QUESTION_COUNT_ };
+
+struct event_metrics {
+	_Atomic uint64_t
+		scored[EVENT_METRICS_LEVELS]; /* by enum confidence_level, or EVENT_METRICS_NO_LEVEL */
+	_Atomic uint64_t dead[ERR_COUNT_];    /* by reason */
+	_Atomic uint64_t errors[ERR_COUNT_];  /* metrics of events that could not be had */
+	_Atomic uint64_t advisories[ADVISORY_KIND_COUNT_];
+	_Atomic uint64_t verdicts[EVENT_METRICS_VERDICTS]; /* by enum safety_verdict */
+	_Atomic uint64_t validations[VALIDATION_STATUS_COUNT_];
+	_Atomic uint64_t evaluations[2]; /* not passed, passed */
+	_Atomic uint64_t answers[QUESTION_COUNT_][ANSWER_COUNT_];
+	_Atomic uint64_t cost_nano; /* of the judge's tokens, in billionths of the prices' currency */
+	_Atomic uint64_t records[OUTPUT_TOPIC_COUNT_], bytes[OUTPUT_TOPIC_COUNT_]; /* by enum output_topic */
+	struct histogram stages[STAGE_COUNT_];
+	struct histogram whole;			 /* from reading to commit */
+	struct event_metrics_segments *segments; /* the pipeline's, or NULL */
+};
+
+/* The event's outputs are committed. */
+void event_metrics_event(struct event_metrics *event_metrics, const struct event *event);
+
+/* Names as metrics have them; static. */
+const char *event_metrics_answer_name(enum event_metrics_answer answer);
+const char *event_metrics_question_name(enum event_metrics_question question);
+const char *event_metrics_source_name(unsigned source); /* of a label */
+
+static inline uint64_t event_metrics_get(const _Atomic uint64_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}

@@ -1,0 +1,68 @@
+/*
+ * Parts of a scored record. They belong to record_build, which calls them in their order, on its thread; all
+ * memory is of the facts' arena.
+ */
+#pragma once
+
+#include "event/record/record.h"
+#include "score/match.h"
+#include "sql/redact.h"
+
+/* What is worked out on the way and several parts of the record need. */
+struct record_builder {
+	struct record_facts *facts;
+	const struct record_sources *sources;
+	struct scored_query *scored;
+	bool has_truth;
+	size_t truth_index;
+	struct truth_match match;
+	struct evaluation_value result; /* of the ladder */
+	struct evaluation_value semantic;
+	bool truth_failed;
+	opt_double_t relevance;	  /* 0..100 */
+	opt_double_t correctness; /* 0..1 */
+	bool judge_failed;
+	str_t prompt_digest;		/* of the judge's prompts; absent: there is no judge */
+	struct sql_redaction redaction; /* of the generated SQL, where the record hides literals */
+	struct record_recommendation *recommendations;
+	size_t recommendations_count, recommendations_capacity;
+};
+
+/* Confidence and safety: what was known before any answer. */
+void record_build_confidence(struct record_builder *builder);
+void record_build_safety(struct record_builder *builder);
+
+/* Result validation. Sets `truth_failed` and `result`. */
+void record_build_result(struct record_builder *builder);
+
+/* Verdicts, their errors, what they cost. Sets `relevance`, `correctness`, `judge_failed`, `prompt_digest`.
+ */
+void record_build_judge(struct record_builder *builder);
+
+/* Structure and tables, compared with the truth's. Sets `semantic`. */
+void record_build_structure(struct record_builder *builder);
+
+/* What a result has to explain, as the record may show it, or NULL. */
+struct record_explanation *record_build_explanation(const struct record_builder *builder,
+						    const struct validation_result *result);
+
+/* What the metrics come to. They read what those above have set. */
+void record_build_grading(struct record_builder *builder);
+void record_build_evaluation(struct record_builder *builder);
+void record_build_label(struct record_builder *builder);
+
+/* The event as the record repeats it: without literals, or not at all, where records are configured so. */
+void record_build_input(struct record_builder *builder);
+
+/* Whether the record hides literals. */
+bool record_hides_literals(const struct record_builder *builder);
+
+/* An offset into the generated SQL, and a message about it, as the record may show them. */
+int64_t record_offset(const struct record_builder *builder, int64_t offset);
+str_t record_message(const struct record_builder *builder, str_t message);
+
+/* A server's message without the literals of any of the event's texts, where the record hides them. */
+str_t record_server_message(const struct record_builder *builder, str_t message);
+
+/* Takes literals out of the messages of all errors. To be called when all errors are there. */
+void record_redact_errors(struct record_builder *builder);

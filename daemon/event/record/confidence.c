@@ -1,0 +1,99 @@
+#include "event/record/builder.h"
+
+static struct record_technical *record_technical(const struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct record_analysis *analysis = &facts->analysis;
+	if (!analysis->technical.set)
+		return NULL;
+	struct record_technical *technical = ARENA_NEW(facts->arena, struct record_technical);
+	technical->score = analysis->technical.value;
+	technical->valid = analysis->sql.valid;
+	technical->diagnostics_count = analysis->sql.diagnostics_count;
+	technical->diagnostics =
+		ARENA_ARRAY(facts->arena, struct record_diagnostic, analysis->sql.diagnostics_count);
+	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
+		const struct sql_diagnostic *from = &analysis->sql.diagnostics[i];
+		technical->diagnostics[i] = (struct record_diagnostic){
+			.code = str_from(from->code),
+			.sub_code = str_from(from->sub_code),
+			.severity = from->severity == SQL_ERROR ? SEVERITY_ERROR : SEVERITY_WARNING,
+			.message = record_message(builder, from->message),
+			.offset = record_offset(builder, from->offset),
+		};
+	}
+	return technical;
+}
+
+static struct record_retrieval *record_retrieval(const struct record_facts *facts)
+{
+	const struct retrieval_score *from = &facts->analysis.retrieval;
+	if (!facts->analysis.has_retrieval)
+		return NULL;
+	struct record_retrieval *retrieval = ARENA_NEW(facts->arena, struct record_retrieval);
+	*retrieval = (struct record_retrieval){
+		.confidence = from->confidence,
+		.level = (int)from->level,
+		.flagged = from->flagged,
+		.top_score = from->top_score,
+		.score_gap = from->score_gap,
+		.score_spread = from->score_spread,
+		.consensus_count = (int64_t)from->consensus_count,
+		.bm25_dense_agreement = from->bm25_dense_agreement,
+		.reranker_impact = from->reranker_impact,
+		.graph_support = from->graph_support,
+		.document_diversity = from->document_diversity,
+		.interpretation = str_from(retrieval_interpretation_name(from->interpretation)),
+		.non_finite_scores = (int64_t)from->non_finite_count,
+	};
+	return retrieval;
+}
+
+static struct record_advisory_confidence *record_advisory(const struct record_facts *facts)
+{
+	const struct advisory_score *from = &facts->analysis.advisory;
+	if (!facts->analysis.has_advisory)
+		return NULL;
+	struct record_advisory_confidence *advisory =
+		ARENA_NEW(facts->arena, struct record_advisory_confidence);
+	*advisory = (struct record_advisory_confidence){
+		.confidence = from->confidence,
+		.level = (int)from->level,
+		.retrieval_quality = from->retrieval_quality,
+		.source_quality = from->source_quality,
+		.response_quality = from->response_quality,
+	};
+	return advisory;
+}
+
+void record_build_confidence(struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct overall_score *overall = &facts->analysis.overall;
+	builder->scored->confidence = (struct record_confidence){
+		.overall = overall->confidence,
+		.level = overall->confidence.set ? (int)overall->level : ENUM_ABSENT,
+		.limiting_factor = str_from(overall->limiting_factor),
+		.technical = record_technical(builder),
+		.retrieval = record_retrieval(facts),
+		.advisory = record_advisory(facts),
+		.generator = facts->analysis.generator,
+	};
+}
+
+void record_build_safety(struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct sql_analysis *sql = &facts->analysis.sql;
+	struct record_safety *safety = &builder->scored->safety;
+	safety->verdict = (int)sql->verdict;
+	if (sql->verdict == SQL_UNKNOWN)
+		safety->doubt = record_message(builder, sql->doubt);
+	safety->violations_count = sql->violations_count;
+	safety->violations = ARENA_ARRAY(facts->arena, struct record_violation, sql->violations_count);
+	for (size_t i = 0; i < sql->violations_count; i++)
+		safety->violations[i] =
+			(struct record_violation){ str_from(sql->violations[i].code),
+						   record_message(builder, sql->violations[i].detail),
+						   record_offset(builder, sql->violations[i].offset) };
+}

@@ -1,0 +1,34 @@
+#include "event/record/facts.h"
+
+#include "common/clock.h"
+
+void record_add_stage(struct record_facts *facts, enum stage stage, const char *status, int64_t duration_us)
+{
+	if (facts->stages_count < RECORD_STAGES_MAX)
+		facts->stages[facts->stages_count++] =
+			(struct record_stage){ str_from(stage_name(stage)), str_from(status), duration_us };
+}
+
+void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message)
+{
+	if (facts->errors_count == RECORD_ERRORS_MAX)
+		return;
+	facts->errors[facts->errors_count++] = (struct record_error){
+		.metric = str_from(metric),
+		.code = str_from(err_name(err)),
+		.message = str_from(arena_strdup(facts->arena, message)),
+		.input = facts->query ? facts->query->event_id : STR_NONE,
+		.time = clock_wall_ms(),
+	};
+}
+
+str_t record_truth_name(const struct record_facts *facts, size_t truth)
+{
+	size_t place = facts->analysis.truth_places[truth];
+	size_t alternatives = facts->query->ground_truth->alternatives_count;
+	if (place == 0)
+		return STR("ground_truth.sql");
+	if (place <= alternatives)
+		return arena_printf(facts->arena, "ground_truth.alternatives[%zu]", place - 1);
+	return arena_printf(facts->arena, "ground_truth.results[%zu]", place - 1 - alternatives);
+}

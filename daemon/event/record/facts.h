@@ -1,0 +1,87 @@
+/*
+ * Facts: everything that is known of one generated query and that its record is made of. The stages of an
+ * event fill them in; the record is built from nothing else.
+ *
+ * A plain value, owned by who owns the event. What it points at lives in the event's arena, or as long as the
+ * event.
+ */
+#pragma once
+
+#include "avro/codec.h"
+#include "config/config.h"
+#include "event/record/stage.h"
+#include "judge/judge.h"
+#include "score/advisory.h"
+#include "score/evaluation.h"
+#include "score/overall.h"
+#include "score/retrieval.h"
+#include "sql/findings/analysis.h"
+#include "target/target.h"
+
+enum { RECORD_STAGES_MAX = 8, RECORD_ERRORS_MAX = 12 };
+
+/* A ground truth that is given as its answer. */
+struct record_table {
+	struct result_set set;
+	bool ordered;
+};
+
+/* What is known of the query's SQL before anybody has answered. */
+struct record_analysis {
+	const struct target_settings *target; /* NULL: none named, or not configured */
+	struct catalog *catalog;	      /* a reference, or NULL */
+	enum sql_dialect dialect;
+	opt_double_t generator;	 /* the generator's own estimate, where it is one */
+	opt_double_t similarity; /* of the ground truth, likewise */
+	struct sql_analysis sql;
+	size_t truths_count;	    /* that are used: SQL first, then tables */
+	size_t truth_queries_count; /* of these, SQL */
+	str_t *truth_texts;	    /* of the SQL */
+	struct sql_analysis *truths;
+	struct record_table *truth_tables;
+	size_t *truth_places; /* as records count: 0 is ground_truth.sql, then alternatives, then results */
+	size_t *truths_asked; /* what the target compares with, by its own count: indices of truths */
+	size_t truths_asked_count;
+	bool truths_left_out; /* some could not be used: who matches no other is not proven wrong */
+	struct validation_comparing comparing;
+	opt_double_t technical; /* 0..100 */
+	size_t errors_count;	/* diagnostics that are errors */
+	bool has_retrieval, has_advisory;
+	struct retrieval_score retrieval;
+	struct advisory_score advisory;
+	struct overall_score overall;
+	double structural;
+};
+
+/* How the judge is involved. */
+struct record_judging {
+	double sampling_probability;
+	const char *unjudged_reason; /* static text, or NULL when the judge is asked */
+	bool identical;		     /* to a ground truth: correct without asking */
+	bool relevance_asked, correctness_asked;
+	struct judge_call relevance;
+	struct judge_call correctness;
+};
+
+struct record_facts {
+	struct arena *arena;
+	const struct config *config; /* the settings that the event started with */
+	struct generated_query *query;
+	struct record_analysis analysis;
+	struct record_judging judging;
+	bool validation_asked;
+	struct target_call validation;
+	struct record_stage stages[RECORD_STAGES_MAX];
+	size_t stages_count;
+	struct record_error errors[RECORD_ERRORS_MAX];
+	size_t errors_count;
+};
+
+/* Notes how long a stage took and how it went ("ok", "failed", "skipped"; static texts). */
+void record_add_stage(struct record_facts *facts, enum stage stage, const char *status, int64_t duration_us);
+
+/* Notes that a metric could not be computed, now; `message` is copied into the arena, `metric` is static. */
+void record_add_error(struct record_facts *facts, const char *metric, err_t err, const char *message);
+
+/* Where a truth stands in the event, for a person: "ground_truth.alternatives[2]". In the arena. */
+str_t record_truth_name(const struct record_facts *facts, size_t truth);

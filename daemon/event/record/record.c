@@ -1,0 +1,103 @@
+#include "event/record/record.h"
+
+#include "event/record/builder.h"
+
+static void recommend(struct record_builder *builder, const char *code, const char *text)
+{
+	ARENA_PUSH(builder->facts->arena, builder->recommendations, builder->recommendations_count,
+		   builder->recommendations_capacity,
+		   (struct record_recommendation){ str_from(code), str_from(text) });
+}
+
+static void fill_advice(struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct record_analysis *analysis = &facts->analysis;
+	struct scored_query *scored = builder->scored;
+	bool review = false;
+	if (analysis->overall.confidence.set) {
+		recommend(builder, confidence_level_name((enum confidence_level)analysis->overall.level),
+			  level_action(analysis->overall.level));
+		review |= analysis->overall.level <= SCORE_LOW;
+	}
+	if (analysis->has_retrieval) {
+		for (size_t i = 0; i < analysis->retrieval.recommendations_count; i++)
+			recommend(builder, analysis->retrieval.recommendations[i].code,
+				  analysis->retrieval.recommendations[i].text);
+		review |= analysis->retrieval.level <= SCORE_LOW;
+	}
+	if (scored->judge.decision == DECISION_REJECT || scored->judge.decision == DECISION_WARN)
+		recommend(builder, scored->judge.decision == DECISION_REJECT ? "REJECT" : "WARN",
+			  relevance_decision_text((enum relevance_decision)scored->judge.decision));
+	if (builder->result.state == METRIC_COMPUTED)
+		review |= truth_match_needs_review(&builder->match, builder->result.value);
+	scored->review_required = review;
+	scored->recommendations = builder->recommendations;
+	scored->recommendations_count = builder->recommendations_count;
+}
+
+static void fill_identity(struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct generated_query *query = facts->query;
+	struct scored_query *scored = builder->scored;
+	scored->event_id = query->event_id;
+	scored->occurred_at = query->occurred_at;
+	scored->scored_at = builder->sources->now_ms;
+	scored->application = query->application;
+	scored->model = query->model;
+	scored->prompt_version = query->prompt_version;
+	scored->target = query->target;
+}
+
+static void fill_provenance(struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct record_sources *sources = builder->sources;
+	const struct catalog *catalog = facts->analysis.catalog;
+	struct record_provenance *provenance = &builder->scored->provenance;
+	*provenance = (struct record_provenance){
+		.topic = str_present(sources->topic) ? sources->topic : STR(""),
+		.partition = sources->partition,
+		.offset = sources->offset,
+		.program_version = STR(ASSAYD_VERSION),
+		.config_digest = str_from(config_digest(facts->config)),
+		.prompt_digest = builder->prompt_digest,
+	};
+	if (!catalog)
+		return;
+	provenance->catalog_digest = str_from(catalog_digest(catalog));
+	if (catalog_read_at_ms(catalog))
+		provenance->catalog_age_s =
+			opt_double((double)(builder->scored->scored_at - catalog_read_at_ms(catalog)) / 1000);
+}
+
+struct scored_query *record_build(struct record_facts *facts, const struct record_sources *sources)
+{
+	struct record_builder builder = {
+		.facts = facts,
+		.sources = sources,
+		.scored = ARENA_NEW(facts->arena, struct scored_query),
+		.has_truth = facts->analysis.truths_count > 0 || facts->analysis.truths_left_out,
+		.match = truth_match(facts->analysis.similarity),
+	};
+	if (record_hides_literals(&builder))
+		sql_redact(facts->query->sql, facts->analysis.dialect, facts->arena, &builder.redaction);
+	fill_identity(&builder);
+	record_build_input(&builder);
+	record_build_confidence(&builder);
+	record_build_safety(&builder);
+	record_build_result(&builder);
+	record_build_judge(&builder);
+	record_build_structure(&builder);
+	record_build_grading(&builder);
+	record_build_evaluation(&builder);
+	record_build_label(&builder);
+	fill_advice(&builder);
+	fill_provenance(&builder);
+	if (record_hides_literals(&builder))
+		record_redact_errors(&builder);
+	builder.scored->errors = facts->errors;
+	builder.scored->errors_count = facts->errors_count;
+	return builder.scored;
+}

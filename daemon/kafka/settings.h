@@ -1,0 +1,30 @@
+/*
+ * What the daemon's clients of Kafka go by: plain values, borrowed from the configuration.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kafka_settings {
+	const char *bootstrap_servers;
+	const char *group_id;
+	const char *instance_id; /* static member of the group, and the transactional id */
+	const char *input_topic;
+	const char *scored_topic;
+	const char *advisory_topic;
+	const char *dead_letter_topic;
+	const char *feedback_topic;    /* or NULL: feedback is not read */
+	const char *const *properties; /* "name=value", passed through to every client */
+	size_t properties_count;
+	bool exactly_once; /* false: at least once */
+	int session_timeout_ms;
+	int heartbeat_ms;
+	int transaction_timeout_ms;
+	size_t transaction_max_events;
+	size_t transaction_max_bytes;
+	int transaction_linger_ms;
+	size_t read_ahead_bytes; /* of messages that are fetched and wait to be taken */
+	int drain_on_revoke_ms;
+	size_t max_message_bytes; /* the largest event that is taken; what is larger becomes a dead letter */
+};

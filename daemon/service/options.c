@@ -1,0 +1,172 @@
+#include "service/options.h"
+
+#include <getopt.h>
+
+const char options_help[] =
+	"assayd scores the SQL that language models write.\n"
+	"\n"
+	"Usage:\n"
+	"  assayd run --config FILE          the daemon: from Kafka to scored records and calibration\n"
+	"  assayd score [--config FILE] [--catalog FILE.sql] [--json]\n"
+	"                                    the same stages for JSON lines: one query in, one scored query "
+	"out\n"
+	"  assayd check --config FILE [--offline] [--strict]\n"
+	"                                    reach everything that a configuration names and say what is "
+	"wrong;\n"
+	"                                    --offline: the file alone; --strict: warnings fail, too\n"
+	"  assayd calibration --config FILE [--window 1h|24h|7d] [--application NAME] [--json]\n"
+	"                                    how well confidence predicts correctness\n"
+	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
+	"                                    compare the calibration with its log, or count it anew\n"
+	"  assayd --help, --version\n"
+	"\n"
+	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
+	"unavailable,\n"
+	"75 try again, 78 configuration).\n";
+
+struct command_options {
+	const char *name;
+	enum command command;
+	bool needs_config;
+	const char *flags; /* values of long_options that it has */
+};
+
+static const struct command_options commands[] = {
+	{ "run", COMMAND_RUN, true, "chV" },
+	{ "score", COMMAND_SCORE, false, "csjhV" },
+	{ "check", COMMAND_CHECK, true, "cothV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwajvrhV" },
+};
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },	    { "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },	    { "offline", no_argument, NULL, 'o' },
+	{ "strict", no_argument, NULL, 't' },	    { NULL, 0, NULL, 0 },
+};
+
+static const char *long_name(int flag)
+{
+	const struct option *option = long_options;
+	while (option->val != flag)
+		option++;
+	return option->name;
+}
+
+static void set_flag(struct options *options, int flag)
+{
+	switch (flag) {
+	case 'c':
+		options->config_file = optarg;
+		break;
+	case 's':
+		options->catalog_file = optarg;
+		break;
+	case 'w':
+		options->window = optarg;
+		break;
+	case 'a':
+		options->application = optarg;
+		break;
+	case 'j':
+		options->json = true;
+		break;
+	case 'v':
+		options->verify = true;
+		break;
+	case 'r':
+		options->rebuild = true;
+		break;
+	case 'o':
+		options->offline = true;
+		break;
+	case 't':
+		options->strict = true;
+		break;
+	case 'h':
+		options->command = COMMAND_HELP;
+		break;
+	default:
+		options->command = COMMAND_VERSION;
+		break;
+	}
+}
+
+/* What getopt_long did not take; `argument` is the last one that it looked at. */
+static err_t fail_flag(int flag, const char *argument, struct err_detail *detail)
+{
+	bool is_long = strncmp(argument, "--", 2) == 0;
+	if (flag == ':')
+		return err_fail(detail, ERR_USAGE, "%s needs a value; see assayd --help", argument);
+	if (is_long && optopt)
+		return err_fail(detail, ERR_USAGE, "--%s takes no value; see assayd --help",
+				long_name(optopt));
+	if (is_long)
+		return err_fail(detail, ERR_USAGE, "unknown option %s; see assayd --help", argument);
+	return err_fail(detail, ERR_USAGE, "unknown option -%c; see assayd --help", optopt);
+}
+
+static err_t check_together(const struct options *options, struct err_detail *detail)
+{
+	if (options->verify && options->rebuild)
+		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
+	if ((options->verify || options->rebuild) && (options->window || options->application))
+		return err_fail(detail, ERR_USAGE,
+				"--%s takes the whole calibration; leave out --window and --application",
+				options->verify ? "verify" : "rebuild");
+	return ERR_OK;
+}
+
+static err_t parse_flags(const struct command_options *command, int argc, char **argv,
+			 struct options *options, struct err_detail *detail)
+{
+	int flag;
+	opterr = 0;
+	optind = 1;
+	while ((flag = getopt_long(argc, argv, "+:c:hV", long_options, NULL)) != -1) {
+		if (flag == ':' || flag == '?')
+			return fail_flag(flag, argv[optind - 1], detail);
+		if (!strchr(command->flags, flag))
+			return err_fail(detail, ERR_USAGE, "assayd %s has no option --%s; see assayd --help",
+					command->name, long_name(flag));
+		set_flag(options, flag);
+	}
+	if (optind < argc)
+		return err_fail(detail, ERR_USAGE, "\"%s\" is too much; see assayd --help", argv[optind]);
+	return check_together(options, detail);
+}
+
+static bool is_flag(const char *argument, const char *longer, const char *shorter)
+{
+	return strcmp(argument, longer) == 0 || strcmp(argument, shorter) == 0;
+}
+
+err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail)
+{
+	struct options options = { .command = COMMAND_HELP };
+	if (argc < 2)
+		return err_fail(detail, ERR_USAGE, "a command is missing; see assayd --help");
+	if (is_flag(argv[1], "--help", "-h") || is_flag(argv[1], "--version", "-V")) {
+		options.command = is_flag(argv[1], "--help", "-h") ? COMMAND_HELP : COMMAND_VERSION;
+		*ret_options = options;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		const struct command_options *command = &commands[i];
+		if (strcmp(argv[1], command->name) != 0)
+			continue;
+		options.command = command->command;
+		err_t err = parse_flags(command, argc - 1, argv + 1, &options, detail);
+		if (err)
+			return err;
+		if (command->needs_config && options.command == command->command && !options.config_file)
+			return err_fail(detail, ERR_USAGE, "assayd %s needs --config FILE", command->name);
+		*ret_options = options;
+		return ERR_OK;
+	}
+	if (argv[1][0] == '-')
+		return err_fail(detail, ERR_USAGE, "a command comes before the options; see assayd --help");
+	return err_fail(detail, ERR_USAGE, "unknown command \"%s\"; see assayd --help", argv[1]);
+}

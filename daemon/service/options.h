@@ -1,0 +1,32 @@
+/* The command line: a command, and options of which each command has its own. Main thread, once. */
+#pragma once
+
+#include "common/err.h"
+
+enum command {
+	COMMAND_RUN,
+	COMMAND_SCORE,
+	COMMAND_CHECK,
+	COMMAND_CALIBRATION,
+	COMMAND_HELP,
+	COMMAND_VERSION
+};
+
+struct options {
+	enum command command;
+	const char *config_file;  /* or NULL */
+	const char *catalog_file; /* or NULL */
+	const char *window;	  /* calibration: "1h", "24h" or "7d"; or NULL */
+	const char *application;  /* calibration: of this application alone; or NULL */
+	bool verify;		  /* calibration: compare with the log */
+	bool rebuild;		  /* calibration: count anew */
+	bool json;
+	bool offline; /* check: without reaching anything */
+	bool strict;  /* check: warnings are errors */
+};
+
+/* Texts point into `argv`. ERR_USAGE: the detail says what is wrong. */
+err_t options_parse(int argc, char **argv, struct options *ret_options, struct err_detail *detail);
+
+/* What --help prints. */
+extern const char options_help[];

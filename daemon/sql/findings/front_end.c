@@ -1,0 +1,37 @@
+#include "sql/findings/front_end.h"
+
+#include "sql/findings/unparsed.h"
+
+void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,
+		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis)
+{
+	struct diagnostics diagnostics = { .arena = arena };
+	diagnostics_add(&diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), offset, "%s", reason);
+	*ret_analysis = (struct sql_analysis){
+		.text = arena_text(arena, request->sql.ptr ? request->sql.ptr : "", request->sql.len),
+		.diagnostics = diagnostics.items,
+		.diagnostics_count = diagnostics.count,
+	};
+	struct violations violations = violations_begin(ret_analysis, arena);
+	if (code == VIOLATION_UNANALYSABLE)
+		unparsed_check(ret_analysis->text, request->dialect, NULL, str_from(reason), &violations);
+	else
+		violations_add(&violations, code, offset, "%s", reason);
+	violations_end(&violations, request, ret_analysis);
+}
+
+void front_end_note_fence(const struct code_fence_result *part, struct diagnostics *diagnostics)
+{
+	diagnostics->text_offset = 0; /* the fence is around the part */
+	if (part->wrapped)
+		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
+				"the statement is wrapped in a fence or in prose; return the SQL alone");
+	diagnostics->text_offset = part->offset;
+}
+
+void front_end_note_catalog(const struct sql_request *request, struct diagnostics *diagnostics)
+{
+	if (request->target_named && !request->catalog)
+		diagnostics_add(diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
+				"the target's catalog cannot be had: names are not checked");
+}

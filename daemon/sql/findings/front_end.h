@@ -1,0 +1,35 @@
+/*
+ * Front ends by dialect. Each fills the whole analysis of a text that has passed the gate; the request's
+ * dialect chooses one. What holds of sql_analyse (analysis.h) holds of each: pure, any thread, never fails,
+ * results in the arena.
+ */
+#pragma once
+
+#include "sql/findings/diagnostics.h"
+#include "sql/findings/violations.h"
+#include "sql/lex/code_fence.h"
+
+typedef void (*front_end_fn)(const struct sql_request *request, struct arena *arena,
+			     struct sql_analysis *ret_analysis);
+
+/* What a grammar tells of the recursive queries of a text. */
+enum front_end_recursion {
+	FRONT_END_RECURSION_UNREAD, /* the text does not parse */
+	FRONT_END_RECURSION_BOUNDED,
+	FRONT_END_RECURSION_UNBOUNDED,
+};
+
+/* Reads a text by the grammar of another dialect; what holds of front_end_fn holds of it. */
+typedef enum front_end_recursion (*front_end_recursion_fn)(str_t text, struct arena *arena);
+
+/* An analysis of what cannot be analysed: invalid, with a syntax_error; UNSAFE with that violation, or for
+ * VIOLATION_UNANALYSABLE what its tokens show (unparsed.h), else UNKNOWN. `offset` counts in the SQL as
+ * given. */
+void front_end_refuse(const struct sql_request *request, struct arena *arena, enum sql_violation_code code,
+		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis);
+
+/* Reports that a code fence was taken off, and makes the diagnostics count offsets within the part. */
+void front_end_note_fence(const struct code_fence_result *part, struct diagnostics *diagnostics);
+
+/* Warns when a target is named and its catalog is not there. */
+void front_end_note_catalog(const struct sql_request *request, struct diagnostics *diagnostics);

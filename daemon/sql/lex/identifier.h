@@ -1,0 +1,9 @@
+/*
+ * Identifiers as PostgreSQL writes them. Pure; any thread.
+ */
+#pragma once
+
+#include "common/arena.h"
+
+/* In double quotes unless it is plain and no reserved word (quote_ident); a copy in the arena. */
+str_t identifier_quote(str_t name, struct arena *arena);

@@ -1,0 +1,120 @@
+#include "sql/mysql/functions.h"
+
+#include "common/nearest.h"
+#include "sql/findings/instead.h"
+
+#include <fnmatch.h>
+#include <strings.h>
+
+struct builtin {
+	const char *name;
+	char kind;
+};
+
+static const struct builtin builtins[] = {
+#define MYSQL_FUNCTION(name, kind) { (name), (kind) },
+#include "sql/mysql/functions.def"
+};
+
+static const struct {
+	const char *pattern;
+	enum sql_violation_code code;
+} dangerous[] = {
+#define MYSQL_DANGEROUS(pattern, violation) { (pattern), VIOLATION_##violation },
+#include "sql/mysql/functions.def"
+};
+
+static const struct instead instead_table[] = {
+#define INSTEAD(word, use) { (word), (use) },
+#include "sql/mysql/instead.def"
+};
+
+static const struct {
+	const char *name;
+	bool adjacent;
+} grammar[] = {
+#define MYSQL_GRAMMAR(name, adjacent) { (name), (adjacent) },
+#include "sql/mysql/functions.def"
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static int compare_builtin(const void *key, const void *entry)
+{
+	const str_t *name = key;
+	const char *other = ((const struct builtin *)entry)->name;
+	int order = strncasecmp(name->ptr, other, name->len);
+	return order ? order : -(other[name->len] != '\0');
+}
+
+char mysql_builtin_kind(str_t name)
+{
+	const struct builtin *found =
+		name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
+			 : NULL;
+	return found ? found->kind : '\0';
+}
+
+str_t mysql_hint_function(str_t name, struct arena *arena)
+{
+	const struct instead *instead = instead_of_function(instead_table, COUNT(instead_table), name);
+	struct nearest nearest;
+	if (instead)
+		return instead_hint(instead, arena);
+	nearest_init(&nearest, query_lower(name, arena));
+	for (size_t i = 0; i < COUNT(builtins); i++)
+		nearest_offer(&nearest, str_from(builtins[i].name));
+	return str_present(nearest.best)
+		       ? arena_printf(arena, "; did you mean " STR_FMT "()?", STR_ARG(nearest.best))
+		       : STR("");
+}
+
+str_t mysql_hint_syntax(str_t sql, size_t offset, struct arena *arena)
+{
+	return instead_hint(instead_near(instead_table, COUNT(instead_table), sql, offset, SQL_MYSQL), arena);
+}
+
+bool mysql_dangerous_name(str_t name, bool exact, enum sql_violation_code *ret_code)
+{
+	for (size_t i = 0; i < COUNT(dangerous); i++) {
+		bool pattern = strchr(dangerous[i].pattern, '*') != NULL;
+		if (pattern != exact && (exact ? query_name_is(name, dangerous[i].pattern)
+					       : fnmatch(dangerous[i].pattern, name.ptr, 0) == 0)) {
+			*ret_code = dangerous[i].code;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mysql_native(str_t name)
+{
+	enum sql_violation_code code;
+	return mysql_builtin_kind(name) || mysql_dangerous_name(name, true, &code);
+}
+
+bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code)
+{
+	(void)schema;
+	return mysql_dangerous_name(name, true, ret_code);
+}
+
+bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
+{
+	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)
+		if (query_name_is(name, grammar[i].name))
+			return quoted || grammar[i].adjacent;
+	return false;
+}
+
+bool mysql_calls_builtin(const struct query_node *call)
+{
+	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
+	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
+}
+
+bool mysql_is_aggregate(const struct query_node *node)
+{
+	return node->kind == QUERY_CALL && mysql_calls_builtin(node) &&
+	       mysql_builtin_kind(node->name) == 'a' && !query_child(node, QUERY_WINDOW);
+}

@@ -1,0 +1,66 @@
+#include "sql/postgresql/ddl/internal.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/parse/node_children.h"
+
+#define WARNINGS_MAX 200
+
+static unsigned line_of(str_t text, size_t offset)
+{
+	unsigned line = 1;
+	for (size_t i = 0; i < offset && i < text.len; i++)
+		line += text.ptr[i] == '\n';
+	return line;
+}
+
+void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
+{
+	struct catalog *catalog = compiler->builder.catalog;
+	struct arena *arena = compiler->builder.arena;
+	unsigned line = line_of(compiler->text, compiler->offset);
+	char message[sizeof compiler->detail->message];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	catalog_note_gap(&compiler->builder,
+			 "the catalog's file has a statement that cannot be read in line %u", line);
+	if (catalog->warnings_count == WARNINGS_MAX)
+		sql_fail(compiler, "%s; more than %d statements cannot be read", message, WARNINGS_MAX);
+	else
+		ARENA_PUSH(arena, catalog->warnings, catalog->warnings_count, catalog->warnings_capacity,
+			   arena_printf(arena, "line %u: %s", line, message));
+}
+
+void sql_fail(struct sql_compiler *compiler, const char *format, ...)
+{
+	char message[sizeof compiler->detail->message];
+	va_list arguments;
+	if (compiler->failed)
+		return;
+	compiler->failed = true;
+	va_start(arguments, format);
+	vsnprintf(message, sizeof message, format, arguments);
+	va_end(arguments);
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, "line %u: %s",
+		       line_of(compiler->text, compiler->offset), message);
+}
+
+struct sql_name sql_name_of(const List *names)
+{
+	int count = list_length(names);
+	const char *name = names_last(names);
+	return (struct sql_name){ .schema = count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2)))
+						      : STR_NONE,
+				  .name = str_from(name ? name : "") };
+}
+
+str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
+{
+	return str_present(written) ? written : compiler->schema;
+}
+
+struct catalog_relation *sql_added_relation(struct sql_compiler *compiler, const RangeVar *name)
+{
+	return catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
+				      str_from(name->relname));
+}

@@ -1,0 +1,413 @@
+#include "sql/postgresql/ddl/internal.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/ddl/ddl.h"
+
+#include "sql/lex/scan.h"
+#include "sql/postgresql/parse/node_children.h"
+
+/* Schema of unqualified names. */
+#define DEFAULT_SCHEMA STR("public")
+
+/* A column that comes straight from a relation has its type, whatever else is known of the query. */
+static type_id output_type(const struct range_column *column)
+{
+	const struct range_item *item = column->source;
+	if (column->type != TYPE_UNSURE || !item || !item->relation ||
+	    column->source_index >= item->relation->columns_count)
+		return column->type;
+	return item->relation->columns[column->source_index].value_type;
+}
+
+static void add_query(struct sql_compiler *compiler, const RangeVar *name, const Node *query,
+		      const List *aliases, struct catalog_relation relation, bool may_replace)
+{
+	struct outputs outputs = { .open = true };
+	struct sql_columns columns = { 0 };
+	str_t missing = STR_NONE;
+	if (query && IsA(query, SelectStmt))
+		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog,
+				      compiler->builder.scratch, &outputs, &missing);
+	if (str_present(missing)) /* a dump of some schemas, say: more may be missing */
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have the " STR_FMT ", which \"%s\" is made of",
+				 STR_ARG(missing), name->relname);
+	rename_columns(&outputs, aliases);
+	for (size_t i = 0; i < outputs.count; i++) {
+		const struct catalog_type *type =
+			catalog_type(compiler->builder.catalog, output_type(&outputs.columns[i]));
+		sql_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
+			       (struct sql_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
+	}
+	relation.schema = sql_schema_of(compiler, str_from(name->schemaname));
+	relation.name = str_from(name->relname);
+	relation.is_open = outputs.open;
+	relation.columns = columns.items;
+	relation.columns_count = columns.count;
+	sql_add_relation(compiler, relation, may_replace);
+}
+
+static void add_view(struct sql_compiler *compiler, const ViewStmt *view, str_t text)
+{
+	bool checks = view->withCheckOption != NO_CHECK_OPTION;
+	str_t schema = sql_schema_of(compiler, str_from(view->view->schemaname));
+	const struct catalog_relation *existing =
+		catalog_added_relation(&compiler->builder, schema, str_from(view->view->relname));
+	add_query(compiler, view->view, view->query, view->aliases,
+		  (struct catalog_relation){
+			  .kind = 'v',
+			  .is_view = true,
+			  .definition = sql_kept_query(text, checks, compiler->builder.scratch) },
+		  view->replace && existing && existing->kind == 'v');
+}
+
+static void add_table_as(struct sql_compiler *compiler, const CreateTableAsStmt *create, str_t text)
+{
+	bool is_view = create->objtype == OBJECT_MATVIEW;
+	const RangeVar *name = create->into->rel;
+	if (create->if_not_exists &&
+	    catalog_relation(compiler->builder.catalog, sql_schema_of(compiler, str_from(name->schemaname)),
+			     str_from(name->relname)))
+		return;
+	struct catalog_relation relation = { .kind = is_view ? 'm' : 'r', .is_view = is_view };
+	if (is_view)
+		relation.definition = sql_kept_query(text, create->into->skipData, compiler->builder.scratch);
+	add_query(compiler, name, create->query, create->into->colNames, relation, false);
+}
+
+/* SET search_path: names are created in the first schema of it and found in all. */
+static void set_path(struct sql_compiler *compiler, const VariableSetStmt *set)
+{
+	struct catalog_builder *builder = &compiler->builder;
+	const ListCell *cell;
+	bool names_system = false;
+	if (!set->name || strcmp(set->name, "search_path") != 0)
+		return;
+	catalog_clear_path(builder);
+	compiler->schema = STR_NONE;
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		names_system |= IsA(&value->val, String) && strcmp(value->val.sval.sval, "pg_catalog") == 0;
+	}
+	if (!names_system)
+		catalog_add_path(builder, STR("pg_catalog"));
+	foreach(cell, set->args)
+	{
+		const A_Const *value = lfirst_node(A_Const, cell);
+		str_t schema = IsA(&value->val, String) ? str_from(value->val.sval.sval) : STR("");
+		if (schema.len == 0 || str_is(schema, "$user"))
+			continue;
+		catalog_add_path(builder, schema);
+		if (!str_present(compiler->schema) && !catalog_is_system(schema))
+			compiler->schema = schema;
+	}
+	if (list_length(set->args) == 0) /* DEFAULT, RESET */
+		catalog_add_path(builder, DEFAULT_SCHEMA);
+	if (!str_present(compiler->schema))
+		compiler->schema = DEFAULT_SCHEMA;
+}
+
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text);
+
+static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *create)
+{
+	const ListCell *cell;
+	str_t outer = compiler->schema;
+	if (!create->schemaname)
+		return;
+	catalog_add_schema(&compiler->builder, str_from(create->schemaname));
+	compiler->schema = str_from(create->schemaname);
+	foreach(cell, create->schemaElts) compile_statement(compiler, lfirst(cell), STR(""));
+	compiler->schema = outer;
+}
+
+static void add_text_search(struct sql_compiler *compiler, const DefineStmt *define)
+{
+	struct sql_name name = sql_name_of(define->defnames);
+	catalog_add_other(&compiler->builder,
+			  define->kind == OBJECT_TSCONFIGURATION ? CATALOG_TEXT_SEARCH : CATALOG_DICTIONARY,
+			  sql_schema_of(compiler, name.schema), name.name);
+}
+
+static void add_definition(struct sql_compiler *compiler, const DefineStmt *define)
+{
+	if (define->kind == OBJECT_TSCONFIGURATION || define->kind == OBJECT_TSDICTIONARY)
+		add_text_search(compiler, define);
+	if (define->kind == OBJECT_AGGREGATE)
+		sql_add_aggregate(compiler, define);
+	else if (define->kind == OBJECT_OPERATOR)
+		sql_add_operator(compiler, define);
+	else if (define->kind == OBJECT_TYPE)
+		sql_add_base_type(compiler, define);
+}
+
+/* `SELECT pg_catalog.set_config(…)`, as a dump has it between its definitions. */
+static bool is_call(const SelectStmt *select)
+{
+	const ListCell *cell;
+	if (select->fromClause || select->valuesLists || select->op != SETOP_NONE || select->withClause ||
+	    !select->targetList)
+		return false;
+	foreach(cell, select->targetList) if (!IsA(lfirst_node(ResTarget, cell)->val, FuncCall)) return false;
+	return true;
+}
+
+/* What neither defines anything nor stands in a dump: somebody gave another file. */
+static const char *stray_statement(const Node *statement)
+{
+	switch (nodeTag(statement)) {
+	case T_SelectStmt:
+		return is_call((const SelectStmt *)statement) ? NULL : "a query";
+	case T_UpdateStmt:
+		return "UPDATE";
+	case T_DeleteStmt:
+		return "DELETE";
+	case T_MergeStmt:
+		return "MERGE";
+	case T_ExplainStmt:
+		return "EXPLAIN";
+	case T_PrepareStmt:
+		return "PREPARE";
+	case T_ExecuteStmt:
+		return "EXECUTE";
+	case T_DeclareCursorStmt:
+		return "DECLARE";
+	case T_CallStmt:
+		return "CALL";
+	default:
+		return NULL;
+	}
+}
+
+static void note_relations(struct sql_compiler *compiler, const char *extension)
+{
+	static const struct {
+		const char *extension, *relations;
+	} known[] = {
+#define EXTENSION(name, relations) { (name), (relations) },
+#include "sql/postgresql/ddl/extensions.def"
+#undef EXTENSION
+	};
+	struct catalog *catalog = compiler->builder.catalog;
+	size_t i = 0;
+	while (i < sizeof known / sizeof known[0] && strcmp(known[i].extension, extension) != 0)
+		i++;
+	if (i == sizeof known / sizeof known[0])
+		catalog->lacks_any_relation = true;
+	else if (known[i].relations[0])
+		ARENA_PUSH(compiler->builder.arena, catalog->extension_relations,
+			   catalog->extension_relations_count, catalog->extension_relations_capacity,
+			   known[i].relations);
+}
+
+/* What an extension brings along stands in its own files. plpgsql has nothing that a query can call. */
+static void note_extension(struct sql_compiler *compiler, const CreateExtensionStmt *create)
+{
+	note_relations(compiler, create->extname);
+	if (strcmp(create->extname, "plpgsql") != 0)
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have what extension \"%s\" creates", create->extname);
+}
+
+static void add_foreign_table(struct sql_compiler *compiler, const CreateForeignTableStmt *create)
+{
+	sql_add_table(compiler, &create->base, 'f');
+	struct catalog_relation *relation = sql_added_relation(compiler, create->base.relation);
+	if (relation)
+		sql_set_foreign(compiler, relation, create->servername, create->options);
+}
+
+/* Where the rows of foreign tables come from. */
+static void compile_foreign(struct sql_compiler *compiler, const Node *statement)
+{
+	if (IsA(statement, CreateFdwStmt)) {
+		const CreateFdwStmt *create = (const CreateFdwStmt *)statement;
+		sql_add_foreign_wrapper(compiler, create->fdwname, create->options);
+	} else if (IsA(statement, AlterFdwStmt)) {
+		const AlterFdwStmt *alter = (const AlterFdwStmt *)statement;
+		sql_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
+	} else if (IsA(statement, CreateForeignServerStmt)) {
+		const CreateForeignServerStmt *create = (const CreateForeignServerStmt *)statement;
+		sql_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
+	} else if (IsA(statement, AlterForeignServerStmt)) {
+		const AlterForeignServerStmt *alter = (const AlterForeignServerStmt *)statement;
+		sql_add_foreign_server(compiler, alter->servername, NULL, alter->options);
+	}
+}
+
+/* Types, functions and what is made of them. */
+static void compile_object(struct sql_compiler *compiler, const Node *statement)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateFunctionStmt:
+		sql_add_function(compiler, (const CreateFunctionStmt *)statement);
+		break;
+	case T_AlterFunctionStmt:
+		sql_alter_function(compiler, (const AlterFunctionStmt *)statement);
+		break;
+	case T_DefineStmt:
+		add_definition(compiler, (const DefineStmt *)statement);
+		break;
+	case T_CreateCastStmt:
+		sql_add_cast(compiler, (const CreateCastStmt *)statement);
+		break;
+	case T_CreateEnumStmt:
+		sql_add_enum(compiler, (const CreateEnumStmt *)statement);
+		break;
+	case T_AlterEnumStmt:
+		sql_alter_enum(compiler, (const AlterEnumStmt *)statement);
+		break;
+	case T_CompositeTypeStmt:
+		sql_add_composite(compiler, (const CompositeTypeStmt *)statement);
+		break;
+	case T_CreateDomainStmt:
+		sql_add_domain(compiler, (const CreateDomainStmt *)statement);
+		break;
+	case T_AlterDomainStmt:
+		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
+		break;
+	case T_CreateExtensionStmt:
+		note_extension(compiler, (const CreateExtensionStmt *)statement);
+		break;
+	case T_CreateRangeStmt:
+		sql_add_range(compiler, (const CreateRangeStmt *)statement);
+		break;
+	default:
+		compile_foreign(compiler, statement);
+		break;
+	}
+}
+
+/* Statements of a dump that define nothing which a query can name are passed over. `text`: the statement's
+ * own. */
+static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
+{
+	switch (nodeTag(statement)) {
+	case T_CreateStmt:
+		sql_add_table(compiler, (const CreateStmt *)statement, 'r');
+		break;
+	case T_CreateForeignTableStmt:
+		add_foreign_table(compiler, (const CreateForeignTableStmt *)statement);
+		break;
+	case T_AlterTableStmt:
+		sql_alter_table(compiler, (const AlterTableStmt *)statement);
+		break;
+	case T_IndexStmt:
+		sql_add_index(compiler, (const IndexStmt *)statement);
+		break;
+	case T_CreateSeqStmt:
+		sql_add_sequence(compiler, (const CreateSeqStmt *)statement);
+		break;
+	case T_CreatePolicyStmt:
+		sql_add_policy(compiler, (const CreatePolicyStmt *)statement);
+		break;
+	case T_AlterPolicyStmt:
+		sql_alter_policy(compiler, (const AlterPolicyStmt *)statement);
+		break;
+	case T_RuleStmt:
+		sql_add_rule(compiler, (const RuleStmt *)statement, text);
+		break;
+	case T_ViewStmt:
+		add_view(compiler, (const ViewStmt *)statement, text);
+		break;
+	case T_CreateTableAsStmt:
+		add_table_as(compiler, (const CreateTableAsStmt *)statement, text);
+		break;
+	case T_CreateSchemaStmt:
+		add_schema(compiler, (const CreateSchemaStmt *)statement);
+		break;
+	case T_VariableSetStmt:
+		set_path(compiler, (const VariableSetStmt *)statement);
+		break;
+	case T_AlterDatabaseSetStmt:
+		set_path(compiler, ((const AlterDatabaseSetStmt *)statement)->setstmt);
+		break;
+	case T_DropStmt:
+		sql_drop(compiler, (const DropStmt *)statement);
+		break;
+	case T_RenameStmt:
+		sql_rename(compiler, (const RenameStmt *)statement);
+		break;
+	default:
+		compile_object(compiler, statement);
+		break;
+	}
+	const char *stray = stray_statement(statement);
+	if (IsA(statement, DoStmt))
+		sql_leave_out(compiler, "DO may define anything, which cannot be followed");
+	else if (stray)
+		sql_fail(compiler,
+			 "%s defines nothing that can be followed: leave it out (a catalog file holds CREATE "
+			 "statements, as pg_dump --schema-only writes them)",
+			 stray);
+}
+
+static void compile_statements(struct sql_compiler *compiler, const List *statements)
+{
+	const ListCell *cell;
+	foreach(cell, statements)
+	{
+		const RawStmt *raw = lfirst_node(RawStmt, cell);
+		size_t start = (size_t)raw->stmt_location;
+		size_t length = raw->stmt_len > 0 ? (size_t)raw->stmt_len : compiler->text.len - start;
+		compiler->offset = scan_next(compiler->text, start, SQL_POSTGRESQL).offset;
+		compile_statement(compiler, raw->stmt, (str_t){ compiler->text.ptr + start, length });
+		if (compiler->failed)
+			return;
+	}
+}
+
+/* Until what is left of it can be read. */
+static void parse_file(struct sql_compiler *compiler)
+{
+	const struct parsed_statement *parsed = &compiler->parsed;
+	parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
+	while (str_present(parsed->error) && !compiler->failed) {
+		compiler->offset = parsed->error_offset;
+		sql_leave_out(compiler, STR_FMT, STR_ARG(parsed->error));
+		if (!sql_blank_statement(compiler->bytes, compiler->text.len, compiler->offset))
+			sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
+		parse_end(&compiler->parsed);
+		parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
+	}
+}
+
+/* Nothing could be read: somebody gave another file. */
+static void check_content(struct sql_compiler *compiler)
+{
+	const struct catalog_builder *builder = &compiler->builder;
+	const struct catalog *catalog = builder->catalog;
+	if (compiler->failed || catalog->warnings_count == 0 || builder->relations.count > 0 ||
+	    builder->functions.count > 0 || builder->types.count > 0)
+		return;
+	compiler->failed = true;
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, STR_FMT, STR_ARG(catalog->warnings[0]));
+}
+
+static void compile_text(struct sql_compiler *compiler)
+{
+	parse_file(compiler);
+	if (!compiler->failed)
+		compile_statements(compiler, compiler->parsed.statements);
+	check_content(compiler);
+	sql_finish_reads(compiler);
+}
+
+err_t ddl_compile(str_t text, struct catalog **ret_catalog, struct err_detail *detail)
+{
+	struct sql_compiler compiler = { .schema = DEFAULT_SCHEMA,
+					 .next_type = TYPE_ID_USER,
+					 .detail = detail };
+	catalog_begin_on_builtins(&compiler.builder);
+	compiler.bytes = sql_without_psql(text, compiler.builder.scratch);
+	compiler.text = (str_t){ compiler.bytes, text.len };
+	catalog_add_path(&compiler.builder, STR("pg_catalog"));
+	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);
+	catalog_add_schema(&compiler.builder, DEFAULT_SCHEMA);
+	compile_text(&compiler);
+	err_t err = compiler.failed ? ERR_CATALOG_SYNTAX
+				    : catalog_finish(&compiler.builder, text, ret_catalog, detail);
+	parse_end(&compiler.parsed);
+	catalog_abandon(&compiler.builder);
+	return err;
+}

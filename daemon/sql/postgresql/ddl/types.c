@@ -1,0 +1,503 @@
+#include "sql/postgresql/ddl/internal.h"
+
+#include "sql/postgresql/parse/node_children.h"
+
+#include <catalog/pg_type_d.h>
+
+#define NAME_MAX_BYTES 63
+
+static const struct {
+	const char *name;
+	type_id id;
+} serials[] = {
+	{ "serial", INT4OID },	{ "serial4", INT4OID },	    { "bigserial", INT8OID },
+	{ "serial8", INT8OID }, { "smallserial", INT2OID }, { "serial2", INT2OID },
+};
+
+/* table.column%TYPE */
+static type_id type_of_column(struct sql_compiler *compiler, const List *names)
+{
+	int count = list_length(names);
+	if (count < 2)
+		return TYPE_UNSURE;
+	str_t column = str_from(NODE_STRING(list_nth(names, count - 1)));
+	str_t table = str_from(NODE_STRING(list_nth(names, count - 2)));
+	const struct catalog *catalog = compiler->builder.catalog;
+	const struct catalog_relation *relation =
+		count > 2
+			? catalog_relation(catalog, str_from(NODE_STRING(list_nth(names, count - 3))), table)
+			: catalog_relation_on_path(catalog, table);
+	for (size_t i = 0; relation && i < relation->columns_count; i++) {
+		if (str_equal(relation->columns[i].name, column))
+			return relation->columns[i].value_type;
+	}
+	return TYPE_UNSURE;
+}
+
+static type_id named_type(struct sql_compiler *compiler, const TypeName *type, bool *ret_serial)
+{
+	struct sql_name name = sql_name_of(type->names);
+	for (size_t i = 0; !str_present(name.schema) && i < sizeof serials / sizeof *serials; i++) {
+		if (str_is(name.name, serials[i].name)) {
+			*ret_serial = true;
+			return serials[i].id;
+		}
+	}
+	if (type->pct_type)
+		return type_of_column(compiler, type->names);
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
+	return found ? found->id : TYPE_UNSURE;
+}
+
+struct sql_type sql_type_of(struct sql_compiler *compiler, const TypeName *type)
+{
+	const struct catalog *catalog = compiler->builder.catalog;
+	if (!type)
+		return (struct sql_type){ .text = STR("") };
+	struct sql_type result = { 0 };
+	result.id = named_type(compiler, type, &result.is_serial);
+	const struct catalog_type *found = catalog_type(catalog, result.id);
+	if (found && type->arrayBounds != NIL) {
+		result.id = found->array;
+		found = catalog_type(catalog, result.id);
+	}
+	if (found)
+		result.text = found->text;
+	else
+		result.text = arena_printf(compiler->builder.scratch, "%s%s", names_last(type->names),
+					   type->arrayBounds == NIL ? "" : "[]");
+	return result;
+}
+
+void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, struct catalog_column column,
+		    struct sql_type type)
+{
+	column.value_type = type.id;
+	column.type = type.text;
+	column.category = TYPE_OTHER;
+	catalog_derive_column(compiler->builder.catalog, &column);
+	ARENA_PUSH(compiler->builder.scratch, columns->items, columns->count, columns->capacity, column);
+}
+
+/* Whether no other type has the name. Array types give theirs up, as in PostgreSQL. */
+static bool make_room(struct sql_compiler *compiler, str_t schema, str_t name)
+{
+	const struct catalog *catalog = compiler->builder.catalog;
+	const struct catalog_type *taken = catalog_type_named(catalog, schema, name);
+	struct catalog_type *array = taken ? catalog_added_type(&compiler->builder, taken->id) : NULL;
+	if (!array || array->category != 'A' || !catalog_array_element(catalog, array))
+		return !taken;
+	do {
+		array->name = arena_printf(compiler->builder.scratch, "_%.*s",
+					   (int)(array->name.len < NAME_MAX_BYTES ? array->name.len : 62),
+					   array->name.ptr);
+	} while (catalog_type_named(catalog, schema, array->name));
+	(void)catalog_index_type(compiler->builder.catalog, compiler->builder.scratch, array);
+	return true;
+}
+
+/* Adds a type and its array type. A name that is taken is an error. */
+static struct catalog_type *add_type(struct sql_compiler *compiler, struct catalog_type type)
+{
+	const struct catalog *catalog = compiler->builder.catalog;
+	struct arena *scratch = compiler->builder.scratch;
+	if (!make_room(compiler, type.schema, type.name)) {
+		sql_leave_out(compiler, "type \"" STR_FMT "\" already exists", STR_ARG(type.name));
+		return NULL;
+	}
+	type.id = compiler->next_type++;
+	type.array = compiler->next_type++;
+	type.is_public = true;
+	struct catalog_type array = { .id = type.array,
+				      .schema = type.schema,
+				      .kind = 'b',
+				      .category = 'A',
+				      .volatility = 's', /* array_in */
+				      .element = type.id,
+				      .subscript = type.id,
+				      .is_subscriptable = true,
+				      .is_public = true };
+	array.name = arena_printf(scratch, "_%.*s",
+				  (int)(type.name.len < NAME_MAX_BYTES ? type.name.len : 62), type.name.ptr);
+	while (catalog_type_named(catalog, array.schema, array.name))
+		array.name = arena_printf(scratch, "_" STR_FMT, STR_ARG(array.name));
+	struct catalog_type *added = catalog_add_type(&compiler->builder, type, (struct type_list){ 0 });
+	(void)catalog_add_type(&compiler->builder, array, (struct type_list){ 0 });
+	return added;
+}
+
+type_id sql_add_row_type(struct sql_compiler *compiler, const struct catalog_relation *relation)
+{
+	const struct catalog_type *added =
+		add_type(compiler, (struct catalog_type){ .schema = relation->schema,
+							  .name = relation->name,
+							  .kind = 'c',
+							  .category = 'C',
+							  .volatility = 's' });
+	return added ? added->id : TYPE_UNSURE;
+}
+
+void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_relation *relation)
+{
+	struct catalog_type *type = catalog_added_type(&compiler->builder, relation->row_type);
+	if (!type)
+		return;
+	type->relation = relation;
+	type->columns = relation->columns;
+	type->columns_count = relation->columns_count;
+}
+
+static struct catalog_type named(const struct sql_compiler *compiler, const List *names)
+{
+	struct sql_name name = sql_name_of(names);
+	return (struct catalog_type){ .schema = sql_schema_of(compiler, name.schema),
+				      .name = name.name,
+				      .volatility = 's' }; /* as all generic input functions */
+}
+
+void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
+{
+	struct catalog_type type = named(compiler, create->typeName);
+	type.kind = 'e';
+	type.category = 'E';
+	str_t *labels = ARENA_ARRAY(compiler->builder.scratch, str_t, (size_t)list_length(create->vals) + 1);
+	const ListCell *cell;
+	foreach(cell, create->vals) labels[type.labels_count++] = str_from(NODE_STRING(lfirst(cell)));
+	type.labels = labels;
+	(void)add_type(compiler, type);
+}
+
+/* ADD VALUE, RENAME VALUE */
+void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
+{
+	struct sql_name name = sql_name_of(alter->typeName);
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
+	struct catalog_type *type = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	if (!type || !type->labels)
+		return;
+	str_t *labels = ARENA_ARRAY(compiler->builder.scratch, str_t, type->labels_count + 1);
+	for (size_t i = 0; i < type->labels_count; i++) {
+		bool renamed = alter->oldVal && str_is(type->labels[i], alter->oldVal);
+		labels[i] = renamed ? str_from(alter->newVal) : type->labels[i];
+	}
+	if (!alter->oldVal)
+		labels[type->labels_count++] = str_from(alter->newVal);
+	type->labels = labels;
+}
+
+void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *create)
+{
+	const RangeVar *name = create->typevar;
+	struct sql_columns columns = { 0 };
+	const ListCell *cell;
+	foreach(cell, create->coldeflist)
+	{
+		const ColumnDef *definition = lfirst_node(ColumnDef, cell);
+		sql_add_column(compiler, &columns,
+			       (struct catalog_column){ .name = str_from(definition->colname) },
+			       sql_type_of(compiler, definition->typeName));
+	}
+	(void)add_type(compiler,
+		       (struct catalog_type){ .schema = sql_schema_of(compiler, str_from(name->schemaname)),
+					      .name = str_from(name->relname),
+					      .kind = 'c',
+					      .category = 'C',
+					      .volatility = 's',
+					      .columns = columns.items,
+					      .columns_count = columns.count });
+}
+
+static void add_uses(struct sql_compiler *compiler, struct catalog_type *type, struct type_list uses)
+{
+	/* The builder wraps the type of a draft: what its checks cast to is known when all is finished. */
+	struct type_draft *draft = (struct type_draft *)type;
+	type_id *ids = ARENA_ARRAY(compiler->builder.scratch, type_id, draft->uses.count + uses.count);
+	for (size_t i = 0; i < draft->uses.count; i++)
+		ids[i] = draft->uses.ids[i];
+	for (size_t i = 0; i < uses.count; i++)
+		ids[draft->uses.count + i] = uses.ids[i];
+	draft->uses = (struct type_list){ ids, draft->uses.count + uses.count };
+}
+
+static void add_check(struct sql_compiler *compiler, struct catalog_type *domain, const Constraint *check)
+{
+	struct type_list uses = { 0 };
+	if (check->contype != CONSTR_CHECK)
+		return;
+	domain->volatility = catalog_worse(domain->volatility,
+					   sql_expression_volatility(compiler, check->raw_expr, &uses));
+	add_uses(compiler, domain, uses);
+}
+
+void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *create)
+{
+	struct catalog_type type = named(compiler, create->domainname);
+	type.kind = 'd';
+	type.base = sql_type_of(compiler, create->typeName).id;
+	const struct catalog_type *base = catalog_type(compiler->builder.catalog, type.base);
+	type.category = base ? base->category : 'U';
+	struct catalog_type *domain = add_type(compiler, type);
+	const ListCell *cell;
+	if (!domain)
+		return;
+	foreach(cell, create->constraints) add_check(compiler, domain, lfirst_node(Constraint, cell));
+}
+
+void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter)
+{
+	struct sql_name name = sql_name_of(alter->typeName);
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
+	struct catalog_type *domain = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	if (domain && alter->def && IsA(alter->def, Constraint))
+		add_check(compiler, domain, (const Constraint *)alter->def);
+}
+
+static const DefElem *option_of(const List *options, const char *name)
+{
+	const ListCell *cell;
+	foreach(cell, options)
+	{
+		const DefElem *option = lfirst_node(DefElem, cell);
+		if (strcmp(option->defname, name) == 0)
+			return option;
+	}
+	return NULL;
+}
+
+static void add_constructor(struct sql_compiler *compiler, const struct catalog_type *type,
+			    unsigned arguments, const type_id types[3], bool strict)
+{
+	type_id *copy = ARENA_ARRAY(compiler->builder.scratch, type_id, 3);
+	memcpy(copy, types, arguments * sizeof *copy);
+	catalog_add_function(&compiler->builder,
+			     (struct catalog_function){ .schema = type->schema,
+							.name = type->name,
+							.language = STR("internal"),
+							.volatility = 'i',
+							.kind = 'f',
+							.is_public = true,
+							.may_execute = true,
+							.is_strict = strict,
+							.arguments = arguments,
+							.argument_types = copy,
+							.result_type = type->id },
+			     (struct type_list){ 0 });
+}
+
+/* What PostgreSQL defines along with a range type. */
+static void add_range_functions(struct sql_compiler *compiler, const struct catalog_type *range,
+				const struct catalog_type *multirange)
+{
+	struct catalog_function variadic = { .schema = multirange->schema,
+					     .name = multirange->name,
+					     .language = STR("internal"),
+					     .volatility = 'i',
+					     .kind = 'f',
+					     .is_public = true,
+					     .may_execute = true,
+					     .is_strict = true,
+					     .arguments = 1,
+					     .argument_types = &range->array,
+					     .variadic = range->id,
+					     .result_type = multirange->id };
+	add_constructor(compiler, range, 2, (const type_id[3]){ range->subtype, range->subtype }, false);
+	add_constructor(compiler, range, 3, (const type_id[3]){ range->subtype, range->subtype, TEXTOID },
+			false);
+	add_constructor(compiler, multirange, 0, (const type_id[3]){ 0 }, true);
+	add_constructor(compiler, multirange, 1, (const type_id[3]){ range->id }, true);
+	catalog_add_function(&compiler->builder, variadic, (struct type_list){ 0 });
+	catalog_add_cast(&compiler->builder, (struct catalog_cast){ .source = range->id,
+								    .target = multirange->id,
+								    .context = 'e',
+								    .method = 'f',
+								    .volatility = 'i',
+								    .is_public = true,
+								    .may_execute = true });
+}
+
+/* The schema is the range's unless it is given. */
+static str_t multirange_schema(const CreateRangeStmt *create, str_t schema)
+{
+	const DefElem *given = option_of(create->params, "multirange_type_name");
+	str_t written = given && IsA(given->arg, TypeName)
+				? sql_name_of(((const TypeName *)given->arg)->names).schema
+				: STR_NONE;
+	return str_present(written) ? written : schema;
+}
+
+static str_t multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create, str_t range)
+{
+	const DefElem *given = option_of(create->params, "multirange_type_name");
+	const char *at = strstr(range.ptr, "range");
+	if (given && IsA(given->arg, TypeName))
+		return sql_name_of(((const TypeName *)given->arg)->names).name;
+	if (!at)
+		return arena_printf(compiler->builder.scratch, STR_FMT "_multirange", STR_ARG(range));
+	return arena_printf(compiler->builder.scratch, "%.*smulti%s", (int)(at - range.ptr), range.ptr, at);
+}
+
+static char volatility_option(struct sql_compiler *compiler, const List *options, const char *name)
+{
+	const DefElem *function = option_of(options, name);
+	type_id result;
+	return function && IsA(function->arg, TypeName)
+		       ? sql_functions_volatility(
+				 compiler, sql_name_of(((const TypeName *)function->arg)->names), &result)
+		       : 'i';
+}
+
+/* Range and multirange come together; the latter's name follows from the former's unless it is given. */
+void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
+{
+	const DefElem *subtype = option_of(create->params, "subtype");
+	struct catalog_type type = named(compiler, create->typeName);
+	type.kind = 'r';
+	type.category = 'R';
+	type.volatility =
+		catalog_worse(type.volatility, volatility_option(compiler, create->params, "canonical"));
+	if (subtype && IsA(subtype->arg, TypeName))
+		type.subtype = sql_type_of(compiler, (const TypeName *)subtype->arg).id;
+	const struct catalog_type *range = add_type(compiler, type);
+	if (!range)
+		return;
+	struct catalog_type multi = { .schema = multirange_schema(create, type.schema),
+				      .name = multirange_name(compiler, create, type.name),
+				      .kind = 'm',
+				      .category = 'R',
+				      .volatility = 's',
+				      .range = range->id };
+	const struct catalog_type *multirange = add_type(compiler, multi);
+	if (multirange)
+		add_range_functions(compiler, range, multirange);
+}
+
+/* A shell type (no definition yet) is there for the functions that the definition needs. */
+void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
+{
+	static const char *const functions[] = { "input", "output", "typmod_in" };
+	struct catalog_type type = named(compiler, define->defnames);
+	type.kind = 'b';
+	type.category = 'U';
+	type.volatility = 'i';
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+		type.volatility = catalog_worse(
+			type.volatility, volatility_option(compiler, define->definition, functions[i]));
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, type.schema, type.name);
+	struct catalog_type *shell = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	if (shell && shell->kind == 'b' && define->definition != NIL)
+		shell->volatility = type.volatility;
+	else
+		(void)add_type(compiler, type);
+}
+
+/* --- what expressions run --- */
+
+struct expression_walk {
+	struct sql_compiler *compiler;
+	struct sql_runs runs;
+	unsigned depth;
+};
+
+char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result)
+{
+	size_t count;
+	const struct catalog_function *const *functions =
+		catalog_functions(compiler->builder.catalog, name.schema, name.name, &count);
+	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
+	if (count == 0) /* a dump of some schemas, say: more may be missing */
+		catalog_note_gap(&compiler->builder,
+				 "the catalog does not have the function \"" STR_FMT "\", which it names",
+				 STR_ARG(name.name));
+	*ret_result = count > 0 ? functions[0]->result_type : TYPE_UNSURE;
+	for (size_t i = 0; i < count; i++) {
+		volatility = catalog_worse(volatility, functions[i]->volatility);
+		if (functions[i]->result_type != *ret_result)
+			*ret_result = TYPE_UNSURE;
+	}
+	return volatility;
+}
+
+static char operators_volatility(struct sql_compiler *compiler, struct sql_name name)
+{
+	size_t count;
+	const struct catalog_operator *const *operators =
+		catalog_operators(compiler->builder.catalog, name.schema, name.name, &count);
+	char volatility = count > 0 ? 'i' : VOLATILITY_UNKNOWN;
+	for (size_t i = 0; i < count; i++)
+		volatility = catalog_worse(volatility, operators[i]->volatility);
+	return volatility;
+}
+
+static char operators_of_node(struct sql_compiler *compiler, const A_Expr *expr)
+{
+	bool is_between = expr->kind >= AEXPR_BETWEEN && expr->kind <= AEXPR_NOT_BETWEEN_SYM;
+	if (!is_between)
+		return operators_volatility(compiler, sql_name_of(expr->name));
+	return catalog_worse(operators_volatility(compiler, (struct sql_name){ .name = STR(">=") }),
+			     operators_volatility(compiler, (struct sql_name){ .name = STR("<=") }));
+}
+
+static void note_relation(struct expression_walk *walk, const RangeVar *range)
+{
+	const struct catalog *catalog = walk->compiler->builder.catalog;
+	const struct catalog_relation *relation =
+		range->schemaname
+			? catalog_relation(catalog, str_from(range->schemaname), str_from(range->relname))
+			: catalog_relation_on_path(catalog, str_from(range->relname));
+	if (relation)
+		ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.relations, walk->runs.relations_count,
+			   walk->runs.relations_capacity, relation);
+}
+
+static void note_cast(struct expression_walk *walk, const TypeCast *cast)
+{
+	type_id id = sql_type_of(walk->compiler, cast->typeName).id;
+	ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.types, walk->runs.types_count,
+		   walk->runs.types_capacity, id);
+}
+
+static bool visit_expression(const Node *node, void *context)
+{
+	struct expression_walk *walk = context;
+	type_id result;
+	char volatility = 'i';
+	if (walk->depth == TYPE_NESTING_MAX) {
+		walk->runs.volatility = 'v';
+		return false;
+	}
+	if (IsA(node, FuncCall))
+		volatility = sql_functions_volatility(
+			walk->compiler, sql_name_of(((const FuncCall *)node)->funcname), &result);
+	else if (IsA(node, A_Expr))
+		volatility = operators_of_node(walk->compiler, (const A_Expr *)node);
+	else if (IsA(node, TypeCast))
+		note_cast(walk, (const TypeCast *)node);
+	else if (IsA(node, RangeVar))
+		note_relation(walk, (const RangeVar *)node);
+	else if (IsA(node, SQLValueFunction) || IsA(node, SubLink))
+		volatility = 's';
+	walk->runs.volatility = catalog_worse(walk->runs.volatility, volatility);
+	walk->depth++;
+	bool all = node_children(node, visit_expression, walk);
+	walk->depth--;
+	return all;
+}
+
+struct sql_runs sql_expression_runs(struct sql_compiler *compiler, const Node *expression)
+{
+	struct expression_walk walk = { .compiler = compiler, .runs = { .volatility = 'i' } };
+	if (expression)
+		(void)visit_expression(expression, &walk);
+	return walk.runs;
+}
+
+char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses)
+{
+	struct sql_runs runs = sql_expression_runs(compiler, expression);
+	*uses = (struct type_list){ runs.types, runs.types_count };
+	return runs.volatility;
+}

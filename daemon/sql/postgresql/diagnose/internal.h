@@ -1,0 +1,21 @@
+/*
+ * Inside of the checks of a resolved PostgreSQL statement; see diagnose.h.
+ */
+#pragma once
+
+#include "sql/postgresql/resolve/internal.h" // first: see pg_nodes.h
+
+#include "sql/postgresql/diagnose/diagnose.h"
+
+struct diagnosis {
+	const struct resolution *resolution;
+	struct diagnostics *diagnostics;
+	const struct sql_request *request;
+	bool in_exists; /* the next SELECT is that of EXISTS */
+};
+
+/* products.c: relations of one FROM that no condition connects. */
+void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *select);
+
+/* required.c: columns that the policy wants constrained. */
+void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select);

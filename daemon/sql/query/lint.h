@@ -1,0 +1,20 @@
+/*
+ * Warnings that need a query's tree and its resolved names alone, the same for MySQL and SQLite: comparisons
+ * with NULL, patterns that no index serves, types that do not meet, NOT IN over what may be NULL, `*`,
+ * products, and a missing LIMIT. Where the tree or the catalog leave a doubt, nothing is reported. Pure; any
+ * thread.
+ */
+#pragma once
+
+#include "sql/findings/diagnostics.h"
+#include "sql/query/tree.h"
+
+/* Adds to `diagnostics`. `text` is what the tree was parsed from. */
+void query_lint(const struct query_node *root, str_t text, enum sql_dialect dialect,
+		struct diagnostics *diagnostics);
+
+/* products.c: relations of one FROM that no condition connects. */
+void query_lint_products(const struct query_node *select, struct diagnostics *diagnostics);
+
+/* Whether an aggregate that groups stands in the tree, outside of subqueries. */
+bool query_aggregates(const struct query_node *node);

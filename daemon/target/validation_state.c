@@ -1,0 +1,170 @@
+#include "target/validation_state.h"
+
+err_t validation_run_query(const struct validation *validation, str_t sql, struct arena *arena,
+			   struct query_run *ret_run, struct err_detail *detail)
+{
+	const struct target_settings *target = &validation->settings->target;
+	*ret_run = (struct query_run){
+		.result = { .arena = arena,
+			    .max_rows = target->max_rows,
+			    .max_bytes = target->max_result_bytes },
+	};
+	if (memchr(sql.ptr, '\0', sql.len)) { /* the rest would not be seen by the database */
+		ret_run->outcome = QUERY_FAILED;
+		ret_run->message = STR("the statement holds a NUL byte");
+		return ERR_OK;
+	}
+	return tries_run(validation->tries, validation->engine, *validation->session, sql, ret_run, detail);
+}
+
+void validation_set_keys(const struct sql_order_key *keys, size_t count, struct arena *arena,
+			 struct compare_options *options)
+{
+	struct compare_order_key *visible = ARENA_ARRAY(arena, struct compare_order_key, count);
+	options->order_keys = visible;
+	options->order_keys_count = 0;
+	while (options->order_keys_count < count && keys[options->order_keys_count].column >= 0) {
+		visible[options->order_keys_count].column = (size_t)keys[options->order_keys_count].column;
+		options->order_keys_count++;
+	}
+	options->all_keys_visible = options->order_keys_count == count;
+}
+
+struct compare_options validation_options(const struct validation *validation,
+					  const struct validation_truth *truth, struct arena *arena)
+{
+	const struct target_settings *target = &validation->settings->target;
+	const struct validation_comparing *comparing = &validation->request->comparing;
+	const struct sort_cut *cut = &truth->shown.cut;
+	bool known = str_present(truth->shown.sql) && cut->known;
+	struct compare_options options = {
+		.ordered = truth->ordered && !comparing->ignore_order,
+		.keys_any_case = target->engine == TARGET_MARIADB,
+		.limited = truth->limited,
+		.limit = known && cut->limit > 0 ? (size_t)cut->limit : 0,
+		.offset = known && cut->offset > 0 ? (size_t)cut->offset : 0,
+		.absolute_tolerance = comparing->absolute_tolerance > 0 ? comparing->absolute_tolerance
+									: target->absolute_tolerance,
+		.relative_tolerance = target->relative_tolerance,
+	};
+	validation_set_keys(truth->order_keys, truth->order_keys_count, arena, &options);
+	options.all_keys_visible &= !truth->table; /* nobody knows what a table was sorted by */
+	return options;
+}
+
+/* What the results differ in, unless in nothing. */
+static struct compare_explanation *explain(const struct validation *validation, size_t index,
+					   const struct validation_finding *finding)
+{
+	const struct compare_verdict *verdict = &finding->verdict;
+	if (verdict->schema_match && verdict->row_count_match && verdict->content_match_rate >= 1)
+		return NULL;
+	const struct validation_request *request = validation->request;
+	struct compare_options options =
+		validation_options(validation, &request->truths[index], validation->arena);
+	struct compare_explanation *explanation = ARENA_NEW(validation->arena, struct compare_explanation);
+	compare_explain(&finding->shown, verdict, &options, request->comparing.sample_rows, validation->arena,
+			explanation);
+	explanation->estimated = finding->estimate.known;
+	explanation->generated_more = finding->shown.generated.truncated && !finding->counted;
+	explanation->truth_more = finding->shown.truth.truncated && !finding->counted;
+	return explanation;
+}
+
+void validation_take_finding(struct validation *validation, size_t index,
+			     const struct validation_finding *finding)
+{
+	struct validation_result *result = &validation->result;
+	const struct compare_verdict *verdict = &finding->verdict;
+	bool better = verdict->score > result->score ||
+		      (verdict->score == result->score && verdict->proven && !result->conclusive);
+	validation->undecided |= !verdict->proven;
+	if (validation->compared && !better)
+		return;
+	validation->compared = true;
+	result->status = VALIDATION_COMPARED;
+	result->truth_index = index;
+	result->generated = finding->generated;
+	result->truth = finding->truth;
+	result->match_rate_low = result->match_rate_high = (opt_double_t){ 0 };
+	if (finding->estimate.known) {
+		result->match_rate_low = opt_double(finding->estimate.low);
+		result->match_rate_high = opt_double(finding->estimate.high);
+	}
+	result->score = verdict->score;
+	result->schema_match = verdict->schema_match;
+	result->row_count_match = verdict->row_count_match;
+	result->content_match_rate = verdict->content_match_rate;
+	result->ordering_matters = verdict->ordering_matters;
+	result->truncated = verdict->truncated;
+	result->conclusive = verdict->proven;
+	result->limit_cut_tie = verdict->limit_cut_tie;
+	result->explanation = explain(validation, index, finding);
+}
+
+bool validation_find_part(const struct validation *validation, const struct result_set *truth,
+			  struct arena *arena, struct compare_part *ret_part, str_t *ret_missing)
+{
+	const struct validation_comparing *comparing = &validation->request->comparing;
+	return compare_part_find(truth, comparing->columns, comparing->columns_count, arena, ret_part,
+				 ret_missing);
+}
+
+struct compare_verdict validation_compare(const struct validation *validation, size_t index,
+					  const struct result_set *ours, const struct result_set *truth,
+					  struct arena *arena, struct compare_shown *ret_shown)
+{
+	struct compare_options options =
+		validation_options(validation, &validation->request->truths[index], arena);
+	struct compare_verdict verdict = { 0 };
+	struct compare_part part;
+	str_t missing;
+	if (validation_find_part(validation, truth, arena, &part, &missing))
+		compare_part_results(ours, truth, &part, &options, arena, &verdict, ret_shown);
+	return verdict;
+}
+
+void validation_take_failure(struct validation *validation, size_t index, const struct query_run *truth)
+{
+	bool denied = validation->generated.denied && validation->request->truths[index].table;
+	validation->compared = true;
+	validation->undecided = validation->nondeterministic = false;
+	validation->result = (struct validation_result){
+		.conclusive = true,
+		.status = denied					   ? VALIDATION_UNAVAILABLE
+			  : validation->generated.outcome == QUERY_TIMEOUT ? VALIDATION_TIMEOUT
+									   : VALIDATION_EXECUTION_FAILED,
+		.error = denied ? ERR_TARGET_DENIED : ERR_OK,
+		.message = arena_str(validation->arena, validation->generated.message),
+		.truth_index = index,
+		.generated = validation->generated.execution,
+		.truth = truth->execution,
+		.ordering_matters = validation->request->truths[index].ordered,
+	};
+}
+
+static void note_broken(struct validation *validation, size_t index, const struct query_run *truth)
+{
+	for (size_t i = 0; i < validation->broken_count; i++)
+		if (validation->broken[i].truth_index == index)
+			return;
+	validation->broken[validation->broken_count++] = (struct validation_broken){
+		.truth_index = index,
+		.error = truth->denied ? ERR_TARGET_DENIED : ERR_GROUND_TRUTH_FAILED,
+		.message = arena_str(validation->arena, truth->message),
+	};
+}
+
+void validation_take_broken(struct validation *validation, size_t index, const struct query_run *truth)
+{
+	struct validation_result *result = &validation->result;
+	validation->undecided = true;
+	note_broken(validation, index, truth);
+	if (validation->compared || result->error == ERR_TARGET_DENIED)
+		return;
+	result->status = truth->denied ? VALIDATION_UNAVAILABLE : VALIDATION_GROUND_TRUTH_FAILED;
+	result->error = truth->denied ? ERR_TARGET_DENIED : ERR_GROUND_TRUTH_FAILED;
+	result->truth_index = index;
+	result->truth = truth->execution;
+	result->message = arena_str(validation->arena, truth->message);
+}

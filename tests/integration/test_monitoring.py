@@ -1,0 +1,156 @@
+"""What a person on call has: metrics in both formats, also beside clients that are slow; rules that speak of what there is;
+and a journal that tells of many events in few lines."""
+
+import collections
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+from prometheus_client import parser as text_parser
+
+import events
+import openmetrics
+import rules
+from openmetrics import await_metrics
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+HOSTILE = 'a"b\\c\n\x1b[31m{}'
+
+
+def scrape(daemon, accept=None):
+    """(content type, text); `accept`: None for no such header."""
+    headers = {"Accept": accept} if accept else {}
+    request = urllib.request.Request(f"http://127.0.0.1:{daemon.http_port}/metrics", headers=headers)
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return reply.headers["Content-Type"], reply.read().decode()
+
+
+@pytest.fixture
+def busy(rig):
+    """A daemon with something in every family."""
+    rig.start(partitions=2)
+    made = [events.sure(application=name, question=f"Question {number}?", target="shop", **fields)
+            for number, (name, fields) in enumerate([("sales", {}), ("sales", {"ground_truth": {"sql": events.CITY_COUNT}}),
+                                                     ("sales", {"ground_truth": {"sql": events.TOTAL}}), (HOSTILE, {})])]
+    made.append(events.sure("DELETE FROM orders", application="sales"))
+    rig.send([events.message(event) for event in made] + [{"value": b"rubbish"}])
+    rig.records = [record for _, record in rig.scored(len(made))]
+    await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_events_finished") == len(made) + 1)
+    return rig
+
+
+def test_metrics_come_in_the_format_that_is_asked_for(busy):
+    texts = {}
+    for accept, wanted in ((None, TEXT), ("*/*", TEXT), ("text/plain", TEXT), ("application/openmetrics-text", OPENMETRICS),
+                           (openmetrics.ACCEPT, OPENMETRICS)):
+        content_type, texts[wanted] = scrape(busy.daemon, accept)
+        assert content_type == wanted, accept
+
+    families = openmetrics.families(texts[OPENMETRICS])
+    plain = collections.defaultdict(set)
+    for family in text_parser.text_string_to_metric_families(texts[TEXT]):
+        assert family.documentation and family.type in ("gauge", "counter", "histogram")
+        for sample in family.samples:
+            plain[sample.name].add(frozenset(sample.labels.items()))
+    named = collections.defaultdict(set)
+    for family in openmetrics.parser.text_string_to_metric_families(texts[OPENMETRICS]):
+        for sample in family.samples:
+            named[sample.name].add(frozenset(sample.labels.items()))
+    assert plain == named
+    assert set(families) == set(openmetrics.defined())
+
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=texts[TEXT], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_metrics_are_broken_down_by_application_and_model(busy):
+    now = openmetrics.Metrics(busy.daemon)
+    for name in ("sales", HOSTILE):
+        records = [record for record in busy.records if record["application"] == name]
+        labels = {"application": name.replace("\n", " ").replace("\x1b", " "), "model": "model-a"}
+        assert now.value("assayd_application_queries", **labels) == len(records) > 0
+        for record in records:
+            level = record["confidence"]["level"]
+            assert now.value("assayd_application_queries", level=level, **labels) == sum(
+                other["confidence"]["level"] == level for other in records)
+        assert now.value("assayd_application_safety_verdicts", verdict="UNSAFE", **labels) == sum(
+            record["safety"]["verdict"] == "UNSAFE" for record in records)
+        told = [record["label"] for record in records if record["label"]]
+        assert now.value("assayd_application_labels", label="wrong", **labels) == sum(not label["correct"] for label in told)
+        assert now.value("assayd_application_labels", **labels) == len(told)
+        assert now.value("assayd_application_evaluations", **labels) == sum(bool(record["evaluation"]) for record in records)
+    assert now.value("assayd_application_labels", application="sales", label="wrong", source="RESULT") == 1
+
+
+def test_what_rules_ask_for_is_there(busy):
+    """A label whose value does not exist makes a rule that never fires."""
+    samples = collections.defaultdict(list)
+    for family in text_parser.text_string_to_metric_families(scrape(busy.daemon)[1]):
+        for sample in family.samples:
+            samples[sample.name].append(sample.labels)
+    for name, wanted in rules.selectors():
+        wanted.pop("job", None)
+        assert name in rules.OTHERS or any(wanted.items() <= labels.items() for labels in samples[name]), (name, wanted)
+
+
+def test_idle_clients_do_not_keep_prometheus_out(busy):
+    """Silent ones, and some that never come to the end of their request; both come back when they are sent away."""
+    address = ("127.0.0.1", busy.daemon.http_port)
+
+    def come(number):
+        client = socket.create_connection(address, timeout=60)
+        with contextlib.suppress(OSError):
+            client.sendall(b"GET /metrics HTTP/1.1\r\nX: " if number % 2 else b"")
+        client.setblocking(False)
+        return client
+
+    crowd = [come(number) for number in range(500)]
+    for _ in range(20):
+        assert scrape(busy.daemon)[0] == TEXT
+        for number, client in enumerate(crowd):
+            try:
+                gone = client.recv(1) == b""
+                client.send(b"a" if number % 2 else b"")
+            except BlockingIOError:
+                gone = False
+            except OSError:
+                gone = True
+            if gone:
+                client.close()
+                crowd[number] = come(number)
+    for client in crowd:
+        client.close()
+    assert busy.daemon.get("/healthz") == (200, "ok\n")
+
+
+def test_many_dead_letters_are_few_lines_that_tell_how_many(rig):
+    count = 5000
+    config = rig.config(partitions=2, judge=None, calibration=None, targets=None)
+    daemon = rig.make(config)
+    daemon.start()
+    rig.send([{"value": b'{"event_id": "x", "\x1b[2J%d": ' % number if number % 5 else b"\x1b]0;rubbish\x07"}
+              for number in range(count)])
+    rig.dead_letters(count)
+    deadline = time.monotonic() + 60
+    while "dead letter" not in daemon.log():
+        assert time.monotonic() < deadline, "it never says so"
+        time.sleep(0.1)
+    assert daemon.terminate() == 0
+    lines = [line for line in daemon.log().splitlines() if re.search(r"\d dead letters?\b", line)]
+    assert 1 <= len(lines) <= 10, lines
+    told = [int(re.search(r": ([\d,]+) dead letter", line)[1].replace(",", "")) for line in lines]
+    assert sum(told) == count
+    reasons = collections.Counter()
+    for line in lines:
+        for number, reason in re.findall(r"([\d,]+) (\w+) \(first: ", line):
+            reasons[reason] += int(number.replace(",", ""))
+    assert sum(reasons.values()) == count and reasons["unknown_framing"] == count // 5, reasons
+    assert f"(first: {rig.topics.input}/" in lines[0]
+    assert "\x1b" not in daemon.log() and "\x07" not in daemon.log()

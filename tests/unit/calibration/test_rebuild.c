@@ -1,0 +1,510 @@
+/* Recount between a real Kafka and a real PostgreSQL: it finds what differs, and nothing where nothing does,
+ * and a rebuild under a running calibrator neither loses nor doubles a case. */
+#include "calibration/rebuild/rebuild.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "harness/calibration_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MINUTE_MS INT64_C(60000)
+#define HOUR_MS	  (60 * MINUTE_MS)
+#define DAY_MS	  (24 * HOUR_MS)
+
+static struct rebuild_outcome verify(struct arena *arena)
+{
+	const struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	struct err_detail detail = { "" };
+	if (rebuild_verify(&options, arena, &summary, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return summary;
+}
+
+static struct rebuild_outcome rebuild(struct arena *arena)
+{
+	const struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	struct err_detail detail = { "" };
+	if (rebuild_rebuild(&options, arena, &summary, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return summary;
+}
+
+static void run_sql(const char *sql)
+{
+	_cleanup_(database_cleanup) struct database *database = database_new(rig.server.socket_dsn, NULL);
+	struct err_detail detail = { "" };
+	assert_int_equal(database_connect(database, NULL, &detail), ERR_OK);
+	if (database_script(database, sql, &detail) != ERR_OK)
+		fail_msg("%s: %s", sql, detail.message);
+}
+
+static void count_records(int count)
+{
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(count, true);
+	rig_produce(count, false);
+	rig_wait_counted(rig.sent);
+	calibrator_stop(calibrator);
+}
+
+static void expect_no_drift(int64_t cases)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct rebuild_outcome summary = verify(arena);
+	assert_int_equal(summary.differences.differing, 0);
+	assert_int_equal(summary.differences.totals, 0);
+	assert_int_equal(summary.differences.events, 0);
+	assert_int_equal(summary.differences.feedback, 0);
+	assert_true(summary.differences.compared > 0);
+	assert_int_equal(summary.cases, cases);
+	assert_true(summary.complete);
+	assert_int_equal(summary.notes_count, 0);
+}
+
+/* Every way to spoil a bucket of either width, with what is to be said of it. */
+static const struct {
+	const char *sql;
+	int64_t width_s;
+	int64_t stored, counted; /* cases of the difference */
+	int64_t buckets;
+} tamperings[] = {
+	{ "UPDATE calibration_buckets SET weight_correct = weight_correct + 0.000000001 WHERE width_s = 300 "
+	  "AND bin = 3 AND bucket_start = (SELECT min(bucket_start) FROM calibration_buckets)",
+	  300, 10, 10, 1 },
+	{ "UPDATE calibration_rollups SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5", 3600, 11, 10,
+	  1 },
+	{ "UPDATE calibration_rollups SET weight_squared = weight_squared + 1 WHERE width_s = 3600 AND bin = "
+	  "4",
+	  3600, 10, 10, 1 },
+	{ "UPDATE calibration_rollups SET weight_confidence = weight_confidence - 0.000000001 WHERE width_s "
+	  "= "
+	  "3600 AND bin = 6",
+	  3600, 10, 10, 1 },
+	{ "UPDATE calibration_buckets SET weight_squared_error = 0 WHERE bin = 7", 300, 10, 10, 1 },
+	{ "UPDATE calibration_rollups SET label_source = 'RELEVANCE' WHERE width_s = 3600 AND bin = 8", 3600,
+	  10, 0, 1 },
+	{ "DELETE FROM calibration_rollups WHERE width_s = 3600 AND bin = 9", 3600, 0, 10, 1 },
+	{ "INSERT INTO calibration_buckets SELECT width_s, bucket_start, 'made up', model, prompt_version, "
+	  "label_source, level, bin, 7, 7, 7, 7, 7, 7 FROM calibration_buckets WHERE width_s = 300 LIMIT 1",
+	  300, 7, 0, 1 },
+	{ "UPDATE calibration_rollups SET level = 'HIGH_CONFIDENCE' WHERE width_s = 3600 AND bin = 4", 3600,
+	  10, 0, 1 },
+	{ "UPDATE calibration_rollups SET weight = weight + 1 WHERE width_s = 86400 AND bin = 6", 86400, 10,
+	  10, 1 },
+	{ "DELETE FROM calibration_rollups WHERE width_s = 86400 AND bin = 3", 86400, 0, 10, 1 },
+	{ "UPDATE calibration_rollups SET bucket_start = bucket_start - interval '1 day' WHERE width_s = "
+	  "86400 "
+	  "AND bin = 3",
+	  86400, 10, 10, 2 },
+};
+
+static void test_tampering_is_found_and_mended(void **state)
+{
+	(void)state;
+	count_records(70);
+	expect_no_drift(70);
+	for (size_t i = 0; i < sizeof tamperings / sizeof *tamperings; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(tamperings[i].sql);
+		struct rebuild_outcome summary = verify(arena);
+		if (summary.differences.count == 0)
+			fail_msg("not found: %s", tamperings[i].sql);
+		const struct rebuild_difference *found = &summary.differences.items[0];
+		if (found->width_s != tamperings[i].width_s || found->stored.cases != tamperings[i].stored ||
+		    found->counted.cases != tamperings[i].counted || found->buckets != tamperings[i].buckets)
+			fail_msg("%s: width %lld, %lld cases instead of %lld, %lld buckets",
+				 tamperings[i].sql, (long long)found->width_s, (long long)found->stored.cases,
+				 (long long)found->counted.cases, (long long)found->buckets);
+		summary = rebuild(arena);
+		assert_true(summary.removed + summary.added <= 2);
+		expect_no_drift(70);
+	}
+}
+
+/* Days of all segments together are kept up by the tables themselves, and looked after as well. */
+static void test_totals_that_were_changed(void **state)
+{
+	static const char *const sql[] = {
+		"UPDATE calibration_totals SET weight_correct = weight_correct + 0.000000001 WHERE bin = 3",
+		"DELETE FROM calibration_totals WHERE bin = 4",
+		"INSERT INTO calibration_totals SELECT bucket_start - interval '1 day', label_source, level, "
+		"bin, "
+		"7, 7, 7, 7, 7, 7 FROM calibration_totals LIMIT 1",
+	};
+	(void)state;
+	count_records(70);
+	expect_no_drift(70);
+	for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(sql[i]);
+		struct rebuild_outcome summary = verify(arena);
+		assert_int_equal(summary.differences.totals, 1);
+		assert_int_equal(summary.differences.differing, 0);
+		rebuild(arena);
+		expect_no_drift(70);
+	}
+	/* what changes days changes their totals */
+	run_sql("DELETE FROM calibration_rollups WHERE width_s = 86400 AND bin = 5; "
+		"UPDATE calibration_rollups SET cases = cases + 3 WHERE width_s = 86400 AND bin = 6; "
+		"UPDATE calibration_rollups SET bin = 0 WHERE width_s = 86400 AND bin = 7");
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct rebuild_outcome summary = verify(arena);
+	assert_int_equal(summary.differences.totals, 0);
+	assert_true(summary.differences.differing > 0);
+	rebuild(arena);
+	expect_no_drift(70);
+}
+
+static void set_application(const char *name)
+{
+	char sql[192];
+	snprintf(sql, sizeof sql,
+		 "UPDATE calibration_buckets SET application = '%s'; "
+		 "UPDATE calibration_rollups SET application = '%s'",
+		 name, name);
+	run_sql(sql);
+}
+
+/* Segments beyond the limit are "other", in a recount as well. */
+static void expect_moved_cases(struct arena *arena)
+{
+	set_application("other");
+	struct rebuild_outcome summary = verify(arena);
+	assert_int_equal(summary.differences.differing, 0);
+	assert_int_equal(summary.differences.moved, 70);
+	/* the other way round it is a difference */
+	set_application("somebody else");
+	assert_true(verify(arena).differences.differing > 0);
+	set_application("app");
+}
+
+/* The width of buckets is an installation's choice, and may change. */
+static void expect_another_width(struct arena *arena)
+{
+	struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	options.bucket_s = 60;
+	assert_int_equal(rebuild_verify(&options, arena, &summary, NULL), ERR_OK);
+	assert_int_equal(summary.differences.differing, 0);
+	assert_int_equal(summary.differences.compared, 7);
+	assert_int_equal(summary.differences.days, 7);
+	assert_int_equal(summary.notes_count, 1);
+}
+
+static void expect_one_rebuild_at_a_time(struct arena *arena)
+{
+	_cleanup_(database_cleanup) struct database *other = database_new(rig.server.socket_dsn, NULL);
+	const struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	assert_int_equal(database_connect(other, NULL, NULL), ERR_OK);
+	assert_int_equal(database_script(other, "SELECT pg_advisory_lock(7236837205)", NULL), ERR_OK);
+	assert_int_equal(rebuild_rebuild(&options, arena, &summary, NULL), ERR_CONFLICT);
+}
+
+/* A topic that is not the one that was counted. */
+static void expect_nothing_of_another_topic(struct arena *arena)
+{
+	run_sql("UPDATE calibration_positions SET next_offset = 1000000 WHERE partition = 1");
+	struct rebuild_outcome summary = verify(arena);
+	assert_false(summary.complete);
+	assert_int_equal(summary.differences.compared, 0);
+	assert_int_equal(summary.differences.differing, 0);
+	rebuild(arena);
+	assert_int_equal(rig_counted(), 70);
+}
+
+static void test_odd_states(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_records(70);
+	expect_moved_cases(arena);
+	expect_another_width(arena);
+	expect_one_rebuild_at_a_time(arena);
+	expect_nothing_of_another_topic(arena);
+}
+
+/* Of what is older than the log nothing is said, and a rebuild leaves it alone. */
+static void test_deleted_records_are_not_missed(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char older[64], still[64];
+	int64_t hour_ms = clock_wall_ms() / HOUR_MS * HOUR_MS;
+	rig.first_scored_at_ms = hour_ms - 3 * HOUR_MS;
+	count_records(60);
+	rig.first_scored_at_ms = hour_ms - HOUR_MS;
+	count_records(60);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_sums", older, sizeof older);
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, 5);
+	struct rebuild_outcome summary = verify(arena);
+	assert_false(summary.complete);
+	assert_int_equal(summary.notes_count, RIG_PARTITIONS);
+	assert_int_equal(summary.range.since_ms, hour_ms - 2 * HOUR_MS);
+	assert_int_equal(summary.differences.differing, 0);
+	assert_true(summary.differences.compared > 0);
+	run_sql("UPDATE calibration_buckets SET cases = cases + 1 WHERE bucket_start >= now() - interval '2 "
+		"hours'; UPDATE calibration_rollups SET cases = cases + 1 WHERE bucket_start >= now() - "
+		"interval '2 hours' OR width_s = 86400");
+	summary = verify(arena);
+	assert_int_equal(summary.differences.differing,
+			 summary.differences.compared + summary.differences.days);
+	rebuild(arena);
+	assert_int_equal(verify(arena).differences.differing, 0);
+	rig_query("SELECT sum(weight_confidence) FROM calibration_sums", still, sizeof still);
+	assert_string_equal(still, older);
+	assert_int_equal(rig_counted(), 120);
+}
+
+/* Calibrators count on while everything is spoilt and rebuilt, again and again. */
+static void test_rebuilding_under_running_calibrators(void **state)
+{
+	(void)state;
+	struct calibrator *first = rig_start_calibrator(), *second = rig_start_calibrator();
+	for (int round = 0; round < 2; round++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		rig_produce(1500, true);
+		run_sql("DO $$ BEGIN IF to_regclass('calibration_rollups') IS NOT NULL THEN "
+			"UPDATE calibration_buckets SET cases = cases + 5 WHERE bin = 6; "
+			"DELETE FROM calibration_rollups WHERE bin = 7; "
+			"UPDATE calibration_rollups SET cases = cases + 3 WHERE bin = 5; "
+			"DELETE FROM calibration_buckets WHERE bin = 8; END IF; END $$");
+		rig_sleep_ms(700);
+		rebuild(arena);
+	}
+	rig_wait_counted(rig.sent);
+	rig_sleep_ms(1000);
+	expect_no_drift(3000);
+	calibrator_stop(first);
+	calibrator_stop(second);
+	expect_no_drift(3000);
+}
+
+/* A feedback topic that nobody has created holds up nothing else. */
+static void test_a_feedback_topic_that_is_missing(void **state)
+{
+	(void)state;
+	rig.horizon_ms = DAY_MS;
+	snprintf(rig.feedback_topic, sizeof rig.feedback_topic, "missing-%ld", (long)getpid());
+	count_records(30);
+	expect_no_drift(30);
+}
+
+static void test_a_database_without_tables(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	const struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	assert_int_equal(rebuild_verify(&options, arena, &summary, NULL), ERR_DATABASE_REFUSED);
+}
+
+/* ---- feedback ---- */
+
+static const bool right = true, wrong = false;
+
+static long verdicts(void)
+{
+	char text[64];
+	rig_query("SELECT sum(cases) || '000' FROM calibration_buckets WHERE width_s = 300 "
+		  "AND label_source = 'FEEDBACK'",
+		  text, sizeof text);
+	return strtol(text, NULL, 10) / 1000;
+}
+
+static void wait_verdicts(long expected)
+{
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(60000000);
+	while (verdicts() != expected && clock_monotonic_us() < deadline_us)
+		rig_sleep_ms(100);
+	assert_int_equal(verdicts(), expected);
+}
+
+static void expect_correct(const char *expected)
+{
+	char text[64];
+	rig_query("SELECT trim_scale(sum(weight_correct)) FROM calibration_rollups WHERE width_s = 3600 "
+		  "AND label_source = 'FEEDBACK'",
+		  text, sizeof text);
+	assert_string_equal(text, expected);
+}
+
+/* Event n was scored at n · 100 ms from the first on; the horizon is a day. */
+static int64_t first_ms(void)
+{
+	return rig.first_scored_at_ms;
+}
+
+static void test_feedback_is_recounted(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct calibrator_statistics statistics;
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 3 * HOUR_MS;
+	for (int i = 0; i < 30; i++) /* before anything is scored: the even ones are right */
+		rig_say(i, i % 2 == 0 ? &right : &wrong, first_ms() + HOUR_MS);
+	rig_say(5000, &right, first_ms()); /* never scored */
+	rig_flush_feedback();
+	struct calibrator *first = rig_start_calibrator();
+	rig_produce(60, true);
+	wait_verdicts(33); /* every tenth is there twice */
+	expect_correct("18");
+	struct calibrator *second = rig_start_calibrator();
+	for (int i = 0; i < 60; i++) {
+		rig_say(i, &right, first_ms() + 2 * HOUR_MS); /* 30 are new, 15 corrected, 15 said again */
+		rig_say(i, &wrong, first_ms() + 2 * DAY_MS);  /* too late */
+		rig_say(i, NULL, first_ms() + 2 * HOUR_MS);   /* rubbish */
+	}
+	rig_flush_feedback();
+	wait_verdicts(66);
+	rig_produce(60, true); /* meanwhile it goes on */
+	calibrator_stop(first);
+	rig_wait_counted(120);
+	expect_correct("66");
+	calibrator_statistics(second, &statistics);
+	calibrator_stop(second);
+	struct rebuild_outcome summary = verify(arena);
+	assert_int_equal(summary.differences.differing, 0);
+	assert_int_equal(summary.feedback, 211);
+	rig_say(7, &wrong, first_ms() + 2 * HOUR_MS + 1); /* after a restart the memory is still there */
+	rig_flush_feedback();
+	first = rig_start_calibrator();
+	for (int i = 0; i < 600 && statistics.feedback_corrected != 1; i++) {
+		rig_sleep_ms(100);
+		calibrator_statistics(first, &statistics);
+	}
+	calibrator_stop(first);
+	expect_correct("65");
+	expect_no_drift(120);
+	/* a rebuild comes to the same, and feedback goes on after it */
+	run_sql("UPDATE calibration_buckets SET weight_correct = 3 WHERE label_source = 'FEEDBACK'; "
+		"UPDATE calibration_rollups SET weight_correct = 3 WHERE label_source = 'FEEDBACK'; "
+		"UPDATE calibration_events SET correct = NULL");
+	summary = verify(arena);
+	assert_true(summary.differences.differing > 0);
+	assert_int_equal(summary.differences.items[0].label_source, LABEL_FEEDBACK);
+	rebuild(arena);
+	expect_correct("65");
+	expect_no_drift(120);
+	rig_say(7, &right, first_ms() + 2 * HOUR_MS + 2);
+	rig_say(100, &right, first_ms() + 2 * HOUR_MS);
+	rig_flush_feedback();
+	first = rig_start_calibrator();
+	wait_verdicts(68);
+	calibrator_stop(first);
+	expect_correct("68");
+	expect_no_drift(120);
+}
+
+/* What later feedback is counted by: a changed row changes no sum yet, and will. */
+static void test_a_memory_that_was_changed(void **state)
+{
+	static const struct {
+		const char *sql;
+		int64_t events, feedback;
+	} changes[] = {
+		{ "UPDATE calibration_events SET correct = NOT correct WHERE (partition, record_offset) IN "
+		  "(SELECT partition, record_offset FROM calibration_events WHERE correct ORDER BY 1, 2 "
+		  "LIMIT 1)",
+		  1, 0 },
+		{ "UPDATE calibration_events SET correct = NULL WHERE (partition, record_offset) IN "
+		  "(SELECT partition, record_offset FROM calibration_events WHERE correct ORDER BY 1, 2 "
+		  "LIMIT 2)",
+		  2, 0 },
+		{ "DELETE FROM calibration_events WHERE partition = 1 AND record_offset = (SELECT "
+		  "min(record_offset) FROM calibration_events WHERE partition = 1)",
+		  1, 0 },
+		{ "INSERT INTO calibration_events SELECT gen_random_uuid(), scored_at, partition, "
+		  "record_offset, "
+		  "application, model, prompt_version, level, confidence, NULL FROM calibration_events LIMIT "
+		  "1",
+		  1, 0 },
+		{ "UPDATE calibration_events SET confidence = confidence / 2 WHERE confidence > 0 AND "
+		  "partition "
+		  "= 1 AND record_offset = (SELECT min(record_offset) FROM calibration_events WHERE "
+		  "partition = "
+		  "1 AND confidence > 0)",
+		  1, 0 },
+		{ "DELETE FROM calibration_feedback WHERE (partition, record_offset) IN (SELECT partition, "
+		  "record_offset FROM calibration_feedback LIMIT 1)",
+		  0, 1 },
+		{ "UPDATE calibration_feedback SET correct = NOT correct WHERE (partition, record_offset) IN "
+		  "(SELECT partition, record_offset FROM calibration_feedback LIMIT 1)",
+		  0, 1 },
+	};
+	(void)state;
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 3 * HOUR_MS;
+	for (int i = 0; i < 30; i++)
+		rig_say(i, i % 2 == 0 ? &right : &wrong, first_ms() + HOUR_MS);
+	rig_say(0, &right, clock_wall_ms() + 30 * DAY_MS); /* refused when it comes: nobody means that time */
+	rig_say(1, &right, clock_wall_ms() - 30 * DAY_MS);
+	rig_flush_feedback();
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(60, true);
+	wait_verdicts(33);
+	calibrator_stop(calibrator);
+	expect_no_drift(60);
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(changes[i].sql);
+		struct rebuild_differences found = verify(arena).differences;
+		if (found.events != changes[i].events || found.feedback != changes[i].feedback ||
+		    found.differing)
+			fail_msg("%s: %lld events, %lld messages, %lld buckets", changes[i].sql,
+				 (long long)found.events, (long long)found.feedback,
+				 (long long)found.differing);
+		rebuild(arena);
+		expect_no_drift(60);
+	}
+}
+
+/* Feedback that is asked for later only: for events from then on, and for all after a rebuild. */
+static void test_feedback_from_some_day_on(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.first_scored_at_ms = clock_wall_ms() - 5 * HOUR_MS;
+	for (int i = 0; i < 60; i++)
+		rig_say(i, &right, clock_wall_ms() - HOUR_MS);
+	rig_flush_feedback();
+	count_records(30);
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 2 * HOUR_MS;
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(30, true);
+	wait_verdicts(33);
+	calibrator_stop(calibrator);
+	struct rebuild_outcome summary = verify(arena);
+	assert_int_equal(summary.differences.differing, 0);
+	rebuild(arena);
+	assert_int_equal(verdicts(), 66);
+	assert_int_equal(verify(arena).differences.differing, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_tampering_is_found_and_mended, rig_begin_test),
+		cmocka_unit_test_setup(test_totals_that_were_changed, rig_begin_test),
+		cmocka_unit_test_setup(test_odd_states, rig_begin_test),
+		cmocka_unit_test_setup(test_deleted_records_are_not_missed, rig_begin_test),
+		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),
+		cmocka_unit_test_setup(test_feedback_is_recounted, rig_begin_test),
+		cmocka_unit_test_setup(test_a_memory_that_was_changed, rig_begin_test),
+		cmocka_unit_test_setup(test_feedback_from_some_day_on, rig_begin_test),
+		cmocka_unit_test_setup(test_a_feedback_topic_that_is_missing, rig_begin_test),
+		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
+	};
+	log_set_level(LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, rig_start, rig_stop);
+}
