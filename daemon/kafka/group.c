@@ -1,8 +1,9 @@
 #include "kafka/group.h"
 
+#include "common/clock.h"
+
 DEFINE_CLEANUP(rd_kafka_AdminOptions_t, options_cleanup, rd_kafka_AdminOptions_destroy)
 
-/* `broker` < 0: the coordinator. */
 static rd_kafka_resp_err_t ask(rd_kafka_t *client, const char *group, int32_t broker, int timeout_ms,
 			       rd_kafka_event_t **ret_event,
 			       const rd_kafka_ConsumerGroupDescription_t **ret_group)
@@ -13,8 +14,7 @@ static rd_kafka_resp_err_t ask(rd_kafka_t *client, const char *group, int32_t br
 	char reason[256];
 	size_t count = 0;
 	rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, reason, sizeof reason);
-	if (broker >= 0)
-		rd_kafka_AdminOptions_set_broker(options, broker, reason, sizeof reason);
+	rd_kafka_AdminOptions_set_broker(options, broker, reason, sizeof reason);
 	rd_kafka_DescribeConsumerGroups(client, &group, 1, options, queue);
 	_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = rd_kafka_queue_poll(queue, timeout_ms);
 	if (!event)
@@ -33,19 +33,41 @@ static rd_kafka_resp_err_t ask(rd_kafka_t *client, const char *group, int32_t br
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+/* Whether another broker than the one that answered so, or did not answer, may coordinate the group. */
+static bool may_be_another(rd_kafka_resp_err_t err)
+{
+	return err == RD_KAFKA_RESP_ERR_NOT_COORDINATOR || err == RD_KAFKA_RESP_ERR__TIMED_OUT ||
+	       err == RD_KAFKA_RESP_ERR__TRANSPORT;
+}
+
 /*
- * librdkafka 2.0.2 uses memory that it has freed when the coordinator does not know this request (as its own
- * mock cluster, which the quickstart runs): its main thread may then wait for ever. Asked of a broker by
- * number it reports that properly, so one is asked so first.
+ * librdkafka 2.0.2 can look the coordinator up itself, but not safely: when its request ends (no answer in
+ * time, or a coordinator that does not know it) before the coordinator is found, it frees what the lookup
+ * still uses, and the process aborts when the coordinator is back. So each broker is asked by its number.
  */
-rd_kafka_resp_err_t group_describe(rd_kafka_t *client, const char *group, int32_t broker, int timeout_ms,
+rd_kafka_resp_err_t group_describe(rd_kafka_t *client, const char *group, int32_t *broker, int timeout_ms,
 				   rd_kafka_event_t **ret_event,
 				   const rd_kafka_ConsumerGroupDescription_t **ret_group)
 {
-	rd_kafka_resp_err_t err = ask(client, group, broker, timeout_ms, ret_event, ret_group);
-	return err == RD_KAFKA_RESP_ERR_NOT_COORDINATOR
-		       ? ask(client, group, -1, timeout_ms, ret_event, ret_group)
-		       : err;
+	const struct rd_kafka_metadata *metadata;
+	int64_t until_us = clock_monotonic_us() + INT64_C(1000) * 3 * timeout_ms;
+	rd_kafka_resp_err_t err = ask(client, group, *broker, timeout_ms, ret_event, ret_group);
+	if (err != RD_KAFKA_RESP_ERR_NOT_COORDINATOR)
+		return err;
+	rd_kafka_resp_err_t unknown = rd_kafka_metadata(client, 0, NULL, &metadata, timeout_ms);
+	if (unknown)
+		return unknown;
+	for (int i = 0; i < metadata->broker_cnt && may_be_another(err) && clock_monotonic_us() < until_us;
+	     i++) {
+		int32_t other = metadata->brokers[i].id;
+		if (other == *broker)
+			continue;
+		err = ask(client, group, other, timeout_ms, ret_event, ret_group);
+		if (!err)
+			*broker = other;
+	}
+	rd_kafka_metadata_destroy(metadata);
+	return err;
 }
 
 static const char *name_of(const rd_kafka_ConsumerGroupDescription_t *group, size_t member)
@@ -112,16 +134,20 @@ static int count_partitions(rd_kafka_t *client, rd_kafka_topic_t *topic, int tim
 }
 
 void group_look(rd_kafka_t *client, rd_kafka_topic_t *topic, const struct kafka_settings *settings,
-		int timeout_ms, struct group_coverage *ret_coverage)
+		int timeout_ms, int32_t *coordinator, struct group_coverage *ret_coverage)
 {
 	_cleanup_(kafka_event_cleanup) rd_kafka_event_t *event = NULL;
 	const rd_kafka_ConsumerGroupDescription_t *group;
 	int32_t broker = -1;
 	*ret_coverage = (struct group_coverage){ .uncovered = -1 };
 	int count = count_partitions(client, topic, timeout_ms, &broker, &ret_coverage->err);
+	if (*coordinator < 0)
+		*coordinator = broker;
 	if (!ret_coverage->err)
 		ret_coverage->err =
-			group_describe(client, settings->group_id, broker, timeout_ms, &event, &group);
+			group_describe(client, settings->group_id, coordinator, timeout_ms, &event, &group);
+	if (ret_coverage->err)
+		*coordinator = -1;
 	if (ret_coverage->err ||
 	    rd_kafka_ConsumerGroupDescription_state(group) != RD_KAFKA_CONSUMER_GROUP_STATE_STABLE)
 		return;

@@ -6,11 +6,12 @@
 
 #include "kafka/client.h"
 
-/* Asks `broker` (a number, see kafka_answering_broker), and where that does not know the group its
- * coordinator, for up to `timeout_ms` each. `*ret_group` lives as long as `*ret_event`, which the caller
- * destroys. RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE: that broker cannot tell, and librdkafka loses some memory
- * by being asked. */
-rd_kafka_resp_err_t group_describe(rd_kafka_t *client, const char *group, int32_t broker, int timeout_ms,
+/* Asks `*broker` (a number, see kafka_answering_broker), and where that does not coordinate the group the
+ * others of the cluster, one after the other, for up to `timeout_ms` each and four times that in all. The one
+ * that coordinates it is left in `*broker`, to be asked first the next time. `*ret_group` lives as long as
+ * `*ret_event`, which the caller destroys. RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE: that broker cannot tell,
+ * and librdkafka loses some memory by being asked. */
+rd_kafka_resp_err_t group_describe(rd_kafka_t *client, const char *group, int32_t *broker, int timeout_ms,
 				   rd_kafka_event_t **ret_event,
 				   const rd_kafka_ConsumerGroupDescription_t **ret_group);
 
@@ -30,6 +31,7 @@ struct group_coverage {
 	bool first;		 /* of all members this instance has the first name: one of them is to act */
 };
 
-/* Asks for the partitions of the topic and for the members of the group, up to three times `timeout_ms`. */
+/* Asks for the partitions of the topic and for the members of the group, up to five times `timeout_ms`.
+ * `*coordinator`: the broker to ask first, negative where none is known; left for the next time. */
 void group_look(rd_kafka_t *client, rd_kafka_topic_t *topic, const struct kafka_settings *settings,
-		int timeout_ms, struct group_coverage *ret_coverage);
+		int timeout_ms, int32_t *coordinator, struct group_coverage *ret_coverage);

@@ -79,7 +79,7 @@ static rd_kafka_resp_err_t look_for_instance(struct attempts *attempts, rd_kafka
 		return RD_KAFKA_RESP_ERR__TIMED_OUT;
 	if (attempts->stopping && timeout_ms > UNDISTURBED_MS)
 		timeout_ms = UNDISTURBED_MS; /* it is asked again as long as there is time */
-	rd_kafka_resp_err_t err = group_describe(client, group, broker, timeout_ms, &event, &description);
+	rd_kafka_resp_err_t err = group_describe(client, group, &broker, timeout_ms, &event, &description);
 	if (err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE) {
 		attempts->instance_runs = true;
 		return RD_KAFKA_RESP_ERR_NO_ERROR;

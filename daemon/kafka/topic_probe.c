@@ -38,6 +38,7 @@ struct topic_probe {
 	int32_t uncovered;	    /* negative: none */
 	int64_t uncovered_since_us; /* or since it was told */
 	int64_t patience_ms;
+	int32_t coordinator;  /* the thread's: the broker to ask about the group, negative: not known */
 	bool group_is_secret; /* the thread's: the broker cannot tell of groups */
 };
 
@@ -292,7 +293,8 @@ static void look_at_group(struct topic_probe *topic_probe)
 	struct group_coverage coverage;
 	if (topic_probe->group_is_secret || stops(topic_probe))
 		return;
-	group_look(topic_probe->client, topic_probe->topic, topic_probe->settings, GROUP_MS, &coverage);
+	group_look(topic_probe->client, topic_probe->topic, topic_probe->settings, GROUP_MS,
+		   &topic_probe->coordinator, &coverage);
 	topic_probe->group_is_secret = coverage.err == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
 	if (coverage.err)
 		return;
@@ -453,6 +455,7 @@ err_t topic_probe_start(const struct kafka_settings *settings, const char *topic
 	topic_probe->settings = settings;
 	topic_probe->topic_name = topic;
 	topic_probe->uncovered = -1;
+	topic_probe->coordinator = -1;
 	topic_probe->patience_ms = UNCOVERED_MS;
 	topic_probe->client = client;
 	topic_probe->topic = rd_kafka_topic_new(client, topic, NULL);
