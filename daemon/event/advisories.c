@@ -126,7 +126,7 @@ static void raise_of_validation(struct raised *raised)
 	struct advisory *advisory;
 	if (!validation)
 		return;
-	if (str_is(validation->status, validation_status_name(VALIDATION_GROUND_TRUTH_FAILED))) {
+	if (str_is(validation->status, target_validation_status_name(VALIDATION_GROUND_TRUTH_FAILED))) {
 		advisory = raise(raised, ADVISORY_GROUND_TRUTH_FAILED, "GROUND_TRUTH_FAILED");
 		if (advisory)
 			advisory->summary = arena_printf(
@@ -136,7 +136,7 @@ static void raise_of_validation(struct raised *raised)
 				STR_ARG(str_present(validation->truth.sqlstate) ? validation->truth.sqlstate
 										: STR("none")));
 	}
-	if (!str_is(validation->status, validation_status_name(VALIDATION_COMPARED)) ||
+	if (!str_is(validation->status, target_validation_status_name(VALIDATION_COMPARED)) ||
 	    !performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
 				   rules->performance_factor, rules->performance_floor_ms))
 		return;

@@ -81,7 +81,7 @@ static void event_metrics_validation(struct event_metrics *event_metrics,
 				     const struct record_result_validation *validation)
 {
 	for (size_t status = 0; validation && status < VALIDATION_STATUS_COUNT_; status++)
-		if (str_is(validation->status, validation_status_name((enum validation_status)status)))
+		if (str_is(validation->status, target_validation_status_name((enum validation_status)status)))
 			add(&event_metrics->validations[status], 1);
 }
 

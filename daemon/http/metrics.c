@@ -77,8 +77,9 @@ static void write_findings(struct exposition *out, const struct event_metrics *e
 				 LABELS({ "verdict", verdicts[i] }));
 	begin(out, METRIC_VALIDATIONS);
 	for (unsigned i = 0; i < VALIDATION_STATUS_COUNT_; i++)
-		exposition_count(out, event_metrics_get(&event_metrics->validations[i]),
-				 LABELS({ "status", validation_status_name((enum validation_status)i) }));
+		exposition_count(
+			out, event_metrics_get(&event_metrics->validations[i]),
+			LABELS({ "status", target_validation_status_name((enum validation_status)i) }));
 	begin(out, METRIC_EVALUATIONS);
 	for (unsigned i = 0; i < 2; i++)
 		exposition_count(out, event_metrics_get(&event_metrics->evaluations[i]),

@@ -18,7 +18,7 @@
 #define KEPT_MAX_BYTES	 ((off_t)256 << 20)
 #define COMPILE_RETRY_US ((int64_t)60 * 1000000)
 
-void catalog_settle(struct target *target, int64_t due_us, bool failed)
+void target_catalog_settle(struct target *target, int64_t due_us, bool failed)
 {
 	struct targets *targets = target->targets;
 	pthread_mutex_lock(&targets->mutex);
@@ -58,8 +58,8 @@ static void put_in_place(struct target *target, struct catalog *catalog)
 		catalog_unref(before);
 }
 
-err_t catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
-		      struct err_detail *detail)
+err_t target_catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
+			     struct err_detail *detail)
 {
 	switch (engine) {
 	case TARGET_SQLITE:
@@ -205,7 +205,7 @@ static void load_kept(struct target *target)
 	if (!read_file(path.data, &file))
 		return;
 	str_t json = check_kept(target, &file, &read_at_ms);
-	if (!str_present(json) || catalog_compile(target->settings.engine, json, &catalog, &detail)) {
+	if (!str_present(json) || target_catalog_compile(target->settings.engine, json, &catalog, &detail)) {
 		log_warning("the kept catalog %s is of no use and will be fetched anew", path.data);
 		return;
 	}
@@ -220,20 +220,21 @@ static void take_fetched(struct fetched_catalog *fetched)
 	struct target *target = fetched->target;
 	struct err_detail detail = { "" };
 	struct catalog *catalog;
-	err_t err = catalog_compile(target->settings.engine, buf_str(&fetched->json), &catalog, &detail);
+	err_t err =
+		target_catalog_compile(target->settings.engine, buf_str(&fetched->json), &catalog, &detail);
 	if (err) {
 		log_error("the catalog of target %s cannot be understood: %s", target->settings.name,
 			  err_message(err, &detail));
-		catalog_settle(target, clock_monotonic_us() + COMPILE_RETRY_US, true);
+		target_catalog_settle(target, clock_monotonic_us() + COMPILE_RETRY_US, true);
 		return;
 	}
 	catalog_set_read_at_ms(catalog, fetched->read_at_ms);
 	put_in_place(target, catalog);
-	catalog_settle(target, clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000, false);
+	target_catalog_settle(target, clock_monotonic_us() + target->settings.catalog_ttl_s * 1000000, false);
 	keep(fetched);
 }
 
-void catalogs_run(void *context, unsigned index)
+void target_catalogs_run(void *context, unsigned index)
 {
 	struct targets *targets = context;
 	(void)index;

@@ -1,8 +1,8 @@
 #include "address/server_hint.h"
 #include "sql/query/required.h"
-#include "target/process.h"
 #include "target/sqlite_log.h"
 #include "target/supervisor.h"
+#include "target/worker_process.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ static err_t check_rules(const struct target_settings *target, str_t source, str
 	const struct sql_policy *policy = &target->policy;
 	struct catalog *catalog;
 	str_t all = STR("");
-	err_t err = catalog_compile(target->engine, source, &catalog, detail);
+	err_t err = target_catalog_compile(target->engine, source, &catalog, detail);
 	if (err)
 		return err;
 	for (size_t i = 0; i < policy->required_columns_count; i++) {
@@ -74,7 +74,7 @@ static err_t ask_about_rules(const struct target_settings *target, int fd, struc
 err_t target_check_settings(const struct target_settings *target, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	_cleanup_(secret_free) struct buf first = BUF_INIT;
+	_cleanup_(worker_secret_free) struct buf first = BUF_INIT;
 	struct target_settings settings;
 	err_t err = target_settings_copy(target, arena, &settings, detail);
 	return err ? err : worker_first_message(&settings, &first, detail);
@@ -129,7 +129,7 @@ static const char *explain_file(const struct target_settings *target, str_t said
 err_t target_check(const struct target_settings *target, struct arena *arena, str_t *ret_notes,
 		   struct err_detail *detail)
 {
-	_cleanup_(secret_free) struct buf first = BUF_INIT;
+	_cleanup_(worker_secret_free) struct buf first = BUF_INIT;
 	struct target_settings settings;
 	struct text_reply reply;
 	pid_t pid;

@@ -1,6 +1,6 @@
 #include "target/confine.h"
 
-#include "target/process.h"
+#include "target/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ void confine_guardian(void)
 
 /* --- what is needed --- */
 
-void confinement_add(struct confinement *needs, const char *path, bool written)
+void confine_add(struct confinement *needs, const char *path, bool written)
 {
 	if (!path || !path[0])
 		return;
@@ -63,16 +63,16 @@ void confinement_add(struct confinement *needs, const char *path, bool written)
 		   (struct confined_path){ arena_strdup(needs->arena, path), written });
 }
 
-void confinement_add_home(struct confinement *needs, const char *path)
+void confine_add_home(struct confinement *needs, const char *path)
 {
 	const char *home = getenv("HOME");
 	if (home && home[0])
-		confinement_add(needs, arena_printf(needs->arena, "%s/%s", home, path).ptr, false);
+		confine_add(needs, arena_printf(needs->arena, "%s/%s", home, path).ptr, false);
 }
 
-void confinement_add_port(struct confinement *needs, unsigned long port)
+void confine_add_port(struct confinement *needs, unsigned long port)
 {
-	if (port > 0 && port <= UINT16_MAX && needs->ports_count < CONFINEMENT_PORTS)
+	if (port > 0 && port <= UINT16_MAX && needs->ports_count < CONFINE_PORTS)
 		needs->ports[needs->ports_count++] = (uint16_t)port;
 }
 
@@ -100,7 +100,7 @@ err_t confine_probe(struct err_detail *detail)
 {
 	if (!WORKERS_CAN_BE_CONFINED)
 		return ERR_OK;
-	bool files = landlock_version() > 0;
+	bool files = confine_landlock_version() > 0;
 	if (files && has_filters())
 		return ERR_OK;
 	return err_fail(detail, ERR_OS, "%s is not to be had here (%s)",

@@ -19,7 +19,7 @@
 #include "common/arena.h"
 #include "common/err.h"
 
-#define CONFINEMENT_PORTS 16
+#define CONFINE_PORTS 16
 
 /* What an engine needs; it fills this in before it connects. */
 struct confinement {
@@ -29,18 +29,18 @@ struct confinement {
 		bool written; /* a file that is also written to */
 	} * paths;
 	size_t paths_count, paths_capacity;
-	uint16_t ports[CONFINEMENT_PORTS];
+	uint16_t ports[CONFINE_PORTS];
 	size_t ports_count;
 	bool network;	       /* sockets of IP and unix, name resolution, TLS; a process that cancels */
 	bool abstract_sockets; /* unix sockets without a file */
 };
 
 /* Adds a file, or a folder with all that is in it; NULL, "" and what is not there: nothing. */
-void confinement_add(struct confinement *needs, const char *path, bool written);
+void confine_add(struct confinement *needs, const char *path, bool written);
 /* `path` below the user's home. */
-void confinement_add_home(struct confinement *needs, const char *path);
-/* A port to connect to; beyond CONFINEMENT_PORTS of them none is. */
-void confinement_add_port(struct confinement *needs, unsigned long port);
+void confine_add_home(struct confinement *needs, const char *path);
+/* A port to connect to; beyond CONFINE_PORTS of them none is. */
+void confine_add_port(struct confinement *needs, unsigned long port);
 
 /* First of all, with the worker's socket: closes every other descriptor but those to nowhere. */
 void confine_start(int fd);
@@ -57,7 +57,7 @@ err_t confine_calls(const struct confinement *needs, struct err_detail *detail);
 err_t confine_probe(struct err_detail *detail);
 
 /* Of Landlock in this kernel; less than 1: there is none. */
-int landlock_version(void);
+int confine_landlock_version(void);
 
 /* In the process that waits beside a worker to cancel: it needs no further one. */
 void confine_guardian(void);

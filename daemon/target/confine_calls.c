@@ -1,7 +1,7 @@
 /* The filter of system calls, made by libseccomp for the machine that it runs on. */
 #include "target/confine.h"
 
-#include "target/process.h"
+#include "target/worker_process.h"
 
 #include <errno.h>
 #include <linux/sched.h>

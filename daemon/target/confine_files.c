@@ -1,7 +1,7 @@
 /* Landlock by its bare system calls: the C library has none for them. */
 #include "target/confine.h"
 
-#include "target/process.h"
+#include "target/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static const char *const for_network[] = {
 /* Variables that worker processes keep (process.c) and that name a file. */
 static const char *const variables[] = { "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "KRB5_CONFIG" };
 
-int landlock_version(void)
+int confine_landlock_version(void)
 {
 	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
@@ -168,7 +168,7 @@ err_t confine_files(const struct confinement *needs, struct err_detail *detail)
 {
 	if (!WORKERS_CAN_BE_CONFINED)
 		return ERR_OK;
-	int version = landlock_version();
+	int version = confine_landlock_version();
 	_cleanup_(cleanup_close) int ruleset = version > 0 ? make_ruleset(version, needs) : -1;
 	if (ruleset >= 0 && allow_needs(ruleset, version, needs) &&
 	    syscall(SYS_landlock_restrict_self, ruleset, 0) == 0)

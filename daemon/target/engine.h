@@ -30,7 +30,7 @@ struct query_run {
 };
 
 /* What a run has. */
-static inline int64_t query_run_limit_ms(const struct query_run *run, int64_t statement_timeout_ms)
+static inline int64_t engine_run_limit_ms(const struct query_run *run, int64_t statement_timeout_ms)
 {
 	return run->limit_ms > 0 && run->limit_ms < statement_timeout_ms ? run->limit_ms
 									 : statement_timeout_ms;

@@ -16,41 +16,42 @@
 
 /* --- session --- */
 
-static err_t maria_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
+static err_t mariadb_engine_open(const struct worker_settings *settings, void **ret_session,
+				 struct err_detail *detail)
 {
-	struct maria_session *session = NULL;
-	err_t err = maria_connect(settings, &session, detail);
+	struct mariadb_session *session = NULL;
+	err_t err = mariadb_session_connect(settings, &session, detail);
 	if (!err)
 		*ret_session = session;
 	return err;
 }
 
-static err_t maria_begin(void *pointer, struct err_detail *detail)
+static err_t mariadb_engine_begin(void *pointer, struct err_detail *detail)
 {
-	return maria_execute(maria_session_of(pointer),
-			     "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", detail);
+	return mariadb_session_execute(mariadb_session_of(pointer),
+				       "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", detail);
 }
 
 /* The memory that the library has taken for a long row is only given back with the connection. */
-static void maria_end(void *pointer)
+static void mariadb_engine_end(void *pointer)
 {
-	struct maria_session *session = maria_session_of(pointer);
+	struct mariadb_session *session = mariadb_session_of(pointer);
 	if (session->largest_row_bytes > KEPT_BUFFER_BYTES)
-		maria_abandon(session);
-	if (!maria_usable(session))
+		mariadb_session_abandon(session);
+	if (!mariadb_session_usable(session))
 		return;
-	maria_attend(session, MARIA_PLAIN, MARIA_GIVE_UP_MS);
-	if (mysql_reset_connection(session->connection) != 0 || maria_configure(session, NULL))
-		maria_abandon(session); /* a session that cannot be wiped is not used again */
+	mariadb_session_attend(session, MARIADB_SESSION_PLAIN, MARIADB_SESSION_GIVE_UP_MS);
+	if (mysql_reset_connection(session->connection) != 0 || mariadb_session_configure(session, NULL))
+		mariadb_session_abandon(session); /* a session that cannot be wiped is not used again */
 }
 
 /* --- one query --- */
 
 struct fetch {
-	struct maria_session *session;
+	struct mariadb_session *session;
 	struct query_run *run;
 	MYSQL_STMT *statement;
-	struct maria_cells *cells;
+	struct mariadb_cells *cells;
 	int64_t limit_ms;
 	err_t target_error;
 	struct err_detail *detail;
@@ -71,7 +72,7 @@ static bool is_timeout(unsigned number)
 
 /* The library drops the connection when it cannot or may not hold a row in memory: the server is well. It
  * then says that the connection was lost; what it has noted of the transport tells the one from the other. */
-static bool is_too_large(const struct maria_session *session, unsigned number)
+static bool is_too_large(const struct mariadb_session *session, unsigned number)
 {
 	return number == CR_OUT_OF_MEMORY || number == CR_NET_PACKET_TOO_LARGE ||
 	       (number == CR_SERVER_LOST && session->connection->net.error == NET_REFUSED_BY_US);
@@ -92,22 +93,23 @@ static void note_sqlstate(const struct fetch *fetch)
 	snprintf(execution->sqlstate, sizeof execution->sqlstate, "%s",
 		 mysql_errno(connection) ? mysql_sqlstate(connection)
 					 : mysql_stmt_sqlstate(fetch->statement));
-	execution->code = (int32_t)maria_errno(fetch->session, fetch->statement);
+	execution->code = (int32_t)mariadb_session_errno(fetch->session, fetch->statement);
 }
 
 static void take_error(struct fetch *fetch)
 {
-	struct maria_session *session = fetch->session;
-	unsigned number = maria_errno(session, fetch->statement);
-	err_t err = maria_target_error(number);
-	str_t message = maria_message(session, fetch->statement, fetch->run->result.arena);
+	struct mariadb_session *session = fetch->session;
+	unsigned number = mariadb_session_errno(session, fetch->statement);
+	err_t err = mariadb_session_target_error(number);
+	str_t message = mariadb_session_message(session, fetch->statement, fetch->run->result.arena);
 	if (err == ERR_TARGET_LOST)
-		maria_abandon(session);
-	else if (session->phase != MARIA_CANCELLED_FULL)
+		mariadb_session_abandon(session);
+	else if (session->phase != MARIADB_SESSION_CANCELLED_FULL)
 		note_sqlstate(fetch);
 	fetch->run->denied = is_denied(number);
-	if (session->phase == MARIA_CANCELLED_TIME || session->phase == MARIA_CANCEL_UNHEARD ||
-	    (session->phase == MARIA_CANCELLED_FULL && number == ER_QUERY_INTERRUPTED))
+	if (session->phase == MARIADB_SESSION_CANCELLED_TIME ||
+	    session->phase == MARIADB_SESSION_CANCEL_UNHEARD ||
+	    (session->phase == MARIADB_SESSION_CANCELLED_FULL && number == ER_QUERY_INTERRUPTED))
 		return; /* as asked for */
 	if (is_too_large(session, number))
 		query_failed(fetch, QUERY_FAILED,
@@ -121,10 +123,10 @@ static void take_error(struct fetch *fetch)
 /* Rows that are on their way already have to be read off before the next query: that may take a while. */
 static void want_no_more(struct fetch *fetch)
 {
-	struct maria_session *session = fetch->session;
-	maria_cancel(session);
-	maria_attend(session, MARIA_CANCELLED_FULL,
-		     MARIA_GIVE_UP_MS + session->settings->target.statement_timeout_ms);
+	struct mariadb_session *session = fetch->session;
+	mariadb_session_cancel(session);
+	mariadb_session_attend(session, MARIADB_SESSION_CANCELLED_FULL,
+			       MARIADB_SESSION_GIVE_UP_MS + session->settings->target.statement_timeout_ms);
 }
 
 /* False: the library has an error. */
@@ -132,11 +134,11 @@ static bool take_row(struct fetch *fetch)
 {
 	struct result_builder *builder = &fetch->run->result;
 	char *text = NULL;
-	size_t bytes = maria_cells_measure(fetch->cells);
+	size_t bytes = mariadb_cells_measure(fetch->cells);
 	if (bytes > fetch->session->largest_row_bytes)
 		fetch->session->largest_row_bytes = bytes;
 	str_t *cells = result_add_row(builder, bytes, &text);
-	if (cells && !maria_cells_write(fetch->cells, fetch->statement, text, cells))
+	if (cells && !mariadb_cells_write(fetch->cells, fetch->statement, text, cells))
 		return false;
 	if (!cells || !result_end_row(builder))
 		want_no_more(fetch);
@@ -145,17 +147,17 @@ static bool take_row(struct fetch *fetch)
 
 static void fetch_rows(struct fetch *fetch)
 {
-	struct maria_session *session = fetch->session;
-	while (maria_has_time(session)) {
+	struct mariadb_session *session = fetch->session;
+	while (mariadb_session_has_time(session)) {
 		int status = mysql_stmt_fetch(fetch->statement);
 		if (status == MYSQL_NO_DATA)
 			return;
-		if (status == 1 || (session->phase == MARIA_QUERY && !take_row(fetch))) {
+		if (status == 1 || (session->phase == MARIADB_SESSION_QUERY && !take_row(fetch))) {
 			take_error(fetch);
 			return;
 		}
 	}
-	maria_abandon(session);
+	mariadb_session_abandon(session);
 }
 
 /* A statement that returns nothing is not even started. */
@@ -174,7 +176,7 @@ static bool start(struct fetch *fetch, str_t sql)
 		return false;
 	}
 	if (mysql_stmt_execute(statement) == 0)
-		fetch->cells = maria_cells_new(statement, &fetch->run->result);
+		fetch->cells = mariadb_cells_new(statement, &fetch->run->result);
 	if (!fetch->cells)
 		take_error(fetch);
 	return fetch->cells != NULL;
@@ -183,39 +185,40 @@ static bool start(struct fetch *fetch, str_t sql)
 /* A few functions of MariaDB, once interrupted, return something as if they had come to their end. */
 static bool is_overdue(const struct fetch *fetch)
 {
-	return fetch->run->outcome == QUERY_RETURNED && fetch->session->phase == MARIA_QUERY &&
+	return fetch->run->outcome == QUERY_RETURNED && fetch->session->phase == MARIADB_SESSION_QUERY &&
 	       fetch->run->execution.time_ms >= (double)fetch->limit_ms;
 }
 
 static void end_of_time(struct fetch *fetch)
 {
-	if (fetch->session->phase == MARIA_CANCEL_UNHEARD)
+	if (fetch->session->phase == MARIADB_SESSION_CANCEL_UNHEARD)
 		fetch->target_error = err_fail(fetch->detail, ERR_TARGET_LOST,
 					       "the server did not answer in time and cannot be reached to "
 					       "cancel the query");
-	else if (fetch->session->phase == MARIA_CANCELLED_TIME || is_overdue(fetch))
+	else if (fetch->session->phase == MARIADB_SESSION_CANCELLED_TIME || is_overdue(fetch))
 		query_failed(fetch, QUERY_TIMEOUT, STR("the query was cancelled at its time limit"));
 }
 
 /* A cancel that came too late for its query ends the next one. */
-static void absorb_cancel(struct maria_session *session)
+static void absorb_cancel(struct mariadb_session *session)
 {
 	for (int i = 0; i < ABSORB_ATTEMPTS; i++) {
-		if (maria_execute(session, "DO 0", NULL) == ERR_OK)
+		if (mariadb_session_execute(session, "DO 0", NULL) == ERR_OK)
 			return;
 		if (mysql_errno(session->connection) != ER_QUERY_INTERRUPTED)
 			break;
 	}
-	maria_abandon(session);
+	mariadb_session_abandon(session);
 }
 
 static void after_query(struct fetch *fetch)
 {
-	struct maria_session *session = fetch->session;
-	bool cancelled = session->phase == MARIA_CANCELLED_TIME || session->phase == MARIA_CANCELLED_FULL;
+	struct mariadb_session *session = fetch->session;
+	bool cancelled = session->phase == MARIADB_SESSION_CANCELLED_TIME ||
+			 session->phase == MARIADB_SESSION_CANCELLED_FULL;
 	end_of_time(fetch);
-	if (session->phase == MARIA_QUERY) /* the rest belongs to us */
-		maria_attend(session, MARIA_PLAIN, MARIA_GIVE_UP_MS);
+	if (session->phase == MARIADB_SESSION_QUERY) /* the rest belongs to us */
+		mariadb_session_attend(session, MARIADB_SESSION_PLAIN, MARIADB_SESSION_GIVE_UP_MS);
 	mysql_stmt_close(fetch->statement);
 	if (session->abandoned)
 		return;
@@ -223,16 +226,16 @@ static void after_query(struct fetch *fetch)
 		absorb_cancel(session);
 	if (mysql_more_results(session->connection) ||
 	    !(session->connection->server_status & SERVER_STATUS_IN_TRANS))
-		maria_abandon(session); /* the statement did more than it was asked for */
+		mariadb_session_abandon(session); /* the statement did more than it was asked for */
 }
 
-static err_t maria_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
+static err_t mariadb_engine_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
-	struct maria_session *session = maria_session_of(pointer);
+	struct mariadb_session *session = mariadb_session_of(pointer);
 	int64_t start_us = clock_monotonic_us();
 	struct fetch fetch = { .session = session, .run = run, .detail = detail };
-	fetch.limit_ms = query_run_limit_ms(run, session->settings->target.statement_timeout_ms);
-	maria_attend(session, MARIA_QUERY, fetch.limit_ms + CLIENT_TIMER_SLACK_MS);
+	fetch.limit_ms = engine_run_limit_ms(run, session->settings->target.statement_timeout_ms);
+	mariadb_session_attend(session, MARIADB_SESSION_QUERY, fetch.limit_ms + CLIENT_TIMER_SLACK_MS);
 	run->outcome = QUERY_RETURNED;
 	fetch.statement = mysql_stmt_init(session->connection);
 	if (!fetch.statement)
@@ -263,16 +266,17 @@ static bool take_line(void *context, const str_t *cells, size_t cells_count)
 	return true;
 }
 
-static err_t maria_catalog(void *pointer, struct arena *arena, str_t *ret_text, struct err_detail *detail)
+static err_t mariadb_engine_catalog(void *pointer, struct arena *arena, str_t *ret_text,
+				    struct err_detail *detail)
 {
 	struct lines lines = { BUF_INIT, false };
 	struct query_run run = { .result = { .arena = arena,
 					     .sink = { take_line, &lines },
 					     .max_rows = INT32_MAX,
 					     .max_bytes = CATALOG_MAX_BYTES } };
-	err_t err = maria_begin(pointer, detail);
+	err_t err = mariadb_engine_begin(pointer, detail);
 	if (!err)
-		err = maria_run(pointer, str_from(CATALOG_QUERY_MYSQL), &run, detail);
+		err = mariadb_engine_run(pointer, str_from(CATALOG_QUERY_MYSQL), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated || lines.cut))
 		err = err_fail(detail, ERR_CATALOG_UNAVAILABLE, "%s",
 			       str_present(run.message) ? run.message.ptr : "the catalog is too large");
@@ -280,23 +284,24 @@ static err_t maria_catalog(void *pointer, struct arena *arena, str_t *ret_text, 
 		*ret_text = arena_str(arena, buf_str(&lines.text));
 	buf_free(&lines.text);
 	result_free(&run.result);
-	maria_end(pointer);
+	mariadb_engine_end(pointer);
 	return err;
 }
 
-static err_t maria_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
+static err_t mariadb_engine_check(void *pointer, struct arena *arena, str_t *ret_notes,
+				  struct err_detail *detail)
 {
-	return maria_check_account(maria_session_of(pointer), arena, ret_notes, detail);
+	return mariadb_session_check_account(mariadb_session_of(pointer), arena, ret_notes, detail);
 }
 
 const struct engine engine_mariadb = {
-	.needs = maria_needs,
-	.open = maria_open,
-	.close = maria_close,
-	.begin = maria_begin,
-	.run = maria_run,
-	.end = maria_end,
-	.usable = maria_usable,
-	.catalog = maria_catalog,
-	.check = maria_check,
+	.needs = mariadb_session_needs,
+	.open = mariadb_engine_open,
+	.close = mariadb_session_close,
+	.begin = mariadb_engine_begin,
+	.run = mariadb_engine_run,
+	.end = mariadb_engine_end,
+	.usable = mariadb_session_usable,
+	.catalog = mariadb_engine_catalog,
+	.check = mariadb_engine_check,
 };

@@ -36,7 +36,7 @@ struct cell {
 	size_t text_len;
 };
 
-struct maria_cells {
+struct mariadb_cells {
 	struct cell *items;
 	MYSQL_BIND *binds;
 	unsigned count;
@@ -114,13 +114,13 @@ static MYSQL_BIND bind_of(struct cell *cell)
 	};
 }
 
-struct maria_cells *maria_cells_new(MYSQL_STMT *statement, struct result_builder *builder)
+struct mariadb_cells *mariadb_cells_new(MYSQL_STMT *statement, struct result_builder *builder)
 {
 	struct arena *arena = builder->arena;
 	MYSQL_RES *fields = mysql_stmt_result_metadata(statement);
 	if (!fields)
 		return NULL;
-	struct maria_cells *cells = ARENA_NEW(arena, struct maria_cells);
+	struct mariadb_cells *cells = ARENA_NEW(arena, struct mariadb_cells);
 	cells->count = mysql_num_fields(fields);
 	cells->items = ARENA_ARRAY(arena, struct cell, cells->count);
 	cells->binds = ARENA_ARRAY(arena, MYSQL_BIND, cells->count);
@@ -234,7 +234,7 @@ static int print_short(struct cell *cell)
 
 /* --- rows --- */
 
-size_t maria_cells_measure(struct maria_cells *cells)
+size_t mariadb_cells_measure(struct mariadb_cells *cells)
 {
 	size_t bytes = 0;
 	for (unsigned i = 0; i < cells->count; i++) {
@@ -283,7 +283,7 @@ static bool write_long(const struct cell *cell, MYSQL_STMT *statement, unsigned 
 	return true;
 }
 
-bool maria_cells_write(struct maria_cells *cells, MYSQL_STMT *statement, char *text, str_t *ret_cells)
+bool mariadb_cells_write(struct mariadb_cells *cells, MYSQL_STMT *statement, char *text, str_t *ret_cells)
 {
 	for (unsigned i = 0; i < cells->count; i++) {
 		const struct cell *cell = &cells->items[i];

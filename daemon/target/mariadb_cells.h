@@ -9,15 +9,15 @@
 
 #include "target/result.h"
 
-struct maria_cells;
+struct mariadb_cells;
 
 /* Names and classes of the columns of an executed statement, and places for one row of it, all in the
  * builder's arena. NULL: the library refuses, and the statement has its error. */
-struct maria_cells *maria_cells_new(MYSQL_STMT *statement, struct result_builder *builder);
+struct mariadb_cells *mariadb_cells_new(MYSQL_STMT *statement, struct result_builder *builder);
 
 /* Bytes of the fetched row's texts. */
-size_t maria_cells_measure(struct maria_cells *cells);
+size_t mariadb_cells_measure(struct mariadb_cells *cells);
 
 /* Writes the texts of the fetched row to `text`, each with a NUL behind it, and where they are to
  * `ret_cells`. False: the library refuses. */
-bool maria_cells_write(struct maria_cells *cells, MYSQL_STMT *statement, char *text, str_t *ret_cells);
+bool mariadb_cells_write(struct mariadb_cells *cells, MYSQL_STMT *statement, char *text, str_t *ret_cells);

@@ -121,15 +121,15 @@ static unsigned long read_limit(const char *line)
 	return *at ? strtoul(at + sizeof word - 1, NULL, 10) : 0;
 }
 
-static err_t check_grants(struct maria_session *session, unsigned long *ret_limit, struct buf *notes,
+static err_t check_grants(struct mariadb_session *session, unsigned long *ret_limit, struct buf *notes,
 			  struct err_detail *detail)
 {
 	MYSQL_RES *account, *grants;
-	err_t err = maria_read(session, "SELECT CURRENT_USER()", &account, detail);
+	err_t err = mariadb_session_read(session, "SELECT CURRENT_USER()", &account, detail);
 	if (err)
 		return err;
 	MYSQL_ROW name = mysql_fetch_row(account);
-	err = maria_read(session, "SHOW GRANTS", &grants, detail);
+	err = mariadb_session_read(session, "SHOW GRANTS", &grants, detail);
 	if (!err) {
 		for (MYSQL_ROW row; (row = mysql_fetch_row(grants));) {
 			judge_grant(row[0], name && name[0] ? name[0] : "?", notes);
@@ -141,7 +141,7 @@ static err_t check_grants(struct maria_session *session, unsigned long *ret_limi
 	return err;
 }
 
-static void check_version(const struct maria_session *session, struct buf *notes)
+static void check_version(const struct mariadb_session *session, struct buf *notes)
 {
 	unsigned long version = mysql_get_server_version(session->connection);
 	unsigned long oldest = session->is_mysql ? OLDEST_MYSQL : OLDEST_MARIADB;
@@ -155,10 +155,10 @@ static void check_version(const struct maria_session *session, struct buf *notes
 }
 
 /* Without transactions there are no snapshots either. */
-static err_t check_storage(struct maria_session *session, struct buf *notes, struct err_detail *detail)
+static err_t check_storage(struct mariadb_session *session, struct buf *notes, struct err_detail *detail)
 {
 	MYSQL_RES *result;
-	err_t err = maria_read(
+	err_t err = mariadb_session_read(
 		session,
 		"SELECT CONCAT(COUNT(*), ' table(s), for example ', MIN(CONCAT(TABLE_SCHEMA, '.', "
 		"TABLE_NAME)), "
@@ -179,12 +179,13 @@ static err_t check_storage(struct maria_session *session, struct buf *notes, str
 
 /* Of the account (`own_limit`, or where that is 0 as MySQL tells it) and of the server; cancelling a query
  * takes one more. */
-static err_t check_connections(struct maria_session *session, unsigned long own_limit, struct buf *notes,
+static err_t check_connections(struct mariadb_session *session, unsigned long own_limit, struct buf *notes,
 			       struct err_detail *detail)
 {
 	MYSQL_RES *result;
 	unsigned needed = session->settings->target.connections + 1;
-	err_t err = maria_read(session, "SELECT @@max_user_connections, @@max_connections", &result, detail);
+	err_t err = mariadb_session_read(session, "SELECT @@max_user_connections, @@max_connections", &result,
+					 detail);
 	if (err)
 		return err;
 	MYSQL_ROW row = mysql_fetch_row(result);
@@ -214,33 +215,33 @@ static bool is_denied(unsigned number)
 
 /* Whether the account may read the table: asked by a query that reads no row. ERR_OK also where it fails for
  * another reason, a broken view, say. */
-static err_t may_read(struct maria_session *session, const char *table, bool *ret_readable,
+static err_t may_read(struct mariadb_session *session, const char *table, bool *ret_readable,
 		      struct err_detail *detail)
 {
 	MYSQL_RES *result;
 	_cleanup_(buf_free) struct buf sql = BUF_INIT;
 	buf_printf(&sql, "SELECT 1 FROM %s LIMIT 0", table);
-	err_t err = maria_read(session, sql.data, &result, detail);
+	err_t err = mariadb_session_read(session, sql.data, &result, detail);
 	if (!err)
 		mysql_free_result(result);
 	*ret_readable = !err || !is_denied(mysql_errno(session->connection));
-	return err && maria_target_error(mysql_errno(session->connection)) ? err : ERR_OK;
+	return err && mariadb_session_target_error(mysql_errno(session->connection)) ? err : ERR_OK;
 }
 
 /* Of those that the server shows: it hides tables to which there is no right at all. */
-static err_t check_reading(struct maria_session *session, struct buf *notes, struct err_detail *detail)
+static err_t check_reading(struct mariadb_session *session, struct buf *notes, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf note = BUF_INIT;
 	_cleanup_(buf_free) struct buf example = BUF_INIT;
 	size_t readable = 0, total = 0;
 	MYSQL_RES *tables;
-	err_t err = maria_read(session,
-			       "SELECT CONCAT('`', REPLACE(TABLE_SCHEMA, '`', '``'), '`.`', "
-			       "REPLACE(TABLE_NAME, '`', '``'), '`')"
-			       " FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN"
-			       " ('information_schema', 'mysql', 'performance_schema', 'sys')"
-			       " AND TABLE_TYPE IN ('BASE TABLE', 'VIEW') LIMIT " TABLES_TRIED,
-			       &tables, detail);
+	err_t err = mariadb_session_read(session,
+					 "SELECT CONCAT('`', REPLACE(TABLE_SCHEMA, '`', '``'), '`.`', "
+					 "REPLACE(TABLE_NAME, '`', '``'), '`')"
+					 " FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN"
+					 " ('information_schema', 'mysql', 'performance_schema', 'sys')"
+					 " AND TABLE_TYPE IN ('BASE TABLE', 'VIEW') LIMIT " TABLES_TRIED,
+					 &tables, detail);
 	if (err)
 		return err;
 	for (MYSQL_ROW row; !err && (row = mysql_fetch_row(tables));) {
@@ -264,8 +265,8 @@ static err_t check_reading(struct maria_session *session, struct buf *notes, str
 	return ERR_OK;
 }
 
-err_t maria_check_account(struct maria_session *session, struct arena *arena, str_t *ret_notes,
-			  struct err_detail *detail)
+err_t mariadb_session_check_account(struct mariadb_session *session, struct arena *arena, str_t *ret_notes,
+				    struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf notes = BUF_INIT;
 	unsigned long own_limit = 0;

@@ -28,9 +28,9 @@
 /* … and those that rely on TLS for that. */
 #define AUTHENTICATION_IN_TLS AUTHENTICATION ",sha256_password,mysql_clear_password,dialog"
 
-struct maria_session *maria_session_of(void *pointer)
+struct mariadb_session *mariadb_session_of(void *pointer)
 {
-	struct maria_session *session = pointer;
+	struct mariadb_session *session = pointer;
 	if (session->magic != SESSION_MAGIC)
 		abort();
 	return session;
@@ -39,23 +39,26 @@ struct maria_session *maria_session_of(void *pointer)
 /* --- deadlines --- */
 
 /* The library's callback has no context: this is the session whose function is being called. */
-static _Thread_local struct maria_session *attended;
+static _Thread_local struct mariadb_session *attended;
 
-void maria_attend(struct maria_session *session, enum maria_phase phase, int64_t timeout_ms)
+void mariadb_session_attend(struct mariadb_session *session, enum mariadb_session_phase phase,
+			    int64_t timeout_ms)
 {
 	attended = session;
 	session->phase = phase;
 	session->deadline_us = clock_monotonic_us() + timeout_ms * 1000;
 }
 
-bool maria_has_time(struct maria_session *session)
+bool mariadb_session_has_time(struct mariadb_session *session)
 {
 	if (clock_monotonic_us() < session->deadline_us)
 		return true;
-	if (session->phase != MARIA_QUERY)
+	if (session->phase != MARIADB_SESSION_QUERY)
 		return false;
-	bool heard = maria_cancel(session);
-	maria_attend(session, heard ? MARIA_CANCELLED_TIME : MARIA_CANCEL_UNHEARD, MARIA_GIVE_UP_MS);
+	bool heard = mariadb_session_cancel(session);
+	mariadb_session_attend(session,
+			       heard ? MARIADB_SESSION_CANCELLED_TIME : MARIADB_SESSION_CANCEL_UNHEARD,
+			       MARIADB_SESSION_GIVE_UP_MS);
 	return heard;
 }
 
@@ -64,7 +67,7 @@ static int wait_for_socket(my_socket fd, my_bool is_read, int timeout_ms)
 {
 	(void)timeout_ms;
 	int ready = 0;
-	while (ready == 0 && maria_has_time(attended)) {
+	while (ready == 0 && mariadb_session_has_time(attended)) {
 		int64_t left_us = attended->deadline_us - clock_monotonic_us();
 		struct pollfd socket = { .fd = fd, .events = is_read ? POLLIN : POLLOUT };
 		ready = poll(&socket, 1, left_us > 0 ? (int)(left_us / 1000 + 1) : 0);
@@ -87,19 +90,20 @@ static void redact(char *message, str_t password)
 		memset(at, '*', password.len);
 }
 
-unsigned maria_errno(const struct maria_session *session, MYSQL_STMT *statement)
+unsigned mariadb_session_errno(const struct mariadb_session *session, MYSQL_STMT *statement)
 {
 	unsigned number = mysql_errno(session->connection);
 	return number || !statement ? number : mysql_stmt_errno(statement);
 }
 
-static const char *error_text(const struct maria_session *session, MYSQL_STMT *statement)
+static const char *error_text(const struct mariadb_session *session, MYSQL_STMT *statement)
 {
 	bool of_connection = mysql_errno(session->connection) || !statement;
 	return of_connection ? mysql_error(session->connection) : mysql_stmt_error(statement);
 }
 
-str_t maria_message(const struct maria_session *session, MYSQL_STMT *statement, struct arena *arena)
+str_t mariadb_session_message(const struct mariadb_session *session, MYSQL_STMT *statement,
+			      struct arena *arena)
 {
 	const char *text = error_text(session, statement);
 	char *bytes = arena_strdup(arena, text);
@@ -108,7 +112,7 @@ str_t maria_message(const struct maria_session *session, MYSQL_STMT *statement, 
 	return str_from(bytes);
 }
 
-static err_t fail_with(const struct maria_session *session, err_t err, struct err_detail *detail)
+static err_t fail_with(const struct mariadb_session *session, err_t err, struct err_detail *detail)
 {
 	struct err_detail own;
 	const char *text = mysql_error(session->connection);
@@ -164,7 +168,7 @@ static bool is_own_error(unsigned number)
 	       (number >= OWN_ERRORS_MIN && number <= OWN_ERRORS_MAX);
 }
 
-err_t maria_target_error(unsigned number)
+err_t mariadb_session_target_error(unsigned number)
 {
 	if (is_own_error(number))
 		return ERR_TARGET_LOST;
@@ -175,9 +179,9 @@ err_t maria_target_error(unsigned number)
 }
 
 /* A statement of our own has failed: that is never a query's fault. */
-static err_t fail_own(struct maria_session *session, struct err_detail *detail)
+static err_t fail_own(struct mariadb_session *session, struct err_detail *detail)
 {
-	err_t err = maria_target_error(mysql_errno(session->connection));
+	err_t err = mariadb_session_target_error(mysql_errno(session->connection));
 	return fail_with(session, err ? err : ERR_TARGET_LOST, detail);
 }
 
@@ -238,7 +242,7 @@ static void set_ssl(MYSQL *connection, const struct mariadb_dsn *dsn)
 
 /* A connection that is not connected yet: it sends no files, comes back by itself never, and shows the
  * password to nobody who cannot be known. */
-static MYSQL *new_connection(const struct maria_session *session)
+static MYSQL *new_connection(const struct mariadb_session *session)
 {
 	const struct mariadb_dsn *dsn = &session->dsn;
 	const unsigned off = 0;
@@ -271,7 +275,7 @@ static void set_timeouts(MYSQL *connection, int64_t timeout_ms)
 }
 
 /* An absent password is an empty one: for none at all the library would look into the environment. */
-static bool connect_to(const struct maria_session *session, MYSQL *connection)
+static bool connect_to(const struct mariadb_session *session, MYSQL *connection)
 {
 	const struct mariadb_dsn *dsn = &session->dsn;
 	const char *password =
@@ -289,18 +293,18 @@ static void unblock(MYSQL *connection)
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-void maria_abandon(struct maria_session *session)
+void mariadb_session_abandon(struct mariadb_session *session)
 {
 	if (mysql_get_socket(session->connection) != MARIADB_INVALID_SOCKET)
 		shutdown((int)mysql_get_socket(session->connection), SHUT_RDWR);
 	session->abandoned = true;
 }
 
-void maria_close(void *pointer)
+void mariadb_session_close(void *pointer)
 {
-	struct maria_session *session = maria_session_of(pointer);
+	struct mariadb_session *session = mariadb_session_of(pointer);
 	query_canceller_dismiss(&session->query_canceller);
-	maria_attend(session, MARIA_PLAIN, MARIA_GIVE_UP_MS);
+	mariadb_session_attend(session, MARIADB_SESSION_PLAIN, MARIADB_SESSION_GIVE_UP_MS);
 	mysql_close(session->connection);
 	attended = NULL;
 	arena_free(session->arena);
@@ -308,19 +312,19 @@ void maria_close(void *pointer)
 	free(session);
 }
 
-bool maria_usable(const void *pointer)
+bool mariadb_session_usable(const void *pointer)
 {
-	const struct maria_session *session = pointer;
+	const struct mariadb_session *session = pointer;
 	my_socket fd = mysql_get_socket(session->connection);
 	struct pollfd socket = { .fd = fd, .events = POLLRDHUP };
 	return !session->abandoned && fd != MARIADB_INVALID_SOCKET && poll(&socket, 1, 0) == 0;
 }
 
-bool maria_cancel(struct maria_session *session)
+bool mariadb_session_cancel(struct mariadb_session *session)
 {
 	char sql[64];
 	MYSQL *beside = new_connection(session);
-	set_timeouts(beside, MARIA_GIVE_UP_MS);
+	set_timeouts(beside, MARIADB_SESSION_GIVE_UP_MS);
 	snprintf(sql, sizeof sql, "KILL QUERY %lu", mysql_thread_id(session->connection));
 	bool heard = connect_to(session, beside) && mysql_real_query(beside, sql, strlen(sql)) == 0;
 	unsigned number = mysql_errno(beside);
@@ -331,14 +335,14 @@ bool maria_cancel(struct maria_session *session)
 /* In the canceller's process. */
 static void cancel_for_the_dead(void *session)
 {
-	maria_cancel(maria_session_of(session));
+	mariadb_session_cancel(mariadb_session_of(session));
 }
 
 /* `ret_result` is NULL for a statement that has none. */
-static err_t ask(struct maria_session *session, const char *sql, MYSQL_RES **ret_result,
+static err_t ask(struct mariadb_session *session, const char *sql, MYSQL_RES **ret_result,
 		 struct err_detail *detail)
 {
-	maria_attend(session, MARIA_PLAIN, OWN_STATEMENT_MS);
+	mariadb_session_attend(session, MARIADB_SESSION_PLAIN, OWN_STATEMENT_MS);
 	if (mysql_real_query(session->connection, sql, strlen(sql)) != 0)
 		return fail_own(session, detail);
 	MYSQL_RES *result = mysql_store_result(session->connection);
@@ -348,7 +352,7 @@ static err_t ask(struct maria_session *session, const char *sql, MYSQL_RES **ret
 	return ERR_OK;
 }
 
-err_t maria_execute(struct maria_session *session, const char *sql, struct err_detail *detail)
+err_t mariadb_session_execute(struct mariadb_session *session, const char *sql, struct err_detail *detail)
 {
 	MYSQL_RES *result;
 	err_t err = ask(session, sql, &result, detail);
@@ -357,8 +361,8 @@ err_t maria_execute(struct maria_session *session, const char *sql, struct err_d
 	return err;
 }
 
-err_t maria_read(struct maria_session *session, const char *query, MYSQL_RES **ret_result,
-		 struct err_detail *detail)
+err_t mariadb_session_read(struct mariadb_session *session, const char *query, MYSQL_RES **ret_result,
+			   struct err_detail *detail)
 {
 	MYSQL_RES *result;
 	err_t err = ask(session, query, &result, detail);
@@ -406,10 +410,10 @@ static void choose_modes(const char *modes, char *ret_kept, size_t size)
 	}
 }
 
-static err_t read_modes(struct maria_session *session, struct err_detail *detail)
+static err_t read_modes(struct mariadb_session *session, struct err_detail *detail)
 {
 	MYSQL_RES *result;
-	err_t err = maria_read(session, "SELECT @@GLOBAL.sql_mode", &result, detail);
+	err_t err = mariadb_session_read(session, "SELECT @@GLOBAL.sql_mode", &result, detail);
 	if (err)
 		return err;
 	MYSQL_ROW row = mysql_fetch_row(result);
@@ -424,7 +428,7 @@ static int64_t whole_seconds(int64_t ms)
 	return (ms + 999) / 1000;
 }
 
-err_t maria_configure(struct maria_session *session, struct err_detail *detail)
+err_t mariadb_session_configure(struct mariadb_session *session, struct err_detail *detail)
 {
 	const struct target_settings *target = &session->settings->target;
 	_cleanup_(buf_free) struct buf sql = BUF_INIT;
@@ -443,18 +447,18 @@ err_t maria_configure(struct maria_session *session, struct err_detail *detail)
 			   (long long)target->statement_timeout_ms / 1000,
 			   (long long)target->statement_timeout_ms % 1000,
 			   (long long)whole_seconds(target->statement_timeout_ms) + IDLE_SLACK_S);
-	err_t err = maria_execute(session, sql.data, detail);
+	err_t err = mariadb_session_execute(session, sql.data, detail);
 	if (err)
 		return err;
-	return maria_execute(session, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-			     detail);
+	return mariadb_session_execute(
+		session, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", detail);
 }
 
-static err_t log_in(struct maria_session *session, struct err_detail *detail)
+static err_t log_in(struct mariadb_session *session, struct err_detail *detail)
 {
 	set_timeouts(session->connection, CONNECT_TIMEOUT_MS);
 	mysql_optionsv(session->connection, MARIADB_OPT_IO_WAIT, wait_for_socket);
-	maria_attend(session, MARIA_PLAIN, CONNECT_TIMEOUT_MS);
+	mariadb_session_attend(session, MARIADB_SESSION_PLAIN, CONNECT_TIMEOUT_MS);
 	if (!connect_to(session, session->connection))
 		return fail_with(session, ERR_TARGET_UNAVAILABLE, detail);
 	/* where nothing is verified, the library goes on in the clear with a server that has no TLS */
@@ -465,25 +469,25 @@ static err_t log_in(struct maria_session *session, struct err_detail *detail)
 	session->is_mysql = !mariadb_connection(session->connection);
 	err_t err = read_modes(session, detail);
 	if (!err)
-		err = maria_configure(session, detail);
+		err = mariadb_session_configure(session, detail);
 	return err ? ERR_TARGET_UNAVAILABLE : ERR_OK;
 }
 
-void maria_needs(const struct worker_settings *settings, struct confinement *needs)
+void mariadb_session_needs(const struct worker_settings *settings, struct confinement *needs)
 {
 	struct mariadb_dsn dsn;
 	needs->network = true;
 	if (mariadb_dsn_parse(settings->target.dsn, needs->arena, &dsn, NULL))
 		return; /* connecting says why */
-	confinement_add(needs, dsn.ssl_ca, false);
-	confinement_add(needs, dsn.ssl_cert, false);
-	confinement_add(needs, dsn.ssl_key, false);
-	confinement_add_port(needs, dsn.port);
+	confine_add(needs, dsn.ssl_ca, false);
+	confine_add(needs, dsn.ssl_cert, false);
+	confine_add(needs, dsn.ssl_key, false);
+	confine_add_port(needs, dsn.port);
 	needs->abstract_sockets = dsn.socket && dsn.socket[0] == '@';
 }
 
-err_t maria_connect(const struct worker_settings *settings, struct maria_session **ret_session,
-		    struct err_detail *detail)
+err_t mariadb_session_connect(const struct worker_settings *settings, struct mariadb_session **ret_session,
+			      struct err_detail *detail)
 {
 	struct arena *arena = arena_new();
 	struct mariadb_dsn dsn;
@@ -492,7 +496,7 @@ err_t maria_connect(const struct worker_settings *settings, struct maria_session
 		arena_free(arena);
 		return err;
 	}
-	struct maria_session *session = calloc(1, sizeof *session);
+	struct mariadb_session *session = calloc(1, sizeof *session);
 	if (!session)
 		abort();
 	session->magic = SESSION_MAGIC;
@@ -502,7 +506,7 @@ err_t maria_connect(const struct worker_settings *settings, struct maria_session
 	session->connection = new_connection(session);
 	err = log_in(session, detail);
 	if (err) {
-		maria_close(session);
+		mariadb_session_close(session);
 		return err;
 	}
 	query_canceller_start(&session->query_canceller, cancel_for_the_dead, session);

@@ -10,13 +10,13 @@
 #define OLDEST_TRIED_VERSION 120000
 
 /* The message of a query's error, in the arena. */
-static str_t message_of(const struct pg_session *session, const PGresult *result, struct arena *arena)
+static str_t message_of(const struct postgresql_session *session, const PGresult *result, struct arena *arena)
 {
 	const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *text = primary ? primary : PQresultErrorMessage(result);
 	str_t message = arena_text(arena, text, strcspn(text, "\n"));
 	char *bytes = arena_strdup(arena, message.ptr);
-	pg_redact(session, bytes);
+	postgresql_session_redact(session, bytes);
 	return str_from(bytes);
 }
 
@@ -29,7 +29,7 @@ enum fetch_phase {
 };
 
 struct fetch {
-	struct pg_session *session;
+	struct postgresql_session *session;
 	struct query_run *run;
 	enum fetch_phase phase;
 	int64_t deadline_us;
@@ -104,7 +104,7 @@ static void describe(struct fetch *fetch, const PGresult *result)
 
 static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
 {
-	pg_cancel(fetch->session);
+	postgresql_session_cancel(fetch->session);
 	/* rows that are on their way already have to be read off before the next query: that may take a while
 	 */
 	int64_t patience_ms = phase == FETCH_CANCELLED_FULL ? fetch->session->statement_timeout_ms : 0;
@@ -237,7 +237,7 @@ static bool deadline_passed(struct fetch *fetch)
 /* Waits until libpq has a whole result. False: nobody waits any longer. */
 static bool wait_for_result(struct fetch *fetch)
 {
-	while (!pg_wait(fetch->session, fetch->deadline_us))
+	while (!postgresql_session_wait(fetch->session, fetch->deadline_us))
 		if (!deadline_passed(fetch))
 			return false;
 	return true;
@@ -267,31 +267,31 @@ static void fetch_all(struct fetch *fetch)
 	give_up(fetch);
 }
 
-static err_t send_query(const struct pg_session *session, str_t sql, struct err_detail *detail)
+static err_t send_query(const struct postgresql_session *session, str_t sql, struct err_detail *detail)
 {
 	if (!PQsendQueryParams(session->connection, sql.ptr, 0, NULL, NULL, NULL, NULL, 0))
-		return pg_fail_lost(session, detail);
+		return postgresql_session_fail_lost(session, detail);
 	PQsetSingleRowMode(session->connection);
 	return ERR_OK;
 }
 
 /* After an error or a cancel the transaction goes on from the savepoint, with the snapshot that it had. */
-static err_t after_query(struct pg_session *session, struct err_detail *detail)
+static err_t after_query(struct postgresql_session *session, struct err_detail *detail)
 {
-	if (!pg_usable(session))
+	if (!postgresql_session_usable(session))
 		return ERR_OK;
 	PGTransactionStatusType status = PQtransactionStatus(session->connection);
 	if (status == PQTRANS_INERROR)
-		return pg_execute(session, "ROLLBACK TO SAVEPOINT " PG_SAVEPOINT, detail);
+		return postgresql_session_execute(session, "ROLLBACK TO SAVEPOINT " PG_SAVEPOINT, detail);
 	if (status != PQTRANS_INTRANS) /* the statement ended our transaction */
 		session->abandoned = true;
 	return ERR_OK;
 }
 
-static err_t pg_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
+static err_t postgresql_engine_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
-	struct pg_session *session = pg_session_of(pointer);
-	int64_t limit_ms = query_run_limit_ms(run, session->statement_timeout_ms) + CLIENT_TIMER_SLACK_MS;
+	struct postgresql_session *session = postgresql_session_of(pointer);
+	int64_t limit_ms = engine_run_limit_ms(run, session->statement_timeout_ms) + CLIENT_TIMER_SLACK_MS;
 	int64_t start_us = clock_monotonic_us();
 	err_t err = send_query(session, sql, detail);
 	if (err)
@@ -330,21 +330,21 @@ static err_t read_text(void *pointer, const char *sql, struct arena *arena, str_
 	struct query_run run = {
 		.result = { .arena = arena, .max_rows = INT32_MAX, .max_bytes = CATALOG_MAX_BYTES }
 	};
-	struct pg_session *session = pg_session_of(pointer);
+	struct postgresql_session *session = postgresql_session_of(pointer);
 	session->statement_timeout_ms += OWN_QUERY_EXTRA_MS;
-	err_t err = pg_begin(pointer, detail);
+	err_t err = postgresql_session_begin(pointer, detail);
 	if (!err) /* on a large database the catalog's query is worth compiling to PostgreSQL, for many
 		     seconds */
-		err = pg_execute(session, "SET LOCAL jit = off", detail);
+		err = postgresql_session_execute(session, "SET LOCAL jit = off", detail);
 	if (!err)
-		err = pg_run(pointer, str_from(sql), &run, detail);
+		err = postgresql_engine_run(pointer, str_from(sql), &run, detail);
 	if (!err && (run.outcome != QUERY_RETURNED || run.result.truncated))
 		err = err_fail(detail, ERR_CATALOG_UNAVAILABLE, "%s",
 			       str_present(run.message) ? run.message.ptr : "the catalog is too large");
 	if (!err)
 		*ret_text = join_lines(&run.result, arena);
 	result_free(&run.result);
-	pg_end(pointer);
+	postgresql_session_end(pointer);
 	session->statement_timeout_ms -= OWN_QUERY_EXTRA_MS;
 	return err;
 }
@@ -419,7 +419,7 @@ static const char connections_query[] =
 
 static err_t check_connections(void *pointer, struct arena *arena, str_t *notes, struct err_detail *detail)
 {
-	unsigned wanted = pg_session_of(pointer)->settings->target.connections;
+	unsigned wanted = postgresql_session_of(pointer)->settings->target.connections;
 	str_t more = STR_NONE;
 	str_t query = arena_printf(arena, connections_query, wanted, wanted, wanted, wanted);
 	err_t err = read_text(pointer, query.ptr, arena, &more, detail);
@@ -429,9 +429,10 @@ static err_t check_connections(void *pointer, struct arena *arena, str_t *notes,
 	return err;
 }
 
-static err_t pg_check(void *pointer, struct arena *arena, str_t *ret_notes, struct err_detail *detail)
+static err_t postgresql_engine_check(void *pointer, struct arena *arena, str_t *ret_notes,
+				     struct err_detail *detail)
 {
-	const struct pg_session *session = pg_session_of(pointer);
+	const struct postgresql_session *session = postgresql_session_of(pointer);
 	int version = PQserverVersion(session->connection);
 	err_t err = read_text(pointer, check_query, arena, ret_notes, detail);
 	if (!err)
@@ -444,13 +445,13 @@ static err_t pg_check(void *pointer, struct arena *arena, str_t *ret_notes, stru
 }
 
 const struct engine engine_postgresql = {
-	.needs = pg_needs,
-	.open = pg_open,
-	.close = pg_close,
-	.begin = pg_begin,
-	.run = pg_run,
-	.end = pg_end,
-	.usable = pg_usable,
+	.needs = postgresql_session_needs,
+	.open = postgresql_session_open,
+	.close = postgresql_session_close,
+	.begin = postgresql_session_begin,
+	.run = postgresql_engine_run,
+	.end = postgresql_session_end,
+	.usable = postgresql_session_usable,
 	.catalog = pg_catalog,
-	.check = pg_check,
+	.check = postgresql_engine_check,
 };

@@ -14,9 +14,9 @@
 #define IDLE_SLACK_MS	  60000
 #define USUAL_PORT	  "5432"
 
-struct pg_session *pg_session_of(void *pointer)
+struct postgresql_session *postgresql_session_of(void *pointer)
 {
-	struct pg_session *session = pointer;
+	struct postgresql_session *session = pointer;
 	if (session->magic != SESSION_MAGIC)
 		abort();
 	return session;
@@ -24,7 +24,7 @@ struct pg_session *pg_session_of(void *pointer)
 
 /* --- messages --- */
 
-void pg_redact(const struct pg_session *session, char *message)
+void postgresql_session_redact(const struct postgresql_session *session, char *message)
 {
 	str_t password = session->settings->password;
 	if (password.len == 0)
@@ -33,25 +33,26 @@ void pg_redact(const struct pg_session *session, char *message)
 		memset(at, '*', password.len);
 }
 
-err_t pg_fail(const struct pg_session *session, err_t err, const char *text, struct err_detail *detail)
+err_t postgresql_session_fail(const struct postgresql_session *session, err_t err, const char *text,
+			      struct err_detail *detail)
 {
 	struct err_detail own;
 	int len = (int)strcspn(text, "\n");
 	if (len == 0)
 		text = err_text(err), len = (int)strlen(text);
 	snprintf(own.message, sizeof own.message, "%.*s", len, text);
-	pg_redact(session, own.message);
+	postgresql_session_redact(session, own.message);
 	return err_fail(detail, err, "%s", own.message);
 }
 
-err_t pg_fail_lost(const struct pg_session *session, struct err_detail *detail)
+err_t postgresql_session_fail_lost(const struct postgresql_session *session, struct err_detail *detail)
 {
-	return pg_fail(session, ERR_TARGET_LOST, PQerrorMessage(session->connection), detail);
+	return postgresql_session_fail(session, ERR_TARGET_LOST, PQerrorMessage(session->connection), detail);
 }
 
 /* --- waiting --- */
 
-bool pg_wait(const struct pg_session *session, int64_t deadline_us)
+bool postgresql_session_wait(const struct postgresql_session *session, int64_t deadline_us)
 {
 	PGconn *connection = session->connection;
 	while (PQisBusy(connection)) {
@@ -66,11 +67,11 @@ bool pg_wait(const struct pg_session *session, int64_t deadline_us)
 }
 
 /* Reads results until there is none for the statement. A failed one is an error. */
-static err_t take_results(struct pg_session *session, int64_t deadline_us, struct err_detail *detail)
+static err_t take_results(struct postgresql_session *session, int64_t deadline_us, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
 	for (;;) {
-		if (!pg_wait(session, deadline_us)) {
+		if (!postgresql_session_wait(session, deadline_us)) {
 			session->abandoned = true;
 			return err_fail(detail, ERR_TARGET_LOST, "the server does not answer");
 		}
@@ -79,27 +80,29 @@ static err_t take_results(struct pg_session *session, int64_t deadline_us, struc
 			return err;
 		ExecStatusType status = PQresultStatus(result);
 		if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK && status != PGRES_PIPELINE_SYNC)
-			err = pg_fail(session, ERR_TARGET_LOST, PQresultErrorMessage(result), detail);
+			err = postgresql_session_fail(session, ERR_TARGET_LOST, PQresultErrorMessage(result),
+						      detail);
 		PQclear(result);
 		if (status == PGRES_PIPELINE_SYNC)
 			return err;
 	}
 }
 
-static int64_t answer_deadline_us(const struct pg_session *session)
+static int64_t answer_deadline_us(const struct postgresql_session *session)
 {
 	return clock_monotonic_us() + (session->settings->target.lock_timeout_ms + ANSWER_MS) * 1000;
 }
 
-err_t pg_execute(struct pg_session *session, const char *sql, struct err_detail *detail)
+err_t postgresql_session_execute(struct postgresql_session *session, const char *sql,
+				 struct err_detail *detail)
 {
 	if (!PQsendQuery(session->connection, sql))
-		return pg_fail_lost(session, detail);
+		return postgresql_session_fail_lost(session, detail);
 	return take_results(session, answer_deadline_us(session), detail);
 }
 
 /* Runs statements that must not stand in one transaction, on one way to the server and back. */
-static err_t execute_each(struct pg_session *session, const char *const *statements, size_t count)
+static err_t execute_each(struct postgresql_session *session, const char *const *statements, size_t count)
 {
 	PGconn *connection = session->connection;
 	bool sent = PQenterPipelineMode(connection);
@@ -138,7 +141,7 @@ static bool await_end(pid_t pid, int end_fd)
 	return waitpid(pid, &status, 0) == pid && ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void pg_cancel(struct pg_session *session)
+void postgresql_session_cancel(struct postgresql_session *session)
 {
 	int ends[2];
 	PGcancel *cancel = PQgetCancel(session->connection);
@@ -165,33 +168,34 @@ static void ignore_notice(void *context, const PGresult *result)
 	(void)result;
 }
 
-void pg_close(void *pointer)
+void postgresql_session_close(void *pointer)
 {
-	struct pg_session *session = pg_session_of(pointer);
+	struct postgresql_session *session = postgresql_session_of(pointer);
 	query_canceller_dismiss(&session->query_canceller);
 	PQfinish(session->connection);
 	session->magic = 0;
 	free(session);
 }
 
-bool pg_usable(const void *pointer)
+bool postgresql_session_usable(const void *pointer)
 {
-	const struct pg_session *session = pointer;
+	const struct postgresql_session *session = pointer;
 	return !session->abandoned && PQstatus(session->connection) == CONNECTION_OK;
 }
 
 /* A transaction pooler gives every client a number of its own for the backend. What is set in a session
  * behind one would stay with a backend that others use next. */
-static err_t look_for_pooler(struct pg_session *session, struct err_detail *detail)
+static err_t look_for_pooler(struct postgresql_session *session, struct err_detail *detail)
 {
 	if (!PQsendQuery(session->connection, "SELECT pg_catalog.pg_backend_pid()"))
-		return pg_fail_lost(session, detail);
-	if (!pg_wait(session, answer_deadline_us(session)))
+		return postgresql_session_fail_lost(session, detail);
+	if (!postgresql_session_wait(session, answer_deadline_us(session)))
 		return err_fail(detail, ERR_TARGET_UNAVAILABLE, "the server does not answer");
 	PGresult *result = PQgetResult(session->connection);
 	err_t err = ERR_OK;
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		err = pg_fail(session, ERR_TARGET_UNAVAILABLE, PQresultErrorMessage(result), detail);
+		err = postgresql_session_fail(session, ERR_TARGET_UNAVAILABLE, PQresultErrorMessage(result),
+					      detail);
 	else
 		session->pooled =
 			strtol(PQgetvalue(result, 0, 0), NULL, 10) != PQbackendPID(session->connection);
@@ -203,7 +207,7 @@ static err_t look_for_pooler(struct pg_session *session, struct err_detail *deta
 static void cancel_for_the_dead(void *pointer)
 {
 	char ignored[256];
-	PGcancel *cancel = PQgetCancel(pg_session_of(pointer)->connection);
+	PGcancel *cancel = PQgetCancel(postgresql_session_of(pointer)->connection);
 	if (cancel)
 		PQcancel(cancel, ignored, sizeof ignored);
 }
@@ -222,7 +226,7 @@ static const char *value_in(const PQconninfoOption *options, const char *keyword
 static void add_ports(struct confinement *needs, const char *list)
 {
 	for (const char *at = list; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-		confinement_add_port(needs, strtoul(at, NULL, 10));
+		confine_add_port(needs, strtoul(at, NULL, 10));
 }
 
 static void add_options(struct confinement *needs, const PQconninfoOption *given,
@@ -232,7 +236,7 @@ static void add_options(struct confinement *needs, const PQconninfoOption *given
 					     "sslcrl",	    "sslcrldir", "passfile" };
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		const char *path = value_in(given, files[i]);
-		confinement_add(needs, path ? path : value_in(defaults, files[i]), false);
+		confine_add(needs, path ? path : value_in(defaults, files[i]), false);
 	}
 	const char *ports = value_in(given, "port"), *hosts = value_in(given, "host");
 	hosts = hosts ? hosts : value_in(defaults, "host");
@@ -244,11 +248,11 @@ static void add_options(struct confinement *needs, const PQconninfoOption *given
 static void add_file_in(struct confinement *needs, const char *folder, const char *name)
 {
 	if (folder && folder[0])
-		confinement_add(needs, arena_printf(needs->arena, "%s/%s", folder, name).ptr, false);
+		confine_add(needs, arena_printf(needs->arena, "%s/%s", folder, name).ptr, false);
 }
 
 /* A service that the connection string names says more, in a file; the library reads it for the defaults. */
-void pg_needs(const struct worker_settings *settings, struct confinement *needs)
+void postgresql_session_needs(const struct worker_settings *settings, struct confinement *needs)
 {
 	PQconninfoOption *given = PQconninfoParse(settings->target.dsn, NULL);
 	const char *service = value_in(given, "service");
@@ -258,28 +262,29 @@ void pg_needs(const struct worker_settings *settings, struct confinement *needs)
 	unsetenv("PGSERVICE");
 	needs->network = true;
 	add_options(needs, given, defaults);
-	confinement_add_home(needs, ".postgresql");
-	confinement_add_home(needs, ".pgpass");
-	confinement_add_home(needs, ".pg_service.conf");
-	confinement_add(needs, getenv("PGPASSFILE"), false);
-	confinement_add(needs, getenv("PGSERVICEFILE"), false);
+	confine_add_home(needs, ".postgresql");
+	confine_add_home(needs, ".pgpass");
+	confine_add_home(needs, ".pg_service.conf");
+	confine_add(needs, getenv("PGPASSFILE"), false);
+	confine_add(needs, getenv("PGSERVICEFILE"), false);
 	add_file_in(needs, getenv("PGSYSCONFDIR"), "pg_service.conf");
-	confinement_add(needs, "/etc/postgresql-common/pg_service.conf", false);
+	confine_add(needs, "/etc/postgresql-common/pg_service.conf", false);
 	PQconninfoFree(defaults);
 	PQconninfoFree(given);
 }
 
 #define READ_ONLY_SESSION "SET default_transaction_read_only = on"
 
-static err_t prepare_session(struct pg_session *session, struct err_detail *detail)
+static err_t prepare_session(struct postgresql_session *session, struct err_detail *detail)
 {
 	err_t err = look_for_pooler(session, detail);
 	if (!err && !session->pooled)
-		err = pg_execute(session, READ_ONLY_SESSION, detail);
+		err = postgresql_session_execute(session, READ_ONLY_SESSION, detail);
 	return err;
 }
 
-err_t pg_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
+err_t postgresql_session_open(const struct worker_settings *settings, void **ret_session,
+			      struct err_detail *detail)
 {
 	/* what stands behind the connection string overrides it */
 	const char *const keywords[] = { "dbname",	     "password",	"connect_timeout",
@@ -287,7 +292,7 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 	const char *const values[] = {
 		settings->target.dsn, settings->password.ptr, CONNECT_TIMEOUT_S, "assayd", "UTF8", NULL
 	};
-	struct pg_session *session = calloc(1, sizeof *session);
+	struct postgresql_session *session = calloc(1, sizeof *session);
 	if (!session)
 		abort();
 	session->magic = SESSION_MAGIC;
@@ -296,12 +301,13 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 	session->connection = PQconnectdbParams(keywords, values, 1);
 	err_t err = ERR_OK;
 	if (PQstatus(session->connection) != CONNECTION_OK)
-		err = pg_fail(session, ERR_TARGET_UNAVAILABLE, PQerrorMessage(session->connection), detail);
+		err = postgresql_session_fail(session, ERR_TARGET_UNAVAILABLE,
+					      PQerrorMessage(session->connection), detail);
 	PQsetNoticeReceiver(session->connection, ignore_notice, NULL);
 	if (!err)
 		err = prepare_session(session, detail);
 	if (err) {
-		pg_close(session);
+		postgresql_session_close(session);
 		return err;
 	}
 	query_canceller_start(&session->query_canceller, cancel_for_the_dead, session);
@@ -314,9 +320,9 @@ err_t pg_open(const struct worker_settings *settings, void **ret_session, struct
 /* standard_conforming_strings: the safety verdict was made for texts where a backslash is nothing special.
  * The other settings make the text forms of values the same whatever the role's own settings are. The SELECT
  * takes the snapshot. */
-err_t pg_begin(void *pointer, struct err_detail *detail)
+err_t postgresql_session_begin(void *pointer, struct err_detail *detail)
 {
-	struct pg_session *session = pg_session_of(pointer);
+	struct postgresql_session *session = postgresql_session_of(pointer);
 	const struct target_settings *target = &session->settings->target;
 	char sql[640];
 	snprintf(sql, sizeof sql,
@@ -328,29 +334,30 @@ err_t pg_begin(void *pointer, struct err_detail *detail)
 		 "SET LOCAL extra_float_digits = 1; SELECT 1; SAVEPOINT " PG_SAVEPOINT,
 		 (long long)session->statement_timeout_ms, (long long)target->lock_timeout_ms,
 		 (long long)session->statement_timeout_ms + IDLE_SLACK_MS);
-	return pg_execute(session, sql, detail);
+	return postgresql_session_execute(session, sql, detail);
 }
 
 /* What a query may leave behind a rolled-back transaction: locks, prepared statements. The backend is ours
  * until the ROLLBACK. */
-static err_t wipe_in_transaction(struct pg_session *session)
+static err_t wipe_in_transaction(struct postgresql_session *session)
 {
-	return pg_execute(session,
-			  "ROLLBACK TO SAVEPOINT " PG_SAVEPOINT
-			  "; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL; ROLLBACK",
-			  NULL);
+	return postgresql_session_execute(
+		session,
+		"ROLLBACK TO SAVEPOINT " PG_SAVEPOINT
+		"; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL; ROLLBACK",
+		NULL);
 }
 
-static err_t wipe_session(struct pg_session *session)
+static err_t wipe_session(struct postgresql_session *session)
 {
 	static const char *const statements[] = { "ROLLBACK", "DISCARD ALL", READ_ONLY_SESSION };
 	return execute_each(session, statements, sizeof statements / sizeof statements[0]);
 }
 
-void pg_end(void *pointer)
+void postgresql_session_end(void *pointer)
 {
-	struct pg_session *session = pg_session_of(pointer);
-	if (!pg_usable(session))
+	struct postgresql_session *session = postgresql_session_of(pointer);
+	if (!postgresql_session_usable(session))
 		return;
 	err_t err = session->pooled ? wipe_in_transaction(session) : wipe_session(session);
 	if (err) /* a session that cannot be wiped is not used again */

@@ -489,7 +489,7 @@ static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct er
 		return ERR_OK;
 	}
 	session->deadline_us =
-		start_us + query_run_limit_ms(run, session->settings->target.statement_timeout_ms) * 1000;
+		start_us + engine_run_limit_ms(run, session->settings->target.statement_timeout_ms) * 1000;
 	sqlite3_set_authorizer(session->database, authorize, session);
 	sqlite3_progress_handler(session->database, OPCODES_PER_CHECK, watch_deadline, session);
 	err_t err = run_statement(session, sql, run, detail);
@@ -544,7 +544,7 @@ static void make_beside(const char *path, const char *suffix, bool no_trace, str
 		if (fd >= 0 && geteuid() == 0 && fchown(fd, database.st_uid, database.st_gid) != 0)
 			return; /* then only we can use it, as before */
 	}
-	confinement_add(needs, name.ptr, true);
+	confine_add(needs, name.ptr, true);
 }
 
 /* The folder, too: the file may be replaced by another one of its name. */
@@ -558,7 +558,7 @@ static void lite_needs(const struct worker_settings *settings, struct confinemen
 		make_beside(path, "-shm", settings->target.no_trace, needs);
 	}
 	*strrchr(path, '/') = '\0';
-	confinement_add(needs, path[0] ? path : "/", false);
+	confine_add(needs, path[0] ? path : "/", false);
 	free(path);
 }
 

@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "target/process.h"
+#include "target/worker_process.h"
 #include "target/workers.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static void give_calls(struct target *target)
 				 container_of(list_take(&target->waiting), struct target_call, node));
 	}
 	if (!may_ask(target))
-		calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, target->down_reason.message);
+		target_calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, target->down_reason.message);
 }
 
 static void expire_waiting(struct target *target, int64_t now_us)
@@ -84,7 +84,7 @@ static void expire_waiting(struct target *target, int64_t now_us)
 		if (now_us - call->submitted_us < WAIT_LIMIT_US)
 			return;
 		list_remove(&target->waiting, &call->node);
-		call_fail(call, ERR_TARGET_UNAVAILABLE, "no connection of the target has become free");
+		target_call_fail(call, ERR_TARGET_UNAVAILABLE, "no connection of the target has become free");
 	}
 }
 
@@ -152,9 +152,9 @@ static void accept_call(struct targets *targets, struct target_call *call)
 {
 	struct target *target = target_named(targets, call->target);
 	if (!target)
-		call_fail(call, ERR_TARGET_UNKNOWN, NULL);
+		target_call_fail(call, ERR_TARGET_UNKNOWN, NULL);
 	else if (target->waiting.count >= targets->queue_limit)
-		call_fail(call, ERR_TARGET_UNAVAILABLE, "too many queries wait for the target");
+		target_call_fail(call, ERR_TARGET_UNAVAILABLE, "too many queries wait for the target");
 	else
 		list_append(&target->waiting, &call->node);
 }
@@ -296,9 +296,9 @@ static void kill_rest(const struct targets *targets)
 
 static void end_all(struct targets *targets, struct list *calls)
 {
-	calls_fail(calls, ERR_SHUTTING_DOWN, NULL);
+	target_calls_fail(calls, ERR_SHUTTING_DOWN, NULL);
 	for (size_t i = 0; i < targets->count; i++) {
-		calls_fail(&targets->items[i].waiting, ERR_SHUTTING_DOWN, NULL);
+		target_calls_fail(&targets->items[i].waiting, ERR_SHUTTING_DOWN, NULL);
 		dismiss(&targets->items[i]);
 	}
 	int64_t patience_us = clock_monotonic_us() + FAREWELL_US;

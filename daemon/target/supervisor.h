@@ -101,12 +101,12 @@ void supervisor_run(void *context, unsigned index);
 void targets_wake(const struct targets *targets);
 
 /* workers.c: answers a call with an error (calls `done`). */
-void call_fail(struct target_call *call, err_t err, const char *message);
+void target_call_fail(struct target_call *call, err_t err, const char *message);
 
 /* catalogs.c: compiles what the target's worker has read. */
-err_t catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
-		      struct err_detail *detail);
+err_t target_catalog_compile(enum target_engine engine, str_t source, struct catalog **ret_catalog,
+			     struct err_detail *detail);
 /* The thread that compiles and keeps catalogs; loads the kept ones first. */
-void catalogs_run(void *context, unsigned index);
+void target_catalogs_run(void *context, unsigned index);
 /* Notes the end of a fetch; [mutex] is taken inside. */
-void catalog_settle(struct target *target, int64_t due_us, bool failed);
+void target_catalog_settle(struct target *target, int64_t due_us, bool failed);

@@ -45,7 +45,7 @@ struct target_settings {
 	bool no_trace; /* a check's worker: makes no files */
 };
 
-/* Every way in which a validation can end (validation_status_name gives the record's text). */
+/* Every way in which a validation can end (target_validation_status_name gives the record's text). */
 enum validation_status {
 	VALIDATION_COMPARED,		/* both ran: score by the ladder */
 	VALIDATION_EXECUTION_FAILED,	/* the generated query failed: 0.0 */
@@ -58,7 +58,7 @@ enum validation_status {
 };
 
 /* The record's text; static. */
-const char *validation_status_name(enum validation_status status);
+const char *target_validation_status_name(enum validation_status status);
 
 /* A truth: SQL that is run, or an answer given as a table. */
 struct validation_truth {

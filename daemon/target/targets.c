@@ -17,7 +17,7 @@ static const struct circuit_breaker target_breaker = { .threshold = 1,
 static const struct backoff respawn_backoff = { .base_ms = 10, .cap_ms = 5000 };
 static const struct backoff catalog_backoff = { .base_ms = 1000, .cap_ms = 60000 };
 
-const char *validation_status_name(enum validation_status status)
+const char *target_validation_status_name(enum validation_status status)
 {
 	static const char *const names[VALIDATION_STATUS_COUNT_] = {
 		[VALIDATION_COMPARED] = "COMPARED",
@@ -120,7 +120,7 @@ err_t targets_start(const struct targets_options *options, struct targets **ret_
 		return err;
 	}
 	tell_confinement(targets);
-	targets->catalogs = pool_start("catalogs", 1, catalogs_run, targets);
+	targets->catalogs = pool_start("catalogs", 1, target_catalogs_run, targets);
 	pthread_mutex_lock(&targets->mutex);
 	while (!targets->loaded)
 		pthread_cond_wait(&targets->changed, &targets->mutex);
@@ -234,7 +234,7 @@ void targets_submit(struct targets *targets, struct target_call *call)
 		list_append(&targets->submitted, &call->node);
 	pthread_mutex_unlock(&targets->mutex);
 	if (closed)
-		call_fail(call, ERR_SHUTTING_DOWN, NULL);
+		target_call_fail(call, ERR_SHUTTING_DOWN, NULL);
 	else
 		targets_wake(targets);
 }

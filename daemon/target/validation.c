@@ -10,19 +10,19 @@
 #define ATTEMPTS       2
 #define RETRY_PAUSE_MS 250
 
-void session_close(const struct engine *engine, void **session)
+void validation_session_close(const struct engine *engine, void **session)
 {
 	if (*session)
 		engine->close(*session);
 	*session = NULL;
 }
 
-err_t session_ensure(const struct engine *engine, const struct worker_settings *settings, void **session,
-		     struct err_detail *detail)
+err_t validation_session_ensure(const struct engine *engine, const struct worker_settings *settings,
+				void **session, struct err_detail *detail)
 {
 	if (*session && engine->usable(*session))
 		return ERR_OK;
-	session_close(engine, session);
+	validation_session_close(engine, session);
 	return engine->open(settings, session, detail);
 }
 
@@ -48,7 +48,8 @@ static err_t begin_again(struct validation *validation, struct err_detail *detai
 	if (*validation->session && validation->engine->usable(*validation->session))
 		return ERR_OK;
 	forget_generated(validation);
-	err_t err = session_ensure(validation->engine, validation->settings, validation->session, detail);
+	err_t err = validation_session_ensure(validation->engine, validation->settings, validation->session,
+					      detail);
 	return err ? err : validation->engine->begin(*validation->session, detail);
 }
 
@@ -251,7 +252,8 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 		.error = ERR_GROUND_TRUTH_FAILED,
 		.message = STR("no ground truth was given"),
 	};
-	err_t err = session_ensure(validation->engine, validation->settings, validation->session, detail);
+	err_t err = validation_session_ensure(validation->engine, validation->settings, validation->session,
+					      detail);
 	if (!err)
 		err = validation->engine->begin(*validation->session, detail);
 	if (!err)
@@ -262,7 +264,7 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 	if (*validation->session)
 		validation->engine->end(*validation->session);
 	if (*validation->session && !validation->engine->usable(*validation->session))
-		session_close(validation->engine, validation->session);
+		validation_session_close(validation->engine, validation->session);
 	return err;
 }
 

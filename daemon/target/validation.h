@@ -15,8 +15,8 @@ void validation_run(const struct engine *engine, const struct worker_settings *s
 		    struct validation_result *ret_result);
 
 /* Opens the session unless it is usable. */
-err_t session_ensure(const struct engine *engine, const struct worker_settings *settings, void **session,
-		     struct err_detail *detail);
+err_t validation_session_ensure(const struct engine *engine, const struct worker_settings *settings,
+				void **session, struct err_detail *detail);
 
 /* Closes the session, if there is one, and sets it to NULL. */
-void session_close(const struct engine *engine, void **session);
+void validation_session_close(const struct engine *engine, void **session);

@@ -1,5 +1,5 @@
-#include "target/process.h"
 #include "target/validation.h"
+#include "target/worker_process.h"
 
 #include "common/clock.h"
 #include "common/memory.h"
@@ -74,7 +74,7 @@ static void answer_text(struct worker *worker, enum message_kind kind, struct ar
 	struct text_reply reply = { 0 };
 	struct err_detail detail = { "" };
 	grant_cpu(worker, 0);
-	reply.error = session_ensure(worker->engine, &worker->settings, &worker->session, &detail);
+	reply.error = validation_session_ensure(worker->engine, &worker->settings, &worker->session, &detail);
 	if (!reply.error && kind == MESSAGE_CATALOG)
 		reply.error = worker->engine->catalog(worker->session, arena, &reply.text, &detail);
 	else if (!reply.error)
@@ -107,7 +107,7 @@ static bool answer(struct worker *worker, const struct message *message)
 
 static err_t receive_settings(struct worker *worker, struct arena *arena)
 {
-	_cleanup_(secret_free) struct buf in = BUF_INIT;
+	_cleanup_(worker_secret_free) struct buf in = BUF_INIT;
 	struct message message;
 	err_t err = message_receive(worker->fd, -1, &in, &message);
 	if (!err && message.kind != MESSAGE_SETTINGS)
@@ -148,7 +148,7 @@ int target_worker_main(int fd)
 					worker.settings.target.truth_cache_ttl_s * 1000000);
 	int status = serve(&worker);
 	truth_cache_free(worker.truths);
-	session_close(worker.engine, &worker.session);
+	validation_session_close(worker.engine, &worker.session);
 	buf_free(&worker.out);
 	return status;
 }

@@ -4,7 +4,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/secret.h"
-#include "target/process.h"
+#include "target/worker_process.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ static void call_finish(struct target_call *call)
 	call->done(call, call->context);
 }
 
-void call_fail(struct target_call *call, err_t err, const char *message)
+void target_call_fail(struct target_call *call, err_t err, const char *message)
 {
 	const char *text = message && message[0] ? message : err_text(err);
 	call->result = (struct validation_result){
@@ -34,10 +34,10 @@ void call_fail(struct target_call *call, err_t err, const char *message)
 	call_finish(call);
 }
 
-void calls_fail(struct list *calls, err_t err, const char *message)
+void target_calls_fail(struct list *calls, err_t err, const char *message)
 {
 	for (struct list_node *node; (node = list_take(calls));)
-		call_fail(container_of(node, struct target_call, node), err, message);
+		target_call_fail(container_of(node, struct target_call, node), err, message);
 }
 
 /* --- whether the target can be reached --- */
@@ -54,8 +54,8 @@ void target_is_down(struct target *target, const char *reason)
 	err_fail(&target->down_reason, ERR_TARGET_UNAVAILABLE, "%s", reason);
 	if (!target->catalog_in_flight) /* to be read when the target is back: it may have changed meanwhile
 					 */
-		catalog_settle(target, circuit_breaker_ready_us(&target->breaker, now_us), true);
-	calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
+		target_catalog_settle(target, circuit_breaker_ready_us(&target->breaker, now_us), true);
+	target_calls_fail(&target->waiting, ERR_TARGET_UNAVAILABLE, reason);
 }
 
 static void target_is_up(struct target *target)
@@ -88,7 +88,7 @@ err_t worker_start(struct target *target, struct worker *worker, struct err_deta
 	const struct secret_look password = secret_look_at(target->settings.password_file);
 	err_t err = worker_spawn(&target->settings, true, &worker->out, &worker->pid, &worker->fd, detail);
 	if (err) {
-		secret_free(&worker->out);
+		worker_secret_free(&worker->out);
 		return err;
 	}
 	worker->out_sent = 0;
@@ -111,7 +111,7 @@ static void catalog_fetch_failed(struct target *target, err_t err, const char *m
 	bool known = err == ERR_TARGET_UNAVAILABLE || err == ERR_SHUTTING_DOWN;
 	if (!said && !known) /* what is known has been said of the target or the daemon */
 		log_warning("the catalog of target %s cannot be read: %s", target->settings.name, message);
-	catalog_settle(target, clock_monotonic_us() + pause_us, true);
+	target_catalog_settle(target, clock_monotonic_us() + pause_us, true);
 }
 
 /* Ends what the worker was asked for with an error. */
@@ -119,7 +119,7 @@ static void worker_fail_request(struct target *target, struct worker *worker, er
 {
 	struct target_call *call = TAKE_PTR(worker->call);
 	if (call)
-		call_fail(call, err, message);
+		target_call_fail(call, err, message);
 	else
 		catalog_fetch_failed(target, err, message);
 }
@@ -131,7 +131,7 @@ static void worker_end(struct worker *worker)
 	worker_kill(worker->pid);
 	worker_set_state(worker, WORKER_DYING);
 	worker->deadline_us = INT64_MAX;
-	secret_free(&worker->out);
+	worker_secret_free(&worker->out);
 	buf_free(&worker->in);
 }
 
@@ -154,7 +154,7 @@ void worker_dismiss(struct worker *worker)
 	close(TAKE_FD(worker->fd));
 	worker_set_state(worker, WORKER_DYING);
 	worker->deadline_us = clock_monotonic_us() + FAREWELL_MAX_US;
-	secret_free(&worker->out);
+	worker_secret_free(&worker->out);
 	buf_free(&worker->in);
 }
 
@@ -209,7 +209,7 @@ void worker_flush(struct target *target, struct worker *worker)
 		}
 		worker->out_sent += (size_t)sent;
 	}
-	secret_free(&worker->out);
+	worker_secret_free(&worker->out);
 	worker->out_sent = 0;
 }
 
@@ -240,7 +240,7 @@ void worker_send_call(struct target *target, struct worker *worker, struct targe
 	const struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
 						    call->truths_count, call->comparing };
 	if (message_put_validate(&worker->out, &request)) {
-		call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
+		target_call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
 		return;
 	}
 	call->attempts++;

@@ -8,7 +8,7 @@
 #include "target/supervisor.h"
 
 /* Answers all of them with the error. */
-void calls_fail(struct list *calls, err_t err, const char *message);
+void target_calls_fail(struct list *calls, err_t err, const char *message);
 
 /* Calls fail at once from now on, but for one that tries from time to time. */
 void target_is_down(struct target *target, const char *reason);

@@ -9,8 +9,8 @@
  * that the worker process ever had. Exit status 77 without PostgreSQL 15.
  */
 #include "common/clock.h"
-#include "target/process.h"
 #include "target/target.h"
+#include "target/worker_process.h"
 #include "tests/harness/postgres.h"
 #include "tests/harness/sqlite_file.h"
 
@@ -155,7 +155,7 @@ static void validate(const struct target_settings *settings, size_t pair)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("%-10s  %-52s %-9s score %-5g %s  %6.2f s, %6.2f s of the worker's processor time, %6.1f MiB "
 	       " " STR_FMT "\n",
-	       settings->name, pairs[pair].what, validation_status_name(result->status), result->score,
+	       settings->name, pairs[pair].what, target_validation_status_name(result->status), result->score,
 	       result->truncated ? "estimated" : "proven   ", (double)call.duration_us / 1e6, usage.seconds,
 	       usage.mib, STR_ARG(result->message));
 	arena_free(call.arena);

@@ -14,7 +14,7 @@
  */
 #include "target/target.h"
 #include "common/clock.h"
-#include "target/process.h"
+#include "target/worker_process.h"
 #include "tests/harness/postgres.h"
 
 #include <dirent.h>

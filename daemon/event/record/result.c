@@ -138,7 +138,7 @@ void record_build_result(struct record_builder *builder)
 	builder->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(facts->arena, struct record_result_validation);
 	*record = (struct record_result_validation){
-		.status = str_from(validation_status_name(result->status)),
+		.status = str_from(target_validation_status_name(result->status)),
 		.score = is_missing(result) ? 0 : result->score,
 		.truth_index = facts->analysis.truths_count > 0
 				       ? (int64_t)facts->analysis.truth_places[result->truth_index]

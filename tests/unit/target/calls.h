@@ -2,8 +2,8 @@
 #pragma once
 
 #include "common/clock.h"
-#include "target/process.h"
 #include "target/target.h"
+#include "target/worker_process.h"
 
 #include <semaphore.h>
 #include <setjmp.h>

@@ -27,8 +27,9 @@ static inline void check_match(struct targets *targets, const char *target, cons
 	struct test_call test;
 	const struct validation_result *result = run_pair(targets, target, &test, generated, truth);
 	if (result->status != VALIDATION_COMPARED || result->score != 1.0)
-		fail_msg("%s: %s, score %g: " STR_FMT, generated, validation_status_name(result->status),
-			 result->score, STR_ARG(result->message));
+		fail_msg("%s: %s, score %g: " STR_FMT, generated,
+			 target_validation_status_name(result->status), result->score,
+			 STR_ARG(result->message));
 	test_call_free(&test);
 }
 
@@ -47,7 +48,7 @@ static inline void check_compared(struct targets *targets, const char *target,
 			run_pair(targets, target, &test, cases[i].generated, cases[i].truth);
 		if (result->status != VALIDATION_COMPARED || result->score != cases[i].score)
 			fail_msg("%s: %s: %s, score %g: " STR_FMT, cases[i].what, cases[i].generated,
-				 validation_status_name(result->status), result->score,
+				 target_validation_status_name(result->status), result->score,
 				 STR_ARG(result->message));
 		assert_int_equal(result->error, ERR_OK);
 		check_rows(&result->generated, cases[i].generated_rows);
@@ -205,7 +206,7 @@ static inline void check_ties(struct targets *targets, const char *target, enum 
 		if (result->status != VALIDATION_COMPARED ||
 		    (result->score >= 1.0) != (cases[i].equal == true))
 			fail_msg("%s: %s, score %g: " STR_FMT, cases[i].fault,
-				 validation_status_name(result->status), result->score,
+				 target_validation_status_name(result->status), result->score,
 				 STR_ARG(result->message));
 		if (cases[i].equal != true && result->conclusive == (cases[i].equal == NOT_PROVEN))
 			fail_msg("%s: %sconclusive", cases[i].fault, result->conclusive ? "" : "not ");
@@ -272,7 +273,7 @@ static inline void check_tables(struct targets *targets, const char *target, enu
 		const struct validation_result *result = test_call_wait(&test);
 		if (result->status != VALIDATION_COMPARED || result->score != cases[i].score)
 			fail_msg("%s: %s: %s, score %g: " STR_FMT, cases[i].fault, cases[i].generated,
-				 validation_status_name(result->status), result->score,
+				 target_validation_status_name(result->status), result->score,
 				 STR_ARG(result->message));
 		test_call_free(&test);
 	}

@@ -319,7 +319,7 @@ static void session_is(const char *expected, const char *after)
 	const struct validation_result *result = test_call_wait(&test);
 	if (result->status != VALIDATION_COMPARED || result->score != 1.0)
 		fail_msg("behind %s the session is not as new: %s %s", after,
-			 validation_status_name(result->status),
+			 target_validation_status_name(result->status),
 			 result->message.len ? result->message.ptr : "");
 	test_call_free(&test);
 }

@@ -409,7 +409,7 @@ static void a_worker_of_a_server_has_what_connecting_needs(void **state)
 	const struct target_settings settings =
 		postgresql_settings("sales", "host=localhost port=1 dbname=x");
 	(void)state;
-	if (!kernel_can() || landlock_version() < 4)
+	if (!kernel_can() || confine_landlock_version() < 4)
 		skip();
 	expect_trials(&settings, trials, count);
 }

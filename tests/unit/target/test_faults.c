@@ -96,7 +96,7 @@ static void expect_match(struct test_call *test)
 {
 	const struct validation_result *result = test_call_wait(test);
 	if (result->status != VALIDATION_COMPARED || result->score != 1.0)
-		fail_msg("%s: %s", validation_status_name(result->status), result->message.ptr);
+		fail_msg("%s: %s", target_validation_status_name(result->status), result->message.ptr);
 	test_call_free(test);
 }
 

@@ -245,7 +245,7 @@ static void must_fail(struct targets *some, enum validation_status status, const
 	struct test_call test;
 	const struct validation_result *result = validate_on(some, &test, generated, "SELECT 1");
 	if (result->status != status || !strstr(result->message.ptr, message))
-		fail_msg("%s: %s " STR_FMT, generated, validation_status_name(result->status),
+		fail_msg("%s: %s " STR_FMT, generated, target_validation_status_name(result->status),
 			 STR_ARG(result->message));
 	assert_int_equal(result->error, ERR_OK);
 	assert_true(result->score == 0.0);

@@ -217,8 +217,8 @@ static bool check(const struct relation *relation, const struct engine_under_tes
 		print_error("%s, %d rows, %s, %s: %s, score %g, rate %g, %s, %s; %s was expected. " STR_FMT
 			    "\n",
 			    engine->target, rows, truncating ? "truncated" : "in full", relation->what,
-			    validation_status_name(result->status), result->score, result->content_match_rate,
-			    result->truncated ? "truncated" : "complete",
+			    target_validation_status_name(result->status), result->score,
+			    result->content_match_rate, result->truncated ? "truncated" : "complete",
 			    result->conclusive ? "conclusive" : "not conclusive",
 			    verdict_names[relation->verdict], STR_ARG(result->message));
 	test_call_free(&test);

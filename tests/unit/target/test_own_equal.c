@@ -218,7 +218,7 @@ static bool check(const struct own_case *item, const struct engine_under_test *e
 		    (item->verdict != WRONG || result->score < 0.5);
 	if (!good)
 		print_error("%s, %s: %s, score %g, %s; %s was expected. " STR_FMT "\n", engine->target,
-			    item->what, validation_status_name(result->status), result->score,
+			    item->what, target_validation_status_name(result->status), result->score,
 			    names[verdict_of(result)], names[item->verdict], STR_ARG(result->message));
 	test_call_free(&test);
 	return good;

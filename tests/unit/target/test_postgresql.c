@@ -216,7 +216,7 @@ static void a_failing_query_scores_nothing(void **state)
 				 &test, failing_cases[i].generated, "SELECT 1");
 		if (result->status != failing_cases[i].status)
 			fail_msg("%s: %s " STR_FMT, failing_cases[i].generated,
-				 validation_status_name(result->status), STR_ARG(result->message));
+				 target_validation_status_name(result->status), STR_ARG(result->message));
 		assert_int_equal(result->error, ERR_OK);
 		assert_true(result->score == 0.0);
 		assert_string_equal(result->generated.sqlstate, failing_cases[i].sqlstate);

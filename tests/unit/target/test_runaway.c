@@ -191,7 +191,7 @@ static void land(struct flight *flight, const char *target)
 	bool good = flight->is_runaway ? result->error == ERR_OK : result->score == 1.0;
 	if (!good)
 		fail_msg("%s: " STR_FMT ": %s %s: " STR_FMT, target, STR_ARG(sql),
-			 validation_status_name(result->status), err_name(result->error),
+			 target_validation_status_name(result->status), err_name(result->error),
 			 STR_ARG(result->message));
 	test_call_free(&flight->call);
 	flight->used = false;

@@ -147,7 +147,7 @@ static void a_failing_query_scores_nothing(void **state)
 		bool said = !failing_cases[i].message || str_is(result->message, failing_cases[i].message);
 		if (result->status != failing_cases[i].status || !said)
 			fail_msg("%s: %s, " STR_FMT ", %lld us", failing_cases[i].generated,
-				 validation_status_name(result->status), STR_ARG(result->message),
+				 target_validation_status_name(result->status), STR_ARG(result->message),
 				 (long long)test.call.duration_us);
 		assert_int_equal(result->error, ERR_OK);
 		assert_true(result->score == 0.0);

@@ -139,9 +139,9 @@ static void check_case(size_t i, const char *target)
 		    result->generated.rows == cases[i].generated_rows;
 	if (!same)
 		fail_msg("%s, %s: %s, score %g, rate %g, %s, %lld rows: " STR_FMT, target, cases[i].what,
-			 validation_status_name(result->status), result->score, result->content_match_rate,
-			 result->truncated ? "truncated" : "in full", (long long)result->generated.rows,
-			 STR_ARG(result->message));
+			 target_validation_status_name(result->status), result->score,
+			 result->content_match_rate, result->truncated ? "truncated" : "in full",
+			 (long long)result->generated.rows, STR_ARG(result->message));
 	assert_int_equal(result->ordering_matters, cases[i].ordered);
 	if (result->match_rate_low.set)
 		assert_true(!cases[i].proven &&

@@ -1,4 +1,4 @@
-#include "target/process.h"
+#include "target/worker_process.h"
 
 #include "address/environment.h"
 #include "common/secret.h"
@@ -67,7 +67,7 @@ size_t worker_truths_run(const struct validation_truth *truths, size_t count)
 	return run;
 }
 
-void secret_free(struct buf *buf)
+void worker_secret_free(struct buf *buf)
 {
 	if (buf->data)
 		explicit_bzero(buf->data, buf->capacity);
@@ -106,7 +106,7 @@ static err_t read_password(const struct target_settings *target, struct buf *ret
 
 err_t worker_first_message(const struct target_settings *target, struct buf *out, struct err_detail *detail)
 {
-	_cleanup_(secret_free) struct buf password = BUF_INIT;
+	_cleanup_(worker_secret_free) struct buf password = BUF_INIT;
 	struct worker_settings settings = { .target = *target };
 	if (target->password_file) {
 		err_t err = read_password(target, &password, detail);

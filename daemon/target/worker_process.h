@@ -38,7 +38,7 @@ size_t worker_truths_run(const struct validation_truth *truths, size_t count);
 #define WORKERS_CAN_BE_CONFINED ADDRESS_SPACE_CAN_BE_LIMITED
 
 /* Appends what a worker is told first, with the password as its file has it now. ERR_FILE_UNREADABLE; wipe
- * the buffer (secret_free) in any case. */
+ * the buffer (worker_secret_free) in any case. */
 err_t worker_first_message(const struct target_settings *target, struct buf *out, struct err_detail *detail);
 
 /* Starts a process and writes its settings into `ret_first`, to be sent before anything else. The password is
@@ -54,4 +54,4 @@ void worker_kill(pid_t pid);
 bool worker_reap(pid_t pid, bool wait, int *ret_status);
 
 /* Wipes and releases a buffer that has held a password. */
-void secret_free(struct buf *buf);
+void worker_secret_free(struct buf *buf);
