@@ -28,7 +28,7 @@
 #include "calibration/report/reader.h"
 #include "calibration/store/schema.h"
 #include "tests/bench/samples.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #define MAX_MS 100.0
 #define DAY_S  86400

@@ -10,7 +10,7 @@
  */
 #include "calibration/count/store.h"
 #include "tests/bench/samples.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #define BATCH	 1000
 #define START_MS INT64_C(1775001000000)

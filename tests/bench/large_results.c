@@ -11,8 +11,8 @@
 #include "common/clock.h"
 #include "target/target.h"
 #include "target/worker_process.h"
-#include "tests/harness/postgres.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -17,7 +17,7 @@
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
 #include "tests/bench/samples.h"
-#include "tests/harness/sql_shapes.h"
+#include "tests/harness/mutators/sql_shapes.h"
 
 #include <math.h>
 #include <pthread.h>

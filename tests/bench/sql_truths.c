@@ -18,7 +18,7 @@
 #include "sql/postgresql/diagnose/diagnose.h"
 #include "sql/postgresql/safety/safety.h"
 #include "tests/bench/samples.h"
-#include "tests/harness/oracle.h"
+#include "tests/harness/oracles/oracle.h"
 
 enum { ROUNDS = 200, PREPARE_ROUNDS = 20, SLOWEST = 8 };
 

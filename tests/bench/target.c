@@ -15,7 +15,7 @@
 #include "target/target.h"
 #include "common/clock.h"
 #include "target/worker_process.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "harness"))
 
+import rooms  # noqa: E402, F401
 import events  # noqa: E402
 import recount  # noqa: E402
 import wire  # noqa: E402

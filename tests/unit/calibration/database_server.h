@@ -5,7 +5,7 @@
 #pragma once
 
 #include "database/database.h"
-#include "harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 extern struct test_postgres server;
 

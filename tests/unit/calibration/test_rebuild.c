@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "harness/calibration_rig.h"
+#include "tests/harness/fixtures/calibration_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

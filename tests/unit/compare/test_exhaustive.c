@@ -7,7 +7,7 @@
 #include "cases.h"
 
 #include "compare/value.h"
-#include "tests/harness/matching.h"
+#include "tests/harness/fixtures/matching.h"
 
 enum { MAX_COLUMNS = 4, MAX_ROWS = 6, TRIALS = 20000 };
 

@@ -1,7 +1,7 @@
 /*
  * Small results of hostile values against every way to pair their columns and rows, where an oracle of its
- * own (tests/harness/cell_oracle.h) says which cells are equal: bags and orders, ties, cuts through them,
- * names on some columns, classes of different engines, digests of streams.
+ * own (tests/harness/oracles/cell_oracle.h) says which cells are equal: bags and orders, ties, cuts through
+ * them, names on some columns, classes of different engines, digests of streams.
  *
  * ASSAYD_ORACLE_TRIALS: how many (default 2,000; a million take six minutes); ASSAYD_ORACLE_SEED.
  */
@@ -9,8 +9,8 @@
 
 #include "compare/digest.h"
 #include "compare/value.h"
-#include "tests/harness/cell_oracle.h"
-#include "tests/harness/matching.h"
+#include "tests/harness/fixtures/matching.h"
+#include "tests/harness/oracles/cell_oracle.h"
 
 enum { MAX_COLUMNS = 5, MAX_ROWS = 6, TRIALS = 2000, MAX_VALUES = 32 };
 

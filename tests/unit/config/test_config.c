@@ -1,6 +1,6 @@
 #include "config/config.h"
 
-#include "unit/config/files.h"
+#include "tests/unit/config/files.h"
 
 static err_t load_text(const char *text, struct config **ret_config, struct err_detail *detail)
 {

@@ -1,6 +1,6 @@
 #include "common/secret.h"
 #include "config/config.h"
-#include "unit/config/files.h"
+#include "tests/unit/config/files.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* The connection and the migrations on a real PostgreSQL server; skipped where there is none. */
 #include "common/clock.h"
 #include "database/migrations.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include "event/incidents.h"
 #include "event/rate_limiter.h"
 #include "sql/postgresql/ddl/ddl.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

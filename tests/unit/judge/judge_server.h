@@ -1,6 +1,6 @@
 /*
- * For tests of the judge: starts the scripted language model server (tests/harness/test_judge.py), and asks
- * the judge many things at once.
+ * For tests of the judge: starts the scripted language model server (tests/harness/servers/test_judge.py),
+ * and asks the judge many things at once.
  */
 #pragma once
 
@@ -30,13 +30,13 @@ struct judge_server {
 	char url[64]; /* "http://127.0.0.1:PORT/v1" */
 };
 
-/* `script` is a server of tests/harness, `options` are its arguments, ended by NULL. */
+/* `script` is one of tests/harness/servers, `options` are its arguments, ended by NULL. */
 static inline void judge_server_start_script(struct judge_server *server, const char *script,
 					     const char *const options[])
 {
 	int to_server[2], from_server[2];
 	char path[256];
-	snprintf(path, sizeof path, "%s/tests/harness/%s", ASSAYD_SOURCE_DIR, script);
+	snprintf(path, sizeof path, "%s/tests/harness/servers/%s", ASSAYD_SOURCE_DIR, script);
 	char *arguments[24] = { strdup("/usr/bin/python3"), strdup(path) };
 	for (int i = 0; options[i]; i++)
 		arguments[2 + i] = strdup(options[i]);

@@ -2,7 +2,7 @@
 #include "judge_server.h"
 
 #include "judge/shared_cache.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <dirent.h>
 #include <libpq-fe.h>

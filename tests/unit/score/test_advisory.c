@@ -1,6 +1,6 @@
 #include "score/advisory.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 #define CHUNKS_MAX 3
 #define CHUNK(score, origin)                                                                                 \

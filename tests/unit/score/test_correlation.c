@@ -1,6 +1,6 @@
 #include "score/correlation.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 #define VALUES_MAX 6
 

@@ -1,6 +1,6 @@
 #include "score/evaluation.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 #define IS(number)                                                                                           \
 	{                                                                                                    \

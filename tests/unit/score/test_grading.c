@@ -1,6 +1,6 @@
 #include "score/grading.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static void safety(void **state)
 {

@@ -1,6 +1,6 @@
 #include "score/level.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static void bands_are_half_open(void **state)
 {

@@ -1,6 +1,6 @@
 #include "score/match.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static void factors(void **state)
 {

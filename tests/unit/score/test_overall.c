@@ -1,6 +1,6 @@
 #include "score/overall.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static const enum confidence_factor usual[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY };
 static const enum confidence_factor all[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY, FACTOR_RETRIEVAL,

@@ -1,7 +1,7 @@
 #include "score/advisory.h"
 #include "score/retrieval.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 #define CHUNKS_MAX 6
 #define DOC(name)                                                                                            \

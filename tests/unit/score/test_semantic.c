@@ -1,6 +1,6 @@
 #include "score/semantic.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static void structural(void **state)
 {

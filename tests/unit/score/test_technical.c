@@ -1,6 +1,6 @@
 #include "score/technical.h"
 
-#include "unit/score/close.h"
+#include "tests/unit/score/close.h"
 
 static void scores(void **state)
 {

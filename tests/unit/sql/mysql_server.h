@@ -10,7 +10,7 @@
 #include "sql/findings/analysis.h"
 
 #include "common/buf.h"
-#include "harness/mariadb.h"
+#include "tests/harness/servers/mariadb.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
 #include "sql/catalog/catalog.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
-#include "tests/harness/effects.h"
-#include "tests/harness/fragments.h"
+#include "tests/harness/fixtures/fragments.h"
+#include "tests/harness/oracles/effects.h"
 
 #include <libpq-fe.h>
 #include <setjmp.h>

@@ -13,9 +13,9 @@
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
 #include "sql/lex/scan.h"
-#include "tests/harness/hostile_data.h"
-#include "tests/harness/oracle_fixture.h"
-#include "tests/harness/sql_rewrites.h"
+#include "tests/harness/fixtures/hostile_data.h"
+#include "tests/harness/mutators/sql_rewrites.h"
+#include "tests/harness/oracles/oracle_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

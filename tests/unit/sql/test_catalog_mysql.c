@@ -209,7 +209,7 @@ static char directory[200], socket_path[200];
 static int start_server(void)
 {
 	char command[512], line[256];
-	snprintf(command, sizeof command, "exec %s/tests/harness/mariadb.sh start --owner %ld",
+	snprintf(command, sizeof command, "exec %s/tests/harness/servers/mariadb.sh start --owner %ld",
 		 ASSAYD_SOURCE_DIR, (long)getpid());
 	FILE *pipe = popen(command, "r");
 	if (!pipe)
@@ -280,8 +280,8 @@ static void reads_a_server(void **state)
 	catalog_unref(catalog);
 	buf_free(&output);
 	char command[400];
-	snprintf(command, sizeof command, "exec %s/tests/harness/mariadb.sh stop %s", ASSAYD_SOURCE_DIR,
-		 directory);
+	snprintf(command, sizeof command, "exec %s/tests/harness/servers/mariadb.sh stop %s",
+		 ASSAYD_SOURCE_DIR, directory);
 	assert_int_equal(system(command), 0);
 }
 

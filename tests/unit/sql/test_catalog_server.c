@@ -1,9 +1,9 @@
 /* The catalog against a real PostgreSQL 15: what it was read from, what its built-in part claims, and what
  * the same definitions give when they are read from a file or from a dump. */
 #include "common/buf.h"
-#include "harness/postgres.h"
 #include "sql/catalog/content.h"
-#include "unit/sql/catalogs.h"
+#include "tests/harness/servers/postgres.h"
+#include "tests/unit/sql/catalogs.h"
 
 #include <libpq-fe.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "common/buf.h"
 #include "sql/catalog/content.h"
 #include "sql/postgresql/ddl/ddl.h"
-#include "unit/sql/catalogs.h"
+#include "tests/unit/sql/catalogs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

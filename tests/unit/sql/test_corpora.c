@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
-#include "tests/harness/truths.h"
+#include "tests/harness/fixtures/truths.h"
 
 #include <dirent.h>
 #include <setjmp.h>

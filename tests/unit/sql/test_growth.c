@@ -7,7 +7,7 @@
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
 #include "sql/lex/gate.h"
-#include "tests/harness/sql_shapes.h"
+#include "tests/harness/mutators/sql_shapes.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
  * PostgreSQL's own PREPARE as the oracle of names, types and grouping: statements that people wrote, and
- * many mutants of them, have to be accepted and rejected alike (tests/harness/oracle.h).
+ * many mutants of them, have to be accepted and rejected alike (tests/harness/oracles/oracle.h).
  *
  * ASSAYD_ORACLE_MUTANTS: how many (default 22000, fewer with sanitizers); ASSAYD_ORACLE_SEED: of the
  * mutants (default 1); ASSAYD_ORACLE_LITERALS: how many literals (default 20000); ASSAYD_ORACLE_LIST: a file
@@ -10,8 +10,8 @@
 #include "common/pool.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
-#include "tests/harness/oracle.h"
-#include "tests/harness/sql_literals.h"
+#include "tests/harness/mutators/sql_literals.h"
+#include "tests/harness/oracles/oracle.h"
 
 #include <pthread.h>
 #include <setjmp.h>

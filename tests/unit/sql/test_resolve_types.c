@@ -8,7 +8,7 @@
 #include "catalog_fixture.h"
 #include "sql/findings/diagnostics.h"
 #include "sql/postgresql/resolve/resolve.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <libpq-fe.h>
 

@@ -3,10 +3,10 @@
  * does, and by the text alone.
  */
 #include "common/buf.h"
-#include "harness/postgres.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
-#include "unit/sql/catalogs.h"
+#include "tests/harness/servers/postgres.h"
+#include "tests/unit/sql/catalogs.h"
 
 #include <libpq-fe.h>
 

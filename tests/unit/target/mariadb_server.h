@@ -3,7 +3,7 @@
 
 #include <mysql.h> // first: it calls what banned.h forbids
 
-#include "tests/harness/mariadb.h"
+#include "tests/harness/servers/mariadb.h"
 #include "tests/unit/target/calls.h"
 
 #include <arpa/inet.h>

@@ -1,12 +1,13 @@
 /*
  * One trial of the metamorphic tests: a statement is validated against a truth by a real worker process, and
- * the verdict is judged by what a server says that both have in common (tests/harness/result_oracle.h).
+ * the verdict is judged by what a server says that both have in common
+ * (tests/harness/oracles/result_oracle.h).
  */
 #pragma once
 
 #include "sql/sort_keys.h"
-#include "tests/harness/oracle.h"
-#include "tests/harness/result_oracle.h"
+#include "tests/harness/oracles/oracle.h"
+#include "tests/harness/oracles/result_oracle.h"
 #include "tests/unit/target/calls.h"
 
 /* Results with more rows are near the limit of a validation and not judged. */

@@ -6,7 +6,7 @@
  * log, and pg_terminate_backend of the role's own sessions. They are the safety stage's.
  */
 #include "common/hash.h"
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/calls.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
  */
 #include "tests/unit/target/mariadb_server.h" // first: it calls what banned.h forbids
 
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/calls.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
 #include "common/buf.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
 #include <pthread.h>

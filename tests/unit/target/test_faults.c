@@ -2,8 +2,8 @@
  * What may befall a PostgreSQL target, each against the real thing: every call is answered, with a result or
  * a flagged error, and the target is used again once it is well.
  */
-#include "tests/harness/postgres.h"
-#include "tests/harness/proxy.h"
+#include "tests/harness/servers/postgres.h"
+#include "tests/harness/servers/proxy.h"
 #include "tests/unit/target/calls.h"
 
 #include <libpq-fe.h>

@@ -1,5 +1,5 @@
 /* Values of a real MariaDB: the class and text of every type, and the same data from other engines. */
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include "mariadb_server.h"
 

@@ -1,17 +1,17 @@
 /*
  * Validation of results on real databases, by what has to stay the same and what must not: every ground truth
- * that people wrote is rewritten in many ways (tests/harness/result_rewrites.h, sql_rewrites.h) and validated
- * against itself through real worker processes. What is to come out is not taken from the comparison: it
- * follows from how the rewrite is made, or the server counts the rows that both have in common
- * (tests/harness/result_oracle.h), and the score follows from the counts.
+ * that people wrote is rewritten in many ways (tests/harness/mutators/result_rewrites.h, sql_rewrites.h) and
+ * validated against itself through real worker processes. What is to come out is not taken from the
+ * comparison: it follows from how the rewrite is made, or the server counts the rows that both have in common
+ * (tests/harness/oracles/result_oracle.h), and the score follows from the counts.
  *
  * ASSAYD_METAMORPHIC_SHARE: one rewrite in so many is tried (default 40; 1: all of them, minutes);
  * ASSAYD_METAMORPHIC_SEED: which ones (default 0); ASSAYD_METAMORPHIC_DATABASE: only that one;
  * ASSAYD_METAMORPHIC_KIND: only the kinds of that name; ASSAYD_METAMORPHIC_LIST: a file for all that were
  * left out. See metamorphic.md. Skipped, by name, where the corpus or PostgreSQL is not there.
  */
-#include "tests/harness/hostile_data.h"
-#include "tests/harness/oracle_fixture.h"
+#include "tests/harness/fixtures/hostile_data.h"
+#include "tests/harness/oracles/oracle_fixture.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
 enum { SHARE = 40, LIMITS_OFTEN = 4, MAX_KINDS = 320, WRONG_SHOWN = 60 };

@@ -7,8 +7,8 @@
  * ASSAYD_METAMORPHIC_LIST: a file for all pairs that are not alike, with the reason. See metamorphic.md.
  * Skipped, by name, where the corpus or PostgreSQL is not there.
  */
-#include "tests/harness/oracle_fixture.h"
-#include "tests/harness/truths.h"
+#include "tests/harness/fixtures/truths.h"
+#include "tests/harness/oracles/oracle_fixture.h"
 #include "tests/unit/target/metamorphic_trial.h"
 
 enum { MAX_CHOICES = 4, MAX_ALTERNATIVES = 64 };

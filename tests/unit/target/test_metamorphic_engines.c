@@ -5,7 +5,7 @@
  * ASSAYD_METAMORPHIC_ROUNDS: so many times with other data (default 1). PostgreSQL or MariaDB are left out,
  * by name, where they are not installed; with SQLite alone the test is skipped.
  */
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 
 #include "tests/unit/target/mariadb_server.h"
 

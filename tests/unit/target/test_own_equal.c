@@ -4,8 +4,8 @@
  */
 #include "tests/unit/target/mariadb_server.h" // first: it calls what banned.h forbids
 
-#include "tests/harness/postgres.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
+#include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/cases.h"
 
 #include <libpq-fe.h>

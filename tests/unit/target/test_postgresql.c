@@ -1,5 +1,5 @@
 /* Validation on a real PostgreSQL, through real worker processes. */
-#include "tests/harness/postgres.h"
+#include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/cases.h"
 
 #include <fcntl.h>

@@ -7,8 +7,8 @@
  */
 #include "tests/unit/target/mariadb_server.h"
 
-#include "tests/harness/postgres.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
+#include "tests/harness/servers/postgres.h"
 
 #include <libpq-fe.h>
 

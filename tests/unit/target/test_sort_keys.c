@@ -1,5 +1,5 @@
 /* Ties of sort keys that the truth does not return, on a real SQLite file through a real worker process. */
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/cases.h"
 
 static struct test_sqlite league;

@@ -1,5 +1,5 @@
 /* Validation on real SQLite files, through real worker processes. */
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/cases.h"
 
 #include <sys/stat.h>

@@ -2,8 +2,8 @@
  * Results above the limits that are read in full, on a real PostgreSQL and on SQLite, through worker
  * processes: what is proven equal, what is estimated, what has no end.
  */
-#include "tests/harness/postgres.h"
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
+#include "tests/harness/servers/postgres.h"
 #include "tests/unit/target/calls.h"
 
 #include <libpq-fe.h>

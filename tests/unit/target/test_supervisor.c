@@ -1,6 +1,6 @@
 /* The supervisor and its processes: bounds, failures, the end. On SQLite files, so that no server is needed.
  */
-#include "tests/harness/sqlite_file.h"
+#include "tests/harness/fixtures/sqlite_file.h"
 #include "tests/unit/target/calls.h"
 
 #include <ctype.h>
