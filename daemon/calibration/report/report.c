@@ -1,6 +1,7 @@
 #include "calibration/report/report.h"
 
 #include "avro/scored_query.h"
+#include "calibration/statistics/outcomes.h"
 
 #include <math.h>
 
@@ -33,15 +34,6 @@ void calibration_sums_add(struct calibration_sums *to, const struct calibration_
 	to->weight_squared_error += from->weight_squared_error;
 }
 
-void calibration_wilson(double share, double cases, double *ret_low, double *ret_high)
-{
-	const double z = 1.959963984540054, z2 = z * z;
-	double centre = (share + z2 / (2 * cases)) / (1 + z2 / cases);
-	double half = z * sqrt(share * (1 - share) / cases + z2 / (4 * cases * cases)) / (1 + z2 / cases);
-	*ret_low = fmax(0, centre - half);
-	*ret_high = fmin(1, centre + half);
-}
-
 static struct calibration_part make_part(const struct calibration_sums *sums)
 {
 	struct calibration_part part = { .cases = sums->cases, .weight = sums->weight };
@@ -49,8 +41,8 @@ static struct calibration_part make_part(const struct calibration_sums *sums)
 		return part;
 	part.accuracy = sums->weight_correct / sums->weight;
 	part.confidence = sums->weight_confidence / sums->weight;
-	calibration_wilson(part.accuracy, sums->weight * sums->weight / sums->weight_squared, &part.low,
-			   &part.high);
+	outcomes_wilson(part.accuracy, sums->weight * sums->weight / sums->weight_squared, &part.low,
+			&part.high);
 	return part;
 }
 

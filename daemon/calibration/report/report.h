@@ -79,6 +79,3 @@ double calibration_target(int group);
 
 /* One sentence for a person into `text`, e.g. "insufficient data (need ≥ 20 cases)". */
 void calibration_interpretation(const struct calibration_report *report, char *text, size_t size);
-
-/* Wilson interval at 95 % of a share in `cases` (effective) cases. */
-void calibration_wilson(double share, double cases, double *ret_low, double *ret_high);

@@ -2,6 +2,7 @@
 #include "calibration/report/report.h"
 
 #include "avro/scored_query.h"
+#include "calibration/statistics/outcomes.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -216,7 +217,7 @@ static void test_wilson_interval(void **state)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		double low, high;
-		calibration_wilson(cases[i].correct / cases[i].cases, cases[i].cases, &low, &high);
+		outcomes_wilson(cases[i].correct / cases[i].cases, cases[i].cases, &low, &high);
 		assert_float_equal(low, cases[i].low, 5e-5);
 		assert_float_equal(high, cases[i].high, 5e-5);
 	}
