@@ -230,15 +230,6 @@ static void find_places(struct form *form, const struct query_node *select, stru
 	}
 }
 
-/* The one that names the outputs, or NULL. */
-static const struct query_node *first_select(const struct query_node *query)
-{
-	const struct query_node *body = query;
-	while (body && (body->kind == QUERY_SET || body->kind == QUERY_ARM || body->kind == QUERY_EXPRESSION))
-		body = body->kind == QUERY_EXPRESSION ? query_body(body) : body->first;
-	return body && body->kind == QUERY_SELECT ? body : NULL;
-}
-
 /* Behind a set operation or brackets a name is that of an output. */
 static const struct query_node *item_named(const struct query_node *select, const struct query_node *key)
 {
@@ -296,7 +287,7 @@ static const struct query_node *find_order(const struct query_node *query, struc
 static void describe_order(struct form *form, const struct query_node *query, struct sql_analysis *analysis)
 {
 	const struct query_node *order = query_child(query, QUERY_ORDER);
-	const struct query_node *select = first_select(query);
+	const struct query_node *select = query_first_select(query);
 	bool behind = select != query_body(query);
 	size_t capacity = 0;
 	struct places places;

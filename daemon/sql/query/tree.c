@@ -35,6 +35,14 @@ const struct query_node *query_made_by(const struct query_range *range)
 	return range && range->maker ? query_child(range->maker, QUERY_EXPRESSION) : NULL;
 }
 
+const struct query_node *query_first_select(const struct query_node *query)
+{
+	const struct query_node *body = query;
+	while (body && (body->kind == QUERY_SET || body->kind == QUERY_ARM || body->kind == QUERY_EXPRESSION))
+		body = body->kind == QUERY_EXPRESSION ? query_body(body) : body->first;
+	return body && body->kind == QUERY_SELECT ? body : NULL;
+}
+
 void query_append(struct query_node *parent, struct query_node *child)
 {
 	if (parent->last)

@@ -3,9 +3,8 @@
  * for everything: what a node means is its kind, what it holds are its children in order; the comments below
  * name them. What columns and items of FROM stand for, once names are resolved, is their range.
  *
- * MySQL's parser builds it and its resolver sets the ranges; SQLite's front end fills it from its own tree
- * (sqlite/graph.h), as far as its rules ask. Nodes and ranges live in the arena of the analysis. Pure; any
- * thread.
+ * The parsers of MySQL and SQLite build it, and their resolvers set the ranges. Nodes and ranges live in the
+ * arena of the analysis. Pure; any thread.
  */
 #pragma once
 
@@ -172,6 +171,9 @@ static inline const struct query_node *query_body(const struct query_node *query
 	const struct query_node *with = query_child(query, QUERY_WITH);
 	return with ? with->next : query->first;
 }
+
+/* The SELECT that names the outputs of a query, or NULL: VALUES or TABLE does. */
+const struct query_node *query_first_select(const struct query_node *query);
 
 /* The query in the text that a range is made by, or NULL. */
 const struct query_node *query_made_by(const struct query_range *range);

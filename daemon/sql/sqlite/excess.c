@@ -2,7 +2,7 @@
 
 #include "common/buf.h"
 #include "common/hash.h"
-#include "sql/lex/scan.h"
+#include "sql/sqlite/tokens.h"
 
 #include <ctype.h>
 
@@ -20,24 +20,6 @@ struct tally {
 static struct scan_token after(str_t sql, struct scan_token token)
 {
 	return scan_next(sql, token.offset + token.len, SQL_SQLITE);
-}
-
-static bool is_aggregate(str_t sql, struct scan_token token)
-{
-	static const char *const names[] = { "count",
-					     "sum",
-					     "avg",
-					     "min",
-					     "max",
-					     "total",
-					     "group_concat",
-					     "string_agg",
-					     "json_group_array",
-					     "json_group_object" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (scan_is_word(sql, token, names[i]))
-			return scan_is_char(sql, after(sql, token), '(');
-	return false;
 }
 
 /* Behind OVER: the name of a window, or all of its definition, in lower case. */
@@ -99,7 +81,7 @@ const char *sqlite_excess(str_t sql, size_t *ret_offset)
 	struct scan_token token = scan_next(sql, 0, SQL_SQLITE);
 	for (; token.kind != SCAN_END && !reason; token = after(sql, token)) {
 		see_place(&tally, &places, token);
-		tally.aggregates += is_aggregate(sql, token);
+		tally.aggregates += sqlite_token_aggregates(sql, token);
 		if (scan_is_word(sql, token, "OVER"))
 			see_window(&tally, after(sql, token));
 		reason = reason_of(&tally);

@@ -1,6 +1,7 @@
 #include "sql/sqlite/parser_internal.h"
 
 #include "common/buf.h"
+#include "sql/sqlite/tokens.h"
 
 #include <ctype.h>
 
@@ -8,24 +9,12 @@
 enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_EQUAL, PREC_LESS, PREC_BITS = 7, PREC_ADD, PREC_MULTIPLY };
 enum { PREC_CONCAT = PREC_MULTIPLY + 1, PREC_COLLATE, PREC_SIGN };
 
-static struct sqlite_node *parse(struct sqlite_parser *parser, int least);
+static struct query_node *parse(struct sqlite_parser *parser, int least);
 
-static struct sqlite_node *new_node(struct sqlite_parser *parser, enum sqlite_node_kind kind, str_t text)
-{
-	struct sqlite_node *node = ARENA_NEW(parser->arena, struct sqlite_node);
-	*node = (struct sqlite_node){ .kind = kind, .offset = parser->token.offset, .text = text };
-	return node;
-}
-
-static void add_child(struct sqlite_parser *parser, struct sqlite_node *node, struct sqlite_node *child)
-{
-	SQLITE_PUSH(parser, node->children, child);
-}
-
-static void add_list(struct sqlite_parser *parser, struct sqlite_node *node)
+void sqlite_parser_expressions(struct sqlite_parser *parser, struct query_node *parent)
 {
 	do {
-		add_child(parser, node, parse(parser, PREC_OR));
+		query_append(parent, parse(parser, PREC_OR));
 	} while (sqlite_parser_take_char(parser, ','));
 }
 
@@ -34,41 +23,33 @@ static str_t token_text(const struct sqlite_parser *parser)
 	return arena_text(parser->arena, parser->sql.ptr + parser->token.offset, parser->token.len);
 }
 
-static str_t lower_text(const struct sqlite_parser *parser)
-{
-	str_t text = token_text(parser);
-	char *lower = arena_strdup(parser->arena, text.ptr);
-	for (char *at = lower; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	return (str_t){ lower, text.len };
-}
-
 /* ---- operands ---- */
 
-static struct sqlite_node *case_expression(struct sqlite_parser *parser)
+static struct query_node *case_expression(struct sqlite_parser *parser)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_CASE, STR_NONE);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_CASE);
 	sqlite_parser_advance(parser);
 	if (!sqlite_parser_at(parser, "WHEN"))
-		node->operand = parse(parser, PREC_OR);
+		query_append(node, sqlite_parser_wrap(parser, QUERY_OPERAND, parse(parser, PREC_OR)));
 	while (sqlite_parser_take(parser, "WHEN")) {
-		add_child(parser, node, parse(parser, PREC_OR));
+		struct query_node *when = sqlite_parser_wrap(parser, QUERY_WHEN, parse(parser, PREC_OR));
 		sqlite_parser_expect(parser, "THEN");
-		add_child(parser, node, parse(parser, PREC_OR));
+		query_append(when, parse(parser, PREC_OR));
+		query_append(node, when);
 	}
 	if (sqlite_parser_take(parser, "ELSE"))
-		add_child(parser, node, parse(parser, PREC_OR));
+		query_append(node, sqlite_parser_wrap(parser, QUERY_ELSE, parse(parser, PREC_OR)));
 	sqlite_parser_expect(parser, "END");
 	return node;
 }
 
-static struct sqlite_node *cast(struct sqlite_parser *parser)
+static struct query_node *cast(struct sqlite_parser *parser)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_CAST, STR_NONE);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_CAST);
 	struct buf type = BUF_INIT;
 	sqlite_parser_advance(parser);
 	sqlite_parser_expect_char(parser, '(');
-	add_child(parser, node, parse(parser, PREC_OR));
+	query_append(node, parse(parser, PREC_OR));
 	sqlite_parser_expect(parser, "AS");
 	while (!parser->failed && !sqlite_parser_at_char(parser, ')')) {
 		str_t part = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser)
@@ -76,87 +57,102 @@ static struct sqlite_node *cast(struct sqlite_parser *parser)
 		buf_printf(&type, STR_FMT " ", STR_ARG(part));
 	}
 	sqlite_parser_expect_char(parser, ')');
-	node->text = arena_str(parser->arena, buf_str(&type));
+	node->name = arena_str(parser->arena, buf_str(&type));
 	buf_free(&type);
 	return node;
 }
 
-/* FILTER (…) and OVER (…) or OVER name. */
-static str_t window(struct sqlite_parser *parser)
+/* MIN and MAX of several arguments. */
+static bool is_scalar(const struct query_node *call)
 {
+	return call->first != call->last && (str_is(call->name, "min") || str_is(call->name, "max"));
+}
+
+/* FILTER (…) and OVER (…) or OVER name: as tokens. */
+static void window(struct sqlite_parser *parser, struct query_node *call)
+{
+	struct query_node *node = sqlite_parser_node(parser, QUERY_WINDOW);
 	struct buf text = BUF_INIT;
 	if (sqlite_parser_take(parser, "FILTER")) {
 		str_t filter = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser) : STR("");
 		buf_printf(&text, "filter " STR_FMT, STR_ARG(filter));
 	}
-	if (sqlite_parser_take(parser, "OVER")) {
+	bool windowed = sqlite_parser_take(parser, "OVER");
+	if (windowed) {
 		str_t over = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser)
 								: sqlite_parser_name(parser);
 		buf_printf(&text, "over " STR_FMT, STR_ARG(over));
 	}
-	str_t all = text.len ? arena_str(parser->arena, buf_str(&text)) : STR_NONE;
+	call->aggregate = sqlite_is_aggregate(call->name) && !is_scalar(call) && !windowed;
+	if (text.len > 0) {
+		node->name = arena_str(parser->arena, buf_str(&text));
+		query_append(call, node);
+		parser->hides = true;
+	}
 	buf_free(&text);
-	return all;
 }
 
-static struct sqlite_node *call(struct sqlite_parser *parser, struct sqlite_node *node)
+static struct query_node *call(struct sqlite_parser *parser, struct query_node *node)
 {
-	node->kind = SQLITE_CALL;
+	node->kind = QUERY_CALL;
 	sqlite_parser_expect_char(parser, '(');
-	node->distinct = sqlite_parser_take(parser, "DISTINCT");
-	if (!node->distinct)
+	node->flag = sqlite_parser_take(parser, "DISTINCT");
+	if (!node->flag)
 		(void)sqlite_parser_take(parser, "ALL");
-	node->has_star = sqlite_parser_take_char(parser, '*');
-	if (!node->has_star && !sqlite_parser_at_char(parser, ')'))
-		add_list(parser, node);
+	if (sqlite_parser_take_char(parser, '*'))
+		query_append(node, sqlite_parser_node(parser, QUERY_STAR));
+	else if (!sqlite_parser_at_char(parser, ')'))
+		sqlite_parser_expressions(parser, node);
 	sqlite_parser_expect_char(parser, ')');
-	node->window = window(parser);
+	window(parser, node);
 	return node;
 }
 
-static struct sqlite_node *name(struct sqlite_parser *parser)
+static struct query_node *name(struct sqlite_parser *parser)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_COLUMN, STR_NONE);
-	node->text = sqlite_parser_name(parser);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_COLUMN);
+	node->name = sqlite_parser_name(parser);
 	if (sqlite_parser_at_char(parser, '('))
 		return call(parser, node);
 	if (sqlite_parser_take_char(parser, '.')) {
-		node->table = node->text;
-		node->text = sqlite_parser_name(parser);
+		node->qualifier = node->name;
+		node->name = sqlite_parser_name(parser);
 	}
 	if (sqlite_parser_take_char(parser, '.')) {
-		node->schema = node->table;
-		node->table = node->text;
-		node->text = sqlite_parser_name(parser);
+		node->schema = node->qualifier;
+		node->qualifier = node->name;
+		node->name = sqlite_parser_name(parser);
 	}
 	return node;
 }
 
-static struct sqlite_node *subquery(struct sqlite_parser *parser, enum sqlite_node_kind kind)
+static struct query_node *subquery(struct sqlite_parser *parser, enum query_kind kind)
 {
-	struct sqlite_node *node = new_node(parser, kind, STR_NONE);
+	struct query_node *node = sqlite_parser_node(parser, kind);
 	sqlite_parser_expect_char(parser, '(');
-	node->select = sqlite_parser_select(parser);
+	query_append(node, sqlite_parser_select(parser));
 	sqlite_parser_expect_char(parser, ')');
 	return node;
 }
 
-static struct sqlite_node *brackets(struct sqlite_parser *parser)
+static struct query_node *brackets(struct sqlite_parser *parser)
 {
 	struct sqlite_parser inside = *parser;
 	sqlite_parser_advance(&inside);
 	if (sqlite_parser_at_select(&inside))
-		return subquery(parser, SQLITE_SUBQUERY);
-	struct sqlite_node *row = new_node(parser, SQLITE_ROW, STR_NONE);
+		return subquery(parser, QUERY_SUBQUERY);
+	struct query_node *row = sqlite_parser_node(parser, QUERY_ROW);
 	sqlite_parser_advance(parser);
-	add_list(parser, row);
+	sqlite_parser_expressions(parser, row);
 	sqlite_parser_expect_char(parser, ')');
-	return row->children_count == 1 ? row->children[0] : row;
+	return row->first == row->last ? row->first : row;
 }
 
-static struct sqlite_node *literal(struct sqlite_parser *parser, enum sqlite_node_kind kind, str_t text)
+static struct query_node *literal(struct sqlite_parser *parser, const char *op, str_t text)
 {
-	struct sqlite_node *node = new_node(parser, kind, text);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_LITERAL);
+	node->op = op;
+	node->name = text;
 	sqlite_parser_advance(parser);
 	return node;
 }
@@ -169,59 +165,54 @@ static bool at_string(const struct sqlite_parser *parser)
 	return false;
 }
 
-/* The same text in single quotes. */
-static str_t in_single_quotes(const struct sqlite_parser *parser)
+/* The token without its quotes, which are doubled inside. */
+static str_t unquoted(const struct sqlite_parser *parser)
 {
-	struct buf text = BUF_INIT;
 	const char *from = parser->sql.ptr + parser->token.offset;
-	buf_append_char(&text, '\'');
+	char *copy = arena_alloc(parser->arena, parser->token.len + 1), *at = copy;
 	for (size_t i = 1; i + 1 < parser->token.len; i++) {
-		buf_append_char(&text, from[i]);
-		if (from[i] == '\'')
-			buf_append_char(&text, '\'');
-		i += from[i] == '"'; /* a doubled one */
+		*at++ = from[i];
+		i += from[i] == from[0];
 	}
-	buf_append_char(&text, '\'');
-	str_t quoted = arena_str(parser->arena, buf_str(&text));
-	buf_free(&text);
-	return quoted;
+	*at = '\0';
+	return (str_t){ copy, (size_t)(at - copy) };
 }
 
-/* `?`, `?1`, `:name`, `@name`. */
-static struct sqlite_node *parameter(struct sqlite_parser *parser)
+/* `?`, `?1`, `:name`, `@name`: which one is not kept. */
+static struct query_node *parameter(struct sqlite_parser *parser)
 {
 	bool named = parser->token.kind != SCAN_PARAMETER;
 	size_t end = parser->token.offset + parser->token.len;
-	struct sqlite_node *node = literal(parser, SQLITE_PARAMETER, STR_NONE);
+	struct query_node *node =
+		literal(parser, NULL, arena_printf(parser->arena, "@%zu", parser->token.offset));
 	bool goes_on = parser->token.offset == end &&
 		       (parser->token.kind == SCAN_NUMBER || parser->token.kind == SCAN_WORD);
+	node->kind = QUERY_PARAMETER;
 	if (goes_on)
 		sqlite_parser_advance(parser);
+	parser->hides = true;
 	parser->failed = parser->failed || (named && !goes_on);
 	return node;
 }
 
-static struct sqlite_node *operand(struct sqlite_parser *parser)
+static struct query_node *operand(struct sqlite_parser *parser)
 {
-	static const char *const constants[] = { "NULL", "CURRENT_DATE", "CURRENT_TIME",
-						 "CURRENT_TIMESTAMP" };
-	switch (parser->token.kind) {
-	case SCAN_STRING:
-		return literal(parser, SQLITE_LITERAL, token_text(parser));
-	case SCAN_NUMBER:
-		return literal(parser, SQLITE_LITERAL, lower_text(parser));
-	case SCAN_PARAMETER:
+	static const char *const constants[] = { "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP" };
+	bool quoted = parser->token.kind == SCAN_STRING && parser->sql.ptr[parser->token.offset] == '\'';
+	if (quoted || at_string(parser))
+		return literal(parser, "string", unquoted(parser));
+	if (parser->token.kind == SCAN_STRING) /* x'00' */
+		return literal(parser, "word", token_text(parser));
+	if (parser->token.kind == SCAN_NUMBER)
+		return literal(parser, "number", query_lower(token_text(parser), parser->arena));
+	if (parser->token.kind == SCAN_PARAMETER || sqlite_parser_at_char(parser, ':') ||
+	    sqlite_parser_at_char(parser, '@'))
 		return parameter(parser);
-	default:
-		break;
-	}
-	if (at_string(parser))
-		return literal(parser, SQLITE_LITERAL, in_single_quotes(parser));
-	if (sqlite_parser_at_char(parser, ':') || sqlite_parser_at_char(parser, '@'))
-		return parameter(parser);
+	if (sqlite_parser_at(parser, "NULL"))
+		return literal(parser, "null", STR("null"));
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
 		if (sqlite_parser_at(parser, constants[i]))
-			return literal(parser, SQLITE_LITERAL, lower_text(parser));
+			return literal(parser, "word", query_lower(token_text(parser), parser->arena));
 	if (sqlite_parser_at_char(parser, '('))
 		return brackets(parser);
 	if (sqlite_parser_at(parser, "CASE"))
@@ -229,26 +220,24 @@ static struct sqlite_node *operand(struct sqlite_parser *parser)
 	if (sqlite_parser_at(parser, "CAST"))
 		return cast(parser);
 	if (sqlite_parser_take(parser, "EXISTS"))
-		return subquery(parser, SQLITE_EXISTS);
+		return subquery(parser, QUERY_EXISTS);
 	return name(parser);
 }
 
-static struct sqlite_node *prefixed(struct sqlite_parser *parser)
+static struct query_node *prefixed(struct sqlite_parser *parser)
 {
-	static const struct {
-		const char *text;
-		int least;
-	} signs[] = { { "-", PREC_SIGN }, { "+", PREC_SIGN }, { "~", PREC_SIGN } };
-	struct sqlite_node *node = new_node(parser, SQLITE_UNARY, STR("not"));
+	static const char *const signs[] = { "-", "+", "~" };
+	struct query_node *node = sqlite_parser_node(parser, QUERY_OPERATION);
 	if (sqlite_parser_take(parser, "NOT")) {
-		add_child(parser, node, parse(parser, PREC_EQUAL));
+		node->op = "not";
+		query_append(node, parse(parser, PREC_EQUAL));
 		return node;
 	}
 	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-		if (!sqlite_parser_take_char(parser, signs[i].text[0]))
+		if (!sqlite_parser_take_char(parser, signs[i][0]))
 			continue;
-		node->text = str_from(signs[i].text);
-		add_child(parser, node, parse(parser, signs[i].least));
+		node->op = signs[i];
+		query_append(node, parse(parser, PREC_SIGN));
 		return node;
 	}
 	return operand(parser);
@@ -302,114 +291,142 @@ static void skip_operator(struct sqlite_parser *parser, const struct operator_ *
 		sqlite_parser_advance(parser);
 }
 
-static struct sqlite_node *binary(struct sqlite_parser *parser, struct sqlite_node *left, bool negated,
-				  const struct operator_ *found)
+static bool is_pattern(const struct operator_ *found)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_BINARY, str_from(found->name));
-	node->negated = negated;
+	return found->precedence == PREC_EQUAL && isalpha((unsigned char)found->text[0]);
+}
+
+/* A chain of AND or OR is one node with all operands, in brackets or not. */
+static void append_operand(struct query_node *chain, struct query_node *operand)
+{
+	bool flat = chain->op[0] == 'a' || chain->op[0] == 'o';
+	if (!flat || operand->kind != QUERY_OPERATION || strcmp(operand->op, chain->op) != 0) {
+		query_append(chain, operand);
+		return;
+	}
+	for (struct query_node *part = operand->first, *next; part; part = next) {
+		next = part->next;
+		part->next = NULL;
+		query_append(chain, part);
+	}
+}
+
+static struct query_node *binary(struct sqlite_parser *parser, struct query_node *left, bool negated,
+				 const struct operator_ *found)
+{
+	struct query_node *node =
+		sqlite_parser_node(parser, is_pattern(found) ? QUERY_LIKE : QUERY_OPERATION);
+	node->op = found->name;
+	node->flag = negated;
 	skip_operator(parser, found);
-	add_child(parser, node, left);
-	add_child(parser, node, parse(parser, found->precedence + 1));
-	bool pattern = found->precedence == PREC_EQUAL && isalpha((unsigned char)found->text[0]);
-	if (pattern && sqlite_parser_take(parser, "ESCAPE"))
-		add_child(parser, node, parse(parser, PREC_LESS));
+	append_operand(node, left);
+	append_operand(node, parse(parser, found->precedence + 1));
+	if (is_pattern(found) && sqlite_parser_take(parser, "ESCAPE"))
+		query_append(node, parse(parser, PREC_LESS));
 	return node;
 }
 
-static struct sqlite_node *postfix(struct sqlite_parser *parser, struct sqlite_node *left, str_t text)
+static struct query_node *null_test(struct sqlite_parser *parser, struct query_node *left, bool negated)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_POSTFIX, text);
-	add_child(parser, node, left);
+	struct query_node *node = sqlite_parser_wrap(parser, QUERY_IS, left);
+	node->op = "null";
+	node->flag = negated;
 	return node;
 }
 
 /* IS [NOT] [DISTINCT FROM] */
-static struct sqlite_node *is(struct sqlite_parser *parser, struct sqlite_node *left)
+static struct query_node *is(struct sqlite_parser *parser, struct query_node *left)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_BINARY, STR("is"));
+	struct query_node *node = sqlite_parser_node(parser, QUERY_OPERATION);
 	sqlite_parser_advance(parser);
-	node->negated = sqlite_parser_take(parser, "NOT");
+	bool negated = sqlite_parser_take(parser, "NOT");
 	if (sqlite_parser_take(parser, "DISTINCT")) {
 		sqlite_parser_expect(parser, "FROM");
-		node->negated = !node->negated;
+		negated = !negated;
 	}
-	add_child(parser, node, left);
-	struct sqlite_node *right = parse(parser, PREC_LESS);
-	if (right->kind == SQLITE_LITERAL && str_is(right->text, "null"))
-		return postfix(parser, left, node->negated ? STR("notnull") : STR("isnull"));
-	add_child(parser, node, right);
-	return node;
+	struct query_node *right = parse(parser, PREC_LESS);
+	if (right->kind == QUERY_LITERAL && strcmp(right->op, "null") == 0)
+		return null_test(parser, left, negated);
+	node->op = "<=>";
+	query_append(node, left);
+	query_append(node, right);
+	if (!negated)
+		return node;
+	struct query_node *not = sqlite_parser_wrap(parser, QUERY_OPERATION, node);
+	not ->op = "not";
+	return not ;
 }
 
-static struct sqlite_node *between(struct sqlite_parser *parser, struct sqlite_node *left, bool negated)
+static struct query_node *between(struct sqlite_parser *parser, struct query_node *left, bool negated)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_BETWEEN, STR_NONE);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_BETWEEN);
 	sqlite_parser_advance(parser);
-	node->negated = negated;
-	add_child(parser, node, left);
-	add_child(parser, node, parse(parser, PREC_NOT));
+	node->flag = negated;
+	query_append(node, left);
+	query_append(node, parse(parser, PREC_NOT));
 	sqlite_parser_expect(parser, "AND");
-	add_child(parser, node, parse(parser, PREC_LESS));
+	query_append(node, parse(parser, PREC_LESS));
 	return node;
 }
 
-static struct sqlite_node *in(struct sqlite_parser *parser, struct sqlite_node *left, bool negated)
+static struct query_node *in(struct sqlite_parser *parser, struct query_node *left, bool negated)
 {
-	struct sqlite_node *node = new_node(parser, SQLITE_IN, STR_NONE);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_IN);
+	struct query_node *set = sqlite_parser_node(parser, QUERY_ROW);
 	sqlite_parser_advance(parser);
-	node->negated = negated;
-	add_child(parser, node, left);
+	node->flag = negated;
+	query_append(node, left);
 	sqlite_parser_expect_char(parser, '('); /* else the name of a table */
-	if (sqlite_parser_at_select(parser))
-		node->select = sqlite_parser_select(parser);
-	else if (!sqlite_parser_at_char(parser, ')'))
-		add_list(parser, node);
+	if (sqlite_parser_at_select(parser)) {
+		set->kind = QUERY_SUBQUERY;
+		query_append(set, sqlite_parser_select(parser));
+	} else if (!sqlite_parser_at_char(parser, ')')) {
+		sqlite_parser_expressions(parser, set);
+	}
 	sqlite_parser_expect_char(parser, ')');
+	query_append(node, set);
 	return node;
 }
 
 /* What follows an operand at the level of comparisons with words; NULL: nothing of that. */
-static struct sqlite_node *word_operator(struct sqlite_parser *parser, struct sqlite_node *left)
+static struct query_node *word_operator(struct sqlite_parser *parser, struct query_node *left)
 {
 	struct sqlite_parser before = *parser;
 	if (sqlite_parser_at(parser, "IS"))
 		return is(parser, left);
 	if (sqlite_parser_take(parser, "ISNULL"))
-		return postfix(parser, left, STR("isnull"));
-	if (sqlite_parser_take(parser, "NOTNULL"))
-		return postfix(parser, left, STR("notnull"));
+		return null_test(parser, left, false);
 	bool negated = sqlite_parser_take(parser, "NOT");
-	if (negated && sqlite_parser_take(parser, "NULL"))
-		return postfix(parser, left, STR("notnull"));
+	if (sqlite_parser_take(parser, negated ? "NULL" : "NOTNULL"))
+		return null_test(parser, left, true);
 	if (sqlite_parser_at(parser, "BETWEEN"))
 		return between(parser, left, negated);
 	if (sqlite_parser_at(parser, "IN"))
 		return in(parser, left, negated);
-	const struct operator_ *found = operator_at(parser);
-	if (negated && found && found->precedence == PREC_EQUAL && isalpha((unsigned char)found->text[0]))
+	const struct operator_ *found = negated ? operator_at(parser) : NULL;
+	if (found && is_pattern(found))
 		return binary(parser, left, true, found);
 	*parser = before;
 	return NULL;
 }
 
-static struct sqlite_node *parse(struct sqlite_parser *parser, int least)
+static struct query_node *parse(struct sqlite_parser *parser, int least)
 {
 	if (parser->failed || ++parser->depth > SQLITE_PARSER_DEPTH) {
 		parser->failed = true;
-		return new_node(parser, SQLITE_LITERAL, STR(""));
+		return literal(parser, "null", STR(""));
 	}
-	struct sqlite_node *left = prefixed(parser);
+	struct query_node *left = prefixed(parser);
 	while (!parser->failed) {
-		struct sqlite_node *more = least <= PREC_EQUAL ? word_operator(parser, left) : NULL;
+		struct query_node *more = least <= PREC_EQUAL ? word_operator(parser, left) : NULL;
 		const struct operator_ *found = more ? NULL : operator_at(parser);
 		if (more) {
 			left = more;
 		} else if (found && found->precedence >= least) {
 			left = binary(parser, left, false, found);
 		} else if (least <= PREC_COLLATE && sqlite_parser_take(parser, "COLLATE")) {
-			str_t collation = sqlite_parser_name(parser);
-			left = postfix(parser, left,
-				       arena_printf(parser->arena, "collate " STR_FMT, STR_ARG(collation)));
+			left = sqlite_parser_wrap(parser, QUERY_COLLATE, left);
+			left->name = sqlite_parser_name(parser);
 		} else {
 			break;
 		}
@@ -418,7 +435,7 @@ static struct sqlite_node *parse(struct sqlite_parser *parser, int least)
 	return left;
 }
 
-struct sqlite_node *sqlite_parser_expression(struct sqlite_parser *parser)
+struct query_node *sqlite_parser_expression(struct sqlite_parser *parser)
 {
 	return parse(parser, PREC_OR);
 }

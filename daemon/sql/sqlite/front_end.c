@@ -11,8 +11,8 @@
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
 #include "sql/sqlite/hints.h"
-#include "sql/sqlite/parser.h"
 #include "sql/sqlite/required.h"
+#include "sql/sqlite/resolve.h"
 #include "sql/sqlite/tokens.h"
 
 #include <ctype.h>
@@ -87,13 +87,8 @@ static void offer_relations(const struct sqlite_analysis *state, struct nearest 
 static str_t hint_elsewhere(struct sqlite_analysis *state, str_t column, int64_t offset)
 {
 	if (!state->looked) {
-		struct sqlite_names unused;
 		state->looked = true;
-		struct sqlite_select *select = sqlite_parse(state->text, NULL, state->arena);
-		if (select) {
-			sqlite_resolve(select, state->request->catalog, state->arena, &unused);
-			state->doubtful = sqlite_graph(select, state->arena).root;
-		}
+		state->doubtful = sqlite_read(state->text, state->request->catalog, state->arena).root;
 	}
 	return state->doubtful && offset >= 0
 		       ? sqlite_hint_column(state->doubtful, (size_t)offset, column, state->arena)
@@ -367,7 +362,7 @@ static void describe_tokens(struct sqlite_analysis *state, struct sql_analysis *
 	analysis->limited = sqlite_tokens_have(state->text, "LIMIT");
 	set_tables(state->database, &state->trace, analysis);
 	sqlite_tokens_warn(state->text, &state->diagnostics);
-	sqlite_required(NULL, state->text, state->request, &state->diagnostics);
+	sqlite_required(&(struct sqlite_query){ 0 }, state->text, state->request, &state->diagnostics);
 }
 
 static bool has_plain_collations(const struct catalog *catalog)
@@ -378,22 +373,21 @@ static bool has_plain_collations(const struct catalog *catalog)
 
 static void describe(struct sqlite_analysis *state, struct sql_analysis *analysis)
 {
-	struct sqlite_select *select = sqlite_parse(state->text, &state->strings, state->arena);
+	struct sqlite_query query = sqlite_parse(state->text, &state->strings, state->arena);
 	const struct catalog *catalog = state->request->catalog;
-	if (select) {
+	if (query.root) {
 		struct sqlite_names tables;
-		sqlite_resolve(select, catalog, state->arena, &tables);
-		struct sqlite_graph graph = sqlite_graph(select, state->arena);
-		check_recursion(state, graph.root);
-		query_lint(graph.root, state->text, SQL_SQLITE, &state->diagnostics);
-		sqlite_required(&graph, state->text, state->request, &state->diagnostics);
-		sqlite_bombs(graph.root, &state->violations);
+		sqlite_resolve(&query, catalog, state->arena, &tables);
+		check_recursion(state, query.root);
+		query_lint(query.root, state->text, SQL_SQLITE, &state->diagnostics);
+		sqlite_required(&query, state->text, state->request, &state->diagnostics);
+		sqlite_bombs(query.root, &state->violations);
 		analysis->tables = tables.items;
 		analysis->tables_count = tables.count;
 		analysis->tables_known = true;
 		query_canonical(
-			graph.root,
-			&(struct query_canonical){ SQL_SQLITE, !has_plain_collations(catalog), graph.hides },
+			query.root,
+			&(struct query_canonical){ SQL_SQLITE, !has_plain_collations(catalog), query.hides },
 			state->arena, analysis);
 	} else {
 		check_recursion(state, NULL);

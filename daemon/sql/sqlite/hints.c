@@ -68,13 +68,6 @@ static void look_around(struct search *search, const struct place *place)
 			look_at_items(search, query_child(place->select, QUERY_FROM));
 }
 
-/* The SELECT whose items the keys of ORDER BY see. */
-static const struct query_node *first_select(const struct query_node *query)
-{
-	const struct query_node *body = query_body(query);
-	return body->kind == QUERY_SET ? body->first->first : body;
-}
-
 static void find(struct search *search, const struct query_node *node, const struct place *place)
 {
 	struct place inner = { node, place };
@@ -86,7 +79,7 @@ static void find(struct search *search, const struct query_node *node, const str
 		place = place->outer;
 	for (const struct query_node *child = node->first; child && !search->done; child = child->next) {
 		const struct place ordered = { child->kind == QUERY_ORDER && node->kind == QUERY_EXPRESSION
-						       ? first_select(node)
+						       ? query_first_select(node)
 						       : NULL,
 					       place };
 		find(search, child, ordered.select ? &ordered : place);

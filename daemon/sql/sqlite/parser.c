@@ -167,7 +167,28 @@ str_t sqlite_parser_brackets(struct sqlite_parser *parser)
 	} while (depth > 0 && !parser->failed);
 	str_t tokens = arena_str(parser->arena, buf_str(&text));
 	buf_free(&text);
+	parser->hides_query = parser->hides_query || strcasestr(tokens.ptr, "select");
 	return tokens;
+}
+
+struct query_node *sqlite_parser_node(struct sqlite_parser *parser, enum query_kind kind)
+{
+	struct query_node *node = ARENA_NEW(parser->arena, struct query_node);
+	*node = (struct query_node){ .kind = kind,
+				     .depth = 1,
+				     .number = parser->nodes++,
+				     .offset = parser->token.offset,
+				     .end = parser->token.offset };
+	return node;
+}
+
+struct query_node *sqlite_parser_wrap(struct sqlite_parser *parser, enum query_kind kind,
+				      struct query_node *child)
+{
+	struct query_node *node = sqlite_parser_node(parser, kind);
+	node->offset = node->end = child->offset;
+	query_append(node, child);
+	return node;
 }
 
 /* AS name, or a name alone; a text in quotes is a name here, too. */
@@ -181,259 +202,283 @@ static str_t alias(struct sqlite_parser *parser)
 	return sqlite_parser_name(parser);
 }
 
-/* ---- FROM ---- */
-
-static void source_relation(struct sqlite_parser *parser, struct sqlite_source *source)
+/* (a, b) */
+static struct query_node *names(struct sqlite_parser *parser, enum query_kind kind)
 {
-	source->name = sqlite_parser_name(parser);
-	if (sqlite_parser_take_char(parser, '.')) {
-		source->schema = source->name;
-		source->name = sqlite_parser_name(parser);
-	}
-	if (sqlite_parser_take_char(parser, '(')) {
-		source->is_call = true;
-		while (!parser->failed && !sqlite_parser_at_char(parser, ')')) {
-			SQLITE_PUSH(parser, source->arguments, sqlite_parser_expression(parser));
-			if (!sqlite_parser_take_char(parser, ','))
-				break;
-		}
-		sqlite_parser_expect_char(parser, ')');
-	}
+	struct query_node *list = sqlite_parser_node(parser, kind);
+	sqlite_parser_expect_char(parser, '(');
+	do {
+		struct query_node *name = sqlite_parser_node(parser, QUERY_NAME);
+		name->name = sqlite_parser_name(parser);
+		query_append(list, name);
+	} while (sqlite_parser_take_char(parser, ','));
+	sqlite_parser_expect_char(parser, ')');
+	return list;
 }
 
-static struct sqlite_source source(struct sqlite_parser *parser)
+/* ---- FROM ---- */
+
+/* [schema.]name, or a function, whose arguments see the items before it. */
+static struct query_node *relation(struct sqlite_parser *parser)
 {
-	struct sqlite_source source = { .offset = parser->token.offset };
+	struct query_node *node = sqlite_parser_node(parser, QUERY_RELATION);
+	node->name = sqlite_parser_name(parser);
+	if (sqlite_parser_take_char(parser, '.')) {
+		node->schema = node->name;
+		node->name = sqlite_parser_name(parser);
+		parser->hides = parser->hides || !str_is(node->schema, "main");
+	}
 	if (sqlite_parser_take_char(parser, '(')) {
+		node->kind = QUERY_DERIVED;
+		node->flag = true;
+		if (!sqlite_parser_at_char(parser, ')'))
+			sqlite_parser_expressions(parser, node);
+		sqlite_parser_expect_char(parser, ')');
+	}
+	return node;
+}
+
+static struct query_node *source(struct sqlite_parser *parser)
+{
+	struct query_node *node = sqlite_parser_node(parser, QUERY_DERIVED);
+	if (!sqlite_parser_take_char(parser, '(')) {
+		node = relation(parser);
+	} else {
 		if (sqlite_parser_at_select(parser))
-			source.select = sqlite_parser_select(parser);
+			query_append(node, sqlite_parser_select(parser));
 		else
 			parser->failed = true; /* (a JOIN b) */
 		sqlite_parser_expect_char(parser, ')');
-	} else {
-		source_relation(parser, &source);
 	}
-	source.alias = alias(parser);
+	node->alias = alias(parser);
 	if (sqlite_parser_at(parser, "INDEXED") || sqlite_parser_at(parser, "NOT"))
 		parser->failed = true;
-	return source;
+	return node;
 }
 
-/* The join operator that is next, if any. */
-static bool join_operator(struct sqlite_parser *parser, enum sqlite_join *ret_join, bool *ret_natural)
+/* The join operator that is next, or NULL. A comma is one of them. */
+static const char *join_operator(struct sqlite_parser *parser)
 {
-	*ret_join = SQLITE_JOIN_INNER;
-	*ret_natural = false;
-	if (sqlite_parser_take_char(parser, ','))
-		return true;
-	if (sqlite_parser_take(parser, "JOIN"))
-		return true;
-	*ret_natural = sqlite_parser_take(parser, "NATURAL");
-	bool found = *ret_natural;
-	if (sqlite_parser_take(parser, "LEFT"))
-		*ret_join = SQLITE_JOIN_LEFT;
-	else if (sqlite_parser_take(parser, "RIGHT"))
-		*ret_join = SQLITE_JOIN_RIGHT;
-	else if (sqlite_parser_take(parser, "FULL"))
-		*ret_join = SQLITE_JOIN_FULL;
-	else if (!sqlite_parser_take(parser, "INNER") && !sqlite_parser_take(parser, "CROSS") && !found)
-		return false;
+	static const char *const sides[] = { "LEFT", "RIGHT", "FULL", "INNER", "CROSS" };
+	static const char *const joins[2][5] = { { "left join", "right join", "full join", "join", "join" },
+						 { "natural left join", "natural right join",
+						   "natural full join", "natural join", "natural join" } };
+	if (sqlite_parser_take_char(parser, ',') || sqlite_parser_take(parser, "JOIN"))
+		return "join";
+	bool natural = sqlite_parser_take(parser, "NATURAL");
+	size_t side = 0;
+	while (side < 5 && !sqlite_parser_take(parser, sides[side]))
+		side++;
+	if (side == 5 && !natural)
+		return NULL;
 	(void)sqlite_parser_take(parser, "OUTER");
 	sqlite_parser_expect(parser, "JOIN");
-	return true;
+	return joins[natural][side < 5 ? side : 3];
 }
 
-/* (a, b) into a list. */
-#define NAMES(parser, list)                                                                                  \
-	do {                                                                                                 \
-		sqlite_parser_expect_char(parser, '(');                                                      \
-		do {                                                                                         \
-			SQLITE_PUSH(parser, list, sqlite_parser_name(parser));                               \
-		} while (sqlite_parser_take_char(parser, ','));                                              \
-		sqlite_parser_expect_char(parser, ')');                                                      \
-	} while (0)
-
-static void join_condition(struct sqlite_parser *parser, struct sqlite_source *joined)
+/* Joins lean to the left. */
+static struct query_node *from(struct sqlite_parser *parser)
 {
-	if (sqlite_parser_take(parser, "ON")) {
-		joined->on = sqlite_parser_expression(parser);
-	} else if (sqlite_parser_take(parser, "USING")) {
-		NAMES(parser, joined->using);
+	struct query_node *left = source(parser);
+	const char *op;
+	while (!parser->failed && (op = join_operator(parser)) != NULL) {
+		struct query_node *join = sqlite_parser_wrap(parser, QUERY_JOIN, left);
+		join->op = op;
+		query_append(join, source(parser));
+		if (sqlite_parser_take(parser, "ON"))
+			query_append(join,
+				     sqlite_parser_wrap(parser, QUERY_ON, sqlite_parser_expression(parser)));
+		else if (sqlite_parser_take(parser, "USING"))
+			query_append(join, names(parser, QUERY_USING));
+		left = join;
 	}
-}
-
-static void from(struct sqlite_parser *parser, struct sqlite_core *core)
-{
-	enum sqlite_join join = SQLITE_JOIN_INNER;
-	bool natural = false;
-	do {
-		struct sqlite_source joined = source(parser);
-		joined.join = join;
-		joined.natural = natural;
-		if (core->sources_count > 0)
-			join_condition(parser, &joined);
-		SQLITE_PUSH(parser, core->sources, joined);
-	} while (!parser->failed && join_operator(parser, &join, &natural));
+	return sqlite_parser_wrap(parser, QUERY_FROM, left);
 }
 
 /* ---- SELECT ---- */
 
-static struct sqlite_node *star(struct sqlite_parser *parser)
+/* `*`, `table.*`; NULL: something else is next. */
+static struct query_node *star(struct sqlite_parser *parser)
 {
-	struct sqlite_node *node = ARENA_NEW(parser->arena, struct sqlite_node);
-	*node = (struct sqlite_node){ .kind = SQLITE_STAR, .offset = parser->token.offset };
+	struct sqlite_parser before = *parser;
+	struct query_node *node = sqlite_parser_node(parser, QUERY_STAR);
+	if (sqlite_parser_take_char(parser, '*'))
+		return node;
+	if (sqlite_parser_at_name(parser)) {
+		node->qualifier = sqlite_parser_name(parser);
+		if (sqlite_parser_take_char(parser, '.') && sqlite_parser_take_char(parser, '*'))
+			return node;
+	}
+	*parser = before;
+	return NULL;
+}
+
+/* What tells an output without an alias from others, to those that read it. */
+static str_t unaliased(struct sqlite_parser *parser, const struct query_node *value)
+{
+	if (value->kind == QUERY_LITERAL && strcmp(value->op, "string") == 0)
+		return arena_printf(parser->arena, "'" STR_FMT "'", STR_ARG(value->name));
+	if (value->kind == QUERY_PARAMETER)
+		return STR_NONE;
+	return !str_present(value->name) && value->op ? str_from(value->op) : value->name;
+}
+
+static struct query_node *item(struct sqlite_parser *parser)
+{
+	struct query_node *whole = star(parser);
+	if (whole)
+		return whole;
+	struct query_node *value = sqlite_parser_expression(parser);
+	struct query_node *node = sqlite_parser_wrap(parser, QUERY_ITEM, value);
+	node->name = unaliased(parser, value);
+	node->alias = alias(parser);
 	return node;
 }
 
-/* `*`, `table.*` or an expression; the library's grammar tells them apart by the star. */
-static struct sqlite_output output(struct sqlite_parser *parser)
+static struct query_node *values(struct sqlite_parser *parser)
 {
-	struct sqlite_output output = { 0 };
-	struct sqlite_parser before = *parser;
-	if (sqlite_parser_at_char(parser, '*')) {
-		output.expression = star(parser);
-		sqlite_parser_advance(parser);
-		return output;
-	}
-	if (sqlite_parser_at_name(parser)) {
-		struct sqlite_node *node = star(parser);
-		node->table = sqlite_parser_name(parser);
-		if (sqlite_parser_take_char(parser, '.') && sqlite_parser_take_char(parser, '*')) {
-			output.expression = node;
-			return output;
-		}
-		*parser = before;
-	}
-	output.expression = sqlite_parser_expression(parser);
-	output.alias = alias(parser);
-	return output;
-}
-
-static void values(struct sqlite_parser *parser, struct sqlite_core *core)
-{
-	core->is_values = true;
+	struct query_node *node = sqlite_parser_node(parser, QUERY_VALUES);
 	do {
-		struct sqlite_node *row = ARENA_NEW(parser->arena, struct sqlite_node);
-		*row = (struct sqlite_node){ .kind = SQLITE_ROW, .offset = parser->token.offset };
+		struct query_node *row = sqlite_parser_node(parser, QUERY_ROW);
 		sqlite_parser_expect_char(parser, '(');
-		do {
-			SQLITE_PUSH(parser, row->children, sqlite_parser_expression(parser));
-		} while (sqlite_parser_take_char(parser, ','));
+		sqlite_parser_expressions(parser, row);
 		sqlite_parser_expect_char(parser, ')');
-		SQLITE_PUSH(parser, core->outputs, (struct sqlite_output){ .expression = row });
+		query_append(node, row);
 	} while (sqlite_parser_take_char(parser, ','));
+	return node;
 }
 
-static void windows(struct sqlite_parser *parser, struct sqlite_core *core)
+/* The tree does not have them. */
+static void windows(struct sqlite_parser *parser)
 {
-	struct buf text = BUF_INIT;
+	parser->hides = true;
 	do {
-		str_t name = sqlite_parser_name(parser);
+		(void)sqlite_parser_name(parser);
 		sqlite_parser_expect(parser, "AS");
-		str_t window = parser->failed ? STR("") : sqlite_parser_brackets(parser);
-		buf_printf(&text, STR_FMT " " STR_FMT ";", STR_ARG(name), STR_ARG(window));
-	} while (sqlite_parser_take_char(parser, ','));
-	core->windows = arena_str(parser->arena, buf_str(&text));
-	buf_free(&text);
-}
-
-static void core_clauses(struct sqlite_parser *parser, struct sqlite_core *core)
-{
-	if (sqlite_parser_take(parser, "FROM"))
-		from(parser, core);
-	if (sqlite_parser_take(parser, "WHERE"))
-		core->where = sqlite_parser_expression(parser);
-	if (sqlite_parser_take(parser, "GROUP")) {
-		sqlite_parser_expect(parser, "BY");
-		do {
-			SQLITE_PUSH(parser, core->group, sqlite_parser_expression(parser));
-		} while (sqlite_parser_take_char(parser, ','));
-	}
-	if (sqlite_parser_take(parser, "HAVING"))
-		core->having = sqlite_parser_expression(parser);
-	if (sqlite_parser_take(parser, "WINDOW"))
-		windows(parser, core);
-}
-
-static void core(struct sqlite_parser *parser, str_t operator, struct sqlite_select * select)
-{
-	struct sqlite_core core = { .operator= operator};
-	if (sqlite_parser_take(parser, "VALUES")) {
-		values(parser, &core);
-	} else {
-		sqlite_parser_expect(parser, "SELECT");
-		core.distinct = sqlite_parser_take(parser, "DISTINCT");
-		if (!core.distinct)
-			(void)sqlite_parser_take(parser, "ALL");
-		do {
-			SQLITE_PUSH(parser, core.outputs, output(parser));
-		} while (sqlite_parser_take_char(parser, ','));
-		core_clauses(parser, &core);
-	}
-	SQLITE_PUSH(parser, select->cores, core);
-}
-
-static bool set_operator(struct sqlite_parser *parser, str_t *ret_operator)
-{
-	if (sqlite_parser_take(parser, "UNION"))
-		*ret_operator = sqlite_parser_take(parser, "ALL") ? STR("union all") : STR("union");
-	else if (sqlite_parser_take(parser, "EXCEPT"))
-		*ret_operator = STR("except");
-	else if (sqlite_parser_take(parser, "INTERSECT"))
-		*ret_operator = STR("intersect");
-	else
-		return false;
-	return true;
-}
-
-static void with(struct sqlite_parser *parser, struct sqlite_select *select)
-{
-	(void)sqlite_parser_take(parser, "RECURSIVE");
-	do {
-		struct sqlite_cte cte = { .name = sqlite_parser_name(parser) };
-		if (sqlite_parser_at_char(parser, '('))
-			NAMES(parser, cte.columns);
-		sqlite_parser_expect(parser, "AS");
-		if (sqlite_parser_take(parser, "NOT"))
-			sqlite_parser_expect(parser, "MATERIALIZED");
-		else
-			(void)sqlite_parser_take(parser, "MATERIALIZED");
-		sqlite_parser_expect_char(parser, '(');
-		cte.select = sqlite_parser_select(parser);
-		sqlite_parser_expect_char(parser, ')');
-		SQLITE_PUSH(parser, select->ctes, cte);
+		(void)sqlite_parser_brackets(parser);
 	} while (sqlite_parser_take_char(parser, ','));
 }
 
 /* NULL is smaller than all else where nothing else is said. */
-static void order_by(struct sqlite_parser *parser, struct sqlite_select *select)
+static struct query_node *keys(struct sqlite_parser *parser, enum query_kind kind)
 {
+	struct query_node *list = sqlite_parser_node(parser, kind);
 	sqlite_parser_expect(parser, "BY");
 	do {
-		struct sqlite_order key = { .expression = sqlite_parser_expression(parser) };
-		key.descending = sqlite_parser_take(parser, "DESC");
-		if (!key.descending)
+		struct query_node *key =
+			sqlite_parser_wrap(parser, QUERY_SORT, sqlite_parser_expression(parser));
+		key->flag = sqlite_parser_take(parser, "DESC");
+		if (!key->flag)
 			(void)sqlite_parser_take(parser, "ASC");
-		key.nulls_first = !key.descending;
 		if (sqlite_parser_take(parser, "NULLS")) {
-			key.nulls_first = sqlite_parser_take(parser, "FIRST");
-			if (!key.nulls_first)
+			bool first = sqlite_parser_take(parser, "FIRST");
+			if (!first)
 				sqlite_parser_expect(parser, "LAST");
+			key->op = first == key->flag ? "nulls" : NULL;
 		}
-		SQLITE_PUSH(parser, select->order, key);
+		query_append(list, key);
 	} while (sqlite_parser_take_char(parser, ','));
+	return list;
+}
+
+static void clause(struct sqlite_parser *parser, struct query_node *select, enum query_kind kind,
+		   const char *word)
+{
+	if (sqlite_parser_take(parser, word))
+		query_append(select, sqlite_parser_wrap(parser, kind, sqlite_parser_expression(parser)));
+}
+
+static struct query_node *body(struct sqlite_parser *parser)
+{
+	if (sqlite_parser_take(parser, "VALUES"))
+		return values(parser);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_SELECT);
+	struct query_node *items = sqlite_parser_node(parser, QUERY_ITEMS);
+	sqlite_parser_expect(parser, "SELECT");
+	node->flag = sqlite_parser_take(parser, "DISTINCT");
+	if (!node->flag)
+		(void)sqlite_parser_take(parser, "ALL");
+	do {
+		query_append(items, item(parser));
+	} while (sqlite_parser_take_char(parser, ','));
+	query_append(node, items);
+	if (sqlite_parser_take(parser, "FROM"))
+		query_append(node, from(parser));
+	clause(parser, node, QUERY_WHERE, "WHERE");
+	if (sqlite_parser_take(parser, "GROUP"))
+		query_append(node, keys(parser, QUERY_GROUP));
+	clause(parser, node, QUERY_HAVING, "HAVING");
+	if (sqlite_parser_take(parser, "WINDOW"))
+		windows(parser);
+	return node;
+}
+
+static const char *set_operator(struct sqlite_parser *parser)
+{
+	if (sqlite_parser_take(parser, "UNION"))
+		return sqlite_parser_take(parser, "ALL") ? "union all" : "union";
+	if (sqlite_parser_take(parser, "EXCEPT"))
+		return "except";
+	return sqlite_parser_take(parser, "INTERSECT") ? "intersect" : NULL;
+}
+
+static struct query_node *bodies(struct sqlite_parser *parser)
+{
+	struct query_node *first = body(parser), *set = NULL;
+	const char *op;
+	while (!parser->failed && (op = set_operator(parser)) != NULL) {
+		if (!set)
+			set = sqlite_parser_wrap(parser, QUERY_SET,
+						 sqlite_parser_wrap(parser, QUERY_ARM, first));
+		struct query_node *arm = sqlite_parser_wrap(parser, QUERY_ARM, body(parser));
+		arm->op = op;
+		query_append(set, arm);
+	}
+	return set ? set : first;
+}
+
+static struct query_node *cte(struct sqlite_parser *parser)
+{
+	struct query_node *node = sqlite_parser_node(parser, QUERY_CTE);
+	node->name = sqlite_parser_name(parser);
+	if (sqlite_parser_at_char(parser, '('))
+		query_append(node, names(parser, QUERY_NAMES));
+	sqlite_parser_expect(parser, "AS");
+	if (sqlite_parser_take(parser, "NOT"))
+		sqlite_parser_expect(parser, "MATERIALIZED");
+	else
+		(void)sqlite_parser_take(parser, "MATERIALIZED");
+	sqlite_parser_expect_char(parser, '(');
+	query_append(node, sqlite_parser_select(parser));
+	sqlite_parser_expect_char(parser, ')');
+	return node;
+}
+
+static struct query_node *with(struct sqlite_parser *parser)
+{
+	struct query_node *node = sqlite_parser_node(parser, QUERY_WITH);
+	node->flag = true; /* RECURSIVE need not be said */
+	(void)sqlite_parser_take(parser, "RECURSIVE");
+	do {
+		query_append(node, cte(parser));
+	} while (sqlite_parser_take_char(parser, ','));
+	return node;
 }
 
 /* LIMIT a, b means b rows from the a-th on. */
-static void limit(struct sqlite_parser *parser, struct sqlite_select *select)
+static struct query_node *limit(struct sqlite_parser *parser)
 {
-	select->limit = sqlite_parser_expression(parser);
-	if (sqlite_parser_take(parser, "OFFSET")) {
-		select->skip = sqlite_parser_expression(parser);
-	} else if (sqlite_parser_take_char(parser, ',')) {
-		select->skip = select->limit;
-		select->limit = sqlite_parser_expression(parser);
+	struct query_node *node = sqlite_parser_node(parser, QUERY_LIMIT);
+	struct query_node *first = sqlite_parser_expression(parser);
+	if (sqlite_parser_take_char(parser, ',')) {
+		query_append(node, sqlite_parser_expression(parser));
+		query_append(node, first);
+		return node;
 	}
+	query_append(node, first);
+	if (sqlite_parser_take(parser, "OFFSET"))
+		query_append(node, sqlite_parser_expression(parser));
+	return node;
 }
 
 bool sqlite_parser_at_select(const struct sqlite_parser *parser)
@@ -442,32 +487,30 @@ bool sqlite_parser_at_select(const struct sqlite_parser *parser)
 	       sqlite_parser_at(parser, "WITH");
 }
 
-struct sqlite_select *sqlite_parser_select(struct sqlite_parser *parser)
+struct query_node *sqlite_parser_select(struct sqlite_parser *parser)
 {
-	struct sqlite_select *select = ARENA_NEW(parser->arena, struct sqlite_select);
-	str_t operator= STR_NONE;
-	select->offset = parser->token.offset;
+	struct query_node *query = sqlite_parser_node(parser, QUERY_EXPRESSION);
 	if (++parser->depth > SQLITE_PARSER_DEPTH)
 		parser->failed = true;
 	if (sqlite_parser_take(parser, "WITH"))
-		with(parser, select);
-	do {
-		core(parser, operator, select);
-	} while (!parser->failed && set_operator(parser, &operator));
+		query_append(query, with(parser));
+	query_append(query, bodies(parser));
 	if (sqlite_parser_take(parser, "ORDER"))
-		order_by(parser, select);
+		query_append(query, keys(parser, QUERY_ORDER));
 	if (sqlite_parser_take(parser, "LIMIT"))
-		limit(parser, select);
+		query_append(query, limit(parser));
 	parser->depth--;
-	return select;
+	return query;
 }
 
-struct sqlite_select *sqlite_parse(str_t sql, const struct sqlite_strings *strings, struct arena *arena)
+struct sqlite_query sqlite_parse(str_t sql, const struct sqlite_strings *strings, struct arena *arena)
 {
 	struct sqlite_parser parser = { .sql = sql, .arena = arena, .strings = strings };
 	parser.token = scan_next(sql, 0, SQL_SQLITE);
-	struct sqlite_select *select = sqlite_parser_select(&parser);
+	struct query_node *root = sqlite_parser_select(&parser);
 	while (sqlite_parser_take_char(&parser, ';')) {
 	}
-	return parser.failed || parser.token.kind != SCAN_END ? NULL : select;
+	if (parser.failed || parser.token.kind != SCAN_END)
+		return (struct sqlite_query){ 0 };
+	return (struct sqlite_query){ root, parser.hides, parser.hides_query };
 }

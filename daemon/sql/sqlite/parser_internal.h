@@ -1,7 +1,9 @@
 /*
  * Shared by the files of the parser; see parser.h. After a failure nothing more is taken, so that every loop
- * ends, and what was made is of no use. Functions that return a node never return NULL; nodes and texts live
- * in the arena. Pure; a parser belongs to one thread.
+ * ends, and what was made is of no use. Functions that return a node never return NULL; a node is appended
+ * once it has all of its children. Nodes and texts live in the arena. Pure; a parser belongs to one thread.
+ *
+ * Queries and expressions stand in each other: their two files call each other, up to SQLITE_PARSER_DEPTH.
  */
 #pragma once
 
@@ -16,7 +18,9 @@ struct sqlite_parser {
 	const struct sqlite_strings *strings; /* or NULL */
 	struct scan_token token;	      /* the next one */
 	unsigned depth;
+	unsigned nodes; /* made so far */
 	bool failed;
+	bool hides, hides_query; /* as in struct sqlite_query */
 };
 
 void sqlite_parser_advance(struct sqlite_parser *parser);
@@ -35,12 +39,16 @@ void sqlite_parser_expect_char(struct sqlite_parser *parser, char c);
 bool sqlite_parser_at_name(const struct sqlite_parser *parser);
 str_t sqlite_parser_name(struct sqlite_parser *parser);
 
-/* Tokens up to the closing bracket of the one that is next, in a text of their own. */
+/* Tokens up to the closing bracket of the one that is next, in a text of their own, which the tree hides. */
 str_t sqlite_parser_brackets(struct sqlite_parser *parser);
 
-struct sqlite_node *sqlite_parser_expression(struct sqlite_parser *parser);
-struct sqlite_select *sqlite_parser_select(struct sqlite_parser *parser);
-bool sqlite_parser_at_select(const struct sqlite_parser *parser);
+/* A node at the next token, and one around another that begins where that does. */
+struct query_node *sqlite_parser_node(struct sqlite_parser *parser, enum query_kind kind);
+struct query_node *sqlite_parser_wrap(struct sqlite_parser *parser, enum query_kind kind,
+				      struct query_node *child);
 
-#define SQLITE_PUSH(parser, list, ...)                                                                       \
-	ARENA_PUSH((parser)->arena, list, list##_count, list##_capacity, __VA_ARGS__)
+struct query_node *sqlite_parser_expression(struct sqlite_parser *parser);
+/* Appends one or more, with commas. */
+void sqlite_parser_expressions(struct sqlite_parser *parser, struct query_node *parent);
+struct query_node *sqlite_parser_select(struct sqlite_parser *parser);
+bool sqlite_parser_at_select(const struct sqlite_parser *parser);

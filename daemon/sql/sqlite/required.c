@@ -2,7 +2,7 @@
 
 #include "sql/lex/scan.h"
 #include "sql/query/conditions.h"
-#include "sql/sqlite/parser.h"
+#include "sql/sqlite/resolve.h"
 #include "sql/sqlite/tokens.h"
 
 /* The query of CREATE VIEW name (columns) AS query; absent: there is none. */
@@ -18,15 +18,11 @@ static str_t view_query(str_t definition)
 static const struct query_node *read_view(str_t definition, const struct sql_request *request,
 					  struct arena *arena)
 {
-	struct sqlite_names tables;
-	str_t query = view_query(definition);
-	struct sqlite_select *select =
-		str_present(query) ? sqlite_parse(arena_str(arena, query), NULL, arena) : NULL;
-	if (!select)
-		return NULL;
-	sqlite_resolve(select, request->catalog, arena, &tables);
-	struct sqlite_graph graph = sqlite_graph(select, arena);
-	return graph.hides_query ? NULL : graph.root;
+	str_t text = view_query(definition);
+	struct sqlite_query query = { 0 };
+	if (str_present(text))
+		query = sqlite_read(arena_str(arena, text), request->catalog, arena);
+	return query.hides_query ? NULL : query.root;
 }
 
 static void check_unseen(str_t text, const struct sql_policy *policy, struct diagnostics *diagnostics)
@@ -44,13 +40,13 @@ static void check_unseen(str_t text, const struct sql_policy *policy, struct dia
 	}
 }
 
-void sqlite_required(const struct sqlite_graph *graph, str_t text, const struct sql_request *request,
+void sqlite_required(const struct sqlite_query *query, str_t text, const struct sql_request *request,
 		     struct diagnostics *diagnostics)
 {
 	if (!request->policy)
 		return;
-	if (graph)
-		query_required(graph->root, request, read_view, diagnostics);
-	if (!graph || graph->hides_query)
+	if (query->root)
+		query_required(query->root, request, read_view, diagnostics);
+	if (!query->root || query->hides_query)
 		check_unseen(text, request->policy, diagnostics);
 }

@@ -1,17 +1,18 @@
 #include "sql/sqlite/resolve.h"
 
-#include "common/hash.h"
-
 /* WITH queries that are visible. */
 struct visible {
-	str_t name;
+	const struct query_node *cte;
 	const struct visible *outer;
 };
 
+/* Items of a FROM and outputs of its SELECT. */
 struct scope {
-	struct sqlite_core *core;
+	const struct query_range **ranges;
+	size_t count;
+	size_t capacity;
+	const struct query_node *items; /* or NULL */
 	const struct scope *outer;
-	unsigned depth;
 };
 
 struct resolver {
@@ -19,307 +20,280 @@ struct resolver {
 	const struct catalog *catalog;
 	const struct visible *ctes;
 	struct sqlite_names *tables;
-	struct sqlite_names aliases; /* of outputs, anywhere */
-	struct sqlite_node **unsure; /* columns */
+	struct hash_map aliases;    /* of outputs, anywhere */
+	struct query_node **unsure; /* columns */
 	size_t unsure_count;
 	size_t unsure_capacity;
+	bool hides;
 };
 
-static void resolve_select(struct resolver *resolver, struct sqlite_select *select,
-			   const struct scope *outer);
+static struct scope *resolve_query(struct resolver *resolver, struct query_node *query,
+				   const struct scope *outer);
 
-static bool is_cte(const struct resolver *resolver, str_t name)
+static const struct query_node *cte_named(const struct resolver *resolver, str_t name)
 {
-	for (const struct visible *cte = resolver->ctes; cte; cte = cte->outer)
-		if (str_equal(cte->name, name))
-			return true;
-	return false;
+	const struct visible *visible = resolver->ctes;
+	while (visible && !str_equal(visible->cte->name, name))
+		visible = visible->outer;
+	return visible ? visible->cte : NULL;
 }
 
-static bool item_has(const struct sqlite_item *item, str_t column)
+static bool has_column(const struct query_range *range, str_t column)
 {
-	for (size_t i = 0; i < item->columns_count; i++)
-		if (str_equal(item->columns[i], column))
+	for (size_t i = 0; i < range->columns->count; i++)
+		if (str_equal(range->columns->names[i], column))
 			return true;
 	return false;
 }
 
 /* ---- items ---- */
 
-static void know_relation(struct resolver *resolver, struct sqlite_item *item)
+static void know_relation(struct resolver *resolver, const struct catalog_relation *relation,
+			  struct query_columns *columns)
 {
-	const struct catalog_relation *relation = item->relation;
 	if (!relation || relation->is_open)
 		return;
-	str_t *columns = ARENA_ARRAY(resolver->arena, str_t, relation->columns_count);
+	str_t *names = ARENA_ARRAY(resolver->arena, str_t, relation->columns_count);
 	for (size_t i = 0; i < relation->columns_count; i++)
-		columns[i] = relation->columns[i].name;
-	item->columns = columns;
-	item->columns_count = relation->columns_count;
-	item->known = true;
+		names[i] = relation->columns[i].name;
+	*columns = (struct query_columns){ .names = names, .count = relation->columns_count };
 }
 
 /* Names of a subquery's columns, where each has one. */
-static void know_subquery(struct resolver *resolver, struct sqlite_item *item)
+static void know_subquery(struct resolver *resolver, const struct query_node *query,
+			  struct query_columns *columns)
 {
-	const struct sqlite_core *core = &item->source->select->cores[0];
-	str_t *columns = ARENA_ARRAY(resolver->arena, str_t, core->outputs_count + 1);
-	for (size_t i = 0; i < core->outputs_count; i++) {
-		const struct sqlite_node *node = core->outputs[i].expression;
-		if (str_present(core->outputs[i].alias))
-			columns[i] = core->outputs[i].alias;
-		else if (node->kind == SQLITE_COLUMN)
-			columns[i] = node->text;
-		else
+	const struct query_node *items = query_child(query_first_select(query), QUERY_ITEMS);
+	size_t count = 0, capacity = 0;
+	str_t *names = NULL;
+	for (const struct query_node *item = items ? items->first : NULL; item; item = item->next) {
+		if (item->kind != QUERY_ITEM ||
+		    (!str_present(item->alias) && item->first->kind != QUERY_COLUMN))
 			return;
+		ARENA_PUSH(resolver->arena, names, count, capacity,
+			   str_present(item->alias) ? item->alias : item->first->name);
 	}
-	item->columns = columns;
-	item->columns_count = core->outputs_count;
-	item->known = !core->is_values;
+	*columns = (struct query_columns){ .names = names, .count = count, .open = !items };
 }
 
-static bool same_relation(const struct sqlite_item *a, const struct sqlite_item *b)
+static void add_item(struct resolver *resolver, struct scope *scope, struct query_node *node)
 {
-	if (!str_present(a->source->name) || !str_present(b->source->name))
-		return !str_present(a->source->name) && !str_present(b->source->name);
-	return str_equal(a->source->name, b->source->name);
-}
-
-static str_t label(const struct resolver *resolver, const struct sqlite_core *core, size_t index,
-		   unsigned depth)
-{
-	const struct sqlite_item *item = &core->items[index];
-	size_t before = 0;
-	for (size_t i = 0; i < index; i++)
-		before += same_relation(&core->items[i], item);
-	str_t name = str_present(item->source->name) ? item->source->name : STR("(subquery)");
-	if (before == 0 && depth == 0)
-		return name;
-	return arena_printf(resolver->arena, STR_FMT "#%zu@%u", STR_ARG(name), before, depth);
-}
-
-static void add_item(struct resolver *resolver, struct sqlite_core *core, size_t index, unsigned depth)
-{
-	const struct sqlite_source *source = &core->sources[index];
-	struct sqlite_item *item = &core->items[index];
-	*item = (struct sqlite_item){ .source = source };
-	item->name = str_present(source->alias) ? source->alias : source->name;
-	item->is_cte =
-		str_present(source->name) && !str_present(source->schema) && is_cte(resolver, source->name);
-	item->label = label(resolver, core, index, depth);
-	if (source->select) {
-		know_subquery(resolver, item);
-	} else if (!item->is_cte && !source->is_call) {
+	struct query_range *range = ARENA_NEW(resolver->arena, struct query_range);
+	struct query_columns *columns = ARENA_NEW(resolver->arena, struct query_columns);
+	const struct query_node *query = query_child(node, QUERY_EXPRESSION);
+	const struct query_node *cte = node->kind == QUERY_RELATION && !str_present(node->schema)
+					       ? cte_named(resolver, node->name)
+					       : NULL;
+	*columns = (struct query_columns){ .open = true };
+	*range = (struct query_range){ .kind = cte			     ? QUERY_RANGE_CTE
+					       : node->kind == QUERY_DERIVED ? QUERY_RANGE_DERIVED
+									     : QUERY_RANGE_RELATION,
+				       .node = node,
+				       .alias = str_present(node->alias)  ? node->alias
+						: str_present(node->name) ? node->name
+									  : STR(""),
+				       .name = node->name,
+				       .columns = columns,
+				       .maker = node->kind == QUERY_DERIVED ? node : cte };
+	if (query)
+		know_subquery(resolver, query, columns);
+	if (range->kind == QUERY_RANGE_RELATION) {
 		if (resolver->catalog)
-			item->relation = catalog_relation(resolver->catalog, STR("main"), source->name);
-		know_relation(resolver, item);
+			range->relation = catalog_relation(resolver->catalog, STR("main"), node->name);
+		know_relation(resolver, range->relation, columns);
 		ARENA_PUSH(resolver->arena, resolver->tables->items, resolver->tables->count,
-			   resolver->tables->capacity, source->name);
+			   resolver->tables->capacity, node->name);
 	}
+	node->range = range;
+	ARENA_PUSH(resolver->arena, scope->ranges, scope->count, scope->capacity, range);
+}
+
+static void add_items(struct resolver *resolver, struct scope *scope, struct query_node *node)
+{
+	if (query_is_item(node)) {
+		add_item(resolver, scope, node);
+		return;
+	}
+	for (struct query_node *child = node->first; child; child = child->next)
+		if (child->kind == QUERY_JOIN || query_is_item(child))
+			add_items(resolver, scope, child);
 }
 
 /* ---- columns ---- */
 
-static bool is_output(const struct sqlite_core *core, str_t name, size_t *ret_index)
+/* The output of that alias, or NULL. */
+static const struct query_node *output_named(const struct query_node *items, str_t name)
 {
-	for (size_t i = 0; i < core->outputs_count; i++) {
-		if (str_present(core->outputs[i].alias) && str_equal(core->outputs[i].alias, name)) {
-			*ret_index = i;
-			return true;
-		}
-	}
-	return false;
+	for (const struct query_node *item = items ? items->first : NULL; item; item = item->next)
+		if (str_present(item->alias) && str_equal(item->alias, name))
+			return item;
+	return NULL;
 }
 
-/* The same for one without an alias that is a column. */
-static bool is_output_column(const struct sqlite_core *core, str_t name, size_t *ret_index)
+/* The same for one without an alias that is a column; NULL behind a star. */
+static const struct query_node *output_column(const struct query_node *items, str_t name)
 {
-	for (size_t i = 0; i < core->outputs_count; i++) {
-		const struct sqlite_node *node = core->outputs[i].expression;
-		*ret_index = i;
-		if (node->kind == SQLITE_STAR)
-			return false;
-		if (node->kind == SQLITE_COLUMN && !str_present(core->outputs[i].alias) &&
-		    str_equal(node->text, name))
-			return true;
-	}
-	return false;
+	for (const struct query_node *item = items ? items->first : NULL; item && item->kind == QUERY_ITEM;
+	     item = item->next)
+		if (item->first->kind == QUERY_COLUMN && !str_present(item->alias) &&
+		    str_equal(item->first->name, name))
+			return item;
+	return NULL;
 }
 
-static void resolve_qualified(const struct scope *scope, struct sqlite_node *node)
+static void resolve_qualified(struct resolver *resolver, const struct scope *scope, struct query_node *node)
 {
-	for (; scope; scope = scope->outer) {
-		for (size_t i = 0; i < scope->core->sources_count; i++) {
-			const struct sqlite_item *item = &scope->core->items[i];
-			if (!str_present(item->name) || !str_equal(item->name, node->table))
-				continue;
-			if (item->known && node->kind == SQLITE_COLUMN && !item_has(item, node->text))
-				continue;
-			node->item = item;
-			node->meaning = SQLITE_OF_ITEM;
-			return;
+	for (; scope && !node->range; scope = scope->outer) {
+		for (size_t i = 0; i < scope->count && !node->range; i++) {
+			const struct query_range *range = scope->ranges[i];
+			bool lacks = node->kind == QUERY_COLUMN && !range->columns->open &&
+				     !has_column(range, node->name);
+			if (range->alias.len > 0 && str_equal(range->alias, node->qualifier) && !lacks)
+				node->range = range;
 		}
 	}
+	resolver->hides = resolver->hides || !node->range;
+}
+
+static void note_unsure(struct resolver *resolver, struct query_node *column)
+{
+	ARENA_PUSH(resolver->arena, resolver->unsure, resolver->unsure_count, resolver->unsure_capacity,
+		   column);
+}
+
+/* What an output means does not hang on what comes behind it. */
+static void stand_for(struct resolver *resolver, struct query_node *column, const struct query_node *output)
+{
+	if (output->number < column->number)
+		column->item = output;
+	else
+		resolver->hides = true;
 }
 
 /* Columns of tables come before aliases of outputs, and inner scopes before outer ones. */
-static void resolve_plain(const struct scope *scope, struct sqlite_node *node)
+static void resolve_plain(struct resolver *resolver, const struct scope *scope, struct query_node *column)
 {
 	for (; scope; scope = scope->outer) {
-		const struct sqlite_core *core = scope->core;
+		const struct query_range *found = NULL;
 		size_t matches = 0, unknown = 0;
-		for (size_t i = 0; i < core->sources_count; i++) {
-			const struct sqlite_item *item = &core->items[i];
-			bool has = item_has(item, node->text);
-			if (has)
-				node->item = item;
+		for (size_t i = 0; i < scope->count; i++) {
+			bool has = has_column(scope->ranges[i], column->name);
+			found = has ? scope->ranges[i] : found;
 			matches += has;
-			unknown += !item->known;
+			unknown += scope->ranges[i]->columns->open;
 		}
 		if (unknown > 0)
 			break;
-		if (matches > 0) {
-			node->meaning = matches == 1 ? SQLITE_OF_ITEM : SQLITE_MERGED;
+		if (matches > 0) { /* several: USING or NATURAL has merged them */
+			column->range = matches == 1 ? found : NULL;
 			return;
 		}
-		if (is_output(core, node->text, &node->output)) {
-			node->meaning = SQLITE_OUTPUT;
-			node->core = core;
+		const struct query_node *output = output_named(scope->items, column->name);
+		if (output) {
+			stand_for(resolver, column, output);
 			return;
 		}
 	}
-	node->item = NULL;
-	node->meaning = SQLITE_UNSURE;
 	/* The only item there is has it, unless it is the alias of an output. */
-	if (scope && !scope->outer && scope->core->sources_count == 1 &&
-	    !is_output(scope->core, node->text, &node->output)) {
-		node->item = &scope->core->items[0];
-		node->meaning = SQLITE_OF_ITEM;
-	}
+	if (scope && !scope->outer && scope->count == 1 && !output_named(scope->items, column->name))
+		column->range = scope->ranges[0];
+	else
+		note_unsure(resolver, column);
 }
 
-static void resolve_node(struct resolver *resolver, struct sqlite_node *node, const struct scope *scope)
+static void resolve_node(struct resolver *resolver, struct query_node *node, const struct scope *scope)
 {
-	if (!node)
+	bool names = node->kind == QUERY_COLUMN || node->kind == QUERY_STAR;
+	if (node->kind == QUERY_EXPRESSION) {
+		(void)resolve_query(resolver, node, scope);
 		return;
-	if (node->kind == SQLITE_COLUMN && str_present(node->table))
-		resolve_qualified(scope, node);
-	else if (node->kind == SQLITE_COLUMN)
-		resolve_plain(scope, node);
-	else if (node->kind == SQLITE_STAR && str_present(node->table))
-		resolve_qualified(scope, node);
-	if (node->kind == SQLITE_COLUMN && node->meaning == SQLITE_UNSURE)
-		ARENA_PUSH(resolver->arena, resolver->unsure, resolver->unsure_count,
-			   resolver->unsure_capacity, node);
-	resolve_node(resolver, node->operand, scope);
-	for (size_t i = 0; i < node->children_count; i++)
-		resolve_node(resolver, node->children[i], scope);
-	if (node->select)
-		resolve_select(resolver, node->select, scope);
+	}
+	if (names && str_present(node->qualifier))
+		resolve_qualified(resolver, scope, node);
+	else if (node->kind == QUERY_COLUMN)
+		resolve_plain(resolver, scope, node);
+	if (node->kind == QUERY_COLUMN && str_present(node->qualifier) && !node->range)
+		note_unsure(resolver, node);
+	if (node->kind == QUERY_ITEM && str_present(node->alias))
+		hash_map_set(&resolver->aliases, node->alias, node);
+	/* A subquery in FROM does not see the items beside it; the arguments of a function do. */
+	if (node->kind == QUERY_DERIVED && query_child(node, QUERY_EXPRESSION))
+		scope = scope->outer;
+	for (struct query_node *child = node->first; child; child = child->next)
+		resolve_node(resolver, child, scope);
 }
 
 /* ---- queries ---- */
 
-static void resolve_core(struct resolver *resolver, struct sqlite_core *core, const struct scope *outer)
+/* The scope of the SELECT, or of the first one of a set operation. */
+static struct scope *resolve_body(struct resolver *resolver, struct query_node *body,
+				  const struct scope *outer)
 {
-	struct scope scope = { core, outer, outer ? outer->depth + 1 : 0 };
-	core->items = ARENA_ARRAY(resolver->arena, struct sqlite_item, core->sources_count + 1);
-	for (size_t i = 0; i < core->sources_count; i++)
-		add_item(resolver, core, i, scope.depth);
-	for (size_t i = 0; i < core->sources_count; i++) {
-		const struct sqlite_source *source = &core->sources[i];
-		for (size_t a = 0; a < source->arguments_count; a++)
-			resolve_node(resolver, source->arguments[a], &scope);
-		if (source->select)
-			resolve_select(resolver, source->select, outer);
-		resolve_node(resolver, source->on, &scope);
-	}
-	for (size_t i = 0; i < core->outputs_count; i++) {
-		resolve_node(resolver, core->outputs[i].expression, &scope);
-		if (str_present(core->outputs[i].alias))
-			ARENA_PUSH(resolver->arena, resolver->aliases.items, resolver->aliases.count,
-				   resolver->aliases.capacity, core->outputs[i].alias);
-	}
-	resolve_node(resolver, core->where, &scope);
-	for (size_t i = 0; i < core->group_count; i++)
-		resolve_node(resolver, core->group[i], &scope);
-	resolve_node(resolver, core->having, &scope);
-}
-
-static bool output_number(const struct sqlite_core *core, const struct sqlite_node *node, size_t *ret_index)
-{
-	if (node->kind != SQLITE_LITERAL || node->text.len == 0 || node->text.len > 4)
-		return false;
-	size_t number = 0;
-	for (size_t i = 0; i < node->text.len; i++) {
-		if (node->text.ptr[i] < '0' || node->text.ptr[i] > '9')
-			return false;
-		number = number * 10 + (size_t)(node->text.ptr[i] - '0');
-	}
-	*ret_index = number - 1;
-	return number >= 1 && number <= core->outputs_count;
-}
-
-/* A number or an alias of an output means that output. */
-static void resolve_order(struct resolver *resolver, const struct sqlite_select *select,
-			  struct sqlite_node *node, const struct scope *outer)
-{
-	struct scope scope = { &select->cores[0], outer, outer ? outer->depth + 1 : 0 };
-	size_t index;
-	bool named = node->kind == SQLITE_COLUMN && !str_present(node->table) &&
-		     (is_output(&select->cores[0], node->text, &index) ||
-		      (select->cores_count > 1 && is_output_column(&select->cores[0], node->text, &index)));
-	if (named || output_number(&select->cores[0], node, &index)) {
-		node->meaning = SQLITE_OUTPUT;
-		node->core = &select->cores[0];
-		node->output = index;
-	} else {
-		resolve_node(resolver, node, &scope);
-	}
-}
-
-static void resolve_group(const struct sqlite_core *core)
-{
-	for (size_t i = 0; i < core->group_count; i++) {
-		size_t index;
-		if (output_number(core, core->group[i], &index)) {
-			core->group[i]->meaning = SQLITE_OUTPUT;
-			core->group[i]->output = index;
+	struct scope *scope = ARENA_NEW(resolver->arena, struct scope);
+	*scope = (struct scope){ .items = query_child(body, QUERY_ITEMS), .outer = outer };
+	if (body->kind == QUERY_SET) {
+		for (struct query_node *arm = body->first; arm; arm = arm->next) {
+			struct scope *own = resolve_body(resolver, arm->first, outer);
+			scope = arm == body->first ? own : scope;
 		}
+		return scope;
+	}
+	if (query_child(body, QUERY_FROM))
+		add_items(resolver, scope, query_child(body, QUERY_FROM));
+	for (struct query_node *child = body->first; child; child = child->next)
+		resolve_node(resolver, child, scope);
+	return scope;
+}
+
+/* A key that is the alias of an output means that output; behind a set operation, its name, too. */
+static void resolve_order(struct resolver *resolver, const struct scope *scope, bool set,
+			  struct query_node *order)
+{
+	for (struct query_node *key = order ? order->first : NULL; key; key = key->next) {
+		struct query_node *column = key->first;
+		bool plain = column->kind == QUERY_COLUMN && !str_present(column->qualifier);
+		const struct query_node *output = plain ? output_named(scope->items, column->name) : NULL;
+		if (plain && set && !output)
+			output = output_column(scope->items, column->name);
+		if (output)
+			stand_for(resolver, column, output);
+		else
+			resolve_node(resolver, column, scope);
 	}
 }
 
 /* Every WITH query is visible in all of them, its own included. */
-static void resolve_select(struct resolver *resolver, struct sqlite_select *select, const struct scope *outer)
+static struct scope *resolve_query(struct resolver *resolver, struct query_node *query,
+				   const struct scope *outer)
 {
 	const struct visible *before = resolver->ctes;
-	for (size_t i = 0; i < select->ctes_count; i++) {
+	struct query_node *with = query_child(query, QUERY_WITH), *limit = query_child(query, QUERY_LIMIT);
+	struct query_node *body = with ? with->next : query->first;
+	for (struct query_node *cte = with ? with->first : NULL; cte; cte = cte->next) {
 		struct visible *visible = ARENA_NEW(resolver->arena, struct visible);
-		*visible = (struct visible){ select->ctes[i].name, resolver->ctes };
+		*visible = (struct visible){ cte, resolver->ctes };
 		resolver->ctes = visible;
 	}
-	for (size_t i = 0; i < select->ctes_count; i++)
-		resolve_select(resolver, select->ctes[i].select, outer);
-	for (size_t i = 0; i < select->cores_count; i++) {
-		resolve_core(resolver, &select->cores[i], outer);
-		resolve_group(&select->cores[i]);
-	}
-	for (size_t i = 0; i < select->order_count; i++)
-		resolve_order(resolver, select, select->order[i].expression, outer);
-	resolve_node(resolver, select->limit, NULL);
-	resolve_node(resolver, select->skip, NULL);
+	for (struct query_node *cte = with ? with->first : NULL; cte; cte = cte->next)
+		(void)resolve_query(resolver, query_child(cte, QUERY_EXPRESSION), outer);
+	struct scope *scope = resolve_body(resolver, body, outer);
+	resolve_order(resolver, scope, body->kind == QUERY_SET, query_child(query, QUERY_ORDER));
+	if (limit)
+		resolve_node(resolver, limit, NULL);
 	resolver->ctes = before;
+	return scope;
 }
 
-/* Thousands of either pass the gate. */
-static void doubt(const struct resolver *resolver)
+/* A column that is not known for sure could be the alias of an output, wherever that is. */
+static void doubt(struct resolver *resolver)
 {
-	struct hash_map aliases;
-	hash_map_init(&aliases, resolver->arena, resolver->aliases.count);
-	for (size_t i = 0; i < resolver->aliases.count; i++)
-		hash_map_set(&aliases, resolver->aliases.items[i], &resolver->aliases.items[i]);
-	for (size_t i = 0; i < resolver->unsure_count; i++)
-		resolver->unsure[i]->doubtful = hash_map_get(&aliases, resolver->unsure[i]->text) != NULL;
+	for (size_t i = 0; i < resolver->unsure_count; i++) {
+		struct query_node *column = resolver->unsure[i];
+		if (!hash_map_get(&resolver->aliases, column->name))
+			continue;
+		column->op = "doubtful";
+		resolver->hides = true;
+	}
 }
 
 static int compare(const void *a, const void *b)
@@ -327,15 +301,19 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
 }
 
-void sqlite_resolve(struct sqlite_select *select, const struct catalog *catalog, struct arena *arena,
+void sqlite_resolve(struct sqlite_query *query, const struct catalog *catalog, struct arena *arena,
 		    struct sqlite_names *ret_tables)
 {
 	*ret_tables = (struct sqlite_names){ 0 };
 	if (catalog && catalog_dialect(catalog) != SQL_SQLITE)
 		catalog = NULL;
-	struct resolver resolver = { .arena = arena, .catalog = catalog, .tables = ret_tables };
-	resolve_select(&resolver, select, NULL);
+	struct resolver resolver = {
+		.arena = arena, .catalog = catalog, .tables = ret_tables, .hides = query->hides
+	};
+	hash_map_init(&resolver.aliases, arena, 16);
+	(void)resolve_query(&resolver, query->root, NULL);
 	doubt(&resolver);
+	query->hides = resolver.hides;
 	size_t kept = 0;
 	if (ret_tables->count > 1)
 		qsort(ret_tables->items, ret_tables->count, sizeof ret_tables->items[0], compare);
@@ -345,13 +323,11 @@ void sqlite_resolve(struct sqlite_select *select, const struct catalog *catalog,
 	ret_tables->count = kept;
 }
 
-const struct catalog_column *sqlite_column_of(const struct sqlite_node *node)
+struct sqlite_query sqlite_read(str_t sql, const struct catalog *catalog, struct arena *arena)
 {
-	if (!node || node->kind != SQLITE_COLUMN || node->meaning != SQLITE_OF_ITEM || !node->item->relation)
-		return NULL;
-	const struct catalog_relation *relation = node->item->relation;
-	for (size_t i = 0; i < relation->columns_count; i++)
-		if (str_equal(relation->columns[i].name, node->text))
-			return &relation->columns[i];
-	return NULL;
+	struct sqlite_names unused;
+	struct sqlite_query query = sqlite_parse(sql, NULL, arena);
+	if (query.root)
+		sqlite_resolve(&query, catalog, arena, &unused);
+	return query;
 }

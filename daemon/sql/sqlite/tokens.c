@@ -306,14 +306,28 @@ void sqlite_tokens_tell_once(str_t sql, struct violations *violations)
 	violations->count = kept;
 }
 
-static bool is_aggregate(str_t sql, struct scan_token token)
+bool sqlite_is_aggregate(str_t name)
 {
-	static const char *const names[] = { "count", "sum",   "avg",	       "min",
-					     "max",   "total", "group_concat", "string_agg" };
+	static const char *const names[] = { "count",
+					     "sum",
+					     "avg",
+					     "min",
+					     "max",
+					     "total",
+					     "group_concat",
+					     "string_agg",
+					     "json_group_array",
+					     "json_group_object" };
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (named(sql, token, names[i]))
-			return scan_is_char(sql, after(sql, token), '(');
+		if (name.len == strlen(names[i]) && strncasecmp(name.ptr, names[i], name.len) == 0)
+			return true;
 	return false;
+}
+
+bool sqlite_token_aggregates(str_t sql, struct scan_token token)
+{
+	return token.kind == SCAN_WORD && sqlite_is_aggregate(token_name(sql, token)) &&
+	       scan_is_char(sql, after(sql, token), '(');
 }
 
 struct shape {
@@ -339,7 +353,7 @@ static void see_top_token(str_t sql, struct scan_token previous, struct scan_tok
 	}
 	shape->limited = shape->limited || scan_is_word(sql, token, "LIMIT");
 	shape->grouped = shape->grouped || scan_is_word(sql, token, "GROUP") ||
-			 (shape->select && is_aggregate(sql, token));
+			 (shape->select && sqlite_token_aggregates(sql, token));
 }
 
 void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)

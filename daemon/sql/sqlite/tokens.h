@@ -7,6 +7,7 @@
 #include "common/buf.h"
 #include "sql/findings/diagnostics.h"
 #include "sql/findings/violations.h"
+#include "sql/lex/scan.h"
 
 /* Reports every violation that the tokens show; what words tell of a text that does not parse is left to
  * unparsed.h. False: something follows the first statement, or a token never ends, so that it cannot be one
@@ -18,6 +19,11 @@ void sqlite_tokens_tell_once(str_t sql, struct violations *violations);
 
 /* Warnings about a valid statement: missing_limit, select_star. */
 void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
+
+/* Whether a function of that name, in any case, makes one value of many rows, with one argument at most; and
+ * whether the token calls one. */
+bool sqlite_is_aggregate(str_t name);
+bool sqlite_token_aggregates(str_t sql, struct scan_token token);
 
 /* All names that could be columns, quoted and separated by commas, for a CREATE TABLE. */
 void sqlite_tokens_names(str_t sql, struct buf *names);
