@@ -101,6 +101,12 @@ struct ground_truth {
 	str_t unknown_expected_failure; /* a symbol that is none of ours; else absent */
 };
 
+/* Another answer to the same question. */
+struct candidate {
+	str_t sql;
+	str_t model; /* or absent: the event's */
+};
+
 struct attribute {
 	str_t key;
 	str_t value;
@@ -122,6 +128,8 @@ struct generated_query {
 	struct upstream_validator *validator;
 	struct retrieval *retrieval;
 	struct model_response *response;
+	struct candidate *candidates;
+	size_t candidates_count;
 	struct ground_truth *ground_truth;
 	struct attribute *attributes;
 	size_t attributes_count;

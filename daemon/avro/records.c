@@ -153,6 +153,15 @@ static const struct field GROUND_TRUTH_FIELDS[] = {
 static const struct record_type GROUND_TRUTH = TABLE(GROUND_TRUTH_FIELDS, "GroundTruth");
 #undef RECORD
 
+#define RECORD candidate
+static const struct field CANDIDATE_FIELDS[] = {
+	REQUIRED(sql, FIELD_TEXT),
+	NULLABLE(model, FIELD_TEXT),
+};
+static const struct record_type CANDIDATE = TABLE(CANDIDATE_FIELDS, "Candidate");
+static const struct field CANDIDATE_ITEM = ITEM_OF(CANDIDATE);
+#undef RECORD
+
 static const struct field ATTRIBUTE_VALUE = { .name = "value",
 					      .kind = FIELD_TEXT,
 					      .flags = FIELD_REQUIRED,
@@ -174,6 +183,7 @@ static const struct field GENERATED_QUERY_FIELDS[] = {
 	OPTIONAL_RECORD(validator, VALIDATOR),
 	OPTIONAL_RECORD(retrieval, RETRIEVAL),
 	OPTIONAL_RECORD(response, RESPONSE),
+	RECORDS(candidates, CANDIDATE_ITEM),
 	OPTIONAL_RECORD(ground_truth, GROUND_TRUTH),
 	MAP(attributes, ATTRIBUTE_VALUE),
 };
@@ -229,6 +239,14 @@ static const struct field ADVISORY_CONFIDENCE_FIELDS[] = {
 static const struct record_type ADVISORY_CONFIDENCE = TABLE(ADVISORY_CONFIDENCE_FIELDS, "AdvisoryConfidence");
 #undef RECORD
 
+#define RECORD record_agreement
+static const struct field AGREEMENT_FIELDS[] = {
+	NULLABLE(canonical, FIELD_DOUBLE),
+	REQUIRED(texts, FIELD_LONG),
+};
+static const struct record_type AGREEMENT = TABLE(AGREEMENT_FIELDS, "Agreement");
+#undef RECORD
+
 #define RECORD record_confidence
 static const struct field CONFIDENCE_FIELDS[] = {
 	NULLABLE(overall, FIELD_DOUBLE),
@@ -238,6 +256,7 @@ static const struct field CONFIDENCE_FIELDS[] = {
 	OPTIONAL_RECORD(retrieval, RETRIEVAL_CONFIDENCE),
 	OPTIONAL_RECORD(advisory, ADVISORY_CONFIDENCE),
 	NULLABLE(generator, FIELD_DOUBLE),
+	OPTIONAL_RECORD(agreement, AGREEMENT),
 };
 static const struct record_type CONFIDENCE = TABLE(CONFIDENCE_FIELDS, "Confidence");
 #undef RECORD

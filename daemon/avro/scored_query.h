@@ -49,6 +49,12 @@ struct record_advisory_confidence {
 	double response_quality;  /* points, 0..0.3 */
 };
 
+/* How far the candidates agree with the answer. */
+struct record_agreement {
+	opt_double_t canonical; /* share of the texts, 0..1 */
+	int64_t texts;		/* that count, the answer's included */
+};
+
 struct record_confidence {
 	opt_double_t overall;
 	int level;	       /* enum confidence_level or ENUM_ABSENT */
@@ -57,6 +63,7 @@ struct record_confidence {
 	struct record_retrieval *retrieval;
 	struct record_advisory_confidence *advisory;
 	opt_double_t generator;
+	struct record_agreement *agreement;
 };
 
 enum safety_verdict { VERDICT_SAFE, VERDICT_UNSAFE, VERDICT_UNKNOWN };

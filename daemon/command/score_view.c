@@ -3,6 +3,8 @@
 #include "avro/advisory.h"
 #include "common/terminal.h"
 
+#include <inttypes.h>
+
 static void view_confidence(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_confidence *confidence = &scored->confidence;
@@ -14,6 +16,15 @@ static void view_confidence(const struct scored_query *scored, struct buf *out)
 	else
 		terminal_append_line(out, STR_FMT "  no confidence: the event has none of the factors",
 				     STR_ARG(scored->event_id));
+}
+
+static void view_agreement(const struct scored_query *scored, struct buf *out)
+{
+	const struct record_agreement *agreement = scored->confidence.agreement;
+	if (agreement && agreement->canonical.set)
+		terminal_append_line(
+			out, "  agree    %.0f of %" PRId64 " texts mean the same, the answer included",
+			agreement->canonical.value * (double)agreement->texts, agreement->texts);
 }
 
 static void view_findings(const struct scored_query *scored, struct buf *out)
@@ -59,6 +70,7 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 void score_view(const struct scored_query *scored, struct buf *out)
 {
 	view_confidence(scored, out);
+	view_agreement(scored, out);
 	view_findings(scored, out);
 	view_correctness(scored, out);
 	for (size_t i = 0; i < scored->recommendations_count; i++)

@@ -21,7 +21,13 @@ enum config_diagnostic_source { CONFIG_DIAGNOSTIC_OWN, CONFIG_DIAGNOSTIC_EVENT, 
 enum config_level { CONFIG_VERY_LOW, CONFIG_LOW, CONFIG_MEDIUM, CONFIG_HIGH };
 
 /* In the order of the scores' factors. */
-enum config_factor { CONFIG_TECHNICAL, CONFIG_ADVISORY, CONFIG_RETRIEVAL, CONFIG_GENERATOR };
+enum config_factor {
+	CONFIG_TECHNICAL,
+	CONFIG_ADVISORY,
+	CONFIG_RETRIEVAL,
+	CONFIG_GENERATOR,
+	CONFIG_AGREEMENT
+};
 
 /* In the order of the log's levels. */
 enum config_log_level {

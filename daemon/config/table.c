@@ -11,7 +11,7 @@ static const char *const saturated[] = { "skip", "wait", NULL };
 static const char *const diagnostic_sources[] = { "own", "event", "worst", NULL };
 static const char *const levels[] = { "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "MEDIUM_CONFIDENCE",
 				      "HIGH_CONFIDENCE", NULL };
-static const char *const factors[] = { "technical", "advisory", "retrieval", "generator", NULL };
+static const char *const factors[] = { "technical", "advisory", "retrieval", "generator", "agreement", NULL };
 static const char *const log_levels[] = { "critical", "error", "warning", "notice", "info", "debug", NULL };
 
 /* Structs of the groups under the members' names. */

@@ -7,6 +7,7 @@
 #include "event/schema_text.h"
 #include "event/share.h"
 #include "event/truths.h"
+#include "score/agreement.h"
 #include "score/semantic.h"
 #include "score/technical.h"
 #include "sql/dialects.h"
@@ -203,6 +204,49 @@ static void analyse_truths(struct record_facts *facts)
 		analyse_sql(facts, analysis->truth_texts[i], &analysis->truths[i]);
 }
 
+/* ---- candidates ---- */
+
+/* Leaves the canonical forms of the candidates in the event's arena, and nothing else: texts that are equal
+ * are analysed once. */
+static str_t *candidate_forms(const struct record_facts *facts, size_t count)
+{
+	const struct candidate *candidates = facts->query->candidates;
+	str_t *forms = ARENA_ARRAY(facts->arena, str_t, count);
+	for (size_t i = 0; i < count; i++) {
+		struct sql_analysis sql;
+		size_t same = 0;
+		while (same < i && !str_equal(candidates[same].sql, candidates[i].sql))
+			same++;
+		if (same < i || str_equal(facts->query->sql, candidates[i].sql)) {
+			forms[i] = same < i ? forms[same] : facts->analysis.sql.canonical;
+			continue;
+		}
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		const struct sql_request request = request_of(facts, candidates[i].sql);
+		sql_analyse(&request, arena, &sql);
+		forms[i] = arena_str(facts->arena, sql.canonical);
+	}
+	return forms;
+}
+
+static void score_agreement(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	size_t count = facts->query->candidates_count;
+	if (count < AGREEMENT_CANDIDATES_MIN || analysis->dialect >= SQL_MONGODB)
+		return;
+	if (count > AGREEMENT_CANDIDATES_MAX) {
+		struct err_detail detail;
+		err_fail(&detail, ERR_CANDIDATES_LIMIT,
+			 "the event has %zu candidates, of which the first %d count; publish fewer", count,
+			 AGREEMENT_CANDIDATES_MAX);
+		record_add_error(facts, "agreement", ERR_CANDIDATES_LIMIT, detail.message);
+		count = AGREEMENT_CANDIDATES_MAX;
+	}
+	analysis->candidates_count = count;
+	analysis->agreement = agreement_share(analysis->sql.canonical, candidate_forms(facts, count), count);
+}
+
 /* ---- technical confidence ---- */
 
 static bool unknown_name(const struct sql_diagnostic *diagnostic)
@@ -336,6 +380,7 @@ static void score_overall(struct record_facts *facts)
 	if (analysis->has_retrieval)
 		input.values[FACTOR_RETRIEVAL] = opt_double(analysis->retrieval.confidence);
 	input.values[FACTOR_GENERATOR] = analysis->generator;
+	input.values[FACTOR_AGREEMENT] = analysis->agreement;
 	overall_score(&input, &analysis->overall);
 }
 
@@ -472,6 +517,7 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 	choose_target(facts, context);
 	analyse_sql(facts, facts->query->sql, &facts->analysis.sql);
 	analyse_truths(facts);
+	score_agreement(facts);
 	score_technical(facts, context);
 	int64_t analysed_us = clock_monotonic_us();
 	score_retrieval(facts);

@@ -5,10 +5,9 @@
 const char *confidence_factor_name(enum confidence_factor factor)
 {
 	static const char *const names[FACTOR_COUNT_] = {
-		[FACTOR_TECHNICAL] = "technical",
-		[FACTOR_ADVISORY] = "advisory",
-		[FACTOR_RETRIEVAL] = "retrieval",
-		[FACTOR_GENERATOR] = "generator",
+		[FACTOR_TECHNICAL] = "technical", [FACTOR_ADVISORY] = "advisory",
+		[FACTOR_RETRIEVAL] = "retrieval", [FACTOR_GENERATOR] = "generator",
+		[FACTOR_AGREEMENT] = "agreement",
 	};
 	return names[factor];
 }

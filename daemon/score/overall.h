@@ -13,6 +13,7 @@ enum confidence_factor {
 	FACTOR_ADVISORY,
 	FACTOR_RETRIEVAL,
 	FACTOR_GENERATOR,
+	FACTOR_AGREEMENT,
 	FACTOR_COUNT_
 };
 
@@ -33,5 +34,5 @@ struct overall_score {
 /* By the rules above. */
 void overall_score(const struct overall_input *input, struct overall_score *ret_score);
 
-/* "technical", "advisory", "retrieval", "generator". */
+/* "technical", "advisory", "retrieval", "generator", "agreement". */
 const char *confidence_factor_name(enum confidence_factor factor);

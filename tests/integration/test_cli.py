@@ -536,6 +536,25 @@ def test_an_estimate_outside_its_range_raises_nothing(estimate, config_file):
     assert record["confidence"]["overall"] is None and record["confidence"]["level"] is None
 
 
+def test_candidates_agree_or_not(config_file):
+    """What else was written for the question says how far the answer may be trusted, and is hidden where literals are."""
+    event = {"sql": "SELECT name FROM shop WHERE id = 7 LIMIT 1",
+             "candidates": [{"sql": "select s.name from shop s where s.id = 7 limit 1", "model": "other"},
+                            {"sql": "SELECT name FROM shop WHERE id = 8 LIMIT 1"},
+                            {"sql": "DROP TABLE shop"}]}
+    record = scored(event)
+    assert record["confidence"]["agreement"] == {"canonical": 0.5, "texts": 4}
+    assert record["safety"]["verdict"] == "SAFE", "a candidate's findings are its own"
+    assert record["confidence"]["limiting_factor"] == "technical"
+    assert [candidate["model"] for candidate in record["input"]["candidates"]] == ["other", None, None]
+    limited = scored(event, "--config", config_file({"confidence": {"factors": ["technical", "agreement"]}}))
+    assert (limited["confidence"]["overall"], limited["confidence"]["limiting_factor"]) == (0.5, "agreement")
+    hidden = scored(event, "--config", config_file({"records": {"redact_literals": True}}))
+    assert [candidate["sql"] for candidate in hidden["input"]["candidates"]][1] == "SELECT name FROM shop WHERE id = ? LIMIT ?"
+    status, seen = on_terminal("score", stdin=(json.dumps(event) + "\n").encode())
+    assert status == 0 and b"agree    2 of 4 texts mean the same" in seen
+
+
 def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):
     path = tmp_path / "shop.db"
     with sqlite3.connect(path) as shop:

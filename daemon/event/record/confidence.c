@@ -66,6 +66,17 @@ static struct record_advisory_confidence *record_advisory(const struct record_fa
 	return advisory;
 }
 
+static struct record_agreement *record_agreement(const struct record_facts *facts)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	if (analysis->candidates_count == 0)
+		return NULL;
+	struct record_agreement *agreement = ARENA_NEW(facts->arena, struct record_agreement);
+	agreement->canonical = analysis->agreement;
+	agreement->texts = (int64_t)analysis->candidates_count + 1;
+	return agreement;
+}
+
 void record_build_confidence(struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -78,6 +89,7 @@ void record_build_confidence(struct record_builder *builder)
 		.retrieval = record_retrieval(facts),
 		.advisory = record_advisory(facts),
 		.generator = facts->analysis.generator,
+		.agreement = record_agreement(facts),
 	};
 }
 

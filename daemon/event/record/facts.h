@@ -44,8 +44,10 @@ struct record_analysis {
 	size_t truths_asked_count;
 	bool truths_left_out; /* some could not be used: who matches no other is not proven wrong */
 	struct validation_comparing comparing;
-	opt_double_t technical; /* 0..100 */
-	size_t errors_count;	/* diagnostics that are errors */
+	size_t candidates_count; /* that count; none of fewer than two */
+	opt_double_t agreement;	 /* their share, and the answer's, with its canonical form */
+	opt_double_t technical;	 /* 0..100 */
+	size_t errors_count;	 /* diagnostics that are errors */
 	bool has_retrieval, has_advisory;
 	struct retrieval_score retrieval;
 	struct advisory_score advisory;

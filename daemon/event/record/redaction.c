@@ -84,6 +84,12 @@ void record_build_input(struct record_builder *builder)
 	enum sql_dialect dialect = facts->analysis.dialect;
 	*redacted = *facts->query;
 	redacted->sql = builder->redaction.text;
+	redacted->candidates = ARENA_ARRAY(facts->arena, struct candidate, redacted->candidates_count);
+	for (size_t i = 0; i < redacted->candidates_count; i++)
+		redacted->candidates[i] = (struct candidate){
+			.sql = sql_redact_literals(facts->query->candidates[i].sql, dialect, facts->arena),
+			.model = facts->query->candidates[i].model,
+		};
 	if (redacted->ground_truth) {
 		struct ground_truth *truth = ARENA_NEW(facts->arena, struct ground_truth);
 		*truth = *redacted->ground_truth;

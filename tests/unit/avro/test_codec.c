@@ -42,6 +42,8 @@ static struct generated_query *full_query(struct arena *arena)
 		.validator = ARENA_NEW(arena, struct upstream_validator),
 		.retrieval = ARENA_NEW(arena, struct retrieval),
 		.response = ARENA_NEW(arena, struct model_response),
+		.candidates = ARENA_ARRAY(arena, struct candidate, 2),
+		.candidates_count = 2,
 		.ground_truth = ARENA_NEW(arena, struct ground_truth),
 		.attributes = ARENA_ARRAY(arena, struct attribute, 2),
 		.attributes_count = 2,
@@ -57,6 +59,8 @@ static struct generated_query *full_query(struct arena *arena)
 	query->retrieval->chunks[1] =
 		(struct retrieved_chunk){ .chunk_id = STR("c2"), .source_type = SOURCE_UNKNOWN };
 	*query->response = (struct model_response){ STR("{}"), texts, 2, NULL, 0 };
+	query->candidates[0] = (struct candidate){ STR("SELECT 3"), STR("other") };
+	query->candidates[1] = (struct candidate){ STR(""), STR_NONE };
 	*query->ground_truth = (struct ground_truth){
 		.sql = STR("SELECT 2"),
 		.alternatives = texts,
@@ -95,6 +99,7 @@ static const char FULL_QUERY_JSON[] =
 	"\"source_type\":\"UNKNOWN\",\"bm25_score\":null,\"dense_score\":null,\"rrf_score\":null,"
 	"\"boosted_score\":null,\"rerank_score\":null,\"graph_boost\":null}]},"
 	"\"response\":{\"raw\":\"{}\",\"required_fields\":[\"one\",\"\"],\"optional_fields\":[]},"
+	"\"candidates\":[{\"sql\":\"SELECT 3\",\"model\":\"other\"},{\"sql\":\"\",\"model\":null}],"
 	"\"ground_truth\":{\"sql\":\"SELECT 2\",\"alternatives\":[\"one\",\"\",\"zw\xc3\xb6lf\\u0000!\"],"
 	"\"results\":[{\"columns\":[],\"rows\":[],\"ordered\":false},"
 	"{\"columns\":[\"one\",\"\"],\"rows\":[[null,\"\"],[]],\"ordered\":true}],"
@@ -165,6 +170,7 @@ static struct record_retrieval full_retrieval = {
 	0.875, LEVEL_HIGH, false, 0.9, 0.25, 0.01, 3, { true, -0.5 }, { false, 0 }, true, 0.5, STR("HIGH"), 2
 };
 static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
+static struct record_agreement full_agreement = { { true, 0.75 }, 4 };
 static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 static str_t full_tables[] = { STR("users"), STR("orders") };
 static str_t explained_names[] = { STR("total"), STR("n") };
@@ -237,7 +243,8 @@ static struct scored_query *full_scored(struct arena *arena)
 				&full_technical,
 				&full_retrieval,
 				&full_advisory,
-				{ true, 0.25 } },
+				{ true, 0.25 },
+				&full_agreement },
 		.safety = { VERDICT_UNSAFE, full_violations, 1, STR("doubt") },
 		.structure = { 0.5, { false, 0 }, { true, 1 }, full_tables, 2 },
 		.result_validation = &full_validation,
@@ -284,7 +291,8 @@ static const char SCORED_JSON[] =
 	"\"bm25_dense_agreement\":-0.5,\"reranker_impact\":null,\"graph_support\":true,"
 	"\"document_diversity\":0.5,\"interpretation\":\"HIGH\",\"non_finite_scores\":2},"
 	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
-	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25},"
+	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25,"
+	"\"agreement\":{\"canonical\":0.75,\"texts\":4}},"
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
 	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"
 	"\"semantic\":null,"

@@ -288,7 +288,7 @@ static const struct {
 	{ "confidence: { factors = [ \"technical\",\n \"technical\" ]; };", ERR_CONFIG_RANGE,
 	  "confidence.factors[1]: ", "technical is there twice" },
 	{ "confidence: { factors = [ \"safety\" ]; };", ERR_CONFIG_RANGE,
-	  ":1: confidence.factors[0]: ", "not one of technical, advisory, retrieval, generator" },
+	  ":1: confidence.factors[0]: ", "not one of technical, advisory, retrieval, generator, agreement" },
 	{ "kafka: {\n group_id = "
 	  "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -558,7 +558,7 @@ static void reference_is_complete(void **state)
 		".B delivery\n(one of exactly_once, at_least_once; default \"exactly_once\")\n",
 		".B base_url\n(text; required)\n",
 		"; default 1.0; reloadable)\n",
-		".B factors\n(list of any of technical, advisory, retrieval, generator; default ",
+		".B factors\n(list of any of technical, advisory, retrieval, generator, agreement; default ",
 	};
 	_cleanup_(cleanup_free) char *text = NULL;
 	size_t len = 0;

@@ -55,6 +55,83 @@ static void text_alone(void **state)
 	stages_end(&stages);
 }
 
+/* ---- candidates ---- */
+
+#define ANSWER "{\"sql\":\"SELECT name FROM shop WHERE id = 1\",\"candidates\":["
+#define C(sql) "{\"sql\":\"" sql "\"}"
+
+static const struct agreement_case {
+	const char *what, *json;
+	double share;	   /* -1: none */
+	size_t candidates; /* that count */
+	const char *errors;
+} agreement_cases[] = {
+	{ "one candidate is none", ANSWER C("SELECT name FROM shop WHERE id = 1") "]}", -1, 0, "" },
+	{ "the same meaning in other words",
+	  ANSWER C("select s.name from shop AS s where 1 = s.id") "," C(
+		  "SELECT name FROM shop WHERE id = 1") "]}",
+	  1, 2, "" },
+	{ "one of two agrees", ANSWER C("SELECT name FROM shop WHERE id = 1") "," C("SELECT 1") "]}", 2.0 / 3,
+	  2, "" },
+	{ "none agrees, one does not parse, one does not read",
+	  ANSWER C("SELEKT") "," C("DELETE FROM shop") "," C("SELECT name FROM shop") "]}", 1.0 / 4, 3, "" },
+	{ "equal texts count each",
+	  ANSWER C("SELECT 1") "," C("SELECT 1") "," C("SELECT name FROM shop WHERE id=1") "]}", 2.0 / 4, 3,
+	  "" },
+	{ "an answer that does not parse",
+	  "{\"sql\":\"SELEKT 1\",\"candidates\":[" C("SELEKT 1") "," C("SELECT 1") "]}", -1, 2, "" },
+	{ "of seventeen, sixteen",
+	  "{\"sql\":\"SELECT 1\",\"candidates\":[" C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C(
+		  "S"
+		  "E"
+		  "L"
+		  "E"
+		  "C"
+		  "T"
+		  " "
+		  "1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT "
+												     "1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 1") "," C("SELECT 2") "," C("SELECT 3") "]}",
+	  16.0 / 17, 16, "agreement/candidates_limit" },
+	{ "a dialect that is not read",
+	  "{\"sql\":\"SELECT 1\",\"dialect\":\"MONGODB\",\"candidates\":[" C("SELECT 1") "," C(
+		  "SELECT 1") "]}",
+	  -1, 0, "technical/dialect_unsupported" },
+};
+
+static void agreement(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	for (size_t i = 0; i < COUNT_OF(agreement_cases); i++) {
+		const struct agreement_case *expected = &agreement_cases[i];
+		struct event *event = stages_analysed(&stages, expected->json);
+		const struct record_analysis *analysis = &event->facts.analysis;
+		double share = analysis->agreement.set ? analysis->agreement.value : -1;
+		print_message("%s\n", expected->what);
+		assert_true(share == expected->share);
+		assert_int_equal(analysis->candidates_count, expected->candidates);
+		assert_string_equal(stages_errors(event), expected->errors);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
+static void agreement_limits_confidence(void **state)
+{
+	static const int factors[] = { CONFIG_TECHNICAL, CONFIG_AGREEMENT };
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	stages.config->confidence.factors = (struct conf_enums){ factors, COUNT_OF(factors) };
+	struct event *event = stages_analysed(&stages, ANSWER C("SELECT 1") "," C("SELECT 2") "]}");
+	const struct overall_score *overall = &event->facts.analysis.overall;
+	assert_true(overall->confidence.value == 1.0 / 3);
+	assert_string_equal(overall->limiting_factor, "agreement");
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 static void undecodable(void **state)
 {
 	static const struct {
@@ -236,6 +313,8 @@ int main(int argc, char **argv)
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_alone),
+		cmocka_unit_test(agreement),
+		cmocka_unit_test(agreement_limits_confidence),
 		cmocka_unit_test(undecodable),
 		cmocka_unit_test(lines_have_ids),
 		cmocka_unit_test(judge_is_asked),
