@@ -739,7 +739,7 @@ static void test_every_node_tag_is_treated(void **state)
 {
 	static const char *const known[] = {
 #define NODE_TAG(tag, treatment) #tag,
-#include "sql/postgresql/parse/node_tags.def"
+#include "node_tags.def"
 #undef NODE_TAG
 	};
 	char line[512];
