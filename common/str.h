@@ -39,6 +39,21 @@ static inline bool str_is(str_t a, const char *text)
 	return a.ptr && strlen(text) == a.len && memcmp(a.ptr, text, a.len) == 0;
 }
 
+static inline bool str_is_any(str_t text, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (text.len > 0 && words[i][0] == text.ptr[0] && str_is(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Whether the text is one of the words, none of which is empty: STR_IS_ANY(name, "a", "b"). */
+#define STR_IS_ANY(text, ...)                                                                                \
+	__extension__({                                                                                      \
+		static const char *const words_[] = { __VA_ARGS__ };                                         \
+		str_is_any((text), words_, sizeof words_ / sizeof *words_);                                  \
+	})
+
 /* Values that can be absent. An absent one is never the same as 0. */
 typedef struct opt_double {
 	bool set;

@@ -49,17 +49,6 @@ static bool is_volatile(const struct canon *canon, const FuncCall *function)
 	return count == 0 || has_volatile(overloads, count);
 }
 
-static bool order_is_lost(const char *name)
-{
-	static const char *const names[] = { "avg",	 "count",   "max",	   "min",     "sum",
-					     "bool_and", "bool_or", "every",	   "stddev",  "stddev_pop",
-					     "variance", "var_pop", "stddev_samp", "var_samp" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Windows, and aggregates that show the order of what they are given. */
 static bool shows_order(const struct canon *canon, const FuncCall *function)
 {
@@ -68,7 +57,8 @@ static bool shows_order(const struct canon *canon, const FuncCall *function)
 		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
 	if (function->over || function->agg_order)
 		return true;
-	if (order_is_lost(name))
+	if (STR_IS_ANY(str_from(name), "avg", "count", "max", "min", "sum", "bool_and", "bool_or", "every",
+		       "stddev", "stddev_pop", "variance", "var_pop", "stddev_samp", "var_samp"))
 		return false;
 	size_t builtins;
 	if (!resolved || resolved->overloads_count == 0)

@@ -34,11 +34,7 @@ str_t canon_comparison(struct canon *canon, str_t op, str_t left, str_t right)
 
 str_t canon_binary(struct canon *canon, const A_Expr *expr, str_t op)
 {
-	static const char *const comparisons[] = { "=", "<>", "<", "<=", ">", ">=" };
-	bool comparing = false;
-	for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
-		comparing |= str_is(op, comparisons[i]);
-	if (!comparing)
+	if (!STR_IS_ANY(op, "=", "<>", "<", "<=", ">", ">="))
 		return canon_comparison(canon, op, canon_expression(canon, expr->lexpr),
 					canon_expression(canon, expr->rexpr));
 	return canon_comparison(canon, op, canon_operand(canon, expr->lexpr, expr->rexpr),

@@ -4,26 +4,6 @@
 
 #define MAX_EQUAL 64
 
-/* Types of which equal values are the same value. (Not so numbers with a scale, floats with a sign of zero,
- * texts under a collation.) */
-static bool equal_is_identical(str_t type)
-{
-	static const char *const types[] = { "integer",
-					     "bigint",
-					     "smallint",
-					     "oid",
-					     "uuid",
-					     "boolean",
-					     "date",
-					     "timestamp without time zone",
-					     "timestamp with time zone",
-					     "time without time zone" };
-	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-		if (str_is(type, types[i]))
-			return true;
-	return false;
-}
-
 static const struct catalog_column *catalog_column_of(const struct canon_range *range, size_t column)
 {
 	const struct catalog_relation *relation = range->item ? range->item->relation : NULL;
@@ -36,7 +16,9 @@ bool canon_same_type(const struct canon_range *a, size_t a_column, const struct 
 	const struct catalog_column *left = catalog_column_of(a, a_column);
 	const struct catalog_column *right = catalog_column_of(b, b_column);
 	return left && right && str_equal(left->type, right->type) &&
-	       (!identical || equal_is_identical(left->type));
+	       (!identical || STR_IS_ANY(left->type, "integer", "bigint", "smallint", "oid", "uuid",
+					 "boolean", "date", "timestamp without time zone",
+					 "timestamp with time zone", "time without time zone"));
 }
 
 /* A column of a relation that is always there. */

@@ -45,15 +45,6 @@ void sql_fail(struct sql_compiler *compiler, const char *format, ...)
 		       line_of(compiler->text, compiler->offset), message);
 }
 
-struct sql_name sql_name_of(const List *names)
-{
-	int count = list_length(names);
-	const char *name = names_last(names);
-	return (struct sql_name){ .schema = count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2)))
-						      : STR_NONE,
-				  .name = str_from(name ? name : "") };
-}
-
 str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
 {
 	return str_present(written) ? written : compiler->schema;

@@ -123,7 +123,7 @@ static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *cr
 
 static void add_text_search(struct sql_compiler *compiler, const DefineStmt *define)
 {
-	struct sql_name name = sql_name_of(define->defnames);
+	struct qualified_name name = names_qualified(define->defnames);
 	catalog_add_other(&compiler->builder,
 			  define->kind == OBJECT_TSCONFIGURATION ? CATALOG_TEXT_SEARCH : CATALOG_DICTIONARY,
 			  sql_schema_of(compiler, name.schema), name.name);

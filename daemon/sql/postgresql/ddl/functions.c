@@ -81,7 +81,7 @@ static struct parameters read_parameters(struct sql_compiler *compiler, const Li
 
 static struct catalog_function function_of(const struct parameters *parameters, const List *names)
 {
-	struct sql_name name = sql_name_of(names);
+	struct qualified_name name = names_qualified(names);
 	return (struct catalog_function){ .schema = sql_schema_of(parameters->compiler, name.schema),
 					  .name = name.name,
 					  .kind = 'f',
@@ -224,7 +224,7 @@ static char function_option(struct sql_compiler *compiler, const List *options, 
 	const DefElem *option = option_of(options, name);
 	*ret_result = TYPE_UNSURE;
 	return option ? sql_functions_volatility(
-				compiler, sql_name_of(((const TypeName *)option->arg)->names), ret_result)
+				compiler, names_qualified(((const TypeName *)option->arg)->names), ret_result)
 		      : 'i';
 }
 
@@ -271,7 +271,7 @@ void sql_add_aggregate(struct sql_compiler *compiler, const DefineStmt *define)
 void sql_add_operator(struct sql_compiler *compiler, const DefineStmt *define)
 {
 	const List *options = define->definition;
-	struct sql_name name = sql_name_of(define->defnames);
+	struct qualified_name name = names_qualified(define->defnames);
 	struct catalog_operator operator_ = { .schema = sql_schema_of(compiler, name.schema),
 					      .name = name.name,
 					      .left = type_option(compiler, options, "leftarg"),
@@ -304,7 +304,7 @@ void sql_add_cast(struct sql_compiler *compiler, const CreateCastStmt *create)
 				     .may_execute = true };
 	if (create->func)
 		cast.volatility =
-			sql_functions_volatility(compiler, sql_name_of(create->func->objname), &result);
+			sql_functions_volatility(compiler, names_qualified(create->func->objname), &result);
 	if (cast.source != TYPE_UNSURE && cast.target != TYPE_UNSURE)
 		catalog_add_cast(&compiler->builder, cast);
 }

@@ -7,6 +7,7 @@
 #include "sql/postgresql/resolve/internal.h" // first: see pg_nodes.h
 
 #include "sql/catalog/internal.h"
+#include "sql/postgresql/parse/node_children.h"
 
 /* A foreign server or a foreign-data wrapper. */
 struct foreign_place {
@@ -42,11 +43,6 @@ struct sql_columns {
 	size_t capacity;
 };
 
-struct sql_name {
-	str_t schema; /* absent: not written */
-	str_t name;
-};
-
 /* compiler.c */
 /* Refuses the file for the statement; the first one counts. */
 void sql_fail(struct sql_compiler *compiler, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -55,7 +51,6 @@ void sql_fail(struct sql_compiler *compiler, const char *format, ...) __attribut
 void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-struct sql_name sql_name_of(const List *names);
 str_t sql_schema_of(const struct sql_compiler *compiler, str_t written);
 
 /* What the file has defined by that name so far, or NULL. */
@@ -93,7 +88,7 @@ char sql_expression_volatility(struct sql_compiler *compiler, const Node *expres
 
 /* The worst volatility of the functions of that name (VOLATILITY_UNKNOWN: there is none) and the result that
  * they agree on. */
-char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result);
+char sql_functions_volatility(struct sql_compiler *compiler, struct qualified_name name, type_id *ret_result);
 
 /* tables.c */
 void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind);

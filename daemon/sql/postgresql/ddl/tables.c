@@ -70,7 +70,7 @@ static void note_identity(struct sql_compiler *compiler, const char *schema, con
 		const DefElem *option = lfirst_node(DefElem, cell);
 		if (strcmp(option->defname, "sequence_name") != 0 || !IsA(option->arg, List))
 			continue;
-		struct sql_name name = sql_name_of((const List *)option->arg);
+		struct qualified_name name = names_qualified((const List *)option->arg);
 		catalog_add_other(&compiler->builder, CATALOG_INDEX,
 				  str_present(name.schema) ? name.schema
 							   : sql_schema_of(compiler, str_from(schema)),
@@ -400,7 +400,7 @@ void sql_drop(struct sql_compiler *compiler, const DropStmt *drop)
 		return;
 	foreach(cell, drop->objects)
 	{
-		struct sql_name name = sql_name_of(lfirst_node(List, cell));
+		struct qualified_name name = names_qualified(lfirst_node(List, cell));
 		struct catalog_relation *relation = catalog_added_relation(
 			&compiler->builder, sql_schema_of(compiler, name.schema), name.name);
 		if (!relation)

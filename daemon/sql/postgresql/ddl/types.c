@@ -36,7 +36,7 @@ static type_id type_of_column(struct sql_compiler *compiler, const List *names)
 
 static type_id named_type(struct sql_compiler *compiler, const TypeName *type, bool *ret_serial)
 {
-	struct sql_name name = sql_name_of(type->names);
+	struct qualified_name name = names_qualified(type->names);
 	for (size_t i = 0; !str_present(name.schema) && i < sizeof serials / sizeof *serials; i++) {
 		if (str_is(name.name, serials[i].name)) {
 			*ret_serial = true;
@@ -150,7 +150,7 @@ void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_rel
 
 static struct catalog_type named(const struct sql_compiler *compiler, const List *names)
 {
-	struct sql_name name = sql_name_of(names);
+	struct qualified_name name = names_qualified(names);
 	return (struct catalog_type){ .schema = sql_schema_of(compiler, name.schema),
 				      .name = name.name,
 				      .volatility = 's' }; /* as all generic input functions */
@@ -171,7 +171,7 @@ void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
 /* ADD VALUE, RENAME VALUE */
 void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
 {
-	struct sql_name name = sql_name_of(alter->typeName);
+	struct qualified_name name = names_qualified(alter->typeName);
 	const struct catalog_type *found =
 		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
 	struct catalog_type *type = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
@@ -247,7 +247,7 @@ void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *creat
 
 void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter)
 {
-	struct sql_name name = sql_name_of(alter->typeName);
+	struct qualified_name name = names_qualified(alter->typeName);
 	const struct catalog_type *found =
 		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
 	struct catalog_type *domain = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
@@ -323,7 +323,7 @@ static str_t multirange_schema(const CreateRangeStmt *create, str_t schema)
 {
 	const DefElem *given = option_of(create->params, "multirange_type_name");
 	str_t written = given && IsA(given->arg, TypeName)
-				? sql_name_of(((const TypeName *)given->arg)->names).schema
+				? names_qualified(((const TypeName *)given->arg)->names).schema
 				: STR_NONE;
 	return str_present(written) ? written : schema;
 }
@@ -333,7 +333,7 @@ static str_t multirange_name(struct sql_compiler *compiler, const CreateRangeStm
 	const DefElem *given = option_of(create->params, "multirange_type_name");
 	const char *at = strstr(range.ptr, "range");
 	if (given && IsA(given->arg, TypeName))
-		return sql_name_of(((const TypeName *)given->arg)->names).name;
+		return names_qualified(((const TypeName *)given->arg)->names).name;
 	if (!at)
 		return arena_printf(compiler->builder.scratch, STR_FMT "_multirange", STR_ARG(range));
 	return arena_printf(compiler->builder.scratch, "%.*smulti%s", (int)(at - range.ptr), range.ptr, at);
@@ -345,7 +345,7 @@ static char volatility_option(struct sql_compiler *compiler, const List *options
 	type_id result;
 	return function && IsA(function->arg, TypeName)
 		       ? sql_functions_volatility(
-				 compiler, sql_name_of(((const TypeName *)function->arg)->names), &result)
+				 compiler, names_qualified(((const TypeName *)function->arg)->names), &result)
 		       : 'i';
 }
 
@@ -402,7 +402,7 @@ struct expression_walk {
 	unsigned depth;
 };
 
-char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name name, type_id *ret_result)
+char sql_functions_volatility(struct sql_compiler *compiler, struct qualified_name name, type_id *ret_result)
 {
 	size_t count;
 	const struct catalog_function *const *functions =
@@ -421,7 +421,7 @@ char sql_functions_volatility(struct sql_compiler *compiler, struct sql_name nam
 	return volatility;
 }
 
-static char operators_volatility(struct sql_compiler *compiler, struct sql_name name)
+static char operators_volatility(struct sql_compiler *compiler, struct qualified_name name)
 {
 	size_t count;
 	const struct catalog_operator *const *operators =
@@ -436,9 +436,9 @@ static char operators_of_node(struct sql_compiler *compiler, const A_Expr *expr)
 {
 	bool is_between = expr->kind >= AEXPR_BETWEEN && expr->kind <= AEXPR_NOT_BETWEEN_SYM;
 	if (!is_between)
-		return operators_volatility(compiler, sql_name_of(expr->name));
-	return catalog_worse(operators_volatility(compiler, (struct sql_name){ .name = STR(">=") }),
-			     operators_volatility(compiler, (struct sql_name){ .name = STR("<=") }));
+		return operators_volatility(compiler, names_qualified(expr->name));
+	return catalog_worse(operators_volatility(compiler, (struct qualified_name){ .name = STR(">=") }),
+			     operators_volatility(compiler, (struct qualified_name){ .name = STR("<=") }));
 }
 
 static void note_relation(struct expression_walk *walk, const RangeVar *range)
@@ -471,7 +471,7 @@ static bool visit_expression(const Node *node, void *context)
 	}
 	if (IsA(node, FuncCall))
 		volatility = sql_functions_volatility(
-			walk->compiler, sql_name_of(((const FuncCall *)node)->funcname), &result);
+			walk->compiler, names_qualified(((const FuncCall *)node)->funcname), &result);
 	else if (IsA(node, A_Expr))
 		volatility = operators_of_node(walk->compiler, (const A_Expr *)node);
 	else if (IsA(node, TypeCast))

@@ -12,12 +12,6 @@ static bool is_bounded(const struct resolution *resolution, const SelectStmt *se
 	return select->fromClause == NIL || is_aggregated(resolution, select);
 }
 
-static const char *operator_name(const A_Expr *expr)
-{
-	const char *name = names_last(expr->name);
-	return name ? name : "";
-}
-
 static const char *string_constant(const Node *node)
 {
 	if (!node || !IsA(node, A_Const))
@@ -45,16 +39,6 @@ static void check_like(const struct diagnosis *diagnosis, const A_Expr *expr)
 	if (pattern && (pattern[0] == '%' || pattern[0] == '_'))
 		risk(diagnosis, "leading_wildcard", str_from(pattern), expr->location,
 		     "a pattern that begins with a wildcard cannot use an index");
-}
-
-static bool is_comparison(const char *name)
-{
-	static const char *const names[] = { "=", "<>", "!=", "<", ">", "<=", ">=" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Whether a quoted literal surely has no value of the category. */
@@ -160,15 +144,17 @@ static void check_listed(const struct diagnosis *diagnosis, const A_Expr *expr)
 
 static void check_operator(const struct diagnosis *diagnosis, const A_Expr *expr)
 {
+	str_t name;
 	switch (expr->kind) {
 	case AEXPR_LIKE:
 	case AEXPR_ILIKE:
 		check_like(diagnosis, expr);
 		break;
 	case AEXPR_OP:
-		if (is_comparison(operator_name(expr)))
+		name = names_qualified(expr->name).name;
+		if (STR_IS_ANY(name, "=", "<>", "!=", "<", ">", "<=", ">="))
 			check_comparison(diagnosis, expr);
-		else if (strcmp(operator_name(expr), "/") == 0)
+		else if (str_is(name, "/"))
 			check_division(diagnosis, expr);
 		break;
 	case AEXPR_IN:

@@ -153,6 +153,19 @@ const char *names_last(const List *names)
 	return IsA(last, String) ? NODE_STRING(last) : NULL;
 }
 
+struct qualified_name names_qualified(const List *names)
+{
+	struct qualified_name name = { STR_NONE, STR_NONE };
+	const ListCell *cell;
+	foreach(cell, names)
+	{
+		const Node *part = lfirst(cell);
+		name.schema = name.name;
+		name.name = part && IsA(part, String) ? str_from(NODE_STRING(part)) : STR_NONE;
+	}
+	return name;
+}
+
 bool is_null_constant(const Node *node)
 {
 	return node && IsA(node, A_Const) && ((const A_Const *)node)->isnull;

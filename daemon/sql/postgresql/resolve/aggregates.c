@@ -2,18 +2,10 @@
 
 #include "sql/postgresql/parse/node_children.h"
 
-/* Aggregates of PostgreSQL by name, for statements without a catalog. */
-static const char *const aggregate_names[] = { "count",	    "sum",	"avg",	     "min",	   "max",
-					       "array_agg", "json_agg", "jsonb_agg", "string_agg", "bool_and",
-					       "bool_or",   "every",	"stddev",    "variance",   "xmlagg" };
-
 bool is_aggregate_name(str_t name)
 {
-	for (size_t i = 0; i < sizeof aggregate_names / sizeof *aggregate_names; i++) {
-		if (str_is(name, aggregate_names[i]))
-			return true;
-	}
-	return false;
+	return STR_IS_ANY(name, "count", "sum", "avg", "min", "max", "array_agg", "json_agg", "jsonb_agg",
+			  "string_agg", "bool_and", "bool_or", "every", "stddev", "variance", "xmlagg");
 }
 
 bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call)

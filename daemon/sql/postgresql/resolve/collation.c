@@ -31,12 +31,11 @@ static enum certainty is_collatable(const struct catalog *catalog, type_id id)
 
 static void check_name(struct resolver *resolver, const CollateClause *clause)
 {
-	int count = list_length(clause->collname);
 	const struct catalog *catalog = resolver->catalog;
 	if (list_names_other_database(resolver, clause->collname, 2, clause->location))
 		return;
-	str_t name = str_from(names_last(clause->collname));
-	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(clause->collname, count - 2))) : STR_NONE;
+	struct qualified_name written = names_qualified(clause->collname);
+	str_t schema = written.schema, name = written.name;
 	bool temporary = schema.ptr && strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) == 0;
 	bool no_schema = str_present(schema) && !temporary && !catalog_has_schema(catalog, schema);
 	if (temporary || (!no_schema && (!catalog_knows_collations(catalog) ||

@@ -145,14 +145,13 @@ static bool is_builtin_method(const List *names)
 
 static void check_method(struct resolver *resolver, const RangeTableSample *sample)
 {
-	int count = list_length(sample->method);
-	str_t name = str_from(names_last(sample->method));
-	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(sample->method, count - 2))) : STR_NONE;
-	if (!resolver_knows_types(resolver) || count > 2 ||
-	    !catalog_lacks_sampling(resolver->catalog, schema, name))
+	struct qualified_name method = names_qualified(sample->method);
+	if (!resolver_knows_types(resolver) || list_length(sample->method) > 2 ||
+	    !catalog_lacks_sampling(resolver->catalog, method.schema, method.name))
 		return;
-	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample", missing_sqlstate(resolver, schema, "42704"),
-		    sample->location, "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(name));
+	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample",
+		    missing_sqlstate(resolver, method.schema, "42704"), sample->location,
+		    "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(method.name));
 }
 
 static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,

@@ -426,11 +426,11 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 {
 	struct resolved_function *function = ARENA_NEW(resolver->arena, struct resolved_function);
 	struct marks outer = resolver->marks;
-	int count = list_length(call->funcname);
+	struct qualified_name name = names_qualified(call->funcname);
 	type_id type = TYPE_UNSURE;
-	function->name = str_from(names_last(call->funcname));
-	function->schema = count > 1 ? str_from(NODE_STRING(list_nth(call->funcname, count - 2))) : STR_NONE;
-	function->kind = FUNCTION_UNSURE;
+	*function = (struct resolved_function){ .kind = FUNCTION_UNSURE,
+						.schema = name.schema,
+						.name = name.name };
 	resolver_record(resolver, call, function);
 	resolver->marks = (struct marks){ 0 };
 	struct arguments arguments = resolve_arguments(resolver, scope, call);

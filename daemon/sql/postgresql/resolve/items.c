@@ -2,8 +2,6 @@
 
 #include "sql/postgresql/resolve/namespace.h"
 
-static const char *const system_columns[] = { "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid" };
-
 /* Once so many names were compared, hashes are worth their while. */
 #define FEW_NAMES ((size_t)4096)
 
@@ -21,13 +19,8 @@ struct named_column {
 
 bool is_system_column(str_t name)
 {
-	if (name.len != 4 && name.len != 8) /* as all of them */
-		return false;
-	for (size_t i = 0; i < sizeof system_columns / sizeof *system_columns; i++) {
-		if (str_is(name, system_columns[i]))
-			return true;
-	}
-	return false;
+	return (name.len == 4 || name.len == 8) && /* as all of them */
+	       STR_IS_ANY(name, "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid");
 }
 
 bool item_has_system_columns(const struct range_item *item)

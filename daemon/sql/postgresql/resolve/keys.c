@@ -330,13 +330,9 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 /* ORDER BY … USING: only what orders. */
 static void check_order_operator(struct resolver *resolver, const SortBy *sort)
 {
-	static const char *const unfit[] = { "=", "<>", "<=", ">=" };
-	const char *name = sort->useOp ? names_last(sort->useOp) : NULL;
-	for (size_t i = 0; name && i < sizeof unfit / sizeof *unfit; i++) {
-		if (strcmp(name, unfit[i]) == 0)
-			report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
-				    "ORDER BY USING needs an operator that orders, such as <");
-	}
+	if (STR_IS_ANY(names_qualified(sort->useOp).name, "=", "<>", "<=", ">="))
+		report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
+			    "ORDER BY USING needs an operator that orders, such as <");
 }
 
 void resolve_order(struct resolver *resolver, struct level *level)

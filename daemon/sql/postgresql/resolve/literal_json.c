@@ -123,16 +123,12 @@ static literal_fault read_string(struct reader *reader)
 
 static literal_fault read_word(struct reader *reader)
 {
-	static const char *const words[] = { "true", "false", "null" };
 	const char *start = reader->at;
 	while (is_word_byte(*reader->at))
 		reader->at++;
-	size_t length = (size_t)(reader->at - start);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		if (strlen(words[i]) == length && strncmp(words[i], start, length) == 0)
-			return NULL;
-	}
-	return BAD_TEXT;
+	return STR_IS_ANY(((str_t){ start, (size_t)(reader->at - start) }), "true", "false", "null")
+		       ? NULL
+		       : BAD_TEXT;
 }
 
 static literal_fault read_value(struct reader *reader);

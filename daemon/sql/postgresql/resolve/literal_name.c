@@ -239,20 +239,6 @@ static literal_fault find_name(const struct catalog *catalog, type_id type, cons
 	return find(type, &lookup);
 }
 
-/* Names that the grammar has for types which are called otherwise. */
-static bool is_grammar_type(str_t name)
-{
-	static const char *const names[] = { "int",	 "integer", "smallint", "bigint",    "real",
-					     "float",	 "double",  "decimal",	"dec",	     "numeric",
-					     "boolean",	 "bit",	    "char",	"character", "varchar",
-					     "national", "nchar",   "time",	"timestamp", "interval",
-					     "setof" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (str_is(name, names[i]))
-			return true;
-	return false;
-}
-
 /* Of types only plain names are looked for, and those with [] behind them: the rest is PostgreSQL's grammar.
  */
 static literal_fault read_type(const struct catalog *catalog, const char *text)
@@ -266,7 +252,11 @@ static literal_fault read_type(const struct catalog *catalog, const char *text)
 	memcpy(plain, text, length);
 	plain[length] = '\0';
 	literal_fault fault = read_parts(plain, &name);
-	if (fault || (name.count == 1 && !name.quoted && is_grammar_type(name.parts[0])))
+	/* names that the grammar has for types which are called otherwise */
+	if (fault || (name.count == 1 && !name.quoted &&
+		      STR_IS_ANY(name.parts[0], "int", "integer", "smallint", "bigint", "real", "float",
+				 "double", "decimal", "dec", "numeric", "boolean", "bit", "char", "character",
+				 "varchar", "national", "nchar", "time", "timestamp", "interval", "setof")))
 		return LITERAL_DOUBT;
 	fault = find_name(catalog, REGTYPEOID, &name);
 	return fault || length == strlen(text) ? fault : LITERAL_DOUBT;

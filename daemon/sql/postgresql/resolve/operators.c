@@ -5,28 +5,9 @@
 
 #include "catalog/pg_type_d.h"
 
-/* An operator as it is written: OPERATOR(schema.name) or a bare name. */
-struct spelling {
-	str_t schema;
-	str_t name;
-};
-
-static struct spelling spelling_of(const List *names)
-{
-	int count = list_length(names);
-	return (struct spelling){ .schema = count > 1 ? str_from(NODE_STRING(list_nth(names, count - 2)))
-						      : STR_NONE,
-				  .name = str_from(names_last(names)) };
-}
-
 static bool is_comparison(str_t name)
 {
-	static const char *const names[] = { "=", "<>", "!=", "<", ">", "<=", ">=" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (str_is(name, names[i]))
-			return true;
-	}
-	return false;
+	return STR_IS_ANY(name, "=", "<>", "!=", "<", ">", "<=", ">=");
 }
 
 static const struct range_item *item_of(const struct resolver *resolver, const Node *node)
@@ -47,7 +28,7 @@ static bool joins_keys(const struct resolver *resolver, const struct operand *le
 	return is_comparison(name) && one && other && one != other;
 }
 
-static void report_no_operator(struct resolver *resolver, struct spelling spelling,
+static void report_no_operator(struct resolver *resolver, struct qualified_name spelling,
 			       const struct operand *left, struct operand right, bool ambiguous, int location)
 {
 	str_t name = spelling.name;
@@ -105,7 +86,7 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		resolver_note_cast(resolver, right.type, TYPE_UNSURE, node_location(resolver, right.node));
 		return choice.value;
 	default:
-		report_no_operator(resolver, (struct spelling){ schema, name }, left, right,
+		report_no_operator(resolver, (struct qualified_name){ schema, name }, left, right,
 				   choice.result == OVERLOAD_AMBIGUOUS, location);
 		return TYPE_UNSURE;
 	}
@@ -122,7 +103,7 @@ static void check_yields_boolean(struct resolver *resolver, type_id type, const 
 }
 
 /* (a, b) = (c, d): an operator for each pair. */
-static type_id compare_rows(struct resolver *resolver, const Node *node, struct spelling spelling,
+static type_id compare_rows(struct resolver *resolver, const Node *node, struct qualified_name spelling,
 			    const struct operand *left, size_t left_count, const struct operand *right,
 			    size_t right_count, int location)
 {
@@ -157,7 +138,7 @@ static bool row_operands(struct resolver *resolver, const List *values, struct o
 }
 
 /* Both sides are resolved. */
-static type_id compare(struct resolver *resolver, const Node *node, struct spelling spelling,
+static type_id compare(struct resolver *resolver, const Node *node, struct qualified_name spelling,
 		       const struct operand *left, struct operand right, int location)
 {
 	if (!left->node || !right.node || !IsA(left->node, RowExpr) || !IsA(right.node, RowExpr) ||
@@ -184,8 +165,8 @@ static void report_columns(struct resolver *resolver, const SubLink *link, const
 
 /* (a, b) op (SELECT …): one value on the left for each column. */
 static void compare_with_outputs(struct resolver *resolver, const SubLink *link, const struct operand *left,
-				 size_t left_count, const struct outputs *outputs, struct spelling spelling,
-				 int location)
+				 size_t left_count, const struct outputs *outputs,
+				 struct qualified_name spelling, int location)
 {
 	struct operand *right = ARENA_ARRAY(resolver->arena, struct operand, outputs->count);
 	if (outputs->open)
@@ -238,12 +219,12 @@ static type_id value_of_subquery(struct resolver *resolver, const SubLink *link,
 /* x IN (SELECT …), x op ANY/ALL (SELECT …). The subquery comes first, as PostgreSQL resolves it. */
 static type_id resolve_quantified(struct resolver *resolver, struct scope *scope, const SubLink *link)
 {
-	struct spelling spelling = { STR_NONE, STR("=") };
+	struct qualified_name spelling = { STR_NONE, STR("=") };
 	const struct outputs *outputs = resolve_subquery(resolver, scope, link);
 	struct operand single = resolve_operand(resolver, scope, link->testexpr), *row = &single;
 	size_t count = 1;
 	if (link->operName)
-		spelling = spelling_of(link->operName);
+		spelling = names_qualified(link->operName);
 	if (IsA(link->testexpr, RowExpr)) {
 		const List *values = ((const RowExpr *)link->testexpr)->args;
 		count = (size_t)list_length(values);
@@ -278,13 +259,13 @@ static type_id resolve_row_sublink(struct resolver *resolver, struct scope *scop
 	const struct outputs *outputs = resolve_subquery(resolver, scope, link);
 	if (outputs && row_operands(resolver, values, &row))
 		compare_with_outputs(resolver, link, row, (size_t)list_length(values), outputs,
-				     spelling_of(expr->name), expr->location);
+				     names_qualified(expr->name), expr->location);
 	return BOOLOID;
 }
 
 static type_id resolve_plain_operator(struct resolver *resolver, struct scope *scope, const A_Expr *expr)
 {
-	struct spelling spelling = spelling_of(expr->name);
+	struct qualified_name spelling = names_qualified(expr->name);
 	if (!expr->lexpr) {
 		struct operand right = resolve_operand(resolver, scope, expr->rexpr);
 		return apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name, NULL,
@@ -301,7 +282,7 @@ static type_id resolve_plain_operator(struct resolver *resolver, struct scope *s
 /* x op ANY (array): the operator is that of the elements. */
 static type_id resolve_array_operator(struct resolver *resolver, struct scope *scope, const A_Expr *expr)
 {
-	struct spelling spelling = spelling_of(expr->name);
+	struct qualified_name spelling = names_qualified(expr->name);
 	struct operand left = resolve_operand(resolver, scope, expr->lexpr);
 	struct operand array = resolve_operand(resolver, scope, expr->rexpr);
 	struct operand element = { NULL, array.type };
@@ -351,7 +332,7 @@ static bool share_a_type(struct resolver *resolver, const struct listed *listed,
 static type_id compare_each(struct resolver *resolver, const A_Expr *expr, struct operand left,
 			    const List *values, bool only_columns)
 {
-	struct spelling spelling = spelling_of(expr->name);
+	struct qualified_name spelling = names_qualified(expr->name);
 	const ListCell *cell;
 	foreach(cell, values)
 	{
@@ -393,7 +374,7 @@ static type_id resolve_in(struct resolver *resolver, struct scope *scope, const 
 		return compare_each(resolver, expr, left, values, false);
 	for (size_t i = 1; i < listed.count; i++)
 		(void)coerce_value(resolver, listed.nodes[i], listed.types[i], type, CAST_IMPLICIT);
-	struct spelling spelling = spelling_of(expr->name);
+	struct qualified_name spelling = names_qualified(expr->name);
 	(void)apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name, &left,
 			     (struct operand){ NULL, type }, expr->location);
 	return compare_each(resolver, expr, left, values, true);
@@ -410,7 +391,7 @@ static type_id resolve_between(struct resolver *resolver, struct scope *scope, c
 	for (int i = 0; i < 2; i++) {
 		struct operand bound = resolve_operand(resolver, scope, list_nth(bounds, i));
 		for (int j = 0; j < (symmetric ? 2 : 1); j++) {
-			struct spelling spelling = { STR_NONE, names[symmetric ? j : i] };
+			struct qualified_name spelling = { STR_NONE, names[symmetric ? j : i] };
 			type_id type =
 				compare(resolver, (const Node *)expr, spelling, &left, bound, expr->location);
 			coerce_or_report(resolver, expr->lexpr, type, BOOLOID, negated ? "OR" : "AND");
@@ -430,10 +411,10 @@ static type_id resolve_distinct_from(struct resolver *resolver, struct scope *sc
 	struct operand right = resolve_operand(resolver, scope, expr->rexpr);
 	if (is_null(expr->lexpr) || is_null(expr->rexpr))
 		return BOOLOID;
-	check_yields_boolean(
-		resolver,
-		compare(resolver, (const Node *)expr, spelling_of(expr->name), &left, right, expr->location),
-		"IS DISTINCT FROM", expr->location);
+	check_yields_boolean(resolver,
+			     compare(resolver, (const Node *)expr, names_qualified(expr->name), &left, right,
+				     expr->location),
+			     "IS DISTINCT FROM", expr->location);
 	return BOOLOID;
 }
 
@@ -442,7 +423,7 @@ static type_id resolve_nullif(struct resolver *resolver, struct scope *scope, co
 {
 	struct operand left = resolve_operand(resolver, scope, expr->lexpr);
 	struct operand right = resolve_operand(resolver, scope, expr->rexpr);
-	struct spelling spelling = spelling_of(expr->name);
+	struct qualified_name spelling = names_qualified(expr->name);
 	check_yields_boolean(resolver,
 			     apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name,
 					    &left, right, expr->location),

@@ -49,13 +49,11 @@ const char *missing_sqlstate(const struct resolver *resolver, str_t schema, cons
 
 bool names_other_database(struct resolver *resolver, const char *database, int location)
 {
-	static const char *const schemas[] = { "pg_catalog", "information_schema", "public" };
 	str_t here = resolver->catalog ? catalog_database(resolver->catalog) : STR_NONE;
 	if (!database || (str_present(here) && str_is(here, database)))
 		return false;
-	bool is_other = str_present(here);
-	for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++)
-		is_other |= strcmp(database, schemas[i]) == 0;
+	bool is_other = str_present(here) ||
+			STR_IS_ANY(str_from(database), "pg_catalog", "information_schema", "public");
 	if (is_other)
 		report_type(resolver, DIAG_UNKNOWN_TABLE, "database", "0A000", location,
 			    "\"%s\" stands where the database is named", database);
@@ -129,12 +127,11 @@ static void report_unknown_type(struct resolver *resolver, const TypeName *name,
 
 type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 {
-	int count = list_length(name->names);
 	const char *text = names_last(name->names);
 	if (!resolver_knows_types(resolver) || !text || name->pct_type || name->setof ||
 	    list_names_other_database(resolver, name->names, 2, name->location))
 		return TYPE_UNSURE;
-	str_t schema = count > 1 ? str_from(NODE_STRING(list_nth(name->names, count - 2))) : STR_NONE;
+	str_t schema = names_qualified(name->names).schema;
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
 	if (!type) {
 		resolver_note_missing(resolver, "type", str_from(text));

@@ -12,8 +12,7 @@ static double measured(const Node *node, struct const_eval eval)
 	eval = const_eval_deeper(eval);
 	if (IsA(node, FuncCall)) {
 		const FuncCall *call = (const FuncCall *)node;
-		if (safety_call_is(call, "length") || safety_call_is(call, "char_length") ||
-		    safety_call_is(call, "octet_length"))
+		if (SAFETY_CALL_IS_ANY(call, "length", "char_length", "octet_length"))
 			return const_eval_bytes_within(safety_call_argument(call, 0), eval);
 	}
 	if (IsA(node, TypeCast))
@@ -32,44 +31,20 @@ static double measured(const Node *node, struct const_eval eval)
 /* Functions that return a row for each part of what they are given. */
 static bool takes_apart(const FuncCall *call)
 {
-	static const char *const names[] = { "unnest",
-					     "string_to_table",
-					     "regexp_split_to_table",
-					     "regexp_matches",
-					     "generate_subscripts",
-					     "json_array_elements",
-					     "json_array_elements_text",
-					     "jsonb_array_elements",
-					     "jsonb_array_elements_text" };
-	return safety_call_is_one_of(call, names, sizeof names / sizeof names[0]);
+	return SAFETY_CALL_IS_ANY(call, "unnest", "string_to_table", "regexp_split_to_table",
+				  "regexp_matches", "generate_subscripts", "json_array_elements",
+				  "json_array_elements_text", "jsonb_array_elements",
+				  "jsonb_array_elements_text");
 }
 
 /* Functions that go through their arguments once, not through one for each place in another. */
 static bool is_linear(const FuncCall *call)
 {
-	static const char *const names[] = { "concat",
-					     "concat_ws",
-					     "format",
-					     "repeat",
-					     "lpad",
-					     "rpad",
-					     "array_cat",
-					     "array_append",
-					     "array_prepend",
-					     "array_fill",
-					     "overlay",
-					     "json_build_array",
-					     "jsonb_build_array",
-					     "json_build_object",
-					     "jsonb_build_object",
-					     "string_agg",
-					     "translate",
-					     "starts_with",
-					     "array_to_string",
-					     "encode",
-					     "to_tsvector",
-					     "greatest" };
-	return safety_call_is_one_of(call, names, sizeof names / sizeof names[0]);
+	return SAFETY_CALL_IS_ANY(call, "concat", "concat_ws", "format", "repeat", "lpad", "rpad",
+				  "array_cat", "array_append", "array_prepend", "array_fill", "overlay",
+				  "json_build_array", "jsonb_build_array", "json_build_object",
+				  "jsonb_build_object", "string_agg", "translate", "starts_with",
+				  "array_to_string", "encode", "to_tsvector", "greatest");
 }
 
 double bomb_work(const Node *left, const Node *right, struct const_eval eval)
@@ -80,28 +55,6 @@ double bomb_work(const Node *left, const Node *right, struct const_eval eval)
 
 struct call_size bomb_call_size(const FuncCall *call, struct const_eval eval)
 {
-	static const char *const sized[] = { "repeat",
-					     "lpad",
-					     "rpad",
-					     "array_fill",
-					     "format",
-					     "factorial",
-					     "power",
-					     "pow",
-					     "exp",
-					     "replace",
-					     "regexp_replace",
-					     "array_to_string",
-					     "concat_ws",
-					     "concat",
-					     "encode",
-					     "quote_literal",
-					     "quote_nullable",
-					     "quote_ident",
-					     "to_json",
-					     "to_jsonb",
-					     "json_build_array",
-					     "jsonb_build_array" };
 	struct call_size size = { 1, 1, 1 };
 	if (safety_call_is(call, "generate_series"))
 		size.rows = fmax(fmax(const_eval_series_rows(call, eval),
@@ -111,7 +64,10 @@ struct call_size bomb_call_size(const FuncCall *call, struct const_eval eval)
 		size.rows = const_eval_longest(call->args, eval);
 	if (list_length(call->args) >= 2 && !is_linear(call))
 		size.work = bomb_work(safety_call_argument(call, 0), safety_call_argument(call, 1), eval);
-	if (safety_call_is_one_of(call, sized, sizeof sized / sizeof sized[0]))
+	if (SAFETY_CALL_IS_ANY(call, "repeat", "lpad", "rpad", "array_fill", "format", "factorial", "power",
+			       "pow", "exp", "replace", "regexp_replace", "array_to_string", "concat_ws",
+			       "concat", "encode", "quote_literal", "quote_nullable", "quote_ident",
+			       "to_json", "to_jsonb", "json_build_array", "jsonb_build_array"))
 		size.bytes = const_eval_call_bytes(call, eval);
 	if (*eval.steps >= CONST_EVAL_MAX_STEPS) /* nobody writes such constants for their values */
 		size.rows = INFINITY;

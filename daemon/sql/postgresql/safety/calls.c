@@ -59,11 +59,11 @@ void walk_type(struct walk *walk, const TypeName *type)
 	if (!type)
 		return;
 	walk_list(walk, type->typmods);
-	safety_add_bytes(walk, safety_qualified_name(type->names).name, const_eval_type_bytes(type),
+	safety_add_bytes(walk, names_qualified(type->names).name, const_eval_type_bytes(type),
 			 type->location);
 	const struct catalog_type *written = safety_type_written(walk, type);
 	if (!written && !walk->known.complete)
-		safety_doubt_name(walk, "type", safety_qualified_name(type->names));
+		safety_doubt_name(walk, "type", names_qualified(type->names));
 	if (!written)
 		return;
 	check_type(walk, written->id, written->name, type->location);
@@ -74,7 +74,7 @@ void walk_type(struct walk *walk, const TypeName *type)
 static void check_size(struct walk *walk, const FuncCall *call)
 {
 	struct call_size size = bomb_call_size(call, walk_const_eval(walk));
-	struct qualified_name name = safety_qualified_name(call->funcname);
+	struct qualified_name name = names_qualified(call->funcname);
 	if (walk->in_view)
 		return;
 	if (size.rows >= BOMB_CALL_ROWS)
@@ -115,44 +115,13 @@ static bool fills_rows(str_t name)
 /* Functions of the system that take values of any type and do not compare them. */
 static bool never_compares(const FuncCall *call)
 {
-	static const char *const names[] = {
-		"count",
-		"array_agg",
-		"json_agg",
-		"jsonb_agg",
-		"to_json",
-		"to_jsonb",
-		"row_to_json",
-		"unnest",
-		"cardinality",
-		"array_length",
-		"pg_typeof",
-		"json_build_object",
-		"json_build_array",
-		"jsonb_build_object",
-		"jsonb_build_array",
-		"concat",
-		"concat_ws",
-		"format",
-		"array_append",
-		"array_prepend",
-		"array_cat",
-		"first_value",
-		"last_value",
-		"nth_value",
-		"lag",
-		"lead",
-		"num_nulls",
-		"num_nonnulls",
-		"array_ndims",
-		"array_dims",
-		"lower",
-		"upper",
-		"isempty",
-		"array_to_string",
-		"array_to_json",
-	};
-	return safety_call_is_one_of(call, names, sizeof names / sizeof names[0]);
+	return SAFETY_CALL_IS_ANY(call, "count", "array_agg", "json_agg", "jsonb_agg", "to_json", "to_jsonb",
+				  "row_to_json", "unnest", "cardinality", "array_length", "pg_typeof",
+				  "json_build_object", "json_build_array", "jsonb_build_object",
+				  "jsonb_build_array", "concat", "concat_ws", "format", "array_append",
+				  "array_prepend", "array_cat", "first_value", "last_value", "nth_value",
+				  "lag", "lead", "num_nulls", "num_nonnulls", "array_ndims", "array_dims",
+				  "lower", "upper", "isempty", "array_to_string", "array_to_json");
 }
 
 /* What a function written in C may do with its arguments without a call that could be seen. */
@@ -189,7 +158,7 @@ void walk_call(struct walk *walk, const FuncCall *call)
 	const struct resolved_function *resolved = walk->resolution && walk->request->catalog
 							   ? resolution_function(walk->resolution, call)
 							   : NULL;
-	struct called_function function = { .name = safety_qualified_name(call->funcname),
+	struct called_function function = { .name = names_qualified(call->funcname),
 					    .chosen = resolved ? resolved->chosen : NULL,
 					    .arguments = arguments_of(call),
 					    .certain = true };
@@ -231,7 +200,7 @@ void walk_column(struct walk *walk, const ColumnRef *column)
 	    resolved->kind != COLUMN_FIELD)
 		return;
 	if (list_length(column->fields) >= 2)
-		check_attribute(walk, safety_qualified_name(column->fields).name, false, column->location);
+		check_attribute(walk, names_qualified(column->fields).name, false, column->location);
 }
 
 /* Where `(expression).field` starts, as far as its first nodes tell. */

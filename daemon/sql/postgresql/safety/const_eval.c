@@ -11,29 +11,14 @@ struct const_eval const_eval_deeper(struct const_eval eval)
 	return eval;
 }
 
-const char *const_eval_last_name(const List *names)
+str_t safety_call_name(const FuncCall *call)
 {
-	const Node *node = names ? llast(names) : NULL;
-	return node && IsA(node, String) ? NODE_STRING(node) : "";
-}
-
-static bool is_same(const char *name, const char *other)
-{
-	return *name == *other && strcmp(name, other) == 0;
+	return names_qualified(call->funcname).name;
 }
 
 bool safety_call_is(const FuncCall *call, const char *name)
 {
-	return is_same(const_eval_last_name(call->funcname), name);
-}
-
-bool safety_call_is_one_of(const FuncCall *call, const char *const *names, size_t count)
-{
-	const char *name = const_eval_last_name(call->funcname);
-	for (size_t i = 0; i < count; i++)
-		if (is_same(name, names[i]))
-			return true;
-	return false;
+	return str_is(safety_call_name(call), name);
 }
 
 const Node *safety_call_argument(const FuncCall *call, int index)

@@ -84,7 +84,8 @@ const Node *const_eval_source(const Node *node, struct const_eval eval);
 /* Whether the WITH query reads itself. */
 bool const_eval_recursive(const CommonTableExpr *cte);
 
-/* Parts of calls. */
+/* Parts of calls. The name goes without its schema. */
+str_t safety_call_name(const FuncCall *call);
 bool safety_call_is(const FuncCall *call, const char *name);
-bool safety_call_is_one_of(const FuncCall *call, const char *const *names, size_t count);
+#define SAFETY_CALL_IS_ANY(call, ...) STR_IS_ANY(safety_call_name(call), __VA_ARGS__)
 const Node *safety_call_argument(const FuncCall *call, int index);

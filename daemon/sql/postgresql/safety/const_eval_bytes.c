@@ -11,7 +11,7 @@ static double hidden_widths(const Node *node, struct const_eval eval);
 /* Text, arrays, JSON and bytes grow by `||` alone. */
 static bool concatenates(const A_Expr *expr)
 {
-	return expr->kind == AEXPR_OP && expr->lexpr && strcmp(NODE_STRING(llast(expr->name)), "||") == 0;
+	return expr->kind == AEXPR_OP && expr->lexpr && str_is(names_qualified(expr->name).name, "||");
 }
 
 /* A size: of data 1, else its value; nobody needs to hide a small number. */
@@ -171,12 +171,9 @@ static double digits_bytes(double digits)
 /* Functions whose result is small, whatever they are given. */
 static bool sized_by_none(const FuncCall *call)
 {
-	static const char *const names[] = {
-		"count", "sum",	     "avg",	     "length",	       "char_length",
-		"md5",	 "position", "octet_length", "cardinality",    "array_length",
-		"round", "strpos",   "bit_length",   "generate_series"
-	};
-	return safety_call_is_one_of(call, names, sizeof names / sizeof names[0]);
+	return SAFETY_CALL_IS_ANY(call, "count", "sum", "avg", "length", "char_length", "md5", "position",
+				  "octet_length", "cardinality", "array_length", "round", "strpos",
+				  "bit_length", "generate_series");
 }
 
 static double sum_of_bytes(const List *nodes, struct const_eval eval)
@@ -228,9 +225,8 @@ static bool product_bytes(const FuncCall *call, struct const_eval eval, double *
 	} else if (safety_call_is(call, "concat_ws")) {
 		*ret_bytes = sum_of_bytes(call->args, eval) +
 			     list_length(call->args) * const_eval_bytes_within(first, eval);
-	} else if (safety_call_is(call, "encode") || safety_call_is(call, "quote_literal") ||
-		   safety_call_is(call, "quote_nullable") || safety_call_is(call, "quote_ident") ||
-		   safety_call_is(call, "to_json") || safety_call_is(call, "to_jsonb")) {
+	} else if (SAFETY_CALL_IS_ANY(call, "encode", "quote_literal", "quote_nullable", "quote_ident",
+				      "to_json", "to_jsonb")) {
 		*ret_bytes = (safety_call_is(call, "encode") ? 4 : 2) *
 			     const_eval_bytes_within(first, eval); /* all escaped */
 	} else {
@@ -391,11 +387,11 @@ double const_eval_type_bytes(const TypeName *type)
 	double length;
 	unsigned steps = 0;
 	struct const_eval eval = { .steps = &steps };
-	const Node *name = type && type->names ? llast(type->names) : NULL;
-	if (!name || !IsA(name, String) || list_length(type->typmods) != 1 ||
+	str_t name = type ? names_qualified(type->names).name : STR_NONE;
+	if (!str_present(name) || list_length(type->typmods) != 1 ||
 	    !const_eval_number(linitial(type->typmods), eval, &length))
 		return 1;
-	if (strcmp(NODE_STRING(name), "bpchar") == 0)
+	if (str_is(name, "bpchar"))
 		return fmax(length, 1);
-	return strcmp(NODE_STRING(name), "bit") == 0 ? fmax(length / 8, 1) : 1;
+	return str_is(name, "bit") ? fmax(length / 8, 1) : 1;
 }

@@ -1,18 +1,8 @@
-#include "sql/postgresql/safety/const_eval.h" // first: see pg_nodes.h
+#include "sql/postgresql/safety/const_eval_internal.h" // first: see pg_nodes.h
 
 #include <catalog/pg_type_d.h>
 #include <math.h>
 #include <strings.h>
-
-static bool is_float_type(const TypeName *type)
-{
-	static const char *const names[] = { "float8", "float4" };
-	const char *name = list_length(type->names) > 0 ? NODE_STRING(llast(type->names)) : "";
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strcmp(name, names[i]) == 0 && !type->arrayBounds)
-			return true;
-	return false;
-}
 
 /* Whether the value surely is a number of a fixed size: all arithmetic with it goes on in such numbers. */
 static bool is_float(const Node *node, struct const_eval eval)
@@ -20,18 +10,17 @@ static bool is_float(const Node *node, struct const_eval eval)
 	type_id type = eval.resolution && node ? resolution_type(eval.resolution, node) : TYPE_UNSURE;
 	if (type != TYPE_UNSURE && type != UNKNOWNOID)
 		return type == FLOAT8OID || type == FLOAT4OID;
-	return node && IsA(node, TypeCast) && is_float_type(((const TypeCast *)node)->typeName);
+	const TypeName *written = node && IsA(node, TypeCast) ? ((const TypeCast *)node)->typeName : NULL;
+	return written && !written->arrayBounds &&
+	       STR_IS_ANY(names_qualified(written->names).name, "float8", "float4");
 }
 
 /* Infinity itself, not a number that is too large for ours. */
 static bool is_infinity(const Node *node)
 {
-	while (node && IsA(node, TypeCast))
-		node = ((const TypeCast *)node)->arg;
-	const A_Const *constant = node && IsA(node, A_Const) ? (const A_Const *)node : NULL;
-	if (!constant || constant->isnull || constant->val.node.type != T_String)
+	const char *text = const_eval_text(node);
+	if (!text)
 		return false;
-	const char *text = constant->val.sval.sval;
 	text += strspn(text, " \t\n\r\f\v");
 	text += *text == '+' || *text == '-';
 	return strncasecmp(text, "inf", 3) == 0;

@@ -14,9 +14,7 @@
 
 #include "sql/postgresql/safety/const_eval.h" // first: see pg_nodes.h
 
-/* const_eval.c */
-/* The last part of a qualified name. */
-const char *const_eval_last_name(const List *names);
+#include "sql/postgresql/parse/node_children.h"
 
 /* const_eval_sources.c */
 /* What the column belongs to, past joins, and its index there; NULL: not known. */

@@ -86,7 +86,7 @@ static bool operator_number(const A_Expr *expr, struct const_eval eval, double *
 {
 	double left = 0;
 	double right;
-	const char *op = const_eval_last_name(expr->name);
+	const char *op = names_last(expr->name);
 	if (expr->kind == AEXPR_NULLIF)
 		return const_eval_number(expr->lexpr, eval, ret_value);
 	if (expr->kind == AEXPR_OP && expr->lexpr && strcmp(op, "||") == 0)
@@ -142,15 +142,13 @@ static bool field_number(const FuncCall *call, struct const_eval eval, double *r
 /* Lengths, and codes of characters. */
 static bool measure_number(const FuncCall *call, struct const_eval eval, double *ret_value)
 {
-	static const char *const lengths[] = { "length",       "char_length", "character_length",
-					       "octet_length", "cardinality", "array_length",
-					       "array_upper" };
 	const Node *measured = safety_call_argument(call, 0);
 	if (safety_call_is(call, "ascii")) {
 		*ret_value = 0x10ffff;
 		return !const_eval_may_read_data(measured, eval);
 	}
-	if (!safety_call_is_one_of(call, lengths, sizeof lengths / sizeof lengths[0]))
+	if (!SAFETY_CALL_IS_ANY(call, "length", "char_length", "character_length", "octet_length",
+				"cardinality", "array_length", "array_upper"))
 		return false;
 	*ret_value = const_eval_bytes(measured, eval);
 	return eval.data_is_one || !const_eval_may_read_data(measured, eval);
@@ -169,9 +167,6 @@ static bool power_number(const FuncCall *call, struct const_eval eval, double *r
 
 static bool call_number(const FuncCall *call, struct const_eval eval, double *ret_value)
 {
-	static const char *const kept[] = { "ceil", "ceiling", "floor",	 "round",   "trunc",
-					    "int4", "int8",    "float8", "numeric", "to_number",
-					    "max",  "min",     "sum",	 "avg" };
 	double first;
 	if (safety_call_is(call, "random")) {
 		*ret_value = 1;
@@ -188,9 +183,9 @@ static bool call_number(const FuncCall *call, struct const_eval eval, double *re
 			     : safety_call_is(call, "exp")	 ? exp(first)
 			     : safety_call_is(call, "factorial") ? tgamma(fmin(first, 170) + 1)
 								 : first;
-		if (safety_call_is(call, "abs") || safety_call_is(call, "exp") ||
-		    safety_call_is(call, "factorial") ||
-		    safety_call_is_one_of(call, kept, sizeof kept / sizeof kept[0]))
+		if (SAFETY_CALL_IS_ANY(call, "abs", "exp", "factorial", "ceil", "ceiling", "floor", "round",
+				       "trunc", "int4", "int8", "float8", "numeric", "to_number", "max",
+				       "min", "sum", "avg"))
 			return true;
 	}
 	*ret_value = 1;

@@ -110,7 +110,7 @@ static double made_interval(const FuncCall *call, struct const_eval eval)
 
 static double interval_operation(const A_Expr *expr, struct const_eval eval)
 {
-	const char *op = const_eval_last_name(expr->name);
+	const char *op = names_last(expr->name);
 	double number;
 	if (strcmp(op, "*") == 0 || strcmp(op, "/") == 0) {
 		if (const_eval_number(expr->rexpr, eval, &number))
@@ -158,11 +158,11 @@ static double interval_cast(const TypeCast *cast, struct const_eval eval)
 
 static double interval_of_call(const FuncCall *call, struct const_eval eval)
 {
-	static const char *const kept[] = { "justify_hours", "justify_days", "justify_interval" };
+
 	const Node *first = safety_call_argument(call, 0);
 	if (safety_call_is(call, "make_interval"))
 		return made_interval(call, eval);
-	if (safety_call_is_one_of(call, kept, sizeof kept / sizeof kept[0]))
+	if (SAFETY_CALL_IS_ANY(call, "justify_hours", "justify_days", "justify_interval"))
 		return const_eval_interval(first, eval);
 	if (safety_call_is(call, "make_time"))
 		return const_eval_number_or(first, eval, 0) * 3600 +
@@ -239,14 +239,12 @@ static double moment_text(const char *text)
 
 static double moment_of_call(const FuncCall *call, struct const_eval eval)
 {
-	static const char *const clocks[] = { "now", "clock_timestamp", "statement_timestamp",
-					      "transaction_timestamp" };
-	if (safety_call_is_one_of(call, clocks, sizeof clocks / sizeof clocks[0]))
+	if (SAFETY_CALL_IS_ANY(call, "now", "clock_timestamp", "statement_timestamp",
+			       "transaction_timestamp"))
 		return CLOCK_S;
 	if (safety_call_is(call, "to_timestamp") && list_length(call->args) == 1)
 		return const_eval_number_or(safety_call_argument(call, 0), eval, NAN);
-	if (safety_call_is(call, "make_date") || safety_call_is(call, "make_timestamp") ||
-	    safety_call_is(call, "make_timestamptz"))
+	if (SAFETY_CALL_IS_ANY(call, "make_date", "make_timestamp", "make_timestamptz"))
 		return (const_eval_number_or(safety_call_argument(call, 0), eval, 2030) - 1970) * 365.25 *
 		       DAY_S;
 	if (safety_call_is(call, "to_timestamp") || safety_call_is(call, "to_date"))
@@ -263,7 +261,7 @@ static double moment_of_call(const FuncCall *call, struct const_eval eval)
 
 static double moment_operation(const A_Expr *expr, struct const_eval eval)
 {
-	const char *op = const_eval_last_name(expr->name);
+	const char *op = names_last(expr->name);
 	double days;
 	double start = const_eval_moment(expr->lexpr, eval);
 	if (isnan(start) || (strcmp(op, "+") != 0 && strcmp(op, "-") != 0))

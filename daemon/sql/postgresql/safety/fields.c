@@ -203,7 +203,7 @@ static bool operation_lacks(struct search *search, const A_Expr *expr, bool elem
 {
 	if (expr->kind == AEXPR_NULLIF)
 		return lacks(search, expr->lexpr, element);
-	if (!element || !str_is(safety_qualified_name(expr->name).name, "||"))
+	if (!element || !str_is(names_qualified(expr->name).name, "||"))
 		return true; /* no operator of the system gives a row */
 	return lacks(search, expr->lexpr, true) || lacks(search, expr->rexpr, true);
 }
@@ -271,7 +271,7 @@ static bool lacks(struct search *search, const Node *node, bool element)
 	case T_TypeCast:
 		return cast_lacks(search, ((const TypeCast *)node)->typeName, element);
 	case T_FuncCall:
-		return call_lacks(search, safety_qualified_name(((const FuncCall *)node)->funcname),
+		return call_lacks(search, names_qualified(((const FuncCall *)node)->funcname),
 				  ((const FuncCall *)node)->args,
 				  (size_t)list_length(((const FuncCall *)node)->args), element);
 	case T_A_Expr:

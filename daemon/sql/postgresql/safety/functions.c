@@ -68,20 +68,12 @@ bool function_refused_by_name(str_t schema, str_t name, enum sql_violation_code 
 	return dangerous_by_name((struct qualified_name){ schema, name }, ret_code);
 }
 
-/* Volatile, but nothing that a read may not do. */
-static bool harmless(str_t name)
-{
-	static const char *const names[] = { "random", "clock_timestamp", "gen_random_uuid" };
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (str_is(name, names[i]))
-			return true;
-	return false;
-}
-
 static bool system_refused(str_t name, char volatility, bool is_public, enum sql_violation_code *ret_code)
 {
 	*ret_code = is_public ? VIOLATION_VOLATILE_FUNCTION : VIOLATION_DANGEROUS_FUNCTION;
-	return !is_public || (volatility == 'v' && !harmless(name));
+	/* some are volatile, but nothing that a read may not do */
+	return !is_public ||
+	       (volatility == 'v' && !STR_IS_ANY(name, "random", "clock_timestamp", "gen_random_uuid"));
 }
 
 /* The target's own list holds `name` or `schema.name`. */

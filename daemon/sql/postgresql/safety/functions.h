@@ -19,6 +19,7 @@
 
 #include "sql/catalog/content.h"
 #include "sql/findings/violations.h"
+#include "sql/lex/identifier.h"
 
 /* What the names in a request are looked up in. */
 struct known_names {
@@ -30,11 +31,6 @@ struct known_names {
 struct known_names known_names_of(const struct sql_request *request);
 
 #define ARGUMENTS_UNKNOWN ((size_t)-1)
-
-struct qualified_name {
-	str_t schema; /* as written, or absent */
-	str_t name;
-};
 
 struct called_function {
 	struct qualified_name name;

@@ -87,18 +87,13 @@ static void add_star(struct place place, struct expansion *expansion, const Colu
 /* A call that the query above reads as a result: of an aggregate or over a window. */
 static bool is_computed_apart(const Node *node)
 {
-	static const char *const aggregates[] = { "count",     "sum",	     "avg",	   "min",
-						  "max",       "bool_and",   "bool_or",	   "every",
-						  "array_agg", "string_agg", "json_agg",   "jsonb_agg",
-						  "stddev",    "variance",   "stddev_pop", "stddev_samp" };
 	if (!IsA(node, FuncCall))
 		return false;
 	const FuncCall *call = (const FuncCall *)node;
-	const char *name = names_last(call->funcname);
-	bool aggregate = call->over || call->agg_star;
-	for (size_t i = 0; name && i < sizeof aggregates / sizeof aggregates[0]; i++)
-		aggregate = aggregate || strcmp(name, aggregates[i]) == 0;
-	return aggregate;
+	return call->over || call->agg_star ||
+	       SAFETY_CALL_IS_ANY(call, "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every",
+				  "array_agg", "string_agg", "json_agg", "jsonb_agg", "stddev", "variance",
+				  "stddev_pop", "stddev_samp");
 }
 
 static bool looks_apart(const Node *node, void *context)

@@ -144,7 +144,7 @@ static bool is_between(A_Expr_Kind kind)
 /* Numbers of any number of digits; others overflow, which is no more than an error. */
 static void check_power(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = safety_qualified_name(expr->name);
+	struct qualified_name name = names_qualified(expr->name);
 	if (!walk->in_view && str_is(name.name, "^") &&
 	    const_eval_power_digits(expr->lexpr, expr->rexpr, walk_const_eval(walk)) >= CONST_EVAL_MAX_DIGITS)
 		WALK_VIOLATION(walk, VIOLATION_RESOURCE_BOMB, expr->location, "a number of too many digits");
@@ -153,7 +153,7 @@ static void check_power(struct walk *walk, const A_Expr *expr)
 /* LIKE, similarity and the like go through one text for each place in the other. */
 static void check_work(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = safety_qualified_name(expr->name);
+	struct qualified_name name = names_qualified(expr->name);
 	bool compares = expr->kind == AEXPR_LIKE || expr->kind == AEXPR_ILIKE ||
 			expr->kind == AEXPR_SIMILAR ||
 			(str_present(name.name) && strchr("~%", name.name.ptr[0])) ||
@@ -167,7 +167,7 @@ static void check_work(struct walk *walk, const A_Expr *expr)
 /* A chain a || b || c is judged as a whole. */
 static void check_concatenation(struct walk *walk, const A_Expr *expr)
 {
-	struct qualified_name name = safety_qualified_name(expr->name);
+	struct qualified_name name = names_qualified(expr->name);
 	if (!str_is(name.name, "||"))
 		return;
 	if (walk->checked != expr)
@@ -193,7 +193,7 @@ void walk_operator(struct walk *walk, const A_Expr *expr)
 		safety_check_operators(walk, expr, (struct qualified_name){ STR_NONE, STR(">=") },
 				       expr->lexpr, right, expr->location);
 	} else {
-		safety_check_operators(walk, expr, safety_qualified_name(expr->name), expr->lexpr, right,
+		safety_check_operators(walk, expr, names_qualified(expr->name), expr->lexpr, right,
 				       expr->location);
 	}
 	walk_node(walk, expr->lexpr);

@@ -43,12 +43,9 @@ bool pattern_system_relation(str_t schema, str_t name)
 
 bool pattern_probe_function(const FuncCall *call)
 {
-	static const char *const probes[] = {
-		"version",	    "current_database", "current_setting",	   "current_schemas",
-		"inet_server_addr", "inet_server_port", "pg_backend_pid",	   "current_schema",
-		"getpgusername",    "inet_client_addr", "pg_postmaster_start_time"
-	};
-	return safety_call_is_one_of(call, probes, sizeof probes / sizeof probes[0]);
+	return SAFETY_CALL_IS_ANY(call, "version", "current_database", "current_setting", "current_schemas",
+				  "inet_server_addr", "inet_server_port", "pg_backend_pid", "current_schema",
+				  "getpgusername", "inet_client_addr", "pg_postmaster_start_time");
 }
 
 #define MAX_DEPTH 32 /* of a condition that is looked into */

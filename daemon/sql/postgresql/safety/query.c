@@ -86,13 +86,9 @@ void walk_range_function(struct walk *walk, const RangeFunction *range)
 
 void walk_sample(struct walk *walk, const RangeTableSample *sample)
 {
-	static const char *const methods[] = { "system", "bernoulli", "system_rows", "system_time" };
-	struct qualified_name method = safety_qualified_name(sample->method);
-	bool known = false;
+	struct qualified_name method = names_qualified(sample->method);
 	bool builtin = !str_present(method.schema) || str_is(method.schema, "pg_catalog");
-	for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-		known = known || str_is(method.name, methods[i]);
-	known = known && builtin;
+	bool known = builtin && STR_IS_ANY(method.name, "system", "bernoulli", "system_rows", "system_time");
 	if (!known && walk->known.complete) /* no catalog has them, and nobody else tells what it is */
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, sample->location, "sampling method " STR_FMT,
 			       STR_ARG(method.name));

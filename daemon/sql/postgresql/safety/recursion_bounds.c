@@ -63,15 +63,6 @@ static bool comes_by(const struct recursion *recursion, const char *column, enum
 	       fabs(remainder(value - start, step)) < 1e-6 * step;
 }
 
-static bool is_comparison(const char *op)
-{
-	static const char *const operators[] = { "<", "<=", ">", ">=", "=", "<>" };
-	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
-		if (strcmp(op, operators[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Whether the comparison `column op limit` becomes false on that course. */
 static bool is_met(const struct recursion *recursion, const char *op, const char *column,
 		   enum recursion_course course, const Node *limit)
@@ -80,7 +71,8 @@ static bool is_met(const struct recursion *recursion, const char *op, const char
 	if (course == COURSE_CONSTANT)
 		return false;
 	if (course == COURSE_UNKNOWN)
-		return !const_eval_number(limit, recursion->eval, &value) || !is_comparison(op) ||
+		return !const_eval_number(limit, recursion->eval, &value) ||
+		       !STR_IS_ANY(str_from(op), "<", "<=", ">", ">=", "=", "<>") ||
 		       recursion_comes_to(recursion, op, column, value);
 	if (strcmp(op, "=") == 0)
 		return true;

@@ -62,8 +62,7 @@ static enum recursion_course modified_course(const FuncCall *call, const char *n
 	const char *column = recursion_reference(safety_call_argument(call, 0));
 	enum recursion_course found = COURSE_CONSTANT;
 	if (!column || strcmp(column, name) != 0 || list_length(call->args) < 2 ||
-	    (!safety_call_is(call, "date") && !safety_call_is(call, "datetime") &&
-	     !safety_call_is(call, "julianday")))
+	    !SAFETY_CALL_IS_ANY(call, "date", "datetime", "julianday"))
 		return COURSE_UNKNOWN;
 	for (int i = 1; i < list_length(call->args); i++) {
 		const char *modifier = const_eval_text(safety_call_argument(call, i));

@@ -5,8 +5,7 @@
 /* Names of functions whose result is longer than what they are given, or at least may be. */
 static double stretching(const FuncCall *call, struct const_eval eval)
 {
-	static const char *const doubling[] = { "encode",  "quote_literal", "quote_nullable", "quote_ident",
-						"to_json", "to_jsonb",	    "format",	      "xmlelement" };
+
 	if (safety_call_is(call, "repeat"))
 		return fmax(const_eval_number_or(safety_call_argument(call, 1), eval, 2), 1);
 	if (safety_call_is(call, "replace") || safety_call_is(call, "regexp_replace")) {
@@ -15,37 +14,20 @@ static double stretching(const FuncCall *call, struct const_eval eval)
 		bool plain = old && new && !safety_call_is(call, "regexp_replace");
 		return plain ? fmax((double)strlen(new) / fmax((double)strlen(old), 1), 1) : 2;
 	}
-	for (size_t i = 0; i < sizeof doubling / sizeof doubling[0]; i++)
-		if (safety_call_is(call, doubling[i]))
-			return 2;
-	return 1;
+	return SAFETY_CALL_IS_ANY(call, "encode", "quote_literal", "quote_nullable", "quote_ident", "to_json",
+				  "to_jsonb", "format", "xmlelement")
+		       ? 2
+		       : 1;
 }
 
 /* Functions that give back what they are given, or more of it. */
 static bool keeps_all(const FuncCall *call)
 {
-	static const char *const names[] = { "concat",
-					     "concat_ws",
-					     "repeat",
-					     "replace",
-					     "regexp_replace",
-					     "format",
-					     "array_cat",
-					     "array_append",
-					     "array_prepend",
-					     "json_build_array",
-					     "jsonb_build_array",
-					     "json_build_object",
-					     "overlay",
-					     "jsonb_build_object",
-					     "lower",
-					     "upper",
-					     "reverse",
-					     "initcap" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (safety_call_is(call, names[i]))
-			return true;
-	return stretching(call, (struct const_eval){ .steps = &(unsigned){ 0 } }) > 1;
+	return SAFETY_CALL_IS_ANY(call, "concat", "concat_ws", "repeat", "replace", "regexp_replace",
+				  "format", "array_cat", "array_append", "array_prepend", "json_build_array",
+				  "jsonb_build_array", "json_build_object", "overlay", "jsonb_build_object",
+				  "lower", "upper", "reverse", "initcap") ||
+	       stretching(call, (struct const_eval){ .steps = &(unsigned){ 0 } }) > 1;
 }
 
 static double copies_of_list(const List *list, const char *name, struct const_eval eval, unsigned depth);

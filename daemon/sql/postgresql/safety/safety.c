@@ -37,7 +37,7 @@ static void walk_bool(struct walk *walk, const BoolExpr *expr)
 
 static void walk_sublink(struct walk *walk, const SubLink *link)
 {
-	struct qualified_name name = safety_qualified_name(link->operName);
+	struct qualified_name name = names_qualified(link->operName);
 	if (link->subLinkType == ANY_SUBLINK && !link->operName)
 		name.name = STR("="); /* IN */
 	if (str_present(name.name))
@@ -88,7 +88,7 @@ static void walk_sort(struct walk *walk, const SortBy *sort)
 {
 	walk_node(walk, sort->node);
 	if (sort->useOp)
-		safety_check_operators(walk, sort, safety_qualified_name(sort->useOp), sort->node, sort->node,
+		safety_check_operators(walk, sort, names_qualified(sort->useOp), sort->node, sort->node,
 				       sort->location);
 }
 

@@ -11,16 +11,6 @@ struct volatile_objects {
 	size_t compared_count;
 };
 
-/* Names under which the operators of sorting and hashing usually go. */
-static bool is_comparison(str_t name)
-{
-	static const char *const names[] = { "=", "<", "<=", ">", ">=", "<>" };
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (str_is(name, names[i]))
-			return true;
-	return false;
-}
-
 static void collect_compared(struct volatile_objects *objects, const struct catalog *catalog,
 			     struct arena *arena)
 {
@@ -29,7 +19,8 @@ static void collect_compared(struct volatile_objects *objects, const struct cata
 	size_t capacity = 0;
 	for (size_t i = 0; i < catalog->volatile_operators_count; i++) {
 		const struct catalog_operator *op = catalog->volatile_operators[i];
-		if (op->left == op->right && is_comparison(op->name))
+		/* names under which the operators of sorting and hashing usually go */
+		if (op->left == op->right && STR_IS_ANY(op->name, "=", "<", "<=", ">", ">=", "<>"))
 			ARENA_PUSH(arena, types, count, capacity, op->left);
 	}
 	objects->compared = types;

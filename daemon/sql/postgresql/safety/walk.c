@@ -1,18 +1,4 @@
-#include "sql/postgresql/safety/walk.h"
-
-/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
-struct qualified_name safety_qualified_name(const List *names)
-{
-	struct qualified_name name = { STR_NONE, STR_NONE };
-	ListCell *cell;
-	foreach(cell, names)
-	{
-		const Node *part = lfirst(cell);
-		name.schema = name.name;
-		name.name = part && IsA(part, String) ? str_from(NODE_STRING(part)) : STR_NONE;
-	}
-	return name;
-}
+#include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
 struct const_eval walk_const_eval(const struct walk *walk)
 {
@@ -64,7 +50,7 @@ type_id safety_type_of(const struct walk *walk, const Node *node)
 
 const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type)
 {
-	struct qualified_name name = safety_qualified_name(type->names);
+	struct qualified_name name = names_qualified(type->names);
 	return str_present(name.name) ? catalog_type_named(walk->known.catalog, name.schema, name.name)
 				      : NULL;
 }

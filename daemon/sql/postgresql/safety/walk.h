@@ -18,6 +18,7 @@
 #include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
 #include "sql/catalog/content.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/resolve.h"
 #include "sql/postgresql/safety/bombs.h"
 #include "sql/postgresql/safety/functions.h"
@@ -68,8 +69,6 @@ struct walk {
 		       __VA_ARGS__)
 
 /* walk.c */
-/* Schema and name out of a qualified name; a database's name in front of them is dropped. */
-struct qualified_name safety_qualified_name(const List *names);
 /* A search for constants. */
 struct const_eval walk_const_eval(const struct walk *walk);
 /* What joins, subqueries and set-returning calls multiply up to. */
