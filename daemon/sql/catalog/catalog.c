@@ -58,6 +58,22 @@ const struct catalog_relation *catalog_relation_on_path(const struct catalog *ca
 	return found;
 }
 
+const struct catalog_relation *catalog_relation_named(const struct catalog *catalog, str_t schema, str_t name)
+{
+	return !catalog		     ? NULL
+	       : str_present(schema) ? catalog_relation(catalog, schema, name)
+				     : catalog_relation_on_path(catalog, name);
+}
+
+const struct catalog_column *catalog_columns_find(const struct catalog_column *columns, size_t count,
+						  str_t name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_equal(columns[i].name, name))
+			return &columns[i];
+	return NULL;
+}
+
 const struct catalog_relation *catalog_relations(const struct catalog *catalog, size_t *ret_count)
 {
 	*ret_count = catalog->relations_count;

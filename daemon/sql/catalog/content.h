@@ -167,6 +167,14 @@ const struct catalog_relation *catalog_relation(const struct catalog *catalog, s
 /* The relation that an unqualified name means by the search path, or NULL. */
 const struct catalog_relation *catalog_relation_on_path(const struct catalog *catalog, str_t name);
 
+/* The one or the other, as the schema is there or absent; `catalog` may be NULL. */
+const struct catalog_relation *catalog_relation_named(const struct catalog *catalog, str_t schema,
+						      str_t name);
+
+/* The column of that name, or NULL. */
+const struct catalog_column *catalog_columns_find(const struct catalog_column *columns, size_t count,
+						  str_t name);
+
 /* Relations in order of schema and name, for hints; the system's own may be missing. */
 const struct catalog_relation *catalog_relations(const struct catalog *catalog, size_t *ret_count);
 

@@ -39,8 +39,7 @@ static bool has_volatile(const struct catalog_function *const *overloads, size_t
 /* Where it is not known, a function counts as volatile. */
 static bool is_volatile(const struct canon *canon, const FuncCall *function)
 {
-	const struct resolved_function *resolved =
-		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
+	const struct resolved_function *resolved = resolution_function(canon->resolution, function);
 	if (resolved && resolved->overloads_count > 0)
 		return has_volatile(resolved->overloads, resolved->overloads_count);
 	size_t count;
@@ -53,8 +52,7 @@ static bool is_volatile(const struct canon *canon, const FuncCall *function)
 static bool shows_order(const struct canon *canon, const FuncCall *function)
 {
 	const char *name = NODE_STRING(llast(function->funcname));
-	const struct resolved_function *resolved =
-		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
+	const struct resolved_function *resolved = resolution_function(canon->resolution, function);
 	if (function->over || function->agg_order)
 		return true;
 	if (STR_IS_ANY(str_from(name), "avg", "count", "max", "min", "sum", "bool_and", "bool_or", "every",
@@ -114,8 +112,7 @@ static bool only_orders(const Node *node, void *context)
 	if (IsA(node, FuncCall)) {
 		const FuncCall *function = (const FuncCall *)node;
 		const struct resolved_function *resolved =
-			keys->canon->resolution ? resolution_function(keys->canon->resolution, function)
-						: NULL;
+			resolution_function(keys->canon->resolution, function);
 		if (!resolved || resolved->overloads_count == 0 || function->over)
 			return false;
 		for (size_t i = 0; i < resolved->overloads_count; i++)
@@ -140,14 +137,11 @@ bool canon_keys_only_order(const struct canon *canon, const SelectStmt *select)
 static bool is_count(const struct canon *canon, const FuncCall *function)
 {
 	const List *names = function->funcname;
-	const struct resolved_function *resolved =
-		canon->resolution ? resolution_function(canon->resolution, function) : NULL;
+	const struct resolved_function *resolved = resolution_function(canon->resolution, function);
 	for (size_t i = 0; resolved && i < resolved->overloads_count; i++)
 		if (!resolved->overloads[i]->is_system)
 			return false;
-	return strcmp(NODE_STRING(llast(names)), "count") == 0 &&
-	       (list_length(names) == 1 ||
-		(list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0));
+	return strcmp(NODE_STRING(llast(names)), "count") == 0 && names_are_system(names);
 }
 
 /* A column of a table that takes no NULL, not on a side of a join that may be missing. */
@@ -167,10 +161,10 @@ static bool never_null_column(const struct canon *canon, const ColumnRef *column
 /* The groups of ROLLUP and the like have NULL for columns that have none. */
 static bool has_grouping_sets(const struct canon *canon)
 {
-	const ListCell *cell;
-	for (const struct canon_scope *scope = canon->scope; scope; scope = scope->outer)
-		foreach(cell, scope->select->groupClause) if (IsA(lfirst(cell), GroupingSet)) return true;
-	return false;
+	const struct canon_scope *scope = canon->scope;
+	while (scope && !canon_has_grouping_sets(scope->select))
+		scope = scope->outer;
+	return scope != NULL;
 }
 
 bool canon_never_null(const struct canon *canon, const Node *node)

@@ -38,19 +38,18 @@ static int plain_column(struct canon *canon, const SelectStmt *select, const Nod
 		return (int)index;
 	while (first->op != SETOP_NONE)
 		first = first->larg;
-	if (!IsA(key, ColumnRef) || list_length(((const ColumnRef *)key)->fields) != 1)
-		return -1;
-	const Node *field = linitial(((const ColumnRef *)key)->fields);
+	const char *wanted = node_column_name(key);
 	const ListCell *cell;
 	foreach(cell, first->targetList)
 	{
 		const ResTarget *target = lfirst(cell);
-		bool named = IsA(target->val, ColumnRef);
-		const Node *last = named ? llast(((const ColumnRef *)target->val)->fields) : NULL;
-		if ((last && IsA(last, A_Star)) || !IsA(field, String) || !canon_work(canon, 1))
+		if (node_is_star(target->val) || !wanted || !canon_work(canon, 1))
 			return -1;
-		const char *name = target->name ? target->name : last ? NODE_STRING(last) : NULL;
-		if (name && strcmp(name, NODE_STRING(field)) == 0)
+		const char *name = target->name ? target->name
+				   : IsA(target->val, ColumnRef)
+					   ? names_last(((const ColumnRef *)target->val)->fields)
+					   : NULL;
+		if (name && strcmp(name, wanted) == 0)
 			return foreach_current_index(cell);
 	}
 	return -1;

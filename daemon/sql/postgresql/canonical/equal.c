@@ -132,12 +132,11 @@ static bool find_column(const struct canon *canon, const Node *node, str_t name,
 	const struct canon_range *range = canon_range_of(canon, node);
 	if (!range || range->optional || !range->item || !range->item->relation)
 		return false;
-	for (size_t i = 0; i < range->item->columns_count; i++)
-		if (str_equal(range->item->columns[i].name, name)) {
-			*ret_column = (struct canon_place){ range, i };
-			return true;
-		}
-	return false;
+	const struct range_column *columns = range->item->columns;
+	const struct range_column *found = range_columns_find(columns, range->item->columns_count, name);
+	if (found)
+		*ret_column = (struct canon_place){ range, (size_t)(found - columns) };
+	return found != NULL;
 }
 
 /* The joins above this one begin with it, and mostly merge the same names. */

@@ -6,8 +6,7 @@
 
 str_t canon_operator(struct canon *canon, const List *names)
 {
-	if (list_length(names) == 1 ||
-	    (list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0))
+	if (names_are_system(names))
 		return str_from(NODE_STRING(llast(names)));
 	struct texts parts = { 0 };
 	const ListCell *cell;
@@ -72,12 +71,6 @@ str_t canon_type_name(struct canon *canon, const TypeName *type)
 	for (int i = 0; i < list_length(type->arrayBounds); i++)
 		text = CONCAT(canon, text, STR("[]"));
 	return type->setof ? CONCAT(canon, text, STR(" SETOF")) : text;
-}
-
-static bool is_string(const Node *node)
-{
-	return node && IsA(node, A_Const) && !((const A_Const *)node)->isnull &&
-	       IsA(&((const A_Const *)node)->val, String);
 }
 
 /* To the type that the value has. (A type without bounds takes any of its kind as it is.) */
@@ -172,15 +165,14 @@ str_t canon_operand(struct canon *canon, const Node *node, const Node *other)
 	type_id type = canon_type(canon, other);
 	if (type == TYPE_UNSURE || type == UNKNOWNOID || !node)
 		return canon_expression(canon, node);
-	if (is_string(node))
+	if (node_string(node))
 		return typed_literal(canon, (const A_Const *)node, type);
 	if (!IsA(node, TypeCast))
 		return canon_expression(canon, node);
 	const TypeCast *cast = (const TypeCast *)node;
 	type_id target = canon_type(canon, node);
-	if (!is_string(cast->arg) || cast->typeName->typmods || cast->typeName->arrayBounds ||
-	    target == TYPE_UNSURE ||
-	    !cast_is_implied(type, target, str_from(((const A_Const *)cast->arg)->val.sval.sval)))
+	if (!node_string(cast->arg) || cast->typeName->typmods || cast->typeName->arrayBounds ||
+	    target == TYPE_UNSURE || !cast_is_implied(type, target, str_from(node_string(cast->arg))))
 		return canon_expression(canon, node);
 	return typed_literal(canon, (const A_Const *)cast->arg, type);
 }

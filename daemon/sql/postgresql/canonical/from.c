@@ -11,8 +11,7 @@ static str_t alias_name(const Alias *alias, const char *otherwise)
 
 static void note_item(struct canon *canon, struct canon_range *range)
 {
-	const struct range_item *item =
-		canon->resolution ? resolution_item(canon->resolution, range->node) : NULL;
+	const struct range_item *item = resolution_item(canon->resolution, range->node);
 	range->item = item;
 	if (!item)
 		return;

@@ -17,6 +17,7 @@
 
 #include "common/hash.h"
 #include "sql/findings/analysis.h"
+#include "sql/postgresql/parse/node_children.h"
 
 #define CANON_MAX_DEPTH	     8000
 #define CANON_MAX_RANGES     600	       /* in one FROM */
@@ -336,6 +337,7 @@ void canon_order_and_limit(struct canon *canon, const SelectStmt *select, enum c
 			   const struct target_list *list, struct canon_select *result);
 void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order);
 bool canon_limited(const SelectStmt *select);
+bool canon_has_grouping_sets(const SelectStmt *select);
 str_t canon_clause(struct canon *canon, str_t name, const struct texts *texts); /* "" when empty */
 void canon_select(struct canon *canon, const SelectStmt *select, enum canon_use use,
 		  struct canon_select *ret_select);

@@ -60,8 +60,7 @@ static void find_in_side(struct canon *canon, const Node *node, str_t name, stru
 	const struct canon_merged *merged = join ? canon_merged_of(canon, canon->scope, join, name) : NULL;
 	const struct canon_range *range = join ? NULL : canon_range_of(canon, node);
 	if (join && join->alias) {
-		const struct range_item *item =
-			canon->resolution ? resolution_item(canon->resolution, join) : NULL;
+		const struct range_item *item = resolution_item(canon->resolution, join);
 		canon->failed |= !item;
 		if (item)
 			find_in_columns(canon, item, NULL, name, side);
@@ -140,7 +139,7 @@ static bool known_sides(const struct canon *canon, const Node *node)
 /* The names that a NATURAL join merges are those that both sides have: the resolver knows them, or nobody. */
 static void merge_natural(struct canon *canon, const JoinExpr *join, struct texts *conditions)
 {
-	const struct range_item *item = canon->resolution ? resolution_item(canon->resolution, join) : NULL;
+	const struct range_item *item = resolution_item(canon->resolution, join);
 	if (!item || item->open || join->alias || !known_sides(canon, (const Node *)join)) {
 		canon->failed = true;
 		return;

@@ -172,10 +172,7 @@ str_t canon_item_column(struct canon *canon, const struct range_item *item, size
 static bool column_source(const struct canon *canon, const struct range_item **item, size_t *column,
 			  const struct range_column *output)
 {
-	const struct resolved_column *resolved =
-		output->expression && IsA(output->expression, ColumnRef)
-			? resolution_column(canon->resolution, (const ColumnRef *)output->expression)
-			: NULL;
+	const struct resolved_column *resolved = resolution_column(canon->resolution, output->expression);
 	if (resolved && resolved->kind != COLUMN_OF_ITEM)
 		return false;
 	const struct range_item *source = resolved	       ? resolved->item
@@ -191,8 +188,7 @@ static bool column_source(const struct canon *canon, const struct range_item **i
 bool canon_base_column(const struct canon *canon, const ColumnRef *column,
 		       const struct canon_range **ret_range, size_t *ret_column)
 {
-	const struct resolved_column *resolved =
-		canon->resolution ? resolution_column(canon->resolution, column) : NULL;
+	const struct resolved_column *resolved = resolution_column(canon->resolution, column);
 	if (!resolved || resolved->kind != COLUMN_OF_ITEM || !resolved->item)
 		return false;
 	const struct range_item *item = resolved->item;
@@ -342,8 +338,7 @@ static str_t qualified_column(struct canon *canon, const ColumnRef *column, int 
 /* By what the resolver has found; false: it does not say. */
 static bool resolved_text(struct canon *canon, const ColumnRef *column, str_t *ret_text)
 {
-	const struct resolved_column *resolved =
-		canon->resolution ? resolution_column(canon->resolution, column) : NULL;
+	const struct resolved_column *resolved = resolution_column(canon->resolution, column);
 	if (!resolved)
 		return false;
 	const struct canon_range *range = range_of_item(canon, resolved->item);

@@ -54,8 +54,7 @@ static size_t key_column(const struct canon *canon, const Node *key, const struc
 	size_t index;
 	if (canon_ordinal(key, &index))
 		return index;
-	const struct resolved_column *resolved =
-		IsA(key, ColumnRef) ? resolution_column(canon->resolution, (const ColumnRef *)key) : NULL;
+	const struct resolved_column *resolved = resolution_column(canon->resolution, key);
 	if (!resolved ||
 	    (resolved->kind != COLUMN_OUTPUT && (resolved->kind != COLUMN_OF_ITEM || resolved->item != item)))
 		return SIZE_MAX;
@@ -95,13 +94,6 @@ static bool passes(struct canon *canon, const SelectStmt *select, struct passed 
 	       (select->sortClause || !inner->sortClause) && keys_are_columns(canon, select, ret_passed);
 }
 
-static bool has_grouping_sets(const SelectStmt *select)
-{
-	const ListCell *cell;
-	foreach(cell, select->groupClause) if (IsA(lfirst(cell), GroupingSet)) return true;
-	return false;
-}
-
 static void set_names(struct canon *canon, const SelectStmt *select, struct canon_select *result)
 {
 	const struct outputs *outputs = resolution_outputs(canon->resolution, select);
@@ -131,8 +123,9 @@ static void add_order(struct canon *canon, const SelectStmt *select, const struc
 		result->order_columns[foreach_current_index(cell)] = (int)column;
 		texts_add(canon, &result->order,
 			  canon_sort(canon, sort,
-				     has_grouping_sets(passed->select) ? NULL
-								       : outputs->columns[column].expression,
+				     canon_has_grouping_sets(passed->select)
+					     ? NULL
+					     : outputs->columns[column].expression,
 				     result->targets.items[column]));
 	}
 	canon->unsteady += canon_limited(select);

@@ -40,20 +40,9 @@ static bool with_ties(const SelectStmt *select)
 	return (int)select->limitOption == 2;
 }
 
-static bool is_zero(const Node *node)
-{
-	return node && IsA(node, A_Const) && !((const A_Const *)node)->isnull &&
-	       IsA(&((const A_Const *)node)->val, Integer) && ((const A_Const *)node)->val.ival.ival == 0;
-}
-
-static bool is_null(const Node *node)
-{
-	return IsA(node, A_Const) && ((const A_Const *)node)->isnull;
-}
-
 bool canon_limited(const SelectStmt *select)
 {
-	return (select->limitCount && !is_null(select->limitCount)) || select->limitOffset;
+	return (select->limitCount && !is_null_constant(select->limitCount)) || select->limitOffset;
 }
 
 static void sort_keys(struct canon *canon, const SelectStmt *select, const struct target_list *list,
@@ -80,11 +69,13 @@ static void sort_keys(struct canon *canon, const SelectStmt *select, const struc
 
 void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order)
 {
-	if (select->limitCount && !is_null(select->limitCount))
+	if (select->limitCount && !is_null_constant(select->limitCount))
 		texts_add(canon, order,
 			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
 				 with_ties(select) ? STR(" WITH TIES") : STR("")));
-	if (select->limitOffset && !is_zero(select->limitOffset) && !is_null(select->limitOffset))
+	int number;
+	bool zero = node_integer(select->limitOffset, &number) && number == 0;
+	if (select->limitOffset && !zero && !is_null_constant(select->limitOffset))
 		texts_add(canon, order,
 			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
 }
@@ -217,7 +208,7 @@ static bool groups_like_distinct(struct canon *canon, const SelectStmt *select,
 }
 
 /* Grouping sets multiply each other: one that is there twice gives its rows twice. */
-static bool has_grouping_set(const SelectStmt *select)
+bool canon_has_grouping_sets(const SelectStmt *select)
 {
 	const ListCell *cell;
 	foreach(cell, select->groupClause) if (IsA(lfirst(cell), GroupingSet)) return true;
@@ -240,7 +231,7 @@ static void group_clause(struct canon *canon, const SelectStmt *select, const st
 			texts_add(canon, &result->group, canon_group_key(canon, list, key));
 		}
 	}
-	if (canon->volatile_calls == before && !has_grouping_set(select))
+	if (canon->volatile_calls == before && !canon_has_grouping_sets(select))
 		texts_unique(&result->group);
 	else
 		texts_sort(&result->group);
@@ -261,9 +252,9 @@ static bool only_existence(const SelectStmt *select)
 	if (select->op != SETOP_NONE || select->valuesLists || select->groupClause || select->havingClause ||
 	    select->limitOffset)
 		return false;
-	if (select->limitCount && !is_null(select->limitCount) &&
-	    !(IsA(select->limitCount, A_Const) && IsA(&((const A_Const *)select->limitCount)->val, Integer) &&
-	      ((const A_Const *)select->limitCount)->val.ival.ival > 0))
+	int limit;
+	if (select->limitCount && !is_null_constant(select->limitCount) &&
+	    !(node_integer(select->limitCount, &limit) && limit > 0))
 		return false;
 	const ListCell *cell;
 	foreach(cell,
@@ -341,7 +332,7 @@ static bool rows_alike(const struct canon *canon, const List *rows)
 		foreach(cell, rows)
 		{
 			const List *row = lfirst(cell);
-			type_id type = list_length(row) == list_length(first) && canon->resolution
+			type_id type = list_length(row) == list_length(first)
 					       ? resolution_type(canon->resolution, list_nth(row, i))
 					       : TYPE_UNSURE;
 			common = common == UNKNOWNOID ? type : common;

@@ -32,16 +32,11 @@ static size_t place_of(struct canon *canon, const struct texts *texts, struct ha
 	return place ? place - 1 : texts->count;
 }
 
-static bool is_star(const Node *value)
-{
-	return IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star);
-}
-
 static str_t target_name(const struct canon *canon, const ResTarget *target)
 {
 	if (target->name)
 		return str_from(target->name);
-	return is_star(target->val) ? STR("*") : expression_name(canon->resolution, target->val);
+	return node_is_star(target->val) ? STR("*") : expression_name(canon->resolution, target->val);
 }
 
 static void add_target(struct canon *canon, struct target_list *list, str_t text, str_t name,
@@ -84,7 +79,7 @@ static bool whole_star_width(const struct canon *canon, const SelectStmt *select
 	foreach(cell, select->targetList)
 	{
 		const Node *value = ((const ResTarget *)lfirst(cell))->val;
-		if (!is_star(value))
+		if (!node_is_star(value))
 			others++;
 		else if (list_length(((const ColumnRef *)value)->fields) == 1)
 			wholes++;
@@ -129,12 +124,10 @@ void canon_targets(struct canon *canon, const SelectStmt *select, struct target_
 	foreach(cell, select->targetList)
 	{
 		const ResTarget *target = lfirst(cell);
-		bool star = is_star(target->val);
-		bool fields = IsA(target->val, A_Indirection) &&
-			      IsA(llast(((const A_Indirection *)target->val)->indirection), A_Star);
+		bool star = node_is_star(target->val);
 		if (star && expand_star_target(canon, select, (const ColumnRef *)target->val, list))
 			continue;
-		if (list->exact && (star || fields)) {
+		if (list->exact && (star || node_is_all_fields(target->val))) {
 			list->exact = false;
 			list->first_inexact = list->texts.count;
 		}
@@ -149,27 +142,17 @@ void canon_targets(struct canon *canon, const SelectStmt *select, struct target_
 
 bool canon_ordinal(const Node *node, size_t *ret_index)
 {
-	if (!IsA(node, A_Const))
+	int number;
+	if (!node_integer(node, &number) || number < 1)
 		return false;
-	const A_Const *literal = (const A_Const *)node;
-	if (literal->isnull || literal->val.node.type != T_Integer || literal->val.ival.ival < 1)
-		return false;
-	*ret_index = (size_t)literal->val.ival.ival - 1;
+	*ret_index = (size_t)number - 1;
 	return true;
-}
-
-static const char *plain_name(const Node *node)
-{
-	if (!IsA(node, ColumnRef) || list_length(((const ColumnRef *)node)->fields) != 1)
-		return NULL;
-	const Node *field = linitial(((const ColumnRef *)node)->fields);
-	return IsA(field, String) ? NODE_STRING(field) : NULL;
 }
 
 /* Index of the output that the key names by number or by name. */
 static bool output_of(struct canon *canon, const struct target_list *list, const Node *key, size_t *ret_index)
 {
-	const char *name = plain_name(key);
+	const char *name = node_column_name(key);
 	if (canon_ordinal(key, ret_index))
 		return *ret_index < list->texts.count && *ret_index < list->first_inexact;
 	if (!name)
@@ -213,8 +196,7 @@ str_t canon_key(struct canon *canon, const struct target_list *list, const Node 
 static str_t named_group(struct canon *canon, const struct target_list *list, const ColumnRef *key)
 {
 	size_t index;
-	const struct resolved_column *resolved =
-		canon->resolution ? resolution_column(canon->resolution, key) : NULL;
+	const struct resolved_column *resolved = resolution_column(canon->resolution, key);
 	if (resolved && (resolved->kind == COLUMN_OF_ITEM || resolved->kind == COLUMN_WHOLE_ROW))
 		return canon_expression(canon, (const Node *)key);
 	if (!output_of(canon, list, (const Node *)key, &index))
@@ -251,7 +233,7 @@ str_t canon_group_key(struct canon *canon, const struct target_list *list, const
 			texts_add(canon, &parts, canon_group_key(canon, list, lfirst(cell)));
 		texts_sort(&parts);
 		text = texts_join(canon, STR("SIMPLE("), &parts, STR(")"));
-	} else if (plain_name(key)) {
+	} else if (node_column_name(key)) {
 		text = named_group(canon, list, (const ColumnRef *)key);
 	} else if (IsA(key, A_Const)) {
 		text = canon_key(canon, list, key, &index, &node);

@@ -1,7 +1,5 @@
 #include "sql/postgresql/ddl/internal.h" // first: see pg_nodes.h
 
-#include "sql/postgresql/parse/node_children.h"
-
 #define WARNINGS_MAX 200
 
 static unsigned line_of(str_t text, size_t offset)
@@ -45,9 +43,45 @@ void sql_fail(struct sql_compiler *compiler, const char *format, ...)
 		       line_of(compiler->text, compiler->offset), message);
 }
 
+const TypeName *sql_option(const List *options, const char *name)
+{
+	const ListCell *cell;
+	foreach(cell, options)
+	{
+		const DefElem *option = lfirst_node(DefElem, cell);
+		if (strcmp(option->defname, name) == 0 && option->arg && IsA(option->arg, TypeName))
+			return (const TypeName *)option->arg;
+	}
+	return NULL;
+}
+
+char sql_option_volatility(struct sql_compiler *compiler, const List *options, const char *name,
+			   type_id *ret_result)
+{
+	const TypeName *function = sql_option(options, name);
+	*ret_result = TYPE_UNSURE;
+	return function ? sql_functions_volatility(compiler, names_qualified(function->names), ret_result)
+			: 'i';
+}
+
+struct type_list sql_join_uses(struct sql_compiler *compiler, struct type_list a, struct type_list b)
+{
+	type_id *ids = ARENA_ARRAY(compiler->builder.scratch, type_id, a.count + b.count);
+	for (size_t i = 0; i < a.count + b.count; i++)
+		ids[i] = i < a.count ? a.ids[i] : b.ids[i - a.count];
+	return (struct type_list){ ids, a.count + b.count };
+}
+
 str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
 {
 	return str_present(written) ? written : compiler->schema;
+}
+
+bool sql_is_there(const struct sql_compiler *compiler, const RangeVar *name)
+{
+	return catalog_relation(compiler->builder.catalog,
+				sql_schema_of(compiler, str_from(name->schemaname)),
+				str_from(name->relname)) != NULL;
 }
 
 struct catalog_relation *sql_added_relation(struct sql_compiler *compiler, const RangeVar *name)

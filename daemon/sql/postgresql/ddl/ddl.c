@@ -3,7 +3,6 @@
 #include "sql/postgresql/ddl/ddl.h"
 
 #include "sql/lex/scan.h"
-#include "sql/postgresql/parse/node_children.h"
 
 /* Schema of unqualified names. */
 #define DEFAULT_SCHEMA STR("public")
@@ -49,9 +48,7 @@ static void add_query(struct sql_compiler *compiler, const RangeVar *name, const
 static void add_view(struct sql_compiler *compiler, const ViewStmt *view, str_t text)
 {
 	bool checks = view->withCheckOption != NO_CHECK_OPTION;
-	str_t schema = sql_schema_of(compiler, str_from(view->view->schemaname));
-	const struct catalog_relation *existing =
-		catalog_added_relation(&compiler->builder, schema, str_from(view->view->relname));
+	const struct catalog_relation *existing = sql_added_relation(compiler, view->view);
 	add_query(compiler, view->view, view->query, view->aliases,
 		  (struct catalog_relation){
 			  .kind = 'v',
@@ -64,9 +61,7 @@ static void add_table_as(struct sql_compiler *compiler, const CreateTableAsStmt 
 {
 	bool is_view = create->objtype == OBJECT_MATVIEW;
 	const RangeVar *name = create->into->rel;
-	if (create->if_not_exists &&
-	    catalog_relation(compiler->builder.catalog, sql_schema_of(compiler, str_from(name->schemaname)),
-			     str_from(name->relname)))
+	if (create->if_not_exists && sql_is_there(compiler, name))
 		return;
 	struct catalog_relation relation = { .kind = is_view ? 'm' : 'r', .is_view = is_view };
 	if (is_view)
@@ -153,30 +148,26 @@ static bool is_call(const SelectStmt *select)
 }
 
 /* What neither defines anything nor stands in a dump: somebody gave another file. */
-static const char *stray_statement(const Node *statement)
+static void refuse_stray(struct sql_compiler *compiler, const Node *statement)
 {
-	switch (nodeTag(statement)) {
-	case T_SelectStmt:
-		return is_call((const SelectStmt *)statement) ? NULL : "a query";
-	case T_UpdateStmt:
-		return "UPDATE";
-	case T_DeleteStmt:
-		return "DELETE";
-	case T_MergeStmt:
-		return "MERGE";
-	case T_ExplainStmt:
-		return "EXPLAIN";
-	case T_PrepareStmt:
-		return "PREPARE";
-	case T_ExecuteStmt:
-		return "EXECUTE";
-	case T_DeclareCursorStmt:
-		return "DECLARE";
-	case T_CallStmt:
-		return "CALL";
-	default:
-		return NULL;
-	}
+	static const struct {
+		NodeTag tag;
+		const char *text;
+	} strays[] = {
+		{ T_SelectStmt, "a query" },  { T_UpdateStmt, "UPDATE" },
+		{ T_DeleteStmt, "DELETE" },   { T_MergeStmt, "MERGE" },
+		{ T_ExplainStmt, "EXPLAIN" }, { T_PrepareStmt, "PREPARE" },
+		{ T_ExecuteStmt, "EXECUTE" }, { T_DeclareCursorStmt, "DECLARE" },
+		{ T_CallStmt, "CALL" },
+	};
+	bool call = IsA(statement, SelectStmt) && is_call((const SelectStmt *)statement);
+	for (size_t i = 0; i < sizeof strays / sizeof *strays; i++)
+		if (nodeTag(statement) == strays[i].tag && !call)
+			sql_fail(
+				compiler,
+				"%s defines nothing that can be followed: leave it out (a catalog file holds "
+				"CREATE statements, as pg_dump --schema-only writes them)",
+				strays[i].text);
 }
 
 static void note_relations(struct sql_compiler *compiler, const char *extension)
@@ -217,93 +208,73 @@ static void add_foreign_table(struct sql_compiler *compiler, const CreateForeign
 		sql_set_foreign(compiler, relation, create->servername, create->options);
 }
 
-/* Where the rows of foreign tables come from. */
-static void compile_foreign(struct sql_compiler *compiler, const Node *statement)
+static void add_foreign_server(struct sql_compiler *compiler, const CreateForeignServerStmt *create)
 {
-	if (IsA(statement, CreateFdwStmt)) {
-		const CreateFdwStmt *create = (const CreateFdwStmt *)statement;
-		sql_add_foreign_wrapper(compiler, create->fdwname, create->options);
-	} else if (IsA(statement, AlterFdwStmt)) {
-		const AlterFdwStmt *alter = (const AlterFdwStmt *)statement;
-		sql_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
-	} else if (IsA(statement, CreateForeignServerStmt)) {
-		const CreateForeignServerStmt *create = (const CreateForeignServerStmt *)statement;
-		sql_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
-	} else if (IsA(statement, AlterForeignServerStmt)) {
-		const AlterForeignServerStmt *alter = (const AlterForeignServerStmt *)statement;
-		sql_add_foreign_server(compiler, alter->servername, NULL, alter->options);
-	}
+	sql_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
 }
 
-/* Types, functions and what is made of them. */
-static void compile_object(struct sql_compiler *compiler, const Node *statement)
+static void alter_foreign_server(struct sql_compiler *compiler, const AlterForeignServerStmt *alter)
 {
-	switch (nodeTag(statement)) {
-	case T_CreateFunctionStmt:
-		sql_add_function(compiler, (const CreateFunctionStmt *)statement);
-		break;
-	case T_AlterFunctionStmt:
-		sql_alter_function(compiler, (const AlterFunctionStmt *)statement);
-		break;
-	case T_DefineStmt:
-		add_definition(compiler, (const DefineStmt *)statement);
-		break;
-	case T_CreateCastStmt:
-		sql_add_cast(compiler, (const CreateCastStmt *)statement);
-		break;
-	case T_CreateEnumStmt:
-		sql_add_enum(compiler, (const CreateEnumStmt *)statement);
-		break;
-	case T_AlterEnumStmt:
-		sql_alter_enum(compiler, (const AlterEnumStmt *)statement);
-		break;
-	case T_CompositeTypeStmt:
-		sql_add_composite(compiler, (const CompositeTypeStmt *)statement);
-		break;
-	case T_CreateDomainStmt:
-		sql_add_domain(compiler, (const CreateDomainStmt *)statement);
-		break;
-	case T_AlterDomainStmt:
-		sql_alter_domain(compiler, (const AlterDomainStmt *)statement);
-		break;
-	case T_CreateExtensionStmt:
-		note_extension(compiler, (const CreateExtensionStmt *)statement);
-		break;
-	case T_CreateRangeStmt:
-		sql_add_range(compiler, (const CreateRangeStmt *)statement);
-		break;
-	default:
-		compile_foreign(compiler, statement);
-		break;
-	}
+	sql_add_foreign_server(compiler, alter->servername, NULL, alter->options);
 }
+
+static void add_foreign_wrapper(struct sql_compiler *compiler, const CreateFdwStmt *create)
+{
+	sql_add_foreign_wrapper(compiler, create->fdwname, create->options);
+}
+
+static void alter_foreign_wrapper(struct sql_compiler *compiler, const AlterFdwStmt *alter)
+{
+	sql_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
+}
+
+static void add_table(struct sql_compiler *compiler, const CreateStmt *create)
+{
+	sql_add_table(compiler, create, 'r');
+}
+
+static void set_path_of_database(struct sql_compiler *compiler, const AlterDatabaseSetStmt *alter)
+{
+	set_path(compiler, alter->setstmt);
+}
+
+#define COMPILE(type, function)                                                                              \
+	case T_##type:                                                                                       \
+		function(compiler, (const type *)statement);                                                 \
+		break
 
 /* Statements of a dump that define nothing which a query can name are passed over. `text`: the statement's
  * own. */
 static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
 {
 	switch (nodeTag(statement)) {
-	case T_CreateStmt:
-		sql_add_table(compiler, (const CreateStmt *)statement, 'r');
-		break;
-	case T_CreateForeignTableStmt:
-		add_foreign_table(compiler, (const CreateForeignTableStmt *)statement);
-		break;
-	case T_AlterTableStmt:
-		sql_alter_table(compiler, (const AlterTableStmt *)statement);
-		break;
-	case T_IndexStmt:
-		sql_add_index(compiler, (const IndexStmt *)statement);
-		break;
-	case T_CreateSeqStmt:
-		sql_add_sequence(compiler, (const CreateSeqStmt *)statement);
-		break;
-	case T_CreatePolicyStmt:
-		sql_add_policy(compiler, (const CreatePolicyStmt *)statement);
-		break;
-	case T_AlterPolicyStmt:
-		sql_alter_policy(compiler, (const AlterPolicyStmt *)statement);
-		break;
+		COMPILE(CreateStmt, add_table);
+		COMPILE(CreateForeignTableStmt, add_foreign_table);
+		COMPILE(CreateFdwStmt, add_foreign_wrapper);
+		COMPILE(AlterFdwStmt, alter_foreign_wrapper);
+		COMPILE(CreateForeignServerStmt, add_foreign_server);
+		COMPILE(AlterForeignServerStmt, alter_foreign_server);
+		COMPILE(AlterTableStmt, sql_alter_table);
+		COMPILE(IndexStmt, sql_add_index);
+		COMPILE(CreateSeqStmt, sql_add_sequence);
+		COMPILE(CreatePolicyStmt, sql_add_policy);
+		COMPILE(AlterPolicyStmt, sql_alter_policy);
+		COMPILE(CreateSchemaStmt, add_schema);
+		COMPILE(VariableSetStmt, set_path);
+		COMPILE(AlterDatabaseSetStmt, set_path_of_database);
+		COMPILE(DropStmt, sql_drop);
+		COMPILE(RenameStmt, sql_rename);
+		COMPILE(CreateFunctionStmt, sql_add_function);
+		COMPILE(AlterFunctionStmt, sql_alter_function);
+		COMPILE(DefineStmt, add_definition);
+		COMPILE(CreateCastStmt, sql_add_cast);
+		COMPILE(CreateEnumStmt, sql_add_enum);
+		COMPILE(AlterEnumStmt, sql_alter_enum);
+		COMPILE(CompositeTypeStmt, sql_add_composite);
+		COMPILE(CreateDomainStmt, sql_add_domain);
+		COMPILE(AlterDomainStmt, sql_alter_domain);
+		COMPILE(CreateExtensionStmt, note_extension);
+		COMPILE(CreateRangeStmt, sql_add_range);
 	case T_RuleStmt:
 		sql_add_rule(compiler, (const RuleStmt *)statement, text);
 		break;
@@ -313,33 +284,13 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 	case T_CreateTableAsStmt:
 		add_table_as(compiler, (const CreateTableAsStmt *)statement, text);
 		break;
-	case T_CreateSchemaStmt:
-		add_schema(compiler, (const CreateSchemaStmt *)statement);
-		break;
-	case T_VariableSetStmt:
-		set_path(compiler, (const VariableSetStmt *)statement);
-		break;
-	case T_AlterDatabaseSetStmt:
-		set_path(compiler, ((const AlterDatabaseSetStmt *)statement)->setstmt);
-		break;
-	case T_DropStmt:
-		sql_drop(compiler, (const DropStmt *)statement);
-		break;
-	case T_RenameStmt:
-		sql_rename(compiler, (const RenameStmt *)statement);
+	case T_DoStmt:
+		sql_leave_out(compiler, "DO may define anything, which cannot be followed");
 		break;
 	default:
-		compile_object(compiler, statement);
+		refuse_stray(compiler, statement);
 		break;
 	}
-	const char *stray = stray_statement(statement);
-	if (IsA(statement, DoStmt))
-		sql_leave_out(compiler, "DO may define anything, which cannot be followed");
-	else if (stray)
-		sql_fail(compiler,
-			 "%s defines nothing that can be followed: leave it out (a catalog file holds CREATE "
-			 "statements, as pg_dump --schema-only writes them)",
-			 stray);
 }
 
 static void compile_statements(struct sql_compiler *compiler, const List *statements)

@@ -1,7 +1,5 @@
 #include "sql/postgresql/ddl/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #include <catalog/pg_type_d.h>
 
 /* Parameters of a function while its statement is read. */
@@ -24,17 +22,12 @@ struct parameters {
 static void add_default(struct parameters *parameters, const Node *expression)
 {
 	struct type_list uses;
-	struct arena *scratch = parameters->compiler->builder.scratch;
 	if (!expression)
 		return;
 	parameters->defaults++;
 	parameters->volatility = catalog_worse(
 		parameters->volatility, sql_expression_volatility(parameters->compiler, expression, &uses));
-	type_id *ids = ARENA_ARRAY(scratch, type_id, parameters->uses.count + uses.count);
-	for (size_t i = 0; i < parameters->uses.count + uses.count; i++)
-		ids[i] = i < parameters->uses.count ? parameters->uses.ids[i]
-						    : uses.ids[i - parameters->uses.count];
-	parameters->uses = (struct type_list){ ids, parameters->uses.count + uses.count };
+	parameters->uses = sql_join_uses(parameters->compiler, parameters->uses, uses);
 }
 
 static void add_parameter(struct parameters *parameters, const FunctionParameter *parameter)
@@ -199,41 +192,18 @@ void sql_alter_function(struct sql_compiler *compiler, const AlterFunctionStmt *
 
 /* --- aggregates, operators, casts --- */
 
-static const DefElem *option_of(const List *options, const char *name)
-{
-	const ListCell *cell;
-	foreach(cell, options)
-	{
-		const DefElem *option = lfirst_node(DefElem, cell);
-		if (strcmp(option->defname, name) == 0 && option->arg && IsA(option->arg, TypeName))
-			return option;
-	}
-	return NULL;
-}
-
 static type_id type_option(struct sql_compiler *compiler, const List *options, const char *name)
 {
-	const DefElem *option = option_of(options, name);
-	return option ? sql_type_of(compiler, (const TypeName *)option->arg).id : TYPE_UNSURE;
-}
-
-/* Worst volatility of the functions that an option names; 'i' where it is not given. */
-static char function_option(struct sql_compiler *compiler, const List *options, const char *name,
-			    type_id *ret_result)
-{
-	const DefElem *option = option_of(options, name);
-	*ret_result = TYPE_UNSURE;
-	return option ? sql_functions_volatility(
-				compiler, names_qualified(((const TypeName *)option->arg)->names), ret_result)
-		      : 'i';
+	const TypeName *type = sql_option(options, name);
+	return type ? sql_type_of(compiler, type).id : TYPE_UNSURE;
 }
 
 /* The form with BASETYPE instead of arguments. */
 static struct parameters old_style_parameters(struct sql_compiler *compiler, const List *options)
 {
 	struct parameters parameters = { .compiler = compiler, .volatility = 'i' };
-	const DefElem *base = option_of(options, "basetype");
-	const char *name = base ? names_last(((const TypeName *)base->arg)->names) : NULL;
+	const TypeName *base = sql_option(options, "basetype");
+	const char *name = base ? names_last(base->names) : NULL;
 	if (!name || strcasecmp(name, "any") == 0)
 		return parameters;
 	parameters.types = ARENA_NEW(compiler->builder.scratch, type_id);
@@ -257,13 +227,13 @@ void sql_add_aggregate(struct sql_compiler *compiler, const DefineStmt *define)
 	function.aggregate = direct >= 0 ? 'o' : 'n';
 	function.direct_arguments = direct >= 0 ? (unsigned)direct : 0;
 	function.language = STR("internal");
-	function.volatility = function_option(compiler, options, "finalfunc", &function.result_type);
-	if (!option_of(options, "finalfunc"))
+	function.volatility = sql_option_volatility(compiler, options, "finalfunc", &function.result_type);
+	if (!sql_option(options, "finalfunc"))
 		function.result_type =
-			type_option(compiler, options, option_of(options, "stype") ? "stype" : "stype1");
+			type_option(compiler, options, sql_option(options, "stype") ? "stype" : "stype1");
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		function.volatility = catalog_worse(
-			function.volatility, function_option(compiler, options, functions[i], &result));
+			function.volatility, sql_option_volatility(compiler, options, functions[i], &result));
 	function.result = STR("");
 	add_or_replace(compiler, function, define->replace, parameters.uses);
 }
@@ -276,15 +246,15 @@ void sql_add_operator(struct sql_compiler *compiler, const DefineStmt *define)
 					      .name = name.name,
 					      .left = type_option(compiler, options, "leftarg"),
 					      .right = type_option(compiler, options, "rightarg"),
-					      .is_prefix = option_of(options, "leftarg") == NULL,
+					      .is_prefix = sql_option(options, "leftarg") == NULL,
 					      .is_public = true,
 					      .may_execute = true };
-	const char *function = option_of(options, "function") ? "function" : "procedure";
-	if (!option_of(options, function)) {
+	const char *function = sql_option(options, "function") ? "function" : "procedure";
+	if (!sql_option(options, function)) {
 		sql_leave_out(compiler, "operator function must be specified");
 		return;
 	}
-	operator_.volatility = function_option(compiler, options, function, &operator_.result);
+	operator_.volatility = sql_option_volatility(compiler, options, function, &operator_.result);
 	catalog_add_operator(&compiler->builder, operator_);
 }
 

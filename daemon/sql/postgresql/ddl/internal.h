@@ -44,6 +44,7 @@ struct sql_columns {
 };
 
 /* compiler.c */
+bool sql_is_there(const struct sql_compiler *compiler, const RangeVar *name);
 /* Refuses the file for the statement; the first one counts. */
 void sql_fail(struct sql_compiler *compiler, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -69,6 +70,15 @@ void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *creat
 void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter);
 void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create);
 void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define);
+
+/* The type or function name that the option is given as, or NULL. */
+const TypeName *sql_option(const List *options, const char *name);
+/* The worst volatility of the functions that the option names, 'i' where it is not given, and their result.
+ */
+char sql_option_volatility(struct sql_compiler *compiler, const List *options, const char *name,
+			   type_id *ret_result);
+/* Both lists in one. */
+struct type_list sql_join_uses(struct sql_compiler *compiler, struct type_list a, struct type_list b);
 
 /* What an expression runs that is kept with an object. */
 struct sql_runs {

@@ -18,12 +18,8 @@ static void add_condition(struct sql_compiler *compiler, const RangeVar *table, 
 		return;
 	struct relation_reads *reads = reads_of(relation);
 	struct sql_runs runs = sql_expression_runs(compiler, condition);
-	type_id *ids = ARENA_ARRAY(scratch, type_id, reads->uses.count + runs.types_count);
-	for (size_t i = 0; i < reads->uses.count; i++)
-		ids[i] = reads->uses.ids[i];
-	for (size_t i = 0; i < runs.types_count; i++)
-		ids[reads->uses.count + i] = runs.types[i];
-	reads->uses = (struct type_list){ ids, reads->uses.count + runs.types_count };
+	reads->uses =
+		sql_join_uses(compiler, reads->uses, (struct type_list){ runs.types, runs.types_count });
 	reads->policies = catalog_worse(reads->policies, runs.volatility);
 	for (size_t i = 0; i < runs.relations_count; i++)
 		ARENA_PUSH(scratch, reads->read, reads->read_count, reads->read_capacity, runs.relations[i]);

@@ -158,10 +158,8 @@ static void copy_column(struct table *table, struct catalog_column column)
 static const struct catalog_relation *relation_named(const struct sql_compiler *compiler,
 						     const RangeVar *name)
 {
-	const struct catalog *catalog = compiler->builder.catalog;
-	return name->schemaname
-		       ? catalog_relation(catalog, str_from(name->schemaname), str_from(name->relname))
-		       : catalog_relation_on_path(catalog, str_from(name->relname));
+	return catalog_relation_named(compiler->builder.catalog, str_from(name->schemaname),
+				      str_from(name->relname));
 }
 
 /* Columns of a table that this one inherits from or is like. An unknown one leaves the new one open. */
@@ -240,18 +238,11 @@ void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation rel
 	sql_set_row_columns(compiler, existing);
 }
 
-static bool is_there(const struct sql_compiler *compiler, const RangeVar *name)
-{
-	return catalog_relation(compiler->builder.catalog,
-				sql_schema_of(compiler, str_from(name->schemaname)),
-				str_from(name->relname)) != NULL;
-}
-
 void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind)
 {
 	struct table table = { .compiler = compiler };
 	const ListCell *cell;
-	if (create->if_not_exists && is_there(compiler, create->relation))
+	if (create->if_not_exists && sql_is_there(compiler, create->relation))
 		return;
 	copy_parents(&table, create);
 	foreach(cell, create->tableElts)
@@ -513,7 +504,7 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 		{ "is_called", BOOLOID },
 	};
 	struct sql_columns columns = { 0 };
-	if (create->if_not_exists && is_there(compiler, create->sequence))
+	if (create->if_not_exists && sql_is_there(compiler, create->sequence))
 		return;
 	for (size_t i = 0; i < sizeof columns_of_sequences / sizeof *columns_of_sequences; i++)
 		sql_add_column(compiler, &columns,
@@ -528,7 +519,7 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 					     .may_read = true,
 					     .columns = columns.items,
 					     .columns_count = columns.count };
-	if (is_there(compiler, create->sequence))
+	if (sql_is_there(compiler, create->sequence))
 		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 	else
 		(void)catalog_add_relation(&compiler->builder, relation, (struct type_list){ 0 });

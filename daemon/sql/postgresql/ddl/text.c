@@ -1,5 +1,7 @@
 #include "sql/postgresql/ddl/internal.h"
 
+#include "sql/lex/scan.h"
+
 #include <ctype.h>
 #include <strings.h>
 
@@ -14,67 +16,11 @@ static size_t skip_line(str_t text, size_t at)
 	return end ? (size_t)(end - text.ptr) : text.len;
 }
 
-static size_t skip_comment(str_t text, size_t at)
-{
-	unsigned depth = 0;
-	while (at + 1 < text.len) {
-		if (text.ptr[at] == '/' && text.ptr[at + 1] == '*') {
-			depth++;
-			at += 2;
-		} else if (text.ptr[at] == '*' && text.ptr[at + 1] == '/') {
-			at += 2;
-			if (--depth == 0)
-				return at;
-		} else {
-			at++;
-		}
-	}
-	return text.len;
-}
-
-/* A doubled quote is passed as two texts in a row. */
-static size_t skip_quoted(str_t text, size_t at, bool escapes)
-{
-	char quote = text.ptr[at++];
-	while (at < text.len && text.ptr[at] != quote)
-		at += escapes && text.ptr[at] == '\\' ? 2 : 1;
-	return at < text.len ? at + 1 : text.len;
-}
-
-static size_t skip_dollar(str_t text, size_t at)
-{
-	size_t tag_end = at + 1;
-	while (tag_end < text.len && is_word(text.ptr[tag_end]) && text.ptr[tag_end] != '$')
-		tag_end++;
-	if (tag_end >= text.len || text.ptr[tag_end] != '$' || isdigit((unsigned char)text.ptr[at + 1]))
-		return at + 1;
-	size_t tag = tag_end + 1 - at;
-	const char *end = memmem(text.ptr + at + tag, text.len - at - tag, text.ptr + at, tag);
-	return end ? (size_t)(end - text.ptr) + tag : text.len;
-}
-
-static size_t skip_word(str_t text, size_t at)
-{
-	while (at < text.len && is_word(text.ptr[at]))
-		at++;
-	return at;
-}
-
-/* The end of what begins at `at`: a word, a quoted text, a comment, or one character. */
+/* The end of what begins at `at`. */
 static size_t skip_token(str_t text, size_t at)
 {
-	char c = text.ptr[at], next = at + 1 < text.len ? text.ptr[at + 1] : '\0';
-	if (c == '\'' || c == '"')
-		return skip_quoted(text, at, false);
-	if ((c == 'e' || c == 'E') && next == '\'')
-		return skip_quoted(text, at + 1, true);
-	if (c == '-' && next == '-')
-		return skip_line(text, at);
-	if (c == '/' && next == '*')
-		return skip_comment(text, at);
-	if (c == '$')
-		return skip_dollar(text, at);
-	return is_word(c) ? skip_word(text, at) : at + 1;
+	struct scan_token token = scan_token_at(text, at, SQL_POSTGRESQL);
+	return token.offset + token.len;
 }
 
 static bool is_at(str_t text, size_t at, size_t end, const char *word)

@@ -1,7 +1,5 @@
 #include "sql/postgresql/ddl/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #include <catalog/pg_type_d.h>
 
 #define NAME_MAX_BYTES 63
@@ -18,20 +16,13 @@ static const struct {
 static type_id type_of_column(struct sql_compiler *compiler, const List *names)
 {
 	int count = list_length(names);
-	if (count < 2)
-		return TYPE_UNSURE;
-	str_t column = str_from(NODE_STRING(list_nth(names, count - 1)));
-	str_t table = str_from(NODE_STRING(list_nth(names, count - 2)));
-	const struct catalog *catalog = compiler->builder.catalog;
-	const struct catalog_relation *relation =
-		count > 2
-			? catalog_relation(catalog, str_from(NODE_STRING(list_nth(names, count - 3))), table)
-			: catalog_relation_on_path(catalog, table);
-	for (size_t i = 0; relation && i < relation->columns_count; i++) {
-		if (str_equal(relation->columns[i].name, column))
-			return relation->columns[i].value_type;
-	}
-	return TYPE_UNSURE;
+	struct qualified_name name = names_qualified(names);
+	const struct catalog_relation *relation = catalog_relation_named(
+		compiler->builder.catalog,
+		count > 2 ? str_from(NODE_STRING(list_nth(names, count - 3))) : STR_NONE, name.schema);
+	const struct catalog_column *column =
+		relation ? catalog_columns_find(relation->columns, relation->columns_count, name.name) : NULL;
+	return column ? column->value_type : TYPE_UNSURE;
 }
 
 static type_id named_type(struct sql_compiler *compiler, const TypeName *type, bool *ret_serial)
@@ -168,13 +159,18 @@ void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
 	(void)add_type(compiler, type);
 }
 
+/* A type of the file, to be changed; or NULL. */
+static struct catalog_type *added_type(struct sql_compiler *compiler, struct qualified_name name)
+{
+	const struct catalog_type *found =
+		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
+	return found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+}
+
 /* ADD VALUE, RENAME VALUE */
 void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
 {
-	struct qualified_name name = names_qualified(alter->typeName);
-	const struct catalog_type *found =
-		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
-	struct catalog_type *type = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	struct catalog_type *type = added_type(compiler, names_qualified(alter->typeName));
 	if (!type || !type->labels)
 		return;
 	str_t *labels = ARENA_ARRAY(compiler->builder.scratch, str_t, type->labels_count + 1);
@@ -209,26 +205,16 @@ void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *c
 					      .columns_count = columns.count });
 }
 
-static void add_uses(struct sql_compiler *compiler, struct catalog_type *type, struct type_list uses)
-{
-	/* The builder wraps the type of a draft: what its checks cast to is known when all is finished. */
-	struct type_draft *draft = (struct type_draft *)type;
-	type_id *ids = ARENA_ARRAY(compiler->builder.scratch, type_id, draft->uses.count + uses.count);
-	for (size_t i = 0; i < draft->uses.count; i++)
-		ids[i] = draft->uses.ids[i];
-	for (size_t i = 0; i < uses.count; i++)
-		ids[draft->uses.count + i] = uses.ids[i];
-	draft->uses = (struct type_list){ ids, draft->uses.count + uses.count };
-}
-
 static void add_check(struct sql_compiler *compiler, struct catalog_type *domain, const Constraint *check)
 {
 	struct type_list uses = { 0 };
+	/* The builder wraps the type of a draft: what its checks cast to is known when all is finished. */
+	struct type_draft *draft = (struct type_draft *)domain;
 	if (check->contype != CONSTR_CHECK)
 		return;
 	domain->volatility = catalog_worse(domain->volatility,
 					   sql_expression_volatility(compiler, check->raw_expr, &uses));
-	add_uses(compiler, domain, uses);
+	draft->uses = sql_join_uses(compiler, draft->uses, uses);
 }
 
 void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *create)
@@ -247,28 +233,13 @@ void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *creat
 
 void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter)
 {
-	struct qualified_name name = names_qualified(alter->typeName);
-	const struct catalog_type *found =
-		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
-	struct catalog_type *domain = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+	struct catalog_type *domain = added_type(compiler, names_qualified(alter->typeName));
 	if (domain && alter->def && IsA(alter->def, Constraint))
 		add_check(compiler, domain, (const Constraint *)alter->def);
 }
 
-static const DefElem *option_of(const List *options, const char *name)
-{
-	const ListCell *cell;
-	foreach(cell, options)
-	{
-		const DefElem *option = lfirst_node(DefElem, cell);
-		if (strcmp(option->defname, name) == 0)
-			return option;
-	}
-	return NULL;
-}
-
 static void add_constructor(struct sql_compiler *compiler, const struct catalog_type *type,
-			    unsigned arguments, const type_id types[3], bool strict)
+			    unsigned arguments, const type_id types[3], bool strict, type_id variadic)
 {
 	type_id *copy = ARENA_ARRAY(compiler->builder.scratch, type_id, 3);
 	memcpy(copy, types, arguments * sizeof *copy);
@@ -283,6 +254,7 @@ static void add_constructor(struct sql_compiler *compiler, const struct catalog_
 							.is_strict = strict,
 							.arguments = arguments,
 							.argument_types = copy,
+							.variadic = variadic,
 							.result_type = type->id },
 			     (struct type_list){ 0 });
 }
@@ -291,24 +263,12 @@ static void add_constructor(struct sql_compiler *compiler, const struct catalog_
 static void add_range_functions(struct sql_compiler *compiler, const struct catalog_type *range,
 				const struct catalog_type *multirange)
 {
-	struct catalog_function variadic = { .schema = multirange->schema,
-					     .name = multirange->name,
-					     .language = STR("internal"),
-					     .volatility = 'i',
-					     .kind = 'f',
-					     .is_public = true,
-					     .may_execute = true,
-					     .is_strict = true,
-					     .arguments = 1,
-					     .argument_types = &range->array,
-					     .variadic = range->id,
-					     .result_type = multirange->id };
-	add_constructor(compiler, range, 2, (const type_id[3]){ range->subtype, range->subtype }, false);
-	add_constructor(compiler, range, 3, (const type_id[3]){ range->subtype, range->subtype, TEXTOID },
-			false);
-	add_constructor(compiler, multirange, 0, (const type_id[3]){ 0 }, true);
-	add_constructor(compiler, multirange, 1, (const type_id[3]){ range->id }, true);
-	catalog_add_function(&compiler->builder, variadic, (struct type_list){ 0 });
+	const type_id bounds[3] = { range->subtype, range->subtype, TEXTOID };
+	add_constructor(compiler, range, 2, bounds, false, TYPE_UNSURE);
+	add_constructor(compiler, range, 3, bounds, false, TYPE_UNSURE);
+	add_constructor(compiler, multirange, 0, bounds, true, TYPE_UNSURE);
+	add_constructor(compiler, multirange, 1, (const type_id[3]){ range->id }, true, TYPE_UNSURE);
+	add_constructor(compiler, multirange, 1, (const type_id[3]){ range->array }, true, range->id);
 	catalog_add_cast(&compiler->builder, (struct catalog_cast){ .source = range->id,
 								    .target = multirange->id,
 								    .context = 'e',
@@ -318,53 +278,40 @@ static void add_range_functions(struct sql_compiler *compiler, const struct cata
 								    .may_execute = true });
 }
 
-/* The schema is the range's unless it is given. */
-static str_t multirange_schema(const CreateRangeStmt *create, str_t schema)
+/* The schema is the range's unless it is given, and the name follows from the range's. */
+static struct qualified_name multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create,
+					     const struct catalog_type *range)
 {
-	const DefElem *given = option_of(create->params, "multirange_type_name");
-	str_t written = given && IsA(given->arg, TypeName)
-				? names_qualified(((const TypeName *)given->arg)->names).schema
-				: STR_NONE;
-	return str_present(written) ? written : schema;
-}
-
-static str_t multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create, str_t range)
-{
-	const DefElem *given = option_of(create->params, "multirange_type_name");
-	const char *at = strstr(range.ptr, "range");
-	if (given && IsA(given->arg, TypeName))
-		return names_qualified(((const TypeName *)given->arg)->names).name;
-	if (!at)
-		return arena_printf(compiler->builder.scratch, STR_FMT "_multirange", STR_ARG(range));
-	return arena_printf(compiler->builder.scratch, "%.*smulti%s", (int)(at - range.ptr), range.ptr, at);
-}
-
-static char volatility_option(struct sql_compiler *compiler, const List *options, const char *name)
-{
-	const DefElem *function = option_of(options, name);
-	type_id result;
-	return function && IsA(function->arg, TypeName)
-		       ? sql_functions_volatility(
-				 compiler, names_qualified(((const TypeName *)function->arg)->names), &result)
-		       : 'i';
+	const TypeName *given = sql_option(create->params, "multirange_type_name");
+	struct qualified_name name = names_qualified(given ? given->names : NIL);
+	const char *text = range->name.ptr, *at = strstr(text, "range");
+	if (!str_present(name.schema))
+		name.schema = range->schema;
+	if (!given)
+		name.name = at ? arena_printf(compiler->builder.scratch, "%.*smulti%s", (int)(at - text),
+					      text, at)
+			       : arena_printf(compiler->builder.scratch, "%s_multirange", text);
+	return name;
 }
 
 /* Range and multirange come together; the latter's name follows from the former's unless it is given. */
 void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
 {
-	const DefElem *subtype = option_of(create->params, "subtype");
+	const TypeName *subtype = sql_option(create->params, "subtype");
+	type_id result;
 	struct catalog_type type = named(compiler, create->typeName);
 	type.kind = 'r';
 	type.category = 'R';
-	type.volatility =
-		catalog_worse(type.volatility, volatility_option(compiler, create->params, "canonical"));
-	if (subtype && IsA(subtype->arg, TypeName))
-		type.subtype = sql_type_of(compiler, (const TypeName *)subtype->arg).id;
+	type.volatility = catalog_worse(
+		type.volatility, sql_option_volatility(compiler, create->params, "canonical", &result));
+	if (subtype)
+		type.subtype = sql_type_of(compiler, subtype).id;
 	const struct catalog_type *range = add_type(compiler, type);
 	if (!range)
 		return;
-	struct catalog_type multi = { .schema = multirange_schema(create, type.schema),
-				      .name = multirange_name(compiler, create, type.name),
+	struct qualified_name written = multirange_name(compiler, create, &type);
+	struct catalog_type multi = { .schema = written.schema,
+				      .name = written.name,
 				      .kind = 'm',
 				      .category = 'R',
 				      .volatility = 's',
@@ -378,16 +325,16 @@ void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
 void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
 {
 	static const char *const functions[] = { "input", "output", "typmod_in" };
+	type_id result;
 	struct catalog_type type = named(compiler, define->defnames);
 	type.kind = 'b';
 	type.category = 'U';
 	type.volatility = 'i';
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-		type.volatility = catalog_worse(
-			type.volatility, volatility_option(compiler, define->definition, functions[i]));
-	const struct catalog_type *found =
-		catalog_type_named(compiler->builder.catalog, type.schema, type.name);
-	struct catalog_type *shell = found ? catalog_added_type(&compiler->builder, found->id) : NULL;
+		type.volatility =
+			catalog_worse(type.volatility, sql_option_volatility(compiler, define->definition,
+									     functions[i], &result));
+	struct catalog_type *shell = added_type(compiler, (struct qualified_name){ type.schema, type.name });
 	if (shell && shell->kind == 'b' && define->definition != NIL)
 		shell->volatility = type.volatility;
 	else
@@ -443,11 +390,8 @@ static char operators_of_node(struct sql_compiler *compiler, const A_Expr *expr)
 
 static void note_relation(struct expression_walk *walk, const RangeVar *range)
 {
-	const struct catalog *catalog = walk->compiler->builder.catalog;
-	const struct catalog_relation *relation =
-		range->schemaname
-			? catalog_relation(catalog, str_from(range->schemaname), str_from(range->relname))
-			: catalog_relation_on_path(catalog, str_from(range->relname));
+	const struct catalog_relation *relation = catalog_relation_named(
+		walk->compiler->builder.catalog, str_from(range->schemaname), str_from(range->relname));
 	if (relation)
 		ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.relations, walk->runs.relations_count,
 			   walk->runs.relations_capacity, relation);

@@ -1,7 +1,5 @@
 #include "sql/postgresql/diagnose/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 /* Whether the query's rows are bounded by what it is: aggregated, or without FROM. */
 static bool is_bounded(const struct resolution *resolution, const SelectStmt *select)
 {
@@ -10,14 +8,6 @@ static bool is_bounded(const struct resolution *resolution, const SelectStmt *se
 	if (select->op != SETOP_NONE)
 		return is_bounded(resolution, select->larg) && is_bounded(resolution, select->rarg);
 	return select->fromClause == NIL || is_aggregated(resolution, select);
-}
-
-static const char *string_constant(const Node *node)
-{
-	if (!node || !IsA(node, A_Const))
-		return NULL;
-	const A_Const *constant = (const A_Const *)node;
-	return !constant->isnull && IsA(&constant->val, String) ? constant->val.sval.sval : NULL;
 }
 
 static void risk(const struct diagnosis *diagnosis, const char *sub_code, str_t object, int location,
@@ -35,7 +25,7 @@ static str_t place(const struct diagnosis *diagnosis, int location)
 
 static void check_like(const struct diagnosis *diagnosis, const A_Expr *expr)
 {
-	const char *pattern = string_constant(expr->rexpr);
+	const char *pattern = node_string(expr->rexpr);
 	if (pattern && (pattern[0] == '%' || pattern[0] == '_'))
 		risk(diagnosis, "leading_wildcard", str_from(pattern), expr->location,
 		     "a pattern that begins with a wildcard cannot use an index");
@@ -61,9 +51,7 @@ static const char *category_text(enum type_category category)
 
 static const struct range_item *item_of(const struct resolution *resolution, const Node *node)
 {
-	if (!IsA(node, ColumnRef))
-		return NULL;
-	const struct resolved_column *column = resolution_column(resolution, (const ColumnRef *)node);
+	const struct resolved_column *column = resolution_column(resolution, node);
 	return column && column->kind == COLUMN_OF_ITEM ? column->item : NULL;
 }
 
@@ -98,7 +86,7 @@ static void check_types(const struct diagnosis *diagnosis, const Node *left, con
 {
 	enum type_category a = expression_category(diagnosis->resolution, left);
 	enum type_category b = expression_category(diagnosis->resolution, right);
-	const char *literal = string_constant(right);
+	const char *literal = node_string(right);
 	if (categories_differ(a, b)) {
 		const struct range_item *one = item_of(diagnosis->resolution, left);
 		const struct range_item *other = item_of(diagnosis->resolution, right);
@@ -121,7 +109,7 @@ static void check_comparison(const struct diagnosis *diagnosis, const A_Expr *ex
 		return;
 	}
 	check_types(diagnosis, expr->lexpr, expr->rexpr, expr->location);
-	if (string_constant(expr->lexpr))
+	if (node_string(expr->lexpr))
 		check_types(diagnosis, expr->rexpr, expr->lexpr, expr->location);
 }
 
@@ -177,8 +165,7 @@ static bool stop_at_mention(const Node *node, void *context)
 {
 	const struct mention *mention = context;
 	if (IsA(node, ColumnRef)) {
-		const struct resolved_column *column =
-			resolution_column(mention->resolution, (const ColumnRef *)node);
+		const struct resolved_column *column = resolution_column(mention->resolution, node);
 		return !(column && column->item == mention->item && column->column == mention->column);
 	}
 	return node_children(node, stop_at_mention, context);
@@ -193,8 +180,7 @@ static bool yields_null(const struct diagnosis *diagnosis, const SelectStmt *sel
 	const struct range_item *item = item_of(diagnosis->resolution, value);
 	if (!item || !item->relation || item->relation->is_view)
 		return false;
-	const struct resolved_column *column =
-		resolution_column(diagnosis->resolution, (const ColumnRef *)value);
+	const struct resolved_column *column = resolution_column(diagnosis->resolution, value);
 	struct mention mention = { diagnosis->resolution, item, column->column };
 	if (item->columns[column->column].not_null && !item->nullable)
 		return false;
@@ -228,8 +214,7 @@ static bool holds_relation(const struct diagnosis *diagnosis, const Node *from)
 	return item && item->kind == RANGE_RELATION;
 }
 
-static bool star_reads_relation(const struct diagnosis *diagnosis, const SelectStmt *select,
-				const ColumnRef *star)
+static bool star_reads_relation(const struct diagnosis *diagnosis, const SelectStmt *select, const Node *star)
 {
 	const struct resolved_column *column = resolution_column(diagnosis->resolution, star);
 	if (column && column->item)
@@ -249,11 +234,8 @@ static void check_stars(const struct diagnosis *diagnosis, const SelectStmt *sel
 	foreach(cell, select->targetList)
 	{
 		const Node *value = lfirst_node(ResTarget, cell)->val;
-		if (!IsA(value, ColumnRef) || !IsA(llast(((const ColumnRef *)value)->fields), A_Star))
-			continue;
-		const ColumnRef *star = (const ColumnRef *)value;
-		if (star_reads_relation(diagnosis, select, star))
-			risk(diagnosis, "select_star", STR("*"), star->location,
+		if (node_is_star(value) && star_reads_relation(diagnosis, select, value))
+			risk(diagnosis, "select_star", STR("*"), ((const ColumnRef *)value)->location,
 			     "* returns whatever columns the tables have; name those that are needed");
 	}
 }

@@ -6,6 +6,7 @@
 #include "sql/postgresql/resolve/internal.h" // first: see pg_nodes.h
 
 #include "sql/postgresql/diagnose/diagnose.h"
+#include "sql/postgresql/parse/node_children.h"
 
 struct diagnosis {
 	const struct resolution *resolution;

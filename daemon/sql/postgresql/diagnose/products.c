@@ -1,7 +1,5 @@
 #include "sql/postgresql/diagnose/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #define MAX_LEAVES 64
 
 /* Relations of one FROM, joined into groups by the conditions that speak of several. */

@@ -1,7 +1,6 @@
 #include "sql/postgresql/diagnose/internal.h"
 
 #include "sql/lex/gate.h"
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/query/required.h"
 
 /* One query's conditions, on their way into what holds. */

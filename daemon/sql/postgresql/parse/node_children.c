@@ -166,7 +166,51 @@ struct qualified_name names_qualified(const List *names)
 	return name;
 }
 
+bool names_are_system(const List *names)
+{
+	return list_length(names) == 1 ||
+	       (list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0);
+}
+
 bool is_null_constant(const Node *node)
 {
 	return node && IsA(node, A_Const) && ((const A_Const *)node)->isnull;
+}
+
+/* The literal, if it is one of that kind. */
+static const A_Const *constant_of(const Node *node, NodeTag kind)
+{
+	const A_Const *constant = node && IsA(node, A_Const) ? (const A_Const *)node : NULL;
+	return constant && !constant->isnull && nodeTag(&constant->val) == kind ? constant : NULL;
+}
+
+const char *node_string(const Node *node)
+{
+	const A_Const *constant = constant_of(node, T_String);
+	return constant ? constant->val.sval.sval : NULL;
+}
+
+bool node_integer(const Node *node, int *ret_value)
+{
+	const A_Const *constant = constant_of(node, T_Integer);
+	if (constant)
+		*ret_value = constant->val.ival.ival;
+	return constant != NULL;
+}
+
+bool node_is_star(const Node *node)
+{
+	return node && IsA(node, ColumnRef) && IsA(llast(((const ColumnRef *)node)->fields), A_Star);
+}
+
+bool node_is_all_fields(const Node *node)
+{
+	return node && IsA(node, A_Indirection) &&
+	       IsA(llast(((const A_Indirection *)node)->indirection), A_Star);
+}
+
+const char *node_column_name(const Node *node)
+{
+	const List *fields = node && IsA(node, ColumnRef) ? ((const ColumnRef *)node)->fields : NIL;
+	return list_length(fields) == 1 ? names_last(fields) : NULL;
 }

@@ -18,5 +18,21 @@ const char *names_last(const List *names);
 /* The last two names of the list; absent where they are none. */
 struct qualified_name names_qualified(const List *names);
 
+/* Whether no schema stands in front of the name, or pg_catalog. */
+bool names_are_system(const List *names);
+
 /* Whether the node is the literal NULL; a NULL pointer is not. */
 bool is_null_constant(const Node *node);
+
+/* The text of a quoted literal, or NULL; a node may be NULL here and below. */
+const char *node_string(const Node *node);
+
+/* Whether the node is a whole number in digits. */
+bool node_integer(const Node *node, int *ret_value);
+
+/* `*` or `t.*`; `(row).*` */
+bool node_is_star(const Node *node);
+bool node_is_all_fields(const Node *node);
+
+/* The name of a column that is written without a relation, or NULL. */
+const char *node_column_name(const Node *node);

@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 bool is_aggregate_name(str_t name)
 {
 	return STR_IS_ANY(name, "count", "sum", "avg", "min", "max", "array_agg", "json_agg", "jsonb_agg",

@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #include "catalog/pg_type_d.h"
 
 /* Types of the server's libraries may have collations or none. */

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/namespace.h"
 
 void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column)

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/equal.h"
 
 #include "catalog/pg_type_d.h"

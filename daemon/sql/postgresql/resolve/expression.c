@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
@@ -41,12 +40,7 @@ type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const N
 	type_id type = resolve_expression(resolver, scope, node);
 	if (ret_marks)
 		*ret_marks = resolver->marks;
-	outer.columns |= resolver->marks.columns;
-	outer.aggregates |= resolver->marks.aggregates;
-	outer.windows |= resolver->marks.windows;
-	outer.sets |= resolver->marks.sets;
-	outer.unsure |= resolver->marks.unsure;
-	resolver->marks = outer;
+	marks_merge(&resolver->marks, &outer);
 	scope->place = outer_place;
 	return type;
 }
@@ -130,8 +124,7 @@ static bool row_fits(struct resolver *resolver, const RowExpr *row, const struct
 	*ret_fits = (size_t)list_length(row->args) == type->columns_count;
 	foreach(cell, row->args)
 	{
-		const Node *value = lfirst(cell);
-		if (IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star))
+		if (node_is_star(lfirst(cell)))
 			return false;
 	}
 	foreach(cell, *ret_fits ? row->args : NIL)
@@ -152,10 +145,8 @@ static void check_row_cast(struct resolver *resolver, const TypeCast *cast, type
 	bool fits;
 	if (!IsA(cast->arg, RowExpr) || !resolver_knows_types(resolver))
 		return;
-	const struct catalog_type *type =
-		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, target));
-	if (!type || type->kind != 'c' || type->columns_count == 0 ||
-	    (type->relation && type->relation->is_open))
+	const struct catalog_type *type = type_composite(resolver->catalog, target);
+	if (!type || type->columns_count == 0 || (type->relation && type->relation->is_open))
 		return;
 	if (row_fits(resolver, (const RowExpr *)cast->arg, type, &fits) && !fits)
 		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,

@@ -3,7 +3,6 @@
 #include "sql/postgresql/resolve/equal.h"
 
 #include "common/hash.h"
-#include "sql/postgresql/parse/node_children.h"
 
 #include <math.h>
 

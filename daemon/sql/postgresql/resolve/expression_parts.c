@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/equal.h"
 #include "sql/postgresql/resolve/namespace.h"
 
@@ -43,10 +42,7 @@ static bool is_column_of_row(struct resolver *resolver, const Node *node, struct
 	const char *name;
 	struct found_column found;
 	const Node *row = selected_from(resolver, node, &name);
-	if (!row || !IsA(row, ColumnRef))
-		return false;
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)row);
+	const struct resolved_column *column = resolution_column(resolver->resolution, row);
 	if (!column || column->kind != COLUMN_WHOLE_ROW ||
 	    lookup_in_item(resolver, column->item, str_from(name), &found) != LOOKUP_FOUND || found.is_system)
 		return false;
@@ -58,8 +54,7 @@ bool expression_is_column(struct resolver *resolver, const Node *node, struct ba
 {
 	if (!IsA(node, ColumnRef))
 		return is_column_of_row(resolver, node, ret_base);
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	const struct resolved_column *column = resolution_column(resolver->resolution, node);
 	if (!column || column->kind != COLUMN_OF_ITEM)
 		return false;
 	*ret_base = base_column_of(column->item, column->column);
@@ -77,20 +72,12 @@ static bool is_field_call(const struct resolver *resolver, const Node *node)
 /* Whether the value surely has the field, so that nothing is called; a row of FROM has columns instead. */
 static bool is_field(const struct resolver *resolver, const Node *value, const char *name)
 {
-	const struct resolved_column *column =
-		IsA(value, ColumnRef) ? resolution_column(resolver->resolution, (const ColumnRef *)value)
-				      : NULL;
+	const struct resolved_column *column = resolution_column(resolver->resolution, value);
 	if (IsA(value, ColumnRef) && (!column || column->kind != COLUMN_OF_ITEM))
 		return false;
-	type_id type = resolution_type(resolver->resolution, value);
-	const struct catalog_type *composite =
-		resolver->catalog
-			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type))
-			: NULL;
-	for (size_t i = 0; composite && i < composite->columns_count; i++)
-		if (str_is(composite->columns[i].name, name))
-			return true;
-	return false;
+	const struct catalog_type *row =
+		type_composite(resolver->catalog, resolution_type(resolver->resolution, value));
+	return row && catalog_columns_find(row->columns, row->columns_count, str_from(name));
 }
 
 static bool is_plain_selection(const struct resolver *resolver, const A_Indirection *selection)
@@ -128,8 +115,7 @@ const Node *expression_cast_operand(struct resolver *resolver, const Node *node)
 		return ((const TypeCast *)node)->arg;
 	if (!IsA(node, FuncCall) || list_length(((const FuncCall *)node)->args) != 1)
 		return NULL;
-	const struct resolved_function *function =
-		resolution_function(resolver->resolution, (const FuncCall *)node);
+	const struct resolved_function *function = resolution_function(resolver->resolution, node);
 	bool cast = function &&
 		    (function->kind == FUNCTION_CAST ||
 		     (function->chosen && catalog_has_type(resolver->catalog, STR(""), function->name)));
@@ -151,10 +137,7 @@ static bool may_be_no_cast(const struct resolver *resolver, const Node *cast, co
 
 static const Node *behind_output(const struct resolver *resolver, const Node *node)
 {
-	if (!IsA(node, ColumnRef))
-		return node;
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	const struct resolved_column *column = resolution_column(resolver->resolution, node);
 	return column && column->kind == COLUMN_OUTPUT && column->output
 		       ? ((const ResTarget *)column->output)->val
 		       : node;

@@ -3,7 +3,6 @@
 #include "sql/postgresql/resolve/namespace.h"
 
 #include "common/nearest.h"
-#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -26,13 +25,6 @@ static void report_unknown_table(struct resolver *resolver, const RangeVar *var)
 				      : STR("");
 	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, NULL, object, var->location,
 			"relation \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object), STR_ARG(hint));
-}
-
-static const struct catalog_relation *find_relation(struct resolver *resolver, const RangeVar *var)
-{
-	str_t name = str_from(var->relname);
-	return var->schemaname ? catalog_relation(resolver->catalog, str_from(var->schemaname), name)
-			       : catalog_relation_on_path(resolver->catalog, name);
 }
 
 static void relation_columns(struct resolver *resolver, const struct catalog_relation *relation,
@@ -58,7 +50,7 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 	item->schema = str_from(var->schemaname);
 	item->name = str_from(var->relname);
 	item->alias = item->name;
-	item->relation = resolver->catalog ? find_relation(resolver, var) : NULL;
+	item->relation = catalog_relation_named(resolver->catalog, item->schema, item->name);
 	if (names_other_database(resolver, var->catalogname, var->location)) {
 		outputs.open = true;
 	} else if (item->relation) {
@@ -137,10 +129,7 @@ static void check_sampled(struct resolver *resolver, const RangeTableSample *sam
 /* The methods of PostgreSQL itself take one number; those of extensions are not known. */
 static bool is_builtin_method(const List *names)
 {
-	const char *name = names_last(names);
-	if (list_length(names) > 1 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") != 0)
-		return false;
-	return strcmp(name, "system") == 0 || strcmp(name, "bernoulli") == 0;
+	return names_are_system(names) && STR_IS_ANY(names_qualified(names).name, "system", "bernoulli");
 }
 
 static void check_method(struct resolver *resolver, const RangeTableSample *sample)

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/namespace.h"
 
 #include "catalog/pg_type_d.h"
@@ -42,11 +41,8 @@ static void output_columns(struct resolver *resolver, const struct catalog_funct
 
 static bool composite_columns(struct resolver *resolver, type_id type, struct outputs *outputs)
 {
-	const struct catalog_type *row =
-		resolver->catalog
-			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type))
-			: NULL;
-	if (!row || row->kind != 'c')
+	const struct catalog_type *row = type_composite(resolver->catalog, type);
+	if (!row)
 		return false;
 	for (size_t i = 0; i < row->columns_count; i++)
 		outputs_add(resolver, outputs,
@@ -63,8 +59,7 @@ static void function_columns(struct resolver *resolver, const Node *expression, 
 {
 	const FuncCall *call = IsA(expression, FuncCall) ? (const FuncCall *)expression : NULL;
 	const char *name = call ? names_last(call->funcname) : NULL;
-	const struct resolved_function *function =
-		call ? resolution_function(resolver->resolution, call) : NULL;
+	const struct resolved_function *function = resolution_function(resolver->resolution, call);
 	const struct catalog_function *chosen = function ? function->chosen : NULL;
 	type_id type = resolution_type(resolver->resolution, expression);
 	if (definitions) {

@@ -3,7 +3,6 @@
 #include "sql/postgresql/resolve/namespace.h"
 
 #include "common/hash.h"
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 static void report_using(struct resolver *resolver, str_t name, enum lookup result, const char *side)
@@ -76,15 +75,6 @@ static void merge_column(struct resolver *resolver, const JoinExpr *join, struct
 	outputs_add(resolver, merged, column);
 }
 
-static bool has_name(const struct outputs *outputs, str_t name)
-{
-	for (size_t i = 0; i < outputs->count; i++) {
-		if (str_equal(outputs->columns[i].name, name))
-			return true;
-	}
-	return false;
-}
-
 static struct name_filter filter_of(struct resolver *resolver, struct namespace *side)
 {
 	struct name_filter filter = { 0 };
@@ -105,7 +95,7 @@ static void merge_if_common(struct resolver *resolver, const JoinExpr *join, str
 	struct found_column found;
 	enum lookup result = lookup_in_namespace(resolver, right, name, &found);
 	if (((result == LOOKUP_FOUND && !found.is_system) || result == LOOKUP_AMBIGUOUS) &&
-	    !has_name(merged, name))
+	    !range_columns_find(merged->columns, merged->count, name))
 		merge_column(resolver, join, left, right, name, merged);
 }
 

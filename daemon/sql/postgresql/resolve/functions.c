@@ -1,7 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
 #include "sql/postgresql/parse/hints.h"
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/equal.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
@@ -93,15 +92,9 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 /* A row of FROM that surely has no such column. */
 static bool is_row_without(const struct resolver *resolver, const Node *node, str_t name)
 {
-	const struct resolved_column *row =
-		IsA(node, ColumnRef) ? resolution_column(resolver->resolution, (const ColumnRef *)node)
-				     : NULL;
-	if (!row || row->kind != COLUMN_WHOLE_ROW || !row->item || row->item->open)
-		return false;
-	for (size_t i = 0; i < row->item->columns_count; i++)
-		if (str_equal(row->item->columns[i].name, name))
-			return false;
-	return true;
+	const struct resolved_column *row = resolution_column(resolver->resolution, node);
+	return row && row->kind == COLUMN_WHOLE_ROW && row->item && !row->item->open &&
+	       !range_columns_find(row->item->columns, row->item->columns_count, name);
 }
 
 /* `f(x)` for the column f of the row x: whether there is one, and its type. */
@@ -112,21 +105,17 @@ static enum certainty column_of_argument(struct resolver *resolver, const FuncCa
 		return SURELY_NOT;
 	str_t name = str_from(names_last(call->funcname));
 	type_id type = arguments->types[0];
-	const struct catalog_type *row =
-		catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type));
+	const struct catalog_type *row = type_composite(resolver->catalog, type);
 	if (type == RECORDOID && is_row_without(resolver, arguments->nodes[0], name))
 		return SURELY_NOT;
 	if (type == TYPE_UNSURE || type == RECORDOID)
 		return PERHAPS;
-	if (!row || row->kind != 'c')
-		return SURELY_NOT;
-	for (size_t i = 0; i < row->columns_count; i++) {
-		if (str_equal(row->columns[i].name, name)) {
-			*ret_type = row->columns[i].value_type;
-			return SURELY;
-		}
-	}
-	return row->relation && row->relation->is_open ? PERHAPS : SURELY_NOT;
+	const struct catalog_column *column =
+		row ? catalog_columns_find(row->columns, row->columns_count, name) : NULL;
+	if (!column)
+		return row && row->relation && row->relation->is_open ? PERHAPS : SURELY_NOT;
+	*ret_type = column->value_type;
+	return SURELY;
 }
 
 /* `f(x)` for a cast to the type f. */
@@ -413,7 +402,7 @@ static type_id choose(struct resolver *resolver, const FuncCall *call, struct re
 	return choice.value;
 }
 
-static void merge_marks(struct marks *marks, const struct marks *more)
+void marks_merge(struct marks *marks, const struct marks *more)
 {
 	marks->columns |= more->columns;
 	marks->aggregates |= more->aggregates;
@@ -441,7 +430,7 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 	if (resolver_knows_types(resolver) && !is_foreign)
 		type = choose(resolver, call, function, &arguments);
 	check_use(resolver, scope, call, function, &arguments, &marks);
-	merge_marks(&resolver->marks, &outer);
+	marks_merge(&resolver->marks, &outer);
 	if (call->over)
 		resolve_over(resolver, scope, call->over);
 	return type;

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/equal.h"
 
 #include "catalog/pg_type_d.h"
@@ -161,10 +160,7 @@ static bool is_row_of_grouped(const struct grouping *grouping, const struct rang
 		return false;
 	for (size_t i = 0; i < grouping->level->groups_count; i++) {
 		const Node *key = expression_of_key(grouping, &grouping->level->groups[i]);
-		const struct resolved_column *row =
-			key && IsA(key, ColumnRef)
-				? resolution_column(grouping->resolver->resolution, (const ColumnRef *)key)
-				: NULL;
+		const struct resolved_column *row = resolution_column(grouping->resolver->resolution, key);
 		if (row && row->kind == COLUMN_WHOLE_ROW && row->item == item)
 			return true;
 	}
@@ -241,21 +237,16 @@ static void check_grouping_call(struct grouping *grouping, const GroupingFunc *c
 /* `(row).column` for a row of FROM is the column. */
 static bool check_field_of_row(struct grouping *grouping, const A_Indirection *selection)
 {
-	const struct resolved_column *row =
-		IsA(selection->arg, ColumnRef)
-			? resolution_column(grouping->resolver->resolution, (const ColumnRef *)selection->arg)
-			: NULL;
+	const struct resolved_column *row = resolution_column(grouping->resolver->resolution, selection->arg);
 	const Node *first = linitial(selection->indirection);
 	if (!row || row->kind != COLUMN_WHOLE_ROW || !is_level_column(grouping, row) || !IsA(first, String))
 		return false;
-	for (size_t i = 0; i < row->item->columns_count; i++) {
-		if (str_is(row->item->columns[i].name, NODE_STRING(first))) {
-			check_base(grouping, base_column_of(row->item, i),
-				   node_location(grouping->resolver, selection->arg));
-			return true;
-		}
-	}
-	return false;
+	const struct range_column *found = range_columns_find(row->item->columns, row->item->columns_count,
+							      str_from(NODE_STRING(first)));
+	if (found)
+		check_base(grouping, base_column_of(row->item, (size_t)(found - row->item->columns)),
+			   node_location(grouping->resolver, selection->arg));
+	return found != NULL;
 }
 
 static bool may_be_aggregate(const struct resolved_function *function, const FuncCall *call)

@@ -7,6 +7,7 @@
 #include "sql/postgresql/resolve/resolve.h" // first: see pg_nodes.h
 
 #include "common/hash.h"
+#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 /* Nesting at which the walk gives up; each level takes a few small frames. */
@@ -395,6 +396,7 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		       const struct operand *left, struct operand right, int location);
 
 /* functions.c */
+void marks_merge(struct marks *marks, const struct marks *more);
 type_id resolve_function(struct resolver *resolver, struct scope *scope, const FuncCall *call);
 
 /* aggregates.c */

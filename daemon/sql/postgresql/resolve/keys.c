@@ -4,7 +4,6 @@
 #include "sql/postgresql/resolve/namespace.h"
 
 #include "common/hash.h"
-#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -46,10 +45,8 @@ static bool cannot_compare(const struct catalog *catalog, type_id type, bool ord
 	type_id base = catalog_type_base(catalog, element ? element : type);
 	if (is_without_equality(base) || (ordered && is_without_order(base)))
 		return true;
-	const struct catalog_type *composite = depth > 0 ? catalog_type(catalog, base) : NULL;
-	if (!composite || composite->kind != 'c')
-		return false;
-	for (size_t i = 0; i < composite->columns_count; i++)
+	const struct catalog_type *composite = depth > 0 ? type_composite(catalog, base) : NULL;
+	for (size_t i = 0; composite && i < composite->columns_count; i++)
 		if (cannot_compare(catalog, composite->columns[i].value_type, ordered, depth - 1))
 			return true;
 	return false;
@@ -203,12 +200,12 @@ static size_t find_output(struct resolver *resolver, const struct level *level, 
 static size_t find_position(struct resolver *resolver, const struct level *level, const A_Const *constant,
 			    enum clause clause)
 {
-	if (constant->isnull || !IsA(&constant->val, Integer)) {
+	int position;
+	if (!node_integer((const Node *)constant, &position)) {
 		report_type(resolver, DIAG_INVALID_ORDER, "constant", "42601", constant->location,
 			    "%s has a constant that is no position", clause_names[clause]);
 		return SIZE_MAX;
 	}
-	int position = constant->val.ival.ival;
 	if (position >= 1 && (size_t)position <= level->outputs->count)
 		return (size_t)position - 1;
 	if (!level->outputs->open)
@@ -238,16 +235,12 @@ static void check_grouped_output(struct resolver *resolver, const struct level *
 static size_t find_by_name(struct resolver *resolver, const struct level *level, const Node *node,
 			   enum clause clause)
 {
-	if (!IsA(node, ColumnRef) || list_length(((const ColumnRef *)node)->fields) != 1 ||
-	    !IsA(linitial(((const ColumnRef *)node)->fields), String))
-		return SIZE_MAX;
-	const ColumnRef *column = (const ColumnRef *)node;
-	str_t name = str_from(NODE_STRING(linitial(column->fields)));
+	str_t name = str_from(node_column_name(node));
 	struct found_column found;
-	if (clause == CLAUSE_GROUP &&
-	    lookup_column(resolver, level->scope, name, true, &found) != LOOKUP_MISSING)
+	if (!str_present(name) || (clause == CLAUSE_GROUP && lookup_column(resolver, level->scope, name, true,
+									   &found) != LOOKUP_MISSING))
 		return SIZE_MAX;
-	return find_output(resolver, level, column, name);
+	return find_output(resolver, level, (const ColumnRef *)node, name);
 }
 
 struct key_search {
@@ -264,12 +257,9 @@ static bool output_matches(const void *context, size_t place, const Node *node)
 	const struct range_column *output = &level->outputs->columns[place];
 	if (from && from->target)
 		return outputs_may_equal(search->resolver, from->target->val, node);
-	const Node *written = output_without_casts(search->resolver, node);
-	if (!IsA(written, ColumnRef) || !output->source)
-		return false;
 	const struct resolved_column *column =
-		resolution_column(search->resolver->resolution, (const ColumnRef *)written);
-	if (!column || column->kind != COLUMN_OF_ITEM)
+		resolution_column(search->resolver->resolution, output_without_casts(search->resolver, node));
+	if (!output->source || !column || column->kind != COLUMN_OF_ITEM)
 		return false;
 	struct base_column one = base_column_of(output->source, output->source_index);
 	struct base_column other = base_column_of(column->item, column->column);

@@ -117,19 +117,11 @@ struct lookup {
 	str_t name;
 };
 
-static bool is_composite(const struct lookup *lookup)
-{
-	const struct catalog_type *type = catalog_type_named(lookup->catalog, lookup->schema, lookup->name);
-	return type && type->kind == 'c';
-}
-
 static literal_fault find_relation(const struct lookup *lookup)
 {
 	const struct catalog *catalog = lookup->catalog;
-	const struct catalog_relation *relation =
-		str_present(lookup->schema) ? catalog_relation(catalog, lookup->schema, lookup->name)
-					    : catalog_relation_on_path(catalog, lookup->name);
-	if (relation || is_composite(lookup) ||
+	const struct catalog_type *row = catalog_type_named(catalog, lookup->schema, lookup->name);
+	if (catalog_relation_named(catalog, lookup->schema, lookup->name) || (row && row->kind == 'c') ||
 	    catalog_has_other(catalog, CATALOG_INDEX, lookup->schema, lookup->name))
 		return NULL;
 	if (begins_with(lookup->name, "pg_") || (catalog_of_file(catalog) && may_be_made_up(lookup->name)))

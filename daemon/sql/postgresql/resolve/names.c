@@ -3,7 +3,6 @@
 #include "sql/postgresql/resolve/namespace.h"
 
 #include "common/nearest.h"
-#include "sql/postgresql/parse/node_children.h"
 
 #include "catalog/pg_type_d.h"
 
@@ -30,9 +29,9 @@ static const struct range_item *with_column(const struct namespace *namespace, c
 {
 	for (size_t i = 0; namespace && i < namespace->count; i++) {
 		const struct range_item *item = namespace->entries[i]->item;
-		for (size_t c = 0; item != other && str_present(item->alias) && c < item->columns_count; c++)
-			if (str_equal(item->columns[c].name, name))
-				return item;
+		if (item != other && str_present(item->alias) &&
+		    range_columns_find(item->columns, item->columns_count, name))
+			return item;
 	}
 	return NULL;
 }

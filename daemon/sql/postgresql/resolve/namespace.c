@@ -221,15 +221,6 @@ static void hide_column(struct resolver *resolver, struct visible *entry, size_t
 	update_visibility(entry);
 }
 
-static bool has_column(const struct outputs *outputs, str_t name)
-{
-	for (size_t i = 0; i < outputs->count; i++) {
-		if (str_equal(outputs->columns[i].name, name))
-			return true;
-	}
-	return false;
-}
-
 static void hide_in_entry(struct resolver *resolver, struct visible *entry, const struct outputs *merged,
 			  const struct name_filter *filter)
 {
@@ -237,7 +228,7 @@ static void hide_in_entry(struct resolver *resolver, struct visible *entry, cons
 	const uint32_t *hashes = entry->columns_visible ? item_name_hashes(resolver, item) : NULL;
 	for (size_t i = 0; hashes && i < item->columns_count; i++) {
 		if (name_filter_has(filter, hashes[i]) && is_shown(entry, i) &&
-		    has_column(merged, item->columns[i].name))
+		    range_columns_find(merged->columns, merged->count, item->columns[i].name))
 			hide_column(resolver, entry, i);
 	}
 	update_visibility(entry);

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_overload.h"
 
 #include "catalog/pg_type_d.h"
@@ -12,10 +11,7 @@ static bool is_comparison(str_t name)
 
 static const struct range_item *item_of(const struct resolver *resolver, const Node *node)
 {
-	if (!node || !IsA(node, ColumnRef))
-		return NULL;
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)node);
+	const struct resolved_column *column = resolution_column(resolver->resolution, node);
 	return column && column->kind == COLUMN_OF_ITEM ? column->item : NULL;
 }
 
@@ -129,7 +125,7 @@ static bool row_operands(struct resolver *resolver, const List *values, struct o
 	foreach(cell, values)
 	{
 		const Node *node = lfirst(cell);
-		if (IsA(node, ColumnRef) && IsA(llast(((const ColumnRef *)node)->fields), A_Star))
+		if (node_is_star(node))
 			return false;
 		operands[count++] = (struct operand){ node, resolution_type(resolver->resolution, node) };
 	}
@@ -400,16 +396,11 @@ static type_id resolve_between(struct resolver *resolver, struct scope *scope, c
 	return BOOLOID;
 }
 
-static bool is_null(const Node *node)
-{
-	return IsA(node, A_Const) && ((const A_Const *)node)->isnull;
-}
-
 static type_id resolve_distinct_from(struct resolver *resolver, struct scope *scope, const A_Expr *expr)
 {
 	struct operand left = resolve_operand(resolver, scope, expr->lexpr);
 	struct operand right = resolve_operand(resolver, scope, expr->rexpr);
-	if (is_null(expr->lexpr) || is_null(expr->rexpr))
+	if (is_null_constant(expr->lexpr) || is_null_constant(expr->rexpr))
 		return BOOLOID;
 	check_yields_boolean(resolver,
 			     compare(resolver, (const Node *)expr, names_qualified(expr->name), &left, right,

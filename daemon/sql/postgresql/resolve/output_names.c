@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 /* How good a name is, as PostgreSQL ranks them: a weak one gives way to the type of a cast. */
 enum name_strength { NAME_NONE, NAME_WEAK, NAME_STRONG };
 
@@ -39,8 +37,7 @@ static enum name_strength sublink_name(const SubLink *link, struct naming *namin
 	if (link->subLinkType != EXPR_SUBLINK || !IsA(link->subselect, SelectStmt))
 		return NAME_NONE;
 	const SelectStmt *select = (const SelectStmt *)link->subselect;
-	const struct outputs *outputs =
-		naming->resolution ? resolution_outputs(naming->resolution, select) : NULL;
+	const struct outputs *outputs = resolution_outputs(naming->resolution, select);
 	if (outputs && outputs->count > 0 && !outputs->open) {
 		naming->name = outputs->columns[0].name;
 		return NAME_STRONG;

@@ -131,11 +131,14 @@ void resolve_statement(const struct parsed_statement *parsed, const struct catal
 		       struct arena *arena, struct diagnostics *diagnostics,
 		       struct resolution *ret_resolution);
 
-/* What the walk found for the node; NULL where it did not come by (or gave up). */
+/* What the walk found for the node; NULL where it did not come by (or gave up), and for any other node than a
+ * ColumnRef or FuncCall. Here and below, the resolution and the node may be NULL: nothing is known then. */
 const struct range_item *resolution_item(const struct resolution *resolution, const void *from_node);
-const struct resolved_column *resolution_column(const struct resolution *resolution, const ColumnRef *column);
-const struct resolved_function *resolution_function(const struct resolution *resolution,
-						    const FuncCall *call);
+const struct resolved_column *resolution_column(const struct resolution *resolution, const void *node);
+const struct resolved_function *resolution_function(const struct resolution *resolution, const void *node);
+
+/* The column of that name, or NULL. */
+const struct range_column *range_columns_find(const struct range_column *columns, size_t count, str_t name);
 
 /* The operators that the node applies, the first of a list; NULL where there are none or the walk did not
  * come by. */

@@ -101,7 +101,7 @@ bool resolver_knows_types(const struct resolver *resolver)
 
 static const void *recorded(const struct resolution *resolution, const void *node)
 {
-	return node_map_get(resolution->nodes, node);
+	return resolution && node ? node_map_get(resolution->nodes, node) : NULL;
 }
 
 const struct range_item *resolution_item(const struct resolution *resolution, const void *from_node)
@@ -109,24 +109,32 @@ const struct range_item *resolution_item(const struct resolution *resolution, co
 	return recorded(resolution, from_node);
 }
 
-const struct resolved_column *resolution_column(const struct resolution *resolution, const ColumnRef *column)
+const struct resolved_column *resolution_column(const struct resolution *resolution, const void *node)
 {
-	return recorded(resolution, column);
+	return node && IsA(node, ColumnRef) ? recorded(resolution, node) : NULL;
 }
 
-const struct resolved_function *resolution_function(const struct resolution *resolution, const FuncCall *call)
+const struct resolved_function *resolution_function(const struct resolution *resolution, const void *node)
 {
-	return recorded(resolution, call);
+	return node && IsA(node, FuncCall) ? recorded(resolution, node) : NULL;
+}
+
+const struct range_column *range_columns_find(const struct range_column *columns, size_t count, str_t name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (str_equal(columns[i].name, name))
+			return &columns[i];
+	return NULL;
 }
 
 const struct resolved_operator *resolution_operator(const struct resolution *resolution, const void *node)
 {
-	return node_map_get(resolution->operators, node);
+	return resolution ? node_map_get(resolution->operators, node) : NULL;
 }
 
 type_id resolution_type(const struct resolution *resolution, const Node *node)
 {
-	return (type_id)(uintptr_t)node_map_get(resolution->types, node);
+	return resolution && node ? (type_id)(uintptr_t)node_map_get(resolution->types, node) : TYPE_UNSURE;
 }
 
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select)

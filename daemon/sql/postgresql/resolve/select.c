@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #include "catalog/pg_type_d.h"
 
 /* The target whose outputs were added last. */
@@ -9,11 +7,6 @@ static void level_note_target(struct resolver *resolver, struct level *level, st
 {
 	target.end = level->outputs->count;
 	ARENA_PUSH(resolver->arena, level->targets, level->targets_count, level->targets_capacity, target);
-}
-
-static bool is_star(const Node *node)
-{
-	return IsA(node, ColumnRef) && IsA(llast(((const ColumnRef *)node)->fields), A_Star);
 }
 
 static void expand_target(struct resolver *resolver, struct level *level, const ColumnRef *star)
@@ -37,10 +30,7 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 /* Where a column of FROM comes out unchanged. */
 static void note_source(const struct resolver *resolver, const Node *value, struct range_column *column)
 {
-	if (!IsA(value, ColumnRef))
-		return;
-	const struct resolved_column *resolved =
-		resolution_column(resolver->resolution, (const ColumnRef *)value);
+	const struct resolved_column *resolved = resolution_column(resolver->resolution, value);
 	if (!resolved || resolved->kind != COLUMN_OF_ITEM)
 		return;
 	column->source = resolved->item;
@@ -62,11 +52,6 @@ static void add_target(struct resolver *resolver, struct level *level, const Res
 	level_note_target(resolver, level, noted);
 }
 
-static bool selects_all_fields(const Node *node)
-{
-	return IsA(node, A_Indirection) && IsA(llast(((const A_Indirection *)node)->indirection), A_Star);
-}
-
 static void resolve_targets(struct resolver *resolver, struct level *level)
 {
 	const ListCell *cell;
@@ -75,9 +60,9 @@ static void resolve_targets(struct resolver *resolver, struct level *level)
 		if (resolver->resolution->too_deep)
 			return;
 		const ResTarget *target = lfirst_node(ResTarget, cell);
-		if (is_star(target->val)) {
+		if (node_is_star(target->val)) {
 			expand_target(resolver, level, (const ColumnRef *)target->val);
-		} else if (selects_all_fields(target->val)) {
+		} else if (node_is_all_fields(target->val)) {
 			(void)resolve_in_place(resolver, level->scope, target->val, PLACE_TARGET, NULL);
 			level->outputs->open = true;
 		} else {

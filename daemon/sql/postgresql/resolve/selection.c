@@ -4,31 +4,14 @@
 
 #include "catalog/pg_type_d.h"
 
-/* The column of a composite type, or NULL. */
-static const struct catalog_column *field_of(const struct catalog_type *type, str_t name)
-{
-	for (size_t i = 0; i < type->columns_count; i++) {
-		if (str_equal(type->columns[i].name, name))
-			return &type->columns[i];
-	}
-	return NULL;
-}
-
 /* `(row).field`: a column of a row of FROM, or else possibly a call. */
 static const struct range_column *column_of_row(const struct resolver *resolver, const Node *node,
 						str_t field)
 {
-	if (!IsA(node, ColumnRef))
-		return NULL;
-	const struct resolved_column *column =
-		resolution_column(resolver->resolution, (const ColumnRef *)node);
-	if (!column || column->kind != COLUMN_WHOLE_ROW)
-		return NULL;
-	for (size_t i = 0; i < column->item->columns_count; i++) {
-		if (str_equal(column->item->columns[i].name, field))
-			return &column->item->columns[i];
-	}
-	return NULL;
+	const struct resolved_column *row = resolution_column(resolver->resolution, node);
+	return row && row->kind == COLUMN_WHOLE_ROW
+		       ? range_columns_find(row->item->columns, row->item->columns_count, field)
+		       : NULL;
 }
 
 enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
@@ -69,7 +52,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 	resolver_note_missing(resolver, "function", field);
 	if (type == RECORDOID && !(first && is_row_without(selection->arg, field)))
 		return TYPE_UNSURE;
-	bool row = type == RECORDOID || type_is_composite(resolver->catalog, type);
+	bool row = type == RECORDOID || type_composite(resolver->catalog, type);
 	str_t text = type_text(resolver->catalog, type);
 	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, row ? "42703" : "42809",
 			      field, node_location(resolver, selection->arg),
@@ -84,11 +67,9 @@ static type_id select_field(struct resolver *resolver, const A_Indirection *sele
 	const struct range_column *column = first ? column_of_row(resolver, selection->arg, field) : NULL;
 	if (column)
 		return column->type;
-	const struct catalog_type *composite =
-		resolver->catalog
-			? catalog_type(resolver->catalog, catalog_type_base(resolver->catalog, type))
-			: NULL;
-	const struct catalog_column *attribute = composite ? field_of(composite, field) : NULL;
+	const struct catalog_type *composite = type_composite(resolver->catalog, type);
+	const struct catalog_column *attribute =
+		composite ? catalog_columns_find(composite->columns, composite->columns_count, field) : NULL;
 	if (attribute)
 		return attribute->value_type;
 	resolver_suspect(resolver, field, -1, false, (const Node *)selection);

@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/equal.h"
 #include "sql/postgresql/resolve/namespace.h"
 
@@ -151,8 +150,7 @@ static bool has_star(const List *row)
 	const ListCell *cell;
 	foreach(cell, row)
 	{
-		const Node *node = lfirst(cell);
-		if (IsA(node, ColumnRef) && IsA(llast(((const ColumnRef *)node)->fields), A_Star))
+		if (node_is_star(lfirst(cell)))
 			return true;
 	}
 	return false;

@@ -31,10 +31,11 @@ bool type_is_polymorphic(type_id type)
 	}
 }
 
-bool type_is_composite(const struct catalog *catalog, type_id type)
+const struct catalog_type *type_composite(const struct catalog *catalog, type_id type)
 {
-	const struct catalog_type *entry = catalog_type(catalog, catalog_type_base(catalog, type));
-	return entry && entry->kind == 'c';
+	const struct catalog_type *entry =
+		catalog ? catalog_type(catalog, catalog_type_base(catalog, type)) : NULL;
+	return entry && entry->kind == 'c' ? entry : NULL;
 }
 
 char type_category_letter(const struct catalog *catalog, type_id type, bool *ret_preferred)
@@ -118,12 +119,12 @@ static enum path find_path(const struct catalog *catalog, type_id source, type_i
 /* Rows: of any named type from and to record; between named types only by inheritance, which is not known. */
 static enum certainty rows_coerce(const struct catalog *catalog, type_id source, type_id target)
 {
-	bool from_row = type_is_composite(catalog, source), to_row = type_is_composite(catalog, target);
+	bool from_row = type_composite(catalog, source), to_row = type_composite(catalog, target);
 	if ((source == RECORDOID && to_row) || (from_row && target == RECORDOID))
 		return SURELY;
 	if (from_row && to_row)
 		return PERHAPS;
-	if (target == RECORDARRAYOID && type_is_composite(catalog, type_element(catalog, source)))
+	if (target == RECORDARRAYOID && type_composite(catalog, type_element(catalog, source)))
 		return SURELY;
 	return SURELY_NOT;
 }
@@ -178,7 +179,7 @@ enum certainty type_can_coerce_by_call(const struct catalog *catalog, type_id so
 		return PERHAPS;
 	if (source == UNKNOWNOID)
 		return SURELY;
-	bool row = source == RECORDOID || type_is_composite(catalog, source);
+	bool row = source == RECORDOID || type_composite(catalog, source);
 	switch (find_path(catalog, source, target, CAST_EXPLICIT, 0)) {
 	case PATH_SAME:
 		return SURELY;

@@ -21,7 +21,8 @@ static inline enum certainty certainty_and(enum certainty a, enum certainty b)
 
 /* Pseudo-types that stand for whatever the arguments are (anyelement, …). */
 bool type_is_polymorphic(type_id type);
-bool type_is_composite(const struct catalog *catalog, type_id type); /* a named row type, not record */
+/* The named row type, not record, that the type is, maybe through domains; or NULL. `catalog` may be NULL. */
+const struct catalog_type *type_composite(const struct catalog *catalog, type_id type);
 
 /* typcategory of the type ('X' of UNKNOWNOID, '\0' where it is not known), and whether it is preferred there.
  */

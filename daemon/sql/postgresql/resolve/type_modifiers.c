@@ -1,6 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
@@ -17,11 +16,8 @@ static void refuse(struct resolver *resolver, const TypeName *name, const char *
 /* The text of a modifier, which is a constant or a name; NULL: something else. */
 static const char *modifier_text(struct resolver *resolver, const Node *node)
 {
-	if (IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 1 &&
-	    IsA(linitial(((const ColumnRef *)node)->fields), String))
-		return NODE_STRING(linitial(((const ColumnRef *)node)->fields));
 	if (!IsA(node, A_Const) || ((const A_Const *)node)->isnull)
-		return NULL;
+		return node_column_name(node);
 	const A_Const *constant = (const A_Const *)node;
 	switch (nodeTag(&constant->val)) {
 	case T_Integer:

@@ -1,7 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
 #include "common/nearest.h"
-#include "sql/postgresql/parse/node_children.h"
 #include "sql/postgresql/resolve/type_literal.h"
 
 #include "catalog/pg_type_d.h"
@@ -241,10 +240,7 @@ static const char *literal_text(const Node *node)
 {
 	while (node && IsA(node, CollateClause)) /* what is under it is converted */
 		node = ((const CollateClause *)node)->arg;
-	if (!node || !IsA(node, A_Const))
-		return NULL;
-	const A_Const *constant = (const A_Const *)node;
-	return !constant->isnull && IsA(&constant->val, String) ? constant->val.sval.sval : NULL;
+	return node_string(node);
 }
 
 static void check_literal(struct resolver *resolver, const Node *node, type_id target)

@@ -1,7 +1,5 @@
 #include "sql/postgresql/resolve/internal.h"
 
-#include "sql/postgresql/parse/node_children.h"
-
 #include "catalog/pg_type_d.h"
 
 /* SEARCH and CYCLE of a recursive query, checked in PostgreSQL's order: the first fault is reported. */
@@ -22,11 +20,7 @@ static void fail(struct clauses *clauses, const char *sqlstate, int location, co
 
 static bool is_column(const struct clauses *clauses, const char *name)
 {
-	for (size_t i = 0; i < clauses->outputs->count; i++) {
-		if (str_is(clauses->outputs->columns[i].name, name))
-			return true;
-	}
-	return false;
+	return range_columns_find(clauses->outputs->columns, clauses->outputs->count, str_from(name));
 }
 
 static void check_listed(struct clauses *clauses, const List *names, int location)

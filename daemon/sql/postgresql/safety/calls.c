@@ -95,7 +95,7 @@ static void check_parameters(struct walk *walk, const struct catalog_function *f
 	for (unsigned i = 0; i < function->arguments; i++) {
 		type_id parameter = function->argument_types[i];
 		const Node *argument = (int)i < list_length(call->args) ? list_nth(call->args, (int)i) : NULL;
-		if (argument && safety_type_of(walk, argument) != parameter)
+		if (argument && resolution_type(walk->resolution, argument) != parameter)
 			check_type(walk, parameter, function->name, call->location);
 	}
 }
@@ -133,12 +133,13 @@ static void check_inside(struct walk *walk, const struct catalog_function *chose
 	if (written_in_sql)
 		return;
 	if (fills_rows(name.name) && call->args)
-		check_type(walk, safety_type_of(walk, linitial(call->args)), name.name, call->location);
+		check_type(walk, resolution_type(walk->resolution, linitial(call->args)), name.name,
+			   call->location);
 	bool compares = call->agg_distinct || !never_compares(call);
 	ListCell *cell;
 	foreach(cell, call->args)
 	{
-		type_id type = safety_type_of(walk, lfirst(cell));
+		type_id type = resolution_type(walk->resolution, lfirst(cell));
 		if (compares && (call->agg_distinct || type != TYPE_UNSURE))
 			safety_check_compared_type(walk, type, call->location);
 	}
@@ -155,9 +156,8 @@ static size_t arguments_of(const FuncCall *call)
 
 void walk_call(struct walk *walk, const FuncCall *call)
 {
-	const struct resolved_function *resolved = walk->resolution && walk->request->catalog
-							   ? resolution_function(walk->resolution, call)
-							   : NULL;
+	const struct resolved_function *resolved =
+		walk->request->catalog ? resolution_function(walk->resolution, call) : NULL;
 	struct called_function function = { .name = names_qualified(call->funcname),
 					    .chosen = resolved ? resolved->chosen : NULL,
 					    .arguments = arguments_of(call),
@@ -194,8 +194,7 @@ static void check_attribute(struct walk *walk, str_t name, bool certain, int loc
  * text alone are refused here too. */
 void walk_column(struct walk *walk, const ColumnRef *column)
 {
-	const struct resolved_column *resolved =
-		walk->resolution ? resolution_column(walk->resolution, column) : NULL;
+	const struct resolved_column *resolved = resolution_column(walk->resolution, column);
 	if (resolved && resolved->kind != COLUMN_UNSURE && resolved->kind != COLUMN_SUSPECTED_CALL &&
 	    resolved->kind != COLUMN_FIELD)
 		return;
@@ -225,13 +224,10 @@ static int location_of(const Node *node)
 /* Whether the value surely has a field of that name. */
 static bool has_field(const struct walk *walk, const Node *value, str_t name)
 {
+	const struct catalog *catalog = walk->request->catalog;
 	const struct catalog_type *type =
-		walk->request->catalog ? catalog_type(walk->request->catalog, safety_type_of(walk, value))
-				       : NULL;
-	for (size_t i = 0; type && i < type->columns_count; i++)
-		if (str_equal(type->columns[i].name, name))
-			return true;
-	return false;
+		catalog ? catalog_type(catalog, resolution_type(walk->resolution, value)) : NULL;
+	return type && catalog_columns_find(type->columns, type->columns_count, name);
 }
 
 void walk_indirection(struct walk *walk, const A_Indirection *node)

@@ -11,14 +11,12 @@ void safety_check_compared_type(struct walk *walk, type_id type, int location)
 
 void safety_check_compared(struct walk *walk, const Node *node, int location)
 {
-	type_id type = walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
-	safety_check_compared_type(walk, type, location);
+	safety_check_compared_type(walk, resolution_type(walk->resolution, node), location);
 }
 
 void safety_check_compared_outputs(struct walk *walk, const SelectStmt *select)
 {
-	const struct outputs *outputs =
-		walk->resolution ? resolution_outputs(walk->resolution, select) : NULL;
+	const struct outputs *outputs = resolution_outputs(walk->resolution, select);
 	if (!outputs || outputs->open)
 		safety_check_compared_type(walk, TYPE_UNSURE, -1);
 	for (size_t i = 0; outputs && i < outputs->count; i++)
@@ -28,20 +26,15 @@ void safety_check_compared_outputs(struct walk *walk, const SelectStmt *select)
 /* Number of an output, from 1, or 0. */
 static size_t output_number(const Node *node)
 {
-	if (!node || !IsA(node, A_Const))
-		return 0;
-	const A_Const *constant = (const A_Const *)node;
-	bool positive =
-		!constant->isnull && constant->val.node.type == T_Integer && constant->val.ival.ival > 0;
-	return positive ? (size_t)constant->val.ival.ival : 0;
+	int number;
+	return node_integer(node, &number) && number > 0 ? (size_t)number : 0;
 }
 
 static void check_key(struct walk *walk, const SelectStmt *select, const Node *node);
 
 static void check_output(struct walk *walk, const SelectStmt *select, size_t number)
 {
-	const struct outputs *outputs =
-		walk->resolution && select ? resolution_outputs(walk->resolution, select) : NULL;
+	const struct outputs *outputs = resolution_outputs(walk->resolution, select);
 	if (outputs && !outputs->open && number <= outputs->count)
 		safety_check_compared_type(walk, outputs->columns[number - 1].type, -1);
 	else

@@ -33,8 +33,5 @@ const char *const_eval_text(const Node *node)
 {
 	for (unsigned depth = 0; node && IsA(node, TypeCast) && depth < CONST_EVAL_MAX_DEPTH; depth++)
 		node = ((const TypeCast *)node)->arg;
-	if (!node || !IsA(node, A_Const))
-		return NULL;
-	const A_Const *literal = (const A_Const *)node;
-	return !literal->isnull && literal->val.node.type == T_String ? literal->val.sval.sval : NULL;
+	return node_string(node);
 }

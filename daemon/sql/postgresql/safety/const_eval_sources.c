@@ -35,8 +35,7 @@ static bool each_output(struct source_search *search, const Node *query, size_t 
 	const ResTarget *target = (int)column < list_length(select->targetList)
 					  ? list_nth(select->targetList, (int)column)
 					  : NULL;
-	if (!target || !target->val ||
-	    (IsA(target->val, ColumnRef) && IsA(llast(((const ColumnRef *)target->val)->fields), A_Star)))
+	if (!target || !target->val || node_is_star(target->val))
 		return false;
 	search->found = true;
 	return search->visit(target->val, search->eval, search->context);
@@ -65,8 +64,7 @@ static bool each_argument(struct source_search *search, const RangeFunction *ran
 const struct range_item *const_eval_column_item(const ColumnRef *column, struct const_eval eval,
 						size_t *ret_index)
 {
-	const struct resolved_column *resolved =
-		eval.resolution ? resolution_column(eval.resolution, column) : NULL;
+	const struct resolved_column *resolved = resolution_column(eval.resolution, column);
 	if (!resolved || resolved->kind != COLUMN_OF_ITEM || !resolved->item ||
 	    resolved->column >= resolved->item->columns_count)
 		return NULL;

@@ -148,11 +148,7 @@ static bool row_lacks(const RowExpr *row, str_t name)
 	ListCell *cell;
 	foreach(cell, row->args)
 	{
-		const Node *value = lfirst(cell);
-		star = star ||
-		       (IsA(value, ColumnRef) && IsA(llast(((const ColumnRef *)value)->fields), A_Star)) ||
-		       (IsA(value, A_Indirection) &&
-			IsA(llast(((const A_Indirection *)value)->indirection), A_Star));
+		star = star || node_is_star(lfirst(cell)) || node_is_all_fields(lfirst(cell));
 	}
 	if (name.len < 2 || name.len > 6 || name.ptr[0] != 'f' || name.ptr[1] == '0')
 		return true;
@@ -164,22 +160,15 @@ static bool row_lacks(const RowExpr *row, str_t name)
 	return !star && number > (uint64_t)list_length(row->args);
 }
 
-static bool item_lacks(const struct range_item *item, str_t name)
-{
-	for (size_t i = 0; i < item->columns_count; i++)
-		if (str_equal(item->columns[i].name, name))
-			return false;
-	return !item->open;
-}
-
 static bool column_lacks(struct search *search, const ColumnRef *column, bool element)
 {
-	const struct resolved_column *resolved =
-		search->walk->resolution ? resolution_column(search->walk->resolution, column) : NULL;
+	const struct resolved_column *resolved = resolution_column(search->walk->resolution, column);
 	if (!resolved || !resolved->item)
 		return false;
 	if (resolved->kind == COLUMN_WHOLE_ROW || resolved->kind == COLUMN_STAR)
-		return !element && item_lacks(resolved->item, search->name);
+		return !element && !resolved->item->open &&
+		       !range_columns_find(resolved->item->columns, resolved->item->columns_count,
+					   search->name);
 	return resolved->kind == COLUMN_OF_ITEM &&
 	       lacks(search, resolved->item->columns[resolved->column].expression, element);
 }
@@ -255,7 +244,7 @@ static bool lacks(struct search *search, const Node *node, bool element)
 {
 	if (!node || ++search->steps >= MAX_STEPS)
 		return false;
-	if (type_lacks(search->walk, safety_type_of(search->walk, node), element))
+	if (type_lacks(search->walk, resolution_type(search->walk->resolution, node), element))
 		return true;
 	switch ((int)nodeTag(node)) {
 	case T_A_Const:

@@ -116,8 +116,7 @@ static void measure_targets(struct place place, const SelectStmt *select, struct
 		const ResTarget *target = lfirst(cell);
 		double weight = growth_weigh(place, target->val);
 		add_nodes(place.growth, expansion, weight);
-		if (target->val && IsA(target->val, ColumnRef) &&
-		    IsA(llast(((const ColumnRef *)target->val)->fields), A_Star)) {
+		if (node_is_star(target->val)) {
 			add_star(place, expansion, (const ColumnRef *)target->val);
 			continue;
 		}

@@ -140,12 +140,8 @@ static const struct expansion *read_relation(struct place place, const RangeVar 
 	for (const struct visible *at = range->schemaname ? NULL : place.visible; at; at = at->outer)
 		if (at->with->name_hash == hash && strcmp(at->with->cte->ctename, range->relname) == 0)
 			return read_with(growth, at->with);
-	if (!growth->catalog)
-		return &plain;
-	str_t name = str_from(range->relname);
-	const struct catalog_relation *relation =
-		range->schemaname ? catalog_relation(growth->catalog, str_from(range->schemaname), name)
-				  : catalog_relation_on_path(growth->catalog, name);
+	const struct catalog_relation *relation = catalog_relation_named(
+		growth->catalog, str_from(range->schemaname), str_from(range->relname));
 	bool view = relation && relation->is_view && relation->kind != 'm' && !relation->is_system &&
 		    str_present(relation->definition);
 	return view ? read_view(growth, relation) : &plain;

@@ -7,14 +7,10 @@
 static bool count_descents(const Node *node, void *context)
 {
 	unsigned *descents = context;
-	if (!IsA(node, A_Const))
-		return node_children(node, count_descents, context);
-	const A_Const *literal = (const A_Const *)node;
-	if (literal->isnull || !IsA(&literal->val.node, String))
-		return true;
-	for (const char *at = strstr(literal->val.sval.sval, "**"); at; at = strstr(at + 2, "**"))
+	const char *text = node_string(node);
+	for (const char *at = text ? strstr(text, "**") : NULL; at; at = strstr(at + 2, "**"))
 		++*descents;
-	return true;
+	return node_children(node, count_descents, context);
 }
 
 static void check_path(struct growth *growth, const Node *path, int location)

@@ -15,7 +15,7 @@ static void report_operator(struct walk *walk, enum sql_violation_code code, str
 /* Whether an operand surely cannot stand where the overload wants `wanted`. */
 static bool never_fits(const struct walk *walk, const Node *operand, type_id wanted)
 {
-	type_id type = safety_type_of(walk, operand);
+	type_id type = resolution_type(walk->resolution, operand);
 	return type != TYPE_UNSURE && wanted != TYPE_UNSURE &&
 	       type_can_coerce(walk->request->catalog, type, wanted, CAST_IMPLICIT) == SURELY_NOT;
 }
@@ -87,7 +87,7 @@ static void check_operands(struct walk *walk, const struct catalog_operator *cho
 {
 	const Node *const operands[] = { left, right };
 	for (size_t i = 0; i < 2; i++) {
-		type_id type = safety_type_of(walk, operands[i]);
+		type_id type = resolution_type(walk->resolution, operands[i]);
 		if (operands[i] && is_container(walk, operands[i], type))
 			safety_check_compared_type(walk, type, location);
 	}
@@ -117,8 +117,7 @@ void safety_check_operators(struct walk *walk, const void *node, struct qualifie
 		safety_doubt_name(walk, "operator", name);
 	if (!walk->request->catalog)
 		return;
-	const struct resolved_operator *applied =
-		walk->resolution ? resolution_operator(walk->resolution, node) : NULL;
+	const struct resolved_operator *applied = resolution_operator(walk->resolution, node);
 	if (!applied) {
 		check_overloads(walk, name, left, right, location);
 		check_operands(walk, NULL, left, right, location);

@@ -49,17 +49,9 @@ static void check_relation(struct walk *walk, const struct catalog_relation *rel
 		safety_check_view(walk, relation, location);
 }
 
-static const struct catalog_relation *find_relation(const struct walk *walk, str_t schema, str_t name)
-{
-	if (!walk->request->catalog)
-		return NULL;
-	return str_present(schema) ? catalog_relation(walk->request->catalog, schema, name)
-				   : catalog_relation_on_path(walk->request->catalog, name);
-}
-
 void walk_range(struct walk *walk, const RangeVar *range)
 {
-	const struct range_item *item = walk->resolution ? resolution_item(walk->resolution, range) : NULL;
+	const struct range_item *item = resolution_item(walk->resolution, range);
 	str_t schema = str_from(range->schemaname);
 	str_t name = str_from(range->relname);
 	uint64_t hash = walk->ctes ? hash_seeded(range->relname, strlen(range->relname)) : 0;
@@ -70,8 +62,9 @@ void walk_range(struct walk *walk, const RangeVar *range)
 		}
 	if (item && item->kind == RANGE_CTE)
 		return;
-	const struct catalog_relation *relation = item ? item->relation : NULL;
-	relation = relation ? relation : find_relation(walk, schema, name);
+	const struct catalog_relation *relation =
+		item && item->relation ? item->relation
+				       : catalog_relation_named(walk->request->catalog, schema, name);
 	bool may_be_there = walk->request->catalog && catalog_may_lack_relation(walk->request->catalog, name);
 	if (!relation && (walk->in_view || may_be_there) && !pattern_system_relation(schema, name))
 		safety_doubt_name(walk, "relation", (struct qualified_name){ schema, name });

@@ -15,12 +15,20 @@ void walk_list(struct walk *walk, const List *list)
 	foreach(cell, list) walk_node(walk, lfirst(cell));
 }
 
+static bool walk_child(const Node *child, void *context)
+{
+	walk_node(context, child);
+	return true;
+}
+
+static void walk_children(struct walk *walk, const void *node)
+{
+	(void)node_children(node, walk_child, walk);
+}
+
 static void walk_window(struct walk *walk, const WindowDef *window)
 {
-	walk_list(walk, window->partitionClause);
-	walk_list(walk, window->orderClause);
-	walk_node(walk, window->startOffset);
-	walk_node(walk, window->endOffset);
+	walk_children(walk, window);
 	safety_check_compared_list(walk, NULL, window->partitionClause);
 	safety_check_compared_list(walk, NULL, window->orderClause);
 }
@@ -42,8 +50,7 @@ static void walk_sublink(struct walk *walk, const SubLink *link)
 		name.name = STR("="); /* IN */
 	if (str_present(name.name))
 		safety_check_operators(walk, link, name, NULL, NULL, link->location);
-	walk_node(walk, link->testexpr);
-	walk_node(walk, link->subselect);
+	walk_children(walk, link);
 }
 
 static void walk_case(struct walk *walk, const CaseExpr *expr)
@@ -51,15 +58,7 @@ static void walk_case(struct walk *walk, const CaseExpr *expr)
 	if (expr->arg)
 		safety_check_operators(walk, expr, (struct qualified_name){ STR_NONE, STR("=") }, NULL, NULL,
 				       expr->location);
-	walk_node(walk, (const Node *)expr->arg);
-	walk_list(walk, expr->args);
-	walk_node(walk, (const Node *)expr->defresult);
-}
-
-static void walk_xml(struct walk *walk, const XmlExpr *expr)
-{
-	walk_list(walk, expr->named_args);
-	walk_list(walk, expr->args);
+	walk_children(walk, expr);
 }
 
 static void walk_table_column(struct walk *walk, const RangeTableFuncCol *column)
@@ -84,6 +83,34 @@ static void walk_value_function(struct walk *walk, const SQLValueFunction *funct
 	}
 }
 
+static void walk_cast(struct walk *walk, const TypeCast *cast)
+{
+	walk_node(walk, cast->arg);
+	walk_type(walk, cast->typeName);
+}
+
+static void walk_serialize(struct walk *walk, const XmlSerialize *serialize)
+{
+	walk_node(walk, serialize->expr);
+	walk_type(walk, serialize->typeName);
+}
+
+static void walk_definition(struct walk *walk, const ColumnDef *definition)
+{
+	walk_type(walk, definition->typeName);
+}
+
+static void walk_target(struct walk *walk, const ResTarget *target)
+{
+	walk_node(walk, target->val);
+	walk_list(walk, target->indirection);
+}
+
+static void walk_assignment(struct walk *walk, const MultiAssignRef *assignment)
+{
+	walk_node(walk, assignment->source);
+}
+
 static void walk_sort(struct walk *walk, const SortBy *sort)
 {
 	walk_node(walk, sort->node);
@@ -96,12 +123,6 @@ static void walk_extreme(struct walk *walk, const MinMaxExpr *expr)
 {
 	walk_list(walk, expr->args);
 	safety_check_compared_list(walk, NULL, expr->args);
-}
-
-static void walk_slice(struct walk *walk, const A_Indices *slice)
-{
-	walk_node(walk, slice->lidx);
-	walk_node(walk, slice->uidx);
 }
 
 /* Statements that are no queries */
@@ -196,7 +217,44 @@ void walk_statement(struct walk *walk, const Node *node, int64_t offset)
 	}
 }
 
-/* Nodes that hold one or two expressions and nothing to judge. */
+#define WALK(type, function)                                                                                 \
+	case T_##type:                                                                                       \
+		function(walk, (const type *)node);                                                          \
+		return true
+
+static bool walk_judged(struct walk *walk, const Node *node)
+{
+	switch ((int)nodeTag(node)) {
+		WALK(SelectStmt, walk_select);
+		WALK(RangeVar, walk_range);
+		WALK(RangeFunction, walk_range_function);
+		WALK(RangeTableFunc, walk_table_function);
+		WALK(RangeTableFuncCol, walk_table_column);
+		WALK(RangeTableSample, walk_sample);
+		WALK(JoinExpr, walk_join);
+		WALK(FuncCall, walk_call);
+		WALK(ColumnRef, walk_column);
+		WALK(A_Indirection, walk_indirection);
+		WALK(A_Expr, walk_operator);
+		WALK(BoolExpr, walk_bool);
+		WALK(SubLink, walk_sublink);
+		WALK(CaseExpr, walk_case);
+		WALK(MinMaxExpr, walk_extreme);
+		WALK(SQLValueFunction, walk_value_function);
+		WALK(SortBy, walk_sort);
+		WALK(WindowDef, walk_window);
+		WALK(ResTarget, walk_target);
+		WALK(MultiAssignRef, walk_assignment);
+		WALK(TypeCast, walk_cast);
+		WALK(XmlSerialize, walk_serialize);
+		WALK(TypeName, walk_type);
+		WALK(ColumnDef, walk_definition);
+	default:
+		return false;
+	}
+}
+
+/* Nodes with nothing to judge but what they hold. */
 static bool walk_plain(struct walk *walk, const Node *node)
 {
 	switch ((int)nodeTag(node)) {
@@ -210,107 +268,22 @@ static bool walk_plain(struct walk *walk, const Node *node)
 	case T_String:
 	case T_BitString:
 	case T_Alias:
-		return true;
-	case T_ResTarget:
-		walk_node(walk, ((const ResTarget *)node)->val);
-		walk_list(walk, ((const ResTarget *)node)->indirection);
-		return true;
-	case T_MultiAssignRef:
-		walk_node(walk, ((const MultiAssignRef *)node)->source);
-		return true;
-	case T_CollateClause:
-		walk_node(walk, ((const CollateClause *)node)->arg);
-		return true;
-	case T_NamedArgExpr:
-		walk_node(walk, (const Node *)((const NamedArgExpr *)node)->arg);
-		return true;
-	case T_NullTest:
-		walk_node(walk, (const Node *)((const NullTest *)node)->arg);
-		return true;
-	case T_BooleanTest:
-		walk_node(walk, (const Node *)((const BooleanTest *)node)->arg);
-		return true;
-	case T_CaseWhen:
-		walk_node(walk, (const Node *)((const CaseWhen *)node)->expr);
-		walk_node(walk, (const Node *)((const CaseWhen *)node)->result);
-		return true;
-	case T_TypeCast:
-		walk_node(walk, ((const TypeCast *)node)->arg);
-		walk_type(walk, ((const TypeCast *)node)->typeName);
-		return true;
-	case T_XmlSerialize:
-		walk_node(walk, ((const XmlSerialize *)node)->expr);
-		walk_type(walk, ((const XmlSerialize *)node)->typeName);
-		return true;
-	case T_TypeName:
-		walk_type(walk, (const TypeName *)node);
-		return true;
-	case T_ColumnDef:
-		walk_type(walk, ((const ColumnDef *)node)->typeName);
-		return true;
-	case T_RangeSubselect:
-		walk_node(walk, ((const RangeSubselect *)node)->subquery);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Nodes that hold lists of expressions and nothing to judge. */
-static bool walk_lists(struct walk *walk, const Node *node)
-{
-	switch ((int)nodeTag(node)) {
 	case T_List:
-		walk_list(walk, (const List *)node);
-		return true;
 	case T_A_ArrayExpr:
-		walk_list(walk, ((const A_ArrayExpr *)node)->elements);
-		return true;
-	case T_RowExpr:
-		walk_list(walk, ((const RowExpr *)node)->args);
-		return true;
+	case T_A_Indices:
+	case T_BooleanTest:
+	case T_CaseWhen:
 	case T_CoalesceExpr:
-		walk_list(walk, ((const CoalesceExpr *)node)->args);
-		return true;
+	case T_CollateClause:
 	case T_GroupingFunc:
-		walk_list(walk, ((const GroupingFunc *)node)->args);
-		return true;
 	case T_GroupingSet:
-		walk_list(walk, ((const GroupingSet *)node)->content);
+	case T_NamedArgExpr:
+	case T_NullTest:
+	case T_RangeSubselect:
+	case T_RowExpr:
+	case T_XmlExpr:
+		walk_children(walk, node);
 		return true;
-	default:
-		return false;
-	}
-}
-
-#define WALK(tag, type, function)                                                                            \
-	case T_##tag:                                                                                        \
-		function(walk, (const type *)node);                                                          \
-		return true
-
-static bool walk_judged(struct walk *walk, const Node *node)
-{
-	switch ((int)nodeTag(node)) {
-		WALK(SelectStmt, SelectStmt, walk_select);
-		WALK(RangeVar, RangeVar, walk_range);
-		WALK(RangeFunction, RangeFunction, walk_range_function);
-		WALK(RangeTableFunc, RangeTableFunc, walk_table_function);
-		WALK(RangeTableFuncCol, RangeTableFuncCol, walk_table_column);
-		WALK(RangeTableSample, RangeTableSample, walk_sample);
-		WALK(JoinExpr, JoinExpr, walk_join);
-		WALK(FuncCall, FuncCall, walk_call);
-		WALK(ColumnRef, ColumnRef, walk_column);
-		WALK(A_Indirection, A_Indirection, walk_indirection);
-		WALK(A_Indices, A_Indices, walk_slice);
-		WALK(A_Expr, A_Expr, walk_operator);
-		WALK(BoolExpr, BoolExpr, walk_bool);
-		WALK(SubLink, SubLink, walk_sublink);
-		WALK(CaseExpr, CaseExpr, walk_case);
-		WALK(MinMaxExpr, MinMaxExpr, walk_extreme);
-		WALK(XmlExpr, XmlExpr, walk_xml);
-		WALK(SQLValueFunction, SQLValueFunction, walk_value_function);
-		WALK(SortBy, SortBy, walk_sort);
-		WALK(WindowDef, WindowDef, walk_window);
 	default:
 		return false;
 	}
@@ -325,7 +298,7 @@ void walk_node(struct walk *walk, const Node *node)
 		return;
 	}
 	walk->depth++;
-	if (!walk_judged(walk, node) && !walk_plain(walk, node) && !walk_lists(walk, node)) {
+	if (!walk_judged(walk, node) && !walk_plain(walk, node)) {
 		WALK_VIOLATION(walk, VIOLATION_UNANALYSABLE, 0, "node %d cannot be judged",
 			       (int)nodeTag(node));
 		safety_refuse_statement(walk, node);

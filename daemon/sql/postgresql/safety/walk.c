@@ -43,11 +43,6 @@ void safety_doubt_name(struct walk *walk, const char *what, struct qualified_nam
 			 STR_ARG(walk->known.gap));
 }
 
-type_id safety_type_of(const struct walk *walk, const Node *node)
-{
-	return walk->resolution && node ? resolution_type(walk->resolution, node) : TYPE_UNSURE;
-}
-
 const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type)
 {
 	struct qualified_name name = names_qualified(type->names);

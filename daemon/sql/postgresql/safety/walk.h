@@ -77,8 +77,7 @@ void safety_multiply_rows(struct walk *walk, double rows, int location);
 void safety_add_bytes(struct walk *walk, str_t name, double bytes, int location);
 /* What neither the system nor the catalog has, and what may be there all the same. */
 void safety_doubt_name(struct walk *walk, const char *what, struct qualified_name name);
-/* TYPE_UNSURE where nothing tells. */
-type_id safety_type_of(const struct walk *walk, const Node *node);
+
 /* The type of that name, or NULL. */
 const struct catalog_type *safety_type_written(const struct walk *walk, const TypeName *type);
 
