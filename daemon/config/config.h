@@ -126,6 +126,7 @@ struct config_calibration {
 	int64_t min_cases;
 	double drift_opens_below;
 	double drift_closes_at;
+	double drift_false_alarms_per_10k;
 	int64_t feedback_horizon_s; /* 0: feedback is not read */
 };
 

@@ -338,7 +338,7 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 		.bucket_s = calibration->bucket_s,
 		.max_segments = (size_t)calibration->max_segments,
 		.drift = { calibration->drift_opens_below, calibration->drift_closes_at,
-			   calibration->min_cases },
+			   calibration->min_cases, calibration->drift_false_alarms_per_10k },
 		.retention_days = calibration->retention_days,
 		.feedback_topic = app->config->kafka.feedback_topic,
 		.feedback_horizon_ms = calibration->feedback_horizon_s * 1000,

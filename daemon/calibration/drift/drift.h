@@ -1,14 +1,21 @@
 /*
- * Drift: whether confidence has stopped to predict correctness, judged by the band score of a rolling window.
- * Pure; any thread.
+ * Drift: whether confidence does not predict correctness, judged by the band score of a rolling window. Pure;
+ * any thread.
  *
  * An episode opens below one bound and closes at a higher one, so that a score between them, or one that
  * wavers about either, changes nothing. A window with fewer cases than a score needs says nothing: nothing
  * opens, and what is open stays open until there are enough again.
+ *
+ * A low score alone is no drift: the bands have targets of their own, which a source that is right just as
+ * often as it says need not meet, and few cases scatter. So in some group the accuracy has to differ from the
+ * mean confidence by more than chance makes it: n·KL(accuracy ‖ confidence) ≥ log(8 / p), Hoeffding's bound
+ * (1963, theorem 1) for both sides of four groups, which holds however confidences within the group differ.
+ * The probability p is what is set as false alarms, per window that is looked at. In the same way an episode
+ * closes, whatever its score, when accuracies come within a few points of the confidences.
  */
 #pragma once
 
-#include "common/str.h"
+#include "calibration/report/report.h"
 
 /* Windows that are judged. */
 #define DRIFT_WINDOWS 3
@@ -18,10 +25,11 @@ struct drift_limits {
 	double opens_below;
 	double closes_at; /* not below the former */
 	int64_t min_cases;
+	double false_alarms_per_10k; /* above 0 */
 };
 
 enum drift_change { DRIFT_STAYS, DRIFT_OPENS, DRIFT_CLOSES };
 
-/* `open`: there is an open episode. `score` may be unknown. */
-enum drift_change drift_judge(const struct drift_limits *limits, bool open, int64_t cases,
-			      opt_double_t score);
+/* `open`: there is an open episode. */
+enum drift_change drift_judge(const struct drift_limits *limits, bool open,
+			      const struct calibration_report *report);

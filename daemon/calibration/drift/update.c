@@ -90,8 +90,7 @@ static err_t judge_entry(struct judgement *judgement, const struct calibration_e
 {
 	const struct calibration_report *report = &entry->report;
 	const struct drift_episode *open = find_open(judgement, entry, window_s);
-	enum drift_change change =
-		drift_judge(&judgement->options->limits, open != NULL, report->cases, report->band_score);
+	enum drift_change change = drift_judge(&judgement->options->limits, open != NULL, report);
 	if (change == DRIFT_OPENS)
 		return insert_episode(judgement, entry, window_s, detail);
 	if (open && report->band_score.set)

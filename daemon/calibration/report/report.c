@@ -41,8 +41,8 @@ static struct calibration_part make_part(const struct calibration_sums *sums)
 		return part;
 	part.accuracy = sums->weight_correct / sums->weight;
 	part.confidence = sums->weight_confidence / sums->weight;
-	outcomes_wilson(part.accuracy, sums->weight * sums->weight / sums->weight_squared, &part.low,
-			&part.high);
+	part.effective = sums->weight * sums->weight / sums->weight_squared;
+	outcomes_wilson(part.accuracy, part.effective, &part.low, &part.high);
 	return part;
 }
 

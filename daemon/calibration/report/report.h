@@ -42,6 +42,7 @@ enum calibration_grade {
 struct calibration_part {
 	int64_t cases;
 	double weight;
+	double effective; /* number of cases that weigh alike and tell as much */
 	double accuracy;
 	double confidence; /* mean */
 	double low, high;  /* interval of the accuracy */

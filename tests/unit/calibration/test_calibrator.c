@@ -174,10 +174,10 @@ static void test_instances_open_one_episode_for_each_window(void **state)
 	struct calibrator *first = rig_start_calibrator(), *second = rig_start_calibrator();
 	rig.first_scored_at_ms = clock_wall_ms() - 60000;
 	for (int i = 0; i < 5; i++) {
-		rig_produce(30, true);
+		rig_produce(140, true);
 		rig_sleep_ms(300);
 	}
-	rig_wait_counted(150);
+	rig_wait_counted(700);
 	int64_t deadline_us = clock_monotonic_us() + INT64_C(60000000);
 	while (strcmp(text, "3") != 0 && clock_monotonic_us() < deadline_us) {
 		rig_sleep_ms(100);

@@ -21,9 +21,22 @@
 #define HOUR_MS	  (60 * MINUTE_MS)
 #define DAY_MS	  (24 * HOUR_MS)
 
-static const struct drift_limits limits = { 0.5, 0.55, 20 };
+static const struct drift_limits limits = { 0.5, 0.55, 20, 1 };
 
 /* ---- the rules ---- */
+
+/* A report of one group: that many cases, effectively as many, and its figures. */
+static struct calibration_report report_of(int64_t cases, opt_double_t score, double accuracy,
+					   double confidence)
+{
+	struct calibration_report report = { .cases = cases, .weight = (double)cases, .band_score = score };
+	report.groups[LEVEL_HIGH] = (struct calibration_part){ .cases = cases,
+							       .weight = (double)cases,
+							       .effective = (double)cases,
+							       .accuracy = accuracy,
+							       .confidence = confidence };
+	return report;
+}
 
 static void test_rules(void **state)
 {
@@ -32,29 +45,61 @@ static void test_rules(void **state)
 		bool open;
 		int64_t cases;
 		opt_double_t score;
+		double accuracy, confidence;
 		enum drift_change change;
 	} cases[] = {
-		{ false, 20, { true, 0.15 }, DRIFT_OPENS },
-		{ false, 20, { true, 0.0 }, DRIFT_OPENS },
-		{ false, 20, { true, 0.499999 }, DRIFT_OPENS },
-		{ false, 20, { true, 0.5 }, DRIFT_STAYS },
-		{ false, 20, { true, 1 - 3 * (1.0 / 6) }, DRIFT_STAYS },
-		{ false, 20, { true, 0.92 }, DRIFT_STAYS },
-		{ false, 19, { true, 0.15 }, DRIFT_STAYS },
-		{ false, 0, OPT_NONE, DRIFT_STAYS },
-		{ false, 1000, OPT_NONE, DRIFT_STAYS },
-		{ true, 20, { true, 0.15 }, DRIFT_STAYS },
-		{ true, 20, { true, 0.5 }, DRIFT_STAYS },
-		{ true, 20, { true, 0.549999 }, DRIFT_STAYS },
-		{ true, 20, { true, 0.55 }, DRIFT_CLOSES },
-		{ true, 20, { true, 1 - 3 * 0.15 }, DRIFT_CLOSES },
-		{ true, 20, { true, 1 }, DRIFT_CLOSES },
-		{ true, 19, { true, 1 }, DRIFT_STAYS },
-		{ true, 0, OPT_NONE, DRIFT_STAYS },
+		{ false, 20, { true, 0.15 }, 0.4, 0.95, DRIFT_OPENS },
+		{ false, 20, { true, 0.0 }, 0, 0.95, DRIFT_OPENS },
+		{ false, 20, { true, 0.0 }, 0.95, 1, DRIFT_OPENS },
+		{ false, 20, { true, 0.0 }, 0.05, 0, DRIFT_OPENS },
+		{ false, 20, { true, 0.499999 }, 0.4, 0.95, DRIFT_OPENS },
+		{ false, 20, { true, 0.5 }, 0.4, 0.95, DRIFT_STAYS },
+		{ false, 20, { true, 1 - 3 * (1.0 / 6) }, 0.4, 0.95, DRIFT_STAYS },
+		{ false, 20, { true, 0.92 }, 0.4, 0.95, DRIFT_STAYS },
+		{ false, 19, { true, 0.15 }, 0.4, 0.95, DRIFT_STAYS },
+		{ false, 0, OPT_NONE, 0, 0, DRIFT_STAYS },
+		{ false, 1000, OPT_NONE, 0.4, 0.95, DRIFT_STAYS },
+		/* a low score that confidence does not contradict, or only as chance may */
+		{ false, 10000, { true, 0.2 }, 0.48, 0.49, DRIFT_STAYS },
+		{ false, 10000, { true, 0.2 }, 0.49, 0.49, DRIFT_STAYS },
+		{ false, 10000, { true, 0.2 }, 1, 1, DRIFT_STAYS },
+		{ false, 10000, { true, 0.2 }, 0.4, 0.49, DRIFT_OPENS },
+		{ false, 20, { true, 0.2 }, 0.6, 0.9, DRIFT_STAYS },
+		{ false, 40, { true, 0.2 }, 0.6, 0.9, DRIFT_OPENS },
+		/* log(8 / 0.0001) / KL(0.6 ‖ 0.9) = 36.3 */
+		{ false, 37, { true, 0.2 }, 0.6, 0.9, DRIFT_OPENS },
+		{ false, 36, { true, 0.2 }, 0.6, 0.9, DRIFT_STAYS },
+		{ true, 20, { true, 0.15 }, 0.4, 0.95, DRIFT_STAYS },
+		{ true, 20, { true, 0.5 }, 0.4, 0.95, DRIFT_STAYS },
+		{ true, 20, { true, 0.549999 }, 0.4, 0.95, DRIFT_STAYS },
+		{ true, 20, { true, 0.55 }, 0.4, 0.95, DRIFT_CLOSES },
+		{ true, 20, { true, 1 - 3 * 0.15 }, 0.4, 0.95, DRIFT_CLOSES },
+		{ true, 20, { true, 1 }, 0.4, 0.95, DRIFT_CLOSES },
+		{ true, 19, { true, 1 }, 0.4, 0.95, DRIFT_STAYS },
+		{ true, 0, OPT_NONE, 0, 0, DRIFT_STAYS },
+		/* what cannot reach the score closes when it is calibrated */
+		{ true, 1000, { true, 0.2 }, 0.46, 0.49, DRIFT_CLOSES },
+		{ true, 1000, { true, 0.2 }, 0.4, 0.49, DRIFT_STAYS },
 	};
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		if (drift_judge(&limits, cases[i].open, cases[i].cases, cases[i].score) != cases[i].change)
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct calibration_report report =
+			report_of(cases[i].cases, cases[i].score, cases[i].accuracy, cases[i].confidence);
+		if (drift_judge(&limits, cases[i].open, &report) != cases[i].change)
 			fail_msg("case %zu", i);
+	}
+}
+
+/* More false alarms, fewer cases until there is one. */
+static void test_false_alarms_are_set(void **state)
+{
+	static const struct drift_limits rare = { 0.5, 0.55, 20, 0.01 }, often = { 0.5, 0.55, 20, 100 };
+	const struct calibration_report report = report_of(37, opt_double(0.2), 0.6, 0.9);
+	(void)state;
+	assert_int_equal(drift_judge(&rare, false, &report), DRIFT_STAYS);
+	assert_int_equal(drift_judge(&limits, false, &report), DRIFT_OPENS);
+	const struct calibration_report fewer = report_of(25, opt_double(0.2), 0.6, 0.9);
+	assert_int_equal(drift_judge(&limits, false, &fewer), DRIFT_STAYS);
+	assert_int_equal(drift_judge(&often, false, &fewer), DRIFT_OPENS);
 }
 
 static struct calibration_store *new_store(void)
@@ -387,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_false_alarms_are_set),
 		cmocka_unit_test(test_advisory_says_what_is_wrong),
 		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, make_tables),
 		cmocka_unit_test_setup(test_opens_once_and_closes, make_tables),

@@ -1,5 +1,5 @@
 /* Statistics of labelled cases against what numpy, scipy and scikit-learn say
- * (tests/harness/statistics_oracle.py). */
+ * (tests/harness/oracles/statistics_of_others.py). */
 #include "calibration/statistics/binned.h"
 #include "calibration/statistics/cusum.h"
 #include "calibration/statistics/discrimination.h"

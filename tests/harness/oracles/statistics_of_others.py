@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The statistics of daemon/calibration/statistics by others: numpy, scipy and scikit-learn.
 
-    tests/harness/statistics_oracle.py           compares what it finds with tests/unit/calibration/statistics.def;
+    tests/harness/oracles/statistics_of_others.py           compares what it finds with tests/unit/calibration/statistics.def;
                                                  exit status 77 without these libraries
-    tests/harness/statistics_oracle.py --write   writes that file
+    tests/harness/oracles/statistics_of_others.py --write   writes that file
 
 Nothing here follows our code: where a library has no function for a figure, its definition is computed in the most
 direct way (all pairs of cases, a fit for each new case, an integral by quadrature).
@@ -27,7 +27,7 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "unit" / "calibration" / "statistics.def"
+FIXTURE = pathlib.Path(__file__).resolve().parents[2] / "unit" / "calibration" / "statistics.def"
 Z = scipy.stats.norm.ppf(0.975)
 
 
@@ -290,7 +290,7 @@ def array(name, values):
 
 
 def write():
-    text = "/* Made by tests/harness/statistics_oracle.py --write, with numpy, scipy and scikit-learn. */\n"
+    text = "/* Made by tests/harness/oracles/statistics_of_others.py --write, with numpy, scipy and scikit-learn. */\n"
     text += array("queries", QUERIES) + array("cusum_thresholds", thresholds())
     names = []
     for sample in samples():
