@@ -390,3 +390,18 @@ WHERE t.weight > 0;
 
 COMMENT ON TABLE calibration_totals IS 'the sums of days over all segments';
 COMMENT ON COLUMN calibration_drift_episodes.claimed_until IS 'until when one instance publishes its advisory';
+
+-- migration 7: one episode of drift at a time
+
+-- A segment and label source had an open episode for each window; the one of the shortest stays. Programs before this one
+-- count on, and judge no drift any more.
+UPDATE calibration_drift_episodes e SET closed_at = e.judged_at WHERE e.closed_at IS NULL AND EXISTS (
+	SELECT FROM calibration_drift_episodes o WHERE o.closed_at IS NULL
+		AND (o.application, o.model, o.prompt_version, o.label_source) =
+			(e.application, e.model, e.prompt_version, e.label_source)
+		AND o.window_s < e.window_s);
+DROP INDEX calibration_drift_open;
+CREATE UNIQUE INDEX calibration_drift_open ON calibration_drift_episodes
+	(application, model, prompt_version, label_source) WHERE closed_at IS NULL;
+
+COMMENT ON COLUMN calibration_drift_episodes.window_s IS 'the shortest window that saw it when it was opened';

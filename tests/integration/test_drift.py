@@ -1,4 +1,4 @@
-"""Confidence that stops to predict correctness: one episode for each window, and somebody is told."""
+"""Confidence that stops to predict correctness: one episode, whatever the windows, and somebody is told."""
 
 import time
 
@@ -9,7 +9,6 @@ import wire
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
-WINDOWS_S = [3600, 86400, 604800]
 EPISODES = """
 SELECT id::text, application, model, prompt_version, label_source, window_s, opening_score, opening_cases,
        closed_at IS NULL AS open, published_at IS NOT NULL AS published
@@ -37,7 +36,7 @@ def await_episodes(rig, fulfilled, timeout=180):
 
 
 def all_published(rows):
-    return len(rows) == len(WINDOWS_S) and all(row[-1] for row in rows)
+    return len(rows) == 1 and rows[0][-1]
 
 
 def advisories(rig, count):
@@ -52,13 +51,12 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     rig.send(answers(60, events.CITY_COUNT, "good"))
     rig.send(answers(30, WRONG, "overconfident"))
     rows = await_episodes(rig, all_published)
-    assert [row[5] for row in rows] == WINDOWS_S
     for row in rows:
-        assert row[1:5] == ("overconfident", "model-a", "v1", "RESULT")
+        assert row[1:6] == ("overconfident", "model-a", "v1", "RESULT", 3600)
         assert row[6] == 0 and 20 <= row[7] <= 30
 
-    told = advisories(rig, 3)
-    assert len(told) == 3
+    told = advisories(rig, 1)
+    assert len(told) == 1
     assert {advisory["episode_id"] for _, advisory in told} == {row[0] for row in rows}
     for message, advisory in told:
         assert dict(message.headers()) == {"kind": b"CALIBRATION_DRIFT"}
@@ -80,7 +78,7 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     rig.send(answers(340, events.CITY_COUNT, "overconfident"))
     closed = await_episodes(rig, lambda found: not any(row[-2] for row in found))
     assert {row[0] for row in closed} == {row[0] for row in rows}
-    assert len(advisories(rig, 3)) == 3
+    assert len(advisories(rig, 1)) == 1
 
 
 def test_what_was_not_told_before_a_stop_is_told_after_it(rig):
@@ -88,12 +86,11 @@ def test_what_was_not_told_before_a_stop_is_told_after_it(rig):
     rig.send(answers(30, WRONG, "overconfident"))
     rows = await_episodes(rig, all_published)
     rig.daemon.terminate()
-    rig.postgres.execute("""UPDATE calibration_drift_episodes SET published_at = NULL, claimed_until = now()
-                            WHERE window_s = 86400""", rig.calibration_database)
+    rig.postgres.execute("""UPDATE calibration_drift_episodes SET published_at = NULL, claimed_until = now()""", rig.calibration_database)
     rig.daemon.start()
     assert await_episodes(rig, all_published) == rows
-    told = [advisory["episode_id"] for _, advisory in advisories(rig, 4)]
-    assert sorted(told) == sorted([row[0] for row in rows] + [rows[1][0]])
+    told = [advisory["episode_id"] for _, advisory in advisories(rig, 2)]
+    assert told == [rows[0][0]] * 2
 
 
 def test_what_was_counted_before_a_start_is_judged_after_it(rig):

@@ -61,3 +61,27 @@ enum drift_change drift_judge(const struct drift_limits *limits, bool open,
 	return !reaches(score, limits->opens_below) && significant(limits, report) ? DRIFT_OPENS
 										   : DRIFT_STAYS;
 }
+
+/* The first window that sees drift, or −1. */
+static int find_drift(const struct drift_limits *limits,
+		      const struct calibration_report *const reports[DRIFT_WINDOWS])
+{
+	for (int i = 0; i < DRIFT_WINDOWS; i++)
+		if (reports[i] && drift_judge(limits, false, reports[i]) == DRIFT_OPENS)
+			return i;
+	return -1;
+}
+
+enum drift_change drift_judge_windows(const struct drift_limits *limits, int window,
+				      const struct calibration_report *const reports[DRIFT_WINDOWS],
+				      int *ret_window)
+{
+	int drifting = find_drift(limits, reports);
+	if (window < 0 && drifting >= 0) {
+		*ret_window = drifting;
+		return DRIFT_OPENS;
+	}
+	if (window >= 0 && drifting < 0 && reports[window])
+		return drift_judge(limits, true, reports[window]);
+	return DRIFT_STAYS;
+}

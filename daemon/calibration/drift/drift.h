@@ -12,6 +12,9 @@
  * (1963, theorem 1) for both sides of four groups, which holds however confidences within the group differ.
  * The probability p is what is set as false alarms, per window that is looked at. In the same way an episode
  * closes, whatever its score, when accuracies come within a few points of the confidences.
+ *
+ * A source has one episode at a time, whatever the windows say: the shortest one that sees drift opens it,
+ * and the same one closes it, unless another would open it again.
  */
 #pragma once
 
@@ -33,3 +36,10 @@ enum drift_change { DRIFT_STAYS, DRIFT_OPENS, DRIFT_CLOSES };
 /* `open`: there is an open episode. */
 enum drift_change drift_judge(const struct drift_limits *limits, bool open,
 			      const struct calibration_report *report);
+
+/* What becomes of the one episode, by the reports of drift_windows_s (NULL: nothing was counted in that
+ * window). `window` is the index of the one that opened it, or negative: there is no open episode; in
+ * `ret_window` the one that opens it. */
+enum drift_change drift_judge_windows(const struct drift_limits *limits, int window,
+				      const struct calibration_report *const reports[DRIFT_WINDOWS],
+				      int *ret_window);

@@ -16,7 +16,7 @@
 	"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "            \
 	"VALUES ($1, $2, $3, $4, $5::integer, to_timestamp($6::bigint / 1000.0), $7::float8, $8::float8, "   \
 	"$9::bigint, to_timestamp($6::bigint / 1000.0), $8::float8, $9::bigint) "                            \
-	"ON CONFLICT (application, model, prompt_version, label_source, window_s) "                          \
+	"ON CONFLICT (application, model, prompt_version, label_source) "                                    \
 	"WHERE closed_at IS NULL DO NOTHING"
 
 #define UPDATE_EPISODE                                                                                       \
@@ -35,15 +35,16 @@ struct judgement {
 };
 
 static err_t insert_episode(struct judgement *judgement, const struct calibration_entry *entry,
-			    int64_t window_s, struct err_detail *detail)
+			    const struct calibration_report *report, int64_t window_s,
+			    struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	char window[24], now[24], threshold[32], score[32], cases[24];
 	snprintf(window, sizeof window, "%lld", (long long)window_s);
 	snprintf(now, sizeof now, "%lld", (long long)judgement->now_ms);
 	snprintf(threshold, sizeof threshold, "%.17g", judgement->options->limits.opens_below);
-	snprintf(score, sizeof score, "%.17g", entry->report.band_score.value);
-	snprintf(cases, sizeof cases, "%lld", (long long)entry->report.cases);
+	snprintf(score, sizeof score, "%.17g", report->band_score.value);
+	snprintf(cases, sizeof cases, "%lld", (long long)report->cases);
 	const char *const parameters[] = { entry->application.ptr,
 					   entry->model.ptr,
 					   entry->prompt_version.ptr,
@@ -71,35 +72,25 @@ static err_t update_episode(struct judgement *judgement, const struct drift_epis
 	return database_query(judgement->database, UPDATE_EPISODE, 5, parameters, NULL, detail);
 }
 
-static const struct drift_episode *find_open(const struct judgement *judgement,
-					     const struct calibration_entry *entry, int64_t window_s)
+static bool same_source(const struct calibration_entry *a, const struct calibration_segment *segment,
+			int label_source)
 {
-	for (size_t i = 0; i < judgement->open_count; i++) {
-		const struct drift_episode *episode = &judgement->open[i];
-		if (episode->window_s == window_s && episode->label_source == entry->label_source &&
-		    str_equal(episode->segment.application, entry->application) &&
-		    str_equal(episode->segment.model, entry->model) &&
-		    str_equal(episode->segment.prompt_version, entry->prompt_version))
-			return episode;
-	}
+	return a->label_source == label_source && str_equal(segment->application, a->application) &&
+	       str_equal(segment->model, a->model) && str_equal(segment->prompt_version, a->prompt_version);
+}
+
+static const struct drift_episode *find_open(const struct judgement *judgement,
+					     const struct calibration_entry *entry)
+{
+	for (size_t i = 0; i < judgement->open_count; i++)
+		if (same_source(entry, &judgement->open[i].segment, judgement->open[i].label_source))
+			return &judgement->open[i];
 	return NULL;
 }
 
-static err_t judge_entry(struct judgement *judgement, const struct calibration_entry *entry, int64_t window_s,
+static err_t read_window(const struct judgement *judgement, const struct calibration_segment *segments,
+			 size_t count, int64_t window_s, struct calibration_reports *ret_reports,
 			 struct err_detail *detail)
-{
-	const struct calibration_report *report = &entry->report;
-	const struct drift_episode *open = find_open(judgement, entry, window_s);
-	enum drift_change change = drift_judge(&judgement->options->limits, open != NULL, report);
-	if (change == DRIFT_OPENS)
-		return insert_episode(judgement, entry, window_s, detail);
-	if (open && report->band_score.set)
-		return update_episode(judgement, open, report, change == DRIFT_CLOSES, detail);
-	return ERR_OK;
-}
-
-static err_t judge_window(struct judgement *judgement, const struct calibration_segment *segments,
-			  size_t count, int64_t window_s, struct err_detail *detail)
 {
 	const struct calibration_query query = {
 		.window_s = window_s,
@@ -112,10 +103,56 @@ static err_t judge_window(struct judgement *judgement, const struct calibration_
 		.segments = segments,
 		.segments_count = count,
 	};
-	struct calibration_reports reports;
-	err_t err = calibration_read_entries(judgement->database, &query, judgement->arena, &reports, detail);
-	for (size_t i = 0; !err && i < reports.count; i++)
-		err = judge_entry(judgement, &reports.entries[i], window_s, detail);
+	return calibration_read_entries(judgement->database, &query, judgement->arena, ret_reports, detail);
+}
+
+/* The report of the same segment and label source, or NULL. */
+static const struct calibration_report *find_report(const struct calibration_reports *reports,
+						    const struct calibration_entry *entry)
+{
+	const struct calibration_segment segment = { entry->application, entry->model,
+						     entry->prompt_version };
+	for (size_t i = 0; i < reports->count; i++)
+		if (same_source(&reports->entries[i], &segment, entry->label_source))
+			return &reports->entries[i].report;
+	return NULL;
+}
+
+static int index_of(const struct drift_episode *episode)
+{
+	int index = DRIFT_WINDOWS - 1;
+	while (index > 0 && drift_windows_s[index] != episode->window_s)
+		index--;
+	return index;
+}
+
+/* `entry` is that of the longest window. */
+static err_t judge_entry(struct judgement *judgement, const struct calibration_entry *entry,
+			 const struct calibration_reports windows[DRIFT_WINDOWS], struct err_detail *detail)
+{
+	const struct calibration_report *reports[DRIFT_WINDOWS];
+	const struct drift_episode *open = find_open(judgement, entry);
+	int window = open ? index_of(open) : -1;
+	for (int i = 0; i < DRIFT_WINDOWS; i++)
+		reports[i] = find_report(&windows[i], entry);
+	enum drift_change change = drift_judge_windows(&judgement->options->limits, window, reports, &window);
+	if (change == DRIFT_OPENS)
+		return insert_episode(judgement, entry, reports[window], drift_windows_s[window], detail);
+	if (open && reports[window] && reports[window]->band_score.set)
+		return update_episode(judgement, open, reports[window], change == DRIFT_CLOSES, detail);
+	return ERR_OK;
+}
+
+static err_t judge_windows(struct judgement *judgement, const struct calibration_segment *segments,
+			   size_t count, struct err_detail *detail)
+{
+	struct calibration_reports windows[DRIFT_WINDOWS];
+	const struct calibration_reports *longest = &windows[DRIFT_WINDOWS - 1];
+	err_t err = ERR_OK;
+	for (int i = 0; !err && i < DRIFT_WINDOWS; i++)
+		err = read_window(judgement, segments, count, drift_windows_s[i], &windows[i], detail);
+	for (size_t i = 0; !err && i < longest->count; i++)
+		err = judge_entry(judgement, &longest->entries[i], windows, detail);
 	return err;
 }
 
@@ -132,9 +169,7 @@ static err_t judge_all(struct judgement *judgement, const struct calibration_seg
 		return ERR_OK;
 	err = episodes_open_of(judgement->database, segments, count, judgement->arena, &judgement->open,
 			       &judgement->open_count, detail);
-	for (size_t i = 0; !err && i < DRIFT_WINDOWS; i++)
-		err = judge_window(judgement, segments, count, drift_windows_s[i], detail);
-	return err;
+	return err ? err : judge_windows(judgement, segments, count, detail);
 }
 
 err_t drift_update(struct database *database, const struct drift_update_options *options,

@@ -92,7 +92,7 @@ err_t episodes_open(struct database *database, const char *application, struct a
 	return read_episodes(database,
 			     "SELECT " COLUMNS
 			     "WHERE closed_at IS NULL AND ($1::text IS NULL OR application = $1) "
-			     "ORDER BY application, model, prompt_version, label_source, window_s",
+			     "ORDER BY application, model, prompt_version, label_source",
 			     1, parameters, arena, ret_episodes, ret_count, detail);
 }
 

@@ -38,7 +38,7 @@ err_t episodes_release(struct database *database, const char *id, struct err_det
 /* The advisory of the episode is published. */
 err_t episodes_set_published(struct database *database, const char *id, struct err_detail *detail);
 
-/* Open episodes of the application (NULL: of all), by segment, label source and window. */
+/* Open episodes of the application (NULL: of all), by segment and label source. */
 err_t episodes_open(struct database *database, const char *application, struct arena *arena,
 		    struct drift_episode **ret_episodes, size_t *ret_count, struct err_detail *detail);
 

@@ -102,6 +102,41 @@ static void test_false_alarms_are_set(void **state)
 	assert_int_equal(drift_judge(&often, false, &fewer), DRIFT_OPENS);
 }
 
+/* One episode, whatever the windows say. */
+static void test_windows(void **state)
+{
+	const struct calibration_report low = report_of(50, opt_double(0.1), 0.5, 0.95),
+					good = report_of(50, opt_double(0.9), 0.93, 0.95),
+					few = report_of(5, (opt_double_t)OPT_NONE, 0, 0.95);
+	const struct {
+		int window;
+		const struct calibration_report *reports[DRIFT_WINDOWS];
+		enum drift_change change;
+		int opening;
+	} cases[] = {
+		{ -1, { &good, &good, &good }, DRIFT_STAYS, -1 },
+		{ -1, { NULL, NULL, NULL }, DRIFT_STAYS, -1 },
+		{ -1, { &low, &low, &low }, DRIFT_OPENS, 0 },
+		{ -1, { NULL, &few, &low }, DRIFT_OPENS, 2 },
+		{ -1, { &good, &low, &good }, DRIFT_OPENS, 1 },
+		{ 0, { &low, &low, &low }, DRIFT_STAYS, -1 },
+		{ 0, { &good, &good, &good }, DRIFT_CLOSES, -1 },
+		{ 0, { &good, &low, &good }, DRIFT_STAYS, -1 },
+		{ 0, { &few, &good, &good }, DRIFT_STAYS, -1 },
+		{ 0, { NULL, NULL, &good }, DRIFT_STAYS, -1 },
+		{ 2, { NULL, NULL, &good }, DRIFT_CLOSES, -1 },
+		{ 2, { &low, NULL, &good }, DRIFT_STAYS, -1 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int window = -1;
+		if (drift_judge_windows(&limits, cases[i].window, cases[i].reports, &window) !=
+			    cases[i].change ||
+		    window != cases[i].opening)
+			fail_msg("case %zu", i);
+	}
+}
+
 static struct calibration_store *new_store(void)
 {
 	struct calibration_store_options options = { .dsn = server.socket_dsn,
@@ -204,25 +239,25 @@ static void test_opens_once_and_closes(void **state)
 	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
 	expect(EPISODES, "none");
 	count_cases(store, "app", 0, 6, 5, &touched);
-	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
-	expect(EPISODES, "app 1 25 0.0000 open, app 24 25 0.0000 open, app 168 25 0.0000 open");
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect(EPISODES, "app 1 25 0.0000 open");
 	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
 	/* 78 of 100 is 0.49, 79 of 100 is 0.52: neither closes. */
 	count_cases(store, "app", 0, 75, 74, &touched);
 	assert_int_equal(judge(store, &touched, NOON_MS).closed, 0);
-	expect("SELECT DISTINCT concat_ws(' ', cases, round(score::numeric, 4)) FROM "
+	expect("SELECT concat_ws(' ', cases, round(score::numeric, 4)) FROM "
 	       "calibration_drift_episodes",
 	       "100 0.5200");
 	count_cases(store, "app", 0, 20, 17, &touched);
 	struct drift_changes outcome = judge(store, &touched, NOON_MS);
-	assert_int_equal(outcome.closed, 3);
+	assert_int_equal(outcome.closed, 1);
 	assert_int_equal(outcome.opened, 0);
-	expect(EPISODES, "app 1 25 0.0000 closed, app 24 25 0.0000 closed, app 168 25 0.0000 closed");
-	/* Again below the bound: a second episode of each window. */
+	expect(EPISODES, "app 1 25 0.0000 closed");
+	/* Again below the bound: a second episode. */
 	count_cases(store, "app", 0, 80, 0, &touched);
-	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
-	expect("SELECT count(*) FROM calibration_drift_episodes WHERE closed_at IS NULL", "3");
-	expect("SELECT count(*) FROM calibration_drift_episodes", "6");
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect("SELECT count(*) FROM calibration_drift_episodes WHERE closed_at IS NULL", "1");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "2");
 }
 
 /* What lies outside of a window does not count for it; without enough cases an episode stays open. */
@@ -251,8 +286,8 @@ static void test_segments_are_judged_apart(void **state)
 	count_cases(store, "good", 0, 100, 95, &good);
 	count_cases(store, "bad", 0, 30, 3, &bad);
 	assert_int_equal(judge(store, &good, NOON_MS).opened, 0);
-	assert_int_equal(judge(store, &bad, NOON_MS).opened, 3);
-	expect("SELECT string_agg(DISTINCT application, ' ') FROM calibration_drift_episodes", "bad");
+	assert_int_equal(judge(store, &bad, NOON_MS).opened, 1);
+	expect("SELECT string_agg(application, ' ') FROM calibration_drift_episodes", "bad");
 }
 
 struct judge_thread {
@@ -293,8 +328,8 @@ static void test_many_judges_open_one(void **state)
 		pthread_join(threads[i], &failed);
 		assert_null(failed);
 	}
-	assert_int_equal(opened, 3);
-	expect("SELECT count(*) FROM calibration_drift_episodes", "3");
+	assert_int_equal(opened, 1);
+	expect("SELECT count(*) FROM calibration_drift_episodes", "1");
 }
 
 static void test_a_judge_does_not_wait_for_another(void **state)
@@ -310,7 +345,26 @@ static void test_a_judge_does_not_wait_for_another(void **state)
 	assert_true(judge(store, &touched, NOON_MS).busy);
 	expect(EPISODES, "none");
 	assert_int_equal(database_script(other, "COMMIT", NULL), ERR_OK);
-	assert_int_equal(judge(store, &touched, NOON_MS).opened, 3);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+}
+
+/* Open episodes of several windows, of a program before this one: the shortest window's stays. */
+static void test_former_episodes(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
+	database_of(store);
+	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version = 7; "
+		"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "
+		"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "
+		"SELECT a, 'm', '', 'RESULT', w, '2026-01-08 12:00Z', 0.5, 0, 25, '2026-01-08 12:30Z', 0, 25 "
+		"FROM (VALUES ('a', 3600), ('a', 604800), ('a', 86400), ('b', 86400)) AS v (a, w); "
+		"CREATE UNIQUE INDEX calibration_drift_open ON calibration_drift_episodes (application, "
+		"model, prompt_version, label_source, window_s) WHERE closed_at IS NULL");
+	_cleanup_(calibration_store_cleanup) struct calibration_store *fresh = new_store();
+	database_of(fresh);
+	expect(EPISODES,
+	       "a 1 25 0.0000 open, a 24 25 0.0000 closed, a 168 25 0.0000 closed, b 24 25 0.0000 open");
 }
 
 /* ---- publishing ---- */
@@ -324,6 +378,8 @@ static void test_unpublished_until_marked(void **state)
 	struct drift_episode *episodes;
 	size_t count;
 	count_cases(store, "app", 0, 30, 3, &touched);
+	count_cases(store, "b", 0, 30, 3, &touched);
+	count_cases(store, "c", 0, 30, 3, &touched);
 	judge(store, &touched, NOON_MS);
 	struct database *database = database_of(store);
 	char published[EPISODE_ID_SIZE], refused[EPISODE_ID_SIZE];
@@ -343,11 +399,13 @@ static void test_unpublished_until_marked(void **state)
 	/* a claim that is over is none */
 	assert_int_equal(episodes_claim(database, 9, HOUR_MS, arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 1);
-	assert_int_equal(episodes_open(database, "app", arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(episodes_open(database, NULL, arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 3);
-	assert_true(episodes[2].window_s == 604800);
-	assert_true(episodes[2].opened_at_ms == NOON_MS);
-	assert_int_equal(episodes[2].opening_cases, 30);
+	assert_int_equal(episodes_open(database, "app", arena, &episodes, &count, NULL), ERR_OK);
+	assert_int_equal(count, 1);
+	assert_true(episodes[0].window_s == 3600);
+	assert_true(episodes[0].opened_at_ms == NOON_MS);
+	assert_int_equal(episodes[0].opening_cases, 30);
 	assert_int_equal(episodes_open(database, "nobody", arena, &episodes, &count, NULL), ERR_OK);
 	assert_int_equal(count, 0);
 }
@@ -393,14 +451,13 @@ static void test_what_is_old_is_deleted(void **state)
 	count_cases(store, "app", 10 * DAY_MS, 30, 3, &touched);
 	judge(store, &touched, NOON_MS - 10 * DAY_MS);
 	struct database *database = database_of(store);
-	/* Of the windows of a day and a week, episodes from the old days are still judged: they stay. */
-	expect("SELECT count(*) FROM calibration_drift_episodes", "4");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "2");
 	assert_int_equal(retention_apply(database, 90, NOON_MS, &more, NULL), ERR_OK);
 	assert_false(more);
 	expect("SELECT sum(cases) FROM calibration_buckets WHERE width_s = 300", "30");
 	expect("SELECT sum(cases) FROM calibration_rollups WHERE width_s = 3600", "30");
 	expect("SELECT sum(cases) FROM calibration_rollups WHERE width_s = 86400", "30");
-	expect("SELECT count(*) FROM calibration_drift_episodes", "3");
+	expect("SELECT count(*) FROM calibration_drift_episodes", "1");
 	assert_int_equal(retention_apply(database, 8, NOON_MS, &more, NULL), ERR_OK);
 	expect("SELECT count(*) FROM calibration_sums", "0");
 	expect("SELECT count(*) FROM calibration_drift_episodes", "0");
@@ -433,6 +490,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_false_alarms_are_set),
+		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_advisory_says_what_is_wrong),
 		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, make_tables),
 		cmocka_unit_test_setup(test_opens_once_and_closes, make_tables),
@@ -440,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup(test_segments_are_judged_apart, make_tables),
 		cmocka_unit_test_setup(test_many_judges_open_one, make_tables),
 		cmocka_unit_test_setup(test_a_judge_does_not_wait_for_another, make_tables),
+		cmocka_unit_test_setup(test_former_episodes, make_tables),
 		cmocka_unit_test_setup(test_unpublished_until_marked, make_tables),
 		cmocka_unit_test_setup(test_what_is_old_is_deleted, make_tables),
 		cmocka_unit_test_setup(test_much_is_deleted_in_pieces, make_tables),
