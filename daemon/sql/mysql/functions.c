@@ -6,13 +6,17 @@
 #include <fnmatch.h>
 #include <strings.h>
 
+/* What parts a name from the grammar's function of that name. */
+enum parted { PARTED_NONE, PARTED_QUOTES, PARTED_BLANK };
+
 struct builtin {
 	const char *name;
 	char kind;
+	enum parted parted;
 };
 
 static const struct builtin builtins[] = {
-#define MYSQL_FUNCTION(name, kind) { (name), (kind) },
+#define MYSQL_FUNCTION(name, kind, parted) { (name), (kind), PARTED_##parted },
 #include "sql/mysql/functions.def"
 };
 
@@ -29,11 +33,8 @@ static const struct instead instead_table[] = {
 #include "sql/mysql/instead.def"
 };
 
-static const struct {
-	const char *name;
-	bool adjacent;
-} grammar[] = {
-#define MYSQL_GRAMMAR(name, adjacent) { (name), (adjacent) },
+static const struct builtin grammar[] = {
+#define MYSQL_GRAMMAR(name, parted) { (name), '\0', PARTED_##parted },
 #include "sql/mysql/functions.def"
 };
 
@@ -47,11 +48,15 @@ static int compare_builtin(const void *key, const void *entry)
 	return order ? order : -(other[name->len] != '\0');
 }
 
+static const struct builtin *find_builtin(str_t name)
+{
+	return name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
+			: NULL;
+}
+
 char mysql_builtin_kind(str_t name)
 {
-	const struct builtin *found =
-		name.len ? bsearch(&name, builtins, COUNT(builtins), sizeof builtins[0], compare_builtin)
-			 : NULL;
+	const struct builtin *found = find_builtin(name);
 	return found ? found->kind : '\0';
 }
 
@@ -101,10 +106,12 @@ bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *re
 
 bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
 {
-	for (size_t i = 0; (quoted || spaced) && i < COUNT(grammar); i++)
-		if (query_name_is(name, grammar[i].name))
-			return quoted || grammar[i].adjacent;
-	return false;
+	if (!quoted && !spaced)
+		return false;
+	const struct builtin *found = find_builtin(name);
+	for (size_t i = 0; !found && i < COUNT(grammar); i++)
+		found = query_name_is(name, grammar[i].name) ? &grammar[i] : NULL;
+	return found && (found->parted == PARTED_BLANK || (quoted && found->parted == PARTED_QUOTES));
 }
 
 bool mysql_calls_builtin(const struct query_node *call)
