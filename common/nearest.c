@@ -76,3 +76,10 @@ void nearest_offer(struct nearest *nearest, str_t candidate)
 		offer_shared(nearest, candidate);
 	}
 }
+
+str_t nearest_hint(const struct nearest *nearest, char quote, struct arena *arena)
+{
+	if (!str_present(nearest->best) || str_equal(nearest->best, nearest->name))
+		return STR("");
+	return arena_printf(arena, "; did you mean %c" STR_FMT "%c?", quote, STR_ARG(nearest->best), quote);
+}

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "common/str.h"
+#include "common/arena.h"
 
 /* The candidate nearest to `name` for a hint, or absent when none is near: by edit distance (at most a third
  * of its length), else the one that shares most of its text at the beginning or within. */
@@ -17,3 +17,7 @@ struct nearest {
 /* Names are not copied: they outlive the search. */
 void nearest_init(struct nearest *nearest, str_t name);
 void nearest_offer(struct nearest *nearest, str_t candidate);
+
+/* "; did you mean "…"?", between such quotes, in the arena; "" where nothing else than the name itself is
+ * near. */
+str_t nearest_hint(const struct nearest *nearest, char quote, struct arena *arena);

@@ -6,20 +6,9 @@ static const char *const names[] = {
 #undef VIOLATION
 };
 
-static const char *const texts[] = {
-#define VIOLATION(symbol, code, text) [VIOLATION_##symbol] = (text),
-#include "sql/findings/violations.def"
-#undef VIOLATION
-};
-
 const char *violation_name(enum sql_violation_code code)
 {
 	return names[code];
-}
-
-const char *violation_text(enum sql_violation_code code)
-{
-	return texts[code];
 }
 
 struct violations violations_begin(const struct sql_analysis *analysis, struct arena *arena)

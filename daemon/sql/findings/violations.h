@@ -30,9 +30,6 @@ struct violations {
 /* Stable name of the code; static. */
 const char *violation_name(enum sql_violation_code code);
 
-/* General sentence of the code; static. */
-const char *violation_text(enum sql_violation_code code);
-
 /* Continues the list that `analysis` holds. */
 struct violations violations_begin(const struct sql_analysis *analysis, struct arena *arena);
 

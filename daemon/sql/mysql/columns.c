@@ -161,9 +161,7 @@ static void report_unknown(struct mysql_resolver *resolver, const struct mysql_s
 		offer(resolver, &nearest, scope);
 	str_t hint = elsewhere(resolver, scope, column);
 	if (!str_present(hint))
-		hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean `" STR_FMT "`?",
-						       STR_ARG(nearest.best))
-					: STR("");
+		hint = nearest_hint(&nearest, '`', resolver->arena);
 	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, column->name,
 			(int64_t)column->offset, "column `" STR_FMT "` does not exist" STR_FMT,
 			STR_ARG(column->name), STR_ARG(hint));

@@ -63,13 +63,7 @@ void mysql_fail(struct mysql_parser *parser, const char *reason)
 
 struct query_node *mysql_new(struct mysql_parser *parser, enum query_kind kind)
 {
-	struct query_node *node = ARENA_NEW(parser->arena, struct query_node);
-	node->kind = kind;
-	node->depth = 1;
-	node->number = parser->nodes++;
-	node->offset = mysql_peek(parser, 0)->offset;
-	node->end = node->offset;
-	return node;
+	return query_node_new(parser->arena, kind, parser->nodes++, mysql_peek(parser, 0)->offset);
 }
 
 void mysql_append(struct mysql_parser *parser, struct query_node *parent, struct query_node *child)

@@ -2,6 +2,9 @@
  * Inside of the parser: its state, and what its files call of each other. The first failure stands; from then
  * on the current token is the end, so that every loop ends. Functions that return a node never return NULL.
  * Nodes live in the parser's arena. Pure; a parser belongs to one thread.
+ *
+ * Queries, joins and expressions stand in each other: the files call each other in circles, up to
+ * GATE_MAX_NESTING levels.
  */
 #pragma once
 

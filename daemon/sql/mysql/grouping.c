@@ -9,21 +9,12 @@ struct grouping {
 	bool inner; /* a query around it could be meant by what it does not have itself */
 };
 
-static bool is_own(const struct grouping *grouping, const struct query_node *column)
+static bool is_own(const struct query_node *column, const void *context)
 {
+	const struct grouping *grouping = context;
 	const struct query_range *range = column->kind == QUERY_COLUMN ? column->range : NULL;
 	return range && range->position < grouping->scope->count &&
 	       grouping->scope->ranges[range->position] == range;
-}
-
-static bool speaks_of_own(const struct grouping *grouping, const struct query_node *node)
-{
-	if (is_own(grouping, node))
-		return true;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (speaks_of_own(grouping, child))
-			return true;
-	return false;
 }
 
 static void report_aggregate(const struct grouping *grouping, const struct query_node *call,
@@ -40,7 +31,7 @@ static void refuse_aggregates(const struct grouping *grouping, const struct quer
 {
 	if (!node || node->kind == QUERY_EXPRESSION)
 		return;
-	if (node->aggregate && (!grouping->inner || speaks_of_own(grouping, node))) {
+	if (node->aggregate && (!grouping->inner || query_has(node, is_own, grouping))) {
 		report_aggregate(grouping, node, place);
 		return;
 	}
@@ -105,7 +96,7 @@ static void check_having(const struct grouping *grouping, const struct query_nod
 	bool windowed = node->kind == QUERY_CALL && query_child(node, QUERY_WINDOW);
 	if (node->kind == QUERY_EXPRESSION || windowed || node->aggregate)
 		return;
-	if (is_own(grouping, node) && !node->flag &&
+	if (is_own(node, grouping) && !node->flag &&
 	    mysql_columns_find(grouping->resolver, node->range->columns,
 			       query_lower(node->name, grouping->resolver->arena)) &&
 	    !is_selected(grouping, node) && !is_key(grouping, node))
@@ -122,7 +113,7 @@ static void check_having(const struct grouping *grouping, const struct query_nod
 static const struct query_node *numbered(const struct grouping *grouping, const struct query_node *key)
 {
 	const struct query_node *item = query_child(grouping->select, QUERY_ITEMS)->first;
-	bool number = key->kind == QUERY_LITERAL && key->op && strcmp(key->op, "number") == 0;
+	bool number = query_is_literal(key, "number");
 	unsigned long place = number && key->name.len < 5 ? strtoul(key->name.ptr, NULL, 10) : 0;
 	for (; place > 1 && item && item->kind == QUERY_ITEM; place--)
 		item = item->next;

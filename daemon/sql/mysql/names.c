@@ -369,11 +369,9 @@ static struct query_columns *select_outputs(struct mysql_resolver *resolver, str
 			add_star(resolver, scope, item, &outputs);
 			continue;
 		}
-		const struct query_node *value = item->first;
-		bool column = value->kind == QUERY_COLUMN;
-		bool named = str_present(item->alias);
-		outputs.loose = outputs.loose || !(named || column);
-		add_output(resolver, &outputs, named ? item->alias : column ? value->name : item->name);
+		outputs.loose =
+			outputs.loose || !(str_present(item->alias) || item->first->kind == QUERY_COLUMN);
+		add_output(resolver, &outputs, query_item_name(item));
 	}
 	struct query_columns *columns = mysql_columns_new(resolver, outputs.names, outputs.count);
 	columns->open = outputs.open;
@@ -393,9 +391,7 @@ static void see_outputs(struct mysql_resolver *resolver, struct mysql_scope *sco
 	for (struct query_node *item = items->first; item; item = item->next) {
 		if (item->kind != QUERY_ITEM)
 			continue;
-		bool column = item->first->kind == QUERY_COLUMN;
-		str_t name = str_present(item->alias) ? item->alias : column ? item->first->name : item->name;
-		str_t key = query_lower(name, resolver->arena);
+		str_t key = query_lower(query_item_name(item), resolver->arena);
 		if (hash_map_set(map, key, star ? items : item))
 			hash_map_set(map, key, items);
 	}
@@ -543,21 +539,12 @@ static const struct query_columns *resolve_query(struct mysql_resolver *resolver
 	return columns;
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
-}
-
 static void finish(struct mysql_resolver *resolver, struct mysql_names *ret_names)
 {
-	size_t kept = 0;
-	str_t *tables = resolver->tables;
-	if (resolver->tables_count > 1)
-		qsort(tables, resolver->tables_count, sizeof tables[0], compare);
-	for (size_t i = 0; i < resolver->tables_count; i++)
-		if (kept == 0 || !str_equal(tables[kept - 1], tables[i]))
-			tables[kept++] = tables[i];
-	*ret_names = (struct mysql_names){ tables, kept, resolver->lookups > MYSQL_MAX_LOOKUPS };
+	*ret_names = (struct mysql_names){ .tables = resolver->tables,
+					   .tables_count =
+						   query_names_sort(resolver->tables, resolver->tables_count),
+					   .gave_up = resolver->lookups > MYSQL_MAX_LOOKUPS };
 }
 
 void mysql_names_resolve(struct query_node *root, const struct sql_request *request, struct arena *arena,

@@ -20,7 +20,7 @@ static bool joins_ranges(const struct query_node *node, const struct query_range
 static void add_conditions(struct form *form, const struct query_node *node, struct form_texts *joins,
 			   struct form_texts *where)
 {
-	if (node->kind == QUERY_OPERATION && strcmp(node->op, "and") == 0) {
+	if (query_is_operation(node, "and")) {
 		for (const struct query_node *part = node->first; part; part = part->next)
 			add_conditions(form, part, joins, where);
 		return;
@@ -65,16 +65,12 @@ static const struct query_node *item_at(const struct query_node *select, long po
 	return position >= 1 && item && item->kind == QUERY_ITEM ? item : NULL;
 }
 
-static bool is_number(const struct query_node *node)
-{
-	return node->kind == QUERY_LITERAL && strcmp(node->op, "number") == 0;
-}
-
 /* The output that a key of GROUP BY or ORDER BY stands for: by its position, or by an alias that cannot be
  * anything else. NULL: none. */
 static const struct query_node *key_item(const struct query_node *select, const struct query_node *key)
 {
-	return select && is_number(key) ? item_at(select, strtol(key->name.ptr, NULL, 10)) : NULL;
+	return select && query_is_literal(key, "number") ? item_at(select, strtol(key->name.ptr, NULL, 10))
+							 : NULL;
 }
 
 static str_t sort_text(struct form *form, const struct query_node *select, const struct query_node *sorting)
@@ -97,10 +93,7 @@ static str_t item_text(struct form *form, const struct query_node *item, bool to
 	str_t text = form_text(form, item->kind == QUERY_ITEM ? item->first : item);
 	if (item->kind == QUERY_STAR || (top && !form->keep_aliases))
 		return text;
-	str_t name = str_present(item->alias)		 ? item->alias
-		     : item->first->kind == QUERY_COLUMN ? item->first->name
-							 : item->name;
-	str_t quoted_name = form_quoted(form, query_lower(name, form->arena), '`');
+	str_t quoted_name = form_quoted(form, query_lower(query_item_name(item), form->arena), '`');
 	return arena_printf(form->arena, STR_FMT " as " STR_FMT, STR_ARG(text), STR_ARG(quoted_name));
 }
 
@@ -240,10 +233,7 @@ static const struct query_node *item_named(const struct query_node *select, cons
 	     item = item->next) {
 		if (item->kind != QUERY_ITEM)
 			return NULL;
-		str_t name = str_present(item->alias)		 ? item->alias
-			     : item->first->kind == QUERY_COLUMN ? item->first->name
-								 : item->name;
-		if (!query_same_name(name, key->name))
+		if (!query_same_name(query_item_name(item), key->name))
 			continue;
 		if (found)
 			return NULL;

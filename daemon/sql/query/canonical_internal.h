@@ -1,6 +1,9 @@
 /*
  * Inside of the canonical form: texts in prefix notation over canonical names, which are only ever compared.
  * All texts live in the arena of the state. Pure; a state is one statement's, on one thread.
+ *
+ * Queries hold expressions, and expressions queries: canonical.c and canonical_text.c call each other, as
+ * deep as the tree is.
  */
 #pragma once
 

@@ -293,73 +293,11 @@ static str_t star_text(struct form *form, const struct query_node *star)
 	return form_texts_join(form, "*(", &texts, ")");
 }
 
-/* Words for kinds; each has its own. */
-static const char *const kind_names[] = {
-	[QUERY_EXPRESSION] = "query",
-	[QUERY_EXPLAIN] = "explain",
-	[QUERY_DESCRIBE] = "describe",
-	[QUERY_SHOW] = "show",
-	[QUERY_WITH] = "with",
-	[QUERY_CTE] = "cte",
-	[QUERY_NAMES] = "names",
-	[QUERY_NAME] = "name",
-	[QUERY_SET] = "set",
-	[QUERY_ARM] = "arm",
-	[QUERY_VALUES] = "values",
-	[QUERY_TABLE] = "table",
-	[QUERY_SELECT] = "select",
-	[QUERY_ITEMS] = "items",
-	[QUERY_ITEM] = "item",
-	[QUERY_STAR] = "star",
-	[QUERY_FROM] = "from",
-	[QUERY_WHERE] = "where",
-	[QUERY_GROUP] = "group",
-	[QUERY_HAVING] = "having",
-	[QUERY_WINDOWS] = "windows",
-	[QUERY_ORDER] = "order",
-	[QUERY_SORT] = "sort",
-	[QUERY_LIMIT] = "limit",
-	[QUERY_INTO] = "into",
-	[QUERY_EXAMINED] = "examined",
-	[QUERY_LOCKING] = "locking",
-	[QUERY_PROCEDURE] = "procedure",
-	[QUERY_RELATION] = "relation",
-	[QUERY_DERIVED] = "derived",
-	[QUERY_SYSTEM_TIME] = "system_time",
-	[QUERY_JSON_COLUMNS] = "json_columns",
-	[QUERY_JSON_COLUMN] = "json_column",
-	[QUERY_JSON_ON] = "json_on",
-	[QUERY_JOIN] = "join",
-	[QUERY_ON] = "on",
-	[QUERY_USING] = "using",
-	[QUERY_LITERAL] = "literal",
-	[QUERY_COLUMN] = "column",
-	[QUERY_VARIABLE] = "variable",
-	[QUERY_PARAMETER] = "parameter",
-	[QUERY_OPERATION] = "operation",
-	[QUERY_IN] = "in",
-	[QUERY_BETWEEN] = "between",
-	[QUERY_LIKE] = "like",
-	[QUERY_IS] = "is",
-	[QUERY_QUANTIFIED] = "quantified",
-	[QUERY_ROW] = "row",
-	[QUERY_SUBQUERY] = "subquery",
-	[QUERY_EXISTS] = "exists",
-	[QUERY_CASE] = "case",
-	[QUERY_OPERAND] = "operand",
-	[QUERY_WHEN] = "when",
-	[QUERY_ELSE] = "else",
-	[QUERY_CAST] = "cast",
-	[QUERY_COLLATE] = "collate",
-	[QUERY_INTERVAL] = "interval",
-	[QUERY_MATCH] = "match",
-	[QUERY_AGAINST] = "against",
-	[QUERY_CALL] = "call",
-	[QUERY_SEPARATOR] = "separator",
-	[QUERY_WINDOW] = "window",
-	[QUERY_PARTITION] = "partition",
-	[QUERY_FRAME] = "frame",
-	[QUERY_BOUND] = "bound",
+/* Each has its own. */
+static const char *const kind_words[] = {
+#define QUERY_KIND(symbol, word) [QUERY_##symbol] = (word),
+#include "sql/query/kinds.def"
+#undef QUERY_KIND
 };
 
 /* Any other node: kind, words and children as they are. */
@@ -380,7 +318,7 @@ static str_t plain_text(struct form *form, const struct query_node *node)
 				       ? form_quoted(form, node->name, '\'')
 				       : identifier(form, query_lower(node->name, form->arena))
 			     : STR("");
-	str_t open = arena_printf(form->arena, "%s%s%s%s " STR_FMT "(", kind_names[node->kind],
+	str_t open = arena_printf(form->arena, "%s%s%s%s " STR_FMT "(", kind_words[node->kind],
 				  node->flag ? "!" : "", node->op ? " " : "", node->op ? node->op : "",
 				  STR_ARG(name));
 	return form_texts_join(form, open.ptr, &texts, ")");

@@ -32,24 +32,17 @@ static void each_range(struct conditions *conditions, const struct query_node *p
 			each_range(conditions, child, visit, context);
 }
 
-struct search {
-	const struct query_range *wanted;
-	bool found;
-};
-
-static void find_range(struct conditions *conditions, const struct query_range *range, void *context)
+static bool is_item_of(const struct query_node *node, const void *range)
 {
-	struct search *search = context;
-	(void)conditions;
-	search->found = search->found || range == search->wanted;
+	return query_is_item(node) && node->range == range;
 }
 
-static bool holds(struct conditions *conditions, const struct reach *reach, const struct query_range *range)
+static bool reaches(const struct reach *reach, const struct query_range *range)
 {
-	struct search search = { .wanted = range };
-	for (size_t i = 0; i < reach->count && !search.found; i++)
-		each_range(conditions, reach->parts[i], find_range, &search);
-	return search.found;
+	bool found = false;
+	for (size_t i = 0; i < reach->count && !found; i++)
+		found = query_has_here(reach->parts[i], is_item_of, range);
+	return found;
 }
 
 static enum type_category category(const struct query_range *range, str_t column)
@@ -58,21 +51,12 @@ static enum type_category category(const struct query_range *range, str_t column
 	return known ? known->category : TYPE_OTHER;
 }
 
-static bool finds_no_value(const struct query_node *node)
+static bool is_no_value(const struct query_node *node, const void *context)
 {
+	(void)context;
 	bool random = node->kind == QUERY_CALL && required_is_random(node->name);
 	bool variable = node->kind == QUERY_VARIABLE && strcmp(node->op, "@") == 0;
-	if (random || variable || node->kind == QUERY_COLUMN || node->kind == QUERY_EXPRESSION)
-		return true;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (finds_no_value(child))
-			return true;
-	return false;
-}
-
-static bool is_null(const struct query_node *node)
-{
-	return node->kind == QUERY_LITERAL && node->op && strcmp(node->op, "null") == 0;
+	return random || variable || node->kind == QUERY_COLUMN || node->kind == QUERY_EXPRESSION;
 }
 
 static bool gives_text(const struct query_node *call)
@@ -96,8 +80,8 @@ static bool may_be_number(const struct query_node *node)
 	}
 	if (node->kind == QUERY_COLLATE && node->first)
 		return may_be_number(node->first);
-	bool text = node->kind == QUERY_LITERAL && node->op && strcmp(node->op, "string") == 0;
-	return !text && !is_null(node) && node->kind != QUERY_PARAMETER && !gives_text(node);
+	bool text = query_is_literal(node, "string");
+	return !text && !query_is_literal(node, "null") && node->kind != QUERY_PARAMETER && !gives_text(node);
 }
 
 struct named_value {
@@ -117,12 +101,12 @@ static void add_value(struct conditions *conditions, const struct reach *reach,
 {
 	struct named_value named = { column->name,
 				     conditions->request->dialect == SQL_MYSQL && may_be_number(value) };
-	if (is_null(value) || finds_no_value(value))
+	if (query_is_literal(value, "null") || query_has(value, is_no_value, NULL))
 		return;
 	if (!column->range)
 		for (size_t i = 0; i < reach->count; i++)
 			each_range(conditions, reach->parts[i], give, &named);
-	else if (holds(conditions, reach, column->range))
+	else if (reaches(reach, column->range))
 		give(conditions, column->range, &named);
 }
 
@@ -142,7 +126,7 @@ static void add_equality(struct conditions *conditions, const struct reach *reac
 	if (right->kind != QUERY_COLUMN)
 		add_value(conditions, reach, left, right);
 	else if (left->range && right->range && !nulls_equal && are_alike(conditions, left, right) &&
-		 holds(conditions, reach, left->range))
+		 reaches(reach, left->range))
 		required_follows(&conditions->required, (struct required_end){ left->range, left->name },
 				 (struct required_end){ right->range, right->name });
 }

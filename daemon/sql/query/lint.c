@@ -8,16 +8,11 @@ struct lint {
 	struct diagnostics *diagnostics;
 };
 
-static bool is_literal(const struct query_node *node, const char *kind)
-{
-	return node && node->kind == QUERY_LITERAL && node->op && strcmp(node->op, kind) == 0;
-}
-
 static bool is_number(const struct query_node *node)
 {
 	bool sign = node->kind == QUERY_OPERATION && node->first && !node->first->next &&
 		    (node->op[0] == '-' || node->op[0] == '+');
-	return is_literal(sign ? node->first : node, "number");
+	return query_is_literal(sign ? node->first : node, "number");
 }
 
 static bool has_digit(str_t text)
@@ -67,7 +62,7 @@ static void check_pair(const struct lint *lint, const struct query_node *operand
 				STR_ARG(operand->name),
 				counts_as_zero ? ": texts that are no numbers count as 0"
 					       : "; write the number as a text, or CAST the column");
-	if (number && is_literal(literal, "string") && !has_digit(literal->name))
+	if (number && query_is_literal(literal, "string") && !has_digit(literal->name))
 		diagnostics_add(
 			lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, operand->name, (int64_t)literal->offset,
 			"the column \"" STR_FMT "\" of numbers is compared with a text that is no number%s",
@@ -83,14 +78,9 @@ static bool compares(const struct query_node *node)
 	return false;
 }
 
-static bool is_operation(const struct query_node *node, const char *op)
-{
-	return node->kind == QUERY_OPERATION && strcmp(node->op, op) == 0;
-}
-
 static void check_types(const struct lint *lint, const struct query_node *node)
 {
-	if (compares(node) || is_operation(node, "<=>")) {
+	if (compares(node) || query_is_operation(node, "<=>")) {
 		check_pair(lint, node->first, node->last);
 		check_pair(lint, node->last, node->first);
 	}
@@ -104,7 +94,7 @@ static void check_types(const struct lint *lint, const struct query_node *node)
 
 static void check_null(const struct lint *lint, const struct query_node *node)
 {
-	if (compares(node) && (is_literal(node->first, "null") || is_literal(node->last, "null")))
+	if (compares(node) && (query_is_literal(node->first, "null") || query_is_literal(node->last, "null")))
 		risk(lint, "equals_null", node,
 		     "a comparison with NULL is never true; write IS NULL or IS NOT NULL");
 }
@@ -113,7 +103,7 @@ static void check_pattern(const struct lint *lint, const struct query_node *node
 {
 	const struct query_node *pattern = node->kind == QUERY_LIKE ? node->first->next : NULL;
 	bool like = pattern && strcmp(node->op, "like") == 0, glob = pattern && strcmp(node->op, "glob") == 0;
-	if ((!like && !glob) || !is_literal(pattern, "string") || pattern->name.len == 0)
+	if ((!like && !glob) || !query_is_literal(pattern, "string") || pattern->name.len == 0)
 		return;
 	if (strchr(like ? "%_" : "*?", pattern->name.ptr[0]))
 		risk(lint, "leading_wildcard", node,
@@ -123,8 +113,8 @@ static void check_pattern(const struct lint *lint, const struct query_node *node
 /* OR between texts was meant to join them. */
 static void check_pipes(const struct lint *lint, const struct query_node *node)
 {
-	if (lint->dialect == SQL_MYSQL && is_operation(node, "or") && node->first &&
-	    (is_literal(node->first, "string") || is_literal(node->last, "string")))
+	if (lint->dialect == SQL_MYSQL && query_is_operation(node, "or") && node->first &&
+	    (query_is_literal(node->first, "string") || query_is_literal(node->last, "string")))
 		diagnostics_add(
 			lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, STR("||"), (int64_t)node->offset,
 			"|| is OR here, and a text is no condition; texts are joined by CONCAT(…, …)");
@@ -133,7 +123,7 @@ static void check_pipes(const struct lint *lint, const struct query_node *node)
 static bool is_integer(const struct query_node *node)
 {
 	const struct catalog_column *column = column_of(node);
-	if (!is_literal(node, "number"))
+	if (!query_is_literal(node, "number"))
 		return column && column->category == TYPE_INTEGER;
 	for (size_t i = 0; i < node->name.len; i++)
 		if (!isdigit((unsigned char)node->name.ptr[i]))
@@ -144,31 +134,23 @@ static bool is_integer(const struct query_node *node)
 /* MySQL divides integers into decimals. */
 static void check_division(const struct lint *lint, const struct query_node *node)
 {
-	if (lint->dialect == SQL_SQLITE && is_operation(node, "/") && is_integer(node->first) &&
+	if (lint->dialect == SQL_SQLITE && query_is_operation(node, "/") && is_integer(node->first) &&
 	    is_integer(node->last))
 		risk(lint, "integer_division", node,
 		     "a division of integers drops the remainder; multiply by 1.0 first");
 }
 
-static bool tests_null(const struct query_node *node)
+static bool tests_null(const struct query_node *node, const void *context)
 {
-	if (node->kind == QUERY_IS && node->flag && strcmp(node->op, "null") == 0)
-		return true;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (tests_null(child))
-			return true;
-	return false;
+	(void)context;
+	return node->kind == QUERY_IS && node->flag && strcmp(node->op, "null") == 0;
 }
 
-static bool joins_outer(const struct query_node *from)
+static bool joins_outer(const struct query_node *node, const void *context)
 {
-	if (from->kind == QUERY_JOIN &&
-	    (strstr(from->op, "left") || strstr(from->op, "right") || strstr(from->op, "full")))
-		return true;
-	for (const struct query_node *child = from->first; child; child = child->next)
-		if (child->kind == QUERY_JOIN && joins_outer(child))
-			return true;
-	return false;
+	(void)context;
+	return node->kind == QUERY_JOIN &&
+	       (strstr(node->op, "left") || strstr(node->op, "right") || strstr(node->op, "full"));
 }
 
 /* x NOT IN (SELECT y …) is never true once a y is NULL; in the rows of an outer join, and behind a test for
@@ -182,8 +164,8 @@ static void check_not_in(const struct lint *lint, const struct query_node *node)
 	const struct query_node *items = query_child(select, QUERY_ITEMS);
 	const struct query_node *where = query_child(select, QUERY_WHERE),
 				*from = query_child(select, QUERY_FROM);
-	if (!items || items->first != items->last || (where && tests_null(where)) || !from ||
-	    joins_outer(from))
+	if (!items || items->first != items->last || (where && query_has(where, tests_null, NULL)) || !from ||
+	    query_has_here(from, joins_outer, NULL))
 		return;
 	const struct catalog_column *column = column_of(items->first->first);
 	bool key = column && column->is_key && column->category == TYPE_INTEGER;
@@ -196,24 +178,21 @@ static void check_not_in(const struct lint *lint, const struct query_node *node)
 
 /* ---- queries ---- */
 
-bool query_aggregates(const struct query_node *node)
+static bool is_aggregate(const struct query_node *node, const void *context)
 {
-	if (!node || node->aggregate)
-		return node != NULL;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (child->kind != QUERY_EXPRESSION && query_aggregates(child))
-			return true;
-	return false;
+	(void)context;
+	return node->aggregate;
 }
 
-static bool reads_relation(const struct query_node *node)
+bool query_aggregates(const struct query_node *node)
 {
-	if (node->kind == QUERY_RELATION)
-		return node->range && node->range->kind == QUERY_RANGE_RELATION;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (child->kind != QUERY_EXPRESSION && reads_relation(child))
-			return true;
-	return false;
+	return node && query_has_here(node, is_aggregate, NULL);
+}
+
+static bool is_relation(const struct query_node *node, const void *context)
+{
+	(void)context;
+	return node->kind == QUERY_RELATION && node->range && node->range->kind == QUERY_RANGE_RELATION;
 }
 
 /* A star over derived tables only repeats what they list. */
@@ -222,8 +201,8 @@ static void check_stars(const struct lint *lint, const struct query_node *select
 	const struct query_node *from = query_child(select, QUERY_FROM);
 	const struct query_node *item = from ? query_child(select, QUERY_ITEMS)->first : NULL;
 	for (; item; item = item->next)
-		if (item->kind == QUERY_STAR &&
-		    (item->range ? item->range->kind == QUERY_RANGE_RELATION : reads_relation(from)))
+		if (item->kind == QUERY_STAR && (item->range ? item->range->kind == QUERY_RANGE_RELATION
+							     : query_has_here(from, is_relation, NULL)))
 			diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN, "select_star", STR("*"),
 					(int64_t)item->offset,
 					"name the columns that are needed instead of *");

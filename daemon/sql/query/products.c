@@ -61,7 +61,7 @@ static void meet_columns(struct product *product, const struct query_node *node)
 
 static void meet_condition(struct product *product, const struct query_node *node)
 {
-	if (node->kind == QUERY_OPERATION && strcmp(node->op, "and") == 0) {
+	if (query_is_operation(node, "and")) {
 		for (const struct query_node *part = node->first; part; part = part->next)
 			meet_condition(product, part);
 		return;

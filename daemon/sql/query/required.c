@@ -220,13 +220,6 @@ void required_check(struct required *required, const struct required_relation *r
 	}
 }
 
-static str_t did_you_mean(const struct nearest *nearest, struct arena *arena)
-{
-	return str_present(nearest->best) && !str_equal(nearest->best, nearest->name)
-		       ? arena_printf(arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest->best))
-		       : STR("");
-}
-
 static str_t no_table(const struct sql_required_column *rule, const struct catalog_relation *relations,
 		      size_t count, struct arena *arena)
 {
@@ -239,7 +232,7 @@ static str_t no_table(const struct sql_required_column *rule, const struct catal
 						 STR_ARG(relations[i].name))
 				  : relations[i].name);
 	return arena_printf(arena, "there is no table \"" STR_FMT "\"" STR_FMT, STR_ARG(rule->table),
-			    STR_ARG(did_you_mean(&nearest, arena)));
+			    STR_ARG(nearest_hint(&nearest, '"', arena)));
 }
 
 str_t required_misnamed(const struct sql_required_column *rule, const struct catalog *catalog,
@@ -264,5 +257,5 @@ str_t required_misnamed(const struct sql_required_column *rule, const struct cat
 		return no_table(rule, relations, count, arena);
 	return arena_printf(arena, "table \"" STR_FMT "\" has no column \"" STR_FMT "\"" STR_FMT,
 			    STR_ARG(rule->table), STR_ARG(rule->column),
-			    STR_ARG(did_you_mean(&nearest, arena)));
+			    STR_ARG(nearest_hint(&nearest, '"', arena)));
 }

@@ -35,12 +35,135 @@ const struct query_node *query_made_by(const struct query_range *range)
 	return range && range->maker ? query_child(range->maker, QUERY_EXPRESSION) : NULL;
 }
 
+str_t query_item_name(const struct query_node *item)
+{
+	if (str_present(item->alias))
+		return item->alias;
+	return item->first->kind == QUERY_COLUMN ? item->first->name : item->name;
+}
+
 const struct query_node *query_first_select(const struct query_node *query)
 {
 	const struct query_node *body = query;
 	while (body && (body->kind == QUERY_SET || body->kind == QUERY_ARM || body->kind == QUERY_EXPRESSION))
 		body = body->kind == QUERY_EXPRESSION ? query_body(body) : body->first;
 	return body && body->kind == QUERY_SELECT ? body : NULL;
+}
+
+bool query_has(const struct query_node *node, query_is_fn is, const void *context)
+{
+	bool found = is(node, context);
+	for (const struct query_node *child = node->first; child && !found; child = child->next)
+		found = query_has(child, is, context);
+	return found;
+}
+
+bool query_has_here(const struct query_node *node, query_is_fn is, const void *context)
+{
+	bool found = is(node, context);
+	for (const struct query_node *child = node->first; child && !found; child = child->next)
+		found = child->kind != QUERY_EXPRESSION && query_has_here(child, is, context);
+	return found;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
+}
+
+size_t query_names_sort(str_t *names, size_t count)
+{
+	size_t kept = 0;
+	if (count > 1)
+		qsort(names, count, sizeof names[0], compare);
+	for (size_t i = 0; i < count; i++)
+		if (kept == 0 || !str_equal(names[kept - 1], names[i]))
+			names[kept++] = names[i];
+	return kept;
+}
+
+/* Index of the output of that name in the first arm, or −1. */
+static int output_index(const struct query_node *body, str_t name)
+{
+	const struct query_node *items = query_child(query_first_select(body), QUERY_ITEMS);
+	int index = 0;
+	for (const struct query_node *item = items ? items->first : NULL; item; item = item->next, index++) {
+		if (item->kind != QUERY_ITEM)
+			return -1;
+		if (query_same_name(query_item_name(item), name))
+			return index;
+	}
+	return -1;
+}
+
+static int renamed_index(const struct query_node *owner, str_t name)
+{
+	const struct query_node *names = owner ? query_child(owner, QUERY_NAMES) : NULL;
+	int index = 0;
+	for (const struct query_node *own = names ? names->first : NULL; own; own = own->next, index++)
+		if (query_same_name(own->name, name))
+			return index;
+	return -1;
+}
+
+int query_output_index(const struct query_node *maker, str_t name)
+{
+	int index = renamed_index(maker, name);
+	return index >= 0 ? index : output_index(query_child(maker, QUERY_EXPRESSION), name);
+}
+
+static void visit_outputs(const struct query_node *body, int index,
+			  void (*visit)(const struct query_node *value, void *context), void *context)
+{
+	const struct query_node *row = NULL;
+	switch (body->kind) {
+	case QUERY_SET:
+		for (const struct query_node *arm = body->first; arm; arm = arm->next)
+			visit_outputs(arm->first, index, visit, context);
+		return;
+	case QUERY_EXPRESSION:
+		visit_outputs(query_body(body), index, visit, context);
+		return;
+	case QUERY_VALUES:
+		for (row = body->first; row; row = row->next) {
+			const struct query_node *value = row->first;
+			for (int i = 0; value && i < index; i++)
+				value = value->next;
+			if (value)
+				visit(value, context);
+		}
+		return;
+	case QUERY_SELECT: {
+		const struct query_node *item = query_child(body, QUERY_ITEMS)->first;
+		for (int i = 0; item && i < index; i++)
+			item = item->next;
+		if (item && item->kind == QUERY_ITEM)
+			visit(item->first, context);
+		return;
+	}
+	default:
+		return;
+	}
+}
+
+void query_each_source(const struct query_node *column,
+		       void (*visit)(const struct query_node *value, void *context), void *context)
+{
+	const struct query_node *query = query_made_by(column->range);
+	if (!query)
+		return;
+	int index = query_output_index(column->range->maker, column->name);
+	if (index >= 0)
+		visit_outputs(query, index, visit, context);
+}
+
+struct query_node *query_node_new(struct arena *arena, enum query_kind kind, unsigned number, size_t offset)
+{
+	struct query_node *node = ARENA_NEW(arena, struct query_node);
+	*node = (struct query_node){
+		.kind = kind, .depth = 1, .number = number, .offset = offset, .end = offset
+	};
+	return node;
 }
 
 void query_append(struct query_node *parent, struct query_node *child)

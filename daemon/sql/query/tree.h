@@ -1,7 +1,7 @@
 /*
  * Tree of a query as MySQL's and SQLite's front ends share it, for the rules of this folder. One type of node
- * for everything: what a node means is its kind, what it holds are its children in order; the comments below
- * name them. What columns and items of FROM stand for, once names are resolved, is their range.
+ * for everything: what a node means is its kind, what it holds are its children in order (kinds.def). What
+ * columns and items of FROM stand for, once names are resolved, is their range.
  *
  * The parsers of MySQL and SQLite build it, and their resolvers set the ranges. Nodes and ranges live in the
  * arena of the analysis. Pure; any thread.
@@ -15,83 +15,9 @@
 #define QUERY_MAX_TABLES 61
 
 enum query_kind {
-	/* statements */
-	QUERY_EXPRESSION, /* [WITH] body [ORDER] [LIMIT] [EXAMINED] [INTO] [LOCKING] [PROCEDURE]; body:
-		     SELECT, SET, VALUES, TABLE, QUERY (in brackets) */
-	QUERY_EXPLAIN,	  /* QUERY */
-	QUERY_DESCRIBE,	  /* RELATION */
-	QUERY_SHOW,	  /* [RELATION] [WHERE]; name: what, in lower case */
-	/* parts of a query */
-	QUERY_WITH,	/* CTE…; flag: RECURSIVE */
-	QUERY_CTE,	/* [NAMES] QUERY; name */
-	QUERY_NAMES,	/* NAME… */
-	QUERY_NAME,	/* name */
-	QUERY_SET,	/* ARM… */
-	QUERY_ARM,	/* body; op: set operation in front of it, NULL for the first */
-	QUERY_VALUES,	/* ROW… */
-	QUERY_TABLE,	/* RELATION */
-	QUERY_SELECT,	/* ITEMS [INTO] [FROM] [WHERE] [GROUP] [HAVING] [WINDOWS]; flag: DISTINCT */
-	QUERY_ITEMS,	/* ITEM or STAR … */
-	QUERY_ITEM,	/* expression; alias */
-	QUERY_STAR,	/* schema, qualifier, if any */
-	QUERY_FROM,	/* table references */
-	QUERY_WHERE,	/* expression */
-	QUERY_GROUP,	/* SORT…; flag: WITH ROLLUP */
-	QUERY_HAVING,	/* expression */
-	QUERY_WINDOWS,	/* WINDOW… with a name */
-	QUERY_ORDER,	/* SORT… */
-	QUERY_SORT,	/* expression; flag: DESC */
-	QUERY_LIMIT,	/* count, offset: LITERAL or PARAMETER, offset may be missing; flag: WITH TIES */
-	QUERY_INTO,	/* op: "outfile", "dumpfile", "variable" */
-	QUERY_EXAMINED, /* LITERAL or PARAMETER: LIMIT … ROWS EXAMINED */
-	QUERY_LOCKING,
-	QUERY_PROCEDURE, /* PROCEDURE ANALYSE */
-	/* table references */
-	QUERY_RELATION, /* [NAMES] of partitions [SYSTEM_TIME]; schema, name, alias */
-	QUERY_DERIVED,	/* QUERY [SYSTEM_TIME] [NAMES]; alias; flag: LATERAL. Of a function: name, arguments,
-			   flag */
-	QUERY_SYSTEM_TIME,  /* expressions of times; op: "all", "as of", "from", "between" */
-	QUERY_JSON_COLUMNS, /* JSON_COLUMN…; below a DERIVED (JSON_TABLE): expression LITERAL JSON_COLUMNS,
-			       flag */
-	QUERY_JSON_COLUMN, /* [LITERAL] [JSON_ON…]; name; op: "ordinality", "path", "exists"; qualifier: type.
-			      op "nested": LITERAL JSON_COLUMNS */
-	QUERY_JSON_ON,	   /* [LITERAL]; op: "null on empty", "error on error", … */
-	QUERY_JOIN,	   /* left right [ON or USING]; op: "join", "left join", …, "natural full join" */
-	QUERY_ON,	   /* expression */
-	QUERY_USING,	   /* NAME… */
-	/* expressions */
-	QUERY_LITERAL,	 /* op: "string", "number", "hex", "bits", "null", "true", "false", "date", …; name:
-			    value */
-	QUERY_COLUMN,	 /* schema, qualifier, name */
-	QUERY_VARIABLE,	 /* op: "@" or "@@"; name */
-	QUERY_PARAMETER, /* ? */
-	QUERY_OPERATION, /* operands; op */
-	QUERY_IN,	 /* left, then SUBQUERY or ROW; flag: NOT */
-	QUERY_BETWEEN,	 /* left low high; flag: NOT */
-	QUERY_LIKE,	 /* left pattern [escape]; op: "like", "regexp", "sounds like"; flag: NOT */
-	QUERY_IS,	 /* left; op: "null", "true", "false", "unknown"; flag: NOT */
-	QUERY_QUANTIFIED, /* left SUBQUERY; op: comparison; name: "any" or "all" */
-	QUERY_ROW,	  /* operands */
-	QUERY_SUBQUERY,	  /* QUERY */
-	QUERY_EXISTS,	  /* QUERY */
-	QUERY_CASE,	  /* [OPERAND] WHEN… [ELSE] */
-	QUERY_OPERAND,	  /* expression */
-	QUERY_WHEN,	  /* condition, result */
-	QUERY_ELSE,	  /* expression */
-	QUERY_CAST,	  /* expression; name: type in lower case; size */
-	QUERY_COLLATE,	  /* expression; name: collation, or, with op "using", character set */
-	QUERY_INTERVAL,	  /* expression; op: unit */
-	QUERY_MATCH,	  /* COLUMN… AGAINST; name: mode */
-	QUERY_AGAINST,	  /* expression */
-	QUERY_CALL, /* arguments, then [ORDER] [SEPARATOR] [LIMIT] [WINDOW]; schema, name; op: unit or other
-		       word, "foreign": by its quotes or the blank in front of its bracket no function of the
-		       grammar; flag: DISTINCT */
-	QUERY_SEPARATOR, /* name: text */
-	QUERY_WINDOW, /* [PARTITION] [ORDER] [FRAME]; name: its own (WINDOWS) or that of the one it builds on
-		       */
-	QUERY_PARTITION, /* expressions */
-	QUERY_FRAME,	 /* BOUND [BOUND]; op: "rows", "range" or "groups" */
-	QUERY_BOUND,	 /* [expression]; op: "preceding", "following", "current row", "unbounded …" */
+#define QUERY_KIND(symbol, word) QUERY_##symbol,
+#include "sql/query/kinds.def"
+#undef QUERY_KIND
 };
 
 struct query_node {
@@ -159,6 +85,23 @@ static inline struct query_node *query_child(const struct query_node *node, enum
 	return child;
 }
 
+/* A column or a parameter, or one in it. */
+static inline bool query_has_column(const struct query_node *node)
+{
+	return node->has_column || node->kind == QUERY_COLUMN || node->kind == QUERY_PARAMETER;
+}
+
+/* A literal of that kind, or an operation by that operator; `node` may be NULL. */
+static inline bool query_is_literal(const struct query_node *node, const char *kind)
+{
+	return node && node->kind == QUERY_LITERAL && node->op && strcmp(node->op, kind) == 0;
+}
+
+static inline bool query_is_operation(const struct query_node *node, const char *op)
+{
+	return node && node->kind == QUERY_OPERATION && strcmp(node->op, op) == 0;
+}
+
 /* An item of FROM that is no join. */
 static inline bool query_is_item(const struct query_node *node)
 {
@@ -175,11 +118,32 @@ static inline const struct query_node *query_body(const struct query_node *query
 /* The SELECT that names the outputs of a query, or NULL: VALUES or TABLE does. */
 const struct query_node *query_first_select(const struct query_node *query);
 
+/* What an ITEM is called by those that read it. */
+str_t query_item_name(const struct query_node *item);
+
+/* Index of the output of that name of a WITH query or another one in FROM, or −1. */
+int query_output_index(const struct query_node *maker, str_t name);
+
+/* Calls `visit` with each value that a column of such a query can be. */
+void query_each_source(const struct query_node *column,
+		       void (*visit)(const struct query_node *value, void *context), void *context);
+
 /* The query in the text that a range is made by, or NULL. */
 const struct query_node *query_made_by(const struct query_range *range);
 
+/* A node without children, of no extent, in the arena. */
+struct query_node *query_node_new(struct arena *arena, enum query_kind kind, unsigned number, size_t offset);
+
 /* Puts a child behind the others. */
 void query_append(struct query_node *parent, struct query_node *child);
+
+/* Whether some node of the tree is such; `here`: outside of queries in it. */
+typedef bool (*query_is_fn)(const struct query_node *node, const void *context);
+bool query_has(const struct query_node *node, query_is_fn is, const void *context);
+bool query_has_here(const struct query_node *node, query_is_fn is, const void *context);
+
+/* Sorts texts that end with a NUL, keeps each once, and returns how many there are then. */
+size_t query_names_sort(str_t *names, size_t count);
 
 /* Texts of names are compared like the server's: ASCII letters in any case, other characters as they are. */
 bool query_same_name(str_t a, str_t b);

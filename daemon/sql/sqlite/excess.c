@@ -17,11 +17,6 @@ struct tally {
 	size_t aggregates, keys;
 };
 
-static struct scan_token after(str_t sql, struct scan_token token)
-{
-	return scan_next(sql, token.offset + token.len, SQL_SQLITE);
-}
-
 /* Behind OVER: the name of a window, or all of its definition, in lower case. */
 static void see_window(struct tally *tally, struct scan_token token)
 {
@@ -32,7 +27,7 @@ static void see_window(struct tally *tally, struct scan_token token)
 		for (size_t i = 0; i < token.len; i++)
 			buf_append_char(&key, (char)tolower((unsigned char)tally->sql.ptr[token.offset + i]));
 		buf_append_char(&key, ' ');
-		token = after(tally->sql, token);
+		token = sqlite_token_after(tally->sql, token);
 	} while (depth > 0 && token.kind != SCAN_END);
 	hash_map_set(&tally->windows, arena_str(tally->arena, buf_str(&key)), tally);
 	buf_free(&key);
@@ -79,11 +74,11 @@ const char *sqlite_excess(str_t sql, size_t *ret_offset)
 	const char *reason = NULL;
 	hash_map_init(&tally.windows, tally.arena, WINDOWS_MAX);
 	struct scan_token token = scan_next(sql, 0, SQL_SQLITE);
-	for (; token.kind != SCAN_END && !reason; token = after(sql, token)) {
+	for (; token.kind != SCAN_END && !reason; token = sqlite_token_after(sql, token)) {
 		see_place(&tally, &places, token);
 		tally.aggregates += sqlite_token_aggregates(sql, token);
 		if (scan_is_word(sql, token, "OVER"))
-			see_window(&tally, after(sql, token));
+			see_window(&tally, sqlite_token_after(sql, token));
 		reason = reason_of(&tally);
 		*ret_offset = token.offset;
 	}

@@ -345,7 +345,7 @@ static struct query_node *is(struct sqlite_parser *parser, struct query_node *le
 		negated = !negated;
 	}
 	struct query_node *right = parse(parser, PREC_LESS);
-	if (right->kind == QUERY_LITERAL && strcmp(right->op, "null") == 0)
+	if (query_is_literal(right, "null"))
 		return null_test(parser, left, negated);
 	node->op = "<=>";
 	query_append(node, left);

@@ -173,13 +173,7 @@ str_t sqlite_parser_brackets(struct sqlite_parser *parser)
 
 struct query_node *sqlite_parser_node(struct sqlite_parser *parser, enum query_kind kind)
 {
-	struct query_node *node = ARENA_NEW(parser->arena, struct query_node);
-	*node = (struct query_node){ .kind = kind,
-				     .depth = 1,
-				     .number = parser->nodes++,
-				     .offset = parser->token.offset,
-				     .end = parser->token.offset };
-	return node;
+	return query_node_new(parser->arena, kind, parser->nodes++, parser->token.offset);
 }
 
 struct query_node *sqlite_parser_wrap(struct sqlite_parser *parser, enum query_kind kind,
@@ -316,7 +310,7 @@ static struct query_node *star(struct sqlite_parser *parser)
 /* What tells an output without an alias from others, to those that read it. */
 static str_t unaliased(struct sqlite_parser *parser, const struct query_node *value)
 {
-	if (value->kind == QUERY_LITERAL && strcmp(value->op, "string") == 0)
+	if (query_is_literal(value, "string"))
 		return arena_printf(parser->arena, "'" STR_FMT "'", STR_ARG(value->name));
 	if (value->kind == QUERY_PARAMETER)
 		return STR_NONE;

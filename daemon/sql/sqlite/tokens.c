@@ -13,14 +13,15 @@ static struct scan_token first_token(str_t sql)
 	return scan_next(sql, 0, SQL_SQLITE);
 }
 
-static struct scan_token after(str_t sql, struct scan_token token)
+struct scan_token sqlite_token_after(str_t sql, struct scan_token token)
 {
 	return scan_next(sql, token.offset + token.len, SQL_SQLITE);
 }
 
 bool sqlite_tokens_have(str_t sql, const char *word)
 {
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token))
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token))
 		if (scan_is_word(sql, token, word))
 			return true;
 	return false;
@@ -69,8 +70,8 @@ static void check_size(str_t sql, struct scan_token call, struct violations *vio
 	bool format = named(sql, call, "printf") || named(sql, call, "format");
 	if (!blob && !format)
 		return;
-	struct scan_token argument = after(sql, after(sql, call));
-	struct scan_token close = after(sql, argument);
+	struct scan_token argument = sqlite_token_after(sql, sqlite_token_after(sql, call));
+	struct scan_token close = sqlite_token_after(sql, argument);
 	bool small = argument.kind == (blob ? SCAN_NUMBER : SCAN_STRING) &&
 		     (scan_is_char(sql, close, ')') || (format && scan_is_char(sql, close, ',')));
 	if (!small || largest_number(sql, argument) >= BOMB_CALL_BYTES)
@@ -111,11 +112,11 @@ static struct scan_token explained(str_t sql, struct scan_token token)
 {
 	if (!scan_is_word(sql, token, "EXPLAIN"))
 		return token;
-	token = after(sql, token);
+	token = sqlite_token_after(sql, token);
 	if (!scan_is_word(sql, token, "QUERY"))
 		return token;
-	token = after(sql, token);
-	return scan_is_word(sql, token, "PLAN") ? after(sql, token) : token;
+	token = sqlite_token_after(sql, token);
+	return scan_is_word(sql, token, "PLAN") ? sqlite_token_after(sql, token) : token;
 }
 
 /* Words that no query can hold outside of quotes. */
@@ -144,7 +145,7 @@ static bool same_text(str_t sql, struct scan_token a, struct scan_token b)
  * an operator goes on behind is not looked into. */
 static bool surely_differ(str_t sql, struct scan_token left, struct scan_token right)
 {
-	struct scan_token next = after(sql, right);
+	struct scan_token next = sqlite_token_after(sql, right);
 	if (next.kind != SCAN_END && next.kind != SCAN_WORD && !scan_is_char(sql, next, ')') &&
 	    !scan_is_char(sql, next, ';'))
 		return false;
@@ -162,16 +163,16 @@ static void check_tautology(str_t sql, struct scan_token token, struct violation
 {
 	if (!scan_is_word(sql, token, "OR"))
 		return;
-	struct scan_token left = after(sql, token);
+	struct scan_token left = sqlite_token_after(sql, token);
 	while (scan_is_char(sql, left, '('))
-		left = after(sql, left);
-	struct scan_token equals = after(sql, left);
+		left = sqlite_token_after(sql, left);
+	struct scan_token equals = sqlite_token_after(sql, left);
 	bool quoted = left.kind == SCAN_QUOTED;
 	if ((!is_literal(left) && !quoted) || !scan_is_char(sql, equals, '='))
 		return;
-	struct scan_token right = after(sql, equals);
+	struct scan_token right = sqlite_token_after(sql, equals);
 	if (scan_is_char(sql, right, '='))
-		right = after(sql, right);
+		right = sqlite_token_after(sql, right);
 	if (quoted ? same_text(sql, left, right) : is_literal(right) && !surely_differ(sql, left, right))
 		violations_add(violations, VIOLATION_INJECTION_PATTERN, (int64_t)left.offset,
 			       "a condition that is always true");
@@ -216,7 +217,8 @@ static void check_comments(str_t sql, struct violations *violations)
 static bool check_statements(str_t sql, bool parses, struct violations *violations)
 {
 	bool ended = false, alone = true;
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
 		if (scan_is_char(sql, token, ';')) {
 			ended = true;
 		} else if (ended) {
@@ -251,12 +253,12 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 	struct scan_token previous = { SCAN_END, 0, 0 };
 	if (parses)
 		check_begin(sql, token, violations);
-	for (; token.kind != SCAN_END; token = after(sql, token)) {
+	for (; token.kind != SCAN_END; token = sqlite_token_after(sql, token)) {
 		bool field = scan_is_char(sql, previous, '.');
 		if (parses && !field && is_writing_word(sql, token))
 			violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, STR_FMT,
 				       STR_ARG(token_name(sql, token)));
-		if (is_name(token) && scan_is_char(sql, after(sql, token), '('))
+		if (is_name(token) && scan_is_char(sql, sqlite_token_after(sql, token), '('))
 			check_call(sql, token, violations);
 		if (scan_is_char(sql, token, '$') && hides(sql, token.offset + 1))
 			violations_add(violations, VIOLATION_UNANALYSABLE, (int64_t)token.offset,
@@ -281,7 +283,7 @@ static size_t statement_of(str_t sql, size_t offset)
 {
 	size_t statement = 0;
 	for (struct scan_token token = first_token(sql); token.kind != SCAN_END && token.offset < offset;
-	     token = after(sql, token))
+	     token = sqlite_token_after(sql, token))
 		statement += scan_is_char(sql, token, ';');
 	return statement;
 }
@@ -327,7 +329,7 @@ bool sqlite_is_aggregate(str_t name)
 bool sqlite_token_aggregates(str_t sql, struct scan_token token)
 {
 	return token.kind == SCAN_WORD && sqlite_is_aggregate(token_name(sql, token)) &&
-	       scan_is_char(sql, after(sql, token), '(');
+	       scan_is_char(sql, sqlite_token_after(sql, token), '(');
 }
 
 struct shape {
@@ -361,7 +363,8 @@ void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)
 	struct shape shape = { 0 };
 	int depth = 0;
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
 		depth += scan_is_char(sql, token, '(') - scan_is_char(sql, token, ')');
 		if (depth == 0)
 			see_top_token(sql, previous, token, &shape);
@@ -379,12 +382,12 @@ bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name)
 {
 	struct scan_token token = scan_next(sql, name->next, SQL_SQLITE);
 	while (token.kind != SCAN_END && !is_name(token))
-		token = after(sql, token);
+		token = sqlite_token_after(sql, token);
 	if (token.kind == SCAN_END)
 		return false;
 	*name = (struct sqlite_name){ .name = token_name(sql, token),
 				      .offset = token.offset,
-				      .is_call = scan_is_char(sql, after(sql, token), '('),
+				      .is_call = scan_is_char(sql, sqlite_token_after(sql, token), '('),
 				      .next = token.offset + token.len };
 	return true;
 }
@@ -415,7 +418,7 @@ void sqlite_tokens_names(str_t sql, struct buf *names)
 {
 	size_t count = 0;
 	for (struct scan_token token = first_token(sql); token.kind != SCAN_END && count < MAX_NAMES;
-	     token = after(sql, token)) {
+	     token = sqlite_token_after(sql, token)) {
 		str_t name = token_name(sql, token);
 		if (!is_name(token) || name.len == 0 || memchr(name.ptr, '"', name.len))
 			continue;
@@ -443,7 +446,8 @@ static bool same_name(str_t sql, struct scan_token token, str_t name)
 /* A quoted name may have dots of its own: then it is no qualified one. */
 static const char *qualifier_dot(str_t sql, str_t name)
 {
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token))
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token))
 		if (token.kind == SCAN_QUOTED && same_name(sql, token, name))
 			return NULL;
 	return memchr(name.ptr, '.', name.len);
@@ -455,7 +459,8 @@ int64_t sqlite_tokens_find(str_t sql, str_t name)
 	str_t last = dot ? (str_t){ dot + 1, (size_t)(name.ptr + name.len - dot) - 1 } : name;
 	struct scan_token before = { SCAN_END, 0, 0 };
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
 		bool qualified = scan_is_char(sql, previous, '.');
 		if (same_name(sql, token, last) && (!dot || qualified))
 			return (int64_t)(dot ? before.offset : token.offset);
@@ -487,13 +492,14 @@ bool sqlite_tokens_mask_column(char *text, size_t len, str_t name)
 	bool found = false;
 	struct scan_token before = { SCAN_END, 0, 0 };
 	struct scan_token previous = { SCAN_END, 0, 0 };
-	for (struct scan_token token = first_token(sql); token.kind != SCAN_END; token = after(sql, token)) {
+	for (struct scan_token token = first_token(sql); token.kind != SCAN_END;
+	     token = sqlite_token_after(sql, token)) {
 		bool qualified = scan_is_char(sql, previous, '.');
 		bool match = same_name(sql, token, column) &&
 			     (dot ? qualified && same_name(sql, before, table)
 				  : !qualified && !scan_is_word(sql, previous, "AS")) &&
-			     !scan_is_char(sql, after(sql, token), '(') &&
-			     !scan_is_char(sql, after(sql, token), '.');
+			     !scan_is_char(sql, sqlite_token_after(sql, token), '(') &&
+			     !scan_is_char(sql, sqlite_token_after(sql, token), '.');
 		if (match) {
 			mask(text, dot ? before.offset : token.offset, token.offset + token.len);
 			found = true;

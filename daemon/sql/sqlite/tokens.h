@@ -20,6 +20,9 @@ void sqlite_tokens_tell_once(str_t sql, struct violations *violations);
 /* Warnings about a valid statement: missing_limit, select_star. */
 void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
 
+/* The next token that is neither space nor comment. */
+struct scan_token sqlite_token_after(str_t sql, struct scan_token token);
+
 /* Whether a function of that name, in any case, makes one value of many rows, with one argument at most; and
  * whether the token calls one. */
 bool sqlite_is_aggregate(str_t name);
