@@ -6,6 +6,7 @@
 #include "sql/mysql/names.h"
 #include "sql/mysql/parser.h"
 #include "sql/mysql/safety.h"
+#include "sql/query/bombs.h"
 #include "sql/query/canonical.h"
 #include "sql/query/conditions.h"
 #include "sql/query/lint.h"
@@ -52,6 +53,19 @@ static str_t statement_text(const struct code_fence_result *part, struct arena *
 	return arena_text(arena, part->text.ptr, length);
 }
 
+static bool is_literal(const struct mysql_token *token)
+{
+	switch (token->kind) {
+	case MYSQL_TOKEN_STRING:
+	case MYSQL_TOKEN_NUMBER:
+	case MYSQL_TOKEN_HEX:
+	case MYSQL_TOKEN_BITS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The tokens as they are: only white space and comments vanish. */
 static str_t token_text(struct arena *arena, str_t text, bool masked)
 {
@@ -62,10 +76,8 @@ static str_t token_text(struct arena *arena, str_t text, bool masked)
 	buf_append_text(&buf, "text:");
 	for (size_t i = 0; i < tokens.count; i++) {
 		const struct mysql_token *token = &tokens.items[i];
-		bool literal = token->kind == MYSQL_TOKEN_STRING || token->kind == MYSQL_TOKEN_NUMBER ||
-			       token->kind == MYSQL_TOKEN_HEX || token->kind == MYSQL_TOKEN_BITS;
 		buf_append_char(&buf, ' ');
-		if (masked && literal)
+		if (masked && is_literal(token))
 			buf_append_char(&buf, '?');
 		else
 			buf_append(&buf, text.ptr + token->offset, token->len);
@@ -95,6 +107,7 @@ static void analyse_parsed(struct query_node *root, const struct sql_request *re
 	struct mysql_names names;
 	mysql_names_resolve(root, request, arena, diagnostics, &names);
 	mysql_safety_check(root, analysis->text, request, violations);
+	query_bombs(root, SQL_MYSQL, false, violations);
 	query_lint(root, analysis->text, SQL_MYSQL, diagnostics);
 	query_required(root, request, read_view, diagnostics);
 	analysis->names_resolved = request->catalog != NULL && !names.gave_up;
@@ -129,19 +142,6 @@ void sql_analyse_mysql(const struct sql_request *request, struct arena *arena,
 	ret_analysis->diagnostics = diagnostics.items;
 	ret_analysis->diagnostics_count = diagnostics.count;
 	violations_end(&violations, request, ret_analysis);
-}
-
-static bool is_literal(const struct mysql_token *token)
-{
-	switch (token->kind) {
-	case MYSQL_TOKEN_STRING:
-	case MYSQL_TOKEN_NUMBER:
-	case MYSQL_TOKEN_HEX:
-	case MYSQL_TOKEN_BITS:
-		return true;
-	default:
-		return false;
-	}
 }
 
 bool mysql_literals(str_t sql, struct arena *arena, mysql_literal_fn found, void *context)

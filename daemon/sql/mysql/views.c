@@ -35,9 +35,7 @@ static void check_definition(struct mysql_safety *safety, const struct query_nod
 	struct mysql_safety inner = { .request = safety->request,
 				      .text = definition,
 				      .violations = &found,
-				      .generated = 1,
 				      .views = safety->views,
-				      .measured = safety->measured,
 				      .in_view = true };
 	/* Servers write definitions for their default settings, and read them so whatever the session's are.
 	 */
@@ -47,10 +45,8 @@ static void check_definition(struct mysql_safety *safety, const struct query_nod
 				 STR_ARG(relation->name), failure.reason);
 		return;
 	}
-	inner.nodes = query_last_number(root) + 1;
 	mysql_safety_walk(&inner, root);
 	safety->views = inner.views;
-	safety->measured = inner.measured;
 	if (str_present(found.doubt))
 		violations_doubt(safety->violations, "by view " STR_FMT ": " STR_FMT, STR_ARG(relation->name),
 				 STR_ARG(found.doubt));

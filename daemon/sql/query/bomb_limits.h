@@ -18,6 +18,10 @@
 /* Bytes of one value that each row of a table adds to what is gathered. */
 #define BOMB_ROW_BYTES 1e5
 
+/* Bytes that a column's value is taken for in the texts that SQLite's functions make of it: nothing
+ * interrupts them. */
+#define BOMB_COLUMN_BYTES_SQLITE 1e3
+
 /* Bytes of values times their rows; and of one value that is only known not to be larger than that, as of
  * functions which replace or escape. */
 #define BOMB_QUERY_BYTES 1e8

@@ -5,9 +5,9 @@
 #include "sql/catalog/content.h"
 #include "sql/findings/unparsed.h"
 #include "sql/lex/scan_text.h"
+#include "sql/query/bombs.h"
 #include "sql/query/canonical.h"
 #include "sql/query/lint.h"
-#include "sql/sqlite/bombs.h"
 #include "sql/sqlite/database.h"
 #include "sql/sqlite/excess.h"
 #include "sql/sqlite/hints.h"
@@ -35,20 +35,9 @@ struct sqlite_analysis {
 	bool broken;  /* it does not parse */
 	bool stubbed; /* tables that there are not have been made up */
 	struct sqlite_strings strings;
-	const struct query_node
-		*doubtful; /* the tree in spite of its errors, for hints; NULL: none, or not yet */
-	bool looked;
 	unsigned hints;
 	struct hash_map names; /* in the text, in lower case; built when they are wanted */
 };
-
-static str_t lower(struct arena *arena, str_t text)
-{
-	char *copy = arena_strdup(arena, text.ptr);
-	for (char *at = copy; *at; at++)
-		*at = (char)tolower((unsigned char)*at);
-	return (str_t){ copy, text.len };
-}
 
 static bool is_named(struct sqlite_analysis *state, str_t name)
 {
@@ -56,8 +45,7 @@ static bool is_named(struct sqlite_analysis *state, str_t name)
 		struct sqlite_name found = { 0 };
 		hash_map_init(&state->names, state->arena, 64);
 		while (sqlite_tokens_next_name(state->text, &found))
-			hash_map_set(&state->names, lower(state->arena, arena_str(state->arena, found.name)),
-				     state);
+			hash_map_set(&state->names, query_lower(found.name, state->arena), state);
 	}
 	return hash_map_get(&state->names, name) != NULL;
 }
@@ -83,18 +71,6 @@ static void offer_relations(const struct sqlite_analysis *state, struct nearest 
 		nearest_offer(nearest, relations[i].name);
 }
 
-/* The same column of something else in scope. */
-static str_t hint_elsewhere(struct sqlite_analysis *state, str_t column, int64_t offset)
-{
-	if (!state->looked) {
-		state->looked = true;
-		state->doubtful = sqlite_read(state->text, state->request->catalog, state->arena).root;
-	}
-	return state->doubtful && offset >= 0
-		       ? sqlite_hint_column(state->doubtful, (size_t)offset, column, state->arena)
-		       : STR("");
-}
-
 /* "; did you mean …?", or what else helps, or "". */
 static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *result, int64_t offset)
 {
@@ -105,21 +81,22 @@ static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *res
 		return STR("; a text is written in single quotes");
 	if (++state->hints > HINTS_MAX)
 		return STR("");
-	last = lower(state->arena, last);
+	last = query_lower(last, state->arena);
 	if (result->problem == SQLITE_PROBLEM_FUNCTION)
 		return sqlite_hint_function(last, state->arena);
 	nearest_init(&nearest, last);
 	if (result->code == DIAG_UNKNOWN_TABLE)
 		offer_relations(state, &nearest);
 	if (result->code == DIAG_UNKNOWN_COLUMN) {
-		str_t elsewhere = hint_elsewhere(state, last, offset);
+		str_t elsewhere = STR("");
+		if (offset >= 0)
+			elsewhere = sqlite_hint_column(state->text, (size_t)offset, last,
+						       state->request->catalog, state->arena);
 		if (elsewhere.len > 0)
 			return elsewhere;
 		offer_columns(state, &nearest);
 	}
-	if (!str_present(nearest.best) || str_equal(nearest.best, nearest.name))
-		return STR("");
-	return arena_printf(state->arena, "; did you mean \"" STR_FMT "\"?", STR_ARG(nearest.best));
+	return nearest_hint(&nearest, '"', state->arena);
 }
 
 /* Without a catalog no names can be unknown. */
@@ -228,7 +205,7 @@ static str_t column_meant(struct sqlite_analysis *state, str_t name)
 	struct nearest nearest;
 	if (!state->request->catalog || ++state->hints > HINTS_MAX)
 		return STR_NONE;
-	nearest_init(&nearest, lower(state->arena, name));
+	nearest_init(&nearest, query_lower(name, state->arena));
 	offer_columns(state, &nearest);
 	return nearest.shared == 0 && !str_equal(nearest.best, nearest.name) ? nearest.best : STR_NONE;
 }
@@ -315,28 +292,22 @@ static bool has_excess(struct sqlite_analysis *state)
 	return reason != NULL;
 }
 
-static void check_recursion(struct sqlite_analysis *state, const struct query_node *query)
+/* What another grammar tells of recursions is finer; where it reads nothing, the tree has to do, and without
+ * one the words that could end them. */
+static void check_bombs(struct sqlite_analysis *state, const struct query_node *query)
 {
-	if (!sqlite_tokens_have(state->text, "WITH") || !sqlite_tokens_have(state->text, "UNION")) {
-		if (query)
-			sqlite_bombs_rows(query, false, &state->violations);
-		return;
-	}
-	enum front_end_recursion recursion = state->read_recursion(state->text, state->arena);
+	enum front_end_recursion recursion = FRONT_END_RECURSION_BOUNDED;
+	if (sqlite_tokens_have(state->text, "WITH") && sqlite_tokens_have(state->text, "UNION"))
+		recursion = state->read_recursion(state->text, state->arena);
 	bool unread = recursion == FRONT_END_RECURSION_UNREAD;
 	bool unbounded = unread ? !query && !sqlite_tokens_have(state->text, "WHERE") &&
 					  !sqlite_tokens_have(state->text, "JOIN") &&
 					  !sqlite_tokens_have(state->text, "LIMIT")
 				: recursion == FRONT_END_RECURSION_UNBOUNDED;
 	if (query)
-		sqlite_bombs_rows(query, unread, &state->violations);
+		query_bombs(query, SQL_SQLITE, !unread, &state->violations);
 	if (unbounded)
 		violations_add(&state->violations, VIOLATION_RESOURCE_BOMB, 0, "recursion without a bound");
-}
-
-static int compare(const void *a, const void *b)
-{
-	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
 }
 
 /* A name in FROM may be a WITH query's too. */
@@ -344,11 +315,9 @@ static void set_tables(const struct sqlite_database *database, struct sqlite_tra
 		       struct sql_analysis *analysis)
 {
 	size_t kept = 0;
-	if (trace->tables_count > 1)
-		qsort(trace->tables, trace->tables_count, sizeof trace->tables[0], compare);
-	for (size_t i = 0; i < trace->tables_count; i++)
-		if ((kept == 0 || !str_equal(trace->tables[kept - 1], trace->tables[i])) &&
-		    sqlite_database_has_relation(database, trace->tables[i]))
+	size_t count = query_names_sort(trace->tables, trace->tables_count);
+	for (size_t i = 0; i < count; i++)
+		if (sqlite_database_has_relation(database, trace->tables[i]))
 			trace->tables[kept++] = trace->tables[i];
 	analysis->tables = trace->tables;
 	analysis->tables_count = kept;
@@ -378,10 +347,9 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 	if (query.root) {
 		struct sqlite_names tables;
 		sqlite_resolve(&query, catalog, state->arena, &tables);
-		check_recursion(state, query.root);
+		check_bombs(state, query.root);
 		query_lint(query.root, state->text, SQL_SQLITE, &state->diagnostics);
 		sqlite_required(&query, state->text, state->request, &state->diagnostics);
-		sqlite_bombs(query.root, &state->violations);
 		analysis->tables = tables.items;
 		analysis->tables_count = tables.count;
 		analysis->tables_known = true;
@@ -390,7 +358,7 @@ static void describe(struct sqlite_analysis *state, struct sql_analysis *analysi
 			&(struct query_canonical){ SQL_SQLITE, !has_plain_collations(catalog), query.hides },
 			state->arena, analysis);
 	} else {
-		check_recursion(state, NULL);
+		check_bombs(state, NULL);
 		describe_tokens(state, analysis);
 	}
 	if (!str_present(analysis->canonical))

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "sql/catalog/catalog.h"
 #include "sql/findings/diagnostics.h"
-#include "sql/query/tree.h"
 
 /* What SQLite has instead of a function that it does not have, or the one whose name is nearest. */
 str_t sqlite_hint_function(str_t name, struct arena *arena);
@@ -14,4 +14,5 @@ str_t sqlite_hint_function(str_t name, struct arena *arena);
 str_t sqlite_hint_syntax(str_t sql, size_t offset, struct arena *arena);
 
 /* The same column of another item that can be seen where the column at the offset stands. */
-str_t sqlite_hint_column(const struct query_node *query, size_t offset, str_t column, struct arena *arena);
+str_t sqlite_hint_column(str_t sql, size_t offset, str_t column, const struct catalog *catalog,
+			 struct arena *arena);

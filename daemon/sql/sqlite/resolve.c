@@ -25,6 +25,9 @@ struct resolver {
 	size_t unsure_count;
 	size_t unsure_capacity;
 	bool hides;
+	str_t wanted; /* sqlite_range_having: a column, or absent */
+	size_t wanted_offset;
+	const struct query_range *having;
 };
 
 static struct scope *resolve_query(struct resolver *resolver, struct query_node *query,
@@ -201,6 +204,14 @@ static void resolve_plain(struct resolver *resolver, const struct scope *scope, 
 		note_unsure(resolver, column);
 }
 
+static void find_having(struct resolver *resolver, const struct scope *scope)
+{
+	for (; scope && !resolver->having; scope = scope->outer)
+		for (size_t i = 0; i < scope->count && !resolver->having; i++)
+			if (scope->ranges[i]->alias.len > 0 && has_column(scope->ranges[i], resolver->wanted))
+				resolver->having = scope->ranges[i];
+}
+
 static void resolve_node(struct resolver *resolver, struct query_node *node, const struct scope *scope)
 {
 	bool names = node->kind == QUERY_COLUMN || node->kind == QUERY_STAR;
@@ -208,6 +219,9 @@ static void resolve_node(struct resolver *resolver, struct query_node *node, con
 		(void)resolve_query(resolver, node, scope);
 		return;
 	}
+	if (node->kind == QUERY_COLUMN && str_present(resolver->wanted) &&
+	    node->offset == resolver->wanted_offset)
+		find_having(resolver, scope);
 	if (names && str_present(node->qualifier))
 		resolve_qualified(resolver, scope, node);
 	else if (node->kind == QUERY_COLUMN)
@@ -296,31 +310,36 @@ static void doubt(struct resolver *resolver)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static struct resolver begin(const struct catalog *catalog, struct arena *arena, struct sqlite_names *tables)
 {
-	return strcmp(((const str_t *)a)->ptr, ((const str_t *)b)->ptr);
+	bool usable = catalog && catalog_dialect(catalog) == SQL_SQLITE;
+	struct resolver resolver = { .arena = arena, .catalog = usable ? catalog : NULL, .tables = tables };
+	*tables = (struct sqlite_names){ 0 };
+	hash_map_init(&resolver.aliases, arena, 16);
+	return resolver;
 }
 
 void sqlite_resolve(struct sqlite_query *query, const struct catalog *catalog, struct arena *arena,
 		    struct sqlite_names *ret_tables)
 {
-	*ret_tables = (struct sqlite_names){ 0 };
-	if (catalog && catalog_dialect(catalog) != SQL_SQLITE)
-		catalog = NULL;
-	struct resolver resolver = {
-		.arena = arena, .catalog = catalog, .tables = ret_tables, .hides = query->hides
-	};
-	hash_map_init(&resolver.aliases, arena, 16);
+	struct resolver resolver = begin(catalog, arena, ret_tables);
 	(void)resolve_query(&resolver, query->root, NULL);
 	doubt(&resolver);
-	query->hides = resolver.hides;
-	size_t kept = 0;
-	if (ret_tables->count > 1)
-		qsort(ret_tables->items, ret_tables->count, sizeof ret_tables->items[0], compare);
-	for (size_t i = 0; i < ret_tables->count; i++)
-		if (kept == 0 || !str_equal(ret_tables->items[kept - 1], ret_tables->items[i]))
-			ret_tables->items[kept++] = ret_tables->items[i];
-	ret_tables->count = kept;
+	query->hides = query->hides || resolver.hides;
+	ret_tables->count = query_names_sort(ret_tables->items, ret_tables->count);
+}
+
+const struct query_range *sqlite_range_having(str_t sql, size_t offset, str_t column,
+					      const struct catalog *catalog, struct arena *arena)
+{
+	struct sqlite_names unused;
+	struct sqlite_query query = sqlite_parse(sql, NULL, arena);
+	struct resolver resolver = begin(catalog, arena, &unused);
+	resolver.wanted = column;
+	resolver.wanted_offset = offset;
+	if (query.root)
+		(void)resolve_query(&resolver, query.root, NULL);
+	return resolver.having;
 }
 
 struct sqlite_query sqlite_read(str_t sql, const struct catalog *catalog, struct arena *arena)

@@ -19,5 +19,10 @@ struct sqlite_names {
 void sqlite_resolve(struct sqlite_query *query, const struct catalog *catalog, struct arena *arena,
 		    struct sqlite_names *ret_tables);
 
+/* The first item with a name that has the column (in lower case) where a column stands at the offset of a
+ * text, the nearest ones first; NULL: none. */
+const struct query_range *sqlite_range_having(str_t sql, size_t offset, str_t column,
+					      const struct catalog *catalog, struct arena *arena);
+
 /* Parses and resolves; for those who do not ask for tables. */
 struct sqlite_query sqlite_read(str_t sql, const struct catalog *catalog, struct arena *arena);

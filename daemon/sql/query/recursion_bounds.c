@@ -1,4 +1,5 @@
-#include "sql/mysql/safety.h"
+#include "sql/query/bombs_internal.h"
+
 #include "sql/query/bomb_limits.h"
 #include "sql/query/steps.h"
 
@@ -7,7 +8,7 @@
 
 /* An arm that reads its own query, and the condition under way. */
 struct bounds {
-	struct mysql_safety *safety;
+	struct bombs *bombs;
 	const struct query_node *cte;
 	const struct query_node *items;
 	const struct query_node *column; /* that goes on from row to row */
@@ -45,7 +46,7 @@ static double operation_value(const struct bounds *bounds, const struct query_no
 	if (strcmp(node->op, "*") == 0)
 		return left * right;
 	if (strcmp(node->op, "/") == 0)
-		return left / right;
+		return bounds->bombs->dialect == SQL_SQLITE ? trunc(left / right) : left / right;
 	if (strcasecmp(node->op, "div") == 0)
 		return trunc(left / right);
 	if (strcmp(node->op, "%") == 0 || strcasecmp(node->op, "mod") == 0)
@@ -53,13 +54,25 @@ static double operation_value(const struct bounds *bounds, const struct query_no
 	return NAN;
 }
 
+/* DATE(x, '+1 day', …): the number of each modifier is added to what is known of x. */
+static double date_value(double date, const struct query_node *modifier)
+{
+	for (; modifier && !isnan(date); modifier = modifier->next) {
+		bool text = query_is_literal(modifier, "string");
+		char *end = NULL;
+		double number = text ? strtod(modifier->name.ptr, &end) : NAN;
+		date = text && end > modifier->name.ptr ? date + number : NAN;
+	}
+	return date;
+}
+
 static double call_value(const struct bounds *bounds, const struct query_node *call, double x)
 {
 	if (!call->first || str_present(call->schema))
 		return NAN;
 	double first = value_of(bounds, call->first, x);
-	if (query_name_is(call->name, "date")) /* days, as far as it matters here */
-		return first;
+	if (query_name_is(call->name, "date") || query_name_is(call->name, "datetime"))
+		return date_value(first, call->first->next);
 	if (query_name_is(call->name, "abs"))
 		return fabs(first);
 	if (query_name_is(call->name, "floor"))
@@ -80,8 +93,7 @@ static double call_value(const struct bounds *bounds, const struct query_node *c
 static double interval_value(const struct query_node *interval)
 {
 	const struct query_node *number = interval->first;
-	bool negative =
-		number->kind == QUERY_OPERATION && strcmp(number->op, "-") == 0 && !number->first->next;
+	bool negative = query_is_operation(number, "-") && !number->first->next;
 	if (negative)
 		number = number->first;
 	if (number->kind != QUERY_LITERAL || number->name.len == 0)
@@ -155,7 +167,7 @@ static bool follow(struct bounds *bounds, const struct query_node *node)
 {
 	bounds->column = own_column(bounds, node);
 	bounds->next = bounds->column ? nth_item(bounds->items,
-						 mysql_output_index(bounds->cte, bounds->column->name))
+						 query_output_index(bounds->cte, bounds->column->name))
 				      : NULL;
 	return bounds->next && !isnan(value_of(bounds, bounds->next, 1));
 }
@@ -170,7 +182,7 @@ static void keep_start(const struct query_node *value, void *context)
 static double start_of(const struct bounds *bounds, const char *op, double limit)
 {
 	double start = NAN;
-	mysql_each_source(bounds->column, keep_start, &start);
+	query_each_source(bounds->column, keep_start, &start);
 	if (!isnan(start))
 		return start;
 	if (!isfinite(limit) || fabs(limit) >= STEPS_FAR)
@@ -187,14 +199,12 @@ static const char *mirrored(const char *op)
 	return strcmp(op, "<=>") == 0 ? "=" : op;
 }
 
-static bool has_subtraction(const struct query_node *node)
+static bool subtracts(const struct query_node *node, const void *context)
 {
-	if (node->kind == QUERY_OPERATION && node->op[0] == '-')
-		return true;
-	for (const struct query_node *child = node->first; child; child = child->next)
-		if (has_subtraction(child))
-			return true;
-	return false;
+	(void)context;
+	return (node->kind == QUERY_OPERATION && node->op[0] == '-') ||
+	       (query_is_literal(node, "string") && node->name.len > 0 &&
+		node->name.ptr[0] == '-'); /* '-1 day' */
 }
 
 /* Of columns whose next value is not known: `column < value` ends what counts up, `column > value` what
@@ -202,17 +212,17 @@ static bool has_subtraction(const struct query_node *node)
 static bool may_limit(const struct bounds *bounds, const char *op, const struct query_node *side,
 		      const struct query_node *limit)
 {
-	bool upper = op[0] == '<' || !mysql_has_column(side);
+	bool upper = op[0] == '<' || !query_has_column(side);
 	if (strcmp(op, "<>") == 0)
 		return false;
-	return op[0] == '=' || upper || mysql_has_column(limit) || has_subtraction(bounds->items);
+	return op[0] == '=' || upper || query_has_column(limit) || query_has(bounds->items, subtracts, NULL);
 }
 
 /* Whether `side op limit` becomes false. */
 static bool comparison_ends(struct bounds bounds, const char *op, const struct query_node *side,
 			    const struct query_node *limit)
 {
-	double large = fmax(mysql_largest(bounds.safety, side), mysql_largest(bounds.safety, limit));
+	double large = fmax(bombs_largest(bounds.bombs, side), bombs_largest(bounds.bombs, limit));
 	if (isfinite(large) && large >= BOMB_CALL_ROWS)
 		return false;
 	if (!own_column(&bounds, side)) {
@@ -264,15 +274,15 @@ static bool in_ends(struct bounds *bounds, const struct query_node *in)
 /* Whether a condition holds for finitely many steps. */
 static bool limits_steps(struct bounds *bounds, const struct query_node *condition)
 {
-	bool both = condition->kind == QUERY_OPERATION && strcmp(condition->op, "and") == 0;
-	bool either = condition->kind == QUERY_OPERATION && strcmp(condition->op, "or") == 0;
+	bool both = query_is_operation(condition, "and");
+	bool either = query_is_operation(condition, "or");
 	if (both || either) {
 		for (const struct query_node *part = condition->first; part; part = part->next)
 			if (limits_steps(bounds, part) == both)
 				return both;
 		return either;
 	}
-	if (!mysql_has_column(condition))
+	if (!query_has_column(condition))
 		return false;
 	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
 	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
@@ -285,11 +295,10 @@ static bool limits_steps(struct bounds *bounds, const struct query_node *conditi
 	return condition->kind == QUERY_CALL;
 }
 
-bool mysql_recursion_limited(struct mysql_safety *safety, const struct query_node *cte,
-			     const struct query_node *arm)
+bool bombs_recursion_limited(struct bombs *bombs, const struct query_node *cte, const struct query_node *arm)
 {
 	const struct query_node *select = query_child(arm, QUERY_SELECT);
-	struct bounds bounds = { .safety = safety, .cte = cte, .items = query_child(select, QUERY_ITEMS) };
+	struct bounds bounds = { .bombs = bombs, .cte = cte, .items = query_child(select, QUERY_ITEMS) };
 	bool distinct = arm->op && strcmp(arm->op, "union") == 0;
 	bounds.circles_end = distinct && bounds.items->first == bounds.items->last;
 	return limits_steps(&bounds, query_child(select, QUERY_WHERE)->first);
