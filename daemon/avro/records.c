@@ -242,7 +242,9 @@ static const struct record_type ADVISORY_CONFIDENCE = TABLE(ADVISORY_CONFIDENCE_
 #define RECORD record_agreement
 static const struct field AGREEMENT_FIELDS[] = {
 	NULLABLE(canonical, FIELD_DOUBLE),
+	NULLABLE(results, FIELD_DOUBLE),
 	REQUIRED(texts, FIELD_LONG),
+	DEFAULTED(left_out, FIELD_LONG, 0),
 };
 static const struct record_type AGREEMENT = TABLE(AGREEMENT_FIELDS, "Agreement");
 #undef RECORD

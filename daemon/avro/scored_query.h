@@ -51,8 +51,10 @@ struct record_advisory_confidence {
 
 /* How far the candidates agree with the answer. */
 struct record_agreement {
-	opt_double_t canonical; /* share of the texts, 0..1 */
-	int64_t texts;		/* that count, the answer's included */
+	opt_double_t canonical; /* share of the texts, above 0..1, likewise below */
+	opt_double_t results;
+	int64_t texts;	  /* that count, the answer's included */
+	int64_t left_out; /* of these, not in `results` */
 };
 
 struct record_confidence {

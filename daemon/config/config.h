@@ -140,6 +140,12 @@ struct config_confidence {
 	struct conf_enums factors; /* enum config_factor */
 };
 
+struct config_agreement {
+	bool execute;
+	int64_t budget_ms;
+	int64_t max_rows;
+};
+
 struct config_retrieval {
 	double rrf_scale;
 };
@@ -208,6 +214,7 @@ struct config {
 	struct config_calibration calibration;
 	struct config_confidence confidence;
 	struct config_thresholds confidence_thresholds;
+	struct config_agreement agreement;
 	struct config_retrieval retrieval;
 	struct config_retrieval_weights retrieval_weights;
 	struct config_thresholds retrieval_thresholds;

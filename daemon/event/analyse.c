@@ -1,13 +1,14 @@
 #include "event/analyse.h"
 
 #include "common/clock.h"
+#include "event/candidates.h"
 #include "event/context.h"
+#include "event/overall.h"
 #include "event/response.h"
 #include "event/sampling.h"
 #include "event/schema_text.h"
 #include "event/share.h"
 #include "event/truths.h"
-#include "score/agreement.h"
 #include "score/semantic.h"
 #include "score/technical.h"
 #include "sql/dialects.h"
@@ -204,49 +205,6 @@ static void analyse_truths(struct record_facts *facts)
 		analyse_sql(facts, analysis->truth_texts[i], &analysis->truths[i]);
 }
 
-/* ---- candidates ---- */
-
-/* Leaves the canonical forms of the candidates in the event's arena, and nothing else: texts that are equal
- * are analysed once. */
-static str_t *candidate_forms(const struct record_facts *facts, size_t count)
-{
-	const struct candidate *candidates = facts->query->candidates;
-	str_t *forms = ARENA_ARRAY(facts->arena, str_t, count);
-	for (size_t i = 0; i < count; i++) {
-		struct sql_analysis sql;
-		size_t same = 0;
-		while (same < i && !str_equal(candidates[same].sql, candidates[i].sql))
-			same++;
-		if (same < i || str_equal(facts->query->sql, candidates[i].sql)) {
-			forms[i] = same < i ? forms[same] : facts->analysis.sql.canonical;
-			continue;
-		}
-		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-		const struct sql_request request = request_of(facts, candidates[i].sql);
-		sql_analyse(&request, arena, &sql);
-		forms[i] = arena_str(facts->arena, sql.canonical);
-	}
-	return forms;
-}
-
-static void score_agreement(struct record_facts *facts)
-{
-	struct record_analysis *analysis = &facts->analysis;
-	size_t count = facts->query->candidates_count;
-	if (count < AGREEMENT_CANDIDATES_MIN || analysis->dialect >= SQL_MONGODB)
-		return;
-	if (count > AGREEMENT_CANDIDATES_MAX) {
-		struct err_detail detail;
-		err_fail(&detail, ERR_CANDIDATES_LIMIT,
-			 "the event has %zu candidates, of which the first %d count; publish fewer", count,
-			 AGREEMENT_CANDIDATES_MAX);
-		record_add_error(facts, "agreement", ERR_CANDIDATES_LIMIT, detail.message);
-		count = AGREEMENT_CANDIDATES_MAX;
-	}
-	analysis->candidates_count = count;
-	analysis->agreement = agreement_share(analysis->sql.canonical, candidate_forms(facts, count), count);
-}
-
 /* ---- technical confidence ---- */
 
 static bool unknown_name(const struct sql_diagnostic *diagnostic)
@@ -326,11 +284,6 @@ static struct retrieval_chunk *score_chunks(struct record_facts *facts, const st
 	return chunks;
 }
 
-static struct level_thresholds thresholds_of(const struct config_thresholds *thresholds)
-{
-	return (struct level_thresholds){ thresholds->high, thresholds->medium, thresholds->low };
-}
-
 static void score_retrieval(struct record_facts *facts)
 {
 	const struct generated_query *query = facts->query;
@@ -349,39 +302,16 @@ static void score_retrieval(struct record_facts *facts)
 			     [RETRIEVAL_GRAPH] = weights->graph,
 			     [RETRIEVAL_DIVERSITY] = weights->low_diversity },
 		.rrf_scale = config->retrieval.rrf_scale,
-		.thresholds = thresholds_of(&config->retrieval_thresholds),
+		.thresholds = overall_thresholds(&config->retrieval_thresholds),
 	};
 	retrieval_score(chunks, query->retrieval->chunks_count, &options, facts->arena, &analysis->retrieval);
 	analysis->has_retrieval = true;
 	if (!query->response)
 		return;
-	const struct level_thresholds thresholds = thresholds_of(&config->confidence_thresholds);
+	const struct level_thresholds thresholds = overall_thresholds(&config->confidence_thresholds);
 	advisory_score(chunks, query->retrieval->chunks_count, options.rrf_scale,
 		       response_check(query->response), &thresholds, &analysis->advisory);
 	analysis->has_advisory = true;
-}
-
-static void score_overall(struct record_facts *facts)
-{
-	struct record_analysis *analysis = &facts->analysis;
-	const struct config *config = facts->config;
-	enum confidence_factor factors[FACTOR_COUNT_];
-	struct overall_input input = {
-		.factors = factors,
-		.unsafe = analysis->sql.verdict == SQL_UNSAFE,
-		.thresholds = thresholds_of(&config->confidence_thresholds),
-	};
-	for (size_t i = 0; i < config->confidence.factors.count && i < FACTOR_COUNT_; i++)
-		factors[input.factors_count++] = (enum confidence_factor)config->confidence.factors.items[i];
-	if (analysis->technical.set)
-		input.values[FACTOR_TECHNICAL] = opt_double(analysis->technical.value / 100);
-	if (analysis->has_advisory)
-		input.values[FACTOR_ADVISORY] = opt_double(analysis->advisory.confidence);
-	if (analysis->has_retrieval)
-		input.values[FACTOR_RETRIEVAL] = opt_double(analysis->retrieval.confidence);
-	input.values[FACTOR_GENERATOR] = analysis->generator;
-	input.values[FACTOR_AGREEMENT] = analysis->agreement;
-	overall_score(&input, &analysis->overall);
 }
 
 /* ---- who is asked ---- */
@@ -410,14 +340,12 @@ static struct validation_truth ask_for_query(const struct record_facts *facts, s
 	return asked;
 }
 
-static void ask_target(struct record_facts *facts)
+static struct validation_truth *choose_truths(struct record_facts *facts)
 {
 	struct record_analysis *analysis = &facts->analysis;
-	if (analysis->truths_count == 0 || !analysis->target || analysis->sql.verdict != SQL_SAFE)
-		return;
+	if (analysis->truths_count == 0)
+		return NULL;
 	truths_choose(facts);
-	if (analysis->truths_asked_count == 0)
-		return;
 	size_t queries = analysis->truth_queries_count;
 	struct validation_truth *truths =
 		ARENA_ARRAY(facts->arena, struct validation_truth, analysis->truths_asked_count);
@@ -431,6 +359,21 @@ static void ask_target(struct record_facts *facts)
 				.ordered = analysis->truth_tables[truth - queries].ordered
 			};
 	}
+	return truths;
+}
+
+static void ask_target(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	struct validation_candidates candidates;
+	if (!analysis->target || analysis->sql.verdict != SQL_SAFE)
+		return;
+	const struct validation_truth *truths = choose_truths(facts);
+	candidates_ask(facts, &candidates);
+	facts->validation_asked = analysis->truths_asked_count > 0;
+	facts->target_asked = facts->validation_asked || candidates.count > 0;
+	if (!facts->target_asked)
+		return;
 	facts->validation = (struct target_call){
 		.arena = arena_new(),
 		.target = analysis->target->name,
@@ -438,8 +381,8 @@ static void ask_target(struct record_facts *facts)
 		.truths = truths,
 		.truths_count = analysis->truths_asked_count,
 		.comparing = analysis->comparing,
+		.candidates = candidates,
 	};
-	facts->validation_asked = true;
 }
 
 static bool is_identical(const struct record_analysis *analysis, size_t truth)
@@ -517,11 +460,11 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 	choose_target(facts, context);
 	analyse_sql(facts, facts->query->sql, &facts->analysis.sql);
 	analyse_truths(facts);
-	score_agreement(facts);
+	candidates_analyse(facts);
 	score_technical(facts, context);
 	int64_t analysed_us = clock_monotonic_us();
 	score_retrieval(facts);
-	score_overall(facts);
+	overall_of_event(facts);
 	ask_target(facts);
 	ask_judge(facts, context);
 	record_add_stage(facts, STAGE_DECODE, "ok", decoded_us - started_us);

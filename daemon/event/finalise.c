@@ -1,7 +1,9 @@
 #include "event/finalise.h"
 
 #include "common/clock.h"
+#include "event/candidates.h"
 #include "event/context.h"
+#include "event/overall.h"
 #include "event/record/record.h"
 
 static struct record_sources sources_of(const struct event *event)
@@ -27,6 +29,8 @@ void event_finalise(struct event *event)
 	struct record_facts *facts = &event->facts;
 	int64_t started_us = clock_monotonic_us();
 	const struct record_sources sources = sources_of(event);
+	candidates_settle(facts);
+	overall_of_event(facts);
 	struct scored_query *scored = record_build(facts, &sources);
 	record_add_stage(facts, STAGE_FINALISE, "ok", clock_monotonic_us() - started_us);
 	scored->stages = facts->stages;

@@ -180,9 +180,9 @@ static void submit_judge(struct event *event, struct judge_call *call)
 
 static void submit_branches(struct event *event)
 {
-	if (event->facts.validation_asked || event->facts.judging.relevance_asked)
+	if (event->facts.target_asked || event->facts.judging.relevance_asked)
 		report_held(event);
-	if (event->facts.validation_asked) {
+	if (event->facts.target_asked) {
 		event->facts.validation.done = target_done;
 		event->facts.validation.context = event;
 		atomic_fetch_add(&event->pending, 1);
@@ -196,7 +196,7 @@ static void submit_branches(struct event *event)
 
 static void adopt_branches(struct event *event)
 {
-	if (event->facts.validation_asked)
+	if (event->facts.target_asked)
 		arena_adopt(event->arena, TAKE_PTR(event->facts.validation.arena));
 	if (event->facts.judging.relevance_asked)
 		arena_adopt(event->arena, TAKE_PTR(event->facts.judging.relevance.arena));

@@ -5,11 +5,11 @@
  */
 #pragma once
 
-#include "common/str.h"
+#include <stddef.h>
 
 /* With fewer candidates there is no agreement; of more, the first count. */
 enum { AGREEMENT_CANDIDATES_MIN = 2, AGREEMENT_CANDIDATES_MAX = 16 };
 
-/* Share of all texts, the answer included, whose form is the answer's: (1 + equal ones) / (1 + candidates),
- * in 0..1. Not set where the answer has no form (absent). A candidate without a form agrees with nothing. */
-opt_double_t agreement_share(str_t answer, const str_t *candidates, size_t count);
+/* Share of all texts, the answer included, that agree with it: (1 + same) / (1 + candidates), above 0 to 1.
+ * `same` is at most `candidates`. */
+double agreement_share(size_t same, size_t candidates);

@@ -9,13 +9,14 @@
 #define LENGTH_BYTES 4u
 #define ABSENT	     UINT32_MAX
 
-/* Least bytes that a truth, a sort key, a text, a column and a broken truth take: an announced count above
- * what is left is a lie. */
+/* Least bytes that a truth, a sort key, a text, a column, a broken truth and a candidate's outcome take: an
+ * announced count above what is left is a lie. */
 #define TRUTH_MIN_BYTES	 22u
 #define KEY_BYTES	 6u
 #define TEXT_MIN_BYTES	 4u
 #define COLUMN_MIN_BYTES 8u
 #define BROKEN_MIN_BYTES 12u
+#define CANDIDATE_BYTES	 4u
 
 /* --- writing --- */
 
@@ -156,6 +157,10 @@ err_t message_put_validate(struct buf *out, const struct validation_request *req
 	put_bool(out, request->comparing.ignore_order);
 	put_double(out, request->comparing.absolute_tolerance);
 	buf_append_u32(out, (uint32_t)request->comparing.sample_rows);
+	put_texts(out, request->candidates.texts, request->candidates.count);
+	put_truth(out, &request->candidates.answer);
+	put_i64(out, request->candidates.budget_ms);
+	put_i64(out, request->candidates.max_rows);
 	return frame_end(out, start);
 }
 
@@ -235,6 +240,9 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_execution(out, &result->generated);
 	put_execution(out, &result->truth);
 	put_broken(out, result);
+	buf_append_u32(out, (uint32_t)result->candidates_count);
+	for (size_t i = 0; i < result->candidates_count; i++)
+		buf_append_u32(out, (uint32_t)result->candidates[i]);
 	return frame_end(out, start);
 }
 
@@ -449,6 +457,10 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 	request.comparing.ignore_order = get_bool(&reader);
 	request.comparing.absolute_tolerance = get_double(&reader);
 	request.comparing.sample_rows = get_u32(&reader);
+	request.candidates.texts = get_texts(&reader, &request.candidates.count);
+	get_truth(&reader, &request.candidates.answer);
+	request.candidates.budget_ms = get_i64(&reader);
+	request.candidates.max_rows = get_i64(&reader);
 	if (!(request.comparing.absolute_tolerance >= 0)) /* nor a NaN */
 		reader.bad = true;
 	err_t err = reader_end(&reader);
@@ -533,6 +545,15 @@ static const struct validation_broken *get_broken(struct reader *reader, size_t 
 	return broken;
 }
 
+static const enum candidate_outcome *get_candidates(struct reader *reader, size_t *ret_count)
+{
+	*ret_count = get_count(reader, CANDIDATE_BYTES);
+	enum candidate_outcome *outcomes = ARENA_ARRAY(reader->arena, enum candidate_outcome, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++)
+		outcomes[i] = (enum candidate_outcome)get_below(reader, CANDIDATE_OUTCOME_COUNT_);
+	return outcomes;
+}
+
 err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)
 {
 	struct reader reader = reader_init(payload, arena);
@@ -557,6 +578,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 	result.generated = get_execution(&reader);
 	result.truth = get_execution(&reader);
 	result.broken = get_broken(&reader, &result.broken_count);
+	result.candidates = get_candidates(&reader, &result.candidates_count);
 	/* written so that a NaN is out of range too */
 	bool in_range = result.score >= 0 && result.score <= 1 && result.content_match_rate >= 0 &&
 			result.content_match_rate <= 1;

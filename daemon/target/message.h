@@ -35,6 +35,7 @@ struct validation_request {
 	const struct validation_truth *truths;
 	size_t truths_count;
 	struct validation_comparing comparing;
+	struct validation_candidates candidates;
 };
 
 /* Answer to CATALOG and CHECK: the text, or an error and what is wrong. */

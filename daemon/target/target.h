@@ -71,6 +71,24 @@ struct validation_truth {
 	struct sort_keys shown; /* what tells which rows tie; without SQL: that cannot be told */
 };
 
+/* How another text for the question fared beside the answer. */
+enum candidate_outcome {
+	CANDIDATE_LEFT_OUT, /* it was not run to its end, or its result is too large: nothing is known */
+	CANDIDATE_EQUAL,
+	CANDIDATE_DIFFERENT,
+	CANDIDATE_FAILED, /* the database refused it or gave it up */
+	CANDIDATE_OUTCOME_COUNT_
+};
+
+/* Other texts for the question; they are run behind the truths, in the same snapshot. */
+struct validation_candidates {
+	const str_t *texts; /* proven reads */
+	size_t count;
+	struct validation_truth answer; /* how the generated query sorts; neither SQL nor a table */
+	int64_t budget_ms;		/* for all of them, likewise below */
+	int64_t max_rows;
+};
+
 /* How answers are compared with all truths of an event. */
 struct validation_comparing {
 	const str_t *columns; /* of the truths: only these have to be there; none: see compare/part.h */
@@ -119,6 +137,9 @@ struct validation_result {
 	struct validation_execution truth;
 	const struct validation_broken *broken; /* those found until the outcome was certain */
 	size_t broken_count;
+	const enum candidate_outcome *candidates; /* in the order of the request; none: the generated query
+						     could not be run */
+	size_t candidates_count;
 };
 
 /* One validation. The caller owns it and its arena until `done` is called, exactly once, from the supervisor
@@ -131,8 +152,9 @@ struct target_call {
 	const struct validation_truth *truths;
 	size_t truths_count;
 	struct validation_comparing comparing;
-	struct validation_result result;
-	int64_t duration_us; /* from submission to done */
+	struct validation_candidates candidates;
+	struct validation_result result; /* without a truth: of the candidates alone */
+	int64_t duration_us;		 /* from submission to done */
 	void (*done)(struct target_call *call, void *context);
 	void *context;
 	int64_t submitted_us; /* the supervisor's, likewise below */

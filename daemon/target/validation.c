@@ -1,6 +1,7 @@
 #include "target/validation.h"
 
 #include "common/clock.h"
+#include "target/validation_candidates.h"
 #include "target/validation_doubt.h"
 #include "target/validation_full.h"
 #include "target/validation_ties.h"
@@ -258,6 +259,12 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 		err = validation->engine->begin(*validation->session, detail);
 	if (!err)
 		err = run_all(validation, detail);
+	if (!err && validation->request->candidates.count > 0) {
+		if (validation->request->truths_count == 0)
+			err = ensure_generated(validation, detail);
+		if (!err)
+			validation_run_candidates(validation);
+	}
 	forget_generated(validation);
 	validation->result.broken = validation->broken;
 	validation->result.broken_count = validation->broken_count;

@@ -24,11 +24,11 @@ static void limit_memory(int64_t memory_bytes)
 }
 
 /* The limit of the kernel counts from the start of the process: it is moved on for every request. */
-static void grant_cpu(const struct worker *worker, size_t truths)
+static void grant_cpu(const struct worker *worker, size_t truths, int64_t more_ms)
 {
 	struct rusage usage;
 	struct rlimit limit;
-	int64_t budget_ms = worker_budget_ms(&worker->settings.target, truths);
+	int64_t budget_ms = worker_budget_ms(&worker->settings.target, truths) + more_ms;
 	if (getrusage(RUSAGE_SELF, &usage) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
 		return;
 	limit.rlim_cur = (rlim_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + budget_ms / 1000 + 2);
@@ -40,7 +40,8 @@ static void answer_validate(struct worker *worker, str_t payload, struct arena *
 	struct validation_request request;
 	struct validation_result result = { .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_PROTOCOL };
 	if (message_get_validate(payload, arena, &request) == ERR_OK) {
-		grant_cpu(worker, worker_truths_run(request.truths, request.truths_count));
+		grant_cpu(worker, worker_truths_run(request.truths, request.truths_count),
+			  request.candidates.budget_ms);
 		validation_run(worker->engine, &worker->settings, &worker->session, worker->truths, &request,
 			       arena, &result);
 	}
@@ -73,7 +74,7 @@ static void answer_text(struct worker *worker, enum message_kind kind, struct ar
 {
 	struct text_reply reply = { 0 };
 	struct err_detail detail = { "" };
-	grant_cpu(worker, 0);
+	grant_cpu(worker, 0, 0);
 	reply.error = validation_session_ensure(worker->engine, &worker->settings, &worker->session, &detail);
 	if (!reply.error && kind == MESSAGE_CATALOG)
 		reply.error = worker->engine->catalog(worker->session, arena, &reply.text, &detail);

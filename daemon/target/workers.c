@@ -213,15 +213,11 @@ void worker_flush(struct target *target, struct worker *worker)
 	worker->out_sent = 0;
 }
 
-static int64_t deadline_of(const struct target *target, size_t truths)
+static void worker_request(struct target *target, struct worker *worker, size_t truths, int64_t more_ms)
 {
-	return clock_monotonic_us() + worker_budget_ms(&target->settings, truths) * 1000;
-}
-
-static void worker_request(struct target *target, struct worker *worker, size_t truths)
-{
+	int64_t budget_ms = worker_budget_ms(&target->settings, truths) + more_ms;
 	worker_set_state(worker, WORKER_BUSY);
-	worker->deadline_us = deadline_of(target, truths);
+	worker->deadline_us = clock_monotonic_us() + budget_ms * 1000;
 	circuit_breaker_started(&target->breaker, clock_monotonic_us());
 	worker_flush(target, worker);
 }
@@ -237,22 +233,25 @@ void worker_send_call(struct target *target, struct worker *worker, struct targe
 {
 	char digest[DIGEST_HEX_SIZE];
 	copy_catalog_digest(target, digest);
-	const struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
-						    call->truths_count, call->comparing };
+	struct validation_request request = { call->generated_sql, str_from(digest), call->truths,
+					      call->truths_count,  call->comparing,  call->candidates };
+	if (call->attempts > 0) /* one of them may be what ended the last process */
+		request.candidates = (struct validation_candidates){ 0 };
 	if (message_put_validate(&worker->out, &request)) {
 		target_call_fail(call, ERR_TARGET_PROTOCOL, "the queries are too long");
 		return;
 	}
 	call->attempts++;
 	worker->call = call;
-	worker_request(target, worker, worker_truths_run(call->truths, call->truths_count));
+	worker_request(target, worker, worker_truths_run(call->truths, call->truths_count),
+		       call->candidates.budget_ms);
 }
 
 void worker_send_catalog_request(struct target *target, struct worker *worker)
 {
 	target->catalog_in_flight = true;
 	message_put_request(&worker->out, MESSAGE_CATALOG);
-	worker_request(target, worker, 0);
+	worker_request(target, worker, 0, 0);
 }
 
 /* --- answers --- */

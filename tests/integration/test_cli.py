@@ -543,7 +543,7 @@ def test_candidates_agree_or_not(config_file):
                             {"sql": "SELECT name FROM shop WHERE id = 8 LIMIT 1"},
                             {"sql": "DROP TABLE shop"}]}
     record = scored(event)
-    assert record["confidence"]["agreement"] == {"canonical": 0.5, "texts": 4}
+    assert record["confidence"]["agreement"] == {"canonical": 0.5, "results": None, "texts": 4, "left_out": 0}
     assert record["safety"]["verdict"] == "SAFE", "a candidate's findings are its own"
     assert record["confidence"]["limiting_factor"] == "technical"
     assert [candidate["model"] for candidate in record["input"]["candidates"]] == ["other", None, None]
@@ -553,6 +553,49 @@ def test_candidates_agree_or_not(config_file):
     assert [candidate["sql"] for candidate in hidden["input"]["candidates"]][1] == "SELECT name FROM shop WHERE id = ? LIMIT ?"
     status, seen = on_terminal("score", stdin=(json.dumps(event) + "\n").encode())
     assert status == 0 and b"agree    2 of 4 texts mean the same" in seen
+
+
+@pytest.fixture
+def agreeing(config_file, tmp_path):
+    """Options for a target with three rows on which candidates are run."""
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as shop:
+        shop.execute("CREATE TABLE shop (id integer primary key, name text)")
+        shop.executemany("INSERT INTO shop VALUES (?, ?)", [(1, "apple"), (2, "pear"), (3, "fig")])
+    return lambda **agreement: ("--config", config_file({
+        "targets": ({"name": "shop", "engine": "sqlite", "path": str(path)},),
+        "confidence": {"factors": ["technical", "agreement"]}, "agreement": {"execute": True, **agreement}}))
+
+
+CANDIDATES = ["SELECT count(id) FROM shop", "SELECT 2 + 1", "SELECT 4", "DROP TABLE shop", "SELECT nothing FROM shop", "SELEKT",
+              "SELECT 2 + 1"]
+
+
+def test_candidates_are_run_beside_the_answer(agreeing):
+    """By meaning only the answer's own text agrees; by results one meaning of one text and one of two do."""
+    event = {"sql": "SELECT count(*) FROM shop", "target": "shop", "candidates": [{"sql": sql} for sql in CANDIDATES]}
+    record = scored(event, *agreeing())
+    assert record["confidence"]["agreement"] == {"canonical": 1 / 8, "results": 4 / 8, "texts": 8, "left_out": 0}
+    assert record["confidence"]["overall"] == 0.5 and record["confidence"]["limiting_factor"] == "agreement"
+    assert record["result_validation"] is None and record["errors"] == []
+    judged = scored({**event, "ground_truth": {"sql": "SELECT 3"}}, *agreeing())
+    assert judged["confidence"]["agreement"] == record["confidence"]["agreement"]
+    assert judged["result_validation"]["score"] == 1
+
+
+def test_candidates_have_one_budget(agreeing):
+    event = {"sql": "SELECT id FROM shop LIMIT 10", "target": "shop",
+             "candidates": [{"sql": f"SELECT id FROM shop WHERE id > {-number} LIMIT 10"} for number in range(4)]}
+    assert scored(event, *agreeing())["confidence"]["agreement"] == {"canonical": 0.2, "results": 1, "texts": 5, "left_out": 0}
+    agreement = scored(event, *agreeing(max_rows=6))["confidence"]["agreement"]
+    assert agreement == {"canonical": 0.2, "results": 1, "texts": 5, "left_out": 2}
+
+
+@pytest.mark.parametrize("sql", ["SELECT nothing FROM shop", "DELETE FROM shop", "SELEKT"])
+def test_an_answer_that_does_not_run_agrees_with_nothing_by_results(agreeing, sql):
+    record = scored({"sql": sql, "target": "shop", "candidates": [{"sql": "SELECT 1"}, {"sql": sql}]}, *agreeing())
+    assert record["confidence"]["agreement"]["results"] is None
+    assert record["confidence"]["overall"] < 0.9
 
 
 def test_a_similarity_outside_its_range_gives_no_trust(config_file, tmp_path):

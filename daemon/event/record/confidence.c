@@ -73,6 +73,8 @@ static struct record_agreement *record_agreement(const struct record_facts *fact
 		return NULL;
 	struct record_agreement *agreement = ARENA_NEW(facts->arena, struct record_agreement);
 	agreement->canonical = analysis->agreement;
+	agreement->results = analysis->agreement_results;
+	agreement->left_out = (int64_t)analysis->candidates_left_out;
 	agreement->texts = (int64_t)analysis->candidates_count + 1;
 	return agreement;
 }

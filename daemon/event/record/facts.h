@@ -26,6 +26,13 @@ struct record_table {
 	bool ordered;
 };
 
+/* The candidates that have one meaning, which is not the answer's. */
+struct record_meaning {
+	str_t form;   /* canonical */
+	size_t texts; /* that have it */
+	str_t sql;    /* one of them that is proven to be a read; or absent */
+};
+
 /* What is known of the query's SQL before anybody has answered. */
 struct record_analysis {
 	const struct target_settings *target; /* NULL: none named, or not configured */
@@ -44,10 +51,15 @@ struct record_analysis {
 	size_t truths_asked_count;
 	bool truths_left_out; /* some could not be used: who matches no other is not proven wrong */
 	struct validation_comparing comparing;
-	size_t candidates_count; /* that count; none of fewer than two */
-	opt_double_t agreement;	 /* their share, and the answer's, with its canonical form */
-	opt_double_t technical;	 /* 0..100 */
-	size_t errors_count;	 /* diagnostics that are errors */
+	size_t candidates_count;	 /* that count; none of fewer than two */
+	size_t same_meaning_count;	 /* of these, with the answer's canonical form */
+	struct record_meaning *meanings; /* of those with another one */
+	size_t meanings_count;
+	size_t candidates_left_out;	/* of which the target could not tell */
+	opt_double_t agreement;		/* share of the texts that agree with the answer, by meaning */
+	opt_double_t agreement_results; /* by what they return, of those of which that is known */
+	opt_double_t technical;		/* 0..100 */
+	size_t errors_count;		/* diagnostics that are errors */
 	bool has_retrieval, has_advisory;
 	struct retrieval_score retrieval;
 	struct advisory_score advisory;
@@ -71,7 +83,8 @@ struct record_facts {
 	struct generated_query *query;
 	struct record_analysis analysis;
 	struct record_judging judging;
-	bool validation_asked;
+	bool target_asked;     /* `validation` */
+	bool validation_asked; /* it has truths */
 	struct target_call validation;
 	struct record_stage stages[RECORD_STAGES_MAX];
 	size_t stages_count;

@@ -170,7 +170,7 @@ static struct record_retrieval full_retrieval = {
 	0.875, LEVEL_HIGH, false, 0.9, 0.25, 0.01, 3, { true, -0.5 }, { false, 0 }, true, 0.5, STR("HIGH"), 2
 };
 static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
-static struct record_agreement full_agreement = { { true, 0.75 }, 4 };
+static struct record_agreement full_agreement = { { true, 0.75 }, { true, 0.5 }, 4, 1 };
 static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 static str_t full_tables[] = { STR("users"), STR("orders") };
 static str_t explained_names[] = { STR("total"), STR("n") };
@@ -292,7 +292,7 @@ static const char SCORED_JSON[] =
 	"\"document_diversity\":0.5,\"interpretation\":\"HIGH\",\"non_finite_scores\":2},"
 	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
 	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25,"
-	"\"agreement\":{\"canonical\":0.75,\"texts\":4}},"
+	"\"agreement\":{\"canonical\":0.75,\"results\":0.5,\"texts\":4,\"left_out\":1}},"
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
 	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"
 	"\"semantic\":null,"

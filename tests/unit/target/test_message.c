@@ -77,9 +77,12 @@ static void a_request_comes_out_as_it_went_in(void **state)
 			     .keys_count = 1,
 			     .cut = { true, 7, -1 } } },
 	};
-	const struct validation_request request = {
-		STR("SELECT 2"), STR("abc"), truths, 3, { asked, 2, true, 0.25, 7 }
-	};
+	const struct validation_request request = { STR("SELECT 2"),
+						    STR("abc"),
+						    truths,
+						    3,
+						    { asked, 2, true, 0.25, 7 },
+						    { asked, 2, truths[0], 2500, 99 } };
 	struct buf frame = BUF_INIT;
 	struct validation_request got;
 	struct arena *arena = arena_new();
@@ -88,6 +91,12 @@ static void a_request_comes_out_as_it_went_in(void **state)
 	assert_true(str_is(got.generated_sql, "SELECT 2"));
 	assert_true(str_is(got.catalog_digest, "abc"));
 	assert_int_equal(got.truths_count, 3);
+	assert_int_equal(got.candidates.count, 2);
+	assert_true(str_is(got.candidates.texts[0], "a"));
+	assert_true(got.candidates.answer.ordered);
+	assert_int_equal(got.candidates.answer.order_keys_count, 2);
+	assert_int_equal(got.candidates.budget_ms, 2500);
+	assert_int_equal(got.candidates.max_rows, 99);
 	assert_true(str_is(got.truths[0].sql, "SELECT 1"));
 	assert_true(got.truths[0].ordered);
 	assert_false(got.truths[0].limited);
@@ -147,6 +156,9 @@ static str_t some_names[] = { STR("total"), STR("n") };
 static const str_t some_cells[] = { STR("x"), { NULL, 0 } };
 static struct compare_cells some_rows[] = { { some_cells, 2 }, { some_cells + 1, 1 } };
 
+static const enum candidate_outcome some_outcomes[] = { CANDIDATE_EQUAL, CANDIDATE_FAILED,
+							CANDIDATE_LEFT_OUT };
+
 static const struct validation_broken some_broken[] = {
 	{ 2, ERR_GROUND_TRUTH_FAILED, { "no such table: t", 16 } },
 	{ 63, ERR_TARGET_DENIED, { NULL, 0 } },
@@ -191,6 +203,8 @@ static struct validation_result some_result(void)
 		.explanation = &some_explanation,
 		.broken = some_broken,
 		.broken_count = 2,
+		.candidates = some_outcomes,
+		.candidates_count = 3,
 	};
 }
 
@@ -216,6 +230,8 @@ static void a_result_comes_out_as_it_went_in(void **state)
 	assert_string_equal(got.truth.sqlstate, "42P01");
 	assert_int_equal(got.truth.code, -7);
 	assert_int_equal(got.broken_count, 2);
+	assert_int_equal(got.candidates_count, 3);
+	assert_memory_equal(got.candidates, some_outcomes, sizeof some_outcomes);
 	assert_true(got.broken[0].truth_index == 2 && got.broken[0].error == ERR_GROUND_TRUTH_FAILED &&
 		    str_equal(got.broken[0].message, some_broken[0].message));
 	assert_true(got.broken[1].truth_index == 63 && got.broken[1].error == ERR_TARGET_DENIED &&

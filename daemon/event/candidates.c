@@ -1,0 +1,127 @@
+#include "event/candidates.h"
+
+#include "score/agreement.h"
+#include "sql/dialects.h"
+
+/* The texts of one meaning; NULL: there is none yet. */
+static struct record_meaning *find_meaning(const struct record_analysis *analysis, str_t form)
+{
+	for (size_t i = 0; i < analysis->meanings_count; i++)
+		if (str_equal(analysis->meanings[i].form, form))
+			return &analysis->meanings[i];
+	return NULL;
+}
+
+static void count_meaning(struct record_facts *facts, const struct sql_analysis *sql)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	if (!str_present(sql->canonical))
+		return;
+	if (str_present(analysis->sql.canonical) && str_equal(sql->canonical, analysis->sql.canonical)) {
+		analysis->same_meaning_count++;
+		return;
+	}
+	struct record_meaning *meaning = find_meaning(analysis, sql->canonical);
+	if (!meaning) {
+		meaning = &analysis->meanings[analysis->meanings_count++];
+		*meaning = (struct record_meaning){ .form = arena_str(facts->arena, sql->canonical) };
+	}
+	meaning->texts++;
+	if (!str_present(meaning->sql) && sql->verdict == SQL_SAFE)
+		meaning->sql = arena_str(facts->arena, sql->text);
+}
+
+/* Leaves nothing of the analysis in the event's arena but what a meaning keeps. */
+static void analyse_candidate(struct record_facts *facts, str_t text)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct sql_analysis sql;
+	const struct sql_request request = {
+		.sql = text,
+		.dialect = analysis->dialect,
+		.target_named = str_present(facts->query->target),
+		.catalog = analysis->catalog,
+		.policy = analysis->target ? &analysis->target->policy : NULL,
+	};
+	sql_analyse(&request, arena, &sql);
+	count_meaning(facts, &sql);
+}
+
+void candidates_analyse(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	const struct candidate *candidates = facts->query->candidates;
+	size_t count = facts->query->candidates_count;
+	if (count < AGREEMENT_CANDIDATES_MIN || analysis->dialect >= SQL_MONGODB)
+		return;
+	if (count > AGREEMENT_CANDIDATES_MAX) {
+		struct err_detail detail;
+		err_fail(&detail, ERR_CANDIDATES_LIMIT,
+			 "the event has %zu candidates, of which the first %d count; publish fewer", count,
+			 AGREEMENT_CANDIDATES_MAX);
+		record_add_error(facts, "agreement", ERR_CANDIDATES_LIMIT, detail.message);
+		count = AGREEMENT_CANDIDATES_MAX;
+	}
+	analysis->candidates_count = count;
+	analysis->meanings = ARENA_ARRAY(facts->arena, struct record_meaning, count);
+	for (size_t i = 0; i < count; i++) {
+		if (str_equal(candidates[i].sql, facts->query->sql))
+			count_meaning(facts, &analysis->sql);
+		else
+			analyse_candidate(facts, candidates[i].sql);
+	}
+	if (str_present(analysis->sql.canonical))
+		analysis->agreement =
+			opt_double(agreement_share(analysis->same_meaning_count, analysis->candidates_count));
+}
+
+void candidates_ask(const struct record_facts *facts, struct validation_candidates *ret_candidates)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	const struct config_agreement *settings = &facts->config->agreement;
+	const struct sql_analysis *sql = &analysis->sql;
+	*ret_candidates = (struct validation_candidates){ 0 };
+	if (!settings->execute || !analysis->target || sql->verdict != SQL_SAFE ||
+	    analysis->candidates_count == 0)
+		return;
+	str_t *texts = ARENA_ARRAY(facts->arena, str_t, analysis->meanings_count);
+	size_t count = 0;
+	for (size_t i = 0; i < analysis->meanings_count; i++)
+		if (str_present(analysis->meanings[i].sql))
+			texts[count++] = analysis->meanings[i].sql;
+	if (count == 0)
+		return;
+	*ret_candidates = (struct validation_candidates){
+		.texts = texts,
+		.count = count,
+		.answer = { .ordered = sql->ordered,
+			    .order_keys = sql->order_keys,
+			    .order_keys_count = sql->order_keys_count,
+			    .limited = sql->limited },
+		.budget_ms = settings->budget_ms,
+		.max_rows = settings->max_rows,
+	};
+}
+
+void candidates_settle(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	const struct target_call *call = &facts->validation;
+	size_t same = analysis->same_meaning_count, next = 0;
+	if (!facts->target_asked || call->candidates.count == 0 ||
+	    call->result.candidates_count != call->candidates.count)
+		return;
+	for (size_t i = 0; i < analysis->meanings_count; i++) {
+		if (!str_present(analysis->meanings[i].sql))
+			continue;
+		enum candidate_outcome outcome = call->result.candidates[next++];
+		if (outcome == CANDIDATE_EQUAL)
+			same += analysis->meanings[i].texts;
+		if (outcome == CANDIDATE_LEFT_OUT)
+			analysis->candidates_left_out += analysis->meanings[i].texts;
+	}
+	size_t known = analysis->candidates_count - analysis->candidates_left_out;
+	if (known > 0)
+		analysis->agreement_results = opt_double(agreement_share(same, known));
+}

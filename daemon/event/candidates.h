@@ -1,0 +1,20 @@
+/*
+ * Candidates of an event: what else was written for its question, and how far that agrees with the answer. By
+ * what the texts mean, at once; by what they return, where the target is asked. On the thread and in the
+ * arena of the event.
+ */
+#pragma once
+
+#include "event/record/facts.h"
+
+/* Analyses them beside the answer, which has been, and leaves their share by meaning and those that differ
+ * from the answer. More than AGREEMENT_CANDIDATES_MAX are an error of the event. Does nothing for fewer than
+ * two. */
+void candidates_analyse(struct record_facts *facts);
+
+/* What the target is to run of them: none, or those that mean something else than the answer and are proven
+ * reads. */
+void candidates_ask(const struct record_facts *facts, struct validation_candidates *ret_candidates);
+
+/* Leaves the share by results, where the target has run them; once it has answered. */
+void candidates_settle(struct record_facts *facts);

@@ -1,0 +1,10 @@
+/* The overall confidence of an event, by the settings that it began with. On the thread of the event. */
+#pragma once
+
+#include "event/record/facts.h"
+
+/* The bounds of the levels in the form that the scores want. */
+struct level_thresholds overall_thresholds(const struct config_thresholds *thresholds);
+
+/* From the factors that are known by now; again when one is known better. */
+void overall_of_event(struct record_facts *facts);
