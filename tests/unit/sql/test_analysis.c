@@ -1,10 +1,10 @@
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
 
-#include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/pool.h"
 #include "sql/findings/violations.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 struct row {
 	const char *sql;

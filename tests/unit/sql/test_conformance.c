@@ -2,7 +2,7 @@
  * Rules that dialects share say the same of the same statement in each of them: conformance.def, where an
  * exception has its reason.
  */
-#include "dialect_catalogs.h"
+#include "tests/unit/sql/dialect_catalogs.h"
 
 static const struct {
 	const char *sql;

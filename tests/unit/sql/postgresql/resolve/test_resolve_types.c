@@ -5,10 +5,10 @@
  */
 #include "sql/postgresql/parse/parse.h" // first: see pg_nodes.h
 
-#include "catalog_fixture.h"
 #include "sql/findings/diagnostics.h"
 #include "sql/postgresql/resolve/resolve.h"
 #include "tests/harness/servers/postgres.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 #include <libpq-fe.h>
 

@@ -4,9 +4,9 @@
  * tests/corpora/safety/bombs.txt: each line is refused as a resource bomb; each took gigabytes, or did not
  * end within seconds, on a real server. tests/corpora/safety/counting.txt: none is refused.
  */
-#include "catalog_fixture.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 DEFINE_CLEANUP(struct arena, arena_scope, arena_free)
 

@@ -1,11 +1,11 @@
 /*
  * Queries that grow while they are planned, and functions below barred views.
  */
-#include "catalog_fixture.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define MAX_MS	     10000 /* of the processor; generous: sanitizers */

@@ -1,5 +1,5 @@
-#include "catalog_fixture.h"
 #include "sql/postgresql/resolve/type_overload.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 static const char schema[] =
 	"CREATE DOMAIN posint AS int; CREATE SCHEMA other;"

@@ -1,5 +1,5 @@
-#include "catalog_fixture.h"
 #include "sql/postgresql/resolve/type_coercion.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 static const char schema[] = "CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE DOMAIN posint AS int;"
 			     "CREATE DOMAIN deep AS posint; CREATE TABLE t (a int, b text);";

@@ -1,9 +1,9 @@
 /*
  * Safety verdicts and canonical forms of PostgreSQL statements where a catalog says what names mean.
  */
-#include "catalog_fixture.h"
 #include "sql/dialects.h"
 #include "sql/findings/analysis.h"
+#include "tests/unit/sql/catalog_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

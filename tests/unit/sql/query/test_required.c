@@ -2,7 +2,7 @@
  * Columns that every query of their table has to constrain: one table of statements for all dialects, with a
  * catalog and, as far as no view is read, without.
  */
-#include "dialect_catalogs.h"
+#include "tests/unit/sql/dialect_catalogs.h"
 
 /* `missing`: aliases whose rule is broken, in alphabetical order. `only`: dialects that can say it; 0: all.
  */
