@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The statistics of daemon/calibration/statistics by others: numpy, scipy and scikit-learn.
 
-    tests/harness/oracles/statistics_of_others.py           compares what it finds with tests/unit/calibration/statistics.def;
+    tests/harness/oracles/statistics_of_others.py           compares what it finds with tests/unit/calibration/statistics/statistics.def;
                                                  exit status 77 without these libraries
     tests/harness/oracles/statistics_of_others.py --write   writes that file
 
@@ -27,7 +27,7 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-FIXTURE = pathlib.Path(__file__).resolve().parents[2] / "unit" / "calibration" / "statistics.def"
+FIXTURE = pathlib.Path(__file__).resolve().parents[2] / "unit" / "calibration" / "statistics" / "statistics.def"
 Z = scipy.stats.norm.ppf(0.975)
 
 

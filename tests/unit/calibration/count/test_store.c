@@ -3,7 +3,7 @@
 
 #include "calibration/store/schema.h"
 #include "common/log.h"
-#include "tests/unit/calibration/database_server.h"
+#include "tests/harness/servers/database_server.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include "calibration/drift/update.h"
 #include "calibration/store/retention.h"
 #include "common/log.h"
-#include "tests/unit/calibration/database_server.h"
+#include "tests/harness/servers/database_server.h"
 
 #include <pthread.h>
 #include <setjmp.h>

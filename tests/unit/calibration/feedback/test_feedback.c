@@ -5,7 +5,7 @@
 #include "calibration/store/retention.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "tests/unit/calibration/database_server.h"
+#include "tests/harness/servers/database_server.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include "calibration/store/check.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "tests/unit/calibration/database_server.h"
+#include "tests/harness/servers/database_server.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "tests/unit/calibration/database_server.h"
+#include "tests/harness/servers/database_server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "unit/calibration/statistics.def"
+#include "tests/unit/calibration/statistics/statistics.def"
 
 #define NEAR	 1e-9
 #define BINS	 7

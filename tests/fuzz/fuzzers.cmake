@@ -1,0 +1,12 @@
+fuzzer(avro decode)
+fuzzer(avro json)
+fuzzer(compare rows)
+fuzzer(config text)
+fuzzer(judge provider 10) # small: soon through
+fuzzer(judge reply)
+fuzzer(kafka offsets)
+fuzzer(sql analyse)
+fuzzer(sql catalog)
+fuzzer(sql mysql)
+fuzzer(sql sqlite)
+fuzzer(target message)

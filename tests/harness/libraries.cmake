@@ -1,0 +1,16 @@
+# What several tests share, and programs that suites, benchmarks and the quickstart start as processes of their own.
+harness(cell_oracle SOURCES oracles/cell_oracle.c WITH assayd_compare PkgConfig::JANSSON m)
+harness(database_server SOURCES servers/database_server.c WITH assayd_database PkgConfig::CMOCKA)
+harness(calibration_rig SOURCES fixtures/calibration_rig.c WITH assayd_calibration PkgConfig::CMOCKA)
+harness(truths SOURCES fixtures/truths.c WITH assayd_common)
+harness(effects SOURCES oracles/effects.c fixtures/fragments.c WITH assayd_common PkgConfig::PQ)
+harness(sql_shapes SOURCES mutators/sql_shapes.c WITH assayd_sql)
+harness(oracle SOURCES oracles/oracle.c fixtures/hostile_data.c mutators/sql_literals.c mutators/sql_mutants.c
+  mutators/sql_mutants_clauses.c mutators/sql_mutants_fill.c mutators/sql_mutants_names.c mutators/sql_mutants_text.c
+  mutators/sql_mutants_values.c mutators/sql_mutants_whole.c WITH harness_truths assayd_sql PkgConfig::PQ)
+harness(rewrites SOURCES mutators/sql_rewrites_text.c mutators/sql_rewrites_same.c mutators/sql_rewrites_clauses.c
+  mutators/sql_rewrites_near.c WITH harness_oracle)
+harness(result_oracle SOURCES oracles/result_oracle.c mutators/result_rewrites.c WITH harness_rewrites)
+
+test_program(trial_broker SOURCES harness/servers/trial_broker.c WITH PkgConfig::RDKAFKA IN harness)
+test_program(avro_tool SOURCES harness/fixtures/avro_tool.c WITH assayd_avro IN harness)

@@ -1,0 +1,249 @@
+# The unit tests, what each covers and what it needs: see unit_test in ../CMakeLists.txt. harness/house/covers.py holds this
+# table against the sources: whatever is new there has to be covered by something here or in integration/suites.cmake.
+
+unit_test(common/arena THREADS COVERS common/arena)
+unit_test(common/backoff THREADS COVERS common/backoff)
+unit_test(common/buf THREADS COVERS common/buf)
+unit_test(common/circuit_breaker THREADS COVERS common/circuit_breaker)
+unit_test(common/conf_hint THREADS COVERS common/conf_hint)
+unit_test(common/conf_scan THREADS COVERS common/conf_scan)
+unit_test(common/decimal THREADS COVERS common/decimal)
+unit_test(common/edit_distance THREADS COVERS common/edit_distance)
+unit_test(common/err THREADS COVERS common/err)
+unit_test(common/hash THREADS COVERS common/hash)
+unit_test(common/heartbeat THREADS COVERS common/heartbeat)
+unit_test(common/histogram THREADS COVERS common/histogram)
+unit_test(common/log THREADS COVERS common/log)
+unit_test(common/memory PLAIN COVERS common/memory)
+unit_test(common/queue THREADS COVERS common/queue common/pool)
+unit_test(common/terminal THREADS COVERS common/terminal)
+unit_test(common/utf8 THREADS COVERS common/utf8)
+
+unit_test(address/addresses
+  COVERS address/base_url address/brokers address/host_port address/libpq_dsn address/server_hint)
+unit_test(address/mariadb_dsn COVERS address/mariadb_dsn)
+
+unit_test(avro/bounds COVERS avro/bounds)
+unit_test(avro/canonical COVERS avro/canonical)
+# The Avro project's own library gives a second opinion.
+unit_test(avro/codec
+  COVERS avro/advisory avro/builtin avro/codec avro/fields avro/plan avro/records avro/wire
+  WITH PkgConfig::AVRO)
+unit_test(avro/encode COVERS avro/encode)
+unit_test(avro/framing COVERS avro/framing)
+unit_test(avro/json COVERS avro/json_quick avro/json_read avro/json_text avro/json_write)
+unit_test(avro/schema_tree COVERS avro/schema_tree)
+unit_test(avro/timestamp COVERS avro/timestamp)
+unit_test(avro/versions COVERS avro/codec avro/plan)
+
+unit_test(calibration/calibrator THREADS WAITS
+  COVERS calibration/calibrator calibration/count/batch calibration/count/ingest calibration/count/lag
+  calibration/count/records
+  WITH harness_calibration_rig)
+
+unit_test(calibration/count/store THREADS WAITS
+  COVERS calibration/count/store calibration/store/schema calibration/store/segments
+  WITH harness_database_server)
+
+unit_test(calibration/drift/drift THREADS WAITS
+  COVERS calibration/drift/* calibration/store/episodes
+  WITH harness_database_server)
+
+unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_database_server)
+
+unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
+
+unit_test(calibration/report/reader THREADS WAITS
+  COVERS calibration/report/print calibration/report/print_text calibration/report/reader calibration/store/check
+  database/values
+  WITH harness_database_server)
+unit_test(calibration/report/report THREADS WAITS COVERS calibration/report/report)
+
+unit_test(calibration/statistics/drift_sequence COVERS calibration/statistics/drift_sequence)
+unit_test(calibration/statistics/statistics COVERS calibration/statistics/*)
+
+unit_test(calibration/store/cases THREADS WAITS COVERS calibration/store/cases)
+unit_test(calibration/store/rollup PLAIN WAITS
+  COVERS calibration/store/days calibration/store/rollup calibration/store/retention
+  WITH harness_database_server)
+
+unit_test(compare/columns COVERS compare/columns compare/search)
+unit_test(compare/compare COVERS compare/compare compare/pairing)
+unit_test(compare/digest COVERS compare/digest)
+unit_test(compare/exhaustive COVERS compare/number compare/value)
+unit_test(compare/explain COVERS compare/explain)
+unit_test(compare/oracle COVERS compare/digest compare/value WITH harness_cell_oracle)
+unit_test(compare/order COVERS compare/order compare/part)
+unit_test(compare/rows COVERS compare/rows compare/equals compare/reading compare/table)
+unit_test(compare/times COVERS compare/moment)
+unit_test(compare/values COVERS compare/document compare/value)
+
+unit_test(config/config COVERS config/check config/config config/table common/conf_render common/conf_table)
+unit_test(config/secret COVERS config/secret common/secret)
+
+unit_test(database/array THREADS WAITS COVERS database/array)
+unit_test(database/database THREADS WAITS COVERS database/database database/migrations)
+
+unit_test(event/analyse THREADS WAITS
+  COVERS event/analyse event/event event/record/facts event/truths score/agreement)
+unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
+unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
+unit_test(event/event_metrics_segments THREADS WAITS COVERS event/event_metrics_segments)
+unit_test(event/finalise THREADS WAITS COVERS event/finalise event/record/*)
+unit_test(event/incidents THREADS WAITS COVERS event/incidents)
+unit_test(event/pipeline THREADS WAITS COVERS event/event event/pipeline)
+unit_test(event/rate_limiter THREADS WAITS COVERS event/rate_limiter)
+unit_test(event/response THREADS WAITS COVERS event/response)
+unit_test(event/sampling THREADS WAITS COVERS event/sampling)
+unit_test(event/schema_text THREADS WAITS COVERS event/schema_text)
+unit_test(event/share THREADS WAITS COVERS event/share)
+unit_test(event/step THREADS WAITS COVERS event/step)
+
+unit_test(http/accept THREADS WAITS COVERS http/accept)
+unit_test(http/exposition THREADS WAITS COVERS http/exposition)
+unit_test(http/host THREADS WAITS COVERS http/host)
+unit_test(http/listen THREADS WAITS COVERS http/listen)
+unit_test(http/server THREADS WAITS COVERS http/server)
+
+unit_test(judge/cache THREADS WAITS COVERS judge/cache judge/digest_table)
+unit_test(judge/crowd PLAIN WAITS COVERS judge/dispatcher)
+unit_test(judge/endpoint THREADS WAITS COVERS judge/endpoint)
+unit_test(judge/exchange THREADS WAITS COVERS judge/exchange)
+unit_test(judge/fault THREADS WAITS COVERS judge/fault)
+unit_test(judge/fault_injection THREADS WAITS COVERS judge/exchange judge/transport)
+unit_test(judge/http2 PLAIN WAITS COVERS judge/transport)
+unit_test(judge/injection THREADS WAITS COVERS judge/prompt judge/reply)
+unit_test(judge/judge THREADS WAITS COVERS judge/dispatcher judge/dispatcher_life judge/judge judge/budget_file)
+unit_test(judge/key PLAIN WAITS COVERS judge/check judge/transport)
+unit_test(judge/limits THREADS WAITS COVERS judge/limits)
+unit_test(judge/pace THREADS WAITS COVERS judge/pace)
+unit_test(judge/prompt THREADS WAITS COVERS judge/prompt)
+unit_test(judge/provider THREADS WAITS COVERS judge/anthropic judge/openai judge/provider judge/provider_json)
+unit_test(judge/reply THREADS WAITS COVERS judge/reply)
+unit_test(judge/rude_server PLAIN WAITS COVERS judge/transport)
+unit_test(judge/shared_cache THREADS WAITS COVERS judge/shared_cache judge/shared_cache_keeper)
+unit_test(judge/sharing PLAIN WAITS COVERS judge/dispatcher)
+unit_test(judge/wire THREADS WAITS COVERS judge/transport)
+
+unit_test(kafka/assignment THREADS WAITS COVERS kafka/assignment)
+unit_test(kafka/credits THREADS WAITS COVERS kafka/credits)
+unit_test(kafka/fetching THREADS WAITS COVERS kafka/fetching)
+unit_test(kafka/group THREADS WAITS COVERS kafka/group)
+unit_test(kafka/identity THREADS WAITS COVERS kafka/identity)
+unit_test(kafka/offsets THREADS WAITS COVERS kafka/offsets)
+unit_test(kafka/permissions THREADS WAITS COVERS kafka/permissions)
+unit_test(kafka/producer_recovery THREADS WAITS COVERS kafka/producer kafka/producer_recovery kafka/transaction)
+unit_test(kafka/reason THREADS WAITS COVERS kafka/reason)
+unit_test(kafka/rights THREADS WAITS COVERS kafka/rights)
+unit_test(kafka/rights_watch THREADS WAITS COVERS kafka/rights_watch)
+# The test stands between the source and its client.
+unit_test(kafka/source THREADS WAITS
+  COVERS kafka/source kafka/backlog kafka/client
+  LINK_OPTIONS -Wl,--wrap=rd_kafka_conf_set_rebalance_cb,--wrap=rd_kafka_consumer_poll)
+
+unit_test(score/advisory COVERS score/advisory)
+unit_test(score/correlation COVERS score/correlation)
+unit_test(score/evaluation COVERS score/evaluation)
+unit_test(score/grading COVERS score/grading)
+unit_test(score/level COVERS score/level)
+unit_test(score/match COVERS score/match)
+unit_test(score/overall COVERS score/overall)
+unit_test(score/retrieval COVERS score/advisory score/retrieval)
+unit_test(score/semantic COVERS score/semantic)
+unit_test(score/technical COVERS score/technical)
+
+unit_test(sql/analysis COVERS sql/dialects sql/findings/* sql/postgresql/front_end)
+unit_test(sql/bomb_limits COVERS sql/query/bombs sql/query/sizes sql/postgresql/safety/bombs)
+unit_test(sql/conformance COVERS sql/query/*)
+unit_test(sql/gate_limits COVERS sql/lex/gate sql/redact)
+unit_test(sql/growth PLAIN SLOW COVERS sql/lex/gate sql/mysql/* sql/sqlite/* WITH harness_sql_shapes)
+unit_test(sql/hints COVERS sql/findings/instead sql/postgresql/parse/hints sql/sqlite/hints)
+unit_test(sql/redact COVERS sql/redact sql/lex/scan)
+unit_test(sql/sort_keys COVERS sql/sort_keys)
+unit_test(sql/spider COVERS sql/dialects)
+unit_test(sql/threads THREADS COVERS sql/dialects)
+
+unit_test(sql/catalog/catalog COVERS sql/catalog/*)
+unit_test(sql/catalog/catalog_mysql COVERS sql/catalog/mysql sql/catalog/mysql_names)
+unit_test(sql/catalog/catalog_server COVERS sql/catalog/builtin sql/catalog/postgresql WITH PkgConfig::PQ)
+
+unit_test(sql/lex/code_fence COVERS sql/lex/code_fence)
+unit_test(sql/lex/gate COVERS sql/lex/gate)
+unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text)
+
+unit_test(sql/mysql/mysql COVERS sql/mysql/*)
+unit_test(sql/mysql/mysql_attacks PLAIN COVERS sql/mysql/safety WITH PkgConfig::MARIADB)
+unit_test(sql/mysql/mysql_oracle COVERS sql/mysql/* WITH PkgConfig::MARIADB)
+
+unit_test(sql/postgresql/attacks PLAIN TIMEOUT 3000 COVERS sql/postgresql/safety/* WITH harness_effects)
+unit_test(sql/postgresql/corpora COVERS sql/postgresql/front_end WITH harness_truths)
+unit_test(sql/postgresql/oracle_postgresql SLOW COVERS sql/postgresql/resolve/* WITH harness_oracle)
+
+unit_test(sql/postgresql/canonical/canonical COVERS sql/postgresql/canonical/*)
+unit_test(sql/postgresql/canonical/canonical_execution PLAIN COVERS sql/postgresql/canonical/* WITH harness_rewrites)
+unit_test(sql/postgresql/canonical/canonical_forms COVERS sql/postgresql/canonical/*)
+
+unit_test(sql/postgresql/ddl/catalog_sql COVERS sql/postgresql/ddl/*)
+
+unit_test(sql/postgresql/parse/parse COVERS sql/postgresql/parse/*)
+
+unit_test(sql/postgresql/resolve/resolve COVERS sql/postgresql/diagnose/* sql/postgresql/resolve/*)
+unit_test(sql/postgresql/resolve/resolve_types COVERS sql/postgresql/resolve/* WITH PkgConfig::PQ)
+unit_test(sql/postgresql/resolve/type_coercion COVERS sql/postgresql/resolve/type_coercion)
+unit_test(sql/postgresql/resolve/type_literal
+  COVERS sql/postgresql/resolve/literal_address sql/postgresql/resolve/literal_date
+  sql/postgresql/resolve/literal_fields sql/postgresql/resolve/literal_interval sql/postgresql/resolve/literal_json
+  sql/postgresql/resolve/literal_name sql/postgresql/resolve/literal_nested sql/postgresql/resolve/literal_shape
+  sql/postgresql/resolve/type_literal)
+unit_test(sql/postgresql/resolve/type_overload COVERS sql/postgresql/resolve/type_overload)
+
+unit_test(sql/postgresql/safety/safety COVERS sql/postgresql/safety/*)
+unit_test(sql/postgresql/safety/safety_bombs
+  COVERS sql/postgresql/safety/bombs sql/postgresql/safety/const_eval sql/postgresql/safety/recursion
+  sql/postgresql/safety/paths)
+unit_test(sql/postgresql/safety/safety_catalog COVERS sql/postgresql/safety/safety sql/postgresql/safety/volatile)
+unit_test(sql/postgresql/safety/safety_depth COVERS sql/postgresql/safety/safety sql/postgresql/safety/walk)
+unit_test(sql/postgresql/safety/safety_growth
+  COVERS sql/postgresql/safety/growth sql/postgresql/safety/growth_columns sql/postgresql/safety/growth_from)
+unit_test(sql/postgresql/safety/safety_server
+  COVERS sql/postgresql/safety/functions sql/postgresql/safety/views
+  WITH PkgConfig::PQ)
+unit_test(sql/postgresql/safety/safety_sizes
+  COVERS sql/postgresql/safety/const_eval_numbers sql/postgresql/safety/recursion_bounds)
+
+unit_test(sql/query/required COVERS sql/query/conditions sql/query/required)
+
+unit_test(sql/sqlite/sqlite COVERS sql/sqlite/* common/nearest)
+unit_test(sql/sqlite/sqlite_corpora COVERS sql/sqlite/*)
+unit_test(sql/sqlite/sqlite_predictions COVERS sql/sqlite/*)
+
+unit_test(target/attacks THREADS WAITS COVERS target/postgresql target/validation)
+unit_test(target/cancel THREADS WAITS COVERS target/query_canceller target/workers)
+unit_test(target/catalogs THREADS WAITS COVERS target/catalogs)
+unit_test(target/confine PLAIN WAITS COVERS target/confine target/confine_calls target/confine_files)
+unit_test(target/faults PLAIN WAITS COVERS target/supervisor target/workers)
+unit_test(target/mariadb THREADS WAITS
+  COVERS target/mariadb target/mariadb_check target/mariadb_session target/settings)
+unit_test(target/mariadb_attacks PLAIN WAITS COVERS target/mariadb)
+unit_test(target/mariadb_tls THREADS WAITS COVERS target/mariadb_session)
+unit_test(target/mariadb_values THREADS WAITS COVERS target/mariadb_cells)
+unit_test(target/message THREADS WAITS COVERS target/message)
+unit_test(target/metamorphic PLAIN WAITS
+  COVERS target/validation target/validation_ties
+  SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
+unit_test(target/metamorphic_alternatives PLAIN WAITS
+  COVERS target/validation target/validation_doubt
+  SOURCES unit/target/metamorphic_trial.c WITH harness_result_oracle)
+unit_test(target/metamorphic_engines PLAIN WAITS COVERS target/engine target/validation)
+unit_test(target/over_limit THREADS WAITS COVERS target/any_rows target/validation_full target/validation_state)
+unit_test(target/own_equal THREADS WAITS COVERS target/validation_doubt)
+unit_test(target/postgresql THREADS WAITS
+  COVERS target/check target/postgresql target/postgresql_session target/result)
+unit_test(target/runaway PLAIN WAITS COVERS target/workers)
+unit_test(target/sort_keys THREADS WAITS COVERS target/validation_ties)
+unit_test(target/sqlite THREADS WAITS COVERS target/sqlite target/sqlite_log)
+unit_test(target/stream THREADS WAITS
+  COVERS target/stream compare/contents compare/members compare/sample compare/similar compare/sketch)
+unit_test(target/supervisor THREADS WAITS
+  COVERS target/supervisor target/targets target/tries target/worker target/worker_process target/workers common/clock)
+unit_test(target/truth_cache THREADS WAITS COVERS target/truth_cache)
