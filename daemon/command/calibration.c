@@ -39,13 +39,13 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 			detail, ERR_CALIBRATION_LOG,
 			"%lld of %lld buckets differ from the log, which cannot be trusted (see the notes)",
 			(long long)differences->differing,
-			(long long)(differences->compared + differences->days));
+			(long long)differences->compared + (long long)differences->days);
 	if (differences->differing)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
 				"%lld of %lld buckets differ from the log; \"assayd calibration --rebuild\" "
 				"counts them anew",
 				(long long)differences->differing,
-				(long long)(differences->compared + differences->days));
+				(long long)differences->compared + (long long)differences->days);
 	if (others)
 		return err_fail(
 			detail, ERR_CALIBRATION_DIFFERS,

@@ -67,7 +67,8 @@ static void print_difference(FILE *stream, const struct rebuild_difference *diff
 static void print_differences(FILE *stream, const struct rebuild_differences *differences)
 {
 	fprintf(stream, "%lld buckets compared, %lld differ\n",
-		(long long)(differences->compared + differences->days), (long long)differences->differing);
+		(long long)differences->compared + (long long)differences->days,
+		(long long)differences->differing);
 	if (differences->totals)
 		fprintf(stream, "%lld totals are not the sums of their days\n",
 			(long long)differences->totals);

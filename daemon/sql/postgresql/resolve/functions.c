@@ -34,7 +34,7 @@ static struct arguments resolve_arguments(struct resolver *resolver, struct scop
 					  const FuncCall *call)
 {
 	const List *ordered = call->agg_within_group ? call->agg_order : NIL;
-	size_t capacity = (size_t)(list_length(call->args) + list_length(ordered));
+	size_t capacity = (size_t)list_length(call->args) + (size_t)list_length(ordered);
 	struct arguments arguments = { ARENA_ARRAY(resolver->arena, const Node *, capacity),
 				       ARENA_ARRAY(resolver->arena, type_id, capacity),
 				       ARENA_ARRAY(resolver->arena, str_t, capacity), 0, 0 };

@@ -228,9 +228,9 @@ static double moment_text(const char *text)
 	if (strcasecmp(text, "now") == 0 || strcasecmp(text, "today") == 0 ||
 	    strcasecmp(text, "tomorrow") == 0)
 		return CLOCK_S;
-	if (sscanf(text, "%d-%d-%d", &year, &month, &day) != 3 &&
+	if (sscanf(text, "%9d-%9d-%9d", &year, &month, &day) != 3 &&
 	    sscanf(text, "%4d%2d%2d", &year, &month, &day) != 3 &&
-	    sscanf(text, "%d/%d/%d", &month, &day, &year) != 3 && !year_in(text, &year))
+	    sscanf(text, "%9d/%9d/%9d", &month, &day, &year) != 3 && !year_in(text, &year))
 		return NAN;
 	if (strcasestr(text, "BC"))
 		year = -year;

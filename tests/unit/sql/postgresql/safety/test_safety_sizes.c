@@ -8,6 +8,9 @@ static void test_bombs(void **state)
 	static const struct attack attacks[] = {
 		{ "SELECT * FROM generate_series(1, 1000000000)", "resource_bomb", 14 },
 		{ "SELECT generate_series(1, 10^9)", "resource_bomb", 7 },
+		{ "SELECT generate_series('-2147483648-01-01'::timestamp, '2024-01-01'::timestamp, '1 "
+		  "second')",
+		  "resource_bomb", 7 },
 		{ "SELECT generate_series(1, 1000 * 1000 * 1000)", "resource_bomb", 7 },
 		{ "SELECT generate_series(-2000000000, 0)", "resource_bomb", 7 },
 		{ "SELECT generate_series(1, '1000000000'::bigint)", "resource_bomb", 7 },
