@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The statistics of daemon/calibration/statistics by others: numpy, scipy and scikit-learn.
 
-    tests/harness/oracles/statistics_of_others.py           compares what it finds with tests/unit/calibration/statistics/statistics.def;
-                                                 exit status 77 without these libraries
+    tests/harness/oracles/statistics_of_others.py           compares what it finds with
+        tests/unit/calibration/statistics/statistics.def; exit status 77 without these libraries
     tests/harness/oracles/statistics_of_others.py --write   writes that file
 
 Nothing here follows our code: where a library has no function for a figure, its definition is computed in the most
