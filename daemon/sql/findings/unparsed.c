@@ -30,25 +30,6 @@ struct seen {
 	size_t tokens;		     /* but semicolons */
 };
 
-static str_t text_of(const struct seen *seen, struct scan_token token)
-{
-	return (str_t){ seen->text.ptr + token.offset, token.len };
-}
-
-/* A name without its quotes. */
-static str_t name_of(const struct seen *seen, struct scan_token token)
-{
-	str_t name = text_of(seen, token);
-	if (token.kind == SCAN_QUOTED && name.len >= 2)
-		name = (str_t){ name.ptr + 1, name.len - 2 };
-	return name;
-}
-
-static bool is_name(struct scan_token token)
-{
-	return token.kind == SCAN_WORD || token.kind == SCAN_QUOTED;
-}
-
 /* UPDATE … SET, and the pairs. */
 static bool writes_at(const struct seen *seen, struct scan_token first)
 {
@@ -57,7 +38,7 @@ static bool writes_at(const struct seen *seen, struct scan_token first)
 		if (scan_is_word(seen->text, first, writes[i].first) &&
 		    scan_is_word(seen->text, second, writes[i].second))
 			return true;
-	if (!scan_is_word(seen->text, first, "update") || !is_name(second))
+	if (!scan_is_word(seen->text, first, "update") || !scan_is_name(second))
 		return false;
 	struct scan_token third = scan_next(seen->text, second.offset + second.len, seen->dialect);
 	return scan_is_word(seen->text, third, "set");
@@ -74,7 +55,7 @@ static bool begins_line(const struct seen *seen, struct scan_token token)
 static void see_statement(struct seen *seen, struct scan_token token)
 {
 	bool after_semicolon = scan_is_char(seen->text, seen->before[0], ';');
-	str_t word = text_of(seen, token);
+	str_t word = scan_name(seen->text, token);
 	enum statement_word begins = statement_word(word, seen->dialect);
 	if (begins == STATEMENT_WORD_NONE)
 		return;
@@ -97,8 +78,9 @@ static void see_call(struct seen *seen, struct scan_token token)
 	struct scan_token next = scan_next(seen->text, token.offset + token.len, seen->dialect);
 	if (!seen->refused || !scan_is_char(seen->text, next, '('))
 		return;
-	bool qualified = scan_is_char(seen->text, seen->before[0], '.') && is_name(seen->before[1]);
-	str_t schema = qualified ? name_of(seen, seen->before[1]) : STR_NONE, name = name_of(seen, token);
+	bool qualified = scan_is_char(seen->text, seen->before[0], '.') && scan_is_name(seen->before[1]);
+	str_t schema = qualified ? scan_name(seen->text, seen->before[1]) : STR_NONE,
+	      name = scan_name(seen->text, token);
 	if (seen->refused(schema, name, &code))
 		violations_add(seen->violations, code, (int64_t)token.offset, "function " STR_FMT,
 			       STR_ARG(name));
@@ -118,7 +100,7 @@ static void see(struct seen *seen, struct scan_token token)
 	if (token.kind == SCAN_WORD)
 		see_statement(seen, token);
 	see_client_command(seen, token);
-	if (is_name(token))
+	if (scan_is_name(token))
 		see_call(seen, token);
 	if (scan_is_word(seen->text, seen->before[0], "into") &&
 	    (scan_is_word(seen->text, token, "outfile") || scan_is_word(seen->text, token, "dumpfile")))

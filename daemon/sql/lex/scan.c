@@ -213,6 +213,17 @@ bool scan_is_word(str_t sql, struct scan_token token, const char *expected)
 	       strncasecmp(sql.ptr + token.offset, expected, token.len) == 0;
 }
 
+bool scan_is_name(struct scan_token token)
+{
+	return token.kind == SCAN_WORD || token.kind == SCAN_QUOTED;
+}
+
+str_t scan_name(str_t sql, struct scan_token token)
+{
+	size_t quote = token.kind == SCAN_QUOTED && token.len >= 2 ? 1 : 0;
+	return (str_t){ sql.ptr + token.offset + quote, token.len - 2 * quote };
+}
+
 bool scan_is_char(str_t sql, struct scan_token token, char byte)
 {
 	return token.kind == SCAN_OTHER && sql.ptr[token.offset] == byte;

@@ -38,5 +38,9 @@ struct scan_token scan_next(str_t sql, size_t offset, enum sql_dialect dialect);
 /* Whether the token is that word, in any case. */
 bool scan_is_word(str_t sql, struct scan_token token, const char *word);
 
+/* Whether the token can be a name, and its text without the quotes of one. */
+bool scan_is_name(struct scan_token token);
+str_t scan_name(str_t sql, struct scan_token token);
+
 /* Whether the token is that one byte of punctuation. */
 bool scan_is_char(str_t sql, struct scan_token token, char byte);

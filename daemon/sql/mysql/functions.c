@@ -54,7 +54,8 @@ static const struct builtin *find_builtin(str_t name)
 			: NULL;
 }
 
-char mysql_builtin_kind(str_t name)
+/* 'f', 'a' or 'w', or 0 for names that none of them has. */
+static char builtin_kind(str_t name)
 {
 	const struct builtin *found = find_builtin(name);
 	return found ? found->kind : '\0';
@@ -95,7 +96,7 @@ bool mysql_dangerous_name(str_t name, bool exact, enum sql_violation_code *ret_c
 bool mysql_native(str_t name)
 {
 	enum sql_violation_code code;
-	return mysql_builtin_kind(name) || mysql_dangerous_name(name, true, &code);
+	return builtin_kind(name) || mysql_dangerous_name(name, true, &code);
 }
 
 bool mysql_refused_by_name(str_t schema, str_t name, enum sql_violation_code *ret_code)
@@ -117,11 +118,11 @@ bool mysql_foreign_name(str_t name, bool quoted, bool spaced)
 bool mysql_calls_builtin(const struct query_node *call)
 {
 	bool foreign = call->op && strcmp(call->op, "foreign") == 0;
-	return !str_present(call->schema) && !foreign && mysql_builtin_kind(call->name);
+	return !str_present(call->schema) && !foreign && builtin_kind(call->name);
 }
 
 bool mysql_is_aggregate(const struct query_node *node)
 {
-	return node->kind == QUERY_CALL && mysql_calls_builtin(node) &&
-	       mysql_builtin_kind(node->name) == 'a' && !query_child(node, QUERY_WINDOW);
+	return node->kind == QUERY_CALL && mysql_calls_builtin(node) && builtin_kind(node->name) == 'a' &&
+	       !query_child(node, QUERY_WINDOW);
 }

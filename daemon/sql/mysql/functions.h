@@ -7,9 +7,6 @@
 #include "sql/findings/violations.h"
 #include "sql/query/tree.h"
 
-/* Kind of a built-in function ('f', 'a', 'w'), or 0 for names that none of them has. */
-char mysql_builtin_kind(str_t name);
-
 /* What the servers have instead of a function that they do not have, or the one whose name is nearest: "; …",
  * or ""; in the arena. */
 str_t mysql_hint_function(str_t name, struct arena *arena);

@@ -16,29 +16,25 @@
 /* Queries that a column is followed through to what it can be. */
 #define BOMBS_MAX_SOURCES 16
 
-/* A number for each node of the statement; 0: not known yet. */
-struct bombs_memo {
-	double *values;
-};
-
+/* Memos hold a number for each node of the statement; 0: not known yet. */
 struct bombs {
 	struct violations *violations;
 	enum sql_dialect dialect;
 	bool ends_known;
-	size_t nodes;					  /* of the statement, for the memos */
-	size_t measured;				  /* visited for sizes and rows */
-	bool multiplied;				  /* rows were reported */
-	double generated;				  /* rows of the sequence engine, multiplied */
-	struct bombs_memo rows;				  /* of queries and WITH queries; none: −1 */
-	struct bombs_memo searched;			  /* WITH queries, for those that read each other */
-	struct bombs_memo sizes;			  /* of texts */
-	struct bombs_memo largest[BOMBS_MAX_SOURCES + 1]; /* values, by the queries that led there */
-	unsigned sources; /* queries that a column is being followed through */
+	size_t nodes;				/* of the statement, for the memos */
+	size_t measured;			/* visited for sizes and rows */
+	bool multiplied;			/* rows were reported */
+	double generated;			/* rows of the sequence engine, multiplied */
+	double *rows;				/* of queries and WITH queries; none: −1 */
+	double *searched;			/* WITH queries, for those that read each other */
+	double *sizes;				/* of texts */
+	double *largest[BOMBS_MAX_SOURCES + 1]; /* values, by the queries that led there */
+	unsigned sources;			/* queries that a column is being followed through */
 };
 
 /* sizes.c */
 /* The place of a node's number; lives as long as the violations' arena. */
-double *bombs_memo_of(struct bombs_memo *memo, const struct bombs *bombs, const struct query_node *node);
+double *bombs_memo_of(double **memo, const struct bombs *bombs, const struct query_node *node);
 
 /* The largest value that a tree of constants can have; INFINITY: not known, −1: columns or parameters take
  * part, which are bounded by what tables hold. */

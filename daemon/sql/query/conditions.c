@@ -155,21 +155,6 @@ static bool merges(const struct query_node *join, str_t column)
 	return join->op && join->op[0] == 'n';
 }
 
-static bool is_left(const struct query_node *join)
-{
-	return strstr(join->op, "left") != NULL;
-}
-
-static bool is_right(const struct query_node *join)
-{
-	return strstr(join->op, "right") != NULL;
-}
-
-static bool is_full(const struct query_node *join)
-{
-	return strstr(join->op, "full") != NULL;
-}
-
 static void give_merged(struct conditions *conditions, const struct query_range *range, void *context)
 {
 	const struct required_end *merged = context;
@@ -190,11 +175,12 @@ static void give_side(struct conditions *conditions, const struct query_node *si
 		each_range(conditions, side, give_merged, &merged);
 		return;
 	}
-	bool whole = (!is_left(side) && !is_right(side)) || !merges(side, merged.column);
+	bool whole =
+		(!query_joins(side, "left") && !query_joins(side, "right")) || !merges(side, merged.column);
 	size_t place = 0;
 	for (const struct query_node *part = side->first; part; part = part->next, place++)
 		if ((part->kind == QUERY_JOIN || query_is_item(part)) &&
-		    (whole || (place == 0) == is_left(side)))
+		    (whole || (place == 0) == query_joins(side, "left")))
 			give_side(conditions, part, merged);
 }
 
@@ -204,13 +190,13 @@ static void add_merged(struct conditions *conditions, const struct query_node *j
 {
 	struct required_end merged = { join, column };
 	struct query_node *left = join->first, *right = join->first->next;
-	if (!is_right(join))
+	if (!query_joins(join, "right"))
 		give_side(conditions, left, merged);
-	if (!is_left(join))
+	if (!query_joins(join, "left"))
 		give_side(conditions, right, merged);
-	if (!is_left(join))
+	if (!query_joins(join, "left"))
 		each_range(conditions, left, take_merged, &merged);
-	if (!is_right(join))
+	if (!query_joins(join, "right"))
 		each_range(conditions, right, take_merged, &merged);
 }
 
@@ -234,7 +220,8 @@ static bool keeps_right(const struct query_node *side)
 {
 	if (side->kind != QUERY_JOIN)
 		return false;
-	return is_right(side) || is_full(side) || keeps_right(side->first) || keeps_right(side->first->next);
+	return query_joins(side, "right") || query_joins(side, "full") || keeps_right(side->first) ||
+	       keeps_right(side->first->next);
 }
 
 /* SQLite merges with the first item on the left that has the column, whatever others have it, too; with what
@@ -246,9 +233,9 @@ static void add_first_merged(struct conditions *conditions, const struct query_n
 	each_range(conditions, join->first->next, find_having, &right);
 	if (!left.item || !right.item)
 		return;
-	if (!is_right(join) && !keeps_right(join->first))
+	if (!query_joins(join, "right") && !keeps_right(join->first))
 		required_follows(&conditions->required, right, left);
-	if (!is_left(join))
+	if (!query_joins(join, "left"))
 		required_follows(&conditions->required, left, right);
 }
 
@@ -267,10 +254,11 @@ static void add_join(struct conditions *conditions, const struct query_node *joi
 	for (const struct query_node *part = join->first; part; part = part->next)
 		if (part->kind == QUERY_JOIN)
 			add_join(conditions, part);
-	if (join->kind != QUERY_JOIN || !join->first || !join->first->next || is_full(join))
+	if (join->kind != QUERY_JOIN || !join->first || !join->first->next || query_joins(join, "full"))
 		return;
 	const struct query_node *both[] = { join->first, join->first->next };
-	struct reach reach = { both + is_left(join), 2u - is_left(join) - is_right(join) };
+	struct reach reach = { both + query_joins(join, "left"),
+			       2u - query_joins(join, "left") - query_joins(join, "right") };
 	if (on)
 		add_condition(conditions, &reach, on->first);
 	for (const struct query_node *name = using ? using->first : NULL; name; name = name->next)

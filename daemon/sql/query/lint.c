@@ -69,18 +69,9 @@ static void check_pair(const struct lint *lint, const struct query_node *operand
 			STR_ARG(operand->name), counts_as_zero ? ", which counts as 0" : "");
 }
 
-static bool compares(const struct query_node *node)
-{
-	static const char *const operators[] = { "=", "<>", "<", ">", "<=", ">=" };
-	for (size_t i = 0; node->kind == QUERY_OPERATION && i < sizeof operators / sizeof operators[0]; i++)
-		if (strcmp(node->op, operators[i]) == 0)
-			return node->first && node->first->next;
-	return false;
-}
-
 static void check_types(const struct lint *lint, const struct query_node *node)
 {
-	if (compares(node) || query_is_operation(node, "<=>")) {
+	if (query_compares(node)) {
 		check_pair(lint, node->first, node->last);
 		check_pair(lint, node->last, node->first);
 	}
@@ -94,7 +85,8 @@ static void check_types(const struct lint *lint, const struct query_node *node)
 
 static void check_null(const struct lint *lint, const struct query_node *node)
 {
-	if (compares(node) && (query_is_literal(node->first, "null") || query_is_literal(node->last, "null")))
+	if (query_compares(node) && !query_is_operation(node, "<=>") &&
+	    (query_is_literal(node->first, "null") || query_is_literal(node->last, "null")))
 		risk(lint, "equals_null", node,
 		     "a comparison with NULL is never true; write IS NULL or IS NOT NULL");
 }
@@ -150,7 +142,7 @@ static bool joins_outer(const struct query_node *node, const void *context)
 {
 	(void)context;
 	return node->kind == QUERY_JOIN &&
-	       (strstr(node->op, "left") || strstr(node->op, "right") || strstr(node->op, "full"));
+	       (query_joins(node, "left") || query_joins(node, "right") || query_joins(node, "full"));
 }
 
 /* x NOT IN (SELECT y …) is never true once a y is NULL; in the rows of an outer join, and behind a test for

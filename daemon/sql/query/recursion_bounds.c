@@ -284,10 +284,8 @@ static bool limits_steps(struct bounds *bounds, const struct query_node *conditi
 	}
 	if (!query_has_column(condition))
 		return false;
-	static const char *const comparisons[] = { "<", "<=", ">", ">=", "=", "<=>", "<>" };
-	for (size_t i = 0; i < sizeof comparisons / sizeof comparisons[0]; i++)
-		if (condition->kind == QUERY_OPERATION && strcmp(condition->op, comparisons[i]) == 0)
-			return comparison_ends(*bounds, condition->op, condition->first, condition->last);
+	if (query_compares(condition))
+		return comparison_ends(*bounds, condition->op, condition->first, condition->last);
 	if (condition->kind == QUERY_BETWEEN)
 		return between_ends(bounds, condition);
 	if (condition->kind == QUERY_IN)

@@ -81,11 +81,6 @@ void required_follows(struct required *required, struct required_end to, struct 
 			   source->followers_capacity, target);
 }
 
-bool required_holds(struct required *required, struct required_end end)
-{
-	return node_of(required, end)->holds;
-}
-
 bool required_is_random(str_t function)
 {
 	static const char *const names[] = { "random",
@@ -208,7 +203,7 @@ void required_check(struct required *required, const struct required_relation *r
 	for (size_t i = 0; i < required->policy->required_columns_count; i++) {
 		const struct sql_required_column *rule = &required->policy->required_columns[i];
 		bool named = names(required, rule->table, relation->schema, relation->name);
-		bool holds = required_holds(required, (struct required_end){ relation->item, rule->column });
+		bool holds = node_of(required, (struct required_end){ relation->item, rule->column })->holds;
 		bool is_view = !named && known && known->is_view;
 		bool broken = named	? !holds
 			      : is_view ? view_breaks(required, relation, i, holds, view, context)

@@ -57,9 +57,6 @@ void required_given(struct required *required, struct required_end end);
 /* The column has a value that `from` has. */
 void required_follows(struct required *required, struct required_end to, struct required_end from);
 
-/* Whether the column is constrained by all that was said so far. */
-bool required_holds(struct required *required, struct required_end end);
-
 /* Whether a function of that name gives what nobody has given. */
 bool required_is_random(str_t function);
 

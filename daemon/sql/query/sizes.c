@@ -61,11 +61,11 @@ static const struct growth *growth_of(const struct bombs *bombs, const struct qu
 	return NULL;
 }
 
-double *bombs_memo_of(struct bombs_memo *memo, const struct bombs *bombs, const struct query_node *node)
+double *bombs_memo_of(double **memo, const struct bombs *bombs, const struct query_node *node)
 {
-	if (!memo->values)
-		memo->values = ARENA_ARRAY(bombs->violations->arena, double, bombs->nodes);
-	return &memo->values[node->number];
+	if (!*memo)
+		*memo = ARENA_ARRAY(bombs->violations->arena, double, bombs->nodes);
+	return &(*memo)[node->number];
 }
 
 /* ---- numbers ---- */

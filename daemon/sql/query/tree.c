@@ -35,6 +35,15 @@ const struct query_node *query_made_by(const struct query_range *range)
 	return range && range->maker ? query_child(range->maker, QUERY_EXPRESSION) : NULL;
 }
 
+bool query_compares(const struct query_node *node)
+{
+	static const char *const operators[] = { "=", "<>", "<", ">", "<=", ">=", "<=>" };
+	for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++)
+		if (query_is_operation(node, operators[i]))
+			return node->first && node->first->next;
+	return false;
+}
+
 str_t query_item_name(const struct query_node *item)
 {
 	if (str_present(item->alias))

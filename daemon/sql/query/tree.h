@@ -102,6 +102,15 @@ static inline bool query_is_operation(const struct query_node *node, const char 
 	return node && node->kind == QUERY_OPERATION && strcmp(node->op, op) == 0;
 }
 
+/* Whether a join is a "left", "right", "full" or "natural" one. */
+static inline bool query_joins(const struct query_node *join, const char *word)
+{
+	return strstr(join->op, word) != NULL;
+}
+
+/* An operation that compares two values, `<=>` among them. */
+bool query_compares(const struct query_node *node);
+
 /* An item of FROM that is no join. */
 static inline bool query_is_item(const struct query_node *node)
 {

@@ -15,7 +15,7 @@ void sqlite_parser_expressions(struct sqlite_parser *parser, struct query_node *
 {
 	do {
 		query_append(parent, parse(parser, PREC_OR));
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 }
 
 static str_t token_text(const struct sqlite_parser *parser)
@@ -48,15 +48,15 @@ static struct query_node *cast(struct sqlite_parser *parser)
 	struct query_node *node = sqlite_parser_node(parser, QUERY_CAST);
 	struct buf type = BUF_INIT;
 	sqlite_parser_advance(parser);
-	sqlite_parser_expect_char(parser, '(');
+	sqlite_parser_expect(parser, "(");
 	query_append(node, parse(parser, PREC_OR));
 	sqlite_parser_expect(parser, "AS");
-	while (!parser->failed && !sqlite_parser_at_char(parser, ')')) {
-		str_t part = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser)
-								: sqlite_parser_name(parser);
+	while (!parser->failed && !sqlite_parser_at(parser, ")")) {
+		str_t part = sqlite_parser_at(parser, "(") ? sqlite_parser_brackets(parser)
+							   : sqlite_parser_name(parser);
 		buf_printf(&type, STR_FMT " ", STR_ARG(part));
 	}
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	node->name = arena_str(parser->arena, buf_str(&type));
 	buf_free(&type);
 	return node;
@@ -74,13 +74,13 @@ static void window(struct sqlite_parser *parser, struct query_node *call)
 	struct query_node *node = sqlite_parser_node(parser, QUERY_WINDOW);
 	struct buf text = BUF_INIT;
 	if (sqlite_parser_take(parser, "FILTER")) {
-		str_t filter = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser) : STR("");
+		str_t filter = sqlite_parser_at(parser, "(") ? sqlite_parser_brackets(parser) : STR("");
 		buf_printf(&text, "filter " STR_FMT, STR_ARG(filter));
 	}
 	bool windowed = sqlite_parser_take(parser, "OVER");
 	if (windowed) {
-		str_t over = sqlite_parser_at_char(parser, '(') ? sqlite_parser_brackets(parser)
-								: sqlite_parser_name(parser);
+		str_t over = sqlite_parser_at(parser, "(") ? sqlite_parser_brackets(parser)
+							   : sqlite_parser_name(parser);
 		buf_printf(&text, "over " STR_FMT, STR_ARG(over));
 	}
 	call->aggregate = sqlite_is_aggregate(call->name) && !is_scalar(call) && !windowed;
@@ -95,15 +95,15 @@ static void window(struct sqlite_parser *parser, struct query_node *call)
 static struct query_node *call(struct sqlite_parser *parser, struct query_node *node)
 {
 	node->kind = QUERY_CALL;
-	sqlite_parser_expect_char(parser, '(');
+	sqlite_parser_expect(parser, "(");
 	node->flag = sqlite_parser_take(parser, "DISTINCT");
 	if (!node->flag)
 		(void)sqlite_parser_take(parser, "ALL");
-	if (sqlite_parser_take_char(parser, '*'))
+	if (sqlite_parser_take(parser, "*"))
 		query_append(node, sqlite_parser_node(parser, QUERY_STAR));
-	else if (!sqlite_parser_at_char(parser, ')'))
+	else if (!sqlite_parser_at(parser, ")"))
 		sqlite_parser_expressions(parser, node);
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	window(parser, node);
 	return node;
 }
@@ -112,13 +112,13 @@ static struct query_node *name(struct sqlite_parser *parser)
 {
 	struct query_node *node = sqlite_parser_node(parser, QUERY_COLUMN);
 	node->name = sqlite_parser_name(parser);
-	if (sqlite_parser_at_char(parser, '('))
+	if (sqlite_parser_at(parser, "("))
 		return call(parser, node);
-	if (sqlite_parser_take_char(parser, '.')) {
+	if (sqlite_parser_take(parser, ".")) {
 		node->qualifier = node->name;
 		node->name = sqlite_parser_name(parser);
 	}
-	if (sqlite_parser_take_char(parser, '.')) {
+	if (sqlite_parser_take(parser, ".")) {
 		node->schema = node->qualifier;
 		node->qualifier = node->name;
 		node->name = sqlite_parser_name(parser);
@@ -129,9 +129,9 @@ static struct query_node *name(struct sqlite_parser *parser)
 static struct query_node *subquery(struct sqlite_parser *parser, enum query_kind kind)
 {
 	struct query_node *node = sqlite_parser_node(parser, kind);
-	sqlite_parser_expect_char(parser, '(');
+	sqlite_parser_expect(parser, "(");
 	query_append(node, sqlite_parser_select(parser));
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	return node;
 }
 
@@ -144,7 +144,7 @@ static struct query_node *brackets(struct sqlite_parser *parser)
 	struct query_node *row = sqlite_parser_node(parser, QUERY_ROW);
 	sqlite_parser_advance(parser);
 	sqlite_parser_expressions(parser, row);
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	return row->first == row->last ? row->first : row;
 }
 
@@ -205,15 +205,15 @@ static struct query_node *operand(struct sqlite_parser *parser)
 		return literal(parser, "word", token_text(parser));
 	if (parser->token.kind == SCAN_NUMBER)
 		return literal(parser, "number", query_lower(token_text(parser), parser->arena));
-	if (parser->token.kind == SCAN_PARAMETER || sqlite_parser_at_char(parser, ':') ||
-	    sqlite_parser_at_char(parser, '@'))
+	if (parser->token.kind == SCAN_PARAMETER || sqlite_parser_at(parser, ":") ||
+	    sqlite_parser_at(parser, "@"))
 		return parameter(parser);
 	if (sqlite_parser_at(parser, "NULL"))
 		return literal(parser, "null", STR("null"));
 	for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
 		if (sqlite_parser_at(parser, constants[i]))
 			return literal(parser, "word", query_lower(token_text(parser), parser->arena));
-	if (sqlite_parser_at_char(parser, '('))
+	if (sqlite_parser_at(parser, "("))
 		return brackets(parser);
 	if (sqlite_parser_at(parser, "CASE"))
 		return case_expression(parser);
@@ -234,7 +234,7 @@ static struct query_node *prefixed(struct sqlite_parser *parser)
 		return node;
 	}
 	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-		if (!sqlite_parser_take_char(parser, signs[i][0]))
+		if (!sqlite_parser_take(parser, signs[i]))
 			continue;
 		node->op = signs[i];
 		query_append(node, parse(parser, PREC_SIGN));
@@ -376,14 +376,14 @@ static struct query_node *in(struct sqlite_parser *parser, struct query_node *le
 	sqlite_parser_advance(parser);
 	node->flag = negated;
 	query_append(node, left);
-	sqlite_parser_expect_char(parser, '('); /* else the name of a table */
+	sqlite_parser_expect(parser, "("); /* else the name of a table */
 	if (sqlite_parser_at_select(parser)) {
 		set->kind = QUERY_SUBQUERY;
 		query_append(set, sqlite_parser_select(parser));
-	} else if (!sqlite_parser_at_char(parser, ')')) {
+	} else if (!sqlite_parser_at(parser, ")")) {
 		sqlite_parser_expressions(parser, set);
 	}
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	query_append(node, set);
 	return node;
 }

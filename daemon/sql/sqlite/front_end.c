@@ -88,12 +88,13 @@ static str_t hint(struct sqlite_analysis *state, const struct sqlite_result *res
 	if (result->code == DIAG_UNKNOWN_TABLE)
 		offer_relations(state, &nearest);
 	if (result->code == DIAG_UNKNOWN_COLUMN) {
-		str_t elsewhere = STR("");
-		if (offset >= 0)
-			elsewhere = sqlite_hint_column(state->text, (size_t)offset, last,
-						       state->request->catalog, state->arena);
-		if (elsewhere.len > 0)
-			return elsewhere;
+		const struct query_range *range =
+			offset < 0 ? NULL
+				   : sqlite_range_having(state->text, (size_t)offset, last,
+							 state->request->catalog, state->arena);
+		if (range)
+			return arena_printf(state->arena, "; did you mean \"" STR_FMT "\".\"" STR_FMT "\"?",
+					    STR_ARG(range->alias), STR_ARG(last));
 		offer_columns(state, &nearest);
 	}
 	return nearest_hint(&nearest, '"', state->arena);

@@ -3,7 +3,6 @@
 #include "common/nearest.h"
 #include "sql/findings/instead.h"
 #include "sql/sqlite/authorizer.h"
-#include "sql/sqlite/resolve.h"
 
 static const struct instead table[] = {
 #define INSTEAD(word, use) { (word), (use) },
@@ -26,13 +25,4 @@ str_t sqlite_hint_function(str_t name, struct arena *arena)
 str_t sqlite_hint_syntax(str_t sql, size_t offset, struct arena *arena)
 {
 	return instead_hint(instead_near(table, TABLE_COUNT, sql, offset, SQL_SQLITE), arena);
-}
-
-str_t sqlite_hint_column(str_t sql, size_t offset, str_t column, const struct catalog *catalog,
-			 struct arena *arena)
-{
-	const struct query_range *range = sqlite_range_having(sql, offset, column, catalog, arena);
-	return range ? arena_printf(arena, "; did you mean \"" STR_FMT "\".\"" STR_FMT "\"?",
-				    STR_ARG(range->alias), STR_ARG(column))
-		     : STR("");
 }

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "sql/catalog/catalog.h"
 #include "sql/findings/diagnostics.h"
 
 /* What SQLite has instead of a function that it does not have, or the one whose name is nearest. */
@@ -12,7 +11,3 @@ str_t sqlite_hint_function(str_t name, struct arena *arena);
 
 /* What it has instead of the word at, or shortly before, the offset of a syntax error. */
 str_t sqlite_hint_syntax(str_t sql, size_t offset, struct arena *arena);
-
-/* The same column of another item that can be seen where the column at the offset stands. */
-str_t sqlite_hint_column(str_t sql, size_t offset, str_t column, const struct catalog *catalog,
-			 struct arena *arena);

@@ -5,127 +5,40 @@
 #include <ctype.h>
 #include <strings.h>
 
-/* Words that are no names here, although the library takes some of them for names where they cannot be
- * keywords: then there is no tree. */
-static const char *const keywords[] = {
-	"ALL",
-	"AND",
-	"AS",
-	"ASC",
-	"BETWEEN",
-	"CASE",
-	"CAST",
-	"COLLATE",
-	"CROSS",
-	"DESC",
-	"DISTINCT",
-	"ELSE",
-	"END",
-	"ESCAPE",
-	"EXCEPT",
-	"EXISTS",
-	"FILTER",
-	"FROM",
-	"FULL",
-	"GLOB",
-	"GROUP",
-	"HAVING",
-	"IN",
-	"INDEXED",
-	"INNER",
-	"INTERSECT",
-	"IS",
-	"ISNULL",
-	"JOIN",
-	"LEFT",
-	"LIKE",
-	"LIMIT",
-	"MATCH",
-	"NATURAL",
-	"NOT",
-	"NOTNULL",
-	"NULL",
-	"NULLS",
-	"OFFSET",
-	"ON",
-	"OR",
-	"ORDER",
-	"OUTER",
-	"OVER",
-	"RAISE",
-	"REGEXP",
-	"RIGHT",
-	"SELECT",
-	"THEN",
-	"UNION",
-	"USING",
-	"VALUES",
-	"WHEN",
-	"WHERE",
-	"WINDOW",
-	"WITH",
-	"CURRENT_DATE",
-	"CURRENT_TIME",
-	"CURRENT_TIMESTAMP",
-	"TABLE",
-	"CREATE",
-	"SET",
-	"TO",
-};
+/* What may follow an expression or an item of FROM, and is no alias of it there. */
+static const char *const no_aliases[] = { "FROM",  "WHERE", "GROUP",	 "HAVING", "WINDOW", "ORDER",
+					  "LIMIT", "UNION", "INTERSECT", "EXCEPT", "JOIN",   "LEFT",
+					  "RIGHT", "FULL",  "INNER",	 "CROSS",  "OUTER",  "NATURAL",
+					  "ON",	   "USING", "INDEXED",	 "NOT" };
 
 void sqlite_parser_advance(struct sqlite_parser *parser)
 {
 	parser->token = scan_next(parser->sql, parser->token.offset + parser->token.len, SQL_SQLITE);
 }
 
-bool sqlite_parser_at(const struct sqlite_parser *parser, const char *word)
+bool sqlite_parser_at(const struct sqlite_parser *parser, const char *text)
 {
-	return scan_is_word(parser->sql, parser->token, word);
+	return isalpha((unsigned char)text[0]) ? scan_is_word(parser->sql, parser->token, text)
+					       : scan_is_char(parser->sql, parser->token, text[0]);
 }
 
-bool sqlite_parser_at_char(const struct sqlite_parser *parser, char c)
+bool sqlite_parser_take(struct sqlite_parser *parser, const char *text)
 {
-	return scan_is_char(parser->sql, parser->token, c);
-}
-
-bool sqlite_parser_take(struct sqlite_parser *parser, const char *word)
-{
-	if (parser->failed || !sqlite_parser_at(parser, word))
+	if (parser->failed || !sqlite_parser_at(parser, text))
 		return false;
 	sqlite_parser_advance(parser);
 	return true;
 }
 
-bool sqlite_parser_take_char(struct sqlite_parser *parser, char c)
+void sqlite_parser_expect(struct sqlite_parser *parser, const char *text)
 {
-	if (parser->failed || !sqlite_parser_at_char(parser, c))
-		return false;
-	sqlite_parser_advance(parser);
-	return true;
-}
-
-void sqlite_parser_expect(struct sqlite_parser *parser, const char *word)
-{
-	if (!sqlite_parser_take(parser, word))
-		parser->failed = true;
-}
-
-void sqlite_parser_expect_char(struct sqlite_parser *parser, char c)
-{
-	if (!sqlite_parser_take_char(parser, c))
+	if (!sqlite_parser_take(parser, text))
 		parser->failed = true;
 }
 
 bool sqlite_parser_at_name(const struct sqlite_parser *parser)
 {
-	if (parser->token.kind == SCAN_QUOTED)
-		return true;
-	if (parser->token.kind != SCAN_WORD)
-		return false;
-	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
-		if (sqlite_parser_at(parser, keywords[i]))
-			return false;
-	return true;
+	return scan_is_name(parser->token);
 }
 
 str_t sqlite_parser_name(struct sqlite_parser *parser)
@@ -152,8 +65,8 @@ str_t sqlite_parser_brackets(struct sqlite_parser *parser)
 	struct buf text = BUF_INIT;
 	unsigned depth = 0;
 	do {
-		depth += sqlite_parser_at_char(parser, '(');
-		depth -= sqlite_parser_at_char(parser, ')');
+		depth += sqlite_parser_at(parser, "(");
+		depth -= sqlite_parser_at(parser, ")");
 		if (parser->token.kind == SCAN_END)
 			parser->failed = true;
 		if (text.len > 0)
@@ -188,25 +101,26 @@ struct query_node *sqlite_parser_wrap(struct sqlite_parser *parser, enum query_k
 /* AS name, or a name alone; a text in quotes is a name here, too. */
 static str_t alias(struct sqlite_parser *parser)
 {
-	bool as = sqlite_parser_take(parser, "AS");
+	bool named = sqlite_parser_take(parser, "AS");
+	bool word = sqlite_parser_at_name(parser);
 	if (parser->token.kind == SCAN_STRING)
 		parser->failed = true;
-	if (!as && !sqlite_parser_at_name(parser))
-		return STR_NONE;
-	return sqlite_parser_name(parser);
+	for (size_t i = 0; !named && word && i < sizeof no_aliases / sizeof no_aliases[0]; i++)
+		word = !sqlite_parser_at(parser, no_aliases[i]);
+	return named || word ? sqlite_parser_name(parser) : STR_NONE;
 }
 
 /* (a, b) */
 static struct query_node *names(struct sqlite_parser *parser, enum query_kind kind)
 {
 	struct query_node *list = sqlite_parser_node(parser, kind);
-	sqlite_parser_expect_char(parser, '(');
+	sqlite_parser_expect(parser, "(");
 	do {
 		struct query_node *name = sqlite_parser_node(parser, QUERY_NAME);
 		name->name = sqlite_parser_name(parser);
 		query_append(list, name);
-	} while (sqlite_parser_take_char(parser, ','));
-	sqlite_parser_expect_char(parser, ')');
+	} while (sqlite_parser_take(parser, ","));
+	sqlite_parser_expect(parser, ")");
 	return list;
 }
 
@@ -217,17 +131,17 @@ static struct query_node *relation(struct sqlite_parser *parser)
 {
 	struct query_node *node = sqlite_parser_node(parser, QUERY_RELATION);
 	node->name = sqlite_parser_name(parser);
-	if (sqlite_parser_take_char(parser, '.')) {
+	if (sqlite_parser_take(parser, ".")) {
 		node->schema = node->name;
 		node->name = sqlite_parser_name(parser);
 		parser->hides = parser->hides || !str_is(node->schema, "main");
 	}
-	if (sqlite_parser_take_char(parser, '(')) {
+	if (sqlite_parser_take(parser, "(")) {
 		node->kind = QUERY_DERIVED;
 		node->flag = true;
-		if (!sqlite_parser_at_char(parser, ')'))
+		if (!sqlite_parser_at(parser, ")"))
 			sqlite_parser_expressions(parser, node);
-		sqlite_parser_expect_char(parser, ')');
+		sqlite_parser_expect(parser, ")");
 	}
 	return node;
 }
@@ -235,14 +149,14 @@ static struct query_node *relation(struct sqlite_parser *parser)
 static struct query_node *source(struct sqlite_parser *parser)
 {
 	struct query_node *node = sqlite_parser_node(parser, QUERY_DERIVED);
-	if (!sqlite_parser_take_char(parser, '(')) {
+	if (!sqlite_parser_take(parser, "(")) {
 		node = relation(parser);
 	} else {
 		if (sqlite_parser_at_select(parser))
 			query_append(node, sqlite_parser_select(parser));
 		else
 			parser->failed = true; /* (a JOIN b) */
-		sqlite_parser_expect_char(parser, ')');
+		sqlite_parser_expect(parser, ")");
 	}
 	node->alias = alias(parser);
 	if (sqlite_parser_at(parser, "INDEXED") || sqlite_parser_at(parser, "NOT"))
@@ -257,7 +171,7 @@ static const char *join_operator(struct sqlite_parser *parser)
 	static const char *const joins[2][5] = { { "left join", "right join", "full join", "join", "join" },
 						 { "natural left join", "natural right join",
 						   "natural full join", "natural join", "natural join" } };
-	if (sqlite_parser_take_char(parser, ',') || sqlite_parser_take(parser, "JOIN"))
+	if (sqlite_parser_take(parser, ",") || sqlite_parser_take(parser, "JOIN"))
 		return "join";
 	bool natural = sqlite_parser_take(parser, "NATURAL");
 	size_t side = 0;
@@ -296,11 +210,11 @@ static struct query_node *star(struct sqlite_parser *parser)
 {
 	struct sqlite_parser before = *parser;
 	struct query_node *node = sqlite_parser_node(parser, QUERY_STAR);
-	if (sqlite_parser_take_char(parser, '*'))
+	if (sqlite_parser_take(parser, "*"))
 		return node;
 	if (sqlite_parser_at_name(parser)) {
 		node->qualifier = sqlite_parser_name(parser);
-		if (sqlite_parser_take_char(parser, '.') && sqlite_parser_take_char(parser, '*'))
+		if (sqlite_parser_take(parser, ".") && sqlite_parser_take(parser, "*"))
 			return node;
 	}
 	*parser = before;
@@ -334,11 +248,11 @@ static struct query_node *values(struct sqlite_parser *parser)
 	struct query_node *node = sqlite_parser_node(parser, QUERY_VALUES);
 	do {
 		struct query_node *row = sqlite_parser_node(parser, QUERY_ROW);
-		sqlite_parser_expect_char(parser, '(');
+		sqlite_parser_expect(parser, "(");
 		sqlite_parser_expressions(parser, row);
-		sqlite_parser_expect_char(parser, ')');
+		sqlite_parser_expect(parser, ")");
 		query_append(node, row);
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 	return node;
 }
 
@@ -350,7 +264,7 @@ static void windows(struct sqlite_parser *parser)
 		(void)sqlite_parser_name(parser);
 		sqlite_parser_expect(parser, "AS");
 		(void)sqlite_parser_brackets(parser);
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 }
 
 /* NULL is smaller than all else where nothing else is said. */
@@ -371,7 +285,7 @@ static struct query_node *keys(struct sqlite_parser *parser, enum query_kind kin
 			key->op = first == key->flag ? "nulls" : NULL;
 		}
 		query_append(list, key);
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 	return list;
 }
 
@@ -394,7 +308,7 @@ static struct query_node *body(struct sqlite_parser *parser)
 		(void)sqlite_parser_take(parser, "ALL");
 	do {
 		query_append(items, item(parser));
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 	query_append(node, items);
 	if (sqlite_parser_take(parser, "FROM"))
 		query_append(node, from(parser));
@@ -435,16 +349,16 @@ static struct query_node *cte(struct sqlite_parser *parser)
 {
 	struct query_node *node = sqlite_parser_node(parser, QUERY_CTE);
 	node->name = sqlite_parser_name(parser);
-	if (sqlite_parser_at_char(parser, '('))
+	if (sqlite_parser_at(parser, "("))
 		query_append(node, names(parser, QUERY_NAMES));
 	sqlite_parser_expect(parser, "AS");
 	if (sqlite_parser_take(parser, "NOT"))
 		sqlite_parser_expect(parser, "MATERIALIZED");
 	else
 		(void)sqlite_parser_take(parser, "MATERIALIZED");
-	sqlite_parser_expect_char(parser, '(');
+	sqlite_parser_expect(parser, "(");
 	query_append(node, sqlite_parser_select(parser));
-	sqlite_parser_expect_char(parser, ')');
+	sqlite_parser_expect(parser, ")");
 	return node;
 }
 
@@ -455,7 +369,7 @@ static struct query_node *with(struct sqlite_parser *parser)
 	(void)sqlite_parser_take(parser, "RECURSIVE");
 	do {
 		query_append(node, cte(parser));
-	} while (sqlite_parser_take_char(parser, ','));
+	} while (sqlite_parser_take(parser, ","));
 	return node;
 }
 
@@ -464,7 +378,7 @@ static struct query_node *limit(struct sqlite_parser *parser)
 {
 	struct query_node *node = sqlite_parser_node(parser, QUERY_LIMIT);
 	struct query_node *first = sqlite_parser_expression(parser);
-	if (sqlite_parser_take_char(parser, ',')) {
+	if (sqlite_parser_take(parser, ",")) {
 		query_append(node, sqlite_parser_expression(parser));
 		query_append(node, first);
 		return node;
@@ -502,7 +416,7 @@ struct sqlite_query sqlite_parse(str_t sql, const struct sqlite_strings *strings
 	struct sqlite_parser parser = { .sql = sql, .arena = arena, .strings = strings };
 	parser.token = scan_next(sql, 0, SQL_SQLITE);
 	struct query_node *root = sqlite_parser_select(&parser);
-	while (sqlite_parser_take_char(&parser, ';')) {
+	while (sqlite_parser_take(&parser, ";")) {
 	}
 	if (parser.failed || parser.token.kind != SCAN_END)
 		return (struct sqlite_query){ 0 };

@@ -24,18 +24,15 @@ struct sqlite_parser {
 };
 
 void sqlite_parser_advance(struct sqlite_parser *parser);
-bool sqlite_parser_at(const struct sqlite_parser *parser, const char *word);
-bool sqlite_parser_at_char(const struct sqlite_parser *parser, char c);
 
-/* Steps over the word or byte if it is next. */
-bool sqlite_parser_take(struct sqlite_parser *parser, const char *word);
-bool sqlite_parser_take_char(struct sqlite_parser *parser, char c);
+/* Whether the word, or the one byte of punctuation, is next; steps over it if it is; the same, and anything
+ * else makes the parser fail. */
+bool sqlite_parser_at(const struct sqlite_parser *parser, const char *text);
+bool sqlite_parser_take(struct sqlite_parser *parser, const char *text);
+void sqlite_parser_expect(struct sqlite_parser *parser, const char *text);
 
-/* The same; anything else makes the parser fail. */
-void sqlite_parser_expect(struct sqlite_parser *parser, const char *word);
-void sqlite_parser_expect_char(struct sqlite_parser *parser, char c);
-
-/* Whether the next token is a name (no keyword), and that name in lower case without its quotes. */
+/* Whether the next token can be a name (the library has told keywords from names: a word that stands where a
+ * name has to is one), and that name in lower case without its quotes. */
 bool sqlite_parser_at_name(const struct sqlite_parser *parser);
 str_t sqlite_parser_name(struct sqlite_parser *parser);
 

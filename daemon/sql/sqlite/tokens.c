@@ -27,22 +27,15 @@ bool sqlite_tokens_have(str_t sql, const char *word)
 	return false;
 }
 
-/* Name inside of a token, without quotes. */
-static str_t token_name(str_t sql, struct scan_token token)
+static bool same_name(str_t sql, struct scan_token token, str_t name)
 {
-	size_t quote = token.kind == SCAN_QUOTED ? 1 : 0;
-	return (str_t){ sql.ptr + token.offset + quote, token.len - 2 * quote };
-}
-
-static bool is_name(struct scan_token token)
-{
-	return token.kind == SCAN_WORD || token.kind == SCAN_QUOTED;
+	str_t text = scan_name(sql, token);
+	return scan_is_name(token) && text.len == name.len && strncasecmp(text.ptr, name.ptr, name.len) == 0;
 }
 
 static bool named(str_t sql, struct scan_token token, const char *name)
 {
-	str_t text = token_name(sql, token);
-	return is_name(token) && text.len == strlen(name) && strncasecmp(text.ptr, name, text.len) == 0;
+	return same_name(sql, token, str_from(name));
 }
 
 /* Largest number among the digits of a literal; a `*` counts as endless. */
@@ -76,8 +69,7 @@ static void check_size(str_t sql, struct scan_token call, struct violations *vio
 		     (scan_is_char(sql, close, ')') || (format && scan_is_char(sql, close, ',')));
 	if (!small || largest_number(sql, argument) >= BOMB_CALL_BYTES)
 		violations_add(violations, VIOLATION_RESOURCE_BOMB, (int64_t)call.offset,
-			       STR_FMT " of a size that is huge or not known",
-			       STR_ARG(token_name(sql, call)));
+			       STR_FMT " of a size that is huge or not known", STR_ARG(scan_name(sql, call)));
 }
 
 static void check_call(str_t sql, struct scan_token call, struct violations *violations)
@@ -180,7 +172,7 @@ static void check_tautology(str_t sql, struct scan_token token, struct violation
 
 static enum statement_word begins(str_t sql, struct scan_token token)
 {
-	return token.kind == SCAN_WORD ? statement_word(token_name(sql, token), SQL_SQLITE)
+	return token.kind == SCAN_WORD ? statement_word(scan_name(sql, token), SQL_SQLITE)
 				       : STATEMENT_WORD_NONE;
 }
 
@@ -257,8 +249,8 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations)
 		bool field = scan_is_char(sql, previous, '.');
 		if (parses && !field && is_writing_word(sql, token))
 			violations_add(violations, VIOLATION_NOT_A_READ, (int64_t)token.offset, STR_FMT,
-				       STR_ARG(token_name(sql, token)));
-		if (is_name(token) && scan_is_char(sql, sqlite_token_after(sql, token), '('))
+				       STR_ARG(scan_name(sql, token)));
+		if (scan_is_name(token) && scan_is_char(sql, sqlite_token_after(sql, token), '('))
 			check_call(sql, token, violations);
 		if (scan_is_char(sql, token, '$') && hides(sql, token.offset + 1))
 			violations_add(violations, VIOLATION_UNANALYSABLE, (int64_t)token.offset,
@@ -290,21 +282,22 @@ static size_t statement_of(str_t sql, size_t offset)
 
 void sqlite_tokens_tell_once(str_t sql, struct violations *violations)
 {
-	size_t statements[VIOLATIONS_MAX], kept = 0;
-	bool dropped[VIOLATIONS_MAX] = { false };
 	struct sql_violation *items = violations->items;
-	for (size_t i = 0; i < violations->count; i++)
-		if (is_not_a_read(&items[i]))
-			statements[i] = statement_of(sql, (size_t)items[i].offset - violations->text_offset);
-	for (size_t i = 0; i < violations->count; i++)
-		for (size_t k = 0; k < violations->count && is_not_a_read(&items[i]); k++)
-			dropped[i] =
-				dropped[i] || (is_not_a_read(&items[k]) && statements[i] == statements[k] &&
-					       (items[k].offset < items[i].offset ||
-						(items[k].offset == items[i].offset && k < i)));
-	for (size_t i = 0; i < violations->count; i++)
-		if (!dropped[i])
+	size_t statements[VIOLATIONS_MAX], kept = 0;
+	for (size_t i = 0; i < violations->count; i++) {
+		size_t same = kept; /* the one that is kept of the same statement */
+		statements[kept] = SIZE_MAX;
+		if (is_not_a_read(&items[i])) {
+			statements[kept] =
+				statement_of(sql, (size_t)items[i].offset - violations->text_offset);
+			for (same = 0; statements[same] != statements[kept];)
+				same++;
+		}
+		if (same == kept)
 			items[kept++] = items[i];
+		else if (items[i].offset < items[same].offset)
+			items[same] = items[i];
+	}
 	violations->count = kept;
 }
 
@@ -328,7 +321,7 @@ bool sqlite_is_aggregate(str_t name)
 
 bool sqlite_token_aggregates(str_t sql, struct scan_token token)
 {
-	return token.kind == SCAN_WORD && sqlite_is_aggregate(token_name(sql, token)) &&
+	return token.kind == SCAN_WORD && sqlite_is_aggregate(scan_name(sql, token)) &&
 	       scan_is_char(sql, sqlite_token_after(sql, token), '(');
 }
 
@@ -381,11 +374,11 @@ void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)
 bool sqlite_tokens_next_name(str_t sql, struct sqlite_name *name)
 {
 	struct scan_token token = scan_next(sql, name->next, SQL_SQLITE);
-	while (token.kind != SCAN_END && !is_name(token))
+	while (token.kind != SCAN_END && !scan_is_name(token))
 		token = sqlite_token_after(sql, token);
 	if (token.kind == SCAN_END)
 		return false;
-	*name = (struct sqlite_name){ .name = token_name(sql, token),
+	*name = (struct sqlite_name){ .name = scan_name(sql, token),
 				      .offset = token.offset,
 				      .is_call = scan_is_char(sql, sqlite_token_after(sql, token), '('),
 				      .next = token.offset + token.len };
@@ -419,8 +412,8 @@ void sqlite_tokens_names(str_t sql, struct buf *names)
 	size_t count = 0;
 	for (struct scan_token token = first_token(sql); token.kind != SCAN_END && count < MAX_NAMES;
 	     token = sqlite_token_after(sql, token)) {
-		str_t name = token_name(sql, token);
-		if (!is_name(token) || name.len == 0 || memchr(name.ptr, '"', name.len))
+		str_t name = scan_name(sql, token);
+		if (!scan_is_name(token) || name.len == 0 || memchr(name.ptr, '"', name.len))
 			continue;
 		struct buf quoted = BUF_INIT;
 		buf_append_char(&quoted, '"');
@@ -435,12 +428,6 @@ void sqlite_tokens_names(str_t sql, struct buf *names)
 		}
 		buf_free(&quoted);
 	}
-}
-
-static bool same_name(str_t sql, struct scan_token token, str_t name)
-{
-	str_t text = token_name(sql, token);
-	return is_name(token) && text.len == name.len && strncasecmp(text.ptr, name.ptr, name.len) == 0;
 }
 
 /* A quoted name may have dots of its own: then it is no qualified one. */
