@@ -18,6 +18,7 @@ enum {
 	BATCH_CASES = 5000, /* half as dear as by the thousand: most of them meet in the same buckets */
 	BATCH_RECORDS = 10000,
 	BATCH_AGE_MS = 500,
+	PASSED_MS = 5000, /* between batches that only pass by what is no record */
 	RETRY_BASE_MS = 200,
 	RETRY_CAP_MS = 3000, /* a minute is what catching up may take */
 	WATERMARK_TIMEOUT_MS = 5000,
@@ -49,6 +50,7 @@ struct calibrator {
 	bool positioned;      /* the assignment's positions are read and the partitions are fetched */
 	bool paused;
 	int64_t batch_since_us; /* of the first record of the batch */
+	int64_t next_passed_us; /* earliest time to store a position behind what is no record */
 	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
@@ -157,6 +159,7 @@ static void commit_batch(struct calibrator *calibrator)
 {
 	struct err_detail detail = { "" };
 	struct feedback_outcome counts = { 0 };
+	calibrator->next_passed_us = clock_monotonic_us() + INT64_C(1000) * PASSED_MS;
 	err_t err = flush(calibrator, &counts, &detail);
 	if (err == ERR_CONFLICT) {
 		database_works(calibrator);
@@ -175,7 +178,7 @@ static bool batch_is_due(const struct calibrator *calibrator)
 {
 	const struct batch *batch = &calibrator->batch;
 	if (batch->records == 0)
-		return false;
+		return clock_monotonic_us() >= calibrator->next_passed_us && batch_moved(batch);
 	return batch->cases_count + batch->feedback_count >= BATCH_CASES || batch->records >= BATCH_RECORDS ||
 	       clock_monotonic_us() - calibrator->batch_since_us >= INT64_C(1000) * BATCH_AGE_MS;
 }
@@ -350,6 +353,8 @@ static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *me
 		return;
 	partition->at_end = true;
 	partition->end_us = clock_monotonic_us();
+	if (calibrator->positioned)
+		batch_pass(partition, message->offset);
 }
 
 static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t *message)

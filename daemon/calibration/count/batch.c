@@ -70,6 +70,20 @@ bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t
 	return true;
 }
 
+void batch_pass(struct batch_partition *partition, int64_t end)
+{
+	if (end > 0 && end > partition->reached)
+		partition->reached = end;
+}
+
+bool batch_moved(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->partitions_count; i++)
+		if (batch->partitions[i].reached != batch->partitions[i].stored)
+			return true;
+	return false;
+}
+
 void batch_add(struct batch *batch, const struct calibration_case *item)
 {
 	if (!batch->arena)

@@ -46,6 +46,13 @@ struct batch_partition *batch_find(struct batch *batch, const char *topic, int32
 /* A record was read. False: it was read before; it must be ignored. */
 bool batch_reach(struct batch *batch, struct batch_partition *partition, int64_t offset);
 
+/* The partition was read to its end: what is below and was not read is no record, but marks of transactions
+ * and what they aborted. */
+void batch_pass(struct batch_partition *partition, int64_t end);
+
+/* Whether a partition was read, or passed, beyond its position. */
+bool batch_moved(const struct batch *batch);
+
 /* Adds a case with copies of its texts. */
 void batch_add(struct batch *batch, const struct calibration_case *item);
 

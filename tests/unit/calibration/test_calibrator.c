@@ -77,6 +77,57 @@ static void test_stopping_counts_what_was_read(void **state)
 	assert_int_equal(rig_counted(), 30);
 }
 
+/* The sum of the ends, as a reader of what is committed sees them: marks of transactions are part of it. */
+static int64_t ends(void)
+{
+	int64_t low, high, sum = 0;
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++) {
+		assert_int_equal(rd_kafka_query_watermark_offsets(rig.producer, rig.topic, partition, &low,
+								  &high, 30000),
+				 RD_KAFKA_RESP_ERR_NO_ERROR);
+		sum += high;
+	}
+	return sum;
+}
+
+static void wait_for_positions(int64_t expected)
+{
+	char sum[64] = "", wanted[64];
+	int64_t deadline_us = clock_monotonic_us() + INT64_C(60000000);
+	snprintf(wanted, sizeof wanted, "%lld", (long long)expected);
+	while (strcmp(sum, wanted) != 0 && clock_monotonic_us() < deadline_us) {
+		rig_sleep_ms(100);
+		rig_query("SELECT sum(next_offset) FROM calibration_positions", sum, sizeof sum);
+	}
+	assert_string_equal(sum, wanted);
+}
+
+static void test_positions_pass_what_is_no_record(void **state)
+{
+	(void)state;
+	struct calibrator_statistics before, after;
+	rig_produce(30, true);
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_wait_counted(30);
+	wait_for_positions(ends());
+	rig_produce(300, false);
+	wait_for_positions(ends());
+	calibrator_statistics(calibrator, &before);
+	rig_sleep_ms(7000);
+	calibrator_statistics(calibrator, &after);
+	assert_int_equal(after.batches, before.batches); /* it does not go on for ever */
+	assert_int_equal(after.behind, 0);
+	calibrator_stop(calibrator);
+	calibrator = rig_start_calibrator();
+	rig_produce(20, true);
+	rig_wait_counted(50);
+	wait_for_positions(ends());
+	calibrator_statistics(calibrator, &after);
+	assert_int_equal(after.conflicts, 0);
+	check_sums();
+	calibrator_stop(calibrator);
+}
+
 /* Until it says what it waits for. */
 static void wait_for_word(struct calibrator *calibrator, const char *word)
 {
@@ -204,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup(test_every_case_is_counted_once, rig_begin_test),
 		cmocka_unit_test_setup(test_restart_goes_on_where_it_was, rig_begin_test),
 		cmocka_unit_test_setup(test_stopping_counts_what_was_read, rig_begin_test),
+		cmocka_unit_test_setup(test_positions_pass_what_is_no_record, rig_begin_test),
 		cmocka_unit_test_setup(test_database_away_and_back, rig_begin_test),
 		cmocka_unit_test_setup(test_start_without_database, rig_begin_test),
 		cmocka_unit_test_setup(test_instances_share_the_partitions, rig_begin_test),
