@@ -65,6 +65,14 @@ struct calibrator {
 
 /* ---- the database ---- */
 
+/* A transaction has many statements, each with a deadline: a database that is slow is no reason to leave the
+ * group. */
+static void wait_for_database(void *context)
+{
+	struct calibrator *calibrator = context;
+	kafka_count_as_poll(calibrator->consumer);
+}
+
 /* An attempt failed: the next one comes later, meanwhile nothing more is read. */
 static void postpone(struct calibrator *calibrator, err_t err, const struct err_detail *detail)
 {
@@ -257,6 +265,7 @@ static void fetch_from_positions(struct calibrator *calibrator)
 	set_paused(calibrator, false);
 	for (size_t i = 0; i < calibrator->batch.partitions_count; i++) {
 		struct batch_partition *partition = &calibrator->batch.partitions[i];
+		kafka_count_as_poll(calibrator->consumer); /* one without a leader takes its time */
 		int64_t offset = start_offset(calibrator, partition);
 		partition->at_end = offset == RD_KAFKA_OFFSET_INVALID;
 		if (!partition->at_end)
@@ -572,6 +581,8 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 		.max_segments = (int64_t)options->max_segments,
 		.feedback_horizon_ms = calibrator->ingest.horizon_ms,
 		.retention_ms = options->retention_days * DAY_MS,
+		.waits = wait_for_database,
+		.waits_context = calibrator,
 	});
 	pthread_mutex_init(&calibrator->mutex, NULL);
 	err_t err = create_watch(calibrator, options, detail);

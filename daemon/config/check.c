@@ -90,6 +90,7 @@ static const struct own_property {
 	{ "isolation.level", "kafka.delivery" },
 	{ "linger.ms", NULL },
 	{ "max.partition.fetch.bytes", "kafka.max_message_bytes" },
+	{ "max.poll.interval.ms", "kafka.session_timeout_ms" },
 	{ "message.max.bytes", "kafka.max_message_bytes" },
 	{ "message.timeout.ms", "kafka.transaction_timeout_ms" },
 	{ "metadata.broker.list", "kafka.bootstrap_servers" },

@@ -26,7 +26,9 @@ struct database {
 	const char *application;
 	const char *settings;	  /* how their names begin, or NULL */
 	_Atomic int64_t until_us; /* no wait lasts longer */
-	PGconn *connection;	  /* or NULL */
+	database_waits_fn *waits; /* or NULL */
+	void *waits_context;
+	PGconn *connection; /* or NULL */
 };
 
 static char *copy_text(const char *text)
@@ -52,6 +54,12 @@ struct database *database_new(const char *dsn, const char *password_file)
 void database_limit_waits(struct database *database, int64_t until_us)
 {
 	atomic_store(&database->until_us, until_us);
+}
+
+void database_set_waits(struct database *database, database_waits_fn *waits, void *context)
+{
+	database->waits = waits;
+	database->waits_context = context;
 }
 
 void database_set_application(struct database *database, const char *application)
@@ -143,6 +151,8 @@ static bool wait_socket(const struct database *database, short events, int64_t d
 			poll(&descriptor, 1, left_us < LOOK_MS * 1000 ? (int)(left_us / 1000) + 1 : LOOK_MS);
 		if (ready > 0 || (ready < 0 && errno != EINTR))
 			return ready > 0;
+		if (database->waits)
+			database->waits(database->waits_context);
 	}
 }
 

@@ -40,6 +40,10 @@ err_t database_connect(struct database *database, bool *ret_fresh, struct err_de
  * DATABASE_UNAVAILABLE. Any thread: for an orderly end while another thread may be waiting. */
 void database_limit_waits(struct database *database, int64_t until_us);
 
+/* Called every 100 ms or so, by the thread that waits for the server, while it does. NULL: nothing is. */
+typedef void database_waits_fn(void *context);
+void database_set_waits(struct database *database, database_waits_fn *waits, void *context);
+
 /* Closes the connection; the next use opens another. */
 void database_disconnect(struct database *database);
 

@@ -12,6 +12,12 @@
 
 enum {
 	SOCKET_TIMEOUT_MS = 10000,
+	/* Between polls of a member. A request to join the group is given so long and 3 s more: on a
+	 * connection that the broker has lost nothing else ends it, and librdkafka's 300 s are a long
+	 * silence. Rounds of the source and the calibrator take a second or two; what may take longer says so
+	 * (kafka_count_as_poll). */
+	POLL_INTERVAL_MS = 60000,
+	REBALANCE_MS = 40000, /* what a member may need to end an assignment, besides draining */
 	TRIAL_CLOSE_MS = 5000,
 	LEVEL_INFO = 6, /* of syslog */
 	REFRESH_MS =
@@ -62,12 +68,24 @@ err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long valu
 	return kafka_conf_set(conf, name, text, detail);
 }
 
+/* Not below the session, which librdkafka refuses, and long enough for a rebalance: whoever takes longer for
+ * that is put out of the group. */
+static int poll_interval_ms(const struct kafka_settings *settings)
+{
+	int least_ms = POLL_INTERVAL_MS, rebalance_ms = settings->drain_on_revoke_ms + REBALANCE_MS;
+	if (least_ms < settings->session_timeout_ms)
+		least_ms = settings->session_timeout_ms;
+	return least_ms < rebalance_ms ? rebalance_ms : least_ms;
+}
+
 err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
 			      struct err_detail *detail)
 {
 	err_t err = kafka_conf_set_int(conf, "session.timeout.ms", settings->session_timeout_ms, detail);
 	if (!err)
 		err = kafka_conf_set_int(conf, "heartbeat.interval.ms", settings->heartbeat_ms, detail);
+	if (!err)
+		err = kafka_conf_set_int(conf, "max.poll.interval.ms", poll_interval_ms(settings), detail);
 	/* a connection that carries nothing any more and is not closed either: 60 s would be a long silence
 	 */
 	if (!err)
@@ -265,6 +283,14 @@ void kafka_client_close(rd_kafka_t *client, int timeout_ms)
 unsigned kafka_clients_left(void)
 {
 	return atomic_load(&clients_left);
+}
+
+/* librdkafka 2.0.2 counts every queue of the client. */
+void kafka_count_as_poll(rd_kafka_t *consumer)
+{
+	_cleanup_(kafka_queue_cleanup) rd_kafka_queue_t *empty = rd_kafka_queue_new(consumer);
+	_cleanup_(kafka_event_cleanup) rd_kafka_event_t *none = rd_kafka_queue_poll(empty, 0);
+	(void)none;
 }
 
 int64_t kafka_written_ms(const rd_kafka_message_t *message)

@@ -26,7 +26,7 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 err_t kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, struct err_detail *detail);
 err_t kafka_conf_set_int(rd_kafka_conf_t *conf, const char *name, long long value, struct err_detail *detail);
 
-/* How a consumer notices that the group or a connection is gone. */
+/* How a consumer notices that the group or a connection is gone, and the group that the consumer is. */
 err_t kafka_conf_set_liveness(rd_kafka_conf_t *conf, const struct kafka_settings *settings,
 			      struct err_detail *detail);
 
@@ -60,6 +60,11 @@ void kafka_client_close(rd_kafka_t *client, int timeout_ms);
 /* Clients that were left behind and have not ended since: the process has to end by _exit, since what exit()
  * destroys is used by their threads. */
 unsigned kafka_clients_left(void);
+
+/* Tells the client that its thread is alive though it does not poll, because it waits for something else with
+ * a deadline: else the client would leave the group after max.poll.interval.ms. Serves nothing. The polling
+ * thread's, in a callback, too. */
+void kafka_count_as_poll(rd_kafka_t *consumer);
 
 /* When the message was written (wall clock), as far as that can be true: now where nothing tells. */
 int64_t kafka_written_ms(const rd_kafka_message_t *message);

@@ -26,6 +26,7 @@ static bool fetch_committed(const struct restoring *restoring, rd_kafka_topic_pa
 	struct backoff backoff = { .base_ms = POLL_MS, .cap_ms = COMMITTED_PAUSE_MS };
 	atomic_store(restoring->oldest_ms, clock_wall_ms());
 	for (;;) {
+		kafka_count_as_poll(restoring->consumer);
 		rd_kafka_resp_err_t err = rd_kafka_committed(restoring->consumer, list, COMMITTED_TIMEOUT_MS);
 		if (!err)
 			err = first_error(list);

@@ -521,6 +521,7 @@ static void find_beginning(struct source *source, const struct topic_probe_answe
 {
 	const struct trail *trail = trails_find(&source->trails, answer->question.partition);
 	heartbeat_waiting(&source->heartbeat, "Kafka broker");
+	kafka_count_as_poll(source->consumer); /* of many partitions each takes its time */
 	size_t present = topic_probe_count_present(source->topic_probe, trail->partition, trail->arrivals,
 						   trail->count, SEARCH_MS);
 	*again = (struct offset_restore_again){ .partition = trail->partition, .low = answer->low };

@@ -21,8 +21,8 @@ CATCH_UP_S = 600
 CALIBRATION_S = 300
 COMMITTED_S = 180
 # A connection that is forgotten while a member joins is noticed when its request to join ends: librdkafka gives it
-# max.poll.interval.ms (300 s) and 3 s.
-READY_S = 360
+# max.poll.interval.ms (60 s) and 3 s, and others may have to wait for that member.
+READY_S = 150
 UNREAD_S = 30  # what is promised of a new partition
 END_S, SLACK_S = 5, 15  # of a stop: what is promised beyond the drain limit, and of a machine that does much else
 MENDED_S = 10  # what a busy machine takes for a start or a rebalance, beyond the timeouts

@@ -37,6 +37,7 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	store->database = database_new(options->dsn, options->password_file);
 	database_set_settings(store->database, "calibration.");
 	database_set_application(store->database, "assayd calibration");
+	database_set_waits(store->database, options->waits, options->waits_context);
 	store->bucket_s = options->bucket_s;
 	store->max_segments = options->max_segments;
 	store->horizon_ms = options->feedback_horizon_ms;

@@ -18,6 +18,8 @@ struct calibration_store_options {
 	int64_t max_segments;
 	int64_t feedback_horizon_ms; /* 0: nothing is remembered */
 	int64_t retention_ms;	     /* 0: nothing is deleted */
+	database_waits_fn *waits;    /* while the database is waited for (database.h); or NULL */
+	void *waits_context;
 };
 
 /* No position is stored yet. */

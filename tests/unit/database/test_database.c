@@ -171,6 +171,25 @@ static err_t apply(struct database *database, const char *script, struct err_det
 	return migrations_apply(&migrations, database, detail);
 }
 
+static void count_wait(void *context)
+{
+	++*(int *)context;
+}
+
+static void test_waits_are_told(void **state)
+{
+	(void)state;
+	int waits = 0;
+	_cleanup_(database_cleanup) struct database *database = connect_new();
+	database_set_waits(database, count_wait, &waits);
+	assert_answer(database, "SELECT 'late' FROM pg_sleep(1)", "late");
+	assert_true(waits >= 1);
+	database_set_waits(database, NULL, NULL);
+	int before = waits;
+	assert_answer(database, "SELECT 'late' FROM pg_sleep(0.3)", "late");
+	assert_int_equal(waits, before);
+}
+
 static void test_migrations(void **state)
 {
 	(void)state;
@@ -210,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_settings_are_named),
 		cmocka_unit_test(test_waits_can_be_limited),
+		cmocka_unit_test(test_waits_are_told),
 		cmocka_unit_test(test_migrations),
 	};
 	return cmocka_run_group_tests_name("database", tests, NULL, stop_server);
