@@ -9,6 +9,7 @@
 #include <libconfig.h>
 #include <limits.h>
 #include <math.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define FILE_BYTES_MAX ((size_t)1 << 20)
@@ -271,9 +272,26 @@ static err_t read_bool(const struct reader *reader, const struct place *place, v
 	return ERR_OK;
 }
 
+/* The texts of a list as the one text that they should be. */
+static err_t fail_list_for_text(const struct reader *reader, const struct place *place)
+{
+	_cleanup_(buf_free) struct buf joined = BUF_INIT;
+	for (int i = 0; i < config_setting_length(place->node); i++) {
+		const char *item = config_setting_get_string_elem(place->node, i);
+		buf_printf(&joined, "%s%s", i ? "," : "", item ? item : "…");
+	}
+	return fail_at(reader, place, ERR_CONFIG_TYPE,
+		       "a text is expected here, not a list; write its items with commas between them: "
+		       "\"%.*s%s\"",
+		       4 * SHOWN_MAX, joined.len ? joined.data : "", joined.len > 4 * SHOWN_MAX ? "…" : "");
+}
+
 static err_t read_string(const struct reader *reader, const struct place *place,
 			 const struct conf_setting *setting, const char **field)
 {
+	if ((setting->flags & CONF_COMMAS) &&
+	    (config_setting_is_list(place->node) || config_setting_is_array(place->node)))
+		return fail_list_for_text(reader, place);
 	if (config_setting_type(place->node) != CONFIG_TYPE_STRING)
 		return fail_type(reader, place, "a text");
 	const char *text = config_setting_get_string(place->node);
@@ -290,6 +308,19 @@ static err_t read_string(const struct reader *reader, const struct place *place,
 	return ERR_OK;
 }
 
+/* What is called otherwise elsewhere, or NULL. */
+static const char *find_synonym(const struct reader *reader, const struct conf_setting *setting,
+				const char *text)
+{
+	for (size_t i = 0; i < reader->table->synonyms_count; i++) {
+		const struct conf_synonym *synonym = &reader->table->synonyms[i];
+		if (strcasecmp(synonym->word, text) == 0 &&
+		    symbol_index(setting->symbols, synonym->symbol, strlen(synonym->symbol)) != SIZE_MAX)
+			return synonym->symbol;
+	}
+	return NULL;
+}
+
 static err_t read_symbol(const struct reader *reader, const struct place *place,
 			 const struct conf_setting *setting, int *field)
 {
@@ -304,9 +335,11 @@ static err_t read_symbol(const struct reader *reader, const struct place *place,
 	struct conf_hint hint = { text, NULL, SIZE_MAX, "" };
 	for (size_t i = 0; setting->symbols[i]; i++)
 		conf_hint_add(&hint, setting->symbols[i]);
+	const char *meant = find_synonym(reader, setting, text);
+	if (!meant && conf_hint_is_near(&hint))
+		meant = hint.best;
 	return fail_at(reader, place, ERR_CONFIG_RANGE, "\"%.*s\" is not one of %s%s%s%s", SHOWN_MAX, text,
-		       hint.all, conf_hint_is_near(&hint) ? "; did you mean " : "",
-		       conf_hint_is_near(&hint) ? hint.best : "", conf_hint_is_near(&hint) ? "?" : "");
+		       hint.all, meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
 /* The i-th element of a list as a place of its own. */

@@ -37,6 +37,7 @@ enum conf_flags {
 	CONF_RELOADABLE = 1, /* a running daemon takes over a new value */
 	CONF_SECRET = 2,     /* names a secret: not in the digest, never printed */
 	CONF_REQUIRED = 4,   /* where its group is given, it has to be given */
+	CONF_COMMAS = 8,     /* a text with commas between its items, for which somebody may write a list */
 };
 
 struct conf_setting {
@@ -73,11 +74,19 @@ struct conf_group {
 	size_t size_bytes;
 };
 
+/* What people write for a symbol that is called otherwise here. */
+struct conf_synonym {
+	const char *word;
+	const char *symbol;
+};
+
 struct conf_table {
 	const struct conf_group *groups;
 	size_t groups_count;
 	const struct conf_setting *settings;
 	size_t settings_count;
+	const struct conf_synonym *synonyms;
+	size_t synonyms_count;
 };
 
 /* A file that was read: where its settings stand. */

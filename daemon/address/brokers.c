@@ -24,12 +24,45 @@ static bool is_security_protocol(const char *scheme, size_t len)
 	return false;
 }
 
+#define SEPARATORS ";| \t\r\n"
+
+/* Whether something else than a comma stands between brokers; behind a blank there has to be one. */
+static bool has_separator(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == ';' || text[i] == '|' ||
+		    (strchr(SEPARATORS, text[i]) && memchr(text + i, ':', len - i)))
+			return true;
+	return false;
+}
+
+/* Several brokers with something else between them than commas: how they are to be written. */
+static err_t fail_separators(const char *text, size_t len, struct err_detail *detail)
+{
+	char mended[120] = "";
+	size_t used = 0, shown = len < 100 ? len : 100;
+	for (size_t i = 0; i < shown; i++) {
+		bool separates = strchr(SEPARATORS, text[i]);
+		if (!separates)
+			mended[used++] = text[i];
+		else if (used && mended[used - 1] != ',')
+			mended[used++] = ',';
+	}
+	while (used && mended[used - 1] == ',')
+		used--;
+	return err_fail(detail, ERR_CONFIG_RANGE,
+			"\"%.*s\": brokers are separated by commas: write \"%.*s%s\"", (int)shown, text,
+			(int)used, mended, shown < len ? "…" : "");
+}
+
 static err_t check_broker(const char *text, size_t len, struct err_detail *detail)
 {
 	struct err_detail reason = { "" };
 	struct host_port broker;
 	size_t scheme = scheme_len(text, len);
 	int shown = (int)(len < 100 ? len : 100);
+	if (has_separator(text, len))
+		return fail_separators(text, len, detail);
 	if (scheme && !is_security_protocol(text, scheme))
 		return err_fail(
 			detail, ERR_CONFIG_RANGE,

@@ -57,6 +57,17 @@ static err_t check_mariadb_dsn(const struct checker *checker, const char *dsn, c
 	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
 }
 
+/* A secret where the name of its file should be: not to be repeated in a message. */
+static bool check_secret_file(const struct checker *checker, const char *name, const char *setting)
+{
+	if (!name || !config_is_secret_itself(name))
+		return true;
+	FAIL(checker, ERR_CONFIG_RANGE, setting,
+	     "this looks like a secret, not like the name of a file; write the secret to a file and name it "
+	     "(a file that is really called so: with ./ before its name)");
+	return false;
+}
+
 static bool is_secret_property(const char *property, size_t len)
 {
 	static const char *const endings[] = { "password", "secret", "key.pem" };
@@ -136,6 +147,8 @@ static err_t check_property(const struct checker *checker, const char *property,
 			    (int)(len < 100 ? len : 100), property);
 	if (secret && !property[len + 1])
 		return FAIL(checker, ERR_CONFIG_RANGE, setting, "the name of the file is missing");
+	if (secret && !check_secret_file(checker, property + len + 1, setting))
+		return ERR_CONFIG_RANGE;
 	return ERR_OK;
 }
 
@@ -351,6 +364,19 @@ static void check_base_url(const struct checker *checker)
 		FAIL(checker, err, "judge.base_url", "%s", reason.message);
 }
 
+static void check_secret_files(const struct checker *checker)
+{
+	const struct config *config = checker->config;
+	check_secret_file(checker, config->judge.api_key_file, "judge.api_key_file");
+	check_secret_file(checker, config->judge.cache_password_file, "judge.cache_password_file");
+	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
+	for (size_t i = 0; i < config->targets_count; i++) {
+		char setting[64];
+		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
+		check_secret_file(checker, config->targets[i].password_file, setting);
+	}
+}
+
 static void check_cache_dsn(const struct checker *checker)
 {
 	check_dsn(checker, checker->config->judge.cache_dsn, "judge.cache_dsn");
@@ -431,6 +457,7 @@ void config_check(const struct config *config, const struct conf_file *file, str
 		if (!conf_problems_within(problems, groups[i].path))
 			groups[i].check(&checker);
 	check_targets(&checker);
+	check_secret_files(&checker);
 	check_thresholds(&checker, &config->confidence_thresholds, "confidence.thresholds");
 	check_thresholds(&checker, &config->retrieval_thresholds, "retrieval.thresholds");
 }

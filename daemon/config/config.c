@@ -62,6 +62,12 @@ static void fill_in(struct config *config, struct arena *arena)
 		config->pipeline.state_directory = state_directory(arena);
 }
 
+/* A secret that stands where its file's name should: nobody gets to see it, nor looks for such a file. */
+static const char *resolve(const char *name, const char *path, struct arena *arena)
+{
+	return config_is_secret_itself(name) ? NULL : config_secret_file(name, path, arena);
+}
+
 /* Secrets are read from where they are now: a file that takes the place of another one is seen. */
 static void resolve_secrets(struct config *config, const char *path, struct arena *arena)
 {
@@ -71,21 +77,21 @@ static void resolve_secrets(struct config *config, const char *path, struct aren
 	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		if (*files[i])
-			*files[i] = config_secret_file(*files[i], path, arena);
+			*files[i] = resolve(*files[i], path, arena);
 	}
 	for (size_t i = 0; i < config->targets_count; i++) {
 		if (config->targets[i].password_file)
 			config->targets[i].password_file =
-				config_secret_file(config->targets[i].password_file, path, arena);
+				resolve(config->targets[i].password_file, path, arena);
 	}
 	for (size_t i = 0; i < properties->count; i++) {
 		const char *property = properties->items[i];
 		size_t len = strcspn(property, "=");
 		resolved[i] = property;
+		const char *file = property[len] ? resolve(property + len + 1, path, arena) : NULL;
 		if (property[len])
-			resolved[i] = arena_printf(arena, "%.*s=%s", (int)len, property,
-						   config_secret_file(property + len + 1, path, arena))
-					      .ptr;
+			resolved[i] =
+				arena_printf(arena, "%.*s=%s", (int)len, property, file ? file : "").ptr;
 	}
 	properties->items = resolved;
 }

@@ -253,6 +253,10 @@ const char *config_digest(const struct config *config);
  * many. */
 size_t config_restart_needed(const struct config *before, const struct config *after, struct buf *names);
 
+/* Whether that is hardly the name of a file, but the secret that should be in one: what keys begin with, more
+ * than a file's name can hold, several lines. It must not be printed. Pure. */
+bool config_is_secret_itself(const char *name);
+
 /* Where a secret's file is: the name itself where it is absolute; else a credential of that name that systemd
  * has passed; else NAME in the directory `credentials` beside the configuration, for NAME and for
  * credentials_NAME; else from the working directory. Where there is none, the one beside the configuration.

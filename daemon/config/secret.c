@@ -4,11 +4,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 
 #define SECRET_BYTES_MAX 65536u
 
 /* What the name of a systemd credential begins with that was loaded as `credentials:` and a directory. */
 static const char prefix[] = "credentials_";
+
+/* Whether a part of it between slashes is longer than systems take. */
+static bool is_too_long(const char *name)
+{
+	for (const char *at = name; *at;) {
+		size_t len = strcspn(at, "/");
+		if (len > NAME_MAX)
+			return true;
+		at += len + (at[len] == '/');
+	}
+	return strlen(name) >= PATH_MAX;
+}
+
+bool config_is_secret_itself(const char *name)
+{
+	static const char *const beginnings[] = { "sk-",  "sk_",    "gsk_", "xai-",    "hf_",
+						  "AIza", "eyJhbG", "ghp_", "Bearer ", "-----BEGIN " };
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+		if (!strchr(name, '/') && strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return strchr(name, '\n') || is_too_long(name);
+}
 
 /* "credentials/NAME" beside the configuration, whether it is there or not. */
 static const char *file_beside(const char *config_file, const char *name, struct arena *arena)

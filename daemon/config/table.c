@@ -74,4 +74,18 @@ _Static_assert(offsetof(struct config, targets_count) - offsetof(struct config, 
 		       offsetof(struct conf_groups, count),
 	       "targets and targets_count have the layout of struct conf_groups");
 
-const struct conf_table config_table = { groups, GROUP_COUNT, settings, sizeof settings / sizeof *settings };
+static const struct conf_synonym synonyms[] = {
+	{ "mysql", "mariadb" },
+	{ "postgres", "postgresql" },
+	{ "pgsql", "postgresql" },
+	{ "pg", "postgresql" },
+	{ "sqlite3", "sqlite" },
+	{ "mongo", "mongodb" },
+	{ "claude", "anthropic" },
+	{ "exactly-once", "exactly_once" },
+	{ "at-least-once", "at_least_once" },
+};
+
+const struct conf_table config_table = { groups,   GROUP_COUNT,
+					 settings, sizeof settings / sizeof *settings,
+					 synonyms, sizeof synonyms / sizeof *synonyms };

@@ -223,6 +223,8 @@ static void values_of_every_type(void **state)
 #define PG(rest)    "targets = (\n{ name = \"a\"; engine = \"postgresql\"; dsn = \"host=h\";\n" rest " } );"
 #define JUDGE(rest) "judge: { base_url = \"http://h\"; model = \"m\";\n" rest " };"
 #define STORE(rest) "calibration: { dsn = \"host=h\";\n" rest " };"
+#define TEN(text)   text text text text text text text text text text
+#define LONG_TEXT   TEN(TEN("key")) /* more than the name of a file can have */
 
 static const struct {
 	const char *text;
@@ -323,6 +325,11 @@ static const struct {
 	  ":2: targets[0]: ", "needs dsn" },
 	{ "targets = (\n{ name = \"a\"; engine = \"mongodb\"; dsn = \"h\"; } );", ERR_CONFIG_RANGE,
 	  ":2: targets[0].engine: ", "not available yet; use postgresql, sqlite or mariadb" },
+	{ "targets = (\n{ name = \"a\"; engine = \"MySQL\"; dsn = \"h\"; } );", ERR_CONFIG_RANGE,
+	  ":2: targets[0].engine: ",
+	  "\"MySQL\" is not one of postgresql, sqlite, mariadb, mongodb; did you mean mariadb?" },
+	{ "judge: { base_url = \"http://h\"; model = \"m\"; provider = \"mysql\"; };", ERR_CONFIG_RANGE,
+	  ":1: judge.provider: ", "is not one of openai, anthropic" },
 	{ PG("user_functions = \"list\";"), ERR_CONFIG_MISSING,
 	  ":3: targets[0].user_functions: ", "needs allowed_functions" },
 	{ PG("worker_memory_bytes = 134217728;\n  max_result_bytes = 67108865;"), ERR_CONFIG_RANGE,
@@ -351,7 +358,31 @@ static const struct {
 	  ":2: kafka.properties[1]: ", "secret_properties" },
 	{ "kafka: { properties = ( \"ssl.key.pem=hunter2\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.properties[0]: ", "secret_properties" },
+	{ JUDGE("api_key_file = \"sk-hunter2\";"), ERR_CONFIG_RANGE,
+	  ":2: judge.api_key_file: ", "write the secret to a file and name it" },
+	{ JUDGE("api_key_file = \"" LONG_TEXT "hunter2\";"), ERR_CONFIG_RANGE,
+	  ":2: judge.api_key_file: ", "looks like a secret" },
+	{ JUDGE("cache_dsn = \"host=h\";\n cache_password_file = \"sk-hunter2\";"), ERR_CONFIG_RANGE,
+	  ":3: judge.cache_password_file: ", "looks like a secret" },
+	{ STORE("password_file = \"sk-hunter2\";"), ERR_CONFIG_RANGE,
+	  ":2: calibration.password_file: ", "looks like a secret" },
+	{ PG("password_file = \"sk-hunter2\";"), ERR_CONFIG_RANGE,
+	  ":3: targets[0].password_file: ", "looks like a secret" },
+	{ "kafka: { secret_properties = ( \"sasl.password=sk-hunter2\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.secret_properties[0]: ", "looks like a secret" },
 	/* kafka */
+	{ "kafka: { bootstrap_servers = ( \"b1:9092\", \"b2:9092\" ); };", ERR_CONFIG_TYPE,
+	  ":1: kafka.bootstrap_servers: ", "with commas between them: \"b1:9092,b2:9092\"" },
+	{ "kafka: { bootstrap_servers = [ \"b1:9092\" ]; };", ERR_CONFIG_TYPE,
+	  ":1: kafka.bootstrap_servers: ", "with commas between them: \"b1:9092\"" },
+	{ "kafka: { bootstrap_servers = [ ]; };", ERR_CONFIG_TYPE,
+	  ":1: kafka.bootstrap_servers: ", "a list" },
+	{ "kafka: { bootstrap_servers = 9092; };", ERR_CONFIG_TYPE,
+	  ":1: kafka.bootstrap_servers: ", "a text is expected here, not a whole number" },
+	{ "kafka: { bootstrap_servers = \"b1:9092;b2:9092\"; };", ERR_CONFIG_RANGE,
+	  ":1: kafka.bootstrap_servers: ", "separated by commas: write \"b1:9092,b2:9092\"" },
+	{ "kafka: { properties = ( \"max.poll.interval.ms=1\" ); };", ERR_CONFIG_RANGE,
+	  ":1: kafka.properties[0]: ", "follows from kafka.session_timeout_ms" },
 	{ "kafka: { properties = ( \"novalue\" ); };", ERR_CONFIG_RANGE,
 	  ":1: kafka.properties[0]: ", "name=value" },
 	{ "kafka: { properties = ( \"=v\" ); };", ERR_CONFIG_RANGE,

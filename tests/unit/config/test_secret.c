@@ -62,6 +62,48 @@ static void missing_files(void **state)
 	assert_null(secret);
 }
 
+static void names_and_secrets(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		bool secret;
+	} cases[] = {
+		{ "judge-key", false },
+		{ "/etc/assayd/credentials/sk-proj-1", false },
+		{ "./sk-proj-1", false },
+		{ "task-key", false },
+		{ "skey", false },
+		{ "a key", false },
+		{ "", false },
+		{ "sk-proj-1", true },
+		{ "sk-ant-api03-1", true },
+		{ "gsk_1", true },
+		{ "AIzaSy1", true },
+		{ "eyJhbGciOi.e30.c2", true },
+		{ "Bearer x", true },
+		{ "-----BEGIN PRIVATE KEY-----\nMIIE\n", true },
+		{ "/a/b\nc", true },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (config_is_secret_itself(cases[i].name) != cases[i].secret)
+			fail_msg("%s", cases[i].name);
+	char part[300], path[5000];
+	memset(part, 'k', sizeof part);
+	part[255] = '\0';
+	assert_false(config_is_secret_itself(part));
+	part[255] = 'k';
+	part[256] = '\0';
+	assert_true(config_is_secret_itself(part));
+	for (size_t i = 0; i < sizeof path; i++)
+		path[i] = i % 100 ? 'k' : '/';
+	path[4095] = '\0';
+	assert_false(config_is_secret_itself(path));
+	path[4095] = 'k';
+	path[4096] = '\0';
+	assert_true(config_is_secret_itself(path));
+}
+
 static void credentials_directory(void **state)
 {
 	(void)state;
@@ -173,6 +215,7 @@ int main(void)
 		cmocka_unit_test(content),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(missing_files),
+		cmocka_unit_test(names_and_secrets),
 		cmocka_unit_test(credentials_directory),
 		cmocka_unit_test(beside_the_configuration),
 		cmocka_unit_test(a_hint_for_what_may_not_be_read),
