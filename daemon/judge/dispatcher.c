@@ -18,9 +18,7 @@ static struct exchange *exchange_of(struct list_node *node)
 	return container_of(node, struct exchange, node);
 }
 
-/* Hands the verdict out; the call is its owner's again. */
-static void answer(struct dispatcher *dispatcher, struct judge_call *call,
-		   const struct judge_verdict *verdict, bool cached)
+static void fill_in(struct judge_call *call, const struct judge_verdict *verdict, bool cached)
 {
 	call->verdict = *verdict;
 	call->verdict.message = arena_str(call->arena, verdict->message);
@@ -29,6 +27,13 @@ static void answer(struct dispatcher *dispatcher, struct judge_call *call,
 	if (cached)
 		call->verdict.prompt_tokens = call->verdict.completion_tokens = 0;
 	call->duration_us = clock_monotonic_us() - call->submitted_us;
+}
+
+/* Hands the verdict out; the call is its owner's again. */
+static void answer(struct dispatcher *dispatcher, struct judge_call *call,
+		   const struct judge_verdict *verdict, bool cached)
+{
+	fill_in(call, verdict, cached);
 	dispatcher->stats.saturated += verdict->error == ERR_JUDGE_SATURATED;
 	dispatcher->stats.failed += verdict->error != ERR_OK && verdict->error != ERR_JUDGE_SATURATED;
 	call->done(call, call->context);
@@ -56,13 +61,63 @@ static void close_exchange(struct dispatcher *dispatcher, struct exchange *excha
 	answer_exchange(dispatcher, exchange, false);
 }
 
+/* ---- the verdicts in memory ---- */
+
+static void keep(struct dispatcher *dispatcher, const struct exchange *exchange,
+		 const struct cached_verdict *kept)
+{
+	pthread_mutex_lock(&dispatcher->cache_mutex);
+	cache_put(dispatcher->cache, exchange->by_key.key, clock_monotonic_us(), kept);
+	pthread_mutex_unlock(&dispatcher->cache_mutex);
+}
+
+static bool remembers_any(struct dispatcher *dispatcher)
+{
+	pthread_mutex_lock(&dispatcher->cache_mutex);
+	bool any = cache_used_bytes(dispatcher->cache) > 0;
+	pthread_mutex_unlock(&dispatcher->cache_mutex);
+	return any;
+}
+
+/* The call gets the verdict, texts and all, before somebody else may drop it. */
+static bool recall(struct dispatcher *dispatcher, const unsigned char key[DIGEST_BYTES],
+		   struct judge_call *call)
+{
+	struct cached_verdict kept;
+	pthread_mutex_lock(&dispatcher->cache_mutex);
+	bool found = cache_get(dispatcher->cache, key, clock_monotonic_us(), &kept);
+	if (found)
+		fill_in(call, &(struct judge_verdict){ .score = kept.score, .reason = kept.reason }, true);
+	pthread_mutex_unlock(&dispatcher->cache_mutex);
+	return found;
+}
+
+static void name_prompts(const struct prompts *prompts, struct judge_call *call)
+{
+	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(prompts)));
+}
+
+bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts, struct judge_call *call)
+{
+	unsigned char key[DIGEST_BYTES];
+	if (!remembers_any(dispatcher))
+		return false;
+	exchange_key(&dispatcher->endpoint, prompts, call, key);
+	if (!recall(dispatcher, key, call))
+		return false;
+	name_prompts(prompts, call);
+	return true;
+}
+
+/* ---- requests ---- */
+
 /* An exchange that was sent has its verdict or its error. */
 static void conclude(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	const struct judge_verdict *verdict = &exchange->verdict;
 	if (verdict->error == ERR_OK) {
 		struct cached_verdict kept = { verdict->score, verdict->reason };
-		cache_put(dispatcher->cache, exchange->by_key.key, clock_monotonic_us(), &kept);
+		keep(dispatcher, exchange, &kept);
 		if (dispatcher->shared)
 			shared_cache_put(dispatcher->shared, exchange->by_key.key, exchange->lookup.kind,
 					 &kept);
@@ -129,7 +184,7 @@ static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call
 static void use_shared(struct dispatcher *dispatcher, struct exchange *exchange)
 {
 	struct cached_verdict kept = { exchange->lookup.score, exchange->lookup.reason };
-	cache_put(dispatcher->cache, exchange->by_key.key, clock_monotonic_us(), &kept);
+	keep(dispatcher, exchange, &kept);
 	exchange->verdict = (struct judge_verdict){ .score = kept.score, .reason = kept.reason };
 	dispatcher->stats.hits += (int64_t)exchange->calls.count;
 	dispatcher->stats.shared_hits++;
@@ -174,13 +229,11 @@ static void join_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
-	struct cached_verdict kept;
-	call->prompt_digest = arena_str(call->arena, str_from(prompts_digest(dispatcher->endpoint.prompts)));
-	exchange_key(&dispatcher->endpoint, call, key);
-	if (cache_get(dispatcher->cache, key, clock_monotonic_us(), &kept)) {
+	name_prompts(dispatcher->endpoint.prompts, call);
+	exchange_key(&dispatcher->endpoint, dispatcher->endpoint.prompts, call, key);
+	if (recall(dispatcher, key, call)) { /* come while this one waited to be admitted */
 		dispatcher->stats.hits++;
-		struct judge_verdict verdict = { .score = kept.score, .reason = kept.reason };
-		answer(dispatcher, call, &verdict, true);
+		call->done(call, call->context);
 		return;
 	}
 	struct digest_node *open = digest_table_get(&dispatcher->open, key);

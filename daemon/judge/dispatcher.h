@@ -1,7 +1,7 @@
 /*
  * Decides what becomes of each call and when: answered from a cache, joined to a request that is open, sent
  * when there is a slot and the server is well, tried again, or given up. Everything belongs to the judge's
- * thread, except dispatcher_wake and what is said to be anybody's.
+ * thread, except what is said to be any thread's.
  */
 #pragma once
 
@@ -40,6 +40,10 @@ const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher);
  * open goes on with the prompts that it began with. */
 void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
 		       const struct dispatcher_limits *bounds);
+
+/* Whether the call's verdict is in memory: then the call has it, and is done but for saying so. `prompts` are
+ * those that it would be asked with, or stay so for as long as this takes. Any thread; waits for nobody. */
+bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts, struct judge_call *call);
 
 /* Takes the first calls over, so many at most, until they are done. */
 void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls, unsigned most);

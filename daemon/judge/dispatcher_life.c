@@ -32,6 +32,7 @@ static struct dispatcher *dispatcher_new(const struct judge_settings *settings)
 	struct dispatcher *dispatcher = calloc(1, sizeof *dispatcher);
 	if (!dispatcher)
 		abort();
+	pthread_mutex_init(&dispatcher->cache_mutex, NULL);
 	dispatcher->bounds = dispatcher_limits_of(settings);
 	limits_init(&dispatcher->limits, dispatcher->bounds.max_in_flight,
 		    dispatcher->bounds.requests_per_minute, dispatcher->bounds.tokens_per_minute,
@@ -110,6 +111,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	shared_cache_stop(dispatcher->shared);
 	transport_free(dispatcher->transport);
 	cache_free(dispatcher->cache);
+	pthread_mutex_destroy(&dispatcher->cache_mutex);
 	digest_table_free(&dispatcher->open);
 	endpoint_close(&dispatcher->endpoint);
 	free(dispatcher->budget_file);
@@ -123,7 +125,9 @@ static void apply_bounds(struct dispatcher *dispatcher, const struct dispatcher_
 	dispatcher->bounds = *bounds;
 	limits_change(&dispatcher->limits, bounds->max_in_flight, bounds->requests_per_minute,
 		      bounds->tokens_per_minute, bounds->tokens_per_day, clock_monotonic_us());
+	pthread_mutex_lock(&dispatcher->cache_mutex);
 	cache_resize(dispatcher->cache, bounds->cache_bytes, bounds->cache_ttl_s);
+	pthread_mutex_unlock(&dispatcher->cache_mutex);
 	if (dispatcher->shared)
 		shared_cache_set_retention(dispatcher->shared, bounds->cache_retention_s);
 	transport_set_connections(dispatcher->transport, bounds->max_in_flight);

@@ -1,5 +1,6 @@
 /*
- * What a dispatcher consists of: for its own files alone. Everything belongs to the judge's thread.
+ * What a dispatcher consists of: for its own files alone. Everything belongs to the judge's thread, but for
+ * the cache.
  */
 #pragma once
 
@@ -9,12 +10,15 @@
 #include "judge/exchange.h"
 #include "judge/limits.h"
 
+#include <pthread.h>
+
 struct dispatcher {
 	struct endpoint endpoint;
 	struct dispatcher_limits bounds;
 	struct shared_cache *shared; /* or NULL */
 	char *budget_file;	     /* or NULL */
 	struct transport *transport;
+	pthread_mutex_t cache_mutex; /* guards the cache, in which any thread may look */
 	struct cache *cache;
 	struct circuit_breaker breaker;
 	struct limits limits;

@@ -26,18 +26,18 @@ static void append_counted(struct buf *buf, const char *text)
 	buf_append_text(buf, text);
 }
 
-void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
-		  unsigned char ret_key[DIGEST_BYTES])
+void exchange_key(const struct endpoint *endpoint, const struct prompts *prompts,
+		  const struct judge_call *call, unsigned char ret_key[DIGEST_BYTES])
 {
-	struct buf *image = &endpoint->scratch[0];
+	_cleanup_(buf_free) struct buf image = BUF_INIT;
 	struct prompt_values values = values_of(call);
-	buf_reset(image);
-	append_counted(image, endpoint->provider->name);
-	append_counted(image, endpoint->model);
-	append_counted(image, "temperature=0");
-	buf_append_u32(image, (uint32_t)call->kind);
-	prompt_image(endpoint->prompts, call->kind, &values, image);
-	digest_sha256(image->data, image->len, ret_key);
+	buf_reserve(&image, FRAME_BYTES);
+	append_counted(&image, endpoint->provider->name);
+	append_counted(&image, endpoint->model);
+	append_counted(&image, "temperature=0");
+	buf_append_u32(&image, (uint32_t)call->kind);
+	prompt_image(prompts, call->kind, &values, &image);
+	digest_sha256(image.data, image.len, ret_key);
 }
 
 static void set_error(struct exchange *exchange, err_t err, str_t message)

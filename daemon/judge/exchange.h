@@ -44,9 +44,10 @@ struct exchange {
 	struct judge_verdict verdict; /* texts in `arena` */
 };
 
-/* Key of what a call asks of the endpoint: calls of one key have one answer. */
-void exchange_key(struct endpoint *endpoint, const struct judge_call *call,
-		  unsigned char ret_key[DIGEST_BYTES]);
+/* Key of what a call asks of the endpoint with these prompts: calls of one key have one answer. Any thread,
+ * of the endpoint it takes what never changes. */
+void exchange_key(const struct endpoint *endpoint, const struct prompts *prompts,
+		  const struct judge_call *call, unsigned char ret_key[DIGEST_BYTES]);
 
 /* The caller owns the exchange. */
 struct exchange *exchange_new(const struct endpoint *endpoint, const unsigned char key[DIGEST_BYTES],

@@ -69,7 +69,8 @@ struct judge_verdict {
 };
 
 /* One question. It and its arena are the judge's from judge_submit until `done` is called, exactly once: by
- * the judge's thread, or, when that has ended, by the one that closes or submits. */
+ * the judge's thread; where the verdict is in memory, or that thread has ended, by the one that submits,
+ * before judge_submit returns; or by the one that closes. */
 struct judge_call {
 	struct list_node node; /* the judge's */
 	struct arena *arena;   /* of this call alone: the verdict's texts are allocated here */
@@ -105,7 +106,7 @@ void judge_stop(struct judge *judge);
  * everything stays as it was. Any thread. */
 err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail);
 
-/* Hands the call over. Any thread; after judge_close, `done` is called before this returns. */
+/* Hands the call over. Any thread; `done` may be called before this returns. */
 void judge_submit(struct judge *judge, struct judge_call *call);
 
 /* SHA-256 of the prompts that the next call is asked with, in hexadecimal; lives as long as the judge. Any

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <sys/random.h>
 
 #include "judge/builtin_prompts.inc"
@@ -43,7 +44,7 @@ struct template
 };
 
 struct prompts {
-	unsigned shares;
+	_Atomic unsigned shares;
 	struct arena *arena;
 	struct template templates[JUDGE_CORRECTNESS + 1];
 	char digest[DIGEST_HEX_SIZE];
@@ -249,13 +250,13 @@ err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct e
 
 struct prompts *prompts_share(struct prompts *prompts)
 {
-	prompts->shares++;
+	atomic_fetch_add(&prompts->shares, 1);
 	return prompts;
 }
 
 void prompts_free(struct prompts *prompts)
 {
-	if (!prompts || --prompts->shares > 0)
+	if (!prompts || atomic_fetch_sub(&prompts->shares, 1) > 1)
 		return;
 	arena_free(prompts->arena);
 	free(prompts);

@@ -32,7 +32,7 @@ struct prompt_values {
  * owns the prompts. ERR_FILE_UNREADABLE, or ERR_CONFIG_SYNTAX with file and line in `detail`. */
 err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct err_detail *detail);
 
-/* The prompts are shared by counting, within one thread: each holder gives its share back. NULL is fine. */
+/* The prompts are shared by counting, among any threads: each holder gives its share back. NULL is fine. */
 struct prompts *prompts_share(struct prompts *prompts);
 void prompts_free(struct prompts *prompts);
 

@@ -26,7 +26,7 @@ static void open_sent(struct sent *sent, int64_t left_ms)
 		.call = { .question = STR("q"), .sql = STR("SELECT 1"), .dialect = "PostgreSQL" }
 	};
 	assert_int_equal(endpoint_open(&sent->endpoint, &settings, NULL), ERR_OK);
-	exchange_key(&sent->endpoint, &sent->call, key);
+	exchange_key(&sent->endpoint, sent->endpoint.prompts, &sent->call, key);
 	sent->exchange = exchange_new(&sent->endpoint, key, 3);
 	assert_int_not_equal(sent->exchange->verdict.error, ERR_OK); /* nobody has judged anything yet */
 	list_append(&sent->exchange->calls, &sent->call.node);
@@ -127,7 +127,7 @@ static void key_of(const struct asked *asked, unsigned char ret_key[DIGEST_BYTES
 {
 	struct endpoint endpoint;
 	assert_int_equal(endpoint_open(&endpoint, &asked->settings, NULL), ERR_OK);
-	exchange_key(&endpoint, &asked->call, ret_key);
+	exchange_key(&endpoint, endpoint.prompts, &asked->call, ret_key);
 	endpoint_close(&endpoint);
 }
 

@@ -161,7 +161,9 @@ static void test_cache_hit(void **state)
 	judge_batch_init(&again, batch.judge, 1);
 	again.calls[0].question = STR("[score 7]");
 	judge_batch_submit(&again);
-	judge_batch_wait(&again);
+	assert_int_equal(queue_count(&again.answered), 1); /* nobody was waited for */
+	assert_string_equal(again.calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge));
+	assert_int_equal(judge_stats(batch.judge).hits, 1);
 	const struct judge_verdict *verdict = &again.calls[0].verdict;
 	assert_true(verdict->cached);
 	assert_true(verdict->score == 7);
@@ -471,6 +473,40 @@ static void *submit_batch(void *argument)
 	return NULL;
 }
 
+/* Several threads, while the prompts are loaded anew again and again. */
+static void test_repeats_in_a_crowd(void **state)
+{
+	(void)state;
+	enum { THREADS = 4, REPEATS = 500, RELOADS = 30 };
+	struct judge_batch first, batches[THREADS];
+	pthread_t threads[THREADS];
+	struct judge_settings settings = judge_server_settings(&server);
+	struct err_detail detail = { "" };
+	ask_one(&first, &settings, "", STR("[score 9]"), JUDGE_RELEVANCE);
+	for (size_t t = 0; t < THREADS; t++) {
+		judge_batch_init(&batches[t], first.judge, REPEATS);
+		for (size_t i = 0; i < REPEATS; i++)
+			batches[t].calls[i].question = STR("[score 9]");
+		assert_int_equal(pthread_create(&threads[t], NULL, submit_batch, &batches[t]), 0);
+	}
+	for (size_t i = 0; i < RELOADS; i++)
+		assert_int_equal(judge_reload(first.judge, &settings, &detail), ERR_OK);
+	for (size_t t = 0; t < THREADS; t++) {
+		pthread_join(threads[t], NULL);
+		judge_batch_wait(&batches[t]);
+		for (size_t i = 0; i < REPEATS; i++) {
+			const struct judge_verdict *verdict = &batches[t].calls[i].verdict;
+			assert_true(verdict->cached && verdict->score == 9);
+			assert_string_equal(verdict->reason.ptr, "as scripted");
+		}
+	}
+	assert_int_equal(judge_stats(first.judge).hits, THREADS * REPEATS);
+	assert_int_equal(judge_server_count(&server, "requests"), 1);
+	finish(&first);
+	for (size_t t = 0; t < THREADS; t++)
+		judge_batch_free(&batches[t]);
+}
+
 /* Several threads submit calls that fare well and badly in every way. Whatever happens, each is answered once
  * (judge_batch_done checks it), and the figures add up. */
 static void test_storm(void **state)
@@ -621,6 +657,7 @@ int main(void)
 		cmocka_unit_test(test_waiting_counts_as_alive),
 		cmocka_unit_test(test_settings_are_checked),
 		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_repeats_in_a_crowd),
 		cmocka_unit_test(test_storm),
 		cmocka_unit_test(test_requests_a_minute),
 		cmocka_unit_test(test_tokens_a_day_outlive_the_judge),
