@@ -85,7 +85,7 @@ unit_test(database/array THREADS WAITS COVERS database/array)
 unit_test(database/database THREADS WAITS COVERS database/database database/migrations)
 
 unit_test(event/analyse THREADS WAITS
-  COVERS event/* event/record/facts score/agreement)
+  COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
 unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/event/test_event.c)
   unit_test(event/event THREADS WAITS COVERS event/event)
@@ -225,9 +225,7 @@ unit_test(sql/sqlite/sqlite_predictions COVERS sql/sqlite/*)
 
 unit_test(target/attacks THREADS WAITS COVERS target/postgresql target/validation)
 unit_test(target/cancel THREADS WAITS COVERS target/query_canceller target/workers)
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/target/test_candidates.c)
-  unit_test(target/candidates THREADS WAITS COVERS target/validation_candidates)
-endif()
+unit_test(target/candidates THREADS WAITS COVERS target/validation_candidates)
 unit_test(target/catalogs THREADS WAITS COVERS target/catalogs)
 unit_test(target/confine PLAIN WAITS COVERS target/confine target/confine_calls target/confine_files)
 unit_test(target/faults PLAIN WAITS COVERS target/supervisor target/workers)
@@ -254,5 +252,5 @@ unit_test(target/sqlite THREADS WAITS COVERS target/sqlite target/sqlite_log)
 unit_test(target/stream THREADS WAITS
   COVERS target/stream compare/contents compare/members compare/sample compare/similar compare/sketch)
 unit_test(target/supervisor THREADS WAITS
-  COVERS target/* common/clock)
+  COVERS target/supervisor target/targets target/tries target/worker target/worker_process target/workers common/clock)
 unit_test(target/truth_cache THREADS WAITS COVERS target/truth_cache)
