@@ -34,7 +34,7 @@ static void each_range(struct conditions *conditions, const struct query_node *p
 
 static bool is_item_of(const struct query_node *node, const void *range)
 {
-	return query_is_item(node) && node->range == range;
+	return (query_is_item(node) || node->kind == QUERY_JOIN) && node->range == range;
 }
 
 static bool reaches(const struct reach *reach, const struct query_range *range)
@@ -141,7 +141,8 @@ static void add_condition(struct conditions *conditions, const struct reach *rea
 	} else if (operation && (strcmp(node->op, "=") == 0 || strcmp(node->op, "<=>") == 0)) {
 		add_equality(conditions, reach, node->first, node->last, node->op[0] == '<');
 		add_equality(conditions, reach, node->last, node->first, node->op[0] == '<');
-	} else if (node->kind == QUERY_IN && !node->flag && node->last->kind == QUERY_ROW) {
+	} else if (node->kind == QUERY_IN && !node->flag &&
+		   (node->last->kind == QUERY_ROW || node->last->kind == QUERY_COLUMN)) {
 		add_equality(conditions, reach, node->first, node->last, false);
 	}
 }
@@ -171,6 +172,8 @@ static void take_merged(struct conditions *conditions, const struct query_range 
 static void give_side(struct conditions *conditions, const struct query_node *side,
 		      struct required_end merged)
 {
+	if (side->kind == QUERY_JOIN && merges(side, merged.column) && strstr(side->op, "full"))
+		return; /* either one may be missing */
 	if (side->kind != QUERY_JOIN) {
 		each_range(conditions, side, give_merged, &merged);
 		return;
@@ -327,6 +330,7 @@ void query_required(const struct query_node *root, const struct sql_request *req
 	if (!request->policy || request->policy->required_columns_count == 0 ||
 	    root->kind == QUERY_DESCRIBE || root->kind == QUERY_SHOW)
 		return;
-	required_begin(&conditions.required, diagnostics->arena, request->policy, true, &views);
+	required_begin(&conditions.required, diagnostics->arena, request->policy,
+		       request->dialect != SQL_POSTGRESQL, &views);
 	check(&conditions, root);
 }

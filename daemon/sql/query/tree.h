@@ -1,9 +1,10 @@
 /*
- * Tree of a query as MySQL's and SQLite's front ends share it, for the rules of this folder. One type of node
- * for everything: what a node means is its kind, what it holds are its children in order (kinds.def). What
- * columns and items of FROM stand for, once names are resolved, is their range.
+ * Tree of a query as the front ends share it, for the rules of this folder. One type of node for everything:
+ * what a node means is its kind, what it holds are its children in order (kinds.def). What columns and items
+ * of FROM stand for, once names are resolved, is their range.
  *
- * The parsers of MySQL and SQLite build it, and their resolvers set the ranges. Nodes and ranges live in the
+ * The parsers of MySQL and SQLite build it, and their resolvers set the ranges; PostgreSQL's front end fills
+ * it from its own nodes for two of the rules (postgresql/diagnose/graph.c). Nodes and ranges live in the
  * arena of the analysis. Pure; any thread.
  */
 #pragma once
@@ -35,7 +36,8 @@ struct query_node {
 	str_t name;
 	str_t alias;
 	double size;			 /* CAST: largest length in its type */
-	const struct query_range *range; /* names: what a COLUMN or a RELATION stands for, or NULL */
+	const struct query_range *range; /* names: what a COLUMN or a RELATION stands for, or NULL; what the
+					  * merged columns of a JOIN belong to (PostgreSQL) */
 	const struct query_node *item; /* names: the ITEM that a key of ORDER BY or GROUP BY means, or NULL */
 	struct query_node *first;      /* child */
 	struct query_node *last;

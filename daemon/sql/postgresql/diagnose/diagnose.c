@@ -258,9 +258,8 @@ static void visit_select(struct diagnosis *diagnosis, const SelectStmt *select)
 	bool exists = diagnosis->in_exists;
 	if (!exists)
 		check_stars(diagnosis, select);
-	if (select->op == SETOP_NONE && !select->valuesLists) {
+	if (select->op == SETOP_NONE && !select->valuesLists)
 		diagnose_products(diagnosis, select);
-	}
 	diagnosis->in_exists = exists && select->op != SETOP_NONE;
 	(void)node_children((const Node *)select, visit, diagnosis);
 	diagnosis->in_exists = exists;
@@ -291,7 +290,9 @@ static bool visit(const Node *node, void *context)
 void diagnose_statement(const struct parsed_statement *parsed, const struct resolution *resolution,
 			const struct sql_request *request, struct diagnostics *diagnostics)
 {
-	struct diagnosis diagnosis = { resolution, diagnostics, request, false };
+	struct diagnosis diagnosis = { .resolution = resolution,
+				       .diagnostics = diagnostics,
+				       .request = request };
 	const Node *statement = parsed->statement;
 	bool explained = IsA(statement, ExplainStmt);
 	if (explained)
@@ -299,8 +300,9 @@ void diagnose_statement(const struct parsed_statement *parsed, const struct reso
 	/* The walks below go no deeper than the resolver went. */
 	if (!IsA(statement, SelectStmt) || resolution->too_deep)
 		return;
+	diagnosis.statement = (const SelectStmt *)statement;
 	(void)visit(statement, &diagnosis);
-	diagnose_required(&diagnosis, (const SelectStmt *)statement);
+	diagnose_required(&diagnosis);
 	if (!explained && !is_bounded(resolution, (const SelectStmt *)statement))
 		diagnostics_add(
 			diagnostics, DIAG_MISSING_LIMIT, NULL, STR("statement"), 0,

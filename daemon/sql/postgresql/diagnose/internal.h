@@ -12,11 +12,17 @@ struct diagnosis {
 	const struct resolution *resolution;
 	struct diagnostics *diagnostics;
 	const struct sql_request *request;
-	bool in_exists; /* the next SELECT is that of EXISTS */
+	const SelectStmt *statement;
+	const struct graph *graph; /* graph.c's, once it is asked for */
+	bool in_exists;		   /* the next SELECT is that of EXISTS */
 };
 
-/* products.c: relations of one FROM that no condition connects. */
-void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *select);
+/*
+ * graph.c: the statement as the tree that all dialects' rules read (sql/query/tree.h), and those rules.
+ */
 
-/* required.c: columns that the policy wants constrained. */
-void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select);
+/* Relations of one FROM that no condition connects. */
+void diagnose_products(struct diagnosis *diagnosis, const SelectStmt *select);
+
+/* Columns that the policy wants constrained. */
+void diagnose_required(struct diagnosis *diagnosis);

@@ -194,6 +194,8 @@ static const struct row rows[] = {
 	  "= "
 	  "5)",
 	  "u", 0 },
+	{ "SELECT 1 WHERE EXISTS (SELECT 1 FROM orders)", "orders", POSTGRESQL | SQLITE },
+	{ "SELECT 1 WHERE EXISTS (SELECT 1 FROM orders WHERE tenant_id = 5)", "", POSTGRESQL | SQLITE },
 	{ "SELECT 1 FROM users u WHERE NOT EXISTS (SELECT 1 FROM logs l WHERE u.tenant_id = 5)", "u", 0 },
 	{ "SELECT 1 FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.tenant_id = u.tenant_id "
 	  "AND "
