@@ -168,6 +168,28 @@ void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)
 	builder->catalog->gap = arena_text(builder->arena, reason, strlen(reason));
 }
 
+void catalog_note_lacking(struct catalog_builder *builder, const char *relations)
+{
+	struct catalog *catalog = builder->catalog;
+	if (!relations)
+		catalog->lacks_any_relation = true;
+	else
+		ARENA_PUSH(builder->arena, catalog->extension_relations, catalog->extension_relations_count,
+			   catalog->extension_relations_capacity, relations);
+}
+
+void catalog_warn(struct catalog_builder *builder, str_t warning)
+{
+	struct catalog *catalog = builder->catalog;
+	ARENA_PUSH(builder->arena, catalog->warnings, catalog->warnings_count, catalog->warnings_capacity,
+		   arena_str(builder->arena, warning));
+}
+
+void catalog_rename_type(struct catalog_builder *builder, struct catalog_type *type)
+{
+	(void)catalog_index_type(builder->catalog, builder->scratch, type);
+}
+
 struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name)
 {
 	return catalog_index_find(&builder->catalog->relation_index, schema, name);

@@ -14,6 +14,37 @@ struct type_list {
 	size_t count;
 };
 
+/* What the builder keeps of what was added: the pointers that it gives out are to the first members of these.
+ */
+struct type_draft {
+	struct catalog_type type;
+	struct type_list uses;
+};
+
+/* What a read of a relation from a file runs besides what is written (postgresql/ddl/reads.c). */
+struct relation_reads {
+	bool has_row_security;
+	char policies; /* the worst volatility of its policies for reading */
+	struct type_list uses;
+	const struct catalog_relation **read; /* by its policies */
+	size_t read_count;
+	size_t read_capacity;
+	struct relation_draft **parents; /* reading those reads it, too */
+	size_t parents_count;
+	size_t parents_capacity;
+};
+
+struct relation_draft {
+	struct catalog_relation relation;
+	struct type_list uses;
+	struct relation_reads reads;
+};
+
+struct function_draft {
+	struct catalog_function function;
+	struct type_list uses;
+};
+
 struct catalog_draft_list {
 	void **items;
 	size_t count;
@@ -75,15 +106,32 @@ void catalog_add_other(struct catalog_builder *builder, enum catalog_other_kind 
 void catalog_note_gap(struct catalog_builder *builder, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Notes what the catalog lacks: relations, a list of names with spaces between that outlives it, or NULL:
+ * any.
+ */
+void catalog_note_lacking(struct catalog_builder *builder, const char *relations);
+
+/* One more of catalog_warnings. */
+void catalog_warn(struct catalog_builder *builder, str_t warning);
+
 /* A relation or type that was added to a live catalog, to be changed before catalog_finish; NULL when there
  * is none. */
 struct catalog_relation *catalog_added_relation(struct catalog_builder *builder, str_t schema, str_t name);
 struct catalog_type *catalog_added_type(struct catalog_builder *builder, type_id id);
 
+/* A type that was added is found by the name that it has now, too. */
+void catalog_rename_type(struct catalog_builder *builder, struct catalog_type *type);
+
 /* Changes what was added to a live catalog: a relation with its row type. The new name has to be free; the
  * text of views that name the old one stays. */
 void catalog_rename_relation(struct catalog_builder *builder, struct catalog_relation *relation, str_t name);
 void catalog_remove_relation(struct catalog_builder *builder, struct catalog_relation *relation);
+
+/* Text and category of a column by its type; both stay where that is unsure. */
+void catalog_derive_column(const struct catalog *catalog, struct catalog_column *column);
+
+/* Result and what follows from the types of the arguments. */
+void catalog_derive_function(const struct catalog *catalog, struct catalog_function *function);
 
 /* Numbers, indexes, computes the digest and hands the catalog over with one reference. `source` is copied.
  * Fails, with the builder abandoned, when two types have one id or name. */

@@ -363,6 +363,24 @@ enum foreign_access catalog_foreign_option(str_t name)
 	return FOREIGN_SYSTEM;
 }
 
+bool catalog_has_volatile_types(const struct catalog *catalog)
+{
+	return catalog->has_volatile_types;
+}
+
+const struct catalog_operator *const *catalog_volatile_operators(const struct catalog *catalog,
+								 size_t *ret_count)
+{
+	*ret_count = catalog->volatile_operators_count;
+	return catalog->volatile_operators;
+}
+
+const struct catalog_cast *const *catalog_volatile_casts(const struct catalog *catalog, size_t *ret_count)
+{
+	*ret_count = catalog->volatile_casts_count;
+	return catalog->volatile_casts;
+}
+
 const str_t *catalog_warnings(const struct catalog *catalog, size_t *ret_count)
 {
 	*ret_count = catalog->warnings_count;

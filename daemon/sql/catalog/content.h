@@ -25,6 +25,12 @@ enum type_category { TYPE_OTHER, TYPE_INTEGER, TYPE_NUMERIC, TYPE_TEXT, TYPE_BOO
 typedef uint32_t type_id;
 #define TYPE_UNSURE ((type_id)0) /* not known: claims nothing */
 
+#define TYPE_ID_INITIAL ((type_id)10000)
+#define TYPE_ID_USER	((type_id)16384)
+
+/* How deep types may be made of one another. */
+#define TYPE_NESTING_MAX 100
+
 struct catalog_type {
 	type_id id;
 	str_t schema;
@@ -251,6 +257,22 @@ bool catalog_of_file(const struct catalog *catalog);
 
 /* What CREATE CAST or the system defines between exactly these two types, or NULL. */
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target);
+
+/* Those of the catalog's own, and none of its base's, that have side effects: few, as a rule none. */
+bool catalog_has_volatile_types(const struct catalog *catalog);
+const struct catalog_operator *const *catalog_volatile_operators(const struct catalog *catalog,
+								 size_t *ret_count);
+const struct catalog_cast *const *catalog_volatile_casts(const struct catalog *catalog, size_t *ret_count);
+
+/* Of two volatilities. */
+char catalog_worse(char a, char b);
+
+/* Whether a schema is the system's. */
+bool catalog_is_system(str_t schema);
+
+/* The element of which the type is the one array type (int2vector is none), or NULL. */
+const struct catalog_type *catalog_array_element(const struct catalog *catalog,
+						 const struct catalog_type *type);
 
 /* Why it may lack functions, types, operators or casts that are there: a name that is not found proves
  * nothing. Absent: it has all of them. */

@@ -11,14 +11,6 @@
 
 #include <stdatomic.h>
 
-/* Ids of types: those below are PostgreSQL's own, in every database the same; those that its initialisation
- * numbers follow; the others begin at the last. */
-#define TYPE_ID_INITIAL ((type_id)10000)
-#define TYPE_ID_USER	((type_id)16384)
-
-/* How deep types may be made of one another. */
-#define TYPE_NESTING_MAX 100
-
 struct catalog_collation {
 	str_t schema;
 	str_t name;
@@ -111,36 +103,6 @@ struct catalog {
 	struct catalog_names operator_names;
 };
 
-/* What was added to a builder. */
-struct type_draft {
-	struct catalog_type type;
-	struct type_list uses;
-};
-
-/* What a read of a relation from a file runs besides what is written (sql_reads.c). */
-struct relation_reads {
-	bool has_row_security;
-	char policies; /* the worst volatility of its policies for reading */
-	struct type_list uses;
-	const struct catalog_relation **read; /* by its policies */
-	size_t read_count;
-	size_t read_capacity;
-	struct relation_draft **parents; /* reading those reads it, too */
-	size_t parents_count;
-	size_t parents_capacity;
-};
-
-struct relation_draft {
-	struct catalog_relation relation;
-	struct type_list uses;
-	struct relation_reads reads;
-};
-
-struct function_draft {
-	struct catalog_function function;
-	struct type_list uses;
-};
-
 /* The value of a name in one index of one catalog (not of its base), or NULL. */
 void *catalog_index_find(const struct hash_map *map, str_t schema, str_t name);
 
@@ -200,29 +162,14 @@ void catalog_index_paths(struct catalog *catalog, struct arena *arena);
 /* Empties the indexes, to be filled again with about as many things as the catalog holds. */
 void catalog_index_reset(struct catalog *catalog, struct arena *arena);
 
-/* Whether a schema is the system's. */
-bool catalog_is_system(str_t schema);
-
-/* The element of which the type is the one array type (int2vector is none), or NULL. */
-const struct catalog_type *catalog_array_element(const struct catalog *catalog,
-						 const struct catalog_type *type);
-
 /* The type's name as PostgreSQL writes it (format_type); of an array, once its element's text is set. */
 str_t catalog_type_write(const struct catalog *catalog, const struct catalog_type *type, struct arena *arena);
 
-/* Text and category of a column by its type; both stay where that is unsure. */
-void catalog_derive_column(const struct catalog *catalog, struct catalog_column *column);
-
 /* Whether a function with that first argument may be called as an attribute of a row. */
 bool catalog_type_takes_row(const struct catalog *catalog, type_id id);
-
-/* Result and what follows from the types of the arguments. */
-void catalog_derive_function(const struct catalog *catalog, struct catalog_function *function);
 
 /* Begins a live catalog on a base that is never released. */
 void catalog_begin_live(struct catalog_builder *builder, const struct catalog *base);
 
 /* Fills `digest`, and `system_digest` where there is no base. */
 void catalog_compute_digest(struct catalog *catalog);
-
-char catalog_worse(char a, char b);

@@ -12,8 +12,7 @@ static unsigned line_of(str_t text, size_t offset)
 
 void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
 {
-	struct catalog *catalog = compiler->builder.catalog;
-	struct arena *arena = compiler->builder.arena;
+	size_t count;
 	unsigned line = line_of(compiler->text, compiler->offset);
 	char message[sizeof compiler->detail->message];
 	va_list arguments;
@@ -22,11 +21,12 @@ void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
 	va_end(arguments);
 	catalog_note_gap(&compiler->builder,
 			 "the catalog's file has a statement that cannot be read in line %u", line);
-	if (catalog->warnings_count == WARNINGS_MAX)
+	(void)catalog_warnings(compiler->builder.catalog, &count);
+	if (count == WARNINGS_MAX)
 		sql_fail(compiler, "%s; more than %d statements cannot be read", message, WARNINGS_MAX);
 	else
-		ARENA_PUSH(arena, catalog->warnings, catalog->warnings_count, catalog->warnings_capacity,
-			   arena_printf(arena, "line %u: %s", line, message));
+		catalog_warn(&compiler->builder,
+			     arena_printf(compiler->builder.scratch, "line %u: %s", line, message));
 }
 
 void sql_fail(struct sql_compiler *compiler, const char *format, ...)

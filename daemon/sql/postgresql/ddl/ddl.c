@@ -179,16 +179,13 @@ static void note_relations(struct sql_compiler *compiler, const char *extension)
 #include "sql/postgresql/ddl/extensions.def"
 #undef EXTENSION
 	};
-	struct catalog *catalog = compiler->builder.catalog;
 	size_t i = 0;
 	while (i < sizeof known / sizeof known[0] && strcmp(known[i].extension, extension) != 0)
 		i++;
 	if (i == sizeof known / sizeof known[0])
-		catalog->lacks_any_relation = true;
+		catalog_note_lacking(&compiler->builder, NULL);
 	else if (known[i].relations[0])
-		ARENA_PUSH(compiler->builder.arena, catalog->extension_relations,
-			   catalog->extension_relations_count, catalog->extension_relations_capacity,
-			   known[i].relations);
+		catalog_note_lacking(&compiler->builder, known[i].relations);
 }
 
 /* What an extension brings along stands in its own files. plpgsql has nothing that a query can call. */
@@ -327,12 +324,13 @@ static void parse_file(struct sql_compiler *compiler)
 static void check_content(struct sql_compiler *compiler)
 {
 	const struct catalog_builder *builder = &compiler->builder;
-	const struct catalog *catalog = builder->catalog;
-	if (compiler->failed || catalog->warnings_count == 0 || builder->relations.count > 0 ||
-	    builder->functions.count > 0 || builder->types.count > 0)
+	size_t count;
+	const str_t *warnings = catalog_warnings(builder->catalog, &count);
+	if (compiler->failed || count == 0 || builder->relations.count > 0 || builder->functions.count > 0 ||
+	    builder->types.count > 0)
 		return;
 	compiler->failed = true;
-	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, STR_FMT, STR_ARG(catalog->warnings[0]));
+	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, STR_FMT, STR_ARG(warnings[0]));
 }
 
 static void compile_text(struct sql_compiler *compiler)

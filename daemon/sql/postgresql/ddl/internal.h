@@ -6,7 +6,7 @@
 
 #include "sql/postgresql/resolve/internal.h" // first: see pg_nodes.h
 
-#include "sql/catalog/internal.h"
+#include "sql/catalog/build.h"
 #include "sql/postgresql/parse/node_children.h"
 
 /* A foreign server or a foreign-data wrapper. */

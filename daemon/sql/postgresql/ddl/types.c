@@ -84,7 +84,7 @@ static bool make_room(struct sql_compiler *compiler, str_t schema, str_t name)
 					   (int)(array->name.len < NAME_MAX_BYTES ? array->name.len : 62),
 					   array->name.ptr);
 	} while (catalog_type_named(catalog, schema, array->name));
-	(void)catalog_index_type(compiler->builder.catalog, compiler->builder.scratch, array);
+	catalog_rename_type(&compiler->builder, array);
 	return true;
 }
 

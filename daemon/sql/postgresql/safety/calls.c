@@ -1,6 +1,5 @@
 #include "sql/postgresql/safety/walk.h" // first: see pg_nodes.h
 
-#include "sql/catalog/internal.h"
 #include "sql/postgresql/resolve/type_coercion.h"
 #include "sql/postgresql/safety/paths.h"
 

@@ -1,7 +1,5 @@
 #include "sql/postgresql/safety/volatile.h"
 
-#include "sql/catalog/internal.h"
-
 #include <catalog/pg_type_d.h>
 #include <postgres_ext.h>
 
@@ -17,8 +15,11 @@ static void collect_compared(struct volatile_objects *objects, const struct cata
 	type_id *types = NULL;
 	size_t count = 0;
 	size_t capacity = 0;
-	for (size_t i = 0; i < catalog->volatile_operators_count; i++) {
-		const struct catalog_operator *op = catalog->volatile_operators[i];
+	size_t operators_count;
+	const struct catalog_operator *const *operators =
+		catalog_volatile_operators(catalog, &operators_count);
+	for (size_t i = 0; i < operators_count; i++) {
+		const struct catalog_operator *op = operators[i];
 		/* names under which the operators of sorting and hashing usually go */
 		if (op->left == op->right && STR_IS_ANY(op->name, "=", "<", "<=", ">", ">=", "<>"))
 			ARENA_PUSH(arena, types, count, capacity, op->left);
@@ -31,15 +32,14 @@ const struct volatile_objects *volatile_objects_of(const struct catalog *catalog
 {
 	struct volatile_objects *objects = ARENA_NEW(arena, struct volatile_objects);
 	objects->catalog = catalog;
-	if (!catalog)
-		return objects;
-	collect_compared(objects, catalog, arena);
+	if (catalog)
+		collect_compared(objects, catalog, arena);
 	return objects;
 }
 
 bool volatile_type(const struct volatile_objects *objects, type_id type)
 {
-	if (!objects->catalog || !objects->catalog->has_volatile_types)
+	if (!objects->catalog || !catalog_has_volatile_types(objects->catalog))
 		return false;
 	const struct catalog_type *found = catalog_type(objects->catalog, type);
 	return found ? found->volatility == 'v' && !found->is_system : type != UNKNOWNOID;
@@ -72,11 +72,12 @@ bool volatile_comparison(const struct volatile_objects *objects, type_id type)
 
 bool volatile_cast(const struct volatile_objects *objects, type_id source, type_id target)
 {
-	const struct catalog *catalog = objects->catalog;
-	for (size_t i = 0; catalog && i < catalog->volatile_casts_count; i++) {
-		const struct catalog_cast *cast = catalog->volatile_casts[i];
-		if ((source == TYPE_UNSURE || source == cast->source) &&
-		    (target == TYPE_UNSURE || target == cast->target))
+	size_t count = 0;
+	const struct catalog_cast *const *casts =
+		objects->catalog ? catalog_volatile_casts(objects->catalog, &count) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		if ((source == TYPE_UNSURE || source == casts[i]->source) &&
+		    (target == TYPE_UNSURE || target == casts[i]->target))
 			return true;
 	}
 	return false;
