@@ -54,6 +54,32 @@ static inline bool str_is_any(str_t text, const char *const *words, size_t count
 		str_is_any((text), words_, sizeof words_ / sizeof *words_);                                  \
 	})
 
+/* Whether the word is in a list of words with spaces between. */
+static inline bool str_is_listed(str_t word, const char *list)
+{
+	for (const char *at = list; *at; at += strspn(at, " ")) {
+		size_t length = strcspn(at, " ");
+		if (str_equal(word, (str_t){ at, length }))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+/* In order of the bytes: less than, equal to or greater than 0. Absent and empty are the same. */
+static inline int str_compare(str_t a, str_t b)
+{
+	size_t shorter = a.len < b.len ? a.len : b.len;
+	int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
+	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* The same of two str_t, for qsort. */
+static inline int str_compare_items(const void *left, const void *right)
+{
+	return str_compare(*(const str_t *)left, *(const str_t *)right);
+}
+
 /* Values that can be absent. An absent one is never the same as 0. */
 typedef struct opt_double {
 	bool set;

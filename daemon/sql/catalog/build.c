@@ -130,21 +130,13 @@ void catalog_add_operator(struct catalog_builder *builder, struct catalog_operat
 	catalog_index_path(catalog, builder->scratch, true, operator_.name);
 }
 
-void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t name)
-{
-	struct catalog_collation *draft = ARENA_NEW(builder->scratch, struct catalog_collation);
-	*draft = (struct catalog_collation){ schema, name };
-	push(builder, &builder->collations, draft);
-	builder->knows_collations = true;
-}
-
 void catalog_add_other(struct catalog_builder *builder, enum catalog_other_kind kind, str_t schema,
 		       str_t name)
 {
 	struct catalog_other *draft = ARENA_NEW(builder->scratch, struct catalog_other);
 	*draft = (struct catalog_other){ (char)kind, schema, name };
 	push(builder, &builder->others, draft);
-	builder->knows_others = true;
+	*(kind == CATALOG_COLLATION ? &builder->knows_collations : &builder->knows_others) = true;
 }
 
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast)

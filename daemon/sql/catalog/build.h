@@ -61,9 +61,8 @@ struct catalog_builder {
 	struct catalog_draft_list types;
 	struct catalog_draft_list operators;
 	struct catalog_draft_list casts;
-	struct catalog_draft_list collations;
-	bool knows_collations;
 	struct catalog_draft_list others;
+	bool knows_collations;
 	bool knows_others;
 	size_t schemas_capacity;
 	size_t path_capacity;
@@ -95,10 +94,7 @@ struct catalog_type *catalog_add_type(struct catalog_builder *builder, struct ca
 void catalog_add_operator(struct catalog_builder *builder, struct catalog_operator operator_);
 void catalog_add_cast(struct catalog_builder *builder, struct catalog_cast cast);
 
-/* The catalog knows all collations from the first one on. */
-void catalog_add_collation(struct catalog_builder *builder, str_t schema, str_t name);
-
-/* The catalog knows all of these once one was added, or `knows_others` set. */
+/* The catalog knows all of these once one was added, or `knows_others` set; of collations apart. */
 void catalog_add_other(struct catalog_builder *builder, enum catalog_other_kind kind, str_t schema,
 		       str_t name);
 

@@ -240,32 +240,18 @@ bool catalog_has_type(const struct catalog *catalog, str_t schema, str_t name)
 	return false;
 }
 
-static int compare_texts(str_t a, str_t b)
-{
-	size_t shorter = a.len < b.len ? a.len : b.len;
-	int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
-	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-int catalog_compare_collations(const void *left, const void *right)
-{
-	const struct catalog_collation *a = left, *b = right;
-	int order = compare_texts(a->name, b->name);
-	return order != 0 ? order : compare_texts(a->schema, b->schema);
-}
-
 int catalog_compare_others(const void *left, const void *right)
 {
 	const struct catalog_other *a = left, *b = right;
 	if (a->kind != b->kind)
 		return a->kind - b->kind;
-	int order = compare_texts(a->name, b->name);
-	return order != 0 ? order : compare_texts(a->schema, b->schema);
+	int order = str_compare(a->name, b->name);
+	return order != 0 ? order : str_compare(a->schema, b->schema);
 }
 
 bool catalog_knows_others(const struct catalog *catalog)
 {
-	return catalog->others != NULL || (catalog->base && catalog->base->others);
+	return catalog->knows_others || (catalog->base && catalog->base->knows_others);
 }
 
 static bool has_other(const struct catalog *catalog, const struct catalog_other *wanted)
@@ -295,22 +281,11 @@ bool catalog_lacks_sampling(const struct catalog *catalog, str_t schema, str_t n
 	       !catalog_has_other(catalog, CATALOG_INTERNAL_FUNCTION, schema, name);
 }
 
-static bool is_listed(const char *names, str_t name)
-{
-	for (const char *at = names; *at; at += strspn(at, " ")) {
-		size_t length = strcspn(at, " ");
-		if (str_equal(name, (str_t){ at, length }))
-			return true;
-		at += length;
-	}
-	return false;
-}
-
 bool catalog_may_lack_relation(const struct catalog *catalog, str_t name)
 {
 	bool may = catalog->lacks_any_relation;
 	for (size_t i = 0; i < catalog->extension_relations_count && !may; i++)
-		may = is_listed(catalog->extension_relations[i], name);
+		may = str_is_listed(name, catalog->extension_relations[i]);
 	return may;
 }
 
@@ -326,18 +301,7 @@ str_t catalog_database(const struct catalog *catalog)
 
 bool catalog_knows_collations(const struct catalog *catalog)
 {
-	return catalog->collations != NULL;
-}
-
-bool catalog_has_collation(const struct catalog *catalog, str_t schema, str_t name)
-{
-	for (size_t i = 0; i < (str_present(schema) ? 1 : catalog->path_count); i++) {
-		struct catalog_collation wanted = { str_present(schema) ? schema : catalog->path[i], name };
-		if (bsearch(&wanted, catalog->collations, catalog->collations_count, sizeof wanted,
-			    catalog_compare_collations))
-			return true;
-	}
-	return false;
+	return catalog->knows_collations;
 }
 
 const struct catalog_cast *catalog_cast(const struct catalog *catalog, type_id source, type_id target)

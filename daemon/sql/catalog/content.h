@@ -226,23 +226,20 @@ const struct catalog_operator *const *catalog_operators(const struct catalog *ca
 /* The database's name, or absent where it is not known. */
 str_t catalog_database(const struct catalog *catalog);
 
-/* Whether the catalog holds the collations of its database, and whether there is one of that name: of
- * `schema`, or of a schema on the search path when it is absent. */
-bool catalog_knows_collations(const struct catalog *catalog);
-bool catalog_has_collation(const struct catalog *catalog, str_t schema, str_t name);
-
 /* What else has a name that a literal may hold ('name'::regclass); the letters are the catalog query's. */
 enum catalog_other_kind {
 	CATALOG_INDEX = 'i',	   /* not the system's own */
 	CATALOG_TEXT_SEARCH = 'C', /* a configuration of the text search */
 	CATALOG_DICTIONARY = 'D',
 	CATALOG_INTERNAL_FUNCTION =
-		'F',		/* takes arguments that no query can give: it is no catalog_function */
-	CATALOG_SAMPLING = 'S', /* a method of TABLESAMPLE */
+		'F',		 /* takes arguments that no query can give: it is no catalog_function */
+	CATALOG_SAMPLING = 'S',	 /* a method of TABLESAMPLE */
+	CATALOG_COLLATION = 'B', /* apart from the others: they may be known alone */
 };
 
 /* Whether the catalog holds these, and whether there is one of that name: of `schema`, or of a schema on the
  * search path when it is absent. */
+bool catalog_knows_collations(const struct catalog *catalog);
 bool catalog_knows_others(const struct catalog *catalog);
 bool catalog_has_other(const struct catalog *catalog, enum catalog_other_kind kind, str_t schema, str_t name);
 

@@ -170,15 +170,10 @@ void catalog_compute_digest(struct catalog *catalog)
 	for (size_t i = 0; i < catalog->schemas_count; i++)
 		write_text(&buf, catalog->schemas[i]);
 	/* The system's are those of its machine: two of one kind have equal digests. */
-	for (size_t i = 0; i < catalog->collations_count; i++) {
-		if (!catalog_is_system(catalog->collations[i].schema)) {
-			write_text(&buf, catalog->collations[i].schema);
-			write_text(&buf, catalog->collations[i].name);
-		}
-	}
 	for (size_t i = 0; i < catalog->others_count; i++) {
 		if (!catalog_is_system(catalog->others[i].schema)) {
-			buf_append_char(&buf, catalog->others[i].kind);
+			if (catalog->others[i].kind != CATALOG_COLLATION)
+				buf_append_char(&buf, catalog->others[i].kind);
 			write_text(&buf, catalog->others[i].schema);
 			write_text(&buf, catalog->others[i].name);
 		}

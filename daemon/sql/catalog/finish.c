@@ -24,7 +24,7 @@ static int compare_functions(const void *left, const void *right)
 	if (order == 0)
 		order = compare_id_lists(a->argument_types, a->arguments, b->argument_types, b->arguments);
 	if (order == 0)
-		order = finish_compare_text(a->result, b->result);
+		order = str_compare(a->result, b->result);
 	return order != 0 ? order : a->volatility - b->volatility;
 }
 
@@ -53,11 +53,6 @@ static int compare_keys(const void *left, const void *right)
 	if (order == 0)
 		order = b->is_immediate - a->is_immediate;
 	return order != 0 ? order : b->nulls_not_distinct - a->nulls_not_distinct;
-}
-
-static int compare_texts(const void *left, const void *right)
-{
-	return finish_compare_text(*(const str_t *)left, *(const str_t *)right);
 }
 
 static const str_t *copy_texts(struct finish *finish, const str_t *texts, size_t count)
@@ -229,30 +224,13 @@ static void copy_casts(struct finish *finish)
 		catalog_index_cast(catalog, finish->arena, &catalog->casts[i]);
 }
 
-static void copy_collations(struct finish *finish)
-{
-	const struct catalog_draft_list *drafts = &finish->builder->collations;
-	struct catalog *catalog = finish->catalog;
-	if (!finish->builder->knows_collations)
-		return;
-	catalog->collations = ARENA_ARRAY(finish->arena, struct catalog_collation, drafts->count);
-	catalog->collations_count = drafts->count;
-	for (size_t i = 0; i < drafts->count; i++) {
-		const struct catalog_collation *draft = drafts->items[i];
-		catalog->collations[i].schema = finish_copy_schema(finish, draft->schema);
-		catalog->collations[i].name = arena_str(finish->arena, draft->name);
-	}
-	finish_sort(catalog->collations, catalog->collations_count, sizeof *catalog->collations,
-		    catalog_compare_collations);
-}
-
 static void copy_others(struct finish *finish)
 {
 	const struct catalog_draft_list *drafts = &finish->builder->others;
 	struct catalog *catalog = finish->catalog;
-	if (!finish->builder->knows_others)
-		return;
-	catalog->others = ARENA_ARRAY(finish->arena, struct catalog_other, drafts->count + 1);
+	catalog->knows_collations = finish->builder->knows_collations;
+	catalog->knows_others = finish->builder->knows_others;
+	catalog->others = ARENA_ARRAY(finish->arena, struct catalog_other, drafts->count);
 	catalog->others_count = drafts->count;
 	for (size_t i = 0; i < drafts->count; i++) {
 		catalog->others[i] = *(const struct catalog_other *)drafts->items[i];
@@ -305,9 +283,8 @@ static bool copy_all(struct finish *finish)
 	copy_functions(finish);
 	copy_operators(finish);
 	copy_casts(finish);
-	copy_collations(finish);
 	copy_others(finish);
-	finish_sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, compare_texts);
+	finish_sort(catalog->schemas, catalog->schemas_count, sizeof *catalog->schemas, str_compare_items);
 	catalog_index_paths(catalog, finish->arena);
 	note_volatile(catalog, finish->arena);
 	return true;

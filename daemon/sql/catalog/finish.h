@@ -26,7 +26,6 @@ struct id_pair {
 /* finish_copy.c */
 
 /* In order, for qsort: less than, equal to or greater than 0. */
-int finish_compare_text(str_t a, str_t b);
 int finish_compare_names(str_t schema_a, str_t a, str_t schema_b, str_t b);
 int finish_compare_ids(type_id a, type_id b);
 int finish_compare_pairs(const void *left, const void *right); /* of struct id_pair, by `from` */

@@ -28,17 +28,10 @@ const type_id *finish_ids(const struct finish *finish, struct arena *arena, cons
 	return copy;
 }
 
-int finish_compare_text(str_t a, str_t b)
-{
-	size_t shorter = a.len < b.len ? a.len : b.len;
-	int order = shorter > 0 ? memcmp(a.ptr, b.ptr, shorter) : 0;
-	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 int finish_compare_names(str_t schema_a, str_t a, str_t schema_b, str_t b)
 {
-	int order = finish_compare_text(schema_a, schema_b);
-	return order != 0 ? order : finish_compare_text(a, b);
+	int order = str_compare(schema_a, schema_b);
+	return order != 0 ? order : str_compare(a, b);
 }
 
 int finish_compare_ids(type_id a, type_id b)

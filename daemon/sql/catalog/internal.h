@@ -11,14 +11,6 @@
 
 #include <stdatomic.h>
 
-struct catalog_collation {
-	str_t schema;
-	str_t name;
-};
-
-/* Of two collations, for qsort and bsearch. */
-int catalog_compare_collations(const void *left, const void *right);
-
 struct catalog_other {
 	char kind;
 	str_t schema;
@@ -80,10 +72,10 @@ struct catalog {
 	size_t operators_count;
 	struct catalog_cast *casts;
 	size_t casts_count;
-	struct catalog_collation *collations; /* in order of name and schema; NULL: not known */
-	size_t collations_count;
-	struct catalog_other *others; /* in order; NULL: not known */
+	struct catalog_other *others; /* in order */
 	size_t others_count;
+	bool knows_collations; /* among the others */
+	bool knows_others;
 	/* Of these, and none of the base's, those that have side effects: few, as a rule none. */
 	bool has_volatile_types;
 	const struct catalog_operator **volatile_operators;

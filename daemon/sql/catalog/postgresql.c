@@ -389,7 +389,7 @@ static bool add_collation(struct catalog_builder *builder, const json_t *fields)
 	struct row row = { builder, fields, false };
 	str_t schema = schema_at(&row, COLLATION_SCHEMA), name = text_at(&row, COLLATION_NAME);
 	if (!row.malformed)
-		catalog_add_collation(builder, schema, name);
+		catalog_add_other(builder, CATALOG_COLLATION, schema, name);
 	return !row.malformed;
 }
 

@@ -185,12 +185,12 @@ static void alternatives_of(struct canon *canon, const Node *node, bool negated,
 static int by_subject(const void *a, const void *b)
 {
 	const struct alternative *left = a, *right = b;
-	int order = texts_compare(&left->text, &right->text);
+	int order = str_compare(left->text, right->text);
 	if (order == 0)
-		order = texts_compare(&left->subject, &right->subject);
+		order = str_compare(left->subject, right->subject);
 	if (order == 0)
 		order = left->kind - right->kind;
-	return order ? order : texts_compare(&left->value, &right->value);
+	return order ? order : str_compare(left->value, right->value);
 }
 
 /* Equalities of one subject become an IN list. */

@@ -26,7 +26,7 @@ str_t canon_comparison(struct canon *canon, str_t op, str_t left, str_t right)
 		turned = true;
 	} else if (str_is(op, "+") || str_is(op, "*") ||
 		   ((str_is(op, "=") || str_is(op, "<>")) && commutes)) {
-		turned = texts_compare(&right, &left) < 0;
+		turned = str_compare(right, left) < 0;
 	}
 	return CONCAT(canon, STR("("), turned ? right : left, STR(" "), op, STR(" "), turned ? left : right,
 		      STR(")"));

@@ -62,8 +62,8 @@ static size_t find_or_add(struct canon *canon, struct canon_place column)
 
 static bool before(const struct canon_equal *a, const struct canon_equal *b)
 {
-	int order = texts_compare(&a->range->name, &b->range->name);
-	return order ? order < 0 : texts_compare(&a->column, &b->column) < 0;
+	int order = str_compare(a->range->name, b->range->name);
+	return order ? order < 0 : str_compare(a->column, b->column) < 0;
 }
 
 /* The first by name stands for all of its set. */

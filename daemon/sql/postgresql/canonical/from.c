@@ -325,9 +325,9 @@ static int by_stem(const void *a, const void *b)
 {
 	const struct canon_range *left = *(struct canon_range *const *)a;
 	const struct canon_range *right = *(struct canon_range *const *)b;
-	int order = texts_compare(&left->stem, &right->stem);
+	int order = str_compare(left->stem, right->stem);
 	if (order == 0)
-		order = texts_compare(&left->text, &right->text);
+		order = str_compare(left->text, right->text);
 	return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 

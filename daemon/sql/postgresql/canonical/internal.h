@@ -188,7 +188,6 @@ void texts_add(struct canon *canon, struct texts *texts, str_t text);
 void texts_add_all(struct canon *canon, struct texts *texts, const struct texts *more);
 /* As texts_add_all; where `texts` is empty, `more` is taken over and must not be used any more. */
 void texts_take(struct canon *canon, struct texts *texts, const struct texts *more);
-int texts_compare(const void *a, const void *b);
 void texts_sort(struct texts *texts);
 void texts_unique(struct texts *texts);
 str_t texts_join(struct canon *canon, str_t open, const struct texts *texts, str_t close);

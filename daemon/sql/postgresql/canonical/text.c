@@ -23,23 +23,14 @@ void texts_take(struct canon *canon, struct texts *texts, const struct texts *mo
 		texts_add_all(canon, texts, more);
 }
 
-int texts_compare(const void *a, const void *b)
-{
-	const str_t *left = a;
-	const str_t *right = b;
-	size_t common = left->len < right->len ? left->len : right->len;
-	int order = common ? memcmp(left->ptr, right->ptr, common) : 0;
-	return order ? order : (left->len > right->len) - (left->len < right->len);
-}
-
 void texts_sort(struct texts *texts)
 {
-	if (texts->count == 2 && texts_compare(&texts->items[0], &texts->items[1]) > 0) {
+	if (texts->count == 2 && str_compare(texts->items[0], texts->items[1]) > 0) {
 		str_t first = texts->items[0];
 		texts->items[0] = texts->items[1];
 		texts->items[1] = first;
 	} else if (texts->count > 2) {
-		qsort(texts->items, texts->count, sizeof texts->items[0], texts_compare);
+		qsort(texts->items, texts->count, sizeof texts->items[0], str_compare_items);
 	}
 }
 

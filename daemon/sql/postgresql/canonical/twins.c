@@ -10,7 +10,7 @@ struct twin {
 static int compare(const void *a, const void *b)
 {
 	const struct twin *left = a, *right = b;
-	int order = texts_compare(&left->signature, &right->signature);
+	int order = str_compare(left->signature, right->signature);
 	return order ? order
 		     : (left->range->index > right->range->index) -
 			       (left->range->index < right->range->index);

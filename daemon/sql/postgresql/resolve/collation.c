@@ -37,7 +37,7 @@ static void check_name(struct resolver *resolver, const CollateClause *clause)
 	bool temporary = schema.ptr && strncmp(schema.ptr, "pg_temp", strlen("pg_temp")) == 0;
 	bool no_schema = str_present(schema) && !temporary && !catalog_has_schema(catalog, schema);
 	if (temporary || (!no_schema && (!catalog_knows_collations(catalog) ||
-					 catalog_has_collation(catalog, schema, name))))
+					 catalog_has_other(catalog, CATALOG_COLLATION, schema, name))))
 		return;
 	report_type(resolver, DIAG_INVALID_USE, "collation", missing_sqlstate(resolver, schema, "42704"),
 		    clause->location, "collation \"" STR_FMT "\" does not exist", STR_ARG(name));

@@ -164,14 +164,7 @@ static literal_fault find_type(const struct lookup *lookup)
 	return begins_with(lookup->name, "_") || begins_with(lookup->name, "pg_") ? LITERAL_DOUBT : NO_OBJECT;
 }
 
-static literal_fault find_collation(const struct lookup *lookup)
-{
-	if (!catalog_knows_collations(lookup->catalog))
-		return LITERAL_DOUBT;
-	return catalog_has_collation(lookup->catalog, lookup->schema, lookup->name) ? NULL : NO_OBJECT;
-}
-
-static literal_fault find_text_search(const struct lookup *lookup, enum catalog_other_kind kind)
+static literal_fault find_other(const struct lookup *lookup, enum catalog_other_kind kind)
 {
 	return catalog_has_other(lookup->catalog, kind, lookup->schema, lookup->name) ? NULL : NO_OBJECT;
 }
@@ -189,11 +182,12 @@ static literal_fault find(type_id type, const struct lookup *lookup)
 	case REGTYPEOID:
 		return find_type(lookup);
 	case REGCOLLATIONOID:
-		return find_collation(lookup);
+		return catalog_knows_collations(lookup->catalog) ? find_other(lookup, CATALOG_COLLATION)
+								 : LITERAL_DOUBT;
 	case REGCONFIGOID:
-		return find_text_search(lookup, CATALOG_TEXT_SEARCH);
+		return find_other(lookup, CATALOG_TEXT_SEARCH);
 	case REGDICTIONARYOID:
-		return find_text_search(lookup, CATALOG_DICTIONARY);
+		return find_other(lookup, CATALOG_DICTIONARY);
 	default:
 		return LITERAL_DOUBT;
 	}

@@ -10,25 +10,15 @@
 #define NAME_BYTES 64 /* NAMEDATALEN */
 #define BAD_VALUE  "22023"
 
-static bool is_space(char c)
-{
-	return literal_is_space(c);
-}
-
-static bool is_digit(char c)
-{
-	return literal_is_digit(c);
-}
-
 /* Without the spaces around it. */
 static str_t trimmed(const char *text)
 {
 	size_t length = strlen(text);
-	while (length > 0 && is_space(*text)) {
+	while (length > 0 && literal_is_space(*text)) {
 		text++;
 		length--;
 	}
-	while (length > 0 && is_space(text[length - 1]))
+	while (length > 0 && literal_is_space(text[length - 1]))
 		length--;
 	return (str_t){ text, length };
 }
@@ -41,7 +31,7 @@ static bool same_word(str_t text, const char *word)
 static size_t digits_at(str_t text, size_t at)
 {
 	size_t count = 0;
-	while (at + count < text.len && is_digit(text.ptr[at + count]))
+	while (at + count < text.len && literal_is_digit(text.ptr[at + count]))
 		count++;
 	return count;
 }
@@ -73,7 +63,8 @@ static bool is_later_notation(str_t text, size_t at)
 	if (at + 2 < text.len && text.ptr[at] == '0' && strchr("xXoObB", text.ptr[at + 1]))
 		return true;
 	for (size_t i = at + 1; i + 1 < text.len; i++) {
-		if (text.ptr[i] == '_' && is_digit(text.ptr[i - 1]) && is_digit(text.ptr[i + 1]))
+		if (text.ptr[i] == '_' && literal_is_digit(text.ptr[i - 1]) &&
+		    literal_is_digit(text.ptr[i + 1]))
 			return true;
 	}
 	return false;
@@ -214,10 +205,10 @@ static literal_fault read_money(str_t text)
 	bool has_digit = false, has_letter = false;
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.ptr[i];
-		has_digit |= is_digit(c);
+		has_digit |= literal_is_digit(c);
 		has_letter |= literal_is_letter(c);
-		bool between =
-			i > 0 && i + 1 < text.len && is_digit(text.ptr[i - 1]) && is_digit(text.ptr[i + 1]);
+		bool between = i > 0 && i + 1 < text.len && literal_is_digit(text.ptr[i - 1]) &&
+			       literal_is_digit(text.ptr[i + 1]);
 		if (strchr("{}[]:/\"=%_;<>&*!?@#^|~", c) || (between && c == '-'))
 			return BAD_TEXT;
 	}
@@ -229,7 +220,7 @@ static literal_fault read_vector(const char *text, bool of_oids)
 {
 	for (;;) {
 		char *end;
-		while (is_space(*text))
+		while (literal_is_space(*text))
 			text++;
 		if (!*text)
 			return NULL;
@@ -300,66 +291,10 @@ static literal_fault literal_of_kind(const struct literal_context *context, type
 	}
 }
 
-literal_fault literal_of(const struct literal_context *context, type_id type, const char *text)
+/* Shapes, and names of the catalog's objects. */
+static literal_fault literal_of_object(const struct literal_context *context, type_id base, const char *text)
 {
-	type_id base = context->catalog ? catalog_type_base(context->catalog, type) : type;
-	str_t value = trimmed(text);
-	if (context->depth > NESTED_MAX)
-		return LITERAL_DOUBT;
 	switch (base) {
-	case TEXTOID:
-		return NULL;
-	case BOOLOID:
-		return read_boolean(value);
-	case INT2OID:
-		return read_integer(value, INT16_MIN, INT16_MAX);
-	case INT4OID:
-		return read_integer(value, INT32_MIN, INT32_MAX);
-	case INT8OID:
-		return read_integer(value, INT64_MIN, INT64_MAX);
-	case NUMERICOID:
-		return read_number(value);
-	case FLOAT4OID:
-	case FLOAT8OID:
-		return read_float(value, base == FLOAT4OID);
-	case OIDOID:
-		return read_oid(value);
-	case DATEOID:
-		return literal_date(text);
-	case TIMESTAMPOID:
-	case TIMESTAMPTZOID:
-		return literal_timestamp(text);
-	case TIMEOID:
-	case TIMETZOID:
-		return literal_time(text);
-	case INTERVALOID:
-		return literal_interval(text);
-	case UUIDOID:
-		return read_uuid(str_from(text));
-	case JSONOID:
-	case JSONBOID:
-		return literal_json(text, base == JSONBOID);
-	case RECORDOID:
-		return "0A000";
-	case INT2VECTOROID:
-	case OIDVECTOROID:
-		return read_vector(text, base == OIDVECTOROID);
-	case BITOID:
-	case VARBITOID:
-		return read_bits(str_from(text));
-	case BYTEAOID:
-		return read_bytes(text);
-	case MONEYOID:
-		return read_money(value);
-	case TIDOID:
-		return read_row_place(text);
-	case CIDROID:
-	case INETOID:
-		return literal_inet(text, base == CIDROID);
-	case MACADDROID:
-		return literal_mac(text);
-	case MACADDR8OID:
-		return literal_mac8(text);
 	case POINTOID:
 	case LSEGOID:
 	case BOXOID:
@@ -381,6 +316,80 @@ literal_fault literal_of(const struct literal_context *context, type_id type, co
 		return literal_name(context->catalog, base, text);
 	default:
 		return literal_of_kind(context, base, text);
+	}
+}
+
+/* What is neither number nor object. */
+static literal_fault literal_of_text(const struct literal_context *context, type_id base, const char *text)
+{
+	switch (base) {
+	case TEXTOID:
+		return NULL;
+	case DATEOID:
+		return literal_date(text);
+	case TIMESTAMPOID:
+	case TIMESTAMPTZOID:
+		return literal_timestamp(text);
+	case TIMEOID:
+	case TIMETZOID:
+		return literal_time(text);
+	case INTERVALOID:
+		return literal_interval(text);
+	case UUIDOID:
+		return read_uuid(str_from(text));
+	case JSONOID:
+	case JSONBOID:
+		return literal_json(text, base == JSONBOID);
+	case RECORDOID:
+		return "0A000";
+	case BITOID:
+	case VARBITOID:
+		return read_bits(str_from(text));
+	case BYTEAOID:
+		return read_bytes(text);
+	case TIDOID:
+		return read_row_place(text);
+	case CIDROID:
+	case INETOID:
+		return literal_inet(text, base == CIDROID);
+	case MACADDROID:
+		return literal_mac(text);
+	case MACADDR8OID:
+		return literal_mac8(text);
+	default:
+		return literal_of_object(context, base, text);
+	}
+}
+
+literal_fault literal_of(const struct literal_context *context, type_id type, const char *text)
+{
+	type_id base = context->catalog ? catalog_type_base(context->catalog, type) : type;
+	str_t value = trimmed(text);
+	if (context->depth > NESTED_MAX)
+		return LITERAL_DOUBT;
+	switch (base) {
+	case BOOLOID:
+		return read_boolean(value);
+	case INT2OID:
+		return read_integer(value, INT16_MIN, INT16_MAX);
+	case INT4OID:
+		return read_integer(value, INT32_MIN, INT32_MAX);
+	case INT8OID:
+		return read_integer(value, INT64_MIN, INT64_MAX);
+	case NUMERICOID:
+		return read_number(value);
+	case FLOAT4OID:
+	case FLOAT8OID:
+		return read_float(value, base == FLOAT4OID);
+	case OIDOID:
+		return read_oid(value);
+	case MONEYOID:
+		return read_money(value);
+	case INT2VECTOROID:
+	case OIDVECTOROID:
+		return read_vector(text, base == OIDVECTOROID);
+	default:
+		return literal_of_text(context, base, text);
 	}
 }
 

@@ -504,11 +504,11 @@ static void reads_labels_and_collations(void **state)
 	assert_true(nothing->labels && nothing->labels_count == 0);
 	assert_null(catalog_type_named(read, STR_NONE, STR("text"))->labels);
 	assert_true(catalog_knows_collations(read));
-	assert_true(catalog_has_collation(read, STR_NONE, STR("C")));
-	assert_true(catalog_has_collation(read, STR("pg_catalog"), STR("ucs_basic")));
-	assert_true(catalog_has_collation(read, STR_NONE, STR("backwards")));
-	assert_false(catalog_has_collation(read, STR("pg_catalog"), STR("backwards")));
-	assert_false(catalog_has_collation(read, STR_NONE, STR("nosuch")));
+	assert_true(catalog_has_other(read, CATALOG_COLLATION, STR_NONE, STR("C")));
+	assert_true(catalog_has_other(read, CATALOG_COLLATION, STR("pg_catalog"), STR("ucs_basic")));
+	assert_true(catalog_has_other(read, CATALOG_COLLATION, STR_NONE, STR("backwards")));
+	assert_false(catalog_has_other(read, CATALOG_COLLATION, STR("pg_catalog"), STR("backwards")));
+	assert_false(catalog_has_other(read, CATALOG_COLLATION, STR_NONE, STR("nosuch")));
 	assert_true(str_is(catalog_database(read), PQdb(connection)));
 	catalog_unref(read);
 	run("DROP TYPE feeling, nothing; DROP COLLATION backwards");
