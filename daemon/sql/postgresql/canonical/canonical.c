@@ -89,7 +89,7 @@ static str_t short_digest(struct arena *arena, str_t text)
 	return arena_text(arena, hex, sizeof hex);
 }
 
-str_t canonical_text_shape(str_t sql, enum sql_dialect dialect, struct arena *arena)
+static str_t text_shape(str_t sql, enum sql_dialect dialect, struct arena *arena)
 {
 	return short_digest(arena, scan_text_masked(sql, dialect, arena));
 }
@@ -112,7 +112,7 @@ static str_t shape_of(const struct parsed_statement *statement, const struct res
 	struct canon canon = canon_begin(statement, resolution, request, arena, true);
 	struct canon_select select = { 0 };
 	canon_select(&canon, (const SelectStmt *)statement->statement, CANON_ALL, &select);
-	return canon.failed ? canonical_text_shape(statement->text, request->dialect, arena)
+	return canon.failed ? text_shape(statement->text, request->dialect, arena)
 			    : short_digest(arena, select.text);
 }
 
@@ -143,7 +143,7 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 	} else {
 		analysis->canonical = arena_printf(arena, "text: %s",
 						   scan_text(statement->text, request->dialect, arena).ptr);
-		analysis->shape = canonical_text_shape(statement->text, request->dialect, arena);
+		analysis->shape = text_shape(statement->text, request->dialect, arena);
 	}
 	if (is_select)
 		set_order(&canon, (const SelectStmt *)statement->statement,

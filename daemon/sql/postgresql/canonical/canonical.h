@@ -24,6 +24,3 @@ void canonical_build(const struct parsed_statement *statement, const struct reso
 
 /* Of a query with errors nothing is known: it equals its own text alone. Reads `text` of `analysis`. */
 void canonical_distrust(struct arena *arena, enum sql_dialect dialect, struct sql_analysis *analysis);
-
-/* Shape of a text that no front end has a canonical form for: its tokens with the literals out. */
-str_t canonical_text_shape(str_t sql, enum sql_dialect dialect, struct arena *arena);

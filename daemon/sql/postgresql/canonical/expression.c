@@ -47,7 +47,7 @@ void canon_expressions(struct canon *canon, const List *list, struct texts *text
 	foreach(cell, list) texts_add(canon, texts, canon_expression(canon, lfirst(cell)));
 }
 
-str_t canon_listed(struct canon *canon, str_t open, const List *list)
+static str_t listed(struct canon *canon, str_t open, const List *list)
 {
 	struct texts texts = { 0 };
 	canon_expressions(canon, list, &texts);
@@ -67,7 +67,7 @@ str_t canon_type_name(struct canon *canon, const TypeName *type)
 {
 	str_t text = canon_name(canon, type->names);
 	if (type->typmods)
-		text = CONCAT(canon, text, canon_listed(canon, STR("("), type->typmods));
+		text = CONCAT(canon, text, listed(canon, STR("("), type->typmods));
 	for (int i = 0; i < list_length(type->arrayBounds); i++)
 		text = CONCAT(canon, text, STR("[]"));
 	return type->setof ? CONCAT(canon, text, STR(" SETOF")) : text;
@@ -207,7 +207,7 @@ static str_t operation(struct canon *canon, const A_Expr *expr)
 
 /* Subqueries */
 
-str_t canon_subquery(struct canon *canon, const Node *node, enum canon_use use)
+static str_t subquery(struct canon *canon, const Node *node, enum canon_use use)
 {
 	struct canon_select select = { 0 };
 	if (!IsA(node, SelectStmt)) {
@@ -240,8 +240,8 @@ str_t canon_sublink(struct canon *canon, const SubLink *link, bool negated)
 	enum canon_use use = type == ARRAY_SUBLINK    ? CANON_ALL
 			     : type == EXISTS_SUBLINK ? CANON_EXISTENCE
 						      : CANON_UNORDERED;
-	str_t text = CONCAT(canon, str_from(names[type]), test, canon_subquery(canon, link->subselect, use),
-			    STR(")"));
+	str_t text =
+		CONCAT(canon, str_from(names[type]), test, subquery(canon, link->subselect, use), STR(")"));
 	return negated ? CONCAT(canon, STR("NOT("), text, STR(")")) : text;
 }
 
@@ -336,20 +336,20 @@ static str_t composed(struct canon *canon, const Node *node)
 {
 	switch ((int)nodeTag(node)) {
 	case T_A_ArrayExpr:
-		return canon_listed(canon, STR("ARRAY("), ((const A_ArrayExpr *)node)->elements);
+		return listed(canon, STR("ARRAY("), ((const A_ArrayExpr *)node)->elements);
 	case T_RowExpr:
-		return canon_listed(canon, STR("ROW("), ((const RowExpr *)node)->args);
+		return listed(canon, STR("ROW("), ((const RowExpr *)node)->args);
 	case T_CoalesceExpr:
-		return canon_listed(canon, STR("COALESCE("), ((const CoalesceExpr *)node)->args);
+		return listed(canon, STR("COALESCE("), ((const CoalesceExpr *)node)->args);
 	case T_MinMaxExpr: /* of equal values the first counts: 1.0 is not 1.00 */
-		return canon_listed(canon,
-				    ((const MinMaxExpr *)node)->op == IS_GREATEST ? STR("GREATEST(")
-										  : STR("LEAST("),
-				    ((const MinMaxExpr *)node)->args);
+		return listed(canon,
+			      ((const MinMaxExpr *)node)->op == IS_GREATEST ? STR("GREATEST(")
+									    : STR("LEAST("),
+			      ((const MinMaxExpr *)node)->args);
 	case T_GroupingFunc:
-		return canon_listed(canon, STR("GROUPING("), ((const GroupingFunc *)node)->args);
+		return listed(canon, STR("GROUPING("), ((const GroupingFunc *)node)->args);
 	case T_List:
-		return canon_listed(canon, STR("LIST("), (const List *)node);
+		return listed(canon, STR("LIST("), (const List *)node);
 	case T_CollateClause:
 		return CONCAT(canon, STR("COLLATE("),
 			      canon_expression(canon, ((const CollateClause *)node)->arg), STR("; "),

@@ -198,7 +198,6 @@ bool canon_work(struct canon *canon, size_t comparisons); /* false: too much */
 /* expression.c */
 str_t canon_expression(struct canon *canon, const Node *node);
 void canon_expressions(struct canon *canon, const List *list, struct texts *texts);
-str_t canon_listed(struct canon *canon, str_t open, const List *list);
 /* `members` in order where it counts; they are sorted otherwise. */
 str_t canon_grouping_set(struct canon *canon, GroupingSetKind kind, struct texts *members);
 str_t canon_constant(struct canon *canon, const A_Const *literal);
@@ -207,7 +206,6 @@ str_t canon_operator(struct canon *canon, const List *names);
 str_t canon_operand(struct canon *canon, const Node *node, const Node *other);
 type_id canon_type(const struct canon *canon, const Node *node);
 str_t canon_type_name(struct canon *canon, const TypeName *type);
-str_t canon_subquery(struct canon *canon, const Node *node, enum canon_use use);
 str_t canon_sublink(struct canon *canon, const SubLink *link, bool negated);
 
 /* call.c */

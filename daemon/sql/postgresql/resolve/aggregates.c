@@ -6,7 +6,7 @@ bool is_aggregate_name(str_t name)
 			  "string_agg", "bool_and", "bool_or", "every", "stddev", "variance", "xmlagg");
 }
 
-bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call)
+static bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call)
 {
 	const struct resolved_function *function = resolution_function(resolution, call);
 	if (call->over || !function)

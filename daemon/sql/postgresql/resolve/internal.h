@@ -402,7 +402,6 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 /* aggregates.c */
 /* Whether PostgreSQL has an aggregate of that name, for statements without a catalog. */
 bool is_aggregate_name(str_t name);
-bool is_aggregate_call(const struct resolution *resolution, const FuncCall *call);
 /* Whether the SELECT groups its rows, with or without GROUP BY. */
 bool is_aggregated(const struct resolution *resolution, const SelectStmt *select);
 

@@ -38,23 +38,29 @@ const struct catalog_type *type_composite(const struct catalog *catalog, type_id
 	return entry && entry->kind == 'c' ? entry : NULL;
 }
 
+/* What the catalog knows of it; of another one nothing. */
+static const struct catalog_type *entry_of(const struct catalog *catalog, type_id type)
+{
+	static const struct catalog_type unknown;
+	const struct catalog_type *entry = catalog_type(catalog, type);
+	return entry ? entry : &unknown;
+}
+
 char type_category_letter(const struct catalog *catalog, type_id type, bool *ret_preferred)
 {
-	const struct catalog_type *entry = catalog_type(catalog, type);
-	*ret_preferred = entry && entry->is_preferred;
-	return entry ? entry->category : '\0';
+	const struct catalog_type *entry = entry_of(catalog, type);
+	*ret_preferred = entry->is_preferred;
+	return entry->category;
 }
 
 type_id type_element(const struct catalog *catalog, type_id type)
 {
-	const struct catalog_type *entry = catalog_type(catalog, catalog_type_base(catalog, type));
-	return entry ? entry->element : TYPE_UNSURE;
+	return entry_of(catalog, catalog_type_base(catalog, type))->element;
 }
 
 type_id type_array(const struct catalog *catalog, type_id type)
 {
-	const struct catalog_type *entry = catalog_type(catalog, type);
-	return entry ? entry->array : TYPE_UNSURE;
+	return entry_of(catalog, type)->array;
 }
 
 str_t type_text(const struct catalog *catalog, type_id type)
@@ -160,8 +166,9 @@ enum certainty type_can_coerce(const struct catalog *catalog, type_id source, ty
 	}
 }
 
-enum certainty type_can_coerce_remembered(const struct catalog *catalog, struct coercion_memory *memory,
-					  type_id source, type_id target)
+/* type_can_coerce for CAST_IMPLICIT; what was found out is kept in the memory. */
+static enum certainty can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
+				 type_id source, type_id target)
 {
 	uint32_t hash = (source * UINT32_C(0x9E3779B1)) ^ (target * UINT32_C(0x85EBCA77));
 	struct coercion *slot = &memory->slots[hash >> 8 & (COERCION_MEMORY_SLOTS - 1)];
@@ -294,18 +301,6 @@ static void add_compatible(struct binder *binder, type_id actual)
 		binder->compatible[binder->compatible_count++] = actual;
 }
 
-static type_id range_subtype(const struct catalog *catalog, type_id range)
-{
-	const struct catalog_type *entry = catalog_type(catalog, range);
-	return entry ? entry->subtype : TYPE_UNSURE;
-}
-
-static type_id multirange_range(const struct catalog *catalog, type_id multirange)
-{
-	const struct catalog_type *entry = catalog_type(catalog, multirange);
-	return entry ? entry->range : TYPE_UNSURE;
-}
-
 static void bind_compatible(struct binder *binder, type_id parameter, type_id actual, type_id base)
 {
 	const struct catalog *catalog = binder->catalog;
@@ -319,11 +314,11 @@ static void bind_compatible(struct binder *binder, type_id parameter, type_id ac
 		break;
 	case ANYCOMPATIBLERANGEOID:
 		bind_same(binder, &binder->binding.common_range, base);
-		add_compatible(binder, range_subtype(catalog, base));
+		add_compatible(binder, entry_of(catalog, base)->subtype);
 		break;
 	default:
 		bind_same(binder, &binder->binding.common_multirange, base);
-		add_compatible(binder, range_subtype(catalog, multirange_range(catalog, base)));
+		add_compatible(binder, entry_of(catalog, entry_of(catalog, base)->range)->subtype);
 		break;
 	}
 }
@@ -389,9 +384,9 @@ static void derive_elements(struct binder *binder)
 	else if (binding->array)
 		bind_derived(binder, &binding->element, type_element(catalog, binding->array));
 	if (binding->multirange)
-		bind_derived(binder, &binding->range, multirange_range(catalog, binding->multirange));
+		bind_derived(binder, &binding->range, entry_of(catalog, binding->multirange)->range);
 	if (binding->range)
-		bind_derived(binder, &binding->element, range_subtype(catalog, binding->range));
+		bind_derived(binder, &binding->element, entry_of(catalog, binding->range)->subtype);
 	if (!binder->no_array && !binder->only_enum)
 		return;
 	const struct catalog_type *element = catalog_type(catalog, binding->element);
@@ -418,8 +413,9 @@ static void derive_common(struct binder *binder)
 		binder->certainty = SURELY_NOT;
 	if (binding->common_multirange)
 		bind_derived(binder, &binding->common_range,
-			     multirange_range(binder->catalog, binding->common_multirange));
-	if (binding->common_range && range_subtype(binder->catalog, binding->common_range) != binding->common)
+			     entry_of(binder->catalog, binding->common_multirange)->range);
+	if (binding->common_range &&
+	    entry_of(binder->catalog, binding->common_range)->subtype != binding->common)
 		binder->certainty = SURELY_NOT;
 }
 
@@ -450,18 +446,12 @@ enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_m
 		if (type_is_polymorphic(parameters[i]))
 			polymorphic = true;
 		else
-			plain = certainty_and(plain, type_can_coerce_remembered(catalog, memory, arguments[i],
-										parameters[i]));
+			plain = certainty_and(plain,
+					      can_coerce(catalog, memory, arguments[i], parameters[i]));
 	}
 	return polymorphic && plain != SURELY_NOT
 		       ? certainty_and(plain, bind_all(catalog, arguments, parameters, count, ret_binding))
 		       : plain;
-}
-
-static type_id type_multirange(const struct catalog *catalog, type_id range)
-{
-	const struct catalog_type *entry = catalog_type(catalog, range);
-	return entry ? entry->multirange : TYPE_UNSURE;
 }
 
 type_id type_bound(const struct catalog *catalog, const struct type_binding *binding, type_id declared)
@@ -476,7 +466,8 @@ type_id type_bound(const struct catalog *catalog, const struct type_binding *bin
 	case ANYRANGEOID:
 		return binding->range;
 	case ANYMULTIRANGEOID:
-		return binding->multirange ? binding->multirange : type_multirange(catalog, binding->range);
+		return binding->multirange ? binding->multirange
+					   : entry_of(catalog, binding->range)->multirange;
 	case ANYCOMPATIBLEOID:
 	case ANYCOMPATIBLENONARRAYOID:
 		return binding->common;
@@ -486,7 +477,7 @@ type_id type_bound(const struct catalog *catalog, const struct type_binding *bin
 		return binding->common_range;
 	case ANYCOMPATIBLEMULTIRANGEOID:
 		return binding->common_multirange ? binding->common_multirange
-						  : type_multirange(catalog, binding->common_range);
+						  : entry_of(catalog, binding->common_range)->multirange;
 	default:
 		return declared;
 	}

@@ -66,10 +66,6 @@ struct coercion_memory {
 	} slots[COERCION_MEMORY_SLOTS];
 };
 
-/* type_can_coerce for CAST_IMPLICIT; what was found out is kept in the memory. */
-enum certainty type_can_coerce_remembered(const struct catalog *catalog, struct coercion_memory *memory,
-					  type_id source, type_id target);
-
 /* Whether the arguments can be converted implicitly to the parameters; binds the polymorphic ones. */
 enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
 				const type_id *arguments, const type_id *parameters, size_t count,
