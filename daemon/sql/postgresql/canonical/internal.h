@@ -10,6 +10,10 @@
  *   BETWEEN is two comparisons; columns that an inner join equates are one.
  * Where the text and the catalog cannot say what a name means, the name stays as written. Texts beyond
  * CANON_LONG_TEXT are named by their digest, so that what nests does not multiply.
+ *
+ * Queries hold expressions, and these queries: select.c, set.c, with.c, from.c, join.c, pass.c and targets.c
+ * recurse into expression.c, call.c, condition.c, alternatives.c and names.c, and those back. canon_enter
+ * bounds it.
  */
 #pragma once
 

@@ -42,7 +42,7 @@ static bool with_ties(const SelectStmt *select)
 
 bool canon_limited(const SelectStmt *select)
 {
-	return (select->limitCount && !is_null_constant(select->limitCount)) || select->limitOffset;
+	return (select->limitCount && !node_is_null(select->limitCount)) || select->limitOffset;
 }
 
 static void sort_keys(struct canon *canon, const SelectStmt *select, const struct target_list *list,
@@ -69,13 +69,13 @@ static void sort_keys(struct canon *canon, const SelectStmt *select, const struc
 
 void canon_limit(struct canon *canon, const SelectStmt *select, struct texts *order)
 {
-	if (select->limitCount && !is_null_constant(select->limitCount))
+	if (select->limitCount && !node_is_null(select->limitCount))
 		texts_add(canon, order,
 			  CONCAT(canon, STR("LIMIT "), canon_expression(canon, select->limitCount),
 				 with_ties(select) ? STR(" WITH TIES") : STR("")));
 	int number;
 	bool zero = node_integer(select->limitOffset, &number) && number == 0;
-	if (select->limitOffset && !zero && !is_null_constant(select->limitOffset))
+	if (select->limitOffset && !zero && !node_is_null(select->limitOffset))
 		texts_add(canon, order,
 			  CONCAT(canon, STR("OFFSET "), canon_expression(canon, select->limitOffset)));
 }
@@ -253,7 +253,7 @@ static bool only_existence(const SelectStmt *select)
 	    select->limitOffset)
 		return false;
 	int limit;
-	if (select->limitCount && !is_null_constant(select->limitCount) &&
+	if (select->limitCount && !node_is_null(select->limitCount) &&
 	    !(node_integer(select->limitCount, &limit) && limit > 0))
 		return false;
 	const ListCell *cell;

@@ -10,7 +10,7 @@ static unsigned line_of(str_t text, size_t offset)
 	return line;
 }
 
-void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
+void ddl_leave_out(struct ddl_compiler *compiler, const char *format, ...)
 {
 	size_t count;
 	unsigned line = line_of(compiler->text, compiler->offset);
@@ -23,13 +23,13 @@ void sql_leave_out(struct sql_compiler *compiler, const char *format, ...)
 			 "the catalog's file has a statement that cannot be read in line %u", line);
 	(void)catalog_warnings(compiler->builder.catalog, &count);
 	if (count == WARNINGS_MAX)
-		sql_fail(compiler, "%s; more than %d statements cannot be read", message, WARNINGS_MAX);
+		ddl_fail(compiler, "%s; more than %d statements cannot be read", message, WARNINGS_MAX);
 	else
 		catalog_warn(&compiler->builder,
 			     arena_printf(compiler->builder.scratch, "line %u: %s", line, message));
 }
 
-void sql_fail(struct sql_compiler *compiler, const char *format, ...)
+void ddl_fail(struct ddl_compiler *compiler, const char *format, ...)
 {
 	char message[sizeof compiler->detail->message];
 	va_list arguments;
@@ -43,7 +43,7 @@ void sql_fail(struct sql_compiler *compiler, const char *format, ...)
 		       line_of(compiler->text, compiler->offset), message);
 }
 
-const TypeName *sql_option(const List *options, const char *name)
+const TypeName *ddl_option(const List *options, const char *name)
 {
 	const ListCell *cell;
 	foreach(cell, options)
@@ -55,16 +55,16 @@ const TypeName *sql_option(const List *options, const char *name)
 	return NULL;
 }
 
-char sql_option_volatility(struct sql_compiler *compiler, const List *options, const char *name,
+char ddl_option_volatility(struct ddl_compiler *compiler, const List *options, const char *name,
 			   type_id *ret_result)
 {
-	const TypeName *function = sql_option(options, name);
+	const TypeName *function = ddl_option(options, name);
 	*ret_result = TYPE_UNSURE;
-	return function ? sql_functions_volatility(compiler, names_qualified(function->names), ret_result)
+	return function ? ddl_functions_volatility(compiler, names_qualified(function->names), ret_result)
 			: 'i';
 }
 
-struct type_list sql_join_uses(struct sql_compiler *compiler, struct type_list a, struct type_list b)
+struct type_list ddl_join_uses(struct ddl_compiler *compiler, struct type_list a, struct type_list b)
 {
 	type_id *ids = ARENA_ARRAY(compiler->builder.scratch, type_id, a.count + b.count);
 	for (size_t i = 0; i < a.count + b.count; i++)
@@ -72,20 +72,20 @@ struct type_list sql_join_uses(struct sql_compiler *compiler, struct type_list a
 	return (struct type_list){ ids, a.count + b.count };
 }
 
-str_t sql_schema_of(const struct sql_compiler *compiler, str_t written)
+str_t ddl_schema_of(const struct ddl_compiler *compiler, str_t written)
 {
 	return str_present(written) ? written : compiler->schema;
 }
 
-bool sql_is_there(const struct sql_compiler *compiler, const RangeVar *name)
+bool ddl_is_there(const struct ddl_compiler *compiler, const RangeVar *name)
 {
 	return catalog_relation(compiler->builder.catalog,
-				sql_schema_of(compiler, str_from(name->schemaname)),
+				ddl_schema_of(compiler, str_from(name->schemaname)),
 				str_from(name->relname)) != NULL;
 }
 
-struct catalog_relation *sql_added_relation(struct sql_compiler *compiler, const RangeVar *name)
+struct catalog_relation *ddl_added_relation(struct ddl_compiler *compiler, const RangeVar *name)
 {
-	return catalog_added_relation(&compiler->builder, sql_schema_of(compiler, str_from(name->schemaname)),
+	return catalog_added_relation(&compiler->builder, ddl_schema_of(compiler, str_from(name->schemaname)),
 				      str_from(name->relname));
 }

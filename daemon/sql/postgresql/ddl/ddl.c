@@ -17,11 +17,11 @@ static type_id output_type(const struct range_column *column)
 	return item->relation->columns[column->source_index].value_type;
 }
 
-static void add_query(struct sql_compiler *compiler, const RangeVar *name, const Node *query,
+static void add_query(struct ddl_compiler *compiler, const RangeVar *name, const Node *query,
 		      const List *aliases, struct catalog_relation relation, bool may_replace)
 {
 	struct outputs outputs = { .open = true };
-	struct sql_columns columns = { 0 };
+	struct ddl_columns columns = { 0 };
 	str_t missing = STR_NONE;
 	if (query && IsA(query, SelectStmt))
 		resolve_query_outputs((const SelectStmt *)query, compiler->builder.catalog,
@@ -30,47 +30,47 @@ static void add_query(struct sql_compiler *compiler, const RangeVar *name, const
 		catalog_note_gap(&compiler->builder,
 				 "the catalog does not have the " STR_FMT ", which \"%s\" is made of",
 				 STR_ARG(missing), name->relname);
-	rename_columns(&outputs, aliases);
+	outputs_rename(&outputs, aliases);
 	for (size_t i = 0; i < outputs.count; i++) {
 		const struct catalog_type *type =
 			catalog_type(compiler->builder.catalog, output_type(&outputs.columns[i]));
-		sql_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
-			       (struct sql_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
+		ddl_add_column(compiler, &columns, (struct catalog_column){ .name = outputs.columns[i].name },
+			       (struct ddl_type){ .id = type ? type->id : TYPE_UNSURE, .text = STR("") });
 	}
-	relation.schema = sql_schema_of(compiler, str_from(name->schemaname));
+	relation.schema = ddl_schema_of(compiler, str_from(name->schemaname));
 	relation.name = str_from(name->relname);
 	relation.is_open = outputs.open;
 	relation.columns = columns.items;
 	relation.columns_count = columns.count;
-	sql_add_relation(compiler, relation, may_replace);
+	ddl_add_relation(compiler, relation, may_replace);
 }
 
-static void add_view(struct sql_compiler *compiler, const ViewStmt *view, str_t text)
+static void add_view(struct ddl_compiler *compiler, const ViewStmt *view, str_t text)
 {
 	bool checks = view->withCheckOption != NO_CHECK_OPTION;
-	const struct catalog_relation *existing = sql_added_relation(compiler, view->view);
+	const struct catalog_relation *existing = ddl_added_relation(compiler, view->view);
 	add_query(compiler, view->view, view->query, view->aliases,
 		  (struct catalog_relation){
 			  .kind = 'v',
 			  .is_view = true,
-			  .definition = sql_kept_query(text, checks, compiler->builder.scratch) },
+			  .definition = ddl_kept_query(text, checks, compiler->builder.scratch) },
 		  view->replace && existing && existing->kind == 'v');
 }
 
-static void add_table_as(struct sql_compiler *compiler, const CreateTableAsStmt *create, str_t text)
+static void add_table_as(struct ddl_compiler *compiler, const CreateTableAsStmt *create, str_t text)
 {
 	bool is_view = create->objtype == OBJECT_MATVIEW;
 	const RangeVar *name = create->into->rel;
-	if (create->if_not_exists && sql_is_there(compiler, name))
+	if (create->if_not_exists && ddl_is_there(compiler, name))
 		return;
 	struct catalog_relation relation = { .kind = is_view ? 'm' : 'r', .is_view = is_view };
 	if (is_view)
-		relation.definition = sql_kept_query(text, create->into->skipData, compiler->builder.scratch);
+		relation.definition = ddl_kept_query(text, create->into->skipData, compiler->builder.scratch);
 	add_query(compiler, name, create->query, create->into->colNames, relation, false);
 }
 
 /* SET search_path: names are created in the first schema of it and found in all. */
-static void set_path(struct sql_compiler *compiler, const VariableSetStmt *set)
+static void set_path(struct ddl_compiler *compiler, const VariableSetStmt *set)
 {
 	struct catalog_builder *builder = &compiler->builder;
 	const ListCell *cell;
@@ -102,9 +102,9 @@ static void set_path(struct sql_compiler *compiler, const VariableSetStmt *set)
 		compiler->schema = DEFAULT_SCHEMA;
 }
 
-static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text);
+static void compile_statement(struct ddl_compiler *compiler, const Node *statement, str_t text);
 
-static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *create)
+static void add_schema(struct ddl_compiler *compiler, const CreateSchemaStmt *create)
 {
 	const ListCell *cell;
 	str_t outer = compiler->schema;
@@ -116,24 +116,24 @@ static void add_schema(struct sql_compiler *compiler, const CreateSchemaStmt *cr
 	compiler->schema = outer;
 }
 
-static void add_text_search(struct sql_compiler *compiler, const DefineStmt *define)
+static void add_text_search(struct ddl_compiler *compiler, const DefineStmt *define)
 {
 	struct qualified_name name = names_qualified(define->defnames);
 	catalog_add_other(&compiler->builder,
 			  define->kind == OBJECT_TSCONFIGURATION ? CATALOG_TEXT_SEARCH : CATALOG_DICTIONARY,
-			  sql_schema_of(compiler, name.schema), name.name);
+			  ddl_schema_of(compiler, name.schema), name.name);
 }
 
-static void add_definition(struct sql_compiler *compiler, const DefineStmt *define)
+static void add_definition(struct ddl_compiler *compiler, const DefineStmt *define)
 {
 	if (define->kind == OBJECT_TSCONFIGURATION || define->kind == OBJECT_TSDICTIONARY)
 		add_text_search(compiler, define);
 	if (define->kind == OBJECT_AGGREGATE)
-		sql_add_aggregate(compiler, define);
+		ddl_add_aggregate(compiler, define);
 	else if (define->kind == OBJECT_OPERATOR)
-		sql_add_operator(compiler, define);
+		ddl_add_operator(compiler, define);
 	else if (define->kind == OBJECT_TYPE)
-		sql_add_base_type(compiler, define);
+		ddl_add_base_type(compiler, define);
 }
 
 /* `SELECT pg_catalog.set_config(…)`, as a dump has it between its definitions. */
@@ -148,7 +148,7 @@ static bool is_call(const SelectStmt *select)
 }
 
 /* What neither defines anything nor stands in a dump: somebody gave another file. */
-static void refuse_stray(struct sql_compiler *compiler, const Node *statement)
+static void refuse_stray(struct ddl_compiler *compiler, const Node *statement)
 {
 	static const struct {
 		NodeTag tag;
@@ -163,14 +163,14 @@ static void refuse_stray(struct sql_compiler *compiler, const Node *statement)
 	bool call = IsA(statement, SelectStmt) && is_call((const SelectStmt *)statement);
 	for (size_t i = 0; i < sizeof strays / sizeof *strays; i++)
 		if (nodeTag(statement) == strays[i].tag && !call)
-			sql_fail(
+			ddl_fail(
 				compiler,
 				"%s defines nothing that can be followed: leave it out (a catalog file holds "
 				"CREATE statements, as pg_dump --schema-only writes them)",
 				strays[i].text);
 }
 
-static void note_relations(struct sql_compiler *compiler, const char *extension)
+static void note_relations(struct ddl_compiler *compiler, const char *extension)
 {
 	static const struct {
 		const char *extension, *relations;
@@ -189,7 +189,7 @@ static void note_relations(struct sql_compiler *compiler, const char *extension)
 }
 
 /* What an extension brings along stands in its own files. plpgsql has nothing that a query can call. */
-static void note_extension(struct sql_compiler *compiler, const CreateExtensionStmt *create)
+static void note_extension(struct ddl_compiler *compiler, const CreateExtensionStmt *create)
 {
 	note_relations(compiler, create->extname);
 	if (strcmp(create->extname, "plpgsql") != 0)
@@ -197,40 +197,40 @@ static void note_extension(struct sql_compiler *compiler, const CreateExtensionS
 				 "the catalog does not have what extension \"%s\" creates", create->extname);
 }
 
-static void add_foreign_table(struct sql_compiler *compiler, const CreateForeignTableStmt *create)
+static void add_foreign_table(struct ddl_compiler *compiler, const CreateForeignTableStmt *create)
 {
-	sql_add_table(compiler, &create->base, 'f');
-	struct catalog_relation *relation = sql_added_relation(compiler, create->base.relation);
+	ddl_add_table(compiler, &create->base, 'f');
+	struct catalog_relation *relation = ddl_added_relation(compiler, create->base.relation);
 	if (relation)
-		sql_set_foreign(compiler, relation, create->servername, create->options);
+		ddl_set_foreign(compiler, relation, create->servername, create->options);
 }
 
-static void add_foreign_server(struct sql_compiler *compiler, const CreateForeignServerStmt *create)
+static void add_foreign_server(struct ddl_compiler *compiler, const CreateForeignServerStmt *create)
 {
-	sql_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
+	ddl_add_foreign_server(compiler, create->servername, create->fdwname, create->options);
 }
 
-static void alter_foreign_server(struct sql_compiler *compiler, const AlterForeignServerStmt *alter)
+static void alter_foreign_server(struct ddl_compiler *compiler, const AlterForeignServerStmt *alter)
 {
-	sql_add_foreign_server(compiler, alter->servername, NULL, alter->options);
+	ddl_add_foreign_server(compiler, alter->servername, NULL, alter->options);
 }
 
-static void add_foreign_wrapper(struct sql_compiler *compiler, const CreateFdwStmt *create)
+static void add_foreign_wrapper(struct ddl_compiler *compiler, const CreateFdwStmt *create)
 {
-	sql_add_foreign_wrapper(compiler, create->fdwname, create->options);
+	ddl_add_foreign_wrapper(compiler, create->fdwname, create->options);
 }
 
-static void alter_foreign_wrapper(struct sql_compiler *compiler, const AlterFdwStmt *alter)
+static void alter_foreign_wrapper(struct ddl_compiler *compiler, const AlterFdwStmt *alter)
 {
-	sql_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
+	ddl_add_foreign_wrapper(compiler, alter->fdwname, alter->options);
 }
 
-static void add_table(struct sql_compiler *compiler, const CreateStmt *create)
+static void add_table(struct ddl_compiler *compiler, const CreateStmt *create)
 {
-	sql_add_table(compiler, create, 'r');
+	ddl_add_table(compiler, create, 'r');
 }
 
-static void set_path_of_database(struct sql_compiler *compiler, const AlterDatabaseSetStmt *alter)
+static void set_path_of_database(struct ddl_compiler *compiler, const AlterDatabaseSetStmt *alter)
 {
 	set_path(compiler, alter->setstmt);
 }
@@ -242,7 +242,7 @@ static void set_path_of_database(struct sql_compiler *compiler, const AlterDatab
 
 /* Statements of a dump that define nothing which a query can name are passed over. `text`: the statement's
  * own. */
-static void compile_statement(struct sql_compiler *compiler, const Node *statement, str_t text)
+static void compile_statement(struct ddl_compiler *compiler, const Node *statement, str_t text)
 {
 	switch (nodeTag(statement)) {
 		COMPILE(CreateStmt, add_table);
@@ -251,29 +251,29 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		COMPILE(AlterFdwStmt, alter_foreign_wrapper);
 		COMPILE(CreateForeignServerStmt, add_foreign_server);
 		COMPILE(AlterForeignServerStmt, alter_foreign_server);
-		COMPILE(AlterTableStmt, sql_alter_table);
-		COMPILE(IndexStmt, sql_add_index);
-		COMPILE(CreateSeqStmt, sql_add_sequence);
-		COMPILE(CreatePolicyStmt, sql_add_policy);
-		COMPILE(AlterPolicyStmt, sql_alter_policy);
+		COMPILE(AlterTableStmt, ddl_alter_table);
+		COMPILE(IndexStmt, ddl_add_index);
+		COMPILE(CreateSeqStmt, ddl_add_sequence);
+		COMPILE(CreatePolicyStmt, ddl_add_policy);
+		COMPILE(AlterPolicyStmt, ddl_alter_policy);
 		COMPILE(CreateSchemaStmt, add_schema);
 		COMPILE(VariableSetStmt, set_path);
 		COMPILE(AlterDatabaseSetStmt, set_path_of_database);
-		COMPILE(DropStmt, sql_drop);
-		COMPILE(RenameStmt, sql_rename);
-		COMPILE(CreateFunctionStmt, sql_add_function);
-		COMPILE(AlterFunctionStmt, sql_alter_function);
+		COMPILE(DropStmt, ddl_drop);
+		COMPILE(RenameStmt, ddl_rename);
+		COMPILE(CreateFunctionStmt, ddl_add_function);
+		COMPILE(AlterFunctionStmt, ddl_alter_function);
 		COMPILE(DefineStmt, add_definition);
-		COMPILE(CreateCastStmt, sql_add_cast);
-		COMPILE(CreateEnumStmt, sql_add_enum);
-		COMPILE(AlterEnumStmt, sql_alter_enum);
-		COMPILE(CompositeTypeStmt, sql_add_composite);
-		COMPILE(CreateDomainStmt, sql_add_domain);
-		COMPILE(AlterDomainStmt, sql_alter_domain);
+		COMPILE(CreateCastStmt, ddl_add_cast);
+		COMPILE(CreateEnumStmt, ddl_add_enum);
+		COMPILE(AlterEnumStmt, ddl_alter_enum);
+		COMPILE(CompositeTypeStmt, ddl_add_composite);
+		COMPILE(CreateDomainStmt, ddl_add_domain);
+		COMPILE(AlterDomainStmt, ddl_alter_domain);
 		COMPILE(CreateExtensionStmt, note_extension);
-		COMPILE(CreateRangeStmt, sql_add_range);
+		COMPILE(CreateRangeStmt, ddl_add_range);
 	case T_RuleStmt:
-		sql_add_rule(compiler, (const RuleStmt *)statement, text);
+		ddl_add_rule(compiler, (const RuleStmt *)statement, text);
 		break;
 	case T_ViewStmt:
 		add_view(compiler, (const ViewStmt *)statement, text);
@@ -282,7 +282,7 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 		add_table_as(compiler, (const CreateTableAsStmt *)statement, text);
 		break;
 	case T_DoStmt:
-		sql_leave_out(compiler, "DO may define anything, which cannot be followed");
+		ddl_leave_out(compiler, "DO may define anything, which cannot be followed");
 		break;
 	default:
 		refuse_stray(compiler, statement);
@@ -290,7 +290,7 @@ static void compile_statement(struct sql_compiler *compiler, const Node *stateme
 	}
 }
 
-static void compile_statements(struct sql_compiler *compiler, const List *statements)
+static void compile_statements(struct ddl_compiler *compiler, const List *statements)
 {
 	const ListCell *cell;
 	foreach(cell, statements)
@@ -306,22 +306,22 @@ static void compile_statements(struct sql_compiler *compiler, const List *statem
 }
 
 /* Until what is left of it can be read. */
-static void parse_file(struct sql_compiler *compiler)
+static void parse_file(struct ddl_compiler *compiler)
 {
 	const struct parsed_statement *parsed = &compiler->parsed;
 	parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
 	while (str_present(parsed->error) && !compiler->failed) {
 		compiler->offset = parsed->error_offset;
-		sql_leave_out(compiler, STR_FMT, STR_ARG(parsed->error));
-		if (!sql_blank_statement(compiler->bytes, compiler->text.len, compiler->offset))
-			sql_fail(compiler, STR_FMT, STR_ARG(parsed->error));
+		ddl_leave_out(compiler, STR_FMT, STR_ARG(parsed->error));
+		if (!ddl_blank_statement(compiler->bytes, compiler->text.len, compiler->offset))
+			ddl_fail(compiler, STR_FMT, STR_ARG(parsed->error));
 		parse_end(&compiler->parsed);
 		parse_begin(compiler->text, compiler->builder.scratch, &compiler->parsed);
 	}
 }
 
 /* Nothing could be read: somebody gave another file. */
-static void check_content(struct sql_compiler *compiler)
+static void check_content(struct ddl_compiler *compiler)
 {
 	const struct catalog_builder *builder = &compiler->builder;
 	size_t count;
@@ -333,22 +333,22 @@ static void check_content(struct sql_compiler *compiler)
 	(void)err_fail(compiler->detail, ERR_CATALOG_SYNTAX, STR_FMT, STR_ARG(warnings[0]));
 }
 
-static void compile_text(struct sql_compiler *compiler)
+static void compile_text(struct ddl_compiler *compiler)
 {
 	parse_file(compiler);
 	if (!compiler->failed)
 		compile_statements(compiler, compiler->parsed.statements);
 	check_content(compiler);
-	sql_finish_reads(compiler);
+	ddl_finish_reads(compiler);
 }
 
 err_t ddl_compile(str_t text, struct catalog **ret_catalog, struct err_detail *detail)
 {
-	struct sql_compiler compiler = { .schema = DEFAULT_SCHEMA,
+	struct ddl_compiler compiler = { .schema = DEFAULT_SCHEMA,
 					 .next_type = TYPE_ID_USER,
 					 .detail = detail };
 	catalog_begin_on_builtins(&compiler.builder);
-	compiler.bytes = sql_without_psql(text, compiler.builder.scratch);
+	compiler.bytes = ddl_without_psql(text, compiler.builder.scratch);
 	compiler.text = (str_t){ compiler.bytes, text.len };
 	catalog_add_path(&compiler.builder, STR("pg_catalog"));
 	catalog_add_path(&compiler.builder, DEFAULT_SCHEMA);

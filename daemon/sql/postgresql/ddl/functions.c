@@ -4,7 +4,7 @@
 
 /* Parameters of a function while its statement is read. */
 struct parameters {
-	struct sql_compiler *compiler;
+	struct ddl_compiler *compiler;
 	type_id *types;
 	str_t *names;
 	type_id *output_types;
@@ -26,14 +26,14 @@ static void add_default(struct parameters *parameters, const Node *expression)
 		return;
 	parameters->defaults++;
 	parameters->volatility = catalog_worse(
-		parameters->volatility, sql_expression_volatility(parameters->compiler, expression, &uses));
-	parameters->uses = sql_join_uses(parameters->compiler, parameters->uses, uses);
+		parameters->volatility, ddl_expression_volatility(parameters->compiler, expression, &uses));
+	parameters->uses = ddl_join_uses(parameters->compiler, parameters->uses, uses);
 }
 
 static void add_parameter(struct parameters *parameters, const FunctionParameter *parameter)
 {
 	FunctionParameterMode mode = parameter->mode;
-	struct sql_type type = sql_type_of(parameters->compiler, parameter->argType);
+	struct ddl_type type = ddl_type_of(parameters->compiler, parameter->argType);
 	str_t name = str_from(parameter->name ? parameter->name : "");
 	if (mode == FUNC_PARAM_OUT || mode == FUNC_PARAM_TABLE || mode == FUNC_PARAM_INOUT) {
 		parameters->output_types[parameters->outputs] = type.id;
@@ -57,7 +57,7 @@ static void add_parameter(struct parameters *parameters, const FunctionParameter
 	}
 }
 
-static struct parameters read_parameters(struct sql_compiler *compiler, const List *list)
+static struct parameters read_parameters(struct ddl_compiler *compiler, const List *list)
 {
 	size_t max = (size_t)list_length(list);
 	struct arena *scratch = compiler->builder.scratch;
@@ -75,7 +75,7 @@ static struct parameters read_parameters(struct sql_compiler *compiler, const Li
 static struct catalog_function function_of(const struct parameters *parameters, const List *names)
 {
 	struct qualified_name name = names_qualified(names);
-	return (struct catalog_function){ .schema = sql_schema_of(parameters->compiler, name.schema),
+	return (struct catalog_function){ .schema = ddl_schema_of(parameters->compiler, name.schema),
 					  .name = name.name,
 					  .kind = 'f',
 					  .is_public = true,
@@ -129,7 +129,7 @@ static bool same_arguments(const struct catalog_function *a, const struct catalo
 }
 
 /* The function of the file with that name and these argument types, to be changed; or NULL. */
-static struct catalog_function *find_added(struct sql_compiler *compiler,
+static struct catalog_function *find_added(struct ddl_compiler *compiler,
 					   const struct catalog_function *function)
 {
 	const struct catalog_draft_list *drafts = &compiler->builder.functions;
@@ -145,12 +145,12 @@ static struct catalog_function *find_added(struct sql_compiler *compiler,
 	return NULL;
 }
 
-static void add_or_replace(struct sql_compiler *compiler, struct catalog_function function, bool may_replace,
+static void add_or_replace(struct ddl_compiler *compiler, struct catalog_function function, bool may_replace,
 			   struct type_list uses)
 {
 	struct catalog_function *existing = find_added(compiler, &function);
 	if (existing && !may_replace) {
-		sql_leave_out(compiler, "function \"" STR_FMT "\" already exists with same argument types",
+		ddl_leave_out(compiler, "function \"" STR_FMT "\" already exists with same argument types",
 			      STR_ARG(function.name));
 	} else if (existing) {
 		*existing = function;
@@ -161,11 +161,11 @@ static void add_or_replace(struct sql_compiler *compiler, struct catalog_functio
 	}
 }
 
-void sql_add_function(struct sql_compiler *compiler, const CreateFunctionStmt *create)
+void ddl_add_function(struct ddl_compiler *compiler, const CreateFunctionStmt *create)
 {
 	struct parameters parameters = read_parameters(compiler, create->parameters);
 	struct catalog_function function = function_of(&parameters, create->funcname);
-	struct sql_type result = sql_type_of(compiler, create->returnType);
+	struct ddl_type result = ddl_type_of(compiler, create->returnType);
 	function.volatility = 'v';
 	function.language = STR("sql");
 	function.returns_set = create->returnType && create->returnType->setof;
@@ -181,7 +181,7 @@ void sql_add_function(struct sql_compiler *compiler, const CreateFunctionStmt *c
 	add_or_replace(compiler, function, create->replace, parameters.uses);
 }
 
-void sql_alter_function(struct sql_compiler *compiler, const AlterFunctionStmt *alter)
+void ddl_alter_function(struct ddl_compiler *compiler, const AlterFunctionStmt *alter)
 {
 	struct parameters parameters = read_parameters(compiler, alter->func->objfuncargs);
 	struct catalog_function key = function_of(&parameters, alter->func->objname);
@@ -192,17 +192,17 @@ void sql_alter_function(struct sql_compiler *compiler, const AlterFunctionStmt *
 
 /* --- aggregates, operators, casts --- */
 
-static type_id type_option(struct sql_compiler *compiler, const List *options, const char *name)
+static type_id type_option(struct ddl_compiler *compiler, const List *options, const char *name)
 {
-	const TypeName *type = sql_option(options, name);
-	return type ? sql_type_of(compiler, type).id : TYPE_UNSURE;
+	const TypeName *type = ddl_option(options, name);
+	return type ? ddl_type_of(compiler, type).id : TYPE_UNSURE;
 }
 
 /* The form with BASETYPE instead of arguments. */
-static struct parameters old_style_parameters(struct sql_compiler *compiler, const List *options)
+static struct parameters old_style_parameters(struct ddl_compiler *compiler, const List *options)
 {
 	struct parameters parameters = { .compiler = compiler, .volatility = 'i' };
-	const TypeName *base = sql_option(options, "basetype");
+	const TypeName *base = ddl_option(options, "basetype");
 	const char *name = base ? names_last(base->names) : NULL;
 	if (!name || strcasecmp(name, "any") == 0)
 		return parameters;
@@ -212,7 +212,7 @@ static struct parameters old_style_parameters(struct sql_compiler *compiler, con
 	return parameters;
 }
 
-void sql_add_aggregate(struct sql_compiler *compiler, const DefineStmt *define)
+void ddl_add_aggregate(struct ddl_compiler *compiler, const DefineStmt *define)
 {
 	static const char *const functions[] = { "sfunc",	 "sfunc1", "combinefunc", "serialfunc",
 						 "deserialfunc", "msfunc", "minvfunc",	  "mfinalfunc" };
@@ -227,42 +227,42 @@ void sql_add_aggregate(struct sql_compiler *compiler, const DefineStmt *define)
 	function.aggregate = direct >= 0 ? 'o' : 'n';
 	function.direct_arguments = direct >= 0 ? (unsigned)direct : 0;
 	function.language = STR("internal");
-	function.volatility = sql_option_volatility(compiler, options, "finalfunc", &function.result_type);
-	if (!sql_option(options, "finalfunc"))
+	function.volatility = ddl_option_volatility(compiler, options, "finalfunc", &function.result_type);
+	if (!ddl_option(options, "finalfunc"))
 		function.result_type =
-			type_option(compiler, options, sql_option(options, "stype") ? "stype" : "stype1");
+			type_option(compiler, options, ddl_option(options, "stype") ? "stype" : "stype1");
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		function.volatility = catalog_worse(
-			function.volatility, sql_option_volatility(compiler, options, functions[i], &result));
+			function.volatility, ddl_option_volatility(compiler, options, functions[i], &result));
 	function.result = STR("");
 	add_or_replace(compiler, function, define->replace, parameters.uses);
 }
 
-void sql_add_operator(struct sql_compiler *compiler, const DefineStmt *define)
+void ddl_add_operator(struct ddl_compiler *compiler, const DefineStmt *define)
 {
 	const List *options = define->definition;
 	struct qualified_name name = names_qualified(define->defnames);
-	struct catalog_operator operator_ = { .schema = sql_schema_of(compiler, name.schema),
+	struct catalog_operator operator_ = { .schema = ddl_schema_of(compiler, name.schema),
 					      .name = name.name,
 					      .left = type_option(compiler, options, "leftarg"),
 					      .right = type_option(compiler, options, "rightarg"),
-					      .is_prefix = sql_option(options, "leftarg") == NULL,
+					      .is_prefix = ddl_option(options, "leftarg") == NULL,
 					      .is_public = true,
 					      .may_execute = true };
-	const char *function = sql_option(options, "function") ? "function" : "procedure";
-	if (!sql_option(options, function)) {
-		sql_leave_out(compiler, "operator function must be specified");
+	const char *function = ddl_option(options, "function") ? "function" : "procedure";
+	if (!ddl_option(options, function)) {
+		ddl_leave_out(compiler, "operator function must be specified");
 		return;
 	}
-	operator_.volatility = sql_option_volatility(compiler, options, function, &operator_.result);
+	operator_.volatility = ddl_option_volatility(compiler, options, function, &operator_.result);
 	catalog_add_operator(&compiler->builder, operator_);
 }
 
-void sql_add_cast(struct sql_compiler *compiler, const CreateCastStmt *create)
+void ddl_add_cast(struct ddl_compiler *compiler, const CreateCastStmt *create)
 {
 	type_id result;
-	struct catalog_cast cast = { .source = sql_type_of(compiler, create->sourcetype).id,
-				     .target = sql_type_of(compiler, create->targettype).id,
+	struct catalog_cast cast = { .source = ddl_type_of(compiler, create->sourcetype).id,
+				     .target = ddl_type_of(compiler, create->targettype).id,
 				     .context = create->context == COERCION_IMPLICIT	 ? 'i'
 						: create->context == COERCION_ASSIGNMENT ? 'a'
 											 : 'e',
@@ -274,7 +274,7 @@ void sql_add_cast(struct sql_compiler *compiler, const CreateCastStmt *create)
 				     .may_execute = true };
 	if (create->func)
 		cast.volatility =
-			sql_functions_volatility(compiler, names_qualified(create->func->objname), &result);
+			ddl_functions_volatility(compiler, names_qualified(create->func->objname), &result);
 	if (cast.source != TYPE_UNSURE && cast.target != TYPE_UNSURE)
 		catalog_add_cast(&compiler->builder, cast);
 }

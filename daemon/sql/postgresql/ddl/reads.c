@@ -10,34 +10,34 @@ static struct relation_reads *reads_of(struct catalog_relation *relation)
 	return &((struct relation_draft *)relation)->reads;
 }
 
-static void add_condition(struct sql_compiler *compiler, const RangeVar *table, const Node *condition)
+static void add_condition(struct ddl_compiler *compiler, const RangeVar *table, const Node *condition)
 {
-	struct catalog_relation *relation = sql_added_relation(compiler, table);
+	struct catalog_relation *relation = ddl_added_relation(compiler, table);
 	struct arena *scratch = compiler->builder.scratch;
 	if (!relation || !condition)
 		return;
 	struct relation_reads *reads = reads_of(relation);
-	struct sql_runs runs = sql_expression_runs(compiler, condition);
+	struct ddl_runs runs = ddl_expression_runs(compiler, condition);
 	reads->uses =
-		sql_join_uses(compiler, reads->uses, (struct type_list){ runs.types, runs.types_count });
+		ddl_join_uses(compiler, reads->uses, (struct type_list){ runs.types, runs.types_count });
 	reads->policies = catalog_worse(reads->policies, runs.volatility);
 	for (size_t i = 0; i < runs.relations_count; i++)
 		ARENA_PUSH(scratch, reads->read, reads->read_count, reads->read_capacity, runs.relations[i]);
 }
 
-void sql_add_policy(struct sql_compiler *compiler, const CreatePolicyStmt *create)
+void ddl_add_policy(struct ddl_compiler *compiler, const CreatePolicyStmt *create)
 {
 	if (strcmp(create->cmd_name, "all") == 0 || strcmp(create->cmd_name, "select") == 0)
 		add_condition(compiler, create->table, create->qual);
 }
 
 /* Of whichever commands it is; what it was before counts still. */
-void sql_alter_policy(struct sql_compiler *compiler, const AlterPolicyStmt *alter)
+void ddl_alter_policy(struct ddl_compiler *compiler, const AlterPolicyStmt *alter)
 {
 	add_condition(compiler, alter->table, alter->qual);
 }
 
-void sql_set_row_security(struct catalog_relation *relation, bool enabled)
+void ddl_set_row_security(struct catalog_relation *relation, bool enabled)
 {
 	reads_of(relation)->has_row_security = enabled;
 }
@@ -65,22 +65,22 @@ static void finish_policies(struct relation_draft *draft)
 
 /* --- rules --- */
 
-void sql_add_rule(struct sql_compiler *compiler, const RuleStmt *rule, str_t text)
+void ddl_add_rule(struct ddl_compiler *compiler, const RuleStmt *rule, str_t text)
 {
 	struct catalog_relation *relation =
-		rule->event == CMD_SELECT ? sql_added_relation(compiler, rule->relation) : NULL;
+		rule->event == CMD_SELECT ? ddl_added_relation(compiler, rule->relation) : NULL;
 	if (!relation)
 		return;
 	relation->kind = 'v';
 	relation->is_view = true;
-	relation->definition = sql_rule_query(text, compiler->builder.scratch);
+	relation->definition = ddl_rule_query(text, compiler->builder.scratch);
 }
 
 /* --- inheritance --- */
 
-void sql_note_child(struct sql_compiler *compiler, const RangeVar *parent, struct catalog_relation *child)
+void ddl_note_child(struct ddl_compiler *compiler, const RangeVar *parent, struct catalog_relation *child)
 {
-	struct catalog_relation *relation = sql_added_relation(compiler, parent);
+	struct catalog_relation *relation = ddl_added_relation(compiler, parent);
 	if (!relation || !child)
 		return;
 	relation->has_children |= relation->kind != 'p';
@@ -112,7 +112,7 @@ static enum foreign_access worst_option(const List *options, enum foreign_access
 	return worst;
 }
 
-static struct foreign_place *place_named(struct sql_compiler *compiler, bool is_server, const char *name)
+static struct foreign_place *place_named(struct ddl_compiler *compiler, bool is_server, const char *name)
 {
 	for (struct foreign_place *place = compiler->places; place; place = place->next)
 		if (place->is_server == is_server && strcmp(place->name, name) == 0)
@@ -120,7 +120,7 @@ static struct foreign_place *place_named(struct sql_compiler *compiler, bool is_
 	return NULL;
 }
 
-static struct foreign_place *add_place(struct sql_compiler *compiler, bool is_server, const char *name)
+static struct foreign_place *add_place(struct ddl_compiler *compiler, bool is_server, const char *name)
 {
 	struct foreign_place *place = place_named(compiler, is_server, name);
 	if (place)
@@ -130,13 +130,13 @@ static struct foreign_place *add_place(struct sql_compiler *compiler, bool is_se
 	return compiler->places = place;
 }
 
-void sql_add_foreign_wrapper(struct sql_compiler *compiler, const char *name, const List *options)
+void ddl_add_foreign_wrapper(struct ddl_compiler *compiler, const char *name, const List *options)
 {
 	struct foreign_place *wrapper = add_place(compiler, false, name);
 	wrapper->access = worst_option(options, wrapper->access);
 }
 
-void sql_add_foreign_server(struct sql_compiler *compiler, const char *name, const char *wrapper,
+void ddl_add_foreign_server(struct ddl_compiler *compiler, const char *name, const char *wrapper,
 			    const List *options)
 {
 	struct foreign_place *server = add_place(compiler, true, name);
@@ -146,7 +146,7 @@ void sql_add_foreign_server(struct sql_compiler *compiler, const char *name, con
 		server->access = under->access;
 }
 
-void sql_set_foreign(struct sql_compiler *compiler, struct catalog_relation *relation, const char *server,
+void ddl_set_foreign(struct ddl_compiler *compiler, struct catalog_relation *relation, const char *server,
 		     const List *options)
 {
 	const struct foreign_place *place = server ? place_named(compiler, true, server) : NULL;
@@ -156,7 +156,7 @@ void sql_set_foreign(struct sql_compiler *compiler, struct catalog_relation *rel
 		relation->foreign = place->access;
 }
 
-void sql_finish_reads(struct sql_compiler *compiler)
+void ddl_finish_reads(struct ddl_compiler *compiler)
 {
 	const struct catalog_draft_list *drafts = &compiler->builder.relations;
 	for (size_t i = 0; i < drafts->count; i++) {

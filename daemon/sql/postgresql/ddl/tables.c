@@ -10,8 +10,8 @@ struct keys {
 
 /* A table while its statement is read. */
 struct table {
-	struct sql_compiler *compiler;
-	struct sql_columns columns;
+	struct ddl_compiler *compiler;
+	struct ddl_columns columns;
 	struct keys keys;
 	bool is_open;
 };
@@ -41,7 +41,7 @@ static void add_key_over(struct table *table, const List *names, struct catalog_
 		unsigned index = column_index(table, str_from(NODE_STRING(lfirst(cell))));
 		if (index == table->columns.count) {
 			if (!table->is_open)
-				sql_leave_out(table->compiler, "column \"%s\" named in key does not exist",
+				ddl_leave_out(table->compiler, "column \"%s\" named in key does not exist",
 					      NODE_STRING(lfirst(cell)));
 			return;
 		}
@@ -54,15 +54,15 @@ static void add_key_over(struct table *table, const List *names, struct catalog_
 }
 
 /* The index of a constraint has its name; one without a name gets one that is not followed. */
-static void note_index(struct sql_compiler *compiler, const char *schema, const char *name)
+static void note_index(struct ddl_compiler *compiler, const char *schema, const char *name)
 {
 	if (name)
 		catalog_add_other(&compiler->builder, CATALOG_INDEX,
-				  sql_schema_of(compiler, str_from(schema)), str_from(name));
+				  ddl_schema_of(compiler, str_from(schema)), str_from(name));
 }
 
 /* The sequence of an identity, which is dumped with its name. */
-static void note_identity(struct sql_compiler *compiler, const char *schema, const Constraint *constraint)
+static void note_identity(struct ddl_compiler *compiler, const char *schema, const Constraint *constraint)
 {
 	const ListCell *cell;
 	foreach(cell, constraint->options)
@@ -73,13 +73,13 @@ static void note_identity(struct sql_compiler *compiler, const char *schema, con
 		struct qualified_name name = names_qualified((const List *)option->arg);
 		catalog_add_other(&compiler->builder, CATALOG_INDEX,
 				  str_present(name.schema) ? name.schema
-							   : sql_schema_of(compiler, str_from(schema)),
+							   : ddl_schema_of(compiler, str_from(schema)),
 				  name.name);
 	}
 }
 
 /* What a constraint makes that has a name among the relations. */
-static void note_made(struct sql_compiler *compiler, const RangeVar *relation, const Constraint *constraint)
+static void note_made(struct ddl_compiler *compiler, const RangeVar *relation, const Constraint *constraint)
 {
 	if (constraint->contype == CONSTR_PRIMARY || constraint->contype == CONSTR_UNIQUE ||
 	    constraint->contype == CONSTR_EXCLUSION)
@@ -88,7 +88,7 @@ static void note_made(struct sql_compiler *compiler, const RangeVar *relation, c
 		note_identity(compiler, relation->schemaname, constraint);
 }
 
-static void note_made_by(struct sql_compiler *compiler, const RangeVar *relation, const Node *element)
+static void note_made_by(struct ddl_compiler *compiler, const RangeVar *relation, const Node *element)
 {
 	const ListCell *cell;
 	if (IsA(element, Constraint))
@@ -131,7 +131,7 @@ static void add_column_constraint(struct table *table, struct catalog_column *co
 static void add_column(struct table *table, const ColumnDef *definition)
 {
 	unsigned index = (unsigned)table->columns.count;
-	struct sql_type type = sql_type_of(table->compiler, definition->typeName);
+	struct ddl_type type = ddl_type_of(table->compiler, definition->typeName);
 	struct catalog_column column = { .name = str_from(definition->colname),
 					 .not_null = type.is_serial || definition->is_not_null };
 	const ListCell *cell;
@@ -145,17 +145,17 @@ static void add_column(struct table *table, const ColumnDef *definition)
 	if (index < table->columns.count)
 		table->columns.items[index].not_null |= column.not_null; /* of a typed table */
 	else
-		sql_add_column(table->compiler, &table->columns, column, type);
+		ddl_add_column(table->compiler, &table->columns, column, type);
 }
 
 static void copy_column(struct table *table, struct catalog_column column)
 {
-	struct sql_type type = { .id = column.value_type, .text = column.type };
+	struct ddl_type type = { .id = column.value_type, .text = column.type };
 	if (column_index(table, column.name) == table->columns.count)
-		sql_add_column(table->compiler, &table->columns, column, type);
+		ddl_add_column(table->compiler, &table->columns, column, type);
 }
 
-static const struct catalog_relation *relation_named(const struct sql_compiler *compiler,
+static const struct catalog_relation *relation_named(const struct ddl_compiler *compiler,
 						     const RangeVar *name)
 {
 	return catalog_relation_named(compiler->builder.catalog, str_from(name->schemaname),
@@ -198,7 +198,7 @@ static void copy_like(struct table *table, const TableLikeClause *like)
 static void copy_typed(struct table *table, const TypeName *name)
 {
 	const struct catalog_type *type =
-		catalog_type(table->compiler->builder.catalog, sql_type_of(table->compiler, name).id);
+		catalog_type(table->compiler->builder.catalog, ddl_type_of(table->compiler, name).id);
 	table->is_open |= !type;
 	for (size_t i = 0; type && i < type->columns_count; i++)
 		copy_column(table, type->columns[i]);
@@ -219,30 +219,30 @@ static void copy_parents(struct table *table, const CreateStmt *create)
 		copy_typed(table, create->ofTypename);
 }
 
-void sql_add_relation(struct sql_compiler *compiler, struct catalog_relation relation, bool may_replace)
+void ddl_add_relation(struct ddl_compiler *compiler, struct catalog_relation relation, bool may_replace)
 {
 	struct catalog_relation *existing =
 		catalog_added_relation(&compiler->builder, relation.schema, relation.name);
 	if (existing && !may_replace) {
-		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
+		ddl_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 		return;
 	}
 	catalog_add_schema(&compiler->builder, relation.schema); /* a dump of one table does not create it */
 	relation.volatility = 'i';
 	relation.may_read = true;
-	relation.row_type = existing ? existing->row_type : sql_add_row_type(compiler, &relation);
+	relation.row_type = existing ? existing->row_type : ddl_add_row_type(compiler, &relation);
 	if (existing)
 		*existing = relation;
 	else
 		existing = catalog_add_relation(&compiler->builder, relation, (struct type_list){ 0 });
-	sql_set_row_columns(compiler, existing);
+	ddl_set_row_columns(compiler, existing);
 }
 
-void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char kind)
+void ddl_add_table(struct ddl_compiler *compiler, const CreateStmt *create, char kind)
 {
 	struct table table = { .compiler = compiler };
 	const ListCell *cell;
-	if (create->if_not_exists && sql_is_there(compiler, create->relation))
+	if (create->if_not_exists && ddl_is_there(compiler, create->relation))
 		return;
 	copy_parents(&table, create);
 	foreach(cell, create->tableElts)
@@ -261,9 +261,9 @@ void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char
 			add_key_over(&table, ((const Constraint *)element)->keys,
 				     key_of((const Constraint *)element));
 	}
-	sql_add_relation(compiler,
+	ddl_add_relation(compiler,
 			 (struct catalog_relation){
-				 .schema = sql_schema_of(compiler, str_from(create->relation->schemaname)),
+				 .schema = ddl_schema_of(compiler, str_from(create->relation->schemaname)),
 				 .name = str_from(create->relation->relname),
 				 .kind = create->partspec ? 'p' : kind,
 				 .is_open = table.is_open,
@@ -272,14 +272,14 @@ void sql_add_table(struct sql_compiler *compiler, const CreateStmt *create, char
 				 .keys = table.keys.items,
 				 .keys_count = table.keys.count },
 			 false);
-	foreach(cell, create->inhRelations) sql_note_child(compiler, lfirst_node(RangeVar, cell),
-							   sql_added_relation(compiler, create->relation));
+	foreach(cell, create->inhRelations) ddl_note_child(compiler, lfirst_node(RangeVar, cell),
+							   ddl_added_relation(compiler, create->relation));
 }
 
 /* --- changes --- */
 
 /* The relation's columns and keys, to be changed and given back by close_table. */
-static struct table open_table(struct sql_compiler *compiler, const struct catalog_relation *relation)
+static struct table open_table(struct ddl_compiler *compiler, const struct catalog_relation *relation)
 {
 	struct table table = { .compiler = compiler, .is_open = relation->is_open };
 	for (size_t i = 0; i < relation->columns_count; i++)
@@ -296,7 +296,7 @@ static void close_table(const struct table *table, struct catalog_relation *rela
 	relation->columns_count = table->columns.count;
 	relation->keys = table->keys.items;
 	relation->keys_count = table->keys.count;
-	sql_set_row_columns(table->compiler, relation);
+	ddl_set_row_columns(table->compiler, relation);
 }
 
 static void change_column(struct table *table, const AlterTableCmd *command)
@@ -310,8 +310,8 @@ static void change_column(struct table *table, const AlterTableCmd *command)
 	} else if (command->subtype == AT_DropNotNull) {
 		column->not_null = false;
 	} else {
-		struct sql_type type =
-			sql_type_of(table->compiler, ((const ColumnDef *)command->def)->typeName);
+		struct ddl_type type =
+			ddl_type_of(table->compiler, ((const ColumnDef *)command->def)->typeName);
 		column->value_type = type.id;
 		column->type = type.text;
 		column->category = TYPE_OTHER;
@@ -329,7 +329,7 @@ static bool is_child(const struct relation_draft *draft, const struct catalog_re
 	return false;
 }
 
-static void rename_column(struct sql_compiler *compiler, struct catalog_relation *relation, str_t from,
+static void rename_column(struct ddl_compiler *compiler, struct catalog_relation *relation, str_t from,
 			  str_t to, unsigned depth)
 {
 	const struct catalog_draft_list *drafts = &compiler->builder.relations;
@@ -346,22 +346,22 @@ static void rename_column(struct sql_compiler *compiler, struct catalog_relation
 	}
 }
 
-static void rename_column_of(struct sql_compiler *compiler, struct catalog_relation *relation, str_t from,
+static void rename_column_of(struct ddl_compiler *compiler, struct catalog_relation *relation, str_t from,
 			     str_t to)
 {
 	struct table table = open_table(compiler, relation);
 	if (column_index(&table, to) < table.columns.count)
-		sql_leave_out(compiler, "column \"" STR_FMT "\" of relation \"" STR_FMT "\" already exists",
+		ddl_leave_out(compiler, "column \"" STR_FMT "\" of relation \"" STR_FMT "\" already exists",
 			      STR_ARG(to), STR_ARG(relation->name));
 	else
 		rename_column(compiler, relation, from, to, 0);
 }
 
 /* Views that name it by the old name can be read no longer: a read of them is in doubt. */
-void sql_rename(struct sql_compiler *compiler, const RenameStmt *rename)
+void ddl_rename(struct ddl_compiler *compiler, const RenameStmt *rename)
 {
 	struct catalog_relation *relation =
-		rename->relation ? sql_added_relation(compiler, rename->relation) : NULL;
+		rename->relation ? ddl_added_relation(compiler, rename->relation) : NULL;
 	if (rename->relation && (!relation || rename->renameType == OBJECT_TABCONSTRAINT))
 		note_index(compiler, rename->relation->schemaname, rename->newname);
 	if (!relation)
@@ -377,13 +377,13 @@ void sql_rename(struct sql_compiler *compiler, const RenameStmt *rename)
 		return;
 	if (catalog_relation(compiler->builder.catalog, relation->schema, name) ||
 	    catalog_type_named(compiler->builder.catalog, relation->schema, name))
-		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(name));
+		ddl_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(name));
 	else
 		catalog_rename_relation(&compiler->builder, relation, name);
 }
 
 /* A dump may drop what is not there yet. */
-void sql_drop(struct sql_compiler *compiler, const DropStmt *drop)
+void ddl_drop(struct ddl_compiler *compiler, const DropStmt *drop)
 {
 	const ListCell *cell;
 	if (drop->removeType != OBJECT_TABLE && drop->removeType != OBJECT_VIEW &&
@@ -393,24 +393,24 @@ void sql_drop(struct sql_compiler *compiler, const DropStmt *drop)
 	{
 		struct qualified_name name = names_qualified(lfirst_node(List, cell));
 		struct catalog_relation *relation = catalog_added_relation(
-			&compiler->builder, sql_schema_of(compiler, name.schema), name.name);
+			&compiler->builder, ddl_schema_of(compiler, name.schema), name.name);
 		if (!relation)
 			continue;
 		catalog_remove_relation(&compiler->builder, relation);
 		if (drop->behavior == DROP_CASCADE)
-			sql_leave_out(compiler, "what depends on \"" STR_FMT "\" is not dropped with it",
+			ddl_leave_out(compiler, "what depends on \"" STR_FMT "\" is not dropped with it",
 				      STR_ARG(name.name));
 	}
 }
 
-static void note_child(struct sql_compiler *compiler, const RangeVar *altered, const AlterTableCmd *command)
+static void note_child(struct ddl_compiler *compiler, const RangeVar *altered, const AlterTableCmd *command)
 {
 	const Node *other = command->def;
 	if (IsA(other, PartitionCmd))
-		sql_note_child(compiler, altered,
-			       sql_added_relation(compiler, ((const PartitionCmd *)other)->name));
+		ddl_note_child(compiler, altered,
+			       ddl_added_relation(compiler, ((const PartitionCmd *)other)->name));
 	else if (IsA(other, RangeVar))
-		sql_note_child(compiler, (const RangeVar *)other, sql_added_relation(compiler, altered));
+		ddl_note_child(compiler, (const RangeVar *)other, ddl_added_relation(compiler, altered));
 }
 
 static void alter(struct table *table, struct catalog_relation *relation, const AlterTableStmt *statement,
@@ -436,23 +436,23 @@ static void alter(struct table *table, struct catalog_relation *relation, const 
 		note_child(table->compiler, statement->relation, command);
 		break;
 	case AT_GenericOptions:
-		sql_set_foreign(table->compiler, relation, NULL, (const List *)command->def);
+		ddl_set_foreign(table->compiler, relation, NULL, (const List *)command->def);
 		break;
 	case AT_EnableRowSecurity:
 	case AT_DisableRowSecurity:
-		sql_set_row_security(relation, command->subtype == AT_EnableRowSecurity);
+		ddl_set_row_security(relation, command->subtype == AT_EnableRowSecurity);
 		break;
 	case AT_DropColumn:
-		sql_leave_out(table->compiler, "a column that is dropped again cannot be followed");
+		ddl_leave_out(table->compiler, "a column that is dropped again cannot be followed");
 		break;
 	default: /* nothing that a query can see */
 		break;
 	}
 }
 
-void sql_alter_table(struct sql_compiler *compiler, const AlterTableStmt *statement)
+void ddl_alter_table(struct ddl_compiler *compiler, const AlterTableStmt *statement)
 {
-	struct catalog_relation *relation = sql_added_relation(compiler, statement->relation);
+	struct catalog_relation *relation = ddl_added_relation(compiler, statement->relation);
 	const ListCell *cell;
 	foreach(cell, statement->cmds)
 	{
@@ -468,9 +468,9 @@ void sql_alter_table(struct sql_compiler *compiler, const AlterTableStmt *statem
 }
 
 /* Only a unique index over plain columns of all rows says something about these. */
-void sql_add_index(struct sql_compiler *compiler, const IndexStmt *create)
+void ddl_add_index(struct ddl_compiler *compiler, const IndexStmt *create)
 {
-	struct catalog_relation *relation = sql_added_relation(compiler, create->relation);
+	struct catalog_relation *relation = ddl_added_relation(compiler, create->relation);
 	const ListCell *cell;
 	note_index(compiler, create->relation->schemaname, create->idxname);
 	if (!relation || !create->unique || create->whereClause)
@@ -493,7 +493,7 @@ void sql_add_index(struct sql_compiler *compiler, const IndexStmt *create)
 	close_table(&table, relation);
 }
 
-void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create)
+void ddl_add_sequence(struct ddl_compiler *compiler, const CreateSeqStmt *create)
 {
 	static const struct {
 		const char *name;
@@ -503,15 +503,15 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 		{ "log_cnt", INT8OID },
 		{ "is_called", BOOLOID },
 	};
-	struct sql_columns columns = { 0 };
-	if (create->if_not_exists && sql_is_there(compiler, create->sequence))
+	struct ddl_columns columns = { 0 };
+	if (create->if_not_exists && ddl_is_there(compiler, create->sequence))
 		return;
 	for (size_t i = 0; i < sizeof columns_of_sequences / sizeof *columns_of_sequences; i++)
-		sql_add_column(compiler, &columns,
+		ddl_add_column(compiler, &columns,
 			       (struct catalog_column){ .name = str_from(columns_of_sequences[i].name),
 							.not_null = true },
-			       (struct sql_type){ .id = columns_of_sequences[i].type });
-	struct catalog_relation relation = { .schema = sql_schema_of(compiler,
+			       (struct ddl_type){ .id = columns_of_sequences[i].type });
+	struct catalog_relation relation = { .schema = ddl_schema_of(compiler,
 								     str_from(create->sequence->schemaname)),
 					     .name = str_from(create->sequence->relname),
 					     .kind = 'S',
@@ -519,8 +519,8 @@ void sql_add_sequence(struct sql_compiler *compiler, const CreateSeqStmt *create
 					     .may_read = true,
 					     .columns = columns.items,
 					     .columns_count = columns.count };
-	if (sql_is_there(compiler, create->sequence))
-		sql_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
+	if (ddl_is_there(compiler, create->sequence))
+		ddl_leave_out(compiler, "relation \"" STR_FMT "\" already exists", STR_ARG(relation.name));
 	else
 		(void)catalog_add_relation(&compiler->builder, relation, (struct type_list){ 0 });
 }

@@ -68,7 +68,7 @@ static void note_word(struct copy_state *state, str_t text, size_t at, size_t en
 	state->begun = true;
 }
 
-char *sql_without_psql(str_t source, struct arena *arena)
+char *ddl_without_psql(str_t source, struct arena *arena)
 {
 	str_t text = arena_text(arena, source.ptr ? source.ptr : "", source.len);
 	char *bytes = arena_alloc(arena, text.len + 1);
@@ -104,7 +104,7 @@ static bool is_blank(const char *bytes, size_t from, size_t to)
 }
 
 /* By semicolons alone: what is wrong may well be a parenthesis. */
-bool sql_blank_statement(char *bytes, size_t len, size_t at)
+bool ddl_blank_statement(char *bytes, size_t len, size_t at)
 {
 	str_t text = { bytes, len };
 	size_t begin = 0, last = 0, last_end = 0;
@@ -124,7 +124,7 @@ bool sql_blank_statement(char *bytes, size_t len, size_t at)
 	return last_end > 0;
 }
 
-str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena)
+str_t ddl_kept_query(str_t statement, bool has_suffix, struct arena *arena)
 {
 	size_t start = 0, stop = statement.len;
 	int depth = 0;
@@ -145,7 +145,7 @@ str_t sql_kept_query(str_t statement, bool has_suffix, struct arena *arena)
 	return arena_text(arena, statement.ptr + start, stop - start);
 }
 
-str_t sql_rule_query(str_t statement, struct arena *arena)
+str_t ddl_rule_query(str_t statement, struct arena *arena)
 {
 	size_t start = statement.len;
 	for (size_t at = 0, end; at < statement.len && start == statement.len; at = end) {

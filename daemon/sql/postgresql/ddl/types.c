@@ -13,7 +13,7 @@ static const struct {
 };
 
 /* table.column%TYPE */
-static type_id type_of_column(struct sql_compiler *compiler, const List *names)
+static type_id type_of_column(struct ddl_compiler *compiler, const List *names)
 {
 	int count = list_length(names);
 	struct qualified_name name = names_qualified(names);
@@ -25,7 +25,7 @@ static type_id type_of_column(struct sql_compiler *compiler, const List *names)
 	return column ? column->value_type : TYPE_UNSURE;
 }
 
-static type_id named_type(struct sql_compiler *compiler, const TypeName *type, bool *ret_serial)
+static type_id named_type(struct ddl_compiler *compiler, const TypeName *type, bool *ret_serial)
 {
 	struct qualified_name name = names_qualified(type->names);
 	for (size_t i = 0; !str_present(name.schema) && i < sizeof serials / sizeof *serials; i++) {
@@ -41,12 +41,12 @@ static type_id named_type(struct sql_compiler *compiler, const TypeName *type, b
 	return found ? found->id : TYPE_UNSURE;
 }
 
-struct sql_type sql_type_of(struct sql_compiler *compiler, const TypeName *type)
+struct ddl_type ddl_type_of(struct ddl_compiler *compiler, const TypeName *type)
 {
 	const struct catalog *catalog = compiler->builder.catalog;
 	if (!type)
-		return (struct sql_type){ .text = STR("") };
-	struct sql_type result = { 0 };
+		return (struct ddl_type){ .text = STR("") };
+	struct ddl_type result = { 0 };
 	result.id = named_type(compiler, type, &result.is_serial);
 	const struct catalog_type *found = catalog_type(catalog, result.id);
 	if (found && type->arrayBounds != NIL) {
@@ -61,8 +61,8 @@ struct sql_type sql_type_of(struct sql_compiler *compiler, const TypeName *type)
 	return result;
 }
 
-void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, struct catalog_column column,
-		    struct sql_type type)
+void ddl_add_column(struct ddl_compiler *compiler, struct ddl_columns *columns, struct catalog_column column,
+		    struct ddl_type type)
 {
 	column.value_type = type.id;
 	column.type = type.text;
@@ -72,7 +72,7 @@ void sql_add_column(struct sql_compiler *compiler, struct sql_columns *columns, 
 }
 
 /* Whether no other type has the name. Array types give theirs up, as in PostgreSQL. */
-static bool make_room(struct sql_compiler *compiler, str_t schema, str_t name)
+static bool make_room(struct ddl_compiler *compiler, str_t schema, str_t name)
 {
 	const struct catalog *catalog = compiler->builder.catalog;
 	const struct catalog_type *taken = catalog_type_named(catalog, schema, name);
@@ -89,12 +89,12 @@ static bool make_room(struct sql_compiler *compiler, str_t schema, str_t name)
 }
 
 /* Adds a type and its array type. A name that is taken is an error. */
-static struct catalog_type *add_type(struct sql_compiler *compiler, struct catalog_type type)
+static struct catalog_type *add_type(struct ddl_compiler *compiler, struct catalog_type type)
 {
 	const struct catalog *catalog = compiler->builder.catalog;
 	struct arena *scratch = compiler->builder.scratch;
 	if (!make_room(compiler, type.schema, type.name)) {
-		sql_leave_out(compiler, "type \"" STR_FMT "\" already exists", STR_ARG(type.name));
+		ddl_leave_out(compiler, "type \"" STR_FMT "\" already exists", STR_ARG(type.name));
 		return NULL;
 	}
 	type.id = compiler->next_type++;
@@ -118,7 +118,7 @@ static struct catalog_type *add_type(struct sql_compiler *compiler, struct catal
 	return added;
 }
 
-type_id sql_add_row_type(struct sql_compiler *compiler, const struct catalog_relation *relation)
+type_id ddl_add_row_type(struct ddl_compiler *compiler, const struct catalog_relation *relation)
 {
 	const struct catalog_type *added =
 		add_type(compiler, (struct catalog_type){ .schema = relation->schema,
@@ -129,7 +129,7 @@ type_id sql_add_row_type(struct sql_compiler *compiler, const struct catalog_rel
 	return added ? added->id : TYPE_UNSURE;
 }
 
-void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_relation *relation)
+void ddl_set_row_columns(struct ddl_compiler *compiler, const struct catalog_relation *relation)
 {
 	struct catalog_type *type = catalog_added_type(&compiler->builder, relation->row_type);
 	if (!type)
@@ -139,15 +139,15 @@ void sql_set_row_columns(struct sql_compiler *compiler, const struct catalog_rel
 	type->columns_count = relation->columns_count;
 }
 
-static struct catalog_type named(const struct sql_compiler *compiler, const List *names)
+static struct catalog_type named(const struct ddl_compiler *compiler, const List *names)
 {
 	struct qualified_name name = names_qualified(names);
-	return (struct catalog_type){ .schema = sql_schema_of(compiler, name.schema),
+	return (struct catalog_type){ .schema = ddl_schema_of(compiler, name.schema),
 				      .name = name.name,
 				      .volatility = 's' }; /* as all generic input functions */
 }
 
-void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
+void ddl_add_enum(struct ddl_compiler *compiler, const CreateEnumStmt *create)
 {
 	struct catalog_type type = named(compiler, create->typeName);
 	type.kind = 'e';
@@ -160,7 +160,7 @@ void sql_add_enum(struct sql_compiler *compiler, const CreateEnumStmt *create)
 }
 
 /* A type of the file, to be changed; or NULL. */
-static struct catalog_type *added_type(struct sql_compiler *compiler, struct qualified_name name)
+static struct catalog_type *added_type(struct ddl_compiler *compiler, struct qualified_name name)
 {
 	const struct catalog_type *found =
 		catalog_type_named(compiler->builder.catalog, name.schema, name.name);
@@ -168,7 +168,7 @@ static struct catalog_type *added_type(struct sql_compiler *compiler, struct qua
 }
 
 /* ADD VALUE, RENAME VALUE */
-void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
+void ddl_alter_enum(struct ddl_compiler *compiler, const AlterEnumStmt *alter)
 {
 	struct catalog_type *type = added_type(compiler, names_qualified(alter->typeName));
 	if (!type || !type->labels)
@@ -183,20 +183,20 @@ void sql_alter_enum(struct sql_compiler *compiler, const AlterEnumStmt *alter)
 	type->labels = labels;
 }
 
-void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *create)
+void ddl_add_composite(struct ddl_compiler *compiler, const CompositeTypeStmt *create)
 {
 	const RangeVar *name = create->typevar;
-	struct sql_columns columns = { 0 };
+	struct ddl_columns columns = { 0 };
 	const ListCell *cell;
 	foreach(cell, create->coldeflist)
 	{
 		const ColumnDef *definition = lfirst_node(ColumnDef, cell);
-		sql_add_column(compiler, &columns,
+		ddl_add_column(compiler, &columns,
 			       (struct catalog_column){ .name = str_from(definition->colname) },
-			       sql_type_of(compiler, definition->typeName));
+			       ddl_type_of(compiler, definition->typeName));
 	}
 	(void)add_type(compiler,
-		       (struct catalog_type){ .schema = sql_schema_of(compiler, str_from(name->schemaname)),
+		       (struct catalog_type){ .schema = ddl_schema_of(compiler, str_from(name->schemaname)),
 					      .name = str_from(name->relname),
 					      .kind = 'c',
 					      .category = 'C',
@@ -205,7 +205,7 @@ void sql_add_composite(struct sql_compiler *compiler, const CompositeTypeStmt *c
 					      .columns_count = columns.count });
 }
 
-static void add_check(struct sql_compiler *compiler, struct catalog_type *domain, const Constraint *check)
+static void add_check(struct ddl_compiler *compiler, struct catalog_type *domain, const Constraint *check)
 {
 	struct type_list uses = { 0 };
 	/* The builder wraps the type of a draft: what its checks cast to is known when all is finished. */
@@ -213,15 +213,15 @@ static void add_check(struct sql_compiler *compiler, struct catalog_type *domain
 	if (check->contype != CONSTR_CHECK)
 		return;
 	domain->volatility = catalog_worse(domain->volatility,
-					   sql_expression_volatility(compiler, check->raw_expr, &uses));
-	draft->uses = sql_join_uses(compiler, draft->uses, uses);
+					   ddl_expression_volatility(compiler, check->raw_expr, &uses));
+	draft->uses = ddl_join_uses(compiler, draft->uses, uses);
 }
 
-void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *create)
+void ddl_add_domain(struct ddl_compiler *compiler, const CreateDomainStmt *create)
 {
 	struct catalog_type type = named(compiler, create->domainname);
 	type.kind = 'd';
-	type.base = sql_type_of(compiler, create->typeName).id;
+	type.base = ddl_type_of(compiler, create->typeName).id;
 	const struct catalog_type *base = catalog_type(compiler->builder.catalog, type.base);
 	type.category = base ? base->category : 'U';
 	struct catalog_type *domain = add_type(compiler, type);
@@ -231,14 +231,14 @@ void sql_add_domain(struct sql_compiler *compiler, const CreateDomainStmt *creat
 	foreach(cell, create->constraints) add_check(compiler, domain, lfirst_node(Constraint, cell));
 }
 
-void sql_alter_domain(struct sql_compiler *compiler, const AlterDomainStmt *alter)
+void ddl_alter_domain(struct ddl_compiler *compiler, const AlterDomainStmt *alter)
 {
 	struct catalog_type *domain = added_type(compiler, names_qualified(alter->typeName));
 	if (domain && alter->def && IsA(alter->def, Constraint))
 		add_check(compiler, domain, (const Constraint *)alter->def);
 }
 
-static void add_constructor(struct sql_compiler *compiler, const struct catalog_type *type,
+static void add_constructor(struct ddl_compiler *compiler, const struct catalog_type *type,
 			    unsigned arguments, const type_id types[3], bool strict, type_id variadic)
 {
 	type_id *copy = ARENA_ARRAY(compiler->builder.scratch, type_id, 3);
@@ -260,7 +260,7 @@ static void add_constructor(struct sql_compiler *compiler, const struct catalog_
 }
 
 /* What PostgreSQL defines along with a range type. */
-static void add_range_functions(struct sql_compiler *compiler, const struct catalog_type *range,
+static void add_range_functions(struct ddl_compiler *compiler, const struct catalog_type *range,
 				const struct catalog_type *multirange)
 {
 	const type_id bounds[3] = { range->subtype, range->subtype, TEXTOID };
@@ -279,10 +279,10 @@ static void add_range_functions(struct sql_compiler *compiler, const struct cata
 }
 
 /* The schema is the range's unless it is given, and the name follows from the range's. */
-static struct qualified_name multirange_name(struct sql_compiler *compiler, const CreateRangeStmt *create,
+static struct qualified_name multirange_name(struct ddl_compiler *compiler, const CreateRangeStmt *create,
 					     const struct catalog_type *range)
 {
-	const TypeName *given = sql_option(create->params, "multirange_type_name");
+	const TypeName *given = ddl_option(create->params, "multirange_type_name");
 	struct qualified_name name = names_qualified(given ? given->names : NIL);
 	const char *text = range->name.ptr, *at = strstr(text, "range");
 	if (!str_present(name.schema))
@@ -295,17 +295,17 @@ static struct qualified_name multirange_name(struct sql_compiler *compiler, cons
 }
 
 /* Range and multirange come together; the latter's name follows from the former's unless it is given. */
-void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
+void ddl_add_range(struct ddl_compiler *compiler, const CreateRangeStmt *create)
 {
-	const TypeName *subtype = sql_option(create->params, "subtype");
+	const TypeName *subtype = ddl_option(create->params, "subtype");
 	type_id result;
 	struct catalog_type type = named(compiler, create->typeName);
 	type.kind = 'r';
 	type.category = 'R';
 	type.volatility = catalog_worse(
-		type.volatility, sql_option_volatility(compiler, create->params, "canonical", &result));
+		type.volatility, ddl_option_volatility(compiler, create->params, "canonical", &result));
 	if (subtype)
-		type.subtype = sql_type_of(compiler, subtype).id;
+		type.subtype = ddl_type_of(compiler, subtype).id;
 	const struct catalog_type *range = add_type(compiler, type);
 	if (!range)
 		return;
@@ -322,7 +322,7 @@ void sql_add_range(struct sql_compiler *compiler, const CreateRangeStmt *create)
 }
 
 /* A shell type (no definition yet) is there for the functions that the definition needs. */
-void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
+void ddl_add_base_type(struct ddl_compiler *compiler, const DefineStmt *define)
 {
 	static const char *const functions[] = { "input", "output", "typmod_in" };
 	type_id result;
@@ -332,7 +332,7 @@ void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
 	type.volatility = 'i';
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
 		type.volatility =
-			catalog_worse(type.volatility, sql_option_volatility(compiler, define->definition,
+			catalog_worse(type.volatility, ddl_option_volatility(compiler, define->definition,
 									     functions[i], &result));
 	struct catalog_type *shell = added_type(compiler, (struct qualified_name){ type.schema, type.name });
 	if (shell && shell->kind == 'b' && define->definition != NIL)
@@ -344,12 +344,12 @@ void sql_add_base_type(struct sql_compiler *compiler, const DefineStmt *define)
 /* --- what expressions run --- */
 
 struct expression_walk {
-	struct sql_compiler *compiler;
-	struct sql_runs runs;
+	struct ddl_compiler *compiler;
+	struct ddl_runs runs;
 	unsigned depth;
 };
 
-char sql_functions_volatility(struct sql_compiler *compiler, struct qualified_name name, type_id *ret_result)
+char ddl_functions_volatility(struct ddl_compiler *compiler, struct qualified_name name, type_id *ret_result)
 {
 	size_t count;
 	const struct catalog_function *const *functions =
@@ -368,7 +368,7 @@ char sql_functions_volatility(struct sql_compiler *compiler, struct qualified_na
 	return volatility;
 }
 
-static char operators_volatility(struct sql_compiler *compiler, struct qualified_name name)
+static char operators_volatility(struct ddl_compiler *compiler, struct qualified_name name)
 {
 	size_t count;
 	const struct catalog_operator *const *operators =
@@ -379,7 +379,7 @@ static char operators_volatility(struct sql_compiler *compiler, struct qualified
 	return volatility;
 }
 
-static char operators_of_node(struct sql_compiler *compiler, const A_Expr *expr)
+static char operators_of_node(struct ddl_compiler *compiler, const A_Expr *expr)
 {
 	bool is_between = expr->kind >= AEXPR_BETWEEN && expr->kind <= AEXPR_NOT_BETWEEN_SYM;
 	if (!is_between)
@@ -399,7 +399,7 @@ static void note_relation(struct expression_walk *walk, const RangeVar *range)
 
 static void note_cast(struct expression_walk *walk, const TypeCast *cast)
 {
-	type_id id = sql_type_of(walk->compiler, cast->typeName).id;
+	type_id id = ddl_type_of(walk->compiler, cast->typeName).id;
 	ARENA_PUSH(walk->compiler->builder.scratch, walk->runs.types, walk->runs.types_count,
 		   walk->runs.types_capacity, id);
 }
@@ -414,7 +414,7 @@ static bool visit_expression(const Node *node, void *context)
 		return false;
 	}
 	if (IsA(node, FuncCall))
-		volatility = sql_functions_volatility(
+		volatility = ddl_functions_volatility(
 			walk->compiler, names_qualified(((const FuncCall *)node)->funcname), &result);
 	else if (IsA(node, A_Expr))
 		volatility = operators_of_node(walk->compiler, (const A_Expr *)node);
@@ -431,7 +431,7 @@ static bool visit_expression(const Node *node, void *context)
 	return all;
 }
 
-struct sql_runs sql_expression_runs(struct sql_compiler *compiler, const Node *expression)
+struct ddl_runs ddl_expression_runs(struct ddl_compiler *compiler, const Node *expression)
 {
 	struct expression_walk walk = { .compiler = compiler, .runs = { .volatility = 'i' } };
 	if (expression)
@@ -439,9 +439,9 @@ struct sql_runs sql_expression_runs(struct sql_compiler *compiler, const Node *e
 	return walk.runs;
 }
 
-char sql_expression_volatility(struct sql_compiler *compiler, const Node *expression, struct type_list *uses)
+char ddl_expression_volatility(struct ddl_compiler *compiler, const Node *expression, struct type_list *uses)
 {
-	struct sql_runs runs = sql_expression_runs(compiler, expression);
+	struct ddl_runs runs = ddl_expression_runs(compiler, expression);
 	*uses = (struct type_list){ runs.types, runs.types_count };
 	return runs.volatility;
 }

@@ -7,7 +7,7 @@ static bool is_bounded(const struct resolution *resolution, const SelectStmt *se
 		return true;
 	if (select->op != SETOP_NONE)
 		return is_bounded(resolution, select->larg) && is_bounded(resolution, select->rarg);
-	return select->fromClause == NIL || is_aggregated(resolution, select);
+	return select->fromClause == NIL || resolution_is_aggregated(resolution, select);
 }
 
 static void risk(const struct diagnosis *diagnosis, const char *sub_code, str_t object, int location,
@@ -103,7 +103,7 @@ static void check_comparison(const struct diagnosis *diagnosis, const A_Expr *ex
 {
 	if (!expr->lexpr || !expr->rexpr)
 		return;
-	if (is_null_constant(expr->lexpr) || is_null_constant(expr->rexpr)) {
+	if (node_is_null(expr->lexpr) || node_is_null(expr->rexpr)) {
 		risk(diagnosis, "equals_null", place(diagnosis, expr->location), expr->location,
 		     "a comparison with NULL is never true; use IS NULL or IS NOT NULL");
 		return;

@@ -48,7 +48,8 @@ static bool gives_one_row(const struct resolution *resolution, const Node *query
 		return false;
 	if (select->valuesLists)
 		return list_length(select->valuesLists) == 1;
-	return select->fromClause == NIL || (select->groupClause == NIL && is_aggregated(resolution, select));
+	return select->fromClause == NIL ||
+	       (select->groupClause == NIL && resolution_is_aggregated(resolution, select));
 }
 
 /* What makes the rows of an item, where those may be several; NULL: nothing is claimed. */
@@ -130,7 +131,7 @@ static void add_operand(struct graph *graph, struct query_node *parent, const No
 {
 	if (is_column(graph, node))
 		add_column(graph, parent, (const ColumnRef *)node);
-	else if (is_null_constant(node))
+	else if (node_is_null(node))
 		add(graph, parent, QUERY_LITERAL)->op = "null";
 	else
 		add_parts(graph, add(graph, parent, QUERY_ROW), node);

@@ -172,7 +172,7 @@ bool names_are_system(const List *names)
 	       (list_length(names) == 2 && strcmp(NODE_STRING(linitial(names)), "pg_catalog") == 0);
 }
 
-bool is_null_constant(const Node *node)
+bool node_is_null(const Node *node)
 {
 	return node && IsA(node, A_Const) && ((const A_Const *)node)->isnull;
 }

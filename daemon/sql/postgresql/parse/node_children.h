@@ -22,7 +22,7 @@ struct qualified_name names_qualified(const List *names);
 bool names_are_system(const List *names);
 
 /* Whether the node is the literal NULL; a NULL pointer is not. */
-bool is_null_constant(const Node *node);
+bool node_is_null(const Node *node);
 
 /* The text of a quoted literal, or NULL; a node may be NULL here and below. */
 const char *node_string(const Node *node);

@@ -1,6 +1,6 @@
 #include "sql/postgresql/resolve/internal.h"
 
-bool is_aggregate_name(str_t name)
+bool resolve_is_aggregate_name(str_t name)
 {
 	return STR_IS_ANY(name, "count", "sum", "avg", "min", "max", "array_agg", "json_agg", "jsonb_agg",
 			  "string_agg", "bool_and", "bool_or", "every", "stddev", "variance", "xmlagg");
@@ -19,7 +19,7 @@ static bool is_aggregate_call(const struct resolution *resolution, const FuncCal
 		if (function->overloads[i]->kind == 'a')
 			return true;
 	}
-	return !resolution->names_known && is_aggregate_name(function->name);
+	return !resolution->names_known && resolve_is_aggregate_name(function->name);
 }
 
 /* What visitors that only look get as their context. */
@@ -49,7 +49,7 @@ static bool list_has_aggregate(const struct resolution *resolution, const List *
 	return false;
 }
 
-bool is_aggregated(const struct resolution *resolution, const SelectStmt *select)
+bool resolution_is_aggregated(const struct resolution *resolution, const SelectStmt *select)
 {
 	return select->groupClause || select->havingClause ||
 	       list_has_aggregate(resolution, select->targetList) ||

@@ -30,7 +30,7 @@ static enum certainty is_collatable(const struct catalog *catalog, type_id id)
 static void check_name(struct resolver *resolver, const CollateClause *clause)
 {
 	const struct catalog *catalog = resolver->catalog;
-	if (list_names_other_database(resolver, clause->collname, 2, clause->location))
+	if (resolver_list_names_other_database(resolver, clause->collname, 2, clause->location))
 		return;
 	struct qualified_name written = names_qualified(clause->collname);
 	str_t schema = written.schema, name = written.name;
@@ -39,8 +39,9 @@ static void check_name(struct resolver *resolver, const CollateClause *clause)
 	if (temporary || (!no_schema && (!catalog_knows_collations(catalog) ||
 					 catalog_has_other(catalog, CATALOG_COLLATION, schema, name))))
 		return;
-	report_type(resolver, DIAG_INVALID_USE, "collation", missing_sqlstate(resolver, schema, "42704"),
-		    clause->location, "collation \"" STR_FMT "\" does not exist", STR_ARG(name));
+	resolver_report_type(resolver, DIAG_INVALID_USE, "collation",
+			     resolver_missing_sqlstate(resolver, schema, "42704"), clause->location,
+			     "collation \"" STR_FMT "\" does not exist", STR_ARG(name));
 }
 
 type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause)
@@ -50,8 +51,8 @@ type_id resolve_collate(struct resolver *resolver, struct scope *scope, const Co
 		return type;
 	if (type != TYPE_UNSURE && is_collatable(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
-			    "values of type " STR_FMT " have no collation", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
+				     "values of type " STR_FMT " have no collation", STR_ARG(text));
 		return TYPE_UNSURE;
 	}
 	check_name(resolver, clause);

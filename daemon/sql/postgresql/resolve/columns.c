@@ -30,7 +30,7 @@ struct range_column *outputs_extend(struct resolver *resolver, struct outputs *o
 	return outputs->columns + outputs->count - count;
 }
 
-void rename_columns(struct outputs *outputs, const List *names)
+void outputs_rename(struct outputs *outputs, const List *names)
 {
 	const ListCell *cell;
 	size_t at = 0;
@@ -41,10 +41,10 @@ void rename_columns(struct outputs *outputs, const List *names)
 	}
 }
 
-void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
+void outputs_name(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
 		  int location)
 {
-	rename_columns(outputs, names);
+	outputs_rename(outputs, names);
 	if (!outputs->open && (size_t)list_length(names) > outputs->count)
 		diagnostics_add(resolver->diagnostics, DIAG_INVALID_ALIAS_LIST, NULL, object, location,
 				"\"" STR_FMT "\" has %zu columns, and %d are named", STR_ARG(object),
@@ -65,8 +65,8 @@ static void give_columns(struct resolver *resolver, struct range_item *item, str
 	if (alias) {
 		if (outputs->open)
 			add_named_columns(resolver, outputs, alias->colnames);
-		name_columns(resolver, outputs, alias->colnames, str_from(alias->aliasname),
-			     node_location(resolver, item->node));
+		outputs_name(resolver, outputs, alias->colnames, str_from(alias->aliasname),
+			     resolver_node_location(resolver, item->node));
 		item->alias = str_from(alias->aliasname);
 	}
 	item->columns = outputs->columns;
@@ -84,14 +84,14 @@ static void own_columns(const struct range_item *item, struct outputs *outputs, 
 	}
 }
 
-void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
-		   const Alias *alias)
+void item_adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+			const Alias *alias)
 {
 	give_columns(resolver, item, outputs, alias);
 	own_columns(item, outputs, 0);
 }
 
-struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from)
+struct outputs outputs_copy(struct resolver *resolver, const struct outputs *from)
 {
 	struct outputs copy = { 0 };
 	struct range_column *columns = outputs_extend(resolver, &copy, from->count);
@@ -110,7 +110,7 @@ static void expand(struct resolver *resolver, const struct range_item *item, con
 	struct range_column *column = outputs_extend(resolver, outputs, item->columns_count - hidden);
 	outputs->open |= item->open || (entry && entry->doubtful);
 	for (size_t i = 0; column && i < item->columns_count; i++) {
-		if (hidden > 0 && !is_shown(entry, i))
+		if (hidden > 0 && !namespace_shows(entry, i))
 			continue;
 		*column++ = (struct range_column){ .name = item->columns[i].name,
 						   .type = item->columns[i].type,
@@ -120,12 +120,13 @@ static void expand(struct resolver *resolver, const struct range_item *item, con
 	}
 }
 
-void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs)
+void outputs_expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs)
 {
 	expand(resolver, item, NULL, outputs);
 }
 
-void expand_star(struct resolver *resolver, const struct namespace *namespace, struct outputs *outputs)
+void outputs_expand_star(struct resolver *resolver, const struct namespace *namespace,
+			 struct outputs *outputs)
 {
 	for (size_t i = 0; i < namespace->count && !resolver->resolution->too_deep; i++) {
 		const struct visible *entry = namespace->entries[i];
@@ -149,8 +150,8 @@ static bool continue_join(const struct range_item *item, struct outputs *outputs
 	return outputs->count > 0;
 }
 
-void expand_aliased_join(struct resolver *resolver, const struct namespace *namespace,
-			 struct range_item *item, const Alias *alias)
+void item_expand_join(struct resolver *resolver, const struct namespace *namespace, struct range_item *item,
+		      const Alias *alias)
 {
 	struct outputs all = { 0 };
 	struct namespace rest = *namespace;
@@ -161,7 +162,7 @@ void expand_aliased_join(struct resolver *resolver, const struct namespace *name
 		rest.count--;
 	}
 	size_t shared = all.count;
-	expand_star(resolver, &rest, &all);
+	outputs_expand_star(resolver, &rest, &all);
 	give_columns(resolver, item, &all, alias);
 	own_columns(item, &all, shared);
 	item->notes->joined = all;

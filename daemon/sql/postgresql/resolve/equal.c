@@ -38,7 +38,7 @@ static bool columns_equal(const struct resolver *resolver, const ColumnRef *a, c
 
 static bool constants_equal(const A_Const *a, const A_Const *b)
 {
-	double one = constant_as_number(a), other = constant_as_number(b);
+	double one = expression_constant_number(a), other = expression_constant_number(b);
 	if (a->isnull || b->isnull)
 		return a->isnull == b->isnull;
 	if (!isnan(one) || !isnan(other))
@@ -62,7 +62,7 @@ static bool lists_equal(struct resolver *resolver, const List *a, const List *b)
 	if (list_length(a) != list_length(b))
 		return false;
 	for (int i = 0; i < list_length(a); i++) {
-		if (!expressions_may_equal(resolver, list_nth(a, i), list_nth(b, i)))
+		if (!expression_may_equal(resolver, list_nth(a, i), list_nth(b, i)))
 			return false;
 	}
 	return true;
@@ -89,20 +89,20 @@ static bool calls_equal(struct resolver *resolver, const FuncCall *a, const Func
 	return names_equal(a->funcname, b->funcname) && a->agg_star == b->agg_star &&
 	       a->agg_distinct == b->agg_distinct && lists_equal(resolver, a->args, b->args) &&
 	       lists_equal(resolver, a->agg_order, b->agg_order) &&
-	       expressions_may_equal(resolver, a->agg_filter, b->agg_filter) &&
+	       expression_may_equal(resolver, a->agg_filter, b->agg_filter) &&
 	       windows_equal(resolver, a->over, b->over);
 }
 
 static bool cases_equal(struct resolver *resolver, const CaseExpr *a, const CaseExpr *b)
 {
-	return expressions_may_equal(resolver, (const Node *)a->arg, (const Node *)b->arg) &&
+	return expression_may_equal(resolver, (const Node *)a->arg, (const Node *)b->arg) &&
 	       lists_equal(resolver, a->args, b->args) &&
-	       expressions_may_equal(resolver, (const Node *)a->defresult, (const Node *)b->defresult);
+	       expression_may_equal(resolver, (const Node *)a->defresult, (const Node *)b->defresult);
 }
 
 static bool selections_equal(struct resolver *resolver, const A_Indirection *a, const A_Indirection *b)
 {
-	return expressions_may_equal(resolver, a->arg, b->arg) &&
+	return expression_may_equal(resolver, a->arg, b->arg) &&
 	       lists_equal(resolver, a->indirection, b->indirection);
 }
 
@@ -118,20 +118,19 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 	case T_A_Expr:
 		return ((const A_Expr *)a)->kind == ((const A_Expr *)b)->kind &&
 		       names_equal(((const A_Expr *)a)->name, ((const A_Expr *)b)->name) &&
-		       expressions_may_equal(resolver, ((const A_Expr *)a)->lexpr,
-					     ((const A_Expr *)b)->lexpr) &&
-		       expressions_may_equal(resolver, ((const A_Expr *)a)->rexpr,
-					     ((const A_Expr *)b)->rexpr);
+		       expression_may_equal(resolver, ((const A_Expr *)a)->lexpr,
+					    ((const A_Expr *)b)->lexpr) &&
+		       expression_may_equal(resolver, ((const A_Expr *)a)->rexpr, ((const A_Expr *)b)->rexpr);
 	case T_BoolExpr:
 		return ((const BoolExpr *)a)->boolop == ((const BoolExpr *)b)->boolop &&
 		       lists_equal(resolver, ((const BoolExpr *)a)->args, ((const BoolExpr *)b)->args);
 	case T_CaseExpr:
 		return cases_equal(resolver, (const CaseExpr *)a, (const CaseExpr *)b);
 	case T_CaseWhen:
-		return expressions_may_equal(resolver, (const Node *)((const CaseWhen *)a)->expr,
-					     (const Node *)((const CaseWhen *)b)->expr) &&
-		       expressions_may_equal(resolver, (const Node *)((const CaseWhen *)a)->result,
-					     (const Node *)((const CaseWhen *)b)->result);
+		return expression_may_equal(resolver, (const Node *)((const CaseWhen *)a)->expr,
+					    (const Node *)((const CaseWhen *)b)->expr) &&
+		       expression_may_equal(resolver, (const Node *)((const CaseWhen *)a)->result,
+					    (const Node *)((const CaseWhen *)b)->result);
 	case T_CoalesceExpr:
 		return lists_equal(resolver, ((const CoalesceExpr *)a)->args,
 				   ((const CoalesceExpr *)b)->args);
@@ -143,27 +142,26 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 	case T_List:
 		return lists_equal(resolver, (const List *)a, (const List *)b);
 	case T_SortBy:
-		return expressions_may_equal(resolver, ((const SortBy *)a)->node, ((const SortBy *)b)->node);
+		return expression_may_equal(resolver, ((const SortBy *)a)->node, ((const SortBy *)b)->node);
 	case T_SQLValueFunction:
 		return ((const SQLValueFunction *)a)->op == ((const SQLValueFunction *)b)->op;
 	case T_NullTest:
 		return ((const NullTest *)a)->nulltesttype == ((const NullTest *)b)->nulltesttype &&
-		       expressions_may_equal(resolver, (const Node *)((const NullTest *)a)->arg,
-					     (const Node *)((const NullTest *)b)->arg);
+		       expression_may_equal(resolver, (const Node *)((const NullTest *)a)->arg,
+					    (const Node *)((const NullTest *)b)->arg);
 	case T_TypeCast:
 		return resolution_type(resolver->resolution, a) == resolution_type(resolver->resolution, b) &&
-		       expressions_may_equal(resolver, ((const TypeCast *)a)->arg,
-					     ((const TypeCast *)b)->arg);
+		       expression_may_equal(resolver, ((const TypeCast *)a)->arg, ((const TypeCast *)b)->arg);
 	case T_A_Indirection:
 		return selections_equal(resolver, (const A_Indirection *)a, (const A_Indirection *)b);
 	case T_String:
 		return strcmp(NODE_STRING(a), NODE_STRING(b)) == 0;
 	case T_A_Indices:
 		return ((const A_Indices *)a)->is_slice == ((const A_Indices *)b)->is_slice &&
-		       expressions_may_equal(resolver, ((const A_Indices *)a)->lidx,
-					     ((const A_Indices *)b)->lidx) &&
-		       expressions_may_equal(resolver, ((const A_Indices *)a)->uidx,
-					     ((const A_Indices *)b)->uidx);
+		       expression_may_equal(resolver, ((const A_Indices *)a)->lidx,
+					    ((const A_Indices *)b)->lidx) &&
+		       expression_may_equal(resolver, ((const A_Indices *)a)->uidx,
+					    ((const A_Indices *)b)->uidx);
 	default:
 		return true;
 	}
@@ -173,7 +171,7 @@ static bool nodes_equal(struct resolver *resolver, const Node *a, const Node *b)
 static bool same_kind_equal(struct resolver *resolver, const Node *a, const Node *b)
 {
 	if (!IsA(a, ColumnRef) && !IsA(a, A_Const) && resolver->node_comparisons > FEW_COMPARISONS &&
-	    expressions_surely_differ(resolver, a, b))
+	    expression_surely_differs(resolver, a, b))
 		return false;
 	return nodes_equal(resolver, a, b);
 }
@@ -185,7 +183,7 @@ static bool spellings_equal(struct resolver *resolver, const Node *a, const Node
 	type_id from = resolution_type(resolver->resolution, a),
 		to = resolution_type(resolver->resolution, b);
 	return one && other && (from == to || from == TYPE_UNSURE || to == TYPE_UNSURE) &&
-	       expressions_may_equal(resolver, one, other);
+	       expression_may_equal(resolver, one, other);
 }
 
 static bool may_equal_without_casts(struct resolver *resolver, const Node *a, const Node *b)
@@ -207,19 +205,19 @@ static bool may_equal(struct resolver *resolver, const Node *a, const Node *b, b
 		return a == b;
 	if (++resolver->node_comparisons > RESOLVE_MAX_NODE_COMPARISONS || !resolver_enter(resolver))
 		return true;
-	a = whole ? output_without_casts(resolver, a) : expression_without_casts(resolver, a);
-	b = whole ? output_without_casts(resolver, b) : expression_without_casts(resolver, b);
+	a = whole ? expression_output_without_casts(resolver, a) : expression_without_casts(resolver, a);
+	b = whole ? expression_output_without_casts(resolver, b) : expression_without_casts(resolver, b);
 	bool equal = may_equal_without_casts(resolver, a, b);
 	resolver_leave(resolver);
 	return equal;
 }
 
-bool expressions_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+bool expression_may_equal(struct resolver *resolver, const Node *a, const Node *b)
 {
 	return may_equal(resolver, a, b, false);
 }
 
-bool outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b)
+bool expression_outputs_may_equal(struct resolver *resolver, const Node *a, const Node *b)
 {
 	return may_equal(resolver, a, b, true);
 }

@@ -47,7 +47,7 @@ type_id resolve_in_place(struct resolver *resolver, struct scope *scope, const N
 
 static void check_boolean(struct resolver *resolver, const Node *node, type_id type, const char *what)
 {
-	coerce_or_report(resolver, node, type, BOOLOID, what);
+	resolver_coerce_or_report(resolver, node, type, BOOLOID, what);
 }
 
 void resolve_condition(struct resolver *resolver, struct scope *scope, const Node *node, enum place place,
@@ -105,13 +105,14 @@ static void cast_array(struct resolver *resolver, struct scope *scope, const A_A
 		}
 		type_id type = resolve_expression(resolver, scope, node);
 		/* An element may also be an array itself, one dimension more. */
-		if (coerce_value(resolver, node, type, element, CAST_EXPLICIT) == SURELY_NOT &&
+		if (resolver_coerce_value(resolver, node, type, element, CAST_EXPLICIT) == SURELY_NOT &&
 		    type_can_coerce(resolver->catalog, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 			str_t from = type_text(resolver->catalog, type);
 			str_t to = type_text(resolver->catalog, element);
-			report_type(
-				resolver, DIAG_INVALID_TYPE, "cast", "42846", node_location(resolver, node),
-				"type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from), STR_ARG(to));
+			resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846",
+					     resolver_node_location(resolver, node),
+					     "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
+					     STR_ARG(to));
 		}
 	}
 }
@@ -131,8 +132,8 @@ static bool row_fits(struct resolver *resolver, const RowExpr *row, const struct
 	{
 		type_id wanted = type->columns[foreach_current_index(cell)].value_type;
 		const Node *value = lfirst(cell);
-		if (coerce_value(resolver, value, resolution_type(resolver->resolution, value), wanted,
-				 CAST_EXPLICIT) == SURELY_NOT) {
+		if (resolver_coerce_value(resolver, value, resolution_type(resolver->resolution, value),
+					  wanted, CAST_EXPLICIT) == SURELY_NOT) {
 			*ret_fits = false;
 			break;
 		}
@@ -149,8 +150,8 @@ static void check_row_cast(struct resolver *resolver, const TypeCast *cast, type
 	if (!type || type->columns_count == 0 || (type->relation && type->relation->is_open))
 		return;
 	if (row_fits(resolver, (const RowExpr *)cast->arg, type, &fits) && !fits)
-		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
-			    "these values are no row of type " STR_FMT, STR_ARG(type->text));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
+				     "these values are no row of type " STR_FMT, STR_ARG(type->text));
 }
 
 static type_id resolve_cast(struct resolver *resolver, struct scope *scope, const TypeCast *cast)
@@ -165,10 +166,11 @@ static type_id resolve_cast(struct resolver *resolver, struct scope *scope, cons
 	/* INTERVAL '…' MINUTE TO SECOND: the fields say how the text is read. */
 	if (type == UNKNOWNOID && target == INTERVALOID && cast->typeName->typmods)
 		return target;
-	if (coerce_value(resolver, cast->arg, type, target, CAST_EXPLICIT) == SURELY_NOT) {
+	if (resolver_coerce_value(resolver, cast->arg, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 		str_t from = type_text(resolver->catalog, type), to = type_text(resolver->catalog, target);
-		report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
-			    "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from), STR_ARG(to));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
+				     "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
+				     STR_ARG(to));
 	}
 	return target;
 }
@@ -215,7 +217,7 @@ static struct values resolve_values_of(struct resolver *resolver, struct scope *
 
 static type_id common_of(struct resolver *resolver, const struct values *values, const char *what)
 {
-	return common_type(resolver, values->nodes, values->types, values->count, what, -1);
+	return resolver_common_type(resolver, values->nodes, values->types, values->count, what, -1);
 }
 
 /* CASE and COALESCE compute their parts one by one: sets cannot come out of them. */
@@ -224,8 +226,8 @@ static void check_no_sets(struct resolver *resolver, uint64_t before, const stru
 {
 	uint64_t bit = level_bit(scope->level);
 	if (resolver->marks.sets & ~before & bit)
-		report_type(resolver, DIAG_INVALID_SET_FUNCTION, NULL, "0A000", location,
-			    "functions that return sets cannot stand in %s", what);
+		resolver_report_type(resolver, DIAG_INVALID_SET_FUNCTION, NULL, "0A000", location,
+				     "functions that return sets cannot stand in %s", what);
 }
 
 static type_id resolve_case(struct resolver *resolver, struct scope *scope, const CaseExpr *expr)
@@ -246,9 +248,9 @@ static type_id resolve_case(struct resolver *resolver, struct scope *scope, cons
 		const Node *condition = (const Node *)when->expr;
 		type_id type = resolve_expression(resolver, scope, condition);
 		if (expr->arg)
-			(void)apply_operator(resolver, (const Node *)expr, STR_NONE, STR("="), &operand,
-					     (struct operand){ condition, type },
-					     node_location(resolver, condition));
+			(void)resolve_apply_operator(resolver, (const Node *)expr, STR_NONE, STR("="),
+						     &operand, (struct operand){ condition, type },
+						     resolver_node_location(resolver, condition));
 		else
 			check_boolean(resolver, condition, type, "CASE/WHEN");
 		values_add(&results, (const Node *)when->result,
@@ -284,8 +286,8 @@ static type_id resolve_array(struct resolver *resolver, struct scope *scope, con
 	if (!resolver_knows_types(resolver))
 		return TYPE_UNSURE;
 	if (values.count == 0) {
-		report_type(resolver, DIAG_INVALID_TYPE, "array", "42P18", expr->location,
-			    "the type of an empty ARRAY[] has to be written: ARRAY[]::integer[]");
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "array", "42P18", expr->location,
+				     "the type of an empty ARRAY[] has to be written: ARRAY[]::integer[]");
 		return TYPE_UNSURE;
 	}
 	type_id element = common_of(resolver, &values, "ARRAY");
@@ -329,22 +331,23 @@ static type_id resolve_xml(struct resolver *resolver, struct scope *scope, const
 {
 	const ListCell *cell;
 	walk_children(resolver, scope, (const Node *)xml);
-	foreach(cell, xml->op == IS_XMLCONCAT ? xml->args : NIL)
-		coerce_or_report(resolver, lfirst(cell), resolution_type(resolver->resolution, lfirst(cell)),
-				 XMLOID, "XMLCONCAT");
+	foreach(cell, xml->op == IS_XMLCONCAT ? xml->args : NIL) resolver_coerce_or_report(
+		resolver, lfirst(cell), resolution_type(resolver->resolution, lfirst(cell)), XMLOID,
+		"XMLCONCAT");
 	if (xml->op != IS_DOCUMENT)
 		return XMLOID;
 	const Node *value = linitial(xml->args);
-	coerce_or_report(resolver, value, resolution_type(resolver->resolution, value), XMLOID,
-			 "IS DOCUMENT");
+	resolver_coerce_or_report(resolver, value, resolution_type(resolver->resolution, value), XMLOID,
+				  "IS DOCUMENT");
 	return BOOLOID;
 }
 
 static type_id resolve_serialize(struct resolver *resolver, struct scope *scope,
 				 const XmlSerialize *serialize)
 {
-	coerce_or_report(resolver, serialize->expr, resolve_expression(resolver, scope, serialize->expr),
-			 XMLOID, "XMLSERIALIZE");
+	resolver_coerce_or_report(resolver, serialize->expr,
+				  resolve_expression(resolver, scope, serialize->expr), XMLOID,
+				  "XMLSERIALIZE");
 	return resolve_type_name(resolver, serialize->typeName);
 }
 
@@ -358,7 +361,7 @@ static type_id resolve_grouping_call(struct resolver *resolver, struct scope *sc
 	struct marks marks = resolver->marks;
 	resolver->marks = outer;
 	resolver->marks.columns |= marks.columns;
-	check_aggregate_place(resolver, scope, &marks, "GROUPING", call->location, &level);
+	place_check_aggregate(resolver, scope, &marks, "GROUPING", call->location, &level);
 	return INT4OID;
 }
 
@@ -406,8 +409,9 @@ static type_id resolve_node(struct resolver *resolver, struct scope *scope, cons
 	case T_GroupingFunc:
 		return resolve_grouping_call(resolver, scope, (const GroupingFunc *)node);
 	case T_SetToDefault:
-		report_type(resolver, DIAG_INVALID_USE, "default", "42601",
-			    ((const SetToDefault *)node)->location, "DEFAULT is no value of an expression");
+		resolver_report_type(resolver, DIAG_INVALID_USE, "default", "42601",
+				     ((const SetToDefault *)node)->location,
+				     "DEFAULT is no value of an expression");
 		return TYPE_UNSURE;
 	case T_XmlSerialize:
 		return resolve_serialize(resolver, scope, (const XmlSerialize *)node);

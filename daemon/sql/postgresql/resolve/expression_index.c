@@ -83,7 +83,7 @@ static struct expression_hash hash_column(const struct resolver *resolver, const
 static uint64_t hash_constant(const A_Const *constant)
 {
 	uint64_t hash = mix(T_A_Const, constant->isnull);
-	double number = constant_as_number(constant);
+	double number = expression_constant_number(constant);
 	if (constant->isnull)
 		return hash;
 	if (!isnan(number))
@@ -230,7 +230,7 @@ static struct expression_hash hash_as_written(struct resolver *resolver, const N
 	return *hash;
 }
 
-bool expressions_surely_differ(struct resolver *resolver, const Node *a, const Node *b)
+bool expression_surely_differs(struct resolver *resolver, const Node *a, const Node *b)
 {
 	struct expression_hash one = hash_as_written(resolver, a), other = hash_as_written(resolver, b);
 	return one.value != other.value && !one.open && !other.open;
@@ -278,7 +278,7 @@ void expression_index_add_hash(struct expression_index *index, uint64_t hash, si
 
 void expression_index_add(struct expression_index *index, const Node *node, bool whole, size_t place)
 {
-	const Node *root = whole ? output_without_casts(index->resolver, node)
+	const Node *root = whole ? expression_output_without_casts(index->resolver, node)
 				 : expression_without_casts(index->resolver, node);
 	struct expression_hash hash = hash_as_written(index->resolver, root);
 	if (hash.open)
@@ -299,7 +299,7 @@ size_t expression_index_find(const struct expression_index *index, const Node *n
 			     bool (*matches)(const void *context, size_t place, const Node *node),
 			     const void *context)
 {
-	const Node *root = whole ? output_without_casts(index->resolver, node)
+	const Node *root = whole ? expression_output_without_casts(index->resolver, node)
 				 : expression_without_casts(index->resolver, node);
 	struct expression_hash hash = hash_as_written(index->resolver, root);
 	if (hash.open) {

@@ -44,7 +44,7 @@ static bool is_column_of_row(struct resolver *resolver, const Node *node, struct
 	const Node *row = selected_from(resolver, node, &name);
 	const struct resolved_column *column = resolution_column(resolver->resolution, row);
 	if (!column || column->kind != COLUMN_WHOLE_ROW ||
-	    lookup_in_item(resolver, column->item, str_from(name), &found) != LOOKUP_FOUND || found.is_system)
+	    item_lookup(resolver, column->item, str_from(name), &found) != LOOKUP_FOUND || found.is_system)
 		return false;
 	*ret_base = base_column_of(found.item, found.column);
 	return true;
@@ -160,7 +160,7 @@ const Node *expression_without_casts(struct resolver *resolver, const Node *node
 	return without_casts(resolver, node, false);
 }
 
-const Node *output_without_casts(struct resolver *resolver, const Node *node)
+const Node *expression_output_without_casts(struct resolver *resolver, const Node *node)
 {
 	return without_casts(resolver, node, true);
 }
@@ -177,7 +177,7 @@ static double number_in(const char *text)
 	return end == start || *end ? NAN : number;
 }
 
-double constant_as_number(const A_Const *constant)
+double expression_constant_number(const A_Const *constant)
 {
 	if (constant->isnull)
 		return NAN;

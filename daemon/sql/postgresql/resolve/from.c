@@ -51,7 +51,7 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 	item->name = str_from(var->relname);
 	item->alias = item->name;
 	item->relation = catalog_relation_named(resolver->catalog, item->schema, item->name);
-	if (names_other_database(resolver, var->catalogname, var->location)) {
+	if (resolver_names_other_database(resolver, var->catalogname, var->location)) {
 		outputs.open = true;
 	} else if (item->relation) {
 		item->schema = item->relation->schema;
@@ -63,7 +63,7 @@ static struct range_item *base_relation(struct resolver *resolver, const RangeVa
 		else if (resolver->catalog && !is_temporary_schema(var->schemaname))
 			report_unknown_table(resolver, var);
 	}
-	adopt_columns(resolver, item, &outputs, var->alias);
+	item_adopt_columns(resolver, item, &outputs, var->alias);
 	return item;
 }
 
@@ -74,21 +74,21 @@ static struct range_item *cte_reference(struct resolver *resolver, struct scope 
 	if (entry->state == CTE_PENDING)
 		resolve_cte(resolver, entry);
 	if (entry->state == CTE_ACTIVE) {
-		check_self_reference(resolver, entry, var);
+		cte_check_self_reference(resolver, entry, var);
 		scope->reads_recursion = true;
 	}
-	struct outputs outputs = copy_outputs(resolver, &entry->outputs);
+	struct outputs outputs = outputs_copy(resolver, &entry->outputs);
 	outputs.open |= !entry->has_outputs;
 	item->cte = entry->cte;
 	item->name = item->alias = str_from(var->relname);
-	adopt_columns(resolver, item, &outputs, var->alias);
+	item_adopt_columns(resolver, item, &outputs, var->alias);
 	return item;
 }
 
 static void from_relation(struct resolver *resolver, struct scope *scope, const RangeVar *var,
 			  struct namespace *names)
 {
-	struct cte_entry *entry = var->schemaname ? NULL : lookup_cte(scope, str_from(var->relname));
+	struct cte_entry *entry = var->schemaname ? NULL : cte_lookup(scope, str_from(var->relname));
 	namespace_append_item(resolver, names,
 			      entry ? cte_reference(resolver, scope, var, entry)
 				    : base_relation(resolver, var));
@@ -108,8 +108,8 @@ static void from_subselect(struct resolver *resolver, struct scope *scope, const
 	scope->lateral_active = lateral;
 	scope->place = PLACE_OTHER;
 	struct range_item *item = range_item_new(resolver, RANGE_SUBQUERY, (const Node *)sub);
-	outputs = copy_outputs(resolver, &outputs);
-	adopt_columns(resolver, item, &outputs, sub->alias);
+	outputs = outputs_copy(resolver, &outputs);
+	item_adopt_columns(resolver, item, &outputs, sub->alias);
 	namespace_append_item(resolver, names, item);
 }
 
@@ -121,9 +121,9 @@ static void check_sampled(struct resolver *resolver, const RangeTableSample *sam
 	if (!item ||
 	    (item->kind == RANGE_RELATION && (!item->relation || strchr("rpm", item->relation->kind))))
 		return;
-	report_type(resolver, DIAG_INVALID_USE, "sample", "0A000", sample->location,
-		    "TABLESAMPLE: \"" STR_FMT "\" is no table and no materialized view",
-		    STR_ARG(item->alias));
+	resolver_report_type(resolver, DIAG_INVALID_USE, "sample", "0A000", sample->location,
+			     "TABLESAMPLE: \"" STR_FMT "\" is no table and no materialized view",
+			     STR_ARG(item->alias));
 }
 
 /* The methods of PostgreSQL itself take one number; those of extensions are not known. */
@@ -138,36 +138,37 @@ static void check_method(struct resolver *resolver, const RangeTableSample *samp
 	if (!resolver_knows_types(resolver) || list_length(sample->method) > 2 ||
 	    !catalog_lacks_sampling(resolver->catalog, method.schema, method.name))
 		return;
-	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample",
-		    missing_sqlstate(resolver, method.schema, "42704"), sample->location,
-		    "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(method.name));
+	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample",
+			     resolver_missing_sqlstate(resolver, method.schema, "42704"), sample->location,
+			     "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(method.name));
 }
 
 static void from_sample(struct resolver *resolver, struct scope *scope, const RangeTableSample *sample,
 			struct namespace *names)
 {
 	const ListCell *cell;
-	from_item(resolver, scope, sample->relation, names);
+	resolve_from_item(resolver, scope, sample->relation, names);
 	check_sampled(resolver, sample, names);
 	check_method(resolver, sample);
 	bool is_builtin = is_builtin_method(sample->method);
 	if (is_builtin && list_length(sample->args) != 1)
-		report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,
-			    "TABLESAMPLE: %s takes one argument, not %d", names_last(sample->method),
-			    list_length(sample->args));
+		resolver_report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,
+				     "TABLESAMPLE: %s takes one argument, not %d", names_last(sample->method),
+				     list_length(sample->args));
 	foreach(cell, sample->args)
 	{
 		type_id type = resolve_expression(resolver, scope, lfirst(cell));
 		if (is_builtin)
-			coerce_or_report(resolver, lfirst(cell), type, FLOAT4OID, "TABLESAMPLE");
+			resolver_coerce_or_report(resolver, lfirst(cell), type, FLOAT4OID, "TABLESAMPLE");
 	}
 	if (sample->repeatable)
-		coerce_or_report(resolver, sample->repeatable,
-				 resolve_expression(resolver, scope, sample->repeatable), FLOAT8OID,
-				 "REPEATABLE");
+		resolver_coerce_or_report(resolver, sample->repeatable,
+					  resolve_expression(resolver, scope, sample->repeatable), FLOAT8OID,
+					  "REPEATABLE");
 }
 
-void from_item(struct resolver *resolver, struct scope *scope, const Node *node, struct namespace *names)
+void resolve_from_item(struct resolver *resolver, struct scope *scope, const Node *node,
+		       struct namespace *names)
 {
 	if (!resolver_enter(resolver))
 		return;
@@ -179,16 +180,16 @@ void from_item(struct resolver *resolver, struct scope *scope, const Node *node,
 		from_subselect(resolver, scope, (const RangeSubselect *)node, names);
 		break;
 	case T_RangeFunction:
-		from_function(resolver, scope, (const RangeFunction *)node, names);
+		resolve_from_function(resolver, scope, (const RangeFunction *)node, names);
 		break;
 	case T_RangeTableFunc:
-		from_table_function(resolver, scope, (const RangeTableFunc *)node, names);
+		resolve_from_table_function(resolver, scope, (const RangeTableFunc *)node, names);
 		break;
 	case T_RangeTableSample:
 		from_sample(resolver, scope, (const RangeTableSample *)node, names);
 		break;
 	case T_JoinExpr:
-		from_join(resolver, scope, (const JoinExpr *)node, names);
+		resolve_from_join(resolver, scope, (const JoinExpr *)node, names);
 		break;
 	default:
 		break;
@@ -203,8 +204,8 @@ void resolve_from(struct resolver *resolver, struct scope *scope, const List *fr
 	foreach(cell, from)
 	{
 		struct namespace names = { 0 };
-		from_item(resolver, scope, lfirst(cell), &names);
-		check_conflicts(resolver, scope->names, &names);
+		resolve_from_item(resolver, scope, lfirst(cell), &names);
+		namespace_check_conflicts(resolver, scope->names, &names);
 		namespace_join(resolver, scope->names, &names);
 		if (scope->names->count > RESOLVE_MAX_RELATIONS)
 			resolver_give_up(resolver);

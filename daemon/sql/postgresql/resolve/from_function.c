@@ -21,9 +21,9 @@ static void defined_columns(struct resolver *resolver, const List *definitions, 
 				 resolve_type_name(resolver, definition->typeName));
 	}
 	if (type != TYPE_UNSURE && type != RECORDOID)
-		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
-			    node_location(resolver, expression),
-			    "only a function that returns record takes column definitions");
+		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+				     resolver_node_location(resolver, expression),
+				     "only a function that returns record takes column definitions");
 }
 
 /* OUT parameters as columns. */
@@ -76,9 +76,9 @@ static void function_columns(struct resolver *resolver, const Node *expression, 
 	if (composite_columns(resolver, type, outputs))
 		return;
 	if (chosen && type == RECORDOID)
-		report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
-			    node_location(resolver, expression),
-			    "the columns of a function that returns record have to be defined");
+		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+				     resolver_node_location(resolver, expression),
+				     "the columns of a function that returns record have to be defined");
 	bool plain = type != TYPE_UNSURE && type != RECORDOID;
 	/* without a catalog, some surely give one column */
 	outputs->open |= !plain && !STR_IS_ANY(str_from(name), "generate_series", "generate_subscripts",
@@ -130,8 +130,8 @@ static void unnest_several(struct resolver *resolver, struct scope *scope, const
 	}
 }
 
-void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
-		   struct namespace *names)
+void resolve_from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
+			   struct namespace *names)
 {
 	struct outputs outputs = { 0 };
 	const ListCell *cell;
@@ -161,12 +161,12 @@ void from_function(struct resolver *resolver, struct scope *scope, const RangeFu
 		item->alias = IsA(first, FuncCall) ? str_from(names_last(((const FuncCall *)first)->funcname))
 						   : expression_name(NULL, first);
 	}
-	adopt_columns(resolver, item, &outputs, range->alias);
+	item_adopt_columns(resolver, item, &outputs, range->alias);
 	namespace_append_item(resolver, names, item);
 }
 
-void from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
-			 struct namespace *names)
+void resolve_from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
+				 struct namespace *names)
 {
 	struct outputs outputs = { 0 };
 	const ListCell *cell;
@@ -190,6 +190,6 @@ void from_table_function(struct resolver *resolver, struct scope *scope, const R
 	scope->lateral_active = lateral;
 	struct range_item *item = range_item_new(resolver, RANGE_FUNCTION, (const Node *)range);
 	item->alias = STR("xmltable");
-	adopt_columns(resolver, item, &outputs, range->alias);
+	item_adopt_columns(resolver, item, &outputs, range->alias);
 	namespace_append_item(resolver, names, item);
 }

@@ -35,8 +35,8 @@ static type_id merge_types(struct resolver *resolver, const JoinExpr *join, str_
 		return TYPE_UNSURE;
 	applied.overloads =
 		catalog_operators(resolver->catalog, STR_NONE, applied.name, &applied.overloads_count);
-	choose_operator(resolver->catalog, &resolver->coercions, applied.overloads, applied.overloads_count,
-			false, left, right, &choice);
+	overload_choose_operator(resolver->catalog, &resolver->coercions, applied.overloads,
+				 applied.overloads_count, false, left, right, &choice);
 	applied.chosen = choice.oper;
 	resolver_record_operator(resolver, applied);
 	if (type_common(resolver->catalog, types, 2, &type) == SURELY_NOT)
@@ -54,8 +54,8 @@ static void merge_column(struct resolver *resolver, const JoinExpr *join, struct
 {
 	struct found_column in_left = { 0 }, in_right = { 0 };
 	struct range_column column = { .name = name };
-	enum lookup left_result = lookup_in_namespace(resolver, left, name, &in_left);
-	enum lookup right_result = lookup_in_namespace(resolver, right, name, &in_right);
+	enum lookup left_result = namespace_lookup(resolver, left, name, &in_left);
+	enum lookup right_result = namespace_lookup(resolver, right, name, &in_right);
 	if (left_result == LOOKUP_MISSING || left_result == LOOKUP_AMBIGUOUS)
 		report_using(resolver, name, left_result, "left");
 	if (right_result == LOOKUP_MISSING || right_result == LOOKUP_AMBIGUOUS)
@@ -93,7 +93,7 @@ static void merge_if_common(struct resolver *resolver, const JoinExpr *join, str
 			    struct namespace *right, str_t name, struct outputs *merged)
 {
 	struct found_column found;
-	enum lookup result = lookup_in_namespace(resolver, right, name, &found);
+	enum lookup result = namespace_lookup(resolver, right, name, &found);
 	if (((result == LOOKUP_FOUND && !found.is_system) || result == LOOKUP_AMBIGUOUS) &&
 	    !range_columns_find(merged->columns, merged->count, name))
 		merge_column(resolver, join, left, right, name, merged);
@@ -111,7 +111,7 @@ static void merge_natural(struct resolver *resolver, const JoinExpr *join, struc
 			continue;
 		const uint32_t *hashes = item_name_hashes(resolver, item);
 		for (size_t j = 0; j < item->columns_count; j++)
-			if (name_filter_has(&filter, hashes[j]) && is_shown(entry, j))
+			if (name_filter_has(&filter, hashes[j]) && namespace_shows(entry, j))
 				merge_if_common(resolver, join, left, right, item->columns[j].name, merged);
 	}
 }
@@ -145,7 +145,7 @@ static void set_nullable(struct namespace *names)
 static void show_merged(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
 			struct namespace *sides, struct outputs *merged, bool doubtful)
 {
-	adopt_columns(resolver, item, merged, NULL);
+	item_adopt_columns(resolver, item, merged, NULL);
 	if (merged->count == 0 && !doubtful)
 		return;
 	if (doubtful)
@@ -155,7 +155,7 @@ static void show_merged(struct resolver *resolver, const JoinExpr *join, struct 
 		struct namespace alone = { 0 };
 		item->alias = str_from(join->join_using_alias->aliasname);
 		namespace_append_item(resolver, &alone, item);
-		check_conflicts(resolver, sides, &alone);
+		namespace_check_conflicts(resolver, sides, &alone);
 	}
 	namespace_prepend_item(resolver, sides, item);
 }
@@ -164,7 +164,7 @@ static void show_merged(struct resolver *resolver, const JoinExpr *join, struct 
 static void alias_join(struct resolver *resolver, const JoinExpr *join, struct range_item *item,
 		       struct namespace *names)
 {
-	expand_aliased_join(resolver, names, item, join->alias);
+	item_expand_join(resolver, names, item, join->alias);
 	*names = (struct namespace){ 0 };
 	namespace_append_item(resolver, names, item);
 }
@@ -191,7 +191,7 @@ static void from_side(struct resolver *resolver, struct scope *scope, const Node
 	enum recursion recursion = resolver->recursion;
 	if (may_miss && recursion == RECURSION_ALLOWED)
 		resolver->recursion = RECURSION_OUTER_JOIN;
-	from_item(resolver, scope, side, names);
+	resolve_from_item(resolver, scope, side, names);
 	resolver->recursion = recursion;
 }
 
@@ -208,12 +208,13 @@ static void from_right(struct resolver *resolver, struct scope *scope, const Joi
 	scope->sides = &side;
 	from_side(resolver, scope, join->rarg, may_miss, right);
 	scope->sides = side.outer;
-	check_conflicts(resolver, left, right);
+	namespace_check_conflicts(resolver, left, right);
 	if (may_miss)
 		set_nullable(right);
 }
 
-void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join, struct namespace *names)
+void resolve_from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join,
+		       struct namespace *names)
 {
 	bool left_may_miss = join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL;
 	struct namespace right = { 0 };

@@ -76,7 +76,7 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 			hint = catalog_function_hint(resolver->catalog, function->name, resolver->arena);
 		diagnostics_add_state(
 			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL,
-			foreign ? "0A000" : missing_sqlstate(resolver, function->schema, "42883"),
+			foreign ? "0A000" : resolver_missing_sqlstate(resolver, function->schema, "42883"),
 			function->name, call->location, "function \"" STR_FMT "\" does not exist" STR_FMT,
 			STR_ARG(function->name), STR_ARG(hint));
 		return;
@@ -213,8 +213,8 @@ static bool is_argument(struct resolver *resolver, const struct catalog_function
 			const struct arguments *arguments, size_t at, const Node *key)
 {
 	const Node *argument = arguments->nodes[at];
-	if (!outputs_may_equal(resolver, key, argument) || !aggregate || !IsA(argument, A_Const))
-		return outputs_may_equal(resolver, key, argument);
+	if (!expression_outputs_may_equal(resolver, key, argument) || !aggregate || !IsA(argument, A_Const))
+		return expression_outputs_may_equal(resolver, key, argument);
 	bool stays = at < aggregate->arguments && aggregate->argument_types[at] == ANYOID;
 	if (is_untyped(resolver, key))
 		return stays || aggregate->is_variadic;
@@ -265,7 +265,7 @@ static char kind_of(const struct resolver *resolver, const FuncCall *call,
 		return function->chosen->kind;
 	if (function->overloads_count == 0)
 		return !resolver->catalog &&
-				       (is_aggregate_name(function->name) || call->agg_star ||
+				       (resolve_is_aggregate_name(function->name) || call->agg_star ||
 					call->agg_within_group || call->agg_distinct || call->agg_filter)
 			       ? 'a'
 			       : '\0';
@@ -279,7 +279,7 @@ static char kind_of(const struct resolver *resolver, const FuncCall *call,
 static void count_as_aggregate(struct resolver *resolver, struct scope *scope, const FuncCall *call,
 			       struct resolved_function *function, const struct marks *marks)
 {
-	check_aggregate_place(resolver, scope, marks, names_last(call->funcname), call->location,
+	place_check_aggregate(resolver, scope, marks, names_last(call->funcname), call->location,
 			      &function->aggregate_level);
 }
 
@@ -292,7 +292,7 @@ static void unify_hypothetical(struct resolver *resolver, const FuncCall *call,
 					((const SortBy *)list_nth(call->agg_order, i))->node };
 		const type_id types[] = { arguments->types[i],
 					  resolution_type(resolver->resolution, nodes[1]) };
-		(void)common_type(resolver, nodes, types, 2, "WITHIN GROUP", call->location);
+		(void)resolver_common_type(resolver, nodes, types, 2, "WITHIN GROUP", call->location);
 	}
 }
 
@@ -327,7 +327,7 @@ static void check_use(struct resolver *resolver, struct scope *scope, const Func
 		if (marks->sets & level_bit(scope->level))
 			report_use(resolver, call, function, DIAG_INVALID_SET_FUNCTION, "0A000",
 				   "is a window function whose arguments return sets");
-		check_window_place(resolver, scope, name, call->location);
+		place_check_window(resolver, scope, name, call->location);
 	} else if (kind == 'p') {
 		report_use(resolver, call, function, DIAG_UNKNOWN_FUNCTION, "42809",
 			   "is a procedure: it has to be called with CALL");
@@ -335,7 +335,7 @@ static void check_use(struct resolver *resolver, struct scope *scope, const Func
 		check_plain_use(resolver, call, function);
 	}
 	if (function->chosen && function->chosen->returns_set)
-		check_set_place(resolver, scope, name, call->location,
+		place_check_set(resolver, scope, name, call->location,
 				scope->place == PLACE_FROM_FUNCTION &&
 					resolver->top_function != (const Node *)call);
 }
@@ -346,8 +346,8 @@ static void note_arguments(struct resolver *resolver, const struct arguments *ar
 	for (size_t i = 0; i < arguments->count; i++) {
 		type_id parameter = choice->result == OVERLOAD_FOUND ? choice->parameters[i] : TYPE_UNSURE;
 		if (parameter != ANYOID)
-			(void)coerce_value(resolver, arguments->nodes[i], arguments->types[i], parameter,
-					   CAST_IMPLICIT);
+			(void)resolver_coerce_value(resolver, arguments->nodes[i], arguments->types[i],
+						    parameter, CAST_IMPLICIT);
 	}
 }
 
@@ -382,13 +382,13 @@ static type_id choose(struct resolver *resolver, const FuncCall *call, struct re
 	function->overloads = catalog_functions(resolver->catalog, function->schema, function->name,
 						&function->overloads_count);
 	wanted.cast_target = type_of_call(resolver, function, arguments);
-	choose_function(resolver->catalog, &resolver->coercions, function->overloads,
-			function->overloads_count, &wanted, &choice);
+	overload_choose_function(resolver->catalog, &resolver->coercions, function->overloads,
+				 function->overloads_count, &wanted, &choice);
 	if (choice.result == OVERLOAD_CAST) {
 		function->kind = FUNCTION_CAST;
 		check_plain_use(resolver, call, function);
-		(void)coerce_value(resolver, arguments->nodes[0], arguments->types[0], choice.value,
-				   CAST_EXPLICIT);
+		(void)resolver_coerce_value(resolver, arguments->nodes[0], arguments->types[0], choice.value,
+					    CAST_EXPLICIT);
 		return choice.value;
 	}
 	if (choice.result == OVERLOAD_NONE || choice.result == OVERLOAD_AMBIGUOUS)
@@ -426,7 +426,7 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 	resolve_condition(resolver, scope, call->agg_filter, PLACE_FILTER, "FILTER");
 	resolve_order_within(resolver, scope, call);
 	struct marks marks = resolver->marks;
-	bool is_foreign = list_names_other_database(resolver, call->funcname, 2, call->location);
+	bool is_foreign = resolver_list_names_other_database(resolver, call->funcname, 2, call->location);
 	if (resolver_knows_types(resolver) && !is_foreign)
 		type = choose(resolver, call, function, &arguments);
 	check_use(resolver, scope, call, function, &arguments, &marks);

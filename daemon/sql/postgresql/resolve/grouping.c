@@ -38,7 +38,7 @@ static bool column_of_key(const struct grouping *grouping, const struct sort_key
 	}
 	/* A conversion to the type that the column has is the column. */
 	if (!IsA(node, ColumnRef))
-		node = output_without_casts(grouping->resolver, node);
+		node = expression_output_without_casts(grouping->resolver, node);
 	return expression_is_column(grouping->resolver, node, ret_base);
 }
 
@@ -107,8 +107,8 @@ static bool is_key(const void *context, size_t place, const Node *node)
 	const struct grouping *grouping = context;
 	const Node *key = expression_of_key(grouping, &grouping->level->groups[place]);
 	if (!key || grouping->whole)
-		return key && outputs_may_equal(grouping->resolver, key, node);
-	return expressions_may_equal(grouping->resolver, key, node) && may_become(grouping, node, key);
+		return key && expression_outputs_may_equal(grouping->resolver, key, node);
+	return expression_may_equal(grouping->resolver, key, node) && may_become(grouping, node, key);
 }
 
 static bool is_grouped_expression(const struct grouping *grouping, const Node *node)
@@ -228,9 +228,9 @@ static void check_grouping_call(struct grouping *grouping, const GroupingFunc *c
 	{
 		const Node *node = lfirst(cell);
 		if (grouping->depth == 0 && !is_grouped_expression(grouping, node))
-			report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
-				    node_location(grouping->resolver, node),
-				    "the arguments of GROUPING have to be expressions of GROUP BY");
+			resolver_report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
+					     resolver_node_location(grouping->resolver, node),
+					     "the arguments of GROUPING have to be expressions of GROUP BY");
 	}
 }
 
@@ -245,7 +245,7 @@ static bool check_field_of_row(struct grouping *grouping, const A_Indirection *s
 							      str_from(NODE_STRING(first)));
 	if (found)
 		check_base(grouping, base_column_of(row->item, (size_t)(found - row->item->columns)),
-			   node_location(grouping->resolver, selection->arg));
+			   resolver_node_location(grouping->resolver, selection->arg));
 	return found != NULL;
 }
 
@@ -344,7 +344,7 @@ static void check_windows(struct grouping *grouping, const List *windows)
 	foreach(cell, windows)(void) check_node(lfirst(cell), grouping);
 }
 
-void check_grouping(struct resolver *resolver, const struct level *level)
+void resolve_check_grouping(struct resolver *resolver, const struct level *level)
 {
 	struct grouping grouping = { .resolver = resolver, .level = level };
 	const SelectStmt *select = level->select;

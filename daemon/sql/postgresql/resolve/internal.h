@@ -1,6 +1,10 @@
 /*
  * Inside of the resolver: scopes and what is visible in them. See resolve.h for what it is for. What is made
  * lives in the resolver's arena. A resolver is one statement's, on one thread.
+ *
+ * Queries hold expressions, and these queries: select.c, set_operation.c, with.c, with_search.c, from.c,
+ * from_function.c, from_join.c, keys.c and windows.c recurse into expression.c, functions.c, operators.c,
+ * selection.c and collation.c, and those back. resolver_enter bounds it.
  */
 #pragma once
 
@@ -211,10 +215,10 @@ void resolver_note_missing(struct resolver *resolver, const char *what, str_t na
 bool resolver_knows_types(const struct resolver *resolver);
 /* Outputs of a SELECT; NULL where the walk did not come by. */
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
-void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-		 const char *sqlstate, int location, const char *format, ...)
+void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
+			  const char *sqlstate, int location, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
-str_t place_object(struct resolver *resolver, int location);
+str_t resolver_object_at(struct resolver *resolver, int location);
 
 /* resolve.c */
 
@@ -242,10 +246,10 @@ struct scope *level_new(struct resolver *resolver, struct scope *parent, const S
 struct scope *resolve_with(struct resolver *resolver, struct scope *parent, const WithClause *with);
 void resolve_cte(struct resolver *resolver, struct cte_entry *entry);
 /* The non-recursive arm gives the recursive one its columns. */
-void publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs);
+void cte_publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs);
 /* A RangeVar names the recursive query that it is part of. */
-void check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var);
-struct cte_entry *lookup_cte(const struct scope *scope, str_t name);
+void cte_check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var);
+struct cte_entry *cte_lookup(const struct scope *scope, str_t name);
 
 /* set_operation.c */
 void resolve_set_operation(struct resolver *resolver, struct scope *parent, const SelectStmt *select,
@@ -300,62 +304,65 @@ void resolve_distinct(struct resolver *resolver, struct level *level);
 enum certainty type_has_equality(const struct catalog *catalog, type_id type);
 enum certainty type_has_order(const struct catalog *catalog, type_id type);
 /* Reports a key whose type cannot be ordered, or compared for equality. */
-void check_key_type(struct resolver *resolver, const Node *key, type_id type, bool ordered);
+void resolve_check_key(struct resolver *resolver, const Node *key, type_id type, bool ordered);
 
 /* windows.c: OVER, WINDOW. */
 void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window);
 void resolve_windows(struct resolver *resolver, struct level *level);
 
 /* grouping.c: columns that are neither grouped nor aggregated. */
-void check_grouping(struct resolver *resolver, const struct level *level);
+void resolve_check_grouping(struct resolver *resolver, const struct level *level);
 
 /* Lists up to this length are searched one by one. */
 #define RESOLVE_SHORT_LIST 16
 
 /* locking.c: FOR UPDATE and the like. */
-void check_locking(struct resolver *resolver, const SelectStmt *select);
+void resolve_check_locking(struct resolver *resolver, const SelectStmt *select);
 
 /* places.c */
-void check_aggregate_place(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
+void place_check_aggregate(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
 			   const char *name, int location, unsigned *ret_level);
-void check_window_place(struct resolver *resolver, struct scope *scope, const char *name, int location);
-void check_set_place(struct resolver *resolver, struct scope *scope, const char *name, int location,
+void place_check_window(struct resolver *resolver, struct scope *scope, const char *name, int location);
+void place_check_set(struct resolver *resolver, struct scope *scope, const char *name, int location,
 		     bool nested);
 const char *place_name(enum place place);
 
 /* from.c */
 void resolve_from(struct resolver *resolver, struct scope *scope, const List *from);
-void from_item(struct resolver *resolver, struct scope *scope, const Node *node, struct namespace *names);
+void resolve_from_item(struct resolver *resolver, struct scope *scope, const Node *node,
+		       struct namespace *names);
 
 /* from_function.c */
-void from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
-		   struct namespace *names);
-void from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
-			 struct namespace *names);
+void resolve_from_function(struct resolver *resolver, struct scope *scope, const RangeFunction *range,
+			   struct namespace *names);
+void resolve_from_table_function(struct resolver *resolver, struct scope *scope, const RangeTableFunc *range,
+				 struct namespace *names);
 
 /* from_join.c */
-void from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join, struct namespace *names);
+void resolve_from_join(struct resolver *resolver, struct scope *scope, const JoinExpr *join,
+		       struct namespace *names);
 
 /* columns.c */
 void outputs_add(struct resolver *resolver, struct outputs *outputs, struct range_column column);
 /* So many more columns, to be filled in; NULL: there is no room for them. */
 struct range_column *outputs_extend(struct resolver *resolver, struct outputs *outputs, size_t count);
 /* Puts the aliases' names on the first columns. */
-void rename_columns(struct outputs *outputs, const List *names);
+void outputs_rename(struct outputs *outputs, const List *names);
 /* The same for the item `object`; reports names that are too many. */
-void name_columns(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
+void outputs_name(struct resolver *resolver, struct outputs *outputs, const List *names, str_t object,
 		  int location);
 /* A copy whose columns come from nowhere yet; at most the budget. */
-struct outputs copy_outputs(struct resolver *resolver, const struct outputs *from);
+struct outputs outputs_copy(struct resolver *resolver, const struct outputs *from);
 /* Gives the item its columns under its aliases. The columns belong to the item then. */
-void adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
-		   const Alias *alias);
+void item_adopt_columns(struct resolver *resolver, struct range_item *item, struct outputs *outputs,
+			const Alias *alias);
 /* Columns of `*` over the namespace, or of one item, in PostgreSQL's order. */
-void expand_star(struct resolver *resolver, const struct namespace *namespace, struct outputs *outputs);
-void expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs);
+void outputs_expand_star(struct resolver *resolver, const struct namespace *namespace,
+			 struct outputs *outputs);
+void outputs_expand_item(struct resolver *resolver, const struct range_item *item, struct outputs *outputs);
 /* The same as the columns of a join, which its alias is on. */
-void expand_aliased_join(struct resolver *resolver, const struct namespace *namespace,
-			 struct range_item *item, const Alias *alias);
+void item_expand_join(struct resolver *resolver, const struct namespace *namespace, struct range_item *item,
+		      const Alias *alias);
 
 /* expression.c: each gives the type of the value. */
 type_id resolve_expression(struct resolver *resolver, struct scope *scope, const Node *node);
@@ -368,13 +375,13 @@ void resolve_condition(struct resolver *resolver, struct scope *scope, const Nod
 		       const char *what);
 
 /* type_modifiers.c: numeric(10, 2) */
-void check_type_modifiers(struct resolver *resolver, const TypeName *name, const struct catalog_type *type);
+void type_check_modifiers(struct resolver *resolver, const TypeName *name, const struct catalog_type *type);
 
 /* with_search.c: SEARCH and CYCLE of a query of WITH. */
 type_id resolve_cycle_mark(struct resolver *resolver, struct scope *scope, const CommonTableExpr *cte);
 /* Checks the clauses and adds their columns to those of the query. */
-void add_search_columns(struct resolver *resolver, const CommonTableExpr *cte, bool is_recursive,
-			type_id mark, struct outputs *outputs);
+void cte_add_search_columns(struct resolver *resolver, const CommonTableExpr *cte, bool is_recursive,
+			    type_id mark, struct outputs *outputs);
 
 /* collation.c */
 type_id resolve_collate(struct resolver *resolver, struct scope *scope, const CollateClause *clause);
@@ -392,8 +399,8 @@ struct operand {
 	type_id type;
 };
 /* Applies an operator; `node` keeps it. `left` NULL: prefix. Gives the type of its value. */
-type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema, str_t name,
-		       const struct operand *left, struct operand right, int location);
+type_id resolve_apply_operator(struct resolver *resolver, const Node *node, str_t schema, str_t name,
+			       const struct operand *left, struct operand right, int location);
 
 /* functions.c */
 void marks_merge(struct marks *marks, const struct marks *more);
@@ -401,42 +408,44 @@ type_id resolve_function(struct resolver *resolver, struct scope *scope, const F
 
 /* aggregates.c */
 /* Whether PostgreSQL has an aggregate of that name, for statements without a catalog. */
-bool is_aggregate_name(str_t name);
+bool resolve_is_aggregate_name(str_t name);
 /* Whether the SELECT groups its rows, with or without GROUP BY. */
-bool is_aggregated(const struct resolution *resolution, const SelectStmt *select);
+bool resolution_is_aggregated(const struct resolution *resolution, const SelectStmt *select);
 
 /* selection.c: subscripts and fields. */
 /* Attribute notation: what `x.f` calls where f is no column of x, a value of the type. */
-enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
-				       const struct catalog_function **ret_function, type_id *ret_value);
+enum overload_result resolve_call_by_attribute(struct resolver *resolver, type_id type, str_t field,
+					       const struct catalog_function **ret_function,
+					       type_id *ret_value);
 type_id resolve_selection(struct resolver *resolver, struct scope *scope, const A_Indirection *selection);
 
 /* types.c */
 /* Whether `database` (or NULL), which stands in front of a schema, is surely another one than that at hand;
  * this is reported. */
-bool names_other_database(struct resolver *resolver, const char *database, int location);
+bool resolver_names_other_database(struct resolver *resolver, const char *database, int location);
 /* The same for a list of names, the last `parts` of which are schema and object (and column). */
-bool list_names_other_database(struct resolver *resolver, const List *names, int parts, int location);
+bool resolver_list_names_other_database(struct resolver *resolver, const List *names, int parts,
+					int location);
 
 /* SQLSTATE of a name that is not found: that of its schema, if this is what is missing. */
-const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
+const char *resolver_missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise);
 
 /* Broad kind of a type; of an expression's value: OTHER where it is not sure. */
-enum type_category category_of(const struct catalog *catalog, type_id type);
+enum type_category type_category_of(const struct catalog *catalog, type_id type);
 enum type_category expression_category(const struct resolution *resolution, const Node *node);
 
 type_id resolve_type_name(struct resolver *resolver, const TypeName *name);
 /* A value in a place that wants a type: notes the cast, reports a literal that is no such value. SURELY_NOT:
  * it cannot be converted, which is the caller's to report. */
-enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id type, type_id target,
-			    enum cast_context context);
+enum certainty resolver_coerce_value(struct resolver *resolver, const Node *node, type_id type,
+				     type_id target, enum cast_context context);
 /* The same, reported as "argument of %s must be type %s". */
-void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
-		      const char *what);
+void resolver_coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
+			       const char *what);
 /* Type that the values have in common, for CASE and the like (`what`); reports that there is none. */
-type_id common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types, size_t count,
-		    const char *what, int location);
-int node_location(struct resolver *resolver, const Node *node);
+type_id resolver_common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types,
+			     size_t count, const char *what, int location);
+int resolver_node_location(struct resolver *resolver, const Node *node);
 
 /* names.c */
 type_id resolve_column_ref(struct resolver *resolver, struct scope *scope, const ColumnRef *column);

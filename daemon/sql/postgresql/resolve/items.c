@@ -17,7 +17,7 @@ struct named_column {
 	bool again; /* there are more of the name */
 };
 
-bool is_system_column(str_t name)
+bool item_is_system_column(str_t name)
 {
 	return (name.len == 4 || name.len == 8) && /* as all of them */
 	       STR_IS_ANY(name, "ctid", "xmin", "cmin", "xmax", "cmax", "tableoid");
@@ -29,7 +29,7 @@ bool item_has_system_columns(const struct range_item *item)
 	return item->relation && (!item->relation->is_view || item->relation->kind == 'm');
 }
 
-bool count_comparisons(struct resolver *resolver, size_t comparisons)
+bool resolver_count_comparisons(struct resolver *resolver, size_t comparisons)
 {
 	resolver->comparisons += comparisons;
 	if (resolver->comparisons > RESOLVE_MAX_COMPARISONS)
@@ -37,12 +37,12 @@ bool count_comparisons(struct resolver *resolver, size_t comparisons)
 	return resolver->comparisons <= RESOLVE_MAX_COMPARISONS;
 }
 
-bool many_names(const struct resolver *resolver)
+bool resolver_compares_many(const struct resolver *resolver)
 {
 	return resolver->comparisons > FEW_NAMES;
 }
 
-uint32_t name_hash(str_t name)
+uint32_t item_name_hash(str_t name)
 {
 	return (uint32_t)hash_seeded(name.ptr, name.len);
 }
@@ -53,7 +53,7 @@ const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_i
 		return item->notes->name_hashes;
 	uint32_t *hashes = ARENA_ARRAY(resolver->arena, uint32_t, item->columns_count + 1);
 	for (size_t i = 0; i < item->columns_count; i++)
-		hashes[i] = name_hash(item->columns[i].name);
+		hashes[i] = item_name_hash(item->columns[i].name);
 	item->notes->name_hashes = hashes;
 	return hashes;
 }
@@ -94,7 +94,7 @@ static bool is_mapped(struct resolver *resolver, const struct range_item *item)
 	struct item_notes *notes = item->notes;
 	if (item->columns_count <= WIDE_ITEM || ++notes->searches <= SEARCHES_OF_WIDE)
 		return false;
-	if (!notes->columns.arena && count_comparisons(resolver, item->columns_count))
+	if (!notes->columns.arena && resolver_count_comparisons(resolver, item->columns_count))
 		map_columns(resolver, item, &notes->columns);
 	return notes->columns.arena != NULL;
 }
@@ -103,24 +103,24 @@ static bool is_mapped(struct resolver *resolver, const struct range_item *item)
 static size_t find_column(struct resolver *resolver, const struct range_item *item, str_t name,
 			  bool *ret_again)
 {
-	bool many = many_names(resolver);
+	bool many = resolver_compares_many(resolver);
 	if (many && is_mapped(resolver, item)) {
 		const struct named_column *named = hash_map_get(&item->notes->columns, name);
 		*ret_again = named && named->again;
 		return named ? named->first : item->columns_count;
 	}
 	const uint32_t *hashes = many ? item_name_hashes(resolver, item) : NULL;
-	uint32_t hash = hashes ? name_hash(name) : 0;
+	uint32_t hash = hashes ? item_name_hash(name) : 0;
 	size_t first = next_column(item, hashes, hash, name, 0);
 	*ret_again = first < item->columns_count &&
 		     next_column(item, hashes, hash, name, first + 1) < item->columns_count;
-	(void)count_comparisons(resolver,
-				(many ? item->columns_count / HASHES_PER_NAME : item->columns_count) + 1);
+	(void)resolver_count_comparisons(
+		resolver, (many ? item->columns_count / HASHES_PER_NAME : item->columns_count) + 1);
 	return first;
 }
 
-enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
-			   struct found_column *ret_found)
+enum lookup item_lookup(struct resolver *resolver, const struct range_item *item, str_t name,
+			struct found_column *ret_found)
 {
 	bool again = false;
 	if (resolver->comparisons > RESOLVE_MAX_COMPARISONS)
@@ -130,7 +130,7 @@ enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *i
 		*ret_found = (struct found_column){ .item = item, .column = first };
 		return again ? LOOKUP_AMBIGUOUS : LOOKUP_FOUND;
 	}
-	if (item_has_system_columns(item) && is_system_column(name)) {
+	if (item_has_system_columns(item) && item_is_system_column(name)) {
 		*ret_found = (struct found_column){ .item = item, .is_system = true };
 		return LOOKUP_FOUND;
 	}

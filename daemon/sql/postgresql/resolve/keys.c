@@ -97,7 +97,7 @@ static bool same_source(const struct range_column *a, const struct range_column 
 static bool is_computed(struct resolver *resolver, const Node *node)
 {
 	struct base_column base;
-	node = output_without_casts(resolver, node);
+	node = expression_output_without_casts(resolver, node);
 	return !IsA(node, ColumnRef) && !expression_is_column(resolver, node, &base) &&
 	       !expression_is_open(resolver, node);
 }
@@ -107,7 +107,7 @@ static bool surely_differ(struct resolver *resolver, const struct range_column *
 			  const struct range_column *b)
 {
 	if (a->expression && b->expression)
-		return !outputs_may_equal(resolver, a->expression, b->expression);
+		return !expression_outputs_may_equal(resolver, a->expression, b->expression);
 	const Node *written = a->expression ? a->expression : b->expression;
 	const struct range_column *of_star = a->expression ? b : a;
 	return !same_source(a, b) || (written && of_star->source && is_computed(resolver, written));
@@ -202,8 +202,8 @@ static size_t find_position(struct resolver *resolver, const struct level *level
 {
 	int position;
 	if (!node_integer((const Node *)constant, &position)) {
-		report_type(resolver, DIAG_INVALID_ORDER, "constant", "42601", constant->location,
-			    "%s has a constant that is no position", clause_names[clause]);
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, "constant", "42601", constant->location,
+				     "%s has a constant that is no position", clause_names[clause]);
 		return SIZE_MAX;
 	}
 	if (position >= 1 && (size_t)position <= level->outputs->count)
@@ -225,11 +225,13 @@ static void check_grouped_output(struct resolver *resolver, const struct level *
 		return;
 	const struct marks *marks = &from->marks;
 	if (marks->aggregates & bit)
-		report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803", node_location(resolver, node),
-			    "GROUP BY names an output that is an aggregate");
+		resolver_report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803",
+				     resolver_node_location(resolver, node),
+				     "GROUP BY names an output that is an aggregate");
 	else if (marks->windows & bit)
-		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", node_location(resolver, node),
-			    "GROUP BY names an output that is a window function");
+		resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20",
+				     resolver_node_location(resolver, node),
+				     "GROUP BY names an output that is a window function");
 }
 
 static size_t find_by_name(struct resolver *resolver, const struct level *level, const Node *node,
@@ -237,8 +239,9 @@ static size_t find_by_name(struct resolver *resolver, const struct level *level,
 {
 	str_t name = str_from(node_column_name(node));
 	struct found_column found;
-	if (!str_present(name) || (clause == CLAUSE_GROUP && lookup_column(resolver, level->scope, name, true,
-									   &found) != LOOKUP_MISSING))
+	if (!str_present(name) ||
+	    (clause == CLAUSE_GROUP &&
+	     resolve_lookup_column(resolver, level->scope, name, true, &found) != LOOKUP_MISSING))
 		return SIZE_MAX;
 	return find_output(resolver, level, (const ColumnRef *)node, name);
 }
@@ -256,9 +259,9 @@ static bool output_matches(const void *context, size_t place, const Node *node)
 	const struct level_target *from = level_target(level, place);
 	const struct range_column *output = &level->outputs->columns[place];
 	if (from && from->target)
-		return outputs_may_equal(search->resolver, from->target->val, node);
-	const struct resolved_column *column =
-		resolution_column(search->resolver->resolution, output_without_casts(search->resolver, node));
+		return expression_outputs_may_equal(search->resolver, from->target->val, node);
+	const struct resolved_column *column = resolution_column(
+		search->resolver->resolution, expression_output_without_casts(search->resolver, node));
 	if (!output->source || !column || column->kind != COLUMN_OF_ITEM)
 		return false;
 	struct base_column one = base_column_of(output->source, output->source_index);
@@ -279,7 +282,7 @@ static size_t find_by_expression(struct resolver *resolver, const struct level *
 	return SIZE_MAX;
 }
 
-void check_key_type(struct resolver *resolver, const Node *key, type_id type, bool ordered)
+void resolve_check_key(struct resolver *resolver, const Node *key, type_id type, bool ordered)
 {
 	if (!resolver_knows_types(resolver))
 		return;
@@ -288,9 +291,9 @@ void check_key_type(struct resolver *resolver, const Node *key, type_id type, bo
 	if (certainty != SURELY_NOT)
 		return;
 	str_t text = type_text(resolver->catalog, type);
-	report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883", node_location(resolver, key),
-		    "values of type " STR_FMT " cannot be %s", STR_ARG(text),
-		    ordered ? "ordered" : "grouped");
+	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+			     resolver_node_location(resolver, key), "values of type " STR_FMT " cannot be %s",
+			     STR_ARG(text), ordered ? "ordered" : "grouped");
 }
 
 static struct sort_key resolve_key(struct resolver *resolver, const struct level *level, const Node *node,
@@ -313,7 +316,7 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 		if (clause != CLAUSE_GROUP)
 			key.output = find_by_expression(resolver, level, node);
 	}
-	check_key_type(resolver, node, key.type, clause != CLAUSE_GROUP);
+	resolve_check_key(resolver, node, key.type, clause != CLAUSE_GROUP);
 	return key;
 }
 
@@ -321,8 +324,8 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 static void check_order_operator(struct resolver *resolver, const SortBy *sort)
 {
 	if (STR_IS_ANY(names_qualified(sort->useOp).name, "=", "<>", "<=", ">="))
-		report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
-			    "ORDER BY USING needs an operator that orders, such as <");
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
+				     "ORDER BY USING needs an operator that orders, such as <");
 }
 
 void resolve_order(struct resolver *resolver, struct level *level)
@@ -388,18 +391,20 @@ static void check_distinct_order(struct resolver *resolver, const struct level *
 		if (type_has_equality(resolver->catalog, level->outputs->columns[i].type) != SURELY_NOT)
 			continue;
 		str_t text = type_text(resolver->catalog, level->outputs->columns[i].type);
-		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
-			    node_location(resolver, level->outputs->columns[i].expression),
-			    "values of type " STR_FMT " cannot be compared for DISTINCT", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+				     resolver_node_location(resolver, level->outputs->columns[i].expression),
+				     "values of type " STR_FMT " cannot be compared for DISTINCT",
+				     STR_ARG(text));
 	}
 	if (level->outputs->open)
 		return;
 	for (size_t i = 0; i < level->order_count; i++) {
 		const struct sort_key *key = &level->order[i];
 		if (key->output == SIZE_MAX && !IsA(key->node, A_Const))
-			report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10",
-				    node_location(resolver, key->node),
-				    "with DISTINCT, ORDER BY can only name what is in the select list");
+			resolver_report_type(
+				resolver, DIAG_INVALID_ORDER, NULL, "42P10",
+				resolver_node_location(resolver, key->node),
+				"with DISTINCT, ORDER BY can only name what is in the select list");
 	}
 }
 
@@ -416,7 +421,7 @@ struct distinct_keys {
 static bool is_distinct_key(const void *context, size_t place, const Node *node)
 {
 	const struct distinct_keys *keys = context;
-	return outputs_may_equal(keys->resolver, keys->keys[place].node, node);
+	return expression_outputs_may_equal(keys->resolver, keys->keys[place].node, node);
 }
 
 static struct distinct_keys index_distinct(struct resolver *resolver, const struct level *level,
@@ -462,8 +467,9 @@ static void check_distinct_on(struct resolver *resolver, const struct level *lev
 	if (!wrong && skipped && covered < count)
 		wrong = keys[0].node;
 	if (wrong)
-		report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10", node_location(resolver, wrong),
-			    "the expressions of DISTINCT ON have to be the first ones of ORDER BY");
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10",
+				     resolver_node_location(resolver, wrong),
+				     "the expressions of DISTINCT ON have to be the first ones of ORDER BY");
 }
 
 void resolve_distinct(struct resolver *resolver, struct level *level)

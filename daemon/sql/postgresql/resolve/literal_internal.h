@@ -3,6 +3,9 @@
  * reader would say of a literal: NULL: it reads it; LITERAL_DOUBT: that depends on what is not known here
  * (settings, time zones, versions); else the SQLSTATE (static) of its refusal. Texts end with a NUL. Pure;
  * any thread.
+ *
+ * type_literal.c and literal_nested.c recurse into each other as types are made of types, as deep as the
+ * context counts.
  */
 #pragma once
 

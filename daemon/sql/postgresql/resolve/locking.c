@@ -11,7 +11,7 @@ static const char *obstacle(const struct resolver *resolver, const SelectStmt *s
 		return "GROUP BY";
 	if (select->havingClause)
 		return "HAVING";
-	if (is_aggregated(resolver->resolution, select))
+	if (resolution_is_aggregated(resolver->resolution, select))
 		return "aggregates";
 	const struct outputs *outputs = resolution_outputs(resolver->resolution, select);
 	return outputs ? outputs->computed : NULL;
@@ -52,8 +52,8 @@ static void lock_query(struct resolver *resolver, const SelectStmt *select, cons
 		return;
 	const char *what = obstacle(resolver, select);
 	if (what)
-		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
-			    "rows cannot be locked together with %s", what);
+		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+				     "rows cannot be locked together with %s", what);
 	foreach(cell, select->fromClause) lock_from(resolver, lfirst(cell), names);
 	resolver_leave(resolver);
 }
@@ -110,19 +110,20 @@ static void check_named(struct resolver *resolver, const SelectStmt *select, con
 		return;
 	foreach(cell, select->fromClause) find_named(resolver, lfirst(cell), &named);
 	if (named.what)
-		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", range->location,
-			    "\"%s\" is %s, which cannot be locked", named.name, named.what);
+		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", range->location,
+				     "\"%s\" is %s, which cannot be locked", named.name, named.what);
 	else if (!named.found && !named.doubtful && !resolver->resolution->too_deep)
 		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, "42P01",
 				      str_from(named.name), range->location,
 				      "\"%s\" is to be locked, but not in FROM", named.name);
 }
 
-void check_locking(struct resolver *resolver, const SelectStmt *select)
+void resolve_check_locking(struct resolver *resolver, const SelectStmt *select)
 {
 	const ListCell *cell, *name;
 	if (select->valuesLists)
-		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1, "VALUES cannot be locked");
+		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+				     "VALUES cannot be locked");
 	foreach(cell, select->lockingClause)
 	{
 		const LockingClause *clause = lfirst_node(LockingClause, cell);

@@ -12,11 +12,11 @@ static enum lookup column_result(const struct column_search *search, struct foun
 	return search->forbidden ? LOOKUP_FORBIDDEN : LOOKUP_FOUND;
 }
 
-enum lookup lookup_in_namespace(struct resolver *resolver, struct namespace *namespace, str_t name,
-				struct found_column *ret_found)
+enum lookup namespace_lookup(struct resolver *resolver, struct namespace *namespace, str_t name,
+			     struct found_column *ret_found)
 {
 	struct column_search search = { .allowed = true };
-	search_columns(resolver, namespace, name, &search);
+	namespace_search_columns(resolver, namespace, name, &search);
 	return column_result(&search, ret_found);
 }
 
@@ -26,16 +26,16 @@ static bool shows_names(const struct scope *scope)
 	return scope->names && (!scope->in_from || scope->lateral_active);
 }
 
-enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
-			  struct found_column *ret_found)
+enum lookup resolve_lookup_column(struct resolver *resolver, const struct scope *scope, str_t name,
+				  bool local, struct found_column *ret_found)
 {
 	for (; scope; scope = scope->parent) {
 		struct column_search search = { .allowed = true };
 		if (shows_names(scope)) {
-			search_columns(resolver, scope->names, name, &search);
+			namespace_search_columns(resolver, scope->names, name, &search);
 			for (const struct left_side *side = scope->sides; side; side = side->outer) {
 				search.allowed = side->allowed;
-				search_columns(resolver, side->names, name, &search);
+				namespace_search_columns(resolver, side->names, name, &search);
 			}
 		}
 		enum lookup result = column_result(&search, ret_found);
@@ -46,17 +46,17 @@ enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, 
 	return LOOKUP_MISSING;
 }
 
-enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
-			const struct range_item **ret_item, unsigned *ret_level)
+enum lookup resolve_lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema,
+				str_t name, const struct range_item **ret_item, unsigned *ret_level)
 {
 	for (; scope; scope = scope->parent) {
 		struct item_search search = { .allowed = true };
 		if (!shows_names(scope))
 			continue;
-		search_items(resolver, scope->names, schema, name, &search);
+		namespace_search_items(resolver, scope->names, schema, name, &search);
 		for (const struct left_side *side = scope->sides; side; side = side->outer) {
 			search.allowed = side->allowed;
-			search_items(resolver, side->names, schema, name, &search);
+			namespace_search_items(resolver, side->names, schema, name, &search);
 		}
 		if (search.matches == 0)
 			continue;

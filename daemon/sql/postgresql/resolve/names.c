@@ -140,7 +140,7 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 	struct found_column found;
 	const struct range_item *item;
 	unsigned level = 0;
-	enum lookup result = lookup_column(resolver, scope, name, false, &found);
+	enum lookup result = resolve_lookup_column(resolver, scope, name, false, &found);
 	if (result == LOOKUP_FOUND)
 		return record_found(resolver, column, found);
 	if (result == LOOKUP_FORBIDDEN) {
@@ -151,7 +151,7 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 				"column reference \"" STR_FMT "\" is ambiguous: several relations have it",
 				STR_ARG(name));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
-	} else if (lookup_item(resolver, scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
+	} else if (resolve_lookup_item(resolver, scope, STR_NONE, name, &item, &level) == LOOKUP_FOUND) {
 		record(resolver, column,
 		       (struct resolved_column){ .kind = COLUMN_WHOLE_ROW, .item = item, .level = level });
 		return row_type(resolver, item);
@@ -183,7 +183,7 @@ static type_id record_call(struct resolver *resolver, struct scope *scope, const
 	if (!function)
 		return type;
 	if (function->kind == 'a' && function->aggregate == 'n')
-		check_aggregate_place(resolver, scope, &arguments, resolved.call.ptr, column->location,
+		place_check_aggregate(resolver, scope, &arguments, resolved.call.ptr, column->location,
 				      &level);
 	else if (function->kind == 'a' || function->kind == 'w')
 		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, "42809",
@@ -204,7 +204,8 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 	resolver_suspect(resolver, name, column->location, true, (const Node *)column);
 	enum overload_result result =
 		resolver_knows_types(resolver)
-			? call_by_attribute(resolver, value_type(resolver, item), name, &function, &type)
+			? resolve_call_by_attribute(resolver, value_type(resolver, item), name, &function,
+						    &type)
 			: OVERLOAD_NONE;
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS) {
 		resolved.kind = COLUMN_SUSPECTED_CALL;
@@ -232,7 +233,7 @@ static type_id resolve_in_item(struct resolver *resolver, struct scope *scope, c
 			       const struct range_item *item, unsigned level, str_t name)
 {
 	struct found_column found;
-	switch (lookup_in_item(resolver, item, name, &found)) {
+	switch (item_lookup(resolver, item, name, &found)) {
 	case LOOKUP_FOUND:
 		found.level = level;
 		return record_found(resolver, column, found);
@@ -269,11 +270,11 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 	const struct range_item *item = NULL;
 	unsigned level = 0;
 	const Node *last = llast(column->fields);
-	if (list_names_other_database(resolver, column->fields, 3, column->location)) {
+	if (resolver_list_names_other_database(resolver, column->fields, 3, column->location)) {
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 		return TYPE_UNSURE;
 	}
-	enum lookup result = lookup_item(resolver, scope, schema, relation, &item, &level);
+	enum lookup result = resolve_lookup_item(resolver, scope, schema, relation, &item, &level);
 	if (result == LOOKUP_AMBIGUOUS) {
 		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, "42P09", relation,
 				      column->location, "table reference \"" STR_FMT "\" is ambiguous",

@@ -32,7 +32,7 @@ static bool is_unsure(const struct visible *entry)
 	return entry->item->open || entry->doubtful;
 }
 
-bool is_shown(const struct visible *entry, size_t column)
+bool namespace_shows(const struct visible *entry, size_t column)
 {
 	return !entry->hidden || !entry->hidden[column];
 }
@@ -50,12 +50,12 @@ static void insert_columns(struct resolver *resolver, struct name_map *map, stru
 		return;
 	map->unsure += is_unsure(entry);
 	map->doubtful += entry->doubtful;
-	if (item->columns_count == 0 || !count_comparisons(resolver, item->columns_count))
+	if (item->columns_count == 0 || !resolver_count_comparisons(resolver, item->columns_count))
 		return;
 	struct name_place *places = ARENA_ARRAY(resolver->arena, struct name_place, item->columns_count);
 	for (size_t i = item->columns_count; i > 0; i--) {
 		places[i - 1] = (struct name_place){ .entry = entry, .column = i - 1 };
-		if (is_shown(entry, i - 1))
+		if (namespace_shows(entry, i - 1))
 			insert_place(map, item->columns[i - 1].name, &places[i - 1]);
 	}
 }
@@ -227,7 +227,7 @@ static void hide_in_entry(struct resolver *resolver, struct visible *entry, cons
 	const struct range_item *item = entry->item;
 	const uint32_t *hashes = entry->columns_visible ? item_name_hashes(resolver, item) : NULL;
 	for (size_t i = 0; hashes && i < item->columns_count; i++) {
-		if (name_filter_has(filter, hashes[i]) && is_shown(entry, i) &&
+		if (name_filter_has(filter, hashes[i]) && namespace_shows(entry, i) &&
 		    range_columns_find(merged->columns, merged->count, item->columns[i].name))
 			hide_column(resolver, entry, i);
 	}
@@ -252,7 +252,7 @@ void namespace_hide(struct resolver *resolver, struct namespace *namespace, cons
 		if (map)
 			hide_places(resolver, map, merged->columns[i].name);
 		else
-			name_filter_add(&filter, name_hash(merged->columns[i].name));
+			name_filter_add(&filter, item_name_hash(merged->columns[i].name));
 	}
 	for (size_t i = 0; !map && i < namespace->count; i++)
 		hide_in_entry(resolver, namespace->entries[i], merged, &filter);
@@ -313,7 +313,8 @@ static bool conflicts(struct resolver *resolver, struct namespace *namespace, co
 	return false;
 }
 
-void check_conflicts(struct resolver *resolver, struct namespace *left, const struct namespace *right)
+void namespace_check_conflicts(struct resolver *resolver, struct namespace *left,
+			       const struct namespace *right)
 {
 	for (size_t i = 0; i < right->count; i++) {
 		const struct visible *entry = right->entries[i];
@@ -331,7 +332,7 @@ static void add_result(const struct visible *entry, enum lookup result, const st
 {
 	/* The join that hides a column shows one of its name. */
 	if ((result == LOOKUP_FOUND || result == LOOKUP_AMBIGUOUS) && !found->is_system &&
-	    !is_shown(entry, found->column))
+	    !namespace_shows(entry, found->column))
 		return;
 	switch (result) {
 	case LOOKUP_FOUND:
@@ -362,8 +363,7 @@ static void search_entries(struct resolver *resolver, const struct namespace *na
 		const struct visible *entry = namespace->entries[i];
 		struct found_column found;
 		if (entry->columns_visible)
-			add_result(entry, lookup_in_item(resolver, entry->item, name, &found), &found,
-				   search);
+			add_result(entry, item_lookup(resolver, entry->item, name, &found), &found, search);
 	}
 }
 
@@ -385,7 +385,7 @@ static void search_places(struct resolver *resolver, const struct name_map *map,
 			count++;
 		add_result(entry, count > 1 ? LOOKUP_AMBIGUOUS : LOOKUP_FOUND, &found, search);
 		unsure += is_unsure(entry);
-		(void)count_comparisons(resolver, count);
+		(void)resolver_count_comparisons(resolver, count);
 	}
 	search->open |= unsure < map->unsure;
 }
@@ -401,16 +401,16 @@ static void search_system_columns(const struct name_map *map, const struct names
 	}
 }
 
-void search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
-		    struct column_search *search)
+void namespace_search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
+			      struct column_search *search)
 {
-	if (namespace->count <= 2 || !many_names(resolver)) {
+	if (namespace->count <= 2 || !resolver_compares_many(resolver)) {
 		search_entries(resolver, namespace, name, search);
 		return;
 	}
 	const struct name_map *map = build_map(resolver, namespace, COLUMN_NAMES);
 	const struct name_place *place = hash_map_get(&map->places, name);
-	if (!is_system_column(name)) {
+	if (!item_is_system_column(name)) {
 		search_places(resolver, map, place, search);
 	} else if (place) { /* it stands before the system column, but only in its own item */
 		search_entries(resolver, namespace, name, search);
@@ -437,8 +437,8 @@ static void add_item(const struct visible *entry, struct item_search *search)
 	search->forbidden |= !search->allowed;
 }
 
-void search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
-		  struct item_search *search)
+void namespace_search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
+			    struct item_search *search)
 {
 	if (namespace->count > RESOLVE_SHORT_LIST) {
 		const struct name_place *place =

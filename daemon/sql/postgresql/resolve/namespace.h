@@ -31,27 +31,27 @@ struct item_search {
 };
 /* items.c */
 struct range_item *range_item_new(struct resolver *resolver, enum range_kind kind, const Node *node);
-bool is_system_column(str_t name);
+bool item_is_system_column(str_t name);
 bool item_has_system_columns(const struct range_item *item);
 /* Hashes of the names of the item's columns. */
 const uint32_t *item_name_hashes(struct resolver *resolver, const struct range_item *item);
-uint32_t name_hash(str_t name);
+uint32_t item_name_hash(str_t name);
 /* Whether so many names were compared that an index is worth its while. */
-bool many_names(const struct resolver *resolver);
-bool count_comparisons(struct resolver *resolver, size_t comparisons); /* false: too many */
+bool resolver_compares_many(const struct resolver *resolver);
+bool resolver_count_comparisons(struct resolver *resolver, size_t comparisons); /* false: too many */
 /* A column of an item by name; system columns too. Merged columns of an unaliased join are the join's. */
-enum lookup lookup_in_item(struct resolver *resolver, const struct range_item *item, str_t name,
-			   struct found_column *ret_found);
+enum lookup item_lookup(struct resolver *resolver, const struct range_item *item, str_t name,
+			struct found_column *ret_found);
 
 /* lookup.c */
 /* An unqualified column; outer levels too unless `local`. */
-enum lookup lookup_column(struct resolver *resolver, const struct scope *scope, str_t name, bool local,
-			  struct found_column *ret_found);
+enum lookup resolve_lookup_column(struct resolver *resolver, const struct scope *scope, str_t name,
+				  bool local, struct found_column *ret_found);
 /* An item by the name that it is visible by; the schema is absent where none was written. */
-enum lookup lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema, str_t name,
-			const struct range_item **ret_item, unsigned *ret_level);
-enum lookup lookup_in_namespace(struct resolver *resolver, struct namespace *namespace, str_t name,
-				struct found_column *ret_found);
+enum lookup resolve_lookup_item(struct resolver *resolver, const struct scope *scope, str_t schema,
+				str_t name, const struct range_item **ret_item, unsigned *ret_level);
+enum lookup namespace_lookup(struct resolver *resolver, struct namespace *namespace, str_t name,
+			     struct found_column *ret_found);
 /* Bits of names' hashes: a name whose bit is not set is surely not among them. */
 struct name_filter {
 	uint64_t words[32];
@@ -76,10 +76,11 @@ void namespace_join(struct resolver *resolver, struct namespace *left, const str
 void namespace_hide(struct resolver *resolver, struct namespace *namespace, const struct outputs *merged);
 void namespace_doubt(struct namespace *namespace); /* all that is in it */
 bool namespace_is_unsure(const struct namespace *namespace);
-bool is_shown(const struct visible *entry, size_t column);
+bool namespace_shows(const struct visible *entry, size_t column);
 /* Reports what is named like something on the left. */
-void check_conflicts(struct resolver *resolver, struct namespace *left, const struct namespace *right);
-void search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
-		    struct column_search *search);
-void search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
-		  struct item_search *search);
+void namespace_check_conflicts(struct resolver *resolver, struct namespace *left,
+			       const struct namespace *right);
+void namespace_search_columns(struct resolver *resolver, struct namespace *namespace, str_t name,
+			      struct column_search *search);
+void namespace_search_items(struct resolver *resolver, struct namespace *namespace, str_t schema, str_t name,
+			    struct item_search *search);

@@ -39,8 +39,9 @@ static void report_no_operator(struct resolver *resolver, struct qualified_name 
 			      keys	  ? NULL
 			      : ambiguous ? "ambiguous_operator"
 					  : "operator",
-			      ambiguous ? "42725" : missing_sqlstate(resolver, spelling.schema, "42883"),
-			      place_object(resolver, location), location,
+			      ambiguous ? "42725"
+					: resolver_missing_sqlstate(resolver, spelling.schema, "42883"),
+			      resolver_object_at(resolver, location), location,
 			      "%s: " STR_FMT "%s" STR_FMT " " STR_FMT "; a cast may be missing",
 			      ambiguous ? "several operators could be meant" : "there is no operator",
 			      STR_ARG(one), left ? " " : "", STR_ARG(name), STR_ARG(other));
@@ -50,11 +51,11 @@ static void note_operand(struct resolver *resolver, struct operand operand, type
 {
 	if (parameter == ANYOID || type_is_polymorphic(parameter))
 		return;
-	(void)coerce_value(resolver, operand.node, operand.type, parameter, CAST_IMPLICIT);
+	(void)resolver_coerce_value(resolver, operand.node, operand.type, parameter, CAST_IMPLICIT);
 }
 
-type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema, str_t name,
-		       const struct operand *left, struct operand right, int location)
+type_id resolve_apply_operator(struct resolver *resolver, const Node *node, str_t schema, str_t name,
+			       const struct operand *left, struct operand right, int location)
 {
 	struct resolved_operator applied = {
 		.node = node, .schema = schema, .name = name, .location = location
@@ -65,8 +66,9 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 		return is_comparison(name) ? BOOLOID : TYPE_UNSURE;
 	}
 	applied.overloads = catalog_operators(resolver->catalog, schema, name, &applied.overloads_count);
-	choose_operator(resolver->catalog, &resolver->coercions, applied.overloads, applied.overloads_count,
-			!left, left ? left->type : TYPE_UNSURE, right.type, &choice);
+	overload_choose_operator(resolver->catalog, &resolver->coercions, applied.overloads,
+				 applied.overloads_count, !left, left ? left->type : TYPE_UNSURE, right.type,
+				 &choice);
 	applied.chosen = choice.oper;
 	resolver_record_operator(resolver, applied);
 	switch (choice.result) {
@@ -78,8 +80,9 @@ type_id apply_operator(struct resolver *resolver, const Node *node, str_t schema
 	case OVERLOAD_UNSURE:
 		if (left)
 			resolver_note_cast(resolver, left->type, TYPE_UNSURE,
-					   node_location(resolver, left->node));
-		resolver_note_cast(resolver, right.type, TYPE_UNSURE, node_location(resolver, right.node));
+					   resolver_node_location(resolver, left->node));
+		resolver_note_cast(resolver, right.type, TYPE_UNSURE,
+				   resolver_node_location(resolver, right.node));
 		return choice.value;
 	default:
 		report_no_operator(resolver, (struct qualified_name){ schema, name }, left, right,
@@ -94,8 +97,9 @@ static void check_yields_boolean(struct resolver *resolver, type_id type, const 
 	    catalog_type_base(resolver->catalog, type) == BOOLOID)
 		return;
 	str_t text = type_text(resolver->catalog, type);
-	report_type(resolver, DIAG_INVALID_TYPE, "operator", "42804", location,
-		    "%s needs an operator that gives a truth value, not " STR_FMT, what, STR_ARG(text));
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, "operator", "42804", location,
+			     "%s needs an operator that gives a truth value, not " STR_FMT, what,
+			     STR_ARG(text));
 }
 
 /* (a, b) = (c, d): an operator for each pair. */
@@ -104,14 +108,14 @@ static type_id compare_rows(struct resolver *resolver, const Node *node, struct 
 			    size_t right_count, int location)
 {
 	if (left_count != right_count) {
-		report_type(resolver, DIAG_INVALID_USE, "row", "42601", location,
-			    "rows of %zu and %zu values are compared", left_count, right_count);
+		resolver_report_type(resolver, DIAG_INVALID_USE, "row", "42601", location,
+				     "rows of %zu and %zu values are compared", left_count, right_count);
 		return BOOLOID;
 	}
 	for (size_t i = 0; i < left_count; i++)
 		check_yields_boolean(resolver,
-				     apply_operator(resolver, node, spelling.schema, spelling.name, &left[i],
-						    right[i], location),
+				     resolve_apply_operator(resolver, node, spelling.schema, spelling.name,
+							    &left[i], right[i], location),
 				     "a comparison of rows", location);
 	return BOOLOID;
 }
@@ -139,7 +143,8 @@ static type_id compare(struct resolver *resolver, const Node *node, struct quali
 {
 	if (!left->node || !right.node || !IsA(left->node, RowExpr) || !IsA(right.node, RowExpr) ||
 	    !resolver_knows_types(resolver))
-		return apply_operator(resolver, node, spelling.schema, spelling.name, left, right, location);
+		return resolve_apply_operator(resolver, node, spelling.schema, spelling.name, left, right,
+					      location);
 	const List *one = ((const RowExpr *)left->node)->args, *other = ((const RowExpr *)right.node)->args;
 	struct operand *left_row, *right_row;
 	if (!row_operands(resolver, one, &left_row) || !row_operands(resolver, other, &right_row))
@@ -155,8 +160,8 @@ static struct operand resolve_operand(struct resolver *resolver, struct scope *s
 
 static void report_columns(struct resolver *resolver, const SubLink *link, const char *many)
 {
-	report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
-		    "the subquery returns too %s columns", many);
+	resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
+			     "the subquery returns too %s columns", many);
 }
 
 /* (a, b) op (SELECT …): one value on the left for each column. */
@@ -200,8 +205,8 @@ static type_id value_of_subquery(struct resolver *resolver, const SubLink *link,
 	if (!outputs || outputs->open)
 		return TYPE_UNSURE;
 	if (outputs->count != 1) {
-		report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
-			    "the subquery returns %zu columns instead of one", outputs->count);
+		resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
+				     "the subquery returns %zu columns instead of one", outputs->count);
 		return TYPE_UNSURE;
 	}
 	type_id type = outputs->columns[0].type;
@@ -230,7 +235,7 @@ static type_id resolve_quantified(struct resolver *resolver, struct scope *scope
 	if (outputs)
 		compare_with_outputs(resolver, link, row, count, outputs, spelling,
 				     link->location >= 0 ? link->location
-							 : node_location(resolver, link->testexpr));
+							 : resolver_node_location(resolver, link->testexpr));
 	return BOOLOID;
 }
 
@@ -264,8 +269,8 @@ static type_id resolve_plain_operator(struct resolver *resolver, struct scope *s
 	struct qualified_name spelling = names_qualified(expr->name);
 	if (!expr->lexpr) {
 		struct operand right = resolve_operand(resolver, scope, expr->rexpr);
-		return apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name, NULL,
-				      right, expr->location);
+		return resolve_apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name,
+					      NULL, right, expr->location);
 	}
 	if (IsA(expr->lexpr, RowExpr) && IsA(expr->rexpr, SubLink) &&
 	    ((const SubLink *)expr->rexpr)->subLinkType == EXPR_SUBLINK)
@@ -287,18 +292,18 @@ static type_id resolve_array_operator(struct resolver *resolver, struct scope *s
 	if (array.type != TYPE_UNSURE && array.type != UNKNOWNOID) {
 		element.type = type_element(resolver->catalog, array.type);
 		if (element.type == TYPE_UNSURE) {
-			report_type(resolver, DIAG_INVALID_TYPE, "array", "42809", expr->location,
-				    "ANY and ALL need an array or a subquery on their right");
+			resolver_report_type(resolver, DIAG_INVALID_TYPE, "array", "42809", expr->location,
+					     "ANY and ALL need an array or a subquery on their right");
 			return BOOLOID;
 		}
 	}
 	check_yields_boolean(resolver,
-			     apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name,
-					    &left, element, expr->location),
+			     resolve_apply_operator(resolver, (const Node *)expr, spelling.schema,
+						    spelling.name, &left, element, expr->location),
 			     "ANY or ALL", expr->location);
 	if (array.type == UNKNOWNOID && left.type != UNKNOWNOID)
-		(void)coerce_value(resolver, array.node, UNKNOWNOID, type_array(resolver->catalog, left.type),
-				   CAST_IMPLICIT);
+		(void)resolver_coerce_value(resolver, array.node, UNKNOWNOID,
+					    type_array(resolver->catalog, left.type), CAST_IMPLICIT);
 	return BOOLOID;
 }
 
@@ -369,10 +374,10 @@ static type_id resolve_in(struct resolver *resolver, struct scope *scope, const 
 	if (!share_a_type(resolver, &listed, &type))
 		return compare_each(resolver, expr, left, values, false);
 	for (size_t i = 1; i < listed.count; i++)
-		(void)coerce_value(resolver, listed.nodes[i], listed.types[i], type, CAST_IMPLICIT);
+		(void)resolver_coerce_value(resolver, listed.nodes[i], listed.types[i], type, CAST_IMPLICIT);
 	struct qualified_name spelling = names_qualified(expr->name);
-	(void)apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name, &left,
-			     (struct operand){ NULL, type }, expr->location);
+	(void)resolve_apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name, &left,
+				     (struct operand){ NULL, type }, expr->location);
 	return compare_each(resolver, expr, left, values, true);
 }
 
@@ -390,7 +395,8 @@ static type_id resolve_between(struct resolver *resolver, struct scope *scope, c
 			struct qualified_name spelling = { STR_NONE, names[symmetric ? j : i] };
 			type_id type =
 				compare(resolver, (const Node *)expr, spelling, &left, bound, expr->location);
-			coerce_or_report(resolver, expr->lexpr, type, BOOLOID, negated ? "OR" : "AND");
+			resolver_coerce_or_report(resolver, expr->lexpr, type, BOOLOID,
+						  negated ? "OR" : "AND");
 		}
 	}
 	return BOOLOID;
@@ -400,7 +406,7 @@ static type_id resolve_distinct_from(struct resolver *resolver, struct scope *sc
 {
 	struct operand left = resolve_operand(resolver, scope, expr->lexpr);
 	struct operand right = resolve_operand(resolver, scope, expr->rexpr);
-	if (is_null_constant(expr->lexpr) || is_null_constant(expr->rexpr))
+	if (node_is_null(expr->lexpr) || node_is_null(expr->rexpr))
 		return BOOLOID;
 	check_yields_boolean(resolver,
 			     compare(resolver, (const Node *)expr, names_qualified(expr->name), &left, right,
@@ -416,8 +422,8 @@ static type_id resolve_nullif(struct resolver *resolver, struct scope *scope, co
 	struct operand right = resolve_operand(resolver, scope, expr->rexpr);
 	struct qualified_name spelling = names_qualified(expr->name);
 	check_yields_boolean(resolver,
-			     apply_operator(resolver, (const Node *)expr, spelling.schema, spelling.name,
-					    &left, right, expr->location),
+			     resolve_apply_operator(resolver, (const Node *)expr, spelling.schema,
+						    spelling.name, &left, right, expr->location),
 			     "NULLIF", expr->location);
 	const struct resolved_operator *applied = resolution_operator(resolver->resolution, expr);
 	if (!applied || !applied->chosen)

@@ -61,7 +61,7 @@ static bool arguments_fit(struct resolver *resolver, const struct marks *argumen
 	return !what;
 }
 
-void check_aggregate_place(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
+void place_check_aggregate(struct resolver *resolver, struct scope *scope, const struct marks *arguments,
 			   const char *name, int location, unsigned *ret_level)
 {
 	uint64_t within = (level_bit(scope->level) << 1) - 1;
@@ -91,7 +91,7 @@ void check_aggregate_place(struct resolver *resolver, struct scope *scope, const
 				location, "the recursive term calls the aggregate \"%s\"", name);
 }
 
-void check_window_place(struct resolver *resolver, struct scope *scope, const char *name, int location)
+void place_check_window(struct resolver *resolver, struct scope *scope, const char *name, int location)
 {
 	struct scope *owner = scope_of_level(scope, scope->level);
 	resolver->marks.windows |= level_bit(scope->level);
@@ -103,7 +103,7 @@ void check_window_place(struct resolver *resolver, struct scope *scope, const ch
 				places[owner->place].name);
 }
 
-void check_set_place(struct resolver *resolver, struct scope *scope, const char *name, int location,
+void place_check_set(struct resolver *resolver, struct scope *scope, const char *name, int location,
 		     bool nested)
 {
 	struct scope *owner = scope_of_level(scope, scope->level);

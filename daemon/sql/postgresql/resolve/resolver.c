@@ -186,13 +186,13 @@ struct node_map *node_map_new(struct arena *arena)
 	return map;
 }
 
-str_t place_object(struct resolver *resolver, int location)
+str_t resolver_object_at(struct resolver *resolver, int location)
 {
 	return arena_printf(resolver->arena, "@%d", location);
 }
 
-void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-		 const char *sqlstate, int location, const char *format, ...)
+void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
+			  const char *sqlstate, int location, const char *format, ...)
 {
 	char message[512];
 	va_list args;
@@ -200,5 +200,5 @@ void report_type(struct resolver *resolver, enum sql_diagnostic_code code, const
 	(void)vsnprintf(message, sizeof message, format, args);
 	va_end(args);
 	diagnostics_add_state(resolver->diagnostics, code, sub_code, sqlstate,
-			      place_object(resolver, location), location, "%s", message);
+			      resolver_object_at(resolver, location), location, "%s", message);
 }

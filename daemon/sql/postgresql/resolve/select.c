@@ -14,14 +14,14 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 	(void)resolve_column_ref(resolver, level->scope, star);
 	const struct resolved_column *resolved = resolution_column(resolver->resolution, star);
 	if (resolved->kind == COLUMN_STAR && resolved->item)
-		expand_item(resolver, resolved->item, level->outputs);
+		outputs_expand_item(resolver, resolved->item, level->outputs);
 	else if (resolved->kind == COLUMN_STAR)
-		expand_star(resolver, level->scope->names, level->outputs);
+		outputs_expand_star(resolver, level->scope->names, level->outputs);
 	else
 		level->outputs->open = true;
 	if (resolved->kind == COLUMN_STAR && !resolved->item && level->select->fromClause == NIL)
-		report_type(resolver, DIAG_INVALID_USE, "star", "42601", star->location,
-			    "there is no FROM that * could stand for");
+		resolver_report_type(resolver, DIAG_INVALID_USE, "star", "42601", star->location,
+				     "there is no FROM that * could stand for");
 	if (level->outputs->count > RESOLVE_MAX_OUTPUTS)
 		resolver_give_up(resolver);
 	level_note_target(resolver, level, (struct level_target){ .location = star->location });
@@ -77,10 +77,11 @@ static void resolve_limit(struct resolver *resolver, struct scope *scope, const 
 	if (!node)
 		return;
 	type_id type = resolve_in_place(resolver, scope, node, place, &marks);
-	coerce_or_report(resolver, node, type, INT8OID, place_name(place));
+	resolver_coerce_or_report(resolver, node, type, INT8OID, place_name(place));
 	if (marks.columns & level_bit(scope->level))
-		report_type(resolver, DIAG_INVALID_USE, "limit", "42P10", node_location(resolver, node),
-			    "%s cannot depend on columns", place_name(place));
+		resolver_report_type(resolver, DIAG_INVALID_USE, "limit", "42P10",
+				     resolver_node_location(resolver, node), "%s cannot depend on columns",
+				     place_name(place));
 }
 
 void resolve_limits(struct resolver *resolver, struct scope *scope, const SelectStmt *select)
@@ -104,7 +105,7 @@ static void resolve_plain(struct resolver *resolver, struct scope *parent, const
 	resolve_distinct(resolver, &level);
 	resolve_limits(resolver, level.scope, select);
 	resolve_windows(resolver, &level);
-	check_grouping(resolver, &level);
+	resolve_check_grouping(resolver, &level);
 	outputs->computed = level.scope->has_aggregates ? "aggregates"
 			    : level.scope->has_windows	? "window functions"
 			    : level.scope->has_sets	? "functions that return sets"
@@ -117,8 +118,8 @@ static void resolve_query(struct resolver *resolver, struct scope *parent, const
 	struct marks marks = resolver->marks;
 	resolver->marks = (struct marks){ 0 };
 	if (select->intoClause && parent && parent->level > 0)
-		report_type(resolver, DIAG_INVALID_USE, "into", "42601", select->intoClause->rel->location,
-			    "INTO has no meaning in a subquery");
+		resolver_report_type(resolver, DIAG_INVALID_USE, "into", "42601",
+				     select->intoClause->rel->location, "INTO has no meaning in a subquery");
 	struct scope *scope = resolve_with(resolver, parent, select->withClause);
 	unsigned level = scope ? scope->level : 0;
 	if (select->op != SETOP_NONE)
@@ -147,7 +148,7 @@ void resolve_part(struct resolver *resolver, struct scope *parent, const SelectS
 	*copy = *ret_outputs;
 	resolver_record(resolver, select, copy);
 	if (select->lockingClause)
-		check_locking(resolver, select);
+		resolve_check_locking(resolver, select);
 	resolver_leave(resolver);
 }
 

@@ -14,8 +14,9 @@ static const struct range_column *column_of_row(const struct resolver *resolver,
 		       : NULL;
 }
 
-enum overload_result call_by_attribute(struct resolver *resolver, type_id type, str_t field,
-				       const struct catalog_function **ret_function, type_id *ret_value)
+enum overload_result resolve_call_by_attribute(struct resolver *resolver, type_id type, str_t field,
+					       const struct catalog_function **ret_function,
+					       type_id *ret_value)
 {
 	struct overload_choice choice;
 	struct overload_call call = { .types = &type, .count = 1 };
@@ -26,7 +27,7 @@ enum overload_result call_by_attribute(struct resolver *resolver, type_id type, 
 						    ? catalog_type_named(resolver->catalog, STR_NONE, field)
 						    : NULL;
 	call.cast_target = target ? target->id : TYPE_UNSURE;
-	choose_function(resolver->catalog, &resolver->coercions, overloads, count, &call, &choice);
+	overload_choose_function(resolver->catalog, &resolver->coercions, overloads, count, &call, &choice);
 	*ret_value = choice.value;
 	*ret_function = choice.function;
 	return choice.result;
@@ -46,7 +47,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 {
 	const struct catalog_function *function;
 	type_id value;
-	enum overload_result result = call_by_attribute(resolver, type, field, &function, &value);
+	enum overload_result result = resolve_call_by_attribute(resolver, type, field, &function, &value);
 	if (result != OVERLOAD_NONE && result != OVERLOAD_AMBIGUOUS)
 		return value;
 	resolver_note_missing(resolver, "function", field);
@@ -55,7 +56,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 	bool row = type == RECORDOID || type_composite(resolver->catalog, type);
 	str_t text = type_text(resolver->catalog, type);
 	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, row ? "42703" : "42809",
-			      field, node_location(resolver, selection->arg),
+			      field, resolver_node_location(resolver, selection->arg),
 			      "type " STR_FMT " has no column \"" STR_FMT "\"", STR_ARG(text),
 			      STR_ARG(field));
 	return TYPE_UNSURE;
@@ -81,10 +82,11 @@ static type_id select_field(struct resolver *resolver, const A_Indirection *sele
 
 static void check_subscript(struct resolver *resolver, const Node *subscript, type_id type)
 {
-	if (subscript && coerce_value(resolver, subscript, type, INT4OID, CAST_ASSIGNMENT) == SURELY_NOT)
-		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
-			    node_location(resolver, subscript),
-			    "the subscript of an array has to be an integer");
+	if (subscript &&
+	    resolver_coerce_value(resolver, subscript, type, INT4OID, CAST_ASSIGNMENT) == SURELY_NOT)
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+				     resolver_node_location(resolver, subscript),
+				     "the subscript of an array has to be an integer");
 }
 
 /* jsonb takes keys and positions. */
@@ -96,16 +98,18 @@ static void check_json_subscript(struct resolver *resolver, const Node *subscrip
 	    type_can_coerce(catalog, type, TEXTOID, CAST_IMPLICIT) != SURELY_NOT)
 		return;
 	str_t text = type_text(catalog, type);
-	report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804", node_location(resolver, subscript),
-		    "a subscript of jsonb has to be an integer or text, not " STR_FMT, STR_ARG(text));
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+			     resolver_node_location(resolver, subscript),
+			     "a subscript of jsonb has to be an integer or text, not " STR_FMT,
+			     STR_ARG(text));
 }
 
 static void check_json_subscripts(struct resolver *resolver, const A_Indirection *selection,
 				  const A_Indices *indices, type_id upper)
 {
 	if (indices->is_slice)
-		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
-			    node_location(resolver, selection->arg), "jsonb has no slices");
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+				     resolver_node_location(resolver, selection->arg), "jsonb has no slices");
 	else
 		check_json_subscript(resolver, indices->uidx, upper);
 }
@@ -120,9 +124,9 @@ static type_id subscript_type(struct resolver *resolver, const A_Indirection *se
 	const struct catalog_type *container = catalog_type(resolver->catalog, base);
 	if (base == UNKNOWNOID || (container && !container->is_subscriptable)) {
 		str_t text = type_text(resolver->catalog, type);
-		report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
-			    node_location(resolver, selection->arg),
-			    "values of type " STR_FMT " have no subscripts", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+				     resolver_node_location(resolver, selection->arg),
+				     "values of type " STR_FMT " have no subscripts", STR_ARG(text));
 		return TYPE_UNSURE;
 	}
 	if (!container || !container->is_subscriptable)

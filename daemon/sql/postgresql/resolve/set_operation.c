@@ -33,8 +33,8 @@ static void resolve_side(struct resolver *resolver, struct scope *parent, const 
 	resolver->recursion = recursion_within(resolver, select, left);
 	resolve_part(resolver, parent, side, outputs);
 	if (side->lockingClause)
-		report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
-			    "rows cannot be locked within %s", operation_name(select->op));
+		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+				     "rows cannot be locked within %s", operation_name(select->op));
 	resolver->recursion = recursion;
 }
 
@@ -46,7 +46,8 @@ static int place_of(struct resolver *resolver, const SelectStmt *select)
 	if (list == NIL)
 		return -1;
 	const Node *first = linitial(list);
-	return IsA(first, ResTarget) ? ((const ResTarget *)first)->location : node_location(resolver, first);
+	return IsA(first, ResTarget) ? ((const ResTarget *)first)->location
+				     : resolver_node_location(resolver, first);
 }
 
 /* The type that both sides' columns take. */
@@ -55,15 +56,15 @@ static type_id merge_types(struct resolver *resolver, const SelectStmt *select,
 {
 	const Node *nodes[2] = { left->expression, right->expression };
 	const type_id types[2] = { left->type, right->type };
-	type_id type = common_type(resolver, nodes, types, 2, operation_name(select->op),
-				   node_location(resolver, right->expression));
+	type_id type = resolver_common_type(resolver, nodes, types, 2, operation_name(select->op),
+					    resolver_node_location(resolver, right->expression));
 	if (!select->all && resolver_knows_types(resolver) &&
 	    type_has_equality(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
-			    node_location(resolver, right->expression),
-			    "values of type " STR_FMT " cannot be compared for %s", STR_ARG(text),
-			    operation_name(select->op));
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+				     resolver_node_location(resolver, right->expression),
+				     "values of type " STR_FMT " cannot be compared for %s", STR_ARG(text),
+				     operation_name(select->op));
 	}
 	return type;
 }
@@ -73,9 +74,10 @@ static void merge_sides(struct resolver *resolver, const SelectStmt *select, con
 {
 	outputs->open |= left->open;
 	if (!left->open && !right->open && left->count != right->count)
-		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
-			    place_of(resolver, select->rarg), "the sides of %s have %zu and %zu columns",
-			    operation_name(select->op), left->count, right->count);
+		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+				     place_of(resolver, select->rarg),
+				     "the sides of %s have %zu and %zu columns", operation_name(select->op),
+				     left->count, right->count);
 	bool match = !left->open && !right->open && left->count == right->count;
 	struct range_column *columns = outputs_extend(resolver, outputs, left->count);
 	for (size_t i = 0; columns && i < left->count; i++) {
@@ -92,7 +94,7 @@ static bool is_plain_key(struct resolver *resolver, const Node *node)
 	if (IsA(node, A_Const))
 		return true;
 	if (resolver_knows_types(resolver))
-		node = output_without_casts(resolver, node);
+		node = expression_output_without_casts(resolver, node);
 	return IsA(node, ColumnRef) && list_length(((const ColumnRef *)node)->fields) == 1;
 }
 
@@ -104,10 +106,10 @@ static void check_order(struct resolver *resolver, const SelectStmt *select)
 	{
 		const Node *node = lfirst_node(SortBy, cell)->node;
 		if (!is_plain_key(resolver, node))
-			report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000",
-				    node_location(resolver, node),
-				    "ORDER BY of %s can only name its output columns",
-				    operation_name(select->op));
+			resolver_report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000",
+					     resolver_node_location(resolver, node),
+					     "ORDER BY of %s can only name its output columns",
+					     operation_name(select->op));
 	}
 }
 
@@ -136,7 +138,7 @@ void resolve_set_operation(struct resolver *resolver, struct scope *parent, cons
 {
 	struct outputs left = { 0 }, right = { 0 };
 	resolve_side(resolver, parent, select, true, &left);
-	publish_arm(resolver, select, &left);
+	cte_publish_arm(resolver, select, &left);
 	resolve_side(resolver, parent, select, false, &right);
 	merge_sides(resolver, select, &left, &right, outputs);
 	struct scope *scope = level_new(resolver, parent, select);
@@ -168,9 +170,9 @@ static bool check_rows(struct resolver *resolver, const List *rows)
 			return false;
 		if (list_length(row) == columns)
 			continue;
-		report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
-			    node_location(resolver, (const Node *)row),
-			    "the rows of VALUES have %d and %d values", columns, list_length(row));
+		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+				     resolver_node_location(resolver, (const Node *)row),
+				     "the rows of VALUES have %d and %d values", columns, list_length(row));
 		return false;
 	}
 	return true;
@@ -188,7 +190,7 @@ static type_id column_type(struct resolver *resolver, const List *rows, int colu
 		types[at] = resolution_type(resolver->resolution, nodes[at]);
 		at++;
 	}
-	return common_type(resolver, nodes, types, count, "VALUES", -1);
+	return resolver_common_type(resolver, nodes, types, count, "VALUES", -1);
 }
 
 void resolve_values(struct resolver *resolver, struct scope *parent, const SelectStmt *select,

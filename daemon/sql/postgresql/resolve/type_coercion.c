@@ -435,9 +435,9 @@ static enum certainty bind_all(const struct catalog *catalog, const type_id *arg
 	return binder.certainty;
 }
 
-enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
-				const type_id *arguments, const type_id *parameters, size_t count,
-				struct type_binding *ret_binding)
+enum certainty type_can_coerce_all(const struct catalog *catalog, struct coercion_memory *memory,
+				   const type_id *arguments, const type_id *parameters, size_t count,
+				   struct type_binding *ret_binding)
 {
 	bool polymorphic = false;
 	enum certainty plain = SURELY;

@@ -67,9 +67,9 @@ struct coercion_memory {
 };
 
 /* Whether the arguments can be converted implicitly to the parameters; binds the polymorphic ones. */
-enum certainty types_can_coerce(const struct catalog *catalog, struct coercion_memory *memory,
-				const type_id *arguments, const type_id *parameters, size_t count,
-				struct type_binding *ret_binding);
+enum certainty type_can_coerce_all(const struct catalog *catalog, struct coercion_memory *memory,
+				   const type_id *arguments, const type_id *parameters, size_t count,
+				   struct type_binding *ret_binding);
 
 /* The type that a declared one stands for under the binding; TYPE_UNSURE where it is not known. */
 type_id type_bound(const struct catalog *catalog, const struct type_binding *binding, type_id declared);

@@ -9,8 +9,8 @@
 
 static void refuse(struct resolver *resolver, const TypeName *name, const char *sqlstate, const char *what)
 {
-	report_type(resolver, DIAG_INVALID_TYPE, "modifier", sqlstate, name->location, "type \"%s\": %s",
-		    names_last(name->names), what);
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, "modifier", sqlstate, name->location,
+			     "type \"%s\": %s", names_last(name->names), what);
 }
 
 /* The text of a modifier, which is a constant or a name; NULL: something else. */
@@ -61,7 +61,7 @@ static const char *fault_of(type_id type, const long *numbers, int count)
 	}
 }
 
-void check_type_modifiers(struct resolver *resolver, const TypeName *name, const struct catalog_type *type)
+void type_check_modifiers(struct resolver *resolver, const TypeName *name, const struct catalog_type *type)
 {
 	const char *sqlstate = NULL;
 	long numbers[2] = { 0 };

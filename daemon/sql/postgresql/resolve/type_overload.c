@@ -202,8 +202,8 @@ static enum certainty keep_callable(struct candidates *candidates, const struct 
 	struct type_binding binding;
 	for (size_t i = 0; i < candidates->count; i++) {
 		enum certainty callable =
-			types_can_coerce(inputs->catalog, inputs->memory, inputs->types,
-					 candidates->items[i].types, inputs->count, &binding);
+			type_can_coerce_all(inputs->catalog, inputs->memory, inputs->types,
+					    candidates->items[i].types, inputs->count, &binding);
 		if (callable == SURELY_NOT)
 			continue;
 		certainty = certainty_and(certainty, callable);
@@ -331,8 +331,8 @@ static void keep_by_other_arguments(struct candidates *candidates, const struct 
 	for (size_t i = 0; i < inputs->count; i++)
 		all[i] = known;
 	for (size_t i = 0; i < candidates->count; i++) {
-		if (types_can_coerce(inputs->catalog, inputs->memory, all, candidates->items[i].types,
-				     inputs->count, &binding) != SURELY_NOT) {
+		if (type_can_coerce_all(inputs->catalog, inputs->memory, all, candidates->items[i].types,
+					inputs->count, &binding) != SURELY_NOT) {
 			match = i;
 			matches++;
 		}
@@ -393,8 +393,8 @@ static void bind_choice(const struct candidate *candidate, const struct inputs *
 			struct overload_choice *choice)
 {
 	struct type_binding binding;
-	(void)types_can_coerce(inputs->catalog, inputs->memory, inputs->types, candidate->types,
-			       inputs->count, &binding);
+	(void)type_can_coerce_all(inputs->catalog, inputs->memory, inputs->types, candidate->types,
+				  inputs->count, &binding);
 	for (size_t i = 0; i < inputs->count; i++) {
 		choice->parameters[i] = type_bound(inputs->catalog, &binding, candidate->types[i]);
 		choice->poly_unknown |=
@@ -433,9 +433,9 @@ static void finish(struct candidates *candidates, const struct inputs *inputs, t
 	}
 }
 
-void choose_function(const struct catalog *catalog, struct coercion_memory *memory,
-		     const struct catalog_function *const *overloads, size_t overloads_count,
-		     const struct overload_call *call, struct overload_choice *ret_choice)
+void overload_choose_function(const struct catalog *catalog, struct coercion_memory *memory,
+			      const struct catalog_function *const *overloads, size_t overloads_count,
+			      const struct overload_call *call, struct overload_choice *ret_choice)
 {
 	struct candidates candidates;
 	struct inputs inputs;
@@ -505,9 +505,9 @@ static void add_operator(struct candidates *candidates, const struct catalog_ope
 		      count);
 }
 
-void choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
-		     const struct catalog_operator *const *overloads, size_t overloads_count, bool is_prefix,
-		     type_id left, type_id right, struct overload_choice *ret_choice)
+void overload_choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
+			      const struct catalog_operator *const *overloads, size_t overloads_count,
+			      bool is_prefix, type_id left, type_id right, struct overload_choice *ret_choice)
 {
 	struct candidates candidates;
 	struct inputs inputs;

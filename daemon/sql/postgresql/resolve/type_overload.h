@@ -31,8 +31,8 @@ enum overload_result {
 /* What was chosen. */
 struct overload_choice {
 	enum overload_result result;
-	const struct catalog_function *function; /* of choose_function, where FOUND */
-	const struct catalog_operator *oper;	 /* of choose_operator, where FOUND */
+	const struct catalog_function *function; /* of overload_choose_function, where FOUND */
+	const struct catalog_operator *oper;	 /* of overload_choose_operator, where FOUND */
 	type_id value; /* type of the value; also where UNSURE and all candidates agree */
 	type_id parameters[OVERLOAD_MAX_ARGUMENTS]; /* type of each argument as given, where FOUND */
 	bool some_take_count;			    /* where NONE: some function takes as many arguments */
@@ -40,11 +40,12 @@ struct overload_choice {
 };
 
 /* Among these overloads, all of one name; `memory` is of this catalog. */
-void choose_function(const struct catalog *catalog, struct coercion_memory *memory,
-		     const struct catalog_function *const *overloads, size_t overloads_count,
-		     const struct overload_call *call, struct overload_choice *ret_choice);
+void overload_choose_function(const struct catalog *catalog, struct coercion_memory *memory,
+			      const struct catalog_function *const *overloads, size_t overloads_count,
+			      const struct overload_call *call, struct overload_choice *ret_choice);
 
 /* `left` is ignored for a prefix operator. */
-void choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
-		     const struct catalog_operator *const *overloads, size_t overloads_count, bool is_prefix,
-		     type_id left, type_id right, struct overload_choice *ret_choice);
+void overload_choose_operator(const struct catalog *catalog, struct coercion_memory *memory,
+			      const struct catalog_operator *const *overloads, size_t overloads_count,
+			      bool is_prefix, type_id left, type_id right,
+			      struct overload_choice *ret_choice);

@@ -5,7 +5,7 @@
 
 #include "catalog/pg_type_d.h"
 
-enum type_category category_of(const struct catalog *catalog, type_id type)
+enum type_category type_category_of(const struct catalog *catalog, type_id type)
 {
 	switch (catalog ? catalog_type_base(catalog, type) : type) {
 	case INT2OID:
@@ -35,18 +35,18 @@ enum type_category category_of(const struct catalog *catalog, type_id type)
 enum type_category expression_category(const struct resolution *resolution, const Node *node)
 {
 	return node && !resolution->too_deep
-		       ? category_of(resolution->catalog, resolution_type(resolution, node))
+		       ? type_category_of(resolution->catalog, resolution_type(resolution, node))
 		       : TYPE_OTHER;
 }
 
-const char *missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise)
+const char *resolver_missing_sqlstate(const struct resolver *resolver, str_t schema, const char *otherwise)
 {
 	return str_present(schema) && resolver->catalog && !catalog_has_schema(resolver->catalog, schema)
 		       ? "3F000"
 		       : otherwise;
 }
 
-bool names_other_database(struct resolver *resolver, const char *database, int location)
+bool resolver_names_other_database(struct resolver *resolver, const char *database, int location)
 {
 	str_t here = resolver->catalog ? catalog_database(resolver->catalog) : STR_NONE;
 	if (!database || (str_present(here) && str_is(here, database)))
@@ -54,20 +54,21 @@ bool names_other_database(struct resolver *resolver, const char *database, int l
 	bool is_other = str_present(here) ||
 			STR_IS_ANY(str_from(database), "pg_catalog", "information_schema", "public");
 	if (is_other)
-		report_type(resolver, DIAG_UNKNOWN_TABLE, "database", "0A000", location,
-			    "\"%s\" stands where the database is named", database);
+		resolver_report_type(resolver, DIAG_UNKNOWN_TABLE, "database", "0A000", location,
+				     "\"%s\" stands where the database is named", database);
 	return is_other;
 }
 
-bool list_names_other_database(struct resolver *resolver, const List *names, int parts, int location)
+bool resolver_list_names_other_database(struct resolver *resolver, const List *names, int parts, int location)
 {
 	int count = list_length(names);
 	if (count > parts + 1) {
-		report_type(resolver, DIAG_INVALID_USE, "name", "42601", location,
-			    "the name has too many parts");
+		resolver_report_type(resolver, DIAG_INVALID_USE, "name", "42601", location,
+				     "the name has too many parts");
 		return true;
 	}
-	return count == parts + 1 && names_other_database(resolver, NODE_STRING(linitial(names)), location);
+	return count == parts + 1 &&
+	       resolver_names_other_database(resolver, NODE_STRING(linitial(names)), location);
 }
 
 /* What other systems call a type, and PostgreSQL's own names for hints. */
@@ -120,15 +121,15 @@ static void report_unknown_type(struct resolver *resolver, const TypeName *name,
 	}
 	str_t hint = here ? arena_printf(resolver->arena, "; did you mean \"%s\"?", here) : STR("");
 	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TYPE, NULL,
-			      missing_sqlstate(resolver, schema, "42704"), str_from(text), name->location,
-			      "type \"%s\" does not exist" STR_FMT, text, STR_ARG(hint));
+			      resolver_missing_sqlstate(resolver, schema, "42704"), str_from(text),
+			      name->location, "type \"%s\" does not exist" STR_FMT, text, STR_ARG(hint));
 }
 
 type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 {
 	const char *text = names_last(name->names);
 	if (!resolver_knows_types(resolver) || !text || name->pct_type || name->setof ||
-	    list_names_other_database(resolver, name->names, 2, name->location))
+	    resolver_list_names_other_database(resolver, name->names, 2, name->location))
 		return TYPE_UNSURE;
 	str_t schema = names_qualified(name->names).schema;
 	const struct catalog_type *type = catalog_type_named(resolver->catalog, schema, str_from(text));
@@ -139,7 +140,7 @@ type_id resolve_type_name(struct resolver *resolver, const TypeName *name)
 			report_unknown_type(resolver, name, schema, text);
 		return TYPE_UNSURE;
 	}
-	check_type_modifiers(resolver, name, type);
+	type_check_modifiers(resolver, name, type);
 	return name->arrayBounds ? type_array(resolver->catalog, type->id) : type->id;
 }
 
@@ -215,7 +216,7 @@ static struct writing writing_of(const Node *node)
 #define NEAR_PARTS 8
 
 /* Where the text of the expression begins. */
-int node_location(struct resolver *resolver, const Node *node)
+int resolver_node_location(struct resolver *resolver, const Node *node)
 {
 	int location = -1;
 	unsigned parts = 0;
@@ -250,16 +251,17 @@ static void check_literal(struct resolver *resolver, const Node *node, type_id t
 		return;
 	str_t type = type_text(resolver->catalog, target);
 	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, NULL, sqlstate,
-			      arena_printf(resolver->arena, "%.200s", text), node_location(resolver, node),
-			      "'%.200s' is no value of type " STR_FMT, text, STR_ARG(type));
+			      arena_printf(resolver->arena, "%.200s", text),
+			      resolver_node_location(resolver, node), "'%.200s' is no value of type " STR_FMT,
+			      text, STR_ARG(type));
 }
 
-enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id type, type_id target,
-			    enum cast_context context)
+enum certainty resolver_coerce_value(struct resolver *resolver, const Node *node, type_id type,
+				     type_id target, enum cast_context context)
 {
 	if (!resolver_knows_types(resolver))
 		return PERHAPS;
-	resolver_note_cast(resolver, type, target, node_location(resolver, node));
+	resolver_note_cast(resolver, type, target, resolver_node_location(resolver, node));
 	if (type == UNKNOWNOID && target != TYPE_UNSURE)
 		check_literal(resolver, node, target);
 	enum certainty possible = type_can_coerce(resolver->catalog, type, target, context);
@@ -268,15 +270,16 @@ enum certainty coerce_value(struct resolver *resolver, const Node *node, type_id
 	return possible;
 }
 
-void coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
-		      const char *what)
+void resolver_coerce_or_report(struct resolver *resolver, const Node *node, type_id type, type_id target,
+			       const char *what)
 {
-	if (coerce_value(resolver, node, type, target, CAST_ASSIGNMENT) != SURELY_NOT)
+	if (resolver_coerce_value(resolver, node, type, target, CAST_ASSIGNMENT) != SURELY_NOT)
 		return;
 	str_t found = type_text(resolver->catalog, type), wanted = type_text(resolver->catalog, target);
-	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", node_location(resolver, node),
-		    "argument of %s has to be of type " STR_FMT ", not " STR_FMT, what, STR_ARG(wanted),
-		    STR_ARG(found));
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804",
+			     resolver_node_location(resolver, node),
+			     "argument of %s has to be of type " STR_FMT ", not " STR_FMT, what,
+			     STR_ARG(wanted), STR_ARG(found));
 }
 
 /* The first two types that do not go together, for the message. */
@@ -302,14 +305,14 @@ static void report_no_common(struct resolver *resolver, const Node *const *nodes
 	if (resolver_lacks_names(resolver))
 		resolver_note_missing(resolver, "a conversion to", one);
 	if (location < 0 && nodes)
-		location = node_location(resolver, nodes[at]);
-	report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,
-		    "%s types " STR_FMT " and " STR_FMT " cannot be matched", what, STR_ARG(one),
-		    STR_ARG(other));
+		location = resolver_node_location(resolver, nodes[at]);
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,
+			     "%s types " STR_FMT " and " STR_FMT " cannot be matched", what, STR_ARG(one),
+			     STR_ARG(other));
 }
 
-type_id common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types, size_t count,
-		    const char *what, int location)
+type_id resolver_common_type(struct resolver *resolver, const Node *const *nodes, const type_id *types,
+			     size_t count, const char *what, int location)
 {
 	type_id type = TYPE_UNSURE;
 	if (!resolver_knows_types(resolver))
@@ -321,11 +324,12 @@ type_id common_type(struct resolver *resolver, const Node *const *nodes, const t
 	case PERHAPS:
 		for (size_t i = 0; i < count; i++)
 			resolver_note_cast(resolver, types[i], TYPE_UNSURE,
-					   nodes ? node_location(resolver, nodes[i]) : -1);
+					   nodes ? resolver_node_location(resolver, nodes[i]) : -1);
 		return TYPE_UNSURE;
 	default:
 		for (size_t i = 0; i < count; i++)
-			(void)coerce_value(resolver, nodes ? nodes[i] : NULL, types[i], type, CAST_IMPLICIT);
+			(void)resolver_coerce_value(resolver, nodes ? nodes[i] : NULL, types[i], type,
+						    CAST_IMPLICIT);
 		return type;
 	}
 }

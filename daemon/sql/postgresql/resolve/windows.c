@@ -42,7 +42,7 @@ void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDe
 
 static void report_window(struct resolver *resolver, const WindowDef *window, const char *message)
 {
-	report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", window->location, "%s", message);
+	resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", window->location, "%s", message);
 }
 
 /* What a window takes from another one it cannot say again. */
@@ -101,19 +101,20 @@ static void check_range_offset(struct resolver *resolver, const Node *offset, ty
 		resolver_knows_types(resolver) ? range_offset_type(resolver->catalog, order) : TYPE_UNSURE;
 	if (wanted == TYPE_UNSURE)
 		return;
-	bool integer = category_of(resolver->catalog, wanted) == TYPE_INTEGER;
+	bool integer = type_category_of(resolver->catalog, wanted) == TYPE_INTEGER;
 	bool fits = wanted != ANYOID;
 	if (fits && type == UNKNOWNOID)
-		(void)coerce_value(resolver, offset, type, wanted, CAST_IMPLICIT);
+		(void)resolver_coerce_value(resolver, offset, type, wanted, CAST_IMPLICIT);
 	else if (fits)
 		fits = type_can_coerce(resolver->catalog, type, integer ? INT8OID : wanted, CAST_IMPLICIT) !=
 		       SURELY_NOT;
 	if (fits)
 		return;
 	str_t one = type_text(resolver->catalog, order), other = type_text(resolver->catalog, type);
-	report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000", node_location(resolver, offset),
-		    "RANGE cannot go from a value of type " STR_FMT " by one of type " STR_FMT, STR_ARG(one),
-		    STR_ARG(other));
+	resolver_report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000",
+			     resolver_node_location(resolver, offset),
+			     "RANGE cannot go from a value of type " STR_FMT " by one of type " STR_FMT,
+			     STR_ARG(one), STR_ARG(other));
 }
 
 static void check_offset(struct resolver *resolver, struct scope *scope, const WindowDef *window,
@@ -127,11 +128,12 @@ static void check_offset(struct resolver *resolver, struct scope *scope, const W
 	if (options & FRAMEOPTION_RANGE)
 		check_range_offset(resolver, offset, type, order);
 	else
-		coerce_or_report(resolver, offset, type, INT8OID,
-				 options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
+		resolver_coerce_or_report(resolver, offset, type, INT8OID,
+					  options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
 	if (marks.columns & level_bit(scope->level))
-		report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10", node_location(resolver, offset),
-			    "the offset of a window frame cannot depend on columns");
+		resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10",
+				     resolver_node_location(resolver, offset),
+				     "the offset of a window frame cannot depend on columns");
 }
 
 static void check_frame(struct resolver *resolver, struct scope *scope, const WindowDef *window,
@@ -154,8 +156,8 @@ static void check_frame(struct resolver *resolver, struct scope *scope, const Wi
 static void resolve_window_key(struct resolver *resolver, struct scope *scope, const Node *key,
 			       enum place place)
 {
-	check_key_type(resolver, key, resolve_in_place(resolver, scope, key, place, NULL),
-		       place == PLACE_WINDOW_ORDER);
+	resolve_check_key(resolver, key, resolve_in_place(resolver, scope, key, place, NULL),
+			  place == PLACE_WINDOW_ORDER);
 }
 
 static void resolve_window(struct resolver *resolver, struct scope *scope, const WindowDef *window)

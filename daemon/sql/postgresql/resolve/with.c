@@ -41,7 +41,7 @@ static enum recursion recursion_of(const struct resolver *resolver, const struct
 	return recursion;
 }
 
-void check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var)
+void cte_check_self_reference(struct resolver *resolver, struct cte_entry *entry, const RangeVar *var)
 {
 	static const char *const messages[] = {
 		[RECURSION_NON_RECURSIVE_TERM] = "the first term of its UNION speaks of itself",
@@ -119,14 +119,14 @@ void resolve_cte(struct resolver *resolver, struct cte_entry *entry)
 	resolver->recursive = entry->outer;
 	resolver->recursion = recursion;
 	resolver->marks = marks;
-	name_columns(resolver, &outputs, cte->aliascolnames, str_from(cte->ctename), cte->location);
-	add_search_columns(resolver, cte, entry->self_references > 0, mark, &outputs);
+	outputs_name(resolver, &outputs, cte->aliascolnames, str_from(cte->ctename), cte->location);
+	cte_add_search_columns(resolver, cte, entry->self_references > 0, mark, &outputs);
 	entry->outputs = outputs;
 	entry->has_outputs = true;
 	entry->state = CTE_DONE;
 }
 
-void publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs)
+void cte_publish_arm(struct resolver *resolver, const SelectStmt *select, const struct outputs *outputs)
 {
 	struct cte_entry *entry = resolver->recursive;
 	if (!entry || entry->cte->ctequery != (const Node *)select)
@@ -140,7 +140,7 @@ void publish_arm(struct resolver *resolver, const SelectStmt *select, const stru
 		if (entry->outputs.columns[i].type == UNKNOWNOID)
 			entry->outputs.columns[i].type = TEXTOID;
 	}
-	name_columns(resolver, &entry->outputs, entry->cte->aliascolnames, str_from(entry->cte->ctename),
+	outputs_name(resolver, &entry->outputs, entry->cte->aliascolnames, str_from(entry->cte->ctename),
 		     entry->cte->location);
 	/* The columns that SEARCH and CYCLE add are not there yet. */
 	entry->outputs.open |= entry->cte->search_clause || entry->cte->cycle_clause;
@@ -172,7 +172,7 @@ static void check_cte_names(struct resolver *resolver, const List *ctes, struct 
 	}
 }
 
-struct cte_entry *lookup_cte(const struct scope *scope, str_t name)
+struct cte_entry *cte_lookup(const struct scope *scope, str_t name)
 {
 	for (; scope; scope = scope->parent) {
 		if (scope->cte_names) {

@@ -14,8 +14,8 @@ static void fail(struct clauses *clauses, const char *sqlstate, int location, co
 		 const char *name)
 {
 	clauses->failed = true;
-	report_type(clauses->resolver, DIAG_INVALID_RECURSION, "search", sqlstate, location,
-		    "recursive query \"%s\": \"%s\" %s", clauses->cte->ctename, name, what);
+	resolver_report_type(clauses->resolver, DIAG_INVALID_RECURSION, "search", sqlstate, location,
+			     "recursive query \"%s\": \"%s\" %s", clauses->cte->ctename, name, what);
 }
 
 static bool is_column(const struct clauses *clauses, const char *name)
@@ -97,17 +97,17 @@ type_id resolve_cycle_mark(struct resolver *resolver, struct scope *scope, const
 	const Node *const values[] = { cycle->cycle_mark_value, cycle->cycle_mark_default };
 	const type_id types[] = { resolve_expression(resolver, scope, values[0]),
 				  resolve_expression(resolver, scope, values[1]) };
-	type_id type = common_type(resolver, values, types, 2, "CYCLE", cycle->location);
+	type_id type = resolver_common_type(resolver, values, types, 2, "CYCLE", cycle->location);
 	if (type != TYPE_UNSURE && type_has_equality(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		report_type(resolver, DIAG_UNKNOWN_FUNCTION, "equality", "42883", cycle->location,
-			    "CYCLE: values of type " STR_FMT " cannot be compared", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "equality", "42883", cycle->location,
+				     "CYCLE: values of type " STR_FMT " cannot be compared", STR_ARG(text));
 	}
 	return type;
 }
 
-void add_search_columns(struct resolver *resolver, const CommonTableExpr *cte, bool is_recursive,
-			type_id mark, struct outputs *outputs)
+void cte_add_search_columns(struct resolver *resolver, const CommonTableExpr *cte, bool is_recursive,
+			    type_id mark, struct outputs *outputs)
 {
 	struct clauses clauses = { resolver, cte, outputs, false };
 	const CTESearchClause *search = cte->search_clause;

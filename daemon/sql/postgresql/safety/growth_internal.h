@@ -5,6 +5,8 @@
  * - growth_columns.c: columns, and what a reference to one stands for
  * - growth_from.c: FROM, WITH and views
  * - growth_paths.c: paths through JSON
+ *
+ * growth.c and growth_from.c recurse into each other as queries nest, GROWTH_MAX_LEVELS deep.
  */
 #pragma once
 

@@ -154,7 +154,7 @@ static void binds_polymorphic_parameters(void **state)
 		type_id arguments[2] = { type(cases[i].arguments[0]), type(cases[i].arguments[1]) };
 		type_id parameters[2] = { type(cases[i].parameters[0]), type(cases[i].parameters[1]) };
 		struct type_binding binding;
-		if (types_can_coerce(catalog, &memory, arguments, parameters, 2, &binding) !=
+		if (type_can_coerce_all(catalog, &memory, arguments, parameters, 2, &binding) !=
 		    cases[i].certainty)
 			fail_msg("case %zu", i);
 		if (cases[i].bound)

@@ -67,9 +67,9 @@ static void chooses_operators(void **state)
 		size_t count;
 		const struct catalog_operator *const *overloads =
 			catalog_operators(catalog, STR_NONE, str_from(cases[i].name), &count);
-		choose_operator(catalog, &memory, overloads, count, !cases[i].left,
-				cases[i].left ? type(cases[i].left) : TYPE_UNSURE, type(cases[i].right),
-				&choice);
+		overload_choose_operator(catalog, &memory, overloads, count, !cases[i].left,
+					 cases[i].left ? type(cases[i].left) : TYPE_UNSURE,
+					 type(cases[i].right), &choice);
 		if (choice.result != cases[i].result || strcmp(name_of(choice.value), cases[i].value) != 0)
 			fail_msg("%s %s %s: %d, %s", cases[i].left ? cases[i].left : "", cases[i].name,
 				 cases[i].right, choice.result, name_of(choice.value));
@@ -135,7 +135,7 @@ static void chooses_functions(void **state)
 		call.cast_target = cases[i].cast_target ? type(cases[i].cast_target) : TYPE_UNSURE;
 		const struct catalog_function *const *overloads =
 			catalog_functions(catalog, STR_NONE, str_from(cases[i].name), &count);
-		choose_function(catalog, &memory, overloads, count, &call, &choice);
+		overload_choose_function(catalog, &memory, overloads, count, &call, &choice);
 		if (choice.result != cases[i].result || strcmp(name_of(choice.value), cases[i].value) != 0)
 			fail_msg("case %zu, %s: %d, %s", i, cases[i].name, choice.result,
 				 name_of(choice.value));
@@ -156,12 +156,12 @@ static void is_unsure_beyond_its_bounds(void **state)
 		types[i] = type("int4");
 	const struct catalog_function *const *overloads =
 		catalog_functions(catalog, STR_NONE, STR("concat"), &count);
-	choose_function(catalog, &memory, overloads, count, &call, &choice);
+	overload_choose_function(catalog, &memory, overloads, count, &call, &choice);
 	assert_int_equal(choice.result, OVERLOAD_UNSURE);
 	call.count = 1;
 	types[0] = type("unknown");
 	overloads = catalog_functions(catalog, STR_NONE, STR("to_json"), &count);
-	choose_function(catalog, &memory, overloads, count, &call, &choice);
+	overload_choose_function(catalog, &memory, overloads, count, &call, &choice);
 	assert_true(choice.result == OVERLOAD_FOUND && choice.poly_unknown);
 }
 
