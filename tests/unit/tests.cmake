@@ -87,14 +87,12 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
 unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/event/test_event.c)
-  unit_test(event/event THREADS WAITS COVERS event/event)
-endif()
+unit_test(event/event THREADS WAITS COVERS event/event)
 unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
 unit_test(event/event_metrics_segments THREADS WAITS COVERS event/event_metrics_segments)
 unit_test(event/finalise THREADS WAITS COVERS event/finalise event/record/*)
 unit_test(event/incidents THREADS WAITS COVERS event/incidents)
-unit_test(event/pipeline THREADS WAITS COVERS event/event event/pipeline)
+unit_test(event/pipeline THREADS WAITS COVERS event/pipeline)
 unit_test(event/rate_limiter THREADS WAITS COVERS event/rate_limiter)
 unit_test(event/response THREADS WAITS COVERS event/response)
 unit_test(event/sampling THREADS WAITS COVERS event/sampling)
@@ -129,9 +127,7 @@ unit_test(judge/sharing PLAIN WAITS COVERS judge/dispatcher)
 unit_test(judge/wire THREADS WAITS COVERS judge/transport)
 
 unit_test(kafka/assignment THREADS WAITS COVERS kafka/assignment)
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/kafka/test_client.c)
-  unit_test(kafka/client THREADS WAITS COVERS kafka/client)
-endif()
+unit_test(kafka/client THREADS WAITS COVERS kafka/client)
 unit_test(kafka/credits THREADS WAITS COVERS kafka/credits)
 unit_test(kafka/fetching THREADS WAITS COVERS kafka/fetching)
 unit_test(kafka/group THREADS WAITS COVERS kafka/group)
@@ -144,7 +140,7 @@ unit_test(kafka/rights THREADS WAITS COVERS kafka/rights)
 unit_test(kafka/rights_watch THREADS WAITS COVERS kafka/rights_watch)
 # The test stands between the source and its client.
 unit_test(kafka/source THREADS WAITS
-  COVERS kafka/source kafka/backlog kafka/client
+  COVERS kafka/source kafka/backlog
   LINK_OPTIONS -Wl,--wrap=rd_kafka_conf_set_rebalance_cb,--wrap=rd_kafka_consumer_poll)
 
 unit_test(score/advisory COVERS score/advisory)
