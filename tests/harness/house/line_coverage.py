@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 FLOORS = ROOT / "tests" / "coverage.txt"
 BELOW = 2
 HEAD = """# Percent of the lines of each folder that the tests under AddressSanitizer have to run at least: two points below what
-# was measured. unit.house.coverage holds it; tests/harness/house/line_coverage.py build/asan --floors writes it.
+# was measured. asan.house.coverage holds it; tests/harness/house/line_coverage.py build/asan --floors writes it.
 """
 
 
