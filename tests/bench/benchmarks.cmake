@@ -1,6 +1,7 @@
 benchmark(passthrough passthrough.c PkgConfig::RDKAFKA)
 benchmark(compare compare.c assayd_compare)
 benchmark(bench_json json.c assayd_avro)
+benchmark(bench_features features.c harness_labelled)
 benchmark(bench_target target.c assayd_target)
 benchmark(bench_large_results large_results.c assayd_target)
 benchmark(bench_judge judge.c assayd_judge)

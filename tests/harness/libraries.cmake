@@ -2,6 +2,7 @@
 harness(cell_oracle SOURCES oracles/cell_oracle.c WITH assayd_compare PkgConfig::JANSSON m)
 harness(database_server SOURCES servers/database_server.c WITH assayd_database PkgConfig::CMOCKA)
 harness(calibration_rig SOURCES fixtures/calibration_rig.c WITH assayd_calibration PkgConfig::CMOCKA)
+harness(labelled SOURCES fixtures/labelled.c WITH assayd_score assayd_sql PkgConfig::SQLITE PkgConfig::JANSSON m)
 harness(truths SOURCES fixtures/truths.c WITH assayd_common)
 harness(effects SOURCES oracles/effects.c fixtures/fragments.c WITH assayd_common PkgConfig::PQ)
 harness(sql_shapes SOURCES mutators/sql_shapes.c WITH assayd_sql)

@@ -146,6 +146,9 @@ unit_test(kafka/source THREADS WAITS
 unit_test(score/advisory COVERS score/advisory)
 unit_test(score/correlation COVERS score/correlation)
 unit_test(score/evaluation COVERS score/evaluation)
+unit_test(score/features COVERS score/features score/question score/sketch)
+# Learns from labels as the calibrator does.
+unit_test(score/features_corpus COVERS score/features WITH harness_labelled assayd_calibration_statistics)
 unit_test(score/grading COVERS score/grading)
 unit_test(score/level COVERS score/level)
 unit_test(score/match COVERS score/match)
@@ -153,6 +156,7 @@ unit_test(score/overall COVERS score/overall)
 unit_test(score/retrieval COVERS score/advisory score/retrieval)
 unit_test(score/semantic COVERS score/semantic)
 unit_test(score/technical COVERS score/technical)
+unit_test(score/words COVERS score/words)
 
 unit_test(sql/analysis COVERS sql/dialects sql/findings/* sql/postgresql/front_end)
 unit_test(sql/bomb_limits COVERS sql/query/bombs sql/query/sizes sql/postgresql/safety/bombs)
