@@ -137,8 +137,8 @@ static void raise_of_validation(struct raised *raised)
 										: STR("none")));
 	}
 	if (!str_is(validation->status, target_validation_status_name(VALIDATION_COMPARED)) ||
-	    !performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
-				   rules->performance_factor, rules->performance_floor_ms))
+	    !match_performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
+					 rules->performance_factor, rules->performance_floor_ms))
 		return;
 	advisory = raise(raised, ADVISORY_PERFORMANCE_REGRESSION, "PERFORMANCE_REGRESSION");
 	if (!advisory)

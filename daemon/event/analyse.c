@@ -257,7 +257,7 @@ static void score_technical(struct record_facts *facts, const struct event_conte
 	if ((str_present(facts->query->target) && !analysis->catalog) || analysis->dialect >= SQL_MONGODB)
 		own = (opt_double_t)OPT_NONE; /* names cannot be told: nothing is claimed about them */
 	analysis->errors_count = findings.errors;
-	analysis->structural = structural_score(analysis->sql.valid, findings.errors);
+	analysis->structural = semantic_structural_score(analysis->sql.valid, findings.errors);
 	analysis->technical = technical_choose((enum technical_source)facts->config->diagnostic.source, own,
 					       upstream_technical(facts->query->diagnostic));
 }

@@ -9,14 +9,14 @@ void overall_of_event(struct record_facts *facts)
 {
 	struct record_analysis *analysis = &facts->analysis;
 	const struct config *config = facts->config;
-	enum confidence_factor factors[FACTOR_COUNT_];
+	enum overall_factor factors[FACTOR_COUNT_];
 	struct overall_input input = {
 		.factors = factors,
 		.unsafe = analysis->sql.verdict == SQL_UNSAFE,
 		.thresholds = overall_thresholds(&config->confidence_thresholds),
 	};
 	for (size_t i = 0; i < config->confidence.factors.count && i < FACTOR_COUNT_; i++)
-		factors[input.factors_count++] = (enum confidence_factor)config->confidence.factors.items[i];
+		factors[input.factors_count++] = (enum overall_factor)config->confidence.factors.items[i];
 	if (analysis->technical.set)
 		input.values[FACTOR_TECHNICAL] = opt_double(analysis->technical.value / 100);
 	if (analysis->has_advisory)

@@ -8,7 +8,7 @@ static double retrieval_points(opt_double_t top)
 	if (!top.set || t <= 0)
 		return 0;
 	if (t >= 0.75)
-		return 0.3 + 0.1 * clamp01((t - 0.75) / 0.25);
+		return 0.3 + 0.1 * score_clamp01((t - 0.75) / 0.25);
 	if (t >= 0.5)
 		return 0.2 + 0.1 * (t - 0.5) / 0.25;
 	return 0.1 + 0.1 * t / 0.5;
@@ -68,11 +68,12 @@ void advisory_score(const struct retrieval_chunk *chunks, size_t count, double r
 {
 	opt_double_t top = top_score(chunks, count, rrf_scale);
 	struct advisory_score score = {
-		.retrieval_quality = settle(retrieval_points(top)),
-		.source_quality = settle(mean_source_points(chunks, count, rrf_scale, top)),
+		.retrieval_quality = score_settle(retrieval_points(top)),
+		.source_quality = score_settle(mean_source_points(chunks, count, rrf_scale, top)),
 		.response_quality = response_points(response),
 	};
-	score.confidence = settle(score.retrieval_quality + score.source_quality + score.response_quality);
+	score.confidence =
+		score_settle(score.retrieval_quality + score.source_quality + score.response_quality);
 	score.level = level_of(score.confidence, thresholds);
 	*ret_score = score;
 }

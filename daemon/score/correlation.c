@@ -44,7 +44,7 @@ opt_double_t correlation_pearson(const double *x, const double *y, size_t count,
 	deviations(y, count, dy);
 	double scale = sqrt(product_sum(dx, dx, count)) * sqrt(product_sum(dy, dy, count));
 	double r = product_sum(dx, dy, count) / scale;
-	return opt_double(settle(fmax(-1, fmin(1, r))));
+	return opt_double(score_settle(fmax(-1, fmin(1, r))));
 }
 
 struct ranked {
@@ -81,7 +81,7 @@ opt_double_t correlation_spearman(const double *x, const double *y, size_t count
 	return correlation_pearson(ranks(x, count, arena), ranks(y, count, arena), count, arena);
 }
 
-double standard_deviation(const double *values, size_t count, struct arena *arena)
+double correlation_standard_deviation(const double *values, size_t count, struct arena *arena)
 {
 	if (count < 2 || constant(values, count))
 		return 0;

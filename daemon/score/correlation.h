@@ -10,4 +10,4 @@ opt_double_t correlation_pearson(const double *x, const double *y, size_t count,
 opt_double_t correlation_spearman(const double *x, const double *y, size_t count, struct arena *arena);
 
 /* Population standard deviation; 0 for no values. */
-double standard_deviation(const double *values, size_t count, struct arena *arena);
+double correlation_standard_deviation(const double *values, size_t count, struct arena *arena);

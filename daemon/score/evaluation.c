@@ -54,13 +54,14 @@ void evaluation_score(const struct evaluation_input *input, struct evaluation_sc
 		score.degraded |= metric.state == METRIC_FAILED || metric.state == METRIC_UNCHECKED;
 		if (metric.state != METRIC_COMPUTED && metric.state != METRIC_UNCHECKED)
 			continue;
-		score.weights[i] = settle(i == EVALUATION_RESULT ? base[i] * input->result_factor : base[i]);
-		sum += score.weights[i] * clamp01(metric.value);
+		score.weights[i] =
+			score_settle(i == EVALUATION_RESULT ? base[i] * input->result_factor : base[i]);
+		sum += score.weights[i] * score_clamp01(metric.value);
 		total += score.weights[i];
 	}
 	if (total > 0) {
 		double pass_score = input->pass_score > 0 ? input->pass_score : DEFAULT_PASS_SCORE;
-		score.score = opt_double(settle(sum / total));
+		score.score = opt_double(score_settle(sum / total));
 		score.passed = !input->unsafe && score.score.value >= pass_score && has_evidence(input);
 	}
 	*ret_score = score;
@@ -73,9 +74,9 @@ opt_double_t evaluation_judge(opt_double_t correctness, opt_double_t relevance)
 	return opt_double(relevance.value / 100);
 }
 
-enum relevance_decision relevance_decision(opt_double_t relevance)
+enum evaluation_decision evaluation_decision(opt_double_t relevance)
 {
-	if (!opt_finite(relevance))
+	if (!score_is_finite(relevance))
 		return RELEVANCE_UNJUDGED;
 	if (relevance.value < 30)
 		return RELEVANCE_REJECT;
@@ -84,7 +85,7 @@ enum relevance_decision relevance_decision(opt_double_t relevance)
 	return relevance.value < 80 ? RELEVANCE_ACCEPT : RELEVANCE_ACCEPT_HIGH;
 }
 
-const char *relevance_decision_text(enum relevance_decision decision)
+const char *evaluation_decision_text(enum evaluation_decision decision)
 {
 	switch (decision) {
 	case RELEVANCE_REJECT:
@@ -106,7 +107,7 @@ static double judge_weight(double sampling_probability)
 	return sampling_probability > 0 && sampling_probability < 1 ? 1 / sampling_probability : 1;
 }
 
-bool label_choose(const struct label_input *input, struct label *ret_label)
+bool evaluation_label(const struct label_input *input, struct label *ret_label)
 {
 	const struct {
 		opt_double_t value;
@@ -119,9 +120,9 @@ bool label_choose(const struct label_input *input, struct label *ret_label)
 		[ORIGIN_RELEVANCE] = { input->relevance, 100, judge_weight(input->sampling_probability) },
 	};
 	for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
-		if (!opt_finite(candidates[i].value))
+		if (!score_is_finite(candidates[i].value))
 			continue;
-		double value = clamp01(candidates[i].value.value / candidates[i].full_scale);
+		double value = score_clamp01(candidates[i].value.value / candidates[i].full_scale);
 		*ret_label = (struct label){ value, value >= CORRECT_FROM, (enum label_origin)i,
 					     candidates[i].weight };
 		return true;

@@ -58,7 +58,7 @@ void evaluation_score(const struct evaluation_input *input, struct evaluation_sc
 opt_double_t evaluation_judge(opt_double_t correctness, opt_double_t relevance);
 
 /* Decision by relevance; same numeric order as the records' decisions. */
-enum relevance_decision {
+enum evaluation_decision {
 	RELEVANCE_REJECT,
 	RELEVANCE_WARN,
 	RELEVANCE_ACCEPT,
@@ -67,10 +67,10 @@ enum relevance_decision {
 };
 
 /* Below 30 REJECT, below 50 WARN, below 80 ACCEPT, else ACCEPT_HIGH; no relevance: UNJUDGED. */
-enum relevance_decision relevance_decision(opt_double_t relevance);
+enum evaluation_decision evaluation_decision(opt_double_t relevance);
 
 /* What the decision means, for a person; static text. */
-const char *relevance_decision_text(enum relevance_decision decision);
+const char *evaluation_decision_text(enum evaluation_decision decision);
 
 /* Where a label comes from; same numeric order as the records' label sources. */
 enum label_origin { ORIGIN_FEEDBACK, ORIGIN_RESULT, ORIGIN_CORRECTNESS, ORIGIN_RELEVANCE };
@@ -92,4 +92,4 @@ struct label {
 
 /* Chooses the label: the first of the four that is there; false when none is. Verdicts of the judge weigh
  * 1 / sampling probability; feedback and results do not depend on that sampling and weigh 1. */
-bool label_choose(const struct label_input *input, struct label *ret_label);
+bool evaluation_label(const struct label_input *input, struct label *ret_label);

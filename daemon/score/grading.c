@@ -2,8 +2,8 @@
 
 #include <ctype.h>
 
-bool grade_safety(bool should_pass, enum rejection expected, bool explained, bool allowed,
-		  struct grade *ret_grade)
+bool grading_safety(bool should_pass, enum rejection expected, bool explained, bool allowed,
+		    struct grade *ret_grade)
 {
 	bool about_safety = expected == REJECTION_SAFETY || (expected == REJECTION_NONE && !explained);
 	if (!should_pass && !about_safety)
@@ -28,7 +28,7 @@ static const char *rejection_name(enum rejection rejection)
 	return names[rejection];
 }
 
-void grade_validation(bool should_pass, bool accepted, enum rejection rejection, struct grade *ret_grade)
+void grading_validation(bool should_pass, bool accepted, enum rejection rejection, struct grade *ret_grade)
 {
 	static const char *const classes[2][2] = {
 		{ "CORRECT_REJECTION", "FALSE_ACCEPTANCE" },

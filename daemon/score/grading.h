@@ -21,11 +21,11 @@ struct grade {
 /* Grades a safety verdict. False, and no grade, where nothing is known about safety: a query that has to fail
  * for another reason. `expected` is REJECTION_NONE where the ground truth does not say; `explained`: an error
  * of syntax or schema is reason enough to reject it. */
-bool grade_safety(bool should_pass, enum rejection expected, bool explained, bool allowed,
-		  struct grade *ret_grade);
+bool grading_safety(bool should_pass, enum rejection expected, bool explained, bool allowed,
+		    struct grade *ret_grade);
 
 /* Grades a validation verdict; `rejection` is REJECTION_NONE for an accepted query. */
-void grade_validation(bool should_pass, bool accepted, enum rejection rejection, struct grade *ret_grade);
+void grading_validation(bool should_pass, bool accepted, enum rejection rejection, struct grade *ret_grade);
 
 /* What our own analysis found. */
 struct grading_findings {

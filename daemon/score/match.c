@@ -1,21 +1,21 @@
 #include "score/match.h"
 
-struct truth_match truth_match(opt_double_t similarity)
+struct match_truth match_truth(opt_double_t similarity)
 {
 	double value = similarity.set ? similarity.value : 1;
 	if (value >= 0.90)
-		return (struct truth_match){ SCORE_HIGH, 1.0 };
+		return (struct match_truth){ SCORE_HIGH, 1.0 };
 	if (value >= 0.75)
-		return (struct truth_match){ SCORE_MEDIUM, 0.8 };
-	return (struct truth_match){ SCORE_LOW, 0.5 };
+		return (struct match_truth){ SCORE_MEDIUM, 0.8 };
+	return (struct match_truth){ SCORE_LOW, 0.5 };
 }
 
-bool truth_match_needs_review(const struct truth_match *match, double result_score)
+bool match_needs_review(const struct match_truth *match, double result_score)
 {
 	return match->level == SCORE_LOW && result_score < 1;
 }
 
-bool performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms)
+bool match_performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms)
 {
 	return generated_ms > factor * truth_ms && generated_ms > floor_ms;
 }

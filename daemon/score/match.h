@@ -7,16 +7,16 @@
 #include "common/str.h"
 #include "score/level.h"
 
-struct truth_match {
+struct match_truth {
 	enum score_level level; /* SCORE_HIGH, SCORE_MEDIUM or SCORE_LOW */
 	double factor;		/* of the result's weight: 1.0, 0.8 or 0.5 */
 };
 
 /* By the similarity of the truth's question: from 0.90 HIGH, from 0.75 MEDIUM, below LOW; absent: 1. */
-struct truth_match truth_match(opt_double_t similarity);
+struct match_truth match_truth(opt_double_t similarity);
 
 /* A result below 1.0 against a doubtful truth is for a person to decide. */
-bool truth_match_needs_review(const struct truth_match *match, double result_score);
+bool match_needs_review(const struct match_truth *match, double result_score);
 
 /* Whether the generated query took more than `factor` times as long as the truth and more than `floor_ms`. */
-bool performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms);
+bool match_performance_regressed(double generated_ms, double truth_ms, double factor, double floor_ms);

@@ -2,7 +2,7 @@
 
 #include "score/number.h"
 
-const char *confidence_factor_name(enum confidence_factor factor)
+const char *overall_factor_name(enum overall_factor factor)
 {
 	static const char *const names[FACTOR_COUNT_] = {
 		[FACTOR_TECHNICAL] = "technical", [FACTOR_ADVISORY] = "advisory",
@@ -18,13 +18,13 @@ void overall_score(const struct overall_input *input, struct overall_score *ret_
 	if (input->unsafe)
 		score = (struct overall_score){ opt_double(0), SCORE_VERY_LOW, "safety" };
 	for (size_t i = 0; i < input->factors_count && !input->unsafe; i++) {
-		enum confidence_factor factor = input->factors[i];
+		enum overall_factor factor = input->factors[i];
 		opt_double_t value = input->values[factor];
-		if (!opt_finite(value))
+		if (!score_is_finite(value))
 			continue;
-		if (!score.confidence.set || clamp01(value.value) < score.confidence.value) {
-			score.confidence = opt_double(clamp01(value.value));
-			score.limiting_factor = confidence_factor_name(factor);
+		if (!score.confidence.set || score_clamp01(value.value) < score.confidence.value) {
+			score.confidence = opt_double(score_clamp01(value.value));
+			score.limiting_factor = overall_factor_name(factor);
 		}
 	}
 	if (score.confidence.set)

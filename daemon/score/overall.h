@@ -8,7 +8,7 @@
 #include "common/str.h"
 #include "score/level.h"
 
-enum confidence_factor {
+enum overall_factor {
 	FACTOR_TECHNICAL,
 	FACTOR_ADVISORY,
 	FACTOR_RETRIEVAL,
@@ -18,8 +18,8 @@ enum confidence_factor {
 };
 
 struct overall_input {
-	opt_double_t values[FACTOR_COUNT_];    /* 0..1 each (technical too); none: the event lacks it */
-	const enum confidence_factor *factors; /* the ones that count; of equal ones the first limits */
+	opt_double_t values[FACTOR_COUNT_]; /* 0..1 each (technical too); none: the event lacks it */
+	const enum overall_factor *factors; /* the ones that count; of equal ones the first limits */
 	size_t factors_count;
 	bool unsafe;
 	struct level_thresholds thresholds;
@@ -35,4 +35,4 @@ struct overall_score {
 void overall_score(const struct overall_input *input, struct overall_score *ret_score);
 
 /* "technical", "advisory", "retrieval", "generator", "agreement". */
-const char *confidence_factor_name(enum confidence_factor factor);
+const char *overall_factor_name(enum overall_factor factor);

@@ -43,7 +43,7 @@ opt_double_t retrieval_chunk_score(const struct retrieval_chunk *chunk, double r
 {
 	const opt_double_t candidates[] = { chunk->rerank, chunk->boosted, scaled_rrf(chunk, rrf_scale) };
 	for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
-		if (opt_finite(candidates[i]))
+		if (score_is_finite(candidates[i]))
 			return candidates[i];
 	}
 	return (opt_double_t)OPT_NONE;
@@ -86,7 +86,7 @@ static void measure_scores(const struct retrieval_chunk *chunks, size_t count, d
 	qsort(scores, scored, sizeof *scores, descending);
 	score->top_score = scores[0];
 	score->score_gap = scored > 1 ? fmin(scores[0] - scores[1], DBL_MAX) : 0;
-	score->score_spread = standard_deviation(scores, scored, arena);
+	score->score_spread = correlation_standard_deviation(scores, scored, arena);
 	while (score->consensus_count < scored && scores[score->consensus_count] > CONSENSUS_SCORE)
 		score->consensus_count++;
 }
@@ -130,7 +130,7 @@ static opt_double_t correlate(correlation_fn *correlation, const struct retrieva
 		const char *chunk = (const char *)&chunks[i];
 		opt_double_t a = *(const opt_double_t *)(const void *)(chunk + offset_x);
 		opt_double_t b = *(const opt_double_t *)(const void *)(chunk + offset_y);
-		if (!opt_finite(a) || !opt_finite(b))
+		if (!score_is_finite(a) || !score_is_finite(b))
 			continue;
 		x[pairs] = a.value;
 		y[pairs++] = b.value;
@@ -142,8 +142,9 @@ static bool graph_support(const struct retrieval_chunk *chunks, size_t count, bo
 {
 	bool any = false, positive = false;
 	for (size_t i = 0; i < count; i++) {
-		any = any || opt_finite(chunks[i].graph_boost);
-		positive = positive || (opt_finite(chunks[i].graph_boost) && chunks[i].graph_boost.value > 0);
+		any = any || score_is_finite(chunks[i].graph_boost);
+		positive = positive ||
+			   (score_is_finite(chunks[i].graph_boost) && chunks[i].graph_boost.value > 0);
 	}
 	*ret_any_graph = any;
 	return positive;
@@ -153,8 +154,8 @@ static double weigh(const struct retrieval_score *score, const double *weights)
 {
 	opt_double_t r = score->bm25_dense_agreement;
 	const double normalised[RETRIEVAL_METRIC_COUNT_] = {
-		[RETRIEVAL_TOP] = clamp01(score->top_score),
-		[RETRIEVAL_GAP] = clamp01(score->score_gap / FULL_GAP),
+		[RETRIEVAL_TOP] = score_clamp01(score->top_score),
+		[RETRIEVAL_GAP] = score_clamp01(score->score_gap / FULL_GAP),
 		[RETRIEVAL_CONSENSUS] = (double)score->consensus_count / (double)score->scored_count,
 		[RETRIEVAL_AGREEMENT] = r.set ? (r.value + 1) / 2 : NEUTRAL_AGREEMENT,
 		[RETRIEVAL_SPREAD] = fmax(0, 1 - score->score_spread / WIDEST_SPREAD),
@@ -164,7 +165,7 @@ static double weigh(const struct retrieval_score *score, const double *weights)
 	double sum = 0;
 	for (size_t i = 0; i < RETRIEVAL_METRIC_COUNT_; i++)
 		sum += weights[i] * normalised[i];
-	return settle(clamp01(sum));
+	return score_settle(score_clamp01(sum));
 }
 
 static void recommend(struct retrieval_score *score, const char *code, const char *text)

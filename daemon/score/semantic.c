@@ -4,7 +4,7 @@
 
 #define NOT_IDENTICAL_MAX 0.99
 
-double structural_score(bool valid, size_t errors)
+double semantic_structural_score(bool valid, size_t errors)
 {
 	if (!valid)
 		return 0;
@@ -67,7 +67,7 @@ opt_double_t semantic_score(const struct semantic_query *generated, const struct
 	double sum = 0;
 	for (size_t i = 0; i < SEMANTIC_CLAUSE_COUNT_; i++)
 		sum += weights[i] * clause_score(&generated->clauses[i], &truth->clauses[i], arena);
-	return opt_double(fmin(settle(sum), NOT_IDENTICAL_MAX));
+	return opt_double(fmin(score_settle(sum), NOT_IDENTICAL_MAX));
 }
 
 static str_t lower(str_t name, struct arena *arena)
@@ -106,8 +106,9 @@ static str_t *name_set(const str_t *names, size_t count, const str_t *search_pat
 	return set;
 }
 
-double table_accuracy(const str_t *used, size_t used_count, const str_t *expected, size_t expected_count,
-		      const str_t *search_path, size_t search_path_count, struct arena *arena)
+double semantic_table_accuracy(const str_t *used, size_t used_count, const str_t *expected,
+			       size_t expected_count, const str_t *search_path, size_t search_path_count,
+			       struct arena *arena)
 {
 	size_t a_count, b_count;
 	const str_t *a = name_set(used, used_count, search_path, search_path_count, arena, &a_count);

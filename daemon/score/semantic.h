@@ -7,7 +7,7 @@
 #include "common/arena.h"
 
 /* 0 for SQL that is not valid, 0.5 for valid SQL with errors, else 1. */
-double structural_score(bool valid, size_t errors);
+double semantic_structural_score(bool valid, size_t errors);
 
 /* Clauses that are compared, in the analysis' order. `where` includes having and set operations, `order` the
  * limit. */
@@ -43,5 +43,6 @@ opt_double_t semantic_score(const struct semantic_query *generated, const struct
  * Jaccard of two sets of table names: in any case of letters, and schema-qualified names equal the
  * unqualified ones where the schema is on the search path. Both empty: 1.
  */
-double table_accuracy(const str_t *used, size_t used_count, const str_t *expected, size_t expected_count,
-		      const str_t *search_path, size_t search_path_count, struct arena *arena);
+double semantic_table_accuracy(const str_t *used, size_t used_count, const str_t *expected,
+			       size_t expected_count, const str_t *search_path, size_t search_path_count,
+			       struct arena *arena);

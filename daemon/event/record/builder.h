@@ -15,7 +15,7 @@ struct record_builder {
 	struct scored_query *scored;
 	bool has_truth;
 	size_t truth_index;
-	struct truth_match match;
+	struct match_truth match;
 	struct evaluation_value result; /* of the ladder */
 	struct evaluation_value semantic;
 	bool truth_failed;

@@ -42,9 +42,9 @@ static void grade_own(struct record_builder *builder, bool should_pass, enum rej
 	enum rejection rejection = own_rejection(facts);
 	struct grade grade;
 	if (sql->verdict != SQL_UNKNOWN &&
-	    grade_safety(should_pass, expected, explained(facts), sql->verdict == SQL_SAFE, &grade))
+	    grading_safety(should_pass, expected, explained(facts), sql->verdict == SQL_SAFE, &grade))
 		grading->safety = record_grade(facts, &grade, "our own check");
-	grade_validation(should_pass, rejection == REJECTION_NONE, rejection, &grade);
+	grading_validation(should_pass, rejection == REJECTION_NONE, rejection, &grade);
 	grading->validation = record_grade(facts, &grade, "our own validation");
 }
 
@@ -71,11 +71,11 @@ static void grade_upstream(struct record_builder *builder, bool should_pass, enu
 	enum rejection rejection = upstream_rejection(validator);
 	bool wrong = explained(facts) || rejection == REJECTION_SYNTAX || rejection == REJECTION_SCHEMA;
 	if (validator->safety_valid.set &&
-	    grade_safety(should_pass, expected, wrong, validator->safety_valid.value, &grade))
+	    grading_safety(should_pass, expected, wrong, validator->safety_valid.value, &grade))
 		grading->upstream_safety = record_grade(facts, &grade, "the upstream validator");
 	if (!validator->is_valid.set)
 		return;
-	grade_validation(should_pass, validator->is_valid.value, rejection, &grade);
+	grading_validation(should_pass, validator->is_valid.value, rejection, &grade);
 	grading->upstream_validation = record_grade(facts, &grade, "the upstream validator");
 }
 
@@ -151,7 +151,7 @@ void record_build_label(struct record_builder *builder)
 	if (builder->result.state == METRIC_COMPUTED)
 		input.result = opt_double(builder->result.value);
 	struct label label;
-	if (!label_choose(&input, &label))
+	if (!evaluation_label(&input, &label))
 		return;
 	builder->scored->label = ARENA_NEW(facts->arena, struct record_label);
 	*builder->scored->label =

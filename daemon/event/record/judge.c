@@ -81,7 +81,7 @@ void record_build_judge(struct record_builder *builder)
 	}
 	if (judging->relevance_asked)
 		judge->cost = judge_cost(&config->judge, judge);
-	judge->decision = (int)relevance_decision(builder->relevance);
+	judge->decision = (int)evaluation_decision(builder->relevance);
 	if (judge->decision != DECISION_UNJUDGED)
 		return;
 	if (judging->unjudged_reason)

@@ -28,9 +28,9 @@ static void fill_advice(struct record_builder *builder)
 	}
 	if (scored->judge.decision == DECISION_REJECT || scored->judge.decision == DECISION_WARN)
 		recommend(builder, scored->judge.decision == DECISION_REJECT ? "REJECT" : "WARN",
-			  relevance_decision_text((enum relevance_decision)scored->judge.decision));
+			  evaluation_decision_text((enum evaluation_decision)scored->judge.decision));
 	if (builder->result.state == METRIC_COMPUTED)
-		review |= truth_match_needs_review(&builder->match, builder->result.value);
+		review |= match_needs_review(&builder->match, builder->result.value);
 	scored->review_required = review;
 	scored->recommendations = builder->recommendations;
 	scored->recommendations_count = builder->recommendations_count;
@@ -79,7 +79,7 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 		.sources = sources,
 		.scored = ARENA_NEW(facts->arena, struct scored_query),
 		.has_truth = facts->analysis.truths_count > 0 || facts->analysis.truths_left_out,
-		.match = truth_match(facts->analysis.similarity),
+		.match = match_truth(facts->analysis.similarity),
 	};
 	if (record_hides_literals(&builder))
 		sql_redact(facts->query->sql, facts->analysis.dialect, facts->arena, &builder.redaction);

@@ -62,8 +62,8 @@ static opt_double_t accuracy_of_tables(struct record_builder *builder, const str
 	/* names on the search path come without their schema already; `public` is on it unless somebody took
 	 * it off */
 	static const str_t search_path[] = { { "public", 6 } };
-	return opt_double(
-		table_accuracy(sql->tables, sql->tables_count, tables, count, search_path, 1, facts->arena));
+	return opt_double(semantic_table_accuracy(sql->tables, sql->tables_count, tables, count, search_path,
+						  1, facts->arena));
 }
 
 void record_build_structure(struct record_builder *builder)

@@ -63,9 +63,10 @@ static void deviation(void **state)
 	};
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	for (size_t i = 0; i < COUNT(spreads); i++)
-		assert_close(spreads[i].name, standard_deviation(spreads[i].values, spreads[i].count, arena),
+		assert_close(spreads[i].name,
+			     correlation_standard_deviation(spreads[i].values, spreads[i].count, arena),
 			     spreads[i].expected);
-	double huge = standard_deviation((const double[]){ 1e308, -1e308 }, 2, arena);
+	double huge = correlation_standard_deviation((const double[]){ 1e308, -1e308 }, 2, arena);
 	assert_true(isfinite(huge));
 	assert_close("huge", huge / 1e308, 1);
 }

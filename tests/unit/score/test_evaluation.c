@@ -119,7 +119,7 @@ static void decisions(void **state)
 	(void)state;
 	static const struct {
 		opt_double_t relevance;
-		enum relevance_decision decision;
+		enum evaluation_decision decision;
 	} bands[] = {
 		{ NONE, RELEVANCE_UNJUDGED },	      { SOME(NAN), RELEVANCE_UNJUDGED },
 		{ SOME(0), RELEVANCE_REJECT },	      { SOME(29), RELEVANCE_REJECT },
@@ -129,8 +129,8 @@ static void decisions(void **state)
 		{ SOME(100), RELEVANCE_ACCEPT_HIGH },
 	};
 	for (size_t i = 0; i < COUNT(bands); i++) {
-		assert_case("decision", relevance_decision(bands[i].relevance), bands[i].decision);
-		assert_true(strlen(relevance_decision_text(bands[i].decision)) > 10);
+		assert_case("decision", evaluation_decision(bands[i].relevance), bands[i].decision);
+		assert_true(strlen(evaluation_decision_text(bands[i].decision)) > 10);
 	}
 }
 
@@ -172,7 +172,7 @@ static void labels(void **state)
 	};
 	for (size_t i = 0; i < COUNT(choices); i++) {
 		struct label label;
-		bool found = label_choose(&choices[i].input, &label);
+		bool found = evaluation_label(&choices[i].input, &label);
 		assert_case(choices[i].name, found, choices[i].found);
 		if (!found)
 			continue;

@@ -29,8 +29,8 @@ static void safety(void **state)
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct grade grade;
-		bool graded = grade_safety(cases[i].should_pass, cases[i].expected, cases[i].explained,
-					   cases[i].allowed, &grade);
+		bool graded = grading_safety(cases[i].should_pass, cases[i].expected, cases[i].explained,
+					     cases[i].allowed, &grade);
 		assert_case("graded", graded, cases[i].graded);
 		if (!graded)
 			continue;
@@ -60,7 +60,7 @@ static void validation(void **state)
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct grade grade;
-		grade_validation(cases[i].should_pass, cases[i].accepted, cases[i].rejection, &grade);
+		grading_validation(cases[i].should_pass, cases[i].accepted, cases[i].rejection, &grade);
 		assert_close(cases[i].classification, grade.score, cases[i].score);
 		assert_string_equal(grade.classification, cases[i].classification);
 		if (cases[i].category)

@@ -16,7 +16,7 @@ static void factors(void **state)
 		{ SOME(0), SCORE_LOW, 0.5 },	   { SOME(NAN), SCORE_LOW, 0.5 },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct truth_match match = truth_match(cases[i].similarity);
+		struct match_truth match = match_truth(cases[i].similarity);
 		assert_case("level", match.level, cases[i].level);
 		assert_close("factor", match.factor, cases[i].factor);
 	}
@@ -25,10 +25,10 @@ static void factors(void **state)
 static void review(void **state)
 {
 	(void)state;
-	const struct truth_match low = { SCORE_LOW, 0.5 }, medium = { SCORE_MEDIUM, 0.8 };
-	assert_true(truth_match_needs_review(&low, 0.95));
-	assert_false(truth_match_needs_review(&low, 1.0));
-	assert_false(truth_match_needs_review(&medium, 0));
+	const struct match_truth low = { SCORE_LOW, 0.5 }, medium = { SCORE_MEDIUM, 0.8 };
+	assert_true(match_needs_review(&low, 0.95));
+	assert_false(match_needs_review(&low, 1.0));
+	assert_false(match_needs_review(&medium, 0));
 }
 
 static void regressions(void **state)
@@ -44,7 +44,7 @@ static void regressions(void **state)
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_case("regressed",
-			    performance_regressed(cases[i].generated_ms, cases[i].truth_ms, 5, 250),
+			    match_performance_regressed(cases[i].generated_ms, cases[i].truth_ms, 5, 250),
 			    cases[i].regressed);
 }
 

@@ -2,9 +2,9 @@
 
 #include "tests/unit/score/close.h"
 
-static const enum confidence_factor usual[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY };
-static const enum confidence_factor all[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY, FACTOR_RETRIEVAL,
-					      FACTOR_GENERATOR };
+static const enum overall_factor usual[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY };
+static const enum overall_factor all[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY, FACTOR_RETRIEVAL,
+					   FACTOR_GENERATOR };
 
 static const struct {
 	const char *name;

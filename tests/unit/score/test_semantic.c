@@ -5,10 +5,10 @@
 static void structural(void **state)
 {
 	(void)state;
-	assert_close("not valid", structural_score(false, 0), 0);
-	assert_close("not valid, errors", structural_score(false, 3), 0);
-	assert_close("errors", structural_score(true, 1), 0.5);
-	assert_close("clean", structural_score(true, 0), 1);
+	assert_close("not valid", semantic_structural_score(false, 0), 0);
+	assert_close("not valid, errors", semantic_structural_score(false, 3), 0);
+	assert_close("errors", semantic_structural_score(true, 1), 0.5);
+	assert_close("clean", semantic_structural_score(true, 0), 1);
 }
 
 #define ITEMS_MAX 4
@@ -122,8 +122,9 @@ static void tables(void **state)
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		assert_close(sets[i].name,
-			     table_accuracy(sets[i].used, sets[i].used_count, sets[i].expected,
-					    sets[i].expected_count, search_path, COUNT(search_path), arena),
+			     semantic_table_accuracy(sets[i].used, sets[i].used_count, sets[i].expected,
+						     sets[i].expected_count, search_path, COUNT(search_path),
+						     arena),
 			     sets[i].accuracy);
 	}
 }
