@@ -347,7 +347,8 @@ static void read_finished(struct dispatcher *dispatcher)
 static int64_t retry_ready_us(struct dispatcher *dispatcher, int64_t now_us)
 {
 	int64_t probe_us = circuit_breaker_ready_us(&dispatcher->breaker, now_us);
-	int64_t limits_us = limits_retry_us(&dispatcher->limits, in_flight(dispatcher) - 1, now_us);
+	int64_t limits_us =
+		limits_retry_us(&dispatcher->limits, dispatcher_in_flight(dispatcher) - 1, now_us);
 	return probe_us > limits_us ? probe_us : limits_us;
 }
 
@@ -390,8 +391,8 @@ static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 		struct exchange *exchange = exchange_of(dispatcher->waiting.head.next);
 		bool allowed = circuit_breaker_allows(&dispatcher->breaker, now_us);
 		if (allowed)
-			dispatcher->next_start_us =
-				limits_ready_us(&dispatcher->limits, in_flight(dispatcher), now_us);
+			dispatcher->next_start_us = limits_ready_us(&dispatcher->limits,
+								    dispatcher_in_flight(dispatcher), now_us);
 		if (allowed && dispatcher->next_start_us > now_us) {
 			note_spent(dispatcher, now_us);
 			return;
@@ -550,7 +551,7 @@ void dispatcher_wake(struct dispatcher *dispatcher)
 
 bool dispatcher_busy(const struct dispatcher *dispatcher)
 {
-	return in_flight(dispatcher) > 0;
+	return dispatcher_in_flight(dispatcher) > 0;
 }
 
 void dispatcher_abandon(struct dispatcher *dispatcher)

@@ -146,7 +146,7 @@ void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
 struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
 {
 	struct judge_stats *stats = &dispatcher->stats;
-	stats->in_flight = in_flight(dispatcher);
+	stats->in_flight = dispatcher_in_flight(dispatcher);
 	stats->waiting = (int64_t)dispatcher->waiting.count;
 	stats->slots = (int64_t)dispatcher->limits.slots;
 	stats->breaker_open = dispatcher->breaker.state != CIRCUIT_CLOSED;

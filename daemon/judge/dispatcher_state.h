@@ -40,7 +40,7 @@ struct dispatcher {
 };
 
 /* Requests that have a slot. */
-static inline unsigned in_flight(const struct dispatcher *dispatcher)
+static inline unsigned dispatcher_in_flight(const struct dispatcher *dispatcher)
 {
 	return (unsigned)(dispatcher->sending.count + dispatcher->pausing.count);
 }

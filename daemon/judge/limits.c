@@ -144,7 +144,7 @@ int64_t limits_retry_us(struct limits *limits, unsigned others, int64_t now_us)
 	int64_t tokens = (int64_t)(limits->mean_tokens * (others + 1));
 	int64_t ready_us = later(now_us, limits->paused_until_us);
 	ready_us = later(ready_us, pace_ready_us(&limits->pace, now_us));
-	ready_us = later(ready_us, learned_pace_ready_us(&limits->learned, now_us));
+	ready_us = later(ready_us, pace_learned_ready_us(&limits->learned, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->requests, 1, now_us));
 	ready_us = later(ready_us, window_ready_us(&limits->minute_tokens, later(tokens, 1), now_us));
 	return later(ready_us, window_ready_us(&limits->day_tokens, later(tokens, 1), now_us));
@@ -161,7 +161,7 @@ void limits_sent(struct limits *limits, int64_t now_us)
 {
 	window_spend(&limits->requests, 1, now_us);
 	pace_take(&limits->pace, now_us);
-	learned_pace_take(&limits->learned, now_us);
+	pace_learned_take(&limits->learned, now_us);
 }
 
 static void widen(struct limits *limits, int64_t now_us)
@@ -235,7 +235,7 @@ static void note_evidence(struct limits *limits, unsigned others, int64_t now_us
 	if (others + 3 < held * RATED_SHARE)
 		limits->rated_until_us = now_us + RATED_US;
 	if (now_us >= limits->rated_until_us)
-		learned_pace_give_up(&limits->learned);
+		pace_learned_give_up(&limits->learned);
 }
 
 /* Places that are too many, as far as is known. */
@@ -264,7 +264,7 @@ void limits_refused(struct limits *limits, const struct limits_refusal *refusal,
 	limits->patient_until_us = least(limits->patient_until_us, now_us);
 	note_evidence(limits, refusal->others, now_us);
 	if (now_us < limits->rated_until_us &&
-	    !learned_pace_refused(&limits->learned, refusal->sent_us, now_us) && !paused)
+	    !pace_learned_refused(&limits->learned, refusal->sent_us, now_us) && !paused)
 		be_patient(limits, now_us);
 	else
 		narrow_or_not(limits, paused, now_us);

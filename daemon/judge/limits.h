@@ -50,7 +50,7 @@ struct limits {
 	int64_t paused_until_us;	 /* as the server asked */
 	double mean_tokens;		 /* of a request; 0: none is known */
 	struct pace pace;
-	struct learned_pace learned;
+	struct pace_learned learned;
 	struct window requests, minute_tokens, day_tokens;
 };
 

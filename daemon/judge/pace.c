@@ -61,7 +61,7 @@ void pace_take(struct pace *pace, int64_t now_us)
 
 /* ---- learned ---- */
 
-static void grow(struct learned_pace *learned, int64_t now_us)
+static void grow(struct pace_learned *learned, int64_t now_us)
 {
 	double flat_us = learned->vain ? 0 : PACE_FLAT_US;
 	double time = ((double)(now_us - learned->since_us) - flat_us) /
@@ -70,30 +70,30 @@ static void grow(struct learned_pace *learned, int64_t now_us)
 	if (learned->base_per_us <= 0)
 		return;
 	if (growth > GROWTH_MAX)
-		learned_pace_give_up(learned);
+		pace_learned_give_up(learned);
 	else
 		pace_set(&learned->pace, learned->base_per_us * growth, LEARNT_BURST, now_us);
 }
 
-int64_t learned_pace_ready_us(struct learned_pace *learned, int64_t now_us)
+int64_t pace_learned_ready_us(struct pace_learned *learned, int64_t now_us)
 {
 	grow(learned, now_us);
 	return pace_ready_us(&learned->pace, now_us);
 }
 
-void learned_pace_take(struct learned_pace *learned, int64_t now_us)
+void pace_learned_take(struct pace_learned *learned, int64_t now_us)
 {
 	learned->asked++;
 	if (learned->pace.per_us > 0)
 		pace_take(&learned->pace, now_us);
 }
 
-void learned_pace_give_up(struct learned_pace *learned)
+void pace_learned_give_up(struct pace_learned *learned)
 {
-	*learned = (struct learned_pace){ .share = 0 };
+	*learned = (struct pace_learned){ .share = 0 };
 }
 
-static void begin_span(struct learned_pace *learned, int64_t now_us)
+static void begin_span(struct pace_learned *learned, int64_t now_us)
 {
 	learned->since_us = now_us;
 	learned->asked = learned->refused = 0;
@@ -106,7 +106,7 @@ struct lesson {
 	bool ripe;
 };
 
-static struct lesson draw_lesson(const struct learned_pace *learned, int64_t sent_us, int64_t now_us)
+static struct lesson draw_lesson(const struct pace_learned *learned, int64_t sent_us, int64_t now_us)
 {
 	double span_us = (double)(now_us - learned->since_us),
 	       known_us = (double)(sent_us - learned->since_us);
@@ -129,7 +129,7 @@ static double given(const struct lesson *lesson, double pace_per_us)
 	return lesson->per_us + PACE_WEIGHT * (pace_per_us - lesson->per_us);
 }
 
-bool learned_pace_refused(struct learned_pace *learned, int64_t sent_us, int64_t now_us)
+bool pace_learned_refused(struct pace_learned *learned, int64_t sent_us, int64_t now_us)
 {
 	if (learned->since_us == 0) { /* from here on the server has nothing saved up */
 		begin_span(learned, now_us);

@@ -22,7 +22,7 @@ struct pace {
 	int64_t at_us;
 };
 
-struct learned_pace {
+struct pace_learned {
 	struct pace pace;
 	double base_per_us;	/* as it was learnt last */
 	int64_t since_us;	/* when that was; or of the first refusal */
@@ -42,12 +42,12 @@ int64_t pace_ready_us(struct pace *pace, int64_t now_us);
 void pace_take(struct pace *pace, int64_t now_us);
 
 /* The same of a learned one. */
-int64_t learned_pace_ready_us(struct learned_pace *learned, int64_t now_us);
-void learned_pace_take(struct learned_pace *learned, int64_t now_us);
+int64_t pace_learned_ready_us(struct pace_learned *learned, int64_t now_us);
+void pace_learned_take(struct pace_learned *learned, int64_t now_us);
 
 /* A request that went at that time was refused as one too many. Returns false where the pace was not what the
  * server minded. */
-bool learned_pace_refused(struct learned_pace *learned, int64_t sent_us, int64_t now_us);
+bool pace_learned_refused(struct pace_learned *learned, int64_t sent_us, int64_t now_us);
 
 /* No limit, until more is learnt. */
-void learned_pace_give_up(struct learned_pace *learned);
+void pace_learned_give_up(struct pace_learned *learned);

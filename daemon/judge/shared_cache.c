@@ -61,7 +61,7 @@ struct shared_cache *shared_cache_start(const struct shared_cache_options *optio
 	shared->wait_us = options->wait_ms * 1000;
 	shared->silence_us = (options->wait_ms > SILENCE_MS ? options->wait_ms : SILENCE_MS) * 1000;
 	shared->started_us = clock_monotonic_us();
-	shared->keeper = keeper_start(options);
+	shared->keeper = shared_cache_keeper_start(options);
 	return shared;
 }
 
@@ -84,7 +84,7 @@ static void lose_connection(struct shared_cache *shared)
 	shared->unsent_us = INT64_MAX;
 	shared->moved = true;
 	atomic_store(&shared->connected, false);
-	keeper_want_connection(shared->keeper);
+	shared_cache_keeper_want_connection(shared->keeper);
 }
 
 static void forget_texts(struct shared_cache *shared)
@@ -99,25 +99,25 @@ void shared_cache_stop(struct shared_cache *shared)
 		return;
 	PQfinish(shared->connection);
 	forget_texts(shared);
-	keeper_stop(shared->keeper);
+	shared_cache_keeper_stop(shared->keeper);
 	free(shared);
 }
 
 void shared_cache_set_retention(struct shared_cache *shared, int64_t retention_s)
 {
-	keeper_set_retention(shared->keeper, retention_s);
+	shared_cache_keeper_set_retention(shared->keeper, retention_s);
 }
 
 void shared_cache_put(struct shared_cache *shared, const unsigned char key[DIGEST_BYTES],
 		      enum judge_question kind, const struct cached_verdict *verdict)
 {
-	keeper_put(shared->keeper, key, kind, verdict);
+	shared_cache_keeper_put(shared->keeper, key, kind, verdict);
 }
 
 /* Nobody knows yet whether there is a server. */
 static bool is_starting(const struct shared_cache *shared, int64_t now_us)
 {
-	return !shared->connection && !keeper_tried(shared->keeper) &&
+	return !shared->connection && !shared_cache_keeper_tried(shared->keeper) &&
 	       now_us < shared->started_us + SHARED_CACHE_START_MS * 1000;
 }
 
@@ -149,7 +149,7 @@ static void send_query(struct shared_cache *shared, int64_t now_us)
 		list_append(asked, node);
 	}
 	array_end(&keys);
-	snprintf(retention, sizeof retention, "%" PRId64, keeper_retention_s(shared->keeper));
+	snprintf(retention, sizeof retention, "%" PRId64, shared_cache_keeper_retention_s(shared->keeper));
 	const char *const values[] = { keys.data, retention };
 	static const int binary = 1;
 	if (shared->under_way++ == 0)
@@ -278,7 +278,7 @@ static void take_connection(struct shared_cache *shared, int64_t now_us)
 {
 	if (shared->connection)
 		return;
-	shared->connection = keeper_take_connection(shared->keeper);
+	shared->connection = shared_cache_keeper_take_connection(shared->keeper);
 	if (shared->connection && !PQenterPipelineMode(shared->connection)) {
 		lose_connection(shared);
 		return;
@@ -358,12 +358,12 @@ int64_t shared_cache_next_us(struct shared_cache *shared)
 
 struct heartbeat *shared_cache_heartbeat(struct shared_cache *shared)
 {
-	return keeper_heartbeat(shared->keeper);
+	return shared_cache_keeper_heartbeat(shared->keeper);
 }
 
 struct shared_cache_stats shared_cache_stats(struct shared_cache *shared)
 {
 	struct shared_cache_stats stats = { .connected = atomic_load(&shared->connected) };
-	keeper_stats(shared->keeper, &stats);
+	shared_cache_keeper_stats(shared->keeper, &stats);
 	return stats;
 }

@@ -74,8 +74,8 @@ static struct put *put_of(struct list_node *node)
 	return container_of(node, struct put, node);
 }
 
-void keeper_put(struct keeper *keeper, const unsigned char key[DIGEST_BYTES], enum judge_question kind,
-		const struct cached_verdict *verdict)
+void shared_cache_keeper_put(struct keeper *keeper, const unsigned char key[DIGEST_BYTES],
+			     enum judge_question kind, const struct cached_verdict *verdict)
 {
 	if (queue_count(&keeper->puts) >= PENDING_MAX) {
 		atomic_fetch_add(&keeper->lost, 1);
@@ -267,7 +267,7 @@ static void run(void *context, unsigned index)
 	heartbeat_stop(&keeper->heartbeat);
 }
 
-struct keeper *keeper_start(const struct shared_cache_options *options)
+struct keeper *shared_cache_keeper_start(const struct shared_cache_options *options)
 {
 	struct keeper *keeper = calloc(1, sizeof *keeper);
 	if (!keeper)
@@ -290,7 +290,7 @@ struct keeper *keeper_start(const struct shared_cache_options *options)
 	return keeper;
 }
 
-void keeper_stop(struct keeper *keeper)
+void shared_cache_keeper_stop(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
@@ -311,37 +311,37 @@ void keeper_stop(struct keeper *keeper)
 	free(keeper);
 }
 
-void keeper_set_retention(struct keeper *keeper, int64_t retention_s)
+void shared_cache_keeper_set_retention(struct keeper *keeper, int64_t retention_s)
 {
 	atomic_store(&keeper->retention_s, retention_s);
 }
 
-int64_t keeper_retention_s(const struct keeper *keeper)
+int64_t shared_cache_keeper_retention_s(const struct keeper *keeper)
 {
 	return atomic_load(&keeper->retention_s);
 }
 
-PGconn *keeper_take_connection(struct keeper *keeper)
+PGconn *shared_cache_keeper_take_connection(struct keeper *keeper)
 {
 	return atomic_exchange(&keeper->for_reading, NULL);
 }
 
-void keeper_want_connection(struct keeper *keeper)
+void shared_cache_keeper_want_connection(struct keeper *keeper)
 {
 	atomic_store(&keeper->wanted, true);
 }
 
-bool keeper_tried(const struct keeper *keeper)
+bool shared_cache_keeper_tried(const struct keeper *keeper)
 {
 	return atomic_load(&keeper->tried);
 }
 
-struct heartbeat *keeper_heartbeat(struct keeper *keeper)
+struct heartbeat *shared_cache_keeper_heartbeat(struct keeper *keeper)
 {
 	return &keeper->heartbeat;
 }
 
-void keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats)
+void shared_cache_keeper_stats(struct keeper *keeper, struct shared_cache_stats *stats)
 {
 	stats->stored = atomic_load(&keeper->stored);
 	stats->lost = atomic_load(&keeper->lost);

@@ -28,23 +28,23 @@ static void test_given_pace(void **state)
 	assert_int_equal(pace_ready_us(&pace, 200 * S), 200 * S);
 }
 
-static void ask(struct learned_pace *learned, int times, int64_t now_us)
+static void ask(struct pace_learned *learned, int times, int64_t now_us)
 {
 	for (int i = 0; i < times; i++)
-		learned_pace_take(learned, now_us);
+		pace_learned_take(learned, now_us);
 }
 
 /* A second of 30 asked after the first refusal, 10 of them refused: 20 a second. Refusals of requests from
  * before the span say nothing of it. */
-static void learn(struct learned_pace *learned)
+static void learn(struct pace_learned *learned)
 {
-	assert_true(learned_pace_refused(learned, 99 * S, 100 * S));
+	assert_true(pace_learned_refused(learned, 99 * S, 100 * S));
 	ask(learned, 30, 100 * S + S / 2);
-	assert_true(learned_pace_refused(learned, 99 * S, 101 * S));
+	assert_true(pace_learned_refused(learned, 99 * S, 101 * S));
 	for (int i = 0; i < 10; i++)
-		assert_true(learned_pace_refused(learned, 100 * S + S / 2, 100 * S + S / 2));
+		assert_true(pace_learned_refused(learned, 100 * S + S / 2, 100 * S + S / 2));
 	assert_true(learned->pace.per_us <= 0); /* half a second teaches nothing yet */
-	assert_true(learned_pace_refused(learned, 101 * S, 101 * S));
+	assert_true(pace_learned_refused(learned, 101 * S, 101 * S));
 }
 
 static bool is_about(double per_us, double per_s)
@@ -56,17 +56,17 @@ static bool is_about(double per_us, double per_s)
 static void test_learned_pace(void **state)
 {
 	(void)state;
-	struct learned_pace learned = { .share = 0 };
-	assert_int_equal(learned_pace_ready_us(&learned, 100 * S), 100 * S);
+	struct pace_learned learned = { .share = 0 };
+	assert_int_equal(pace_learned_ready_us(&learned, 100 * S), 100 * S);
 	learn(&learned);
 	assert_true(is_about(learned.base_per_us, 19));
 	assert_true(is_about(learned.pace.per_us, 19 * (1 - 8 / 125.0)));
-	learned_pace_ready_us(&learned, 103 * S);
+	pace_learned_ready_us(&learned, 103 * S);
 	assert_true(is_about(learned.pace.per_us, 19));
-	learned_pace_ready_us(&learned, 108 * S);
+	pace_learned_ready_us(&learned, 108 * S);
 	assert_true(is_about(learned.pace.per_us, 38));
-	assert_int_equal(learned_pace_ready_us(&learned, 109 * S), 109 * S);
-	learned_pace_ready_us(&learned, 111 * S); /* four times as much: no limit any more */
+	assert_int_equal(pace_learned_ready_us(&learned, 109 * S), 109 * S);
+	pace_learned_ready_us(&learned, 111 * S); /* four times as much: no limit any more */
 	assert_true(learned.pace.per_us <= 0);
 	assert_int_equal(learned.since_us, 0);
 }
@@ -76,12 +76,12 @@ static void test_learned_pace(void **state)
 static void test_learned_in_vain(void **state)
 {
 	(void)state;
-	struct learned_pace learned = { .share = 0 };
+	struct pace_learned learned = { .share = 0 };
 	learn(&learned);
 	ask(&learned, 20, 101 * S + S / 2);
 	for (int i = 0; i < 6; i++)
-		assert_true(learned_pace_refused(&learned, 101 * S + S / 2, 101 * S + S / 2));
-	assert_false(learned_pace_refused(&learned, 102 * S, 102 * S));
+		assert_true(pace_learned_refused(&learned, 101 * S + S / 2, 101 * S + S / 2));
+	assert_false(pace_learned_refused(&learned, 102 * S, 102 * S));
 	assert_true(is_about(learned.base_per_us, 19 / (1 - 0.35)));
 }
 
@@ -89,9 +89,9 @@ static void test_learned_in_vain(void **state)
 static void test_few_refusals(void **state)
 {
 	(void)state;
-	struct learned_pace learned = { .share = 0 };
+	struct pace_learned learned = { .share = 0 };
 	for (int64_t second = 100; second < 110; second++) {
-		assert_true(learned_pace_refused(&learned, second * S, second * S));
+		assert_true(pace_learned_refused(&learned, second * S, second * S));
 		ask(&learned, 50, second * S);
 		assert_true(learned.pace.per_us <= 0);
 	}
