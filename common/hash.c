@@ -132,17 +132,17 @@ static void fetch_sha256(void)
 		abort();
 }
 
-void digest_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES])
+void hash_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES])
 {
 	pthread_once(&sha256_once, fetch_sha256);
 	if (!EVP_Digest(data, len, ret_digest, NULL, sha256, NULL))
 		abort();
 }
 
-void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE])
+void hash_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE])
 {
 	unsigned char digest[DIGEST_BYTES];
-	digest_sha256(data, len, digest);
+	hash_sha256(data, len, digest);
 	for (size_t i = 0; i < DIGEST_BYTES; i++) {
 		ret_hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
 		ret_hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];

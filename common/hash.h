@@ -2,7 +2,7 @@
  * Hashes and a hash map.
  *
  * hash_seeded is for tables in memory (its key is the process's own, so that hostile keys cannot be chosen to
- * collide); hash_keyed_128 is for digests under a key of the caller's; digest_* is SHA-256, for names of
+ * collide); hash_keyed_128 is for digests under a key of the caller's; hash_sha256 is SHA-256, for names of
  * configurations, prompts and catalogs that outlive the process. Hashing is safe in any thread.
  */
 #pragma once
@@ -45,10 +45,10 @@ uint32_t hash_crc32(const void *data, size_t len);
 #define DIGEST_HEX_SIZE 65
 
 /* SHA-256 of the data. */
-void digest_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES]);
+void hash_sha256(const void *data, size_t len, unsigned char ret_digest[DIGEST_BYTES]);
 
 /* SHA-256 of the data as 64 lower-case hexadecimal digits and a NUL. */
-void digest_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE]);
+void hash_sha256_hex(const void *data, size_t len, char ret_hex[DIGEST_HEX_SIZE]);
 
 /*
  * Map from texts to pointers; open addressing, memory from an arena (growing leaves the old table there, so

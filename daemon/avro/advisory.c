@@ -5,7 +5,7 @@ const char *advisory_kind_name(enum advisory_kind kind)
 	return (size_t)kind < ADVISORY_KINDS.count ? ADVISORY_KINDS.symbols[kind] : "UNKNOWN";
 }
 
-const char *confidence_level_name(enum confidence_level level)
+const char *advisory_level_name(enum confidence_level level)
 {
 	return (size_t)level < CONFIDENCE_LEVELS.count ? CONFIDENCE_LEVELS.symbols[level] : "UNKNOWN";
 }

@@ -41,4 +41,4 @@ struct advisory {
 const char *advisory_kind_name(enum advisory_kind kind);
 
 /* "HIGH_CONFIDENCE", …: the symbol of a level, also sent as the header `level`. */
-const char *confidence_level_name(enum confidence_level level);
+const char *advisory_level_name(enum confidence_level level);

@@ -207,7 +207,7 @@ static err_t decode(const struct codec *codec, enum record_id id, const void *da
 	const struct record_type *type = builtin_record(id);
 	err_t err = check_size(codec, len, detail);
 	if (!err)
-		err = frame_read(data, len, &frame, detail);
+		err = framing_read(data, len, &frame, detail);
 	if (err)
 		return err;
 	void *record = arena_alloc(arena, type->size_bytes);
@@ -282,7 +282,7 @@ static err_t encode(const struct codec *codec, enum record_id id, const void *re
 		return ERR_OK;
 	}
 	size_t start = out->len;
-	frame_write_single_object(codec->fingerprints[id], out);
+	framing_write_single_object(codec->fingerprints[id], out);
 	err_t err = encode_record(builtin_record(id), record, out);
 	if (err) {
 		out->len = start;

@@ -174,7 +174,7 @@ void field_set_unknown(const struct field *field, void *record, str_t symbol, st
 			arena_text(arena, symbol.ptr, symbol.len);
 }
 
-int enumeration_find(const struct enumeration *symbols, str_t symbol)
+int field_enumeration_find(const struct enumeration *symbols, str_t symbol)
 {
 	for (size_t i = 0; i < symbols->count; i++)
 		if (str_is(symbol, symbols->symbols[i]))

@@ -123,4 +123,4 @@ struct field_items field_items(const struct field *field, const void *record);
 void field_set_items(const struct field *field, void *record, struct field_items items);
 
 /* Index of the symbol, or −1. */
-int enumeration_find(const struct enumeration *symbols, str_t symbol);
+int field_enumeration_find(const struct enumeration *symbols, str_t symbol);

@@ -28,7 +28,7 @@ static bool read_json(const char *data, size_t len, struct frame *frame)
 	return true;
 }
 
-err_t frame_read(const void *data, size_t len, struct frame *ret_frame, struct err_detail *detail)
+err_t framing_read(const void *data, size_t len, struct frame *ret_frame, struct err_detail *detail)
 {
 	const unsigned char *bytes = data;
 	const char *text = data;
@@ -59,7 +59,7 @@ err_t frame_read(const void *data, size_t len, struct frame *ret_frame, struct e
 		bytes[0]);
 }
 
-void frame_write_single_object(uint64_t fingerprint, struct buf *out)
+void framing_write_single_object(uint64_t fingerprint, struct buf *out)
 {
 	buf_append(out, "\xc3\x01", 2);
 	buf_append_u64(out, fingerprint);

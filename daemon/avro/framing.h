@@ -20,7 +20,7 @@ struct frame {
 
 /* Reads the frame of a message; the payload points into `data`. ERR_FRAME_UNKNOWN (with a sentence) when
  * there is none. */
-err_t frame_read(const void *data, size_t len, struct frame *ret_frame, struct err_detail *detail);
+err_t framing_read(const void *data, size_t len, struct frame *ret_frame, struct err_detail *detail);
 
 /* Appends the header of a single-object message. */
-void frame_write_single_object(uint64_t fingerprint, struct buf *out);
+void framing_write_single_object(uint64_t fingerprint, struct buf *out);

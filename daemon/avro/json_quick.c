@@ -348,7 +348,7 @@ static bool read_enum(struct quick *quick, const struct field *field, void *reco
 	str_t text;
 	if (!take_text(quick, &text))
 		return false;
-	int index = enumeration_find(field->symbols, text);
+	int index = field_enumeration_find(field->symbols, text);
 	if (index < 0 && (field->flags & FIELD_REQUIRED))
 		return false;
 	if (index < 0)

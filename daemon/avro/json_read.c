@@ -146,7 +146,7 @@ static err_t read_text(struct reader *reader, const struct field *field, const j
 
 static int symbol_of(const struct reader *reader, const struct enumeration *symbols, str_t text)
 {
-	int index = enumeration_find(symbols, text);
+	int index = field_enumeration_find(symbols, text);
 	if (index >= 0 || reader->limits->author == JSON_BY_PROGRAM)
 		return index;
 	for (size_t i = 0; i < symbols->count; i++)

@@ -115,7 +115,7 @@ static void plan_enum(struct planner *planner, const struct schema_node *node, c
 {
 	int *symbols = ARENA_ARRAY(planner->arena, int, node->count);
 	for (size_t i = 0; i < node->count; i++)
-		symbols[i] = enumeration_find(field->symbols, node->labels[i]);
+		symbols[i] = field_enumeration_find(field->symbols, node->labels[i]);
 	plan->symbols = symbols;
 }
 

@@ -11,7 +11,7 @@ static void view_confidence(const struct scored_query *scored, struct buf *out)
 	if (confidence->overall.set)
 		terminal_append_line(out, STR_FMT "  %s  %.2f  limited by " STR_FMT,
 				     STR_ARG(scored->event_id),
-				     confidence_level_name((enum confidence_level)confidence->level),
+				     advisory_level_name((enum confidence_level)confidence->level),
 				     confidence->overall.value, STR_ARG(confidence->limiting_factor));
 	else
 		terminal_append_line(out, STR_FMT "  no confidence: the event has none of the factors",

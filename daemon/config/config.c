@@ -33,7 +33,7 @@ static void make_digest(struct loaded *loaded)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	conf_render(&config_table, &loaded->config, CONF_SECRET, &text);
-	digest_sha256_hex(text.data, text.len, loaded->digest);
+	hash_sha256_hex(text.data, text.len, loaded->digest);
 }
 
 /* The first of the directories that systemd names, or NULL. */

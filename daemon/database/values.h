@@ -8,16 +8,16 @@
 #include <libpq-fe.h>
 
 /* Memory for a number as the text of a parameter. */
-struct number_text {
+struct database_number_text {
 	char text[24];
 };
 
 /* The number in digits, in `to`. */
-const char *number_text(struct number_text *to, int64_t number);
+const char *database_number_text(struct database_number_text *to, int64_t number);
 
 /* The value in a row and column, none of which is NULL: an integer, any number. */
-int64_t integer_at(const PGresult *result, int row, int column);
-double number_at(const PGresult *result, int row, int column);
+int64_t database_integer_at(const PGresult *result, int row, int column);
+double database_number_at(const PGresult *result, int row, int column);
 
 /* The text in a row and column, copied into the arena; absent for NULL. */
-str_t text_at(const PGresult *result, int row, int column, struct arena *arena);
+str_t database_text_at(const PGresult *result, int row, int column, struct arena *arena);

@@ -61,7 +61,7 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 					str_from(advisory_kind_name((enum advisory_kind)advisory->kind)) };
 	if (advisory->level != ENUM_ABSENT)
 		headers[count++] = (struct output_header){
-			"level", str_from(confidence_level_name((enum confidence_level)advisory->level))
+			"level", str_from(advisory_level_name((enum confidence_level)advisory->level))
 		};
 	piece->from = event->encoded.len;
 	err_t err = codec_encode_advisory(event->context->codec, advisory, &event->encoded);
@@ -129,7 +129,7 @@ static size_t original_headers(const struct event *event, struct output_header *
 static size_t add_size_headers(const struct event *event, struct output_header *headers)
 {
 	char *digest = arena_alloc(event->arena, DIGEST_HEX_SIZE);
-	digest_sha256_hex(event->raw.ptr, event->raw.len, digest);
+	hash_sha256_hex(event->raw.ptr, event->raw.len, digest);
 	headers[0] = (struct output_header){ "length", arena_printf(event->arena, "%zu", event->raw.len) };
 	headers[1] = (struct output_header){ "sha256", str_from(digest) };
 	return 2;

@@ -38,7 +38,7 @@ static void write_in_flight(struct exposition *out, struct credits *credits)
 
 static const char *level_name(unsigned level)
 {
-	return level == EVENT_METRICS_NO_LEVEL ? "NONE" : confidence_level_name((enum confidence_level)level);
+	return level == EVENT_METRICS_NO_LEVEL ? "NONE" : advisory_level_name((enum confidence_level)level);
 }
 
 static void write_finished(struct exposition *out, const struct event_metrics *event_metrics)

@@ -37,7 +37,7 @@ void exchange_key(const struct endpoint *endpoint, const struct prompts *prompts
 	append_counted(&image, "temperature=0");
 	buf_append_u32(&image, (uint32_t)call->kind);
 	prompt_image(prompts, call->kind, &values, &image);
-	digest_sha256(image.data, image.len, ret_key);
+	hash_sha256(image.data, image.len, ret_key);
 }
 
 static void set_error(struct exchange *exchange, err_t err, str_t message)

@@ -225,7 +225,7 @@ static err_t load_one(struct prompts *prompts, const char *directory, enum judge
 		return err;
 	buf_append_u64(digested, text.len);
 	buf_append_str(digested, text);
-	digest_sha256(text.ptr, text.len, prompts->templates[kind].digest);
+	hash_sha256(text.ptr, text.len, prompts->templates[kind].digest);
 	struct reader reader = { .arena = prompts->arena, .name = path, .kind = kind, .detail = detail };
 	return read_template(&reader, text, &prompts->templates[kind]);
 }
@@ -243,7 +243,7 @@ err_t prompts_load(const char *directory, struct prompts **ret_prompts, struct e
 		if (err != ERR_OK)
 			return err;
 	}
-	digest_sha256_hex(digested.data, digested.len, prompts->digest);
+	hash_sha256_hex(digested.data, digested.len, prompts->digest);
 	*ret_prompts = TAKE_PTR(prompts);
 	return ERR_OK;
 }

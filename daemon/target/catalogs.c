@@ -93,7 +93,7 @@ static void origin_of(const struct target *target, char ret_hex[DIGEST_HEX_SIZE]
 {
 	const char *where =
 		target->settings.engine == TARGET_SQLITE ? target->settings.path : target->settings.dsn;
-	digest_sha256_hex(where, strlen(where), ret_hex);
+	hash_sha256_hex(where, strlen(where), ret_hex);
 }
 
 static bool write_all(int fd, const struct buf *content)
@@ -137,7 +137,7 @@ static void keep(const struct fetched_catalog *fetched)
 	path_of(target, "", &path);
 	path_of(target, ".new", &unfinished);
 	origin_of(target, origin);
-	digest_sha256_hex(fetched->json.data, fetched->json.len, digest);
+	hash_sha256_hex(fetched->json.data, fetched->json.len, digest);
 	buf_printf(&content, "assayd-catalog 1 %s %" PRId64 " %s\n", origin, fetched->read_at_ms, digest);
 	buf_append_str(&content, buf_str(&fetched->json));
 	if (!write_file(unfinished.data, &content) || rename(unfinished.data, path.data) != 0) {
@@ -190,7 +190,7 @@ static str_t check_kept(const struct target *target, const struct buf *file, int
 	if (strcmp(origin, expected) != 0)
 		return STR_NONE;
 	str_t content = { line_end + 1, file->len - header_len - 1 };
-	digest_sha256_hex(content.ptr, content.len, expected);
+	hash_sha256_hex(content.ptr, content.len, expected);
 	return strcmp(digest, expected) == 0 ? content : STR_NONE;
 }
 

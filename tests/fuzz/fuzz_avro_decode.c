@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	int id = data[0] % RECORD_COUNT_;
 	if (data[0] < 128) /* bare Avro data: the frame would never be guessed */
-		frame_write_single_object(fingerprints[id], &message);
+		framing_write_single_object(fingerprints[id], &message);
 	buf_append(&message, data + 1, size - 1);
 	check_message(id, &message);
 	return 0;

@@ -80,11 +80,11 @@ static err_t move_position(struct calibration_store *store, const struct calibra
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	bool first = step->from == CALIBRATION_POSITION_NONE;
-	struct number_text partition, to, from;
-	const char *const parameters[] = { step->topic, number_text(&partition, step->partition),
-					   number_text(&to, step->to),
+	struct database_number_text partition, to, from;
+	const char *const parameters[] = { step->topic, database_number_text(&partition, step->partition),
+					   database_number_text(&to, step->to),
 					   store->horizon_ms && step->remembers ? "true" : "false",
-					   number_text(&from, step->from) };
+					   database_number_text(&from, step->from) };
 	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 4 : 5,
 				   parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
@@ -226,8 +226,8 @@ err_t calibration_store_apply(struct calibration_store *store, const struct cali
 static int64_t find_position(const PGresult *result, int32_t partition)
 {
 	for (int row = 0; row < PQntuples(result); row++)
-		if (integer_at(result, row, 0) == partition)
-			return integer_at(result, row, 1);
+		if (database_integer_at(result, row, 0) == partition)
+			return database_integer_at(result, row, 1);
 	return CALIBRATION_POSITION_NONE;
 }
 

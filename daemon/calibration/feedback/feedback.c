@@ -17,7 +17,7 @@ err_t calibration_feedback_read(const struct codec *codec, const void *data, siz
 		err = err_fail(detail, ERR_AVRO_VALUE, "it names no event");
 	if (err)
 		return err;
-	ret_feedback->event = event_key_of(feedback->event_id);
+	ret_feedback->event = calibration_event_key(feedback->event_id);
 	ret_feedback->correct = feedback->correct;
 	return ERR_OK;
 }
@@ -149,9 +149,9 @@ static int64_t add_changes(const PGresult *result, struct segments *touched, str
 {
 	int64_t events = 0;
 	for (int row = 0; row < PQntuples(result); row++) {
-		counts->counted += integer_at(result, row, 3);
-		counts->corrected += integer_at(result, row, 4);
-		events += integer_at(result, row, 5);
+		counts->counted += database_integer_at(result, row, 3);
+		counts->corrected += database_integer_at(result, row, 4);
+		events += database_integer_at(result, row, 5);
 		if (touched)
 			segments_add_row(touched, result, row);
 	}
@@ -164,7 +164,7 @@ err_t feedback_add_events(struct database *database, const struct feedback_table
 			  struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct number_text horizon, since, width;
+	struct database_number_text horizon, since, width;
 	char sql[6144];
 	snprintf(sql, sizeof sql, ADD_EVENTS, tables->cases.segments, tables->feedback, tables->events,
 		 tables->cases.buckets, tables->cases.rollups);
@@ -178,9 +178,9 @@ err_t feedback_add_events(struct database *database, const struct feedback_table
 		columns->event.data,
 		columns->partition.data,
 		columns->offset.data,
-		number_text(&horizon, horizon_ms),
-		number_text(&since, keep_since_ms),
-		number_text(&width, bucket_s),
+		database_number_text(&horizon, horizon_ms),
+		database_number_text(&since, keep_since_ms),
+		database_number_text(&width, bucket_s),
 	};
 	err_t err = database_query(database, sql, 12, parameters, &result, detail);
 	if (!err)
@@ -206,14 +206,14 @@ static void free_messages(struct message_columns *columns)
 static void make_messages(struct message_columns *columns, const struct calibration_feedback *feedback,
 			  size_t count)
 {
-	struct number_text number;
+	struct database_number_text number;
 	columns->first_ms = columns->last_ms = feedback[0].said_at_ms;
 	for (size_t i = 0; i < count; i++) {
 		const struct calibration_feedback *item = &feedback[i];
 		array_append(&columns->event, str_from(item->event.text));
-		array_append(&columns->said_at, str_from(number_text(&number, item->said_at_ms)));
-		array_append(&columns->partition, str_from(number_text(&number, item->partition)));
-		array_append(&columns->offset, str_from(number_text(&number, item->offset)));
+		array_append(&columns->said_at, str_from(database_number_text(&number, item->said_at_ms)));
+		array_append(&columns->partition, str_from(database_number_text(&number, item->partition)));
+		array_append(&columns->offset, str_from(database_number_text(&number, item->offset)));
 		array_append(&columns->correct, item->correct ? STR("t") : STR("f"));
 		if (item->said_at_ms < columns->first_ms)
 			columns->first_ms = item->said_at_ms;
@@ -246,13 +246,14 @@ static err_t count_for_events(struct database *database, const struct feedback_t
 			      const struct message_columns *columns, int64_t bucket_s, int64_t horizon_ms,
 			      int64_t since_ms, PGresult **ret_result, struct err_detail *detail)
 {
-	struct number_text first, last, horizon, width;
+	struct database_number_text first, last, horizon, width;
 	char sql[6144];
 	int64_t first_ms = columns->first_ms - horizon_ms;
-	const char *const parameters[] = { columns->event.data,
-					   number_text(&first, first_ms < since_ms ? since_ms : first_ms),
-					   number_text(&last, columns->last_ms + horizon_ms),
-					   number_text(&horizon, horizon_ms), number_text(&width, bucket_s) };
+	const char *const parameters[] = {
+		columns->event.data, database_number_text(&first, first_ms < since_ms ? since_ms : first_ms),
+		database_number_text(&last, columns->last_ms + horizon_ms),
+		database_number_text(&horizon, horizon_ms), database_number_text(&width, bucket_s)
+	};
 	snprintf(sql, sizeof sql, COUNT_FEEDBACK, tables->feedback, tables->events, tables->events,
 		 tables->cases.buckets, tables->cases.rollups);
 	return database_query(database, sql, 5, parameters, ret_result, detail);
@@ -263,17 +264,17 @@ static err_t classify(struct database *database, const struct feedback_tables *t
 		      int64_t *ret_in_time, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct number_text horizon;
+	struct database_number_text horizon;
 	char sql[1024];
 	const char *const parameters[] = { columns->event.data, columns->said_at.data,
 					   columns->partition.data, columns->offset.data,
-					   number_text(&horizon, horizon_ms) };
+					   database_number_text(&horizon, horizon_ms) };
 	snprintf(sql, sizeof sql, CLASSIFY, tables->feedback, tables->events);
 	err_t err = database_query(database, sql, 5, parameters, &result, detail);
 	if (err)
 		return err;
-	*ret_unknown = integer_at(result, 0, 0);
-	*ret_in_time = integer_at(result, 0, 1);
+	*ret_unknown = database_integer_at(result, 0, 0);
+	*ret_in_time = database_integer_at(result, 0, 1);
 	return ERR_OK;
 }
 

@@ -16,7 +16,7 @@
 
 /* One message of the feedback topic. */
 struct calibration_feedback {
-	struct event_key event;
+	struct calibration_event_key event;
 	int64_t said_at_ms;
 	int32_t partition;
 	int64_t offset;

@@ -40,10 +40,10 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 			       1, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++) {
 		const struct topic_span found = { .topic = log->topic,
-						  .partition = (int32_t)integer_at(result, row, 0),
-						  .until = integer_at(result, row, 1) };
+						  .partition = (int32_t)database_integer_at(result, row, 0),
+						  .until = database_integer_at(result, row, 1) };
 		int64_t remembered_from =
-			PQgetisnull(result, row, 2) ? INT64_MAX : integer_at(result, row, 2);
+			PQgetisnull(result, row, 2) ? INT64_MAX : database_integer_at(result, row, 2);
 		struct topic_span *span = find_span(log, found.partition);
 		if (span && found.until < span->until)
 			err = err_fail(detail, ERR_CONFLICT,

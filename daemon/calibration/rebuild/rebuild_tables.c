@@ -59,17 +59,17 @@ static err_t each_slice(struct database *database, const char *slices, const cha
 	err_t err = database_query(database, slices, 1, parameters, &found, detail);
 	for (int row = 0; !err && row < PQntuples(found); row++) {
 		_cleanup_(database_result_cleanup) PGresult *result = NULL;
-		struct number_text from, until;
+		struct database_number_text from, until;
 		const char *all[MAX_PARAMETERS] = {
 			PQgetvalue(found, row, 0),
-			number_text(&from, integer_at(found, row, 1) * SLICE_S),
-			number_text(&until, (integer_at(found, row, 1) + 1) * SLICE_S),
+			database_number_text(&from, database_integer_at(found, row, 1) * SLICE_S),
+			database_number_text(&until, (database_integer_at(found, row, 1) + 1) * SLICE_S),
 		};
 		for (int i = 0; i < parameters_count; i++)
 			all[3 + i] = parameters[i];
 		err = database_query(database, sql, 3 + parameters_count, all, &result, detail);
 		if (!err)
-			touched += PQnfields(result) ? integer_at(result, 0, 0)
+			touched += PQnfields(result) ? database_integer_at(result, 0, 0)
 						     : strtoll(PQcmdTuples(result), NULL, 10);
 	}
 	if (!err)
@@ -90,8 +90,8 @@ static err_t each_slice(struct database *database, const char *slices, const cha
 err_t rebuild_tables_copy(struct database *database, int64_t since_ms, struct err_detail *detail)
 {
 	int64_t copied;
-	struct number_text since;
-	const char *const parameters[] = { number_text(&since, since_ms) };
+	struct database_number_text since;
+	const char *const parameters[] = { database_number_text(&since, since_ms) };
 	return each_slice(database, SLICES_OF("calibration_sums") "GROUP BY 1, 2", COPY_SLICE, parameters, 1,
 			  &copied, detail);
 }
@@ -103,19 +103,19 @@ static err_t query_integer(struct database *database, const char *sql, const cha
 	const char *const parameters[] = { parameter };
 	err_t err = database_query(database, sql, parameter ? 1 : 0, parameters, &result, detail);
 	if (!err)
-		*ret_value = integer_at(result, 0, 0);
+		*ret_value = database_integer_at(result, 0, 0);
 	return err;
 }
 
 err_t rebuild_tables_other_width(struct database *database, int64_t bucket_s, int64_t *ret_until_ms,
 				 struct err_detail *detail)
 {
-	struct number_text width;
+	struct database_number_text width;
 	return query_integer(
 		database,
 		"SELECT coalesce(max(extract(epoch FROM bucket_start)::bigint + width_s) * 1000, 0) "
 		"FROM rebuild_stored WHERE width_s < 3600 AND width_s <> $1::integer",
-		number_text(&width, bucket_s), ret_until_ms, detail);
+		database_number_text(&width, bucket_s), ret_until_ms, detail);
 }
 
 /* ---- the range ---- */
@@ -130,17 +130,18 @@ err_t rebuild_tables_other_width(struct database *database, int64_t bucket_s, in
 		"OR bucket_start >= to_timestamp(nullif($7, '')::bigint / 1000.0)) "
 
 struct range_texts {
-	struct number_text since, width, fine_since, feedback_since;
+	struct database_number_text since, width, fine_since, feedback_since;
 	const char *parameters[4];
 };
 
 static const char *const *range_parameters(const struct rebuild_range *range, struct range_texts *texts)
 {
 	bool feedback = range->feedback_since_ms != INT64_MAX;
-	texts->parameters[0] = number_text(&texts->since, range->since_ms);
-	texts->parameters[1] = number_text(&texts->width, range->bucket_s);
-	texts->parameters[2] = number_text(&texts->fine_since, range->fine_since_ms);
-	texts->parameters[3] = feedback ? number_text(&texts->feedback_since, range->feedback_since_ms) : "";
+	texts->parameters[0] = database_number_text(&texts->since, range->since_ms);
+	texts->parameters[1] = database_number_text(&texts->width, range->bucket_s);
+	texts->parameters[2] = database_number_text(&texts->fine_since, range->fine_since_ms);
+	texts->parameters[3] =
+		feedback ? database_number_text(&texts->feedback_since, range->feedback_since_ms) : "";
 	return texts->parameters;
 }
 
@@ -203,27 +204,27 @@ static const char *const *range_parameters(const struct rebuild_range *range, st
 static struct rebuild_figures figures_at(const PGresult *result, int row, int column, struct arena *arena)
 {
 	return (struct rebuild_figures){
-		.cases = integer_at(result, row, column),
-		.weight = text_at(result, row, column + 1, arena),
-		.weight_squared = text_at(result, row, column + 2, arena),
-		.weight_correct = text_at(result, row, column + 3, arena),
-		.weight_confidence = text_at(result, row, column + 4, arena),
-		.weight_squared_error = text_at(result, row, column + 5, arena),
+		.cases = database_integer_at(result, row, column),
+		.weight = database_text_at(result, row, column + 1, arena),
+		.weight_squared = database_text_at(result, row, column + 2, arena),
+		.weight_correct = database_text_at(result, row, column + 3, arena),
+		.weight_confidence = database_text_at(result, row, column + 4, arena),
+		.weight_squared_error = database_text_at(result, row, column + 5, arena),
 	};
 }
 
 static struct rebuild_difference difference_at(const PGresult *result, int row, struct arena *arena)
 {
 	return (struct rebuild_difference){
-		.width_s = integer_at(result, row, 0),
-		.segment = { text_at(result, row, 1, arena), text_at(result, row, 2, arena),
-			     text_at(result, row, 3, arena) },
+		.width_s = database_integer_at(result, row, 0),
+		.segment = { database_text_at(result, row, 1, arena), database_text_at(result, row, 2, arena),
+			     database_text_at(result, row, 3, arena) },
 		.label_source = calibration_source_of(PQgetvalue(result, row, 4)),
-		.level = text_at(result, row, 5, arena),
-		.bin = (int)integer_at(result, row, 6),
-		.buckets = integer_at(result, row, 7),
-		.first_ms = integer_at(result, row, 8) * 1000,
-		.last_ms = integer_at(result, row, 9) * 1000,
+		.level = database_text_at(result, row, 5, arena),
+		.bin = (int)database_integer_at(result, row, 6),
+		.buckets = database_integer_at(result, row, 7),
+		.first_ms = database_integer_at(result, row, 8) * 1000,
+		.last_ms = database_integer_at(result, row, 9) * 1000,
 		.stored = figures_at(result, row, 10, arena),
 		.counted = figures_at(result, row, 16, arena),
 	};
@@ -233,8 +234,8 @@ static err_t summarise(struct database *database, struct arena *arena,
 		       struct rebuild_differences *differences, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct number_text most;
-	const char *const parameters[] = { number_text(&most, MAX_DIFFERENCES) };
+	struct database_number_text most;
+	const char *const parameters[] = { database_number_text(&most, MAX_DIFFERENCES) };
 	err_t err = database_query(database, SUMMARISE, 1, parameters, &result, detail);
 	if (err)
 		return err;
@@ -387,14 +388,15 @@ static err_t compare_rows(struct database *database, const char *sql, const stru
 {
 	_cleanup_(buf_free) struct buf partitions = BUF_INIT, first = BUF_INIT;
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct number_text since, until, verdicts;
+	struct database_number_text since, until, verdicts;
 	make_bounds(log, events, &partitions, &first);
-	const char *const parameters[] = { partitions.data, first.data, number_text(&since, memory->since_ms),
-					   number_text(&until, memory->until_ms),
-					   number_text(&verdicts, memory->verdicts_since_ms) };
+	const char *const parameters[] = { partitions.data, first.data,
+					   database_number_text(&since, memory->since_ms),
+					   database_number_text(&until, memory->until_ms),
+					   database_number_text(&verdicts, memory->verdicts_since_ms) };
 	err_t err = database_query(database, sql, events ? 5 : 4, parameters, &result, detail);
 	if (!err)
-		*ret_differing = integer_at(result, 0, 0);
+		*ret_differing = database_integer_at(result, 0, 0);
 	return err;
 }
 
@@ -532,11 +534,12 @@ err_t rebuild_tables_replace_memory(struct database *database, int64_t since_ms,
 	};
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	_cleanup_(days_free) struct days days = { 0 };
-	struct number_text since, until;
-	const char *const parameters[] = { number_text(&since, since_ms), number_text(&until, until_ms) };
+	struct database_number_text since, until;
+	const char *const parameters[] = { database_number_text(&since, since_ms),
+					   database_number_text(&until, until_ms) };
 	err_t err = database_query(database, MEMORY_DAYS, 2, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++)
-		err = days_need(&days, database, integer_at(result, row, 0) * DAY_MS, detail);
+		err = days_need(&days, database, database_integer_at(result, row, 0) * DAY_MS, detail);
 	if (!err)
 		err = database_script(database, "TRUNCATE calibration_events, calibration_feedback", detail);
 	for (size_t i = 0; !err && i < sizeof fill / sizeof *fill; i++)

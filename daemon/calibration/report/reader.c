@@ -103,20 +103,20 @@ bool calibration_parse_window(const char *text, int64_t *ret_window_s)
 static struct calibration_sums sums_at(const PGresult *result, int row)
 {
 	return (struct calibration_sums){
-		.cases = integer_at(result, row, CASES),
-		.weight = number_at(result, row, WEIGHT),
-		.weight_squared = number_at(result, row, WEIGHT_SQUARED),
-		.weight_correct = number_at(result, row, WEIGHT_CORRECT),
-		.weight_confidence = number_at(result, row, WEIGHT_CONFIDENCE),
-		.weight_squared_error = number_at(result, row, WEIGHT_SQUARED_ERROR),
+		.cases = database_integer_at(result, row, CASES),
+		.weight = database_number_at(result, row, WEIGHT),
+		.weight_squared = database_number_at(result, row, WEIGHT_SQUARED),
+		.weight_correct = database_number_at(result, row, WEIGHT_CORRECT),
+		.weight_confidence = database_number_at(result, row, WEIGHT_CONFIDENCE),
+		.weight_squared_error = database_number_at(result, row, WEIGHT_SQUARED_ERROR),
 	};
 }
 
 static int level_at(const PGresult *result, int row)
 {
 	int level = LEVEL_VERY_LOW;
-	while (level < LEVEL_HIGH && strcmp(confidence_level_name((enum confidence_level)level),
-					    PQgetvalue(result, row, LEVEL)) != 0)
+	while (level < LEVEL_HIGH &&
+	       strcmp(advisory_level_name((enum confidence_level)level), PQgetvalue(result, row, LEVEL)) != 0)
 		level++;
 	return level;
 }
@@ -134,9 +134,9 @@ static void gather_row(struct gathering *gathering, const PGresult *result, int 
 	struct calibration_sums sums = sums_at(result, row);
 	int level = level_at(result, row);
 	if (PQgetisnull(result, row, STEP))
-		gathering->cells.cells[level][integer_at(result, row, BIN)] = sums;
+		gathering->cells.cells[level][database_integer_at(result, row, BIN)] = sums;
 	else
-		gathering->steps[level][integer_at(result, row, STEP)] = sums;
+		gathering->steps[level][database_integer_at(result, row, STEP)] = sums;
 }
 
 static struct calibration_entry finish_entry(struct gathering *gathering, int64_t min_cases)
@@ -162,9 +162,9 @@ static void gather(const PGresult *result, const struct calibration_query *query
 	for (int row = 0; row < rows; row++) {
 		if (row == 0 || !same_entry(result, row - 1, row)) {
 			gathering = (struct gathering){ 0 };
-			gathering.entry.application = text_at(result, row, APPLICATION, arena);
-			gathering.entry.model = text_at(result, row, MODEL, arena);
-			gathering.entry.prompt_version = text_at(result, row, PROMPT_VERSION, arena);
+			gathering.entry.application = database_text_at(result, row, APPLICATION, arena);
+			gathering.entry.model = database_text_at(result, row, MODEL, arena);
+			gathering.entry.prompt_version = database_text_at(result, row, PROMPT_VERSION, arena);
 			gathering.entry.label_source =
 				calibration_source_of(PQgetvalue(result, row, LABEL_SOURCE));
 		}

@@ -30,11 +30,11 @@ int calibration_source_of(const char *name)
 	return source;
 }
 
-struct event_key event_key_of(str_t event_id)
+struct calibration_event_key calibration_event_key(str_t event_id)
 {
-	struct event_key key;
+	struct calibration_event_key key;
 	char hex[DIGEST_HEX_SIZE];
-	digest_sha256_hex(event_id.ptr, event_id.len, hex);
+	hash_sha256_hex(event_id.ptr, event_id.len, hex);
 	snprintf(key.text, sizeof key.text, "%.32s", hex);
 	return key;
 }
@@ -78,7 +78,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.confidence = scored->confidence.overall.value,
 		.weight = label ? label->weight : 1,
 		.correct = label && label->correct,
-		.event = event_key_of(scored->event_id),
+		.event = calibration_event_key(scored->event_id),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
 		return err_fail(detail, ERR_AVRO_VALUE,
@@ -126,7 +126,7 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 	buf_append_text(&columns->source, item->label_source == ENUM_ABSENT
 						  ? "NULL"
 						  : calibration_source_name(item->label_source));
-	buf_append_text(&columns->level, confidence_level_name((enum confidence_level)item->level));
+	buf_append_text(&columns->level, advisory_level_name((enum confidence_level)item->level));
 	append_double(&columns->confidence, item->confidence);
 	append_double(&columns->weight, item->weight);
 	buf_append_char(&columns->correct, item->correct ? '1' : '0');
@@ -176,10 +176,10 @@ err_t cases_add_segments(struct database *database, const struct case_tables *ta
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const char *table = tables->segments;
-	struct number_text limit;
+	struct database_number_text limit;
 	char sql[1024];
 	const char *const parameters[] = { columns->application.data, columns->model.data,
-					   columns->prompt_version.data, number_text(&limit, most) };
+					   columns->prompt_version.data, database_number_text(&limit, most) };
 	snprintf(sql, sizeof sql, NEWS_OF_SEGMENTS, table, table);
 	err_t err = database_query(database, sql, 4, parameters, &result, detail);
 	if (err || PQntuples(result) == 0)

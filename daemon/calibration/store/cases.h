@@ -20,12 +20,12 @@
 #define CALIBRATION_OTHER "other"
 
 /* Stands for an event_id of whatever length: digits of its digest, as PostgreSQL reads a uuid. */
-struct event_key {
+struct calibration_event_key {
 	char text[33];
 };
 
 /* The key of an event_id. Pure. */
-struct event_key event_key_of(str_t event_id);
+struct calibration_event_key calibration_event_key(str_t event_id);
 
 /* One scored event with an overall confidence. The texts are the caller's. */
 struct calibration_case {
@@ -38,8 +38,8 @@ struct calibration_case {
 	double confidence;    /* 0..1 */
 	double weight;	      /* above 0 */
 	bool correct;
-	struct event_key event; /* empty: it is not remembered for feedback */
-	int32_t partition;	/* of its record, likewise below; for those that are remembered */
+	struct calibration_event_key event; /* empty: it is not remembered for feedback */
+	int32_t partition;		    /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
 };
 

@@ -29,17 +29,18 @@ enum {
 static struct drift_episode episode_at(const PGresult *result, int row, struct arena *arena)
 {
 	struct drift_episode episode = {
-		.segment = { text_at(result, row, APPLICATION, arena), text_at(result, row, MODEL, arena),
-			     text_at(result, row, PROMPT_VERSION, arena) },
+		.segment = { database_text_at(result, row, APPLICATION, arena),
+			     database_text_at(result, row, MODEL, arena),
+			     database_text_at(result, row, PROMPT_VERSION, arena) },
 		.label_source = calibration_source_of(PQgetvalue(result, row, LABEL_SOURCE)),
-		.window_s = integer_at(result, row, WINDOW_S),
-		.opened_at_ms = integer_at(result, row, OPENED_AT),
-		.threshold = number_at(result, row, THRESHOLD),
-		.opening_score = number_at(result, row, OPENING_SCORE),
-		.opening_cases = integer_at(result, row, OPENING_CASES),
-		.judged_at_ms = integer_at(result, row, JUDGED_AT),
-		.score = number_at(result, row, SCORE),
-		.cases = integer_at(result, row, CASES),
+		.window_s = database_integer_at(result, row, WINDOW_S),
+		.opened_at_ms = database_integer_at(result, row, OPENED_AT),
+		.threshold = database_number_at(result, row, THRESHOLD),
+		.opening_score = database_number_at(result, row, OPENING_SCORE),
+		.opening_cases = database_integer_at(result, row, OPENING_CASES),
+		.judged_at_ms = database_integer_at(result, row, JUDGED_AT),
+		.score = database_number_at(result, row, SCORE),
+		.cases = database_integer_at(result, row, CASES),
 	};
 	snprintf(episode.id, sizeof episode.id, "%s", PQgetvalue(result, row, ID));
 	return episode;
@@ -71,9 +72,9 @@ static err_t read_episodes(struct database *database, const char *sql, int param
 err_t episodes_claim(struct database *database, size_t most, int64_t claim_ms, struct arena *arena,
 		     struct drift_episode **ret_episodes, size_t *ret_count, struct err_detail *detail)
 {
-	struct number_text limit, claim;
-	const char *const parameters[] = { number_text(&limit, (int64_t)most),
-					   number_text(&claim, claim_ms) };
+	struct database_number_text limit, claim;
+	const char *const parameters[] = { database_number_text(&limit, (int64_t)most),
+					   database_number_text(&claim, claim_ms) };
 	return read_episodes(database, CLAIM, 2, parameters, arena, ret_episodes, ret_count, detail);
 }
 

@@ -33,10 +33,10 @@ err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, b
 {
 	static const char *const statements[] = { DELETE_BUCKETS, DELETE_ROLLUPS("3600"),
 						  DELETE_ROLLUPS("86400"), DELETE_EPISODES, DELETE_SEGMENTS };
-	struct number_text oldest, most;
+	struct database_number_text oldest, most;
 	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
-	const char *const parameters[] = { number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),
-					   number_text(&most, MAX_ROWS) };
+	const char *const parameters[] = { database_number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),
+					   database_number_text(&most, MAX_ROWS) };
 	bool more = false;
 	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
 		_cleanup_(database_result_cleanup) PGresult *result = NULL;

@@ -17,12 +17,12 @@
 err_t rollup_take_over(struct database *database, bool *ret_more, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct number_text most;
+	struct database_number_text most;
 	char sql[2048];
 	snprintf(sql, sizeof sql, TAKE_OVER, "calibration_rollups");
-	const char *const parameters[] = { number_text(&most, MAX_ROWS) };
+	const char *const parameters[] = { database_number_text(&most, MAX_ROWS) };
 	err_t err = database_query(database, sql, 1, parameters, &result, detail);
 	if (!err)
-		*ret_more = integer_at(result, 0, 0) == MAX_ROWS;
+		*ret_more = database_integer_at(result, 0, 0) == MAX_ROWS;
 	return err;
 }

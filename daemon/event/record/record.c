@@ -16,7 +16,7 @@ static void fill_advice(struct record_builder *builder)
 	struct scored_query *scored = builder->scored;
 	bool review = false;
 	if (analysis->overall.confidence.set) {
-		recommend(builder, confidence_level_name((enum confidence_level)analysis->overall.level),
+		recommend(builder, advisory_level_name((enum confidence_level)analysis->overall.level),
 			  level_action(analysis->overall.level));
 		review |= analysis->overall.level <= SCORE_LOW;
 	}

@@ -155,7 +155,7 @@ void catalog_compute_digest(struct catalog *catalog)
 		memcpy(catalog->system_digest, catalog->base->system_digest, DIGEST_BYTES);
 	} else {
 		write_part(&buf, catalog, true);
-		digest_sha256(buf_str(&buf).ptr, buf.len, catalog->system_digest);
+		hash_sha256(buf_str(&buf).ptr, buf.len, catalog->system_digest);
 		buf_reset(&buf);
 	}
 	buf_append(&buf, catalog->system_digest, DIGEST_BYTES);
@@ -179,6 +179,6 @@ void catalog_compute_digest(struct catalog *catalog)
 		}
 	}
 	write_part(&buf, catalog, false);
-	digest_sha256_hex(buf.data, buf.len, catalog->digest);
+	hash_sha256_hex(buf.data, buf.len, catalog->digest);
 	buf_free(&buf);
 }

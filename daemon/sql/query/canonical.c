@@ -346,7 +346,7 @@ static struct form form_begin(struct arena *arena, const struct query_canonical 
 str_t query_shape_name(str_t text, struct arena *arena)
 {
 	char hex[DIGEST_HEX_SIZE];
-	digest_sha256_hex(text.ptr, text.len, hex);
+	hash_sha256_hex(text.ptr, text.len, hex);
 	return arena_text(arena, hex, 16);
 }
 

@@ -329,7 +329,7 @@ static str_t long_as_digest(struct form *form, str_t text)
 	char hex[DIGEST_HEX_SIZE];
 	if (text.len <= FORM_LONG_TEXT)
 		return text;
-	digest_sha256_hex(text.ptr, text.len, hex);
+	hash_sha256_hex(text.ptr, text.len, hex);
 	return arena_printf(form->arena, "digest(%s)", hex);
 }
 

@@ -436,10 +436,10 @@ static void test_names(void **state)
 	(void)state;
 	assert_string_equal(advisory_kind_name(ADVISORY_LOW_CONFIDENCE), "LOW_CONFIDENCE");
 	assert_string_equal(advisory_kind_name(ADVISORY_CALIBRATION_DRIFT), "CALIBRATION_DRIFT");
-	assert_string_equal(confidence_level_name(LEVEL_VERY_LOW), "VERY_LOW_CONFIDENCE");
-	assert_string_equal(confidence_level_name(LEVEL_LOW), "LOW_CONFIDENCE");
-	assert_string_equal(confidence_level_name(LEVEL_MEDIUM), "MEDIUM_CONFIDENCE");
-	assert_string_equal(confidence_level_name(LEVEL_HIGH), "HIGH_CONFIDENCE");
+	assert_string_equal(advisory_level_name(LEVEL_VERY_LOW), "VERY_LOW_CONFIDENCE");
+	assert_string_equal(advisory_level_name(LEVEL_LOW), "LOW_CONFIDENCE");
+	assert_string_equal(advisory_level_name(LEVEL_MEDIUM), "MEDIUM_CONFIDENCE");
+	assert_string_equal(advisory_level_name(LEVEL_HIGH), "HIGH_CONFIDENCE");
 }
 
 /* NaN is carried through Avro, for the score to count it, and is null in JSON. */

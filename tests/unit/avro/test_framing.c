@@ -40,7 +40,7 @@ static void test_read(void **state)
 	for (size_t i = 0; i < COUNT_OF(CASES); i++) {
 		struct frame frame;
 		struct err_detail detail = { "" };
-		err_t err = frame_read(CASES[i].message.ptr, CASES[i].message.len, &frame, &detail);
+		err_t err = framing_read(CASES[i].message.ptr, CASES[i].message.len, &frame, &detail);
 		assert_int_equal(err, CASES[i].err);
 		if (err) {
 			assert_true(detail.message[0]);
@@ -58,7 +58,7 @@ static void test_write(void **state)
 {
 	(void)state;
 	_cleanup_(buf_free) struct buf out = BUF_INIT;
-	frame_write_single_object(0x0102030405060708, &out);
+	framing_write_single_object(0x0102030405060708, &out);
 	assert_int_equal(out.len, 10);
 	assert_memory_equal(out.data, "\xc3\x01\x08\x07\x06\x05\x04\x03\x02\x01", 10);
 }

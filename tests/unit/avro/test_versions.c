@@ -283,7 +283,7 @@ static void test_schema_directory(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	struct schema *schema = parse_schema(OLD);
-	frame_write_single_object(canonical_fingerprint(schema), &message);
+	framing_write_single_object(canonical_fingerprint(schema), &message);
 	schema_free(schema);
 	buf_append(&message, NEEDED_DATA, sizeof(NEEDED_DATA) - 1);
 	struct generated_query *query;

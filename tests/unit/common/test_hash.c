@@ -29,9 +29,9 @@ static void sha256(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		char hex[DIGEST_HEX_SIZE];
 		unsigned char digest[DIGEST_BYTES];
-		digest_sha256_hex(cases[i].text, strlen(cases[i].text), hex);
+		hash_sha256_hex(cases[i].text, strlen(cases[i].text), hex);
 		assert_string_equal(hex, cases[i].hex);
-		digest_sha256(cases[i].text, strlen(cases[i].text), digest);
+		hash_sha256(cases[i].text, strlen(cases[i].text), digest);
 		char first[3];
 		snprintf(first, sizeof first, "%02x", digest[0]);
 		assert_memory_equal(first, cases[i].hex, 2);

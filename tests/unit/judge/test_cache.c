@@ -12,7 +12,7 @@
 static const unsigned char *key_of(unsigned n)
 {
 	static unsigned char key[DIGEST_BYTES];
-	digest_sha256(&n, sizeof n, key);
+	hash_sha256(&n, sizeof n, key);
 	return key;
 }
 

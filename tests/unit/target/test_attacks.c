@@ -293,7 +293,7 @@ static void describe_files(char ret_hex[DIGEST_HEX_SIZE])
 		free(entries[i]);
 	}
 	free(entries);
-	digest_sha256_hex(content.data, content.len, ret_hex);
+	hash_sha256_hex(content.data, content.len, ret_hex);
 	buf_free(&content);
 }
 

@@ -152,8 +152,8 @@ static void keep(const char *content)
 {
 	char file_path[300], origin[DIGEST_HEX_SIZE], digest[DIGEST_HEX_SIZE];
 	snprintf(file_path, sizeof file_path, "%s/catalog-shop.postgresql", shop_file.directory);
-	digest_sha256_hex(DSN, strlen(DSN), origin);
-	digest_sha256_hex(content, strlen(content), digest);
+	hash_sha256_hex(DSN, strlen(DSN), origin);
+	hash_sha256_hex(content, strlen(content), digest);
 	FILE *file = fopen(file_path, "w");
 	assert_non_null(file);
 	fprintf(file, "assayd-catalog 1 %s 42 %s\n%s", origin, digest, content);

@@ -94,7 +94,7 @@ str_t canon_short(struct canon *canon, str_t text)
 	char hex[2 * DIGEST_BYTES];
 	if (text.len <= CANON_LONG_TEXT)
 		return text;
-	digest_sha256(text.ptr, text.len, digest);
+	hash_sha256(text.ptr, text.len, digest);
 	for (size_t i = 0; i < sizeof hex; i++)
 		hex[i] = "0123456789abcdef"[i % 2 ? digest[i / 2] & 15 : digest[i / 2] >> 4];
 	return CONCAT(canon, STR("DIGEST("), ((str_t){ hex, sizeof hex }), STR(")"));

@@ -45,13 +45,13 @@ static struct calibration_case new_event(const char *id, double age_days, double
 					  .level = LEVEL_HIGH,
 					  .confidence = confidence,
 					  .weight = 1,
-					  .event = event_key_of(str_from(id)),
+					  .event = calibration_event_key(str_from(id)),
 					  .offset = offset };
 }
 
 static struct calibration_feedback new_feedback(const char *id, double age_days, bool correct, int64_t offset)
 {
-	return (struct calibration_feedback){ .event = event_key_of(str_from(id)),
+	return (struct calibration_feedback){ .event = calibration_event_key(str_from(id)),
 					      .said_at_ms = today_ms - (int64_t)(age_days * (double)DAY_MS),
 					      .offset = offset,
 					      .correct = correct };
@@ -478,7 +478,7 @@ static void test_messages_are_read_or_refused(void **state)
 	assert_int_equal(codec_encode_feedback(codec, &sent, &value), ERR_OK);
 	assert_int_equal(calibration_feedback_read(codec, value.data, value.len, &read, NULL), ERR_OK);
 	assert_true(read.correct);
-	assert_string_equal(read.event.text, event_key_of(STR("e")).text);
+	assert_string_equal(read.event.text, calibration_event_key(STR("e")).text);
 	for (size_t len = 0; len < value.len; len++) /* no part of it is taken for a whole */
 		assert_int_not_equal(calibration_feedback_read(codec, value.data, len, &read, NULL), ERR_OK);
 	codec_free(codec);

@@ -100,7 +100,7 @@ static struct calibration_store *new_store(void)
 static enum confidence_level level_of(const char *name)
 {
 	enum confidence_level level = LEVEL_VERY_LOW;
-	while (strcmp(confidence_level_name(level), name) != 0)
+	while (strcmp(advisory_level_name(level), name) != 0)
 		level++;
 	return level;
 }

@@ -506,7 +506,7 @@ static void digest_folder(char ret_hex[DIGEST_HEX_SIZE])
 		free(entries[i]);
 	}
 	free(entries);
-	digest_sha256_hex(all.data, all.len, ret_hex);
+	hash_sha256_hex(all.data, all.len, ret_hex);
 	buf_free(&all);
 }
 
