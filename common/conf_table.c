@@ -21,7 +21,7 @@ struct conf_file {
 	config_t parsed;
 };
 
-struct reader {
+struct conf_reader {
 	const struct conf_table *table;
 	struct conf_file *file;
 	struct arena *arena;
@@ -30,7 +30,7 @@ struct reader {
 };
 
 /* One setting or group in the file, with its path for people. */
-struct place {
+struct conf_place {
 	const struct config_setting_t *node;
 	char path[NAME_MAX_BYTES];
 };
@@ -77,7 +77,7 @@ bool conf_problems_at(const struct conf_problems *problems, const char *path)
 }
 
 __attribute__((format(printf, 4, 5))) static err_t
-fail_at(const struct reader *reader, const struct place *place, err_t err, const char *format, ...)
+fail_at(const struct conf_reader *reader, const struct conf_place *place, err_t err, const char *format, ...)
 {
 	struct err_detail message, detail;
 	va_list arguments;
@@ -178,7 +178,7 @@ static void set_default(const struct conf_setting *setting, struct arena *arena,
 	}
 }
 
-static void set_group_defaults(const struct reader *reader, size_t group, char *base)
+static void set_group_defaults(const struct conf_reader *reader, size_t group, char *base)
 {
 	for (size_t i = 0; i < reader->table->settings_count; i++) {
 		const struct conf_setting *setting = &reader->table->settings[i];
@@ -208,7 +208,7 @@ static const char *found_type(const config_setting_t *node)
 	}
 }
 
-static err_t fail_type(const struct reader *reader, const struct place *place, const char *expected)
+static err_t fail_type(const struct conf_reader *reader, const struct conf_place *place, const char *expected)
 {
 	return fail_at(reader, place, ERR_CONFIG_TYPE, "%s is expected here, not %s", expected,
 		       found_type(place->node));
@@ -225,7 +225,7 @@ static int64_t integer_of(const config_setting_t *node)
 							    : config_setting_get_int64(node);
 }
 
-static err_t check_range(const struct reader *reader, const struct place *place,
+static err_t check_range(const struct conf_reader *reader, const struct conf_place *place,
 			 const struct conf_setting *setting, double value, const char *shown)
 {
 	if (value >= setting->min && value <= setting->max)
@@ -235,7 +235,7 @@ static err_t check_range(const struct reader *reader, const struct place *place,
 		       setting->unit ? setting->unit : "");
 }
 
-static err_t read_int(const struct reader *reader, const struct place *place,
+static err_t read_int(const struct conf_reader *reader, const struct conf_place *place,
 		      const struct conf_setting *setting, void *field)
 {
 	char shown[32];
@@ -249,7 +249,7 @@ static err_t read_int(const struct reader *reader, const struct place *place,
 	return err;
 }
 
-static err_t read_double(const struct reader *reader, const struct place *place,
+static err_t read_double(const struct conf_reader *reader, const struct conf_place *place,
 			 const struct conf_setting *setting, void *field)
 {
 	char shown[32];
@@ -264,7 +264,7 @@ static err_t read_double(const struct reader *reader, const struct place *place,
 	return err;
 }
 
-static err_t read_bool(const struct reader *reader, const struct place *place, void *field)
+static err_t read_bool(const struct conf_reader *reader, const struct conf_place *place, void *field)
 {
 	if (config_setting_type(place->node) != CONFIG_TYPE_BOOL)
 		return fail_type(reader, place, "true or false");
@@ -273,7 +273,7 @@ static err_t read_bool(const struct reader *reader, const struct place *place, v
 }
 
 /* The texts of a list as the one text that they should be. */
-static err_t fail_list_for_text(const struct reader *reader, const struct place *place)
+static err_t fail_list_for_text(const struct conf_reader *reader, const struct conf_place *place)
 {
 	_cleanup_(buf_free) struct buf joined = BUF_INIT;
 	for (int i = 0; i < config_setting_length(place->node); i++) {
@@ -286,7 +286,7 @@ static err_t fail_list_for_text(const struct reader *reader, const struct place 
 		       4 * SHOWN_MAX, joined.len ? joined.data : "", joined.len > 4 * SHOWN_MAX ? "…" : "");
 }
 
-static err_t read_string(const struct reader *reader, const struct place *place,
+static err_t read_string(const struct conf_reader *reader, const struct conf_place *place,
 			 const struct conf_setting *setting, const char **field)
 {
 	if ((setting->flags & CONF_COMMAS) &&
@@ -309,7 +309,7 @@ static err_t read_string(const struct reader *reader, const struct place *place,
 }
 
 /* What is called otherwise elsewhere, or NULL. */
-static const char *find_synonym(const struct reader *reader, const struct conf_setting *setting,
+static const char *find_synonym(const struct conf_reader *reader, const struct conf_setting *setting,
 				const char *text)
 {
 	for (size_t i = 0; i < reader->table->synonyms_count; i++) {
@@ -321,7 +321,7 @@ static const char *find_synonym(const struct reader *reader, const struct conf_s
 	return NULL;
 }
 
-static err_t read_symbol(const struct reader *reader, const struct place *place,
+static err_t read_symbol(const struct conf_reader *reader, const struct conf_place *place,
 			 const struct conf_setting *setting, int *field)
 {
 	if (config_setting_type(place->node) != CONFIG_TYPE_STRING)
@@ -343,14 +343,14 @@ static err_t read_symbol(const struct reader *reader, const struct place *place,
 }
 
 /* The i-th element of a list as a place of its own. */
-static struct place element(const struct place *list, size_t i)
+static struct conf_place element(const struct conf_place *list, size_t i)
 {
-	struct place place = { config_setting_get_elem(list->node, (unsigned)i), "" };
+	struct conf_place place = { config_setting_get_elem(list->node, (unsigned)i), "" };
 	snprintf(place.path, sizeof place.path, "%.*s[%zu]", NAME_MAX_BYTES - 24, list->path, i);
 	return place;
 }
 
-static err_t list_count(const struct reader *reader, const struct place *place,
+static err_t list_count(const struct conf_reader *reader, const struct conf_place *place,
 			const struct conf_setting *setting, size_t *ret_count)
 {
 	if (!config_setting_is_list(place->node) && !config_setting_is_array(place->node))
@@ -365,7 +365,7 @@ static err_t list_count(const struct reader *reader, const struct place *place,
 	return ERR_OK;
 }
 
-static err_t read_strings(const struct reader *reader, const struct place *place,
+static err_t read_strings(const struct conf_reader *reader, const struct conf_place *place,
 			  const struct conf_setting *setting, struct conf_strings *field)
 {
 	static const struct conf_setting item = { .min = 1, .max = 65536 };
@@ -375,7 +375,7 @@ static err_t read_strings(const struct reader *reader, const struct place *place
 		return err;
 	const char **items = ARENA_ARRAY(reader->arena, const char *, count);
 	for (size_t i = 0; i < count; i++) {
-		struct place at = element(place, i);
+		struct conf_place at = element(place, i);
 		err_t item_err = read_string(reader, &at, &item, &items[i]);
 		err = err ? err : item_err;
 	}
@@ -384,7 +384,7 @@ static err_t read_strings(const struct reader *reader, const struct place *place
 	return err;
 }
 
-static err_t read_enums(const struct reader *reader, const struct place *place,
+static err_t read_enums(const struct conf_reader *reader, const struct conf_place *place,
 			const struct conf_setting *setting, struct conf_enums *field)
 {
 	size_t count = 0;
@@ -393,7 +393,7 @@ static err_t read_enums(const struct reader *reader, const struct place *place,
 		return err;
 	int *items = ARENA_ARRAY(reader->arena, int, count);
 	for (size_t i = 0; i < count && !err; i++) {
-		struct place at = element(place, i);
+		struct conf_place at = element(place, i);
 		err = read_symbol(reader, &at, setting, &items[i]);
 		for (size_t k = 0; k < i && !err; k++) {
 			if (items[k] == items[i])
@@ -406,7 +406,7 @@ static err_t read_enums(const struct reader *reader, const struct place *place,
 	return err;
 }
 
-static err_t read_setting(const struct reader *reader, const struct place *place,
+static err_t read_setting(const struct conf_reader *reader, const struct conf_place *place,
 			  const struct conf_setting *setting, char *base)
 {
 	void *field = base + setting->offset;
@@ -465,7 +465,7 @@ static size_t find_group(const struct conf_table *table, size_t parent, const ch
 	return ROOT;
 }
 
-static err_t fail_unknown(const struct reader *reader, const struct place *place, size_t group)
+static err_t fail_unknown(const struct conf_reader *reader, const struct conf_place *place, size_t group)
 {
 	const struct conf_table *table = reader->table;
 	struct conf_hint hint = { place->node->name, NULL, SIZE_MAX, "" };
@@ -484,7 +484,7 @@ static err_t fail_unknown(const struct reader *reader, const struct place *place
 		       hint.all);
 }
 
-static err_t fail_missing(const struct reader *reader, const struct place *place,
+static err_t fail_missing(const struct conf_reader *reader, const struct conf_place *place,
 			  const struct conf_setting *setting)
 {
 	struct conf_hint hint = { setting->name, NULL, SIZE_MAX, "" };
@@ -498,7 +498,7 @@ static err_t fail_missing(const struct reader *reader, const struct place *place
 		       setting->sentence);
 }
 
-static void check_required(const struct reader *reader, const struct place *place, size_t group)
+static void check_required(const struct conf_reader *reader, const struct conf_place *place, size_t group)
 {
 	for (size_t i = 0; i < reader->table->settings_count; i++) {
 		const struct conf_setting *setting = &reader->table->settings[i];
@@ -509,9 +509,10 @@ static void check_required(const struct reader *reader, const struct place *plac
 	}
 }
 
-static void read_group(const struct reader *reader, const struct place *place, size_t group, char *base);
+static void read_group(const struct conf_reader *reader, const struct conf_place *place, size_t group,
+		       char *base);
 
-static void read_group_list(const struct reader *reader, const struct place *place, size_t index)
+static void read_group_list(const struct conf_reader *reader, const struct conf_place *place, size_t index)
 {
 	const struct conf_group *group = &reader->table->groups[index];
 	bool list = config_setting_is_list(place->node) ||
@@ -524,7 +525,7 @@ static void read_group_list(const struct reader *reader, const struct place *pla
 	groups.items = arena_calloc(reader->arena, groups.count, group->size_bytes);
 	for (size_t i = 0; i < groups.count; i++) {
 		char *base = (char *)groups.items + i * group->size_bytes;
-		struct place at = element(place, i);
+		struct conf_place at = element(place, i);
 		set_group_defaults(reader, index, base);
 		if (config_setting_is_group(at.node))
 			read_group(reader, &at, index, base);
@@ -534,7 +535,7 @@ static void read_group_list(const struct reader *reader, const struct place *pla
 	memcpy(reader->values + group->offset, &groups, sizeof groups);
 }
 
-static void read_child_group(const struct reader *reader, const struct place *place, size_t index)
+static void read_child_group(const struct conf_reader *reader, const struct conf_place *place, size_t index)
 {
 	const struct conf_group *group = &reader->table->groups[index];
 	bool is_group = config_setting_is_group(place->node);
@@ -549,7 +550,8 @@ static void read_child_group(const struct reader *reader, const struct place *pl
 	read_group(reader, place, index, reader->values + group->offset);
 }
 
-static void read_member(const struct reader *reader, const struct place *place, size_t group, char *base)
+static void read_member(const struct conf_reader *reader, const struct conf_place *place, size_t group,
+			char *base)
 {
 	const struct conf_setting *setting = find_setting(reader->table, group, place->node->name);
 	size_t child = setting ? ROOT : find_group(reader->table, group, place->node->name);
@@ -562,11 +564,12 @@ static void read_member(const struct reader *reader, const struct place *place, 
 }
 
 /* Reads all members of a group, those behind a wrong one too; `base` is its struct. */
-static void read_group(const struct reader *reader, const struct place *place, size_t group, char *base)
+static void read_group(const struct conf_reader *reader, const struct conf_place *place, size_t group,
+		       char *base)
 {
 	size_t count = (size_t)config_setting_length(place->node);
 	for (size_t i = 0; i < count; i++) {
-		struct place at = { config_setting_get_elem(place->node, (unsigned)i), "" };
+		struct conf_place at = { config_setting_get_elem(place->node, (unsigned)i), "" };
 		snprintf(at.path, sizeof at.path, "%.*s%s%.60s", NAME_MAX_BYTES - 64, place->path,
 			 place->path[0] ? "." : "", at.node->name);
 		read_member(reader, &at, group, base);
@@ -609,7 +612,7 @@ err_t conf_text_read(const struct conf_table *table, const char *name, str_t tex
 	if (!file || !(file->name = strdup(name)))
 		abort();
 	config_init(&file->parsed);
-	struct reader reader = { table, file, arena, values, problems };
+	struct conf_reader reader = { table, file, arena, values, problems };
 	for (size_t i = 0; i < table->groups_count; i++) {
 		if (table->groups[i].kind != CONF_GROUP_LIST)
 			set_group_defaults(&reader, i, reader.values + table->groups[i].offset);
@@ -617,7 +620,7 @@ err_t conf_text_read(const struct conf_table *table, const char *name, str_t tex
 	err_t err = parse(name, text, file, &detail);
 	if (err)
 		return conf_problems_add(problems, err, "", &detail);
-	struct place root = { config_root_setting(&file->parsed), "" };
+	struct conf_place root = { config_root_setting(&file->parsed), "" };
 	read_group(&reader, &root, ROOT, NULL);
 	*ret_file = TAKE_PTR(file);
 	return ERR_OK;

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-struct member {
+struct pool_member {
 	struct pool *pool;
 	pthread_t thread;
 	unsigned index;
@@ -17,12 +17,12 @@ struct pool {
 	void *context;
 	unsigned started;
 	unsigned joined; /* so many, from the first */
-	struct member members[];
+	struct pool_member members[];
 };
 
 static void *member_main(void *argument)
 {
-	struct member *member = argument;
+	struct pool_member *member = argument;
 	char name[16];
 	snprintf(name, sizeof name, "%.12s%u", member->pool->name, member->index % 1000);
 	pthread_setname_np(pthread_self(), name);
@@ -31,7 +31,7 @@ static void *member_main(void *argument)
 }
 
 /* Signals belong to the main thread: the new thread starts with all of them blocked. */
-static int start_member(struct member *member)
+static int start_member(struct pool_member *member)
 {
 	sigset_t all, before;
 	pthread_attr_t attributes;
@@ -55,7 +55,7 @@ struct pool *pool_start(const char *name, unsigned threads, void (*run)(void *co
 	pool->run = run;
 	pool->context = context;
 	for (unsigned i = 0; i < threads; i++) {
-		pool->members[i] = (struct member){ .pool = pool, .index = i };
+		pool->members[i] = (struct pool_member){ .pool = pool, .index = i };
 		if (start_member(&pool->members[i]))
 			abort();
 		pool->started++;

@@ -34,7 +34,7 @@ static const char *const key_names[KEY_COUNT] = {
 	[KEY_TIME_ZONE] = "time_zone",
 };
 
-struct reader {
+struct dsn_reader {
 	const char *at;
 	struct arena *arena;
 	struct err_detail *detail;
@@ -43,18 +43,18 @@ struct reader {
 
 #define FAIL(reader, ...) err_fail((reader)->detail, ERR_CONFIG_RANGE, __VA_ARGS__)
 
-static err_t fail_form(const struct reader *reader)
+static err_t fail_form(const struct dsn_reader *reader)
 {
 	return FAIL(reader, "the dsn is not a list of key=value pairs, such as \"host=db dbname=shop "
 			    "user=assayd_ro\"");
 }
 
-static void skip_space(struct reader *reader)
+static void skip_space(struct dsn_reader *reader)
 {
 	reader->at += strspn(reader->at, " \t\r\n");
 }
 
-static err_t unknown_key(const struct reader *reader, const char *name)
+static err_t unknown_key(const struct dsn_reader *reader, const char *name)
 {
 	struct buf known = BUF_INIT;
 	for (int i = 0; i < KEY_COUNT; i++)
@@ -65,7 +65,7 @@ static err_t unknown_key(const struct reader *reader, const char *name)
 }
 
 /* Only what looks like a key is repeated in a message: anything else may be part of a secret. */
-static err_t read_key(struct reader *reader, enum key *ret_key)
+static err_t read_key(struct dsn_reader *reader, enum key *ret_key)
 {
 	char name[KEY_BYTES];
 	size_t len = strspn(reader->at, "abcdefghijklmnopqrstuvwxyz_");
@@ -90,7 +90,7 @@ static err_t read_key(struct reader *reader, enum key *ret_key)
 	return unknown_key(reader, name);
 }
 
-static err_t read_value(struct reader *reader, enum key key)
+static err_t read_value(struct dsn_reader *reader, enum key key)
 {
 	char *value = arena_alloc(reader->arena, strlen(reader->at) + 1), *to = value;
 	bool quoted = *reader->at == '\'';
@@ -113,7 +113,7 @@ static err_t read_value(struct reader *reader, enum key key)
 	return ERR_OK;
 }
 
-static err_t read_pairs(struct reader *reader)
+static err_t read_pairs(struct dsn_reader *reader)
 {
 	err_t err = ERR_OK;
 	skip_space(reader);
@@ -128,7 +128,7 @@ static err_t read_pairs(struct reader *reader)
 }
 
 /* The library reads more than a name into a host: lists, plugins, options. */
-static err_t check_host(const struct reader *reader)
+static err_t check_host(const struct dsn_reader *reader)
 {
 	const char *host = reader->values[KEY_HOST];
 	if (!host)
@@ -141,7 +141,7 @@ static err_t check_host(const struct reader *reader)
 	return ERR_OK;
 }
 
-static err_t take_port(const struct reader *reader, unsigned *ret_port)
+static err_t take_port(const struct dsn_reader *reader, unsigned *ret_port)
 {
 	const char *text = reader->values[KEY_PORT];
 	char *end = NULL;
@@ -157,7 +157,7 @@ static err_t take_port(const struct reader *reader, unsigned *ret_port)
 	return ERR_OK;
 }
 
-static err_t take_switch(const struct reader *reader, enum key key, bool standard, bool *ret_on)
+static err_t take_switch(const struct dsn_reader *reader, enum key key, bool standard, bool *ret_on)
 {
 	const char *text = reader->values[key];
 	*ret_on = text ? strcmp(text, "on") == 0 : standard;
@@ -166,7 +166,7 @@ static err_t take_switch(const struct reader *reader, enum key key, bool standar
 	return ERR_OK;
 }
 
-static err_t take_ssl(const struct reader *reader, struct mariadb_dsn *dsn)
+static err_t take_ssl(const struct dsn_reader *reader, struct mariadb_dsn *dsn)
 {
 	const char *const *values = reader->values;
 	bool wanted =
@@ -185,7 +185,7 @@ static err_t take_ssl(const struct reader *reader, struct mariadb_dsn *dsn)
 }
 
 /* It becomes part of a statement of ours. */
-static err_t take_time_zone(const struct reader *reader, const char **ret_zone)
+static err_t take_time_zone(const struct dsn_reader *reader, const char **ret_zone)
 {
 	const char *zone = reader->values[KEY_TIME_ZONE];
 	*ret_zone = zone ? zone : TIME_ZONE_OF_UTC;
@@ -198,7 +198,7 @@ static err_t take_time_zone(const struct reader *reader, const char **ret_zone)
 err_t mariadb_dsn_parse(const char *text, struct arena *arena, struct mariadb_dsn *ret_dsn,
 			struct err_detail *detail)
 {
-	struct reader reader = { .at = text, .arena = arena, .detail = detail };
+	struct dsn_reader reader = { .at = text, .arena = arena, .detail = detail };
 	struct mariadb_dsn dsn = { 0 };
 	err_t err = read_pairs(&reader);
 	if (!err && !reader.values[KEY_USER]) /* the library would take whoever runs the program */

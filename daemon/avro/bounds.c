@@ -2,16 +2,16 @@
 
 #include "common/utf8.h"
 
-struct walk {
+struct bounds_walk {
 	struct wire wire;
 	const struct bounds_limits *limits;
 	unsigned depth;
 	str_t field; /* innermost field entered, for messages */
 };
 
-static err_t walk_value(struct walk *walk, const struct schema_node *node);
+static err_t walk_value(struct bounds_walk *walk, const struct schema_node *node);
 
-static err_t walk_string(struct walk *walk)
+static err_t walk_string(struct bounds_walk *walk)
 {
 	str_t text;
 	err_t err = wire_bytes(&walk->wire, &text);
@@ -20,7 +20,7 @@ static err_t walk_string(struct walk *walk)
 	return utf8_valid(text.ptr, text.len) ? ERR_OK : ERR_TEXT_ENCODING;
 }
 
-static err_t walk_index(struct walk *walk, size_t count, int32_t *ret_index)
+static err_t walk_index(struct bounds_walk *walk, size_t count, int32_t *ret_index)
 {
 	err_t err = wire_int(&walk->wire, ret_index);
 	if (err)
@@ -28,14 +28,14 @@ static err_t walk_index(struct walk *walk, size_t count, int32_t *ret_index)
 	return *ret_index >= 0 && (size_t)*ret_index < count ? ERR_OK : ERR_AVRO_VALUE;
 }
 
-static err_t walk_union(struct walk *walk, const struct schema_node *node)
+static err_t walk_union(struct bounds_walk *walk, const struct schema_node *node)
 {
 	int32_t branch;
 	err_t err = walk_index(walk, node->count, &branch);
 	return err ? err : walk_value(walk, node->children[branch]);
 }
 
-static err_t walk_record(struct walk *walk, const struct schema_node *node)
+static err_t walk_record(struct bounds_walk *walk, const struct schema_node *node)
 {
 	for (size_t i = 0; i < node->count; i++) {
 		walk->field = node->labels[i];
@@ -46,7 +46,7 @@ static err_t walk_record(struct walk *walk, const struct schema_node *node)
 	return ERR_OK;
 }
 
-static err_t walk_items(struct walk *walk, const struct schema_node *node, uint64_t count)
+static err_t walk_items(struct bounds_walk *walk, const struct schema_node *node, uint64_t count)
 {
 	bool keys = node->type == SCHEMA_MAP;
 	if (!keys && node->children[0]->empty)
@@ -62,7 +62,7 @@ static err_t walk_items(struct walk *walk, const struct schema_node *node, uint6
 }
 
 /* Blocks of items up to the empty one. A block that says how many bytes it takes must take just those. */
-static err_t walk_blocks(struct walk *walk, const struct schema_node *node)
+static err_t walk_blocks(struct bounds_walk *walk, const struct schema_node *node)
 {
 	uint64_t total = 0;
 	for (;;) {
@@ -83,13 +83,13 @@ static err_t walk_blocks(struct walk *walk, const struct schema_node *node)
 	}
 }
 
-static err_t walk_enum(struct walk *walk, const struct schema_node *node)
+static err_t walk_enum(struct bounds_walk *walk, const struct schema_node *node)
 {
 	int32_t symbol;
 	return walk_index(walk, node->count, &symbol);
 }
 
-static err_t walk_primitive(struct walk *walk, enum schema_type type)
+static err_t walk_primitive(struct bounds_walk *walk, enum schema_type type)
 {
 	int32_t number;
 	int64_t wide;
@@ -113,7 +113,7 @@ static err_t walk_primitive(struct walk *walk, enum schema_type type)
 	}
 }
 
-static err_t walk_nested(struct walk *walk, const struct schema_node *node)
+static err_t walk_nested(struct bounds_walk *walk, const struct schema_node *node)
 {
 	switch (node->type) {
 	case SCHEMA_RECORD:
@@ -129,7 +129,7 @@ static err_t walk_nested(struct walk *walk, const struct schema_node *node)
 	}
 }
 
-static err_t walk_value(struct walk *walk, const struct schema_node *node)
+static err_t walk_value(struct bounds_walk *walk, const struct schema_node *node)
 {
 	if (node->empty)
 		return ERR_OK;
@@ -147,7 +147,7 @@ err_t bounds_check(const struct schema_node *root, const void *data, size_t len,
 		   const struct bounds_limits *limits, struct err_detail *detail)
 {
 	const unsigned char *start = data;
-	struct walk walk = { .wire = { start, start + len }, .limits = limits };
+	struct bounds_walk walk = { .wire = { start, start + len }, .limits = limits };
 	err_t err = walk_value(&walk, root);
 	if (!err && walk.wire.at != walk.wire.end)
 		return err_fail(detail, ERR_AVRO_TRAILING, "%zu bytes follow the end of the Avro record",
@@ -160,7 +160,7 @@ err_t bounds_check(const struct schema_node *root, const void *data, size_t len,
 
 err_t bounds_skip(const struct schema_node *node, const struct bounds_limits *limits, struct wire *wire)
 {
-	struct walk walk = { .wire = *wire, .limits = limits };
+	struct bounds_walk walk = { .wire = *wire, .limits = limits };
 	err_t err = walk_value(&walk, node);
 	if (!err)
 		*wire = walk.wire;

@@ -2,12 +2,12 @@
 
 #define RABIN_EMPTY 0xc15d213aa4d7a795u
 
-struct writer {
+struct canonical_writer {
 	struct buf *out;
 	bool *defined; /* by node number: named types that were written out already */
 };
 
-static void write_node(struct writer *writer, const struct schema_node *node);
+static void write_node(struct canonical_writer *writer, const struct schema_node *node);
 
 static void write_quoted(struct buf *out, str_t text)
 {
@@ -16,7 +16,7 @@ static void write_quoted(struct buf *out, str_t text)
 	buf_append_char(out, '"');
 }
 
-static void write_fields(struct writer *writer, const struct schema_node *node)
+static void write_fields(struct canonical_writer *writer, const struct schema_node *node)
 {
 	buf_append_text(writer->out, ",\"fields\":[");
 	for (size_t i = 0; i < node->count; i++) {
@@ -29,7 +29,7 @@ static void write_fields(struct writer *writer, const struct schema_node *node)
 	buf_append_char(writer->out, ']');
 }
 
-static void write_symbols(struct writer *writer, const struct schema_node *node)
+static void write_symbols(struct canonical_writer *writer, const struct schema_node *node)
 {
 	buf_append_text(writer->out, ",\"symbols\":[");
 	for (size_t i = 0; i < node->count; i++) {
@@ -40,7 +40,7 @@ static void write_symbols(struct writer *writer, const struct schema_node *node)
 	buf_append_char(writer->out, ']');
 }
 
-static void write_named(struct writer *writer, const struct schema_node *node)
+static void write_named(struct canonical_writer *writer, const struct schema_node *node)
 {
 	if (writer->defined[node->number]) {
 		write_quoted(writer->out, node->name);
@@ -59,7 +59,7 @@ static void write_named(struct writer *writer, const struct schema_node *node)
 	buf_append_char(writer->out, '}');
 }
 
-static void write_union(struct writer *writer, const struct schema_node *node)
+static void write_union(struct canonical_writer *writer, const struct schema_node *node)
 {
 	buf_append_char(writer->out, '[');
 	for (size_t i = 0; i < node->count; i++) {
@@ -70,7 +70,7 @@ static void write_union(struct writer *writer, const struct schema_node *node)
 	buf_append_char(writer->out, ']');
 }
 
-static void write_node(struct writer *writer, const struct schema_node *node)
+static void write_node(struct canonical_writer *writer, const struct schema_node *node)
 {
 	switch (node->type) {
 	case SCHEMA_RECORD:
@@ -98,7 +98,7 @@ void canonical_form(const struct schema *schema, struct buf *out)
 	_cleanup_(cleanup_free) bool *defined = calloc(schema->nodes_count + 1, sizeof *defined);
 	if (!defined)
 		abort();
-	struct writer writer = { out, defined };
+	struct canonical_writer writer = { out, defined };
 	write_node(&writer, schema->root);
 }
 

@@ -14,8 +14,8 @@
 #define SUFFIX		    ".avsc"
 
 /* A schema that messages may name, and how it is read as each record. */
-struct writer {
-	struct writer *next;
+struct codec_writer {
+	struct codec_writer *next;
 	uint64_t fingerprint;
 	struct schema *schema;
 	const struct plan *plans[RECORD_COUNT_]; /* NULL: it is no such record */
@@ -27,15 +27,15 @@ struct codec {
 	enum wire_format output;
 	size_t max_event_bytes;
 	struct bounds_limits limits;
-	struct writer *writers;
+	struct codec_writer *writers;
 	uint64_t fingerprints[RECORD_COUNT_]; /* of the compiled-in schemas */
 };
 
 DEFINE_CLEANUP(DIR, dir_cleanup, closedir)
 
-static const struct writer *find_writer(const struct codec *codec, uint64_t fingerprint)
+static const struct codec_writer *find_writer(const struct codec *codec, uint64_t fingerprint)
 {
-	for (const struct writer *writer = codec->writers; writer; writer = writer->next)
+	for (const struct codec_writer *writer = codec->writers; writer; writer = writer->next)
 		if (writer->fingerprint == fingerprint)
 			return writer;
 	return NULL;
@@ -53,7 +53,7 @@ static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerpri
 		schema_free(schema);
 		return ERR_OK;
 	}
-	struct writer *writer = ARENA_NEW(codec->arena, struct writer);
+	struct codec_writer *writer = ARENA_NEW(codec->arena, struct codec_writer);
 	writer->fingerprint = fingerprint;
 	writer->schema = schema;
 	for (int id = 0; id < RECORD_COUNT_; id++)
@@ -113,7 +113,7 @@ static err_t add_builtin(struct codec *codec, enum record_id id, struct err_deta
 	err_t err = add_writer(codec, builtin_schema(id), &codec->fingerprints[id], detail);
 	if (err)
 		return err;
-	const struct writer *writer = find_writer(codec, codec->fingerprints[id]);
+	const struct codec_writer *writer = find_writer(codec, codec->fingerprints[id]);
 	if (!writer->plans[id] || !encode_matches(writer->schema->root, builtin_record(id)))
 		return err_fail(detail, ERR_AVRO_CODEC, "the compiled-in schema of %s differs from its table",
 				builtin_record(id)->name);
@@ -151,7 +151,7 @@ void codec_free(struct codec *codec)
 {
 	if (!codec)
 		return;
-	for (const struct writer *writer = codec->writers; writer; writer = writer->next)
+	for (const struct codec_writer *writer = codec->writers; writer; writer = writer->next)
 		schema_free(writer->schema);
 	arena_free(codec->arena);
 	free(codec);
@@ -160,7 +160,7 @@ void codec_free(struct codec *codec)
 static err_t decode_avro(const struct codec *codec, enum record_id id, const struct frame *frame,
 			 struct arena *arena, void *record, struct err_detail *detail)
 {
-	const struct writer *writer = find_writer(codec, frame->fingerprint);
+	const struct codec_writer *writer = find_writer(codec, frame->fingerprint);
 	if (!writer)
 		return err_fail(detail, ERR_SCHEMA_UNKNOWN,
 				"no schema of fingerprint %016llx is known; put its .avsc file into "

@@ -26,7 +26,7 @@ struct quick {
 };
 
 /* Names that were seen in an object and are no fields of its record. */
-struct names {
+struct quick_names {
 	str_t names[MAX_UNKNOWN];
 	size_t count;
 };
@@ -474,7 +474,7 @@ static bool read_value(struct quick *quick, const struct field *field, void *rec
 
 /* ---- what is not read ---- */
 
-static bool note_name(struct names *names, str_t name)
+static bool note_name(struct quick_names *names, str_t name)
 {
 	for (size_t i = 0; i < names->count; i++)
 		if (str_equal(names->names[i], name))
@@ -487,7 +487,7 @@ static bool note_name(struct names *names, str_t name)
 
 static bool skip_object(struct quick *quick)
 {
-	struct names names;
+	struct quick_names names;
 	bool left;
 	str_t name;
 	names.count = 0;
@@ -546,7 +546,7 @@ static size_t find_field(const struct record_type *type, str_t name, size_t next
 }
 
 static bool read_member(struct quick *quick, const struct record_type *type, uint64_t *seen, size_t *next,
-			struct names *unknown, void *record)
+			struct quick_names *unknown, void *record)
 {
 	str_t name;
 	if (!take_name(quick, &name) || !take(quick, ':'))
@@ -563,7 +563,7 @@ static bool read_member(struct quick *quick, const struct record_type *type, uin
 
 static bool read_object(struct quick *quick, const struct record_type *type, void *record)
 {
-	struct names unknown;
+	struct quick_names unknown;
 	uint64_t seen = 0;
 	size_t next = 0;
 	bool left;

@@ -17,13 +17,13 @@
 #define SHOWN_MAX 40u /* bytes of a text in a message */
 
 /* Where a value stands, as a chain up to the root. */
-struct place {
-	const struct place *parent;
+struct json_place {
+	const struct json_place *parent;
 	const char *name; /* NULL: an item */
 	size_t index;
 };
 
-struct reader {
+struct json_reader {
 	const struct json_limits *limits;
 	struct arena *arena;
 	struct err_detail *detail;
@@ -31,10 +31,10 @@ struct reader {
 
 DEFINE_CLEANUP(json_t, json_cleanup, json_decref)
 
-static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
-			const struct place *place, void *record);
-static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
-			 const struct place *place, void *record);
+static err_t read_value(struct json_reader *reader, const struct field *field, const json_t *json,
+			const struct json_place *place, void *record);
+static err_t read_object(struct json_reader *reader, const struct record_type *type, const json_t *json,
+			 const struct json_place *place, void *record);
 
 /* How many bytes of a text a message shows: no part of a character, so that messages stay UTF-8. */
 static int shown(const char *text, size_t most)
@@ -42,7 +42,7 @@ static int shown(const char *text, size_t most)
 	return (int)utf8_valid_prefix(text, strnlen(text, most));
 }
 
-static size_t format_place(const struct place *place, char *text, size_t size)
+static size_t format_place(const struct json_place *place, char *text, size_t size)
 {
 	if (!place)
 		return 0;
@@ -73,7 +73,7 @@ static const char *type_of(const json_t *json)
 	}
 }
 
-static err_t refuse(struct reader *reader, const struct place *place, const char *expected,
+static err_t refuse(struct json_reader *reader, const struct json_place *place, const char *expected,
 		    const json_t *found)
 {
 	char path[PATH_SIZE] = "";
@@ -102,8 +102,8 @@ static bool whole_number(const json_t *json, int64_t *ret_value)
 	return true;
 }
 
-static err_t read_long(struct reader *reader, const struct field *field, const json_t *json,
-		       const struct place *place, void *record)
+static err_t read_long(struct json_reader *reader, const struct field *field, const json_t *json,
+		       const struct json_place *place, void *record)
 {
 	int64_t value;
 	bool time = field->kind == FIELD_TIME;
@@ -117,8 +117,8 @@ static err_t read_long(struct reader *reader, const struct field *field, const j
 	return ERR_OK;
 }
 
-static err_t read_double(struct reader *reader, const struct field *field, const json_t *json,
-			 const struct place *place, void *record)
+static err_t read_double(struct json_reader *reader, const struct field *field, const json_t *json,
+			 const struct json_place *place, void *record)
 {
 	if (!json_is_number(json))
 		return refuse(reader, place, field_nullable(field) ? "a number or null" : "a number", json);
@@ -126,8 +126,8 @@ static err_t read_double(struct reader *reader, const struct field *field, const
 	return ERR_OK;
 }
 
-static err_t read_bool(struct reader *reader, const struct field *field, const json_t *json,
-		       const struct place *place, void *record)
+static err_t read_bool(struct json_reader *reader, const struct field *field, const json_t *json,
+		       const struct json_place *place, void *record)
 {
 	if (!json_is_boolean(json))
 		return refuse(reader, place, "true or false", json);
@@ -135,8 +135,8 @@ static err_t read_bool(struct reader *reader, const struct field *field, const j
 	return ERR_OK;
 }
 
-static err_t read_text(struct reader *reader, const struct field *field, const json_t *json,
-		       const struct place *place, void *record)
+static err_t read_text(struct json_reader *reader, const struct field *field, const json_t *json,
+		       const struct json_place *place, void *record)
 {
 	if (!json_is_string(json))
 		return refuse(reader, place, field_nullable(field) ? "a string or null" : "a string", json);
@@ -144,7 +144,7 @@ static err_t read_text(struct reader *reader, const struct field *field, const j
 	return ERR_OK;
 }
 
-static int symbol_of(const struct reader *reader, const struct enumeration *symbols, str_t text)
+static int symbol_of(const struct json_reader *reader, const struct enumeration *symbols, str_t text)
 {
 	int index = field_enumeration_find(symbols, text);
 	if (index >= 0 || reader->limits->author == JSON_BY_PROGRAM)
@@ -155,8 +155,8 @@ static int symbol_of(const struct reader *reader, const struct enumeration *symb
 	return -1;
 }
 
-static err_t refuse_symbol(struct reader *reader, const struct field *field, const json_t *json,
-			   const struct place *place)
+static err_t refuse_symbol(struct json_reader *reader, const struct field *field, const json_t *json,
+			   const struct json_place *place)
 {
 	char symbols[256] = "one of";
 	size_t len = strlen(symbols);
@@ -166,8 +166,8 @@ static err_t refuse_symbol(struct reader *reader, const struct field *field, con
 	return refuse(reader, place, symbols, json);
 }
 
-static err_t read_enum(struct reader *reader, const struct field *field, const json_t *json,
-		       const struct place *place, void *record)
+static err_t read_enum(struct json_reader *reader, const struct field *field, const json_t *json,
+		       const struct json_place *place, void *record)
 {
 	int index = json_is_string(json) ? symbol_of(reader, field->symbols, text_of(json)) : -1;
 	bool must = reader->limits->author == JSON_BY_PERSON || (field->flags & FIELD_REQUIRED);
@@ -180,7 +180,7 @@ static err_t read_enum(struct reader *reader, const struct field *field, const j
 	return ERR_OK;
 }
 
-static err_t check_count(struct reader *reader, const struct place *place, size_t count)
+static err_t check_count(struct json_reader *reader, const struct json_place *place, size_t count)
 {
 	if (count <= reader->limits->max_items)
 		return ERR_OK;
@@ -190,8 +190,8 @@ static err_t check_count(struct reader *reader, const struct place *place, size_
 			count, reader->limits->max_items);
 }
 
-static err_t read_array(struct reader *reader, const struct field *field, const json_t *json,
-			const struct place *place, void *record)
+static err_t read_array(struct json_reader *reader, const struct field *field, const json_t *json,
+			const struct json_place *place, void *record)
 {
 	if (!json_is_array(json))
 		return refuse(reader, place, field_nullable(field) ? "an array or null" : "an array", json);
@@ -201,7 +201,7 @@ static err_t read_array(struct reader *reader, const struct field *field, const 
 		return err;
 	items.data = arena_calloc(reader->arena, items.count, field->item_size_bytes);
 	for (size_t i = 0; i < items.count; i++) {
-		struct place at = { .parent = place, .index = i };
+		struct json_place at = { .parent = place, .index = i };
 		err = read_value(reader, field->item, json_array_get(json, i), &at,
 				 items.data + i * field->item_size_bytes);
 		if (err)
@@ -211,8 +211,8 @@ static err_t read_array(struct reader *reader, const struct field *field, const 
 	return ERR_OK;
 }
 
-static err_t read_map(struct reader *reader, const struct field *field, const json_t *json,
-		      const struct place *place, void *record)
+static err_t read_map(struct json_reader *reader, const struct field *field, const json_t *json,
+		      const struct json_place *place, void *record)
 {
 	if (!json_is_object(json))
 		return refuse(reader, place, "an object", json);
@@ -226,7 +226,7 @@ static err_t read_map(struct reader *reader, const struct field *field, const js
 	json_t *value;
 	json_object_foreach((json_t *)(uintptr_t)json, key, value)
 	{
-		struct place at = { .parent = place, .name = key };
+		struct json_place at = { .parent = place, .name = key };
 		str_t name = str_from(key);
 		*(str_t *)(void *)item = arena_str(reader->arena, name);
 		err = read_value(reader, field->item, value, &at, item);
@@ -238,8 +238,8 @@ static err_t read_map(struct reader *reader, const struct field *field, const js
 	return ERR_OK;
 }
 
-static err_t read_value(struct reader *reader, const struct field *field, const json_t *json,
-			const struct place *place, void *record)
+static err_t read_value(struct json_reader *reader, const struct field *field, const json_t *json,
+			const struct json_place *place, void *record)
 {
 	if (json_is_null(json) && !(field->flags & FIELD_REQUIRED)) {
 		field_init(field, record);
@@ -302,8 +302,8 @@ static bool known(const struct record_type *type, const char *name)
 	return false;
 }
 
-static err_t refuse_slips(struct reader *reader, const struct record_type *type, const json_t *json,
-			  const struct place *place)
+static err_t refuse_slips(struct json_reader *reader, const struct record_type *type, const json_t *json,
+			  const struct json_place *place)
 {
 	const char *key;
 	json_t *value;
@@ -312,7 +312,7 @@ static err_t refuse_slips(struct reader *reader, const struct record_type *type,
 		const char *meant = known(type, key) ? NULL : nearly(type, key);
 		if (!meant)
 			continue;
-		struct place at = { .parent = place, .name = key };
+		struct json_place at = { .parent = place, .name = key };
 		char path[PATH_SIZE] = "";
 		format_place(&at, path, sizeof path);
 		return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: unknown field; is \"%s\" meant?", path,
@@ -322,34 +322,34 @@ static err_t refuse_slips(struct reader *reader, const struct record_type *type,
 }
 
 /* Whether the field counts as left out: a person may write null for what has an obvious default. */
-static bool left_out(const struct reader *reader, const struct field *field, const json_t *value)
+static bool left_out(const struct json_reader *reader, const struct field *field, const json_t *value)
 {
 	bool obvious = reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS);
 	return !value || (obvious && json_is_null(value));
 }
 
-static bool may_miss(const struct reader *reader, const struct field *field)
+static bool may_miss(const struct json_reader *reader, const struct field *field)
 {
 	return !(field->flags & FIELD_REQUIRED) ||
 	       (reader->limits->author == JSON_BY_PERSON && (field->flags & FIELD_OBVIOUS));
 }
 
-static err_t refuse_missing(struct reader *reader, const struct place *place)
+static err_t refuse_missing(struct json_reader *reader, const struct json_place *place)
 {
 	char path[PATH_SIZE] = "";
 	format_place(place, path, sizeof path);
 	return err_fail(reader->detail, ERR_JSON_SHAPE, "%s: the field is missing", path);
 }
 
-static err_t read_object(struct reader *reader, const struct record_type *type, const json_t *json,
-			 const struct place *place, void *record)
+static err_t read_object(struct json_reader *reader, const struct record_type *type, const json_t *json,
+			 const struct json_place *place, void *record)
 {
 	err_t err =
 		reader->limits->author == JSON_BY_PERSON ? refuse_slips(reader, type, json, place) : ERR_OK;
 	for (size_t i = 0; i < type->count && !err; i++) {
 		const struct field *field = &type->fields[i];
 		const json_t *value = json_object_get(json, field->name);
-		struct place at = { .parent = place, .name = field->name };
+		struct json_place at = { .parent = place, .name = field->name };
 		if (!left_out(reader, field, value))
 			err = read_value(reader, field, value, &at, record);
 		else if (!may_miss(reader, field))
@@ -403,7 +403,7 @@ static err_t refuse_text(const json_error_t *error, struct err_detail *detail)
 err_t json_read_slowly(const struct record_type *type, str_t json, const struct json_limits *limits,
 		       struct arena *arena, void *record, struct err_detail *detail)
 {
-	struct reader reader = { limits, arena, detail };
+	struct json_reader reader = { limits, arena, detail };
 	json_error_t error;
 	if (is_blank(json))
 		return err_fail(detail, ERR_JSON_SYNTAX, "the text is empty; expected an object, { … }");

@@ -10,7 +10,7 @@
 #define NODES_MAX 10000u
 #define FIXED_MAX ((json_int_t)1 << 30)
 
-struct parser {
+struct schema_parser {
 	struct schema *schema;
 	struct hash_map names; /* full name → struct schema_node */
 	struct err_detail *detail;
@@ -24,7 +24,7 @@ static const char *const TYPE_NAMES[SCHEMA_TYPE_COUNT_] = {
 	[SCHEMA_UNION] = "union", [SCHEMA_FIXED] = "fixed",
 };
 
-static err_t parse_type(struct parser *parser, const json_t *json, str_t namespace, unsigned depth,
+static err_t parse_type(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			struct schema_node **ret_node);
 
 DEFINE_CLEANUP(struct schema, schema_cleanup, schema_free)
@@ -35,7 +35,7 @@ const char *schema_type_name(enum schema_type type)
 	return TYPE_NAMES[type];
 }
 
-static err_t refuse(struct parser *parser, const char *what, str_t name)
+static err_t refuse(struct schema_parser *parser, const char *what, str_t name)
 {
 	return err_fail(parser->detail, ERR_SCHEMA_INCOMPATIBLE, "the schema is not valid: %s \"%.80s\"",
 			what, name.ptr ? name.ptr : "");
@@ -46,7 +46,7 @@ static str_t json_text(const json_t *json)
 	return json_is_string(json) ? (str_t){ json_string_value(json), json_string_length(json) } : STR_NONE;
 }
 
-static struct schema_node *node_new(struct parser *parser, enum schema_type type)
+static struct schema_node *node_new(struct schema_parser *parser, enum schema_type type)
 {
 	struct schema_node *node = ARENA_NEW(parser->schema->arena, struct schema_node);
 	node->type = type;
@@ -86,7 +86,7 @@ static str_t namespace_of(str_t full_name)
 	return dot ? (str_t){ full_name.ptr, (size_t)(dot - full_name.ptr) } : STR("");
 }
 
-static str_t full_name(struct parser *parser, str_t name, str_t namespace)
+static str_t full_name(struct schema_parser *parser, str_t name, str_t namespace)
 {
 	struct arena *arena = parser->schema->arena;
 	if (namespace.len == 0 || memchr(name.ptr, '.', name.len))
@@ -104,7 +104,7 @@ static bool primitive(str_t name, enum schema_type *ret_type)
 	return false;
 }
 
-static err_t parse_reference(struct parser *parser, str_t name, str_t namespace,
+static err_t parse_reference(struct schema_parser *parser, str_t name, str_t namespace,
 			     struct schema_node **ret_node)
 {
 	enum schema_type type;
@@ -128,7 +128,7 @@ static bool same_branch(const struct schema_node *a, const struct schema_node *b
 	return a->type == b->type && str_equal(a->name, b->name);
 }
 
-static err_t parse_union(struct parser *parser, const json_t *json, str_t namespace, unsigned depth,
+static err_t parse_union(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			 struct schema_node **ret_node)
 {
 	struct schema_node *node = node_new(parser, SCHEMA_UNION);
@@ -152,7 +152,7 @@ static err_t parse_union(struct parser *parser, const json_t *json, str_t namesp
 }
 
 /* The node of a named type, entered under its full name so that its own fields may refer to it. */
-static err_t define(struct parser *parser, const json_t *json, enum schema_type type, str_t namespace,
+static err_t define(struct schema_parser *parser, const json_t *json, enum schema_type type, str_t namespace,
 		    struct schema_node **ret_node)
 {
 	str_t name = json_text(json_object_get(json, "name"));
@@ -180,8 +180,8 @@ static bool label_taken(const struct schema_node *node, size_t count, str_t labe
 	return false;
 }
 
-static err_t parse_field(struct parser *parser, const json_t *json, struct schema_node *node, size_t index,
-			 unsigned depth)
+static err_t parse_field(struct schema_parser *parser, const json_t *json, struct schema_node *node,
+			 size_t index, unsigned depth)
 {
 	str_t name = json_text(json_object_get(json, "name"));
 	if (!part_valid(name))
@@ -195,7 +195,7 @@ static err_t parse_field(struct parser *parser, const json_t *json, struct schem
 	return parse_type(parser, type, namespace_of(node->name), depth + 1, &node->children[index]);
 }
 
-static err_t parse_record(struct parser *parser, const json_t *json, str_t namespace, unsigned depth,
+static err_t parse_record(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			  struct schema_node **ret_node)
 {
 	struct schema_node *node;
@@ -221,7 +221,7 @@ static err_t parse_record(struct parser *parser, const json_t *json, str_t names
 	return ERR_OK;
 }
 
-static err_t parse_enum(struct parser *parser, const json_t *json, str_t namespace,
+static err_t parse_enum(struct schema_parser *parser, const json_t *json, str_t namespace,
 			struct schema_node **ret_node)
 {
 	struct schema_node *node;
@@ -244,7 +244,7 @@ static err_t parse_enum(struct parser *parser, const json_t *json, str_t namespa
 	return ERR_OK;
 }
 
-static err_t parse_fixed(struct parser *parser, const json_t *json, str_t namespace,
+static err_t parse_fixed(struct schema_parser *parser, const json_t *json, str_t namespace,
 			 struct schema_node **ret_node)
 {
 	struct schema_node *node;
@@ -260,7 +260,7 @@ static err_t parse_fixed(struct parser *parser, const json_t *json, str_t namesp
 	return ERR_OK;
 }
 
-static err_t parse_container(struct parser *parser, const json_t *json, enum schema_type type,
+static err_t parse_container(struct schema_parser *parser, const json_t *json, enum schema_type type,
 			     str_t namespace, unsigned depth, struct schema_node **ret_node)
 {
 	const char *key = type == SCHEMA_ARRAY ? "items" : "values";
@@ -274,7 +274,7 @@ static err_t parse_container(struct parser *parser, const json_t *json, enum sch
 	return parse_type(parser, content, namespace, depth + 1, &node->children[0]);
 }
 
-static err_t parse_object(struct parser *parser, const json_t *json, str_t namespace, unsigned depth,
+static err_t parse_object(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			  struct schema_node **ret_node)
 {
 	const json_t *type = json_object_get(json, "type");
@@ -295,7 +295,7 @@ static err_t parse_object(struct parser *parser, const json_t *json, str_t names
 	return parse_reference(parser, name, namespace, ret_node);
 }
 
-static err_t parse_type(struct parser *parser, const json_t *json, str_t namespace, unsigned depth,
+static err_t parse_type(struct schema_parser *parser, const json_t *json, str_t namespace, unsigned depth,
 			struct schema_node **ret_node)
 {
 	if (depth > DEPTH_MAX || parser->schema->nodes_count >= NODES_MAX)
@@ -321,7 +321,7 @@ err_t schema_parse(str_t json, struct schema **ret_schema, struct err_detail *de
 	if (!schema)
 		abort();
 	schema->arena = arena_new();
-	struct parser parser = { .schema = schema, .detail = detail };
+	struct schema_parser parser = { .schema = schema, .detail = detail };
 	hash_map_init(&parser.names, schema->arena, 32);
 	err_t err = parse_type(&parser, root, STR(""), 0, &schema->root);
 	if (err)

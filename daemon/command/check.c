@@ -163,7 +163,7 @@ static void check_writers_schemas(struct check *check)
 /* ---- all at once ---- */
 
 /* What waits for nothing else. */
-struct part {
+struct check_part {
 	void (*work)(struct check *check);
 	struct check check;
 	char *text; /* what it has to say */
@@ -171,15 +171,15 @@ struct part {
 	bool done;
 };
 
-struct parts {
-	struct part *items;
+struct check_parts {
+	struct check_part *items;
 	size_t count;
 	atomic_size_t next;    /* that no thread has taken */
 	pthread_mutex_t mutex; /* guards what is done */
 	pthread_cond_t changed;
 };
 
-static void work_on(struct part *part)
+static void work_on(struct check_part *part)
 {
 	struct check *check = &part->check;
 	check->arena = arena_new();
@@ -194,7 +194,7 @@ static void work_on(struct part *part)
 
 static void run_thread(void *context, unsigned index)
 {
-	struct parts *parts = context;
+	struct check_parts *parts = context;
 	size_t next;
 	(void)index;
 	while ((next = atomic_fetch_add(&parts->next, 1)) < parts->count) {
@@ -207,14 +207,14 @@ static void run_thread(void *context, unsigned index)
 }
 
 /* Prints each as soon as it and all before it are done. */
-static void run_parts(struct parts *parts, struct findings *findings)
+static void run_parts(struct check_parts *parts, struct findings *findings)
 {
 	unsigned threads = parts->count < MAX_THREADS ? (unsigned)parts->count : MAX_THREADS;
 	pthread_mutex_init(&parts->mutex, NULL);
 	pthread_cond_init(&parts->changed, NULL);
 	struct pool *pool = pool_start("check", threads, run_thread, parts);
 	for (size_t i = 0; i < parts->count; i++) {
-		struct part *part = &parts->items[i];
+		struct check_part *part = &parts->items[i];
 		pthread_mutex_lock(&parts->mutex);
 		while (!part->done)
 			pthread_cond_wait(&parts->changed, &parts->mutex);
@@ -248,13 +248,14 @@ static void reach_everything(struct check *check)
 							       check_calibration };
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
 	size_t targets = check->config->targets_count;
-	struct parts parts = { .count = BEFORE + targets + AFTER };
-	parts.items = ARENA_ARRAY(check->arena, struct part, parts.count);
+	struct check_parts parts = { .count = BEFORE + targets + AFTER };
+	parts.items = ARENA_ARRAY(check->arena, struct check_part, parts.count);
 	for (size_t i = 0; i < parts.count; i++)
-		parts.items[i] = (struct part){ .work = i < BEFORE	       ? before[i]
-							: i < BEFORE + targets ? check_target
-									       : after[i - BEFORE - targets],
-						.check = { .config = check->config, .target = i - BEFORE } };
+		parts.items[i] =
+			(struct check_part){ .work = i < BEFORE		    ? before[i]
+						     : i < BEFORE + targets ? check_target
+									    : after[i - BEFORE - targets],
+					     .check = { .config = check->config, .target = i - BEFORE } };
 	check_unit(check->config, &check->findings); /* first: there are no threads yet */
 	run_parts(&parts, &check->findings);
 }

@@ -21,22 +21,22 @@ enum { STOP_MS = 5000, MAX_GROUPS = 256 };
 #define CREDENTIALS_OF_UNIT "/run/credentials/"
 
 /* One that something of the configuration is read from, or written to. */
-struct place {
+struct unit_place {
 	const char *setting;
 	const char *path;
 	bool written;
 	const char *log_of; /* the folder of the log of this SQLite database; or NULL */
 };
 
-struct places {
+struct unit_places {
 	struct arena *arena;
-	struct place *items;
+	struct unit_place *items;
 	size_t count, capacity;
 };
 
-static void add(struct places *places, const char *setting, const char *path, bool written)
+static void add(struct unit_places *places, const char *setting, const char *path, bool written)
 {
-	const struct place place = { setting, path, written, NULL };
+	const struct unit_place place = { setting, path, written, NULL };
 	if (path && *path == '/' && strncmp(path, CREDENTIALS_OF_UNIT, strlen(CREDENTIALS_OF_UNIT)) != 0)
 		ARENA_PUSH(places->arena, places->items, places->count, places->capacity, place);
 }
@@ -44,7 +44,7 @@ static void add(struct places *places, const char *setting, const char *path, bo
 /* ---- what the configuration names ---- */
 
 /* Keywords of libpq whose values are files, or folders of sockets. */
-static void add_of_postgresql(struct places *places, const char *setting, const char *dsn)
+static void add_of_postgresql(struct unit_places *places, const char *setting, const char *dsn)
 {
 	static const char *const keywords[] = { "host",	  "sslrootcert", "sslcert",
 						"sslkey", "sslcrl",	 "passfile" };
@@ -56,7 +56,7 @@ static void add_of_postgresql(struct places *places, const char *setting, const 
 	PQconninfoFree(options);
 }
 
-static void add_of_mariadb(struct places *places, const char *setting, const char *text)
+static void add_of_mariadb(struct unit_places *places, const char *setting, const char *text)
 {
 	struct mariadb_dsn dsn;
 	if (mariadb_dsn_parse(text, places->arena, &dsn, NULL))
@@ -67,19 +67,19 @@ static void add_of_mariadb(struct places *places, const char *setting, const cha
 }
 
 /* Whoever reads a database in WAL mode makes its files where nobody has made them. */
-static void add_log(struct places *places, const char *setting, const char *path)
+static void add_log(struct unit_places *places, const char *setting, const char *path)
 {
 	_cleanup_(cleanup_free) char *real = path ? realpath(path, NULL) : NULL;
 	if (!real || !sqlite_has_log(real))
 		return;
 	char *slash = strrchr(real, '/');
-	struct place place = { setting, NULL, true, arena_strdup(places->arena, real) };
+	struct unit_place place = { setting, NULL, true, arena_strdup(places->arena, real) };
 	slash[slash == real] = '\0';
 	place.path = arena_strdup(places->arena, real);
 	ARENA_PUSH(places->arena, places->items, places->count, places->capacity, place);
 }
 
-static void add_target(struct places *places, const struct config_target *target)
+static void add_target(struct unit_places *places, const struct config_target *target)
 {
 	const char *setting = arena_printf(places->arena, "target \"%s\"", target->name).ptr;
 	add(places, setting, target->path, false);
@@ -92,13 +92,14 @@ static void add_target(struct places *places, const struct config_target *target
 }
 
 /* Of librdkafka's properties, those whose value is a path. */
-static void add_properties(struct places *places, const struct conf_strings *properties, const char *setting)
+static void add_properties(struct unit_places *places, const struct conf_strings *properties,
+			   const char *setting)
 {
 	for (size_t i = 0; i < properties->count; i++)
 		add(places, setting, properties->items[i] + strcspn(properties->items[i], "=") + 1, false);
 }
 
-static void collect(const struct config *config, struct places *places)
+static void collect(const struct config *config, struct unit_places *places)
 {
 	add_properties(places, &config->kafka.properties, "kafka.properties");
 	add_properties(places, &config->kafka.secret_properties, "kafka.secret_properties");
@@ -123,7 +124,7 @@ static void collect(const struct config *config, struct places *places)
 /* ---- whether the unit's user may ---- */
 
 /* Becomes the user and says of each place whether it may: 0 or an error number, a byte each. */
-static void try_as(const struct passwd *user, const struct places *places, int fd)
+static void try_as(const struct passwd *user, const struct unit_places *places, int fd)
 {
 	gid_t groups[MAX_GROUPS];
 	int count = MAX_GROUPS;
@@ -133,7 +134,7 @@ static void try_as(const struct passwd *user, const struct places *places, int f
 		_exit(EXIT_FAILURE);
 	for (size_t i = 0; i < places->count; i++) {
 		struct stat status = { 0 };
-		const struct place *place = &places->items[i];
+		const struct unit_place *place = &places->items[i];
 		bool folder = stat(place->path, &status) == 0 && S_ISDIR(status.st_mode);
 		int mode = (place->written ? W_OK : R_OK) | (folder ? X_OK : 0);
 		bool is_socket = S_ISSOCK(status.st_mode);
@@ -146,7 +147,7 @@ static void try_as(const struct passwd *user, const struct places *places, int f
 }
 
 /* Fills `answers` (zeroed), as far as it can be told: only root can become somebody else. */
-static void ask_as(const struct passwd *user, const struct places *places, unsigned char *answers)
+static void ask_as(const struct passwd *user, const struct unit_places *places, unsigned char *answers)
 {
 	int ends[2], status;
 	size_t got = 0;
@@ -172,8 +173,8 @@ static void warn(struct findings *findings, str_t text)
 }
 
 /* While its writer has it open all is well. */
-static void check_log(const struct unit *unit, const struct place *place, int answer, struct arena *arena,
-		      struct findings *findings)
+static void check_log(const struct unit *unit, const struct unit_place *place, int answer,
+		      struct arena *arena, struct findings *findings)
 {
 	bool there = sqlite_log_is_there(place->log_of), forbidden = !unit_lets_write(unit, place->path);
 	struct err_detail detail;
@@ -203,8 +204,8 @@ static void check_log(const struct unit *unit, const struct place *place, int an
 	findings_tried(findings, UNIT_NAME, ERR_TARGET_UNAVAILABLE, &detail);
 }
 
-static void check_place(const struct unit *unit, const struct place *place, int answer, struct arena *arena,
-			struct findings *findings)
+static void check_place(const struct unit *unit, const struct unit_place *place, int answer,
+			struct arena *arena, struct findings *findings)
 {
 	const char *hidden = unit_hides(unit, place->path);
 	if (place->log_of)
@@ -230,7 +231,7 @@ static void check_place(const struct unit *unit, const struct place *place, int 
 static void check_places(const struct config *config, const struct unit *unit, struct arena *arena,
 			 struct findings *findings)
 {
-	struct places places = { .arena = arena };
+	struct unit_places places = { .arena = arena };
 	const struct passwd *user = unit->user ? getpwnam(unit->user) : NULL;
 	if (unit->user && !user)
 		warn(findings,

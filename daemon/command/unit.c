@@ -20,7 +20,7 @@ struct paths {
 	size_t count;
 };
 
-struct reader {
+struct unit_reader {
 	struct arena *arena;
 	struct unit *unit;
 	struct paths writable, inaccessible, bound;
@@ -88,7 +88,7 @@ static enum unit_home read_home(const char *value)
 	return is_yes(value) || strcmp(value, "tmpfs") == 0 ? UNIT_HOME_HIDDEN : UNIT_HOME_OPEN;
 }
 
-static void add_path(struct reader *reader, struct paths *paths, const char *path)
+static void add_path(struct unit_reader *reader, struct paths *paths, const char *path)
 {
 	if (paths->count < MAX_PATHS && !strchr(path, '%'))
 		paths->items[paths->count++] = arena_strdup(reader->arena, path);
@@ -96,7 +96,7 @@ static void add_path(struct reader *reader, struct paths *paths, const char *pat
 
 /* A list of paths divided by blanks; an empty one takes back what was there. Of source:destination:options
  * the destination counts. */
-static void read_paths(struct reader *reader, struct paths *paths, const char *value)
+static void read_paths(struct unit_reader *reader, struct paths *paths, const char *value)
 {
 	if (!*value)
 		paths->count = 0;
@@ -114,7 +114,7 @@ static void read_paths(struct reader *reader, struct paths *paths, const char *v
 }
 
 /* StateDirectory=a b, RuntimeDirectory= and others: names below a folder. */
-static void read_directories(struct reader *reader, const char *below, const char *value,
+static void read_directories(struct unit_reader *reader, const char *below, const char *value,
 			     const char **ret_first)
 {
 	const char *first = NULL;
@@ -130,7 +130,7 @@ static void read_directories(struct reader *reader, const char *below, const cha
 		*ret_first = first;
 }
 
-static void take(struct reader *reader, const char *name, const char *value)
+static void take(struct unit_reader *reader, const char *name, const char *value)
 {
 	struct unit *unit = reader->unit;
 	if (strcmp(name, "User") == 0)
@@ -187,7 +187,7 @@ static char *trim(char *text)
 }
 
 /* Lines `Name=value` of [Service]; one that ends with a backslash goes on in the next. */
-static bool read_file(struct reader *reader, const char *path)
+static bool read_file(struct unit_reader *reader, const char *path)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	bool service = false;
@@ -239,10 +239,10 @@ static void collect_drop_ins(struct arena *arena, const char *folder, struct dro
 void unit_read(struct arena *arena, struct unit *ret_unit)
 {
 	struct unit unit = { .stop_timeout_ms = STOP_TIMEOUT_MS, .memory_max = INT64_MAX };
-	struct reader *reader = ARENA_NEW(arena, struct reader);
+	struct unit_reader *reader = ARENA_NEW(arena, struct unit_reader);
 	struct drop_in drop_ins[MAX_DROP_INS];
 	size_t drop_ins_count = 0;
-	*reader = (struct reader){ .arena = arena, .unit = &unit };
+	*reader = (struct unit_reader){ .arena = arena, .unit = &unit };
 	for (size_t i = 0; i < FOLDERS && !unit.file; i++) {
 		const char *path = arena_printf(arena, "%s/" UNIT_NAME, folders[i]).ptr;
 		if (read_file(reader, path))

@@ -100,7 +100,7 @@ static uint64_t bag_of(const uint64_t *values, size_t rows)
 static bool mostly_same(struct pairing *pairing, const uint64_t *theirs, const uint64_t *ours)
 {
 	size_t their_rows = pairing->truth.set->rows_count, our_rows = pairing->generated.set->rows_count;
-	struct sketch their_sketch = { 0 }, our_sketch = { 0 };
+	struct compare_sketch their_sketch = { 0 }, our_sketch = { 0 };
 	if (their_rows == our_rows && bag_of(theirs, their_rows) == bag_of(ours, our_rows))
 		return true;
 	sketch_init(&their_sketch, SKETCH_SIZE, pairing->arena);

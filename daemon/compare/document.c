@@ -3,7 +3,7 @@
 #define DEPTH_LIMIT 64
 
 /* With `out` NULL a value is only skipped over. */
-struct parser {
+struct document_parser {
 	const char *at;
 	const char *end;
 	struct compare_reading *out;
@@ -12,44 +12,44 @@ struct parser {
 	bool texts; /* elements of arrays are no numbers */
 };
 
-struct member {
+struct document_member {
 	str_t name; /* decoded */
 	size_t index;
 	const char *value;
 };
 
-static bool parse_value(struct parser *parser);
+static bool parse_value(struct document_parser *parser);
 
-static void emit(struct parser *parser, const char *mark)
+static void emit(struct document_parser *parser, const char *mark)
 {
 	if (parser->out)
 		buf_append_text(&parser->out->exact, mark);
 }
 
-static void emit_number(struct parser *parser, str_t number)
+static void emit_number(struct document_parser *parser, str_t number)
 {
 	if (parser->out)
 		compare_push_number_or_key(parser->out, number);
 }
 
-static void emit_text(struct parser *parser, str_t text)
+static void emit_text(struct document_parser *parser, str_t text)
 {
 	if (parser->out)
 		compare_push_text(parser->out, text);
 }
 
-static char peek(const struct parser *parser)
+static char peek(const struct document_parser *parser)
 {
 	return parser->at < parser->end ? *parser->at : '\0';
 }
 
-static void skip_space(struct parser *parser)
+static void skip_space(struct document_parser *parser)
 {
 	while (parser->at < parser->end && strchr(" \t\r\n", *parser->at) && *parser->at)
 		parser->at++;
 }
 
-static bool take(struct parser *parser, char byte)
+static bool take(struct document_parser *parser, char byte)
 {
 	skip_space(parser);
 	if (parser->at >= parser->end || *parser->at != byte)
@@ -58,7 +58,7 @@ static bool take(struct parser *parser, char byte)
 	return true;
 }
 
-static bool take_literal(struct parser *parser, const char *literal)
+static bool take_literal(struct document_parser *parser, const char *literal)
 {
 	size_t len = strlen(literal);
 	if ((size_t)(parser->end - parser->at) < len || memcmp(parser->at, literal, len) != 0)
@@ -67,7 +67,7 @@ static bool take_literal(struct parser *parser, const char *literal)
 	return true;
 }
 
-static bool take_hex4(struct parser *parser, uint32_t *ret_code)
+static bool take_hex4(struct document_parser *parser, uint32_t *ret_code)
 {
 	uint32_t code = 0;
 	if (parser->end - parser->at < 4)
@@ -102,7 +102,7 @@ static size_t put_utf8(char *to, uint32_t code)
 }
 
 /* Behind `\u`: one code point, from two halves where it takes them. */
-static bool take_code_point(struct parser *parser, uint32_t *ret_code)
+static bool take_code_point(struct document_parser *parser, uint32_t *ret_code)
 {
 	uint32_t code, low;
 	if (!take_hex4(parser, &code))
@@ -117,7 +117,7 @@ static bool take_code_point(struct parser *parser, uint32_t *ret_code)
 }
 
 /* Behind the backslash: writes the bytes that the escape stands for. */
-static bool take_escape(struct parser *parser, char bytes[4], size_t *ret_len)
+static bool take_escape(struct document_parser *parser, char bytes[4], size_t *ret_len)
 {
 	static const char names[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
 	char name = peek(parser);
@@ -139,7 +139,7 @@ static bool take_escape(struct parser *parser, char bytes[4], size_t *ret_len)
 	return true;
 }
 
-static const char *closing_quote(const struct parser *parser)
+static const char *closing_quote(const struct document_parser *parser)
 {
 	const char *at = parser->at;
 	while (at < parser->end && *at != '"')
@@ -149,7 +149,7 @@ static const char *closing_quote(const struct parser *parser)
 
 /* A string of JSON, decoded into the arena (an escape is never shorter than what it stands for); with
  * `ret_text` NULL only checked. */
-static bool take_string(struct parser *parser, str_t *ret_text)
+static bool take_string(struct document_parser *parser, str_t *ret_text)
 {
 	if (!take(parser, '"'))
 		return false;
@@ -175,7 +175,7 @@ static bool take_string(struct parser *parser, str_t *ret_text)
 
 static int by_name(const void *a, const void *b)
 {
-	const struct member *left = a, *right = b;
+	const struct document_member *left = a, *right = b;
 	size_t shorter = left->name.len < right->name.len ? left->name.len : right->name.len;
 	int order = memcmp(left->name.ptr, right->name.ptr, shorter);
 	if (order == 0 && left->name.len != right->name.len)
@@ -185,7 +185,7 @@ static int by_name(const void *a, const void *b)
 	return order;
 }
 
-static void emit_members(struct parser *parser, struct member *members, size_t count)
+static void emit_members(struct document_parser *parser, struct document_member *members, size_t count)
 {
 	if (count > 1)
 		qsort(members, count, sizeof *members, by_name);
@@ -193,7 +193,7 @@ static void emit_members(struct parser *parser, struct member *members, size_t c
 	for (size_t i = 0; i < count; i++) {
 		if (i + 1 < count && str_equal(members[i].name, members[i + 1].name))
 			continue;
-		struct parser value = *parser;
+		struct document_parser value = *parser;
 		value.at = members[i].value;
 		emit_text(parser, members[i].name);
 		parse_value(&value);
@@ -202,15 +202,15 @@ static void emit_members(struct parser *parser, struct member *members, size_t c
 }
 
 /* Values are skipped first and read in the order of their names afterwards. */
-static bool parse_object(struct parser *parser)
+static bool parse_object(struct document_parser *parser)
 {
-	struct member *members = NULL;
+	struct document_member *members = NULL;
 	size_t count = 0, capacity = 0;
 	struct compare_reading *out = parser->out;
 	parser->at++;
 	parser->out = NULL;
 	while (!take(parser, '}')) {
-		struct member member = { .index = count };
+		struct document_member member = { .index = count };
 		if ((count > 0 && !take(parser, ',')) || !take_string(parser, &member.name) ||
 		    !take(parser, ':'))
 			return false;
@@ -228,7 +228,7 @@ static bool parse_object(struct parser *parser)
 	return true;
 }
 
-static bool parse_list(struct parser *parser)
+static bool parse_list(struct document_parser *parser)
 {
 	parser->at++;
 	emit(parser, "[");
@@ -239,7 +239,7 @@ static bool parse_list(struct parser *parser)
 	return true;
 }
 
-static bool parse_scalar(struct parser *parser)
+static bool parse_scalar(struct document_parser *parser)
 {
 	if (peek(parser) == '"') {
 		str_t text = STR_NONE;
@@ -265,7 +265,7 @@ static bool parse_scalar(struct parser *parser)
 	return true;
 }
 
-static bool parse_value(struct parser *parser)
+static bool parse_value(struct document_parser *parser)
 {
 	skip_space(parser);
 	if (parser->depth >= DEPTH_LIMIT)
@@ -280,9 +280,9 @@ static bool parse_value(struct parser *parser)
 
 /* Runs `parse` over the whole text; what it appended is taken back when it fails. */
 static bool read_whole(struct compare_reading *reading, str_t text, bool texts,
-		       bool (*parse)(struct parser *))
+		       bool (*parse)(struct document_parser *))
 {
-	struct parser parser = { text.ptr, text.ptr + text.len, reading, reading->arena, 0, texts };
+	struct document_parser parser = { text.ptr, text.ptr + text.len, reading, reading->arena, 0, texts };
 	size_t exact_len = reading->exact.len, numbers_count = reading->numbers_count;
 	size_t spans_count = reading->spans_count;
 	bool read = parse(&parser);
@@ -301,7 +301,7 @@ bool compare_read_json(struct compare_reading *reading, str_t text)
 }
 
 /* "[2:4]=" before an array whose subscripts do not start at 1. */
-static void skip_bounds(struct parser *parser)
+static void skip_bounds(struct document_parser *parser)
 {
 	const char *equals =
 		peek(parser) == '[' ? memchr(parser->at, '=', (size_t)(parser->end - parser->at)) : NULL;
@@ -309,7 +309,7 @@ static void skip_bounds(struct parser *parser)
 		parser->at = equals + 1;
 }
 
-static bool take_quoted_element(struct parser *parser)
+static bool take_quoted_element(struct document_parser *parser)
 {
 	parser->at++;
 	const char *quote = closing_quote(parser);
@@ -327,7 +327,7 @@ static bool take_quoted_element(struct parser *parser)
 	return true;
 }
 
-static bool take_bare_element(struct parser *parser)
+static bool take_bare_element(struct document_parser *parser)
 {
 	const char *start = parser->at;
 	while (parser->at < parser->end && !strchr(",{}\"", *parser->at))
@@ -344,7 +344,7 @@ static bool take_bare_element(struct parser *parser)
 	return true;
 }
 
-static bool parse_array(struct parser *parser)
+static bool parse_array(struct document_parser *parser)
 {
 	if (parser->depth >= DEPTH_LIMIT || !take(parser, '{'))
 		return false;
@@ -365,7 +365,7 @@ static bool parse_array(struct parser *parser)
 	return true;
 }
 
-static bool parse_whole_array(struct parser *parser)
+static bool parse_whole_array(struct document_parser *parser)
 {
 	skip_bounds(parser);
 	return parse_array(parser);

@@ -11,7 +11,7 @@
 #define PLACE_BYTES 8
 
 /* An explanation while it is made. */
-struct writer {
+struct explain_writer {
 	const struct compare_shown *shown;
 	struct arena *arena;
 	size_t bytes_left;
@@ -19,7 +19,7 @@ struct writer {
 };
 
 /* Takes bytes of the limit; false: there are not so many. */
-static bool take_bytes(struct writer *writer, size_t bytes)
+static bool take_bytes(struct explain_writer *writer, size_t bytes)
 {
 	if (bytes > writer->bytes_left) {
 		writer->out->shortened = true;
@@ -45,7 +45,7 @@ static size_t cost_of(str_t text)
 	return PLACE_BYTES + (str_present(text) ? shown_bytes(text) : 0);
 }
 
-static str_t copy_text(struct writer *writer, str_t text)
+static str_t copy_text(struct explain_writer *writer, str_t text)
 {
 	if (!str_present(text))
 		return STR_NONE;
@@ -57,7 +57,7 @@ static str_t copy_text(struct writer *writer, str_t text)
 
 /* --- columns --- */
 
-static void add_name(struct writer *writer, str_t *names, size_t *count, str_t name)
+static void add_name(struct explain_writer *writer, str_t *names, size_t *count, str_t name)
 {
 	if (*count == COMPARE_EXPLAIN_NAMES)
 		writer->out->shortened = true;
@@ -65,7 +65,7 @@ static void add_name(struct writer *writer, str_t *names, size_t *count, str_t n
 		names[(*count)++] = copy_text(writer, str_present(name) ? name : STR(""));
 }
 
-static void add_pair(struct writer *writer, str_t truth, str_t generated)
+static void add_pair(struct explain_writer *writer, str_t truth, str_t generated)
 {
 	struct compare_explanation *out = writer->out;
 	if (out->paired_count == COMPARE_EXPLAIN_NAMES)
@@ -88,7 +88,7 @@ static bool same_name(str_t a, str_t b)
 #define MAX_NAMED 1024
 
 /* Pairs names one by one, the first with the first; says who is left. */
-static void pair_names(struct writer *writer)
+static void pair_names(struct explain_writer *writer)
 {
 	const struct result_set *generated = &writer->shown->generated, *truth = &writer->shown->truth;
 	size_t ours = generated->columns_count < MAX_NAMED ? generated->columns_count : MAX_NAMED;
@@ -114,7 +114,7 @@ static void pair_names(struct writer *writer)
 				 generated->columns[i].name);
 }
 
-static void show_pairs(struct writer *writer)
+static void show_pairs(struct explain_writer *writer)
 {
 	const struct compare_shown *shown = writer->shown;
 	for (size_t i = 0; i < shown->pairing.count; i++)
@@ -183,7 +183,7 @@ static str_t cell_of(const struct compare_shown *shown, bool is_truth, size_t ro
 	return set->cells[row * set->columns_count + column];
 }
 
-static void add_row(struct writer *writer, bool is_truth, size_t row)
+static void add_row(struct explain_writer *writer, bool is_truth, size_t row)
 {
 	struct compare_explanation *out = writer->out;
 	size_t count = out->paired_count, bytes = PLACE_BYTES;
@@ -202,7 +202,7 @@ static void add_row(struct writer *writer, bool is_truth, size_t row)
 }
 
 /* Rows of either side by turns, so that both are seen where there is no room for all. */
-static void show_rows(struct writer *writer, const struct compare_options *options, bool same_count,
+static void show_rows(struct explain_writer *writer, const struct compare_options *options, bool same_count,
 		      size_t most)
 {
 	const struct compare_shown *shown = writer->shown;
@@ -233,7 +233,7 @@ void compare_explain(const struct compare_shown *shown, const struct compare_ver
 {
 	struct compare_explanation *out = ret_explanation;
 	size_t most = rows_most < COMPARE_EXPLAIN_ROWS ? rows_most : COMPARE_EXPLAIN_ROWS;
-	struct writer writer = { shown, arena, COMPARE_EXPLAIN_BYTES, out };
+	struct explain_writer writer = { shown, arena, COMPARE_EXPLAIN_BYTES, out };
 	*out = (struct compare_explanation){
 		.generated_columns = shown->generated.columns_count,
 		.truth_columns = shown->truth.columns_count,

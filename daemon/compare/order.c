@@ -3,7 +3,7 @@
 #include <ctype.h>
 
 /* A walk over the ties of the truth, or of the whole that it was cut from. */
-struct walk {
+struct order_walk {
 	const struct compare_order *order;
 	struct arena *arena;
 	const struct result_set *keyed;
@@ -80,7 +80,7 @@ bool compare_keys_known(const struct compare_order *order)
 	return keys_below(order->options, keyed_set(order)->columns_count);
 }
 
-static bool same_keys(struct walk *walk, size_t a, size_t b)
+static bool same_keys(struct order_walk *walk, size_t a, size_t b)
 {
 	read_keys(walk->order, true, a, &walk->start_keys);
 	read_keys(walk->order, true, b, &walk->other_keys);
@@ -88,7 +88,7 @@ static bool same_keys(struct walk *walk, size_t a, size_t b)
 }
 
 /* Where the run of rows that tie with `start` ends. */
-static size_t end_of_tie(struct walk *walk, size_t start)
+static size_t end_of_tie(struct order_walk *walk, size_t start)
 {
 	size_t end = start + 1;
 	if (!walk->ties_known)
@@ -113,7 +113,7 @@ static size_t larger(size_t a, size_t b)
 }
 
 /* Generated rows that have the keys of the truth's row `start`. */
-static size_t count_with_keys(const struct walk *walk, size_t start, size_t end)
+static size_t count_with_keys(const struct order_walk *walk, size_t start, size_t end)
 {
 	const struct compare_order *order = walk->order;
 	_cleanup_(compare_reading_free) struct compare_reading keys = { .arena = walk->arena };
@@ -136,7 +136,7 @@ static bool may_be_cut(const struct compare_order *order, size_t start, size_t e
 	return (end == rows && (cut || order->truth->truncated)) || (start == 0 && options->offset > 0);
 }
 
-static size_t match_bags(const struct walk *walk, size_t ours, size_t ours_end,
+static size_t match_bags(const struct order_walk *walk, size_t ours, size_t ours_end,
 			 const struct compare_row *theirs, size_t theirs_count)
 {
 	return compare_match_bags(walk->order->generated_rows + ours, ours_end - ours, theirs, theirs_count,
@@ -149,7 +149,7 @@ static bool cells_alike(str_t a, str_t b)
 }
 
 /* Whether the keys of the rows that tie from `start` to `end` are written alike, or leave no doubt. */
-static bool written_alike(const struct walk *walk, size_t start, size_t end)
+static bool written_alike(const struct order_walk *walk, size_t start, size_t end)
 {
 	const struct compare_options *options = walk->order->options;
 	const struct result_set *set = walk->keyed;
@@ -163,7 +163,7 @@ static bool written_alike(const struct walk *walk, size_t start, size_t end)
 }
 
 /* How many of the truth's rows from `from` to `to` are matched by the row at their own place. */
-static size_t count_in_place(const struct walk *walk, size_t from, size_t to)
+static size_t count_in_place(const struct order_walk *walk, size_t from, size_t to)
 {
 	const struct compare_order *order = walk->order;
 	size_t count = 0;
@@ -174,7 +174,7 @@ static size_t count_in_place(const struct walk *walk, size_t from, size_t to)
 }
 
 /* The rows that tie from `start` to `end`, those of the truth among them. */
-static size_t match_tie(struct walk *walk, size_t start, size_t end)
+static size_t match_tie(struct order_walk *walk, size_t start, size_t end)
 {
 	const struct compare_order *order = walk->order;
 	size_t from = larger(start, walk->first) - walk->first, to = smaller(end, walk->last) - walk->first;
@@ -197,11 +197,11 @@ static size_t match_tie(struct walk *walk, size_t start, size_t end)
 	return larger(found, with_keys);
 }
 
-static struct walk walk_begin(const struct compare_order *order, struct arena *arena)
+static struct order_walk walk_begin(const struct compare_order *order, struct arena *arena)
 {
 	const struct compare_whole *whole = order->options->whole;
 	size_t first = whole ? whole->first : 0;
-	return (struct walk){
+	return (struct order_walk){
 		.order = order,
 		.arena = arena,
 		.keyed = keyed_set(order),
@@ -215,7 +215,7 @@ static struct walk walk_begin(const struct compare_order *order, struct arena *a
 	};
 }
 
-static void walk_end(struct walk *walk)
+static void walk_end(struct order_walk *walk)
 {
 	compare_reading_free(&walk->start_keys);
 	compare_reading_free(&walk->other_keys);
@@ -224,7 +224,7 @@ static void walk_end(struct walk *walk)
 size_t compare_match_ordered(const struct compare_order *order, struct arena *arena,
 			     struct compare_ties *ret_ties)
 {
-	_cleanup_(walk_end) struct walk walk = walk_begin(order, arena);
+	_cleanup_(walk_end) struct order_walk walk = walk_begin(order, arena);
 	size_t rows = smaller(walk.last, walk.keyed->rows_count), matched = 0;
 	for (size_t start = 0, end; start < rows; start = end) {
 		end = end_of_tie(&walk, start);
@@ -237,7 +237,7 @@ size_t compare_match_ordered(const struct compare_order *order, struct arena *ar
 
 bool compare_last_tie_whole(const struct compare_order *order, struct arena *arena)
 {
-	_cleanup_(walk_end) struct walk walk = walk_begin(order, arena);
+	_cleanup_(walk_end) struct order_walk walk = walk_begin(order, arena);
 	size_t rows = walk.keyed->rows_count;
 	return !walk.keyed->truncated || walk.first == walk.last ||
 	       (walk.last < rows && !same_keys(&walk, walk.last - 1, rows - 1));

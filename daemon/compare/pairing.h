@@ -24,14 +24,14 @@ struct compare_pairing {
 /* A column that has no partner yet. */
 struct pairing_candidate {
 	size_t column;
-	size_t index;		/* among the columns that names did not pair */
-	const uint64_t *values; /* fingerprint of every row */
-	uint64_t sequence;	/* of the values as they are, in order; 0: not asked for yet */
-	uint64_t bag;		/* sum of all of them, in whatever order */
-	uint64_t colour;	/* sum of all of them, each mixed with what else is in its row */
-	bool shared;		/* the other side has as many open columns with this bag */
-	struct sketch plain;	/* of the values alone */
-	struct sketch joint;	/* of the values together with the columns already paired */
+	size_t index;		     /* among the columns that names did not pair */
+	const uint64_t *values;	     /* fingerprint of every row */
+	uint64_t sequence;	     /* of the values as they are, in order; 0: not asked for yet */
+	uint64_t bag;		     /* sum of all of them, in whatever order */
+	uint64_t colour;	     /* sum of all of them, each mixed with what else is in its row */
+	bool shared;		     /* the other side has as many open columns with this bag */
+	struct compare_sketch plain; /* of the values alone */
+	struct compare_sketch joint; /* of the values together with the columns already paired */
 };
 
 struct pairing_side {

@@ -8,31 +8,31 @@
 /* How often each column may cut a group again. */
 #define CUTTING_ROUNDS 3
 
-struct entry {
+struct rows_entry {
 	const double *numbers;
 	bool is_right;
 };
 
 /* Rows with one exact part. */
-struct group {
+struct rows_group {
 	uint64_t exact;
-	struct entry *entries;
+	struct rows_entry *entries;
 	uint32_t left_count, right_count;
 	uint32_t filled;
 	uint32_t dimensions;
 };
 
 /* Groups by their exact parts; open addressing, never more than half full. */
-struct grouping {
-	struct group *groups;
+struct rows_grouping {
+	struct rows_group *groups;
 	size_t count;
 	uint32_t *slots; /* index + 1 */
 	size_t mask;
 };
 
 /* A piece of a group that is still to be cut, and the column to be tried next. */
-struct piece {
-	struct entry *entries;
+struct rows_piece {
+	struct rows_entry *entries;
 	size_t count;
 	size_t dimension;
 	size_t idle;   /* columns since the last cut */
@@ -145,7 +145,7 @@ static uint64_t sort_key(double number)
 
 struct keyed {
 	uint64_t key;
-	struct entry entry;
+	struct rows_entry entry;
 };
 
 static void sort_short(struct keyed *items, size_t count)
@@ -179,7 +179,8 @@ static struct keyed *sort_long(struct keyed *items, struct keyed *other, size_t 
 	return items;
 }
 
-static void sort_entries(const struct matcher *matcher, struct entry *entries, size_t count, size_t dimension)
+static void sort_entries(const struct matcher *matcher, struct rows_entry *entries, size_t count,
+			 size_t dimension)
 {
 	struct keyed *items = matcher->sorting;
 	for (size_t i = 0; i < count; i++)
@@ -192,7 +193,8 @@ static void sort_entries(const struct matcher *matcher, struct entry *entries, s
 		entries[i] = items[i].entry;
 }
 
-static bool entries_close(const struct matcher *matcher, const struct entry *a, const struct entry *b)
+static bool entries_close(const struct matcher *matcher, const struct rows_entry *a,
+			  const struct rows_entry *b)
 {
 	for (size_t i = 0; i < matcher->dimensions; i++)
 		if (!compare_close(a->numbers[i], b->numbers[i], matcher->tolerance))
@@ -200,7 +202,7 @@ static bool entries_close(const struct matcher *matcher, const struct entry *a, 
 	return true;
 }
 
-static size_t count_right(const struct entry *entries, size_t count)
+static size_t count_right(const struct rows_entry *entries, size_t count)
 {
 	size_t right = 0;
 	for (size_t i = 0; i < count; i++)
@@ -210,7 +212,7 @@ static size_t count_right(const struct entry *entries, size_t count)
 
 /* The column in which the entries lie farthest apart, measured in tolerances; `ret_loose` counts the columns
  * in which not all are close. */
-static size_t widest_dimension(const struct matcher *matcher, const struct entry *entries, size_t count,
+static size_t widest_dimension(const struct matcher *matcher, const struct rows_entry *entries, size_t count,
 			       size_t *ret_loose)
 {
 	size_t widest = 0, loose = 0;
@@ -236,7 +238,7 @@ static size_t widest_dimension(const struct matcher *matcher, const struct entry
 /* Left and right entries of a piece, each sorted by `dimension`, and who is matched with whom. */
 struct bipartite {
 	const struct matcher *matcher;
-	struct entry *left, *right;
+	struct rows_entry *left, *right;
 	size_t left_count, right_count;
 	size_t dimension;
 	size_t *right_partner; /* left index + 1, or 0 */
@@ -264,7 +266,7 @@ static void augment(struct bipartite *graph, size_t right)
 /* Visits the right entries close to `left`. Returns true when one had no partner and was taken. */
 static bool search_from(struct bipartite *graph, size_t left, size_t *queued)
 {
-	const struct entry *entry = &graph->left[left];
+	const struct rows_entry *entry = &graph->left[left];
 	double number = entry->numbers[graph->dimension];
 	for (size_t i = graph->window[left]; i<graph->right_count && * graph->budget> 0; i++) {
 		double other = graph->right[i].numbers[graph->dimension];
@@ -324,14 +326,14 @@ static size_t match_places(struct bipartite *graph)
 }
 
 /* A maximum matching by shortest augmenting paths, one start after the other. */
-static size_t match_general(const struct matcher *matcher, const struct entry *entries, size_t count,
+static size_t match_general(const struct matcher *matcher, const struct rows_entry *entries, size_t count,
 			    size_t dimension)
 {
 	size_t right_count = count_right(entries, count), left_count = count - right_count;
 	struct bipartite graph = {
 		.matcher = matcher,
-		.left = ARENA_ARRAY(matcher->arena, struct entry, left_count),
-		.right = ARENA_ARRAY(matcher->arena, struct entry, right_count),
+		.left = ARENA_ARRAY(matcher->arena, struct rows_entry, left_count),
+		.right = ARENA_ARRAY(matcher->arena, struct rows_entry, right_count),
 		.dimension = dimension,
 		.right_partner = ARENA_ARRAY(matcher->arena, size_t, right_count),
 		.reached_by = ARENA_ARRAY(matcher->arena, size_t, right_count),
@@ -357,7 +359,8 @@ static size_t match_general(const struct matcher *matcher, const struct entry *e
 }
 
 /* Where only one column separates the entries, taking the smallest that fit is a maximum matching. */
-static size_t match_line(const struct matcher *matcher, struct entry *entries, size_t count, size_t dimension)
+static size_t match_line(const struct matcher *matcher, struct rows_entry *entries, size_t count,
+			 size_t dimension)
 {
 	size_t left = 0, right = 0, matched = 0;
 	sort_entries(matcher, entries, count, dimension);
@@ -382,7 +385,7 @@ static size_t match_line(const struct matcher *matcher, struct entry *entries, s
 }
 
 /* A piece that no column cuts any more. */
-static size_t match_piece(const struct matcher *matcher, const struct piece *piece)
+static size_t match_piece(const struct matcher *matcher, const struct rows_piece *piece)
 {
 	size_t right = count_right(piece->entries, piece->count), left = piece->count - right;
 	if (left == 0 || right == 0)
@@ -398,13 +401,13 @@ static size_t match_piece(const struct matcher *matcher, const struct piece *pie
 
 /* The pieces still to be treated, as a stack. */
 struct pieces {
-	struct piece *items;
+	struct rows_piece *items;
 	size_t count;
 	size_t capacity;
 };
 
 /* Sorts the piece by its next column and pushes the parts between the gaps. */
-static void cut_piece(const struct matcher *matcher, struct piece piece, struct pieces *pieces)
+static void cut_piece(const struct matcher *matcher, struct rows_piece piece, struct pieces *pieces)
 {
 	size_t dimension = piece.dimension;
 	size_t start = 0;
@@ -414,9 +417,10 @@ static void cut_piece(const struct matcher *matcher, struct piece piece, struct 
 		    compare_close(piece.entries[end - 1].numbers[dimension],
 				  piece.entries[end].numbers[dimension], matcher->tolerance))
 			continue;
-		struct piece part = { piece.entries + start, end - start,
-				      (dimension + 1) % matcher->dimensions,
-				      end - start == piece.count ? piece.idle + 1 : 1, piece.rounds + 1 };
+		struct rows_piece part = { piece.entries + start, end - start,
+					   (dimension + 1) % matcher->dimensions,
+					   end - start == piece.count ? piece.idle + 1 : 1,
+					   piece.rounds + 1 };
 		start = end;
 		ARENA_PUSH(matcher->arena, pieces->items, pieces->count, pieces->capacity, part);
 	}
@@ -461,11 +465,11 @@ static struct twins *find_twins(const struct twin_table *table, const double *nu
 
 /* Whether each row of the smaller side has a partner with the very same numbers: then there is no better
  * matching, and rows need not be sorted. Left entries come before right ones. */
-static bool all_have_twins(const struct matcher *matcher, const struct group *group)
+static bool all_have_twins(const struct matcher *matcher, const struct rows_group *group)
 {
 	bool left_larger = group->left_count >= group->right_count;
-	const struct entry *left = group->entries, *right = group->entries + group->left_count;
-	const struct entry *larger = left_larger ? left : right, *smaller = left_larger ? right : left;
+	const struct rows_entry *left = group->entries, *right = group->entries + group->left_count;
+	const struct rows_entry *larger = left_larger ? left : right, *smaller = left_larger ? right : left;
 	size_t most = left_larger ? group->left_count : group->right_count;
 	size_t least = left_larger ? group->right_count : group->left_count;
 	size_t capacity = 16;
@@ -488,19 +492,20 @@ static bool all_have_twins(const struct matcher *matcher, const struct group *gr
 }
 
 /* Two entries, one of either side. */
-static bool are_partners(const struct matcher *matcher, const struct entry *entries)
+static bool are_partners(const struct matcher *matcher, const struct rows_entry *entries)
 {
 	return entries[0].is_right != entries[1].is_right && entries_close(matcher, &entries[0], &entries[1]);
 }
 
-static size_t match_pieces(const struct matcher *matcher, const struct group *group)
+static size_t match_pieces(const struct matcher *matcher, const struct rows_group *group)
 {
 	struct pieces pieces = { 0 };
 	size_t matched = 0;
-	struct piece whole = { .entries = group->entries, .count = group->left_count + group->right_count };
+	struct rows_piece whole = { .entries = group->entries,
+				    .count = group->left_count + group->right_count };
 	ARENA_PUSH(matcher->arena, pieces.items, pieces.count, pieces.capacity, whole);
 	while (pieces.count > 0) {
-		struct piece piece = pieces.items[--pieces.count];
+		struct rows_piece piece = pieces.items[--pieces.count];
 		if (piece.count <= 2) {
 			matched += piece.count == 2 && are_partners(matcher, piece.entries);
 			continue;
@@ -513,7 +518,7 @@ static size_t match_pieces(const struct matcher *matcher, const struct group *gr
 	return matched;
 }
 
-static size_t match_group(const struct matcher *matcher, const struct group *group)
+static size_t match_group(const struct matcher *matcher, const struct rows_group *group)
 {
 	size_t least = smaller(group->left_count, group->right_count);
 	if (least == 0 || matcher->dimensions == 0)
@@ -525,32 +530,32 @@ static size_t match_group(const struct matcher *matcher, const struct group *gro
 	return match_pieces(matcher, group);
 }
 
-static struct grouping make_grouping(size_t rows, struct arena *arena)
+static struct rows_grouping make_grouping(size_t rows, struct arena *arena)
 {
 	size_t capacity = 16;
 	while (capacity < 2 * rows)
 		capacity *= 2;
-	return (struct grouping){
-		.groups = ARENA_ARRAY(arena, struct group, rows),
+	return (struct rows_grouping){
+		.groups = ARENA_ARRAY(arena, struct rows_group, rows),
 		.slots = ARENA_ARRAY(arena, uint32_t, capacity),
 		.mask = capacity - 1,
 	};
 }
 
-static size_t group_of(struct grouping *grouping, const struct compare_row *row)
+static size_t group_of(struct rows_grouping *grouping, const struct compare_row *row)
 {
 	size_t at = row->exact & grouping->mask;
 	for (; grouping->slots[at]; at = (at + 1) & grouping->mask)
 		if (grouping->groups[grouping->slots[at] - 1].exact == row->exact)
 			return grouping->slots[at] - 1;
 	grouping->groups[grouping->count] =
-		(struct group){ .exact = row->exact, .dimensions = (uint32_t)row->numbers_count };
+		(struct rows_group){ .exact = row->exact, .dimensions = (uint32_t)row->numbers_count };
 	grouping->slots[at] = (uint32_t)++grouping->count;
 	return grouping->count - 1;
 }
 
 /* Counts the rows of each group, in groups in the order of their first rows. */
-static uint32_t *count_rows(struct grouping *grouping, const struct compare_row *rows, size_t count,
+static uint32_t *count_rows(struct rows_grouping *grouping, const struct compare_row *rows, size_t count,
 			    bool is_right, struct arena *arena)
 {
 	uint32_t *indexes = ARENA_ARRAY(arena, uint32_t, count);
@@ -564,11 +569,11 @@ static uint32_t *count_rows(struct grouping *grouping, const struct compare_row 
 }
 
 /* Hands out the entries; returns how many the largest group has. */
-static size_t place_groups(struct grouping *grouping, struct entry *entries)
+static size_t place_groups(struct rows_grouping *grouping, struct rows_entry *entries)
 {
 	size_t largest = 0;
 	for (size_t i = 0; i < grouping->count; i++) {
-		struct group *group = &grouping->groups[i];
+		struct rows_group *group = &grouping->groups[i];
 		size_t count = group->left_count + group->right_count;
 		group->entries = entries;
 		entries += count;
@@ -577,12 +582,12 @@ static size_t place_groups(struct grouping *grouping, struct entry *entries)
 	return largest;
 }
 
-static void fill_groups(struct grouping *grouping, const struct compare_row *rows, size_t count,
+static void fill_groups(struct rows_grouping *grouping, const struct compare_row *rows, size_t count,
 			const uint32_t *indexes, bool is_right)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct group *group = &grouping->groups[indexes[i]];
-		group->entries[group->filled++] = (struct entry){ rows[i].numbers, is_right };
+		struct rows_group *group = &grouping->groups[indexes[i]];
+		group->entries[group->filled++] = (struct rows_entry){ rows[i].numbers, is_right };
 	}
 }
 
@@ -593,10 +598,10 @@ size_t compare_match_bags(const struct compare_row *left, size_t left_count, con
 	if (left_count == 1 && right_count == 1)
 		return compare_row_equal(left, right, tolerance);
 	size_t rows = left_count + right_count, matched = 0;
-	struct grouping grouping = make_grouping(rows, arena);
+	struct rows_grouping grouping = make_grouping(rows, arena);
 	const uint32_t *left_groups = count_rows(&grouping, left, left_count, false, arena);
 	const uint32_t *right_groups = count_rows(&grouping, right, right_count, true, arena);
-	size_t largest = place_groups(&grouping, ARENA_ARRAY(arena, struct entry, rows));
+	size_t largest = place_groups(&grouping, ARENA_ARRAY(arena, struct rows_entry, rows));
 	fill_groups(&grouping, left, left_count, left_groups, false);
 	fill_groups(&grouping, right, right_count, right_groups, true);
 	struct matcher matcher = { tolerance, arena, 0, budget,

@@ -170,14 +170,14 @@ static uint64_t next_hash(const struct sampled *side)
 }
 
 /* Sums over the groups of both samples; `squares` is of the larger side's group sizes. */
-struct tally {
+struct sample_tally {
 	double matched, rows, squares;
 };
 
-static struct tally tally_groups(struct sampled *ours, struct sampled *theirs,
-				 const struct compare_tolerance *tolerance, struct arena *arena)
+static struct sample_tally tally_groups(struct sampled *ours, struct sampled *theirs,
+					const struct compare_tolerance *tolerance, struct arena *arena)
 {
-	struct tally tally = { 0, 0, 0 };
+	struct sample_tally tally = { 0, 0, 0 };
 	size_t budget = COMPARE_MATCHING_BUDGET;
 	while (ours->at < ours->count || theirs->at < theirs->count) {
 		uint64_t a = next_hash(ours), b = next_hash(theirs), hash = a < b ? a : b;
@@ -193,7 +193,7 @@ static struct tally tally_groups(struct sampled *ours, struct sampled *theirs,
 	return tally;
 }
 
-static void set_interval(const struct tally *tally, bool complete, struct compare_estimate *estimate)
+static void set_interval(const struct sample_tally *tally, bool complete, struct compare_estimate *estimate)
 {
 	double n = tally->rows * tally->rows / tally->squares, p = tally->matched / tally->rows;
 	double shift = Z95 * Z95 / n, middle = (p + shift / 2) / (1 + shift);
@@ -219,7 +219,7 @@ void compare_sample_estimate(struct compare_sample *generated, uint64_t generate
 	struct sampled ours = read_sample(generated, limit, arena);
 	struct sampled theirs = read_sample(truth, limit, arena);
 	bool ours_larger = generated_rows >= truth_rows;
-	struct tally tally =
+	struct sample_tally tally =
 		tally_groups(ours_larger ? &ours : &theirs, ours_larger ? &theirs : &ours, tolerance, arena);
 	if (tally.rows > 0)
 		set_interval(&tally, limit == UINT64_MAX, ret_estimate);

@@ -49,7 +49,7 @@ static size_t gather(const uint64_t *values, const uint64_t *anchors, size_t row
 	return shrink(scratch, gathered, size);
 }
 
-void sketch_make(struct sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
+void sketch_make(struct compare_sketch *sketch, const uint64_t *values, const uint64_t *anchors, size_t rows,
 		 size_t size, uint64_t *scratch)
 {
 	/* Where values hardly repeat, so many of their hashes are below this, nearly always. */
@@ -69,7 +69,7 @@ void sketch_make(struct sketch *sketch, const uint64_t *values, const uint64_t *
 	}
 }
 
-double sketch_similarity(const struct sketch *a, const struct sketch *b, size_t full_size)
+double sketch_similarity(const struct compare_sketch *a, const struct compare_sketch *b, size_t full_size)
 {
 	size_t i = 0, j = 0, shared = 0, either = 0;
 	while (i < a->size || j < b->size) {
@@ -89,7 +89,7 @@ double sketch_similarity(const struct sketch *a, const struct sketch *b, size_t 
 	return either == 0 ? 1 : (double)shared / (double)either;
 }
 
-void sketch_init(struct sketch *sketch, size_t size, struct arena *arena)
+void sketch_init(struct compare_sketch *sketch, size_t size, struct arena *arena)
 {
 	sketch->hashes = ARENA_ARRAY(arena, uint64_t, size);
 	sketch->counts = ARENA_ARRAY(arena, size_t, size);

@@ -22,7 +22,7 @@ struct compare_table {
 };
 
 /* A column while it is read. */
-struct reader {
+struct table_reader {
 	struct compare_values *values;
 	struct compare_reading reading;
 	enum compare_mode mode;
@@ -57,7 +57,7 @@ static uint64_t fingerprint_number(double number)
 	return scatter((uint64_t)compare_quantise(number));
 }
 
-static void put_number(struct reader *reader, size_t row, double number)
+static void put_number(struct table_reader *reader, size_t row, double number)
 {
 	struct compare_values *values = reader->values;
 	if (!values->numbers)
@@ -67,7 +67,7 @@ static void put_number(struct reader *reader, size_t row, double number)
 	values->plain = false;
 }
 
-static void put_list(struct reader *reader, size_t row)
+static void put_list(struct table_reader *reader, size_t row)
 {
 	struct compare_values *values = reader->values;
 	const struct compare_reading *reading = &reader->reading;
@@ -79,7 +79,7 @@ static void put_list(struct reader *reader, size_t row)
 }
 
 /* Whatever the mode: as compare_read does it. */
-static void read_slowly(struct reader *reader, size_t row, str_t text)
+static void read_slowly(struct table_reader *reader, size_t row, str_t text)
 {
 	struct compare_reading *reading = &reader->reading;
 	compare_reading_reset(reading);
@@ -134,7 +134,7 @@ static uint64_t hash_text(str_t text)
 }
 
 /* Capital letters that stand for digits as small ones. */
-static uint64_t hash_folded(struct reader *reader, str_t text)
+static uint64_t hash_folded(struct table_reader *reader, str_t text)
 {
 	char *folded = arena_alloc(reader->reading.arena, text.len + 1);
 	for (size_t i = 0; i < text.len; i++)
@@ -142,13 +142,13 @@ static uint64_t hash_folded(struct reader *reader, str_t text)
 	return hash_text((str_t){ folded, text.len });
 }
 
-static uint64_t hash_any_text(struct reader *reader, str_t text)
+static uint64_t hash_any_text(struct table_reader *reader, str_t text)
 {
 	return compare_folds(text) ? hash_folded(reader, text) : hash_text(text);
 }
 
 /* A moment, or else a text. */
-static void read_textual(struct reader *reader, size_t row, str_t text)
+static void read_textual(struct table_reader *reader, size_t row, str_t text)
 {
 	int64_t us;
 	bool may_be_moment = text.len >= 10 && text.ptr[0] <= '9' && text.ptr[0] >= '0';
@@ -164,7 +164,7 @@ static bool begins_as_number(str_t text)
 	return first <= '9' || (first | 0x20) == 'n' || (first | 0x20) == 'i';
 }
 
-static void read_loosely(struct reader *reader, size_t row, str_t text)
+static void read_loosely(struct table_reader *reader, size_t row, str_t text)
 {
 	if (!begins_as_number(text)) {
 		read_textual(reader, row, text);
@@ -186,7 +186,7 @@ static void read_loosely(struct reader *reader, size_t row, str_t text)
 }
 
 /* Whole numbers of moderate length are told apart by themselves, others by their exact form. */
-static void read_whole(struct reader *reader, size_t row, str_t text)
+static void read_whole(struct table_reader *reader, size_t row, str_t text)
 {
 	int64_t number;
 	uint64_t *fingerprints = reader->values->fingerprints;
@@ -203,7 +203,7 @@ static void read_whole(struct reader *reader, size_t row, str_t text)
 					    : reader->values->exact[row];
 }
 
-static void read_truth_value(struct reader *reader, size_t row, str_t text)
+static void read_truth_value(struct table_reader *reader, size_t row, str_t text)
 {
 	char byte = text.len == 1 ? text.ptr[0] : '\0';
 	if (byte == 't' || byte == '1')
@@ -221,7 +221,7 @@ static inline str_t trim(str_t text)
 	return clean ? text : compare_trim(text);
 }
 
-static void read_value(struct reader *reader, size_t row, str_t cell)
+static void read_value(struct table_reader *reader, size_t row, str_t cell)
 {
 	if (!str_present(cell)) {
 		reader->values->exact[row] = compare_marks.absent;
@@ -293,10 +293,10 @@ static bool is_read(const struct compare_table *table, size_t column, enum compa
 }
 
 static void start_reader(struct compare_table *table, size_t column, enum compare_mode mode,
-			 bool fingerprinted, struct reader *reader)
+			 bool fingerprinted, struct table_reader *reader)
 {
 	size_t rows = table->set->rows_count;
-	*reader = (struct reader){
+	*reader = (struct table_reader){
 		.values = ARENA_NEW(table->arena, struct compare_values),
 		.reading = { .arena = table->arena },
 		.mode = mode,
@@ -310,7 +310,7 @@ static void start_reader(struct compare_table *table, size_t column, enum compar
 	*place_of(table, column, mode) = reader->values;
 }
 
-static void run_readers(const struct compare_table *table, struct reader *readers, size_t count)
+static void run_readers(const struct compare_table *table, struct table_reader *readers, size_t count)
 {
 	const struct result_set *set = table->set;
 	for (size_t row = 0; count > 0 && row < set->rows_count; row++) {
@@ -324,7 +324,8 @@ static void run_readers(const struct compare_table *table, struct reader *reader
 
 void compare_table_read(struct compare_table *table, const enum compare_mode *modes)
 {
-	struct reader *readers = ARENA_ARRAY(table->arena, struct reader, table->set->columns_count);
+	struct table_reader *readers =
+		ARENA_ARRAY(table->arena, struct table_reader, table->set->columns_count);
 	size_t count = 0;
 	for (size_t i = 0; i < table->set->columns_count; i++)
 		if (!is_read(table, i, modes[i]))
@@ -341,7 +342,8 @@ static enum compare_mode mode_alone(const struct compare_table *table, size_t co
 
 void compare_table_read_alone(struct compare_table *table, const bool *needed)
 {
-	struct reader *readers = ARENA_ARRAY(table->arena, struct reader, table->set->columns_count);
+	struct table_reader *readers =
+		ARENA_ARRAY(table->arena, struct table_reader, table->set->columns_count);
 	size_t count = 0;
 	for (size_t i = 0; i < table->set->columns_count; i++)
 		if (needed[i] && !is_read(table, i, mode_alone(table, i)))
@@ -352,7 +354,7 @@ void compare_table_read_alone(struct compare_table *table, const bool *needed)
 static void read_column(struct compare_table *table, size_t column, enum compare_mode mode,
 			bool fingerprinted)
 {
-	struct reader reader;
+	struct table_reader reader;
 	start_reader(table, column, mode, fingerprinted, &reader);
 	run_readers(table, &reader, 1);
 }

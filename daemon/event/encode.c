@@ -17,7 +17,7 @@ enum {
 };
 
 /* Where an output's value lies in the event's buffer, until the buffer grows no more. */
-struct piece {
+struct encode_piece {
 	size_t from, to;
 };
 
@@ -37,7 +37,8 @@ static size_t trace_headers(const struct event *event, struct output_header *hea
 	return count;
 }
 
-static void set_outputs(struct event *event, struct output *outputs, const struct piece *pieces, size_t count)
+static void set_outputs(struct event *event, struct output *outputs, const struct encode_piece *pieces,
+			size_t count)
 {
 	struct publication *publication = &event->publication;
 	buf_trim(&event->encoded); /* it may wait for its transaction for a while, with thousands of others */
@@ -52,7 +53,7 @@ static void set_outputs(struct event *event, struct output *outputs, const struc
 /* ---- scored ---- */
 
 static err_t encode_advisory(struct event *event, const struct advisory *advisory, struct output *output,
-			     struct piece *piece)
+			     struct encode_piece *piece)
 {
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	size_t count = trace_headers(event, headers);
@@ -85,7 +86,7 @@ static void raise_advisories(struct event *event)
 static err_t encode_scored(struct event *event, struct err_detail *detail)
 {
 	struct output *outputs = ARENA_ARRAY(event->arena, struct output, OUTPUTS_MAX);
-	struct piece pieces[OUTPUTS_MAX];
+	struct encode_piece pieces[OUTPUTS_MAX];
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	buf_reset(&event->encoded);
 	err_t err = codec_encode_scored(event->context->codec, event->scored, &event->encoded);
@@ -93,7 +94,7 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 				      .key = event->scored->event_id,
 				      .headers = headers,
 				      .headers_count = trace_headers(event, headers) };
-	pieces[0] = (struct piece){ 0, event->encoded.len };
+	pieces[0] = (struct encode_piece){ 0, event->encoded.len };
 	size_t count = 1;
 	raise_advisories(event);
 	for (size_t i = 0; !err && i < event->advisories_count; i++, count++)
@@ -162,7 +163,7 @@ static void encode_dead_letter(struct event *event, bool shortened)
 	*output = (struct output){
 		.topic = OUTPUT_DEAD_LETTER, .key = key, .headers = headers, .headers_count = count
 	};
-	set_outputs(event, output, &(struct piece){ 0, event->encoded.len }, 1);
+	set_outputs(event, output, &(struct encode_piece){ 0, event->encoded.len }, 1);
 	if (event->tombstone)
 		output->value = STR_NONE;
 }

@@ -49,15 +49,15 @@ static int read_weight(str_t text)
 	return weight < MAX_Q ? weight : MAX_Q;
 }
 
-struct range {
+struct accept_range {
 	str_t type;
 	str_t version; /* absent: any */
 	int weight;
 };
 
-static struct range read_range(str_t text)
+static struct accept_range read_range(str_t text)
 {
-	struct range range = { .type = take(&text, ';'), .weight = MAX_Q };
+	struct accept_range range = { .type = take(&text, ';'), .weight = MAX_Q };
 	while (text.len > 0) {
 		str_t value = take(&text, ';'), name = take(&value, '=');
 		if (is_word(name, "q"))
@@ -68,13 +68,13 @@ static struct range read_range(str_t text)
 	return range;
 }
 
-static bool is_version(const struct range *range, const char *version)
+static bool is_version(const struct accept_range *range, const char *version)
 {
 	return !str_present(range->version) || is_word(range->version, version);
 }
 
 /* How exactly a range names the text format; 0: not at all. */
-static int exactness_of_text(const struct range *range)
+static int exactness_of_text(const struct accept_range *range)
 {
 	if (is_word(range->type, "text/plain"))
 		return is_version(range, "0.0.4") ? 3 : 0;
@@ -86,7 +86,7 @@ bool accept_openmetrics(const char *accept)
 	str_t rest = str_from(accept);
 	int openmetrics = 0, text = 0, exactest = 0;
 	while (rest.len > 0) {
-		struct range range = read_range(take(&rest, ','));
+		struct accept_range range = read_range(take(&rest, ','));
 		int exactness = exactness_of_text(&range);
 		if (is_word(range.type, "application/openmetrics-text") && is_version(&range, "1.0.0") &&
 		    range.weight > openmetrics)

@@ -3,7 +3,7 @@
 #include "common/list.h"
 #include "judge/digest_table.h"
 
-struct entry {
+struct cache_entry {
 	struct list_node node; /* in `used`, the most recently used last */
 	struct digest_node by_key;
 	int64_t stored_us;
@@ -23,10 +23,10 @@ struct cache {
 
 static size_t cost(size_t reason_len)
 {
-	return sizeof(struct entry) + reason_len + 1 + sizeof(struct digest_node *);
+	return sizeof(struct cache_entry) + reason_len + 1 + sizeof(struct digest_node *);
 }
 
-static void drop(struct cache *cache, struct entry *entry)
+static void drop(struct cache *cache, struct cache_entry *entry)
 {
 	list_remove(&cache->used, &entry->node);
 	digest_table_remove(&cache->entries, &entry->by_key);
@@ -34,9 +34,9 @@ static void drop(struct cache *cache, struct entry *entry)
 	free(entry);
 }
 
-static struct entry *oldest(const struct cache *cache)
+static struct cache_entry *oldest(const struct cache *cache)
 {
-	return container_of(cache->used.head.next, struct entry, node);
+	return container_of(cache->used.head.next, struct cache_entry, node);
 }
 
 /* Drops the oldest until `more` bytes have room. */
@@ -73,16 +73,16 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
-static struct entry *find(const struct cache *cache, const unsigned char key[DIGEST_BYTES])
+static struct cache_entry *find(const struct cache *cache, const unsigned char key[DIGEST_BYTES])
 {
 	struct digest_node *node = digest_table_get(&cache->entries, key);
-	return node ? container_of(node, struct entry, by_key) : NULL;
+	return node ? container_of(node, struct cache_entry, by_key) : NULL;
 }
 
 bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
 	       struct cached_verdict *ret_verdict)
 {
-	struct entry *entry = find(cache, key);
+	struct cache_entry *entry = find(cache, key);
 	if (!entry)
 		return false;
 	if (now_us >= entry->stored_us + cache->ttl_us) {
@@ -100,14 +100,14 @@ bool cache_get(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64
 void cache_put(struct cache *cache, const unsigned char key[DIGEST_BYTES], int64_t now_us,
 	       const struct cached_verdict *verdict)
 {
-	struct entry *former = find(cache, key);
+	struct cache_entry *former = find(cache, key);
 	size_t size_bytes = cost(verdict->reason.len);
 	if (former)
 		drop(cache, former);
 	if (size_bytes > cache->limit_bytes)
 		return;
 	make_room(cache, size_bytes);
-	struct entry *entry = calloc(1, sizeof *entry + verdict->reason.len + 1);
+	struct cache_entry *entry = calloc(1, sizeof *entry + verdict->reason.len + 1);
 	if (!entry)
 		abort();
 	memcpy(entry->by_key.key, key, DIGEST_BYTES);

@@ -26,14 +26,14 @@ static const char *const slot_names[SLOT_COUNT] = {
 	[SLOT_SCHEMA] = "schema",     [SLOT_DIALECT] = "dialect", [SLOT_NONCE] = "nonce",
 };
 
-struct part {
+struct prompt_part {
 	enum slot slot;
 	str_t text; /* of a literal */
 	unsigned line;
 };
 
 struct section {
-	struct part *parts;
+	struct prompt_part *parts;
 	size_t count, capacity;
 };
 
@@ -60,7 +60,7 @@ static const struct {
 };
 
 /* Where a template is being read. */
-struct reader {
+struct prompt_reader {
 	struct arena *arena;
 	const char *name; /* of the file, for errors */
 	enum judge_question kind;
@@ -68,7 +68,7 @@ struct reader {
 	struct err_detail *detail;
 };
 
-static err_t malformed(const struct reader *reader, unsigned line, const char *what, str_t name)
+static err_t malformed(const struct prompt_reader *reader, unsigned line, const char *what, str_t name)
 {
 	return err_fail(reader->detail, ERR_CONFIG_SYNTAX, "%s:%u: " STR_FMT "%s", reader->name, line,
 			STR_ARG(name), what);
@@ -92,21 +92,21 @@ static enum slot find_slot(enum judge_question kind, str_t name)
 	return SLOT_LITERAL;
 }
 
-static void add_part(struct reader *reader, struct section *section, enum slot slot, str_t text)
+static void add_part(struct prompt_reader *reader, struct section *section, enum slot slot, str_t text)
 {
-	struct part part = { slot, text, reader->line };
+	struct prompt_part part = { slot, text, reader->line };
 	if (slot != SLOT_LITERAL || text.len > 0)
 		ARENA_PUSH(reader->arena, section->parts, section->count, section->capacity, part);
 }
 
-static void count_lines(struct reader *reader, const char *from, const char *to)
+static void count_lines(struct prompt_reader *reader, const char *from, const char *to)
 {
 	for (const char *c = from; c < to; c++)
 		reader->line += *c == '\n';
 }
 
 /* Cuts the text of a section into literals and placeholders. */
-static err_t read_section(struct reader *reader, str_t text, struct section *section)
+static err_t read_section(struct prompt_reader *reader, str_t text, struct section *section)
 {
 	const char *end = text.ptr + text.len;
 	for (const char *at = text.ptr; at < end;) {
@@ -138,7 +138,7 @@ static enum slot neighbour(const struct section *section, size_t at, int step)
 	return SLOT_LITERAL;
 }
 
-static err_t check_data(const struct reader *reader, const struct template *template)
+static err_t check_data(const struct prompt_reader *reader, const struct template *template)
 {
 	for (size_t i = 0; i < template->system.count; i++)
 		if (is_data(template->system.parts[i].slot))
@@ -146,7 +146,7 @@ static err_t check_data(const struct reader *reader, const struct template *temp
 					 " may stand only in the [user] section",
 					 str_from(slot_names[template->system.parts[i].slot]));
 	for (size_t i = 0; i < template->user.count; i++) {
-		const struct part *part = &template->user.parts[i];
+		const struct prompt_part *part = &template->user.parts[i];
 		if (is_data(part->slot) && (neighbour(&template->user, i, -1) != SLOT_NONCE ||
 					    neighbour(&template->user, i, 1) != SLOT_NONCE))
 			return malformed(reader, part->line, " needs {{nonce}} before and after it",
@@ -163,7 +163,7 @@ static bool uses(const struct section *section, enum slot slot)
 	return false;
 }
 
-static err_t check_template(const struct reader *reader, const struct template *template)
+static err_t check_template(const struct prompt_reader *reader, const struct template *template)
 {
 	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
 		if (slot != SLOT_SCHEMA && is_known(reader->kind, slot) && !uses(&template->system, slot) &&
@@ -174,7 +174,7 @@ static err_t check_template(const struct reader *reader, const struct template *
 	return check_data(reader, template);
 }
 
-static err_t read_template(struct reader *reader, str_t text, struct template *template)
+static err_t read_template(struct prompt_reader *reader, str_t text, struct template *template)
 {
 	static const str_t opening = { "[system]\n", 9 }, middle = { "\n[user]\n", 8 };
 	reader->line = 1;
@@ -226,7 +226,9 @@ static err_t load_one(struct prompts *prompts, const char *directory, enum judge
 	buf_append_u64(digested, text.len);
 	buf_append_str(digested, text);
 	hash_sha256(text.ptr, text.len, prompts->templates[kind].digest);
-	struct reader reader = { .arena = prompts->arena, .name = path, .kind = kind, .detail = detail };
+	struct prompt_reader reader = {
+		.arena = prompts->arena, .name = path, .kind = kind, .detail = detail
+	};
 	return read_template(&reader, text, &prompts->templates[kind]);
 }
 
@@ -300,7 +302,7 @@ void prompt_draw_nonce(const struct prompt_values *values, void (*draw)(unsigned
 		 occurs(values->truth_sql, ret_nonce) || occurs(values->schema, ret_nonce));
 }
 
-static str_t slot_value(const struct part *part, const struct prompt_values *values, const char *nonce)
+static str_t slot_value(const struct prompt_part *part, const struct prompt_values *values, const char *nonce)
 {
 	switch (part->slot) {
 	case SLOT_QUESTION:

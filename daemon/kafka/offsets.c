@@ -28,7 +28,7 @@ struct hole {
 	bool in_transaction;
 };
 
-struct range {
+struct offset_range {
 	int64_t from, to; /* to: exclusive */
 };
 
@@ -37,8 +37,8 @@ struct offsets {
 	struct witness last; /* the last arrival, or what was committed of the one before the first */
 	struct hole *holes;  /* arrived and not done, ascending */
 	size_t holes_count, holes_capacity;
-	size_t lead;	    /* holes before this one are all in the open transaction */
-	struct range *done; /* restored: done by an earlier owner, ascending, disjoint */
+	size_t lead;		   /* holes before this one are all in the open transaction */
+	struct offset_range *done; /* restored: done by an earlier owner, ascending, disjoint */
 	size_t done_count, done_capacity;
 	size_t done_first; /* ranges before this one lie below `next` */
 };
@@ -78,7 +78,7 @@ static void add_done(struct offsets *offsets, int64_t from, int64_t to)
 {
 	offsets->done =
 		grow(offsets->done, offsets->done_count, &offsets->done_capacity, sizeof *offsets->done);
-	offsets->done[offsets->done_count++] = (struct range){ from, to };
+	offsets->done[offsets->done_count++] = (struct offset_range){ from, to };
 }
 
 /* ---- arrivals and transactions ---- */
@@ -210,9 +210,9 @@ int64_t offsets_oldest_ms(const struct offsets *offsets)
 
 /* Calls `emit` with the unfinished runs above the prefix, in order, and returns the end of the map. */
 static int64_t each_unfinished_run(const struct offsets *offsets,
-				   void (*emit)(void *context, struct range run), void *context)
+				   void (*emit)(void *context, struct offset_range run), void *context)
 {
-	struct range run = { 0, 0 };
+	struct offset_range run = { 0, 0 };
 	for (size_t i = 0; i < offsets->holes_count; i++) {
 		const struct hole *hole = &offsets->holes[i];
 		if (hole->in_transaction)
@@ -223,12 +223,12 @@ static int64_t each_unfinished_run(const struct offsets *offsets,
 		}
 		if (run.to > run.from)
 			emit(context, run);
-		run = (struct range){ hole->offset, hole->offset + 1 };
+		run = (struct offset_range){ hole->offset, hole->offset + 1 };
 	}
 	/* restored ranges that have not come by yet: what lies between them is unfinished as well */
 	int64_t end = offsets->next;
 	for (size_t i = offsets->done_first; i < offsets->done_count; i++) {
-		const struct range *done = &offsets->done[i];
+		const struct offset_range *done = &offsets->done[i];
 		if (done->to <= end)
 			continue;
 		if (done->from > end) {
@@ -237,7 +237,7 @@ static int64_t each_unfinished_run(const struct offsets *offsets,
 			} else {
 				if (run.to > run.from)
 					emit(context, run);
-				run = (struct range){ end, done->from };
+				run = (struct offset_range){ end, done->from };
 			}
 		}
 		end = done->to;
@@ -263,7 +263,7 @@ struct run_encoder {
 	int64_t at;
 };
 
-static void emit_run(void *context, struct range run)
+static void emit_run(void *context, struct offset_range run)
 {
 	struct run_encoder *encoder = context;
 	if (run.from > encoder->at) {
@@ -276,7 +276,7 @@ static void emit_run(void *context, struct range run)
 	encoder->at = run.to;
 }
 
-static void emit_bits(void *context, struct range run)
+static void emit_bits(void *context, struct offset_range run)
 {
 	struct run_encoder *encoder = context;
 	for (int64_t offset = run.from; offset < run.to; offset++) {
@@ -296,7 +296,7 @@ static void encode_runs(const struct offsets *offsets, int64_t base, struct buf 
 	}
 }
 
-static void ignore_run(void *context, struct range run)
+static void ignore_run(void *context, struct offset_range run)
 {
 	(void)context;
 	(void)run;

@@ -14,41 +14,41 @@ const struct feature_info FEATURE_INFO[FEATURE_COUNT_] = {
 };
 
 /* What is read once and used by all groups. */
-struct work {
+struct features_work {
 	const struct features_input *input;
 	struct question question;
 	struct sketch sketch;
 	double *values;
 };
 
-static void set(struct work *work, enum feature feature, double value)
+static void set(struct features_work *work, enum feature feature, double value)
 {
 	work->values[feature] = isfinite(value) ? fmin(fmax(value, -FEATURES_BOUND), FEATURES_BOUND) : 0;
 }
 
-static void set_at_most(struct work *work, enum feature feature, size_t value, size_t most)
+static void set_at_most(struct features_work *work, enum feature feature, size_t value, size_t most)
 {
 	set(work, feature, (double)(value < most ? value : most));
 }
 
-static bool asks(const struct work *work, unsigned sense)
+static bool asks(const struct features_work *work, unsigned sense)
 {
 	return (work->question.senses & sense) != 0;
 }
 
-static unsigned has(const struct work *work, enum sketch_word word)
+static unsigned has(const struct features_work *work, enum sketch_word word)
 {
 	return work->sketch.words[word];
 }
 
 /* Sets a sign and adds it to its sum. */
-static void sign(struct work *work, enum feature feature, enum feature sum, bool value)
+static void sign(struct features_work *work, enum feature feature, enum feature sum, bool value)
 {
 	set(work, feature, value);
 	set(work, sum, work->values[sum] + value);
 }
 
-static void fill_question(struct work *work)
+static void fill_question(struct features_work *work)
 {
 	const struct question *question = &work->question;
 	set(work, FEATURE_QUESTION_LENGTH, log1p(question->words));
@@ -186,7 +186,7 @@ struct literals {
 	size_t exact, respelt, partial, absent, extra;
 };
 
-static void count_literal(const struct work *work, const struct sketch_literal *literal,
+static void count_literal(const struct features_work *work, const struct sketch_literal *literal,
 			  struct literals *counts)
 {
 	const struct question *question = &work->question;
@@ -218,7 +218,7 @@ static bool is_content(const struct question_part *part)
 	return part->kind == QUESTION_WORD && !(part->senses & WORD_STOP) && part->text.len > 1;
 }
 
-static void fill_values(struct work *work)
+static void fill_values(struct features_work *work)
 {
 	const struct question *question = &work->question;
 	const struct sketch *sketch = &work->sketch;
@@ -277,7 +277,7 @@ static bool asks_percent(const struct question *question)
 	return memchr(question->text.ptr, '%', question->text.len) != NULL;
 }
 
-static void fill_operations(struct work *work)
+static void fill_operations(struct features_work *work)
 {
 	const struct sketch *sketch = &work->sketch;
 	bool counts = has(work, SKETCH_COUNT), adds = has(work, SKETCH_SUM) || has(work, SKETCH_TOTAL);
@@ -347,7 +347,7 @@ static bool lists(const struct question *question)
 	return false;
 }
 
-static void fill_outputs(struct work *work)
+static void fill_outputs(struct features_work *work)
 {
 	const struct sketch *sketch = &work->sketch;
 	unsigned names, outputs = sketch->outputs;
@@ -368,7 +368,7 @@ static void fill_outputs(struct work *work)
 	set_at_most(work, FEATURE_OUTPUTS, outputs, 6);
 }
 
-static void fill_shape(struct work *work)
+static void fill_shape(struct features_work *work)
 {
 	const struct sketch *sketch = &work->sketch;
 	unsigned selects = has(work, SKETCH_SELECT), subqueries = selects > 1 ? selects - 1 : 0;
@@ -411,7 +411,7 @@ static void fill_shape(struct work *work)
 enum { NAME_WORDS = 12 };
 
 /* How many of the name's words the question has; "id" counts for nothing. */
-static size_t named(const struct work *work, str_t name, size_t *ret_words)
+static size_t named(const struct features_work *work, str_t name, size_t *ret_words)
 {
 	word_id ids[NAME_WORDS];
 	size_t count = words_of_name(name, ids, NAME_WORDS), found = 0, words = 0;
@@ -425,7 +425,7 @@ static size_t named(const struct work *work, str_t name, size_t *ret_words)
 }
 
 /* Whether the question has the name's first word. */
-static bool begins_named(const struct work *work, str_t name)
+static bool begins_named(const struct features_work *work, str_t name)
 {
 	word_id first;
 	return words_of_name(name, &first, 1) > 0 &&
@@ -442,7 +442,7 @@ static void add_used_names(const struct sketch *sketch, struct word_set *used)
 		}
 }
 
-static void fill_schema(struct work *work)
+static void fill_schema(struct features_work *work)
 {
 	const struct features_input *input = work->input;
 	size_t columns = 0, unused = 0, unnamed = 0, relations = 0;
@@ -474,7 +474,7 @@ static void fill_schema(struct work *work)
 		set(work, FEATURE_LITERALS_ABSENT, fmin(input->literals_absent.value, 3));
 }
 
-static void fill_diagnostics(struct work *work)
+static void fill_diagnostics(struct features_work *work)
 {
 	static const struct {
 		const char *code, *sub_code;
@@ -510,13 +510,14 @@ static void fill_diagnostics(struct work *work)
 }
 
 /* A value where there is one, and the sign that there is. */
-static void set_given(struct work *work, enum feature given, enum feature feature, opt_double_t value)
+static void set_given(struct features_work *work, enum feature given, enum feature feature,
+		      opt_double_t value)
 {
 	set(work, given, value.set);
 	set(work, feature, value.set ? value.value : 0);
 }
 
-static void fill_event(struct work *work)
+static void fill_event(struct features_work *work)
 {
 	const struct features_input *input = work->input;
 	set_given(work, FEATURE_GENERATOR_GIVEN, FEATURE_GENERATOR_CONFIDENCE, input->generator);
@@ -530,7 +531,7 @@ static void fill_event(struct work *work)
 
 void features_fill(const struct features_input *input, double ret_values[FEATURE_COUNT_])
 {
-	struct work work;
+	struct features_work work;
 	memset(ret_values, 0, FEATURE_COUNT_ * sizeof ret_values[0]);
 	work.input = input;
 	work.values = ret_values;

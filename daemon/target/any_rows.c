@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* The rows that pass by and may be among the generated ones. */
-struct gathering {
+struct any_rows_gathering {
 	struct compare_members *members;
 	struct result_builder found;
 	size_t columns_count;
@@ -20,7 +20,7 @@ bool any_rows_would_do(const struct validation_truth *truth)
 
 static bool gather(void *context, const str_t *cells, size_t cells_count)
 {
-	struct gathering *gathering = context;
+	struct any_rows_gathering *gathering = context;
 	size_t bytes = 0;
 	char *text = NULL;
 	if (cells_count != gathering->columns_count || !compare_members_may_hold(gathering->members, cells))
@@ -86,7 +86,7 @@ static err_t compare_passing(struct tries *tries, const struct engine *engine, v
 	bool named = pair_columns(generated, first, arena, &pairing);
 	_cleanup_(compare_members_cleanup) struct compare_members *members =
 		compare_members_new(generated, &pairing);
-	struct gathering gathering = {
+	struct any_rows_gathering gathering = {
 		.members = members,
 		.found = { .arena = arena,
 			   .max_rows = settings->max_rows,

@@ -47,7 +47,7 @@ static void mariadb_engine_end(void *pointer)
 
 /* --- one query --- */
 
-struct fetch {
+struct mariadb_fetch {
 	struct mariadb_session *session;
 	struct query_run *run;
 	MYSQL_STMT *statement;
@@ -57,7 +57,7 @@ struct fetch {
 	struct err_detail *detail;
 };
 
-static void query_failed(struct fetch *fetch, enum query_outcome outcome, str_t message)
+static void query_failed(struct mariadb_fetch *fetch, enum query_outcome outcome, str_t message)
 {
 	fetch->run->outcome = outcome;
 	if (!str_present(fetch->run->message))
@@ -86,7 +86,7 @@ static bool is_denied(unsigned number)
 	       number == ER_SPECIFIC_ACCESS_DENIED_ERROR;
 }
 
-static void note_sqlstate(const struct fetch *fetch)
+static void note_sqlstate(const struct mariadb_fetch *fetch)
 {
 	MYSQL *connection = fetch->session->connection;
 	struct validation_execution *execution = &fetch->run->execution;
@@ -96,7 +96,7 @@ static void note_sqlstate(const struct fetch *fetch)
 	execution->code = (int32_t)mariadb_session_errno(fetch->session, fetch->statement);
 }
 
-static void take_error(struct fetch *fetch)
+static void take_error(struct mariadb_fetch *fetch)
 {
 	struct mariadb_session *session = fetch->session;
 	unsigned number = mariadb_session_errno(session, fetch->statement);
@@ -121,7 +121,7 @@ static void take_error(struct fetch *fetch)
 }
 
 /* Rows that are on their way already have to be read off before the next query: that may take a while. */
-static void want_no_more(struct fetch *fetch)
+static void want_no_more(struct mariadb_fetch *fetch)
 {
 	struct mariadb_session *session = fetch->session;
 	mariadb_session_cancel(session);
@@ -130,7 +130,7 @@ static void want_no_more(struct fetch *fetch)
 }
 
 /* False: the library has an error. */
-static bool take_row(struct fetch *fetch)
+static bool take_row(struct mariadb_fetch *fetch)
 {
 	struct result_builder *builder = &fetch->run->result;
 	char *text = NULL;
@@ -145,7 +145,7 @@ static bool take_row(struct fetch *fetch)
 	return true;
 }
 
-static void fetch_rows(struct fetch *fetch)
+static void fetch_rows(struct mariadb_fetch *fetch)
 {
 	struct mariadb_session *session = fetch->session;
 	while (mariadb_session_has_time(session)) {
@@ -161,7 +161,7 @@ static void fetch_rows(struct fetch *fetch)
 }
 
 /* A statement that returns nothing is not even started. */
-static bool start(struct fetch *fetch, str_t sql)
+static bool start(struct mariadb_fetch *fetch, str_t sql)
 {
 	MYSQL_STMT *statement = fetch->statement;
 	if (mysql_stmt_prepare(statement, sql.ptr, sql.len) != 0) {
@@ -183,13 +183,13 @@ static bool start(struct fetch *fetch, str_t sql)
 }
 
 /* A few functions of MariaDB, once interrupted, return something as if they had come to their end. */
-static bool is_overdue(const struct fetch *fetch)
+static bool is_overdue(const struct mariadb_fetch *fetch)
 {
 	return fetch->run->outcome == QUERY_RETURNED && fetch->session->phase == MARIADB_SESSION_QUERY &&
 	       fetch->run->execution.time_ms >= (double)fetch->limit_ms;
 }
 
-static void end_of_time(struct fetch *fetch)
+static void end_of_time(struct mariadb_fetch *fetch)
 {
 	if (fetch->session->phase == MARIADB_SESSION_CANCEL_UNHEARD)
 		fetch->target_error = err_fail(fetch->detail, ERR_TARGET_LOST,
@@ -211,7 +211,7 @@ static void absorb_cancel(struct mariadb_session *session)
 	mariadb_session_abandon(session);
 }
 
-static void after_query(struct fetch *fetch)
+static void after_query(struct mariadb_fetch *fetch)
 {
 	struct mariadb_session *session = fetch->session;
 	bool cancelled = session->phase == MARIADB_SESSION_CANCELLED_TIME ||
@@ -233,7 +233,7 @@ static err_t mariadb_engine_run(void *pointer, str_t sql, struct query_run *run,
 {
 	struct mariadb_session *session = mariadb_session_of(pointer);
 	int64_t start_us = clock_monotonic_us();
-	struct fetch fetch = { .session = session, .run = run, .detail = detail };
+	struct mariadb_fetch fetch = { .session = session, .run = run, .detail = detail };
 	fetch.limit_ms = engine_run_limit_ms(run, session->settings->target.statement_timeout_ms);
 	mariadb_session_attend(session, MARIADB_SESSION_QUERY, fetch.limit_ms + CLIENT_TIMER_SLACK_MS);
 	run->outcome = QUERY_RETURNED;

@@ -257,24 +257,24 @@ err_t message_put_text(struct buf *out, const struct text_reply *reply)
 /* --- reading --- */
 
 /* Once something does not fit, `bad` stays set and every further field reads as zero. */
-struct reader {
+struct message_reader {
 	const unsigned char *at;
 	size_t left;
 	struct arena *arena;
 	bool bad;
 };
 
-static struct reader reader_init(str_t payload, struct arena *arena)
+static struct message_reader reader_init(str_t payload, struct arena *arena)
 {
-	return (struct reader){ (const unsigned char *)payload.ptr, payload.len, arena, false };
+	return (struct message_reader){ (const unsigned char *)payload.ptr, payload.len, arena, false };
 }
 
-static err_t reader_end(const struct reader *reader)
+static err_t reader_end(const struct message_reader *reader)
 {
 	return reader->bad || reader->left ? ERR_TARGET_PROTOCOL : ERR_OK;
 }
 
-static const unsigned char *get_bytes(struct reader *reader, size_t count)
+static const unsigned char *get_bytes(struct message_reader *reader, size_t count)
 {
 	if (reader->bad || reader->left < count) {
 		reader->bad = true;
@@ -286,7 +286,7 @@ static const unsigned char *get_bytes(struct reader *reader, size_t count)
 	return bytes;
 }
 
-static uint64_t get_integer(struct reader *reader, size_t size_bytes)
+static uint64_t get_integer(struct message_reader *reader, size_t size_bytes)
 {
 	const unsigned char *bytes = get_bytes(reader, size_bytes);
 	uint64_t value = 0;
@@ -295,17 +295,17 @@ static uint64_t get_integer(struct reader *reader, size_t size_bytes)
 	return value;
 }
 
-static uint32_t get_u32(struct reader *reader)
+static uint32_t get_u32(struct message_reader *reader)
 {
 	return (uint32_t)get_integer(reader, 4);
 }
 
-static int64_t get_i64(struct reader *reader)
+static int64_t get_i64(struct message_reader *reader)
 {
 	return (int64_t)get_integer(reader, 8);
 }
 
-static bool get_bool(struct reader *reader)
+static bool get_bool(struct message_reader *reader)
 {
 	uint64_t value = get_integer(reader, 1);
 	if (value > 1)
@@ -313,7 +313,7 @@ static bool get_bool(struct reader *reader)
 	return value == 1;
 }
 
-static double get_double(struct reader *reader)
+static double get_double(struct message_reader *reader)
 {
 	uint64_t bits = get_integer(reader, 8);
 	double value;
@@ -321,7 +321,7 @@ static double get_double(struct reader *reader)
 	return value;
 }
 
-static opt_double_t get_rate(struct reader *reader)
+static opt_double_t get_rate(struct message_reader *reader)
 {
 	double value = get_double(reader);
 	bool in_range = value >= 0 && value <= 1; /* a NaN is not */
@@ -331,7 +331,7 @@ static opt_double_t get_rate(struct reader *reader)
 }
 
 /* A number below `limit`. */
-static uint32_t get_below(struct reader *reader, uint32_t limit)
+static uint32_t get_below(struct message_reader *reader, uint32_t limit)
 {
 	uint32_t value = get_u32(reader);
 	if (value >= limit)
@@ -339,7 +339,7 @@ static uint32_t get_below(struct reader *reader, uint32_t limit)
 	return reader->bad ? 0 : value;
 }
 
-static str_t get_text(struct reader *reader)
+static str_t get_text(struct message_reader *reader)
 {
 	uint32_t length = get_u32(reader);
 	if (reader->bad || length == ABSENT)
@@ -349,7 +349,7 @@ static str_t get_text(struct reader *reader)
 }
 
 /* The number of items of at least `item_bytes` that follow. */
-static size_t get_count(struct reader *reader, size_t item_bytes)
+static size_t get_count(struct message_reader *reader, size_t item_bytes)
 {
 	uint32_t count = get_u32(reader);
 	if (count > reader->left / item_bytes)
@@ -359,7 +359,7 @@ static size_t get_count(struct reader *reader, size_t item_bytes)
 
 err_t message_get_settings(str_t payload, struct arena *arena, struct worker_settings *ret_settings)
 {
-	struct reader reader = reader_init(payload, arena);
+	struct message_reader reader = reader_init(payload, arena);
 	struct worker_settings settings = { 0 };
 	settings.target.name = get_text(&reader).ptr;
 	settings.target.engine = (enum target_engine)get_below(&reader, TARGET_ENGINES_COUNT);
@@ -385,7 +385,7 @@ err_t message_get_settings(str_t payload, struct arena *arena, struct worker_set
 	return err;
 }
 
-static const struct sql_order_key *get_order_keys(struct reader *reader, size_t *ret_count)
+static const struct sql_order_key *get_order_keys(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_count(reader, KEY_BYTES);
 	struct sql_order_key *keys = ARENA_ARRAY(reader->arena, struct sql_order_key, *ret_count);
@@ -397,7 +397,7 @@ static const struct sql_order_key *get_order_keys(struct reader *reader, size_t 
 	return keys;
 }
 
-static const str_t *get_texts(struct reader *reader, size_t *ret_count)
+static const str_t *get_texts(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_count(reader, TEXT_MIN_BYTES);
 	str_t *texts = ARENA_ARRAY(reader->arena, str_t, *ret_count);
@@ -406,7 +406,7 @@ static const str_t *get_texts(struct reader *reader, size_t *ret_count)
 	return texts;
 }
 
-static const struct result_set *get_table(struct reader *reader)
+static const struct result_set *get_table(struct message_reader *reader)
 {
 	if (!get_bool(reader))
 		return NULL;
@@ -428,7 +428,7 @@ static const struct result_set *get_table(struct reader *reader)
 	return table;
 }
 
-static void get_truth(struct reader *reader, struct validation_truth *truth)
+static void get_truth(struct message_reader *reader, struct validation_truth *truth)
 {
 	truth->sql = get_text(reader);
 	truth->table = get_table(reader);
@@ -445,7 +445,7 @@ static void get_truth(struct reader *reader, struct validation_truth *truth)
 
 err_t message_get_validate(str_t payload, struct arena *arena, struct validation_request *ret_request)
 {
-	struct reader reader = reader_init(payload, arena);
+	struct message_reader reader = reader_init(payload, arena);
 	struct validation_request request = { .generated_sql = get_text(&reader) };
 	request.catalog_digest = get_text(&reader);
 	request.truths_count = get_count(&reader, TRUTH_MIN_BYTES);
@@ -469,7 +469,7 @@ err_t message_get_validate(str_t payload, struct arena *arena, struct validation
 	return err;
 }
 
-static struct validation_execution get_execution(struct reader *reader)
+static struct validation_execution get_execution(struct message_reader *reader)
 {
 	struct validation_execution execution = { .rows = get_i64(reader), .time_ms = get_double(reader) };
 	str_t sqlstate = get_text(reader);
@@ -482,7 +482,7 @@ static struct validation_execution get_execution(struct reader *reader)
 }
 
 /* A text of an explanation: what is longer was not made by us. */
-static str_t get_short_text(struct reader *reader)
+static str_t get_short_text(struct message_reader *reader)
 {
 	str_t text = get_text(reader);
 	if (text.len > COMPARE_EXPLAIN_TEXT + strlen("…"))
@@ -490,7 +490,7 @@ static str_t get_short_text(struct reader *reader)
 	return reader->bad ? STR_NONE : text;
 }
 
-static str_t *get_short_texts(struct reader *reader, size_t *ret_count)
+static str_t *get_short_texts(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_below(reader, COMPARE_EXPLAIN_NAMES + 1);
 	str_t *texts = ARENA_ARRAY(reader->arena, str_t, *ret_count);
@@ -499,7 +499,7 @@ static str_t *get_short_texts(struct reader *reader, size_t *ret_count)
 	return texts;
 }
 
-static struct compare_cells *get_cells(struct reader *reader, size_t *ret_count)
+static struct compare_cells *get_cells(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_below(reader, COMPARE_EXPLAIN_ROWS + 1);
 	struct compare_cells *rows = ARENA_ARRAY(reader->arena, struct compare_cells, *ret_count);
@@ -508,7 +508,7 @@ static struct compare_cells *get_cells(struct reader *reader, size_t *ret_count)
 	return rows;
 }
 
-static struct compare_explanation *get_explanation(struct reader *reader)
+static struct compare_explanation *get_explanation(struct message_reader *reader)
 {
 	if (!get_bool(reader))
 		return NULL;
@@ -533,7 +533,7 @@ static struct compare_explanation *get_explanation(struct reader *reader)
 	return explanation;
 }
 
-static const struct validation_broken *get_broken(struct reader *reader, size_t *ret_count)
+static const struct validation_broken *get_broken(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_count(reader, BROKEN_MIN_BYTES);
 	struct validation_broken *broken = ARENA_ARRAY(reader->arena, struct validation_broken, *ret_count);
@@ -545,7 +545,7 @@ static const struct validation_broken *get_broken(struct reader *reader, size_t 
 	return broken;
 }
 
-static const enum candidate_outcome *get_candidates(struct reader *reader, size_t *ret_count)
+static const enum candidate_outcome *get_candidates(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_count(reader, CANDIDATE_BYTES);
 	enum candidate_outcome *outcomes = ARENA_ARRAY(reader->arena, enum candidate_outcome, *ret_count);
@@ -556,7 +556,7 @@ static const enum candidate_outcome *get_candidates(struct reader *reader, size_
 
 err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)
 {
-	struct reader reader = reader_init(payload, arena);
+	struct message_reader reader = reader_init(payload, arena);
 	struct validation_result result = { 0 };
 	result.status = (enum validation_status)get_below(&reader, VALIDATION_STATUS_COUNT_);
 	result.error = (err_t)get_below(&reader, ERR_COUNT_);
@@ -590,7 +590,7 @@ err_t message_get_validated(str_t payload, struct arena *arena, struct validatio
 
 err_t message_get_text(str_t payload, struct arena *arena, struct text_reply *ret_reply)
 {
-	struct reader reader = reader_init(payload, arena);
+	struct message_reader reader = reader_init(payload, arena);
 	struct text_reply reply = { .error = (err_t)get_below(&reader, ERR_COUNT_) };
 	reply.text = get_text(&reader);
 	err_t err = reader_end(&reader);
@@ -601,7 +601,7 @@ err_t message_get_text(str_t payload, struct arena *arena, struct text_reply *re
 
 err_t message_peek(str_t in, bool *ret_complete, struct message *ret_message)
 {
-	struct reader reader = reader_init(in, NULL);
+	struct message_reader reader = reader_init(in, NULL);
 	*ret_complete = false;
 	if (in.len < LENGTH_BYTES)
 		return ERR_OK;
@@ -678,7 +678,7 @@ err_t message_receive(int fd, int64_t timeout_ms, struct buf *buffer, struct mes
 		err = message_peek(buf_str(buffer), &complete, ret_message);
 	if (err)
 		return err;
-	struct reader reader = reader_init(buf_str(buffer), NULL);
+	struct message_reader reader = reader_init(buf_str(buffer), NULL);
 	err = receive_bytes(fd, deadline_us, get_u32(&reader), buffer);
 	if (!err)
 		err = message_peek(buf_str(buffer), &complete, ret_message);

@@ -28,7 +28,7 @@ enum fetch_phase {
 	FETCH_CANCELLED_FULL, /* … because we have all rows that we want */
 };
 
-struct fetch {
+struct postgresql_fetch {
 	struct postgresql_session *session;
 	struct query_run *run;
 	enum fetch_phase phase;
@@ -88,7 +88,7 @@ static enum cell_class class_of(Oid type)
 	return CELL_UNKNOWN;
 }
 
-static void describe(struct fetch *fetch, const PGresult *result)
+static void describe(struct postgresql_fetch *fetch, const PGresult *result)
 {
 	struct result_builder *builder = &fetch->run->result;
 	if (fetch->described)
@@ -102,7 +102,7 @@ static void describe(struct fetch *fetch, const PGresult *result)
 	}
 }
 
-static void request_cancel(struct fetch *fetch, enum fetch_phase phase)
+static void request_cancel(struct postgresql_fetch *fetch, enum fetch_phase phase)
 {
 	postgresql_session_cancel(fetch->session);
 	/* rows that are on their way already have to be read off before the next query: that may take a while
@@ -118,7 +118,7 @@ static size_t prefix_of(const struct result_column *column, const char *value)
 	return column->type == CELL_BYTES && value[0] == '\\' && value[1] == 'x' ? 2 : 0;
 }
 
-static void take_row(struct fetch *fetch, const PGresult *result, int row)
+static void take_row(struct postgresql_fetch *fetch, const PGresult *result, int row)
 {
 	struct result_builder *builder = &fetch->run->result;
 	size_t text_bytes = 0;
@@ -170,14 +170,14 @@ static bool out_of_memory(const PGconn *connection)
 	       strstr(message, "lost synchronization");
 }
 
-static void query_failed(struct fetch *fetch, enum query_outcome outcome, str_t message)
+static void query_failed(struct postgresql_fetch *fetch, enum query_outcome outcome, str_t message)
 {
 	fetch->run->outcome = outcome;
 	if (!str_present(fetch->run->message))
 		fetch->run->message = message;
 }
 
-static void take_error(struct fetch *fetch, const PGresult *result)
+static void take_error(struct postgresql_fetch *fetch, const PGresult *result)
 {
 	const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	if (fetch->phase == FETCH_CANCELLED_FULL && sqlstate && strcmp(sqlstate, "57014") == 0)
@@ -199,7 +199,7 @@ static void take_error(struct fetch *fetch, const PGresult *result)
 			     message);
 }
 
-static void take_result(struct fetch *fetch, const PGresult *result)
+static void take_result(struct postgresql_fetch *fetch, const PGresult *result)
 {
 	switch (PQresultStatus(result)) {
 	case PGRES_SINGLE_TUPLE:
@@ -225,7 +225,7 @@ static void take_result(struct fetch *fetch, const PGresult *result)
 }
 
 /* The time of the current phase is up: ask for the end of the query, then stop listening. False: give up. */
-static bool deadline_passed(struct fetch *fetch)
+static bool deadline_passed(struct postgresql_fetch *fetch)
 {
 	if (fetch->phase != FETCH_RUNNING)
 		return false;
@@ -235,7 +235,7 @@ static bool deadline_passed(struct fetch *fetch)
 }
 
 /* Waits until libpq has a whole result. False: nobody waits any longer. */
-static bool wait_for_result(struct fetch *fetch)
+static bool wait_for_result(struct postgresql_fetch *fetch)
 {
 	while (!postgresql_session_wait(fetch->session, fetch->deadline_us))
 		if (!deadline_passed(fetch))
@@ -244,7 +244,7 @@ static bool wait_for_result(struct fetch *fetch)
 }
 
 /* A server that obeys neither its own time limit nor a cancel is not well, or out of reach. */
-static void give_up(struct fetch *fetch)
+static void give_up(struct postgresql_fetch *fetch)
 {
 	fetch->session->abandoned = true;
 	if (fetch->phase == FETCH_CANCELLED_TIME)
@@ -252,7 +252,7 @@ static void give_up(struct fetch *fetch)
 			err_fail(fetch->detail, ERR_TARGET_LOST, "the server does not end the query");
 }
 
-static void fetch_all(struct fetch *fetch)
+static void fetch_all(struct postgresql_fetch *fetch)
 {
 	PGconn *connection = fetch->session->connection;
 	while (wait_for_result(fetch)) {
@@ -296,9 +296,8 @@ static err_t postgresql_engine_run(void *pointer, str_t sql, struct query_run *r
 	err_t err = send_query(session, sql, detail);
 	if (err)
 		return err;
-	struct fetch fetch = {
-		session, run, FETCH_RUNNING, start_us + limit_ms * 1000, false, ERR_OK, detail
-	};
+	struct postgresql_fetch fetch = { session, run,	   FETCH_RUNNING, start_us + limit_ms * 1000,
+					  false,   ERR_OK, detail };
 	run->outcome = QUERY_RETURNED;
 	fetch_all(&fetch);
 	run->execution.time_ms = (double)(clock_monotonic_us() - start_us) / 1000.0;

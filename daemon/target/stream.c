@@ -4,7 +4,7 @@
 #define SAMPLE_BYTES	((size_t)8 << 20)
 #define MAX_CORRECTIONS 1
 
-struct side {
+struct stream_side {
 	struct stream_query *query;
 	struct result_set columns; /* names and classes as known by now */
 	struct compare_columns *bags;
@@ -22,13 +22,13 @@ struct stream {
 	struct hash_key key;
 	struct compare_pairing pairing;
 	struct compare_tie_starts *tie_starts;
-	struct side generated, truth;
+	struct stream_side generated, truth;
 	struct stream_comparison result;
 };
 
 static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
 {
-	const struct side *side = context;
+	const struct stream_side *side = context;
 	(void)cells_count;
 	compare_columns_row(side->bags, cells);
 	compare_digest_row(side->digest, cells);
@@ -37,14 +37,14 @@ static bool take_for_both(void *context, const str_t *cells, size_t cells_count)
 
 static bool take_for_digest(void *context, const str_t *cells, size_t cells_count)
 {
-	const struct side *side = context;
+	const struct stream_side *side = context;
 	(void)cells_count;
 	compare_digest_row(side->digest, cells);
 	return true;
 }
 
 /* Takes over what the run has shown of the columns' classes. True when they are not what was believed. */
-static bool learn_types(struct stream *stream, struct side *side, const struct query_run *run)
+static bool learn_types(struct stream *stream, struct stream_side *side, const struct query_run *run)
 {
 	struct result_column *columns =
 		ARENA_ARRAY(stream->arena, struct result_column, side->columns.columns_count);
@@ -58,7 +58,7 @@ static bool learn_types(struct stream *stream, struct side *side, const struct q
 	return changed;
 }
 
-static void note_failure(struct stream *stream, const struct side *side, const struct query_run *run)
+static void note_failure(struct stream *stream, const struct stream_side *side, const struct query_run *run)
 {
 	struct stream_comparison *result = &stream->result;
 	result->outcome = run->outcome == QUERY_FAILED ? STREAM_FAILED : STREAM_ENDLESS;
@@ -70,7 +70,7 @@ static void note_failure(struct stream *stream, const struct side *side, const s
 
 /* Runs a side's query in full. `ret_changed`: see learn_types. What ends it early is in the result, and true
  * is not returned. */
-static err_t read_side(struct stream *stream, struct side *side,
+static err_t read_side(struct stream *stream, struct stream_side *side,
 		       bool (*take)(void *context, const str_t *cells, size_t cells_count), bool *ret_ended,
 		       bool *ret_changed, struct err_detail *detail)
 {
@@ -94,7 +94,7 @@ static err_t read_side(struct stream *stream, struct side *side,
 
 /* --- which columns belong together --- */
 
-static struct compare_columns *bags_new(const struct stream *stream, const struct side *side)
+static struct compare_columns *bags_new(const struct stream *stream, const struct stream_side *side)
 {
 	enum cell_class *types = ARENA_ARRAY(stream->arena, enum cell_class, side->columns.columns_count);
 	for (size_t i = 0; i < side->columns.columns_count; i++)
@@ -159,7 +159,7 @@ static struct compare_digest *digest_new(const struct stream *stream, bool is_tr
 	});
 }
 
-static void forget(struct side *side)
+static void forget(struct stream_side *side)
 {
 	compare_digest_free(side->digest);
 	compare_columns_free(side->bags);
@@ -200,7 +200,7 @@ static bool same_partners(const struct compare_pairing *a, const struct compare_
 static err_t pair_by_contents(struct stream *stream, bool *ret_ended, bool *ret_truth_stands,
 			      bool *ret_judged, struct err_detail *detail)
 {
-	struct side *generated = &stream->generated, *truth = &stream->truth;
+	struct stream_side *generated = &stream->generated, *truth = &stream->truth;
 	bool changed = false;
 	guess_pairs(stream);
 	const struct compare_pairing alone = stream->pairing;
@@ -230,7 +230,7 @@ static err_t pair_by_contents(struct stream *stream, bool *ret_ended, bool *ret_
 static err_t read_rows(struct stream *stream, bool again, bool *ret_ended, bool *ret_changed,
 		       struct err_detail *detail)
 {
-	struct side *generated = &stream->generated, *truth = &stream->truth;
+	struct stream_side *generated = &stream->generated, *truth = &stream->truth;
 	err_t err = ERR_OK;
 	*ret_changed = false;
 	forget(generated);

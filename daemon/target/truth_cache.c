@@ -4,7 +4,7 @@
 
 #define LARGEST_SHARE 4
 
-struct entry {
+struct truth_entry {
 	struct list_node node;
 	struct arena *arena; /* holds all that the entry points at */
 	str_t sql;
@@ -32,7 +32,7 @@ struct truth_cache *truth_cache_new(int64_t max_bytes, int64_t ttl_us)
 	return cache;
 }
 
-static void drop(struct truth_cache *cache, struct entry *entry)
+static void drop(struct truth_cache *cache, struct truth_entry *entry)
 {
 	list_remove(&cache->entries, &entry->node);
 	cache->bytes -= entry->bytes;
@@ -40,24 +40,24 @@ static void drop(struct truth_cache *cache, struct entry *entry)
 	free(entry);
 }
 
-static struct entry *least_recently_used(const struct truth_cache *cache)
+static struct truth_entry *least_recently_used(const struct truth_cache *cache)
 {
 	return list_empty(&cache->entries) ? NULL
-					   : container_of(cache->entries.head.prev, struct entry, node);
+					   : container_of(cache->entries.head.prev, struct truth_entry, node);
 }
 
 void truth_cache_free(struct truth_cache *cache)
 {
-	for (struct entry *entry; cache && (entry = least_recently_used(cache));)
+	for (struct truth_entry *entry; cache && (entry = least_recently_used(cache));)
 		drop(cache, entry);
 	free(cache);
 }
 
-static struct entry *find(struct truth_cache *cache, str_t sql, str_t catalog_digest)
+static struct truth_entry *find(struct truth_cache *cache, str_t sql, str_t catalog_digest)
 {
 	for (struct list_node *node = cache->entries.head.next; node != &cache->entries.head;
 	     node = node->next) {
-		struct entry *entry = container_of(node, struct entry, node);
+		struct truth_entry *entry = container_of(node, struct truth_entry, node);
 		if (str_equal(entry->sql, sql) && str_equal(entry->catalog_digest, catalog_digest))
 			return entry;
 	}
@@ -67,7 +67,7 @@ static struct entry *find(struct truth_cache *cache, str_t sql, str_t catalog_di
 const struct cached_truth *truth_cache_get(struct truth_cache *cache, str_t sql, str_t catalog_digest,
 					   int64_t now_us)
 {
-	struct entry *entry = find(cache, sql, catalog_digest);
+	struct truth_entry *entry = find(cache, sql, catalog_digest);
 	if (!entry)
 		return NULL;
 	if (now_us >= entry->expires_us) {
@@ -96,9 +96,9 @@ static struct result_set copy_result(const struct result_set *from, struct arena
 	return copy;
 }
 
-static struct entry *entry_new(str_t sql, str_t catalog_digest, const struct query_run *run)
+static struct truth_entry *entry_new(str_t sql, str_t catalog_digest, const struct query_run *run)
 {
-	struct entry *entry = calloc(1, sizeof *entry);
+	struct truth_entry *entry = calloc(1, sizeof *entry);
 	if (!entry)
 		abort();
 	struct result_set result = result_finish(&run->result);
@@ -116,13 +116,13 @@ static struct entry *entry_new(str_t sql, str_t catalog_digest, const struct que
 void truth_cache_put(struct truth_cache *cache, str_t sql, str_t catalog_digest, const struct query_run *run,
 		     int64_t now_us)
 {
-	struct entry *older = find(cache, sql, catalog_digest);
+	struct truth_entry *older = find(cache, sql, catalog_digest);
 	if (older)
 		drop(cache, older);
 	int64_t most = cache->max_bytes / LARGEST_SHARE;
 	if (run->result.truncated || run->result.bytes + (int64_t)sql.len > most)
 		return;
-	struct entry *entry = entry_new(sql, catalog_digest, run);
+	struct truth_entry *entry = entry_new(sql, catalog_digest, run);
 	if (entry->bytes > most) {
 		arena_free(entry->arena);
 		free(entry);

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sysexits.h>
 
-struct worker {
+struct worker_process {
 	int fd;
 	struct worker_settings settings;
 	const struct engine *engine;
@@ -24,7 +24,7 @@ static void limit_memory(int64_t memory_bytes)
 }
 
 /* The limit of the kernel counts from the start of the process: it is moved on for every request. */
-static void grant_cpu(const struct worker *worker, size_t truths, int64_t more_ms)
+static void grant_cpu(const struct worker_process *worker, size_t truths, int64_t more_ms)
 {
 	struct rusage usage;
 	struct rlimit limit;
@@ -35,7 +35,7 @@ static void grant_cpu(const struct worker *worker, size_t truths, int64_t more_m
 	setrlimit(RLIMIT_CPU, &limit);
 }
 
-static void answer_validate(struct worker *worker, str_t payload, struct arena *arena)
+static void answer_validate(struct worker_process *worker, str_t payload, struct arena *arena)
 {
 	struct validation_request request;
 	struct validation_result result = { .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_PROTOCOL };
@@ -48,7 +48,7 @@ static void answer_validate(struct worker *worker, str_t payload, struct arena *
 	message_put_validated(&worker->out, &result);
 }
 
-static void take_unneeded(struct worker *worker)
+static void take_unneeded(struct worker_process *worker)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	struct confinement needs = { .arena = arena };
@@ -57,7 +57,7 @@ static void take_unneeded(struct worker *worker)
 }
 
 /* The engine's notes, and one about this process. */
-static err_t check(const struct worker *worker, struct arena *arena, str_t *ret_notes,
+static err_t check(const struct worker_process *worker, struct arena *arena, str_t *ret_notes,
 		   struct err_detail *detail)
 {
 	str_t notes;
@@ -70,7 +70,7 @@ static err_t check(const struct worker *worker, struct arena *arena, str_t *ret_
 	return err;
 }
 
-static void answer_text(struct worker *worker, enum message_kind kind, struct arena *arena)
+static void answer_text(struct worker_process *worker, enum message_kind kind, struct arena *arena)
 {
 	struct text_reply reply = { 0 };
 	struct err_detail detail = { "" };
@@ -89,7 +89,7 @@ static void answer_text(struct worker *worker, enum message_kind kind, struct ar
 }
 
 /* False: the request is none. */
-static bool answer(struct worker *worker, const struct message *message)
+static bool answer(struct worker_process *worker, const struct message *message)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	buf_reset(&worker->out);
@@ -106,7 +106,7 @@ static bool answer(struct worker *worker, const struct message *message)
 	}
 }
 
-static err_t receive_settings(struct worker *worker, struct arena *arena)
+static err_t receive_settings(struct worker_process *worker, struct arena *arena)
 {
 	_cleanup_(worker_secret_free) struct buf in = BUF_INIT;
 	struct message message;
@@ -120,7 +120,7 @@ static err_t receive_settings(struct worker *worker, struct arena *arena)
 }
 
 /* Requests until the supervisor closes the socket. */
-static int serve(struct worker *worker)
+static int serve(struct worker_process *worker)
 {
 	_cleanup_(buf_free) struct buf in = BUF_INIT;
 	struct message message;
@@ -138,7 +138,7 @@ static int serve(struct worker *worker)
 int target_worker_main(int fd)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct worker worker = { .fd = fd };
+	struct worker_process worker = { .fd = fd };
 	confine_start(fd);
 	memory_keep_freed();
 	if (receive_settings(&worker, arena))

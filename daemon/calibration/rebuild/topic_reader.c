@@ -55,7 +55,7 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 
 /* ---- reading ---- */
 
-struct reading {
+struct topic_reading {
 	struct topic_span *spans;
 	size_t count;
 	size_t open; /* not read to their ends */
@@ -64,7 +64,7 @@ struct reading {
 	int64_t heard_us; /* when the last record came */
 };
 
-static struct topic_span *find_span(const struct reading *reading, const rd_kafka_message_t *message)
+static struct topic_span *find_span(const struct topic_reading *reading, const rd_kafka_message_t *message)
 {
 	const char *topic = message->rkt ? rd_kafka_topic_name(message->rkt) : "";
 	for (size_t i = 0; i < reading->count; i++)
@@ -75,14 +75,14 @@ static struct topic_span *find_span(const struct reading *reading, const rd_kafk
 }
 
 /* Nothing is left below its end: that can hold records of aborted transactions and marks of others only. */
-static void end_span(struct reading *reading, struct topic_span *span)
+static void end_span(struct topic_reading *reading, struct topic_span *span)
 {
 	span->from = span->until;
 	reading->open--;
 }
 
-static err_t take_record(struct reading *reading, struct topic_span *span, const rd_kafka_message_t *message,
-			 struct err_detail *detail)
+static err_t take_record(struct topic_reading *reading, struct topic_span *span,
+			 const rd_kafka_message_t *message, struct err_detail *detail)
 {
 	err_t err = ERR_OK;
 	if (message->offset < span->from)
@@ -97,8 +97,8 @@ static err_t take_record(struct reading *reading, struct topic_span *span, const
 	return ERR_OK;
 }
 
-static err_t take_error(struct reading *reading, struct topic_span *span, const rd_kafka_message_t *message,
-			struct err_detail *detail)
+static err_t take_error(struct topic_reading *reading, struct topic_span *span,
+			const rd_kafka_message_t *message, struct err_detail *detail)
 {
 	switch (message->err) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
@@ -118,7 +118,7 @@ static err_t take_error(struct reading *reading, struct topic_span *span, const 
 	}
 }
 
-static err_t take_message(struct reading *reading, const rd_kafka_message_t *message,
+static err_t take_message(struct topic_reading *reading, const rd_kafka_message_t *message,
 			  struct err_detail *detail)
 {
 	struct topic_span *span = find_span(reading, message);
@@ -128,7 +128,7 @@ static err_t take_message(struct reading *reading, const rd_kafka_message_t *mes
 	return span && span->from < span->until ? take_record(reading, span, message, detail) : ERR_OK;
 }
 
-static err_t poll_once(struct topic_reader *reader, struct reading *reading, struct err_detail *detail)
+static err_t poll_once(struct topic_reader *reader, struct topic_reading *reading, struct err_detail *detail)
 {
 	rd_kafka_message_t *message = rd_kafka_consumer_poll(reader->consumer, POLL_MS);
 	err_t err = message ? take_message(reading, message, detail) : ERR_OK;
@@ -144,7 +144,7 @@ err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, s
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)count);
-	struct reading reading = { spans, count, 0, take, context, clock_monotonic_us() };
+	struct topic_reading reading = { spans, count, 0, take, context, clock_monotonic_us() };
 	for (size_t i = 0; i < count; i++) {
 		if (spans[i].from >= spans[i].until)
 			continue;

@@ -77,7 +77,7 @@ enum {
 };
 
 /* An entry while its rows are read. */
-struct gathering {
+struct report_gathering {
 	struct calibration_entry entry;
 	struct calibration_cells cells;
 	struct calibration_sums steps[CALIBRATION_GROUPS][CALIBRATION_STEPS];
@@ -129,7 +129,7 @@ static bool same_entry(const PGresult *result, int a, int b)
 	return true;
 }
 
-static void gather_row(struct gathering *gathering, const PGresult *result, int row)
+static void gather_row(struct report_gathering *gathering, const PGresult *result, int row)
 {
 	struct calibration_sums sums = sums_at(result, row);
 	int level = level_at(result, row);
@@ -139,7 +139,7 @@ static void gather_row(struct gathering *gathering, const PGresult *result, int 
 		gathering->steps[level][database_integer_at(result, row, STEP)] = sums;
 }
 
-static struct calibration_entry finish_entry(struct gathering *gathering, int64_t min_cases)
+static struct calibration_entry finish_entry(struct report_gathering *gathering, int64_t min_cases)
 {
 	calibration_report_make(&gathering->cells, min_cases, &gathering->entry.report);
 	for (int group = 0; group < CALIBRATION_GROUPS; group++)
@@ -158,10 +158,10 @@ static void gather(const PGresult *result, const struct calibration_query *query
 {
 	size_t capacity = 0;
 	int rows = PQntuples(result);
-	struct gathering gathering = { 0 };
+	struct report_gathering gathering = { 0 };
 	for (int row = 0; row < rows; row++) {
 		if (row == 0 || !same_entry(result, row - 1, row)) {
-			gathering = (struct gathering){ 0 };
+			gathering = (struct report_gathering){ 0 };
 			gathering.entry.application = database_text_at(result, row, APPLICATION, arena);
 			gathering.entry.model = database_text_at(result, row, MODEL, arena);
 			gathering.entry.prompt_version = database_text_at(result, row, PROMPT_VERSION, arena);

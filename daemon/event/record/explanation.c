@@ -20,7 +20,7 @@ static str_t cut_message(const struct record_builder *builder, str_t message)
 }
 
 /* What names of columns may show: a database names what has no name by its text, literals included. */
-struct names {
+struct explanation_names {
 	const struct record_builder *builder;
 	bool hidden;
 	struct sql_redaction truth; /* of the truth compared with, where that is SQL */
@@ -34,7 +34,7 @@ static bool ends_cut(str_t name)
 }
 
 /* Of a name that was cut nobody can tell what it was. Short literals are told by quotes around them. */
-static str_t show_name(const struct names *names, str_t name)
+static str_t show_name(const struct explanation_names *names, str_t name)
 {
 	struct arena *arena = names->builder->facts->arena;
 	if (!names->hidden)
@@ -48,10 +48,11 @@ static str_t show_name(const struct names *names, str_t name)
 	return shown.len >= 2 ? arena_text(arena, shown.ptr + 1, shown.len - 2) : STR("?");
 }
 
-static struct names names_of(const struct record_builder *builder, const struct validation_result *result)
+static struct explanation_names names_of(const struct record_builder *builder,
+					 const struct validation_result *result)
 {
 	const struct record_analysis *analysis = &builder->facts->analysis;
-	struct names names = { .builder = builder, .hidden = record_hides_literals(builder) };
+	struct explanation_names names = { .builder = builder, .hidden = record_hides_literals(builder) };
 	names.truth_is_sql = names.hidden && result->truth_index < analysis->truth_queries_count;
 	if (names.truth_is_sql)
 		sql_redact(analysis->truth_texts[result->truth_index], analysis->dialect,
@@ -59,7 +60,7 @@ static struct names names_of(const struct record_builder *builder, const struct 
 	return names;
 }
 
-static str_t *copy_list(const struct names *names, const str_t *from, size_t count)
+static str_t *copy_list(const struct explanation_names *names, const str_t *from, size_t count)
 {
 	str_t *list = ARENA_ARRAY(names->builder->facts->arena, str_t, count);
 	for (size_t i = 0; i < count; i++)
@@ -68,7 +69,7 @@ static str_t *copy_list(const struct names *names, const str_t *from, size_t cou
 }
 
 static void copy_names(struct record_explanation *record, const struct compare_explanation *from,
-		       const struct names *names)
+		       const struct explanation_names *names)
 {
 	record->columns_paired =
 		ARENA_ARRAY(names->builder->facts->arena, struct record_column_pair, from->paired_count);
@@ -157,7 +158,7 @@ static struct record_explanation *explain_difference(const struct record_builder
 	const struct compare_explanation *from = result->explanation;
 	struct record_explanation *record = ARENA_NEW(arena, struct record_explanation);
 	bool hidden = record_hides_literals(builder);
-	const struct names names = names_of(builder, result);
+	const struct explanation_names names = names_of(builder, result);
 	struct buf text = BUF_INIT;
 	record->generated_columns = (int64_t)from->generated_columns;
 	record->truth_columns = (int64_t)from->truth_columns;
