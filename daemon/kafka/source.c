@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "common/queue.h"
-#include "kafka/backlog.h"
 #include "kafka/fetching.h"
+#include "kafka/lag.h"
 #include "kafka/offset_restore.h"
 #include "kafka/reason.h"
 
@@ -695,14 +695,14 @@ static unsigned count_waiting(struct source *source)
 static void measure_lag(struct source *source)
 {
 	struct assignment_lag lag = { .oldest_ms = INT64_MAX };
-	struct backlog backlog = { 0 };
+	struct lag unfinished = { 0 };
 	int64_t now_us = clock_monotonic_us();
 	if (now_us < source->next_lag_us)
 		return;
 	source->next_lag_us = now_us + (int64_t)LAG_MS * 1000;
 	if (source->assignment) {
 		assignment_lag(source->assignment, &lag);
-		backlog_measure(source->consumer, source->assignment, &source->trails, &backlog);
+		lag_measure(source->consumer, source->assignment, &source->trails, &unfinished);
 	}
 	struct stops_sum stops;
 	stops_sum(&source->stops, &stops);
@@ -710,8 +710,8 @@ static void measure_lag(struct source *source)
 	atomic_store(&source->map_fill, lag.fill);
 	atomic_store(&source->paused_now, count_waiting(source));
 	atomic_store(&source->assigned, source->assignment ? (unsigned)source->given->cnt : 0);
-	atomic_store(&source->behind, backlog.behind + stops.behind);
-	atomic_store(&source->unread, backlog.unread + stops.behind);
+	atomic_store(&source->behind, unfinished.behind + stops.behind);
+	atomic_store(&source->unread, unfinished.unread + stops.behind);
 }
 
 /* What is to be read now: all, nothing, or all but what is paused by itself. */

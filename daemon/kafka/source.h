@@ -70,7 +70,7 @@ struct source_lag {
 	unsigned paused;       /* partitions that wait for their prefix */
 	unsigned stopped;      /* partitions that stand still for another reason than load */
 	bool stands_still;     /* one of them does, or the topic as a whole */
-	uint64_t behind;       /* see struct backlog, likewise below; with partitions that stand still */
+	uint64_t behind;       /* see struct lag, likewise below; with partitions that stand still */
 	uint64_t unread;
 	uint64_t recreated; /* times that a partition was found to be of a topic that was made again */
 };

@@ -204,7 +204,7 @@ void stops_settle(struct stops *stops)
 	pthread_mutex_unlock(&stops->mutex);
 }
 
-/* Others are fetched, or would be, so that the backlog knows them. */
+/* Others are fetched, or would be, so that the lag counts them. */
 static uint64_t behind(const struct stop *stop)
 {
 	int64_t from = stop->next > stop->low ? stop->next : stop->low;

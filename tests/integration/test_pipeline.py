@@ -388,7 +388,7 @@ def test_metrics_show_what_a_slow_event_holds_up(rig):
     rig.start(partitions=1, judge={"timeout_ms": 300_000})
     rig.send([events.message(events.sure(question=question)) for question in ["slow"] + ["fast"] * 20])
     rig.scored(20)
-    # the backlog is measured once a second, and the first time before the broker has told the end
+    # the lag is measured once a second, and the first time before the broker has told the end
     held = await_metrics(rig.daemon, lambda metrics: metrics.value("assayd_oldest_unfinished_event_age_seconds") > 1 and
                          metrics.value("assayd_input_lag_offsets") >= 21)
     age = held.value("assayd_oldest_unfinished_event_age_seconds")

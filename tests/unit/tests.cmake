@@ -140,7 +140,7 @@ unit_test(kafka/rights THREADS WAITS COVERS kafka/rights)
 unit_test(kafka/rights_watch THREADS WAITS COVERS kafka/rights_watch)
 # The test stands between the source and its client.
 unit_test(kafka/source THREADS WAITS
-  COVERS kafka/source kafka/backlog
+  COVERS kafka/source kafka/lag
   LINK_OPTIONS -Wl,--wrap=rd_kafka_conf_set_rebalance_cb,--wrap=rd_kafka_consumer_poll)
 
 unit_test(score/advisory COVERS score/advisory)
