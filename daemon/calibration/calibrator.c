@@ -54,9 +54,9 @@ struct calibrator {
 	int64_t written_ms;	/* when the first record of the batch, or of the last one, was written */
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
-	int64_t fetched_us;	/* since when partitions are fetched without a break */
-	int64_t retry_at_us;	/* 0: the database took the last attempt */
-	struct err_detail told; /* why it does not, as the journal knows it */
+	int64_t fetched_us;	  /* since when partitions are fetched without a break */
+	int64_t retry_at_us;	  /* 0: the database took the last attempt */
+	struct err_detail logged; /* why it does not, as the journal knows it */
 	struct backoff backoff;
 
 	pthread_mutex_t mutex; /* guards the statistics */
@@ -80,10 +80,10 @@ static void postpone(struct calibrator *calibrator, err_t err, const struct err_
 	const char *reason = err_message(err, detail);
 	bool first = calibrator->retry_at_us == 0;
 	/* a connection that is cut is often the first sign of something else: a changed password, say */
-	if (first || strcmp(reason, calibrator->told.message) != 0) {
+	if (first || strcmp(reason, calibrator->logged.message) != 0) {
 		log_warning("the calibration database does not take what was counted, scoring goes on: %s",
 			    reason);
-		err_fail(&calibrator->told, err, "%s", reason);
+		err_fail(&calibrator->logged, err, "%s", reason);
 	}
 	if (first)
 		calibrator->away_since_ms = clock_wall_ms();

@@ -275,8 +275,8 @@ void compare_digest_estimate(const struct compare_digest *generated, const struc
 			     struct compare_estimate *ret_estimate)
 {
 	*ret_estimate = (struct compare_estimate){ 0 };
-	bool told_apart = !truth->starts || !truth->starts->full;
-	if (generated->sample && truth->sample && told_apart)
+	bool ties_known = !truth->starts || !truth->starts->full;
+	if (generated->sample && truth->sample && ties_known)
 		compare_sample_estimate(generated->sample, generated->rows, truth->sample, truth->rows,
 					tolerance, arena, ret_estimate);
 }

@@ -10,7 +10,7 @@
 #define MINUTE_US ((int64_t)60 * 1000000)
 
 /* Reasons that a line names, of those that there are; bytes of a detail. */
-enum { REASONS = ERR_COUNT_, REASONS_TOLD = 5, DETAIL_BYTES = 200, FIRST_SIZE = 512 };
+enum { REASONS = ERR_COUNT_, REASONS_REPORTED = 5, DETAIL_BYTES = 200, FIRST_SIZE = 512 };
 
 _Static_assert(ADVISORY_KIND_COUNT_ <= (int)REASONS, "a reason for each kind");
 
@@ -20,9 +20,9 @@ struct reason {
 };
 
 struct series {
-	bool told;	 /* ever */
-	int64_t told_us; /* when it was last */
-	uint64_t count;	 /* since */
+	bool reported;	     /* ever */
+	int64_t reported_us; /* when it was last */
+	uint64_t count;	     /* since */
 	struct reason reasons[REASONS];
 };
 
@@ -109,10 +109,10 @@ static unsigned most_frequent(const struct series *series)
 /* Forgets them. */
 static void append_reasons(struct buf *line, enum incident incident, struct series *series)
 {
-	for (unsigned told = 0; told < REASONS_TOLD && series->count > 0; told++) {
+	for (unsigned listed = 0; listed < REASONS_REPORTED && series->count > 0; listed++) {
 		unsigned reason = most_frequent(series);
 		const char *name = reason_name(incident, reason);
-		buf_append_text(line, told ? ", " : ": ");
+		buf_append_text(line, listed ? ", " : ": ");
 		if (*name) {
 			append_count(line, series->reasons[reason].count);
 			buf_printf(line, " %s ", name);
@@ -136,12 +136,13 @@ static void make_line(struct buf *line, enum incident incident, struct series *s
 	const struct incident_text *text = &texts[incident];
 	append_count(line, series->count);
 	buf_printf(line, " %s", series->count == 1 ? text->one : text->many);
-	if (series->told)
-		buf_printf(line, " in the last %" PRId64 " s", (now_us - series->told_us + 999999) / 1000000);
+	if (series->reported)
+		buf_printf(line, " in the last %" PRId64 " s",
+			   (now_us - series->reported_us + 999999) / 1000000);
 	buf_append_text(line, text->hint);
 	append_reasons(line, incident, series);
-	series->told = true;
-	series->told_us = now_us;
+	series->reported = true;
+	series->reported_us = now_us;
 }
 
 /* ---- counting ---- */
@@ -150,7 +151,7 @@ static int64_t due_of(const struct series *series)
 {
 	if (series->count == 0)
 		return INT64_MAX;
-	return series->told ? series->told_us + MINUTE_US : INT64_MIN;
+	return series->reported ? series->reported_us + MINUTE_US : INT64_MIN;
 }
 
 void incidents_note(struct incidents *incidents, enum incident incident, unsigned reason,
@@ -174,10 +175,10 @@ void incidents_note(struct incidents *incidents, enum incident incident, unsigne
 	if (due_of(series) < atomic_load(&incidents->due_us))
 		atomic_store(&incidents->due_us, due_of(series));
 	pthread_mutex_unlock(&incidents->mutex);
-	incidents_tell(incidents, now_us, false);
+	incidents_log(incidents, now_us, false);
 }
 
-void incidents_tell(struct incidents *incidents, int64_t now_us, bool all)
+void incidents_log(struct incidents *incidents, int64_t now_us, bool all)
 {
 	struct buf lines[INCIDENT_COUNT_] = { 0 };
 	int64_t due_us = INT64_MAX;

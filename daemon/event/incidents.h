@@ -26,4 +26,4 @@ void incidents_note(struct incidents *incidents, enum incident incident, unsigne
 		    const struct event_origin *origin, str_t detail, int64_t now_us);
 
 /* Tells what is due; from time to time. `all`: also what is not due yet, at the end. */
-void incidents_tell(struct incidents *incidents, int64_t now_us, bool all);
+void incidents_log(struct incidents *incidents, int64_t now_us, bool all);

@@ -248,7 +248,7 @@ static void worker_main(void *context, unsigned index)
 	struct heartbeat *heartbeat = &pipeline->heartbeats[index];
 	for (;;) {
 		heartbeat_beat(heartbeat);
-		incidents_tell(pipeline->context.incidents, clock_monotonic_us(), false);
+		incidents_log(pipeline->context.incidents, clock_monotonic_us(), false);
 		struct list_node *node = queue_take(&pipeline->work, IDLE_MS);
 		if (node)
 			work_on(container_of(node, struct event, node));
@@ -307,7 +307,7 @@ void pipeline_stop(struct pipeline *pipeline)
 		return;
 	pipeline_close(pipeline);
 	queue_destroy(&pipeline->work);
-	incidents_tell(pipeline->context.incidents, clock_monotonic_us(), true);
+	incidents_log(pipeline->context.incidents, clock_monotonic_us(), true);
 	incidents_free(pipeline->context.incidents);
 	event_metrics_segments_free(pipeline->event_metrics.segments);
 	rate_limiter_free(pipeline->context.rate_limiter);

@@ -36,7 +36,7 @@ static bool write_file(const char *path, const struct buf *text)
 
 void budget_file_save(const char *path, struct limits *limits, int64_t now_us, int64_t wall_ms)
 {
-	static _Atomic bool told;
+	static _Atomic bool logged;
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	char fresh[PATH_MAX];
 	int64_t spent[LIMITS_SLOTS];
@@ -45,6 +45,6 @@ void budget_file_save(const char *path, struct limits *limits, int64_t now_us, i
 	for (size_t i = 0; i < LIMITS_SLOTS; i++)
 		buf_printf(&text, "%" PRId64 "\n", spent[i]);
 	snprintf(fresh, sizeof fresh, "%s.new", path);
-	if ((!write_file(fresh, &text) || rename(fresh, path) != 0) && !atomic_exchange(&told, true))
+	if ((!write_file(fresh, &text) || rename(fresh, path) != 0) && !atomic_exchange(&logged, true))
 		log_error("the judge's budget cannot be kept in %s: %s", path, strerror(errno));
 }

@@ -6,7 +6,7 @@
 #define ROUND_MS       1000 /* the longest wait between two signs of life */
 #define BUDGET_SAVE_US 1000000
 #define SPENT_US       120000000
-#define TELL_AGAIN_US  600000000
+#define LOG_AGAIN_US   600000000
 
 static struct judge_call *call_of(struct list_node *node)
 {
@@ -245,11 +245,11 @@ static void admit(struct dispatcher *dispatcher, struct judge_call *call)
 
 /* What an answer cost, for the limits. Some servers do not tell: four bytes are a token then, more or less.
  */
-static int64_t cost_of(const struct exchange *exchange, int64_t told_tokens)
+static int64_t cost_of(const struct exchange *exchange, int64_t reported_tokens)
 {
 	long status = exchange->transfer.status;
-	if (told_tokens > 0 || status < 200 || status > 299)
-		return told_tokens;
+	if (reported_tokens > 0 || status < 200 || status > 299)
+		return reported_tokens;
 	return (int64_t)(exchange->request.len + exchange->transfer.response.len) / 4;
 }
 
@@ -294,14 +294,14 @@ static void note_key(struct dispatcher *dispatcher, const struct exchange *excha
 {
 	const char *file = dispatcher->endpoint.key_file;
 	bool unauthorized = exchange->fault.unauthorized;
-	if (unauthorized && !dispatcher->told_refused && now_us >= dispatcher->tell_refused_us) {
-		dispatcher->tell_refused_us = now_us + TELL_AGAIN_US;
+	if (unauthorized && !dispatcher->refusal_logged && now_us >= dispatcher->next_refusal_log_us) {
+		dispatcher->next_refusal_log_us = now_us + LOG_AGAIN_US;
 		log_error("the judge does not let us in (" STR_FMT "): %s%s",
 			  STR_ARG(exchange->verdict.message),
 			  file ? "check the key in " : "judge.api_key_file is not set", file ? file : "");
 	}
 	if (unauthorized || exchange->fault.err == ERR_OK)
-		dispatcher->told_refused = unauthorized;
+		dispatcher->refusal_logged = unauthorized;
 }
 
 static enum exchange_step read_transfer(struct dispatcher *dispatcher, struct exchange *exchange)
@@ -375,9 +375,9 @@ static void resume_paused(struct dispatcher *dispatcher, int64_t now_us)
 static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
 {
 	int64_t left_us = dispatcher->next_start_us - now_us;
-	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->told_spent)
+	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->spent_logged)
 		return;
-	dispatcher->told_spent = true;
+	dispatcher->spent_logged = true;
 	log_warning("judge.tokens_per_day is spent: the judge is not asked for %lld min, and events %s",
 		    (long long)(left_us / 60000000),
 		    dispatcher->bounds.queue_wait_us < 0 ? "wait for that" : "go on unjudged");
@@ -397,7 +397,7 @@ static void start_waiting(struct dispatcher *dispatcher, int64_t now_us)
 			note_spent(dispatcher, now_us);
 			return;
 		}
-		dispatcher->told_spent &= !allowed;
+		dispatcher->spent_logged &= !allowed;
 		list_remove(&dispatcher->waiting, &exchange->node);
 		if (allowed) {
 			exchange->attempts = 1;

@@ -22,11 +22,11 @@ struct dispatcher {
 	struct cache *cache;
 	struct circuit_breaker breaker;
 	struct limits limits;
-	unsigned key_generation; /* that the transport sends */
-	bool told_refused;	 /* the key is, and it was said */
-	int64_t tell_refused_us; /* not before that */
-	bool told_spent;	 /* likewise the day's tokens */
-	bool budget_changed;	 /* since it was saved */
+	unsigned key_generation;     /* that the transport sends */
+	bool refusal_logged;	     /* that the server refuses the key was logged */
+	int64_t next_refusal_log_us; /* not before that */
+	bool spent_logged;	     /* that the tokens of the day are used up was */
+	bool budget_changed;	     /* since it was saved */
 	int64_t budget_saved_us;
 	struct judge_stats stats;
 	struct digest_table open; /* every exchange that is not done, by key */

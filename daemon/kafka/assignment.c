@@ -16,7 +16,7 @@ struct partition {
 	bool map_full;	    /* found by the open transaction */
 	unsigned arrivals;  /* since its fill was last measured */
 	bool stopped;
-	bool stop_told; /* to the source */
+	bool stop_reported; /* to the source */
 };
 
 struct assignment {
@@ -395,7 +395,7 @@ static bool set_stopped(struct assignment *assignment, int32_t partition, bool s
 	bool changes = found && found->stopped != stopped;
 	if (changes) {
 		found->stopped = stopped;
-		found->stop_told = false;
+		found->stop_reported = false;
 	}
 	pthread_mutex_unlock(&assignment->mutex);
 	return changes;
@@ -426,10 +426,10 @@ bool assignment_take_stopped(struct assignment *assignment, int32_t *ret_partiti
 	pthread_mutex_lock(&assignment->mutex);
 	for (size_t i = 0; i < assignment->count && !taken; i++) {
 		struct partition *candidate = &assignment->partitions[i];
-		taken = candidate->stopped && !candidate->stop_told;
+		taken = candidate->stopped && !candidate->stop_reported;
 		if (!taken)
 			continue;
-		candidate->stop_told = true;
+		candidate->stop_reported = true;
 		*ret_partition = candidate->id;
 	}
 	pthread_mutex_unlock(&assignment->mutex);

@@ -17,10 +17,10 @@ enum {
 
 struct watched {
 	bool missing;
-	bool told;	    /* in the journal, that it is */
+	bool logged;	    /* in the journal, that it is */
 	int64_t since_us;   /* when it was found missing (monotonic, likewise below) */
 	int64_t refused_us; /* when somebody was refused it last */
-	int64_t told_us;    /* 0: never */
+	int64_t logged_us;  /* 0: never */
 };
 
 struct rights_watch {
@@ -46,7 +46,7 @@ static right_set missing_of(const struct rights_watch *watch)
 	return missing;
 }
 
-static void tell(const struct rights_watch *watch, enum right right, bool missing)
+static void log_right(const struct rights_watch *watch, enum right right, bool missing)
 {
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	struct right_name name;
@@ -66,13 +66,13 @@ static void change(struct rights_watch *watch, enum right right, bool missing)
 	if (missing && !watched->missing)
 		watched->since_us = now_us;
 	watched->missing = missing;
-	bool due = !watched->told_us || now_us - watched->told_us > INT64_C(1000) * REPORT_MS;
-	if (missing == watched->told || (missing && !due))
+	bool due = !watched->logged_us || now_us - watched->logged_us > INT64_C(1000) * REPORT_MS;
+	if (missing == watched->logged || (missing && !due))
 		return;
-	watched->told = missing;
+	watched->logged = missing;
 	if (missing)
-		watched->told_us = now_us;
-	tell(watch, right, missing);
+		watched->logged_us = now_us;
+	log_right(watch, right, missing);
 }
 
 /* ---- the thread ---- */

@@ -170,10 +170,10 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 		transactor_note_refusal(transactor, "topic \"%s\" does not take outputs: %s", topic,
 					rd_kafka_err2str(err));
 	}
-	if (err == transactor->told && now_us < transactor->told_us + INT64_C(1000) * REPORT_MS)
+	if (err == transactor->reported && now_us < transactor->reported_us + INT64_C(1000) * REPORT_MS)
 		return;
-	transactor->told = err;
-	transactor->told_us = now_us;
+	transactor->reported = err;
+	transactor->reported_us = now_us;
 	if (consequence)
 		log_error("outputs are not taken by their topics and are published again until they are; "
 			  "\"assayd check\" may tell what is missing");

@@ -25,10 +25,10 @@ struct transactor {
 	struct rights_watch *rights;	/* hears of what is refused; or NULL */
 	struct heartbeat heartbeat;
 	struct backoff backoff;
-	_Atomic uint64_t aborted; /* count since the start, likewise below */
-	_Atomic uint64_t renewed; /* producers */
-	rd_kafka_resp_err_t told; /* of outputs that a topic does not take, and when */
-	int64_t told_us;
+	_Atomic uint64_t aborted;     /* count since the start, likewise below */
+	_Atomic uint64_t renewed;     /* producers */
+	rd_kafka_resp_err_t reported; /* of outputs that a topic does not take, and when */
+	int64_t reported_us;
 	unsigned unexplained; /* transactions in a row whose outputs failed without a reason of their own */
 	pthread_mutex_t refusal_mutex;
 	char refusal[320]; /* why outputs or offsets were not taken last, for a person */

@@ -30,7 +30,7 @@ enum {
 	KAFKA_START_MS = 10000, /* of one attempt; what others can mend is waited for */
 	AGAIN_MS = 2000,	/* between attempts */
 	SILENT_MS = 2000,	/* after which the journal says what a start waits for */
-	TELL_AGAIN_MS = 60000,	/* when that has become something else */
+	LOG_AGAIN_MS = 60000,	/* when that has become something else */
 	START_GOES_ON_MS = 60000,
 	CATALOGS_START_MS = 10000,
 	ROUND_MS = 250,	       /* of the main loop */
@@ -519,11 +519,11 @@ struct wait {
 	bool others;	/* for what others can mend */
 };
 
-/* What was told of a start that has to wait. */
-struct telling {
-	int64_t began_us, told_us, extended_us; /* 0: not yet */
-	struct wait shown;			/* on status and page */
-	struct wait told;			/* in the journal */
+/* What was reported of a start that has to wait. */
+struct wait_log {
+	int64_t began_us, logged_us, extended_us; /* 0: not yet */
+	struct wait shown;			  /* on status and page */
+	struct wait logged;			  /* in the journal */
 };
 
 /* What the start waits for now; false: for nothing. */
@@ -543,38 +543,38 @@ static bool describe_wait(struct app *app, struct wait *ret_wait)
 }
 
 /* A wait that lasts; that of which the reason is known by now; from time to time another one. */
-static bool is_worth_telling(const struct telling *telling, const struct wait *wait, int64_t now_us)
+static bool is_worth_logging(const struct wait_log *wait_log, const struct wait *wait, int64_t now_us)
 {
-	if (!telling->told_us)
-		return now_us - telling->began_us > INT64_C(1000) * SILENT_MS;
-	if (strcmp(wait->text, telling->told.text) == 0)
+	if (!wait_log->logged_us)
+		return now_us - wait_log->began_us > INT64_C(1000) * SILENT_MS;
+	if (strcmp(wait->text, wait_log->logged.text) == 0)
 		return false;
-	return (wait->explained && !telling->told.explained) ||
-	       now_us - telling->told_us > INT64_C(1000) * TELL_AGAIN_MS;
+	return (wait->explained && !wait_log->logged.explained) ||
+	       now_us - wait_log->logged_us > INT64_C(1000) * LOG_AGAIN_MS;
 }
 
 /* Status and readiness page hear of a wait at once, the journal when it lasts. */
-static void tell_of_wait(struct app *app, struct telling *telling)
+static void report_wait(struct app *app, struct wait_log *wait_log)
 {
 	struct wait wait;
 	int64_t now_us = clock_monotonic_us();
 	if (!describe_wait(app, &wait))
 		return;
-	if (strcmp(wait.text, telling->shown.text) != 0) {
+	if (strcmp(wait.text, wait_log->shown.text) != 0) {
 		char page[sizeof wait.text + 16];
 		snprintf(page, sizeof page, "Starting; %s", wait.text);
 		notify_status("%s", page);
 		monitor_waits(app->monitor, page);
-		telling->shown = wait;
+		wait_log->shown = wait;
 	}
-	if (wait.others && now_us - telling->extended_us > INT64_C(1000) * START_GOES_ON_MS / 4) {
+	if (wait.others && now_us - wait_log->extended_us > INT64_C(1000) * START_GOES_ON_MS / 4) {
 		notify_start_goes_on(START_GOES_ON_MS);
-		telling->extended_us = now_us;
+		wait_log->extended_us = now_us;
 	}
-	if (is_worth_telling(telling, &wait, now_us)) {
+	if (is_worth_logging(wait_log, &wait, now_us)) {
 		log_warning("the start is %s", wait.text);
-		telling->told = wait;
-		telling->told_us = now_us;
+		wait_log->logged = wait;
+		wait_log->logged_us = now_us;
 	}
 }
 
@@ -587,7 +587,7 @@ static void tell_of_wait(struct app *app, struct telling *telling)
 static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail *detail)
 {
 	struct background_task task;
-	struct telling telling = { .began_us = clock_monotonic_us() };
+	struct wait_log wait_log = { .began_us = clock_monotonic_us() };
 	background_task_begin(&task, "start", start_parts, app, detail);
 	int64_t unwanted_us = 0;
 	sigset_t stops;
@@ -604,14 +604,14 @@ static err_t start_beside(struct app *app, bool *ret_unwanted, struct err_detail
 			_exit(EXIT_SUCCESS);
 		}
 		if (!unwanted_us)
-			tell_of_wait(app, &telling);
+			report_wait(app, &wait_log);
 		notify_watchdog();
 		rotation_look(app->rotation);
 	}
 	err_t err = background_task_end(&task);
-	if (telling.told_us && !err)
+	if (wait_log.logged_us && !err)
 		log_notice("the wait is over after %" PRId64 " s",
-			   (clock_monotonic_us() - telling.began_us) / 1000000);
+			   (clock_monotonic_us() - wait_log.began_us) / 1000000);
 	*ret_unwanted = unwanted_us != 0;
 	return err;
 }

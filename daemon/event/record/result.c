@@ -40,8 +40,8 @@ static void settle_not_asked(struct record_builder *builder, struct validation_r
 	ret_result->status = VALIDATION_UNAVAILABLE;
 	/* a target that is not known, or speaks another dialect, is flagged already; so are truths that
 	 * cannot be used */
-	bool told = !facts->analysis.target || facts->analysis.truths_count == 0;
-	ret_result->error = told		      ? ERR_OK
+	bool reported = !facts->analysis.target || facts->analysis.truths_count == 0;
+	ret_result->error = reported		      ? ERR_OK
 			    : facts->analysis.catalog ? ERR_SAFETY_UNKNOWN
 						      : ERR_CATALOG_UNAVAILABLE;
 	ret_result->message =

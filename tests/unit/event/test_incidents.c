@@ -64,13 +64,13 @@ static void the_first_is_told_at_once_and_the_rest_once_a_minute(void **state)
 	for (int64_t i = 0; i < 100000; i++)
 		note(incidents, i % 100 ? ERR_JSON_SYNTAX : ERR_OUTPUT_REFUSED, 8 + i, STR("why"),
 		     now_us + i);
-	incidents_tell(incidents, now_us + 59 * SECOND_US, false);
+	incidents_log(incidents, now_us + 59 * SECOND_US, false);
 	assert_int_equal(told.count, 0);
-	incidents_tell(incidents, now_us + 60 * SECOND_US, false);
+	incidents_log(incidents, now_us + 60 * SECOND_US, false);
 	expect("100,000 dead letters in the last 60 s: 99,000 json_syntax (first: input/3@9: why), "
 	       "1,000 output_refused (first: input/3@8: why)");
-	incidents_tell(incidents, now_us + 600 * SECOND_US, false);
-	incidents_tell(incidents, now_us + 600 * SECOND_US, true);
+	incidents_log(incidents, now_us + 600 * SECOND_US, false);
+	incidents_log(incidents, now_us + 600 * SECOND_US, true);
 	assert_int_equal(told.count, 0);
 	note(incidents, ERR_JSON_SYNTAX, 200000, STR(""), now_us + 600 * SECOND_US);
 	expect("1 dead letter in the last 540 s: 1 json_syntax (first: input/3@200000)");
@@ -86,7 +86,7 @@ static void the_end_leaves_nothing_untold(void **state)
 	note(incidents, ERR_JSON_SYNTAX, 2, STR(""), 2 * SECOND_US);
 	note(incidents, ERR_JSON_SYNTAX, 3, STR(""), 3 * SECOND_US);
 	assert_int_equal(told.count, 0);
-	incidents_tell(incidents, 4 * SECOND_US, true);
+	incidents_log(incidents, 4 * SECOND_US, true);
 	expect("2 dead letters in the last 3 s: 2 json_syntax (first: input/3@2)");
 	end(incidents);
 }
@@ -122,7 +122,7 @@ static void a_line_is_bounded(void **state)
 		for (unsigned reason = 1; reason < ERR_COUNT_; reason++)
 			note(incidents, (err_t)reason, reason, (str_t){ detail, sizeof detail }, SECOND_US);
 	told.count = 0;
-	incidents_tell(incidents, 100 * SECOND_US, false);
+	incidents_log(incidents, 100 * SECOND_US, false);
 	assert_int_equal(told.count, 1);
 	assert_true(strlen(told.line) < sizeof told.line);
 	assert_non_null(strstr(told.line, "\\u001b"));
@@ -154,7 +154,7 @@ static void who_has_no_topic_is_answered_otherwise(void **state)
 	struct incidents *incidents = begin();
 	(void)state;
 	incidents_note(incidents, INCIDENT_DEAD_LETTER, ERR_JSON_SYNTAX, &line, STR("x"), SECOND_US);
-	incidents_tell(incidents, 100 * SECOND_US, true);
+	incidents_log(incidents, 100 * SECOND_US, true);
 	assert_int_equal(told.count, 0);
 	end(incidents);
 }
