@@ -34,7 +34,7 @@ const struct heartbeat *heartbeat_find_stuck(struct heartbeat *const *heartbeats
 		const char *waiting_for = atomic_load(&heartbeats[i]->waiting_for);
 		int64_t since_us = atomic_load(&heartbeats[i]->waiting_since_us);
 		if (waiting_for && !*ret_waiting_for &&
-		    now_us - since_us >= INT64_C(1000) * HEARTBEAT_WORTH_TELLING_MS)
+		    now_us - since_us >= INT64_C(1000) * HEARTBEAT_REPORTED_MS)
 			*ret_waiting_for = waiting_for;
 		int64_t allowed_ms = waiting_for ? limits->waiting_ms : limits->busy_ms;
 		if (last_us != 0 && now_us - last_us > allowed_ms * 1000)

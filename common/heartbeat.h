@@ -31,7 +31,7 @@ struct heartbeat_limits {
 	int64_t waiting_ms; /* for a dependency: more than any wait may take before it is begun anew */
 };
 
-enum { HEARTBEAT_WORTH_TELLING_MS = 1000 }; /* a shorter wait for a dependency is no news */
+enum { HEARTBEAT_REPORTED_MS = 1000 }; /* a shorter wait for a dependency is no news */
 
 /* The first heartbeat that was silent for longer than its limit at `now_us`, or NULL. `*ret_waiting_for`: the
  * first dependency that has been waited for longer than a moment, as far as was looked, or NULL. */

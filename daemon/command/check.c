@@ -48,7 +48,7 @@ static void check_state(struct check *check)
 	findings_tried(&check->findings, "state directory", err, &detail);
 }
 
-static void tell_topic(err_t err, const struct err_detail *detail, void *context)
+static void report_topic(err_t err, const struct err_detail *detail, void *context)
 {
 	findings_tried(context, "kafka", err, detail);
 }
@@ -60,13 +60,13 @@ static bool check_topics(struct check *check, const struct kafka_settings *setti
 	struct findings *findings = &check->findings;
 	unsigned before = findings->errors;
 	str_t notes = STR_NONE;
-	err_t err = topics_check_all(settings, KAFKA_MS, tell_topic, findings, &detail);
+	err_t err = topics_check_all(settings, KAFKA_MS, report_topic, findings, &detail);
 	if (!err)
 		err = topics_inspect(settings, check->config->calibration.feedback_horizon_s * 1000, KAFKA_MS,
 				     check->arena, &notes, &detail);
 	if (err || findings->errors == before)
 		findings_tried(findings, "kafka", err, &detail);
-	findings_tell(findings, FINDING_WARNING, "kafka", notes);
+	findings_lines(findings, FINDING_WARNING, "kafka", notes);
 	return findings->errors == before;
 }
 
@@ -84,7 +84,7 @@ static void check_kafka(struct check *check)
 	err = permissions_check(&settings, check->config->calibration.configured, KAFKA_MS, &runs, &detail);
 	findings_tried(&check->findings, "kafka permissions", err, &detail);
 	if (runs)
-		findings_tell(
+		findings_lines(
 			&check->findings, FINDING_NOTE, "kafka",
 			arena_printf(check->arena,
 				     "an instance \"%s\" is in group \"%s\": the one that runs here "
@@ -104,7 +104,7 @@ static void check_target(struct check *check)
 		return;
 	err_t err = target_check(&target, check->arena, &notes, &detail);
 	findings_tried(&check->findings, what, err, &detail);
-	findings_tell(&check->findings, FINDING_WARNING, what, notes);
+	findings_lines(&check->findings, FINDING_WARNING, what, notes);
 }
 
 static void check_judge(struct check *check)
@@ -146,8 +146,8 @@ static void check_calibration(struct check *check)
 	err_t err = calibration_check(calibration->dsn, calibration->password_file, check->arena, &notes,
 				      &warnings, &detail);
 	findings_tried(&check->findings, "calibration", err, &detail);
-	findings_tell(&check->findings, FINDING_NOTE, "calibration", notes);
-	findings_tell(&check->findings, FINDING_WARNING, "calibration", warnings);
+	findings_lines(&check->findings, FINDING_NOTE, "calibration", notes);
+	findings_lines(&check->findings, FINDING_WARNING, "calibration", warnings);
 }
 
 static void check_http_address(struct check *check)
@@ -237,7 +237,7 @@ static void check_environment(struct findings *findings)
 		 "not used is %s: which server, role and database are meant says the dsn alone; write it "
 		 "there",
 		 environment_removed());
-	findings_tell(findings, FINDING_WARNING, "environment", str_from(text));
+	findings_lines(findings, FINDING_WARNING, "environment", str_from(text));
 }
 
 static void reach_everything(struct check *check)

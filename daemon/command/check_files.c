@@ -130,8 +130,8 @@ static void check_databases(const struct files *files)
 
 /* ---- what connection strings name ---- */
 
-static bool tell_file(const char *what, const char *keyword, err_t err, const struct err_detail *reason,
-		      struct findings *findings)
+static bool report_file(const char *what, const char *keyword, err_t err, const struct err_detail *reason,
+			struct findings *findings)
 {
 	struct err_detail detail;
 	if (!err)
@@ -152,12 +152,12 @@ static bool check_tls_files(const struct tls_files *files, const char *what, str
 	struct err_detail reason = { "" };
 	bool good = true;
 	if (files->authorities && strcmp(files->authorities, "system") != 0)
-		good &= tell_file(what, files->authorities_is,
-				  pem_check_certificates(files->authorities, &reason), &reason, findings);
+		good &= report_file(what, files->authorities_is,
+				    pem_check_certificates(files->authorities, &reason), &reason, findings);
 	if (files->certificate && files->key && !strchr(files->key, ':')) /* but a key in an engine */
-		good &= tell_file(what, files->certificate_is,
-				  pem_check_pair(files->certificate, files->key, NULL, &reason), &reason,
-				  findings);
+		good &= report_file(what, files->certificate_is,
+				    pem_check_pair(files->certificate, files->key, NULL, &reason), &reason,
+				    findings);
 	return good;
 }
 
@@ -193,7 +193,7 @@ static bool check_service(const char *service, const char *what, struct arena *a
 	bool own_there, common_there;
 	if (has_service(own, service, &own_there) || has_service(common, service, &common_there))
 		return true;
-	return tell_file(
+	return report_file(
 		what, "service",
 		err_fail(&reason, ERR_CONFIG_RANGE,
 			 "%.60s: there is no section [%.60s] in %s%s or %s; add it, name the file in "
@@ -224,7 +224,7 @@ static bool check_sqlite_file(const char *path, const char *what, struct arena *
 	struct stat status;
 	struct err_detail detail;
 	if (*path != '/')
-		findings_tell(
+		findings_lines(
 			findings, FINDING_WARNING, what,
 			arena_printf(
 				arena,
@@ -252,7 +252,7 @@ bool check_target_files(const struct config_target *target, const char *what, st
 	return check_tls_files(&files, what, findings);
 }
 
-static void tell_wrong(err_t err, const struct err_detail *detail, void *findings)
+static void report_wrong(err_t err, const struct err_detail *detail, void *findings)
 {
 	findings_tried(findings, "kafka", err, detail);
 }
@@ -263,8 +263,8 @@ bool check_security(const struct kafka_settings *settings, struct arena *arena, 
 	struct err_detail detail = { "" };
 	if (kafka_conf_new(settings, &conf, &detail)) /* which is told when it is needed */
 		return true;
-	findings_tell(findings, FINDING_WARNING, "kafka", security_doubts(settings, conf, arena));
-	return security_check(conf, tell_wrong, findings) == ERR_OK;
+	findings_lines(findings, FINDING_WARNING, "kafka", security_doubts(settings, conf, arena));
+	return security_check(conf, report_wrong, findings) == ERR_OK;
 }
 
 void check_schemas(const struct config *config, struct findings *findings)

@@ -47,14 +47,14 @@ void check_http(const struct config *config, struct findings *findings)
 	if (!err)
 		close(listener.fd);
 	if (err == ERR_HTTP_LISTEN && is_assayd(address))
-		findings_tell(
+		findings_lines(
 			findings, FINDING_NOTE, "http",
 			STR("an assayd that runs here answers at http.listen already; a second one needs a "
 			    "port of its own"));
 	else
 		findings_tried(findings, "http", err, &detail);
 	if (!listener.loopback)
-		findings_tell(
+		findings_lines(
 			findings, FINDING_WARNING, "http",
 			STR("http.listen is no loopback address: whoever reaches this machine reads the "
 			    "metrics, nobody is asked who they are; listen at 127.0.0.1, or keep it behind "

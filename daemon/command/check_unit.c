@@ -169,7 +169,7 @@ static void ask_as(const struct passwd *user, const struct unit_places *places, 
 
 static void warn(struct findings *findings, str_t text)
 {
-	findings_tell(findings, FINDING_WARNING, UNIT_NAME, text);
+	findings_lines(findings, FINDING_WARNING, UNIT_NAME, text);
 }
 
 /* While its writer has it open all is well. */

@@ -39,7 +39,7 @@ void findings_tried(struct findings *findings, const char *what, err_t err, cons
 		findings->first = err;
 }
 
-void findings_tell(struct findings *findings, enum finding_kind kind, const char *what, str_t texts)
+void findings_lines(struct findings *findings, enum finding_kind kind, const char *what, str_t texts)
 {
 	for (const char *line = texts.ptr; line && *line;) {
 		size_t len = strcspn(line, "\n");

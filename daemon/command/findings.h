@@ -31,9 +31,9 @@ void findings_none(struct findings *findings, const char *what, const char *text
 /* What was tried: "ok" or an error with its message. */
 void findings_tried(struct findings *findings, const char *what, err_t err, const struct err_detail *detail);
 
-/* What is to be told about it besides, a line for each line of `texts`, which may be absent. An error needs
+/* What else is to be said about it, a line for each line of `texts`, which may be absent. An error needs
  * findings_tried. */
-void findings_tell(struct findings *findings, enum finding_kind kind, const char *what, str_t texts);
+void findings_lines(struct findings *findings, enum finding_kind kind, const char *what, str_t texts);
 
 /* Counts those of `part` as well, as later ones; its lines stay where they are. */
 void findings_add(struct findings *findings, const struct findings *part);

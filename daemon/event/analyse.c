@@ -59,7 +59,7 @@ static void take_shares(struct record_facts *facts)
 }
 
 /* Symbols of a newer writer, or slips: what they say is not known, and that is told. */
-static void tell_symbol(struct record_facts *facts, const char *metric, str_t symbol, const char *field,
+static void flag_symbol(struct record_facts *facts, const char *metric, str_t symbol, const char *field,
 			const char *consequence)
 {
 	struct err_detail detail;
@@ -70,19 +70,19 @@ static void tell_symbol(struct record_facts *facts, const char *metric, str_t sy
 	record_add_error(facts, metric, ERR_SYMBOL_UNKNOWN, detail.message);
 }
 
-static void tell_symbols(struct record_facts *facts)
+static void flag_symbols(struct record_facts *facts)
 {
 	const struct generated_query *query = facts->query;
 	const struct retrieval *retrieval = query->retrieval;
 	for (size_t i = 0; retrieval && i < retrieval->chunks_count; i++) {
 		if (!str_present(retrieval->chunks[i].unknown_source_type))
 			continue;
-		tell_symbol(facts, "advisory", retrieval->chunks[i].unknown_source_type,
+		flag_symbol(facts, "advisory", retrieval->chunks[i].unknown_source_type,
 			    "retrieval.chunks.source_type", "counts as UNKNOWN");
 		break; /* one tells it for all */
 	}
 	if (query->ground_truth)
-		tell_symbol(facts, "grading", query->ground_truth->unknown_expected_failure,
+		flag_symbol(facts, "grading", query->ground_truth->unknown_expected_failure,
 			    "ground_truth.expected_failure", "counts as not given");
 }
 
@@ -456,7 +456,7 @@ err_t event_analyse(struct event *event, struct err_detail *detail)
 		return err;
 	int64_t decoded_us = clock_monotonic_us();
 	take_shares(facts);
-	tell_symbols(facts);
+	flag_symbols(facts);
 	choose_target(facts, context);
 	analyse_sql(facts, facts->query->sql, &facts->analysis.sql);
 	analyse_truths(facts);

@@ -66,7 +66,7 @@ static bool worth_taking(const struct credits *credits)
 }
 
 /* There is more room than before. */
-static void tell(struct credits *credits)
+static void signal_room(struct credits *credits)
 {
 	if (credits->watchers || (credits->takers && worth_taking(credits)))
 		pthread_cond_broadcast(&credits->returned);
@@ -94,7 +94,7 @@ static void hold(struct credits *credits, size_t bytes, size_t *held)
 {
 	credits->bytes_used += bytes - *held;
 	if (bytes < *held)
-		tell(credits);
+		signal_room(credits);
 	*held = bytes;
 }
 
@@ -118,7 +118,7 @@ void credits_return(struct credits *credits, size_t held)
 	pthread_mutex_lock(&credits->mutex);
 	credits->events_used--;
 	credits->bytes_used -= held;
-	tell(credits);
+	signal_room(credits);
 	pthread_mutex_unlock(&credits->mutex);
 }
 

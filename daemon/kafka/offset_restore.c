@@ -177,7 +177,7 @@ static void begin(struct restore *restore, struct assignment *assignment,
 }
 
 /* An offset that was reset is obeyed; that its map is gone with it is worth knowing. */
-static void tell_of_foreign(const struct restore *restore)
+static void log_foreign(const struct restore *restore)
 {
 	if (restore->foreign)
 		log_warning("the offsets of %d partitions were set by somebody else, without a completion "
@@ -199,7 +199,7 @@ static void restore_all(const struct restoring *restoring, struct assignment *as
 		decode(&restore, &restore.items[restore.count++], &list->elems[i]);
 	compare(&restore);
 	begin(&restore, assignment, positions);
-	tell_of_foreign(&restore);
+	log_foreign(&restore);
 	free(restore.items);
 }
 

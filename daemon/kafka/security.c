@@ -34,7 +34,7 @@ static bool is_set(const rd_kafka_conf_t *conf, const char *name)
 }
 
 /* `property`: which one is to be mended. */
-static void tell(struct looking *looking, const char *property, err_t err, const struct err_detail *reason)
+static void report(struct looking *looking, const char *property, err_t err, const struct err_detail *reason)
 {
 	struct err_detail detail;
 	if (!err)
@@ -61,7 +61,7 @@ static void look_at_authorities(struct looking *looking)
 	if (!get(looking->conf, "ssl.ca.location", path) || strcmp(path, "probe") == 0 ||
 	    (stat(path, &status) == 0 && S_ISDIR(status.st_mode) && access(path, R_OK | X_OK) == 0))
 		return;
-	tell(looking, "ssl.ca.location", pem_check_certificates(path, &reason), &reason);
+	report(looking, "ssl.ca.location", pem_check_certificates(path, &reason), &reason);
 }
 
 static void look_at_certificate(struct looking *looking)
@@ -74,20 +74,20 @@ static void look_at_certificate(struct looking *looking)
 	const char *opens = has_password ? password : NULL;
 	if (has_certificate && has_key) {
 		err_t err = pem_check_certificates(certificate, &reason);
-		tell(looking, "ssl.certificate.location", err, &reason);
+		report(looking, "ssl.certificate.location", err, &reason);
 		err_t key_err = pem_check_key(key, opens, &reason);
-		tell(looking, "ssl.key.location", key_err, &reason);
+		report(looking, "ssl.key.location", key_err, &reason);
 		if (!err && !key_err)
-			tell(looking, "ssl.certificate.location, ssl.key.location",
-			     pem_check_pair(certificate, key, opens, &reason), &reason);
+			report(looking, "ssl.certificate.location, ssl.key.location",
+			       pem_check_pair(certificate, key, opens, &reason), &reason);
 	} else if (has_certificate && !is_set(looking->conf, "ssl.key.pem")) {
-		tell(looking, "ssl.certificate.location", ERR_CONFIG_MISSING,
-		     &(struct err_detail){
-			     "the key of this certificate is missing: name it as ssl.key.location" });
+		report(looking, "ssl.certificate.location", ERR_CONFIG_MISSING,
+		       &(struct err_detail){
+			       "the key of this certificate is missing: name it as ssl.key.location" });
 	} else if (has_key && !is_set(looking->conf, "ssl.certificate.pem")) {
-		tell(looking, "ssl.key.location", ERR_CONFIG_MISSING,
-		     &(struct err_detail){ "the certificate of this key is missing: name it as "
-					   "ssl.certificate.location" });
+		report(looking, "ssl.key.location", ERR_CONFIG_MISSING,
+		       &(struct err_detail){ "the certificate of this key is missing: name it as "
+					     "ssl.certificate.location" });
 	}
 	explicit_bzero(password, sizeof password);
 }
@@ -99,9 +99,9 @@ static void look_at_other_files(struct looking *looking)
 		char path[VALUE_SIZE];
 		struct err_detail reason = { "" };
 		if (get(looking->conf, properties[i], path) && access(path, R_OK) != 0)
-			tell(looking, properties[i],
-			     err_fail(&reason, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno)),
-			     &reason);
+			report(looking, properties[i],
+			       err_fail(&reason, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno)),
+			       &reason);
 	}
 }
 
@@ -115,14 +115,14 @@ static void look_at_kerberos(struct looking *looking)
 	bool needs_keytab = get(looking->conf, "sasl.kerberos.kinit.cmd", command) &&
 			    strstr(command, "%{sasl.kerberos.keytab}");
 	if (needs_keytab && !has_keytab)
-		tell(looking, "sasl.kerberos.keytab", ERR_CONFIG_MISSING,
-		     &(struct err_detail){
-			     "sasl.mechanism is GSSAPI (its default), which needs the file with the "
-			     "keys of sasl.kerberos.principal; name it, or set sasl.mechanism to PLAIN, "
-			     "SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER" });
+		report(looking, "sasl.kerberos.keytab", ERR_CONFIG_MISSING,
+		       &(struct err_detail){
+			       "sasl.mechanism is GSSAPI (its default), which needs the file with the "
+			       "keys of sasl.kerberos.principal; name it, or set sasl.mechanism to PLAIN, "
+			       "SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER" });
 	else if (needs_keytab && access(keytab, R_OK) != 0)
-		tell(looking, "sasl.kerberos.keytab",
-		     err_fail(&reason, ERR_FILE_UNREADABLE, "%s: %s", keytab, strerror(errno)), &reason);
+		report(looking, "sasl.kerberos.keytab",
+		       err_fail(&reason, ERR_FILE_UNREADABLE, "%s: %s", keytab, strerror(errno)), &reason);
 }
 
 static void look_at_password(struct looking *looking, const char *mechanism)
@@ -132,11 +132,11 @@ static void look_at_password(struct looking *looking, const char *mechanism)
 		struct err_detail reason = { "" };
 		if (is_set(looking->conf, needed[i]))
 			continue;
-		tell(looking, needed[i],
-		     err_fail(&reason, ERR_CONFIG_MISSING,
-			      "sasl.mechanism is %s, which needs it; set it in %s", mechanism,
-			      i ? "kafka.secret_properties" : "kafka.properties"),
-		     &reason);
+		report(looking, needed[i],
+		       err_fail(&reason, ERR_CONFIG_MISSING,
+				"sasl.mechanism is %s, which needs it; set it in %s", mechanism,
+				i ? "kafka.secret_properties" : "kafka.properties"),
+		       &reason);
 	}
 }
 
@@ -157,12 +157,13 @@ static void look_at_login(struct looking *looking)
 	if (!get(looking->conf, "sasl.mechanisms", mechanism))
 		return;
 	if (!is_known(mechanism))
-		tell(looking, "sasl.mechanism",
-		     err_fail(&reason, ERR_CONFIG_RANGE,
-			      "\"%.60s\" is not one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and "
-			      "GSSAPI",
-			      mechanism),
-		     &reason);
+		report(looking, "sasl.mechanism",
+		       err_fail(
+			       &reason, ERR_CONFIG_RANGE,
+			       "\"%.60s\" is not one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER and "
+			       "GSSAPI",
+			       mechanism),
+		       &reason);
 	else if (strcmp(mechanism, "GSSAPI") == 0)
 		look_at_kerberos(looking);
 	else if (strcmp(mechanism, "PLAIN") == 0 || strncmp(mechanism, "SCRAM-", 6) == 0)

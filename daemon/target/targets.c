@@ -100,7 +100,7 @@ static err_t add_target(struct targets *targets, const struct target_settings *s
 }
 
 /* Once, by whoever starts them: each of them would say the same. */
-static void tell_confinement(const struct targets *targets)
+static void log_confinement(const struct targets *targets)
 {
 	struct err_detail lacking = { "" };
 	if (targets->count > 0 && confine_probe(&lacking))
@@ -119,7 +119,7 @@ err_t targets_start(const struct targets_options *options, struct targets **ret_
 		targets_free(targets);
 		return err;
 	}
-	tell_confinement(targets);
+	log_confinement(targets);
 	targets->catalogs = pool_start("catalogs", 1, target_catalogs_run, targets);
 	pthread_mutex_lock(&targets->mutex);
 	while (!targets->loaded)

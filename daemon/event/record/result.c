@@ -93,7 +93,7 @@ static void flag_result(struct record_builder *builder, const struct validation_
 
 /* Truths that do not run, beside others that do or that do not run either; of one alone that does not, what
  * the result says is told already. */
-static void tell_broken(struct record_builder *builder, const struct validation_result *result)
+static void flag_broken(struct record_builder *builder, const struct validation_result *result)
 {
 	struct record_facts *facts = builder->facts;
 	const struct record_analysis *analysis = &facts->analysis;
@@ -134,7 +134,7 @@ void record_build_result(struct record_builder *builder)
 	if (may_be_right(facts, result))
 		settled.conclusive = false;
 	flag_result(builder, result);
-	tell_broken(builder, result);
+	flag_broken(builder, result);
 	builder->truth_index = result->truth_index;
 	struct record_result_validation *record = ARENA_NEW(facts->arena, struct record_result_validation);
 	*record = (struct record_result_validation){

@@ -34,8 +34,8 @@ static void silence_is_allowed_up_to_the_limit_of_what_a_thread_does(void **stat
 		{ false, BUSY_MS, false, false },
 		{ false, BUSY_MS + 1, true, false },
 		{ true, BUSY_MS + 1, false, false },
-		{ true, HEARTBEAT_WORTH_TELLING_MS - 1, false, false },
-		{ true, HEARTBEAT_WORTH_TELLING_MS, false, true },
+		{ true, HEARTBEAT_REPORTED_MS - 1, false, false },
+		{ true, HEARTBEAT_REPORTED_MS, false, true },
 		{ true, WAITING_MS, false, true },
 		{ true, WAITING_MS + 1, true, true },
 	};
