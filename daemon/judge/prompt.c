@@ -10,7 +10,7 @@
 
 #include "judge/builtin_prompts.inc"
 
-enum slot {
+enum prompt_slot {
 	SLOT_LITERAL,
 	SLOT_QUESTION,
 	SLOT_SQL,
@@ -27,7 +27,7 @@ static const char *const slot_names[SLOT_COUNT] = {
 };
 
 struct prompt_part {
-	enum slot slot;
+	enum prompt_slot slot;
 	str_t text; /* of a literal */
 	unsigned line;
 };
@@ -74,25 +74,25 @@ static err_t malformed(const struct prompt_reader *reader, unsigned line, const 
 			STR_ARG(name), what);
 }
 
-static bool is_data(enum slot slot)
+static bool is_data(enum prompt_slot slot)
 {
 	return slot == SLOT_QUESTION || slot == SLOT_SQL || slot == SLOT_TRUTH_SQL || slot == SLOT_SCHEMA;
 }
 
-static bool is_known(enum judge_question kind, enum slot slot)
+static bool is_known(enum judge_question kind, enum prompt_slot slot)
 {
 	return slot != SLOT_TRUTH_SQL || kind == JUDGE_CORRECTNESS;
 }
 
-static enum slot find_slot(enum judge_question kind, str_t name)
+static enum prompt_slot find_slot(enum judge_question kind, str_t name)
 {
-	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
+	for (enum prompt_slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
 		if (str_is(name, slot_names[slot]) && is_known(kind, slot))
 			return slot;
 	return SLOT_LITERAL;
 }
 
-static void add_part(struct prompt_reader *reader, struct section *section, enum slot slot, str_t text)
+static void add_part(struct prompt_reader *reader, struct section *section, enum prompt_slot slot, str_t text)
 {
 	struct prompt_part part = { slot, text, reader->line };
 	if (slot != SLOT_LITERAL || text.len > 0)
@@ -120,7 +120,7 @@ static err_t read_section(struct prompt_reader *reader, str_t text, struct secti
 		if (!close)
 			return malformed(reader, reader->line, "a placeholder is not closed", STR(""));
 		str_t name = { open + 2, (size_t)(close - open - 2) };
-		enum slot slot = find_slot(reader->kind, name);
+		enum prompt_slot slot = find_slot(reader->kind, name);
 		if (slot == SLOT_LITERAL)
 			return malformed(reader, reader->line, " is not a placeholder of this prompt", name);
 		add_part(reader, section, slot, STR_NONE);
@@ -130,7 +130,7 @@ static err_t read_section(struct prompt_reader *reader, str_t text, struct secti
 }
 
 /* The placeholder before (step −1) or after (step 1) the part at `at`; SLOT_LITERAL when there is none. */
-static enum slot neighbour(const struct section *section, size_t at, int step)
+static enum prompt_slot neighbour(const struct section *section, size_t at, int step)
 {
 	for (size_t i = at + (size_t)step; i < section->count; i += (size_t)step)
 		if (section->parts[i].slot != SLOT_LITERAL)
@@ -155,7 +155,7 @@ static err_t check_data(const struct prompt_reader *reader, const struct templat
 	return ERR_OK;
 }
 
-static bool uses(const struct section *section, enum slot slot)
+static bool uses(const struct section *section, enum prompt_slot slot)
 {
 	for (size_t i = 0; i < section->count; i++)
 		if (section->parts[i].slot == slot)
@@ -165,7 +165,7 @@ static bool uses(const struct section *section, enum slot slot)
 
 static err_t check_template(const struct prompt_reader *reader, const struct template *template)
 {
-	for (enum slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
+	for (enum prompt_slot slot = SLOT_QUESTION; slot < SLOT_COUNT; slot++)
 		if (slot != SLOT_SCHEMA && is_known(reader->kind, slot) && !uses(&template->system, slot) &&
 		    !uses(&template->user, slot))
 			return malformed(reader, reader->line,

@@ -156,13 +156,13 @@ static err_t open_consumer(const struct attempts *attempts, const char *group, r
 static err_t try_reading(struct attempts *attempts, enum right group, const enum right *rights, size_t count,
 			 struct err_detail *detail)
 {
-	enum { MOST = 2 };
-	struct right_name name, topics[MOST];
+	enum { MAX_TOPICS = 2 };
+	struct right_name name, topics[MAX_TOPICS];
 	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list = NULL;
 	int64_t left_ms, until_us = clock_monotonic_us() + INT64_C(1000) * attempts->timeout_ms;
 	rd_kafka_resp_err_t answer = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	assert(count <= MOST);
+	assert(count <= MAX_TOPICS);
 	right_name(attempts->settings, group, &name);
 	for (size_t i = 0; i < count; i++)
 		right_name(attempts->settings, rights[i], &topics[i]);

@@ -17,7 +17,7 @@ enum {
 
 /* ---- whether ---- */
 
-static enum outcome fail(struct transactor *transactor, err_t err, const char *reason)
+static enum transaction_outcome fail(struct transactor *transactor, err_t err, const char *reason)
 {
 	transactor->failure = err;
 	if (err == ERR_KAFKA_FENCED)
@@ -84,7 +84,7 @@ static err_t claim(struct transactor *transactor, struct err_detail *detail)
 	return err;
 }
 
-static enum outcome replace(struct transactor *transactor)
+static enum transaction_outcome replace(struct transactor *transactor)
 {
 	struct backoff backoff = { .base_ms = CLAIM_BASE_MS, .cap_ms = CLAIM_CAP_MS };
 	for (;;) {
@@ -138,7 +138,7 @@ static bool is_same(const rd_kafka_topic_partition_list_t *committed,
 	return true;
 }
 
-static enum outcome resolve(struct transactor *transactor, struct assignment *assignment)
+static enum transaction_outcome resolve(struct transactor *transactor, struct assignment *assignment)
 {
 	if (!transactor->commit_asked)
 		return OUTCOME_ABORT;
@@ -157,7 +157,7 @@ static enum outcome resolve(struct transactor *transactor, struct assignment *as
 	return is_same(committed, transactor->sent) ? OUTCOME_OK : OUTCOME_ABORT;
 }
 
-enum outcome producer_recovery_run(struct transactor *transactor, struct assignment *assignment)
+enum transaction_outcome producer_recovery_run(struct transactor *transactor, struct assignment *assignment)
 {
 	char reason[256] = "a transaction can be neither committed nor aborted";
 	rd_kafka_resp_err_t code = rd_kafka_fatal_error(transactor->producer.client, reason, sizeof reason);
@@ -174,7 +174,7 @@ enum outcome producer_recovery_run(struct transactor *transactor, struct assignm
 	} else if (transactor->recoveries > 1) {
 		transactor_pause(transactor);
 	}
-	enum outcome outcome = replace(transactor);
+	enum transaction_outcome outcome = replace(transactor);
 	if (outcome == OUTCOME_OK)
 		outcome = resolve(transactor, assignment);
 	if (outcome == OUTCOME_OK || outcome == OUTCOME_ABORT) {

@@ -15,4 +15,4 @@
 
 /* Waits for as long as the right to the transactional id is missing. OUTCOME_FATAL: there must be no new
  * producer (another instance has the id) or there can be none. */
-enum outcome producer_recovery_run(struct transactor *transactor, struct assignment *assignment);
+enum transaction_outcome producer_recovery_run(struct transactor *transactor, struct assignment *assignment);

@@ -393,7 +393,8 @@ static bool transact(struct publisher *publisher, struct list *from, size_t most
 		assignment_unref(assignment);
 		return false;
 	}
-	enum outcome outcome = transaction_run(&publisher->transactor, &publisher->joined, assignment);
+	enum transaction_outcome outcome =
+		transaction_run(&publisher->transactor, &publisher->joined, assignment);
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	assignment_unref(assignment);
 	if (outcome == OUTCOME_OK) {
@@ -432,7 +433,8 @@ static void commit_prefixes(struct publisher *publisher, struct assignment *assi
 {
 	if (publisher->failed || !assignment_owes(assignment) || !assignment_begin(assignment))
 		return;
-	enum outcome outcome = transaction_run(&publisher->transactor, &publisher->joined, assignment);
+	enum transaction_outcome outcome =
+		transaction_run(&publisher->transactor, &publisher->joined, assignment);
 	assignment_end(assignment, outcome == OUTCOME_OK);
 	if (outcome == OUTCOME_OK)
 		atomic_fetch_add(&publisher->committed, 1);

@@ -377,8 +377,8 @@ static void forget_sent(struct transactor *transactor)
 	transactor->commit_asked = false;
 }
 
-static enum outcome outcome_of(struct transactor *transactor, enum ending ending,
-			       struct assignment *assignment)
+static enum transaction_outcome outcome_of(struct transactor *transactor, enum ending ending,
+					   struct assignment *assignment)
 {
 	switch (ending) {
 	case ENDING_OK:
@@ -395,8 +395,8 @@ static enum outcome outcome_of(struct transactor *transactor, enum ending ending
 	return producer_recovery_run(transactor, assignment);
 }
 
-enum outcome transaction_run(struct transactor *transactor, const struct list *publications,
-			     struct assignment *assignment)
+enum transaction_outcome transaction_run(struct transactor *transactor, const struct list *publications,
+					 struct assignment *assignment)
 {
 	heartbeat_waiting(&transactor->heartbeat, "Kafka broker");
 	transactor->began_us = clock_monotonic_us();
@@ -404,7 +404,7 @@ enum outcome transaction_run(struct transactor *transactor, const struct list *p
 	enum ending ending = transactor->settings->exactly_once
 				     ? run_exactly_once(transactor, publications, assignment)
 				     : run_at_least_once(transactor, publications, assignment);
-	enum outcome outcome = outcome_of(transactor, ending, assignment);
+	enum transaction_outcome outcome = outcome_of(transactor, ending, assignment);
 	forget_sent(transactor);
 	if (outcome == OUTCOME_OK)
 		backoff_reset(&transactor->backoff);

@@ -16,5 +16,5 @@
 
 /* One transaction with all outputs of `publications`, whose assignment has been begun and joined. After
  * anything but OUTCOME_OK an output's `refusal` says what the broker thought of it. */
-enum outcome transaction_run(struct transactor *transactor, const struct list *publications,
-			     struct assignment *assignment);
+enum transaction_outcome transaction_run(struct transactor *transactor, const struct list *publications,
+					 struct assignment *assignment);

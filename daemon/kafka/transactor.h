@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-enum outcome {
+enum transaction_outcome {
 	OUTCOME_OK,
 	OUTCOME_ABORT, /* this transaction was not committed, another one may be */
 	OUTCOME_ENDED, /* the time of a stop is over; the next start learns what the broker has decided */

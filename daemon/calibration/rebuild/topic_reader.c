@@ -59,7 +59,7 @@ struct topic_reading {
 	struct topic_span *spans;
 	size_t count;
 	size_t open; /* not read to their ends */
-	topic_take_fn take;
+	topic_reader_take_fn take;
 	void *context;
 	int64_t heard_us; /* when the last record came */
 };
@@ -140,7 +140,7 @@ static err_t poll_once(struct topic_reader *reader, struct topic_reading *readin
 }
 
 err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, size_t count,
-			topic_take_fn take, void *context, struct err_detail *detail)
+			topic_reader_take_fn take, void *context, struct err_detail *detail)
 {
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)count);

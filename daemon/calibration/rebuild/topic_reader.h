@@ -18,8 +18,8 @@ struct topic_span {
 
 /* What to do with a record of the span with that index; it lives until this returns. An error ends the
  * reading. */
-typedef err_t (*topic_take_fn)(size_t span, const rd_kafka_message_t *message, void *context,
-			       struct err_detail *detail);
+typedef err_t (*topic_reader_take_fn)(size_t span, const rd_kafka_message_t *message, void *context,
+				      struct err_detail *detail);
 
 /* Connects when it is first asked; the settings are read here only. The caller owns the reader. */
 err_t topic_reader_new(const struct kafka_settings *settings, struct topic_reader **ret_reader,
@@ -33,6 +33,6 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 /* Reads the spans to their ends, whose records have to be committed. ERR_CONFLICT: records were deleted
  * while they were read. ERR_KAFKA_UNAVAILABLE: none came for a minute. */
 err_t topic_reader_read(struct topic_reader *reader, struct topic_span *spans, size_t count,
-			topic_take_fn take, void *context, struct err_detail *detail);
+			topic_reader_take_fn take, void *context, struct err_detail *detail);
 
 DEFINE_CLEANUP(struct topic_reader, topic_reader_cleanup, topic_reader_free)

@@ -107,8 +107,8 @@ static double area_of(const struct outcome_group *group, double weight, double e
 	return weight > 0 ? rate * more + (errors - rate * weight) * log1p(more / weight) : rate * more;
 }
 
-void risk_curve_of_groups(const struct outcome_group *groups, size_t count, struct arena *arena,
-			  struct risk_curve *ret_curve)
+void discrimination_risk_curve(const struct outcome_group *groups, size_t count, struct arena *arena,
+			       struct risk_curve *ret_curve)
 {
 	const struct totals all = sum_up(groups, count);
 	struct risk_curve curve = { .points = ARENA_ARRAY(arena, struct risk_point, count), .count = count };
@@ -132,7 +132,8 @@ void risk_curve_of_groups(const struct outcome_group *groups, size_t count, stru
 	*ret_curve = curve;
 }
 
-const struct risk_point *risk_curve_find(const struct risk_curve *curve, double accuracy, size_t min_cases)
+const struct risk_point *discrimination_find(const struct risk_curve *curve, double accuracy,
+					     size_t min_cases)
 {
 	for (size_t i = curve->count; i > 0; i--)
 		if (curve->points[i - 1].low >= accuracy && curve->points[i - 1].cases >= min_cases)

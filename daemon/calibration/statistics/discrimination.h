@@ -43,9 +43,10 @@ struct risk_curve {
 };
 
 /* From groups by ascending score, at least one; the points are in the arena. */
-void risk_curve_of_groups(const struct outcome_group *groups, size_t count, struct arena *arena,
-			  struct risk_curve *ret_curve);
+void discrimination_risk_curve(const struct outcome_group *groups, size_t count, struct arena *arena,
+			       struct risk_curve *ret_curve);
 
 /* The point with the largest coverage of those whose accuracy is at least `accuracy` by the lower end of its
  * interval, in at least `min_cases` cases; NULL: there is none. */
-const struct risk_point *risk_curve_find(const struct risk_curve *curve, double accuracy, size_t min_cases);
+const struct risk_point *discrimination_find(const struct risk_curve *curve, double accuracy,
+					     size_t min_cases);

@@ -96,11 +96,12 @@ static void close_rig(struct rig *rig)
 	assignment_unref(rig->assignment);
 }
 
-static enum outcome run(struct rig *rig)
+static enum transaction_outcome run(struct rig *rig)
 {
 	assert_true(assignment_begin(rig->assignment));
 	assert_true(assignment_join(rig->assignment, PARTITION, OFFSET));
-	enum outcome outcome = transaction_run(&rig->transactor, &rig->publications, rig->assignment);
+	enum transaction_outcome outcome =
+		transaction_run(&rig->transactor, &rig->publications, rig->assignment);
 	assignment_end(rig->assignment, outcome == OUTCOME_OK);
 	return outcome;
 }
@@ -131,7 +132,7 @@ static void one_that_is_lost_again_and_again_is_given_up(void **state)
 {
 	(void)state;
 	struct rig rig;
-	enum outcome outcome = OUTCOME_ABORT;
+	enum transaction_outcome outcome = OUTCOME_ABORT;
 	unsigned losses = 0;
 	open_rig(&rig, true);
 	for (; outcome == OUTCOME_ABORT && losses < 100; losses++) {

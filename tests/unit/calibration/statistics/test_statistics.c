@@ -119,7 +119,7 @@ static void check_risk(const struct sample *sample, const struct outcome *outcom
 	size_t count;
 	const struct outcome_group *groups = outcomes_group(outcomes, sample->count, arena, &count);
 	struct risk_curve curve;
-	risk_curve_of_groups(groups, count, arena, &curve);
+	discrimination_risk_curve(groups, count, arena, &curve);
 	check(sample->name, curve.area, *sample->risk_area);
 	assert_int_equal(curve.count * 5, sample->risk_numbers);
 	for (size_t i = 0; i < curve.count; i++) {
@@ -397,12 +397,12 @@ static void test_threshold_for_accuracy(void **state)
 					  { 0.9, 100, 99, 1, 99, 1 } };
 	struct risk_curve curve;
 	(void)state;
-	risk_curve_of_groups(groups, 3, arena, &curve);
-	assert_true(risk_curve_find(&curve, 0.9, 20)->threshold == 0.7);
-	assert_true(risk_curve_find(&curve, 0.93, 20)->threshold == 0.9);
-	assert_true(risk_curve_find(&curve, 0.5, 20)->threshold == 0.3);
-	assert_null(risk_curve_find(&curve, 0.99, 20));
-	assert_null(risk_curve_find(&curve, 0.5, 301));
+	discrimination_risk_curve(groups, 3, arena, &curve);
+	assert_true(discrimination_find(&curve, 0.9, 20)->threshold == 0.7);
+	assert_true(discrimination_find(&curve, 0.93, 20)->threshold == 0.9);
+	assert_true(discrimination_find(&curve, 0.5, 20)->threshold == 0.3);
+	assert_null(discrimination_find(&curve, 0.99, 20));
+	assert_null(discrimination_find(&curve, 0.5, 301));
 }
 
 static void test_regression_refused(void **state)
