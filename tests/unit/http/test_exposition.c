@@ -25,16 +25,17 @@ static void samples_are_written_as_the_type_of_their_family_wants(void **state)
 		"assayd_build_info{version=\"1.0\"} 1\n"
 		"# TYPE assayd_completion_map_fill_ratio gauge\n"
 		"# UNIT assayd_completion_map_fill_ratio ratio\n"
-		"# HELP assayd_completion_map_fill_ratio Share of its limit that the fullest completion map "
-		"takes; a partition pauses above 0.75.\n"
+		"# HELP assayd_completion_map_fill_ratio Size of the largest completion map as a share "
+		"of its limit; a partition pauses above 0.75.\n"
 		"assayd_completion_map_fill_ratio 0.1\n"
 		"# TYPE assayd_published_bytes counter\n"
 		"# UNIT assayd_published_bytes bytes\n"
-		"# HELP assayd_published_bytes Bytes of these messages' values, uncompressed.\n"
+		"# HELP assayd_published_bytes Uncompressed size of the values of published "
+		"messages, by kind of topic.\n"
 		"assayd_published_bytes_total{topic=\"scored\",other=\"x\"} 18446744073709551615\n"
 		"# TYPE assayd_events_received counter\n"
-		"# HELP assayd_events_received Events read from the input topic, again after a rebalance or "
-		"restart.\n"
+		"# HELP assayd_events_received Events read from the input topic; events "
+		"that are read again after a rebalance or a restart count again.\n"
 		"assayd_events_received_total 0\n"
 		"# EOF\n");
 }
@@ -52,16 +53,17 @@ static void the_text_format_has_its_own_headings(void **state)
 	exposition_one_count(&out, METRIC_READY, 1);
 	exposition_end(&out);
 	assert_string_equal(
-		text.data,
-		"# HELP assayd_build_info Version of the program.\n"
-		"# TYPE assayd_build_info gauge\n"
-		"assayd_build_info{version=\"1.0\"} 1\n"
-		"# HELP assayd_published_bytes_total Bytes of these messages' values, uncompressed.\n"
-		"# TYPE assayd_published_bytes_total counter\n"
-		"assayd_published_bytes_total{topic=\"scored\"} 7\n"
-		"# HELP assayd_ready 1 while events of all partitions can be scored, as /readyz says.\n"
-		"# TYPE assayd_ready gauge\n"
-		"assayd_ready 1\n");
+		text.data, "# HELP assayd_build_info Version of the program.\n"
+			   "# TYPE assayd_build_info gauge\n"
+			   "assayd_build_info{version=\"1.0\"} 1\n"
+			   "# HELP assayd_published_bytes_total Uncompressed size of the values of published "
+			   "messages, by kind of topic.\n"
+			   "# TYPE assayd_published_bytes_total counter\n"
+			   "assayd_published_bytes_total{topic=\"scored\"} 7\n"
+			   "# HELP assayd_ready 1 while this instance can score events of all its "
+			   "partitions, as /readyz reports.\n"
+			   "# TYPE assayd_ready gauge\n"
+			   "assayd_ready 1\n");
 }
 
 /* What stands behind the last space of the last line. */
