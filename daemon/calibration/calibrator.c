@@ -81,7 +81,7 @@ static void postpone(struct calibrator *calibrator, err_t err, const struct err_
 	bool first = calibrator->retry_at_us == 0;
 	/* a connection that is cut is often the first sign of something else: a changed password, say */
 	if (first || strcmp(reason, calibrator->logged.message) != 0) {
-		log_warning("the calibration database does not take what was counted, scoring goes on: %s",
+		log_warning("the calibration database does not accept updates; scoring continues: %s",
 			    reason);
 		err_fail(&calibrator->logged, err, "%s", reason);
 	}
@@ -97,7 +97,7 @@ static void postpone(struct calibrator *calibrator, err_t err, const struct err_
 static void database_works(struct calibrator *calibrator)
 {
 	if (calibrator->retry_at_us)
-		log_notice("the calibration database takes counts again");
+		log_notice("the calibration database accepts updates again");
 	calibrator->retry_at_us = 0;
 	backoff_reset(&calibrator->backoff);
 	pthread_mutex_lock(&calibrator->mutex);
@@ -130,7 +130,7 @@ static void count_commit(struct calibrator *calibrator, const struct feedback_ou
  * was read is dropped and the positions are read again. */
 static void give_up_batch(struct calibrator *calibrator, const struct err_detail *detail)
 {
-	log_notice("calibration goes on from the stored positions: %s", err_message(ERR_CONFLICT, detail));
+	log_notice("calibration continues from the stored positions: %s", err_message(ERR_CONFLICT, detail));
 	calibrator->positioned = false;
 	pthread_mutex_lock(&calibrator->mutex);
 	calibrator->statistics.conflicts++;
@@ -157,8 +157,7 @@ static err_t flush(struct calibrator *calibrator, struct feedback_outcome *ret_c
 static void warn_of_refused(const struct feedback_outcome *counts)
 {
 	if (counts->refused)
-		log_warning("%lld messages of feedback are lost: more of it is waiting for its events than "
-			    "there is room for",
+		log_warning("%lld feedback messages were dropped: too many wait for their events",
 			    (long long)counts->refused);
 }
 
@@ -221,10 +220,9 @@ static int64_t start_offset(struct calibrator *calibrator, const struct batch_pa
 			(int)partition->partition, partition->topic, (long long)partition->stored,
 			(long long)low - 1);
 	if (partition->stored > high)
-		log_error("partition %d of %s ends at %lld, but %lld is counted already: is it another topic "
-			  "of "
-			  "that name? It is not counted; use another database, or delete its row of "
-			  "calibration_positions",
+		log_error("partition %d of %s ends at offset %lld, but is counted up to %lld: the topic was "
+			  "probably deleted and created again. The partition is not counted; use another "
+			  "database, or delete its row of calibration_positions",
 			  (int)partition->partition, partition->topic, (long long)high,
 			  (long long)partition->stored);
 	return partition->stored < low	  ? low

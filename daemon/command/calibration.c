@@ -43,18 +43,17 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 	if (differences->differing)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
 				"%lld of %lld buckets differ from the log; \"assayd calibration --rebuild\" "
-				"counts them anew",
+				"rebuilds them",
 				(long long)differences->differing,
 				(long long)differences->compared + (long long)differences->days);
 	if (others)
-		return err_fail(
-			detail, ERR_CALIBRATION_DIFFERS,
-			"%lld totals, %lld remembered events and %lld remembered messages of feedback "
-			"differ from the log; \"assayd calibration --rebuild\" makes them anew",
-			(long long)differences->totals, (long long)differences->events,
-			(long long)differences->feedback);
+		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
+				"%lld totals, %lld stored events and %lld stored feedback messages differ "
+				"from the log; \"assayd calibration --rebuild\" rebuilds them",
+				(long long)differences->totals, (long long)differences->events,
+				(long long)differences->feedback);
 	if (!summary->complete && differences->compared == 0)
-		return err_fail(detail, ERR_CALIBRATION_LOG, "nothing of the calibration can be verified");
+		return err_fail(detail, ERR_CALIBRATION_LOG, "no part of the calibration can be verified");
 	return ERR_OK;
 }
 

@@ -107,9 +107,10 @@ err_t migrations_apply(const struct migrations *migrations, struct database *dat
 	int version = 0, newest = migrations_newest(migrations);
 	err_t err = migrations_read(migrations, database, &version, detail);
 	if (!err && version > newest)
-		err = err_fail(detail, ERR_DATABASE_REFUSED,
-			       "the %s have version %d, this program knows %d; run the newer program",
-			       migrations->what, version, newest);
+		err = err_fail(
+			detail, ERR_DATABASE_REFUSED,
+			"the %s have version %d, this program supports %d; run a newer version of assayd",
+			migrations->what, version, newest);
 	while (!err && version < newest && next_migration(&at, &migration))
 		if (migration.version > version)
 			err = migrate_to(migrations, database, &migration, detail);

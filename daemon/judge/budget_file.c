@@ -46,5 +46,5 @@ void budget_file_save(const char *path, struct limits *limits, int64_t now_us, i
 		buf_printf(&text, "%" PRId64 "\n", spent[i]);
 	snprintf(fresh, sizeof fresh, "%s.new", path);
 	if ((!write_file(fresh, &text) || rename(fresh, path) != 0) && !atomic_exchange(&logged, true))
-		log_error("the judge's budget cannot be kept in %s: %s", path, strerror(errno));
+		log_error("the judge's token budget cannot be saved in %s: %s", path, strerror(errno));
 }

@@ -282,8 +282,7 @@ static void note_health(struct dispatcher *dispatcher, const struct exchange *ex
 			log_notice("the judge answers again");
 	} else if (circuit_breaker_failed(&dispatcher->breaker, now_us) &&
 		   !away) { /* else a probe has failed */
-		log_warning("the judge fails again and again: leaving it alone for a while (last: " STR_FMT
-			    ")",
+		log_warning("the judge fails repeatedly: circuit breaker open (last: " STR_FMT ")",
 			    STR_ARG(exchange->verdict.message));
 	}
 }
@@ -296,7 +295,7 @@ static void note_key(struct dispatcher *dispatcher, const struct exchange *excha
 	bool unauthorized = exchange->fault.unauthorized;
 	if (unauthorized && !dispatcher->refusal_logged && now_us >= dispatcher->next_refusal_log_us) {
 		dispatcher->next_refusal_log_us = now_us + LOG_AGAIN_US;
-		log_error("the judge does not let us in (" STR_FMT "): %s%s",
+		log_error("the judge refuses the API key (" STR_FMT "): %s%s",
 			  STR_ARG(exchange->verdict.message),
 			  file ? "check the key in " : "judge.api_key_file is not set", file ? file : "");
 	}
@@ -378,9 +377,9 @@ static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
 	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->spent_logged)
 		return;
 	dispatcher->spent_logged = true;
-	log_warning("judge.tokens_per_day is spent: the judge is not asked for %lld min, and events %s",
+	log_warning("judge.tokens_per_day is used up: no requests to the judge for %lld min; events %s",
 		    (long long)(left_us / 60000000),
-		    dispatcher->bounds.queue_wait_us < 0 ? "wait for that" : "go on unjudged");
+		    dispatcher->bounds.queue_wait_us < 0 ? "wait until then" : "go on unjudged");
 }
 
 /* Gives slots to those that wait, in their order; turns them away while the breaker is open. */

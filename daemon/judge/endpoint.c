@@ -116,7 +116,7 @@ bool endpoint_renew_key(struct endpoint *endpoint)
 	struct err_detail detail = { "" };
 	err_t err = read_key(&fresh, endpoint->key_file, &detail);
 	if (err)
-		log_warning("the judge's key stays as it was: %s", err_message(err, &detail));
+		log_warning("the API key of the judge is unchanged: %s", err_message(err, &detail));
 	if (!fresh.header || str_equal(fresh.key, endpoint->key)) {
 		wipe(fresh.header);
 		return false;
@@ -127,7 +127,7 @@ bool endpoint_renew_key(struct endpoint *endpoint)
 	endpoint->header = fresh.header;
 	endpoint->key = fresh.key;
 	endpoint->key_generation++;
-	log_notice("the judge's key was read again, and is another one");
+	log_notice("the API key of the judge was read again and has changed");
 	return true;
 }
 

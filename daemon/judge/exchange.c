@@ -146,7 +146,7 @@ static err_t read_verdict(struct exchange *exchange, const struct endpoint *endp
 	if (!str_present(text))
 		return err_fail(detail, ERR_JUDGE_REPLY, "the judge's answer holds no text");
 	if (strstr(text.ptr, exchange->nonce))
-		return err_fail(detail, ERR_JUDGE_REPLY, "the judge's reply repeats the prompt's code");
+		return err_fail(detail, ERR_JUDGE_REPLY, "the judge's reply repeats the nonce of the prompt");
 	err_t err = kind == JUDGE_RELEVANCE ? reply_read_relevance(text, exchange->arena, &reply, detail)
 					    : reply_read_correctness(text, exchange->arena, &reply, detail);
 	if (err != ERR_OK)
@@ -164,7 +164,7 @@ static enum exchange_step read_success(struct exchange *exchange, const struct e
 	struct err_detail detail = { "" };
 	str_t body = buf_str(&exchange->transfer.response);
 	if (endpoint->provider->read_answer(body, exchange->arena, &answer) != ERR_OK)
-		return resample(exchange, STR("the judge's answer has not the shape of a completion"));
+		return resample(exchange, STR("the judge's answer is not a completion"));
 	exchange->verdict.prompt_tokens += answer.prompt_tokens;
 	exchange->verdict.completion_tokens += answer.completion_tokens;
 	if (read_verdict(exchange, endpoint, answer.text, &detail) != ERR_OK)
@@ -183,8 +183,8 @@ static bool ask_plainer(const struct exchange *exchange, struct endpoint *endpoi
 		return false;
 	if (endpoint->structured == exchange->structured) {
 		endpoint->structured++;
-		log_notice("the judge does not take structured output as it was asked for: asking in a "
-			   "plainer way");
+		log_notice(
+			"the judge does not accept this form of structured output: using a simpler request");
 	}
 	return true;
 }

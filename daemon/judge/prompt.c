@@ -208,8 +208,9 @@ static err_t read_file(struct arena *arena, const char *path, str_t *ret_text, s
 		return err_fail(detail, ERR_FILE_UNREADABLE, "cannot read the prompt %s: %s", path,
 				strerror(errno));
 	if (len > PROMPT_FILE_MAX || memchr(data, 0, len))
-		return err_fail(detail, ERR_CONFIG_SYNTAX, "%s:1: the prompt is no text of at most %zu KiB",
-				path, PROMPT_FILE_MAX / 1024);
+		return err_fail(detail, ERR_CONFIG_SYNTAX,
+				"%s:1: the prompt is not a text of at most %zu KiB", path,
+				PROMPT_FILE_MAX / 1024);
 	*ret_text = (str_t){ data, len };
 	return ERR_OK;
 }

@@ -107,7 +107,7 @@ static err_t open_reply(str_t text, struct arena *arena, json_t **ret_json, str_
 	const json_t *reason = json_object_get(json, "reason");
 	if (reason && !json_is_string(reason) && !json_is_null(reason)) {
 		json_decref(json);
-		return unreadable(detail, "its reason is no text");
+		return unreadable(detail, "its reason is not a text");
 	}
 	*ret_reason = json_is_string(reason) ? bounded_reason(reason, arena) : STR_NONE;
 	*ret_json = json;
@@ -124,10 +124,10 @@ err_t reply_read_relevance(str_t text, struct arena *arena, struct reply *ret_re
 		return err;
 	const json_t *score = json_object_get(json, "score");
 	if (!json_is_number(score))
-		return unreadable(detail, "its score is missing or no number");
+		return unreadable(detail, "its score is missing or not a number");
 	double value = json_number_value(score);
 	if (!(value >= 0 && value <= 100) || value != floor(value))
-		return unreadable(detail, "its score is no whole number from 0 to 100");
+		return unreadable(detail, "its score is not an integer from 0 to 100");
 	*ret_reply = (struct reply){ fabs(value), reason };
 	return ERR_OK;
 }
@@ -151,5 +151,5 @@ err_t reply_read_correctness(str_t text, struct arena *arena, struct reply *ret_
 			return ERR_OK;
 		}
 	}
-	return unreadable(detail, "its verdict is none of correct, partial and incorrect");
+	return unreadable(detail, "its verdict is not one of correct, partial and incorrect");
 }

@@ -99,7 +99,7 @@ void shared_cache_keeper_put(struct keeper *keeper, const unsigned char key[DIGE
 static void note_failure(struct keeper *keeper, err_t err, const struct err_detail *detail)
 {
 	if (!keeper->away)
-		log_warning("the judge's shared cache is away, verdicts are kept in memory alone: %s",
+		log_warning("the judge's shared cache is unavailable, verdicts are cached in memory only: %s",
 			    err_message(err, detail));
 	keeper->away = true;
 	keeper->retry_us = clock_monotonic_us() + backoff_next_ms(&keeper->backoff) * 1000;
@@ -108,7 +108,7 @@ static void note_failure(struct keeper *keeper, err_t err, const struct err_deta
 static void note_success(struct keeper *keeper)
 {
 	if (keeper->away)
-		log_notice("the judge's shared cache is there again");
+		log_notice("the judge's shared cache is available again");
 	keeper->away = false;
 	backoff_reset(&keeper->backoff);
 }

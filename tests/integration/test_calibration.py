@@ -95,11 +95,11 @@ def test_the_reason_why_nothing_is_counted_is_the_present_one(rig):
         rig.postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
         rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH))])
         deadline = time.monotonic() + 120
-        while not any("does not take" in line and "not currently accepting connections" in line
+        while not any("does not accept updates" in line and "not currently accepting connections" in line
                       for line in rig.daemon.log().splitlines()):
             assert time.monotonic() < deadline, rig.daemon.log_tail()
             time.sleep(0.2)
-        told = [line for line in rig.daemon.log().splitlines() if "does not take what was counted" in line]
+        told = [line for line in rig.daemon.log().splitlines() if "does not accept updates" in line]
         assert "not currently accepting connections" in told[-1] and len(told) <= 3, told
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')

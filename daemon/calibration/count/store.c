@@ -88,8 +88,10 @@ static err_t move_position(struct calibration_store *store, const struct calibra
 	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 4 : 5,
 				   parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
-		err = err_fail(detail, ERR_CONFLICT, "partition %d of %s is not at offset %s any more",
-			       (int)step->partition, step->topic, from.text);
+		err = err_fail(
+			detail, ERR_CONFLICT,
+			"the stored position of partition %d of %s is no longer %s (concurrent update)",
+			(int)step->partition, step->topic, from.text);
 	return err;
 }
 
@@ -208,7 +210,7 @@ err_t calibration_store_apply(struct calibration_store *store, const struct cali
 		bool days_gone = err == ERR_DATABASE_REFUSED && store->days.count && attempt == 1;
 		if ((!again && !days_gone) || attempt == CONFLICT_ATTEMPTS)
 			break;
-		log_debug("calibration transaction is run again: %s", err_message(err, detail));
+		log_debug("the calibration transaction is retried: %s", err_message(err, detail));
 		sleep_ms(backoff_next_ms(&backoff));
 		days_free(&store->days);
 		err = need_days(store, work, detail);

@@ -143,7 +143,9 @@ static err_t publish(struct drift_watch *watch, struct database *database, struc
 static void note_refusal(struct drift_watch *watch, const char *error)
 {
 	if (!watch->undelivered)
-		log_warning("an advisory of calibration drift did not arrive, sent again later: %s", error);
+		log_warning(
+			"an advisory about calibration drift was not delivered and will be sent again: %s",
+			error);
 	watch->undelivered = true;
 	set_due(watch, WORK_PUBLISH, PUBLISH_RETRY_MS);
 }
@@ -206,8 +208,8 @@ static const struct {
 	[WORK_JUDGE] = { "calibration drift cannot be judged", judge },
 	[WORK_PUBLISH] = { "advisories of calibration drift cannot be published", publish },
 	[WORK_RETENTION] = { "old calibration data cannot be deleted", delete_old },
-	[WORK_FORGET] = { "events beyond the feedback horizon cannot be forgotten", forget },
-	[WORK_TAKE_OVER] = { "hours of the calibration cannot be taken over", take_over },
+	[WORK_FORGET] = { "events beyond the feedback horizon cannot be deleted", forget },
+	[WORK_TAKE_OVER] = { "the hourly sums of the calibration cannot be computed", take_over },
 };
 
 /* ---- its order ---- */
@@ -237,7 +239,7 @@ static void note_failure(struct drift_watch *watch, enum work work, err_t err,
 			 const struct err_detail *detail)
 {
 	if (!watch->failing[work])
-		log_warning("%s, tried again later: %s", works[work].name, err_message(err, detail));
+		log_warning("%s; will be retried: %s", works[work].name, err_message(err, detail));
 	watch->failing[work] = true;
 }
 
@@ -245,7 +247,7 @@ static void note_failure(struct drift_watch *watch, enum work work, err_t err,
 static void note_away(struct drift_watch *watch, int64_t pause_ms, const struct err_detail *detail)
 {
 	if (watch->away_until_us == 0)
-		log_warning("calibration drift is judged later: %s",
+		log_warning("the check of calibration drift is postponed: %s",
 			    err_message(ERR_DATABASE_UNAVAILABLE, detail));
 	watch->away_until_us = clock_monotonic_us() + pause_ms * 1000;
 }

@@ -17,14 +17,14 @@ err_t log_policy_read(const struct rebuild_options *options, struct arena *arena
 	if (compacted.scored)
 		ret_policy->notes[ret_policy->notes_count++] = arena_printf(
 			arena,
-			"%s has cleanup.policy = compact: records may be missing from it without a "
-			"trace, so that a difference says nothing about the calibration; set delete",
+			"%s has cleanup.policy = compact: records may be missing without a trace, so that "
+			"differences prove nothing about the calibration; set delete",
 			settings.scored_topic);
 	if (compacted.feedback)
-		ret_policy->notes[ret_policy->notes_count++] = arena_printf(
-			arena,
-			"%s has cleanup.policy = compact: of messages with one key the last is left, "
-			"which counts all the same if the key is the event_id",
-			settings.feedback_topic);
+		ret_policy->notes[ret_policy->notes_count++] =
+			arena_printf(arena,
+				     "%s has cleanup.policy = compact: only the last message of each key is "
+				     "kept, which is enough if the key is the event_id",
+				     settings.feedback_topic);
 	return ERR_OK;
 }

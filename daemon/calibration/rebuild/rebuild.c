@@ -228,8 +228,8 @@ static void limit_by_scored(struct rebuild *rebuild, size_t i)
 	int64_t *since_ms = &rebuild->summary.range.since_ms;
 	if (partition->foreign) {
 		note(rebuild, of_partition(rebuild, &rebuild->scored, i,
-					   "ends before the position up to which it is counted: it is "
-					   "another topic of that name"));
+					   "ends before the position up to which it is counted: the topic "
+					   "was deleted and created again"));
 		rebuild->summary.complete = false;
 		raise_to(since_ms, round_up_hour(rebuild->now_ms + CLOCK_MARGIN_MS));
 	} else if (partition->low > 0) {
@@ -257,9 +257,9 @@ static void limit_by_feedback(struct rebuild *rebuild, size_t i)
 	int64_t first_ms = partition->first_ms < 0 ? rebuild->now_ms : partition->first_ms;
 	if (partition->low == 0 && !partition->foreign)
 		return;
-	note(rebuild, of_partition(rebuild, &rebuild->feedback, i,
-				   "does not reach back to its first message: older feedback is left as it "
-				   "is"));
+	note(rebuild,
+	     of_partition(rebuild, &rebuild->feedback, i,
+			  "does not contain its first messages any more: older feedback is not changed"));
 	raise_to(&rebuild->summary.range.feedback_since_ms,
 		 round_up_hour((partition->foreign ? rebuild->now_ms : first_ms) + rebuild->horizon_ms +
 			       CLOCK_MARGIN_MS));
@@ -523,8 +523,8 @@ err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena
 		err = check_log(&rebuild, detail);
 	if (!err && !rebuild.summary.trusted)
 		err = err_fail(detail, ERR_CALIBRATION_LOG,
-			       "the log may have lost records, what is counted would be replaced by less; "
-			       "nothing was changed (" STR_FMT ")",
+			       "the log may have lost records, so that a rebuild would lose cases; nothing "
+			       "was changed (" STR_FMT ")",
 			       STR_ARG(rebuild.summary.notes[0]));
 	if (!err)
 		err = lock_rebuilds(rebuild.database, detail);

@@ -46,9 +46,10 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 			PQgetisnull(result, row, 2) ? INT64_MAX : database_integer_at(result, row, 2);
 		struct topic_span *span = find_span(log, found.partition);
 		if (span && found.until < span->until)
-			err = err_fail(detail, ERR_CONFLICT,
-				       "the position of partition %d of %s was set back meanwhile",
-				       (int)found.partition, log->topic);
+			err = err_fail(
+				detail, ERR_CONFLICT,
+				"the stored position of partition %d of %s was reset during the verification",
+				(int)found.partition, log->topic);
 		else if (span)
 			span->until = found.until;
 		else

@@ -73,13 +73,12 @@ static void print_differences(FILE *stream, const struct rebuild_differences *di
 		fprintf(stream, "%lld totals are not the sums of their days\n",
 			(long long)differences->totals);
 	if (differences->events || differences->feedback)
-		fprintf(stream, "%lld remembered events and %lld remembered messages of feedback differ\n",
+		fprintf(stream, "%lld stored events and %lld stored feedback messages differ\n",
 			(long long)differences->events, (long long)differences->feedback);
 	if (differences->moved)
 		fprintf(stream,
-			"%lld cases are in segment \"other\" that were counted before their own segment had "
-			"a "
-			"place\n",
+			"%lld cases are in segment \"other\" because they were counted before their own "
+			"segment existed\n",
 			(long long)differences->moved);
 	for (size_t i = 0; i < differences->count; i++) {
 		const struct rebuild_difference *difference = &differences->items[i];

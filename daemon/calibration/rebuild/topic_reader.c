@@ -135,7 +135,8 @@ static err_t poll_once(struct topic_reader *reader, struct topic_reading *readin
 	if (message)
 		rd_kafka_message_destroy(message);
 	if (!err && clock_monotonic_us() - reading->heard_us > INT64_C(1000) * SILENCE_MS)
-		err = err_fail(detail, ERR_KAFKA_UNAVAILABLE, "no record came for %d s", SILENCE_MS / 1000);
+		err = err_fail(detail, ERR_KAFKA_UNAVAILABLE, "no record arrived for %d s",
+			       SILENCE_MS / 1000);
 	return err;
 }
 

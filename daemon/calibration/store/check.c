@@ -33,10 +33,10 @@ static err_t check_rights(struct database *database, int version, struct err_det
 	if (err || may)
 		return err;
 	if (outdated)
-		return err_fail(detail, ERR_DATABASE_REFUSED,
-				"the role may not create the calibration tables; grant it CREATE on the "
-				"schema, or let its "
-				"owner apply schemas/calibration.sql");
+		return err_fail(
+			detail, ERR_DATABASE_REFUSED,
+			"the role is not allowed to create the calibration tables; grant it CREATE on the "
+			"schema, or have the owner of the schema apply schemas/calibration.sql");
 	return err_fail(detail, ERR_DATABASE_REFUSED,
 			"the role may not use the calibration tables; grant it SELECT, INSERT, UPDATE and "
 			"DELETE on them");
@@ -50,8 +50,8 @@ static err_t check_version(struct database *database, int version, struct err_de
 				"PostgreSQL %d is too old; 13 or later is needed", server / 10000);
 	if (version > calibration_schema_version())
 		return err_fail(detail, ERR_DATABASE_REFUSED,
-				"the calibration tables have version %d, this program knows %d; run the "
-				"newer program",
+				"the calibration tables have version %d, this program supports %d; run a "
+				"newer version of assayd",
 				version, calibration_schema_version());
 	return ERR_OK;
 }
@@ -81,8 +81,8 @@ err_t calibration_check(const char *dsn, const char *password_file, struct arena
 					    "to %d when it starts\n",
 					    version, newest)
 			     : STR_NONE;
-	*ret_warnings = superuser ? STR("the role is a superuser; a role of its own that owns only the "
-					"calibration tables is enough\n")
-				  : STR_NONE;
+	*ret_warnings =
+		superuser ? STR("the role is a superuser; use a role that owns only the calibration tables\n")
+			  : STR_NONE;
 	return ERR_OK;
 }

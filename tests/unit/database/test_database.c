@@ -213,8 +213,9 @@ static void test_migrations(void **state)
 	assert_int_equal(migrations_read(&two, database, &version, NULL), ERR_OK);
 	assert_int_equal(version, 2);
 	assert_int_equal(apply(database, FIRST, &detail), ERR_DATABASE_REFUSED);
-	assert_string_equal(detail.message,
-			    "the things have version 2, this program knows 1; run the newer program");
+	assert_string_equal(
+		detail.message,
+		"the things have version 2, this program supports 1; run a newer version of assayd");
 }
 
 int main(void)

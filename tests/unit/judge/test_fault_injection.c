@@ -192,7 +192,7 @@ static void count_line(enum log_level level, const char *line, void *context)
 {
 	(void)level;
 	(void)context;
-	if (strstr(line, "leaving it alone"))
+	if (strstr(line, "circuit breaker open"))
 		atomic_fetch_add(&told_away, 1);
 	if (strstr(line, "answers again"))
 		atomic_fetch_add(&told_back, 1);

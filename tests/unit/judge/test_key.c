@@ -43,10 +43,10 @@ static _Atomic int refused, renewed, kept, secrets;
 static void read_line(enum log_level level, const char *line, void *context)
 {
 	(void)context;
-	atomic_fetch_add(&refused, level == LOG_LEVEL_ERROR && strstr(line, "does not let us in") != NULL &&
+	atomic_fetch_add(&refused, level == LOG_LEVEL_ERROR && strstr(line, "refuses the API key") != NULL &&
 					   strstr(line, path) != NULL);
-	atomic_fetch_add(&renewed, strstr(line, "is another one") != NULL);
-	atomic_fetch_add(&kept, strstr(line, "stays as it was") != NULL);
+	atomic_fetch_add(&renewed, strstr(line, "read again and has changed") != NULL);
+	atomic_fetch_add(&kept, strstr(line, "of the judge is unchanged") != NULL);
 	atomic_fetch_add(&secrets, strstr(line, "sk-") != NULL);
 }
 

@@ -125,8 +125,8 @@ static _Atomic int told;
 static void count_line(enum log_level level, const char *line, void *context)
 {
 	(void)context;
-	atomic_fetch_add(&told,
-			 level == LOG_LEVEL_WARNING && strstr(line, "judge.tokens_per_day is spent") != NULL);
+	atomic_fetch_add(&told, level == LOG_LEVEL_WARNING &&
+					strstr(line, "judge.tokens_per_day is used up") != NULL);
 }
 
 /* Likewise the tokens of a minute, of which the first call takes all. */

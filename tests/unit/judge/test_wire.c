@@ -127,7 +127,7 @@ static void test_reply_that_repeats_the_code_is_refused(void **state)
 	struct judge_settings settings = judge_server_settings(&server);
 	struct judge_call *call = ask_one(&batch, &settings, "", STR("q [echo nonce]"), JUDGE_RELEVANCE);
 	assert_int_equal(call->verdict.error, ERR_JUDGE_REPLY);
-	assert_string_equal(call->verdict.message.ptr, "the judge's reply repeats the prompt's code");
+	assert_string_equal(call->verdict.message.ptr, "the judge's reply repeats the nonce of the prompt");
 	assert_int_equal(judge_server_count(&server, "requests"), 2);
 	finish(&batch);
 }
