@@ -397,7 +397,7 @@ static err_t read_enums(const struct conf_reader *reader, const struct conf_plac
 		err = read_symbol(reader, &at, setting, &items[i]);
 		for (size_t k = 0; k < i && !err; k++) {
 			if (items[k] == items[i])
-				err = fail_at(reader, &at, ERR_CONFIG_RANGE, "%s is there twice",
+				err = fail_at(reader, &at, ERR_CONFIG_RANGE, "%s is given twice",
 					      setting->symbols[items[i]]);
 		}
 	}
@@ -654,8 +654,8 @@ static err_t read_text(const char *path, struct buf *text, struct err_detail *de
 		text->data[text->len] = 0;
 	}
 	return err_fail(detail, ERR_CONFIG_FILE,
-			"%s: larger than %zu bytes: this is no configuration of assayd; mend --config", path,
-			FILE_BYTES_MAX);
+			"%s: larger than %zu bytes: this is not a configuration of assayd; correct --config",
+			path, FILE_BYTES_MAX);
 }
 
 err_t conf_file_read(const struct conf_table *table, const char *path, struct arena *arena, void *values,

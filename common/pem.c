@@ -18,7 +18,7 @@ static err_t open_file(const char *path, FILE **ret_file, struct err_detail *det
 	if (!file || fstat(fileno(file), &status) != 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(status.st_mode))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: a directory, no file", path);
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: a directory, not a file", path);
 	if (status.st_size == 0 && S_ISREG(status.st_mode))
 		return err_fail(detail, ERR_CONFIG_RANGE, "%s: the file is empty", path);
 	*ret_file = TAKE_PTR(file);
@@ -50,12 +50,11 @@ static err_t read_certificates(const char *path, X509 **ret_first, struct err_de
 	bool end = is_end();
 	ERR_clear_error();
 	if (!first)
-		return err_fail(
-			detail, ERR_CONFIG_RANGE,
-			end ? "%s: there is no certificate in it (-----BEGIN CERTIFICATE-----): it has to "
-			      "be in PEM form"
-			    : "%s: the certificate in it is damaged",
-			path);
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				end ? "%s: it contains no certificate (-----BEGIN CERTIFICATE-----): it has "
+				      "to be in PEM format"
+				    : "%s: the certificate in it is damaged",
+				path);
 	if (!end)
 		return err_fail(detail, ERR_CONFIG_RANGE, "%s: a certificate in it is damaged", path);
 	*ret_first = TAKE_PTR(first);
@@ -86,11 +85,11 @@ static err_t read_key(const char *path, const char *password, EVP_PKEY **ret_key
 	EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, give_password, &asked);
 	ERR_clear_error();
 	if (!key)
-		return err_fail(detail, ERR_CONFIG_RANGE, "%s: %s", path,
-				asked.needed && !password ? "the key is encrypted, and no password is given"
-				: asked.needed		  ? "the password does not open the key"
-					       : "there is no private key in it that can be read (-----BEGIN "
-						 "PRIVATE KEY-----)");
+		return err_fail(
+			detail, ERR_CONFIG_RANGE, "%s: %s", path,
+			asked.needed && !password ? "the key is encrypted, and no password is given"
+			: asked.needed		  ? "the password does not decrypt the key"
+				       : "it contains no readable private key (-----BEGIN PRIVATE KEY-----)");
 	*ret_key = key;
 	return ERR_OK;
 }

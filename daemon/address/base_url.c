@@ -27,10 +27,9 @@ static err_t check_end(const char *base_url, struct err_detail *detail)
 	for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
 		size_t end = strlen(added[i]);
 		if (len >= end && strncmp(base_url + len - end, added[i], end) == 0)
-			return err_fail(
-				detail, ERR_CONFIG_RANGE,
-				"the address ends with %s, which is added to it by itself; leave that out",
-				added[i]);
+			return err_fail(detail, ERR_CONFIG_RANGE,
+					"the address ends with %s, which assayd appends itself; leave it out",
+					added[i]);
 	}
 	return ERR_OK;
 }
@@ -45,15 +44,14 @@ err_t base_url_check(const char *base_url, struct err_detail *detail)
 	CURLUcode code = url ? curl_url_set(url, CURLUPART_URL, base_url, 0) : CURLUE_OUT_OF_MEMORY;
 	if (code)
 		return err_fail(detail, ERR_CONFIG_RANGE,
-				"no address of a server, such as https://api.example.org/v1: %s",
+				"not the address of a server, such as https://api.example.org/v1: %s",
 				curl_url_strerror(code));
 	if (has(url, CURLUPART_USER) || has(url, CURLUPART_PASSWORD))
 		return err_fail(detail, ERR_CONFIG_RANGE,
-				"the address holds a user or a password; use api_key_file");
+				"the address contains a user or a password; use api_key_file");
 	if (has(url, CURLUPART_QUERY) || has(url, CURLUPART_FRAGMENT))
-		return err_fail(
-			detail, ERR_CONFIG_RANGE,
-			"the address holds a query or a fragment (? or #), behind which nothing can be "
-			"added; leave that out");
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"the address contains a query or a fragment (? or #), after which no path "
+				"can be appended; leave it out");
 	return check_end(base_url, detail);
 }

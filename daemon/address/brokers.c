@@ -64,16 +64,15 @@ static err_t check_broker(const char *text, size_t len, struct err_detail *detai
 	if (has_separator(text, len))
 		return fail_separators(text, len, detail);
 	if (scheme && !is_security_protocol(text, scheme))
-		return err_fail(
-			detail, ERR_CONFIG_RANGE,
-			"\"%.*s\": a broker is written host:port, without %.*s; how it is spoken to says "
-			"security.protocol in kafka.properties",
-			shown, text, (int)(scheme < 40 ? scheme : 40), text);
+		return err_fail(detail, ERR_CONFIG_RANGE,
+				"\"%.*s\": write a broker as host:port, without %.*s; security.protocol in "
+				"kafka.properties selects the protocol",
+				shown, text, (int)(scheme < 40 ? scheme : 40), text);
 	err_t err = host_port_read(text + scheme, len - scheme, 1, USUAL_PORT, &broker, &reason);
 	if (!err)
 		return ERR_OK;
 	return err_fail(detail, err,
-			"\"%.*s\": %s; brokers are written \"host:port\" with commas between them, such as "
+			"\"%.*s\": %s; write brokers as \"host:port\", separated by commas, such as "
 			"\"kafka1:9092,kafka2:9092\"",
 			shown, text, reason.message);
 }
@@ -95,5 +94,5 @@ err_t brokers_check(const char *list, struct err_detail *detail)
 	}
 	return found ? ERR_OK
 		     : err_fail(detail, ERR_CONFIG_RANGE,
-				"no broker is named; write for example \"kafka1:9092\"");
+				"no broker is given; write for example \"kafka1:9092\"");
 }

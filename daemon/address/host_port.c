@@ -19,7 +19,7 @@ static err_t split(const char *text, size_t len, struct host_port *to, const cha
 		*ret_port = bracket + 1 == end ? NULL : bracket + 1;
 		if (*ret_port && **ret_port != ':')
 			return err_fail(detail, ERR_CONFIG_RANGE,
-					"after the bracket comes no port; write [::1]:PORT");
+					"the port after the bracket is missing; write [::1]:PORT");
 	} else {
 		const char *colon = memrchr(text, ':', len);
 		*ret_port = colon;
@@ -39,7 +39,7 @@ static err_t split(const char *text, size_t len, struct host_port *to, const cha
 	to->host[host_len] = '\0';
 	for (const char *at = to->host; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr(bracket ? ":.%" : "-._", *at))
-			return err_fail(detail, ERR_CONFIG_RANGE, "the host is no name or address");
+			return err_fail(detail, ERR_CONFIG_RANGE, "the host is not a name or an address");
 	return ERR_OK;
 }
 
@@ -58,7 +58,7 @@ err_t host_port_read(const char *text, size_t len, unsigned lowest, unsigned usu
 	for (; port && port + digits < end && isdigit((unsigned char)port[digits]) && digits < 6; digits++)
 		number = number * 10 + (unsigned)(port[digits] - '0');
 	if (port && (digits == 0 || port + digits != end || number < lowest || number > MAX_PORT))
-		return err_fail(detail, ERR_CONFIG_RANGE, "the port is no number from %u to %d", lowest,
+		return err_fail(detail, ERR_CONFIG_RANGE, "the port is not a number from %u to %d", lowest,
 				MAX_PORT);
 	read.port = port ? number : usual;
 	*ret_host_port = read;

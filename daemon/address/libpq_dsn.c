@@ -155,8 +155,7 @@ static err_t check_hosts(const PQconninfoOption *options, struct err_detail *det
 		if (len > 0 && inet_pton(AF_INET, address, &parsed) != 1 &&
 		    inet_pton(AF_INET6, address, &parsed) != 1)
 			return err_fail(detail, ERR_CONFIG_RANGE,
-					"hostaddr=%.60s: it is no IP address; a name belongs to host",
-					addresses);
+					"hostaddr=%.60s: not an IP address; set a name as host", addresses);
 		at = at[len] ? at + len + 1 : NULL;
 	}
 	if (addresses && hosts && count_items(addresses) != count_items(hosts))
@@ -193,8 +192,8 @@ err_t libpq_dsn_check(const char *dsn, struct err_detail *detail)
 	PQfreemem(message);
 	if (!err && (value_of(options, "password") || value_of(options, "sslpassword")))
 		err = err_fail(detail, ERR_CONFIG_RANGE,
-			       "the connection string holds a password; write it to a file and name that as "
-			       "password_file");
+			       "the connection string contains a password; write it to a file and set "
+			       "password_file to its name");
 	if (!err)
 		err = check_choices(options, detail);
 	if (!err)

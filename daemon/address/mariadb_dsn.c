@@ -80,8 +80,9 @@ static err_t read_key(struct dsn_reader *reader, enum key *ret_key)
 	reader->at++;
 	skip_space(reader);
 	if (strcmp(name, "password") == 0)
-		return FAIL(reader, "the dsn holds a password: put it into a file and name that in "
-				    "password_file");
+		return FAIL(
+			reader,
+			"the dsn contains a password: write it to a file and set password_file to its name");
 	for (int i = 0; i < KEY_COUNT; i++)
 		if (strcmp(name, key_names[i]) == 0) {
 			*ret_key = (enum key)i;
@@ -108,7 +109,7 @@ static err_t read_value(struct dsn_reader *reader, enum key key)
 	if (to == value)
 		return FAIL(reader, "the dsn has no value for %s", key_names[key]);
 	if (reader->values[key])
-		return FAIL(reader, "the dsn says %s twice", key_names[key]);
+		return FAIL(reader, "the dsn contains %s twice", key_names[key]);
 	reader->values[key] = value;
 	return ERR_OK;
 }
@@ -134,10 +135,10 @@ static err_t check_host(const struct dsn_reader *reader)
 	if (!host)
 		return ERR_OK;
 	if (reader->values[KEY_SOCKET])
-		return FAIL(reader, "the dsn names a host and a socket: a connection goes to one of them");
+		return FAIL(reader, "the dsn contains a host and a socket: use one of them");
 	for (const char *at = host; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("-._:%", *at))
-			return FAIL(reader, "the dsn's host is no name or address");
+			return FAIL(reader, "the host in the dsn is not a name or an address");
 	return ERR_OK;
 }
 
@@ -149,10 +150,10 @@ static err_t take_port(const struct dsn_reader *reader, unsigned *ret_port)
 	if (!text)
 		return ERR_OK;
 	if (reader->values[KEY_SOCKET])
-		return FAIL(reader, "the dsn names a port and a socket: a connection goes to one of them");
+		return FAIL(reader, "the dsn contains a port and a socket: use one of them");
 	unsigned long port = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
 	if (port < 1 || port > MAX_PORT || *end)
-		return FAIL(reader, "the dsn's port is no number from 1 to %d", MAX_PORT);
+		return FAIL(reader, "the port in the dsn is not a number from 1 to %d", MAX_PORT);
 	*ret_port = (unsigned)port;
 	return ERR_OK;
 }
@@ -175,7 +176,7 @@ static err_t take_ssl(const struct dsn_reader *reader, struct mariadb_dsn *dsn)
 	if (!err)
 		err = take_switch(reader, KEY_SSL_VERIFY, true, &dsn->ssl_verify);
 	if (!err && wanted && !dsn->ssl)
-		err = FAIL(reader, "the dsn switches ssl off and has settings for it");
+		err = FAIL(reader, "the dsn disables ssl and has settings for it");
 	if (!err && !values[KEY_SSL_CERT] != !values[KEY_SSL_KEY])
 		err = FAIL(reader, "the dsn's ssl_cert and ssl_key belong together");
 	dsn->ssl_ca = values[KEY_SSL_CA];
@@ -191,7 +192,8 @@ static err_t take_time_zone(const struct dsn_reader *reader, const char **ret_zo
 	*ret_zone = zone ? zone : TIME_ZONE_OF_UTC;
 	for (const char *at = *ret_zone; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("+-:/_", *at))
-			return FAIL(reader, "the dsn's time_zone is no name or offset of one");
+			return FAIL(reader,
+				    "the time_zone in the dsn is not the name or the offset of a time zone");
 	return ERR_OK;
 }
 
@@ -202,7 +204,7 @@ err_t mariadb_dsn_parse(const char *text, struct arena *arena, struct mariadb_ds
 	struct mariadb_dsn dsn = { 0 };
 	err_t err = read_pairs(&reader);
 	if (!err && !reader.values[KEY_USER]) /* the library would take whoever runs the program */
-		err = FAIL(&reader, "the dsn names no user");
+		err = FAIL(&reader, "the dsn contains no user");
 	if (!err)
 		err = check_host(&reader);
 	if (!err)

@@ -10,39 +10,36 @@ static const struct {
 	const char *part, *hint;
 } hints[] = {
 	{ "definition of service", "; add it to pg_service.conf (PGSERVICEFILE, or ~/.pg_service.conf of the "
-				   "daemon's user), or write what it "
-				   "says into the dsn" },
+				   "daemon's user), or write its parameters into the dsn" },
 	{ "does not match host name",
-	  "; write in host the name that the certificate is for, or set sslmode to verify-ca" },
-	{ "certificate verify failed", "; name the certificates of the authority that issued the server's: "
-				       "sslrootcert of libpq, ssl_ca of mariadb" },
+	  "; set host to the name in the certificate, or set sslmode to verify-ca" },
+	{ "certificate verify failed",
+	  "; set the CA certificates of the server: sslrootcert of libpq, ssl_ca of mariadb" },
 	{ "root certificate file",
-	  "; mend sslrootcert: it names the certificates of the server's authority" },
+	  "; correct sslrootcert: it has to name the CA certificates of the server" },
 	{ "has group or world access", "; chmod 600 the key, which has to belong to the daemon's user" },
 	{ "could not load private key", "; mend sslkey, and let the daemon's user read it" },
 	{ "could not read certificate", "; mend sslcert, and let the daemon's user read it" },
-	{ "does not support SSL", "; switch it on in the server, or mend sslmode" },
-	{ "SSL negotiation", "; this may be another server than PostgreSQL: mend host and port" },
-	{ "expected authentication request", "; this is no PostgreSQL: mend host and port" },
+	{ "does not support SSL", "; enable it in the server, or correct sslmode" },
+	{ "SSL negotiation", "; this may not be PostgreSQL: correct host and port" },
+	{ "expected authentication request", "; this is not PostgreSQL: correct host and port" },
 	{ "could not translate host name", "; mend host, or the name service" },
 	{ "Unknown server host", "; mend host, or the name service" },
 	{ "Unknown MySQL server host", "; mend host, or the name service" },
 	{ "Connection refused", "; no server listens there: start it, or mend host and port" },
 	{ "Can't connect to server on", "; no server listens there: start it, or mend host and port" },
-	{ "Can't connect to local server", "; no server listens there: start it, or name host in the dsn" },
+	{ "Can't connect to local server", "; no server listens there: start it, or set host in the dsn" },
 	{ "connection to server on socket",
-	  "; no server listens there: start it, or name host in the dsn, without which a socket is meant" },
-	{ "reading initial communication packet", "; the server takes the connection and says nothing, or is "
-						  "no MariaDB: mend host and port, or see whether it "
-						  "hangs" },
-	{ "timeout expired", "; nobody answers there, or not as PostgreSQL: mend host and port, the "
-			     "firewall, or see whether the server "
-			     "hangs" },
-	{ "did not answer in time", "; nobody answers there, or not as PostgreSQL: mend host and port, the "
-				    "firewall, or see whether the server "
-				    "hangs" },
+	  "; no server listens there: start it, or set host in the dsn; without a host, a socket is used" },
+	{ "reading initial communication packet",
+	  "; the server accepts the connection and does not answer, or is not MariaDB: correct host and "
+	  "port, or check whether the server hangs" },
+	{ "timeout expired", "; no answer, or not one of PostgreSQL: check host, port and firewall, and "
+			     "whether the server hangs" },
+	{ "did not answer in time", "; no answer, or not one of PostgreSQL: check host, port and firewall, "
+				    "and whether the server hangs" },
 	{ "No route to host", "; mend host, or the network" },
-	{ "no password supplied", "; write the password to a file and name that as password_file" },
+	{ "no password supplied", "; write the password to a file and set password_file to its name" },
 	{ "password authentication failed", "; mend what password_file holds, or the role's password" },
 	{ "Access denied for user", "; mend user and what password_file holds, or the account's rights" },
 	{ "no pg_hba.conf entry", "; allow it in the server's pg_hba.conf" },

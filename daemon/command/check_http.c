@@ -47,16 +47,13 @@ void check_http(const struct config *config, struct findings *findings)
 	if (!err)
 		close(listener.fd);
 	if (err == ERR_HTTP_LISTEN && is_assayd(address))
-		findings_lines(
-			findings, FINDING_NOTE, "http",
-			STR("an assayd that runs here answers at http.listen already; a second one needs a "
-			    "port of its own"));
+		findings_lines(findings, FINDING_NOTE, "http",
+			       STR("an assayd on this machine already listens at http.listen; a second "
+				   "instance needs its own port"));
 	else
 		findings_tried(findings, "http", err, &detail);
 	if (!listener.loopback)
-		findings_lines(
-			findings, FINDING_WARNING, "http",
-			STR("http.listen is no loopback address: whoever reaches this machine reads the "
-			    "metrics, nobody is asked who they are; listen at 127.0.0.1, or keep it behind "
-			    "a firewall"));
+		findings_lines(findings, FINDING_WARNING, "http",
+			       STR("http.listen is not a loopback address: the metrics can be read from the "
+				   "network without authentication; listen at 127.0.0.1, or use a firewall"));
 }

@@ -42,8 +42,8 @@ static err_t check_dsn(const struct checker *checker, const char *dsn, const cha
 		return ERR_OK;
 	if (dsn_has_password(dsn))
 		return FAIL(checker, ERR_CONFIG_RANGE, setting,
-			    "the connection string holds a password; write it to a file and name that as "
-			    "password_file");
+			    "the connection string contains a password; write it to a file and set "
+			    "password_file to its name");
 	err_t err = libpq_dsn_check(dsn, &reason);
 	return err ? FAIL(checker, err, setting, "%s", reason.message) : ERR_OK;
 }
@@ -123,10 +123,9 @@ static err_t refuse_own(const struct checker *checker, const char *property, siz
 			continue;
 		if (own->setting)
 			return FAIL(checker, ERR_CONFIG_RANGE, setting,
-				    "%s cannot be passed through; it follows from %s", own->name,
-				    own->setting);
+				    "%s cannot be set here; it follows from %s", own->name, own->setting);
 		return FAIL(checker, ERR_CONFIG_RANGE, setting,
-			    "%s cannot be passed through; assayd relies on its own value", own->name);
+			    "%s cannot be set here; assayd sets it itself", own->name);
 	}
 	return ERR_OK;
 }
@@ -136,15 +135,16 @@ static err_t check_property(const struct checker *checker, const char *property,
 {
 	size_t len = strcspn(property, "=");
 	if (len == 0 || property[len] != '=')
-		return FAIL(checker, ERR_CONFIG_RANGE, setting, "a property is written \"name=%s\"",
+		return FAIL(checker, ERR_CONFIG_RANGE, setting, "write a property as \"name=%s\"",
 			    secret ? "file" : "value");
 	err_t err = refuse_own(checker, property, len, setting);
 	if (err)
 		return err;
 	if (!secret && is_secret_property(property, len))
-		return FAIL(checker, ERR_CONFIG_RANGE, setting,
-			    "%.*s is a secret; write it to a file and name that in kafka.secret_properties",
-			    (int)(len < 100 ? len : 100), property);
+		return FAIL(
+			checker, ERR_CONFIG_RANGE, setting,
+			"%.*s is a secret; write it to a file and set its name in kafka.secret_properties",
+			(int)(len < 100 ? len : 100), property);
 	if (secret && !property[len + 1])
 		return FAIL(checker, ERR_CONFIG_RANGE, setting, "the name of the file is missing");
 	if (secret && !check_secret_file(checker, property + len + 1, setting))
@@ -187,7 +187,7 @@ static void check_topics(const struct checker *checker)
 		while (k < i && strcmp(topics[i].topic, topics[k].topic) != 0)
 			k++;
 		if (k < i)
-			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting, "\"%s\" is %s already",
+			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting, "\"%s\" is already used as %s",
 			     topics[i].topic, topics[k].setting);
 	}
 }
@@ -245,10 +245,10 @@ static err_t check_address(const struct checker *checker, size_t index)
 				   target->engine == CONFIG_MARIADB ? "mariadb" : "postgresql");
 	if (sqlite && target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "dsn",
-				   "the engine sqlite has path instead");
+				   "the engine sqlite takes path instead");
 	if (!sqlite && target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "path",
-				   "only the engine sqlite has one");
+				   "only the engine sqlite takes it");
 	return ERR_OK;
 }
 
@@ -325,7 +325,7 @@ static void check_name(const struct checker *checker, size_t index)
 		if (!targets[i].name || strcmp(targets[i].name, targets[index].name) != 0)
 			continue;
 		TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "name",
-			    "\"%s\" is the name of another target already", targets[i].name);
+			    "\"%s\" is already the name of another target", targets[i].name);
 		return;
 	}
 }
@@ -418,7 +418,8 @@ static void check_weights(const struct checker *checker)
 		     weights->low_spread + weights->graph + weights->low_diversity;
 	if (fabs(sum - 1) > 1e-9)
 		FAIL(checker, ERR_CONFIG_RANGE, "retrieval.weights",
-		     "the seven weights sum to %.10g instead of 1 (those not given have their defaults)",
+		     "the sum of the seven weights is %.10g instead of 1 (omitted weights have their "
+		     "defaults)",
 		     sum);
 }
 

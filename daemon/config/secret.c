@@ -100,10 +100,10 @@ err_t config_read_secret(const char *file, char **ret_secret, struct err_detail 
 	if (len && content[len - 1] == '\n')
 		content[--len] = 0;
 	if (len == 0)
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file is empty; it has to hold a secret",
-				file);
+		return err_fail(detail, ERR_FILE_UNREADABLE,
+				"%s: the file is empty; it has to contain a secret", file);
 	if (memchr(content, 0, len))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret holds NUL bytes", file);
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the secret contains NUL bytes", file);
 	*ret_secret = strdup(content);
 	if (!*ret_secret)
 		abort();

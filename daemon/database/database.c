@@ -120,7 +120,7 @@ static err_t read_password(const char *file, char password[PASSWORD_SIZE], struc
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s%s", file, strerror(errno),
 				secret_hint(errno));
 	if (!fgets(password, PASSWORD_SIZE, stream))
-		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: no password in it", file);
+		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: the file contains no password", file);
 	password[strcspn(password, "\r\n")] = '\0';
 	return ERR_OK;
 }

@@ -59,9 +59,8 @@ static err_t cannot_listen(const char *address, int error, struct err_detail *de
 {
 	if (error == EADDRINUSE)
 		return err_fail(detail, ERR_HTTP_LISTEN,
-				"http.listen: the port of %.60s is in use, by another instance perhaps; give "
-				"each a port "
-				"of its own",
+				"http.listen: the port of %.60s is already in use, possibly by another "
+				"instance; give each instance its own port",
 				address);
 	return err_fail(detail, ERR_HTTP_LISTEN, "http.listen: cannot listen at %.60s: %s", address,
 			strerror(error));

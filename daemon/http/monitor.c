@@ -100,7 +100,7 @@ static unsigned answer_healthz(struct http_page *page, void *context)
 	pthread_mutex_lock(&monitor->mutex);
 	const struct heartbeat *stuck = find_stuck(monitor);
 	if (stuck)
-		buf_printf(body, "the %s thread does not move\n", stuck->name);
+		buf_printf(body, "the %s thread is stuck\n", stuck->name);
 	else
 		buf_append_text(body, "ok\n");
 	pthread_mutex_unlock(&monitor->mutex);
@@ -126,7 +126,7 @@ static void append_refusal(struct publisher *publisher, struct buf *body)
 {
 	struct publisher_statistics published;
 	publisher_statistics(publisher, &published);
-	buf_printf(body, "nothing is published for %" PRId64 " s: ", published.refused_ms / 1000);
+	buf_printf(body, "nothing has been published for %" PRId64 " s: ", published.refused_ms / 1000);
 	publisher_describe_refusal(publisher, body);
 	buf_append_char(body, '\n');
 }

@@ -67,7 +67,7 @@ bool notify_alive(struct heartbeat *const *heartbeats, size_t count, int64_t lim
 	const struct heartbeat *stuck =
 		heartbeat_find_stuck(heartbeats, count, &limits, now_us, ret_waiting_for);
 	if (stuck && stuck != reported)
-		log_write(LOG_LEVEL_CRITICAL, NULL, "the %s thread has not moved for %" PRId64 " s",
+		log_write(LOG_LEVEL_CRITICAL, NULL, "the %s thread has been stuck for %" PRId64 " s",
 			  stuck->name, (now_us - atomic_load(&stuck->last_us)) / 1000000);
 	reported = stuck;
 	if (!stuck)

@@ -105,7 +105,7 @@ def test_missing_file(command, tmp_path):
 @pytest.mark.parametrize("name,said", [
     ("nowhere", "No such file or directory: name the configuration's file with --config"),
     ("folder", "a directory: name the file itself with --config"), ("pipe", "not a regular file: name the file itself with --config"),
-    ("huge", "larger than 1048576 bytes: this is no configuration of assayd; mend --config")])
+    ("huge", "larger than 1048576 bytes: this is not a configuration of assayd; correct --config")])
 def test_check_finds_that_there_is_no_configuration(name, said, tmp_path):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -297,9 +297,9 @@ def test_check_of_servers_that_say_nothing_says_what_to_look_at(config_file):
             "calibration": {"dsn": f"host=127.0.0.1 port={port} user=a"}}))
     errors = found(done, "error")
     for line, part in zip(errors, (
-            "see whether the broker hangs", "see whether the server hangs", "see whether it hangs",
+            "see whether the broker hangs", "whether the server hangs", "check whether the server hangs",
             f"no answer from http://127.0.0.1:{port}/v1 within 2000 ms (judge.timeout_ms)",
-            "see whether the server hangs")):
+            "whether the server hangs")):
         assert part in line, done
     assert len(errors) == 5, done
 
@@ -316,7 +316,7 @@ def tls_mistakes(folder):
         "all is well": ([ssl, f"ssl.ca.location={at('ca.pem')}", client, key], CONFIG, []),
         "a folder of authorities": ([ssl, f"ssl.ca.location={folder}"], CONFIG, []),
         "missing": ([ssl, "ssl.ca.location=/no/such.pem"], NO_INPUT, ["ssl.ca.location: /no/such.pem: No such file or directory"]),
-        "a key as authority": ([ssl, f"ssl.ca.location={at('ca.key')}"], CONFIG, [f"{at('ca.key')}: there is no certificate in it"]),
+        "a key as authority": ([ssl, f"ssl.ca.location={at('ca.key')}"], CONFIG, [f"{at('ca.key')}: it contains no certificate"]),
         "damaged": ([ssl, f"ssl.ca.location={at('broken.pem')}"], CONFIG, [f"{at('broken.pem')}: the certificate in it is damaged"]),
         "empty": ([ssl, f"ssl.ca.location={at('empty.pem')}"], CONFIG, [f"{at('empty.pem')}: the file is empty"]),
         "of another": ([ssl, client, f"ssl.key.location={at('server.key')}"], CONFIG,
@@ -324,7 +324,7 @@ def tls_mistakes(folder):
         "both": ([ssl, "ssl.ca.location=/no/ca", "ssl.certificate.location=/no/crt", key], NO_INPUT,
                  ["ssl.ca.location: /no/ca", "ssl.certificate.location: /no/crt"]),
         "no key": ([ssl, client], CONFIG, ["name it as ssl.key.location"]),
-        "a certificate as key": ([ssl, client, f"ssl.key.location={at('client.crt')}"], CONFIG, ["there is no private key in it"]),
+        "a certificate as key": ([ssl, client, f"ssl.key.location={at('client.crt')}"], CONFIG, ["it contains no readable private key"]),
         "encrypted": ([ssl, client, f"ssl.key.location={at('locked.key')}"], CONFIG,
                       ["the key is encrypted, and no password is given"]),
         "Kerberos": (["security.protocol=SASL_SSL"], CONFIG, ["sasl.kerberos.keytab: sasl.mechanism is GSSAPI"]),
@@ -360,7 +360,7 @@ def test_check_looks_into_files_of_tls_and_at_logins(name, certificate_folder, c
 
 
 def test_a_password_opens_the_key_of_tls(certificate_folder, config_file, tmp_path):
-    for password, errors in ("open", []), ("wrong", ["the password does not open the key"]):
+    for password, errors in ("open", []), ("wrong", ["the password does not decrypt the key"]):
         (tmp_path / "password").write_text(password)
         done = assayd("check", "--offline", "--config", config_file({"kafka": {
             "properties": ["security.protocol=SSL", f"ssl.certificate.location={certificate_folder}/client.crt",
@@ -397,7 +397,7 @@ def test_the_environment_names_no_server(postgres, config_file):
     done = assayd("check", "--config", config, PGHOST="127.0.0.1", PGUSER="postgres", PGSSLMODE="disable", PGTZ="Asia/Tokyo")
     errors = found(done, "error")
     for line, what in zip(errors[1:], ('target "shop": ', "calibration: calibration.dsn: ")):
-        assert line.startswith(f"{what}connection to server on socket") and "name host in the dsn" in line, done
+        assert line.startswith(f"{what}connection to server on socket") and "set host in the dsn" in line, done
     assert len(errors) == 3, done
     [warning] = found(done, "warning")
     assert warning.startswith("environment: not used is ") and "PGHOST" in warning and "PGUSER" in warning and \
@@ -412,7 +412,7 @@ def test_check_looks_for_services_and_files_of_databases(certificate_folder, con
         "no service": ("postgresql", "service=shops", "dsn: service=shops: there is no section [shops] in"),
         "missing": ("postgresql", "host=192.0.2.1 sslmode=verify-full sslrootcert=/no/ca", "dsn: sslrootcert=/no/ca: No such file"),
         "not meant": ("postgresql", "host=192.0.2.1 sslmode=disable sslrootcert=/no/ca", None),
-        "no certificate": ("postgresql", f"host=192.0.2.1 sslrootcert={at}/ca.key", "there is no certificate in it"),
+        "no certificate": ("postgresql", f"host=192.0.2.1 sslrootcert={at}/ca.key", "it contains no certificate"),
         "pair": ("postgresql", f"host=192.0.2.1 sslcert={at}/client.crt sslkey={at}/server.key", "the key does not belong to"),
         "mariadb": ("mariadb", "host=192.0.2.1 user=a ssl_ca=/no/ca", "dsn: ssl_ca=/no/ca: No such file"),
     }
@@ -423,7 +423,7 @@ def test_check_looks_for_services_and_files_of_databases(certificate_folder, con
     done = assayd("check", "--offline", "--config", config, PGSERVICEFILE=str(tmp_path / "services"))
     errors = found(done, "error")
     told = [(f'target "{name}"', said) for name, (_, _, said) in names.items() if said] + [
-        ("judge", "ca.key: there is no certificate in it"), ("calibration", "dsn: sslrootcert=/no/ca")]
+        ("judge", "ca.key: it contains no certificate"), ("calibration", "dsn: sslrootcert=/no/ca")]
     for line, (what, said) in zip(errors, told):
         assert line.startswith(f"{what}: ") and said in line, done
     assert len(errors) == len(told), done
@@ -869,12 +869,12 @@ def test_check_asks_who_has_the_http_port_and_the_name(rig, config_file):
 
     name = f'an instance "{kafka["instance_id"]}" is in group "{kafka["group_id"]}"'
     done = check(f"127.0.0.1:{rig.daemon.http_port}")
-    assert done.returncode == 0 and lines(done, "note", "an assayd that runs here") and lines(done, "note", name), done
+    assert done.returncode == 0 and lines(done, "note", "an assayd on this machine") and lines(done, "note", name), done
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         done = check(f"127.0.0.1:{somebody.getsockname()[1]}", instance_id="another")
-        assert done.returncode == UNAVAILABLE and lines(done, "error", "is in use") and not found(done, "note"), done
+        assert done.returncode == UNAVAILABLE and lines(done, "error", "already in use") and not found(done, "note"), done
     done = check("0.0.0.0:0", instance_id="another")
-    assert lines(done, "warning", "http.listen is no loopback address"), done
+    assert lines(done, "warning", "http.listen is not a loopback address"), done
     done = check("127.0.0.1:0", instance_id="another")
     assert "http" in found(done, "ok") and not lines(done, "warning", "http"), done
 

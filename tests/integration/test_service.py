@@ -508,7 +508,7 @@ def test_watchdog_is_not_fed_when_a_thread_is_stuck(rig, make_daemon, thread):
         time.sleep(INTERVAL_S + 0.5)
         assert not [when for when, line in rig.daemon.notified() if line == "WATCHDOG=1" and when > since]
         complaints = [line for line in rig.daemon.log().splitlines() if "critical" in line]
-        assert len(complaints) == 1 and thread in complaints[0] and "not moved" in complaints[0]
+        assert len(complaints) == 1 and thread in complaints[0] and "stuck" in complaints[0]
     since = time.monotonic()
     wait_until(lambda: [when for when, line in rig.daemon.notified() if line == "WATCHDOG=1" and when > since],
                "a sign of life when it moves again")

@@ -187,7 +187,7 @@ static void test_missing_and_oversized_files(void **state)
 	memset(text, 'x', PROMPT_FILE_MAX + 1);
 	text[PROMPT_FILE_MAX + 1] = 0;
 	assert_int_equal(load(text, &prompts, &detail), ERR_CONFIG_SYNTAX);
-	assert_non_null(strstr(detail.message, "no text of at most 64 KiB"));
+	assert_non_null(strstr(detail.message, "not a text of at most 64 KiB"));
 	free(text);
 }
 

@@ -201,9 +201,8 @@ static void settings_are_checked_at_the_start(void **state)
 		  "\"postgresql\", \"sqlite\" and \"mariadb\"" },
 		{ ERR_CONFIG_MISSING, "target \"second\": path is missing" },
 		{ ERR_CONFIG_MISSING, "target \"second\": dsn is missing" },
-		{ ERR_CONFIG_RANGE,
-		  "target \"second\": dsn: the connection string holds a password; write it to a file and "
-		  "name that as password_file" },
+		{ ERR_CONFIG_RANGE, "target \"second\": dsn: the connection string contains a password; "
+				    "write it to a file and set password_file to its name" },
 		{ ERR_CONFIG_RANGE,
 		  "target \"second\": dsn: not a libpq connection string: write key=value pairs, such as "
 		  "\"host=db dbname=sales user=assayd_ro\", a value with blanks between single quotes, or "
