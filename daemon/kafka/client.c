@@ -105,8 +105,8 @@ static err_t set_property(rd_kafka_conf_t *conf, const char *property, struct er
 	const char *equals = strchr(property, '=');
 	if (!equals || equals == property || (size_t)(equals - property) >= sizeof name)
 		return err_fail(detail, ERR_KAFKA_CONFIG,
-				"kafka.properties: an entry has no \"name=value\" form; write for example "
-				"\"security.protocol=SSL\"");
+				"kafka.properties: an entry does not have the form \"name=value\"; write for "
+				"example \"security.protocol=SSL\"");
 	snprintf(name, sizeof name, "%.*s", (int)(equals - property), property);
 	return kafka_conf_set(conf, name, equals + 1, detail);
 }
@@ -145,7 +145,7 @@ static err_t fail_to_make(rd_kafka_type_t type, const rd_kafka_conf_t *conf, con
 	err_t err = security_check(conf, take_first, &first);
 	if (err)
 		return err_fail(detail, err, "%s", first.message);
-	return err_fail(detail, ERR_KAFKA_CONFIG, "kafka.properties: no %s can be made of them: %s",
+	return err_fail(detail, ERR_KAFKA_CONFIG, "kafka.properties: cannot create a %s with them: %s",
 			type == RD_KAFKA_CONSUMER ? "consumer" : "producer", reason);
 }
 
@@ -169,9 +169,8 @@ err_t kafka_no_answer(const struct kafka_settings *settings, int timeout_ms, con
 	bool known = kafka_reason(reason);
 	if (!known) /* no connection has failed: it is not answered, or not even refused */
 		snprintf(reason, sizeof reason,
-			 "%.100s; see whether the broker hangs, whether a firewall is between, and whether "
-			 "this "
-			 "is a broker's port",
+			 "%.100s; check whether the broker hangs, whether a firewall blocks it, and whether "
+			 "this is the port of a broker",
 			 error);
 	return err_fail(detail, ERR_KAFKA_UNAVAILABLE,
 			"kafka.bootstrap_servers: no answer from \"%.100s\" within %d s: %s",

@@ -118,7 +118,7 @@ static void obey(struct restore *restore, const struct topic_probe_answer *answe
 	if (answer->identity == IDENTITY_DELETED || answer->identity == IDENTITY_DIVERGED) {
 		stop(restore, item, answer);
 	} else if (answer->identity == IDENTITY_RECREATED) {
-		log_warning("partition %d of %s was deleted and made again: it is read from its start, "
+		log_warning("partition %d of %s was deleted and created again: it is read from its start, "
 			    "offset %lld",
 			    (int)item->partition, restoring->topic, (long long)answer->low);
 		atomic_fetch_add(restoring->recreated, 1);
@@ -180,9 +180,9 @@ static void begin(struct restore *restore, struct assignment *assignment,
 static void log_foreign(const struct restore *restore)
 {
 	if (restore->foreign)
-		log_warning("the offsets of %d partitions were set by somebody else, without a completion "
-			    "map (the first: partition %d, offset %lld): all events from there on are done, "
-			    "finished or not",
+		log_warning("the offsets of %d partitions were committed by another program, without a "
+			    "completion map (the first: partition %d, offset %lld): all events from there on "
+			    "are processed, even if they were finished before",
 			    restore->foreign_count, (int)restore->foreign->partition,
 			    (long long)restore->foreign->offset);
 }

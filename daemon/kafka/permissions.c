@@ -58,7 +58,7 @@ static err_t no_answer(const char *what, const char *name, rd_kafka_resp_err_t e
 {
 	char reason[KAFKA_REASON_SIZE];
 	bool known = kafka_is_passing(err) && kafka_reason(reason);
-	return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "permissions of %s \"%s\" cannot be tried: %s%s%s",
+	return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "permissions on %s \"%s\" cannot be tested: %s%s%s",
 			what, name, rd_kafka_err2str(err), known ? "; " : "", known ? reason : "");
 }
 
@@ -289,8 +289,8 @@ static err_t try_writing(struct attempts *attempts, struct err_detail *detail)
 		return err;
 	int mock = is_mock(attempts, client);
 	if (mock < 0)
-		return kafka_no_answer(attempts->settings, attempts->timeout_ms, "it does not tell who it is",
-				       detail);
+		return kafka_no_answer(attempts->settings, attempts->timeout_ms,
+				       "it does not identify itself", detail);
 	if (!mock)
 		return send_nothing(attempts, client, detail);
 	attempts->known |= RIGHTS_OF_OUTPUTS;

@@ -22,10 +22,10 @@ static enum transaction_outcome fail(struct transactor *transactor, err_t err, c
 	transactor->failure = err;
 	if (err == ERR_KAFKA_FENCED)
 		err_fail(&transactor->failure_detail, err,
-			 "another instance publishes as \"%s\"; give each a kafka.instance_id of its own",
+			 "another instance publishes as \"%s\"; give each instance its own kafka.instance_id",
 			 transactor->settings->instance_id);
 	else
-		err_fail(&transactor->failure_detail, err, "the Kafka producer has failed for good: %s",
+		err_fail(&transactor->failure_detail, err, "the Kafka producer failed permanently: %s",
 			 reason);
 	return OUTCOME_FATAL;
 }
@@ -151,7 +151,7 @@ static enum transaction_outcome resolve(struct transactor *transactor, struct as
 			return OUTCOME_ABORT; /* its events are discarded */
 		if (transactor_stopping(transactor))
 			return OUTCOME_ENDED;
-		log_debug("the outcome of a transaction is not known yet: %s", rd_kafka_err2str(err));
+		log_debug("the outcome of a transaction is still unknown: %s", rd_kafka_err2str(err));
 		transactor_pause(transactor);
 	}
 	return is_same(committed, transactor->sent) ? OUTCOME_OK : OUTCOME_ABORT;
@@ -182,9 +182,10 @@ enum transaction_outcome producer_recovery_run(struct transactor *transactor, st
 		/* where a topic takes nothing, that has been told, and what follows from it comes every time
 		 */
 		log_write(transactor->untaken ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, NULL,
-			  "a new producer takes over (%s); its last transaction was %s", reason,
+			  "a new producer replaces the former one (%s), whose last transaction was %s",
+			  reason,
 			  outcome == OUTCOME_OK ? "committed"
-						: "not committed, its events are published again");
+						: "not committed; its events are published again");
 	}
 	return outcome;
 }

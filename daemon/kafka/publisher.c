@@ -151,9 +151,9 @@ static void stop_partition(struct publisher *publisher, const struct publication
 		atomic_store(&publisher->letters_since_us, clock_monotonic_us());
 	if (assignment_stop(letter->assignment, letter->partition))
 		log_write(LOG_LEVEL_CRITICAL, NULL,
-			  "partition %d of %s is paused: the event at offset %lld can be published nowhere, "
-			  "not even as a dead letter (%s); mend the topic \"%s\" or the rights on it, and it "
-			  "goes on by itself",
+			  "partition %d of %s is paused: the event at offset %lld cannot be published, not "
+			  "even as a dead letter (%s); correct the topic \"%s\" or the permissions on it, "
+			  "and the partition resumes by itself",
 			  (int)letter->partition, assignment_topic(letter->assignment),
 			  (long long)letter->offset, reason, publisher->settings->dead_letter_topic);
 }
@@ -198,7 +198,7 @@ static void go_on(struct publisher *publisher, const struct publication *letter)
 	publisher->letters_at_us = 0;
 	publisher->delayed_letters = 0;
 	if (!has_letters_of(publisher, letter) && assignment_go_on(letter->assignment, letter->partition))
-		log_notice("partition %d of %s goes on: its dead letters are published",
+		log_notice("partition %d of %s resumes: its dead letters are published",
 			   (int)letter->partition, assignment_topic(letter->assignment));
 }
 

@@ -144,7 +144,8 @@ void right_describe(const struct kafka_settings *settings, enum right right, str
 	struct right_name name;
 	right_name(settings, right, &name);
 	buf_printf(out,
-		   "this client lacks %s on %s \"%s\"; grant it, and it goes on by itself: kafka-acls.sh ",
+		   "this client lacks %s on %s \"%s\"; grant it, and processing resumes by "
+		   "itself: kafka-acls.sh ",
 		   name.operation, name.resource, name.name);
 	buf_append_text(out, "--bootstrap-server ");
 	append_word(out, "", settings->bootstrap_servers);

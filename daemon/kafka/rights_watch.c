@@ -52,7 +52,8 @@ static void log_right(const struct rights_watch *watch, enum right right, bool m
 	struct right_name name;
 	if (missing) {
 		right_describe(watch->settings, right, &text);
-		log_write(LOG_LEVEL_CRITICAL, NULL, "Kafka refuses what events need: %s", text.data);
+		log_write(LOG_LEVEL_CRITICAL, NULL, "Kafka denies a permission that events need: %s",
+			  text.data);
 	} else {
 		right_name(watch->settings, right, &name);
 		log_notice("this client has %s on %s \"%s\" again", name.operation, name.resource, name.name);

@@ -83,11 +83,11 @@ static void look_at_certificate(struct looking *looking)
 	} else if (has_certificate && !is_set(looking->conf, "ssl.key.pem")) {
 		report(looking, "ssl.certificate.location", ERR_CONFIG_MISSING,
 		       &(struct err_detail){
-			       "the key of this certificate is missing: name it as ssl.key.location" });
+			       "the key of this certificate is missing: set ssl.key.location" });
 	} else if (has_key && !is_set(looking->conf, "ssl.certificate.pem")) {
 		report(looking, "ssl.key.location", ERR_CONFIG_MISSING,
-		       &(struct err_detail){ "the certificate of this key is missing: name it as "
-					     "ssl.certificate.location" });
+		       &(struct err_detail){
+			       "the certificate of this key is missing: set ssl.certificate.location" });
 	}
 	explicit_bzero(password, sizeof password);
 }
@@ -117,9 +117,9 @@ static void look_at_kerberos(struct looking *looking)
 	if (needs_keytab && !has_keytab)
 		report(looking, "sasl.kerberos.keytab", ERR_CONFIG_MISSING,
 		       &(struct err_detail){
-			       "sasl.mechanism is GSSAPI (its default), which needs the file with the "
-			       "keys of sasl.kerberos.principal; name it, or set sasl.mechanism to PLAIN, "
-			       "SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER" });
+			       "sasl.mechanism is GSSAPI (its default), which needs a keytab with the keys "
+			       "of sasl.kerberos.principal; set this property, or set sasl.mechanism to "
+			       "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER" });
 	else if (needs_keytab && access(keytab, R_OK) != 0)
 		report(looking, "sasl.kerberos.keytab",
 		       err_fail(&reason, ERR_FILE_UNREADABLE, "%s: %s", keytab, strerror(errno)), &reason);

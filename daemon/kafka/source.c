@@ -127,8 +127,8 @@ static void check_fill(struct source *source, int32_t partition)
 {
 	if (!assignment_is_overfull(source->assignment, partition))
 		return;
-	log_warning("partition %d: paused, its completion map is nearly full because a slow event holds up "
-		    "its prefix",
+	log_warning("partition %d is paused: its completion map is nearly full, because a slow event holds "
+		    "back the committed offset",
 		    (int)partition);
 	pause_partition(source, partition, false);
 }
@@ -226,8 +226,7 @@ static bool end(struct source *source, bool lost)
 	bool drained =
 		!lost && assignment_drain(assignment, stopping ? 0 : source->settings->drain_on_revoke_ms);
 	if (!assignment_close(assignment, CLOSE_TIMEOUT_MS))
-		log_warning(
-			"the transaction of the former assignment is still open: the broker does not end it");
+		log_warning("the broker has not ended the transaction of the former assignment yet");
 	source->assignment = NULL;
 	return drained;
 }
@@ -241,7 +240,7 @@ static void let_go(struct source *source, bool lost)
 	if (assignment) {
 		bool drained = end(source, lost);
 		log_info("partitions of %s %s%s", source->settings->input_topic, lost ? "lost" : "revoked",
-			 drained ? "" : "; what was in flight is left to the next owner");
+			 drained ? "" : "; the next owner processes its events in flight");
 		assignment_unref(assignment);
 	}
 	lift_pauses(source);
@@ -296,7 +295,7 @@ static void lift_failure(struct source *source, int32_t partition)
 {
 	bool lifted = stops_lift(&source->stops, partition, STOP_UNREADABLE);
 	if (stops_lift(&source->stops, partition, STOP_FETCH) || lifted)
-		log_notice("partition %d of %s goes on", (int)partition, source->settings->input_topic);
+		log_notice("partition %d of %s resumes", (int)partition, source->settings->input_topic);
 }
 
 /* Hands a message on for which credits are taken, and lets go of it. */
@@ -355,12 +354,12 @@ static void report_fatal(struct source *source)
 	if (err == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
 		snprintf(message, sizeof message,
 			 "another instance named \"%s\" has joined the group %s, or the broker was restarted "
-			 "while this one "
-			 "joined; if there is another one, give each a kafka.instance_id of its own",
+			 "while this instance joined; if there is another instance, give each its own "
+			 "kafka.instance_id",
 			 source->settings->instance_id, source->settings->group_id);
 		source->callbacks.fatal(ERR_KAFKA_FENCED, message, source->callbacks.context);
 	} else {
-		snprintf(message, sizeof message, "the Kafka consumer has failed for good: %s", reason);
+		snprintf(message, sizeof message, "the Kafka consumer failed permanently: %s", reason);
 		source->callbacks.fatal(ERR_KAFKA_FATAL, message, source->callbacks.context);
 	}
 }
@@ -503,10 +502,9 @@ static err_t subscribe(struct source *source, struct err_detail *detail)
 static void join_anew(struct source *source, int32_t uncovered)
 {
 	struct err_detail detail;
-	log_notice(
-		"partition %d of %s belongs to no instance, because it was made while they were restarted: "
-		"joins the group anew, so that all are handed out",
-		(int)uncovered, source->settings->input_topic);
+	log_notice("partition %d of %s is assigned to no instance, because it was created while they "
+		   "restarted: rejoining the group, so that all partitions are assigned",
+		   (int)uncovered, source->settings->input_topic);
 	rd_kafka_unsubscribe(source->consumer);
 	err_t err = subscribe(source, &detail);
 	if (err)
@@ -527,11 +525,10 @@ static void find_beginning(struct source *source, const struct topic_probe_answe
 	*again = (struct offset_restore_again){ .partition = trail->partition, .low = answer->low };
 	*ret_since = present ? trail->arrivals[trail->count - present].offset : INT64_MAX;
 	atomic_fetch_add(&source->recreated, 1);
-	log_warning(
-		"partition %d of %s was deleted and made again while it was read: it is read from its start, "
-		"offset %lld%s",
-		(int)trail->partition, source->settings->input_topic, (long long)answer->low,
-		present ? "; what was read of it already is not done again" : "");
+	log_warning("partition %d of %s was deleted and created again while it was being read: it is read "
+		    "from its start, offset %lld%s",
+		    (int)trail->partition, source->settings->input_topic, (long long)answer->low,
+		    present ? "; events that were already read are not processed again" : "");
 }
 
 /* Ends the assignment and begins another one, in the same generation. */

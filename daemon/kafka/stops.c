@@ -18,24 +18,23 @@ static void append_reset(const struct kafka_settings *settings, const struct sto
 
 static void append_deleted(const struct kafka_settings *settings, const struct stop *stop, struct buf *out)
 {
-	buf_printf(
-		out,
-		"the topic begins at offset %lld, so the events from offset %lld to %lld were deleted before "
-		"they were read; to go on with what is left, ",
-		(long long)stop->low, (long long)stop->next, (long long)stop->low - 1);
+	buf_printf(out,
+		   "the topic begins at offset %lld: the events from offset %lld to %lld were deleted before "
+		   "they were read; to continue with the remaining events, ",
+		   (long long)stop->low, (long long)stop->next, (long long)stop->low - 1);
 	append_reset(settings, stop, "--to-earliest", out);
 }
 
 static void append_diverged(const struct kafka_settings *settings, const struct stop *stop, struct buf *out)
 {
-	buf_printf(out, "everything below offset %lld was read, but ", (long long)stop->next);
+	buf_printf(out, "all offsets below %lld were read, but ", (long long)stop->next);
 	if (stop->end >= 0 && stop->end < stop->next)
 		buf_printf(out, "the topic ends at %lld", (long long)stop->end);
 	else
-		buf_append_text(out, "other events are there now");
-	buf_append_text(out, "; if the topic was deleted and made again, ");
+		buf_append_text(out, "other events are at these offsets now");
+	buf_append_text(out, "; if the topic was deleted and created again, ");
 	append_reset(settings, stop, "--to-earliest", out);
-	buf_append_text(out, "; if the broker has lost the end of it, do the same with --to-latest");
+	buf_append_text(out, "; if the broker lost the end of the topic, do the same with --to-latest");
 }
 
 static void append_map(const struct kafka_settings *settings, const struct stop *stop, struct buf *out)
@@ -45,7 +44,7 @@ static void append_map(const struct kafka_settings *settings, const struct stop 
 	buf_printf(
 		out,
 		"the metadata of its committed offset %lld cannot be read (written by a newer version?); run "
-		"that version, or, to do the events from there on, finished or not, ",
+		"that version, or, to process all events from there on, even if they were finished before, ",
 		(long long)stop->next);
 	append_reset(settings, stop, to, out);
 }
@@ -64,27 +63,27 @@ static void append_reason(const struct kafka_settings *settings, const struct st
 		append_map(settings, stop, out);
 		return;
 	case STOP_LETTERS:
-		buf_printf(
-			out,
-			"an event of it can be published nowhere, not even as a dead letter; mend the topic "
-			"\"%s\" or the rights on it, and it goes on by itself",
-			settings->dead_letter_topic);
+		buf_printf(out,
+			   "an event of it cannot be published, not even as a dead letter; correct the topic "
+			   "\"%s\" or the permissions on it, and the partition resumes by itself",
+			   settings->dead_letter_topic);
 		return;
 	case STOP_UNREADABLE:
-		buf_printf(
-			out,
-			"a batch of messages cannot be unpacked, because it is damaged or too large when it "
-			"is (%s); to pass it by, ",
-			error);
+		buf_printf(out,
+			   "a batch of messages cannot be decompressed, because it is damaged or too large "
+			   "when decompressed (%s); to skip it, ",
+			   error);
 		append_reset(settings, stop, "--to-offset N", out);
-		buf_append_text(out, ", where N is the offset behind it");
+		buf_append_text(out, ", where N is the offset after it");
 		return;
 	case STOP_FETCH:
 		if (rights_are_missing((rd_kafka_resp_err_t)stop->err)) {
 			right_describe(settings, RIGHT_READ_INPUT, out);
 			return;
 		}
-		buf_printf(out, "the broker does not give it (%s); mend that, and it goes on by itself",
+		buf_printf(out,
+			   "the broker refuses to read it (%s); correct that, and the partition resumes by "
+			   "itself",
 			   error);
 		return;
 	}

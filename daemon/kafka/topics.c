@@ -18,7 +18,8 @@ static err_t check_topic(const struct kafka_settings *settings, rd_kafka_t *clie
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
 	if (!topic)
-		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: \"%s\" is no name of a topic", setting, name);
+		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: \"%s\" is not a valid topic name", setting,
+				name);
 	rd_kafka_resp_err_t err = rd_kafka_metadata(client, 0, topic, &metadata, timeout_ms);
 	rd_kafka_topic_destroy(topic);
 	if (err)
@@ -33,8 +34,8 @@ static err_t check_topic(const struct kafka_settings *settings, rd_kafka_t *clie
 				setting, name);
 	if (topic_err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
 		return err_fail(detail, ERR_KAFKA_TOPIC,
-				"%s: this client may not use topic \"%s\": allow it to (kafka-acls.sh --add "
-				"--allow-principal …)",
+				"%s: this client has no permission on topic \"%s\": grant it (kafka-acls.sh "
+				"--add --allow-principal …)",
 				setting, name);
 	if (topic_err)
 		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: topic \"%s\" cannot be used: %s", setting, name,
@@ -248,10 +249,9 @@ err_t topics_compacted(const struct kafka_settings *settings, int timeout_ms,
 static void remark_on_cleanup(const struct named_topic *topics, struct buf *notes)
 {
 	static const char *const losses[] = {
-		[INPUT] = "events of one key replace each other, read or not",
+		[INPUT] = "events with the same key replace each other, even if they are unread",
 		[SCORED] = "records of one event_id replace each other, and \"assayd calibration --verify\" "
-			   "has no "
-			   "log to trust",
+			   "cannot rely on the log",
 		[ADVISORY] = "advisories of one event replace each other",
 		[DEAD_LETTER] = "events without a key cannot become dead letters, and their partitions pause",
 	};
@@ -261,10 +261,11 @@ static void remark_on_cleanup(const struct named_topic *topics, struct buf *note
 				   topics[i].name, losses[i]);
 	const int64_t longest_window_ms = INT64_C(7) * 24 * 3600 * 1000;
 	if (topics[SCORED].retention_ms > 0 && topics[SCORED].retention_ms < longest_window_ms)
-		buf_printf(notes,
-			   "topic \"%s\" keeps records for %lld h: older ones are gone for auditors, and "
-			   "calibration's window of 7 days cannot be verified or rebuilt in full\n",
-			   topics[SCORED].name, (long long)(topics[SCORED].retention_ms / 3600000));
+		buf_printf(
+			notes,
+			"topic \"%s\" keeps records for %lld h: older records are not available for audits, "
+			"and the 7-day window of the calibration cannot be verified or rebuilt completely\n",
+			topics[SCORED].name, (long long)(topics[SCORED].retention_ms / 3600000));
 }
 
 /* A verification counts anew what may have been fed back to, and what that was. */
@@ -297,22 +298,23 @@ static void remark(const struct kafka_settings *settings, const struct named_top
 		if (i != INPUT && topics[i].replicas > 1 && topics[i].min_in_sync == 1)
 			buf_printf(notes,
 				   "topic \"%s\" has min.insync.replicas = 1: a broker that fails right "
-				   "after it confirmed may lose messages; set 2\n",
+				   "after its acknowledgement may lose messages; set 2\n",
 				   topics[i].name);
 	}
 	if (input > (int64_t)settings->max_message_bytes + 4096)
 		buf_printf(notes,
-			   "topic \"%s\" takes messages of %lld bytes, kafka.max_message_bytes is %zu: "
+			   "topic \"%s\" accepts messages of %lld bytes, kafka.max_message_bytes is %zu: "
 			   "larger events become dead letters\n",
 			   topics[INPUT].name, (long long)input, settings->max_message_bytes);
 	if (input && topics[SCORED].max_message && topics[SCORED].max_message < 2 * input)
 		buf_printf(notes,
-			   "topic \"%s\" takes %lld bytes, less than twice the %lld of the input: records of "
-			   "large events are published without the event\n",
+			   "topic \"%s\" accepts %lld bytes, less than twice the %lld of the input: records "
+			   "of large events are published without the event\n",
 			   topics[SCORED].name, (long long)topics[SCORED].max_message, (long long)input);
 	if (input && topics[DEAD_LETTER].max_message && topics[DEAD_LETTER].max_message < input)
 		buf_printf(notes,
-			   "topic \"%s\" takes %lld bytes, less than the input: large dead letters are cut\n",
+			   "topic \"%s\" accepts %lld bytes, less than the input: large dead letters are "
+			   "truncated\n",
 			   topics[DEAD_LETTER].name, (long long)topics[DEAD_LETTER].max_message);
 	remark_on_cleanup(topics, notes);
 }

@@ -43,7 +43,8 @@ static enum ending ending_of(struct transactor *transactor, const char *call, rd
 		return ENDING_LOST;
 	}
 	if (transactor_stopping(transactor)) {
-		log_warning("%s: the broker did not answer in time; what it decided shows at the next start",
+		log_warning("%s: the broker did not answer in time; the next start finds out whether the "
+			    "transaction was committed",
 			    call);
 		return ENDING_ENDED;
 	}
@@ -163,11 +164,11 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 		return;
 	if (consequence) { /* where it is the want of a right, librdkafka does not tell */
 		rights_watch_doubt(transactor->rights);
-		transactor_note_refusal(transactor, "outputs are not taken by their topics");
+		transactor_note_refusal(transactor, "topics do not accept the outputs");
 		if (++transactor->unexplained < MAX_UNEXPLAINED || rights_watch_missing(transactor->rights))
 			return;
 	} else {
-		transactor_note_refusal(transactor, "topic \"%s\" does not take outputs: %s", topic,
+		transactor_note_refusal(transactor, "topic \"%s\" does not accept the outputs: %s", topic,
 					rd_kafka_err2str(err));
 	}
 	if (err == transactor->reported && now_us < transactor->reported_us + INT64_C(1000) * REPORT_MS)
@@ -175,15 +176,16 @@ static void heed_undelivered(struct transactor *transactor, const struct list *p
 	transactor->reported = err;
 	transactor->reported_us = now_us;
 	if (consequence)
-		log_error("outputs are not taken by their topics and are published again until they are; "
-			  "\"assayd check\" may tell what is missing");
+		log_error("topics do not accept the outputs; publishing is retried until they do; \"assayd "
+			  "check\" may find out why");
 	else if (err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
-		log_error("outputs for topic \"%s\" were not taken in time, by a broker or a topic that is "
-			  "away, and are published again until they are",
+		log_error("outputs for topic \"%s\" were not accepted in time (broker or topic unavailable); "
+			  "publishing is retried until they are",
 			  topic);
 	else
-		log_error("topic \"%s\" does not take outputs (%s); they are published again until it does",
-			  topic, rd_kafka_err2str(err));
+		log_error(
+			"topic \"%s\" does not accept the outputs (%s); publishing is retried until it does",
+			topic, rd_kafka_err2str(err));
 }
 
 /* Waits for the broker's word on every output. One that failed has failed their transaction: librdkafka sends
@@ -196,8 +198,8 @@ static enum ending flush_all(struct transactor *transactor, const struct list *p
 			return ENDING_ABORT;
 		if (!transactor_stopping(transactor))
 			continue;
-		log_warning("the broker did not take all outputs in time; their events are done again after "
-			    "the next start");
+		log_warning("the broker did not accept all outputs in time; their events are processed again "
+			    "after the next start");
 		return ENDING_ENDED;
 	}
 	return all_delivered(publications) ? ENDING_OK : ENDING_ABORT;

@@ -48,12 +48,12 @@ OUTAGES = ("broker kill", "broker halt", "broker kill, away", "broker full", "ka
 ENTITLED = {EXIT_TRY_AGAIN: OUTAGES, EXIT_UNAVAILABLE: OUTAGES}
 
 # Its rights are what is taken away then.
-EXPLAINED += (("Kafka refuses what events need", ("topic away", *RIGHT_KINDS)),
+EXPLAINED += (("Kafka denies a permission that events need", ("topic away", *RIGHT_KINDS)),
               ("not even as a dead letter (Broker: Topic authorization failed)", ("no right on dead letter",)))
 
 # Nobody can tell a topic that takes nothing from a broker that does not answer in time, nor from a record that is too large,
 # behind which the others of its transaction wait until they expire (README.md).
-EXPLAINED += tuple((text, OUTAGES + ("topic away", *LOGIN_KINDS, *RIGHT_KINDS)) for text in ("does not take outputs", "not taken by their topics", "were not taken in time"))
+EXPLAINED += tuple((text, OUTAGES + ("topic away", *LOGIN_KINDS, *RIGHT_KINDS)) for text in ("does not accept the outputs", "do not accept the outputs", "were not accepted in time"))
 
 
 class Checker:

@@ -297,7 +297,7 @@ def test_check_of_servers_that_say_nothing_says_what_to_look_at(config_file):
             "calibration": {"dsn": f"host=127.0.0.1 port={port} user=a"}}))
     errors = found(done, "error")
     for line, part in zip(errors, (
-            "see whether the broker hangs", "whether the server hangs", "check whether the server hangs",
+            "check whether the broker hangs", "whether the server hangs", "check whether the server hangs",
             f"no answer from http://127.0.0.1:{port}/v1 within 2000 ms (judge.timeout_ms)",
             "whether the server hangs")):
         assert part in line, done
@@ -323,7 +323,7 @@ def tls_mistakes(folder):
                        [f"{at('server.key')}: the key does not belong to the certificate in {at('client.crt')}"]),
         "both": ([ssl, "ssl.ca.location=/no/ca", "ssl.certificate.location=/no/crt", key], NO_INPUT,
                  ["ssl.ca.location: /no/ca", "ssl.certificate.location: /no/crt"]),
-        "no key": ([ssl, client], CONFIG, ["name it as ssl.key.location"]),
+        "no key": ([ssl, client], CONFIG, ["set ssl.key.location"]),
         "a certificate as key": ([ssl, client, f"ssl.key.location={at('client.crt')}"], CONFIG, ["it contains no readable private key"]),
         "encrypted": ([ssl, client, f"ssl.key.location={at('locked.key')}"], CONFIG,
                       ["the key is encrypted, and no password is given"]),
@@ -905,7 +905,7 @@ def test_check_remarks_on_topics_that_do_not_fit_each_other(kafka, topics, confi
         assert f'topic "{getattr(made, kind)}" has a single replica: a lost broker loses messages' in notes
     assert any(made.input in note and "kafka.max_message_bytes is 500000" in note for note in notes), notes
     assert any(made.scored in note and "published without the event" in note for note in notes), notes
-    assert not any("large dead letters are cut" in note for note in notes), notes
+    assert not any("large dead letters are truncated" in note for note in notes), notes
     assert not any("cleanup.policy" in note or "keeps records" in note for note in notes), notes
 
 

@@ -148,8 +148,8 @@ def test_a_transaction_commits_with_the_generation_of_its_events(rig, link, make
         other.start()
         assert names_of(topic.committed(len(names))) == collections.Counter(names)
         zombie.signal(signal.SIGCONT)
-        awaited_log(zombie, "the transaction of the former assignment is still open")
-        awaited_log(zombie, "lost; what was in flight is left to the next owner")
+        awaited_log(zombie, "has not ended the transaction of the former assignment yet")
+        awaited_log(zombie, "lost; the next owner processes its events in flight")
         await_metrics(zombie, lambda metrics: zombie.log().count("assigned 1 partitions") == 2)
         trap.release()
         names += send(rig)
@@ -266,7 +266,7 @@ def test_full_maps_of_many_partitions_commit(rig, make_daemon):
         daemon.start()
         visible = names_of(topic.committed(quick + PARTITIONS, timeout=180, settle=0.5))
     assert visible == +expected
-    assert "set by somebody else" not in daemon.log()
+    assert "committed by another program" not in daemon.log()
     group.close()
 
 
@@ -322,7 +322,7 @@ def test_an_offset_that_an_admin_sets_is_obeyed(rig, metadata):
         topic.committed(len(names))
         assert daemon.terminate() == 0
         daemon.start()
-        assert "set by somebody else" not in daemon.log()
+        assert "committed by another program" not in daemon.log()
         assert daemon.terminate() == 0
         group = GroupOffsets(rig.kafka.bootstrap, rig.topics.name, rig.topics.input)
         assert without_maps(group.fetch(1)) == {0: BATCH}
@@ -330,7 +330,7 @@ def test_an_offset_that_an_admin_sets_is_obeyed(rig, metadata):
         daemon.start()
         again = names_of(topic.committed(len(names) + 5, settle=0.5))
     assert again == collections.Counter(names) + collections.Counter(names[-5:])
-    assert daemon.log().count("set by somebody else") == 1 and f"offset {BATCH - 5}" in daemon.log()
+    assert daemon.log().count("committed by another program") == 1 and f"offset {BATCH - 5}" in daemon.log()
     group.close()
 
 
@@ -346,7 +346,7 @@ def test_an_offset_that_the_topic_does_not_have_stops_its_partition(rig, make_da
     daemon.start()
     with contextlib.closing(Topic(rig)) as topic:
         assert names_of(topic.committed(2, settle=0.5)) == collections.Counter(event["event_id"] for event in batch[1::2])
-        assert daemon.log().count("partition 0 of") == 1 and "offset 1000 was read, but the topic ends at 2;" in daemon.log()
+        assert daemon.log().count("partition 0 of") == 1 and "all offsets below 1000 were read, but the topic ends at 2;" in daemon.log()
         await_metrics(daemon, lambda metrics: metrics.value("assayd_partitions", state="stopped") == 1)
         assert daemon.terminate() == 0
         group.commit({0: (0, "")})

@@ -163,7 +163,7 @@ def test_a_right_that_is_granted_while_it_is_waited_for(kafka, topics, permissio
     made = topics(1)
     settings = {**made.settings(kafka), **sasl(kafka, "users", "SASL_PLAINTEXT", "PLAIN")}
     daemon = make_daemon({"kafka": settings}).start(ready_timeout=None)
-    wait_until(lambda: f'may not use topic "{made.input}"' in daemon.status(), "the right on the input")
+    wait_until(lambda: f'no permission on topic "{made.input}"' in daemon.status(), "the right on the input")
     permissions.grant(USER, (GROUP, made.name, READ),
                       *((TOPIC, getattr(made, kind), right) for kind in made.KINDS for right in (READ, WRITE)))
     wait_until(lambda: f'WRITE on transactional id "{made.name}-1"' in daemon.status(), "the right on the transactional id")

@@ -163,7 +163,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_start(rig, how):
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
         names += send(rig, 20, [0, 1])
         assert names_of(topic.until(len(names), 90, settle=1)) == collections.Counter(names)
-        await_log(daemon, "was deleted and made again")
+        await_log(daemon, "was deleted and created again")
         assert Metrics(daemon).value("assayd_recreated_partitions") >= 2, "more where a rebalance came between"
         assert daemon.get("/readyz")[0] == 200
 

@@ -400,7 +400,7 @@ static const struct {
 	{ "kafka: { transaction_timeout_ms = 1000;\n transaction_linger_ms = 1000; };", ERR_CONFIG_RANGE,
 	  ":2: kafka.transaction_linger_ms: ", "transaction_timeout_ms" },
 	{ "kafka: {\n scored_topic = \"generated-queries\"; };", ERR_CONFIG_RANGE,
-	  ":2: kafka.scored_topic: ", "is kafka.input_topic already" },
+	  ":2: kafka.scored_topic: ", "is already used as kafka.input_topic" },
 	{ "kafka: { input_topic = \"a b\"; };", ERR_CONFIG_RANGE, ":1: kafka.input_topic: ", "letters" },
 	{ "kafka: { input_topic = \"..\"; };", ERR_CONFIG_RANGE, ":1: kafka.input_topic: ", "neither" },
 	/* targets */
@@ -433,7 +433,7 @@ static const struct {
 	{ "retrieval: { thresholds: { low = 0.9; }; };", ERR_CONFIG_RANGE,
 	  ":1: retrieval.thresholds: ", "descending" },
 	{ "retrieval: {\n weights: { top = 0.31; }; };", ERR_CONFIG_RANGE,
-	  ":2: retrieval.weights: ", "sum to 1.01 instead of 1" },
+	  ":2: retrieval.weights: ", "the sum of the seven weights is 1.01 instead of 1" },
 	{ "http: { listen = \"9464\"; };", ERR_CONFIG_RANGE, ":1: http.listen: ", "address and a port" },
 	{ "http: { listen = \"localhost:99999\"; };", ERR_CONFIG_RANGE,
 	  ":1: http.listen: ", "address and a port" },
