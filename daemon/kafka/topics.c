@@ -250,8 +250,8 @@ static void remark_on_cleanup(const struct named_topic *topics, struct buf *note
 {
 	static const char *const losses[] = {
 		[INPUT] = "events with the same key replace each other, even if they are unread",
-		[SCORED] = "records of one event_id replace each other, and \"assayd calibration --verify\" "
-			   "cannot rely on the log",
+		[SCORED] = ("records of one event_id replace each other, and \"assayd calibration --verify\" "
+			    "cannot rely on the log"),
 		[ADVISORY] = "advisories of one event replace each other",
 		[DEAD_LETTER] = "events without a key cannot become dead letters, and their partitions pause",
 	};

@@ -192,12 +192,20 @@ class Writer:
 
 
 def ends_of(rig, partitions):
-    """{partition: the offset behind its last record, marks of transactions among them}"""
-    consumer = confluent_kafka.Consumer({"bootstrap.servers": rig.kafka.bootstrap, "group.id": "ends", "log_level": 2})
-    ends = {number: consumer.get_watermark_offsets(confluent_kafka.TopicPartition(rig.topics.input, number), timeout=90)[1]
-            for number in range(partitions)}
-    consumer.close()
-    return ends
+    """{partition: the offset behind its last record, marks of transactions among them}, when no transaction is open: the
+    broker writes the marks after it has told the producer that the transaction is over"""
+    def ends(isolation):
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": rig.kafka.bootstrap, "group.id": "ends", "log_level": 2,
+                                             "isolation.level": isolation})
+        with contextlib.closing(consumer):
+            return {number: consumer.get_watermark_offsets(confluent_kafka.TopicPartition(rig.topics.input, number),
+                                                           timeout=90)[1] for number in range(partitions)}
+
+    deadline = time.monotonic() + 90
+    while (stable := ends("read_committed")) != (written := ends("read_uncommitted")):
+        assert time.monotonic() < deadline, (stable, written)
+        time.sleep(0.1)
+    return stable
 
 
 def await_no_lag(rig, group, ends):
