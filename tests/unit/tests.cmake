@@ -51,6 +51,8 @@ unit_test(calibration/drift/drift THREADS WAITS
 
 unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_database_server)
 
+unit_test(calibration/model/model COVERS calibration/model/*)
+
 unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
 unit_test(calibration/report/reader THREADS WAITS

@@ -1,0 +1,97 @@
+/* What a model consists of, and the steps of fitting it. */
+#pragma once
+
+#include "calibration/model/model.h"
+
+/* Spans of time of equal numbers of examples: each is left out in turn. */
+#define MODEL_SPANS 10
+
+/* Standardised features are cut off here. */
+#define MODEL_FEATURE_LIMIT 4.0
+
+#define MODEL_TERMS_MAX (FEATURE_COUNT_ + 1)
+#define MODEL_Z		1.959963984540054
+
+/* Of the log odds over the score. */
+struct model_line {
+	double intercept, slope;
+	double variance_intercept, variance_slope, covariance;
+};
+
+/* What one number of a case adds to the score. */
+struct model_term {
+	const char *name;
+	int feature; /* enum feature; MODEL_TERM_OVERALL; MODEL_TERM_UNKNOWN */
+	double mean, deviation, scale;
+	double coefficient;	      /* of the standardised, cut off and scaled value */
+	double left_out[MODEL_SPANS]; /* likewise without the examples of each span */
+};
+
+enum { MODEL_TERM_OVERALL = -1, MODEL_TERM_UNKNOWN = -2 };
+
+enum model_depth { MODEL_ALL, MODEL_APPLICATION, MODEL_SEGMENT };
+
+struct model_node {
+	struct model_segment segment; /* of an application: its name alone */
+	enum model_depth depth;
+	int64_t labels;
+	struct model_line line;
+};
+
+/* Variances of what children of a node differ from it by. */
+struct model_spread {
+	double intercept, slope;
+};
+
+struct model {
+	_Atomic int *references;
+	struct arena *arena;
+	struct model *self;
+	struct model_info info;
+	double mean; /* of the labels */
+	struct model_term *terms;
+	size_t terms_count;
+	double constant, constant_left_out[MODEL_SPANS]; /* of the score */
+	int spans;					 /* that were left out; 0: none */
+	double centre;
+	struct model_node *nodes; /* that of all cases first, then sorted */
+	size_t nodes_count;
+	struct model_spread applications, segments;
+	double spans_variance; /* of the intercept, between spans of time */
+};
+
+/* Zeroed, with one reference. */
+struct model *model_new(void);
+
+/* The value of a term in a case. */
+double model_term_value(const struct model_term *term, const struct model_case *item);
+
+/* The same standardised, cut off and scaled. */
+double model_term_standard(const struct model_term *term, double value);
+
+/* Whether the case has what the kind needs. */
+bool model_can_score(enum model_kind kind, const struct model_case *item);
+
+/* Order of nodes: by depth, application, model, prompt version. */
+int model_compare_nodes(const void *left, const void *right);
+
+/* The node of a segment at a depth; NULL: it has none. */
+const struct model_node *model_find(const struct model *model, const struct model_segment *segment,
+				    enum model_depth depth);
+
+/* Examples for fitting: usable ones alone, in a total order; pointers into what the caller gave. */
+struct model_sample {
+	const struct model_example **items;
+	size_t count;
+};
+
+/* By time, id and contents: of pointers to examples, for qsort. */
+int model_compare_examples(const void *left, const void *right);
+
+/* Fills terms, constant and spans of the model; `ret_scores`: one for each example, by coefficients that were
+ * fitted without its span. */
+err_t model_fit_score(const struct model_sample *sample, struct model *model, double *ret_scores,
+		      struct err_detail *detail);
+
+/* Fills centre, nodes and variances. */
+void model_fit_lines(const struct model_sample *sample, const double *scores, struct model *model);

@@ -1,0 +1,152 @@
+#include "calibration/model/internal.h"
+
+#include <math.h>
+
+#include "calibration/statistics/binned.h"
+#include "calibration/statistics/discrimination.h"
+
+/* No case loses more than this probability would. */
+#define PROBABILITY_MIN 1e-6
+
+/* What a model needs to be compared, and to stand for overall confidence. */
+enum { BETTER_CASES_MIN = 20, PROVEN_CASES_MIN = 200, BINS_MAX = 10, GROUPS_MAX = 20 };
+
+#define PROVEN_ECE_MAX 0.05
+
+/* One-sided, at 5 %. */
+#define BETTER_Z 1.6448536269514722
+
+static double loss_of(double probability, bool correct)
+{
+	double p = fmin(fmax(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN);
+	return -log(correct ? p : 1 - p);
+}
+
+struct case_list {
+	struct outcome *outcomes, *overall;
+	size_t count, overall_count;
+	double loss, loss_constant, weight;
+};
+
+static void measure_case(const struct model *model, const struct model_example *example,
+			 struct case_list *cases)
+{
+	struct model_estimate estimate;
+	if (!(example->weight > 0) || !model_estimate(model, &example->item, &estimate))
+		return;
+	cases->outcomes[cases->count++] =
+		(struct outcome){ estimate.value, example->weight, example->correct };
+	if (example->item.overall.set)
+		cases->overall[cases->overall_count++] =
+			(struct outcome){ example->item.overall.value, example->weight, example->correct };
+	cases->weight += example->weight;
+	cases->loss += example->weight * loss_of(estimate.value, example->correct);
+	cases->loss_constant += example->weight * loss_of(model->mean, example->correct);
+}
+
+static double auroc_of(const struct outcome *outcomes, size_t count)
+{
+	struct discrimination discrimination;
+	return count > 0 && discrimination_of(outcomes, count, &discrimination, NULL) == ERR_OK
+		       ? discrimination.auroc
+		       : 0.5;
+}
+
+/* Sums along the time, so that the order of the examples does not matter. */
+static struct model_sample in_order(const struct model_example *examples, size_t count, int64_t after_ms,
+				    struct arena *arena)
+{
+	struct model_sample sample = { ARENA_ARRAY(arena, const struct model_example *, count), 0 };
+	for (size_t i = 0; i < count; i++)
+		if (examples[i].scored_at_ms > after_ms)
+			sample.items[sample.count++] = &examples[i];
+	qsort(sample.items, sample.count, sizeof *sample.items, model_compare_examples);
+	return sample;
+}
+
+err_t model_measure(const struct model *model, const struct model_example *examples, size_t count,
+		    struct model_quality *ret_quality, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	const struct model_sample sample = in_order(examples, count, INT64_MIN, scratch);
+	struct case_list cases = { .outcomes = ARENA_ARRAY(scratch, struct outcome, count),
+				   .overall = ARENA_ARRAY(scratch, struct outcome, count) };
+	struct discrimination discrimination;
+	struct binned_part *bins;
+	struct binned_error error;
+	size_t bins_count;
+	for (size_t i = 0; i < sample.count; i++)
+		measure_case(model, sample.items[i], &cases);
+	if (cases.count == 0)
+		return err_fail(detail, ERR_SAMPLES, "there are no cases to measure a model by");
+	err_t err = discrimination_of(cases.outcomes, cases.count, &discrimination, detail);
+	if (!err)
+		err = binned_equal_mass(cases.outcomes, cases.count, BINS_MAX, scratch, &bins, &bins_count,
+					detail);
+	if (err)
+		return err;
+	binned_error_of(bins, bins_count, &error);
+	*ret_quality = (struct model_quality){
+		.cases = (int64_t)cases.count,
+		.log_loss = cases.loss / cases.weight,
+		.log_loss_constant = cases.loss_constant / cases.weight,
+		.auroc = discrimination.auroc,
+		.auroc_low = discrimination.low,
+		.auroc_high = discrimination.high,
+		.auroc_overall = auroc_of(cases.overall, cases.overall_count),
+		.ece = fmin(error.debiased, 1),
+		.ece_low = error.low,
+	};
+	return ERR_OK;
+}
+
+/* What the current model loses more, or the constant where there is none or it has no estimate. */
+static double gain_of(const struct model *candidate, const struct model *current,
+		      const struct model_example *example, const struct model_estimate *estimate)
+{
+	struct model_estimate other = { .value = candidate->mean };
+	if (current)
+		model_estimate(current, &example->item, &other);
+	return loss_of(other.value, example->correct) - loss_of(estimate->value, example->correct);
+}
+
+bool model_better(const struct model *candidate, const struct model *current,
+		  const struct model_example *examples, size_t count)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	const struct model_sample sample = in_order(examples, count, candidate->info.to_ms, scratch);
+	double *gains = ARENA_ARRAY(scratch, double, sample.count);
+	double *weights = ARENA_ARRAY(scratch, double, sample.count);
+	double sum = 0, weight = 0, squares = 0;
+	size_t used = 0;
+	for (size_t i = 0; i < sample.count; i++) {
+		struct model_estimate estimate;
+		const struct model_example *example = sample.items[i];
+		if (!(example->weight > 0) || !model_estimate(candidate, &example->item, &estimate))
+			continue;
+		weights[used] = example->weight;
+		gains[used] = gain_of(candidate, current, example, &estimate);
+		sum += weights[used] * gains[used];
+		weight += weights[used++];
+	}
+	if (used < BETTER_CASES_MIN)
+		return false;
+	/* Neighbours in time are one group, whose sum is one number: so what they share is not counted often.
+	 */
+	double mean = sum / weight;
+	for (size_t group = 0; group < GROUPS_MAX; group++) {
+		double deviation = 0;
+		for (size_t i = used * group / GROUPS_MAX; i < used * (group + 1) / GROUPS_MAX; i++)
+			deviation += weights[i] * (gains[i] - mean);
+		squares += deviation * deviation;
+	}
+	double error = sqrt(squares * GROUPS_MAX / (GROUPS_MAX - 1)) / weight;
+	return mean > BETTER_Z * error && mean > 0;
+}
+
+bool model_is_proven(const struct model_quality *quality)
+{
+	return quality->cases >= PROVEN_CASES_MIN && quality->ece <= PROVEN_ECE_MAX &&
+	       quality->log_loss < quality->log_loss_constant && quality->auroc_low > 0.5 &&
+	       quality->auroc >= quality->auroc_overall;
+}

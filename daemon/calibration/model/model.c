@@ -1,0 +1,197 @@
+#include "calibration/model/internal.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+#include "calibration/statistics/outcomes.h"
+
+const char *model_kind_name(enum model_kind kind)
+{
+	return kind == MODEL_MAP ? "map" : "features";
+}
+
+struct model *model_new(void)
+{
+	struct arena *arena = arena_new();
+	struct model *model = ARENA_NEW(arena, struct model);
+	model->arena = arena;
+	model->self = model;
+	model->references = ARENA_NEW(arena, _Atomic int);
+	atomic_store(model->references, 1);
+	return model;
+}
+
+struct model *model_ref(const struct model *model)
+{
+	atomic_fetch_add_explicit(model->references, 1, memory_order_relaxed);
+	return model->self;
+}
+
+void model_unref(struct model *model)
+{
+	if (model && atomic_fetch_sub_explicit(model->references, 1, memory_order_acq_rel) == 1)
+		arena_free(model->arena);
+}
+
+const struct model_info *model_info(const struct model *model)
+{
+	return &model->info;
+}
+
+void model_set_version(struct model *model, int64_t version)
+{
+	model->info.version = version;
+}
+
+void model_set_quality(struct model *model, const struct model_quality *quality, bool proven)
+{
+	model->info.quality = *quality;
+	model->info.proven = proven;
+}
+
+/* ---- the score ---- */
+
+bool model_can_score(enum model_kind kind, const struct model_case *item)
+{
+	return kind == MODEL_FEATURES ? item->features != NULL : item->overall.set;
+}
+
+double model_term_value(const struct model_term *term, const struct model_case *item)
+{
+	if (term->feature >= 0)
+		return item->features[term->feature];
+	return term->feature == MODEL_TERM_OVERALL && item->overall.set ? item->overall.value : term->mean;
+}
+
+double model_term_standard(const struct model_term *term, double value)
+{
+	double standard = (value - term->mean) / term->deviation;
+	return term->scale * fmax(fmin(standard, MODEL_FEATURE_LIMIT), -MODEL_FEATURE_LIMIT);
+}
+
+struct score {
+	double value, variance;
+};
+
+/* Grouped jackknife (Tukey 1958): each span left out in turn. */
+static double variance_of(const double *values, int count)
+{
+	double mean = 0, sum = 0;
+	for (int i = 0; i < count; i++)
+		mean += values[i] / count;
+	for (int i = 0; i < count; i++)
+		sum += (values[i] - mean) * (values[i] - mean);
+	return count > 1 ? sum * (count - 1) / count : 0;
+}
+
+static struct score score_of(const struct model *model, const struct model_case *item)
+{
+	struct score score = { model->constant, 0 };
+	double left_out[MODEL_SPANS];
+	memcpy(left_out, model->constant_left_out, sizeof left_out);
+	for (size_t i = 0; i < model->terms_count; i++) {
+		const struct model_term *term = &model->terms[i];
+		double standard = model_term_standard(term, model_term_value(term, item));
+		if (standard == 0)
+			continue;
+		score.value += term->coefficient * standard;
+		for (int k = 0; k < model->spans; k++)
+			left_out[k] += term->left_out[k] * standard;
+	}
+	score.variance = variance_of(left_out, model->spans);
+	return score;
+}
+
+/* ---- the map ---- */
+
+int model_compare_nodes(const void *left, const void *right)
+{
+	const struct model_node *a = left, *b = right;
+	int order = (int)a->depth - (int)b->depth;
+	if (!order)
+		order = str_compare(a->segment.application, b->segment.application);
+	if (!order)
+		order = str_compare(a->segment.model, b->segment.model);
+	return order ? order : str_compare(a->segment.prompt_version, b->segment.prompt_version);
+}
+
+const struct model_node *model_find(const struct model *model, const struct model_segment *segment,
+				    enum model_depth depth)
+{
+	struct model_node key = { .depth = depth };
+	if (depth != MODEL_ALL)
+		key.segment.application = segment->application;
+	if (depth == MODEL_SEGMENT)
+		key.segment = *segment;
+	return bsearch(&key, model->nodes, model->nodes_count, sizeof key, model_compare_nodes);
+}
+
+/* The deepest node of the segment, and what it may differ from that by. */
+static const struct model_node *place(const struct model *model, const struct model_segment *segment,
+				      struct model_spread *ret_spread)
+{
+	const struct model_node *node = model_find(model, segment, MODEL_SEGMENT);
+	*ret_spread = (struct model_spread){ 0, 0 };
+	if (node)
+		return node;
+	*ret_spread = model->segments;
+	node = model_find(model, segment, MODEL_APPLICATION);
+	if (node)
+		return node;
+	ret_spread->intercept += model->applications.intercept;
+	ret_spread->slope += model->applications.slope;
+	return &model->nodes[0];
+}
+
+bool model_estimate(const struct model *model, const struct model_case *item, struct model_estimate *ret)
+{
+	struct model_spread spread;
+	if (!model_can_score(model->info.kind, item))
+		return false;
+	const struct score score = score_of(model, item);
+	const struct model_node *node = place(model, &item->segment, &spread);
+	const struct model_line *line = &node->line;
+	double from_centre = score.value - model->centre;
+	double odds = line->intercept + line->slope * from_centre;
+	double variance = line->variance_intercept + 2 * from_centre * line->covariance +
+			  from_centre * from_centre * (line->variance_slope + spread.slope) +
+			  spread.intercept + model->spans_variance +
+			  line->slope * line->slope * score.variance;
+	double half = MODEL_Z * sqrt(fmax(variance, 0));
+	*ret = (struct model_estimate){ .value = outcomes_sigmoid(odds),
+					.low = outcomes_sigmoid(odds - half),
+					.high = outcomes_sigmoid(odds + half),
+					.labels = model->info.labels,
+					.segment_labels = node->depth == MODEL_SEGMENT ? node->labels : 0,
+					.log_odds = odds };
+	return true;
+}
+
+static int compare_contributions(const void *left, const void *right)
+{
+	const struct model_contribution *a = left, *b = right;
+	double size_a = fabs(a->addend), size_b = fabs(b->addend);
+	return size_a != size_b ? (size_a < size_b) - (size_a > size_b) : strcmp(a->name, b->name);
+}
+
+size_t model_contributions(const struct model *model, const struct model_case *item,
+			   struct model_contribution *ret, size_t room)
+{
+	struct model_contribution all[MODEL_TERMS_MAX];
+	struct model_spread spread;
+	size_t count = 0;
+	if (!model_can_score(model->info.kind, item))
+		return 0;
+	double slope = place(model, &item->segment, &spread)->line.slope;
+	for (size_t i = 0; i < model->terms_count; i++) {
+		const struct model_term *term = &model->terms[i];
+		double value = model_term_value(term, item);
+		double addend = slope * term->coefficient * model_term_standard(term, value);
+		if (addend != 0)
+			all[count++] = (struct model_contribution){ term->name, value, addend };
+	}
+	qsort(all, count, sizeof *all, compare_contributions);
+	count = count < room ? count : room;
+	memcpy(ret, all, count * sizeof *ret);
+	return count;
+}

@@ -1,0 +1,153 @@
+/*
+ * Learnt probability: how likely an answer is right, learnt from labels of others. Pure; any thread.
+ *
+ * A model has two parts. The score: in the kind "features" a logistic regression over the features of
+ * question and query (score/features.def) and overall confidence, standardised and with quadratic penalties;
+ * in the kind "map" overall confidence itself. The map: a line from the score to the log odds, one for all
+ * cases, one for each application and one for each segment, each with its parent's as the mean of a normal
+ * prior (Lindley and Smith 1972), all fitted together, over scores of cases that the regression had not seen.
+ * How far applications and segments differ is learnt, too; an application or a segment that no label is of
+ * has its parent's line and an interval that is wider by that difference.
+ *
+ *   log odds = line.intercept + line.slope · (score − centre),   value = 1 / (1 + e^−log odds)
+ *
+ * The interval at 95 % has four parts: the line's posterior variance (Laplace), the score's (jackknife over
+ * spans of time), what applications and segments differ by, and what spans of time differ by.
+ *
+ * Fitting sorts examples into a total order first: the same examples in any order give the same document to
+ * the last byte.
+ */
+#pragma once
+
+#include "common/buf.h"
+#include "score/features.h"
+
+/* Labels that a model needs, and those of either kind among them. */
+#define MODEL_LABELS_MIN 50
+#define MODEL_EITHER_MIN 5
+
+/* Labels that a model is fitted from at most; a segment or an application needs a line of its own in the
+ * document, and those with the most labels have it. */
+#define MODEL_EXAMPLES_MAX 200000
+#define MODEL_LINES_MAX	   1000
+
+/* A document has at most so many bytes. */
+#define MODEL_DOCUMENT_MAX (4 << 20)
+
+enum model_kind { MODEL_MAP, MODEL_FEATURES };
+
+#define MODEL_KINDS 2
+
+/* "map", "features". */
+const char *model_kind_name(enum model_kind kind);
+
+/* Immutable but for its three setters, and counted. */
+struct model;
+
+/* Whose answer it is; an absent text is the empty one. */
+struct model_segment {
+	str_t application, model, prompt_version;
+};
+
+struct model_case {
+	struct model_segment segment;
+	opt_double_t overall;	/* 0..1 */
+	const double *features; /* FEATURE_COUNT_ values, or NULL */
+};
+
+struct model_estimate {
+	double value, low, high; /* 0..1; the interval is at 95 % */
+	int64_t labels;		 /* that the model was fitted from */
+	int64_t segment_labels;	 /* of the case's own segment among them */
+	double log_odds;	 /* of the value */
+};
+
+/* False: the case lacks what the score needs (features, or overall confidence). */
+bool model_estimate(const struct model *model, const struct model_case *item, struct model_estimate *ret);
+
+/* What one feature adds to the log odds, against the mean of the examples. */
+struct model_contribution {
+	const char *name; /* of a feature, or "overall"; lives as long as the model */
+	double value;	  /* of the case */
+	double addend;
+};
+
+/* The largest addends first (of either sign), at most `room` (up to FEATURE_COUNT_ + 1) of them and none that
+ * is 0; how many there are. The addends of all features and the log odds of a mean case are the log odds. */
+size_t model_contributions(const struct model *model, const struct model_case *item,
+			   struct model_contribution *ret, size_t room);
+
+/* How good its values were for labelled cases that were scored after its span. */
+struct model_quality {
+	int64_t cases; /* 0: it was not measured */
+	double log_loss;
+	double log_loss_constant; /* of the constant that is the mean of the model's own labels */
+	double auroc, auroc_low, auroc_high;
+	double auroc_overall; /* of overall confidence for the same cases; 0.5: it was not there */
+	double ece, ece_low;  /* debiased, with bins of equal mass; lower end of the interval */
+};
+
+struct model_info {
+	enum model_kind kind;
+	int64_t version;	/* number of its row; 0: none yet */
+	int64_t from_ms, to_ms; /* scored_at of the first and of the last example */
+	int64_t labels;
+	struct model_quality quality;
+	bool proven; /* its values may stand for overall confidence */
+};
+
+/* Lives as long as the model. */
+const struct model_info *model_info(const struct model *model);
+
+/* By the owner, before anyone else has the model. */
+void model_set_version(struct model *model, int64_t version);
+void model_set_quality(struct model *model, const struct model_quality *quality, bool proven);
+
+/* One reference more, one less; the last one releases it. model_unref(NULL) is fine. */
+struct model *model_ref(const struct model *model);
+void model_unref(struct model *model);
+
+DEFINE_CLEANUP(struct model, model_cleanup, model_unref)
+
+/* Appends the document: one JSON object with all digits, features by name. */
+void model_encode(const struct model *model, struct buf *document);
+
+/* Checks everything. A feature that this version does not have counts as its mean. ERR_JSON_SYNTAX,
+ * ERR_JSON_SHAPE with a detail. The model has one reference. */
+err_t model_decode(str_t document, struct model **ret_model, struct err_detail *detail);
+
+#define MODEL_ID_BYTES 16
+
+struct model_example {
+	struct model_case item;
+	int64_t scored_at_ms;
+	unsigned char id[MODEL_ID_BYTES]; /* of the event; orders those of one time */
+	double weight;			  /* 1 / its probability of being labelled; more than 0 */
+	bool correct;
+};
+
+struct model_options {
+	enum model_kind kind;
+};
+
+/* Examples that lack what the kind needs are left out. ERR_SAMPLES with a detail: too few are left. The model
+ * has one reference. */
+err_t model_fit(const struct model_example *examples, size_t count, const struct model_options *options,
+		struct model **ret_model, struct err_detail *detail);
+
+/* Of the examples that it has an estimate for; ERR_SAMPLES: there are fewer than two of either label. */
+err_t model_measure(const struct model *model, const struct model_example *examples, size_t count,
+		    struct model_quality *ret_quality, struct err_detail *detail);
+
+/*
+ * Whether the candidate's logarithmic loss for examples scored after its span (earlier ones are left out) is
+ * lower than the current model's (NULL: than that of the constant that is the mean of the candidate's
+ * labels), by more than chance makes at 5 %, one-sided. Differences of neighbouring examples are not taken
+ * for independent.
+ */
+bool model_better(const struct model *candidate, const struct model *current,
+		  const struct model_example *examples, size_t count);
+
+/* Whether a model of that quality may stand for overall confidence: enough cases, no calibration error that
+ * they show, tells right from wrong at least as well as overall confidence, and better than a constant. */
+bool model_is_proven(const struct model_quality *quality);
