@@ -1,16 +1,18 @@
 # What `cmake --install` lays out besides the program. Configuration and state live in /etc and /var whatever the prefix.
-configure_file(packaging/man/assayd.8.in assayd.8 @ONLY)
+configure_file(packaging/man/assayd.8.in assayd.8.in @ONLY)
 configure_file(packaging/man/assayd.conf.5.in assayd.conf.5.in @ONLY)
 
-# The reference of the settings comes from the table that the program itself reads.
+# The references of settings and features come from the tables that the program itself reads.
 add_executable(print_reference packaging/man/print_reference.c)
-target_link_libraries(print_reference PRIVATE assayd_config)
-add_custom_command(
-  OUTPUT assayd.conf.5
-  COMMAND print_reference ${CMAKE_BINARY_DIR}/assayd.conf.5.in > ${CMAKE_BINARY_DIR}/assayd.conf.5
-  DEPENDS print_reference ${CMAKE_BINARY_DIR}/assayd.conf.5.in
-  VERBATIM)
-add_custom_target(manual_pages ALL DEPENDS ${CMAKE_BINARY_DIR}/assayd.conf.5)
+target_link_libraries(print_reference PRIVATE assayd_config assayd_score)
+foreach(page assayd.8 assayd.conf.5)
+  add_custom_command(
+    OUTPUT ${page}
+    COMMAND print_reference ${CMAKE_BINARY_DIR}/${page}.in > ${CMAKE_BINARY_DIR}/${page}
+    DEPENDS print_reference ${CMAKE_BINARY_DIR}/${page}.in
+    VERBATIM)
+endforeach()
+add_custom_target(manual_pages ALL DEPENDS ${CMAKE_BINARY_DIR}/assayd.8 ${CMAKE_BINARY_DIR}/assayd.conf.5)
 
 install(TARGETS assayd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(FILES ${CMAKE_BINARY_DIR}/assayd.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)

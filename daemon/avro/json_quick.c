@@ -11,7 +11,7 @@ enum {
 	MAX_DEPTH = 64,
 	MAX_FIELDS = 64,  /* bits of a mask */
 	MAX_UNKNOWN = 32, /* names in one object that the record does not have */
-	MAX_KEYS = 64,	  /* of a map */
+	MAX_KEYS = 128,	  /* of a map */
 	MAX_DIGITS = 18,  /* fit into an integer of 64 bits */
 	FIRST_ITEMS = 8,
 };

@@ -249,6 +249,11 @@ static const struct field AGREEMENT_FIELDS[] = {
 static const struct record_type AGREEMENT = TABLE(AGREEMENT_FIELDS, "Agreement");
 #undef RECORD
 
+static const struct field FEATURE_VALUE = { .name = "value",
+					    .kind = FIELD_DOUBLE,
+					    .flags = FIELD_REQUIRED,
+					    .offset = offsetof(struct record_feature, value) };
+
 #define RECORD record_confidence
 static const struct field CONFIDENCE_FIELDS[] = {
 	NULLABLE(overall, FIELD_DOUBLE),
@@ -259,6 +264,7 @@ static const struct field CONFIDENCE_FIELDS[] = {
 	OPTIONAL_RECORD(advisory, ADVISORY_CONFIDENCE),
 	NULLABLE(generator, FIELD_DOUBLE),
 	OPTIONAL_RECORD(agreement, AGREEMENT),
+	MAP(features, FEATURE_VALUE),
 };
 static const struct record_type CONFIDENCE = TABLE(CONFIDENCE_FIELDS, "Confidence");
 #undef RECORD

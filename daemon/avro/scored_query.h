@@ -57,6 +57,11 @@ struct record_agreement {
 	int64_t left_out; /* of these, not in `results` */
 };
 
+struct record_feature {
+	str_t name;
+	double value;
+};
+
 struct record_confidence {
 	opt_double_t overall;
 	int level;	       /* enum confidence_level or ENUM_ABSENT */
@@ -66,6 +71,8 @@ struct record_confidence {
 	struct record_advisory_confidence *advisory;
 	opt_double_t generator;
 	struct record_agreement *agreement;
+	struct record_feature *features; /* those that are not 0 */
+	size_t features_count;
 };
 
 enum safety_verdict { VERDICT_SAFE, VERDICT_UNSAFE, VERDICT_UNKNOWN };

@@ -116,6 +116,8 @@ struct config_judge {
 	const char *prompt_directory; /* or NULL: the built-in prompts */
 };
 
+enum config_model { CONFIG_MODEL_OFF, CONFIG_MODEL_MAP, CONFIG_MODEL_FEATURES };
+
 struct config_calibration {
 	bool configured;
 	const char *dsn;
@@ -127,6 +129,7 @@ struct config_calibration {
 	double drift_opens_below;
 	double drift_closes_at;
 	double drift_false_alarms_per_10k;
+	enum config_model model;
 	int64_t feedback_horizon_s; /* 0: feedback is not read */
 };
 

@@ -113,13 +113,16 @@ void candidates_settle(struct record_facts *facts)
 	    call->result.candidates_count != call->candidates.count)
 		return;
 	for (size_t i = 0; i < analysis->meanings_count; i++) {
-		if (!str_present(analysis->meanings[i].sql))
+		struct record_meaning *meaning = &analysis->meanings[i];
+		meaning->other_result = !str_present(meaning->sql);
+		if (meaning->other_result) /* it is no read, and not run */
 			continue;
 		enum candidate_outcome outcome = call->result.candidates[next++];
+		meaning->other_result = outcome != CANDIDATE_EQUAL && outcome != CANDIDATE_LEFT_OUT;
 		if (outcome == CANDIDATE_EQUAL)
-			same += analysis->meanings[i].texts;
+			same += meaning->texts;
 		if (outcome == CANDIDATE_LEFT_OUT)
-			analysis->candidates_left_out += analysis->meanings[i].texts;
+			analysis->candidates_left_out += meaning->texts;
 	}
 	size_t known = analysis->candidates_count - analysis->candidates_left_out;
 	if (known > 0)

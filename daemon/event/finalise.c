@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "event/candidates.h"
 #include "event/context.h"
+#include "event/features.h"
 #include "event/overall.h"
 #include "event/record/record.h"
 
@@ -31,6 +32,7 @@ void event_finalise(struct event *event)
 	const struct record_sources sources = sources_of(event);
 	candidates_settle(facts);
 	overall_of_event(facts);
+	features_of_event(facts);
 	struct scored_query *scored = record_build(facts, &sources);
 	record_add_stage(facts, STAGE_FINALISE, "ok", clock_monotonic_us() - started_us);
 	scored->stages = facts->stages;

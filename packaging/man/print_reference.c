@@ -1,7 +1,17 @@
-/* Prints a manual page whose line `.\" SETTINGS` is replaced by the reference of all settings. */
+/* Prints a manual page whose line `.\" SETTINGS` is replaced by the reference of all settings, and `.\"
+ * FEATURES` by the list of all features. */
 #include "config/config.h"
+#include "score/features.h"
 
 #include <sysexits.h>
+
+/* Sentences have no character that a manual page has to escape but quotation marks, which stand in no macro's
+ * line. */
+static void print_features(FILE *out)
+{
+	for (size_t i = 0; i < FEATURE_COUNT_; i++)
+		fprintf(out, ".TP\n.B %s\n%s.\n", FEATURE_INFO[i].name, FEATURE_INFO[i].sentence);
+}
 
 int main(int argc, char **argv)
 {
@@ -14,6 +24,8 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof line, page)) {
 		if (strcmp(line, ".\\\" SETTINGS\n") == 0)
 			config_print_reference(stdout);
+		else if (strcmp(line, ".\\\" FEATURES\n") == 0)
+			print_features(stdout);
 		else
 			fputs(line, stdout);
 	}

@@ -79,6 +79,19 @@ static struct record_agreement *record_agreement(const struct record_facts *fact
 	return agreement;
 }
 
+/* What is 0 says nothing that its absence does not say. */
+static void record_features(const struct record_facts *facts, struct record_confidence *confidence)
+{
+	const double *values = facts->analysis.features;
+	if (!values)
+		return;
+	confidence->features = ARENA_ARRAY(facts->arena, struct record_feature, FEATURE_COUNT_);
+	for (size_t i = 0; i < FEATURE_COUNT_; i++)
+		if (values[i] != 0)
+			confidence->features[confidence->features_count++] =
+				(struct record_feature){ str_from(FEATURE_INFO[i].name), values[i] };
+}
+
 void record_build_confidence(struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
@@ -93,6 +106,7 @@ void record_build_confidence(struct record_builder *builder)
 		.generator = facts->analysis.generator,
 		.agreement = record_agreement(facts),
 	};
+	record_features(facts, &builder->scored->confidence);
 }
 
 void record_build_safety(struct record_builder *builder)

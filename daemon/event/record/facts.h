@@ -13,6 +13,7 @@
 #include "judge/judge.h"
 #include "score/advisory.h"
 #include "score/evaluation.h"
+#include "score/features.h"
 #include "score/overall.h"
 #include "score/retrieval.h"
 #include "sql/findings/analysis.h"
@@ -28,9 +29,10 @@ struct record_table {
 
 /* The candidates that have one meaning, which is not the answer's. */
 struct record_meaning {
-	str_t form;   /* canonical */
-	size_t texts; /* that have it */
-	str_t sql;    /* one of them that is proven to be a read; or absent */
+	str_t form;	   /* canonical */
+	size_t texts;	   /* that have it */
+	str_t sql;	   /* one of them that is proven to be a read; or absent */
+	bool other_result; /* known not to return what the answer returns */
 };
 
 /* What is known of the query's SQL before anybody has answered. */
@@ -64,6 +66,7 @@ struct record_analysis {
 	struct retrieval_score retrieval;
 	struct advisory_score advisory;
 	struct overall_score overall;
+	double *features; /* FEATURE_COUNT_ of them; NULL: the settings ask for none */
 	double structural;
 };
 

@@ -16,9 +16,13 @@
 
 #define PATIENCE_S 120
 
-/* The tests start this very program as the worker process. */
+/* The tests start this very program as the worker process: one whose main() does not ask would run its tests
+ * in each of them, and start workers there, without end. */
+static bool worker_is_asked;
+
 static inline bool is_worker(int argc, char **argv)
 {
+	worker_is_asked = true;
 	return argc == 2 && strcmp(argv[1], WORKER_ARGUMENT) == 0;
 }
 
@@ -140,6 +144,8 @@ static inline struct targets *start_targets(const struct target_settings *settin
 	const struct targets_options options = { settings, count, state_directory, 100 };
 	struct err_detail detail = { "" };
 	struct targets *targets = NULL;
+	if (!worker_is_asked)
+		fail_msg("main() has to ask is_worker() before a target is started");
 	if (targets_start(&options, &targets, &detail))
 		fail_msg("%s", detail.message);
 	return targets;

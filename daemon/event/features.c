@@ -1,0 +1,104 @@
+#include "event/features.h"
+
+#include "sql/catalog/content.h"
+
+#include <strings.h>
+
+/* A table as an analysis names it: lower case, its schema only where that is not on the search path. */
+static bool is_called(const struct catalog_relation *relation, str_t table)
+{
+	size_t name = relation->name.len, schema = relation->schema.len;
+	if (table.len == name)
+		return strncasecmp(table.ptr, relation->name.ptr, name) == 0;
+	return table.len == schema + 1 + name && table.ptr[schema] == '.' &&
+	       strncasecmp(table.ptr, relation->schema.ptr, schema) == 0 &&
+	       strncasecmp(table.ptr + schema + 1, relation->name.ptr, name) == 0;
+}
+
+static const struct catalog_relation *find_relation(const struct catalog *catalog, str_t table)
+{
+	const struct catalog_relation *found = catalog_relation_on_path(catalog, table);
+	size_t count;
+	const struct catalog_relation *relations = catalog_relations(catalog, &count);
+	for (size_t i = 0; i < count && !found; i++)
+		if (is_called(&relations[i], table))
+			found = &relations[i];
+	return found;
+}
+
+static void take_relations(struct record_facts *facts, struct features_input *input)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	const struct sql_analysis *sql = &analysis->sql;
+	size_t left = FEATURES_MAX_COLUMNS;
+	if (!analysis->catalog || sql->tables_count == 0)
+		return;
+	struct features_relation *relations =
+		ARENA_ARRAY(facts->arena, struct features_relation, sql->tables_count);
+	for (size_t i = 0; i < sql->tables_count && left > 0; i++) {
+		const struct catalog_relation *from = find_relation(analysis->catalog, sql->tables[i]);
+		if (!from)
+			continue;
+		size_t count = from->columns_count < left ? from->columns_count : left;
+		str_t *columns = ARENA_ARRAY(facts->arena, str_t, count + 1);
+		for (size_t j = 0; j < count; j++)
+			columns[j] = from->columns[j].name;
+		relations[input->relations_count++] =
+			(struct features_relation){ from->name, columns, count };
+		left -= count;
+	}
+	input->relations = relations;
+}
+
+static void take_diagnostics(struct record_facts *facts, struct features_input *input)
+{
+	const struct sql_analysis *sql = &facts->analysis.sql;
+	struct features_diagnostic *diagnostics =
+		ARENA_ARRAY(facts->arena, struct features_diagnostic, sql->diagnostics_count + 1);
+	for (size_t i = 0; i < sql->diagnostics_count; i++)
+		diagnostics[i] =
+			(struct features_diagnostic){ sql->diagnostics[i].code, sql->diagnostics[i].sub_code,
+						      sql->diagnostics[i].severity == SQL_ERROR };
+	input->diagnostics = diagnostics;
+	input->diagnostics_count = sql->diagnostics_count;
+}
+
+/* Candidates of one meaning agree with each other for certain; others that return the same are not known to.
+ */
+static void take_agreement(const struct record_analysis *analysis, struct features_input *input)
+{
+	size_t other = 0;
+	input->agreement_form = analysis->agreement;
+	input->agreement_results = analysis->agreement_results;
+	for (size_t i = 0; i < analysis->meanings_count; i++)
+		if (analysis->meanings[i].other_result && analysis->meanings[i].texts > other)
+			other = analysis->meanings[i].texts;
+	size_t known = analysis->candidates_count - analysis->candidates_left_out;
+	input->agreement_other = (double)other / (double)(known + 1);
+}
+
+void features_of_event(struct record_facts *facts)
+{
+	struct record_analysis *analysis = &facts->analysis;
+	const struct sql_analysis *sql = &analysis->sql;
+	const struct config_calibration *settings = &facts->config->calibration;
+	if (!settings->configured || settings->model != CONFIG_MODEL_FEATURES)
+		return;
+	struct features_input input = {
+		.question = facts->query->question,
+		.sql = sql->text,
+		.dialect = analysis->dialect,
+		.technical = analysis->technical,
+		.safe = sql->verdict == SQL_SAFE,
+		.generator = analysis->generator,
+	};
+	if (analysis->has_retrieval) {
+		input.retrieval = opt_double(analysis->retrieval.confidence);
+		input.retrieval_top = opt_double(analysis->retrieval.top_score);
+	}
+	take_diagnostics(facts, &input);
+	take_relations(facts, &input);
+	take_agreement(analysis, &input);
+	analysis->features = ARENA_ARRAY(facts->arena, double, FEATURE_COUNT_);
+	features_fill(&input, analysis->features);
+}

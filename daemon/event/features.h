@@ -1,0 +1,9 @@
+/* The features of an event (score/features.h), where its settings ask for them. On the thread of the event.
+ */
+#pragma once
+
+#include "event/record/facts.h"
+
+/* When all who were asked have answered: agreement is one of them. Without effect on events whose settings
+ * ask for none. */
+void features_of_event(struct record_facts *facts);
