@@ -48,26 +48,35 @@ static void check_state(struct check *check)
 	findings_tried(&check->findings, "state directory", err, &detail);
 }
 
+struct topics_report {
+	struct findings *findings;
+	bool silent; /* the cluster did not answer */
+};
+
 static void report_topic(err_t err, const struct err_detail *detail, void *context)
 {
-	findings_tried(context, "kafka", err, detail);
+	struct topics_report *report = context;
+	findings_tried(report->findings, "kafka", err, detail);
+	report->silent |= err == ERR_KAFKA_UNAVAILABLE;
 }
 
-/* Whether all of them can be used. */
-static bool check_topics(struct check *check, const struct kafka_settings *settings)
+/* Whether the cluster answers, so that permissions can be tested but for `ret_untestable`. */
+static bool check_topics(struct check *check, const struct kafka_settings *settings,
+			 right_set *ret_untestable)
 {
 	struct err_detail detail = { "" };
 	struct findings *findings = &check->findings;
 	unsigned before = findings->errors;
+	struct topics_report report = { .findings = findings };
 	str_t notes = STR_NONE;
-	err_t err = topics_check_all(settings, KAFKA_MS, report_topic, findings, &detail);
+	err_t err = topics_check_all(settings, KAFKA_MS, report_topic, &report, ret_untestable, &detail);
 	if (!err)
 		err = topics_inspect(settings, check->config->calibration.feedback_horizon_s * 1000, KAFKA_MS,
 				     check->arena, &notes, &detail);
 	if (err || findings->errors == before)
 		findings_tried(findings, "kafka", err, &detail);
 	findings_lines(findings, FINDING_WARNING, "kafka", notes);
-	return findings->errors == before;
+	return !err && !report.silent;
 }
 
 static void check_kafka(struct check *check)
@@ -77,12 +86,15 @@ static void check_kafka(struct check *check)
 	err_t err = settings_kafka(check->config, check->arena, &settings, &detail);
 	if (err)
 		findings_tried(&check->findings, "kafka", err, &detail);
+	right_set untestable;
 	if (err || !check_security(&settings, check->arena, &check->findings) ||
-	    !check_topics(check, &settings)) /* trying permissions could make a topic that is missing */
+	    !check_topics(check, &settings, &untestable))
 		return;
 	bool runs = false;
-	err = permissions_check(&settings, check->config->calibration.configured, KAFKA_MS, &runs, &detail);
-	findings_tried(&check->findings, "kafka permissions", err, &detail);
+	err = permissions_check(&settings, check->config->calibration.configured, untestable, KAFKA_MS, &runs,
+				&detail);
+	if (err || !untestable)
+		findings_tried(&check->findings, "kafka permissions", err, &detail);
 	if (runs)
 		findings_lines(
 			&check->findings, FINDING_NOTE, "kafka",

@@ -37,6 +37,7 @@ struct attempts {
 	const struct kafka_settings *settings;
 	int timeout_ms;
 	const _Atomic bool *stopping; /* ends all waiting; or NULL */
+	right_set untestable;	      /* to write */
 	right_set known, missing;
 	bool instance_runs; /* a member of the group has this instance's name, or that is not known */
 	bool member_seen;   /* one has */
@@ -261,6 +262,8 @@ static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct 
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		answers[i] = RD_KAFKA_RESP_ERR__TIMED_OUT;
 		right_name(attempts->settings, (enum right)(RIGHT_WRITE_SCORED + i), &topics[i]);
+		if (attempts->untestable & RIGHT_BIT(RIGHT_WRITE_SCORED + i))
+			continue;
 		rd_kafka_resp_err_t refused =
 			rd_kafka_producev(client, RD_KAFKA_V_TOPIC(topics[i].name), RD_KAFKA_V_VALUE(NULL, 0),
 					  RD_KAFKA_V_OPAQUE(&answers[i]), RD_KAFKA_V_END);
@@ -270,6 +273,8 @@ static err_t send_nothing(struct attempts *attempts, rd_kafka_t *client, struct 
 	flush(attempts, client);
 	for (size_t i = 0; i < OUTPUTS; i++) {
 		bool refused = answers[i] == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+		if (attempts->untestable & RIGHT_BIT(RIGHT_WRITE_SCORED + i))
+			continue;
 		if (refused || !answers[i] || answers[i] == RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS)
 			find_right(attempts, (enum right)(RIGHT_WRITE_SCORED + i), !refused);
 		else if (!err)
@@ -326,14 +331,34 @@ static err_t try_all(struct attempts *attempts, bool calibrates, struct err_deta
 	return err ? err : try_transactions(attempts, detail);
 }
 
-err_t permissions_check(const struct kafka_settings *settings, bool calibrates, int timeout_ms,
-			bool *ret_instance_runs, struct err_detail *detail)
+/* Rights to read topics, which are asked of a group that may not be asked. */
+static void append_hidden(const struct attempts *attempts, bool calibrates, struct buf *out)
 {
-	struct attempts attempts = { .settings = settings, .timeout_ms = timeout_ms };
+	right_set hidden =
+		rights_needed(attempts->settings, calibrates) & ~attempts->known &
+		(RIGHT_BIT(RIGHT_READ_INPUT) | RIGHT_BIT(RIGHT_READ_SCORED) | RIGHT_BIT(RIGHT_READ_FEEDBACK));
+	struct right_name name;
+	const char *before = "; only with the group can be tested: ";
+	for (enum right right = 0; right < RIGHT_COUNT_; right++) {
+		if (!(hidden & RIGHT_BIT(right)))
+			continue;
+		right_name(attempts->settings, right, &name);
+		buf_printf(out, "%s%s on %s \"%s\"", before, name.operation, name.resource, name.name);
+		before = ", ";
+	}
+}
+
+err_t permissions_check(const struct kafka_settings *settings, bool calibrates, right_set untestable,
+			int timeout_ms, bool *ret_instance_runs, struct err_detail *detail)
+{
+	struct attempts attempts = { .settings = settings,
+				     .timeout_ms = timeout_ms,
+				     .untestable = untestable };
 	_cleanup_(buf_free) struct buf text = BUF_INIT;
 	err_t err = try_all(&attempts, calibrates, detail);
 	if (!err && attempts.missing) {
 		rights_describe(settings, attempts.missing, &text);
+		append_hidden(&attempts, calibrates, &text);
 		err = err_fail(detail, ERR_KAFKA_TOPIC, "%s", text.data);
 	}
 	*ret_instance_runs = attempts.member_seen;

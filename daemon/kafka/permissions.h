@@ -15,11 +15,12 @@
 #include <stdatomic.h>
 
 /* What is missing, all in one sentence, as ERR_KAFKA_TOPIC; or ERR_KAFKA_UNAVAILABLE. `calibrates`: the
- * scored topic and that of feedback are read as well. `ret_instance_runs`: whether a member of the group has
+ * scored topic and that of feedback are read as well. `untestable`: rights to write that are not tried
+ * (topics_check_all). `ret_instance_runs`: whether a member of the group has
  * this instance's name, as far as that is told; also on failure. Blocks, each attempt for up to `timeout_ms`.
  */
-err_t permissions_check(const struct kafka_settings *settings, bool calibrates, int timeout_ms,
-			bool *ret_instance_runs, struct err_detail *detail);
+err_t permissions_check(const struct kafka_settings *settings, bool calibrates, right_set untestable,
+			int timeout_ms, bool *ret_instance_runs, struct err_detail *detail);
 
 /* Which of the rights to the group, the input and the outputs are missing: `*ret_missing`; returns those of
  * which that could be found out. Blocks for up to some `timeout_ms`, or until shortly after `*stopping`

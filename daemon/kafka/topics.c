@@ -12,11 +12,13 @@ static void close_client(rd_kafka_t *client)
 
 DEFINE_CLEANUP(rd_kafka_t, client_cleanup, close_client)
 
+/* `ret_denied`: all that is wrong is that this client may not ask. */
 static err_t check_topic(const struct kafka_settings *settings, rd_kafka_t *client, const char *setting,
-			 const char *name, int timeout_ms, struct err_detail *detail)
+			 const char *name, int timeout_ms, bool *ret_denied, struct err_detail *detail)
 {
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(client, name, NULL);
+	*ret_denied = false;
 	if (!topic)
 		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: \"%s\" is not a valid topic name", setting,
 				name);
@@ -32,7 +34,8 @@ static err_t check_topic(const struct kafka_settings *settings, rd_kafka_t *clie
 	if (topic_err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 		return err_fail(detail, ERR_KAFKA_TOPIC, "%s: topic \"%s\" does not exist: create it",
 				setting, name);
-	if (topic_err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+	*ret_denied = topic_err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	if (*ret_denied)
 		return err_fail(detail, ERR_KAFKA_TOPIC,
 				"%s: this client has no permission on topic \"%s\": grant it (kafka-acls.sh "
 				"--add --allow-principal …)",
@@ -111,8 +114,9 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 	_cleanup_(buf_free) struct buf faults = BUF_INIT; /* all of them at once */
 	for (size_t i = 0; i < FEEDBACK && err != ERR_KAFKA_UNAVAILABLE; i++) {
 		struct err_detail fault = { "" };
-		err_t one =
-			check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms, &fault);
+		bool denied;
+		err_t one = check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms,
+					&denied, &fault);
 		if (one)
 			buf_printf(&faults, "%s%s", faults.len ? "; " : "", fault.message);
 		err = one ? one : err;
@@ -120,9 +124,24 @@ err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct
 	return err ? err_fail(detail, err, "%s", faults.data) : ERR_OK;
 }
 
-err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, topics_refused_fn refused,
-		       void *context, struct err_detail *detail)
+static right_set right_to_write(size_t topic)
 {
+	switch (topic) {
+	case SCORED:
+		return RIGHT_BIT(RIGHT_WRITE_SCORED);
+	case ADVISORY:
+		return RIGHT_BIT(RIGHT_WRITE_ADVISORY);
+	case DEAD_LETTER:
+		return RIGHT_BIT(RIGHT_WRITE_DEAD_LETTER);
+	default:
+		return 0;
+	}
+}
+
+err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, topics_refused_fn refused,
+		       void *context, right_set *ret_untestable, struct err_detail *detail)
+{
+	*ret_untestable = 0;
 	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
 	struct named_topic topics[TOPICS];
 	err_t err = open_client(settings, &client, detail);
@@ -131,10 +150,13 @@ err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, to
 		err = wait_for_cluster(client, settings, timeout_ms, detail);
 	for (size_t i = 0; !err && i < count; i++) {
 		struct err_detail reason = { "" };
-		err_t topic_err =
-			check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms, &reason);
+		bool denied;
+		err_t topic_err = check_topic(settings, client, topics[i].setting, topics[i].name, timeout_ms,
+					      &denied, &reason);
 		if (topic_err)
 			refused(topic_err, &reason, context);
+		if (topic_err && !denied)
+			*ret_untestable |= right_to_write(i);
 		if (topic_err == ERR_KAFKA_UNAVAILABLE) /* once is enough to wait for */
 			break;
 	}
@@ -146,10 +168,11 @@ err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_m
 	_cleanup_(client_cleanup) rd_kafka_t *client = NULL;
 	if (!settings->feedback_topic)
 		return ERR_OK;
+	bool denied;
 	err_t err = open_client(settings, &client, detail);
 	if (!err)
 		err = check_topic(settings, client, feedback_setting, settings->feedback_topic, timeout_ms,
-				  detail);
+				  &denied, detail);
 	return err;
 }
 

@@ -5,17 +5,19 @@
 #pragma once
 
 #include "common/arena.h"
-#include "kafka/client.h"
+#include "kafka/rights.h"
 
 /* Asks the cluster for up to `timeout_ms`; ERR_KAFKA_UNAVAILABLE or ERR_KAFKA_TOPIC with a sentence. */
 err_t topics_check(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);
 
 /* The same for all of them, that of feedback included where it is read: tells each that cannot be used.
- * ERR_KAFKA_UNAVAILABLE with a detail, and nothing told, where the cluster does not answer. */
+ * ERR_KAFKA_UNAVAILABLE with a detail, and nothing told, where the cluster does not answer.
+ * `ret_untestable`: the rights to write to those that are not there, which trying might create; a topic that
+ * only lacks permissions is there. */
 typedef void (*topics_refused_fn)(err_t err, const struct err_detail *detail, void *context);
 
 err_t topics_check_all(const struct kafka_settings *settings, int timeout_ms, topics_refused_fn refused,
-		       void *context, struct err_detail *detail);
+		       void *context, right_set *ret_untestable, struct err_detail *detail);
 
 /* The same for the topic of feedback, where that is read: scoring does without it. */
 err_t topics_check_feedback(const struct kafka_settings *settings, int timeout_ms, struct err_detail *detail);

@@ -21,12 +21,12 @@ USER = "assayd"
 
 @pytest.fixture(scope="module")
 def kafka():
-    """A broker of our own, that asks who one is."""
+    """A broker of our own, that asks who one is, and makes topics that somebody asks for and may make."""
     if os.environ.get("KAFKA_BOOTSTRAP"):
         pytest.skip("KAFKA_BOOTSTRAP names a broker without our user")
     from conftest import required
 
-    server = required(lambda: Kafka(users=[USER]))
+    server = required(lambda: Kafka(users=[USER], properties=["auto.create.topics.enable=true"]))
     yield server
     server.stop()
 
@@ -94,12 +94,30 @@ def test_check_names_all_that_is_missing_and_leaves_no_trace(kafka, permissions,
     lacks = done.stdout.partition("lacks ")[2].partition("; grant")[0].split(", ")
     hidden = f'READ on topic "{made.input}"'  # asked of the group, which may not be asked
     assert sorted(lacks) == sorted(name for name in rights if name not in granted and name != hidden)
+    assert f"; only with the group can be tested: {hidden}\n" in done.stdout
 
     permissions.grant(USER, *rights.values())
     done = awaited(lambda: check(config, tmp_path), lambda done: done.returncode == 0)
     assert "ok      kafka permissions" in done.stdout
     for kind in made.KINDS:
         assert not kafka.read(getattr(made, kind), isolation="read_uncommitted")
+
+
+def test_check_names_what_is_missing_beside_topics_that_cannot_be_used(kafka, permissions, topics, tmp_path):
+    """One that is not there, which is not made, and one that may not be seen."""
+    made = topics(1)
+    late = f"{made.name}.late"
+    config = {"kafka": as_user(kafka, tmp_path, made.settings(kafka, advisory_topic=late))}
+    permissions.grant(USER, (TOPIC, late, WRITE), (TOPIC, made.input, READ), (TOPIC, made.scored, READ))
+    done = awaited(lambda: check(config, tmp_path), lambda done: f'topic "{late}" does not exist' in done.stdout and
+                   done.stdout.count("this client has no permission on topic") == 1)
+    assert f'kafka.dead_letter_topic: this client has no permission on topic "{made.dead_letter}"' in done.stdout
+    lacks = done.stdout.partition("kafka permissions: this client lacks ")[2].partition("; grant")[0].split(", ")
+    assert sorted(lacks) == sorted(name for name in rights_of(made) if name.startswith("WRITE") and made.advisory not in name
+                                   or name == f'READ on group "{made.name}"')
+    done = check({"kafka": made.settings(kafka, advisory_topic=late)}, tmp_path)
+    assert done.returncode == 69 and "kafka permissions" not in done.stdout, "one of them could not be tested"
+    assert late not in kafka.topics()
 
 
 def test_check_shuts_out_nobody(rig, kafka, permissions, make_daemon, tmp_path):

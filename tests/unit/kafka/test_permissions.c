@@ -100,7 +100,7 @@ static void answers_of_a_coordinator(void **state)
 		print_message("%s\n", cases[i].what);
 		rd_kafka_mock_push_request_errors_array(cluster, cases[i].request, cases[i].count,
 							cases[i].errors);
-		err_t err = permissions_check(&settings, false, PATIENCE_MS, &runs, &detail);
+		err_t err = permissions_check(&settings, false, 0, PATIENCE_MS, &runs, &detail);
 		rd_kafka_mock_clear_request_errors(cluster, cases[i].request);
 		if (err != cases[i].expected)
 			print_error("%s\n", err_message(err, &detail));
@@ -122,7 +122,7 @@ static void a_coordinator_that_never_comes_is_given_up(void **state)
 		errors[i] = RD_KAFKA_RESP_ERR_NOT_COORDINATOR;
 	rd_kafka_mock_push_request_errors_array(cluster, OFFSET_COMMIT, sizeof errors / sizeof *errors,
 						errors);
-	assert_int_equal(permissions_check(&settings, false, 2000, &runs, &detail), ERR_KAFKA_UNAVAILABLE);
+	assert_int_equal(permissions_check(&settings, false, 0, 2000, &runs, &detail), ERR_KAFKA_UNAVAILABLE);
 	assert_non_null(strstr(detail.message, "group \"group\""));
 	rd_kafka_mock_clear_request_errors(cluster, OFFSET_COMMIT);
 }
