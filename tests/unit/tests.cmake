@@ -62,6 +62,7 @@ unit_test(calibration/report/reader THREADS WAITS
 unit_test(calibration/report/report THREADS WAITS COVERS calibration/report/report)
 
 unit_test(calibration/statistics/drift_sequence COVERS calibration/statistics/drift_sequence)
+unit_test(calibration/statistics/source_sequence COVERS calibration/statistics/source_sequence)
 unit_test(calibration/statistics/statistics COVERS calibration/statistics/*)
 
 unit_test(calibration/store/cases THREADS WAITS COVERS calibration/store/cases)
