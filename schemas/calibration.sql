@@ -405,3 +405,74 @@ CREATE UNIQUE INDEX calibration_drift_open ON calibration_drift_episodes
 	(application, model, prompt_version, label_source) WHERE closed_at IS NULL;
 
 COMMENT ON COLUMN calibration_drift_episodes.window_s IS 'the shortest window that saw it when it was opened';
+
+-- migration 8: drift as a sequence
+
+-- Whether the outcomes of a segment and label source still are what its own past lets expect: the state of a sequential test
+-- (daemon/calibration/statistics/source_sequence.h), which each labelled case changes in the transaction that counts it
+-- (daemon/calibration/store/sequences.h). Arrays have one item a tenth of confidence; a sum is {value, cases, Σ (outcome −
+-- forecast), time of its first case in ms since 1970}. All of it depends on the order of cases but `cases`.
+CREATE TABLE calibration_sequences (
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	label_source text COLLATE "C" NOT NULL CHECK (label_source IN ('FEEDBACK', 'RESULT', 'CORRECTNESS', 'RELEVANCE')),
+	began_at timestamptz NOT NULL DEFAULT now(),
+	fed_at timestamptz NOT NULL DEFAULT now(),
+	whole boolean NOT NULL DEFAULT false,
+	cases bigint NOT NULL DEFAULT 0,
+	past_cases bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
+	past_correct bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
+	lower_sum double precision[] NOT NULL DEFAULT '{0,0,0,0}',
+	higher_sum double precision[] NOT NULL DEFAULT '{0,0,0,0}',
+	changes bigint NOT NULL DEFAULT 0,
+	reported bigint NOT NULL DEFAULT 0,
+	open boolean NOT NULL DEFAULT false,
+	direction text CHECK (direction IN ('LOWER', 'HIGHER')),
+	since timestamptz,
+	stretch_cases bigint NOT NULL DEFAULT 0,
+	stretch_residual double precision NOT NULL DEFAULT 0,
+	return_sum double precision NOT NULL DEFAULT 0,
+	since_cases bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
+	since_correct bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
+	PRIMARY KEY (application, model, prompt_version, label_source)
+) WITH (fillfactor = 40);
+
+-- Up to where cases were fed to the sequences, and since when without a gap: a program before this one counts and feeds
+-- nothing, and leaves fed_until behind.
+ALTER TABLE calibration_positions ADD COLUMN fed_until bigint, ADD COLUMN fed_since timestamptz;
+
+-- An episode is opened by a band score, by a sequence, or by both. NULL: no window sees it; it has not changed.
+ALTER TABLE calibration_drift_episodes
+	ALTER COLUMN window_s DROP NOT NULL,
+	ALTER COLUMN threshold DROP NOT NULL,
+	ALTER COLUMN opening_score DROP NOT NULL,
+	ALTER COLUMN opening_cases DROP NOT NULL,
+	ALTER COLUMN score DROP NOT NULL,
+	ALTER COLUMN cases DROP NOT NULL,
+	ADD COLUMN direction text CHECK (direction IN ('LOWER', 'HIGHER')),
+	ADD COLUMN size double precision,
+	ADD COLUMN since timestamptz;
+
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_rollups'::regclass AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT %s ON calibration_sequences TO %s', granted.privileges,
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+COMMENT ON TABLE calibration_sequences IS 'sequential tests of whether outcomes have changed, one for each segment and label source';
+COMMENT ON COLUMN calibration_sequences.cases IS 'cases that were fed';
+COMMENT ON COLUMN calibration_sequences.whole IS 'all cases that were counted were fed, when the row was made';
+COMMENT ON COLUMN calibration_sequences.changes IS 'changes that were found; "reported" of them have had an episode';
+COMMENT ON COLUMN calibration_sequences.since IS 'when the open change began, or the last one';
+COMMENT ON COLUMN calibration_positions.fed_since IS 'since when all that is counted is fed to the sequences';
+COMMENT ON COLUMN calibration_drift_episodes.direction IS 'outcomes are right less (LOWER) or more often than the past lets expect; NULL: no change is known';
+COMMENT ON COLUMN calibration_drift_episodes.size IS 'by how much: share right minus share expected, since the change';

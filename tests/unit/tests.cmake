@@ -69,6 +69,7 @@ unit_test(calibration/store/cases THREADS WAITS COVERS calibration/store/cases)
 unit_test(calibration/store/rollup PLAIN WAITS
   COVERS calibration/store/days calibration/store/rollup calibration/store/retention
   WITH harness_database_server)
+unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_database_server)
 
 unit_test(compare/columns COVERS compare/columns compare/search)
 unit_test(compare/compare COVERS compare/compare compare/pairing)

@@ -2,11 +2,13 @@
 
 #include "calibration/store/days.h"
 #include "calibration/store/schema.h"
+#include "calibration/store/sequences.h"
 #include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "database/values.h"
 
+#include <math.h>
 #include <time.h>
 
 enum { CONFLICT_ATTEMPTS = 8 };
@@ -26,6 +28,7 @@ struct calibration_store {
 	int64_t max_segments;
 	int64_t horizon_ms;
 	int64_t retention_ms;
+	double threshold; /* of the sequences */
 	struct days days;
 };
 
@@ -42,6 +45,9 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	store->max_segments = options->max_segments;
 	store->horizon_ms = options->feedback_horizon_ms;
 	store->retention_ms = options->retention_ms;
+	store->threshold = options->false_alarms_per_10k > 0
+				   ? source_sequence_threshold(options->false_alarms_per_10k)
+				   : INFINITY;
 	return store;
 }
 
@@ -67,13 +73,15 @@ int64_t calibration_store_since_ms(const struct calibration_store *store)
 /* ---- the transaction ---- */
 
 #define MOVE_POSITION                                                                                        \
-	"UPDATE calibration_positions SET next_offset = $3, updated_at = now(), "                            \
+	"UPDATE calibration_positions SET next_offset = $3, updated_at = now(), fed_until = $3, "            \
+	"fed_since = CASE WHEN fed_until = next_offset THEN fed_since ELSE now() END, "                      \
 	"remembered_from = CASE WHEN $4::boolean THEN coalesce(remembered_from, next_offset) END "           \
 	"WHERE topic = $1 AND partition = $2 AND next_offset = $5"
 
 #define FIRST_POSITION                                                                                       \
-	"INSERT INTO calibration_positions (topic, partition, next_offset, remembered_from) "                \
-	"VALUES ($1, $2, $3, CASE WHEN $4::boolean THEN 0 END) ON CONFLICT DO NOTHING"
+	"INSERT INTO calibration_positions (topic, partition, next_offset, fed_until, fed_since, "           \
+	"remembered_from) VALUES ($1, $2, $3, $3, '-infinity', CASE WHEN $4::boolean THEN 0 END) "           \
+	"ON CONFLICT DO NOTHING"
 
 static err_t move_position(struct calibration_store *store, const struct calibration_step *step,
 			   struct err_detail *detail)
@@ -115,11 +123,39 @@ struct transaction {
 	struct feedback_outcome counts;
 };
 
+/* As cases_add counts them. */
+static void take_cases(struct sequence_cases *outcomes, const struct calibration_work *work)
+{
+	for (size_t i = 0; i < work->cases_count; i++) {
+		const struct calibration_case *item = &work->cases[i];
+		if (item->label_source == ENUM_ABSENT)
+			continue;
+		sequences_add_case(outcomes,
+				   &(const struct sequence_case){
+					   .segment = { calibration_segment_text(item->application),
+							calibration_segment_text(item->model),
+							calibration_segment_text(item->prompt_version) },
+					   .label_source = item->label_source,
+					   .scored_at_ms = item->scored_at_ms,
+					   .partition = item->partition,
+					   .offset = item->offset,
+					   .bin = item->confidence >= 1
+							  ? SOURCE_BINS - 1
+							  : (int)(item->confidence * SOURCE_BINS),
+					   .correct = item->correct,
+				   });
+	}
+}
+
 static err_t count_all(struct calibration_store *store, struct transaction *transaction,
 		       struct err_detail *detail)
 {
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	const struct calibration_work *work = transaction->work;
+	struct sequence_cases outcomes = { .arena = arena };
 	err_t err = ERR_OK;
+	transaction->counts.verdicts = &outcomes;
+	take_cases(&outcomes, work);
 	if (store->horizon_ms && (work->cases_count || work->feedback_count))
 		err = feedback_lock(store->database, work->feedback_count > 0, detail);
 	if (!err && work->cases_count)
@@ -130,7 +166,8 @@ static err_t count_all(struct calibration_store *store, struct transaction *tran
 					    store->bucket_s, store->horizon_ms,
 					    calibration_store_since_ms(store), transaction->touched,
 					    &transaction->counts, detail);
-	return err;
+	transaction->counts.verdicts = NULL;
+	return err ? err : sequences_feed(store->database, &outcomes, store->threshold, detail);
 }
 
 static err_t run_transaction(struct calibration_store *store, struct transaction *transaction,

@@ -1,7 +1,8 @@
 /*
  * Calibration store: adds counted cases to the time buckets in PostgreSQL, in one transaction with the
  * positions of the scored topic that they came from. A position only moves from the value that the writer
- * knows, so what is delivered twice, or counted by two, changes nothing.
+ * knows, so what is delivered twice, or counted by two, changes nothing. The same transaction feeds the cases
+ * to the sequences that tell drift (store/sequences.h).
  *
  * Reconnects by itself. Not thread-safe.
  */
@@ -18,6 +19,7 @@ struct calibration_store_options {
 	int64_t max_segments;
 	int64_t feedback_horizon_ms; /* 0: nothing is remembered */
 	int64_t retention_ms;	     /* 0: nothing is deleted */
+	double false_alarms_per_10k; /* of the sequences; 0: they never alarm */
 	database_waits_fn *waits;    /* while the database is waited for (database.h); or NULL */
 	void *waits_context;
 };

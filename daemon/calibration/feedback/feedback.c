@@ -46,6 +46,12 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 	"AND f.said_at BETWEEN e.scored_at - " SPAN_OF(horizon) " AND e.scored_at + " SPAN_OF(               \
 		horizon) " ORDER BY f.said_at DESC, f.partition DESC, f.record_offset DESC LIMIT 1)"
 
+/* First verdicts of `changed`: "time bin verdict," for each. */
+#define FIRST                                                                                                \
+	"coalesce(string_agg(concat(floor(extract(epoch FROM scored_at) * 1000)::bigint, ' ', "              \
+	"least(floor(confidence * 10), 9), ' ', new::int, ','), '' ORDER BY scored_at, event_key) "          \
+	"FILTER (WHERE old IS NULL), '') "
+
 /* Rows of `changed` (event_key, scored_at, application, model, prompt_version, level, confidence, old, new)
  * into the tables of buckets and rollups, %s; `bucket_s` names the parameter with the fine width. Tells for
  * each segment how many events have a first and how many another verdict, and how many events they are by
@@ -62,8 +68,8 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 	"ELSE (c.confidence - c.old::int) * (c.confidence - c.old::int) END) AS weight_squared_error "       \
 	"FROM changed c GROUP BY 1, 2, 3, 4, 5, 6, 7), " CASES_ADD_CELLS(                                    \
 		bucket_s) "SELECT application, model, prompt_version, count(*) FILTER (WHERE old IS NULL), " \
-			  "count(*) FILTER (WHERE old IS NOT NULL), count(DISTINCT event_key) FROM changed " \
-			  "GROUP BY 1, 2, 3"
+			  "count(*) FILTER (WHERE old IS NOT NULL), count(DISTINCT event_key), " FIRST       \
+			  "FROM changed GROUP BY 1, 2, 3"
 
 /* $1 to $9 as they are unnested, $10 horizon, $11 when what is kept begins, $12 width. */
 #define ADD_EVENTS                                                                                           \
@@ -144,6 +150,22 @@ err_t feedback_lock(struct database *database, bool feedback, struct err_detail 
 
 /* ---- running them ---- */
 
+/* What FIRST says of a segment. */
+static void add_verdicts(struct sequence_cases *verdicts, const PGresult *result, int row)
+{
+	struct sequence_case item = { .placed = true, .label_source = LABEL_FEEDBACK };
+	item.segment = (struct calibration_segment){ database_text_at(result, row, 0, verdicts->arena),
+						     database_text_at(result, row, 1, verdicts->arena),
+						     database_text_at(result, row, 2, verdicts->arena) };
+	for (char *text = PQgetvalue(result, row, 6); *text; text++) {
+		item.scored_at_ms = strtoll(text, &text, 10);
+		item.bin = (int)strtol(text, &text, 10);
+		item.correct = strtol(text, &text, 10) == 1;
+		item.offset++; /* those of one time stay in their order */
+		sequences_add_case(verdicts, &item);
+	}
+}
+
 /* Reads what COUNT_CHANGED tells; returns how many events of the batch's ids have changed. */
 static int64_t add_changes(const PGresult *result, struct segments *touched, struct feedback_outcome *counts)
 {
@@ -154,6 +176,8 @@ static int64_t add_changes(const PGresult *result, struct segments *touched, str
 		events += database_integer_at(result, row, 5);
 		if (touched)
 			segments_add_row(touched, result, row);
+		if (counts->verdicts)
+			add_verdicts(counts->verdicts, result, row);
 	}
 	return events;
 }
@@ -165,7 +189,7 @@ err_t feedback_add_events(struct database *database, const struct feedback_table
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text horizon, since, width;
-	char sql[6144];
+	char sql[8192];
 	snprintf(sql, sizeof sql, ADD_EVENTS, tables->cases.segments, tables->feedback, tables->events,
 		 tables->cases.buckets, tables->cases.rollups);
 	const char *const parameters[] = {
@@ -247,7 +271,7 @@ static err_t count_for_events(struct database *database, const struct feedback_t
 			      int64_t since_ms, PGresult **ret_result, struct err_detail *detail)
 {
 	struct database_number_text first, last, horizon, width;
-	char sql[6144];
+	char sql[8192];
 	int64_t first_ms = columns->first_ms - horizon_ms;
 	const char *const parameters[] = {
 		columns->event.data, database_number_text(&first, first_ms < since_ms ? since_ms : first_ms),

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "calibration/store/cases.h"
+#include "calibration/store/sequences.h"
 
 /* One message of the feedback topic. */
 struct calibration_feedback {
@@ -37,12 +38,13 @@ struct feedback_tables {
 
 /* Counts of what became of feedback. */
 struct feedback_outcome {
-	int64_t counted;   /* events that have got their first verdict */
-	int64_t corrected; /* events whose verdict has changed */
-	int64_t unchanged; /* messages that said it again, or were outdone by later ones */
-	int64_t unknown;   /* messages about events that are not known, or not yet: they wait */
-	int64_t expired;   /* messages that came too late, or too early */
-	int64_t refused;   /* messages that waiting had no room for */
+	int64_t counted;		 /* events that have got their first verdict */
+	int64_t corrected;		 /* events whose verdict has changed */
+	int64_t unchanged;		 /* messages that said it again, or were outdone by later ones */
+	int64_t unknown;		 /* messages about events that are not known, or not yet: they wait */
+	int64_t expired;		 /* messages that came too late, or too early */
+	int64_t refused;		 /* messages that waiting had no room for */
+	struct sequence_cases *verdicts; /* first verdicts are added to it; or NULL */
 };
 
 /* Feedback and events meet: whoever brings feedback is alone, those who bring events are among themselves.

@@ -106,12 +106,16 @@ static void append_double(struct buf *out, double value)
 	out->len += decimal_write(value, buf_reserve(out, DECIMAL_SIZE));
 }
 
-/* Segments are names: what is longer is cut, so that a key always fits into an index. */
-static void append_text(struct buf *out, str_t text)
+str_t calibration_segment_text(str_t text)
 {
 	size_t len =
 		text.len > SEGMENT_TEXT_BYTES ? utf8_valid_prefix(text.ptr, SEGMENT_TEXT_BYTES) : text.len;
-	array_append_quoted(out, (str_t){ text.ptr, len });
+	return (str_t){ text.ptr, len };
+}
+
+static void append_text(struct buf *out, str_t text)
+{
+	array_append_quoted(out, calibration_segment_text(text));
 }
 
 static void append_case(struct case_columns *columns, const struct calibration_case *item)

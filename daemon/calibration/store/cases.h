@@ -51,6 +51,9 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 /* Whether the case can be counted: times, confidence and weight within range, texts storable. */
 bool calibration_case_valid(const struct calibration_case *item);
 
+/* A text of a segment as tables have it: what is longer than a key may be is cut. Pure. */
+str_t calibration_segment_text(str_t text);
+
 /* "FEEDBACK", "RESULT", …: how tables and reports name a label source; static. */
 const char *calibration_source_name(int label_source);
 

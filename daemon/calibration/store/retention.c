@@ -28,11 +28,16 @@
 	"AND (b.application, b.model, b.prompt_version) = (s.application, s.model, s.prompt_version)) "      \
 	"AND $2::bigint > 0"
 
+#define DELETE_SEQUENCES                                                                                     \
+	"DELETE FROM calibration_sequences WHERE ctid IN (SELECT ctid FROM calibration_sequences "           \
+	"WHERE fed_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
+
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail)
 {
-	static const char *const statements[] = { DELETE_BUCKETS, DELETE_ROLLUPS("3600"),
-						  DELETE_ROLLUPS("86400"), DELETE_EPISODES, DELETE_SEGMENTS };
+	static const char *const statements[] = { DELETE_BUCKETS,	   DELETE_ROLLUPS("3600"),
+						  DELETE_ROLLUPS("86400"), DELETE_EPISODES,
+						  DELETE_SEGMENTS,	   DELETE_SEQUENCES };
 	struct database_number_text oldest, most;
 	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
 	const char *const parameters[] = { database_number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),

@@ -10,7 +10,7 @@ static int compare_texts(str_t a, str_t b)
 	return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-static int compare(const struct calibration_segment *a, const struct calibration_segment *b)
+int calibration_segment_compare(const struct calibration_segment *a, const struct calibration_segment *b)
 {
 	int order = compare_texts(a->application, b->application);
 	if (!order)
@@ -24,7 +24,7 @@ static size_t find(const struct segments *segments, const struct calibration_seg
 	size_t low = 0, high = segments->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (compare(&segments->items[middle], segment) < 0)
+		if (calibration_segment_compare(&segments->items[middle], segment) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -51,7 +51,7 @@ static void free_text(str_t text)
 void segments_add(struct segments *segments, const struct calibration_segment *segment)
 {
 	size_t at = find(segments, segment);
-	if (at < segments->count && compare(&segments->items[at], segment) == 0)
+	if (at < segments->count && calibration_segment_compare(&segments->items[at], segment) == 0)
 		return;
 	if (segments->count == segments->capacity) {
 		segments->capacity = segments->capacity ? 2 * segments->capacity : 16;

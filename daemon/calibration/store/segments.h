@@ -12,6 +12,9 @@ struct calibration_segment {
 	str_t prompt_version;
 };
 
+/* In the order of bytes. Pure. */
+int calibration_segment_compare(const struct calibration_segment *a, const struct calibration_segment *b);
+
 struct segments {
 	struct calibration_segment *items; /* the set's own copies */
 	size_t count, capacity;

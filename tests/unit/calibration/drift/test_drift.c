@@ -354,7 +354,11 @@ static void test_former_episodes(void **state)
 	(void)state;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	database_of(store);
-	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version = 7; "
+	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version >= 7; "
+		"DROP TABLE calibration_sequences; "
+		"ALTER TABLE calibration_positions DROP COLUMN fed_until, DROP COLUMN fed_since; "
+		"ALTER TABLE calibration_drift_episodes DROP COLUMN direction, DROP COLUMN size, "
+		"DROP COLUMN since; "
 		"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "
 		"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "
 		"SELECT a, 'm', '', 'RESULT', w, '2026-01-08 12:00Z', 0.5, 0, 25, '2026-01-08 12:30Z', 0, 25 "
