@@ -53,6 +53,8 @@ unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/
 
 unit_test(calibration/model/model COVERS calibration/model/*)
 
+unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness_labelled)
+
 unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
 unit_test(calibration/report/reader THREADS WAITS

@@ -6,9 +6,9 @@
 
 /* Quadratic penalty of standardised features: a share of the examples, so that what carries over to other
  * data is preferred to what fits these best. */
-#define PENALTY_SHARE 0.1
-#define PENALTY_MIN   30.0
-#define PENALTY_MAX   300.0
+#define PENALTY_SHARE 0.3
+#define PENALTY_MIN   100.0
+#define PENALTY_MAX   1000.0
 
 /* Features that vary less do not vary. */
 #define DEVIATION_MIN 1e-9
@@ -72,12 +72,64 @@ static bool usable(const struct model_example *example, enum model_kind kind)
 static struct model_sample sample_of(const struct model_example *examples, size_t count, enum model_kind kind,
 				     struct arena *arena)
 {
-	struct model_sample sample = { ARENA_ARRAY(arena, const struct model_example *, count), 0 };
+	struct model_sample sample = { .items = ARENA_ARRAY(arena, const struct model_example *, count) };
 	for (size_t i = 0; i < count; i++)
 		if (usable(&examples[i], kind))
 			sample.items[sample.count++] = &examples[i];
 	qsort(sample.items, sample.count, sizeof *sample.items, model_compare_examples);
 	return sample;
+}
+
+/* Whether two examples may be answers to one question: all that is known of the question is the same. */
+static int compare_questions(const struct model_example *a, const struct model_example *b)
+{
+	int order = str_compare(a->item.segment.application, b->item.segment.application);
+	for (int i = 0; a->item.features && b->item.features && !order && i < FEATURE_COUNT_; i++)
+		if (FEATURE_INFO[i].group == FEATURES_QUESTION)
+			order = compare_numbers(a->item.features[i], b->item.features[i]);
+	return order;
+}
+
+struct placed {
+	const struct model_example *example;
+	size_t place, first;
+};
+
+static int compare_placed(const void *left, const void *right)
+{
+	const struct placed *a = left, *b = right;
+	int order = compare_questions(a->example, b->example);
+	return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+static int compare_firsts(const void *left, const void *right)
+{
+	const struct placed *a = left, *b = right;
+	int order = (a->first > b->first) - (a->first < b->first);
+	return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+/* Spans of about as many examples each, by the time at which a question was first asked: answers to one
+ * question tell of each other, so all of them are in one span. */
+static void divide(struct model_sample *sample, enum model_kind kind, struct arena *arena)
+{
+	struct placed *placed = ARENA_ARRAY(arena, struct placed, sample->count);
+	sample->spans = ARENA_ARRAY(arena, int, sample->count);
+	for (size_t i = 0; i < sample->count; i++)
+		placed[i] = (struct placed){ sample->items[i], i, i };
+	if (kind == MODEL_FEATURES) {
+		qsort(placed, sample->count, sizeof *placed, compare_placed);
+		for (size_t i = 1; i < sample->count; i++)
+			if (compare_questions(placed[i - 1].example, placed[i].example) == 0)
+				placed[i].first = placed[i - 1].first;
+		qsort(placed, sample->count, sizeof *placed, compare_firsts);
+	}
+	for (size_t i = 0, start = 0; i < sample->count; i++) {
+		bool same = i > 0 && placed[i].first == placed[i - 1].first;
+		if (!same || i - start >= sample->count / MODEL_SPANS)
+			start = i;
+		sample->spans[placed[i].place] = (int)(start * MODEL_SPANS / sample->count);
+	}
 }
 
 static err_t check(const struct model_sample *sample, struct err_detail *detail)
@@ -109,7 +161,7 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 		struct model **ret_model, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	const struct model_sample sample = sample_of(examples, count, options->kind, scratch);
+	struct model_sample sample = sample_of(examples, count, options->kind, scratch);
 	err_t err = check(&sample, detail);
 	if (err)
 		return err;
@@ -119,6 +171,7 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 					   .to_ms = sample.items[sample.count - 1]->scored_at_ms,
 					   .labels = (int64_t)sample.count };
 	model->mean = mean_of(&sample);
+	divide(&sample, options->kind, scratch);
 	double *scores = ARENA_ARRAY(scratch, double, sample.count);
 	err = model_fit_score(&sample, model, scores, detail);
 	if (err)
@@ -186,12 +239,6 @@ struct regression {
 	struct arena *arena;
 };
 
-/* The first of a span's examples. */
-static size_t span_start(size_t count, int span)
-{
-	return count * (size_t)span / MODEL_SPANS;
-}
-
 /* Coefficients, the constant first; `left_out` -1: of all examples. */
 static err_t regress(const struct regression *regression, int left_out, double *ret_coefficients,
 		     struct err_detail *detail)
@@ -199,14 +246,12 @@ static err_t regress(const struct regression *regression, int left_out, double *
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	const struct model_sample *sample = regression->sample;
 	size_t columns = regression->columns, rows = 0;
-	size_t from = left_out < 0 ? sample->count : span_start(sample->count, left_out);
-	size_t to = left_out < 0 ? sample->count : span_start(sample->count, left_out + 1);
 	double *features = ARENA_ARRAY(scratch, double, sample->count *columns + 1);
 	double *weights = ARENA_ARRAY(scratch, double, sample->count);
 	bool *labels = ARENA_ARRAY(scratch, bool, sample->count);
 	double penalties[MODEL_TERMS_MAX + 1];
 	for (size_t i = 0; i < sample->count; i++) {
-		if (i >= from && i < to)
+		if (sample->spans[i] == left_out)
 			continue;
 		memcpy(features + rows * columns, regression->rows + i * columns, columns * sizeof *features);
 		weights[rows] = sample->items[i]->weight * regression->share;
@@ -259,9 +304,9 @@ static err_t fit_features(struct regression *regression, struct model *model, do
 		for (size_t j = 0; j < columns; j++)
 			*(span < 0 ? &model->terms[j].coefficient : &model->terms[j].left_out[span]) =
 				coefficients[j + 1];
-		for (size_t i = span < 0 ? count : span_start(count, span);
-		     i < count && i < span_start(count, span + 1); i++)
-			ret_scores[i] = apply(coefficients, regression->rows + i * columns, columns);
+		for (size_t i = 0; i < count; i++)
+			if (regression->sample->spans[i] == span)
+				ret_scores[i] = apply(coefficients, regression->rows + i * columns, columns);
 	}
 	model->spans = MODEL_SPANS;
 	return ERR_OK;

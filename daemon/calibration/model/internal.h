@@ -3,7 +3,7 @@
 
 #include "calibration/model/model.h"
 
-/* Spans of time of equal numbers of examples: each is left out in turn. */
+/* Parts of about as many examples each: every one is left out in turn. */
 #define MODEL_SPANS 10
 
 /* Standardised features are cut off here. */
@@ -57,7 +57,7 @@ struct model {
 	struct model_node *nodes; /* that of all cases first, then sorted */
 	size_t nodes_count;
 	struct model_spread applications, segments;
-	double spans_variance; /* of the intercept, between spans of time */
+	double spans_variance; /* of the intercept, between parts of the examples */
 };
 
 /* Zeroed, with one reference. */
@@ -83,6 +83,7 @@ const struct model_node *model_find(const struct model *model, const struct mode
 struct model_sample {
 	const struct model_example **items;
 	size_t count;
+	int *spans; /* the part that each is in, 0..MODEL_SPANS - 1 */
 };
 
 /* By time, id and contents: of pointers to examples, for qsort. */

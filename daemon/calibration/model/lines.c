@@ -468,16 +468,19 @@ static void limit_nodes(struct model *model)
 	qsort(model->nodes, model->nodes_count, sizeof *model->nodes, model_compare_nodes);
 }
 
-/* Spans of time as the only children, around what is known of the segments. */
-static double fit_spans(struct line_row *rows, size_t count, const struct model *model, struct arena *arena)
+/* Spans as the only children of what is known of the segments. */
+static double fit_spans(const struct line_row *rows, const int *spans, size_t count,
+			const struct model *model, struct arena *arena)
 {
-	struct tree tree = plant(MODEL_SPANS + 1, rows, count, MODEL_FEATURES, arena);
+	struct line_row *moved = ARENA_ARRAY(arena, struct line_row, count);
+	struct tree tree = plant(MODEL_SPANS + 1, moved, count, MODEL_FEATURES, arena);
 	for (size_t i = 1; i < tree.count; i++)
 		tree.depths[i] = MODEL_SEGMENT;
 	for (size_t i = 0; i < count; i++) {
 		const struct model_line *line = &model->nodes[rows[i].leaf].line;
-		rows[i].score = line->intercept + line->slope * rows[i].score;
-		rows[i].leaf = 1 + i * MODEL_SPANS / count;
+		moved[i] = rows[i];
+		moved[i].score = line->intercept + line->slope * rows[i].score;
+		moved[i].leaf = 1 + (spans ? (size_t)spans[i] : i * MODEL_SPANS / count);
 	}
 	return average(&tree, MODEL_SEGMENT, MODEL_SEGMENT, arena).spreads[MODEL_SEGMENT];
 }
@@ -496,6 +499,9 @@ void model_fit_lines(const struct model_sample *sample, const double *scores, st
 		rows[i] = (struct line_row){ 0, scores[i] - model->centre, sample->items[i]->weight,
 					     sample->items[i]->correct };
 	fit_nodes(sample, rows, model, scratch);
-	model->spans_variance = fit_spans(rows, sample->count, model, scratch);
+	/* of other questions, and of other times */
+	double questions = fit_spans(rows, sample->spans, sample->count, model, scratch);
+	double times = fit_spans(rows, NULL, sample->count, model, scratch);
+	model->spans_variance = fmax(questions, times);
 	limit_nodes(model);
 }

@@ -56,7 +56,7 @@ static double auroc_of(const struct outcome *outcomes, size_t count)
 static struct model_sample in_order(const struct model_example *examples, size_t count, int64_t after_ms,
 				    struct arena *arena)
 {
-	struct model_sample sample = { ARENA_ARRAY(arena, const struct model_example *, count), 0 };
+	struct model_sample sample = { .items = ARENA_ARRAY(arena, const struct model_example *, count) };
 	for (size_t i = 0; i < count; i++)
 		if (examples[i].scored_at_ms > after_ms)
 			sample.items[sample.count++] = &examples[i];

@@ -12,7 +12,9 @@
  *   log odds = line.intercept + line.slope · (score − centre),   value = 1 / (1 + e^−log odds)
  *
  * The interval at 95 % has four parts: the line's posterior variance (Laplace), the score's (jackknife over
- * spans of time), what applications and segments differ by, and what spans of time differ by.
+ * spans), what applications and segments differ by, and what spans differ by. Spans are ten parts of the
+ * examples, along the time; answers to questions that features do not tell apart are in one, since they are
+ * right and wrong together.
  *
  * Fitting sorts examples into a total order first: the same examples in any order give the same document to
  * the last byte.
