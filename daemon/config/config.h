@@ -26,7 +26,8 @@ enum config_factor {
 	CONFIG_ADVISORY,
 	CONFIG_RETRIEVAL,
 	CONFIG_GENERATOR,
-	CONFIG_AGREEMENT
+	CONFIG_AGREEMENT,
+	CONFIG_RETRIEVAL_WITHOUT_ADVISORY
 };
 
 /* In the order of the log's levels. */
@@ -139,8 +140,11 @@ struct config_thresholds {
 	double low;
 };
 
+enum config_technical_alone { CONFIG_ALONE_MEDIUM, CONFIG_ALONE_HIGH };
+
 struct config_confidence {
 	struct conf_enums factors; /* enum config_factor */
+	enum config_technical_alone technical_alone;
 };
 
 struct config_agreement {

@@ -11,7 +11,10 @@ static const char *const saturated[] = { "skip", "wait", NULL };
 static const char *const diagnostic_sources[] = { "own", "event", "worst", NULL };
 static const char *const levels[] = { "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "MEDIUM_CONFIDENCE",
 				      "HIGH_CONFIDENCE", NULL };
-static const char *const factors[] = { "technical", "advisory", "retrieval", "generator", "agreement", NULL };
+static const char *const factors[] = { "technical", "advisory",	 "retrieval",
+				       "generator", "agreement", "retrieval_without_advisory",
+				       NULL };
+static const char *const alone[] = { "medium", "high", NULL };
 static const char *const models[] = { "off", "map", "features", NULL };
 static const char *const log_levels[] = { "critical", "error", "warning", "notice", "info", "debug", NULL };
 

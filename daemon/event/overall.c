@@ -13,6 +13,8 @@ void overall_of_event(struct record_facts *facts)
 	struct overall_input input = {
 		.factors = factors,
 		.unsafe = analysis->sql.verdict == SQL_UNSAFE,
+		.technical_alone =
+			config->confidence.technical_alone == CONFIG_ALONE_HIGH ? SCORE_HIGH : SCORE_MEDIUM,
 		.thresholds = overall_thresholds(&config->confidence_thresholds),
 	};
 	for (size_t i = 0; i < config->confidence.factors.count && i < FACTOR_COUNT_; i++)
@@ -23,6 +25,8 @@ void overall_of_event(struct record_facts *facts)
 		input.values[FACTOR_ADVISORY] = opt_double(analysis->advisory.confidence);
 	if (analysis->has_retrieval)
 		input.values[FACTOR_RETRIEVAL] = opt_double(analysis->retrieval.confidence);
+	if (analysis->has_retrieval && !analysis->has_advisory)
+		input.values[FACTOR_RETRIEVAL_WITHOUT_ADVISORY] = opt_double(analysis->retrieval.confidence);
 	input.values[FACTOR_GENERATOR] = analysis->generator;
 	input.values[FACTOR_AGREEMENT] =
 		analysis->agreement_results.set ? analysis->agreement_results : analysis->agreement;

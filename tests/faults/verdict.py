@@ -22,8 +22,12 @@ def few(found):
 # ---- one record ----
 
 
-def level_of(confidence):
-    return None if confidence is None else next(level for bound, level in LEVELS if confidence >= bound)
+def level_of(confidence, advisory):
+    """Without an advisory technical stands alone, which makes MEDIUM at most."""
+    if confidence is None:
+        return None
+    level = next(level for bound, level in LEVELS if confidence >= bound)
+    return "MEDIUM_CONFIDENCE" if advisory is None and level == "HIGH_CONFIDENCE" else level
 
 
 def result_is_right(data, expected):
@@ -104,7 +108,7 @@ def misjudged(data, expected, sample_rate):
         return f"technical {technical} instead of {expected.technical}"
     elif not result_is_right(data, expected):
         return f"result {data['result_validation']} instead of {expected.result}, errors {data['errors']}"
-    if (data["confidence"]["overall"], data["confidence"]["level"]) != (overall, level_of(overall)):
+    if (data["confidence"]["overall"], data["confidence"]["level"]) != (overall, level_of(overall, expected.advisory)):
         return f"confidence {data['confidence']['overall']} {data['confidence']['level']} instead of {overall}"
     if abs(data["judge"]["sampling_probability"] - (1 if verdict == "UNSAFE" else sample_rate)) > 1e-9 or \
             not relevance_is_right(data):

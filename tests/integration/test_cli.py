@@ -520,6 +520,26 @@ def errors_of(record, metric):
     return [(error["code"], error["message"]) for error in record["errors"] if error["metric"] == metric]
 
 
+def test_a_query_that_is_only_well_formed_is_not_high(config_file):
+    plain_event, sure = {"sql": "SELECT 1 AS n"}, events.sure("SELECT 1 AS n")
+    confidence = scored(plain_event)["confidence"]
+    assert (confidence["overall"], confidence["level"]) == (1, "MEDIUM_CONFIDENCE")
+    wanted = config_file({"confidence": {"technical_alone": "high"}})
+    assert scored(plain_event, "--config", wanted)["confidence"]["level"] == "HIGH_CONFIDENCE"
+    confidence = scored({**plain_event, "generator_confidence": 1})["confidence"]
+    assert confidence["level"] == "MEDIUM_CONFIDENCE", "the generator is no factor"
+    assert json.loads(assayd("score", stdin=plain(sure) + "\n").stdout)["confidence"]["level"] == "HIGH_CONFIDENCE"
+
+
+def test_what_was_retrieved_counts_where_there_is_no_response():
+    chunks = {"chunks": [{"chunk_id": "a", "rerank_score": 0.2}]}
+    confidence = scored({"sql": "SELECT 1 AS n", "retrieval": chunks})["confidence"]
+    assert confidence["advisory"] is None and confidence["limiting_factor"] == "retrieval"
+    assert confidence["overall"] == confidence["retrieval"]["confidence"] < 1
+    confidence = scored({"sql": "SELECT 1 AS n", "retrieval": chunks, "response": {"raw": "{}"}})["confidence"]
+    assert confidence["limiting_factor"] == "advisory"
+
+
 @pytest.mark.parametrize("estimate", [85, 1.01, -0.5, 1e308])
 def test_an_estimate_outside_its_range_raises_nothing(estimate, config_file):
     options = ("--config", config_file({"confidence": {"factors": ["technical", "generator"]}}))

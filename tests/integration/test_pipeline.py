@@ -30,7 +30,7 @@ KINDS = {
              label=("RESULT", True))),
     "wrong": (
         dict(sql=NOBODY, target="shop", ground_truth=TRUTH),
-        dict(technical=100, overall=1.0, level="HIGH_CONFIDENCE", verdict="SAFE", result=0.0,
+        dict(technical=100, overall=1.0, level="MEDIUM_CONFIDENCE", verdict="SAFE", result=0.0,
              label=("RESULT", False))),
     "unknown column": (
         dict(sql=UNKNOWN_COLUMN, target="shop"),
@@ -41,7 +41,7 @@ KINDS = {
         dict(overall=0.0, level="VERY_LOW_CONFIDENCE", verdict="UNSAFE", result=None, label=None)),
     "no target": (
         dict(sql="SELECT count(*) FROM anything"),
-        dict(technical=100, overall=1.0, level="HIGH_CONFIDENCE", verdict="SAFE", result=None,
+        dict(technical=100, overall=1.0, level="MEDIUM_CONFIDENCE", verdict="SAFE", result=None,
              label=("RELEVANCE", True))),
 }
 # One event in ten runs on the target.
@@ -225,8 +225,8 @@ def test_advisories_can_be_told_apart_by_their_headers(rig):
                                                ground_truth={"sql": events.TOTAL}),
     }
     levels = {"UNSAFE_QUERY": "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE": "LOW_CONFIDENCE",
-              "LOW_RELEVANCE": "HIGH_CONFIDENCE", "GROUND_TRUTH_FAILED": "HIGH_CONFIDENCE",
-              "PERFORMANCE_REGRESSION": "HIGH_CONFIDENCE"}
+              "LOW_RELEVANCE": "MEDIUM_CONFIDENCE", "GROUND_TRUTH_FAILED": "MEDIUM_CONFIDENCE",
+              "PERFORMANCE_REGRESSION": "MEDIUM_CONFIDENCE"}
     fine = events.sure(target="shop")
     rig.send([events.message(event, headers=[("traceparent", TRACEPARENT), ("other", b"x")])
               for event in [*doubtful.values(), fine]])

@@ -167,12 +167,12 @@ def test_reload_changes_thresholds_for_what_comes_next(rig):
     prompts = shutil.copytree(PROMPTS, os.path.join(rig.daemon.folder, "prompts"))
     with open(os.path.join(prompts, "relevance.txt"), "a", encoding="utf-8") as file:
         file.write("Think twice.\n")
-    reload_with(rig.daemon, confidence={"thresholds": {"high": 0.97}}, advisories={"low_confidence_below": 0.96},
+    reload_with(rig.daemon, confidence={"thresholds": {"high": 0.99, "medium": 0.97}}, advisories={"low_confidence_below": 0.96},
                 judge={"prompt_directory": prompts, "model": "of the next start"})
     late = send_one(rig)
     records = scored_by_name(rig, 2)
     levels = {name: record["confidence"]["level"] for name, record in records.items()}
-    assert levels == {early: "HIGH_CONFIDENCE", late: "MEDIUM_CONFIDENCE"}
+    assert levels == {early: "MEDIUM_CONFIDENCE", late: "LOW_CONFIDENCE"}
     for digest in ("config_digest", "prompt_digest"):
         assert records[early]["provenance"][digest] != records[late]["provenance"][digest]
     assert {record["judge"]["model"] for record in records.values()} == {"judge-model"}, "who was asked"
@@ -219,7 +219,7 @@ def test_reload_of_a_bad_file_changes_nothing(rig):
             assert word in sentence, wrong
         name = send_one(rig)
         record = scored_by_name(rig, number)[name]
-        assert record["confidence"]["level"] == "HIGH_CONFIDENCE", wrong
+        assert record["confidence"]["level"] == "MEDIUM_CONFIDENCE", wrong
         assert record["judge"]["decision"] == "ACCEPT_HIGH", wrong
         rig.daemon.write_config()
     reload(rig.daemon)

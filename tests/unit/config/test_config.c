@@ -94,9 +94,11 @@ static void assert_number(double actual, double expected)
 
 static void assert_scoring_defaults(const struct config *config)
 {
-	assert_int_equal(config->confidence.factors.count, 2);
+	assert_int_equal(config->confidence.factors.count, 3);
 	assert_int_equal(config->confidence.factors.items[0], CONFIG_TECHNICAL);
 	assert_int_equal(config->confidence.factors.items[1], CONFIG_ADVISORY);
+	assert_int_equal(config->confidence.factors.items[2], CONFIG_RETRIEVAL_WITHOUT_ADVISORY);
+	assert_int_equal(config->confidence.technical_alone, CONFIG_ALONE_MEDIUM);
 	assert_number(config->confidence_thresholds.high, 0.9);
 	assert_number(config->confidence_thresholds.medium, 0.7);
 	assert_number(config->confidence_thresholds.low, 0.5);
@@ -289,8 +291,9 @@ static const struct {
 	{ "confidence: { factors = [ ]; };", ERR_CONFIG_RANGE, ":1: confidence.factors: ", "at least 1" },
 	{ "confidence: { factors = [ \"technical\",\n \"technical\" ]; };", ERR_CONFIG_RANGE,
 	  "confidence.factors[1]: ", "technical is given twice" },
-	{ "confidence: { factors = [ \"safety\" ]; };", ERR_CONFIG_RANGE,
-	  ":1: confidence.factors[0]: ", "not one of technical, advisory, retrieval, generator, agreement" },
+	{ "confidence: { factors = [ \"safety\" ]; };", ERR_CONFIG_RANGE, ":1: confidence.factors[0]: ",
+	  "not one of technical, advisory, retrieval, generator, agreement, "
+	  "retrieval_without_advisory" },
 	{ "kafka: {\n group_id = "
 	  "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 	  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -589,7 +592,8 @@ static void reference_is_complete(void **state)
 		".B delivery\n(one of exactly_once, at_least_once; default \"exactly_once\")\n",
 		".B base_url\n(text; required)\n",
 		"; default 1.0; reloadable)\n",
-		".B factors\n(list of any of technical, advisory, retrieval, generator, agreement; default ",
+		".B factors\n(list of any of technical, advisory, retrieval, generator, agreement, "
+		"retrieval_without_advisory; default ",
 	};
 	_cleanup_(cleanup_free) char *text = NULL;
 	size_t len = 0;

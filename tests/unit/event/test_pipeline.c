@@ -134,7 +134,7 @@ static void publisher_reports(void **state)
 	publication->changed(publication, PUBLICATION_JOINED);
 	publication->changed(publication, PUBLICATION_COMMITTED);
 	assert_int_equal(rig.published, 1);
-	assert_int_equal(event_metrics_get(&pipeline_event_metrics(rig.pipeline)->scored[LEVEL_HIGH]), 1);
+	assert_int_equal(event_metrics_get(&pipeline_event_metrics(rig.pipeline)->scored[LEVEL_MEDIUM]), 1);
 	submit(&rig, "{", &test_origin);
 	event = next_ready(&rig);
 	event->publication.changed(&event->publication, PUBLICATION_DISCARDED);

@@ -5,6 +5,8 @@
 static const enum overall_factor usual[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY };
 static const enum overall_factor all[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY, FACTOR_RETRIEVAL,
 					   FACTOR_GENERATOR };
+static const enum overall_factor by_default[] = { FACTOR_TECHNICAL, FACTOR_ADVISORY,
+						  FACTOR_RETRIEVAL_WITHOUT_ADVISORY };
 
 static const struct {
 	const char *name;
@@ -23,11 +25,36 @@ static const struct {
 	  SOME(0.45),
 	  SCORE_VERY_LOW,
 	  "advisory" },
-	{ "one missing",
+	{ "technical alone says nothing of the meaning",
 	  { { SOME(0.9), NONE }, usual, 2, .unsafe = false },
+	  SOME(0.9),
+	  SCORE_MEDIUM,
+	  "technical" },
+	{ "technical alone, where that is enough",
+	  { { SOME(0.9), NONE }, usual, 2, .unsafe = false, .technical_alone = SCORE_HIGH },
 	  SOME(0.9),
 	  SCORE_HIGH,
 	  "technical" },
+	{ "technical alone is lower than its bound",
+	  { { SOME(0.6), NONE }, usual, 2, .unsafe = false },
+	  SOME(0.6),
+	  SCORE_LOW,
+	  "technical" },
+	{ "a factor that is not chosen is no evidence",
+	  { { SOME(1), NONE, NONE, SOME(1) }, usual, 2, .unsafe = false },
+	  SOME(1),
+	  SCORE_MEDIUM,
+	  "technical" },
+	{ "technical limits beside another",
+	  { { SOME(0.95), NONE, SOME(1) }, all, 4, .unsafe = false },
+	  SOME(0.95),
+	  SCORE_HIGH,
+	  "technical" },
+	{ "retrieval in place of an advisory",
+	  { { SOME(1), [FACTOR_RETRIEVAL_WITHOUT_ADVISORY] = SOME(0.92) }, by_default, 3, .unsafe = false },
+	  SOME(0.92),
+	  SCORE_HIGH,
+	  "retrieval" },
 	{ "the other missing",
 	  { { NONE, SOME(0.7) }, usual, 2, .unsafe = false },
 	  SOME(0.7),
@@ -92,6 +119,8 @@ static void smallest_factor(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct overall_input input = cases[i].input;
 		struct overall_score score;
+		if (input.technical_alone == SCORE_VERY_LOW)
+			input.technical_alone = SCORE_MEDIUM;
 		input.thresholds = LEVEL_THRESHOLDS_ANSWER;
 		overall_score(&input, &score);
 		assert_opt_close(cases[i].name, score.confidence, cases[i].confidence);
