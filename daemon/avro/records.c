@@ -254,6 +254,25 @@ static const struct field FEATURE_VALUE = { .name = "value",
 					    .flags = FIELD_REQUIRED,
 					    .offset = offsetof(struct record_feature, value) };
 
+#define RECORD record_reason
+static const struct field REASON_FIELDS[] = {
+	REQUIRED(feature, FIELD_TEXT),
+	REQUIRED(value, FIELD_DOUBLE),
+	REQUIRED(addend, FIELD_DOUBLE),
+};
+static const struct record_type REASON = TABLE(REASON_FIELDS, "Reason");
+static const struct field REASON_ITEM = ITEM_OF(REASON);
+#undef RECORD
+
+#define RECORD record_probability
+static const struct field PROBABILITY_FIELDS[] = {
+	REQUIRED(value, FIELD_DOUBLE), REQUIRED(low, FIELD_DOUBLE),	     REQUIRED(high, FIELD_DOUBLE),
+	REQUIRED(labels, FIELD_LONG),  REQUIRED(segment_labels, FIELD_LONG), REQUIRED(model, FIELD_LONG),
+	RECORDS(reasons, REASON_ITEM),
+};
+static const struct record_type PROBABILITY = TABLE(PROBABILITY_FIELDS, "Probability");
+#undef RECORD
+
 #define RECORD record_confidence
 static const struct field CONFIDENCE_FIELDS[] = {
 	NULLABLE(overall, FIELD_DOUBLE),
@@ -265,6 +284,8 @@ static const struct field CONFIDENCE_FIELDS[] = {
 	NULLABLE(generator, FIELD_DOUBLE),
 	OPTIONAL_RECORD(agreement, AGREEMENT),
 	MAP(features, FEATURE_VALUE),
+	OPTIONAL_RECORD(probability, PROBABILITY),
+	NULLABLE(level_by, FIELD_TEXT),
 };
 static const struct record_type CONFIDENCE = TABLE(CONFIDENCE_FIELDS, "Confidence");
 #undef RECORD

@@ -62,6 +62,22 @@ struct record_feature {
 	double value;
 };
 
+/* What a feature adds to the log odds of the probability. */
+struct record_reason {
+	str_t feature;
+	double value; /* of the feature */
+	double addend;
+};
+
+struct record_probability {
+	double value, low, high;       /* 0..1; the interval is at 95 % */
+	int64_t labels;		       /* behind it */
+	int64_t segment_labels;	       /* of these, of the event's own segment */
+	int64_t model;		       /* number of the model */
+	struct record_reason *reasons; /* the largest first */
+	size_t reasons_count;
+};
+
 struct record_confidence {
 	opt_double_t overall;
 	int level;	       /* enum confidence_level or ENUM_ABSENT */
@@ -73,6 +89,8 @@ struct record_confidence {
 	struct record_agreement *agreement;
 	struct record_feature *features; /* those that are not 0 */
 	size_t features_count;
+	struct record_probability *probability;
+	str_t level_by; /* "overall", "probability", or absent without a level */
 };
 
 enum safety_verdict { VERDICT_SAFE, VERDICT_UNSAFE, VERDICT_UNKNOWN };

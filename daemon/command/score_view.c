@@ -18,6 +18,16 @@ static void view_confidence(const struct scored_query *scored, struct buf *out)
 				     STR_ARG(scored->event_id));
 }
 
+static void view_probability(const struct scored_query *scored, struct buf *out)
+{
+	const struct record_probability *probability = scored->confidence.probability;
+	if (probability)
+		terminal_append_line(
+			out, "  probable %.2f (%.2f to %.2f), by model %" PRId64 " of %" PRId64 " labels",
+			probability->value, probability->low, probability->high, probability->model,
+			probability->labels);
+}
+
 static void view_agreement(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_agreement *agreement = scored->confidence.agreement;
@@ -70,6 +80,7 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 void score_view(const struct scored_query *scored, struct buf *out)
 {
 	view_confidence(scored, out);
+	view_probability(scored, out);
 	view_agreement(scored, out);
 	view_findings(scored, out);
 	view_correctness(scored, out);

@@ -131,6 +131,7 @@ struct config_calibration {
 	double drift_closes_at;
 	double drift_false_alarms_per_10k;
 	enum config_model model;
+	int64_t model_reasons;	    /* at most, of a probability */
 	int64_t feedback_horizon_s; /* 0: feedback is not read */
 };
 
@@ -140,11 +141,13 @@ struct config_thresholds {
 	double low;
 };
 
+enum config_level_by { CONFIG_LEVEL_BY_AUTO, CONFIG_LEVEL_BY_OVERALL, CONFIG_LEVEL_BY_PROBABILITY };
 enum config_technical_alone { CONFIG_ALONE_MEDIUM, CONFIG_ALONE_HIGH };
 
 struct config_confidence {
 	struct conf_enums factors; /* enum config_factor */
 	enum config_technical_alone technical_alone;
+	enum config_level_by level_by;
 };
 
 struct config_agreement {

@@ -14,6 +14,7 @@ static const char *const levels[] = { "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "
 static const char *const factors[] = { "technical", "advisory",	 "retrieval",
 				       "generator", "agreement", "retrieval_without_advisory",
 				       NULL };
+static const char *const level_by[] = { "auto", "overall", "probability", NULL };
 static const char *const alone[] = { "medium", "high", NULL };
 static const char *const models[] = { "off", "map", "features", NULL };
 static const char *const log_levels[] = { "critical", "error", "warning", "notice", "info", "debug", NULL };

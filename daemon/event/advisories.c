@@ -67,7 +67,10 @@ static void raise_low_confidence(struct raised *raised)
 	struct event *event = raised->event;
 	const struct record_confidence *confidence = &event->scored->confidence;
 	const struct config_advisories *rules = &event->config->advisories;
-	if (!confidence->overall.set || confidence->overall.value >= rules->low_confidence_below)
+	bool by_probability = event->facts.analysis.level_by_probability;
+	opt_double_t value =
+		by_probability ? opt_double(confidence->probability->value) : confidence->overall;
+	if (!value.set || value.value >= rules->low_confidence_below)
 		return;
 	bool rag = confidence->advisory && confidence->advisory->confidence < rules->advisory_only_below;
 	struct advisory *advisory = raise(raised, ADVISORY_LOW_CONFIDENCE,
@@ -75,11 +78,17 @@ static void raise_low_confidence(struct raised *raised)
 	if (!advisory)
 		return;
 	advisory->threshold = opt_double(rules->low_confidence_below);
-	advisory->value = confidence->overall;
-	advisory->summary = arena_printf(
-		event->arena, "Confidence %.2f is below %.2f, limited by " STR_FMT ": %s",
-		confidence->overall.value, rules->low_confidence_below, STR_ARG(confidence->limiting_factor),
-		level_action((enum score_level)confidence->level));
+	const char *action = level_action((enum score_level)confidence->level);
+	advisory->value = value;
+	if (by_probability)
+		advisory->summary = arena_printf(
+			event->arena, "The answer is right with probability %.2f, which is below %.2f: %s",
+			value.value, rules->low_confidence_below, action);
+	else
+		advisory->summary = arena_printf(event->arena,
+						 "Confidence %.2f is below %.2f, limited by " STR_FMT ": %s",
+						 value.value, rules->low_confidence_below,
+						 STR_ARG(confidence->limiting_factor), action);
 }
 
 static void raise_unsafe(struct raised *raised)

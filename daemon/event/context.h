@@ -11,6 +11,7 @@ struct codec;
 struct rate_limiter;
 struct incidents;
 struct judge;
+struct model_current;
 struct step_counts;
 struct targets;
 
@@ -21,6 +22,7 @@ struct event_context {
 	struct catalog *default_catalog;   /* of events without a target, or NULL */
 	struct rate_limiter *rate_limiter; /* of advisories */
 	struct incidents *incidents;
-	struct step_counts *steps; /* how many events are at each step */
-	bool lenient;		   /* events are JSON typed by people */
+	struct model_current *models; /* or NULL: there are no probabilities */
+	struct step_counts *steps;    /* how many events are at each step */
+	bool lenient;		      /* events are JSON typed by people */
 };

@@ -5,6 +5,7 @@
 #include "event/context.h"
 #include "event/features.h"
 #include "event/overall.h"
+#include "event/probability.h"
 #include "event/record/record.h"
 
 static struct record_sources sources_of(const struct event *event)
@@ -33,6 +34,7 @@ void event_finalise(struct event *event)
 	candidates_settle(facts);
 	overall_of_event(facts);
 	features_of_event(facts);
+	probability_of_event(facts, event->context->models);
 	struct scored_query *scored = record_build(facts, &sources);
 	record_add_stage(facts, STAGE_FINALISE, "ok", clock_monotonic_us() - started_us);
 	scored->stages = facts->stages;

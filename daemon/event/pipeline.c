@@ -272,6 +272,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.codec = options->codec,
 		.targets = options->targets,
 		.judge = options->judge,
+		.models = options->models,
 		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
 		.rate_limiter = rate_limiter_new(),
 		.incidents = incidents_new(),

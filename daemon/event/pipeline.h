@@ -18,6 +18,7 @@ struct pipeline_options {
 	const struct codec *codec;
 	struct targets *targets;	       /* or NULL */
 	struct judge *judge;		       /* or NULL */
+	struct model_current *models;	       /* that probabilities come from, or NULL */
 	const struct catalog *default_catalog; /* of events without a target, or NULL; a reference is taken */
 	unsigned workers;
 	size_t max_series; /* of metrics by application and model; 0: the least */

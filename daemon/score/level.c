@@ -9,6 +9,12 @@ enum score_level level_of(double score, const struct level_thresholds *threshold
 	return score >= thresholds->low ? SCORE_LOW : SCORE_VERY_LOW;
 }
 
+enum score_level level_of_estimate(double value, double lower_end, const struct level_thresholds *thresholds)
+{
+	enum score_level level = level_of(value, thresholds);
+	return level == SCORE_HIGH && !(lower_end >= LEVEL_HIGH_LOWER_END) ? SCORE_MEDIUM : level;
+}
+
 const char *level_action(enum score_level level)
 {
 	switch (level) {

@@ -23,5 +23,11 @@ struct level_thresholds {
 /* The band of `score`; what is not a number is very low. */
 enum score_level level_of(double score, const struct level_thresholds *thresholds);
 
+/* HIGH of a probability takes an interval whose lower end is at least this, whatever its value is. */
+#define LEVEL_HIGH_LOWER_END 0.8
+
+/* The band of a probability that is known as an interval. */
+enum score_level level_of_estimate(double value, double lower_end, const struct level_thresholds *thresholds);
+
 /* What a person may do with an answer of this level; static text. */
 const char *level_action(enum score_level level);

@@ -92,13 +92,23 @@ static void record_features(const struct record_facts *facts, struct record_conf
 				(struct record_feature){ str_from(FEATURE_INFO[i].name), values[i] };
 }
 
+static void record_level(const struct record_facts *facts, struct record_confidence *confidence)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	bool by_probability = analysis->level_by_probability;
+	confidence->level = ENUM_ABSENT;
+	if (!by_probability && !analysis->overall.confidence.set)
+		return;
+	confidence->level = (int)analysis->overall.level;
+	confidence->level_by = by_probability ? STR("probability") : STR("overall");
+}
+
 void record_build_confidence(struct record_builder *builder)
 {
 	const struct record_facts *facts = builder->facts;
 	const struct overall_score *overall = &facts->analysis.overall;
 	builder->scored->confidence = (struct record_confidence){
 		.overall = overall->confidence,
-		.level = overall->confidence.set ? (int)overall->level : ENUM_ABSENT,
 		.limiting_factor = str_from(overall->limiting_factor),
 		.technical = record_technical(builder),
 		.retrieval = record_retrieval(facts),
@@ -106,7 +116,9 @@ void record_build_confidence(struct record_builder *builder)
 		.generator = facts->analysis.generator,
 		.agreement = record_agreement(facts),
 	};
+	builder->scored->confidence.probability = facts->analysis.probability;
 	record_features(facts, &builder->scored->confidence);
+	record_level(facts, &builder->scored->confidence);
 }
 
 void record_build_safety(struct record_builder *builder)

@@ -66,6 +66,8 @@ struct record_analysis {
 	struct retrieval_score retrieval;
 	struct advisory_score advisory;
 	struct overall_score overall;
+	struct record_probability *probability; /* or NULL */
+	bool level_by_probability;
 	double *features; /* FEATURE_COUNT_ of them; NULL: the settings ask for none */
 	double structural;
 };

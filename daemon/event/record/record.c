@@ -15,7 +15,7 @@ static void fill_advice(struct record_builder *builder)
 	const struct record_analysis *analysis = &facts->analysis;
 	struct scored_query *scored = builder->scored;
 	bool review = false;
-	if (analysis->overall.confidence.set) {
+	if (scored->confidence.level != ENUM_ABSENT) {
 		recommend(builder, advisory_level_name((enum confidence_level)analysis->overall.level),
 			  level_action(analysis->overall.level));
 		review |= analysis->overall.level <= SCORE_LOW;

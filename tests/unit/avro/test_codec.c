@@ -172,6 +172,8 @@ static struct record_retrieval full_retrieval = {
 static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
 static struct record_agreement full_agreement = { { true, 0.75 }, { true, 0.5 }, 4, 1 };
 static struct record_feature full_features[] = { { STR("anchors"), 2 }, { STR("technical"), 0.8 } };
+static struct record_reason full_reasons[] = { { STR("overall"), 0.5, -0.25 } };
+static struct record_probability full_probability = { 0.5, 0.25, 0.75, 100, 10, 3, full_reasons, 1 };
 static struct record_violation full_violations[] = { { STR("file_access"), STR("pg_read_file"), 12 } };
 static str_t full_tables[] = { STR("users"), STR("orders") };
 static str_t explained_names[] = { STR("total"), STR("n") };
@@ -247,7 +249,9 @@ static struct scored_query *full_scored(struct arena *arena)
 				{ true, 0.25 },
 				&full_agreement,
 				full_features,
-				2 },
+				2,
+				&full_probability,
+				STR("overall") },
 		.safety = { VERDICT_UNSAFE, full_violations, 1, STR("doubt") },
 		.structure = { 0.5, { false, 0 }, { true, 1 }, full_tables, 2 },
 		.result_validation = &full_validation,
@@ -296,7 +300,10 @@ static const char SCORED_JSON[] =
 	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
 	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25,"
 	"\"agreement\":{\"canonical\":0.75,\"results\":0.5,\"texts\":4,\"left_out\":1},"
-	"\"features\":{\"anchors\":2,\"technical\":0.8}},"
+	"\"features\":{\"anchors\":2,\"technical\":0.8},"
+	"\"probability\":{\"value\":0.5,\"low\":0.25,\"high\":0.75,\"labels\":100,\"segment_labels\":10,"
+	"\"model\":3,\"reasons\":[{\"feature\":\"overall\",\"value\":0.5,\"addend\":-0.25}]},"
+	"\"level_by\":\"overall\"},"
 	"\"safety\":{\"verdict\":\"UNSAFE\",\"violations\":[{\"code\":\"file_access\","
 	"\"detail\":\"pg_read_file\",\"offset\":12}],\"doubt\":\"doubt\"},\"structure\":{\"structural\":0.5,"
 	"\"semantic\":null,"

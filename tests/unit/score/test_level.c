@@ -29,6 +29,22 @@ static void bands_are_half_open(void **state)
 	}
 }
 
+static void high_takes_a_narrow_interval(void **state)
+{
+	static const struct {
+		double value, low;
+		enum score_level level;
+	} cases[] = {
+		{ 0.95, 0.9, SCORE_HIGH },     { 0.9, 0.8, SCORE_HIGH },     { 0.95, 0.79, SCORE_MEDIUM },
+		{ 0.95, NAN, SCORE_MEDIUM },   { 0.89, 0.88, SCORE_MEDIUM }, { 0.6, 0.1, SCORE_LOW },
+		{ 0.1, 0.05, SCORE_VERY_LOW }, { NAN, 0.9, SCORE_VERY_LOW },
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_int_equal(level_of_estimate(cases[i].value, cases[i].low, &LEVEL_THRESHOLDS_ANSWER),
+				 cases[i].level);
+}
+
 static void every_level_has_an_action(void **state)
 {
 	(void)state;
@@ -42,6 +58,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bands_are_half_open),
+		cmocka_unit_test(high_takes_a_narrow_interval),
 		cmocka_unit_test(every_level_has_an_action),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
