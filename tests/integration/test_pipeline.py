@@ -382,6 +382,17 @@ def test_what_is_in_flight_and_in_a_transaction_is_bounded(rig):
         committed = now
 
 
+def test_a_backlog_is_read_in_bounded_memory(rig):
+    """What is read ahead and what is in flight, however much there is to read: 20,000 events of 8 kB."""
+    count = 20_000
+    config = rig.config(partitions=4, judge=None, calibration=None)
+    template = events.Template(events.sure(question="Why? " * 1600))
+    rig.send([template.message()[1] for _ in range(count)])
+    daemon = rig.make(config).start()
+    await_metrics(daemon, lambda metrics: metrics.value("assayd_events_finished") == count, timeout=180)
+    assert daemon.peak_resident_kib() < 160 * 1024
+
+
 def test_metrics_show_what_a_slow_event_holds_up(rig):
     go_on = threading.Event()
     rig.judge.answer = lambda prompt: Answer(status=200 if "slow" not in prompt or go_on.wait(280) else 500)

@@ -185,9 +185,16 @@ class Daemon:
                     members.append(int(entry))
         return members
 
+    def peak_resident_kib(self):
+        """The most memory that it has had since its start, without its worker processes."""
+        return self._memory_kib("VmHWM")
+
     def resident_kib(self):
+        return self._memory_kib("VmRSS")
+
+    def _memory_kib(self, name):
         with open(f"/proc/{self._process.pid}/status", encoding="utf-8") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+            return next(int(line.split()[1]) for line in file if line.startswith(f"{name}:"))
 
     @property
     def http_port(self):

@@ -565,9 +565,9 @@ static void test_figures_of_random_cases(void **state)
 	expect_views(&reports.entries[0].report);
 }
 
-/* A week of dense traffic in twenty segments: a full report stays below 100 ms (the bound here leaves room
- * for sanitizers and busy machines). */
-static void test_full_report_is_fast(void **state)
+/* A week of dense traffic in twenty segments and the four of the example. How long it takes is printed only:
+ * bench_calibration has the bar. */
+static void test_full_reports(void **state)
 {
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
@@ -594,6 +594,7 @@ static void test_full_report_is_fast(void **state)
 		int64_t took_ms = (clock_monotonic_us() - start_us) / 1000;
 		print_message("window of %lld h: %zu reports in %lld ms\n", (long long)windows_s[i] / 3600,
 			      reports.count, (long long)took_ms);
+		assert_int_equal(reports.count, 24);
 	}
 }
 
@@ -613,7 +614,7 @@ int main(void)
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
 		cmocka_unit_test(test_secrets_stay_secret),
 		cmocka_unit_test_setup(test_figures_of_random_cases, drop_tables),
-		cmocka_unit_test_setup(test_full_report_is_fast, drop_tables),
+		cmocka_unit_test_setup(test_full_reports, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_WARNING);
 	return cmocka_run_group_tests(tests, start_server, stop_server);
