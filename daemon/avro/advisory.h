@@ -34,6 +34,10 @@ struct advisory {
 	opt_int64_t partition;
 	opt_int64_t offset;
 	str_t episode_id;
+	str_t drift_direction;	 /* LOWER or HIGHER: right less or more often than before; or absent, likewise
+				    below */
+	opt_double_t drift_size; /* share right less share expected, −1..1 */
+	opt_int64_t drift_since; /* ms since 1970 */
 	int64_t suppressed; /* advisories of this kind and segment that were held back since the last one */
 };
 

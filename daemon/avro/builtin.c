@@ -26,6 +26,9 @@ static const unsigned char QUERY_SCHEMA_2[] = {
 static const unsigned char SCORED_SCHEMA_2[] = {
 #include "schemas/former/scored_query-2.avsc.inc"
 };
+static const unsigned char ADVISORY_SCHEMA_1[] = {
+#include "schemas/former/advisory-1.avsc.inc"
+};
 
 /* The last byte is the NUL that the build adds. */
 #define TEXT_OF(bytes) ((str_t){ (const char *)(bytes), sizeof(bytes) - 1 })
@@ -47,7 +50,7 @@ str_t builtin_schema(enum record_id id)
 str_t builtin_former_schema(size_t index)
 {
 	const str_t formers[] = { TEXT_OF(QUERY_SCHEMA_1), TEXT_OF(SCORED_SCHEMA_1), TEXT_OF(QUERY_SCHEMA_2),
-				  TEXT_OF(SCORED_SCHEMA_2) };
+				  TEXT_OF(SCORED_SCHEMA_2), TEXT_OF(ADVISORY_SCHEMA_1) };
 	return index < sizeof formers / sizeof formers[0] ? formers[index] : STR_NONE;
 }
 

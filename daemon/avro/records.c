@@ -541,6 +541,9 @@ static const struct field ADVISORY_FIELDS[] = {
 	NULLABLE(offset, FIELD_LONG),
 	NULLABLE(episode_id, FIELD_TEXT),
 	DEFAULTED(suppressed, FIELD_LONG, 0),
+	NULLABLE(drift_direction, FIELD_TEXT),
+	NULLABLE(drift_size, FIELD_DOUBLE),
+	NULLABLE(drift_since, FIELD_TIME),
 };
 const struct record_type ADVISORY_RECORD = TABLE(ADVISORY_FIELDS, "Advisory");
 #undef RECORD

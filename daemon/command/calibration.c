@@ -33,7 +33,8 @@ static err_t report(const struct calibration_options *options, const struct conf
 static err_t judge(const struct rebuild_outcome *summary, struct err_detail *detail)
 {
 	const struct rebuild_differences *differences = &summary->differences;
-	int64_t others = differences->totals + differences->events + differences->feedback;
+	int64_t others =
+		differences->totals + differences->sequences + differences->events + differences->feedback;
 	if (differences->differing && !summary->trusted)
 		return err_fail(
 			detail, ERR_CALIBRATION_LOG,
@@ -48,10 +49,11 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 				(long long)differences->compared + (long long)differences->days);
 	if (others)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
-				"%lld totals, %lld stored events and %lld stored feedback messages differ "
-				"from the log; \"assayd calibration --rebuild\" rebuilds them",
-				(long long)differences->totals, (long long)differences->events,
-				(long long)differences->feedback);
+				"%lld totals, %lld tests for changes, %lld stored events and %lld stored "
+				"feedback messages differ from the log; \"assayd calibration --rebuild\" "
+				"rebuilds them",
+				(long long)differences->totals, (long long)differences->sequences,
+				(long long)differences->events, (long long)differences->feedback);
 	if (!summary->complete && differences->compared == 0)
 		return err_fail(detail, ERR_CALIBRATION_LOG, "no part of the calibration can be verified");
 	return ERR_OK;

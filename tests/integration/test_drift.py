@@ -1,6 +1,7 @@
 """Confidence that stops to predict correctness: one episode, whatever the windows, and somebody is told."""
 
 import time
+from random import Random
 
 import psycopg2
 
@@ -33,6 +34,12 @@ def await_episodes(rig, fulfilled, timeout=180):
         assert time.monotonic() < deadline, episodes(rig)
         time.sleep(0.2)
     return episodes(rig)
+
+
+def changes(rig):
+    return rig.postgres.execute("""
+        SELECT application, window_s, direction, size, (extract(epoch FROM since) * 1000)::float8, published_at IS NOT NULL
+        FROM calibration_drift_episodes ORDER BY application""", rig.calibration_database)
 
 
 def all_published(rows):
@@ -74,11 +81,48 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     time.sleep(5)
     assert {row[0] for row in episodes(rig)} == {row[0] for row in rows}
 
-    # 60 wrong, 340 right: 1 − 3·|0.85 − 0.95| = 0.70.
-    rig.send(answers(340, events.CITY_COUNT, "overconfident"))
+    # 60 wrong, 940 right: 1 − 3·|0.94 − 0.95| = 0.97. That it is better than before is a change as well, of the same episode,
+    # which is over when it has lasted for 500 cases.
+    rig.send(answers(940, events.CITY_COUNT, "overconfident"))
     closed = await_episodes(rig, lambda found: not any(row[-2] for row in found))
     assert {row[0] for row in closed} == {row[0] for row in rows}
     assert len(advisories(rig, 1)) == 1
+
+
+def stream(count, application, accuracy, seed):
+    """As many answers, of which so many are right, in any order."""
+    random = Random(seed)
+    return [answers(1, events.CITY_COUNT if random.random() < accuracy else WRONG, application)[0] for _ in range(count)]
+
+
+def test_a_change_is_told_and_constant_error_is_none(rig):
+    """Three sources that say the same: as right as that, no more so from some moment on, and never."""
+    rig.start(judge=None)
+    rig.send([message for trio in zip(stream(600, "stable", 0.93, 1), stream(600, "changing", 0.93, 2),
+                                      stream(600, "never good", 0.6, 3)) for message in trio])
+    rig.await_calibration([record for _, record in rig.scored(1800)])
+    sent_ms = time.time() * 1000
+    rig.send([message for trio in zip(stream(120, "stable", 0.93, 4), stream(120, "changing", 0.70, 5),
+                                      stream(120, "never good", 0.6, 6)) for message in trio])
+    rig.await_calibration([record for _, record in rig.scored(2160)])
+    deadline = time.monotonic() + 180
+    while len(rows := changes(rig)) < 2 or not all(row[-1] for row in rows):
+        assert time.monotonic() < deadline, rows
+        time.sleep(0.2)
+    time.sleep(4)
+    rows = changes(rig)
+    assert [row[:3] for row in rows] == [("changing", None, "LOWER"), ("never good", 3600, None)]
+    (_, _, _, size, since_ms, _), _ = rows
+    assert -0.5 < size < -0.1
+    assert abs(since_ms - sent_ms) < 60_000
+    told = {advisory["application"]: advisory for _, advisory in advisories(rig, 2)}
+    assert told.keys() == {"changing", "never good"}
+    assert told["changing"]["drift_direction"] == "LOWER"
+    assert told["changing"]["drift_size"] < -0.1
+    assert told["changing"]["drift_since"] is not None
+    assert told["changing"]["value"] is None
+    assert told["never good"]["drift_direction"] is None
+    assert told["never good"]["value"] < 0.5
 
 
 def test_what_was_not_told_before_a_stop_is_told_after_it(rig):

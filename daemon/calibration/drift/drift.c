@@ -72,16 +72,19 @@ static int find_drift(const struct drift_limits *limits,
 	return -1;
 }
 
-enum drift_change drift_judge_windows(const struct drift_limits *limits, int window,
+enum drift_change drift_judge_windows(const struct drift_limits *limits,
+				      const struct drift_standing *standing,
 				      const struct calibration_report *const reports[DRIFT_WINDOWS],
 				      int *ret_window)
 {
 	int drifting = find_drift(limits, reports);
-	if (window < 0 && drifting >= 0) {
-		*ret_window = drifting;
-		return DRIFT_OPENS;
-	}
-	if (window >= 0 && drifting < 0 && reports[window])
-		return drift_judge(limits, true, reports[window]);
-	return DRIFT_STAYS;
+	int window = standing->open && standing->window >= 0 ? standing->window : drifting;
+	*ret_window = window;
+	if (!standing->open)
+		return drifting >= 0 || !standing->reported ? DRIFT_OPENS : DRIFT_STAYS;
+	if (drifting >= 0 || standing->changed)
+		return DRIFT_STAYS;
+	if (window < 0)
+		return DRIFT_CLOSES;
+	return reports[window] ? drift_judge(limits, true, reports[window]) : DRIFT_STAYS;
 }

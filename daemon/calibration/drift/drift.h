@@ -1,6 +1,7 @@
 /*
- * Drift: whether confidence does not predict correctness, judged by the band score of a rolling window. Pure;
- * any thread.
+ * Drift, two questions. Is it bad: does confidence predict correctness, judged by the band score of a rolling
+ * window. Has it changed: that is answered by the source's sequence (statistics/source_sequence.h), and here
+ * only taken note of. Pure; any thread.
  *
  * An episode opens below one bound and closes at a higher one, so that a score between them, or one that
  * wavers about either, changes nothing. A window with fewer cases than a score needs says nothing: nothing
@@ -13,8 +14,9 @@
  * The probability p is what is set as false alarms, per window that is looked at. In the same way an episode
  * closes, whatever its score, when accuracies come within a few points of the confidences.
  *
- * A source has one episode at a time, whatever the windows say: the shortest one that sees drift opens it,
- * and the same one closes it, unless another would open it again.
+ * A source has one episode at a time, whatever the windows and the sequence say. A change that was not
+ * reported yet opens it, and so does the shortest window that sees drift. It closes when the change is over,
+ * and the window that saw drift first, if any did, would close it, and no other would open it again.
  */
 #pragma once
 
@@ -37,9 +39,17 @@ enum drift_change { DRIFT_STAYS, DRIFT_OPENS, DRIFT_CLOSES };
 enum drift_change drift_judge(const struct drift_limits *limits, bool open,
 			      const struct calibration_report *report);
 
+/* What is known of a source besides its windows. */
+struct drift_standing {
+	bool open;     /* there is an open episode */
+	int window;    /* index of the first that saw drift in it; negative: none did */
+	bool changed;  /* a change is open in its sequence */
+	bool reported; /* its last change has had its episode */
+};
+
 /* What becomes of the one episode, by the reports of drift_windows_s (NULL: nothing was counted in that
- * window). `window` is the index of the one that opened it, or negative: there is no open episode; in
- * `ret_window` the one that opens it. */
-enum drift_change drift_judge_windows(const struct drift_limits *limits, int window,
+ * window); in `ret_window` the first that has seen drift, negative: none. */
+enum drift_change drift_judge_windows(const struct drift_limits *limits,
+				      const struct drift_standing *standing,
 				      const struct calibration_report *const reports[DRIFT_WINDOWS],
 				      int *ret_window);

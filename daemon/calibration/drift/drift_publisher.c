@@ -1,7 +1,11 @@
 #include "calibration/drift/drift_publisher.h"
 
 #include "calibration/count/store.h"
+#include "calibration/store/sequences.h"
 #include "common/list.h"
+
+#include <math.h>
+#include <time.h>
 
 enum { MESSAGE_TIMEOUT_MS = 30000, FLUSH_MS = 2000 };
 
@@ -114,35 +118,79 @@ static str_t window_in_words(int64_t seconds, struct arena *arena)
 				 : arena_printf(arena, "%lld hours", (long long)(seconds / 3600));
 }
 
-static str_t summarise(const struct drift_episode *episode, struct arena *arena)
+static str_t name_source(const struct drift_episode *episode, struct arena *arena)
 {
 	str_t application = episode->segment.application, model = episode->segment.model;
-	str_t prompt = episode->segment.prompt_version, window = window_in_words(episode->window_s, arena);
+	str_t prompt = episode->segment.prompt_version;
+	return arena_printf(arena, STR_FMT "%s" STR_FMT "%s" STR_FMT, STR_ARG(application),
+			    model.len ? ", model " : "", STR_ARG(model),
+			    prompt.len ? ", prompt version " : "", STR_ARG(prompt));
+}
+
+static str_t summarise_score(const struct drift_episode *episode, struct arena *arena)
+{
+	str_t window = window_in_words(episode->window_s, arena), source = name_source(episode, arena);
 	return arena_printf(
 		arena,
 		"Band score %.2f over the last " STR_FMT ", below %.2f: confidence does not predict "
-		"correctness for " STR_FMT "%s" STR_FMT "%s" STR_FMT " (%lld cases, label source %s)",
-		episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(application),
-		model.len ? ", model " : "", STR_ARG(model), prompt.len ? ", prompt version " : "",
-		STR_ARG(prompt), (long long)episode->opening_cases,
-		calibration_source_name(episode->label_source));
+		"correctness for " STR_FMT " (%lld cases, label source %s)",
+		episode->opening_score, STR_ARG(window), episode->threshold, STR_ARG(source),
+		(long long)episode->opening_cases, calibration_source_name(episode->label_source));
+}
+
+static str_t summarise_change(const struct drift_episode *episode, struct arena *arena)
+{
+	char since[32] = "";
+	time_t seconds = (time_t)(episode->since_ms / 1000);
+	struct tm utc;
+	if (gmtime_r(&seconds, &utc))
+		strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	str_t source = name_source(episode, arena);
+	return arena_printf(arena,
+			    "Answers are right %s often than before at the same confidence, by %.0f points "
+			    "since %s, for " STR_FMT " (label source %s)",
+			    episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more",
+			    100 * fabs(episode->size), since, STR_ARG(source),
+			    calibration_source_name(episode->label_source));
+}
+
+/* The window may have seen it later than the episode was opened: then it has no score of that time. */
+static bool opened_by_score(const struct drift_episode *episode)
+{
+	return episode->opening_cases > 0;
+}
+
+static str_t summarise(const struct drift_episode *episode, struct arena *arena)
+{
+	if (!episode->changed)
+		return summarise_score(episode, arena);
+	str_t change = summarise_change(episode, arena);
+	if (!opened_by_score(episode))
+		return change;
+	str_t score = summarise_score(episode, arena);
+	return arena_printf(arena, STR_FMT ". " STR_FMT, STR_ARG(change), STR_ARG(score));
 }
 
 struct advisory drift_publisher_advisory(const struct drift_episode *episode, struct arena *arena)
 {
+	const opt_double_t none = OPT_NONE;
 	return (struct advisory){
 		.advisory_id = str_from(episode->id),
 		.kind = ADVISORY_CALIBRATION_DRIFT,
 		.event_type = STR("CALIBRATION_DRIFT"),
 		.raised_at = episode->opened_at_ms,
 		.level = ENUM_ABSENT,
-		.threshold = opt_double(episode->threshold),
-		.value = opt_double(episode->opening_score),
+		.threshold = opened_by_score(episode) ? opt_double(episode->threshold) : none,
+		.value = opened_by_score(episode) ? opt_double(episode->opening_score) : none,
 		.summary = summarise(episode, arena),
 		.application = episode->segment.application,
 		.model = unless_empty(episode->segment.model),
 		.prompt_version = unless_empty(episode->segment.prompt_version),
 		.episode_id = str_from(episode->id),
+		.drift_direction =
+			episode->changed ? str_from(sequences_direction_name(episode->direction)) : STR_NONE,
+		.drift_size = episode->changed ? opt_double(episode->size) : none,
+		.drift_since = { episode->changed, episode->since_ms },
 	};
 }
 

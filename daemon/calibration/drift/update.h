@@ -1,7 +1,7 @@
 /*
- * Opens and closes drift episodes by the rules of drift.h, one at a time for each segment and label source,
- * however many instances do so: an advisory lock lets one at a time judge, so that none goes by older
- * counts than the one before it. Not thread-safe.
+ * Opens and closes drift episodes by the rules of drift.h, from counts and sequences, one at a time for each
+ * segment and label source, however many instances do so: an advisory lock lets one at a time judge, so that
+ * none goes by older counts than the one before it. Not thread-safe.
  */
 #pragma once
 

@@ -6,6 +6,7 @@
 #include "calibration/store/days.h"
 #include "calibration/store/rollup.h"
 #include "calibration/store/schema.h"
+#include "calibration/store/sequences.h"
 
 #include "common/clock.h"
 #include "database/values.h"
@@ -36,7 +37,8 @@ struct rebuild {
 	bool replacing;	       /* in its transaction */
 	int64_t horizon_ms;    /* 0: feedback is left out */
 	int64_t keep_since_ms; /* events from here on are kept, for a rebuild or to be compared */
-	int64_t totals;	       /* that differ, at the moment of the snapshot */
+	int64_t totals;	       /* that differ, at the moment of the snapshot; likewise: */
+	int64_t sequences;
 	struct rebuild_log scored, feedback;
 
 	struct arena *batch_arena;
@@ -362,6 +364,9 @@ static err_t take_snapshot(struct rebuild *rebuild, struct err_detail *detail)
 					  detail);
 	if (!err)
 		err = rebuild_tables_compare_totals(rebuild->database, &rebuild->totals, detail);
+	if (!err)
+		err = sequences_compare(rebuild->database, kept_since_ms(rebuild), &rebuild->sequences,
+					detail);
 	if (!err && rebuild->horizon_ms)
 		err = rebuild_tables_copy_memory(rebuild->database, rebuild->keep_since_ms, detail);
 	if (!err)
@@ -412,6 +417,7 @@ static err_t verify(struct rebuild *rebuild, struct err_detail *detail)
 		err = rebuild_tables_compare(rebuild->database, &rebuild->summary.range, rebuild->arena,
 					     &rebuild->summary.differences, detail);
 	rebuild->summary.differences.totals = rebuild->totals;
+	rebuild->summary.differences.sequences = rebuild->sequences;
 	return err || !rebuild->horizon_ms ? err : verify_memory(rebuild, detail);
 }
 
@@ -508,6 +514,8 @@ static err_t replace(struct rebuild *rebuild, struct err_detail *detail)
 				     &rebuild->summary.added, detail);
 	if (!err && rebuild->horizon_ms)
 		err = replace_memory(rebuild, detail);
+	if (!err)
+		err = sequences_doubt(rebuild->database, detail);
 	return err ? err : database_script(rebuild->database, "COMMIT", detail);
 }
 

@@ -72,6 +72,9 @@ static void print_differences(FILE *stream, const struct rebuild_differences *di
 	if (differences->totals)
 		fprintf(stream, "%lld totals are not the sums of their days\n",
 			(long long)differences->totals);
+	if (differences->sequences)
+		fprintf(stream, "%lld tests for changes have seen another number of cases than are counted\n",
+			(long long)differences->sequences);
 	if (differences->events || differences->feedback)
 		fprintf(stream, "%lld stored events and %lld stored feedback messages differ\n",
 			(long long)differences->events, (long long)differences->feedback);
@@ -161,12 +164,13 @@ void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, boo
 						       (json_int_t)summary->added));
 	else
 		json_object_update_new(
-			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "buckets_compared",
+			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "buckets_compared",
 					(json_int_t)summary->differences.compared, "days_compared",
 					(json_int_t)summary->differences.days, "buckets_differing",
 					(json_int_t)summary->differences.differing, "cases_moved",
 					(json_int_t)summary->differences.moved, "totals_differing",
-					(json_int_t)summary->differences.totals, "events_differing",
+					(json_int_t)summary->differences.totals, "sequences_differing",
+					(json_int_t)summary->differences.sequences, "events_differing",
 					(json_int_t)summary->differences.events, "feedback_differing",
 					(json_int_t)summary->differences.feedback));
 	json_object_set_new(root, "differences", differences);

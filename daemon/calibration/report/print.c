@@ -3,6 +3,7 @@
 #include "avro/advisory.h"
 #include "calibration/count/store.h"
 #include "calibration/report/print_text.h"
+#include "calibration/store/sequences.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -127,11 +128,39 @@ static void print_entry(FILE *stream, const char *application, const struct cali
 	print_diagram(stream, &entry->report);
 }
 
+static void print_episode_score(FILE *stream, const struct drift_episode *episode)
+{
+	if (episode->window_s) {
+		fputs(", window ", stream);
+		print_window(stream, episode->window_s);
+	}
+	fputs("\n    since ", stream);
+	print_time(stream, episode->opened_at_ms);
+	if (episode->opening_cases)
+		fprintf(stream, ": band score %.4f (%lld cases), last %.4f (%lld cases)",
+			episode->opening_score, (long long)episode->opening_cases, episode->score,
+			(long long)episode->cases);
+	else if (episode->window_s)
+		fprintf(stream, ": band score, last %.4f (%lld cases)", episode->score,
+			(long long)episode->cases);
+	fputc('\n', stream);
+}
+
+static void print_episode_change(FILE *stream, const struct drift_episode *episode)
+{
+	if (!episode->changed)
+		return;
+	fprintf(stream, "    right %s often than before by %.1f points since ",
+		episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more", 100 * fabs(episode->size));
+	print_time(stream, episode->since_ms);
+	fputc('\n', stream);
+}
+
 static void print_episodes(FILE *stream, const struct calibration_reports *reports)
 {
 	if (reports->episodes_count == 0)
 		return;
-	fputs("\nOpen drift episodes: confidence does not predict correctness\n", stream);
+	fputs("\nOpen drift episodes: confidence does not predict correctness, or not as before\n", stream);
 	for (size_t i = 0; i < reports->episodes_count; i++) {
 		const struct drift_episode *episode = &reports->episodes[i];
 		fputs("  application ", stream);
@@ -140,13 +169,9 @@ static void print_episodes(FILE *stream, const struct calibration_reports *repor
 		print_name(stream, episode->segment.model);
 		fputs(", prompt version ", stream);
 		print_name(stream, episode->segment.prompt_version);
-		fprintf(stream, ", label source %s, window ", calibration_source_name(episode->label_source));
-		print_window(stream, episode->window_s);
-		fputs("\n    since ", stream);
-		print_time(stream, episode->opened_at_ms);
-		fprintf(stream, ": band score %.4f (%lld cases), last %.4f (%lld cases)\n",
-			episode->opening_score, (long long)episode->opening_cases, episode->score,
-			(long long)episode->cases);
+		fprintf(stream, ", label source %s", calibration_source_name(episode->label_source));
+		print_episode_score(stream, episode);
+		print_episode_change(stream, episode);
 	}
 }
 
@@ -246,18 +271,35 @@ static json_t *json_entry(const struct calibration_entry *entry, const char *app
 		json_groups(entry), "bins", json_bins(report));
 }
 
+/* What there is no window or no change for is null. */
+static json_t *json_number_if(bool there, double value)
+{
+	return there ? json_real(value) : json_null();
+}
+
+static json_t *json_integer_if(bool there, int64_t value)
+{
+	return there ? json_integer((json_int_t)value) : json_null();
+}
+
 static json_t *json_episode(const struct drift_episode *episode)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:f, s:I}", "episode_id",
-			 episode->id, "application", json_name(episode->segment.application), "model",
-			 json_name(episode->segment.model), "prompt_version",
+	bool window = episode->window_s > 0, opening = episode->opening_cases > 0, changed = episode->changed;
+	const char *direction = changed ? sequences_direction_name(episode->direction) : NULL;
+	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:s?, s:o, s:o}",
+			 "episode_id", episode->id, "application", json_name(episode->segment.application),
+			 "model", json_name(episode->segment.model), "prompt_version",
 			 json_name(episode->segment.prompt_version), "label_source",
 			 calibration_source_name(episode->label_source), "window_s",
-			 (json_int_t)episode->window_s, "opened_at_ms", (json_int_t)episode->opened_at_ms,
-			 "threshold", episode->threshold, "opening_score", episode->opening_score,
-			 "opening_cases", (json_int_t)episode->opening_cases, "judged_at_ms",
-			 (json_int_t)episode->judged_at_ms, "score", episode->score, "cases",
-			 (json_int_t)episode->cases);
+			 json_integer_if(window, episode->window_s), "opened_at_ms",
+			 (json_int_t)episode->opened_at_ms, "threshold",
+			 json_number_if(window, episode->threshold), "opening_score",
+			 json_number_if(opening, episode->opening_score), "opening_cases",
+			 json_integer_if(opening, episode->opening_cases), "judged_at_ms",
+			 (json_int_t)episode->judged_at_ms, "score", json_number_if(window, episode->score),
+			 "cases", json_integer_if(window, episode->cases), "drift_direction", direction,
+			 "drift_size", json_number_if(changed, episode->size), "drift_since_ms",
+			 json_integer_if(changed, episode->since_ms));
 }
 
 void calibration_print_json(FILE *stream, const struct calibration_reports *reports)

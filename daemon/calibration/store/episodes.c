@@ -1,12 +1,14 @@
 #include "calibration/store/episodes.h"
 
 #include "calibration/store/cases.h"
+#include "calibration/store/sequences.h"
 #include "database/values.h"
 
 #define COLUMNS_OF(table)                                                                                    \
 	"id, application, model, prompt_version, label_source, window_s, "                                   \
 	"floor(extract(epoch FROM opened_at) * 1000)::bigint, threshold, opening_score, opening_cases, "     \
-	"floor(extract(epoch FROM judged_at) * 1000)::bigint, score, cases FROM " table " "
+	"floor(extract(epoch FROM judged_at) * 1000)::bigint, score, cases, direction, size, "               \
+	"round(extract(epoch FROM since) * 1000)::bigint FROM " table " "
 
 #define COLUMNS COLUMNS_OF("calibration_drift_episodes")
 
@@ -23,7 +25,10 @@ enum {
 	OPENING_CASES,
 	JUDGED_AT,
 	SCORE,
-	CASES
+	CASES,
+	DIRECTION,
+	SIZE,
+	SINCE,
 };
 
 static struct drift_episode episode_at(const PGresult *result, int row, struct arena *arena)
@@ -41,6 +46,10 @@ static struct drift_episode episode_at(const PGresult *result, int row, struct a
 		.judged_at_ms = database_integer_at(result, row, JUDGED_AT),
 		.score = database_number_at(result, row, SCORE),
 		.cases = database_integer_at(result, row, CASES),
+		.changed = !PQgetisnull(result, row, DIRECTION),
+		.direction = sequences_direction_of(PQgetvalue(result, row, DIRECTION)),
+		.size = database_number_at(result, row, SIZE),
+		.since_ms = database_integer_at(result, row, SINCE),
 	};
 	snprintf(episode.id, sizeof episode.id, "%s", PQgetvalue(result, row, ID));
 	return episode;

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "calibration/statistics/drift_sequence.h"
 #include "calibration/store/segments.h"
 #include "common/arena.h"
 #include "database/database.h"
@@ -16,14 +17,18 @@ struct drift_episode {
 	char id[EPISODE_ID_SIZE];
 	struct calibration_segment segment;
 	int label_source; /* enum label_source */
-	int64_t window_s;
+	int64_t window_s; /* the first that saw drift; 0: none did */
 	int64_t opened_at_ms;
-	double threshold;
-	double opening_score;
-	int64_t opening_cases;
-	int64_t judged_at_ms; /* last */
-	double score;	      /* at that time, likewise below */
+	double threshold;      /* of the band score; 0 without a window, likewise below */
+	double opening_score;  /* 0 where the window saw it later */
+	int64_t opening_cases; /* 0 likewise */
+	int64_t judged_at_ms;  /* last */
+	double score;	       /* at that time, likewise below */
 	int64_t cases;
+	bool changed; /* outcomes have changed; how is said below */
+	enum drift_direction direction;
+	double size;	  /* share right less share expected, −1..1 */
+	int64_t since_ms; /* the change */
 };
 
 /* Episodes whose advisory is not known to be published and which nobody else is publishing, oldest first, at

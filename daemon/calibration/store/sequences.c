@@ -11,7 +11,7 @@ const char *sequences_direction_name(enum drift_direction direction)
 	return direction == DRIFT_OVERCONFIDENT ? "LOWER" : "HIGHER";
 }
 
-static enum drift_direction direction_of(const char *name)
+enum drift_direction sequences_direction_of(const char *name)
 {
 	return strcmp(name, "HIGHER") == 0 ? DRIFT_UNDERCONFIDENT : DRIFT_OVERCONFIDENT;
 }
@@ -157,7 +157,7 @@ static struct sequence_row row_at(const PGresult *result, int row)
 		.sequence = {
 			.drift = { .open = PQgetvalue(result, row, OPEN)[0] == 't',
 				   .back = database_number_at(result, row, RETURN_SUM),
-				   .stretch = { direction_of(PQgetvalue(result, row, DIRECTION)),
+				   .stretch = { sequences_direction_of(PQgetvalue(result, row, DIRECTION)),
 						database_integer_at(result, row, SINCE),
 						database_integer_at(result, row, STRETCH_CASES),
 						database_number_at(result, row, STRETCH_RESIDUAL) } },
@@ -404,8 +404,9 @@ static struct sequence_news news_at(const PGresult *result, int row, struct aren
 			     database_text_at(result, row, 2, arena) },
 		.label_source = calibration_source_of(PQgetvalue(result, row, 3)),
 		.open = PQgetvalue(result, row, 4)[0] == 't',
-		.stretch = { direction_of(PQgetvalue(result, row, 5)), database_integer_at(result, row, 6),
-			     database_integer_at(result, row, 7), database_number_at(result, row, 8) },
+		.stretch = { sequences_direction_of(PQgetvalue(result, row, 5)),
+			     database_integer_at(result, row, 6), database_integer_at(result, row, 7),
+			     database_number_at(result, row, 8) },
 		.changes = database_integer_at(result, row, 9),
 		.reported = database_integer_at(result, row, 10),
 	};

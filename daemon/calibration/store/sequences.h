@@ -90,3 +90,6 @@ err_t sequences_doubt(struct database *database, struct err_detail *detail);
 
 /* "LOWER" or "HIGHER": how tables name a direction; static. */
 const char *sequences_direction_name(enum drift_direction direction);
+
+/* The direction of that name; of another text the first. */
+enum drift_direction sequences_direction_of(const char *name);

@@ -424,6 +424,9 @@ static void test_advisory_round_trips(void **state)
 		.summary = STR("s"),
 		.episode_id = STR("episode-1"),
 		.suppressed = 3,
+		.drift_direction = STR("LOWER"),
+		.drift_size = { true, -0.25 },
+		.drift_since = { true, 4 },
 	};
 	_cleanup_(buf_free) struct buf message = BUF_INIT;
 	_cleanup_(buf_free) struct buf json = BUF_INIT;
@@ -438,7 +441,8 @@ static void test_advisory_round_trips(void **state)
 		"\"value\":0.49,\"limiting_factor\":null,\"summary\":\"s\",\"event_id\":null,"
 		"\"occurred_at\":null,\"application\":null,\"model\":null,\"prompt_version\":null,"
 		"\"target\":null,\"topic\":null,\"partition\":null,\"offset\":null,"
-		"\"episode_id\":\"episode-1\",\"suppressed\":3}");
+		"\"episode_id\":\"episode-1\",\"suppressed\":3,\"drift_direction\":\"LOWER\","
+		"\"drift_size\":-0.25,\"drift_since\":4}");
 	codec_free(codec);
 }
 

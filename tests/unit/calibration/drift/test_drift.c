@@ -129,20 +129,65 @@ static void test_windows(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct drift_standing standing = { .open = cases[i].window >= 0,
+							 .window = cases[i].window,
+							 .reported = true };
 		int window = -1;
-		if (drift_judge_windows(&limits, cases[i].window, cases[i].reports, &window) !=
-			    cases[i].change ||
-		    window != cases[i].opening)
+		enum drift_change change = drift_judge_windows(&limits, &standing, cases[i].reports, &window);
+		if (change != cases[i].change || (change == DRIFT_OPENS && window != cases[i].opening))
 			fail_msg("case %zu", i);
 	}
 }
 
-static struct calibration_store *new_store(void)
+/* A change opens it and keeps it open, whatever the windows say; it closes when neither sees anything. */
+static void test_changes(void **state)
+{
+	const struct calibration_report low = report_of(50, opt_double(0.1), 0.5, 0.95),
+					good = report_of(50, opt_double(0.9), 0.93, 0.95);
+	const struct {
+		struct drift_standing standing;
+		const struct calibration_report *report; /* of the first window */
+		enum drift_change change;
+		int window;
+	} cases[] = {
+		{ { false, -1, true, false }, NULL, DRIFT_OPENS, -1 },
+		{ { false, -1, true, false }, &good, DRIFT_OPENS, -1 },
+		{ { false, -1, false, false }, &good, DRIFT_OPENS, -1 },
+		{ { false, -1, true, false }, &low, DRIFT_OPENS, 0 },
+		{ { false, -1, true, true }, &good, DRIFT_STAYS, -1 },
+		{ { true, -1, true, true }, &good, DRIFT_STAYS, -1 },
+		{ { true, -1, true, true }, &low, DRIFT_STAYS, 0 },
+		{ { true, -1, false, false }, &good, DRIFT_CLOSES, -1 },
+		{ { true, -1, false, true }, &good, DRIFT_CLOSES, -1 },
+		{ { true, -1, false, true }, NULL, DRIFT_CLOSES, -1 },
+		{ { true, -1, false, true }, &low, DRIFT_STAYS, 0 },
+		{ { true, 0, true, true }, &good, DRIFT_STAYS, 0 },
+		{ { true, 0, false, true }, &good, DRIFT_CLOSES, 0 },
+		{ { true, 0, false, true }, NULL, DRIFT_STAYS, 0 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct calibration_report *const reports[DRIFT_WINDOWS] = { cases[i].report };
+		int window = -2;
+		if (drift_judge_windows(&limits, &cases[i].standing, reports, &window) != cases[i].change ||
+		    window != cases[i].window)
+			fail_msg("case %zu", i);
+	}
+}
+
+/* One whose sequences never alarm without such a rate. */
+static struct calibration_store *new_store_of(double false_alarms_per_10k)
 {
 	struct calibration_store_options options = { .dsn = server.socket_dsn,
 						     .bucket_s = 300,
-						     .max_segments = 3 };
+						     .max_segments = 3,
+						     .false_alarms_per_10k = false_alarms_per_10k };
 	return calibration_store_new(&options);
+}
+
+static struct calibration_store *new_store(void)
+{
+	return new_store_of(0);
 }
 
 static struct database *database_of(struct calibration_store *store)
@@ -348,6 +393,110 @@ static void test_a_judge_does_not_wait_for_another(void **state)
 	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
 }
 
+/* ---- changes ---- */
+
+#define CHANGES                                                                                              \
+	"SELECT coalesce(string_agg(concat_ws(' ', application, coalesce(window_s / 3600, 0), direction, "   \
+	"round(10 * size::numeric), CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END), ', ' "       \
+	"ORDER BY application, opened_at), 'none') FROM calibration_drift_episodes"
+
+/* Batches of ten with so many right, counted long before the windows that are judged. */
+static void count_tens(struct calibration_store *store, const char *application, int tens, int correct,
+		       struct segments *touched)
+{
+	for (int i = 0; i < tens; i++)
+		count_cases(store, application, 100 * DAY_MS - i, 10, correct, touched);
+}
+
+/* A source that is always as wrong has not changed, whatever its confidence says. */
+static void test_a_change_opens_and_closes(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store_of(1);
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_tens(store, "app", 50, 6, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
+	count_tens(store, "app", 10, 1, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect(CHANGES, "app 0 LOWER -5 open");
+	expect("SELECT concat_ws(' ', threshold, opening_score, score, since > '2025-09-01Z') FROM "
+	       "calibration_drift_episodes",
+	       "t");
+	struct drift_changes outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened + outcome.closed, 0);
+	/* it stays so, and is what is expected from then on */
+	count_tens(store, "app", 50, 1, &touched);
+	outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.closed, 1);
+	assert_int_equal(outcome.opened, 0);
+	count_tens(store, "app", 50, 1, &touched);
+	outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened + outcome.closed, 0);
+	expect(CHANGES, "app 0 LOWER -5 closed");
+	/* and back */
+	count_tens(store, "app", 10, 6, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect("SELECT count(*) FROM calibration_drift_episodes WHERE direction = 'HIGHER'", "1");
+}
+
+/* One that began and ended between two judgements is an episode, too, and only one. */
+static void test_a_change_that_is_over(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store_of(1);
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_tens(store, "app", 50, 9, &touched);
+	count_tens(store, "app", 10, 2, &touched);
+	count_tens(store, "app", 60, 9, &touched);
+	expect("SELECT concat_ws(' ', open, changes, reported) FROM calibration_sequences", "f 1 0");
+	struct drift_changes outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened, 1);
+	assert_int_equal(outcome.closed, 1);
+	expect("SELECT concat_ws(' ', open, changes, reported) FROM calibration_sequences", "f 1 1");
+	outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened + outcome.closed, 0);
+	expect("SELECT concat_ws(' ', direction, closed_at = opened_at) FROM calibration_drift_episodes",
+	       "LOWER t");
+}
+
+/* The same while a window's episode is open: nobody counts again, and it closes all the same. */
+static void test_a_change_that_is_over_within_an_episode(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store_of(1);
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_cases(store, "app", 0, 60, 0, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	count_cases(store, "app", 0, 1340, 1340, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).closed, 1);
+	expect(CHANGES, "app 1 HIGHER 5 closed");
+	expect("SELECT concat_ws(' ', open, changes, reported) FROM calibration_sequences", "f 1 1");
+}
+
+/* One episode says both: what the window sees first, and the change. */
+static void test_one_episode_of_both(void **state)
+{
+	(void)state;
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store_of(1);
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	count_tens(store, "app", 50, 9, &touched);
+	count_cases(store, "app", 0, 20, 3, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect(EPISODES, "app 1 20 0.0000 open");
+	count_cases(store, "app", 0, 100, 15, &touched);
+	struct drift_changes outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened + outcome.closed, 0);
+	expect("SELECT concat_ws(' ', count(*), min(direction), min(window_s)) FROM "
+	       "calibration_drift_episodes",
+	       "1 LOWER 3600");
+	/* the change has become what is expected; the window still sees it */
+	for (int i = 0; i < 50; i++)
+		count_cases(store, "app", 0, 10, 2, &touched);
+	outcome = judge(store, &touched, NOON_MS);
+	assert_int_equal(outcome.opened + outcome.closed, 0);
+	expect("SELECT concat_ws(' ', open, reported) FROM calibration_sequences", "f 1");
+}
+
 /* Open episodes of several windows, of a program before this one: the shortest window's stays. */
 static void test_former_episodes(void **state)
 {
@@ -441,6 +590,42 @@ static void test_advisory_says_what_is_wrong(void **state)
 			    "correctness for app, prompt version v1 (45 cases, label source RESULT)");
 }
 
+static void test_advisory_says_what_changed(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct drift_episode episode = { .id = "7a3e2c1e-0000-4000-8000-000000000000",
+					 .segment = { STR("app"), STR("m1"), STR("") },
+					 .label_source = LABEL_FEEDBACK,
+					 .opened_at_ms = NOON_MS,
+					 .changed = true,
+					 .direction = DRIFT_OVERCONFIDENT,
+					 .size = -0.214,
+					 .since_ms = NOON_MS - HOUR_MS };
+	struct advisory advisory = drift_publisher_advisory(&episode, arena);
+	assert_true(str_is(advisory.drift_direction, "LOWER"));
+	assert_float_equal(advisory.drift_size.value, -0.214, 0);
+	assert_true(advisory.drift_since.set && advisory.drift_since.value == NOON_MS - HOUR_MS);
+	assert_false(advisory.threshold.set || advisory.value.set);
+	assert_string_equal(advisory.summary.ptr,
+			    "Answers are right less often than before at the same confidence, by 21 points "
+			    "since 2026-01-08T11:00:00Z, for app, model m1 (label source FEEDBACK)");
+	episode.direction = DRIFT_UNDERCONFIDENT;
+	episode.window_s = 3600;
+	episode.threshold = 0.5;
+	episode.opening_score = 0.25;
+	episode.opening_cases = 40;
+	advisory = drift_publisher_advisory(&episode, arena);
+	assert_true(str_is(advisory.drift_direction, "HIGHER"));
+	assert_float_equal(advisory.value.value, 0.25, 0);
+	assert_non_null(strstr(advisory.summary.ptr, "right more often than before"));
+	assert_non_null(strstr(advisory.summary.ptr, ". Band score 0.25 over the last hour"));
+	episode.changed = false;
+	advisory = drift_publisher_advisory(&episode, arena);
+	assert_false(str_present(advisory.drift_direction));
+	assert_false(advisory.drift_size.set || advisory.drift_since.set);
+}
+
 /* ---- retention ---- */
 
 static void test_what_is_old_is_deleted(void **state)
@@ -495,13 +680,19 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_false_alarms_are_set),
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_advisory_says_what_is_wrong),
+		cmocka_unit_test(test_advisory_says_what_changed),
 		cmocka_unit_test_setup(test_touched_segments_are_named_as_in_the_tables, make_tables),
 		cmocka_unit_test_setup(test_opens_once_and_closes, make_tables),
 		cmocka_unit_test_setup(test_windows_roll_on, make_tables),
 		cmocka_unit_test_setup(test_segments_are_judged_apart, make_tables),
 		cmocka_unit_test_setup(test_many_judges_open_one, make_tables),
 		cmocka_unit_test_setup(test_a_judge_does_not_wait_for_another, make_tables),
+		cmocka_unit_test_setup(test_a_change_opens_and_closes, make_tables),
+		cmocka_unit_test_setup(test_a_change_that_is_over, make_tables),
+		cmocka_unit_test_setup(test_a_change_that_is_over_within_an_episode, make_tables),
+		cmocka_unit_test_setup(test_one_episode_of_both, make_tables),
 		cmocka_unit_test_setup(test_former_episodes, make_tables),
 		cmocka_unit_test_setup(test_unpublished_until_marked, make_tables),
 		cmocka_unit_test_setup(test_what_is_old_is_deleted, make_tables),

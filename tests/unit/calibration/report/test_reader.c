@@ -271,9 +271,44 @@ static void test_open_episodes_are_shown(void **state)
 			    "00000000-0000-4000-8000-000000000001");
 	assert_true(json_is_null(json_object_get(episode, "prompt_version")));
 	assert_float_equal(json_real_value(json_object_get(episode, "score")), 0.25, 0);
+	assert_true(json_is_null(json_object_get(episode, "drift_direction")));
+	assert_true(json_is_null(json_object_get(episode, "drift_size")));
 	json_decref(root);
 	query.application = NULL;
 	assert_int_equal(read_reports(&query, arena).episodes_count, 2);
+}
+
+/* Of a change there is no score, until a window sees it, too. */
+static void test_changes_are_shown(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	COUNT_EXAMPLE();
+	run_sql("INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "
+		"opened_at, judged_at, direction, size, since) VALUES ('app', 'm1', '', 'RESULT', "
+		"'2026-01-08 11:00Z', '2026-01-08 11:30Z', 'LOWER', -0.25, '2026-01-08 10:00Z')");
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(text,
+			       "prompt version -, label source RESULT\n"
+			       "    since 2026-01-08 11:00:00 UTC\n"
+			       "    right less often than before by 25.0 points since 2026-01-08 10:00:00 "
+			       "UTC\n"));
+	_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
+	json_t *root = json_loads(json, 0, NULL);
+	json_t *episode = json_array_get(json_object_get(root, "open_drift_episodes"), 0);
+	assert_string_equal(json_string_value(json_object_get(episode, "drift_direction")), "LOWER");
+	assert_float_equal(json_real_value(json_object_get(episode, "drift_size")), -0.25, 0);
+	assert_int_equal(json_integer_value(json_object_get(episode, "drift_since_ms")), 1767866400000);
+	assert_true(json_is_null(json_object_get(episode, "window_s")));
+	assert_true(json_is_null(json_object_get(episode, "score")));
+	json_decref(root);
+	run_sql("UPDATE calibration_drift_episodes SET window_s = 3600, score = 0.25, cases = 30");
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *seen = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(seen, "window 1 h\n    since 2026-01-08 11:00:00 UTC: band score, last 0.2500 "
+				     "(30 cases)\n    right less"));
 }
 
 /* Tables of an older program, which this one has not brought up to date yet. */
@@ -609,6 +644,7 @@ int main(void)
 		cmocka_unit_test_setup(test_names_do_not_speak_to_the_terminal, drop_tables),
 		cmocka_unit_test_setup(test_program_reads_it, drop_tables),
 		cmocka_unit_test_setup(test_open_episodes_are_shown, drop_tables),
+		cmocka_unit_test_setup(test_changes_are_shown, drop_tables),
 		cmocka_unit_test_setup(test_older_tables_are_refused, drop_tables),
 		cmocka_unit_test(test_windows_in_words),
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
