@@ -300,9 +300,8 @@ void diagnose_statement(const struct parsed_statement *parsed, const struct reso
 	/* The walks below go no deeper than the resolver went. */
 	if (!IsA(statement, SelectStmt) || resolution->too_deep)
 		return;
-	diagnosis.statement = (const SelectStmt *)statement;
 	(void)visit(statement, &diagnosis);
-	diagnose_required(&diagnosis);
+	diagnose_required(&diagnosis, (const SelectStmt *)statement);
 	if (!explained && !is_bounded(resolution, (const SelectStmt *)statement))
 		diagnostics_add(
 			diagnostics, DIAG_MISSING_LIMIT, NULL, STR("statement"), 0,

@@ -7,16 +7,13 @@
 #include "sql/query/required.h"
 
 /* A query on its way into the tree that the shared rules read. It holds what they ask: FROM, conditions with
- * their equalities, and of all else the columns, the queries and the calls that draw numbers. Its texts
- * outlive the parse. */
+ * their equalities, and of all else the columns, the queries and the calls that draw numbers. */
 struct graph {
 	struct arena *arena;
 	const struct resolution *resolution;
-	const struct query_node *root;
-	struct node_map *bodies; /* by SelectStmt; flag: a column may be of any relation of a join */
 	struct node_map *ranges; /* by range_item */
-	bool unsure;		 /* the flag of the body at hand */
-	bool unsure_inside;	 /* the same of what its FROM is made of */
+	bool bare;		 /* what FROM is made of stays out */
+	bool unsure;		 /* a column may be of any relation of a join */
 };
 
 /* Where the parts of an expression go. */
@@ -203,28 +200,19 @@ static void add_from(struct graph *graph, struct query_node *parent, const Node 
 	const Node *read = IsA(from, RangeTableSample) ? ((const RangeTableSample *)from)->relation : from;
 	const struct range_item *item = resolution_item(graph->resolution, read);
 	struct query_node *leaf = add(graph, parent, IsA(read, RangeVar) ? QUERY_RELATION : QUERY_DERIVED);
-	bool unsure = graph->unsure;
 	leaf->range = item ? range_of(graph, item) : NULL;
-	graph->unsure = false;
-	(void)node_children(from, add_part, &(struct filling){ graph, leaf });
-	graph->unsure_inside |= graph->unsure;
-	graph->unsure = unsure;
+	if (!graph->bare)
+		(void)node_children(from, add_part, &(struct filling){ graph, leaf });
 }
 
 /* FROM and WHERE alone. */
 static void add_body(struct graph *graph, struct query_node *parent, const SelectStmt *select)
 {
 	struct query_node *body = add(graph, parent, QUERY_SELECT), *from = add(graph, body, QUERY_FROM);
-	bool unsure = graph->unsure, unsure_inside = graph->unsure_inside;
 	const ListCell *cell;
-	graph->unsure = graph->unsure_inside = false;
 	foreach(cell, select->fromClause) add_from(graph, from, lfirst(cell));
 	if (select->whereClause)
 		add_condition(graph, add(graph, body, QUERY_WHERE), select->whereClause);
-	body->flag = graph->unsure;
-	graph->unsure |= unsure || graph->unsure_inside;
-	graph->unsure_inside = unsure_inside;
-	node_map_set(graph->bodies, select, body);
 }
 
 /* In the order of the text. */
@@ -247,7 +235,10 @@ static bool add_part(const Node *node, void *context)
 {
 	const struct filling *filling = context;
 	if (IsA(node, SelectStmt)) {
+		bool bare = filling->graph->bare;
+		filling->graph->bare = false;
 		add_query(filling->graph, filling->parent, (const SelectStmt *)node);
+		filling->graph->bare = bare;
 		return true;
 	}
 	if (IsA(node, ColumnRef))
@@ -258,39 +249,34 @@ static bool add_part(const Node *node, void *context)
 	return node_children(node, add_part, context);
 }
 
-static const struct graph *graph_new(const struct resolution *resolution, const SelectStmt *statement,
-				     struct arena *arena)
+static const struct query_node *tree_of(const struct resolution *resolution, const SelectStmt *statement,
+					struct arena *arena)
 {
-	struct graph *graph = ARENA_NEW(arena, struct graph);
+	struct graph graph = { .arena = arena, .resolution = resolution, .ranges = node_map_new(arena) };
 	struct query_node *root = ARENA_NEW(arena, struct query_node);
 	root->kind = QUERY_EXPRESSION;
-	*graph = (struct graph){ .arena = arena,
-				 .resolution = resolution,
-				 .root = root,
-				 .bodies = node_map_new(arena),
-				 .ranges = node_map_new(arena) };
-	add_query(graph, root, statement);
-	return graph;
+	add_query(&graph, root, statement);
+	return root;
 }
 
 /* ---- rules ---- */
 
-static const struct graph *graph_of(struct diagnosis *diagnosis)
-{
-	if (!diagnosis->graph)
-		diagnosis->graph =
-			graph_new(diagnosis->resolution, diagnosis->statement, diagnosis->diagnostics->arena);
-	return diagnosis->graph;
-}
-
-void diagnose_products(struct diagnosis *diagnosis, const SelectStmt *select)
+/* In memory of its own: queries in conditions are looked at with each that they stand in. */
+void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *select)
 {
 	if (list_length(select->fromClause) < 2 &&
 	    !(select->fromClause && IsA(linitial(select->fromClause), JoinExpr)))
 		return;
-	const struct query_node *body = node_map_get(graph_of(diagnosis)->bodies, select);
-	if (body && !body->flag)
-		query_lint_products(body, diagnosis->diagnostics);
+	struct arena *arena = arena_new();
+	struct query_node root = { .kind = QUERY_EXPRESSION };
+	struct graph graph = { .arena = arena,
+			       .resolution = diagnosis->resolution,
+			       .ranges = node_map_new(arena),
+			       .bare = true };
+	add_body(&graph, &root, select);
+	if (!graph.unsure)
+		query_lint_products(root.first, diagnosis->diagnostics);
+	arena_free(arena);
 }
 
 static const struct query_node *read_view(str_t definition, const struct sql_request *request,
@@ -306,16 +292,17 @@ static const struct query_node *read_view(str_t definition, const struct sql_req
 	if (parsed.statement && IsA(parsed.statement, SelectStmt)) {
 		resolve_statement(&parsed, request->catalog, arena, &unused, &resolution);
 		if (!resolution.too_deep)
-			root = graph_new(&resolution, (const SelectStmt *)parsed.statement, arena)->root;
+			root = tree_of(&resolution, (const SelectStmt *)parsed.statement, arena);
 	}
 	parse_end(&parsed);
 	return root;
 }
 
-void diagnose_required(struct diagnosis *diagnosis)
+void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select)
 {
 	const struct sql_policy *policy = diagnosis->request->policy;
+	struct diagnostics *diagnostics = diagnosis->diagnostics;
 	if (policy && policy->required_columns_count > 0)
-		query_required(graph_of(diagnosis)->root, diagnosis->request, read_view,
-			       diagnosis->diagnostics);
+		query_required(tree_of(diagnosis->resolution, select, diagnostics->arena), diagnosis->request,
+			       read_view, diagnostics);
 }

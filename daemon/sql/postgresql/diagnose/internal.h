@@ -12,9 +12,7 @@ struct diagnosis {
 	const struct resolution *resolution;
 	struct diagnostics *diagnostics;
 	const struct sql_request *request;
-	const SelectStmt *statement;
-	const struct graph *graph; /* graph.c's, once it is asked for */
-	bool in_exists;		   /* the next SELECT is that of EXISTS */
+	bool in_exists; /* the next SELECT is that of EXISTS */
 };
 
 /*
@@ -22,7 +20,7 @@ struct diagnosis {
  */
 
 /* Relations of one FROM that no condition connects. */
-void diagnose_products(struct diagnosis *diagnosis, const SelectStmt *select);
+void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *select);
 
 /* Columns that the policy wants constrained. */
-void diagnose_required(struct diagnosis *diagnosis);
+void diagnose_required(const struct diagnosis *diagnosis, const SelectStmt *select);

@@ -13,12 +13,13 @@ struct const_eval const_eval_deeper(struct const_eval eval)
 
 str_t safety_call_name(const FuncCall *call)
 {
-	return names_qualified(call->funcname).name;
+	return str_from(names_last(call->funcname));
 }
 
 bool safety_call_is(const FuncCall *call, const char *name)
 {
-	return str_is(safety_call_name(call), name);
+	const char *called = names_last(call->funcname);
+	return called && strcmp(called, name) == 0;
 }
 
 const Node *safety_call_argument(const FuncCall *call, int index)
