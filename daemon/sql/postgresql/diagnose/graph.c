@@ -13,6 +13,7 @@ struct graph {
 	const struct resolution *resolution;
 	struct node_map *ranges; /* by range_item */
 	bool bare;		 /* what FROM is made of stays out */
+	bool borrows;		 /* the tree's texts are the statement's, which lives longer */
 	bool unsure;		 /* a column may be of any relation of a join */
 };
 
@@ -23,6 +24,11 @@ struct filling {
 };
 
 static bool add_part(const Node *node, void *context);
+
+static str_t text_of(const struct graph *graph, str_t text)
+{
+	return graph->borrows ? text : arena_str(graph->arena, text);
+}
 
 static struct query_node *add(struct graph *graph, struct query_node *parent, enum query_kind kind)
 {
@@ -76,9 +82,9 @@ static const struct query_range *range_of(struct graph *graph, const struct rang
 	node->offset = (size_t)location;
 	*range = (struct query_range){ .kind = relation ? QUERY_RANGE_RELATION : QUERY_RANGE_DERIVED,
 				       .node = node,
-				       .alias = arena_str(graph->arena, item->alias),
-				       .schema = arena_str(graph->arena, item->schema),
-				       .name = arena_str(graph->arena, item->name),
+				       .alias = text_of(graph, item->alias),
+				       .schema = text_of(graph, item->schema),
+				       .name = text_of(graph, item->name),
 				       .relation = item->relation,
 				       .maker = maker_of(graph->resolution, item) };
 	node_map_set(graph->ranges, item, range);
@@ -120,7 +126,7 @@ static void add_column(struct graph *graph, struct query_node *parent, const Col
 		graph->unsure |= item->kind == RANGE_JOIN;
 	}
 	struct query_node *node = add(graph, parent, QUERY_COLUMN);
-	node->name = arena_str(graph->arena, name);
+	node->name = text_of(graph, name);
 	node->range = item ? range_of(graph, item) : NULL;
 }
 
@@ -186,7 +192,7 @@ static void add_join(struct graph *graph, struct query_node *parent, const JoinE
 	add_from(graph, node, join->rarg);
 	struct query_node *using = join->usingClause ? add(graph, node, QUERY_USING) : NULL;
 	foreach(cell, join->usingClause) add(graph, using, QUERY_NAME)->name =
-		arena_str(graph->arena, str_from(NODE_STRING(lfirst(cell))));
+		text_of(graph, str_from(NODE_STRING(lfirst(cell))));
 	if (join->quals)
 		add_condition(graph, add(graph, node, QUERY_ON), join->quals);
 }
@@ -244,8 +250,8 @@ static bool add_part(const Node *node, void *context)
 	if (IsA(node, ColumnRef))
 		add_column(filling->graph, filling->parent, (const ColumnRef *)node);
 	else if (IsA(node, FuncCall))
-		add(filling->graph, filling->parent, QUERY_CALL)->name = arena_str(
-			filling->graph->arena, str_from(names_last(((const FuncCall *)node)->funcname)));
+		add(filling->graph, filling->parent, QUERY_CALL)->name =
+			text_of(filling->graph, str_from(names_last(((const FuncCall *)node)->funcname)));
 	return node_children(node, add_part, context);
 }
 
@@ -272,7 +278,8 @@ void diagnose_products(const struct diagnosis *diagnosis, const SelectStmt *sele
 	struct graph graph = { .arena = arena,
 			       .resolution = diagnosis->resolution,
 			       .ranges = node_map_new(arena),
-			       .bare = true };
+			       .bare = true,
+			       .borrows = true };
 	add_body(&graph, &root, select);
 	if (!graph.unsure)
 		query_lint_products(root.first, diagnosis->diagnostics);
