@@ -476,3 +476,66 @@ COMMENT ON COLUMN calibration_sequences.since IS 'when the open change began, or
 COMMENT ON COLUMN calibration_positions.fed_since IS 'since when all that is counted is fed to the sequences';
 COMMENT ON COLUMN calibration_drift_episodes.direction IS 'outcomes are right less (LOWER) or more often than the past lets expect; NULL: no change is known';
 COMMENT ON COLUMN calibration_drift_episodes.size IS 'by how much: share right minus share expected, since the change';
+
+-- migration 9: what a learnt probability is fitted from, and what was fitted
+
+-- Features of remembered events by name, those that are not 0; NULL: the record had none.
+ALTER TABLE calibration_events ADD COLUMN features jsonb;
+CREATE INDEX calibration_events_judged ON calibration_events (event_key) WHERE correct IS NOT NULL;
+
+-- Cases with a label from the event itself, with what was known of them before: of each day (UTC), application and label
+-- source those with the lowest digests of their event_id. So it does not matter in which order they come, and a recount
+-- finds the same. Labels by feedback are in calibration_events.
+CREATE TABLE calibration_examples (
+	day date NOT NULL,
+	application text COLLATE "C" NOT NULL,
+	label_source text COLLATE "C" NOT NULL CHECK (label_source IN ('RESULT')),
+	event_key uuid NOT NULL,
+	partition integer NOT NULL,
+	record_offset bigint NOT NULL,
+	scored_at timestamptz NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	overall double precision NOT NULL,
+	weight double precision NOT NULL,
+	correct boolean NOT NULL,
+	features jsonb,
+	PRIMARY KEY (day, application, label_source, event_key, partition, record_offset)
+);
+
+-- Numbered and never changed, but for which one replaced them. Whoever fits holds an advisory lock.
+CREATE TABLE calibration_models (
+	version bigint PRIMARY KEY,
+	kind text COLLATE "C" NOT NULL,
+	document text COLLATE "C" NOT NULL,
+	trained_from timestamptz NOT NULL,
+	trained_to timestamptz NOT NULL,
+	labels bigint NOT NULL,
+	later_cases bigint NOT NULL,
+	log_loss double precision NOT NULL,
+	auroc double precision NOT NULL,
+	ece double precision NOT NULL,
+	proven boolean NOT NULL,
+	used_from timestamptz NOT NULL DEFAULT now(),
+	replaced_by bigint REFERENCES calibration_models
+);
+CREATE UNIQUE INDEX calibration_models_used ON calibration_models (kind) WHERE replaced_by IS NULL;
+
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_rollups'::regclass AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT %s ON calibration_examples, calibration_models TO %s', granted.privileges,
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+COMMENT ON COLUMN calibration_events.features IS 'what was known of it besides its confidence, by name; 0 is left out';
+COMMENT ON TABLE calibration_examples IS 'a sample of labelled cases with their features, to learn from';
+COMMENT ON TABLE calibration_models IS 'learnt probabilities, one row each; replaced_by is NULL where one is in use';
+COMMENT ON COLUMN calibration_models.log_loss IS 'as auroc and ece: of later_cases cases that were scored after trained_to';

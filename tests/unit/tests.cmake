@@ -51,6 +51,10 @@ unit_test(calibration/drift/drift THREADS WAITS
 
 unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_database_server)
 
+unit_test(calibration/learn/learner THREADS WAITS
+  COVERS calibration/learn/* calibration/store/examples
+  WITH harness_database_server)
+
 unit_test(calibration/model/model COVERS calibration/model/*)
 
 unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness_labelled)

@@ -92,6 +92,7 @@ void batch_add(struct batch *batch, const struct calibration_case *item)
 	copy.application = arena_str(batch->arena, item->application);
 	copy.model = arena_str(batch->arena, item->model);
 	copy.prompt_version = arena_str(batch->arena, item->prompt_version);
+	copy.features = arena_str(batch->arena, item->features);
 	batch->labelled += item->label_source != ENUM_ABSENT;
 	ARENA_PUSH(batch->arena, batch->cases, batch->cases_count, batch->cases_capacity, copy);
 }

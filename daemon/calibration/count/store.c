@@ -1,6 +1,7 @@
 #include "calibration/count/store.h"
 
 #include "calibration/store/days.h"
+#include "calibration/store/examples.h"
 #include "calibration/store/schema.h"
 #include "calibration/store/sequences.h"
 #include "common/backoff.h"
@@ -28,6 +29,7 @@ struct calibration_store {
 	int64_t max_segments;
 	int64_t horizon_ms;
 	int64_t retention_ms;
+	bool learns;
 	double threshold; /* of the sequences */
 	struct days days;
 };
@@ -45,6 +47,7 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	store->max_segments = options->max_segments;
 	store->horizon_ms = options->feedback_horizon_ms;
 	store->retention_ms = options->retention_ms;
+	store->learns = options->learns;
 	store->threshold = options->false_alarms_per_10k > 0
 				   ? source_sequence_threshold(options->false_alarms_per_10k)
 				   : INFINITY;
@@ -109,6 +112,9 @@ static err_t count_cases(struct calibration_store *store, const struct case_colu
 	err_t err = cases_add_segments(store->database, &tables.cases, columns, store->max_segments, detail);
 	if (!err)
 		err = cases_add(store->database, &tables.cases, columns, store->bucket_s, touched, detail);
+	if (!err && store->learns)
+		err = examples_add(store->database, "calibration_examples", tables.cases.segments, columns,
+				   detail);
 	if (!err && store->horizon_ms)
 		err = feedback_add_events(store->database, &tables, columns, store->bucket_s,
 					  store->horizon_ms, 0, touched, counts, detail);

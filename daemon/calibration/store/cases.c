@@ -6,7 +6,11 @@
 #include "database/array.h"
 #include "database/values.h"
 
-enum { SEGMENT_TEXT_BYTES = 256 };
+#include <math.h>
+
+enum { SEGMENT_TEXT_BYTES = 256, MAX_FEATURES = 256, MAX_FEATURE_NAME = 64 };
+
+#define MAX_FEATURE 1e6
 
 /* Until the year 3000. */
 #define LATEST_MS INT64_C(32503680000000)
@@ -60,6 +64,43 @@ bool calibration_case_valid(const struct calibration_case *item)
 	       storable(item->prompt_version);
 }
 
+/* The shortest decimal that reads back as the same double: exact sums need exact terms, and this is the term
+ * that everybody sees who prints the number. */
+static void append_double(struct buf *out, double value)
+{
+	out->len += decimal_write(value, buf_reserve(out, DECIMAL_SIZE));
+}
+
+/* Names are a program's own, but a record may come from anywhere: what is none is left out. */
+static bool is_name(str_t text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!((text.ptr[i] >= 'a' && text.ptr[i] <= 'z') || text.ptr[i] == '_' ||
+		      (text.ptr[i] >= '0' && text.ptr[i] <= '9')))
+			return false;
+	return text.len > 0 && text.len <= MAX_FEATURE_NAME;
+}
+
+/* A JSON object. */
+static str_t write_features(const struct record_confidence *confidence, struct arena *arena)
+{
+	struct buf json = BUF_INIT;
+	size_t count = confidence->features_count < MAX_FEATURES ? confidence->features_count : MAX_FEATURES;
+	if (count == 0)
+		return STR_NONE;
+	for (size_t i = 0; i < count; i++) {
+		const struct record_feature *feature = &confidence->features[i];
+		if (!is_name(feature->name) || !(fabs(feature->value) <= MAX_FEATURE))
+			continue;
+		buf_printf(&json, "%s\"" STR_FMT "\":", json.len ? "," : "{", STR_ARG(feature->name));
+		append_double(&json, feature->value);
+	}
+	buf_append_text(&json, json.len ? "}" : "{}");
+	str_t text = arena_str(arena, buf_str(&json));
+	buf_free(&json);
+	return text;
+}
+
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
 {
@@ -79,6 +120,8 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.weight = label ? label->weight : 1,
 		.correct = label && label->correct,
 		.event = calibration_event_key(scored->event_id),
+		.key = calibration_event_key(scored->event_id),
+		.features = write_features(&scored->confidence, arena),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
 		return err_fail(detail, ERR_AVRO_VALUE,
@@ -97,13 +140,6 @@ void case_columns_free(struct case_columns *columns)
 	struct buf *buffers = (struct buf *)columns;
 	for (size_t i = 0; i < COLUMNS_COUNT; i++)
 		buf_free(&buffers[i]);
-}
-
-/* The shortest decimal that reads back as the same double: exact sums need exact terms, and this is the term
- * that everybody sees who prints the number. */
-static void append_double(struct buf *out, double value)
-{
-	out->len += decimal_write(value, buf_reserve(out, DECIMAL_SIZE));
 }
 
 str_t calibration_segment_text(str_t text)
@@ -137,6 +173,11 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 	buf_append_text(&columns->event, item->event.text[0] ? item->event.text : "NULL");
 	buf_printf(&columns->partition, "%d", (int)item->partition);
 	buf_printf(&columns->offset, "%lld", (long long)item->offset);
+	buf_append_text(&columns->key, item->key.text[0] ? item->key.text : "NULL");
+	if (str_present(item->features))
+		array_append_quoted(&columns->features, item->features);
+	else
+		buf_append_text(&columns->features, "NULL");
 }
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)

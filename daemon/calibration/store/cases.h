@@ -39,6 +39,8 @@ struct calibration_case {
 	double weight;	      /* above 0 */
 	bool correct;
 	struct calibration_event_key event; /* empty: it is not remembered for feedback */
+	struct calibration_event_key key;   /* likewise, whether or not it is remembered */
+	str_t features;			    /* that are not 0, by name, as JSON; absent: it has none */
 	int32_t partition;		    /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
 };
@@ -71,7 +73,7 @@ struct case_tables {
 /* Cases as arrays of PostgreSQL, one a column. */
 struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
-	struct buf event, partition, offset;
+	struct buf event, partition, offset, key, features;
 };
 
 /*

@@ -1,6 +1,7 @@
 #include "calibration/store/retention.h"
 
 #include "calibration/store/days.h"
+#include "calibration/store/examples.h"
 #include "common/clock.h"
 #include "database/values.h"
 
@@ -32,12 +33,17 @@
 	"DELETE FROM calibration_sequences WHERE ctid IN (SELECT ctid FROM calibration_sequences "           \
 	"WHERE fed_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
 
+#define DELETE_EXAMPLES                                                                                      \
+	"DELETE FROM calibration_examples WHERE ctid IN (SELECT ctid FROM calibration_examples "             \
+	"WHERE scored_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
+
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail)
 {
 	static const char *const statements[] = { DELETE_BUCKETS,	   DELETE_ROLLUPS("3600"),
 						  DELETE_ROLLUPS("86400"), DELETE_EPISODES,
-						  DELETE_SEGMENTS,	   DELETE_SEQUENCES };
+						  DELETE_SEGMENTS,	   DELETE_SEQUENCES,
+						  DELETE_EXAMPLES };
 	struct database_number_text oldest, most;
 	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
 	const char *const parameters[] = { database_number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),
@@ -50,8 +56,11 @@ err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, b
 			return err;
 		more |= strtol(PQcmdTuples(result), NULL, 10) == MAX_ROWS;
 	}
-	*ret_more = more;
-	return ERR_OK;
+	bool thinned = false;
+	err_t err = examples_thin(database, now_ms ? now_ms : clock_wall_ms(), &thinned, detail);
+	if (!err)
+		*ret_more = more || thinned;
+	return err;
 }
 
 err_t retention_forget(struct database *database, int64_t days, int64_t horizon_ms, int64_t now_ms,

@@ -2,7 +2,7 @@
  * Retention: what is too old leaves the calibration database. Buckets and closed episodes go by their age, in
  * whole days (UTC), so that a day is always the sum of its hours; an open episode that was not judged for
  * that long has no counts left to be judged by and goes as well. Sequences go that were not fed for that
- * long.
+ * long, and examples by their age; of past days fewer are kept (examples.h).
  *
  * Needs an open connection with the tables; for the thread that uses it, blocks within its deadlines.
  */

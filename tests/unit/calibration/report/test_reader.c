@@ -325,7 +325,7 @@ static void test_older_tables_are_refused(void **state)
 	run_sql("DELETE FROM calibration_migrations WHERE version > 5");
 	assert_int_equal(calibration_read(database, &query, arena, &reports, &detail), ERR_DATABASE_REFUSED);
 	assert_string_equal(detail.message,
-			    "the calibration tables have version 5, this program needs 8; the "
+			    "the calibration tables have version 5, this program needs 9; the "
 			    "daemon brings them up to date when it starts");
 }
 

@@ -1,0 +1,276 @@
+#include "calibration/learn/learner.h"
+
+#include "calibration/learn/model_store.h"
+#include "calibration/store/schema.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pool.h"
+
+#include <pthread.h>
+
+enum { REFRESH_MS = 10000, ROUND_MS = 1000 };
+
+/* What is left of the labels after a candidate's span, to judge it by: a part of PARTS. */
+#define PARTS 5
+
+struct learner {
+	struct database *database; /* the thread's, likewise below */
+	enum model_kind kind;
+	struct model_current *current;
+	int64_t interval_us;
+	int64_t refresh_us, fit_us; /* when next */
+	bool away;		    /* PostgreSQL, and it was said */
+	struct pool *thread;
+	struct heartbeat heartbeat;
+
+	pthread_mutex_t mutex; /* guards what follows; never held for long */
+	pthread_cond_t closing;
+	bool stopping;
+	int64_t known_us; /* when it was last known to be in use; 0: never */
+	struct learner_statistics statistics;
+};
+
+/* ---- one fit ---- */
+
+static int compare_times(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+	return (a > b) - (a < b);
+}
+
+/* The end of a candidate's span. */
+static int64_t find_cut(const struct model_example *examples, size_t count, struct arena *arena)
+{
+	int64_t *times = ARENA_ARRAY(arena, int64_t, count);
+	for (size_t i = 0; i < count; i++)
+		times[i] = examples[i].scored_at_ms;
+	qsort(times, count, sizeof *times, compare_times);
+	return times[(count - 1) - count / PARTS];
+}
+
+/* Those of the span first; how many they are. */
+static size_t divide(struct model_example *examples, size_t count, int64_t cut_ms)
+{
+	size_t inside = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct model_example example = examples[i];
+		if (example.scored_at_ms > cut_ms)
+			continue;
+		examples[i] = examples[inside];
+		examples[inside++] = example;
+	}
+	return inside;
+}
+
+static err_t use_if_better(struct database *database, struct model *candidate,
+			   const struct model_example *later, size_t later_count, bool *ret_replaced,
+			   struct err_detail *detail)
+{
+	_cleanup_(model_cleanup) struct model *current = NULL;
+	struct model_quality quality;
+	bool same;
+	*ret_replaced = false;
+	err_t err = model_store_read(database, model_info(candidate)->kind, 0, &same, &current, detail);
+	if (err || !model_better(candidate, current, later, later_count))
+		return err;
+	err = model_measure(candidate, later, later_count, &quality, detail);
+	if (err)
+		return err;
+	model_set_quality(candidate, &quality, model_is_proven(&quality));
+	err = model_store_write(database, candidate, current ? model_info(current)->version : 0, detail);
+	*ret_replaced = !err;
+	return err;
+}
+
+err_t learner_fit(struct database *database, enum model_kind kind, bool *ret_replaced,
+		  struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(model_cleanup) struct model *candidate = NULL;
+	const struct model_options options = { .kind = kind };
+	struct model_example *examples;
+	size_t count;
+	err_t err = model_store_examples(database, arena, &examples, &count, detail);
+	if (err)
+		return err;
+	if (count < MODEL_LABELS_MIN)
+		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
+	size_t inside = divide(examples, count, find_cut(examples, count, arena));
+	err = model_fit(examples, inside, &options, &candidate, detail);
+	return err ? err
+		   : use_if_better(database, candidate, examples + inside, count - inside, ret_replaced,
+				   detail);
+}
+
+/* ---- the thread ---- */
+
+static err_t connect(struct learner *learner, struct err_detail *detail)
+{
+	bool fresh = false;
+	err_t err = database_connect(learner->database, &fresh, detail);
+	if (!err && fresh)
+		err = calibration_schema_migrate(learner->database, detail);
+	if (err)
+		database_disconnect(learner->database);
+	return err;
+}
+
+static err_t refresh(struct learner *learner, struct err_detail *detail)
+{
+	struct model *model = NULL;
+	bool same;
+	err_t err = model_store_read(learner->database, learner->kind, learner->statistics.version, &same,
+				     &model, detail);
+	if (err)
+		return err;
+	int64_t version = model ? model_info(model)->version : 0;
+	if (!same)
+		model_current_set(learner->current, model);
+	pthread_mutex_lock(&learner->mutex);
+	learner->known_us = clock_monotonic_us();
+	if (!same)
+		learner->statistics.version = version;
+	pthread_mutex_unlock(&learner->mutex);
+	return ERR_OK;
+}
+
+static err_t fit(struct learner *learner, struct err_detail *detail)
+{
+	bool locked = false, replaced = false;
+	err_t err = model_store_lock(learner->database, &locked, detail);
+	if (err || !locked)
+		return err;
+	err = learner_fit(learner->database, learner->kind, &replaced, detail);
+	pthread_mutex_lock(&learner->mutex);
+	learner->statistics.fits += err != ERR_SAMPLES;
+	learner->statistics.replaced += replaced;
+	pthread_mutex_unlock(&learner->mutex);
+	if (err == ERR_SAMPLES)
+		log_debug("no model is fitted: %s", err_message(err, detail));
+	if (err == ERR_SAMPLES || err == ERR_CONFLICT)
+		err = ERR_OK;
+	if (replaced)
+		learner->refresh_us = 0;
+	if (model_store_unlock(learner->database, NULL) != ERR_OK)
+		database_disconnect(learner->database);
+	return err;
+}
+
+static void note(struct learner *learner, err_t err, const struct err_detail *detail)
+{
+	if (err && !learner->away)
+		log_warning(
+			"the model of the learnt probability cannot be read or fitted; scoring goes on with "
+			"the last one: %s",
+			err_message(err, detail));
+	if (!err && learner->away)
+		log_notice("the model of the learnt probability is read again");
+	learner->away = err != ERR_OK;
+	pthread_mutex_lock(&learner->mutex);
+	learner->statistics.failures += err != ERR_OK;
+	pthread_mutex_unlock(&learner->mutex);
+}
+
+/* What is due. */
+static void work(struct learner *learner)
+{
+	struct err_detail detail = { "" };
+	int64_t now_us = clock_monotonic_us();
+	bool fits = learner->interval_us && now_us >= learner->fit_us;
+	if (!fits && now_us < learner->refresh_us)
+		return;
+	heartbeat_waiting(&learner->heartbeat, "calibration database");
+	learner->refresh_us = now_us + INT64_C(1000) * REFRESH_MS;
+	err_t err = connect(learner, &detail);
+	if (!err)
+		err = refresh(learner, &detail);
+	if (!err && fits) {
+		err = fit(learner, &detail);
+		learner->fit_us = clock_monotonic_us() + learner->interval_us;
+	}
+	note(learner, err, &detail);
+}
+
+static bool wait_for_round(struct learner *learner)
+{
+	const struct timespec deadline = clock_deadline_after(ROUND_MS);
+	pthread_mutex_lock(&learner->mutex);
+	if (!learner->stopping && learner->refresh_us > 0)
+		pthread_cond_timedwait(&learner->closing, &learner->mutex, &deadline);
+	bool goes_on = !learner->stopping;
+	pthread_mutex_unlock(&learner->mutex);
+	return goes_on;
+}
+
+static void learner_main(void *context, unsigned index)
+{
+	struct learner *learner = context;
+	(void)index;
+	do {
+		work(learner);
+		heartbeat_beat(&learner->heartbeat);
+	} while (wait_for_round(learner));
+	heartbeat_stop(&learner->heartbeat);
+}
+
+/* ---- life ---- */
+
+struct learner *learner_start(const struct learner_options *options)
+{
+	struct learner *learner = calloc(1, sizeof *learner);
+	if (!learner)
+		abort();
+	learner->heartbeat.name = "learner";
+	learner->kind = options->kind;
+	learner->current = options->current;
+	learner->interval_us = options->interval_ms * 1000;
+	learner->database = database_new(options->dsn, options->password_file);
+	database_set_settings(learner->database, "calibration.");
+	database_set_application(learner->database, "assayd learner");
+	pthread_mutex_init(&learner->mutex, NULL);
+	clock_cond_init(&learner->closing);
+	heartbeat_beat(&learner->heartbeat);
+	learner->thread = pool_start("learner", 1, learner_main, learner);
+	return learner;
+}
+
+static void set_stopping(struct learner *learner)
+{
+	pthread_mutex_lock(&learner->mutex);
+	learner->stopping = true;
+	pthread_cond_signal(&learner->closing);
+	pthread_mutex_unlock(&learner->mutex);
+}
+
+void learner_close(struct learner *learner, int64_t until_us)
+{
+	if (!learner)
+		return;
+	database_limit_waits(learner->database, until_us);
+	set_stopping(learner);
+}
+
+void learner_stop(struct learner *learner)
+{
+	if (!learner)
+		return;
+	set_stopping(learner);
+	pool_join(learner->thread);
+	database_free(learner->database);
+	pthread_cond_destroy(&learner->closing);
+	pthread_mutex_destroy(&learner->mutex);
+	free(learner);
+}
+
+void learner_statistics(struct learner *learner, struct learner_statistics *ret_statistics)
+{
+	pthread_mutex_lock(&learner->mutex);
+	*ret_statistics = learner->statistics;
+	ret_statistics->age_ms = learner->known_us ? (clock_monotonic_us() - learner->known_us) / 1000 : -1;
+	pthread_mutex_unlock(&learner->mutex);
+}
+
+struct heartbeat *learner_heartbeat(struct learner *learner)
+{
+	return &learner->heartbeat;
+}

@@ -1,0 +1,54 @@
+/*
+ * Learner: fits models to labels and has the one that is in use at hand.
+ *
+ * One thread with a connection of its own: neither counting nor scoring waits for it. Every few seconds it
+ * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, one
+ * instance at a time, it fits a candidate to the older four fifths of the labels, compares it by those that
+ * came after these, and puts it in the place of the model in use only if it is better there (model.h).
+ */
+#pragma once
+
+#include "calibration/model/model_current.h"
+#include "common/heartbeat.h"
+#include "database/database.h"
+
+struct learner;
+
+struct learner_options {
+	const char *dsn;	   /* libpq connection string without a password */
+	const char *password_file; /* or NULL */
+	enum model_kind kind;
+	struct model_current *current; /* where the model in use is put; outlives the learner */
+	int64_t interval_ms;	       /* between fits; 0: it fits none, and only reads */
+};
+
+/* Since the start. */
+struct learner_statistics {
+	uint64_t fits;	   /* candidates that were fitted */
+	uint64_t replaced; /* that were better and are in use */
+	uint64_t failures; /* attempts that PostgreSQL did not take, or that failed otherwise */
+	int64_t version;   /* of the model at hand; 0: none */
+	int64_t age_ms;	   /* since it was last known to be the one in use; -1: it never was */
+};
+
+/* Copies the options and starts the thread; PostgreSQL need not be there. */
+struct learner *learner_start(const struct learner_options *options);
+
+/* No wait for PostgreSQL lasts beyond `until_us` (monotonic) from now on, and the thread ends after what it
+ * is about. Returns at once; NULL is fine. */
+void learner_close(struct learner *learner, int64_t until_us);
+
+/* Joins the thread, closing it where that was not done, and releases all; NULL is fine. */
+void learner_stop(struct learner *learner);
+
+/* Any thread. */
+void learner_statistics(struct learner *learner, struct learner_statistics *ret_statistics);
+struct heartbeat *learner_heartbeat(struct learner *learner);
+
+/*
+ * One fit, for the thread and for tests: fits a candidate of that kind and puts it in the place of the model
+ * in use if it is better. `ret_replaced`: it is. ERR_SAMPLES: too few labels for one. `database` has the
+ * tables.
+ */
+err_t learner_fit(struct database *database, enum model_kind kind, bool *ret_replaced,
+		  struct err_detail *detail);

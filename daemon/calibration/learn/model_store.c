@@ -1,0 +1,218 @@
+#include "calibration/learn/model_store.h"
+
+#include "database/values.h"
+
+#include <jansson.h>
+#include <math.h>
+
+/* ---- examples ---- */
+
+#define MS_OF(time) "(extract(epoch FROM " time ") * 1000)::bigint"
+
+#define READ_EXAMPLES                                                                                        \
+	"SELECT DISTINCT ON (event_key, partition, record_offset) application, model, prompt_version, "      \
+	"scored_ms, replace(event_key::text, '-', ''), overall, weight, correct, features FROM ("            \
+	"SELECT 0 AS place, application, model, prompt_version, " MS_OF(                                     \
+		"scored_at") " AS scored_ms, "                                                               \
+			     "event_key, partition, record_offset, overall, weight, correct::integer AS "    \
+			     "correct, features "                                                            \
+			     "FROM calibration_examples UNION ALL "                                          \
+			     "SELECT 1, application, model, prompt_version, " MS_OF(                         \
+				     "scored_at") ", event_key, partition, "                                 \
+						  "record_offset, confidence::double precision, 1, "         \
+						  "correct::integer, features "                              \
+						  "FROM calibration_events WHERE correct IS NOT NULL) AS "   \
+						  "labels "                                                  \
+						  "ORDER BY event_key, partition, record_offset, place "     \
+						  "LIMIT $1::bigint"
+
+static int digit_of(char digit)
+{
+	return digit <= '9' ? digit - '0' : digit - 'a' + 10;
+}
+
+static int feature_of(const char *name)
+{
+	for (int i = 0; i < FEATURE_COUNT_; i++)
+		if (strcmp(name, FEATURE_INFO[i].name) == 0)
+			return i;
+	return -1;
+}
+
+/* Those that this version has; what is no number counts as 0. */
+static double *read_features(const char *json, struct arena *arena)
+{
+	double *values = ARENA_ARRAY(arena, double, FEATURE_COUNT_);
+	json_t *object = json_loads(json, 0, NULL), *value;
+	const char *name;
+	json_object_foreach(object, name, value)
+	{
+		int feature = feature_of(name);
+		double number = json_number_value(value);
+		if (feature >= 0 && fabs(number) <= FEATURES_BOUND)
+			values[feature] = number;
+	}
+	json_decref(object);
+	return values;
+}
+
+static struct model_example example_at(const PGresult *result, int row, struct arena *arena)
+{
+	struct model_example example = {
+		.item = { .segment = { database_text_at(result, row, 0, arena),
+				       database_text_at(result, row, 1, arena),
+				       database_text_at(result, row, 2, arena) },
+			  .overall = opt_double(database_number_at(result, row, 5)) },
+		.scored_at_ms = database_integer_at(result, row, 3),
+		.weight = database_number_at(result, row, 6),
+		.correct = database_integer_at(result, row, 7) != 0,
+	};
+	const char *key = PQgetvalue(result, row, 4);
+	for (size_t i = 0; i < MODEL_ID_BYTES && key[2 * i] && key[2 * i + 1]; i++)
+		example.id[i] = (unsigned char)(16 * digit_of(key[2 * i]) + digit_of(key[2 * i + 1]));
+	if (!PQgetisnull(result, row, 8))
+		example.item.features = read_features(PQgetvalue(result, row, 8), arena);
+	return example;
+}
+
+err_t model_store_examples(struct database *database, struct arena *arena,
+			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text most;
+	const char *const parameters[] = { database_number_text(&most, MODEL_STORE_EXAMPLES) };
+	err_t err = database_query(database, READ_EXAMPLES, 1, parameters, &result, detail);
+	if (err)
+		return err;
+	size_t count = (size_t)PQntuples(result);
+	struct model_example *examples = ARENA_ARRAY(arena, struct model_example, count);
+	for (size_t i = 0; i < count; i++)
+		examples[i] = example_at(result, (int)i, arena);
+	*ret_examples = examples;
+	*ret_count = count;
+	return ERR_OK;
+}
+
+/* ---- models ---- */
+
+err_t model_store_read(struct database *database, enum model_kind kind, int64_t known, bool *ret_same,
+		       struct model **ret_model, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text version;
+	const char *const parameters[] = { model_kind_name(kind), database_number_text(&version, known) };
+	err_t err = database_query(database,
+				   "SELECT version, CASE WHEN version <> $2::bigint THEN document END "
+				   "FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL",
+				   2, parameters, &result, detail);
+	if (err)
+		return err;
+	bool found = PQntuples(result) > 0;
+	struct model *model = NULL;
+	*ret_same = found && PQgetisnull(result, 0, 1);
+	if (found && !*ret_same) {
+		const str_t document = { PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1) };
+		err = model_decode(document, &model, detail);
+	}
+	if (!err && model)
+		model_set_version(model, database_integer_at(result, 0, 0));
+	if (!err)
+		*ret_model = model;
+	return err;
+}
+
+#define NEXT_VERSION "SELECT coalesce(max(version), 0) + 1 FROM calibration_models"
+
+#define WRITE_MODEL                                                                                          \
+	"WITH written AS (INSERT INTO calibration_models (version, kind, document, trained_from, "           \
+	"trained_to, labels, later_cases, log_loss, auroc, ece, proven, replaced_by) VALUES ($1::bigint, "   \
+	"$2, $3, to_timestamp($4::bigint / 1000.0), to_timestamp($5::bigint / 1000.0), $6::bigint, "         \
+	"$7::bigint, $8::double precision, $9::double precision, $10::double precision, $11::boolean, "      \
+	"$1::bigint)) SELECT 1"
+
+#define REPLACE_MODEL                                                                                        \
+	"UPDATE calibration_models SET replaced_by = $1::bigint WHERE kind = $2 AND replaced_by IS NULL "    \
+	"AND version = $3::bigint"
+
+/* Into use only when the former one is out of it: one is in use at a time. */
+#define USE_MODEL "UPDATE calibration_models SET replaced_by = NULL WHERE version = $1::bigint"
+
+struct model_texts {
+	struct database_number_text version, replaced, from, to, labels, cases;
+	char log_loss[32], auroc[32], ece[32];
+};
+
+static err_t write_row(struct database *database, const struct model *model, const char *document,
+		       struct model_texts *texts, struct err_detail *detail)
+{
+	const struct model_info *info = model_info(model);
+	snprintf(texts->log_loss, sizeof texts->log_loss, "%.17g", info->quality.log_loss);
+	snprintf(texts->auroc, sizeof texts->auroc, "%.17g", info->quality.auroc);
+	snprintf(texts->ece, sizeof texts->ece, "%.17g", info->quality.ece);
+	const char *const parameters[] = {
+		texts->version.text,
+		model_kind_name(info->kind),
+		document,
+		database_number_text(&texts->from, info->from_ms),
+		database_number_text(&texts->to, info->to_ms),
+		database_number_text(&texts->labels, info->labels),
+		database_number_text(&texts->cases, info->quality.cases),
+		texts->log_loss,
+		texts->auroc,
+		texts->ece,
+		info->proven ? "true" : "false",
+	};
+	return database_query(database, WRITE_MODEL, 11, parameters, NULL, detail);
+}
+
+static err_t replace(struct database *database, const struct model *model, int64_t replaced,
+		     struct model_texts *texts, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	const char *const parameters[] = { texts->version.text, model_kind_name(model_info(model)->kind),
+					   database_number_text(&texts->replaced, replaced) };
+	err_t err = database_query(database, REPLACE_MODEL, 3, parameters, &result, detail);
+	if (!err && replaced && strcmp(PQcmdTuples(result), "1") != 0)
+		err = err_fail(detail, ERR_CONFLICT, "model %lld is not in use any more",
+			       (long long)replaced);
+	return err ? err : database_query(database, USE_MODEL, 1, parameters, NULL, detail);
+}
+
+err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
+			struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *next = NULL;
+	_cleanup_(buf_free) struct buf document = BUF_INIT;
+	struct model_texts texts;
+	err_t err = database_query(database, NEXT_VERSION, 0, NULL, &next, detail);
+	if (err)
+		return err;
+	model_set_version(model, database_integer_at(next, 0, 0));
+	database_number_text(&texts.version, model_info(model)->version);
+	model_encode(model, &document);
+	err = database_script(database, "BEGIN", detail);
+	if (!err)
+		err = write_row(database, model, buf_str(&document).ptr, &texts, detail);
+	if (!err)
+		err = replace(database, model, replaced, &texts, detail);
+	if (!err)
+		err = database_script(database, "COMMIT", detail);
+	if (err && database_script(database, "ROLLBACK", NULL) != ERR_OK)
+		database_disconnect(database);
+	return err;
+}
+
+err_t model_store_lock(struct database *database, bool *ret_locked, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database, "SELECT pg_try_advisory_lock(7236837209)::integer", 0, NULL,
+				   &result, detail);
+	if (!err)
+		*ret_locked = database_integer_at(result, 0, 0) != 0;
+	return err;
+}
+
+err_t model_store_unlock(struct database *database, struct err_detail *detail)
+{
+	return database_query(database, "SELECT pg_advisory_unlock(7236837209)", 0, NULL, NULL, detail);
+}

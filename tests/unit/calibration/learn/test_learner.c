@@ -1,0 +1,373 @@
+/* What is learnt from, and the models that are, against a real PostgreSQL. */
+#include "calibration/learn/learner.h"
+
+#include "calibration/count/store.h"
+#include "calibration/learn/model_store.h"
+#include "calibration/statistics/outcomes.h"
+#include "calibration/store/examples.h"
+#include "calibration/store/schema.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "tests/harness/servers/database_server.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define DAY_MS	   INT64_C(86400000)
+#define HORIZON_MS (7 * DAY_MS)
+#define SCORED	   "scored"
+#define FEEDBACK   "feedback"
+
+static int64_t today_ms; /* midnight, UTC */
+
+static struct calibration_store *new_store(void)
+{
+	const struct calibration_store_options options = { .dsn = server.socket_dsn,
+							   .bucket_s = 300,
+							   .max_segments = 100,
+							   .feedback_horizon_ms = HORIZON_MS,
+							   .retention_ms = 90 * DAY_MS,
+							   .learns = true };
+	return calibration_store_new(&options);
+}
+
+static struct database *database_of(struct calibration_store *store)
+{
+	struct database *database = NULL;
+	struct err_detail detail = { "" };
+	if (calibration_store_database(store, &database, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return database;
+}
+
+/* Counts them in one transaction, as the next records of their topics. */
+static void count(struct calibration_store *store, const struct calibration_case *cases, size_t cases_count,
+		  const struct calibration_feedback *feedback, size_t feedback_count)
+{
+	const char *const topics[] = { FEEDBACK, SCORED };
+	const size_t counts[] = { feedback_count, cases_count };
+	const int32_t partition = 0;
+	struct calibration_step steps[2];
+	struct err_detail detail = { "" };
+	size_t steps_count = 0;
+	for (int i = 0; i < 2; i++) {
+		int64_t position;
+		assert_int_equal(
+			calibration_store_positions(store, topics[i], &partition, 1, &position, NULL),
+			ERR_OK);
+		if (counts[i])
+			steps[steps_count++] = (struct calibration_step){
+				topics[i], i == 1, 0, position,
+				(position == CALIBRATION_POSITION_NONE ? 0 : position) + (int64_t)counts[i]
+			};
+	}
+	const struct calibration_work work = { cases,	       cases_count, feedback,
+					       feedback_count, steps,	    steps_count };
+	if (calibration_store_apply(store, &work, NULL, NULL, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+}
+
+/* An event that is right the more likely, the more anchors it has and the fewer errors. */
+static struct calibration_case new_case(struct arena *arena, int number, int label_source)
+{
+	int anchors = number % 4, errors = number / 4 % 3;
+	double truth = outcomes_sigmoid(0.9 * (anchors - 1.5) - 1.3 * (errors - 1));
+	double luck = fmod(number * 0.6180339887498949, 1);
+	str_t id = arena_printf(arena, "event %d", number);
+	return (struct calibration_case){
+		.scored_at_ms = today_ms - 3 * DAY_MS + number * INT64_C(10000),
+		.application = STR("shop"),
+		.model = STR("m"),
+		.label_source = label_source,
+		.level = LEVEL_HIGH,
+		.confidence = 1 - 0.1 * errors,
+		.weight = 1,
+		.correct = luck < truth,
+		.event = calibration_event_key(id),
+		.key = calibration_event_key(id),
+		.features = arena_printf(arena, "{\"anchors\":%d,\"errors\":%d,\"of another version\":1}",
+					 anchors, errors),
+		.offset = number,
+	};
+}
+
+static struct calibration_case *new_cases(struct arena *arena, int first, int number, int label_source)
+{
+	struct calibration_case *cases = ARENA_ARRAY(arena, struct calibration_case, (size_t)number);
+	for (int i = 0; i < number; i++)
+		cases[i] = new_case(arena, first + i, label_source);
+	return cases;
+}
+
+static size_t read_examples(struct database *database, struct arena *arena,
+			    struct model_example **ret_examples)
+{
+	size_t found = 0;
+	struct err_detail detail = { "" };
+	if (model_store_examples(database, arena, ret_examples, &found, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return found;
+}
+
+/* ---- examples ---- */
+
+static void test_keeps_labels_of_results_alone(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	static const int sources[] = { LABEL_RESULT, LABEL_CORRECTNESS, LABEL_RELEVANCE, ENUM_ABSENT };
+	struct calibration_case cases[4];
+	struct model_example *examples;
+	for (int i = 0; i < 4; i++)
+		cases[i] = new_case(arena, i + 5, sources[i]);
+	count(store, cases, 4, NULL, 0);
+	assert_int_equal(read_examples(database_of(store), arena, &examples), 1);
+	assert_true(str_is(examples[0].item.segment.application, "shop"));
+	assert_true(str_is(examples[0].item.segment.model, "m"));
+	assert_int_equal(examples[0].scored_at_ms, cases[0].scored_at_ms);
+	assert_int_equal(examples[0].correct, cases[0].correct);
+	assert_true(examples[0].item.overall.set && examples[0].item.overall.value == cases[0].confidence);
+	assert_true(examples[0].item.features[FEATURE_ANCHORS] == 1);
+	assert_true(examples[0].item.features[FEATURE_ERRORS] == 1);
+	assert_true(examples[0].item.features[FEATURE_LENGTH] == 0);
+	for (size_t i = 0; i < MODEL_ID_BYTES; i++) {
+		char byte[3];
+		snprintf(byte, sizeof byte, "%02x", examples[0].id[i]);
+		assert_memory_equal(byte, cases[0].key.text + 2 * i, 2);
+	}
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+#define DIGEST                                                                                               \
+	"SELECT count(*) || ' ' || md5(string_agg(e::text, ',' ORDER BY event_key)) FROM "                   \
+	"calibration_examples e"
+
+/* More than a day has room for: whatever the order and the batches, the same stay. */
+static void test_sample_does_not_depend_on_order(void **state)
+{
+	(void)state;
+	enum { CASES = EXAMPLES_A_DAY + 700 };
+	struct arena *arena = arena_new();
+	struct calibration_case *cases = new_cases(arena, 0, CASES, LABEL_RESULT);
+	char first[64], second[64];
+	for (int i = 0; i < CASES; i++)
+		cases[i].scored_at_ms = today_ms - DAY_MS + i;
+	struct calibration_store *store = new_store();
+	for (int i = 0; i < CASES; i += 1900)
+		count(store, cases + i, (size_t)(CASES - i < 1900 ? CASES - i : 1900), NULL, 0);
+	query(DIGEST, first, sizeof first);
+	run_sql("TRUNCATE calibration_examples");
+	for (int i = 0; i < CASES / 2; i++) {
+		struct calibration_case item = cases[i];
+		cases[i] = cases[CASES - 1 - i];
+		cases[CASES - 1 - i] = item;
+	}
+	for (int i = 0; i < CASES; i += 2500)
+		count(store, cases + i, (size_t)(CASES - i < 2500 ? CASES - i : 2500), NULL, 0);
+	query(DIGEST, second, sizeof second);
+	assert_string_equal(first, second);
+	assert_memory_equal(first, "5000 ", 5);
+	/* Later, fewer are kept: again those with the lowest digests. */
+	bool more = true;
+	int rounds = 0;
+	run_sql("CREATE TABLE lowest AS SELECT event_key FROM calibration_examples ORDER BY event_key LIMIT "
+		"500");
+	assert_int_equal(examples_thin(database_of(store), today_ms, &more, NULL), ERR_OK);
+	assert_false(more);
+	for (more = true; more; rounds++)
+		assert_int_equal(examples_thin(database_of(store), today_ms + 2 * DAY_MS, &more, NULL),
+				 ERR_OK);
+	assert_int_equal(rounds, 2);
+	expect("SELECT count(*) FROM calibration_examples JOIN lowest USING (event_key)", "500");
+	expect("SELECT count(*) FROM calibration_examples", "500");
+	run_sql("DROP TABLE lowest");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* Feedback finds the features of its event; the last word counts; an event's own label comes before it. */
+static void test_feedback_is_learnt_from(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct calibration_case cases[2] = { new_case(arena, 6, ENUM_ABSENT),
+					     new_case(arena, 7, LABEL_RESULT) };
+	struct calibration_feedback feedback[2];
+	struct model_example *examples;
+	cases[1].correct = true;
+	for (int i = 0; i < 2; i++)
+		feedback[i] = (struct calibration_feedback){
+			.event = cases[i].event, .said_at_ms = today_ms, .offset = i, .correct = false
+		};
+	count(store, cases, 2, NULL, 0);
+	assert_int_equal(read_examples(database_of(store), arena, &examples), 1);
+	count(store, NULL, 0, feedback, 2);
+	assert_int_equal(read_examples(database_of(store), arena, &examples), 2);
+	size_t first = examples[0].item.features[FEATURE_ANCHORS] == 2 ? 0 : 1;
+	assert_true(examples[first].item.features[FEATURE_ANCHORS] == 2);
+	assert_false(examples[first].correct);
+	assert_true(examples[1 - first].correct);
+	feedback[0].said_at_ms += 1000;
+	feedback[0].correct = true;
+	count(store, NULL, 0, feedback, 1);
+	assert_int_equal(read_examples(database_of(store), arena, &examples), 2);
+	assert_true(examples[0].correct && examples[1].correct);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* ---- models ---- */
+
+static bool fit(struct database *database, enum model_kind kind)
+{
+	bool replaced = false;
+	struct err_detail detail = { "" };
+	if (learner_fit(database, kind, &replaced, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return replaced;
+}
+
+static void test_models_replace_each_other(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	struct model *model = NULL;
+	struct err_detail detail = { "" };
+	bool same, replaced;
+	assert_int_equal(learner_fit(database, MODEL_FEATURES, &replaced, &detail), ERR_SAMPLES);
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	assert_true(fit(database, MODEL_FEATURES));
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, 0, &same, &model, NULL), ERR_OK);
+	assert_int_equal(model_info(model)->version, 1);
+	assert_int_equal(model_info(model)->labels, 800);
+	assert_int_equal(model_info(model)->quality.cases, 200);
+	assert_true(model_info(model)->quality.auroc > 0.7);
+	model_unref(model);
+	/* the same labels do not make a better one */
+	assert_false(fit(database, MODEL_FEATURES));
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, NULL), ERR_OK);
+	assert_true(same);
+	/* one whose opposite is true is replaced */
+	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	assert_true(fit(database, MODEL_FEATURES));
+	expect("SELECT string_agg(version || ' ' || coalesce(replaced_by::text, '-'), ',' ORDER BY version) "
+	       "FROM calibration_models",
+	       "1 2,2 -");
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, NULL), ERR_OK);
+	assert_false(same);
+	assert_int_equal(model_info(model)->version, 2);
+	/* whoever does not know of it does not replace it */
+	assert_int_equal(model_store_write(database, model, 1, &detail), ERR_CONFLICT);
+	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL", "1");
+	model_unref(model);
+	assert_int_equal(model_store_read(database, MODEL_MAP, 0, &same, &model, NULL), ERR_OK);
+	assert_null(model);
+	run_sql("UPDATE calibration_models SET document = '{}' WHERE version = 2");
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, &detail),
+			 ERR_JSON_SHAPE);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+static void sleep_ms(int64_t ms)
+{
+	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
+	nanosleep(&time, NULL);
+}
+
+static struct model *wait_for_model(struct model_current *current)
+{
+	struct model *model = NULL;
+	for (int i = 0; !model && i < 1200; i++) {
+		sleep_ms(100);
+		model = model_current_get(current);
+	}
+	assert_non_null(model);
+	return model;
+}
+
+static void test_thread_fits_and_reads(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct learner_statistics statistics;
+	struct model_current *current = model_current_new(), *others = model_current_new();
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	const struct learner_options options = {
+		.dsn = server.socket_dsn, .kind = MODEL_FEATURES, .current = current, .interval_ms = 3600000
+	};
+	const struct learner_options reads = { .dsn = server.socket_dsn,
+					       .kind = MODEL_FEATURES,
+					       .current = others };
+	struct learner *learner = learner_start(&options);
+	struct model *model = wait_for_model(current);
+	assert_non_null(learner_heartbeat(learner)->name);
+	struct learner *other = learner_start(&reads);
+	struct model *read = wait_for_model(others);
+	assert_int_equal(model_info(read)->version, 1);
+	learner_close(other, clock_monotonic_us());
+	learner_stop(other);
+	learner_close(learner, INT64_MAX);
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.fits, 1);
+	assert_int_equal(statistics.replaced, 1);
+	assert_true(statistics.age_ms >= 0);
+	learner_stop(learner);
+	/* it outlives the learner */
+	assert_int_equal(model_info(model)->labels, 800);
+	model_unref(model);
+	model_unref(read);
+	model_current_free(current);
+	model_current_free(others);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+static void test_without_a_server(void **state)
+{
+	(void)state;
+	struct learner_statistics statistics = { 0 };
+	struct model_current *current = model_current_new();
+	const struct learner_options options = { .dsn = "host=/nonexistent connect_timeout=1",
+						 .kind = MODEL_MAP,
+						 .current = current,
+						 .interval_ms = 1000 };
+	struct learner *learner = learner_start(&options);
+	for (int i = 0; statistics.failures == 0 && i < 1200; i++) {
+		sleep_ms(100);
+		learner_statistics(learner, &statistics);
+	}
+	assert_true(statistics.failures > 0);
+	assert_int_equal(statistics.age_ms, -1);
+	assert_null(model_current_get(current));
+	learner_stop(learner);
+	learner_stop(NULL);
+	learner_close(NULL, 0);
+	model_current_free(current);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_keeps_labels_of_results_alone, drop_tables),
+		cmocka_unit_test_setup(test_sample_does_not_depend_on_order, drop_tables),
+		cmocka_unit_test_setup(test_feedback_is_learnt_from, drop_tables),
+		cmocka_unit_test_setup(test_models_replace_each_other, drop_tables),
+		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
+		cmocka_unit_test(test_without_a_server),
+	};
+	log_set_level(LOG_LEVEL_ERROR);
+	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
+	return cmocka_run_group_tests(tests, start_server, stop_server);
+}
