@@ -411,7 +411,7 @@ COMMENT ON COLUMN calibration_drift_episodes.window_s IS 'the shortest window th
 -- Whether the outcomes of a segment and label source still are what its own past lets expect: the state of a sequential test
 -- (daemon/calibration/statistics/source_sequence.h), which each labelled case changes in the transaction that counts it
 -- (daemon/calibration/store/sequences.h). Arrays have one item a tenth of confidence; a sum is {value, cases, Σ (outcome −
--- forecast), time of its first case in ms since 1970}. All of it depends on the order of cases but `cases`.
+-- forecast), time of its first case in ms since 1970}. All of it depends on the order of cases but `cases` and `oldest`.
 CREATE TABLE calibration_sequences (
 	application text COLLATE "C" NOT NULL,
 	model text COLLATE "C" NOT NULL,
@@ -421,6 +421,7 @@ CREATE TABLE calibration_sequences (
 	fed_at timestamptz NOT NULL DEFAULT now(),
 	whole boolean NOT NULL DEFAULT false,
 	cases bigint NOT NULL DEFAULT 0,
+	oldest timestamptz NOT NULL DEFAULT 'infinity',
 	past_cases bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
 	past_correct bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0,0,0,0}',
 	lower_sum double precision[] NOT NULL DEFAULT '{0,0,0,0}',
@@ -469,7 +470,7 @@ BEGIN
 END $$;
 
 COMMENT ON TABLE calibration_sequences IS 'sequential tests of whether outcomes have changed, one for each segment and label source';
-COMMENT ON COLUMN calibration_sequences.cases IS 'cases that were fed';
+COMMENT ON COLUMN calibration_sequences.cases IS 'cases that were fed; the oldest of them was scored at "oldest"';
 COMMENT ON COLUMN calibration_sequences.whole IS 'all cases that were counted were fed, when the row was made';
 COMMENT ON COLUMN calibration_sequences.changes IS 'changes that were found; "reported" of them have had an episode';
 COMMENT ON COLUMN calibration_sequences.since IS 'when the open change began, or the last one';

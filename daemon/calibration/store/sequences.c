@@ -26,8 +26,8 @@ void sequences_add_case(struct sequence_cases *cases, const struct sequence_case
 struct sequence_row {
 	struct calibration_segment segment; /* the result's texts */
 	int label_source;
-	bool made; /* by this transaction */
-	int64_t fed;
+	bool made;		/* by this transaction */
+	int64_t fed, oldest_ms; /* by this transaction */
 	struct source_sequence sequence;
 };
 
@@ -116,6 +116,7 @@ enum {
 	SINCE_CORRECT,
 	LOWER_SUM,
 	HIGHER_SUM,
+	OLDEST, /* written only */
 };
 
 /* Items of "{1,2.5,…}"; what is missing stays as it is. */
@@ -240,7 +241,8 @@ static void feed_rows(struct sequence_rows *rows, struct sequence_cases *cases, 
 	for (size_t i = 0; i < cases->count; i++) {
 		const struct sequence_case *item = &cases->items[i];
 		struct sequence_row *row = &rows->items[item->row];
-		row->fed++;
+		if (row->fed++ == 0)
+			row->oldest_ms = item->scored_at_ms;
 		source_sequence_add(&row->sequence, threshold, item->bin, item->correct, item->scored_at_ms);
 	}
 }
@@ -259,13 +261,14 @@ static void feed_rows(struct sequence_rows *rows, struct sequence_cases *cases, 
 	"return_sum = u.return_sum::float8, past_cases = u.past_cases::bigint[], "                           \
 	"past_correct = u.past_correct::bigint[], since_cases = u.since_cases::bigint[], "                   \
 	"since_correct = u.since_correct::bigint[], lower_sum = u.lower_sum::float8[], "                     \
-	"higher_sum = u.higher_sum::float8[] "                                                               \
+	"higher_sum = u.higher_sum::float8[], "                                                              \
+	"oldest = least(q.oldest, to_timestamp(u.oldest::bigint / 1000.0)) "                                 \
 	"FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], "   \
 	"$8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], "          \
-	"$15::text[], $16::text[], $17::text[], $18::text[]) AS u (application, model, prompt_version, "     \
-	"label_source, cases, changes, open, direction, since, stretch_cases, stretch_residual, "            \
-	"return_sum, past_cases, past_correct, since_cases, since_correct, lower_sum, higher_sum) "          \
-	"WHERE " OF_KEY("u")
+	"$15::text[], $16::text[], $17::text[], $18::text[], $19::text[]) AS u (application, model, "        \
+	"prompt_version, label_source, cases, changes, open, direction, since, stretch_cases, "              \
+	"stretch_residual, return_sum, past_cases, past_correct, since_cases, since_correct, lower_sum, "    \
+	"higher_sum, oldest) WHERE " OF_KEY("u")
 
 static void append_integer(struct buf *column, int64_t number)
 {
@@ -319,12 +322,13 @@ static void append_row(struct buf *columns, const struct sequence_row *row)
 	append_counts(&columns[SINCE_CORRECT], sequence->since.correct);
 	append_sum(&columns[LOWER_SUM], &sequence->drift.cusum.sides[CUSUM_LOWER]);
 	append_sum(&columns[HIGHER_SUM], &sequence->drift.cusum.sides[CUSUM_HIGHER]);
+	append_integer(&columns[OLDEST], row->oldest_ms);
 }
 
 static err_t write_rows(struct database *database, const struct sequence_rows *rows,
 			struct err_detail *detail)
 {
-	enum { COLUMNS = HIGHER_SUM + 1 };
+	enum { COLUMNS = OLDEST + 1 };
 	struct buf columns[COLUMNS] = { 0 };
 	const char *parameters[COLUMNS];
 	for (size_t i = 0; i < rows->count; i++)
@@ -446,11 +450,12 @@ err_t sequences_set_reported(struct database *database, const struct sequence_ne
 
 /* ---- comparing ---- */
 
+/* A partition whose position moved without being fed is one of a program that feeds nothing. */
 #define COMPARE                                                                                              \
 	"SELECT count(*) FROM calibration_sequences q WHERE q.whole "                                        \
-	"AND q.began_at >= to_timestamp($1::bigint / 1000.0) AND q.began_at >= "                             \
-	"(SELECT coalesce(max(coalesce(p.fed_since, 'infinity')), '-infinity') FROM calibration_positions "  \
-	"p) AND q.cases <> " COUNTED
+	"AND q.oldest >= to_timestamp($1::bigint / 1000.0) AND q.began_at >= "                               \
+	"(SELECT coalesce(max(CASE WHEN p.fed_until = p.next_offset THEN p.fed_since ELSE 'infinity' END), " \
+	"'-infinity') FROM calibration_positions p) AND q.cases <> " COUNTED
 
 err_t sequences_compare(struct database *database, int64_t kept_since_ms, int64_t *ret_differing,
 			struct err_detail *detail)
