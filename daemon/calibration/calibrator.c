@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/pool.h"
 #include "kafka/fetching.h"
+#include "kafka/rights.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -24,7 +25,8 @@ enum {
 	WATERMARK_TIMEOUT_MS = 5000,
 	LAG_MS = 1000,
 	CAUGHT_UP_MS = 60000,
-	FINISH_MS = 1000, /* for advisories under way at a stop */
+	REFUSED_AGAIN_MS = 10000, /* between attempts to fetch what may not be read */
+	FINISH_MS = 1000,	  /* for advisories under way at a stop */
 	CLIENT_CLOSE_MS = 1000,
 };
 
@@ -35,6 +37,7 @@ enum {
 
 struct calibrator {
 	uint32_t magic;
+	const struct kafka_settings *settings;
 	char *topic;
 	char *feedback_topic; /* or NULL: it is not read */
 	rd_kafka_t *consumer;
@@ -55,6 +58,9 @@ struct calibrator {
 	int64_t away_since_ms;	/* wall clock: when the database did not take an attempt, after it had */
 	int64_t next_lag_us;
 	int64_t fetched_us;	  /* since when partitions are fetched without a break */
+	right_set refused;	  /* rights of which the broker says that they are missing */
+	int64_t refused_since_ms; /* wall clock: the first of them */
+	int64_t refused_us;	  /* when it said so last, or was tried again */
 	int64_t retry_at_us;	  /* 0: the database took the last attempt */
 	struct err_detail logged; /* why it does not, as the journal knows it */
 	struct backoff backoff;
@@ -305,6 +311,7 @@ static void on_assign(struct calibrator *calibrator, const rd_kafka_topic_partit
 	}
 	batch_assign(&calibrator->batch, partitions, (size_t)list->cnt);
 	calibrator->positioned = false;
+	calibrator->refused &= ~RIGHT_BIT(RIGHT_READ_CALIBRATION);
 	set_paused(calibrator, false);
 	fetching_assign(&calibrator->fetching, none);
 	log_info("calibration: assigned %d partitions", list->cnt);
@@ -333,11 +340,65 @@ static void on_rebalance(rd_kafka_t *consumer, rd_kafka_resp_err_t err, rd_kafka
 		on_revoke(calibrator);
 }
 
+/* ---- rights ---- */
+
+static enum right right_to_read(const struct calibrator *calibrator, const rd_kafka_message_t *message)
+{
+	return calibrator->feedback_topic &&
+			       strcmp(rd_kafka_topic_name(message->rkt), calibrator->feedback_topic) == 0
+		       ? RIGHT_READ_FEEDBACK
+		       : RIGHT_READ_SCORED;
+}
+
+static void log_refused(const struct calibrator *calibrator, enum right right)
+{
+	_cleanup_(buf_free) struct buf text = BUF_INIT;
+	right_describe(calibrator->settings, right, &text);
+	log_error("the calibration does not count: %s", text.data);
+}
+
+/* Something is missing that others can grant. A topic that is not there for this client is noticed by the
+ * library when it is; what may not be fetched is tried again. */
+static void note_refused(struct calibrator *calibrator, enum right right, bool fetched)
+{
+	bool known = calibrator->refused & RIGHT_BIT(right);
+	if (!known)
+		log_refused(calibrator, right);
+	if (!fetched)
+		return;
+	if (calibrator->refused == 0)
+		calibrator->refused_since_ms = clock_wall_ms();
+	calibrator->refused |= RIGHT_BIT(right);
+	calibrator->refused_us = clock_monotonic_us();
+}
+
+static void note_granted(struct calibrator *calibrator, enum right right)
+{
+	struct right_name name;
+	if (!(calibrator->refused & RIGHT_BIT(right)))
+		return;
+	calibrator->refused &= ~RIGHT_BIT(right);
+	right_name(calibrator->settings, right, &name);
+	log_notice("the calibration has %s on %s \"%s\" again", name.operation, name.resource, name.name);
+}
+
+/* Whoever was refused is told nothing when that ends: from time to time it is fetched once more. */
+static void fetch_refused_again(struct calibrator *calibrator)
+{
+	int64_t now_us = clock_monotonic_us();
+	if (!(calibrator->refused & ~RIGHT_BIT(RIGHT_READ_CALIBRATION)) ||
+	    now_us - calibrator->refused_us < INT64_C(1000) * REFUSED_AGAIN_MS)
+		return;
+	calibrator->refused_us = now_us;
+	calibrator->positioned = false;
+}
+
 /* ---- records ---- */
 
 static void read_record(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
 	struct ingest *ingest = &calibrator->ingest;
+	note_granted(calibrator, right_to_read(calibrator, message));
 	if (!ingest_take(ingest, message, calibration_store_since_ms(calibrator->store)))
 		return;
 	if (calibrator->batch.records == 1) {
@@ -353,6 +414,7 @@ static void read_record(struct calibrator *calibrator, const rd_kafka_message_t 
 
 static void note_end(struct calibrator *calibrator, const rd_kafka_message_t *message)
 {
+	note_granted(calibrator, right_to_read(calibrator, message));
 	struct batch_partition *partition = batch_find(
 		&calibrator->batch, ingest_topic(&calibrator->ingest, rd_kafka_topic_name(message->rkt)),
 		message->partition);
@@ -373,6 +435,13 @@ static void handle_error(struct calibrator *calibrator, const rd_kafka_message_t
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 		heartbeat_waiting(&calibrator->heartbeat, "Kafka broker");
+		return;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		note_refused(calibrator, RIGHT_READ_CALIBRATION, true);
+		return;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		if (message->rkt)
+			note_refused(calibrator, right_to_read(calibrator, message), message->partition >= 0);
 		return;
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
@@ -401,6 +470,8 @@ static void poll_once(struct calibrator *calibrator)
 /* Since when the oldest record that is not counted waits, 0: none does. */
 static int64_t waiting_since_ms(const struct calibrator *calibrator, uint64_t behind)
 {
+	if (calibrator->refused)
+		return calibrator->refused_since_ms;
 	if (calibrator->batch.partitions_count == 0)
 		return 0;
 	if (!calibrator->positioned)
@@ -444,6 +515,7 @@ static void watch_drift(struct calibrator *calibrator)
 static void run_once(struct calibrator *calibrator)
 {
 	bool assigned = calibrator->batch.partitions_count > 0;
+	fetch_refused_again(calibrator);
 	if (assigned && !calibrator->positioned && retry_is_due(calibrator))
 		take_positions(calibrator);
 	else if (calibrator->positioned && batch_is_due(calibrator) && retry_is_due(calibrator))
@@ -504,6 +576,7 @@ static err_t create_consumer(struct calibrator *calibrator, const struct kafka_s
 		return err;
 	calibrator->fetching.consumer = calibrator->consumer;
 	rd_kafka_poll_set_consumer(calibrator->consumer);
+	calibrator->settings = settings;
 	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *topics =
 		rd_kafka_topic_partition_list_new(2);
 	rd_kafka_topic_partition_list_add(topics, calibrator->topic, RD_KAFKA_PARTITION_UA);

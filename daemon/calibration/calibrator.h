@@ -27,7 +27,7 @@ struct calibrator;
 
 struct calibrator_options {
 	const struct kafka_settings *kafka; /* bootstrap servers, properties, group_id, scored_topic,
-					       advisory_topic; only read by calibrator_start */
+					       advisory_topic, feedback_topic; outlives the calibrator */
 	const struct codec *codec;	    /* outlives the calibrator */
 	const char *dsn;		    /* libpq connection string without a password */
 	const char *password_file;	    /* or NULL */
@@ -61,8 +61,9 @@ struct calibrator_statistics {
 	bool database_up;	  /* it took the last attempt; false before the first */
 	uint64_t behind; /* offsets that are not counted, as far as is known, of about a second ago */
 	int64_t waiting_since_ms; /* when the oldest of these that was read was written, or, where the
-				     database does not tell where to read, when it was first asked (wall
-				     clock); 0: nothing waits */
+				     database does not tell where to read, when it was first asked, or, where
+				     the broker refuses reading, since when it does (wall clock); 0: nothing
+				     waits */
 };
 
 /* Creates the consumer and starts the thread; needs neither Kafka nor the database to be there yet. */

@@ -104,17 +104,20 @@ class Scene:
         return self.daemon.get("/readyz") == (200, "ready\n")
 
 
+def as_user(kafka, made, folder):
+    password = folder / "password"
+    password.write_text(USER)
+    password.chmod(0o600)
+    return made.settings(
+        kafka, bootstrap_servers=f"127.0.0.1:{kafka.facts['users']}", secret_properties=(f"sasl.password={password}",),
+        properties=("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", f"sasl.username={USER}"))
+
+
 @pytest.fixture
 def scene(kafka, topics, make_daemon, tmp_path):
     made = topics(2)
-    password = tmp_path / "password"
-    password.write_text(USER)
-    password.chmod(0o600)
-    settings = made.settings(
-        kafka, bootstrap_servers=f"127.0.0.1:{kafka.facts['users']}", secret_properties=(f"sasl.password={password}",),
-        properties=("security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", f"sasl.username={USER}"))
     rights = Rights(kafka, made)
-    yield Scene(kafka, made, make_daemon({"kafka": settings}), rights)
+    yield Scene(kafka, made, make_daemon({"kafka": as_user(kafka, made, tmp_path)}), rights)
     rights.close()
 
 
@@ -197,6 +200,39 @@ def test_a_start_waits_for_rights(scene):
     daemon.wait_ready()
     scene.check_all_once()
     assert "the wait is over" in daemon.log() and daemon.terminate() == 0
+
+
+def test_what_the_calibration_may_not_read_is_named_and_waited_for(kafka, topics, postgres, calibration_database, make_daemon,
+                                                                   tmp_path):
+    """Scoring goes on meanwhile, and whoever watches the calibration sees that it does not."""
+    made = topics(2)
+    rights = Rights(kafka, made)
+    rights.grant(*rights.all)
+    rights.all.update({"calibration": (GROUP, f"{made.name}.calibration", READ), "counted": (TOPIC, made.scored, READ)})
+    daemon = make_daemon({"kafka": as_user(kafka, made, tmp_path),
+                          "calibration": {"dsn": postgres.dsn(calibration_database, "assayd")}}).start()
+    scene = Scene(kafka, made, daemon, rights)
+
+    def stands_still(right, sent):
+        scene.send(1)
+        wanted = f"the calibration does not count: {rights.missing(right)}"
+        scene.await_until(lambda: wanted in daemon.log() and rights.command(right) in daemon.log().partition(wanted)[2],
+                          f"{right} in the journal")
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_calibration_lag_seconds") > 2, timeout=90)
+        assert scene.ready(), "events are scored"
+        assert Metrics(daemon).value("assayd_calibration_records") == sent
+
+    def counts():
+        await_metrics(daemon, lambda metrics: metrics.value("assayd_calibration_records") >= len(scene.sent) and
+                      metrics.value("assayd_calibration_lag_seconds") == 0, timeout=180)
+
+    stands_still("calibration", 0)
+    rights.grant("calibration")
+    stands_still("counted", 0)
+    rights.grant("counted")
+    counts()
+    scene.check_all_once()
+    rights.close()
 
 
 def test_a_stop_does_not_wait_for_rights(scene):

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <librdkafka/rdkafka_mock.h>
 
 /* The sums of all records sent, added up by PostgreSQL from the records' numbers. */
 static void check_sums(void)
@@ -263,6 +264,83 @@ static void test_instances_open_one_episode(void **state)
 	calibrator_stop(second);
 }
 
+/* ---- rights ---- */
+
+enum { FETCH = 1, FIND_COORDINATOR = 10, REFUSALS = 2000 };
+
+static pthread_mutex_t told_mutex = PTHREAD_MUTEX_INITIALIZER;
+static char told[8192];
+
+static void hear(enum log_level level, const char *line, void *context)
+{
+	(void)level;
+	(void)context;
+	pthread_mutex_lock(&told_mutex);
+	strncat(told, line, sizeof told - strlen(told) - 1);
+	pthread_mutex_unlock(&told_mutex);
+}
+
+static void wait_until_told(const char *text)
+{
+	bool found = false;
+	for (int i = 0; i < 6000 && !found; i++) {
+		rig_sleep_ms(20);
+		pthread_mutex_lock(&told_mutex);
+		found = strstr(told, text);
+		pthread_mutex_unlock(&told_mutex);
+	}
+	if (!found)
+		fail_msg("never told: %s; but: %s", text, told);
+}
+
+static void refuse(rd_kafka_mock_cluster_t *cluster, int16_t request, rd_kafka_resp_err_t err)
+{
+	rd_kafka_resp_err_t errors[REFUSALS];
+	for (size_t i = 0; i < REFUSALS; i++)
+		errors[i] = err;
+	rd_kafka_mock_push_request_errors_array(cluster, request, REFUSALS, errors);
+}
+
+static void wait_until_behind(struct calibrator *calibrator, bool behind)
+{
+	struct calibrator_statistics statistics;
+	calibrator_statistics(calibrator, &statistics);
+	for (int i = 0; i < 6000 && (statistics.waiting_since_ms != 0) != behind; i++) {
+		rig_sleep_ms(20);
+		calibrator_statistics(calibrator, &statistics);
+	}
+	assert_int_equal(statistics.waiting_since_ms != 0, behind);
+}
+
+/* By librdkafka's broker in memory, which refuses what it is told to. */
+static void test_rights_that_are_missing(void **state)
+{
+	char reason[256], bootstrap[sizeof rig.bootstrap];
+	rd_kafka_t *host = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), reason, sizeof reason);
+	rd_kafka_mock_cluster_t *cluster = host ? rd_kafka_mock_cluster_new(host, 1) : NULL;
+	(void)state;
+	assert_non_null(cluster);
+	rd_kafka_mock_topic_create(cluster, rig.topic, RIG_PARTITIONS, 1);
+	memcpy(bootstrap, rig.bootstrap, sizeof bootstrap);
+	snprintf(rig.bootstrap, sizeof rig.bootstrap, "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	refuse(cluster, FIND_COORDINATOR, RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED);
+	refuse(cluster, FETCH, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	log_set_sink(hear, NULL);
+	struct calibrator *calibrator = rig_start_calibrator();
+	wait_until_told("the calibration does not count: this client lacks READ on group");
+	wait_until_behind(calibrator, true);
+	rd_kafka_mock_clear_request_errors(cluster, FIND_COORDINATOR);
+	wait_until_told("the calibration does not count: this client lacks READ on topic");
+	wait_until_behind(calibrator, true);
+	rd_kafka_mock_clear_request_errors(cluster, FETCH);
+	wait_until_behind(calibrator, false);
+	calibrator_stop(calibrator);
+	log_set_sink(NULL, NULL);
+	memcpy(rig.bootstrap, bootstrap, sizeof bootstrap);
+	rd_kafka_mock_cluster_destroy(cluster);
+	rd_kafka_destroy(host);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +353,7 @@ int main(void)
 		cmocka_unit_test_setup(test_instances_share_the_partitions, rig_begin_test),
 		cmocka_unit_test_setup(test_positions_that_moved_are_obeyed, rig_begin_test),
 		cmocka_unit_test_setup(test_instances_open_one_episode, rig_begin_test),
+		cmocka_unit_test_setup(test_rights_that_are_missing, rig_begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, rig_start, rig_stop);
