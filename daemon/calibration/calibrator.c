@@ -652,6 +652,7 @@ err_t calibrator_start(const struct calibrator_options *options, struct calibrat
 		.max_segments = (int64_t)options->max_segments,
 		.feedback_horizon_ms = calibrator->ingest.horizon_ms,
 		.retention_ms = options->retention_days * DAY_MS,
+		.learns = options->learns,
 		.false_alarms_per_10k = options->drift.false_alarms_per_10k,
 		.waits = wait_for_database,
 		.waits_context = calibrator,

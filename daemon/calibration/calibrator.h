@@ -36,6 +36,7 @@ struct calibrator_options {
 	struct drift_limits drift;
 	int64_t retention_days;	     /* 0: nothing is deleted */
 	const char *feedback_topic;  /* with a horizon; only read by calibrator_start */
+	bool learns;		     /* labelled cases are kept for models to be fitted to */
 	int64_t feedback_horizon_ms; /* 0: feedback is not read; longer than the retention: as long as that */
 };
 

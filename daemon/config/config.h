@@ -131,6 +131,7 @@ struct config_calibration {
 	double drift_closes_at;
 	double drift_false_alarms_per_10k;
 	enum config_model model;
+	int64_t model_interval_s;
 	int64_t model_reasons;	    /* at most, of a probability */
 	int64_t feedback_horizon_s; /* 0: feedback is not read */
 };

@@ -1,6 +1,7 @@
 #include "service/app.h"
 
 #include "calibration/calibrator.h"
+#include "calibration/learn/learner.h"
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -62,8 +63,10 @@ struct app {
 	struct pipeline *pipeline;
 	struct source *source;
 	struct calibrator *calibrator;
-	struct monitor *monitor; /* NULL: no HTTP */
-	struct heartbeat main;	 /* of the main loop: for the monitor */
+	struct model_current *models; /* NULL: nothing is learnt */
+	struct learner *learner;      /* likewise */
+	struct monitor *monitor;      /* NULL: no HTTP */
+	struct heartbeat main;	      /* of the main loop: for the monitor */
 	struct {
 		pthread_mutex_t mutex; /* of what follows: the start's thread writes, the main thread reads */
 		const char *what;      /* static text: what the start is at; NULL: nothing that takes long */
@@ -233,6 +236,7 @@ static void start_pipeline(struct app *app)
 		.codec = app->codec,
 		.targets = app->targets,
 		.judge = app->judge,
+		.models = app->models,
 		.workers = (unsigned)app->config->pipeline.workers,
 		.max_series = (size_t)app->config->http.max_series,
 		.held = on_held,
@@ -325,6 +329,23 @@ static err_t start_kafka(struct app *app, struct err_detail *detail)
 	return err;
 }
 
+/* Before the pipeline, which does not wait for a model. */
+static void start_learner(struct app *app)
+{
+	const struct config_calibration *calibration = &app->config->calibration;
+	if (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)
+		return;
+	app->models = model_current_new();
+	const struct learner_options options = {
+		.dsn = calibration->dsn,
+		.password_file = calibration->password_file,
+		.kind = calibration->model == CONFIG_MODEL_MAP ? MODEL_MAP : MODEL_FEATURES,
+		.current = app->models,
+		.interval_ms = calibration->model_interval_s * 1000,
+	};
+	app->learner = learner_start(&options);
+}
+
 static err_t start_calibrator(struct app *app, struct err_detail *detail)
 {
 	const struct config_calibration *calibration = &app->config->calibration;
@@ -341,6 +362,7 @@ static err_t start_calibrator(struct app *app, struct err_detail *detail)
 			   calibration->min_cases, calibration->drift_false_alarms_per_10k },
 		.retention_days = calibration->retention_days,
 		.feedback_topic = app->config->kafka.feedback_topic,
+		.learns = app->models != NULL,
 		.feedback_horizon_ms = calibration->feedback_horizon_s * 1000,
 	};
 	return calibrator_start(&options, &app->calibrator, detail);
@@ -367,6 +389,8 @@ static err_t start_parts(void *context, struct err_detail *detail)
 	if (!err)
 		err = start_judge(app, detail);
 	if (!err)
+		start_learner(app);
+	if (!err)
 		err = start_kafka(app, detail);
 	if (!err)
 		err = start_calibrator(app, detail);
@@ -387,6 +411,8 @@ static void collect_heartbeats(struct app *app)
 		app->heartbeats[app->tickers_count++] = judge_cache_heartbeat(app->judge);
 	if (app->calibrator)
 		app->heartbeats[app->tickers_count++] = calibrator_heartbeat(app->calibrator);
+	if (app->learner)
+		app->heartbeats[app->tickers_count++] = learner_heartbeat(app->learner);
 	if (app->monitor)
 		app->heartbeats[app->tickers_count++] = monitor_heartbeat(app->monitor);
 	for (size_t i = 0; i < count && app->tickers_count < MAX_HEARTBEATS; i++)
@@ -449,6 +475,7 @@ static int64_t stop_left_ms(const struct app *app, int64_t limit_ms)
 static bool close_parts(struct app *app)
 {
 	calibrator_close(app->calibrator, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
+	learner_close(app->learner, app->stop_us + (int64_t)PUBLISHER_STOP_MS * 1000);
 	rights_watch_close(app->rights);
 	bool all = source_close(app->source, stop_left_ms(app, SOURCE_STOP_MS));
 	atomic_store(&app->ended, true);
@@ -460,6 +487,7 @@ static bool close_parts(struct app *app)
 	monitor_hide(app->monitor);
 	judge_stop(TAKE_PTR(app->judge)); /* stores verdicts */
 	all &= calibrator_ended(app->calibrator, stop_left_ms(app, CALIBRATOR_STOP_MS));
+	all &= learner_ended(app->learner, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	all &= rights_watch_ended(app->rights, stop_left_ms(app, CALIBRATOR_STOP_MS));
 	return all;
 }
@@ -472,10 +500,12 @@ static err_t stop_parts(void *context, struct err_detail *detail)
 	if (!close_parts(app))
 		return ERR_TIMEOUT;
 	calibrator_stop(app->calibrator);
+	learner_stop(app->learner);
 	publisher_stop(app->publisher);
 	source_stop(app->source);
 	rights_watch_free(app->rights);
 	pipeline_stop(app->pipeline);
+	model_current_free(app->models);
 	targets_stop(app->targets);
 	codec_free(app->codec);
 	credits_destroy(&app->credits);

@@ -104,3 +104,32 @@ def test_the_reason_why_nothing_is_counted_is_the_present_one(rig):
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
     rig.await_calibration([record for _, record in rig.scored(2)])
+
+
+def test_probability_is_learnt_from_labels(rig):
+    """Right and wrong answers with labels, then answers without: their records name the model that was learnt."""
+    rig.start(judge=None, calibration={"model": "features", "model_interval_s": 10})
+    answers = [events.CITY_COUNT, "SELECT c.city FROM customers AS c"]
+    rig.send([events.message(events.sure(sql=answers[number % 2], target="shop", application="fed", ground_truth=TRUTH))
+              for number in range(200)])
+    records = [record for _, record in rig.scored(200)]
+    assert all(record["confidence"]["probability"] is None for record in records)
+    deadline = time.monotonic() + 300
+    while not rig.postgres.execute("SELECT version FROM calibration_models", rig.calibration_database):
+        assert time.monotonic() < deadline, rig.daemon.log_tail()
+        time.sleep(0.5)
+    assert rig.postgres.execute("SELECT count(*) FROM calibration_examples", rig.calibration_database)[0] == (200,)
+
+    sent = 200
+    while True:  # until the daemon has read it
+        asked = [events.sure(sql=sql, target="shop", application="fed") for sql in answers]
+        rig.send([events.message(event) for event in asked])
+        sent += 2
+        found = {record["event_id"]: record["confidence"]["probability"] for _, record in rig.scored(sent)}
+        latest = [found[event["event_id"]] for event in asked]
+        if all(latest):
+            break
+        assert time.monotonic() < deadline, rig.daemon.log_tail()
+        time.sleep(1)
+    assert latest[0]["value"] > 0.6 > 0.4 > latest[1]["value"], latest
+    assert all(each["low"] <= each["value"] <= each["high"] and each["model"] >= 1 for each in latest)

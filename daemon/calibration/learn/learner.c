@@ -22,10 +22,10 @@ struct learner {
 	bool away;		    /* PostgreSQL, and it was said */
 	struct pool *thread;
 	struct heartbeat heartbeat;
+	_Atomic bool stopping;
 
 	pthread_mutex_t mutex; /* guards what follows; never held for long */
 	pthread_cond_t closing;
-	bool stopping;
 	int64_t known_us; /* when it was last known to be in use; 0: never */
 	struct learner_statistics statistics;
 };
@@ -82,12 +82,11 @@ static err_t use_if_better(struct database *database, struct model *candidate,
 	return err;
 }
 
-err_t learner_fit(struct database *database, enum model_kind kind, bool *ret_replaced,
+err_t learner_fit(struct database *database, const struct model_options *options, bool *ret_replaced,
 		  struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(model_cleanup) struct model *candidate = NULL;
-	const struct model_options options = { .kind = kind };
 	struct model_example *examples;
 	size_t count;
 	err_t err = model_store_examples(database, arena, &examples, &count, detail);
@@ -96,7 +95,7 @@ err_t learner_fit(struct database *database, enum model_kind kind, bool *ret_rep
 	if (count < MODEL_LABELS_MIN)
 		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
 	size_t inside = divide(examples, count, find_cut(examples, count, arena));
-	err = model_fit(examples, inside, &options, &candidate, detail);
+	err = model_fit(examples, inside, options, &candidate, detail);
 	return err ? err
 		   : use_if_better(database, candidate, examples + inside, count - inside, ret_replaced,
 				   detail);
@@ -140,14 +139,15 @@ static err_t fit(struct learner *learner, struct err_detail *detail)
 	err_t err = model_store_lock(learner->database, &locked, detail);
 	if (err || !locked)
 		return err;
-	err = learner_fit(learner->database, learner->kind, &replaced, detail);
+	const struct model_options options = { .kind = learner->kind, .stopping = &learner->stopping };
+	err = learner_fit(learner->database, &options, &replaced, detail);
 	pthread_mutex_lock(&learner->mutex);
 	learner->statistics.fits += err != ERR_SAMPLES;
 	learner->statistics.replaced += replaced;
 	pthread_mutex_unlock(&learner->mutex);
 	if (err == ERR_SAMPLES)
 		log_debug("no model is fitted: %s", err_message(err, detail));
-	if (err == ERR_SAMPLES || err == ERR_CONFLICT)
+	if (err == ERR_SAMPLES || err == ERR_CONFLICT || err == ERR_SHUTTING_DOWN)
 		err = ERR_OK;
 	if (replaced)
 		learner->refresh_us = 0;
@@ -250,12 +250,23 @@ void learner_close(struct learner *learner, int64_t until_us)
 	set_stopping(learner);
 }
 
+bool learner_ended(struct learner *learner, int64_t timeout_ms)
+{
+	if (!learner || !learner->thread)
+		return true;
+	if (!pool_join_within(learner->thread, timeout_ms))
+		return false;
+	learner->thread = NULL;
+	return true;
+}
+
 void learner_stop(struct learner *learner)
 {
 	if (!learner)
 		return;
 	set_stopping(learner);
-	pool_join(learner->thread);
+	if (learner->thread)
+		pool_join(learner->thread);
 	database_free(learner->database);
 	pthread_cond_destroy(&learner->closing);
 	pthread_mutex_destroy(&learner->mutex);

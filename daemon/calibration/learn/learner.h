@@ -38,6 +38,10 @@ struct learner *learner_start(const struct learner_options *options);
  * is about. Returns at once; NULL is fine. */
 void learner_close(struct learner *learner, int64_t until_us);
 
+/* Whether the thread has ended within `timeout_ms` after that; else the learner cannot be released. NULL is
+ * fine. */
+bool learner_ended(struct learner *learner, int64_t timeout_ms);
+
 /* Joins the thread, closing it where that was not done, and releases all; NULL is fine. */
 void learner_stop(struct learner *learner);
 
@@ -46,9 +50,9 @@ void learner_statistics(struct learner *learner, struct learner_statistics *ret_
 struct heartbeat *learner_heartbeat(struct learner *learner);
 
 /*
- * One fit, for the thread and for tests: fits a candidate of that kind and puts it in the place of the model
+ * One fit, for the thread and for tests: fits a candidate and puts it in the place of the model
  * in use if it is better. `ret_replaced`: it is. ERR_SAMPLES: too few labels for one. `database` has the
  * tables.
  */
-err_t learner_fit(struct database *database, enum model_kind kind, bool *ret_replaced,
+err_t learner_fit(struct database *database, const struct model_options *options, bool *ret_replaced,
 		  struct err_detail *detail);

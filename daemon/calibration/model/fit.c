@@ -1,6 +1,7 @@
 #include "calibration/model/internal.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "calibration/statistics/logistic.h"
 
@@ -173,7 +174,7 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 	model->mean = mean_of(&sample);
 	divide(&sample, options->kind, scratch);
 	double *scores = ARENA_ARRAY(scratch, double, sample.count);
-	err = model_fit_score(&sample, model, scores, detail);
+	err = model_fit_score(&sample, options->stopping, model, scores, detail);
 	if (err)
 		return err;
 	model_fit_lines(&sample, scores, model);
@@ -236,6 +237,7 @@ struct regression {
 	size_t columns;
 	double *rows; /* of the sample */
 	double penalty, share;
+	const _Atomic bool *stopping; /* or NULL */
 	struct arena *arena;
 };
 
@@ -297,7 +299,8 @@ static err_t fit_features(struct regression *regression, struct model *model, do
 	size_t columns = model->terms_count, count = regression->sample->count;
 	double coefficients[MODEL_TERMS_MAX + 1];
 	for (int span = -1; span < MODEL_SPANS; span++) {
-		err_t err = regress(regression, span, coefficients, detail);
+		bool stops = regression->stopping && atomic_load(regression->stopping);
+		err_t err = stops ? ERR_SHUTTING_DOWN : regress(regression, span, coefficients, detail);
 		if (err)
 			return err;
 		*(span < 0 ? &model->constant : &model->constant_left_out[span]) = coefficients[0];
@@ -312,14 +315,15 @@ static err_t fit_features(struct regression *regression, struct model *model, do
 	return ERR_OK;
 }
 
-err_t model_fit_score(const struct model_sample *sample, struct model *model, double *ret_scores,
-		      struct err_detail *detail)
+err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
+		      double *ret_scores, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
 	choose_terms(sample, model);
 	struct regression regression = { .sample = sample,
 					 .columns = model->terms_count,
 					 .share = effective_share(sample),
+					 .stopping = stopping,
 					 .arena = scratch };
 	regression.penalty = fmax(PENALTY_MIN, fmin(PENALTY_MAX, PENALTY_SHARE * (double)sample->count));
 	fill_rows(&regression, model);

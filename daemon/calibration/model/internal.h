@@ -91,8 +91,8 @@ int model_compare_examples(const void *left, const void *right);
 
 /* Fills terms, constant and spans of the model; `ret_scores`: one for each example, by coefficients that were
  * fitted without its span. */
-err_t model_fit_score(const struct model_sample *sample, struct model *model, double *ret_scores,
-		      struct err_detail *detail);
+err_t model_fit_score(const struct model_sample *sample, const _Atomic bool *stopping, struct model *model,
+		      double *ret_scores, struct err_detail *detail);
 
 /* Fills centre, nodes and variances. */
 void model_fit_lines(const struct model_sample *sample, const double *scores, struct model *model);

@@ -130,6 +130,7 @@ struct model_example {
 
 struct model_options {
 	enum model_kind kind;
+	const _Atomic bool *stopping; /* ERR_SHUTTING_DOWN soon after it is set; or NULL */
 };
 
 /* Examples that lack what the kind needs are left out. ERR_SAMPLES with a detail: too few are left. The model

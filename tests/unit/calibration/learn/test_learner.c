@@ -230,7 +230,8 @@ static bool fit(struct database *database, enum model_kind kind)
 {
 	bool replaced = false;
 	struct err_detail detail = { "" };
-	if (learner_fit(database, kind, &replaced, &detail) != ERR_OK)
+	const struct model_options options = { .kind = kind };
+	if (learner_fit(database, &options, &replaced, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return replaced;
 }
@@ -244,7 +245,8 @@ static void test_models_replace_each_other(void **state)
 	struct model *model = NULL;
 	struct err_detail detail = { "" };
 	bool same, replaced;
-	assert_int_equal(learner_fit(database, MODEL_FEATURES, &replaced, &detail), ERR_SAMPLES);
+	const struct model_options features = { .kind = MODEL_FEATURES };
+	assert_int_equal(learner_fit(database, &features, &replaced, &detail), ERR_SAMPLES);
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	assert_int_equal(model_store_read(database, MODEL_FEATURES, 0, &same, &model, NULL), ERR_OK);
@@ -317,6 +319,7 @@ static void test_thread_fits_and_reads(void **state)
 	struct model *read = wait_for_model(others);
 	assert_int_equal(model_info(read)->version, 1);
 	learner_close(other, clock_monotonic_us());
+	assert_true(learner_ended(other, 120000));
 	learner_stop(other);
 	learner_close(learner, INT64_MAX);
 	learner_statistics(learner, &statistics);
@@ -354,6 +357,7 @@ static void test_without_a_server(void **state)
 	learner_stop(learner);
 	learner_stop(NULL);
 	learner_close(NULL, 0);
+	assert_true(learner_ended(NULL, 0));
 	model_current_free(current);
 }
 

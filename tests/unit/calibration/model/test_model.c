@@ -206,6 +206,14 @@ static void test_refuses_too_few_labels(void **state)
 	options.kind = MODEL_FEATURES;
 	assert_int_equal(model_fit(world.examples, 200, &options, &model, &detail), ERR_SAMPLES);
 	assert_non_null(strstr(detail.message, "0 labels"));
+	/* whoever stops does not wait for a fit */
+	static const _Atomic bool stopping = true;
+	struct world other = world_new(18);
+	for (int i = 0; i < 200; i++)
+		draw_of(&other, HERE, 0);
+	options.stopping = &stopping;
+	assert_int_equal(model_fit(other.examples, 200, &options, &model, &detail), ERR_SHUTTING_DOWN);
+	arena_free(other.arena);
 	arena_free(world.arena);
 }
 
