@@ -343,14 +343,17 @@ static err_t write_rows(struct database *database, const struct sequence_rows *r
 	return err;
 }
 
-/* How many cases are counted of the row q. */
-#define COUNTED                                                                                              \
-	"coalesce((SELECT sum(b.cases) FROM calibration_sums b WHERE b.width_s = 86400 AND " OF_KEY(         \
-		"b") "), 0)"
+/* Since when all that is counted is fed. A partition whose position moved without is one of a program that
+ * feeds nothing. */
+#define FED_SINCE                                                                                            \
+	"(SELECT coalesce(max(CASE WHEN p.fed_until = p.next_offset THEN p.fed_since ELSE 'infinity' END), " \
+	"'-infinity') FROM calibration_positions p)"
 
 /* Whether rows that were just made have seen all that was ever counted. */
 #define MARK_WHOLE                                                                                           \
-	"UPDATE calibration_sequences q SET whole = q.cases = " COUNTED                                      \
+	"UPDATE calibration_sequences q SET whole = coalesce((SELECT s.first_seen FROM "                     \
+	"calibration_segments s WHERE (s.application, s.model, s.prompt_version) = "                         \
+	"(q.application, q.model, q.prompt_version)), '-infinity') >= " FED_SINCE                            \
 	" FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) "                                      \
 	"AS u (application, model, prompt_version, label_source) WHERE " OF_KEY("u")
 
@@ -450,12 +453,20 @@ err_t sequences_set_reported(struct database *database, const struct sequence_ne
 
 /* ---- comparing ---- */
 
-/* A partition whose position moved without being fed is one of a program that feeds nothing. */
+/* Rows q and how many cases are counted of each. */
+#define COUNTED                                                                                              \
+	"(SELECT application, model, prompt_version, label_source, sum(cases) AS cases "                     \
+	"FROM calibration_sums WHERE width_s = 86400 GROUP BY 1, 2, 3, 4) AS c"
+
 #define COMPARE                                                                                              \
-	"SELECT count(*) FROM calibration_sequences q WHERE q.whole "                                        \
-	"AND q.oldest >= to_timestamp($1::bigint / 1000.0) AND q.began_at >= "                               \
-	"(SELECT coalesce(max(CASE WHEN p.fed_until = p.next_offset THEN p.fed_since ELSE 'infinity' END), " \
-	"'-infinity') FROM calibration_positions p) AND q.cases <> " COUNTED
+	"SELECT count(*) FROM calibration_sequences q LEFT JOIN " COUNTED " USING (application, model, "     \
+	"prompt_version, label_source) WHERE q.whole AND q.oldest >= to_timestamp($1::bigint / 1000.0) "     \
+	"AND q.began_at >= " FED_SINCE " AND q.cases <> coalesce(c.cases, 0)"
+
+#define DOUBT                                                                                                \
+	"UPDATE calibration_sequences q SET whole = false WHERE q.whole AND (q.application, q.model, "       \
+	"q.prompt_version, q.label_source, q.cases) NOT IN (SELECT c.application, c.model, "                 \
+	"c.prompt_version, c.label_source, c.cases FROM " COUNTED ")"
 
 err_t sequences_compare(struct database *database, int64_t kept_since_ms, int64_t *ret_differing,
 			struct err_detail *detail)
@@ -471,8 +482,5 @@ err_t sequences_compare(struct database *database, int64_t kept_since_ms, int64_
 
 err_t sequences_doubt(struct database *database, struct err_detail *detail)
 {
-	return database_script(
-		database,
-		"UPDATE calibration_sequences q SET whole = false WHERE q.whole AND q.cases <> " COUNTED,
-		detail);
+	return database_script(database, DOUBT, detail);
 }

@@ -315,10 +315,17 @@ static void test_not_whole(void **state)
 	uint64_t seed = 2;
 	(void)state;
 	feed(store, "app", 0, 1, 0.8, &seed, &same);
-	run_sql("DELETE FROM calibration_sequences");
+	run_sql("DELETE FROM calibration_sequences; "
+		"UPDATE calibration_positions SET fed_until = NULL, fed_since = NULL");
 	feed(store, "app", 100, 1, 0.8, &seed, &same);
 	expect("SELECT concat_ws(' ', cases, whole) FROM calibration_sequences", "100 f");
 	assert_int_equal(differing(store, 0), 0);
+	/* a segment that is new since then */
+	feed(store, "b", 200, 1, 0.8, &seed, &same);
+	expect("SELECT concat_ws(' ', cases, whole) FROM calibration_sequences WHERE application = 'b'",
+	       "100 t");
+	run_sql("UPDATE calibration_sequences SET cases = 99");
+	assert_int_equal(differing(store, 0), 1);
 }
 
 /* ---- news ---- */
