@@ -1,0 +1,89 @@
+"""Probabilities through the daemon: learnt from labels, published, and still there when PostgreSQL is not."""
+
+import random
+import time
+
+import events
+
+TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
+WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
+# What the generator says of itself, and how often it is right then.
+TIERS = ((0.95, 0.9), (0.3, 0.1))
+LABELS = 400
+
+
+def answers(count, application="web"):
+    """Of each tier in turn; each has a question of its own."""
+    chance = random.Random(5)
+    for number in range(count):
+        said, right = TIERS[number % len(TIERS)]
+        yield events.event(events.CITY_COUNT if chance.random() < right else WRONG, target="shop", ground_truth=TRUTH,
+                           generator_confidence=said, application=application, question=f"How many live in {number}?")
+
+
+def send(rig, made):
+    """Their records, in the order of the events."""
+    made = list(made)
+    rig.send([events.message(event) for event in made])
+    rig.asked = getattr(rig, "asked", 0) + len(made)
+    found = {record["event_id"]: record for _, record in rig.scored(rig.asked)}
+    return [found[event["event_id"]] for event in made]
+
+
+def await_probability(rig, timeout=180):
+    """The records of one event of each tier, when the model is at hand."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        records = send(rig, answers(len(TIERS)))
+        if all(record["confidence"]["probability"] for record in records):
+            return records
+        time.sleep(1)
+    raise TimeoutError(rig.daemon.log_tail())
+
+
+def start(rig, model, **changes):
+    rig.start(judge=None, confidence={"factors": ("generator",)}, calibration={"model": model, "model_interval_s": 10}, **changes)
+    return send(rig, answers(LABELS))
+
+
+def test_what_was_learnt_is_told(rig):
+    for record in start(rig, "map")[:2]:
+        confidence = record["confidence"]
+        assert confidence["probability"] is None and confidence["level_by"] == "overall" and not confidence["features"]
+    records = await_probability(rig)
+    for (said, right), record in zip(TIERS, records):
+        probability = record["confidence"]["probability"]
+        assert probability["low"] < probability["value"] < probability["high"]
+        assert probability["low"] < right + 0.1 and right - 0.1 < probability["high"], (said, probability)
+        assert probability["labels"] >= LABELS / 2 and probability["model"] >= 1
+        assert record["confidence"]["overall"] == said
+    used = records[0]["confidence"]["probability"]
+    rows = rig.postgres.execute("SELECT version, kind, labels FROM calibration_models", rig.calibration_database)
+    assert (used["model"], "map", used["labels"]) in rows
+
+
+def test_features_tell_texts_apart(rig):
+    """Of one confidence, by what the query is like."""
+    for record in start(rig, "features")[:2]:
+        assert record["confidence"]["features"]["technical"] == 1
+    await_probability(rig)
+    right, wrong = send(rig, [events.event(sql, target="shop", generator_confidence=0.3, application="web",
+                                           question="How many live in each?") for sql in (events.CITY_COUNT, WRONG)])
+    assert right["confidence"]["overall"] == wrong["confidence"]["overall"]
+    assert right["confidence"]["probability"]["value"] > wrong["confidence"]["probability"]["value"] + 0.3
+
+
+def test_the_last_model_serves_without_postgresql(rig):
+    start(rig, "map")
+    known = await_probability(rig)
+    database = rig.calibration_database
+    rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS false')
+    try:
+        rig.postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
+        time.sleep(12)  # it has looked for a newer one
+        for former, record in zip(known, send(rig, answers(len(TIERS)))):
+            probability = record["confidence"]["probability"]
+            assert probability["model"] >= former["confidence"]["probability"]["model"]
+        assert "scoring goes on with the last one" in rig.daemon.log()
+    finally:
+        rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
