@@ -356,6 +356,18 @@ static void write_calibration(struct exposition *out, struct calibrator *calibra
 	exposition_count(out, statistics.drift_closed, LABELS({ "change", "closed" }));
 }
 
+static void write_model(struct exposition *out, struct learner *learner)
+{
+	struct learner_statistics statistics;
+	learner_statistics(learner, &statistics);
+	exposition_one_value(out, METRIC_MODEL_VERSION, (double)statistics.version);
+	if (statistics.age_ms >= 0)
+		exposition_one_value(out, METRIC_MODEL_AGE, (double)statistics.age_ms / 1000);
+	exposition_one_count(out, METRIC_MODEL_FITS, statistics.fits);
+	exposition_one_count(out, METRIC_MODEL_REPLACED, statistics.replaced);
+	exposition_one_count(out, METRIC_MODEL_FAILURES, statistics.failures);
+}
+
 /* ---- the process ---- */
 
 static void write_process(struct exposition *out, double started_seconds)
@@ -403,6 +415,8 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 		write_targets(&out, parts->targets);
 	if (parts->calibrator)
 		write_calibration(&out, parts->calibrator);
+	if (parts->learner)
+		write_model(&out, parts->learner);
 	write_process(&out, started_seconds);
 	exposition_end(&out);
 }

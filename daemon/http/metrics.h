@@ -2,6 +2,7 @@
 #pragma once
 
 #include "calibration/calibrator.h"
+#include "calibration/learn/learner.h"
 #include "event/pipeline.h"
 #include "http/exposition.h"
 #include "http/process.h"
@@ -27,6 +28,7 @@ struct metrics_parts {
 	struct targets *targets;
 	struct judge *judge;
 	struct calibrator *calibrator;
+	struct learner *learner;
 	const struct reloads *reloads;
 };
 

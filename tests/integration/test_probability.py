@@ -4,6 +4,7 @@ import random
 import time
 
 import events
+from openmetrics import Metrics
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 WRONG = "SELECT city, 0 AS customers FROM customers GROUP BY city"
@@ -57,6 +58,10 @@ def test_what_was_learnt_is_told(rig):
         assert probability["low"] < right + 0.1 and right - 0.1 < probability["high"], (said, probability)
         assert probability["labels"] >= LABELS / 2 and probability["model"] >= 1
         assert record["confidence"]["overall"] == said
+    metrics = Metrics(rig.daemon)
+    assert metrics.value("assayd_model_version") >= records[0]["confidence"]["probability"]["model"]
+    assert metrics.value("assayd_model_fits") >= metrics.value("assayd_model_replacements") >= 1
+    assert metrics.value("assayd_model_age_seconds") < 60 and metrics.value("assayd_model_failures") == 0
     used = records[0]["confidence"]["probability"]
     rows = rig.postgres.execute("SELECT version, kind, labels FROM calibration_models", rig.calibration_database)
     assert (used["model"], "map", used["labels"]) in rows
@@ -84,6 +89,8 @@ def test_the_last_model_serves_without_postgresql(rig):
         for former, record in zip(known, send(rig, answers(len(TIERS)))):
             probability = record["confidence"]["probability"]
             assert probability["model"] >= former["confidence"]["probability"]["model"]
+        metrics = Metrics(rig.daemon)
+        assert metrics.value("assayd_model_age_seconds") > 5 and metrics.value("assayd_model_failures") > 0
         assert "scoring goes on with the last one" in rig.daemon.log()
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
