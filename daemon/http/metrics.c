@@ -361,8 +361,9 @@ static void write_model(struct exposition *out, struct learner *learner)
 	struct learner_statistics statistics;
 	learner_statistics(learner, &statistics);
 	exposition_one_value(out, METRIC_MODEL_VERSION, (double)statistics.version);
+	begin(out, METRIC_MODEL_AGE);
 	if (statistics.age_ms >= 0)
-		exposition_one_value(out, METRIC_MODEL_AGE, (double)statistics.age_ms / 1000);
+		exposition_value(out, (double)statistics.age_ms / 1000, LABELS());
 	exposition_one_count(out, METRIC_MODEL_FITS, statistics.fits);
 	exposition_one_count(out, METRIC_MODEL_REPLACED, statistics.replaced);
 	exposition_one_count(out, METRIC_MODEL_FAILURES, statistics.failures);

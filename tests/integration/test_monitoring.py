@@ -34,7 +34,7 @@ def scrape(daemon, accept=None):
 @pytest.fixture
 def busy(rig):
     """A daemon with something in every family."""
-    rig.start(partitions=2)
+    rig.start(partitions=2, calibration={"model": "map"})
     made = [events.sure(application=name, question=f"Question {number}?", target="shop", **fields)
             for number, (name, fields) in enumerate([("sales", {}), ("sales", {"ground_truth": {"sql": events.CITY_COUNT}}),
                                                      ("sales", {"ground_truth": {"sql": events.TOTAL}}), (HOSTILE, {})])]
