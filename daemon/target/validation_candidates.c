@@ -8,9 +8,10 @@ struct budget {
 	int64_t rows;
 };
 
+/* Rounded up, so that a budget of 1 ms is one. */
 static int64_t left_ms(const struct budget *budget)
 {
-	return (budget->until_us - clock_monotonic_us()) / 1000;
+	return (budget->until_us - clock_monotonic_us() + 999) / 1000;
 }
 
 static enum candidate_outcome compare_candidate(const struct validation *validation,
@@ -26,13 +27,12 @@ static enum candidate_outcome compare_candidate(const struct validation *validat
 	return verdict.score >= 1.0 ? CANDIDATE_EQUAL : CANDIDATE_DIFFERENT;
 }
 
-/* An error is the target's. */
+/* For `most_ms` at most, above 0. An error is the target's. */
 static err_t run_candidate(const struct validation *validation, str_t sql, struct budget *budget,
-			   enum candidate_outcome *ret_outcome)
+			   int64_t most_ms, enum candidate_outcome *ret_outcome)
 {
 	const struct target_settings *target = &validation->settings->target;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	int64_t most_ms = left_ms(budget);
 	struct query_run run = {
 		.limit_ms = most_ms,
 		.result = { .arena = arena,
@@ -63,8 +63,12 @@ void validation_run_candidates(struct validation *validation)
 		ARENA_ARRAY(validation->arena, enum candidate_outcome, asked->count);
 	result->candidates = outcomes; /* all zero: left out */
 	result->candidates_count = asked->count;
-	for (size_t i = 0; i < asked->count && left_ms(&budget) > 0 && budget.rows > 0; i++)
-		if (!*validation->session || !validation->engine->usable(*validation->session) ||
-		    run_candidate(validation, asked->texts[i], &budget, &outcomes[i]))
+	for (size_t i = 0; i < asked->count && budget.rows > 0; i++) {
+		/* Asked for once: to an engine 0 is no limit of its own. */
+		int64_t most_ms = left_ms(&budget);
+		if (most_ms <= 0 || !*validation->session ||
+		    !validation->engine->usable(*validation->session) ||
+		    run_candidate(validation, asked->texts[i], &budget, most_ms, &outcomes[i]))
 			return;
+	}
 }

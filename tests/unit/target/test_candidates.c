@@ -210,6 +210,30 @@ static void time_is_one_budget(void **state)
 	test_call_free(&test);
 }
 
+/* However little is left, a candidate does not get the whole time of a statement. */
+static void the_shortest_budget_is_one(void **state)
+{
+	static const struct candidates_case given = {
+		"",
+		"SELECT 1",
+		NULL,
+		false,
+		{ "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 5000000) "
+		  "SELECT count(*) FROM r" },
+		1000,
+		"",
+		0
+	};
+	struct test_call test;
+	str_t texts[TEXTS_MAX];
+	(void)state;
+	ask(&test, "file", &given, texts);
+	test.call.candidates.budget_ms = 1;
+	targets_submit(targets, &test.call);
+	assert_string_equal(outcomes(test_call_wait(&test)), "l");
+	test_call_free(&test);
+}
+
 int main(int argc, char **argv)
 {
 	if (is_worker(argc, argv))
@@ -221,6 +245,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(on_a_file),
 		cmocka_unit_test(on_a_server),
 		cmocka_unit_test(time_is_one_budget),
+		cmocka_unit_test(the_shortest_budget_is_one),
 	};
 	status = cmocka_run_group_tests(tests, set_up, tear_down);
 	if (has_server)
