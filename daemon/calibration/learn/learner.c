@@ -187,6 +187,8 @@ static void work(struct learner *learner)
 	if (!err && fits) {
 		err = fit(learner, &detail);
 		learner->fit_us = clock_monotonic_us() + learner->interval_us;
+	} else if (fits) {
+		learner->fit_us = learner->refresh_us; /* not at every round meanwhile */
 	}
 	note(learner, err, &detail);
 }

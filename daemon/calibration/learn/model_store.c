@@ -95,16 +95,19 @@ err_t model_store_examples(struct database *database, struct arena *arena,
 
 /* ---- models ---- */
 
+/* No more of a document is fetched than tells that it is too large. */
+#define READ_MODEL                                                                                           \
+	"SELECT version, CASE WHEN version <> $2::bigint THEN left(document, $3::integer) END "              \
+	"FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
+
 err_t model_store_read(struct database *database, enum model_kind kind, int64_t known, bool *ret_same,
 		       struct model **ret_model, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text version;
-	const char *const parameters[] = { model_kind_name(kind), database_number_text(&version, known) };
-	err_t err = database_query(database,
-				   "SELECT version, CASE WHEN version <> $2::bigint THEN document END "
-				   "FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL",
-				   2, parameters, &result, detail);
+	struct database_number_text version, most;
+	const char *const parameters[] = { model_kind_name(kind), database_number_text(&version, known),
+					   database_number_text(&most, MODEL_DOCUMENT_MAX + 1) };
+	err_t err = database_query(database, READ_MODEL, 3, parameters, &result, detail);
 	if (err)
 		return err;
 	bool found = PQntuples(result) > 0;

@@ -352,8 +352,8 @@ err_t model_decode(str_t document, struct model **ret_model, struct err_detail *
 {
 	json_error_t error;
 	if (document.len > MODEL_DOCUMENT_MAX)
-		return err_fail(detail, ERR_JSON_SHAPE, "the model's document has %zu bytes: too many",
-				document.len);
+		return err_fail(detail, ERR_JSON_SHAPE, "the model's document has more than %d bytes",
+				MODEL_DOCUMENT_MAX);
 	_cleanup_(json_cleanup) json_t *root =
 		json_loadb(document.ptr ? document.ptr : "", document.len, JSON_REJECT_DUPLICATES, &error);
 	if (!root)

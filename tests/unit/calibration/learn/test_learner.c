@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -281,6 +282,35 @@ static void test_models_replace_each_other(void **state)
 	arena_free(arena);
 }
 
+static int64_t peak_bytes(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return INT64_C(1024) * usage.ru_maxrss;
+}
+
+static void test_a_large_document_is_not_fetched(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	struct model *model = NULL;
+	struct err_detail detail = { "" };
+	bool same;
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	assert_true(fit(database, MODEL_FEATURES));
+	run_sql("UPDATE calibration_models SET document = repeat('x', 128 << 20)");
+	int64_t before = peak_bytes();
+	assert_int_equal(model_store_read(database, MODEL_FEATURES, 0, &same, &model, &detail),
+			 ERR_JSON_SHAPE);
+	assert_true(peak_bytes() - before < 64 << 20);
+	assert_non_null(strstr(detail.message, "more than"));
+	assert_null(model);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 static void sleep_ms(int64_t ms)
 {
 	const struct timespec time = { ms / 1000, ms % 1000 * 1000000 };
@@ -368,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup(test_sample_does_not_depend_on_order, drop_tables),
 		cmocka_unit_test_setup(test_feedback_is_learnt_from, drop_tables),
 		cmocka_unit_test_setup(test_models_replace_each_other, drop_tables),
+		cmocka_unit_test_setup(test_a_large_document_is_not_fetched, drop_tables),
 		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
 		cmocka_unit_test(test_without_a_server),
 	};
