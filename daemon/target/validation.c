@@ -260,7 +260,9 @@ static err_t run_once(struct validation *validation, struct err_detail *detail)
 	if (!err)
 		err = run_all(validation, detail);
 	if (!err && validation->request->candidates.count > 0) {
-		if (validation->request->truths_count == 0)
+		/* Also behind truths that do not run: agreement is not to depend on them. One that took the
+		 * session with it ends this; the verdict stays. */
+		if (*validation->session && validation->engine->usable(*validation->session))
 			err = ensure_generated(validation, detail);
 		if (!err)
 			validation_run_candidates(validation);
