@@ -284,7 +284,7 @@ def test_at_least_once_loses_nothing_and_goes_on_where_it_was(rig):
 
 
 def test_metrics_add_up_with_what_was_sent(rig):
-    rig.start(partitions=2, pipeline={"max_in_flight": 500})
+    rig.start(partitions=2, calibration={"model": "map"}, pipeline={"max_in_flight": 500})
     messages, _ = make_events(200, [events.encode], 2)
     rig.send(messages + [{"value": b"rubbish", "key": b"x"}] * 3)
     records = [record for _, record in rig.scored(200)]
