@@ -17,8 +17,8 @@
 #define PATIENCE_S 120
 
 /* The tests start this very program as the worker process: one whose main() does not ask would run its tests
- * in each of them, and start workers there, without end. */
-static bool worker_is_asked;
+ * in each of them, and start workers there, without end. One flag for all files of a program. */
+__attribute__((weak)) bool worker_is_asked;
 
 static inline bool is_worker(int argc, char **argv)
 {
