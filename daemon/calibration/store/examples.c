@@ -20,10 +20,12 @@
 	"record_offset, scored_at, model, prompt_version, overall, weight, correct, features FROM c "        \
 	"ORDER BY 1, 2, 3, 4, 5, 6 ON CONFLICT DO NOTHING RETURNING day, application, label_source"
 
+/* The last one is looked for once, whatever the planner takes the table for. */
 #define TRIM_EXAMPLES                                                                                        \
-	"DELETE FROM %s e USING (SELECT event_key, partition, record_offset FROM %s "                        \
+	"WITH last AS MATERIALIZED (SELECT event_key, partition, record_offset FROM %s "                     \
 	"WHERE day = $1::date AND application = $2 AND label_source = $3 "                                   \
-	"ORDER BY event_key, partition, record_offset OFFSET $4::bigint - 1 LIMIT 1) AS last "               \
+	"ORDER BY event_key, partition, record_offset OFFSET $4::bigint - 1 LIMIT 1) "                       \
+	"DELETE FROM %s e USING last "                                                                       \
 	"WHERE e.day = $1::date AND e.application = $2 AND e.label_source = $3 "                             \
 	"AND (e.event_key, e.partition, e.record_offset) > "                                                 \
 	"(last.event_key, last.partition, last.record_offset)"
