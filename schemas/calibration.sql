@@ -540,3 +540,9 @@ COMMENT ON COLUMN calibration_events.features IS 'what was known of it besides i
 COMMENT ON TABLE calibration_examples IS 'a sample of labelled cases with their features, to learn from';
 COMMENT ON TABLE calibration_models IS 'learnt probabilities, one row each; replaced_by is NULL where one is in use';
 COMMENT ON COLUMN calibration_models.log_loss IS 'as auroc and ece: of later_cases cases that were scored after trained_to';
+
+-- migration 10: a model that is taken out of the table gives its place back
+
+-- Deleting the row in use puts the one that it replaced in use again: the remedy where its document cannot be read.
+ALTER TABLE calibration_models DROP CONSTRAINT calibration_models_replaced_by_fkey;
+ALTER TABLE calibration_models ADD FOREIGN KEY (replaced_by) REFERENCES calibration_models ON DELETE SET NULL;

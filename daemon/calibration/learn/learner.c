@@ -17,6 +17,7 @@ struct learner {
 	struct database *database; /* the thread's, likewise below */
 	enum model_kind kind;
 	struct model_current *current;
+	int64_t used; /* version of the row in use, whether or not it can be read; 0: none */
 	int64_t interval_us;
 	int64_t refresh_us, fit_us; /* when next */
 	bool away;		    /* PostgreSQL, and it was said */
@@ -66,18 +67,20 @@ static err_t use_if_better(struct database *database, struct model *candidate,
 			   const struct model_example *later, size_t later_count, bool *ret_replaced,
 			   struct err_detail *detail)
 {
-	_cleanup_(model_cleanup) struct model *current = NULL;
 	struct model_quality quality;
-	bool same;
+	struct model_found found;
 	*ret_replaced = false;
-	err_t err = model_store_read(database, model_info(candidate)->kind, 0, &same, &current, detail);
-	if (err || !model_better(candidate, current, later, later_count))
+	err_t err = model_store_read(database, model_info(candidate)->kind, 0, &found, detail);
+	if (err)
 		return err;
+	_cleanup_(model_cleanup) struct model *current = found.model;
+	if (!model_better(candidate, current, later, later_count))
+		return ERR_OK;
 	err = model_measure(candidate, later, later_count, &quality, detail);
 	if (err)
 		return err;
 	model_set_quality(candidate, &quality, model_is_proven(&quality));
-	err = model_store_write(database, candidate, current ? model_info(current)->version : 0, detail);
+	err = model_store_write(database, candidate, found.used, detail);
 	*ret_replaced = !err;
 	return err;
 }
@@ -114,20 +117,39 @@ static err_t connect(struct learner *learner, struct err_detail *detail)
 	return err;
 }
 
+/* Once for each such model: whoever looks again finds it in use still, and asks no further. */
+static void complain(struct learner *learner, const struct model_found *found)
+{
+	char instead[96] = "without another one there are no probabilities";
+	if (found->model)
+		snprintf(instead, sizeof instead,
+			 "probabilities come from model %lld, the newest that can be read",
+			 (long long)model_info(found->model)->version);
+	log_error(
+		"model %lld, which calibration_models has in use, cannot be read (%s): %s, and learning goes "
+		"on; where a newer version of assayd wrote it, update this one, else delete the row (version "
+		"= %lld), and the one before it is in use again",
+		(long long)found->used, found->fault.message, instead, (long long)found->used);
+	pthread_mutex_lock(&learner->mutex);
+	learner->statistics.failures++;
+	pthread_mutex_unlock(&learner->mutex);
+}
+
 static err_t refresh(struct learner *learner, struct err_detail *detail)
 {
-	struct model *model = NULL;
-	bool same;
-	err_t err = model_store_read(learner->database, learner->kind, learner->statistics.version, &same,
-				     &model, detail);
+	struct model_found found;
+	err_t err = model_store_read(learner->database, learner->kind, learner->used, &found, detail);
 	if (err)
 		return err;
-	int64_t version = model ? model_info(model)->version : 0;
-	if (!same)
-		model_current_set(learner->current, model);
+	int64_t version = found.model ? model_info(found.model)->version : 0;
+	if (found.unreadable)
+		complain(learner, &found);
+	if (!found.same)
+		model_current_set(learner->current, found.model);
+	learner->used = found.used;
 	pthread_mutex_lock(&learner->mutex);
 	learner->known_us = clock_monotonic_us();
-	if (!same)
+	if (!found.same)
 		learner->statistics.version = version;
 	pthread_mutex_unlock(&learner->mutex);
 	return ERR_OK;

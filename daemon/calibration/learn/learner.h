@@ -5,6 +5,9 @@
  * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, one
  * instance at a time, it fits a candidate to the older four fifths of the labels, compares it by those that
  * came after these, and puts it in the place of the model in use only if it is better there (model.h).
+ *
+ * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
+ * newest before it that can be read is used and compared with; a better candidate takes its place, too.
  */
 #pragma once
 
@@ -26,7 +29,8 @@ struct learner_options {
 struct learner_statistics {
 	uint64_t fits;	   /* candidates that were fitted */
 	uint64_t replaced; /* that were better and are in use */
-	uint64_t failures; /* attempts that PostgreSQL did not take, or that failed otherwise */
+	uint64_t failures; /* attempts that PostgreSQL did not take or that failed otherwise, and models in
+			      use that cannot be read, once each */
 	int64_t version;   /* of the model at hand; 0: none */
 	int64_t age_ms;	   /* since it was last known to be the one in use; -1: it never was */
 };

@@ -95,32 +95,74 @@ err_t model_store_examples(struct database *database, struct arena *arena,
 
 /* ---- models ---- */
 
-/* No more of a document is fetched than tells that it is too large. */
-#define READ_MODEL                                                                                           \
-	"SELECT version, CASE WHEN version <> $2::bigint THEN left(document, $3::integer) END "              \
-	"FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
+#define MODEL_IN_USE "SELECT version FROM calibration_models WHERE kind = $1 AND replaced_by IS NULL"
 
-err_t model_store_read(struct database *database, enum model_kind kind, int64_t known, bool *ret_same,
-		       struct model **ret_model, struct err_detail *detail)
+/* That first, then those that were in use before it. */
+#define MODELS_THERE                                                                                         \
+	"SELECT version FROM calibration_models WHERE kind = $1 "                                            \
+	"ORDER BY replaced_by IS NULL DESC, version DESC LIMIT $2::bigint"
+
+/* No more of a document is fetched than tells that it is too large. */
+#define READ_DOCUMENT "SELECT left(document, $2::integer) FROM calibration_models WHERE version = $1::bigint"
+
+static err_t query_versions(struct database *database, const char *sql, enum model_kind kind, int64_t most,
+			    PGresult **ret_versions, struct err_detail *detail)
+{
+	struct database_number_text limit;
+	const char *const parameters[] = { model_kind_name(kind), database_number_text(&limit, most) };
+	return database_query(database, sql, most ? 2 : 1, parameters, ret_versions, detail);
+}
+
+/* What is wrong with the document is no error: then there is no model, and `fault` says why. */
+static err_t read_document(struct database *database, enum model_kind kind, int64_t version,
+			   struct model **ret_model, struct err_detail *fault, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	struct database_number_text version, most;
-	const char *const parameters[] = { model_kind_name(kind), database_number_text(&version, known),
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	struct database_number_text number, most;
+	const char *const parameters[] = { database_number_text(&number, version),
 					   database_number_text(&most, MODEL_DOCUMENT_MAX + 1) };
-	err_t err = database_query(database, READ_MODEL, 3, parameters, &result, detail);
+	err_t err = database_query(database, READ_DOCUMENT, 2, parameters, &result, detail);
 	if (err)
 		return err;
-	bool found = PQntuples(result) > 0;
-	struct model *model = NULL;
-	*ret_same = found && PQgetisnull(result, 0, 1);
-	if (found && !*ret_same) {
-		const str_t document = { PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1) };
-		err = model_decode(document, &model, detail);
+	if (PQntuples(result) == 0) /* it was deleted meanwhile */
+		return ERR_OK;
+	const str_t document = { PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) };
+	if (model_decode(document, &model, fault) != ERR_OK)
+		return ERR_OK;
+	if (model_info(model)->kind != kind) {
+		err_fail(fault, ERR_JSON_SHAPE, "the model's document: \"kind\" is another one");
+		return ERR_OK;
 	}
-	if (!err && model)
-		model_set_version(model, database_integer_at(result, 0, 0));
+	model_set_version(model, version);
+	*ret_model = TAKE_PTR(model);
+	return ERR_OK;
+}
+
+err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
+		       struct model_found *ret_found, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *used = NULL, *versions = NULL;
+	struct model_found found = { 0 };
+	err_t err = query_versions(database, MODEL_IN_USE, kind, 0, &used, detail);
+	if (err)
+		return err;
+	found.used = PQntuples(used) ? database_integer_at(used, 0, 0) : 0;
+	found.same = found.used && found.used == known;
+	if (found.used && !found.same)
+		err = query_versions(database, MODELS_THERE, kind, MODEL_STORE_FALLBACKS + 1, &versions,
+				     detail);
+	for (int row = 0; !err && versions && !found.model && row < PQntuples(versions); row++) {
+		struct err_detail fault = { "" };
+		int64_t version = database_integer_at(versions, row, 0);
+		err = read_document(database, kind, version, &found.model, &fault, detail);
+		if (!err && fault.message[0] && version == found.used) {
+			found.unreadable = true;
+			found.fault = fault;
+		}
+	}
 	if (!err)
-		*ret_model = model;
+		*ret_found = found;
 	return err;
 }
 

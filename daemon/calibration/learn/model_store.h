@@ -17,13 +17,27 @@
 err_t model_store_examples(struct database *database, struct arena *arena,
 			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail);
 
-/* The model that is in use, with one reference of the caller's; NULL: there is none. `known` is the version
- * that the caller has: where it is still in use, ret_same is set instead of reading it again. */
-err_t model_store_read(struct database *database, enum model_kind kind, int64_t known, bool *ret_same,
-		       struct model **ret_model, struct err_detail *detail);
+/* Models before the one in use that are tried where that cannot be read; as many are kept
+ * (store/retention.h).
+ */
+#define MODEL_STORE_FALLBACKS 20
 
-/* Gives the model the next number and puts it in the place of `replaced` (0: of none). ERR_CONFLICT: another
- * one is in use meanwhile; nothing was written. */
+struct model_found {
+	bool same;		 /* the row in use is the one that the caller knows: nothing else was read */
+	int64_t used;		 /* version of the row that is in use; 0: there is none */
+	struct model *model;	 /* its model or, where its document cannot be read, the newest before it that
+				    can;     with one reference of the caller's; NULL: there is none */
+	bool unreadable;	 /* its document cannot be read: is damaged, or of a newer program */
+	struct err_detail fault; /* why */
+};
+
+/* Looks which model is in use; `known` is the `used` that the caller has from before, 0: nothing. A document
+ * that cannot be read is no error. */
+err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
+		       struct model_found *ret_found, struct err_detail *detail);
+
+/* Gives the model the next number and puts it in the place of the row `replaced` (0: of none). ERR_CONFLICT:
+ * another one is in use meanwhile; nothing was written. */
 err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
 			struct err_detail *detail);
 

@@ -331,7 +331,13 @@ static void read_info(struct reader *reader, const json_t *root)
 static void read_model(struct reader *reader, const json_t *root)
 {
 	struct model *model = reader->model;
-	integer(reader, root, "format", FORMAT, FORMAT);
+	int64_t format = integer(reader, root, "format", 1, INT64_MAX);
+	if (!reader->failed && format > FORMAT) {
+		err_fail(reader->detail, ERR_JSON_SHAPE,
+			 "the model's document has format %lld, this program reads up to %d",
+			 (long long)format, FORMAT);
+		reader->failed = true;
+	}
 	read_info(reader, root);
 	model->mean = number(reader, root, "mean", 0, 1);
 	model->constant = number(reader, root, "constant", -NUMBER_MAX, NUMBER_MAX);

@@ -237,49 +237,146 @@ static bool fit(struct database *database, enum model_kind kind)
 	return replaced;
 }
 
+/* The caller releases its model. */
+static struct model_found find_model(struct database *database, enum model_kind kind, int64_t known)
+{
+	struct model_found found;
+	struct err_detail detail = { "" };
+	if (model_store_read(database, kind, known, &found, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	return found;
+}
+
 static void test_models_replace_each_other(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
 	struct database *database = database_of(store);
-	struct model *model = NULL;
 	struct err_detail detail = { "" };
-	bool same, replaced;
+	bool replaced;
 	const struct model_options features = { .kind = MODEL_FEATURES };
 	assert_int_equal(learner_fit(database, &features, &replaced, &detail), ERR_SAMPLES);
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, 0, &same, &model, NULL), ERR_OK);
-	assert_int_equal(model_info(model)->version, 1);
-	assert_int_equal(model_info(model)->labels, 800);
-	assert_int_equal(model_info(model)->quality.cases, 200);
-	assert_true(model_info(model)->quality.auroc > 0.7);
-	model_unref(model);
+	struct model_found found = find_model(database, MODEL_FEATURES, 0);
+	assert_true(found.used == 1 && !found.same && !found.unreadable);
+	assert_int_equal(model_info(found.model)->version, 1);
+	assert_int_equal(model_info(found.model)->labels, 800);
+	assert_int_equal(model_info(found.model)->quality.cases, 200);
+	assert_true(model_info(found.model)->quality.auroc > 0.7);
+	model_unref(found.model);
 	/* the same labels do not make a better one */
 	assert_false(fit(database, MODEL_FEATURES));
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, NULL), ERR_OK);
-	assert_true(same);
+	found = find_model(database, MODEL_FEATURES, 1);
+	assert_true(found.same && found.used == 1 && !found.model);
 	/* one whose opposite is true is replaced */
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
 	assert_true(fit(database, MODEL_FEATURES));
 	expect("SELECT string_agg(version || ' ' || coalesce(replaced_by::text, '-'), ',' ORDER BY version) "
 	       "FROM calibration_models",
 	       "1 2,2 -");
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, NULL), ERR_OK);
-	assert_false(same);
-	assert_int_equal(model_info(model)->version, 2);
+	found = find_model(database, MODEL_FEATURES, 1);
+	assert_false(found.same);
+	assert_int_equal(model_info(found.model)->version, 2);
 	/* whoever does not know of it does not replace it */
-	assert_int_equal(model_store_write(database, model, 1, &detail), ERR_CONFLICT);
+	assert_int_equal(model_store_write(database, found.model, 1, &detail), ERR_CONFLICT);
 	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL", "1");
-	model_unref(model);
-	assert_int_equal(model_store_read(database, MODEL_MAP, 0, &same, &model, NULL), ERR_OK);
-	assert_null(model);
-	run_sql("UPDATE calibration_models SET document = '{}' WHERE version = 2");
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, 1, &same, &model, &detail),
-			 ERR_JSON_SHAPE);
+	model_unref(found.model);
+	found = find_model(database, MODEL_MAP, 0);
+	assert_null(found.model);
+	assert_int_equal(found.used, 0);
 	calibration_store_free(store);
 	arena_free(arena);
+}
+
+/* Two models whose second one is in use. */
+static void make_two_models(struct database *database)
+{
+	assert_true(fit(database, MODEL_FEATURES));
+	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	assert_true(fit(database, MODEL_FEATURES));
+	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL AND version = 2", "1");
+}
+
+/* Whatever is wrong with the one in use, the newest before it is found, and it can be replaced. */
+static void test_an_unreadable_model_is_passed_over(void **state)
+{
+	static const struct {
+		const char *sql, *fault;
+	} damages[] = {
+		{ "UPDATE calibration_models SET document = left(document, 1000) WHERE version = 2",
+		  "the model's document: " },
+		{ "UPDATE calibration_models SET document = replace(document, '\"format\":1', "
+		  "'\"format\":2') "
+		  "WHERE version = 2",
+		  "has format 2, this program reads up to 1" },
+		{ "UPDATE calibration_models SET document = '' WHERE version = 2", "the model's document: " },
+		{ "UPDATE calibration_models SET document = replace(replace(document, "
+		  "'\"kind\":\"features\"', "
+		  "'\"kind\":\"map\"'), '\"terms\":[', '\"terms\":[],\"x\":[') WHERE version = 2",
+		  "\"kind\" is another one" },
+	};
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_two_models(database);
+	run_sql("CREATE TABLE sound AS SELECT * FROM calibration_models");
+	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+		run_sql(damages[i].sql);
+		struct model_found found = find_model(database, MODEL_FEATURES, 0);
+		assert_true(found.unreadable && found.used == 2);
+		if (!strstr(found.fault.message, damages[i].fault))
+			fail_msg("%s instead of %s", found.fault.message, damages[i].fault);
+		assert_int_equal(model_info(found.model)->version, 1);
+		model_unref(found.model);
+		assert_true(find_model(database, MODEL_FEATURES, 2).same);
+		run_sql("UPDATE calibration_models m SET document = s.document FROM sound s WHERE s.version "
+			"= "
+			"m.version");
+	}
+	/* none of them */
+	run_sql("UPDATE calibration_models SET document = '{}'");
+	struct model_found found = find_model(database, MODEL_FEATURES, 0);
+	assert_true(found.unreadable && !found.model);
+	run_sql("UPDATE calibration_models m SET document = s.document FROM sound s WHERE s.version = "
+		"m.version AND m.version = 1");
+	/* without it, the one before it is in use again */
+	run_sql("DELETE FROM calibration_models WHERE version = 2");
+	found = find_model(database, MODEL_FEATURES, 2);
+	assert_true(found.used == 1 && !found.unreadable && found.model);
+	model_unref(found.model);
+	run_sql("DROP TABLE sound");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* A better one takes its place, whether or not another one can be read. */
+static void test_an_unreadable_model_is_replaced(void **state)
+{
+	(void)state;
+	for (int readable = 0; readable < 2; readable++) {
+		struct arena *arena = arena_new();
+		struct calibration_store *store = new_store();
+		struct database *database = database_of(store);
+		count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+		make_two_models(database);
+		run_sql(readable ? "UPDATE calibration_models SET document = '{}' WHERE version = 2"
+				 : "UPDATE calibration_models SET document = '{}'");
+		assert_true(fit(database, MODEL_FEATURES));
+		expect("SELECT string_agg(version || ' ' || coalesce(replaced_by::text, '-'), ',' ORDER BY "
+		       "version) FROM calibration_models",
+		       "1 2,2 3,3 -");
+		struct model_found found = find_model(database, MODEL_FEATURES, 2);
+		assert_true(found.used == 3 && !found.unreadable);
+		assert_int_equal(model_info(found.model)->version, 3);
+		model_unref(found.model);
+		calibration_store_free(store);
+		arena_free(arena);
+		assert_int_equal(drop_tables(NULL), 0);
+	}
 }
 
 static int64_t peak_bytes(void)
@@ -295,18 +392,14 @@ static void test_a_large_document_is_not_fetched(void **state)
 	struct arena *arena = arena_new();
 	struct calibration_store *store = new_store();
 	struct database *database = database_of(store);
-	struct model *model = NULL;
-	struct err_detail detail = { "" };
-	bool same;
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
 	assert_true(fit(database, MODEL_FEATURES));
 	run_sql("UPDATE calibration_models SET document = repeat('x', 128 << 20)");
 	int64_t before = peak_bytes();
-	assert_int_equal(model_store_read(database, MODEL_FEATURES, 0, &same, &model, &detail),
-			 ERR_JSON_SHAPE);
+	struct model_found found = find_model(database, MODEL_FEATURES, 0);
 	assert_true(peak_bytes() - before < 64 << 20);
-	assert_non_null(strstr(detail.message, "more than"));
-	assert_null(model);
+	assert_true(found.unreadable && !found.model);
+	assert_non_null(strstr(found.fault.message, "more than"));
 	calibration_store_free(store);
 	arena_free(arena);
 }
@@ -367,6 +460,42 @@ static void test_thread_fits_and_reads(void **state)
 	arena_free(arena);
 }
 
+/* It is said once however often the thread looks; it goes on with the model before, and learning goes on. */
+static void test_thread_survives_an_unreadable_model(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct learner_statistics statistics = { 0 };
+	struct model_current *current = model_current_new();
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_two_models(database_of(store));
+	run_sql("UPDATE calibration_models SET document = '{}' WHERE version = 2; "
+		"UPDATE calibration_examples SET correct = NOT correct");
+	const struct learner_options options = {
+		.dsn = server.socket_dsn, .kind = MODEL_FEATURES, .current = current, .interval_ms = 1000
+	};
+	struct learner *learner = learner_start(&options);
+	struct model *model = wait_for_model(current);
+	assert_int_equal(model_info(model)->version, 1);
+	model_unref(model);
+	sleep_ms(5000); /* it has looked some times */
+	learner_statistics(learner, &statistics);
+	assert_int_equal(statistics.version, 1);
+	assert_int_equal(statistics.failures, 1);
+	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	for (int i = 0; statistics.version != 3 && i < 1200; i++) {
+		sleep_ms(100);
+		learner_statistics(learner, &statistics);
+	}
+	assert_int_equal(statistics.version, 3);
+	assert_int_equal(statistics.failures, 1);
+	learner_stop(learner);
+	model_current_free(current);
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 static void test_without_a_server(void **state)
 {
 	(void)state;
@@ -398,8 +527,11 @@ int main(void)
 		cmocka_unit_test_setup(test_sample_does_not_depend_on_order, drop_tables),
 		cmocka_unit_test_setup(test_feedback_is_learnt_from, drop_tables),
 		cmocka_unit_test_setup(test_models_replace_each_other, drop_tables),
+		cmocka_unit_test_setup(test_an_unreadable_model_is_passed_over, drop_tables),
+		cmocka_unit_test_setup(test_an_unreadable_model_is_replaced, drop_tables),
 		cmocka_unit_test_setup(test_a_large_document_is_not_fetched, drop_tables),
 		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
+		cmocka_unit_test_setup(test_thread_survives_an_unreadable_model, drop_tables),
 		cmocka_unit_test(test_without_a_server),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
