@@ -166,80 +166,97 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
 	return err;
 }
 
-#define NEXT_VERSION "SELECT coalesce(max(version), 0) + 1 FROM calibration_models"
+#define LOCK_MODEL_IN_USE MODEL_IN_USE " FOR UPDATE"
 
-#define WRITE_MODEL                                                                                          \
-	"WITH written AS (INSERT INTO calibration_models (version, kind, document, trained_from, "           \
-	"trained_to, labels, later_cases, log_loss, auroc, ece, proven, replaced_by) VALUES ($1::bigint, "   \
-	"$2, $3, to_timestamp($4::bigint / 1000.0), to_timestamp($5::bigint / 1000.0), $6::bigint, "         \
-	"$7::bigint, $8::double precision, $9::double precision, $10::double precision, $11::boolean, "      \
-	"$1::bigint)) SELECT 1"
+/* Not in use yet. A program before migration 11 may have taken numbers without the sequence: then the next
+ * one. */
+#define ADD_MODEL                                                                                            \
+	"INSERT INTO calibration_models (kind, document, trained_from, trained_to, labels, later_cases, "    \
+	"log_loss, auroc, ece, proven, replaced_by) VALUES ($1, '', "                                        \
+	"to_timestamp($2::bigint / 1000.0), to_timestamp($3::bigint / 1000.0), $4::bigint, $5::bigint, "     \
+	"$6::double precision, $7::double precision, $8::double precision, $9::boolean, "                    \
+	"nullif($10::bigint, 0)) ON CONFLICT (version) DO NOTHING RETURNING version"
 
-#define REPLACE_MODEL                                                                                        \
-	"UPDATE calibration_models SET replaced_by = $1::bigint WHERE kind = $2 AND replaced_by IS NULL "    \
-	"AND version = $3::bigint"
+enum { NUMBER_ATTEMPTS = 1000 };
+
+#define REPLACE_MODEL "UPDATE calibration_models SET replaced_by = $1::bigint WHERE version = $2::bigint"
 
 /* Into use only when the former one is out of it: one is in use at a time. */
-#define USE_MODEL "UPDATE calibration_models SET replaced_by = NULL WHERE version = $1::bigint"
+#define USE_MODEL "UPDATE calibration_models SET replaced_by = NULL, document = $2 WHERE version = $1::bigint"
+
+static err_t check_in_use(struct database *database, enum model_kind kind, int64_t expected,
+			  struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *used = NULL;
+	err_t err = query_versions(database, LOCK_MODEL_IN_USE, kind, 0, &used, detail);
+	if (err)
+		return err;
+	int64_t version = PQntuples(used) ? database_integer_at(used, 0, 0) : 0;
+	return version == expected
+		       ? ERR_OK
+		       : err_fail(detail, ERR_CONFLICT, "model %lld is not in use any more, but %lld is",
+				  (long long)expected, (long long)version);
+}
 
 struct model_texts {
-	struct database_number_text version, replaced, from, to, labels, cases;
+	struct database_number_text replaced, from, to, labels, cases;
 	char log_loss[32], auroc[32], ece[32];
 };
 
-static err_t write_row(struct database *database, const struct model *model, const char *document,
-		       struct model_texts *texts, struct err_detail *detail)
+static err_t add_row(struct database *database, struct model *model, int64_t replaced,
+		     struct err_detail *detail)
 {
+	struct model_texts texts;
 	const struct model_info *info = model_info(model);
-	snprintf(texts->log_loss, sizeof texts->log_loss, "%.17g", info->quality.log_loss);
-	snprintf(texts->auroc, sizeof texts->auroc, "%.17g", info->quality.auroc);
-	snprintf(texts->ece, sizeof texts->ece, "%.17g", info->quality.ece);
+	snprintf(texts.log_loss, sizeof texts.log_loss, "%.17g", info->quality.log_loss);
+	snprintf(texts.auroc, sizeof texts.auroc, "%.17g", info->quality.auroc);
+	snprintf(texts.ece, sizeof texts.ece, "%.17g", info->quality.ece);
 	const char *const parameters[] = {
-		texts->version.text,
 		model_kind_name(info->kind),
-		document,
-		database_number_text(&texts->from, info->from_ms),
-		database_number_text(&texts->to, info->to_ms),
-		database_number_text(&texts->labels, info->labels),
-		database_number_text(&texts->cases, info->quality.cases),
-		texts->log_loss,
-		texts->auroc,
-		texts->ece,
+		database_number_text(&texts.from, info->from_ms),
+		database_number_text(&texts.to, info->to_ms),
+		database_number_text(&texts.labels, info->labels),
+		database_number_text(&texts.cases, info->quality.cases),
+		texts.log_loss,
+		texts.auroc,
+		texts.ece,
 		info->proven ? "true" : "false",
+		database_number_text(&texts.replaced, replaced),
 	};
-	return database_query(database, WRITE_MODEL, 11, parameters, NULL, detail);
+	for (int attempt = 0; attempt < NUMBER_ATTEMPTS; attempt++) {
+		_cleanup_(database_result_cleanup) PGresult *added = NULL;
+		err_t err = database_query(database, ADD_MODEL, 10, parameters, &added, detail);
+		if (!err && PQntuples(added))
+			model_set_version(model, database_integer_at(added, 0, 0));
+		if (err || PQntuples(added))
+			return err;
+	}
+	return err_fail(detail, ERR_CONFLICT, "the next %d numbers of models are taken", NUMBER_ATTEMPTS);
 }
 
-static err_t replace(struct database *database, const struct model *model, int64_t replaced,
-		     struct model_texts *texts, struct err_detail *detail)
+static err_t use(struct database *database, const struct model *model, int64_t replaced,
+		 struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	const char *const parameters[] = { texts->version.text, model_kind_name(model_info(model)->kind),
-					   database_number_text(&texts->replaced, replaced) };
-	err_t err = database_query(database, REPLACE_MODEL, 3, parameters, &result, detail);
-	if (!err && replaced && strcmp(PQcmdTuples(result), "1") != 0)
-		err = err_fail(detail, ERR_CONFLICT, "model %lld is not in use any more",
-			       (long long)replaced);
-	return err ? err : database_query(database, USE_MODEL, 1, parameters, NULL, detail);
+	_cleanup_(buf_free) struct buf document = BUF_INIT;
+	struct database_number_text version, former;
+	model_encode(model, &document);
+	const char *const replacement[] = { database_number_text(&version, model_info(model)->version),
+					    database_number_text(&former, replaced) };
+	const char *const used[] = { version.text, buf_str(&document).ptr };
+	err_t err = database_query(database, REPLACE_MODEL, 2, replacement, NULL, detail);
+	return err ? err : database_query(database, USE_MODEL, 2, used, NULL, detail);
 }
 
 err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
 			struct err_detail *detail)
 {
-	_cleanup_(database_result_cleanup) PGresult *next = NULL;
-	_cleanup_(buf_free) struct buf document = BUF_INIT;
-	struct model_texts texts;
-	err_t err = database_query(database, NEXT_VERSION, 0, NULL, &next, detail);
-	if (err)
-		return err;
-	model_set_version(model, database_integer_at(next, 0, 0));
-	database_number_text(&texts.version, model_info(model)->version);
-	model_encode(model, &document);
-	err = database_script(database, "BEGIN", detail);
+	err_t err = database_script(database, "BEGIN", detail);
 	if (!err)
-		err = write_row(database, model, buf_str(&document).ptr, &texts, detail);
+		err = check_in_use(database, model_info(model)->kind, replaced, detail);
 	if (!err)
-		err = replace(database, model, replaced, &texts, detail);
+		err = add_row(database, model, replaced, detail);
+	if (!err)
+		err = use(database, model, replaced, detail);
 	if (!err)
 		err = database_script(database, "COMMIT", detail);
 	if (err && database_script(database, "ROLLBACK", NULL) != ERR_OK)

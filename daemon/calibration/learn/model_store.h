@@ -36,8 +36,9 @@ struct model_found {
 err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
 		       struct model_found *ret_found, struct err_detail *detail);
 
-/* Gives the model the next number and puts it in the place of the row `replaced` (0: of none). ERR_CONFLICT:
- * another one is in use meanwhile; nothing was written. */
+/* Gives the model the next number, which no other had or will have, also when rows are deleted, and puts it
+ * in the place of the row `replaced` (0: of none). ERR_CONFLICT: another one is in use meanwhile; nothing was
+ * written. */
 err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
 			struct err_detail *detail);
 

@@ -290,13 +290,24 @@ static void test_models_replace_each_other(void **state)
 	arena_free(arena);
 }
 
-/* Two models whose second one is in use. */
-static void make_two_models(struct database *database)
+/* Whether the opposite of what was true so far is learnt. */
+static bool fit_opposite(struct database *database)
 {
-	assert_true(fit(database, MODEL_FEATURES));
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	return fit(database, MODEL_FEATURES);
+}
+
+/* Two models of these numbers, whose second one is in use. */
+static void make_models(struct database *database, int first, int second)
+{
+	char sql[160];
 	assert_true(fit(database, MODEL_FEATURES));
-	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL AND version = 2", "1");
+	assert_true(fit_opposite(database));
+	snprintf(sql, sizeof sql,
+		 "SELECT count(*) FROM calibration_models WHERE (version, coalesce(replaced_by, 0)) IN "
+		 "((%d, %d), (%d, 0))",
+		 first, second, second);
+	expect(sql, "2");
 }
 
 /* Whatever is wrong with the one in use, the newest before it is found, and it can be replaced. */
@@ -322,7 +333,7 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	struct calibration_store *store = new_store();
 	struct database *database = database_of(store);
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-	make_two_models(database);
+	make_models(database, 1, 2);
 	run_sql("CREATE TABLE sound AS SELECT * FROM calibration_models");
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
 		run_sql(damages[i].sql);
@@ -362,7 +373,7 @@ static void test_an_unreadable_model_is_replaced(void **state)
 		struct calibration_store *store = new_store();
 		struct database *database = database_of(store);
 		count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-		make_two_models(database);
+		make_models(database, 1, 2);
 		run_sql(readable ? "UPDATE calibration_models SET document = '{}' WHERE version = 2"
 				 : "UPDATE calibration_models SET document = '{}'");
 		assert_true(fit(database, MODEL_FEATURES));
@@ -377,6 +388,72 @@ static void test_an_unreadable_model_is_replaced(void **state)
 		arena_free(arena);
 		assert_int_equal(drop_tables(NULL), 0);
 	}
+}
+
+/* Records name models: a number means the same for ever, whatever rows are deleted. */
+static void test_numbers_are_not_used_again(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	assert_true(fit(database, MODEL_FEATURES));
+	run_sql("DELETE FROM calibration_models");
+	make_models(database, 2, 3);
+	/* nor are those that a program before this one has given itself */
+	run_sql("DELETE FROM calibration_models WHERE version = 2; "
+		"UPDATE calibration_models SET version = 4 WHERE version = 3");
+	assert_true(fit_opposite(database));
+	expect("SELECT string_agg(version || ' ' || coalesce(replaced_by::text, '-'), ',' ORDER BY version) "
+	       "FROM calibration_models",
+	       "4 5,5 -");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* Tables of a program that counted them otherwise go on from what they have. */
+static void test_numbers_of_former_tables(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	make_models(database_of(store), 1, 2);
+	calibration_store_free(store);
+	run_sql("ALTER TABLE calibration_models ALTER COLUMN version DROP IDENTITY; "
+		"UPDATE calibration_models SET replaced_by = NULL, kind = 'map' WHERE version = 1; "
+		"UPDATE calibration_models SET version = 17 WHERE version = 2; "
+		"DELETE FROM calibration_migrations WHERE version >= 11");
+	store = new_store();
+	assert_true(fit_opposite(database_of(store)));
+	expect("SELECT string_agg(version::text, ',' ORDER BY version) FROM calibration_models", "1,17,18");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* Whoever may use the tables needs no right on anything else. */
+static void test_rights_on_tables_suffice(void **state)
+{
+	(void)state;
+	char dsn[512];
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct err_detail detail = { "" };
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	run_sql("DROP ROLE IF EXISTS poor; CREATE ROLE poor LOGIN; GRANT USAGE ON SCHEMA public TO poor; "
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO poor");
+	snprintf(dsn, sizeof dsn, "%s user=poor", server.socket_dsn);
+	struct database *database = database_new(dsn, NULL);
+	if (database_connect(database, NULL, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+	assert_true(fit(database, MODEL_FEATURES));
+	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	assert_true(fit(database, MODEL_FEATURES));
+	database_free(database);
+	run_sql("DROP OWNED BY poor; DROP ROLE poor");
+	calibration_store_free(store);
+	arena_free(arena);
 }
 
 static int64_t peak_bytes(void)
@@ -469,7 +546,7 @@ static void test_thread_survives_an_unreadable_model(void **state)
 	struct learner_statistics statistics = { 0 };
 	struct model_current *current = model_current_new();
 	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
-	make_two_models(database_of(store));
+	make_models(database_of(store), 1, 2);
 	run_sql("UPDATE calibration_models SET document = '{}' WHERE version = 2; "
 		"UPDATE calibration_examples SET correct = NOT correct");
 	const struct learner_options options = {
@@ -529,6 +606,9 @@ int main(void)
 		cmocka_unit_test_setup(test_models_replace_each_other, drop_tables),
 		cmocka_unit_test_setup(test_an_unreadable_model_is_passed_over, drop_tables),
 		cmocka_unit_test_setup(test_an_unreadable_model_is_replaced, drop_tables),
+		cmocka_unit_test_setup(test_numbers_are_not_used_again, drop_tables),
+		cmocka_unit_test_setup(test_numbers_of_former_tables, drop_tables),
+		cmocka_unit_test_setup(test_rights_on_tables_suffice, drop_tables),
 		cmocka_unit_test_setup(test_a_large_document_is_not_fetched, drop_tables),
 		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
 		cmocka_unit_test_setup(test_thread_survives_an_unreadable_model, drop_tables),
