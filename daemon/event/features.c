@@ -82,7 +82,8 @@ void features_of_event(struct record_facts *facts)
 	struct record_analysis *analysis = &facts->analysis;
 	const struct sql_analysis *sql = &analysis->sql;
 	const struct config_calibration *settings = &facts->config->calibration;
-	if (!settings->configured || settings->model != CONFIG_MODEL_FEATURES)
+	if (!settings->configured || settings->model != CONFIG_MODEL_FEATURES ||
+	    analysis->dialect >= SQL_MONGODB)
 		return;
 	struct features_input input = {
 		.question = facts->query->question,

@@ -36,7 +36,7 @@ void probability_of_event(struct record_facts *facts, struct model_current *mode
 	};
 	struct model_estimate estimate;
 	if (!config->calibration.configured || config->calibration.model == CONFIG_MODEL_OFF ||
-	    analysis->sql.verdict == SQL_UNSAFE)
+	    analysis->dialect >= SQL_MONGODB || analysis->sql.verdict == SQL_UNSAFE)
 		return;
 	_cleanup_(model_cleanup) struct model *model = model_current_get(models);
 	if (!model || !model_estimate(model, &item, &estimate))

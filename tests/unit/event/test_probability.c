@@ -150,6 +150,36 @@ static void advisories_follow(void **state)
 	rig_end(&rig);
 }
 
+/* Of what no front end reads nothing is known: neither features nor a probability. */
+static void dialects_that_are_not_analysed(void **state)
+{
+	static const struct {
+		const char *json;
+		bool analysed;
+	} cases[] = {
+		{ READ, true },
+		{ "{\"application\":\"shop\",\"dialect\":\"MONGODB\",\"sql\":\"db.shop.find()\","
+		  "\"generator_confidence\":0.9}",
+		  false },
+	};
+	static const enum config_model settings[] = { CONFIG_MODEL_MAP, CONFIG_MODEL_FEATURES };
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases) * COUNT_OF(settings); i++) {
+		bool analysed = cases[i / 2].analysed, features = settings[i % 2] == CONFIG_MODEL_FEATURES;
+		struct rig rig;
+		rig_begin(&rig, true);
+		rig.stages.config->calibration.model = settings[i % 2];
+		struct event *event = finalised(&rig, cases[i / 2].json);
+		const struct record_confidence *confidence = &event->scored->confidence;
+		assert_true(confidence->overall.set); /* by what else the event says */
+		assert_int_equal(confidence->probability != NULL, analysed);
+		assert_int_equal(confidence->features_count > 0, analysed && features);
+		assert_string_equal(confidence->level_by.ptr, analysed ? "probability" : "overall");
+		stages_event_free(event);
+		rig_end(&rig);
+	}
+}
+
 static void without_a_model(void **state)
 {
 	struct rig rig;
@@ -192,9 +222,9 @@ static void models_are_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_carry_it),    cmocka_unit_test(levels),
-		cmocka_unit_test(advisories_follow),   cmocka_unit_test(without_a_model),
-		cmocka_unit_test(models_are_replaced),
+		cmocka_unit_test(records_carry_it),  cmocka_unit_test(levels),
+		cmocka_unit_test(advisories_follow), cmocka_unit_test(dialects_that_are_not_analysed),
+		cmocka_unit_test(without_a_model),   cmocka_unit_test(models_are_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
