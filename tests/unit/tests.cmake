@@ -52,7 +52,7 @@ unit_test(calibration/drift/drift THREADS WAITS
 unit_test(calibration/feedback/feedback PLAIN WAITS COVERS calibration/feedback/feedback WITH harness_database_server)
 
 unit_test(calibration/learn/learner THREADS WAITS
-  COVERS calibration/learn/* calibration/store/examples
+  COVERS calibration/learn/* calibration/store/examples calibration/store/retention
   WITH harness_database_server)
 
 unit_test(calibration/model/model COVERS calibration/model/*)

@@ -1,5 +1,6 @@
 #include "calibration/learn/model_store.h"
 
+#include "calibration/store/retention.h"
 #include "database/values.h"
 
 #include <jansson.h>
@@ -150,8 +151,7 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
 	found.used = PQntuples(used) ? database_integer_at(used, 0, 0) : 0;
 	found.same = found.used && found.used == known;
 	if (found.used && !found.same)
-		err = query_versions(database, MODELS_THERE, kind, MODEL_STORE_FALLBACKS + 1, &versions,
-				     detail);
+		err = query_versions(database, MODELS_THERE, kind, RETENTION_MODELS, &versions, detail);
 	for (int row = 0; !err && versions && !found.model && row < PQntuples(versions); row++) {
 		struct err_detail fault = { "" };
 		int64_t version = database_integer_at(versions, row, 0);

@@ -17,11 +17,6 @@
 err_t model_store_examples(struct database *database, struct arena *arena,
 			   struct model_example **ret_examples, size_t *ret_count, struct err_detail *detail);
 
-/* Models before the one in use that are tried where that cannot be read; as many are kept
- * (store/retention.h).
- */
-#define MODEL_STORE_FALLBACKS 20
-
 struct model_found {
 	bool same;		 /* the row in use is the one that the caller knows: nothing else was read */
 	int64_t used;		 /* version of the row that is in use; 0: there is none */

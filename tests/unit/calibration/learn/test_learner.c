@@ -5,6 +5,7 @@
 #include "calibration/learn/model_store.h"
 #include "calibration/statistics/outcomes.h"
 #include "calibration/store/examples.h"
+#include "calibration/store/retention.h"
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -456,6 +457,85 @@ static void test_rights_on_tables_suffice(void **state)
 	arena_free(arena);
 }
 
+/* ---- retention ---- */
+
+/* One a day of the kind "features" until today, and one of the kind "map" 60 days ago. */
+#define OLD_MODELS                                                                                           \
+	"INSERT INTO calibration_models (version, kind, document, trained_from, trained_to, labels, "        \
+	"later_cases, log_loss, auroc, ece, proven, used_from, replaced_by) "                                \
+	"SELECT i, CASE WHEN i = 41 THEN 'map' ELSE 'features' END, '{}', now(), now(), 1, 1, 1, 1, 1, "     \
+	"true, date_trunc('day', now(), 'UTC') - CASE WHEN i = 41 THEN 60 ELSE 40 - i END * interval '1 "    \
+	"day', CASE WHEN i < 40 THEN i + 1 END FROM generate_series(1, 41) AS i"
+
+#define MODELS_LEFT "SELECT min(version) || ' ' || count(*) FROM calibration_models"
+
+static void apply_retention(struct database *database, int64_t days)
+{
+	struct err_detail detail = { "" };
+	for (bool more = true; more;)
+		if (retention_apply(database, days, today_ms + DAY_MS / 2, &more, &detail) != ERR_OK)
+			fail_msg("%s", detail.message);
+}
+
+/* A model is in use until the next one is: it stays for as long as records of that time do. */
+static void test_old_models_are_deleted(void **state)
+{
+	(void)state;
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	run_sql(OLD_MODELS);
+	apply_retention(database, 40);
+	expect(MODELS_LEFT, "1 41");
+	/* the 9th was in use until the 10th was, 30 days ago */
+	apply_retention(database, 30);
+	expect(MODELS_LEFT, "9 33");
+	/* the newest ones stay, and the only one of its kind */
+	apply_retention(database, 10);
+	expect(MODELS_LEFT, "21 21");
+	run_sql("UPDATE calibration_models SET used_from = used_from - interval '1 year'");
+	apply_retention(database, 10);
+	expect(MODELS_LEFT, "21 21");
+	expect("SELECT string_agg(version::text, ',' ORDER BY version) FROM calibration_models WHERE "
+	       "replaced_by IS NULL",
+	       "40,41");
+	calibration_store_free(store);
+}
+
+/* Also where a clock was set back, nothing in between goes. */
+static void test_no_model_comes_back_into_use(void **state)
+{
+	(void)state;
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	run_sql(OLD_MODELS);
+	run_sql("UPDATE calibration_models SET used_from = now() WHERE version = 6");
+	apply_retention(database, 30);
+	expect(MODELS_LEFT, "5 37");
+	expect("SELECT count(*) FROM calibration_models WHERE replaced_by IS NULL", "2");
+	calibration_store_free(store);
+}
+
+static void test_old_examples_are_deleted(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct calibration_case cases[4];
+	static const int days[] = { 0, 10, 11, 80 };
+	for (int i = 0; i < 4; i++) {
+		cases[i] = new_case(arena, i, LABEL_RESULT);
+		cases[i].scored_at_ms = today_ms - days[i] * DAY_MS;
+	}
+	count(store, cases, 4, NULL, 0);
+	apply_retention(database_of(store), 90);
+	expect("SELECT count(*) FROM calibration_examples", "4");
+	apply_retention(database_of(store), 10);
+	expect("SELECT string_agg(record_offset::text, ',' ORDER BY record_offset) FROM calibration_examples",
+	       "0,1");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
 static int64_t peak_bytes(void)
 {
 	struct rusage usage;
@@ -609,6 +689,9 @@ int main(void)
 		cmocka_unit_test_setup(test_numbers_are_not_used_again, drop_tables),
 		cmocka_unit_test_setup(test_numbers_of_former_tables, drop_tables),
 		cmocka_unit_test_setup(test_rights_on_tables_suffice, drop_tables),
+		cmocka_unit_test_setup(test_old_models_are_deleted, drop_tables),
+		cmocka_unit_test_setup(test_no_model_comes_back_into_use, drop_tables),
+		cmocka_unit_test_setup(test_old_examples_are_deleted, drop_tables),
 		cmocka_unit_test_setup(test_a_large_document_is_not_fetched, drop_tables),
 		cmocka_unit_test_setup(test_thread_fits_and_reads, drop_tables),
 		cmocka_unit_test_setup(test_thread_survives_an_unreadable_model, drop_tables),
