@@ -101,6 +101,14 @@ static str_t write_features(const struct record_confidence *confidence, struct a
 	return text;
 }
 
+/* One that is out of range is none: what it was is not the calibration's to say. */
+static opt_double_t read_probability(const struct record_confidence *confidence)
+{
+	const struct record_probability *probability = confidence->probability;
+	bool valid = probability && probability->value >= 0 && probability->value <= 1;
+	return valid ? opt_double(probability->value) : (opt_double_t)OPT_NONE;
+}
+
 err_t calibration_case_read(const struct codec *codec, const void *data, size_t len, struct arena *arena,
 			    struct calibration_case *ret_case, bool *ret_read, struct err_detail *detail)
 {
@@ -122,6 +130,7 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 		.event = calibration_event_key(scored->event_id),
 		.key = calibration_event_key(scored->event_id),
 		.features = write_features(&scored->confidence, arena),
+		.probability = read_probability(&scored->confidence),
 	};
 	if (scored->confidence.overall.set && !calibration_case_valid(&item))
 		return err_fail(detail, ERR_AVRO_VALUE,
@@ -178,6 +187,10 @@ static void append_case(struct case_columns *columns, const struct calibration_c
 		array_append_quoted(&columns->features, item->features);
 	else
 		buf_append_text(&columns->features, "NULL");
+	if (item->probability.set)
+		append_double(&columns->probability, item->probability.value);
+	else
+		buf_append_text(&columns->probability, "NULL");
 }
 
 void case_columns_make(struct case_columns *columns, const struct calibration_case *cases, size_t count)

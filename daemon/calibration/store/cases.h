@@ -41,6 +41,7 @@ struct calibration_case {
 	struct calibration_event_key event; /* empty: it is not remembered for feedback */
 	struct calibration_event_key key;   /* likewise, whether or not it is remembered */
 	str_t features;			    /* that are not 0, by name, as JSON; absent: it has none */
+	opt_double_t probability;	    /* 0..1, as its record has it */
 	int32_t partition;		    /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
 };
@@ -73,7 +74,7 @@ struct case_tables {
 /* Cases as arrays of PostgreSQL, one a column. */
 struct case_columns {
 	struct buf scored_at, application, model, prompt_version, source, level, confidence, weight, correct;
-	struct buf event, partition, offset, key, features;
+	struct buf event, partition, offset, key, features, probability;
 };
 
 /*

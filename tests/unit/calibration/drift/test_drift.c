@@ -504,8 +504,11 @@ static void test_former_episodes(void **state)
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	database_of(store);
 	run_sql("DROP INDEX calibration_drift_open; DELETE FROM calibration_migrations WHERE version >= 7; "
+		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
+		"calibration_model_history; "
 		"DROP TABLE calibration_sequences, calibration_examples, calibration_models; "
-		"ALTER TABLE calibration_events DROP COLUMN features; DROP INDEX calibration_events_judged; "
+		"ALTER TABLE calibration_events DROP COLUMN features, DROP COLUMN probability; "
+		"DROP INDEX calibration_events_judged; "
 		"ALTER TABLE calibration_positions DROP COLUMN fed_until, DROP COLUMN fed_since; "
 		"ALTER TABLE calibration_drift_episodes DROP COLUMN direction, DROP COLUMN size, "
 		"DROP COLUMN since; "

@@ -71,10 +71,36 @@ static void test_formats_agree(void **state)
 		assert_int_equal(item.label_source, LABEL_CORRECTNESS);
 		assert_int_equal(item.level, LEVEL_LOW);
 		assert_true(item.confidence == 0.5 && item.weight == 4);
+		assert_false(item.probability.set);
 		/* the first half of SHA-256 of "e" */
 		assert_string_equal(item.event.text, "3f79bb7b435b05321651daefd374cdc6");
 	}
 	free(text);
+	json_decref(record);
+}
+
+/* One that is out of range is no reason not to count the case. */
+static void test_probability_as_published(void **state)
+{
+	(void)state;
+	static const struct {
+		double value;
+		bool taken;
+	} VALUES[] = { { 0.625, true }, { 0, true }, { 1, true }, { 1.0000001, false }, { -1, false } };
+	_cleanup_(codec_cleanup) struct codec *codec = new_codec(WIRE_JSON);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	json_t *record = full_record();
+	for (size_t i = 0; i < sizeof VALUES / sizeof *VALUES; i++) {
+		struct calibration_case item;
+		json_object_set_new(json_object_get(record, "confidence"), "probability",
+				    json_pack("{s:f, s:f, s:f, s:i, s:i, s:i, s:[]}", "value",
+					      VALUES[i].value, "low", 0.1, "high", 0.9, "labels", 80,
+					      "segment_labels", 5, "model", 3, "reasons"));
+		assert_int_equal(read_json(codec, record, arena, &item), ERR_OK);
+		assert_int_equal(item.probability.set, VALUES[i].taken);
+		assert_true(!VALUES[i].taken || item.probability.value == VALUES[i].value);
+		assert_true(item.confidence == 0.5);
+	}
 	json_decref(record);
 }
 
@@ -165,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_formats_agree),
+		cmocka_unit_test(test_probability_as_published),
 		cmocka_unit_test(test_wrong_anywhere),
 		cmocka_unit_test(test_missing),
 	};
