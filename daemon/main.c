@@ -39,6 +39,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 											 : CALIBRATION_REPORT,
 							     .window = options->window,
 							     .application = options->application,
+							     .accuracy = options->accuracy,
 							     .json = options->json },
 			detail);
 	case COMMAND_HELP:

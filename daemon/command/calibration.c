@@ -4,6 +4,19 @@
 #include "calibration/report/print.h"
 #include "command/settings.h"
 
+/* 1 itself cannot be had: no number of cases shows it. */
+static err_t parse_accuracy(const char *text, double *ret_accuracy, struct err_detail *detail)
+{
+	char *end;
+	double accuracy = strtod(text, &end);
+	if (end == text || *end || !(accuracy > 0 && accuracy <= 0.999))
+		return err_fail(
+			detail, ERR_USAGE,
+			"--accuracy \"%s\" is no share above 0 and up to 0.999; write for example 0.9", text);
+	*ret_accuracy = accuracy;
+	return ERR_OK;
+}
+
 static err_t report(const struct calibration_options *options, const struct config_calibration *calibration,
 		    struct arena *arena, struct err_detail *detail)
 {
@@ -16,10 +29,13 @@ static err_t report(const struct calibration_options *options, const struct conf
 	if (!calibration_parse_window(window, &query.window_s))
 		return err_fail(detail, ERR_USAGE,
 				"--window \"%s\" is no time span; write for example 1h, 24h or 7d", window);
+	err_t err = options->accuracy ? parse_accuracy(options->accuracy, &query.wish, detail) : ERR_OK;
+	if (err)
+		return err;
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
-	err_t err = calibration_read(database, &query, arena, &reports, detail);
+	err = calibration_read(database, &query, arena, &reports, detail);
 	if (err)
 		return err;
 	if (options->json)

@@ -11,6 +11,7 @@ struct calibration_options {
 	enum calibration_action action;
 	const char *window;	 /* "1h", "24h", "7d", …; NULL: 24 h */
 	const char *application; /* of this one alone; NULL: all */
+	const char *accuracy;	 /* what ought to be right above a threshold, such as "0.9"; NULL: that */
 	bool json;
 };
 

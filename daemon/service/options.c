@@ -14,8 +14,10 @@ const char options_help[] =
 	"                                    reach everything that a configuration names and say what is "
 	"wrong;\n"
 	"                                    --offline: the file alone; --strict: warnings fail, too\n"
-	"  assayd calibration --config FILE [--window 1h|24h|7d] [--application NAME] [--json]\n"
-	"                                    how well confidence predicts correctness\n"
+	"  assayd calibration --config FILE [--window 1h|24h|7d] [--application NAME]\n"
+	"                     [--accuracy SHARE] [--json]\n"
+	"                                    how well confidence predicts correctness, and from which\n"
+	"                                    threshold on that share is right\n"
 	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
 	"                                    compare the calibration with its log, or count it anew\n"
 	"  assayd --help, --version\n"
@@ -35,16 +37,23 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV" },
 	{ "score", COMMAND_SCORE, false, "csjhV" },
 	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwajvrhV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwayjvrhV" },
 };
 
 static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	    { "verify", no_argument, NULL, 'v' },
-	{ "rebuild", no_argument, NULL, 'r' },	    { "offline", no_argument, NULL, 'o' },
-	{ "strict", no_argument, NULL, 't' },	    { NULL, 0, NULL, 0 },
+	{ "config", required_argument, NULL, 'c' },
+	{ "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' },
+	{ "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },
+	{ "offline", no_argument, NULL, 'o' },
+	{ "strict", no_argument, NULL, 't' },
+	{ "accuracy", required_argument, NULL, 'y' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static const char *long_name(int flag)
@@ -69,6 +78,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'a':
 		options->application = optarg;
+		break;
+	case 'y':
+		options->accuracy = optarg;
 		break;
 	case 'j':
 		options->json = true;
@@ -110,11 +122,13 @@ static err_t fail_flag(int flag, const char *argument, struct err_detail *detail
 
 static err_t check_together(const struct options *options, struct err_detail *detail)
 {
+	bool whole = options->verify || options->rebuild;
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
-	if ((options->verify || options->rebuild) && (options->window || options->application))
+	if (whole && (options->window || options->application || options->accuracy))
 		return err_fail(detail, ERR_USAGE,
-				"--%s takes the whole calibration; leave out --window and --application",
+				"--%s takes the whole calibration; leave out --window, --application and "
+				"--accuracy",
 				options->verify ? "verify" : "rebuild");
 	return ERR_OK;
 }

@@ -85,6 +85,8 @@ WRONG_USAGES = {
     "check": "assayd check needs --config FILE",
     "calibration --config a --verify --rebuild": "exclude each other",
     "calibration --config a --rebuild --window 1h": "--rebuild takes the whole calibration",
+    "calibration --config a --verify --accuracy 0.9": "--verify takes the whole calibration",
+    "calibration --config a --accuracy": "--accuracy needs a value",
 }
 
 

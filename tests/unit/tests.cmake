@@ -61,9 +61,10 @@ unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness
 
 unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
+unit_test(calibration/report/ranking THREADS COVERS calibration/report/ranking)
 unit_test(calibration/report/reader THREADS WAITS
-  COVERS calibration/report/print calibration/report/print_text calibration/report/reader calibration/store/check
-  database/values
+  COVERS calibration/report/print calibration/report/print_ranking calibration/report/print_text
+  calibration/report/reader calibration/report/sample calibration/store/check database/values
   WITH harness_database_server)
 unit_test(calibration/report/report THREADS WAITS COVERS calibration/report/report)
 

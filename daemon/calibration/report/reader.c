@@ -2,6 +2,7 @@
 
 #include "avro/advisory.h"
 #include "calibration/count/store.h"
+#include "calibration/report/sample.h"
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "database/values.h"
@@ -343,6 +344,52 @@ err_t calibration_read_entries(struct database *database, const struct calibrati
 	return ERR_OK;
 }
 
+/* ---- rankings ---- */
+
+/* A score without cases has none. */
+static void add_ranking(struct calibration_entry *entry, enum ranking_score score,
+			const struct outcome *outcomes, size_t count, int64_t since_ms, double wish,
+			struct arena *arena)
+{
+	struct ranking *ranking = &entry->rankings[entry->rankings_count];
+	if (count == 0 || ranking_of_cases(score, outcomes, count, wish, arena, ranking, NULL) != ERR_OK)
+		return;
+	ranking->since_ms = since_ms;
+	entry->rankings_count++;
+}
+
+static err_t rank_entry(struct database *database, const struct calibration_query *query, bool single_cases,
+			const struct calibration_reports *reports, struct arena *arena,
+			struct calibration_entry *entry, struct err_detail *detail)
+{
+	double wish = query->wish > 0 ? query->wish : RANKING_WISH;
+	struct sample sample;
+	if (entry->report.cases == 0)
+		return ERR_OK;
+	ranking_of_report(&entry->report, wish, arena, &entry->rankings[entry->rankings_count++]);
+	if (!single_cases)
+		return ERR_OK;
+	err_t err = sample_read(database, query, entry->label_source, reports->since_ms, reports->until_ms,
+				arena, &sample, detail);
+	if (err)
+		return err;
+	add_ranking(entry, RANKING_OVERALL, sample.overall, sample.overall_count, sample.overall_since_ms,
+		    wish, arena);
+	add_ranking(entry, RANKING_PROBABILITY, sample.probability, sample.probability_count,
+		    sample.probability_since_ms, wish, arena);
+	return ERR_OK;
+}
+
+static err_t rank(struct database *database, const struct calibration_query *query, int version,
+		  struct arena *arena, struct calibration_reports *reports, struct err_detail *detail)
+{
+	bool single_cases = version >= SAMPLE_SINCE_VERSION && !query->by_segment && !query->segments;
+	err_t err = ERR_OK;
+	for (size_t i = 0; !err && i < reports->count; i++)
+		err = rank_entry(database, query, single_cases, reports, arena, &reports->entries[i], detail);
+	return err;
+}
+
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail)
 {
@@ -355,6 +402,8 @@ err_t calibration_read(struct database *database, const struct calibration_query
 		err = calibration_schema_outdated(version, detail);
 	if (!err && version > 0)
 		err = calibration_read_entries(database, query, arena, &reports, detail);
+	if (!err)
+		err = rank(database, query, version, arena, &reports, detail);
 	if (!err && version > 0)
 		err = episodes_open(database, query->application, arena, &reports.episodes,
 				    &reports.episodes_count, detail);

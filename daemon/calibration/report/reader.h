@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "calibration/report/report.h"
+#include "calibration/report/ranking.h"
 #include "calibration/store/episodes.h"
 #include "common/arena.h"
 #include "database/database.h"
@@ -20,6 +20,7 @@ struct calibration_query {
 	int64_t bucket_s;	 /* width of the fine buckets, as configured */
 	int64_t until_ms;	 /* end of the window (wall clock); 0: now */
 	int64_t min_cases;	 /* below: no band score */
+	double wish;		 /* share that ought to be right, for a threshold; 0: RANKING_WISH */
 	const char *application; /* NULL: all, likewise below; "" is an absent one */
 	const char *model;
 	const char *prompt_version;
@@ -36,6 +37,9 @@ struct calibration_moment {
 	double accuracy; /* without cases: means nothing */
 };
 
+/* Overall confidence by tenths, overall confidence of single cases, probability of single cases. */
+#define CALIBRATION_RANKINGS 3
+
 struct calibration_entry {
 	str_t application; /* absent: all, likewise below; an empty model or prompt version is an absent one
 			    */
@@ -44,6 +48,8 @@ struct calibration_entry {
 	int label_source;
 	struct calibration_report report;
 	struct calibration_moment trend[CALIBRATION_GROUPS][CALIBRATION_STEPS]; /* oldest first */
+	struct ranking rankings[CALIBRATION_RANKINGS]; /* those that there are cases for */
+	size_t rankings_count;
 };
 
 struct calibration_reports {
@@ -56,12 +62,14 @@ struct calibration_reports {
 	size_t episodes_count;
 };
 
-/* Reads the reports into the arena. A database without tables has no entries; tables that the daemon has yet
- * to bring up to date are refused. */
+/* Reads the reports into the arena, with rankings; those of single cases only where all segments are
+ * together. A database without tables has no entries; tables that the daemon has yet to bring up to date are
+ * refused. */
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail);
 
-/* The same without episodes, on a connection that is open and has the tables; may be in a transaction. */
+/* The same without rankings and episodes, on a connection that is open and has the tables; may be in a
+ * transaction. */
 err_t calibration_read_entries(struct database *database, const struct calibration_query *query,
 			       struct arena *arena, struct calibration_reports *ret_reports,
 			       struct err_detail *detail);

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -570,6 +571,38 @@ static void expect_view(const char *view, int row, const char *column, double ex
 	expect_near(strtod(PQgetvalue(result, 0, 0), NULL), expected);
 }
 
+static void expect_number(const char *sql, double expected)
+{
+	char text[64];
+	query(sql, text, sizeof text);
+	expect_near(strtod(text, NULL), expected);
+}
+
+/* Tenths of the confidence, for discrimination and coverage. */
+static void expect_ranking_views(const struct ranking *ranking)
+{
+	assert_true(ranking->by_tenths);
+	expect_view("calibration_discrimination", -1, "cases", (double)ranking->cases);
+	expect_view("calibration_discrimination", -1, "auroc", ranking->discrimination.auroc);
+	expect_view("calibration_discrimination", -1, "aurc", ranking->risk_area);
+#define COVERAGE "SELECT %s FROM calibration_coverage WHERE window_s = 86400 AND threshold = 0.%d"
+#define EXPECT_COVERAGE(column, tenth, expected)                                                             \
+	do {                                                                                                 \
+		char sql[128];                                                                               \
+		snprintf(sql, sizeof sql, COVERAGE, column, tenth);                                          \
+		expect_number(sql, expected);                                                                \
+	} while (0)
+	const struct risk_point *point = &ranking->threshold.point;
+	int tenth = (int)lround(point->threshold * 10);
+	EXPECT_COVERAGE("cases", tenth, (double)point->cases);
+	EXPECT_COVERAGE("coverage", tenth, point->coverage);
+	EXPECT_COVERAGE("accuracy", tenth, 1 - point->risk);
+	EXPECT_COVERAGE("low", tenth, point->low);
+	EXPECT_COVERAGE("high", tenth, point->high);
+	EXPECT_COVERAGE("accuracy", 0, ranking->accuracies[RANKING_COVERAGES - 1]);
+	EXPECT_COVERAGE("coverage", 0, 1);
+}
+
 static void expect_views(const struct calibration_report *report)
 {
 	expect_view("calibration_summary", -1, "cases", (double)report->cases);
@@ -602,6 +635,290 @@ static void test_figures_of_random_cases(void **state)
 	assert_int_equal(reports.count, 1);
 	expect_report(&reports.entries[0].report, &expected);
 	expect_views(&reports.entries[0].report);
+	assert_int_equal(reports.entries[0].rankings_count, 1);
+	expect_ranking_views(&reports.entries[0].rankings[0]);
+}
+
+/* ---- single cases ---- */
+
+/* Not in the last minutes of a day: what is kept of a case depends on the day. */
+static int64_t now_within_a_day(void)
+{
+	int64_t now_ms = clock_wall_ms(), left_ms = 86400000 - now_ms % 86400000;
+	if (left_ms > 5 * MINUTE_MS)
+		return now_ms;
+	const struct timespec time = { left_ms / 1000 + 1, 0 };
+	nanosleep(&time, NULL);
+	return clock_wall_ms();
+}
+
+enum { SINGLE_CASES = 300 };
+
+/* Of two applications, some with a probability; feedback about each third, with the opposite label. */
+static void count_single(int64_t now_ms)
+{
+	const struct calibration_store_options options = { .dsn = server.socket_dsn,
+							   .bucket_s = 300,
+							   .max_segments = 100,
+							   .feedback_horizon_ms = 7 * 24 * HOUR_MS,
+							   .learns = true };
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store =
+		calibration_store_new(&options);
+	static struct calibration_case cases[SINGLE_CASES];
+	static struct calibration_feedback feedback[SINGLE_CASES / 3];
+	struct err_detail detail = { "" };
+	for (int i = 0; i < SINGLE_CASES; i++) {
+		char id[16];
+		snprintf(id, sizeof id, "event %d", i);
+		double confidence = (i + 0.5) / SINGLE_CASES;
+		cases[i] = (struct calibration_case){
+			.scored_at_ms = now_ms - i,
+			.application = i % 2 ? STR("a") : STR("b"),
+			.label_source = LABEL_RESULT,
+			.level = LEVEL_LOW,
+			.confidence = confidence,
+			.weight = 1,
+			.correct = i % 2,
+			.event = calibration_event_key(str_from(id)),
+			.key = calibration_event_key(str_from(id)),
+			.probability = i % 3 ? opt_double(i % 2 ? 0.75 + i / 10000.0 : confidence / 2)
+					     : (opt_double_t)OPT_NONE,
+			.offset = i,
+		};
+		if (i % 3 == 0)
+			feedback[i / 3] = (struct calibration_feedback){ .event = cases[i].event,
+									 .said_at_ms = now_ms,
+									 .offset = i / 3,
+									 .correct = !(i % 2) };
+	}
+	const struct calibration_step steps[] = { { "f", false, 0, CALIBRATION_POSITION_NONE, 100 },
+						  { "t", true, 0, CALIBRATION_POSITION_NONE, SINGLE_CASES } };
+	const struct calibration_work work = { cases, SINGLE_CASES, feedback, SINGLE_CASES / 3, steps, 2 };
+	if (calibration_store_apply(store, &work, NULL, NULL, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+}
+
+static const struct calibration_entry *entry_of(const struct calibration_reports *reports, int label_source)
+{
+	for (size_t i = 0; i < reports->count; i++)
+		if (reports->entries[i].label_source == label_source)
+			return &reports->entries[i];
+	fail_msg("no entry of source %d", label_source);
+	return NULL;
+}
+
+static struct calibration_query last_day(const char *application)
+{
+	return (struct calibration_query){ .window_s = 86400,
+					   .bucket_s = 300,
+					   .min_cases = 20,
+					   .application = application,
+					   .label_source = ENUM_ABSENT };
+}
+
+static void test_single_cases_are_ranked(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	int64_t now_ms = now_within_a_day();
+	count_single(now_ms);
+	struct calibration_query query = last_day(NULL);
+	query.wish = 0.95;
+	struct calibration_reports reports = read_reports(&query, arena);
+	const struct calibration_entry *results = entry_of(&reports, LABEL_RESULT);
+	assert_int_equal(results->rankings_count, 3);
+	const struct ranking *tenths = &results->rankings[0], *overall = &results->rankings[1],
+			     *probability = &results->rankings[2];
+	assert_true(tenths->by_tenths && !overall->by_tenths && !probability->by_tenths);
+	assert_int_equal(tenths->cases, SINGLE_CASES);
+	assert_int_equal(overall->cases, SINGLE_CASES);
+	assert_int_equal(overall->since_ms, now_ms - SINGLE_CASES + 1);
+	/* every second one is right: of each confidence but the first */
+	expect_near(overall->discrimination.auroc, 0.5 + 0.5 / (SINGLE_CASES / 2.0));
+	assert_int_equal(probability->score, RANKING_PROBABILITY);
+	assert_int_equal(probability->cases, SINGLE_CASES / 3 * 2);
+	expect_near(probability->discrimination.auroc, 1);
+	assert_true(probability->threshold.found);
+	expect_near(probability->threshold.point.threshold, 0.75);
+	expect_near(probability->threshold.point.coverage, 0.5);
+	const struct calibration_entry *feedback = entry_of(&reports, LABEL_FEEDBACK);
+	assert_int_equal(feedback->rankings_count, 2);
+	assert_int_equal(feedback->rankings[1].cases, SINGLE_CASES / 3);
+	assert_true(feedback->rankings[1].discrimination.auroc < 0.52);
+	/* of one application, which is always right */
+	query = last_day("a");
+	reports = read_reports(&query, arena);
+	results = entry_of(&reports, LABEL_RESULT);
+	assert_int_equal(results->rankings[1].cases, SINGLE_CASES / 2);
+	assert_false(results->rankings[1].both_kinds);
+	/* each segment by itself: tenths alone */
+	query = last_day(NULL);
+	query.by_segment = true;
+	assert_int_equal(read_reports(&query, arena).entries[0].rankings_count, 1);
+	/* tables that the daemon has yet to bring up to date */
+	run_sql("DELETE FROM calibration_migrations WHERE version > 11");
+	query = last_day(NULL);
+	reports = read_reports(&query, arena);
+	assert_int_equal(entry_of(&reports, LABEL_RESULT)->rankings_count, 1);
+}
+
+/* Half of what application a had is kept: it stands for the rest. */
+static void test_a_sample_stands_for_its_day(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_single(now_within_a_day());
+	run_sql("DELETE FROM calibration_examples WHERE event_key IN (SELECT event_key FROM "
+		"calibration_examples WHERE application = 'a' ORDER BY 1 LIMIT 75)");
+	const struct calibration_query query = last_day(NULL);
+	struct calibration_reports reports = read_reports(&query, arena);
+	const struct ranking *overall = &entry_of(&reports, LABEL_RESULT)->rankings[1];
+	assert_int_equal(overall->cases, SINGLE_CASES - 75);
+	expect_near(overall->accuracies[RANKING_COVERAGES - 1], 0.5);
+}
+
+/* The days before the last ones are not read where these have enough. */
+static void test_as_many_days_as_it_takes(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char sql[2048];
+	int64_t now_ms = now_within_a_day(), today_s = now_ms / 86400000 * 86400;
+	count_single(now_ms);
+	snprintf(sql, sizeof sql,
+		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; "
+		 "CREATE TEMP TABLE made AS SELECT to_timestamp(%lld - d * 86400) AS at, d, n FROM (VALUES "
+		 "(0, "
+		 "5000), (1, 5000), (2, 500)) AS v (d, n); "
+		 "INSERT INTO calibration_rollups SELECT 86400, at, 'a', '', '', 'RESULT', "
+		 "'LOW_CONFIDENCE', 5, 12000, 12000, 12000, 6000, 6600, 3000 FROM made; "
+		 "INSERT INTO calibration_rollups SELECT 3600, at, 'a', '', '', 'RESULT', "
+		 "'LOW_CONFIDENCE', 5, 12000, 12000, 12000, 6000, 6600, 3000 FROM made; "
+		 "INSERT INTO calibration_examples SELECT (at AT TIME ZONE 'UTC')::date, 'a', 'RESULT', "
+		 "gen_random_uuid(), 0, d * 5000 + i, at, '', '', 0.55, 1, i %% 2 = 0, NULL, d / 2.0 "
+		 "FROM made, generate_series(1, n) AS i; "
+		 "DELETE FROM calibration_segments WHERE application = 'b'; "
+		 "ANALYZE calibration_examples",
+		 (long long)today_s);
+	run_sql(sql);
+	struct calibration_query query = {
+		.window_s = 7 * 86400, .bucket_s = 300, .min_cases = 20, .label_source = LABEL_RESULT
+	};
+	struct calibration_reports reports = read_reports(&query, arena);
+	const struct ranking *overall = &entry_of(&reports, LABEL_RESULT)->rankings[1];
+	assert_int_equal(overall->cases, 10000);
+	assert_int_equal(overall->since_ms, (today_s - 86400) * 1000);
+	expect_near(overall->accuracies[RANKING_COVERAGES - 1], 0.5);
+	assert_int_equal(entry_of(&reports, LABEL_RESULT)->rankings[2].cases, 10000);
+}
+
+static void test_rankings_are_told(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_single(now_within_a_day());
+	struct calibration_query query = last_day(NULL);
+	query.label_source = LABEL_RESULT;
+	query.wish = 0.95;
+	struct calibration_reports reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(text, "\n  confidence, tenths      300  0.5"));
+	assert_non_null(strstr(text, "too few to tell from chance\n  probability, cases      200  1.000  "));
+	assert_non_null(strstr(text, "\n  95 % right is at no threshold of overall confidence; the nearest "
+				     "is ≥ 0."));
+	assert_non_null(strstr(text, "\n  95 % right needs probability ≥ 0.75: 50 % of the cases (100, of "
+				     "them 1.000 right, 0.963 by the lower end of the interval)\n"));
+	assert_non_null(strstr(text, "\n  cases: 300 that are kept singly, scored since "));
+	_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
+	json_t *root = json_loads(json, 0, NULL);
+	json_t *list = json_object_get(json_array_get(json_object_get(root, "reports"), 0), "rankings");
+	assert_int_equal(json_array_size(list), 3);
+	json_t *tenths = json_array_get(list, 0), *probability = json_array_get(list, 2);
+	assert_string_equal(json_string_value(json_object_get(tenths, "computed_from")), "tenths");
+	assert_true(json_is_null(json_object_get(tenths, "since_ms")));
+	assert_string_equal(json_string_value(json_object_get(probability, "score")), "probability");
+	assert_string_equal(json_string_value(json_object_get(probability, "computed_from")), "cases");
+	assert_int_equal(json_array_size(json_object_get(probability, "bins")), RANKING_BINS);
+	assert_int_equal(json_array_size(json_object_get(probability, "coverage")), RANKING_COVERAGES);
+	json_t *threshold = json_object_get(probability, "threshold");
+	assert_true(json_is_true(json_object_get(threshold, "found")));
+	expect_near(json_real_value(json_object_get(threshold, "threshold")), 0.75);
+	assert_true(json_is_false(json_object_get(json_object_get(tenths, "threshold"), "found")));
+	json_decref(root);
+	/* of a few there is nothing to say */
+	run_sql("DELETE FROM calibration_examples WHERE probability IS NULL OR probability < 0.77");
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *few = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(few,
+			       "\n  95 % right cannot be shown for probability: it takes 73 cases, all of "
+			       "them right\n"));
+}
+
+/* What dashboards see of probabilities, and who may see it. */
+static void test_views_of_probabilities(void **state)
+{
+	(void)state;
+	count_single(now_within_a_day());
+	expect("SELECT sum(cases) FROM calibration_probability WHERE window_s = 86400 AND label_source = "
+	       "'RESULT' AND bin >= 7 AND accuracy = 1 AND low > 0.9 AND high > 0.999 AND application = 'a'",
+	       "100");
+	expect("SELECT sum(cases) FROM calibration_probability WHERE window_s = 3600 AND label_source = "
+	       "'RESULT' AND accuracy = 0 AND low < 0.001 AND high < 1 AND application = 'b'",
+	       "100");
+	expect("SELECT count(*) FROM calibration_probability WHERE label_source = 'FEEDBACK'", "0");
+	run_sql("UPDATE calibration_events SET probability = 1");
+	expect("SELECT concat_ws(' ', bin, cases, probability, accuracy) FROM calibration_probability WHERE "
+	       "window_s = 604800 AND label_source = 'FEEDBACK' AND application = 'b'",
+	       "9 50 1 1");
+	run_sql("INSERT INTO calibration_models (version, kind, document, trained_from, trained_to, labels, "
+		"later_cases, log_loss, auroc, ece, proven, used_from, replaced_by) VALUES "
+		"(2, 'map', '', 'epoch', 'epoch', 90, 30, 0.5, 0.8, 0.02, true, '2026-01-09Z', NULL), "
+		"(1, 'map', '', 'epoch', 'epoch', 60, 20, 0.6, 0.7, 0.04, false, '2026-01-08Z', 2)");
+	expect("SELECT string_agg(concat_ws(' ', version, in_use, (used_until AT TIME ZONE 'UTC')::date, "
+	       "auroc), ', ' ORDER BY version) FROM calibration_model_history",
+	       "1 f 2026-01-09 0.7, 2 t 0.8");
+}
+
+/* Tables as a program of that version made them. */
+static void make_version(int version)
+{
+	char script[131072], mark[32], sql[256];
+	FILE *file = fopen(ASSAYD_SOURCE_DIR "/schemas/calibration.sql", "r");
+	assert_non_null(file);
+	size_t len = fread(script, 1, sizeof script - 1, file);
+	fclose(file);
+	assert_true(len < sizeof script - 1);
+	script[len] = '\0';
+	snprintf(mark, sizeof mark, "\n-- migration %d", version + 1);
+	char *end = strstr(script, mark);
+	assert_non_null(end);
+	*end = '\0';
+	run_sql(script);
+	snprintf(sql, sizeof sql,
+		 "CREATE TABLE calibration_migrations (version integer PRIMARY KEY, applied_at timestamptz "
+		 "NOT "
+		 "NULL DEFAULT now()); INSERT INTO calibration_migrations SELECT generate_series(1, %d)",
+		 version);
+	run_sql(sql);
+}
+
+/* Whoever read the views of before reads those of now. */
+static void test_dashboards_keep_reading(void **state)
+{
+	(void)state;
+	make_version(11);
+	run_sql("DROP ROLE IF EXISTS dashboard; CREATE ROLE dashboard; GRANT USAGE ON SCHEMA public TO "
+		"dashboard; GRANT SELECT ON calibration_summary TO dashboard");
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	assert_int_equal(database_connect(database, NULL, NULL), ERR_OK);
+	assert_int_equal(calibration_schema_migrate(database, NULL), ERR_OK);
+	expect("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind IN ('r', 'v') "
+	       "AND relname LIKE 'calibration%' AND has_table_privilege('dashboard', oid, 'SELECT')",
+	       "calibration_coverage calibration_discrimination calibration_model_history "
+	       "calibration_probability calibration_summary");
+	run_sql("SET ROLE dashboard; TABLE calibration_discrimination; TABLE calibration_coverage; "
+		"TABLE calibration_probability; TABLE calibration_model_history");
+	run_sql("DROP OWNED BY dashboard; DROP ROLE dashboard");
 }
 
 /* A week of dense traffic in twenty segments and the four of the example. How long it takes is printed only:
@@ -654,6 +971,12 @@ int main(void)
 		cmocka_unit_test_setup(test_check_names_what_is_wrong, drop_tables),
 		cmocka_unit_test(test_secrets_stay_secret),
 		cmocka_unit_test_setup(test_figures_of_random_cases, drop_tables),
+		cmocka_unit_test_setup(test_single_cases_are_ranked, drop_tables),
+		cmocka_unit_test_setup(test_a_sample_stands_for_its_day, drop_tables),
+		cmocka_unit_test_setup(test_as_many_days_as_it_takes, drop_tables),
+		cmocka_unit_test_setup(test_rankings_are_told, drop_tables),
+		cmocka_unit_test_setup(test_views_of_probabilities, drop_tables),
+		cmocka_unit_test_setup(test_dashboards_keep_reading, drop_tables),
 		cmocka_unit_test_setup(test_full_reports, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_WARNING);
