@@ -36,6 +36,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 			&(const struct calibration_options){ .config_file = options->config_file,
 							     .action = options->rebuild	 ? CALIBRATION_REBUILD
 								       : options->verify ? CALIBRATION_VERIFY
+								       : options->model	 ? CALIBRATION_MODEL
 											 : CALIBRATION_REPORT,
 							     .window = options->window,
 							     .application = options->application,

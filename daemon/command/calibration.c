@@ -2,6 +2,7 @@
 
 #include "calibration/rebuild/rebuild_print.h"
 #include "calibration/report/print.h"
+#include "calibration/report/print_models.h"
 #include "command/settings.h"
 
 /* 1 itself cannot be had: no number of cases shows it. */
@@ -42,6 +43,28 @@ static err_t report(const struct calibration_options *options, const struct conf
 		calibration_print_json(stdout, &reports);
 	else
 		calibration_print(stdout, &reports);
+	return ERR_OK;
+}
+
+static err_t show_model(const struct calibration_options *options,
+			const struct config_calibration *calibration, struct arena *arena,
+			struct err_detail *detail)
+{
+	struct calibration_models models = { 0 };
+	_cleanup_(database_cleanup) struct database *database =
+		database_new(calibration->dsn, calibration->password_file);
+	const char *kind = calibration->model == CONFIG_MODEL_OFF   ? NULL
+			   : calibration->model == CONFIG_MODEL_MAP ? model_kind_name(MODEL_MAP)
+								    : model_kind_name(MODEL_FEATURES);
+	database_set_settings(database, "calibration.");
+	err_t err = calibration_models_read(database, kind, arena, &models, detail);
+	if (err)
+		return err;
+	if (options->json)
+		print_models_json(stdout, &models);
+	else
+		print_models_text(stdout, &models);
+	calibration_models_free(&models);
 	return ERR_OK;
 }
 
@@ -123,6 +146,12 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 	if (!config->calibration.configured)
 		return err_fail(detail, ERR_CONFIG_MISSING, "%s has no group calibration; add one with a dsn",
 				options->config_file);
-	return options->action == CALIBRATION_REPORT ? report(options, &config->calibration, arena, detail)
-						     : verify_or_rebuild(options, config, arena, detail);
+	switch (options->action) {
+	case CALIBRATION_REPORT:
+		return report(options, &config->calibration, arena, detail);
+	case CALIBRATION_MODEL:
+		return show_model(options, &config->calibration, arena, detail);
+	default:
+		return verify_or_rebuild(options, config, arena, detail);
+	}
 }

@@ -4,7 +4,7 @@
 
 #include "common/err.h"
 
-enum calibration_action { CALIBRATION_REPORT, CALIBRATION_VERIFY, CALIBRATION_REBUILD };
+enum calibration_action { CALIBRATION_REPORT, CALIBRATION_MODEL, CALIBRATION_VERIFY, CALIBRATION_REBUILD };
 
 struct calibration_options {
 	const char *config_file;
@@ -15,6 +15,7 @@ struct calibration_options {
 	bool json;
 };
 
-/* Prints the report, or what the verification or rebuild found. ERR_CALIBRATION_DIFFERS: the verification
- * found differences; ERR_CALIBRATION_LOG: it had nothing to compare. Blocks; once, main thread. */
+/* Prints the report, the model in use, or what the verification or rebuild found. ERR_CALIBRATION_DIFFERS:
+ * the verification found differences; ERR_CALIBRATION_LOG: it had nothing to compare. Blocks; once, main
+ * thread. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

@@ -18,6 +18,8 @@ const char options_help[] =
 	"                     [--accuracy SHARE] [--json]\n"
 	"                                    how well confidence predicts correctness, and from which\n"
 	"                                    threshold on that share is right\n"
+	"  assayd calibration --config FILE --model [--json]\n"
+	"                                    what the learnt probability has learnt, and how good it is\n"
 	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
 	"                                    compare the calibration with its log, or count it anew\n"
 	"  assayd --help, --version\n"
@@ -37,23 +39,17 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV" },
 	{ "score", COMMAND_SCORE, false, "csjhV" },
 	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwayjvrhV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaymjvrhV" },
 };
 
 static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "catalog", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' },
-	{ "application", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "verify", no_argument, NULL, 'v' },
-	{ "rebuild", no_argument, NULL, 'r' },
-	{ "offline", no_argument, NULL, 'o' },
-	{ "strict", no_argument, NULL, 't' },
-	{ "accuracy", required_argument, NULL, 'y' },
-	{ NULL, 0, NULL, 0 },
+	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },	    { "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },	    { "offline", no_argument, NULL, 'o' },
+	{ "strict", no_argument, NULL, 't' },	    { "accuracy", required_argument, NULL, 'y' },
+	{ "model", no_argument, NULL, 'm' },	    { NULL, 0, NULL, 0 },
 };
 
 static const char *long_name(int flag)
@@ -81,6 +77,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'y':
 		options->accuracy = optarg;
+		break;
+	case 'm':
+		options->model = true;
 		break;
 	case 'j':
 		options->json = true;
@@ -125,11 +124,15 @@ static err_t check_together(const struct options *options, struct err_detail *de
 	bool whole = options->verify || options->rebuild;
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
-	if (whole && (options->window || options->application || options->accuracy))
+	if (whole && (options->window || options->application || options->accuracy || options->model))
 		return err_fail(detail, ERR_USAGE,
-				"--%s takes the whole calibration; leave out --window, --application and "
-				"--accuracy",
+				"--%s takes the whole calibration; leave out --window, --application, "
+				"--accuracy and --model",
 				options->verify ? "verify" : "rebuild");
+	if (options->model && (options->window || options->application || options->accuracy))
+		return err_fail(detail, ERR_USAGE,
+				"--model shows one model for all; leave out --window, --application and "
+				"--accuracy");
 	return ERR_OK;
 }
 

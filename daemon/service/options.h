@@ -19,6 +19,7 @@ struct options {
 	const char *window;	  /* calibration: "1h", "24h" or "7d"; or NULL */
 	const char *application;  /* calibration: of this application alone; or NULL */
 	const char *accuracy;	  /* calibration: what ought to be right above a threshold; or NULL */
+	bool model;		  /* calibration: the learnt probability */
 	bool verify;		  /* calibration: compare with the log */
 	bool rebuild;		  /* calibration: count anew */
 	bool json;

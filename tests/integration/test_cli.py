@@ -87,6 +87,8 @@ WRONG_USAGES = {
     "calibration --config a --rebuild --window 1h": "--rebuild takes the whole calibration",
     "calibration --config a --verify --accuracy 0.9": "--verify takes the whole calibration",
     "calibration --config a --accuracy": "--accuracy needs a value",
+    "calibration --config a --model --window 1h": "--model shows one model for all",
+    "calibration --config a --rebuild --model": "--rebuild takes the whole calibration",
 }
 
 

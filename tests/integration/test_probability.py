@@ -1,9 +1,12 @@
 """Probabilities through the daemon: learnt from labels, published, and still there when PostgreSQL is not."""
 
+import json
 import random
+import subprocess
 import time
 
 import events
+from daemon import BINARY
 from openmetrics import Metrics
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
@@ -65,6 +68,34 @@ def test_what_was_learnt_is_told(rig):
     used = records[0]["confidence"]["probability"]
     rows = rig.postgres.execute("SELECT version, kind, labels FROM calibration_models", rig.calibration_database)
     assert (used["model"], "map", used["labels"]) in rows
+
+    def calibration(*flags):
+        done = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, *flags], capture_output=True, text=True,
+                              timeout=300, check=False)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    shown = json.loads(calibration("--model", "--json"))
+    assert shown["kind"] == "map" and shown["model"]["version"] >= used["model"] and shown["labels"] >= LABELS
+    assert [feature["name"] for feature in shown["model"]["features"]] == ["overall"]
+    assert f"Version {shown['model']['version']} (map), in use since " in calibration("--model")
+    deadline = time.monotonic() + 180
+    while True:  # until the labels of those with a probability are counted
+        (report,) = json.loads(calibration("--json", "--accuracy", "0.6"))["reports"]
+        rankings = {(each["score"], each["computed_from"]): each for each in report["rankings"]}
+        if ("probability", "cases") in rankings:
+            break
+        assert time.monotonic() < deadline, report
+        time.sleep(1)
+    assert rankings["overall", "tenths"]["cases"] == report["cases"] >= rankings["overall", "cases"]["cases"] > LABELS
+    for found in (rankings["overall", "tenths"], rankings["overall", "cases"]):
+        assert 0.8 < found["auroc_low"] < found["auroc"] < found["auroc_high"] < 1
+        assert found["threshold"]["found"] and 0.45 < found["threshold"]["share"] < 0.55
+    assert rankings["overall", "tenths"]["threshold"]["threshold"] == 0.9
+    assert rankings["overall", "cases"]["threshold"]["threshold"] == 0.95
+    wrong = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--accuracy", "1"], capture_output=True,
+                           text=True, timeout=300, check=False)
+    assert wrong.returncode == 64 and "write for example 0.9" in wrong.stderr, wrong
 
 
 def test_features_tell_texts_apart(rig):

@@ -61,6 +61,9 @@ unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness
 
 unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
+unit_test(calibration/report/models THREADS WAITS
+  COVERS calibration/report/models calibration/report/print_models
+  WITH harness_database_server)
 unit_test(calibration/report/ranking THREADS COVERS calibration/report/ranking)
 unit_test(calibration/report/reader THREADS WAITS
   COVERS calibration/report/print calibration/report/print_ranking calibration/report/print_text

@@ -195,3 +195,46 @@ size_t model_contributions(const struct model *model, const struct model_case *i
 	memcpy(ret, all, count * sizeof *ret);
 	return count;
 }
+
+/* ---- weights ---- */
+
+static const char *sentence_of(int feature)
+{
+	if (feature == MODEL_TERM_OVERALL)
+		return "overall confidence";
+	return feature >= 0 ? FEATURE_INFO[feature].sentence : NULL;
+}
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct model_weight *a = left, *b = right;
+	double size_a = fabs(a->addend), size_b = fabs(b->addend);
+	return size_a != size_b ? (size_a < size_b) - (size_a > size_b) : strcmp(a->name, b->name);
+}
+
+size_t model_weights(const struct model *model, struct model_weight *ret, size_t room, size_t *ret_all)
+{
+	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
+	struct model_weight *all = ARENA_ARRAY(scratch, struct model_weight, model->terms_count + 1);
+	size_t count = 0;
+	for (size_t i = 0; i < model->terms_count; i++) {
+		const struct model_term *term = &model->terms[i];
+		double slope = model->nodes[0].line.slope * term->scale;
+		if (slope * term->coefficient == 0)
+			continue;
+		all[count++] = (struct model_weight){
+			.name = term->name,
+			.sentence = sentence_of(term->feature),
+			.mean = term->mean,
+			.deviation = term->deviation,
+			.addend = slope * term->coefficient,
+			.error = fabs(slope) * sqrt(variance_of(term->left_out, model->spans)),
+		};
+	}
+	qsort(all, count, sizeof *all, compare_weights);
+	if (ret_all)
+		*ret_all = count;
+	count = count < room ? count : room;
+	memcpy(ret, all, count * sizeof *ret);
+	return count;
+}

@@ -79,6 +79,19 @@ struct model_contribution {
 size_t model_contributions(const struct model *model, const struct model_case *item,
 			   struct model_contribution *ret, size_t room);
 
+/* What a feature weighs in a model, over all cases. */
+struct model_weight {
+	const char *name;	/* of a feature, or "overall"; lives as long as the model */
+	const char *sentence;	/* what it is, static; NULL: this version does not know it */
+	double mean, deviation; /* of its values in the examples */
+	double addend;		/* to the log odds, where it is one deviation above its mean */
+	double error;		/* standard error of the addend, by spans; 0: there are none */
+};
+
+/* The largest addends first (of either sign), at most `room` of them and none that is 0; `ret_all` (may be
+ * NULL) is how many there are. */
+size_t model_weights(const struct model *model, struct model_weight *ret, size_t room, size_t *ret_all);
+
 /* How good its values were for labelled cases that were scored after its span. */
 struct model_quality {
 	int64_t cases; /* 0: it was not measured */

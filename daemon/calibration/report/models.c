@@ -1,0 +1,180 @@
+#include "calibration/report/models.h"
+
+#include "calibration/learn/model_store.h"
+#include "calibration/store/schema.h"
+#include "common/clock.h"
+#include "database/values.h"
+
+/* Tables have models since this version. */
+#define MODELS_SINCE_VERSION 9
+
+#define MS_OF(time) "floor(extract(epoch FROM " time ") * 1000)::bigint"
+
+#define COLUMNS                                                                                              \
+	"version, kind, " MS_OF("trained_from") ", " MS_OF(                                                  \
+		"trained_to") ", labels, later_cases, log_loss, "                                            \
+			      "auroc, ece, proven::integer, " MS_OF(                                         \
+				      "used_from") ", coalesce(replaced_by, 0) "
+
+#define READ_ROWS                                                                                            \
+	"SELECT " COLUMNS ", count(*) OVER () FROM calibration_models ORDER BY version DESC LIMIT "          \
+	"$1::bigint"
+
+/* Of one kind, or the one that came into use last. */
+#define READ_USED                                                                                            \
+	"SELECT " COLUMNS "FROM calibration_models WHERE replaced_by IS NULL "                               \
+	"AND ($1::text IS NULL OR kind = $1) ORDER BY used_from DESC, version DESC LIMIT 1"
+
+/* No more of a document is fetched than tells that it is too large. */
+#define READ_DOCUMENT "SELECT left(document, $2::integer) FROM calibration_models WHERE version = $1::bigint"
+
+#define READ_FORMER "SELECT coalesce(max(version), 0) FROM calibration_models WHERE replaced_by = $1::bigint"
+
+static struct calibration_model_row row_at(const PGresult *result, int row, struct arena *arena)
+{
+	return (struct calibration_model_row){
+		.version = database_integer_at(result, row, 0),
+		.kind = database_text_at(result, row, 1, arena),
+		.trained_from_ms = database_integer_at(result, row, 2),
+		.trained_to_ms = database_integer_at(result, row, 3),
+		.labels = database_integer_at(result, row, 4),
+		.later_cases = database_integer_at(result, row, 5),
+		.log_loss = database_number_at(result, row, 6),
+		.auroc = database_number_at(result, row, 7),
+		.ece = database_number_at(result, row, 8),
+		.proven = database_integer_at(result, row, 9) != 0,
+		.used_from_ms = database_integer_at(result, row, 10),
+		.replaced_by = database_integer_at(result, row, 11),
+	};
+}
+
+static err_t read_rows(struct database *database, const char *kind, struct arena *arena,
+		       struct calibration_models *models, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *all = NULL, *used = NULL;
+	struct database_number_text most;
+	const char *const limit[] = { database_number_text(&most, CALIBRATION_MODELS_MAX) };
+	const char *const wanted[] = { kind };
+	err_t err = database_query(database, READ_ROWS, 1, limit, &all, detail);
+	if (!err)
+		err = database_query(database, READ_USED, 1, wanted, &used, detail);
+	if (err)
+		return err;
+	models->rows_count = (size_t)PQntuples(all);
+	models->rows = ARENA_ARRAY(arena, struct calibration_model_row, models->rows_count);
+	for (size_t i = 0; i < models->rows_count; i++)
+		models->rows[i] = row_at(all, (int)i, arena);
+	models->versions = models->rows_count ? database_integer_at(all, 0, 12) : 0;
+	if (PQntuples(used) > 0) {
+		struct calibration_model_row *row = ARENA_NEW(arena, struct calibration_model_row);
+		*row = row_at(used, 0, arena);
+		models->used = row;
+	}
+	return ERR_OK;
+}
+
+/* A document that cannot be read is no error of the database. */
+static err_t read_model(struct database *database, int64_t version, struct arena *arena,
+			struct model **ret_model, str_t *ret_fault, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text number, most;
+	struct err_detail fault = { "" };
+	const char *const parameters[] = { database_number_text(&number, version),
+					   database_number_text(&most, MODEL_DOCUMENT_MAX + 1) };
+	*ret_model = NULL;
+	err_t err = database_query(database, READ_DOCUMENT, 2, parameters, &result, detail);
+	if (err || PQntuples(result) == 0)
+		return err;
+	const str_t document = { PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) };
+	err = model_decode(document, ret_model, &fault);
+	if (err)
+		*ret_fault = arena_str(arena, str_from(err_message(err, &fault)));
+	else
+		model_set_version(*ret_model, version);
+	return ERR_OK;
+}
+
+static err_t read_former(struct database *database, int64_t version, int64_t *ret_former,
+			 struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text number;
+	const char *const parameters[] = { database_number_text(&number, version) };
+	err_t err = database_query(database, READ_FORMER, 1, parameters, &result, detail);
+	if (!err)
+		*ret_former = database_integer_at(result, 0, 0);
+	return err;
+}
+
+/* ---- labels ---- */
+
+static size_t keep_later(struct model_example *examples, size_t count, int64_t after_ms)
+{
+	size_t later = 0;
+	for (size_t i = 0; i < count; i++)
+		if (examples[i].scored_at_ms > after_ms)
+			examples[later++] = examples[i];
+	return later;
+}
+
+static err_t measure_former(struct database *database, const struct model_example *later, size_t count,
+			    struct arena *arena, struct calibration_models *models, struct err_detail *detail)
+{
+	_cleanup_(model_cleanup) struct model *former = NULL;
+	str_t fault = STR_NONE;
+	err_t err = read_former(database, models->used->version, &models->former, detail);
+	if (!err && models->former)
+		err = read_model(database, models->former, arena, &former, &fault, detail);
+	models->former_measured =
+		former && model_measure(former, later, count, &models->former_now, NULL) == ERR_OK;
+	return err;
+}
+
+static err_t look_at_labels(struct database *database, struct arena *arena, struct calibration_models *models,
+			    struct err_detail *detail)
+{
+	struct model_example *examples;
+	size_t count;
+	err_t err = model_store_examples(database, arena, &examples, &count, detail);
+	if (err)
+		return err;
+	models->labels = (int64_t)count;
+	for (size_t i = 0; i < count; i++)
+		models->correct += examples[i].correct;
+	if (!models->model)
+		return ERR_OK;
+	count = keep_later(examples, count, model_info(models->model)->to_ms);
+	models->measured = model_measure(models->model, examples, count, &models->now, NULL) == ERR_OK;
+	return measure_former(database, examples, count, arena, models, detail);
+}
+
+err_t calibration_models_read(struct database *database, const char *kind, struct arena *arena,
+			      struct calibration_models *ret_models, struct err_detail *detail)
+{
+	struct calibration_models models = { .now_ms = clock_wall_ms(), .kind = kind };
+	int version = 0;
+	err_t err = database_connect(database, NULL, detail);
+	if (!err)
+		err = calibration_schema_read(database, &version, detail);
+	if (!err && version > 0 && version < MODELS_SINCE_VERSION)
+		err = calibration_schema_outdated(version, detail);
+	models.tables = version > 0;
+	if (!err && models.tables)
+		err = read_rows(database, kind, arena, &models, detail);
+	if (!err && models.used)
+		err = read_model(database, models.used->version, arena, &models.model, &models.fault, detail);
+	if (!err && models.tables)
+		err = look_at_labels(database, arena, &models, detail);
+	if (err)
+		calibration_models_free(&models);
+	else
+		*ret_models = models;
+	return err;
+}
+
+void calibration_models_free(struct calibration_models *models)
+{
+	model_unref(models->model);
+	models->model = NULL;
+}
