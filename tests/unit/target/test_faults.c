@@ -462,12 +462,13 @@ static void tls_is_as_strict_as_the_dsn_says(void **state)
 			skip(); /* no openssl */
 	admin("ALTER SYSTEM SET ssl = on");
 	admin("SELECT pg_reload_conf()");
-	sleep_ms(300);
+	for (char ssl[8] = ""; strcmp(ssl, "on") != 0; sleep_ms(50))
+		ask(server.socket_dsn, "SHOW ssl", ssl, sizeof ssl);
 	for (size_t i = 0; i < 3; i++) {
 		char dsn[400];
 		struct test_call test;
 		snprintf(dsn, sizeof dsn,
-			 "host=%s port=%s user=reader dbname=postgres sslmode=verify-full "
+			 "host=%s hostaddr=127.0.0.1 port=%s user=reader dbname=postgres sslmode=verify-full "
 			 "sslrootcert=/tmp/%ld.%s.crt",
 			 cases[i].host, server.port, (long)getpid(), cases[i].certificate);
 		struct targets *targets = start_one(dsn);
