@@ -37,10 +37,14 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 							     .action = options->rebuild	 ? CALIBRATION_REBUILD
 								       : options->verify ? CALIBRATION_VERIFY
 								       : options->model	 ? CALIBRATION_MODEL
-											 : CALIBRATION_REPORT,
+								       : options->records
+									       ? CALIBRATION_REPLAY
+									       : CALIBRATION_REPORT,
 							     .window = options->window,
 							     .application = options->application,
 							     .accuracy = options->accuracy,
+							     .records = options->records,
+							     .model_version = options->model_version,
 							     .json = options->json },
 			detail);
 	case COMMAND_HELP:

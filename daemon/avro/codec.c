@@ -64,6 +64,12 @@ static err_t add_writer(struct codec *codec, str_t text, uint64_t *ret_fingerpri
 	return ERR_OK;
 }
 
+err_t codec_learn_schema(struct codec *codec, str_t json, uint64_t *ret_fingerprint,
+			 struct err_detail *detail)
+{
+	return add_writer(codec, json, ret_fingerprint, detail);
+}
+
 static err_t read_file(const char *path, struct buf *ret_text, struct err_detail *detail)
 {
 	_cleanup_(cleanup_fclose) FILE *file = fopen(path, "re");

@@ -31,6 +31,11 @@ void codec_free(struct codec *codec); /* NULL is fine */
 
 DEFINE_CLEANUP(struct codec, codec_cleanup, codec_free)
 
+/* A further writer's schema, by its JSON text, and the fingerprint that messages name it by. By the owner,
+ * while nobody else has the codec. ERR_JSON_SYNTAX, ERR_SCHEMA_INCOMPATIBLE: it is no schema. */
+err_t codec_learn_schema(struct codec *codec, str_t json, uint64_t *ret_fingerprint,
+			 struct err_detail *detail);
+
 /* Decodes an input message of either format (told apart by its first bytes) into the arena. JSON is read as
  * from a program (avro/json.h): unknown fields and symbols of newer writers are tolerated as in Avro. */
 err_t codec_decode_query(const struct codec *codec, const void *data, size_t len, struct arena *arena,

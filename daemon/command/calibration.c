@@ -1,9 +1,12 @@
 #include "command/calibration.h"
 
 #include "calibration/rebuild/rebuild_print.h"
+#include "calibration/replay/replay_file.h"
+#include "calibration/replay/replay_print.h"
 #include "calibration/report/print.h"
 #include "calibration/report/print_models.h"
 #include "command/settings.h"
+#include "event/overall.h"
 
 /* 1 itself cannot be had: no number of cases shows it. */
 static err_t parse_accuracy(const char *text, double *ret_accuracy, struct err_detail *detail)
@@ -17,6 +20,9 @@ static err_t parse_accuracy(const char *text, double *ret_accuracy, struct err_d
 	*ret_accuracy = accuracy;
 	return ERR_OK;
 }
+
+/* A record of a topic has its limit there; one that is read from a file has this. */
+#define REPLAY_RECORD_BYTES ((size_t)64 << 20)
 
 static err_t report(const struct calibration_options *options, const struct config_calibration *calibration,
 		    struct arena *arena, struct err_detail *detail)
@@ -46,6 +52,14 @@ static err_t report(const struct calibration_options *options, const struct conf
 	return ERR_OK;
 }
 
+/* Of the models that the configuration asks for; NULL: it asks for none. */
+static const char *kind_of(const struct config_calibration *calibration)
+{
+	if (calibration->model == CONFIG_MODEL_OFF)
+		return NULL;
+	return model_kind_name(calibration->model == CONFIG_MODEL_MAP ? MODEL_MAP : MODEL_FEATURES);
+}
+
 static err_t show_model(const struct calibration_options *options,
 			const struct config_calibration *calibration, struct arena *arena,
 			struct err_detail *detail)
@@ -53,11 +67,8 @@ static err_t show_model(const struct calibration_options *options,
 	struct calibration_models models = { 0 };
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(calibration->dsn, calibration->password_file);
-	const char *kind = calibration->model == CONFIG_MODEL_OFF   ? NULL
-			   : calibration->model == CONFIG_MODEL_MAP ? model_kind_name(MODEL_MAP)
-								    : model_kind_name(MODEL_FEATURES);
 	database_set_settings(database, "calibration.");
-	err_t err = calibration_models_read(database, kind, arena, &models, detail);
+	err_t err = calibration_models_read(database, kind_of(calibration), arena, &models, detail);
 	if (err)
 		return err;
 	if (options->json)
@@ -65,6 +76,116 @@ static err_t show_model(const struct calibration_options *options,
 	else
 		print_models_text(stdout, &models);
 	calibration_models_free(&models);
+	return ERR_OK;
+}
+
+/* ---- replays ---- */
+
+static err_t parse_version(const char *text, int64_t *ret_version, struct err_detail *detail)
+{
+	char *end;
+	long long version = strtoll(text, &end, 10);
+	if (end == text || *end || version <= 0)
+		return err_fail(
+			detail, ERR_USAGE,
+			"--model-version \"%s\" is no number of a model; \"assayd calibration --model\" "
+			"lists them",
+			text);
+	*ret_version = version;
+	return ERR_OK;
+}
+
+/* The model of that number, or the one in use, if there is one; NULL: the records get no probability. */
+static err_t load_model(const struct calibration_options *options,
+			const struct config_calibration *calibration, struct model **ret_model,
+			struct err_detail *detail)
+{
+	int64_t version = 0;
+	err_t err = options->model_version ? parse_version(options->model_version, &version, detail) : ERR_OK;
+	if (err || (!version && (!calibration->configured || calibration->model == CONFIG_MODEL_OFF)))
+		return err;
+	if (!calibration->configured)
+		return err_fail(detail, ERR_CONFIG_MISSING,
+				"%s has no group calibration, whose database has the models",
+				options->config_file);
+	_cleanup_(database_cleanup) struct database *database =
+		database_new(calibration->dsn, calibration->password_file);
+	database_set_settings(database, "calibration.");
+	return calibration_model_load(database, version, kind_of(calibration), ret_model, detail);
+}
+
+static struct replay_rules make_rules(const struct config *config, const struct model *model)
+{
+	struct replay_rules rules = {
+		.technical_alone =
+			config->confidence.technical_alone == CONFIG_ALONE_HIGH ? SCORE_HIGH : SCORE_MEDIUM,
+		.thresholds = overall_thresholds(&config->confidence_thresholds),
+		.model = model,
+	};
+	enum config_level_by by = config->confidence.level_by;
+	for (size_t i = 0; i < config->confidence.factors.count && i < FACTOR_COUNT_; i++)
+		rules.factors[rules.factors_count++] =
+			(enum overall_factor)config->confidence.factors.items[i];
+	rules.level_follows = model && (by == CONFIG_LEVEL_BY_PROBABILITY ||
+					(by == CONFIG_LEVEL_BY_AUTO && model_info(model)->proven));
+	return rules;
+}
+
+static err_t replay_all(struct replay_file *file, struct replay *replay, struct replay_faults *faults,
+			struct err_detail *detail)
+{
+	bool end = false;
+	err_t err = ERR_OK;
+	while (!err && !end) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		struct scored_query *scored;
+		struct err_detail reason = { "" };
+		err_t fault;
+		err = replay_file_next(file, arena, &scored, &end, &fault, &reason);
+		if (err)
+			return err_fail(detail, err, "%s", err_message(err, &reason));
+		if (fault && faults->count++ == 0) {
+			faults->place = replay_file_place(file);
+			snprintf(faults->first, sizeof faults->first, "%s", err_message(fault, &reason));
+		}
+		if (!fault && !end)
+			replay_add(replay, scored);
+	}
+	return err;
+}
+
+static err_t replay_file(const struct calibration_options *options, const struct config *config,
+			 struct arena *arena, struct err_detail *detail)
+{
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	_cleanup_(codec_cleanup) struct codec *codec = NULL;
+	_cleanup_(replay_file_cleanup) struct replay_file *file = NULL;
+	double wish = RANKING_WISH;
+	struct replay_faults faults = { 0 };
+	struct replay_result result;
+	const struct codec_options codec_options = {
+		.schema_directory = config->kafka.schema_directory,
+		.max_event_bytes = REPLAY_RECORD_BYTES,
+	};
+	err_t err = options->accuracy ? parse_accuracy(options->accuracy, &wish, detail) : ERR_OK;
+	if (!err)
+		err = codec_new(&codec_options, &codec, detail);
+	if (!err)
+		err = replay_file_open(options->records, codec, REPLAY_RECORD_BYTES, &file, detail);
+	if (!err)
+		err = load_model(options, &config->calibration, &model, detail);
+	if (err)
+		return err;
+	const struct replay_rules rules = make_rules(config, model);
+	_cleanup_(replay_cleanup) struct replay *replay = replay_new(&rules);
+	err = replay_all(file, replay, &faults, detail);
+	if (err)
+		return err;
+	replay_finish(replay, wish, arena, &result);
+	if (options->json)
+		replay_print_json(stdout, &rules, &result, &faults);
+	else
+		replay_print_text(stdout, &rules, &result, &faults);
 	return ERR_OK;
 }
 
@@ -143,6 +264,8 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 	err_t err = config_load(options->config_file, &config, detail);
 	if (err)
 		return err;
+	if (options->action == CALIBRATION_REPLAY)
+		return replay_file(options, config, arena, detail);
 	if (!config->calibration.configured)
 		return err_fail(detail, ERR_CONFIG_MISSING, "%s has no group calibration; add one with a dsn",
 				options->config_file);

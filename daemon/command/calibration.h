@@ -4,18 +4,26 @@
 
 #include "common/err.h"
 
-enum calibration_action { CALIBRATION_REPORT, CALIBRATION_MODEL, CALIBRATION_VERIFY, CALIBRATION_REBUILD };
+enum calibration_action {
+	CALIBRATION_REPORT,
+	CALIBRATION_MODEL,
+	CALIBRATION_REPLAY,
+	CALIBRATION_VERIFY,
+	CALIBRATION_REBUILD
+};
 
 struct calibration_options {
 	const char *config_file;
 	enum calibration_action action;
-	const char *window;	 /* "1h", "24h", "7d", …; NULL: 24 h */
-	const char *application; /* of this one alone; NULL: all */
-	const char *accuracy;	 /* what ought to be right above a threshold, such as "0.9"; NULL: that */
+	const char *window;	   /* "1h", "24h", "7d", …; NULL: 24 h */
+	const char *application;   /* of this one alone; NULL: all */
+	const char *accuracy;	   /* what ought to be right above a threshold, such as "0.9"; NULL: that */
+	const char *records;	   /* of a replay: their file */
+	const char *model_version; /* of a replay: a model's number; NULL: the one in use */
 	bool json;
 };
 
-/* Prints the report, the model in use, or what the verification or rebuild found. ERR_CALIBRATION_DIFFERS:
- * the verification found differences; ERR_CALIBRATION_LOG: it had nothing to compare. Blocks; once, main
- * thread. */
+/* Prints the report, the model in use, what a replay, or what the verification or rebuild found.
+ * ERR_CALIBRATION_DIFFERS: the verification found differences; ERR_CALIBRATION_LOG: it had nothing to
+ * compare. Blocks; once, main thread. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

@@ -20,6 +20,10 @@ const char options_help[] =
 	"                                    threshold on that share is right\n"
 	"  assayd calibration --config FILE --model [--json]\n"
 	"                                    what the learnt probability has learnt, and how good it is\n"
+	"  assayd calibration --config FILE --replay RECORDS [--model-version N] [--accuracy SHARE]\n"
+	"                     [--json]\n"
+	"                                    what that configuration and model would have said of past\n"
+	"                                    records\n"
 	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
 	"                                    compare the calibration with its log, or count it anew\n"
 	"  assayd --help, --version\n"
@@ -39,17 +43,26 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV" },
 	{ "score", COMMAND_SCORE, false, "csjhV" },
 	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwaymjvrhV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaympnjvrhV" },
 };
 
 static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' }, { "catalog", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' }, { "application", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },	    { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	    { "verify", no_argument, NULL, 'v' },
-	{ "rebuild", no_argument, NULL, 'r' },	    { "offline", no_argument, NULL, 'o' },
-	{ "strict", no_argument, NULL, 't' },	    { "accuracy", required_argument, NULL, 'y' },
-	{ "model", no_argument, NULL, 'm' },	    { NULL, 0, NULL, 0 },
+	{ "config", required_argument, NULL, 'c' },
+	{ "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' },
+	{ "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },
+	{ "offline", no_argument, NULL, 'o' },
+	{ "strict", no_argument, NULL, 't' },
+	{ "accuracy", required_argument, NULL, 'y' },
+	{ "model", no_argument, NULL, 'm' },
+	{ "replay", required_argument, NULL, 'p' },
+	{ "model-version", required_argument, NULL, 'n' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static const char *long_name(int flag)
@@ -77,6 +90,12 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'y':
 		options->accuracy = optarg;
+		break;
+	case 'p':
+		options->records = optarg;
+		break;
+	case 'n':
+		options->model_version = optarg;
 		break;
 	case 'm':
 		options->model = true;
@@ -119,21 +138,42 @@ static err_t fail_flag(int flag, const char *argument, struct err_detail *detail
 	return err_fail(detail, ERR_USAGE, "unknown option -%c; see assayd --help", optopt);
 }
 
+/* A set of options, as far as they are given. */
+struct given {
+	const char *name;
+	bool is;
+};
+
+/* The first of the options that the action does not have. */
+static err_t check_action(const char *action, const struct given *others, size_t count,
+			  struct err_detail *detail)
+{
+	for (size_t i = 0; i < count; i++)
+		if (others[i].is)
+			return err_fail(detail, ERR_USAGE, "--%s goes without --%s; see assayd --help",
+					action, others[i].name);
+	return ERR_OK;
+}
+
+/* What `assayd calibration` does is one of several things; each has options of its own. */
 static err_t check_together(const struct options *options, struct err_detail *detail)
 {
-	bool whole = options->verify || options->rebuild;
+	const struct given window = { "window", options->window },
+			   application = { "application", options->application },
+			   accuracy = { "accuracy", options->accuracy }, model = { "model", options->model },
+			   replay = { "replay", options->records },
+			   version = { "model-version", options->model_version };
+	const struct given others[] = { window, application, version, accuracy, model, replay };
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
-	if (whole && (options->window || options->application || options->accuracy || options->model))
-		return err_fail(detail, ERR_USAGE,
-				"--%s takes the whole calibration; leave out --window, --application, "
-				"--accuracy and --model",
-				options->verify ? "verify" : "rebuild");
-	if (options->model && (options->window || options->application || options->accuracy))
-		return err_fail(detail, ERR_USAGE,
-				"--model shows one model for all; leave out --window, --application and "
-				"--accuracy");
-	return ERR_OK;
+	if (options->verify || options->rebuild)
+		return check_action(options->verify ? "verify" : "rebuild", others, 6, detail);
+	if (options->records)
+		return check_action("replay", (const struct given[]){ window, application, model }, 3,
+				    detail);
+	if (options->model_version)
+		return err_fail(detail, ERR_USAGE, "--model-version needs --replay; see assayd --help");
+	return options->model ? check_action("model", others, 4, detail) : ERR_OK;
 }
 
 static err_t parse_flags(const struct command_options *command, int argc, char **argv,

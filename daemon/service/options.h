@@ -14,14 +14,16 @@ enum command {
 
 struct options {
 	enum command command;
-	const char *config_file;  /* or NULL */
-	const char *catalog_file; /* or NULL */
-	const char *window;	  /* calibration: "1h", "24h" or "7d"; or NULL */
-	const char *application;  /* calibration: of this application alone; or NULL */
-	const char *accuracy;	  /* calibration: what ought to be right above a threshold; or NULL */
-	bool model;		  /* calibration: the learnt probability */
-	bool verify;		  /* calibration: compare with the log */
-	bool rebuild;		  /* calibration: count anew */
+	const char *config_file;   /* or NULL */
+	const char *catalog_file;  /* or NULL */
+	const char *window;	   /* calibration: "1h", "24h" or "7d"; or NULL */
+	const char *application;   /* calibration: of this application alone; or NULL */
+	const char *accuracy;	   /* calibration: what ought to be right above a threshold; or NULL */
+	bool model;		   /* calibration: the learnt probability */
+	const char *records;	   /* calibration: the file of a replay; or NULL */
+	const char *model_version; /* calibration: of a replay; or NULL */
+	bool verify;		   /* calibration: compare with the log */
+	bool rebuild;		   /* calibration: count anew */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

@@ -8,11 +8,13 @@ import pathlib
 import random
 import subprocess
 
+import avro.datafile
 import avro.io
 import avro.schema
 import pytest
 
 import wire
+from daemon import BINARY
 
 UTC = datetime.timezone.utc
 FILES = {"query": "generated_query", "scored": "scored_query", "advisory": "advisory"}
@@ -250,3 +252,27 @@ def test_damaged_messages(name, change):
     schema = RECORDS["query"]
     message = schema.header + change(schema.body(minimal_query()))
     assert tool("decode", "query", data=message, status=65).startswith(name + ": ")
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_containers_of_apache_are_replayed(codec, tmp_path):
+    """Records in a container as Apache's writer makes it, in blocks of a few."""
+    config, path = tmp_path / "assayd.conf", tmp_path / "records.avro"
+    config.write_text("")
+    datum = {"event_id": "e", "sql": "SELECT 1 AS one"}
+    done = subprocess.run([BINARY, "score"], input=json.dumps(datum) + "\n", capture_output=True, text=True, timeout=180, check=True)
+    scored = done.stdout
+    data = RECORDS["scored"].decode(tool("encode", "scored", data=scored.encode())) if codec == "null" else None
+    schema = avro.schema.parse(json.dumps(without_uuid(schema_json("scored"))))
+    with avro.datafile.DataFileWriter(open(path, "wb"), avro.io.DatumWriter(), schema, codec=codec) as writer:
+        for number in range(7 if data else 0):
+            writer.append(data)
+            if number % 3 == 2:
+                writer.sync()
+    done = subprocess.run([BINARY, "calibration", "--config", str(config), "--replay", str(path), "--json"], capture_output=True,
+                          text=True, timeout=180, check=False)
+    if codec == "deflate":
+        assert done.returncode != 0 and "avro.codec" in done.stderr and done.stdout == "", done
+        return
+    found = json.loads(done.stdout)
+    assert found["records"] == found["kept"] == 7 and found["unreadable"] == 0 and found["levels"]["medium"]["medium"] == 7

@@ -84,11 +84,15 @@ WRONG_USAGES = {
     "run --config a b": '"b" is too much',
     "check": "assayd check needs --config FILE",
     "calibration --config a --verify --rebuild": "exclude each other",
-    "calibration --config a --rebuild --window 1h": "--rebuild takes the whole calibration",
-    "calibration --config a --verify --accuracy 0.9": "--verify takes the whole calibration",
+    "calibration --config a --rebuild --window 1h": "--rebuild goes without --window",
+    "calibration --config a --verify --accuracy 0.9": "--verify goes without --accuracy",
     "calibration --config a --accuracy": "--accuracy needs a value",
-    "calibration --config a --model --window 1h": "--model shows one model for all",
-    "calibration --config a --rebuild --model": "--rebuild takes the whole calibration",
+    "calibration --config a --model --window 1h": "--model goes without --window",
+    "calibration --config a --rebuild --model": "--rebuild goes without --model",
+    "calibration --config a --replay b --application c": "--replay goes without --application",
+    "calibration --config a --replay": "--replay needs a value",
+    "calibration --config a --model-version 3": "--model-version needs --replay",
+    "calibration --config a --model --model-version 3": "--model-version needs --replay",
 }
 
 
@@ -816,6 +820,51 @@ def test_rejections_have_the_same_cause_in_every_dialect(dialect):
         event = {"sql": sql, "dialect": dialect, "ground_truth": {"should_pass": False}}
         record = json.loads(assayd("score", stdin=json.dumps(event) + "\n").stdout)
         assert record["grading"]["validation"]["category"] == category, sql
+
+
+def replayed(config, records, *flags, stdin=""):
+    done = assayd("calibration", "--config", config, "--replay", records, "--json", *flags, stdin=stdin)
+    assert done.returncode == 0 and done.stderr == "", done
+    return json.loads(done.stdout)
+
+
+def test_replay_of_what_score_says(config_file, tmp_path):
+    """The same rules say the same; other ones what their factors and thresholds make of it."""
+    claimed = (0.95, 0.75, 0.6, 0.2, None)
+    lines = [json.dumps({"event_id": f"e{number}", "sql": sql, "application": "web",
+                         **({} if claim is None else {"generator_confidence": claim})})
+             for number, (sql, claim) in enumerate((sql, claim) for sql in ("SELECT 1 AS one", "SELECT * FROM a, b", "DROP TABLE a",
+                                                                           "SELEC") for claim in claimed)]
+    lines += [json.dumps({"event_id": "full", "sql": "SELECT 1 AS one", **{
+        name: events.sure()[name] for name in ("retrieval", "response")}}), "{"]
+    config = config_file({"confidence": {"factors": ("technical", "advisory", "generator")}})
+    scored = assayd("score", "--config", config, stdin="\n".join(lines) + "\n").stdout
+    records = tmp_path / "records.jsonl"
+    records.write_text(scored)
+    found = replayed(config, str(records))
+    assert found["records"] == found["kept"] == 21 and found["unreadable"] == 1 and found["first_fault"]["place"] == 22
+    assert found["levels"]["very_low"]["very_low"] >= 10 and found["labelled"] == []
+    assert found["rules"] == {"factors": ["technical", "advisory", "generator"], "thresholds": [0.9, 0.7, 0.5],
+                              "model_version": None, "level_follows": False}
+    assert replayed(config, "-", stdin=scored) == found
+
+    generator = config_file({"confidence": {"factors": ("generator",)}})
+    found = replayed(generator, str(records))
+    by_claim = {name: sum(row[name] for row in found["levels"].values()) for name in found["levels"]}
+    assert by_claim == {"high": 3, "medium": 3, "low": 3, "very_low": 3 + 5, "none": 4}  # an unsafe one is very low, whatever it claims
+    stricter = config_file({"confidence": {"factors": ("generator",), "thresholds": {"high": 0.96, "medium": 0.95, "low": 0.75}}})
+    found = replayed(stricter, str(records))
+    assert sum(row["high"] for row in found["levels"].values()) == 0 and found["lower"] > 0
+    said = assayd("calibration", "--config", generator, "--replay", str(records))
+    assert said.returncode == 0 and "Replay of 21 records" in said.stdout and "No record has a label" in said.stdout
+
+    for arguments, status, sentence in (
+            (["--replay", str(tmp_path / "nothing")], NO_INPUT, "nothing: No such file"),
+            (["--replay", str(records), "--accuracy", "90"], USAGE, "write for example 0.9"),
+            (["--replay", str(records), "--model-version", "x"], USAGE, '"x" is no number of a model'),
+            (["--replay", str(records), "--model-version", "3"], CONFIG, "has no group calibration")):
+        done = assayd("calibration", "--config", config, *arguments)
+        assert done.returncode == status and sentence in one_sentence(done), done
 
 
 def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_target, config_file):

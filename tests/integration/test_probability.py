@@ -50,7 +50,7 @@ def start(rig, model, **changes):
     return send(rig, answers(LABELS))
 
 
-def test_what_was_learnt_is_told(rig):
+def test_what_was_learnt_is_told(rig, tmp_path):
     for record in start(rig, "map")[:2]:
         confidence = record["confidence"]
         assert confidence["probability"] is None and confidence["level_by"] == "overall" and not confidence["features"]
@@ -93,6 +93,17 @@ def test_what_was_learnt_is_told(rig):
         assert found["threshold"]["found"] and 0.45 < found["threshold"]["share"] < 0.55
     assert rankings["overall", "tenths"]["threshold"]["threshold"] == 0.9
     assert rankings["overall", "cases"]["threshold"]["threshold"] == 0.95
+    # the records again, by the rules that they were scored by
+    lines = [json.dumps(record, default=lambda time: round(time.timestamp() * 1000)) for _, record in rig.scored(rig.asked)]
+    path = tmp_path / "records.jsonl"
+    path.write_text("\n".join(lines))
+    replayed = json.loads(calibration("--replay", str(path), "--model-version", str(used["model"]), "--json"))
+    assert replayed["records"] == replayed["kept"] == rig.asked and replayed["unreadable"] == 0, replayed
+    assert replayed["rules"]["model_version"] == used["model"] and not replayed["rules"]["level_follows"]
+    (labelled,) = replayed["labelled"]
+    assert labelled["cases"] == rig.asked and LABELS / 2 <= labelled["learnt_from"] < rig.asked
+    assert labelled["now"]["probability"]["cases"] == rig.asked - labelled["learnt_from"]
+    assert labelled["now"]["overall"]["auroc"] == labelled["then"]["overall"]["auroc"]
     wrong = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--accuracy", "1"], capture_output=True,
                            text=True, timeout=300, check=False)
     assert wrong.returncode == 64 and "write for example 0.9" in wrong.stderr, wrong

@@ -61,6 +61,9 @@ unit_test(calibration/model/model_corpus COVERS calibration/model/* WITH harness
 
 unit_test(calibration/rebuild/rebuild PLAIN WAITS COVERS calibration/rebuild/* WITH harness_calibration_rig)
 
+unit_test(calibration/replay/replay COVERS calibration/replay/replay calibration/replay/replay_print)
+unit_test(calibration/replay/replay_file COVERS calibration/replay/replay_file)
+
 unit_test(calibration/report/models THREADS WAITS
   COVERS calibration/report/models calibration/report/print_models
   WITH harness_database_server)

@@ -173,6 +173,47 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 	return err;
 }
 
+static err_t find_version(struct database *database, const char *kind, struct arena *arena,
+			  int64_t *ret_version, struct err_detail *detail)
+{
+	struct calibration_models models = { 0 };
+	err_t err = read_rows(database, kind, arena, &models, detail);
+	if (!err)
+		*ret_version = models.used ? models.used->version : 0;
+	return err;
+}
+
+err_t calibration_model_load(struct database *database, int64_t version, const char *kind,
+			     struct model **ret_model, struct err_detail *detail)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct model *model = NULL;
+	str_t fault = STR_NONE;
+	int tables = 0;
+	bool named = version != 0;
+	err_t err = database_connect(database, NULL, detail);
+	if (!err)
+		err = calibration_schema_read(database, &tables, detail);
+	if (!err && tables > 0 && tables < MODELS_SINCE_VERSION)
+		err = calibration_schema_outdated(tables, detail);
+	if (!err && tables > 0 && !named)
+		err = find_version(database, kind, arena, &version, detail);
+	if (!err && tables > 0 && version)
+		err = read_model(database, version, arena, &model, &fault, detail);
+	if (err)
+		return err;
+	if (str_present(fault))
+		return err_fail(detail, ERR_JSON_SHAPE, "version %lld of the model: " STR_FMT,
+				(long long)version, STR_ARG(fault));
+	if (!model && named)
+		return err_fail(
+			detail, ERR_SAMPLES,
+			"there is no version %lld of the model; \"assayd calibration --model\" lists them",
+			(long long)version);
+	*ret_model = model;
+	return ERR_OK;
+}
+
 void calibration_models_free(struct calibration_models *models)
 {
 	model_unref(models->model);

@@ -50,5 +50,11 @@ struct calibration_models {
 err_t calibration_models_read(struct database *database, const char *kind, struct arena *arena,
 			      struct calibration_models *ret_models, struct err_detail *detail);
 
+/* One model for whoever wants to apply it, with a reference of the caller's: that version, or for 0 the one
+ * of that kind that is in use; NULL: none is. ERR_SAMPLES: there is no such version; or why it cannot be
+ * read. Connects. */
+err_t calibration_model_load(struct database *database, int64_t version, const char *kind,
+			     struct model **ret_model, struct err_detail *detail);
+
 /* Releases the model; the rest is the arena's. */
 void calibration_models_free(struct calibration_models *models);

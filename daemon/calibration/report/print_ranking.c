@@ -20,11 +20,12 @@ static bool by_chance_maybe(const struct ranking *ranking)
 	       (ranking->discrimination.low <= 0.5 && ranking->discrimination.high >= 0.5);
 }
 
-static void print_figures(FILE *stream, const struct ranking *ranking)
+static void print_figures(FILE *stream, const struct print_ranking_row *row)
 {
+	const struct ranking *ranking = row->ranking;
 	const struct discrimination *found = &ranking->discrimination;
 	const struct binned_error *error = &ranking->error;
-	fprintf(stream, "  %-19s %7lld", row_name(ranking), (long long)ranking->cases);
+	fprintf(stream, "  %-19s %7lld", row->name, (long long)ranking->cases);
 	if (ranking->both_kinds)
 		fprintf(stream, "  %.3f  %.3f to %.3f", found->auroc, found->low, found->high);
 	else
@@ -34,11 +35,11 @@ static void print_figures(FILE *stream, const struct ranking *ranking)
 		by_chance_maybe(ranking) ? "  too few to tell from chance" : "");
 }
 
-static void print_accuracies(FILE *stream, const struct ranking *ranking)
+static void print_accuracies(FILE *stream, const struct print_ranking_row *row)
 {
-	fprintf(stream, "  %-27s", row_name(ranking));
+	fprintf(stream, "  %-27s", row->name);
 	for (int i = 0; i < RANKING_COVERAGES; i++)
-		fprintf(stream, "  %.3f", ranking->accuracies[i]);
+		fprintf(stream, "  %.3f", row->ranking->accuracies[i]);
 	fputc('\n', stream);
 }
 
@@ -51,10 +52,9 @@ static void print_point(FILE *stream, const struct risk_point *point)
 		point->threshold, 100 * point->coverage, point->cases, 1 - point->risk, point->low);
 }
 
-static void print_threshold(FILE *stream, const struct ranking *ranking)
+void print_ranking_threshold(FILE *stream, const struct ranking *ranking, const char *name)
 {
 	const struct ranking_threshold *threshold = &ranking->threshold;
-	const char *name = ranking_score_name(ranking->score);
 	int64_t least = ranking_least_cases(threshold->wish);
 	fprintf(stream, "  %.4g %% right ", 100 * threshold->wish);
 	if (threshold->found) {
@@ -83,9 +83,10 @@ static void print_thresholds(FILE *stream, const struct calibration_entry *entry
 {
 	const struct ranking *overall = find(entry, RANKING_OVERALL, false);
 	const struct ranking *probability = find(entry, RANKING_PROBABILITY, false);
-	print_threshold(stream, overall ? overall : find(entry, RANKING_OVERALL, true));
+	print_ranking_threshold(stream, overall ? overall : find(entry, RANKING_OVERALL, true),
+				ranking_score_name(RANKING_OVERALL));
 	if (probability)
-		print_threshold(stream, probability);
+		print_ranking_threshold(stream, probability, ranking_score_name(RANKING_PROBABILITY));
 	fputs("  (a suggestion: levels go by confidence.thresholds, which nothing here changes)\n", stream);
 }
 
@@ -102,22 +103,30 @@ static void print_origin(FILE *stream, const struct calibration_entry *entry)
 	fprintf(stream, ", in %d bins of equal mass at most\n", RANKING_BINS);
 }
 
-void print_ranking_text(FILE *stream, const struct calibration_entry *entry)
+void print_ranking_rows(FILE *stream, const struct print_ranking_row *rows, size_t count)
 {
-	if (entry->rankings_count == 0)
-		return;
 	fputs("\n  right from wrong      cases  AUROC    95 % interval   AURC     ECE  debiased    95 % "
 	      "interval\n",
 	      stream);
-	for (size_t i = 0; i < entry->rankings_count; i++)
-		print_figures(stream, &entry->rankings[i]);
+	for (size_t i = 0; i < count; i++)
+		print_figures(stream, &rows[i]);
 	fputs("\n  right among the highest    ", stream);
 	for (int i = 0; i < RANKING_COVERAGES; i++)
 		fprintf(stream, "  %3.0f %%", 100 * ranking_coverage(i));
 	fputc('\n', stream);
-	for (size_t i = 0; i < entry->rankings_count; i++)
-		print_accuracies(stream, &entry->rankings[i]);
+	for (size_t i = 0; i < count; i++)
+		print_accuracies(stream, &rows[i]);
 	fputc('\n', stream);
+}
+
+void print_ranking_text(FILE *stream, const struct calibration_entry *entry)
+{
+	struct print_ranking_row rows[CALIBRATION_RANKINGS];
+	if (entry->rankings_count == 0)
+		return;
+	for (size_t i = 0; i < entry->rankings_count; i++)
+		rows[i] = (struct print_ranking_row){ row_name(&entry->rankings[i]), &entry->rankings[i] };
+	print_ranking_rows(stream, rows, entry->rankings_count);
 	print_thresholds(stream, entry);
 	print_origin(stream, entry);
 }
@@ -164,7 +173,7 @@ static json_t *json_threshold(const struct ranking_threshold *threshold)
 			 "low", number_if(there, point->low));
 }
 
-static json_t *json_ranking(const struct ranking *ranking)
+json_t *print_ranking_object(const struct ranking *ranking)
 {
 	const struct discrimination *found = &ranking->discrimination;
 	const struct binned_error *error = &ranking->error;
@@ -185,6 +194,6 @@ json_t *print_ranking_json(const struct calibration_entry *entry)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < entry->rankings_count; i++)
-		json_array_append_new(list, json_ranking(&entry->rankings[i]));
+		json_array_append_new(list, print_ranking_object(&entry->rankings[i]));
 	return list;
 }

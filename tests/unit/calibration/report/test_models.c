@@ -291,6 +291,39 @@ static void test_many_versions(void **state)
 	calibration_models_free(&models);
 }
 
+static err_t load(int64_t version, const char *kind, int64_t *ret_version, struct err_detail *detail)
+{
+	_cleanup_(database_cleanup) struct database *database = connect();
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	err_t err = calibration_model_load(database, version, kind, &model, detail);
+	*ret_version = !err && model ? model_info(model)->version : 0;
+	return err;
+}
+
+static void test_one_model_is_loaded(void **state)
+{
+	(void)state;
+	struct err_detail detail = { "" };
+	int64_t version;
+	assert_int_equal(load(0, "map", &version, &detail), ERR_OK);
+	assert_int_equal(version, 0);
+	assert_int_equal(load(2, NULL, &version, &detail), ERR_SAMPLES);
+	make_two();
+	assert_int_equal(load(0, "features", &version, &detail), ERR_OK);
+	assert_int_equal(version, 2);
+	assert_int_equal(load(0, "map", &version, &detail), ERR_OK);
+	assert_int_equal(version, 0);
+	assert_int_equal(load(1, "map", &version, &detail), ERR_OK);
+	assert_int_equal(version, 1);
+	assert_int_equal(load(77, NULL, &version, &detail), ERR_SAMPLES);
+	assert_non_null(strstr(detail.message, "there is no version 77 of the model"));
+	run_sql("UPDATE calibration_models SET document = 'x' WHERE version = 1");
+	assert_int_equal(load(1, NULL, &version, &detail), ERR_JSON_SHAPE);
+	assert_non_null(strstr(detail.message, "version 1 of the model: the model's document: "));
+	run_sql("DELETE FROM calibration_migrations WHERE version > 8");
+	assert_int_equal(load(1, NULL, &version, &detail), ERR_DATABASE_REFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup(test_models_are_printed, drop_tables),
 		cmocka_unit_test_setup(test_a_model_that_cannot_be_read, drop_tables),
 		cmocka_unit_test_setup(test_many_versions, drop_tables),
+		cmocka_unit_test_setup(test_one_model_is_loaded, drop_tables),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	today_ms = clock_wall_ms() / DAY_MS * DAY_MS;
