@@ -22,35 +22,39 @@
 	"WHERE $3::text IS NULL OR application = $3)) AS most FROM calibration_totals "                      \
 	"WHERE label_source = 'RESULT' AND bucket_start > " TIME_OF(                                         \
 		"$1") " - interval '1 day' "                                                                 \
-		      "AND bucket_start < " TIME_OF("$2") " GROUP BY bucket_start), "
+		      "AND bucket_start < " TIME_OF("$2") " GROUP BY bucket_start), "                        \
+							  "days AS (SELECT day, sum(most) OVER (ORDER BY "   \
+							  "day DESC) - most AS later FROM room), "           \
+							  "oldest AS MATERIALIZED (SELECT min(day) AS day "  \
+							  "FROM days WHERE later < $6::bigint), "
 
-/* $6 cases at most: days are gone back to as long as those after them may not have as many. */
-#define READ_RESULTS                                                                                         \
-	"WITH " ROOM "days AS (SELECT day, sum(most) OVER (ORDER BY day DESC) - most AS later FROM room), "  \
-	"oldest AS MATERIALIZED (SELECT min(day) AS day FROM days WHERE later < $6::bigint), "               \
+#define IN_DAYS                                                                                              \
+	"day >= (SELECT day FROM oldest) AND day <= (" TIME_OF(                                              \
+		"$2") " AT TIME ZONE 'UTC')::date "                                                          \
+		      "AND ($3::text IS NULL OR application = $3) AND label_source = 'RESULT' "
+
+/* What a case of a day and application stands for. */
+#define WEIGHED                                                                                              \
 	"counted AS (SELECT (bucket_start AT TIME ZONE 'UTC')::date AS day, application, "                   \
 	"sum(cases) AS cases FROM calibration_rollups WHERE width_s = 86400 AND label_source = 'RESULT' "    \
 	"AND bucket_start >= (SELECT day::timestamp AT TIME ZONE 'UTC' FROM oldest) "                        \
 	"AND bucket_start < " TIME_OF(                                                                       \
 		"$2") " "                                                                                    \
 		      "AND ($3::text IS NULL OR application = $3) GROUP BY 1, 2), "                          \
-		      "kept AS (SELECT day, application, model, prompt_version, event_key, partition, "      \
-		      "record_offset, "                                                                      \
-		      "scored_at, overall, probability, weight, correct, "                                   \
-		      "count(*) OVER (PARTITION BY day, application) AS kept FROM calibration_examples "     \
-		      "WHERE day >= (SELECT day FROM oldest) AND day <= (" TIME_OF(                          \
-			      "$2") " AT TIME ZONE 'UTC')::date "                                            \
-				    "AND ($3::text IS NULL OR application = $3) AND label_source = "         \
-				    "'RESULT') "                                                             \
-				    "SELECT k.overall, k.probability, "                                      \
-				    "k.weight * greatest(1, coalesce(c.cases::double precision / k.kept, "   \
-				    "1)), k.correct::integer, " MS_OF(                                       \
-					    "k.scored_at") " FROM kept k LEFT JOIN counted c USING (day, "   \
-							   "application) "                                   \
-							   "WHERE " IN_WINDOW("k") "AND " OF_SEGMENT(        \
-								   "k") "ORDER BY k.event_key, "             \
-									"k.partition, k.record_offset "      \
-									"LIMIT $6::bigint"
+		      "kept AS (SELECT day, application, count(*) AS kept FROM calibration_examples "        \
+		      "WHERE " IN_DAYS "GROUP BY day, application), "                                        \
+		      "weighed AS MATERIALIZED (SELECT k.day, k.application, "                               \
+		      "greatest(1, coalesce(c.cases::double precision / k.kept, 1)) AS weight "              \
+		      "FROM kept k LEFT JOIN counted c USING (day, application)) "
+
+/* $6 cases at most: days are gone back to as long as those after them may not have as many. */
+#define READ_RESULTS                                                                                         \
+	"WITH " ROOM WEIGHED                                                                                 \
+	"SELECT e.overall, e.probability, e.weight * w.weight, e.correct::integer, " MS_OF(                  \
+		"e.scored_at") " FROM calibration_examples e JOIN weighed w USING (day, application) "       \
+			       "WHERE " IN_DAYS "AND " IN_WINDOW("e") "AND " OF_SEGMENT(                     \
+				       "e") "ORDER BY e.event_key, e.partition, e.record_offset LIMIT "      \
+					    "$6::bigint"
 
 #define READ_FEEDBACK                                                                                        \
 	"SELECT e.confidence::double precision, e.probability, 1, e.correct::integer, " MS_OF(               \

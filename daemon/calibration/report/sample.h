@@ -15,7 +15,7 @@
 
 /* At most so many cases are read: of results, those of the newest days; where these are more, and of
  * feedback, those with the lowest digests of their event_id. */
-#define SAMPLE_CASES_MAX 20000
+#define SAMPLE_CASES_MAX 10000
 
 /* Tables have what is read here since this version. */
 #define SAMPLE_SINCE_VERSION 12
