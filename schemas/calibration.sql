@@ -663,3 +663,11 @@ COMMENT ON VIEW calibration_discrimination IS 'how well confidence tells right f
 COMMENT ON VIEW calibration_coverage IS 'what is right at or above each tenth of the confidence, and how much of all that is';
 COMMENT ON VIEW calibration_probability IS 'accuracy by tenths of the published probability';
 COMMENT ON VIEW calibration_model_history IS 'versions of the learnt probability';
+
+-- migration 13: from where on labelled cases are sampled
+
+-- A recount draws the sample again from what was counted with it. A program that samples nothing leaves both NULL, one
+-- before this migration leaves learnt_until behind.
+ALTER TABLE calibration_positions ADD COLUMN learnt_from bigint, ADD COLUMN learnt_until bigint;
+
+COMMENT ON COLUMN calibration_positions.learnt_from IS 'labelled cases from here to learnt_until are in calibration_examples, as far as there is room';

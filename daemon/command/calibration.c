@@ -193,8 +193,8 @@ static err_t replay_file(const struct calibration_options *options, const struct
 static err_t judge(const struct rebuild_outcome *summary, struct err_detail *detail)
 {
 	const struct rebuild_differences *differences = &summary->differences;
-	int64_t others =
-		differences->totals + differences->sequences + differences->events + differences->feedback;
+	int64_t others = differences->totals + differences->sequences + differences->examples +
+			 differences->events + differences->feedback;
 	if (differences->differing && !summary->trusted)
 		return err_fail(
 			detail, ERR_CALIBRATION_LOG,
@@ -209,11 +209,12 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 				(long long)differences->compared + (long long)differences->days);
 	if (others)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
-				"%lld totals, %lld tests for changes, %lld stored events and %lld stored "
-				"feedback messages differ from the log; \"assayd calibration --rebuild\" "
-				"rebuilds them",
+				"%lld totals, %lld tests for changes, %lld examples to learn from, %lld "
+				"stored events and %lld stored feedback messages differ from the log; "
+				"\"assayd calibration --rebuild\" rebuilds them",
 				(long long)differences->totals, (long long)differences->sequences,
-				(long long)differences->events, (long long)differences->feedback);
+				(long long)differences->examples, (long long)differences->events,
+				(long long)differences->feedback);
 	if (!summary->complete && differences->compared == 0)
 		return err_fail(detail, ERR_CALIBRATION_LOG, "no part of the calibration can be verified");
 	return ERR_OK;
@@ -245,6 +246,7 @@ static err_t verify_or_rebuild(const struct calibration_options *options, const 
 		.retention_days = config->calibration.retention_days,
 		.feedback_topic = config->kafka.feedback_topic,
 		.feedback_horizon_ms = config->calibration.feedback_horizon_s * 1000,
+		.learns = config->calibration.model != CONFIG_MODEL_OFF,
 	};
 	err = rebuild ? rebuild_rebuild(&request, arena, &summary, detail)
 		      : rebuild_verify(&request, arena, &summary, detail);

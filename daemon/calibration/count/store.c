@@ -76,15 +76,20 @@ int64_t calibration_store_since_ms(const struct calibration_store *store)
 /* ---- the transaction ---- */
 
 #define MOVE_POSITION                                                                                        \
-	"UPDATE calibration_positions SET next_offset = $3, updated_at = now(), fed_until = $3, "            \
+	"UPDATE calibration_positions SET next_offset = $3::bigint, updated_at = now(), fed_until = "        \
+	"$3::bigint, "                                                                                       \
 	"fed_since = CASE WHEN fed_until = next_offset THEN fed_since ELSE now() END, "                      \
-	"remembered_from = CASE WHEN $4::boolean THEN coalesce(remembered_from, next_offset) END "           \
-	"WHERE topic = $1 AND partition = $2 AND next_offset = $5"
+	"remembered_from = CASE WHEN $4::boolean THEN coalesce(remembered_from, next_offset) END, "          \
+	"learnt_from = CASE WHEN $5::boolean THEN "                                                          \
+	"CASE WHEN learnt_until = next_offset THEN learnt_from ELSE next_offset END END, "                   \
+	"learnt_until = CASE WHEN $5::boolean THEN $3::bigint END "                                          \
+	"WHERE topic = $1 AND partition = $2 AND next_offset = $6"
 
 #define FIRST_POSITION                                                                                       \
 	"INSERT INTO calibration_positions (topic, partition, next_offset, fed_until, fed_since, "           \
-	"remembered_from) VALUES ($1, $2, $3, $3, '-infinity', CASE WHEN $4::boolean THEN 0 END) "           \
-	"ON CONFLICT DO NOTHING"
+	"remembered_from, learnt_from, learnt_until) VALUES ($1, $2, $3::bigint, $3::bigint, '-infinity', "  \
+	"CASE WHEN $4::boolean THEN 0 END, CASE WHEN $5::boolean THEN 0 END, "                               \
+	"CASE WHEN $5::boolean THEN $3::bigint END) ON CONFLICT DO NOTHING"
 
 static err_t move_position(struct calibration_store *store, const struct calibration_step *step,
 			   struct err_detail *detail)
@@ -92,11 +97,13 @@ static err_t move_position(struct calibration_store *store, const struct calibra
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	bool first = step->from == CALIBRATION_POSITION_NONE;
 	struct database_number_text partition, to, from;
-	const char *const parameters[] = { step->topic, database_number_text(&partition, step->partition),
+	const char *const parameters[] = { step->topic,
+					   database_number_text(&partition, step->partition),
 					   database_number_text(&to, step->to),
 					   store->horizon_ms && step->remembers ? "true" : "false",
+					   store->learns && step->remembers ? "true" : "false",
 					   database_number_text(&from, step->from) };
-	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 4 : 5,
+	err_t err = database_query(store->database, first ? FIRST_POSITION : MOVE_POSITION, first ? 5 : 6,
 				   parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") != 0)
 		err = err_fail(

@@ -31,7 +31,7 @@ struct calibration_store_options {
 /* A partition's position moves. */
 struct calibration_step {
 	const char *topic;
-	bool remembers; /* its events are remembered from here on, where they are at all */
+	bool remembers; /* its events are remembered and sampled from here on, where they are at all */
 	int32_t partition;
 	int64_t from; /* next offset as it was read, or CALIBRATION_POSITION_NONE */
 	int64_t to;

@@ -2,8 +2,10 @@
 
 #include "calibration/count/records.h"
 #include "calibration/rebuild/log_policy.h"
+#include "calibration/rebuild/rebuild_examples.h"
 #include "calibration/rebuild/rebuild_log.h"
 #include "calibration/store/days.h"
+#include "calibration/store/examples.h"
 #include "calibration/store/rollup.h"
 #include "calibration/store/schema.h"
 #include "calibration/store/sequences.h"
@@ -32,6 +34,7 @@ struct rebuild {
 	struct topic_reader *reader;
 	struct arena *arena; /* the caller's */
 	bool admits;	     /* segments get places as in the daemon */
+	bool samples;	     /* examples are drawn */
 	int64_t now_ms;
 
 	bool replacing;	       /* in its transaction */
@@ -76,6 +79,9 @@ static err_t count_cases(struct rebuild *rebuild, struct err_detail *detail)
 					 detail);
 	if (!err)
 		err = cases_add(rebuild->database, &tables->cases, &columns, options->bucket_s, NULL, detail);
+	if (!err && rebuild->samples)
+		err = examples_add(rebuild->database, REBUILD_EXAMPLES, tables->cases.segments, &columns,
+				   detail);
 	if (!err && rebuild->horizon_ms)
 		err = feedback_add_events(rebuild->database, tables, &columns, options->bucket_s,
 					  rebuild->horizon_ms, rebuild->keep_since_ms, NULL, &ignored,
@@ -135,6 +141,8 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 		return ERR_OK;
 	if (!rebuild->horizon_ms || message->offset < partition->remembered_from)
 		item.event.text[0] = '\0';
+	if (message->offset < partition->learnt_from)
+		item.key.text[0] = '\0';
 	rebuild->summary.cases += item.label_source != ENUM_ABSENT;
 	if (item.label_source != ENUM_ABSENT || item.event.text[0])
 		ARENA_PUSH(rebuild->batch_arena, rebuild->cases, rebuild->cases_count,
@@ -367,6 +375,8 @@ static err_t take_snapshot(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err)
 		err = sequences_compare(rebuild->database, kept_since_ms(rebuild), &rebuild->sequences,
 					detail);
+	if (!err)
+		err = rebuild_examples_copy(rebuild->database, kept_since_ms(rebuild), detail);
 	if (!err && rebuild->horizon_ms)
 		err = rebuild_tables_copy_memory(rebuild->database, rebuild->keep_since_ms, detail);
 	if (!err)
@@ -388,6 +398,17 @@ static err_t limit_fine(struct rebuild *rebuild, struct err_detail *detail)
 	return err;
 }
 
+/* Whoever thins out days may have a clock that is ahead. */
+static err_t verify_examples(struct rebuild *rebuild, struct err_detail *detail)
+{
+	struct rebuild_differences *differences = &rebuild->summary.differences;
+	const struct rebuild_examples_range range = { .since_ms = kept_since_ms(rebuild),
+						      .now_ms = rebuild->now_ms + CLOCK_MARGIN_MS,
+						      .scored = &rebuild->scored };
+	return rebuild_examples_compare(rebuild->database, &range, &differences->sampled,
+					&differences->examples, detail);
+}
+
 /* Since the horizon, nothing of the memory has been deleted by its age. */
 static err_t verify_memory(struct rebuild *rebuild, struct err_detail *detail)
 {
@@ -404,6 +425,7 @@ static err_t verify_memory(struct rebuild *rebuild, struct err_detail *detail)
 static err_t verify(struct rebuild *rebuild, struct err_detail *detail)
 {
 	rebuild->keep_since_ms = rebuild->now_ms - rebuild->horizon_ms;
+	rebuild->samples = true;
 	err_t err = check_log(rebuild, detail);
 	if (!err)
 		err = take_snapshot(rebuild, detail);
@@ -418,6 +440,8 @@ static err_t verify(struct rebuild *rebuild, struct err_detail *detail)
 					     &rebuild->summary.differences, detail);
 	rebuild->summary.differences.totals = rebuild->totals;
 	rebuild->summary.differences.sequences = rebuild->sequences;
+	if (!err)
+		err = verify_examples(rebuild, detail);
 	return err || !rebuild->horizon_ms ? err : verify_memory(rebuild, detail);
 }
 
@@ -476,8 +500,8 @@ static err_t catch_up(struct rebuild *rebuild, struct err_detail *detail)
 /* From here on nobody counts, until the transaction ends: so the positions stay where they are. */
 #define LOCK_TABLES                                                                                          \
 	"BEGIN; LOCK TABLE calibration_positions IN SHARE ROW EXCLUSIVE MODE; "                              \
-	"LOCK TABLE calibration_buckets, calibration_rollups, calibration_segments IN SHARE ROW EXCLUSIVE "  \
-	"MODE"
+	"LOCK TABLE calibration_buckets, calibration_rollups, calibration_segments, calibration_examples "   \
+	"IN SHARE ROW EXCLUSIVE MODE"
 
 /* From the beginning of the log on events are remembered, so far as they are not too old. */
 static err_t replace_memory(struct rebuild *rebuild, struct err_detail *detail)
@@ -491,6 +515,14 @@ static err_t replace_memory(struct rebuild *rebuild, struct err_detail *detail)
 		   : database_query(rebuild->database,
 				    "UPDATE calibration_positions SET remembered_from = 0 WHERE topic = $1",
 				    1, parameters, NULL, detail);
+}
+
+static err_t replace_examples(struct rebuild *rebuild, struct err_detail *detail)
+{
+	const struct rebuild_examples_range range = { .since_ms = kept_since_ms(rebuild),
+						      .now_ms = rebuild->now_ms,
+						      .scored = &rebuild->scored };
+	return rebuild_examples_replace(rebuild->database, &range, &rebuild->summary.sampled, detail);
 }
 
 /* feedback_lock() has its own needs. */
@@ -514,6 +546,8 @@ static err_t replace(struct rebuild *rebuild, struct err_detail *detail)
 				     &rebuild->summary.added, detail);
 	if (!err && rebuild->horizon_ms)
 		err = replace_memory(rebuild, detail);
+	if (!err && rebuild->samples)
+		err = replace_examples(rebuild, detail);
 	if (!err)
 		err = sequences_doubt(rebuild->database, detail);
 	return err ? err : database_script(rebuild->database, "COMMIT", detail);
@@ -525,7 +559,9 @@ err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena
 	_cleanup_(rebuild_end) struct rebuild rebuild;
 	err_t err = begin(&rebuild, options, arena, detail);
 	rebuild.admits = true;
+	rebuild.samples = options->learns;
 	rebuild.scored.remembers_all = true;
+	rebuild.scored.learns_all = options->learns;
 	rebuild.keep_since_ms = rebuild.now_ms - rebuild.horizon_ms - DAY_MS;
 	if (!err)
 		err = check_log(&rebuild, detail);

@@ -3,10 +3,10 @@
  * anew; compared with what it holds, or put in its place.
  *
  * Nothing of what is stored is trusted but the positions, which segments are told apart, and from where on
- * events are remembered for feedback. Feedback is counted anew from its own topic, likewise. Positions and
- * buckets are read in one snapshot, so that a running calibrator disturbs nothing. What the log does not hold
- * any more cannot be counted anew: buckets that may have cases of deleted records are neither compared nor
- * replaced.
+ * events are remembered for feedback and labelled cases are sampled to learn from. Feedback is counted anew
+ * from its own topic, likewise. Positions and buckets are read in one snapshot, so that a running calibrator
+ * disturbs nothing. What the log does not hold any more cannot be counted anew: buckets that may have cases
+ * of deleted records are neither compared nor replaced.
  *
  * Both functions block for as long as reading the log takes; any thread.
  */
@@ -27,6 +27,7 @@ struct rebuild_options {
 	int64_t retention_days;
 	const char *feedback_topic;
 	int64_t feedback_horizon_ms; /* 0: feedback is left out */
+	bool learns;		     /* a rebuild draws the sample of labelled cases, too */
 	int64_t now_ms;		     /* 0: now */
 };
 
@@ -42,6 +43,7 @@ struct rebuild_outcome {
 	size_t notes_count;
 	struct rebuild_differences differences; /* of a comparison */
 	int64_t removed, added;			/* buckets, of a rebuild */
+	int64_t sampled;			/* examples that a rebuild has put in place */
 };
 
 /* Compares. ERR_CONFLICT: records were deleted while they were read, try again. Texts in the arena. */

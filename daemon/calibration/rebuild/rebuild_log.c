@@ -10,12 +10,27 @@ static struct topic_span *find_span(const struct rebuild_log *log, int32_t parti
 	return NULL;
 }
 
-static err_t add_partition(struct rebuild_log *log, struct topic_reader *reader, struct arena *arena,
-			   struct topic_span span, int64_t remembered_from, struct err_detail *detail)
+/* What is stored of a partition; offsets are INT64_MAX where there is none. */
+struct stored_position {
+	struct topic_span span;
+	int64_t remembered_from, learnt_from;
+};
+
+static int64_t offset_at(const PGresult *result, int row, int column)
 {
-	struct rebuild_partition partition = { .first_ms = -1,
-					       .remembered_ms = -1,
-					       .remembered_from = log->remembers_all ? 0 : remembered_from };
+	return PQgetisnull(result, row, column) ? INT64_MAX : database_integer_at(result, row, column);
+}
+
+static err_t add_partition(struct rebuild_log *log, struct topic_reader *reader, struct arena *arena,
+			   const struct stored_position *stored, struct err_detail *detail)
+{
+	struct topic_span span = stored->span;
+	struct rebuild_partition partition = {
+		.first_ms = -1,
+		.remembered_ms = -1,
+		.remembered_from = log->remembers_all ? 0 : stored->remembered_from,
+		.learnt_from = log->learns_all ? 0 : stored->learnt_from,
+	};
 	int64_t high;
 	err_t err = topic_reader_bounds(reader, log->topic, span.partition, &partition.low, &high, detail);
 	if (err)
@@ -33,27 +48,29 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	const char *const parameters[] = { log->topic };
-	err_t err =
-		database_query(database,
-			       "SELECT partition, next_offset, remembered_from FROM calibration_positions "
-			       "WHERE topic = $1 ORDER BY 1",
-			       1, parameters, &result, detail);
+	err_t err = database_query(database,
+				   "SELECT partition, next_offset, remembered_from, CASE WHEN learnt_until = "
+				   "next_offset THEN learnt_from END FROM calibration_positions "
+				   "WHERE topic = $1 ORDER BY 1",
+				   1, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++) {
-		const struct topic_span found = { .topic = log->topic,
-						  .partition = (int32_t)database_integer_at(result, row, 0),
-						  .until = database_integer_at(result, row, 1) };
-		int64_t remembered_from =
-			PQgetisnull(result, row, 2) ? INT64_MAX : database_integer_at(result, row, 2);
-		struct topic_span *span = find_span(log, found.partition);
-		if (span && found.until < span->until)
+		const struct stored_position stored = {
+			.span = { .topic = log->topic,
+				  .partition = (int32_t)database_integer_at(result, row, 0),
+				  .until = database_integer_at(result, row, 1) },
+			.remembered_from = offset_at(result, row, 2),
+			.learnt_from = offset_at(result, row, 3),
+		};
+		struct topic_span *span = find_span(log, stored.span.partition);
+		if (span && stored.span.until < span->until)
 			err = err_fail(
 				detail, ERR_CONFLICT,
 				"the stored position of partition %d of %s was reset during the verification",
-				(int)found.partition, log->topic);
+				(int)stored.span.partition, log->topic);
 		else if (span)
-			span->until = found.until;
+			span->until = stored.span.until;
 		else
-			err = add_partition(log, reader, arena, found, remembered_from, detail);
+			err = add_partition(log, reader, arena, &stored, detail);
 	}
 	return err;
 }

@@ -14,6 +14,7 @@ struct rebuild_partition {
 	int64_t first_ms;	 /* when that was published */
 	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
 	int64_t remembered_ms;	 /* when the first of them was published */
+	int64_t learnt_from;	 /* labelled cases from here on are sampled; INT64_MAX: none */
 	bool foreign;		 /* it ends before the stored position: it is not what was counted */
 };
 
@@ -21,6 +22,7 @@ struct rebuild_partition {
 struct rebuild_log {
 	const char *topic;
 	bool remembers_all; /* events are remembered from the beginning, whatever was stored */
+	bool learns_all;    /* likewise sampled */
 	struct rebuild_partition *partitions; /* in an arena, likewise below */
 	struct topic_span *spans;	      /* one a partition */
 	size_t count, partitions_capacity, spans_capacity;

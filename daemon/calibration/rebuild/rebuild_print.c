@@ -75,6 +75,9 @@ static void print_differences(FILE *stream, const struct rebuild_differences *di
 	if (differences->sequences)
 		fprintf(stream, "%lld tests for changes have seen another number of cases than are counted\n",
 			(long long)differences->sequences);
+	if (differences->sampled || differences->examples)
+		fprintf(stream, "%lld examples to learn from compared, %lld differ\n",
+			(long long)differences->sampled, (long long)differences->examples);
 	if (differences->events || differences->feedback)
 		fprintf(stream, "%lld stored events and %lld stored feedback messages differ\n",
 			(long long)differences->events, (long long)differences->feedback);
@@ -113,7 +116,9 @@ void rebuild_print(FILE *stream, const struct rebuild_outcome *summary, bool reb
 	if (rebuilt)
 		fprintf(stream, "%lld buckets removed, %lld added\n", (long long)summary->removed,
 			(long long)summary->added);
-	else
+	if (rebuilt && summary->sampled)
+		fprintf(stream, "%lld examples to learn from drawn again\n", (long long)summary->sampled);
+	if (!rebuilt)
 		print_differences(stream, &summary->differences);
 }
 
@@ -159,20 +164,23 @@ void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, boo
 				 "complete", (int)summary->complete, "trusted", (int)summary->trusted,
 				 "since_ms", (json_int_t)summary->range.since_ms, "notes", notes);
 	if (rebuilt)
-		json_object_update_new(root, json_pack("{s:I, s:I}", "buckets_removed",
+		json_object_update_new(root, json_pack("{s:I, s:I, s:I}", "buckets_removed",
 						       (json_int_t)summary->removed, "buckets_added",
-						       (json_int_t)summary->added));
+						       (json_int_t)summary->added, "examples_drawn",
+						       (json_int_t)summary->sampled));
 	else
 		json_object_update_new(
-			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "buckets_compared",
-					(json_int_t)summary->differences.compared, "days_compared",
-					(json_int_t)summary->differences.days, "buckets_differing",
-					(json_int_t)summary->differences.differing, "cases_moved",
-					(json_int_t)summary->differences.moved, "totals_differing",
-					(json_int_t)summary->differences.totals, "sequences_differing",
-					(json_int_t)summary->differences.sequences, "events_differing",
-					(json_int_t)summary->differences.events, "feedback_differing",
-					(json_int_t)summary->differences.feedback));
+			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+					"buckets_compared", (json_int_t)summary->differences.compared,
+					"days_compared", (json_int_t)summary->differences.days,
+					"buckets_differing", (json_int_t)summary->differences.differing,
+					"cases_moved", (json_int_t)summary->differences.moved,
+					"totals_differing", (json_int_t)summary->differences.totals,
+					"sequences_differing", (json_int_t)summary->differences.sequences,
+					"examples_compared", (json_int_t)summary->differences.sampled,
+					"examples_differing", (json_int_t)summary->differences.examples,
+					"events_differing", (json_int_t)summary->differences.events,
+					"feedback_differing", (json_int_t)summary->differences.feedback));
 	json_object_set_new(root, "differences", differences);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);

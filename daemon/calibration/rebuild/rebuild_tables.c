@@ -17,7 +17,9 @@ const struct feedback_tables rebuild_log_tables = {
 
 #define MAKE_TABLES                                                                                          \
 	"DROP TABLE IF EXISTS rebuild_buckets, rebuild_segments, rebuild_stored, rebuild_differences, "      \
-	"rebuild_events, rebuild_feedback, rebuild_stored_events, rebuild_stored_feedback; "                 \
+	"rebuild_events, rebuild_feedback, rebuild_stored_events, rebuild_stored_feedback, "                 \
+	"rebuild_examples, rebuild_stored_examples; "                                                        \
+	"CREATE TEMP TABLE rebuild_examples (LIKE calibration_examples INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE rebuild_buckets (LIKE calibration_rollups INCLUDING ALL); "                       \
 	"CREATE TEMP TABLE rebuild_segments (LIKE calibration_segments INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE rebuild_events (LIKE calibration_events INCLUDING ALL); "                         \
@@ -347,17 +349,22 @@ err_t rebuild_tables_copy_memory(struct database *database, int64_t since_ms, st
 	"WHERE record_offset >= b.first AND " time " BETWEEN to_timestamp($3::bigint / 1000.0) "             \
 	"AND to_timestamp($4::bigint / 1000.0))"
 
-/* $4: since when verdicts are compared. A segment may have had no place of its own at one of both times. */
+/* $5: since when verdicts are compared; $6: the first record of each partition whose features are. A segment
+ * may have had no place of its own at one of both times. */
 #define COMPARE_EVENTS                                                                                       \
 	"SELECT count(*) FROM " KEPT("rebuild_stored_events", "scored_at") " s FULL JOIN " KEPT(             \
 		"rebuild_events",                                                                            \
 		"scored_at") " c USING (event_key, scored_at, partition, record_offset) "                    \
+			     "LEFT JOIN unnest($1::integer[], $6::bigint[]) AS l (partition, learnt) "       \
+			     "USING (partition) "                                                            \
 			     "WHERE s.there IS NULL OR c.there IS NULL OR s.level <> c.level "               \
 			     "OR s.confidence <> c.confidence OR ((s.application, s.model, "                 \
 			     "s.prompt_version) <> (c.application, c.model, c.prompt_version) "              \
 			     "AND '" CALIBRATION_OTHER "' NOT IN (s.application, c.application)) "           \
 			     "OR (s.correct IS DISTINCT FROM c.correct "                                     \
-			     "AND scored_at >= to_timestamp($5::bigint / 1000.0))"
+			     "AND scored_at >= to_timestamp($5::bigint / 1000.0)) "                          \
+			     "OR ((s.features, s.probability) IS DISTINCT FROM (c.features, c.probability) " \
+			     "AND record_offset >= l.learnt)"
 
 #define COMPARE_FEEDBACK                                                                                     \
 	"SELECT count(*) FROM " KEPT("rebuild_stored_feedback", "said_at") " s FULL JOIN " KEPT(             \
@@ -365,9 +372,27 @@ err_t rebuild_tables_copy_memory(struct database *database, int64_t since_ms, st
 					       "WHERE s.there IS NULL OR c.there IS NULL "                   \
 					       "OR s.correct <> c.correct"
 
-/* Partitions of the log and the first record of each that can be compared, as arrays of PostgreSQL. */
-static void make_bounds(const struct rebuild_log *log, bool events, struct buf *partitions, struct buf *first)
+/* As arrays of PostgreSQL: partitions of the log, the first record of each that can be compared, and the
+ * first whose features can. */
+struct memory_bounds {
+	struct buf partitions, first, learnt;
+};
+
+static void free_bounds(struct memory_bounds *bounds)
 {
+	buf_free(&bounds->partitions);
+	buf_free(&bounds->first);
+	buf_free(&bounds->learnt);
+}
+
+static void append_number(struct buf *array, int64_t number)
+{
+	buf_printf(array, "%s%lld", array->len ? "," : "{", (long long)number);
+}
+
+static void make_bounds(const struct rebuild_log *log, bool events, struct memory_bounds *bounds)
+{
+	struct buf *const arrays[] = { &bounds->partitions, &bounds->first, &bounds->learnt };
 	for (size_t i = 0; i < log->count; i++) {
 		const struct rebuild_partition *partition = &log->partitions[i];
 		int64_t from = partition->low;
@@ -375,26 +400,29 @@ static void make_bounds(const struct rebuild_log *log, bool events, struct buf *
 			from = partition->remembered_from;
 		if (partition->foreign)
 			continue;
-		buf_printf(partitions, "%s%d", partitions->len ? "," : "{", (int)log->spans[i].partition);
-		buf_printf(first, "%s%lld", first->len ? "," : "{", (long long)from);
+		append_number(&bounds->partitions, log->spans[i].partition);
+		append_number(&bounds->first, from);
+		append_number(&bounds->learnt, partition->learnt_from);
 	}
-	buf_append_text(partitions, partitions->len ? "}" : "{}");
-	buf_append_text(first, first->len ? "}" : "{}");
+	for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+		buf_append_text(arrays[i], arrays[i]->len ? "}" : "{}");
 }
 
 static err_t compare_rows(struct database *database, const char *sql, const struct rebuild_log *log,
 			  const struct rebuild_memory *memory, bool events, int64_t *ret_differing,
 			  struct err_detail *detail)
 {
-	_cleanup_(buf_free) struct buf partitions = BUF_INIT, first = BUF_INIT;
+	_cleanup_(free_bounds) struct memory_bounds bounds = { BUF_INIT, BUF_INIT, BUF_INIT };
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	struct database_number_text since, until, verdicts;
-	make_bounds(log, events, &partitions, &first);
-	const char *const parameters[] = { partitions.data, first.data,
+	make_bounds(log, events, &bounds);
+	const char *const parameters[] = { bounds.partitions.data,
+					   bounds.first.data,
 					   database_number_text(&since, memory->since_ms),
 					   database_number_text(&until, memory->until_ms),
-					   database_number_text(&verdicts, memory->verdicts_since_ms) };
-	err_t err = database_query(database, sql, events ? 5 : 4, parameters, &result, detail);
+					   database_number_text(&verdicts, memory->verdicts_since_ms),
+					   bounds.learnt.data };
+	err_t err = database_query(database, sql, events ? 6 : 4, parameters, &result, detail);
 	if (!err)
 		*ret_differing = database_integer_at(result, 0, 0);
 	return err;

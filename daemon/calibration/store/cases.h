@@ -39,10 +39,11 @@ struct calibration_case {
 	double weight;	      /* above 0 */
 	bool correct;
 	struct calibration_event_key event; /* empty: it is not remembered for feedback */
-	struct calibration_event_key key;   /* likewise, whether or not it is remembered */
-	str_t features;			    /* that are not 0, by name, as JSON; absent: it has none */
-	opt_double_t probability;	    /* 0..1, as its record has it */
-	int32_t partition;		    /* of its record, likewise below; for those that are remembered */
+	/* likewise, whether or not it is remembered; empty: it is not sampled */
+	struct calibration_event_key key;
+	str_t features;		  /* that are not 0, by name, as JSON; absent: it has none */
+	opt_double_t probability; /* 0..1, as its record has it */
+	int32_t partition;	  /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
 };
 

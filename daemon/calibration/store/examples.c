@@ -14,7 +14,8 @@
 	"$11::bigint[], $12::jsonb[], $13::double precision[]) AS c (scored_at, application, model, "        \
 	"prompt_version, label_source, overall, weight, correct, event_key, partition, record_offset, "      \
 	"features, probability) "                                                                            \
-	"LEFT JOIN %s s USING (application, model, prompt_version) WHERE c.label_source = 'RESULT') "        \
+	"LEFT JOIN %s s USING (application, model, prompt_version) "                                         \
+	"WHERE c.label_source = 'RESULT' AND c.event_key IS NOT NULL) "                                      \
 	"INSERT INTO %s (day, application, label_source, event_key, partition, record_offset, scored_at, "   \
 	"model, prompt_version, overall, weight, correct, features, probability) "                           \
 	"SELECT (scored_at AT TIME ZONE 'UTC')::date, application, label_source, event_key, partition, "     \

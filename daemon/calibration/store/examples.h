@@ -14,8 +14,8 @@
 #define EXAMPLES_A_DAY	    5000
 #define EXAMPLES_A_PAST_DAY 500
 
-/* Adds cases to `table` (calibration_examples, or another of its shape), of segments as `segments` has them.
- * Within a transaction. */
+/* Adds cases to `table` (calibration_examples, or another of its shape), of segments as `segments` has them;
+ * those without a key are left out. Within a transaction. */
 err_t examples_add(struct database *database, const char *table, const char *segments,
 		   const struct case_columns *columns, struct err_detail *detail);
 

@@ -425,6 +425,7 @@ static void test_numbers_of_former_tables(void **state)
 	run_sql("ALTER TABLE calibration_models ALTER COLUMN version DROP IDENTITY; "
 		"UPDATE calibration_models SET replaced_by = NULL, kind = 'map' WHERE version = 1; "
 		"UPDATE calibration_models SET version = 17 WHERE version = 2; "
+		"ALTER TABLE calibration_positions DROP COLUMN learnt_from, DROP COLUMN learnt_until; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; ALTER TABLE calibration_events DROP COLUMN probability; "
 		"ALTER TABLE calibration_examples DROP COLUMN probability; "

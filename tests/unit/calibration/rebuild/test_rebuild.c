@@ -61,6 +61,7 @@ static void expect_no_drift(int64_t cases)
 	assert_int_equal(summary.differences.differing, 0);
 	assert_int_equal(summary.differences.totals, 0);
 	assert_int_equal(summary.differences.sequences, 0);
+	assert_int_equal(summary.differences.examples, 0);
 	assert_int_equal(summary.differences.events, 0);
 	assert_int_equal(summary.differences.feedback, 0);
 	assert_true(summary.differences.compared > 0);
@@ -180,13 +181,155 @@ static void test_totals_that_were_changed(void **state)
 	expect_no_drift(70);
 }
 
+/* ---- examples ---- */
+
+static long examples(const char *which)
+{
+	char sql[160], text[64];
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM calibration_examples WHERE %s", which);
+	rig_query(sql, text, sizeof text);
+	return strtol(text, NULL, 10);
+}
+
+#define FIRST_EXAMPLE                                                                                        \
+	"(event_key, record_offset) = (SELECT event_key, record_offset FROM calibration_examples "           \
+	"ORDER BY event_key, partition, record_offset LIMIT 1)"
+
+static void test_examples_that_were_changed(void **state)
+{
+	static const struct {
+		const char *sql;
+		int64_t examples;
+	} changes[] = {
+		{ "DELETE FROM calibration_examples WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET correct = NOT correct WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET weight = weight + 1e-12 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET overall = 0.123 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET scored_at = scored_at + interval '1 ms' "
+		  "WHERE " FIRST_EXAMPLE,
+		  1 },
+		{ "UPDATE calibration_examples SET model = 'another' WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET features = NULL WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET probability = 0.5 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET features = features || '{\"length\": 2.25}' WHERE "
+		  "" FIRST_EXAMPLE,
+		  1 },
+		{ "INSERT INTO calibration_examples SELECT day, application, label_source, "
+		  "gen_random_uuid(), "
+		  "partition, record_offset, scored_at, model, prompt_version, overall, weight, correct, "
+		  "features FROM calibration_examples LIMIT 1",
+		  1 },
+		{ "UPDATE calibration_examples SET application = 'made up' WHERE " FIRST_EXAMPLE, 2 },
+		{ "UPDATE calibration_examples SET day = day - 1 WHERE " FIRST_EXAMPLE, 2 },
+		{ "TRUNCATE calibration_examples", 70 },
+	};
+	(void)state;
+	count_records(70);
+	expect_no_drift(70);
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(changes[i].sql);
+		struct rebuild_differences found = verify(arena).differences;
+		if (found.examples != changes[i].examples || found.differing)
+			fail_msg("%s: %lld examples, %lld buckets", changes[i].sql, (long long)found.examples,
+				 (long long)found.differing);
+		assert_int_equal(rebuild(arena).sampled, 70);
+		assert_int_equal(examples("true"), 70);
+		expect_no_drift(70);
+	}
+}
+
+/* More than a past day has room for: whatever was thinned out, those with the lowest digests have to be
+ * there, and a rebuild leaves it at them. */
+static void test_examples_of_a_full_day(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_records(700);
+	expect_no_drift(700);
+	assert_int_equal(rebuild(arena).sampled, 500);
+	assert_int_equal(examples("true"), 500);
+	expect_no_drift(700);
+	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
+		"calibration_examples ORDER BY 1 DESC LIMIT 1)");
+	assert_int_equal(verify(arena).differences.examples, 1);
+	rebuild(arena);
+	/* today all are kept */
+	rig.first_scored_at_ms = clock_wall_ms() - 200 * MINUTE_MS;
+	count_records(600);
+	expect_no_drift(1300);
+	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
+		"calibration_examples WHERE scored_at > now() - interval '1 day' ORDER BY 1 DESC LIMIT 1)");
+	assert_int_equal(verify(arena).differences.examples, 1);
+	assert_int_equal(rebuild(arena).sampled, 1100);
+	expect_no_drift(1300);
+}
+
+/* What was counted before anything was learnt is not missed; a rebuild samples it, too. */
+static void test_examples_from_some_day_on(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.learns = false;
+	count_records(30);
+	assert_int_equal(examples("true"), 0);
+	expect_no_drift(30);
+	assert_int_equal(rebuild(arena).sampled, 0);
+	assert_int_equal(examples("true"), 0);
+	rig.learns = true;
+	count_records(30);
+	assert_int_equal(examples("true"), 30);
+	expect_no_drift(60);
+	assert_int_equal(verify(arena).differences.sampled, 30);
+	run_sql("DELETE FROM calibration_examples WHERE " FIRST_EXAMPLE);
+	assert_int_equal(verify(arena).differences.examples, 1);
+	/* a gap: a program that does not sample, or does not say so, has counted */
+	run_sql("UPDATE calibration_positions SET learnt_until = learnt_until - 1");
+	count_records(6);
+	expect_no_drift(66);
+	assert_int_equal(verify(arena).differences.sampled, 6);
+	assert_int_equal(examples("true"), 35);
+	assert_int_equal(rebuild(arena).sampled, 66);
+	assert_int_equal(examples("true"), 66);
+	expect_no_drift(66);
+	assert_int_equal(verify(arena).differences.sampled, 66);
+}
+
+/* Those of deleted records keep their places, also the lowest ones. */
+static void test_examples_of_deleted_records(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.first_scored_at_ms = clock_wall_ms() / DAY_MS * DAY_MS - 3 * DAY_MS;
+	count_records(700);
+	rebuild(arena);
+	assert_int_equal(examples("true"), 500);
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, 100);
+	long older = examples("record_offset < 100");
+	assert_true(older > 0);
+	struct rebuild_differences found = verify(arena).differences;
+	assert_int_equal(found.examples, 0);
+	assert_int_equal(found.sampled, 500 - older);
+	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
+		"calibration_examples WHERE record_offset >= 100 ORDER BY 1 LIMIT 1)");
+	assert_int_equal(verify(arena).differences.examples, 1);
+	assert_int_equal(rebuild(arena).sampled, 500 - older);
+	assert_int_equal(examples("record_offset < 100"), older);
+	assert_int_equal(examples("true"), 500);
+	assert_int_equal(verify(arena).differences.examples, 0);
+}
+
+/* ---- odd states ---- */
+
 static void set_application(const char *name)
 {
-	char sql[192];
+	char sql[256];
 	snprintf(sql, sizeof sql,
 		 "UPDATE calibration_buckets SET application = '%s'; "
-		 "UPDATE calibration_rollups SET application = '%s'",
-		 name, name);
+		 "UPDATE calibration_rollups SET application = '%s'; "
+		 "UPDATE calibration_examples SET application = '%s'",
+		 name, name, name);
 	run_sql(sql);
 }
 
@@ -197,9 +340,15 @@ static void expect_moved_cases(struct arena *arena)
 	struct rebuild_outcome summary = verify(arena);
 	assert_int_equal(summary.differences.differing, 0);
 	assert_int_equal(summary.differences.moved, 70);
+	assert_int_equal(summary.differences.examples, 0);
+	run_sql("UPDATE calibration_examples SET correct = NOT correct WHERE record_offset = 3");
+	assert_true(verify(arena).differences.examples > 0);
+	run_sql("UPDATE calibration_examples SET correct = NOT correct WHERE record_offset = 3");
 	/* the other way round it is a difference */
 	set_application("somebody else");
-	assert_true(verify(arena).differences.differing > 0);
+	summary = verify(arena);
+	assert_true(summary.differences.differing > 0);
+	assert_int_equal(summary.differences.examples, 140);
 	set_application("app");
 }
 
@@ -452,6 +601,10 @@ static void test_a_memory_that_was_changed(void **state)
 		  "partition = "
 		  "1 AND confidence > 0)",
 		  1, 0 },
+		{ "UPDATE calibration_events SET features = features || '{\"length\": 2.25}' WHERE "
+		  "(partition, "
+		  "record_offset) IN (SELECT partition, record_offset FROM calibration_events LIMIT 1)",
+		  1, 0 },
 		{ "DELETE FROM calibration_feedback WHERE (partition, record_offset) IN (SELECT partition, "
 		  "record_offset FROM calibration_feedback LIMIT 1)",
 		  0, 1 },
@@ -515,6 +668,10 @@ int main(void)
 		cmocka_unit_test_setup(test_tampering_is_found_and_mended, rig_begin_test),
 		cmocka_unit_test_setup(test_totals_that_were_changed, rig_begin_test),
 		cmocka_unit_test_setup(test_sequences_that_missed_a_case, rig_begin_test),
+		cmocka_unit_test_setup(test_examples_that_were_changed, rig_begin_test),
+		cmocka_unit_test_setup(test_examples_of_a_full_day, rig_begin_test),
+		cmocka_unit_test_setup(test_examples_from_some_day_on, rig_begin_test),
+		cmocka_unit_test_setup(test_examples_of_deleted_records, rig_begin_test),
 		cmocka_unit_test_setup(test_odd_states, rig_begin_test),
 		cmocka_unit_test_setup(test_deleted_records_are_not_missed, rig_begin_test),
 		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),
