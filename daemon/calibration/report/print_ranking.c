@@ -13,11 +13,20 @@ static const char *row_name(const struct ranking *ranking)
 	return ranking->by_tenths ? "confidence, tenths" : "confidence, cases";
 }
 
-/* Chance alone may have made it. */
-static bool by_chance_maybe(const struct ranking *ranking)
+/* From here on a score tells right from wrong to some purpose. */
+#define AUROC_USEFUL 0.6
+
+/* What chance alone may have made; with few cases it may have made what is useful, too. */
+static const char *doubt_about(const struct ranking *ranking)
 {
-	return !ranking->both_kinds ||
-	       (ranking->discrimination.low <= 0.5 && ranking->discrimination.high >= 0.5);
+	const struct discrimination *found = &ranking->discrimination;
+	if (!ranking->both_kinds)
+		return "  too few to tell from chance";
+	if (found->high < 0.5)
+		return "  worse than chance";
+	if (found->low > 0.5)
+		return "";
+	return found->high < AUROC_USEFUL ? "  no better than chance" : "  too few to tell from chance";
 }
 
 static void print_figures(FILE *stream, const struct print_ranking_row *row)
@@ -31,8 +40,7 @@ static void print_figures(FILE *stream, const struct print_ranking_row *row)
 	else
 		fputs("      -               -", stream);
 	fprintf(stream, "  %.3f  %.4f    %.4f  %.3f to %.3f%s\n", ranking->risk_area, error->expected,
-		error->debiased, error->low, error->high,
-		by_chance_maybe(ranking) ? "  too few to tell from chance" : "");
+		error->debiased, error->low, error->high, doubt_about(ranking));
 }
 
 static void print_accuracies(FILE *stream, const struct print_ranking_row *row)

@@ -239,6 +239,25 @@ static void test_thresholds_are_hundredths(void **state)
 	}
 }
 
+/* Of scores that say nothing, where 88 of 100 are right: 90 % is found at one of a hundred thresholds in few
+ * streams. */
+static void test_thresholds_of_chance_are_rare(void **state)
+{
+	(void)state;
+	enum { STREAMS = 400, CASES = 1000 };
+	unsigned short seed[3] = { 8, 1, 3 };
+	static struct outcome outcomes[CASES];
+	int found = 0;
+	for (int stream = 0; stream < STREAMS; stream++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		for (int i = 0; i < CASES; i++)
+			outcomes[i] = (struct outcome){ erand48(seed), 1, erand48(seed) < 0.88 };
+		found += rank(outcomes, CASES, 0.9, arena).threshold.found;
+	}
+	if (found > STREAMS * 6 / 100)
+		fail_msg("%d of %d", found, STREAMS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_threshold_is_the_lowest),
 		cmocka_unit_test(test_threshold_from_the_interval),
 		cmocka_unit_test(test_thresholds_are_hundredths),
+		cmocka_unit_test(test_thresholds_of_chance_are_rare),
 	};
 	return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);
 }
