@@ -258,7 +258,7 @@ static json_t *json_entry(const struct calibration_entry *entry, const char *app
 	calibration_interpretation(report, sentence, sizeof sentence);
 	return json_pack(
 		"{s:o, s:o, s:o, s:s, s:I, s:f, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"application",
 		json_name(str_present(entry->application) ? entry->application : str_from(application)),
 		"model", json_name(entry->model), "prompt_version", json_name(entry->prompt_version),
@@ -270,7 +270,8 @@ static json_t *json_entry(const struct calibration_entry *entry, const char *app
 		json_opt(report->maximum_error), "brier", json_opt(report->brier), "reliability",
 		json_opt(report->reliability), "resolution", json_opt(report->resolution), "uncertainty",
 		json_opt(report->uncertainty), "residual", json_opt(report->residual), "groups",
-		json_groups(entry), "bins", json_bins(report), "rankings", print_ranking_json(entry));
+		json_groups(entry), "bins", json_bins(report), "rankings", print_ranking_json(entry),
+		"rankings_fault", json_name(entry->fault));
 }
 
 /* What there is no window or no change for is null. */

@@ -104,6 +104,11 @@ static void print_origin(FILE *stream, const struct calibration_entry *entry)
 	const struct ranking *probability = find(entry, RANKING_PROBABILITY, false);
 	const struct ranking *any = overall ? overall : probability;
 	fputs("  tenths: all counted cases, those of a tenth as ties, each counted half\n", stream);
+	if (str_present(entry->fault)) {
+		fputs("  cases: those that are kept singly cannot be read: ", stream);
+		print_name(stream, entry->fault);
+		fputc('\n', stream);
+	}
 	if (!any)
 		return;
 	fprintf(stream, "  cases: %lld that are kept singly, scored since ", (long long)any->cases);

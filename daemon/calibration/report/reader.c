@@ -363,6 +363,7 @@ static err_t rank_entry(struct database *database, const struct calibration_quer
 			struct calibration_entry *entry, struct err_detail *detail)
 {
 	double wish = query->wish > 0 ? query->wish : RANKING_WISH;
+	struct err_detail fault = { "" };
 	struct sample sample;
 	if (entry->report.cases == 0)
 		return ERR_OK;
@@ -370,9 +371,13 @@ static err_t rank_entry(struct database *database, const struct calibration_quer
 	if (!single_cases)
 		return ERR_OK;
 	err_t err = sample_read(database, query, entry->label_source, reports->since_ms, reports->until_ms,
-				arena, &sample, detail);
+				arena, &sample, &fault);
+	if (err == ERR_DATABASE_REFUSED) { /* a role for reports need not have the rights */
+		entry->fault = arena_str(arena, str_from(err_message(err, &fault)));
+		return ERR_OK;
+	}
 	if (err)
-		return err;
+		return err_fail(detail, err, "%s", err_message(err, &fault));
 	add_ranking(entry, RANKING_OVERALL, sample.overall, sample.overall_count, sample.overall_since_ms,
 		    wish, arena);
 	add_ranking(entry, RANKING_PROBABILITY, sample.probability, sample.probability_count,

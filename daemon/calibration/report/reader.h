@@ -50,6 +50,7 @@ struct calibration_entry {
 	struct calibration_moment trend[CALIBRATION_GROUPS][CALIBRATION_STEPS]; /* oldest first */
 	struct ranking rankings[CALIBRATION_RANKINGS]; /* those that there are cases for */
 	size_t rankings_count;
+	str_t fault; /* why single cases could not be read, such as a missing right; absent: they could */
 };
 
 struct calibration_reports {

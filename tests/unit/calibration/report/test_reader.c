@@ -854,6 +854,39 @@ static void test_rankings_are_told(void **state)
 			       "them right\n"));
 }
 
+/* A role that reads sums alone is told so, and has the report of these. */
+static void test_single_cases_need_rights(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char dsn[512];
+	count_single(now_within_a_day());
+	run_sql("DROP ROLE IF EXISTS reporter; CREATE ROLE reporter LOGIN; GRANT USAGE ON SCHEMA public TO "
+		"reporter; GRANT SELECT ON calibration_migrations, calibration_buckets, calibration_rollups, "
+		"calibration_totals, calibration_drift_episodes TO reporter");
+	snprintf(dsn, sizeof dsn, "%s user=reporter", server.socket_dsn);
+	for (int granted = 0; granted < 2; granted++) {
+		_cleanup_(database_cleanup) struct database *database = database_new(dsn, NULL);
+		const struct calibration_query query = last_day(NULL);
+		struct calibration_reports reports;
+		struct err_detail detail = { "" };
+		if (calibration_read(database, &query, arena, &reports, &detail) != ERR_OK)
+			fail_msg("%s", detail.message);
+		for (size_t i = 0; i < reports.count; i++) {
+			assert_int_equal(str_present(reports.entries[i].fault), !granted);
+			assert_int_equal(reports.entries[i].rankings_count > 1, granted);
+		}
+		_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+		_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
+		assert_int_equal(strstr(text, "cannot be read: ERROR:  permission denied for") != NULL,
+				 !granted);
+		assert_int_equal(strstr(json, "\"rankings_fault\":null") != NULL, granted);
+		run_sql("GRANT SELECT ON calibration_examples, calibration_events, calibration_segments TO "
+			"reporter");
+	}
+	run_sql("DROP OWNED BY reporter; DROP ROLE reporter");
+}
+
 /* What dashboards see of probabilities, and who may see it. */
 static void test_views_of_probabilities(void **state)
 {
@@ -975,6 +1008,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_sample_stands_for_its_day, drop_tables),
 		cmocka_unit_test_setup(test_as_many_days_as_it_takes, drop_tables),
 		cmocka_unit_test_setup(test_rankings_are_told, drop_tables),
+		cmocka_unit_test_setup(test_single_cases_need_rights, drop_tables),
 		cmocka_unit_test_setup(test_views_of_probabilities, drop_tables),
 		cmocka_unit_test_setup(test_dashboards_keep_reading, drop_tables),
 		cmocka_unit_test_setup(test_full_reports, drop_tables),
