@@ -1,5 +1,6 @@
 fuzzer(avro decode)
 fuzzer(avro json)
+fuzzer(calibration replay)
 fuzzer(compare rows)
 fuzzer(config text)
 fuzzer(judge provider 10) # small: soon through
