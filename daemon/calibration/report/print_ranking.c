@@ -21,7 +21,7 @@ static const char *doubt_about(const struct ranking *ranking)
 {
 	const struct discrimination *found = &ranking->discrimination;
 	if (!ranking->both_kinds)
-		return "  too few to tell from chance";
+		return "  all of one kind";
 	if (found->high < 0.5)
 		return "  worse than chance";
 	if (found->low > 0.5)
@@ -132,6 +132,18 @@ void print_ranking_rows(FILE *stream, const struct print_ranking_row *rows, size
 	fputc('\n', stream);
 }
 
+/* What the probability claims and what was right, in bins of equal mass. */
+static void print_claims(FILE *stream, const struct ranking *ranking)
+{
+	fputs("  probability         cases   mean  right  95 % interval\n", stream);
+	for (size_t i = ranking->bins_count; i > 0; i--) {
+		const struct binned_part *bin = &ranking->bins[i - 1];
+		fprintf(stream, "  %.3f to %.3f  %8zu  %.3f  %.3f  %.3f to %.3f\n", bin->first, bin->last,
+			bin->cases, bin->confidence, bin->accuracy, bin->low, bin->high);
+	}
+	fputc('\n', stream);
+}
+
 void print_ranking_text(FILE *stream, const struct calibration_entry *entry)
 {
 	struct print_ranking_row rows[CALIBRATION_RANKINGS];
@@ -140,6 +152,9 @@ void print_ranking_text(FILE *stream, const struct calibration_entry *entry)
 	for (size_t i = 0; i < entry->rankings_count; i++)
 		rows[i] = (struct print_ranking_row){ row_name(&entry->rankings[i]), &entry->rankings[i] };
 	print_ranking_rows(stream, rows, entry->rankings_count);
+	const struct ranking *probability = find(entry, RANKING_PROBABILITY, false);
+	if (probability)
+		print_claims(stream, probability);
 	print_thresholds(stream, entry);
 	print_origin(stream, entry);
 }

@@ -824,6 +824,9 @@ static void test_rankings_are_told(void **state)
 	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
 	assert_non_null(strstr(text, "\n  confidence, tenths      300  0.5"));
 	assert_non_null(strstr(text, "  no better than chance\n  probability, cases      200  1.000  "));
+	assert_non_null(strstr(text, "\n  probability         cases   mean  right  95 % interval\n  0.7"));
+	assert_non_null(strstr(text, "        20  0.7"));
+	assert_non_null(strstr(text, "  0.000  0.000 to 0.1"));
 	assert_non_null(strstr(text, "\n  95 % right is at no threshold of overall confidence; the nearest "
 				     "is ≥ 0."));
 	assert_non_null(strstr(text, "\n  95 % right needs probability ≥ 0.75: 50 % of the cases (100, of "
@@ -852,6 +855,15 @@ static void test_rankings_are_told(void **state)
 	assert_non_null(strstr(few,
 			       "\n  95 % right cannot be shown for probability: it takes 73 cases, all of "
 			       "them right\n"));
+	assert_non_null(strstr(few, "  all of one kind\n"));
+	run_sql("UPDATE calibration_examples SET correct = false WHERE record_offset % 7 = 1");
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *mixed = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(mixed, "  too few to tell from chance\n"));
+	run_sql("UPDATE calibration_examples SET correct = probability < 0.775");
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *opposite = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(opposite, "  worse than chance\n"));
 }
 
 /* A role that reads sums alone is told so, and has the report of these. */
