@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <sys/random.h>
+#include <zlib.h>
 
 struct hash_slot {
 	str_t key;
@@ -111,14 +112,7 @@ uint64_t hash_seeded(const void *data, size_t len)
 
 uint32_t hash_crc32(const void *data, size_t len)
 {
-	const unsigned char *bytes = data;
-	uint32_t crc = 0xffffffffu;
-	for (size_t i = 0; i < len; i++) {
-		crc ^= bytes[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1u)));
-	}
-	return ~crc;
+	return (uint32_t)crc32_z(0, data, len);
 }
 
 static EVP_MD *sha256;
