@@ -11,6 +11,8 @@ void queue_init(struct queue *queue, bool with_fd)
 	clock_cond_init(&queue->filled);
 	list_init(&queue->items);
 	queue->closed = false;
+	queue->awaited = 1;
+	queue->enough = SIZE_MAX;
 	queue->wakeup_fd = with_fd ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	if (with_fd && queue->wakeup_fd < 0)
 		abort();
@@ -42,7 +44,8 @@ void queue_push(struct queue *queue, struct list_node *node)
 {
 	pthread_mutex_lock(&queue->mutex);
 	list_append(&queue->items, node);
-	pthread_cond_signal(&queue->filled);
+	if (queue->items.count >= queue->awaited)
+		pthread_cond_signal(&queue->filled);
 	raise_fd(queue); /* while locked: whoever takes the item may be about to destroy the queue */
 	pthread_mutex_unlock(&queue->mutex);
 }
@@ -81,12 +84,27 @@ size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms)
 {
 	struct timespec deadline = clock_deadline_after(timeout_ms > 0 ? timeout_ms : 0);
 	pthread_mutex_lock(&queue->mutex);
-	while (queue->items.count < count && !queue->closed && timeout_ms != 0)
-		if (!wait_filled(queue, timeout_ms, &deadline))
+	for (;;) {
+		queue->awaited = count < queue->enough ? count : queue->enough;
+		if (queue->items.count >= queue->awaited || queue->closed || timeout_ms == 0 ||
+		    !wait_filled(queue, timeout_ms, &deadline))
 			break;
+	}
+	queue->awaited = 1;
 	size_t held = queue->items.count;
 	pthread_mutex_unlock(&queue->mutex);
 	return held;
+}
+
+void queue_set_enough(struct queue *queue, size_t count)
+{
+	pthread_mutex_lock(&queue->mutex);
+	queue->enough = count;
+	if (queue->items.count >= count)
+		pthread_cond_signal(&queue->filled);
+	else if (queue->awaited > count)
+		queue->awaited = count;
+	pthread_mutex_unlock(&queue->mutex);
 }
 
 void queue_close(struct queue *queue)

@@ -14,7 +14,9 @@ struct queue {
 	pthread_cond_t filled;
 	struct list items;
 	bool closed;
-	int wakeup_fd; /* eventfd made readable by a push, or -1 */
+	int wakeup_fd;	/* eventfd made readable by a push, or -1 */
+	size_t awaited; /* a push to fewer items wakes nobody */
+	size_t enough;	/* for queue_wait */
 };
 
 /* An empty queue. `with_fd`: also an eventfd that a push makes readable, for threads that poll. */
@@ -31,8 +33,13 @@ struct list_node *queue_take(struct queue *queue, int64_t timeout_ms);
 /* Moves everything into `to` (behind what it holds) without waiting; returns how many. Drains the eventfd. */
 size_t queue_take_all(struct queue *queue, struct list *to);
 
-/* Waits up to `timeout_ms` until the queue holds at least `count` items or is closed; returns how many. */
+/* Waits up to `timeout_ms` until the queue holds at least `count` items, or what is enough, or is closed;
+ * returns how many. For a queue with one thread that waits or takes. */
 size_t queue_wait(struct queue *queue, size_t count, int64_t timeout_ms);
+
+/* From now on queue_wait waits for no more than `count` items, above 0, whatever it was called for; SIZE_MAX:
+ * for as many as it was called for. */
+void queue_set_enough(struct queue *queue, size_t count);
 
 /* Wakes all that wait; what is inside can still be taken. */
 void queue_close(struct queue *queue);

@@ -48,6 +48,12 @@ void credits_destroy(struct credits *credits)
 	pthread_mutex_destroy(&credits->mutex);
 }
 
+void credits_on_shortage(struct credits *credits, credits_shortage_fn shortage, void *context)
+{
+	credits->shortage = shortage;
+	credits->shortage_context = context;
+}
+
 static bool room_for(const struct credits *credits, size_t bytes)
 {
 	if (credits->events_used == 0)
@@ -72,15 +78,27 @@ static void signal_room(struct credits *credits)
 		pthread_cond_broadcast(&credits->returned);
 }
 
-bool credits_take(struct credits *credits, size_t message_bytes, int64_t timeout_ms, size_t *ret_held)
+static bool wait_for_room(struct credits *credits, size_t message_bytes, int64_t timeout_ms)
 {
 	struct timespec deadline = clock_deadline_after(timeout_ms);
-	pthread_mutex_lock(&credits->mutex);
 	bool room, waited = false;
 	credits->takers++;
-	while (!(room = room_for(credits, estimate(credits, message_bytes))) && timeout_ms > 0 && !waited)
+	if (credits->shortage)
+		credits->shortage(credits->events_used, credits->shortage_context);
+	while (!(room = room_for(credits, estimate(credits, message_bytes))) && !waited)
 		waited = pthread_cond_timedwait(&credits->returned, &credits->mutex, &deadline) != 0;
+	if (credits->shortage)
+		credits->shortage(0, credits->shortage_context);
 	credits->takers--;
+	return room;
+}
+
+bool credits_take(struct credits *credits, size_t message_bytes, int64_t timeout_ms, size_t *ret_held)
+{
+	pthread_mutex_lock(&credits->mutex);
+	bool room = room_for(credits, estimate(credits, message_bytes));
+	if (!room && timeout_ms > 0)
+		room = wait_for_room(credits, message_bytes, timeout_ms);
 	if (room) {
 		*ret_held = estimate(credits, message_bytes);
 		credits->events_used++;

@@ -25,6 +25,10 @@
 /* For each byte of a message, before anything is known: what 2 kB of JSON were measured to take is less. */
 #define CREDITS_FIRST_RATIO 8
 
+/* Told that a thread waits for room while so many events are in flight, and then, with 0, that it does not
+ * wait any more. In that thread, which holds the lock of the credits. */
+typedef void (*credits_shortage_fn)(size_t events, void *context);
+
 enum { CREDITS_SIZES = 64 }; /* powers of two */
 
 struct credits {
@@ -32,12 +36,17 @@ struct credits {
 	pthread_cond_t returned;
 	size_t events_limit, events_used;
 	size_t bytes_limit, bytes_used;
-	unsigned takers, watchers;     /* that wait: for room, or for a level */
+	unsigned takers, watchers;    /* that wait: for room, or for a level */
+	credits_shortage_fn shortage; /* or NULL */
+	void *shortage_context;
 	uint64_t ratio[CREDITS_SIZES]; /* learnt: bytes beyond the fixed ones, for each KiB of message */
 };
 
 void credits_init(struct credits *credits, size_t events_limit, size_t bytes_limit);
 void credits_destroy(struct credits *credits);
+
+/* Before anybody takes any. */
+void credits_on_shortage(struct credits *credits, credits_shortage_fn shortage, void *context);
 
 /* Takes one event whose message has so many bytes, and the bytes that it will hold by the estimate, which are
  * what the event has `held` from then on; waits up to `timeout_ms` for it. An event larger than all bytes is

@@ -572,6 +572,11 @@ void publisher_push(struct publisher *publisher, struct publication *publication
 	queue_push(&publisher->ready, &publication->node);
 }
 
+void publisher_set_shortage(struct publisher *publisher, size_t events)
+{
+	queue_set_enough(&publisher->ready, events == 0 ? SIZE_MAX : (events + 1) / 2);
+}
+
 void publisher_commit_prefixes(struct publisher *publisher, struct assignment *assignment)
 {
 	assignment_unref(atomic_exchange(&publisher->passed, assignment_ref(assignment)));

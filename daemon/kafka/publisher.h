@@ -3,9 +3,11 @@
  * done, in one Kafka transaction.
  *
  * One thread. Publications are taken in the order in which they became ready, up to so many events, bytes or
- * milliseconds a transaction, all of one assignment. An aborted transaction returns its publications; they
- * are published again, never executed again. A commit whose outcome is not known yet is asked for again,
- * never aborted. See transaction.h, and producer_recovery.h for a producer that is lost.
+ * milliseconds a transaction, all of one assignment. When all that may be in flight is, half of it makes a
+ * transaction without waiting for more: the workers do the other half meanwhile. An aborted transaction
+ * returns its publications; they are published again, never executed again. A commit whose outcome is not
+ * known yet is asked for again, never aborted. See transaction.h, and producer_recovery.h for a producer that
+ * is lost.
  *
  * Messages that the broker refuses (their size, say) are found by halving the batch, then their event is
  * asked for something shorter or a dead letter. Dead letters that are not taken either, or whose topic takes
@@ -49,6 +51,10 @@ void publisher_set_consumer(struct publisher *publisher, rd_kafka_t *consumer);
 
 /* Hands a publication over; never blocks. Any thread. */
 void publisher_push(struct publisher *publisher, struct publication *publication);
+
+/* The source waits for events to be finished, of which so many are in flight; 0: it does not wait any more.
+ * Never blocks; any thread. */
+void publisher_set_shortage(struct publisher *publisher, size_t events);
 
 /* Commits the prefixes of the assignment in a transaction without outputs, if they have moved and no event
  * has carried them by then. Not tried again. Never blocks; any thread. */

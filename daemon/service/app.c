@@ -312,6 +312,12 @@ static err_t reach_kafka(struct app *app, struct err_detail *detail)
 	}
 }
 
+static void on_shortage(size_t events, void *context)
+{
+	struct app *app = context;
+	publisher_set_shortage(app->publisher, events);
+}
+
 static err_t start_kafka(struct app *app, struct err_detail *detail)
 {
 	const struct source_callbacks source = {
@@ -323,6 +329,7 @@ static err_t start_kafka(struct app *app, struct err_detail *detail)
 	starting(app, "Kafka", NULL);
 	warn_of_feedback(app);
 	start_pipeline(app);
+	credits_on_shortage(&app->credits, on_shortage, app);
 	err = source_start(&app->kafka, app->rights, &app->credits, &source, &app->source, detail);
 	if (!err)
 		publisher_set_consumer(app->publisher, source_consumer(app->source));

@@ -11,6 +11,7 @@
 
 struct item {
 	struct list_node node;
+	struct queue *queue;
 	unsigned pusher, number;
 };
 
@@ -46,6 +47,45 @@ static void waits_as_long_as_told(void **state)
 	assert_int_equal(queue_wait(&queue, 1, 30), 0);
 	assert_true(clock_monotonic_us() - started_us >= 30000);
 	queue_destroy(&queue);
+}
+
+static void *set_enough(void *queue)
+{
+	queue_set_enough(queue, 2);
+	return NULL;
+}
+
+static void *push_three(void *context)
+{
+	struct item *items = context;
+	for (unsigned i = 0; i < 3; i++)
+		queue_push(items[i].queue, &items[i].node);
+	return NULL;
+}
+
+/* For ever, but for what is enough: whether that is said before or after what is there has come. */
+static void waits_for_enough(void **state)
+{
+	(void)state;
+	static void *(*const steps[][2])(void *) = { { push_three, set_enough }, { set_enough, push_three } };
+	for (int order = 0; order < 2; order++) {
+		struct queue queue;
+		struct item items[3] = { { .queue = &queue }, { .queue = &queue }, { .queue = &queue } };
+		pthread_t threads[2];
+		queue_init(&queue, false);
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, steps[order][i],
+							steps[order][i] == push_three ? (void *)items
+										      : (void *)&queue),
+					 0);
+		assert_true(queue_wait(&queue, 1000, -1) >= 2);
+		for (int i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		queue_set_enough(&queue, SIZE_MAX);
+		assert_int_equal(queue_wait(&queue, 4, 5), 3);
+		assert_int_equal(queue_wait(&queue, 3, -1), 3);
+		queue_destroy(&queue);
+	}
 }
 
 static void everything_at_once(void **state)
@@ -215,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_in_first_out),
 		cmocka_unit_test(waits_as_long_as_told),
+		cmocka_unit_test(waits_for_enough),
 		cmocka_unit_test(everything_at_once),
 		cmocka_unit_test(the_descriptor_follows),
 		cmocka_unit_test(closed),

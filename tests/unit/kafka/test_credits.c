@@ -101,6 +101,40 @@ static void growth_may_overdraw_and_holds_back_what_comes(void **state)
 	credits_destroy(&credits);
 }
 
+struct told {
+	size_t events[8];
+	size_t count;
+};
+
+static void on_shortage(size_t events, void *context)
+{
+	struct told *told = context;
+	told->events[told->count++] = events;
+}
+
+/* Once a wait: when it begins and when it is over, however it ends. */
+static void shortages_are_told(void **state)
+{
+	(void)state;
+	struct credits credits;
+	struct told told = { .count = 0 };
+	size_t held[3], none;
+	credits_init(&credits, 3, 1 << 30);
+	credits_on_shortage(&credits, on_shortage, &told);
+	for (int i = 0; i < 3; i++)
+		assert_true(credits_take(&credits, 1, 5, &held[i]));
+	assert_false(credits_take(&credits, 1, 0, &none));
+	assert_int_equal(told.count, 0);
+	assert_false(credits_take(&credits, 1, 5, &none));
+	assert_int_equal(told.count, 2);
+	assert_int_equal(told.events[0], 3);
+	assert_int_equal(told.events[1], 0);
+	for (int i = 0; i < 3; i++)
+		credits_return(&credits, held[i]);
+	assert_int_equal(told.count, 2);
+	credits_destroy(&credits);
+}
+
 /* In few events where they hold more than was thought, in some hundreds where they hold less. */
 static void estimates_follow_what_is_found(void **state)
 {
@@ -182,6 +216,7 @@ int main(void)
 		cmocka_unit_test(events_and_bytes_are_both_limits),
 		cmocka_unit_test(one_too_large_for_all_goes_alone),
 		cmocka_unit_test(growth_may_overdraw_and_holds_back_what_comes),
+		cmocka_unit_test(shortages_are_told),
 		cmocka_unit_test(estimates_follow_what_is_found),
 		cmocka_unit_test(estimates_are_of_a_size),
 		cmocka_unit_test(estimates_of_many_are_above_what_they_hold),
