@@ -1,10 +1,11 @@
 #include "kafka/fetching.h"
 
 #include "common/clock.h"
+#include "kafka/client.h"
 
 #include <time.h>
 
-enum { SETTLE_MS = 100, STOP_MS = 1000 };
+enum { SETTLE_MS = 100, STOP_MS = 1000, ASK_MS = 10 };
 
 static void wait_until(int64_t at_us)
 {
@@ -37,4 +38,32 @@ void fetching_pause(struct fetching *fetching, rd_kafka_topic_partition_list_t *
 		rd_kafka_pause_partitions(fetching->consumer, partitions);
 	else
 		rd_kafka_resume_partitions(fetching->consumer, partitions);
+}
+
+/* For their ends, which nobody needs. An answer that does not come in time is as good. */
+static void ask_leaders(struct fetching *fetching, const rd_kafka_topic_partition_list_t *partitions)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *asked =
+		rd_kafka_topic_partition_list_copy(partitions);
+	for (int i = 0; i < asked->cnt; i++)
+		asked->elems[i].offset = RD_KAFKA_OFFSET_END;
+	rd_kafka_offsets_for_times(fetching->consumer, asked, ASK_MS);
+}
+
+static bool is_half(size_t taken, size_t ahead)
+{
+	return ahead && taken >= ahead - ahead / 2;
+}
+
+void fetching_take(struct fetching *fetching, const rd_kafka_topic_partition_list_t *partitions,
+		   size_t message_bytes)
+{
+	fetching->taken_bytes += message_bytes;
+	fetching->taken_messages++;
+	if (!is_half(fetching->taken_bytes, fetching->ahead_bytes) &&
+	    !is_half(fetching->taken_messages, fetching->ahead_messages))
+		return;
+	fetching->taken_bytes = fetching->taken_messages = 0;
+	fetching->asked++;
+	ask_leaders(fetching, partitions);
 }

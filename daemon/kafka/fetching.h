@@ -10,6 +10,11 @@
  * An assignment that ends is stopped by another thread, too, and librdkafka ends the process (an assertion)
  * where the next one is to be stopped before the former has been: so the end of an assignment waits until the
  * last one that ended has surely stopped.
+ *
+ * What is fetched ahead is limited (queued.max.messages.kbytes, queued.min.messages). Where the limit is
+ * reached, librdkafka 2.0.2 looks a second later whether there is room again, unless a request to that broker
+ * wakes the thread that fetches from it: without one no more than the limit, and a fetch, could be read a
+ * second. So whoever takes what was fetched asks the leaders a cheap question when half of it is taken.
  */
 #pragma once
 
@@ -22,6 +27,9 @@ struct fetching {
 	int64_t settled_us; /* when the last assignment has surely been carried out (monotonic clock) */
 	int64_t stopped_us; /* when the last one that ended has surely stopped */
 	bool assigned;	    /* there are partitions */
+	size_t ahead_bytes, ahead_messages; /* limits of what is fetched ahead; 0: none */
+	size_t taken_bytes, taken_messages; /* since the leaders were last asked */
+	uint64_t asked;			    /* so often */
 };
 
 /* Fetches `partitions` from their offsets and nothing else; NULL: nothing, and leaves the group's assignment.
@@ -33,3 +41,7 @@ rd_kafka_resp_err_t fetching_assign(struct fetching *fetching,
 /* Pauses or resumes; blocks for up to 100 ms after an assignment. Resumes only what is paused: librdkafka
  * would fetch anything else anew from where it last started. */
 void fetching_pause(struct fetching *fetching, rd_kafka_topic_partition_list_t *partitions, bool pause);
+
+/* A message of the partitions was taken. Asks their leaders every so often, which blocks for up to 10 ms. */
+void fetching_take(struct fetching *fetching, const rd_kafka_topic_partition_list_t *partitions,
+		   size_t message_bytes);

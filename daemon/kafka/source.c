@@ -23,7 +23,8 @@ enum {
 	UNANSWERED_MS = 30000, /* until a partition without a leader is told */
 	PASSED_MS = 5000,      /* between commits of prefixes that no event carries */
 	PROBE_MS = 500,
-	FETCHED_AHEAD = 20000,	  /* messages: small ones take twice their size in librdkafka's queue */
+	FETCH_AT = 4,	       /* with that part of what may be read ahead in the queue the next is fetched */
+	FETCHED_AHEAD = 20000, /* messages: small ones take twice their size in librdkafka's queue */
 	CLIENT_CLOSE_MS = 1000,	  /* its group is left by then */
 	CLOSE_TIMEOUT_MS = 20000, /* above the transaction timeout: the publisher is out by then */
 };
@@ -737,6 +738,7 @@ static void run_once(struct source *source)
 		put_back(message);
 	} else {
 		source->held = message;
+		fetching_take(&source->fetching, source->given, message_bytes(message));
 		return;
 	}
 	rd_kafka_message_destroy(message);
@@ -780,12 +782,12 @@ static err_t build_conf(const struct kafka_settings *settings, rd_kafka_conf_t *
 		const char *name;
 		long long value;
 	} numbers[] = {
-		{ "queued.max.messages.kbytes", (long long)(settings->read_ahead_bytes / 1024) },
+		{ "queued.max.messages.kbytes", (long long)(settings->read_ahead_bytes / FETCH_AT / 1024) },
 		{ "queued.min.messages", FETCHED_AHEAD },
 		{ "fetch.max.bytes", (long long)settings->max_message_bytes + (1 << 20) },
 		{ "message.max.bytes", (long long)settings->max_message_bytes },
 		{ "receive.message.max.bytes", kafka_response_limit(settings) },
-		{ "max.partition.fetch.bytes", 1 << 20 },
+		{ "max.partition.fetch.bytes", 1 << 19 },
 	};
 	err_t err = kafka_conf_new(settings, &conf, detail);
 	for (size_t i = 0; !err && i < sizeof fixed / sizeof fixed[0]; i++)
@@ -834,7 +836,9 @@ err_t source_start(const struct kafka_settings *settings, struct rights_watch *r
 	if (!err)
 		err = topic_probe_start(settings, settings->input_topic, &source->topic_probe, detail);
 	if (!err) {
-		source->fetching.consumer = source->consumer;
+		source->fetching = (struct fetching){ .consumer = source->consumer,
+						      .ahead_bytes = settings->read_ahead_bytes / FETCH_AT,
+						      .ahead_messages = FETCHED_AHEAD };
 		rd_kafka_poll_set_consumer(source->consumer);
 		err = subscribe(source, detail);
 	}

@@ -127,6 +127,34 @@ static void an_assignment_at_once_after_others_is_fetched(void **state)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* Whichever limit is the nearer one; and what is fetched goes on. */
+static void leaders_are_asked_when_half_is_taken(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t ahead_bytes, ahead_messages, message_bytes;
+		int taken, asked;
+	} cases[] = {
+		{ 1000, 100, 100, 4, 0 }, { 1000, 100, 100, 5, 1 },  { 1000, 100, 100, 24, 4 },
+		{ 1000, 4, 100, 6, 3 },	  { 1000, 0, 100, 5, 1 },    { 0, 4, 100, 5, 2 },
+		{ 0, 0, 100, 1000, 0 },	  { 1000, 100, 5000, 3, 3 }, { 1000, 100, 0, 49, 0 },
+	};
+	rd_kafka_topic_partition_list_t *list = all_from_the_start();
+	assert_int_equal(fetching_assign(&fetching, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct fetching counted = { .consumer = fetching.consumer,
+					    .ahead_bytes = cases[i].ahead_bytes,
+					    .ahead_messages = cases[i].ahead_messages };
+		for (int taken = 0; taken < cases[i].taken; taken++)
+			fetching_take(&counted, list, cases[i].message_bytes);
+		assert_int_equal(counted.asked, cases[i].asked);
+	}
+	for (int i = 0; i < PARTITIONS; i++)
+		assert_int_equal(list->elems[i].offset, 0);
+	assert_int_equal(poll_messages(PARTITIONS * MESSAGES, PATIENCE_MS), PARTITIONS * MESSAGES);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 static void nothing_paused_is_no_order(void **state)
 {
 	(void)state;
@@ -146,6 +174,7 @@ int main(void)
 		cmocka_unit_test(a_pause_at_once_loses_no_partition),
 		cmocka_unit_test(a_paused_partition_is_silent_until_it_is_resumed),
 		cmocka_unit_test(an_assignment_at_once_after_others_is_fetched),
+		cmocka_unit_test(leaders_are_asked_when_half_is_taken),
 		cmocka_unit_test(nothing_paused_is_no_order),
 	};
 	return cmocka_run_group_tests(tests, start_cluster, stop_cluster);
