@@ -34,12 +34,12 @@ def send(rig, made):
     return [found[event["event_id"]] for event in made]
 
 
-def await_probability(rig, timeout=180):
-    """The records of one event of each tier, when the model is at hand."""
+def await_probability(rig, labels=0, timeout=180):
+    """The records of one event of each tier, when a model is at hand that has learnt from so many labels."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         records = send(rig, answers(len(TIERS)))
-        if all(record["confidence"]["probability"] for record in records):
+        if all((record["confidence"]["probability"] or {"labels": -1})["labels"] >= labels for record in records):
             return records
         time.sleep(1)
     raise TimeoutError(rig.daemon.log_tail())
@@ -54,17 +54,17 @@ def test_what_was_learnt_is_told(rig, tmp_path):
     for record in start(rig, "map")[:2]:
         confidence = record["confidence"]
         assert confidence["probability"] is None and confidence["level_by"] == "overall" and not confidence["features"]
-    records = await_probability(rig)
+    records = await_probability(rig, labels=LABELS / 2)
     for (said, right), record in zip(TIERS, records):
         probability = record["confidence"]["probability"]
         assert probability["low"] < probability["value"] < probability["high"]
         assert probability["low"] < right + 0.1 and right - 0.1 < probability["high"], (said, probability)
-        assert probability["labels"] >= LABELS / 2 and probability["model"] >= 1
+        assert probability["model"] >= 1
         assert record["confidence"]["overall"] == said
     metrics = Metrics(rig.daemon)
     assert metrics.value("assayd_model_version") >= records[0]["confidence"]["probability"]["model"]
     assert metrics.value("assayd_model_fits") >= metrics.value("assayd_model_replacements") >= 1
-    assert metrics.value("assayd_model_age_seconds") < 60 and metrics.value("assayd_model_failures") == 0
+    assert 0 <= metrics.value("assayd_model_age_seconds") < 600 and metrics.value("assayd_model_failures") == 0
     used = records[0]["confidence"]["probability"]
     rows = rig.postgres.execute("SELECT version, kind, labels FROM calibration_models", rig.calibration_database)
     assert (used["model"], "map", used["labels"]) in rows
@@ -113,7 +113,7 @@ def test_features_tell_texts_apart(rig):
     """Of one confidence, by what the query is like."""
     for record in start(rig, "features")[:2]:
         assert record["confidence"]["features"]["technical"] == 1
-    await_probability(rig)
+    await_probability(rig, labels=LABELS / 2)
     right, wrong = send(rig, [events.event(sql, target="shop", generator_confidence=0.3, application="web",
                                            question="How many live in each?") for sql in (events.CITY_COUNT, WRONG)])
     assert right["confidence"]["overall"] == wrong["confidence"]["overall"]

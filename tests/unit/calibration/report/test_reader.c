@@ -966,6 +966,21 @@ static void test_dashboards_keep_reading(void **state)
 	run_sql("DROP OWNED BY dashboard; DROP ROLE dashboard");
 }
 
+/* Sums of every tenth of confidence in so many intervals of that width. */
+static void insert_sums(const char *table, int width_s, int intervals, int app)
+{
+	char sql[1024];
+	snprintf(sql, sizeof sql,
+		 "INSERT INTO %s SELECT %d, to_timestamp(1767873600 - %d * b), 'app%d', 'm', 'p', 'RESULT', "
+		 "CASE WHEN n = 9 THEN 'HIGH_CONFIDENCE' WHEN n >= 7 THEN 'MEDIUM_CONFIDENCE' "
+		 "WHEN n >= 5 THEN 'LOW_CONFIDENCE' ELSE 'VERY_LOW_CONFIDENCE' END, n, 10, "
+		 "33.333333333333335, "
+		 "111.1111111111, 17.5, 8.1234567890123456789, 2.98765432109876543 "
+		 "FROM generate_series(1, %d) AS b, generate_series(0, 9) AS n",
+		 table, width_s, width_s, app, intervals);
+	run_sql(sql);
+}
+
 /* A week of dense traffic in twenty segments and the four of the example. How long it takes is printed only:
  * bench_calibration has the bar. */
 static void test_full_reports(void **state)
@@ -973,19 +988,11 @@ static void test_full_reports(void **state)
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	COUNT_EXAMPLE();
-	run_sql("CREATE TEMP TABLE v (LIKE calibration_sums); INSERT INTO v SELECT w, "
-		"to_timestamp(1767873600 - w * b), 'app' || s, "
-		"'m', 'p', "
-		"'RESULT', CASE WHEN n = 9 THEN 'HIGH_CONFIDENCE' WHEN n >= 7 THEN 'MEDIUM_CONFIDENCE' WHEN "
-		"n >= 5 THEN "
-		"'LOW_CONFIDENCE' ELSE 'VERY_LOW_CONFIDENCE' END, n, 10, 33.333333333333335, 111.1111111111, "
-		"17.5, "
-		"8.1234567890123456789, 2.98765432109876543 "
-		"FROM (VALUES (300, 288), (3600, 168)) AS v (w, count), generate_series(1, count) AS b, "
-		"generate_series(1, 20) AS s, generate_series(0, 9) AS n; "
-		"INSERT INTO calibration_buckets SELECT * FROM v WHERE width_s = 300; "
-		"INSERT INTO calibration_rollups SELECT * FROM v WHERE width_s = 3600; "
-		"ANALYZE calibration_buckets, calibration_rollups");
+	for (int app = 0; app < 20; app++) {
+		insert_sums("calibration_buckets", 300, 288, app);
+		insert_sums("calibration_rollups", 3600, 168, app);
+	}
+	run_sql("ANALYZE calibration_buckets, calibration_rollups");
 	static const int64_t windows_s[] = { 3600, 86400, 7 * 86400 };
 	for (size_t i = 0; i < 3; i++) {
 		struct calibration_query query = new_query(windows_s[i]);
