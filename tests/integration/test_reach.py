@@ -79,7 +79,7 @@ def mistakes(kafka):
                       "; set ssl.ca.location"),
         "host name of the certificate": (tls(kafka, "tls", host="127.0.0.1"), "certificate verify failed: IP address mismatch",
                                          "; the broker's certificate is for a name, not for this address"),
-        "certificate of the client": (tls(kafka, "mtls"), "bad certificate", "ssl.certificate.location"),
+        "certificate of the client": (tls(kafka, "mtls"), "SSL alert number", "ssl.certificate.location"),
     }
 
 
