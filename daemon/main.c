@@ -33,19 +33,19 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				 detail);
 	case COMMAND_CALIBRATION:
 		return calibration_run(
-			&(const struct calibration_options){ .config_file = options->config_file,
-							     .action = options->rebuild	 ? CALIBRATION_REBUILD
-								       : options->verify ? CALIBRATION_VERIFY
-								       : options->model	 ? CALIBRATION_MODEL
-								       : options->records
-									       ? CALIBRATION_REPLAY
-									       : CALIBRATION_REPORT,
-							     .window = options->window,
-							     .application = options->application,
-							     .accuracy = options->accuracy,
-							     .records = options->records,
-							     .model_version = options->model_version,
-							     .json = options->json },
+			&(const struct calibration_options){
+				.config_file = options->config_file,
+				.action = options->rebuild			       ? CALIBRATION_REBUILD
+					  : options->verify			       ? CALIBRATION_VERIFY
+					  : options->model			       ? CALIBRATION_MODEL
+					  : options->records || options->replays_topic ? CALIBRATION_REPLAY
+										       : CALIBRATION_REPORT,
+				.window = options->window,
+				.application = options->application,
+				.accuracy = options->accuracy,
+				.records = options->records,
+				.model_version = options->model_version,
+				.json = options->json },
 			detail);
 	case COMMAND_HELP:
 		fputs(options_help, stdout);

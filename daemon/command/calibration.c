@@ -1,12 +1,23 @@
 #include "command/calibration.h"
 
 #include "calibration/rebuild/rebuild_print.h"
+#include "calibration/rebuild/topic_reader.h"
 #include "calibration/replay/replay_file.h"
 #include "calibration/replay/replay_print.h"
 #include "calibration/report/print.h"
 #include "calibration/report/print_models.h"
 #include "command/settings.h"
+#include "common/clock.h"
 #include "event/overall.h"
+
+static err_t parse_window(const char *text, int64_t *ret_window_s, struct err_detail *detail)
+{
+	const char *window = text ? text : "24h";
+	if (calibration_parse_window(window, ret_window_s))
+		return ERR_OK;
+	return err_fail(detail, ERR_USAGE, "--window \"%s\" is no time span; write for example 1h, 24h or 7d",
+			window);
+}
 
 /* 1 itself cannot be had: no number of cases shows it. */
 static err_t parse_accuracy(const char *text, double *ret_accuracy, struct err_detail *detail)
@@ -32,11 +43,10 @@ static err_t report(const struct calibration_options *options, const struct conf
 					   .min_cases = calibration->min_cases,
 					   .label_source = ENUM_ABSENT };
 	struct calibration_reports reports;
-	const char *window = options->window ? options->window : "24h";
-	if (!calibration_parse_window(window, &query.window_s))
-		return err_fail(detail, ERR_USAGE,
-				"--window \"%s\" is no time span; write for example 1h, 24h or 7d", window);
-	err_t err = options->accuracy ? parse_accuracy(options->accuracy, &query.wish, detail) : ERR_OK;
+	err_t err = parse_window(options->window, &query.window_s, detail);
+	if (err)
+		return err;
+	err = options->accuracy ? parse_accuracy(options->accuracy, &query.wish, detail) : ERR_OK;
 	if (err)
 		return err;
 	_cleanup_(database_cleanup) struct database *database =
@@ -131,11 +141,27 @@ static struct replay_rules make_rules(const struct config *config, const struct 
 	return rules;
 }
 
-static err_t replay_all(struct replay_file *file, struct replay *replay, struct replay_faults *faults,
-			struct err_detail *detail)
+struct replaying {
+	struct codec *codec;
+	struct replay *replay;
+	struct replay_faults faults;
+};
+
+static void note_fault(struct replaying *replaying, int64_t place, err_t fault,
+		       const struct err_detail *reason)
 {
+	struct replay_faults *faults = &replaying->faults;
+	if (faults->count++ > 0)
+		return;
+	faults->place = place;
+	snprintf(faults->first, sizeof faults->first, "%s", err_message(fault, reason));
+}
+
+static err_t replay_from_file(struct replaying *replaying, const char *path, struct err_detail *detail)
+{
+	_cleanup_(replay_file_cleanup) struct replay_file *file = NULL;
 	bool end = false;
-	err_t err = ERR_OK;
+	err_t err = replay_file_open(path, replaying->codec, REPLAY_RECORD_BYTES, &file, detail);
 	while (!err && !end) {
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		struct scored_query *scored;
@@ -144,24 +170,57 @@ static err_t replay_all(struct replay_file *file, struct replay *replay, struct 
 		err = replay_file_next(file, arena, &scored, &end, &fault, &reason);
 		if (err)
 			return err_fail(detail, err, "%s", err_message(err, &reason));
-		if (fault && faults->count++ == 0) {
-			faults->place = replay_file_place(file);
-			snprintf(faults->first, sizeof faults->first, "%s", err_message(fault, &reason));
-		}
-		if (!fault && !end)
-			replay_add(replay, scored);
+		if (fault)
+			note_fault(replaying, replay_file_place(file), fault, &reason);
+		else if (!end)
+			replay_add(replaying->replay, scored);
 	}
 	return err;
 }
 
-static err_t replay_file(const struct calibration_options *options, const struct config *config,
-			 struct arena *arena, struct err_detail *detail)
+static err_t take_message(size_t span, const rd_kafka_message_t *message, void *context,
+			  struct err_detail *detail)
+{
+	struct replaying *replaying = context;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct err_detail reason = { "" };
+	struct scored_query *scored;
+	(void)span;
+	(void)detail;
+	err_t fault = codec_decode_scored(replaying->codec, message->payload, message->len, arena, &scored,
+					  &reason);
+	if (fault)
+		note_fault(replaying, message->offset, fault, &reason);
+	else
+		replay_add(replaying->replay, scored);
+	return ERR_OK;
+}
+
+static err_t replay_from_topic(struct replaying *replaying, const struct config *config, const char *window,
+			       struct arena *arena, struct err_detail *detail)
+{
+	_cleanup_(topic_reader_cleanup) struct topic_reader *reader = NULL;
+	struct kafka_settings kafka;
+	struct topic_span *spans;
+	size_t count;
+	int64_t window_s = 0;
+	err_t err = parse_window(window, &window_s, detail);
+	if (!err)
+		err = settings_kafka(config, arena, &kafka, detail);
+	if (!err)
+		err = topic_reader_new(&kafka, &reader, detail);
+	if (!err)
+		err = topic_reader_spans(reader, config->kafka.scored_topic,
+					 clock_wall_ms() - window_s * 1000, arena, &spans, &count, detail);
+	return err ? err : topic_reader_read(reader, spans, count, take_message, replaying, detail);
+}
+
+static err_t replay_records(const struct calibration_options *options, const struct config *config,
+			    struct arena *arena, struct err_detail *detail)
 {
 	_cleanup_(model_cleanup) struct model *model = NULL;
 	_cleanup_(codec_cleanup) struct codec *codec = NULL;
-	_cleanup_(replay_file_cleanup) struct replay_file *file = NULL;
 	double wish = RANKING_WISH;
-	struct replay_faults faults = { 0 };
 	struct replay_result result;
 	const struct codec_options codec_options = {
 		.schema_directory = config->kafka.schema_directory,
@@ -171,21 +230,21 @@ static err_t replay_file(const struct calibration_options *options, const struct
 	if (!err)
 		err = codec_new(&codec_options, &codec, detail);
 	if (!err)
-		err = replay_file_open(options->records, codec, REPLAY_RECORD_BYTES, &file, detail);
-	if (!err)
 		err = load_model(options, &config->calibration, &model, detail);
 	if (err)
 		return err;
 	const struct replay_rules rules = make_rules(config, model);
 	_cleanup_(replay_cleanup) struct replay *replay = replay_new(&rules);
-	err = replay_all(file, replay, &faults, detail);
+	struct replaying replaying = { .codec = codec, .replay = replay };
+	err = options->records ? replay_from_file(&replaying, options->records, detail)
+			       : replay_from_topic(&replaying, config, options->window, arena, detail);
 	if (err)
 		return err;
 	replay_finish(replay, wish, arena, &result);
 	if (options->json)
-		replay_print_json(stdout, &rules, &result, &faults);
+		replay_print_json(stdout, &rules, &result, &replaying.faults);
 	else
-		replay_print_text(stdout, &rules, &result, &faults);
+		replay_print_text(stdout, &rules, &result, &replaying.faults);
 	return ERR_OK;
 }
 
@@ -267,7 +326,7 @@ err_t calibration_run(const struct calibration_options *options, struct err_deta
 	if (err)
 		return err;
 	if (options->action == CALIBRATION_REPLAY)
-		return replay_file(options, config, arena, detail);
+		return replay_records(options, config, arena, detail);
 	if (!config->calibration.configured)
 		return err_fail(detail, ERR_CONFIG_MISSING, "%s has no group calibration; add one with a dsn",
 				options->config_file);

@@ -15,10 +15,11 @@ enum calibration_action {
 struct calibration_options {
 	const char *config_file;
 	enum calibration_action action;
-	const char *window;	   /* "1h", "24h", "7d", …; NULL: 24 h */
-	const char *application;   /* of this one alone; NULL: all */
-	const char *accuracy;	   /* what ought to be right above a threshold, such as "0.9"; NULL: that */
-	const char *records;	   /* of a replay: their file */
+	const char *window;	 /* "1h", "24h", "7d", …; NULL: 24 h */
+	const char *application; /* of this one alone; NULL: all */
+	const char *accuracy;	 /* what ought to be right above a threshold, such as "0.9"; NULL: that */
+	/* of a replay: their file; NULL: the scored topic, over the window */
+	const char *records;
 	const char *model_version; /* of a replay: a model's number; NULL: the one in use */
 	bool json;
 };

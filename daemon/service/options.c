@@ -20,8 +20,8 @@ const char options_help[] =
 	"                                    threshold on that share is right\n"
 	"  assayd calibration --config FILE --model [--json]\n"
 	"                                    what the learnt probability has learnt, and how good it is\n"
-	"  assayd calibration --config FILE --replay RECORDS [--model-version N] [--accuracy SHARE]\n"
-	"                     [--json]\n"
+	"  assayd calibration --config FILE --replay RECORDS|--replay-topic [--window 1h|24h|7d]\n"
+	"                     [--model-version N] [--accuracy SHARE] [--json]\n"
 	"                                    what that configuration and model would have said of past\n"
 	"                                    records\n"
 	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
@@ -43,7 +43,7 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV" },
 	{ "score", COMMAND_SCORE, false, "csjhV" },
 	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwaympnjvrhV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrhV" },
 };
 
 static const struct option long_options[] = {
@@ -62,6 +62,7 @@ static const struct option long_options[] = {
 	{ "model", no_argument, NULL, 'm' },
 	{ "replay", required_argument, NULL, 'p' },
 	{ "model-version", required_argument, NULL, 'n' },
+	{ "replay-topic", no_argument, NULL, 'k' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -93,6 +94,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'p':
 		options->records = optarg;
+		break;
+	case 'k':
+		options->replays_topic = true;
 		break;
 	case 'n':
 		options->model_version = optarg;
@@ -162,17 +166,21 @@ static err_t check_together(const struct options *options, struct err_detail *de
 			   application = { "application", options->application },
 			   accuracy = { "accuracy", options->accuracy }, model = { "model", options->model },
 			   replay = { "replay", options->records },
+			   topic = { "replay-topic", options->replays_topic },
 			   version = { "model-version", options->model_version };
-	const struct given others[] = { window, application, version, accuracy, model, replay };
+	const struct given others[] = { window, application, version, accuracy, model, replay, topic };
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
 	if (options->verify || options->rebuild)
-		return check_action(options->verify ? "verify" : "rebuild", others, 6, detail);
+		return check_action(options->verify ? "verify" : "rebuild", others, 7, detail);
 	if (options->records)
-		return check_action("replay", (const struct given[]){ window, application, model }, 3,
+		return check_action("replay", (const struct given[]){ window, application, model, topic }, 4,
 				    detail);
+	if (options->replays_topic)
+		return check_action("replay-topic", (const struct given[]){ application, model }, 2, detail);
 	if (options->model_version)
-		return err_fail(detail, ERR_USAGE, "--model-version needs --replay; see assayd --help");
+		return err_fail(detail, ERR_USAGE,
+				"--model-version needs --replay or --replay-topic; see assayd --help");
 	return options->model ? check_action("model", others, 4, detail) : ERR_OK;
 }
 

@@ -21,6 +21,7 @@ struct options {
 	const char *accuracy;	   /* calibration: what ought to be right above a threshold; or NULL */
 	bool model;		   /* calibration: the learnt probability */
 	const char *records;	   /* calibration: the file of a replay; or NULL */
+	bool replays_topic;	   /* calibration: a replay of the scored topic */
 	const char *model_version; /* calibration: of a replay; or NULL */
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */

@@ -91,6 +91,9 @@ WRONG_USAGES = {
     "calibration --config a --rebuild --model": "--rebuild goes without --model",
     "calibration --config a --replay b --application c": "--replay goes without --application",
     "calibration --config a --replay": "--replay needs a value",
+    "calibration --config a --replay b --replay-topic": "--replay goes without --replay-topic",
+    "calibration --config a --replay-topic --application c": "--replay-topic goes without --application",
+    "calibration --config a --verify --replay-topic": "--verify goes without --replay-topic",
     "calibration --config a --model-version 3": "--model-version needs --replay",
     "calibration --config a --model --model-version 3": "--model-version needs --replay",
 }
@@ -865,6 +868,16 @@ def test_replay_of_what_score_says(config_file, tmp_path):
             (["--replay", str(records), "--model-version", "3"], CONFIG, "has no group calibration")):
         done = assayd("calibration", "--config", config, *arguments)
         assert done.returncode == status and sentence in one_sentence(done), done
+
+
+def test_replay_of_a_topic(kafka, topics, config_file):
+    settings = topics(2).settings(kafka)
+    done = assayd("calibration", "--config", config_file({"kafka": settings}), "--replay-topic")
+    assert done.returncode == 0 and "Replay of 0 records\n" in done.stdout, done
+    done = assayd("calibration", "--config", config_file({"kafka": settings}), "--replay-topic", "--window", "1y")
+    assert done.returncode == USAGE and "is no time span" in one_sentence(done)
+    done = assayd("calibration", "--config", config_file({"kafka": {**settings, "scored_topic": "nowhere"}}), "--replay-topic")
+    assert done.returncode == UNAVAILABLE and "nowhere: " in one_sentence(done), done
 
 
 def test_score_runs_on_the_target_and_asks_the_judge(postgres, judge, shop_target, config_file):

@@ -104,6 +104,16 @@ def test_what_was_learnt_is_told(rig, tmp_path):
     assert labelled["cases"] == rig.asked and LABELS / 2 <= labelled["learnt_from"] < rig.asked
     assert labelled["now"]["probability"]["cases"] == rig.asked - labelled["learnt_from"]
     assert labelled["now"]["overall"]["auroc"] == labelled["then"]["overall"]["auroc"]
+    of_topic = json.loads(calibration("--replay-topic", "--window", "1h", "--model-version", str(used["model"]), "--json"))
+    assert {name: of_topic[name] for name in ("records", "kept", "unreadable", "first_ms", "last_ms", "levels", "rules")} == {
+        name: replayed[name] for name in ("records", "kept", "unreadable", "first_ms", "last_ms", "levels", "rules")}
+    (found,) = of_topic["labelled"]
+    assert found["now"]["levels"] == labelled["now"]["levels"] and found["learnt_from"] == labelled["learnt_from"]
+    rig.send(["rubbish"], topic=rig.topics.scored)
+    time.sleep(2)
+    assert json.loads(calibration("--replay-topic", "--window", "1h", "--json"))["unreadable"] == 1
+    late = json.loads(calibration("--replay-topic", "--window", "1s", "--json"))
+    assert late["records"] == 0 and late["labelled"] == []
     wrong = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, "--accuracy", "1"], capture_output=True,
                            text=True, timeout=300, check=False)
     assert wrong.returncode == 64 and "write for example 0.9" in wrong.stderr, wrong

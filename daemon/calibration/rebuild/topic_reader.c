@@ -3,6 +3,8 @@
 #include "calibration/count/records.h"
 #include "common/clock.h"
 
+#include <time.h>
+
 enum { POLL_MS = 200, BOUNDS_TIMEOUT_MS = 15000, SILENCE_MS = 60000, CLOSE_MS = 5000 };
 
 struct topic_reader {
@@ -39,17 +41,123 @@ void topic_reader_free(struct topic_reader *reader)
 	free(reader);
 }
 
+/* ---- bounds ---- */
+
+struct passing {
+	int64_t since_us;
+};
+
+/* Whether to ask again, in a moment: a partition has no leader right after its topic was made, or for as long
+ * as another broker takes it over. */
+static bool passes(struct passing *passing, rd_kafka_resp_err_t code)
+{
+	const struct timespec moment = { 0, 200 * 1000000 };
+	if (code != RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION &&
+	    code != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
+		return false;
+	if (!passing->since_us)
+		passing->since_us = clock_monotonic_us();
+	if (clock_monotonic_us() - passing->since_us > INT64_C(1000) * BOUNDS_TIMEOUT_MS)
+		return false;
+	nanosleep(&moment, NULL);
+	return true;
+}
+
 err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
 			  int64_t *ret_high, struct err_detail *detail)
 {
 	int64_t low, high;
-	rd_kafka_resp_err_t code = rd_kafka_query_watermark_offsets(reader->consumer, topic, partition, &low,
-								    &high, BOUNDS_TIMEOUT_MS);
+	struct passing passing = { 0 };
+	rd_kafka_resp_err_t code;
+	do {
+		code = rd_kafka_query_watermark_offsets(reader->consumer, topic, partition, &low, &high,
+							BOUNDS_TIMEOUT_MS);
+	} while (passes(&passing, code));
 	if (code)
 		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partition %d of %s: %s", (int)partition,
 				topic, rd_kafka_err2str(code));
 	*ret_low = low;
 	*ret_high = high;
+	return ERR_OK;
+}
+
+/* ---- spans ---- */
+
+DEFINE_CLEANUP(rd_kafka_topic_t, handle_cleanup, rd_kafka_topic_destroy)
+
+static err_t count_partitions(struct topic_reader *reader, const char *topic, int *ret_count,
+			      struct err_detail *detail)
+{
+	_cleanup_(handle_cleanup) rd_kafka_topic_t *handle =
+		rd_kafka_topic_new(reader->consumer, topic, NULL);
+	const struct rd_kafka_metadata *metadata = NULL;
+	rd_kafka_resp_err_t code =
+		handle ? rd_kafka_metadata(reader->consumer, 0, handle, &metadata, BOUNDS_TIMEOUT_MS)
+		       : rd_kafka_last_error();
+	if (code)
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", topic, rd_kafka_err2str(code));
+	err_t err = ERR_OK;
+	if (metadata->topic_cnt != 1 || metadata->topics[0].err)
+		err = err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s", topic,
+			       metadata->topic_cnt == 1 ? rd_kafka_err2str(metadata->topics[0].err)
+							: "there is no such topic");
+	else
+		*ret_count = metadata->topics[0].partition_cnt;
+	rd_kafka_metadata_destroy(metadata);
+	return err;
+}
+
+/* Where records of that time begin; what has none ends where it begins. */
+static rd_kafka_resp_err_t ask_offsets(struct topic_reader *reader, struct topic_span *spans, size_t count,
+				       int64_t since_ms)
+{
+	_cleanup_(kafka_list_cleanup) rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)count);
+	for (size_t i = 0; i < count; i++)
+		rd_kafka_topic_partition_list_add(list, spans[i].topic, spans[i].partition)->offset =
+			since_ms;
+	rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(reader->consumer, list, BOUNDS_TIMEOUT_MS);
+	for (size_t i = 0; !code && i < count; i++) {
+		const rd_kafka_topic_partition_t *found = &list->elems[i];
+		code = found->err;
+		spans[i].from =
+			found->offset >= 0 && found->offset < spans[i].until ? found->offset : spans[i].until;
+	}
+	return code;
+}
+
+static err_t move_to(struct topic_reader *reader, struct topic_span *spans, size_t count, int64_t since_ms,
+		     struct err_detail *detail)
+{
+	struct passing passing = { 0 };
+	rd_kafka_resp_err_t code;
+	do {
+		code = ask_offsets(reader, spans, count, since_ms);
+	} while (passes(&passing, code));
+	return code ? err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", spans[0].topic,
+			       rd_kafka_err2str(code))
+		    : ERR_OK;
+}
+
+err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t since_ms,
+			 struct arena *arena, struct topic_span **ret_spans, size_t *ret_count,
+			 struct err_detail *detail)
+{
+	int count = 0;
+	err_t err = count_partitions(reader, topic, &count, detail);
+	if (err)
+		return err;
+	struct topic_span *spans = ARENA_ARRAY(arena, struct topic_span, (size_t)count);
+	for (int i = 0; !err && i < count; i++) {
+		spans[i] = (struct topic_span){ .topic = topic, .partition = i };
+		err = topic_reader_bounds(reader, topic, i, &spans[i].from, &spans[i].until, detail);
+	}
+	if (!err && count > 0)
+		err = move_to(reader, spans, (size_t)count, since_ms, detail);
+	if (err)
+		return err;
+	*ret_spans = spans;
+	*ret_count = (size_t)count;
 	return ERR_OK;
 }
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "common/arena.h"
 #include "kafka/client.h"
 
 struct topic_reader;
@@ -29,6 +30,13 @@ void topic_reader_free(struct topic_reader *reader);
 /* Offsets of the first record that is kept and of the end. */
 err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
 			  int64_t *ret_high, struct err_detail *detail);
+
+/* The spans of all partitions of a topic, whose records are from `since_ms` (by their timestamps) up to what
+ * is committed now; in the arena, but for the name, which is the caller's. ERR_KAFKA_TOPIC: there is no such
+ * topic. */
+err_t topic_reader_spans(struct topic_reader *reader, const char *topic, int64_t since_ms,
+			 struct arena *arena, struct topic_span **ret_spans, size_t *ret_count,
+			 struct err_detail *detail);
 
 /* Reads the spans to their ends, whose records have to be committed. ERR_CONFLICT: records were deleted
  * while they were read. ERR_KAFKA_UNAVAILABLE: none came for a minute. */
