@@ -4,6 +4,8 @@
 #include "avro/scored_query.h"
 #include "calibration/drift/drift.h"
 
+#include "tests/harness/fixtures/streams.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,65 +20,20 @@ enum { STREAMS = 200, BEFORE = 500, AFTER = 5000, RAMP = 200 };
 
 /* ---- streams ---- */
 
-/* splitmix64 (Steele, Lea and Flood 2014). */
-static double next_uniform(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-
-static double constant_half(uint64_t *seed)
-{
-	(void)seed;
-	return 0.5;
-}
-
-static double uniform(uint64_t *seed)
-{
-	return next_uniform(seed);
-}
-
-static double mostly_high(uint64_t *seed)
-{
-	return 1 - 0.4 * pow(next_uniform(seed), 2);
-}
-
-static double two_groups(uint64_t *seed)
-{
-	return next_uniform(seed) < 0.5 ? 0.95 : 0.3;
-}
-
-static double middling(uint64_t *seed)
-{
-	return (next_uniform(seed) + next_uniform(seed) + next_uniform(seed)) / 3 * 0.6 + 0.4;
-}
-
-static const struct shape {
-	const char *name;
-	double (*forecast)(uint64_t *seed);
-	bool may_rise; /* there is room for 20 points more */
-} shapes[] = {
-	{ "always a half", constant_half, true }, { "anything alike", uniform, true },
-	{ "mostly high", mostly_high, false },	  { "two groups", two_groups, false },
-	{ "middling", middling, true },
-};
-
 static bool outcome(uint64_t *seed, double forecast, double drift)
 {
-	return next_uniform(seed) < forecast + drift;
+	return stream_uniform(seed) < forecast + drift;
 }
 
 /* ---- false alarms ---- */
 
-static size_t false_alarms(const struct shape *shape, double threshold, size_t cases, uint64_t seed)
+static size_t false_alarms(const struct stream_shape *shape, double threshold, size_t cases, uint64_t seed)
 {
 	size_t alarms = 0;
 	for (size_t stream = 0; stream < STREAMS; stream++) {
 		struct drift_sequence sequence = { 0 };
 		for (size_t i = 0; i < cases; i++) {
-			double forecast = shape->forecast(&seed);
+			double forecast = shape->next(&seed);
 			if (drift_sequence_add(&sequence, threshold, forecast, outcome(&seed, forecast, 0),
 					       1) != SEQUENCE_OPENS)
 				continue;
@@ -92,19 +49,19 @@ static void test_false_alarms(void **state)
 	static const double rates[] = { 1, 10 };
 	(void)state;
 	for (size_t i = 0; i < COUNT(rates); i++)
-		for (size_t j = 0; j < COUNT(shapes); j++) {
+		for (size_t j = 0; j < COUNT(stream_shapes); j++) {
 			size_t cases = rates[i] < 5 ? 10000 : 2000;
-			size_t alarms = false_alarms(&shapes[j], drift_sequence_threshold(rates[i]), cases,
-						     1000 * i + j);
+			size_t alarms = false_alarms(&stream_shapes[j], drift_sequence_threshold(rates[i]),
+						     cases, 1000 * i + j);
 			double allowed = rates[i] * (double)cases * STREAMS / 1e4;
-			print_message("%s: %zu false alarms, %.0f allowed\n", shapes[j].name, alarms,
+			print_message("%s: %zu false alarms, %.0f allowed\n", stream_shapes[j].name, alarms,
 				      allowed);
 			if ((double)alarms > allowed)
-				fail_msg("%s: %zu false alarms, %.0f allowed", shapes[j].name, alarms,
+				fail_msg("%s: %zu false alarms, %.0f allowed", stream_shapes[j].name, alarms,
 					 allowed);
 			if ((double)alarms < allowed / 10)
 				fail_msg("%s: %zu false alarms, %.0f allowed: the threshold is too high",
-					 shapes[j].name, alarms, allowed);
+					 stream_shapes[j].name, alarms, allowed);
 		}
 }
 
@@ -117,12 +74,12 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Cases from the change until the episode opens; AFTER: it never did. False alarms are not counted. */
-static size_t delay_of(const struct shape *shape, double drift, size_t ramp, uint64_t *seed)
+static size_t delay_of(const struct stream_shape *shape, double drift, size_t ramp, uint64_t *seed)
 {
 	struct drift_sequence sequence = { 0 };
 	double threshold = drift_sequence_threshold(1);
 	for (size_t i = 0; i < BEFORE + AFTER; i++) {
-		double forecast = shape->forecast(seed), share = 0;
+		double forecast = shape->next(seed), share = 0;
 		if (i >= BEFORE)
 			share = i - BEFORE < ramp ? (double)(i - BEFORE) / (double)ramp : 1;
 		enum sequence_change change = drift_sequence_add(
@@ -139,7 +96,7 @@ static size_t delay_of(const struct shape *shape, double drift, size_t ramp, uin
 	return AFTER;
 }
 
-static size_t median_delay(const struct shape *shape, double drift, size_t ramp, uint64_t seed,
+static size_t median_delay(const struct stream_shape *shape, double drift, size_t ramp, uint64_t seed,
 			   size_t *ret_noticed)
 {
 	size_t delays[STREAMS];
@@ -161,21 +118,23 @@ static void test_delays(void **state)
 	} limits[] = { { 0.20, 100, 250, STREAMS }, { 0.10, 300, 450, STREAMS }, { 0.05, 1500, 1600, 180 } };
 	(void)state;
 	for (size_t i = 0; i < COUNT(limits); i++)
-		for (size_t j = 0; j < COUNT(shapes); j++)
-			for (int sign = -1; sign <= (shapes[j].may_rise ? 1 : -1); sign += 2) {
+		for (size_t j = 0; j < COUNT(stream_shapes); j++)
+			for (int sign = -1; sign <= (stream_shapes[j].may_rise ? 1 : -1); sign += 2) {
 				double drift = sign * limits[i].drift;
 				size_t noticed, slowly_noticed;
 				uint64_t seed = 100 * i + 10 * j + (sign > 0);
-				size_t abrupt = median_delay(&shapes[j], drift, 0, seed, &noticed);
-				size_t slow = median_delay(&shapes[j], drift, RAMP, seed, &slowly_noticed);
+				size_t abrupt = median_delay(&stream_shapes[j], drift, 0, seed, &noticed);
+				size_t slow =
+					median_delay(&stream_shapes[j], drift, RAMP, seed, &slowly_noticed);
 				print_message("%s, %+.2f: after %zu and %zu cases, %zu and %zu noticed\n",
-					      shapes[j].name, drift, abrupt, slow, noticed, slowly_noticed);
+					      stream_shapes[j].name, drift, abrupt, slow, noticed,
+					      slowly_noticed);
 				if (abrupt > limits[i].abrupt || slow > limits[i].slow ||
 				    noticed < limits[i].noticed || slowly_noticed < limits[i].noticed)
 					fail_msg("%s, drift of %.2f: after %zu and %zu cases, noticed in "
 						 "%zu and %zu of %d",
-						 shapes[j].name, drift, abrupt, slow, noticed, slowly_noticed,
-						 STREAMS);
+						 stream_shapes[j].name, drift, abrupt, slow, noticed,
+						 slowly_noticed, STREAMS);
 			}
 }
 
@@ -194,7 +153,7 @@ static void count_case(struct calibration_cells *cells, double confidence, bool 
 }
 
 /* Windows of which one of ten looks while they fill finds drift. */
-static size_t windows_that_drift(const struct shape *shape, double drift, size_t cases,
+static size_t windows_that_drift(const struct stream_shape *shape, double drift, size_t cases,
 				 size_t *ret_low_scores)
 {
 	static const struct drift_limits limits = { 0.5, 0.55, 20, 1 };
@@ -205,7 +164,7 @@ static size_t windows_that_drift(const struct shape *shape, double drift, size_t
 		struct calibration_cells cells = { 0 };
 		bool drifts = false, low = false;
 		for (size_t i = 1; i <= cases; i++) {
-			double forecast = shape->forecast(&seed);
+			double forecast = shape->next(&seed);
 			struct calibration_report report;
 			count_case(&cells, forecast, outcome(&seed, forecast, drift));
 			if (i % (cases / 10))
@@ -226,16 +185,17 @@ static void test_band_scores(void **state)
 	static const size_t sizes[] = { 30, 100, 1000 };
 	size_t low_scores = 0, low;
 	(void)state;
-	for (size_t i = 0; i < COUNT(shapes); i++) {
+	for (size_t i = 0; i < COUNT(stream_shapes); i++) {
 		for (size_t j = 0; j < COUNT(sizes); j++) {
-			size_t found = windows_that_drift(&shapes[i], 0, sizes[j], &low);
+			size_t found = windows_that_drift(&stream_shapes[i], 0, sizes[j], &low);
 			if (found > 0)
-				fail_msg("%s, %zu cases: %zu windows drift", shapes[i].name, sizes[j], found);
+				fail_msg("%s, %zu cases: %zu windows drift", stream_shapes[i].name, sizes[j],
+					 found);
 			low_scores += low;
 		}
-		size_t found = windows_that_drift(&shapes[i], -0.3, 1000, &low);
+		size_t found = windows_that_drift(&stream_shapes[i], -0.3, 1000, &low);
 		if (found < STREAMS * 9 / 10)
-			fail_msg("%s, 30 points lower: %zu of %d windows drift", shapes[i].name, found,
+			fail_msg("%s, 30 points lower: %zu of %d windows drift", stream_shapes[i].name, found,
 				 STREAMS);
 	}
 	assert_true(low_scores > 300);

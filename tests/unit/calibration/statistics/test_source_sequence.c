@@ -1,6 +1,8 @@
 /* Drift against a source's own past: false alarms and delays in simulated streams, the same in every run. */
 #include "calibration/statistics/source_sequence.h"
 
+#include "tests/harness/fixtures/streams.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,49 +16,6 @@
 enum { STREAMS = 200, STABLE = 5000, AFTER = 3000 };
 
 /* ---- streams ---- */
-
-/* splitmix64 (Steele, Lea and Flood 2014). */
-static double next_uniform(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-
-static double constant_half(uint64_t *seed)
-{
-	(void)seed;
-	return 0.5;
-}
-
-static double uniform(uint64_t *seed)
-{
-	return next_uniform(seed);
-}
-
-static double mostly_high(uint64_t *seed)
-{
-	return 1 - 0.4 * pow(next_uniform(seed), 2);
-}
-
-static double two_groups(uint64_t *seed)
-{
-	return next_uniform(seed) < 0.5 ? 0.95 : 0.3;
-}
-
-static double middling(uint64_t *seed)
-{
-	return (next_uniform(seed) + next_uniform(seed) + next_uniform(seed)) / 3 * 0.6 + 0.4;
-}
-
-static const struct shape {
-	const char *name;
-	double (*confidence)(uint64_t *seed);
-} shapes[] = {
-	{ "always a half", constant_half }, { "anything alike", uniform }, { "mostly high", mostly_high },
-	{ "two groups", two_groups },	    { "middling", middling },
-};
 
 /* How often those of a confidence are right. */
 static double as_said(double confidence)
@@ -97,7 +56,7 @@ static const struct accuracy {
 };
 
 struct stream {
-	const struct shape *shape;
+	const struct stream_shape *shape;
 	const struct accuracy *accuracy;
 	uint64_t seed;
 };
@@ -105,8 +64,8 @@ struct stream {
 static enum sequence_change next_case(struct source_sequence *sequence, struct stream *stream,
 				      double threshold, double drift, int64_t time_ms)
 {
-	double confidence = stream->shape->confidence(&stream->seed);
-	bool correct = next_uniform(&stream->seed) < stream->accuracy->of(confidence) + drift;
+	double confidence = stream->shape->next(&stream->seed);
+	bool correct = stream_uniform(&stream->seed) < stream->accuracy->of(confidence) + drift;
 	int bin = confidence >= 1 ? SOURCE_BINS - 1 : (int)(confidence * SOURCE_BINS);
 	return source_sequence_add(sequence, threshold, bin, correct, time_ms);
 }
@@ -131,18 +90,18 @@ static void test_false_alarms(void **state)
 	double allowed = STABLE * STREAMS / 1e4;
 	size_t all = 0;
 	(void)state;
-	for (size_t i = 0; i < COUNT(shapes); i++)
+	for (size_t i = 0; i < COUNT(stream_shapes); i++)
 		for (size_t j = 0; j < COUNT(accuracies); j++) {
-			struct stream stream = { &shapes[i], &accuracies[j], 1000 * i + j };
+			struct stream stream = { &stream_shapes[i], &accuracies[j], 1000 * i + j };
 			size_t alarms = false_alarms(stream, source_sequence_threshold(1));
-			print_message("%s, %s: %zu false alarms, %.0f allowed\n", shapes[i].name,
+			print_message("%s, %s: %zu false alarms, %.0f allowed\n", stream_shapes[i].name,
 				      accuracies[j].name, alarms, allowed);
 			if ((double)alarms > allowed)
-				fail_msg("%s, %s: %zu false alarms, %.0f allowed", shapes[i].name,
+				fail_msg("%s, %s: %zu false alarms, %.0f allowed", stream_shapes[i].name,
 					 accuracies[j].name, alarms, allowed);
 			all += alarms;
 		}
-	if ((double)all < allowed * COUNT(shapes) * COUNT(accuracies) / 5)
+	if ((double)all < allowed * COUNT(stream_shapes) * COUNT(accuracies) / 5)
 		fail_msg("%zu false alarms: the threshold is too high", all);
 }
 
@@ -191,9 +150,9 @@ static void test_delays(void **state)
 	size_t delays[STREAMS];
 	(void)state;
 	for (size_t i = 0; i < COUNT(limits); i++)
-		for (size_t j = 0; j < COUNT(shapes) * COUNT(accuracies); j++) {
-			struct stream stream = { &shapes[j % COUNT(shapes)], &accuracies[j / COUNT(shapes)],
-						 100 * i + j };
+		for (size_t j = 0; j < COUNT(stream_shapes) * COUNT(accuracies); j++) {
+			struct stream stream = { &stream_shapes[j % COUNT(stream_shapes)],
+						 &accuracies[j / COUNT(stream_shapes)], 100 * i + j };
 			size_t noticed = 0;
 			if (stream.accuracy->direction == 0)
 				continue;
@@ -227,7 +186,7 @@ static int64_t sum(const int64_t counts[SOURCE_BINS])
 static void test_a_change_that_stays(void **state)
 {
 	struct source_sequence sequence = { 0 };
-	struct stream stream = { &shapes[2], &accuracies[0], 1 };
+	struct stream stream = { &stream_shapes[2], &accuracies[0], 1 };
 	double threshold = source_sequence_threshold(1);
 	int64_t opened = -1, closed = -1;
 	(void)state;
@@ -257,7 +216,7 @@ static void test_a_change_that_stays(void **state)
 static void test_a_change_that_goes(void **state)
 {
 	struct source_sequence sequence = { 0 };
-	struct stream stream = { &shapes[0], &accuracies[2], 1 };
+	struct stream stream = { &stream_shapes[0], &accuracies[2], 1 };
 	double threshold = source_sequence_threshold(1);
 	int64_t closed = -1;
 	(void)state;
@@ -280,9 +239,9 @@ static void test_another_mix_is_no_change(void **state)
 	uint64_t seed = 77;
 	(void)state;
 	for (int64_t i = 0; i < 4000; i++) {
-		bool high = next_uniform(&seed) < (i < 2000 ? 0.95 : 0.1);
+		bool high = stream_uniform(&seed) < (i < 2000 ? 0.95 : 0.1);
 		source_sequence_add(&sequence, threshold, high ? 9 : 2,
-				    next_uniform(&seed) < (high ? 0.9 : 0.3), i);
+				    stream_uniform(&seed) < (high ? 0.9 : 0.3), i);
 	}
 	assert_int_equal(sequence.changes, 0);
 }

@@ -4,6 +4,7 @@
 #include "calibration/count/store.h"
 #include "calibration/store/retention.h"
 #include "common/log.h"
+#include "tests/harness/fixtures/streams.h"
 #include "tests/harness/servers/database_server.h"
 
 #include <pthread.h>
@@ -36,19 +37,11 @@ static struct database *database_of(struct calibration_store *store)
 	return database;
 }
 
-static double next_uniform(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
-
 /* A case of a record at the offset, one a second; right as often as `accuracy` says. */
 static struct calibration_case random_case(const char *application, int64_t offset, double accuracy,
 					   uint64_t *seed)
 {
-	double confidence = 0.5 + next_uniform(seed) / 2;
+	double confidence = 0.5 + stream_uniform(seed) / 2;
 	return (struct calibration_case){ .scored_at_ms = NOON_MS + 1000 * offset,
 					  .application = str_from(application),
 					  .model = STR("m\"1"),
@@ -56,7 +49,7 @@ static struct calibration_case random_case(const char *application, int64_t offs
 					  .level = LEVEL_MEDIUM,
 					  .confidence = confidence,
 					  .weight = 1,
-					  .correct = next_uniform(seed) < accuracy,
+					  .correct = stream_uniform(seed) < accuracy,
 					  .offset = offset };
 }
 
