@@ -5,10 +5,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <zlib.h>
 
 #define MAGIC	   "Obj\x01"
 #define MAGIC_SIZE 4
 #define SYNC_SIZE  16
+
+/* Of zlib's format, which is not that of a container. */
+#define CHECKSUM_SIZE 4
 
 /* Of a container: its schema and other entries of its head, and a block as it lies in the file. */
 #define META_MAX  ((size_t)4 << 20)
@@ -26,7 +30,8 @@ struct replay_file {
 	struct schema *schema; /* what follows is of containers */
 	uint64_t fingerprint;
 	unsigned char sync[SYNC_SIZE];
-	struct buf block;
+	bool deflated;
+	struct buf block, inflated;
 	struct wire wire; /* what is left of it */
 	int64_t left;	  /* records that it still has */
 };
@@ -96,12 +101,15 @@ static err_t read_length(struct replay_file *file, const char *what, size_t most
 
 /* ---- the head of a container ---- */
 
-static err_t take_codec(str_t value, struct err_detail *detail)
+static err_t take_codec(struct replay_file *file, str_t value, struct err_detail *detail)
 {
-	if (str_is(value, "null") || value.len == 0)
+	file->deflated = str_is(value, "deflate");
+	if (file->deflated || str_is(value, "null") || value.len == 0)
 		return ERR_OK;
-	return err_fail(detail, ERR_AVRO_CODEC,
-			"the container is compressed (avro.codec); write it with the codec \"null\"");
+	return err_fail(
+		detail, ERR_AVRO_CODEC,
+		"the container is compressed in another way (avro.codec) than with \"deflate\"; write "
+		"it with that codec, or with \"null\"");
 }
 
 static err_t take_schema(struct replay_file *file, str_t text, struct err_detail *detail)
@@ -130,7 +138,7 @@ static err_t read_entry(struct replay_file *file, size_t *room, struct err_detai
 	*room -= length;
 	if (str_is(buf_str(&name), "avro.schema"))
 		return take_schema(file, buf_str(&value), detail);
-	return str_is(buf_str(&name), "avro.codec") ? take_codec(buf_str(&value), detail) : ERR_OK;
+	return str_is(buf_str(&name), "avro.codec") ? take_codec(file, buf_str(&value), detail) : ERR_OK;
 }
 
 /* A map in blocks; a negative count has a size behind it. Every entry takes two bytes of the room at least.
@@ -165,6 +173,39 @@ static err_t read_head(struct replay_file *file, struct err_detail *detail)
 
 /* ---- records of a container ---- */
 
+/* In pieces, into as much as a block may have, however small it is in the file. */
+static err_t inflate_pieces(z_stream *zip, struct buf *to)
+{
+	enum { PIECE = 65536 };
+	int status = Z_OK;
+	buf_reset(to);
+	while (status == Z_OK && to->len < BLOCK_MAX) {
+		zip->next_out = (Bytef *)buf_reserve(to, PIECE);
+		zip->avail_out = PIECE;
+		status = inflate(zip, Z_NO_FLUSH);
+		to->len += PIECE - zip->avail_out;
+	}
+	if (status == Z_OK)
+		return ERR_AVRO_LENGTH;
+	/* Apache's writer in Python leaves a part of zlib's checksum behind */
+	return status == Z_STREAM_END && zip->avail_in <= CHECKSUM_SIZE ? ERR_OK : ERR_AVRO_VALUE;
+}
+
+static err_t inflate_block(struct replay_file *file, struct err_detail *detail)
+{
+	z_stream zip = { .next_in = (Bytef *)file->block.data, .avail_in = (uInt)file->block.len };
+	if (inflateInit2(&zip, -MAX_WBITS) != Z_OK)
+		abort();
+	err_t err = inflate_pieces(&zip, &file->inflated);
+	inflateEnd(&zip);
+	if (err == ERR_AVRO_LENGTH)
+		return err_fail(detail, err, "a block of the container has more than %zu bytes", BLOCK_MAX);
+	return err ? err_fail(detail, err,
+			      "the container is damaged after record %lld: a block is no deflate",
+			      (long long)file->place)
+		   : ERR_OK;
+}
+
 static err_t read_block(struct replay_file *file, bool *ret_end, struct err_detail *detail)
 {
 	unsigned char sync[SYNC_SIZE];
@@ -187,8 +228,11 @@ static err_t read_block(struct replay_file *file, bool *ret_end, struct err_deta
 	if (!err && memcmp(sync, file->sync, SYNC_SIZE) != 0)
 		err = err_fail(detail, ERR_AVRO_VALUE, "the container is damaged after record %lld",
 			       (long long)file->place);
-	const unsigned char *data = (const unsigned char *)buf_str(&file->block).ptr;
-	file->wire = (struct wire){ data, data + file->block.len };
+	if (!err && file->deflated)
+		err = inflate_block(file, detail);
+	const struct buf *plain = file->deflated ? &file->inflated : &file->block;
+	const unsigned char *data = (const unsigned char *)buf_str(plain).ptr;
+	file->wire = (struct wire){ data, data + plain->len };
 	return err;
 }
 
@@ -310,6 +354,7 @@ void replay_file_close(struct replay_file *file)
 	schema_free(file->schema);
 	buf_free(&file->line);
 	buf_free(&file->block);
+	buf_free(&file->inflated);
 	free(file);
 }
 

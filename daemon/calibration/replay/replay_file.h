@@ -1,7 +1,8 @@
 /*
  * A file of past records, read one by one in bounded memory: an Avro object container (Avro
- * specification 1.11, "Object Container Files"; without compression), or JSON texts, one a line, as `assayd
- * score` prints them. Which of them it is, its first bytes tell. Nothing of it is trusted. Not thread-safe.
+ * specification 1.11, "Object Container Files"; without compression or with deflate), or JSON texts, one a
+ * line, as `assayd score` prints them. Which of them it is, its first bytes tell. Nothing of it is trusted.
+ * Not thread-safe.
  */
 #pragma once
 

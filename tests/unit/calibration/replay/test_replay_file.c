@@ -9,6 +9,7 @@
 #include "calibration/replay/replay_file.h"
 
 #include <sys/resource.h>
+#include <zlib.h>
 
 #define SEED   ASSAYD_SOURCE_DIR "/tests/fuzz/seeds/fuzz_avro_json/scored"
 #define SCHEMA ASSAYD_SOURCE_DIR "/schemas/scored_query.avsc"
@@ -252,6 +253,53 @@ static void test_containers(void **state)
 	}
 }
 
+/* Those bytes as one block of that many records, raw deflate. */
+static void append_deflated(struct buf *out, int records, const char *data, size_t len)
+{
+	z_stream zip = { .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)len };
+	_cleanup_(buf_free) struct buf packed = BUF_INIT;
+	assert_int_equal(deflateInit2(&zip, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	size_t room = deflateBound(&zip, len);
+	zip.next_out = (Bytef *)buf_reserve(&packed, room);
+	zip.avail_out = (uInt)room;
+	assert_int_equal(deflate(&zip, Z_FINISH), Z_STREAM_END);
+	packed.len = room - zip.avail_out;
+	deflateEnd(&zip);
+	append_long(out, records);
+	append_bytes(out, (str_t){ packed.data, packed.len });
+	buf_append(out, sync_mark, 16);
+}
+
+static void expect_refused(const struct buf *content, err_t err, const char *sentence);
+
+/* As they are; empty; damaged; and a small block that becomes a large one. */
+static void test_deflated_containers(void **state)
+{
+	(void)state;
+	_cleanup_(buf_free) struct buf content = BUF_INIT, two = BUF_INIT;
+	buf_append_str(&two, buf_str(&record_avro));
+	buf_append_str(&two, buf_str(&record_avro));
+	append_head(&content, buf_str(&schema_text), "deflate");
+	size_t head = content.len;
+	append_deflated(&content, 2, two.data, two.len);
+	append_deflated(&content, 0, "", 0);
+	append_deflated(&content, 1, record_avro.data, record_avro.len);
+	struct reading reading = read_content(&content);
+	if (reading.err)
+		fail_msg("%s", reading.detail.message);
+	assert_int_equal(reading.records, 3);
+	assert_int_equal(reading.alike, 3);
+	content.len = head;
+	append_block(&content, 1);
+	expect_refused(&content, ERR_AVRO_VALUE, "damaged after record 0: a block is no deflate");
+	_cleanup_(buf_free) struct buf zeros = BUF_INIT;
+	size_t len = (size_t)65 << 20;
+	memset(buf_reserve(&zeros, len), 0, len);
+	content.len = head;
+	append_deflated(&content, 1, zeros.data, len);
+	expect_refused(&content, ERR_AVRO_LENGTH, "a block of the container has more than 67108864 bytes");
+}
+
 /* The head in two blocks, one of them with its size; entries that nobody knows. */
 static void test_heads_of_others(void **state)
 {
@@ -285,8 +333,9 @@ static void test_refused_containers(void **state)
 	buf_append_text(&content, "Object");
 	expect_refused(&content, ERR_FRAME_UNKNOWN, "neither an Avro container nor JSON");
 	buf_reset(&content);
-	append_head(&content, buf_str(&schema_text), "deflate");
-	expect_refused(&content, ERR_AVRO_CODEC, "write it with the codec \"null\"");
+	append_head(&content, buf_str(&schema_text), "snappy");
+	expect_refused(&content, ERR_AVRO_CODEC,
+		       "compressed in another way (avro.codec) than with \"deflate\"");
 	buf_reset(&content);
 	append_head(&content, STR("{"), NULL);
 	expect_refused(&content, ERR_JSON_SYNTAX, "");
@@ -386,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_a_line_that_does_not_end),
 		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_deflated_containers),
 		cmocka_unit_test(test_heads_of_others),
 		cmocka_unit_test(test_refused_containers),
 		cmocka_unit_test(test_damaged_containers),
