@@ -671,3 +671,33 @@ COMMENT ON VIEW calibration_model_history IS 'versions of the learnt probability
 ALTER TABLE calibration_positions ADD COLUMN learnt_from bigint, ADD COLUMN learnt_until bigint;
 
 COMMENT ON COLUMN calibration_positions.learnt_from IS 'labelled cases from here to learnt_until are in calibration_examples, as far as there is room';
+
+-- migration 14: looks at candidates for the place of a model
+
+-- How often candidates of a kind were compared with what is in use, so that all comparisons together err as seldom as one
+-- may (daemon/calibration/model/looks.h). "version" is the model that they were compared with, 0 a constant.
+CREATE TABLE calibration_model_looks (
+	kind text COLLATE "C" PRIMARY KEY,
+	version bigint NOT NULL,
+	looks bigint NOT NULL,
+	labels bigint NOT NULL,
+	until timestamptz NOT NULL,
+	looked_at timestamptz NOT NULL DEFAULT now()
+);
+
+DO $$
+DECLARE
+	granted record;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = 'calibration_rollups'::regclass AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		EXECUTE format('GRANT %s ON calibration_model_looks TO %s', granted.privileges,
+			CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+	END LOOP;
+END $$;
+
+COMMENT ON TABLE calibration_model_looks IS 'the last look at candidates for the place of a model, one row for each kind';
+COMMENT ON COLUMN calibration_model_looks.until IS 'up to where labels were there: scored_at of 19 of 20 of those that it judged by';

@@ -111,16 +111,16 @@ def test_probability_is_learnt_from_labels(rig):
     rig.start(judge=None, calibration={"model": "features", "model_interval_s": 10})
     answers = [events.CITY_COUNT, "SELECT c.city FROM customers AS c"]
     rig.send([events.message(events.sure(sql=answers[number % 2], target="shop", application="fed", ground_truth=TRUTH))
-              for number in range(200)])
-    records = [record for _, record in rig.scored(200)]
+              for number in range(400)])
+    records = [record for _, record in rig.scored(400)]
     assert all(record["confidence"]["probability"] is None for record in records)
     deadline = time.monotonic() + 300
     while not rig.postgres.execute("SELECT version FROM calibration_models", rig.calibration_database):
         assert time.monotonic() < deadline, rig.daemon.log_tail()
         time.sleep(0.5)
-    assert rig.postgres.execute("SELECT count(*) FROM calibration_examples", rig.calibration_database)[0] == (200,)
+    assert rig.postgres.execute("SELECT count(*) FROM calibration_examples", rig.calibration_database)[0] == (400,)
 
-    sent = 200
+    sent = 400
     while True:  # until the daemon has read it
         asked = [events.sure(sql=sql, target="shop", application="fed") for sql in answers]
         rig.send([events.message(event) for event in asked])

@@ -63,19 +63,24 @@ static size_t divide(struct model_example *examples, size_t count, int64_t cut_m
 	return inside;
 }
 
-static err_t use_if_better(struct database *database, struct model *candidate,
+/* A look counts once it is noted, whatever becomes of it. */
+static err_t use_if_better(struct database *database, struct model *candidate, const struct model_looks *last,
 			   const struct model_example *later, size_t later_count, bool *ret_replaced,
 			   struct err_detail *detail)
 {
 	struct model_quality quality;
 	struct model_found found;
+	enum model_kind kind = model_info(candidate)->kind;
 	*ret_replaced = false;
-	err_t err = model_store_read(database, model_info(candidate)->kind, 0, &found, detail);
+	err_t err = model_store_read(database, kind, 0, &found, detail);
 	if (err)
 		return err;
 	_cleanup_(model_cleanup) struct model *current = found.model;
-	if (!model_better(candidate, current, later, later_count))
-		return ERR_OK;
+	const struct model_looks look =
+		model_look_next(last, current ? model_info(current)->version : 0, kind, later, later_count);
+	err = model_store_note_look(database, kind, &look, detail);
+	if (err || !model_better(candidate, current, later, later_count, look.count))
+		return err;
 	err = model_measure(candidate, later, later_count, &quality, detail);
 	if (err)
 		return err;
@@ -91,6 +96,7 @@ err_t learner_fit(struct database *database, const struct model_options *options
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(model_cleanup) struct model *candidate = NULL;
 	struct model_example *examples;
+	struct model_looks last;
 	size_t count;
 	err_t err = model_store_examples(database, arena, &examples, &count, detail);
 	if (err)
@@ -98,10 +104,14 @@ err_t learner_fit(struct database *database, const struct model_options *options
 	if (count < MODEL_LABELS_MIN)
 		return err_fail(detail, ERR_SAMPLES, "%zu labels: a model takes %d", count, MODEL_LABELS_MIN);
 	size_t inside = divide(examples, count, find_cut(examples, count, arena));
-	err = model_fit(examples, inside, options, &candidate, detail);
+	err = model_store_looks(database, options->kind, &last, detail);
+	if (!err && !model_look_is_due(&last, options->kind, examples, inside, count))
+		return err_fail(detail, ERR_SAMPLES, "too few labels are new since the last look at them");
+	if (!err)
+		err = model_fit(examples, inside, options, &candidate, detail);
 	return err ? err
-		   : use_if_better(database, candidate, examples + inside, count - inside, ret_replaced,
-				   detail);
+		   : use_if_better(database, candidate, &last, examples + inside, count - inside,
+				   ret_replaced, detail);
 }
 
 /* ---- the thread ---- */

@@ -2,9 +2,10 @@
  * Learner: fits models to labels and has the one that is in use at hand.
  *
  * One thread with a connection of its own: neither counting nor scoring waits for it. Every few seconds it
- * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, one
- * instance at a time, it fits a candidate to the older four fifths of the labels, compares it by those that
- * came after these, and puts it in the place of the model in use only if it is better there (model.h).
+ * looks which model is in use; where PostgreSQL is away it goes on with the last one. Now and then, when
+ * enough labels are new, one instance at a time fits a candidate to the older four fifths of the labels,
+ * compares it by those that came after these, and puts it in the place of the model in use only if it is
+ * better there (calibration/model/looks.h).
  *
  * A model whose document cannot be read (it is damaged, or a newer program wrote it) is said once, and the
  * newest before it that can be read is used and compared with; a better candidate takes its place, too.
@@ -55,8 +56,8 @@ struct heartbeat *learner_heartbeat(struct learner *learner);
 
 /*
  * One fit, for the thread and for tests: fits a candidate and puts it in the place of the model
- * in use if it is better. `ret_replaced`: it is. ERR_SAMPLES: too few labels for one. `database` has the
- * tables.
+ * in use if it is better. `ret_replaced`: it is. ERR_SAMPLES: too few labels for one, or too few new ones.
+ * `database` has the tables.
  */
 err_t learner_fit(struct database *database, const struct model_options *options, bool *ret_replaced,
 		  struct err_detail *detail);

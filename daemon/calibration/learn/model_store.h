@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "calibration/model/model.h"
+#include "calibration/model/looks.h"
 #include "common/arena.h"
 #include "database/database.h"
 
@@ -36,6 +36,12 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
  * written. */
 err_t model_store_write(struct database *database, struct model *model, int64_t replaced,
 			struct err_detail *detail);
+
+/* The last look at candidates of the kind, all zeros: there was none; and notes one. */
+err_t model_store_looks(struct database *database, enum model_kind kind, struct model_looks *ret_looks,
+			struct err_detail *detail);
+err_t model_store_note_look(struct database *database, enum model_kind kind, const struct model_looks *look,
+			    struct err_detail *detail);
 
 /* Whether the caller alone may fit a model, until the connection ends or the second is called. */
 err_t model_store_lock(struct database *database, bool *ret_locked, struct err_detail *detail);

@@ -86,6 +86,14 @@ struct model_sample {
 	int *spans; /* the part that each is in, 0..MODEL_SPANS - 1 */
 };
 
+/* Examples scored after a moment, along the time: whatever is summed over them does not depend on the order
+ * in which they were given. */
+struct model_sample model_in_order(const struct model_example *examples, size_t count, int64_t after_ms,
+				   struct arena *arena);
+
+/* A probability as losses are taken of it: none is endless. */
+double model_clamp(double probability);
+
 /* By time, id and contents: of pointers to examples, for qsort. */
 int model_compare_examples(const void *left, const void *right);
 

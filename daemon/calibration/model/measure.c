@@ -8,17 +8,19 @@
 /* No case loses more than this probability would. */
 #define PROBABILITY_MIN 1e-6
 
-/* What a model needs to be compared, and to stand for overall confidence. */
-enum { BETTER_CASES_MIN = 20, PROVEN_CASES_MIN = 200, BINS_MAX = 10, GROUPS_MAX = 20 };
+/* What a model needs to stand for overall confidence. */
+enum { PROVEN_CASES_MIN = 200, BINS_MAX = 10 };
 
 #define PROVEN_ECE_MAX 0.05
 
-/* One-sided, at 5 %. */
-#define BETTER_Z 1.6448536269514722
+double model_clamp(double probability)
+{
+	return fmin(fmax(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN);
+}
 
 static double loss_of(double probability, bool correct)
 {
-	double p = fmin(fmax(probability, PROBABILITY_MIN), 1 - PROBABILITY_MIN);
+	double p = model_clamp(probability);
 	return -log(correct ? p : 1 - p);
 }
 
@@ -52,9 +54,8 @@ static double auroc_of(const struct outcome *outcomes, size_t count)
 		       : 0.5;
 }
 
-/* Sums along the time, so that the order of the examples does not matter. */
-static struct model_sample in_order(const struct model_example *examples, size_t count, int64_t after_ms,
-				    struct arena *arena)
+struct model_sample model_in_order(const struct model_example *examples, size_t count, int64_t after_ms,
+				   struct arena *arena)
 {
 	struct model_sample sample = { .items = ARENA_ARRAY(arena, const struct model_example *, count) };
 	for (size_t i = 0; i < count; i++)
@@ -68,7 +69,7 @@ err_t model_measure(const struct model *model, const struct model_example *examp
 		    struct model_quality *ret_quality, struct err_detail *detail)
 {
 	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	const struct model_sample sample = in_order(examples, count, INT64_MIN, scratch);
+	const struct model_sample sample = model_in_order(examples, count, INT64_MIN, scratch);
 	struct case_list cases = { .outcomes = ARENA_ARRAY(scratch, struct outcome, count),
 				   .overall = ARENA_ARRAY(scratch, struct outcome, count) };
 	struct discrimination discrimination;
@@ -98,50 +99,6 @@ err_t model_measure(const struct model *model, const struct model_example *examp
 		.ece_low = error.low,
 	};
 	return ERR_OK;
-}
-
-/* What the current model loses more, or the constant where there is none or it has no estimate. */
-static double gain_of(const struct model *candidate, const struct model *current,
-		      const struct model_example *example, const struct model_estimate *estimate)
-{
-	struct model_estimate other = { .value = candidate->mean };
-	if (current)
-		model_estimate(current, &example->item, &other);
-	return loss_of(other.value, example->correct) - loss_of(estimate->value, example->correct);
-}
-
-bool model_better(const struct model *candidate, const struct model *current,
-		  const struct model_example *examples, size_t count)
-{
-	_cleanup_(arena_cleanup) struct arena *scratch = arena_new();
-	const struct model_sample sample = in_order(examples, count, candidate->info.to_ms, scratch);
-	double *gains = ARENA_ARRAY(scratch, double, sample.count);
-	double *weights = ARENA_ARRAY(scratch, double, sample.count);
-	double sum = 0, weight = 0, squares = 0;
-	size_t used = 0;
-	for (size_t i = 0; i < sample.count; i++) {
-		struct model_estimate estimate;
-		const struct model_example *example = sample.items[i];
-		if (!(example->weight > 0) || !model_estimate(candidate, &example->item, &estimate))
-			continue;
-		weights[used] = example->weight;
-		gains[used] = gain_of(candidate, current, example, &estimate);
-		sum += weights[used] * gains[used];
-		weight += weights[used++];
-	}
-	if (used < BETTER_CASES_MIN)
-		return false;
-	/* Neighbours in time are one group, whose sum is one number: so what they share is not counted often.
-	 */
-	double mean = sum / weight;
-	for (size_t group = 0; group < GROUPS_MAX; group++) {
-		double deviation = 0;
-		for (size_t i = used * group / GROUPS_MAX; i < used * (group + 1) / GROUPS_MAX; i++)
-			deviation += weights[i] * (gains[i] - mean);
-		squares += deviation * deviation;
-	}
-	double error = sqrt(squares * GROUPS_MAX / (GROUPS_MAX - 1)) / weight;
-	return mean > BETTER_Z * error && mean > 0;
 }
 
 bool model_is_proven(const struct model_quality *quality)

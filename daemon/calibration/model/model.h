@@ -155,15 +155,6 @@ err_t model_fit(const struct model_example *examples, size_t count, const struct
 err_t model_measure(const struct model *model, const struct model_example *examples, size_t count,
 		    struct model_quality *ret_quality, struct err_detail *detail);
 
-/*
- * Whether the candidate's logarithmic loss for examples scored after its span (earlier ones are left out) is
- * lower than the current model's (NULL: than that of the constant that is the mean of the candidate's
- * labels), by more than chance makes at 5 %, one-sided. Differences of neighbouring examples are not taken
- * for independent.
- */
-bool model_better(const struct model *candidate, const struct model *current,
-		  const struct model_example *examples, size_t count);
-
 /* Whether a model of that quality may stand for overall confidence: enough cases, no calibration error that
  * they show, tells right from wrong at least as well as overall confidence, and better than a constant. */
 bool model_is_proven(const struct model_quality *quality);

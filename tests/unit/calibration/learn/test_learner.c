@@ -228,11 +228,15 @@ static void test_feedback_is_learnt_from(void **state)
 
 /* ---- models ---- */
 
+/* Another look is due, whether or not there are new labels. */
+#define LOOK_AGAIN "UPDATE calibration_model_looks SET labels = 0"
+
 static bool fit(struct database *database, enum model_kind kind)
 {
 	bool replaced = false;
 	struct err_detail detail = { "" };
 	const struct model_options options = { .kind = kind };
+	run_sql(LOOK_AGAIN);
 	if (learner_fit(database, &options, &replaced, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return replaced;
@@ -267,8 +271,10 @@ static void test_models_replace_each_other(void **state)
 	assert_int_equal(model_info(found.model)->quality.cases, 200);
 	assert_true(model_info(found.model)->quality.auroc > 0.7);
 	model_unref(found.model);
-	/* the same labels do not make a better one */
+	/* the same labels do not make a better one, nor are they looked at again */
 	assert_false(fit(database, MODEL_FEATURES));
+	assert_int_equal(learner_fit(database, &features, &replaced, &detail), ERR_SAMPLES);
+	assert_non_null(strstr(detail.message, "since the last look"));
 	found = find_model(database, MODEL_FEATURES, 1);
 	assert_true(found.same && found.used == 1 && !found.model);
 	/* one whose opposite is true is replaced */
@@ -426,6 +432,7 @@ static void test_numbers_of_former_tables(void **state)
 		"UPDATE calibration_models SET replaced_by = NULL, kind = 'map' WHERE version = 1; "
 		"UPDATE calibration_models SET version = 17 WHERE version = 2; "
 		"ALTER TABLE calibration_positions DROP COLUMN learnt_from, DROP COLUMN learnt_until; "
+		"DROP TABLE calibration_model_looks; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; ALTER TABLE calibration_events DROP COLUMN probability; "
 		"ALTER TABLE calibration_examples DROP COLUMN probability; "
@@ -457,6 +464,37 @@ static void test_rights_on_tables_suffice(void **state)
 	assert_true(fit(database, MODEL_FEATURES));
 	database_free(database);
 	run_sql("DROP OWNED BY poor; DROP ROLE poor");
+	calibration_store_free(store);
+	arena_free(arena);
+}
+
+/* Looks are counted for the place of one model, and wait for labels. */
+static void test_looks_are_noted(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct calibration_store *store = new_store();
+	struct database *database = database_of(store);
+	struct err_detail detail = { "" };
+	const struct model_options options = { .kind = MODEL_FEATURES };
+	bool replaced;
+	count(store, new_cases(arena, 0, 1000, LABEL_RESULT), 1000, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
+	assert_true(replaced);
+	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
+	       "features 0 1 200");
+	count(store, new_cases(arena, 1000, 100, LABEL_RESULT), 100, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_SAMPLES);
+	count(store, new_cases(arena, 1100, 200, LABEL_RESULT), 200, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
+	assert_false(replaced);
+	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
+	       "features 1 1 260");
+	count(store, new_cases(arena, 1300, 400, LABEL_RESULT), 400, NULL, 0);
+	assert_int_equal(learner_fit(database, &options, &replaced, &detail), ERR_OK);
+	assert_false(replaced);
+	expect("SELECT kind || ' ' || version || ' ' || looks || ' ' || labels FROM calibration_model_looks",
+	       "features 1 2 340");
 	calibration_store_free(store);
 	arena_free(arena);
 }
@@ -646,6 +684,8 @@ static void test_thread_survives_an_unreadable_model(void **state)
 	assert_int_equal(statistics.failures, 1);
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
 	for (int i = 0; statistics.version != 3 && i < 1200; i++) {
+		if (i % 20 == 0)
+			run_sql(LOOK_AGAIN);
 		sleep_ms(100);
 		learner_statistics(learner, &statistics);
 	}
@@ -693,6 +733,7 @@ int main(void)
 		cmocka_unit_test_setup(test_numbers_are_not_used_again, drop_tables),
 		cmocka_unit_test_setup(test_numbers_of_former_tables, drop_tables),
 		cmocka_unit_test_setup(test_rights_on_tables_suffice, drop_tables),
+		cmocka_unit_test_setup(test_looks_are_noted, drop_tables),
 		cmocka_unit_test_setup(test_old_models_are_deleted, drop_tables),
 		cmocka_unit_test_setup(test_no_model_comes_back_into_use, drop_tables),
 		cmocka_unit_test_setup(test_old_examples_are_deleted, drop_tables),

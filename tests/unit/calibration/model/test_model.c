@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "calibration/model/model.h"
+#include "calibration/model/looks.h"
 #include "calibration/statistics/outcomes.h"
 
 /* ---- drawing ---- */
@@ -522,14 +522,14 @@ static void test_better_on_later_data(void **state)
 		draw_of(&world, HERE, 0);
 	struct model *features = fit(&world, 1500, MODEL_FEATURES), *map = fit(&world, 1500, MODEL_MAP);
 	struct model *early = fit(&world, 60, MODEL_FEATURES);
-	assert_true(model_better(features, NULL, world.examples, 3000));
-	assert_true(model_better(features, map, world.examples, 3000));
-	assert_true(model_better(features, early, world.examples, 3000));
-	assert_false(model_better(map, features, world.examples, 3000));
-	assert_false(model_better(features, features, world.examples, 3000));
+	assert_true(model_better(features, NULL, world.examples, 3000, 1));
+	assert_true(model_better(features, map, world.examples, 3000, 1));
+	assert_true(model_better(features, early, world.examples, 3000, 1));
+	assert_false(model_better(map, features, world.examples, 3000, 1));
+	assert_false(model_better(features, features, world.examples, 3000, 1));
 	/* nothing came later, or too little */
-	assert_false(model_better(features, NULL, world.examples, 1500));
-	assert_false(model_better(features, NULL, world.examples, 1519));
+	assert_false(model_better(features, NULL, world.examples, 1500, 1));
+	assert_false(model_better(features, NULL, world.examples, 1519, 1));
 	struct model_quality quality;
 	assert_int_equal(model_measure(features, world.examples + 1500, 1500, &quality, NULL), ERR_OK);
 	assert_int_equal(quality.cases, 1500);
@@ -558,7 +558,7 @@ static void test_noise_is_not_better(void **state)
 			world.examples[i].correct = uniform(&world.dice) < 0.4;
 		}
 		struct model *model = fit(&world, 200, MODEL_FEATURES);
-		better += model_better(model, NULL, world.examples, 400);
+		better += model_better(model, NULL, world.examples, 400, 1);
 		model_unref(model);
 		arena_free(world.arena);
 	}

@@ -43,7 +43,7 @@ static void count(int first, int number, bool opposite)
 	struct err_detail detail = { "" };
 	for (int i = 0; i < number; i++) {
 		int n = first + i, anchors = n % 4, errors = n / 4 % 3;
-		double truth = 0.5 + 0.13 * (anchors - 1.5) - 0.2 * (errors - 1);
+		double truth = 0.5 + 0.18 * (anchors - 1.5) - 0.28 * (errors - 1);
 		bool right = fmod(n * 0.6180339887498949, 1) < truth;
 		cases[i] = (struct calibration_case){
 			.scored_at_ms = today_ms - DAY_MS + n * INT64_C(10000),
@@ -144,7 +144,8 @@ static void make_two(void)
 {
 	count(0, 500, false);
 	fit(MODEL_FEATURES);
-	run_sql("UPDATE calibration_examples SET correct = NOT correct");
+	run_sql("UPDATE calibration_examples SET correct = NOT correct; "
+		"UPDATE calibration_model_looks SET labels = 0"); /* so that it looks again */
 	fit(MODEL_FEATURES);
 	count(500, 200, true);
 }

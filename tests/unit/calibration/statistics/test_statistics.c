@@ -6,6 +6,7 @@
 #include "calibration/statistics/isotonic.h"
 #include "calibration/statistics/logistic.h"
 #include "calibration/statistics/platt.h"
+#include "calibration/statistics/student.h"
 #include "calibration/statistics/venn_abers.h"
 
 #include <math.h>
@@ -466,9 +467,34 @@ static void test_error_coverage(void **state)
 	}
 }
 
+/* Against tables of its quantiles. */
+static void test_student(void **state)
+{
+	static const struct {
+		double t;
+		int degrees;
+		double tail;
+	} cases[] = {
+		{ 0, 19, 0.5 },
+		{ 1, 1, 0.25 },
+		{ 12.706204736432095, 1, 0.025 },
+		{ 3.182446305284263, 3, 0.025 },
+		{ 1.729132811521367, 19, 0.05 },
+		{ 2.093024054408263, 19, 0.025 },
+		{ 3.883405852592082, 19, 0.0005 },
+		{ -2.093024054408263, 19, 0.975 },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (fabs(student_tail(cases[i].t, cases[i].degrees) - cases[i].tail) > 1e-9)
+			fail_msg("t %.3f, %d degrees: %.12f", cases[i].t, cases[i].degrees,
+				 student_tail(cases[i].t, cases[i].degrees));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_student),
 		cmocka_unit_test(test_auroc),
 		cmocka_unit_test(test_risk),
 		cmocka_unit_test(test_binned),

@@ -1,0 +1,57 @@
+/*
+ * Looks: when a candidate is compared with the model in use, and how sure it has to be of being better.
+ *
+ * A model in use is compared again and again, and each comparison may err. What is promised is of all of
+ * them together: that a model is ever replaced by one that is no better on labels to come, for as long as it
+ * is in use, has a chance of 5 % at most. The same holds of the first model, which is compared with the
+ * constant that is the mean of its labels.
+ *
+ * A look is taken only when twice as many labels are new as it judges by, or 200 and a quarter as many,
+ * whichever is less, or when it judges by twice as many as the last one: so there are some ten looks up to
+ * 2,000 labels, and not one at every interval.
+ *
+ * The first eight looks at candidates for one place may err with 0.5 % each, and the k-th after them with 1 %
+ * / (k (k + 1)): over all k that adds up to 5 %. A sum of chances is a bound whatever the looks have in
+ * common (Bonferroni 1936); an error that is spent look by look is Lan and DeMets' (Biometrika 70, 1983).
+ *
+ * A look is one-sided and compares logarithmic losses: Student's t of the sums of 8 to 20 groups of up to
+ * some ten labels, more where there are more than 200, that are neighbours in time (batch means: what
+ * neighbours share does not count often). Besides, the sum has to be as unlikely
+ * where outcomes are drawn from between both models, so that neither is better, by the normal distribution: a
+ * few labels that happen to agree prove nothing.
+ *
+ * That a look errs as seldom as it may is exact for sums of groups that are normal and independent, and tried
+ * by simulation for others (tests/unit/calibration/model/test_looks.c). Longer runs of labels that are right
+ * or wrong together than a group make it err more often: some 7 % in all where each question comes five times
+ * in a row. Pure; any thread.
+ */
+#pragma once
+
+#include "calibration/model/model.h"
+
+/* The last look that was taken; all zeros: none was. */
+struct model_looks {
+	int64_t version;  /* what candidates were compared with; 0: the constant */
+	int64_t count;	  /* looks at candidates for its place */
+	int64_t labels;	  /* that the last one judged by */
+	int64_t until_ms; /* scored_at of the last but some of these: of 19 of 20 */
+};
+
+/* Whether it is time for another look by these labels, of which those from `inside` on came after a
+ * candidate's span and are what it judges by; others than the kind can use do not count. */
+bool model_look_is_due(const struct model_looks *last, enum model_kind kind,
+		       const struct model_example *examples, size_t inside, size_t count);
+
+/* What is to be noted of a look, before it is taken, at candidates for the place of `version`; `later` is
+ * what it judges by. */
+struct model_looks model_look_next(const struct model_looks *last, int64_t version, enum model_kind kind,
+				   const struct model_example *later, size_t count);
+
+/*
+ * Whether look number `look` (1, 2, ...) finds that the candidate's logarithmic loss for examples scored
+ * after its span (earlier ones are left out) is lower than the current model's (NULL: than that of the
+ * constant that is the mean of the candidate's labels), also where that one has no estimate. False where
+ * there are fewer than 20.
+ */
+bool model_better(const struct model *candidate, const struct model *current,
+		  const struct model_example *examples, size_t count, int64_t look);
