@@ -120,6 +120,8 @@ err_t kafka_conf_new(const struct kafka_settings *settings, rd_kafka_conf_t **re
 	err_t err = kafka_conf_set(conf, "bootstrap.servers", settings->bootstrap_servers, detail);
 	if (!err)
 		err = kafka_conf_set(conf, "client.id", "assayd", detail);
+	if (!err) /* producers would have one made that is missing, with whatever the broker gives it */
+		err = kafka_conf_set(conf, "allow.auto.create.topics", "false", detail);
 	if (!err)
 		err = kafka_conf_set_int(conf, "topic.metadata.refresh.interval.ms", REFRESH_MS, detail);
 	for (size_t i = 0; !err && i < settings->properties_count; i++)

@@ -64,7 +64,7 @@ static err_t open_client(const struct kafka_settings *settings, rd_kafka_t **ret
 {
 	_cleanup_(kafka_conf_cleanup) rd_kafka_conf_t *conf = NULL;
 	err_t err = kafka_conf_new(settings, &conf, detail);
-	if (!err)
+	if (!err) /* whatever kafka.properties say */
 		err = kafka_conf_set(conf, "allow.auto.create.topics", "false", detail);
 	if (!err)
 		err = kafka_client_new(RD_KAFKA_PRODUCER, &conf, ret_client, detail);

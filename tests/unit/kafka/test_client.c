@@ -141,6 +141,25 @@ static void who_waits_for_something_else_is_no_less_a_member(void **state)
 	assert_true(is_told_of());
 }
 
+/* A producer would have them made, and check has to change nothing. */
+static void no_client_makes_topics(void **state)
+{
+	(void)state;
+	static const char *const properties[] = { "allow.auto.create.topics=true" };
+	for (size_t count = 0; count < 2; count++) {
+		struct kafka_settings settings = settings_with(10000, 2000);
+		char value[8];
+		size_t size = sizeof value;
+		settings.properties = properties;
+		settings.properties_count = count;
+		rd_kafka_conf_t *conf = member_conf(&settings);
+		assert_int_equal(rd_kafka_conf_get(conf, "allow.auto.create.topics", value, &size),
+				 RD_KAFKA_CONF_OK);
+		assert_string_equal(value, count ? "true" : "false");
+		rd_kafka_conf_destroy(conf);
+	}
+}
+
 int main(void)
 {
 	if (THREAD_SANITIZER) {
@@ -151,6 +170,7 @@ int main(void)
 		cmocka_unit_test(the_interval_of_polls_holds_a_session_and_a_rebalance),
 		cmocka_unit_test_setup_teardown(who_waits_for_something_else_is_no_less_a_member,
 						start_member, stop_member),
+		cmocka_unit_test(no_client_makes_topics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
