@@ -109,15 +109,22 @@ void candidates_settle(struct record_facts *facts)
 	struct record_analysis *analysis = &facts->analysis;
 	const struct target_call *call = &facts->validation;
 	size_t same = analysis->same_meaning_count, next = 0;
+	size_t *places =
+		ARENA_ARRAY(facts->arena, size_t, analysis->meanings_count + 1); /* of what was run */
 	if (!facts->target_asked || call->candidates.count == 0 ||
 	    call->result.candidates_count != call->candidates.count)
 		return;
 	for (size_t i = 0; i < analysis->meanings_count; i++) {
 		struct record_meaning *meaning = &analysis->meanings[i];
 		meaning->other_result = !str_present(meaning->sql);
+		meaning->same_as = i;
 		if (meaning->other_result) /* it is no read, and not run */
 			continue;
-		enum candidate_outcome outcome = call->result.candidates[next++];
+		const struct candidate_result *result = &call->result.candidates[next];
+		enum candidate_outcome outcome = result->outcome;
+		places[next++] = i;
+		if (outcome == CANDIDATE_DIFFERENT)
+			meaning->same_as = places[result->same_as];
 		meaning->other_result = outcome != CANDIDATE_EQUAL && outcome != CANDIDATE_LEFT_OUT;
 		if (outcome == CANDIDATE_EQUAL)
 			same += meaning->texts;

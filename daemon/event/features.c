@@ -63,16 +63,25 @@ static void take_diagnostics(struct record_facts *facts, struct features_input *
 	input->diagnostics_count = sql->diagnostics_count;
 }
 
-/* Candidates of one meaning agree with each other for certain; others that return the same are not known to.
- */
+/* Of the texts of meanings that are known to return the same as that one. */
+static size_t count_with(const struct record_analysis *analysis, size_t first)
+{
+	size_t texts = 0;
+	for (size_t i = first; i < analysis->meanings_count; i++)
+		if (analysis->meanings[i].other_result && analysis->meanings[i].same_as == first)
+			texts += analysis->meanings[i].texts;
+	return texts;
+}
+
 static void take_agreement(const struct record_analysis *analysis, struct features_input *input)
 {
 	size_t other = 0;
 	input->agreement_form = analysis->agreement;
 	input->agreement_results = analysis->agreement_results;
-	for (size_t i = 0; i < analysis->meanings_count; i++)
-		if (analysis->meanings[i].other_result && analysis->meanings[i].texts > other)
-			other = analysis->meanings[i].texts;
+	for (size_t i = 0; i < analysis->meanings_count; i++) {
+		size_t texts = count_with(analysis, i);
+		other = texts > other ? texts : other;
+	}
 	size_t known = analysis->candidates_count - analysis->candidates_left_out;
 	input->agreement_other = (double)other / (double)(known + 1);
 }

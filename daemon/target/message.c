@@ -16,7 +16,7 @@
 #define TEXT_MIN_BYTES	 4u
 #define COLUMN_MIN_BYTES 8u
 #define BROKEN_MIN_BYTES 12u
-#define CANDIDATE_BYTES	 4u
+#define CANDIDATE_BYTES	 8u
 
 /* --- writing --- */
 
@@ -241,8 +241,10 @@ err_t message_put_validated(struct buf *out, const struct validation_result *res
 	put_execution(out, &result->truth);
 	put_broken(out, result);
 	buf_append_u32(out, (uint32_t)result->candidates_count);
-	for (size_t i = 0; i < result->candidates_count; i++)
-		buf_append_u32(out, (uint32_t)result->candidates[i]);
+	for (size_t i = 0; i < result->candidates_count; i++) {
+		buf_append_u32(out, (uint32_t)result->candidates[i].outcome);
+		buf_append_u32(out, result->candidates[i].same_as);
+	}
 	return frame_end(out, start);
 }
 
@@ -545,13 +547,15 @@ static const struct validation_broken *get_broken(struct message_reader *reader,
 	return broken;
 }
 
-static const enum candidate_outcome *get_candidates(struct message_reader *reader, size_t *ret_count)
+static const struct candidate_result *get_candidates(struct message_reader *reader, size_t *ret_count)
 {
 	*ret_count = get_count(reader, CANDIDATE_BYTES);
-	enum candidate_outcome *outcomes = ARENA_ARRAY(reader->arena, enum candidate_outcome, *ret_count);
-	for (size_t i = 0; i < *ret_count; i++)
-		outcomes[i] = (enum candidate_outcome)get_below(reader, CANDIDATE_OUTCOME_COUNT_);
-	return outcomes;
+	struct candidate_result *results = ARENA_ARRAY(reader->arena, struct candidate_result, *ret_count);
+	for (size_t i = 0; i < *ret_count; i++) {
+		results[i].outcome = (enum candidate_outcome)get_below(reader, CANDIDATE_OUTCOME_COUNT_);
+		results[i].same_as = (uint32_t)get_below(reader, (unsigned)i + 1); /* itself or one before */
+	}
+	return results;
 }
 
 err_t message_get_validated(str_t payload, struct arena *arena, struct validation_result *ret_result)

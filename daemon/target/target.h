@@ -80,6 +80,12 @@ enum candidate_outcome {
 	CANDIDATE_OUTCOME_COUNT_
 };
 
+struct candidate_result {
+	enum candidate_outcome outcome;
+	uint32_t same_as; /* where it is different: the index of the first candidate that is known to have
+			     returned the same, its own where none is */
+};
+
 /* Other texts for the question; they are run behind the truths, in the same snapshot. */
 struct validation_candidates {
 	const str_t *texts; /* proven reads */
@@ -137,8 +143,8 @@ struct validation_result {
 	struct validation_execution truth;
 	const struct validation_broken *broken; /* those found until the outcome was certain */
 	size_t broken_count;
-	const enum candidate_outcome *candidates; /* in the order of the request; none: the generated query
-						     could not be run */
+	const struct candidate_result *candidates; /* in the order of the request; none: the generated query
+						      could not be run */
 	size_t candidates_count;
 };
 

@@ -33,6 +33,8 @@ struct record_meaning {
 	size_t texts;	   /* that have it */
 	str_t sql;	   /* one of them that is proven to be a read; or absent */
 	bool other_result; /* known not to return what the answer returns */
+	size_t same_as;	   /* then the index of the first meaning that is known to return the same, or its own
+			    */
 };
 
 /* What is known of the query's SQL before anybody has answered. */

@@ -105,15 +105,22 @@ static void events_have_features(void **state)
 #define SAME_RESULT  C("SELECT name FROM shop WHERE id < 2") ","
 #define SAME_MEANING C("SELECT name FROM shop WHERE 1 = id") ","
 #define OTHER	     C("SELECT 2") ","
+#define THIRD	     C("SELECT 3") ","
+#define LIKE_OTHER   C("SELECT 1 + 1") ","
 #define LARGE	     C("SELECT id FROM shop")
 
-/* Two candidates return what the answer returns, two of another meaning do not, one is too large. */
+/* Two candidates return what the answer returns, two of another meaning and one like them do not, nor does
+ * one that is alone; one is too large. */
 static void what_candidates_return(void **state)
 {
-	static const char json[] =
-		EVENT("q", "SELECT name FROM shop WHERE id = 1",
-		      ",\"target\":\"shop\",\"candidates\":[" SAME_RESULT SAME_MEANING OTHER OTHER LARGE "]");
-	enum candidate_outcome outcomes[] = { CANDIDATE_EQUAL, CANDIDATE_DIFFERENT, CANDIDATE_LEFT_OUT };
+	static const char json[] = EVENT("q", "SELECT name FROM shop WHERE id = 1",
+					 ",\"target\":\"shop\",\"candidates\":[" SAME_RESULT SAME_MEANING
+						 OTHER OTHER THIRD LIKE_OTHER LARGE "]");
+	struct candidate_result outcomes[] = { { CANDIDATE_EQUAL, 0 },
+					       { CANDIDATE_DIFFERENT, 1 },
+					       { CANDIDATE_DIFFERENT, 2 },
+					       { CANDIDATE_DIFFERENT, 1 },
+					       { CANDIDATE_LEFT_OUT, 4 } };
 	struct stages stages;
 	(void)state;
 	stages_begin_with_target(&stages);
@@ -126,8 +133,8 @@ static void what_candidates_return(void **state)
 	event->facts.validation.result.candidates_count = COUNT_OF(outcomes);
 	event_finalise(event);
 	assert_true(recorded(event, FEATURE_AGREEMENT_EXECUTED) == 1);
-	assert_true(recorded(event, FEATURE_AGREEMENT_RESULTS) == 3.0 / 5);
-	assert_true(recorded(event, FEATURE_AGREEMENT_LEAD) == 3.0 / 5 - 2.0 / 5);
+	assert_true(recorded(event, FEATURE_AGREEMENT_RESULTS) == 3.0 / 7);
+	assert_true(recorded(event, FEATURE_AGREEMENT_LEAD) == 3.0 / 7 - 3.0 / 7);
 	stages_event_free(event);
 	stages_end(&stages);
 }

@@ -44,17 +44,19 @@ static int tear_down(void **state)
 	return test_sqlite_remove(&shop);
 }
 
-/* The outcomes as letters: e(qual), d(ifferent), f(ailed), l(eft out). */
+/* The outcomes as letters: e(qual), d(ifferent), f(ailed), l(eft out); as a digit: different, like that one
+ * before. */
 static const char *outcomes(const struct validation_result *result)
 {
 	static char text[TEXTS_MAX + 1];
-	static const char letters[] = { [CANDIDATE_LEFT_OUT] = 'l',
-					[CANDIDATE_EQUAL] = 'e',
-					[CANDIDATE_DIFFERENT] = 'd',
-					[CANDIDATE_FAILED] = 'f' };
+	static const char letters[CANDIDATE_OUTCOME_COUNT_] = { [CANDIDATE_LEFT_OUT] = 'l',
+								[CANDIDATE_EQUAL] = 'e',
+								[CANDIDATE_DIFFERENT] = 'd',
+								[CANDIDATE_FAILED] = 'f' };
 	memset(text, 0, sizeof text);
 	for (size_t i = 0; i < result->candidates_count; i++)
-		text[i] = letters[result->candidates[i]];
+		text[i] = result->candidates[i].same_as == i ? letters[result->candidates[i].outcome]
+							     : (char)('0' + result->candidates[i].same_as);
 	return text;
 }
 
@@ -106,6 +108,15 @@ static const struct candidates_case {
 	  { "SELECT 1" },
 	  1000,
 	  "",
+	  VALIDATION_GROUND_TRUTH_FAILED },
+	{ "others that agree",
+	  "SELECT count(*) FROM shop",
+	  NULL,
+	  false,
+	  { "SELECT 4", "SELECT 5", "SELECT 2 + 2", "SELECT nothing", "SELECT 3", "SELECT 5.0",
+	    "SELECT 4.0" },
+	  1000,
+	  "dd0fe10",
 	  VALIDATION_GROUND_TRUTH_FAILED },
 	{ "an answer that is sorted",
 	  "SELECT id FROM shop ORDER BY id",

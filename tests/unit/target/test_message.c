@@ -156,8 +156,9 @@ static str_t some_names[] = { STR("total"), STR("n") };
 static const str_t some_cells[] = { STR("x"), { NULL, 0 } };
 static struct compare_cells some_rows[] = { { some_cells, 2 }, { some_cells + 1, 1 } };
 
-static const enum candidate_outcome some_outcomes[] = { CANDIDATE_EQUAL, CANDIDATE_FAILED,
-							CANDIDATE_LEFT_OUT };
+static const struct candidate_result some_outcomes[] = { { CANDIDATE_EQUAL, 0 },
+							 { CANDIDATE_FAILED, 1 },
+							 { CANDIDATE_DIFFERENT, 1 } };
 
 static const struct validation_broken some_broken[] = {
 	{ 2, ERR_GROUND_TRUTH_FAILED, { "no such table: t", 16 } },
