@@ -62,6 +62,14 @@ static void what_says_more_is_kept(void **state)
 	assert_true(kafka_reason(text));
 	assert_non_null(strstr(text, "invalid credentials; mend sasl.username and sasl.password"));
 	kafka_reason_forget();
+	kafka_reason_note("b:1: certificate verify failed: unable to get local issuer certificate");
+	kafka_reason_note(
+		"ssl://b:1/bootstrap: SSL handshake failed: error:0A000086:SSL routines::certificate "
+		"verify failed: broker certificate could not be verified, verify that ssl.ca.location "
+		"is correctly configured (after 5ms in state SSL_HANDSHAKE)");
+	assert_true(kafka_reason(text));
+	assert_non_null(strstr(text, "unable to get local issuer certificate; set ssl.ca.location"));
+	kafka_reason_forget();
 }
 
 static void long_lines_are_cut(void **state)
