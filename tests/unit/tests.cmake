@@ -138,6 +138,7 @@ unit_test(judge/judge THREADS WAITS COVERS judge/dispatcher judge/dispatcher_lif
 unit_test(judge/key PLAIN WAITS COVERS judge/check judge/transport)
 unit_test(judge/limits THREADS WAITS COVERS judge/limits)
 unit_test(judge/pace THREADS WAITS COVERS judge/pace)
+unit_test(judge/panel THREADS COVERS judge/panel)
 unit_test(judge/prompt THREADS WAITS COVERS judge/prompt)
 unit_test(judge/provider THREADS WAITS COVERS judge/anthropic judge/openai judge/provider judge/provider_json)
 unit_test(judge/reply THREADS WAITS COVERS judge/reply)
