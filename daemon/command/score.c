@@ -167,7 +167,7 @@ static err_t start_judge(const struct config *config, struct judge **ret_judge, 
 		return ERR_OK;
 	settings_judge(config, &settings);
 	settings.wait_when_saturated = true;
-	return judge_start(&settings, ret_judge, detail);
+	return judge_start(&settings, 1, ret_judge, detail);
 }
 
 static err_t start_targets(const struct config *config, struct arena *arena, struct targets **ret_targets,

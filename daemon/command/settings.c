@@ -146,7 +146,7 @@ void settings_judge_daemon(const struct config *config, struct arena *arena, str
 		settings->budget_file = arena_printf(arena, "%s/judge-tokens", state).ptr;
 	if (config->judge.cache_dsn || !config->calibration.configured)
 		return;
-	settings->cache_of_calibration = true;
+	settings->cache_settings = "calibration.";
 	settings->cache_dsn = config->calibration.dsn;
 	settings->cache_password_file = config->calibration.password_file;
 }

@@ -20,9 +20,9 @@ static struct record_sources sources_of(const struct event *event)
 	};
 	if (!judge)
 		return sources;
-	sources.judge_provider = judge_provider(judge);
-	sources.judge_model = judge_model(judge);
-	sources.prompt_digest = judge_prompt_digest(judge);
+	sources.judge_provider = judge_provider(judge, 0);
+	sources.judge_model = judge_model(judge, 0);
+	sources.prompt_digest = judge_prompt_digest(judge, 0);
 	return sources;
 }
 

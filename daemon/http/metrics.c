@@ -260,7 +260,7 @@ static void write_judge_state(struct exposition *out, const struct judge_stats *
 
 static void write_judge(struct exposition *out, struct judge *judge, struct pipeline *pipeline)
 {
-	const struct judge_stats stats = judge_stats(judge);
+	const struct judge_stats stats = judge_stats(judge, 0);
 	exposition_one_count(out, METRIC_JUDGE_REQUESTS, (uint64_t)stats.requests);
 	begin(out, METRIC_JUDGE_HITS);
 	exposition_count(out, (uint64_t)(stats.hits - stats.shared_calls), LABELS({ "tier", "memory" }));

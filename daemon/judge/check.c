@@ -66,7 +66,7 @@ err_t judge_check(const struct judge_settings *settings, struct err_detail *deta
 	once.cache_dsn = NULL; /* a request is to be sent */
 	struct judge *judge = NULL;
 	once.max_attempts = 1;
-	err_t err = judge_start(&once, &judge, detail);
+	err_t err = judge_start(&once, 1, &judge, detail);
 	if (err != ERR_OK)
 		return err;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();

@@ -174,6 +174,7 @@ static void open_exchange(struct dispatcher *dispatcher, struct judge_call *call
 	digest_table_add(&dispatcher->open, &exchange->by_key);
 	memcpy(exchange->lookup.by_key.key, key, DIGEST_BYTES);
 	exchange->lookup.kind = call->kind;
+	exchange->lookup.asker = dispatcher;
 	if (dispatcher->shared &&
 	    shared_cache_ask(dispatcher->shared, &exchange->lookup, clock_monotonic_us()))
 		list_append(&dispatcher->looking, &exchange->node);
@@ -192,12 +193,13 @@ static void use_shared(struct dispatcher *dispatcher, struct exchange *exchange)
 	answer_exchange(dispatcher, exchange, true);
 }
 
+/* The first member runs the shared cache, for all of them. */
 static void run_shared(struct dispatcher *dispatcher)
 {
 	struct list finished = LIST_INIT(finished);
 	struct list_node *node;
 	int fd;
-	if (!dispatcher->shared)
+	if (!dispatcher->runs_shared)
 		return;
 	shared_cache_run(dispatcher->shared, clock_monotonic_us(), &finished);
 	if (shared_cache_moved(dispatcher->shared, &fd))
@@ -205,11 +207,12 @@ static void run_shared(struct dispatcher *dispatcher)
 	while ((node = list_take(&finished))) {
 		struct shared_lookup *lookup = container_of(node, struct shared_lookup, node);
 		struct exchange *exchange = container_of(lookup, struct exchange, lookup);
-		list_remove(&dispatcher->looking, &exchange->node);
+		struct dispatcher *asker = lookup->asker;
+		list_remove(&asker->looking, &exchange->node);
 		if (lookup->found)
-			use_shared(dispatcher, exchange);
+			use_shared(asker, exchange);
 		else
-			await_place(dispatcher, exchange);
+			await_place(asker, exchange);
 	}
 }
 
@@ -226,7 +229,7 @@ static void join_exchange(struct dispatcher *dispatcher, struct exchange *exchan
 		dispatcher->next_deadline_us = first_us;
 }
 
-static void admit(struct dispatcher *dispatcher, struct judge_call *call)
+void dispatcher_admit(struct dispatcher *dispatcher, struct judge_call *call)
 {
 	unsigned char key[DIGEST_BYTES];
 	name_prompts(dispatcher->endpoint.prompts, call);
@@ -279,11 +282,11 @@ static void note_health(struct dispatcher *dispatcher, const struct exchange *ex
 	if (!exchange->fault.failing) {
 		circuit_breaker_succeeded(&dispatcher->breaker);
 		if (away)
-			log_notice("the judge answers again");
+			log_notice("%s answers again", dispatcher->endpoint.who);
 	} else if (circuit_breaker_failed(&dispatcher->breaker, now_us) &&
 		   !away) { /* else a probe has failed */
-		log_warning("the judge fails repeatedly: circuit breaker open (last: " STR_FMT ")",
-			    STR_ARG(exchange->verdict.message));
+		log_warning("%s fails repeatedly: circuit breaker open (last: " STR_FMT ")",
+			    dispatcher->endpoint.who, STR_ARG(exchange->verdict.message));
 	}
 }
 
@@ -295,9 +298,9 @@ static void note_key(struct dispatcher *dispatcher, const struct exchange *excha
 	bool unauthorized = exchange->fault.unauthorized;
 	if (unauthorized && !dispatcher->refusal_logged && now_us >= dispatcher->next_refusal_log_us) {
 		dispatcher->next_refusal_log_us = now_us + LOG_AGAIN_US;
-		log_error("the judge refuses the API key (" STR_FMT "): %s%s",
-			  STR_ARG(exchange->verdict.message),
-			  file ? "check the key in " : "judge.api_key_file is not set", file ? file : "");
+		log_error("%s refuses the API key (" STR_FMT "): %s%s%s", dispatcher->endpoint.who,
+			  STR_ARG(exchange->verdict.message), file ? "check the key in " : "",
+			  file ? file : dispatcher->endpoint.setting, file ? "" : ".api_key_file is not set");
 	}
 	if (unauthorized || exchange->fault.err == ERR_OK)
 		dispatcher->refusal_logged = unauthorized;
@@ -377,8 +380,8 @@ static void note_spent(struct dispatcher *dispatcher, int64_t now_us)
 	if (dispatcher->next_start_us == INT64_MAX || left_us < SPENT_US || dispatcher->spent_logged)
 		return;
 	dispatcher->spent_logged = true;
-	log_warning("judge.tokens_per_day is used up: no requests to the judge for %lld min; events %s",
-		    (long long)(left_us / 60000000),
+	log_warning("%s.tokens_per_day is used up: no requests to %s for %lld min; events %s",
+		    dispatcher->endpoint.setting, dispatcher->endpoint.who, (long long)(left_us / 60000000),
 		    dispatcher->bounds.queue_wait_us < 0 ? "wait until then" : "go on unjudged");
 }
 
@@ -489,7 +492,7 @@ static int64_t time_to_next(const struct dispatcher *dispatcher, int64_t now_us)
 		next_us = dispatcher->next_deadline_us;
 	if (dispatcher->next_start_us > now_us && dispatcher->next_start_us < next_us)
 		next_us = dispatcher->next_start_us;
-	if (dispatcher->shared && shared_cache_next_us(dispatcher->shared) < next_us)
+	if (dispatcher->runs_shared && shared_cache_next_us(dispatcher->shared) < next_us)
 		next_us = shared_cache_next_us(dispatcher->shared);
 	LIST_FOREACH (node, &dispatcher->pausing)
 		if (exchange_of(node)->due_us < next_us)
@@ -518,13 +521,6 @@ static void save_budget(struct dispatcher *dispatcher, int64_t now_us)
 	dispatcher->budget_saved_us = now_us;
 }
 
-void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls, unsigned most)
-{
-	struct list_node *node;
-	for (; most > 0 && (node = list_take(calls)); most--)
-		admit(dispatcher, call_of(node));
-}
-
 void dispatcher_run(struct dispatcher *dispatcher)
 {
 	run_shared(dispatcher);
@@ -536,11 +532,21 @@ void dispatcher_run(struct dispatcher *dispatcher)
 	save_budget(dispatcher, now_us);
 }
 
-void dispatcher_wait(struct dispatcher *dispatcher)
+void dispatcher_wait(struct dispatcher *const dispatchers[], size_t count)
 {
-	transport_wait(dispatcher->transport, time_to_next(dispatcher, clock_monotonic_us()));
-	read_finished(dispatcher); /* also takes the wake-up: before what it is about is looked at */
-	run_shared(dispatcher);
+	struct transport *transports[TRANSPORTS_MAX];
+	int64_t now_us = clock_monotonic_us(), next_ms = ROUND_MS;
+	for (size_t i = 0; i < count; i++) {
+		int64_t left_ms = time_to_next(dispatchers[i], now_us);
+		next_ms = left_ms < next_ms ? left_ms : next_ms;
+		transports[i] = dispatchers[i]->transport;
+	}
+	transport_wait(transports, count, next_ms);
+	for (size_t i = 0; i < count; i++) {
+		read_finished(
+			dispatchers[i]); /* also takes the wake-up: before what it is about is looked at */
+		run_shared(dispatchers[i]);
+	}
 }
 
 void dispatcher_wake(struct dispatcher *dispatcher)
@@ -555,7 +561,7 @@ bool dispatcher_busy(const struct dispatcher *dispatcher)
 
 void dispatcher_abandon(struct dispatcher *dispatcher)
 {
-	if (dispatcher->shared)
+	if (dispatcher->runs_shared)
 		shared_cache_forget(dispatcher->shared);
 	abandon(dispatcher, &dispatcher->looking);
 	abandon(dispatcher, &dispatcher->sending);

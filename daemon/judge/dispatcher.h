@@ -1,7 +1,7 @@
 /*
- * Decides what becomes of each call and when: answered from a cache, joined to a request that is open, sent
- * when there is a slot and the server is well, tried again, or given up. Everything belongs to the judge's
- * thread, except what is said to be any thread's.
+ * Dispatcher: one member of the judge. Decides what becomes of each call and when: answered from a cache,
+ * joined to a request that is open, sent when there is a slot and the server is well, tried again, or given
+ * up. Everything belongs to the judge's thread, except what is said to be any thread's.
  */
 #pragma once
 
@@ -24,10 +24,11 @@ struct dispatcher_limits {
 /* Pure. */
 struct dispatcher_limits dispatcher_limits_of(const struct judge_settings *settings);
 
-/* Reads what the settings name, and begins to connect the shared cache. Before the thread starts.
- * ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the setting. */
-err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher **ret_dispatcher,
-		      struct err_detail *detail);
+/* Reads what the settings name, and begins to connect the shared cache, unless `first` has one already: the
+ * dispatcher of the thread's first member, which is to be freed last; NULL: this is it. Before the thread
+ * starts. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the setting. */
+err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher *first,
+		      struct dispatcher **ret_dispatcher, struct err_detail *detail);
 
 /* After the thread has ended. Stores what the shared cache has not stored yet; blocks for some seconds at
  * most. NULL is fine. */
@@ -45,17 +46,17 @@ void dispatcher_change(struct dispatcher *dispatcher, struct prompts *prompts,
  * those that it would be asked with, or stay so for as long as this takes. Any thread; waits for nobody. */
 bool dispatcher_find(struct dispatcher *dispatcher, const struct prompts *prompts, struct judge_call *call);
 
-/* Takes the first calls over, so many at most, until they are done. */
-void dispatcher_admit(struct dispatcher *dispatcher, struct list *calls, unsigned most);
+/* Takes the call over until it is done. */
+void dispatcher_admit(struct dispatcher *dispatcher, struct judge_call *call);
 
 /* Does what is due: reads the shared cache, sends, gives up. */
 void dispatcher_run(struct dispatcher *dispatcher);
 
-/* Waits until something is due, an answer comes or somebody wakes, and reads the answers, the shared cache's
- * as well: before anybody else is admitted. */
-void dispatcher_wait(struct dispatcher *dispatcher);
+/* Waits until something is due for one of the dispatchers, which are all of the thread's, an answer comes or
+ * somebody wakes, and reads the answers, the shared cache's as well: before anybody else is admitted. */
+void dispatcher_wait(struct dispatcher *const dispatchers[], size_t count);
 
-/* Ends the current or the next wait. Any thread. */
+/* Ends the current or the next wait, of whichever of the thread's it is. Any thread. */
 void dispatcher_wake(struct dispatcher *dispatcher);
 
 /* Whether requests are with the server: the thread may wait for it. */
@@ -64,7 +65,7 @@ bool dispatcher_busy(const struct dispatcher *dispatcher);
 /* As things are now. */
 struct judge_stats dispatcher_stats(struct dispatcher *dispatcher);
 
-/* Answers what is open with SHUTTING_DOWN, and keeps the budget. */
+/* Answers what is open with SHUTTING_DOWN, and keeps the budget. The first member's before the others'. */
 void dispatcher_abandon(struct dispatcher *dispatcher);
 
 /* That of the shared cache's thread; NULL: there is none. Any thread. */

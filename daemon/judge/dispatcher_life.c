@@ -57,14 +57,18 @@ static void wake(void *context)
 	dispatcher_wake(context);
 }
 
-static void start_shared(struct dispatcher *dispatcher, const struct judge_settings *settings)
+static void start_shared(struct dispatcher *dispatcher, const struct judge_settings *settings,
+			 struct dispatcher *first)
 {
-	if (!settings->cache_dsn || !*settings->cache_dsn)
+	if (first)
+		dispatcher->shared = first->shared;
+	if (first || !settings->cache_dsn || !*settings->cache_dsn)
 		return;
+	dispatcher->runs_shared = true;
 	dispatcher->shared = shared_cache_start(&(struct shared_cache_options){
 		.dsn = settings->cache_dsn,
 		.password_file = settings->cache_password_file,
-		.settings = settings->cache_of_calibration ? "calibration." : "judge.cache_",
+		.settings = settings->cache_settings ? settings->cache_settings : "judge.cache_",
 		.retention_s = settings->cache_retention_s,
 		.wait_ms = settings->cache_wait_ms,
 		.wake = wake,
@@ -82,8 +86,8 @@ static void load_budget(struct dispatcher *dispatcher, const char *file)
 	budget_file_load(file, &dispatcher->limits, clock_monotonic_us(), clock_wall_ms());
 }
 
-err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher **ret_dispatcher,
-		      struct err_detail *detail)
+err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher *first,
+		      struct dispatcher **ret_dispatcher, struct err_detail *detail)
 {
 	struct dispatcher *dispatcher = dispatcher_new(settings);
 	err_t err = endpoint_open(&dispatcher->endpoint, settings, detail);
@@ -98,7 +102,7 @@ err_t dispatcher_open(const struct judge_settings *settings, struct dispatcher *
 					     .more_header = dispatcher->endpoint.provider->more_header,
 					     .ca_file = settings->ca_file,
 					     .connections = dispatcher->limits.max_in_flight });
-	start_shared(dispatcher, settings);
+	start_shared(dispatcher, settings, first);
 	load_budget(dispatcher, settings->budget_file);
 	*ret_dispatcher = dispatcher;
 	return ERR_OK;
@@ -108,7 +112,8 @@ void dispatcher_free(struct dispatcher *dispatcher)
 {
 	if (!dispatcher)
 		return;
-	shared_cache_stop(dispatcher->shared);
+	if (dispatcher->runs_shared)
+		shared_cache_stop(dispatcher->shared);
 	transport_free(dispatcher->transport);
 	cache_free(dispatcher->cache);
 	pthread_mutex_destroy(&dispatcher->cache_mutex);
@@ -128,7 +133,7 @@ static void apply_bounds(struct dispatcher *dispatcher, const struct dispatcher_
 	pthread_mutex_lock(&dispatcher->cache_mutex);
 	cache_resize(dispatcher->cache, bounds->cache_bytes, bounds->cache_ttl_s);
 	pthread_mutex_unlock(&dispatcher->cache_mutex);
-	if (dispatcher->shared)
+	if (dispatcher->runs_shared)
 		shared_cache_set_retention(dispatcher->shared, bounds->cache_retention_s);
 	transport_set_connections(dispatcher->transport, bounds->max_in_flight);
 	dispatcher->next_expiry_us = bounds->queue_wait_us < 0 ? INT64_MAX : 0;
@@ -160,7 +165,7 @@ struct judge_stats dispatcher_stats(struct dispatcher *dispatcher)
 
 struct heartbeat *dispatcher_cache_heartbeat(const struct dispatcher *dispatcher)
 {
-	return dispatcher->shared ? shared_cache_heartbeat(dispatcher->shared) : NULL;
+	return dispatcher->runs_shared ? shared_cache_heartbeat(dispatcher->shared) : NULL;
 }
 
 const struct endpoint *dispatcher_endpoint(const struct dispatcher *dispatcher)

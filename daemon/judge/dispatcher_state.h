@@ -15,8 +15,9 @@
 struct dispatcher {
 	struct endpoint endpoint;
 	struct dispatcher_limits bounds;
-	struct shared_cache *shared; /* or NULL */
-	char *budget_file;	     /* or NULL */
+	struct shared_cache *shared; /* or NULL; of all members, and run by the first */
+	bool runs_shared;
+	char *budget_file; /* or NULL */
 	struct transport *transport;
 	pthread_mutex_t cache_mutex; /* guards the cache, in which any thread may look */
 	struct cache *cache;

@@ -26,7 +26,7 @@ static bool url_part_is(CURLU *url, CURLUPart part, const char *expected)
 	return same;
 }
 
-static void warn_of_plain_text(CURLU *url)
+static void warn_of_plain_text(const struct endpoint *endpoint, CURLU *url)
 {
 	static const char *const loopback[] = { "127.0.0.1", "[::1]", "localhost" };
 	if (!url_part_is(url, CURLUPART_SCHEME, "http"))
@@ -34,7 +34,8 @@ static void warn_of_plain_text(CURLU *url)
 	for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++)
 		if (url_part_is(url, CURLUPART_HOST, loopback[i]))
 			return;
-	log_warning("judge.base_url is plain http to another host: the API key travels unencrypted");
+	log_warning("%s.base_url is plain http to another host: the API key travels unencrypted",
+		    endpoint->setting);
 }
 
 static err_t read_url(struct endpoint *endpoint, const char *base_url, struct err_detail *detail)
@@ -43,16 +44,16 @@ static err_t read_url(struct endpoint *endpoint, const char *base_url, struct er
 	struct err_detail reason = { "" };
 	err_t err = base_url_check(base_url, &reason);
 	if (err)
-		return err_fail(detail, err, "judge.base_url: %s", reason.message);
+		return err_fail(detail, err, "%s.base_url: %s", endpoint->setting, reason.message);
 	if (!url || curl_url_set(url, CURLUPART_URL, base_url, 0) != CURLUE_OK)
-		return err_fail(detail, ERR_CONFIG_RANGE, "judge.base_url is no URL");
+		return err_fail(detail, ERR_CONFIG_RANGE, "%s.base_url is no URL", endpoint->setting);
 	size_t len = strlen(base_url);
 	while (len > 0 && base_url[len - 1] == '/')
 		len--;
 	endpoint->url =
 		arena_printf(endpoint->arena, "%.*s%s", (int)len, base_url, endpoint->provider->path).ptr;
 	if (endpoint->header)
-		warn_of_plain_text(url);
+		warn_of_plain_text(endpoint, url);
 	return ERR_OK;
 }
 
@@ -65,13 +66,13 @@ static err_t take_key(struct endpoint *endpoint, char *text, size_t len, const c
 	while (len > 0 && (unsigned char)*text <= ' ')
 		text++, len--;
 	if (len == 0)
-		return err_fail(detail, ERR_CONFIG_RANGE, "the key file %s (judge.api_key_file) is empty",
-				path);
+		return err_fail(detail, ERR_CONFIG_RANGE, "the key file %s (%s.api_key_file) is empty", path,
+				endpoint->setting);
 	for (size_t i = 0; i < len; i++)
 		if (text[i] <= ' ' || text[i] > '~')
 			return err_fail(detail, ERR_CONFIG_RANGE,
-					"the key file %s (judge.api_key_file) must hold one key on one line",
-					path);
+					"the key file %s (%s.api_key_file) must hold one key on one line",
+					path, endpoint->setting);
 	size_t before = strlen(endpoint->provider->key_header);
 	endpoint->header = malloc(before + len + 1);
 	if (!endpoint->header)
@@ -92,13 +93,13 @@ static err_t read_key(struct endpoint *endpoint, const char *path, struct err_de
 	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text);
 	if (len < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"cannot read the key file %s (judge.api_key_file): %s%s", path,
-				strerror(errno), secret_hint(errno));
+				"cannot read the key file %s (%s.api_key_file): %s%s", path,
+				endpoint->setting, strerror(errno), secret_hint(errno));
 	err_t err = (size_t)len < sizeof text
 			    ? take_key(endpoint, text, (size_t)len, path, detail)
 			    : err_fail(detail, ERR_CONFIG_RANGE,
-				       "the key file %s (judge.api_key_file) is larger than %u bytes", path,
-				       KEY_MAX - 1);
+				       "the key file %s (%s.api_key_file) is larger than %u bytes", path,
+				       endpoint->setting, KEY_MAX - 1);
 	explicit_bzero(text, sizeof text);
 	return err;
 }
@@ -112,11 +113,11 @@ static void wipe(char *header)
 
 bool endpoint_renew_key(struct endpoint *endpoint)
 {
-	struct endpoint fresh = { .provider = endpoint->provider };
+	struct endpoint fresh = { .provider = endpoint->provider, .setting = endpoint->setting };
 	struct err_detail detail = { "" };
 	err_t err = read_key(&fresh, endpoint->key_file, &detail);
 	if (err)
-		log_warning("the API key of the judge is unchanged: %s", err_message(err, &detail));
+		log_warning("the API key of %s is unchanged: %s", endpoint->who, err_message(err, &detail));
 	if (!fresh.header || str_equal(fresh.key, endpoint->key)) {
 		wipe(fresh.header);
 		return false;
@@ -127,7 +128,7 @@ bool endpoint_renew_key(struct endpoint *endpoint)
 	endpoint->header = fresh.header;
 	endpoint->key = fresh.key;
 	endpoint->key_generation++;
-	log_notice("the API key of the judge was read again and has changed");
+	log_notice("the API key of %s was read again and has changed", endpoint->who);
 	return true;
 }
 
@@ -140,7 +141,7 @@ bool endpoint_renew_refused_key(struct endpoint *endpoint, int64_t now_us)
 }
 
 /* Libcurl would tell only with the first request, and with every one. */
-static err_t check_authorities(const char *path, struct err_detail *detail)
+static err_t check_authorities(const struct endpoint *endpoint, const char *path, struct err_detail *detail)
 {
 	char byte;
 	if (!path)
@@ -149,31 +150,43 @@ static err_t check_authorities(const char *path, struct err_detail *detail)
 	ssize_t len = fd < 0 ? -1 : read(fd, &byte, 1);
 	if (len < 0)
 		return err_fail(detail, ERR_FILE_UNREADABLE,
-				"cannot read the certificates %s (judge.ca_file): %s", path, strerror(errno));
+				"cannot read the certificates %s (%s.ca_file): %s", path, endpoint->setting,
+				strerror(errno));
 	if (len == 0)
-		return err_fail(detail, ERR_CONFIG_RANGE, "the certificates %s (judge.ca_file) are empty",
-				path);
+		return err_fail(detail, ERR_CONFIG_RANGE, "the certificates %s (%s.ca_file) are empty", path,
+				endpoint->setting);
 	struct err_detail reason = { "" };
 	err_t err = pem_check_certificates(path, &reason);
-	return err ? err_fail(detail, err, "judge.ca_file: %s", reason.message) : ERR_OK;
+	return err ? err_fail(detail, err, "%s.ca_file: %s", endpoint->setting, reason.message) : ERR_OK;
+}
+
+static void name_endpoint(struct endpoint *endpoint, const struct judge_settings *settings)
+{
+	endpoint->setting = arena_strdup(endpoint->arena, settings->setting ? settings->setting : "judge");
+	endpoint->who = "the judge";
+	if (!settings->name)
+		return;
+	endpoint->name = arena_strdup(endpoint->arena, settings->name);
+	endpoint->who = arena_printf(endpoint->arena, "the judge \"%s\"", settings->name).ptr;
 }
 
 err_t endpoint_open(struct endpoint *endpoint, const struct judge_settings *settings,
 		    struct err_detail *detail)
 {
 	*endpoint = (struct endpoint){ .arena = arena_new(), .provider = provider_find(settings->provider) };
+	name_endpoint(endpoint, settings);
 	if (!endpoint->provider)
 		return err_fail(detail, ERR_CONFIG_RANGE,
-				"judge.provider \"%s\" is not known: use \"openai\" or \"anthropic\"",
-				settings->provider ? settings->provider : "");
+				"%s.provider \"%s\" is not known: use \"openai\" or \"anthropic\"",
+				endpoint->setting, settings->provider ? settings->provider : "");
 	if (!settings->model || !*settings->model)
-		return err_fail(detail, ERR_CONFIG_MISSING, "judge.model is missing");
+		return err_fail(detail, ERR_CONFIG_MISSING, "%s.model is missing", endpoint->setting);
 	endpoint->model = arena_strdup(endpoint->arena, settings->model);
 	if (settings->api_key_file)
 		endpoint->key_file = arena_strdup(endpoint->arena, settings->api_key_file);
 	err_t err = read_key(endpoint, settings->api_key_file, detail);
 	if (err == ERR_OK)
-		err = check_authorities(settings->ca_file, detail);
+		err = check_authorities(endpoint, settings->ca_file, detail);
 	if (err == ERR_OK)
 		err = read_url(endpoint, settings->base_url, detail);
 	if (err == ERR_OK)

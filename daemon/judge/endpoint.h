@@ -9,6 +9,9 @@
 
 struct endpoint {
 	struct arena *arena; /* its own, likewise all below */
+	const char *name;    /* among the members, or NULL */
+	const char *setting; /* how the names of its settings begin: "judge", "judges[1]" */
+	const char *who;     /* for messages: `the judge`, `the judge "NAME"` */
 	const struct provider *provider;
 	const char *url;
 	const char *model;

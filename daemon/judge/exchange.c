@@ -35,6 +35,10 @@ void exchange_key(const struct endpoint *endpoint, const struct prompts *prompts
 	append_counted(&image, endpoint->provider->name);
 	append_counted(&image, endpoint->model);
 	append_counted(&image, "temperature=0");
+	if (endpoint->name) { /* members of one model and prompt are different judges all the same */
+		append_counted(&image, "judge");
+		append_counted(&image, endpoint->name);
+	}
 	buf_append_u32(&image, (uint32_t)call->kind);
 	prompt_image(prompts, call->kind, &values, &image);
 	hash_sha256(image.data, image.len, ret_key);
@@ -183,8 +187,8 @@ static bool ask_plainer(const struct exchange *exchange, struct endpoint *endpoi
 		return false;
 	if (endpoint->structured == exchange->structured) {
 		endpoint->structured++;
-		log_notice(
-			"the judge does not accept this form of structured output: using a simpler request");
+		log_notice("%s does not accept this form of structured output: using a simpler request",
+			   endpoint->who);
 	}
 	return true;
 }

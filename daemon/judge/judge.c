@@ -4,38 +4,58 @@
 #include "common/pool.h"
 #include "common/queue.h"
 #include "judge/dispatcher.h"
+#include "judge/transport.h"
 
 #include <stdatomic.h>
 
 /* Of one round: whoever comes in a crowd does not hold up the answers to those before him. */
 #define ADMIT_MAX 256
 
+_Static_assert(JUDGE_MEMBERS_MAX <= TRANSPORTS_MAX, "one wait is for all members");
+
+struct member {
+	struct dispatcher *dispatcher; /* the thread's own */
+	_Atomic int64_t found;	       /* calls that were answered at once */
+	_Atomic(const char *) digest;
+	/* under the judge's mutex: */
+	struct judge_stats published;
+	struct prompts *prompts; /* of the next call */
+	struct dispatcher_limits next_bounds;
+	struct prompts *next_prompts; /* NULL: nothing changes */
+};
+
 struct judge {
 	struct queue submitted;
 	struct list taken; /* the thread's own: of these, what no round has admitted yet */
 	_Atomic bool stopping;
 	_Atomic bool closed;
-	_Atomic int64_t found; /* calls that were answered at once */
 	struct pool *thread;
 	struct heartbeat heartbeat;
-	pthread_mutex_t mutex; /* for the next five */
-	struct judge_stats published;
-	struct prompts *prompts; /* of the next call */
-	struct dispatcher_limits next_bounds;
-	struct prompts *next_prompts; /* NULL: nothing changes */
-	struct arena *digests;	      /* of all prompts that were ever in use */
-	_Atomic(const char *) digest;
-	struct dispatcher *dispatcher; /* the thread's own */
+	pthread_mutex_t mutex; /* for the next one, and of the members what they say */
+	struct arena *digests; /* of all prompts that were ever in use */
+	struct member members[JUDGE_MEMBERS_MAX];
+	struct dispatcher *dispatchers[JUDGE_MEMBERS_MAX]; /* the members' */
+	size_t count;
 };
+
+/* All wait together: whichever is woken wakes the thread. */
+static void wake(struct judge *judge)
+{
+	dispatcher_wake(judge->dispatchers[0]);
+}
 
 /* ---- the thread ---- */
 
 static void admit_submitted(struct judge *judge)
 {
+	struct list_node *node;
 	queue_take_all(&judge->submitted, &judge->taken);
-	dispatcher_admit(judge->dispatcher, &judge->taken, ADMIT_MAX);
+	for (unsigned most = ADMIT_MAX; most > 0 && (node = list_take(&judge->taken)); most--) {
+		struct judge_call *call = container_of(node, struct judge_call, node);
+		dispatcher_admit(judge->dispatchers[call->member], call);
+	}
 	if (!list_empty(&judge->taken))
-		dispatcher_wake(judge->dispatcher); /* the next round comes at once */
+		wake(judge); /* the next round comes at once */
 }
 
 /* What was taken is turned away with what was submitted later. */
@@ -48,24 +68,30 @@ static void give_taken_back(struct judge *judge)
 
 static void show_life(struct judge *judge)
 {
-	struct judge_stats stats = dispatcher_stats(judge->dispatcher);
+	struct judge_stats stats[JUDGE_MEMBERS_MAX];
+	bool busy = false;
+	for (size_t i = 0; i < judge->count; i++) {
+		stats[i] = dispatcher_stats(judge->dispatchers[i]);
+		busy |= dispatcher_busy(judge->dispatchers[i]);
+	}
 	pthread_mutex_lock(&judge->mutex);
-	judge->published = stats;
+	for (size_t i = 0; i < judge->count; i++)
+		judge->members[i].published = stats[i];
 	pthread_mutex_unlock(&judge->mutex);
-	if (dispatcher_busy(judge->dispatcher))
+	if (busy)
 		heartbeat_waiting(&judge->heartbeat, "judge");
 	else
 		heartbeat_beat(&judge->heartbeat);
 }
 
-static void apply_change(struct judge *judge)
+static void apply_change(struct judge *judge, struct member *member)
 {
 	pthread_mutex_lock(&judge->mutex);
-	struct prompts *prompts = TAKE_PTR(judge->next_prompts);
-	struct dispatcher_limits bounds = judge->next_bounds;
+	struct prompts *prompts = TAKE_PTR(member->next_prompts);
+	struct dispatcher_limits bounds = member->next_bounds;
 	pthread_mutex_unlock(&judge->mutex);
 	if (prompts)
-		dispatcher_change(judge->dispatcher, prompts, &bounds);
+		dispatcher_change(member->dispatcher, prompts, &bounds);
 }
 
 static void run(void *context, unsigned index)
@@ -73,13 +99,16 @@ static void run(void *context, unsigned index)
 	struct judge *judge = context;
 	(void)index;
 	while (!atomic_load(&judge->stopping)) {
-		apply_change(judge);
+		for (size_t i = 0; i < judge->count; i++)
+			apply_change(judge, &judge->members[i]);
 		admit_submitted(judge);
-		dispatcher_run(judge->dispatcher);
+		for (size_t i = 0; i < judge->count; i++)
+			dispatcher_run(judge->dispatchers[i]);
 		show_life(judge);
-		dispatcher_wait(judge->dispatcher);
+		dispatcher_wait(judge->dispatchers, judge->count);
 	}
-	dispatcher_abandon(judge->dispatcher);
+	for (size_t i = 0; i < judge->count; i++)
+		dispatcher_abandon(judge->dispatchers[i]);
 	give_taken_back(judge);
 	heartbeat_stop(&judge->heartbeat);
 }
@@ -102,29 +131,43 @@ static void abandon_submitted(struct judge *judge)
 }
 
 /* Keeps the digest beyond the prompts' life. The mutex is held, or nobody else is there yet. */
-static void set_prompts(struct judge *judge, struct prompts *prompts)
+static void set_prompts(struct judge *judge, struct member *member, struct prompts *prompts)
 {
-	prompts_free(judge->prompts);
-	judge->prompts = prompts_share(prompts);
-	atomic_store(&judge->digest, arena_strdup(judge->digests, prompts_digest(prompts)));
+	prompts_free(member->prompts);
+	member->prompts = prompts_share(prompts);
+	atomic_store(&member->digest, arena_strdup(judge->digests, prompts_digest(prompts)));
 }
 
-err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail)
+static err_t open_member(struct judge *judge, const struct judge_settings *settings,
+			 struct err_detail *detail)
 {
-	struct dispatcher *dispatcher = NULL;
-	err_t err = dispatcher_open(settings, &dispatcher, detail);
+	struct member *member = &judge->members[judge->count];
+	err_t err = dispatcher_open(settings, judge->dispatchers[0], &member->dispatcher, detail);
 	if (err != ERR_OK)
 		return err;
+	set_prompts(judge, member, dispatcher_endpoint(member->dispatcher)->prompts);
+	judge->dispatchers[judge->count++] = member->dispatcher;
+	return ERR_OK;
+}
+
+err_t judge_start(const struct judge_settings *settings, size_t count, struct judge **ret_judge,
+		  struct err_detail *detail)
+{
+	err_t err = ERR_OK;
 	struct judge *judge = calloc(1, sizeof *judge);
-	if (!judge)
+	if (!judge || count == 0 || count > JUDGE_MEMBERS_MAX)
 		abort();
-	judge->dispatcher = dispatcher;
 	judge->heartbeat.name = "judge";
 	judge->digests = arena_new();
 	pthread_mutex_init(&judge->mutex, NULL);
 	queue_init(&judge->submitted, false);
 	list_init(&judge->taken);
-	set_prompts(judge, dispatcher_endpoint(dispatcher)->prompts);
+	for (size_t i = 0; i < count && err == ERR_OK; i++)
+		err = open_member(judge, &settings[i], detail);
+	if (err != ERR_OK) {
+		judge_stop(judge);
+		return err;
+	}
 	judge->thread = pool_start("judge", 1, run, judge);
 	*ret_judge = judge;
 	return ERR_OK;
@@ -135,7 +178,7 @@ void judge_close(struct judge *judge)
 	if (!judge || !judge->thread)
 		return;
 	atomic_store(&judge->stopping, true);
-	dispatcher_wake(judge->dispatcher);
+	wake(judge);
 	pool_join(TAKE_PTR(judge->thread));
 	atomic_store(&judge->closed, true);
 	abandon_submitted(judge);
@@ -146,41 +189,72 @@ void judge_stop(struct judge *judge)
 	if (!judge)
 		return;
 	judge_close(judge);
-	dispatcher_free(judge->dispatcher);
+	while (judge->count > 0) { /* the first one has what the others share */
+		struct member *member = &judge->members[--judge->count];
+		dispatcher_free(member->dispatcher);
+		prompts_free(member->next_prompts);
+		prompts_free(member->prompts);
+	}
 	queue_destroy(&judge->submitted);
-	prompts_free(judge->next_prompts);
-	prompts_free(judge->prompts);
 	arena_free(judge->digests);
 	pthread_mutex_destroy(&judge->mutex);
 	free(judge);
 }
 
-err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail)
+/* Those of that member, or NULL. */
+static const struct judge_settings *settings_of(const struct judge *judge, size_t member,
+						const struct judge_settings *settings, size_t count)
 {
-	struct prompts *prompts = NULL;
-	err_t err = prompts_load(settings->prompt_directory, &prompts, detail);
-	if (err != ERR_OK)
-		return err;
+	const char *name = judge_name(judge, member);
+	for (size_t i = 0; i < count; i++)
+		if (name && settings[i].name ? strcmp(name, settings[i].name) == 0 : name == settings[i].name)
+			return &settings[i];
+	return NULL;
+}
+
+static void change_next(struct judge *judge, struct member *member, const struct judge_settings *settings,
+			struct prompts *prompts)
+{
+	prompts_free(member->next_prompts); /* of a change that nobody has seen yet */
+	member->next_prompts = prompts;
+	member->next_bounds = dispatcher_limits_of(settings);
+	set_prompts(judge, member, prompts);
+}
+
+err_t judge_reload(struct judge *judge, const struct judge_settings *settings, size_t count,
+		   struct err_detail *detail)
+{
+	const struct judge_settings *fresh[JUDGE_MEMBERS_MAX];
+	struct prompts *prompts[JUDGE_MEMBERS_MAX] = { NULL };
+	err_t err = ERR_OK;
+	for (size_t i = 0; i < judge->count && err == ERR_OK; i++) {
+		fresh[i] = settings_of(judge, i, settings, count);
+		if (fresh[i])
+			err = prompts_load(fresh[i]->prompt_directory, &prompts[i], detail);
+	}
 	pthread_mutex_lock(&judge->mutex);
-	prompts_free(judge->next_prompts); /* of a change that nobody has seen yet */
-	judge->next_prompts = prompts;
-	judge->next_bounds = dispatcher_limits_of(settings);
-	set_prompts(judge, prompts);
+	for (size_t i = 0; i < judge->count; i++) {
+		if (err != ERR_OK)
+			prompts_free(prompts[i]);
+		else if (fresh[i])
+			change_next(judge, &judge->members[i], fresh[i], prompts[i]);
+	}
 	pthread_mutex_unlock(&judge->mutex);
-	dispatcher_wake(judge->dispatcher);
-	return ERR_OK;
+	wake(judge);
+	return err;
 }
 
 /* From the verdicts in memory: in a crowd of repeats each would wait for those before it, and for its turn
  * among the threads. */
 static bool answer_at_once(struct judge *judge, struct judge_call *call)
 {
+	struct member *member = &judge->members[call->member];
 	pthread_mutex_lock(&judge->mutex);
-	_cleanup_(prompts_cleanup) struct prompts *prompts = prompts_share(judge->prompts);
+	_cleanup_(prompts_cleanup) struct prompts *prompts = prompts_share(member->prompts);
 	pthread_mutex_unlock(&judge->mutex);
-	if (!dispatcher_find(judge->dispatcher, prompts, call))
+	if (!dispatcher_find(member->dispatcher, prompts, call))
 		return false;
-	atomic_fetch_add(&judge->found, 1);
+	atomic_fetch_add(&member->found, 1);
 	call->done(call, call->context);
 	return true;
 }
@@ -197,22 +271,32 @@ void judge_submit(struct judge *judge, struct judge_call *call)
 					    the call */
 		abandon_submitted(judge);
 	else
-		dispatcher_wake(judge->dispatcher);
+		wake(judge);
 }
 
-const char *judge_prompt_digest(const struct judge *judge)
+size_t judge_members(const struct judge *judge)
 {
-	return atomic_load(&judge->digest);
+	return judge->count;
 }
 
-const char *judge_provider(const struct judge *judge)
+const char *judge_name(const struct judge *judge, size_t member)
 {
-	return dispatcher_endpoint(judge->dispatcher)->provider->name;
+	return dispatcher_endpoint(judge->dispatchers[member])->name;
 }
 
-const char *judge_model(const struct judge *judge)
+const char *judge_prompt_digest(const struct judge *judge, size_t member)
 {
-	return dispatcher_endpoint(judge->dispatcher)->model;
+	return atomic_load(&judge->members[member].digest);
+}
+
+const char *judge_provider(const struct judge *judge, size_t member)
+{
+	return dispatcher_endpoint(judge->dispatchers[member])->provider->name;
+}
+
+const char *judge_model(const struct judge *judge, size_t member)
+{
+	return dispatcher_endpoint(judge->dispatchers[member])->model;
 }
 
 struct heartbeat *judge_heartbeat(struct judge *judge)
@@ -222,14 +306,14 @@ struct heartbeat *judge_heartbeat(struct judge *judge)
 
 struct heartbeat *judge_cache_heartbeat(struct judge *judge)
 {
-	return dispatcher_cache_heartbeat(judge->dispatcher);
+	return dispatcher_cache_heartbeat(judge->dispatchers[0]);
 }
 
-struct judge_stats judge_stats(struct judge *judge)
+struct judge_stats judge_stats(struct judge *judge, size_t member)
 {
 	pthread_mutex_lock(&judge->mutex);
-	struct judge_stats stats = judge->published;
+	struct judge_stats stats = judge->members[member].published;
 	pthread_mutex_unlock(&judge->mutex);
-	stats.hits += atomic_load(&judge->found);
+	stats.hits += atomic_load(&judge->members[member].found);
 	return stats;
 }

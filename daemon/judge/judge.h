@@ -2,6 +2,10 @@
  * The judge: asks a language model over HTTP whether a query answers its question (relevance) and whether it
  * is equivalent to the ground truth (correctness). One thread drives all calls (curl_multi). Submitting never
  * blocks.
+ *
+ * It may consist of several members, each with a server, model, prompts, key, limits, budget, circuit breaker
+ * and verdicts in memory of its own: what happens to one is nothing to the others. A call is for one of them.
+ * They share the thread and the shared cache. What they say together: judge/panel.h.
  */
 #pragma once
 
@@ -11,9 +15,16 @@
 
 struct judge;
 
+/* Members, at most. */
+#define JUDGE_MEMBERS_MAX 8
+
 enum judge_question { JUDGE_RELEVANCE, JUDGE_CORRECTNESS };
 
+/* Of one member. */
 struct judge_settings {
+	const char *name;    /* among the members, part of what its verdicts are kept under; NULL: it is alone
+				and has none */
+	const char *setting; /* how the names of its settings begin, "judges[1]"; NULL: "judge" */
 	const char *provider; /* "openai" or "anthropic" */
 	const char *base_url; /* calls go to base_url + "/chat/completions" or "/messages" */
 	const char *model;
@@ -27,9 +38,10 @@ struct judge_settings {
 	unsigned max_attempts;
 	int64_t cache_ttl_s;
 	size_t cache_bytes;
-	const char *cache_dsn;		 /* PostgreSQL for a cache that instances share; NULL or "": none */
+	const char *cache_dsn; /* PostgreSQL for a cache that instances share; NULL or "": none. This and
+				  the next four: those of the first member are all members' */
 	const char *cache_password_file; /* or NULL */
-	bool cache_of_calibration;	 /* the two are those of the calibration */
+	const char *cache_settings;	 /* how the names of these two begin; NULL: "judge.cache_" */
 	int64_t cache_retention_s;	 /* of its rows */
 	int64_t cache_wait_ms;		 /* of a call, for its answer */
 	int64_t requests_per_minute;	 /* 0: no limit; likewise the two below */
@@ -54,8 +66,8 @@ struct judge_stats {
 	int64_t waiting;	 /* requests without a slot */
 	int64_t slots;		 /* requests that may be in flight, as adapted */
 	int64_t breaker_open;	 /* 1 while the judge is left alone */
-	int64_t cache_connected; /* 1 while the shared cache can be read */
-	int64_t cache_lost;	 /* verdicts that the shared cache had no room for */
+	int64_t cache_connected; /* 1 while the shared cache, that of all members, can be read */
+	int64_t cache_lost;	 /* verdicts that it had no room for */
 };
 
 struct judge_verdict {
@@ -73,6 +85,7 @@ struct judge_verdict {
  * before judge_submit returns; or by the one that closes. */
 struct judge_call {
 	struct list_node node; /* the judge's */
+	size_t member;	       /* that is asked */
 	struct arena *arena;   /* of this call alone: the verdict's texts are allocated here */
 	enum judge_question kind;
 	str_t question;
@@ -89,10 +102,11 @@ struct judge_call {
 	void *state;
 };
 
-/* Reads what the settings name and starts the thread; the settings are read here only. Neither the endpoint
- * nor the shared cache need be there. ERR_CONFIG_* or ERR_FILE_UNREADABLE with a detail that names the
- * setting. */
-err_t judge_start(const struct judge_settings *settings, struct judge **ret_judge, struct err_detail *detail);
+/* Reads what the settings of the members name (one to JUDGE_MEMBERS_MAX) and starts the thread; the settings
+ * are read here only. Neither the endpoints nor the shared cache need be there. ERR_CONFIG_* or
+ * ERR_FILE_UNREADABLE with a detail that names the setting. */
+err_t judge_start(const struct judge_settings *settings, size_t count, struct judge **ret_judge,
+		  struct err_detail *detail);
 
 /* Answers what is still open with SHUTTING_DOWN and joins the thread. What is submitted from then on is
  * answered at once; the digest can still be read. NULL is fine. */
@@ -101,25 +115,32 @@ void judge_close(struct judge *judge);
 /* Closes and releases: nobody may hold on to it any more. NULL is fine. */
 void judge_stop(struct judge *judge);
 
-/* Takes over the timeouts, limits, cache bounds and prompts of `settings`; what is open goes on with the
- * prompts that it began with. The key's file is read again. The address and the model stay. On an error
- * everything stays as it was. Any thread. */
-err_t judge_reload(struct judge *judge, const struct judge_settings *settings, struct err_detail *detail);
+/* Takes over the timeouts, limits, cache bounds and prompts of `settings`, each for the member of that name;
+ * what is open goes on with the prompts that it began with. The keys' files are read again. Addresses and
+ * models stay, and so do the members: one that the settings do not name goes on as it was, and a name that no
+ * member has is left out. On an error everything stays as it was. Any thread. */
+err_t judge_reload(struct judge *judge, const struct judge_settings *settings, size_t count,
+		   struct err_detail *detail);
 
 /* Hands the call over. Any thread; `done` may be called before this returns. */
 void judge_submit(struct judge *judge, struct judge_call *call);
 
-/* SHA-256 of the prompts that the next call is asked with, in hexadecimal; lives as long as the judge. Any
- * thread. */
-const char *judge_prompt_digest(const struct judge *judge);
+/* How many members there are: as at the start, whatever the configuration says by now; so of what follows.
+ * Any thread. */
+size_t judge_members(const struct judge *judge);
 
-/* Who is asked: as at the start, whatever the configuration says by now. They live as long as the judge. Any
- * thread. */
-const char *judge_provider(const struct judge *judge);
-const char *judge_model(const struct judge *judge);
+/* The member's name, or NULL; lives as long as the judge, likewise below. Any thread. */
+const char *judge_name(const struct judge *judge, size_t member);
 
-/* One cheap request that shows whether the endpoint and the key work: for `assayd check`. Blocks up to the
- * timeout. */
+/* SHA-256 of the prompts that the next call is asked with, in hexadecimal. Any thread. */
+const char *judge_prompt_digest(const struct judge *judge, size_t member);
+
+/* Who is asked. Any thread. */
+const char *judge_provider(const struct judge *judge, size_t member);
+const char *judge_model(const struct judge *judge, size_t member);
+
+/* One cheap request that shows whether one member's endpoint and key work: for `assayd check`. Blocks up to
+ * the timeout. */
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail);
 
 /* Without asking it: whether address, key and certificates are there and valid, and whether the prompts are.
@@ -137,4 +158,4 @@ struct heartbeat *judge_heartbeat(struct judge *judge);
 struct heartbeat *judge_cache_heartbeat(struct judge *judge);
 
 /* Any thread; the figures are of one round of the judge's thread. */
-struct judge_stats judge_stats(struct judge *judge);
+struct judge_stats judge_stats(struct judge *judge, size_t member);

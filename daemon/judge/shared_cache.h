@@ -40,6 +40,7 @@ struct shared_lookup {
 	struct list_node node;	   /* the cache's until it is finished, then in the list of finished ones */
 	struct digest_node by_key; /* its key; the rest is the cache's */
 	enum judge_question kind;
+	void *asker;	  /* the caller's */
 	int64_t since_us; /* the cache's: it waits */
 	bool found;
 	double score;

@@ -539,32 +539,79 @@ static int64_t gathering_us(const struct transport *transport)
 	return gather_us < GATHER_MAX_US ? gather_us : GATHER_MAX_US;
 }
 
-/* Waits without the connections, whose answers gather meanwhile. Returns whether nobody called. */
-static bool gather(struct transport *transport, int64_t gather_us)
+/* For all of them: one that has few transfers under way is not kept waiting for another's to gather. */
+static int64_t gathering_of_all_us(struct transport *const transports[], size_t count)
 {
-	const struct timespec time = { .tv_nsec = gather_us * 1000 };
-	struct pollfd callers[] = { { .fd = transport->wake_fd, .events = POLLIN },
-				    { .fd = transport->watched_fd, .events = POLLIN } };
-	return ppoll(callers, 2, &time, NULL) == 0; /* a descriptor of −1 is left out */
+	int64_t least_us = INT64_MAX;
+	for (size_t i = 0; i < count; i++) {
+		int64_t gather_us = gathering_us(transports[i]);
+		if ((count == 1 || transports[i]->under_way > 0) && gather_us < least_us)
+			least_us = gather_us;
+	}
+	return least_us == INT64_MAX ? 0 : least_us;
 }
 
-void transport_wait(struct transport *transport, int64_t timeout_ms)
+/* Waits without the connections, whose answers gather meanwhile. Returns whether nobody called. */
+static bool gather(struct transport *const transports[], size_t count, int64_t gather_us)
 {
-	int before = RUNNING;
-	int64_t next_us = next_timer_us(transport), now_us = clock_monotonic_us();
-	int64_t gather_us = gathering_us(transport), left_us = timeout_ms * 1000;
-	if (next_us - now_us < left_us)
-		left_us = next_us - now_us;
-	if (left_us <= 0 || !atomic_compare_exchange_strong(&transport->state, &before, WAITING))
-		left_us = 0;
-	else if (gather_us > 0 && gather_us < left_us)
-		left_us = gather(transport, gather_us) ? left_us - gather_us : 0;
-	int count =
-		epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, (int)((left_us + 999) / 1000));
+	const struct timespec time = { .tv_nsec = gather_us * 1000 };
+	struct pollfd callers[2 * TRANSPORTS_MAX];
+	for (size_t i = 0; i < count; i++) {
+		callers[2 * i] = (struct pollfd){ .fd = transports[i]->wake_fd, .events = POLLIN };
+		callers[2 * i + 1] = (struct pollfd){ .fd = transports[i]->watched_fd, .events = POLLIN };
+	}
+	return ppoll(callers, 2 * count, &time, NULL) == 0; /* a descriptor of −1 is left out */
+}
+
+/* Until one of several has events; which, they are asked for afterwards. */
+static void wait_for_any(struct transport *const transports[], size_t count, int timeout_ms)
+{
+	struct pollfd polls[TRANSPORTS_MAX];
+	for (size_t i = 0; i < count; i++)
+		polls[i] = (struct pollfd){ .fd = transports[i]->epoll_fd, .events = POLLIN };
+	poll(polls, count, timeout_ms);
+}
+
+static void take_events(struct transport *transport, int timeout_ms)
+{
+	int count = epoll_wait(transport->epoll_fd, transport->events, EVENTS_MAX, timeout_ms);
 	transport->events_count = count < 0 ? 0 : count;
 	transport->more = count == EVENTS_MAX;
-	/* Who calls before this is seen by whoever runs us; who calls after this ends the next wait. */
-	atomic_store(&transport->state, RUNNING);
+}
+
+/* Says of all that their thread waits; false: somebody has called already. */
+static bool begin_to_wait(struct transport *const transports[], size_t count)
+{
+	bool called = false;
+	for (size_t i = 0; i < count; i++) {
+		int before = RUNNING;
+		called |= !atomic_compare_exchange_strong(&transports[i]->state, &before, WAITING);
+	}
+	return !called;
+}
+
+void transport_wait(struct transport *const transports[], size_t count, int64_t timeout_ms)
+{
+	int64_t now_us = clock_monotonic_us(), left_us = timeout_ms * 1000;
+	int64_t gather_us = gathering_of_all_us(transports, count);
+	for (size_t i = 0; i < count; i++) {
+		int64_t next_us = next_timer_us(transports[i]);
+		if (next_us - now_us < left_us)
+			left_us = next_us - now_us;
+	}
+	if (left_us <= 0 || !begin_to_wait(transports, count))
+		left_us = 0;
+	else if (gather_us > 0 && gather_us < left_us)
+		left_us = gather(transports, count, gather_us) ? left_us - gather_us : 0;
+	int left_ms = (int)((left_us + 999) / 1000);
+	if (count > 1 && left_ms > 0)
+		wait_for_any(transports, count, left_ms);
+	for (size_t i = 0; i < count; i++) {
+		take_events(transports[i], count > 1 ? 0 : left_ms);
+		/* Who calls before this is seen by whoever runs us; who calls after this ends the next wait.
+		 */
+		atomic_store(&transports[i]->state, RUNNING);
+	}
 }
 
 void transport_wake(struct transport *transport)

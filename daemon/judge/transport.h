@@ -70,9 +70,12 @@ void transport_run(struct transport *transport, struct list *finished);
 /* Another descriptor that ends waits when it is readable; one at a time, −1: none. Closing it forgets it. */
 void transport_watch(struct transport *transport, int fd);
 
-/* Waits until a connection has something to do, someone wakes, or the time is up. With hundreds of transfers
- * under way it looks at the connections every few milliseconds only. */
-void transport_wait(struct transport *transport, int64_t timeout_ms);
+/* Transports that one wait is for, at most. */
+#define TRANSPORTS_MAX 8
+
+/* Waits until a connection of one of the transports has something to do, someone wakes one, or the time is
+ * up. With hundreds of transfers under way it looks at the connections every few milliseconds only. */
+void transport_wait(struct transport *const transports[], size_t count, int64_t timeout_ms);
 
 /* Ends the current or the next wait. Any thread. */
 void transport_wake(struct transport *transport);

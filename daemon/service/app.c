@@ -213,7 +213,7 @@ static err_t start_judge(struct app *app, struct err_detail *detail)
 		return ERR_OK;
 	settings_judge(app->config, &settings);
 	settings_judge_daemon(app->config, app->arena, &settings);
-	return judge_start(&settings, &app->judge, detail);
+	return judge_start(&settings, 1, &app->judge, detail);
 }
 
 static err_t start_targets(struct app *app, struct err_detail *detail)
@@ -696,7 +696,7 @@ static err_t reload_judge(struct app *app, const struct config *fresh, struct er
 	if (!app->judge || !fresh->judge.configured)
 		return ERR_OK;
 	settings_judge(fresh, &settings);
-	return judge_reload(app->judge, &settings, detail);
+	return judge_reload(app->judge, &settings, 1, detail);
 }
 
 /* What runs stays; it is told until a file is accepted, since who has asked for it may not look into the

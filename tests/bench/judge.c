@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	};
 	struct load load = { 0 };
 	struct err_detail detail = { "" };
-	if (judge_start(&settings, &load.judge, &detail) != ERR_OK)
+	if (judge_start(&settings, 1, &load.judge, &detail) != ERR_OK)
 		fail(detail.message);
 	run_load(&load, &options);
 	judge_stop(load.judge);

@@ -38,7 +38,7 @@ static inline struct judge *stages_judge(void)
 	};
 	struct err_detail detail = { "" };
 	struct judge *judge = NULL;
-	if (judge_start(&settings, &judge, &detail))
+	if (judge_start(&settings, 1, &judge, &detail))
 		fail_msg("%s", detail.message);
 	return judge;
 }

@@ -170,7 +170,7 @@ static void prompts_are_named(void **state)
 	struct event *unasked = stages_analysed(&stages, "{\"sql\":\"DELETE FROM shop\"}");
 	event_finalise(unasked);
 	assert_string_equal(unasked->scored->provenance.prompt_digest.ptr,
-			    judge_prompt_digest(stages.context.judge));
+			    judge_prompt_digest(stages.context.judge, 0));
 	stages_event_free(unasked);
 	stages_end(&stages);
 }

@@ -200,9 +200,9 @@ static inline void judge_batch_free(struct judge_batch *batch)
 /* A judge publishes its figures once a round, behind its answers: waits until one has this value. */
 #define await_judge_stat(judge, field, value)                                                                \
 	do {                                                                                                 \
-		for (int round_ = 0; judge_stats(judge).field != (value) && round_ < 60000; round_++)        \
+		for (int round_ = 0; judge_stats(judge, 0).field != (value) && round_ < 60000; round_++)     \
 			usleep(1000);                                                                        \
-		assert_int_equal(judge_stats(judge).field, value);                                           \
+		assert_int_equal(judge_stats(judge, 0).field, value);                                        \
 	} while (0)
 
 /* A judge of those settings, which have to be right. */
@@ -210,7 +210,24 @@ static inline struct judge *judge_server_judge(const struct judge_settings *sett
 {
 	struct judge *judge = NULL;
 	struct err_detail detail = { "" };
-	if (judge_start(settings, &judge, &detail) != ERR_OK)
+	if (judge_start(settings, 1, &judge, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return judge;
+}
+
+/* Prompts of our own, with that text for the system. */
+static inline void judge_server_write_prompts(const char *folder, const char *system)
+{
+	static const char *const names[] = { "relevance", "correctness" };
+	for (size_t i = 0; i < 2; i++) {
+		char path[256];
+		snprintf(path, sizeof path, "%s/%s.txt", folder, names[i]);
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fprintf(file,
+			"[system]\n%s\n[user]\n{{dialect}} "
+			"{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}%s{{nonce}}",
+			system, i ? "{{truth_sql}}" : "");
+		fclose(file);
+	}
 }

@@ -41,7 +41,7 @@ static inline void wait_no_longer(struct judge *judge, struct judge_settings *se
 {
 	struct err_detail detail = { "" };
 	settings->queue_wait_ms = 1;
-	assert_int_equal(judge_reload(judge, settings, &detail), ERR_OK);
+	assert_int_equal(judge_reload(judge, settings, 1, &detail), ERR_OK);
 }
 
 /* Asks one thing of a new judge after setting the server's steps; `batch` is finished by the caller. */

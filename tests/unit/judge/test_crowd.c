@@ -57,7 +57,7 @@ static void test_nobody_waits_for_the_crowd(void **state)
 	print_message("of %d hits %zu took less than 5 ms beside %d calls in the air, %zu beside none\n",
 		      HITS, quick, CROWD, quick_alone);
 	assert_true(quick * 4 >= quick_alone);
-	assert_int_equal(judge_stats(first.judge).in_flight, CROWD);
+	assert_int_equal(judge_stats(first.judge, 0).in_flight, CROWD);
 	finish(&first);
 	finish(&alone);
 	assert_int_equal(queue_count(&crowd.answered), CROWD);

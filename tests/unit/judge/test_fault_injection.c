@@ -171,7 +171,7 @@ static void kill_server(struct judge_server *server)
 
 static bool breaker_open(struct judge *judge)
 {
-	return judge_stats(judge).breaker_open;
+	return judge_stats(judge, 0).breaker_open;
 }
 
 /* One call every 10 ms, until `until_us` or the breaker is as wanted; returns when that was, or −1. */
@@ -216,12 +216,12 @@ static void test_outage(void **state)
 	feed(&stream, clock_monotonic_us() + 500000, -1);
 	assert_int_equal(atomic_load(&stream.failed), 0);
 	kill_server(&server);
-	int64_t down_us = clock_monotonic_us(), sent = judge_stats(stream.judge).requests;
+	int64_t down_us = clock_monotonic_us(), sent = judge_stats(stream.judge, 0).requests;
 	assert_true(feed(&stream, down_us + 60000000, 1) > 0);
-	sent = judge_stats(stream.judge).requests - sent;
-	int64_t open_us = clock_monotonic_us(), probes = judge_stats(stream.judge).requests;
+	sent = judge_stats(stream.judge, 0).requests - sent;
+	int64_t open_us = clock_monotonic_us(), probes = judge_stats(stream.judge, 0).requests;
 	feed(&stream, down_us + outage_us, -1);
-	probes = judge_stats(stream.judge).requests - probes;
+	probes = judge_stats(stream.judge, 0).requests - probes;
 	int64_t failed = atomic_load(&stream.failed), judged = atomic_load(&stream.judged);
 	int64_t open_for_us = clock_monotonic_us() - open_us;
 	start_again(&server);

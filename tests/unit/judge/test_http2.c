@@ -55,7 +55,7 @@ static void test_requests_share_connections(void **state)
 		settings.base_url = url;
 		settings.ca_file = certificate;
 		settings.max_in_flight = 64;
-		assert_int_equal(judge_start(&settings, &judge, &detail), ERR_OK);
+		assert_int_equal(judge_start(&settings, 1, &judge, &detail), ERR_OK);
 		judge_batch_init(&batch, judge, 128);
 		judge_batch_submit(&batch);
 		judge_batch_wait(&batch);
@@ -74,7 +74,7 @@ static void test_requests_share_connections(void **state)
 		print_message("case %zu: %u connections, %u at once\n", c, connections, streams);
 		assert_in_range(connections, 1, cases[c].most_connections);
 		assert_in_range(streams, cases[c].least_streams, cases[c].most_streams);
-		assert_int_equal(judge_stats(judge).breaker_open, 0);
+		assert_int_equal(judge_stats(judge, 0).breaker_open, 0);
 		judge_stop(judge);
 		judge_batch_free(&batch);
 		judge_server_stop(&server);
@@ -99,12 +99,12 @@ static void test_stop_with_a_thousand_in_flight(void **state)
 	settings.ca_file = certificate;
 	settings.max_in_flight = 1024;
 	settings.timeout_ms = 3600000;
-	assert_int_equal(judge_start(&settings, &judge, &detail), ERR_OK);
+	assert_int_equal(judge_start(&settings, 1, &judge, &detail), ERR_OK);
 	judge_batch_init(&batch, judge, 1100);
 	judge_batch_submit(&batch);
-	for (int i = 0; judge_stats(judge).in_flight < 1024 && i < 6000; i++)
+	for (int i = 0; judge_stats(judge, 0).in_flight < 1024 && i < 6000; i++)
 		usleep(10000);
-	assert_int_equal(judge_stats(judge).in_flight, 1024);
+	assert_int_equal(judge_stats(judge, 0).in_flight, 1024);
 	int64_t start_us = clock_monotonic_us();
 	judge_stop(judge);
 	print_message("stopped with 1,024 in flight in %lld ms\n",

@@ -162,8 +162,8 @@ static void test_cache_hit(void **state)
 	again.calls[0].question = STR("[score 7]");
 	judge_batch_submit(&again);
 	assert_int_equal(queue_count(&again.answered), 1); /* nobody was waited for */
-	assert_string_equal(again.calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge));
-	assert_int_equal(judge_stats(batch.judge).hits, 1);
+	assert_string_equal(again.calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge, 0));
+	assert_int_equal(judge_stats(batch.judge, 0).hits, 1);
 	const struct judge_verdict *verdict = &again.calls[0].verdict;
 	assert_true(verdict->cached);
 	assert_true(verdict->score == 7);
@@ -228,7 +228,7 @@ static void test_saturated_calls_are_skipped(void **state)
 	judge_submit(batch.judge, &batch.calls[1]);
 	judge_server_await(&server, 2);
 	settings.queue_wait_ms = 150;
-	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
 	for (size_t i = 2; i < batch.count; i++)
 		judge_submit(batch.judge, &batch.calls[i]);
 	assert_int_equal(queue_wait(&batch.answered, 4, 60000), 4);
@@ -384,27 +384,11 @@ static void test_settings_are_checked(void **state)
 		settings.model = cases[i].model;
 		settings.api_key_file = cases[i].key_file;
 		settings.prompt_directory = cases[i].prompts;
-		assert_string_equal(err_name(judge_start(&settings, &judge, &detail)),
+		assert_string_equal(err_name(judge_start(&settings, 1, &judge, &detail)),
 				    err_name(cases[i].error));
 		assert_null(judge);
 		assert_non_null(strstr(detail.message, cases[i].message));
 		assert_null(strstr(detail.message, "secret"));
-	}
-}
-
-static void write_prompts(const char *folder, const char *system)
-{
-	static const char *const names[] = { "relevance", "correctness" };
-	for (size_t i = 0; i < 2; i++) {
-		char path[256];
-		snprintf(path, sizeof path, "%s/%s.txt", folder, names[i]);
-		FILE *file = fopen(path, "w");
-		assert_non_null(file);
-		fprintf(file,
-			"[system]\n%s\n[user]\n{{dialect}} "
-			"{{nonce}}{{question}}{{nonce}}{{sql}}{{nonce}}%s{{nonce}}",
-			system, i ? "{{truth_sql}}" : "");
-		fclose(file);
 	}
 }
 
@@ -431,24 +415,24 @@ static void test_reload(void **state)
 	assert_non_null(mkdtemp(folder));
 	judge_server_script(&server, "hold");
 	judge_batch_init(&batch, judge_server_judge(&settings), 1);
-	const char *before = judge_prompt_digest(batch.judge);
+	const char *before = judge_prompt_digest(batch.judge, 0);
 	batch.calls[0].question = STR("q");
 	judge_batch_submit(&batch);
 	judge_server_await(&server, 1);
 	settings.prompt_directory = folder;
-	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_FILE_UNREADABLE);
-	assert_ptr_equal(judge_prompt_digest(batch.judge), before);
-	write_prompts(folder, "first");
-	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
-	write_prompts(folder, "other words");
-	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
-	assert_string_not_equal(judge_prompt_digest(batch.judge), before);
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_FILE_UNREADABLE);
+	assert_ptr_equal(judge_prompt_digest(batch.judge, 0), before);
+	judge_server_write_prompts(folder, "first");
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
+	judge_server_write_prompts(folder, "other words");
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
+	assert_string_not_equal(judge_prompt_digest(batch.judge, 0), before);
 	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	assert_int_equal(batch.calls[0].verdict.error, ERR_OK);
 	assert_string_equal(batch.calls[0].prompt_digest.ptr, before); /* what it was asked with */
 	ask_again(&again[0], batch.judge, STR("q"), false);
-	assert_string_equal(again[0].calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge));
+	assert_string_equal(again[0].calls[0].prompt_digest.ptr, judge_prompt_digest(batch.judge, 0));
 	json_t *stats = judge_server_ask(&server, "/stats", NULL);
 	json_t *messages = json_object_get(json_object_get(stats, "last"), "messages");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(messages, 0), "content")),
@@ -456,9 +440,9 @@ static void test_reload(void **state)
 	json_decref(stats);
 	ask_again(&again[1], batch.judge, STR("q"), true);
 	settings.prompt_directory = NULL;
-	assert_int_equal(judge_reload(batch.judge, &settings, &detail), ERR_OK);
+	assert_int_equal(judge_reload(batch.judge, &settings, 1, &detail), ERR_OK);
 	ask_again(&again[2], batch.judge, STR("q"), true);
-	assert_string_equal(judge_prompt_digest(batch.judge), before);
+	assert_string_equal(judge_prompt_digest(batch.judge, 0), before);
 	assert_string_equal(again[2].calls[0].prompt_digest.ptr, before);
 	finish(&batch);
 	for (size_t i = 0; i < 3; i++)
@@ -490,7 +474,7 @@ static void test_repeats_in_a_crowd(void **state)
 		assert_int_equal(pthread_create(&threads[t], NULL, submit_batch, &batches[t]), 0);
 	}
 	for (size_t i = 0; i < RELOADS; i++)
-		assert_int_equal(judge_reload(first.judge, &settings, &detail), ERR_OK);
+		assert_int_equal(judge_reload(first.judge, &settings, 1, &detail), ERR_OK);
 	for (size_t t = 0; t < THREADS; t++) {
 		pthread_join(threads[t], NULL);
 		judge_batch_wait(&batches[t]);
@@ -500,7 +484,7 @@ static void test_repeats_in_a_crowd(void **state)
 			assert_string_equal(verdict->reason.ptr, "as scripted");
 		}
 	}
-	assert_int_equal(judge_stats(first.judge).hits, THREADS * REPEATS);
+	assert_int_equal(judge_stats(first.judge, 0).hits, THREADS * REPEATS);
 	assert_int_equal(judge_server_count(&server, "requests"), 1);
 	finish(&first);
 	for (size_t t = 0; t < THREADS; t++)
@@ -547,7 +531,7 @@ static void test_storm(void **state)
 	await_judge_stat(judge, in_flight, 0);
 	await_judge_stat(judge, waiting, 0);
 	await_judge_stat(judge, saturated, ends[ERR_JUDGE_SATURATED]);
-	struct judge_stats stats = judge_stats(judge);
+	struct judge_stats stats = judge_stats(judge, 0);
 	assert_int_equal(stats.failed + stats.saturated + ends[ERR_OK], 600);
 	assert_int_equal(stats.prompt_tokens, 5 * stats.completion_tokens);
 	assert_true(ends[ERR_OK] > 0);
@@ -628,7 +612,7 @@ static void test_refusals_narrow_the_places(void **state)
 	judge_server_release(&server);
 	judge_batch_wait(&batch);
 	await_judge_stat(batch.judge, verdicts, 2);
-	struct judge_stats stats = judge_stats(batch.judge);
+	struct judge_stats stats = judge_stats(batch.judge, 0);
 	assert_int_equal(stats.requests, 4);
 	assert_int_equal(stats.prompt_tokens, 200);
 	assert_int_equal(stats.completion_tokens, 40);

@@ -62,7 +62,7 @@ static struct judge *start(void)
 	atomic_store(&renewed, 0);
 	atomic_store(&kept, 0);
 	log_set_sink(read_line, NULL);
-	if (judge_start(&settings, &judge, &detail) != ERR_OK)
+	if (judge_start(&settings, 1, &judge, &detail) != ERR_OK)
 		fail_msg("%s", detail.message);
 	return judge;
 }
@@ -157,7 +157,7 @@ static void test_reload_reads_the_key(void **state)
 	expect_key("sk-late");
 	struct judge_settings settings = judge_server_settings(&server);
 	settings.api_key_file = path;
-	assert_int_equal(judge_reload(judge, &settings, &detail), ERR_OK);
+	assert_int_equal(judge_reload(judge, &settings, 1, &detail), ERR_OK);
 	assert_int_equal(ask(judge, 2, "late"), 2);
 	assert_int_equal(judge_server_count(&server, "requests"), 2);
 	assert_int_equal(atomic_load(&renewed), 1);

@@ -61,7 +61,7 @@ static struct judge_settings shared_settings(void)
 
 static void await_connection(struct judge *judge, int64_t wanted)
 {
-	for (int i = 0; judge_stats(judge).cache_connected != wanted; i++) {
+	for (int i = 0; judge_stats(judge, 0).cache_connected != wanted; i++) {
 		if (i == 6000)
 			fail_msg("the shared cache is not %s", wanted ? "there" : "away");
 		usleep(10000);
@@ -133,6 +133,49 @@ static void test_verdicts_outlive_the_judge(void **state)
 	await_judge_stat(judge, shared_hits, 200);
 	judge_stop(judge);
 	judge_stop(other);
+}
+
+/* Those of a former judge may take their time to go. */
+static void await_connections(int64_t wanted)
+{
+	static const char query[] =
+		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+		"AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+	for (int i = 0; i < 600 && run_sql(query) != wanted; i++)
+		usleep(100000);
+	assert_int_equal(run_sql(query), wanted);
+}
+
+/* Two members that differ in name alone have one connection, and verdicts of their own. */
+static void test_members_share_it(void **state)
+{
+	(void)state;
+	struct judge_settings settings[2] = { shared_settings(), shared_settings() };
+	settings[0].name = "one";
+	settings[1].name = "two";
+	for (int life = 0; life < 2; life++) {
+		struct judge_batch batch;
+		struct judge *judge = NULL;
+		struct err_detail detail = { "" };
+		assert_int_equal(judge_start(settings, 2, &judge, &detail), ERR_OK);
+		await_connection(judge, 1);
+		judge_batch_init(&batch, judge, 100);
+		for (size_t i = 0; i < batch.count; i++) {
+			batch.calls[i].member = i % 2;
+			batch.calls[i].question = arena_printf(batch.calls[i].arena, "question %zu", i / 2);
+		}
+		judge_batch_submit(&batch);
+		judge_batch_wait(&batch);
+		for (size_t i = 0; i < batch.count; i++) {
+			assert_int_equal(batch.calls[i].verdict.error, ERR_OK);
+			assert_int_equal(batch.calls[i].verdict.cached, life);
+		}
+		await_rows(100);
+		await_connections(2);
+		judge_stop(judge);
+		judge_batch_free(&batch);
+	}
+	assert_int_equal(judge_server_count(&server, "requests"), 100);
 }
 
 /* Instances that start together on an empty database make the tables once. */
@@ -296,7 +339,7 @@ static void test_a_silent_cache_stays_away(void **state)
 	assert_int_equal(ask_many(judge, 3, ""), 0);
 	await_connection(judge, 0);
 	for (int i = 0; i < 60; i++) { /* it could be connected to */
-		assert_int_equal(judge_stats(judge).cache_connected, 0);
+		assert_int_equal(judge_stats(judge, 0).cache_connected, 0);
 		usleep(10000);
 	}
 	assert_int_equal(ask_many(judge, 3, "[score 7]"), 0);
@@ -561,6 +604,7 @@ int main(void)
 		return started;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_verdicts_outlive_the_judge, forget_verdicts),
+		cmocka_unit_test_setup(test_members_share_it, forget_verdicts),
 		cmocka_unit_test_setup(test_migrations_are_applied_once, forget_verdicts),
 		cmocka_unit_test_setup(test_failures_are_not_stored, forget_verdicts),
 		cmocka_unit_test_setup(test_retention, forget_verdicts),
