@@ -52,6 +52,7 @@ LOCAL_ENUMERATION(SEVERITIES, "WARNING", "ERROR");
 LOCAL_ENUMERATION(VERDICTS, "SAFE", "UNSAFE", "UNKNOWN");
 LOCAL_ENUMERATION(DECISIONS, "REJECT", "WARN", "ACCEPT", "ACCEPT_HIGH", "UNJUDGED");
 LOCAL_ENUMERATION(LABEL_SOURCES, "FEEDBACK", "RESULT", "CORRECTNESS", "RELEVANCE");
+ENUMERATION(DISPOSITION_ACTIONS, "WITHHOLD", "VERIFY", "USE_WITH_CAUTION", "USE");
 ENUMERATION(CONFIDENCE_LEVELS, "VERY_LOW_CONFIDENCE", "LOW_CONFIDENCE", "MEDIUM_CONFIDENCE",
 	    "HIGH_CONFIDENCE");
 ENUMERATION(ADVISORY_KINDS, "LOW_CONFIDENCE", "UNSAFE_QUERY", "LOW_RELEVANCE", "GROUND_TRUTH_FAILED",
@@ -224,6 +225,8 @@ static const struct field RETRIEVAL_CONFIDENCE_FIELDS[] = {
 	REQUIRED(graph_support, FIELD_BOOL),
 	REQUIRED(document_diversity, FIELD_DOUBLE),
 	REQUIRED(interpretation, FIELD_TEXT),
+	DEFAULTED(interpretation_text, FIELD_TEXT, 0),
+	DEFAULTED(action_text, FIELD_TEXT, 0),
 	DEFAULTED(non_finite_scores, FIELD_LONG, 0),
 };
 static const struct record_type RETRIEVAL_CONFIDENCE =
@@ -433,10 +436,8 @@ static const struct field WEIGHT_VALUE = { .name = "value",
 
 #define RECORD record_evaluation
 static const struct field EVALUATION_FIELDS[] = {
-	REQUIRED(score, FIELD_DOUBLE),
-	REQUIRED(passed, FIELD_BOOL),
-	REQUIRED(degraded, FIELD_BOOL),
-	MAP(weights, WEIGHT_VALUE),
+	REQUIRED(score, FIELD_DOUBLE), REQUIRED(passed, FIELD_BOOL),	REQUIRED(degraded, FIELD_BOOL),
+	MAP(weights, WEIGHT_VALUE),    NULLABLE(failed_by, FIELD_TEXT),
 };
 static const struct record_type EVALUATION = TABLE(EVALUATION_FIELDS, "Evaluation");
 #undef RECORD
@@ -458,6 +459,14 @@ static const struct field RECOMMENDATION_FIELDS[] = {
 };
 static const struct record_type RECOMMENDATION = TABLE(RECOMMENDATION_FIELDS, "Recommendation");
 static const struct field RECOMMENDATION_ITEM = ITEM_OF(RECOMMENDATION);
+#undef RECORD
+
+#define RECORD record_disposition
+static const struct field DISPOSITION_FIELDS[] = {
+	ENUM(action, DISPOSITION_ACTIONS),
+	RECORDS(reasons, RECOMMENDATION_ITEM),
+};
+static const struct record_type DISPOSITION = TABLE(DISPOSITION_FIELDS, "Disposition");
 #undef RECORD
 
 #define RECORD record_error
@@ -500,6 +509,7 @@ static const struct field SCORED_QUERY_FIELDS[] = {
 	NULLABLE(target, FIELD_TEXT),
 	OPTIONAL_RECORD(input, GENERATED_QUERY_RECORD),
 	DEFAULTED(input_shortened, FIELD_BOOL, 0),
+	OPTIONAL_RECORD(disposition, DISPOSITION),
 	EMBEDDED(confidence, CONFIDENCE),
 	EMBEDDED(safety, SAFETY),
 	EMBEDDED(structure, STRUCTURE),

@@ -38,7 +38,8 @@ struct record_retrieval {
 	bool graph_support;
 	double document_diversity;
 	str_t interpretation;
-	int64_t non_finite_scores; /* scores that were NaN or infinite and counted as missing */
+	str_t interpretation_text, action_text; /* for a person */
+	int64_t non_finite_scores;		/* scores that were NaN or infinite and counted as missing */
 };
 
 struct record_advisory_confidence {
@@ -223,6 +224,7 @@ struct record_evaluation {
 	bool degraded;
 	struct record_weight *weights; /* the ones used, before division by their sum */
 	size_t weights_count;
+	str_t failed_by; /* a reason's code, "score" or "no_evidence"; absent: passed */
 };
 
 enum label_source { LABEL_FEEDBACK, LABEL_RESULT, LABEL_CORRECTNESS, LABEL_RELEVANCE };
@@ -237,6 +239,21 @@ struct record_label {
 struct record_recommendation {
 	str_t code;
 	str_t text;
+};
+
+/* Lowest first. */
+enum record_action {
+	RECORD_ACTION_WITHHOLD,
+	RECORD_ACTION_VERIFY,
+	RECORD_ACTION_USE_WITH_CAUTION,
+	RECORD_ACTION_USE
+};
+
+/* The conclusion; see score/disposition.h. */
+struct record_disposition {
+	int action;			       /* enum record_action */
+	struct record_recommendation *reasons; /* the decisive one first */
+	size_t reasons_count;
 };
 
 struct record_error {
@@ -274,6 +291,7 @@ struct scored_query {
 	str_t target;
 	struct generated_query *input; /* or NULL */
 	bool input_shortened; /* the input was left out because the record was too large for its topic */
+	struct record_disposition *disposition; /* or NULL: the record is older */
 	struct record_confidence confidence;
 	struct record_safety safety;
 	struct record_structure structure;

@@ -5,17 +5,38 @@
 
 #include <inttypes.h>
 
+/* The conclusion, and every reason that allows no more than it. */
+static void view_disposition(const struct scored_query *scored, struct buf *out)
+{
+	const struct record_disposition *disposition = scored->disposition;
+	const struct record_recommendation *first = &scored->recommendations[0]; /* the action */
+	terminal_append_line(out, STR_FMT "  " STR_FMT "  " STR_FMT, STR_ARG(scored->event_id),
+			     STR_ARG(first->code), STR_ARG(first->text));
+	for (size_t i = 0; i < disposition->reasons_count; i++)
+		terminal_append_line(out, "  %s  " STR_FMT, i == 0 ? "because" : "and    ",
+				     STR_ARG(disposition->reasons[i].text));
+}
+
+/* "HIGH" of HIGH_CONFIDENCE. */
+static const char *short_level(enum confidence_level level)
+{
+	static const char *const names[] = { "VERY_LOW", "LOW", "MEDIUM", "HIGH" };
+	return names[level];
+}
+
 static void view_confidence(const struct scored_query *scored, struct buf *out)
 {
 	const struct record_confidence *confidence = &scored->confidence;
+	const struct record_retrieval *retrieval = confidence->retrieval;
 	if (confidence->overall.set)
-		terminal_append_line(out, STR_FMT "  %s  %.2f  limited by " STR_FMT,
-				     STR_ARG(scored->event_id),
+		terminal_append_line(out, "  level    %s  %.2f  limited by " STR_FMT,
 				     advisory_level_name((enum confidence_level)confidence->level),
 				     confidence->overall.value, STR_ARG(confidence->limiting_factor));
-	else
-		terminal_append_line(out, STR_FMT "  no confidence: the event has none of the factors",
-				     STR_ARG(scored->event_id));
+	if (retrieval)
+		terminal_append_line(out, "  RAG Confidence: %s (%.2f), " STR_FMT ", " STR_FMT,
+				     short_level((enum confidence_level)retrieval->level),
+				     retrieval->confidence, STR_ARG(retrieval->interpretation_text),
+				     STR_ARG(retrieval->action_text));
 }
 
 static void view_probability(const struct scored_query *scored, struct buf *out)
@@ -79,12 +100,13 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 
 void score_view(const struct scored_query *scored, struct buf *out)
 {
+	view_disposition(scored, out);
 	view_confidence(scored, out);
 	view_probability(scored, out);
 	view_agreement(scored, out);
 	view_findings(scored, out);
 	view_correctness(scored, out);
-	for (size_t i = 0; i < scored->recommendations_count; i++)
+	for (size_t i = 1; i < scored->recommendations_count; i++) /* the first is the action */
 		terminal_append_line(out, "  advice   " STR_FMT, STR_ARG(scored->recommendations[i].text));
 	buf_append_char(out, '\n');
 }

@@ -78,7 +78,7 @@ static void raise_low_confidence(struct raised *raised)
 	if (!advisory)
 		return;
 	advisory->threshold = opt_double(rules->low_confidence_below);
-	const char *action = level_action((enum score_level)confidence->level);
+	const char *action = disposition_action_text(event->facts.disposition.action);
 	advisory->value = value;
 	if (by_probability)
 		advisory->summary = arena_printf(

@@ -34,6 +34,13 @@ static struct evaluation_value metric_value(const struct evaluation_input *input
 	return input->metrics[metric];
 }
 
+/* Whether anything but the structure was computed: a well formed query alone is not evaluated. */
+static bool is_evaluated(const double weights[EVALUATION_METRIC_COUNT_])
+{
+	return weights[EVALUATION_SEMANTIC] > 0 || weights[EVALUATION_JUDGE] > 0 ||
+	       weights[EVALUATION_RESULT] > 0;
+}
+
 /* Whether anything that tells right from wrong was computed. Where a result was asked for, a likeness of
  * texts does not stand in for it. */
 static bool has_evidence(const struct evaluation_input *input)
@@ -59,10 +66,12 @@ void evaluation_score(const struct evaluation_input *input, struct evaluation_sc
 		sum += score.weights[i] * score_clamp01(metric.value);
 		total += score.weights[i];
 	}
-	if (total > 0) {
+	if (is_evaluated(score.weights)) {
 		double pass_score = input->pass_score > 0 ? input->pass_score : DEFAULT_PASS_SCORE;
 		score.score = opt_double(score_settle(sum / total));
-		score.passed = !input->unsafe && score.score.value >= pass_score && has_evidence(input);
+		score.below_pass_score = score.score.value < pass_score;
+		score.passed = !input->unsafe && !input->known_wrong && !score.below_pass_score &&
+			       has_evidence(input);
 	}
 	*ret_score = score;
 }

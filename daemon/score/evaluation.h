@@ -33,22 +33,25 @@ struct evaluation_input {
 	struct evaluation_value metrics[EVALUATION_METRIC_COUNT_];
 	bool has_truth;
 	bool has_target;      /* a database to run on */
-	bool unsafe;	      /* never passes; where there is a target its result counts as 0 */
+	bool unsafe;	      /* where there is a target its result counts as 0 */
 	double result_factor; /* of the truth match; see match.h */
 	double pass_score;    /* 0: 0.7 */
+	bool known_wrong;     /* never passes; see disposition.h */
 };
 
 /*
  * score = Σ weight·value / Σ weight over the metrics that were computed, checked or not. Weights: with truth
  * and target structural 0.40, semantic 0.15, judge 0.15, result 0.30 × factor; with a truth alone structural
- * 0.60, semantic 0.10, judge 0.30; with neither structural 0.60 and judge 0.30.
+ * 0.60, semantic 0.10, judge 0.30; with neither structural 0.60 and judge 0.30. Structure alone is no
+ * evaluation.
  */
 struct evaluation_score {
-	opt_double_t score; /* none when nothing could be computed */
-	bool passed; /* from the pass score on, unless unsafe; not where the result was asked for and could
-			not be had, and no judge has taken its place */
+	opt_double_t score; /* none when nothing but the structure could be computed */
+	bool passed; /* from the pass score on, unless known to be wrong; not where the result was asked for
+			and could not be had, and no judge has taken its place */
 	bool degraded;
 	double weights[EVALUATION_METRIC_COUNT_]; /* before the division; 0: left out */
+	bool below_pass_score;
 };
 
 /* By the formula above. */

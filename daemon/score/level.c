@@ -14,18 +14,3 @@ enum score_level level_of_estimate(double value, double lower_end, const struct 
 	enum score_level level = level_of(value, thresholds);
 	return level == SCORE_HIGH && !(lower_end >= LEVEL_HIGH_LOWER_END) ? SCORE_MEDIUM : level;
 }
-
-const char *level_action(enum score_level level)
-{
-	switch (level) {
-	case SCORE_HIGH:
-		return "use the answer directly and cite its sources";
-	case SCORE_MEDIUM:
-		return "use the answer with caution and verify it";
-	case SCORE_LOW:
-		return "take the answer as advice only; verification is required";
-	case SCORE_VERY_LOW:
-		break;
-	}
-	return "do not use the answer; flag it for review";
-}

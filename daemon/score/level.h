@@ -28,6 +28,3 @@ enum score_level level_of(double score, const struct level_thresholds *threshold
 
 /* The band of a probability that is known as an interval. */
 enum score_level level_of_estimate(double value, double lower_end, const struct level_thresholds *thresholds);
-
-/* What a person may do with an answer of this level; static text. */
-const char *level_action(enum score_level level);

@@ -16,12 +16,14 @@
 static const struct {
 	const char *name;
 	const char *text;
+	const char *action;
 } interpretations[] = {
-	[RETRIEVAL_STRONG] = { "STRONG", "strong retrieval, safe for an automated response" },
-	[RETRIEVAL_MODERATE] = { "MODERATE", "moderate retrieval, a review is recommended" },
-	[RETRIEVAL_WEAK] = { "WEAK", "weak retrieval, a review is mandatory" },
-	[RETRIEVAL_POOR] = { "POOR", "poor retrieval, an expert has to review it" },
-	[RETRIEVAL_NO_RESULTS] = { "NO_RESULTS", "nothing with a score was retrieved" },
+	[RETRIEVAL_STRONG] = { "STRONG", "strong retrieval", "safe for automated response" },
+	[RETRIEVAL_MODERATE] = { "MODERATE", "moderate retrieval", "review recommended" },
+	[RETRIEVAL_WEAK] = { "WEAK", "weak retrieval", "mandatory review" },
+	[RETRIEVAL_POOR] = { "POOR", "poor retrieval", "expert review required" },
+	[RETRIEVAL_NO_RESULTS] = { "NO_RESULTS", "nothing with a score was retrieved",
+				   "expert review required" },
 };
 
 const char *retrieval_interpretation_name(enum retrieval_interpretation interpretation)
@@ -32,6 +34,11 @@ const char *retrieval_interpretation_name(enum retrieval_interpretation interpre
 const char *retrieval_interpretation_text(enum retrieval_interpretation interpretation)
 {
 	return interpretations[interpretation].text;
+}
+
+const char *retrieval_action_text(enum retrieval_interpretation interpretation)
+{
+	return interpretations[interpretation].action;
 }
 
 static opt_double_t scaled_rrf(const struct retrieval_chunk *chunk, double rrf_scale)
@@ -180,8 +187,7 @@ static void advise(struct retrieval_score *score, const struct level_thresholds 
 	else if (score->confidence < thresholds->medium)
 		recommend(score, "review_results", "review what was retrieved before using it");
 	else if (score->confidence < thresholds->high)
-		recommend(score, "moderate_confidence",
-			  "the confidence is moderate: check what matters most");
+		recommend(score, "moderate_confidence", "the retrieval is moderate: check what matters most");
 	if (score->bm25_dense_agreement.set && score->bm25_dense_agreement.value < WEAK_AGREEMENT &&
 	    score->confidence < thresholds->medium)
 		recommend(score, "try_exact_match",

@@ -77,6 +77,9 @@ enum retrieval_interpretation {
 const char *retrieval_interpretation_name(enum retrieval_interpretation interpretation);
 const char *retrieval_interpretation_text(enum retrieval_interpretation interpretation);
 
+/* What it asks for, as far as the retrieval goes; static text. */
+const char *retrieval_action_text(enum retrieval_interpretation interpretation);
+
 /* Advice with a stable code; both texts are static. */
 struct score_recommendation {
 	const char *code;

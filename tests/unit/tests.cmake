@@ -167,6 +167,7 @@ unit_test(kafka/source THREADS WAITS
 
 unit_test(score/advisory COVERS score/advisory)
 unit_test(score/correlation COVERS score/correlation)
+unit_test(score/disposition COVERS score/disposition)
 unit_test(score/evaluation COVERS score/evaluation)
 unit_test(score/features COVERS score/features score/question score/sketch)
 # Learns from labels as the calibrator does.

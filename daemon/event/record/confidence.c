@@ -44,6 +44,8 @@ static struct record_retrieval *record_retrieval(const struct record_facts *fact
 		.graph_support = from->graph_support,
 		.document_diversity = from->document_diversity,
 		.interpretation = str_from(retrieval_interpretation_name(from->interpretation)),
+		.interpretation_text = str_from(retrieval_interpretation_text(from->interpretation)),
+		.action_text = str_from(retrieval_action_text(from->interpretation)),
 		.non_finite_scores = (int64_t)from->non_finite_count,
 	};
 	return retrieval;

@@ -12,6 +12,7 @@
 #include "event/record/stage.h"
 #include "judge/judge.h"
 #include "score/advisory.h"
+#include "score/disposition.h"
 #include "score/evaluation.h"
 #include "score/features.h"
 #include "score/overall.h"
@@ -97,6 +98,7 @@ struct record_facts {
 	size_t stages_count;
 	struct record_error errors[RECORD_ERRORS_MAX];
 	size_t errors_count;
+	struct disposition disposition; /* from the record on */
 };
 
 /* Notes how long a stage took and how it went ("ok", "failed", "skipped"; static texts). */

@@ -110,6 +110,7 @@ void record_build_evaluation(struct record_builder *builder)
 		.has_truth = builder->has_truth,
 		.has_target = str_present(facts->query->target),
 		.unsafe = facts->analysis.sql.verdict == SQL_UNSAFE,
+		.known_wrong = builder->wrong != FINDING_COUNT_,
 		.result_factor = builder->match.factor,
 		.pass_score = facts->config->evaluation.pass_score,
 	};
@@ -127,10 +128,17 @@ void record_build_evaluation(struct record_builder *builder)
 	if (!score.score.set)
 		return;
 	struct record_evaluation *evaluation = ARENA_NEW(facts->arena, struct record_evaluation);
-	*evaluation = (struct record_evaluation){
-		score.score.value, score.passed, score.degraded,
-		ARENA_ARRAY(facts->arena, struct record_weight, EVALUATION_METRIC_COUNT_), 0
-	};
+	*evaluation = (struct record_evaluation){ score.score.value,
+						  score.passed,
+						  score.degraded,
+						  ARENA_ARRAY(facts->arena, struct record_weight,
+							      EVALUATION_METRIC_COUNT_),
+						  0,
+						  STR_NONE };
+	if (builder->wrong != FINDING_COUNT_)
+		evaluation->failed_by = str_from(disposition_finding_code(builder->wrong));
+	else if (!score.passed)
+		evaluation->failed_by = score.below_pass_score ? STR("score") : STR("no_evidence");
 	for (unsigned i = 0; i < EVALUATION_METRIC_COUNT_; i++)
 		if (score.weights[i] > 0)
 			evaluation->weights[evaluation->weights_count++] = (struct record_weight){

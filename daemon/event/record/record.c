@@ -14,24 +14,16 @@ static void fill_advice(struct record_builder *builder)
 	const struct record_facts *facts = builder->facts;
 	const struct record_analysis *analysis = &facts->analysis;
 	struct scored_query *scored = builder->scored;
-	bool review = false;
-	if (scored->confidence.level != ENUM_ABSENT) {
-		recommend(builder, advisory_level_name((enum confidence_level)analysis->overall.level),
-			  level_action(analysis->overall.level));
-		review |= analysis->overall.level <= SCORE_LOW;
-	}
-	if (analysis->has_retrieval) {
+	enum disposition_action action = facts->disposition.action;
+	recommend(builder, disposition_action_name(action), disposition_action_text(action));
+	if (analysis->has_retrieval)
 		for (size_t i = 0; i < analysis->retrieval.recommendations_count; i++)
 			recommend(builder, analysis->retrieval.recommendations[i].code,
 				  analysis->retrieval.recommendations[i].text);
-		review |= analysis->retrieval.level <= SCORE_LOW;
-	}
 	if (scored->judge.decision == DECISION_REJECT || scored->judge.decision == DECISION_WARN)
 		recommend(builder, scored->judge.decision == DECISION_REJECT ? "REJECT" : "WARN",
 			  evaluation_decision_text((enum evaluation_decision)scored->judge.decision));
-	if (builder->result.state == METRIC_COMPUTED)
-		review |= match_needs_review(&builder->match, builder->result.value);
-	scored->review_required = review;
+	scored->review_required = action <= DISPOSITION_VERIFY;
 	scored->recommendations = builder->recommendations;
 	scored->recommendations_count = builder->recommendations_count;
 }
@@ -91,8 +83,10 @@ struct scored_query *record_build(struct record_facts *facts, const struct recor
 	record_build_judge(&builder);
 	record_build_structure(&builder);
 	record_build_grading(&builder);
+	record_build_known_wrong(&builder);
 	record_build_evaluation(&builder);
 	record_build_label(&builder);
+	record_build_disposition(&builder);
 	fill_advice(&builder);
 	fill_provenance(&builder);
 	if (record_hides_literals(&builder))

@@ -166,9 +166,9 @@ static struct record_diagnostic full_diagnostics[] = {
 	{ STR("syntax_error"), STR_NONE, SEVERITY_ERROR, STR(""), -1 },
 };
 static struct record_technical full_technical = { 80, true, full_diagnostics, 2 };
-static struct record_retrieval full_retrieval = {
-	0.875, LEVEL_HIGH, false, 0.9, 0.25, 0.01, 3, { true, -0.5 }, { false, 0 }, true, 0.5, STR("HIGH"), 2
-};
+static struct record_retrieval full_retrieval = { 0.875, LEVEL_HIGH,  false,	      0.9,	     0.25,
+						  0.01,	 3,	      { true, -0.5 }, { false, 0 },  true,
+						  0.5,	 STR("HIGH"), STR("text"),    STR("action"), 2 };
 static struct record_advisory_confidence full_advisory = { 0.5, LEVEL_LOW, 0.25, 0.125, 0.125 };
 static struct record_agreement full_agreement = { { true, 0.75 }, { true, 0.5 }, 4, 1 };
 static struct record_feature full_features[] = { { STR("anchors"), 2 }, { STR("technical"), 0.8 } };
@@ -222,9 +222,10 @@ static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identic
 static struct record_grade full_grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
 static struct record_grading full_grading = { .validation = &full_grade, .upstream_safety = &full_grade };
 static struct record_weight full_weights[] = { { STR("structural"), 0.4 }, { STR("judge"), 0.15 } };
-static struct record_evaluation full_evaluation = { 0.7, true, true, full_weights, 2 };
+static struct record_evaluation full_evaluation = { 0.7, false, true, full_weights, 2, STR("result_wrong") };
 static struct record_label full_label = { 0.5, true, LABEL_CORRECTNESS, 4 };
 static struct record_recommendation full_advice[] = { { STR("expand_query"), STR("t") } };
+static struct record_disposition full_disposition = { RECORD_ACTION_VERIFY, full_advice, 1 };
 static struct record_error full_errors[] = { { STR("judge"), STR("judge_timeout"), STR("LLM judge timeout"),
 					       STR("e"), 1700000000000 } };
 static struct record_stage full_stages[] = { { STR("decode"), STR("ok"), 12 } };
@@ -240,6 +241,7 @@ static struct scored_query *full_scored(struct arena *arena)
 		.target = STR("sales"),
 		.input = full_query(arena),
 		.input_shortened = true,
+		.disposition = &full_disposition,
 		.confidence = { { true, 0.5 },
 				LEVEL_LOW,
 				STR("advisory"),
@@ -288,7 +290,8 @@ static struct scored_query *full_scored(struct arena *arena)
 }
 
 static const char SCORED_JSON[] =
-	"\"input_shortened\":true,\"confidence\":{\"overall\":0.5,\"level\":\"LOW_CONFIDENCE\","
+	"\"input_shortened\":true,\"disposition\":{\"action\":\"VERIFY\",\"reasons\":[{\"code\":"
+	"\"expand_query\",\"text\":\"t\"}]},\"confidence\":{\"overall\":0.5,\"level\":\"LOW_CONFIDENCE\","
 	"\"limiting_factor\":\"advisory\",\"technical\":{\"score\":80,\"valid\":true,\"diagnostics\":["
 	"{\"code\":\"risky_pattern\",\"sub_code\":\"select_star\",\"severity\":\"WARNING\",\"message\":\"m\","
 	"\"offset\":7},{\"code\":\"syntax_error\",\"sub_code\":null,\"severity\":\"ERROR\",\"message\":\"\","
@@ -296,7 +299,8 @@ static const char SCORED_JSON[] =
 	"false,"
 	"\"top_score\":0.9,\"score_gap\":0.25,\"score_spread\":0.01,\"consensus_count\":3,"
 	"\"bm25_dense_agreement\":-0.5,\"reranker_impact\":null,\"graph_support\":true,"
-	"\"document_diversity\":0.5,\"interpretation\":\"HIGH\",\"non_finite_scores\":2},"
+	"\"document_diversity\":0.5,\"interpretation\":\"HIGH\",\"interpretation_text\":\"text\",\"action_"
+	"text\":\"action\",\"non_finite_scores\":2},"
 	"\"advisory\":{\"confidence\":0.5,\"level\":\"LOW_CONFIDENCE\",\"retrieval_quality\":0.25,"
 	"\"source_quality\":0.125,\"response_quality\":0.125},\"generator\":0.25,"
 	"\"agreement\":{\"canonical\":0.75,\"results\":0.5,\"texts\":4,\"left_out\":1},"
@@ -329,8 +333,9 @@ static const char SCORED_JSON[] =
 	"\"grading\":{\"safety\":null,\"validation\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_safety\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_validation\":null},\"evaluation\":{\"score\":0.7,\"passed\":"
-	"true,"
-	"\"degraded\":true,\"weights\":{\"structural\":0.4,\"judge\":0.15}},\"label\":{\"value\":0.5,"
+	"false,"
+	"\"degraded\":true,\"weights\":{\"structural\":0.4,\"judge\":0.15},\"failed_by\":\"result_wrong\"},"
+	"\"label\":{\"value\":0.5,"
 	"\"correct\":true,\"source\":\"CORRECTNESS\",\"weight\":4},\"review_required\":true,"
 	"\"recommendations\":[{\"code\":\"expand_query\",\"text\":\"t\"}],\"errors\":[{\"metric\":\"judge\","
 	"\"code\":\"judge_timeout\",\"message\":\"LLM judge "

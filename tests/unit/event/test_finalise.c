@@ -16,6 +16,9 @@ static const struct answer_case {
 	int label;	    /* enum label_source; −1: none */
 	int decision;
 	bool review;
+	int action;	       /* enum record_action */
+	const char *reason;    /* the decisive one: its code */
+	const char *failed_by; /* or NULL */
 	const char *errors, *stages;
 } answer_cases[] = {
 	{ .what = "all agree",
@@ -27,6 +30,8 @@ static const struct answer_case {
 	  .passed = true,
 	  .label = LABEL_RESULT,
 	  .decision = DECISION_ACCEPT_HIGH,
+	  .action = RECORD_ACTION_USE_WITH_CAUTION,
+	  .reason = "medium_confidence",
 	  .errors = "",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:ok relevance:ok correctness:ok "
 		    "finalise:ok" },
@@ -39,6 +44,9 @@ static const struct answer_case {
 	  .passed = true,
 	  .label = LABEL_CORRECTNESS,
 	  .decision = DECISION_ACCEPT_HIGH,
+	  .review = true,
+	  .action = RECORD_ACTION_VERIFY,
+	  .reason = "result_inconclusive",
 	  .errors = "",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:ok relevance:ok correctness:ok "
 		    "finalise:ok" },
@@ -53,23 +61,32 @@ static const struct answer_case {
 	  .passed = true,
 	  .label = -1,
 	  .decision = DECISION_ACCEPT_HIGH,
+	  .review = true,
+	  .action = RECORD_ACTION_VERIFY,
+	  .reason = "ground_truth_failed",
 	  .errors = "result_validation/ground_truth_failed",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:failed relevance:ok correctness:ok "
 		    "finalise:ok" },
 	{ .what = "the judge is away",
 	  .json = READ "}",
 	  .relevance = { .error = ERR_JUDGE_UNAVAILABLE },
-	  .passed = true,
+	  .passed = -1,
 	  .label = -1,
 	  .decision = DECISION_UNJUDGED,
+	  .action = RECORD_ACTION_USE_WITH_CAUTION,
+	  .reason = "medium_confidence",
 	  .errors = "relevance/judge_unavailable",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:failed finalise:ok" },
 	{ .what = "beside the question",
 	  .json = READ "}",
 	  .relevance = { .score = 10 },
-	  .passed = true,
+	  .passed = false,
 	  .label = LABEL_RELEVANCE,
 	  .decision = DECISION_REJECT,
+	  .review = true,
+	  .action = RECORD_ACTION_WITHHOLD,
+	  .reason = "judge_reject",
+	  .failed_by = "judge_reject",
 	  .errors = "",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok finalise:ok" },
 	{ .what = "an unsafe query is not run",
@@ -79,6 +96,9 @@ static const struct answer_case {
 	  .label = LABEL_RESULT,
 	  .decision = DECISION_UNJUDGED,
 	  .review = true,
+	  .action = RECORD_ACTION_WITHHOLD,
+	  .reason = "unsafe",
+	  .failed_by = "unsafe",
 	  .errors = "",
 	  .stages = "decode:ok sql:ok confidence:ok result_validation:ok relevance:skipped finalise:ok" },
 };
@@ -114,6 +134,12 @@ static void answers_make_the_record(void **state)
 		assert_int_equal(scored->label ? scored->label->source : -1, expected->label);
 		assert_int_equal(scored->judge.decision, expected->decision);
 		assert_int_equal(scored->review_required, expected->review);
+		assert_int_equal(scored->disposition->action, expected->action);
+		assert_string_equal(scored->disposition->reasons[0].code.ptr, expected->reason);
+		assert_int_equal(scored->evaluation && str_present(scored->evaluation->failed_by),
+				 expected->failed_by != NULL);
+		if (expected->failed_by)
+			assert_string_equal(scored->evaluation->failed_by.ptr, expected->failed_by);
 		assert_string_equal(stages_errors(event), expected->errors);
 		assert_string_equal(stages_noted(event), expected->stages);
 		assert_ptr_equal(scored->stages, event->facts.stages);

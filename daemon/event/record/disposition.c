@@ -1,0 +1,317 @@
+/* The conclusion of a record, and what each finding says of this event. */
+#include "event/record/builder.h"
+
+#include "common/utf8.h"
+
+#include <inttypes.h>
+
+/* Bytes of one reason. */
+#define MAX_REASON_BYTES 512
+
+static bool is_unknown_table(const struct sql_diagnostic *diagnostic)
+{
+	return strcmp(diagnostic->code, "unknown_table") == 0;
+}
+
+static enum disposition_result result_of(const struct record_result_validation *validation)
+{
+	static const enum disposition_result results[VALIDATION_STATUS_COUNT_] = {
+		[VALIDATION_COMPARED] = RESULT_COMPARED,
+		[VALIDATION_EXECUTION_FAILED] = RESULT_EXECUTION_FAILED,
+		[VALIDATION_TIMEOUT] = RESULT_EXECUTION_FAILED,
+		[VALIDATION_GROUND_TRUTH_FAILED] = RESULT_TRUTH_FAILED,
+		[VALIDATION_UNAVAILABLE] = RESULT_UNAVAILABLE,
+	};
+	for (unsigned i = 0; validation && i < VALIDATION_STATUS_COUNT_; i++)
+		if (results[i] &&
+		    str_is(validation->status, target_validation_status_name((enum validation_status)i)))
+			return i == VALIDATION_COMPARED && !validation->conclusive ? RESULT_INCONCLUSIVE
+										   : results[i];
+	return RESULT_NOT_ASKED;
+}
+
+static void input_of(const struct record_builder *builder, struct disposition_input *ret_input)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct record_analysis *analysis = &facts->analysis;
+	const struct scored_query *scored = builder->scored;
+	const struct ground_truth *truth = facts->query->ground_truth;
+	bool by_probability = analysis->level_by_probability;
+	*ret_input = (struct disposition_input){
+		.confidence = by_probability ? opt_double(scored->confidence.probability->value)
+					     : scored->confidence.overall,
+		.level = analysis->overall.level,
+		.low_confidence_below = facts->config->advisories.low_confidence_below,
+		.retrieval_weak = analysis->has_retrieval && analysis->retrieval.level <= SCORE_LOW,
+		.safety = (enum disposition_safety)analysis->sql.verdict,
+		.valid = analysis->sql.valid || analysis->dialect >= SQL_MONGODB,
+		.rejection_expected = truth && truth->should_pass.set && !truth->should_pass.value,
+		.target_missing = str_present(facts->query->target) && !analysis->catalog,
+		.result = result_of(scored->result_validation),
+		.truth_doubtful = builder->match.level == SCORE_LOW,
+		.relevance = builder->relevance,
+		.low_relevance_below = facts->config->advisories.low_relevance_below,
+		.correctness = builder->correctness,
+	};
+	if (scored->result_validation)
+		ret_input->result_score = scored->result_validation->score;
+	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
+		const struct sql_diagnostic *diagnostic = &analysis->sql.diagnostics[i];
+		bool error = diagnostic->severity == SQL_ERROR;
+		ret_input->unknown_table |= error && is_unknown_table(diagnostic);
+		ret_input->sql_errors |= error && !is_unknown_table(diagnostic);
+	}
+}
+
+_Static_assert((int)DISPOSITION_SAFE == (int)SQL_SAFE && (int)DISPOSITION_UNSAFE == (int)SQL_UNSAFE &&
+		       (int)DISPOSITION_UNKNOWN == (int)SQL_UNKNOWN,
+	       "the verdicts of analysis and disposition are the same");
+_Static_assert((int)DISPOSITION_USE == (int)RECORD_ACTION_USE, "the records' actions are the same");
+
+void record_build_known_wrong(struct record_builder *builder)
+{
+	struct disposition_input input;
+	input_of(builder, &input);
+	builder->wrong = disposition_known_wrong(&input);
+}
+
+/* ---- texts ---- */
+
+static str_t cut(const struct record_builder *builder, str_t text)
+{
+	struct arena *arena = builder->facts->arena;
+	if (text.len <= MAX_REASON_BYTES)
+		return text;
+	return arena_printf(arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, MAX_REASON_BYTES), text.ptr);
+}
+
+/* What errors in the SQL say; the first and how many more there are. */
+static str_t errors_of_sql(const struct record_builder *builder, bool tables)
+{
+	const struct sql_analysis *sql = &builder->facts->analysis.sql;
+	const struct sql_diagnostic *first = NULL;
+	size_t more = 0;
+	for (size_t i = 0; i < sql->diagnostics_count; i++) {
+		const struct sql_diagnostic *diagnostic = &sql->diagnostics[i];
+		if (diagnostic->severity != SQL_ERROR || is_unknown_table(diagnostic) != tables)
+			continue;
+		if (first)
+			more++;
+		else
+			first = diagnostic;
+	}
+	if (!first)
+		return STR("the text is not exactly one statement of its dialect");
+	str_t message = record_message(builder, first->message);
+	if (more == 0)
+		return message;
+	return arena_printf(builder->facts->arena, STR_FMT " (and %zu more)", STR_ARG(message), more);
+}
+
+static str_t unsafe_text(const struct record_builder *builder)
+{
+	const struct record_safety *safety = &builder->scored->safety;
+	if (safety->violations_count == 0)
+		return STR("the query is unsafe and was not run");
+	return arena_printf(builder->facts->arena,
+			    "the query is unsafe and was not run: " STR_FMT " (" STR_FMT ")%s",
+			    STR_ARG(safety->violations[0].code), STR_ARG(safety->violations[0].detail),
+			    safety->violations_count > 1 ? ", and more" : "");
+}
+
+static str_t summary_of_result(const struct record_builder *builder, const char *otherwise)
+{
+	const struct record_result_validation *validation = builder->scored->result_validation;
+	return validation && validation->explanation ? validation->explanation->summary : str_from(otherwise);
+}
+
+/* The first error of a metric, or none. */
+static str_t error_of(const struct record_builder *builder, const char *metric)
+{
+	const struct record_facts *facts = builder->facts;
+	for (size_t i = 0; i < facts->errors_count; i++)
+		if (!metric || str_is(facts->errors[i].metric, metric))
+			return facts->errors[i].message;
+	return STR_NONE;
+}
+
+static str_t unavailable_text(const struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	const struct record_result_validation *validation = builder->scored->result_validation;
+	str_t why = validation && validation->explanation ? validation->explanation->message : STR_NONE;
+	if (!str_present(why) && !facts->analysis.catalog)
+		why = error_of(builder, NULL);
+	if (!str_present(why))
+		why = STR("nothing is known of it");
+	return arena_printf(facts->arena, "target \"" STR_FMT "\" could not be used: " STR_FMT,
+			    STR_ARG(facts->query->target), STR_ARG(why));
+}
+
+static str_t judge_text(const struct record_builder *builder)
+{
+	const struct record_judge_score *relevance = builder->scored->judge.relevance;
+	return arena_printf(builder->facts->arena, "judge: %.0f/100, " STR_FMT, relevance->score,
+			    STR_ARG(relevance->reason));
+}
+
+static str_t correctness_text(const struct record_builder *builder)
+{
+	const struct record_judge_score *correctness = builder->scored->judge.correctness;
+	return arena_printf(builder->facts->arena, "judge: correctness %.1f against the truth, " STR_FMT,
+			    correctness->score, STR_ARG(correctness->reason));
+}
+
+/* Why technical is what it is, but for our own errors, which are reasons of their own. */
+static str_t cause_of_technical(const struct record_builder *builder)
+{
+	const struct record_analysis *analysis = &builder->facts->analysis;
+	const struct upstream_diagnostic *upstream = builder->facts->query->diagnostic;
+	if (analysis->technical.value >= 100)
+		return STR("the SQL is well formed, and nothing else is known of what it means");
+	if (analysis->errors_count > 0 || !analysis->sql.valid)
+		return STR_NONE;
+	if (upstream && upstream->errors_count > 0)
+		return arena_printf(builder->facts->arena, "upstream: " STR_FMT,
+				    STR_ARG(upstream->errors[0]));
+	if (analysis->sql.diagnostics_count > 0)
+		return record_message(builder, analysis->sql.diagnostics[0].message);
+	return upstream && !upstream->valid ? STR("upstream: not valid") : STR_NONE;
+}
+
+/* What made the factor that limits as low as it is; or nothing. */
+static str_t cause_of_limit(const struct record_builder *builder)
+{
+	const struct record_analysis *analysis = &builder->facts->analysis;
+	const struct record_confidence *confidence = &builder->scored->confidence;
+	struct arena *arena = builder->facts->arena;
+	str_t factor = confidence->limiting_factor;
+	if (str_is(factor, "technical"))
+		return cause_of_technical(builder);
+	if (str_is(factor, "retrieval"))
+		return str_from(retrieval_interpretation_text(analysis->retrieval.interpretation));
+	if (str_is(factor, "advisory"))
+		return arena_printf(arena, "retrieval %.2f of 0.4, sources %.2f of 0.3, response %.2f of 0.3",
+				    confidence->advisory->retrieval_quality,
+				    confidence->advisory->source_quality,
+				    confidence->advisory->response_quality);
+	if (str_is(factor, "agreement"))
+		return arena_printf(arena, "of %" PRId64 " texts for the question that share agrees",
+				    confidence->agreement->texts);
+	if (str_is(factor, "generator"))
+		return STR("the generator's own estimate");
+	return STR_NONE;
+}
+
+static str_t confidence_text(const struct record_builder *builder)
+{
+	const struct record_confidence *confidence = &builder->scored->confidence;
+	struct arena *arena = builder->facts->arena;
+	if (builder->facts->analysis.level_by_probability)
+		return arena_printf(arena, "right with probability %.2f (%.2f to %.2f)",
+				    confidence->probability->value, confidence->probability->low,
+				    confidence->probability->high);
+	str_t cause = cause_of_limit(builder);
+	return arena_printf(arena, "confidence %.2f, limited by " STR_FMT "%s" STR_FMT,
+			    confidence->overall.value, STR_ARG(confidence->limiting_factor),
+			    str_present(cause) ? ": " : "", STR_ARG(cause));
+}
+
+static str_t not_passed_text(const struct record_builder *builder)
+{
+	const struct record_evaluation *evaluation = builder->scored->evaluation;
+	if (str_is(evaluation->failed_by, "score"))
+		return arena_printf(builder->facts->arena, "evaluation %.2f is below %.2f", evaluation->score,
+				    builder->facts->config->evaluation.pass_score);
+	return STR("nothing that tells right from wrong could be computed");
+}
+
+static str_t retrieval_text(const struct record_builder *builder)
+{
+	const struct retrieval_score *retrieval = &builder->facts->analysis.retrieval;
+	return arena_printf(builder->facts->arena, "retrieval %.2f: %s, %s", retrieval->confidence,
+			    retrieval_interpretation_text(retrieval->interpretation),
+			    retrieval_action_text(retrieval->interpretation));
+}
+
+static str_t text_of(const struct record_builder *builder, enum disposition_finding finding)
+{
+	const struct record_facts *facts = builder->facts;
+	switch (finding) {
+	case FINDING_UNSAFE:
+		return unsafe_text(builder);
+	case FINDING_REJECTION_EXPECTED:
+		return STR("the ground truth says that this query must not pass");
+	case FINDING_INVALID:
+	case FINDING_SQL_ERROR:
+		return errors_of_sql(builder, false);
+	case FINDING_UNKNOWN_TABLE:
+		return errors_of_sql(builder, true);
+	case FINDING_EXECUTION_FAILED:
+		return summary_of_result(builder, "the query failed");
+	case FINDING_RESULT_WRONG:
+	case FINDING_RESULT_PARTLY_RIGHT:
+		return summary_of_result(builder, "the result differs from the truth's");
+	case FINDING_RESULT_DIFFERS:
+		return arena_printf(
+			facts->arena, STR_FMT "; the truth may be that of another question (similarity %.2f)",
+			STR_ARG(summary_of_result(builder, "the result differs from the truth's")),
+			facts->analysis.similarity.value);
+	case FINDING_RESULT_INCONCLUSIVE:
+		return arena_printf(facts->arena, "the comparison with the truth proves nothing: " STR_FMT,
+				    STR_ARG(summary_of_result(builder, "not all of it could be compared")));
+	case FINDING_GROUND_TRUTH_FAILED:
+		return arena_printf(facts->arena, STR_FMT "; fix the ground truth",
+				    STR_ARG(summary_of_result(builder, "the ground truth failed")));
+	case FINDING_TARGET_UNAVAILABLE:
+		return unavailable_text(builder);
+	case FINDING_JUDGE_REJECT:
+	case FINDING_JUDGE_WARN:
+	case FINDING_JUDGE_LOW_RELEVANCE:
+		return judge_text(builder);
+	case FINDING_JUDGE_INCORRECT:
+	case FINDING_JUDGE_DISAGREES:
+	case FINDING_JUDGE_PARTLY_CORRECT:
+		return correctness_text(builder);
+	case FINDING_SAFETY_UNKNOWN:
+		return arena_printf(facts->arena, "the query cannot be proven safe: " STR_FMT,
+				    STR_ARG(builder->scored->safety.doubt));
+	case FINDING_RETRIEVAL_WEAK:
+		return retrieval_text(builder);
+	case FINDING_NOT_PASSED:
+		return not_passed_text(builder);
+	case FINDING_CONFIDENCE_NONE:
+		return STR("no confidence: the event has none of the factors");
+	case FINDING_CONFIDENCE_ADVISED:
+		return arena_printf(facts->arena, "below the %.2f that advisories ask for",
+				    facts->config->advisories.low_confidence_below);
+	case FINDING_CONFIDENCE_VERY_LOW:
+	case FINDING_CONFIDENCE_LOW:
+	case FINDING_CONFIDENCE_MEDIUM:
+	case FINDING_CONFIDENCE_HIGH:
+	case FINDING_COUNT_:
+		break;
+	}
+	return confidence_text(builder);
+}
+
+void record_build_disposition(struct record_builder *builder)
+{
+	struct record_facts *facts = builder->facts;
+	struct disposition *disposition = &facts->disposition;
+	const struct record_evaluation *evaluation = builder->scored->evaluation;
+	struct disposition_input input;
+	input_of(builder, &input);
+	input.not_passed = evaluation && !evaluation->passed;
+	disposition_of(&input, disposition);
+	struct record_disposition *record = ARENA_NEW(facts->arena, struct record_disposition);
+	record->action = (int)disposition->action;
+	record->reasons = ARENA_ARRAY(facts->arena, struct record_recommendation, disposition->count);
+	record->reasons_count = disposition->count;
+	for (size_t i = 0; i < disposition->count; i++)
+		record->reasons[i] = (struct record_recommendation){
+			str_from(disposition_finding_code(disposition->findings[i])),
+			cut(builder, text_of(builder, disposition->findings[i])),
+		};
+	builder->scored->disposition = record;
+}
