@@ -1,5 +1,6 @@
 #include "event/features.h"
 
+#include "score/agreement.h"
 #include "sql/catalog/content.h"
 
 #include <strings.h>
@@ -63,27 +64,55 @@ static void take_diagnostics(struct record_facts *facts, struct features_input *
 	input->diagnostics_count = sql->diagnostics_count;
 }
 
-/* Of the texts of meanings that are known to return the same as that one. */
+/* Of the texts of meanings that are known to return the same as that one; of its own texts alone where
+ * nothing was run. */
 static size_t count_with(const struct record_analysis *analysis, size_t first)
 {
 	size_t texts = 0;
+	if (!analysis->agreement_results.set)
+		return analysis->meanings[first].texts;
 	for (size_t i = first; i < analysis->meanings_count; i++)
 		if (analysis->meanings[i].other_result && analysis->meanings[i].same_as == first)
 			texts += analysis->meanings[i].texts;
 	return texts;
 }
 
-static void take_agreement(const struct record_analysis *analysis, struct features_input *input)
+/* It was run for the candidates' sake, and it does not run. */
+static bool fails(const struct record_facts *facts)
 {
-	size_t other = 0;
-	input->agreement_form = analysis->agreement;
-	input->agreement_results = analysis->agreement_results;
+	const struct target_call *call = &facts->validation;
+	return facts->target_asked && call->candidates.count > 0 && call->result.candidates_count == 0 &&
+	       (call->result.status == VALIDATION_EXECUTION_FAILED ||
+		call->result.status == VALIDATION_TIMEOUT);
+}
+
+/* By results where they are known. Else by form: texts of one form return the same, so that nothing has to be
+ * run where all are of one. What fails, or has no form, agrees with nothing. */
+static double share_of(const struct record_facts *facts)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	if (analysis->agreement_results.set)
+		return analysis->agreement_results.value;
+	return analysis->agreement.set && !fails(facts) ? analysis->agreement.value : 0;
+}
+
+static void take_agreement(const struct record_facts *facts, struct features_input *input)
+{
+	const struct record_analysis *analysis = &facts->analysis;
+	bool executed = analysis->agreement_results.set;
+	size_t other = 0, left_out = executed ? analysis->candidates_left_out : 0;
+	size_t known = analysis->candidates_count - left_out;
+	if (analysis->candidates_count == 0)
+		return;
 	for (size_t i = 0; i < analysis->meanings_count; i++) {
 		size_t texts = count_with(analysis, i);
 		other = texts > other ? texts : other;
 	}
-	size_t known = analysis->candidates_count - analysis->candidates_left_out;
+	input->agreement_form = analysis->agreement;
+	input->agreement_executed = executed;
+	input->agreement_results = opt_double(share_of(facts));
 	input->agreement_other = (double)other / (double)(known + 1);
+	input->agreement_alone = input->agreement_results.value <= agreement_share(0, known);
 }
 
 void features_of_event(struct record_facts *facts)
@@ -108,7 +137,7 @@ void features_of_event(struct record_facts *facts)
 	}
 	take_diagnostics(facts, &input);
 	take_relations(facts, &input);
-	take_agreement(analysis, &input);
+	take_agreement(facts, &input);
 	analysis->features = ARENA_ARRAY(facts->arena, double, FEATURE_COUNT_);
 	features_fill(&input, analysis->features);
 }

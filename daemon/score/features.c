@@ -524,9 +524,12 @@ static void fill_event(struct features_work *work)
 	set_given(work, FEATURE_RETRIEVAL_GIVEN, FEATURE_RETRIEVAL_CONFIDENCE, input->retrieval);
 	set(work, FEATURE_RETRIEVAL_TOP, input->retrieval_top.set ? input->retrieval_top.value : 0);
 	set_given(work, FEATURE_CANDIDATES_GIVEN, FEATURE_AGREEMENT_FORM, input->agreement_form);
-	set_given(work, FEATURE_AGREEMENT_EXECUTED, FEATURE_AGREEMENT_RESULTS, input->agreement_results);
-	if (input->agreement_results.set)
-		set(work, FEATURE_AGREEMENT_LEAD, input->agreement_results.value - input->agreement_other);
+	if (!input->agreement_results.set)
+		return;
+	set(work, FEATURE_AGREEMENT_EXECUTED, input->agreement_executed);
+	set(work, FEATURE_AGREEMENT_RESULTS, input->agreement_results.value);
+	set(work, FEATURE_AGREEMENT_LEAD, input->agreement_results.value - input->agreement_other);
+	set(work, FEATURE_AGREEMENT_ALONE, input->agreement_alone);
 }
 
 void features_fill(const struct features_input *input, double ret_values[FEATURE_COUNT_])

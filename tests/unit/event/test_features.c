@@ -58,7 +58,28 @@ static const struct features_case {
 	  { { FEATURE_CANDIDATES_GIVEN, 1 },
 	    { FEATURE_AGREEMENT_FORM, 0.5 },
 	    { FEATURE_AGREEMENT_EXECUTED, 0 },
+	    { FEATURE_AGREEMENT_RESULTS, 0.5 },
 	    { FEATURE_AGREEMENT_LEAD, 0 } },
+	  5 },
+	{ "candidates that all mean the same",
+	  EVENT("q", "SELECT 1 AS a", ",\"candidates\":[" C("SELECT 1 AS b") "," C("SELECT 1") "]"),
+	  { { FEATURE_AGREEMENT_FORM, 1 },
+	    { FEATURE_AGREEMENT_RESULTS, 1 },
+	    { FEATURE_AGREEMENT_LEAD, 1 },
+	    { FEATURE_AGREEMENT_ALONE, 0 } },
+	  4 },
+	{ "candidates that mean something else",
+	  EVENT("q", "SELECT 1", ",\"candidates\":[" C("SELECT 3") "," C("SELECT 2") "," C("SELECT 2") "]"),
+	  { { FEATURE_AGREEMENT_RESULTS, 0.25 },
+	    { FEATURE_AGREEMENT_LEAD, -0.25 },
+	    { FEATURE_AGREEMENT_ALONE, 1 } },
+	  3 },
+	{ "candidates beside what is no statement",
+	  EVENT("q", "SELEC 1", ",\"candidates\":[" C("SELECT 2") "," C("SELECT 2") "," C("SELECT 3") "]"),
+	  { { FEATURE_CANDIDATES_GIVEN, 0 },
+	    { FEATURE_AGREEMENT_RESULTS, 0 },
+	    { FEATURE_AGREEMENT_LEAD, -0.5 },
+	    { FEATURE_AGREEMENT_ALONE, 1 } },
 	  4 },
 };
 
@@ -135,7 +156,51 @@ static void what_candidates_return(void **state)
 	assert_true(recorded(event, FEATURE_AGREEMENT_EXECUTED) == 1);
 	assert_true(recorded(event, FEATURE_AGREEMENT_RESULTS) == 3.0 / 7);
 	assert_true(recorded(event, FEATURE_AGREEMENT_LEAD) == 3.0 / 7 - 3.0 / 7);
+	assert_true(recorded(event, FEATURE_AGREEMENT_ALONE) == 0);
 	stages_event_free(event);
+	stages_end(&stages);
+}
+
+/* One that was to be run beside its candidates: none was left out, it fails, or the target is away. */
+static void what_was_not_run_goes_by_form(void **state)
+{
+	static const char json[] =
+		EVENT("q", "SELECT name FROM shop WHERE id = 1",
+		      ",\"target\":\"shop\",\"candidates\":[" SAME_MEANING OTHER OTHER LARGE "]");
+	static const struct {
+		enum validation_status status;
+		enum candidate_outcome outcome; /* of all that were run */
+		double executed, results, lead, alone;
+	} ends[] = {
+		{ VALIDATION_COMPARED, CANDIDATE_FAILED, 1, 2.0 / 5, 2.0 / 5 - 2.0 / 5, 0 },
+		{ VALIDATION_COMPARED, CANDIDATE_LEFT_OUT, 1, 1, 1, 0 },
+		{ VALIDATION_UNAVAILABLE, CANDIDATE_OUTCOME_COUNT_, 0, 2.0 / 5, 2.0 / 5 - 2.0 / 5, 0 },
+		{ VALIDATION_EXECUTION_FAILED, CANDIDATE_OUTCOME_COUNT_, 0, 0, -2.0 / 5, 1 },
+		{ VALIDATION_TIMEOUT, CANDIDATE_OUTCOME_COUNT_, 0, 0, -2.0 / 5, 1 },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.context.lenient = false;
+	ask_for_features(&stages);
+	stages.config->agreement.execute = true;
+	for (size_t i = 0; i < COUNT_OF(ends); i++) {
+		struct event *event = stages_analysed(&stages, json);
+		struct validation_result *result = &event->facts.validation.result;
+		struct candidate_result outcomes[] = { { ends[i].outcome, 0 }, { ends[i].outcome, 1 } };
+		assert_int_equal(event->facts.validation.candidates.count, COUNT_OF(outcomes));
+		result->status = ends[i].status;
+		result->candidates = outcomes;
+		result->candidates_count =
+			ends[i].outcome == CANDIDATE_OUTCOME_COUNT_ ? 0 : COUNT_OF(outcomes);
+		event_finalise(event);
+		print_message("end %zu\n", i);
+		assert_true(recorded(event, FEATURE_AGREEMENT_EXECUTED) == ends[i].executed);
+		assert_true(recorded(event, FEATURE_AGREEMENT_RESULTS) == ends[i].results);
+		assert_true(recorded(event, FEATURE_AGREEMENT_LEAD) == ends[i].lead);
+		assert_true(recorded(event, FEATURE_AGREEMENT_ALONE) == ends[i].alone);
+		stages_event_free(event);
+	}
 	stages_end(&stages);
 }
 
@@ -163,6 +228,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_have_features),
 		cmocka_unit_test(what_candidates_return),
+		cmocka_unit_test(what_was_not_run_goes_by_form),
 		cmocka_unit_test(who_does_not_ask_gets_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
