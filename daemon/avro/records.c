@@ -394,6 +394,23 @@ static const struct field JUDGE_SCORE_FIELDS[] = {
 static const struct record_type JUDGE_SCORE = TABLE(JUDGE_SCORE_FIELDS, "JudgeScore");
 #undef RECORD
 
+#define RECORD record_panelist
+static const struct field PANELIST_FIELDS[] = {
+	REQUIRED(name, FIELD_TEXT),
+	REQUIRED(provider, FIELD_TEXT),
+	REQUIRED(model, FIELD_TEXT),
+	OPTIONAL_RECORD(relevance, JUDGE_SCORE),
+	OPTIONAL_RECORD(correctness, JUDGE_SCORE),
+	NULLABLE(unjudged_reason, FIELD_TEXT),
+	REQUIRED(prompt_digest, FIELD_TEXT),
+	DEFAULTED(prompt_tokens, FIELD_LONG, 0),
+	DEFAULTED(completion_tokens, FIELD_LONG, 0),
+	NULLABLE(cost, FIELD_DOUBLE),
+};
+static const struct record_type PANELIST = TABLE(PANELIST_FIELDS, "Panelist");
+static const struct field PANELIST_ITEM = ITEM_OF(PANELIST);
+#undef RECORD
+
 #define RECORD record_judge
 static const struct field JUDGE_FIELDS[] = {
 	OPTIONAL_RECORD(relevance, JUDGE_SCORE),
@@ -406,6 +423,9 @@ static const struct field JUDGE_FIELDS[] = {
 	DEFAULTED(prompt_tokens, FIELD_LONG, 0),
 	DEFAULTED(completion_tokens, FIELD_LONG, 0),
 	NULLABLE(cost, FIELD_DOUBLE),
+	NULLABLE(relevance_disagreement, FIELD_DOUBLE),
+	NULLABLE(correctness_disagreement, FIELD_DOUBLE),
+	RECORDS(panel, PANELIST_ITEM),
 };
 static const struct record_type JUDGE = TABLE(JUDGE_FIELDS, "Judge");
 #undef RECORD

@@ -187,8 +187,22 @@ enum judge_decision {
 	DECISION_UNJUDGED
 };
 
-struct record_judge {
+/* One of several judges. */
+struct record_panelist {
+	str_t name;
+	str_t provider;
+	str_t model;
 	struct record_judge_score *relevance;
+	struct record_judge_score *correctness; /* or NULL */
+	str_t unjudged_reason;			/* or absent */
+	str_t prompt_digest;
+	int64_t prompt_tokens;
+	int64_t completion_tokens;
+	opt_double_t cost;
+};
+
+struct record_judge {
+	struct record_judge_score *relevance; /* of several judges the mean, likewise below */
 	struct record_judge_score *correctness;
 	int decision;	       /* enum judge_decision */
 	str_t unjudged_reason; /* or absent */
@@ -198,6 +212,10 @@ struct record_judge {
 	int64_t prompt_tokens;
 	int64_t completion_tokens;
 	opt_double_t cost; /* of these tokens; unset without prices */
+	opt_double_t relevance_disagreement;
+	opt_double_t correctness_disagreement;
+	struct record_panelist *panel; /* of several judges, all that were asked */
+	size_t panel_count;
 };
 
 struct record_grade {

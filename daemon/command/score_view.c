@@ -2,6 +2,7 @@
 
 #include "avro/advisory.h"
 #include "common/terminal.h"
+#include "judge/panel.h"
 
 #include <inttypes.h>
 
@@ -80,6 +81,26 @@ static void view_findings(const struct scored_query *scored, struct buf *out)
 				     STR_ARG(scored->errors[i].metric), STR_ARG(scored->errors[i].message));
 }
 
+/* Who did not answer is among what could not be had. */
+static void view_panel(const struct record_judge *judge, struct buf *out)
+{
+	size_t answered = 0;
+	for (size_t i = 0; i < judge->panel_count; i++)
+		answered += !str_present(judge->panel[i].unjudged_reason);
+	if (answered == 0) {
+		terminal_append_line(out, "  judges   none of %zu answered", judge->panel_count);
+		return;
+	}
+	_cleanup_(buf_free) struct buf apart = BUF_INIT;
+	if (judge->relevance_disagreement.set)
+		buf_printf(&apart, ", apart by %.*f", panel_decimals(judge->relevance_disagreement.value),
+			   judge->relevance_disagreement.value);
+	terminal_append_line(out, "  judges   %.*f of 100, %zu of %zu answered%s: " STR_FMT,
+			     panel_decimals(judge->relevance->score), judge->relevance->score, answered,
+			     judge->panel_count, apart.data ? apart.data : "",
+			     STR_ARG(judge->relevance->reason));
+}
+
 static void view_correctness(const struct scored_query *scored, struct buf *out)
 {
 	if (scored->result_validation)
@@ -88,7 +109,9 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 	if (scored->result_validation && scored->result_validation->explanation)
 		terminal_append_line(out, "           " STR_FMT,
 				     STR_ARG(scored->result_validation->explanation->summary));
-	if (scored->judge.relevance)
+	if (scored->judge.panel_count > 0)
+		view_panel(&scored->judge, out);
+	else if (scored->judge.relevance)
 		terminal_append_line(out, "  judge    %.0f of 100: " STR_FMT, scored->judge.relevance->score,
 				     STR_ARG(scored->judge.relevance->reason));
 	if (scored->evaluation)

@@ -121,10 +121,12 @@ static void raise_low_relevance(struct raised *raised)
 		return;
 	advisory->threshold = opt_double(threshold);
 	advisory->value = opt_double(judge->relevance->score);
-	advisory->summary = arena_printf(
-		event->arena, "The judge gives %.0f of 100 for relevance: %.*s", judge->relevance->score,
-		(int)(judge->relevance->reason.len < 400 ? judge->relevance->reason.len : 400),
-		judge->relevance->reason.ptr);
+	advisory->summary =
+		arena_printf(event->arena, "The judge%s %.*f of 100 for relevance: %.*s",
+			     judge->panel_count ? "s give on average" : " gives",
+			     panel_decimals(judge->relevance->score), judge->relevance->score,
+			     (int)(judge->relevance->reason.len < 400 ? judge->relevance->reason.len : 400),
+			     judge->relevance->reason.ptr);
 }
 
 static void raise_of_validation(struct raised *raised)

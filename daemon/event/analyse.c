@@ -394,11 +394,12 @@ static bool is_identical(const struct record_analysis *analysis, size_t truth)
 	       str_equal(sql->canonical, expected->canonical);
 }
 
-static void prepare_call(struct record_facts *facts, struct judge_call *call, enum judge_question kind,
-			 str_t schema)
+static void prepare_call(struct record_facts *facts, size_t member, enum judge_question kind, str_t schema)
 {
 	const struct record_analysis *analysis = &facts->analysis;
-	*call = (struct judge_call){
+	facts->judging.asked[kind] = true;
+	facts->judging.members[member].calls[kind] = (struct judge_call){
+		.member = member,
 		.arena = arena_new(),
 		.kind = kind,
 		.question = facts->query->question,
@@ -438,12 +439,13 @@ static void ask_judge(struct record_facts *facts, const struct event_context *co
 		return;
 	str_t schema = schema_text(analysis->catalog, analysis->sql.tables, analysis->sql.tables_count,
 				   facts->arena);
-	judging->relevance_asked = true;
-	prepare_call(facts, &judging->relevance, JUDGE_RELEVANCE, schema);
-	if (analysis->truth_queries_count == 0 || judging->identical)
-		return;
-	judging->correctness_asked = true;
-	prepare_call(facts, &judging->correctness, JUDGE_CORRECTNESS, schema);
+	judging->members_count = judge_members(context->judge);
+	judging->members = ARENA_ARRAY(facts->arena, struct record_member, judging->members_count);
+	for (size_t i = 0; i < judging->members_count; i++) {
+		prepare_call(facts, i, JUDGE_RELEVANCE, schema);
+		if (analysis->truth_queries_count > 0 && !judging->identical)
+			prepare_call(facts, i, JUDGE_CORRECTNESS, schema);
+	}
 }
 
 err_t event_analyse(struct event *event, struct err_detail *detail)

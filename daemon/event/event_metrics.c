@@ -67,14 +67,33 @@ static enum event_metrics_answer answer_of(const struct record_judge_score *scor
 	return str_is(score->status, err_name(ERR_JUDGE_TIMEOUT)) ? ANSWER_TIMEOUT : ANSWER_FAILED;
 }
 
+static void event_metrics_answer(struct event_metrics *event_metrics, size_t member,
+				 enum event_metrics_question question, const struct record_judge_score *score)
+{
+	if (score)
+		add(&event_metrics->answers[member][question][answer_of(score)], 1);
+}
+
+static void event_metrics_cost(struct event_metrics *event_metrics, size_t member, opt_double_t cost)
+{
+	if (cost.set && cost.value > 0)
+		add(&event_metrics->cost_nano[member], (uint64_t)llround(cost.value * 1e9));
+}
+
 static void event_metrics_judge(struct event_metrics *event_metrics, const struct record_judge *judge)
 {
-	if (judge->relevance)
-		add(&event_metrics->answers[QUESTION_RELEVANCE][answer_of(judge->relevance)], 1);
-	if (judge->correctness)
-		add(&event_metrics->answers[QUESTION_CORRECTNESS][answer_of(judge->correctness)], 1);
-	if (judge->cost.set && judge->cost.value > 0)
-		add(&event_metrics->cost_nano, (uint64_t)llround(judge->cost.value * 1e9));
+	for (size_t i = 0; i < judge->panel_count && i < JUDGE_MEMBERS_MAX; i++) {
+		event_metrics_answer(event_metrics, i, QUESTION_RELEVANCE, judge->panel[i].relevance);
+		event_metrics_answer(event_metrics, i, QUESTION_CORRECTNESS, judge->panel[i].correctness);
+		event_metrics_cost(event_metrics, i, judge->panel[i].cost);
+	}
+	bool identical = judge->correctness && answer_of(judge->correctness) == ANSWER_IDENTICAL;
+	if (judge->panel_count == 0 || identical)
+		event_metrics_answer(event_metrics, 0, QUESTION_CORRECTNESS, judge->correctness);
+	if (judge->panel_count > 0)
+		return;
+	event_metrics_answer(event_metrics, 0, QUESTION_RELEVANCE, judge->relevance);
+	event_metrics_cost(event_metrics, 0, judge->cost);
 }
 
 static void event_metrics_validation(struct event_metrics *event_metrics,

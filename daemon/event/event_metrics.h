@@ -8,7 +8,7 @@
 #include "avro/advisory.h"
 #include "common/histogram.h"
 #include "event/event_metrics_segments.h"
-#include "event/record/stage.h"
+#include "event/record/facts.h"
 #include "kafka/publication.h"
 #include "target/target.h"
 
@@ -36,8 +36,9 @@ struct event_metrics {
 	_Atomic uint64_t verdicts[EVENT_METRICS_VERDICTS]; /* by enum safety_verdict */
 	_Atomic uint64_t validations[VALIDATION_STATUS_COUNT_];
 	_Atomic uint64_t evaluations[2]; /* not passed, passed */
-	_Atomic uint64_t answers[QUESTION_COUNT_][ANSWER_COUNT_];
-	_Atomic uint64_t cost_nano; /* of the judge's tokens, in billionths of the prices' currency */
+	/* by member of the judge, but for ANSWER_IDENTICAL, which nobody has to give: that is the first's */
+	_Atomic uint64_t answers[JUDGE_MEMBERS_MAX][QUESTION_COUNT_][ANSWER_COUNT_];
+	_Atomic uint64_t cost_nano[JUDGE_MEMBERS_MAX]; /* of tokens, in billionths of the prices' currency */
 	_Atomic uint64_t records[OUTPUT_TOPIC_COUNT_], bytes[OUTPUT_TOPIC_COUNT_]; /* by enum output_topic */
 	struct histogram stages[STAGE_COUNT_];
 	struct histogram whole;			 /* from reading to commit */

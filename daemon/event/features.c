@@ -115,6 +115,14 @@ static void take_agreement(const struct record_facts *facts, struct features_inp
 	input->agreement_alone = input->agreement_results.value <= agreement_share(0, known);
 }
 
+/* Not where a share of the events is chosen for the judges, the doubtful ones first: whether there is a
+ * verdict would tell of that choice, and most events would have none. */
+static void take_panel(const struct record_facts *facts, struct features_input *input)
+{
+	if (facts->config->judge.sample_rate == 1)
+		input->disagreement = facts->judging.scores[JUDGE_RELEVANCE].disagreement;
+}
+
 void features_of_event(struct record_facts *facts)
 {
 	struct record_analysis *analysis = &facts->analysis;
@@ -138,6 +146,7 @@ void features_of_event(struct record_facts *facts)
 	take_diagnostics(facts, &input);
 	take_relations(facts, &input);
 	take_agreement(facts, &input);
+	take_panel(facts, &input);
 	analysis->features = ARENA_ARRAY(facts->arena, double, FEATURE_COUNT_);
 	features_fill(&input, analysis->features);
 }

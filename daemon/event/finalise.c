@@ -10,20 +10,13 @@
 
 static struct record_sources sources_of(const struct event *event)
 {
-	const struct judge *judge = event->context->judge;
-	struct record_sources sources = {
+	return (struct record_sources){
 		.now_ms = clock_wall_ms(),
 		.topic = event->origin.topic,
 		.partition = event->origin.partition,
 		.offset = event->origin.offset,
-		.has_judge = judge != NULL,
+		.judge = event->context->judge,
 	};
-	if (!judge)
-		return sources;
-	sources.judge_provider = judge_provider(judge, 0);
-	sources.judge_model = judge_model(judge, 0);
-	sources.prompt_digest = judge_prompt_digest(judge, 0);
-	return sources;
 }
 
 void event_finalise(struct event *event)
@@ -32,6 +25,7 @@ void event_finalise(struct event *event)
 	int64_t started_us = clock_monotonic_us();
 	const struct record_sources sources = sources_of(event);
 	candidates_settle(facts);
+	record_settle_judging(facts);
 	overall_of_event(facts);
 	features_of_event(facts);
 	probability_of_event(facts, event->context->models);

@@ -180,7 +180,8 @@ static void submit_judge(struct event *event, struct judge_call *call)
 
 static void submit_branches(struct event *event)
 {
-	if (event->facts.target_asked || event->facts.judging.relevance_asked)
+	struct record_judging *judging = &event->facts.judging;
+	if (event->facts.target_asked || judging->members_count > 0)
 		report_held(event);
 	if (event->facts.target_asked) {
 		event->facts.validation.done = target_done;
@@ -188,20 +189,22 @@ static void submit_branches(struct event *event)
 		atomic_fetch_add(&event->pending, 1);
 		targets_submit(event->context->targets, &event->facts.validation);
 	}
-	if (event->facts.judging.relevance_asked)
-		submit_judge(event, &event->facts.judging.relevance);
-	if (event->facts.judging.correctness_asked)
-		submit_judge(event, &event->facts.judging.correctness);
+	for (size_t i = 0; i < judging->members_count; i++)
+		for (size_t question = 0; question < JUDGE_QUESTIONS; question++)
+			if (judging->asked[question])
+				submit_judge(event, &judging->members[i].calls[question]);
 }
 
 static void adopt_branches(struct event *event)
 {
+	struct record_judging *judging = &event->facts.judging;
 	if (event->facts.target_asked)
 		arena_adopt(event->arena, TAKE_PTR(event->facts.validation.arena));
-	if (event->facts.judging.relevance_asked)
-		arena_adopt(event->arena, TAKE_PTR(event->facts.judging.relevance.arena));
-	if (event->facts.judging.correctness_asked)
-		arena_adopt(event->arena, TAKE_PTR(event->facts.judging.correctness.arena));
+	for (size_t i = 0; i < judging->members_count; i++)
+		for (size_t question = 0; question < JUDGE_QUESTIONS; question++)
+			if (judging->asked[question])
+				arena_adopt(event->arena,
+					    TAKE_PTR(judging->members[i].calls[question].arena));
 }
 
 /* ---- workers ---- */

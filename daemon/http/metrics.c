@@ -143,17 +143,38 @@ static void write_advisories(struct exposition *out, const struct event_metrics 
 				 LABELS({ "kind", advisory_kind_name((enum advisory_kind)kind) }));
 }
 
-static void write_answers(struct exposition *out, const struct event_metrics *event_metrics)
+/* A label for one of several judges; a judge that is alone has none. */
+#define JUDGE_LABEL(name)                                                                                    \
+	{                                                                                                    \
+		(name) ? "judge" : NULL, (name)                                                              \
+	}
+
+static void write_answers_of(struct exposition *out, const struct event_metrics *event_metrics, size_t member,
+			     const char *judge, bool given)
 {
-	begin(out, METRIC_ANSWERS);
 	for (unsigned question = 0; question < QUESTION_COUNT_; question++)
 		for (unsigned answer = 0; answer < ANSWER_COUNT_; answer++)
-			exposition_count(
-				out, event_metrics_get(&event_metrics->answers[question][answer]),
-				LABELS({ "question",
-					 event_metrics_question_name((enum event_metrics_question)question) },
-				       { "answer",
-					 event_metrics_answer_name((enum event_metrics_answer)answer) }));
+			if (!judge || given == (answer != ANSWER_IDENTICAL))
+				exposition_count(
+					out,
+					event_metrics_get(&event_metrics->answers[member][question][answer]),
+					LABELS({ "question", event_metrics_question_name(
+								     (enum event_metrics_question)question) },
+					       { "answer", event_metrics_answer_name(
+								   (enum event_metrics_answer)answer) },
+					       JUDGE_LABEL(given ? judge : NULL)));
+}
+
+/* Nobody is asked about what is identical to the truth: that has no judge. */
+static void write_answers(struct exposition *out, const struct event_metrics *event_metrics,
+			  const struct judge *judge)
+{
+	size_t members = judge ? judge_members(judge) : 1;
+	begin(out, METRIC_ANSWERS);
+	for (size_t i = 0; i < members; i++)
+		write_answers_of(out, event_metrics, i, judge ? judge_name(judge, i) : NULL, true);
+	if (judge && judge_name(judge, 0))
+		write_answers_of(out, event_metrics, 0, judge_name(judge, 0), false);
 }
 
 static void write_durations(struct exposition *out, const struct event_metrics *event_metrics)
@@ -190,7 +211,8 @@ static void write_steps(struct exposition *out, const struct pipeline_statistics
 	}
 }
 
-static void write_events(struct exposition *out, struct pipeline *pipeline, struct calibrator *calibrator)
+static void write_events(struct exposition *out, struct pipeline *pipeline, struct calibrator *calibrator,
+			 const struct judge *judge)
 {
 	const struct event_metrics *event_metrics = pipeline_event_metrics(pipeline);
 	struct pipeline_statistics statistics;
@@ -203,7 +225,7 @@ static void write_events(struct exposition *out, struct pipeline *pipeline, stru
 	write_findings(out, event_metrics);
 	write_segments(out, event_metrics->segments);
 	write_advisories(out, event_metrics, calibrator);
-	write_answers(out, event_metrics);
+	write_answers(out, event_metrics, judge);
 	write_published(out, event_metrics);
 }
 
@@ -247,35 +269,85 @@ static void write_publishing(struct exposition *out, struct publisher *publisher
 
 /* ---- judge ---- */
 
-static void write_judge_state(struct exposition *out, const struct judge_stats *stats)
+/* One family for all judges: a sample each. */
+static void write_judge_counts(struct exposition *out, enum metric metric, struct judge *judge, size_t offset)
 {
-	exposition_one_count(out, METRIC_JUDGE_BREAKER, (uint64_t)stats->breaker_open);
+	begin(out, metric);
+	for (size_t i = 0; i < judge_members(judge); i++) {
+		const struct judge_stats stats = judge_stats(judge, i);
+		int64_t count;
+		memcpy(&count, (const char *)&stats + offset, sizeof count);
+		exposition_count(out, (uint64_t)count, LABELS(JUDGE_LABEL(judge_name(judge, i))));
+	}
+}
+
+#define WRITE_JUDGES(out, metric, judge, member)                                                             \
+	write_judge_counts((out), METRIC_##metric, (judge), offsetof(struct judge_stats, member))
+
+static void write_judge_hits(struct exposition *out, struct judge *judge)
+{
+	begin(out, METRIC_JUDGE_HITS);
+	for (size_t i = 0; i < judge_members(judge); i++) {
+		const struct judge_stats stats = judge_stats(judge, i);
+		const char *name = judge_name(judge, i);
+		exposition_count(out, (uint64_t)(stats.hits - stats.shared_calls),
+				 LABELS({ "tier", "memory" }, JUDGE_LABEL(name)));
+		exposition_count(out, (uint64_t)stats.shared_calls,
+				 LABELS({ "tier", "shared" }, JUDGE_LABEL(name)));
+		exposition_count(out, (uint64_t)stats.shared, LABELS({ "tier", "open" }, JUDGE_LABEL(name)));
+	}
+}
+
+static void write_judge_tokens(struct exposition *out, struct judge *judge)
+{
+	begin(out, METRIC_JUDGE_TOKENS);
+	for (size_t i = 0; i < judge_members(judge); i++) {
+		const struct judge_stats stats = judge_stats(judge, i);
+		const char *name = judge_name(judge, i);
+		exposition_count(out, (uint64_t)stats.prompt_tokens,
+				 LABELS({ "kind", "prompt" }, JUDGE_LABEL(name)));
+		exposition_count(out, (uint64_t)stats.completion_tokens,
+				 LABELS({ "kind", "completion" }, JUDGE_LABEL(name)));
+	}
+}
+
+static void write_judge_cost(struct exposition *out, struct judge *judge,
+			     const struct event_metrics *event_metrics)
+{
+	begin(out, METRIC_JUDGE_COST);
+	for (size_t i = 0; i < judge_members(judge); i++)
+		exposition_value(out, (double)event_metrics_get(&event_metrics->cost_nano[i]) / 1e9,
+				 LABELS(JUDGE_LABEL(judge_name(judge, i))));
+}
+
+static void write_judge_open(struct exposition *out, struct judge *judge)
+{
 	begin(out, METRIC_JUDGE_OPEN);
-	exposition_count(out, (uint64_t)stats->in_flight, LABELS({ "state", "in_flight" }));
-	exposition_count(out, (uint64_t)stats->waiting, LABELS({ "state", "waiting" }));
-	exposition_one_count(out, METRIC_JUDGE_PLACES, (uint64_t)stats->slots);
-	exposition_one_count(out, METRIC_JUDGE_CACHE_UP, (uint64_t)stats->cache_connected);
-	exposition_one_count(out, METRIC_JUDGE_CACHE_LOST, (uint64_t)stats->cache_lost);
+	for (size_t i = 0; i < judge_members(judge); i++) {
+		const struct judge_stats stats = judge_stats(judge, i);
+		const char *name = judge_name(judge, i);
+		exposition_count(out, (uint64_t)stats.in_flight,
+				 LABELS({ "state", "in_flight" }, JUDGE_LABEL(name)));
+		exposition_count(out, (uint64_t)stats.waiting,
+				 LABELS({ "state", "waiting" }, JUDGE_LABEL(name)));
+	}
 }
 
 static void write_judge(struct exposition *out, struct judge *judge, struct pipeline *pipeline)
 {
-	const struct judge_stats stats = judge_stats(judge, 0);
-	exposition_one_count(out, METRIC_JUDGE_REQUESTS, (uint64_t)stats.requests);
-	begin(out, METRIC_JUDGE_HITS);
-	exposition_count(out, (uint64_t)(stats.hits - stats.shared_calls), LABELS({ "tier", "memory" }));
-	exposition_count(out, (uint64_t)stats.shared_calls, LABELS({ "tier", "shared" }));
-	exposition_count(out, (uint64_t)stats.shared, LABELS({ "tier", "open" }));
-	exposition_one_count(out, METRIC_JUDGE_SATURATED, (uint64_t)stats.saturated);
-	exposition_one_count(out, METRIC_JUDGE_FAILED, (uint64_t)stats.failed);
-	begin(out, METRIC_JUDGE_TOKENS);
-	exposition_count(out, (uint64_t)stats.prompt_tokens, LABELS({ "kind", "prompt" }));
-	exposition_count(out, (uint64_t)stats.completion_tokens, LABELS({ "kind", "completion" }));
+	const struct judge_stats first = judge_stats(judge, 0);
+	WRITE_JUDGES(out, JUDGE_REQUESTS, judge, requests);
+	write_judge_hits(out, judge);
+	WRITE_JUDGES(out, JUDGE_SATURATED, judge, saturated);
+	WRITE_JUDGES(out, JUDGE_FAILED, judge, failed);
+	write_judge_tokens(out, judge);
 	if (pipeline)
-		exposition_one_value(out, METRIC_JUDGE_COST,
-				     (double)event_metrics_get(&pipeline_event_metrics(pipeline)->cost_nano) /
-					     1e9);
-	write_judge_state(out, &stats);
+		write_judge_cost(out, judge, pipeline_event_metrics(pipeline));
+	WRITE_JUDGES(out, JUDGE_BREAKER, judge, breaker_open);
+	write_judge_open(out, judge);
+	WRITE_JUDGES(out, JUDGE_PLACES, judge, slots);
+	exposition_one_count(out, METRIC_JUDGE_CACHE_UP, (uint64_t)first.cache_connected);
+	exposition_one_count(out, METRIC_JUDGE_CACHE_LOST, (uint64_t)first.cache_lost);
 }
 
 /* ---- targets ---- */
@@ -407,7 +479,7 @@ void metrics_write(const struct metrics_parts *parts, bool ready, double started
 	if (parts->credits)
 		write_in_flight(&out, parts->credits);
 	if (parts->pipeline)
-		write_events(&out, parts->pipeline, parts->calibrator);
+		write_events(&out, parts->pipeline, parts->calibrator, parts->judge);
 	if (parts->publisher)
 		write_publishing(&out, parts->publisher, parts->rights, parts->pipeline);
 	if (parts->judge)

@@ -20,6 +20,8 @@ struct judge;
 
 enum judge_question { JUDGE_RELEVANCE, JUDGE_CORRECTNESS };
 
+#define JUDGE_QUESTIONS 2
+
 /* Of one member. */
 struct judge_settings {
 	const char *name;    /* among the members, part of what its verdicts are kept under; NULL: it is alone

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+_Static_assert(JUDGE_MEMBERS_MAX < 20, "a mean that is no whole number is not shown as one");
+
 /* Of the pairs that an opinion makes with those behind it. */
 static double distances_from(const struct panel_opinion *opinions, size_t count, size_t first)
 {
@@ -39,6 +41,11 @@ void panel_score(const struct panel_opinion *opinions, size_t count, struct pane
 		score.disagreement =
 			opt_double(distances / ((double)score.answered * (double)(score.answered - 1) / 2));
 	*ret_score = score;
+}
+
+int panel_decimals(double mean)
+{
+	return mean == floor(mean) ? 0 : 1;
 }
 
 static str_t excerpt(str_t reason)

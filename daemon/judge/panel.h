@@ -33,6 +33,10 @@ struct panel_score {
  * than that it had no slot; ERR_JUDGE_SATURATED where all had none. */
 void panel_score(const struct panel_opinion *opinions, size_t count, struct panel_score *ret_score);
 
+/* Decimals with which a mean of relevance is shown to a person: as few as do not make it look like a bound
+ * that it has not reached. Of whole numbers, up to JUDGE_MEMBERS_MAX of them. */
+int panel_decimals(double mean);
+
 /* Why: `one 80: its reason; two 20: its reason`, of those that answered; each reason is cut to
  * PANEL_REASON_MAX at a character's bound. In the arena. */
 str_t panel_reason(const struct panel_opinion *opinions, size_t count, struct arena *arena);

@@ -45,8 +45,9 @@ static bool is_evaluated(const double weights[EVALUATION_METRIC_COUNT_])
  * texts does not stand in for it. */
 static bool has_evidence(const struct evaluation_input *input)
 {
-	bool judged = input->metrics[EVALUATION_JUDGE].state == METRIC_COMPUTED;
-	return judged || input->metrics[EVALUATION_RESULT].state != METRIC_FAILED;
+	enum metric_state judged = input->metrics[EVALUATION_JUDGE].state;
+	return judged == METRIC_COMPUTED || judged == METRIC_UNCHECKED ||
+	       input->metrics[EVALUATION_RESULT].state != METRIC_FAILED;
 }
 
 void evaluation_score(const struct evaluation_input *input, struct evaluation_score *ret_score)

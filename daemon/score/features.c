@@ -532,6 +532,13 @@ static void fill_event(struct features_work *work)
 	set(work, FEATURE_AGREEMENT_ALONE, input->agreement_alone);
 }
 
+static void fill_panel(struct features_work *work)
+{
+	opt_double_t apart = work->input->disagreement;
+	set_given(work, FEATURE_PANEL_GIVEN, FEATURE_PANEL_DISAGREEMENT,
+		  apart.set ? opt_double(apart.value / 100) : apart);
+}
+
 void features_fill(const struct features_input *input, double ret_values[FEATURE_COUNT_])
 {
 	struct features_work work;
@@ -548,4 +555,5 @@ void features_fill(const struct features_input *input, double ret_values[FEATURE
 	fill_schema(&work);
 	fill_diagnostics(&work);
 	fill_event(&work);
+	fill_panel(&work);
 }

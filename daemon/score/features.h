@@ -1,7 +1,8 @@
 /*
  * Features: what is known of an answer before anyone looks at it, as named numbers (features.def), for a
  * model that learns how likely an answer is right. Nothing of the event's own correctness enters them: no
- * truth, no label, no judge.
+ * truth, no label, no verdict. Of several judges, whether they agree about the question and the query is one
+ * of them: not what they say, and nothing that they say of the truth.
  *
  * They are made to mean the same for databases, models and questions that no label is of: no feature is a
  * name of any. All are finite and lie within FEATURES_BOUND. Pure; no I/O, no clock; bounded for hostile
@@ -33,6 +34,7 @@ enum feature_group {
 	FEATURES_GENERATOR,
 	FEATURES_RETRIEVAL,
 	FEATURES_AGREEMENT,
+	FEATURES_PANEL,
 	FEATURES_GROUP_COUNT_,
 };
 
@@ -77,6 +79,7 @@ struct features_input {
 	bool agreement_executed;	/* by results */
 	double agreement_other;		/* largest share that agrees on something else */
 	bool agreement_alone;		/* no other text agrees with the answer */
+	opt_double_t disagreement;	/* of several judges, in relevance: 0..100 */
 };
 
 /* Takes some 60 KB of stack and no other memory. */

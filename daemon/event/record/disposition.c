@@ -151,15 +151,18 @@ static str_t unavailable_text(const struct record_builder *builder)
 static str_t judge_text(const struct record_builder *builder)
 {
 	const struct record_judge_score *relevance = builder->scored->judge.relevance;
-	return arena_printf(builder->facts->arena, "judge: %.0f/100, " STR_FMT, relevance->score,
-			    STR_ARG(relevance->reason));
+	return arena_printf(builder->facts->arena, "judge%s: %.*f/100, " STR_FMT,
+			    builder->scored->judge.panel_count ? "s" : "", panel_decimals(relevance->score),
+			    relevance->score, STR_ARG(relevance->reason));
 }
 
 static str_t correctness_text(const struct record_builder *builder)
 {
 	const struct record_judge_score *correctness = builder->scored->judge.correctness;
-	return arena_printf(builder->facts->arena, "judge: correctness %.1f against the truth, " STR_FMT,
-			    correctness->score, STR_ARG(correctness->reason));
+	return arena_printf(builder->facts->arena, "judge%s: correctness %.*f against the truth, " STR_FMT,
+			    builder->scored->judge.panel_count ? "s" : "",
+			    builder->scored->judge.panel_count ? 2 : 1, correctness->score,
+			    STR_ARG(correctness->reason));
 }
 
 /* Why technical is what it is, but for our own errors, which are reasons of their own. */

@@ -10,7 +10,7 @@
 #include "avro/codec.h"
 #include "config/config.h"
 #include "event/record/stage.h"
-#include "judge/judge.h"
+#include "judge/panel.h"
 #include "score/advisory.h"
 #include "score/disposition.h"
 #include "score/evaluation.h"
@@ -20,7 +20,7 @@
 #include "sql/findings/analysis.h"
 #include "target/target.h"
 
-enum { RECORD_STAGES_MAX = 8, RECORD_ERRORS_MAX = 12 };
+enum { RECORD_STAGES_MAX = 8, RECORD_ERRORS_MAX = 10 + JUDGE_MEMBERS_MAX * JUDGE_QUESTIONS };
 
 /* A ground truth that is given as its answer. */
 struct record_table {
@@ -75,14 +75,20 @@ struct record_analysis {
 	double structural;
 };
 
+/* What one member of the judge is asked, by enum judge_question. */
+struct record_member {
+	struct judge_call calls[JUDGE_QUESTIONS];
+};
+
 /* How the judge is involved. */
 struct record_judging {
 	double sampling_probability;
 	const char *unjudged_reason; /* static text, or NULL when the judge is asked */
 	bool identical;		     /* to a ground truth: correct without asking */
-	bool relevance_asked, correctness_asked;
-	struct judge_call relevance;
-	struct judge_call correctness;
+	bool asked[JUDGE_QUESTIONS]; /* all members alike; relevance wherever anything is asked */
+	struct record_member *members;
+	size_t members_count;			    /* 0: nothing is asked */
+	struct panel_score scores[JUDGE_QUESTIONS]; /* see record_settle_judging */
 };
 
 struct record_facts {

@@ -94,11 +94,20 @@ void record_build_grading(struct record_builder *builder)
 	builder->scored->grading = grading;
 }
 
+/* Whether judges are missing in the figure that stands for all of them. */
+static bool lacks_judges(const struct record_builder *builder)
+{
+	const struct record_judging *judging = &builder->facts->judging;
+	enum judge_question question = builder->correctness.set ? JUDGE_CORRECTNESS : JUDGE_RELEVANCE;
+	return judging->asked[question] && judging->scores[question].answered < judging->members_count;
+}
+
 static struct evaluation_value judged_value(const struct record_builder *builder)
 {
 	opt_double_t judged = evaluation_judge(builder->correctness, builder->relevance);
 	if (judged.set)
-		return (struct evaluation_value){ METRIC_COMPUTED, judged.value };
+		return (struct evaluation_value){ lacks_judges(builder) ? METRIC_UNCHECKED : METRIC_COMPUTED,
+						  judged.value };
 	return (struct evaluation_value){ builder->judge_failed ? METRIC_FAILED : METRIC_NOT_ASKED, 0 };
 }
 

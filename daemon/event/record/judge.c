@@ -1,93 +1,277 @@
 #include "event/record/builder.h"
 
-static struct record_judge_score *record_verdict(struct record_builder *builder,
-						 const struct judge_call *call, enum stage stage,
-						 opt_double_t *ret_value)
+#include "common/buf.h"
+
+static const enum stage stages[JUDGE_QUESTIONS] = {
+	[JUDGE_RELEVANCE] = STAGE_RELEVANCE, [JUDGE_CORRECTNESS] = STAGE_CORRECTNESS
+};
+
+/* What the members have said to one question, as a panel. */
+static size_t opinions_of(const struct record_judging *judging, const struct judge *judge,
+			  enum judge_question question, struct panel_opinion opinions[JUDGE_MEMBERS_MAX])
 {
-	struct record_facts *facts = builder->facts;
-	const struct judge_verdict *verdict = &call->verdict;
-	struct record_judge_score *score = ARENA_NEW(facts->arena, struct record_judge_score);
-	struct record_judge *judge = &builder->scored->judge;
-	judge->prompt_tokens += verdict->prompt_tokens;
-	judge->completion_tokens += verdict->completion_tokens;
-	record_add_stage(facts, stage, verdict->error ? "failed" : "ok", call->duration_us);
-	if (verdict->error) {
-		const char *message =
-			str_present(verdict->message) ? verdict->message.ptr : err_text(verdict->error);
-		*score = (struct record_judge_score){ .reason = str_from(message),
-						      .status = str_from(err_name(verdict->error)) };
-		record_add_error(facts, stage_name(stage), verdict->error, message);
-		builder->judge_failed = true;
-		return score;
-	}
-	*score = (struct record_judge_score){ verdict->score,
-					      str_present(verdict->reason) ? verdict->reason : STR(""),
-					      STR("ok"), verdict->cached };
-	*ret_value = opt_double(verdict->score);
-	return score;
+	for (size_t i = 0; i < judging->members_count; i++)
+		opinions[i] = (struct panel_opinion){ judge ? judge_name(judge, i) : NULL,
+						      &judging->members[i].calls[question].verdict };
+	return judging->members_count;
 }
 
-/* What the tokens of this event cost; nothing where its verdicts came from the cache. */
-static opt_double_t judge_cost(const struct config_judge *prices, const struct record_judge *judge)
+void record_settle_judging(struct record_facts *facts)
+{
+	struct record_judging *judging = &facts->judging;
+	struct panel_opinion opinions[JUDGE_MEMBERS_MAX];
+	for (size_t question = 0; question < JUDGE_QUESTIONS; question++) {
+		if (!judging->asked[question])
+			continue;
+		size_t count = opinions_of(judging, NULL, (enum judge_question)question, opinions);
+		panel_score(opinions, count, &judging->scores[question]);
+	}
+}
+
+/* A judge that is alone has no name, and its record no panel. */
+static bool is_panel(const struct record_builder *builder)
+{
+	const struct judge *judge = builder->sources->judge;
+	return judge && judge_name(judge, 0);
+}
+
+static const char *message_of(const struct judge_verdict *verdict)
+{
+	return str_present(verdict->message) ? verdict->message.ptr : err_text(verdict->error);
+}
+
+static struct record_judge_score *record_score(struct arena *arena, double score, str_t reason, bool cached)
+{
+	struct record_judge_score *record = ARENA_NEW(arena, struct record_judge_score);
+	*record = (struct record_judge_score){ score, str_present(reason) ? reason : STR(""), STR("ok"),
+					       cached };
+	return record;
+}
+
+static struct record_judge_score *record_failure(struct arena *arena, err_t error, const char *message)
+{
+	struct record_judge_score *record = ARENA_NEW(arena, struct record_judge_score);
+	*record = (struct record_judge_score){ .reason = str_from(message),
+					       .status = str_from(err_name(error)) };
+	return record;
+}
+
+static struct record_judge_score *record_verdict(struct arena *arena, const struct judge_verdict *verdict)
+{
+	return verdict->error ? record_failure(arena, verdict->error, message_of(verdict))
+			      : record_score(arena, verdict->score, verdict->reason, verdict->cached);
+}
+
+static void add_errors(struct record_builder *builder, enum judge_question question)
+{
+	struct record_facts *facts = builder->facts;
+	for (size_t i = 0; i < facts->judging.members_count; i++) {
+		const struct judge_verdict *verdict = &facts->judging.members[i].calls[question].verdict;
+		const char *message = message_of(verdict);
+		if (!verdict->error)
+			continue;
+		if (is_panel(builder))
+			message = arena_printf(facts->arena, "judge \"%s\": %s",
+					       judge_name(builder->sources->judge, i), message)
+					  .ptr;
+		record_add_error(facts, stage_name(stages[question]), verdict->error, message);
+	}
+}
+
+/* They are asked at the same time. */
+static int64_t longest_us(const struct record_judging *judging, enum judge_question question)
+{
+	int64_t longest = 0;
+	for (size_t i = 0; i < judging->members_count; i++) {
+		int64_t duration_us = judging->members[i].calls[question].duration_us;
+		longest = duration_us > longest ? duration_us : longest;
+	}
+	return longest;
+}
+
+/* What all said together; of one that is alone, what it said. */
+static struct record_judge_score *record_question(struct record_builder *builder,
+						  enum judge_question question)
+{
+	struct record_facts *facts = builder->facts;
+	const struct record_judging *judging = &facts->judging;
+	const struct panel_score *score = &judging->scores[question];
+	struct panel_opinion opinions[JUDGE_MEMBERS_MAX];
+	bool failed = score->answered == 0;
+	record_add_stage(facts, stages[question], failed ? "failed" : "ok", longest_us(judging, question));
+	add_errors(builder, question);
+	builder->judge_failed |= failed;
+	if (!is_panel(builder))
+		return record_verdict(facts->arena, &judging->members[0].calls[question].verdict);
+	if (failed)
+		return record_failure(facts->arena, score->error, err_text(score->error));
+	size_t count = opinions_of(judging, builder->sources->judge, question, opinions);
+	return record_score(facts->arena, score->mean.value, panel_reason(opinions, count, facts->arena),
+			    score->cached);
+}
+
+/* ---- tokens and prompts ---- */
+
+static void add_tokens(const struct record_judging *judging, size_t member, int64_t *prompt_tokens,
+		       int64_t *completion_tokens)
+{
+	for (size_t question = 0; question < JUDGE_QUESTIONS; question++) {
+		if (!judging->asked[question])
+			continue;
+		const struct judge_verdict *verdict = &judging->members[member].calls[question].verdict;
+		*prompt_tokens += verdict->prompt_tokens;
+		*completion_tokens += verdict->completion_tokens;
+	}
+}
+
+/* What tokens cost; nothing where the verdicts came from the cache. */
+static opt_double_t cost_of(const struct config_judge *prices, int64_t prompt_tokens,
+			    int64_t completion_tokens)
 {
 	if (prices->prompt_token_price == 0 && prices->completion_token_price == 0)
 		return (opt_double_t)OPT_NONE;
-	return opt_double(((double)judge->prompt_tokens * prices->prompt_token_price +
-			   (double)judge->completion_tokens * prices->completion_token_price) /
+	return opt_double(((double)prompt_tokens * prices->prompt_token_price +
+			   (double)completion_tokens * prices->completion_token_price) /
 			  1e6);
 }
 
-/* The prompts may have been reloaded since the event began, and even between its two calls: then both are
- * named, that of relevance first. */
-static str_t prompt_digest(const struct record_builder *builder)
+/* The prompts may have been reloaded since the event began, and even between a judge's two calls: then both
+ * are named, that of relevance first. Who was asked nothing has those that it would be asked with. */
+static str_t prompts_of(const struct record_builder *builder, size_t member)
 {
 	const struct record_facts *facts = builder->facts;
 	const struct record_judging *judging = &facts->judging;
-	str_t relevance = judging->relevance_asked ? judging->relevance.prompt_digest : STR_NONE;
-	str_t correctness = judging->correctness_asked ? judging->correctness.prompt_digest : STR_NONE;
-	if (!builder->sources->has_judge)
-		return STR_NONE;
+	str_t digests[JUDGE_QUESTIONS] = { STR_NONE, STR_NONE };
+	for (size_t question = 0; question < JUDGE_QUESTIONS; question++)
+		if (judging->asked[question])
+			digests[question] = judging->members[member].calls[question].prompt_digest;
+	str_t relevance = digests[JUDGE_RELEVANCE], correctness = digests[JUDGE_CORRECTNESS];
 	if (!str_present(relevance))
-		return arena_str(facts->arena, str_from(builder->sources->prompt_digest));
+		return arena_str(facts->arena,
+				 str_from(judge_prompt_digest(builder->sources->judge, member)));
 	if (!str_present(correctness) || str_equal(relevance, correctness))
 		return relevance;
 	return arena_printf(facts->arena, STR_FMT " " STR_FMT, STR_ARG(relevance), STR_ARG(correctness));
 }
 
-void record_build_judge(struct record_builder *builder)
+/* Those of all judges, each once. */
+static str_t all_prompts(const struct record_builder *builder)
+{
+	_cleanup_(buf_free) struct buf all = BUF_INIT;
+	const struct judge *judge = builder->sources->judge;
+	if (!judge)
+		return STR_NONE;
+	if (judge_members(judge) == 1)
+		return prompts_of(builder, 0);
+	buf_append_text(&all, "");
+	for (size_t i = 0; i < judge_members(judge); i++) {
+		str_t digests = prompts_of(builder, i);
+		for (const char *at = digests.ptr; *at; at += strspn(at, " ")) {
+			str_t digest = { at, strcspn(at, " ") };
+			at += digest.len;
+			if (str_is_listed(digest, all.data))
+				continue;
+			buf_append_text(&all, all.len ? " " : "");
+			buf_append(&all, digest.ptr, digest.len);
+		}
+	}
+	return arena_text(builder->facts->arena, all.data, all.len);
+}
+
+/* ---- the parts of the record ---- */
+
+static const char *failure_name(err_t error)
+{
+	return error == ERR_JUDGE_SATURATED ? "SATURATED" : err_name(error);
+}
+
+static void fill_panelist(struct record_builder *builder, size_t member, struct record_panelist *panelist)
+{
+	struct record_facts *facts = builder->facts;
+	const struct record_judging *judging = &facts->judging;
+	const struct judge *judge = builder->sources->judge;
+	const struct judge_call *calls = judging->members[member].calls;
+	*panelist = (struct record_panelist){
+		.name = arena_str(facts->arena, str_from(judge_name(judge, member))),
+		.provider = arena_str(facts->arena, str_from(judge_provider(judge, member))),
+		.model = arena_str(facts->arena, str_from(judge_model(judge, member))),
+		.relevance = record_verdict(facts->arena, &calls[JUDGE_RELEVANCE].verdict),
+		.prompt_digest = prompts_of(builder, member),
+	};
+	if (judging->asked[JUDGE_CORRECTNESS])
+		panelist->correctness = record_verdict(facts->arena, &calls[JUDGE_CORRECTNESS].verdict);
+	if (calls[JUDGE_RELEVANCE].verdict.error)
+		panelist->unjudged_reason = str_from(failure_name(calls[JUDGE_RELEVANCE].verdict.error));
+	add_tokens(judging, member, &panelist->prompt_tokens, &panelist->completion_tokens);
+	panelist->cost = cost_of(&facts->config->judge, panelist->prompt_tokens, panelist->completion_tokens);
+}
+
+static void fill_panel(struct record_builder *builder)
+{
+	struct record_facts *facts = builder->facts;
+	struct record_judge *judge = &builder->scored->judge;
+	judge->panel_count = facts->judging.members_count;
+	judge->panel = ARENA_ARRAY(facts->arena, struct record_panelist, judge->panel_count);
+	for (size_t i = 0; i < judge->panel_count; i++) {
+		fill_panelist(builder, i, &judge->panel[i]);
+		if (judge->panel[i].cost.set)
+			judge->cost = opt_double(judge->cost.value + judge->panel[i].cost.value);
+	}
+}
+
+/* Who was asked, and what it cost. */
+static void fill_asked(struct record_builder *builder)
 {
 	struct record_facts *facts = builder->facts;
 	const struct record_judging *judging = &facts->judging;
 	struct record_judge *judge = &builder->scored->judge;
-	const struct config *config = facts->config;
-	judge->sampling_probability = judging->sampling_probability;
-	builder->prompt_digest = prompt_digest(builder);
-	if (judging->relevance_asked) {
-		judge->provider = arena_str(facts->arena, str_from(builder->sources->judge_provider));
-		judge->model = arena_str(facts->arena, str_from(builder->sources->judge_model));
-		judge->relevance =
-			record_verdict(builder, &judging->relevance, STAGE_RELEVANCE, &builder->relevance);
-	} else {
-		record_add_stage(facts, STAGE_RELEVANCE, "skipped", 0);
+	for (size_t i = 0; i < judging->members_count; i++)
+		add_tokens(judging, i, &judge->prompt_tokens, &judge->completion_tokens);
+	if (is_panel(builder)) {
+		fill_panel(builder);
+		return;
 	}
-	if (judging->correctness_asked) {
-		judge->correctness = record_verdict(builder, &judging->correctness, STAGE_CORRECTNESS,
-						    &builder->correctness);
+	judge->provider = arena_str(facts->arena, str_from(judge_provider(builder->sources->judge, 0)));
+	judge->model = arena_str(facts->arena, str_from(judge_model(builder->sources->judge, 0)));
+	judge->cost = cost_of(&facts->config->judge, judge->prompt_tokens, judge->completion_tokens);
+}
+
+static void fill_verdicts(struct record_builder *builder)
+{
+	struct record_facts *facts = builder->facts;
+	const struct record_judging *judging = &facts->judging;
+	struct record_judge *judge = &builder->scored->judge;
+	if (judging->asked[JUDGE_RELEVANCE])
+		judge->relevance = record_question(builder, JUDGE_RELEVANCE);
+	else
+		record_add_stage(facts, STAGE_RELEVANCE, "skipped", 0);
+	builder->relevance = judging->scores[JUDGE_RELEVANCE].mean;
+	judge->relevance_disagreement = judging->scores[JUDGE_RELEVANCE].disagreement;
+	if (judging->asked[JUDGE_CORRECTNESS]) {
+		judge->correctness = record_question(builder, JUDGE_CORRECTNESS);
+		builder->correctness = judging->scores[JUDGE_CORRECTNESS].mean;
+		judge->correctness_disagreement = judging->scores[JUDGE_CORRECTNESS].disagreement;
 	} else if (judging->identical) {
-		judge->correctness = ARENA_NEW(facts->arena, struct record_judge_score);
-		*judge->correctness = (struct record_judge_score){ 1.0, STR("identical to the ground truth"),
-								   STR("identical"), false };
+		judge->correctness =
+			record_score(facts->arena, 1.0, STR("identical to the ground truth"), false);
+		judge->correctness->status = STR("identical");
 		builder->correctness = opt_double(1.0);
 	}
-	if (judging->relevance_asked)
-		judge->cost = judge_cost(&config->judge, judge);
+}
+
+void record_build_judge(struct record_builder *builder)
+{
+	const struct record_judging *judging = &builder->facts->judging;
+	struct record_judge *judge = &builder->scored->judge;
+	judge->sampling_probability = judging->sampling_probability;
+	builder->prompt_digest = all_prompts(builder);
+	if (judging->members_count > 0)
+		fill_asked(builder);
+	fill_verdicts(builder);
 	judge->decision = (int)evaluation_decision(builder->relevance);
 	if (judge->decision != DECISION_UNJUDGED)
 		return;
-	if (judging->unjudged_reason)
-		judge->unjudged_reason = str_from(judging->unjudged_reason);
-	else if (judging->relevance.verdict.error == ERR_JUDGE_SATURATED)
-		judge->unjudged_reason = STR("SATURATED");
-	else
-		judge->unjudged_reason = str_from(err_name(judging->relevance.verdict.error));
+	judge->unjudged_reason =
+		str_from(judging->unjudged_reason ? judging->unjudged_reason
+						  : failure_name(judging->scores[JUDGE_RELEVANCE].error));
 }

@@ -12,11 +12,12 @@ struct record_sources {
 	str_t topic;	/* where the event comes from; absent: from no topic, likewise below */
 	int32_t partition;
 	int64_t offset;
-	bool has_judge; /* false: none is configured, and the three below mean nothing */
-	const char *judge_provider;
-	const char *judge_model;
-	const char *prompt_digest; /* of the prompts that the next call would be asked with */
+	const struct judge *judge; /* NULL: none is configured */
 };
+
+/* Takes together what the members of the judge have said. All of them must have answered. Before the record
+ * is built, or anything else is made of it. */
+void record_settle_judging(struct record_facts *facts);
 
 /* Builds the record, in the arena of the facts. All branches must have answered. Notes in the facts what
  * answers have cost in time and which of them are missing, and takes literals out of the errors where records

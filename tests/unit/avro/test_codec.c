@@ -219,6 +219,28 @@ static struct record_result_validation full_validation = { STR("ok"),
 							   &full_explanation };
 static struct record_judge_score full_relevance = { 85, STR("good"), STR("ok"), true };
 static struct record_judge_score full_correctness = { 0.5, STR(""), STR("identical"), false };
+static struct record_panelist full_panel[] = {
+	{ STR("one"),
+	  STR("openai"),
+	  STR("gpt"),
+	  &full_relevance,
+	  NULL,
+	  STR_NONE,
+	  STR("d1"),
+	  60,
+	  12,
+	  { false, 0 } },
+	{ STR("two"),
+	  STR("anthropic"),
+	  STR(""),
+	  &full_relevance,
+	  &full_correctness,
+	  STR("SATURATED"),
+	  STR("d1 d2"),
+	  40,
+	  8,
+	  { true, 0.5 } },
+};
 static struct record_grade full_grade = { 1, STR("CORRECT_REJECTION"), STR("schema") };
 static struct record_grading full_grading = { .validation = &full_grade, .upstream_safety = &full_grade };
 static struct record_weight full_weights[] = { { STR("structural"), 0.4 }, { STR("judge"), 0.15 } };
@@ -266,7 +288,11 @@ static struct scored_query *full_scored(struct arena *arena)
 			   STR("gpt"),
 			   100,
 			   20,
-			   { true, 0.0025 } },
+			   { true, 0.0025 },
+			   { true, 12.5 },
+			   { false, 0 },
+			   full_panel,
+			   2 },
 		.grading = &full_grading,
 		.evaluation = &full_evaluation,
 		.label = &full_label,
@@ -329,7 +355,14 @@ static const char SCORED_JSON[] =
 	"\"correctness\":{\"score\":0.5,\"reason\":\"\",\"status\":\"identical\",\"cached\":false},"
 	"\"decision\":\"ACCEPT_HIGH\",\"unjudged_reason\":null,\"sampling_probability\":0.25,"
 	"\"provider\":\"openai\",\"model\":\"gpt\",\"prompt_tokens\":100,\"completion_tokens\":20,\"cost\":0."
-	"0025},"
+	"0025,\"relevance_disagreement\":12.5,\"correctness_disagreement\":null,\"panel\":[{\"name\":\"one\","
+	"\"provider\":\"openai\",\"model\":\"gpt\",\"relevance\":{\"score\":85,\"reason\":\"good\","
+	"\"status\":\"ok\",\"cached\":true},\"correctness\":null,\"unjudged_reason\":null,"
+	"\"prompt_digest\":\"d1\",\"prompt_tokens\":60,\"completion_tokens\":12,\"cost\":null},"
+	"{\"name\":\"two\",\"provider\":\"anthropic\",\"model\":\"\",\"relevance\":{\"score\":85,"
+	"\"reason\":\"good\",\"status\":\"ok\",\"cached\":true},\"correctness\":{\"score\":0.5,"
+	"\"reason\":\"\",\"status\":\"identical\",\"cached\":false},\"unjudged_reason\":\"SATURATED\","
+	"\"prompt_digest\":\"d1 d2\",\"prompt_tokens\":40,\"completion_tokens\":8,\"cost\":0.5}]},"
 	"\"grading\":{\"safety\":null,\"validation\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_safety\":{\"score\":1,\"class\":\"CORRECT_REJECTION\","
 	"\"category\":\"schema\"},\"upstream_validation\":null},\"evaluation\":{\"score\":0.7,\"passed\":"

@@ -24,23 +24,32 @@ struct stages {
 	struct step_counts steps;
 };
 
-static inline struct judge *stages_judge(void)
+/* With these names; of one that is alone, NULL. */
+static inline struct judge *stages_judges(const char *const names[], size_t count)
 {
-	const struct judge_settings settings = {
-		.provider = "openai",
-		.base_url = "http://127.0.0.1:1",
-		.model = "test-model",
-		.timeout_ms = 60000,
-		.queue_wait_ms = 60000,
-		.max_in_flight = 8,
-		.max_attempts = 1,
-		.cache_bytes = 1 << 20,
-	};
+	struct judge_settings settings[JUDGE_MEMBERS_MAX];
 	struct err_detail detail = { "" };
 	struct judge *judge = NULL;
-	if (judge_start(&settings, 1, &judge, &detail))
+	for (size_t i = 0; i < count; i++)
+		settings[i] = (struct judge_settings){
+			.name = names[i],
+			.provider = i == 1 ? "anthropic" : "openai",
+			.base_url = "http://127.0.0.1:1",
+			.model = i == 1 ? "other-model" : "test-model",
+			.timeout_ms = 60000,
+			.queue_wait_ms = 60000,
+			.max_in_flight = 8,
+			.max_attempts = 1,
+			.cache_bytes = 1 << 20,
+		};
+	if (judge_start(settings, count, &judge, &detail))
 		fail_msg("%s", detail.message);
 	return judge;
+}
+
+static inline struct judge *stages_judge(void)
+{
+	return stages_judges((const char *const[]){ NULL }, 1);
 }
 
 /* With a catalog for events without a target; without targets and a judge. */
@@ -98,8 +107,9 @@ static inline struct event *stages_event(struct stages *stages, const char *json
 static inline void stages_event_free(struct event *event)
 {
 	arena_free(event->facts.validation.arena);
-	arena_free(event->facts.judging.relevance.arena);
-	arena_free(event->facts.judging.correctness.arena);
+	for (size_t i = 0; i < event->facts.judging.members_count; i++)
+		for (size_t question = 0; question < JUDGE_QUESTIONS; question++)
+			arena_free(event->facts.judging.members[i].calls[question].arena);
 	event_free(event);
 }
 

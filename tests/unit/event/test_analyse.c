@@ -48,7 +48,7 @@ static void text_alone(void **state)
 		assert_string_equal(stages_errors(event), expected->errors);
 		assert_string_equal(stages_noted(event), expected->stages);
 		assert_false(event->facts.validation_asked);
-		assert_false(event->facts.judging.relevance_asked);
+		assert_int_equal(event->facts.judging.members_count, 0);
 		assert_string_equal(event->facts.judging.unjudged_reason, "NO_JUDGE");
 		stages_event_free(event);
 	}
@@ -216,8 +216,8 @@ static void judge_is_asked(void **state)
 		struct event *event = stages_analysed(&stages, expected->json);
 		const struct record_judging *judging = &event->facts.judging;
 		print_message("%s\n", expected->what);
-		assert_int_equal(judging->relevance_asked, expected->relevance);
-		assert_int_equal(judging->correctness_asked, expected->correctness);
+		assert_int_equal(judging->asked[JUDGE_RELEVANCE], expected->relevance);
+		assert_int_equal(judging->asked[JUDGE_CORRECTNESS], expected->correctness);
 		assert_int_equal(judging->identical, expected->identical);
 		assert_true(judging->sampling_probability == expected->probability);
 		if (expected->reason)
@@ -226,6 +226,39 @@ static void judge_is_asked(void **state)
 			assert_null(judging->unjudged_reason);
 		stages_event_free(event);
 	}
+	stages_end(&stages);
+}
+
+/* Each member has a call of its own for each question, and whether they are asked is decided once. */
+static void all_judges_are_asked_the_same(void **state)
+{
+	static const char *const names[] = { "one", "two", "three" };
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	stages.context.judge = stages_judges(names, 3);
+	struct event *event =
+		stages_analysed(&stages, "{\"sql\":\"SELECT id FROM shop\",\"question\":\"Which?\","
+					 "\"ground_truth\":{\"sql\":\"SELECT 1\"}}");
+	struct record_judging *judging = &event->facts.judging;
+	assert_int_equal(judging->members_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t question = 0; question < JUDGE_QUESTIONS; question++) {
+			const struct judge_call *call = &judging->members[i].calls[question];
+			assert_true(judging->asked[question]);
+			assert_int_equal(call->member, i);
+			assert_int_equal(call->kind, question);
+			assert_string_equal(call->question.ptr, "Which?");
+			assert_non_null(call->arena);
+		}
+	}
+	stages_event_free(event);
+	stages.config->judge.sample_rate = 0;
+	stages.config->judge.always_below = CONFIG_VERY_LOW;
+	event = stages_analysed(&stages, "{\"sql\":\"SELECT id FROM shop\"}");
+	assert_int_equal(event->facts.judging.members_count, 0);
+	assert_string_equal(event->facts.judging.unjudged_reason, "NOT_SAMPLED");
+	stages_event_free(event);
 	stages_end(&stages);
 }
 
@@ -238,7 +271,7 @@ static void judge_gets_question_and_schema(void **state)
 	struct event *event =
 		stages_analysed(&stages, "{\"sql\":\"SELECT id FROM shop\",\"question\":\"Which?\","
 					 "\"ground_truth\":{\"sql\":\"SELECT 1\"}}");
-	const struct judge_call *call = &event->facts.judging.correctness;
+	const struct judge_call *call = &event->facts.judging.members[0].calls[JUDGE_CORRECTNESS];
 	assert_int_equal(call->kind, JUDGE_CORRECTNESS);
 	assert_string_equal(call->question.ptr, "Which?");
 	assert_string_equal(call->truth_sql.ptr, "SELECT 1");
@@ -318,6 +351,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(undecodable),
 		cmocka_unit_test(lines_have_ids),
 		cmocka_unit_test(judge_is_asked),
+		cmocka_unit_test(all_judges_are_asked_the_same),
 		cmocka_unit_test(judge_gets_question_and_schema),
 		cmocka_unit_test(target_is_asked),
 	};

@@ -60,10 +60,10 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 	assert_int_equal(event_metrics_get(&event_metrics.verdicts[VERDICT_SAFE]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.validations[VALIDATION_TIMEOUT]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.evaluations[true]), 1);
-	assert_int_equal(event_metrics_get(&event_metrics.answers[QUESTION_RELEVANCE][ANSWER_CACHED]), 1);
-	assert_int_equal(event_metrics_get(&event_metrics.answers[QUESTION_CORRECTNESS][ANSWER_IDENTICAL]),
+	assert_int_equal(event_metrics_get(&event_metrics.answers[0][QUESTION_RELEVANCE][ANSWER_CACHED]), 1);
+	assert_int_equal(event_metrics_get(&event_metrics.answers[0][QUESTION_CORRECTNESS][ANSWER_IDENTICAL]),
 			 1);
-	assert_int_equal(event_metrics_get(&event_metrics.cost_nano), 12500000);
+	assert_int_equal(event_metrics_get(&event_metrics.cost_nano[0]), 12500000);
 	assert_int_equal(event_metrics_get(&event_metrics.records[OUTPUT_SCORED]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.bytes[OUTPUT_SCORED]), 5);
 	assert_int_equal(event_metrics_get(&event_metrics.bytes[OUTPUT_ADVISORY]), 3);
@@ -125,9 +125,50 @@ static void answers_of_the_judge_are_told_apart(void **state)
 		struct event event = { .scored = &scored };
 		event_metrics_event(&event_metrics, &event);
 		assert_int_equal(
-			event_metrics_get(&event_metrics.answers[QUESTION_RELEVANCE][cases[i].answer]), 1);
-		assert_int_equal(sum(event_metrics.answers[QUESTION_CORRECTNESS], ANSWER_COUNT_), 0);
+			event_metrics_get(&event_metrics.answers[0][QUESTION_RELEVANCE][cases[i].answer]), 1);
+		assert_int_equal(sum(event_metrics.answers[0][QUESTION_CORRECTNESS], ANSWER_COUNT_), 0);
 	}
+}
+
+/* What nobody had to be asked is the first's, and else the mean is nobody's answer. */
+static void answers_of_several_judges_are_counted_apart(void **state)
+{
+	struct event_metrics event_metrics = { 0 };
+	struct record_judge_score said = { .status = STR("ok") }, late = { .status = STR("judge_timeout") },
+				  identical = { .status = STR("identical") };
+	struct record_panelist panel[] = {
+		{ .relevance = &said, .cost = { true, 0.5 } },
+		{ .relevance = &late, .correctness = &late },
+		{ .relevance = &said, .correctness = &said, .cost = { true, 0.25 } }
+	};
+	struct scored_query scored = { .judge = { .relevance = &said,
+						  .correctness = &said,
+						  .cost = { true, 0.75 },
+						  .panel = panel,
+						  .panel_count = 3 } };
+	struct event event = { .scored = &scored };
+	(void)state;
+	event_metrics_event(&event_metrics, &event);
+	scored.judge.correctness = &identical;
+	panel[1].correctness = panel[2].correctness = NULL;
+	event_metrics_event(&event_metrics, &event);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(sum(event_metrics.answers[i][QUESTION_RELEVANCE], ANSWER_COUNT_), 2);
+		assert_int_equal(
+			event_metrics_get(&event_metrics.answers[i][QUESTION_RELEVANCE]
+								[i == 1 ? ANSWER_TIMEOUT : ANSWER_VERDICT]),
+			2);
+		assert_int_equal(sum(event_metrics.answers[i][QUESTION_CORRECTNESS], ANSWER_COUNT_), 1);
+	}
+	assert_int_equal(event_metrics_get(&event_metrics.answers[0][QUESTION_CORRECTNESS][ANSWER_IDENTICAL]),
+			 1);
+	assert_int_equal(event_metrics_get(&event_metrics.answers[1][QUESTION_CORRECTNESS][ANSWER_TIMEOUT]),
+			 1);
+	assert_int_equal(event_metrics_get(&event_metrics.answers[2][QUESTION_CORRECTNESS][ANSWER_VERDICT]),
+			 1);
+	assert_int_equal(event_metrics_get(&event_metrics.cost_nano[0]), 1000000000);
+	assert_int_equal(event_metrics_get(&event_metrics.cost_nano[1]), 0);
+	assert_int_equal(event_metrics_get(&event_metrics.cost_nano[2]), 500000000);
 }
 
 int main(void)
@@ -137,6 +178,7 @@ int main(void)
 		cmocka_unit_test(without_factors_there_is_no_level),
 		cmocka_unit_test(a_dead_letter_is_no_scored_event),
 		cmocka_unit_test(answers_of_the_judge_are_told_apart),
+		cmocka_unit_test(answers_of_several_judges_are_counted_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

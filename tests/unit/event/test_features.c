@@ -204,6 +204,49 @@ static void what_was_not_run_goes_by_form(void **state)
 	stages_end(&stages);
 }
 
+/* How far the judges are apart, where all events have judges: neither what they say nor anything that they
+ * say of the truth. */
+static void judges_disagree(void **state)
+{
+	static const char *const names[] = { "one", "two" };
+	static const struct {
+		double sample_rate, relevance[2], correctness[2], given, apart;
+		err_t error; /* of the second */
+	} judged[] = {
+		{ 1, { 90, 40 }, { 1, 0 }, 1, 0.5, ERR_OK },
+		{ 1, { 60, 10 }, { 0, 0 }, 1, 0.5, ERR_OK },
+		{ 1, { 70, 70 }, { 1, 0 }, 1, 0, ERR_OK },
+		{ 1, { 90, 40 }, { 1, 0 }, 0, 0, ERR_JUDGE_TIMEOUT },
+		{ 0.99, { 90, 40 }, { 1, 0 }, 0, 0, ERR_OK },
+	};
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	ask_for_features(&stages);
+	stages.context.judge = stages_judges(names, 2);
+	stages.config->judge.always_below = CONFIG_HIGH;
+	for (size_t i = 0; i < COUNT_OF(judged); i++) {
+		stages.config->judge.sample_rate = judged[i].sample_rate;
+		struct event *event =
+			stages_analysed(&stages, EVENT("q", "SELECT id FROM shop",
+						       ",\"ground_truth\":{\"sql\":\"SELECT 1\"}"));
+		struct record_judging *judging = &event->facts.judging;
+		assert_int_equal(judging->members_count, 2);
+		for (size_t k = 0; k < 2; k++) {
+			judging->members[k].calls[JUDGE_RELEVANCE].verdict =
+				(struct judge_verdict){ .error = k ? judged[i].error : ERR_OK,
+							.score = judged[i].relevance[k] };
+			judging->members[k].calls[JUDGE_CORRECTNESS].verdict =
+				(struct judge_verdict){ .score = judged[i].correctness[k] };
+		}
+		event_finalise(event);
+		assert_true(recorded(event, FEATURE_PANEL_GIVEN) == judged[i].given);
+		assert_true(recorded(event, FEATURE_PANEL_DISAGREEMENT) == judged[i].apart);
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
 static void who_does_not_ask_gets_none(void **state)
 {
 	struct stages stages;
@@ -226,9 +269,8 @@ int main(int argc, char **argv)
 	if (is_worker(argc, argv))
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_have_features),
-		cmocka_unit_test(what_candidates_return),
-		cmocka_unit_test(what_was_not_run_goes_by_form),
+		cmocka_unit_test(events_have_features),		 cmocka_unit_test(what_candidates_return),
+		cmocka_unit_test(what_was_not_run_goes_by_form), cmocka_unit_test(judges_disagree),
 		cmocka_unit_test(who_does_not_ask_gets_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

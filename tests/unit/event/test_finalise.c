@@ -109,9 +109,12 @@ static struct event *finalised(struct stages *stages, const struct answer_case *
 	struct event *event = stages_analysed(stages, answers->json);
 	struct record_facts *facts = &event->facts;
 	facts->validation.result = answers->result;
-	facts->judging.relevance.verdict = answers->relevance;
-	facts->judging.correctness.verdict = answers->correctness;
-	facts->judging.relevance.prompt_digest = facts->judging.correctness.prompt_digest = STR("digest");
+	if (facts->judging.members_count > 0) {
+		struct judge_call *calls = facts->judging.members[0].calls;
+		calls[JUDGE_RELEVANCE].verdict = answers->relevance;
+		calls[JUDGE_CORRECTNESS].verdict = answers->correctness;
+		calls[JUDGE_RELEVANCE].prompt_digest = calls[JUDGE_CORRECTNESS].prompt_digest = STR("digest");
+	}
 	event_finalise(event);
 	return event;
 }
@@ -150,6 +153,216 @@ static void answers_make_the_record(void **state)
 	stages_end(&stages);
 }
 
+#define SAYS(number, why)                                                                                    \
+	{                                                                                                    \
+		.score = (number), .reason = { why, sizeof why - 1 }, .prompt_tokens = 10                    \
+	}
+#define NO_ANSWER(name)                                                                                      \
+	{                                                                                                    \
+		.error = ERR_JUDGE_##name                                                                    \
+	}
+
+/* What three judges say, and what the record makes of it. The event's evaluation is degraded as soon as one
+ * of those that count is missing. */
+static const struct panel_case {
+	const char *what;
+	bool truth;
+	struct judge_verdict relevance[3], correctness[3];
+	double relevance_mean, correctness_mean; /* −1: none */
+	double disagreement;
+	int decision;
+	const char *unjudged_reason, *reason; /* of relevance */
+	int label;
+	bool degraded;
+	const char *errors, *stages;
+} panel_cases[] = {
+	{ .what = "all answer",
+	  .relevance = { SAYS(90, "right"), SAYS(60, "so so"), SAYS(0, "wrong") },
+	  .relevance_mean = 50,
+	  .correctness_mean = -1,
+	  .disagreement = 60,
+	  .decision = DECISION_ACCEPT,
+	  .reason = "one 90: right; two 60: so so; three 0: wrong",
+	  .label = LABEL_RELEVANCE,
+	  .errors = "",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok finalise:ok" },
+	{ .what = "one fails: the mean of the others",
+	  .relevance = { SAYS(30, "low"), NO_ANSWER(TIMEOUT), SAYS(28, "lower") },
+	  .relevance_mean = 29,
+	  .correctness_mean = -1,
+	  .disagreement = 2,
+	  .decision = DECISION_REJECT,
+	  .reason = "one 30: low; three 28: lower",
+	  .label = LABEL_RELEVANCE,
+	  .degraded = true,
+	  .errors = "relevance/judge_timeout",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok finalise:ok" },
+	{ .what = "one is left: nobody to disagree with",
+	  .relevance = { NO_ANSWER(SATURATED), NO_ANSWER(TIMEOUT), SAYS(80, "good") },
+	  .relevance_mean = 80,
+	  .correctness_mean = -1,
+	  .disagreement = -1,
+	  .decision = DECISION_ACCEPT_HIGH,
+	  .reason = "three 80: good",
+	  .label = LABEL_RELEVANCE,
+	  .degraded = true,
+	  .errors = "relevance/judge_saturated relevance/judge_timeout",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok finalise:ok" },
+	{ .what = "none answers",
+	  .relevance = { NO_ANSWER(SATURATED), NO_ANSWER(TIMEOUT), NO_ANSWER(REPLY) },
+	  .relevance_mean = -1,
+	  .correctness_mean = -1,
+	  .disagreement = -1,
+	  .decision = DECISION_UNJUDGED,
+	  .unjudged_reason = "judge_timeout",
+	  .reason = "LLM judge timeout",
+	  .label = -1,
+	  .errors = "relevance/judge_saturated relevance/judge_timeout relevance/judge_reply_unparsable",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:failed finalise:ok" },
+	{ .what = "nobody has a slot",
+	  .relevance = { NO_ANSWER(SATURATED), NO_ANSWER(SATURATED), NO_ANSWER(SATURATED) },
+	  .relevance_mean = -1,
+	  .correctness_mean = -1,
+	  .disagreement = -1,
+	  .decision = DECISION_UNJUDGED,
+	  .unjudged_reason = "SATURATED",
+	  .label = -1,
+	  .errors = "relevance/judge_saturated relevance/judge_saturated relevance/judge_saturated",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:failed finalise:ok" },
+	{ .what = "correctness, too, and the label is its mean",
+	  .truth = true,
+	  .relevance = { SAYS(90, ""), SAYS(90, ""), NO_ANSWER(REPLY) },
+	  .correctness = { SAYS(1, ""), SAYS(0.5, ""), SAYS(0, "") },
+	  .relevance_mean = 90,
+	  .correctness_mean = 0.5,
+	  .disagreement = 0,
+	  .decision = DECISION_ACCEPT_HIGH,
+	  .reason = "one 90; two 90",
+	  .label = LABEL_CORRECTNESS,
+	  .errors = "relevance/judge_reply_unparsable",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok correctness:ok "
+		    "finalise:ok" },
+	{ .what = "correctness of some",
+	  .truth = true,
+	  .relevance = { SAYS(90, ""), SAYS(90, ""), SAYS(90, "") },
+	  .correctness = { SAYS(1, ""), NO_ANSWER(UNAVAILABLE), SAYS(0, "") },
+	  .relevance_mean = 90,
+	  .correctness_mean = 0.5,
+	  .disagreement = 0,
+	  .decision = DECISION_ACCEPT_HIGH,
+	  .label = LABEL_CORRECTNESS,
+	  .degraded = true,
+	  .errors = "correctness/judge_unavailable",
+	  .stages = "decode:ok sql:ok confidence:ok result_validation:skipped relevance:ok correctness:ok "
+		    "finalise:ok" },
+};
+
+static const char *const panel_names[] = { "one", "two", "three" };
+
+static struct event *finalised_by_panel(struct stages *stages, const struct panel_case *answers)
+{
+	struct event *event =
+		stages_analysed(stages, answers->truth ? "{\"sql\":\"SELECT id FROM shop\"," TRUTH "}"
+						       : "{\"sql\":\"SELECT id FROM shop\"}");
+	struct record_judging *judging = &event->facts.judging;
+	assert_int_equal(judging->members_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		struct judge_call *calls = judging->members[i].calls;
+		calls[JUDGE_RELEVANCE].verdict = answers->relevance[i];
+		calls[JUDGE_CORRECTNESS].verdict = answers->correctness[i];
+		calls[JUDGE_RELEVANCE].prompt_digest = calls[JUDGE_CORRECTNESS].prompt_digest =
+			i == 1 ? STR("other") : STR("digest");
+	}
+	event_finalise(event);
+	return event;
+}
+
+static void assert_number(opt_double_t found, double expected)
+{
+	assert_int_equal(found.set, expected >= 0);
+	assert_true(!found.set || found.value == expected);
+}
+
+static void several_judges_make_one_record(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	stages.context.judge = stages_judges(panel_names, 3);
+	for (size_t i = 0; i < COUNT_OF(panel_cases); i++) {
+		const struct panel_case *expected = &panel_cases[i];
+		struct event *event = finalised_by_panel(&stages, expected);
+		const struct scored_query *scored = event->scored;
+		const struct record_judge *judge = &scored->judge;
+		print_message("%s\n", expected->what);
+		assert_number(judge->decision == DECISION_UNJUDGED ? (opt_double_t)OPT_NONE
+								   : opt_double(judge->relevance->score),
+			      expected->relevance_mean);
+		if (expected->truth)
+			assert_number(opt_double(judge->correctness->score), expected->correctness_mean);
+		else
+			assert_null(judge->correctness);
+		assert_number(judge->relevance_disagreement, expected->disagreement);
+		assert_int_equal(judge->decision, expected->decision);
+		if (expected->unjudged_reason)
+			assert_string_equal(judge->unjudged_reason.ptr, expected->unjudged_reason);
+		else
+			assert_false(str_present(judge->unjudged_reason));
+		if (expected->reason)
+			assert_string_equal(judge->relevance->reason.ptr, expected->reason);
+		assert_int_equal(scored->label ? scored->label->source : -1, expected->label);
+		assert_true(!scored->evaluation || scored->evaluation->degraded == expected->degraded);
+		assert_string_equal(stages_errors(event), expected->errors);
+		assert_string_equal(stages_noted(event), expected->stages);
+		assert_int_equal(judge->panel_count, 3);
+		assert_false(str_present(judge->provider) || str_present(judge->model));
+		stages_event_free(event);
+	}
+	stages_end(&stages);
+}
+
+/* Each with its own name, verdicts, reason, prompts and tokens. */
+static void each_judge_is_in_the_record(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin(&stages);
+	stages.context.judge = stages_judges(panel_names, 3);
+	struct event *event = finalised_by_panel(&stages, &panel_cases[6]);
+	const struct record_judge *judge = &event->scored->judge;
+	for (size_t i = 0; i < 3; i++) {
+		const struct record_panelist *panelist = &judge->panel[i];
+		bool fails = i == 1;
+		assert_string_equal(panelist->name.ptr, panel_names[i]);
+		assert_string_equal(panelist->provider.ptr, fails ? "anthropic" : "openai");
+		assert_string_equal(panelist->model.ptr, fails ? "other-model" : "test-model");
+		assert_string_equal(panelist->prompt_digest.ptr, fails ? "other" : "digest");
+		assert_string_equal(panelist->relevance->status.ptr, "ok");
+		assert_string_equal(panelist->correctness->status.ptr, fails ? "judge_unavailable" : "ok");
+		assert_false(str_present(panelist->unjudged_reason));
+		assert_int_equal(panelist->prompt_tokens, fails ? 10 : 20);
+		assert_false(panelist->cost.set);
+	}
+	assert_int_equal(judge->prompt_tokens, 50);
+	assert_true(judge->correctness_disagreement.value == 1);
+	assert_string_equal(event->scored->provenance.prompt_digest.ptr, "digest other");
+	assert_string_equal(event->scored->errors[0].message.ptr,
+			    "judge \"two\": the judge cannot be reached");
+	stages_event_free(event);
+	event = finalised_by_panel(&stages, &panel_cases[3]);
+	assert_string_equal(event->scored->judge.panel[0].unjudged_reason.ptr, "SATURATED");
+	assert_string_equal(event->scored->judge.panel[2].unjudged_reason.ptr, "judge_reply_unparsable");
+	stages_event_free(event);
+	event = stages_analysed(&stages, "{\"sql\":\"DELETE FROM shop\"}"); /* nobody is asked */
+	event_finalise(event);
+	assert_int_equal(event->scored->judge.panel_count, 0);
+	assert_string_equal(event->scored->judge.unjudged_reason.ptr, "UNSAFE");
+	assert_string_equal(event->scored->provenance.prompt_digest.ptr,
+			    judge_prompt_digest(stages.context.judge, 0)); /* all have the same */
+	stages_event_free(event);
+	stages_end(&stages);
+}
+
 static void record_says_where_from(void **state)
 {
 	struct stages stages;
@@ -185,9 +398,9 @@ static void prompts_are_named(void **state)
 	stages.context.judge = stages_judge();
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct event *event = stages_analysed(&stages, "{\"sql\":\"SELECT id FROM shop\"," TRUTH "}");
-		struct record_judging *judging = &event->facts.judging;
-		judging->relevance.prompt_digest = str_from(cases[i].relevance);
-		judging->correctness.prompt_digest =
+		struct judge_call *calls = event->facts.judging.members[0].calls;
+		calls[JUDGE_RELEVANCE].prompt_digest = str_from(cases[i].relevance);
+		calls[JUDGE_CORRECTNESS].prompt_digest =
 			cases[i].correctness ? str_from(cases[i].correctness) : STR_NONE;
 		event_finalise(event);
 		assert_string_equal(event->scored->provenance.prompt_digest.ptr, cases[i].named);
@@ -228,6 +441,8 @@ int main(int argc, char **argv)
 		return target_worker_main(WORKER_FD);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_make_the_record),
+		cmocka_unit_test(several_judges_make_one_record),
+		cmocka_unit_test(each_judge_is_in_the_record),
 		cmocka_unit_test(record_says_where_from),
 		cmocka_unit_test(prompts_are_named),
 		cmocka_unit_test(literals_are_hidden),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 
 #define NONE                                                                                                 \
 	{                                                                                                    \
@@ -165,6 +166,21 @@ static void a_smaller_panel_disagrees_as_much(void **state)
 	}
 }
 
+/* All means of up to eight whole numbers close below a bound. */
+static void no_mean_looks_like_a_bound_above_it(void **state)
+{
+	(void)state;
+	assert_int_equal(panel_decimals(50), 0);
+	for (int judges = 2; judges <= JUDGE_MEMBERS_MAX; judges++) {
+		for (int below = 1; below < judges; below++) {
+			double mean = (50.0 * judges - below) / judges;
+			char shown[16];
+			snprintf(shown, sizeof shown, "%.*f", panel_decimals(mean), mean);
+			assert_int_equal(strncmp(shown, "49.", 3), 0);
+		}
+	}
+}
+
 static void reasons_name_who_gave_them(void **state)
 {
 	static const struct judge_verdict verdicts[] = {
@@ -206,6 +222,7 @@ int main(void)
 		cmocka_unit_test(scores_are_taken_together),
 		cmocka_unit_test(the_order_is_of_no_account),
 		cmocka_unit_test(a_smaller_panel_disagrees_as_much),
+		cmocka_unit_test(no_mean_looks_like_a_bound_above_it),
 		cmocka_unit_test(reasons_name_who_gave_them),
 		cmocka_unit_test(long_reasons_are_cut_between_characters),
 	};

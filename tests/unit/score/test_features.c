@@ -271,6 +271,10 @@ static const struct {
 	  { .agreement_results = SOME(0.25), .agreement_other = 0.75 },
 	  -0.5 },
 	{ FEATURE_AGREEMENT_LEAD, "", "", { .agreement_other = 0.75 }, 0 },
+	{ FEATURE_PANEL_GIVEN, "", "", { .disagreement = SOME(0) }, 1 },
+	{ FEATURE_PANEL_GIVEN, "", "", { .safe = true }, 0 },
+	{ FEATURE_PANEL_DISAGREEMENT, "", "", { .disagreement = SOME(25) }, 0.25 },
+	{ FEATURE_PANEL_DISAGREEMENT, "", "", { .safe = true }, 0 },
 };
 
 enum { TEXTS = sizeof texts / sizeof texts[0], EVENTS = sizeof events / sizeof events[0] };
