@@ -5,6 +5,7 @@
 #include "command/score.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/output.h"
 #include "common/terminal.h"
 #include "kafka/client.h"
 #include "service/app.h"
@@ -57,6 +58,21 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 	return ERR_USAGE;
 }
 
+static void print_error(err_t err, const struct err_detail *detail)
+{
+	terminal_print_line(stderr, "assayd: %s", err_message(err, detail));
+}
+
+/* Whatever the command did: nobody got to know it if its output did not arrive. */
+static err_t end_output(err_t err)
+{
+	struct err_detail detail = { "" };
+	err_t output_err = err == ERR_IO ? ERR_OK : output_end(&detail);
+	if (output_err)
+		print_error(output_err, &detail);
+	return output_err ? output_err : err;
+}
+
 int main(int argc, char **argv)
 {
 	struct err_detail detail = { "" };
@@ -73,7 +89,8 @@ int main(int argc, char **argv)
 	if (err && options.command == COMMAND_RUN) /* the journal gets to know how grave it is */
 		log_write(LOG_LEVEL_CRITICAL, NULL, "%s", err_message(err, &detail));
 	else if (err)
-		terminal_print_line(stderr, "assayd: %s", err_message(err, &detail));
+		print_error(err, &detail);
+	err = end_output(err);
 	if (kafka_clients_left()) { /* whose threads go on */
 		fflush(NULL);
 		_exit(err_exit_status(err));

@@ -308,7 +308,5 @@ err_t check_run(const struct check_options *options, struct err_detail *detail)
 	} else {
 		reach_everything(&check);
 	}
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return err_fail(detail, ERR_IO, "standard output cannot be written");
 	return findings_end(&check.findings, options->strict, detail);
 }

@@ -30,7 +30,7 @@ const char options_help[] =
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
 	"unavailable,\n"
-	"75 try again, 78 configuration).\n";
+	"74 output failed, 75 try again, 78 configuration).\n";
 
 struct command_options {
 	const char *name;

@@ -19,7 +19,7 @@ import events
 from daemon import BINARY, config_text, free_port
 from judge_server import Answer
 
-USAGE, DATA, NO_INPUT, UNAVAILABLE, CONFIG = 64, 65, 66, 69, 78
+USAGE, DATA, NO_INPUT, UNAVAILABLE, IO, CONFIG = 64, 65, 66, 69, 74, 78
 COMMANDS = ("run", "score", "check", "calibration")
 
 
@@ -68,6 +68,27 @@ def test_every_command_has_help(command):
     done = assayd(command, "--help")
     assert done.returncode == 0 and done.stderr == ""
     assert command in done.stdout
+
+
+def into_full(arguments, stdin=""):
+    """What a command ends with whose standard output takes nothing."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        return subprocess.run([BINARY, *arguments], input=stdin, stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=180, check=False)
+
+
+OUTPUTS = ("--help", "--version", *(f"{command} --help" for command in COMMANDS), "run --version",
+           "score", "score --json", "check --offline --config FILE",
+           "calibration --config FILE --replay -", "calibration --config FILE --replay - --json")
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_output_that_does_not_arrive(line, config_file):
+    file = config_file({"kafka": {"bootstrap_servers": "localhost:9092"}})
+    stdin = json.dumps({"event_id": "a", "sql": "SELECT 1 AS one"}) if line.startswith("score") else ""
+    done = into_full([file if word == "FILE" else word for word in line.split()], stdin)
+    assert done.returncode == IO, done
+    assert len(done.stderr.splitlines()) == 1 and "standard output" in done.stderr, done.stderr
 
 
 WRONG_USAGES = {
