@@ -46,6 +46,7 @@ static err_t dispatch(const struct options *options, struct err_detail *detail)
 				.accuracy = options->accuracy,
 				.records = options->records,
 				.model_version = options->model_version,
+				.dry_run = options->dry_run,
 				.json = options->json },
 			detail);
 	case COMMAND_HELP:

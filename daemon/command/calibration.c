@@ -8,6 +8,7 @@
 #include "calibration/report/print_models.h"
 #include "command/settings.h"
 #include "common/clock.h"
+#include "common/output.h"
 #include "event/overall.h"
 
 static err_t parse_window(const char *text, int64_t *ret_window_s, struct err_detail *detail)
@@ -279,6 +280,17 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 	return ERR_OK;
 }
 
+/* What is about to be replaced is said before it is: who cannot be told keeps what is there. */
+static err_t announce(const struct rebuild_outcome *summary, void *context, struct err_detail *detail)
+{
+	const struct calibration_options *options = context;
+	if (options->json)
+		rebuild_print_json(stdout, summary, true);
+	else
+		rebuild_print(stdout, summary, true);
+	return output_end(detail);
+}
+
 static err_t verify_or_rebuild(const struct calibration_options *options, const struct config *config,
 			       struct arena *arena, struct err_detail *detail)
 {
@@ -306,16 +318,20 @@ static err_t verify_or_rebuild(const struct calibration_options *options, const 
 		.feedback_topic = config->kafka.feedback_topic,
 		.feedback_horizon_ms = config->calibration.feedback_horizon_s * 1000,
 		.learns = config->calibration.model != CONFIG_MODEL_OFF,
+		.dry = options->dry_run,
+		.ready = announce,
+		.ready_context = (void *)(uintptr_t)options,
 	};
-	err = rebuild ? rebuild_rebuild(&request, arena, &summary, detail)
-		      : rebuild_verify(&request, arena, &summary, detail);
+	if (rebuild)
+		return rebuild_rebuild(&request, arena, &summary, detail);
+	err = rebuild_verify(&request, arena, &summary, detail);
 	if (err)
 		return err;
 	if (options->json)
-		rebuild_print_json(stdout, &summary, rebuild);
+		rebuild_print_json(stdout, &summary, false);
 	else
-		rebuild_print(stdout, &summary, rebuild);
-	return rebuild ? ERR_OK : judge(&summary, detail);
+		rebuild_print(stdout, &summary, false);
+	return judge(&summary, detail);
 }
 
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail)

@@ -21,10 +21,12 @@ struct calibration_options {
 	/* of a replay: their file; NULL: the scored topic, over the window */
 	const char *records;
 	const char *model_version; /* of a replay: a model's number; NULL: the one in use */
+	bool dry_run;		   /* of a rebuild: it changes nothing */
 	bool json;
 };
 
-/* Prints the report, the model in use, what a replay, or what the verification or rebuild found.
- * ERR_CALIBRATION_DIFFERS: the verification found differences; ERR_CALIBRATION_LOG: it had nothing to
- * compare. Blocks; once, main thread. */
+/* Prints the report, the model in use, what a replay, or what the verification or rebuild found; the latter
+ * before it changes anything, and only if standard output takes it. ERR_CALIBRATION_DIFFERS: the verification
+ * found differences; ERR_CALIBRATION_LOG: it had nothing to compare, or a rebuild would lose what only the
+ * database has. Blocks; once, main thread. */
 err_t calibration_run(const struct calibration_options *options, struct err_detail *detail);

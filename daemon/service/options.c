@@ -24,8 +24,9 @@ const char options_help[] =
 	"                     [--model-version N] [--accuracy SHARE] [--json]\n"
 	"                                    what that configuration and model would have said of past\n"
 	"                                    records\n"
-	"  assayd calibration --config FILE --verify|--rebuild [--json]\n"
-	"                                    compare the calibration with its log, or count it anew\n"
+	"  assayd calibration --config FILE --verify|--rebuild [--dry-run] [--json]\n"
+	"                                    compare the calibration with its log, or count it anew;\n"
+	"                                    --dry-run: say what a rebuild would change\n"
 	"  assayd --help, --version\n"
 	"\n"
 	"Exit status: 0 when all went well, else of sysexits.h (64 usage, 65 data, 66 no input, 69 "
@@ -43,27 +44,19 @@ static const struct command_options commands[] = {
 	{ "run", COMMAND_RUN, true, "chV" },
 	{ "score", COMMAND_SCORE, false, "csjhV" },
 	{ "check", COMMAND_CHECK, true, "cothV" },
-	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrhV" },
+	{ "calibration", COMMAND_CALIBRATION, true, "cwaympknjvrdhV" },
 };
 
 static const struct option long_options[] = {
-	{ "config", required_argument, NULL, 'c' },
-	{ "catalog", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' },
-	{ "application", required_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "verify", no_argument, NULL, 'v' },
-	{ "rebuild", no_argument, NULL, 'r' },
-	{ "offline", no_argument, NULL, 'o' },
-	{ "strict", no_argument, NULL, 't' },
-	{ "accuracy", required_argument, NULL, 'y' },
-	{ "model", no_argument, NULL, 'm' },
-	{ "replay", required_argument, NULL, 'p' },
-	{ "model-version", required_argument, NULL, 'n' },
-	{ "replay-topic", no_argument, NULL, 'k' },
-	{ NULL, 0, NULL, 0 },
+	{ "config", required_argument, NULL, 'c' },   { "catalog", required_argument, NULL, 's' },
+	{ "window", required_argument, NULL, 'w' },   { "application", required_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },	      { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },	      { "verify", no_argument, NULL, 'v' },
+	{ "rebuild", no_argument, NULL, 'r' },	      { "dry-run", no_argument, NULL, 'd' },
+	{ "offline", no_argument, NULL, 'o' },	      { "strict", no_argument, NULL, 't' },
+	{ "accuracy", required_argument, NULL, 'y' }, { "model", no_argument, NULL, 'm' },
+	{ "replay", required_argument, NULL, 'p' },   { "model-version", required_argument, NULL, 'n' },
+	{ "replay-topic", no_argument, NULL, 'k' },   { NULL, 0, NULL, 0 },
 };
 
 static const char *long_name(int flag)
@@ -112,6 +105,9 @@ static void set_flag(struct options *options, int flag)
 		break;
 	case 'r':
 		options->rebuild = true;
+		break;
+	case 'd':
+		options->dry_run = true;
 		break;
 	case 'o':
 		options->offline = true;
@@ -169,6 +165,8 @@ static err_t check_together(const struct options *options, struct err_detail *de
 			   topic = { "replay-topic", options->replays_topic },
 			   version = { "model-version", options->model_version };
 	const struct given others[] = { window, application, version, accuracy, model, replay, topic };
+	if (options->dry_run && !options->rebuild)
+		return err_fail(detail, ERR_USAGE, "--dry-run needs --rebuild; see assayd --help");
 	if (options->verify && options->rebuild)
 		return err_fail(detail, ERR_USAGE, "--verify and --rebuild exclude each other");
 	if (options->verify || options->rebuild)

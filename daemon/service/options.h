@@ -25,6 +25,7 @@ struct options {
 	const char *model_version; /* calibration: of a replay; or NULL */
 	bool verify;		   /* calibration: compare with the log */
 	bool rebuild;		   /* calibration: count anew */
+	bool dry_run;		   /* calibration: say what a rebuild would do */
 	bool json;
 	bool offline; /* check: without reaching anything */
 	bool strict;  /* check: warnings are errors */

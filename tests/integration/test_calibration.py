@@ -1,6 +1,7 @@
 """Late truth through the daemon, and the commands that count the calibration again."""
 
 import json
+import pathlib
 import subprocess
 import time
 
@@ -8,7 +9,7 @@ import events
 from daemon import BINARY
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
-DIFFERS, LOST = 65, 69
+DIFFERS, LOST, IO = 65, 69, 74
 FEEDBACK = """
 SELECT coalesce(sum(cases), 0)::int, coalesce(sum(weight_correct), 0)::int FROM calibration_rollups
 WHERE width_s = 3600 AND label_source = 'FEEDBACK'"""
@@ -82,6 +83,73 @@ def test_feedback_enters_calibration_and_is_recounted(rig):
     say(rig, [(ids[1], False)])  # what is remembered was rebuilt, too
     await_feedback(rig, (31, 9))
     assert calibration(rig, "--verify").returncode == 0
+
+
+REBUILT = """
+SELECT md5(string_agg(line, ' ' ORDER BY line)) FROM (
+    SELECT b::text AS line FROM calibration_sums b UNION ALL SELECT e::text FROM calibration_events e
+    UNION ALL SELECT p::text FROM calibration_positions p) AS lines"""
+
+ACTIONS = ((), ("--window", "7d"), ("--model",), ("--replay-topic",), ("--verify",), ("--rebuild",), ("--rebuild", "--dry-run"))
+
+
+def test_output_that_does_not_arrive(rig):
+    """Whatever is asked for: nobody got to know it. A rebuild that cannot say what goes leaves it."""
+    rig.start(judge=None, calibration={"feedback_horizon_s": 86400})
+    rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH)) for _ in range(8)])
+    rig.await_calibration([record for _, record in rig.scored(8)])
+    rig.daemon.terminate()
+    rig.postgres.execute("UPDATE calibration_rollups SET cases = cases + 1; DELETE FROM calibration_events",
+                         rig.calibration_database)
+    spoilt = rig.postgres.execute(REBUILT, rig.calibration_database)
+    for flags in (*ACTIONS, *((*flags, "--json") for flags in ACTIONS)):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([BINARY, "calibration", "--config", rig.daemon.config_file, *flags], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        assert done.returncode == IO and "standard output cannot be written" in done.stderr, (flags, done)
+    assert rig.postgres.execute(REBUILT, rig.calibration_database) == spoilt
+    told = calibration(rig, "--rebuild", "--dry-run")
+    assert told.returncode == 0 and "nothing is changed (--dry-run)" in told.stdout, told
+    assert rig.postgres.execute(REBUILT, rig.calibration_database) == spoilt
+    done = json.loads(calibration(rig, "--rebuild", "--json").stdout)
+    assert (done["events_added"], done["events_removed"], done["events"], done["dry_run"]) == (8, 0, 8, False)
+    assert "remembered events: 0 removed, 8 added; 8 are there then" in told.stdout
+    assert f"{done['buckets_removed']} buckets removed, {done['buckets_added']} added" in told.stdout
+    assert calibration(rig, "--verify").returncode == 0
+
+
+def test_a_rebuild_loses_nothing_that_the_topic_cannot_supply(rig):
+    """Records that have expired, another topic, and a topic that was made again: all is kept, and said."""
+    rig.start(judge=None, calibration={"feedback_horizon_s": 86400})
+    rig.send([events.message(events.sure(sql=events.CITY_COUNT, target="shop", ground_truth=TRUTH)) for _ in range(8)])
+    records = [record for _, record in rig.scored(8)]
+    say(rig, [(record["event_id"], True) for record in records])
+    await_feedback(rig, (8, 8))
+    rig.daemon.terminate()
+    kept = rig.postgres.execute(REBUILT, rig.calibration_database)
+
+    config = rig.daemon.config_file
+    text = pathlib.Path(config).read_text(encoding="utf-8")
+    other = f"{rig.topics.name}.other"
+    rig.kafka.create_topics([other], rig.topics.partitions)
+    pathlib.Path(config).write_text(text.replace(f'"{rig.topics.scored}"', f'"{other}"'), encoding="utf-8")
+    for flags in ("--rebuild", "--verify"):
+        done = calibration(rig, flags)
+        assert done.returncode == LOST and f"nothing of {other} was ever counted" in done.stderr, done
+        assert rig.topics.scored in done.stderr and "8 events, 8 feedback messages" in done.stderr, done
+    pathlib.Path(config).write_text(text, encoding="utf-8")
+
+    for partition, position in rig.postgres.execute(
+            f"SELECT partition, next_offset FROM calibration_positions WHERE topic = '{rig.topics.scored}'",
+            rig.calibration_database):
+        rig.kafka.delete_records(rig.topics.scored, partition, position)
+    done = calibration(rig, "--rebuild")
+    assert done.returncode == LOST and f"{rig.topics.scored} has no scored event left" in done.stderr, done
+    assert "8 events, 8 feedback messages" in done.stderr
+    rig.kafka.recreate_topic(rig.topics.scored, rig.topics.partitions)
+    done = calibration(rig, "--rebuild")
+    assert done.returncode == LOST and f"of {rig.topics.scored} is counted up to offset" in done.stderr, done
+    assert rig.postgres.execute(REBUILT, rig.calibration_database) == kept
 
 
 def test_the_reason_why_nothing_is_counted_is_the_present_one(rig):

@@ -98,6 +98,8 @@ WRONG_USAGES = {
     "score --loud": "unknown option --loud",
     "score -lc x": "unknown option -l",
     "score --json=1": "--json takes no value",
+    "calibration --config x --dry-run": "--dry-run needs --rebuild",
+    "calibration --config x --verify --dry-run": "--dry-run needs --rebuild",
     "score --config": "--config needs a value",
     "score --window 1h": "assayd score has no option --window",
     "run --config a --json": "assayd run has no option --json",

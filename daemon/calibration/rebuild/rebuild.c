@@ -37,10 +37,12 @@ struct rebuild {
 	bool samples;	     /* examples are drawn */
 	int64_t now_ms;
 
-	bool replacing;	       /* in its transaction */
-	int64_t horizon_ms;    /* 0: feedback is left out */
-	int64_t keep_since_ms; /* events from here on are kept, for a rebuild or to be compared */
-	int64_t totals;	       /* that differ, at the moment of the snapshot; likewise: */
+	bool replacing;		    /* in its transaction */
+	int64_t horizon_ms;	    /* 0: feedback is left out */
+	int64_t keep_since_ms;	    /* events from here on are kept, for a rebuild or to be compared */
+	int64_t former_ms;	    /* rows of what was scored before may be of another log */
+	int64_t feedback_former_ms; /* likewise, of messages */
+	int64_t totals;		    /* that differ, at the moment of the snapshot; likewise: */
 	int64_t sequences;
 	struct rebuild_log scored, feedback;
 
@@ -139,6 +141,7 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 	}
 	if (!read)
 		return ERR_OK;
+	rebuild_log_note_begin(&rebuild->scored, item.scored_at_ms);
 	if (!rebuild->horizon_ms || message->offset < partition->remembered_from)
 		item.event.text[0] = '\0';
 	if (message->offset < partition->learnt_from)
@@ -168,6 +171,8 @@ static err_t take_feedback(size_t span, const rd_kafka_message_t *message, void 
 		rebuild->summary.skipped++;
 		return ERR_OK;
 	}
+	if (storable_time(item.said_at_ms))
+		rebuild_log_note_begin(&rebuild->feedback, item.said_at_ms);
 	if (storable_time(item.said_at_ms))
 		ARENA_PUSH(rebuild->batch_arena, rebuild->messages, rebuild->messages_count,
 			   rebuild->messages_capacity, item);
@@ -306,16 +311,74 @@ static void limit_feedback(struct rebuild *rebuild)
 		limit_by_feedback(rebuild, i);
 }
 
-static void limit_range(struct rebuild *rebuild)
+static str_t of_topic(struct rebuild *rebuild, const char *topic, const char *what)
+{
+	return arena_printf(rebuild->arena, "%s %s", topic, what);
+}
+
+/* What was counted of another log is in the same buckets, and its rows have the same offsets. */
+static err_t limit_by_other(struct rebuild *rebuild, struct err_detail *detail)
+{
+	struct rebuild_other other;
+	err_t err = rebuild_guard_other(rebuild->database, rebuild->scored.topic, rebuild->feedback.topic,
+					rebuild->arena, &other, detail);
+	if (err || !other.topic)
+		return err;
+	note(rebuild,
+	     of_topic(rebuild, other.topic,
+		      "was counted into these tables, too: what was scored until then stays as it is"));
+	rebuild->summary.complete = false;
+	rebuild->former_ms = rebuild->feedback_former_ms = other.counted_ms + CLOCK_MARGIN_MS;
+	raise_to(&rebuild->summary.range.since_ms, round_up_hour(rebuild->former_ms));
+	return ERR_OK;
+}
+
+static void limit_by_former(struct rebuild *rebuild, const struct rebuild_former *former)
+{
+	if (!former->buckets && !former->rows)
+		return;
+	if (rebuild->summary.complete)
+		note(rebuild, of_topic(rebuild, rebuild->scored.topic,
+				       "begins later than what is stored: it does not have all that was "
+				       "counted"));
+	rebuild->summary.complete = false;
+	if (former->rows)
+		raise_to(&rebuild->former_ms, rebuild->scored.begin_ms);
+	raise_to(&rebuild->summary.range.since_ms, round_up_hour(rebuild->scored.begin_ms + CLOCK_MARGIN_MS));
+}
+
+static void limit_feedback_by_former(struct rebuild *rebuild, const struct rebuild_former *former)
+{
+	if (!former->verdicts)
+		return;
+	raise_to(&rebuild->feedback_former_ms, rebuild->feedback.begin_ms);
+	raise_to(&rebuild->summary.range.feedback_since_ms,
+		 round_up_hour(rebuild->feedback.begin_ms + rebuild->horizon_ms + CLOCK_MARGIN_MS));
+}
+
+/* `stored` is the table with the hours. */
+static err_t limit_range(struct rebuild *rebuild, const char *stored, struct err_detail *detail)
 {
 	struct rebuild_range *range = &rebuild->summary.range;
+	struct rebuild_former former;
 	*range = (struct rebuild_range){ .bucket_s = rebuild->options->bucket_s,
 					 .since_ms = kept_since_ms(rebuild) };
 	rebuild->summary.complete = true;
+	rebuild_log_note_begin(&rebuild->scored, rebuild->now_ms);
+	rebuild_log_note_begin(&rebuild->feedback, rebuild->now_ms);
+	err_t err = limit_by_other(rebuild, detail);
+	if (!err)
+		err = rebuild_guard_former(rebuild->database, &rebuild->scored, &rebuild->feedback, stored,
+					   range->since_ms, rebuild->horizon_ms, &former, detail);
+	if (err)
+		return err;
 	for (size_t i = 0; i < rebuild->scored.count; i++)
 		limit_by_scored(rebuild, i);
+	limit_by_former(rebuild, &former);
 	range->fine_since_ms = range->since_ms;
 	limit_feedback(rebuild);
+	limit_feedback_by_former(rebuild, &former);
+	return ERR_OK;
 }
 
 /* ---- both ---- */
@@ -332,13 +395,14 @@ static err_t check_tables(struct database *database, struct err_detail *detail)
 static err_t begin(struct rebuild *rebuild, const struct rebuild_options *options, struct arena *arena,
 		   struct err_detail *detail)
 {
-	*rebuild = (struct rebuild){ .options = options,
-				     .arena = arena,
-				     .now_ms = options->now_ms ? options->now_ms : clock_wall_ms(),
-				     .keep_since_ms = LATEST_TIME_MS,
-				     .horizon_ms = options->feedback_horizon_ms,
-				     .scored = { .topic = options->kafka->scored_topic },
-				     .feedback = { .topic = options->feedback_topic } };
+	*rebuild =
+		(struct rebuild){ .options = options,
+				  .arena = arena,
+				  .now_ms = options->now_ms ? options->now_ms : clock_wall_ms(),
+				  .keep_since_ms = LATEST_TIME_MS,
+				  .horizon_ms = options->feedback_horizon_ms,
+				  .scored = { .topic = options->kafka->scored_topic, .begin_ms = INT64_MAX },
+				  .feedback = { .topic = options->feedback_topic, .begin_ms = INT64_MAX } };
 	if (options->retention_days && rebuild->horizon_ms > options->retention_days * DAY_MS)
 		rebuild->horizon_ms = options->retention_days * DAY_MS;
 	rebuild->database = database_new(options->dsn, options->password_file);
@@ -403,6 +467,7 @@ static err_t verify_examples(struct rebuild *rebuild, struct err_detail *detail)
 {
 	struct rebuild_differences *differences = &rebuild->summary.differences;
 	const struct rebuild_examples_range range = { .since_ms = kept_since_ms(rebuild),
+						      .former_ms = rebuild->former_ms,
 						      .now_ms = rebuild->now_ms + CLOCK_MARGIN_MS,
 						      .scored = &rebuild->scored };
 	return rebuild_examples_compare(rebuild->database, &range, &differences->sampled,
@@ -413,7 +478,10 @@ static err_t verify_examples(struct rebuild *rebuild, struct err_detail *detail)
 static err_t verify_memory(struct rebuild *rebuild, struct err_detail *detail)
 {
 	struct rebuild_differences *differences = &rebuild->summary.differences;
-	const struct rebuild_memory memory = { .since_ms = rebuild->keep_since_ms,
+	int64_t since_ms = rebuild->keep_since_ms;
+	raise_to(&since_ms, rebuild->former_ms);
+	raise_to(&since_ms, rebuild->feedback_former_ms);
+	const struct rebuild_memory memory = { .since_ms = since_ms,
 					       .until_ms = rebuild->now_ms,
 					       .verdicts_since_ms = rebuild->summary.range.feedback_since_ms,
 					       .scored = &rebuild->scored,
@@ -430,11 +498,13 @@ static err_t verify(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err)
 		err = take_snapshot(rebuild, detail);
 	if (!err)
+		err = rebuild_guard_counted(rebuild->database, &rebuild->scored, detail);
+	if (!err)
 		err = read_log(rebuild, detail);
-	if (err)
-		return err;
-	limit_range(rebuild);
-	err = limit_fine(rebuild, detail);
+	if (!err)
+		err = limit_range(rebuild, "rebuild_stored", detail);
+	if (!err)
+		err = limit_fine(rebuild, detail);
 	if (!err)
 		err = rebuild_tables_compare(rebuild->database, &rebuild->summary.range, rebuild->arena,
 					     &rebuild->summary.differences, detail);
@@ -485,10 +555,21 @@ static bool nearly_there(const struct rebuild *rebuild)
 	return rebuild_log_left(&rebuild->scored) + rebuild_log_left(&rebuild->feedback) <= NEARLY_THERE;
 }
 
+/* Whether the topics are what was counted, by how long they are. */
+static err_t check_length(struct rebuild *rebuild, struct err_detail *detail)
+{
+	err_t err = rebuild_guard_counted(rebuild->database, &rebuild->scored, detail);
+	if (!err)
+		err = rebuild_guard_length(rebuild->database, &rebuild->scored, detail);
+	return err ? err : rebuild_guard_length(rebuild->database, &rebuild->feedback, detail);
+}
+
 /* Until few records are left, while others go on counting. */
 static err_t catch_up(struct rebuild *rebuild, struct err_detail *detail)
 {
 	err_t err = take_positions(rebuild, detail);
+	if (!err)
+		err = check_length(rebuild, detail);
 	for (int round = 0; !err && round < MAX_ROUNDS && !nearly_there(rebuild); round++) {
 		err = read_log(rebuild, detail);
 		if (!err)
@@ -508,9 +589,15 @@ static err_t replace_memory(struct rebuild *rebuild, struct err_detail *detail)
 {
 	const char *const parameters[] = { rebuild->scored.topic };
 	int64_t span_ms = rebuild->horizon_ms + DAY_MS;
-	err_t err = rebuild_tables_replace_memory(rebuild->database,
-						  rebuild->now_ms - rebuild->horizon_ms - span_ms,
-						  rebuild->now_ms + span_ms, detail);
+	struct rebuild_memory_range range = { .since_ms = rebuild->now_ms - rebuild->horizon_ms - span_ms,
+					      .until_ms = rebuild->now_ms + span_ms,
+					      .former_ms = rebuild->former_ms,
+					      .feedback_former_ms = rebuild->feedback_former_ms,
+					      .verdicts_since_ms = rebuild->summary.range.feedback_since_ms,
+					      .scored = &rebuild->scored,
+					      .feedback = &rebuild->feedback };
+	raise_to(&range.former_ms, rebuild->keep_since_ms); /* older ones were not kept of the log */
+	err_t err = rebuild_memory_replace(rebuild->database, &range, &rebuild->summary.memory, detail);
 	return err ? err
 		   : database_query(rebuild->database,
 				    "UPDATE calibration_positions SET remembered_from = 0 WHERE topic = $1",
@@ -520,14 +607,56 @@ static err_t replace_memory(struct rebuild *rebuild, struct err_detail *detail)
 static err_t replace_examples(struct rebuild *rebuild, struct err_detail *detail)
 {
 	const struct rebuild_examples_range range = { .since_ms = kept_since_ms(rebuild),
+						      .former_ms = rebuild->former_ms,
 						      .now_ms = rebuild->now_ms,
 						      .scored = &rebuild->scored };
-	return rebuild_examples_replace(rebuild->database, &range, &rebuild->summary.sampled, detail);
+	return rebuild_examples_replace(rebuild->database, &range, &rebuild->summary.examples, detail);
 }
 
 /* feedback_lock() has its own needs. */
 #define ANY_PLAN                                                                                             \
 	"SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+
+/* All was read, and nothing is replaced yet. */
+static err_t check_what_was_read(struct rebuild *rebuild, struct err_detail *detail)
+{
+	int64_t since_ms = rebuild->keep_since_ms;
+	err_t err = rebuild_guard_empty(rebuild->database, &rebuild->scored, detail);
+	if (!err)
+		err = limit_range(rebuild, "calibration_rollups", detail);
+	raise_to(&since_ms, rebuild->former_ms);
+	if (!err && rebuild->horizon_ms)
+		err = rebuild_guard_identity(rebuild->database, &rebuild->scored, REBUILD_OF_EVENTS, since_ms,
+					     detail);
+	if (!err && rebuild->samples)
+		err = rebuild_guard_identity(rebuild->database, &rebuild->scored, REBUILD_OF_EXAMPLES,
+					     rebuild->former_ms, detail);
+	return err;
+}
+
+static err_t replace_all(struct rebuild *rebuild, struct err_detail *detail)
+{
+	struct rebuild_outcome *summary = &rebuild->summary;
+	err_t err = rebuild_tables_replace(rebuild->database, &summary->range, &summary->removed,
+					   &summary->added, detail);
+	if (!err && rebuild->horizon_ms)
+		err = replace_memory(rebuild, detail);
+	if (!err && rebuild->samples)
+		err = replace_examples(rebuild, detail);
+	if (!err)
+		err = sequences_doubt(rebuild->database, detail);
+	return err ? err : rebuild_guard_stored(rebuild->database, &summary->stored, detail);
+}
+
+static err_t commit(struct rebuild *rebuild, struct err_detail *detail)
+{
+	const struct rebuild_options *options = rebuild->options;
+	err_t err = ERR_OK;
+	rebuild->summary.dry = options->dry;
+	if (options->ready)
+		err = options->ready(&rebuild->summary, options->ready_context, detail);
+	return err ? err : database_script(rebuild->database, options->dry ? "ROLLBACK" : "COMMIT", detail);
+}
 
 static err_t replace(struct rebuild *rebuild, struct err_detail *detail)
 {
@@ -536,21 +665,16 @@ static err_t replace(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err)
 		err = take_positions(rebuild, detail);
 	if (!err)
+		err = check_length(rebuild, detail);
+	if (!err)
 		err = read_log(rebuild, detail);
 	if (!err)
 		err = database_script(rebuild->database, ANY_PLAN, detail);
-	if (err)
-		return err;
-	limit_range(rebuild);
-	err = rebuild_tables_replace(rebuild->database, &rebuild->summary.range, &rebuild->summary.removed,
-				     &rebuild->summary.added, detail);
-	if (!err && rebuild->horizon_ms)
-		err = replace_memory(rebuild, detail);
-	if (!err && rebuild->samples)
-		err = replace_examples(rebuild, detail);
 	if (!err)
-		err = sequences_doubt(rebuild->database, detail);
-	return err ? err : database_script(rebuild->database, "COMMIT", detail);
+		err = check_what_was_read(rebuild, detail);
+	if (!err)
+		err = replace_all(rebuild, detail);
+	return err ? err : commit(rebuild, detail);
 }
 
 err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena,

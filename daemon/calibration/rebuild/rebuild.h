@@ -1,6 +1,8 @@
 /*
  * Rebuild: what calibration would hold if the scored topic, up to exactly where it is counted, were counted
- * anew; compared with what it holds, or put in its place.
+ * anew; compared with what it holds, or put in its place. What the topics cannot supply is neither compared
+ * nor removed (rebuild_guard.h says which rows that are); where they are not what was counted, or have
+ * nothing left of it, a rebuild refuses.
  *
  * Nothing of what is stored is trusted but the positions, which segments are told apart, and from where on
  * events are remembered for feedback and labelled cases are sampled to learn from. Feedback is counted anew
@@ -13,8 +15,18 @@
 #pragma once
 
 #include "avro/codec.h"
+#include "calibration/rebuild/rebuild_examples.h"
+#include "calibration/rebuild/rebuild_guard.h"
+#include "calibration/rebuild/rebuild_memory.h"
 #include "calibration/rebuild/rebuild_tables.h"
 #include "kafka/client.h"
+
+struct rebuild_outcome;
+
+/* Told what a rebuild is about to do, when all is ready and nothing is committed. An error: it is not done.
+ */
+typedef err_t (*rebuild_ready_fn)(const struct rebuild_outcome *outcome, void *context,
+				  struct err_detail *detail);
 
 /* Read while the function runs, and not kept. */
 struct rebuild_options {
@@ -29,6 +41,9 @@ struct rebuild_options {
 	int64_t feedback_horizon_ms; /* 0: feedback is left out */
 	bool learns;		     /* a rebuild draws the sample of labelled cases, too */
 	int64_t now_ms;		     /* 0: now */
+	bool dry;		     /* a rebuild does all but commit */
+	rebuild_ready_fn ready;	     /* of a rebuild; or NULL */
+	void *ready_context;
 };
 
 struct rebuild_outcome {
@@ -42,15 +57,21 @@ struct rebuild_outcome {
 	str_t *notes;  /* why something is left out, a sentence each */
 	size_t notes_count;
 	struct rebuild_differences differences; /* of a comparison */
-	int64_t removed, added;			/* buckets, of a rebuild */
-	int64_t sampled;			/* examples that a rebuild has put in place */
+	/* of a rebuild: */
+	bool dry;
+	int64_t removed, added; /* buckets */
+	struct rebuild_memory_replaced memory;
+	struct rebuild_examples_replaced examples;
+	struct rebuild_stored stored; /* after it */
 };
 
-/* Compares. ERR_CONFLICT: records were deleted while they were read, try again. Texts in the arena. */
+/* Compares. ERR_CALIBRATION_LOG: nothing of the topic was ever counted. ERR_CONFLICT: records were deleted
+ * while they were read, try again. Texts in the arena. */
 err_t rebuild_verify(const struct rebuild_options *options, struct arena *arena,
 		     struct rebuild_outcome *ret_summary, struct err_detail *detail);
 
-/* Replaces. ERR_CALIBRATION_LOG: the log is not to be trusted, see rebuild_outcome. While it reads the log
+/* Replaces. ERR_CALIBRATION_LOG, and nothing was changed: the log is not to be trusted, see rebuild_outcome;
+ * a topic is not what was counted, or nothing of that is left (rebuild_guard.h). While it reads the log
  * others go on counting; for the last records and the replacement itself they wait. ERR_CONFLICT: another
  * rebuild is running, or as above. */
 err_t rebuild_rebuild(const struct rebuild_options *options, struct arena *arena,

@@ -22,13 +22,14 @@ err_t rebuild_examples_copy(struct database *database, int64_t since_ms, struct 
 	return database_script(database, sql, detail);
 }
 
-/* $1 and $2 partitions and the first record of each that is drawn again, $3 the first day, $4 the first one
- * that is not thinned out, both as numbers since 1970. */
+/* $1 and $2 partitions and the first record of each that is drawn again, $3 the first day, $5 the first one
+ * that is not thinned out, both as numbers since 1970; $4 since when nothing of another log was scored. */
 #define BOUNDS "unnest($1::integer[], $2::bigint[]) AS b (partition, first) "
 #define SINCE  "day >= date '1970-01-01' + $3::integer "
+#define OURS   "scored_at >= to_timestamp($4::bigint / 1000.0) "
 
 /* Places of a group of that day. */
-#define ROOM "CASE WHEN day < date '1970-01-01' + $4::integer THEN 500 ELSE 5000 END "
+#define ROOM "CASE WHEN day < date '1970-01-01' + $5::integer THEN 500 ELSE 5000 END "
 _Static_assert(EXAMPLES_A_PAST_DAY == 500 && EXAMPLES_A_DAY == 5000, "ROOM has them as literals");
 
 /* Which place each has in its group. */
@@ -37,12 +38,13 @@ _Static_assert(EXAMPLES_A_PAST_DAY == 500 && EXAMPLES_A_DAY == 5000, "ROOM has t
 	"ORDER BY event_key, partition, record_offset) AS place "
 
 #define STORED                                                                                               \
-	"stored AS MATERIALIZED (SELECT s.*, coalesce(s.record_offset >= b.first, false) AS known FROM "     \
+	"stored AS MATERIALIZED (SELECT s.*, coalesce(s.record_offset >= b.first AND s." OURS                \
+	", false) AS known FROM "                                                                            \
 	"rebuild_stored_examples s LEFT JOIN " BOUNDS "USING (partition) WHERE " SINCE ")"
 
 #define DRAWN                                                                                                \
 	"drawn AS MATERIALIZED (SELECT " KEYS ", " VALUES " FROM " REBUILD_EXAMPLES " JOIN " BOUNDS          \
-	"USING (partition) WHERE record_offset >= b.first AND " SINCE ")"
+	"USING (partition) WHERE record_offset >= b.first AND " OURS "AND " SINCE ")"
 
 #define OTHERS                                                                                               \
 	"others AS (SELECT day FROM stored WHERE application = '" CALIBRATION_OTHER "' UNION "               \
@@ -97,10 +99,11 @@ static err_t query_range(struct database *database, const char *sql,
 			 PGresult **ret_result, struct err_detail *detail)
 {
 	_cleanup_(buf_free) struct buf partitions = BUF_INIT, first = BUF_INIT;
-	struct database_number_text since, recent;
+	struct database_number_text since, former, recent;
 	make_bounds(range->scored, &partitions, &first);
 	const char *const parameters[] = { partitions.data, first.data,
 					   database_number_text(&since, range->since_ms / DAY_MS),
+					   database_number_text(&former, range->former_ms),
 					   database_number_text(&recent, range->now_ms / DAY_MS - 1) };
 	return database_query(database, sql, parameters_count, parameters, ret_result, detail);
 }
@@ -112,7 +115,7 @@ err_t rebuild_examples_compare(struct database *database, const struct rebuild_e
 	err_t err = database_script(database, "ANALYZE " REBUILD_EXAMPLES "; ANALYZE rebuild_stored_examples",
 				    detail);
 	if (!err)
-		err = query_range(database, COMPARE, range, 4, &result, detail);
+		err = query_range(database, COMPARE, range, 5, &result, detail);
 	if (err)
 		return err;
 	*ret_compared = database_integer_at(result, 0, 0);
@@ -123,31 +126,56 @@ err_t rebuild_examples_compare(struct database *database, const struct rebuild_e
 /* ---- replacing ---- */
 
 #define REMOVE                                                                                               \
-	"DELETE FROM calibration_examples e USING " BOUNDS                                                   \
-	"WHERE e.partition = b.partition AND e.record_offset >= b.first AND e." SINCE
+	"WITH removed AS (DELETE FROM calibration_examples e USING " BOUNDS                                  \
+	"WHERE e.partition = b.partition AND e.record_offset >= b.first AND e." OURS "AND e." SINCE          \
+	"RETURNING e.*) INSERT INTO rebuild_removed_examples SELECT * FROM removed"
 
 /* Beside what is left. All have $1 and $2. */
 #define ADD                                                                                                  \
 	"INSERT INTO calibration_examples SELECT " KEYS ", scored_at, model, prompt_version, overall, "      \
 	"weight, correct, features, probability FROM (SELECT *, " PLACED "FROM (SELECT *, true AS fresh "    \
-	"FROM " REBUILD_EXAMPLES " WHERE " SINCE "UNION ALL SELECT *, false FROM calibration_examples "      \
+	"FROM " REBUILD_EXAMPLES " WHERE " OURS "AND " SINCE                                                 \
+	"UNION ALL SELECT *, false FROM calibration_examples "                                               \
 	"WHERE " SINCE ") AS a) AS p WHERE fresh AND place <= " ROOM                                         \
 	"AND ($1::integer[], $2::bigint[]) IS NOT NULL ON CONFLICT DO NOTHING"
 
+/* How many were removed, and how many of these are there again as they were. */
+#define REMOVED                                                                                              \
+	"SELECT count(*), count(*) FILTER (WHERE EXISTS (SELECT FROM calibration_examples e WHERE "          \
+	"(e.day, e.application, e.label_source, e.event_key, e.partition, e.record_offset) = "               \
+	"(r.day, r.application, r.label_source, r.event_key, r.partition, r.record_offset) "                 \
+	"AND (e.*) IS NOT DISTINCT FROM (r.*))) FROM rebuild_removed_examples r"
+
+static err_t count_replaced(struct database *database, int64_t drawn,
+			    struct rebuild_examples_replaced *ret_replaced, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	err_t err = database_query(database, REMOVED, 0, NULL, &result, detail);
+	if (err)
+		return err;
+	int64_t same = database_integer_at(result, 0, 1);
+	*ret_replaced = (struct rebuild_examples_replaced){
+		.drawn = drawn, .removed = database_integer_at(result, 0, 0) - same, .added = drawn - same
+	};
+	return ERR_OK;
+}
+
 err_t rebuild_examples_replace(struct database *database, const struct rebuild_examples_range *range,
-			       int64_t *ret_added, struct err_detail *detail)
+			       struct rebuild_examples_replaced *ret_replaced, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *added = NULL;
 	const char *const parameters[] = { range->scored->topic };
-	err_t err = query_range(database, REMOVE, range, 3, NULL, detail);
+	err_t err = database_script(
+		database, "CREATE TEMP TABLE rebuild_removed_examples (LIKE calibration_examples)", detail);
 	if (!err)
-		err = query_range(database, ADD, range, 4, &added, detail);
+		err = query_range(database, REMOVE, range, 4, NULL, detail);
+	if (!err)
+		err = query_range(database, ADD, range, 5, &added, detail);
 	if (!err)
 		err = database_query(database,
 				     "UPDATE calibration_positions SET learnt_from = 0, learnt_until = "
 				     "next_offset WHERE topic = $1",
 				     1, parameters, NULL, detail);
-	if (!err)
-		*ret_added = strtoll(PQcmdTuples(added), NULL, 10);
-	return err;
+	return err ? err
+		   : count_replaced(database, strtoll(PQcmdTuples(added), NULL, 10), ret_replaced, detail);
 }

@@ -23,9 +23,10 @@
 err_t rebuild_examples_copy(struct database *database, int64_t since_ms, struct err_detail *detail);
 
 /* What is looked at: days that have not begun before `since_ms` less a day, of which those before the day
- * before `now_ms` may be thinned out. */
+ * before `now_ms` may be thinned out. What was scored before `former_ms` may be of another log: it is taken
+ * as it is stored. */
 struct rebuild_examples_range {
-	int64_t since_ms, now_ms;
+	int64_t since_ms, former_ms, now_ms;
 	const struct rebuild_log *scored;
 };
 
@@ -34,7 +35,13 @@ struct rebuild_examples_range {
 err_t rebuild_examples_compare(struct database *database, const struct rebuild_examples_range *range,
 			       int64_t *ret_compared, int64_t *ret_differing, struct err_detail *detail);
 
+/* What became of the sample. */
+struct rebuild_examples_replaced {
+	int64_t drawn;		/* examples that were put in place */
+	int64_t removed, added; /* of them and of the stored ones: those that are gone, or were not there */
+};
+
 /* Puts what was drawn in place of what is stored, and notes that all that is counted is sampled; within the
- * caller's transaction that keeps others from counting. Returns how many there are of it. */
+ * caller's transaction that keeps others from counting. */
 err_t rebuild_examples_replace(struct database *database, const struct rebuild_examples_range *range,
-			       int64_t *ret_added, struct err_detail *detail);
+			       struct rebuild_examples_replaced *ret_replaced, struct err_detail *detail);

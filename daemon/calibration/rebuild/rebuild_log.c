@@ -31,12 +31,12 @@ static err_t add_partition(struct rebuild_log *log, struct topic_reader *reader,
 		.remembered_from = log->remembers_all ? 0 : stored->remembered_from,
 		.learnt_from = log->learns_all ? 0 : stored->learnt_from,
 	};
-	int64_t high;
-	err_t err = topic_reader_bounds(reader, log->topic, span.partition, &partition.low, &high, detail);
+	err_t err = topic_reader_bounds(reader, log->topic, span.partition, &partition.low, &partition.high,
+					detail);
 	if (err)
 		return err;
 	size_t count = log->count;
-	partition.foreign = span.until > high;
+	partition.foreign = span.until > partition.high;
 	span.from = partition.foreign ? span.until : partition.low;
 	ARENA_PUSH(arena, log->partitions, count, log->partitions_capacity, partition);
 	ARENA_PUSH(arena, log->spans, log->count, log->spans_capacity, span);
@@ -75,6 +75,12 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 	return err;
 }
 
+void rebuild_log_note_begin(struct rebuild_log *log, int64_t time_ms)
+{
+	if (log->begin_ms > time_ms)
+		log->begin_ms = time_ms;
+}
+
 void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka_message_t *message,
 			   int64_t now_ms)
 {
@@ -96,4 +102,23 @@ int64_t rebuild_log_left(const struct rebuild_log *log)
 		if (log->spans[i].from < log->spans[i].until)
 			left += log->spans[i].until - log->spans[i].from;
 	return left;
+}
+
+void rebuild_places_free(struct rebuild_places *places)
+{
+	buf_free(&places->partitions);
+	buf_free(&places->first);
+}
+
+void rebuild_log_places(const struct rebuild_log *log, struct rebuild_places *ret_places)
+{
+	struct buf *partitions = &ret_places->partitions, *first = &ret_places->first;
+	for (size_t i = 0; i < log->count; i++) {
+		if (log->partitions[i].foreign)
+			continue;
+		buf_printf(partitions, "%s%d", partitions->len ? "," : "{", (int)log->spans[i].partition);
+		buf_printf(first, "%s%lld", first->len ? "," : "{", (long long)log->partitions[i].low);
+	}
+	buf_append_text(partitions, partitions->len ? "}" : "{}");
+	buf_append_text(first, first->len ? "}" : "{}");
 }

@@ -6,11 +6,12 @@
 
 #include "calibration/rebuild/topic_reader.h"
 #include "common/arena.h"
+#include "common/buf.h"
 #include "database/database.h"
 
 /* A partition that is counted; times are −1 where there was no such record to be read. */
 struct rebuild_partition {
-	int64_t low;		 /* its first record that is kept */
+	int64_t low, high;	 /* its first record that is kept, and its end */
 	int64_t first_ms;	 /* when that was published */
 	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
 	int64_t remembered_ms;	 /* when the first of them was published */
@@ -21,6 +22,7 @@ struct rebuild_partition {
 /* Partitions of one topic; empty but for the first members at first. */
 struct rebuild_log {
 	const char *topic;
+	int64_t begin_ms;   /* time of the earliest of what was read; INT64_MAX: nothing was */
 	bool remembers_all; /* events are remembered from the beginning, whatever was stored */
 	bool learns_all;    /* likewise sampled */
 	struct rebuild_partition *partitions; /* in an arena, likewise below */
@@ -33,6 +35,9 @@ struct rebuild_log {
 err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *database,
 				 struct topic_reader *reader, struct arena *arena, struct err_detail *detail);
 
+/* Notes the time of what was read: of the scoring, or of feedback. */
+void rebuild_log_note_begin(struct rebuild_log *log, int64_t time_ms);
+
 /* Notes when the message, of the partition with that index, was published; `now_ms` stands for an unknown
  * time. */
 void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka_message_t *message,
@@ -40,3 +45,17 @@ void rebuild_log_note_time(struct rebuild_log *log, size_t index, const rd_kafka
 
 /* How many offsets are left to be read. */
 int64_t rebuild_log_left(const struct rebuild_log *log);
+
+/* Partitions that are read and the first record of each that is kept, as arrays of PostgreSQL. */
+struct rebuild_places {
+	struct buf partitions, first;
+};
+
+#define REBUILD_PLACES_INIT                                                                                  \
+	{                                                                                                    \
+		BUF_INIT, BUF_INIT                                                                           \
+	}
+
+/* The caller frees them. */
+void rebuild_log_places(const struct rebuild_log *log, struct rebuild_places *ret_places);
+void rebuild_places_free(struct rebuild_places *places);

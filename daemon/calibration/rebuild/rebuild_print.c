@@ -96,6 +96,31 @@ static void print_differences(FILE *stream, const struct rebuild_differences *di
 	}
 }
 
+static void print_rows(FILE *stream, const char *what, int64_t removed, int64_t added, int64_t left)
+{
+	fprintf(stream, "%s: %lld removed, %lld added; %lld are there then\n", what, (long long)removed,
+		(long long)added, (long long)left);
+}
+
+/* What goes and what comes, whether or not it is done. */
+static void print_replaced(FILE *stream, const struct rebuild_outcome *summary)
+{
+	const struct rebuild_stored *stored = &summary->stored;
+	const struct rebuild_memory_replaced *memory = &summary->memory;
+	fprintf(stream, "%lld buckets removed, %lld added; %lld of %lld cases are there then\n",
+		(long long)summary->removed, (long long)summary->added, (long long)stored->buckets,
+		(long long)stored->cases);
+	print_rows(stream, "remembered events", memory->events_removed, memory->events_added, stored->events);
+	print_rows(stream, "remembered feedback messages", memory->feedback_removed, memory->feedback_added,
+		   stored->feedback);
+	print_rows(stream, "examples to learn from", summary->examples.removed, summary->examples.added,
+		   stored->examples);
+	fprintf(stream, "not changed: %lld models, %lld episodes of drift\n", (long long)stored->models,
+		(long long)stored->episodes);
+	if (summary->dry)
+		fputs("nothing is changed (--dry-run)\n", stream);
+}
+
 void rebuild_print(FILE *stream, const struct rebuild_outcome *summary, bool rebuilt)
 {
 	fprintf(stream, "%lld records read, %lld cases counted, %lld records skipped\n",
@@ -114,11 +139,8 @@ void rebuild_print(FILE *stream, const struct rebuild_outcome *summary, bool reb
 		fputc('\n', stream);
 	}
 	if (rebuilt)
-		fprintf(stream, "%lld buckets removed, %lld added\n", (long long)summary->removed,
-			(long long)summary->added);
-	if (rebuilt && summary->sampled)
-		fprintf(stream, "%lld examples to learn from drawn again\n", (long long)summary->sampled);
-	if (!rebuilt)
+		print_replaced(stream, summary);
+	else
 		print_differences(stream, &summary->differences);
 }
 
@@ -151,6 +173,23 @@ static json_t *json_difference(const struct rebuild_difference *difference)
 		json_figures(&difference->counted));
 }
 
+static json_t *json_replaced(const struct rebuild_outcome *summary)
+{
+	const struct rebuild_stored *stored = &summary->stored;
+	const struct rebuild_memory_replaced *memory = &summary->memory;
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
+		"buckets_removed", (json_int_t)summary->removed, "buckets_added", (json_int_t)summary->added,
+		"buckets", (json_int_t)stored->buckets, "events_removed", (json_int_t)memory->events_removed,
+		"events_added", (json_int_t)memory->events_added, "events", (json_int_t)stored->events,
+		"feedback_removed", (json_int_t)memory->feedback_removed, "feedback_added",
+		(json_int_t)memory->feedback_added, "feedback_stored", (json_int_t)stored->feedback,
+		"examples_drawn", (json_int_t)summary->examples.drawn, "examples_removed",
+		(json_int_t)summary->examples.removed, "examples_added", (json_int_t)summary->examples.added,
+		"examples", (json_int_t)stored->examples, "models", (json_int_t)stored->models, "episodes",
+		(json_int_t)stored->episodes, "dry_run", (int)summary->dry);
+}
+
 void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, bool rebuilt)
 {
 	json_t *notes = json_array(), *differences = json_array();
@@ -164,10 +203,7 @@ void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, boo
 				 "complete", (int)summary->complete, "trusted", (int)summary->trusted,
 				 "since_ms", (json_int_t)summary->range.since_ms, "notes", notes);
 	if (rebuilt)
-		json_object_update_new(root, json_pack("{s:I, s:I, s:I}", "buckets_removed",
-						       (json_int_t)summary->removed, "buckets_added",
-						       (json_int_t)summary->added, "examples_drawn",
-						       (json_int_t)summary->sampled));
+		json_object_update_new(root, json_replaced(summary));
 	else
 		json_object_update_new(
 			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",

@@ -1,6 +1,5 @@
 #include "calibration/rebuild/rebuild_tables.h"
 
-#include "calibration/store/days.h"
 #include "database/values.h"
 
 enum { SLICE_S = 604800, MAX_DIFFERENCES = 1000, MAX_PARAMETERS = 8 };
@@ -539,38 +538,5 @@ err_t rebuild_tables_replace(struct database *database, const struct rebuild_ran
 		*ret_removed = replacement.removed;
 		*ret_added = replacement.added;
 	}
-	return err;
-}
-
-/* ---- memory ---- */
-
-#define IN_MEMORY(time)                                                                                      \
-	" WHERE " time " >= to_timestamp($1::bigint / 1000.0) AND " time                                     \
-	" < to_timestamp($2::bigint / 1000.0) "
-
-#define MEMORY_DAYS                                                                                          \
-	"SELECT floor(extract(epoch FROM scored_at) / 86400)::bigint FROM rebuild_events" IN_MEMORY(         \
-		"scored_at") "UNION SELECT floor(extract(epoch FROM said_at) / 86400)::bigint "              \
-			     "FROM rebuild_feedback" IN_MEMORY("said_at")
-
-err_t rebuild_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
-				    struct err_detail *detail)
-{
-	static const char *const fill[] = {
-		"INSERT INTO calibration_events SELECT * FROM rebuild_events" IN_MEMORY("scored_at"),
-		"INSERT INTO calibration_feedback SELECT * FROM rebuild_feedback" IN_MEMORY("said_at"),
-	};
-	_cleanup_(database_result_cleanup) PGresult *result = NULL;
-	_cleanup_(days_free) struct days days = { 0 };
-	struct database_number_text since, until;
-	const char *const parameters[] = { database_number_text(&since, since_ms),
-					   database_number_text(&until, until_ms) };
-	err_t err = database_query(database, MEMORY_DAYS, 2, parameters, &result, detail);
-	for (int row = 0; !err && row < PQntuples(result); row++)
-		err = days_need(&days, database, database_integer_at(result, row, 0) * DAY_MS, detail);
-	if (!err)
-		err = database_script(database, "TRUNCATE calibration_events, calibration_feedback", detail);
-	for (size_t i = 0; !err && i < sizeof fill / sizeof *fill; i++)
-		err = database_query(database, fill[i], 2, parameters, NULL, detail);
 	return err;
 }

@@ -93,8 +93,3 @@ err_t rebuild_tables_compare(struct database *database, const struct rebuild_ran
  * added; equal ones stay as they are. */
 err_t rebuild_tables_replace(struct database *database, const struct rebuild_range *range,
 			     int64_t *ret_removed, int64_t *ret_added, struct err_detail *detail);
-
-/* Puts events and feedback of the log, from a time until another, in place of what is remembered, likewise.
- */
-err_t rebuild_tables_replace_memory(struct database *database, int64_t since_ms, int64_t until_ms,
-				    struct err_detail *detail);

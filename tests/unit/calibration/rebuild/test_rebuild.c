@@ -36,6 +36,18 @@ static struct rebuild_outcome rebuild(struct arena *arena)
 	return summary;
 }
 
+/* Refused, with both texts in what is said of it; `arena` is whatever. */
+static void expect_refusal(const struct rebuild_options *options, const char *first, const char *second)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct rebuild_outcome summary;
+	struct err_detail detail = { "" };
+	assert_int_equal(rebuild_rebuild(options, arena, &summary, &detail), ERR_CALIBRATION_LOG);
+	if (!strstr(detail.message, first) || !strstr(detail.message, second) ||
+	    strlen(detail.message) > sizeof detail.message - 2)
+		fail_msg("\"%s\" has no \"%s\" and \"%s\"", detail.message, first, second);
+}
+
 static void run_sql(const char *sql)
 {
 	_cleanup_(database_cleanup) struct database *database = database_new(rig.server.socket_dsn, NULL);
@@ -233,7 +245,7 @@ static void test_examples_that_were_changed(void **state)
 		if (found.examples != changes[i].examples || found.differing)
 			fail_msg("%s: %lld examples, %lld buckets", changes[i].sql, (long long)found.examples,
 				 (long long)found.differing);
-		assert_int_equal(rebuild(arena).sampled, 70);
+		assert_int_equal(rebuild(arena).examples.drawn, 70);
 		assert_int_equal(examples("true"), 70);
 		expect_no_drift(70);
 	}
@@ -247,7 +259,7 @@ static void test_examples_of_a_full_day(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	count_records(700);
 	expect_no_drift(700);
-	assert_int_equal(rebuild(arena).sampled, 500);
+	assert_int_equal(rebuild(arena).examples.drawn, 500);
 	assert_int_equal(examples("true"), 500);
 	expect_no_drift(700);
 	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
@@ -261,7 +273,7 @@ static void test_examples_of_a_full_day(void **state)
 	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
 		"calibration_examples WHERE scored_at > now() - interval '1 day' ORDER BY 1 DESC LIMIT 1)");
 	assert_int_equal(verify(arena).differences.examples, 1);
-	assert_int_equal(rebuild(arena).sampled, 1100);
+	assert_int_equal(rebuild(arena).examples.drawn, 1100);
 	expect_no_drift(1300);
 }
 
@@ -274,7 +286,7 @@ static void test_examples_from_some_day_on(void **state)
 	count_records(30);
 	assert_int_equal(examples("true"), 0);
 	expect_no_drift(30);
-	assert_int_equal(rebuild(arena).sampled, 0);
+	assert_int_equal(rebuild(arena).examples.drawn, 0);
 	assert_int_equal(examples("true"), 0);
 	rig.learns = true;
 	count_records(30);
@@ -289,7 +301,7 @@ static void test_examples_from_some_day_on(void **state)
 	expect_no_drift(66);
 	assert_int_equal(verify(arena).differences.sampled, 6);
 	assert_int_equal(examples("true"), 35);
-	assert_int_equal(rebuild(arena).sampled, 66);
+	assert_int_equal(rebuild(arena).examples.drawn, 66);
 	assert_int_equal(examples("true"), 66);
 	expect_no_drift(66);
 	assert_int_equal(verify(arena).differences.sampled, 66);
@@ -314,7 +326,7 @@ static void test_examples_of_deleted_records(void **state)
 	run_sql("DELETE FROM calibration_examples WHERE event_key = (SELECT event_key FROM "
 		"calibration_examples WHERE record_offset >= 100 ORDER BY 1 LIMIT 1)");
 	assert_int_equal(verify(arena).differences.examples, 1);
-	assert_int_equal(rebuild(arena).sampled, 500 - older);
+	assert_int_equal(rebuild(arena).examples.drawn, 500 - older);
 	assert_int_equal(examples("record_offset < 100"), older);
 	assert_int_equal(examples("true"), 500);
 	assert_int_equal(verify(arena).differences.examples, 0);
@@ -378,12 +390,16 @@ static void expect_one_rebuild_at_a_time(struct arena *arena)
 /* A topic that is not the one that was counted. */
 static void expect_nothing_of_another_topic(struct arena *arena)
 {
+	const struct rebuild_options options = rig_rebuild_options();
+	char position[80];
+	snprintf(position, sizeof position, "partition 1 of %s is counted up to offset 1000000", rig.topic);
 	run_sql("UPDATE calibration_positions SET next_offset = 1000000 WHERE partition = 1");
 	struct rebuild_outcome summary = verify(arena);
 	assert_false(summary.complete);
 	assert_int_equal(summary.differences.compared, 0);
 	assert_int_equal(summary.differences.differing, 0);
-	rebuild(arena);
+	expect_refusal(&options, position,
+		       "21 buckets (70 cases), 0 events, 0 feedback messages and 70 examples");
 	assert_int_equal(rig_counted(), 70);
 }
 
@@ -439,6 +455,8 @@ static void test_rebuilding_under_running_calibrators(void **state)
 	for (int round = 0; round < 2; round++) {
 		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 		rig_produce(1500, true);
+		while (rig_counted() == 0) /* what was never counted cannot be rebuilt */
+			rig_sleep_ms(100);
 		run_sql("DO $$ BEGIN IF to_regclass('calibration_rollups') IS NOT NULL THEN "
 			"UPDATE calibration_buckets SET cases = cases + 5 WHERE bin = 6; "
 			"DELETE FROM calibration_rollups WHERE bin = 7; "
@@ -572,6 +590,11 @@ static void test_feedback_is_recounted(void **state)
 	expect_no_drift(120);
 }
 
+/* Of those within the horizon. */
+#define FIRST_MESSAGE                                                                                        \
+	"(partition, record_offset) IN (SELECT partition, record_offset FROM calibration_feedback "          \
+	"WHERE said_at > now() - interval '1 day' LIMIT 1)"
+
 /* What later feedback is counted by: a changed row changes no sum yet, and will. */
 static void test_a_memory_that_was_changed(void **state)
 {
@@ -605,12 +628,8 @@ static void test_a_memory_that_was_changed(void **state)
 		  "(partition, "
 		  "record_offset) IN (SELECT partition, record_offset FROM calibration_events LIMIT 1)",
 		  1, 0 },
-		{ "DELETE FROM calibration_feedback WHERE (partition, record_offset) IN (SELECT partition, "
-		  "record_offset FROM calibration_feedback LIMIT 1)",
-		  0, 1 },
-		{ "UPDATE calibration_feedback SET correct = NOT correct WHERE (partition, record_offset) IN "
-		  "(SELECT partition, record_offset FROM calibration_feedback LIMIT 1)",
-		  0, 1 },
+		{ "DELETE FROM calibration_feedback WHERE " FIRST_MESSAGE, 0, 1 },
+		{ "UPDATE calibration_feedback SET correct = NOT correct WHERE " FIRST_MESSAGE, 0, 1 },
 	};
 	(void)state;
 	rig.horizon_ms = DAY_MS;
@@ -662,6 +681,279 @@ static void test_feedback_from_some_day_on(void **state)
 	assert_int_equal(verify(arena).differences.differing, 0);
 }
 
+/* ---- what the topics cannot supply ---- */
+
+/* All that a rebuild may change, in one text. */
+static void read_tables(char *text, size_t size)
+{
+	rig_query("SELECT md5(string_agg(line, ' ' ORDER BY line)) FROM (SELECT b::text AS line FROM "
+		  "calibration_sums b UNION ALL SELECT e::text FROM calibration_events e UNION ALL "
+		  "SELECT f::text FROM calibration_feedback f UNION ALL SELECT x::text FROM "
+		  "calibration_examples x "
+		  "UNION ALL SELECT p::text FROM calibration_positions p) AS lines",
+		  text, size);
+}
+
+static char tables_before[64];
+
+static void note_tables(void)
+{
+	read_tables(tables_before, sizeof tables_before);
+}
+
+static void expect_same_tables(void)
+{
+	char text[64];
+	read_tables(text, sizeof text);
+	assert_string_equal(text, tables_before);
+}
+
+static long count_rows(const char *from)
+{
+	char sql[256], text[64];
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", from);
+	rig_query(sql, text, sizeof text);
+	return strtol(text, NULL, 10);
+}
+
+static void delete_all_records(void)
+{
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, RD_KAFKA_OFFSET_END);
+}
+
+/* Events since three hours ago, the first 30 of them with verdicts. */
+static void count_with_feedback(int count)
+{
+	rig.horizon_ms = DAY_MS;
+	rig.first_scored_at_ms = clock_wall_ms() - 3 * HOUR_MS;
+	for (int i = 0; i < 30; i++)
+		rig_say(i, i % 2 == 0 ? &right : &wrong, first_ms() + HOUR_MS);
+	rig_flush_feedback();
+	struct calibrator *calibrator = rig_start_calibrator();
+	rig_produce(count, true);
+	wait_verdicts(33); /* every tenth is there twice */
+	rig_wait_counted(rig.sent);
+	calibrator_stop(calibrator);
+}
+
+static void test_all_records_are_gone(void **state)
+{
+	(void)state;
+	count_with_feedback(60);
+	const struct rebuild_options options = rig_rebuild_options();
+	note_tables();
+	delete_all_records();
+	expect_refusal(&options, "no scored event left", "66 events, 30 feedback messages and 60 examples");
+	expect_same_tables();
+}
+
+/* Events of deleted records stay with their verdicts, as the buckets do that have counted them; those of
+ * others are mended. */
+static void test_memory_of_deleted_records(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_with_feedback(60);
+	long events = count_rows("calibration_events");
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, 10);
+	long older = count_rows("calibration_events WHERE record_offset < 10");
+	assert_true(older > 0 && older < events);
+	run_sql("UPDATE calibration_events SET level = 'LOW_CONFIDENCE' WHERE (partition, record_offset) = "
+		"(SELECT partition, record_offset FROM calibration_events WHERE record_offset >= 10 LIMIT "
+		"1); "
+		"DELETE FROM calibration_events WHERE (partition, record_offset) = (SELECT partition, "
+		"record_offset FROM calibration_events WHERE record_offset >= 10 "
+		"AND level <> 'LOW_CONFIDENCE' AND correct IS NULL LIMIT 1)");
+	struct rebuild_outcome done = rebuild(arena);
+	assert_int_equal(done.memory.events_removed, 1);
+	assert_int_equal(done.memory.events_added, 2);
+	assert_int_equal(done.memory.feedback_removed, 0);
+	assert_int_equal(done.stored.events, events);
+	assert_int_equal(count_rows("calibration_events"), events);
+	assert_int_equal(count_rows("calibration_events WHERE correct IS NOT NULL"), 33);
+	assert_int_equal(verdicts(), 33);
+	assert_int_equal(verify(arena).differences.events, 0);
+	/* what was counted once is corrected, and not counted again */
+	for (int i = 0; i < 30; i++)
+		rig_say(i, &right, first_ms() + 2 * HOUR_MS);
+	rig_flush_feedback();
+	struct calibrator *calibrator = rig_start_calibrator();
+	for (int i = 0; i < 600 && count_rows("calibration_events WHERE correct") != 33; i++)
+		rig_sleep_ms(100);
+	calibrator_stop(calibrator);
+	assert_int_equal(verdicts(), 33);
+	expect_correct("33");
+}
+
+/* Messages that are gone leave the verdicts that they gave. */
+static void test_verdicts_of_deleted_messages(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char topic[sizeof rig.topic];
+	count_with_feedback(60);
+	memcpy(topic, rig.topic, sizeof topic);
+	memcpy(rig.topic, rig.feedback_topic, sizeof rig.topic); /* deletes of what it has there */
+	delete_all_records();
+	memcpy(rig.topic, topic, sizeof topic);
+	note_tables();
+	struct rebuild_outcome done = rebuild(arena);
+	assert_int_equal(done.memory.events_removed + done.memory.feedback_removed + done.removed, 0);
+	run_sql("UPDATE calibration_positions SET updated_at = updated_at"); /* remembered_from is noted */
+	assert_int_equal(count_rows("calibration_events WHERE correct IS NOT NULL"), 33);
+	assert_int_equal(count_rows("calibration_feedback"), 30);
+	assert_int_equal(verdicts(), 33);
+	expect_correct("18");
+	assert_int_equal(verify(arena).differences.events, 0);
+}
+
+/* One that never was counted, whatever it has. */
+static void test_a_topic_that_was_never_counted(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct kafka_settings kafka = rig_kafka_settings();
+	struct rebuild_options options = rig_rebuild_options();
+	struct rebuild_outcome summary;
+	count_with_feedback(60);
+	note_tables();
+	kafka.scored_topic = rig.advisory_topic;
+	options.kafka = &kafka;
+	options.feedback_horizon_ms = rig.horizon_ms;
+	expect_refusal(&options, rig.advisory_topic, rig.topic);
+	expect_same_tables();
+	assert_int_equal(rebuild_verify(&options, arena, &summary, NULL), ERR_CALIBRATION_LOG);
+	run_sql("TRUNCATE calibration_positions");
+	note_tables();
+	expect_refusal(&options, "was ever counted", "66 events");
+	expect_same_tables();
+	run_sql("TRUNCATE calibration_buckets, calibration_rollups, calibration_events, "
+		"calibration_feedback, "
+		"calibration_examples");
+	expect_refusal(&options, "nothing was ever counted", "start that");
+}
+
+/* The same name, the same length, the same offsets: what is stored of records that the topic does not have
+ * stays, and what came since is mended. */
+static void test_a_topic_that_was_made_again(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_with_feedback(60);
+	long cases = rig_counted();
+	rig_make_topic_again();
+	const struct rebuild_options options = rig_rebuild_options();
+	note_tables();
+	expect_refusal(&options, rig.topic, "and ends at 0");
+	expect_same_tables();
+	char deletion[160];
+	snprintf(deletion, sizeof deletion, "DELETE FROM calibration_positions WHERE topic = '%s'",
+		 rig.topic);
+	run_sql(deletion);
+	rig.first_scored_at_ms = clock_wall_ms() - 2 * MINUTE_MS;
+	count_records(90);
+	assert_int_equal(rig_counted(), cases + 90);
+	note_tables();
+	struct rebuild_outcome done = rebuild(arena);
+	assert_int_equal(done.removed, 0);
+	assert_int_equal(done.memory.events_removed, 0);
+	assert_int_equal(done.examples.removed, 0);
+	assert_int_equal(rig_counted(), cases + 90);
+	assert_int_equal(count_rows("calibration_events WHERE correct IS NOT NULL"), 33);
+	assert_int_equal(examples("true"), 150);
+	struct rebuild_outcome found = verify(arena);
+	assert_false(found.complete);
+	assert_int_equal(found.differences.differing + found.differences.examples + found.differences.events,
+			 0);
+	run_sql("DELETE FROM calibration_examples WHERE record_offset = (SELECT max(record_offset) FROM "
+		"calibration_examples)");
+	assert_true(verify(arena).differences.examples > 0);
+	assert_true(rebuild(arena).examples.added > 0);
+	assert_int_equal(examples("true"), 150);
+}
+
+/* Another topic that was counted into the same tables: what was scored until then stays. */
+static void test_another_topic_before(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.first_scored_at_ms = clock_wall_ms() - 2 * DAY_MS;
+	count_records(60);
+	run_sql("UPDATE calibration_positions SET topic = 'the-one-before', updated_at = now() - interval '1 "
+		"day'");
+	rig_make_topic_again();
+	rig.first_scored_at_ms = clock_wall_ms() - 3 * HOUR_MS;
+	count_records(60);
+	struct rebuild_outcome done = rebuild(arena);
+	assert_int_equal(done.removed + done.added, 0);
+	assert_false(done.complete);
+	assert_int_equal(rig_counted(), 120);
+	assert_int_equal(examples("true"), 120);
+	run_sql("DELETE FROM calibration_rollups WHERE width_s = 3600");
+	assert_true(rebuild(arena).added > 0);
+	assert_int_equal(count_rows("calibration_rollups WHERE width_s = 3600 AND bucket_start < now() - "
+				    "interval '1 day'"),
+			 0); /* nobody can make those again */
+	assert_true(count_rows("calibration_rollups WHERE width_s = 3600") > 0);
+}
+
+/* As long as what was counted, and with other events in it. */
+static void test_a_topic_with_other_events(void **state)
+{
+	(void)state;
+	count_with_feedback(60);
+	const struct rebuild_options options = rig_rebuild_options();
+	run_sql("UPDATE calibration_examples SET event_key = gen_random_uuid()");
+	note_tables();
+	expect_refusal(&options, "is not the topic that was counted", "60 examples");
+	expect_same_tables();
+	run_sql("UPDATE calibration_events SET event_key = gen_random_uuid()");
+	note_tables();
+	expect_refusal(&options, "is not the topic that was counted", "66 events");
+	expect_same_tables();
+}
+
+static err_t refuse(const struct rebuild_outcome *outcome, void *context, struct err_detail *detail)
+{
+	*(int64_t *)context = outcome->removed;
+	return err_fail(detail, ERR_IO, "no");
+}
+
+/* What would be done is told before it is. */
+static void test_what_is_only_told(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct rebuild_outcome told, done;
+	int64_t removed = -1;
+	count_with_feedback(60);
+	run_sql("UPDATE calibration_rollups SET cases = cases + 1 WHERE width_s = 3600 AND bin = 5; "
+		"DELETE FROM calibration_examples WHERE record_offset < 5; "
+		"DELETE FROM calibration_events WHERE record_offset < 5 AND partition = 1; "
+		"DELETE FROM calibration_feedback WHERE partition = 0");
+	note_tables();
+	struct rebuild_options options = rig_rebuild_options();
+	options.dry = true;
+	assert_int_equal(rebuild_rebuild(&options, arena, &told, NULL), ERR_OK);
+	expect_same_tables();
+	options.dry = false;
+	options.ready = refuse;
+	options.ready_context = &removed;
+	assert_int_equal(rebuild_rebuild(&options, arena, &done, NULL), ERR_IO);
+	expect_same_tables();
+	done = rebuild(arena);
+	assert_true(told.removed > 0 && told.removed == done.removed && removed == done.removed);
+	assert_int_equal(told.added, done.added);
+	assert_true(told.examples.added > 0 && told.examples.added == done.examples.added);
+	assert_true(told.memory.events_added > 0 && told.memory.events_added == done.memory.events_added);
+	assert_int_equal(told.memory.feedback_added, 10);
+	assert_int_equal(done.memory.feedback_added, 10);
+	assert_int_equal(told.stored.examples, 60);
+	expect_no_drift(60);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -679,6 +971,14 @@ int main(void)
 		cmocka_unit_test_setup(test_a_memory_that_was_changed, rig_begin_test),
 		cmocka_unit_test_setup(test_feedback_from_some_day_on, rig_begin_test),
 		cmocka_unit_test_setup(test_a_feedback_topic_that_is_missing, rig_begin_test),
+		cmocka_unit_test_setup(test_all_records_are_gone, rig_begin_test),
+		cmocka_unit_test_setup(test_memory_of_deleted_records, rig_begin_test),
+		cmocka_unit_test_setup(test_verdicts_of_deleted_messages, rig_begin_test),
+		cmocka_unit_test_setup(test_a_topic_that_was_never_counted, rig_begin_test),
+		cmocka_unit_test_setup(test_a_topic_that_was_made_again, rig_begin_test),
+		cmocka_unit_test_setup(test_another_topic_before, rig_begin_test),
+		cmocka_unit_test_setup(test_a_topic_with_other_events, rig_begin_test),
+		cmocka_unit_test_setup(test_what_is_only_told, rig_begin_test),
 		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
