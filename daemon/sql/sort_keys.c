@@ -359,26 +359,6 @@ static str_t rewrite(str_t sql, const struct layout *layout, const struct sql_an
 	return rewritten;
 }
 
-/* Whether SQLite may take the key for the position of an output: `1 COLLATE NOCASE` is one, and as a column
- * it would be a constant. */
-static bool may_be_position(str_t sql, enum sql_dialect dialect, size_t start)
-{
-	struct scan_token token = scan_next(sql, start, dialect);
-	while (opens(sql, token) || scan_is_char(sql, token, '+'))
-		token = scan_next(sql, token.offset + token.len, dialect);
-	return dialect == SQL_SQLITE && token.kind == SCAN_NUMBER;
-}
-
-static bool can_be_columns(str_t sql, enum sql_dialect dialect, const struct layout *layout,
-			   const struct sql_analysis *analysis)
-{
-	for (size_t i = 0; i < layout->keys_count; i++)
-		if (analysis->order_keys[i].column < 0 &&
-		    may_be_position(sql, dialect, layout->keys[i].start))
-			return false;
-	return true;
-}
-
 static bool show(str_t text, const struct sql_request *request, const struct sql_analysis *analysis,
 		 struct arena *arena, struct sort_keys *keys)
 {
@@ -387,9 +367,8 @@ static bool show(str_t text, const struct sql_request *request, const struct sql
 		keys->sql = arena_str(arena, text);
 		return true;
 	}
-	if (!read_layout(text, request->dialect, &layout) ||
-	    layout.keys_count != analysis->order_keys_count ||
-	    !can_be_columns(text, request->dialect, &layout, analysis))
+	if (analysis->order_unsure || !read_layout(text, request->dialect, &layout) ||
+	    layout.keys_count != analysis->order_keys_count)
 		return false;
 	keys->sql = rewrite(text, &layout, analysis, arena, &keys->added);
 	return true;

@@ -240,6 +240,7 @@ unit_test(sql/postgresql/safety/safety_server
 unit_test(sql/postgresql/safety/safety_sizes
   COVERS sql/postgresql/safety/const_eval_numbers sql/postgresql/safety/recursion_bounds)
 
+unit_test(sql/query/position COVERS sql/query/position WITH PkgConfig::SQLITE)
 unit_test(sql/query/required COVERS sql/query/conditions sql/query/required)
 
 unit_test(sql/sqlite/sqlite COVERS sql/sqlite/* common/nearest)

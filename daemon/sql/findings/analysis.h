@@ -75,7 +75,9 @@ struct sql_analysis {
 	bool ordered; /* a top-level ORDER BY */
 	struct sql_order_key *order_keys;
 	size_t order_keys_count;
-	bool limited; /* a top-level LIMIT or FETCH */
+	bool order_unsure; /* a key may be a position, but nobody can tell of which output; as a column the
+			    * same text would be a constant */
+	bool limited;	   /* a top-level LIMIT or FETCH */
 };
 
 enum sql_user_functions { SQL_USER_FUNCTIONS_NON_VOLATILE, SQL_USER_FUNCTIONS_NONE, SQL_USER_FUNCTIONS_LIST };

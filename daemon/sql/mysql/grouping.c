@@ -1,5 +1,8 @@
 #include "sql/mysql/safety.h"
 #include "sql/mysql/scope.h"
+#include "sql/query/position.h"
+
+#include <inttypes.h>
 
 /* One SELECT whose names are resolved. */
 struct grouping {
@@ -109,24 +112,15 @@ static void check_having(const struct grouping *grouping, const struct query_nod
 		check_having(grouping, child);
 }
 
-/* The output that a number stands for; NULL where stars hide which. */
-static const struct query_node *numbered(const struct grouping *grouping, const struct query_node *key)
-{
-	const struct query_node *item = query_child(grouping->select, QUERY_ITEMS)->first;
-	bool number = query_is_literal(key, "number");
-	unsigned long place = number && key->name.len < 5 ? strtoul(key->name.ptr, NULL, 10) : 0;
-	for (; place > 1 && item && item->kind == QUERY_ITEM; place--)
-		item = item->next;
-	return place == 1 && item && item->kind == QUERY_ITEM ? item : NULL;
-}
-
 /* A key may mean an output, which an aggregate may make up. */
 static void check_keys(const struct grouping *grouping)
 {
 	const struct query_node *group = query_child(grouping->select, QUERY_GROUP);
 	for (const struct query_node *key = group ? group->first : NULL; key; key = key->next) {
 		const struct query_node *item =
-			key->first->item ? key->first->item : numbered(grouping, key->first);
+			key->first->item ? key->first->item
+					 : query_position_item(grouping->select,
+							       query_position_of(key->first, SQL_MYSQL));
 		refuse_aggregates(grouping, item ? item->first : key->first, "GROUP BY");
 	}
 }
@@ -170,4 +164,19 @@ void mysql_limit_check(struct mysql_resolver *resolver, const struct query_node 
 				(int64_t)limit->offset,
 				"a subquery of IN, ANY or ALL cannot have a LIMIT; read it from a derived "
 				"table");
+}
+
+void mysql_positions_check(struct mysql_resolver *resolver, const struct query_node *clause, size_t count,
+			   const char *where)
+{
+	for (const struct query_node *sort = clause ? clause->first : NULL; sort; sort = sort->next) {
+		struct query_position position = query_position_of(sort->first, SQL_MYSQL);
+		if (position.kind != QUERY_POSITION_SURE ||
+		    (position.place >= 1 && (uint64_t)position.place <= count))
+			continue;
+		str_t text = arena_printf(resolver->arena, "%" PRId64, position.place);
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, text,
+				(int64_t)sort->first->offset, "position " STR_FMT " is not %s", STR_ARG(text),
+				where);
+	}
 }

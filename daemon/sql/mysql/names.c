@@ -35,6 +35,16 @@ static bool names_sequence(const struct query_node *call)
 	       query_name_is(call->name, "setval");
 }
 
+/* GROUP_CONCAT(a, b ORDER BY 2): positions among the arguments. */
+static void check_argument_positions(struct mysql_resolver *resolver, const struct query_node *call)
+{
+	size_t count = 0;
+	const struct query_node *child = call->first;
+	for (; child && child->kind != QUERY_ORDER; child = child->next)
+		count++;
+	mysql_positions_check(resolver, child, count, "among the arguments of the aggregate");
+}
+
 /* Expressions: columns, calls and the queries inside. */
 static void resolve_expression(struct mysql_resolver *resolver, struct query_node *node,
 			       struct mysql_scope *scope)
@@ -51,6 +61,8 @@ static void resolve_expression(struct mysql_resolver *resolver, struct query_nod
 	if (node->kind == QUERY_CALL && names_sequence(node))
 		return;
 	mysql_limit_check(resolver, node);
+	if (node->kind == QUERY_CALL)
+		check_argument_positions(resolver, node);
 	for (struct query_node *child = node->first; child; child = child->next)
 		resolve_expression(resolver, child, scope);
 }
@@ -452,6 +464,9 @@ static const struct query_columns *resolve_select(struct mysql_resolver *resolve
 	for (size_t i = 0; i < sizeof late / sizeof late[0]; i++)
 		resolve_children(resolver, query_child(select, late[i]), &scope);
 	resolve_children(resolver, order, &scope);
+	if (!outputs->open)
+		mysql_positions_check(resolver, query_child(select, QUERY_GROUP), outputs->count,
+				      "in the select list");
 	mysql_grouping_check(resolver, &scope, select);
 	return outputs;
 }
@@ -535,6 +550,9 @@ static const struct query_columns *resolve_query(struct mysql_resolver *resolver
 	struct query_node *body = with ? with->next : query->first;
 	const struct query_columns *columns =
 		resolve_body(resolver, body, query_child(query, QUERY_ORDER), outer);
+	if (!columns->open)
+		mysql_positions_check(resolver, query_child(query, QUERY_ORDER), columns->count,
+				      "in the select list");
 	pop_ctes(resolver, last);
 	return columns;
 }

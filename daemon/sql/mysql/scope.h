@@ -82,6 +82,11 @@ void mysql_grouping_check(struct mysql_resolver *resolver, const struct mysql_sc
 /* Reports the LIMIT of a subquery of IN, ANY or ALL: the servers refuse it. */
 void mysql_limit_check(struct mysql_resolver *resolver, const struct query_node *node);
 
+/* Reports the keys of ORDER BY or GROUP BY (`clause`, or NULL) that are positions beyond the first `count`;
+ * `where` they have to be, as "in the select list". */
+void mysql_positions_check(struct mysql_resolver *resolver, const struct query_node *clause, size_t count,
+			   const char *where);
+
 /* relations.c */
 
 /* The catalog's relation of that name (schema may be absent), or NULL; its columns. */

@@ -1,6 +1,7 @@
 #include "sql/query/canonical.h"
 
 #include "sql/query/canonical_internal.h"
+#include "sql/query/position.h"
 
 /* Whether a condition speaks of columns of two tables, outside of subqueries. */
 static bool joins_ranges(const struct query_node *node, const struct query_range **one)
@@ -54,29 +55,27 @@ static bool has_bare_star(const struct query_node *select)
 	return false;
 }
 
-static const struct query_node *item_at(const struct query_node *select, long position)
+/* A key that is a position is the output's text, where it is known which. Where it is not, and where what is
+ * no position would be written like one, both are told apart: an alias of the constant 2 is not the second
+ * output. */
+static str_t key_text(struct form *form, const struct query_node *select, const struct query_node *key)
 {
-	const struct query_node *item = query_child(select, QUERY_ITEMS)->first;
-	for (long i = 1; item && i < position; i++) {
-		if (item->kind == QUERY_STAR)
-			return NULL;
-		item = item->next;
-	}
-	return position >= 1 && item && item->kind == QUERY_ITEM ? item : NULL;
-}
-
-/* The output that a key of GROUP BY or ORDER BY stands for: by its position, or by an alias that cannot be
- * anything else. NULL: none. */
-static const struct query_node *key_item(const struct query_node *select, const struct query_node *key)
-{
-	return select && query_is_literal(key, "number") ? item_at(select, strtol(key->name.ptr, NULL, 10))
-							 : NULL;
+	enum sql_dialect dialect = form->options->dialect;
+	struct query_position position = query_position_of(key, dialect);
+	const struct query_node *item =
+		position.kind == QUERY_POSITION_NONE ? key->item : query_position_item(select, position);
+	const struct query_node *meant = item ? item->first : key;
+	str_t text = form_text(form, meant);
+	if (position.kind != QUERY_POSITION_NONE && !item && key->kind != QUERY_LITERAL)
+		return arena_printf(form->arena, "position(" STR_FMT ")", STR_ARG(text));
+	if (item && query_position_of(meant, dialect).kind != QUERY_POSITION_NONE)
+		return arena_printf(form->arena, "value(" STR_FMT ")", STR_ARG(text));
+	return text;
 }
 
 static str_t sort_text(struct form *form, const struct query_node *select, const struct query_node *sorting)
 {
-	const struct query_node *item = key_item(select, sorting->first);
-	str_t key = item ? form_text(form, item->first) : form_text(form, sorting->first);
+	str_t key = key_text(form, select, sorting->first);
 	if (!sorting->flag && !sorting->op)
 		return key;
 	return arena_printf(form->arena, "%s%s(" STR_FMT ")", sorting->flag ? "desc" : "",
@@ -242,12 +241,15 @@ static const struct query_node *item_named(const struct query_node *select, cons
 	return found;
 }
 
-/* Place of what a key sorts by among the outputs, from 0; −1: not among them. `behind`: the key does not
- * belong to the SELECT itself. */
+/* Place of what a key sorts by among the outputs, from 0; −1: not among them, or unknown. `behind`: the key
+ * does not belong to the SELECT itself. */
 static int key_column(struct form *form, const struct query_node *select, const struct query_node *key,
 		      bool behind, const struct places *places)
 {
-	const struct query_node *item = key->item ? key->item : key_item(select, key);
+	struct query_position position = query_position_of(key, form->options->dialect);
+	const struct query_node *item = key->item ? key->item : query_position_item(select, position);
+	if (!item && position.kind != QUERY_POSITION_NONE)
+		return -1;
 	if (!item && behind)
 		item = item_named(select, key);
 	const int *place = item	    ? hash_map_get(&places->by_node, address_of(form, item))
@@ -284,13 +286,16 @@ static void describe_order(struct form *form, const struct query_node *query, st
 	if (!order)
 		return;
 	find_places(form, select, &places);
-	for (const struct query_node *key = order->first; key; key = key->next)
-		ARENA_PUSH(
-			form->arena, analysis->order_keys, analysis->order_keys_count, capacity,
-			(struct sql_order_key){
-				.column = select ? key_column(form, select, key->first, behind, &places) : -1,
-				.descending = key->flag,
-				.nulls_first = !key->flag == !key->op });
+	for (const struct query_node *key = order->first; key; key = key->next) {
+		int column = select ? key_column(form, select, key->first, behind, &places) : -1;
+		bool position =
+			query_position_of(key->first, form->options->dialect).kind != QUERY_POSITION_NONE;
+		analysis->order_unsure = analysis->order_unsure || (position && column < 0);
+		ARENA_PUSH(form->arena, analysis->order_keys, analysis->order_keys_count, capacity,
+			   (struct sql_order_key){ .column = column,
+						   .descending = key->flag,
+						   .nulls_first = !key->flag == !key->op });
+	}
 }
 
 static void gather(struct form *form, const struct query_node *body, struct parts *parts)

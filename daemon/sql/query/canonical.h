@@ -15,7 +15,7 @@ struct query_canonical {
 	bool hides;	    /* some part of the query is not in the tree: only the order is told */
 };
 
-/* Fills `canonical`, `shape`, `clauses`, `ordered`, `order_keys*` and `limited` of `analysis`; what they hold
+/* Fills `canonical`, `shape`, `clauses`, `ordered`, `order_*` and `limited` of `analysis`; what they hold
  * is in the arena. Canonical form and shape stay absent where there is none: the tokens have to do. */
 void query_canonical(const struct query_node *root, const struct query_canonical *options,
 		     struct arena *arena, struct sql_analysis *analysis);

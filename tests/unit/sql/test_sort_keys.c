@@ -88,6 +88,20 @@ static const struct row rows[] = {
 	{ SQL_MYSQL, "SELECT -a AS a FROM t ORDER BY a + 0", NULL, 0, false, 0, 0 },
 	/* A position, not a constant. */
 	{ SQL_SQLITE, "SELECT a, b FROM t ORDER BY (1) COLLATE NOCASE", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, b FROM t ORDER BY TRUE", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, TRUE FROM t ORDER BY TRUE", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, b FROM t ORDER BY -(-2)", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, b FROM t ORDER BY 4294967298", NULL, 0, false, 0, 0 },
+	{ SQL_MYSQL, "SELECT a, b FROM t ORDER BY +2", "SELECT a, b FROM t ORDER BY +2", 0, false, ALL, 0 },
+	{ SQL_SQLITE, "SELECT a, b FROM t ORDER BY - -0x2", "SELECT a, b FROM t ORDER BY - -0x2", 0, false,
+	  ALL, 0 },
+	/* A constant, not a position: all rows tie. */
+	{ SQL_MYSQL, "SELECT a, b FROM t ORDER BY 2.5", "SELECT a, b, (2.5) FROM t ORDER BY 2.5", 1, false,
+	  ALL, 0 },
+	{ SQL_SQLITE, "SELECT a, b FROM t ORDER BY 2e0", "SELECT a, b, (2e0) FROM t ORDER BY 2e0", 1, false,
+	  ALL, 0 },
+	{ SQL_POSTGRESQL, "SELECT a, b FROM t ORDER BY +2", "SELECT a, b, (+2) FROM t ORDER BY +2", 1, false,
+	  ALL, 0 },
 	/* Refused anyway. */
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY pg_sleep(1)", NULL, 0, false, 0, 0 },
 	{ SQL_POSTGRESQL, "SELECT a FROM t ORDER BY b) FROM t", NULL, 0, false, 0, 0 },
