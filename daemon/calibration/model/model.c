@@ -219,7 +219,8 @@ size_t model_weights(const struct model *model, struct model_weight *ret, size_t
 	size_t count = 0;
 	for (size_t i = 0; i < model->terms_count; i++) {
 		const struct model_term *term = &model->terms[i];
-		double slope = model->nodes[0].line.slope * term->scale;
+		const struct model_line *line = &model->nodes[0].line;
+		double slope = line->slope * term->scale, lever = term->coefficient * term->scale;
 		if (slope * term->coefficient == 0)
 			continue;
 		all[count++] = (struct model_weight){
@@ -228,7 +229,8 @@ size_t model_weights(const struct model *model, struct model_weight *ret, size_t
 			.mean = term->mean,
 			.deviation = term->deviation,
 			.addend = slope * term->coefficient,
-			.error = fabs(slope) * sqrt(variance_of(term->left_out, model->spans)),
+			.error = sqrt(slope * slope * variance_of(term->left_out, model->spans) +
+				      lever * lever * line->variance_slope),
 		};
 	}
 	qsort(all, count, sizeof *all, compare_weights);

@@ -85,7 +85,7 @@ struct model_weight {
 	const char *sentence;	/* what it is, static; NULL: this version does not know it */
 	double mean, deviation; /* of its values in the examples */
 	double addend;		/* to the log odds, where it is one deviation above its mean */
-	double error;		/* standard error of the addend, by spans; 0: there are none */
+	double error;		/* standard error of the addend, by spans and that of the line's slope */
 };
 
 /* The largest addends first (of either sign), at most `room` of them and none that is 0; `ret_all` (may be
