@@ -701,3 +701,75 @@ END $$;
 
 COMMENT ON TABLE calibration_model_looks IS 'the last look at candidates for the place of a model, one row for each kind';
 COMMENT ON COLUMN calibration_model_looks.until IS 'up to where labels were there: scored_at of 19 of 20 of those that it judged by';
+
+-- migration 15: probabilities are weighed as reports weigh them, and models that cannot be read are told
+
+-- Whoever has rights to a table has them to other ones that come with later migrations.
+CREATE FUNCTION calibration_share_rights(of_table regclass, with_tables regclass[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	granted record;
+	shared regclass;
+BEGIN
+	FOR granted IN
+		SELECT a.grantee, string_agg(a.privilege_type, ', ') AS privileges
+		FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+		WHERE c.oid = of_table AND a.grantee <> c.relowner GROUP BY 1
+	LOOP
+		FOREACH shared IN ARRAY with_tables LOOP
+			EXECUTE format('GRANT %s ON %s TO %s', granted.privileges, shared,
+				CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END);
+		END LOOP;
+	END LOOP;
+END $$;
+
+-- The former view, where a result stands for those that were counted on its day of its application and are not in the
+-- sample. "cases" are those of the sample, "weight" is what they stand for.
+CREATE OR REPLACE VIEW calibration_probability AS
+SELECT window_s, application, model, prompt_version, label_source, bin, cases, weight, probability, accuracy,
+	greatest(0, (accuracy + z2 / (2 * n) - half) / (1 + z2 / n)) AS low,
+	least(1, (accuracy + z2 / (2 * n) + half) / (1 + z2 / n)) AS high
+FROM (
+	SELECT *, 1.959963984540054 * sqrt(accuracy * (1 - accuracy) / n + z2 / (4 * n * n)) AS half
+	FROM (
+		SELECT w.window_s, c.application, c.model, c.prompt_version, c.label_source,
+			least(floor(c.probability * 10), 9)::smallint AS bin, count(*) AS cases, sum(c.weight) AS weight,
+			sum(c.weight * c.probability) / sum(c.weight) AS probability,
+			sum(c.weight * c.correct::integer) / sum(c.weight) AS accuracy,
+			sum(c.weight) * sum(c.weight) / sum(c.weight * c.weight) AS n, 1.959963984540054::float8 ^ 2 AS z2
+		FROM (VALUES (3600), (86400), (604800)) AS w (window_s)
+		JOIN (
+			SELECT e.application, e.model, e.prompt_version, e.label_source, e.scored_at, e.probability,
+				e.weight * greatest(1, coalesce(counted.cases::float8 / kept.cases, 1)) AS weight, e.correct
+			FROM calibration_examples e
+			JOIN (
+				SELECT day, application, label_source, count(*) AS cases FROM calibration_examples
+				WHERE day >= (now() AT TIME ZONE 'UTC')::date - 7 GROUP BY 1, 2, 3
+			) AS kept USING (day, application, label_source)
+			LEFT JOIN (
+				SELECT (bucket_start AT TIME ZONE 'UTC')::date AS day, application, label_source, sum(cases) AS cases
+				FROM calibration_rollups WHERE width_s = 86400
+					AND bucket_start >= date_trunc('day', now() - interval '7 days', 'UTC') GROUP BY 1, 2, 3
+			) AS counted USING (day, application, label_source)
+			WHERE day >= (now() AT TIME ZONE 'UTC')::date - 7
+			UNION ALL
+			SELECT application, model, prompt_version, 'FEEDBACK', scored_at, probability, 1, correct
+			FROM calibration_events WHERE correct IS NOT NULL
+		) AS c ON c.probability IS NOT NULL AND c.scored_at <= now() AND c.scored_at >= now() - w.window_s * interval '1 second'
+		GROUP BY 1, 2, 3, 4, 5, 6
+	) AS bins
+) AS intervals;
+
+-- Noted by whoever looked at it last: its document is damaged, or of a newer program. The newest before it that can be read
+-- is used then.
+ALTER TABLE calibration_models ADD COLUMN unreadable boolean NOT NULL DEFAULT false;
+
+CREATE OR REPLACE VIEW calibration_model_history AS
+SELECT version, kind, in_use, used_from, CASE WHEN NOT in_use THEN replaced_from END AS used_until, trained_from, trained_to,
+	labels, later_cases, log_loss, auroc, ece, proven, unreadable
+FROM (
+	SELECT m.*, r.used_from AS replaced_from, NOT m.unreadable AND m.version = first_value(m.version) OVER (
+		PARTITION BY m.kind ORDER BY m.unreadable, m.replaced_by IS NOT NULL, m.version DESC) AS in_use
+	FROM calibration_models m LEFT JOIN calibration_models r ON r.version = m.replaced_by
+) AS models;
+
+COMMENT ON COLUMN calibration_models.unreadable IS 'its document cannot be read, and an older model is used';

@@ -154,6 +154,8 @@ static err_t refresh(struct learner *learner, struct err_detail *detail)
 	int64_t version = found.model ? model_info(found.model)->version : 0;
 	if (found.unreadable)
 		complain(learner, &found);
+	if (!found.same) /* whether or not it can be noted, the model is used */
+		err = model_store_note_read(learner->database, learner->kind, &found, detail);
 	if (!found.same)
 		model_current_set(learner->current, found.model);
 	learner->used = found.used;
@@ -162,7 +164,7 @@ static err_t refresh(struct learner *learner, struct err_detail *detail)
 	if (!found.same)
 		learner->statistics.version = version;
 	pthread_mutex_unlock(&learner->mutex);
-	return ERR_OK;
+	return err;
 }
 
 static err_t fit(struct learner *learner, struct err_detail *detail)

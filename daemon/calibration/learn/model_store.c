@@ -166,6 +166,23 @@ err_t model_store_read(struct database *database, enum model_kind kind, int64_t 
 	return err;
 }
 
+/* $2: the row in use; $3: what was read, which is that one or the newest that can be, 0: none. */
+#define NOTE_READ                                                                                            \
+	"UPDATE calibration_models SET unreadable = version <> $3::bigint WHERE kind = $1 "                  \
+	"AND (version = $2::bigint OR (version >= $3::bigint AND $3::bigint < $2::bigint)) "                 \
+	"AND unreadable <> (version <> $3::bigint)"
+
+err_t model_store_note_read(struct database *database, enum model_kind kind, const struct model_found *found,
+			    struct err_detail *detail)
+{
+	struct database_number_text used, read;
+	const char *const parameters[] = {
+		model_kind_name(kind), database_number_text(&used, found->used),
+		database_number_text(&read, found->model ? model_info(found->model)->version : 0)
+	};
+	return database_query(database, NOTE_READ, 3, parameters, NULL, detail);
+}
+
 #define LOCK_MODEL_IN_USE MODEL_IN_USE " FOR UPDATE"
 
 /* Not in use yet. A program before migration 11 may have taken numbers without the sequence: then the next

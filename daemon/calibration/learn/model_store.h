@@ -31,6 +31,11 @@ struct model_found {
 err_t model_store_read(struct database *database, enum model_kind kind, int64_t known,
 		       struct model_found *ret_found, struct err_detail *detail);
 
+/* Notes in the table which rows could not be read, for whoever asks it which model is in use. After a look
+ * that read something. */
+err_t model_store_note_read(struct database *database, enum model_kind kind, const struct model_found *found,
+			    struct err_detail *detail);
+
 /* Gives the model the next number, which no other had or will have, also when rows are deleted, and puts it
  * in the place of the row `replaced` (0: of none). ERR_CONFLICT: another one is in use meanwhile; nothing was
  * written. */

@@ -1,6 +1,7 @@
 #include "calibration/report/models.h"
 
 #include "calibration/learn/model_store.h"
+#include "calibration/store/retention.h"
 #include "calibration/store/schema.h"
 #include "common/clock.h"
 #include "database/values.h"
@@ -25,8 +26,17 @@
 	"SELECT " COLUMNS "FROM calibration_models WHERE replaced_by IS NULL "                               \
 	"AND ($1::text IS NULL OR kind = $1) ORDER BY used_from DESC, version DESC LIMIT 1"
 
+#define READ_ROW "SELECT " COLUMNS "FROM calibration_models WHERE version = $1::bigint"
+
+/* What may be used instead of one that cannot be read, as the learner has it (learn/model_store.h). */
+#define READ_OTHERS                                                                                          \
+	"SELECT version FROM calibration_models WHERE version <> $1::bigint AND kind = "                     \
+	"(SELECT kind FROM calibration_models WHERE version = $1::bigint) ORDER BY version DESC LIMIT "      \
+	"$2::bigint"
+
 /* No more of a document is fetched than tells that it is too large. */
-#define READ_DOCUMENT "SELECT left(document, $2::integer) FROM calibration_models WHERE version = $1::bigint"
+#define READ_DOCUMENT                                                                                        \
+	"SELECT left(document, $2::integer), kind FROM calibration_models WHERE version = $1::bigint"
 
 #define READ_FORMER "SELECT coalesce(max(version), 0) FROM calibration_models WHERE replaced_by = $1::bigint"
 
@@ -87,11 +97,55 @@ static err_t read_model(struct database *database, int64_t version, struct arena
 	if (err || PQntuples(result) == 0)
 		return err;
 	const str_t document = { PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0) };
-	err = model_decode(document, ret_model, &fault);
-	if (err)
+	_cleanup_(model_cleanup) struct model *model = NULL;
+	err = model_decode(document, &model, &fault);
+	if (!err && strcmp(model_kind_name(model_info(model)->kind), PQgetvalue(result, 0, 1)) != 0)
+		err = err_fail(&fault, ERR_JSON_SHAPE, "the model's document: \"kind\" is another one");
+	if (err) {
 		*ret_fault = arena_str(arena, str_from(err_message(err, &fault)));
-	else
-		model_set_version(*ret_model, version);
+		return ERR_OK;
+	}
+	model_set_version(model, version);
+	*ret_model = TAKE_PTR(model);
+	return ERR_OK;
+}
+
+/* The newest of the others that can be read; NULL: none. */
+static err_t read_other(struct database *database, int64_t unreadable, struct arena *arena,
+			struct model **ret_model, struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *others = NULL;
+	struct database_number_text version, most;
+	const char *const parameters[] = { database_number_text(&version, unreadable),
+					   database_number_text(&most, RETENTION_MODELS - 1) };
+	*ret_model = NULL;
+	err_t err = database_query(database, READ_OTHERS, 2, parameters, &others, detail);
+	for (int row = 0; !err && !*ret_model && row < PQntuples(others); row++) {
+		str_t fault;
+		err = read_model(database, database_integer_at(others, row, 0), arena, ret_model, &fault,
+				 detail);
+	}
+	return err;
+}
+
+/* What the daemon uses while it cannot read the one that nothing has replaced. */
+static err_t use_other(struct database *database, struct arena *arena, struct calibration_models *models,
+		       struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	struct database_number_text version;
+	models->unreadable = models->used->version;
+	err_t err = read_other(database, models->unreadable, arena, &models->model, detail);
+	if (err || !models->model)
+		return err;
+	const char *const parameters[] = { database_number_text(&version,
+								model_info(models->model)->version) };
+	err = database_query(database, READ_ROW, 1, parameters, &result, detail);
+	if (err || PQntuples(result) == 0)
+		return err;
+	struct calibration_model_row *row = ARENA_NEW(arena, struct calibration_model_row);
+	*row = row_at(result, 0, arena);
+	models->used = row;
 	return ERR_OK;
 }
 
@@ -164,6 +218,8 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 		err = read_rows(database, kind, arena, &models, detail);
 	if (!err && models.used)
 		err = read_model(database, models.used->version, arena, &models.model, &models.fault, detail);
+	if (!err && str_present(models.fault))
+		err = use_other(database, arena, &models, detail);
 	if (!err && models.tables)
 		err = look_at_labels(database, arena, &models, detail);
 	if (err)
@@ -200,9 +256,11 @@ err_t calibration_model_load(struct database *database, int64_t version, const c
 		err = find_version(database, kind, arena, &version, detail);
 	if (!err && tables > 0 && version)
 		err = read_model(database, version, arena, &model, &fault, detail);
+	if (!err && str_present(fault) && !named)
+		err = read_other(database, version, arena, &model, detail);
 	if (err)
 		return err;
-	if (str_present(fault))
+	if (str_present(fault) && !model)
 		return err_fail(detail, ERR_JSON_SHAPE, "version %lld of the model: " STR_FMT,
 				(long long)version, STR_ARG(fault));
 	if (!model && named)

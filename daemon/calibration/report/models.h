@@ -22,7 +22,7 @@ struct calibration_model_row {
 	double log_loss, auroc, ece;
 	bool proven;
 	int64_t used_from_ms;
-	int64_t replaced_by; /* 0: it is in use */
+	int64_t replaced_by; /* 0: it is in use, unless it cannot be read */
 };
 
 struct calibration_models {
@@ -34,7 +34,9 @@ struct calibration_models {
 	int64_t versions;			  /* that there are */
 	const struct calibration_model_row *used; /* of `rows`, or of its own where it is older; NULL: none */
 	struct model *model; /* that one, released with calibration_models_free; NULL: it cannot be read */
-	str_t fault;	     /* why not; absent: it can, or there is none */
+	int64_t unreadable; /* version that nothing has replaced and that cannot be read: what is used instead
+			       is the newest before it that can, if one can; 0: there is no such */
+	str_t fault;	    /* why not; absent: there is no such */
 	int64_t labels, correct; /* that could be learnt from now, at most MODEL_STORE_EXAMPLES */
 
 	/* On those of these labels that came after all that the model has learnt from. */
@@ -51,8 +53,8 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 			      struct calibration_models *ret_models, struct err_detail *detail);
 
 /* One model for whoever wants to apply it, with a reference of the caller's: that version, or for 0 the one
- * of that kind that is in use; NULL: none is. ERR_SAMPLES: there is no such version; or why it cannot be
- * read. Connects. */
+ * of that kind that is in use, as the daemon would; NULL: none is. ERR_SAMPLES: there is no such version; or
+ * why it cannot be read. Connects. */
 err_t calibration_model_load(struct database *database, int64_t version, const char *kind,
 			     struct model **ret_model, struct err_detail *detail);
 

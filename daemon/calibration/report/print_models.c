@@ -97,12 +97,17 @@ static void print_used(FILE *stream, const struct calibration_models *models)
 	fputs(" to ", stream);
 	print_time(stream, used->trained_to_ms);
 	fputc('\n', stream);
-	if (!models->model) {
-		fputs("  it cannot be read: ", stream);
+	if (models->unreadable) {
+		if (models->model)
+			fprintf(stream, "  version %lld, which replaced it,", (long long)models->unreadable);
+		else
+			fputs("  it", stream);
+		fputs(" cannot be read: ", stream);
 		terminal_print(stream, models->fault);
 		fputc('\n', stream);
-		return;
 	}
+	if (!models->model)
+		return;
 	print_judgement(stream, models);
 	print_present(stream, models);
 }
@@ -117,8 +122,12 @@ static void print_features(FILE *stream, const struct model *model)
 	for (size_t i = 0; i < count; i++) {
 		const struct model_weight *weight = &weights[i];
 		double half = Z_95 * weight->error;
-		fprintf(stream, "  %+.3f  %+.3f to %+.3f  %7.3f    %7.3f  ", weight->addend,
-			weight->addend - half, weight->addend + half, weight->mean, weight->deviation);
+		fprintf(stream, "  %+.3f  ", weight->addend);
+		if (half > 0)
+			fprintf(stream, "%+.3f to %+.3f", weight->addend - half, weight->addend + half);
+		else
+			fputs("not known       ", stream);
+		fprintf(stream, "  %7.3f    %7.3f  ", weight->mean, weight->deviation);
 		terminal_print(stream, str_from(weight->name));
 		fprintf(stream, ": %s\n", weight->sentence ? weight->sentence : "not known to this version");
 	}
@@ -126,7 +135,22 @@ static void print_features(FILE *stream, const struct model *model)
 		fprintf(stream, "  and %zu more that add less (--json)\n", all - count);
 }
 
-static void print_row(FILE *stream, const struct calibration_model_row *row)
+/* Of a version: whether it is used, or what is instead. */
+static void print_place(FILE *stream, const struct calibration_models *models,
+			const struct calibration_model_row *row)
+{
+	if (row->version == models->unreadable)
+		fputs("  cannot be read\n", stream);
+	else if (models->unreadable && models->model && row->version == models->used->version)
+		fprintf(stream, "  in use instead of %lld\n", (long long)models->unreadable);
+	else if (row->replaced_by)
+		fprintf(stream, "  replaced by %lld\n", (long long)row->replaced_by);
+	else
+		fputs("  in use\n", stream);
+}
+
+static void print_row(FILE *stream, const struct calibration_models *models,
+		      const struct calibration_model_row *row)
 {
 	fprintf(stream, "  %7lld  ", (long long)row->version);
 	terminal_print(stream, row->kind);
@@ -135,10 +159,7 @@ static void print_row(FILE *stream, const struct calibration_model_row *row)
 	fprintf(stream, "  %6lld  %7lld    %.4f  %.3f  %.4f  %-6s  ", (long long)row->labels,
 		(long long)row->later_cases, row->log_loss, row->auroc, row->ece, row->proven ? "yes" : "no");
 	print_time(stream, row->used_from_ms);
-	if (row->replaced_by)
-		fprintf(stream, "  replaced by %lld\n", (long long)row->replaced_by);
-	else
-		fputs("  in use\n", stream);
+	print_place(stream, models, row);
 }
 
 static void print_versions(FILE *stream, const struct calibration_models *models)
@@ -149,7 +170,7 @@ static void print_versions(FILE *stream, const struct calibration_models *models
 	      "  version  kind      labels    later  log loss  AUROC     ECE  proven  used from\n",
 	      stream);
 	for (size_t i = 0; i < models->rows_count; i++)
-		print_row(stream, &models->rows[i]);
+		print_row(stream, models, &models->rows[i]);
 	if (models->versions > (int64_t)models->rows_count)
 		fprintf(stream, "  and %lld older ones\n",
 			(long long)(models->versions - (int64_t)models->rows_count));
@@ -214,8 +235,9 @@ static json_t *json_used(const struct calibration_models *models)
 	json_t *used = json_row(models->used);
 	json_object_set_new(used, "age_ms", json_integer(models->now_ms - models->used->used_from_ms));
 	json_object_set_new(used, "fault",
-			    str_present(models->fault) ? json_stringn(models->fault.ptr, models->fault.len)
-						       : json_null());
+			    str_present(models->fault) && !model
+				    ? json_stringn(models->fault.ptr, models->fault.len)
+				    : json_null());
 	json_object_set_new(used, "judged", model ? json_quality(&model_info(model)->quality) : json_null());
 	json_object_set_new(used, "present", models->measured ? json_quality(&models->now) : json_null());
 	json_object_set_new(used, "former_version",
@@ -231,11 +253,15 @@ void print_models_json(FILE *stream, const struct calibration_models *models)
 	json_t *versions = json_array();
 	for (size_t i = 0; i < models->rows_count; i++)
 		json_array_append_new(versions, json_row(&models->rows[i]));
-	json_t *root = json_pack("{s:b, s:s?, s:I, s:I, s:o, s:I, s:o}", "tables", (int)models->tables,
+	json_t *unreadable = models->unreadable
+				     ? json_pack("{s:I, s:s%}", "version", (json_int_t)models->unreadable,
+						 "fault", models->fault.ptr, models->fault.len)
+				     : json_null();
+	json_t *root = json_pack("{s:b, s:s?, s:I, s:I, s:o, s:o, s:I, s:o}", "tables", (int)models->tables,
 				 "kind", models->kind, "labels", (json_int_t)models->labels, "labels_correct",
 				 (json_int_t)models->correct, "model",
-				 models->used ? json_used(models) : json_null(), "versions_count",
-				 (json_int_t)models->versions, "versions", versions);
+				 models->used ? json_used(models) : json_null(), "unreadable", unreadable,
+				 "versions_count", (json_int_t)models->versions, "versions", versions);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);
 	json_decref(root);

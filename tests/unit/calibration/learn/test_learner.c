@@ -359,12 +359,16 @@ static void test_an_unreadable_model_is_passed_over(void **state)
 	run_sql("UPDATE calibration_models SET document = '{}'");
 	struct model_found found = find_model(database, MODEL_FEATURES, 0);
 	assert_true(found.unreadable && !found.model);
+	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, &found, NULL), ERR_OK);
+	expect("SELECT count(*) FROM calibration_model_history WHERE unreadable AND NOT in_use", "2");
 	run_sql("UPDATE calibration_models m SET document = s.document FROM sound s WHERE s.version = "
 		"m.version AND m.version = 1");
 	/* without it, the one before it is in use again */
 	run_sql("DELETE FROM calibration_models WHERE version = 2");
 	found = find_model(database, MODEL_FEATURES, 2);
 	assert_true(found.used == 1 && !found.unreadable && found.model);
+	assert_int_equal(model_store_note_read(database, MODEL_FEATURES, &found, NULL), ERR_OK);
+	expect("SELECT count(*) FROM calibration_model_history WHERE in_use AND NOT unreadable", "1");
 	model_unref(found.model);
 	run_sql("DROP TABLE sound");
 	calibration_store_free(store);
@@ -432,10 +436,11 @@ static void test_numbers_of_former_tables(void **state)
 		"UPDATE calibration_models SET replaced_by = NULL, kind = 'map' WHERE version = 1; "
 		"UPDATE calibration_models SET version = 17 WHERE version = 2; "
 		"ALTER TABLE calibration_positions DROP COLUMN learnt_from, DROP COLUMN learnt_until; "
-		"DROP TABLE calibration_model_looks; "
+		"DROP TABLE calibration_model_looks; DROP FUNCTION calibration_share_rights; "
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; ALTER TABLE calibration_events DROP COLUMN probability; "
 		"ALTER TABLE calibration_examples DROP COLUMN probability; "
+		"ALTER TABLE calibration_models DROP COLUMN unreadable; "
 		"DELETE FROM calibration_migrations WHERE version >= 11");
 	store = new_store();
 	assert_true(fit_opposite(database_of(store)));
@@ -659,6 +664,11 @@ static void test_thread_fits_and_reads(void **state)
 	arena_free(arena);
 }
 
+/* What dashboards see of it. */
+#define HISTORY                                                                                              \
+	"SELECT string_agg(concat_ws(' ', version, in_use, unreadable), ', ' ORDER BY version) "             \
+	"FROM calibration_model_history"
+
 /* It is said once however often the thread looks; it goes on with the model before, and learning goes on. */
 static void test_thread_survives_an_unreadable_model(void **state)
 {
@@ -682,6 +692,7 @@ static void test_thread_survives_an_unreadable_model(void **state)
 	learner_statistics(learner, &statistics);
 	assert_int_equal(statistics.version, 1);
 	assert_int_equal(statistics.failures, 1);
+	expect(HISTORY, "1 t f, 2 f t");
 	run_sql("UPDATE calibration_examples SET correct = NOT correct");
 	for (int i = 0; statistics.version != 3 && i < 1200; i++) {
 		if (i % 20 == 0)
@@ -691,6 +702,7 @@ static void test_thread_survives_an_unreadable_model(void **state)
 	}
 	assert_int_equal(statistics.version, 3);
 	assert_int_equal(statistics.failures, 1);
+	expect(HISTORY, "1 f f, 2 f t, 3 t f");
 	learner_stop(learner);
 	model_current_free(current);
 	calibration_store_free(store);

@@ -240,7 +240,27 @@ static void test_models_are_printed(void **state)
 	calibration_models_free(&models);
 }
 
-/* It is told what is wrong with it, in words that a terminal may have. */
+/* How sure the slope of a map is, in its interval. */
+static void test_a_map_has_an_interval(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count(0, 500, false);
+	run_sql("UPDATE calibration_examples SET overall = CASE WHEN correct = (record_offset % 5 <> 0) "
+		"THEN 0.8 ELSE 0.4 END");
+	fit(MODEL_MAP);
+	struct calibration_models models = read_models("map", arena);
+	struct model_weight weight;
+	assert_int_equal(model_weights(models.model, &weight, 1, NULL), 1);
+	assert_string_equal(weight.name, "overall");
+	/* of some hundred labels: neither nothing nor anything */
+	assert_true(weight.error > 0.02 && weight.error < 1);
+	_cleanup_(cleanup_free) char *text = print(&models, print_models_text);
+	assert_null(strstr(text, "not known"));
+	calibration_models_free(&models);
+}
+
+/* It is told what is wrong with it, in words that a terminal may have, and what is used instead. */
 static void test_a_model_that_cannot_be_read(void **state)
 {
 	(void)state;
@@ -248,7 +268,33 @@ static void test_a_model_that_cannot_be_read(void **state)
 	make_two();
 	run_sql("UPDATE calibration_models SET document = '{\"format\": 1}' WHERE replaced_by IS NULL");
 	struct calibration_models models = read_models("features", arena);
+	assert_int_equal(models.unreadable, 2);
+	assert_int_equal(models.used->version, 1);
+	assert_int_equal(model_info(models.model)->version, 1);
+	_cleanup_(cleanup_free) char *instead = print(&models, print_models_text);
+	assert_non_null(strstr(instead, "Version 1 (features), in use since "));
+	assert_non_null(
+		strstr(instead, "  version 2, which replaced it, cannot be read: the model's document: "));
+	assert_non_null(strstr(instead, "  in use instead of 2\n"));
+	assert_non_null(strstr(instead, "  cannot be read\n"));
+	assert_null(strstr(instead, "  in use\n"));
+	_cleanup_(cleanup_free) char *other = print(&models, print_models_json);
+	json_t *told = json_loads(other, 0, NULL);
+	const json_t *unreadable = json_object_get(told, "unreadable");
+	assert_int_equal(json_integer_value(json_object_get(unreadable, "version")), 2);
+	assert_true(json_is_string(json_object_get(unreadable, "fault")));
+	const json_t *model = json_object_get(told, "model");
+	assert_int_equal(json_integer_value(json_object_get(model, "version")), 1);
+	assert_true(json_is_null(json_object_get(model, "fault")));
+	json_decref(told);
+	calibration_models_free(&models);
+	/* none of them */
+	run_sql("DROP TABLE IF EXISTS sound; CREATE TABLE sound AS SELECT * FROM calibration_models; "
+		"UPDATE calibration_models SET document = '{\"format\": 1}'");
+	models = read_models("features", arena);
 	assert_null(models.model);
+	assert_int_equal(models.used->version, 2);
+	assert_int_equal(models.unreadable, 2);
 	assert_false(models.measured || models.former_measured);
 	_cleanup_(cleanup_free) char *text = print(&models, print_models_text);
 	assert_non_null(strstr(text, "  it cannot be read: the model's document: \""));
@@ -265,7 +311,7 @@ static void test_a_model_that_cannot_be_read(void **state)
 	assert_null(strchr(evil, '\x1b'));
 	/* too few labels came later */
 	run_sql("TRUNCATE calibration_examples; UPDATE calibration_models SET kind = 'features', document = "
-		"(SELECT document FROM calibration_models WHERE version = 1) WHERE version = 2");
+		"(SELECT document FROM sound WHERE version = 1); DROP TABLE sound");
 	models = read_models("features", arena);
 	assert_non_null(models.model);
 	_cleanup_(cleanup_free) char *few = print(&models, print_models_text);
@@ -320,7 +366,11 @@ static void test_one_model_is_loaded(void **state)
 	assert_non_null(strstr(detail.message, "there is no version 77 of the model"));
 	run_sql("UPDATE calibration_models SET document = 'x' WHERE version = 1");
 	assert_int_equal(load(1, NULL, &version, &detail), ERR_JSON_SHAPE);
+	assert_int_equal(load(0, "features", &version, &detail), ERR_OK);
+	assert_int_equal(version, 2);
 	assert_non_null(strstr(detail.message, "version 1 of the model: the model's document: "));
+	run_sql("UPDATE calibration_models SET document = 'x'");
+	assert_int_equal(load(0, "features", &version, &detail), ERR_JSON_SHAPE);
 	run_sql("DELETE FROM calibration_migrations WHERE version > 8");
 	assert_int_equal(load(1, NULL, &version, &detail), ERR_DATABASE_REFUSED);
 }
@@ -331,6 +381,7 @@ int main(void)
 		cmocka_unit_test_setup(test_nothing_to_show, drop_tables),
 		cmocka_unit_test_setup(test_model_in_use, drop_tables),
 		cmocka_unit_test_setup(test_models_are_printed, drop_tables),
+		cmocka_unit_test_setup(test_a_map_has_an_interval, drop_tables),
 		cmocka_unit_test_setup(test_a_model_that_cannot_be_read, drop_tables),
 		cmocka_unit_test_setup(test_many_versions, drop_tables),
 		cmocka_unit_test_setup(test_one_model_is_loaded, drop_tables),

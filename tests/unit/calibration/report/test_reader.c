@@ -924,6 +924,59 @@ static void test_views_of_probabilities(void **state)
 	       "1 f 2026-01-09 0.7, 2 t 0.8");
 }
 
+/* A sample of a tenth of a day counts as much as the day, in the view as in the report. */
+static void test_samples_of_probabilities_are_weighed(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	char sql[2048];
+	int64_t now_ms = now_within_a_day(), today_s = now_ms / 86400000 * 86400;
+	count_single(now_ms);
+	snprintf(sql, sizeof sql,
+		 "TRUNCATE calibration_examples, calibration_rollups; DELETE FROM calibration_totals; "
+		 "CREATE TEMP TABLE made AS SELECT to_timestamp(%lld - d * 86400) AS at, d, cases FROM "
+		 "(VALUES "
+		 "(0, 100), (1, 1000)) AS v (d, cases); "
+		 "INSERT INTO calibration_rollups SELECT width_s, at, 'a', '', '', 'RESULT', "
+		 "'LOW_CONFIDENCE', 5, "
+		 "cases, cases, cases, cases / 2, cases / 2, cases / 4 FROM made, (VALUES (3600), (86400)) "
+		 "AS w "
+		 "(width_s); "
+		 "INSERT INTO calibration_examples SELECT (at AT TIME ZONE 'UTC')::date, 'a', 'RESULT', "
+		 "gen_random_uuid(), 0, d * 100 + i, at, '', '', 0.55, 1, d = 0, NULL, 0.75 "
+		 "FROM made, generate_series(1, 100) AS i",
+		 (long long)today_s);
+	run_sql(sql);
+	struct calibration_query query = {
+		.window_s = 7 * 86400, .bucket_s = 300, .min_cases = 20, .label_source = LABEL_RESULT
+	};
+	struct calibration_reports reports = read_reports(&query, arena);
+	const struct ranking *reported = &entry_of(&reports, LABEL_RESULT)->rankings[2];
+	expect_near(reported->accuracies[RANKING_COVERAGES - 1], 100.0 / 1100);
+	expect("SELECT concat_ws(' ', bin, cases, weight, round(accuracy::numeric, 12)) FROM "
+	       "calibration_probability WHERE window_s = 604800 AND label_source = 'RESULT'",
+	       "7 200 1100 0.090909090909");
+}
+
+/* Who may do what with a table may do it with the ones that are to go with it. */
+static void test_rights_are_shared(void **state)
+{
+	(void)state;
+	COUNT_EXAMPLE();
+	run_sql("DROP ROLE IF EXISTS sharer; CREATE ROLE sharer; CREATE TABLE calibration_more (); "
+		"CREATE TABLE calibration_most (); GRANT SELECT, INSERT ON calibration_rollups TO sharer; "
+		"GRANT SELECT ON calibration_rollups TO PUBLIC; "
+		"SELECT calibration_share_rights('calibration_rollups', '{calibration_more, "
+		"calibration_most}')");
+	expect("SELECT string_agg(concat_ws(' ', relname, a.privilege_type, a.grantee::regrole), ', ' "
+	       "ORDER BY relname, a.privilege_type, a.grantee::bigint) FROM pg_class "
+	       "CROSS JOIN LATERAL aclexplode(relacl) AS a "
+	       "WHERE relname ~ '^calibration_mo[rs]' AND a.grantee <> relowner",
+	       "calibration_more INSERT sharer, calibration_more SELECT -, calibration_more SELECT sharer, "
+	       "calibration_most INSERT sharer, calibration_most SELECT -, calibration_most SELECT sharer");
+	run_sql("DROP OWNED BY sharer; DROP ROLE sharer; DROP TABLE calibration_more, calibration_most");
+}
+
 /* Tables as a program of that version made them. */
 static void make_version(int version)
 {
@@ -1028,6 +1081,8 @@ int main(void)
 		cmocka_unit_test_setup(test_as_many_days_as_it_takes, drop_tables),
 		cmocka_unit_test_setup(test_rankings_are_told, drop_tables),
 		cmocka_unit_test_setup(test_single_cases_need_rights, drop_tables),
+		cmocka_unit_test_setup(test_samples_of_probabilities_are_weighed, drop_tables),
+		cmocka_unit_test_setup(test_rights_are_shared, drop_tables),
 		cmocka_unit_test_setup(test_views_of_probabilities, drop_tables),
 		cmocka_unit_test_setup(test_dashboards_keep_reading, drop_tables),
 		cmocka_unit_test_setup(test_full_reports, drop_tables),
