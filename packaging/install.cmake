@@ -2,9 +2,9 @@
 configure_file(packaging/man/assayd.8.in assayd.8.in @ONLY)
 configure_file(packaging/man/assayd.conf.5.in assayd.conf.5.in @ONLY)
 
-# The references of settings and features come from the tables that the program itself reads.
+# The references of settings, features and diagnostics come from the tables that the program itself reads.
 add_executable(print_reference packaging/man/print_reference.c)
-target_link_libraries(print_reference PRIVATE assayd_config assayd_score)
+target_link_libraries(print_reference PRIVATE assayd_config assayd_score assayd_sql_findings)
 foreach(page assayd.8 assayd.conf.5)
   add_custom_command(
     OUTPUT ${page}

@@ -2,6 +2,7 @@
  * Technical confidence: how sound a query is by its diagnostics alone, 0..100. Pure; any thread.
  *
  * Starts at 100; SQL that is not valid and an unknown table give 0; every error takes 20 and every warning 5.
+ * One is what is said of one object: a (code, sub code, object) of sql/findings/diagnostics.h.
  */
 #pragma once
 

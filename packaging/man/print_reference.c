@@ -1,7 +1,8 @@
-/* Prints a manual page whose line `.\" SETTINGS` is replaced by the reference of all settings, and `.\"
- * FEATURES` by the list of all features. */
+/* Prints a manual page whose line `.\" SETTINGS` is replaced by the reference of all settings, `.\" FEATURES`
+ * by the list of all features, and `.\" DIAGNOSTICS` by that of all diagnostics with their sub codes. */
 #include "config/config.h"
 #include "score/features.h"
+#include "sql/findings/diagnostics.h"
 
 #include <sysexits.h>
 
@@ -11,6 +12,24 @@ static void print_features(FILE *out)
 {
 	for (size_t i = 0; i < FEATURE_COUNT_; i++)
 		fprintf(out, ".TP\n.B %s\n%s.\n", FEATURE_INFO[i].name, FEATURE_INFO[i].sentence);
+}
+
+static void print_sub_codes(FILE *out, enum sql_diagnostic_code code)
+{
+	for (int i = SUB_NONE + 1; i < SUB_COUNT_; i++)
+		if (diagnostic_of_sub((enum diagnostic_sub_code)i) == code)
+			fprintf(out, ".br\n.I %s\n(%s)\n", diagnostic_sub_name((enum diagnostic_sub_code)i),
+				diagnostic_sub_meaning((enum diagnostic_sub_code)i));
+}
+
+static void print_diagnostics(FILE *out)
+{
+	for (int i = 0; i < DIAG_COUNT_; i++) {
+		enum sql_diagnostic_code code = (enum sql_diagnostic_code)i;
+		fprintf(out, ".TP\n.BR %s \" (%s)\"\n%s.\n", diagnostic_name(code),
+			diagnostic_is_error(code) ? "error" : "warning", diagnostic_meaning(code));
+		print_sub_codes(out, code);
+	}
 }
 
 int main(int argc, char **argv)
@@ -26,6 +45,8 @@ int main(int argc, char **argv)
 			config_print_reference(stdout);
 		else if (strcmp(line, ".\\\" FEATURES\n") == 0)
 			print_features(stdout);
+		else if (strcmp(line, ".\\\" DIAGNOSTICS\n") == 0)
+			print_diagnostics(stdout);
 		else
 			fputs(line, stdout);
 	}

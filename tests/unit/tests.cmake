@@ -196,6 +196,8 @@ unit_test(sql/catalog/catalog COVERS sql/catalog/*)
 unit_test(sql/catalog/catalog_mysql COVERS sql/catalog/mysql sql/catalog/mysql_names)
 unit_test(sql/catalog/catalog_server COVERS sql/catalog/builtin sql/catalog/postgresql WITH PkgConfig::PQ)
 
+unit_test(sql/findings/diagnostics COVERS sql/findings/diagnostics)
+
 unit_test(sql/lex/code_fence COVERS sql/lex/code_fence)
 unit_test(sql/lex/gate COVERS sql/lex/gate)
 unit_test(sql/lex/statement_words COVERS sql/lex/statement_words sql/lex/identifier sql/lex/scan_text)

@@ -13,9 +13,9 @@ enum sql_severity { SQL_WARNING, SQL_ERROR };
 
 struct sql_diagnostic {
 	const char *code;     /* stable, e.g. "unknown_column" (diagnostics.def) */
-	const char *sub_code; /* or NULL */
+	const char *sub_code; /* finer, of sub_codes.def, or NULL */
 	enum sql_severity severity;
-	str_t object;	      /* what it is about; one diagnostic per (code, object) */
+	str_t object;	      /* what it is about; one diagnostic per (code, sub code, object) */
 	str_t message;	      /* for a person, with a hint where there is one */
 	int64_t offset;	      /* bytes into the SQL as given (before unwrapping) */
 	const char *sqlstate; /* what PostgreSQL raises for it, or NULL where it raises nothing */

@@ -6,7 +6,7 @@ void front_end_refuse(const struct sql_request *request, struct arena *arena, en
 		      const char *reason, int64_t offset, struct sql_analysis *ret_analysis)
 {
 	struct diagnostics diagnostics = { .arena = arena };
-	diagnostics_add(&diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), offset, "%s", reason);
+	diagnostics_add(&diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), offset, "%s", reason);
 	*ret_analysis = (struct sql_analysis){
 		.text = arena_text(arena, request->sql.ptr ? request->sql.ptr : "", request->sql.len),
 		.diagnostics = diagnostics.items,
@@ -24,7 +24,7 @@ void front_end_note_fence(const struct code_fence_result *part, struct diagnosti
 {
 	diagnostics->text_offset = 0; /* the fence is around the part */
 	if (part->wrapped)
-		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, NULL, STR("fence"), 0,
+		diagnostics_add(diagnostics, DIAG_MARKDOWN_FENCE, SUB_NONE, STR("fence"), 0,
 				"the statement is wrapped in a fence or in prose; return the SQL alone");
 	diagnostics->text_offset = part->offset;
 }
@@ -32,6 +32,6 @@ void front_end_note_fence(const struct code_fence_result *part, struct diagnosti
 void front_end_note_catalog(const struct sql_request *request, struct diagnostics *diagnostics)
 {
 	if (request->target_named && !request->catalog)
-		diagnostics_add(diagnostics, DIAG_CATALOG_UNAVAILABLE, NULL, STR("catalog"), 0,
+		diagnostics_add(diagnostics, DIAG_CATALOG_UNAVAILABLE, SUB_NONE, STR("catalog"), 0,
 				"the target's catalog cannot be had: names are not checked");
 }

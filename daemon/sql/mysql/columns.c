@@ -162,14 +162,14 @@ static void report_unknown(struct mysql_resolver *resolver, const struct mysql_s
 	str_t hint = elsewhere(resolver, scope, column);
 	if (!str_present(hint))
 		hint = nearest_hint(&nearest, '`', resolver->arena);
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, column->name,
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, column->name,
 			(int64_t)column->offset, "column `" STR_FMT "` does not exist" STR_FMT,
 			STR_ARG(column->name), STR_ARG(hint));
 }
 
 void mysql_report_qualifier(struct mysql_resolver *resolver, const struct query_node *node, str_t hint)
 {
-	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, node->qualifier,
+	diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, SUB_NONE, node->qualifier,
 			(int64_t)node->offset,
 			"`" STR_FMT "` is not a table that can be referred to here" STR_FMT,
 			STR_ARG(node->qualifier), STR_ARG(str_present(hint) ? hint : STR("")));
@@ -180,7 +180,7 @@ static void report(struct mysql_resolver *resolver, const struct mysql_scope *sc
 {
 	bool known = resolver->request->catalog != NULL;
 	if (lookup == LOOKUP_AMBIGUOUS)
-		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, column->name,
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, SUB_NONE, column->name,
 				(int64_t)column->offset,
 				"column `" STR_FMT "` is of several tables; name one", STR_ARG(column->name));
 	else if (known && str_present(column->qualifier) && !column->range)

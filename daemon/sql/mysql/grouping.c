@@ -23,7 +23,7 @@ static bool is_own(const struct query_node *column, const void *context)
 static void report_aggregate(const struct grouping *grouping, const struct query_node *call,
 			     const char *place)
 {
-	diagnostics_add(grouping->resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, call->name,
+	diagnostics_add(grouping->resolver->diagnostics, DIAG_INVALID_AGGREGATE, SUB_NONE, call->name,
 			(int64_t)call->offset, "the aggregate " STR_FMT " cannot stand in %s",
 			STR_ARG(call->name), place);
 }
@@ -103,7 +103,7 @@ static void check_having(const struct grouping *grouping, const struct query_nod
 	    mysql_columns_find(grouping->resolver, node->range->columns,
 			       query_lower(node->name, grouping->resolver->arena)) &&
 	    !is_selected(grouping, node) && !is_key(grouping, node))
-		diagnostics_add(grouping->resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, node->name,
+		diagnostics_add(grouping->resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, node->name,
 				(int64_t)node->offset,
 				"HAVING cannot see column `" STR_FMT
 				"`, which is neither selected nor grouped by; use WHERE or an aggregate",
@@ -160,7 +160,7 @@ void mysql_limit_check(struct mysql_resolver *resolver, const struct query_node 
 	const struct query_node *subquery = compares ? query_child(node, QUERY_SUBQUERY) : NULL;
 	const struct query_node *limit = subquery && subquery->first ? own_limit(subquery->first) : NULL;
 	if (limit)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SUBQUERY, NULL, STR("LIMIT"),
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SUBQUERY, SUB_NONE, STR("LIMIT"),
 				(int64_t)limit->offset,
 				"a subquery of IN, ANY or ALL cannot have a LIMIT; read it from a derived "
 				"table");
@@ -175,7 +175,7 @@ void mysql_positions_check(struct mysql_resolver *resolver, const struct query_n
 		    (position.place >= 1 && (uint64_t)position.place <= count))
 			continue;
 		str_t text = arena_printf(resolver->arena, "%" PRId64, position.place);
-		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, text,
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, text,
 				(int64_t)sort->first->offset, "position " STR_FMT " is not %s", STR_ARG(text),
 				where);
 	}

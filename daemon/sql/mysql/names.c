@@ -23,7 +23,7 @@ static void check_function(struct mysql_resolver *resolver, const struct query_n
 	(void)catalog_functions(catalog, call->schema, call->name, &count);
 	/* Of another database the catalog may know nothing. */
 	if (count == 0 && (!qualified || catalog_has_schema(catalog, call->schema)))
-		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL, call->name,
+		diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, SUB_NONE, call->name,
 				(int64_t)call->offset, "function `" STR_FMT "` does not exist" STR_FMT,
 				STR_ARG(call->name), STR_ARG(function_hint(resolver, call)));
 }
@@ -273,7 +273,7 @@ static void check_using(struct mysql_resolver *resolver, const struct mysql_scop
 				   mysql_columns_find(resolver, scope->ranges[i]->columns,
 						      query_lower(name->name, resolver->arena));
 		if (!possible)
-			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, name->name,
+			diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, name->name,
 					(int64_t)name->offset, "column `" STR_FMT "` does not exist",
 					STR_ARG(name->name));
 	}
@@ -310,7 +310,7 @@ static void resolve_joins(struct mysql_resolver *resolver, struct mysql_scope *s
 static void check_count(struct mysql_resolver *resolver, const struct mysql_scope *scope)
 {
 	if (scope->count > QUERY_MAX_TABLES)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, STR("tables"),
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_JOIN, SUB_NONE, STR("tables"),
 				(int64_t)scope->ranges[QUERY_MAX_TABLES]->node->offset,
 				"servers join at most %d tables", QUERY_MAX_TABLES);
 }
@@ -325,8 +325,8 @@ static void check_aliases(struct mysql_resolver *resolver, const struct mysql_sc
 			/* A schema on one side alone may be the same or another one. */
 			bool unsure = str_present(a->schema) != str_present(b->schema);
 			if (str_equal(a->alias, b->alias) && !schemas_differ && !unsure)
-				diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, b->alias,
-						(int64_t)b->node->offset,
+				diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, SUB_NONE,
+						b->alias, (int64_t)b->node->offset,
 						"`" STR_FMT "` stands for two tables; give one an alias",
 						STR_ARG(b->alias));
 		}

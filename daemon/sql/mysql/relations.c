@@ -106,6 +106,6 @@ void mysql_report_relation(struct mysql_resolver *resolver, const struct query_n
 	if (str_present(relation->schema))
 		name = arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(relation->schema),
 				    STR_ARG(relation->name));
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, NULL, name, (int64_t)relation->offset,
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, SUB_NONE, name, (int64_t)relation->offset,
 			"table `" STR_FMT "` does not exist" STR_FMT, STR_ARG(name), STR_ARG(hint));
 }

@@ -49,14 +49,14 @@ static void report_parse(const struct parsed_statement *parsed, struct diagnosti
 {
 	if (str_present(parsed->error))
 		diagnostics_add(
-			diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), (int64_t)parsed->error_offset,
-			STR_FMT STR_FMT, STR_ARG(parsed->error),
+			diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
+			(int64_t)parsed->error_offset, STR_FMT STR_FMT, STR_ARG(parsed->error),
 			STR_ARG(hint_of_syntax(parsed->text, parsed->error_offset, diagnostics->arena)));
 	else if (parsed->count == 0)
-		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), 0,
 				"there is no statement");
 	else if (parsed->count > 1)
-		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"),
+		diagnostics_add(diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"),
 				((const RawStmt *)lsecond(parsed->statements))->stmt_location,
 				"there are %zu statements instead of one", parsed->count);
 }

@@ -31,7 +31,7 @@ static str_t object_of(const struct lint *lint, const struct query_node *node)
 	return arena_printf(lint->diagnostics->arena, "@%zu", node->offset);
 }
 
-static void risk(const struct lint *lint, const char *sub_code, const struct query_node *node,
+static void risk(const struct lint *lint, enum diagnostic_sub_code sub_code, const struct query_node *node,
 		 const char *message)
 {
 	diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN, sub_code, object_of(lint, node),
@@ -56,17 +56,18 @@ static void check_pair(const struct lint *lint, const struct query_node *operand
 	bool number = column->category == TYPE_INTEGER || column->category == TYPE_NUMERIC;
 	bool counts_as_zero = lint->dialect == SQL_MYSQL;
 	if (column->category == TYPE_TEXT && !str_is(column->type, "enum") && is_number(literal))
-		diagnostics_add(lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, operand->name,
+		diagnostics_add(lint->diagnostics, DIAG_TYPE_MISMATCH, SUB_NONE, operand->name,
 				(int64_t)literal->offset,
 				"the column \"" STR_FMT "\" of texts is compared with a number%s",
 				STR_ARG(operand->name),
 				counts_as_zero ? ": texts that are no numbers count as 0"
 					       : "; write the number as a text, or CAST the column");
 	if (number && query_is_literal(literal, "string") && !has_digit(literal->name))
-		diagnostics_add(
-			lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, operand->name, (int64_t)literal->offset,
-			"the column \"" STR_FMT "\" of numbers is compared with a text that is no number%s",
-			STR_ARG(operand->name), counts_as_zero ? ", which counts as 0" : "");
+		diagnostics_add(lint->diagnostics, DIAG_TYPE_MISMATCH, SUB_NONE, operand->name,
+				(int64_t)literal->offset,
+				"the column \"" STR_FMT
+				"\" of numbers is compared with a text that is no number%s",
+				STR_ARG(operand->name), counts_as_zero ? ", which counts as 0" : "");
 }
 
 static void check_types(const struct lint *lint, const struct query_node *node)
@@ -87,7 +88,7 @@ static void check_null(const struct lint *lint, const struct query_node *node)
 {
 	if (query_compares(node) && !query_is_operation(node, "<=>") &&
 	    (query_is_literal(node->first, "null") || query_is_literal(node->last, "null")))
-		risk(lint, "equals_null", node,
+		risk(lint, SUB_RISKY_PATTERN_EQUALS_NULL, node,
 		     "a comparison with NULL is never true; write IS NULL or IS NOT NULL");
 }
 
@@ -98,7 +99,7 @@ static void check_pattern(const struct lint *lint, const struct query_node *node
 	if ((!like && !glob) || !query_is_literal(pattern, "string") || pattern->name.len == 0)
 		return;
 	if (strchr(like ? "%_" : "*?", pattern->name.ptr[0]))
-		risk(lint, "leading_wildcard", node,
+		risk(lint, SUB_RISKY_PATTERN_LEADING_WILDCARD, node,
 		     "a pattern that begins with a wildcard cannot use an index");
 }
 
@@ -108,7 +109,7 @@ static void check_pipes(const struct lint *lint, const struct query_node *node)
 	if (lint->dialect == SQL_MYSQL && query_is_operation(node, "or") && node->first &&
 	    (query_is_literal(node->first, "string") || query_is_literal(node->last, "string")))
 		diagnostics_add(
-			lint->diagnostics, DIAG_TYPE_MISMATCH, NULL, STR("||"), (int64_t)node->offset,
+			lint->diagnostics, DIAG_TYPE_MISMATCH, SUB_NONE, STR("||"), (int64_t)node->offset,
 			"|| is OR here, and a text is no condition; texts are joined by CONCAT(…, …)");
 }
 
@@ -128,7 +129,7 @@ static void check_division(const struct lint *lint, const struct query_node *nod
 {
 	if (lint->dialect == SQL_SQLITE && query_is_operation(node, "/") && is_integer(node->first) &&
 	    is_integer(node->last))
-		risk(lint, "integer_division", node,
+		risk(lint, SUB_RISKY_PATTERN_INTEGER_DIVISION, node,
 		     "a division of integers drops the remainder; multiply by 1.0 first");
 }
 
@@ -162,8 +163,9 @@ static void check_not_in(const struct lint *lint, const struct query_node *node)
 	const struct catalog_column *column = column_of(items->first->first);
 	bool key = column && column->is_key && column->category == TYPE_INTEGER;
 	if (column && !column->not_null && !key)
-		diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN, "not_in_nullable_subquery",
-				column->name, (int64_t)node->offset,
+		diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN,
+				SUB_RISKY_PATTERN_NOT_IN_NULLABLE_SUBQUERY, column->name,
+				(int64_t)node->offset,
 				"NOT IN is never true once \"" STR_FMT "\" is NULL; write NOT EXISTS",
 				STR_ARG(column->name));
 }
@@ -195,8 +197,8 @@ static void check_stars(const struct lint *lint, const struct query_node *select
 	for (; item; item = item->next)
 		if (item->kind == QUERY_STAR && (item->range ? item->range->kind == QUERY_RANGE_RELATION
 							     : query_has_here(from, is_relation, NULL)))
-			diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN, "select_star", STR("*"),
-					(int64_t)item->offset,
+			diagnostics_add(lint->diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_SELECT_STAR,
+					STR("*"), (int64_t)item->offset,
 					"name the columns that are needed instead of *");
 }
 
@@ -259,6 +261,6 @@ void query_lint(const struct query_node *root, str_t text, enum sql_dialect dial
 	visit(&lint, root, false);
 	if (root->kind == QUERY_EXPRESSION && !query_bounded(root))
 		diagnostics_add(
-			diagnostics, DIAG_MISSING_LIMIT, NULL, STR("statement"), 0,
+			diagnostics, DIAG_MISSING_LIMIT, SUB_NONE, STR("statement"), 0,
 			"the query is neither aggregated nor limited: it can return any number of rows");
 }

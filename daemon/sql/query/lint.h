@@ -1,7 +1,7 @@
 /*
- * Warnings that need a query's tree and its resolved names alone, the same for MySQL and SQLite: comparisons
- * with NULL, patterns that no index serves, types that do not meet, NOT IN over what may be NULL, `*`,
- * products, and a missing LIMIT. Where the tree or the catalog leave a doubt, nothing is reported. Pure; any
+ * Warnings that need a query's tree and its resolved names alone, the same for MySQL and SQLite; the manual's
+ * list of diagnostics says what each means (findings/diagnostics.def, findings/sub_codes.def). Where the tree
+ * or the catalog leave a doubt, nothing is reported, and neither is what an error is reported for. Pure; any
  * thread.
  */
 #pragma once

@@ -137,8 +137,8 @@ void query_lint_products(const struct query_node *select, struct diagnostics *di
 		if (first == MAX_ITEMS) {
 			first = i;
 		} else if (root_of(&product, i) != root_of(&product, first)) {
-			diagnostics_add(diagnostics, DIAG_RISKY_PATTERN, "cartesian_product", range->alias,
-					(int64_t)range->node->offset,
+			diagnostics_add(diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_CARTESIAN_PRODUCT,
+					range->alias, (int64_t)range->node->offset,
 					"no condition connects \"" STR_FMT "\" with the other relations",
 					STR_ARG(range->alias));
 			return;

@@ -142,12 +142,12 @@ static void report(struct required *required, const struct required_relation *re
 	str_t object = arena_printf(required->arena, STR_FMT "." STR_FMT, STR_ARG(relation->alias),
 				    STR_ARG(rule->column));
 	if (by_view)
-		diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, NULL, object, relation->offset,
+		diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, SUB_NONE, object, relation->offset,
 				"the view \"" STR_FMT "\" reads \"" STR_FMT
 				"\" without a condition on the column \"" STR_FMT "\"",
 				STR_ARG(relation->alias), STR_ARG(rule->table), STR_ARG(rule->column));
 	else
-		diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, NULL, object, relation->offset,
+		diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, SUB_NONE, object, relation->offset,
 				"\"" STR_FMT "\" is read without a condition that gives its column \"" STR_FMT
 				"\" a value",
 				STR_ARG(relation->alias), STR_ARG(rule->column));

@@ -4,8 +4,8 @@
  * of FROM stand for, once names are resolved, is their range.
  *
  * The parsers of MySQL and SQLite build it, and their resolvers set the ranges; PostgreSQL's front end fills
- * it from its own nodes for two of the rules (postgresql/diagnose/graph.c). Nodes and ranges live in the
- * arena of the analysis. Pure; any thread.
+ * it from its own nodes for two of the rules alone, products and required columns: FROM and conditions, no
+ * more (postgresql/diagnose/graph.c). Nodes and ranges live in the arena of the analysis. Pure; any thread.
  */
 #pragma once
 
@@ -38,7 +38,8 @@ struct query_node {
 	double size;			 /* CAST: largest length in its type */
 	const struct query_range *range; /* names: what a COLUMN or a RELATION stands for, or NULL; what the
 					  * merged columns of a JOIN belong to (PostgreSQL) */
-	const struct query_node *item; /* names: the ITEM that a key of ORDER BY or GROUP BY means, or NULL */
+	const struct query_node *item; /* names: the ITEM that a COLUMN means by its name in ORDER BY or GROUP
+					* BY, or NULL. Positions: query/position.h */
 	struct query_node *first;      /* child */
 	struct query_node *last;
 	struct query_node *next; /* sibling */

@@ -117,7 +117,7 @@ static void report(struct sqlite_analysis *state, const struct sqlite_result *re
 		help = sqlite_hint_syntax(state->text, (size_t)offset, state->arena);
 	else if (state->request->catalog && named)
 		help = hint(state, result, offset);
-	diagnostics_add(&state->diagnostics, result->code, NULL, named ? result->name : result->message,
+	diagnostics_add(&state->diagnostics, result->code, SUB_NONE, named ? result->name : result->message,
 			offset, STR_FMT STR_FMT, STR_ARG(result->message), STR_ARG(help));
 }
 
@@ -218,7 +218,8 @@ static void note_string(struct sqlite_analysis *state, str_t name, size_t offset
 			     ? arena_printf(state->arena, ", or \"" STR_FMT "\" if that column is meant",
 					    STR_ARG(meant))
 			     : STR("");
-	diagnostics_add(&state->diagnostics, DIAG_RISKY_PATTERN, "double_quoted_text", name, (int64_t)offset,
+	diagnostics_add(&state->diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_DOUBLE_QUOTED_TEXT, name,
+			(int64_t)offset,
 			"\"" STR_FMT "\" names no column and is read as a text; write it in single "
 			"quotes" STR_FMT,
 			STR_ARG(name), STR_ARG(help));
@@ -385,7 +386,7 @@ static void judge(struct sqlite_analysis *state)
 {
 	bool whole = sqlite_tokens_check(state->text, !state->broken, &state->violations);
 	if (!whole && !state->broken) {
-		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, NULL, STR("statement"), 0,
+		diagnostics_add(&state->diagnostics, DIAG_SYNTAX_ERROR, SUB_NONE, STR("statement"), 0,
 				"something follows the statement; return one statement alone");
 		state->broken = true;
 	}

@@ -33,7 +33,7 @@ static void check_unseen(str_t text, const struct sql_policy *policy, struct dia
 		str_t table = dot ? str_from(dot + 1) : rule->table;
 		int64_t offset = sqlite_tokens_find(text, table);
 		if (offset >= 0)
-			diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, NULL, table, offset,
+			diagnostics_add(diagnostics, DIAG_MISSING_REQUIRED, SUB_NONE, table, offset,
 					"no condition on the column \"" STR_FMT "\" of \"" STR_FMT
 					"\" can be made out",
 					STR_ARG(rule->column), STR_ARG(table));

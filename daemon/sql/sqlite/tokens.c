@@ -364,10 +364,10 @@ void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics)
 		previous = token;
 	}
 	if (shape.star)
-		diagnostics_add(diagnostics, DIAG_RISKY_PATTERN, "select_star", STR("*"),
+		diagnostics_add(diagnostics, DIAG_RISKY_PATTERN, SUB_RISKY_PATTERN_SELECT_STAR, STR("*"),
 				(int64_t)shape.star_offset, "name the columns that are needed instead of *");
 	if (shape.from && !shape.limited && !shape.grouped)
-		diagnostics_add(diagnostics, DIAG_MISSING_LIMIT, NULL, STR("query"), 0,
+		diagnostics_add(diagnostics, DIAG_MISSING_LIMIT, SUB_NONE, STR("query"), 0,
 				"the query is neither aggregated nor limited; add a LIMIT");
 }
 

@@ -17,7 +17,7 @@ bool sqlite_tokens_check(str_t sql, bool parses, struct violations *violations);
 /* Of several not_a_read of one statement, keeps the foremost. */
 void sqlite_tokens_tell_once(str_t sql, struct violations *violations);
 
-/* Warnings about a valid statement: missing_limit, select_star. */
+/* Warnings about a valid statement whose tree our parser does not build, by its tokens: few of lint.h's. */
 void sqlite_tokens_warn(str_t sql, struct diagnostics *diagnostics);
 
 /* The next token that is neither space nor comment. */

@@ -10,8 +10,8 @@ static bool is_bounded(const struct resolution *resolution, const SelectStmt *se
 	return select->fromClause == NIL || resolution_is_aggregated(resolution, select);
 }
 
-static void risk(const struct diagnosis *diagnosis, const char *sub_code, str_t object, int location,
-		 const char *message)
+static void risk(const struct diagnosis *diagnosis, enum diagnostic_sub_code sub_code, str_t object,
+		 int location, const char *message)
 {
 	diagnostics_add(diagnosis->diagnostics, DIAG_RISKY_PATTERN, sub_code, object, location, "%s",
 			message);
@@ -27,7 +27,7 @@ static void check_like(const struct diagnosis *diagnosis, const A_Expr *expr)
 {
 	const char *pattern = node_string(expr->rexpr);
 	if (pattern && (pattern[0] == '%' || pattern[0] == '_'))
-		risk(diagnosis, "leading_wildcard", str_from(pattern), expr->location,
+		risk(diagnosis, SUB_RISKY_PATTERN_LEADING_WILDCARD, str_from(pattern), expr->location,
 		     "a pattern that begins with a wildcard cannot use an index");
 }
 
@@ -77,7 +77,7 @@ static void mismatch(const struct diagnosis *diagnosis, str_t object, int locati
 		     const char *right)
 {
 	if (!is_refused(diagnosis, object))
-		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, NULL, object, location,
+		diagnostics_add(diagnosis->diagnostics, DIAG_TYPE_MISMATCH, SUB_NONE, object, location,
 				"%s is compared with %s", category_text(left), right);
 }
 
@@ -104,8 +104,8 @@ static void check_comparison(const struct diagnosis *diagnosis, const A_Expr *ex
 	if (!expr->lexpr || !expr->rexpr)
 		return;
 	if (node_is_null(expr->lexpr) || node_is_null(expr->rexpr)) {
-		risk(diagnosis, "equals_null", place(diagnosis, expr->location), expr->location,
-		     "a comparison with NULL is never true; use IS NULL or IS NOT NULL");
+		risk(diagnosis, SUB_RISKY_PATTERN_EQUALS_NULL, place(diagnosis, expr->location),
+		     expr->location, "a comparison with NULL is never true; use IS NULL or IS NOT NULL");
 		return;
 	}
 	check_types(diagnosis, expr->lexpr, expr->rexpr, expr->location);
@@ -117,8 +117,8 @@ static void check_division(const struct diagnosis *diagnosis, const A_Expr *expr
 {
 	if (expr->lexpr && expression_category(diagnosis->resolution, expr->lexpr) == TYPE_INTEGER &&
 	    expression_category(diagnosis->resolution, expr->rexpr) == TYPE_INTEGER)
-		risk(diagnosis, "integer_division", place(diagnosis, expr->location), expr->location,
-		     "both sides are integers: the quotient is cut off");
+		risk(diagnosis, SUB_RISKY_PATTERN_INTEGER_DIVISION, place(diagnosis, expr->location),
+		     expr->location, "both sides are integers: the quotient is cut off");
 }
 
 static void check_listed(const struct diagnosis *diagnosis, const A_Expr *expr)
@@ -200,8 +200,8 @@ static void check_negation(const struct diagnosis *diagnosis, const BoolExpr *ex
 	const SubLink *link = (const SubLink *)linitial(expr->args);
 	if (link->subLinkType == ANY_SUBLINK && IsA(link->subselect, SelectStmt) &&
 	    yields_null(diagnosis, (const SelectStmt *)link->subselect))
-		risk(diagnosis, "not_in_nullable_subquery", place(diagnosis, link->location), link->location,
-		     "NOT IN is never true once the subquery gives a NULL; use NOT EXISTS");
+		risk(diagnosis, SUB_RISKY_PATTERN_NOT_IN_NULLABLE_SUBQUERY, place(diagnosis, link->location),
+		     link->location, "NOT IN is never true once the subquery gives a NULL; use NOT EXISTS");
 }
 
 /* A star over derived tables only repeats what they list. */
@@ -235,7 +235,8 @@ static void check_stars(const struct diagnosis *diagnosis, const SelectStmt *sel
 	{
 		const Node *value = lfirst_node(ResTarget, cell)->val;
 		if (node_is_star(value) && star_reads_relation(diagnosis, select, value))
-			risk(diagnosis, "select_star", STR("*"), ((const ColumnRef *)value)->location,
+			risk(diagnosis, SUB_RISKY_PATTERN_SELECT_STAR, STR("*"),
+			     ((const ColumnRef *)value)->location,
 			     "* returns whatever columns the tables have; name those that are needed");
 	}
 }
@@ -304,6 +305,6 @@ void diagnose_statement(const struct parsed_statement *parsed, const struct reso
 	diagnose_required(&diagnosis, (const SelectStmt *)statement);
 	if (!explained && !is_bounded(resolution, (const SelectStmt *)statement))
 		diagnostics_add(
-			diagnostics, DIAG_MISSING_LIMIT, NULL, STR("statement"), 0,
+			diagnostics, DIAG_MISSING_LIMIT, SUB_NONE, STR("statement"), 0,
 			"the query is neither aggregated nor limited: it can return any number of rows");
 }

@@ -1,5 +1,5 @@
 /*
- * The checks of a resolved PostgreSQL statement beyond names: ungrouped columns, required columns, warnings.
+ * The checks of a resolved PostgreSQL statement beyond names and types: required columns and warnings.
  * Pure; between parse_begin and parse_end, on their thread.
  */
 #pragma once

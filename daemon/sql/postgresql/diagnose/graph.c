@@ -6,8 +6,9 @@
 #include "sql/query/lint.h"
 #include "sql/query/required.h"
 
-/* A query on its way into the tree that the shared rules read. It holds what they ask: FROM, conditions with
- * their equalities, and of all else the columns, the queries and the calls that draw numbers. */
+/* A query on its way into the tree that two shared rules read: query_lint_products and query_required. It
+ * holds what they ask and nothing for any other: FROM, conditions with their equalities, and of all else the
+ * columns, the queries and the calls that draw numbers. */
 struct graph {
 	struct arena *arena;
 	const struct resolution *resolution;

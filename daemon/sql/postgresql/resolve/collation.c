@@ -39,7 +39,7 @@ static void check_name(struct resolver *resolver, const CollateClause *clause)
 	if (temporary || (!no_schema && (!catalog_knows_collations(catalog) ||
 					 catalog_has_other(catalog, CATALOG_COLLATION, schema, name))))
 		return;
-	resolver_report_type(resolver, DIAG_INVALID_USE, "collation",
+	resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_COLLATION,
 			     resolver_missing_sqlstate(resolver, schema, "42704"), clause->location,
 			     "collation \"" STR_FMT "\" does not exist", STR_ARG(name));
 }
@@ -51,8 +51,9 @@ type_id resolve_collate(struct resolver *resolver, struct scope *scope, const Co
 		return type;
 	if (type != TYPE_UNSURE && is_collatable(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "collation", "42804", clause->location,
-				     "values of type " STR_FMT " have no collation", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_COLLATION, "42804",
+				     clause->location, "values of type " STR_FMT " have no collation",
+				     STR_ARG(text));
 		return TYPE_UNSURE;
 	}
 	check_name(resolver, clause);

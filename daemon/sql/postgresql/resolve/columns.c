@@ -46,7 +46,7 @@ void outputs_name(struct resolver *resolver, struct outputs *outputs, const List
 {
 	outputs_rename(outputs, names);
 	if (!outputs->open && (size_t)list_length(names) > outputs->count)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_ALIAS_LIST, NULL, object, location,
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_ALIAS_LIST, SUB_NONE, object, location,
 				"\"" STR_FMT "\" has %zu columns, and %d are named", STR_ARG(object),
 				outputs->count, list_length(names));
 }

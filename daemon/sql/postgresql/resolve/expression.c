@@ -62,7 +62,7 @@ static type_id bit_string_type(struct resolver *resolver, const A_Const *constan
 {
 	const char *digits = constant->val.bsval.bsval, *sqlstate = NULL;
 	if (literal_fits(resolver->catalog, BITOID, digits, &sqlstate) == SURELY_NOT)
-		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, NULL, sqlstate,
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, SUB_NONE, sqlstate,
 				      arena_printf(resolver->arena, "%.200s", digits), constant->location,
 				      "'%.200s' is no bit string", digits);
 	return BITOID;
@@ -109,7 +109,7 @@ static void cast_array(struct resolver *resolver, struct scope *scope, const A_A
 		    type_can_coerce(resolver->catalog, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 			str_t from = type_text(resolver->catalog, type);
 			str_t to = type_text(resolver->catalog, element);
-			resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846",
+			resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_CAST, "42846",
 					     resolver_node_location(resolver, node),
 					     "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
 					     STR_ARG(to));
@@ -150,8 +150,9 @@ static void check_row_cast(struct resolver *resolver, const TypeCast *cast, type
 	if (!type || type->columns_count == 0 || (type->relation && type->relation->is_open))
 		return;
 	if (row_fits(resolver, (const RowExpr *)cast->arg, type, &fits) && !fits)
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
-				     "these values are no row of type " STR_FMT, STR_ARG(type->text));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_CAST, "42846",
+				     cast->location, "these values are no row of type " STR_FMT,
+				     STR_ARG(type->text));
 }
 
 static type_id resolve_cast(struct resolver *resolver, struct scope *scope, const TypeCast *cast)
@@ -168,9 +169,9 @@ static type_id resolve_cast(struct resolver *resolver, struct scope *scope, cons
 		return target;
 	if (resolver_coerce_value(resolver, cast->arg, type, target, CAST_EXPLICIT) == SURELY_NOT) {
 		str_t from = type_text(resolver->catalog, type), to = type_text(resolver->catalog, target);
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "cast", "42846", cast->location,
-				     "type " STR_FMT " cannot be cast to " STR_FMT, STR_ARG(from),
-				     STR_ARG(to));
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_CAST, "42846",
+				     cast->location, "type " STR_FMT " cannot be cast to " STR_FMT,
+				     STR_ARG(from), STR_ARG(to));
 	}
 	return target;
 }
@@ -226,7 +227,7 @@ static void check_no_sets(struct resolver *resolver, uint64_t before, const stru
 {
 	uint64_t bit = level_bit(scope->level);
 	if (resolver->marks.sets & ~before & bit)
-		resolver_report_type(resolver, DIAG_INVALID_SET_FUNCTION, NULL, "0A000", location,
+		resolver_report_type(resolver, DIAG_INVALID_SET_FUNCTION, SUB_NONE, "0A000", location,
 				     "functions that return sets cannot stand in %s", what);
 }
 
@@ -286,7 +287,8 @@ static type_id resolve_array(struct resolver *resolver, struct scope *scope, con
 	if (!resolver_knows_types(resolver))
 		return TYPE_UNSURE;
 	if (values.count == 0) {
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "array", "42P18", expr->location,
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_ARRAY, "42P18",
+				     expr->location,
 				     "the type of an empty ARRAY[] has to be written: ARRAY[]::integer[]");
 		return TYPE_UNSURE;
 	}
@@ -409,7 +411,7 @@ static type_id resolve_node(struct resolver *resolver, struct scope *scope, cons
 	case T_GroupingFunc:
 		return resolve_grouping_call(resolver, scope, (const GroupingFunc *)node);
 	case T_SetToDefault:
-		resolver_report_type(resolver, DIAG_INVALID_USE, "default", "42601",
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_DEFAULT, "42601",
 				     ((const SetToDefault *)node)->location,
 				     "DEFAULT is no value of an expression");
 		return TYPE_UNSURE;

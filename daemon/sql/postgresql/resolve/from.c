@@ -23,7 +23,7 @@ static void report_unknown_table(struct resolver *resolver, const RangeVar *var)
 	str_t hint = nearest.best.ptr ? arena_printf(resolver->arena, "; did you mean \"" STR_FMT "\"?",
 						     STR_ARG(nearest.best))
 				      : STR("");
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, NULL, object, var->location,
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_TABLE, SUB_NONE, object, var->location,
 			"relation \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object), STR_ARG(hint));
 }
 
@@ -121,7 +121,7 @@ static void check_sampled(struct resolver *resolver, const RangeTableSample *sam
 	if (!item ||
 	    (item->kind == RANGE_RELATION && (!item->relation || strchr("rpm", item->relation->kind))))
 		return;
-	resolver_report_type(resolver, DIAG_INVALID_USE, "sample", "0A000", sample->location,
+	resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_SAMPLE, "0A000", sample->location,
 			     "TABLESAMPLE: \"" STR_FMT "\" is no table and no materialized view",
 			     STR_ARG(item->alias));
 }
@@ -138,7 +138,7 @@ static void check_method(struct resolver *resolver, const RangeTableSample *samp
 	if (!resolver_knows_types(resolver) || list_length(sample->method) > 2 ||
 	    !catalog_lacks_sampling(resolver->catalog, method.schema, method.name))
 		return;
-	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "sample",
+	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, SUB_UNKNOWN_FUNCTION_SAMPLE,
 			     resolver_missing_sqlstate(resolver, method.schema, "42704"), sample->location,
 			     "TABLESAMPLE: there is no method \"" STR_FMT "\"", STR_ARG(method.name));
 }
@@ -152,9 +152,9 @@ static void from_sample(struct resolver *resolver, struct scope *scope, const Ra
 	check_method(resolver, sample);
 	bool is_builtin = is_builtin_method(sample->method);
 	if (is_builtin && list_length(sample->args) != 1)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "sample", "2202H", sample->location,
-				     "TABLESAMPLE: %s takes one argument, not %d", names_last(sample->method),
-				     list_length(sample->args));
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_SAMPLE, "2202H",
+				     sample->location, "TABLESAMPLE: %s takes one argument, not %d",
+				     names_last(sample->method), list_length(sample->args));
 	foreach(cell, sample->args)
 	{
 		type_id type = resolve_expression(resolver, scope, lfirst(cell));

@@ -21,7 +21,7 @@ static void defined_columns(struct resolver *resolver, const List *definitions, 
 				 resolve_type_name(resolver, definition->typeName));
 	}
 	if (type != TYPE_UNSURE && type != RECORDOID)
-		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, SUB_NONE, "42601",
 				     resolver_node_location(resolver, expression),
 				     "only a function that returns record takes column definitions");
 }
@@ -76,7 +76,7 @@ static void function_columns(struct resolver *resolver, const Node *expression, 
 	if (composite_columns(resolver, type, outputs))
 		return;
 	if (chosen && type == RECORDOID)
-		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, NULL, "42601",
+		resolver_report_type(resolver, DIAG_INVALID_ALIAS_LIST, SUB_NONE, "42601",
 				     resolver_node_location(resolver, expression),
 				     "the columns of a function that returns record have to be defined");
 	bool plain = type != TYPE_UNSURE && type != RECORDOID;

@@ -9,14 +9,14 @@ static void report_using(struct resolver *resolver, str_t name, enum lookup resu
 {
 	enum sql_diagnostic_code code =
 		result == LOOKUP_AMBIGUOUS ? DIAG_AMBIGUOUS_COLUMN : DIAG_UNKNOWN_COLUMN;
-	diagnostics_add(resolver->diagnostics, code, NULL, name, -1,
+	diagnostics_add(resolver->diagnostics, code, SUB_NONE, name, -1,
 			"column \"" STR_FMT "\" of USING %s the %s side of the join", STR_ARG(name),
 			result == LOOKUP_AMBIGUOUS ? "is more than once on" : "does not exist on", side);
 }
 
 static void report_incomparable(struct resolver *resolver, str_t name, const char *sqlstate)
 {
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, name, -1,
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, SUB_NONE, sqlstate, name, -1,
 			      "the two columns \"" STR_FMT "\" have types that cannot be compared",
 			      STR_ARG(name));
 }
@@ -127,9 +127,9 @@ static void merge_using(struct resolver *resolver, const JoinExpr *join, struct 
 		if (resolver->resolution->too_deep)
 			return;
 		if (hash_map_set(&names, name, lfirst(cell)))
-			diagnostics_add_state(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, "using", "42701",
-					      name, -1, "column \"" STR_FMT "\" is in USING twice",
-					      STR_ARG(name));
+			diagnostics_add_state(resolver->diagnostics, DIAG_DUPLICATE_ALIAS,
+					      SUB_DUPLICATE_ALIAS_USING, "42701", name, -1,
+					      "column \"" STR_FMT "\" is in USING twice", STR_ARG(name));
 		else
 			merge_column(resolver, join, left, right, name, merged);
 	}

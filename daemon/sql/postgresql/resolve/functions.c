@@ -75,14 +75,15 @@ static void report_no_function(struct resolver *resolver, const FuncCall *call,
 		if (hint.len == 0 && resolver_wants_hint(resolver))
 			hint = catalog_function_hint(resolver->catalog, function->name, resolver->arena);
 		diagnostics_add_state(
-			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, NULL,
+			resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, SUB_NONE,
 			foreign ? "0A000" : resolver_missing_sqlstate(resolver, function->schema, "42883"),
 			function->name, call->location, "function \"" STR_FMT "\" does not exist" STR_FMT,
 			STR_ARG(function->name), STR_ARG(hint));
 		return;
 	}
 	str_t types = written_types(resolver, arguments);
-	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION, ambiguous ? "ambiguous" : NULL,
+	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_FUNCTION,
+			      ambiguous ? SUB_UNKNOWN_FUNCTION_AMBIGUOUS : SUB_NONE,
 			      ambiguous ? "42725" : "42883", function->name, call->location,
 			      "%s \"" STR_FMT "\" takes (" STR_FMT ")%s",
 			      ambiguous ? "more than one function" : "no function", STR_ARG(function->name),
@@ -135,7 +136,7 @@ static void report_use(struct resolver *resolver, const FuncCall *call,
 		       const struct resolved_function *function, enum sql_diagnostic_code code,
 		       const char *sqlstate, const char *message)
 {
-	diagnostics_add_state(resolver->diagnostics, code, NULL, sqlstate, function->name, call->location,
+	diagnostics_add_state(resolver->diagnostics, code, SUB_NONE, sqlstate, function->name, call->location,
 			      "\"" STR_FMT "\" %s", STR_ARG(function->name), message);
 }
 

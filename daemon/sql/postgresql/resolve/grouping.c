@@ -148,7 +148,7 @@ static void index_keys(struct grouping *grouping)
 
 static void report(const struct grouping *grouping, int location, str_t object)
 {
-	diagnostics_add(grouping->resolver->diagnostics, DIAG_UNGROUPED_COLUMN, NULL, object, location,
+	diagnostics_add(grouping->resolver->diagnostics, DIAG_UNGROUPED_COLUMN, SUB_NONE, object, location,
 			"\"" STR_FMT "\" is neither in GROUP BY nor inside an aggregate", STR_ARG(object));
 }
 
@@ -228,7 +228,8 @@ static void check_grouping_call(struct grouping *grouping, const GroupingFunc *c
 	{
 		const Node *node = lfirst(cell);
 		if (grouping->depth == 0 && !is_grouped_expression(grouping, node))
-			resolver_report_type(grouping->resolver, DIAG_INVALID_AGGREGATE, "grouping", "42803",
+			resolver_report_type(grouping->resolver, DIAG_INVALID_AGGREGATE,
+					     SUB_INVALID_AGGREGATE_GROUPING, "42803",
 					     resolver_node_location(grouping->resolver, node),
 					     "the arguments of GROUPING have to be expressions of GROUP BY");
 	}

@@ -215,9 +215,9 @@ void resolver_note_missing(struct resolver *resolver, const char *what, str_t na
 bool resolver_knows_types(const struct resolver *resolver);
 /* Outputs of a SELECT; NULL where the walk did not come by. */
 const struct outputs *resolution_outputs(const struct resolution *resolution, const SelectStmt *select);
-void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-			  const char *sqlstate, int location, const char *format, ...)
-	__attribute__((format(printf, 6, 7)));
+void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code,
+			  enum diagnostic_sub_code sub_code, const char *sqlstate, int location,
+			  const char *format, ...) __attribute__((format(printf, 6, 7)));
 str_t resolver_object_at(struct resolver *resolver, int location);
 
 /* resolve.c */

@@ -163,7 +163,7 @@ static void index_outputs(struct resolver *resolver, struct level *level)
 
 static void report_ambiguous(struct resolver *resolver, const ColumnRef *column, str_t name)
 {
-	diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+	diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, SUB_NONE, name, column->location,
 			"\"" STR_FMT "\" is ambiguous: two output columns have the name", STR_ARG(name));
 }
 
@@ -202,14 +202,15 @@ static size_t find_position(struct resolver *resolver, const struct level *level
 {
 	int position;
 	if (!node_integer((const Node *)constant, &position)) {
-		resolver_report_type(resolver, DIAG_INVALID_ORDER, "constant", "42601", constant->location,
-				     "%s has a constant that is no position", clause_names[clause]);
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, SUB_INVALID_ORDER_CONSTANT, "42601",
+				     constant->location, "%s has a constant that is no position",
+				     clause_names[clause]);
 		return SIZE_MAX;
 	}
 	if (position >= 1 && (size_t)position <= level->outputs->count)
 		return (size_t)position - 1;
 	if (!level->outputs->open)
-		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, "42P10",
+		diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, "42P10",
 				      arena_printf(resolver->arena, "%d", position), constant->location,
 				      "position %d is not in the select list", position);
 	return SIZE_MAX;
@@ -225,11 +226,11 @@ static void check_grouped_output(struct resolver *resolver, const struct level *
 		return;
 	const struct marks *marks = &from->marks;
 	if (marks->aggregates & bit)
-		resolver_report_type(resolver, DIAG_INVALID_AGGREGATE, NULL, "42803",
+		resolver_report_type(resolver, DIAG_INVALID_AGGREGATE, SUB_NONE, "42803",
 				     resolver_node_location(resolver, node),
 				     "GROUP BY names an output that is an aggregate");
 	else if (marks->windows & bit)
-		resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20",
+		resolver_report_type(resolver, DIAG_INVALID_WINDOW, SUB_NONE, "42P20",
 				     resolver_node_location(resolver, node),
 				     "GROUP BY names an output that is a window function");
 }
@@ -291,7 +292,7 @@ void resolve_check_key(struct resolver *resolver, const Node *key, type_id type,
 	if (certainty != SURELY_NOT)
 		return;
 	str_t text = type_text(resolver->catalog, type);
-	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+	resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, SUB_UNKNOWN_FUNCTION_OPERATOR, "42883",
 			     resolver_node_location(resolver, key), "values of type " STR_FMT " cannot be %s",
 			     STR_ARG(text), ordered ? "ordered" : "grouped");
 }
@@ -324,7 +325,8 @@ static struct sort_key resolve_key(struct resolver *resolver, const struct level
 static void check_order_operator(struct resolver *resolver, const SortBy *sort)
 {
 	if (STR_IS_ANY(names_qualified(sort->useOp).name, "=", "<>", "<=", ">="))
-		resolver_report_type(resolver, DIAG_INVALID_ORDER, "operator", "42809", sort->location,
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, SUB_INVALID_ORDER_OPERATOR, "42809",
+				     sort->location,
 				     "ORDER BY USING needs an operator that orders, such as <");
 }
 
@@ -391,7 +393,7 @@ static void check_distinct_order(struct resolver *resolver, const struct level *
 		if (type_has_equality(resolver->catalog, level->outputs->columns[i].type) != SURELY_NOT)
 			continue;
 		str_t text = type_text(resolver->catalog, level->outputs->columns[i].type);
-		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, SUB_UNKNOWN_FUNCTION_OPERATOR, "42883",
 				     resolver_node_location(resolver, level->outputs->columns[i].expression),
 				     "values of type " STR_FMT " cannot be compared for DISTINCT",
 				     STR_ARG(text));
@@ -402,7 +404,7 @@ static void check_distinct_order(struct resolver *resolver, const struct level *
 		const struct sort_key *key = &level->order[i];
 		if (key->output == SIZE_MAX && !IsA(key->node, A_Const))
 			resolver_report_type(
-				resolver, DIAG_INVALID_ORDER, NULL, "42P10",
+				resolver, DIAG_INVALID_ORDER, SUB_NONE, "42P10",
 				resolver_node_location(resolver, key->node),
 				"with DISTINCT, ORDER BY can only name what is in the select list");
 	}
@@ -467,7 +469,7 @@ static void check_distinct_on(struct resolver *resolver, const struct level *lev
 	if (!wrong && skipped && covered < count)
 		wrong = keys[0].node;
 	if (wrong)
-		resolver_report_type(resolver, DIAG_INVALID_ORDER, NULL, "42P10",
+		resolver_report_type(resolver, DIAG_INVALID_ORDER, SUB_NONE, "42P10",
 				     resolver_node_location(resolver, wrong),
 				     "the expressions of DISTINCT ON have to be the first ones of ORDER BY");
 }

@@ -52,7 +52,7 @@ static void lock_query(struct resolver *resolver, const SelectStmt *select, cons
 		return;
 	const char *what = obstacle(resolver, select);
 	if (what)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_LOCKING, "0A000", -1,
 				     "rows cannot be locked together with %s", what);
 	foreach(cell, select->fromClause) lock_from(resolver, lfirst(cell), names);
 	resolver_leave(resolver);
@@ -110,10 +110,11 @@ static void check_named(struct resolver *resolver, const SelectStmt *select, con
 		return;
 	foreach(cell, select->fromClause) find_named(resolver, lfirst(cell), &named);
 	if (named.what)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", range->location,
-				     "\"%s\" is %s, which cannot be locked", named.name, named.what);
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_LOCKING, "0A000",
+				     range->location, "\"%s\" is %s, which cannot be locked", named.name,
+				     named.what);
 	else if (!named.found && !named.doubtful && !resolver->resolution->too_deep)
-		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, "42P01",
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, SUB_NONE, "42P01",
 				      str_from(named.name), range->location,
 				      "\"%s\" is to be locked, but not in FROM", named.name);
 }
@@ -122,7 +123,7 @@ void resolve_check_locking(struct resolver *resolver, const SelectStmt *select)
 {
 	const ListCell *cell, *name;
 	if (select->valuesLists)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_LOCKING, "0A000", -1,
 				     "VALUES cannot be locked");
 	foreach(cell, select->lockingClause)
 	{

@@ -62,7 +62,7 @@ static void report_unknown(struct resolver *resolver, const struct scope *scope,
 		for (const struct left_side *side = scope->sides; side; side = side->outer)
 			offer_names(&nearest, side->names);
 	}
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, name, column->location,
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, name, column->location,
 			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(name),
 			STR_ARG(hint(resolver, nearest.best)));
 }
@@ -75,7 +75,7 @@ static void report_out_of_scope(struct resolver *resolver, const struct scope *s
 	str_t mend = scope && IsA(last, String) && resolver_wants_hint(resolver)
 			     ? elsewhere(resolver, scope, NULL, str_from(NODE_STRING(last)))
 			     : STR_NONE;
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, NULL, sqlstate, relation,
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_JOIN, SUB_NONE, sqlstate, relation,
 			      column->location,
 			      "\"" STR_FMT "\" is not a relation that can be referred to here" STR_FMT,
 			      STR_ARG(relation), STR_ARG(str_present(mend) ? mend : STR("")));
@@ -147,7 +147,8 @@ static type_id resolve_unqualified(struct resolver *resolver, struct scope *scop
 		report_out_of_scope(resolver, NULL, column, name, "42P10");
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result == LOOKUP_AMBIGUOUS) {
-		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, SUB_NONE, name,
+				column->location,
 				"column reference \"" STR_FMT "\" is ambiguous: several relations have it",
 				STR_ARG(name));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
@@ -186,7 +187,7 @@ static type_id record_call(struct resolver *resolver, struct scope *scope, const
 		place_check_aggregate(resolver, scope, &arguments, resolved.call.ptr, column->location,
 				      &level);
 	else if (function->kind == 'a' || function->kind == 'w')
-		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, "42809",
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_AGGREGATE, SUB_NONE, "42809",
 				      resolved.call, column->location,
 				      "\"" STR_FMT "\" cannot be called without WITHIN GROUP or OVER",
 				      STR_ARG(resolved.call));
@@ -223,7 +224,7 @@ static type_id resolve_attribute(struct resolver *resolver, struct scope *scope,
 		mend = hint(resolver, nearest.best);
 	str_t object =
 		arena_printf(resolver->arena, STR_FMT "." STR_FMT, STR_ARG(item->alias), STR_ARG(name));
-	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, object, column->location,
+	diagnostics_add(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, object, column->location,
 			"column \"" STR_FMT "\" does not exist" STR_FMT, STR_ARG(object), STR_ARG(mend));
 	record(resolver, column, resolved);
 	return TYPE_UNSURE;
@@ -238,7 +239,8 @@ static type_id resolve_in_item(struct resolver *resolver, struct scope *scope, c
 		found.level = level;
 		return record_found(resolver, column, found);
 	case LOOKUP_AMBIGUOUS:
-		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, name, column->location,
+		diagnostics_add(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, SUB_NONE, name,
+				column->location,
 				"column reference \"" STR_FMT "\" is ambiguous: \"" STR_FMT
 				"\" has it more than once",
 				STR_ARG(name), STR_ARG(item->alias));
@@ -276,9 +278,9 @@ static type_id resolve_qualified(struct resolver *resolver, struct scope *scope,
 	}
 	enum lookup result = resolve_lookup_item(resolver, scope, schema, relation, &item, &level);
 	if (result == LOOKUP_AMBIGUOUS) {
-		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, NULL, "42P09", relation,
-				      column->location, "table reference \"" STR_FMT "\" is ambiguous",
-				      STR_ARG(relation));
+		diagnostics_add_state(resolver->diagnostics, DIAG_AMBIGUOUS_COLUMN, SUB_NONE, "42P09",
+				      relation, column->location,
+				      "table reference \"" STR_FMT "\" is ambiguous", STR_ARG(relation));
 		record(resolver, column, (struct resolved_column){ .kind = COLUMN_UNKNOWN });
 	} else if (result != LOOKUP_FOUND) {
 		report_out_of_scope(resolver, scope, column, relation,

@@ -319,8 +319,8 @@ void namespace_check_conflicts(struct resolver *resolver, struct namespace *left
 	for (size_t i = 0; i < right->count; i++) {
 		const struct visible *entry = right->entries[i];
 		if (entry->relation_visible && conflicts(resolver, left, entry))
-			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, entry->item->alias,
-					item_location(entry->item),
+			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, SUB_NONE,
+					entry->item->alias, item_location(entry->item),
 					"table name \"" STR_FMT
 					"\" stands for two relations; give one an alias",
 					STR_ARG(entry->item->alias));

@@ -36,9 +36,9 @@ static void report_no_operator(struct resolver *resolver, struct qualified_name 
 	str_t other = type_text(resolver->catalog, right.type);
 	bool keys = !ambiguous && joins_keys(resolver, left, right, name);
 	diagnostics_add_state(resolver->diagnostics, keys ? DIAG_INVALID_JOIN : DIAG_UNKNOWN_FUNCTION,
-			      keys	  ? NULL
-			      : ambiguous ? "ambiguous_operator"
-					  : "operator",
+			      keys	  ? SUB_NONE
+			      : ambiguous ? SUB_UNKNOWN_FUNCTION_AMBIGUOUS_OPERATOR
+					  : SUB_UNKNOWN_FUNCTION_OPERATOR,
 			      ambiguous ? "42725"
 					: resolver_missing_sqlstate(resolver, spelling.schema, "42883"),
 			      resolver_object_at(resolver, location), location,
@@ -97,7 +97,7 @@ static void check_yields_boolean(struct resolver *resolver, type_id type, const 
 	    catalog_type_base(resolver->catalog, type) == BOOLOID)
 		return;
 	str_t text = type_text(resolver->catalog, type);
-	resolver_report_type(resolver, DIAG_INVALID_TYPE, "operator", "42804", location,
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_OPERATOR, "42804", location,
 			     "%s needs an operator that gives a truth value, not " STR_FMT, what,
 			     STR_ARG(text));
 }
@@ -108,7 +108,7 @@ static type_id compare_rows(struct resolver *resolver, const Node *node, struct 
 			    size_t right_count, int location)
 {
 	if (left_count != right_count) {
-		resolver_report_type(resolver, DIAG_INVALID_USE, "row", "42601", location,
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_ROW, "42601", location,
 				     "rows of %zu and %zu values are compared", left_count, right_count);
 		return BOOLOID;
 	}
@@ -160,7 +160,7 @@ static struct operand resolve_operand(struct resolver *resolver, struct scope *s
 
 static void report_columns(struct resolver *resolver, const SubLink *link, const char *many)
 {
-	resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
+	resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, SUB_NONE, "42601", link->location,
 			     "the subquery returns too %s columns", many);
 }
 
@@ -205,7 +205,7 @@ static type_id value_of_subquery(struct resolver *resolver, const SubLink *link,
 	if (!outputs || outputs->open)
 		return TYPE_UNSURE;
 	if (outputs->count != 1) {
-		resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, NULL, "42601", link->location,
+		resolver_report_type(resolver, DIAG_INVALID_SUBQUERY, SUB_NONE, "42601", link->location,
 				     "the subquery returns %zu columns instead of one", outputs->count);
 		return TYPE_UNSURE;
 	}
@@ -292,7 +292,8 @@ static type_id resolve_array_operator(struct resolver *resolver, struct scope *s
 	if (array.type != TYPE_UNSURE && array.type != UNKNOWNOID) {
 		element.type = type_element(resolver->catalog, array.type);
 		if (element.type == TYPE_UNSURE) {
-			resolver_report_type(resolver, DIAG_INVALID_TYPE, "array", "42809", expr->location,
+			resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_ARRAY, "42809",
+					     expr->location,
 					     "ANY and ALL need an array or a subquery on their right");
 			return BOOLOID;
 		}

@@ -53,10 +53,11 @@ static bool arguments_fit(struct resolver *resolver, const struct marks *argumen
 			   : arguments->windows & bit  ? "window functions"
 						       : NULL;
 	if (what)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_AGGREGATE, "nested", str_from(name),
-				location, "the arguments of the aggregate \"%s\" hold %s", name, what);
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_AGGREGATE, SUB_INVALID_AGGREGATE_NESTED,
+				str_from(name), location, "the arguments of the aggregate \"%s\" hold %s",
+				name, what);
 	else if (arguments->sets & bit)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SET_FUNCTION, NULL, str_from(name),
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_SET_FUNCTION, SUB_NONE, str_from(name),
 				location, "the arguments of the aggregate \"%s\" return sets", name);
 	return !what;
 }
@@ -84,11 +85,13 @@ void place_check_aggregate(struct resolver *resolver, struct scope *scope, const
 	owner->has_aggregates = true;
 	*ret_level = level;
 	if (!places[owner->place].aggregates)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_AGGREGATE, NULL, str_from(name), location,
-				"the aggregate \"%s\" cannot stand in %s", name, places[owner->place].name);
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_AGGREGATE, SUB_NONE, str_from(name),
+				location, "the aggregate \"%s\" cannot stand in %s", name,
+				places[owner->place].name);
 	else if (owner->reads_recursion)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_RECURSION, "aggregate", str_from(name),
-				location, "the recursive term calls the aggregate \"%s\"", name);
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_RECURSION,
+				SUB_INVALID_RECURSION_AGGREGATE, str_from(name), location,
+				"the recursive term calls the aggregate \"%s\"", name);
 }
 
 void place_check_window(struct resolver *resolver, struct scope *scope, const char *name, int location)
@@ -98,8 +101,8 @@ void place_check_window(struct resolver *resolver, struct scope *scope, const ch
 	if (owner)
 		owner->has_windows = true;
 	if (owner && !places[owner->place].windows)
-		diagnostics_add(resolver->diagnostics, DIAG_INVALID_WINDOW, NULL, str_from(name), location,
-				"the window function \"%s\" cannot stand in %s", name,
+		diagnostics_add(resolver->diagnostics, DIAG_INVALID_WINDOW, SUB_NONE, str_from(name),
+				location, "the window function \"%s\" cannot stand in %s", name,
 				places[owner->place].name);
 }
 
@@ -112,7 +115,7 @@ void place_check_set(struct resolver *resolver, struct scope *scope, const char 
 		owner->has_sets = true;
 	if (!owner || (places[owner->place].sets && !nested))
 		return;
-	diagnostics_add(resolver->diagnostics, DIAG_INVALID_SET_FUNCTION, NULL, str_from(name), location,
+	diagnostics_add(resolver->diagnostics, DIAG_INVALID_SET_FUNCTION, SUB_NONE, str_from(name), location,
 			"\"%s\" returns a set, which cannot stand in %s", name,
 			nested ? "an argument of a function in FROM" : places[owner->place].name);
 }

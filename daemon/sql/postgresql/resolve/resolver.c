@@ -191,8 +191,9 @@ str_t resolver_object_at(struct resolver *resolver, int location)
 	return arena_printf(resolver->arena, "@%d", location);
 }
 
-void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code, const char *sub_code,
-			  const char *sqlstate, int location, const char *format, ...)
+void resolver_report_type(struct resolver *resolver, enum sql_diagnostic_code code,
+			  enum diagnostic_sub_code sub_code, const char *sqlstate, int location,
+			  const char *format, ...)
 {
 	char message[512];
 	va_list args;

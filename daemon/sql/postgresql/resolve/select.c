@@ -20,8 +20,8 @@ static void expand_target(struct resolver *resolver, struct level *level, const 
 	else
 		level->outputs->open = true;
 	if (resolved->kind == COLUMN_STAR && !resolved->item && level->select->fromClause == NIL)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "star", "42601", star->location,
-				     "there is no FROM that * could stand for");
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_STAR, "42601",
+				     star->location, "there is no FROM that * could stand for");
 	if (level->outputs->count > RESOLVE_MAX_OUTPUTS)
 		resolver_give_up(resolver);
 	level_note_target(resolver, level, (struct level_target){ .location = star->location });
@@ -79,7 +79,7 @@ static void resolve_limit(struct resolver *resolver, struct scope *scope, const 
 	type_id type = resolve_in_place(resolver, scope, node, place, &marks);
 	resolver_coerce_or_report(resolver, node, type, INT8OID, place_name(place));
 	if (marks.columns & level_bit(scope->level))
-		resolver_report_type(resolver, DIAG_INVALID_USE, "limit", "42P10",
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_LIMIT, "42P10",
 				     resolver_node_location(resolver, node), "%s cannot depend on columns",
 				     place_name(place));
 }
@@ -118,7 +118,7 @@ static void resolve_query(struct resolver *resolver, struct scope *parent, const
 	struct marks marks = resolver->marks;
 	resolver->marks = (struct marks){ 0 };
 	if (select->intoClause && parent && parent->level > 0)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "into", "42601",
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_INTO, "42601",
 				     select->intoClause->rel->location, "INTO has no meaning in a subquery");
 	struct scope *scope = resolve_with(resolver, parent, select->withClause);
 	unsigned level = scope ? scope->level : 0;

@@ -55,7 +55,7 @@ static type_id select_by_call(struct resolver *resolver, const A_Indirection *se
 		return TYPE_UNSURE;
 	bool row = type == RECORDOID || type_composite(resolver->catalog, type);
 	str_t text = type_text(resolver->catalog, type);
-	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, NULL, row ? "42703" : "42809",
+	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_COLUMN, SUB_NONE, row ? "42703" : "42809",
 			      field, resolver_node_location(resolver, selection->arg),
 			      "type " STR_FMT " has no column \"" STR_FMT "\"", STR_ARG(text),
 			      STR_ARG(field));
@@ -84,7 +84,7 @@ static void check_subscript(struct resolver *resolver, const Node *subscript, ty
 {
 	if (subscript &&
 	    resolver_coerce_value(resolver, subscript, type, INT4OID, CAST_ASSIGNMENT) == SURELY_NOT)
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_SUBSCRIPT, "42804",
 				     resolver_node_location(resolver, subscript),
 				     "the subscript of an array has to be an integer");
 }
@@ -98,7 +98,7 @@ static void check_json_subscript(struct resolver *resolver, const Node *subscrip
 	    type_can_coerce(catalog, type, TEXTOID, CAST_IMPLICIT) != SURELY_NOT)
 		return;
 	str_t text = type_text(catalog, type);
-	resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_SUBSCRIPT, "42804",
 			     resolver_node_location(resolver, subscript),
 			     "a subscript of jsonb has to be an integer or text, not " STR_FMT,
 			     STR_ARG(text));
@@ -108,7 +108,7 @@ static void check_json_subscripts(struct resolver *resolver, const A_Indirection
 				  const A_Indices *indices, type_id upper)
 {
 	if (indices->is_slice)
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_SUBSCRIPT, "42804",
 				     resolver_node_location(resolver, selection->arg), "jsonb has no slices");
 	else
 		check_json_subscript(resolver, indices->uidx, upper);
@@ -124,7 +124,7 @@ static type_id subscript_type(struct resolver *resolver, const A_Indirection *se
 	const struct catalog_type *container = catalog_type(resolver->catalog, base);
 	if (base == UNKNOWNOID || (container && !container->is_subscriptable)) {
 		str_t text = type_text(resolver->catalog, type);
-		resolver_report_type(resolver, DIAG_INVALID_TYPE, "subscript", "42804",
+		resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_SUBSCRIPT, "42804",
 				     resolver_node_location(resolver, selection->arg),
 				     "values of type " STR_FMT " have no subscripts", STR_ARG(text));
 		return TYPE_UNSURE;

@@ -33,7 +33,7 @@ static void resolve_side(struct resolver *resolver, struct scope *parent, const 
 	resolver->recursion = recursion_within(resolver, select, left);
 	resolve_part(resolver, parent, side, outputs);
 	if (side->lockingClause)
-		resolver_report_type(resolver, DIAG_INVALID_USE, "locking", "0A000", -1,
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_LOCKING, "0A000", -1,
 				     "rows cannot be locked within %s", operation_name(select->op));
 	resolver->recursion = recursion;
 }
@@ -61,7 +61,7 @@ static type_id merge_types(struct resolver *resolver, const SelectStmt *select,
 	if (!select->all && resolver_knows_types(resolver) &&
 	    type_has_equality(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "operator", "42883",
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, SUB_UNKNOWN_FUNCTION_OPERATOR, "42883",
 				     resolver_node_location(resolver, right->expression),
 				     "values of type " STR_FMT " cannot be compared for %s", STR_ARG(text),
 				     operation_name(select->op));
@@ -74,7 +74,7 @@ static void merge_sides(struct resolver *resolver, const SelectStmt *select, con
 {
 	outputs->open |= left->open;
 	if (!left->open && !right->open && left->count != right->count)
-		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, SUB_NONE, "42601",
 				     place_of(resolver, select->rarg),
 				     "the sides of %s have %zu and %zu columns", operation_name(select->op),
 				     left->count, right->count);
@@ -106,7 +106,7 @@ static void check_order(struct resolver *resolver, const SelectStmt *select)
 	{
 		const Node *node = lfirst_node(SortBy, cell)->node;
 		if (!is_plain_key(resolver, node))
-			resolver_report_type(resolver, DIAG_INVALID_ORDER, NULL, "0A000",
+			resolver_report_type(resolver, DIAG_INVALID_ORDER, SUB_NONE, "0A000",
 					     resolver_node_location(resolver, node),
 					     "ORDER BY of %s can only name its output columns",
 					     operation_name(select->op));
@@ -170,7 +170,7 @@ static bool check_rows(struct resolver *resolver, const List *rows)
 			return false;
 		if (list_length(row) == columns)
 			continue;
-		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, NULL, "42601",
+		resolver_report_type(resolver, DIAG_INVALID_SET_OPERATION, SUB_NONE, "42601",
 				     resolver_node_location(resolver, (const Node *)row),
 				     "the rows of VALUES have %d and %d values", columns, list_length(row));
 		return false;

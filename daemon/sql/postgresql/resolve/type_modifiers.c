@@ -9,7 +9,7 @@
 
 static void refuse(struct resolver *resolver, const TypeName *name, const char *sqlstate, const char *what)
 {
-	resolver_report_type(resolver, DIAG_INVALID_TYPE, "modifier", sqlstate, name->location,
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_INVALID_TYPE_MODIFIER, sqlstate, name->location,
 			     "type \"%s\": %s", names_last(name->names), what);
 }
 

@@ -54,8 +54,8 @@ bool resolver_names_other_database(struct resolver *resolver, const char *databa
 	bool is_other = str_present(here) ||
 			STR_IS_ANY(str_from(database), "pg_catalog", "information_schema", "public");
 	if (is_other)
-		resolver_report_type(resolver, DIAG_UNKNOWN_TABLE, "database", "0A000", location,
-				     "\"%s\" stands where the database is named", database);
+		resolver_report_type(resolver, DIAG_UNKNOWN_TABLE, SUB_UNKNOWN_TABLE_DATABASE, "0A000",
+				     location, "\"%s\" stands where the database is named", database);
 	return is_other;
 }
 
@@ -63,7 +63,7 @@ bool resolver_list_names_other_database(struct resolver *resolver, const List *n
 {
 	int count = list_length(names);
 	if (count > parts + 1) {
-		resolver_report_type(resolver, DIAG_INVALID_USE, "name", "42601", location,
+		resolver_report_type(resolver, DIAG_INVALID_USE, SUB_INVALID_USE_NAME, "42601", location,
 				     "the name has too many parts");
 		return true;
 	}
@@ -120,7 +120,7 @@ static void report_unknown_type(struct resolver *resolver, const TypeName *name,
 			here = type_hints[i].here;
 	}
 	str_t hint = here ? arena_printf(resolver->arena, "; did you mean \"%s\"?", here) : STR("");
-	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TYPE, NULL,
+	diagnostics_add_state(resolver->diagnostics, DIAG_UNKNOWN_TYPE, SUB_NONE,
 			      resolver_missing_sqlstate(resolver, schema, "42704"), str_from(text),
 			      name->location, "type \"%s\" does not exist" STR_FMT, text, STR_ARG(hint));
 }
@@ -250,7 +250,7 @@ static void check_literal(struct resolver *resolver, const Node *node, type_id t
 	if (!text || literal_fits(resolver->catalog, target, text, &sqlstate) != SURELY_NOT)
 		return;
 	str_t type = type_text(resolver->catalog, target);
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, NULL, sqlstate,
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_LITERAL, SUB_NONE, sqlstate,
 			      arena_printf(resolver->arena, "%.200s", text),
 			      resolver_node_location(resolver, node), "'%.200s' is no value of type " STR_FMT,
 			      text, STR_ARG(type));
@@ -276,7 +276,7 @@ void resolver_coerce_or_report(struct resolver *resolver, const Node *node, type
 	if (resolver_coerce_value(resolver, node, type, target, CAST_ASSIGNMENT) != SURELY_NOT)
 		return;
 	str_t found = type_text(resolver->catalog, type), wanted = type_text(resolver->catalog, target);
-	resolver_report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804",
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_NONE, "42804",
 			     resolver_node_location(resolver, node),
 			     "argument of %s has to be of type " STR_FMT ", not " STR_FMT, what,
 			     STR_ARG(wanted), STR_ARG(found));
@@ -306,7 +306,7 @@ static void report_no_common(struct resolver *resolver, const Node *const *nodes
 		resolver_note_missing(resolver, "a conversion to", one);
 	if (location < 0 && nodes)
 		location = resolver_node_location(resolver, nodes[at]);
-	resolver_report_type(resolver, DIAG_INVALID_TYPE, NULL, "42804", location,
+	resolver_report_type(resolver, DIAG_INVALID_TYPE, SUB_NONE, "42804", location,
 			     "%s types " STR_FMT " and " STR_FMT " cannot be matched", what, STR_ARG(one),
 			     STR_ARG(other));
 }

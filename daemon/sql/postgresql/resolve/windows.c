@@ -26,8 +26,8 @@ static const WindowDef *window_named(const struct scope *scope, const WindowDef 
 
 static void report_unknown_window(struct resolver *resolver, const WindowDef *window, const char *name)
 {
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_WINDOW, "unknown", "42704", str_from(name),
-			      window->location, "window \"%s\" is not defined", name);
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_WINDOW, SUB_INVALID_WINDOW_UNKNOWN, "42704",
+			      str_from(name), window->location, "window \"%s\" is not defined", name);
 }
 
 void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDef *window)
@@ -42,7 +42,8 @@ void resolve_over(struct resolver *resolver, struct scope *scope, const WindowDe
 
 static void report_window(struct resolver *resolver, const WindowDef *window, const char *message)
 {
-	resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P20", window->location, "%s", message);
+	resolver_report_type(resolver, DIAG_INVALID_WINDOW, SUB_NONE, "42P20", window->location, "%s",
+			     message);
 }
 
 /* What a window takes from another one it cannot say again. */
@@ -111,7 +112,7 @@ static void check_range_offset(struct resolver *resolver, const Node *offset, ty
 	if (fits)
 		return;
 	str_t one = type_text(resolver->catalog, order), other = type_text(resolver->catalog, type);
-	resolver_report_type(resolver, DIAG_INVALID_WINDOW, "range", "0A000",
+	resolver_report_type(resolver, DIAG_INVALID_WINDOW, SUB_INVALID_WINDOW_RANGE, "0A000",
 			     resolver_node_location(resolver, offset),
 			     "RANGE cannot go from a value of type " STR_FMT " by one of type " STR_FMT,
 			     STR_ARG(one), STR_ARG(other));
@@ -131,7 +132,7 @@ static void check_offset(struct resolver *resolver, struct scope *scope, const W
 		resolver_coerce_or_report(resolver, offset, type, INT8OID,
 					  options & FRAMEOPTION_GROUPS ? "GROUPS" : "ROWS");
 	if (marks.columns & level_bit(scope->level))
-		resolver_report_type(resolver, DIAG_INVALID_WINDOW, NULL, "42P10",
+		resolver_report_type(resolver, DIAG_INVALID_WINDOW, SUB_NONE, "42P10",
 				     resolver_node_location(resolver, offset),
 				     "the offset of a window frame cannot depend on columns");
 }

@@ -8,8 +8,8 @@ static void report_recursion(struct resolver *resolver, const struct cte_entry *
 			     int location, const char *message)
 {
 	str_t name = str_from(entry->cte->ctename);
-	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_RECURSION, NULL, sqlstate, name, location,
-			      "recursive query \"" STR_FMT "\": %s", STR_ARG(name), message);
+	diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_RECURSION, SUB_NONE, sqlstate, name,
+			      location, "recursive query \"" STR_FMT "\": %s", STR_ARG(name), message);
 }
 
 static bool is_recursive_union(const Node *query)
@@ -87,8 +87,9 @@ static void check_recursive_types(struct resolver *resolver, const struct cte_en
 		if (before == TYPE_UNSURE || after == TYPE_UNSURE || before == after)
 			continue;
 		str_t one = type_text(resolver->catalog, before), other = type_text(resolver->catalog, after);
-		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_RECURSION, "type", "42804",
-				      str_from(entry->cte->ctename), entry->cte->location,
+		diagnostics_add_state(resolver->diagnostics, DIAG_INVALID_RECURSION,
+				      SUB_INVALID_RECURSION_TYPE, "42804", str_from(entry->cte->ctename),
+				      entry->cte->location,
 				      "recursive query \"%s\": column %zu is " STR_FMT
 				      " in the first term and " STR_FMT " overall",
 				      entry->cte->ctename, i + 1, STR_ARG(one), STR_ARG(other));
@@ -165,7 +166,7 @@ static void check_cte_names(struct resolver *resolver, const List *ctes, struct 
 		str_t name = str_from(cte->ctename);
 		bool again = names ? hash_map_get(names, name) != NULL : is_among(ctes, i, cte->ctename);
 		if (again)
-			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, NULL, name,
+			diagnostics_add(resolver->diagnostics, DIAG_DUPLICATE_ALIAS, SUB_NONE, name,
 					cte->location, "WITH query name \"%s\" is there twice", cte->ctename);
 		else if (names)
 			(void)hash_map_set(names, name, &entries[i]);

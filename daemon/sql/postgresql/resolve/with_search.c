@@ -14,8 +14,9 @@ static void fail(struct clauses *clauses, const char *sqlstate, int location, co
 		 const char *name)
 {
 	clauses->failed = true;
-	resolver_report_type(clauses->resolver, DIAG_INVALID_RECURSION, "search", sqlstate, location,
-			     "recursive query \"%s\": \"%s\" %s", clauses->cte->ctename, name, what);
+	resolver_report_type(clauses->resolver, DIAG_INVALID_RECURSION, SUB_INVALID_RECURSION_SEARCH,
+			     sqlstate, location, "recursive query \"%s\": \"%s\" %s", clauses->cte->ctename,
+			     name, what);
 }
 
 static bool is_column(const struct clauses *clauses, const char *name)
@@ -100,8 +101,9 @@ type_id resolve_cycle_mark(struct resolver *resolver, struct scope *scope, const
 	type_id type = resolver_common_type(resolver, values, types, 2, "CYCLE", cycle->location);
 	if (type != TYPE_UNSURE && type_has_equality(resolver->catalog, type) == SURELY_NOT) {
 		str_t text = type_text(resolver->catalog, type);
-		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, "equality", "42883", cycle->location,
-				     "CYCLE: values of type " STR_FMT " cannot be compared", STR_ARG(text));
+		resolver_report_type(resolver, DIAG_UNKNOWN_FUNCTION, SUB_UNKNOWN_FUNCTION_EQUALITY, "42883",
+				     cycle->location, "CYCLE: values of type " STR_FMT " cannot be compared",
+				     STR_ARG(text));
 	}
 	return type;
 }
