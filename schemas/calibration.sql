@@ -773,3 +773,45 @@ FROM (
 ) AS models;
 
 COMMENT ON COLUMN calibration_models.unreadable IS 'its document cannot be read, and an older model is used';
+
+-- migration 16: drift of what is claimed
+
+-- Probabilities that records published, with the outcomes that their labels (RESULT) told: of each segment the latest, by
+-- time, partition and offset (daemon/calibration/store/claims.h). So it does not matter in which order they come, and a
+-- recount finds the same. Those of feedback are in calibration_events.
+CREATE TABLE calibration_claims (
+	application text COLLATE "C" NOT NULL,
+	model text COLLATE "C" NOT NULL,
+	prompt_version text COLLATE "C" NOT NULL,
+	label_source text COLLATE "C" NOT NULL CHECK (label_source IN ('RESULT')),
+	scored_at timestamptz NOT NULL,
+	partition integer NOT NULL,
+	record_offset bigint NOT NULL,
+	probability double precision NOT NULL,
+	correct boolean NOT NULL,
+	PRIMARY KEY (application, model, prompt_version, label_source, scored_at, partition, record_offset)
+);
+CREATE INDEX calibration_events_claims ON calibration_events
+	(application, model, prompt_version, scored_at, partition, record_offset)
+	WHERE correct IS NOT NULL AND probability IS NOT NULL;
+
+-- Where the test of claims stands: what was decided last, and behind which case {ms since 1970, partition, offset} it goes on.
+-- All else follows from the claims.
+ALTER TABLE calibration_sequences
+	ADD COLUMN claims_open boolean NOT NULL DEFAULT false,
+	ADD COLUMN claims_direction text CHECK (claims_direction IN ('LOWER', 'HIGHER')),
+	ADD COLUMN claims_since timestamptz,
+	ADD COLUMN claims_after bigint[] NOT NULL DEFAULT '{-1,0,0}';
+
+-- Claims of records from here to claims_until are in calibration_claims, as far as there is room. A program that is older than
+-- this table leaves claims_until behind.
+ALTER TABLE calibration_positions ADD COLUMN claims_from bigint, ADD COLUMN claims_until bigint;
+
+ALTER TABLE calibration_drift_episodes ADD COLUMN expected_by text CHECK (expected_by IN ('PAST', 'PROBABILITY'));
+UPDATE calibration_drift_episodes SET expected_by = 'PAST' WHERE direction IS NOT NULL;
+
+SELECT calibration_share_rights('calibration_rollups', '{calibration_claims}');
+
+COMMENT ON TABLE calibration_claims IS 'the latest published probabilities with their outcomes, for each segment';
+COMMENT ON COLUMN calibration_sequences.claims_since IS 'when the open change of outcomes against probabilities began, or the last one';
+COMMENT ON COLUMN calibration_drift_episodes.expected_by IS 'what the outcomes differ from: the past of the source, or the probabilities that records had';

@@ -609,6 +609,7 @@ static err_t create_watch(struct calibrator *calibrator, const struct calibrator
 		.heartbeat = &calibrator->heartbeat,
 		.kafka = options->kafka,
 		.limits = options->drift,
+		.claims = options->learns,
 		.bucket_s = options->bucket_s,
 		.retention_days = options->retention_days,
 		.feedback_horizon_ms = calibrator->ingest.horizon_ms,

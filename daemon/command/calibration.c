@@ -254,7 +254,7 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 {
 	const struct rebuild_differences *differences = &summary->differences;
 	int64_t others = differences->totals + differences->sequences + differences->examples +
-			 differences->events + differences->feedback;
+			 differences->claims + differences->events + differences->feedback;
 	if (differences->differing && !summary->trusted)
 		return err_fail(
 			detail, ERR_CALIBRATION_LOG,
@@ -270,11 +270,12 @@ static err_t judge(const struct rebuild_outcome *summary, struct err_detail *det
 	if (others)
 		return err_fail(detail, ERR_CALIBRATION_DIFFERS,
 				"%lld totals, %lld tests for changes, %lld examples to learn from, %lld "
-				"stored events and %lld stored feedback messages differ from the log; "
+				"tested probabilities, %lld stored events and %lld stored feedback messages "
+				"differ from the log; "
 				"\"assayd calibration --rebuild\" rebuilds them",
 				(long long)differences->totals, (long long)differences->sequences,
-				(long long)differences->examples, (long long)differences->events,
-				(long long)differences->feedback);
+				(long long)differences->examples, (long long)differences->claims,
+				(long long)differences->events, (long long)differences->feedback);
 	if (!summary->complete && differences->compared == 0)
 		return err_fail(detail, ERR_CALIBRATION_LOG, "no part of the calibration can be verified");
 	return ERR_OK;

@@ -203,8 +203,8 @@ class Checker:
         done = subprocess.run([daemon.BINARY, "calibration", "--verify", "--json", "--config",
                                self.rig.instances[0].daemon.config_file], capture_output=True, text=True, timeout=120,
                               check=False)
-        expected = {"buckets_differing": 0, "totals_differing": 0, "sequences_differing": 0, "events_differing": 0,
-                    "feedback_differing": 0, "feedback": len(self.feedback), "skipped": self.unreadable}
+        expected = {"buckets_differing": 0, "totals_differing": 0, "sequences_differing": 0, "claims_differing": 0,
+                    "events_differing": 0, "feedback_differing": 0, "feedback": len(self.feedback), "skipped": self.unreadable}
         with contextlib.suppress(ValueError):
             found = json.loads(done.stdout)
             if done.returncode == 0 and all(found[name] == value for name, value in expected.items()):

@@ -146,3 +146,40 @@ def test_the_last_model_serves_without_postgresql(rig):
         assert "scoring goes on with the last one" in rig.daemon.log()
     finally:
         rig.postgres.execute(f'ALTER DATABASE "{database}" ALLOW_CONNECTIONS true')
+
+
+def sequences(rig):
+    return rig.postgres.execute("""
+        SELECT claims_open, claims_direction, (SELECT count(*) FROM calibration_claims),
+               (SELECT string_agg(expected_by || ' ' || direction, ',') FROM calibration_drift_episodes WHERE closed_at IS NULL)
+        FROM calibration_sequences WHERE label_source = 'RESULT'""", rig.calibration_database)[0]
+
+
+def test_answers_that_are_not_as_right_as_is_said(rig):
+    """Probabilities are tested against their labels, whoever else notices; a recount finds the same cases."""
+    start(rig, "map")
+    records = await_probability(rig, labels=LABELS / 2)
+    said = records[0]["confidence"]["probability"]["value"]
+    assert said > 0.8
+    records = send(rig, answers(100))
+    assert all(record["confidence"]["probability"] for record in records)
+    rig.await_calibration([record for _, record in rig.scored(rig.asked)])
+    time.sleep(5)
+    opened, _, claims, _ = sequences(rig)
+    assert not opened and claims >= 100
+    chance = random.Random(6)
+    send(rig, [events.event(events.CITY_COUNT if chance.random() < 0.5 else WRONG, target="shop", ground_truth=TRUTH,
+                            generator_confidence=TIERS[0][0], application="web", question=f"How many died in {number}?")
+               for number in range(150)])
+    deadline = time.monotonic() + 180
+    while True:
+        opened, direction, claims, episode = sequences(rig)
+        if opened and episode:
+            break
+        assert time.monotonic() < deadline, (sequences(rig), rig.daemon.log_tail())
+        time.sleep(0.5)
+    assert direction == "LOWER" and claims >= 250 and episode in ("PAST LOWER", "PROBABILITY LOWER")
+    rig.await_calibration([record for _, record in rig.scored(rig.asked)])
+    done = subprocess.run([BINARY, "calibration", "--verify", "--json", "--config", rig.daemon.config_file], capture_output=True,
+                          text=True, timeout=300, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["claims_differing"] == 0, done

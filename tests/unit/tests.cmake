@@ -75,6 +75,7 @@ unit_test(calibration/report/reader THREADS WAITS
   WITH harness_database_server)
 unit_test(calibration/report/report THREADS WAITS COVERS calibration/report/report)
 
+unit_test(calibration/statistics/claims_sequence COVERS calibration/statistics/claims_sequence)
 unit_test(calibration/statistics/drift_sequence COVERS calibration/statistics/drift_sequence)
 unit_test(calibration/statistics/source_sequence COVERS calibration/statistics/source_sequence)
 unit_test(calibration/statistics/statistics COVERS calibration/statistics/*)
@@ -83,6 +84,7 @@ unit_test(calibration/store/cases THREADS WAITS COVERS calibration/store/cases)
 unit_test(calibration/store/rollup PLAIN WAITS
   COVERS calibration/store/days calibration/store/rollup calibration/store/retention
   WITH harness_database_server)
+unit_test(calibration/store/claims THREADS WAITS COVERS calibration/store/claims WITH harness_database_server)
 unit_test(calibration/store/sequences THREADS WAITS COVERS calibration/store/sequences WITH harness_database_server)
 
 unit_test(compare/columns COVERS compare/columns compare/search)

@@ -1,5 +1,6 @@
 #include "calibration/count/store.h"
 
+#include "calibration/store/claims.h"
 #include "calibration/store/days.h"
 #include "calibration/store/examples.h"
 #include "calibration/store/schema.h"
@@ -49,7 +50,8 @@ struct calibration_store *calibration_store_new(const struct calibration_store_o
 	store->retention_ms = options->retention_ms;
 	store->learns = options->learns;
 	store->threshold = options->false_alarms_per_10k > 0
-				   ? source_sequence_threshold(options->false_alarms_per_10k)
+				   ? source_sequence_threshold(
+					     sequences_alarms(options->false_alarms_per_10k, options->learns))
 				   : INFINITY;
 	return store;
 }
@@ -82,13 +84,18 @@ int64_t calibration_store_since_ms(const struct calibration_store *store)
 	"remembered_from = CASE WHEN $4::boolean THEN coalesce(remembered_from, next_offset) END, "          \
 	"learnt_from = CASE WHEN $5::boolean THEN "                                                          \
 	"CASE WHEN learnt_until = next_offset THEN learnt_from ELSE next_offset END END, "                   \
-	"learnt_until = CASE WHEN $5::boolean THEN $3::bigint END "                                          \
+	"learnt_until = CASE WHEN $5::boolean THEN $3::bigint END, "                                         \
+	"claims_from = CASE WHEN $5::boolean THEN "                                                          \
+	"CASE WHEN claims_until = next_offset THEN claims_from ELSE next_offset END END, "                   \
+	"claims_until = CASE WHEN $5::boolean THEN $3::bigint END "                                          \
 	"WHERE topic = $1 AND partition = $2 AND next_offset = $6"
 
 #define FIRST_POSITION                                                                                       \
 	"INSERT INTO calibration_positions (topic, partition, next_offset, fed_until, fed_since, "           \
-	"remembered_from, learnt_from, learnt_until) VALUES ($1, $2, $3::bigint, $3::bigint, '-infinity', "  \
+	"remembered_from, learnt_from, learnt_until, claims_from, claims_until) "                            \
+	"VALUES ($1, $2, $3::bigint, $3::bigint, '-infinity', "                                              \
 	"CASE WHEN $4::boolean THEN 0 END, CASE WHEN $5::boolean THEN 0 END, "                               \
+	"CASE WHEN $5::boolean THEN $3::bigint END, CASE WHEN $5::boolean THEN 0 END, "                      \
 	"CASE WHEN $5::boolean THEN $3::bigint END) ON CONFLICT DO NOTHING"
 
 static err_t move_position(struct calibration_store *store, const struct calibration_step *step,
@@ -113,8 +120,9 @@ static err_t move_position(struct calibration_store *store, const struct calibra
 	return err;
 }
 
-static err_t count_cases(struct calibration_store *store, const struct case_columns *columns,
-			 struct segments *touched, struct feedback_outcome *counts, struct err_detail *detail)
+static err_t count_cases(struct calibration_store *store, const struct calibration_work *work,
+			 const struct case_columns *columns, struct segments *touched,
+			 struct feedback_outcome *counts, struct err_detail *detail)
 {
 	err_t err = cases_add_segments(store->database, &tables.cases, columns, store->max_segments, detail);
 	if (!err)
@@ -122,6 +130,9 @@ static err_t count_cases(struct calibration_store *store, const struct case_colu
 	if (!err && store->learns)
 		err = examples_add(store->database, "calibration_examples", tables.cases.segments, columns,
 				   detail);
+	if (!err && store->learns)
+		err = claims_add(store->database, "calibration_claims", tables.cases.segments, work->cases,
+				 work->cases_count, detail);
 	if (!err && store->horizon_ms)
 		err = feedback_add_events(store->database, &tables, columns, store->bucket_s,
 					  store->horizon_ms, 0, touched, counts, detail);
@@ -172,8 +183,8 @@ static err_t count_all(struct calibration_store *store, struct transaction *tran
 	if (store->horizon_ms && (work->cases_count || work->feedback_count))
 		err = feedback_lock(store->database, work->feedback_count > 0, detail);
 	if (!err && work->cases_count)
-		err = count_cases(store, transaction->columns, transaction->touched, &transaction->counts,
-				  detail);
+		err = count_cases(store, work, transaction->columns, transaction->touched,
+				  &transaction->counts, detail);
 	if (!err && work->feedback_count)
 		err = feedback_add_feedback(store->database, &tables, work->feedback, work->feedback_count,
 					    store->bucket_s, store->horizon_ms,

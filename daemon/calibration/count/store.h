@@ -19,8 +19,8 @@ struct calibration_store_options {
 	int64_t max_segments;
 	int64_t feedback_horizon_ms; /* 0: nothing is remembered */
 	int64_t retention_ms;	     /* 0: nothing is deleted */
-	bool learns;		     /* labelled cases are kept to learn from */
-	double false_alarms_per_10k; /* of the sequences; 0: they never alarm */
+	bool learns;		     /* labelled cases are kept to learn from, and claims to be tested */
+	double false_alarms_per_10k; /* of both tests of drift; 0: sequences never alarm */
 	database_waits_fn *waits;    /* while the database is waited for (database.h); or NULL */
 	void *waits_context;
 };

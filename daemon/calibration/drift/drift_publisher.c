@@ -147,9 +147,11 @@ static str_t summarise_change(const struct drift_episode *episode, struct arena 
 		strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &utc);
 	str_t source = name_source(episode, arena);
 	return arena_printf(arena,
-			    "Answers are right %s often than before at the same confidence, by %.0f points "
+			    "Answers are right %s often than %s, by %.0f points "
 			    "since %s, for " STR_FMT " (label source %s)",
 			    episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more",
+			    episode->by_probability ? "their probabilities say"
+						    : "before at the same confidence",
 			    100 * fabs(episode->size), since, STR_ARG(source),
 			    calibration_source_name(episode->label_source));
 }

@@ -13,14 +13,16 @@
 #define BEGIN_JUDGEMENT "BEGIN; SET LOCAL statement_timeout = '3s'"
 
 /* $5 to $7 window, score and cases, of none if empty; $8 to $10 direction, size and time of the change,
- * likewise; $11 the time, $12 the bound of scores. An episode whose change is over already was one. */
+ * likewise; $11 the time, $12 the bound of scores, $14 what noticed the change. An episode whose change is
+ * over already was one. */
 #define OPEN_EPISODE                                                                                         \
 	"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "         \
 	"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases, "            \
-	"direction, size, since, closed_at) SELECT $1, $2, $3, $4, w.window_s, w.judged_at, "                \
+	"direction, size, since, closed_at, expected_by) SELECT $1, $2, $3, $4, w.window_s, w.judged_at, "   \
 	"CASE WHEN w.window_s IS NOT NULL THEN $12::float8 END, w.score, w.cases, w.judged_at, w.score, "    \
 	"w.cases, nullif($8, ''), nullif($9, '')::float8, "                                                  \
-	"to_timestamp(nullif($10, '')::bigint / 1000.0), CASE WHEN $13::boolean THEN w.judged_at END "       \
+	"to_timestamp(nullif($10, '')::bigint / 1000.0), CASE WHEN $13::boolean THEN w.judged_at END, "      \
+	"nullif($14, '') "                                                                                   \
 	"FROM (SELECT nullif($5, '')::integer AS window_s, nullif($6, '')::float8 AS score, "                \
 	"nullif($7, '')::bigint AS cases, to_timestamp($11::bigint / 1000.0) AS judged_at) AS w "            \
 	"ON CONFLICT (application, model, prompt_version, label_source) "                                    \
@@ -34,6 +36,7 @@
 	"score = coalesce(nullif($3, '')::float8, score), cases = coalesce(nullif($4, '')::bigint, cases), " \
 	"direction = coalesce(nullif($5, ''), direction), size = coalesce(nullif($6, '')::float8, size), "   \
 	"since = coalesce(to_timestamp(nullif($7, '')::bigint / 1000.0), since), "                           \
+	"expected_by = coalesce(nullif($11, ''), expected_by), "                                             \
 	"closed_at = CASE WHEN $10::boolean THEN to_timestamp($8::bigint / 1000.0) END WHERE id = $1"
 
 struct judgement {
@@ -60,6 +63,7 @@ struct judged_source {
 /* A window's and a change's columns; empty where there is none. */
 struct episode_texts {
 	char window[24], score[32], cases[24], direction[8], size[32], since[24], now[24], threshold[32];
+	const char *expected_by;
 };
 
 static void write_window(struct episode_texts *texts, const struct judged_source *source, int window)
@@ -77,14 +81,15 @@ static void write_window(struct episode_texts *texts, const struct judged_source
 static struct episode_texts write_texts(const struct judgement *judgement, const struct judged_source *source,
 					int window)
 {
-	struct episode_texts texts = { 0 };
+	struct episode_texts texts = { .expected_by = "" };
 	write_window(&texts, source, window);
-	if (source->news) {
+	if (source->news && source->news->noticed) {
 		const struct drift_stretch *stretch = &source->news->stretch;
 		snprintf(texts.direction, sizeof texts.direction, "%s",
 			 sequences_direction_name(stretch->direction));
 		snprintf(texts.size, sizeof texts.size, "%.17g", drift_stretch_size(stretch));
 		snprintf(texts.since, sizeof texts.since, "%lld", (long long)stretch->since_ms);
+		texts.expected_by = source->news->noticed == NOTICED_BY_PAST ? "PAST" : "PROBABILITY";
 	}
 	snprintf(texts.now, sizeof texts.now, "%lld", (long long)judgement->now_ms);
 	snprintf(texts.threshold, sizeof texts.threshold, "%.17g", judgement->options->limits.opens_below);
@@ -109,8 +114,9 @@ static err_t insert_episode(struct judgement *judgement, const struct judged_sou
 					   texts.since,
 					   texts.now,
 					   texts.threshold,
-					   over ? "true" : "false" };
-	err_t err = database_query(judgement->database, OPEN_EPISODE, 13, parameters, &result, detail);
+					   over ? "true" : "false",
+					   texts.expected_by };
+	err_t err = database_query(judgement->database, OPEN_EPISODE, 14, parameters, &result, detail);
 	if (!err && strcmp(PQcmdTuples(result), "1") == 0) {
 		judgement->changes.opened++;
 		judgement->changes.closed += over;
@@ -124,10 +130,11 @@ static err_t update_episode(struct judgement *judgement, const struct judged_sou
 	const struct episode_texts texts = write_texts(judgement, source, window);
 	const char *const parameters[] = {
 		source->open->id, texts.window, texts.score, texts.cases,     texts.direction,
-		texts.size,	  texts.since,	texts.now,   texts.threshold, closes ? "true" : "false"
+		texts.size,	  texts.since,	texts.now,   texts.threshold, closes ? "true" : "false",
+		texts.expected_by
 	};
 	judgement->changes.closed += closes;
-	return database_query(judgement->database, UPDATE_EPISODE, 10, parameters, NULL, detail);
+	return database_query(judgement->database, UPDATE_EPISODE, 11, parameters, NULL, detail);
 }
 
 static bool is_of(const struct judged_source *source, const struct calibration_segment *segment,
@@ -211,7 +218,7 @@ static err_t judge_source(struct judgement *judgement, const struct calibration_
 		.open = source.open != NULL,
 		.window = index_of(source.open),
 		.changed = source.news && source.news->open,
-		.reported = !source.news || source.news->reported >= source.news->changes,
+		.reported = !source.news || !source.news->unreported,
 	};
 	int window;
 	enum drift_change change =
@@ -222,8 +229,9 @@ static err_t judge_source(struct judgement *judgement, const struct calibration_
 		err = insert_episode(judgement, &source, window, detail);
 	else if (source.open && (scored || source.news || change == DRIFT_CLOSES))
 		err = update_episode(judgement, &source, window, change == DRIFT_CLOSES, detail);
-	return err || standing.reported ? err
-					: sequences_set_reported(judgement->database, source.news, detail);
+	if (!err && source.news && (source.news->unreported || source.news->moved))
+		err = sequences_set_reported(judgement->database, source.news, detail);
+	return err;
 }
 
 /* Each once: those that have cases in the longest window, others with news of their sequence, and others with
@@ -256,8 +264,11 @@ static err_t judge_windows(struct judgement *judgement, const struct calibration
 			   size_t count, struct err_detail *detail)
 {
 	struct calibration_reports windows[DRIFT_WINDOWS];
-	err_t err = sequences_read(judgement->database, segments, count, judgement->arena, &judgement->news,
-				   &judgement->news_count, detail);
+	const struct drift_update_options *options = judgement->options;
+	double alarms = sequences_alarms(options->limits.false_alarms_per_10k, true);
+	err_t err = sequences_read(judgement->database, segments, count,
+				   options->claims ? claims_sequence_threshold(alarms) : 0, judgement->arena,
+				   &judgement->news, &judgement->news_count, detail);
 	for (int i = 0; !err && i < DRIFT_WINDOWS; i++)
 		err = read_window(judgement, segments, count, drift_windows_s[i], &windows[i], detail);
 	return err ? err : judge_sources(judgement, windows, detail);

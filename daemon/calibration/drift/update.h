@@ -11,6 +11,7 @@
 struct drift_update_options {
 	struct drift_limits limits;
 	int64_t bucket_s; /* width of the fine buckets, as configured */
+	bool claims;	  /* records have probabilities, which are tested as well */
 	int64_t now_ms;	  /* end of the windows; 0: now */
 };
 

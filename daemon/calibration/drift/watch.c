@@ -320,7 +320,8 @@ err_t drift_watch_new(const struct drift_watch_options *options, struct drift_wa
 	watch->store = options->store;
 	watch->heartbeat = options->heartbeat;
 	watch->drift_publisher = drift_publisher;
-	watch->episodes = (struct drift_update_options){ options->limits, options->bucket_s, 0 };
+	watch->episodes =
+		(struct drift_update_options){ options->limits, options->bucket_s, options->claims, 0 };
 	watch->retention_days = options->retention_days;
 	watch->feedback_horizon_ms = options->feedback_horizon_ms;
 	if (watch->retention_days <= 0)

@@ -25,6 +25,7 @@ struct drift_watch_options {
 	const struct kafka_settings *kafka; /* read by drift_watch_new only */
 	struct drift_limits limits;
 	int64_t bucket_s;
+	bool claims;		/* records have probabilities */
 	int64_t retention_days; /* 0: nothing is deleted */
 	int64_t feedback_horizon_ms;
 };

@@ -2,8 +2,10 @@
 
 #include "calibration/count/records.h"
 #include "calibration/rebuild/log_policy.h"
+#include "calibration/rebuild/rebuild_claims.h"
 #include "calibration/rebuild/rebuild_examples.h"
 #include "calibration/rebuild/rebuild_log.h"
+#include "calibration/store/claims.h"
 #include "calibration/store/days.h"
 #include "calibration/store/examples.h"
 #include "calibration/store/rollup.h"
@@ -84,6 +86,9 @@ static err_t count_cases(struct rebuild *rebuild, struct err_detail *detail)
 	if (!err && rebuild->samples)
 		err = examples_add(rebuild->database, REBUILD_EXAMPLES, tables->cases.segments, &columns,
 				   detail);
+	if (!err && rebuild->samples)
+		err = claims_add(rebuild->database, REBUILD_CLAIMS, tables->cases.segments, rebuild->cases,
+				 rebuild->cases_count, detail);
 	if (!err && rebuild->horizon_ms)
 		err = feedback_add_events(rebuild->database, tables, &columns, options->bucket_s,
 					  rebuild->horizon_ms, rebuild->keep_since_ms, NULL, &ignored,
@@ -146,6 +151,7 @@ static err_t take_scored(size_t span, const rd_kafka_message_t *message, void *c
 		item.event.text[0] = '\0';
 	if (message->offset < partition->learnt_from)
 		item.key.text[0] = '\0';
+	item.untested = message->offset < partition->claims_from;
 	rebuild->summary.cases += item.label_source != ENUM_ABSENT;
 	if (item.label_source != ENUM_ABSENT || item.event.text[0])
 		ARENA_PUSH(rebuild->batch_arena, rebuild->cases, rebuild->cases_count,
@@ -441,6 +447,8 @@ static err_t take_snapshot(struct rebuild *rebuild, struct err_detail *detail)
 					detail);
 	if (!err)
 		err = rebuild_examples_copy(rebuild->database, kept_since_ms(rebuild), detail);
+	if (!err)
+		err = rebuild_claims_copy(rebuild->database, detail);
 	if (!err && rebuild->horizon_ms)
 		err = rebuild_tables_copy_memory(rebuild->database, rebuild->keep_since_ms, detail);
 	if (!err)
@@ -460,6 +468,13 @@ static err_t limit_fine(struct rebuild *rebuild, struct err_detail *detail)
 		raise_to(&range->fine_since_ms, other_until_ms);
 	}
 	return err;
+}
+
+/* What is older may be of another log; it has its place behind the others. */
+static int64_t claims_since_ms(const struct rebuild *rebuild)
+{
+	int64_t since_ms = kept_since_ms(rebuild);
+	return since_ms > rebuild->former_ms ? since_ms : rebuild->former_ms;
 }
 
 /* Whoever thins out days may have a clock that is ahead. */
@@ -512,6 +527,9 @@ static err_t verify(struct rebuild *rebuild, struct err_detail *detail)
 	rebuild->summary.differences.sequences = rebuild->sequences;
 	if (!err)
 		err = verify_examples(rebuild, detail);
+	if (!err)
+		err = rebuild_claims_compare(rebuild->database, &rebuild->scored, claims_since_ms(rebuild),
+					     &rebuild->summary.differences.claims, detail);
 	return err || !rebuild->horizon_ms ? err : verify_memory(rebuild, detail);
 }
 
@@ -581,8 +599,8 @@ static err_t catch_up(struct rebuild *rebuild, struct err_detail *detail)
 /* From here on nobody counts, until the transaction ends: so the positions stay where they are. */
 #define LOCK_TABLES                                                                                          \
 	"BEGIN; LOCK TABLE calibration_positions IN SHARE ROW EXCLUSIVE MODE; "                              \
-	"LOCK TABLE calibration_buckets, calibration_rollups, calibration_segments, calibration_examples "   \
-	"IN SHARE ROW EXCLUSIVE MODE"
+	"LOCK TABLE calibration_buckets, calibration_rollups, calibration_segments, calibration_examples, "  \
+	"calibration_claims IN SHARE ROW EXCLUSIVE MODE"
 
 /* From the beginning of the log on events are remembered, so far as they are not too old. */
 static err_t replace_memory(struct rebuild *rebuild, struct err_detail *detail)
@@ -643,6 +661,9 @@ static err_t replace_all(struct rebuild *rebuild, struct err_detail *detail)
 		err = replace_memory(rebuild, detail);
 	if (!err && rebuild->samples)
 		err = replace_examples(rebuild, detail);
+	if (!err && rebuild->samples)
+		err = rebuild_claims_replace(rebuild->database, &rebuild->scored, claims_since_ms(rebuild),
+					     detail);
 	if (!err)
 		err = sequences_doubt(rebuild->database, detail);
 	return err ? err : rebuild_guard_stored(rebuild->database, &summary->stored, detail);

@@ -13,7 +13,7 @@ static struct topic_span *find_span(const struct rebuild_log *log, int32_t parti
 /* What is stored of a partition; offsets are INT64_MAX where there is none. */
 struct stored_position {
 	struct topic_span span;
-	int64_t remembered_from, learnt_from;
+	int64_t remembered_from, learnt_from, claims_from;
 };
 
 static int64_t offset_at(const PGresult *result, int row, int column)
@@ -30,6 +30,7 @@ static err_t add_partition(struct rebuild_log *log, struct topic_reader *reader,
 		.remembered_ms = -1,
 		.remembered_from = log->remembers_all ? 0 : stored->remembered_from,
 		.learnt_from = log->learns_all ? 0 : stored->learnt_from,
+		.claims_from = log->learns_all ? 0 : stored->claims_from,
 	};
 	err_t err = topic_reader_bounds(reader, log->topic, span.partition, &partition.low, &partition.high,
 					detail);
@@ -50,7 +51,8 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 	const char *const parameters[] = { log->topic };
 	err_t err = database_query(database,
 				   "SELECT partition, next_offset, remembered_from, CASE WHEN learnt_until = "
-				   "next_offset THEN learnt_from END FROM calibration_positions "
+				   "next_offset THEN learnt_from END, CASE WHEN claims_until = next_offset "
+				   "THEN claims_from END FROM calibration_positions "
 				   "WHERE topic = $1 ORDER BY 1",
 				   1, parameters, &result, detail);
 	for (int row = 0; !err && row < PQntuples(result); row++) {
@@ -60,6 +62,7 @@ err_t rebuild_log_take_positions(struct rebuild_log *log, struct database *datab
 				  .until = database_integer_at(result, row, 1) },
 			.remembered_from = offset_at(result, row, 2),
 			.learnt_from = offset_at(result, row, 3),
+			.claims_from = offset_at(result, row, 4),
 		};
 		struct topic_span *span = find_span(log, stored.span.partition);
 		if (span && stored.span.until < span->until)

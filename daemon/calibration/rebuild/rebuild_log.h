@@ -16,6 +16,7 @@ struct rebuild_partition {
 	int64_t remembered_from; /* events from here on are remembered; INT64_MAX: none */
 	int64_t remembered_ms;	 /* when the first of them was published */
 	int64_t learnt_from;	 /* labelled cases from here on are sampled; INT64_MAX: none */
+	int64_t claims_from;	 /* likewise, claims are kept */
 	bool foreign;		 /* it ends before the stored position: it is not what was counted */
 };
 
@@ -24,7 +25,7 @@ struct rebuild_log {
 	const char *topic;
 	int64_t begin_ms;   /* time of the earliest of what was read; INT64_MAX: nothing was */
 	bool remembers_all; /* events are remembered from the beginning, whatever was stored */
-	bool learns_all;    /* likewise sampled */
+	bool learns_all;    /* likewise sampled, and their claims kept */
 	struct rebuild_partition *partitions; /* in an arena, likewise below */
 	struct topic_span *spans;	      /* one a partition */
 	size_t count, partitions_capacity, spans_capacity;

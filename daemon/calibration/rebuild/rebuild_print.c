@@ -78,6 +78,9 @@ static void print_differences(FILE *stream, const struct rebuild_differences *di
 	if (differences->sampled || differences->examples)
 		fprintf(stream, "%lld examples to learn from compared, %lld differ\n",
 			(long long)differences->sampled, (long long)differences->examples);
+	if (differences->claims)
+		fprintf(stream, "%lld probabilities that are tested for drift differ\n",
+			(long long)differences->claims);
 	if (differences->events || differences->feedback)
 		fprintf(stream, "%lld stored events and %lld stored feedback messages differ\n",
 			(long long)differences->events, (long long)differences->feedback);
@@ -206,7 +209,7 @@ void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, boo
 		json_object_update_new(root, json_replaced(summary));
 	else
 		json_object_update_new(
-			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			root, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 					"buckets_compared", (json_int_t)summary->differences.compared,
 					"days_compared", (json_int_t)summary->differences.days,
 					"buckets_differing", (json_int_t)summary->differences.differing,
@@ -215,6 +218,7 @@ void rebuild_print_json(FILE *stream, const struct rebuild_outcome *summary, boo
 					"sequences_differing", (json_int_t)summary->differences.sequences,
 					"examples_compared", (json_int_t)summary->differences.sampled,
 					"examples_differing", (json_int_t)summary->differences.examples,
+					"claims_differing", (json_int_t)summary->differences.claims,
 					"events_differing", (json_int_t)summary->differences.events,
 					"feedback_differing", (json_int_t)summary->differences.feedback));
 	json_object_set_new(root, "differences", differences);

@@ -17,7 +17,8 @@ const struct feedback_tables rebuild_log_tables = {
 #define MAKE_TABLES                                                                                          \
 	"DROP TABLE IF EXISTS rebuild_buckets, rebuild_segments, rebuild_stored, rebuild_differences, "      \
 	"rebuild_events, rebuild_feedback, rebuild_stored_events, rebuild_stored_feedback, "                 \
-	"rebuild_examples, rebuild_stored_examples; "                                                        \
+	"rebuild_examples, rebuild_stored_examples, rebuild_claims, rebuild_stored_claims; "                 \
+	"CREATE TEMP TABLE rebuild_claims (LIKE calibration_claims INCLUDING ALL); "                         \
 	"CREATE TEMP TABLE rebuild_examples (LIKE calibration_examples INCLUDING ALL); "                     \
 	"CREATE TEMP TABLE rebuild_buckets (LIKE calibration_rollups INCLUDING ALL); "                       \
 	"CREATE TEMP TABLE rebuild_segments (LIKE calibration_segments INCLUDING ALL); "                     \

@@ -47,6 +47,7 @@ struct rebuild_differences {
 	int64_t sequences; /* that were fed another number of cases than are counted */
 	int64_t sampled;   /* examples of labelled cases that were drawn again */
 	int64_t examples;  /* that differ, are missing or should not be there */
+	int64_t claims;	   /* the same of claims of probabilities */
 	int64_t events;	   /* remembered events that differ, are missing or should not be there */
 	int64_t feedback;  /* the same of remembered feedback */
 	int64_t moved; /* cases that are counted as "other" of segments that have a place of their own since

@@ -152,8 +152,9 @@ static void print_episode_change(FILE *stream, const struct drift_episode *episo
 {
 	if (!episode->changed)
 		return;
-	fprintf(stream, "    right %s often than before by %.1f points since ",
-		episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more", 100 * fabs(episode->size));
+	fprintf(stream, "    right %s often than %s by %.1f points since ",
+		episode->direction == DRIFT_OVERCONFIDENT ? "less" : "more",
+		episode->by_probability ? "their probabilities say" : "before", 100 * fabs(episode->size));
 	print_time(stream, episode->since_ms);
 	fputc('\n', stream);
 }
@@ -289,20 +290,23 @@ static json_t *json_episode(const struct drift_episode *episode)
 {
 	bool window = episode->window_s > 0, opening = episode->opening_cases > 0, changed = episode->changed;
 	const char *direction = changed ? sequences_direction_name(episode->direction) : NULL;
-	return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:s?, s:o, s:o}",
-			 "episode_id", episode->id, "application", json_name(episode->segment.application),
-			 "model", json_name(episode->segment.model), "prompt_version",
-			 json_name(episode->segment.prompt_version), "label_source",
-			 calibration_source_name(episode->label_source), "window_s",
-			 json_integer_if(window, episode->window_s), "opened_at_ms",
-			 (json_int_t)episode->opened_at_ms, "threshold",
-			 json_number_if(window, episode->threshold), "opening_score",
-			 json_number_if(opening, episode->opening_score), "opening_cases",
-			 json_integer_if(opening, episode->opening_cases), "judged_at_ms",
-			 (json_int_t)episode->judged_at_ms, "score", json_number_if(window, episode->score),
-			 "cases", json_integer_if(window, episode->cases), "drift_direction", direction,
-			 "drift_size", json_number_if(changed, episode->size), "drift_since_ms",
-			 json_integer_if(changed, episode->since_ms));
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:s?, s:o, s:o, s:s?}",
+		"episode_id", episode->id, "application", json_name(episode->segment.application), "model",
+		json_name(episode->segment.model), "prompt_version",
+		json_name(episode->segment.prompt_version), "label_source",
+		calibration_source_name(episode->label_source), "window_s",
+		json_integer_if(window, episode->window_s), "opened_at_ms", (json_int_t)episode->opened_at_ms,
+		"threshold", json_number_if(window, episode->threshold), "opening_score",
+		json_number_if(opening, episode->opening_score), "opening_cases",
+		json_integer_if(opening, episode->opening_cases), "judged_at_ms",
+		(json_int_t)episode->judged_at_ms, "score", json_number_if(window, episode->score), "cases",
+		json_integer_if(window, episode->cases), "drift_direction", direction, "drift_size",
+		json_number_if(changed, episode->size), "drift_since_ms",
+		json_integer_if(changed, episode->since_ms), "drift_expected_by",
+		!changed		  ? NULL
+		: episode->by_probability ? "PROBABILITY"
+					  : "PAST");
 }
 
 void calibration_print_json(FILE *stream, const struct calibration_reports *reports)

@@ -43,6 +43,7 @@ struct calibration_case {
 	struct calibration_event_key key;
 	str_t features;		  /* that are not 0, by name, as JSON; absent: it has none */
 	opt_double_t probability; /* 0..1, as its record has it */
+	bool untested;		  /* the probability is not kept for the test of drift */
 	int32_t partition;	  /* of its record, likewise below; for those that are remembered */
 	int64_t offset;
 };

@@ -8,7 +8,7 @@
 	"id, application, model, prompt_version, label_source, window_s, "                                   \
 	"floor(extract(epoch FROM opened_at) * 1000)::bigint, threshold, opening_score, opening_cases, "     \
 	"floor(extract(epoch FROM judged_at) * 1000)::bigint, score, cases, direction, size, "               \
-	"round(extract(epoch FROM since) * 1000)::bigint FROM " table " "
+	"round(extract(epoch FROM since) * 1000)::bigint, expected_by FROM " table " "
 
 #define COLUMNS COLUMNS_OF("calibration_drift_episodes")
 
@@ -29,6 +29,7 @@ enum {
 	DIRECTION,
 	SIZE,
 	SINCE,
+	EXPECTED_BY,
 };
 
 static struct drift_episode episode_at(const PGresult *result, int row, struct arena *arena)
@@ -50,6 +51,7 @@ static struct drift_episode episode_at(const PGresult *result, int row, struct a
 		.direction = sequences_direction_of(PQgetvalue(result, row, DIRECTION)),
 		.size = database_number_at(result, row, SIZE),
 		.since_ms = database_integer_at(result, row, SINCE),
+		.by_probability = strcmp(PQgetvalue(result, row, EXPECTED_BY), "PROBABILITY") == 0,
 	};
 	snprintf(episode.id, sizeof episode.id, "%s", PQgetvalue(result, row, ID));
 	return episode;

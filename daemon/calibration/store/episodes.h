@@ -27,8 +27,9 @@ struct drift_episode {
 	int64_t cases;
 	bool changed; /* outcomes have changed; how is said below */
 	enum drift_direction direction;
-	double size;	  /* share right less share expected, −1..1 */
-	int64_t since_ms; /* the change */
+	double size;	     /* share right less share expected, −1..1 */
+	int64_t since_ms;    /* the change */
+	bool by_probability; /* what is expected is what the probabilities say, else what the past does */
 };
 
 /* Episodes whose advisory is not known to be published and which nobody else is publishing, oldest first, at

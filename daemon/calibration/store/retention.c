@@ -33,6 +33,10 @@
 	"DELETE FROM calibration_sequences WHERE ctid IN (SELECT ctid FROM calibration_sequences "           \
 	"WHERE fed_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
 
+#define DELETE_CLAIMS                                                                                        \
+	"DELETE FROM calibration_claims WHERE ctid IN (SELECT ctid FROM calibration_claims "                 \
+	"WHERE scored_at < to_timestamp($1::bigint / 1000.0) LIMIT $2::bigint)"
+
 /* By the day, which the index begins with: the time given is midnight. */
 #define DELETE_EXAMPLES                                                                                      \
 	"DELETE FROM calibration_examples WHERE ctid IN (SELECT ctid FROM calibration_examples "             \
@@ -53,10 +57,11 @@ _Static_assert(RETENTION_MODELS == 20, "DELETE_MODELS has it as a literal");
 err_t retention_apply(struct database *database, int64_t days, int64_t now_ms, bool *ret_more,
 		      struct err_detail *detail)
 {
-	static const char *const statements[] = { DELETE_BUCKETS,	   DELETE_ROLLUPS("3600"),
-						  DELETE_ROLLUPS("86400"), DELETE_EPISODES,
-						  DELETE_SEGMENTS,	   DELETE_SEQUENCES,
-						  DELETE_EXAMPLES,	   DELETE_MODELS };
+	static const char *const statements[] = {
+		DELETE_BUCKETS,	 DELETE_ROLLUPS("3600"), DELETE_ROLLUPS("86400"),
+		DELETE_EPISODES, DELETE_SEGMENTS,	 DELETE_SEQUENCES,
+		DELETE_EXAMPLES, DELETE_CLAIMS,		 DELETE_MODELS
+	};
 	struct database_number_text oldest, most;
 	int64_t oldest_ms = (now_ms ? now_ms : clock_wall_ms()) - days * DAY_MS;
 	const char *const parameters[] = { database_number_text(&oldest, oldest_ms / DAY_MS * DAY_MS),

@@ -1,6 +1,7 @@
 #include "calibration/store/sequences.h"
 
 #include "calibration/store/cases.h"
+#include "calibration/store/claims.h"
 #include "database/array.h"
 #include "database/values.h"
 
@@ -396,32 +397,84 @@ err_t sequences_feed(struct database *database, struct sequence_cases *cases, do
 
 /* ---- news ---- */
 
-#define READ_NEWS                                                                                            \
-	"SELECT application, model, prompt_version, label_source, open, direction, "                         \
-	"round(extract(epoch FROM since) * 1000)::bigint, stretch_cases, stretch_residual, changes, "        \
-	"reported "                                                                                          \
-	"FROM calibration_sequences WHERE (open OR changes > reported) AND "                                 \
-	"(application, model, prompt_version) IN (SELECT * FROM unnest($1::text[], $2::text[], "             \
-	"$3::text[])) ORDER BY 1, 2, 3, 4"
-
-static struct sequence_news news_at(const PGresult *result, int row, struct arena *arena)
+double sequences_alarms(double false_alarms_per_10k, bool claims)
 {
-	return (struct sequence_news){
-		.segment = { database_text_at(result, row, 0, arena), database_text_at(result, row, 1, arena),
-			     database_text_at(result, row, 2, arena) },
-		.label_source = calibration_source_of(PQgetvalue(result, row, 3)),
-		.open = PQgetvalue(result, row, 4)[0] == 't',
-		.stretch = { sequences_direction_of(PQgetvalue(result, row, 5)),
-			     database_integer_at(result, row, 6), database_integer_at(result, row, 7),
-			     database_number_at(result, row, 8) },
-		.changes = database_integer_at(result, row, 9),
-		.reported = database_integer_at(result, row, 10),
+	return claims ? false_alarms_per_10k / 2 : false_alarms_per_10k;
+}
+
+#define READ_NEWS                                                                                            \
+	"SELECT q.application, q.model, q.prompt_version, q.label_source, q.open, q.direction, "             \
+	"round(extract(epoch FROM q.since) * 1000)::bigint, q.stretch_cases, q.stretch_residual, "           \
+	"q.changes, q.reported, q.claims_open, coalesce(q.claims_direction, ''), "                           \
+	"coalesce(round(extract(epoch FROM q.claims_since) * 1000)::bigint, 0), q.claims_after[1], "         \
+	"q.claims_after[2], q.claims_after[3], " CLAIMS_OF_Q                                                 \
+	" FROM calibration_sequences q WHERE (q.application, q.model, q.prompt_version) IN "                 \
+	"(SELECT * FROM unnest($1::text[], $2::text[], $3::text[])) ORDER BY 1, 2, 3, 4"
+
+enum { NEWS_OPEN = 4, NEWS_DIRECTION, NEWS_SINCE, NEWS_CASES, NEWS_RESIDUAL, NEWS_CHANGES, NEWS_REPORTED };
+enum { NEWS_CLAIMS_OPEN = NEWS_REPORTED + 1, NEWS_CLAIMS_DIRECTION, NEWS_CLAIMS_SINCE, NEWS_CLAIMS_AFTER };
+enum { NEWS_CLAIMS = NEWS_CLAIMS_AFTER + 3 };
+
+static struct claims_sequence claims_at(const PGresult *result, int row)
+{
+	return (struct claims_sequence){
+		.open = PQgetvalue(result, row, NEWS_CLAIMS_OPEN)[0] == 't',
+		.direction = sequences_direction_of(PQgetvalue(result, row, NEWS_CLAIMS_DIRECTION)),
+		.since_ms = database_integer_at(result, row, NEWS_CLAIMS_SINCE),
+		.after = { database_integer_at(result, row, NEWS_CLAIMS_AFTER),
+			   database_integer_at(result, row, NEWS_CLAIMS_AFTER + 1),
+			   database_integer_at(result, row, NEWS_CLAIMS_AFTER + 2) },
 	};
 }
 
+static struct claims_look look_at_claims(const PGresult *result, int row, double threshold,
+					 struct claims_sequence *claims)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	size_t count;
+	const struct claim *items = claims_parse(PQgetvalue(result, row, NEWS_CLAIMS), arena, &count);
+	return claims_sequence_look(claims, threshold, items, threshold > 0 ? count : 0);
+}
+
+/* False: there is nothing new. */
+static bool news_at(const PGresult *result, int row, double threshold, struct arena *arena,
+		    struct sequence_news *ret_news)
+{
+	struct sequence_news news = {
+		.label_source = calibration_source_of(PQgetvalue(result, row, 3)),
+		.open = PQgetvalue(result, row, NEWS_OPEN)[0] == 't',
+		.changes = database_integer_at(result, row, NEWS_CHANGES),
+		.claims = claims_at(result, row),
+	};
+	const struct claims_look look = look_at_claims(result, row, threshold, &news.claims);
+	news.unreported = news.changes > database_integer_at(result, row, NEWS_REPORTED);
+	if (news.open || news.unreported) {
+		news.noticed = NOTICED_BY_PAST;
+		news.stretch = (struct drift_stretch){
+			sequences_direction_of(PQgetvalue(result, row, NEWS_DIRECTION)),
+			database_integer_at(result, row, NEWS_SINCE),
+			database_integer_at(result, row, NEWS_CASES),
+			database_number_at(result, row, NEWS_RESIDUAL),
+		};
+	} else if ((news.claims.open || look.found) && look.stretch.cases) {
+		news.noticed = NOTICED_BY_PROBABILITY;
+		news.stretch = look.stretch;
+	}
+	news.open |= news.claims.open;
+	news.unreported |= look.found;
+	news.moved = look.moved;
+	if (news.noticed == NOTICED_NOTHING && !news.moved)
+		return false;
+	news.segment = (struct calibration_segment){ database_text_at(result, row, 0, arena),
+						     database_text_at(result, row, 1, arena),
+						     database_text_at(result, row, 2, arena) };
+	*ret_news = news;
+	return true;
+}
+
 err_t sequences_read(struct database *database, const struct calibration_segment *segments, size_t count,
-		     struct arena *arena, struct sequence_news **ret_news, size_t *ret_count,
-		     struct err_detail *detail)
+		     double claims_threshold, struct arena *arena, struct sequence_news **ret_news,
+		     size_t *ret_count, struct err_detail *detail)
 {
 	_cleanup_(database_result_cleanup) PGresult *result = NULL;
 	_cleanup_(segment_arrays_free) struct segment_arrays only = { BUF_INIT, BUF_INIT, BUF_INIT };
@@ -430,25 +483,41 @@ err_t sequences_read(struct database *database, const struct calibration_segment
 	err_t err = database_query(database, READ_NEWS, 3, parameters, &result, detail);
 	if (err)
 		return err;
-	*ret_count = (size_t)PQntuples(result);
-	*ret_news = ARENA_ARRAY(arena, struct sequence_news, *ret_count);
-	for (size_t i = 0; i < *ret_count; i++)
-		(*ret_news)[i] = news_at(result, (int)i, arena);
+	struct sequence_news *news = ARENA_ARRAY(arena, struct sequence_news, (size_t)PQntuples(result));
+	size_t found = 0;
+	for (int row = 0; row < PQntuples(result); row++)
+		found += news_at(result, row, claims_threshold, arena, &news[found]);
+	*ret_news = news;
+	*ret_count = found;
 	return ERR_OK;
 }
+
+#define SET_REPORTED                                                                                         \
+	"UPDATE calibration_sequences SET reported = $5::bigint, claims_open = $6::boolean, "                \
+	"claims_direction = CASE WHEN $10::boolean THEN $7 ELSE claims_direction END, "                      \
+	"claims_since = CASE WHEN $10::boolean THEN to_timestamp($8::bigint / 1000.0) "                      \
+	"ELSE claims_since END, claims_after = $9::bigint[] "                                                \
+	"WHERE application = $1 AND model = $2 AND prompt_version = $3 AND label_source = $4"
 
 err_t sequences_set_reported(struct database *database, const struct sequence_news *news,
 			     struct err_detail *detail)
 {
-	struct database_number_text changes;
-	const char *const parameters[] = { news->segment.application.ptr, news->segment.model.ptr,
+	struct database_number_text changes, since;
+	const struct claims_sequence *claims = &news->claims;
+	char after[80];
+	snprintf(after, sizeof after, "{%lld,%lld,%lld}", (long long)claims->after.scored_at_ms,
+		 (long long)claims->after.partition, (long long)claims->after.offset);
+	const char *const parameters[] = { news->segment.application.ptr,
+					   news->segment.model.ptr,
 					   news->segment.prompt_version.ptr,
 					   calibration_source_name(news->label_source),
-					   database_number_text(&changes, news->changes) };
-	return database_query(database,
-			      "UPDATE calibration_sequences SET reported = $5::bigint WHERE application = $1 "
-			      "AND model = $2 AND prompt_version = $3 AND label_source = $4",
-			      5, parameters, NULL, detail);
+					   database_number_text(&changes, news->changes),
+					   claims->open ? "true" : "false",
+					   sequences_direction_name(claims->direction),
+					   database_number_text(&since, claims->since_ms),
+					   after,
+					   news->moved ? "true" : "false" };
+	return database_query(database, SET_REPORTED, 10, parameters, NULL, detail);
 }
 
 /* ---- comparing ---- */

@@ -25,12 +25,20 @@
  * that all feed (calibration_positions.fed_since), and of which nothing was deleted for its age. Corrected
  * feedback is not fed again.
  *
+ * The other test, of outcomes against published probabilities (statistics/claims_sequence.h), is not fed. Its
+ * cases are kept (claims.h) and looked at when drift is judged; columns claims_… of the same row say what was
+ * decided last, and change with the episode. What it looks at does not depend on any order, so a verification
+ * compares it, and a rebuild replaces it, case by case.
+ *
+ * Both tests see a case, so each has half of the false alarms that are set (sequences_alarms).
+ *
  * A row that was not fed for as long as buckets are kept is deleted (retention.h).
  *
  * Needs an open connection with the tables; for the thread that uses it, blocks within its deadlines.
  */
 #pragma once
 
+#include "calibration/statistics/claims_sequence.h"
 #include "calibration/statistics/source_sequence.h"
 #include "calibration/store/segments.h"
 #include "common/arena.h"
@@ -62,21 +70,32 @@ void sequences_add_case(struct sequence_cases *cases, const struct sequence_case
 err_t sequences_feed(struct database *database, struct sequence_cases *cases, double threshold,
 		     struct err_detail *detail);
 
-/* A change that is there, or that was not reported yet. */
+/* The share of the set false alarms that each of the two tests has; without probabilities there is one. */
+double sequences_alarms(double false_alarms_per_10k, bool claims);
+
+enum sequence_notice { NOTICED_NOTHING, NOTICED_BY_PAST, NOTICED_BY_PROBABILITY };
+
+/* A change that is there, or that was not reported yet; or one that has just ended. */
 struct sequence_news {
 	struct calibration_segment segment; /* in the caller's arena */
 	int label_source;
-	bool open;
-	struct drift_stretch stretch;
-	int64_t changes, reported;
+	bool open;		      /* for one of the tests at least */
+	bool unreported;	      /* one of them has found a change that had no episode yet */
+	enum sequence_notice noticed; /* the test that the stretch is of: of both the past's */
+	struct drift_stretch stretch; /* not of NOTICED_NOTHING */
+	int64_t changes;	      /* of the past's */
+	bool moved;		      /* `claims` is not what is stored */
+	struct claims_sequence claims;
 };
 
-/* The news of those segments, by segment and label source. */
+/* The news of those segments, by segment and label source. Looks at their claims with that threshold
+ * (claims_sequence_threshold); 0: nothing is claimed any more, what was open is over. */
 err_t sequences_read(struct database *database, const struct calibration_segment *segments, size_t count,
-		     struct arena *arena, struct sequence_news **ret_news, size_t *ret_count,
-		     struct err_detail *detail);
+		     double claims_threshold, struct arena *arena, struct sequence_news **ret_news,
+		     size_t *ret_count, struct err_detail *detail);
 
-/* All changes up to `news->changes` have their episodes. Called in the order of sequences_read. */
+/* All changes of the news have their episodes, and its claims are stored. Called in the order of
+ * sequences_read. */
 err_t sequences_set_reported(struct database *database, const struct sequence_news *news,
 			     struct err_detail *detail);
 

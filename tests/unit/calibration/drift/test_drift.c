@@ -23,6 +23,8 @@
 
 static const struct drift_limits limits = { 0.5, 0.55, 20, 1 };
 
+static bool claims_are_tested; /* false at each test's begin */
+
 /* ---- the rules ---- */
 
 /* A report of one group: that many cases, effectively as many, and its figures. */
@@ -201,6 +203,7 @@ static struct database *database_of(struct calibration_store *store)
 
 static int make_tables(void **state)
 {
+	claims_are_tested = false;
 	drop_tables(state);
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	database_of(store);
@@ -240,7 +243,7 @@ static void count_cases(struct calibration_store *store, const char *application
 static struct drift_changes judge(struct calibration_store *store, const struct segments *segments,
 				  int64_t now_ms)
 {
-	const struct drift_update_options options = { limits, 300, now_ms };
+	const struct drift_update_options options = { limits, 300, claims_are_tested, now_ms };
 	struct drift_changes outcome;
 	struct err_detail detail = { "" };
 	if (drift_update(database_of(store), &options, segments->items, segments->count, &outcome, &detail) !=
@@ -345,7 +348,7 @@ static void *judge_until_done(void *context)
 	struct judge_thread *thread = context;
 	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_store();
 	struct drift_changes outcome = { .busy = true };
-	const struct drift_update_options options = { limits, 300, NOON_MS };
+	const struct drift_update_options options = { limits, 300, claims_are_tested, NOON_MS };
 	for (int attempt = 0; attempt < 10000 && outcome.busy; attempt++) {
 		struct database *database;
 		if (calibration_store_database(store, &database, NULL) != ERR_OK ||
@@ -497,6 +500,154 @@ static void test_one_episode_of_both(void **state)
 	expect("SELECT concat_ws(' ', open, reported) FROM calibration_sequences", "f 1");
 }
 
+/* ---- probabilities ---- */
+
+/* Cases of a low confidence, so that no window has an opinion, whose probability was another one. */
+static void count_claims(struct calibration_store *store, int label_source, int cases, double probability,
+			 int right_of_ten, struct segments *touched)
+{
+	static int32_t partition = 1000;
+	static int64_t number;
+	struct calibration_step step = { "t", true, partition++, CALIBRATION_POSITION_NONE, cases };
+	struct calibration_case items[200];
+	struct calibration_feedback said[200];
+	assert_true(cases <= 200);
+	for (int i = 0; i < cases; i++) {
+		char id[32];
+		snprintf(id, sizeof id, "%lld", (long long)number);
+		items[i] = (struct calibration_case){
+			.scored_at_ms = NOON_MS - HOUR_MS + number * 100,
+			.application = STR("app"),
+			.model = STR("m\"1"),
+			.label_source = label_source == LABEL_FEEDBACK ? ENUM_ABSENT : label_source,
+			.level = LEVEL_VERY_LOW,
+			.confidence = 0.5,
+			.weight = 1,
+			.correct = i % 10 < right_of_ten,
+			.event = calibration_event_key(str_from(id)),
+			.probability = opt_double(probability),
+			.offset = number++,
+		};
+		said[i] = (struct calibration_feedback){ .event = items[i].event,
+							 .said_at_ms = NOON_MS,
+							 .offset = items[i].offset,
+							 .correct = items[i].correct };
+	}
+	const struct calibration_work work = { .cases = items,
+					       .cases_count = (size_t)cases,
+					       .feedback = said,
+					       .feedback_count =
+						       label_source == LABEL_FEEDBACK ? (size_t)cases : 0,
+					       .steps = &step,
+					       .steps_count = 1 };
+	struct err_detail detail = { "" };
+	if (calibration_store_apply(store, &work, touched, NULL, &detail) != ERR_OK)
+		fail_msg("%s", detail.message);
+}
+
+static struct calibration_store *new_learning_store(void)
+{
+	struct calibration_store_options options = { .dsn = server.socket_dsn,
+						     .bucket_s = 300,
+						     .max_segments = 3,
+						     .feedback_horizon_ms = DAY_MS,
+						     .learns = true,
+						     .false_alarms_per_10k = 1 };
+	claims_are_tested = true;
+	return calibration_store_new(&options);
+}
+
+#define NOTICED                                                                                              \
+	"SELECT coalesce(string_agg(concat_ws(' ', label_source, window_s, expected_by, direction, "         \
+	"CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END), ', ' ORDER BY opened_at, "              \
+	"label_source), 'none') FROM calibration_drift_episodes"
+
+/* What outcomes do has not changed, but what is said of them has: only the probability tells. The same by
+ * results and by feedback; not by a judge, of whom probabilities claim nothing. */
+static void test_probabilities_that_are_wrong(void **state)
+{
+	static const struct {
+		int source;
+		const char *opened, *closed;
+	} sources[] = {
+		{ LABEL_RESULT, "RESULT PROBABILITY LOWER open", "RESULT PROBABILITY LOWER closed" },
+		{ LABEL_FEEDBACK, "FEEDBACK PROBABILITY LOWER open", "FEEDBACK PROBABILITY LOWER closed" },
+		{ LABEL_RELEVANCE, "none", "none" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		run_sql("TRUNCATE calibration_drift_episodes, calibration_sequences, calibration_claims, "
+			"calibration_events, calibration_feedback, calibration_buckets, "
+			"calibration_positions");
+		_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_learning_store();
+		_cleanup_(segments_free) struct segments touched = { 0 };
+		count_claims(store, sources[i].source, 200, 0.3, 3, &touched);
+		judge(store, &touched, NOON_MS);
+		expect(NOTICED, "none");
+		count_claims(store, sources[i].source, 100, 0.6, 3, &touched);
+		judge(store, &touched, NOON_MS);
+		expect(NOTICED, sources[i].opened);
+		struct drift_changes again = judge(store, &touched, NOON_MS);
+		assert_int_equal(again.opened + again.closed, 0);
+		count_claims(store, sources[i].source, 200, 0.3, 3, &touched);
+		count_claims(store, sources[i].source, 200, 0.3, 3, &touched);
+		judge(store, &touched, NOON_MS);
+		expect(NOTICED, sources[i].closed);
+		again = judge(store, &touched, NOON_MS);
+		assert_int_equal(again.opened + again.closed, 0);
+	}
+}
+
+/* Whichever of both notices, and when the other does as well: one episode, which ends with the last. */
+static void test_one_episode_for_both(void **state)
+{
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_learning_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	(void)state;
+	count_claims(store, LABEL_RESULT, 200, 0.4, 4, &touched);
+	count_claims(store, LABEL_RESULT, 200, 0.4, 4, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
+	count_claims(store, LABEL_RESULT, 100, 0.4, 1, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	expect(NOTICED, "RESULT PAST LOWER open");
+	expect("SELECT concat_ws(' ', open, claims_open, claims_direction) FROM calibration_sequences",
+	       "t t LOWER");
+	/* the past learns that it stays so, the probabilities do not */
+	for (int i = 0; i < 3; i++)
+		count_claims(store, LABEL_RESULT, 200, 0.4, 1, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).closed, 0);
+	expect("SELECT concat_ws(' ', open, claims_open) FROM calibration_sequences", "f t");
+	expect(NOTICED, "RESULT PROBABILITY LOWER open");
+	for (int i = 0; i < 5; i++)
+		count_claims(store, LABEL_RESULT, 200, 0.1, 1, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).closed, 1);
+	expect(NOTICED, "RESULT PROBABILITY LOWER closed");
+	expect("SELECT concat_ws(' ', open, claims_open, changes, reported) FROM calibration_sequences",
+	       "f f 1 1");
+}
+
+/* A change that came and went before anybody looked has its episode; and where nothing is learnt any more
+ * what was open is over. */
+static void test_ends_of_claims(void **state)
+{
+	_cleanup_(calibration_store_cleanup) struct calibration_store *store = new_learning_store();
+	_cleanup_(segments_free) struct segments touched = { 0 };
+	(void)state;
+	count_claims(store, LABEL_RESULT, 200, 0.3, 3, &touched);
+	count_claims(store, LABEL_RESULT, 100, 0.6, 3, &touched);
+	count_claims(store, LABEL_RESULT, 200, 0.3, 3, &touched);
+	count_claims(store, LABEL_RESULT, 200, 0.3, 3, &touched);
+	struct drift_changes outcome = judge(store, &touched, NOON_MS);
+	assert_true(outcome.opened == 1 && outcome.closed == 1);
+	expect(NOTICED, "RESULT PROBABILITY LOWER closed");
+	count_claims(store, LABEL_RESULT, 100, 0.6, 3, &touched);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 1);
+	claims_are_tested = false;
+	assert_int_equal(judge(store, &touched, NOON_MS).closed, 1);
+	assert_int_equal(judge(store, &touched, NOON_MS).opened, 0);
+	expect("SELECT claims_open FROM calibration_sequences", "f");
+}
+
 /* Open episodes of several windows, of a program before this one: the shortest window's stays. */
 static void test_former_episodes(void **state)
 {
@@ -507,13 +658,14 @@ static void test_former_episodes(void **state)
 		"DROP VIEW calibration_discrimination, calibration_coverage, calibration_probability, "
 		"calibration_model_history; "
 		"DROP TABLE calibration_sequences, calibration_examples, calibration_models, "
-		"calibration_model_looks; "
+		"calibration_model_looks, calibration_claims; DROP FUNCTION calibration_share_rights; "
 		"ALTER TABLE calibration_events DROP COLUMN features, DROP COLUMN probability; "
 		"DROP INDEX calibration_events_judged; "
 		"ALTER TABLE calibration_positions DROP COLUMN fed_until, DROP COLUMN fed_since, "
-		"DROP COLUMN learnt_from, DROP COLUMN learnt_until; "
+		"DROP COLUMN learnt_from, DROP COLUMN learnt_until, "
+		"DROP COLUMN claims_from, DROP COLUMN claims_until; "
 		"ALTER TABLE calibration_drift_episodes DROP COLUMN direction, DROP COLUMN size, "
-		"DROP COLUMN since; "
+		"DROP COLUMN since, DROP COLUMN expected_by; "
 		"INSERT INTO calibration_drift_episodes (application, model, prompt_version, label_source, "
 		"window_s, opened_at, threshold, opening_score, opening_cases, judged_at, score, cases) "
 		"SELECT a, 'm', '', 'RESULT', w, '2026-01-08 12:00Z', 0.5, 0, 25, '2026-01-08 12:30Z', 0, 25 "
@@ -699,6 +851,9 @@ int main(void)
 		cmocka_unit_test_setup(test_a_change_that_is_over, make_tables),
 		cmocka_unit_test_setup(test_a_change_that_is_over_within_an_episode, make_tables),
 		cmocka_unit_test_setup(test_one_episode_of_both, make_tables),
+		cmocka_unit_test_setup(test_probabilities_that_are_wrong, make_tables),
+		cmocka_unit_test_setup(test_one_episode_for_both, make_tables),
+		cmocka_unit_test_setup(test_ends_of_claims, make_tables),
 		cmocka_unit_test_setup(test_former_episodes, make_tables),
 		cmocka_unit_test_setup(test_unpublished_until_marked, make_tables),
 		cmocka_unit_test_setup(test_what_is_old_is_deleted, make_tables),

@@ -74,6 +74,7 @@ static void expect_no_drift(int64_t cases)
 	assert_int_equal(summary.differences.totals, 0);
 	assert_int_equal(summary.differences.sequences, 0);
 	assert_int_equal(summary.differences.examples, 0);
+	assert_int_equal(summary.differences.claims, 0);
 	assert_int_equal(summary.differences.events, 0);
 	assert_int_equal(summary.differences.feedback, 0);
 	assert_true(summary.differences.compared > 0);
@@ -222,7 +223,7 @@ static void test_examples_that_were_changed(void **state)
 		  1 },
 		{ "UPDATE calibration_examples SET model = 'another' WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET features = NULL WHERE " FIRST_EXAMPLE, 1 },
-		{ "UPDATE calibration_examples SET probability = 0.5 WHERE " FIRST_EXAMPLE, 1 },
+		{ "UPDATE calibration_examples SET probability = 0.42 WHERE " FIRST_EXAMPLE, 1 },
 		{ "UPDATE calibration_examples SET features = features || '{\"length\": 2.25}' WHERE "
 		  "" FIRST_EXAMPLE,
 		  1 },
@@ -330,6 +331,115 @@ static void test_examples_of_deleted_records(void **state)
 	assert_int_equal(examples("record_offset < 100"), older);
 	assert_int_equal(examples("true"), 500);
 	assert_int_equal(verify(arena).differences.examples, 0);
+}
+
+/* ---- claims ---- */
+
+#define FIRST_CLAIM                                                                                          \
+	"(scored_at, partition) = (SELECT scored_at, partition FROM calibration_claims "                     \
+	"ORDER BY scored_at, partition LIMIT 1)"
+
+static long claims(const char *which)
+{
+	char sql[160], text[64];
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM calibration_claims WHERE %s", which);
+	rig_query(sql, text, sizeof text);
+	return strtol(text, NULL, 10);
+}
+
+static int64_t differing_claims(void)
+{
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct rebuild_differences found = verify(arena).differences;
+	assert_int_equal(found.differing + found.examples, 0);
+	return found.claims;
+}
+
+/* To the last digit, and a rebuild finds the same again. */
+static void test_claims_that_were_changed(void **state)
+{
+	static const struct {
+		const char *sql;
+		int64_t claims;
+	} changes[] = {
+		{ "DELETE FROM calibration_claims WHERE " FIRST_CLAIM, 1 },
+		{ "UPDATE calibration_claims SET correct = NOT correct WHERE " FIRST_CLAIM, 1 },
+		{ "UPDATE calibration_claims SET probability = probability + 1e-16 WHERE " FIRST_CLAIM, 1 },
+		{ "UPDATE calibration_claims SET scored_at = scored_at + interval '1 ms' WHERE " FIRST_CLAIM,
+		  2 },
+		{ "UPDATE calibration_claims SET application = 'made up' WHERE " FIRST_CLAIM, 2 },
+		{ "UPDATE calibration_claims SET record_offset = 12345 WHERE " FIRST_CLAIM, 2 },
+		{ "INSERT INTO calibration_claims SELECT application, 'made up', prompt_version, "
+		  "label_source, "
+		  "scored_at, partition, record_offset, probability, correct FROM calibration_claims LIMIT 1",
+		  1 },
+		{ "TRUNCATE calibration_claims", 70 },
+	};
+	(void)state;
+	count_records(70);
+	expect_no_drift(70);
+	assert_int_equal(claims("true"), 70);
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+		_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+		run_sql(changes[i].sql);
+		int64_t found = differing_claims();
+		if (found != changes[i].claims)
+			fail_msg("%s: %lld claims", changes[i].sql, (long long)found);
+		rebuild(arena);
+		assert_int_equal(claims("true"), 70);
+		expect_no_drift(70);
+	}
+}
+
+/* Of more than there is room for the latest, in partitions that were read in whatever order. */
+static void test_the_latest_claims(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	count_records(1300);
+	assert_int_equal(claims("true"), 1000);
+	expect_no_drift(1300);
+	run_sql("DELETE FROM calibration_claims WHERE " FIRST_CLAIM);
+	assert_int_equal(differing_claims(), 1);
+	rebuild(arena);
+	expect_no_drift(1300);
+	/* what the log has lost is left as it is */
+	for (int partition = 0; partition < RIG_PARTITIONS; partition++)
+		rig_delete_records(partition, 300);
+	long older = claims("record_offset < 300");
+	assert_true(older > 0);
+	assert_int_equal(differing_claims(), 0);
+	run_sql("UPDATE calibration_claims SET correct = NOT correct WHERE record_offset IN (299, 300) "
+		"AND partition = 0");
+	assert_int_equal(differing_claims(), claims("record_offset = 300 AND partition = 0"));
+	rebuild(arena);
+	assert_int_equal(claims("record_offset < 300"), older);
+	assert_int_equal(claims("true"), 1000);
+	assert_int_equal(differing_claims(), 0);
+}
+
+/* Nobody kept them before something was learnt, nor does a program that does not know of them. */
+static void test_claims_from_some_day_on(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	rig.learns = false;
+	count_records(30);
+	assert_int_equal(claims("true"), 0);
+	expect_no_drift(30);
+	rig.learns = true;
+	count_records(30);
+	assert_int_equal(claims("true"), 30);
+	expect_no_drift(60);
+	run_sql("DELETE FROM calibration_claims WHERE " FIRST_CLAIM);
+	assert_int_equal(differing_claims(), 1);
+	run_sql("UPDATE calibration_positions SET claims_until = claims_until - 1");
+	count_records(6);
+	expect_no_drift(66);
+	assert_int_equal(claims("true"), 35);
+	rebuild(arena);
+	assert_int_equal(claims("true"), 66);
+	expect_no_drift(66);
 }
 
 /* ---- odd states ---- */
@@ -964,6 +1074,9 @@ int main(void)
 		cmocka_unit_test_setup(test_examples_of_a_full_day, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_from_some_day_on, rig_begin_test),
 		cmocka_unit_test_setup(test_examples_of_deleted_records, rig_begin_test),
+		cmocka_unit_test_setup(test_claims_that_were_changed, rig_begin_test),
+		cmocka_unit_test_setup(test_the_latest_claims, rig_begin_test),
+		cmocka_unit_test_setup(test_claims_from_some_day_on, rig_begin_test),
 		cmocka_unit_test_setup(test_odd_states, rig_begin_test),
 		cmocka_unit_test_setup(test_deleted_records_are_not_missed, rig_begin_test),
 		cmocka_unit_test_setup(test_rebuilding_under_running_calibrators, rig_begin_test),

@@ -337,12 +337,12 @@ static void test_news(void **state)
 	(void)state;
 	feed(store, "app", 0, 10, 0.85, &seed, &same);
 	struct database *database = database_of(store);
-	assert_int_equal(sequences_read(database, segments, 2, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 0);
 	feed(store, "app", 1000, 2, 0.45, &seed, &same);
-	assert_int_equal(sequences_read(database, segments + 1, 1, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments + 1, 1, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 0);
-	assert_int_equal(sequences_read(database, segments, 2, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 1);
 	assert_true(str_is(news->segment.application, "app") && news->open);
 	assert_int_equal(news->label_source, LABEL_RESULT);
@@ -351,17 +351,18 @@ static void test_news(void **state)
 	assert_int_equal(news->stretch.cases, same.drift.stretch.cases);
 	assert_true(news->stretch.residual == same.drift.stretch.residual);
 	assert_int_equal(news->changes, 1);
-	assert_int_equal(news->reported, 0);
+	assert_true(news->unreported);
+	assert_int_equal(news->noticed, NOTICED_BY_PAST);
 	/* as long as it is open it is news, and after that when nobody was told */
 	assert_int_equal(sequences_set_reported(database, news, NULL), ERR_OK);
-	assert_int_equal(sequences_read(database, segments, 2, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 1);
-	assert_int_equal(news->reported, 1);
+	assert_false(news->unreported);
 	feed(store, "app", 1200, 6, 0.45, &seed, &same);
-	assert_int_equal(sequences_read(database, segments, 2, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 0);
 	run_sql("UPDATE calibration_sequences SET reported = 0");
-	assert_int_equal(sequences_read(database, segments, 2, arena, &news, &count, NULL), ERR_OK);
+	assert_int_equal(sequences_read(database, segments, 2, 0, arena, &news, &count, NULL), ERR_OK);
 	assert_int_equal(count, 1);
 	assert_false(news->open);
 }
