@@ -65,6 +65,7 @@ extern const struct record_type QUERY_FEEDBACK_RECORD;
 
 extern const struct enumeration ADVISORY_KINDS;
 extern const struct enumeration CONFIDENCE_LEVELS;
+extern const struct enumeration DISPOSITION_ACTIONS;
 
 /* The struct with every field at its default: absent, empty, or the fallback. */
 void fields_init(const struct record_type *type, void *record);

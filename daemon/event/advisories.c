@@ -1,19 +1,141 @@
 #include "event/advisories.h"
 
 #include "common/clock.h"
+#include "common/utf8.h"
 #include "event/context.h"
 #include "event/incidents.h"
+#include "event/outages.h"
 #include "event/rate_limiter.h"
 #include "score/match.h"
 
 #include <inttypes.h>
 
+/* Bytes of the question and of the SQL that an advisory repeats; reasons that its summary names. */
+enum { EXCERPT_BYTES = 1000, REASONS_SUMMARISED = 2 };
+
+static const enum advisory_kind by_gravity[] = {
+	ADVISORY_UNSAFE_QUERY,	     ADVISORY_OWN_FALSE_NEGATIVE,     ADVISORY_LOW_CONFIDENCE,
+	ADVISORY_LOW_RELEVANCE,	     ADVISORY_WRONG_ANSWER,	      ADVISORY_GROUND_TRUTH_FAILED,
+	ADVISORY_TARGET_UNAVAILABLE, ADVISORY_PERFORMANCE_REGRESSION,
+};
+
+enum { KINDS = sizeof by_gravity / sizeof by_gravity[0] };
+
+_Static_assert((int)KINDS == (int)ADVISORY_KIND_COUNT_ - 1, "all kinds but that of drift");
+
+/* What is found on the way. */
 struct raised {
 	struct event *event;
-	struct advisory *list;
-	size_t count;
-	str_t segment;
+	const struct scored_query *scored;
+	unsigned kinds; /* bits */
+	bool outage_begins;
 };
+
+static bool has(const struct raised *raised, enum advisory_kind kind)
+{
+	return raised->kinds & 1u << kind;
+}
+
+static void note(struct raised *raised, enum advisory_kind kind, bool applies)
+{
+	if (applies)
+		raised->kinds |= 1u << kind;
+}
+
+/* ---- kinds ---- */
+
+/* What the level is the band of. */
+static opt_double_t confidence_of(const struct event *event)
+{
+	const struct record_confidence *confidence = &event->scored->confidence;
+	return event->facts.analysis.level_by_probability ? opt_double(confidence->probability->value)
+							  : confidence->overall;
+}
+
+static bool is_found(const struct event *event, enum disposition_finding finding)
+{
+	const struct disposition *disposition = &event->facts.disposition;
+	for (size_t i = 0; i < disposition->count; i++)
+		if (disposition->findings[i] == finding)
+			return true;
+	return false;
+}
+
+/* Known to be wrong by more than being unsafe, which is a kind of its own. */
+static bool is_wrong(const struct event *event)
+{
+	const struct disposition *disposition = &event->facts.disposition;
+	for (size_t i = 0; i < disposition->count; i++)
+		if (disposition_finding_wrong(disposition->findings[i]) &&
+		    disposition->findings[i] != FINDING_UNSAFE)
+			return true;
+	return false;
+}
+
+static bool is_slow(const struct event *event)
+{
+	const struct record_result_validation *validation = event->scored->result_validation;
+	const struct config_result *rules = &event->config->result;
+	return validation && str_is(validation->status, target_validation_status_name(VALIDATION_COMPARED)) &&
+	       match_performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
+					   rules->performance_factor, rules->performance_floor_ms);
+}
+
+static bool is_own_false_negative(const struct scored_query *scored)
+{
+	const struct record_grade *grade = scored->grading ? scored->grading->safety : NULL;
+	return grade && str_is(grade->classification, "FALSE_NEGATIVE");
+}
+
+/* Notes whether the target of the event answers; true where it does not, and no event has said so yet. A
+ * query that cannot be proven safe is asked of no target. */
+static bool outage_begins(struct event *event)
+{
+	const struct record_facts *facts = &event->facts;
+	const struct record_analysis *analysis = &facts->analysis;
+	struct outages *outages = event->context->outages;
+	const struct record_result_validation *validation = event->scored->result_validation;
+	str_t target = facts->query->target;
+	bool asked = facts->validation_asked && validation;
+	bool failed =
+		asked && str_is(validation->status, target_validation_status_name(VALIDATION_UNAVAILABLE));
+	if (!str_present(target))
+		return false;
+	if (failed || !analysis->catalog)
+		return outages_away(outages, target, analysis->target != NULL, failed, clock_monotonic_us());
+	outages_back(outages, target, asked);
+	return false;
+}
+
+static void find_kinds(struct raised *raised)
+{
+	struct event *event = raised->event;
+	const struct scored_query *scored = raised->scored;
+	const struct config_advisories *rules = &event->config->advisories;
+	opt_double_t confidence = confidence_of(event);
+	raised->outage_begins = outage_begins(event);
+	note(raised, ADVISORY_UNSAFE_QUERY, scored->safety.verdict == VERDICT_UNSAFE);
+	note(raised, ADVISORY_OWN_FALSE_NEGATIVE, is_own_false_negative(scored));
+	note(raised, ADVISORY_LOW_CONFIDENCE,
+	     confidence.set && confidence.value < rules->low_confidence_below);
+	note(raised, ADVISORY_LOW_RELEVANCE,
+	     scored->judge.decision != DECISION_UNJUDGED &&
+		     scored->judge.relevance->score < rules->low_relevance_below);
+	note(raised, ADVISORY_WRONG_ANSWER, is_wrong(event));
+	note(raised, ADVISORY_GROUND_TRUTH_FAILED, is_found(event, FINDING_GROUND_TRUTH_FAILED));
+	note(raised, ADVISORY_TARGET_UNAVAILABLE, raised->outage_begins);
+	note(raised, ADVISORY_PERFORMANCE_REGRESSION, is_slow(event));
+}
+
+static enum advisory_kind gravest(const struct raised *raised)
+{
+	size_t i = 0;
+	while (i + 1 < KINDS && !has(raised, by_gravity[i]))
+		i++;
+	return by_gravity[i];
+}
+
+/* ---- what it says ---- */
 
 static str_t segment_of(struct event *event)
 {
@@ -22,30 +144,126 @@ static str_t segment_of(struct event *event)
 			    STR_ARG(query->model), STR_ARG(query->prompt_version));
 }
 
-/* The advisory with the event's identity, or NULL when the rate limiter holds it back. */
-static struct advisory *raise(struct raised *raised, enum advisory_kind kind, const char *event_type)
+static str_t excerpt(struct event *event, str_t text)
+{
+	if (!str_present(text) || text.len <= EXCERPT_BYTES)
+		return text;
+	return arena_printf(event->arena, "%.*s…", (int)utf8_valid_prefix(text.ptr, EXCERPT_BYTES), text.ptr);
+}
+
+static void set_kinds(const struct raised *raised, struct advisory *advisory)
+{
+	advisory->kinds = ARENA_ARRAY(raised->event->arena, str_t, KINDS);
+	for (size_t i = 0; i < KINDS; i++)
+		if (has(raised, by_gravity[i]))
+			advisory->kinds[advisory->kinds_count++] =
+				str_from(advisory_kind_name(by_gravity[i]));
+}
+
+/* The event's finer name of the gravest kind, the bound that was crossed, and what has crossed it. */
+static void set_value(const struct raised *raised, enum advisory_kind kind, struct advisory *advisory)
+{
+	const struct event *event = raised->event;
+	const struct scored_query *scored = raised->scored;
+	const struct config_advisories *rules = &event->config->advisories;
+	const struct record_result_validation *validation = scored->result_validation;
+	advisory->event_type = str_from(advisory_kind_name(kind));
+	if (kind == ADVISORY_LOW_CONFIDENCE) {
+		bool rag = str_is(advisory->limiting_factor, "advisory") &&
+			   !event->facts.analysis.level_by_probability &&
+			   scored->confidence.advisory->confidence < rules->advisory_only_below;
+		advisory->event_type = rag ? STR("RAG_ADVISORY_LOW_CONFIDENCE") : STR("QUERY_LOW_CONFIDENCE");
+		advisory->threshold = opt_double(rules->low_confidence_below);
+		advisory->value = confidence_of(event);
+	} else if (kind == ADVISORY_LOW_RELEVANCE) {
+		advisory->threshold = opt_double(rules->low_relevance_below);
+		advisory->value = opt_double(scored->judge.relevance->score);
+	} else if (kind == ADVISORY_PERFORMANCE_REGRESSION) {
+		advisory->threshold =
+			opt_double(validation->truth.time_ms * event->config->result.performance_factor);
+		advisory->value = opt_double(validation->generated.time_ms);
+	}
+}
+
+/* The disposition's reasons; slowness is none of them, since it bears on no answer. */
+static void set_reasons(const struct raised *raised, struct advisory *advisory)
+{
+	struct arena *arena = raised->event->arena;
+	const struct record_disposition *disposition = raised->scored->disposition;
+	const struct record_result_validation *validation = raised->scored->result_validation;
+	advisory->action = disposition->action;
+	advisory->reasons = ARENA_ARRAY(arena, struct record_recommendation, disposition->reasons_count + 1);
+	memcpy(advisory->reasons, disposition->reasons,
+	       disposition->reasons_count * sizeof *disposition->reasons);
+	advisory->reasons_count = disposition->reasons_count;
+	if (!has(raised, ADVISORY_PERFORMANCE_REGRESSION))
+		return;
+	advisory->reasons[advisory->reasons_count++] = (struct record_recommendation){
+		STR("performance_regression"),
+		arena_printf(arena, "the query took %.0f ms, its ground truth %.0f ms",
+			     validation->generated.time_ms, validation->truth.time_ms),
+	};
+}
+
+static void add_factor(struct advisory *advisory, const char *name, opt_double_t value)
+{
+	if (value.set)
+		advisory->factors[advisory->factors_count++] =
+			(struct record_weight){ str_from(name), value.value };
+}
+
+/* Everything that confidence was made of, 0..1. */
+static void set_factors(const struct raised *raised, struct advisory *advisory)
+{
+	const struct record_confidence *confidence = &raised->scored->confidence;
+	const opt_double_t none = OPT_NONE;
+	advisory->factors = ARENA_ARRAY(raised->event->arena, struct record_weight, 7);
+	add_factor(advisory, "overall", confidence->overall);
+	add_factor(advisory, "probability",
+		   confidence->probability ? opt_double(confidence->probability->value) : none);
+	add_factor(advisory, "technical",
+		   confidence->technical ? opt_double(confidence->technical->score / 100) : none);
+	add_factor(advisory, "advisory",
+		   confidence->advisory ? opt_double(confidence->advisory->confidence) : none);
+	add_factor(advisory, "retrieval",
+		   confidence->retrieval ? opt_double(confidence->retrieval->confidence) : none);
+	add_factor(advisory, "generator", confidence->generator);
+	add_factor(advisory, "agreement",
+		   !confidence->agreement		? none
+		   : confidence->agreement->results.set ? confidence->agreement->results
+							: confidence->agreement->canonical);
+}
+
+/* Why before what to do. */
+static str_t summary_of(const struct raised *raised, const struct advisory *advisory)
+{
+	struct buf text = BUF_INIT;
+	enum disposition_action action = raised->event->facts.disposition.action;
+	bool slow_alone = raised->kinds == 1u << ADVISORY_PERFORMANCE_REGRESSION;
+	size_t first = slow_alone ? advisory->reasons_count - 1 : 0;
+	for (size_t i = first; i < advisory->reasons_count && i < first + REASONS_SUMMARISED; i++)
+		buf_printf(&text, "%s" STR_FMT, i > first ? "; " : "", STR_ARG(advisory->reasons[i].text));
+	buf_printf(&text, ". %s: %s", disposition_action_name(action), disposition_action_text(action));
+	str_t summary = arena_str(raised->event->arena, buf_str(&text));
+	buf_free(&text);
+	return summary;
+}
+
+static struct advisory *compose(const struct raised *raised, enum advisory_kind kind, int64_t suppressed)
 {
 	struct event *event = raised->event;
 	const struct generated_query *query = event->facts.query;
-	const struct scored_query *scored = event->scored;
+	const struct scored_query *scored = raised->scored;
 	const struct event_origin *origin = &event->origin;
-	int64_t suppressed = 0, now_us = clock_monotonic_us();
-	if (!rate_limiter_pass(event->context->rate_limiter, (int)kind, raised->segment,
-			       (unsigned)event->config->advisories.max_per_minute, now_us, &suppressed)) {
-		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, kind, origin,
-			       query->application, now_us);
-		return NULL;
-	}
-	struct advisory *advisory = &raised->list[raised->count++];
+	struct advisory *advisory = ARENA_NEW(event->arena, struct advisory);
 	*advisory = (struct advisory){
-		.advisory_id = arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64 "-%s",
-					    STR_ARG(origin->topic), origin->partition, origin->offset,
-					    advisory_kind_name(kind)),
-		.kind = (int)kind,
-		.event_type = str_from(event_type),
+		.advisory_id = arena_printf(event->arena, STR_FMT "-%" PRId32 "-%" PRId64,
+					    STR_ARG(origin->topic), origin->partition, origin->offset),
+		.kind = (int)advisory_kind_former(kind),
 		.raised_at = scored->scored_at,
 		.level = scored->confidence.level,
 		.limiting_factor = scored->confidence.limiting_factor,
+		.remedy = str_from(disposition_finding_remedy(event->facts.disposition.findings[0])),
 		.event_id = query->event_id,
 		.occurred_at = { true, query->occurred_at },
 		.application = query->application,
@@ -58,114 +276,37 @@ static struct advisory *raise(struct raised *raised, enum advisory_kind kind, co
 		advisory->topic = origin->topic;
 		advisory->partition = (opt_int64_t){ true, origin->partition };
 		advisory->offset = (opt_int64_t){ true, origin->offset };
+		advisory->scored_topic = str_from(event->config->kafka.scored_topic);
 	}
+	if (scored->input) {
+		advisory->question = excerpt(event, scored->input->question);
+		advisory->sql = excerpt(event, scored->input->sql);
+	}
+	set_kinds(raised, advisory);
+	set_value(raised, kind, advisory);
+	set_reasons(raised, advisory);
+	set_factors(raised, advisory);
+	advisory->summary = summary_of(raised, advisory);
 	return advisory;
 }
 
-static void raise_low_confidence(struct raised *raised)
+struct advisory *advisories_of(struct event *event, unsigned *ret_kinds)
 {
-	struct event *event = raised->event;
-	const struct record_confidence *confidence = &event->scored->confidence;
-	const struct config_advisories *rules = &event->config->advisories;
-	bool by_probability = event->facts.analysis.level_by_probability;
-	opt_double_t value =
-		by_probability ? opt_double(confidence->probability->value) : confidence->overall;
-	if (!value.set || value.value >= rules->low_confidence_below)
-		return;
-	bool rag = confidence->advisory && confidence->advisory->confidence < rules->advisory_only_below;
-	struct advisory *advisory = raise(raised, ADVISORY_LOW_CONFIDENCE,
-					  rag ? "RAG_ADVISORY_LOW_CONFIDENCE" : "QUERY_LOW_CONFIDENCE");
-	if (!advisory)
-		return;
-	advisory->threshold = opt_double(rules->low_confidence_below);
-	const char *action = disposition_action_text(event->facts.disposition.action);
-	advisory->value = value;
-	if (by_probability)
-		advisory->summary = arena_printf(
-			event->arena, "The answer is right with probability %.2f, which is below %.2f: %s",
-			value.value, rules->low_confidence_below, action);
-	else
-		advisory->summary = arena_printf(event->arena,
-						 "Confidence %.2f is below %.2f, limited by " STR_FMT ": %s",
-						 value.value, rules->low_confidence_below,
-						 STR_ARG(confidence->limiting_factor), action);
-}
-
-static void raise_unsafe(struct raised *raised)
-{
-	struct event *event = raised->event;
-	const struct record_safety *safety = &event->scored->safety;
-	if (safety->verdict != VERDICT_UNSAFE)
-		return;
-	struct advisory *advisory = raise(raised, ADVISORY_UNSAFE_QUERY, "UNSAFE_QUERY");
-	if (!advisory)
-		return;
-	const struct record_violation *first = safety->violations_count ? &safety->violations[0] : NULL;
-	advisory->summary =
-		first ? arena_printf(event->arena,
-				     "The query is unsafe and was not run: " STR_FMT " (" STR_FMT ")%s",
-				     STR_ARG(first->code), STR_ARG(first->detail),
-				     safety->violations_count > 1 ? ", and more" : "")
-		      : STR("The query is unsafe and was not run");
-}
-
-static void raise_low_relevance(struct raised *raised)
-{
-	struct event *event = raised->event;
-	const struct record_judge *judge = &event->scored->judge;
-	double threshold = event->config->advisories.low_relevance_below;
-	if (judge->decision == DECISION_UNJUDGED || judge->relevance->score >= threshold)
-		return;
-	struct advisory *advisory = raise(raised, ADVISORY_LOW_RELEVANCE, "LOW_RELEVANCE");
-	if (!advisory)
-		return;
-	advisory->threshold = opt_double(threshold);
-	advisory->value = opt_double(judge->relevance->score);
-	advisory->summary =
-		arena_printf(event->arena, "The judge%s %.*f of 100 for relevance: %.*s",
-			     judge->panel_count ? "s give on average" : " gives",
-			     panel_decimals(judge->relevance->score), judge->relevance->score,
-			     (int)(judge->relevance->reason.len < 400 ? judge->relevance->reason.len : 400),
-			     judge->relevance->reason.ptr);
-}
-
-static void raise_of_validation(struct raised *raised)
-{
-	struct event *event = raised->event;
-	const struct record_result_validation *validation = event->scored->result_validation;
-	const struct config_result *rules = &event->config->result;
-	struct advisory *advisory;
-	if (!validation)
-		return;
-	if (str_is(validation->status, target_validation_status_name(VALIDATION_GROUND_TRUTH_FAILED))) {
-		advisory = raise(raised, ADVISORY_GROUND_TRUTH_FAILED, "GROUND_TRUTH_FAILED");
-		if (advisory)
-			advisory->summary = arena_printf(
-				event->arena,
-				"The ground truth itself does not run (SQLSTATE " STR_FMT
-				"); fix the ground truth",
-				STR_ARG(str_present(validation->truth.sqlstate) ? validation->truth.sqlstate
-										: STR("none")));
+	struct raised raised = { .event = event, .scored = event->scored };
+	int64_t suppressed = 0, now_us = clock_monotonic_us();
+	*ret_kinds = 0;
+	find_kinds(&raised);
+	if (raised.kinds == 0)
+		return NULL;
+	enum advisory_kind kind = gravest(&raised);
+	int64_t max = event->config->advisories.max_per_minute;
+	bool pass = rate_limiter_pass(event->context->rate_limiter, (int)kind, segment_of(event),
+				      (unsigned)max, now_us, &suppressed);
+	if (!pass && !(raised.outage_begins && max > 0)) { /* nobody says again that an outage begins */
+		incidents_note(event->context->incidents, INCIDENT_ADVISORY_HELD_BACK, kind, &event->origin,
+			       event->facts.query->application, now_us);
+		return NULL;
 	}
-	if (!str_is(validation->status, target_validation_status_name(VALIDATION_COMPARED)) ||
-	    !match_performance_regressed(validation->generated.time_ms, validation->truth.time_ms,
-					 rules->performance_factor, rules->performance_floor_ms))
-		return;
-	advisory = raise(raised, ADVISORY_PERFORMANCE_REGRESSION, "PERFORMANCE_REGRESSION");
-	if (!advisory)
-		return;
-	advisory->threshold = opt_double(validation->truth.time_ms * rules->performance_factor);
-	advisory->value = opt_double(validation->generated.time_ms);
-	advisory->summary = arena_printf(event->arena, "The query took %.0f ms, its ground truth %.0f ms",
-					 validation->generated.time_ms, validation->truth.time_ms);
-}
-
-size_t advisories_of(struct event *event, struct advisory ret_advisories[ADVISORIES_MAX])
-{
-	struct raised raised = { .event = event, .list = ret_advisories, .segment = segment_of(event) };
-	raise_low_confidence(&raised);
-	raise_unsafe(&raised);
-	raise_low_relevance(&raised);
-	raise_of_validation(&raised);
-	return raised.count;
+	*ret_kinds = raised.kinds;
+	return compose(&raised, kind, suppressed);
 }

@@ -8,6 +8,7 @@
 
 struct catalog;
 struct codec;
+struct outages;
 struct rate_limiter;
 struct incidents;
 struct judge;
@@ -21,6 +22,7 @@ struct event_context {
 	struct judge *judge;		   /* or NULL, likewise */
 	struct catalog *default_catalog;   /* of events without a target, or NULL */
 	struct rate_limiter *rate_limiter; /* of advisories */
+	struct outages *outages;	   /* of targets */
 	struct incidents *incidents;
 	struct model_current *models; /* or NULL: there are no probabilities */
 	struct step_counts *steps;    /* how many events are at each step */

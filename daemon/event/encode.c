@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 enum {
-	OUTPUTS_MAX = 1 + ADVISORIES_MAX,
+	OUTPUTS_MAX = 2,
 	HEADERS_MAX = 10,
 	SHORTENED_VALUE_BYTES = 64 * 1024,
 	SHORTENED_KEY_BYTES = 1024,
@@ -52,14 +52,28 @@ static void set_outputs(struct event *event, struct output *outputs, const struc
 
 /* ---- scored ---- */
 
+/* "A,B" */
+static str_t joined(struct arena *arena, const str_t *texts, size_t count)
+{
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&text, "%s" STR_FMT, i ? "," : "", STR_ARG(texts[i]));
+	str_t list = arena_str(arena, buf_str(&text));
+	buf_free(&text);
+	return list;
+}
+
 static err_t encode_advisory(struct event *event, const struct advisory *advisory, struct output *output,
 			     struct encode_piece *piece)
 {
 	struct output_header *headers = ARENA_ARRAY(event->arena, struct output_header, HEADERS_MAX);
 	size_t count = trace_headers(event, headers);
-	headers[count++] =
-		(struct output_header){ "kind",
-					str_from(advisory_kind_name((enum advisory_kind)advisory->kind)) };
+	headers[count++] = (struct output_header){ "kind", advisory->kinds[0] };
+	headers[count++] = (struct output_header){ "kinds", joined(event->arena, advisory->kinds,
+								   advisory->kinds_count) };
+	headers[count++] = (struct output_header){ "action", str_from(advisory_action_name(
+								     (enum record_action)advisory->action)) };
+	headers[count++] = (struct output_header){ "application", advisory->application };
 	if (advisory->level != ENUM_ABSENT)
 		headers[count++] = (struct output_header){
 			"level", str_from(advisory_level_name((enum confidence_level)advisory->level))
@@ -74,13 +88,13 @@ static err_t encode_advisory(struct event *event, const struct advisory *advisor
 	return err;
 }
 
-/* Once: an event that is encoded again, because an output was refused, raises the same ones. */
-static void raise_advisories(struct event *event)
+/* Once: an event that is encoded again, because an output was refused, raises the same one. */
+static void raise_advisory(struct event *event)
 {
-	if (event->advisories)
+	if (event->advised)
 		return;
-	event->advisories = ARENA_ARRAY(event->arena, struct advisory, ADVISORIES_MAX);
-	event->advisories_count = advisories_of(event, event->advisories);
+	event->advised = true;
+	event->advisory = advisories_of(event, &event->advisory_kinds);
 }
 
 static err_t encode_scored(struct event *event, struct err_detail *detail)
@@ -96,9 +110,11 @@ static err_t encode_scored(struct event *event, struct err_detail *detail)
 				      .headers_count = trace_headers(event, headers) };
 	pieces[0] = (struct encode_piece){ 0, event->encoded.len };
 	size_t count = 1;
-	raise_advisories(event);
-	for (size_t i = 0; !err && i < event->advisories_count; i++, count++)
-		err = encode_advisory(event, &event->advisories[i], &outputs[count], &pieces[count]);
+	raise_advisory(event);
+	if (!err && event->advisory) {
+		err = encode_advisory(event, event->advisory, &outputs[count], &pieces[count]);
+		count++;
+	}
 	if (err)
 		return err_fail(detail, err, "the record cannot be encoded: %s", err_text(err));
 	set_outputs(event, outputs, pieces, count);

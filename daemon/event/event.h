@@ -46,10 +46,11 @@ struct event {
 
 	struct record_facts facts;   /* what the stages find out */
 	struct scored_query *scored; /* from READY on, unless dead */
-	struct advisory *advisories; /* raised when it was first encoded, or NULL */
-	size_t advisories_count;
-	err_t dead_reason;   /* ERR_OK: alive */
-	bool dead_shortened; /* the dead letter is as short as it gets */
+	bool advised;		     /* `advisory` is settled: from the first encoding on */
+	struct advisory *advisory;   /* that it raises, or NULL */
+	unsigned advisory_kinds;     /* bits of its kinds */
+	err_t dead_reason;	     /* ERR_OK: alive */
+	bool dead_shortened;	     /* the dead letter is as short as it gets */
 	str_t dead_detail;
 
 	struct buf encoded; /* of the outputs, one behind the other */

@@ -118,8 +118,9 @@ static void event_metrics_scored(struct event_metrics *event_metrics, const stru
 {
 	int level = event->scored->confidence.level;
 	add(&event_metrics->scored[level >= 0 ? level : EVENT_METRICS_NO_LEVEL], 1);
-	for (size_t i = 0; i < event->advisories_count; i++)
-		add(&event_metrics->advisories[event->advisories[i].kind], 1);
+	for (unsigned kind = 0; event->advisory && kind < ADVISORY_KIND_COUNT_; kind++)
+		if (event->advisory_kinds & 1u << kind)
+			add(&event_metrics->advisories[kind], 1);
 	if (event_metrics->segments)
 		event_metrics_segments_count(event_metrics->segments, event->scored);
 }

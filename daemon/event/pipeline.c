@@ -10,6 +10,7 @@
 #include "event/event_metrics.h"
 #include "event/finalise.h"
 #include "event/incidents.h"
+#include "event/outages.h"
 #include "event/rate_limiter.h"
 
 #include <assert.h>
@@ -278,6 +279,7 @@ struct pipeline *pipeline_start(const struct pipeline_options *options)
 		.models = options->models,
 		.default_catalog = options->default_catalog ? catalog_ref(options->default_catalog) : NULL,
 		.rate_limiter = rate_limiter_new(),
+		.outages = outages_new(),
 		.incidents = incidents_new(),
 		.steps = &pipeline->steps,
 		.lenient = options->lenient,
@@ -315,6 +317,7 @@ void pipeline_stop(struct pipeline *pipeline)
 	incidents_free(pipeline->context.incidents);
 	event_metrics_segments_free(pipeline->event_metrics.segments);
 	rate_limiter_free(pipeline->context.rate_limiter);
+	outages_free(pipeline->context.outages);
 	config_unref(pipeline->config);
 	pthread_mutex_destroy(&pipeline->config_mutex);
 	catalog_unref(pipeline->context.default_catalog);

@@ -10,9 +10,10 @@ static const struct finding_info {
 	const char *code;
 	enum disposition_action action;
 	bool wrong;
+	const char *remedy;
 } findings[FINDING_COUNT_] = {
-#define DISPOSITION_FINDING(symbol, code, action, wrong)                                                     \
-	[FINDING_##symbol] = { code, DISPOSITION_##action, wrong },
+#define DISPOSITION_FINDING(symbol, code, action, wrong, remedy)                                             \
+	[FINDING_##symbol] = { code, DISPOSITION_##action, wrong, remedy },
 #include "score/disposition.def"
 #undef DISPOSITION_FINDING
 };
@@ -50,6 +51,11 @@ bool disposition_finding_wrong(enum disposition_finding finding)
 	return findings[finding].wrong;
 }
 
+const char *disposition_finding_remedy(enum disposition_finding finding)
+{
+	return findings[finding].remedy;
+}
+
 static void find_in_sql(const struct disposition_input *input, bool found[FINDING_COUNT_])
 {
 	found[FINDING_UNSAFE] = input->safety == DISPOSITION_UNSAFE;
@@ -78,7 +84,7 @@ static void find_in_verdicts(const struct disposition_input *input, bool found[F
 	enum evaluation_decision decision = evaluation_decision(input->relevance);
 	bool right = input->result == RESULT_COMPARED && input->result_score >= PARTLY_RIGHT_FROM;
 	bool correctness = score_is_finite(input->correctness);
-	bool incorrect = correctness && input->correctness.value < 0.25;
+	bool incorrect = correctness && input->correctness.value < PARTLY_RIGHT_FROM;
 	found[FINDING_JUDGE_REJECT] = decision == RELEVANCE_REJECT;
 	found[FINDING_JUDGE_WARN] = decision == RELEVANCE_WARN;
 	found[FINDING_JUDGE_LOW_RELEVANCE] =
@@ -86,7 +92,7 @@ static void find_in_verdicts(const struct disposition_input *input, bool found[F
 		input->relevance.value < input->low_relevance_below;
 	found[FINDING_JUDGE_INCORRECT] = incorrect && !right;
 	found[FINDING_JUDGE_DISAGREES] = incorrect && right;
-	found[FINDING_JUDGE_PARTLY_CORRECT] = correctness && !incorrect && input->correctness.value < 0.75;
+	found[FINDING_JUDGE_PARTLY_CORRECT] = correctness && !incorrect && input->correctness.value < 1;
 }
 
 static void find_in_confidence(const struct disposition_input *input, bool found[FINDING_COUNT_])

@@ -7,10 +7,10 @@
  *   level HIGH USE, MEDIUM USE_WITH_CAUTION, LOW VERIFY, VERY_LOW or none WITHHOLD
  *   known to be wrong WITHHOLD: unsafe, expected to be rejected, no statement, failed to execute, a result
  *     below 0.5 against a truth that is no doubtful match, relevance below 30, or, where no result says
- *     otherwise, a correctness of 0
+ *     otherwise, a correctness below 0.5
  *   a relation that does not exist WITHHOLD
  *   doubts VERIFY: unknown safety, a truth or target that was asked for and did not answer, a result that
- *     proves nothing or is partly right, a relevance below 50, a correctness of 0.5, errors in the SQL, weak
+ *     proves nothing or is partly right, a relevance below 50, a correctness below 1, errors in the SQL, weak
  *     retrieval, an evaluation that did not pass
  */
 #pragma once
@@ -33,7 +33,7 @@ const char *disposition_action_text(enum disposition_action action);
 
 /* The findings (disposition.def), the graver ones of an action first. */
 enum disposition_finding {
-#define DISPOSITION_FINDING(symbol, code, action, wrong) FINDING_##symbol,
+#define DISPOSITION_FINDING(symbol, code, action, wrong, remedy) FINDING_##symbol,
 #include "score/disposition.def"
 #undef DISPOSITION_FINDING
 	FINDING_COUNT_
@@ -44,6 +44,9 @@ enum disposition_finding {
 const char *disposition_finding_code(enum disposition_finding finding);
 enum disposition_action disposition_finding_action(enum disposition_finding finding);
 bool disposition_finding_wrong(enum disposition_finding finding);
+
+/* What whoever runs the application may do about the cause; static text. */
+const char *disposition_finding_remedy(enum disposition_finding finding);
 
 enum disposition_safety { DISPOSITION_SAFE, DISPOSITION_UNSAFE, DISPOSITION_UNKNOWN };
 
@@ -76,7 +79,7 @@ struct disposition_input {
 	bool truth_doubtful;	    /* a match of level LOW */
 	opt_double_t relevance;	    /* 0..100 */
 	double low_relevance_below; /* the bound of advisories; 0: none */
-	opt_double_t correctness;   /* 0, 0.5, 1 */
+	opt_double_t correctness;   /* 0..1 */
 	bool not_passed;	    /* the evaluation's; it may depend on what is known to be wrong */
 };
 

@@ -20,7 +20,6 @@ import verdict
 from plan import RIGHT_KINDS
 from rig import EXIT_OK, Right
 from upheavals import until
-from verdict import advisories_of
 
 SHORT_S = 1.0
 READY_S = 180.0
@@ -199,8 +198,10 @@ DEFECTS = (
     Defect("verdict of a failing judge", RECORDS, _record(_judged, judge__relevance__status="judge_timeout")),
     Defect("verdict missing, unsaid", RECORDS, _record(_judged, judge__relevance=None, judge__decision="UNJUDGED")),
     Defect("relevance", RECORDS, _record(_judged, judge__relevance__score=0)),
-    Defect("evaluation", RECORDS, _record(evaluation__score=0.123)),
-    Defect("passed", RECORDS, _record(evaluation__passed=_flip)),
+    Defect("evaluation", RECORDS, _record(lambda data: data["evaluation"], evaluation__score=0.123)),
+    Defect("passed", RECORDS, _record(lambda data: data["evaluation"], evaluation__passed=_flip)),
+    Defect("disposition", RECORDS, _record(lambda data: data["disposition"]["action"] == "WITHHOLD", disposition__action="USE")),
+    Defect("review", RECORDS, _record(review_required=_flip)),
     Defect("retrieval", DIFFERING, _record(lambda data: data["confidence"]["retrieval"], confidence__retrieval__score_gap=0.3)),
     Defect("diagnostics", DIFFERING, _record(_diagnosed, confidence__technical__diagnostics=[])),
     Defect("violations", DIFFERING, _record(lambda data: data["safety"]["violations"], safety__violations=[])),
@@ -214,13 +215,14 @@ DEFECTS = (
     Defect("advisory lost", ADVISORIES, _without("advisories")),
     Defect("advisory doubled", ADVISORIES, _twice("advisories")),
     Defect("advisory of nothing", ADVISORIES, _advisory(lambda data: data["event_id"], event_id=ANOTHER)),
-    Defect("advisory's kind", ADVISORIES, _advisory(lambda data: data["kind"] == "UNSAFE_QUERY", kind="LOW_RELEVANCE")),
+    Defect("advisory's kind", ADVISORIES, _advisory(lambda data: data["kinds"][0] == "UNSAFE_QUERY", kinds=["LOW_RELEVANCE"])),
     Defect("advisory's level", ADVISORIES, _advisory(level="HIGH_CONFIDENCE")),
-    Defect("advisory's value", ADVISORIES, _advisory(lambda data: data["kind"] == "LOW_CONFIDENCE", value=0.5)),
+    Defect("advisory's value", ADVISORIES, _advisory(lambda data: data["kind"] != "CALIBRATION_DRIFT", value=0.123)),
+    Defect("advisory's action", ADVISORIES, _advisory(lambda data: data["action"] == "WITHHOLD", action="USE")),
     Defect("advisory's key", ADVISORIES, _advisory(message={"key": lambda old: ANOTHER.encode()})),
     Defect("advisory's headers", ADVISORIES, _advisory(message={"headers": _header("kind", b"LOW_RELEVANCE")})),
     Defect("advisory that nothing raises", ADVISORIES, _record(
-        lambda data: advisories_of(data), confidence__overall=1.0, safety__verdict="SAFE")),
+        lambda data: data["safety"]["verdict"] == "UNSAFE", confidence__overall=1.0, safety__verdict="SAFE")),
     Defect("drift untold", verdict.wrong_drift, lambda evidence: evidence.episodes.update({ANOTHER: True})),
     Defect("drift of no episode", verdict.wrong_drift, _advisory(kind="CALIBRATION_DRIFT", episode_id=ANOTHER)),
     Defect("a case too many", verdict.wrong_calibration, _cell(lambda sums: (sums[0] + 1, *sums[1:]))),

@@ -9,6 +9,11 @@ import recount
 
 MOST = 5  # examples of one kind
 LEVELS = ((0.9, "HIGH_CONFIDENCE"), (0.7, "MEDIUM_CONFIDENCE"), (0.5, "LOW_CONFIDENCE"), (0.0, "VERY_LOW_CONFIDENCE"))
+ACTIONS = ("WITHHOLD", "VERIFY", "USE_WITH_CAUTION", "USE")
+ALLOWED = {None: "WITHHOLD", "VERY_LOW_CONFIDENCE": "WITHHOLD", "LOW_CONFIDENCE": "VERIFY",
+           "MEDIUM_CONFIDENCE": "USE_WITH_CAUTION", "HIGH_CONFIDENCE": "USE"}
+GRAVITY = ("UNSAFE_QUERY", "LOW_CONFIDENCE", "LOW_RELEVANCE", "WRONG_ANSWER", "GROUND_TRUTH_FAILED", "TARGET_UNAVAILABLE",
+           "PERFORMANCE_REGRESSION")
 LOW_CONFIDENCE_BELOW, LOW_RELEVANCE_BELOW, PASSED_FROM = 0.7, 50, 0.7
 SLOWER_TIMES, SLOWER_MS = 5.0, 250.0
 JUDGED_FROM = 61  # the fewest points that the test's judge gives
@@ -77,6 +82,24 @@ def label_is_right(data):
         abs(label["weight"] - wanted[2]) < 1e-9
 
 
+def known_wrong(data):
+    result, (correctness, _) = data["result_validation"], verdicts_of(data)
+    compared = result is not None and result["status"] == "COMPARED" and result["conclusive"]
+    return data["safety"]["verdict"] == "UNSAFE" or data["judge"]["decision"] == "REJECT" or \
+        bool(data["confidence"]["technical"] and not data["confidence"]["technical"]["valid"]) or \
+        bool(result and result["status"] in ("EXECUTION_FAILED", "TIMEOUT", "INVALID")) or \
+        compared and result["score"] < 0.5 and result["match_confidence"] != "LOW_CONFIDENCE" or \
+        correctness is not None and correctness < 0.5 and not (compared and result["score"] >= 0.5)
+
+
+def conclusion_is_right(data):
+    """What the level allows at the most; nothing of what is wrong; and all that follows from it."""
+    action, allowed = data["disposition"]["action"], ALLOWED[data["confidence"]["level"]]
+    return ACTIONS.index(action) <= ACTIONS.index(allowed) and (action == "WITHHOLD" or not known_wrong(data)) and \
+        data["review_required"] == (action in ("VERIFY", "WITHHOLD")) and data["recommendations"][0]["code"] == action and \
+        bool(data["disposition"]["reasons"][0]["text"])
+
+
 def evaluation_is_right(data):
     """The sum that the record itself gives the terms of."""
     evaluation, (correctness, relevance) = data["evaluation"], verdicts_of(data)
@@ -84,13 +107,15 @@ def evaluation_is_right(data):
     terms = {"structural": data["structure"]["structural"], "semantic": data["structure"]["semantic"],
              "judge": relevance if correctness is None else correctness,
              "result": result["score"] if result and result["status"] == "COMPARED" else 0.0}
+    if evaluation is None:  # the structure alone is none
+        return terms["semantic"] is terms["judge"] is None and not (result and result["status"] == "COMPARED")
     weights = evaluation["weights"]
     if any(terms[name] is None for name in weights):
         return False
     score = sum(weight * terms[name] for name, weight in weights.items()) / sum(weights.values())
     # where a result was asked for and could not be had, only a judge stands in for it
     measured = "result" in weights or "judge" in weights or result is None or result["status"] == "UNSAFE"
-    passed = evaluation["score"] >= PASSED_FROM and data["safety"]["verdict"] != "UNSAFE" and measured
+    passed = evaluation["score"] >= PASSED_FROM and not known_wrong(data) and measured
     return abs(evaluation["score"] - score) < 1e-9 and evaluation["passed"] == passed
 
 
@@ -115,7 +140,9 @@ def misjudged(data, expected, sample_rate):
         return f"judge {data['judge']}, errors {data['errors']}"
     if not label_is_right(data):
         return f"label {data['label']} instead of {label_of(data)}"
-    return "" if evaluation_is_right(data) else f"evaluation {data['evaluation']}"
+    if not evaluation_is_right(data):
+        return f"evaluation {data['evaluation']}"
+    return "" if conclusion_is_right(data) else f"disposition {data['disposition']}"
 
 
 def advisories_of(data):
@@ -127,6 +154,8 @@ def advisories_of(data):
         kinds.add("UNSAFE_QUERY")
     if data["judge"]["decision"] != "UNJUDGED" and relevance["score"] < LOW_RELEVANCE_BELOW:
         kinds.add("LOW_RELEVANCE")
+    if known_wrong(data) and data["safety"]["verdict"] != "UNSAFE":
+        kinds.add("WRONG_ANSWER")
     result = data["result_validation"]
     if result and result["status"] == "GROUND_TRUTH_FAILED":
         kinds.add("GROUND_TRUTH_FAILED")
@@ -187,7 +216,7 @@ def differing_records(evidence):
     said = collections.defaultdict(collections.Counter)
     for record in evidence.records:
         if expected := evidence.expected.get(record.origin):
-            parts = {name: record.data[name] for name in ("confidence", "safety", "structure", "recommendations")}
+            parts = {name: record.data[name] for name in ("confidence", "safety", "structure")}
             said[expected.template, record.data["safety"]["verdict"]][json.dumps(parts)] += 1
     return [f"records of the same event differ: {texts.most_common()[:2]}" for texts in said.values() if len(texts) > 1][:MOST]
 
@@ -217,18 +246,33 @@ def wrong_letters(evidence):
     return problems[:MOST]
 
 
+def value_of(kind, record):
+    """What has crossed the bound of an advisory whose gravest kind that is."""
+    if kind == "LOW_CONFIDENCE":
+        return record["confidence"]["overall"]
+    if kind == "LOW_RELEVANCE":
+        return record["judge"]["relevance"]["score"]
+    return record["result_validation"]["generated"]["time_ms"] if kind == "PERFORMANCE_REGRESSION" else None
+
+
 def wrong_advisory(evidence, advisory, records):
     """What does not fit the record that the advisory is about (one of them, at least once)."""
     data, message = advisory.data, advisory.message
-    kind, sent = data["kind"], evidence.inputs.get(advisory.origin)
-    name = f"{evidence.input_topic}-{data['partition']}-{data['offset']}-{kind}"
+    kinds, sent = data["kinds"], evidence.inputs.get(advisory.origin)
+    name = f"{evidence.input_topic}-{data['partition']}-{data['offset']}"
     if sent is None or message.key != sent.key or str(data["event_id"]).encode() != sent.key or data["advisory_id"] != name:
         return f"an advisory about nothing that was sent: {data}"
-    if message.header("kind") != kind or message.header("level") != data["level"]:
+    if kinds != sorted(set(kinds), key=GRAVITY.index) or not kinds:
+        return f"kinds of the advisory {data}"
+    if [message.header(name) for name in ("kind", "kinds", "level", "action", "application")] != \
+            [kinds[0], ",".join(kinds), data["level"], data["action"], data["application"]]:
         return f"headers {message.headers} of the advisory {data}"
-    anyhow = set() if evidence.exactly_once else {"PERFORMANCE_REGRESSION"}  # of a run whose record has not come out
-    if not any(data["level"] == record["confidence"]["level"] and kind in advisories_of(record) | anyhow and
-               (kind != "LOW_CONFIDENCE" or data["value"] == record["confidence"]["overall"]) for record in records):
+    anyhow = {"TARGET_UNAVAILABLE"}  # once for many events
+    if not evidence.exactly_once:
+        anyhow.add("PERFORMANCE_REGRESSION")  # of a run whose record has not come out
+    if not any(data["level"] == record["confidence"]["level"] and set(kinds) - anyhow == advisories_of(record) - anyhow and
+               data["action"] == record["disposition"]["action"] and
+               data["value"] == value_of(kinds[0], record) for record in records):
         alone = evidence.records_may_be_refused or advisory.origin in evidence.gone
         refused = not records and not evidence.exactly_once and alone
         return "" if refused else f"{'an' if records else 'no record for an'} advisory that no record raises: {data}"
@@ -242,14 +286,14 @@ def wrong_advisories(evidence):
     about_events = [advisory for advisory in evidence.advisories if advisory.data["kind"] != "CALIBRATION_DRIFT"]
     problems += few(text for advisory in about_events
                     if (text := wrong_advisory(evidence, advisory, records.get(advisory.origin, ()))))
-    told = collections.Counter((advisory.origin, advisory.data["kind"]) for advisory in about_events)
+    told = collections.Counter(advisory.origin for advisory in about_events)
     doubled = [name for name, count in told.items() if count > 1]
     if doubled and evidence.exactly_once:
         problems.append(f"{len(doubled)} advisories doubled: {doubled[:MOST]}")
     # at least once, what was on its way when its topic went came out in part, and nobody can read it again
     halves = set() if evidence.exactly_once else evidence.gone
-    missing = [(origin, kind) for origin, copies in records.items() if origin not in halves
-               for kind in set.intersection(*map(advisories_of, copies)) if (origin, kind) not in told]
+    missing = [origin for origin, copies in records.items()
+               if origin not in halves and all(map(advisories_of, copies)) and origin not in told]
     if missing:
         problems.append(f"{len(missing)} advisories missing: {missing[:MOST]}")
     return problems

@@ -734,7 +734,10 @@ def test_a_truth_that_cannot_be_parsed_is_flagged():
     for metric in ("semantic", "table_accuracy"):
         [(code, message)] = errors_of(record, metric)
         assert code == "sql_unparsable" and "ground_truth.sql cannot be parsed" in message
-    assert record["evaluation"]["degraded"] and "semantic" not in record["evaluation"]["weights"]
+    assert record["evaluation"] is None, "the structure alone is none"
+    assert record["disposition"]["action"] == "VERIFY" and record["review_required"]
+    assert record["disposition"]["reasons"][0]["code"] == "ground_truth_failed"
+    assert "ground_truth.sql cannot be parsed" in record["disposition"]["reasons"][0]["text"]
     # with the tables given, they need no truth
     record = scored({**event, "ground_truth": {"sql": "SELEC 1", "tables": []}})
     assert record["structure"]["table_accuracy"] == 1 and not errors_of(record, "table_accuracy")
@@ -753,10 +756,12 @@ def test_what_is_not_checked_is_not_passed_off_as_checked(kind, truth, config_fi
     named, metric, code, mentioned = UNCHECKED[kind]
     config = config_file({"targets": ({"name": "shop", "engine": "sqlite", "path": str(tmp_path / "none.db")},)})
     event = {"sql": "SELECT 1 AS n", "ground_truth": truth}
-    assert not scored(event, "--config", config)["evaluation"]["degraded"]
+    checked = scored(event, "--config", config)
+    assert not checked["evaluation"]["degraded"] if truth else checked["evaluation"] is None
     record = scored({**event, **named}, "--config", config)
     assert record["confidence"]["technical"] is None and record["safety"]["verdict"] == "UNKNOWN"
-    assert record["evaluation"]["degraded"]
+    assert record["evaluation"]["degraded"] if truth else record["evaluation"] is None
+    assert record["disposition"]["action"] == "WITHHOLD"
     [(said, message)] = errors_of(record, metric)
     assert said == code and mentioned in message
 

@@ -66,7 +66,9 @@ def test_an_episode_opens_once_is_told_and_closes(rig):
     assert len(told) == 1
     assert {advisory["episode_id"] for _, advisory in told} == {row[0] for row in rows}
     for message, advisory in told:
-        assert dict(message.headers()) == {"kind": b"CALIBRATION_DRIFT"}
+        assert dict(message.headers()) == {"kind": b"CALIBRATION_DRIFT", "kinds": b"CALIBRATION_DRIFT",
+                                           "application": b"overconfident"}
+        assert advisory["kinds"] == ["CALIBRATION_DRIFT"] and advisory["action"] is None
         assert advisory["advisory_id"] == advisory["episode_id"] == message.key().decode()
         assert (advisory["application"], advisory["model"], advisory["prompt_version"]) == (
             "overconfident", "model-a", "v1")

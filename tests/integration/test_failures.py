@@ -10,6 +10,7 @@ import events
 from judge_server import Answer
 from openmetrics import Metrics, await_metrics
 from servers import Postgres, Reader
+import wire
 
 TRUTH = {"sql": "SELECT c.city, count(c.id) AS n FROM customers AS c GROUP BY c.city"}
 
@@ -162,8 +163,12 @@ def test_target_that_was_never_there(rig, own_target):
     assert record["confidence"]["overall"] == pytest.approx(1.0), "the other factors decide"
     unsafe = one(rig, events.event("DELETE FROM orders", target="shop"))
     assert unsafe["safety"]["verdict"] == "UNSAFE"
-    kinds = collections.Counter(dict(message.headers())["kind"] for message in rig.kafka.read(rig.topics.advisory))
-    assert set(kinds) <= {b"UNSAFE_QUERY", b"LOW_CONFIDENCE"}
+    told = {str(found["event_id"]): found for found in
+            (wire.ADVISORY.decode(message.value()) for message in rig.kafka.read(rig.topics.advisory, 2, settle=0.5))}
+    away, of_unsafe = told[str(record["event_id"])], told[str(unsafe["event_id"])]
+    assert len(told) == 2 and away["kinds"] == ["TARGET_UNAVAILABLE"] and away["action"] == "VERIFY"
+    assert "shop" in away["summary"] and record["disposition"]["reasons"][0]["code"] == "safety_unknown"
+    assert of_unsafe["kinds"] == ["UNSAFE_QUERY", "LOW_CONFIDENCE"], "that it is away is said once"
 
     own_target.resume()
     deadline = time.monotonic() + 120

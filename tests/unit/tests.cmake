@@ -106,6 +106,7 @@ unit_test(database/database THREADS WAITS COVERS database/database database/migr
 
 unit_test(event/analyse THREADS WAITS
   COVERS event/analyse event/candidates event/overall event/truths event/record/facts score/agreement)
+unit_test(event/conclusions THREADS WAITS COVERS event/advisories event/record/disposition)
 unit_test(event/encode THREADS WAITS COVERS event/advisories event/encode)
 unit_test(event/event THREADS WAITS COVERS event/event)
 unit_test(event/event_metrics THREADS WAITS COVERS event/event_metrics)
@@ -113,6 +114,7 @@ unit_test(event/event_metrics_segments THREADS WAITS COVERS event/event_metrics_
 unit_test(event/features THREADS WAITS COVERS event/features)
 unit_test(event/finalise THREADS WAITS COVERS event/finalise event/record/*)
 unit_test(event/incidents THREADS WAITS COVERS event/incidents)
+unit_test(event/outages COVERS event/outages)
 unit_test(event/pipeline THREADS WAITS COVERS event/pipeline)
 unit_test(event/probability THREADS WAITS COVERS event/probability calibration/model/model_current)
 unit_test(event/rate_limiter THREADS WAITS COVERS event/rate_limiter)

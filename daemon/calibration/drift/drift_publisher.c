@@ -176,12 +176,17 @@ static str_t summarise(const struct drift_episode *episode, struct arena *arena)
 struct advisory drift_publisher_advisory(const struct drift_episode *episode, struct arena *arena)
 {
 	const opt_double_t none = OPT_NONE;
+	str_t *kinds = ARENA_NEW(arena, str_t);
+	*kinds = str_from(advisory_kind_name(ADVISORY_CALIBRATION_DRIFT));
 	return (struct advisory){
 		.advisory_id = str_from(episode->id),
 		.kind = ADVISORY_CALIBRATION_DRIFT,
 		.event_type = STR("CALIBRATION_DRIFT"),
 		.raised_at = episode->opened_at_ms,
 		.level = ENUM_ABSENT,
+		.action = ENUM_ABSENT,
+		.kinds = kinds,
+		.kinds_count = 1,
 		.threshold = opened_by_score(episode) ? opt_double(episode->threshold) : none,
 		.value = opened_by_score(episode) ? opt_double(episode->opening_score) : none,
 		.summary = summarise(episode, arena),
@@ -207,7 +212,7 @@ static struct announcement *find(struct drift_publisher *drift_publisher, const 
 }
 
 static rd_kafka_resp_err_t produce(struct drift_publisher *drift_publisher, const struct buf *value,
-				   struct announcement *announcement)
+				   str_t application, struct announcement *announcement)
 {
 	const char *kind = advisory_kind_name(ADVISORY_CALIBRATION_DRIFT);
 	return rd_kafka_producev(drift_publisher->producer, RD_KAFKA_V_TOPIC(drift_publisher->topic),
@@ -215,6 +220,8 @@ static rd_kafka_resp_err_t produce(struct drift_publisher *drift_publisher, cons
 				 RD_KAFKA_V_KEY(announcement->id, strlen(announcement->id)),
 				 RD_KAFKA_V_VALUE(value->data, value->len),
 				 RD_KAFKA_V_HEADER("kind", kind, (ssize_t)strlen(kind)),
+				 RD_KAFKA_V_HEADER("kinds", kind, (ssize_t)strlen(kind)),
+				 RD_KAFKA_V_HEADER("application", application.ptr, (ssize_t)application.len),
 				 RD_KAFKA_V_OPAQUE(announcement), RD_KAFKA_V_END);
 }
 
@@ -245,7 +252,7 @@ err_t drift_publisher_send(struct drift_publisher *drift_publisher, const struct
 	if (!announcement)
 		abort();
 	snprintf(announcement->id, sizeof announcement->id, "%s", episode->id);
-	rd_kafka_resp_err_t code = produce(drift_publisher, &value, announcement);
+	rd_kafka_resp_err_t code = produce(drift_publisher, &value, advisory.application, announcement);
 	if (code)
 		return refuse(drift_publisher, code, detail);
 	list_append(&drift_publisher->under_way, &TAKE_PTR(announcement)->node);

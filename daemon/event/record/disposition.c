@@ -53,6 +53,8 @@ static void input_of(const struct record_builder *builder, struct disposition_in
 		.low_relevance_below = facts->config->advisories.low_relevance_below,
 		.correctness = builder->correctness,
 	};
+	if (ret_input->result == RESULT_NOT_ASKED && builder->semantic.state == METRIC_FAILED)
+		ret_input->result = RESULT_TRUTH_FAILED;
 	if (scored->result_validation)
 		ret_input->result_score = scored->result_validation->score;
 	for (size_t i = 0; i < analysis->sql.diagnostics_count; i++) {
@@ -125,7 +127,7 @@ static str_t summary_of_result(const struct record_builder *builder, const char 
 	return validation && validation->explanation ? validation->explanation->summary : str_from(otherwise);
 }
 
-/* The first error of a metric, or none. */
+/* The first error of a metric, or none; NULL: of any. */
 static str_t error_of(const struct record_builder *builder, const char *metric)
 {
 	const struct record_facts *facts = builder->facts;
@@ -133,6 +135,15 @@ static str_t error_of(const struct record_builder *builder, const char *metric)
 		if (!metric || str_is(facts->errors[i].metric, metric))
 			return facts->errors[i].message;
 	return STR_NONE;
+}
+
+static str_t truth_failed_text(const struct record_builder *builder)
+{
+	str_t why = error_of(builder, evaluation_metric_name(EVALUATION_SEMANTIC));
+	if (!builder->scored->result_validation && str_present(why))
+		return why; /* it says what to do */
+	return arena_printf(builder->facts->arena, STR_FMT "; fix the ground truth",
+			    STR_ARG(summary_of_result(builder, "the ground truth failed")));
 }
 
 static str_t unavailable_text(const struct record_builder *builder)
@@ -264,8 +275,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 		return arena_printf(facts->arena, "the comparison with the truth proves nothing: " STR_FMT,
 				    STR_ARG(summary_of_result(builder, "not all of it could be compared")));
 	case FINDING_GROUND_TRUTH_FAILED:
-		return arena_printf(facts->arena, STR_FMT "; fix the ground truth",
-				    STR_ARG(summary_of_result(builder, "the ground truth failed")));
+		return truth_failed_text(builder);
 	case FINDING_TARGET_UNAVAILABLE:
 		return unavailable_text(builder);
 	case FINDING_JUDGE_REJECT:

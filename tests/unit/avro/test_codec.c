@@ -457,6 +457,17 @@ static void test_advisory_round_trips(void **state)
 		.event_type = STR("CALIBRATION_DRIFT"),
 		.raised_at = 5,
 		.level = ENUM_ABSENT,
+		.action = RECORD_ACTION_VERIFY,
+		.kinds = full_tables,
+		.kinds_count = 2,
+		.reasons = full_advice,
+		.reasons_count = 1,
+		.factors = full_weights,
+		.factors_count = 2,
+		.remedy = STR("r"),
+		.question = STR("q"),
+		.sql = STR("sql"),
+		.scored_topic = STR("out"),
 		.threshold = { true, 0.5 },
 		.value = { true, 0.49 },
 		.summary = STR("s"),
@@ -474,11 +485,14 @@ static void test_advisory_round_trips(void **state)
 	codec_json_advisory(back, &json);
 	assert_string_equal(
 		json.data,
-		"{\"advisory_id\":\"episode-1\",\"kind\":\"CALIBRATION_DRIFT\","
-		"\"event_type\":\"CALIBRATION_DRIFT\",\"raised_at\":5,\"level\":null,\"threshold\":0.5,"
-		"\"value\":0.49,\"limiting_factor\":null,\"summary\":\"s\",\"event_id\":null,"
+		"{\"advisory_id\":\"episode-1\",\"kind\":\"CALIBRATION_DRIFT\",\"kinds\":[\"users\","
+		"\"orders\"],"
+		"\"event_type\":\"CALIBRATION_DRIFT\",\"raised_at\":5,\"level\":null,\"action\":\"VERIFY\","
+		"\"reasons\":[{\"code\":\"expand_query\",\"text\":\"t\"}],\"threshold\":0.5,"
+		"\"value\":0.49,\"limiting_factor\":null,\"factors\":{\"structural\":0.4,\"judge\":0.15},"
+		"\"summary\":\"s\",\"remedy\":\"r\",\"question\":\"q\",\"sql\":\"sql\",\"event_id\":null,"
 		"\"occurred_at\":null,\"application\":null,\"model\":null,\"prompt_version\":null,"
-		"\"target\":null,\"topic\":null,\"partition\":null,\"offset\":null,"
+		"\"target\":null,\"topic\":null,\"partition\":null,\"offset\":null,\"scored_topic\":\"out\","
 		"\"episode_id\":\"episode-1\",\"suppressed\":3,\"drift_direction\":\"LOWER\","
 		"\"drift_size\":-0.25,\"drift_since\":4}");
 	codec_free(codec);
@@ -489,6 +503,15 @@ static void test_names(void **state)
 	(void)state;
 	assert_string_equal(advisory_kind_name(ADVISORY_LOW_CONFIDENCE), "LOW_CONFIDENCE");
 	assert_string_equal(advisory_kind_name(ADVISORY_CALIBRATION_DRIFT), "CALIBRATION_DRIFT");
+	assert_string_equal(advisory_kind_name(ADVISORY_WRONG_ANSWER), "WRONG_ANSWER");
+	assert_string_equal(advisory_kind_name(ADVISORY_TARGET_UNAVAILABLE), "TARGET_UNAVAILABLE");
+	assert_string_equal(advisory_kind_name(ADVISORY_KIND_COUNT_), "UNKNOWN");
+	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++) {
+		enum advisory_kind former = advisory_kind_former((enum advisory_kind)kind);
+		assert_true(former < ADVISORY_FORMER_KINDS);
+		assert_true(former == kind || kind >= ADVISORY_FORMER_KINDS);
+	}
+	assert_string_equal(advisory_action_name(RECORD_ACTION_USE), "USE");
 	assert_string_equal(advisory_level_name(LEVEL_VERY_LOW), "VERY_LOW_CONFIDENCE");
 	assert_string_equal(advisory_level_name(LEVEL_LOW), "LOW_CONFIDENCE");
 	assert_string_equal(advisory_level_name(LEVEL_MEDIUM), "MEDIUM_CONFIDENCE");

@@ -9,6 +9,7 @@
 #include "event/encode.h"
 #include "event/finalise.h"
 #include "event/incidents.h"
+#include "event/outages.h"
 #include "event/rate_limiter.h"
 #include "sql/postgresql/ddl/ddl.h"
 #include "tests/harness/fixtures/sqlite_file.h"
@@ -64,6 +65,7 @@ static inline void stages_begin(struct stages *stages)
 		fail_msg("%s", detail.message);
 	stages->context.codec = stages->codec;
 	stages->context.rate_limiter = rate_limiter_new();
+	stages->context.outages = outages_new();
 	stages->context.incidents = incidents_new();
 	stages->context.steps = &stages->steps;
 	stages->context.lenient = true;
@@ -85,6 +87,7 @@ static inline void stages_end(struct stages *stages)
 	targets_stop(stages->context.targets);
 	judge_stop(stages->context.judge);
 	rate_limiter_free(stages->context.rate_limiter);
+	outages_free(stages->context.outages);
 	incidents_free(stages->context.incidents);
 	catalog_unref(stages->context.default_catalog);
 	config_unref(stages->config);

@@ -34,13 +34,13 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 		.judge = { .relevance = &relevance, .correctness = &correctness, .cost = { true, 0.0125 } },
 		.evaluation = &evaluation,
 	};
-	struct advisory advisories[] = { { .kind = ADVISORY_LOW_CONFIDENCE } };
+	struct advisory advisory = { 0 };
 	struct output outputs[] = { { .topic = OUTPUT_SCORED, .value = STR("12345") },
 				    { .topic = OUTPUT_ADVISORY, .value = STR("123") } };
 	struct event event = {
 		.scored = &scored,
-		.advisories = advisories,
-		.advisories_count = 1,
+		.advisory = &advisory,
+		.advisory_kinds = 1u << ADVISORY_LOW_CONFIDENCE | 1u << ADVISORY_WRONG_ANSWER,
 		.facts.stages = { { STR("decode"), STR("ok"), 5 },
 				  { STR("result_validation"), STR("failed"), 5000000 },
 				  { STR("relevance"), STR("skipped"), 0 } },
@@ -57,6 +57,8 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 	assert_int_equal(event_metrics_get(&event_metrics.errors[ERR_TARGET_LOST]), 2);
 	assert_int_equal(sum(event_metrics.errors, ERR_COUNT_), 2);
 	assert_int_equal(event_metrics_get(&event_metrics.advisories[ADVISORY_LOW_CONFIDENCE]), 1);
+	assert_int_equal(event_metrics_get(&event_metrics.advisories[ADVISORY_WRONG_ANSWER]), 1);
+	assert_int_equal(event_metrics_get(&event_metrics.advisories[ADVISORY_UNSAFE_QUERY]), 0);
 	assert_int_equal(event_metrics_get(&event_metrics.verdicts[VERDICT_SAFE]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.validations[VALIDATION_TIMEOUT]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.evaluations[true]), 1);

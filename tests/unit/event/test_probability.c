@@ -141,11 +141,11 @@ static void advisories_follow(void **state)
 	struct event *event = finalised(&rig, DOUBT);
 	if (event_encode(event, &detail))
 		fail_msg("%s", detail.message);
-	assert_int_equal(event->advisories_count, 1);
-	assert_int_equal(event->advisories[0].kind, ADVISORY_LOW_CONFIDENCE);
-	assert_int_equal(event->advisories[0].level, LEVEL_VERY_LOW);
-	assert_true(event->advisories[0].value.value == event->scored->confidence.probability->value);
-	assert_non_null(strstr(event->advisories[0].summary.ptr, "right with probability"));
+	assert_non_null(event->advisory);
+	assert_int_equal(event->advisory->kind, ADVISORY_LOW_CONFIDENCE);
+	assert_int_equal(event->advisory->level, LEVEL_VERY_LOW);
+	assert_true(event->advisory->value.value == event->scored->confidence.probability->value);
+	assert_non_null(strstr(event->advisory->summary.ptr, "right with probability"));
 	stages_event_free(event);
 	rig_end(&rig);
 }

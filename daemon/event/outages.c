@@ -1,0 +1,93 @@
+#include "event/outages.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* More targets than that share the episode of those that are not configured. */
+enum { TARGETS_MAX = 256, NAME_SIZE = 128 };
+
+#define EPISODE_OF_OTHERS_US ((int64_t)3600 * 1000000)
+
+struct outage {
+	char target[NAME_SIZE];
+	bool away;
+	bool by_query; /* nothing but the answer to a query ends it */
+};
+
+struct outages {
+	pthread_mutex_t mutex;
+	_Atomic unsigned away_count; /* of configured targets: usually there is nothing to end */
+	struct outage targets[TARGETS_MAX];
+	size_t count;
+	bool others;
+	int64_t others_since_us;
+};
+
+struct outages *outages_new(void)
+{
+	struct outages *outages = calloc(1, sizeof *outages);
+	if (!outages)
+		abort();
+	pthread_mutex_init(&outages->mutex, NULL);
+	return outages;
+}
+
+void outages_free(struct outages *outages)
+{
+	if (!outages)
+		return;
+	pthread_mutex_destroy(&outages->mutex);
+	free(outages);
+}
+
+/* NULL: there is none, and none may be made. */
+static struct outage *find(struct outages *outages, str_t target, bool make)
+{
+	for (size_t i = 0; i < outages->count; i++)
+		if (str_is(target, outages->targets[i].target))
+			return &outages->targets[i];
+	if (!make || outages->count == TARGETS_MAX || target.len >= NAME_SIZE)
+		return NULL;
+	struct outage *outage = &outages->targets[outages->count++];
+	memcpy(outage->target, target.ptr, target.len);
+	return outage;
+}
+
+static bool others_away(struct outages *outages, int64_t now_us)
+{
+	if (outages->others && now_us - outages->others_since_us < EPISODE_OF_OTHERS_US)
+		return false;
+	outages->others = true;
+	outages->others_since_us = now_us;
+	return true;
+}
+
+bool outages_away(struct outages *outages, str_t target, bool configured, bool reached, int64_t now_us)
+{
+	bool begins;
+	pthread_mutex_lock(&outages->mutex);
+	struct outage *outage = configured ? find(outages, target, true) : NULL;
+	if (outage) {
+		begins = !outage->away;
+		outage->away = true;
+		outage->by_query |= reached;
+		outages->away_count += begins;
+	} else {
+		begins = others_away(outages, now_us);
+	}
+	pthread_mutex_unlock(&outages->mutex);
+	return begins;
+}
+
+void outages_back(struct outages *outages, str_t target, bool ran)
+{
+	if (atomic_load_explicit(&outages->away_count, memory_order_relaxed) == 0)
+		return;
+	pthread_mutex_lock(&outages->mutex);
+	struct outage *outage = find(outages, target, false);
+	if (outage && outage->away && (ran || !outage->by_query)) {
+		outage->away = outage->by_query = false;
+		outages->away_count--;
+	}
+	pthread_mutex_unlock(&outages->mutex);
+}

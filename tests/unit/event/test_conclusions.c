@@ -1,0 +1,271 @@
+/*
+ * Everything that can be known of an event, combined: disposition, evaluation, review, recommendations and
+ * advisory never contradict each other. The rules here are written from what a reader may conclude from each
+ * of them, not from how they are made.
+ */
+#include "tests/unit/event/stages.h"
+
+static const char *const queries[] = {
+	"SELECT id FROM shop WHERE name = 'apple'",
+	"SELECT id FROM shops WHERE name = 'apple'",
+	"SELECT colour FROM shop WHERE id = 1",
+	"SELEKT id FROM shop",
+	"DELETE FROM shop",
+	"SELECT * FROM shop WHERE id = 1 LIMIT 1",
+	"SELECT unheard_of(id) FROM shop LIMIT 1",
+};
+
+#define CHUNKS(first, second)                                                                                \
+	"{\"chunk_id\":\"a\",\"document_id\":\"d\",\"source_type\":\"GOVERNMENT\",\"rerank_score\":" first   \
+	",\"bm25_score\":3,\"dense_score\":0.9,\"graph_boost\":1},{\"chunk_id\":\"b\",\"document_id\":"      \
+	"\"d\",\"source_type\":\"GOVERNMENT\",\"rerank_score\":" second                                      \
+	",\"bm25_score\":1,\"dense_score\":0.2}"
+
+#define CHUNK "{\"chunk_id\":\"a\",\"document_id\":\"d\",\"source_type\":\"GOVERNMENT\",\"rerank_score\":1}"
+
+/* The second is one of weak retrieval and high confidence in the answer. */
+static const char *const contexts[] = {
+	"",
+	",\"retrieval\":{\"chunks\":[" CHUNK "]},\"response\":{\"raw\":\"{\\\"a\\\":1}\"}",
+	",\"retrieval\":{\"chunks\":[" CHUNKS("1.0", "0.7") "]},\"response\":{\"raw\":\"{\\\"a\\\":1}\"}",
+	",\"retrieval\":{\"chunks\":[" CHUNKS("0.3", "0.1") "]},\"response\":{\"raw\":\"no\"}",
+	",\"retrieval\":{\"chunks\":[" CHUNKS("1.0", "0.7") "]}",
+};
+
+static const char *const generators[] = { "", ",\"generator_confidence\":0.95",
+					  ",\"generator_confidence\":0.4" };
+
+#define TRUTH ",\"ground_truth\":{\"sql\":\"SELECT name FROM shop\""
+
+static const char *const truths[] = {
+	"",
+	TRUTH "}",
+	TRUTH ",\"similarity\":0.8}",
+	TRUTH ",\"similarity\":0.4}",
+	TRUTH ",\"should_pass\":true}",
+	TRUTH ",\"should_pass\":false,\"expected_failure\":\"SAFETY\"}",
+};
+
+static const struct validation_result results[] = {
+	{ .status = VALIDATION_COMPARED, .score = 1, .conclusive = true, .schema_match = true },
+	{ .status = VALIDATION_COMPARED, .score = 0.95, .conclusive = true, .schema_match = true },
+	{ .status = VALIDATION_COMPARED, .score = 0.5, .conclusive = true, .schema_match = true },
+	{ .status = VALIDATION_COMPARED, .score = 0.3, .conclusive = true, .schema_match = true },
+	{ .status = VALIDATION_COMPARED, .score = 0.1, .conclusive = true },
+	{ .status = VALIDATION_COMPARED, .score = 0.3 },
+	{ .status = VALIDATION_EXECUTION_FAILED,
+	  .message = STR("no such column"),
+	  .generated = { .code = 1 } },
+	{ .status = VALIDATION_TIMEOUT },
+	{ .status = VALIDATION_GROUND_TRUTH_FAILED, .error = ERR_GROUND_TRUTH_FAILED, .message = STR("x") },
+	{ .status = VALIDATION_UNAVAILABLE, .error = ERR_TARGET_UNAVAILABLE, .message = STR("away") },
+	{ .status = VALIDATION_COMPARED,
+	  .score = 1,
+	  .conclusive = true,
+	  .schema_match = true,
+	  .generated = { .rows = 1, .time_ms = 9000 },
+	  .truth = { .rows = 1, .time_ms = 10 } },
+};
+
+static const struct judge_verdict relevances[] = {
+	{ .error = ERR_JUDGE_UNAVAILABLE },
+	{ .score = 10 },
+	{ .score = 40 },
+	{ .score = 60 },
+	{ .score = 95 },
+};
+
+static const struct judge_verdict correctnesses[] = {
+	{ .error = ERR_JUDGE_UNAVAILABLE },
+	{ .score = 0 },
+	{ .score = 0.5 },
+	{ .score = 1 },
+};
+
+/* ---- what a reader concludes ---- */
+
+static bool says(const struct advisory *advisory, const char *kind)
+{
+	for (size_t i = 0; advisory && i < advisory->kinds_count; i++)
+		if (str_is(advisory->kinds[i], kind))
+			return true;
+	return false;
+}
+
+static bool result_is(const struct scored_query *scored, const char *status)
+{
+	return scored->result_validation && str_is(scored->result_validation->status, status);
+}
+
+/* What an auditor calls wrong without asking anybody. */
+static bool is_wrong(const struct event *event)
+{
+	const struct scored_query *scored = event->scored;
+	const struct record_result_validation *result = scored->result_validation;
+	const struct ground_truth *truth = event->facts.query->ground_truth;
+	bool differs = result_is(scored, "COMPARED") && result->conclusive && result->score < 0.5 &&
+		       result->match_confidence >= LEVEL_MEDIUM;
+	return scored->safety.verdict == VERDICT_UNSAFE || scored->judge.decision == DECISION_REJECT ||
+	       differs || result_is(scored, "EXECUTION_FAILED") || result_is(scored, "TIMEOUT") ||
+	       result_is(scored, "INVALID") || (truth && truth->should_pass.set && !truth->should_pass.value);
+}
+
+/* What takes a person. */
+static bool is_doubtful(const struct scored_query *scored)
+{
+	const struct record_result_validation *result = scored->result_validation;
+	const struct record_judge *judge = &scored->judge;
+	bool verdict = judge->correctness && str_is(judge->correctness->status, "ok") &&
+		       judge->correctness->score < 1;
+	return scored->safety.verdict == VERDICT_UNKNOWN || judge->decision == DECISION_WARN || verdict ||
+	       result_is(scored, "GROUND_TRUTH_FAILED") || result_is(scored, "UNAVAILABLE") ||
+	       (result_is(scored, "COMPARED") && (result->score < 1 || !result->conclusive)) ||
+	       (scored->confidence.retrieval && scored->confidence.retrieval->level <= LEVEL_LOW) ||
+	       (scored->evaluation && !scored->evaluation->passed);
+}
+
+/* The rule that is broken, or NULL. */
+static const char *contradiction(const struct event *event)
+{
+	const struct scored_query *scored = event->scored;
+	const struct advisory *advisory = event->advisory;
+	const struct record_disposition *disposition = scored->disposition;
+	const struct record_evaluation *evaluation = scored->evaluation;
+	int action = disposition->action, level = scored->confidence.level;
+	bool wrong = is_wrong(event), passed = evaluation && evaluation->passed;
+	static const char *const names[] = { "WITHHOLD", "VERIFY", "USE_WITH_CAUTION", "USE" };
+	static const int most[] = { [LEVEL_VERY_LOW] = RECORD_ACTION_WITHHOLD,
+				    [LEVEL_LOW] = RECORD_ACTION_VERIFY,
+				    [LEVEL_MEDIUM] = RECORD_ACTION_USE_WITH_CAUTION,
+				    [LEVEL_HIGH] = RECORD_ACTION_USE };
+	if (action > (level == ENUM_ABSENT ? RECORD_ACTION_WITHHOLD : most[level]))
+		return "more is allowed than the level allows";
+	if (wrong && action != RECORD_ACTION_WITHHOLD)
+		return "what is wrong is not withheld";
+	if (wrong && passed)
+		return "what is wrong has passed";
+	if (is_doubtful(scored) && action > RECORD_ACTION_VERIFY)
+		return "what is doubtful is not verified";
+	if (evaluation && passed == str_present(evaluation->failed_by))
+		return "failed by something, or not";
+	if (wrong && evaluation && !str_equal(evaluation->failed_by, disposition->reasons[0].code))
+		return "failed by something else than what decides";
+	if (scored->review_required != (action <= RECORD_ACTION_VERIFY))
+		return "a review is asked for or not";
+	if (disposition->reasons_count == 0 || !str_present(disposition->reasons[0].text))
+		return "there is no reason";
+	if (scored->recommendations_count == 0 || !str_is(scored->recommendations[0].code, names[action]))
+		return "another action is recommended";
+	for (size_t i = 1; i < scored->recommendations_count; i++)
+		for (size_t k = 0; k < COUNT_OF(names); k++)
+			if (str_is(scored->recommendations[i].code, names[k]))
+				return "a second action is recommended";
+	if (says(advisory, "UNSAFE_QUERY") != (scored->safety.verdict == VERDICT_UNSAFE))
+		return "unsafe here and not there";
+	if (wrong && scored->safety.verdict != VERDICT_UNSAFE && !says(advisory, "WRONG_ANSWER"))
+		return "nobody is told that it is wrong";
+	if (says(advisory, "WRONG_ANSWER") && (passed || action != RECORD_ACTION_WITHHOLD))
+		return "wrong by the advisory alone";
+	if (says(advisory, "GROUND_TRUTH_FAILED") != result_is(scored, "GROUND_TRUTH_FAILED"))
+		return "the truth has failed here and not there";
+	if ((says(advisory, "LOW_CONFIDENCE") || says(advisory, "LOW_RELEVANCE")) &&
+	    action > RECORD_ACTION_VERIFY)
+		return "low by the advisory alone";
+	if (scored->confidence.overall.set && scored->confidence.overall.value < 0.7 &&
+	    !says(advisory, "LOW_CONFIDENCE"))
+		return "nobody is told of a low confidence";
+	if (advisory && advisory->action != action)
+		return "the advisory has another action";
+	if (advisory && !strstr(advisory->summary.ptr, names[action]))
+		return "the summary does not name the action";
+	if (advisory && strcmp(advisory->reasons[0].text.ptr, disposition->reasons[0].text.ptr) != 0)
+		return "the advisory has another reason";
+	if (scored->label && scored->label->source == LABEL_RESULT && !scored->label->correct && passed &&
+	    scored->result_validation->match_confidence >= LEVEL_MEDIUM)
+		return "passed, and labelled wrong";
+	return NULL;
+}
+
+/* ---- the events ---- */
+
+static size_t seen[4], of_kind[ADVISORY_KIND_COUNT_], passed_count, events;
+
+static void look(struct stages *stages, const char *json, const struct validation_result *result,
+		 const struct judge_verdict *relevance, const struct judge_verdict *correctness)
+{
+	struct event *event = stages_analysed(stages, json);
+	struct record_facts *facts = &event->facts;
+	struct err_detail detail = { "" };
+	facts->validation.result = *result;
+	if (facts->judging.members_count > 0) {
+		struct judge_call *calls = facts->judging.members[0].calls;
+		calls[JUDGE_RELEVANCE].verdict = *relevance;
+		calls[JUDGE_CORRECTNESS].verdict = *correctness;
+		calls[JUDGE_RELEVANCE].prompt_digest = calls[JUDGE_CORRECTNESS].prompt_digest = STR("digest");
+	}
+	event_finalise(event);
+	if (event_encode(event, &detail))
+		fail_msg("%s: %s", json, detail.message);
+	const char *broken = contradiction(event);
+	if (broken)
+		fail_msg("%s: %s, result %d %.2f, relevance %d %.0f, correctness %d %.1f: %.*s", broken, json,
+			 (int)result->status, result->score, (int)relevance->error, relevance->score,
+			 (int)correctness->error, correctness->score, (int)event->encoded.len,
+			 event->encoded.data);
+	events++;
+	seen[event->scored->disposition->action]++;
+	passed_count += event->scored->evaluation && event->scored->evaluation->passed;
+	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++)
+		of_kind[kind] += event->advisory_kinds >> kind & 1;
+	stages_event_free(event);
+}
+
+/* All answers that the event can get; without a truth nobody is asked for results. */
+static void look_at_answers(struct stages *stages, const char *json, bool truth)
+{
+	for (size_t i = 0; i < (truth ? COUNT_OF(results) : 1); i++)
+		for (size_t k = 0; k < COUNT_OF(relevances); k++)
+			for (size_t m = 0; m < (truth ? COUNT_OF(correctnesses) : 1); m++)
+				look(stages, json, &results[i], &relevances[k], &correctnesses[m]);
+}
+
+static void nothing_contradicts_itself(void **state)
+{
+	struct stages stages;
+	(void)state;
+	stages_begin_with_target(&stages);
+	stages.context.judge = stages_judge();
+	stages.config->advisories.max_per_minute = 1000000;
+	for (size_t q = 0; q < COUNT_OF(queries); q++)
+		for (size_t c = 0; c < COUNT_OF(contexts); c++)
+			for (size_t g = 0; g < COUNT_OF(generators); g++)
+				for (size_t t = 0; t < COUNT_OF(truths); t++) {
+					stages.config->evaluation.pass_score = g == 1 ? 0.99 : 0.7;
+					_cleanup_(buf_free) struct buf json = BUF_INIT;
+					buf_printf(&json,
+						   "{\"event_id\":\"e\",\"application\":\"web\",\"occurred_"
+						   "at\":1,"
+						   "\"question\":\"q\",\"target\":\"shop\",\"sql\":\"%s\"%s%"
+						   "s%s}",
+						   queries[q], contexts[c], generators[g], truths[t]);
+					look_at_answers(&stages, json.data, truths[t][0]);
+				}
+	print_message("%zu events: %zu WITHHOLD, %zu VERIFY, %zu USE_WITH_CAUTION, %zu USE; %zu passed\n",
+		      events, seen[0], seen[1], seen[2], seen[3], passed_count);
+	assert_true(events >= 20000);
+	for (size_t i = 0; i < COUNT_OF(seen); i++)
+		assert_true(seen[i] > 0);
+	for (unsigned kind = 0; kind < ADVISORY_KIND_COUNT_; kind++)
+		assert_int_equal(of_kind[kind] > 0, kind != ADVISORY_CALIBRATION_DRIFT);
+	stages_end(&stages);
+}
+
+int main(int argc, char **argv)
+{
+	if (is_worker(argc, argv))
+		return target_worker_main(WORKER_FD);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_contradicts_itself),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
