@@ -6,6 +6,7 @@
 #include "calibration/replay/replay_print.h"
 #include "calibration/report/print.h"
 #include "calibration/report/print_models.h"
+#include "calibration/store/schema.h"
 #include "command/settings.h"
 #include "common/clock.h"
 #include "common/output.h"
@@ -54,6 +55,8 @@ static err_t report(const struct calibration_options *options, const struct conf
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
 	err = calibration_read(database, &query, arena, &reports, detail);
+	if (!err && !reports.tables)
+		err = calibration_schema_mismatch(0, detail);
 	if (err)
 		return err;
 	if (options->json)
@@ -80,6 +83,8 @@ static err_t show_model(const struct calibration_options *options,
 		database_new(calibration->dsn, calibration->password_file);
 	database_set_settings(database, "calibration.");
 	err_t err = calibration_models_read(database, kind_of(calibration), arena, &models, detail);
+	if (!err && !models.tables)
+		err = calibration_schema_mismatch(0, detail);
 	if (err)
 		return err;
 	if (options->json)

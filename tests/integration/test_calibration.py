@@ -152,6 +152,15 @@ def test_a_rebuild_loses_nothing_that_the_topic_cannot_supply(rig):
     assert rig.postgres.execute(REBUILT, rig.calibration_database) == kept
 
 
+def test_a_database_without_tables_is_told(rig):
+    """Whatever is asked of it; nobody has to guess that it is the wrong one."""
+    rig.make(rig.config()).write_config()
+    for flags in ((), ("--json",), ("--model",), ("--model", "--json"), ("--verify",), ("--rebuild",)):
+        done = calibration(rig, *flags)
+        assert done.returncode == LOST and done.stdout == "", (flags, done)
+        assert "there are no calibration tables in this database" in done.stderr and "calibration.dsn" in done.stderr
+
+
 def test_the_reason_why_nothing_is_counted_is_the_present_one(rig):
     """A cut connection is only the first sign of what keeps the calibration out."""
     rig.start(judge=None)

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import os
 import pathlib
 import struct
@@ -118,6 +119,32 @@ def test_check_names_what_is_missing_beside_topics_that_cannot_be_used(kafka, pe
     done = check({"kafka": made.settings(kafka, advisory_topic=late)}, tmp_path)
     assert done.returncode == 69 and "kafka permissions" not in done.stdout, "one of them could not be tested"
     assert late not in kafka.topics()
+
+
+def test_a_replay_of_the_topic_reads_it_and_asks_for_nothing_else(kafka, permissions, topics, tmp_path):
+    """READ on the topic is enough: no group. A broker that makes topics that are asked for makes none for it."""
+    made = topics(2)
+    file = tmp_path / "assayd.conf"
+    scored = json.dumps({"sql": "SELECT 1 AS one"})
+    record = subprocess.run([BINARY, "score", "--json"], input=scored, capture_output=True, text=True, timeout=180, check=True)
+    kafka.produce(made.scored, [record.stdout.strip()])
+
+    def replay(**changes):
+        file.write_text(config_text({"kafka": as_user(kafka, tmp_path, made.settings(kafka, **changes))}))
+        return subprocess.run([BINARY, "calibration", "--config", str(file), "--replay-topic"], capture_output=True, text=True,
+                              timeout=180)
+
+    done = replay()
+    assert done.returncode == 69 and f"{made.scored}: " in done.stderr and "authorization" in done.stderr, done
+    permissions.grant(USER, (TOPIC, made.scored, READ))
+    done = awaited(replay, lambda done: done.returncode == 0)
+    assert "Replay of 1 record" in done.stdout, done
+    missing = f"{made.name}.missing"
+    permissions.grant(USER, (TOPIC, missing, READ), (TOPIC, missing, WRITE))
+    done = awaited(lambda: replay(scored_topic=missing), lambda done: "authorization" not in done.stderr)
+    assert done.returncode == 69 and done.stdout == "", done
+    assert f"{missing}: there is no such topic at this broker" in done.stderr and "kafka.bootstrap_servers" in done.stderr
+    assert missing not in kafka.topics()
 
 
 def test_check_shuts_out_nobody(rig, kafka, permissions, make_daemon, tmp_path):

@@ -394,7 +394,7 @@ static err_t check_tables(struct database *database, struct err_detail *detail)
 	int version = 0;
 	err_t err = calibration_schema_read(database, &version, detail);
 	if (!err && version != calibration_schema_version())
-		err = calibration_schema_outdated(version, detail);
+		err = calibration_schema_mismatch(version, detail);
 	return err;
 }
 

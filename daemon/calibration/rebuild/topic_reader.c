@@ -63,6 +63,17 @@ static bool passes(struct passing *passing, rd_kafka_resp_err_t code)
 	return true;
 }
 
+static const char *describe(rd_kafka_resp_err_t code)
+{
+	bool missing = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+		       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+		       code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+	return missing ? "there is no such topic at this broker, or not with that partition; correct its "
+			 "name or "
+			 "kafka.bootstrap_servers"
+		       : rd_kafka_err2str(code);
+}
+
 err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_t partition, int64_t *ret_low,
 			  int64_t *ret_high, struct err_detail *detail)
 {
@@ -75,7 +86,7 @@ err_t topic_reader_bounds(struct topic_reader *reader, const char *topic, int32_
 	} while (passes(&passing, code));
 	if (code)
 		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "partition %d of %s: %s", (int)partition,
-				topic, rd_kafka_err2str(code));
+				topic, describe(code));
 	*ret_low = low;
 	*ret_high = high;
 	return ERR_OK;
@@ -95,12 +106,12 @@ static err_t count_partitions(struct topic_reader *reader, const char *topic, in
 		handle ? rd_kafka_metadata(reader->consumer, 0, handle, &metadata, BOUNDS_TIMEOUT_MS)
 		       : rd_kafka_last_error();
 	if (code)
-		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", topic, rd_kafka_err2str(code));
+		return err_fail(detail, ERR_KAFKA_UNAVAILABLE, "%s: %s", topic, describe(code));
 	err_t err = ERR_OK;
 	if (metadata->topic_cnt != 1 || metadata->topics[0].err)
 		err = err_fail(detail, ERR_KAFKA_TOPIC, "%s: %s", topic,
-			       metadata->topic_cnt == 1 ? rd_kafka_err2str(metadata->topics[0].err)
-							: "there is no such topic");
+			       describe(metadata->topic_cnt == 1 ? metadata->topics[0].err
+								 : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC));
 	else
 		*ret_count = metadata->topics[0].partition_cnt;
 	rd_kafka_metadata_destroy(metadata);
@@ -216,6 +227,7 @@ static err_t take_error(struct topic_reading *reading, struct topic_span *span,
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED: /* the library asks for the group all the same */
 		return ERR_OK;
 	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
 	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:

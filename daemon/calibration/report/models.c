@@ -212,7 +212,7 @@ err_t calibration_models_read(struct database *database, const char *kind, struc
 	if (!err)
 		err = calibration_schema_read(database, &version, detail);
 	if (!err && version > 0 && version < MODELS_SINCE_VERSION)
-		err = calibration_schema_outdated(version, detail);
+		err = calibration_schema_mismatch(version, detail);
 	models.tables = version > 0;
 	if (!err && models.tables)
 		err = read_rows(database, kind, arena, &models, detail);
@@ -251,7 +251,7 @@ err_t calibration_model_load(struct database *database, int64_t version, const c
 	if (!err)
 		err = calibration_schema_read(database, &tables, detail);
 	if (!err && tables > 0 && tables < MODELS_SINCE_VERSION)
-		err = calibration_schema_outdated(tables, detail);
+		err = calibration_schema_mismatch(tables, detail);
 	if (!err && tables > 0 && !named)
 		err = find_version(database, kind, arena, &version, detail);
 	if (!err && tables > 0 && version)

@@ -190,7 +190,13 @@ void calibration_print(FILE *stream, const struct calibration_reports *reports)
 		print_entry(stream, reports->application, &reports->entries[i]);
 	}
 	if (reports->count == 0)
-		fputs("\nNo labelled events were scored in this time.\n", stream);
+		fputs(reports->counted ? "\nNo labelled events were scored in this time.\n"
+				       : "\nNo labelled event is counted in this database, of whatever time. "
+					 "Labels come from "
+					 "ground truth, a judge or feedback; the daemon counts them while it "
+					 "runs with this "
+					 "calibration.dsn.\n",
+		      stream);
 	print_episodes(stream, reports);
 }
 
@@ -317,10 +323,11 @@ void calibration_print_json(FILE *stream, const struct calibration_reports *repo
 	json_t *episodes = json_array();
 	for (size_t i = 0; i < reports->episodes_count; i++)
 		json_array_append_new(episodes, json_episode(&reports->episodes[i]));
-	json_t *root = json_pack("{s:s?, s:I, s:I, s:I, s:o, s:o}", "application", reports->application,
-				 "window_s", (json_int_t)reports->window_s, "since_ms",
-				 (json_int_t)reports->since_ms, "until_ms", (json_int_t)reports->until_ms,
-				 "reports", list, "open_drift_episodes", episodes);
+	json_t *root =
+		json_pack("{s:s?, s:b, s:I, s:I, s:I, s:o, s:o}", "application", reports->application,
+			  "counted", (int)reports->counted, "window_s", (json_int_t)reports->window_s,
+			  "since_ms", (json_int_t)reports->since_ms, "until_ms",
+			  (json_int_t)reports->until_ms, "reports", list, "open_drift_episodes", episodes);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);
 	json_decref(root);

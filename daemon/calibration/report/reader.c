@@ -395,6 +395,24 @@ static err_t rank(struct database *database, const struct calibration_query *que
 	return err;
 }
 
+#define COUNTED                                                                                              \
+	"SELECT (EXISTS (SELECT FROM calibration_rollups) OR EXISTS (SELECT FROM "                           \
+	"calibration_buckets))::integer"
+
+/* Why there may be nothing to report. */
+static err_t look_for_any(struct database *database, struct calibration_reports *reports,
+			  struct err_detail *detail)
+{
+	_cleanup_(database_result_cleanup) PGresult *result = NULL;
+	reports->counted = reports->count > 0;
+	if (reports->counted)
+		return ERR_OK;
+	err_t err = database_query(database, COUNTED, 0, NULL, &result, detail);
+	if (!err)
+		reports->counted = database_integer_at(result, 0, 0) != 0;
+	return err;
+}
+
 err_t calibration_read(struct database *database, const struct calibration_query *query, struct arena *arena,
 		       struct calibration_reports *ret_reports, struct err_detail *detail)
 {
@@ -404,9 +422,12 @@ err_t calibration_read(struct database *database, const struct calibration_query
 	if (!err)
 		err = calibration_schema_read(database, &version, detail);
 	if (!err && version > 0 && version < TOTALS_SINCE_VERSION)
-		err = calibration_schema_outdated(version, detail);
+		err = calibration_schema_mismatch(version, detail);
 	if (!err && version > 0)
 		err = calibration_read_entries(database, query, arena, &reports, detail);
+	reports.tables = version > 0;
+	if (!err && version > 0)
+		err = look_for_any(database, &reports, detail);
 	if (!err)
 		err = rank(database, query, version, arena, &reports, detail);
 	if (!err && version > 0)

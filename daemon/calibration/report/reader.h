@@ -55,6 +55,8 @@ struct calibration_entry {
 
 struct calibration_reports {
 	const char *application; /* the query's */
+	bool tables;		 /* without them there is nothing else */
+	bool counted;		 /* labelled events of whatever time are there */
 	int64_t window_s;
 	int64_t since_ms, until_ms;
 	struct calibration_entry *entries; /* by segment and label source */

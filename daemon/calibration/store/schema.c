@@ -26,11 +26,23 @@ err_t calibration_schema_migrate(struct database *database, struct err_detail *d
 	return migrations_apply(&migrations, database, detail);
 }
 
-err_t calibration_schema_outdated(int version, struct err_detail *detail)
+err_t calibration_schema_mismatch(int version, struct err_detail *detail)
 {
+	int newest = calibration_schema_version();
+	if (version == 0)
+		return err_fail(
+			detail, ERR_DATABASE_REFUSED,
+			"there are no calibration tables in this database: the daemon makes them when it "
+			"starts; if it runs, calibration.dsn is not that of its database");
+	if (version > newest)
+		return err_fail(
+			detail, ERR_DATABASE_REFUSED,
+			"the calibration tables have version %d, this program knows up to %d: a newer "
+			"version of assayd has brought them up to date; use that",
+			version, newest);
 	return err_fail(
 		detail, ERR_DATABASE_REFUSED,
 		"the calibration tables have version %d, this program needs %d; the daemon brings them up "
 		"to date when it starts",
-		version, calibration_schema_version());
+		version, newest);
 }

@@ -15,5 +15,6 @@ err_t calibration_schema_migrate(struct database *database, struct err_detail *d
 /* The version in the database, 0: there are no tables yet. */
 err_t calibration_schema_read(struct database *database, int *ret_version, struct err_detail *detail);
 
-/* The error of tables that have another version than is needed; returns its code. */
-err_t calibration_schema_outdated(int version, struct err_detail *detail);
+/* The error of tables that have another version than is needed, older or newer, or of which there are none;
+ * returns its code. */
+err_t calibration_schema_mismatch(int version, struct err_detail *detail);

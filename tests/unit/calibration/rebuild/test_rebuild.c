@@ -593,13 +593,31 @@ static void test_a_feedback_topic_that_is_missing(void **state)
 	expect_no_drift(30);
 }
 
-static void test_a_database_without_tables(void **state)
+/* What to do about tables of another program is the opposite, by whether it is older or newer. */
+static void test_a_database_without_these_tables(void **state)
 {
+	static const struct {
+		const char *sql, *said;
+	} databases[] = {
+		{ "SELECT", "there are no calibration tables in this database: the daemon makes them" },
+		{ "CREATE TABLE calibration_migrations (version integer); "
+		  "INSERT INTO calibration_migrations VALUES (3)",
+		  "have version 3, this program needs " },
+		{ "UPDATE calibration_migrations SET version = 999",
+		  "a newer version of assayd has brought them up to date; use that" },
+	};
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	const struct rebuild_options options = rig_rebuild_options();
 	struct rebuild_outcome summary;
-	assert_int_equal(rebuild_verify(&options, arena, &summary, NULL), ERR_DATABASE_REFUSED);
+	for (size_t i = 0; i < sizeof databases / sizeof *databases; i++) {
+		struct err_detail detail = { "" };
+		run_sql(databases[i].sql);
+		assert_int_equal(rebuild_verify(&options, arena, &summary, &detail), ERR_DATABASE_REFUSED);
+		if (!strstr(detail.message, databases[i].said))
+			fail_msg("%s instead of %s", detail.message, databases[i].said);
+		assert_int_equal(rebuild_rebuild(&options, arena, &summary, NULL), ERR_DATABASE_REFUSED);
+	}
 }
 
 /* ---- feedback ---- */
@@ -935,6 +953,16 @@ static void test_a_topic_that_was_never_counted(void **state)
 	expect_refusal(&options, rig.advisory_topic, rig.topic);
 	expect_same_tables();
 	assert_int_equal(rebuild_verify(&options, arena, &summary, NULL), ERR_CALIBRATION_LOG);
+	char missing[200];
+	snprintf(missing, sizeof missing,
+		 "UPDATE calibration_positions SET topic = 'nowhere' WHERE topic = '%s'", rig.topic);
+	run_sql(missing);
+	note_tables();
+	kafka.scored_topic = "nowhere";
+	struct err_detail detail = { "" };
+	assert_int_equal(rebuild_rebuild(&options, arena, &summary, &detail), ERR_KAFKA_UNAVAILABLE);
+	assert_non_null(strstr(detail.message, "of nowhere: there is no such topic at this broker"));
+	expect_same_tables();
 	run_sql("TRUNCATE calibration_positions");
 	note_tables();
 	expect_refusal(&options, "was ever counted", "66 events");
@@ -1092,7 +1120,7 @@ int main(void)
 		cmocka_unit_test_setup(test_another_topic_before, rig_begin_test),
 		cmocka_unit_test_setup(test_a_topic_with_other_events, rig_begin_test),
 		cmocka_unit_test_setup(test_what_is_only_told, rig_begin_test),
-		cmocka_unit_test_setup(test_a_database_without_tables, rig_begin_test),
+		cmocka_unit_test_setup(test_a_database_without_these_tables, rig_begin_test),
 	};
 	log_set_level(LOG_LEVEL_ERROR);
 	return cmocka_run_group_tests(tests, rig_start, rig_stop);

@@ -162,14 +162,6 @@ static void test_trend(void **state)
 	assert_float_equal(trend[CALIBRATION_STEPS - 1].accuracy, 0.25, 1e-12);
 }
 
-static void test_database_without_tables(void **state)
-{
-	(void)state;
-	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
-	struct calibration_query query = new_query(3600);
-	assert_int_equal(read_reports(&query, arena).count, 0);
-}
-
 static char *print_reports(const struct calibration_reports *reports,
 			   void (*print)(FILE *, const struct calibration_reports *))
 {
@@ -180,6 +172,31 @@ static char *print_reports(const struct calibration_reports *reports,
 	print(stream, reports);
 	fclose(stream);
 	return text;
+}
+
+/* What is missing is told: tables, labels of whatever time, or those of this one. */
+static void test_nothing_to_report(void **state)
+{
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct calibration_query query = new_query(3600);
+	struct calibration_reports reports = read_reports(&query, arena);
+	assert_true(reports.count == 0 && !reports.tables && !reports.counted);
+	_cleanup_(database_cleanup) struct database *database = database_new(server.socket_dsn, NULL);
+	assert_int_equal(database_connect(database, NULL, NULL), ERR_OK);
+	assert_int_equal(calibration_schema_migrate(database, NULL), ERR_OK);
+	reports = read_reports(&query, arena);
+	assert_true(reports.count == 0 && reports.tables && !reports.counted);
+	_cleanup_(cleanup_free) char *never = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(never, "\nNo labelled event is counted in this database, of whatever time. "));
+	_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
+	assert_non_null(strstr(json, "\"counted\":false"));
+	COUNT_EXAMPLE();
+	query.until_ms += 30 * 24 * HOUR_MS;
+	reports = read_reports(&query, arena);
+	assert_true(reports.count == 0 && reports.tables && reports.counted);
+	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(text, "\nNo labelled events were scored in this time.\n"));
 }
 
 static void test_person_reads_it(void **state)
@@ -313,7 +330,6 @@ static void test_changes_are_shown(void **state)
 				     "(30 cases)\n    right less"));
 }
 
-/* Tables of an older program, which this one has not brought up to date yet. */
 /* Between an update of the program and the next start of the daemon. */
 static void test_older_tables_are_refused(void **state)
 {
@@ -1065,7 +1081,7 @@ int main(void)
 		cmocka_unit_test_setup(test_windows_and_sources, drop_tables),
 		cmocka_unit_test_setup(test_segments, drop_tables),
 		cmocka_unit_test_setup(test_trend, drop_tables),
-		cmocka_unit_test_setup(test_database_without_tables, drop_tables),
+		cmocka_unit_test_setup(test_nothing_to_report, drop_tables),
 		cmocka_unit_test_setup(test_person_reads_it, drop_tables),
 		cmocka_unit_test_setup(test_names_do_not_speak_to_the_terminal, drop_tables),
 		cmocka_unit_test_setup(test_program_reads_it, drop_tables),
