@@ -109,7 +109,8 @@ void conf_render(const struct conf_table *table, const void *values, unsigned wi
 {
 	for (size_t group = 0; group < table->groups_count; group++) {
 		struct instances found = instances_of(&table->groups[group], values);
-		if (table->groups[group].kind != CONF_GROUP)
+		if (table->groups[group].kind == CONF_GROUP_OPTIONAL ||
+		    table->groups[group].kind == CONF_GROUP_LIST)
 			buf_printf(text, "%s=%zu\n", table->groups[group].path, found.count);
 		for (size_t i = 0; i < found.count; i++)
 			render_instance(table, group, i, found.base + i * table->groups[group].size_bytes,
@@ -224,6 +225,36 @@ static void print_setting(FILE *out, const struct conf_setting *setting)
 	fputs("\n", out);
 }
 
+/* The group before that describes the same setting, or that of the setting itself. */
+static size_t described_in(const struct conf_table *table, const struct conf_setting *setting)
+{
+	for (const struct conf_setting *other = table->settings; other < setting; other++)
+		if ((setting->flags & other->flags & CONF_SHARED) && strcmp(other->name, setting->name) == 0)
+			return other->group;
+	return setting->group;
+}
+
+/* Names of those that another group describes already. */
+static void print_described(const struct conf_table *table, size_t group, FILE *out)
+{
+	size_t named = SIZE_MAX;
+	for (size_t i = 0; i < table->settings_count; i++) {
+		const struct conf_setting *setting = &table->settings[i];
+		size_t where = described_in(table, setting);
+		if (setting->group != group || setting->type == CONF_FORBIDDEN || where == group)
+			continue;
+		if (where == named)
+			fputs(", ", out);
+		else
+			fprintf(out, "%sAs in %s: ", named == SIZE_MAX ? ".PP\n" : ".\n",
+				table->groups[where].path);
+		named = where;
+		print_roff(out, setting->name);
+	}
+	if (named != SIZE_MAX)
+		fputs(".\n", out);
+}
+
 void conf_print_reference(const struct conf_table *table, FILE *out)
 {
 	for (size_t group = 0; group < table->groups_count; group++) {
@@ -231,8 +262,11 @@ void conf_print_reference(const struct conf_table *table, FILE *out)
 		print_roff(out, table->groups[group].sentence);
 		fputs("\n", out);
 		for (size_t i = 0; i < table->settings_count; i++) {
-			if (table->settings[i].group == group && table->settings[i].type != CONF_FORBIDDEN)
-				print_setting(out, &table->settings[i]);
+			const struct conf_setting *setting = &table->settings[i];
+			if (setting->group == group && setting->type != CONF_FORBIDDEN &&
+			    described_in(table, setting) == group)
+				print_setting(out, setting);
 		}
+		print_described(table, group, out);
 	}
 }

@@ -545,7 +545,7 @@ static void read_child_group(const struct conf_reader *reader, const struct conf
 		fail_type(reader, place, "a group, { … },");
 	if (group->kind == CONF_GROUP_LIST || !is_group)
 		return;
-	if (group->kind == CONF_GROUP_OPTIONAL)
+	if (group->kind == CONF_GROUP_OPTIONAL || group->kind == CONF_GROUP_NOTED)
 		*(bool *)(void *)(reader->values + group->offset) = true;
 	read_group(reader, place, index, reader->values + group->offset);
 }

@@ -38,6 +38,7 @@ enum conf_flags {
 	CONF_SECRET = 2,     /* names a secret: not in the digest, never printed */
 	CONF_REQUIRED = 4,   /* where its group is given, it has to be given */
 	CONF_COMMAS = 8,     /* a text with commas between its items, for which somebody may write a list */
+	CONF_SHARED = 16,    /* several groups have it: the reference describes it with the first of them */
 };
 
 struct conf_setting {
@@ -56,7 +57,8 @@ struct conf_setting {
 
 enum conf_group_kind {
 	CONF_GROUP,	     /* `name: { … }`; defaults when it is not given */
-	CONF_GROUP_OPTIONAL, /* the same; its struct starts with a bool that says whether it was given */
+	CONF_GROUP_NOTED,    /* the same; its struct starts with a bool that says whether it was given */
+	CONF_GROUP_OPTIONAL, /* likewise, and where it was not given its settings mean nothing */
 	CONF_GROUP_LIST,     /* `name = ( { … }, { … } )`: a struct conf_groups */
 };
 

@@ -22,11 +22,11 @@ enum { KAFKA_MS = 10000, MAX_THREADS = 32 };
 struct check {
 	struct arena *arena;
 	const struct config *config;
-	size_t target; /* which one, where it is about a target */
+	size_t index; /* of the target or the judge that it is about */
 	struct findings findings;
 };
 
-/* Whether catalogs and the judge's budget can be kept between runs. */
+/* Whether catalogs and the judges' budgets can be kept between runs. */
 static void check_state(struct check *check)
 {
 	const char *directory = check->config->pipeline.state_directory;
@@ -110,9 +110,9 @@ static void check_target(struct check *check)
 	struct target_settings target;
 	struct err_detail detail = { "" };
 	str_t notes = STR_NONE;
-	settings_target(check->config, check->target, check->arena, &target);
+	settings_target(check->config, check->index, check->arena, &target);
 	const char *what = arena_printf(check->arena, "target \"%s\"", target.name).ptr;
-	if (!check_target_files(&check->config->targets[check->target], what, &check->findings))
+	if (!check_target_files(&check->config->targets[check->index], what, &check->findings))
 		return;
 	err_t err = target_check(&target, check->arena, &notes, &detail);
 	findings_tried(&check->findings, what, err, &detail);
@@ -121,26 +121,26 @@ static void check_target(struct check *check)
 
 static void check_judge(struct check *check)
 {
-	struct judge_settings settings;
+	struct judge_settings *settings;
 	struct err_detail detail = { "" };
-	if (!check->config->judge.configured) {
-		findings_none(&check->findings, "judge", "none is configured; events stay UNJUDGED");
-		return;
-	}
-	settings_judge(check->config, &settings);
-	err_t err = judge_check(&settings, &detail);
-	findings_tried(&check->findings, "judge", err, &detail);
+	settings_judges(check->config, check->arena, &settings);
+	const struct judge_settings *judge = &settings[check->index];
+	err_t err = judge_check(judge, &detail);
+	findings_tried(&check->findings, settings_judge_title(judge, check->arena), err, &detail);
 }
 
 static void check_judge_cache(struct check *check)
 {
-	struct judge_settings settings;
+	struct judge_settings *settings;
 	struct err_detail detail = { "" };
-	settings_judge(check->config, &settings);
-	if (!check->config->judge.configured || !settings.cache_dsn || !*settings.cache_dsn ||
-	    !check_database_files(settings.cache_dsn, "the judge's cache", &check->findings))
+	if (settings_judges(check->config, check->arena, &settings) == 0) {
+		findings_none(&check->findings, "judge", "none is configured; events stay UNJUDGED");
 		return;
-	err_t err = judge_check_cache(&settings, &detail);
+	}
+	if (!settings->cache_dsn || !*settings->cache_dsn ||
+	    !check_database_files(settings->cache_dsn, "the judge's cache", &check->findings))
+		return;
+	err_t err = judge_check_cache(settings, &detail);
 	findings_tried(&check->findings, "the judge's cache", err, &detail);
 }
 
@@ -240,6 +240,13 @@ static void run_parts(struct check_parts *parts, struct findings *findings)
 	pthread_mutex_destroy(&parts->mutex);
 }
 
+static void add_part(struct check_parts *parts, const struct check *check, void (*work)(struct check *check),
+		     size_t index)
+{
+	parts->items[parts->count++] =
+		(struct check_part){ .work = work, .check = { .config = check->config, .index = index } };
+}
+
 static void check_environment(struct findings *findings)
 {
 	char text[640];
@@ -256,18 +263,20 @@ static void reach_everything(struct check *check)
 {
 	static void (*const before[])(struct check * check) = { check_state, check_http_address,
 								check_writers_schemas, check_kafka };
-	static void (*const after[])(struct check * check) = { check_judge, check_judge_cache,
-							       check_calibration };
+	static void (*const after[])(struct check * check) = { check_judge_cache, check_calibration };
 	enum { BEFORE = sizeof before / sizeof *before, AFTER = sizeof after / sizeof *after };
-	size_t targets = check->config->targets_count;
-	struct check_parts parts = { .count = BEFORE + targets + AFTER };
-	parts.items = ARENA_ARRAY(check->arena, struct check_part, parts.count);
-	for (size_t i = 0; i < parts.count; i++)
-		parts.items[i] =
-			(struct check_part){ .work = i < BEFORE		    ? before[i]
-						     : i < BEFORE + targets ? check_target
-									    : after[i - BEFORE - targets],
-					     .check = { .config = check->config, .target = i - BEFORE } };
+	size_t targets = check->config->targets_count, judges;
+	config_judges(check->config, &judges);
+	struct check_parts parts = { 0 };
+	parts.items = ARENA_ARRAY(check->arena, struct check_part, BEFORE + targets + judges + AFTER);
+	for (size_t i = 0; i < BEFORE; i++)
+		add_part(&parts, check, before[i], i);
+	for (size_t i = 0; i < targets; i++)
+		add_part(&parts, check, check_target, i);
+	for (size_t i = 0; i < judges; i++)
+		add_part(&parts, check, check_judge, i);
+	for (size_t i = 0; i < AFTER; i++)
+		add_part(&parts, check, after[i], i);
 	check_unit(check->config, &check->findings); /* first: there are no threads yet */
 	run_parts(&parts, &check->findings);
 }

@@ -92,32 +92,42 @@ static void check_targets(const struct files *files)
 	}
 }
 
-static void check_judge(const struct files *files)
+static void check_judge(const struct files *files, const struct judge_settings *judge)
 {
-	struct judge_settings settings;
 	struct err_detail detail = { "" };
-	if (!files->config->judge.configured)
-		return;
-	settings_judge(files->config, &settings);
-	if (!IS_WRONG(files, "judge", "provider", "base_url", "model", "api_key_file", "ca_file"))
-		findings_tried(files->findings, "judge", judge_check_settings(&settings, &detail), &detail);
-	if (!settings.prompt_directory || IS_WRONG(files, "judge", "prompt_directory"))
+	const char *what = settings_judge_title(judge, files->arena);
+	if (!IS_WRONG(files, judge->setting, "provider", "base_url", "model", "api_key_file", "ca_file"))
+		findings_tried(files->findings, what, judge_check_settings(judge, &detail), &detail);
+	if (!judge->prompt_directory || IS_WRONG(files, judge->setting, "prompt_directory"))
 		return;
 	detail.message[0] = 0;
-	findings_tried(files->findings, "judge prompts", judge_check_prompts(&settings, &detail), &detail);
+	findings_tried(files->findings, arena_printf(files->arena, "%s prompts", what).ptr,
+		       judge_check_prompts(judge, &detail), &detail);
+}
+
+static void check_judges(const struct files *files)
+{
+	struct judge_settings *settings;
+	size_t count = settings_judges(files->config, files->arena, &settings);
+	if (files->problems && conf_problems_at(files->problems, "judges"))
+		return;
+	for (size_t i = 0; i < count; i++)
+		check_judge(files, &settings[i]);
 }
 
 static void check_databases(const struct files *files)
 {
 	const struct config_calibration *calibration = &files->config->calibration;
-	const struct config_judge *judge = &files->config->judge;
+	const struct config_panel judging = config_judging(files->config);
+	const char *group = files->config->judges_count > 0 ? "panel" : "judge";
 	struct err_detail detail = { "" };
-	if (judge->configured && judge->cache_dsn && *judge->cache_dsn &&
-	    !IS_WRONG(files, "judge", "cache_dsn", "cache_password_file") &&
-	    check_database_files(judge->cache_dsn, "the judge's cache", files->findings))
+	if (judging.cache_dsn && *judging.cache_dsn &&
+	    !IS_WRONG(files, group, "cache_dsn", "cache_password_file") &&
+	    check_database_files(judging.cache_dsn, "the judge's cache", files->findings))
 		findings_tried(files->findings, "the judge's cache",
-			       database_check_settings(judge->cache_dsn, judge->cache_password_file,
-						       "judge.cache_", &detail),
+			       database_check_settings(judging.cache_dsn, judging.cache_password_file,
+						       arena_printf(files->arena, "%s.cache_", group).ptr,
+						       &detail),
 			       &detail);
 	detail.message[0] = 0;
 	if (calibration->configured && !IS_WRONG(files, "calibration", "dsn", "password_file") &&
@@ -287,6 +297,6 @@ void check_files(const struct config *config, const struct conf_problems *proble
 		check_schemas(config, findings);
 	check_kafka(&files);
 	check_targets(&files);
-	check_judge(&files);
+	check_judges(&files);
 	check_databases(&files);
 }

@@ -99,6 +99,30 @@ static void add_properties(struct unit_places *places, const struct conf_strings
 		add(places, setting, properties->items[i] + strcspn(properties->items[i], "=") + 1, false);
 }
 
+static void add_within(struct unit_places *places, const char *group, const char *name, const char *path)
+{
+	add(places, arena_printf(places->arena, "%s.%s", group, name).ptr, path, false);
+}
+
+static void add_judges(const struct config *config, struct unit_places *places)
+{
+	const struct config_panel judging = config_judging(config);
+	struct judge_settings *judges;
+	size_t count = settings_judges(config, places->arena, &judges);
+	for (size_t i = 0; i < count; i++) {
+		add_within(places, judges[i].setting, "api_key_file", judges[i].api_key_file);
+		add_within(places, judges[i].setting, "ca_file", judges[i].ca_file);
+		add_within(places, judges[i].setting, "prompt_directory", judges[i].prompt_directory);
+	}
+	if (count == 0)
+		return;
+	const char *group = config->judges_count > 0 ? "panel" : "judge";
+	add_within(places, group, "cache_password_file", judging.cache_password_file);
+	if (judging.cache_dsn)
+		add_of_postgresql(places, arena_printf(places->arena, "%s.cache_dsn", group).ptr,
+				  judging.cache_dsn);
+}
+
 static void collect(const struct config *config, struct unit_places *places)
 {
 	add_properties(places, &config->kafka.properties, "kafka.properties");
@@ -106,14 +130,7 @@ static void collect(const struct config *config, struct unit_places *places)
 	add(places, "kafka.schema_directory", config->kafka.schema_directory, false);
 	for (size_t i = 0; i < config->targets_count; i++)
 		add_target(places, &config->targets[i]);
-	if (config->judge.configured) {
-		add(places, "judge.api_key_file", config->judge.api_key_file, false);
-		add(places, "judge.ca_file", config->judge.ca_file, false);
-		add(places, "judge.prompt_directory", config->judge.prompt_directory, false);
-		add(places, "judge.cache_password_file", config->judge.cache_password_file, false);
-		if (config->judge.cache_dsn)
-			add_of_postgresql(places, "judge.cache_dsn", config->judge.cache_dsn);
-	}
+	add_judges(config, places);
 	if (config->calibration.configured) {
 		add(places, "calibration.password_file", config->calibration.password_file, false);
 		add_of_postgresql(places, "calibration.dsn", config->calibration.dsn);
@@ -267,7 +284,11 @@ static void check_memory(const struct config *config, const struct unit *unit, s
 			 struct findings *findings)
 {
 	int64_t events = config->pipeline.max_in_flight_bytes, workers = 0;
-	int64_t verdicts = config->judge.configured ? config->judge.cache_bytes : 0;
+	int64_t verdicts = 0;
+	size_t count;
+	const struct config_judge *judges = config_judges(config, &count);
+	for (size_t i = 0; i < count; i++)
+		verdicts += judges[i].cache_bytes;
 	for (size_t i = 0; i < config->targets_count; i++)
 		workers += config->targets[i].connections * worker_bytes(&config->targets[i]);
 	if (events + verdicts + workers + REST_BYTES <= unit->memory_max)
@@ -276,12 +297,13 @@ static void check_memory(const struct config *config, const struct unit *unit, s
 	     arena_printf(
 		     arena,
 		     "MemoryMax is %lld MiB, and at most %lld may be needed: events in flight %lld "
-		     "(pipeline.max_in_flight_bytes), verdicts %lld (judge.cache_bytes), worker processes "
+		     "(pipeline.max_in_flight_bytes), verdicts %lld (%s.cache_bytes), worker processes "
 		     "%lld (connections, each 2 × max_result_bytes and truth_cache_bytes), all else %lld; "
 		     "lower these, or raise MemoryMax",
 		     (long long)(unit->memory_max / MIB),
 		     (long long)((events + verdicts + workers + REST_BYTES) / MIB), (long long)(events / MIB),
-		     (long long)(verdicts / MIB), (long long)(workers / MIB), (long long)(REST_BYTES / MIB)));
+		     (long long)(verdicts / MIB), config->judges_count > 0 ? "judges" : "judge",
+		     (long long)(workers / MIB), (long long)(REST_BYTES / MIB)));
 }
 
 /* Without one, catalogs and the judge's budget of the day end with the process. */
@@ -290,8 +312,10 @@ static void check_state(const struct config *config, const struct unit *unit, st
 {
 	if (config->pipeline.state_directory || unit->state_directory)
 		return;
-	warn(findings, arena_printf(arena, "no directory keeps catalogs and what was spent of "
-					   "judge.tokens_per_day between runs; set StateDirectory=assayd"));
+	warn(findings, arena_printf(arena,
+				    "no directory keeps catalogs and what was spent of "
+				    "%s.tokens_per_day between runs; set StateDirectory=assayd",
+				    config->judges_count > 0 ? "judges" : "judge"));
 }
 
 void check_unit(const struct config *config, struct findings *findings)

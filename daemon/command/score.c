@@ -160,14 +160,14 @@ static err_t load_catalog(const char *path, struct catalog **ret_catalog, struct
 	return ERR_OK;
 }
 
-static err_t start_judge(const struct config *config, struct judge **ret_judge, struct err_detail *detail)
+static err_t start_judge(const struct config *config, struct arena *arena, struct judge **ret_judge,
+			 struct err_detail *detail)
 {
-	struct judge_settings settings;
-	if (!config->judge.configured)
-		return ERR_OK;
-	settings_judge(config, &settings);
-	settings.wait_when_saturated = true;
-	return judge_start(&settings, 1, ret_judge, detail);
+	struct judge_settings *settings;
+	size_t count = settings_judges(config, arena, &settings);
+	for (size_t i = 0; i < count; i++)
+		settings[i].wait_when_saturated = true;
+	return count > 0 ? judge_start(settings, count, ret_judge, detail) : ERR_OK;
 }
 
 static err_t start_targets(const struct config *config, struct arena *arena, struct targets **ret_targets,
@@ -219,7 +219,7 @@ err_t score_run(const struct score_options *options, struct err_detail *detail)
 	if (!err)
 		err = start_targets(config, arena, &targets, detail);
 	if (!err)
-		err = start_judge(config, &judge, detail);
+		err = start_judge(config, arena, &judge, detail);
 	if (err)
 		return err;
 	const struct pipeline_options pipeline_options = {

@@ -7,6 +7,8 @@ _Static_assert((int)CONFIG_POSTGRESQL == (int)TARGET_POSTGRESQL && (int)CONFIG_S
 		       (int)CONFIG_MONGODB + 1 == (int)TARGET_ENGINES_COUNT,
 	       "engines have one order");
 
+_Static_assert((int)CONFIG_JUDGES_MAX == (int)JUDGE_MEMBERS_MAX, "as many judges as can be asked");
+
 /* Calls that may wait for a worker process of a target, beyond which a target counts as overloaded. */
 enum { TARGET_QUEUE_LIMIT = 8192 };
 
@@ -112,10 +114,10 @@ void settings_targets(const struct config *config, struct arena *arena, struct t
 						 .queue_limit = TARGET_QUEUE_LIMIT };
 }
 
-void settings_judge(const struct config *config, struct judge_settings *ret_settings)
+static struct judge_settings judge_of(const struct config_judge *judge, const struct config_panel *judging)
 {
-	const struct config_judge *judge = &config->judge;
-	*ret_settings = (struct judge_settings){
+	return (struct judge_settings){
+		.name = judge->name,
 		.provider = judge->provider == CONFIG_ANTHROPIC ? "anthropic" : "openai",
 		.base_url = judge->base_url,
 		.model = judge->model,
@@ -129,24 +131,51 @@ void settings_judge(const struct config *config, struct judge_settings *ret_sett
 		.max_attempts = (unsigned)judge->max_attempts,
 		.cache_ttl_s = judge->cache_ttl_s,
 		.cache_bytes = (size_t)judge->cache_bytes,
-		.cache_dsn = judge->cache_dsn,
-		.cache_password_file = judge->cache_password_file,
-		.cache_retention_s = judge->cache_retention_s,
-		.cache_wait_ms = judge->cache_wait_ms,
+		.cache_dsn = judging->cache_dsn,
+		.cache_password_file = judging->cache_password_file,
+		.cache_retention_s = judging->cache_retention_s,
+		.cache_wait_ms = judging->cache_wait_ms,
 		.requests_per_minute = judge->requests_per_minute,
 		.tokens_per_minute = judge->tokens_per_minute,
 		.tokens_per_day = judge->tokens_per_day,
 	};
 }
 
-void settings_judge_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings)
+size_t settings_judges(const struct config *config, struct arena *arena, struct judge_settings **ret_settings)
+{
+	size_t count;
+	const struct config_judge *judges = config_judges(config, &count);
+	const struct config_panel judging = config_judging(config);
+	struct judge_settings *settings = ARENA_ARRAY(arena, struct judge_settings, count + 1);
+	for (size_t i = 0; i < count; i++) {
+		settings[i] = judge_of(&judges[i], &judging);
+		bool listed = config->judges_count > 0;
+		settings[i].setting = listed ? arena_printf(arena, "judges[%zu]", i).ptr : "judge";
+		settings[i].cache_settings = listed ? "panel.cache_" : "judge.cache_";
+	}
+	*ret_settings = settings;
+	return count;
+}
+
+const char *settings_judge_title(const struct judge_settings *settings, struct arena *arena)
+{
+	return settings->name ? arena_printf(arena, "judge \"%s\"", settings->name).ptr : "judge";
+}
+
+void settings_judges_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings,
+			    size_t count)
 {
 	const char *state = config->pipeline.state_directory;
-	if (state)
-		settings->budget_file = arena_printf(arena, "%s/judge-tokens", state).ptr;
-	if (config->judge.cache_dsn || !config->calibration.configured)
-		return;
-	settings->cache_settings = "calibration.";
-	settings->cache_dsn = config->calibration.dsn;
-	settings->cache_password_file = config->calibration.password_file;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = settings[i].name;
+		if (state)
+			settings[i].budget_file = arena_printf(arena, "%s/judge-tokens%s%s", state,
+							       name ? "-" : "", name ? name : "")
+							  .ptr;
+		if (settings[i].cache_dsn || !config->calibration.configured)
+			continue;
+		settings[i].cache_settings = "calibration.";
+		settings[i].cache_dsn = config->calibration.dsn;
+		settings[i].cache_password_file = config->calibration.password_file;
+	}
 }

@@ -22,9 +22,15 @@ void settings_target(const struct config *config, size_t index, struct arena *ar
 		     struct target_settings *ret_settings);
 void settings_targets(const struct config *config, struct arena *arena, struct targets_options *ret_options);
 
-/* As `assayd score` needs it: without a shared cache unless one is named, and without a budget file. */
-void settings_judge(const struct config *config, struct judge_settings *ret_settings);
+/* Of all judges, as `assayd score` needs them: without a shared cache unless one is named, and without budget
+ * files. Returns how many there are. */
+size_t settings_judges(const struct config *config, struct arena *arena,
+		       struct judge_settings **ret_settings);
 
-/* What is a daemon's besides: where the budget is kept, and that without a database of its own the judge's
+/* What a judge is called in what is told of the configuration: `judge`, `judge "NAME"`. */
+const char *settings_judge_title(const struct judge_settings *settings, struct arena *arena);
+
+/* What is a daemon's besides: where the budgets are kept, and that without a database of its own the judges'
  * cache is in the calibration's. */
-void settings_judge_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings);
+void settings_judges_daemon(const struct config *config, struct arena *arena, struct judge_settings *settings,
+			    size_t count);

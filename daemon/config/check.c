@@ -162,6 +162,13 @@ static void check_properties(const struct checker *checker, const struct conf_st
 	}
 }
 
+/* Also fit to be part of a file's name. */
+static bool is_plain_name(const char *name)
+{
+	size_t legal = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	return !name[legal] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 static void check_topics(const struct checker *checker)
 {
 	const struct config_kafka *kafka = &checker->config->kafka;
@@ -176,10 +183,7 @@ static void check_topics(const struct checker *checker)
 		{ "kafka.feedback_topic", kafka->feedback_topic },
 	};
 	for (size_t i = 0; i < sizeof topics / sizeof *topics; i++) {
-		size_t legal = strspn(topics[i].topic,
-				      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-		bool dots = strcmp(topics[i].topic, ".") == 0 || strcmp(topics[i].topic, "..") == 0;
-		if (topics[i].topic[legal] || dots)
+		if (!is_plain_name(topics[i].topic))
 			FAIL(checker, ERR_CONFIG_RANGE, topics[i].setting,
 			     "a topic's name consists of letters, digits, dots, underscores and "
 			     "hyphens, and is neither \".\" nor \"..\"");
@@ -348,20 +352,87 @@ static void check_targets(const struct checker *checker)
 
 /* --- the other groups --- */
 
-static void check_judge(const struct checker *checker)
+/* The setting NAME of the judge with that index, or of the only one; the index itself with "". */
+static const char *judge_setting(const struct checker *checker, size_t index, const char *name, char text[64])
 {
-	const struct config_judge *judge = &checker->config->judge;
-	if (judge->configured && judge->cache_password_file && !judge->cache_dsn)
-		FAIL(checker, ERR_CONFIG_RANGE, "judge.cache_password_file", "only used with cache_dsn");
+	if (checker->config->judges_count == 0)
+		snprintf(text, 64, "judge%s%s", *name ? "." : "", name);
+	else
+		snprintf(text, 64, "judges[%zu]%s%s", index, *name ? "." : "", name);
+	return text;
 }
 
-static void check_base_url(const struct checker *checker)
+/* One or several: not both. */
+static void check_judges(const struct checker *checker)
+{
+	const struct config *config = checker->config;
+	if (config->judge.configured && config->judges_count > 0)
+		FAIL(checker, ERR_CONFIG_RANGE, "judges",
+		     "the group judge is given, too; write that judge into the list, and what is one for all "
+		     "of them into the group panel");
+	if (config->panel.configured && config->judges_count == 0)
+		FAIL(checker, ERR_CONFIG_RANGE, "panel", "only used with judges");
+	if (config->judges_count > CONFIG_JUDGES_MAX)
+		FAIL(checker, ERR_CONFIG_RANGE, "judges", "%zu judges are too many; allowed are up to %d",
+		     config->judges_count, CONFIG_JUDGES_MAX);
+}
+
+static void check_judge_name(const struct checker *checker, size_t index)
+{
+	const struct config_judge *judges = checker->config->judges;
+	char setting[64];
+	judge_setting(checker, index, "name", setting);
+	if (!judges[index].name || conf_problems_within(checker->problems, setting))
+		return;
+	if (!is_plain_name(judges[index].name))
+		FAIL(checker, ERR_CONFIG_RANGE, setting,
+		     "a judge's name consists of letters, digits, dots, underscores and hyphens, and is "
+		     "neither "
+		     "\".\" nor \"..\"");
+	for (size_t i = 0; i < index; i++) {
+		if (!judges[i].name || strcmp(judges[i].name, judges[index].name) != 0)
+			continue;
+		FAIL(checker, ERR_CONFIG_RANGE, setting, "\"%s\" is already the name of another judge",
+		     judges[i].name);
+		return;
+	}
+}
+
+static void check_base_url(const struct checker *checker, const char *base_url, const char *setting)
 {
 	struct err_detail reason = { "" };
-	const char *base_url = checker->config->judge.base_url;
-	err_t err = base_url ? base_url_check(base_url, &reason) : ERR_OK;
+	if (!base_url || conf_problems_within(checker->problems, setting))
+		return;
+	err_t err = base_url_check(base_url, &reason);
 	if (err)
-		FAIL(checker, err, "judge.base_url", "%s", reason.message);
+		FAIL(checker, err, setting, "%s", reason.message);
+}
+
+static void check_every_judge(const struct checker *checker)
+{
+	size_t count;
+	const struct config_judge *judges = config_judges(checker->config, &count);
+	char setting[64];
+	for (size_t i = 0; i < checker->config->judges_count; i++)
+		check_judge_name(checker, i);
+	for (size_t i = 0; i < count; i++)
+		check_base_url(checker, judges[i].base_url, judge_setting(checker, i, "base_url", setting));
+}
+
+/* Of the judges' cache, in whichever group it stands. */
+static void check_judges_cache(const struct checker *checker)
+{
+	const struct config_panel judging = config_judging(checker->config);
+	const char *group = checker->config->judges_count > 0 ? "panel" : "judge";
+	char setting[64];
+	snprintf(setting, sizeof setting, "%s.cache_dsn", group);
+	if (!conf_problems_within(checker->problems, setting))
+		check_dsn(checker, judging.cache_dsn, setting);
+	if (conf_problems_within(checker->problems, group) || !judging.cache_password_file ||
+	    judging.cache_dsn)
+		return;
+	snprintf(setting, sizeof setting, "%s.cache_password_file", group);
+	FAIL(checker, ERR_CONFIG_RANGE, setting, "only used with cache_dsn");
 }
 
 static void check_secret_files(const struct checker *checker)
@@ -369,17 +440,18 @@ static void check_secret_files(const struct checker *checker)
 	const struct config *config = checker->config;
 	check_secret_file(checker, config->judge.api_key_file, "judge.api_key_file");
 	check_secret_file(checker, config->judge.cache_password_file, "judge.cache_password_file");
+	check_secret_file(checker, config->panel.cache_password_file, "panel.cache_password_file");
+	for (size_t i = 0; i < config->judges_count; i++) {
+		char setting[64];
+		check_secret_file(checker, config->judges[i].api_key_file,
+				  judge_setting(checker, i, "api_key_file", setting));
+	}
 	check_secret_file(checker, config->calibration.password_file, "calibration.password_file");
 	for (size_t i = 0; i < config->targets_count; i++) {
 		char setting[64];
 		snprintf(setting, sizeof setting, "targets[%zu].password_file", i);
 		check_secret_file(checker, config->targets[i].password_file, setting);
 	}
-}
-
-static void check_cache_dsn(const struct checker *checker)
-{
-	check_dsn(checker, checker->config->judge.cache_dsn, "judge.cache_dsn");
 }
 
 static void check_calibration(const struct checker *checker)
@@ -445,9 +517,9 @@ void config_check(const struct config *config, const struct conf_file *file, str
 	} groups[] = {
 		{ "kafka", check_kafka },
 		{ "kafka.bootstrap_servers", check_brokers },
-		{ "judge", check_judge },
-		{ "judge.base_url", check_base_url },
-		{ "judge.cache_dsn", check_cache_dsn },
+		{ "", check_judges }, /* each by itself: whatever is wrong with another */
+		{ "", check_every_judge },
+		{ "", check_judges_cache },
 		{ "calibration", check_calibration },
 		{ "calibration.dsn", check_calibration_dsn },
 		{ "retrieval.weights", check_weights },

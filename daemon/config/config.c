@@ -72,12 +72,16 @@ static const char *resolve(const char *name, const char *path, struct arena *are
 static void resolve_secrets(struct config *config, const char *path, struct arena *arena)
 {
 	const char **files[] = { &config->judge.api_key_file, &config->judge.cache_password_file,
-				 &config->calibration.password_file };
+				 &config->panel.cache_password_file, &config->calibration.password_file };
 	struct conf_strings *properties = &config->kafka.secret_properties;
 	const char **resolved = ARENA_ARRAY(arena, const char *, properties->count);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		if (*files[i])
 			*files[i] = resolve(*files[i], path, arena);
+	}
+	for (size_t i = 0; i < config->judges_count; i++) {
+		if (config->judges[i].api_key_file)
+			config->judges[i].api_key_file = resolve(config->judges[i].api_key_file, path, arena);
 	}
 	for (size_t i = 0; i < config->targets_count; i++) {
 		if (config->targets[i].password_file)
@@ -135,6 +139,37 @@ err_t config_load(const char *path, struct config **ret_config, struct err_detai
 		return err_fail(detail, err, "%s", problems.items[0].message);
 	*ret_config = TAKE_PTR(config);
 	return ERR_OK;
+}
+
+const struct config_judge *config_judges(const struct config *config, size_t *ret_count)
+{
+	bool alone = config->judges_count == 0;
+	*ret_count = alone ? config->judge.configured : config->judges_count;
+	return alone ? &config->judge : config->judges;
+}
+
+const struct config_judge *config_judge_named(const struct config *config, const char *name)
+{
+	if (!name)
+		return &config->judge;
+	for (size_t i = 0; i < config->judges_count; i++)
+		if (config->judges[i].name && strcmp(config->judges[i].name, name) == 0)
+			return &config->judges[i];
+	return NULL;
+}
+
+struct config_panel config_judging(const struct config *config)
+{
+	const struct config_judge *judge = &config->judge;
+	if (config->judges_count > 0)
+		return config->panel;
+	return (struct config_panel){ .sample_rate = judge->sample_rate,
+				      .always_below = judge->always_below,
+				      .unsafe = judge->unsafe,
+				      .cache_dsn = judge->cache_dsn,
+				      .cache_password_file = judge->cache_password_file,
+				      .cache_retention_s = judge->cache_retention_s,
+				      .cache_wait_ms = judge->cache_wait_ms };
 }
 
 struct config *config_ref(const struct config *config)

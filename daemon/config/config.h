@@ -88,8 +88,12 @@ struct config_target {
 	struct conf_strings required_columns; /* "table.column" or "schema.table.column" */
 };
 
+/* Of judges, at most. */
+enum { CONFIG_JUDGES_MAX = 8 };
+
 struct config_judge {
-	bool configured; /* false: no judge; the rest has its defaults */
+	bool configured;  /* as the only judge; false: the rest has its defaults */
+	const char *name; /* of one of several; NULL: it is alone, and has what is one for all besides */
 	enum config_provider provider;
 	const char *base_url;
 	const char *model;
@@ -115,6 +119,18 @@ struct config_judge {
 	double completion_token_price;
 	bool unsafe;
 	const char *prompt_directory; /* or NULL: the built-in prompts */
+};
+
+/* What is one for all judges. */
+struct config_panel {
+	bool configured; /* as a group of its own */
+	double sample_rate;
+	enum config_level always_below; /* events below this level are always judged */
+	bool unsafe;
+	const char *cache_dsn;		 /* or NULL, "": none */
+	const char *cache_password_file; /* or NULL; resolved */
+	int64_t cache_retention_s;
+	int64_t cache_wait_ms;
 };
 
 enum config_model { CONFIG_MODEL_OFF, CONFIG_MODEL_MAP, CONFIG_MODEL_FEATURES };
@@ -221,7 +237,10 @@ struct config {
 	struct config_kafka kafka;
 	struct config_target *targets;
 	size_t targets_count;
-	struct config_judge judge;
+	struct config_judge judge;   /* the only one, or */
+	struct config_judge *judges; /* several */
+	size_t judges_count;
+	struct config_panel panel; /* see config_judging */
 	struct config_calibration calibration;
 	struct config_confidence confidence;
 	struct config_thresholds confidence_thresholds;
@@ -249,6 +268,15 @@ err_t config_load(const char *path, struct config **ret_config, struct err_detai
  * is right, for whoever looks further: settings that `problems` names are not to be used. Else `ret_config`
  * is left as it is. */
 err_t config_examine(const char *path, struct conf_problems *problems, struct config **ret_config);
+
+/* All judges: those of the list, or the only one; none. They live as long as the configuration. */
+const struct config_judge *config_judges(const struct config *config, size_t *ret_count);
+
+/* That of this name; NULL is that of the only one. Or NULL: the configuration does not have it any more. */
+const struct config_judge *config_judge_named(const struct config *config, const char *name);
+
+/* What is one for all judges, in whichever group it stands; texts live as long as the configuration. */
+struct config_panel config_judging(const struct config *config);
 
 /* Another reference, to be given back; any thread. */
 struct config *config_ref(const struct config *config);

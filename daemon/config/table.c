@@ -79,6 +79,10 @@ _Static_assert(offsetof(struct config, targets_count) - offsetof(struct config, 
 		       offsetof(struct conf_groups, count),
 	       "targets and targets_count have the layout of struct conf_groups");
 
+_Static_assert(offsetof(struct config, judges_count) - offsetof(struct config, judges) ==
+		       offsetof(struct conf_groups, count),
+	       "so have judges and judges_count");
+
 static const struct conf_synonym synonyms[] = {
 	{ "mysql", "mariadb" },
 	{ "postgres", "postgresql" },

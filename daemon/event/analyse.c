@@ -414,17 +414,17 @@ static void prepare_call(struct record_facts *facts, size_t member, enum judge_q
 static const char *unjudged_reason(const struct record_facts *facts, const struct judge *judge,
 				   double *ret_probability)
 {
-	const struct config *config = facts->config;
+	const struct config_panel judging = config_judging(facts->config);
 	const struct overall_score *overall = &facts->analysis.overall;
 	*ret_probability = 1;
 	if (!judge)
 		return "NO_JUDGE";
-	if (facts->analysis.sql.verdict == SQL_UNSAFE && !config->judge.unsafe)
+	if (facts->analysis.sql.verdict == SQL_UNSAFE && !judging.unsafe)
 		return "UNSAFE";
-	if (overall->confidence.set && (int)overall->level < (int)config->judge.always_below)
+	if (overall->confidence.set && (int)overall->level < (int)judging.always_below)
 		return NULL;
-	*ret_probability = config->judge.sample_rate;
-	return sampling_includes(facts->query->event_id, config->judge.sample_rate) ? NULL : "NOT_SAMPLED";
+	*ret_probability = judging.sample_rate;
+	return sampling_includes(facts->query->event_id, judging.sample_rate) ? NULL : "NOT_SAMPLED";
 }
 
 static void ask_judge(struct record_facts *facts, const struct event_context *context)

@@ -119,7 +119,7 @@ static void take_agreement(const struct record_facts *facts, struct features_inp
  * verdict would tell of that choice, and most events would have none. */
 static void take_panel(const struct record_facts *facts, struct features_input *input)
 {
-	if (facts->config->judge.sample_rate == 1)
+	if (config_judging(facts->config).sample_rate == 1)
 		input->disagreement = facts->judging.scores[JUDGE_RELEVANCE].disagreement;
 }
 

@@ -1,5 +1,6 @@
 #include "judge/judge.h"
 
+#include "common/buf.h"
 #include "common/queue.h"
 #include "database/database.h"
 #include "judge/endpoint.h"
@@ -22,7 +23,8 @@ static void ask(struct judge *judge, struct judge_call *call, struct queue *answ
 	queue_take(answered, -1);
 }
 
-/* As libcurl, OpenSSL and servers say it; the first that is in the message. */
+/* As libcurl, OpenSSL and servers say it; the first that is in the message. Hints name the settings of the
+ * group judge. */
 static const struct {
 	const char *part, *hint;
 } hints[] = {
@@ -43,21 +45,38 @@ static const struct {
 	{ "HTTP 5", "see what the server's log says" },
 };
 
+/* With the names of this judge's settings. */
+static void append_hint(struct buf *out, const char *hint, const char *setting)
+{
+	static const char group[] = "judge.";
+	const char *at = hint, *found;
+	buf_append_text(out, "");
+	while ((found = strstr(at, group))) {
+		buf_append(out, at, (size_t)(found - at));
+		buf_printf(out, "%s.", setting);
+		at = found + sizeof group - 1;
+	}
+	buf_append_text(out, at);
+}
+
 static err_t explain(const struct judge_settings *settings, const struct judge_verdict *verdict,
 		     struct err_detail *detail)
 {
 	const char *said = str_present(verdict->message) ? verdict->message.ptr : err_text(verdict->error);
+	const char *setting = settings->setting ? settings->setting : "judge";
+	_cleanup_(buf_free) struct buf hint = BUF_INIT;
 	size_t i = 0, count = sizeof hints / sizeof *hints;
 	if (verdict->error == ERR_JUDGE_TIMEOUT)
 		return err_fail(detail, verdict->error,
-				"no answer from %.200s within %lld ms (judge.timeout_ms): see whether the "
+				"no answer from %.200s within %lld ms (%s.timeout_ms): see whether the "
 				"server hangs or "
 				"the model is slow, or raise it",
-				settings->base_url, (long long)settings->timeout_ms);
+				settings->base_url, (long long)settings->timeout_ms, setting);
 	while (i < count && !strstr(said, hints[i].part))
 		i++;
+	append_hint(&hint, i < count ? hints[i].hint : "", setting);
 	return err_fail(detail, verdict->error, "%.200s: %s%s%s", settings->base_url, said,
-			i < count ? "; " : "", i < count ? hints[i].hint : "");
+			hint.len ? "; " : "", hint.data);
 }
 
 err_t judge_check(const struct judge_settings *settings, struct err_detail *detail)
@@ -101,6 +120,6 @@ err_t judge_check_cache(const struct judge_settings *settings, struct err_detail
 {
 	_cleanup_(database_cleanup) struct database *database =
 		database_new(settings->cache_dsn, settings->cache_password_file);
-	database_set_settings(database, "judge.cache_");
+	database_set_settings(database, settings->cache_settings ? settings->cache_settings : "judge.cache_");
 	return database_connect(database, NULL, detail);
 }

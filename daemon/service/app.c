@@ -208,12 +208,12 @@ static err_t start_monitor(struct app *app, struct err_detail *detail)
 
 static err_t start_judge(struct app *app, struct err_detail *detail)
 {
-	struct judge_settings settings;
-	if (!app->config->judge.configured)
+	struct judge_settings *settings;
+	size_t count = settings_judges(app->config, app->arena, &settings);
+	if (count == 0)
 		return ERR_OK;
-	settings_judge(app->config, &settings);
-	settings_judge_daemon(app->config, app->arena, &settings);
-	return judge_start(&settings, 1, &app->judge, detail);
+	settings_judges_daemon(app->config, app->arena, settings, count);
+	return judge_start(settings, count, &app->judge, detail);
 }
 
 static err_t start_targets(struct app *app, struct err_detail *detail)
@@ -692,11 +692,10 @@ static void stop_beside(struct app *app, err_t err, const struct err_detail *det
 
 static err_t reload_judge(struct app *app, const struct config *fresh, struct err_detail *detail)
 {
-	struct judge_settings settings;
-	if (!app->judge || !fresh->judge.configured)
-		return ERR_OK;
-	settings_judge(fresh, &settings);
-	return judge_reload(app->judge, &settings, 1, detail);
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	struct judge_settings *settings;
+	size_t count = settings_judges(fresh, arena, &settings);
+	return app->judge ? judge_reload(app->judge, settings, count, detail) : ERR_OK;
 }
 
 /* What runs stays; it is told until a file is accepted, since who has asked for it may not look into the

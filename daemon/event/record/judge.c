@@ -128,6 +128,8 @@ static void add_tokens(const struct record_judging *judging, size_t member, int6
 static opt_double_t cost_of(const struct config_judge *prices, int64_t prompt_tokens,
 			    int64_t completion_tokens)
 {
+	if (!prices) /* of a judge that the configuration does not have any more */
+		return (opt_double_t)OPT_NONE;
 	if (prices->prompt_token_price == 0 && prices->completion_token_price == 0)
 		return (opt_double_t)OPT_NONE;
 	return opt_double(((double)prompt_tokens * prices->prompt_token_price +
@@ -203,7 +205,8 @@ static void fill_panelist(struct record_builder *builder, size_t member, struct 
 	if (calls[JUDGE_RELEVANCE].verdict.error)
 		panelist->unjudged_reason = str_from(failure_name(calls[JUDGE_RELEVANCE].verdict.error));
 	add_tokens(judging, member, &panelist->prompt_tokens, &panelist->completion_tokens);
-	panelist->cost = cost_of(&facts->config->judge, panelist->prompt_tokens, panelist->completion_tokens);
+	panelist->cost = cost_of(config_judge_named(facts->config, judge_name(judge, member)),
+				 panelist->prompt_tokens, panelist->completion_tokens);
 }
 
 static void fill_panel(struct record_builder *builder)
@@ -233,7 +236,8 @@ static void fill_asked(struct record_builder *builder)
 	}
 	judge->provider = arena_str(facts->arena, str_from(judge_provider(builder->sources->judge, 0)));
 	judge->model = arena_str(facts->arena, str_from(judge_model(builder->sources->judge, 0)));
-	judge->cost = cost_of(&facts->config->judge, judge->prompt_tokens, judge->completion_tokens);
+	judge->cost = cost_of(config_judge_named(facts->config, NULL), judge->prompt_tokens,
+			      judge->completion_tokens);
 }
 
 static void fill_verdicts(struct record_builder *builder)

@@ -224,6 +224,9 @@ static void values_of_every_type(void **state)
 
 #define PG(rest)    "targets = (\n{ name = \"a\"; engine = \"postgresql\"; dsn = \"host=h\";\n" rest " } );"
 #define JUDGE(rest) "judge: { base_url = \"http://h\"; model = \"m\";\n" rest " };"
+#define JUDGES(...) "judges = ( " __VA_ARGS__ " );"
+#define ONE(rest)   "{ name = \"one\"; base_url = \"http://h\"; model = \"m\";" rest " }"
+#define TWO(rest)   "{ name = \"two\"; base_url = \"http://i\"; model = \"m\";" rest " }"
 #define STORE(rest) "calibration: { dsn = \"host=h\";\n" rest " };"
 #define TEN(text)   text text text text text text text text text text
 #define LONG_TEXT   TEN(TEN("key")) /* more than the name of a file can have */
@@ -437,6 +440,44 @@ static const struct {
 	  ":1: retrieval.thresholds: ", "descending" },
 	{ "retrieval: {\n weights: { top = 0.31; }; };", ERR_CONFIG_RANGE,
 	  ":2: retrieval.weights: ", "the sum of the seven weights is 1.01 instead of 1" },
+	/* several judges */
+	{ JUDGES("{ base_url = \"http://h\"; model = \"m\"; }"), ERR_CONFIG_MISSING,
+	  ":1: judges[0]: ", "name is missing" },
+	{ JUDGES(ONE("") ",\n" TWO("name2 = 1;")), ERR_CONFIG_UNKNOWN,
+	  ":2: judges[1].name2: ", "did you mean name?" },
+	{ JUDGES(ONE("") ",\n{ name = \"two\"; model = \"m\"; }"), ERR_CONFIG_MISSING,
+	  ":2: judges[1]: ", "base_url is missing" },
+	{ JUDGES(ONE("") ",\n" ONE("")), ERR_CONFIG_RANGE, ":2: judges[1].name: ", "name of another judge" },
+	{ JUDGES(ONE("") ",\n{ name = \"a b\"; base_url = \"http://h\"; model = \"m\"; }"), ERR_CONFIG_RANGE,
+	  ":2: judges[1].name: ", "letters, digits" },
+	{ JUDGES("{ name = \"..\"; base_url = \"http://h\"; model = \"m\"; }"), ERR_CONFIG_RANGE,
+	  ":1: judges[0].name: ", "neither" },
+	{ JUDGES(ONE("") ",\n{ name = \"two\"; base_url = \"h:80\"; model = \"m\"; }"), ERR_CONFIG_RANGE,
+	  ":2: judges[1].base_url: ", "http://" },
+	{ JUDGES(ONE("sample_rate = 0.5;")), ERR_CONFIG_UNKNOWN,
+	  ":1: judges[0].sample_rate: ", "write it in the group panel" },
+	{ JUDGES(ONE("cache_dsn = \"\";")), ERR_CONFIG_UNKNOWN,
+	  ":1: judges[0].cache_dsn: ", "write it in the group panel" },
+	{ JUDGES(ONE("") ",\n" TWO("api_key = \"hunter2\";")), ERR_CONFIG_UNKNOWN,
+	  ":2: judges[1].api_key: ", "api_key_file" },
+	{ JUDGES(ONE("") ",\n" TWO("api_key_file = \"sk-hunter2-0123456789\";")), ERR_CONFIG_RANGE,
+	  ":2: judges[1].api_key_file: ", "looks like a secret" },
+	{ "\n" JUDGES(ONE("")) "\n" JUDGE(""), ERR_CONFIG_RANGE,
+	  ":2: judges: ", "the group judge is given, too" },
+	{ JUDGES(TEN("{ name = \"a\"; base_url = \"http://h\"; model = \"m\"; },") ONE("")), ERR_CONFIG_RANGE,
+	  ":1: judges: ", "11 judges are too many; allowed are up to 8" },
+	{ "judges: { name = \"one\"; };", ERR_CONFIG_TYPE, ":1: judges: ", "list of groups" },
+	{ "\npanel: { unsafe = true; };", ERR_CONFIG_RANGE, ":2: panel: ", "only used with judges" },
+	{ JUDGE("") "\npanel: { unsafe = true; };", ERR_CONFIG_RANGE,
+	  ":3: panel: ", "only used with judges" },
+	{ JUDGES(ONE("")) "\npanel: { sample_rate = 2; };", ERR_CONFIG_RANGE,
+	  ":2: panel.sample_rate: ", "out of range" },
+	{ JUDGES(ONE("")) "\npanel: { timeout_ms = 2000; };", ERR_CONFIG_UNKNOWN,
+	  ":2: panel.timeout_ms: ", "known here are" },
+	{ JUDGES(ONE("")) "\npanel: { cache_password_file = \"/k\"; };", ERR_CONFIG_RANGE,
+	  ":2: panel.cache_password_file: ", "only used with cache_dsn" },
+	{ JUDGES(ONE("")) "\npanel: { cache_dsn = \"password=hunter2\"; };", ERR_CONFIG_RANGE,
+	  ":2: panel.cache_dsn: ", "contains a password" },
 	{ "http: { listen = \"9464\"; };", ERR_CONFIG_RANGE, ":1: http.listen: ", "address and a port" },
 	{ "http: { listen = \"localhost:99999\"; };", ERR_CONFIG_RANGE,
 	  ":1: http.listen: ", "address and a port" },
@@ -527,6 +568,15 @@ static void restart_needed(void **state)
 		{ JUDGE(""), JUDGE("sample_rate = 0.5; max_in_flight = 1;"), "", 0 },
 		{ JUDGE(""), JUDGE("api_key_file = \"/k\";"), "judge.api_key_file", 1 },
 		{ "", JUDGE(""), "judge", 1 },
+		{ JUDGE(""), JUDGES(ONE("")), "judge, judges", 2 },
+		{ JUDGES(ONE("") "," TWO("")),
+		  JUDGES(ONE("timeout_ms = 500;") "," TWO("tokens_per_day = 1;")), "", 0 },
+		{ JUDGES(ONE("")), JUDGES(ONE("")) "panel: { sample_rate = 0.5; unsafe = true; };", "", 0 },
+		{ JUDGES(ONE("")), JUDGES(ONE("")) "panel: { cache_wait_ms = 9; };", "panel.cache_wait_ms",
+		  1 },
+		{ JUDGES(ONE("") "," TWO("")), JUDGES(ONE("")), "judges", 1 },
+		{ JUDGES(ONE("") "," TWO("")), JUDGES(TWO("") "," ONE("")),
+		  "judges[0].name, judges[0].base_url, judges[1].name, judges[1].base_url", 4 },
 		{ "", PG(""), "targets", 1 },
 		{ PG(""), PG("max_rows = 5;"), "targets[0].max_rows", 1 },
 		{ "kafka: { properties = ( \"a=b\" ); };", "kafka: { properties = ( \"a=c\" ); };",
@@ -539,6 +589,47 @@ static void restart_needed(void **state)
 		assert_int_equal(config_restart_needed(before, after, &names), cases[i].count);
 		assert_string_equal(buf_str(&names).ptr, cases[i].names);
 	}
+}
+
+static void several_judges(void **state)
+{
+	(void)state;
+	size_t count;
+	_cleanup_(config_cleanup) struct config *none = load("");
+	_cleanup_(config_cleanup) struct config *alone = load(JUDGE("sample_rate = 0.5; cache_wait_ms = 7;"));
+	_cleanup_(config_cleanup) struct config *list = load(JUDGES(ONE("max_in_flight = 3;") "," TWO(
+		"provider = \"anthropic\"; prompt_token_price = 2;")) "panel: { sample_rate = 0.25; "
+								      "always_below = \"HIGH_CONFIDENCE\"; "
+								      "unsafe = true;"
+								      "cache_dsn = \"\"; cache_retention_s = "
+								      "61; };");
+	config_judges(none, &count);
+	assert_int_equal(count, 0);
+	assert_ptr_equal(config_judges(alone, &count), &alone->judge);
+	assert_int_equal(count, 1);
+	assert_null(alone->judge.name);
+	assert_ptr_equal(config_judge_named(alone, NULL), &alone->judge);
+	assert_null(config_judge_named(alone, "one"));
+	assert_number(config_judging(alone).sample_rate, 0.5);
+	assert_int_equal(config_judging(alone).cache_wait_ms, 7);
+	const struct config_judge *judges = config_judges(list, &count);
+	assert_int_equal(count, 2);
+	assert_string_equal(judges[0].name, "one");
+	assert_int_equal(judges[0].max_in_flight, 3);
+	assert_int_equal(judges[0].timeout_ms, 30000);
+	assert_int_equal(judges[1].provider, CONFIG_ANTHROPIC);
+	assert_ptr_equal(config_judge_named(list, "two"), &judges[1]);
+	assert_null(config_judge_named(list, "three"));
+	const struct config_panel judging = config_judging(list);
+	assert_number(judging.sample_rate, 0.25);
+	assert_int_equal(judging.always_below, CONFIG_HIGH);
+	assert_true(judging.unsafe);
+	assert_string_equal(judging.cache_dsn, "");
+	assert_int_equal(judging.cache_retention_s, 61);
+	assert_int_equal(judging.cache_wait_ms, 2000);
+	_cleanup_(config_cleanup) struct config *plain = load(JUDGES(ONE("")));
+	assert_number(config_judging(plain).sample_rate, 1);
+	assert_int_equal(config_judging(plain).always_below, CONFIG_LOW);
 }
 
 static void references(void **state)
@@ -591,6 +682,8 @@ static void reference_is_complete(void **state)
 		".B workers\n(whole number 1 to 256 threads; default 2)\n",
 		".B delivery\n(one of exactly_once, at_least_once; default \"exactly_once\")\n",
 		".B base_url\n(text; required)\n",
+		"As in judge: provider, base_url, model, ",
+		"As in judge: sample_rate, always_below, ",
 		"; default 1.0; reloadable)\n",
 		".B factors\n(list of any of technical, advisory, retrieval, generator, agreement, "
 		"retrieval_without_advisory; default ",
@@ -619,6 +712,7 @@ int main(void)
 		cmocka_unit_test(detail_may_be_missing),
 		cmocka_unit_test(digest),
 		cmocka_unit_test(restart_needed),
+		cmocka_unit_test(several_judges),
 		cmocka_unit_test(references),
 		cmocka_unit_test(state_directory_of_systemd),
 		cmocka_unit_test(installed_file_loads),
