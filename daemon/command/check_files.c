@@ -228,7 +228,7 @@ bool check_database_files(const char *dsn, const char *what, struct findings *fi
 	return (!service || check_service(service, what, arena, findings)) && good;
 }
 
-static bool check_sqlite_file(const char *path, const char *what, struct arena *arena,
+static bool check_file_target(const char *path, const char *what, struct arena *arena,
 			      struct findings *findings)
 {
 	struct stat status;
@@ -254,8 +254,8 @@ bool check_target_files(const struct config_target *target, const char *what, st
 	struct mariadb_dsn dsn;
 	if (target->engine == CONFIG_POSTGRESQL)
 		return check_database_files(target->dsn, what, findings);
-	if (target->engine == CONFIG_SQLITE)
-		return check_sqlite_file(target->path, what, arena, findings);
+	if (config_engine_is_file(target->engine))
+		return check_file_target(target->path, what, arena, findings);
 	if (target->engine != CONFIG_MARIADB || mariadb_dsn_parse(target->dsn, arena, &dsn, NULL))
 		return true;
 	const struct tls_files files = { dsn.ssl_ca, dsn.ssl_cert, dsn.ssl_key, "ssl_ca", "ssl_cert" };

@@ -4,7 +4,7 @@
 _Static_assert((int)CONFIG_POSTGRESQL == (int)TARGET_POSTGRESQL && (int)CONFIG_SQLITE == (int)TARGET_SQLITE &&
 		       (int)CONFIG_MARIADB == (int)TARGET_MARIADB &&
 		       (int)CONFIG_MONGODB == (int)TARGET_MONGODB &&
-		       (int)CONFIG_MONGODB + 1 == (int)TARGET_ENGINES_COUNT,
+		       (int)CONFIG_ENGINES_COUNT == (int)TARGET_ENGINES_COUNT,
 	       "engines have one order");
 
 _Static_assert((int)CONFIG_JUDGES_MAX == (int)JUDGE_MEMBERS_MAX, "as many judges as can be asked");

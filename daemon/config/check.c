@@ -236,21 +236,21 @@ static void check_kafka(const struct checker *checker)
 static err_t check_address(const struct checker *checker, size_t index)
 {
 	const struct config_target *target = &checker->config->targets[index];
-	bool sqlite = target->engine == CONFIG_SQLITE;
+	bool file = config_engine_is_file(target->engine);
 	if (target->engine == CONFIG_MONGODB)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "engine",
 				   "\"mongodb\" is not available yet; use postgresql, sqlite or mariadb");
-	if (sqlite && !target->path)
+	if (file && !target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
 				   "a target of the engine sqlite needs path");
-	if (!sqlite && !target->dsn)
+	if (!file && !target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_MISSING, "",
 				   "a target of the engine %s needs dsn",
 				   target->engine == CONFIG_MARIADB ? "mariadb" : "postgresql");
-	if (sqlite && target->dsn)
+	if (file && target->dsn)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "dsn",
 				   "the engine sqlite takes path instead");
-	if (!sqlite && target->path)
+	if (!file && target->path)
 		return TARGET_FAIL(checker, index, ERR_CONFIG_RANGE, "path",
 				   "only the engine sqlite takes it");
 	return ERR_OK;

@@ -9,7 +9,16 @@
 
 enum config_delivery { CONFIG_EXACTLY_ONCE, CONFIG_AT_LEAST_ONCE };
 enum config_wire_format { CONFIG_SINGLE_OBJECT, CONFIG_CONFLUENT, CONFIG_JSON };
+/* In the order of enum target_engine; CONFIG_MONGODB stays the last. */
 enum config_engine { CONFIG_POSTGRESQL, CONFIG_SQLITE, CONFIG_MARIADB, CONFIG_MONGODB };
+#define CONFIG_ENGINES_COUNT (CONFIG_MONGODB + 1)
+
+/* Whether a target of the engine is a file, with a path in place of a dsn. */
+static inline bool config_engine_is_file(enum config_engine engine)
+{
+	return engine == CONFIG_SQLITE;
+}
+
 enum config_user_functions { CONFIG_FUNCTIONS_NON_VOLATILE, CONFIG_FUNCTIONS_NONE, CONFIG_FUNCTIONS_LIST };
 enum config_foreign_tables { CONFIG_FOREIGN_READ, CONFIG_FOREIGN_REFUSE };
 enum config_large_results { CONFIG_TRUNCATE, CONFIG_STREAM };

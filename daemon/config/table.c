@@ -2,7 +2,10 @@
 
 static const char *const deliveries[] = { "exactly_once", "at_least_once", NULL };
 static const char *const wire_formats[] = { "single_object", "confluent", "json", NULL };
-static const char *const engines[] = { "postgresql", "sqlite", "mariadb", "mongodb", NULL };
+static const char *const engines[] = {
+	[CONFIG_POSTGRESQL] = "postgresql", [CONFIG_SQLITE] = "sqlite",	   [CONFIG_MARIADB] = "mariadb",
+	[CONFIG_MONGODB] = "mongodb",	    [CONFIG_ENGINES_COUNT] = NULL,
+};
 static const char *const user_functions[] = { "non_volatile", "none", "list", NULL };
 static const char *const foreign_tables[] = { "read", "refuse", NULL };
 static const char *const large_results[] = { "truncate", "stream", NULL };

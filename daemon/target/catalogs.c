@@ -91,8 +91,8 @@ static void path_of(const struct target *target, const char *suffix, struct buf 
 /* A target whose connection has changed is another database: its kept catalog is of no use. */
 static void origin_of(const struct target *target, char ret_hex[DIGEST_HEX_SIZE])
 {
-	const char *where =
-		target->settings.engine == TARGET_SQLITE ? target->settings.path : target->settings.dsn;
+	bool is_file = target_engine_is_file(target->settings.engine);
+	const char *where = is_file ? target->settings.path : target->settings.dsn;
 	hash_sha256_hex(where, strlen(where), ret_hex);
 }
 

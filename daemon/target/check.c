@@ -104,11 +104,11 @@ static err_t check_log(const struct target_settings *target, struct arena *arena
 		target->name, path, folder);
 }
 
-/* SQLite says "disk I/O error" of a folder. */
+/* An engine says less of a file that it cannot open: SQLite "disk I/O error" of a folder. */
 static const char *explain_file(const struct target_settings *target, str_t said, struct arena *arena)
 {
 	struct stat status;
-	if (target->engine != TARGET_SQLITE)
+	if (!target_engine_is_file(target->engine))
 		return arena_printf(arena, STR_FMT "%s", STR_ARG(said), server_hint(said.ptr)).ptr;
 	if (stat(target->path, &status) != 0)
 		return arena_printf(arena, "%s: %s; mend path", target->path, strerror(errno)).ptr;

@@ -8,7 +8,7 @@
 
 const char *target_engine_name(enum target_engine engine)
 {
-	static const char *const names[] = {
+	static const char *const names[TARGET_ENGINES_COUNT] = {
 		[TARGET_POSTGRESQL] = "postgresql",
 		[TARGET_SQLITE] = "sqlite",
 		[TARGET_MARIADB] = "mariadb",
@@ -69,7 +69,7 @@ static err_t check_engine(const struct target_settings *settings, struct err_det
 				"target \"%s\": engine \"%s\" cannot be run by this version; it runs "
 				"\"postgresql\", \"sqlite\" and \"mariadb\"",
 				settings->name, target_engine_name(settings->engine));
-	if (settings->engine != TARGET_SQLITE)
+	if (!target_engine_is_file(settings->engine))
 		return check_dsn(settings, detail);
 	if (!settings->path)
 		return err_fail(detail, ERR_CONFIG_MISSING, "target \"%s\": path is missing", settings->name);

@@ -20,7 +20,7 @@
 #define FORMAT_DIGITS	   3
 #define BIGGEST_BUSY_MS	   INT32_MAX
 
-struct session {
+struct sqlite_session {
 	unsigned magic;
 	const struct worker_settings *settings;
 	sqlite3 *database;
@@ -29,9 +29,9 @@ struct session {
 	bool lost;
 };
 
-static struct session *session_of(void *pointer)
+static struct sqlite_session *session_of(void *pointer)
 {
-	struct session *session = pointer;
+	struct sqlite_session *session = pointer;
 	if (session->magic != SESSION_MAGIC)
 		abort();
 	return session;
@@ -114,7 +114,7 @@ static void format_with(sqlite3 *formatter, sqlite3_context *context, int count,
 
 static void bounded_printf(sqlite3_context *context, int count, sqlite3_value **values)
 {
-	const struct session *session = sqlite3_user_data(context);
+	const struct sqlite_session *session = sqlite3_user_data(context);
 	const char *format = count > 0 ? (const char *)sqlite3_value_text(values[0]) : NULL;
 	if (!format)
 		return; /* NULL, as the real one */
@@ -124,7 +124,7 @@ static void bounded_printf(sqlite3_context *context, int count, sqlite3_value **
 		sqlite3_result_error(context, "printf: the width or precision is too large", -1);
 }
 
-static int bound_printf(struct session *session)
+static int bound_printf(struct sqlite_session *session)
 {
 	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
 	int code = sqlite3_open_v2(":memory:", &session->formatter,
@@ -140,11 +140,11 @@ static int bound_printf(struct session *session)
 
 static int watch_deadline(void *context)
 {
-	const struct session *session = context;
+	const struct sqlite_session *session = context;
 	return clock_monotonic_us() >= session->deadline_us;
 }
 
-static void set_limits(const struct session *session)
+static void set_limits(const struct sqlite_session *session)
 {
 	const struct {
 		int limit;
@@ -173,7 +173,7 @@ static void set_limits(const struct session *session)
 
 /* --- connection --- */
 
-static err_t fail_target(struct session *session, err_t err, struct err_detail *detail)
+static err_t fail_target(struct sqlite_session *session, err_t err, struct err_detail *detail)
 {
 	session->lost = true;
 	return err_fail(detail, err, "%s: %s", session->settings->target.path,
@@ -182,7 +182,7 @@ static err_t fail_target(struct session *session, err_t err, struct err_detail *
 
 static void lite_close(void *pointer)
 {
-	struct session *session = session_of(pointer);
+	struct sqlite_session *session = session_of(pointer);
 	sqlite3_close(session->database);
 	sqlite3_close(session->formatter);
 	session->magic = 0;
@@ -192,13 +192,13 @@ static void lite_close(void *pointer)
 /* A file that was replaced by another of its name is to be opened anew. */
 static bool lite_usable(const void *pointer)
 {
-	const struct session *session = pointer;
+	const struct sqlite_session *session = pointer;
 	int moved = 0;
 	int code = sqlite3_file_control(session->database, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
 	return !session->lost && (code != SQLITE_OK || !moved);
 }
 
-static err_t execute(struct session *session, const char *sql, struct err_detail *detail)
+static err_t execute(struct sqlite_session *session, const char *sql, struct err_detail *detail)
 {
 	int code = sqlite3_exec(session->database, sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
@@ -208,7 +208,7 @@ static err_t execute(struct session *session, const char *sql, struct err_detail
 }
 
 /* Reading the schema proves that the file is there and is a database. */
-static err_t prepare_session(struct session *session, struct err_detail *detail)
+static err_t prepare_session(struct sqlite_session *session, struct err_detail *detail)
 {
 	const struct target_settings *target = &session->settings->target;
 	int64_t busy_ms =
@@ -249,7 +249,7 @@ static int open_file(const struct target_settings *target, sqlite3 **ret_databas
 
 static err_t lite_open(const struct worker_settings *settings, void **ret_session, struct err_detail *detail)
 {
-	struct session *session = calloc(1, sizeof *session);
+	struct sqlite_session *session = calloc(1, sizeof *session);
 	if (!session)
 		abort();
 	session->magic = SESSION_MAGIC;
@@ -272,7 +272,7 @@ static err_t lite_begin(void *pointer, struct err_detail *detail)
 
 static void lite_end(void *pointer)
 {
-	struct session *session = session_of(pointer);
+	struct sqlite_session *session = session_of(pointer);
 	if (!session->lost && !sqlite3_get_autocommit(session->database))
 		execute(session, "ROLLBACK", NULL);
 }
@@ -432,7 +432,8 @@ static void time_is_up(struct query_run *run)
 }
 
 /* Errors of the file or of its locks are not the query's. */
-static err_t classify(struct session *session, struct query_run *run, int code, struct err_detail *detail)
+static err_t classify(struct sqlite_session *session, struct query_run *run, int code,
+		      struct err_detail *detail)
 {
 	switch (code & 0xff) {
 	case SQLITE_OK:
@@ -457,7 +458,7 @@ static err_t classify(struct session *session, struct query_run *run, int code, 
 	}
 }
 
-static err_t run_statement(struct session *session, str_t sql, struct query_run *run,
+static err_t run_statement(struct sqlite_session *session, str_t sql, struct query_run *run,
 			   struct err_detail *detail)
 {
 	sqlite3_stmt *statement = NULL;
@@ -482,7 +483,7 @@ static err_t run_statement(struct session *session, str_t sql, struct query_run 
 
 static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct err_detail *detail)
 {
-	struct session *session = session_of(pointer);
+	struct sqlite_session *session = session_of(pointer);
 	int64_t start_us = clock_monotonic_us();
 	if (sql.len > SQL_MAX_BYTES) {
 		refuse(run, "the statement is too long");
@@ -506,7 +507,7 @@ static err_t lite_run(void *pointer, str_t sql, struct query_run *run, struct er
 
 static err_t lite_catalog(void *pointer, struct arena *arena, str_t *ret_json, struct err_detail *detail)
 {
-	struct session *session = session_of(pointer);
+	struct sqlite_session *session = session_of(pointer);
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(session->database,
 				      "SELECT json_group_array(sql) FROM"

@@ -15,9 +15,18 @@
 
 struct targets;
 
+/* In the order of enum config_engine (command/settings.c). TARGET_MONGODB stays the last: the count follows
+ * from it, by which messages to worker processes are checked. */
 enum target_engine { TARGET_POSTGRESQL, TARGET_SQLITE, TARGET_MARIADB, TARGET_MONGODB };
 
 #define TARGET_ENGINES_COUNT (TARGET_MONGODB + 1)
+
+/* Whether it is a file of this machine, with a path in place of a dsn: there is no server, network or
+ * password. */
+static inline bool target_engine_is_file(enum target_engine engine)
+{
+	return engine == TARGET_SQLITE;
+}
 
 struct target_settings {
 	const char *name;
@@ -25,7 +34,7 @@ struct target_settings {
 	const char *dsn;	   /* PostgreSQL: libpq connection string without a password;
 				      MariaDB: see mariadb_dsn.h */
 	const char *password_file; /* or NULL */
-	const char *path;	   /* SQLite: the database file */
+	const char *path;	   /* of an engine that is a file: the file */
 	unsigned connections;	   /* worker processes at most */
 	int64_t idle_timeout_s;	   /* after which one ends that has nothing to do; 0: never */
 	int64_t statement_timeout_ms;

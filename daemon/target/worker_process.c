@@ -19,7 +19,7 @@
  */
 static const struct {
 	const char *name;
-	bool of_sqlite; /* too */
+	bool of_files; /* too: of engines without a server */
 } kept_variables[] = {
 	{ "HOME", false },	    { "KRB5CCNAME", false },   { "KRB5_CONFIG", false },
 	{ "SSL_CERT_FILE", false }, { "SSL_CERT_DIR", false }, { "OPENSSL_CONF", false },
@@ -34,11 +34,11 @@ extern char **environ;
 static bool is_kept(const char *variable, enum target_engine engine)
 {
 	if (environment_keeps(variable))
-		return engine != TARGET_SQLITE;
+		return !target_engine_is_file(engine);
 	for (size_t i = 0; i < sizeof kept_variables / sizeof kept_variables[0]; i++) {
 		size_t len = strlen(kept_variables[i].name);
 		if (strncmp(variable, kept_variables[i].name, len) == 0 && variable[len] == '=')
-			return engine != TARGET_SQLITE || kept_variables[i].of_sqlite;
+			return !target_engine_is_file(engine) || kept_variables[i].of_files;
 	}
 	return false;
 }

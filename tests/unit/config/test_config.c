@@ -655,6 +655,14 @@ static void state_directory_of_systemd(void **state)
 	assert_string_equal(chosen->pipeline.state_directory, "/x");
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+	size_t count = 0;
+	for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+		count++;
+	return count;
+}
+
 /* The file that is installed, as it is and with all that is commented out put in. */
 static void installed_file_loads(void **state)
 {
@@ -669,7 +677,8 @@ static void installed_file_loads(void **state)
 	_cleanup_(config_cleanup) struct config *full = load(text);
 	assert_true(full->judge.configured);
 	assert_true(full->calibration.configured);
-	assert_int_equal(full->targets_count, 3);
+	assert_true(full->targets_count > 0);
+	assert_int_equal(full->targets_count, count_of(text, "engine = \""));
 	assert_number(full->judge.sample_rate, 0.1);
 }
 

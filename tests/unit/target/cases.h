@@ -36,7 +36,7 @@ static inline void check_match(struct targets *targets, const char *target, cons
 static inline void check_rows(const struct validation_execution *execution, int64_t rows)
 {
 	assert_int_equal(execution->rows, rows);
-	assert_true(execution->time_ms > 0);
+	assert_true(execution->time_ms >= 0); /* an answer may be quicker than the clock */
 }
 
 static inline void check_compared(struct targets *targets, const char *target,
