@@ -49,7 +49,7 @@ static void render(const struct scorer *scorer, const struct event *event, struc
 	if (event->dead_reason) {
 		render_error(event, out);
 	} else if (scorer->options->interactive) {
-		score_view(event->scored, out);
+		score_view(event->scored, event->advisory, out);
 	} else {
 		codec_json_scored(event->scored, out);
 		buf_append_char(out, '\n');

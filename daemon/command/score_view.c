@@ -1,6 +1,5 @@
 #include "command/score_view.h"
 
-#include "avro/advisory.h"
 #include "common/terminal.h"
 #include "judge/panel.h"
 
@@ -121,7 +120,17 @@ static void view_correctness(const struct scored_query *scored, struct buf *out)
 								  : "");
 }
 
-void score_view(const struct scored_query *scored, struct buf *out)
+static void view_advisory(const struct advisory *advisory, struct buf *out)
+{
+	struct buf kinds = BUF_INIT;
+	for (size_t i = 0; i < advisory->kinds_count; i++)
+		buf_printf(&kinds, "%s" STR_FMT, i ? ", " : "", STR_ARG(advisory->kinds[i]));
+	terminal_append_line(out, "  raises   " STR_FMT, STR_ARG(buf_str(&kinds)));
+	terminal_append_line(out, "  remedy   " STR_FMT, STR_ARG(advisory->remedy));
+	buf_free(&kinds);
+}
+
+void score_view(const struct scored_query *scored, const struct advisory *advisory, struct buf *out)
 {
 	view_disposition(scored, out);
 	view_confidence(scored, out);
@@ -131,5 +140,7 @@ void score_view(const struct scored_query *scored, struct buf *out)
 	view_correctness(scored, out);
 	for (size_t i = 1; i < scored->recommendations_count; i++) /* the first is the action */
 		terminal_append_line(out, "  advice   " STR_FMT, STR_ARG(scored->recommendations[i].text));
+	if (advisory)
+		view_advisory(advisory, out);
 	buf_append_char(out, '\n');
 }

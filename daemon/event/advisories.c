@@ -238,15 +238,29 @@ static void set_factors(const struct raised *raised, struct advisory *advisory)
 static str_t summary_of(const struct raised *raised, const struct advisory *advisory)
 {
 	struct buf text = BUF_INIT;
-	enum disposition_action action = raised->event->facts.disposition.action;
+	const struct disposition *disposition = &raised->event->facts.disposition;
+	enum disposition_action action = disposition->action;
+	size_t decisive = 1; /* reasons, those that allow no more than the action */
+	while (decisive < disposition->count && decisive < REASONS_SUMMARISED &&
+	       disposition_finding_action(disposition->findings[decisive]) == action)
+		decisive++;
 	bool slow_alone = raised->kinds == 1u << ADVISORY_PERFORMANCE_REGRESSION;
 	size_t first = slow_alone ? advisory->reasons_count - 1 : 0;
-	for (size_t i = first; i < advisory->reasons_count && i < first + REASONS_SUMMARISED; i++)
+	for (size_t i = first; i < advisory->reasons_count && i < first + decisive; i++)
 		buf_printf(&text, "%s" STR_FMT, i > first ? "; " : "", STR_ARG(advisory->reasons[i].text));
 	buf_printf(&text, ". %s: %s", disposition_action_name(action), disposition_action_text(action));
 	str_t summary = arena_str(raised->event->arena, buf_str(&text));
 	buf_free(&text);
 	return summary;
+}
+
+/* Of the decisive finding; what lacks confidence for want of its target takes the target. */
+static str_t remedy_of(const struct event *event)
+{
+	enum disposition_finding decisive = event->facts.disposition.findings[0];
+	if (decisive == FINDING_CONFIDENCE_NONE && is_found(event, FINDING_TARGET_UNAVAILABLE))
+		decisive = FINDING_TARGET_UNAVAILABLE;
+	return str_from(disposition_finding_remedy(decisive));
 }
 
 static struct advisory *compose(const struct raised *raised, enum advisory_kind kind, int64_t suppressed)
@@ -263,7 +277,7 @@ static struct advisory *compose(const struct raised *raised, enum advisory_kind 
 		.raised_at = scored->scored_at,
 		.level = scored->confidence.level,
 		.limiting_factor = scored->confidence.limiting_factor,
-		.remedy = str_from(disposition_finding_remedy(event->facts.disposition.findings[0])),
+		.remedy = remedy_of(event),
 		.event_id = query->event_id,
 		.occurred_at = { true, query->occurred_at },
 		.application = query->application,

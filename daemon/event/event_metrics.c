@@ -24,6 +24,20 @@ const char *event_metrics_source_name(unsigned source)
 	return names[source];
 }
 
+const char *event_metrics_validator_name(unsigned validator)
+{
+	return validator == 0 ? "own" : "upstream";
+}
+
+const char *event_metrics_class_name(unsigned grade)
+{
+	static const char *const names[EVENT_METRICS_CLASSES] = {
+		"TRUE_NEGATIVE",      "TRUE_POSITIVE",	   "FALSE_POSITIVE",  "FALSE_NEGATIVE",
+		"CORRECT_ACCEPTANCE", "CORRECT_REJECTION", "FALSE_REJECTION", "FALSE_ACCEPTANCE",
+	};
+	return names[grade];
+}
+
 static void add(_Atomic uint64_t *count, uint64_t more)
 {
 	atomic_fetch_add_explicit(count, more, memory_order_relaxed);
@@ -104,6 +118,24 @@ static void event_metrics_validation(struct event_metrics *event_metrics,
 			add(&event_metrics->validations[status], 1);
 }
 
+static void event_metrics_grade(_Atomic uint64_t classes[EVENT_METRICS_CLASSES],
+				const struct record_grade *grade)
+{
+	for (unsigned i = 0; grade && i < EVENT_METRICS_CLASSES; i++)
+		if (str_is(grade->classification, event_metrics_class_name(i)))
+			add(&classes[i], 1);
+}
+
+static void event_metrics_grading(struct event_metrics *event_metrics, const struct record_grading *grading)
+{
+	if (!grading)
+		return;
+	event_metrics_grade(event_metrics->gradings[0], grading->safety);
+	event_metrics_grade(event_metrics->gradings[0], grading->validation);
+	event_metrics_grade(event_metrics->gradings[1], grading->upstream_safety);
+	event_metrics_grade(event_metrics->gradings[1], grading->upstream_validation);
+}
+
 /* What was found out about the event, also where its record was refused in the end. */
 static void event_metrics_findings(struct event_metrics *event_metrics, const struct scored_query *scored)
 {
@@ -112,6 +144,7 @@ static void event_metrics_findings(struct event_metrics *event_metrics, const st
 	event_metrics_judge(event_metrics, &scored->judge);
 	if (scored->evaluation)
 		add(&event_metrics->evaluations[scored->evaluation->passed], 1);
+	event_metrics_grading(event_metrics, scored->grading);
 }
 
 static void event_metrics_scored(struct event_metrics *event_metrics, const struct event *event)

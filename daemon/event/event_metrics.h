@@ -27,6 +27,9 @@ enum event_metrics_answer {
 
 enum event_metrics_question { QUESTION_RELEVANCE, QUESTION_CORRECTNESS, QUESTION_COUNT_ };
 
+/* Whose verdicts are graded, and the classes of safety, then those of validation. */
+enum { EVENT_METRICS_VALIDATORS = 2, EVENT_METRICS_CLASSES = 8 };
+
 struct event_metrics {
 	_Atomic uint64_t
 		scored[EVENT_METRICS_LEVELS]; /* by enum confidence_level, or EVENT_METRICS_NO_LEVEL */
@@ -36,6 +39,7 @@ struct event_metrics {
 	_Atomic uint64_t verdicts[EVENT_METRICS_VERDICTS]; /* by enum safety_verdict */
 	_Atomic uint64_t validations[VALIDATION_STATUS_COUNT_];
 	_Atomic uint64_t evaluations[2]; /* not passed, passed */
+	_Atomic uint64_t gradings[EVENT_METRICS_VALIDATORS][EVENT_METRICS_CLASSES];
 	/* by member of the judge, but for ANSWER_IDENTICAL, which nobody has to give: that is the first's */
 	_Atomic uint64_t answers[JUDGE_MEMBERS_MAX][QUESTION_COUNT_][ANSWER_COUNT_];
 	_Atomic uint64_t cost_nano[JUDGE_MEMBERS_MAX]; /* of tokens, in billionths of the prices' currency */
@@ -52,6 +56,8 @@ void event_metrics_event(struct event_metrics *event_metrics, const struct event
 const char *event_metrics_answer_name(enum event_metrics_answer answer);
 const char *event_metrics_question_name(enum event_metrics_question question);
 const char *event_metrics_source_name(unsigned source); /* of a label */
+const char *event_metrics_validator_name(unsigned validator);
+const char *event_metrics_class_name(unsigned grade); /* TRUE_NEGATIVE, CORRECT_ACCEPTANCE, … */
 
 static inline uint64_t event_metrics_get(const _Atomic uint64_t *count)
 {

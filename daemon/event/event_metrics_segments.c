@@ -96,6 +96,9 @@ void event_metrics_segments_count(struct event_metrics_segments *table, const st
 		segment->labels[scored->label->source][scored->label->correct]++;
 	if (scored->evaluation)
 		segment->evaluations[scored->evaluation->passed]++;
+	if (scored->disposition)
+		segment->actions[scored->disposition->action]++;
+	segment->decisions[scored->judge.decision]++;
 	pthread_mutex_unlock(&table->mutex);
 }
 

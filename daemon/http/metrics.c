@@ -66,6 +66,8 @@ static void write_codes(struct exposition *out, enum metric metric, const char *
 }
 
 static const char *const verdicts[EVENT_METRICS_VERDICTS] = { "SAFE", "UNSAFE", "UNKNOWN" };
+static const char *const decisions[EVENT_METRICS_DECISIONS] = { "REJECT", "WARN", "ACCEPT", "ACCEPT_HIGH",
+								"UNJUDGED" };
 static const char *const evaluation_outcomes[] = { "failed", "passed" };
 
 static void write_findings(struct exposition *out, const struct event_metrics *event_metrics)
@@ -84,6 +86,12 @@ static void write_findings(struct exposition *out, const struct event_metrics *e
 	for (unsigned i = 0; i < 2; i++)
 		exposition_count(out, event_metrics_get(&event_metrics->evaluations[i]),
 				 LABELS({ "outcome", evaluation_outcomes[i] }));
+	begin(out, METRIC_GRADINGS);
+	for (unsigned validator = 0; validator < EVENT_METRICS_VALIDATORS; validator++)
+		for (unsigned i = 0; i < EVENT_METRICS_CLASSES; i++)
+			exposition_count(out, event_metrics_get(&event_metrics->gradings[validator][i]),
+					 LABELS({ "validator", event_metrics_validator_name(validator) },
+						{ "class", event_metrics_class_name(i) }));
 }
 
 /* One sample of a segment. */
@@ -118,6 +126,18 @@ static void write_segments(struct exposition *out, const struct event_metrics_se
 	begin(out, METRIC_SEGMENT_LABELS);
 	for (size_t i = 0; i < count; i++)
 		write_labels(out, &all[i]);
+	begin(out, METRIC_SEGMENT_ACTIONS);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned action = 0; action < EVENT_METRICS_ACTIONS; action++)
+			exposition_count(
+				out, all[i].actions[action],
+				SEGMENT_LABELS(&all[i], { "action", advisory_action_name(
+									    (enum record_action)action) }));
+	begin(out, METRIC_SEGMENT_DECISIONS);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned decision = 0; decision < EVENT_METRICS_DECISIONS; decision++)
+			exposition_count(out, all[i].decisions[decision],
+					 SEGMENT_LABELS(&all[i], { "decision", decisions[decision] }));
 	begin(out, METRIC_SEGMENT_EVALUATIONS);
 	for (size_t i = 0; i < count; i++)
 		for (unsigned outcome = 0; outcome < 2; outcome++)

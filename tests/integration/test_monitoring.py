@@ -82,6 +82,11 @@ def test_metrics_are_broken_down_by_application_and_model(busy):
                 other["confidence"]["level"] == level for other in records)
         assert now.value("assayd_application_safety_verdicts", verdict="UNSAFE", **labels) == sum(
             record["safety"]["verdict"] == "UNSAFE" for record in records)
+        for action in ("USE", "USE_WITH_CAUTION", "VERIFY", "WITHHOLD"):
+            assert now.value("assayd_application_actions", action=action, **labels) == sum(
+                record["disposition"]["action"] == action for record in records)
+        assert now.value("assayd_application_decisions", decision="UNJUDGED", **labels) == sum(
+            record["judge"]["decision"] == "UNJUDGED" for record in records)
         told = [record["label"] for record in records if record["label"]]
         assert now.value("assayd_application_labels", label="wrong", **labels) == sum(not label["correct"] for label in told)
         assert now.value("assayd_application_labels", **labels) == len(told)

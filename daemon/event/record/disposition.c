@@ -159,6 +159,22 @@ static str_t unavailable_text(const struct record_builder *builder)
 			    STR_ARG(facts->query->target), STR_ARG(why));
 }
 
+static str_t no_confidence_text(const struct record_builder *builder)
+{
+	const struct record_facts *facts = builder->facts;
+	if (!str_present(facts->query->target) || facts->analysis.catalog)
+		return STR("no confidence: the event has none of the factors");
+	return arena_printf(facts->arena, "no confidence: " STR_FMT, STR_ARG(unavailable_text(builder)));
+}
+
+static str_t rejection_text(const struct record_builder *builder)
+{
+	const struct record_grading *grading = builder->scored->grading;
+	if (grading && grading->safety && str_is(grading->safety->classification, "FALSE_NEGATIVE"))
+		return STR("our own check calls the query safe, and the ground truth says that it is not");
+	return STR("the ground truth says that this query must not pass");
+}
+
 static str_t judge_text(const struct record_builder *builder)
 {
 	const struct record_judge_score *relevance = builder->scored->judge.relevance;
@@ -255,7 +271,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 	case FINDING_UNSAFE:
 		return unsafe_text(builder);
 	case FINDING_REJECTION_EXPECTED:
-		return STR("the ground truth says that this query must not pass");
+		return rejection_text(builder);
 	case FINDING_INVALID:
 	case FINDING_SQL_ERROR:
 		return errors_of_sql(builder, false);
@@ -294,7 +310,7 @@ static str_t text_of(const struct record_builder *builder, enum disposition_find
 	case FINDING_NOT_PASSED:
 		return not_passed_text(builder);
 	case FINDING_CONFIDENCE_NONE:
-		return STR("no confidence: the event has none of the factors");
+		return no_confidence_text(builder);
 	case FINDING_CONFIDENCE_ADVISED:
 		return arena_printf(facts->arena, "below the %.2f that advisories ask for",
 				    facts->config->advisories.low_confidence_below);

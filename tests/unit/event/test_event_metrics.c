@@ -27,7 +27,11 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 	struct record_judge_score correctness = { .status = STR("identical") };
 	struct record_result_validation validation = { .status = STR("TIMEOUT") };
 	struct record_evaluation evaluation = { .passed = true };
+	struct record_grade safe = { .classification = STR("FALSE_NEGATIVE") },
+			    accepted = { .classification = STR("FALSE_ACCEPTANCE") };
+	struct record_grading grading = { .safety = &safe, .upstream_validation = &accepted };
 	struct scored_query scored = {
+		.grading = &grading,
 		.confidence = { .level = LEVEL_MEDIUM },
 		.safety = { .verdict = VERDICT_SAFE },
 		.result_validation = &validation,
@@ -62,6 +66,13 @@ static void a_scored_event_is_counted_by_what_its_record_says(void **state)
 	assert_int_equal(event_metrics_get(&event_metrics.verdicts[VERDICT_SAFE]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.validations[VALIDATION_TIMEOUT]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.evaluations[true]), 1);
+	assert_int_equal(sum(event_metrics.gradings[0], EVENT_METRICS_CLASSES), 1);
+	assert_int_equal(event_metrics_get(&event_metrics.gradings[0][3]), 1);
+	assert_string_equal(event_metrics_class_name(3), "FALSE_NEGATIVE");
+	assert_int_equal(sum(event_metrics.gradings[1], EVENT_METRICS_CLASSES), 1);
+	assert_int_equal(event_metrics_get(&event_metrics.gradings[1][7]), 1);
+	assert_string_equal(event_metrics_class_name(7), "FALSE_ACCEPTANCE");
+	assert_string_equal(event_metrics_validator_name(1), "upstream");
 	assert_int_equal(event_metrics_get(&event_metrics.answers[0][QUESTION_RELEVANCE][ANSWER_CACHED]), 1);
 	assert_int_equal(event_metrics_get(&event_metrics.answers[0][QUESTION_CORRECTNESS][ANSWER_IDENTICAL]),
 			 1);

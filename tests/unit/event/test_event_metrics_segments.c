@@ -20,11 +20,14 @@ static void what_is_known_of_an_event_counts_for_its_application_and_model(void 
 	struct event_metrics_segments *segments = event_metrics_segments_new(1000);
 	struct record_label label = { .source = LABEL_RESULT, .correct = false };
 	struct record_evaluation evaluation = { .passed = true };
+	struct record_disposition disposition = { .action = RECORD_ACTION_VERIFY };
 	struct scored_query scored = { .application = STR("shop"),
 				       .model = STR("a"),
 				       .confidence = { .level = LEVEL_VERY_LOW },
 				       .safety = { .verdict = VERDICT_UNSAFE },
 				       .label = &label,
+				       .disposition = &disposition,
+				       .judge = { .decision = DECISION_WARN },
 				       .evaluation = &evaluation };
 	struct event_metrics_segment *found;
 	(void)state;
@@ -42,6 +45,8 @@ static void what_is_known_of_an_event_counts_for_its_application_and_model(void 
 	assert_int_equal(found[0].labels[LABEL_RESULT][false], 1);
 	assert_int_equal(found[0].labels[LABEL_RESULT][true], 0);
 	assert_int_equal(found[0].evaluations[true], 1);
+	assert_int_equal(found[0].actions[RECORD_ACTION_VERIFY], 1);
+	assert_int_equal(found[0].decisions[DECISION_WARN], 1);
 	assert_string_equal(found[1].model, "b");
 	assert_int_equal(found[1].levels[EVENT_METRICS_NO_LEVEL], 2);
 	assert_int_equal(found[1].evaluations[true] + found[1].evaluations[false], 0);
