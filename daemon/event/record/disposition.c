@@ -4,6 +4,7 @@
 #include "common/utf8.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Bytes of one reason. */
 #define MAX_REASON_BYTES 512
@@ -78,6 +79,10 @@ void record_build_known_wrong(struct record_builder *builder)
 }
 
 /* ---- texts ---- */
+
+/* A share with two decimals. Every event has one or two of these: printf's own take a microsecond each. */
+#define SHARE_FMT	 "%ld.%02ld"
+#define SHARE_ARG(value) lround((value)*100) / 100, lround((value)*100) % 100
 
 static str_t cut(const struct record_builder *builder, str_t text)
 {
@@ -221,10 +226,12 @@ static str_t cause_of_limit(const struct record_builder *builder)
 	if (str_is(factor, "retrieval"))
 		return str_from(retrieval_interpretation_text(analysis->retrieval.interpretation));
 	if (str_is(factor, "advisory"))
-		return arena_printf(arena, "retrieval %.2f of 0.4, sources %.2f of 0.3, response %.2f of 0.3",
-				    confidence->advisory->retrieval_quality,
-				    confidence->advisory->source_quality,
-				    confidence->advisory->response_quality);
+		return arena_printf(arena,
+				    "retrieval " SHARE_FMT " of 0.4, sources " SHARE_FMT
+				    " of 0.3, response " SHARE_FMT " of 0.3",
+				    SHARE_ARG(confidence->advisory->retrieval_quality),
+				    SHARE_ARG(confidence->advisory->source_quality),
+				    SHARE_ARG(confidence->advisory->response_quality));
 	if (str_is(factor, "agreement"))
 		return arena_printf(arena, "of %" PRId64 " texts for the question that share agrees",
 				    confidence->agreement->texts);
@@ -238,12 +245,13 @@ static str_t confidence_text(const struct record_builder *builder)
 	const struct record_confidence *confidence = &builder->scored->confidence;
 	struct arena *arena = builder->facts->arena;
 	if (builder->facts->analysis.level_by_probability)
-		return arena_printf(arena, "right with probability %.2f (%.2f to %.2f)",
-				    confidence->probability->value, confidence->probability->low,
-				    confidence->probability->high);
+		return arena_printf(
+			arena, "right with probability " SHARE_FMT " (" SHARE_FMT " to " SHARE_FMT ")",
+			SHARE_ARG(confidence->probability->value), SHARE_ARG(confidence->probability->low),
+			SHARE_ARG(confidence->probability->high));
 	str_t cause = cause_of_limit(builder);
-	return arena_printf(arena, "confidence %.2f, limited by " STR_FMT "%s" STR_FMT,
-			    confidence->overall.value, STR_ARG(confidence->limiting_factor),
+	return arena_printf(arena, "confidence " SHARE_FMT ", limited by " STR_FMT "%s" STR_FMT,
+			    SHARE_ARG(confidence->overall.value), STR_ARG(confidence->limiting_factor),
 			    str_present(cause) ? ": " : "", STR_ARG(cause));
 }
 
