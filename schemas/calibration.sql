@@ -791,9 +791,18 @@ CREATE TABLE calibration_claims (
 	correct boolean NOT NULL,
 	PRIMARY KEY (application, model, prompt_version, label_source, scored_at, partition, record_offset)
 );
-CREATE INDEX calibration_events_claims ON calibration_events
+
+-- Days that are there already may be large, and have no such index: their events are no claims.
+CREATE INDEX calibration_events_claims ON ONLY calibration_events
 	(application, model, prompt_version, scored_at, partition, record_offset)
 	WHERE correct IS NOT NULL AND probability IS NOT NULL;
+DO $$
+BEGIN
+	EXECUTE format('CREATE FUNCTION calibration_claims_since() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS %L', (
+		SELECT format('SELECT timestamptz %L',
+			coalesce(max(substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)')::timestamptz), '-infinity'))
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'calibration_events'::regclass));
+END $$;
 
 -- Where the test of claims stands: what was decided last, and behind which case {ms since 1970, partition, offset} it goes on.
 -- All else follows from the claims.
@@ -812,6 +821,7 @@ UPDATE calibration_drift_episodes SET expected_by = 'PAST' WHERE direction IS NO
 
 SELECT calibration_share_rights('calibration_rollups', '{calibration_claims}');
 
+COMMENT ON FUNCTION calibration_claims_since IS 'events from here on are claims when they have feedback';
 COMMENT ON TABLE calibration_claims IS 'the latest published probabilities with their outcomes, for each segment';
 COMMENT ON COLUMN calibration_sequences.claims_since IS 'when the open change of outcomes against probabilities began, or the last one';
 COMMENT ON COLUMN calibration_drift_episodes.expected_by IS 'what the outcomes differ from: the past of the source, or the probabilities that records had';

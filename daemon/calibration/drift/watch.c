@@ -8,7 +8,7 @@
 #include "common/log.h"
 
 enum {
-	JUDGED_AT_ONCE = 50, /* segments */
+	JUDGED_AT_ONCE = 20, /* segments, with up to 2000 claims each */
 	JUDGE_PAUSE_MS = 3000,
 	JUDGE_ON_PAUSE_MS = 100, /* while segments are left of those that were to be judged */
 	JUDGE_SHARE = 10,	 /* pauses are this much longer than judging took */

@@ -32,12 +32,13 @@ err_t claims_add(struct database *database, const char *table, const char *segme
 	"WHEN 'FEEDBACK' THEN (SELECT " CLAIMS_TEXT " FROM (SELECT scored_at, partition, "                   \
 	"record_offset, probability, correct FROM calibration_events c "                                     \
 	"WHERE (c.application, c.model, c.prompt_version) = (q.application, q.model, q.prompt_version) "     \
-	"AND c.correct IS NOT NULL AND c.probability IS NOT NULL " CLAIMS_LATEST ") AS l) END"
+	"AND c.correct IS NOT NULL AND c.probability IS NOT NULL "                                           \
+	"AND c.scored_at >= calibration_claims_since() " CLAIMS_LATEST ") AS l) END"
 
 #define CLAIMS_LATEST "ORDER BY scored_at DESC, partition DESC, record_offset DESC LIMIT 1000"
 
 #define CLAIMS_TEXT                                                                                          \
-	"string_agg(concat_ws(' ', round(extract(epoch FROM l.scored_at) * 1000)::bigint, l.partition, "     \
+	"string_agg(concat_ws(' ', (date_part('epoch', l.scored_at) * 1000)::bigint, l.partition, "          \
 	"l.record_offset, l.correct::integer, l.probability), ',' "                                          \
 	"ORDER BY l.scored_at, l.partition, l.record_offset)"
 

@@ -659,6 +659,7 @@ static void test_former_episodes(void **state)
 		"calibration_model_history; "
 		"DROP TABLE calibration_sequences, calibration_examples, calibration_models, "
 		"calibration_model_looks, calibration_claims; DROP FUNCTION calibration_share_rights; "
+		"DROP FUNCTION calibration_claims_since; "
 		"ALTER TABLE calibration_events DROP COLUMN features, DROP COLUMN probability; "
 		"DROP INDEX calibration_events_judged; "
 		"ALTER TABLE calibration_positions DROP COLUMN fed_until, DROP COLUMN fed_since, "
