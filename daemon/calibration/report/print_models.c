@@ -49,8 +49,11 @@ static void print_nothing(FILE *stream, const struct calibration_models *models)
 
 static void print_quality(FILE *stream, const struct model_quality *quality)
 {
-	fprintf(stream, "log loss %.4f, AUROC %.3f (%.3f to %.3f), ECE %.4f (from %.4f)\n", quality->log_loss,
-		quality->auroc, quality->auroc_low, quality->auroc_high, quality->ece, quality->ece_low);
+	fprintf(stream,
+		"log loss %.4f, AUROC %.3f (%.3f to %.3f), debiased ECE %.4f (at "
+		"least %.4f)\n",
+		quality->log_loss, quality->auroc, quality->auroc_low, quality->auroc_high, quality->ece,
+		quality->ece_low);
 }
 
 /* How it came into use. */

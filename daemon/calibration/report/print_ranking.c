@@ -10,6 +10,8 @@ static const char *row_name(const struct ranking *ranking)
 {
 	if (ranking->score == RANKING_PROBABILITY)
 		return "probability, cases";
+	if (ranking->with_probability)
+		return "confidence, same";
 	return ranking->by_tenths ? "confidence, tenths" : "confidence, cases";
 }
 
@@ -71,8 +73,12 @@ void print_ranking_threshold(FILE *stream, const struct ranking *ranking, const 
 	} else if (ranking->cases < least) {
 		fprintf(stream, "cannot be shown for %s: it takes %lld cases, all of them right\n", name,
 			(long long)least);
+	} else if (threshold->point.cases && 1 - threshold->point.risk >= threshold->wish) {
+		fprintf(stream, "may be, but so few cases cannot show it for %s; the nearest is ", name);
+		print_point(stream, &threshold->point);
 	} else {
-		fprintf(stream, "is at no threshold of %s; the nearest is ", name);
+		fprintf(stream, "is at no threshold of %s with %d cases or more; the nearest is ", name,
+			RANKING_THRESHOLD_CASES);
 		print_point(stream, &threshold->point);
 	}
 }
@@ -81,7 +87,8 @@ static const struct ranking *find(const struct calibration_entry *entry, enum ra
 				  bool by_tenths)
 {
 	for (size_t i = 0; i < entry->rankings_count; i++)
-		if (entry->rankings[i].score == score && entry->rankings[i].by_tenths == by_tenths)
+		if (entry->rankings[i].score == score && entry->rankings[i].by_tenths == by_tenths &&
+		    !entry->rankings[i].with_probability)
 			return &entry->rankings[i];
 	return NULL;
 }
@@ -114,6 +121,12 @@ static void print_origin(FILE *stream, const struct calibration_entry *entry)
 	fprintf(stream, "  cases: %lld that are kept singly, scored since ", (long long)any->cases);
 	print_time(stream, any->since_ms);
 	fprintf(stream, ", in %d bins of equal mass at most\n", RANKING_BINS);
+	for (size_t i = 0; i < entry->rankings_count; i++)
+		if (entry->rankings[i].with_probability)
+			fprintf(stream,
+				"  same: the %lld of them that have a probability, too; compare the "
+				"probability with these\n",
+				(long long)entry->rankings[i].cases);
 }
 
 void print_ranking_rows(FILE *stream, const struct print_ranking_row *rows, size_t count)
@@ -208,8 +221,11 @@ json_t *print_ranking_object(const struct ranking *ranking)
 	bool both = ranking->both_kinds;
 	return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o}",
 			 "score", ranking->score == RANKING_OVERALL ? "overall" : "probability",
-			 "computed_from", ranking->by_tenths ? "tenths" : "cases", "cases",
-			 (json_int_t)ranking->cases, "since_ms",
+			 "computed_from",
+			 ranking->by_tenths	     ? "tenths"
+			 : ranking->with_probability ? "cases_with_probability"
+						     : "cases",
+			 "cases", (json_int_t)ranking->cases, "since_ms",
 			 ranking->by_tenths ? json_null() : json_integer((json_int_t)ranking->since_ms),
 			 "auroc", number_if(both, found->auroc), "auroc_low", number_if(both, found->low),
 			 "auroc_high", number_if(both, found->high), "aurc", ranking->risk_area, "ece",

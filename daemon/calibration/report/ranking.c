@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-/* A threshold takes so many cases, whatever their interval. */
-#define THRESHOLD_CASES 20
-
 #define Z_95 1.959963984540054
 
 static const double coverages[RANKING_COVERAGES] = { 0.1, 0.25, 0.5, 0.75, 1 };
@@ -23,7 +20,7 @@ const char *ranking_score_name(enum ranking_score score)
 int64_t ranking_least_cases(double accuracy)
 {
 	double least = ceil(Z_95 * Z_95 * accuracy / (1 - accuracy) - 1e-9);
-	return least < THRESHOLD_CASES ? THRESHOLD_CASES : (int64_t)least;
+	return least < RANKING_THRESHOLD_CASES ? RANKING_THRESHOLD_CASES : (int64_t)least;
 }
 
 /* ---- risk and coverage ---- */
@@ -47,12 +44,12 @@ static double accuracy_at(const struct risk_curve *curve, double coverage)
 
 static struct ranking_threshold find_threshold(const struct risk_curve *curve, double wish)
 {
-	const struct risk_point *point = discrimination_find(curve, wish, THRESHOLD_CASES);
+	const struct risk_point *point = discrimination_find(curve, wish, RANKING_THRESHOLD_CASES);
 	struct ranking_threshold threshold = { .wish = wish, .found = point != NULL };
 	if (point)
 		threshold.point = *point;
 	for (size_t i = 0; !point && i < curve->count; i++)
-		if (curve->points[i].cases >= THRESHOLD_CASES &&
+		if (curve->points[i].cases >= RANKING_THRESHOLD_CASES &&
 		    (threshold.point.cases == 0 || curve->points[i].low > threshold.point.low))
 			threshold.point = curve->points[i];
 	return threshold;

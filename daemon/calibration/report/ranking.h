@@ -23,6 +23,9 @@
 /* What is right where nothing else is wished. */
 #define RANKING_WISH 0.9
 
+/* A threshold takes so many cases, whatever their interval. */
+#define RANKING_THRESHOLD_CASES 20
+
 enum ranking_score { RANKING_OVERALL, RANKING_PROBABILITY };
 
 /* The lowest threshold at or above which the wished share is right by the lower end of its interval. Where
@@ -36,9 +39,10 @@ struct ranking_threshold {
 struct ranking {
 	enum ranking_score score;
 	bool by_tenths;
-	int64_t cases;	  /* more than 0 */
-	int64_t since_ms; /* scored_at of the oldest single case; by tenths 0 */
-	bool both_kinds;  /* there are right and wrong ones: without both there is no AUROC */
+	bool with_probability; /* overall confidence of the single cases that have a probability, too */
+	int64_t cases;	       /* more than 0 */
+	int64_t since_ms;      /* scored_at of the oldest single case; by tenths 0 */
+	bool both_kinds;       /* there are right and wrong ones: without both there is no AUROC */
 	struct discrimination discrimination;
 	double risk_area;		      /* AURC */
 	double accuracies[RANKING_COVERAGES]; /* of the highest ranking_coverage(i) of all cases */

@@ -380,6 +380,13 @@ static err_t rank_entry(struct database *database, const struct calibration_quer
 		return err_fail(detail, err, "%s", err_message(err, &fault));
 	add_ranking(entry, RANKING_OVERALL, sample.overall, sample.overall_count, sample.overall_since_ms,
 		    wish, arena);
+	if (sample.both_count < sample.overall_count && sample.both_count == sample.probability_count) {
+		size_t before = entry->rankings_count;
+		add_ranking(entry, RANKING_OVERALL, sample.both, sample.both_count,
+			    sample.probability_since_ms, wish, arena);
+		for (size_t i = before; i < entry->rankings_count; i++)
+			entry->rankings[i].with_probability = true;
+	}
 	add_ranking(entry, RANKING_PROBABILITY, sample.probability, sample.probability_count,
 		    sample.probability_since_ms, wish, arena);
 	return ERR_OK;

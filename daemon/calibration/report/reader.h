@@ -37,8 +37,9 @@ struct calibration_moment {
 	double accuracy; /* without cases: means nothing */
 };
 
-/* Overall confidence by tenths, overall confidence of single cases, probability of single cases. */
-#define CALIBRATION_RANKINGS 3
+/* Overall confidence by tenths, overall confidence of single cases, and of those that have a probability,
+ * where these are fewer; probability of single cases. */
+#define CALIBRATION_RANKINGS 4
 
 struct calibration_entry {
 	str_t application; /* absent: all, likewise below; an empty model or prompt version is an absent one

@@ -79,6 +79,7 @@ static void take_row(struct sample *sample, const PGresult *result, int row)
 	struct outcome outcome = { .score = database_number_at(result, row, OVERALL),
 				   .weight = database_number_at(result, row, WEIGHT),
 				   .correct = database_integer_at(result, row, CORRECT) != 0 };
+	const struct outcome overall = outcome;
 	if (usable(outcome.score, outcome.weight)) {
 		sample->overall[sample->overall_count++] = outcome;
 		sample->overall_since_ms = earlier(sample->overall_since_ms, scored_at_ms);
@@ -88,6 +89,8 @@ static void take_row(struct sample *sample, const PGresult *result, int row)
 	outcome.score = database_number_at(result, row, PROBABILITY);
 	if (usable(outcome.score, outcome.weight)) {
 		sample->probability[sample->probability_count++] = outcome;
+		if (usable(overall.score, overall.weight))
+			sample->both[sample->both_count++] = overall;
 		sample->probability_since_ms = earlier(sample->probability_since_ms, scored_at_ms);
 	}
 }
@@ -118,6 +121,7 @@ err_t sample_read(struct database *database, const struct calibration_query *que
 		size_t rows = (size_t)PQntuples(result);
 		sample.overall = ARENA_ARRAY(arena, struct outcome, rows);
 		sample.probability = ARENA_ARRAY(arena, struct outcome, rows);
+		sample.both = ARENA_ARRAY(arena, struct outcome, rows);
 		for (size_t row = 0; row < rows; row++)
 			take_row(&sample, result, (int)row);
 	}

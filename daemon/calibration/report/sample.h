@@ -23,7 +23,8 @@
 struct sample {
 	struct outcome *overall;     /* by overall confidence */
 	struct outcome *probability; /* by the probability that was published; those that had one */
-	size_t overall_count, probability_count;
+	struct outcome *both;	     /* the same cases by overall confidence, where all of them have one */
+	size_t overall_count, probability_count, both_count;
 	int64_t overall_since_ms, probability_since_ms; /* scored_at of the oldest; without cases 0 */
 };
 

@@ -742,9 +742,9 @@ static void test_single_cases_are_ranked(void **state)
 	query.wish = 0.95;
 	struct calibration_reports reports = read_reports(&query, arena);
 	const struct calibration_entry *results = entry_of(&reports, LABEL_RESULT);
-	assert_int_equal(results->rankings_count, 3);
+	assert_int_equal(results->rankings_count, 4);
 	const struct ranking *tenths = &results->rankings[0], *overall = &results->rankings[1],
-			     *probability = &results->rankings[2];
+			     *same = &results->rankings[2], *probability = &results->rankings[3];
 	assert_true(tenths->by_tenths && !overall->by_tenths && !probability->by_tenths);
 	assert_int_equal(tenths->cases, SINGLE_CASES);
 	assert_int_equal(overall->cases, SINGLE_CASES);
@@ -752,6 +752,12 @@ static void test_single_cases_are_ranked(void **state)
 	/* every second one is right: of each confidence but the first */
 	expect_near(overall->discrimination.auroc, 0.5 + 0.5 / (SINGLE_CASES / 2.0));
 	assert_int_equal(probability->score, RANKING_PROBABILITY);
+	/* the cases that have both, by what each of them says */
+	assert_true(same->score == RANKING_OVERALL && same->with_probability && !overall->with_probability);
+	assert_int_equal(same->cases, probability->cases);
+	assert_int_equal(same->since_ms, probability->since_ms);
+	expect_near(same->accuracies[RANKING_COVERAGES - 1], probability->accuracies[RANKING_COVERAGES - 1]);
+	assert_true(same->discrimination.auroc < 0.6);
 	assert_int_equal(probability->cases, SINGLE_CASES / 3 * 2);
 	expect_near(probability->discrimination.auroc, 1);
 	assert_true(probability->threshold.found);
@@ -839,20 +845,28 @@ static void test_rankings_are_told(void **state)
 	struct calibration_reports reports = read_reports(&query, arena);
 	_cleanup_(cleanup_free) char *text = print_reports(&reports, calibration_print);
 	assert_non_null(strstr(text, "\n  confidence, tenths      300  0.5"));
-	assert_non_null(strstr(text, "  no better than chance\n  probability, cases      200  1.000  "));
+	assert_non_null(strstr(text, "  no better than chance\n  confidence, same        200  0."));
+	assert_non_null(strstr(text, "\n  probability, cases      200  1.000  "));
+	assert_non_null(strstr(text, "\n  same: the 200 of them that have a probability, too; compare the "
+				     "probability with these\n"));
 	assert_non_null(strstr(text, "\n  probability         cases   mean  right  95 % interval\n  0.7"));
 	assert_non_null(strstr(text, "        20  0.7"));
 	assert_non_null(strstr(text, "  0.000  0.000 to 0.1"));
-	assert_non_null(strstr(text, "\n  95 % right is at no threshold of overall confidence; the nearest "
-				     "is ≥ 0."));
+	assert_non_null(strstr(text, "\n  95 % right is at no threshold of overall confidence with 20 "
+				     "cases or more; the nearest is ≥ 0."));
 	assert_non_null(strstr(text, "\n  95 % right needs probability ≥ 0.75: 50 % of the cases (100, of "
 				     "them 1.000 right, 0.963 by the lower end of the interval)\n"));
 	assert_non_null(strstr(text, "\n  cases: 300 that are kept singly, scored since "));
 	_cleanup_(cleanup_free) char *json = print_reports(&reports, calibration_print_json);
 	json_t *root = json_loads(json, 0, NULL);
 	json_t *list = json_object_get(json_array_get(json_object_get(root, "reports"), 0), "rankings");
-	assert_int_equal(json_array_size(list), 3);
-	json_t *tenths = json_array_get(list, 0), *probability = json_array_get(list, 2);
+	assert_int_equal(json_array_size(list), 4);
+	json_t *tenths = json_array_get(list, 0), *same = json_array_get(list, 2),
+	       *probability = json_array_get(list, 3);
+	assert_string_equal(json_string_value(json_object_get(same, "score")), "overall");
+	assert_string_equal(json_string_value(json_object_get(same, "computed_from")),
+			    "cases_with_probability");
+	assert_int_equal(json_integer_value(json_object_get(same, "cases")), 200);
 	assert_string_equal(json_string_value(json_object_get(tenths, "computed_from")), "tenths");
 	assert_true(json_is_null(json_object_get(tenths, "since_ms")));
 	assert_string_equal(json_string_value(json_object_get(probability, "score")), "probability");
@@ -864,6 +878,13 @@ static void test_rankings_are_told(void **state)
 	expect_near(json_real_value(json_object_get(threshold, "threshold")), 0.75);
 	assert_true(json_is_false(json_object_get(json_object_get(tenths, "threshold"), "found")));
 	json_decref(root);
+	query.wish = 0.97; /* which takes 125 cases: there are 200, but of these 100 are wrong */
+	reports = read_reports(&query, arena);
+	_cleanup_(cleanup_free) char *unshown = print_reports(&reports, calibration_print);
+	assert_non_null(strstr(unshown,
+			       "\n  97 % right may be, but so few cases cannot show it for "
+			       "probability; the nearest is ≥ 0.75: 50 % of the cases (100, of them 1.000 "));
+	query.wish = 0.95;
 	/* of a few there is nothing to say */
 	run_sql("DELETE FROM calibration_examples WHERE probability IS NULL OR probability < 0.77");
 	reports = read_reports(&query, arena);
