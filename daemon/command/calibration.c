@@ -153,13 +153,15 @@ struct replaying {
 	struct replay_faults faults;
 };
 
-static void note_fault(struct replaying *replaying, int64_t place, err_t fault,
+/* `place` is all that is known of the first one but why. */
+static void note_fault(struct replaying *replaying, struct replay_faults place, err_t fault,
 		       const struct err_detail *reason)
 {
 	struct replay_faults *faults = &replaying->faults;
 	if (faults->count++ > 0)
 		return;
-	faults->place = place;
+	place.count = 1;
+	*faults = place;
 	snprintf(faults->first, sizeof faults->first, "%s", err_message(fault, reason));
 }
 
@@ -176,10 +178,15 @@ static err_t replay_from_file(struct replaying *replaying, const char *path, str
 		err = replay_file_next(file, arena, &scored, &end, &fault, &reason);
 		if (err)
 			return err_fail(detail, err, "%s", err_message(err, &reason));
+		if (!fault && !end)
+			fault = replay_add(replaying->replay, scored, &reason);
 		if (fault)
-			note_fault(replaying, replay_file_place(file), fault, &reason);
-		else if (!end)
-			replay_add(replaying->replay, scored);
+			note_fault(replaying,
+				   (struct replay_faults){ .kind = replay_file_is_container(file)
+									   ? REPLAY_RECORD
+									   : REPLAY_LINE,
+							   .place = replay_file_place(file) },
+				   fault, &reason);
 	}
 	return err;
 }
@@ -195,10 +202,14 @@ static err_t take_message(size_t span, const rd_kafka_message_t *message, void *
 	(void)detail;
 	err_t fault = codec_decode_scored(replaying->codec, message->payload, message->len, arena, &scored,
 					  &reason);
+	if (!fault)
+		fault = replay_add(replaying->replay, scored, &reason);
 	if (fault)
-		note_fault(replaying, message->offset, fault, &reason);
-	else
-		replay_add(replaying->replay, scored);
+		note_fault(replaying,
+			   (struct replay_faults){ .kind = REPLAY_OFFSET,
+						   .place = message->offset,
+						   .partition = message->partition },
+			   fault, &reason);
 	return ERR_OK;
 }
 
@@ -251,6 +262,9 @@ static err_t replay_records(const struct calibration_options *options, const str
 		replay_print_json(stdout, &rules, &result, &replaying.faults);
 	else
 		replay_print_text(stdout, &rules, &result, &replaying.faults);
+	if (result.records == 0 && replaying.faults.count)
+		return err_fail(detail, ERR_AVRO_VALUE, "none of the %lld records can be read; the first: %s",
+				(long long)replaying.faults.count, replaying.faults.first);
 	return ERR_OK;
 }
 

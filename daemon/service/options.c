@@ -194,6 +194,10 @@ static err_t parse_flags(const struct command_options *command, int argc, char *
 		if (!strchr(command->flags, flag))
 			return err_fail(detail, ERR_USAGE, "assayd %s has no option --%s; see assayd --help",
 					command->name, long_name(flag));
+		if (flag == 'p' && options->records)
+			return err_fail(detail, ERR_USAGE,
+					"--replay is given twice and reads one file; write the records of "
+					"several to standard input, with --replay -");
 		set_flag(options, flag);
 	}
 	if (optind < argc)

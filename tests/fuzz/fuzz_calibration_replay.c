@@ -6,6 +6,7 @@
 #include "avro/builtin.h"
 #include "calibration/replay/replay_file.h"
 #include "calibration/replay/replay_print.h"
+#include "tests/harness/fixtures/avro_container.h"
 
 #include <assert.h>
 #include <sys/mman.h>
@@ -13,33 +14,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define RECORD_MAX ((size_t)1 << 16)
-#define SYNC	   "0123456789abcdef"
-
-static void append_long(struct buf *out, int64_t value)
-{
-	uint64_t rest = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
-	for (; rest >= 0x80; rest >>= 7)
-		buf_append_char(out, (char)(rest | 0x80));
-	buf_append_char(out, (char)rest);
-}
-
-static void append_bytes(struct buf *out, str_t bytes)
-{
-	append_long(out, (int64_t)bytes.len);
-	buf_append_str(out, bytes);
-}
 
 static void append_container(struct buf *out, int records, const uint8_t *data, size_t size)
 {
-	buf_append(out, "Obj\x01", 4);
-	append_long(out, 1);
-	append_bytes(out, STR("avro.schema"));
-	append_bytes(out, builtin_schema(RECORD_SCORED));
-	append_long(out, 0);
-	buf_append_text(out, SYNC);
-	append_long(out, records);
-	append_bytes(out, (str_t){ (const char *)data, size });
-	buf_append_text(out, SYNC);
+	avro_container_append_head(out, builtin_schema(RECORD_SCORED), NULL);
+	avro_container_append_block(out, records, (str_t){ (const char *)data, size });
 }
 
 static void print_all(const struct replay *replay, const struct replay_rules *rules)
@@ -73,7 +52,7 @@ static void read_all(struct replay_file *file, struct replay *replay)
 		assert(end || replay_file_place(file) > place);
 		assert(end || fault || scored);
 		if (!end && !fault)
-			replay_add(replay, scored);
+			replay_add(replay, scored, NULL);
 	}
 }
 

@@ -1,6 +1,7 @@
 """The command line: what a person types, and what comes back when it is wrong."""
 
 import contextlib
+import gzip
 import json
 import os
 import pty
@@ -117,6 +118,7 @@ WRONG_USAGES = {
     "calibration --config a --replay b --replay-topic": "--replay goes without --replay-topic",
     "calibration --config a --replay-topic --application c": "--replay-topic goes without --application",
     "calibration --config a --verify --replay-topic": "--verify goes without --replay-topic",
+    "calibration --config a --replay b --replay c": "--replay is given twice and reads one file",
     "calibration --config a --model-version 3": "--model-version needs --replay",
     "calibration --config a --model --model-version 3": "--model-version needs --replay",
 }
@@ -875,7 +877,9 @@ def test_replay_of_what_score_says(config_file, tmp_path):
     found = replayed(config, str(records))
     assert found["records"] == found["kept"] == 21 and found["unreadable"] == 1 and found["first_fault"]["place"] == 22
     assert found["levels"]["very_low"]["very_low"] >= 10 and found["labelled"] == []
-    assert found["rules"] == {"factors": ["technical", "advisory", "generator"], "thresholds": [0.9, 0.7, 0.5],
+    assert found["first_fault"]["of"] == "line" and found["repeated"] == 0
+    assert found["rules"] == {"factors": ["technical", "advisory", "generator"], "technical_alone": "medium",
+                              "thresholds": [0.9, 0.7, 0.5],
                               "model_version": None, "level_follows": False}
     assert replayed(config, "-", stdin=scored) == found
 
@@ -889,7 +893,21 @@ def test_replay_of_what_score_says(config_file, tmp_path):
     said = assayd("calibration", "--config", generator, "--replay", str(records))
     assert said.returncode == 0 and "Replay of 21 records" in said.stdout and "No record has a label" in said.stdout
 
+    twice = replayed(config, "-", stdin=scored + scored)
+    assert (twice["records"], twice["repeated"], twice["unreadable"]) == (21, 21, 2) and twice["levels"] == replayed(config, "-", stdin=scored)["levels"]
+    assert "  21 came again (topic, partition and offset of an event, or its event_id) and are left out\n" in assayd(
+        "calibration", "--config", config, "--replay", "-", stdin=scored + scored).stdout
+    for weight in ("0", "-1", "1e308", "1e-300"):
+        heavy = json.loads(scored.splitlines()[0]) | {"label": {"value": 1, "correct": True, "source": "RESULT", "weight": float(weight)}}
+        done = assayd("calibration", "--config", config, "--replay", "-", stdin=json.dumps(heavy))
+        assert done.returncode == DATA and "the first, line 1: its label weighs " in done.stdout, done
+        assert "none of the 1 records can be read; the first: its label weighs" in done.stderr, done
+    packed, blocked = tmp_path / "records.jsonl.gz", tmp_path / "records.avro"
+    packed.write_bytes(gzip.compress(scored.encode()))
+    blocked.write_bytes(b"Obj\x01\x02\x14avro.codec\x0abzip2\x00" + bytes(16))
     for arguments, status, sentence in (
+            (["--replay", str(packed)], DATA, "is compressed with gzip: decompress it first"),
+            (["--replay", str(blocked)], DATA, 'the codec "bzip2"; those that are read are "null" and "deflate"'),
             (["--replay", str(tmp_path / "nothing")], NO_INPUT, "nothing: No such file"),
             (["--replay", str(records), "--accuracy", "90"], USAGE, "write for example 0.9"),
             (["--replay", str(records), "--model-version", "x"], USAGE, '"x" is no number of a model'),

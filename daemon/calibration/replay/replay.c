@@ -1,5 +1,8 @@
 #include "calibration/replay/replay.h"
 
+#include "calibration/store/cases.h"
+#include "common/hash.h"
+
 #include <math.h>
 
 _Static_assert((int)LEVEL_HIGH == (int)SCORE_HIGH && LEVEL_HIGH + 2 == REPLAY_LEVELS, "levels are the same");
@@ -99,14 +102,22 @@ struct replay_sums {
 };
 
 struct replay_source {
+	int64_t times[REPLAY_TIMES];
 	int64_t cases, ranked, learnt_from;
-	struct replay_sums groups[REPLAY_SIDES][REPLAY_LEVELS];
+	struct replay_sums groups[REPLAY_TIMES][REPLAY_SIDES][REPLAY_LEVELS];
 	struct outcome_list overall[REPLAY_SIDES], probability[REPLAY_SIDES];
+};
+
+/* Of 64 bits: of eight million different records two are taken for one in one of 500,000 replays. */
+struct record_keys {
+	uint64_t *slots; /* open addressing; 0: free */
+	size_t count, capacity;
 };
 
 struct replay {
 	struct replay_rules rules;
-	int64_t records, first_ms, last_ms;
+	struct record_keys keys;
+	int64_t records, repeated, first_ms, last_ms;
 	int64_t moved[REPLAY_LEVELS][REPLAY_LEVELS];
 	struct replay_source sources[REPLAY_SOURCES];
 };
@@ -129,8 +140,64 @@ void replay_free(struct replay *replay)
 			free(replay->sources[source].overall[side].items);
 			free(replay->sources[source].probability[side].items);
 		}
+	free(replay->keys.slots);
 	free(replay);
 }
+
+/* ---- records that come twice ---- */
+
+static bool insert_key(struct record_keys *keys, uint64_t key)
+{
+	size_t at = key & (keys->capacity - 1);
+	while (keys->slots[at] && keys->slots[at] != key)
+		at = (at + 1) & (keys->capacity - 1);
+	bool is_new = keys->slots[at] == 0;
+	keys->slots[at] = key;
+	keys->count += is_new;
+	return is_new;
+}
+
+static void grow_keys(struct record_keys *keys)
+{
+	struct record_keys grown = { .capacity = keys->capacity ? 2 * keys->capacity : 1024 };
+	grown.slots = calloc(grown.capacity, sizeof *grown.slots);
+	if (!grown.slots)
+		abort();
+	for (size_t i = 0; i < keys->capacity; i++)
+		if (keys->slots[i])
+			insert_key(&grown, keys->slots[i]);
+	free(keys->slots);
+	*keys = grown;
+}
+
+/* 0: nothing tells it from others. */
+static uint64_t key_of(const struct scored_query *scored)
+{
+	_cleanup_(buf_free) struct buf key = BUF_INIT;
+	const struct record_provenance *event = &scored->provenance;
+	if (event->topic.len)
+		buf_printf(&key, "%lld %lld " STR_FMT, (long long)event->partition, (long long)event->offset,
+			   STR_ARG(event->topic));
+	else if (scored->event_id.len)
+		buf_printf(&key, "event " STR_FMT, STR_ARG(scored->event_id));
+	else
+		return 0;
+	uint64_t hash = hash_seeded(key.data, key.len);
+	return hash ? hash : 1;
+}
+
+static bool came_before(struct replay *replay, const struct scored_query *scored)
+{
+	struct record_keys *keys = &replay->keys;
+	uint64_t key = key_of(scored);
+	if (!key || keys->count >= REPLAY_KEYS_MAX)
+		return false;
+	if (2 * (keys->count + 1) > keys->capacity)
+		grow_keys(keys);
+	return !insert_key(keys, key);
+}
+
+/* ---- labels ---- */
 
 /* Whatever a record claims: what is no score is none. */
 static void push(struct outcome_list *list, double score, const struct record_label *label)
@@ -164,15 +231,16 @@ static void add_label(struct replay *replay, const struct scored_query *scored,
 {
 	const struct record_label *label = scored->label;
 	const struct record_confidence *then = &scored->confidence;
-	if (!label || label->source < 0 || label->source >= REPLAY_SOURCES ||
-	    !(label->weight > 0 && label->weight <= OUTCOMES_WEIGHT_MAX))
+	if (!label)
 		return;
 	struct replay_source *source = &replay->sources[label->source];
 	const struct model *model = replay->rules.model;
 	bool learnt_from = model && scored->scored_at <= model_info(model)->to_ms;
+	enum replay_time time = learnt_from ? REPLAY_LEARNT : REPLAY_LATER;
 	source->cases++;
-	add_to_group(&source->groups[REPLAY_THEN][place_of(then->level)], label);
-	add_to_group(&source->groups[REPLAY_NOW][place_of(verdict->level)], label);
+	source->times[time]++;
+	add_to_group(&source->groups[time][REPLAY_THEN][place_of(then->level)], label);
+	add_to_group(&source->groups[time][REPLAY_NOW][place_of(verdict->level)], label);
 	if (source->ranked >= REPLAY_CASES_MAX)
 		return;
 	source->ranked++;
@@ -187,9 +255,20 @@ static void add_label(struct replay *replay, const struct scored_query *scored,
 		push(&source->probability[REPLAY_NOW], verdict->estimate.value, label);
 }
 
-void replay_add(struct replay *replay, const struct scored_query *scored)
+err_t replay_add(struct replay *replay, const struct scored_query *scored, struct err_detail *detail)
 {
+	const struct record_label *label = scored->label;
 	struct replay_verdict verdict;
+	if (label && (label->source < 0 || label->source >= REPLAY_SOURCES))
+		return err_fail(detail, ERR_AVRO_VALUE, "its label has no known source");
+	if (label && !calibration_weight_valid(label->weight))
+		return err_fail(detail, ERR_AVRO_VALUE,
+				"its label weighs %g; what is counted weighs from 1e-12 to 1e12",
+				label->weight);
+	if (came_before(replay, scored)) {
+		replay->repeated++;
+		return ERR_OK;
+	}
 	replay_record(&replay->rules, scored, &verdict);
 	if (replay->records == 0 || scored->scored_at < replay->first_ms)
 		replay->first_ms = scored->scored_at;
@@ -198,6 +277,7 @@ void replay_add(struct replay *replay, const struct scored_query *scored)
 	replay->records++;
 	replay->moved[place_of(scored->confidence.level)][place_of(verdict.level)]++;
 	add_label(replay, scored, &verdict);
+	return ERR_OK;
 }
 
 /* ---- the result ---- */
@@ -227,9 +307,12 @@ static void finish_source(const struct replay_source *source, int label_source, 
 					      .cases = source->cases,
 					      .ranked = source->ranked,
 					      .learnt_from = source->learnt_from };
+	memcpy(labelled->times, source->times, sizeof labelled->times);
 	for (int side = 0; side < REPLAY_SIDES; side++) {
-		for (int level = 0; level < REPLAY_LEVELS; level++)
-			labelled->groups[side][level] = group_of(&source->groups[side][level]);
+		for (int time = 0; time < REPLAY_TIMES; time++)
+			for (int level = 0; level < REPLAY_LEVELS; level++)
+				labelled->groups[time][side][level] =
+					group_of(&source->groups[time][side][level]);
 		rank(RANKING_OVERALL, &source->overall[side], wish, arena, &labelled->overall[side]);
 		rank(RANKING_PROBABILITY, &source->probability[side], wish, arena,
 		     &labelled->probability[side]);
@@ -240,6 +323,8 @@ void replay_finish(const struct replay *replay, double wish, struct arena *arena
 		   struct replay_result *ret_result)
 {
 	struct replay_result result = { .records = replay->records,
+					.repeated = replay->repeated,
+					.unchecked = replay->keys.count >= REPLAY_KEYS_MAX,
 					.first_ms = replay->first_ms,
 					.last_ms = replay->last_ms };
 	memcpy(result.moved, replay->moved, sizeof result.moved);

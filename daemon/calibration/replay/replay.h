@@ -7,7 +7,11 @@
  * first REPLAY_CASES_MAX labelled records enter rankings, the rest is only counted.
  *
  * A model knows the labels of the time that it has learnt from. So figures of probabilities, those of the
- * records as well as its own, are of records that were scored after that.
+ * records as well as its own, are of records that were scored after that, and what was right of each level is
+ * told apart for records of that time and for later ones.
+ *
+ * A record that comes more than once counts once: one of the same topic, partition and offset of its event,
+ * or without these of the same event_id. Of the first REPLAY_KEYS_MAX records this is known.
  */
 #pragma once
 
@@ -17,6 +21,8 @@
 #include "score/overall.h"
 
 #define REPLAY_CASES_MAX 100000
+
+#define REPLAY_KEYS_MAX ((size_t)8 << 20)
 
 #define REPLAY_SOURCES 4
 
@@ -52,10 +58,14 @@ void replay_free(struct replay *replay); /* NULL is fine */
 
 DEFINE_CLEANUP(struct replay, replay_cleanup, replay_free)
 
-/* One record more; nothing of it is kept but numbers. */
-void replay_add(struct replay *replay, const struct scored_query *scored);
+/* One record more; nothing of it is kept but numbers. ERR_AVRO_VALUE: it is left out, since its label weighs
+ * what cannot be counted (store/cases.h). */
+err_t replay_add(struct replay *replay, const struct scored_query *scored, struct err_detail *detail);
 
 enum replay_side { REPLAY_THEN, REPLAY_NOW, REPLAY_SIDES };
+
+/* Scored after the labels that the model has learnt from, or without a model; or in their time. */
+enum replay_time { REPLAY_LATER, REPLAY_LEARNT, REPLAY_TIMES };
 
 struct replay_group {
 	int64_t cases;
@@ -66,15 +76,18 @@ struct replay_group {
 struct replay_labelled {
 	int label_source; /* enum label_source */
 	int64_t cases;
-	int64_t ranked;	     /* of these, that rankings may be of */
-	int64_t learnt_from; /* of these, scored when the model's labels were */
-	struct replay_group groups[REPLAY_SIDES][REPLAY_LEVELS];
+	int64_t ranked;		     /* of these, that rankings may be of */
+	int64_t learnt_from;	     /* of these, scored when the model's labels were */
+	int64_t times[REPLAY_TIMES]; /* of all cases */
+	struct replay_group groups[REPLAY_TIMES][REPLAY_SIDES][REPLAY_LEVELS];
 	struct ranking overall[REPLAY_SIDES];	  /* of records that have one on both sides */
 	struct ranking probability[REPLAY_SIDES]; /* a ranking of 0 cases is none */
 };
 
 struct replay_result {
 	int64_t records;
+	int64_t repeated;				 /* that are not among these */
+	bool unchecked;					 /* others may be among these more than once */
 	int64_t first_ms, last_ms;			 /* scored_at */
 	int64_t moved[REPLAY_LEVELS][REPLAY_LEVELS];	 /* records, by their level then and now */
 	int64_t kept, higher, lower;			 /* their level; without one it is the lowest */

@@ -106,10 +106,13 @@ static err_t take_codec(struct replay_file *file, str_t value, struct err_detail
 	file->deflated = str_is(value, "deflate");
 	if (file->deflated || str_is(value, "null") || value.len == 0)
 		return ERR_OK;
+	if (value.len > 40)
+		value.len = 40;
 	return err_fail(
-		detail, ERR_AVRO_CODEC,
-		"the container is compressed in another way (avro.codec) than with \"deflate\"; write "
-		"it with that codec, or with \"null\"");
+		detail, ERR_AVRO_VALUE,
+		"the container is compressed with the codec \"" STR_FMT
+		"\"; those that are read are \"null\" and \"deflate\": write it again with one of them",
+		STR_ARG(value));
 }
 
 static err_t take_schema(struct replay_file *file, str_t text, struct err_detail *detail)
@@ -312,6 +315,29 @@ static err_t next_text(struct replay_file *file, bool *ret_end, err_t *ret_fault
 
 /* ---- all ---- */
 
+/* What begins like a file that is compressed as a whole; no JSON begins so. Both bytes are given back. */
+static const char *compressed_with(FILE *stream)
+{
+	static const struct {
+		unsigned char first, second;
+		const char *name;
+	} kinds[] = { { 0x1f, 0x8b, "gzip" },
+		      { 'B', 'Z', "bzip2" },
+		      { 0xfd, '7', "xz" },
+		      { 0x28, 0xb5, "zstd" },
+		      { 'P', 'K', "zip" } };
+	int first = getc(stream), second = first == EOF ? EOF : getc(stream);
+	const char *name = NULL;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (first == kinds[i].first && second == kinds[i].second)
+			name = kinds[i].name;
+	if (second != EOF)
+		ungetc(second, stream);
+	if (first != EOF)
+		ungetc(first, stream);
+	return name;
+}
+
 err_t replay_file_open(const char *path, struct codec *codec, size_t max_record_bytes,
 		       struct replay_file **ret_file, struct err_detail *detail)
 {
@@ -327,6 +353,12 @@ err_t replay_file_open(const char *path, struct codec *codec, size_t max_record_
 	int first = getc(file->stream);
 	if (first == EOF && ferror(file->stream))
 		return err_fail(detail, ERR_FILE_UNREADABLE, "%s: %s", path, strerror(errno));
+	ungetc(first, file->stream);
+	const char *compressed = compressed_with(file->stream);
+	if (compressed)
+		return err_fail(detail, ERR_AVRO_VALUE, "%s is compressed with %s: decompress it first", path,
+				compressed);
+	first = getc(file->stream);
 	file->container = first == MAGIC[0]; /* no JSON begins so */
 	if (first != EOF)
 		ungetc(first, file->stream);
@@ -368,6 +400,11 @@ err_t replay_file_next(struct replay_file *file, struct arena *arena, struct sco
 		*ret_fault = codec_decode_scored(file->codec, buf_str(&file->line).ptr, file->line.len, arena,
 						 ret_scored, detail);
 	return err;
+}
+
+bool replay_file_is_container(const struct replay_file *file)
+{
+	return file->container;
 }
 
 int64_t replay_file_place(const struct replay_file *file)

@@ -11,7 +11,8 @@
 struct replay_file;
 
 /* `path` "-" is standard input. The codec learns the container's schema: nobody else may be using it. Both
- * outlive the file. ERR_FILE_UNREADABLE; or why the head of a container cannot be read. */
+ * outlive the file. ERR_FILE_UNREADABLE; ERR_AVRO_VALUE: it is compressed as a whole; or why the head of a
+ * container cannot be read. */
 err_t replay_file_open(const char *path, struct codec *codec, size_t max_record_bytes,
 		       struct replay_file **ret_file, struct err_detail *detail);
 void replay_file_close(struct replay_file *file); /* NULL is fine */
@@ -23,6 +24,9 @@ DEFINE_CLEANUP(struct replay_file, replay_file_cleanup, replay_file_close)
  * after this can be read. Empty lines are passed over. */
 err_t replay_file_next(struct replay_file *file, struct arena *arena, struct scored_query **ret_scored,
 		       bool *ret_end, err_t *ret_fault, struct err_detail *detail);
+
+/* Whether it is a container of records; else it has lines. */
+bool replay_file_is_container(const struct replay_file *file);
 
 /* Of the last record: its line, or its number in the container, from 1. */
 int64_t replay_file_place(const struct replay_file *file);

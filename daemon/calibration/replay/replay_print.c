@@ -13,7 +13,8 @@ static void print_rules(FILE *stream, const struct replay_rules *rules)
 	fputs("  now: the least of ", stream);
 	for (size_t i = 0; i < rules->factors_count; i++)
 		fprintf(stream, "%s%s", i ? ", " : "", overall_factor_name(rules->factors[i]));
-	fprintf(stream, "; levels from %.4g, %.4g and %.4g on", rules->thresholds.high,
+	fprintf(stream, "; technical alone makes %s at most; levels from %.4g, %.4g and %.4g on",
+		rules->technical_alone == SCORE_HIGH ? "high" : "medium", rules->thresholds.high,
 		rules->thresholds.medium, rules->thresholds.low);
 	if (rules->model)
 		fprintf(stream, "; version %lld (%s) of the model, whose probability levels %s",
@@ -66,21 +67,41 @@ static size_t make_rows(const struct replay_labelled *labelled, struct print_ran
 	return count;
 }
 
+static void print_time_groups(FILE *stream, const struct replay_labelled *labelled, enum replay_time time)
+{
+	for (int level = REPLAY_LEVELS - 1; level >= 0; level--) {
+		fprintf(stream, "  %-10s   ", level_names[level]);
+		print_group(stream, &labelled->groups[time][REPLAY_THEN][level]);
+		fputs("    ", stream);
+		print_group(stream, &labelled->groups[time][REPLAY_NOW][level]);
+		fputc('\n', stream);
+	}
+}
+
+/* What the model has learnt from says nothing of how good it is. */
+static void print_all_groups(FILE *stream, const struct replay_labelled *labelled)
+{
+	static const char *const titles[REPLAY_TIMES] = {
+		[REPLAY_LATER] = "scored after what the model has learnt from",
+		[REPLAY_LEARNT] = "of the time that the model has learnt from: better than others will be",
+	};
+	fputs("  level     then: cases  right  95 % interval    now: cases  right  95 % interval\n", stream);
+	for (int time = 0; time < REPLAY_TIMES; time++) {
+		if (labelled->times[REPLAY_LEARNT] == 0 && time == REPLAY_LEARNT)
+			continue;
+		if (labelled->times[REPLAY_LEARNT])
+			fprintf(stream, "  %lld %s\n", (long long)labelled->times[time], titles[time]);
+		print_time_groups(stream, labelled, (enum replay_time)time);
+	}
+}
+
 static void print_labelled(FILE *stream, const struct replay_labelled *labelled)
 {
 	struct print_ranking_row rows[2 * REPLAY_SIDES];
 	size_t count = make_rows(labelled, rows);
-	fprintf(stream,
-		"\nLabel source %s: %lld records\n"
-		"  level     then: cases  right  95 %% interval    now: cases  right  95 %% interval\n",
-		calibration_source_name(labelled->label_source), (long long)labelled->cases);
-	for (int level = REPLAY_LEVELS - 1; level >= 0; level--) {
-		fprintf(stream, "  %-10s   ", level_names[level]);
-		print_group(stream, &labelled->groups[REPLAY_THEN][level]);
-		fputs("    ", stream);
-		print_group(stream, &labelled->groups[REPLAY_NOW][level]);
-		fputc('\n', stream);
-	}
+	fprintf(stream, "\nLabel source %s: %lld records\n", calibration_source_name(labelled->label_source),
+		(long long)labelled->cases);
+	print_all_groups(stream, labelled);
 	if (count)
 		print_ranking_rows(stream, rows, count);
 	for (size_t i = 0; i < count; i++)
@@ -95,6 +116,35 @@ static void print_labelled(FILE *stream, const struct replay_labelled *labelled)
 			(long long)labelled->ranked);
 }
 
+void replay_print_place(FILE *stream, const struct replay_faults *faults)
+{
+	if (faults->kind == REPLAY_OFFSET)
+		fprintf(stream, "partition %d, offset %lld", (int)faults->partition,
+			(long long)faults->place);
+	else
+		fprintf(stream, "%s %lld", faults->kind == REPLAY_LINE ? "line" : "record",
+			(long long)faults->place);
+}
+
+static void print_left_out(FILE *stream, const struct replay_result *result,
+			   const struct replay_faults *faults)
+{
+	if (faults->count) {
+		fprintf(stream, "  %lld could not be read; the first, ", (long long)faults->count);
+		replay_print_place(stream, faults);
+		fputs(": ", stream);
+		print_name(stream, str_from(faults->first));
+		fputc('\n', stream);
+	}
+	if (result->repeated)
+		fprintf(stream,
+			"  %lld came again (topic, partition and offset of an event, or its event_id) and "
+			"are left out\n",
+			(long long)result->repeated);
+	if (result->unchecked)
+		fprintf(stream, "  of more than %zu records others may have come again\n", REPLAY_KEYS_MAX);
+}
+
 void replay_print_text(FILE *stream, const struct replay_rules *rules, const struct replay_result *result,
 		       const struct replay_faults *faults)
 {
@@ -107,12 +157,7 @@ void replay_print_text(FILE *stream, const struct replay_rules *rules, const str
 	}
 	fputc('\n', stream);
 	print_rules(stream, rules);
-	if (faults->count) {
-		fprintf(stream, "  %lld could not be read; the first, %lld: ", (long long)faults->count,
-			(long long)faults->place);
-		print_name(stream, str_from(faults->first));
-		fputc('\n', stream);
-	}
+	print_left_out(stream, result, faults);
 	if (result->records == 0)
 		return;
 	print_levels(stream, result);
@@ -130,8 +175,9 @@ static json_t *json_rules(const struct replay_rules *rules)
 	for (size_t i = 0; i < rules->factors_count; i++)
 		json_array_append_new(factors, json_string(overall_factor_name(rules->factors[i])));
 	return json_pack(
-		"{s:o, s:[f,f,f], s:o, s:b}", "factors", factors, "thresholds", rules->thresholds.high,
-		rules->thresholds.medium, rules->thresholds.low, "model_version",
+		"{s:o, s:s, s:[f,f,f], s:o, s:b}", "factors", factors, "technical_alone",
+		rules->technical_alone == SCORE_HIGH ? "high" : "medium", "thresholds",
+		rules->thresholds.high, rules->thresholds.medium, rules->thresholds.low, "model_version",
 		rules->model ? json_integer((json_int_t)model_info(rules->model)->version) : json_null(),
 		"level_follows", (int)rules->level_follows);
 }
@@ -168,7 +214,8 @@ static json_t *json_groups(const struct replay_group *groups)
 static json_t *json_side(const struct replay_labelled *labelled, enum replay_side side)
 {
 	const struct ranking *overall = &labelled->overall[side], *probability = &labelled->probability[side];
-	return json_pack("{s:o, s:o, s:o}", "levels", json_groups(labelled->groups[side]), "overall",
+	return json_pack("{s:o, s:o, s:o, s:o}", "levels", json_groups(labelled->groups[REPLAY_LATER][side]),
+			 "levels_learnt_from", json_groups(labelled->groups[REPLAY_LEARNT][side]), "overall",
 			 overall->cases ? print_ranking_object(overall) : json_null(), "probability",
 			 probability->cases ? print_ranking_object(probability) : json_null());
 }
@@ -193,8 +240,12 @@ static json_t *json_fault(const struct replay_faults *faults)
 	if (!faults->count)
 		return json_null();
 	json_t *text = json_string(faults->first);
-	return json_pack("{s:I, s:o}", "place", (json_int_t)faults->place, "message",
-			 text ? text : json_null());
+	static const char *const kinds[] = { "line", "record", "offset" };
+	json_t *fault = json_pack("{s:s, s:I, s:o}", "of", kinds[faults->kind], "place",
+				  (json_int_t)faults->place, "message", text ? text : json_null());
+	if (faults->kind == REPLAY_OFFSET)
+		json_object_set_new(fault, "partition", json_integer(faults->partition));
+	return fault;
 }
 
 void replay_print_json(FILE *stream, const struct replay_rules *rules, const struct replay_result *result,
@@ -203,13 +254,13 @@ void replay_print_json(FILE *stream, const struct replay_rules *rules, const str
 	json_t *list = json_array();
 	for (size_t i = 0; i < result->labelled_count; i++)
 		json_array_append_new(list, json_labelled(&result->labelled[i]));
-	json_t *root =
-		json_pack("{s:o, s:I, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "rules",
-			  json_rules(rules), "records", (json_int_t)result->records, "first_ms",
-			  json_time(result, result->first_ms), "last_ms", json_time(result, result->last_ms),
-			  "unreadable", (json_int_t)faults->count, "first_fault", json_fault(faults), "kept",
-			  (json_int_t)result->kept, "higher", (json_int_t)result->higher, "lower",
-			  (json_int_t)result->lower, "levels", json_moved(result), "labelled", list);
+	json_t *root = json_pack(
+		"{s:o, s:I, s:I, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o, s:o}", "rules", json_rules(rules),
+		"records", (json_int_t)result->records, "repeated", (json_int_t)result->repeated, "first_ms",
+		json_time(result, result->first_ms), "last_ms", json_time(result, result->last_ms),
+		"unreadable", (json_int_t)faults->count, "first_fault", json_fault(faults), "kept",
+		(json_int_t)result->kept, "higher", (json_int_t)result->higher, "lower",
+		(json_int_t)result->lower, "levels", json_moved(result), "labelled", list);
 	json_dumpf(root, stream, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputc('\n', stream);
 	json_decref(root);

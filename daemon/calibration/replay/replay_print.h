@@ -6,12 +6,20 @@
 
 #include <stdio.h>
 
+/* What the place of a record is. */
+enum replay_place { REPLAY_LINE, REPLAY_RECORD, REPLAY_OFFSET };
+
 /* Records that could not be read. */
 struct replay_faults {
 	int64_t count;
-	int64_t place;	 /* of the first one */
-	char first[512]; /* why */
+	enum replay_place kind; /* of the first one, likewise below: a line of a file, from 1, */
+	int64_t place;		/* the number of a record in a container, or an offset of the topic */
+	int32_t partition;	/* of an offset */
+	char first[512];	/* why */
 };
+
+/* "line 3", "record 3", "partition 0, offset 3". */
+void replay_print_place(FILE *stream, const struct replay_faults *faults);
 
 void replay_print_text(FILE *stream, const struct replay_rules *rules, const struct replay_result *result,
 		       const struct replay_faults *faults);

@@ -49,11 +49,16 @@ static bool storable(str_t text)
 	       (utf8_valid(text.ptr, text.len) && !(text.len && memchr(text.ptr, '\0', text.len)));
 }
 
+bool calibration_weight_valid(double weight)
+{
+	return weight >= 1e-12 && weight <= 1e12;
+}
+
 static bool label_valid(const struct calibration_case *item)
 {
 	return item->label_source == ENUM_ABSENT ||
 	       (item->label_source >= LABEL_FEEDBACK && item->label_source <= LABEL_RELEVANCE &&
-		item->weight > 0 && item->weight <= 1e12);
+		calibration_weight_valid(item->weight));
 }
 
 bool calibration_case_valid(const struct calibration_case *item)

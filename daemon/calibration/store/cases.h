@@ -56,6 +56,10 @@ err_t calibration_case_read(const struct codec *codec, const void *data, size_t 
 /* Whether the case can be counted: times, confidence and weight within range, texts storable. */
 bool calibration_case_valid(const struct calibration_case *item);
 
+/* Whether labels may weigh as much: from 1e-12 to 1e12. The daemon's weigh 1 / sampling probability, so 1 or
+ * more. Pure. */
+bool calibration_weight_valid(double weight);
+
 /* A text of a segment as tables have it: what is longer than a key may be is cut. Pure. */
 str_t calibration_segment_text(str_t text);
 

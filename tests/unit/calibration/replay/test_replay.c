@@ -330,7 +330,7 @@ static void add_records(struct replay *replay, int count, int label_source)
 					.probability = &probability },
 			.label = label_source == ENUM_ABSENT ? NULL : &label,
 		};
-		replay_add(replay, &scored);
+		assert_int_equal(replay_add(replay, &scored, NULL), ERR_OK);
 	}
 }
 
@@ -368,11 +368,15 @@ static void test_what_would_have_changed(void **state)
 	assert_int_equal(result.labelled[1].label_source, LABEL_RELEVANCE);
 	assert_int_equal(result.labelled[1].cases, 60);
 	assert_int_equal(results->cases, RECORDS);
-	const struct replay_group *high = &results->groups[REPLAY_NOW][1 + LEVEL_HIGH];
-	assert_int_equal(results->groups[REPLAY_THEN][1 + LEVEL_HIGH].cases, 0);
-	assert_int_equal(high->cases, RECORDS / 2);
+	const struct replay_group *high = &results->groups[REPLAY_LATER][REPLAY_NOW][1 + LEVEL_HIGH];
+	assert_int_equal(results->groups[REPLAY_LATER][REPLAY_THEN][1 + LEVEL_HIGH].cases, 0);
+	assert_int_equal(high->cases, RECORDS / 3);
 	expect_near(high->accuracy, 0.9);
 	assert_true(high->low < 0.9 && high->high > 0.9);
+	/* what is of the time that the model has learnt from is told apart */
+	assert_int_equal(results->times[REPLAY_LEARNT], RECORDS / 3);
+	assert_int_equal(results->times[REPLAY_LATER], RECORDS / 3 * 2);
+	assert_int_equal(results->groups[REPLAY_LEARNT][REPLAY_NOW][1 + LEVEL_HIGH].cases, RECORDS / 6);
 	assert_true(results->overall[REPLAY_THEN].discrimination.low < 0.5 &&
 		    results->overall[REPLAY_THEN].discrimination.high > 0.5);
 	assert_true(results->overall[REPLAY_NOW].discrimination.low > 0.7);
@@ -397,7 +401,7 @@ static void test_more_labels_than_are_ranked(void **state)
 	assert_int_equal(result.labelled[0].cases, REPLAY_CASES_MAX + 50);
 	assert_int_equal(result.labelled[0].ranked, REPLAY_CASES_MAX);
 	assert_int_equal(result.labelled[0].overall[REPLAY_NOW].cases, REPLAY_CASES_MAX);
-	assert_int_equal(result.labelled[0].groups[REPLAY_NOW][1 + LEVEL_HIGH].cases,
+	assert_int_equal(result.labelled[0].groups[REPLAY_LATER][REPLAY_NOW][1 + LEVEL_HIGH].cases,
 			 (REPLAY_CASES_MAX + 50) / 2);
 }
 
@@ -408,10 +412,12 @@ static void test_strange_labels(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(replay_cleanup) struct replay *replay = by_generator(NULL);
 	static const struct record_label labels[] = {
-		{ 1, true, ENUM_ABSENT, 1 },	{ 1, true, 9, 1 },
-		{ 1, true, LABEL_RESULT, 0 },	{ 1, true, LABEL_RESULT, -1 },
-		{ 1, true, LABEL_RESULT, NAN }, { 1, true, LABEL_RESULT, 1e300 }
+		{ 1, true, ENUM_ABSENT, 1 },	  { 1, true, 9, 1 },
+		{ 1, true, LABEL_RESULT, 0 },	  { 1, true, LABEL_RESULT, -1 },
+		{ 1, true, LABEL_RESULT, NAN },	  { 1, true, LABEL_RESULT, 1e300 },
+		{ 1, true, LABEL_RESULT, 1e308 }, { 1, true, LABEL_RESULT, 1e-300 },
 	};
+	struct err_detail detail;
 	struct replay_result result;
 	for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
 		struct record_label label = labels[i];
@@ -421,10 +427,12 @@ static void test_strange_labels(void **state)
 								     .generator = SOME(0.5),
 								     .probability = &probability },
 						     .label = &label };
-		replay_add(replay, &scored);
+		assert_int_equal(replay_add(replay, &scored, &detail), ERR_AVRO_VALUE);
 	}
+	assert_string_equal(detail.message,
+			    "its label weighs 1e-300; what is counted weighs from 1e-12 to 1e12");
 	replay_finish(replay, 0.9, arena, &result);
-	assert_int_equal(result.records, 6);
+	assert_int_equal(result.records, 0);
 	assert_int_equal(result.labelled_count, 0);
 	struct record_label label = { 1, true, LABEL_RESULT, 1 };
 	struct record_probability probability = { .value = NAN };
@@ -433,12 +441,58 @@ static void test_strange_labels(void **state)
 							     .generator = SOME(0.5),
 							     .probability = &probability },
 					     .label = &label };
-	replay_add(replay, &scored);
+	assert_int_equal(replay_add(replay, &scored, &detail), ERR_OK);
+	label.weight = 1e-12;
+	assert_int_equal(replay_add(replay, &scored, &detail), ERR_OK);
+	label.weight = 1e12;
+	assert_int_equal(replay_add(replay, &scored, &detail), ERR_OK);
 	replay_finish(replay, 0.9, arena, &result);
-	assert_int_equal(result.labelled[0].cases, 1);
+	assert_int_equal(result.labelled[0].cases, 3);
 	assert_int_equal(result.labelled[0].overall[REPLAY_THEN].cases, 0);
 	assert_int_equal(result.labelled[0].probability[REPLAY_THEN].cases, 0);
-	assert_int_equal(result.moved[0][1 + LEVEL_LOW], 7);
+	assert_int_equal(result.moved[0][1 + LEVEL_LOW], 3);
+}
+
+/* By where their events come from, and where that is not known by the names of these. */
+static void test_records_that_come_again(void **state)
+{
+	static const struct {
+		const char *event_id, *topic;
+		int64_t partition, offset;
+		bool again;
+	} records[] = {
+		{ "a", "t", 0, 7, false },    { "a", "t", 0, 8, false },   { "b", "t", 0, 7, true },
+		{ "b", "t", 1, 7, false },    { "a", "u", 0, 7, false },   { "a", "", -1, -1, false },
+		{ "b", "", -1, -1, false },   { "a", "", -1, -1, true },   { "", "", -1, -1, false },
+		{ "", "", -1, -1, false },    { "c", "t", 1, 7, true },	   { "c", "", -1, -1, false },
+		{ "0 7 t", "", 0, 0, false }, { "0 7 t", "", 0, 0, true },
+	};
+	(void)state;
+	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
+	_cleanup_(replay_cleanup) struct replay *replay = by_generator(NULL);
+	struct replay_result result;
+	int64_t again = 0;
+	for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+		const struct scored_query scored = {
+			.event_id = str_from(records[i].event_id),
+			.provenance = { .topic = str_from(records[i].topic),
+					.partition = records[i].partition,
+					.offset = records[i].offset },
+			.confidence = { .generator = SOME(0.5) },
+		};
+		assert_int_equal(replay_add(replay, &scored, NULL), ERR_OK);
+		again += records[i].again;
+		replay_finish(replay, 0.9, arena, &result);
+		if (result.repeated != again || result.records != (int64_t)i + 1 - again)
+			fail_msg("record %zu: %lld came again", i, (long long)result.repeated);
+	}
+	assert_false(result.unchecked);
+	for (int64_t i = 0; i < 20000; i++) { /* each twice */
+		const struct scored_query scored = { .provenance = { .topic = STR("v"), .offset = i / 2 } };
+		assert_int_equal(replay_add(replay, &scored, NULL), ERR_OK);
+	}
+	replay_finish(replay, 0.9, arena, &result);
+	assert_int_equal(result.repeated, again + 10000);
 }
 
 /* ---- printing ---- */
@@ -471,7 +525,7 @@ static void test_replays_are_printed(void **state)
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(model_cleanup) struct model *model = learn(MODEL_MAP, arena);
 	_cleanup_(replay_cleanup) struct replay *replay = by_generator(model);
-	const struct replay_faults faults = { 2, 7, "no JSON \x1b[2J" };
+	const struct replay_faults faults = { 2, REPLAY_LINE, 7, 0, "no JSON \x1b[2J" };
 	struct replay_rules rules = defaults;
 	struct replay_result result;
 	model_set_version(model, 5);
@@ -483,18 +537,22 @@ static void test_replays_are_printed(void **state)
 	_cleanup_(cleanup_free) char *text = print(replay_print_text, &rules, &result, &faults);
 	static const char *const wanted[] = {
 		"Replay of 600 records, scored from 1970-01-01 00:00:00 UTC to 1970-01-01 00:19:58 UTC\n",
-		"  now: the least of generator; levels from 0.9, 0.7 and 0.5 on; version 5 (map) of the "
+		"  now: the least of generator; technical alone makes medium at most; levels from 0.9, 0.7 "
+		"and 0.5 on; version 5 (map) of the "
 		"model, "
 		"whose probability levels do not follow\n",
-		"  2 could not be read; the first, 7: no JSON \\u001b[2J\n",
+		"  2 could not be read; the first, line 7: no JSON \\u001b[2J\n",
 		"  then \\ now       high     medium        low   very_low       none\n",
 		"  100 keep their level, 300 would have a higher one, 200 a lower one\n",
 		"\nLabel source RESULT: 600 records\n",
+		"  400 scored after what the model has learnt from\n  high    ",
+		"  200 of the time that the model has learnt from: better than others will be\n  high   ",
 		"  confidence, now         600  0.8",
 		"  probability, now        400  0.8",
 		"  80 % right needs confidence, now ≥ 0.95: 50 % of the cases (300, of them 0.900 right, "
 		"0.861 ",
-		"  80 % right is at no threshold of confidence, then; the nearest is ≥ ",
+		"  80 % right is at no threshold of confidence, then with 20 cases or more; the nearest is "
+		"≥ ",
 		"  probabilities: without the 200 records of the time that the model has learnt from\n",
 	};
 	expect_texts(text, wanted, sizeof wanted / sizeof *wanted);
@@ -523,13 +581,14 @@ static void test_nothing_is_printed(void **state)
 	(void)state;
 	_cleanup_(arena_cleanup) struct arena *arena = arena_new();
 	_cleanup_(replay_cleanup) struct replay *replay = replay_new(&defaults);
-	const struct replay_faults faults = { 1, 1, "caf\xe9" }, none = { 0 };
+	const struct replay_faults faults = { 1, REPLAY_OFFSET, 9, 3, "caf\xe9" }, none = { 0 };
 	struct replay_result result;
 	replay_finish(replay, 0.9, arena, &result);
 	_cleanup_(cleanup_free) char *text = print(replay_print_text, &defaults, &result, &faults);
 	static const char *const wanted[] = { "Replay of 0 records\n",
-					      "technical, advisory, retrieval; levels", "; no model\n",
-					      "the first, 1: caf\\xe9\n" };
+					      "technical, advisory, retrieval; technical alone makes ",
+					      "; no model\n",
+					      "the first, partition 3, offset 9: caf\\xe9\n" };
 	expect_texts(text, wanted, 4);
 	_cleanup_(cleanup_free) char *json = print(replay_print_json, &defaults, &result, &faults);
 	json_t *root = json_loads(json, 0, NULL);
@@ -552,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_what_would_have_changed),
 		cmocka_unit_test(test_more_labels_than_are_ranked),
 		cmocka_unit_test(test_strange_labels),
+		cmocka_unit_test(test_records_that_come_again),
 		cmocka_unit_test(test_replays_are_printed),
 		cmocka_unit_test(test_nothing_is_printed),
 	};

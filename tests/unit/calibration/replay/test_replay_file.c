@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "calibration/replay/replay_file.h"
+#include "tests/harness/fixtures/avro_container.h"
 
 #include <sys/resource.h>
 #include <zlib.h>
@@ -194,43 +195,12 @@ static void test_a_line_that_does_not_end(void **state)
 
 /* ---- containers ---- */
 
-static void append_long(struct buf *out, int64_t value)
-{
-	uint64_t rest = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
-	for (; rest >= 0x80; rest >>= 7)
-		buf_append_char(out, (char)(rest | 0x80));
-	buf_append_char(out, (char)rest);
-}
-
-static void append_bytes(struct buf *out, str_t bytes)
-{
-	append_long(out, (int64_t)bytes.len);
-	buf_append_str(out, bytes);
-}
-
-static const char sync_mark[] = "0123456789abcdef";
-
-static void append_head(struct buf *out, str_t schema, const char *codec)
-{
-	buf_append(out, "Obj\x01", 4);
-	append_long(out, codec ? 2 : 1);
-	append_bytes(out, STR("avro.schema"));
-	append_bytes(out, schema);
-	if (codec) {
-		append_bytes(out, STR("avro.codec"));
-		append_bytes(out, str_from(codec));
-	}
-	append_long(out, 0);
-	buf_append(out, sync_mark, 16);
-}
-
 static void append_block(struct buf *out, int records)
 {
-	append_long(out, records);
-	append_long(out, (int64_t)record_avro.len * records);
+	_cleanup_(buf_free) struct buf bytes = BUF_INIT;
 	for (int i = 0; i < records; i++)
-		buf_append_str(out, buf_str(&record_avro));
-	buf_append(out, sync_mark, 16);
+		buf_append_str(&bytes, buf_str(&record_avro));
+	avro_container_append_block(out, records, buf_str(&bytes));
 }
 
 static void test_containers(void **state)
@@ -239,7 +209,7 @@ static void test_containers(void **state)
 	static const char *const codecs[] = { NULL, "null", "" };
 	for (size_t i = 0; i < 3; i++) {
 		_cleanup_(buf_free) struct buf content = BUF_INIT;
-		append_head(&content, buf_str(&schema_text), codecs[i]);
+		avro_container_append_head(&content, buf_str(&schema_text), codecs[i]);
 		assert_int_equal(read_content(&content).records, 0);
 		append_block(&content, 3);
 		append_block(&content, 0);
@@ -265,9 +235,9 @@ static void append_deflated(struct buf *out, int records, const char *data, size
 	assert_int_equal(deflate(&zip, Z_FINISH), Z_STREAM_END);
 	packed.len = room - zip.avail_out;
 	deflateEnd(&zip);
-	append_long(out, records);
-	append_bytes(out, (str_t){ packed.data, packed.len });
-	buf_append(out, sync_mark, 16);
+	avro_container_append_long(out, records);
+	avro_container_append_bytes(out, (str_t){ packed.data, packed.len });
+	buf_append_text(out, AVRO_CONTAINER_SYNC);
 }
 
 static void expect_refused(const struct buf *content, err_t err, const char *sentence);
@@ -279,7 +249,7 @@ static void test_deflated_containers(void **state)
 	_cleanup_(buf_free) struct buf content = BUF_INIT, two = BUF_INIT;
 	buf_append_str(&two, buf_str(&record_avro));
 	buf_append_str(&two, buf_str(&record_avro));
-	append_head(&content, buf_str(&schema_text), "deflate");
+	avro_container_append_head(&content, buf_str(&schema_text), "deflate");
 	size_t head = content.len;
 	append_deflated(&content, 2, two.data, two.len);
 	append_deflated(&content, 0, "", 0);
@@ -306,15 +276,15 @@ static void test_heads_of_others(void **state)
 	(void)state;
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
 	buf_append(&content, "Obj\x01", 4);
-	append_long(&content, -1);
-	append_long(&content, 77);
-	append_bytes(&content, STR("user.note"));
-	append_bytes(&content, STR("\xff\x01"));
-	append_long(&content, 1);
-	append_bytes(&content, STR("avro.schema"));
-	append_bytes(&content, buf_str(&schema_text));
-	append_long(&content, 0);
-	buf_append(&content, sync_mark, 16);
+	avro_container_append_long(&content, -1);
+	avro_container_append_long(&content, 77);
+	avro_container_append_bytes(&content, STR("user.note"));
+	avro_container_append_bytes(&content, STR("\xff\x01"));
+	avro_container_append_long(&content, 1);
+	avro_container_append_bytes(&content, STR("avro.schema"));
+	avro_container_append_bytes(&content, buf_str(&schema_text));
+	avro_container_append_long(&content, 0);
+	buf_append_text(&content, AVRO_CONTAINER_SYNC);
 	append_block(&content, 1);
 	assert_int_equal(read_content(&content).records, 1);
 }
@@ -333,62 +303,92 @@ static void test_refused_containers(void **state)
 	buf_append_text(&content, "Object");
 	expect_refused(&content, ERR_FRAME_UNKNOWN, "neither an Avro container nor JSON");
 	buf_reset(&content);
-	append_head(&content, buf_str(&schema_text), "snappy");
-	expect_refused(&content, ERR_AVRO_CODEC,
-		       "compressed in another way (avro.codec) than with \"deflate\"");
+	avro_container_append_head(&content, buf_str(&schema_text), "snappy");
+	expect_refused(
+		&content, ERR_AVRO_VALUE,
+		"compressed with the codec \"snappy\"; those that are read are \"null\" and \"deflate\"");
 	buf_reset(&content);
-	append_head(&content, STR("{"), NULL);
+	avro_container_append_head(&content, STR("{"), NULL);
 	expect_refused(&content, ERR_JSON_SYNTAX, "");
 	buf_reset(&content);
 	buf_append(&content, "Obj\x01\0", 5);
-	buf_append(&content, sync_mark, 16);
+	buf_append_text(&content, AVRO_CONTAINER_SYNC);
 	expect_refused(&content, ERR_SCHEMA_UNKNOWN, "has no schema");
 	buf_reset(&content);
 	buf_append(&content, "Obj\x01", 4);
-	append_long(&content, INT64_MIN);
-	append_long(&content, 0);
-	append_long(&content, INT64_MAX);
+	avro_container_append_long(&content, INT64_MIN);
+	avro_container_append_long(&content, 0);
+	avro_container_append_long(&content, INT64_MAX);
 	expect_refused(&content, ERR_AVRO_LENGTH, "the head of the container has 9223372036854775807 bytes");
 	buf_reset(&content);
-	append_head(&content, buf_str(&schema_text), NULL);
+	avro_container_append_head(&content, buf_str(&schema_text), NULL);
 	append_block(&content, 1);
 	content.data[content.len - 1] ^= 1;
 	expect_refused(&content, ERR_AVRO_VALUE, "damaged after record 0");
 	buf_reset(&content);
-	append_head(&content, buf_str(&schema_text), NULL);
-	append_long(&content, 1);
-	append_long(&content, INT64_C(1) << 40);
+	avro_container_append_head(&content, buf_str(&schema_text), NULL);
+	avro_container_append_long(&content, 1);
+	avro_container_append_long(&content, INT64_C(1) << 40);
 	expect_refused(&content, ERR_AVRO_LENGTH, "a block of the container has 1099511627776 bytes");
 	buf_reset(&content);
-	append_head(&content, buf_str(&schema_text), NULL);
-	append_long(&content, -3);
+	avro_container_append_head(&content, buf_str(&schema_text), NULL);
+	avro_container_append_long(&content, -3);
 	expect_refused(&content, ERR_AVRO_LENGTH, "has -3 records");
 	/* as many records as one likes, of no bytes */
 	buf_reset(&content);
-	append_head(&content, STR("\"null\""), NULL);
-	append_long(&content, INT64_MAX);
-	append_long(&content, 0);
-	buf_append(&content, sync_mark, 16);
+	avro_container_append_head(&content, STR("\"null\""), NULL);
+	avro_container_append_long(&content, INT64_MAX);
+	avro_container_append_long(&content, 0);
+	buf_append_text(&content, AVRO_CONTAINER_SYNC);
 	expect_refused(&content, ERR_AVRO_VALUE, "record 1 of the container is damaged");
 	/* another record's schema: each is told, none is read */
 	buf_reset(&content);
-	append_head(&content, STR("\"long\""), NULL);
-	append_long(&content, 2);
-	append_long(&content, 2);
+	avro_container_append_head(&content, STR("\"long\""), NULL);
+	avro_container_append_long(&content, 2);
+	avro_container_append_long(&content, 2);
 	buf_append(&content, "\x02\x04", 2);
-	buf_append(&content, sync_mark, 16);
+	buf_append_text(&content, AVRO_CONTAINER_SYNC);
 	struct reading reading = read_content(&content);
 	assert_int_equal(reading.err, ERR_OK);
 	assert_int_equal(reading.faults, 2);
 	assert_int_equal(reading.fault, ERR_SCHEMA_INCOMPATIBLE);
 	/* bytes that no record is made of */
 	buf_reset(&content);
-	append_head(&content, STR("\"long\""), NULL);
-	append_long(&content, 1);
-	append_long(&content, 2);
+	avro_container_append_head(&content, STR("\"long\""), NULL);
+	avro_container_append_long(&content, 1);
+	avro_container_append_long(&content, 2);
 	buf_append(&content, "\x02\x04", 2);
-	buf_append(&content, sync_mark, 16);
+	buf_append_text(&content, AVRO_CONTAINER_SYNC);
 	expect_refused(&content, ERR_AVRO_TRAILING, "bytes behind record 1");
+}
+
+/* Files that are compressed as a whole are not taken for lines that cannot be read. */
+static void test_compressed_files(void **state)
+{
+	static const struct {
+		const char *begin, *name;
+	} kinds[] = { { "\x1f\x8b\x08", "gzip" },
+		      { "BZh9", "bzip2" },
+		      { "\xfd"
+			"7zXZ",
+			"xz" },
+		      { "\x28\xb5\x2f\xfd", "zstd" },
+		      { "PK\x03\x04", "zip" } };
+	(void)state;
+	_cleanup_(buf_free) struct buf content = BUF_INIT;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		char hint[64];
+		buf_reset(&content);
+		buf_append_text(&content, kinds[i].begin);
+		snprintf(hint, sizeof hint, "is compressed with %s: decompress it first", kinds[i].name);
+		expect_refused(&content, ERR_AVRO_VALUE, hint);
+	}
+	buf_reset(&content); /* lines that begin alike */
+	buf_append_text(&content, "Bad\nP\nB");
+	assert_int_equal(read_content(&content).faults, 3);
+	buf_reset(&content);
+	buf_append_text(&content, "B");
+	assert_int_equal(read_content(&content).faults, 1);
 }
 
 /* All places around heads and ends, and some of the others. */
@@ -405,7 +405,7 @@ static void test_damaged_containers(void **state)
 {
 	(void)state;
 	_cleanup_(buf_free) struct buf content = BUF_INIT;
-	append_head(&content, buf_str(&schema_text), "null");
+	avro_container_append_head(&content, buf_str(&schema_text), "null");
 	size_t head = content.len;
 	append_block(&content, 1);
 	append_block(&content, 1);
@@ -438,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_deflated_containers),
 		cmocka_unit_test(test_heads_of_others),
 		cmocka_unit_test(test_refused_containers),
+		cmocka_unit_test(test_compressed_files),
 		cmocka_unit_test(test_damaged_containers),
 	};
 	return cmocka_run_group_tests_name("replay_file", tests, prepare, tidy_up);
